@@ -1,0 +1,43 @@
+# Compiler settings shared by every target, and the two functions that make targets.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(attnscope_settings INTERFACE)
+target_compile_options(attnscope_settings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+                       -Wno-sign-conversion -Werror)
+target_include_directories(attnscope_settings INTERFACE ${CMAKE_SOURCE_DIR})
+if(ATTNSCOPE_SANITIZE)
+  target_compile_options(attnscope_settings INTERFACE -fsanitize=${ATTNSCOPE_SANITIZE}
+                         -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(attnscope_settings INTERFACE -fsanitize=${ATTNSCOPE_SANITIZE})
+endif()
+
+# attnscope_library(NAME SOURCES... [LINK public libraries...]): one room of the house.
+function(attnscope_library name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;LINK" ${ARGN})
+  add_library(${name} STATIC ${ROOM_SOURCES})
+  target_link_libraries(${name} PUBLIC attnscope_settings ${ROOM_LINK})
+endfunction()
+
+# attnscope_test(NAME SOURCES... LINK...): one GoogleTest program; every TEST is its own ctest entry.
+function(attnscope_test name)
+  cmake_parse_arguments(SUITE "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${SUITE_SOURCES})
+  target_link_libraries(${name} PRIVATE attnscope_settings ${SUITE_LINK} GTest::gtest GTest::gmock
+                        GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_compile_definitions(${name} PRIVATE ATTNSCOPE_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+                             ATTNSCOPE_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
+                       PROPERTIES TIMEOUT 600 LABELS "${name}")
+endfunction()

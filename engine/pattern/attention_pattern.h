@@ -1,0 +1,69 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// AttentionPattern: which token group attends to which, and how far: a table of rules. The paper's
+// sparse pattern (Schlatt et al., ECIR 2024, Fig. 1d, Eq. 1-3) as JSON:
+//
+//   { "name": "sparse", "title": "Sparse asymmetric",
+//     "attends": { "cls":      { "cls": "whole", "query": "whole", "document": "whole" },
+//                  "query":    { "query": "whole" },
+//                  "document": { "cls": "whole", "query": "whole", "document": "window" } } }
+//
+// "window" takes the sweep's w; {"window": 4} fixes it. Pairs of groups not named are "none".
+// "global": ["cls","query"] lists groups that attend to everything and are attended by everything,
+// added to the table. "sentences": {"every": 30} makes every 30th document token, from the first
+// on, a `sentence` token when the layout names none (QDS-Transformer).
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/pattern/window.h"
+#include "kernels/plan/result.h"
+
+namespace attnscope {
+
+enum class TokenGroup : std::uint8_t { cls, query, document, sentence };
+inline constexpr std::size_t token_group_count = 4;
+[[nodiscard]] std::string_view name_of(TokenGroup group);
+
+struct GroupRule {
+  enum class Kind : std::uint8_t { none, whole, window };
+  Kind kind = Kind::none;
+  std::optional<std::int64_t> fixed_window;  // window rules only; absent: the sweep's w
+  friend bool operator==(const GroupRule&, const GroupRule&) = default;
+};
+
+struct AttentionPattern {
+  std::string name;         // as in contenders: letters, digits, '-', '_'
+  std::string title;        // as in figures
+  std::string description;  // one sentence, with its source
+  std::array<std::array<GroupRule, token_group_count>, token_group_count> attends;  // [from][to]
+  std::optional<std::int64_t> sentence_every;
+
+  [[nodiscard]] const GroupRule& rule(TokenGroup from, TokenGroup to) const {
+    return attends[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+  }
+  /// Some rule takes the sweep's w: contenders of it run once per window.
+  [[nodiscard]] bool has_window() const;
+  /// The `sentence` group takes part; else sentence starts are ordinary document tokens.
+  [[nodiscard]] bool has_sentences() const;
+  friend bool operator==(const AttentionPattern&, const AttentionPattern&) = default;
+};
+
+/// Errors name `source`, the line, the field and the mend (with the nearest known name).
+[[nodiscard]] Result<AttentionPattern> parse_pattern(std::string_view json, std::string_view source);
+[[nodiscard]] std::string pattern_json(const AttentionPattern& pattern);
+
+/// The patterns that ship with the program (resources/patterns, compiled in), in display order.
+[[nodiscard]] const std::vector<AttentionPattern>& built_in_patterns();
+
+/// A built-in by name, or a JSON file by path ("my/pattern.json"). An unknown name is an error that
+/// lists the known ones and the nearest.
+[[nodiscard]] Result<AttentionPattern> find_pattern(std::string_view name_or_path);
+
+}  // namespace attnscope

@@ -1,0 +1,35 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// The named axes of an experiment, with the words used in sweeps, tables and the database.
+
+#include <cstdint>
+#include <string_view>
+
+#include "kernels/plan/result.h"
+#include "kernels/plan/tensor.h"
+
+namespace attnscope {
+
+/// windowed-matmul: the two products only (the paper's Fig. 2a). attention: with softmax.
+/// model: a whole cross-encoder (Fig. 2b).
+enum class Operation : std::uint8_t { windowed_matmul, attention, model };
+enum class Direction : std::uint8_t { forward, forward_backward };
+/// head-major: [batch, heads, tokens, dim]; token-major: [tokens, heads, dim].
+enum class MemoryOrder : std::uint8_t { head_major, token_major };
+enum class DeviceKind : std::uint8_t { cpu, cuda };
+
+[[nodiscard]] std::string_view name_of(Operation value);    // "windowed-matmul", "attention", "model"
+[[nodiscard]] std::string_view name_of(Direction value);    // "forward", "forward-backward"
+[[nodiscard]] std::string_view name_of(MemoryOrder value);  // "head-major", "token-major"
+[[nodiscard]] std::string_view name_of(DeviceKind value);   // "cpu", "cuda"
+[[nodiscard]] std::string_view name_of(DType value);        // "float32", "float16", "bfloat16"
+
+// Errors list the known names and the nearest.
+[[nodiscard]] Result<Operation> parse_operation(std::string_view text);
+[[nodiscard]] Result<Direction> parse_direction(std::string_view text);
+[[nodiscard]] Result<MemoryOrder> parse_memory_order(std::string_view text);
+[[nodiscard]] Result<DeviceKind> parse_device(std::string_view text);
+[[nodiscard]] Result<DType> parse_dtype(std::string_view text);
+
+}  // namespace attnscope

@@ -1,0 +1,24 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiles a pattern on a layout into an AttentionPlan: O(items + sentence starts), never O(pairs).
+//
+//   Result<AttentionPlan> plan = compile_plan(pattern, Window::of(4), layout, /*heads=*/12);
+
+#include <optional>
+
+#include "engine/pattern/attention_pattern.h"
+#include "engine/pattern/sequence_layout.h"
+#include "kernels/plan/attention_plan.h"
+#include "kernels/plan/result.h"
+
+namespace attnscope {
+
+/// `window` is needed when pattern.has_window(), and ignored otherwise. Errors: a missing window,
+/// heads < 1, a pattern/layout pair that contradicts itself (e.g. a shared query that attends to its
+/// documents).
+[[nodiscard]] Result<AttentionPlan> compile_plan(const AttentionPattern& pattern,
+                                                 std::optional<Window> window,
+                                                 const SequenceLayout& layout, std::int32_t heads);
+
+}  // namespace attnscope

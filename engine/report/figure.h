@@ -1,0 +1,57 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a chart of a run draws, as plain numbers: shared by the window's charts, `plot` and the data
+// file beside a figure. Drawing itself is app/gui/charts.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/report/table.h"
+
+namespace attnscope::report {
+
+enum class XAxis : std::uint8_t { length, window };
+enum class YAxis : std::uint8_t { time, memory, limit, ratio };
+[[nodiscard]] Result<XAxis> parse_x(std::string_view text);
+[[nodiscard]] Result<YAxis> parse_y(std::string_view text);
+
+struct Point {
+  double x = 0;
+  double y = 0;               // ms per document, MB per document, share of limit, or ratio
+  double low = 0, high = 0;   // 95% interval; equal to y where there is none
+};
+
+/// A cell without a value: drawn on the rail at the top.
+struct RailMark {
+  double x = 0;
+  CellStatus status = CellStatus::oom;
+  std::string reason;
+};
+
+/// One contender, one line, one style bound to `style_key` in every chart.
+struct Series {
+  std::string name;
+  std::string style_key;  // contender id
+  std::vector<Point> points;  // ascending x, finite, y > 0 for log axes
+  std::vector<RailMark> rail;
+};
+
+struct Figure {
+  std::string title, x_label, y_label;
+  bool log_x = true, log_y = true;
+  std::vector<Series> series;
+  std::string provenance;
+};
+
+/// With x = length, windowed contenders give one series a window. With x = window, contenders
+/// without a window are drawn at every window. `title` names the axes that are fixed. An error when
+/// the cells mix values of another axis (dtype, batch limit, ...): it names the axis and --only.
+[[nodiscard]] Result<Figure> make_figure(const Table& table, XAxis x, YAxis y);
+
+/// The figure's numbers as CSV: series,x,y,low,high,status.
+[[nodiscard]] std::string figure_csv(const Figure& figure);
+
+}  // namespace attnscope::report

@@ -1,0 +1,59 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// safetensors files: 8 bytes little-endian header length, a JSON header, then the tensors' bytes.
+// Reading maps the file and checks every offset; a hostile or truncated file ends in one sentence.
+//
+//   Result<SafetensorsFile> file = SafetensorsFile::open("in.safetensors");
+//   Result<TensorView> q = file->tensor("q");
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/plan/result.h"
+
+namespace attnscope {
+
+struct TensorView {
+  std::string dtype;  // "F32", "F16", "BF16", "I64", ...
+  std::vector<std::int64_t> shape;
+  std::span<const std::byte> bytes;  // alive as long as the file
+};
+
+class SafetensorsFile {
+ public:
+  [[nodiscard]] static Result<SafetensorsFile> open(const std::filesystem::path& path);
+  SafetensorsFile(SafetensorsFile&&) noexcept;
+  SafetensorsFile& operator=(SafetensorsFile&&) noexcept;
+  ~SafetensorsFile();
+
+  [[nodiscard]] std::vector<std::string> names() const;
+  /// Errors name the file, the tensor and the tensors that are there.
+  [[nodiscard]] Result<TensorView> tensor(std::string_view name) const;
+  /// The same with dtype F32 and a shape where -1 matches any size.
+  [[nodiscard]] Result<std::span<const float>> floats(std::string_view name,
+                                                      std::span<const std::int64_t> shape) const;
+
+ private:
+  struct Mapping;
+  explicit SafetensorsFile(std::unique_ptr<Mapping> mapping);
+  std::unique_ptr<Mapping> mapping_;
+};
+
+struct NamedTensor {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::span<const float> values;
+};
+
+/// Writes float32 tensors; through a temporary file, so that a failure leaves no half file.
+[[nodiscard]] Status write_safetensors(const std::filesystem::path& path,
+                                       std::span<const NamedTensor> tensors);
+
+}  // namespace attnscope

@@ -1,0 +1,130 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// The store: every run in one SQLite file. The only room that speaks SQL; schema.sql documents the
+// tables. WAL, synchronous=FULL, one transaction per finished heat, so what was reported finished
+// survives a kill. A Store belongs to one thread; open another for another thread.
+//
+//   Result<Store> store = Store::open(default_database(), Store::Mode::read_write);
+//   Result<RunId> run = store->begin_run(new_run);
+//   store->add_heat(*run, heat_result);
+//   store->finish_run(*run, RunStatus::done);
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/statistics/summary.h"
+#include "engine/sweep/cell.h"
+#include "kernels/plan/result.h"
+
+namespace attnscope {
+
+/// A run's UUID, its identity across databases and machines.
+struct RunId {
+  std::string uuid;
+  friend bool operator==(const RunId&, const RunId&) = default;
+};
+
+enum class RunStatus : std::uint8_t { running, done, cancelled, interrupted };
+[[nodiscard]] std::string_view name_of(RunStatus status);
+
+/// Everything about a run that is known when it starts. JSON texts are kept as given.
+struct NewRun {
+  std::string sweep_name;
+  std::string sweep_text;
+  std::string command_line;
+  std::string provenance;  // JSON: device, driver, clocks, compiler, flags, versions, commit, ...
+  std::string device;      // short words for lists: the processor's or GPU's name
+  int heats_planned = 0;
+  std::int64_t process_id = 0;           // the driver's
+  std::uint64_t process_start_ticks = 0;  // tells it from a later process of the same number
+};
+
+struct RunInfo {
+  RunId id;
+  std::int64_t number = 0;  // short local number, shown in lists and accepted wherever a run is named
+  NewRun start;
+  RunStatus status = RunStatus::running;  // `interrupted` when `running` but its process is gone
+  std::string tag, note;
+  std::int64_t started_unix_ms = 0, finished_unix_ms = 0;
+  int heats_done = 0;
+  int cells_failed = 0;  // wrong, crashed or timeout
+};
+
+/// What the driver is doing now; for the window and other followers.
+struct Progress {
+  int heats_done = 0, heats_planned = 0;
+  std::string current;  // "2048 tokens, sparse/segment/4"
+  std::optional<double> seconds_left;
+};
+
+/// Sample plus outlier flag and the summary are computed when a heat is added.
+struct StoredCell {
+  std::int64_t cell_number = 0;
+  HeatPoint point;
+  Cell cell;
+  statistics::Summary summary;
+  bool damaged = false;  // its hash does not match its values
+};
+
+class Store {
+ public:
+  enum class Mode : std::uint8_t { read_only, read_write };
+
+  /// Creates or migrates as needed (migration keeps a backup beside the file). Refuses a foreign
+  /// file, a newer version (both versions named) and an unwritable place, untouched.
+  [[nodiscard]] static Result<Store> open(const std::filesystem::path& file, Mode mode);
+  Store(Store&&) noexcept;
+  Store& operator=(Store&&) noexcept;
+  ~Store();
+
+  [[nodiscard]] Result<RunId> begin_run(const NewRun& run);
+  [[nodiscard]] Status resume_run(const RunId& run, const NewRun& restart);
+  [[nodiscard]] Status add_heat(const RunId& run, const HeatResult& heat);
+  [[nodiscard]] Status add_ceilings(const RunId& run, const Ceilings& ceilings);
+  [[nodiscard]] Status set_progress(const RunId& run, const Progress& progress);
+  [[nodiscard]] Status finish_run(const RunId& run, RunStatus status);
+  [[nodiscard]] Status remove_run(const RunId& run);
+
+  /// Newest first.
+  [[nodiscard]] Result<std::vector<RunInfo>> runs() const;
+  /// "last", a short number, a UUID or an unambiguous start of one (at least 4 characters).
+  [[nodiscard]] Result<RunInfo> find_run(std::string_view text) const;
+  [[nodiscard]] Result<std::vector<StoredCell>> cells(const RunId& run, bool with_samples) const;
+  [[nodiscard]] Result<std::vector<Ceilings>> ceilings(const RunId& run) const;
+  [[nodiscard]] Result<std::optional<Progress>> progress(const RunId& run) const;
+  /// point_key() of every finished heat; --resume leaves these out.
+  [[nodiscard]] Result<std::vector<std::string>> finished_points(const RunId& run) const;
+  /// Grows whenever any process commits; cheap, for followers.
+  [[nodiscard]] Result<std::int64_t> data_version() const;
+
+  /// Writes the runs into a new .attn file (refuses to overwrite).
+  [[nodiscard]] Status export_runs(const std::vector<RunId>& runs,
+                                   const std::filesystem::path& file) const;
+  struct Imported {
+    int added = 0, already_there = 0;
+  };
+  [[nodiscard]] Result<Imported> import_file(const std::filesystem::path& file);
+  /// Full check; slow on large files.
+  [[nodiscard]] Status check_integrity() const;
+
+ private:
+  struct Implementation;
+  explicit Store(std::unique_ptr<Implementation> implementation);
+  std::unique_ptr<Implementation> implementation_;
+};
+
+/// $XDG_DATA_HOME/attnscope/attnscope.db or ~/.local/share/attnscope/attnscope.db.
+[[nodiscard]] std::filesystem::path default_database();
+
+/// Whether the process that wrote a run is still alive.
+[[nodiscard]] bool is_alive(std::int64_t process_id, std::uint64_t process_start_ticks);
+[[nodiscard]] std::uint64_t own_process_start_ticks();
+
+}  // namespace attnscope

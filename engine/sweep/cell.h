@@ -1,0 +1,84 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// A cell: one contender in one heat, with everything that was measured of it.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/sweep/heat.h"
+
+namespace attnscope {
+
+enum class CellStatus : std::uint8_t { ok, unsupported, oom, wrong, crashed, timeout, cancelled };
+[[nodiscard]] std::string_view name_of(CellStatus status);
+[[nodiscard]] Result<CellStatus> parse_cell_status(std::string_view text);
+
+/// One timed group of iterations. time_ns is per iteration.
+struct Sample {
+  int process = 0;    // which worker process of the heat
+  int placement = 0;  // which set of buffers, counted over all processes
+  int round = 0;      // shuffled round within the placement; pairs contenders
+  double time_ns = 0;
+  int iterations = 1;
+  std::int64_t involuntary_switches = 0;
+  double foreign_load = 0;  // cores kept busy by other processes during the sample
+};
+
+struct CellMemory {
+  std::int64_t requested_bytes = 0;  // peak above what was live before the call, as asked for
+  std::int64_t reserved_bytes = 0;   // the same after rounding and caching by the allocator
+  std::int64_t workspace_bytes = 0;  // the part of it handed to the kernel as workspace
+};
+
+/// Work in one call over the whole batch, from the plan.
+struct CellWork {
+  double useful_flop = 0;
+  double least_bytes = 0;
+  double exponentials = 0;
+  double executed_flop = 0;
+  double executed_bytes = 0;
+};
+
+struct Cell {
+  Contender contender;
+  CellStatus status = CellStatus::ok;
+  std::string reason;  // one sentence when status is not ok
+  std::int64_t batch = 0;  // items actually measured together
+  std::int64_t query_tokens = 0;     // group sizes of one item, [SEP] included
+  std::int64_t document_tokens = 0;
+  std::vector<Sample> samples;       // empty unless ok
+  std::optional<double> relative_error;  // against the float64 reference, over max|V|
+  std::optional<double> error_bound;
+  CellMemory memory;
+  CellWork work;
+  bool settled = false;  // the stop rule's interval was reached (else the time limit ended it)
+};
+
+struct HeatResult {
+  int heat_index = 0;
+  HeatPoint point;
+  std::vector<Cell> cells;  // in the order of the heat's contenders
+};
+
+/// Rates the machine can reach, measured beside a run (DESIGN 5.6). One list element per measurement.
+struct Ceilings {
+  int threads = 0;
+  double flop_per_second = 0;         // float32 fused multiply-adds, counted as two
+  double exponentials_per_second = 0;
+  struct Copy {
+    std::int64_t working_set_bytes = 0;
+    double bytes_per_second = 0;  // read plus written
+  };
+  std::vector<Copy> copy;  // ascending working set
+  double seconds_into_run = 0;
+};
+
+/// limit = max(FLOP, bytes, exponentials over their rates) in ns; the copy rate is that of the
+/// smallest measured working set that holds `work.least_bytes`. 0 when no ceilings are known.
+[[nodiscard]] double limit_ns(const CellWork& work, const Ceilings& ceilings);
+
+}  // namespace attnscope

@@ -1,0 +1,55 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// The driver: takes a sweep's heats through worker processes and into the store. It computes nothing
+// itself. A worker that dies costs the contender that ran; a fresh one goes on with the rest.
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/store/store.h"
+#include "engine/sweep/sweep.h"
+
+namespace attnscope {
+
+/// What followers (terminal, --events, tests) are told, in order, from the driver's thread.
+struct RunEvent {
+  enum class Kind : std::uint8_t { started, ceilings, heat_started, contender, heat_finished, warning, finished };
+  Kind kind = Kind::started;
+  RunId run;
+  int heats_done = 0, heats_planned = 0;
+  const Heat* heat = nullptr;          // heat_started, contender
+  const HeatResult* result = nullptr;  // heat_finished; stored before this is sent
+  std::string text;                    // contender and phase, warning, or closing words
+  std::optional<double> seconds_left;
+};
+
+struct DriverOptions {
+  std::string worker_command;  // empty: attnscope-worker beside this program
+  std::string command_line;    // provenance
+  std::function<void(const RunEvent&)> on_event;
+  /// Set from a signal handler: 1 cancel (after the current iteration), 2 at once.
+  const std::atomic<int>* cancel = nullptr;
+};
+
+struct RunOutcome {
+  RunId run;
+  RunStatus status = RunStatus::done;
+  int cells_failed = 0;  // wrong, crashed, timeout: exit code 1
+  std::vector<std::string> failures;  // one line each
+};
+
+/// Runs all heats as a new run.
+[[nodiscard]] Result<RunOutcome> run_sweep(const Sweep& sweep, Store& store,
+                                           const DriverOptions& options);
+/// Goes on with an interrupted or cancelled run: only what is not finished.
+[[nodiscard]] Result<RunOutcome> resume_run(const RunInfo& run, Store& store,
+                                            const DriverOptions& options);
+
+/// Upper bound of a sweep's duration from its stop rules.
+[[nodiscard]] double longest_seconds(const Sweep& sweep);
+
+}  // namespace attnscope

@@ -1,0 +1,75 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// A heat: all contenders (every window of them) at one point of the other axes. It is what the
+// driver asks a worker to measure, and the unit that is stored at once.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/pattern/axes.h"
+#include "engine/pattern/window.h"
+
+namespace attnscope {
+
+/// PATTERN/IMPLEMENTATION[/WINDOW] with a display name.
+struct Contender {
+  std::string pattern;         // built-in name or the path of a JSON file, as the sweep says it
+  std::string implementation;
+  std::optional<Window> window;  // absent for patterns without windows
+  std::string name;              // as in charts and tables; the id when the sweep gives none
+  std::string pattern_json;      // the pattern itself, so that workers and later readers agree
+  [[nodiscard]] std::string id() const;  // "sparse/segment/4", "full/dense"
+  friend bool operator==(const Contender&, const Contender&) = default;
+};
+
+/// When a cell has been measured well enough; times are per cell.
+struct StopRule {
+  double relative_interval = 0.02;  // half-width of the median's 95% interval over the median
+  double max_seconds = 3;
+  int min_samples = 10;
+  int placements = 5;  // buffers allocated anew
+  int processes = 2;   // worker processes the placements are spread over
+  friend bool operator==(const StopRule&, const StopRule&) = default;
+};
+
+/// One point of all axes but the contender's.
+struct HeatPoint {
+  Operation operation = Operation::attention;
+  Direction direction = Direction::forward;
+  std::int64_t sequence_tokens = 0;  // all of them: [CLS] + query with [SEP] + document with [SEP]
+  std::int64_t query_tokens = 10;    // the query's own words, without its [SEP]
+  bool shared_query = false;
+  std::int64_t batch_max = 1;  // at most this many items
+  std::int64_t batch_memory_mb = 4096;  // at most this much for q, k, v, o and workspaces
+  std::int64_t heads = 12;
+  std::int64_t head_dim = 32;
+  DType dtype = DType::float32;
+  MemoryOrder memory_order = MemoryOrder::head_major;
+  DeviceKind device = DeviceKind::cpu;
+  int threads = 0;  // 0 in a sweep: every core this process may use; resolved before a heat is sent
+  std::uint64_t seed = 1;
+  friend bool operator==(const HeatPoint&, const HeatPoint&) = default;
+};
+
+struct Heat {
+  int index = 0;  // position within the sweep
+  HeatPoint point;
+  std::vector<Contender> contenders;
+  StopRule stop;
+};
+
+/// Identity of a point across runs and for --resume: every axis, as "key=value" pairs.
+[[nodiscard]] std::string point_key(const HeatPoint& point);
+
+/// Query and document group sizes of one item: operation windowed-matmul has one document of all
+/// tokens; otherwise cls 1, query query_tokens + 1 ([SEP]) and the rest is the document (its [SEP]
+/// included). An error when sequence_tokens cannot hold them.
+struct GroupSizes {
+  std::int64_t cls = 0, query = 0, document = 0;
+};
+[[nodiscard]] Result<GroupSizes> group_sizes(const HeatPoint& point);
+
+}  // namespace attnscope

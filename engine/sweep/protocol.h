@@ -1,0 +1,65 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// The worker protocol: JSON Lines on the worker's stdin (requests) and its original stdout (events).
+// A driver in any language can speak it; docs/protocol.md has the grammar with examples.
+//
+//   -> {"request":"hello","protocol":1,"version":"0.1.0"}
+//   <- {"event":"hello","protocol":1,"version":"0.1.0","build":{...},"device":{...}}
+//   -> {"request":"heat","heat":{...},"process":0,"placements":[0,1,2],"beacon":"/path"}
+//   <- {"event":"progress","contender":2,"phase":"check"}        (never inside timed rounds)
+//   <- {"event":"heat","result":{...}}
+//   -> {"request":"cancel"}    {"request":"describe"}    {"request":"ceilings","threads":2}
+//   -> {"request":"attend",...}    {"request":"check","device":"cpu"}    {"request":"quit"}
+//   <- {"event":"error","message":"..."}
+//
+// One request is answered before the next is read; only cancel and quit overtake. The beacon is a
+// small file the worker maps and keeps current without system calls: which contender runs now.
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/sweep/cell.h"
+#include "engine/sweep/heat.h"
+
+namespace attnscope::protocol {
+
+inline constexpr int version = 1;
+
+/// Which placements this worker process measures.
+struct HeatRequest {
+  Heat heat;
+  int process = 0;
+  std::vector<int> placements;
+  std::string beacon;  // path of the beacon file; empty: none
+};
+
+/// What the beacon file holds, in native byte order; the worker stores, the driver reads.
+struct Beacon {
+  std::int32_t contender = -1;  // index within the heat, -1: none
+  std::uint32_t calls = 0;      // grows with every call into a contender
+};
+
+// Conversions throw nlohmann::json::exception on malformed lines; the readers turn that into one
+// sentence naming the field.
+[[nodiscard]] nlohmann::json to_json(const Contender&);
+[[nodiscard]] nlohmann::json to_json(const HeatPoint&);
+[[nodiscard]] nlohmann::json to_json(const StopRule&);
+[[nodiscard]] nlohmann::json to_json(const Heat&);
+[[nodiscard]] nlohmann::json to_json(const HeatRequest&);
+[[nodiscard]] nlohmann::json to_json(const Cell&);
+[[nodiscard]] nlohmann::json to_json(const HeatResult&);
+[[nodiscard]] nlohmann::json to_json(const Ceilings&);
+[[nodiscard]] Result<HeatPoint> read_point(const nlohmann::json&);
+[[nodiscard]] Result<Heat> read_heat(const nlohmann::json&);
+[[nodiscard]] Result<HeatRequest> read_heat_request(const nlohmann::json&);
+[[nodiscard]] Result<HeatResult> read_heat_result(const nlohmann::json&);
+[[nodiscard]] Result<Ceilings> read_ceilings(const nlohmann::json&);
+
+/// One line of the protocol, parsed; an error quotes the start of the line.
+[[nodiscard]] Result<nlohmann::json> parse_line(std::string_view line);
+
+}  // namespace attnscope::protocol

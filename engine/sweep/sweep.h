@@ -1,0 +1,50 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sweep files: a declared set of heats. `resources/sweeps/` has the ones that ship.
+//
+//   Result<Sweep> sweep = load_sweep("resources/sweeps/quick.json");
+//   for (const Heat& heat : sweep->heats) ...
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/sweep/heat.h"
+
+namespace attnscope {
+
+struct Sweep {
+  std::string name;
+  std::string text;         // the file as read, kept as provenance
+  std::vector<Heat> heats;  // ascending sequence length within each combination of the other axes
+};
+
+/// Fields as in the command line's contract; scalars may be lists and are then axes. Lengths and
+/// windows take numbers, "A:B:*F" (geometric) and "A:B:+S" (arithmetic) ranges, windows also "inf".
+/// An unknown field is an error that names the nearest known one, and the line. `source` names the
+/// file in messages.
+[[nodiscard]] Result<Sweep> parse_sweep(std::string_view json, std::string_view source);
+
+/// A file by path, or one of the sweeps that ship, by name ("quick").
+[[nodiscard]] Result<Sweep> load_sweep(std::string_view name_or_path);
+
+struct NamedSweep {
+  std::string name, text;
+};
+[[nodiscard]] const std::vector<NamedSweep>& built_in_sweeps();
+
+/// "64", "64:4096:*2", "64:512:+64" -> numbers; an error names the range and the mend.
+[[nodiscard]] Result<std::vector<std::int64_t>> parse_range(std::string_view text);
+
+/// KEY=VALUE[,KEY=VALUE...] filters of --only: keys are the columns of a table row, values may be
+/// given several times by repeating the key.
+struct OnlyFilter {
+  std::vector<std::pair<std::string, std::string>> terms;
+};
+[[nodiscard]] Result<OnlyFilter> parse_only(std::string_view text);
+/// Keeps the heats and contenders that match; an error when a key is unknown or nothing is left.
+[[nodiscard]] Result<Sweep> only(const Sweep& sweep, const OnlyFilter& filter);
+
+}  // namespace attnscope

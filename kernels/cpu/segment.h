@@ -1,0 +1,36 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fused segment attention on the CPU: the whole plan in one pass with an online softmax over all
+// segments of a row; nothing of size rows x keys is ever stored.
+//
+//   std::vector<std::byte> workspace(segment_workspace_bytes(plan, head_dim, threads));
+//   Status done = segment_forward(plan, q, k, v, scale, o, lse, workspace);
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/plan/attention_plan.h"
+#include "kernels/plan/result.h"
+#include "kernels/plan/tensor.h"
+
+namespace attnscope::cpu {
+
+/// Why the fused kernel cannot run this plan, or ok.
+[[nodiscard]] Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim,
+                                      DType dtype);
+
+/// Bytes of scratch: one row tile a thread, plus partial results of rows split over chunks.
+[[nodiscard]] std::int64_t segment_workspace_bytes(const AttentionPlan& plan,
+                                                   std::int64_t head_dim, int threads);
+
+/// o = softmax(scale * q k^T over the plan's pairs) v. Writes every row of o; rows without keys
+/// become 0 with log-sum-exp -inf. `lse` [tokens, heads] may be empty. Uses at most `threads`
+/// OpenMP threads; the result does not depend on their number. float32 only.
+[[nodiscard]] Status segment_forward(const AttentionPlan& plan, const ConstTensor& q,
+                                     const ConstTensor& k, const ConstTensor& v, float scale,
+                                     const Tensor& o, std::span<float> lse, int threads,
+                                     std::span<std::byte> workspace);
+
+}  // namespace attnscope::cpu

@@ -1,0 +1,59 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// The paper's windowed matrix products (Schlatt et al., ECIR 2024, Section 3.2) on the CPU, and its
+// three-step attention made of them: scores per segment, one joint softmax, values per segment.
+// Nothing is allocated inside: callers ask for the size and hand memory in.
+//
+//   BandProblem problem{sequences, /*heads=*/12, /*head_dim=*/32, /*window=*/4};
+//   std::vector<float> band(band_elements(problem));
+//   windowed_qk(problem, q, k, scale, band);   // band[i][j] = scale * q_i . k_(i+j-w), 0 outside
+//   windowed_pv(problem, band, v, o);          // o_i = sum_j band[i][j] * v_(i+j-w)
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/plan/attention_plan.h"
+#include "kernels/plan/result.h"
+#include "kernels/plan/tensor.h"
+
+namespace attnscope::cpu {
+
+/// A batch of independent token sequences; the band of each is cut off at its own ends.
+struct BandProblem {
+  std::span<const TokenRange> sequences;  // ascending, disjoint, each inside one item
+  std::int64_t heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t window = 0;  // one-sided w >= 0, also w >= sequence length
+};
+
+/// Floats in the compact band: heads * sum(lengths) * (2w+1), exactly. Sequence s, head h, row r
+/// starts at (heads * tokens before s + h * length(s) + r) * (2w+1).
+[[nodiscard]] std::int64_t band_elements(const BandProblem& problem);
+
+/// Q [s,d] x K^T [d,s] -> band [s, 2w+1]; entries outside the sequence are 0. float32 only.
+[[nodiscard]] Status windowed_qk(const BandProblem& problem, const ConstTensor& q,
+                                 const ConstTensor& k, float scale, int threads,
+                                 std::span<float> band);
+
+/// band [s, 2w+1] x V [s,d] -> O [s,d]; every row of the sequences is written. float32 only.
+[[nodiscard]] Status windowed_pv(const BandProblem& problem, std::span<const float> band,
+                                 const ConstTensor& v, int threads, const Tensor& o);
+
+/// Why the three-step attention cannot run this plan, or ok.
+[[nodiscard]] Status windowed_supports(const AttentionPlan& plan, std::int64_t head_dim,
+                                       DType dtype);
+
+/// Floats of score workspace for the three steps: per task and head rows * sum over segments of
+/// (band: 2w+1, whole: number of keys). This is the whole workspace.
+[[nodiscard]] std::int64_t windowed_score_elements(const AttentionPlan& plan);
+
+/// scores -> joint softmax -> values, as three passes over the whole batch (unfused on purpose).
+/// Writes every row of o; rows without keys become 0. `lse` [tokens, heads] may be empty.
+[[nodiscard]] Status windowed_forward(const AttentionPlan& plan, const ConstTensor& q,
+                                      const ConstTensor& k, const ConstTensor& v, float scale,
+                                      const Tensor& o, std::span<float> lse,
+                                      int threads,
+                                      std::span<float> workspace);
+
+}  // namespace attnscope::cpu

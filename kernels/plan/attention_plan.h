@@ -1,0 +1,92 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// AttentionPlan: the work list of an attention pattern on a batch, as plain structs. Every system in
+// scope attends from a run of queries to a list of key segments under one softmax (Schlatt et al.,
+// ECIR 2024, Eq. 1-3). For one item of the paper's sparse pattern with w = 4 the plan is
+//
+//   task  [CLS] rows     segments: whole(all tokens of the item)
+//   task  query rows     segments: whole(query)
+//   task  document rows  segments: whole([CLS] and query), band(document, w = 4)
+//
+// Tokens are numbered over the whole packed batch. Tasks appear in ascending order of their first
+// query per head range; every (query token, head) belongs to exactly one task; the segments of one
+// task are disjoint as key sets, so no key counts twice.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace attnscope {
+
+struct TokenRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;  // exclusive
+  [[nodiscard]] std::int64_t size() const { return end - begin; }
+  [[nodiscard]] bool empty() const { return begin >= end; }
+  friend bool operator==(const TokenRange&, const TokenRange&) = default;
+};
+
+/// A run of tokens: the contiguous range itself, or, if `listed`, the tokens
+/// plan.indices[begin ... end) in ascending order.
+struct TokenRun {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  bool listed = false;
+  [[nodiscard]] std::int64_t size() const { return end - begin; }
+};
+
+enum class SegmentKind : std::uint8_t {
+  whole,  // every key of the run
+  band,   // key j for query i when |j - (i + offset)| <= window
+  block,  // key j for query i when the run's block of `window` tokens that holds i + offset holds j
+};
+
+struct Segment {
+  TokenRun keys;
+  SegmentKind kind = SegmentKind::whole;
+  std::int64_t window = 0;  // band: one-sided half-width w; block: the block's length; whole: unused
+  std::int64_t offset = 0;  // alignment: query i lies opposite key i + offset
+  // Tokens of the key range (a sub-range of plan.indices, ascending) that this segment leaves out
+  // because another rule decides them, e.g. global sentence starts inside a document's band.
+  std::int64_t skip_begin = 0;
+  std::int64_t skip_end = 0;
+};
+
+struct HeadRange {
+  std::int32_t begin = 0;
+  std::int32_t end = 0;
+};
+
+struct Task {
+  TokenRun queries;
+  HeadRange heads;
+  std::int64_t item = -1;  // -1: shared by all items (the shared query)
+  std::int64_t first_segment = 0;
+  std::int64_t segment_count = 0;  // 0: the rows attend to nothing; output 0, log-sum-exp -inf
+};
+
+struct AttentionPlan {
+  std::int64_t tokens = 0;
+  std::int32_t heads = 0;
+  std::vector<Task> tasks;
+  std::vector<Segment> segments;
+  std::vector<std::int64_t> indices;
+
+  [[nodiscard]] std::span<const Segment> segments_of(const Task& task) const {
+    return std::span(segments).subspan(static_cast<std::size_t>(task.first_segment),
+                                       static_cast<std::size_t>(task.segment_count));
+  }
+  [[nodiscard]] std::span<const std::int64_t> skipped_of(const Segment& segment) const {
+    return std::span(indices).subspan(
+        static_cast<std::size_t>(segment.skip_begin),
+        static_cast<std::size_t>(segment.skip_end - segment.skip_begin));
+  }
+  /// Token at position `position` of a run (position counts from run.begin).
+  [[nodiscard]] std::int64_t token_at(const TokenRun& run, std::int64_t position) const {
+    return run.listed ? indices[static_cast<std::size_t>(run.begin + position)]
+                      : run.begin + position;
+  }
+};
+
+}  // namespace attnscope
