@@ -1,0 +1,32 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// One attention on a person's own tensors, file to file (`attnscope attend`).
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/plan/result.h"
+
+namespace attnscope {
+
+struct AttendRequest {
+  std::string in, out;       // safetensors: q, k, v -> o, lse; [tokens, heads, head_dim], float32
+  std::string pattern_json;  // the pattern's text
+  std::string window;        // "4", "inf" or empty
+  std::string layout_json;
+  std::string layout_source;  // its file name, for messages
+  std::string implementation;
+  std::string dtype = "float32";  // the computation's; files stay float32
+  int threads = 1;
+};
+
+struct AttendOutcome {
+  std::int64_t tokens = 0, heads = 0, head_dim = 0;
+  double relative_error = 0, error_bound = 0;  // against the float64 reference, on sampled rows
+};
+
+/// Runs, checks and writes; an output that fails its check is an error and is not written.
+[[nodiscard]] Result<AttendOutcome> attend(const AttendRequest& request);
+
+}  // namespace attnscope

@@ -1,0 +1,25 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Conformance of every listed implementation on this machine: each x every built-in pattern x odd
+// shapes against the float64 reference. `attnscope check` and tests/conformance share it.
+
+#include <functional>
+#include <string>
+
+#include "engine/attention/implementation.h"
+
+namespace attnscope {
+
+struct CheckRow {
+  std::string implementation, pattern, window, shape;  // "1+11+500 x 3, 2 heads x 32, head-major"
+  DType dtype = DType::float32;
+  enum class Outcome : std::uint8_t { ok, declined, wrong } outcome = Outcome::ok;
+  std::string reason;  // declined: why; wrong: what differed
+  double relative_error = 0, error_bound = 0;
+};
+
+/// Calls `on_row` for each combination; returns how many were wrong.
+int check_all(DeviceKind device, int threads, const std::function<void(const CheckRow&)>& on_row);
+
+}  // namespace attnscope
