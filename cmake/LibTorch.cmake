@@ -12,9 +12,8 @@ if(NOT EXISTS ${torch_lib}/libtorch_cpu.so)
 endif()
 
 add_library(libtorch INTERFACE)
-target_include_directories(libtorch SYSTEM INTERFACE
-                           ${ATTNSCOPE_LIBTORCH}/torch/include
-                           ${ATTNSCOPE_LIBTORCH}/torch/include/torch/csrc/api/include)
+# Searched last: the wheel carries its own copy of fmt, which must not hide the installed one.
+target_compile_options(libtorch INTERFACE "SHELL:-idirafter ${ATTNSCOPE_LIBTORCH}/torch/include")
 target_compile_definitions(libtorch INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
 # --no-as-needed keeps libtorch_cpu although operators register themselves; gomp is the wheel's own,
 # so that one OpenMP runtime serves LibTorch and the kernels.
