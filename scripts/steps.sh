@@ -1,0 +1,157 @@
+# The steps of scripts/setup, each of which says what failed, why, and what to do.
+
+cache_dir=${XDG_CACHE_HOME:-$HOME/.cache}/attnscope/wheels
+sysroot=$PWD/.deps/debian
+
+say() { printf '%s\n' "$*" >&2; }
+
+# stop WHAT MEND: ends the script with one sentence.
+stop() {
+  say "$(basename "$0"): $1. $2."
+  exit 1
+}
+
+# logged NAME WHAT MEND COMMAND...: runs quietly, keeps the log, and stops with its last lines.
+logged() {
+  local name=$1 what=$2 mend=$3 log
+  shift 3
+  mkdir -p .deps/logs
+  log=.deps/logs/$name.log
+  if ! "$@" > "$log" 2>&1; then
+    tail -n 15 "$log" >&2
+    stop "$what failed (whole log: $log)" "$mend"
+  fi
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  else
+    sudo --preserve-env=DEBIAN_FRONTEND "$@"
+  fi
+}
+
+# Tools that an unprivileged machine may have from elsewhere.
+provided_without_root() {
+  case $1 in
+    g++) command -v g++ >/dev/null ;;
+    cmake) command -v cmake >/dev/null ;;
+    ninja-build) command -v ninja >/dev/null ;;
+    python3) command -v python3 >/dev/null ;;
+    python3-pip) python3 -m pip --version >/dev/null 2>&1 ;;
+    git) command -v git >/dev/null ;;
+    ccache|ca-certificates) true ;;
+    libgtest-dev|libgmock-dev|lib*-dev|nlohmann-json3-dev) [ -e "$sysroot/.have/$1" ] ;;
+    *) false ;;
+  esac
+}
+
+install_packages() {
+  local root=$1
+  shift
+  command -v apt-get >/dev/null || stop "this is not a Debian system (no apt-get)" \
+    "Install these by other means and configure with CMAKE_PREFIX_PATH: $*"
+  if [ "$root" = no ]; then
+    unpack_packages "$@"
+    return
+  fi
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || stop "these Debian packages are missing and there is no sudo: $*" \
+      "Run scripts/setup as root, or with --headless --no-root"
+    [ -t 0 ] || sudo -n true 2>/dev/null || stop "sudo wants a password but there is no terminal" \
+      "Run scripts/setup from a terminal, as root, or with --headless --no-root"
+  fi
+  say "Installing $# Debian packages ..."
+  export DEBIAN_FRONTEND=noninteractive
+  logged apt-update "apt-get update" "Check the network and /etc/apt/sources.list" as_root apt-get update
+  logged apt-install "apt-get install" "Check free disk (df -h /) and that no other apt runs, then repeat" \
+    as_root apt-get install -y --no-install-recommends "$@"
+}
+
+# Without root: apt with lists and cache of its own, packages unpacked into .deps/debian. Libraries
+# only; a compiler, CMake, Ninja and Python must be there (pip install --user cmake ninja will do).
+unpack_packages() {
+  local package tools=()
+  for package in "$@"; do
+    case $package in
+      lib*-dev|nlohmann-json3-dev) ;;
+      *) tools+=("$package") ;;
+    esac
+  done
+  [ ${#tools[@]} -eq 0 ] || stop "without root these programs cannot be installed: ${tools[*]}" \
+    "Put them on PATH first (cmake and ninja also come as wheels: python3 -m pip install --user cmake ninja)"
+  local apt=$PWD/.deps/apt
+  mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$sysroot/.have"
+  local options=(-o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt" -o "Dir::Cache::archives=$apt/archives"
+                 -o Debug::NoLocking=1 -o APT::Sandbox::User="$(id -un)")
+  say "Unpacking $# Debian packages into .deps/debian ..."
+  logged apt-update "apt-get update (without root)" "Check the network and /etc/apt/sources.list" \
+    apt-get "${options[@]}" update
+  local with_runtime=("$@")
+  for package in "$@"; do
+    case $package in
+      libfmt-dev) with_runtime+=(libfmt9) ;;
+      libsqlite3-dev) with_runtime+=(libsqlite3-0) ;;
+      libgtest-dev|libgmock-dev) with_runtime+=(googletest) ;;
+    esac
+  done
+  (cd "$apt/archives" && logged_here apt-download apt-get "${options[@]}" download "${with_runtime[@]}") ||
+    stop "downloading Debian packages failed" "Check the network; see .deps/logs/apt-download.log"
+  for package in "$apt"/archives/*.deb; do
+    dpkg-deb -x "$package" "$sysroot" || stop "unpacking $package failed" "Check free disk and repeat"
+  done
+  for package in "$@"; do touch "$sysroot/.have/$package"; done
+  rm -rf "$apt"
+}
+
+logged_here() {
+  local log=$OLDPWD/.deps/logs/$1.log
+  shift
+  "$@" > "$log" 2>&1 || { tail -n 15 "$log" >&2; return 1; }
+}
+
+install_libtorch() {
+  mkdir -p "$cache_dir"
+  if ! wheels_are_cached; then
+    say "Fetching LibTorch ..."
+    local download="$cache_dir/download.$$"
+    mkdir -p "$download"
+    logged libtorch "fetching LibTorch" "Check the network and free disk (1 GB in $cache_dir), then repeat" \
+      python3 -m pip download --quiet --no-deps --only-binary=:all: --require-hashes --python-version 3.11 \
+      --implementation cp --abi cp311 --abi none --platform manylinux_2_28_x86_64 \
+      --platform manylinux_2_25_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \
+      --dest "$download" -r scripts/libtorch.txt
+    local wheel hash
+    for wheel in "$download"/*.whl; do
+      hash=$(sha256sum "$wheel" | cut -d' ' -f1)
+      mv "$wheel" "$cache_dir/$hash.whl"
+    done
+    rmdir "$download"
+  fi
+  say "Unpacking LibTorch into .deps/ ..."
+  logged libtorch-unpack "unpacking LibTorch" "Check free disk (0.6 GB here), then repeat" \
+    python3 scripts/unpack_libtorch.py scripts/libtorch.txt "$cache_dir" .deps/libtorch "$1"
+}
+
+wheels_are_cached() {
+  local hash
+  for hash in $(sed -n 's/.*sha256://p' scripts/libtorch.txt); do
+    [ -f "$cache_dir/$hash.whl" ] || return 1
+  done
+}
+
+build_preset() {
+  local preset=$1 options=()
+  command -v cmake >/dev/null || stop "cmake is not on PATH" "python3 -m pip install --user cmake ninja, or install it"
+  [ ! -d "$sysroot" ] || options+=("-DCMAKE_PREFIX_PATH=$sysroot/usr")
+  # Compiler jobs of LibTorch sources take about 0.5 GB each.
+  local jobs memory_gb
+  jobs=$(nproc)
+  memory_gb=$(awk '/MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo)
+  [ "$jobs" -le $((memory_gb + 1)) ] || jobs=$((memory_gb + 1))
+  say "Building ($preset, $jobs jobs) ..."
+  logged "configure-$preset" "configuring the build" "The lines above name what is missing" \
+    cmake --preset "$preset" "${options[@]}"
+  logged "build-$preset" "building" "If the compiler was killed, free some memory and repeat" \
+    cmake --build "build/$preset" -j "$jobs"
+}

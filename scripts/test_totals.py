@@ -1,0 +1,17 @@
+"""Prints one line of totals per suite, and their sum, from ctest's log (GoogleTest and QTest)."""
+import re
+import sys
+
+text = open(sys.argv[1], encoding="utf-8", errors="replace").read()
+total_passed = total_failed = 0
+for name, body in re.findall(r"^\d+/\d+ Test: (\S+)\n(.*?)^<end of output>", text, re.M | re.S):
+    passed = sum(map(int, re.findall(r"^\[  PASSED  \] (\d+) tests?\.", body, re.M)))
+    failed = sum(map(int, re.findall(r"^ *(\d+) FAILED TESTS?$", body, re.M)))
+    for good, bad in re.findall(r"^Totals: (\d+) passed, (\d+) failed", body, re.M):
+        passed, failed = passed + int(good), failed + int(bad)
+    if passed + failed == 0:
+        failed = 1  # a suite that reports nothing crashed or ran nothing
+    print(f"  {name}: {passed} passed, {failed} failed")
+    total_passed, total_failed = total_passed + passed, total_failed + failed
+print(f"{total_passed} passed, {total_failed} failed")
+sys.exit(1 if total_failed or not total_passed else 0)

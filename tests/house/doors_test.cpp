@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The doors of the house: app -> engine -> kernels, never back; Qt only under app/, SQLite only in
+// engine/store, LibTorch only in the worker's rooms. Read from the include lines of every source.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool starts_with_any(const std::string& text, std::initializer_list<const char*> prefixes) {
+  for (const char* prefix : prefixes) {
+    if (text.rfind(prefix, 0) == 0) return true;
+  }
+  return false;
+}
+
+bool is_qt(const std::string& header) {
+  static const std::regex qt(R"(Q[A-Z][A-Za-z]*(/.*)?|Qt[A-Z].*)");
+  return std::regex_match(header, qt);
+}
+
+/// Why `file` (path from the root) must not include `header`; empty when it may.
+std::string closed_door(const std::string& file, const std::string& header) {
+  if (is_qt(header) &&
+      !starts_with_any(file, {"app/gui/", "app/cli/", "app/attnscope.cpp", "tests/gui/"})) {
+    return "Qt belongs to app/ (not its worker)";
+  }
+  if (header == "sqlite3.h" && !starts_with_any(file, {"engine/store/", "tests/store/"})) {
+    return "SQL belongs to engine/store";
+  }
+  if (starts_with_any(header, {"torch/", "ATen/", "c10/"}) &&
+      !starts_with_any(file, {"engine/attention/", "engine/model/", "engine/measure/",
+                              "app/worker/", "tests/attention/", "tests/conformance/",
+                              "tests/measure/"})) {
+    return "LibTorch belongs to the rooms that only the worker links";
+  }
+  if (starts_with_any(file, {"kernels/"}) && !starts_with_any(file, {"kernels/cpu/benchmark/"}) &&
+      starts_with_any(header, {"engine/", "app/"})) {
+    return "kernels/ stands on its own";
+  }
+  if (starts_with_any(file, {"engine/"}) && starts_with_any(header, {"app/"})) {
+    return "engine/ does not know app/";
+  }
+  if (starts_with_any(file, {"engine/pattern/"}) && starts_with_any(header, {"engine/"}) &&
+      !starts_with_any(header, {"engine/pattern/"})) {
+    return "engine/pattern knows kernels/plan alone";
+  }
+  if (starts_with_any(file, {"engine/sweep/", "engine/store/", "engine/report/",
+                             "engine/statistics/", "app/cli/", "app/gui/"}) &&
+      starts_with_any(header, {"engine/attention/", "engine/measure/", "engine/model/"})) {
+    return "computing happens in the worker";
+  }
+  if (starts_with_any(file, {"app/gui/views/", "app/gui/models/", "app/gui/charts/"}) &&
+      header == "engine/sweep/driver.h") {
+    return "views and models do not drive runs";
+  }
+  return "";
+}
+
+struct Include {
+  std::string file, header;
+  int line = 0;
+};
+
+std::vector<Include> includes_of(const std::string& file, const std::string& text) {
+  static const std::regex pattern(R"(^\s*#\s*include\s*[<"]([^>"]+)[>"])");
+  std::vector<Include> found;
+  std::istringstream lines(text);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    std::smatch match;
+    if (std::regex_search(line, match, pattern)) found.push_back({file, match[1], number});
+  }
+  return found;
+}
+
+TEST(Doors, AreOpenedOnlyTheRightWay) {
+  const fs::path root = ATTNSCOPE_SOURCE_DIR;
+  int sources = 0;
+  for (const char* room : {"kernels", "engine", "app", "tests"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / room)) {
+      const std::string extension = entry.path().extension();
+      if (extension != ".h" && extension != ".cpp" && extension != ".cu") continue;
+      ++sources;
+      std::ifstream stream(entry.path());
+      std::stringstream text;
+      text << stream.rdbuf();
+      const std::string file = fs::relative(entry.path(), root).generic_string();
+      for (const Include& include : includes_of(file, text.str())) {
+        const std::string reason = closed_door(include.file, include.header);
+        EXPECT_TRUE(reason.empty()) << include.file << ":" << include.line << " includes "
+                                    << include.header << ": " << reason;
+      }
+    }
+  }
+  EXPECT_GT(sources, 50);
+}
+
+TEST(Doors, ACrossingIsNoticed) {
+  EXPECT_NE(closed_door("engine/report/table.cpp", "QString"), "");
+  EXPECT_NE(closed_door("app/worker/main.cpp", "QtCore/QObject"), "");
+  EXPECT_NE(closed_door("engine/sweep/driver.cpp", "sqlite3.h"), "");
+  EXPECT_NE(closed_door("app/gui/window.cpp", "ATen/ops/matmul.h"), "");
+  EXPECT_NE(closed_door("kernels/cpu/segment.cpp", "engine/pattern/window.h"), "");
+  EXPECT_NE(closed_door("engine/pattern/window.cpp", "engine/sweep/heat.h"), "");
+  EXPECT_NE(closed_door("app/cli/run.cpp", "engine/attention/list.h"), "");
+  EXPECT_EQ(closed_door("app/gui/window.cpp", "QtWidgets/QWidget"), "");
+  EXPECT_EQ(closed_door("engine/store/store.cpp", "sqlite3.h"), "");
+  const auto found = includes_of("a.cpp", "#include <x.h>\n  #  include \"y/z.h\"\nint include;\n");
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[1].header, "y/z.h");
+  EXPECT_EQ(found[1].line, 2);
+}
+
+}  // namespace
