@@ -46,11 +46,11 @@ struct CellWork {
 struct Cell {
   Contender contender;
   CellStatus status = CellStatus::ok;
-  std::string reason;  // one sentence when status is not ok
-  std::int64_t batch = 0;  // items actually measured together
-  std::int64_t query_tokens = 0;     // group sizes of one item, [SEP] included
+  std::string reason;             // one sentence when status is not ok
+  std::int64_t batch = 0;         // items actually measured together
+  std::int64_t query_tokens = 0;  // group sizes of one item, [SEP] included
   std::int64_t document_tokens = 0;
-  std::vector<Sample> samples;       // empty unless ok
+  std::vector<Sample> samples;           // empty unless ok
   std::optional<double> relative_error;  // against the float64 reference, over max|V|
   std::optional<double> error_bound;
   CellMemory memory;
@@ -64,10 +64,11 @@ struct HeatResult {
   std::vector<Cell> cells;  // in the order of the heat's contenders
 };
 
-/// Rates the machine can reach, measured beside a run (DESIGN 5.6). One list element per measurement.
+/// Rates the machine can reach, measured beside a run (DESIGN 5.6). One list element per
+/// measurement.
 struct Ceilings {
   int threads = 0;
-  double flop_per_second = 0;         // float32 fused multiply-adds, counted as two
+  double flop_per_second = 0;  // float32 fused multiply-adds, counted as two
   double exponentials_per_second = 0;
   struct Copy {
     std::int64_t working_set_bytes = 0;

@@ -1,8 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The driver: takes a sweep's heats through worker processes and into the store. It computes nothing
-// itself. A worker that dies costs the contender that ran; a fresh one goes on with the rest.
+// The driver: takes a sweep's heats through worker processes and into the store. It computes
+// nothing itself. A worker that dies costs the contender that ran; a fresh one goes on with the
+// rest.
 
 #include <atomic>
 #include <functional>
@@ -17,7 +18,15 @@ namespace attnscope {
 
 /// What followers (terminal, --events, tests) are told, in order, from the driver's thread.
 struct RunEvent {
-  enum class Kind : std::uint8_t { started, ceilings, heat_started, contender, heat_finished, warning, finished };
+  enum class Kind : std::uint8_t {
+    started,
+    ceilings,
+    heat_started,
+    contender,
+    heat_finished,
+    warning,
+    finished
+  };
   Kind kind = Kind::started;
   RunId run;
   int heats_done = 0, heats_planned = 0;
@@ -38,7 +47,7 @@ struct DriverOptions {
 struct RunOutcome {
   RunId run;
   RunStatus status = RunStatus::done;
-  int cells_failed = 0;  // wrong, crashed, timeout: exit code 1
+  int cells_failed = 0;               // wrong, crashed, timeout: exit code 1
   std::vector<std::string> failures;  // one line each
 };
 

@@ -16,7 +16,7 @@ namespace attnscope {
 
 /// PATTERN/IMPLEMENTATION[/WINDOW] with a display name.
 struct Contender {
-  std::string pattern;         // built-in name or the path of a JSON file, as the sweep says it
+  std::string pattern;  // built-in name or the path of a JSON file, as the sweep says it
   std::string implementation;
   std::optional<Window> window;  // absent for patterns without windows
   std::string name;              // as in charts and tables; the id when the sweep gives none
@@ -42,7 +42,7 @@ struct HeatPoint {
   std::int64_t sequence_tokens = 0;  // all of them: [CLS] + query with [SEP] + document with [SEP]
   std::int64_t query_tokens = 10;    // the query's own words, without its [SEP]
   bool shared_query = false;
-  std::int64_t batch_max = 1;  // at most this many items
+  std::int64_t batch_max = 1;           // at most this many items
   std::int64_t batch_memory_mb = 4096;  // at most this much for q, k, v, o and workspaces
   std::int64_t heads = 12;
   std::int64_t head_dim = 32;

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The worker protocol: JSON Lines on the worker's stdin (requests) and its original stdout (events).
-// A driver in any language can speak it; docs/protocol.md has the grammar with examples.
+// The worker protocol: JSON Lines on the worker's stdin (requests) and its original stdout
+// (events). A driver in any language can speak it; docs/protocol.md has the grammar with examples.
 //
 //   -> {"request":"hello","protocol":1,"version":"0.1.0"}
 //   <- {"event":"hello","protocol":1,"version":"0.1.0","build":{...},"device":{...}}
@@ -43,8 +43,8 @@ struct Beacon {
   std::uint32_t calls = 0;      // grows with every call into a contender
 };
 
-// Conversions throw nlohmann::json::exception on malformed lines; the readers turn that into one
-// sentence naming the field.
+// Every struct survives the way there and back unchanged. Readers answer what does not fit with one
+// sentence naming the field; fields they do not know are left alone.
 [[nodiscard]] nlohmann::json to_json(const Contender&);
 [[nodiscard]] nlohmann::json to_json(const HeatPoint&);
 [[nodiscard]] nlohmann::json to_json(const StopRule&);
@@ -61,5 +61,7 @@ struct Beacon {
 
 /// One line of the protocol, parsed; an error quotes the start of the line.
 [[nodiscard]] Result<nlohmann::json> parse_line(std::string_view line);
+/// A message as one line with its line feed; bytes that are not UTF-8 are replaced.
+[[nodiscard]] std::string write_line(const nlohmann::json& message);
 
 }  // namespace attnscope::protocol

@@ -24,7 +24,8 @@ class WorkerProcess {
   WorkerProcess& operator=(WorkerProcess&&) noexcept;
   ~WorkerProcess();  // asks it to quit, kills it after 2 s
 
-  [[nodiscard]] const nlohmann::json& hello() const;  // its handshake: build, device, implementations
+  [[nodiscard]] const nlohmann::json& hello()
+      const;  // its handshake: build, device, implementations
   [[nodiscard]] Status send(const nlohmann::json& request);
 
   struct Ended {

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/sweep/cell.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+#include "engine/pattern/nearest_name.h"
+
+namespace attnscope {
+namespace {
+
+// In the order of CellStatus.
+constexpr std::array<std::string_view, 7> status_names{
+    "ok", "unsupported", "oom", "wrong", "crashed", "timeout", "cancelled"};
+
+double seconds_at(double work, double per_second) {
+  return work > 0 && per_second > 0 ? work / per_second : 0.0;
+}
+
+double copy_rate(const Ceilings& ceilings, double bytes) {
+  if (ceilings.copy.empty()) return 0;
+  const auto holds = [bytes](const Ceilings::Copy& copy) {
+    return static_cast<double>(copy.working_set_bytes) >= bytes;
+  };
+  const auto found = std::ranges::find_if(ceilings.copy, holds);
+  return (found == ceilings.copy.end() ? ceilings.copy.back() : *found).bytes_per_second;
+}
+
+}  // namespace
+
+std::string_view name_of(CellStatus status) {
+  return status_names.at(static_cast<std::size_t>(status));
+}
+
+Result<CellStatus> parse_cell_status(std::string_view text) {
+  const auto found = std::ranges::find(status_names, text);
+  if (found == status_names.end()) {
+    return fail("there is no cell status '{}': {}", text, suggest(text, status_names));
+  }
+  return static_cast<CellStatus>(found - status_names.begin());
+}
+
+double limit_ns(const CellWork& work, const Ceilings& ceilings) {
+  return 1e9 * std::max({seconds_at(work.useful_flop, ceilings.flop_per_second),
+                         seconds_at(work.least_bytes, copy_rate(ceilings, work.least_bytes)),
+                         seconds_at(work.exponentials, ceilings.exponentials_per_second)});
+}
+
+}  // namespace attnscope
