@@ -1,0 +1,55 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The range and the ticks of an axis, as plain numbers. Lengths are doubled from point to point, so
+// x ticks are powers of two with integer labels; times span decades, so y ticks are 1, 2, 5, 10 ...
+
+#include <QString>
+#include <span>
+#include <vector>
+
+namespace attnscope::charts {
+
+enum class ScaleKind { linear, log2, log10 };
+
+struct Tick {
+  double value = 0;
+  QString label;
+};
+
+class AxisScale {
+ public:
+  AxisScale() = default;
+  /// `values` may be in any order; what is not finite, or not positive on a log scale, is ignored.
+  /// Without a usable value the axis runs from 0 to 1 (linear) or 1 to 10.
+  AxisScale(ScaleKind kind, std::span<const double> values);
+
+  [[nodiscard]] static bool can_show(ScaleKind kind, double value);
+
+  [[nodiscard]] ScaleKind kind() const { return kind_; }
+  [[nodiscard]] double low() const { return low_; }
+  [[nodiscard]] double high() const { return high_; }
+  /// Place along the axis, 0 at low and 1 at high; values beyond the ends stay at the ends.
+  [[nodiscard]] double fraction(double value) const;
+  [[nodiscard]] const std::vector<Tick>& ticks() const { return ticks_; }
+  [[nodiscard]] const std::vector<double>& minor_ticks() const { return minor_ticks_; }
+
+  /// Thins labelled ticks to at most `count`, at regular steps; those left out become minor ticks.
+  void keep_at_most(int count);
+
+ private:
+  void fit_linear(double low, double high);
+  void fit_log2(double low, double high);
+  void fit_log10(double low, double high);
+
+  ScaleKind kind_ = ScaleKind::linear;
+  double low_ = 0;
+  double high_ = 1;
+  std::vector<Tick> ticks_;
+  std::vector<double> minor_ticks_;
+};
+
+/// At most `digits` significant digits, no exponent between 1e-4 and 1e7, decimal point everywhere.
+[[nodiscard]] QString number_text(double value, int digits = 3);
+
+}  // namespace attnscope::charts

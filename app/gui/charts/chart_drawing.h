@@ -1,0 +1,124 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// ChartDrawing: a figure laid out on a page of a given size, and painted. The widget, PDF, SVG and
+// PNG all come from here, which is why it is QPainter and not Qt Charts: Qt Charts has no interval
+// bars, no rail, elides its legend, and needs its own tick labels and clipping anyway.
+//
+// All lengths follow from `em`, the font's size in the painter's unit, so a page may be measured in
+// screen pixels or in fractions of a point.
+
+#include <QPainter>
+#include <QPolygonF>
+#include <QRectF>
+#include <QString>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "app/gui/charts/axis_scale.h"
+#include "app/gui/charts/chart_theme.h"
+#include "app/gui/charts/contender_style.h"
+#include "engine/report/figure.h"
+
+namespace attnscope::charts {
+
+struct DrawnPoint {
+  int series = 0;
+  int index = 0;  // among the series' drawn values; rail marks come after points
+  QPointF position;
+  QString text;  // contender, x, value and interval, or the reason of a rail mark
+};
+
+struct DrawnSeries {
+  QString name;
+  std::string key;
+  ContenderStyle style;
+  bool visible = true;
+  std::vector<QPolygonF> lines;  // split where a value is missing
+  std::vector<QLineF> intervals;
+  std::vector<DrawnPoint> points;
+  std::vector<DrawnPoint> rail;
+};
+
+struct LegendEntry {
+  int series = 0;
+  QString text;  // the whole name, broken over lines where the page is narrow
+  QRectF rect;   // the clickable area
+  QRectF text_rect;
+};
+
+struct RailLane {
+  int series = 0;
+  QString label;  // "oom", or "failed" where several things went wrong
+  double y = 0;
+};
+
+class ChartDrawing {
+ public:
+  struct Page {
+    QSizeF size;
+    double em = 12;
+    ChartTheme theme = ChartTheme::light;
+    bool title = true;
+    QString caption;
+    QString placeholder = QStringLiteral("No values yet");
+    std::set<std::string> hidden;  // style keys
+  };
+
+  ChartDrawing(const report::Figure& figure, ContenderStyles& styles, Page page);
+
+  /// `current` gets a ring; `focused_series` a frame around its legend entry (-1: none).
+  void paint(QPainter& painter, const DrawnPoint* current = nullptr, int focused_series = -1) const;
+
+  [[nodiscard]] bool empty() const { return empty_; }
+  [[nodiscard]] const std::vector<DrawnSeries>& series() const { return series_; }
+  [[nodiscard]] const std::vector<LegendEntry>& legend() const { return legend_; }
+  [[nodiscard]] const std::vector<RailLane>& rail_lanes() const { return rail_lanes_; }
+  [[nodiscard]] const AxisScale& x_axis() const { return x_axis_; }
+  [[nodiscard]] const AxisScale& y_axis() const { return y_axis_; }
+  [[nodiscard]] const QRectF& plot() const { return plot_; }
+  [[nodiscard]] const Page& page() const { return page_; }
+  /// Values that the axes cannot show (zero on a log axis, NaN); said in a note under the chart.
+  [[nodiscard]] int left_out() const { return left_out_; }
+  [[nodiscard]] const QString& note() const { return note_; }
+
+  /// Height of everything but the plot itself, and the least height that leaves a readable plot.
+  [[nodiscard]] double height_around_plot() const { return height_around_plot_; }
+  [[nodiscard]] double least_height() const;
+
+  /// The drawn value or rail mark of a visible series nearest to `position`, within `radius`.
+  [[nodiscard]] const DrawnPoint* nearest(QPointF position, double radius) const;
+  /// The legend entry at `position`.
+  [[nodiscard]] const LegendEntry* legend_at(QPointF position) const;
+
+ private:
+  void collect_axes(const report::Figure& figure);
+  void lay_out(const report::Figure& figure);
+  double lay_out_legend(double left, double width);
+  void place_series(const report::Figure& figure);
+  void place_rail(const report::Figure& figure);
+  [[nodiscard]] QPointF place(double x, double y) const;
+  [[nodiscard]] double y_label_width() const;
+
+  void paint_grid(QPainter& painter) const;
+  void paint_axis_labels(QPainter& painter) const;
+  void paint_rail(QPainter& painter) const;
+  void paint_series(QPainter& painter, const DrawnSeries& series) const;
+  void paint_legend(QPainter& painter, int focused_series) const;
+  void paint_texts(QPainter& painter) const;
+
+  Page page_;
+  QString title_, x_label_, y_label_, note_;
+  bool empty_ = true;
+  int left_out_ = 0;
+  AxisScale x_axis_, y_axis_;
+  QRectF plot_, rail_rect_, title_rect_, note_rect_, caption_rect_;
+  double height_around_plot_ = 0;
+  std::vector<DrawnSeries> series_;
+  std::vector<LegendEntry> legend_;
+  std::vector<RailLane> rail_lanes_;
+};
+
+}  // namespace attnscope::charts

@@ -1,0 +1,68 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// One style (colour, dash, marker) for each contender of a run, the same in every chart and export.
+// Ten slots: no two share a colour or a marker, so that a figure reads in grey and for colour-blind
+// eyes too. Beyond ten, colours and markers are combined anew and stay distinct.
+//
+//   ContenderStyles styles(ids_of_all_contenders_of_the_run);
+//   QPen pen = styles.style("sparse/segment/4").pen(ChartTheme::light, 1.2);
+
+#include <QColor>
+#include <QPen>
+#include <QVector>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/gui/charts/chart_theme.h"
+
+namespace attnscope::charts {
+
+enum class Marker {
+  circle,
+  square,
+  triangle_up,
+  diamond,
+  ring,
+  triangle_down,
+  open_square,
+  open_diamond,
+  cross,
+  plus,
+};
+
+struct ContenderStyle {
+  int slot = 0;
+  QColor light;
+  QColor dark;
+  QVector<qreal> dash;  // in pen widths, as QPen wants it; empty: solid
+  Marker marker = Marker::circle;
+
+  [[nodiscard]] QColor color(ChartTheme theme) const {
+    return theme == ChartTheme::light ? light : dark;
+  }
+  [[nodiscard]] QPen pen(ChartTheme theme, double width) const;
+};
+
+[[nodiscard]] ContenderStyle style_of_slot(int slot);
+
+class ContenderStyles {
+ public:
+  ContenderStyles() = default;
+  /// `ids`: all contenders of the run, so that a chart of some of them draws them alike. Well-known
+  /// ids have fixed slots; the others take the free ones in alphabetical order.
+  explicit ContenderStyles(std::span<const std::string> ids);
+
+  /// An id that was not among the run's gets the next free slot, and keeps it.
+  [[nodiscard]] ContenderStyle style(std::string_view id);
+
+ private:
+  std::map<std::string, int, std::less<>> slots_;
+  [[nodiscard]] int free_slot() const;
+  void bind(const std::string& id);
+};
+
+}  // namespace attnscope::charts

@@ -1,0 +1,66 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// MaskProblem: one item of a pattern as a mask shows it, with its plan and its oracle. In style
+// schematic it is a small stand-in (1 + 6 + 24 tokens, a window that fits them).
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "engine/pattern/attention_pattern.h"
+#include "engine/pattern/compile_plan.h"
+#include "engine/pattern/oracle.h"
+#include "engine/pattern/sequence_layout.h"
+#include "kernels/plan/attention_plan.h"
+
+namespace attnscope::charts {
+
+enum class MaskStyle { schematic, equal_groups, true_scale };
+/// "schematic", "equal-groups", "true"; an error lists them and the nearest.
+[[nodiscard]] Result<MaskStyle> parse_mask_style(std::string_view text);
+[[nodiscard]] std::string_view name_of(MaskStyle style);
+
+class MaskProblem {
+ public:
+  static constexpr std::int64_t largest = 1'000'000;  // tokens
+
+  [[nodiscard]] static Result<std::unique_ptr<MaskProblem>> make(const AttentionPattern& pattern,
+                                                                 std::optional<Window> window,
+                                                                 const LayoutItem& item,
+                                                                 MaskStyle style);
+  MaskProblem(const MaskProblem&) = delete;  // the oracle points into it
+  MaskProblem& operator=(const MaskProblem&) = delete;
+
+  [[nodiscard]] const AttentionPattern& pattern() const { return pattern_; }
+  [[nodiscard]] std::optional<Window> window() const { return window_; }
+  [[nodiscard]] const SequenceLayout& layout() const { return layout_; }
+  [[nodiscard]] const Oracle& oracle() const { return *oracle_; }
+  [[nodiscard]] std::int64_t tokens() const { return layout_.tokens(); }
+  [[nodiscard]] TokenGroup group_of(std::int64_t token) const {
+    return groups_[static_cast<std::size_t>(token)];
+  }
+  /// The keys that `query` may attend to, ascending and disjoint.
+  [[nodiscard]] std::vector<TokenRange> keys_of(std::int64_t query) const;
+  /// Sentence starts that take part, ascending; empty for patterns without sentences.
+  [[nodiscard]] const std::vector<std::int64_t>& sentence_tokens() const { return sentences_; }
+  /// True when sizes or window are the schematic's and not the true ones.
+  [[nodiscard]] bool is_stand_in() const { return stand_in_; }
+
+ private:
+  MaskProblem() = default;
+  void index_tokens();
+
+  AttentionPattern pattern_;
+  std::optional<Window> window_;
+  SequenceLayout layout_;
+  AttentionPlan plan_;
+  std::unique_ptr<Oracle> oracle_;
+  std::vector<TokenGroup> groups_;
+  std::vector<std::int32_t> task_of_;
+  std::vector<std::int64_t> sentences_;
+  bool stand_in_ = false;
+};
+
+}  // namespace attnscope::charts

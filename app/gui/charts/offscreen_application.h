@@ -1,0 +1,24 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Fonts and painting need a QApplication. A command that draws a file makes one of these first: it
+// creates a QApplication that needs no display, or uses the one that exists.
+
+#include <memory>
+
+class QApplication;
+
+namespace attnscope::charts {
+
+class OffscreenApplication {
+ public:
+  OffscreenApplication();
+  ~OffscreenApplication();
+  OffscreenApplication(const OffscreenApplication&) = delete;
+  OffscreenApplication& operator=(const OffscreenApplication&) = delete;
+
+ private:
+  std::unique_ptr<QApplication> application_;
+};
+
+}  // namespace attnscope::charts
