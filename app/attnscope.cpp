@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// attnscope: without arguments (or with only --db and --quick-sweep) the window; with a sub-command
+// the command line, which needs no display.
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+#include "app/cli/command_line.h"
+#ifdef ATTNSCOPE_HAS_GUI
+#include "app/gui/window.h"
+#endif
+
+namespace {
+
+using attnscope::cli::exit_wrong_use;
+
+struct WindowArguments {
+  std::filesystem::path database = attnscope::default_database();
+  bool quick_sweep = false;
+};
+
+/// The arguments when they ask for the window and nothing else.
+std::optional<WindowArguments> window_arguments(int argc, char** argv) {
+  WindowArguments arguments;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--quick-sweep") {
+      arguments.quick_sweep = true;
+    } else if (argument == "--db" && i + 1 < argc) {
+      arguments.database = argv[++i];
+    } else {
+      return std::nullopt;
+    }
+  }
+  return arguments;
+}
+
+#ifdef ATTNSCOPE_HAS_GUI
+
+bool has(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+int open_window(int argc, char** argv, const WindowArguments& arguments) {
+  if (!has("DISPLAY") && !has("WAYLAND_DISPLAY") && !has("QT_QPA_PLATFORM")) {
+    fmt::print(stderr,
+               "attnscope: there is no display for the window (DISPLAY is not set); 'attnscope run "
+               "quick' and "
+               "'attnscope table last' work without one, and attnscope --help lists the rest.\n");
+    return exit_wrong_use;
+  }
+  return attnscope::gui::run_window(
+      argc, argv, {.database = arguments.database, .start_quick_sweep = arguments.quick_sweep});
+}
+
+#else
+
+int open_window(int, char**, const WindowArguments&) {
+  fmt::print(
+      stderr,
+      "attnscope: this build has no window (it was made without Qt); attnscope --help lists the "
+      "commands.\n");
+  return exit_wrong_use;
+}
+
+#endif
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (const auto arguments = window_arguments(argc, argv))
+    return open_window(argc, argv, *arguments);
+  return attnscope::cli::run_command_line(argc, argv);
+}

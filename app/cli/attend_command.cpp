@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <fmt/format.h>
+
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "app/cli/command_line.h"
+#include "app/cli/worker_requests.h"
+#include "engine/pattern/attention_pattern.h"
+#include "engine/pattern/axes.h"
+#include "engine/pattern/sequence_layout.h"
+
+namespace attnscope::cli {
+
+namespace {
+
+struct Arguments {
+  std::string in, out, pattern, window, layout, implementation, dtype = "float32", worker;
+  bool backward = false;
+};
+
+Result<std::string> read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  if (!file || !(text << file.rdbuf())) return fail("cannot read {}; is it a readable file?", path);
+  return text.str();
+}
+
+/// Checks here what can be checked without the worker, and makes the request.
+Result<nlohmann::json> make_request(const Arguments& arguments) {
+  if (arguments.backward) {
+    return fail(
+        "--backward: no implementation has a backward pass yet; leave it out to compute o and "
+        "lse.");
+  }
+  auto pattern = find_pattern(arguments.pattern);
+  if (!pattern) return tl::unexpected(pattern.error());
+  if (pattern->has_window() && arguments.window.empty()) {
+    return fail("pattern '{}' has a window; give --window W (tokens, or inf).", pattern->name);
+  }
+  if (!arguments.window.empty()) {
+    if (auto window = parse_window(arguments.window); !window)
+      return tl::unexpected(window.error());
+  }
+  if (auto dtype = parse_dtype(arguments.dtype); !dtype) return tl::unexpected(dtype.error());
+  auto layout_text = read_text(arguments.layout);
+  if (!layout_text) return tl::unexpected(layout_text.error());
+  if (auto layout = parse_layout(*layout_text, arguments.layout); !layout)
+    return tl::unexpected(layout.error());
+  return nlohmann::json{{"request", "attend"},
+                        {"in", std::filesystem::absolute(arguments.in).string()},
+                        {"out", std::filesystem::absolute(arguments.out).string()},
+                        {"pattern_json", pattern_json(*pattern)},
+                        {"window", arguments.window},
+                        {"layout_json", *layout_text},
+                        {"layout_source", arguments.layout},
+                        {"implementation", arguments.implementation},
+                        {"dtype", arguments.dtype},
+                        {"threads", usable_cores()}};
+}
+
+void attend(Session& session, const Arguments& arguments) {
+  const auto request = make_request(arguments);
+  if (!request) return session.fail(exit_wrong_use, request.error().message);
+  auto worker = WorkerProcess::start(arguments.worker);
+  if (!worker) return session.fail(exit_wrong_use, worker.error().message);
+  nlohmann::json answer;
+  const Status done = ask(*worker, *request, [&](const nlohmann::json& event) {
+    answer = event;
+    return event.value("event", "") == "attend";
+  });
+  if (!done) return session.fail(exit_wrong_use, done.error().message);
+  fmt::print(stderr, "{}: {} tokens, {} heads of {}; relative error {:.2g} (bound {:.2g}){}\n",
+             arguments.out, answer.value("tokens", 0), answer.value("heads", 0),
+             answer.value("head_dim", 0), answer.value("relative_error", 0.0),
+             answer.value("error_bound", 0.0),
+             answer.value("lse_written", true) ? "" : "; this implementation gives no lse");
+}
+
+}  // namespace
+
+void add_attend_command(CLI::App& app, Session& session) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("attend", "Run one attention on your own tensors");
+  command->add_option("in", arguments->in, "q, k, v as [tokens, heads, head_dim], float32")
+      ->type_name("IN.safetensors")
+      ->required();
+  command->add_option("--pattern", arguments->pattern, "Name or JSON file")
+      ->type_name("P")
+      ->required();
+  command->add_option("--window", arguments->window, "Tokens to each side, or inf")->type_name("W");
+  command->add_option("--layout", arguments->layout, "Token groups of every item")
+      ->type_name("LAYOUT.json")
+      ->required();
+  command
+      ->add_option("--implementation", arguments->implementation,
+                   "From 'attnscope list implementations'")
+      ->type_name("ID")
+      ->required();
+  command->add_option("--dtype", arguments->dtype, "float32, float16 or bfloat16")->type_name("D");
+  command->add_flag("--backward", arguments->backward, "Gradients too, from grad_o");
+  command->add_option("-o,--output", arguments->out, "o and lse")
+      ->type_name("OUT.safetensors")
+      ->required();
+  command->add_option("--worker", arguments->worker, "Command that starts the measuring process")
+      ->type_name("CMD");
+  command->callback([&session, arguments] { attend(session, *arguments); });
+}
+
+}  // namespace attnscope::cli

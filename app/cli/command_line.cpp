@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/command_line.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "attnscope/build_info.h"
+
+namespace attnscope::cli {
+
+namespace {
+
+std::string joined(int argc, char** argv) {
+  std::string text = "attnscope";
+  for (int i = 1; i < argc; ++i) text += fmt::format(" {}", argv[i]);
+  return text;
+}
+
+/// CLI11's messages may span lines; the contract is one.
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (c == '\n') c = ' ';
+  }
+  while (!text.empty() && (text.back() == ' ' || text.back() == '.')) text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+void Session::fail(int code, const std::string& sentence) {
+  fmt::print(stderr, "attnscope: {}\n", sentence);
+  exit_code = code;
+}
+
+void add_database_option(CLI::App& command, std::filesystem::path& database) {
+  database = default_database();
+  command.add_option("--db", database, "Database file")->type_name("FILE");
+}
+
+Result<OpenRun> open_run(const std::string& text, const std::filesystem::path& database) {
+  std::filesystem::path file = database;
+  std::string name = text;
+  const auto colon = text.rfind(':');
+  if (colon != std::string::npos && colon > 0) {
+    file = text.substr(0, colon);
+    name = text.substr(colon + 1);
+  }
+  auto store = Store::open(file, Store::Mode::read_only);
+  if (!store) return tl::unexpected(store.error());
+  auto run = store->find_run(name);
+  if (!run) return tl::unexpected(run.error());
+  return OpenRun{std::move(*store), std::move(*run)};
+}
+
+void print_result(Session& session, const std::string& text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!written || std::fflush(stdout) != 0) {
+    session.fail(exit_wrong_use,
+                 "could not write to standard output; is the disk full or the pipe closed?");
+  }
+}
+
+int run_command_line(int argc, char** argv) {
+  Session session;
+  session.command_line = joined(argc, argv);
+  CLI::App app(
+      "Benchmarks sparse attention for cross-encoders. Without arguments: opens the window.",
+      "attnscope");
+  app.set_version_flag("--version", std::string("attnscope ") + ATTNSCOPE_VERSION + " (" +
+                                        ATTNSCOPE_GIT_COMMIT + ")");
+  app.require_subcommand(1);
+  app.option_defaults()->always_capture_default(false);
+  add_run_command(app, session);
+  add_list_command(app, session);
+  add_table_command(app, session);
+  add_plot_command(app, session);
+  add_mask_command(app, session);
+  add_compare_command(app, session);
+  add_export_command(app, session);
+  add_import_command(app, session);
+  add_attend_command(app, session);
+  add_check_command(app, session);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& request) {
+    return app.exit(request);  // --help, --version
+  } catch (const CLI::ParseError& error) {
+    session.fail(exit_wrong_use, one_line(error.what()) + "; attnscope --help shows the usage.");
+  }
+  return session.exit_code;
+}
+
+}  // namespace attnscope::cli

@@ -1,0 +1,62 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The command line. One file per sub-command; each adds itself to the CLI11 app and, when chosen,
+// leaves its exit code in the session.
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <string>
+
+#include "engine/store/store.h"
+#include "kernels/plan/result.h"
+
+namespace attnscope::cli {
+
+enum ExitCode : int {
+  exit_done = 0,          // `unsupported` and `oom` cells are outcomes, not failures
+  exit_cells_failed = 1,  // some cells wrong, crashed or timeout
+  exit_wrong_use = 2,
+  exit_store_refused = 3,
+  exit_cancelled = 130,
+};
+
+/// What the chosen sub-command leaves behind, and what several of them share.
+struct Session {
+  int exit_code = exit_done;
+  std::string command_line;  // as typed, for provenance
+
+  /// Prints "attnscope: SENTENCE" on stderr and keeps the code.
+  void fail(int code, const std::string& sentence);
+};
+
+/// Runs a whole command line; returns the process's exit code. Never opens the window.
+int run_command_line(int argc, char** argv);
+
+/// Adds --db; the returned path is the default database unless given.
+void add_database_option(CLI::App& command, std::filesystem::path& database);
+
+/// Opens "DATABASE_OR_ATTN:RUN" or "RUN" (then in `database`), read-only.
+struct OpenRun {
+  Store store;
+  RunInfo run;
+};
+[[nodiscard]] Result<OpenRun> open_run(const std::string& text,
+                                       const std::filesystem::path& database);
+
+/// Writes results to stdout; a closed or full stdout is exit code 2 with a sentence.
+void print_result(Session& session, const std::string& text);
+
+// The sub-commands, in the order of --help.
+void add_run_command(CLI::App& app, Session& session);
+void add_list_command(CLI::App& app, Session& session);
+void add_table_command(CLI::App& app, Session& session);
+void add_plot_command(CLI::App& app, Session& session);
+void add_mask_command(CLI::App& app, Session& session);
+void add_compare_command(CLI::App& app, Session& session);
+void add_export_command(CLI::App& app, Session& session);
+void add_import_command(CLI::App& app, Session& session);
+void add_attend_command(CLI::App& app, Session& session);
+void add_check_command(CLI::App& app, Session& session);
+
+}  // namespace attnscope::cli

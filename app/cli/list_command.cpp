@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <fmt/format.h>
+
+#include <ctime>
+#include <memory>
+
+#include "app/cli/command_line.h"
+#include "engine/pattern/attention_pattern.h"
+#include "engine/sweep/sweep.h"
+#include "engine/sweep/worker_process.h"
+
+namespace attnscope::cli {
+
+namespace {
+
+using nlohmann::json;
+
+Result<json> list_patterns() {
+  json rows = json::array();
+  for (const AttentionPattern& pattern : built_in_patterns()) {
+    rows.push_back({{"name", pattern.name},
+                    {"title", pattern.title},
+                    {"window", pattern.has_window()},
+                    {"description", pattern.description}});
+  }
+  return rows;
+}
+
+Result<json> list_sweeps() {
+  json rows = json::array();
+  for (const NamedSweep& named : built_in_sweeps()) {
+    auto sweep = parse_sweep(named.text, named.name);
+    if (!sweep) return tl::unexpected(sweep.error());
+    std::size_t cells = 0;
+    for (const Heat& heat : sweep->heats) cells += heat.contenders.size();
+    rows.push_back({{"name", named.name}, {"heats", sweep->heats.size()}, {"cells", cells}});
+  }
+  return rows;
+}
+
+Result<json> list_from_worker(const std::string& key) {
+  auto worker = WorkerProcess::start("");
+  if (!worker) return tl::unexpected(worker.error());
+  return worker->hello().value(key, json::array());
+}
+
+std::string local_time(std::int64_t unix_ms) {
+  const auto seconds = static_cast<std::time_t>(unix_ms / 1000);
+  std::tm parts = {};
+  localtime_r(&seconds, &parts);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}", parts.tm_year + 1900, parts.tm_mon + 1,
+                     parts.tm_mday, parts.tm_hour, parts.tm_min);
+}
+
+Result<json> list_runs(const std::filesystem::path& database) {
+  if (!std::filesystem::exists(database) && database == default_database()) return json::array();
+  auto store = Store::open(database, Store::Mode::read_only);
+  if (!store) return tl::unexpected(store.error());
+  auto runs = store->runs();
+  if (!runs) return tl::unexpected(runs.error());
+  json rows = json::array();
+  for (const RunInfo& run : *runs) {
+    rows.push_back({{"run", run.number},
+                    {"sweep", run.start.sweep_name},
+                    {"status", name_of(run.status)},
+                    {"heats", fmt::format("{}/{}", run.heats_done, run.start.heats_planned)},
+                    {"started", local_time(run.started_unix_ms)},
+                    {"device", run.start.device},
+                    {"uuid", run.id.uuid}});
+  }
+  return rows;
+}
+
+std::string cell_text(const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (value.is_null()) return "";
+  return value.dump();
+}
+
+/// Rows as aligned columns; `columns` in the order to print, the last one as wide as it likes.
+std::string aligned(const json& rows, const std::vector<std::string>& columns) {
+  std::vector<std::size_t> widths;
+  for (const std::string& column : columns) {
+    std::size_t width = column.size();
+    for (const json& row : rows)
+      width = std::max(width, cell_text(row.value(column, json())).size());
+    widths.push_back(width);
+  }
+  std::string text;
+  const auto add_line = [&](auto&& cell) {
+    std::string line;
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      line += fmt::format("{:<{}}  ", cell(columns[i]), widths[i]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  };
+  add_line([](const std::string& column) { return column; });
+  for (const json& row : rows) {
+    add_line([&](const std::string& column) { return cell_text(row.value(column, json())); });
+  }
+  return text;
+}
+
+struct Listing {
+  std::string name;
+  std::string words;
+  std::vector<std::string> columns;
+};
+
+void list(Session& session, const Listing& listing, bool as_json,
+          const std::filesystem::path& database) {
+  Result<json> rows = listing.name == "patterns" ? list_patterns()
+                      : listing.name == "sweeps" ? list_sweeps()
+                      : listing.name == "runs"   ? list_runs(database)
+                                                 : list_from_worker(listing.name);
+  if (!rows) {
+    return session.fail(listing.name == "runs" ? exit_store_refused : exit_wrong_use,
+                        rows.error().message);
+  }
+  if (as_json) return print_result(session, rows->dump(2) + "\n");
+  if (rows->empty()) {
+    fmt::print(stderr, "No {} yet.\n", listing.name);
+    return;
+  }
+  print_result(session, aligned(*rows, listing.columns));
+}
+
+}  // namespace
+
+void add_list_command(CLI::App& app, Session& session) {
+  CLI::App* command =
+      app.add_subcommand("list", "What there is: implementations, patterns, sweeps, devices, runs");
+  command->require_subcommand(1);
+  const std::vector<Listing> listings = {
+      {"implementations", "Ways to compute attention in this build", {"id", "summary"}},
+      {"patterns", "Attention patterns that ship", {"name", "window", "description"}},
+      {"sweeps", "Sweeps that ship", {"name", "heats", "cells"}},
+      {"devices", "Devices the measuring process sees", {"kind", "name", "available", "reason"}},
+      {"runs",
+       "Runs in the database",
+       {"run", "sweep", "status", "heats", "started", "device", "uuid"}},
+  };
+  for (const Listing& listing : listings) {
+    auto as_json = std::make_shared<bool>(false);
+    auto database = std::make_shared<std::filesystem::path>();
+    CLI::App* sub = command->add_subcommand(listing.name, listing.words);
+    sub->add_flag("--json", *as_json, "As a JSON array");
+    add_database_option(*sub, *database);
+    sub->callback(
+        [&session, listing, as_json, database] { list(session, listing, *as_json, *database); });
+  }
+}
+
+}  // namespace attnscope::cli

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "app/cli/command_line.h"
+#include "engine/report/figure.h"
+#ifdef ATTNSCOPE_HAS_GUI
+#include "app/gui/charts/figure_export.h"
+#include "app/gui/charts/offscreen_application.h"
+#endif
+
+namespace attnscope::cli {
+
+namespace {
+
+struct Arguments {
+  std::string run = "last", x = "length", y = "time", only, baseline, theme = "light";
+  std::filesystem::path file, database;
+  bool caption = false;
+};
+
+#ifdef ATTNSCOPE_HAS_GUI
+
+Status draw(const report::Table& table, const Arguments& arguments) {
+  const auto x = report::parse_x(arguments.x);
+  if (!x) return tl::unexpected(x.error());
+  const auto y = report::parse_y(arguments.y);
+  if (!y) return tl::unexpected(y.error());
+  const auto figure = report::make_figure(table, *x, *y);
+  if (!figure) return tl::unexpected(figure.error());
+  const charts::OffscreenApplication application;
+  charts::FigureOptions options;
+  if (arguments.caption) options.caption = figure->provenance;
+  for (const report::Row& row : table.rows)
+    options.contenders.push_back(row.cell.cell.contender.id());
+  return charts::export_figure(*figure, arguments.file, options);
+}
+
+void plot(Session& session, const Arguments& arguments) {
+  if (arguments.theme != "light") {
+    return session.fail(exit_wrong_use,
+                        "--theme: figures for paper are light; dark is the window's theme only.");
+  }
+  const auto filter = parse_only(arguments.only);
+  if (!filter) return session.fail(exit_wrong_use, filter.error().message);
+  auto open = open_run(arguments.run, arguments.database);
+  if (!open) return session.fail(exit_store_refused, open.error().message);
+  std::optional<std::string_view> baseline;
+  if (!arguments.baseline.empty()) baseline = arguments.baseline;
+  const auto table = report::make_table(open->store, open->run, baseline, *filter);
+  if (!table) return session.fail(exit_wrong_use, table.error().message);
+  if (Status done = draw(*table, arguments); !done) {
+    return session.fail(exit_wrong_use, done.error().message);
+  }
+  fmt::print(stderr, "{} written\n", arguments.file.string());
+}
+
+#else
+
+void plot(Session& session, const Arguments& arguments) {
+  session.fail(
+      exit_wrong_use,
+      fmt::format(
+          "this build has no Qt and cannot draw; 'attnscope export {} -o RUN.attn' takes the "
+          "run to a machine that can.",
+          arguments.run));
+}
+
+#endif
+
+}  // namespace
+
+void add_plot_command(CLI::App& app, Session& session) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("plot", "Draw a run as a figure");
+  command->add_option("run", arguments->run, "Number, UUID, 'last', or FILE.attn:RUN")
+      ->type_name("RUN");
+  command->add_option("-o,--output", arguments->file, "FIGURE.pdf, .svg or .png")
+      ->type_name("FIGURE")
+      ->required();
+  command->add_option("--x", arguments->x, "length or window")->type_name("AXIS");
+  command->add_option("--y", arguments->y, "time, memory, limit or ratio")->type_name("VALUE");
+  command->add_option("--baseline", arguments->baseline, "Contender that --y ratio divides by")
+      ->type_name("CONTENDER");
+  command->add_option("--only", arguments->only, "Only cells with these values")
+      ->type_name("KEY=VALUE,...");
+  command->add_flag("--caption", arguments->caption,
+                    "Where the numbers come from, under the figure");
+  command->add_option("--theme", arguments->theme, "light")->type_name("THEME");
+  add_database_option(*command, arguments->database);
+  command->callback([&session, arguments] { plot(session, *arguments); });
+}
+
+}  // namespace attnscope::cli

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/progress_line.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+
+namespace attnscope::cli {
+
+std::string format_seconds(double seconds) {
+  const auto whole = static_cast<long>(std::lround(std::fmax(seconds, 0.0)));
+  if (whole >= 3600) return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+  if (whole >= 60) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} s", whole);
+}
+
+void ProgressLine::show(const RunEvent& event) {
+  if (!visible_ || event.kind == RunEvent::Kind::warning) return;
+  const std::string left =
+      event.seconds_left ? fmt::format(", {} left", format_seconds(*event.seconds_left)) : "";
+  std::string line =
+      fmt::format("heat {} of {}{}: {}", event.heats_done, event.heats_planned, left, event.text);
+  if (line.size() > 100) line.resize(100);
+  fmt::print(stderr, "\r\x1b[2K{}", line);
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+void ProgressLine::clear() {
+  if (drawn_) fmt::print(stderr, "\r\x1b[2K");
+  drawn_ = false;
+}
+
+}  // namespace attnscope::cli

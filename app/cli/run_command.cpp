@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+
+#include "app/cli/command_line.h"
+#include "app/cli/progress_line.h"
+#include "app/cli/run_events.h"
+#include "engine/report/table.h"
+#include "engine/sweep/driver.h"
+
+namespace attnscope::cli {
+
+namespace {
+
+struct Arguments {
+  std::string sweep, resume, only, worker;
+  bool quiet = false, events = false;
+  std::filesystem::path database;
+};
+
+std::atomic<int> cancel_requests{0};
+
+extern "C" void count_cancel(int) {
+  cancel_requests.fetch_add(1, std::memory_order_relaxed);
+}
+
+void catch_cancel_signals() {
+  cancel_requests = 0;
+  struct sigaction action = {};
+  action.sa_handler = count_cancel;
+  sigemptyset(&action.sa_mask);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+}
+
+Result<Sweep> chosen_sweep(const Arguments& arguments) {
+  auto sweep = load_sweep(arguments.sweep);
+  if (!sweep || arguments.only.empty()) return sweep;
+  auto filter = parse_only(arguments.only);
+  if (!filter) return tl::unexpected(filter.error());
+  return only(*sweep, *filter);
+}
+
+void report_outcome(Session& session, const Arguments& arguments, const RunOutcome& outcome) {
+  for (const std::string& failure : outcome.failures) fmt::print(stderr, "{}\n", failure);
+  if (outcome.cells_failed > 0) session.exit_code = exit_cells_failed;
+  if (outcome.status == RunStatus::cancelled) session.exit_code = exit_cancelled;
+  auto store = Store::open(arguments.database, Store::Mode::read_only);
+  if (!store) return session.fail(exit_store_refused, store.error().message);
+  auto run = store->find_run(outcome.run.uuid);
+  if (!run) return session.fail(exit_store_refused, run.error().message);
+  if (!arguments.quiet && !arguments.events) {
+    if (auto table = report::make_table(*store, *run, std::nullopt, {})) {
+      print_result(session, report::write_table(*table, report::TableFormat::text));
+    }
+  }
+  if (!arguments.quiet) {
+    fmt::print(
+        stderr,
+        "run {} is {}; attnscope table {} --baseline CONTENDER, attnscope plot {} -o FIGURE.pdf\n",
+        run->number, name_of(outcome.status), run->number, run->number);
+  }
+}
+
+void run(Session& session, const Arguments& arguments) {
+  if (arguments.sweep.empty() && arguments.resume.empty()) {
+    return session.fail(
+        exit_wrong_use,
+        "run needs a sweep (a file, or a name from 'attnscope list sweeps') or --resume "
+        "RUN, whose sweep is in the store.");
+  }
+  if (!arguments.resume.empty() && !arguments.only.empty()) {
+    return session.fail(exit_wrong_use,
+                        "--only cannot change a run that is resumed; leave it out.");
+  }
+  Result<Sweep> sweep = arguments.sweep.empty() ? Result<Sweep>(Sweep{}) : chosen_sweep(arguments);
+  if (!sweep) return session.fail(exit_wrong_use, sweep.error().message);
+
+  auto store = Store::open(arguments.database, Store::Mode::read_write);
+  if (!store) return session.fail(exit_store_refused, store.error().message);
+
+  catch_cancel_signals();
+  ProgressLine progress(!arguments.quiet && !arguments.events && isatty(STDERR_FILENO) != 0);
+  DriverOptions options;
+  options.worker_command = arguments.worker;
+  options.command_line = session.command_line;
+  options.cancel = &cancel_requests;
+  options.on_event = [&](const RunEvent& event) {
+    progress.show(event);
+    if (event.kind == RunEvent::Kind::warning && !arguments.quiet) {
+      progress.clear();
+      fmt::print(stderr, "attnscope: warning: {}\n", event.text);
+    }
+    if (arguments.events) print_event(event);
+  };
+
+  Result<RunOutcome> outcome;
+  if (arguments.resume.empty()) {
+    outcome = run_sweep(*sweep, *store, options);
+  } else {
+    auto earlier = store->find_run(arguments.resume);
+    if (!earlier) return session.fail(exit_wrong_use, earlier.error().message);
+    if (!arguments.sweep.empty() && sweep->name != earlier->start.sweep_name) {
+      return session.fail(
+          exit_wrong_use,
+          fmt::format("run {} is of sweep '{}', not '{}'; resume it without naming a sweep.",
+                      earlier->number, earlier->start.sweep_name, sweep->name));
+    }
+    outcome = resume_run(*earlier, *store, options);
+  }
+  progress.clear();
+  if (!outcome) return session.fail(exit_wrong_use, outcome.error().message);
+  report_outcome(session, arguments, *outcome);
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, Session& session) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("run", "Measure a sweep and keep it in the store");
+  command->add_option("sweep", arguments->sweep, "Sweep file, or the name of one that ships")
+      ->type_name("SWEEP");
+  command
+      ->add_option("--resume", arguments->resume,
+                   "Go on with an interrupted run: a number, a UUID or 'last'")
+      ->type_name("RUN");
+  command->add_option("--only", arguments->only, "Only heats and contenders with these values")
+      ->type_name("KEY=VALUE,...");
+  command->add_flag("--quiet", arguments->quiet, "No progress, no table");
+  command->add_flag("--events", arguments->events,
+                    "What happens, as JSON Lines on standard output");
+  command->add_option("--worker", arguments->worker, "Command that starts the measuring process")
+      ->type_name("CMD");
+  add_database_option(*command, arguments->database);
+  command->callback([&session, arguments] { run(session, *arguments); });
+}
+
+}  // namespace attnscope::cli

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/worker_requests.h"
+
+#include <sched.h>
+
+#include <chrono>
+
+namespace attnscope::cli {
+
+Status ask(WorkerProcess& worker, const nlohmann::json& request,
+           const std::function<bool(const nlohmann::json&)>& on_event) {
+  if (Status sent = worker.send(request); !sent) return sent;
+  while (true) {
+    const WorkerProcess::Read read = worker.read(std::chrono::minutes(1));
+    if (read.wait == WorkerProcess::Wait::timeout) continue;  // large tensors may take their time
+    if (read.wait == WorkerProcess::Wait::ended) {
+      return fail("the measuring process ended before it answered: {}.", read.ended.words);
+    }
+    if (read.event.value("event", "") == "error") {
+      return fail("{}", read.event.value("message",
+                                         "the measuring process reported an error without words."));
+    }
+    if (on_event(read.event)) return {};
+  }
+}
+
+int usable_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
+  return CPU_COUNT(&cores);
+}
+
+}  // namespace attnscope::cli

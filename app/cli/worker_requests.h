@@ -1,0 +1,22 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Commands that ask a worker for one thing and print what it answers.
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "engine/sweep/worker_process.h"
+
+namespace attnscope::cli {
+
+/// Sends `request` and hands every event to `on_event` until it returns true (the answer is whole).
+/// An error event, or a worker that ends before, is the error.
+[[nodiscard]] Status ask(WorkerProcess& worker, const nlohmann::json& request,
+                         const std::function<bool(const nlohmann::json&)>& on_event);
+
+/// Cores this process may use.
+[[nodiscard]] int usable_cores();
+
+}  // namespace attnscope::cli
