@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/models/cell_table_model.h"
+
+#include <algorithm>
+
+#include "app/gui/models/cell_text.h"
+#include "app/gui/session/text.h"
+
+namespace attnscope::gui {
+namespace {
+
+struct Header {
+  const char* title;
+  const char* tip;
+};
+
+constexpr Header headers[CellTableModel::column_count] = {
+    {"Contender", "Pattern and implementation, in the colour of its line"},
+    {"w", "One-sided window: a token sees w neighbours on either side"},
+    {"Tokens", "[CLS], query and document with their [SEP]"},
+    {"Batch", "Documents measured together"},
+    {"Median", "Median time of one call, with half of its 95 % interval"},
+    {"Per document", "Median time over the batch"},
+    {"Memory", "Peak bytes during the call above what was live before"},
+    {"vs. baseline", "Time per document against the chosen baseline"},
+    {"Verdict", "Faster or slower only when the interval of the ratio excludes 1"},
+    {"Of limit", "Share of what the machine's ceilings allow"},
+    {"Error", "Against a float64 reference, relative to max|V|"},
+    {"Status", "Why a cell has no time"},
+};
+
+std::size_t rows_of(const RunPointer& run) { return run ? run->table.rows.size() : 0; }
+
+bool only_grew(const RunPointer& before, const RunPointer& now) {
+  if (!before || !now || before->request.uuid != now->request.uuid) return false;
+  const auto& old_rows = before->table.rows;
+  const auto& new_rows = now->table.rows;
+  return old_rows.size() <= new_rows.size() &&
+         std::equal(old_rows.begin(), old_rows.end(), new_rows.begin(),
+                    [](const report::Row& a, const report::Row& b) {
+                      return a.cell.cell_number == b.cell.cell_number;
+                    });
+}
+
+int alignment_of(int column) {
+  const bool is_text = column == CellTableModel::contender || column == CellTableModel::verdict ||
+                       column == CellTableModel::status;
+  return static_cast<int>((is_text ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
+}
+
+}  // namespace
+
+void CellTableModel::set_run(const RunPointer& run) {
+  if (!only_grew(run_, run)) {
+    beginResetModel();
+    run_ = run;
+    endResetModel();
+    return;
+  }
+  const auto before = static_cast<int>(rows_of(run_));
+  const auto now = static_cast<int>(rows_of(run));
+  if (now > before) {
+    beginInsertRows({}, before, now - 1);
+    run_ = run;
+    endInsertRows();
+  } else {
+    run_ = run;
+  }
+  if (before > 0) Q_EMIT dataChanged(index(0, 0), index(before - 1, column_count - 1));
+}
+
+int CellTableModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(rows_of(run_));
+}
+
+int CellTableModel::columnCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : column_count;
+}
+
+QVariant CellTableModel::data(const QModelIndex& index, int role) const {
+  if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
+  const report::Row& row = run_->table.rows[static_cast<std::size_t>(index.row())];
+  const auto column = static_cast<Column>(index.column());
+  switch (role) {
+    case Qt::DisplayRole: return cell_text(row, column);
+    case Qt::ToolTipRole: return cell_tip(row, column);
+    case Qt::TextAlignmentRole: return alignment_of(column);
+    case sort_role: return cell_sort_key(row, column);
+    case style_key_role: return words(row.cell.cell.contender.id());
+    case cell_status_role: return static_cast<int>(row.cell.cell.status);
+    default: return {};
+  }
+}
+
+QVariant CellTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal || section < 0 || section >= column_count)
+    return QAbstractTableModel::headerData(section, orientation, role);
+  if (role == Qt::DisplayRole) return tr(headers[section].title);
+  if (role == Qt::ToolTipRole) return tr(headers[section].tip);
+  if (role == Qt::TextAlignmentRole) return alignment_of(section);
+  return {};
+}
+
+}  // namespace attnscope::gui

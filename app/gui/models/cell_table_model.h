@@ -1,0 +1,52 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The cells of a run as a table: what was measured, and how it stands against the baseline.
+
+#include <QAbstractTableModel>
+
+#include "app/gui/session/snapshot.h"
+
+namespace attnscope::gui {
+
+class CellTableModel : public QAbstractTableModel {
+  Q_OBJECT
+ public:
+  enum Column {
+    contender,
+    window,
+    tokens,
+    batch,
+    median,
+    per_document,
+    memory,
+    against_baseline,
+    verdict,
+    share_of_limit,
+    error,
+    status,
+    column_count
+  };
+  enum Role {
+    sort_role = Qt::UserRole + 1,  // the bare number, or the text
+    style_key_role,                // contender id, bound to the line style of the charts
+    cell_status_role,              // CellStatus as int
+  };
+
+  using QAbstractTableModel::QAbstractTableModel;
+
+  /// A snapshot of the same run that only grew adds rows, so that scrolling and selection stay.
+  void set_run(const RunPointer& run);
+  [[nodiscard]] const RunPointer& run() const { return run_; }
+
+  [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
+  [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
+  [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
+  [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation,
+                                    int role) const override;
+
+ private:
+  RunPointer run_;
+};
+
+}  // namespace attnscope::gui

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/models/cell_text.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "app/gui/session/text.h"
+
+namespace attnscope::gui {
+namespace {
+
+using Column = CellTableModel::Column;
+
+QString percent(double share) {
+  return QString::number(share * 100, 'f', share < 0.1 ? 1 : 0) + QStringLiteral(" %");
+}
+
+bool is_ok(const report::Row& row) { return row.cell.cell.status == CellStatus::ok; }
+
+double ns_per_document(const report::Row& row) {
+  const auto batch = static_cast<double>(std::max<std::int64_t>(1, row.cell.cell.batch));
+  return row.cell.summary.median_ns / batch;
+}
+
+/// Half of the interval, relative to the median.
+QString spread(const statistics::Summary& summary) {
+  if (summary.median_ns <= 0) return {};
+  const double half = (summary.high_ns - summary.low_ns) / 2 / summary.median_ns;
+  return QStringLiteral(" ±%1 %").arg(QString::number(half * 100, 'f', 1));
+}
+
+QString measured_text(const report::Row& row, Column column) {
+  const StoredCell& stored = row.cell;
+  switch (column) {
+    case Column::median:
+      return words(report::format_time(stored.summary.median_ns)) + spread(stored.summary);
+    case Column::per_document: return words(report::format_time(ns_per_document(row)));
+    case Column::memory:
+      return words(report::format_bytes(static_cast<double>(stored.cell.memory.requested_bytes)));
+    case Column::against_baseline:
+      return row.ratio ? words(report::format_relative(row.ratio->ratio)) : QString();
+    case Column::verdict:
+      return row.ratio ? words(statistics::name_of(row.ratio->verdict)) : QString();
+    case Column::share_of_limit:
+      return row.share_of_limit ? percent(*row.share_of_limit) : QString();
+    default: return {};
+  }
+}
+
+}  // namespace
+
+QString cell_text(const report::Row& row, Column column) {
+  const Cell& cell = row.cell.cell;
+  switch (column) {
+    case Column::contender: return words(cell.contender.name);
+    case Column::window:
+      return cell.contender.window ? words(cell.contender.window->text()) : QStringLiteral("–");
+    case Column::tokens: return QString::number(row.cell.point.sequence_tokens);
+    case Column::batch: return QString::number(cell.batch);
+    case Column::error:
+      return cell.relative_error ? QString::number(*cell.relative_error, 'e', 1) : QString();
+    case Column::status:
+      if (row.cell.damaged) return QStringLiteral("damaged");
+      return words(name_of(cell.status)) +
+             (cell.reason.empty() ? QString() : QStringLiteral(": ") + words(cell.reason));
+    default: return is_ok(row) ? measured_text(row, column) : QStringLiteral("–");
+  }
+}
+
+QVariant cell_sort_key(const report::Row& row, Column column) {
+  constexpr double last = std::numeric_limits<double>::max();
+  const Cell& cell = row.cell.cell;
+  const bool ok = is_ok(row);
+  switch (column) {
+    case Column::window:
+      if (!cell.contender.window) return -1.0;
+      return cell.contender.window->is_infinite()
+                 ? last
+                 : static_cast<double>(cell.contender.window->tokens());
+    case Column::tokens: return static_cast<qlonglong>(row.cell.point.sequence_tokens);
+    case Column::batch: return static_cast<qlonglong>(cell.batch);
+    case Column::median: return ok ? row.cell.summary.median_ns : last;
+    case Column::per_document: return ok ? ns_per_document(row) : last;
+    case Column::memory: return ok ? static_cast<double>(cell.memory.requested_bytes) : last;
+    case Column::against_baseline: return row.ratio ? row.ratio->ratio : last;
+    case Column::share_of_limit: return row.share_of_limit.value_or(-1);
+    case Column::error: return cell.relative_error.value_or(-1);
+    default: return cell_text(row, column);
+  }
+}
+
+QString cell_tip(const report::Row& row, Column column) {
+  const Cell& cell = row.cell.cell;
+  switch (column) {
+    case Column::contender: return words(cell.contender.id());
+    case Column::median:
+    case Column::per_document:
+      if (!is_ok(row)) return words(cell.reason);
+      return QStringLiteral("95 % interval %1 to %2, %3 samples in %4 placements%5")
+          .arg(words(report::format_time(row.cell.summary.low_ns)),
+               words(report::format_time(row.cell.summary.high_ns)))
+          .arg(row.cell.summary.samples)
+          .arg(row.cell.summary.placements)
+          .arg(cell.settled ? QString() : QStringLiteral("; stopped by its time limit"));
+    case Column::memory:
+      return QStringLiteral("Peak above what was live before the call; %1 reserved, %2 workspace")
+          .arg(words(report::format_bytes(static_cast<double>(cell.memory.reserved_bytes))),
+               words(report::format_bytes(static_cast<double>(cell.memory.workspace_bytes))));
+    case Column::against_baseline:
+    case Column::verdict:
+      if (!row.ratio) return {};
+      return QStringLiteral("Per document, 95 % interval %1 to %2, %3")
+          .arg(words(report::format_relative(row.ratio->low)),
+               words(report::format_relative(row.ratio->high)),
+               row.ratio->paired ? QStringLiteral("paired") : QStringLiteral("unpaired"));
+    case Column::error:
+      if (!cell.error_bound) return {};
+      return QStringLiteral("Largest deviation from the float64 reference over max|V|; allowed %1")
+          .arg(QString::number(*cell.error_bound, 'e', 1));
+    case Column::status:
+      if (row.cell.damaged) return QStringLiteral("The stored values do not match their hash.");
+      return words(cell.reason);
+    default: return {};
+  }
+}
+
+}  // namespace attnscope::gui

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/session/program.h"
+
+#include <QCoreApplication>
+#include <QFile>
+#include <QStringList>
+
+namespace attnscope::gui {
+
+QString attnscope_program() {
+  const QString other = qEnvironmentVariable("ATTNSCOPE_PROGRAM");
+  return other.isEmpty() ? QCoreApplication::applicationFilePath() : other;
+}
+
+QString last_sentence(const QByteArray& printed) {
+  const QStringList lines = QString::fromUtf8(printed).split(QLatin1Char('\n'), Qt::SkipEmptyParts);
+  for (auto line = lines.crbegin(); line != lines.crend(); ++line) {
+    QString text = line->trimmed();
+    for (const char* prefix : {"attnscope: ", "error: "}) {
+      if (text.startsWith(QLatin1String(prefix))) text.remove(0, static_cast<int>(qstrlen(prefix)));
+    }
+    if (!text.isEmpty()) return text;
+  }
+  return {};
+}
+
+bool is_running(qint64 process_id) {
+  QFile stat(QStringLiteral("/proc/%1/stat").arg(process_id));
+  if (!stat.open(QIODevice::ReadOnly)) return false;
+  // The state letter follows the name in brackets, which may itself hold spaces and brackets.
+  const QByteArray text = stat.readAll();
+  const qsizetype bracket = text.lastIndexOf(')');
+  return bracket >= 0 && text.size() > bracket + 2 && text.at(bracket + 2) != 'Z';
+}
+
+}  // namespace attnscope::gui

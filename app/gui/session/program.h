@@ -1,0 +1,19 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The program that the window starts for runs and lists: this executable itself, or
+// $ATTNSCOPE_PROGRAM, by which tests put another in its place.
+
+#include <QString>
+
+namespace attnscope::gui {
+
+[[nodiscard]] QString attnscope_program();
+
+/// The last line a child printed that says something, without its "error: " prefix.
+[[nodiscard]] QString last_sentence(const QByteArray& printed);
+
+/// False for a process that ended, also when nobody has waited for it yet.
+[[nodiscard]] bool is_running(qint64 process_id);
+
+}  // namespace attnscope::gui

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/session/run_launcher.h"
+
+#include <QDateTime>
+#include <QDir>
+#include <QFile>
+#include <QProcess>
+#include <QStandardPaths>
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "app/gui/session/program.h"
+#include "app/gui/session/text.h"
+#include "engine/store/store.h"
+
+namespace attnscope::gui {
+namespace {
+
+constexpr int watch_ms = 250;
+
+QString text_of(const QString& file) {
+  QFile log(file);
+  return log.open(QIODevice::ReadOnly) ? last_sentence(log.readAll()) : QString();
+}
+
+}  // namespace
+
+RunLauncher::RunLauncher(std::filesystem::path database, QObject* parent)
+    : QObject(parent), database_(std::move(database)) {
+  watch_.setInterval(watch_ms);
+  connect(&watch_, &QTimer::timeout, this, &RunLauncher::watch);
+}
+
+void RunLauncher::start(const std::string& sweep_text) {
+  const QString folder =
+      QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + QStringLiteral("/started");
+  const QString stem =
+      folder + QLatin1Char('/') +
+      QDateTime::currentDateTimeUtc().toString(QStringLiteral("yyyyMMdd-HHmmss-zzz"));
+  const QString sweep_file = stem + QStringLiteral(".json");
+  QFile file(sweep_file);
+  const auto size = static_cast<qint64>(sweep_text.size());
+  if (!QDir().mkpath(folder) || !file.open(QIODevice::WriteOnly) ||
+      file.write(sweep_text.data(), size) != size) {
+    Q_EMIT failed(tr("Cannot write %1: %2. Make the folder writable and start again.")
+                      .arg(sweep_file, file.errorString()));
+    return;
+  }
+  file.close();
+
+  Child child{0, stem + QStringLiteral(".log")};
+  QProcess process;
+  process.setProgram(attnscope_program());
+  process.setArguments({QStringLiteral("run"), sweep_file, QStringLiteral("--db"),
+                        words(database_.string()), QStringLiteral("--quiet")});
+  process.setStandardInputFile(QProcess::nullDevice());
+  process.setStandardOutputFile(QProcess::nullDevice());
+  process.setStandardErrorFile(child.log);
+  if (!process.startDetached(&child.process_id)) {
+    Q_EMIT failed(tr("Cannot start %1: %2.").arg(process.program(), process.errorString()));
+    return;
+  }
+  children_.push_back(child);
+  watch_.start();
+  Q_EMIT starting();
+}
+
+void RunLauncher::cancel(const RunInfo& run) {
+  if (run.start.process_id <= 0 ||
+      !is_alive(run.start.process_id, run.start.process_start_ticks)) {
+    Q_EMIT failed(tr("Run %1 has no process any more; nothing is left to cancel.").arg(run.number));
+    return;
+  }
+  if (::kill(static_cast<pid_t>(run.start.process_id), SIGINT) != 0) {
+    Q_EMIT failed(tr("Run %1 belongs to another user and cannot be cancelled from here.")
+                      .arg(run.number));
+  }
+}
+
+void RunLauncher::see_runs(const RunListPointer& runs) {
+  runs_ = runs;
+  watch();
+}
+
+void RunLauncher::watch() {
+  std::vector<Child> waiting;
+  for (const Child& child : std::exchange(children_, {})) {
+    const RunEntry* begun = nullptr;
+    if (runs_) {
+      const auto found =
+          std::find_if(runs_->runs.begin(), runs_->runs.end(), [&](const RunEntry& entry) {
+            return entry.info.start.process_id == child.process_id;
+          });
+      if (found != runs_->runs.end()) begun = &*found;
+    }
+    if (begun) {
+      Q_EMIT started(words(begun->info.id.uuid));
+    } else if (is_running(child.process_id)) {
+      waiting.push_back(child);
+    } else if (const QString sentence = text_of(child.log); !sentence.isEmpty()) {
+      Q_EMIT failed(sentence);
+    }
+    // An ended child without a word has finished a run that the next look at the store shows.
+  }
+  children_.insert(children_.end(), waiting.begin(), waiting.end());
+  if (children_.empty()) watch_.stop();
+}
+
+}  // namespace attnscope::gui

@@ -1,0 +1,49 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Starts runs as detached processes and cancels them. The window only follows what they commit, so
+// closing it never ends a run, and a window opened later finds the run through the store.
+
+#include <QObject>
+#include <QTimer>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "app/gui/session/snapshot.h"
+
+namespace attnscope::gui {
+
+class RunLauncher : public QObject {
+  Q_OBJECT
+ public:
+  explicit RunLauncher(std::filesystem::path database, QObject* parent = nullptr);
+
+  /// Writes the sweep beside the database's runs and starts `attnscope run` on it.
+  void start(const std::string& sweep_text);
+  /// Interrupts the run's process, if it is still the one that wrote the run.
+  void cancel(const RunInfo& run);
+  /// Lets the launcher see which of its children have begun their run.
+  void see_runs(const RunListPointer& runs);
+  [[nodiscard]] bool is_starting() const { return !children_.empty(); }
+
+ Q_SIGNALS:
+  void starting();
+  void started(const QString& uuid);
+  /// The process ended before its run began, or cannot be started; the sentence is its own.
+  void failed(const QString& sentence);
+
+ private:
+  struct Child {
+    qint64 process_id = 0;
+    QString log;  // its standard error
+  };
+  void watch();
+
+  std::filesystem::path database_;
+  std::vector<Child> children_;  // started, but not yet seen in the store
+  RunListPointer runs_;
+  QTimer watch_;
+};
+
+}  // namespace attnscope::gui

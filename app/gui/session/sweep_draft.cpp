@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/session/sweep_draft.h"
+
+#include <QCoreApplication>
+#include <QStringList>
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "app/gui/session/text.h"
+#include "engine/pattern/attention_pattern.h"
+#include "engine/sweep/driver.h"
+
+namespace attnscope::gui {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+QString tr(const char* text) { return QCoreApplication::translate("SweepDraft", text); }
+
+QString list_text(const Json& sweep, const char* key) {
+  if (!sweep.contains(key)) return {};
+  const Json& value = sweep.at(key);
+  QStringList parts;
+  for (const Json& part : value.is_array() ? value : Json::array({value})) {
+    parts.append(words(part.is_string() ? part.get<std::string>() : part.dump()));
+  }
+  return parts.join(QStringLiteral(", "));
+}
+
+PatternAndImplementation pair_of(const Json& contender) {
+  if (contender.is_object()) {
+    return {words(contender.value("pattern", std::string())),
+            words(contender.value("implementation", std::string()))};
+  }
+  const QString id = contender.is_string() ? words(contender.get<std::string>()) : QString();
+  // A pattern may be a path, so the implementation follows the last slash.
+  const qsizetype slash = id.lastIndexOf(QLatin1Char('/'));
+  return {id.left(slash), id.mid(slash + 1)};
+}
+
+Json parse(const std::string& text) {
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
+}
+
+/// The parts of a list field as JSON; the first wrong part's sentence goes to `problem`.
+Json list_field(const QString& text, bool may_be_infinite, QString& problem) {
+  Json list = Json::array();
+  const QStringList parts = text.split(QLatin1Char(','), Qt::SkipEmptyParts);
+  for (const QString& untrimmed : parts) {
+    const std::string part = untrimmed.trimmed().toStdString();
+    if (part.empty()) continue;
+    if (may_be_infinite && part == "inf") {
+      list.push_back(part);
+      continue;
+    }
+    const Result<std::vector<std::int64_t>> numbers = parse_range(part);
+    if (!numbers) {
+      problem = words(numbers.error().message);
+      return list;
+    }
+    if (part.find(':') != std::string::npos) {
+      list.push_back(part);
+    } else {
+      for (const std::int64_t number : *numbers) list.push_back(number);
+    }
+  }
+  return list;
+}
+
+bool takes_window(const QString& pattern) {
+  const Result<AttentionPattern> found = find_pattern(pattern.toStdString());
+  return found && found->has_window();
+}
+
+/// The chosen contenders; those the preset names keep its display names and other fields.
+Json contenders_json(const SweepDraft& draft, const Json& base) {
+  Json list = Json::array();
+  for (const PatternAndImplementation& chosen : draft.contenders) {
+    bool from_base = false;
+    for (const Json& contender : base.value("contenders", Json::array())) {
+      if (pair_of(contender) != chosen) continue;
+      list.push_back(contender);
+      from_base = true;
+    }
+    if (!from_base) list.push_back((chosen.first + QLatin1Char('/') + chosen.second).toStdString());
+  }
+  return list;
+}
+
+void measure(CheckedDraft& checked) {
+  const Result<Sweep> sweep = parse_sweep(checked.sweep_text, "this form");
+  if (!sweep) {
+    checked.other_problem = words(sweep.error().message);
+    return;
+  }
+  checked.heats = static_cast<int>(sweep->heats.size());
+  for (const Heat& heat : sweep->heats) checked.cells += static_cast<int>(heat.contenders.size());
+  checked.longest_seconds = longest_seconds(*sweep);
+}
+
+}  // namespace
+
+SweepDraft draft_of(const NamedSweep& preset) {
+  SweepDraft draft;
+  draft.base_text = preset.text;
+  draft.name = words(preset.name);
+  const Json sweep = parse(preset.text);
+  if (!sweep.is_object()) return draft;
+  for (const Json& contender : sweep.value("contenders", Json::array())) {
+    const PatternAndImplementation pair = pair_of(contender);
+    if (std::find(draft.contenders.begin(), draft.contenders.end(), pair) == draft.contenders.end())
+      draft.contenders.push_back(pair);
+  }
+  draft.windows = list_text(sweep, "windows");
+  draft.lengths = list_text(sweep, "sequence_tokens");
+  draft.device = list_text(sweep, "device");
+  if (draft.device.isEmpty()) draft.device = QStringLiteral("cpu");
+  return draft;
+}
+
+CheckedDraft check(const SweepDraft& draft) {
+  CheckedDraft checked;
+  if (draft == draft_of({draft.name.toStdString(), draft.base_text})) {
+    checked.sweep_text = draft.base_text;
+    measure(checked);
+    return checked;
+  }
+  Json sweep = parse(draft.base_text);
+  if (!sweep.is_object()) sweep = Json::object();
+
+  if (draft.contenders.empty()) checked.contenders_problem = tr("Choose at least one contender.");
+  const Json windows = list_field(draft.windows, true, checked.windows_problem);
+  const bool window_needed =
+      std::any_of(draft.contenders.begin(), draft.contenders.end(),
+                  [](const PatternAndImplementation& pair) { return takes_window(pair.first); });
+  if (window_needed && windows.empty() && checked.windows_problem.isEmpty()) {
+    checked.windows_problem = tr("A chosen pattern has a window: give at least one, such as 4.");
+  }
+  const Json lengths = list_field(draft.lengths, false, checked.lengths_problem);
+  if (lengths.empty() && checked.lengths_problem.isEmpty()) {
+    checked.lengths_problem = tr("Give at least one length, such as 64:2048:*2.");
+  }
+  if (!checked.ok()) return checked;
+
+  sweep["name"] = draft.name.toStdString();
+  sweep["contenders"] = contenders_json(draft, sweep);
+  if (windows.empty()) {
+    sweep.erase("windows");
+  } else {
+    sweep["windows"] = windows;
+  }
+  sweep["sequence_tokens"] = lengths;
+  sweep["device"] = draft.device.toStdString();
+  checked.sweep_text = sweep.dump(2) + "\n";
+  measure(checked);
+  return checked;
+}
+
+QString duration_words(double seconds) {
+  const auto minutes = static_cast<qint64>(std::ceil(seconds / 60));
+  if (seconds < 60) return QStringLiteral("%1 s").arg(static_cast<qint64>(std::ceil(seconds)));
+  if (minutes < 60) return QStringLiteral("%1 min").arg(minutes);
+  return QStringLiteral("%1 h %2 min").arg(minutes / 60).arg(minutes % 60);
+}
+
+}  // namespace attnscope::gui
