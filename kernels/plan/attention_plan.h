@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// AttentionPlan: the work list of an attention pattern on a batch, as plain structs. Every system in
-// scope attends from a run of queries to a list of key segments under one softmax (Schlatt et al.,
-// ECIR 2024, Eq. 1-3). For one item of the paper's sparse pattern with w = 4 the plan is
+// AttentionPlan: the work list of an attention pattern on a batch, as plain structs. Every system
+// in scope attends from a run of queries to a list of key segments under one softmax (Schlatt et
+// al., ECIR 2024, Eq. 1-3). For one item of the paper's sparse pattern with w = 4 the plan is
 //
 //   task  [CLS] rows     segments: whole(all tokens of the item)
 //   task  query rows     segments: whole(query)
@@ -34,23 +34,27 @@ struct TokenRun {
   std::int64_t end = 0;
   bool listed = false;
   [[nodiscard]] std::int64_t size() const { return end - begin; }
+  friend bool operator==(const TokenRun&, const TokenRun&) = default;
 };
 
 enum class SegmentKind : std::uint8_t {
   whole,  // every key of the run
   band,   // key j for query i when |j - (i + offset)| <= window
-  block,  // key j for query i when the run's block of `window` tokens that holds i + offset holds j
+  block,  // key j for query i when the run's block of `window` tokens that holds i + offset holds
+          // j; blocks count tokens from the run's first token on
 };
 
 struct Segment {
   TokenRun keys;
   SegmentKind kind = SegmentKind::whole;
-  std::int64_t window = 0;  // band: one-sided half-width w; block: the block's length; whole: unused
+  std::int64_t window =
+      0;  // band: one-sided half-width w; block: the block's length; whole: unused
   std::int64_t offset = 0;  // alignment: query i lies opposite key i + offset
   // Tokens of the key range (a sub-range of plan.indices, ascending) that this segment leaves out
   // because another rule decides them, e.g. global sentence starts inside a document's band.
   std::int64_t skip_begin = 0;
   std::int64_t skip_end = 0;
+  friend bool operator==(const Segment&, const Segment&) = default;
 };
 
 struct HeadRange {

@@ -19,6 +19,11 @@ struct PlanCounts {
 
 [[nodiscard]] PlanCounts count(const AttentionPlan& plan);
 
+/// Allowed pairs of one head of `task` inside the rectangle `rows` x `keys` of packed tokens, in
+/// closed form.
+[[nodiscard]] std::int64_t pairs_within(const AttentionPlan& plan, const Task& task,
+                                        TokenRange rows, TokenRange keys);
+
 /// Forward: two products, 2*d multiply-adds each a pair: 4*d*pairs floating-point operations.
 [[nodiscard]] double useful_flop(const PlanCounts& counts, std::int64_t head_dim);
 

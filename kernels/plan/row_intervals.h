@@ -1,8 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The keys one query row sees through one segment, as run-length intervals: the meaning of a plan in
-// executable form. Kernels, counts and the viewer's mask all go through it or are tested against it.
+// The keys one query row sees through one segment, as run-length intervals: the meaning of a plan
+// in executable form. Kernels, counts and the viewer's mask all go through it or are tested against
+// it.
 
 #include <vector>
 
