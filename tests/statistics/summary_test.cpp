@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/statistics/summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace attnscope::statistics {
+namespace {
+
+using testing::Each;
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<Observation> one_placement(std::initializer_list<double> times) {
+  std::vector<Observation> result;
+  for (const double time : times) result.push_back({0, static_cast<int>(result.size()), time});
+  return result;
+}
+
+TEST(Summary, NoSamples_AreAllZero) {
+  const Summary s = summarise({});
+  EXPECT_EQ(s.samples, 0);
+  EXPECT_EQ(s.placements, 0);
+  EXPECT_EQ(s.median_ns, 0);
+}
+
+TEST(Summary, OneSample_IsItsOwnInterval) {
+  const Summary s = summarise(one_placement({5}));
+  EXPECT_EQ(s.median_ns, 5);
+  EXPECT_EQ(s.low_ns, 5);
+  EXPECT_EQ(s.high_ns, 5);
+  EXPECT_EQ(s.samples, 1);
+}
+
+TEST(Summary, TwoSamples_SpanTheInterval) {
+  const Summary s = summarise(one_placement({5, 9}));
+  EXPECT_EQ(s.median_ns, 7);
+  EXPECT_EQ(s.low_ns, 5);
+  EXPECT_EQ(s.high_ns, 9);
+}
+
+TEST(Summary, Median_IsTheMiddleOfOddCountsAndTheMeanOfTheMiddleTwoOfEven) {
+  EXPECT_EQ(summarise(one_placement({9, 1, 5})).median_ns, 5);
+  EXPECT_EQ(summarise(one_placement({9, 1, 5, 7})).median_ns, 6);
+}
+
+TEST(Summary, EqualSamples_HaveAnIntervalOfNoWidth) {
+  const Summary s = summarise(one_placement({3, 3, 3, 3, 3, 3}));
+  EXPECT_EQ(s.low_ns, 3);
+  EXPECT_EQ(s.high_ns, 3);
+}
+
+TEST(Summary, PlacementsThatDiffer_WidenTheIntervalFarBeyondTheirOwnSpread) {
+  std::vector<Observation> apart, together;
+  for (int placement = 0; placement < 5; ++placement) {
+    for (int round = 0; round < 20; ++round) {
+      const double noise = 0.01 * round;
+      apart.push_back({placement, round, 10 + placement + noise});
+      together.push_back({placement, round, 12 + noise});
+    }
+  }
+  const Summary wide = summarise(apart), narrow = summarise(together);
+  EXPECT_EQ(wide.placements, 5);
+  EXPECT_GT(wide.high_ns - wide.low_ns, 2.0);
+  EXPECT_LT(narrow.high_ns - narrow.low_ns, 0.2);
+}
+
+TEST(Summary, SameSamplesInAnotherOrder_GiveTheSameInterval) {
+  std::vector<Observation> observations;
+  for (int i = 0; i < 40; ++i) observations.push_back({i / 10, i % 10, 100.0 + (i * 37) % 41});
+  const Summary forward = summarise(observations);
+  std::reverse(observations.begin(), observations.end());
+  const Summary backward = summarise(observations);
+  EXPECT_EQ(forward.low_ns, backward.low_ns);
+  EXPECT_EQ(forward.high_ns, backward.high_ns);
+}
+
+TEST(Summary, TimesThatAreNotFinite_TakeNoPart) {
+  const Summary s = summarise(one_placement({2, nan, inf, 4}));
+  EXPECT_EQ(s.median_ns, 3);
+  EXPECT_EQ(s.samples, 2);
+}
+
+TEST(PairedRatio, OfASideWithItself_IsOneWithoutAnyWidth) {
+  const auto a = one_placement({5, 6, 7, 8, 9, 10});
+  const Ratio r = paired_ratio(a, a);
+  EXPECT_TRUE(r.paired);
+  EXPECT_EQ(r.ratio, 1);
+  EXPECT_EQ(r.low, 1);
+  EXPECT_EQ(r.high, 1);
+  EXPECT_EQ(r.verdict, Verdict::no_difference_shown);
+}
+
+TEST(PairedRatio, ExactlyHalfInEveryRound_IsFasterWithCertainty) {
+  const auto slow = one_placement({10, 30, 20, 50, 40, 70, 60});
+  const auto fast = one_placement({5, 15, 10, 25, 20, 35, 30});
+  const Ratio r = paired_ratio(fast, slow);
+  EXPECT_DOUBLE_EQ(r.ratio, 0.5);
+  EXPECT_DOUBLE_EQ(r.low, 0.5);
+  EXPECT_DOUBLE_EQ(r.high, 0.5);
+  EXPECT_EQ(r.verdict, Verdict::faster);
+  EXPECT_EQ(paired_ratio(slow, fast).verdict, Verdict::slower);
+}
+
+TEST(PairedRatio, DriftThatHitsBothSides_CancelsOnlyWhenPaired) {
+  std::vector<Observation> slow, fast;
+  for (int round = 0; round < 30; ++round) {
+    const double drift = 100 + 10.0 * round;
+    slow.push_back({0, round, drift});
+    fast.push_back({0, round, 0.95 * drift});
+  }
+  EXPECT_EQ(paired_ratio(fast, slow).verdict, Verdict::faster);
+  const Ratio unpaired = unpaired_ratio(fast, slow);
+  EXPECT_FALSE(unpaired.paired);
+  EXPECT_EQ(unpaired.verdict, Verdict::no_difference_shown);
+}
+
+TEST(PairedRatio, UnequalRounds_PairOnlyTheSharedOnes) {
+  // Rounds 0..5 of b are twice a; a's further rounds, a thousand times slower, have no partner.
+  std::vector<Observation> a, b;
+  for (int round = 0; round < 6; ++round) {
+    a.push_back({0, round, 10.0 + round});
+    b.push_back({0, round, 20.0 + 2 * round});
+  }
+  for (int round = 6; round < 30; ++round) a.push_back({0, round, 10000});
+  const Ratio r = paired_ratio(a, b);
+  EXPECT_TRUE(r.paired);
+  EXPECT_DOUBLE_EQ(r.ratio, 0.5);
+}
+
+TEST(PairedRatio, NoSharedRound_FallsBackToUnpaired) {
+  const std::vector<Observation> a{{0, 0, 1}, {0, 1, 1}}, b{{1, 0, 2}, {1, 1, 2}};
+  const Ratio r = paired_ratio(a, b);
+  EXPECT_FALSE(r.paired);
+  EXPECT_DOUBLE_EQ(r.ratio, 0.5);
+}
+
+TEST(PairedRatio, OneSample_HasARatioButNoIntervalAndNoVerdict) {
+  const Ratio r = paired_ratio(one_placement({1}), one_placement({9}));
+  EXPECT_DOUBLE_EQ(r.ratio, 1.0 / 9);
+  EXPECT_TRUE(std::isnan(r.low));
+  EXPECT_TRUE(std::isnan(r.high));
+  EXPECT_EQ(r.verdict, Verdict::no_difference_shown);
+}
+
+TEST(PairedRatio, TwoNoisySamples_ShowNothing) {
+  const Ratio r = paired_ratio(one_placement({8, 9.5}), one_placement({10, 10}));
+  EXPECT_LT(r.low, 1);
+  EXPECT_GT(r.high, 1);
+  EXPECT_EQ(r.verdict, Verdict::no_difference_shown);
+}
+
+TEST(PairedRatio, TwoPlacementsThatDisagree_ShowNothingHoweverManyRounds) {
+  std::vector<Observation> a, b;
+  for (int placement = 0; placement < 2; ++placement) {
+    for (int round = 0; round < 100; ++round) {
+      a.push_back({placement, round, placement == 0 ? 70.0 : 90.0});
+      b.push_back({placement, round, 100.0});
+    }
+  }
+  EXPECT_EQ(paired_ratio(a, b).verdict, Verdict::no_difference_shown);
+}
+
+TEST(PairedRatio, Nothing_IsUndefined) {
+  EXPECT_TRUE(std::isnan(paired_ratio({}, {}).ratio));
+  EXPECT_TRUE(std::isnan(paired_ratio(one_placement({1, 2}), {}).ratio));
+  EXPECT_EQ(paired_ratio({}, {}).verdict, Verdict::no_difference_shown);
+}
+
+TEST(PairedRatio, Zeros_AreUndefinedAndNeverAVerdict) {
+  const auto zeros = one_placement({0, 0, 0, 0, 0, 0});
+  const auto times = one_placement({1, 2, 3, 4, 5, 6});
+  EXPECT_TRUE(std::isnan(paired_ratio(times, zeros).ratio));
+  EXPECT_EQ(paired_ratio(times, zeros).verdict, Verdict::no_difference_shown);
+  EXPECT_EQ(paired_ratio(zeros, times).verdict, Verdict::no_difference_shown);
+  EXPECT_EQ(paired_ratio(zeros, zeros).verdict, Verdict::no_difference_shown);
+}
+
+TEST(Verdict, Names_AreTheWordsOfTables) {
+  EXPECT_EQ(name_of(Verdict::faster), "faster");
+  EXPECT_EQ(name_of(Verdict::slower), "slower");
+  EXPECT_EQ(name_of(Verdict::no_difference_shown), "no difference shown");
+}
+
+TEST(Outliers, OneFarValue_IsFlaggedAlone) {
+  const auto flags = outliers(one_placement({10, 11, 10, 12, 11, 100, 10}));
+  EXPECT_THAT(flags, testing::ElementsAre(false, false, false, false, false, true, false));
+}
+
+TEST(Outliers, AFarValueAmongEqualOnes_IsFlaggedThoughTheMedianDeviationIsZero) {
+  const auto flags = outliers(one_placement({5, 5, 5, 5, 5, 5, 5, 5, 5, 9}));
+  EXPECT_TRUE(flags.back());
+  EXPECT_EQ(std::count(flags.begin(), flags.end(), true), 1);
+}
+
+TEST(Outliers, EqualValuesAndSingleValues_AreNeverFlagged) {
+  EXPECT_THAT(outliers(one_placement({5, 5, 5, 5})), Each(false));
+  EXPECT_THAT(outliers(one_placement({5})), Each(false));
+  EXPECT_TRUE(outliers({}).empty());
+}
+
+TEST(Outliers, AWholePlacementThatIsSlower_IsNotAnOutlier) {
+  std::vector<Observation> observations;
+  for (int placement = 0; placement < 5; ++placement) {
+    for (int round = 0; round < 10; ++round) {
+      observations.push_back({placement, round, (placement == 4 ? 15.0 : 8.0) + 0.01 * round});
+    }
+  }
+  EXPECT_THAT(outliers(observations), Each(false));
+}
+
+TEST(Outliers, ATimeThatIsNotFinite_IsFlagged) {
+  EXPECT_TRUE(outliers(one_placement({1, 2, nan}))[2]);
+}
+
+}  // namespace
+}  // namespace attnscope::statistics
