@@ -1,0 +1,43 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// One sentence, shown beside what it is about: what went wrong and how to mend it, or what was done.
+
+#include <QFrame>
+#include <QString>
+
+class QLabel;
+class QPushButton;
+class QToolButton;
+
+namespace attnscope::gui {
+
+class MessageBar : public QFrame {
+  Q_OBJECT
+ public:
+  explicit MessageBar(QWidget* parent = nullptr);
+
+  /// `mend` names a button; empty: none.
+  void show_error(const QString& sentence, const QString& mend = {});
+  void show_info(const QString& sentence);
+  void clear();
+  [[nodiscard]] QString text() const;
+  [[nodiscard]] QPushButton* mend_button() const { return mend_; }
+
+ Q_SIGNALS:
+  void mend_asked();
+
+ protected:
+  void changeEvent(QEvent* event) override;
+
+ private:
+  void show_sentence(const QString& sentence, const QString& mend, bool error);
+  void paint_ground();
+
+  QLabel* label_;
+  QPushButton* mend_;
+  QToolButton* close_;
+  bool is_error_ = false;
+};
+
+}  // namespace attnscope::gui

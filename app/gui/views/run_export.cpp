@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/views/run_export.h"
+
+#include <QSaveFile>
+
+#include "app/gui/charts/figure_export.h"
+
+namespace attnscope::gui {
+
+const std::vector<TableFormatEntry>& table_formats() {
+  static const std::vector<TableFormatEntry> all = {
+      {report::TableFormat::csv, "CSV", "csv"},
+      {report::TableFormat::markdown, "Markdown", "md"},
+      {report::TableFormat::latex, "LaTeX", "tex"},
+      {report::TableFormat::json, "JSON", "json"},
+      {report::TableFormat::text, "Text", "txt"},
+  };
+  return all;
+}
+
+Status write_text_file(const QString& file, const std::string& text) {
+  QSaveFile target(file);
+  const auto size = static_cast<qint64>(text.size());
+  if (!target.open(QIODevice::WriteOnly) || target.write(text.data(), size) != size ||
+      !target.commit()) {
+    return fail("Cannot write {}: {}. Choose another place or make room.", file.toStdString(),
+                target.errorString().toStdString());
+  }
+  return {};
+}
+
+Status write_figure_file(const RunSnapshot& run, report::YAxis y, const QString& file) {
+  const FigureSnapshot& snapshot = y == report::YAxis::memory ? run.memory : run.time;
+  if (!snapshot.figure) {
+    return fail("There is no figure to export: {}", snapshot.problem.isEmpty()
+                                                        ? "the run has no finished heat yet."
+                                                        : snapshot.problem.toStdString());
+  }
+  charts::FigureOptions options;
+  for (const QString& id : run.contenders) options.contenders.push_back(id.toStdString());
+  return charts::export_figure(*snapshot.figure, file.toStdString(), options);
+}
+
+}  // namespace attnscope::gui

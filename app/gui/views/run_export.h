@@ -1,0 +1,25 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// What the Copy and Export menus write: the run's table as text, its figures as files.
+
+#include <QString>
+
+#include "app/gui/session/snapshot.h"
+
+namespace attnscope::gui {
+
+struct TableFormatEntry {
+  report::TableFormat format;
+  const char* name;       // in menus
+  const char* extension;  // without the dot
+};
+[[nodiscard]] const std::vector<TableFormatEntry>& table_formats();
+
+/// Writes through a temporary file: an existing one stays whole when anything fails.
+[[nodiscard]] Status write_text_file(const QString& file, const std::string& text);
+
+/// `file` ends in .pdf, .svg or .png.
+[[nodiscard]] Status write_figure_file(const RunSnapshot& run, report::YAxis y, const QString& file);
+
+}  // namespace attnscope::gui

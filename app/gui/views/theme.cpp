@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/views/theme.h"
+
+#include <QApplication>
+#include <QFile>
+#include <QPainter>
+#include <QPixmap>
+#include <QStyleFactory>
+#include <QSvgRenderer>
+
+#include "app/gui/charts/chart_theme.h"
+
+namespace attnscope::gui {
+namespace {
+
+struct Ground {
+  QColor window, base, raised, text, border, accent, link, disabled;
+};
+
+Ground light_ground() {
+  return {.window = QColor(0xf3, 0xf4, 0xf6),
+          .base = Qt::white,
+          .raised = QColor(0xfb, 0xfb, 0xfc),
+          .text = QColor(0x1b, 0x1d, 0x21),
+          .border = QColor(0xc4, 0xc8, 0xce),
+          .accent = QColor(0x1f, 0x5f, 0xa8),
+          .link = QColor(0x0b, 0x5c, 0xad),
+          .disabled = QColor(0x8b, 0x90, 0x98)};
+}
+
+Ground dark_ground() {
+  return {.window = QColor(0x25, 0x27, 0x2b),
+          .base = QColor(0x1e, 0x1f, 0x22),
+          .raised = QColor(0x34, 0x37, 0x3d),
+          .text = QColor(0xe8, 0xe9, 0xec),
+          .border = QColor(0x45, 0x49, 0x50),
+          .accent = QColor(0x2f, 0x6f, 0xbd),
+          .link = QColor(0x7c, 0xb7, 0xff),
+          .disabled = QColor(0x7d, 0x82, 0x8b)};
+}
+
+QPalette palette_of(const Ground& ground) {
+  QPalette palette(ground.raised, ground.window);
+  palette.setColor(QPalette::Window, ground.window);
+  palette.setColor(QPalette::Base, ground.base);
+  palette.setColor(QPalette::AlternateBase, ground.window);
+  palette.setColor(QPalette::Button, ground.raised);
+  palette.setColor(QPalette::ToolTipBase, ground.raised);
+  palette.setColor(QPalette::Mid, ground.border);
+  palette.setColor(QPalette::Dark, ground.border.darker(130));
+  palette.setColor(QPalette::Highlight, ground.accent);
+  palette.setColor(QPalette::HighlightedText, Qt::white);
+  palette.setColor(QPalette::Link, ground.link);
+  for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText,
+                          QPalette::ToolTipText, QPalette::BrightText}) {
+    palette.setColor(role, ground.text);
+    palette.setColor(QPalette::Disabled, role, ground.disabled);
+  }
+  palette.setColor(QPalette::PlaceholderText, ground.disabled);
+  return palette;
+}
+
+/// What the desktop gave before any choice was made.
+const QPalette& desktop_palette() {
+  static const QPalette palette = QApplication::palette();
+  return palette;
+}
+
+}  // namespace
+
+QString name_of(Theme theme) {
+  switch (theme) {
+    case Theme::light: return QStringLiteral("light");
+    case Theme::dark: return QStringLiteral("dark");
+    case Theme::system: break;
+  }
+  return QStringLiteral("system");
+}
+
+Theme theme_named(const QString& name) {
+  if (name == QLatin1String("light")) return Theme::light;
+  if (name == QLatin1String("dark")) return Theme::dark;
+  return Theme::system;
+}
+
+void apply_theme(Theme theme) {
+  const bool dark_desktop = is_dark(desktop_palette());
+  const bool dark = theme == Theme::system ? dark_desktop : theme == Theme::dark;
+  QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+  QApplication::setPalette(palette_of(dark ? dark_ground() : light_ground()));
+}
+
+bool is_dark(const QPalette& palette) {
+  return charts::theme_of(palette) == charts::ChartTheme::dark;
+}
+
+QColor faint_text(const QPalette& palette) {
+  return is_dark(palette) ? QColor(0xa9, 0xae, 0xb7) : QColor(0x5a, 0x60, 0x69);
+}
+
+QColor error_text(const QPalette& palette) {
+  return is_dark(palette) ? QColor(0xff, 0x9d, 0x91) : QColor(0xb0, 0x1c, 0x14);
+}
+
+QColor good_text(const QPalette& palette) {
+  return is_dark(palette) ? QColor(0x7f, 0xd6, 0x9b) : QColor(0x14, 0x6c, 0x3a);
+}
+
+QColor error_ground(const QPalette& palette) {
+  return is_dark(palette) ? QColor(0x47, 0x25, 0x25) : QColor(0xfd, 0xe8, 0xe6);
+}
+
+QColor info_ground(const QPalette& palette) {
+  return is_dark(palette) ? QColor(0x22, 0x36, 0x4d) : QColor(0xe3, 0xee, 0xfa);
+}
+
+QColor hairline(const QPalette& palette) { return palette.color(QPalette::Mid); }
+
+QIcon line_icon(const QString& name, const QPalette& palette) {
+  QFile file(QStringLiteral(":/attnscope/icons/%1.svg").arg(name));
+  if (!file.open(QIODevice::ReadOnly)) return {};
+  QByteArray drawing = file.readAll();
+  drawing.replace("currentColor", palette.color(QPalette::WindowText).name().toUtf8());
+  QSvgRenderer renderer(drawing);
+  QIcon icon;
+  for (const int size : {24, 48, 96}) {
+    QPixmap pixmap(size, size);
+    pixmap.fill(Qt::transparent);
+    QPainter painter(&pixmap);
+    renderer.render(&painter);
+    painter.end();
+    icon.addPixmap(pixmap);
+  }
+  return icon;
+}
+
+}  // namespace attnscope::gui

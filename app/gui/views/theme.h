@@ -1,0 +1,33 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Light, dark or the desktop's own palette, on the Fusion style, which draws what the palette says.
+
+#include <QColor>
+#include <QIcon>
+#include <QPalette>
+#include <QString>
+
+namespace attnscope::gui {
+
+enum class Theme { system, light, dark };
+[[nodiscard]] QString name_of(Theme theme);
+[[nodiscard]] Theme theme_named(const QString& name);
+
+/// Must be called before the first widget is shown, and again when the person chooses.
+void apply_theme(Theme theme);
+
+[[nodiscard]] bool is_dark(const QPalette& palette);
+
+/// Text that stands back, still readable (4.5:1) on the palette's window and base colours.
+[[nodiscard]] QColor faint_text(const QPalette& palette);
+[[nodiscard]] QColor error_text(const QPalette& palette);
+[[nodiscard]] QColor good_text(const QPalette& palette);
+[[nodiscard]] QColor error_ground(const QPalette& palette);
+[[nodiscard]] QColor info_ground(const QPalette& palette);
+[[nodiscard]] QColor hairline(const QPalette& palette);
+
+/// One of the compiled-in line drawings, in the palette's text colour.
+[[nodiscard]] QIcon line_icon(const QString& name, const QPalette& palette);
+
+}  // namespace attnscope::gui
