@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Wrong use ends in one sentence and the contract's exit code; nothing is lost.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace attnscope::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// One line on stderr, starting with the program's name, nothing on stdout.
+void expect_refusal(const Outcome& outcome, int exit_code, const std::vector<std::string>& words) {
+  EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  EXPECT_EQ(outcome.err.rfind("attnscope: ", 0), 0U) << outcome.err;
+  for (const std::string& word : words) EXPECT_THAT(outcome.err, HasSubstr(word));
+}
+
+const char* const sweep_text = R"({
+  "name": "small",
+  "operation": "attention",
+  "contenders": ["full/dense", "sparse/segment"],
+  "windows": [4],
+  "sequence_tokens": [64]
+})";
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  const auto at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(CommandLine, HelpAndVersionSucceed) {
+  const Program program;
+  EXPECT_EQ(program.run({"--help"}).exit_code, 0);
+  EXPECT_THAT(program.run({"--help"}).out, HasSubstr("attend"));
+  EXPECT_EQ(program.run({"run", "--help"}).exit_code, 0);
+  EXPECT_THAT(program.run({"--version"}).out, HasSubstr("attnscope "));
+}
+
+TEST(CommandLine, UnknownCommandsAndOptionsAreWrongUse) {
+  const Program program;
+  expect_refusal(program.run({"fly"}), 2, {"fly", "--help"});
+  expect_refusal(program.run({"table", "--colour"}), 2, {"--colour"});
+  expect_refusal(program.run({"export", "last"}), 2, {"--output"});
+}
+
+TEST(CommandLine, TheWindowNeedsADisplay) {
+  const Program program;
+  const Outcome outcome = program.run({});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+}
+
+TEST(CommandLine, ListsPatternsAndSweepsWithoutAWorker) {
+  const Program program;
+  const auto patterns = nlohmann::json::parse(program.run({"list", "patterns", "--json"}).out);
+  std::vector<std::string> names;
+  for (const auto& row : patterns) names.push_back(row.at("name"));
+  EXPECT_THAT(names, ::testing::IsSupersetOf({"full", "sparse", "sparse-without-independent-query",
+                                              "longformer", "qds"}));
+  EXPECT_THAT(program.run({"list", "sweeps"}).out, HasSubstr("paper-fig2a"));
+}
+
+TEST(CommandLine, AnEmptyStoreHasNoRuns) {
+  const Program program;
+  EXPECT_EQ(program.run({"list", "runs", "--json"}).out, "[]\n");
+  EXPECT_EQ(program.run({"table", "last"}).exit_code, 3);
+}
+
+TEST(CommandLine, AMistakeInASweepNamesFieldLineAndMend) {
+  const Program program;
+  const auto refused = [&](const std::string& text, const std::vector<std::string>& words) {
+    program.write("sweep.json", text);
+    expect_refusal(program.run({"run", "sweep.json"}), 2, words);
+  };
+  refused(with(sweep_text, "windows", "windoes"), {"sweep.json", "line 5", "windoes", "windows"});
+  refused(with(sweep_text, "sparse/segment", "sprase/segment"), {"sprase", "sparse"});
+  refused(with(sweep_text, "[4]", "[-1]"), {"windows", "-1"});
+  refused(with(sweep_text, "[64]", "\"4096:64:*2\""), {"sequence_tokens", "4096:64:*2"});
+  refused(with(sweep_text, "[64]", "[]"), {"sequence_tokens"});
+  refused(with(sweep_text, "[64]", "[3]"), {"3"});
+  refused("{ \"name\": ", {"sweep.json", "line"});
+  refused("", {"sweep.json"});
+}
+
+TEST(CommandLine, AMissingSweepIsNamed) {
+  const Program program;
+  expect_refusal(program.run({"run", "nowhere.json"}), 2, {"nowhere.json"});
+  expect_refusal(program.run({"run", "quikc"}), 2, {"quick"});
+  expect_refusal(program.run({"run"}), 2, {"--resume"});
+}
+
+TEST(CommandLine, AMissingWorkerIsNamed) {
+  const Program program;
+  program.write("sweep.json", sweep_text);
+  const Outcome outcome =
+      program.run({"run", "sweep.json", "--worker", "/nowhere/attnscope-worker"});
+  expect_refusal(outcome, 2, {"/nowhere/attnscope-worker"});
+}
+
+TEST(CommandLine, AForeignDatabaseIsRefusedUntouched) {
+  const Program program;
+  program.write("sweep.json", sweep_text);
+  const std::string foreign(5000, 'x');
+  program.write("foreign.db", foreign);
+  expect_refusal(program.run({"run", "sweep.json", "--db", "foreign.db"}), 3, {"foreign.db"});
+  expect_refusal(program.run({"table", "last", "--db", "foreign.db"}), 3, {"foreign.db"});
+  EXPECT_EQ(program.read("foreign.db"), foreign);
+}
+
+TEST(CommandLine, AnUnwritableDatabaseIsRefused) {
+  const Program program;
+  program.write("sweep.json", sweep_text);
+  expect_refusal(program.run({"run", "sweep.json", "--db", "/proc/attnscope.db"}), 3,
+                 {"/proc/attnscope.db"});
+}
+
+TEST(CommandLine, AttendRefusesWhatItCannotDoBeforeStartingAWorker) {
+  const Program program;
+  program.write("layout.json", R"({"items":[{"cls":1,"query":3,"document":8}]})");
+  const auto attend = [&](const std::string& pattern, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {
+        "attend",      "in.safetensors",   "--pattern", pattern, "--layout",
+        "layout.json", "--implementation", "segment",   "-o",    "out.safetensors"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return program.run(arguments);
+  };
+  expect_refusal(attend("sparse", {}), 2, {"--window"});
+  expect_refusal(attend("sparse", {"--window", "-2"}), 2, {"-2"});
+  expect_refusal(attend("sparce", {"--window", "4"}), 2, {"sparce", "sparse"});
+  expect_refusal(attend("sparse", {"--window", "4", "--backward"}), 2, {"--backward"});
+  expect_refusal(attend("sparse", {"--window", "4", "--dtype", "float8"}), 2, {"float8"});
+  program.write("layout.json", R"({"items":[{"cls":1,"query":-3,"document":8}]})");
+  expect_refusal(attend("sparse", {"--window", "4"}), 2, {"layout.json", "query"});
+}
+
+TEST(CommandLine, AWrongPatternFileNamesFieldLineAndMend) {
+  const Program program;
+  program.write("layout.json", R"({"items":[{"cls":1,"query":3,"document":8}]})");
+  program.write("mine.json",
+                "{\n  \"name\": \"mine\",\n  \"attends\": {\n    \"cls\": { \"qurey\": \"whole\" "
+                "}\n  }\n}\n");
+  expect_refusal(
+      program.run({"attend", "in.safetensors", "--pattern", "mine.json", "--layout", "layout.json",
+                   "--implementation", "segment", "-o", "out.safetensors"}),
+      2, {"mine.json", "line 4", "qurey", "query"});
+}
+
+}  // namespace
+}  // namespace attnscope::testing

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// plot and mask: every format, without a display; wrong use in one sentence.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "engine/store/store.h"
+#include "tests/cli/program.h"
+
+namespace attnscope::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+Cell measured(const Contender& contender, double time_ns) {
+  Cell cell;
+  cell.contender = contender;
+  cell.batch = 1;
+  for (int round = 0; round < 6; ++round) {
+    Sample sample;
+    sample.placement = round / 3;
+    sample.round = round % 3;
+    sample.time_ns = time_ns * (1 + 0.01 * round);
+    cell.samples.push_back(sample);
+  }
+  cell.relative_error = 1e-7;
+  cell.memory.requested_bytes = static_cast<std::int64_t>(time_ns);
+  cell.settled = true;
+  return cell;
+}
+
+/// A finished run of two contenders at three lengths, the last of which did not fit for one.
+void fill(const Program& program) {
+  auto store = Store::open(program.path("runs.db"), Store::Mode::read_write);
+  ASSERT_TRUE(store) << store.error().message;
+  NewRun start;
+  start.sweep_name = "synthetic";
+  start.device = "test processor";
+  start.provenance = "{}";
+  start.heats_planned = 3;
+  auto run = store->begin_run(start);
+  ASSERT_TRUE(run) << run.error().message;
+  const Contender dense{"full", "dense", std::nullopt, "Full", "{}"};
+  const Contender segment{"sparse", "segment", Window::of(4), "Sparse", "{}"};
+  int index = 0;
+  for (const std::int64_t length : {64, 128, 256}) {
+    HeatResult heat;
+    heat.heat_index = index++;
+    heat.point.sequence_tokens = length;
+    heat.point.threads = 1;
+    heat.cells = {measured(dense, 100.0 * static_cast<double>(length * length)),
+                  measured(segment, 500.0 * static_cast<double>(length))};
+    if (length == 256) {
+      heat.cells[0].status = CellStatus::oom;
+      heat.cells[0].samples.clear();
+      heat.cells[0].reason = "asked for 2 GB, 1 GB free";
+    }
+    const Status added = store->add_heat(*run, heat);
+    ASSERT_TRUE(added) << added.error().message;
+  }
+  ASSERT_TRUE(store->finish_run(*run, RunStatus::done));
+}
+
+TEST(Plot, WritesEachFormatWithoutADisplay) {
+  const Program program;
+  fill(program);
+  for (const char* y : {"time", "memory"}) {
+    for (const auto& [file, start] :
+         {std::pair{"f.pdf", "%PDF"}, {"f.svg", "<?xml"}, {"f.png", "\x89PNG"}}) {
+      const Outcome outcome =
+          program.run({"plot", "last", "-o", file, "--y", y, "--db", "runs.db"});
+      EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+      EXPECT_EQ(outcome.out, "");
+      EXPECT_THAT(program.read(file), StartsWith(start));
+    }
+  }
+}
+
+TEST(Plot, WrongUseIsOneSentence) {
+  const Program program;
+  fill(program);
+  const auto refused = [&](std::vector<std::string> arguments, const std::string& word) {
+    arguments.insert(arguments.end(), {"--db", "runs.db"});
+    const Outcome outcome = program.run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(word));
+  };
+  refused({"plot", "last", "-o", "f.bmp"}, ".pdf");
+  refused({"plot", "last", "-o", "/nowhere/f.pdf"}, "/nowhere");
+  refused({"plot", "last", "-o", "f.pdf", "--x", "colour"}, "colour");
+  refused({"plot", "last", "-o", "f.pdf", "--y", "ratio"}, "baseline");
+  refused({"plot", "last", "-o", "f.pdf", "--only", "lenght=64"}, "lenght");
+}
+
+TEST(Mask, WritesEachStyleAndFormatWithoutADisplay) {
+  const Program program;
+  for (const char* style : {"schematic", "equal-groups", "true"}) {
+    for (const auto& [file, start] :
+         {std::pair{"m.pdf", "%PDF"}, {"m.svg", "<?xml"}, {"m.png", "\x89PNG"}}) {
+      const Outcome outcome = program.run({"mask", "sparse", "--window", "4", "--query", "11",
+                                           "--document", "200", "--style", style, "-o", file});
+      EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+      EXPECT_THAT(program.read(file), StartsWith(start));
+    }
+  }
+}
+
+TEST(Mask, WrongUseIsOneSentence) {
+  const Program program;
+  const auto refused = [&](const std::vector<std::string>& arguments, const std::string& word) {
+    const Outcome outcome = program.run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(word));
+  };
+  refused({"mask", "sparse", "-o", "m.png"}, "--window");
+  refused({"mask", "sparse", "--window", "-1", "-o", "m.png"}, "-1");
+  refused({"mask", "sparse", "--window", "4", "--query", "-1", "-o", "m.png"}, "--query");
+  refused({"mask", "sparse", "--window", "4", "--style", "round", "-o", "m.png"}, "round");
+  refused({"mask", "full", "-o", "m.gif"}, ".pdf");
+  refused({"mask", "full", "--document", "9000000000000000000", "-o", "m.png"}, "token");
+}
+
+}  // namespace
+}  // namespace attnscope::testing

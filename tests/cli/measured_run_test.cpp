@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The whole way once: a sweep measured in a real worker, stored, listed, exported, imported,
+// compared; attention on a person's own tensors.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "engine/safetensors/safetensors.h"
+#include "tests/cli/program.h"
+
+namespace attnscope::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+const char* const small_sweep = R"({
+  "name": "small", "operation": "attention",
+  "contenders": ["full/dense", "full/sdpa", "sparse/sdpa-mask", "sparse/windowed", "sparse/segment"],
+  "windows": [0, 4], "query_tokens": 5, "sequence_tokens": [32, 50], "heads": 2, "head_dim": 16,
+  "stop": {"relative_interval": 0.5, "max_seconds": 0.05, "min_samples": 3, "placements": 2, "processes": 1}
+})";
+
+json table_of(const Program& program, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments = {"table", "last", "--format", "json"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const Outcome outcome = program.run(arguments);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  return json::parse(outcome.out);
+}
+
+TEST(MeasuredRun, EverySupportedCellIsOkAndHasTheContractsColumns) {
+  const Program program;
+  program.write("small.json", small_sweep);
+  const Outcome outcome = program.run({"run", "small.json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json rows = table_of(program, {"--baseline", "full/dense"});
+  EXPECT_EQ(rows.size(), 2U * (2 + 3 * 2));
+  for (const json& row : rows) {
+    EXPECT_EQ(row.at("status"), "ok") << row.dump();
+    for (const char* key : {"contender",      "name",
+                            "implementation", "pattern",
+                            "window",         "sequence_tokens",
+                            "query_tokens",   "document_tokens",
+                            "batch",          "heads",
+                            "head_dim",       "dtype",
+                            "memory_order",   "device",
+                            "threads",        "operation",
+                            "direction",      "reason",
+                            "median_ms",      "low_ms",
+                            "high_ms",        "samples",
+                            "placements",     "ms_per_document",
+                            "peak_bytes",     "peak_bytes_per_document",
+                            "relative_error", "useful_flop",
+                            "least_bytes",    "limit_ms",
+                            "share_of_limit", "ratio",
+                            "ratio_low",      "ratio_high",
+                            "verdict",        "paired"}) {
+      EXPECT_TRUE(row.contains(key)) << key;
+    }
+    EXPECT_GT(row.at("median_ms").get<double>(), 0);
+    EXPECT_LT(row.at("relative_error").get<double>(), 3e-6);
+    EXPECT_TRUE(row.at("paired").get<bool>());
+  }
+}
+
+TEST(MeasuredRun, TravelsAsAFileAndComparesWithItself) {
+  const Program program;
+  program.write("small.json", small_sweep);
+  ASSERT_EQ(program.run({"run", "small.json", "--only", "sequence_tokens=32", "--quiet"}).exit_code,
+            0);
+  const json here = table_of(program);
+  ASSERT_EQ(program.run({"export", "last", "-o", "run.attn"}).exit_code, 0);
+  EXPECT_EQ(program.run({"export", "last", "-o", "run.attn"}).exit_code, 3);  // never overwritten
+  for (int time = 0; time < 2; ++time) {
+    const Outcome imported = program.run({"import", "run.attn", "--db", "other.db"});
+    EXPECT_EQ(imported.exit_code, 0) << imported.err;
+  }
+  EXPECT_EQ(table_of(program, {"--db", "other.db"}), here);
+  EXPECT_EQ(json::parse(program.run({"list", "runs", "--json", "--db", "other.db"}).out).size(),
+            1U);
+  const Outcome compared = program.run({"compare", "last", "run.attn:last"});
+  EXPECT_EQ(compared.exit_code, 0) << compared.err;
+  EXPECT_THAT(compared.out, HasSubstr("no difference shown"));
+}
+
+TEST(MeasuredRun, AFinishedRunHasNothingToResume) {
+  const Program program;
+  program.write("small.json", small_sweep);
+  ASSERT_EQ(program.run({"run", "small.json", "--only", "sequence_tokens=32", "--quiet"}).exit_code,
+            0);
+  const json before = table_of(program);
+  const Outcome resumed = program.run({"run", "--resume", "last", "--quiet"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(table_of(program), before);
+}
+
+TEST(MeasuredRun, ADenseBaselineThatCannotFitIsOomAndTheSweepGoesOn) {
+  const Program program;
+  program.write("large.json", R"({
+    "name": "large", "operation": "attention", "contenders": ["full/dense", "sparse/segment"],
+    "windows": [4], "sequence_tokens": [64, 8192], "heads": 12, "head_dim": 32,
+    "stop": {"max_seconds": 0.05, "min_samples": 3, "placements": 1, "processes": 1}})");
+  const Outcome outcome =
+      program.run({"run", "large.json", "--quiet"}, {"ATTNSCOPE_MEMORY_LIMIT_MB=1500"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  int oom = 0;
+  for (const json& row : table_of(program)) {
+    const bool too_large = row.at("sequence_tokens") == 8192 && row.at("implementation") == "dense";
+    EXPECT_EQ(row.at("status"), too_large ? "oom" : "ok") << row.dump();
+    if (too_large) {
+      ++oom;
+      EXPECT_THAT(row.at("reason").get<std::string>(), HasSubstr("free"));
+      EXPECT_TRUE(row.at("median_ms").is_null());
+    }
+  }
+  EXPECT_EQ(oom, 1);
+}
+
+TEST(MeasuredRun, AnUnknownImplementationIsNamedBeforeAnythingRuns) {
+  const Program program;
+  std::string text = small_sweep;
+  text.replace(text.find("sparse/segment"), 14, "sparse/segmint");
+  program.write("small.json", text);
+  const Outcome outcome = program.run({"run", "small.json"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("segmint"));
+  EXPECT_THAT(outcome.err, HasSubstr("segment"));
+  EXPECT_EQ(program.run({"list", "runs", "--json"}).out, "[]\n");
+}
+
+/// q, k, v of `tokens` x 2 x 8 with recognisable values.
+void write_tensors(const Program& program, std::int64_t tokens, std::int64_t value_tokens) {
+  std::vector<float> q(static_cast<std::size_t>(tokens * 16));
+  std::vector<float> v(static_cast<std::size_t>(value_tokens * 16));
+  for (std::size_t i = 0; i < q.size(); ++i) q[i] = std::sin(static_cast<float>(i));
+  std::iota(v.begin(), v.end(), 0.0F);
+  const std::vector<NamedTensor> tensors = {
+      {"q", {tokens, 2, 8}, q}, {"k", {tokens, 2, 8}, q}, {"v", {value_tokens, 2, 8}, v}};
+  const Status written = write_safetensors(program.path("in.safetensors"), tensors);
+  ASSERT_TRUE(written) << written.error().message;
+}
+
+Outcome attend(const Program& program, const std::string& implementation,
+               const std::string& window) {
+  return program.run({"attend", "in.safetensors", "--pattern", "sparse", "--window", window,
+                      "--layout", "layout.json", "--implementation", implementation, "-o",
+                      "out.safetensors"});
+}
+
+TEST(Attend, AtWindowZeroADocumentTokenSeesClsQueryAndItself) {
+  const Program program;
+  program.write("layout.json", R"({"items":[{"cls":0,"query":0,"document":6}]})");
+  write_tensors(program, 6, 6);
+  for (const char* implementation : {"segment", "windowed", "dense", "sdpa-mask"}) {
+    std::filesystem::remove(program.path("out.safetensors"));
+    const Outcome outcome = attend(program, implementation, "0");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const auto file = SafetensorsFile::open(program.path("out.safetensors"));
+    ASSERT_TRUE(file) << file.error().message;
+    const std::vector<std::int64_t> shape = {6, 2, 8};
+    const auto o = file->floats("o", shape);
+    ASSERT_TRUE(o) << o.error().message;
+    for (std::size_t i = 0; i < o->size(); ++i) EXPECT_NEAR((*o)[i], static_cast<float>(i), 1e-4);
+  }
+}
+
+TEST(Attend, WrongShapesAndHostileFilesEndInASentence) {
+  const Program program;
+  program.write("layout.json", R"({"items":[{"cls":1,"query":2,"document":6}]})");
+  const auto refused = [&](const std::vector<std::string>& words) {
+    const Outcome outcome = attend(program, "segment", "4");
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+    EXPECT_EQ(outcome.err.rfind("attnscope: ", 0), 0U) << outcome.err;
+    for (const std::string& word : words) EXPECT_THAT(outcome.err, HasSubstr(word));
+    EXPECT_FALSE(std::filesystem::exists(program.path("out.safetensors")));
+  };
+  refused({"in.safetensors"});  // not there
+  write_tensors(program, 9, 8);
+  refused({"v", "8", "9"});
+  write_tensors(program, 7, 7);
+  refused({"7", "9"});  // the layout has nine tokens
+  program.write("in.safetensors", std::string(4, '\0'));
+  refused({"in.safetensors"});
+  program.write("in.safetensors", std::string("\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10));
+  refused({"in.safetensors"});
+}
+
+TEST(Attend, AnUnknownImplementationIsNamed) {
+  const Program program;
+  program.write("layout.json", R"({"items":[{"cls":1,"query":2,"document":6}]})");
+  write_tensors(program, 9, 9);
+  const Outcome outcome = attend(program, "segmint", "4");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("segment"));
+}
+
+TEST(List, NamesImplementationsAndDevicesOfTheWorker) {
+  const Program program;
+  const json rows = json::parse(program.run({"list", "implementations", "--json"}).out);
+  std::vector<std::string> ids;
+  for (const json& row : rows) ids.push_back(row.at("id"));
+  EXPECT_THAT(ids, ::testing::IsSupersetOf({"dense", "sdpa", "sdpa-mask", "windowed", "segment"}));
+  const json devices = json::parse(program.run({"list", "devices", "--json"}).out);
+  ASSERT_GE(devices.size(), 2U);
+  EXPECT_EQ(devices[0].at("kind"), "cpu");
+  EXPECT_TRUE(devices[0].at("available").get<bool>());
+  EXPECT_NE(devices[1].at("available").get<bool>(), !devices[1].value("reason", "").empty());
+}
+
+TEST(Check, AnUnknownDeviceIsRefused) {
+  const Program program;
+  const Outcome outcome = program.run({"check", "--device", "tpu"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("tpu"));
+}
+
+}  // namespace
+}  // namespace attnscope::testing

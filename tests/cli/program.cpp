@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/cli/program.h"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+namespace attnscope::testing {
+
+namespace {
+
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+Program::Program() {
+  std::string name = (std::filesystem::temp_directory_path() / "attnscope-cli-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+  folder_ = name;
+}
+
+Program::~Program() {
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+Outcome Program::run(const std::vector<std::string>& arguments,
+                     const std::vector<std::string>& environment) const {
+  std::string command = "cd " + quoted(folder_.string()) +
+                        " && env -u DISPLAY -u WAYLAND_DISPLAY -u QT_QPA_PLATFORM XDG_DATA_HOME=" +
+                        quoted(folder_.string());
+  for (const std::string& setting : environment) command += " " + quoted(setting);
+  command += " " + quoted(ATTNSCOPE_PROGRAM);
+  for (const std::string& argument : arguments) command += " " + quoted(argument);
+  command += " >" + quoted(path("stdout").string()) + " 2>" + quoted(path("stderr").string());
+  const int status = std::system(command.c_str());
+  Outcome outcome;
+  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  outcome.out = text_of(path("stdout"));
+  outcome.err = text_of(path("stderr"));
+  return outcome;
+}
+
+std::string Program::write(const std::string& name, const std::string& text) const {
+  std::ofstream(path(name), std::ios::binary) << text;
+  return path(name).string();
+}
+
+std::string Program::read(const std::string& name) const {
+  return text_of(path(name));
+}
+
+}  // namespace attnscope::testing
