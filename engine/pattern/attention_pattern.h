@@ -12,7 +12,11 @@
 // "window" takes the sweep's w; {"window": 4} fixes it. Pairs of groups not named are "none".
 // "global": ["cls","query"] lists groups that attend to everything and are attended by everything,
 // added to the table. "sentences": {"every": 30} makes every 30th document token, from the first
-// on, a `sentence` token when the layout names none (QDS-Transformer).
+// of every document on, a `sentence` token when the layout names none (QDS-Transformer).
+//
+// Sentence starts keep their document positions, so windows between `document` and `sentence` are
+// measured there. The documents of a list-wise item do not see each other: rules among `document`
+// and `sentence` hold within one document, while [CLS] and query see all of them.
 
 #include <array>
 #include <cstdint>
@@ -29,12 +33,18 @@ namespace attnscope {
 
 enum class TokenGroup : std::uint8_t { cls, query, document, sentence };
 inline constexpr std::size_t token_group_count = 4;
+inline constexpr std::array<TokenGroup, token_group_count> token_groups{
+    TokenGroup::cls, TokenGroup::query, TokenGroup::document, TokenGroup::sentence};
 [[nodiscard]] std::string_view name_of(TokenGroup group);
+
+/// The two groups count positions in the same subsequence, so that a window between them has a
+/// meaning: a group and itself, `document` and `sentence`.
+[[nodiscard]] bool share_positions(TokenGroup a, TokenGroup b);
 
 struct GroupRule {
   enum class Kind : std::uint8_t { none, whole, window };
   Kind kind = Kind::none;
-  std::optional<std::int64_t> fixed_window;  // window rules only; absent: the sweep's w
+  std::optional<std::int64_t> fixed_window{};  // window rules only; absent: the sweep's w
   friend bool operator==(const GroupRule&, const GroupRule&) = default;
 };
 
@@ -56,7 +66,8 @@ struct AttentionPattern {
 };
 
 /// Errors name `source`, the line, the field and the mend (with the nearest known name).
-[[nodiscard]] Result<AttentionPattern> parse_pattern(std::string_view json, std::string_view source);
+[[nodiscard]] Result<AttentionPattern> parse_pattern(std::string_view json,
+                                                     std::string_view source);
 [[nodiscard]] std::string pattern_json(const AttentionPattern& pattern);
 
 /// The patterns that ship with the program (resources/patterns, compiled in), in display order.

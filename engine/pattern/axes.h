@@ -19,8 +19,8 @@ enum class Direction : std::uint8_t { forward, forward_backward };
 enum class MemoryOrder : std::uint8_t { head_major, token_major };
 enum class DeviceKind : std::uint8_t { cpu, cuda };
 
-[[nodiscard]] std::string_view name_of(Operation value);    // "windowed-matmul", "attention", "model"
-[[nodiscard]] std::string_view name_of(Direction value);    // "forward", "forward-backward"
+[[nodiscard]] std::string_view name_of(Operation value);  // "windowed-matmul", "attention", "model"
+[[nodiscard]] std::string_view name_of(Direction value);  // "forward", "forward-backward"
 [[nodiscard]] std::string_view name_of(MemoryOrder value);  // "head-major", "token-major"
 [[nodiscard]] std::string_view name_of(DeviceKind value);   // "cpu", "cuda"
 [[nodiscard]] std::string_view name_of(DType value);        // "float32", "float16", "bfloat16"

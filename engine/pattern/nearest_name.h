@@ -10,6 +10,7 @@
 namespace attnscope {
 
 /// "did you mean 'window'? known: a, b, c"; without the question when nothing is near.
-[[nodiscard]] std::string suggest(std::string_view unknown, std::span<const std::string_view> known);
+[[nodiscard]] std::string suggest(std::string_view unknown,
+                                  std::span<const std::string_view> known);
 
 }  // namespace attnscope

@@ -24,14 +24,15 @@ class Oracle {
   [[nodiscard]] bool allowed(std::int32_t head, std::int64_t query, std::int64_t key) const;
 
   struct Place {
-    std::int64_t item = -1;      // -1: the shared query
+    std::int64_t item = -1;  // -1: the shared query
     TokenGroup group = TokenGroup::cls;
     std::int64_t document = -1;  // index of the document within the item; -1 outside documents
     std::int64_t position = 0;   // position within the group's subsequence
   };
   [[nodiscard]] Place place_of(std::int64_t token) const;
 
-  /// Why a pair is allowed or not, as a sentence: "document 17 sees document 20: window, |17-20| <= 4".
+  /// Why a pair is allowed or not, as a sentence: "document 17 sees document 20: window, |17-20| <=
+  /// 4".
   [[nodiscard]] std::string explain(std::int64_t query, std::int64_t key) const;
 
  private:

@@ -5,7 +5,8 @@
 // [CLS], the query with its [SEP], and one or more documents with their [SEP] (several documents
 // make a list-wise item). With a shared query, its tokens stand once before all items.
 //
-//   SequenceLayout layout = SequenceLayout::uniform(/*items=*/2, {.cls = 1, .query = 11, .documents = {500}});
+//   LayoutItem item{.cls = 1, .query = 11, .documents = {500}};
+//   SequenceLayout layout = SequenceLayout::uniform(/*count=*/2, item);
 //   layout.document(1, 0);   // TokenRange{524, 1024}
 
 #include <cstdint>
@@ -22,16 +23,20 @@ namespace attnscope {
 struct LayoutItem {
   std::int64_t cls = 1;
   std::int64_t query = 0;  // 0 when the layout shares its query
-  std::vector<std::int64_t> documents;
+  std::vector<std::int64_t> documents{};
   /// Global sentence starts as ascending offsets into the item's documents, counted over all of
   /// them; only patterns with a `sentence` group look at them. `sentences_given` tells a list that
   /// was given (possibly empty) from one that the pattern may fill in by its own stride.
-  std::vector<std::int64_t> sentences;
+  std::vector<std::int64_t> sentences{};
   bool sentences_given = false;
+  friend bool operator==(const LayoutItem&, const LayoutItem&) = default;
 };
 
 class SequenceLayout {
  public:
+  /// The most tokens a batch may hold: with it, pair counts of up to 512 heads fit 64 bits.
+  static constexpr std::int64_t max_tokens = 100'000'000;
+
   SequenceLayout() = default;
   /// Checks sizes and offsets (>= 0, ascending, inside the documents, no overflow).
   [[nodiscard]] static Result<SequenceLayout> make(std::vector<LayoutItem> items,
@@ -58,15 +63,21 @@ class SequenceLayout {
   [[nodiscard]] bool is_uniform() const;
 
  private:
+  /// Gives the item's tokens their numbers; false beyond max_tokens.
+  bool place(const LayoutItem& item);
+
   std::vector<LayoutItem> items_;
-  std::vector<std::int64_t> first_token_;
+  std::vector<std::int64_t> first_token_;     // of every item
+  std::vector<std::size_t> first_document_;   // of every item, in document_begin_
+  std::vector<std::int64_t> document_begin_;  // first token of every document of the batch
   std::int64_t shared_query_ = 0;
   std::int64_t tokens_ = 0;
 };
 
-/// Layout JSON: {"shared_query":11,"items":[{"cls":1,"query":11,"document":500,"sentences":[0,30]}]};
-/// a list-wise item has "documents":[300,200] instead of "document". `source` names the file in
-/// messages. Errors name the item, the field and the mend.
+/// Layout JSON: {"items":[{"cls":1,"query":11,"document":500,"sentences":[0,30]}]}; a list-wise
+/// item has "documents":[300,200] instead of "document"; with "shared_query":11 beside "items" no
+/// item has a query of its own. `source` names the file in messages. Left out, "cls" is 1, "query"
+/// 0, and the item has no document. Errors name the line, the item, the field and the mend.
 [[nodiscard]] Result<SequenceLayout> parse_layout(std::string_view json, std::string_view source);
 [[nodiscard]] std::string layout_json(const SequenceLayout& layout);
 

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// One-sided window width w: token i sees i-w ... i+w of its own subsequence, 2w+1 tokens in all, cut
-// off (never shifted) at the ends. w = 0 is the token itself, w = inf is the whole subsequence.
+// One-sided window width w: token i sees i-w ... i+w of its own subsequence, 2w+1 tokens in all,
+// cut off (never shifted) at the ends. w = 0 is the token itself, w = inf is the whole subsequence.
 
 #include <cstdint>
 #include <string>

@@ -45,7 +45,7 @@ enum class SegmentKind : std::uint8_t {
 };
 
 struct Segment {
-  TokenRun keys;
+  TokenRun keys{};
   SegmentKind kind = SegmentKind::whole;
   std::int64_t window =
       0;  // band: one-sided half-width w; block: the block's length; whole: unused
@@ -63,8 +63,8 @@ struct HeadRange {
 };
 
 struct Task {
-  TokenRun queries;
-  HeadRange heads;
+  TokenRun queries{};
+  HeadRange heads{};
   std::int64_t item = -1;  // -1: shared by all items (the shared query)
   std::int64_t first_segment = 0;
   std::int64_t segment_count = 0;  // 0: the rows attend to nothing; output 0, log-sum-exp -inf

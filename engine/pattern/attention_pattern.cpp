@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/pattern/attention_pattern.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+#include "engine/pattern/built_in_patterns.h"
+#include "engine/pattern/nearest_name.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::uintmax_t max_file_bytes = 1 << 20;
+
+Result<std::string> read_file(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) {
+    return fail("there is no pattern file '{}'; check the path", path.string());
+  }
+  // Devices and pipes could be read without end.
+  if (!std::filesystem::is_regular_file(status)) {
+    return fail("'{}' is not a file; give the path of a pattern's JSON file", path.string());
+  }
+  if (std::filesystem::file_size(path, error) > max_file_bytes) {
+    return fail("'{}' is larger than {} bytes and so no pattern file; check the path",
+                path.string(), max_file_bytes);
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return fail("cannot read pattern file '{}': {}", path.string(), std::strerror(errno));
+  }
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+}  // namespace
+
+std::string_view name_of(TokenGroup group) {
+  constexpr std::array<std::string_view, token_group_count> names{"cls", "query", "document",
+                                                                  "sentence"};
+  return names[static_cast<std::size_t>(group)];
+}
+
+bool share_positions(TokenGroup a, TokenGroup b) {
+  const auto in_document = [](TokenGroup group) {
+    return group == TokenGroup::document || group == TokenGroup::sentence;
+  };
+  return a == b || (in_document(a) && in_document(b));
+}
+
+bool AttentionPattern::has_window() const {
+  for (const auto& row : attends) {
+    for (const GroupRule& rule : row) {
+      if (rule.kind == GroupRule::Kind::window && !rule.fixed_window) return true;
+    }
+  }
+  return false;
+}
+
+bool AttentionPattern::has_sentences() const {
+  for (const TokenGroup group : token_groups) {
+    if (rule(group, TokenGroup::sentence).kind != GroupRule::Kind::none) return true;
+    if (rule(TokenGroup::sentence, group).kind != GroupRule::Kind::none) return true;
+  }
+  return false;
+}
+
+const std::vector<AttentionPattern>& built_in_patterns() {
+  static const std::vector<AttentionPattern> patterns = [] {
+    std::vector<AttentionPattern> parsed;
+    for (const BuiltInPattern& source : built_in_pattern_sources()) {
+      Result<AttentionPattern> pattern = parse_pattern(source.json, source.file);
+      if (!pattern) throw std::logic_error(pattern.error().message);
+      parsed.push_back(std::move(*pattern));
+    }
+    return parsed;
+  }();
+  return patterns;
+}
+
+Result<AttentionPattern> find_pattern(std::string_view name_or_path) {
+  if (name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".json")) {
+    Result<std::string> json = read_file(std::filesystem::path(name_or_path));
+    if (!json) return tl::unexpected(json.error());
+    return parse_pattern(*json, name_or_path);
+  }
+  std::vector<std::string_view> known;
+  for (const AttentionPattern& pattern : built_in_patterns()) {
+    if (pattern.name == name_or_path) return pattern;
+    known.emplace_back(pattern.name);
+  }
+  return fail("unknown pattern '{}'; {}; a file of your own is given as a path that ends in .json",
+              name_or_path, suggest(name_or_path, known));
+}
+
+}  // namespace attnscope

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/pattern/axes.h"
+
+#include <array>
+
+#include "engine/pattern/nearest_name.h"
+
+namespace attnscope {
+namespace {
+
+// Names in the order of the enumerators.
+constexpr std::array<std::string_view, 3> operations{"windowed-matmul", "attention", "model"};
+constexpr std::array<std::string_view, 2> directions{"forward", "forward-backward"};
+constexpr std::array<std::string_view, 2> memory_orders{"head-major", "token-major"};
+constexpr std::array<std::string_view, 2> devices{"cpu", "cuda"};
+constexpr std::array<std::string_view, 3> dtypes{"float32", "float16", "bfloat16"};
+
+template <typename Enum>
+Result<Enum> parse(std::string_view what, std::string_view text,
+                   std::span<const std::string_view> names) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == text) return static_cast<Enum>(i);
+  }
+  return fail("unknown {} '{}'; {}", what, text, suggest(text, names));
+}
+
+}  // namespace
+
+std::string_view name_of(Operation value) {
+  return operations[static_cast<std::size_t>(value)];
+}
+std::string_view name_of(Direction value) {
+  return directions[static_cast<std::size_t>(value)];
+}
+std::string_view name_of(MemoryOrder value) {
+  return memory_orders[static_cast<std::size_t>(value)];
+}
+std::string_view name_of(DeviceKind value) {
+  return devices[static_cast<std::size_t>(value)];
+}
+std::string_view name_of(DType value) {
+  return dtypes[static_cast<std::size_t>(value)];
+}
+
+Result<Operation> parse_operation(std::string_view text) {
+  return parse<Operation>("operation", text, operations);
+}
+Result<Direction> parse_direction(std::string_view text) {
+  return parse<Direction>("direction", text, directions);
+}
+Result<MemoryOrder> parse_memory_order(std::string_view text) {
+  return parse<MemoryOrder>("memory order", text, memory_orders);
+}
+Result<DeviceKind> parse_device(std::string_view text) {
+  return parse<DeviceKind>("device", text, devices);
+}
+Result<DType> parse_dtype(std::string_view text) {
+  return parse<DType>("dtype", text, dtypes);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/pattern/compile_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <vector>
+
+namespace attnscope {
+namespace {
+
+/// With SequenceLayout::max_tokens it keeps pair counts inside 64 bits.
+constexpr std::int32_t max_heads = 512;
+
+/// A rule with its window known: what one group sees of one subsequence.
+struct Reach {
+  GroupRule::Kind kind = GroupRule::Kind::none;
+  std::int64_t window = 0;
+  friend bool operator==(const Reach&, const Reach&) = default;
+};
+
+/// The segments of one task in the making. Neighbouring whole ranges become one segment.
+class SegmentList {
+ public:
+  void add(TokenRun keys, Reach reach, TokenRange skip = {}) {
+    if (reach.kind == GroupRule::Kind::none || keys.size() == 0) return;
+    const bool whole = reach.kind == GroupRule::Kind::whole;
+    const Segment segment{.keys = keys,
+                          .kind = whole ? SegmentKind::whole : SegmentKind::band,
+                          .window = whole ? 0 : reach.window,
+                          .skip_begin = skip.begin,
+                          .skip_end = skip.end};
+    if (!segments_.empty() && joins(segments_.back(), segment)) {
+      segments_.back().keys.end = keys.end;
+    } else {
+      segments_.push_back(segment);
+    }
+  }
+  void add(TokenRange keys, Reach reach) { add(TokenRun{keys.begin, keys.end}, reach); }
+  [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
+
+ private:
+  static bool joins(const Segment& first, const Segment& second) {
+    const auto plain = [](const Segment& s) {
+      return s.kind == SegmentKind::whole && !s.keys.listed && s.skip_begin == s.skip_end;
+    };
+    return plain(first) && plain(second) && first.keys.end == second.keys.begin;
+  }
+  std::vector<Segment> segments_;
+};
+
+/// Document tokens and the sentence starts among them, the latter as a part of plan.indices.
+struct DocumentRun {
+  TokenRange tokens;
+  TokenRange sentences;
+};
+
+class PlanCompiler {
+ public:
+  PlanCompiler(const AttentionPattern& pattern, std::optional<Window> window,
+               const SequenceLayout& layout, std::int32_t heads)
+      : pattern_(pattern), window_(window), layout_(layout) {
+    plan_.tokens = layout.tokens();
+    plan_.heads = heads;
+  }
+
+  AttentionPlan compile() && {
+    if (layout_.shares_query()) add_shared_query();
+    for (std::int64_t i = 0; i < layout_.item_count(); ++i) add_item(i);
+    return std::move(plan_);
+  }
+
+ private:
+  void add_shared_query() {
+    const TokenRange query{0, layout_.shared_query()};
+    SegmentList list;
+    list.add(query, reach(TokenGroup::query, TokenGroup::query, query));
+    add_task(run_of(query), -1, list);
+  }
+
+  void add_item(std::int64_t i) {
+    const std::vector<DocumentRun> documents = find_sentences(i);
+    const DocumentRun all = {layout_.documents(i),
+                             documents.empty() ? TokenRange{}
+                                               : TokenRange{documents.front().sentences.begin,
+                                                            documents.back().sentences.end}};
+    const std::size_t first_task = plan_.tasks.size();
+    add_task(run_of(layout_.cls(i)), i, keys_of(TokenGroup::cls, i, all));
+    if (!layout_.shares_query()) {
+      add_task(run_of(layout_.query(i)), i, keys_of(TokenGroup::query, i, all));
+    }
+    for (const DocumentRun& document : documents) add_document_tasks(i, document);
+    order_and_join_tasks(first_task);
+  }
+
+  /// Lists the item's sentence starts in plan.indices, document by document.
+  std::vector<DocumentRun> find_sentences(std::int64_t i) {
+    std::vector<DocumentRun> documents;
+    const LayoutItem& item = layout_.item(i);
+    const std::int64_t first = layout_.documents(i).begin;
+    std::size_t given = 0;
+    for (std::int64_t d = 0; d < layout_.document_count(i); ++d) {
+      const TokenRange tokens = layout_.document(i, d);
+      const std::int64_t begin = index_count();
+      if (pattern_.has_sentences() && item.sentences_given) {
+        for (; given < item.sentences.size() && first + item.sentences[given] < tokens.end;
+             ++given) {
+          plan_.indices.push_back(first + item.sentences[given]);
+        }
+      } else if (pattern_.has_sentences() && pattern_.sentence_every) {
+        for (std::int64_t token = tokens.begin; token < tokens.end;
+             token += *pattern_.sentence_every) {
+          plan_.indices.push_back(token);
+        }
+      }
+      documents.push_back({tokens, {begin, index_count()}});
+    }
+    return documents;
+  }
+
+  /// What `from` sees: the item's [CLS] and query, then `documents` (all of the item, or, for
+  /// document tokens, their own).
+  SegmentList keys_of(TokenGroup from, std::int64_t i, const DocumentRun& documents) {
+    SegmentList list;
+    const TokenRange cls = layout_.cls(i);
+    const TokenRange query = layout_.query(i);
+    // In packed order, so that neighbours join: a shared query stands before all items.
+    if (layout_.shares_query()) list.add(query, reach(from, TokenGroup::query, query));
+    list.add(cls, reach(from, TokenGroup::cls, cls));
+    if (!layout_.shares_query()) list.add(query, reach(from, TokenGroup::query, query));
+
+    const Reach to_document = reach(from, TokenGroup::document, documents.tokens);
+    const Reach to_sentence = reach(from, TokenGroup::sentence, documents.tokens);
+    if (documents.sentences.empty() || to_document == to_sentence) {
+      list.add(documents.tokens, to_document);
+      return list;
+    }
+    list.add(run_of_indices(documents.sentences), to_sentence);
+    add_but_sentences(list, documents, to_document);
+    return list;
+  }
+
+  /// Adds the document without its sentence starts. Starts at either end shorten the run; only
+  /// those inside it need the list of skipped keys.
+  void add_but_sentences(SegmentList& list, const DocumentRun& document, Reach to_document) {
+    TokenRange keys = document.tokens;
+    TokenRange skip = document.sentences;
+    while (!skip.empty() && index(skip.begin) == keys.begin) {
+      ++skip.begin;
+      ++keys.begin;
+    }
+    while (!skip.empty() && index(skip.end - 1) == keys.end - 1) {
+      --skip.end;
+      --keys.end;
+    }
+    list.add(run_of(keys), to_document, skip.empty() ? TokenRange{} : skip);
+  }
+
+  void add_document_tasks(std::int64_t i, const DocumentRun& document) {
+    const SegmentList of_document = keys_of(TokenGroup::document, i, document);
+    if (document.sentences.empty()) {
+      add_task(run_of(document.tokens), i, of_document);
+      return;
+    }
+    const SegmentList of_sentence = keys_of(TokenGroup::sentence, i, document);
+    if (of_sentence.segments() == of_document.segments()) {
+      add_task(run_of(document.tokens), i, of_document);
+      return;
+    }
+    add_task(run_of_indices(document.sentences), i, of_sentence);
+    std::int64_t begin = document.tokens.begin;
+    for (std::int64_t s = document.sentences.begin; s < document.sentences.end; ++s) {
+      add_task({begin, index(s)}, i, of_document);
+      begin = index(s) + 1;
+    }
+    add_task({begin, document.tokens.end}, i, of_document);
+  }
+
+  /// Tasks made one after the other from the same list share its segments.
+  void add_task(TokenRun queries, std::int64_t item, const SegmentList& list) {
+    if (queries.size() <= 0) return;
+    Task task{.queries = queries,
+              .heads = {0, plan_.heads},
+              .item = item,
+              .first_segment = static_cast<std::int64_t>(plan_.segments.size()),
+              .segment_count = static_cast<std::int64_t>(list.segments().size())};
+    if (!plan_.tasks.empty() &&
+        std::ranges::equal(plan_.segments_of(plan_.tasks.back()), list.segments())) {
+      task.first_segment = plan_.tasks.back().first_segment;
+    } else {
+      plan_.segments.insert(plan_.segments.end(), list.segments().begin(), list.segments().end());
+    }
+    plan_.tasks.push_back(task);
+  }
+
+  /// Sorts the item's tasks by their first query and joins neighbouring ranges with one work list.
+  void order_and_join_tasks(std::size_t first_task) {
+    const auto begin = plan_.tasks.begin() + static_cast<std::ptrdiff_t>(first_task);
+    std::sort(begin, plan_.tasks.end(), [&](const Task& a, const Task& b) {
+      return plan_.token_at(a.queries, 0) < plan_.token_at(b.queries, 0);
+    });
+    const auto last = plan_.tasks.end();
+    auto kept = begin;
+    for (auto task = begin; task != last; ++task) {
+      if (kept != begin) {
+        Task& before = *(kept - 1);
+        if (!before.queries.listed && !task->queries.listed &&
+            before.queries.end == task->queries.begin &&
+            std::ranges::equal(plan_.segments_of(before), plan_.segments_of(*task))) {
+          before.queries.end = task->queries.end;
+          continue;
+        }
+      }
+      *kept++ = *task;
+    }
+    plan_.tasks.erase(kept, last);
+  }
+
+  /// The rule for a subsequence, its window resolved; a window that holds all of it is whole.
+  [[nodiscard]] Reach reach(TokenGroup from, TokenGroup to, TokenRange tokens) const {
+    const GroupRule& rule = pattern_.rule(from, to);
+    if (rule.kind != GroupRule::Kind::window) return {.kind = rule.kind};
+    const Window window = rule.fixed_window ? Window::of(*rule.fixed_window) : *window_;
+    if (window.is_infinite() || window.tokens() >= tokens.size() - 1) {
+      return {.kind = GroupRule::Kind::whole};
+    }
+    return {.kind = GroupRule::Kind::window, .window = window.tokens()};
+  }
+
+  [[nodiscard]] std::int64_t index_count() const {
+    return static_cast<std::int64_t>(plan_.indices.size());
+  }
+  [[nodiscard]] std::int64_t index(std::int64_t position) const {
+    return plan_.indices[static_cast<std::size_t>(position)];
+  }
+  static TokenRun run_of(TokenRange range) { return {range.begin, range.end}; }
+  /// Tokens plan.indices[begin ... end), as a range where they are neighbours.
+  [[nodiscard]] TokenRun run_of_indices(TokenRange positions) const {
+    const std::int64_t first = index(positions.begin);
+    const std::int64_t last = index(positions.end - 1);
+    if (last - first + 1 == positions.size()) return {first, last + 1};
+    return {positions.begin, positions.end, true};
+  }
+
+  const AttentionPattern& pattern_;
+  std::optional<Window> window_;
+  const SequenceLayout& layout_;
+  AttentionPlan plan_;
+};
+
+Status check_rules(const AttentionPattern& pattern, const SequenceLayout& layout) {
+  for (const TokenGroup from : token_groups) {
+    for (const TokenGroup to : token_groups) {
+      const GroupRule& rule = pattern.rule(from, to);
+      if (rule.kind == GroupRule::Kind::none) continue;
+      if (rule.kind == GroupRule::Kind::window && !share_positions(from, to)) {
+        return fail(
+            "pattern '{}': {} -> {} cannot be a window, because these groups share no "
+            "positions; make it whole or none",
+            pattern.name, name_of(from), name_of(to));
+      }
+      if (rule.fixed_window.value_or(0) < 0) {
+        return fail("pattern '{}': the window of {} -> {} must be 0 or more, not {}", pattern.name,
+                    name_of(from), name_of(to), *rule.fixed_window);
+      }
+      if (layout.shares_query() && from == TokenGroup::query && to != TokenGroup::query) {
+        return fail(
+            "pattern '{}': the query of a shared-query layout is encoded once and cannot "
+            "attend to {}; use a pattern with an independent query, such as 'sparse', or "
+            "give every item its own query",
+            pattern.name, name_of(to));
+      }
+    }
+  }
+  if (pattern.sentence_every.value_or(1) < 1) {
+    return fail("pattern '{}': sentences must be at least 1 token apart, not {}", pattern.name,
+                *pattern.sentence_every);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<AttentionPlan> compile_plan(const AttentionPattern& pattern, std::optional<Window> window,
+                                   const SequenceLayout& layout, std::int32_t heads) {
+  if (heads < 1 || heads > max_heads) {
+    return fail("the number of heads must be from 1 to {}, not {}", max_heads, heads);
+  }
+  if (pattern.has_window() && !window) {
+    return fail("pattern '{}' needs a window: give a number of tokens or \"inf\"", pattern.name);
+  }
+  if (Status valid = check_rules(pattern, layout); !valid) return tl::unexpected(valid.error());
+  return PlanCompiler(pattern, window, layout, heads).compile();
+}
+
+}  // namespace attnscope

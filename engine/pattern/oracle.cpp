@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/pattern/oracle.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <stdexcept>
+
+namespace attnscope {
+namespace {
+
+enum class Verdict : std::uint8_t {
+  other_item,
+  other_document,
+  no_rule,
+  whole,
+  inside_window,
+  outside_window,
+};
+
+bool in_document(TokenGroup group) {
+  return group == TokenGroup::document || group == TokenGroup::sentence;
+}
+
+/// The window that decides a pair, whose distance is finite only for window rules.
+std::optional<std::int64_t> finite_window(const GroupRule& rule, std::optional<Window> window) {
+  if (rule.fixed_window) return rule.fixed_window;
+  if (window->is_infinite()) return std::nullopt;
+  return window->tokens();
+}
+
+Verdict judge(const AttentionPattern& pattern, std::optional<Window> window,
+              const Oracle::Place& query, const Oracle::Place& key) {
+  // Item -1 is the shared query, which belongs to all items.
+  if (query.item != key.item && query.item >= 0 && key.item >= 0) return Verdict::other_item;
+  if (in_document(query.group) && in_document(key.group) && query.document != key.document) {
+    return Verdict::other_document;
+  }
+  const GroupRule& rule = pattern.rule(query.group, key.group);
+  if (rule.kind == GroupRule::Kind::none) return Verdict::no_rule;
+  if (rule.kind == GroupRule::Kind::whole) return Verdict::whole;
+  const auto w = finite_window(rule, window);
+  const bool near = !w || std::abs(query.position - key.position) <= *w;
+  return near ? Verdict::inside_window : Verdict::outside_window;
+}
+
+std::string words_for(const Oracle::Place& place, const SequenceLayout& layout) {
+  const std::string token = fmt::format("{} {}", name_of(place.group), place.position);
+  if (place.document < 0 || layout.document_count(place.item) < 2) return token;
+  return fmt::format("{} of document #{}", token, place.document);
+}
+
+}  // namespace
+
+Oracle::Oracle(const AttentionPattern& pattern, std::optional<Window> window,
+               const SequenceLayout& layout)
+    : pattern_(pattern), window_(window), layout_(layout) {
+  if (pattern.has_window() && !window) {
+    throw std::invalid_argument("pattern '" + pattern.name + "' needs a window");
+  }
+}
+
+Oracle::Place Oracle::place_of(std::int64_t token) const {
+  if (token < layout_.shared_query()) {
+    return {.item = -1, .group = TokenGroup::query, .document = -1, .position = token};
+  }
+  // The last item that begins at or before the token; items without tokens begin with the next one.
+  std::int64_t item = 0;
+  for (std::int64_t end = layout_.item_count(); end - item > 1;) {
+    const std::int64_t middle = item + (end - item) / 2;
+    (layout_.item_tokens(middle).begin <= token ? item : end) = middle;
+  }
+  if (token < layout_.cls(item).end) {
+    return {.item = item,
+            .group = TokenGroup::cls,
+            .document = -1,
+            .position = token - layout_.cls(item).begin};
+  }
+  if (token < layout_.documents(item).begin) {
+    return {.item = item,
+            .group = TokenGroup::query,
+            .document = -1,
+            .position = token - layout_.query(item).begin};
+  }
+  std::int64_t document = 0;
+  while (token >= layout_.document(item, document).end) ++document;
+  const std::int64_t position = token - layout_.document(item, document).begin;
+  bool starts_sentence = false;
+  const LayoutItem& sizes = layout_.item(item);
+  if (pattern_.has_sentences() && sizes.sentences_given) {
+    starts_sentence = std::binary_search(sizes.sentences.begin(), sizes.sentences.end(),
+                                         token - layout_.documents(item).begin);
+  } else if (pattern_.has_sentences() && pattern_.sentence_every) {
+    starts_sentence = position % *pattern_.sentence_every == 0;
+  }
+  return {.item = item,
+          .group = starts_sentence ? TokenGroup::sentence : TokenGroup::document,
+          .document = document,
+          .position = position};
+}
+
+bool Oracle::allowed(std::int32_t /*head*/, std::int64_t query, std::int64_t key) const {
+  const Verdict verdict = judge(pattern_, window_, place_of(query), place_of(key));
+  return verdict == Verdict::whole || verdict == Verdict::inside_window;
+}
+
+std::string Oracle::explain(std::int64_t query, std::int64_t key) const {
+  const Place from = place_of(query);
+  const Place to = place_of(key);
+  const std::string a = words_for(from, layout_);
+  const std::string b = words_for(to, layout_);
+  const auto w = [&] { return finite_window(pattern_.rule(from.group, to.group), window_); };
+  switch (judge(pattern_, window_, from, to)) {
+    case Verdict::other_item:
+      return fmt::format("{} does not see {}: they belong to items {} and {}", a, b, from.item,
+                         to.item);
+    case Verdict::other_document:
+      return fmt::format("{} does not see {}: documents of one item do not see each other", a, b);
+    case Verdict::no_rule:
+      return fmt::format("{} does not see {}: {} tokens do not attend to {} tokens", a, b,
+                         name_of(from.group), name_of(to.group));
+    case Verdict::whole:
+      return fmt::format("{} sees {}: {} tokens see all {} tokens", a, b, name_of(from.group),
+                         name_of(to.group));
+    case Verdict::inside_window:
+      if (!w()) return fmt::format("{} sees {}: the window is infinite", a, b);
+      return fmt::format("{} sees {}: window, |{}-{}| <= {}", a, b, from.position, to.position,
+                         *w());
+    case Verdict::outside_window:
+      return fmt::format("{} does not see {}: window, |{}-{}| > {}", a, b, from.position,
+                         to.position, *w());
+  }
+  return {};
+}
+
+}  // namespace attnscope

@@ -1,0 +1,47 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the keys of a segment lie opposite its queries: the geometry that row intervals and counts
+// share. A run's hull is the range from its first to its last token; windows are cut within it.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/plan/attention_plan.h"
+
+namespace attnscope {
+
+[[nodiscard]] TokenRange intersect(TokenRange a, TokenRange b);
+
+/// The tokens of an ascending list that lie within `range`.
+[[nodiscard]] std::span<const std::int64_t> within(std::span<const std::int64_t> tokens,
+                                                   TokenRange range);
+
+/// The tokens of a listed run.
+[[nodiscard]] std::span<const std::int64_t> listed_tokens(const AttentionPlan& plan,
+                                                          const TokenRun& run);
+
+[[nodiscard]] TokenRange hull_of(const AttentionPlan& plan, const TokenRun& run);
+
+/// The part of `hull` that `query` sees through `segment`, skipped and unlisted keys included.
+[[nodiscard]] TokenRange window_within(TokenRange hull, const Segment& segment, std::int64_t query);
+
+/// The tokens that see `key`, a token of `hull`, through `segment`.
+[[nodiscard]] TokenRange rows_seeing(TokenRange hull, const Segment& segment, std::int64_t key);
+
+/// The part of `hull` that at least one of the contiguous `rows` sees through `segment`.
+[[nodiscard]] TokenRange reach_of(TokenRange hull, const Segment& segment, TokenRange rows);
+
+/// Appends the segment's keys within `range` (skipped ones taken out) as ascending intervals.
+void append_keys_within(const AttentionPlan& plan, const Segment& segment, TokenRange range,
+                        std::vector<TokenRange>& intervals);
+
+/// How many keys append_keys_within would append.
+[[nodiscard]] std::int64_t count_keys_within(const AttentionPlan& plan, const Segment& segment,
+                                             TokenRange range);
+
+/// Sorts intervals and joins those that touch or overlap.
+void merge_intervals(std::vector<TokenRange>& intervals);
+
+}  // namespace attnscope

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/pattern/plan_agreement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/pattern/compile_plan.h"
+#include "engine/pattern/mask.h"
+#include "engine/pattern/oracle.h"
+#include "kernels/plan/counts.h"
+#include "kernels/plan/row_intervals.h"
+
+namespace attnscope::testing {
+namespace {
+
+using ::testing::AssertionFailure;
+using ::testing::AssertionResult;
+using ::testing::AssertionSuccess;
+
+/// One line that tells where a disagreement was found.
+std::string describe(const AttentionPattern& pattern, std::optional<Window> window,
+                     const SequenceLayout& layout) {
+  return fmt::format("{} w={} {}", pattern_json(pattern), window ? window->text() : "none",
+                     layout_json(layout));
+}
+
+/// The keys of a row as flags; failure when a segment shows a key that another already showed.
+AssertionResult row_of(const AttentionPlan& plan, const Task& task, std::int64_t query,
+                       std::vector<char>& seen) {
+  std::fill(seen.begin(), seen.end(), 0);
+  std::vector<TokenRange> intervals;
+  for (const Segment& segment : plan.segments_of(task)) {
+    intervals.clear();
+    append_key_intervals(plan, segment, query, intervals);
+    std::int64_t last = -1;
+    for (const TokenRange& range : intervals) {
+      if (range.begin <= last || range.empty()) {
+        return AssertionFailure() << "intervals of a segment touch or are empty, row " << query;
+      }
+      last = range.end;
+      for (std::int64_t key = range.begin; key < range.end; ++key) {
+        char& flag = seen[static_cast<std::size_t>(key)];
+        if (flag != 0) return AssertionFailure() << "row " << query << " sees " << key << " twice";
+        flag = 1;
+      }
+    }
+  }
+  return AssertionSuccess();
+}
+
+struct Sums {
+  std::int64_t pairs = 0;
+  std::int64_t rows = 0;
+  std::vector<char> keys;
+};
+
+AssertionResult rows_agree(const AttentionPlan& plan, const Oracle& oracle, Sums& sums) {
+  std::vector<char> seen(static_cast<std::size_t>(plan.tokens));
+  sums.keys.assign(seen.size(), 0);
+  for (const Task& task : plan.tasks) {
+    for (std::int64_t position = 0; position < task.queries.size(); ++position) {
+      const std::int64_t query = plan.token_at(task.queries, position);
+      if (AssertionResult row = row_of(plan, task, query, seen); !row) return row;
+      std::int64_t pairs = 0;
+      for (std::int64_t key = 0; key < plan.tokens; ++key) {
+        const bool in_plan = seen[static_cast<std::size_t>(key)] != 0;
+        if (in_plan != oracle.allowed(0, query, key)) {
+          return AssertionFailure()
+                 << "the plan " << (in_plan ? "allows" : "refuses") << ", but "
+                 << oracle.explain(query, key) << " (row " << query << ", key " << key << ")";
+        }
+        if (!in_plan) continue;
+        ++pairs;
+        sums.keys[static_cast<std::size_t>(key)] = 1;
+      }
+      sums.pairs += pairs;
+      sums.rows += pairs > 0 ? 1 : 0;
+    }
+  }
+  return AssertionSuccess();
+}
+
+AssertionResult counts_agree(const AttentionPlan& plan, const Sums& sums) {
+  const PlanCounts counts = count(plan);
+  if (counts.pairs != plan.heads * sums.pairs || counts.query_rows != plan.heads * sums.rows ||
+      counts.exponentials != counts.pairs) {
+    return AssertionFailure() << "counted " << counts.pairs << " pairs, " << counts.query_rows
+                              << " rows, " << counts.exponentials << " exponentials instead of "
+                              << plan.heads * sums.pairs << ", " << plan.heads * sums.rows;
+  }
+  const auto keys = std::count(sums.keys.begin(), sums.keys.end(), 1);
+  const double bytes = static_cast<double>(plan.heads * 2 * (sums.rows + keys) * 8 * 4);
+  if (least_bytes(plan, 8, DType::float32) != bytes) {
+    return AssertionFailure() << "least bytes " << least_bytes(plan, 8, DType::float32)
+                              << " instead of " << bytes;
+  }
+  return AssertionSuccess();
+}
+
+}  // namespace
+
+AssertionResult is_well_formed(const AttentionPlan& plan) {
+  std::vector<int> tasks_of(static_cast<std::size_t>(plan.tokens));
+  std::int64_t last_first = -1;
+  for (const Task& task : plan.tasks) {
+    if (task.queries.size() <= 0) return AssertionFailure() << "a task without rows";
+    if (task.heads.begin != 0 || task.heads.end != plan.heads) {
+      return AssertionFailure() << "a task that does not serve all heads";
+    }
+    const std::int64_t first = plan.token_at(task.queries, 0);
+    if (first <= last_first) return AssertionFailure() << "tasks out of order at row " << first;
+    last_first = first;
+    for (std::int64_t i = 0; i < task.queries.size(); ++i) {
+      ++tasks_of[static_cast<std::size_t>(plan.token_at(task.queries, i))];
+    }
+    for (const Segment& segment : plan.segments_of(task)) {
+      if (segment.keys.size() <= 0) return AssertionFailure() << "a segment without keys";
+    }
+  }
+  for (std::size_t row = 0; row < tasks_of.size(); ++row) {
+    if (tasks_of[row] != 1) {
+      return AssertionFailure() << "row " << row << " lies in " << tasks_of[row] << " tasks";
+    }
+  }
+  return AssertionSuccess();
+}
+
+AssertionResult plan_agrees(const AttentionPattern& pattern, std::optional<Window> window,
+                            const SequenceLayout& layout, std::int32_t heads) {
+  const Result<AttentionPlan> plan = compile_plan(pattern, window, layout, heads);
+  if (!plan) return AssertionFailure() << plan.error().message;
+  const Oracle oracle(pattern, window, layout);
+  Sums sums;
+  AssertionResult result = is_well_formed(*plan);
+  if (result) result = rows_agree(*plan, oracle, sums);
+  if (result) result = counts_agree(*plan, sums);
+  if (!result) result << "\nin " << describe(pattern, window, layout);
+  return result;
+}
+
+}  // namespace attnscope::testing

@@ -1,0 +1,28 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Holds a compiled plan against the oracle, pair by pair, and against the promises of
+// kernels/plan/attention_plan.h.
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "engine/pattern/attention_pattern.h"
+#include "engine/pattern/sequence_layout.h"
+#include "engine/pattern/window.h"
+#include "kernels/plan/attention_plan.h"
+
+namespace attnscope::testing {
+
+/// Success when intervals, counts, density and task structure of the plan of `pattern` on `layout`
+/// say what the oracle says; else what differs first.
+[[nodiscard]] ::testing::AssertionResult plan_agrees(const AttentionPattern& pattern,
+                                                     std::optional<Window> window,
+                                                     const SequenceLayout& layout,
+                                                     std::int32_t heads = 1);
+
+/// Tasks ascend, every row lies in exactly one of them, the segments of a task are disjoint.
+[[nodiscard]] ::testing::AssertionResult is_well_formed(const AttentionPlan& plan);
+
+}  // namespace attnscope::testing
