@@ -1,0 +1,32 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// The JSON header of a safetensors file, checked entry by entry against the bytes that follow it.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/plan/result.h"
+
+namespace attnscope {
+
+struct HeaderEntry {
+  std::string name;
+  std::string dtype{};
+  std::vector<std::int64_t> shape{};
+  std::int64_t begin = 0;  // bytes from the end of the header
+  std::int64_t end = 0;
+};
+
+/// Bytes of one element, or 0 for a dtype the format does not have.
+[[nodiscard]] std::int64_t element_bytes(std::string_view dtype);
+
+/// Entries in the header's order. `data_bytes` is what follows the header in the file; `file` names
+/// it in messages.
+[[nodiscard]] Result<std::vector<HeaderEntry>> parse_header(std::string_view json,
+                                                            std::int64_t data_bytes,
+                                                            std::string_view file);
+
+}  // namespace attnscope

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/safetensors/safetensors.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "engine/safetensors/header.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::int64_t length_bytes = 8;
+// The reference reader's own limit; a longer header is an attack or a damaged length.
+constexpr std::int64_t longest_header = 100'000'000;
+
+std::string reason(int error) {
+  return std::generic_category().message(error);
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  [[nodiscard]] int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+std::uint64_t little_endian_length(const std::byte* bytes) {
+  std::uint64_t value = 0;
+  for (int i = 0; i < length_bytes; ++i) {
+    value |= std::to_integer<std::uint64_t>(bytes[i]) << (8U * static_cast<unsigned>(i));
+  }
+  return value;
+}
+
+bool fits(const std::vector<std::int64_t>& shape, std::span<const std::int64_t> wanted) {
+  return std::ranges::equal(shape, wanted, [](std::int64_t size, std::int64_t want) {
+    return want == -1 || size == want;
+  });
+}
+
+std::string shape_text(std::span<const std::int64_t> shape) {
+  std::string text = "[";
+  for (const std::int64_t size : shape) {
+    if (text.size() > 1) text += ", ";
+    text += size == -1 ? std::string("any") : std::to_string(size);
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+struct SafetensorsFile::Mapping {
+  std::string file;
+  const std::byte* bytes = nullptr;
+  std::size_t size = 0;
+  std::int64_t data_begin = 0;
+  std::vector<HeaderEntry> entries;
+
+  Mapping() = default;
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping() {
+    if (bytes != nullptr) ::munmap(const_cast<std::byte*>(bytes), size);
+  }
+
+  /// Maps the whole file; the descriptor may be closed afterwards.
+  Status map(const std::filesystem::path& path);
+  Status read_header();
+};
+
+Status SafetensorsFile::Mapping::map(const std::filesystem::path& path) {
+  file = path.string();
+  // Non-blocking, so that a pipe in place of a file is answered and not waited for.
+  const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (descriptor.get() < 0) return fail("{}: cannot be opened: {}", file, reason(errno));
+  struct stat info {};
+  if (::fstat(descriptor.get(), &info) != 0) {
+    return fail("{}: cannot be read: {}", file, reason(errno));
+  }
+  if (S_ISDIR(info.st_mode)) return fail("{}: is a directory, not a safetensors file", file);
+  if (!S_ISREG(info.st_mode)) return fail("{}: is not a regular file", file);
+  if (info.st_size < length_bytes) {
+    return fail("{}: holds {} bytes, too few for a safetensors file", file, info.st_size);
+  }
+  size = static_cast<std::size_t>(info.st_size);
+  void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor.get(), 0);
+  if (mapped == MAP_FAILED) return fail("{}: cannot be mapped: {}", file, reason(errno));
+  bytes = static_cast<const std::byte*>(mapped);
+  return {};
+}
+
+Status SafetensorsFile::Mapping::read_header() {
+  const std::uint64_t length = little_endian_length(bytes);
+  const std::uint64_t behind = size - static_cast<std::uint64_t>(length_bytes);
+  if (length > behind) {
+    return fail(
+        "{}: says its header has {} bytes, and only {} follow: no safetensors file, or cut "
+        "short",
+        file, length, behind);
+  }
+  if (length > static_cast<std::uint64_t>(longest_header)) {
+    return fail("{}: says its header has {} bytes; the format allows {}", file, length,
+                longest_header);
+  }
+  data_begin = length_bytes + static_cast<std::int64_t>(length);
+  const std::string_view json(reinterpret_cast<const char*>(bytes) + length_bytes, length);
+  auto parsed = parse_header(json, static_cast<std::int64_t>(size) - data_begin, file);
+  if (!parsed) return tl::unexpected(parsed.error());
+  entries = std::move(*parsed);
+  return {};
+}
+
+SafetensorsFile::SafetensorsFile(std::unique_ptr<Mapping> mapping) : mapping_(std::move(mapping)) {}
+SafetensorsFile::SafetensorsFile(SafetensorsFile&&) noexcept = default;
+SafetensorsFile& SafetensorsFile::operator=(SafetensorsFile&&) noexcept = default;
+SafetensorsFile::~SafetensorsFile() = default;
+
+Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path) {
+  auto mapping = std::make_unique<Mapping>();
+  if (Status ok = mapping->map(path); !ok) return tl::unexpected(ok.error());
+  if (Status ok = mapping->read_header(); !ok) return tl::unexpected(ok.error());
+  return SafetensorsFile(std::move(mapping));
+}
+
+std::vector<std::string> SafetensorsFile::names() const {
+  std::vector<std::string> names;
+  for (const HeaderEntry& entry : mapping_->entries) names.push_back(entry.name);
+  return names;
+}
+
+Result<TensorView> SafetensorsFile::tensor(std::string_view name) const {
+  for (const HeaderEntry& entry : mapping_->entries) {
+    if (entry.name != name) continue;
+    const std::byte* first = mapping_->bytes + mapping_->data_begin + entry.begin;
+    return TensorView{
+        entry.dtype, entry.shape, {first, static_cast<std::size_t>(entry.end - entry.begin)}};
+  }
+  if (mapping_->entries.empty()) {
+    return fail("{}: has no tensor '{}': it holds no tensors at all", mapping_->file, name);
+  }
+  return fail("{}: has no tensor '{}'; it holds {}", mapping_->file, name,
+              fmt::join(names(), ", "));
+}
+
+Result<std::span<const float>> SafetensorsFile::floats(std::string_view name,
+                                                       std::span<const std::int64_t> shape) const {
+  const Result<TensorView> found = tensor(name);
+  if (!found) return tl::unexpected(found.error());
+  if (found->dtype != "F32") {
+    return fail("{}: tensor '{}' is {}; F32 is needed", mapping_->file, name, found->dtype);
+  }
+  if (!fits(found->shape, shape)) {
+    return fail("{}: tensor '{}' has shape {}; {} is needed", mapping_->file, name,
+                shape_text(found->shape), shape_text(shape));
+  }
+  // The mapping starts on a page, so this is the address a float may be read from.
+  if (reinterpret_cast<std::uintptr_t>(found->bytes.data()) % alignof(float) != 0) {
+    return fail(
+        "{}: tensor '{}' does not start at a multiple of {} bytes; write the file anew with "
+        "a padded header",
+        mapping_->file, name, alignof(float));
+  }
+  return std::span(reinterpret_cast<const float*>(found->bytes.data()),
+                   found->bytes.size() / sizeof(float));
+}
+
+}  // namespace attnscope

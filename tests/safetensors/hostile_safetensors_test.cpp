@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Files that lie: each ends in one sentence that names the file and, where there is one, the
+// tensor.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/safetensors/safetensors.h"
+#include "tests/safetensors/scratch_folder.h"
+
+namespace attnscope {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using tests::safetensors_text;
+using tests::ScratchFolder;
+using tests::write_bytes;
+
+std::string message_for(std::string_view bytes) {
+  const ScratchFolder folder;
+  write_bytes(folder / "hostile.safetensors", bytes);
+  const auto file = SafetensorsFile::open(folder / "hostile.safetensors");
+  return file ? "opened" : file.error().message;
+}
+
+auto says(const std::string& what) {
+  return AllOf(HasSubstr("hostile.safetensors"), HasSubstr(what), Not(HasSubstr("\n")));
+}
+
+std::string message_for_entry(const std::string& entry, std::size_t data_bytes = 64) {
+  return message_for(safetensors_text("{\"a\":" + entry + "}", data_bytes));
+}
+
+TEST(HostileSafetensors, AMissingFileIsNamed) {
+  const ScratchFolder folder;
+  const auto file = SafetensorsFile::open(folder / "absent.safetensors");
+  ASSERT_FALSE(file);
+  EXPECT_THAT(file.error().message,
+              HasSubstr("absent.safetensors: cannot be opened: No such file or directory"));
+}
+
+TEST(HostileSafetensors, ADirectoryIsNoFile) {
+  const ScratchFolder folder;
+  const auto file = SafetensorsFile::open(folder.path());
+  ASSERT_FALSE(file);
+  EXPECT_THAT(file.error().message, HasSubstr("is a directory"));
+}
+
+TEST(HostileSafetensors, ADeviceIsNoFile) {
+  const auto file = SafetensorsFile::open("/dev/null");
+  ASSERT_FALSE(file);
+  EXPECT_THAT(file.error().message, HasSubstr("/dev/null: is not a regular file"));
+}
+
+TEST(HostileSafetensors, AnEmptyFileIsTooShort) {
+  EXPECT_THAT(message_for(""), says("holds 0 bytes"));
+}
+
+TEST(HostileSafetensors, AFileShorterThanItsLengthFieldIsTooShort) {
+  EXPECT_THAT(message_for("\x02\0\0"), says("too few for a safetensors file"));
+}
+
+TEST(HostileSafetensors, AHeaderLongerThanTheFileIsRefused) {
+  std::string text = safetensors_text("{}", 0);
+  text[0] = 100;
+  EXPECT_THAT(message_for(text), says("says its header has 100 bytes, and only 2 follow"));
+}
+
+TEST(HostileSafetensors, AHeaderLengthOfTwoToThe63IsRefused) {
+  std::string text = safetensors_text("{}", 0);
+  text[7] = static_cast<char>(0x80);
+  text[0] = 0;
+  EXPECT_THAT(message_for(text), says("says its header has 9223372036854775808 bytes"));
+}
+
+TEST(HostileSafetensors, AHeaderLengthOfAllOnesIsRefused) {
+  EXPECT_THAT(message_for(std::string(8, '\xff') + "{}"),
+              says("says its header has 18446744073709551615 bytes"));
+}
+
+TEST(HostileSafetensors, AHeaderThatIsNotJsonIsRefused) {
+  EXPECT_THAT(message_for(safetensors_text("PK\x03\x04 zip", 0)), says("its header is not JSON"));
+  EXPECT_THAT(message_for(safetensors_text("{\"a\":", 0)), says("its header is not JSON"));
+  EXPECT_THAT(message_for(safetensors_text("{\"\xff\":1}", 0)), says("its header is not JSON"));
+  EXPECT_THAT(message_for(safetensors_text("", 0)), says("its header is not JSON"));
+}
+
+TEST(HostileSafetensors, AHeaderThatIsNoObjectIsRefused) {
+  EXPECT_THAT(message_for(safetensors_text("[1,2]", 0)), says("its header is not a JSON object"));
+}
+
+TEST(HostileSafetensors, AHeaderOfBracketsAloneDoesNotExhaustTheStack) {
+  const std::string nested = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  EXPECT_THAT(message_for(safetensors_text(nested, 0)), says("its header is not a JSON object"));
+  EXPECT_THAT(message_for_entry(nested), says("'a': its entry in the header is not an object"));
+  EXPECT_THAT(
+      message_for_entry(R"({"dtype":"F32","shape":[)" + nested + R"(],"data_offsets":[0,4]})"),
+      says("'shape' holds a list"));
+}
+
+TEST(HostileSafetensors, ATensorNamedTwiceIsRefused) {
+  const std::string entry = R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
+  EXPECT_THAT(message_for(safetensors_text("{" + entry + "," + entry + "}", 4)),
+              says("tensor 'a' appears twice"));
+}
+
+TEST(HostileSafetensors, AnEntryThatIsNoObjectIsRefused) {
+  EXPECT_THAT(message_for_entry("7"), says("tensor 'a': its entry in the header is not an object"));
+}
+
+TEST(HostileSafetensors, AMissingFieldIsNamed) {
+  EXPECT_THAT(message_for_entry(R"({"shape":[1],"data_offsets":[0,4]})"),
+              says("tensor 'a': the header lacks its 'dtype'"));
+  EXPECT_THAT(message_for_entry(R"({"dtype":"F32","data_offsets":[0,4]})"),
+              says("lacks its 'shape'"));
+  EXPECT_THAT(message_for_entry(R"({"dtype":"F32","shape":[1]})"),
+              says("lacks its 'data_offsets'"));
+}
+
+TEST(HostileSafetensors, AnUnknownDtypeIsNamed) {
+  EXPECT_THAT(message_for_entry(R"({"dtype":"F12","shape":[1],"data_offsets":[0,4]})"),
+              says("tensor 'a': unknown dtype \"F12\""));
+  EXPECT_THAT(message_for_entry(R"({"dtype":32,"shape":[1],"data_offsets":[0,4]})"),
+              says("unknown dtype 32"));
+}
+
+TEST(HostileSafetensors, ANegativeSizeIsRefused) {
+  EXPECT_THAT(message_for_entry(R"({"dtype":"F32","shape":[2,-3],"data_offsets":[0,24]})"),
+              says("tensor 'a': 'shape' holds -3"));
+}
+
+TEST(HostileSafetensors, ASizeThatIsNoIntegerIsRefused) {
+  EXPECT_THAT(message_for_entry(R"({"dtype":"F32","shape":[1.5],"data_offsets":[0,4]})"),
+              says("'shape' holds 1.5"));
+  EXPECT_THAT(message_for_entry(R"({"dtype":"F32","shape":"1","data_offsets":[0,4]})"),
+              says("'shape' is not a list"));
+  EXPECT_THAT(
+      message_for_entry(R"({"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,4]})"),
+      says("'shape' holds 18446744073709551615"));
+}
+
+TEST(HostileSafetensors, AShapeWhoseProductOverflowsIsRefused) {
+  EXPECT_THAT(
+      message_for_entry(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]})"),
+      says("tensor 'a': its shape [4294967296, 4294967296] has more than 2^63 bytes"));
+}
+
+TEST(HostileSafetensors, AZeroAmongHugeSizesIsNoOverflow) {
+  EXPECT_EQ(message_for_entry(
+                R"({"dtype":"F32","shape":[4294967296,4294967296,0],"data_offsets":[0,0]})"),
+            "opened");
+}
+
+TEST(HostileSafetensors, OffsetsBeyondTheDataAreRefused) {
+  EXPECT_THAT(message_for_entry(R"({"dtype":"F32","shape":[4],"data_offsets":[56,72]})"),
+              says("tensor 'a': its bytes 56 to 72 lie outside the file, which holds 64 bytes"));
+}
+
+TEST(HostileSafetensors, OffsetsThatRunBackwardsOrAreNoPairAreRefused) {
+  EXPECT_THAT(message_for_entry(R"({"dtype":"F32","shape":[1],"data_offsets":[8,4]})"),
+              says("'data_offsets' 8 and 4 are no ascending pair"));
+  EXPECT_THAT(message_for_entry(R"({"dtype":"F32","shape":[1],"data_offsets":[-4,0]})"),
+              says("'data_offsets' -4 and 0"));
+  EXPECT_THAT(message_for_entry(R"({"dtype":"F32","shape":[1],"data_offsets":[0]})"),
+              says("'data_offsets' is not a pair"));
+}
+
+TEST(HostileSafetensors, AByteCountThatDoesNotMatchTheShapeIsRefused) {
+  EXPECT_THAT(message_for_entry(R"({"dtype":"F16","shape":[2,3],"data_offsets":[0,24]})"),
+              says("tensor 'a': shape [2, 3] of F16 needs 12 bytes, and 'data_offsets' gives 24"));
+}
+
+TEST(HostileSafetensors, TensorsThatOverlapAreRefused) {
+  const std::string header = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                             R"("b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})";
+  EXPECT_THAT(message_for(safetensors_text(header, 12)), says("tensors 'a' and 'b' overlap"));
+}
+
+TEST(HostileSafetensors, EveryTruncationOfAGoodFileIsRefused) {
+  const std::string good =
+      safetensors_text(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8);
+  ASSERT_EQ(message_for(good), "opened");
+  for (std::size_t length = 0; length < good.size(); ++length) {
+    EXPECT_NE(message_for(good.substr(0, length)), "opened") << "first " << length << " bytes";
+  }
+}
+
+}  // namespace
+}  // namespace attnscope

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/safetensors/safetensors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <array>
+#include <csignal>
+#include <numeric>
+
+#include "tests/safetensors/scratch_folder.h"
+
+namespace attnscope {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using tests::safetensors_text;
+using tests::ScratchFolder;
+using tests::write_bytes;
+
+std::vector<float> counting(std::size_t count) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), 0.5F);
+  return values;
+}
+
+TEST(Safetensors, WhatIsWrittenIsReadBack) {
+  const ScratchFolder folder;
+  const std::vector<float> q = counting(24);
+  const std::vector<float> lse = counting(6);
+  const std::array<NamedTensor, 2> tensors{NamedTensor{"q", {3, 2, 4}, q},
+                                           NamedTensor{"lse", {3, 2}, lse}};
+  ASSERT_TRUE(write_safetensors(folder / "t.safetensors", tensors));
+
+  const auto file = SafetensorsFile::open(folder / "t.safetensors");
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_THAT(file->names(), testing::UnorderedElementsAre("q", "lse"));
+  const std::array<std::int64_t, 3> any_tokens{-1, 2, 4};
+  const auto read = file->floats("q", any_tokens);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(std::vector<float>(read->begin(), read->end()), q);
+  EXPECT_THAT(file->tensor("lse")->shape, ElementsAre(3, 2));
+}
+
+TEST(Safetensors, TensorsMayBeEmptyAndFilesMayHoldNone) {
+  const ScratchFolder folder;
+  ASSERT_TRUE(write_safetensors(folder / "none", {}));
+  EXPECT_TRUE(SafetensorsFile::open(folder / "none")->names().empty());
+
+  const std::array<NamedTensor, 1> empty{NamedTensor{"q", {0, 2, 4}, {}}};
+  ASSERT_TRUE(write_safetensors(folder / "empty", empty));
+  const auto file = SafetensorsFile::open(folder / "empty");
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_TRUE(file->tensor("q")->bytes.empty());
+}
+
+TEST(Safetensors, TheFormatsMetadataEntryIsNoTensor) {
+  const ScratchFolder folder;
+  write_bytes(folder / "m",
+              safetensors_text(R"({"__metadata__":{"format":"pt"},)"
+                               R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
+                               8));
+  const auto file = SafetensorsFile::open(folder / "m");
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_THAT(file->names(), ElementsAre("a"));
+}
+
+TEST(Safetensors, OtherDtypesAreViewedButNotReadAsFloats) {
+  const ScratchFolder folder;
+  write_bytes(folder / "h",
+              safetensors_text(R"({"a":{"dtype":"BF16","shape":[2,2],"data_offsets":[0,8]}})", 8));
+  const auto file = SafetensorsFile::open(folder / "h");
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->tensor("a")->dtype, "BF16");
+  const std::array<std::int64_t, 2> shape{2, 2};
+  EXPECT_THAT(file->floats("a", shape).error().message, HasSubstr("'a' is BF16; F32 is needed"));
+}
+
+TEST(Safetensors, AMissingTensorIsAnsweredWithThoseThatAreThere) {
+  const ScratchFolder folder;
+  const std::vector<float> values = counting(2);
+  const std::array<NamedTensor, 2> tensors{NamedTensor{"k", {2}, values},
+                                           NamedTensor{"v", {2}, values}};
+  ASSERT_TRUE(write_safetensors(folder / "t", tensors));
+  const auto file = SafetensorsFile::open(folder / "t");
+  EXPECT_THAT(file->tensor("q").error().message, HasSubstr("has no tensor 'q'; it holds k, v"));
+}
+
+TEST(Safetensors, AWrongShapeIsAnsweredWithBothShapes) {
+  const ScratchFolder folder;
+  const std::vector<float> values = counting(24);
+  const std::array<NamedTensor, 1> tensors{NamedTensor{"q", {6, 4}, values}};
+  ASSERT_TRUE(write_safetensors(folder / "t", tensors));
+  const auto file = SafetensorsFile::open(folder / "t");
+  const std::array<std::int64_t, 3> wanted{-1, 2, 4};
+  EXPECT_THAT(file->floats("q", wanted).error().message,
+              HasSubstr("'q' has shape [6, 4]; [any, 2, 4] is needed"));
+}
+
+TEST(Safetensors, FloatsAtAnOddAddressAreRefused) {
+  const ScratchFolder folder;
+  const std::string header = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}})";
+  write_bytes(folder / "odd", safetensors_text(header, 5));
+  const auto file = SafetensorsFile::open(folder / "odd");
+  ASSERT_TRUE(file) << file.error().message;
+  const std::array<std::int64_t, 1> shape{1};
+  EXPECT_THAT(file->floats("a", shape).error().message,
+              HasSubstr("'a' does not start at a multiple of 4"));
+}
+
+TEST(Safetensors, WritingReplacesTheOldFileAndLeavesNothingElse) {
+  const ScratchFolder folder;
+  write_bytes(folder / "t", "old");
+  const std::vector<float> values = counting(2);
+  const std::array<NamedTensor, 1> tensors{NamedTensor{"q", {2}, values}};
+  ASSERT_TRUE(write_safetensors(folder / "t", tensors));
+  EXPECT_TRUE(SafetensorsFile::open(folder / "t"));
+  const auto files = std::distance(std::filesystem::directory_iterator(folder.path()), {});
+  EXPECT_EQ(files, 1);
+}
+
+TEST(Safetensors, AFolderThatCannotBeWrittenIsNamed) {
+  const ScratchFolder folder;
+  const std::vector<float> values = counting(2);
+  const std::array<NamedTensor, 1> tensors{NamedTensor{"q", {2}, values}};
+  const Status missing = write_safetensors(folder / "no/such/t", tensors);
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, HasSubstr("no/such/t: cannot be written"));
+
+  // A folder in the target's place fails at the last step, and the temporary file goes with it.
+  std::filesystem::create_directory(folder / "taken");
+  ASSERT_FALSE(write_safetensors(folder / "taken", tensors));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(Safetensors, ValuesThatDoNotFillTheirShapeAreNotWritten) {
+  const std::vector<float> values = counting(2);
+  const std::array<NamedTensor, 1> wrong{NamedTensor{"q", {3}, values}};
+  const ScratchFolder folder;
+  const Status written = write_safetensors(folder / "t", wrong);
+  ASSERT_FALSE(written);
+  EXPECT_THAT(written.error().message, HasSubstr("shape [3] was given 2 values"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(Safetensors, AWriteThatFailsHalfwayLeavesTheOldFile) {
+  const ScratchFolder folder;
+  write_bytes(folder / "t", "old");
+  const std::vector<float> values = counting(4096);
+  const std::array<NamedTensor, 1> tensors{NamedTensor{"q", {4096}, values}};
+  // A limit on file sizes stands for a full disk.
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{.rlim_cur = 1024, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const Status written = write_safetensors(folder / "t", tensors);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, old_handler);
+
+  ASSERT_FALSE(written);
+  EXPECT_THAT(written.error().message, HasSubstr("cannot be written: File too large"));
+  EXPECT_EQ(std::filesystem::file_size(folder / "t"), 3U);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+}  // namespace
+}  // namespace attnscope
