@@ -21,10 +21,10 @@ struct FigureOptions {
   double height_mm = 0;   // 0: 0.5 of the width for the plot, and what title and legend need
   double font_pt = 8;
   bool title = true;
-  std::string caption;  // small, under the figure; e.g. figure.provenance. Empty: none.
+  std::string caption = {};  // small, under the figure; e.g. figure.provenance. Empty: none.
   /// Every contender of the run, so that several figures of a run draw a contender alike. Empty:
   /// the figure's own.
-  std::vector<std::string> contenders;
+  std::vector<std::string> contenders = {};
   double png_dpi = 300;
 };
 

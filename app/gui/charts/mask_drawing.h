@@ -5,7 +5,6 @@
 // follow from `em` as in ChartDrawing. Cells are rendered from the rows' key intervals: where a
 // pixel holds many pairs its strength is the share of pairs that are allowed.
 
-#include <QColor>
 #include <QImage>
 #include <QPainter>
 #include <QRectF>
@@ -16,22 +15,15 @@
 
 #include "app/gui/charts/chart_theme.h"
 #include "app/gui/charts/mask_axis.h"
+#include "app/gui/charts/mask_colors.h"
 #include "app/gui/charts/mask_problem.h"
 
 namespace attnscope::charts {
 
-/// Colour of an allowed pair, greens that turn with the attending group and darken with the
-/// attended.
-[[nodiscard]] QColor pair_color(TokenGroup from, TokenGroup to, ChartTheme theme);
-/// Colour of a token in the margin: black [CLS], blue query, yellow document, red sentence start.
-[[nodiscard]] QColor margin_color(TokenGroup group, ChartTheme theme);
-/// "[CLS]", "query", "document", "sentence start".
-[[nodiscard]] QString group_title(TokenGroup group);
-
 struct MaskLegendEntry {
   TokenGroup from = TokenGroup::cls;
   TokenGroup to = TokenGroup::cls;
-  QString text;  // "document → document, window 4"
+  QString text;  // "document sees document, window 4"
   QRectF rect;
 };
 
@@ -45,12 +37,14 @@ class MaskDrawing {
     bool legend = true;
   };
 
+  /// `problem` must outlive the drawing.
   MaskDrawing(const MaskProblem& problem, MaskStyle style, const MaskViewport& viewport, Page page);
 
-  /// Everything but the cells.
-  void paint_frame(QPainter& painter) const;
+  void paint_ground(QPainter& painter) const;
   /// The cells as rectangles; for few tokens (see cells_fit_vectors).
   void paint_cells(QPainter& painter) const;
+  /// Everything around the cells, and lines between them where they are big enough.
+  void paint_frame(QPainter& painter) const;
   [[nodiscard]] bool cells_fit_vectors() const;
 
   struct Cells {
@@ -60,34 +54,48 @@ class MaskDrawing {
   /// The cells as pixels, `pixels_per_unit` of them to the page's unit.
   [[nodiscard]] Cells render_cells(double pixels_per_unit) const;
 
+  [[nodiscard]] const Page& page() const { return page_; }
   [[nodiscard]] const QRectF& cells_rect() const { return cells_; }
   [[nodiscard]] const MaskAxis& axis() const { return axis_; }  // rows and columns alike
+  [[nodiscard]] double gap() const { return gap_; }             // between blocks
   [[nodiscard]] const std::vector<MaskLegendEntry>& legend() const { return legend_; }
-  [[nodiscard]] double height_around_cells() const { return height_around_cells_; }
-  [[nodiscard]] double width_around_cells() const { return width_around_cells_; }
+  /// Height of the page that holds all of this without slack.
+  [[nodiscard]] double needed_height() const { return needed_height_; }
 
   [[nodiscard]] std::optional<std::pair<qint64, qint64>> pair_at(QPointF position) const;
   [[nodiscard]] QRectF cell_rect(qint64 query_token, qint64 key_token) const;
 
  private:
-  void lay_out();
-  double lay_out_legend(double top);
+  enum class Side { rows, columns };
   void collect_legend();
-  void paint_margins(QPainter& painter) const;
-  void paint_group_names(QPainter& painter) const;
+  void collect_texts();
+  void lay_out(const MaskViewport& viewport);
+  double lay_out_legend(double left, double width);  // returns its height; rects start at y = 0
+  [[nodiscard]] double legend_column() const;
+  /// Start of a token on the page, along one side.
+  [[nodiscard]] double page_begin(Side side, std::int64_t token) const;
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> visible_tokens(Side side,
+                                                                     const MaskBlock& block) const;
+
+  void paint_margin(QPainter& painter, Side side) const;
+  void paint_margin_run(QPainter& painter, Side side, double begin, double end,
+                        TokenGroup group) const;
+  void paint_group_names(QPainter& painter, Side side) const;
   void paint_breaks(QPainter& painter) const;
   void paint_legend(QPainter& painter) const;
+  void paint_cell_lines(QPainter& painter) const;
 
   const MaskProblem& problem_;
   MaskStyle style_;
   Page page_;
   MaskAxis axis_;
-  QString title_;
-  QRectF cells_;
+  QString title_, note_;
+  QRectF title_rect_, note_rect_, cells_;
+  std::vector<QString> names_;  // of the axis' blocks
   std::vector<MaskLegendEntry> legend_;
-  double margin_ = 0;  // thickness of the coloured margins
-  double height_around_cells_ = 0;
-  double width_around_cells_ = 0;
+  double strip_ = 0;  // thickness of the coloured margins
+  double gap_ = 0;
+  double needed_height_ = 0;
 };
 
 }  // namespace attnscope::charts

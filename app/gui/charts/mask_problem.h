@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "engine/pattern/attention_pattern.h"
-#include "engine/pattern/compile_plan.h"
+#include "engine/pattern/mask.h"
 #include "engine/pattern/oracle.h"
 #include "engine/pattern/sequence_layout.h"
-#include "kernels/plan/attention_plan.h"
 
 namespace attnscope::charts {
 
@@ -45,8 +44,12 @@ class MaskProblem {
   [[nodiscard]] std::vector<TokenRange> keys_of(std::int64_t query) const;
   /// Sentence starts that take part, ascending; empty for patterns without sentences.
   [[nodiscard]] const std::vector<std::int64_t>& sentence_tokens() const { return sentences_; }
+  /// The first sentence start after `token`; tokens() without one.
+  [[nodiscard]] std::int64_t next_sentence(std::int64_t token) const;
   /// True when sizes or window are the schematic's and not the true ones.
   [[nodiscard]] bool is_stand_in() const { return stand_in_; }
+  /// The window asked for, which the schematic may narrow.
+  [[nodiscard]] std::optional<Window> true_window() const { return true_window_; }
 
  private:
   MaskProblem() = default;
@@ -54,11 +57,11 @@ class MaskProblem {
 
   AttentionPattern pattern_;
   std::optional<Window> window_;
+  std::optional<Window> true_window_;
   SequenceLayout layout_;
-  AttentionPlan plan_;
+  std::unique_ptr<Mask> mask_;
   std::unique_ptr<Oracle> oracle_;
   std::vector<TokenGroup> groups_;
-  std::vector<std::int32_t> task_of_;
   std::vector<std::int64_t> sentences_;
   bool stand_in_ = false;
 };

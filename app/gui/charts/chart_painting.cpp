@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The painting half of ChartDrawing.
+#include <algorithm>
+
+#include "app/gui/charts/chart_drawing.h"
+#include "app/gui/charts/figure_font.h"
+#include "app/gui/charts/marker.h"
+
+namespace attnscope::charts {
+namespace {
+
+// All in em.
+constexpr double line_width = 0.12;
+constexpr double hair_width = 0.06;
+constexpr double marker_size = 0.62;
+constexpr double cap_width = 0.4;
+constexpr double small = 0.85;
+
+}  // namespace
+
+void ChartDrawing::paint(QPainter& painter, const DrawnPoint* current, int focused_series) const {
+  const ThemeColors& colors = colors_of(page_.theme);
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setRenderHint(QPainter::TextAntialiasing);
+  painter.fillRect(QRectF(QPointF(0, 0), page_.size), colors.background);
+  paint_texts(painter);
+  paint_legend(painter, focused_series);
+  if (empty_) {
+    painter.setFont(figure_font(page_.em));
+    painter.setPen(colors.faint_text);
+    painter.drawText(plot_, Qt::AlignCenter | Qt::TextWordWrap, page_.placeholder);
+    return;
+  }
+  paint_grid(painter);
+  paint_rail(painter);
+  for (const DrawnSeries& series : series_) {
+    if (series.visible) paint_series(painter, series);
+  }
+  paint_axis_labels(painter);
+  if (y_axis_.ticks().empty()) {
+    painter.setPen(colors.faint_text);
+    painter.drawText(plot_, Qt::AlignCenter | Qt::TextWordWrap,
+                     QStringLiteral("No cell has a value"));
+  }
+  if (current != nullptr) {
+    painter.setPen(QPen(colors.selected, 1.5 * line_width * page_.em));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawEllipse(current->position, 0.6 * page_.em, 0.6 * page_.em);
+  }
+}
+
+void ChartDrawing::paint_grid(QPainter& painter) const {
+  const ThemeColors& colors = colors_of(page_.theme);
+  const double hair = hair_width * page_.em;
+  const auto horizontal = [&](double value) {
+    const double y = plot_.bottom() - y_axis_.fraction(value) * plot_.height();
+    painter.drawLine(QPointF(plot_.left(), y), QPointF(plot_.right(), y));
+  };
+  const auto vertical = [&](double value) {
+    const double x = plot_.left() + x_axis_.fraction(value) * plot_.width();
+    painter.drawLine(QPointF(x, plot_.top()), QPointF(x, plot_.bottom()));
+  };
+  painter.setPen(QPen(colors.minor_grid, hair));
+  for (const double value : y_axis_.minor_ticks()) horizontal(value);
+  painter.setPen(QPen(colors.grid, hair));
+  for (const Tick& tick : y_axis_.ticks()) horizontal(tick.value);
+  for (const Tick& tick : x_axis_.ticks()) vertical(tick.value);
+}
+
+void ChartDrawing::paint_axis_labels(QPainter& painter) const {
+  const ThemeColors& colors = colors_of(page_.theme);
+  const double em = page_.em;
+  painter.setPen(QPen(colors.axis, 1.3 * hair_width * em));
+  painter.drawLine(plot_.bottomLeft(), plot_.bottomRight());
+  for (const Tick& tick : x_axis_.ticks()) {
+    const double x = plot_.left() + x_axis_.fraction(tick.value) * plot_.width();
+    painter.drawLine(QPointF(x, plot_.bottom()), QPointF(x, plot_.bottom() + 0.3 * em));
+  }
+  for (const double value : x_axis_.minor_ticks()) {
+    const double x = plot_.left() + x_axis_.fraction(value) * plot_.width();
+    painter.drawLine(QPointF(x, plot_.bottom()), QPointF(x, plot_.bottom() + 0.18 * em));
+  }
+  painter.setFont(figure_font(em));
+  painter.setPen(colors.text);
+  for (const Tick& tick : x_axis_.ticks()) {
+    const double x = plot_.left() + x_axis_.fraction(tick.value) * plot_.width();
+    painter.drawText(QRectF(x - 6 * em, plot_.bottom() + 0.35 * em, 12 * em, 1.4 * em),
+                     Qt::AlignHCenter | Qt::AlignTop, tick.label);
+  }
+  for (const Tick& tick : y_axis_.ticks()) {
+    const double y = plot_.bottom() - y_axis_.fraction(tick.value) * plot_.height();
+    painter.drawText(QRectF(0, y - em, plot_.left() - 0.4 * em, 2 * em),
+                     Qt::AlignRight | Qt::AlignVCenter, tick.label);
+  }
+}
+
+void ChartDrawing::paint_texts(QPainter& painter) const {
+  const ThemeColors& colors = colors_of(page_.theme);
+  const double em = page_.em;
+  const int wrap = Qt::TextWordWrap | Qt::TextWrapAnywhere;
+  painter.setPen(colors.text);
+  painter.setFont(figure_font(em, true));
+  if (!title_rect_.isEmpty()) painter.drawText(title_rect_, wrap, title_);
+  painter.setFont(figure_font(em));
+  if (!empty_) {
+    const double label_top = (title_rect_.isEmpty() ? 0.5 * em : title_rect_.bottom() + 0.3 * em);
+    painter.drawText(QRectF(0.5 * em, label_top, page_.size.width() - em, 1.5 * em),
+                     Qt::AlignLeft | Qt::AlignTop, y_label_);
+    painter.drawText(QRectF(plot_.left(), plot_.bottom() + 1.65 * em, plot_.width(), 1.5 * em),
+                     Qt::AlignHCenter | Qt::AlignTop, x_label_);
+  }
+  painter.setFont(figure_font(em * small));
+  painter.setPen(colors.faint_text);
+  if (!note_.isEmpty()) painter.drawText(note_rect_, wrap, note_);
+  if (!page_.caption.isEmpty()) painter.drawText(caption_rect_, wrap, page_.caption);
+}
+
+void ChartDrawing::paint_rail(QPainter& painter) const {
+  if (rail_lanes_.empty()) return;
+  const ThemeColors& colors = colors_of(page_.theme);
+  const double em = page_.em;
+  painter.fillRect(rail_rect_, colors.rail);
+  painter.setFont(figure_font(em * small));
+  for (const RailLane& lane : rail_lanes_) {
+    painter.setPen(QPen(colors.grid, hair_width * em));
+    painter.drawLine(QPointF(rail_rect_.left(), lane.y), QPointF(rail_rect_.right(), lane.y));
+    painter.setPen(colors.faint_text);
+    painter.drawText(QRectF(0, lane.y - em, plot_.left() - 0.4 * em, 2 * em),
+                     Qt::AlignRight | Qt::AlignVCenter, lane.label);
+    const DrawnSeries& series = series_[static_cast<std::size_t>(lane.series)];
+    for (const DrawnPoint& mark : series.rail) {
+      draw_marker(painter, series.style.marker, mark.position, marker_size * em,
+                  series.style.color(page_.theme), colors.rail);
+    }
+  }
+}
+
+void ChartDrawing::paint_series(QPainter& painter, const DrawnSeries& series) const {
+  const double em = page_.em;
+  const QColor color = series.style.color(page_.theme);
+  painter.setBrush(Qt::NoBrush);
+  painter.setPen(series.style.pen(page_.theme, line_width * em));
+  for (const QPolygonF& line : series.lines) painter.drawPolyline(line);
+  painter.setPen(QPen(color, 0.75 * line_width * em, Qt::SolidLine, Qt::FlatCap));
+  const QPointF cap(cap_width * em / 2, 0);
+  for (const QLineF& interval : series.intervals) {
+    painter.drawLine(interval);
+    painter.drawLine(interval.p1() - cap, interval.p1() + cap);
+    painter.drawLine(interval.p2() - cap, interval.p2() + cap);
+  }
+  for (const DrawnPoint& point : series.points) {
+    draw_marker(painter, series.style.marker, point.position, marker_size * em, color,
+                colors_of(page_.theme).background);
+  }
+}
+
+void ChartDrawing::paint_legend(QPainter& painter, int focused_series) const {
+  const ThemeColors& colors = colors_of(page_.theme);
+  const double em = page_.em;
+  for (const LegendEntry& entry : legend_) {
+    const DrawnSeries& series = series_[static_cast<std::size_t>(entry.series)];
+    const double y = entry.text_rect.top() + 0.68 * em;
+    const double left = entry.rect.left();
+    // A hidden series keeps its colour and loses its strength.
+    painter.setOpacity(series.visible ? 1.0 : 0.35);
+    painter.setPen(series.style.pen(page_.theme, line_width * em));
+    painter.drawLine(QPointF(left, y), QPointF(left + 2.5 * em, y));
+    draw_marker(painter, series.style.marker, QPointF(left + 1.25 * em, y), marker_size * em,
+                series.style.color(page_.theme), colors.background);
+    painter.setOpacity(1.0);
+    painter.setFont(figure_font(em));
+    painter.setPen(series.visible ? colors.text : colors.faint_text);
+    painter.drawText(entry.text_rect, Qt::TextWordWrap | Qt::TextWrapAnywhere, entry.text);
+    if (entry.series == focused_series) {
+      painter.setPen(QPen(colors.selected, hair_width * em));
+      painter.setBrush(Qt::NoBrush);
+      painter.drawRect(entry.rect.adjusted(-0.2 * em, 0, 0.1 * em, 0));
+    }
+  }
+}
+
+}  // namespace attnscope::charts

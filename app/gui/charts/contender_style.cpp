@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/charts/contender_style.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace attnscope::charts {
+namespace {
+
+struct Slot {
+  QRgb light;  // at least 3:1 against white
+  QRgb dark;   // at least 3:1 against the dark background
+  Marker marker;
+};
+
+// Dense baselines in black and grey; the two windows of one implementation share a hue, dark and
+// light. Hues are those that colour-blind eyes keep apart (after Okabe and Ito, and Tol).
+constexpr std::array<Slot, 10> slots{{
+    {0xff1a1a1a, 0xfff2f2f2, Marker::circle},
+    {0xff808080, 0xffa6a6a6, Marker::square},
+    {0xff9a4f00, 0xffd9822b, Marker::triangle_up},
+    {0xffd98a1f, 0xfff5c77e, Marker::triangle_down},
+    {0xff0060a8, 0xff4a9fe0, Marker::diamond},
+    {0xff3d9bdc, 0xffa3d3f7, Marker::open_diamond},
+    {0xff006b4f, 0xff25a57f, Marker::ring},
+    {0xff30a583, 0xff8fe0c6, Marker::open_square},
+    {0xffb01f5a, 0xfff0639b, Marker::cross},
+    {0xff7b52c0, 0xffb596ee, Marker::plus},
+}};
+constexpr int slot_count = static_cast<int>(slots.size());
+
+const std::array<QVector<qreal>, 5>& dashes() {
+  static const std::array<QVector<qreal>, 5> patterns{
+      QVector<qreal>{}, QVector<qreal>{5, 2.5}, QVector<qreal>{1.5, 2},
+      QVector<qreal>{6, 2, 1.5, 2}, QVector<qreal>{3, 2}};
+  return patterns;
+}
+
+// Which dash a slot has: within a pair of windows one is solid, the other is not.
+constexpr std::array<int, 10> dash_of_slot{0, 1, 3, 2, 0, 1, 0, 4, 3, 2};
+
+constexpr std::array<std::pair<std::string_view, int>, 11> known{{
+    {"full/dense", 0},
+    {"full/sdpa", 1},
+    {"sparse/sdpa-mask", 2},
+    {"sparse/sdpa-mask/4", 2},
+    {"sparse/sdpa-mask/64", 3},
+    {"sparse/windowed", 4},
+    {"sparse/windowed/4", 4},
+    {"sparse/windowed/64", 5},
+    {"sparse/segment", 6},
+    {"sparse/segment/4", 6},
+    {"sparse/segment/64", 7},
+}};
+
+int known_slot(std::string_view id) {
+  const auto it = std::ranges::find(known, id, &std::pair<std::string_view, int>::first);
+  return it == known.end() ? -1 : it->second;
+}
+
+}  // namespace
+
+QPen ContenderStyle::pen(ChartTheme theme, double width) const {
+  QPen pen(color(theme), width, Qt::SolidLine, Qt::FlatCap, Qt::RoundJoin);
+  if (!dash.isEmpty()) pen.setDashPattern(dash);
+  return pen;
+}
+
+ContenderStyle style_of_slot(int slot) {
+  const int base = slot % slot_count;
+  const int lap = slot / slot_count;  // each lap pairs the colours with other markers and dashes
+  const Slot& color = slots[static_cast<std::size_t>(base)];
+  const auto dash = static_cast<std::size_t>((dash_of_slot[static_cast<std::size_t>(base)] + lap) %
+                                             static_cast<int>(dashes().size()));
+  return {.slot = slot,
+          .light = QColor::fromRgb(color.light),
+          .dark = QColor::fromRgb(color.dark),
+          .dash = dashes()[dash],
+          .marker = slots[static_cast<std::size_t>((base + lap) % slot_count)].marker};
+}
+
+ContenderStyles::ContenderStyles(std::span<const std::string> ids) {
+  std::vector<std::string> sorted(ids.begin(), ids.end());
+  std::ranges::sort(sorted);
+  for (const std::string& id : sorted) {
+    if (known_slot(id) >= 0) bind(id);
+  }
+  for (const std::string& id : sorted) bind(id);
+}
+
+ContenderStyle ContenderStyles::style(std::string_view id) {
+  auto it = slots_.find(id);
+  if (it == slots_.end()) {
+    bind(std::string(id));
+    it = slots_.find(id);
+  }
+  return style_of_slot(it->second);
+}
+
+int ContenderStyles::free_slot() const {
+  const auto taken = [this](int slot) {
+    return std::ranges::any_of(slots_, [slot](const auto& entry) { return entry.second == slot; });
+  };
+  // The two slots that no well-known contender owns come first.
+  for (const int slot : {8, 9}) {
+    if (!taken(slot)) return slot;
+  }
+  int slot = 0;
+  while (taken(slot)) ++slot;
+  return slot;
+}
+
+void ContenderStyles::bind(const std::string& id) {
+  if (slots_.contains(id)) return;
+  const int wanted = known_slot(id);
+  const bool free = wanted >= 0 && std::ranges::none_of(slots_, [wanted](const auto& entry) {
+                      return entry.second == wanted;
+                    });
+  slots_.emplace(id, free ? wanted : free_slot());
+}
+
+}  // namespace attnscope::charts

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/charts/drawing_file.h"
+
+#include <QFile>
+#include <QGuiApplication>
+#include <QImage>
+#include <QMarginsF>
+#include <QPageLayout>
+#include <QPageSize>
+#include <QPdfWriter>
+#include <QSaveFile>
+#include <QSvgGenerator>
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace attnscope::charts {
+namespace {
+
+constexpr double points_per_inch = 72;
+constexpr int units_per_inch = static_cast<int>(points_per_inch * units_per_point);
+constexpr double largest_png_side = 20000;  // pixels; 1.6 GB of image
+
+double mm_of_units(double units) {
+  return units / units_per_inch * 25.4;
+}
+
+bool write_pdf(QIODevice& file, const FilePage& page, const std::function<void(QPainter&)>& paint) {
+  QPdfWriter writer(&file);
+  writer.setResolution(units_per_inch);
+  const QSizeF mm(mm_of_units(page.size.width()), mm_of_units(page.size.height()));
+  writer.setPageLayout(QPageLayout(
+      QPageSize(mm, QPageSize::Millimeter, QStringLiteral("figure"), QPageSize::ExactMatch),
+      QPageLayout::Portrait, QMarginsF(0, 0, 0, 0)));
+  writer.setTitle(page.title);
+  writer.setCreator(page.description.isEmpty()
+                        ? QStringLiteral("AttnScope")
+                        : QStringLiteral("AttnScope: %1").arg(page.description));
+  QPainter painter;
+  if (!painter.begin(&writer)) return false;
+  paint(painter);
+  return painter.end();
+}
+
+bool write_svg(QIODevice& file, const FilePage& page, const std::function<void(QPainter&)>& paint) {
+  QSvgGenerator generator;
+  generator.setOutputDevice(&file);
+  generator.setResolution(units_per_inch);
+  const QSize size(static_cast<int>(std::ceil(page.size.width())),
+                   static_cast<int>(std::ceil(page.size.height())));
+  generator.setSize(size);
+  generator.setViewBox(QRectF(QPointF(0, 0), QSizeF(size)));
+  generator.setTitle(page.title);
+  generator.setDescription(page.description);
+  QPainter painter;
+  if (!painter.begin(&generator)) return false;
+  paint(painter);
+  return painter.end();
+}
+
+bool write_png(QIODevice& file, const FilePage& page, const std::function<void(QPainter&)>& paint) {
+  const double scale = page.png_dpi / units_per_inch;
+  QImage image(static_cast<int>(std::lround(page.size.width() * scale)),
+               static_cast<int>(std::lround(page.size.height() * scale)), QImage::Format_RGB32);
+  if (image.isNull()) return false;
+  image.fill(Qt::white);
+  const int dots_per_meter = static_cast<int>(std::lround(page.png_dpi / 0.0254));
+  image.setDotsPerMeterX(dots_per_meter);
+  image.setDotsPerMeterY(dots_per_meter);
+  image.setText(QStringLiteral("Title"), page.title);
+  image.setText(QStringLiteral("Description"), page.description);
+  QPainter painter(&image);
+  painter.scale(scale, scale);
+  paint(painter);
+  painter.end();
+  return image.save(&file, "PNG");
+}
+
+}  // namespace
+
+Result<FileFormat> format_of(const std::filesystem::path& path) {
+  std::string extension = path.extension().string();
+  std::ranges::transform(extension, extension.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  if (extension == ".pdf") return FileFormat::pdf;
+  if (extension == ".svg") return FileFormat::svg;
+  if (extension == ".png") return FileFormat::png;
+  if (extension.empty()) {
+    return fail("{}: a figure's file name must end in .pdf, .svg or .png", path.string());
+  }
+  return fail("{}: cannot write figures as '{}'; use .pdf, .svg or .png", path.string(), extension);
+}
+
+Status write_drawing(const std::filesystem::path& path, const FilePage& page,
+                     const std::function<void(QPainter&)>& paint) {
+  assert(qGuiApp != nullptr && "make an OffscreenApplication first");
+  const Result<FileFormat> format = format_of(path);
+  if (!format) return tl::unexpected(format.error());
+  if (*format == FileFormat::png) {
+    const double side =
+        std::max(page.size.width(), page.size.height()) * page.png_dpi / units_per_inch;
+    if (!(page.png_dpi > 0) || side > largest_png_side) {
+      return fail("{}: {} dpi would make an image of {:.0f} pixels a side; the most is {:.0f}",
+                  path.string(), page.png_dpi, side, largest_png_side);
+    }
+  }
+  QSaveFile file(QString::fromStdString(path.string()));
+  if (!file.open(QIODevice::WriteOnly)) {
+    return fail("cannot write {}: {}", path.string(), file.errorString().toStdString());
+  }
+  bool painted = false;
+  switch (*format) {
+    case FileFormat::pdf:
+      painted = write_pdf(file, page, paint);
+      break;
+    case FileFormat::svg:
+      painted = write_svg(file, page, paint);
+      break;
+    case FileFormat::png:
+      painted = write_png(file, page, paint);
+      break;
+  }
+  if (!painted || !file.commit()) {
+    return fail("cannot write {}: {}", path.string(), file.errorString().toStdString());
+  }
+  return {};
+}
+
+}  // namespace attnscope::charts

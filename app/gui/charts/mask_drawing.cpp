@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/charts/mask_drawing.h"
+
+#include <QFontMetricsF>
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "app/gui/charts/figure_font.h"
+
+namespace attnscope::charts {
+namespace {
+
+constexpr double small = 0.85;  // of em: the note
+
+QString text_of(std::string_view text) {
+  return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+}
+
+double wrapped_height(const QFont& font, const QString& text, double width) {
+  return QFontMetricsF(font)
+      .boundingRect(QRectF(0, 0, width, 1e6), Qt::TextWordWrap, text)
+      .height();
+}
+
+QString rule_text(const GroupRule& rule, std::optional<Window> window) {
+  if (rule.kind != GroupRule::Kind::window) return {};
+  const std::string width = rule.fixed_window ? std::to_string(*rule.fixed_window)
+                            : window          ? window->text()
+                                              : std::string("?");
+  return QStringLiteral(", window ") + QString::fromStdString(width);
+}
+
+}  // namespace
+
+MaskDrawing::MaskDrawing(const MaskProblem& problem, MaskStyle style, const MaskViewport& viewport,
+                         Page page)
+    : problem_(problem), style_(style), page_(std::move(page)) {
+  strip_ = 0.9 * page_.em;
+  gap_ = 0.5 * page_.em;
+  if (page_.legend) collect_legend();
+  collect_texts();
+  lay_out(viewport);
+}
+
+// Only pairs that occur: the groups must have tokens, and a token of one must see one of the other.
+void MaskDrawing::collect_legend() {
+  std::array<bool, token_group_count> present{};
+  const SequenceLayout& layout = problem_.layout();
+  present[static_cast<std::size_t>(TokenGroup::cls)] = !layout.cls(0).empty();
+  present[static_cast<std::size_t>(TokenGroup::query)] = !layout.query(0).empty();
+  const auto sentences = static_cast<std::int64_t>(problem_.sentence_tokens().size());
+  present[static_cast<std::size_t>(TokenGroup::sentence)] = sentences > 0;
+  present[static_cast<std::size_t>(TokenGroup::document)] = layout.documents(0).size() > sentences;
+  for (std::size_t from = 0; from < token_group_count; ++from) {
+    for (std::size_t to = 0; to < token_group_count; ++to) {
+      const GroupRule& rule = problem_.pattern().attends[from][to];
+      if (!present[from] || !present[to] || rule.kind == GroupRule::Kind::none) continue;
+      const auto from_group = static_cast<TokenGroup>(from);
+      const auto to_group = static_cast<TokenGroup>(to);
+      legend_.push_back({from_group, to_group,
+                         group_title(from_group) + QStringLiteral(" sees ") +
+                             group_title(to_group) + rule_text(rule, problem_.window()),
+                         QRectF()});
+    }
+  }
+}
+
+void MaskDrawing::collect_texts() {
+  const AttentionPattern& pattern = problem_.pattern();
+  if (page_.title) {
+    title_ = text_of(pattern.title.empty() ? pattern.name : pattern.title);
+    if (pattern.has_window() && problem_.true_window()) {
+      title_ +=
+          QStringLiteral(", window ") + QString::fromStdString(problem_.true_window()->text());
+    }
+  }
+  if (problem_.is_stand_in()) {
+    note_ = QStringLiteral("Schematic: sizes are not to scale");
+    if (problem_.true_window() != problem_.window()) {
+      note_ += QStringLiteral(", window %1 is drawn as %2")
+                   .arg(QString::fromStdString(problem_.true_window()->text()),
+                        QString::fromStdString(problem_.window()->text()));
+    }
+    note_ += QLatin1Char('.');
+  } else if (style_ == MaskStyle::equal_groups) {
+    note_ = QStringLiteral("Groups are drawn at equal size; // marks a change of scale.");
+  }
+}
+
+double MaskDrawing::legend_column() const {
+  const QFontMetricsF metrics(figure_font(page_.em));
+  double widest = 0;
+  for (const MaskLegendEntry& entry : legend_) {
+    widest = std::max(widest, metrics.horizontalAdvance(entry.text));
+  }
+  return std::ceil(widest) + 2 * page_.em;
+}
+
+double MaskDrawing::lay_out_legend(double left, double width) {
+  const double em = page_.em;
+  const auto count = static_cast<int>(legend_.size());
+  if (count == 0) return 0;
+  const double column = legend_column();
+  const int columns = std::clamp(static_cast<int>((width + em) / (column + em)), 1, count);
+  const int rows = (count + columns - 1) / columns;
+  for (int i = 0; i < count; ++i) {
+    legend_[static_cast<std::size_t>(i)].rect =
+        QRectF(left + (i / rows) * (column + em), (i % rows) * 1.45 * em, column, 1.45 * em);
+  }
+  return rows * 1.45 * em;
+}
+
+void MaskDrawing::lay_out(const MaskViewport& viewport) {
+  const double em = page_.em;
+  const double pad = 0.5 * em;
+  const double width = page_.size.width();
+  const double height = page_.size.height();
+
+  // Names are laid out before the axis exists: the same blocks at any length.
+  const MaskAxis blocks(problem_, style_, 1, 0, {});
+  const QFontMetricsF metrics(figure_font(em));
+  double widest_name = 0;
+  for (const MaskBlock& block : blocks.blocks()) {
+    QString name = group_title(block.group);
+    if (block.group == TokenGroup::document && problem_.layout().document_count(0) > 1) {
+      name += QStringLiteral(" %1").arg(block.document + 1);
+    }
+    if (!problem_.is_stand_in() && block.tokens.size() > 1) {
+      name += QStringLiteral(" · %1").arg(block.tokens.size());
+    }
+    names_.push_back(name);
+    widest_name = std::max(widest_name, metrics.horizontalAdvance(name));
+  }
+
+  double top = pad;
+  if (!title_.isEmpty()) {
+    const double title_height = wrapped_height(figure_font(em, true), title_, width - 2 * pad);
+    title_rect_ = QRectF(pad, top, width - 2 * pad, title_height);
+    top += title_height + 0.4 * em;
+  }
+  // Caption, group names and their leaders, coloured margin.
+  const double left = pad + 1.5 * em + widest_name + 1.0 * em + strip_ + 0.35 * em;
+  top += 1.5 * em + 1.5 * em + 0.8 * em + strip_ + 0.35 * em;
+
+  const double note_height =
+      note_.isEmpty() ? 0 : wrapped_height(figure_font(em * small), note_, width - 2 * pad);
+  double bottom = pad + (note_.isEmpty() ? 0 : note_height + 0.4 * em);
+  const double side_room = width - left - pad - legend_column() - 2 * em;
+  const double height_room = height - top - bottom - 0.6 * em;
+  const bool beside = !legend_.empty() && side_room >= height_room;
+  const double legend_height =
+      lay_out_legend(beside ? 0 : pad, beside ? legend_column() : width - 2 * pad);
+  if (!beside && legend_height > 0) bottom += legend_height + 0.4 * em;
+
+  const double available = beside ? side_room : width - left - pad;
+  const double side =
+      std::max(4 * em, std::floor(std::min(available, height - top - bottom - 0.6 * em)));
+  const double slack = std::max(0.0, std::floor((available - side) / 2));
+  cells_ = QRectF(std::floor(left + slack), std::ceil(top), side, side);
+  const double below = cells_.bottom() + 0.6 * em;
+  for (MaskLegendEntry& entry : legend_) {
+    entry.rect.translate(beside ? cells_.right() + 1.5 * em : 0, beside ? cells_.top() : below);
+  }
+  const double note_top = below + (beside || legend_height == 0 ? 0 : legend_height + 0.4 * em);
+  note_rect_ = QRectF(pad, note_top, width - 2 * pad, note_height);
+  needed_height_ = cells_.bottom() + 0.6 * em + bottom;
+  axis_ = MaskAxis(problem_, style_, side, gap_, viewport);
+}
+
+double MaskDrawing::page_begin(Side side, std::int64_t token) const {
+  return side == Side::rows ? cells_.top() + axis_.begin_of(token) - axis_.row_scroll()
+                            : cells_.left() + axis_.begin_of(token) - axis_.column_scroll();
+}
+
+std::pair<std::int64_t, std::int64_t> MaskDrawing::visible_tokens(Side side,
+                                                                  const MaskBlock& block) const {
+  const double scroll = side == Side::rows ? axis_.row_scroll() : axis_.column_scroll();
+  const auto size = static_cast<double>(block.tokens.size());
+  const double first = std::clamp((scroll - block.begin) / block.units_per_token, 0.0, size);
+  const double last =
+      std::clamp((scroll + axis_.length() - block.begin) / block.units_per_token, 0.0, size);
+  return {block.tokens.begin + static_cast<std::int64_t>(first),
+          block.tokens.begin + static_cast<std::int64_t>(std::ceil(last))};
+}
+
+QRectF MaskDrawing::cell_rect(qint64 query_token, qint64 key_token) const {
+  return {page_begin(Side::columns, key_token), page_begin(Side::rows, query_token),
+          axis_.extent_of(key_token), axis_.extent_of(query_token)};
+}
+
+std::optional<std::pair<qint64, qint64>> MaskDrawing::pair_at(QPointF position) const {
+  if (!cells_.contains(position)) return std::nullopt;
+  const auto row = axis_.token_at(position.y() - cells_.top() + axis_.row_scroll());
+  const auto column = axis_.token_at(position.x() - cells_.left() + axis_.column_scroll());
+  if (!row || !column) return std::nullopt;
+  return std::pair<qint64, qint64>(*row, *column);
+}
+
+bool MaskDrawing::cells_fit_vectors() const {
+  return problem_.tokens() <= 400;
+}
+
+}  // namespace attnscope::charts

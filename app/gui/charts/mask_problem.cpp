@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/charts/mask_problem.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "engine/pattern/compile_plan.h"
+#include "engine/pattern/nearest_name.h"
+
+namespace attnscope::charts {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, MaskStyle>, 3> styles{{
+    {"schematic", MaskStyle::schematic},
+    {"equal-groups", MaskStyle::equal_groups},
+    {"true", MaskStyle::true_scale},
+}};
+
+constexpr std::int64_t schematic_query = 6;
+constexpr std::int64_t schematic_document = 24;
+constexpr std::int64_t schematic_sentence = 8;
+// A window of 24 tokens can be seen as a window only while most of the document lies outside.
+constexpr std::int64_t schematic_window = 5;
+
+std::int64_t stand_in_window(std::int64_t window) {
+  return std::min(window, schematic_window);
+}
+
+// The schematic's sizes: groups that the item lacks stay absent, several documents share the 24.
+LayoutItem stand_in(const LayoutItem& item, bool with_sentences) {
+  LayoutItem small;
+  small.cls = item.cls > 0 ? 1 : 0;
+  small.query = item.query > 0 ? schematic_query : 0;
+  std::int64_t documents = 0;
+  for (const std::int64_t document : item.documents) documents += document > 0 ? 1 : 0;
+  documents = std::min<std::int64_t>(documents, 4);
+  for (std::int64_t d = 0; d < documents; ++d) {
+    small.documents.push_back(schematic_document / documents);
+  }
+  if (with_sentences) {
+    small.sentences_given = true;
+    const std::int64_t tokens = documents > 0 ? schematic_document / documents * documents : 0;
+    for (std::int64_t token = 0; token < tokens; token += schematic_sentence) {
+      small.sentences.push_back(token);
+    }
+  }
+  return small;
+}
+
+AttentionPattern stand_in(AttentionPattern pattern) {
+  for (auto& row : pattern.attends) {
+    for (GroupRule& rule : row) {
+      if (rule.fixed_window) rule.fixed_window = stand_in_window(*rule.fixed_window);
+    }
+  }
+  return pattern;
+}
+
+}  // namespace
+
+Result<MaskStyle> parse_mask_style(std::string_view text) {
+  const auto it = std::ranges::find(styles, text, &std::pair<std::string_view, MaskStyle>::first);
+  if (it != styles.end()) return it->second;
+  std::array<std::string_view, styles.size()> names;
+  std::ranges::transform(styles, names.begin(), [](const auto& entry) { return entry.first; });
+  return fail("unknown mask style '{}'; {}", text, suggest(text, names));
+}
+
+std::string_view name_of(MaskStyle style) {
+  return std::ranges::find(styles, style, &std::pair<std::string_view, MaskStyle>::second)->first;
+}
+
+Result<std::unique_ptr<MaskProblem>> MaskProblem::make(const AttentionPattern& pattern,
+                                                       std::optional<Window> window,
+                                                       const LayoutItem& item, MaskStyle style) {
+  std::unique_ptr<MaskProblem> problem(new MaskProblem);
+  problem->pattern_ = pattern;
+  problem->window_ = window;
+  problem->true_window_ = window;
+  LayoutItem shown = item;
+  // Checked on the true sizes too, so that no style hides a mistake.
+  Result<SequenceLayout> layout = SequenceLayout::make({item});
+  if (!layout) return tl::unexpected(layout.error());
+  if (style == MaskStyle::schematic) {
+    shown = stand_in(item, pattern.has_sentences());
+    problem->pattern_ = stand_in(pattern);
+    if (window && !window->is_infinite()) {
+      problem->window_ = Window::of(stand_in_window(window->tokens()));
+    }
+    layout = SequenceLayout::make({shown});
+    if (!layout) return tl::unexpected(layout.error());
+    problem->stand_in_ = shown.query != item.query || shown.documents != item.documents ||
+                         problem->window_ != window || !(problem->pattern_ == pattern);
+  }
+  problem->layout_ = *std::move(layout);
+  if (problem->tokens() == 0) return fail("a mask needs at least one token");
+  if (problem->tokens() > largest) {
+    return fail("a mask shows at most {} tokens, not {}; choose a smaller document", largest,
+                problem->tokens());
+  }
+  Result<AttentionPlan> plan =
+      compile_plan(problem->pattern_, problem->window_, problem->layout_, /*heads=*/1);
+  if (!plan) return tl::unexpected(plan.error());
+  problem->mask_ = std::make_unique<Mask>(*std::move(plan));
+  problem->oracle_ =
+      std::make_unique<Oracle>(problem->pattern_, problem->window_, problem->layout_);
+  problem->index_tokens();
+  return problem;
+}
+
+void MaskProblem::index_tokens() {
+  const auto count = static_cast<std::size_t>(tokens());
+  groups_.resize(count);
+  for (std::size_t token = 0; token < count; ++token) {
+    groups_[token] = oracle_->place_of(static_cast<std::int64_t>(token)).group;
+    if (groups_[token] == TokenGroup::sentence)
+      sentences_.push_back(static_cast<std::int64_t>(token));
+  }
+}
+
+std::int64_t MaskProblem::next_sentence(std::int64_t token) const {
+  const auto it = std::ranges::upper_bound(sentences_, token);
+  return it == sentences_.end() ? tokens() : *it;
+}
+
+std::vector<TokenRange> MaskProblem::keys_of(std::int64_t query) const {
+  return mask_->intervals(/*head=*/0, query);
+}
+
+}  // namespace attnscope::charts

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/charts/offscreen_application.h"
+
+#include <QApplication>
+
+namespace attnscope::charts {
+namespace {
+
+// QApplication keeps references to both for its whole life.
+int argument_count = 3;
+char program[] = "attnscope";
+char option[] = "-platform";
+char platform[] = "offscreen";
+char* arguments[] = {program, option, platform, nullptr};
+
+}  // namespace
+
+OffscreenApplication::OffscreenApplication() {
+  if (QCoreApplication::instance() != nullptr) return;
+  argument_count = 3;
+  application_ = std::make_unique<QApplication>(argument_count, arguments);
+}
+
+OffscreenApplication::~OffscreenApplication() = default;
+
+}  // namespace attnscope::charts
