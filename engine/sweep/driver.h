@@ -6,8 +6,10 @@
 // rest.
 
 #include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <functional>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +44,9 @@ struct DriverOptions {
   std::function<void(const RunEvent&)> on_event;
   /// Set from a signal handler: 1 cancel (after the current iteration), 2 at once.
   const std::atomic<int>* cancel = nullptr;
+  /// A worker that shows no sign of life for this long is ended and the contender that ran becomes
+  /// `timeout`. Absent: 60 s, or 20 times the stop rule's max_seconds if that is longer.
+  std::optional<std::chrono::milliseconds> patience;
 };
 
 struct RunOutcome {
@@ -49,12 +54,18 @@ struct RunOutcome {
   RunStatus status = RunStatus::done;
   int cells_failed = 0;               // wrong, crashed, timeout: exit code 1
   std::vector<std::string> failures;  // one line each
+  /// Why the store took no more, when it did not: the run ended there, with the heats before
+  /// intact.
+  std::string store_refusal;
 };
 
-/// Runs all heats as a new run.
+/// Runs all heats as a new run. Errors: no worker, an implementation it does not know (before
+/// anything runs), a worker that cannot be started again.
 [[nodiscard]] Result<RunOutcome> run_sweep(const Sweep& sweep, Store& store,
                                            const DriverOptions& options);
-/// Goes on with an interrupted or cancelled run: only what is not finished.
+/// Goes on with an interrupted or cancelled run: only what is not finished. The heats come from the
+/// store, not from files, so --only and the patterns of the first start hold. Cells that failed
+/// before count in the outcome.
 [[nodiscard]] Result<RunOutcome> resume_run(const RunInfo& run, Store& store,
                                             const DriverOptions& options);
 

@@ -6,6 +6,7 @@
 // (list, attend, check).
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -17,9 +18,12 @@ namespace attnscope {
 
 class WorkerProcess {
  public:
-  /// Starts `command` (empty: attnscope-worker beside this program) and shakes hands. Errors: not
-  /// found, not executable, another protocol or program version (both named), no answer.
-  [[nodiscard]] static Result<WorkerProcess> start(const std::string& command);
+  /// Starts `command` (empty: default_worker()) and shakes hands. A command with spaces is a shell
+  /// command unless a file has that name. Errors: not found, not executable, another protocol or
+  /// program version (both named), no answer within `patience` (LibTorch's first load from a cold
+  /// disk takes seconds).
+  [[nodiscard]] static Result<WorkerProcess> start(
+      const std::string& command, std::chrono::milliseconds patience = std::chrono::minutes(1));
   WorkerProcess(WorkerProcess&&) noexcept;
   WorkerProcess& operator=(WorkerProcess&&) noexcept;
   ~WorkerProcess();  // asks it to quit, kills it after 2 s
@@ -39,8 +43,10 @@ class WorkerProcess {
     nlohmann::json event;
     Ended ended;
   };
-  /// The next event, or the end of the process, or neither within `patience`.
+  /// The next event, or the end of the process, or neither within `patience`. A
+  /// line that is not of the protocol ends the process, with words that quote it.
   [[nodiscard]] Read read(std::chrono::milliseconds patience);
+  /// Kills the process and all it started, and waits for its end.
   void kill();
   [[nodiscard]] int pid() const;
 

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/sweep/driver.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include "engine/sweep/heat_measurement.h"
+#include "engine/sweep/protocol.h"
+#include "engine/sweep/run_plan.h"
+#include "engine/sweep/run_preparation.h"
+#include "engine/sweep/time_left.h"
+#include "engine/sweep/worker_crew.h"
+
+namespace attnscope {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using nlohmann::json;
+using Kind = RunEvent::Kind;
+
+double bound_of(const std::vector<Heat>& heats) {
+  double seconds = 0;
+  for (const Heat& heat : heats) seconds += longest_seconds(heat);
+  return seconds;
+}
+
+bool is_failure(CellStatus status) {
+  return status == CellStatus::wrong || status == CellStatus::crashed ||
+         status == CellStatus::timeout;
+}
+
+std::string failure_line(const Cell& cell, const HeatPoint& point) {
+  return fmt::format("{} at {} tokens: {}: {}", cell.contender.name, point.sequence_tokens,
+                     name_of(cell.status), cell.reason);
+}
+
+// A run from its first event to its last.
+class Run {
+ public:
+  Run(Store& store, const DriverOptions& options, WorkerCrew crew, RunOutcome outcome,
+      std::vector<Heat> heats, int heats_done)
+      : store_(store),
+        options_(options),
+        crew_(std::move(crew)),
+        outcome_(std::move(outcome)),
+        heats_(std::move(heats)),
+        heats_done_(heats_done),
+        heats_planned_(heats_done + static_cast<int>(heats_.size())),
+        time_left_(bound_of(heats_)),
+        began_(Clock::now()) {}
+
+  void warn(std::string text) { send(Kind::warning, std::move(text)); }
+
+  Result<RunOutcome> run() {
+    send(Kind::started, {});
+    const Status measured = measure_all();
+    const RunStatus status = measured ? outcome_.status : RunStatus::interrupted;
+    outcome_.status = status;
+    if (Status finished = store_.finish_run(outcome_.run, status); !finished && measured) {
+      refuse(finished.error());
+    }
+    send(Kind::finished, measured ? std::string(name_of(status)) : measured.error().message);
+    if (!measured) return tl::unexpected(measured.error());
+    return std::move(outcome_);
+  }
+
+ private:
+  Status measure_all() {
+    if (heats_.empty()) return {};
+    if (Status done = measure_ceilings(); !done || is_over()) return done;
+    for (const Heat& heat : heats_) {
+      if (Status done = measure(heat); !done || is_over()) return done;
+    }
+    return measure_ceilings();
+  }
+
+  [[nodiscard]] bool is_over() const { return outcome_.status != RunStatus::done; }
+  void refuse(const Error& error) {
+    outcome_.status = RunStatus::interrupted;
+    outcome_.store_refusal = error.message;
+  }
+
+  Status measure(const Heat& heat) {
+    time_left_.heat_started(heat, Clock::now());
+    set_progress(fmt::format("{} tokens", heat.point.sequence_tokens), /*now=*/true);
+    send(Kind::heat_started, {}, &heat);
+    const HeatListener listener{
+        .on_phase = [&](const Contender& contender,
+                        const std::string& phase) { report_phase(heat, contender, phase); },
+        .on_warning = [&](const std::string& text) { warn(text); }};
+    auto result = measure_heat(heat, crew_, options_.patience, listener);
+    if (!result) return tl::unexpected(result.error());
+    if (!*result) {
+      outcome_.status = RunStatus::cancelled;
+      return {};
+    }
+    if (Status stored = store_.add_heat(outcome_.run, **result); !stored) {
+      refuse(stored.error());
+      return {};
+    }
+    time_left_.heat_finished(Clock::now());
+    ++heats_done_;
+    count_failures(**result);
+    set_progress({}, /*now=*/true);
+    send(Kind::heat_finished, {}, &heat, &**result);
+    return {};
+  }
+
+  // The rates of the machine at every number of threads the heats use; a run without them is still
+  // a run, only without limits to compare with.
+  Status measure_ceilings() {
+    std::set<int> threads;
+    for (const Heat& heat : heats_) threads.insert(heat.point.threads);
+    for (const int count : threads) {
+      set_progress(fmt::format("ceilings of the machine, {} threads", count), /*now=*/true);
+      auto answer = crew_.ask({{"request", "ceilings"}, {"threads", count}}, "ceilings",
+                              std::chrono::minutes(2), [](const json&) {});
+      if (answer.kind == WorkerCrew::Answer::Kind::cancelled) {
+        outcome_.status = RunStatus::cancelled;
+        return {};
+      }
+      if (answer.kind == WorkerCrew::Answer::Kind::no_worker) return fail("{}", answer.words);
+      store_ceilings(answer);
+      if (is_over()) return {};
+    }
+    return {};
+  }
+
+  void store_ceilings(const WorkerCrew::Answer& answer) {
+    const bool answered = answer.kind == WorkerCrew::Answer::Kind::answered;
+    auto ceilings = answered ? protocol::read_ceilings(answer.event.value("ceilings", json()))
+                             : Result<Ceilings>(fail("{}", answer.words));
+    if (!ceilings) {
+      return warn("the machine's ceilings could not be measured: " + ceilings.error().message);
+    }
+    ceilings->seconds_into_run = std::chrono::duration<double>(Clock::now() - began_).count();
+    if (Status stored = store_.add_ceilings(outcome_.run, *ceilings); !stored) {
+      return refuse(stored.error());
+    }
+    send(Kind::ceilings, fmt::format("{:.1f} GFLOP/s, {} threads", ceilings->flop_per_second / 1e9,
+                                     ceilings->threads));
+  }
+
+  void report_phase(const Heat& heat, const Contender& contender, const std::string& phase) {
+    set_progress(fmt::format("{} tokens, {}", heat.point.sequence_tokens, contender.id()),
+                 /*now=*/false);
+    send(Kind::contender, contender.id() + ": " + phase, &heat);
+  }
+
+  void count_failures(const HeatResult& result) {
+    for (const Cell& cell : result.cells) {
+      if (!is_failure(cell.status)) continue;
+      ++outcome_.cells_failed;
+      outcome_.failures.push_back(failure_line(cell, result.point));
+    }
+  }
+
+  // Followers look a few times a second at most, and every write is a commit to disk: changes
+  // within a heat are told once a second. A progress that cannot be written is no reason to stop.
+  void set_progress(std::string current, bool now) {
+    const auto time = Clock::now();
+    if (!now && time - last_progress_ < std::chrono::seconds(1)) return;
+    last_progress_ = time;
+    static_cast<void>(
+        store_.set_progress(outcome_.run, {.heats_done = heats_done_,
+                                           .heats_planned = heats_planned_,
+                                           .current = std::move(current),
+                                           .seconds_left = time_left_.seconds(time)}));
+  }
+
+  void send(Kind kind, std::string text, const Heat* heat = nullptr,
+            const HeatResult* result = nullptr) {
+    if (!options_.on_event) return;
+    options_.on_event({.kind = kind,
+                       .run = outcome_.run,
+                       .heats_done = heats_done_,
+                       .heats_planned = heats_planned_,
+                       .heat = heat,
+                       .result = result,
+                       .text = std::move(text),
+                       .seconds_left = time_left_.seconds(Clock::now())});
+  }
+
+  Store& store_;
+  const DriverOptions& options_;
+  WorkerCrew crew_;
+  RunOutcome outcome_;
+  std::vector<Heat> heats_;  // still to be measured
+  int heats_done_, heats_planned_;
+  TimeLeft time_left_;
+  Clock::time_point began_;
+  Clock::time_point last_progress_{};
+};
+
+// The first worker of a run, and what it says about itself.
+struct Start {
+  WorkerCrew crew;
+  json hello;
+};
+
+Result<Start> start_worker(const DriverOptions& options) {
+  auto beacon = BeaconFile::make();
+  if (!beacon) return tl::unexpected(beacon.error());
+  auto worker = WorkerProcess::start(options.worker_command);
+  if (!worker) return tl::unexpected(worker.error());
+  json hello = worker->hello();
+  return Start{.crew = WorkerCrew(options.worker_command, std::move(*worker), std::move(*beacon),
+                                  options.cancel),
+               .hello = std::move(hello)};
+}
+
+void warn_of_threads(Run& run, const std::vector<Heat>& heats, int cores) {
+  std::set<int> too_many;
+  for (const Heat& heat : heats) {
+    if (heat.point.threads > cores) too_many.insert(heat.point.threads);
+  }
+  for (const int threads : too_many) {
+    run.warn(fmt::format("{} threads share {} cores; times will be those of waiting threads",
+                         threads, cores));
+  }
+}
+
+Result<std::vector<Heat>> stored_heats(const RunInfo& run) {
+  const json provenance = json::parse(run.start.provenance, nullptr, /*allow_exceptions=*/false);
+  const auto plan = provenance.is_object() ? provenance.find("plan") : provenance.end();
+  if (plan == provenance.end()) {
+    return fail("run {} has no stored plan to go on with; start its sweep anew", run.number);
+  }
+  return read_plan(*plan);
+}
+
+// What the run's first part has left: failed cells count again.
+Result<RunOutcome> outcome_so_far(const RunInfo& run, const Store& store) {
+  auto cells = store.cells(run.id, /*with_samples=*/false);
+  if (!cells) return tl::unexpected(cells.error());
+  RunOutcome outcome{.run = run.id, .status = RunStatus::done, .failures = {}, .store_refusal = {}};
+  for (const StoredCell& stored : *cells) {
+    if (!is_failure(stored.cell.status)) continue;
+    ++outcome.cells_failed;
+    outcome.failures.push_back(failure_line(stored.cell, stored.point));
+  }
+  return outcome;
+}
+
+Status check_resumable(const RunInfo& run) {
+  if (run.status == RunStatus::done) {
+    return fail("run {} is done; there is nothing left of it to resume", run.number);
+  }
+  if (run.status == RunStatus::running) {
+    return fail("run {} is still running (process {}); cancel it first, or wait", run.number,
+                run.start.process_id);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<RunOutcome> run_sweep(const Sweep& sweep, Store& store, const DriverOptions& options) {
+  auto start = start_worker(options);
+  if (!start) return tl::unexpected(start.error());
+  std::vector<Heat> heats = sweep.heats;
+  const int cores = worker_cores(start->hello);
+  if (Status known = check_implementations(heats, start->hello); !known) {
+    return tl::unexpected(known.error());
+  }
+  if (Status settled = settle_threads(heats, cores); !settled) {
+    return tl::unexpected(settled.error());
+  }
+  RunOutcome outcome{.run = {}, .status = RunStatus::done, .failures = {}, .store_refusal = {}};
+  auto id =
+      store.begin_run(describe_run(sweep, start->hello, options.command_line, plan_json(heats)));
+  if (!id) {
+    outcome.status = RunStatus::interrupted;
+    outcome.store_refusal = id.error().message;
+    return outcome;
+  }
+  outcome.run = *id;
+  Run run(store, options, std::move(start->crew), std::move(outcome), heats, /*heats_done=*/0);
+  warn_of_threads(run, heats, cores);
+  return run.run();
+}
+
+Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const DriverOptions& options) {
+  if (Status resumable = check_resumable(earlier); !resumable) {
+    return tl::unexpected(resumable.error());
+  }
+  auto heats = stored_heats(earlier);
+  if (!heats) return tl::unexpected(heats.error());
+  auto finished = store.finished_points(earlier.id);
+  if (!finished) return tl::unexpected(finished.error());
+  const std::set<std::string> done(finished->begin(), finished->end());
+  std::erase_if(*heats, [&](const Heat& heat) { return done.contains(point_key(heat.point)); });
+  auto outcome = outcome_so_far(earlier, store);
+  if (!outcome) return outcome;
+
+  auto start = start_worker(options);
+  if (!start) return tl::unexpected(start.error());
+  if (Status known = check_implementations(*heats, start->hello); !known) {
+    return tl::unexpected(known.error());
+  }
+  NewRun restart = describe_run(
+      {.name = earlier.start.sweep_name, .text = earlier.start.sweep_text, .heats = {}},
+      start->hello, options.command_line, json());
+  restart.heats_planned = earlier.start.heats_planned;
+  if (Status resumed = store.resume_run(earlier.id, restart); !resumed) {
+    outcome->status = RunStatus::interrupted;
+    outcome->store_refusal = resumed.error().message;
+    return outcome;
+  }
+  const int heats_done = earlier.start.heats_planned - static_cast<int>(heats->size());
+  Run run(store, options, std::move(start->crew), std::move(*outcome), *heats, heats_done);
+  if (restart.device != earlier.start.device) {
+    run.warn(fmt::format("the run began on '{}' and goes on on '{}'; its heats do not compare",
+                         earlier.start.device, restart.device));
+  }
+  warn_of_threads(run, *heats, worker_cores(start->hello));
+  return run.run();
+}
+
+double longest_seconds(const Heat& heat) {
+  return static_cast<double>(heat.contenders.size()) * heat.stop.max_seconds;
+}
+
+double longest_seconds(const Sweep& sweep) {
+  return bound_of(sweep.heats);
+}
+
+}  // namespace attnscope

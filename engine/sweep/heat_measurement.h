@@ -1,0 +1,32 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// One heat through worker processes: its placements are divided over them, and a process that dies
+// costs the contender that ran. The others are then measured again whole, so that every time that
+// is kept was measured beside the same company, on the same batch.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/sweep/pool_cells.h"
+#include "engine/sweep/worker_crew.h"
+
+namespace attnscope {
+
+struct HeatListener {
+  std::function<void(const Contender&, const std::string& phase)> on_phase;
+  std::function<void(const std::string&)> on_warning;
+};
+
+/// The heat's cells in the order of its contenders; nothing when it was cancelled; an error when no
+/// worker can be had.
+[[nodiscard]] Result<std::optional<HeatResult>> measure_heat(
+    const Heat& heat, WorkerCrew& crew, std::optional<std::chrono::milliseconds> patience,
+    const HeatListener& listener);
+
+/// The placements 0 ... placements-1 in as many equal runs as there are processes.
+[[nodiscard]] std::vector<std::vector<int>> divide_placements(int placements, int processes);
+
+}  // namespace attnscope

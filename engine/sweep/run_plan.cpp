@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/sweep/run_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/sweep/protocol.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+
+// Heats share their contenders and stop rules: each is written once and named by its place.
+template <typename Value>
+std::size_t place_of(const Value& value, std::vector<Value>& values) {
+  const auto found = std::ranges::find(values, value);
+  if (found != values.end()) return static_cast<std::size_t>(found - values.begin());
+  values.push_back(value);
+  return values.size() - 1;
+}
+
+template <typename Value>
+json list_of(const std::vector<Value>& values) {
+  json list = json::array();
+  for (const Value& value : values) list.push_back(protocol::to_json(value));
+  return list;
+}
+
+// The heat as the protocol writes it; throws json::exception on places that do not exist.
+json whole_heat(const json& plan, const json& heat, std::size_t index) {
+  json contenders = json::array();
+  for (const json& place : heat.at("contenders")) {
+    contenders.push_back(plan.at("contenders").at(place.get<std::size_t>()));
+  }
+  return {{"index", index},
+          {"point", heat.at("point")},
+          {"contenders", std::move(contenders)},
+          {"stop", plan.at("stops").at(heat.at("stop").get<std::size_t>())}};
+}
+
+}  // namespace
+
+json plan_json(const std::vector<Heat>& heats) {
+  std::vector<Contender> contenders;
+  std::vector<StopRule> stops;
+  json list = json::array();
+  for (const Heat& heat : heats) {
+    json places = json::array();
+    for (const Contender& contender : heat.contenders) {
+      places.push_back(place_of(contender, contenders));
+    }
+    list.push_back({{"point", protocol::to_json(heat.point)},
+                    {"contenders", std::move(places)},
+                    {"stop", place_of(heat.stop, stops)}});
+  }
+  return {
+      {"contenders", list_of(contenders)}, {"stops", list_of(stops)}, {"heats", std::move(list)}};
+}
+
+Result<std::vector<Heat>> read_plan(const json& plan) {
+  try {
+    std::vector<Heat> heats;
+    for (const json& entry : plan.at("heats")) {
+      auto heat = protocol::read_heat(whole_heat(plan, entry, heats.size()));
+      if (!heat) return tl::unexpected(heat.error());
+      heats.push_back(std::move(*heat));
+    }
+    return heats;
+  } catch (const json::exception& error) {
+    return fail("the stored plan of the run is damaged: {}", error.what());
+  }
+}
+
+}  // namespace attnscope

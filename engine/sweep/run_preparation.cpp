@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/sweep/run_preparation.h"
+
+#include <attnscope/build_info.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "engine/pattern/nearest_name.h"
+#include "engine/sweep/protocol.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+
+std::vector<std::string> listed_implementations(const json& hello) {
+  std::vector<std::string> ids;
+  const auto listed = hello.find("implementations");
+  if (listed == hello.end() || !listed->is_array()) return ids;
+  for (const json& one : *listed) {
+    const auto id = one.is_object() ? one.find("id") : one.end();
+    if (id != one.end() && id->is_string()) ids.push_back(id->get<std::string>());
+  }
+  return ids;
+}
+
+json part(const json& hello, const char* key) {
+  const auto found = hello.find(key);
+  return found == hello.end() ? json() : *found;
+}
+
+}  // namespace
+
+Status check_implementations(const std::vector<Heat>& heats, const json& hello) {
+  const std::vector<std::string> ids = listed_implementations(hello);
+  const std::vector<std::string_view> known(ids.begin(), ids.end());
+  for (const Heat& heat : heats) {
+    for (const Contender& contender : heat.contenders) {
+      if (std::ranges::find(known, contender.implementation) != known.end()) continue;
+      return fail("contender '{}': there is no implementation '{}'; {}", contender.id(),
+                  contender.implementation, suggest(contender.implementation, known));
+    }
+  }
+  return {};
+}
+
+int worker_cores(const json& hello) {
+  const json device = part(hello, "device");
+  if (const json cores = device.is_object() ? part(device, "cores") : json();
+      cores.is_number_integer() && cores >= 1 && cores <= 65536) {
+    return cores.get<int>();
+  }
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+}
+
+Status settle_threads(std::vector<Heat>& heats, int cores) {
+  std::set<std::string> points;
+  for (Heat& heat : heats) {
+    if (heat.point.threads == 0) heat.point.threads = cores;
+    if (!points.insert(point_key(heat.point)).second) {
+      return fail(
+          "threads 0 and {} are the same on this machine, which has {} cores; leave one out", cores,
+          cores);
+    }
+  }
+  return {};
+}
+
+NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& command_line,
+                    const json& plan) {
+  const json device = part(hello, "device");
+  const json name = device.is_object() ? part(device, "name") : json();
+  json provenance = {{"device", device},
+                     {"build", part(hello, "build")},
+                     {"driver",
+                      {{"version", ATTNSCOPE_VERSION},
+                       {"commit", ATTNSCOPE_GIT_COMMIT},
+                       {"dirty", ATTNSCOPE_GIT_DIRTY != 0},
+                       {"compiler", ATTNSCOPE_COMPILER},
+                       {"flags", ATTNSCOPE_FLAGS},
+                       {"build_type", ATTNSCOPE_BUILD_TYPE}}}};
+  if (!plan.is_null()) provenance["plan"] = plan;
+  return {.sweep_name = sweep.name,
+          .sweep_text = sweep.text,
+          .command_line = command_line,
+          .provenance = provenance.dump(-1, ' ', false, json::error_handler_t::replace),
+          .device = name.is_string() ? name.get<std::string>() : "unknown device",
+          .heats_planned = static_cast<int>(sweep.heats.size()),
+          .process_id = getpid(),
+          .process_start_ticks = own_process_start_ticks()};
+}
+
+}  // namespace attnscope
