@@ -24,6 +24,7 @@ struct AttendRequest {
 struct AttendOutcome {
   std::int64_t tokens = 0, heads = 0, head_dim = 0;
   double relative_error = 0, error_bound = 0;  // against the float64 reference, on sampled rows
+  bool lse_written = false;  // false: the implementation computes none, and the file holds o alone
 };
 
 /// Runs, checks and writes; an output that fails its check is an error and is not written.

@@ -5,6 +5,7 @@
 // shapes against the float64 reference. `attnscope check` and tests/conformance share it.
 
 #include <functional>
+#include <span>
 #include <string>
 
 #include "engine/attention/implementation.h"
@@ -18,6 +19,11 @@ struct CheckRow {
   std::string reason;  // declined: why; wrong: what differed
   double relative_error = 0, error_bound = 0;
 };
+
+/// Checks these implementations, which need not be listed. Outputs and workspaces are handed in full
+/// of NaN and between guard zones; every row is compared, twice, and inputs must stay as they were.
+int check_implementations(std::span<const Implementation* const> checked, DeviceKind device,
+                          int threads, const std::function<void(const CheckRow&)>& on_row);
 
 /// Calls `on_row` for each combination; returns how many were wrong.
 int check_all(DeviceKind device, int threads, const std::function<void(const CheckRow&)>& on_row);

@@ -44,6 +44,11 @@ struct ReferenceRows {
 /// Largest |o - reference| over scale_of_error; +inf when any compared value is not finite.
 [[nodiscard]] double relative_error(const ReferenceRows& reference, const Tensor& o);
 
+/// Largest |lse - reference| / max(1, |reference|) with `lse` [tokens, heads]; +inf when one of both
+/// is -inf (no keys) and the other is not, or anything is NaN. The bound is error_bound, too.
+[[nodiscard]] double log_sum_exp_error(const ReferenceRows& reference, std::span<const float> lse,
+                                       std::int64_t heads);
+
 /// 4 u(dtype) + 2e-6, with u the unit round-off of the dtype.
 [[nodiscard]] double error_bound(DType dtype);
 

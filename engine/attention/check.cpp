@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/attention/check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <random>
+#include <utility>
+
+#include "engine/attention/check_cases.h"
+#include "engine/attention/guarded_buffer.h"
+#include "engine/attention/list.h"
+#include "engine/attention/packed_tensor.h"
+#include "engine/attention/reference.h"
+#include "engine/pattern/compile_plan.h"
+
+namespace attnscope {
+namespace {
+
+using OnRow = std::function<void(const CheckRow&)>;
+
+std::vector<std::byte> random_tensor(const CheckShape& shape, std::mt19937_64& random) {
+  const std::int64_t tokens = shape.layout.tokens();
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<std::size_t>(tokens * shape.heads * shape.head_dim));
+  std::ranges::generate(values, [&] { return normal(random); });
+  std::vector<std::byte> bytes(static_cast<std::size_t>(
+      packed_bytes(shape.layout, shape.heads, shape.head_dim, shape.dtype)));
+  pack(values, tokens, shape.heads,
+       packed_tensor(shape.layout, shape.heads, shape.head_dim, shape.dtype, shape.memory_order,
+                     bytes.data()));
+  return bytes;
+}
+
+/// One pattern at one window on one shape: the problem, its inputs and, once an implementation
+/// takes it on, the reference.
+class Case {
+ public:
+  Case(const AttentionPattern& pattern, std::optional<Window> window, const CheckShape& shape,
+       AttentionPlan plan, DeviceKind device, int threads)
+      : shape_(shape),
+        plan_(std::move(plan)),
+        problem_{.pattern = pattern,
+                 .window = window,
+                 .layout = shape.layout,
+                 .plan = plan_,
+                 .head_dim = shape.head_dim,
+                 .dtype = shape.dtype,
+                 .memory_order = shape.memory_order,
+                 .device = device,
+                 .operation = shape.operation,
+                 .scale = shape.operation == Operation::windowed_matmul
+                              ? 1.0F
+                              : 1.0F / std::sqrt(static_cast<float>(shape.head_dim)),
+                 .threads = threads} {}
+  Case(const Case&) = delete;
+  Case& operator=(const Case&) = delete;
+
+  /// Fills the row's outcome.
+  void run(const Implementation& implementation, CheckRow& row) {
+    row.error_bound = error_bound(shape_.dtype);
+    if (const Status ok = implementation.supports(problem_); !ok) {
+      row.outcome = CheckRow::Outcome::declined;
+      row.reason = ok.error().message;
+      return;
+    }
+    if (!reference_) make_inputs();
+    try {
+      row.reason = compare(implementation, row.relative_error);
+    } catch (const std::exception& exception) {
+      row.reason = exception.what();
+    }
+    if (!row.reason.empty()) row.outcome = CheckRow::Outcome::wrong;
+  }
+
+ private:
+  void make_inputs() {
+    std::mt19937_64 random(1);
+    q_ = random_tensor(shape_, random);
+    k_ = random_tensor(shape_, random);
+    v_ = random_tensor(shape_, random);
+    const std::int64_t all_rows = plan_.tokens * plan_.heads;
+    reference_ = compute_reference(problem_, sample_rows(shape_.layout, shape_.heads, all_rows, 1),
+                                   input(q_), input(k_), input(v_));
+  }
+
+  Tensor tensor(std::byte* data) const {
+    return packed_tensor(shape_.layout, shape_.heads, shape_.head_dim, shape_.dtype,
+                         shape_.memory_order, data);
+  }
+  ConstTensor input(std::vector<std::byte>& bytes) const {
+    return attnscope::as_const(tensor(bytes.data()));
+  }
+
+  /// What is wrong, or nothing.
+  std::string compare(const Implementation& implementation, double& error) {
+    auto prepared = implementation.prepare(problem_);
+    if (!prepared) return "supports() accepts what prepare() refuses: " + prepared.error().message;
+    const bool with_lse = (*prepared)->writes_lse();
+    GuardedBuffer o(packed_bytes(shape_.layout, shape_.heads, shape_.head_dim, shape_.dtype));
+    GuardedBuffer lse(with_lse ? plan_.tokens * plan_.heads * 4 : 0);
+    GuardedBuffer workspace((*prepared)->workspace_bytes());
+    const auto q = q_;
+    const auto k = k_;
+    const auto v = v_;
+    // The second call finds what the first left in the prepared object.
+    for (const char* call : {"first call", "second call"}) {
+      o.poison();
+      lse.poison();
+      workspace.poison();
+      const Status done = (*prepared)->forward({.q = input(q_),
+                                                .k = input(k_),
+                                                .v = input(v_),
+                                                .o = tensor(o.bytes().data()),
+                                                .lse = with_lse ? lse.floats() : std::span<float>(),
+                                                .workspace = workspace.bytes()});
+      if (!done) return fmt::format("{}: {}", call, done.error().message);
+      if (!o.guards_are_whole()) return fmt::format("{}: wrote outside the output", call);
+      if (!lse.guards_are_whole()) return fmt::format("{}: wrote outside the log-sum-exp", call);
+      if (!workspace.guards_are_whole())
+        return fmt::format("{}: wrote outside the workspace", call);
+      if (q != q_ || k != k_ || v != v_) return fmt::format("{}: changed its inputs", call);
+
+      error = std::max(error, relative_error(*reference_, tensor(o.bytes().data())));
+      if (!(error <= error_bound(shape_.dtype))) return fmt::format("{}: the output differs", call);
+      if (!with_lse) continue;
+      const double lse_error = log_sum_exp_error(*reference_, lse.floats(), plan_.heads);
+      if (!(lse_error <= error_bound(shape_.dtype))) {
+        return fmt::format("{}: the log-sum-exp differs by {:.2g}", call, lse_error);
+      }
+    }
+    return {};
+  }
+
+  const CheckShape& shape_;
+  AttentionPlan plan_;
+  Problem problem_;  // refers to plan_
+  std::vector<std::byte> q_, k_, v_;
+  std::optional<ReferenceRows> reference_;
+};
+
+/// Every implementation on one case; returns how many were wrong.
+int check_case(std::span<const Implementation* const> checked, const AttentionPattern& pattern,
+               std::optional<Window> window, const CheckShape& shape, DeviceKind device,
+               int threads, const OnRow& on_row) {
+  auto plan = compile_plan(pattern, window, shape.layout, shape.heads);
+  std::optional<Case> checked_case;
+  if (plan) checked_case.emplace(pattern, window, shape, *plan, device, threads);
+  int wrong = 0;
+  for (const Implementation* implementation : checked) {
+    CheckRow row;
+    row.implementation = implementation->id();
+    row.pattern = pattern.name;
+    row.window = window ? window->text() : "";
+    row.shape = shape.text();
+    row.dtype = shape.dtype;
+    if (checked_case) {
+      checked_case->run(*implementation, row);
+    } else {
+      row.outcome = CheckRow::Outcome::declined;
+      row.reason = plan.error().message;
+    }
+    if (row.outcome == CheckRow::Outcome::wrong) ++wrong;
+    on_row(row);
+  }
+  return wrong;
+}
+
+}  // namespace
+
+int check_implementations(std::span<const Implementation* const> checked, DeviceKind device,
+                          int threads, const OnRow& on_row) {
+  const std::vector<CheckShape> shapes = check_shapes();
+  int wrong = 0;
+  for (const AttentionPattern& pattern : built_in_patterns()) {
+    for (const std::optional<Window>& window : check_windows(pattern)) {
+      for (const CheckShape& shape : shapes) {
+        wrong += check_case(checked, pattern, window, shape, device, threads, on_row);
+      }
+    }
+  }
+  return wrong;
+}
+
+int check_all(DeviceKind device, int threads, const OnRow& on_row) {
+  return check_implementations(implementations(), device, threads, on_row);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/attention/sdpa_mask/sdpa_mask.h"
+
+#include "engine/attention/limits.h"
+#include "engine/attention/sdpa/prepared_sdpa.h"
+
+namespace attnscope {
+namespace {
+
+class SdpaWithMask final : public Implementation {
+ public:
+  std::string_view id() const override { return "sdpa-mask"; }
+
+  std::string_view summary() const override {
+    return "LibTorch scaled_dot_product_attention with the pattern as its mask, made once a layout "
+           "in "
+           "the form LibTorch would convert a boolean one to, and not timed; result copied into "
+           "place";
+  }
+
+  Status supports(const Problem& problem) const override {
+    if (const Status ok = within_build_limits(problem, id()); !ok) return ok;
+    if (problem.operation == Operation::windowed_matmul) {
+      return fail("sdpa-mask is fused: it has no separate products for windowed-matmul");
+    }
+    return {};
+  }
+
+  Result<std::unique_ptr<PreparedAttention>> prepare(const Problem& problem) const override {
+    if (const Status ok = supports(problem); !ok) return tl::unexpected(ok.error());
+    return prepare_sdpa(problem, SdpaMask::from_plan);
+  }
+};
+
+}  // namespace
+
+const Implementation& sdpa_mask_implementation() {
+  static const SdpaWithMask sdpa_mask;
+  return sdpa_mask;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,10 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/attention/implementation.h"
+
+namespace attnscope {
+
+[[nodiscard]] const Implementation& sdpa_mask_implementation();
+
+}  // namespace attnscope

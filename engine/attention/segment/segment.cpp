@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/attention/segment/segment.h"
+
+#include "engine/attention/limits.h"
+#include "kernels/cpu/segment.h"
+#include "kernels/plan/counts.h"
+
+namespace attnscope {
+namespace {
+
+class PreparedSegment final : public PreparedAttention {
+ public:
+  explicit PreparedSegment(const Problem& problem)
+      : problem_(problem),
+        workspace_bytes_(
+            cpu::segment_workspace_bytes(problem.plan, problem.head_dim, problem.threads)) {}
+
+  std::int64_t workspace_bytes() const override { return workspace_bytes_; }
+
+  // The plan's useful work: keys outside a band are cut off before the kernel's tiles are filled,
+  // apart from the ragged edge of each tile.
+  ExecutedWork executed() const override {
+    return {.flop = useful_flop(count(problem_.plan), problem_.head_dim),
+            .bytes = least_bytes(problem_.plan, problem_.head_dim, problem_.dtype)};
+  }
+
+  std::int64_t predicted_peak_bytes() const override { return workspace_bytes_; }
+
+  Status forward(const ForwardCall& call) override {
+    return cpu::segment_forward(problem_.plan, call.q, call.k, call.v, problem_.scale, call.o,
+                                call.lse, problem_.threads, call.workspace);
+  }
+
+  bool writes_lse() const override { return true; }
+
+ private:
+  Problem problem_;
+  std::int64_t workspace_bytes_;
+};
+
+class SegmentAttention final : public Implementation {
+ public:
+  std::string_view id() const override { return "segment"; }
+
+  std::string_view summary() const override {
+    return "the plan in one fused pass on the CPU: online softmax over all segments of a row, no "
+           "scores stored";
+  }
+
+  Status supports(const Problem& problem) const override {
+    if (const Status ok = within_build_limits(problem, id()); !ok) return ok;
+    if (problem.operation == Operation::windowed_matmul) {
+      return fail("segment is fused: it has no separate products for windowed-matmul");
+    }
+    return cpu::segment_supports(problem.plan, problem.head_dim, problem.dtype);
+  }
+
+  Result<std::unique_ptr<PreparedAttention>> prepare(const Problem& problem) const override {
+    if (const Status ok = supports(problem); !ok) return tl::unexpected(ok.error());
+    return std::make_unique<PreparedSegment>(problem);
+  }
+};
+
+}  // namespace
+
+const Implementation& segment_implementation() {
+  static const SegmentAttention segment;
+  return segment;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/attention/torch_tensors.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+
+#include <algorithm>
+
+#include "engine/attention/number_formats.h"
+
+namespace attnscope {
+namespace {
+
+at::Tensor strided_view(void* data, const ConstTensor& tensor, TokenRange range, std::int64_t batch,
+                        std::int64_t heads) {
+  const std::int64_t item_stride =
+      tensor.item_tokens > 0 ? tensor.item_stride : range.size() * tensor.token_stride;
+  void* first =
+      static_cast<std::byte*>(data) + tensor.offset(range.begin, 0) * size_of(tensor.dtype);
+  return at::from_blob(first, {batch, heads, range.size(), tensor.head_dim},
+                       {item_stride, tensor.head_stride, tensor.token_stride, 1},
+                       at::TensorOptions().dtype(scalar_type(tensor.dtype)));
+}
+
+}  // namespace
+
+at::ScalarType scalar_type(DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+      return at::kFloat;
+    case DType::float16:
+      return at::kHalf;
+    case DType::bfloat16:
+      return at::kBFloat16;
+  }
+  return at::kFloat;
+}
+
+at::Tensor view_of(const Tensor& tensor, TokenRange range, std::int64_t batch, std::int64_t heads) {
+  return strided_view(tensor.data, attnscope::as_const(tensor), range, batch, heads);
+}
+
+at::Tensor view_of(const ConstTensor& tensor, TokenRange range, std::int64_t batch,
+                   std::int64_t heads) {
+  // LibTorch has no tensor of constants; inputs are only ever read.
+  return strided_view(const_cast<std::byte*>(tensor.data), tensor, range, batch, heads);
+}
+
+at::Tensor columns_of(const ConstTensor& tensor, const Block& block, std::int64_t heads) {
+  const at::Tensor own = view_of(tensor, block.own_keys, block.batch, heads);
+  if (block.shared_keys.empty()) return own;
+  return at::cat({view_of(tensor, block.shared_keys, block.batch, heads), own}, 2);
+}
+
+bool merges_batch_and_heads(const at::Tensor& view) {
+  return view.size(0) == 1 || view.size(1) == 1 || view.stride(0) == view.size(1) * view.stride(1);
+}
+
+void use_torch_threads(int threads) {
+  if (at::get_num_threads() != threads) at::set_num_threads(threads);
+}
+
+TorchMask make_mask(const AttentionPlan& plan, const TaskIndex& tasks, const Block& block,
+                    DType dtype, float visible, float hidden) {
+  const std::int64_t heads = tasks.differs_by_head() ? plan.heads : 1;
+  const std::int64_t rows = block.rows();
+  const std::int64_t columns = block.columns();
+  TorchMask result;
+  result.mask = at::empty({heads, rows, columns}, at::TensorOptions().dtype(scalar_type(dtype)));
+  at::Tensor empty_rows = at::empty({heads, rows, 1}, at::TensorOptions().dtype(at::kBool));
+  auto* data = static_cast<std::byte*>(result.mask.data_ptr());
+  bool* empty = empty_rows.data_ptr<bool>();
+  bool any_empty = false;
+  result.mask.fill_(hidden);
+  for (std::int64_t head = 0; head < heads; ++head) {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const auto runs = visible_columns(plan, tasks, block, row, static_cast<std::int32_t>(head));
+      const std::int64_t line = (head * rows + row) * columns;
+      for (const TokenRange& run : runs) {
+        for (std::int64_t c = run.begin; c < run.end; ++c) {
+          write_value(data, dtype, line + c, visible);
+        }
+      }
+      empty[head * rows + row] = runs.empty();
+      any_empty = any_empty || runs.empty();
+    }
+  }
+  if (any_empty) result.empty_rows = empty_rows;
+  return result;
+}
+
+std::int64_t mask_bytes(const TaskIndex& tasks, const Block& block, DType dtype,
+                        std::int64_t heads) {
+  return (tasks.differs_by_head() ? heads : 1) * block.rows() * block.columns() * size_of(dtype);
+}
+
+}  // namespace attnscope
