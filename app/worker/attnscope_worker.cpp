@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// attnscope-worker: the process that computes. It takes requests as JSON Lines on stdin and answers
+// with events on its original stdout (engine/sweep/protocol.h); all else it prints goes to stderr.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <string_view>
+
+#include "app/worker/protocol_channel.h"
+#include "app/worker/request_reader.h"
+#include "app/worker/requests.h"
+#include "attnscope/build_info.h"
+#include "engine/measure/available_memory.h"
+#include "engine/measure/counting_allocator.h"
+#include "engine/measure/machine.h"
+
+namespace attnscope::worker {
+namespace {
+
+constexpr int exit_wrong_use = 2;
+
+/// Why this process must not measure, or ok.
+Status fit_to_measure() {
+  // Two runtimes mean two thread pools on the same cores: every time would be wrong.
+  const auto runtimes = measure::mapped_openmp_runtimes();
+  if (runtimes.size() > 1)
+    return fail(
+        "more than one OpenMP runtime is loaded ({}); unset LD_PRELOAD, or build against the one "
+        "that LibTorch brings.",
+        fmt::join(runtimes, ", "));
+  if (const auto limit = measure::memory_limit_bytes(); !limit)
+    return tl::unexpected(limit.error());
+  return {};
+}
+
+int serve() {
+  std::signal(SIGPIPE, SIG_IGN);  // a driver that is gone shows as a failing write
+  const bool person = isatty(STDIN_FILENO) == 1;
+  ProtocolChannel channel;
+  if (person)
+    fmt::print(stderr,
+               "attnscope-worker measures for 'attnscope run' and expects one JSON request a line "
+               "({{\"request\":\"describe\"}} for a start); Ctrl-D ends it.\n");
+  if (const Status fit = fit_to_measure(); !fit) {
+    channel.send_error(fit.error().message);
+    fmt::print(stderr, "attnscope-worker: {}\n", fit.error().message);
+    return exit_wrong_use;
+  }
+  static_cast<void>(measure::process_memory());  // before LibTorch allocates its first tensor
+  RequestReader reader(channel);
+  while (const auto request = reader.next()) answer(*request, channel);
+  // Other threads may be in the middle of anything; nothing is left to clean up.
+  channel.end_process(0);
+}
+
+}  // namespace
+}  // namespace attnscope::worker
+
+int main(int argc, char** argv) {
+  using attnscope::worker::exit_wrong_use;
+  if (argc == 2 && std::string_view(argv[1]) == "--version") {
+    fmt::print("attnscope-worker {}\n", ATTNSCOPE_VERSION);
+    return 0;
+  }
+  if (argc > 1) {
+    fmt::print(stderr,
+               "attnscope-worker takes no arguments but --version, not '{}'; it is started by "
+               "'attnscope run' and reads its requests from stdin.\n",
+               argv[1]);
+    return exit_wrong_use;
+  }
+  try {
+    return attnscope::worker::serve();
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "attnscope-worker: {}\n", error.what());
+    return exit_wrong_use;
+  }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/worker/protocol_channel.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <string>
+#include <system_error>
+
+#include "engine/sweep/protocol.h"
+
+namespace attnscope::worker {
+namespace {
+
+constexpr int lowest_private_descriptor = 100;  // out of the way of whoever assumes 0, 1, 2
+
+}  // namespace
+
+ProtocolChannel::ProtocolChannel()
+    : descriptor_(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, lowest_private_descriptor)) {
+  if (descriptor_ < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+    throw std::system_error(errno, std::generic_category(), "stdout cannot be moved");
+  // What goes to stderr now should appear line by line, as stderr does.
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+}
+
+void ProtocolChannel::send(const nlohmann::json& event) {
+  const std::string line = protocol::write_line(event);
+  const std::lock_guard lock(writing_);
+  for (std::size_t written = 0; written < line.size();) {
+    const ssize_t count = write(descriptor_, line.data() + written, line.size() - written);
+    if (count >= 0)
+      written += static_cast<std::size_t>(count);
+    else if (errno != EINTR)
+      _exit(0);  // the driver is gone, and with it the reason to go on
+  }
+}
+
+void ProtocolChannel::send_error(const std::string& message) {
+  send({{"event", "error"}, {"message", message}});
+}
+
+void ProtocolChannel::end_process(int exit_code) {
+  const std::lock_guard lock(writing_);
+  _exit(exit_code);
+}
+
+}  // namespace attnscope::worker

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/worker/requests.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "attnscope/build_info.h"
+#include "engine/attention/attend.h"
+#include "engine/attention/check.h"
+#include "engine/attention/list.h"
+#include "engine/measure/available_memory.h"
+#include "engine/measure/counting_allocator.h"
+#include "engine/measure/heat_runner.h"
+#include "engine/measure/load_meter.h"
+#include "engine/measure/machine.h"
+#include "engine/measure/torch_runtime.h"
+#include "engine/pattern/nearest_name.h"
+#include "engine/sweep/protocol.h"
+#include "kernels/cuda/devices.h"
+
+namespace attnscope::worker {
+namespace {
+
+using nlohmann::json;
+
+/// One sentence for the driver, thrown out of a handler.
+class RequestError : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+const json& field(const json& message, const char* name) {
+  const auto found = message.find(name);
+  if (found == message.end())
+    throw RequestError(fmt::format("the request has no field '{}'", name));
+  return *found;
+}
+
+std::string text_field(const json& message, const char* name) {
+  const json& value = field(message, name);
+  if (!value.is_string()) throw RequestError(fmt::format("the field '{}' must be a text", name));
+  return value.get<std::string>();
+}
+
+/// Absent or 0: every core this process may use.
+int threads_field(const json& message) {
+  constexpr std::int64_t most = 4096;
+  const auto found = message.find("threads");
+  std::int64_t threads = 0;
+  if (found != message.end()) {
+    if (!found->is_number_integer() || *found < 0 || *found > most)
+      throw RequestError(
+          fmt::format("the field 'threads' must be a whole number from 0 to {}", most));
+    threads = found->get<std::int64_t>();
+  }
+  if (threads == 0) threads = static_cast<std::int64_t>(measure::allowed_cores().size());
+  return static_cast<int>(std::max<std::int64_t>(threads, 1));
+}
+
+/// The processor, then every CUDA device, or one entry that says why there is none.
+json devices(const json& processor) {
+  json list = json::array();
+  list.push_back({{"kind", "cpu"}, {"name", processor}, {"available", true}, {"reason", ""}});
+  const CudaDevices found = cuda_devices();
+  for (const CudaDevice& device : found.devices)
+    list.push_back({{"kind", "cuda"},
+                    {"name", device.name},
+                    {"available", false},
+                    {"reason", "no implementation runs on CUDA yet"}});
+  if (found.devices.empty())
+    list.push_back(
+        {{"kind", "cuda"}, {"name", ""}, {"available", false}, {"reason", found.reason}});
+  return list;
+}
+
+/// hello and describe: what this worker is, on what machine, and what it can run.
+json description(const char* event) {
+  const json machine = measure::describe_machine();
+  json known = json::array();
+  for (const Implementation* one : implementations())
+    known.push_back({{"id", one->id()}, {"summary", one->summary()}});
+  return {{"event", event},
+          {"protocol", protocol::version},
+          {"version", ATTNSCOPE_VERSION},
+          {"build", measure::describe_build()},
+          {"device", machine},
+          {"devices", devices(machine["name"])},
+          {"implementations", known}};
+}
+
+void answer_hello(const Request&, ProtocolChannel& channel) {
+  channel.send(description("hello"));
+}
+
+void answer_describe(const Request&, ProtocolChannel& channel) {
+  channel.send(description("describe"));
+}
+
+void answer_heat(const Request& request, ProtocolChannel& channel) {
+  auto heat = protocol::read_heat_request(request.message);
+  if (!heat) throw RequestError(heat.error().message);
+  if (heat->heat.point.threads == 0)
+    heat->heat.point.threads = static_cast<int>(measure::allowed_cores().size());
+  const measure::HeatHooks hooks{
+      .on_phase =
+          [&](int contender, std::string_view phase) {
+            channel.send({{"event", "progress"}, {"contender", contender}, {"phase", phase}});
+          },
+      .cancel = request.cancelled.get()};
+  const HeatResult result = measure::run_heat(*heat, hooks);
+  channel.send({{"event", "heat"}, {"result", protocol::to_json(result)}});
+}
+
+void answer_ceilings(const Request& request, ProtocolChannel& channel) {
+  const Ceilings ceilings = measure::measure_ceilings(threads_field(request.message));
+  channel.send({{"event", "ceilings"}, {"ceilings", protocol::to_json(ceilings)}});
+}
+
+void answer_attend(const Request& request, ProtocolChannel& channel) {
+  const json& message = request.message;
+  const AttendRequest attention{.in = text_field(message, "in"),
+                                .out = text_field(message, "out"),
+                                .pattern_json = text_field(message, "pattern_json"),
+                                .window = text_field(message, "window"),
+                                .layout_json = text_field(message, "layout_json"),
+                                .layout_source = text_field(message, "layout_source"),
+                                .implementation = text_field(message, "implementation"),
+                                .dtype = text_field(message, "dtype"),
+                                .threads = threads_field(message)};
+  measure::set_threads(attention.threads);
+  const Result<AttendOutcome> outcome = attend(attention);
+  if (!outcome) throw RequestError(outcome.error().message);
+  channel.send({{"event", "attend"},
+                {"tokens", outcome->tokens},
+                {"heads", outcome->heads},
+                {"head_dim", outcome->head_dim},
+                {"relative_error", outcome->relative_error},
+                {"error_bound", outcome->error_bound},
+                {"lse_written", outcome->lse_written}});
+}
+
+std::string_view name_of(CheckRow::Outcome outcome) {
+  switch (outcome) {
+    case CheckRow::Outcome::ok:
+      return "ok";
+    case CheckRow::Outcome::declined:
+      return "declined";
+    case CheckRow::Outcome::wrong:
+      break;
+  }
+  return "wrong";
+}
+
+void answer_check(const Request& request, ProtocolChannel& channel) {
+  const auto device = parse_device(text_field(request.message, "device"));
+  if (!device) throw RequestError(device.error().message);
+  if (*device != DeviceKind::cpu)
+    throw RequestError("no implementation runs on CUDA yet; check the device cpu");
+  const int threads = threads_field(request.message);
+  measure::set_threads(threads);
+  const int wrong = check_all(*device, threads, [&](const CheckRow& row) {
+    if (*request.cancelled) throw RequestError("the check was cancelled");
+    json event = {{"event", "check"},
+                  {"implementation", row.implementation},
+                  {"pattern", row.pattern},
+                  {"window", row.window},
+                  {"shape", row.shape},
+                  {"dtype", attnscope::name_of(row.dtype)},
+                  {"outcome", name_of(row.outcome)},
+                  {"reason", row.reason},
+                  {"error_bound", row.error_bound}};
+    // JSON has no infinity: an output with NaN has no error to tell, its reason says so.
+    if (std::isfinite(row.relative_error)) event["relative_error"] = row.relative_error;
+    channel.send(event);
+  });
+  channel.send({{"event", "check-done"}, {"wrong", wrong}});
+}
+
+struct Handler {
+  std::string_view request;
+  void (*answer)(const Request&, ProtocolChannel&);
+};
+
+constexpr Handler handlers[] = {{"hello", &answer_hello},   {"describe", &answer_describe},
+                                {"heat", &answer_heat},     {"ceilings", &answer_ceilings},
+                                {"attend", &answer_attend}, {"check", &answer_check}};
+
+const Handler& handler_of(const Request& request) {
+  if (!request.malformed.empty()) throw RequestError(request.malformed);
+  const std::string kind = text_field(request.message, "request");
+  std::vector<std::string_view> known = {"cancel", "quit"};
+  for (const Handler& handler : handlers) {
+    if (handler.request == kind) return handler;
+    known.push_back(handler.request);
+  }
+  throw RequestError(fmt::format("there is no request '{}'; {}", kind, suggest(kind, known)));
+}
+
+}  // namespace
+
+void answer(const Request& request, ProtocolChannel& channel) {
+  try {
+    handler_of(request).answer(request, channel);
+  } catch (const std::bad_alloc& error) {
+    channel.send_error(fmt::format("not enough memory for the request: {}", error.what()));
+  } catch (const std::exception& error) {
+    channel.send_error(error.what());
+  }
+  measure::process_memory().empty_cache();
+}
+
+}  // namespace attnscope::worker

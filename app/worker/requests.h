@@ -1,0 +1,14 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the worker answers to each request. A request that fails becomes an `error` event, and the
+// worker lives on.
+
+#include "app/worker/protocol_channel.h"
+#include "app/worker/request_reader.h"
+
+namespace attnscope::worker {
+
+void answer(const Request& request, ProtocolChannel& channel);
+
+}  // namespace attnscope::worker

@@ -1,0 +1,39 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many bytes this process may still take before the machine swaps or a control group kills it.
+//
+//   if (needed > available_memory_bytes()) ...   // the cell is `oom`, before anything is allocated
+//
+// ATTNSCOPE_MEMORY_LIMIT_MB=N in the environment lowers it: measurements then live in N MiB in all.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kernels/plan/result.h"
+
+namespace attnscope::measure {
+
+/// The least of MemAvailable and what every enclosing control group (v1 and v2) leaves, minus a
+/// safety margin of 5% of the memory, at least 128 MiB and at most 1 GiB; never below 0.
+[[nodiscard]] std::int64_t available_memory_bytes();
+
+/// MemTotal of the machine, or the tightest control group's limit when that is lower.
+[[nodiscard]] std::int64_t total_memory_bytes();
+
+/// What this process holds in memory now.
+[[nodiscard]] std::int64_t resident_bytes();
+
+/// ATTNSCOPE_MEMORY_LIMIT_MB in bytes, absent when it is not set; an error when it is no number.
+[[nodiscard]] Result<std::optional<std::int64_t>> memory_limit_bytes();
+
+/// Bytes of a "MemAvailable:   123 kB" line of /proc/meminfo; absent when there is none.
+[[nodiscard]] std::optional<std::int64_t> meminfo_bytes(std::string_view meminfo,
+                                                        std::string_view key);
+
+/// "12.9 GiB (13851623424 bytes)"
+[[nodiscard]] std::string bytes_in_words(std::int64_t bytes);
+
+}  // namespace attnscope::measure

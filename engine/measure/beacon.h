@@ -1,0 +1,31 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tells the driver which contender runs, through a mapped file and without a system call, so that
+// the one that kills the worker is known.
+
+#include <string>
+
+#include "engine/sweep/protocol.h"
+
+namespace attnscope::measure {
+
+class BeaconFile {
+ public:
+  /// An empty path lights no beacon. Throws std::runtime_error when the file cannot be mapped.
+  explicit BeaconFile(const std::string& path);
+  BeaconFile(const BeaconFile&) = delete;
+  BeaconFile& operator=(const BeaconFile&) = delete;
+  ~BeaconFile();
+
+  /// Before each call into a contender.
+  void calling(int contender) const;
+  /// Nobody runs.
+  void idle() const;
+
+ private:
+  protocol::Beacon unseen_;  // takes the stores when there is no file
+  protocol::Beacon* beacon_ = &unseen_;
+};
+
+}  // namespace attnscope::measure

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/measure/block_cache.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <utility>
+
+#include "engine/measure/available_memory.h"
+
+namespace attnscope::measure {
+namespace {
+
+constexpr std::int64_t huge_page = std::int64_t{2} << 20;
+constexpr std::int64_t small_step = 512;  // rounding below a huge page, as on CUDA
+constexpr std::int64_t alignment = 64;
+// Small blocks are held against the machine's memory only once so much of them is new: asking the
+// kernel costs more than the block.
+constexpr std::int64_t small_check_step = 16 * huge_page;
+
+std::int64_t rounded(std::int64_t bytes) {
+  const std::int64_t step = bytes < huge_page ? small_step : huge_page;
+  return (bytes + step - 1) / step * step;
+}
+
+/// Maps `size` bytes on a huge page border; nullptr when the system refuses.
+void* map_huge(std::int64_t size) {
+  const auto whole = static_cast<std::size_t>(size + huge_page);
+  void* mapped = mmap(nullptr, whole, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  auto* start = static_cast<std::byte*>(mapped);
+  const auto address = reinterpret_cast<std::uintptr_t>(mapped);
+  const std::size_t lead = static_cast<std::size_t>(
+      (static_cast<std::uintptr_t>(huge_page) - address % huge_page) % huge_page);
+  if (lead > 0) munmap(start, lead);
+  munmap(start + lead + size, whole - lead - static_cast<std::size_t>(size));
+  madvise(start + lead, static_cast<std::size_t>(size), MADV_HUGEPAGE);
+  return start + lead;
+}
+
+void give_back(void* data, std::int64_t size) noexcept {
+  if (size < huge_page)
+    std::free(data);
+  else
+    munmap(data, static_cast<std::size_t>(size));
+}
+
+}  // namespace
+
+OutOfMemory::OutOfMemory(std::int64_t asked, std::int64_t free)
+    : asked_(asked),
+      free_(free),
+      what_(fmt::format("asked for {} when {} were free", bytes_in_words(asked),
+                        bytes_in_words(free))) {}
+
+BlockCache::~BlockCache() {
+  empty_cache();
+}
+
+void* BlockCache::allocate(std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  const std::lock_guard lock(mutex_);
+  if (bytes > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max() / 2))
+    throw OutOfMemory(std::numeric_limits<std::int64_t>::max(), free_bytes_locked());
+  const auto requested = static_cast<std::int64_t>(bytes);
+  Block block{requested, rounded(requested)};
+  void* data = nullptr;
+  // The nearest cached block serves, unless it would waste more than a quarter.
+  const auto fit = cached_.lower_bound(block.size);
+  if (fit != cached_.end() && fit->first <= block.size + block.size / 4) {
+    block.size = fit->first;
+    data = fit->second;
+    cached_.erase(fit);
+    counters_.cached -= block.size;
+  } else {
+    data = take_from_system(requested, block.size);
+  }
+  live_.emplace(data, block);
+  counters_.requested += requested;
+  counters_.requested_peak = std::max(counters_.requested_peak, counters_.requested);
+  return data;
+}
+
+void* BlockCache::take_from_system(std::int64_t requested, std::int64_t size) {
+  unchecked_small_ += size < huge_page ? size : 0;
+  if (size >= huge_page || unchecked_small_ > small_check_step || limit_) {
+    unchecked_small_ = 0;
+    const std::int64_t free = free_bytes_locked();
+    if (requested > free) throw OutOfMemory(requested, free);
+    // What is free counts cached blocks; they must really go when the request needs their room.
+    if (requested > free - counters_.cached) empty_cache_locked();
+  }
+  void* data = size < huge_page ? std::aligned_alloc(alignment, static_cast<std::size_t>(size))
+                                : map_huge(size);
+  if (data == nullptr) throw OutOfMemory(requested, free_bytes_locked());
+  counters_.reserved += size;
+  counters_.reserved_peak = std::max(counters_.reserved_peak, counters_.reserved);
+  counters_.fresh += size;
+  return data;
+}
+
+void BlockCache::release(void* data) noexcept {
+  if (data == nullptr) return;
+  const std::lock_guard lock(mutex_);
+  const auto found = live_.find(data);
+  if (found == live_.end()) std::abort();  // not ours, or released twice
+  counters_.requested -= found->second.requested;
+  counters_.cached += found->second.size;
+  cached_.emplace(found->second.size, data);
+  live_.erase(found);
+}
+
+void BlockCache::empty_cache() noexcept {
+  const std::lock_guard lock(mutex_);
+  empty_cache_locked();
+}
+
+void BlockCache::empty_cache_locked() noexcept {
+  for (const auto& [size, data] : cached_) give_back(data, size);
+  cached_.clear();
+  counters_.reserved -= counters_.cached;
+  counters_.cached = 0;
+}
+
+void BlockCache::reset_peaks() {
+  const std::lock_guard lock(mutex_);
+  counters_.requested_peak = counters_.requested;
+  counters_.reserved_peak = counters_.reserved;
+}
+
+BlockCache::Counters BlockCache::counters() const {
+  const std::lock_guard lock(mutex_);
+  return counters_;
+}
+
+void BlockCache::set_limit(std::optional<std::int64_t> bytes) {
+  const std::lock_guard lock(mutex_);
+  limit_ = bytes;
+}
+
+std::int64_t BlockCache::free_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return free_bytes_locked();
+}
+
+std::int64_t BlockCache::free_bytes_locked() const {
+  // Mapped pages that nothing has touched yet are promised but still look available.
+  const std::int64_t promised = std::max<std::int64_t>(counters_.reserved - resident_bytes(), 0);
+  std::int64_t free = available_memory_bytes() - promised + counters_.cached;
+  if (limit_) free = std::min(free, *limit_ - (counters_.reserved - counters_.cached));
+  return std::max<std::int64_t>(free, 0);
+}
+
+Buffer::Buffer(BlockCache& memory, std::int64_t bytes)
+    : memory_(&memory),
+      bytes_(static_cast<std::byte*>(memory.allocate(static_cast<std::size_t>(bytes))),
+             static_cast<std::size_t>(bytes)) {}
+
+Buffer::Buffer(Buffer&& other) noexcept
+    : memory_(std::exchange(other.memory_, nullptr)), bytes_(std::exchange(other.bytes_, {})) {}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  std::swap(memory_, other.memory_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Buffer::~Buffer() {
+  if (memory_ != nullptr) memory_->release(bytes_.data());
+}
+
+}  // namespace attnscope::measure

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ceilings: the rates this machine can reach with a number of threads. Each is the best of several
+// short trials, over the instruction sets at hand: a limit is what was reached once, not on
+// average.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "engine/measure/block_cache.h"
+#include "engine/measure/counting_allocator.h"
+#include "engine/measure/heat_runner.h"
+#include "engine/measure/peak_kernels.h"
+#include "engine/measure/torch_runtime.h"
+
+namespace attnscope::measure {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int trials = 5;
+constexpr double trial_seconds = 0.012;
+constexpr std::int64_t mib = std::int64_t{1} << 20;
+constexpr std::size_t exponentials_at_once =
+    1024;  // 4 KiB in and out: stays in the first-level cache
+
+/// Runs `work(thread)` on all threads at once; seconds from the common start to the last end.
+double seconds_of(int threads, const std::function<void(int thread)>& work) {
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int thread = 0; thread < threads; ++thread) work(thread);  // the team is awake
+  const auto start = Clock::now();
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int thread = 0; thread < threads; ++thread) work(thread);
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Best rate of `trials`, with as many passes as fill a trial. `run(passes, thread)` works.
+double best_rate(int threads, double amount_per_pass,
+                 const std::function<void(std::int64_t passes, int thread)>& run) {
+  std::int64_t passes = 1;
+  double seconds = 0;
+  while (true) {
+    seconds = seconds_of(threads, [&](int thread) { run(passes, thread); });
+    if (seconds >= trial_seconds / 4 || passes > (std::int64_t{1} << 40)) break;
+    passes *= 4;
+  }
+  double best = static_cast<double>(passes) * amount_per_pass * threads / seconds;
+  for (int trial = 1; trial < trials; ++trial) {
+    seconds = seconds_of(threads, [&](int thread) { run(passes, thread); });
+    best = std::max(best, static_cast<double>(passes) * amount_per_pass * threads / seconds);
+  }
+  return best;
+}
+
+double flop_per_second(int threads) {
+  double best = 0;
+  for (const PeakKernel& kernel : peak_kernels()) {
+    const double flop = kernel.multiply_add(1);
+    best = std::max(best, best_rate(threads, flop, [&](std::int64_t passes, int) {
+                      kernel.multiply_add(passes);
+                    }));
+  }
+  return best;
+}
+
+double exponentials_per_second(int threads) {
+  double best = 0;
+  for (const PeakKernel& kernel : peak_kernels()) {
+    const auto run = [&](std::int64_t passes, int) {
+      alignas(64) float in[exponentials_at_once];
+      alignas(64) float out[exponentials_at_once];
+      for (std::size_t i = 0; i < exponentials_at_once; ++i) in[i] = -static_cast<float>(i) / 16.0F;
+      for (std::int64_t pass = 0; pass < passes; ++pass)
+        kernel.exponentials(in, out, exponentials_at_once);
+    };
+    best = std::max(best, best_rate(threads, static_cast<double>(exponentials_at_once), run));
+  }
+  return best;
+}
+
+/// Copies half of the working set onto the other half, each thread its own slice.
+double copy_rate(int threads, std::span<std::byte> set) {
+  const std::size_t slice = set.size() / 2 / static_cast<std::size_t>(threads) / 64 * 64;
+  const auto run = [&](std::int64_t passes, int thread) {
+    std::byte* const from = set.data() + slice * static_cast<std::size_t>(thread);
+    std::byte* const to = set.data() + set.size() / 2 + slice * static_cast<std::size_t>(thread);
+    for (std::int64_t pass = 0; pass < passes; ++pass) {
+      std::memcpy(to, from, slice);
+      asm volatile("" : : "r"(to) : "memory");  // each pass is observed, none may be merged
+    }
+  };
+  return best_rate(threads, 2.0 * static_cast<double>(slice), run);
+}
+
+}  // namespace
+
+Ceilings measure_ceilings(int threads) {
+  threads = std::max(threads, 1);
+  set_threads(threads);
+  Ceilings ceilings;
+  ceilings.threads = threads;
+  ceilings.flop_per_second = flop_per_second(threads);
+  ceilings.exponentials_per_second = exponentials_per_second(threads);
+  BlockCache& memory = process_memory();
+  for (std::int64_t bytes = mib / 4; bytes <= 256 * mib; bytes *= 4) {
+    if (bytes > memory.free_bytes() / 2) break;
+    const Buffer set(memory, bytes);
+    std::memset(set.bytes().data(), 1, set.bytes().size());
+    ceilings.copy.push_back({bytes, copy_rate(threads, set.bytes())});
+  }
+  memory.empty_cache();
+  return ceilings;
+}
+
+}  // namespace attnscope::measure

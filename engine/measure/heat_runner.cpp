@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/measure/heat_runner.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "engine/measure/available_memory.h"
+#include "engine/measure/beacon.h"
+#include "engine/measure/counting_allocator.h"
+#include "engine/measure/gate.h"
+#include "engine/measure/lineup.h"
+#include "engine/measure/random.h"
+#include "engine/measure/rounds.h"
+#include "engine/measure/torch_runtime.h"
+#include "kernels/plan/counts.h"
+
+namespace attnscope::measure {
+namespace {
+
+CellWork work_of(const HeatPoint& point, const AttentionPlan& plan,
+                 const PreparedAttention& prepared) {
+  const PlanCounts counts = count(plan);
+  const ExecutedWork executed = prepared.executed();
+  const bool softmax = point.operation != Operation::windowed_matmul;
+  return {.useful_flop = useful_flop(counts, point.head_dim),
+          .least_bytes = least_bytes(plan, point.head_dim, point.dtype),
+          .exponentials = softmax ? static_cast<double>(counts.exponentials) : 0.0,
+          .executed_flop = executed.flop,
+          .executed_bytes = executed.bytes};
+}
+
+class HeatRun {
+ public:
+  HeatRun(const protocol::HeatRequest& request, const HeatHooks& hooks)
+      : request_(request),
+        heat_(request.heat),
+        hooks_(hooks),
+        memory_(process_memory()),
+        beacon_(request.beacon),
+        troubles_(heat_.contenders.size()) {
+    auto limit = memory_limit_bytes();
+    if (!limit) throw std::runtime_error(limit.error().message);
+    memory_.empty_cache();
+    memory_.set_limit(*limit);
+    set_threads(std::max(heat_.point.threads, 1));
+    for (const Contender& contender : heat_.contenders) {
+      Cell cell;
+      cell.contender = contender;
+      cell.batch = 1;
+      cells_.push_back(std::move(cell));
+    }
+  }
+
+  HeatResult run() {
+    if (const auto sizes = group_sizes(heat_.point)) {
+      measure(*sizes);
+    } else {
+      for (auto& trouble : troubles_)
+        trouble = Trouble{CellStatus::unsupported, sizes.error().message};
+    }
+    for (std::size_t i = 0; i < cells_.size(); ++i) conclude(i);
+    memory_.empty_cache();
+    return {.heat_index = heat_.index, .point = heat_.point, .cells = std::move(cells_)};
+  }
+
+ private:
+  [[nodiscard]] bool cancelled() const {
+    return hooks_.cancel != nullptr && hooks_.cancel->load(std::memory_order_relaxed);
+  }
+
+  void tell(std::size_t contender, std::string_view phase) const {
+    if (hooks_.on_phase) hooks_.on_phase(static_cast<int>(contender), phase);
+  }
+
+  void measure(const GroupSizes& sizes) {
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      cells_[i].query_tokens = sizes.query;
+      cells_[i].document_tokens = sizes.document;
+      tell(i, "prepare");
+    }
+    const std::unique_ptr<Lineup> lineup = choose_lineup(heat_, sizes, memory_, troubles_);
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      cells_[i].batch = lineup->batch();
+      if (!troubles_[i])
+        cells_[i].work = work_of(heat_.point, lineup->planned(i).plan, *lineup->prepared(i));
+    }
+    bool checked = false;
+    for (const int placement : request_.placements) {
+      if (cancelled() || nobody_left()) return;
+      if (const auto trouble = guarded(memory_, [&] {
+            memory_.empty_cache();
+            const PlacementBuffers buffers(memory_, lineup->shape(), heat_.point.seed, placement);
+            if (!checked) check_all_left(*lineup, buffers);
+            checked = true;
+            time_all_left(*lineup, buffers, placement);
+          })) {
+        drop_all_left(*trouble);
+      }
+    }
+  }
+
+  [[nodiscard]] bool nobody_left() const {
+    return std::all_of(troubles_.begin(), troubles_.end(),
+                       [](const auto& trouble) { return trouble.has_value(); });
+  }
+
+  void drop_all_left(const Trouble& trouble) {
+    for (auto& one : troubles_)
+      if (!one) one = trouble;
+  }
+
+  void forward(PreparedAttention& prepared, const PlacementBuffers& buffers,
+               std::span<std::byte> workspace) const {
+    const Status done = prepared.forward({.q = buffers.q(),
+                                          .k = buffers.k(),
+                                          .v = buffers.v(),
+                                          .o = buffers.o(),
+                                          .lse = {},
+                                          .workspace = workspace});
+    if (!done) throw std::runtime_error(done.error().message);
+  }
+
+  void check_all_left(const Lineup& lineup, const PlacementBuffers& buffers) {
+    References references(lineup, heat_.point.seed);
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      if (troubles_[i] || cancelled()) continue;
+      tell(i, "check");
+      troubles_[i] = guarded(memory_, [&] { meter(i, *lineup.prepared(i), buffers); });
+      beacon_.idle();
+      if (troubles_[i]) continue;
+      const Verdict verdict = judge_output(references.of(i, buffers), buffers);
+      cells_[i].relative_error = verdict.relative_error;
+      cells_[i].error_bound = verdict.error_bound;
+      troubles_[i] = verdict.trouble;
+    }
+  }
+
+  /// The first call of a contender, alone with an empty cache: what it asks for is its memory.
+  void meter(std::size_t contender, PreparedAttention& prepared, const PlacementBuffers& buffers) {
+    buffers.poison_output();
+    memory_.empty_cache();
+    memory_.reset_peaks();
+    const BlockCache::Counters before = memory_.counters();
+    const Buffer workspace(memory_, prepared.workspace_bytes());
+    beacon_.calling(static_cast<int>(contender));
+    forward(prepared, buffers, workspace.bytes());
+    const BlockCache::Counters after = memory_.counters();
+    cells_[contender].memory = {.requested_bytes = after.requested_peak - before.requested,
+                                .reserved_bytes = after.reserved_peak - before.reserved,
+                                .workspace_bytes = prepared.workspace_bytes()};
+  }
+
+  void time_all_left(const Lineup& lineup, const PlacementBuffers& buffers, int placement) {
+    std::vector<Buffer> workspaces(cells_.size());
+    std::vector<Lane> lanes;
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      if (troubles_[i]) continue;
+      PreparedAttention* const prepared = lineup.prepared(i);
+      Buffer* const workspace = &workspaces[i];
+      lanes.push_back(
+          {.contender = static_cast<int>(i),
+           .enter = [=, this] { *workspace = Buffer(memory_, prepared->workspace_bytes()); },
+           .call = [=, this, &buffers] { forward(*prepared, buffers, workspace->bytes()); },
+           .leave = [=] { *workspace = Buffer(); }});
+    }
+    const RoundsOptions options{
+        .memory = memory_,
+        .beacon = beacon_,
+        .rule = placement_rule(heat_.stop),
+        .process = request_.process,
+        .placement = placement,
+        .seed = random_bits(heat_.point.seed, static_cast<std::uint64_t>(heat_.index)),
+        .cancel = hooks_.cancel,
+        .on_start = [&](int contender) { tell(static_cast<std::size_t>(contender), "time"); }};
+    std::vector<LaneResult> results = run_rounds(lanes, options);
+    for (std::size_t lane = 0; lane < lanes.size(); ++lane)
+      keep(static_cast<std::size_t>(lanes[lane].contender), std::move(results[lane]));
+  }
+
+  void keep(std::size_t contender, LaneResult&& result) {
+    Cell& cell = cells_[contender];
+    const bool first = cell.samples.empty();
+    cell.samples.insert(cell.samples.end(), result.samples.begin(), result.samples.end());
+    cell.settled = result.settled && (first || cell.settled);
+    troubles_[contender] = std::move(result.trouble);
+  }
+
+  /// A cell has samples or a reason, never both. A cancelled heat is measured again whole.
+  void conclude(std::size_t contender) {
+    Cell& cell = cells_[contender];
+    if (troubles_[contender]) {
+      cell.status = troubles_[contender]->status;
+      cell.reason = troubles_[contender]->reason;
+    } else if (cancelled()) {
+      cell.status = CellStatus::cancelled;
+      cell.reason = "cancelled before the heat was complete";
+    }
+    if (cell.status == CellStatus::ok) return;
+    cell.samples.clear();
+    cell.settled = false;
+  }
+
+  const protocol::HeatRequest& request_;
+  const Heat& heat_;
+  const HeatHooks& hooks_;
+  BlockCache& memory_;
+  BeaconFile beacon_;
+  std::vector<std::optional<Trouble>> troubles_;
+  std::vector<Cell> cells_;
+};
+
+}  // namespace
+
+HeatResult run_heat(const protocol::HeatRequest& request, const HeatHooks& hooks) {
+  return HeatRun(request, hooks).run();
+}
+
+}  // namespace attnscope::measure

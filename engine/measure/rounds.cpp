@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/measure/rounds.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "engine/measure/load_meter.h"
+#include "engine/measure/random.h"
+
+namespace attnscope::measure {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double sample_ns = 1.2e6;      // far above the clock's tens of nanoseconds
+constexpr double warm_up_ns = 5e6;       // a lane warms up until then, and at least three calls
+constexpr double one_is_warm_ns = 50e6;  // except when one call takes so long
+// A sample of a short call is led in by an untimed one: the lane before has left its own data in
+// the caches. Refetching tens of MB costs a call of 100 ms about a percent, and the lead-in twice.
+constexpr double lead_in_below_ns = 100e6;
+constexpr int retakes = 2;
+
+double nanoseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+}
+
+class LeaveOnExit {
+ public:
+  explicit LeaveOnExit(const Lane& lane) : lane_(lane) { lane_.enter(); }
+  LeaveOnExit(const LeaveOnExit&) = delete;
+  LeaveOnExit& operator=(const LeaveOnExit&) = delete;
+  ~LeaveOnExit() { lane_.leave(); }
+
+ private:
+  const Lane& lane_;
+};
+
+struct Runner {
+  const Lane& lane;
+  LaneResult result;
+  int iterations = 1;
+  double call_ns = std::numeric_limits<double>::infinity();  // the shortest warm call
+  double spent_ns = 0;
+  bool out = false;
+};
+
+class Rounds {
+ public:
+  Rounds(std::span<const Lane> lanes, const RoundsOptions& options) : options_(options) {
+    for (const Lane& lane : lanes) runners_.push_back(Runner{.lane = lane, .result = {}});
+  }
+
+  std::vector<LaneResult> run() {
+    for (Runner& runner : runners_) guard(runner, [&] { warm_up(runner); });
+    for (int round = 0; !cancelled() && !all_done(); ++round) {
+      for (const std::size_t index : order_of(round)) {
+        Runner& runner = runners_[index];
+        if (cancelled() || runner.out) continue;
+        guard(runner, [&] { add_sample(runner, round); });
+      }
+      tag_with_load(load_.try_close());
+    }
+    tag_with_load(load_.close());
+    options_.beacon.idle();
+    std::vector<LaneResult> results;
+    for (Runner& runner : runners_) results.push_back(std::move(runner.result));
+    return results;
+  }
+
+ private:
+  [[nodiscard]] bool cancelled() const {
+    return options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed);
+  }
+
+  template <typename Action>
+  void guard(Runner& runner, const Action& action) {
+    if (runner.out || cancelled()) return;
+    if (auto trouble = guarded(options_.memory, action)) {
+      runner.result.trouble = std::move(trouble);
+      runner.out = true;
+    }
+  }
+
+  void call(const Runner& runner) const {
+    options_.beacon.calling(runner.lane.contender);
+    runner.lane.call();
+  }
+
+  void warm_up(Runner& runner) {
+    options_.on_start(runner.lane.contender);
+    const auto start = Clock::now();
+    const LeaveOnExit entered(runner.lane);
+    for (int calls = 0; !cancelled(); ++calls) {
+      const double spent = nanoseconds_since(start);
+      if (calls >= 3 && spent >= warm_up_ns) break;
+      if (calls >= 1 && spent >= one_is_warm_ns) break;
+      const auto call_start = Clock::now();
+      call(runner);
+      runner.call_ns = std::min(runner.call_ns, nanoseconds_since(call_start));
+    }
+    runner.iterations = static_cast<int>(
+        std::clamp(std::ceil(sample_ns / std::max(runner.call_ns, 1.0)), 1.0, 1e6));
+    runner.spent_ns += nanoseconds_since(start);
+  }
+
+  /// One timed group of iterations. A sample during which the allocator had to go to the system is
+  /// taken again: another lane's needs had emptied the cache, and page faults are not its own time.
+  void add_sample(Runner& runner, int round) {
+    const auto start = Clock::now();
+    for (int attempt = 0; attempt <= retakes; ++attempt) {
+      const LeaveOnExit entered(runner.lane);
+      if (runner.call_ns < lead_in_below_ns) call(runner);
+      const std::int64_t fresh = options_.memory.counters().fresh;
+      const auto sample = timed(runner, round);
+      if (!sample) return;  // cancelled
+      if (options_.memory.counters().fresh != fresh && attempt < retakes) continue;
+      runner.result.samples.push_back(*sample);
+      break;
+    }
+    runner.spent_ns += nanoseconds_since(start);
+    judge(runner);
+  }
+
+  [[nodiscard]] std::optional<Sample> timed(const Runner& runner, int round) const {
+    const std::int64_t switches = involuntary_switches();
+    const auto start = Clock::now();
+    for (int i = 0; i < runner.iterations; ++i) {
+      if (cancelled()) return std::nullopt;
+      call(runner);
+    }
+    const double spent = nanoseconds_since(start);
+    return Sample{.process = options_.process,
+                  .placement = options_.placement,
+                  .round = round,
+                  .time_ns = spent / runner.iterations,
+                  .iterations = runner.iterations,
+                  .involuntary_switches = involuntary_switches() - switches};
+  }
+
+  void judge(Runner& runner) const {
+    const PlacementRule& rule = options_.rule;
+    std::vector<double> times;
+    for (const Sample& sample : runner.result.samples) times.push_back(sample.time_ns);
+    const auto count = static_cast<int>(times.size());
+    runner.result.settled =
+        count >= rule.settled_samples && relative_half_width(times) <= rule.relative_interval;
+    if (count >= rule.least_samples && runner.spent_ns >= rule.seconds * 1e9) runner.out = true;
+  }
+
+  [[nodiscard]] bool all_done() const {
+    return std::all_of(runners_.begin(), runners_.end(),
+                       [](const Runner& runner) { return runner.out || runner.result.settled; });
+  }
+
+  [[nodiscard]] std::vector<std::size_t> order_of(int round) const {
+    std::vector<std::size_t> order(runners_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto place = static_cast<std::uint64_t>(options_.placement);
+    shuffle(std::span(order),
+            random_bits(random_bits(options_.seed, place), static_cast<std::uint64_t>(round)));
+    return order;
+  }
+
+  /// Gives the load of a window that has closed to the samples that lie in it.
+  void tag_with_load(double load) {
+    if (load < 0) return;
+    for (Runner& runner : runners_) {
+      auto& samples = runner.result.samples;
+      for (auto sample = samples.rbegin(); sample != samples.rend(); ++sample) {
+        if (sample->round < first_untagged_round_) break;
+        sample->foreign_load = load;
+      }
+      if (!samples.empty()) last_round_ = std::max(last_round_, samples.back().round);
+    }
+    first_untagged_round_ = last_round_ + 1;
+  }
+
+  const RoundsOptions& options_;
+  std::vector<Runner> runners_;
+  LoadMeter load_;
+  int first_untagged_round_ = 0;
+  int last_round_ = -1;
+};
+
+}  // namespace
+
+std::vector<LaneResult> run_rounds(std::span<const Lane> lanes, const RoundsOptions& options) {
+  return Rounds(lanes, options).run();
+}
+
+}  // namespace attnscope::measure

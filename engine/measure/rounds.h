@@ -1,0 +1,51 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shuffled rounds: every contender still in gives one sample a round, so that drift hits all alike
+// and samples of one round are a pair. Knows nothing of attention: a lane is something to call.
+//
+//   std::vector<Lane> lanes = {{.contender = 0, .call = [&] { prepared->forward(call); }}};
+//   std::vector<LaneResult> results = run_rounds(lanes, options);
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "engine/measure/beacon.h"
+#include "engine/measure/stop_rule.h"
+#include "engine/measure/trouble.h"
+
+namespace attnscope::measure {
+
+struct Lane {
+  int contender = 0;
+  std::function<void()> enter = [] {};  // before a sample: hands the workspace in
+  std::function<void()> call;           // one iteration; throws
+  std::function<void()> leave = [] {};  // after a sample, also when the call threw
+};
+
+struct LaneResult {
+  std::vector<Sample> samples;
+  bool settled = false;
+  std::optional<Trouble> trouble;
+};
+
+struct RoundsOptions {
+  BlockCache& memory;
+  const BeaconFile& beacon;
+  PlacementRule rule;
+  int process = 0;
+  int placement = 0;
+  std::uint64_t seed = 0;
+  const std::atomic<bool>* cancel = nullptr;
+  std::function<void(int contender)> on_start = [](int) {};  // before a lane's warm-up
+};
+
+/// Results in the order of the lanes. After a cancel the samples so far are returned; the caller
+/// looks at the flag.
+[[nodiscard]] std::vector<LaneResult> run_rounds(std::span<const Lane> lanes,
+                                                 const RoundsOptions& options);
+
+}  // namespace attnscope::measure
