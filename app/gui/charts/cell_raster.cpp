@@ -11,7 +11,7 @@ namespace attnscope::charts {
 namespace {
 
 // Intervals looked at in one image: some milliseconds' work.
-constexpr double interval_budget = 4e6;
+constexpr double interval_budget = 8e5;
 constexpr std::int64_t most_samples_per_pixel = 64;
 
 // A pixel in which few pairs are allowed must still be seen: strength starts at 0.15.
@@ -48,9 +48,8 @@ CellRaster::CellRaster(const MaskProblem& problem, const MaskAxis& axis, int pix
   }
 }
 
-CellRaster::Cover& CellRaster::cover_of(TokenGroup from, TokenGroup to) {
-  Cover& cover =
-      covers_[static_cast<std::size_t>(from) * token_group_count + static_cast<std::size_t>(to)];
+CellRaster::Cover& CellRaster::cover_of(TokenGroup from, std::size_t to) {
+  Cover& cover = covers_[static_cast<std::size_t>(from) * columns + to];
   if (!cover.touched) {
     const auto width = static_cast<std::size_t>(pixels_) + 1;
     cover.part.assign(width, 0);
@@ -102,24 +101,20 @@ std::vector<float> CellRaster::summed(const Cover& cover) const {
 void CellRaster::add_row(std::int64_t query, float weight) {
   ++rows_sampled_;
   const TokenGroup from = problem_.group_of(query);
-  const std::vector<MaskBlock>& blocks = axis_.blocks();
-  std::size_t b = 0;
-  for (const TokenRange& keys : problem_.keys_of(query)) {
-    for (std::int64_t begin = keys.begin; begin < keys.end;) {
-      while (blocks[b].tokens.end <= begin) ++b;
-      const MaskBlock& block = blocks[b];
-      TokenRange run{begin, std::min(keys.end, block.tokens.end)};
-      TokenGroup to = block.group;
-      if (is_crisp(block)) {
-        run = same_group_run(problem_, block, run);
-        to = problem_.group_of(begin);
-      } else if (run.size() == 1) {
-        to = problem_.group_of(begin);
-      }  // longer runs of tiny tokens are divided by sentence_share_ in the end
-      add_interval(cover_of(from, to), block, run, weight);
-      begin = run.end;
+  problem_.keys_of(query, intervals_);
+  visit_blocks(axis_, intervals_, [&](const MaskBlock& block, TokenRange keys) {
+    const TokenRange run = same_group_run(problem_, block, keys);
+    if (is_crisp(block)) {
+      visit_runs(problem_, block, keys, [&](TokenGroup to, TokenRange part) {
+        add_interval(cover_of(from, static_cast<std::size_t>(to)), block, part, weight);
+      });
+    } else if (run == keys) {
+      const auto to = static_cast<std::size_t>(problem_.group_of(keys.begin));
+      add_interval(cover_of(from, to), block, keys, weight);
+    } else {  // tiny tokens of two groups: divided by sentence_share_ in the end
+      add_interval(cover_of(from, mixed), block, keys, weight);
     }
-  }
+  });
 }
 
 void CellRaster::add_samples(std::int64_t begin, std::int64_t end, bool sentences,
@@ -171,14 +166,15 @@ void CellRaster::resolve(QRgb* line) {
   for (std::size_t c = 0; c < covers_.size(); ++c) {
     if (!covers_[c].touched) continue;
     covers_[c].touched = false;
-    const auto from = static_cast<TokenGroup>(c / token_group_count);
-    const auto to = static_cast<TokenGroup>(c % token_group_count);
+    const auto from = static_cast<TokenGroup>(c / columns);
+    const bool is_mixed = c % columns == mixed;
+    const TokenGroup to = is_mixed ? TokenGroup::document : static_cast<TokenGroup>(c % columns);
     const QColor own = pair_color(from, to, theme_);
     const QColor sentence = pair_color(from, TokenGroup::sentence, theme_);
     const std::vector<float> sums = summed(covers_[c]);
     for (std::size_t x = 0; x < width; ++x) {
       if (sums[x] <= 1e-6F) continue;
-      const float share = to == TokenGroup::document ? sentence_share_[x] : 0;
+      const float share = is_mixed ? sentence_share_[x] : 0;
       if (share > 0) blend(x, sums[x] * share, sentence);
       blend(x, sums[x] * (1 - share), own);
     }

@@ -40,7 +40,7 @@ class CellRaster {
                    std::int64_t most);
   void resolve(QRgb* line);
   [[nodiscard]] std::vector<float> summed(const Cover& cover) const;
-  [[nodiscard]] Cover& cover_of(TokenGroup from, TokenGroup to);
+  [[nodiscard]] Cover& cover_of(TokenGroup from, std::size_t to);
   [[nodiscard]] bool is_crisp(const MaskBlock& block) const {
     return block.units_per_token * scale_ >= 1;
   }
@@ -52,7 +52,11 @@ class CellRaster {
   ChartTheme theme_;
   std::int64_t samples_per_pixel_ = 1;
   qint64 rows_sampled_ = 0;
-  std::array<Cover, token_group_count * token_group_count> covers_;
+  // By attending and attended group; the last column is document tokens and sentence starts mixed.
+  static constexpr std::size_t mixed = token_group_count;
+  static constexpr std::size_t columns = token_group_count + 1;
+  std::array<Cover, token_group_count * columns> covers_;
+  std::vector<TokenRange> intervals_;  // of one row
   std::vector<float> available_;       // how much of a pixel column lies in blocks
   std::vector<float> sentence_share_;  // how much of it is sentence starts, where tokens share it
 };

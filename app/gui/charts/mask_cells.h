@@ -5,6 +5,7 @@
 // tokens: runs of one colour.
 
 #include <algorithm>
+#include <vector>
 
 #include "app/gui/charts/mask_axis.h"
 #include "app/gui/charts/mask_problem.h"
@@ -20,20 +21,31 @@ namespace attnscope::charts {
   return {keys.begin, std::min(keys.end, end)};
 }
 
-/// Calls visit(block, TokenGroup to, TokenRange keys) for every run, ascending.
+/// Calls visit(block, TokenRange keys) for every stretch of `intervals` inside one block.
 template <typename Visit>
-void visit_runs(const MaskProblem& problem, const MaskAxis& axis, std::int64_t query,
-                const Visit& visit) {
-  std::size_t b = 0;
+void visit_blocks(const MaskAxis& axis, const std::vector<TokenRange>& intervals,
+                  const Visit& visit) {
   const std::vector<MaskBlock>& blocks = axis.blocks();
-  for (const TokenRange& keys : problem.keys_of(query)) {
+  std::size_t b = 0;
+  for (const TokenRange& keys : intervals) {
+    if (keys.begin < blocks[b].tokens.begin) b = 0;  // the next segment of the plan
     for (std::int64_t begin = keys.begin; begin < keys.end;) {
       while (blocks[b].tokens.end <= begin) ++b;
-      const TokenRange run =
-          same_group_run(problem, blocks[b], {begin, std::min(keys.end, blocks[b].tokens.end)});
-      visit(blocks[b], problem.group_of(begin), run);
-      begin = run.end;
+      const std::int64_t end = std::min(keys.end, blocks[b].tokens.end);
+      visit(blocks[b], TokenRange{begin, end});
+      begin = end;
     }
+  }
+}
+
+/// Calls visit(TokenGroup to, TokenRange keys) for every run of one token group in `keys`.
+template <typename Visit>
+void visit_runs(const MaskProblem& problem, const MaskBlock& block, TokenRange keys,
+                const Visit& visit) {
+  while (!keys.empty()) {
+    const TokenRange run = same_group_run(problem, block, keys);
+    visit(problem.group_of(run.begin), run);
+    keys.begin = run.end;
   }
 }
 

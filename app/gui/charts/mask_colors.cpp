@@ -7,7 +7,7 @@ namespace attnscope::charts {
 namespace {
 
 constexpr std::array<int, token_group_count> hue{168, 200, 104, 52};
-constexpr std::array<int, token_group_count> saturation{150, 150, 115, 165};
+constexpr std::array<int, token_group_count> saturation{120, 140, 115, 165};
 constexpr std::array<int, token_group_count> light_lightness{52, 88, 128, 168};
 constexpr std::array<int, token_group_count> dark_lightness{78, 112, 150, 190};
 

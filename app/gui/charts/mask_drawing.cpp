@@ -12,6 +12,9 @@ namespace attnscope::charts {
 namespace {
 
 constexpr double small = 0.85;  // of em: the note
+// Up to here every token has a pixel of its own on any usual page; cells are vectors in PDF and
+// SVG.
+constexpr std::int64_t crisp_tokens = 400;
 
 QString text_of(std::string_view text) {
   return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
@@ -23,12 +26,12 @@ double wrapped_height(const QFont& font, const QString& text, double width) {
       .height();
 }
 
-QString rule_text(const GroupRule& rule, std::optional<Window> window) {
+// "w = 4" for a window, nothing for a whole group.
+QString window_note(const GroupRule& rule, std::optional<Window> window) {
   if (rule.kind != GroupRule::Kind::window) return {};
-  const std::string width = rule.fixed_window ? std::to_string(*rule.fixed_window)
-                            : window          ? window->text()
-                                              : std::string("?");
-  return QStringLiteral(", window ") + QString::fromStdString(width);
+  const std::optional<Window> w = rule.fixed_window ? Window::of(*rule.fixed_window) : window;
+  if (!w || w->is_infinite()) return {};
+  return QStringLiteral("w = %1").arg(w->tokens());
 }
 
 }  // namespace
@@ -38,32 +41,20 @@ MaskDrawing::MaskDrawing(const MaskProblem& problem, MaskStyle style, const Mask
     : problem_(problem), style_(style), page_(std::move(page)) {
   strip_ = 0.9 * page_.em;
   gap_ = 0.5 * page_.em;
-  if (page_.legend) collect_legend();
+  if (page_.legend) lay_out_legend();
   collect_texts();
   lay_out(viewport);
 }
 
-// Only pairs that occur: the groups must have tokens, and a token of one must see one of the other.
-void MaskDrawing::collect_legend() {
-  std::array<bool, token_group_count> present{};
+std::vector<TokenGroup> MaskDrawing::present_groups() const {
   const SequenceLayout& layout = problem_.layout();
-  present[static_cast<std::size_t>(TokenGroup::cls)] = !layout.cls(0).empty();
-  present[static_cast<std::size_t>(TokenGroup::query)] = !layout.query(0).empty();
   const auto sentences = static_cast<std::int64_t>(problem_.sentence_tokens().size());
-  present[static_cast<std::size_t>(TokenGroup::sentence)] = sentences > 0;
-  present[static_cast<std::size_t>(TokenGroup::document)] = layout.documents(0).size() > sentences;
-  for (std::size_t from = 0; from < token_group_count; ++from) {
-    for (std::size_t to = 0; to < token_group_count; ++to) {
-      const GroupRule& rule = problem_.pattern().attends[from][to];
-      if (!present[from] || !present[to] || rule.kind == GroupRule::Kind::none) continue;
-      const auto from_group = static_cast<TokenGroup>(from);
-      const auto to_group = static_cast<TokenGroup>(to);
-      legend_.push_back({from_group, to_group,
-                         group_title(from_group) + QStringLiteral(" sees ") +
-                             group_title(to_group) + rule_text(rule, problem_.window()),
-                         QRectF()});
-    }
-  }
+  std::vector<TokenGroup> groups;
+  if (!layout.cls(0).empty()) groups.push_back(TokenGroup::cls);
+  if (!layout.query(0).empty()) groups.push_back(TokenGroup::query);
+  if (layout.documents(0).size() > sentences) groups.push_back(TokenGroup::document);
+  if (sentences > 0) groups.push_back(TokenGroup::sentence);
+  return groups;
 }
 
 void MaskDrawing::collect_texts() {
@@ -84,31 +75,49 @@ void MaskDrawing::collect_texts() {
     }
     note_ += QLatin1Char('.');
   } else if (style_ == MaskStyle::equal_groups) {
-    note_ = QStringLiteral("Groups are drawn at equal size; // marks a change of scale.");
+    note_ = QStringLiteral("Groups are drawn at equal size; // marks a change of scale. ");
+  }
+  if (problem_.tokens() > crisp_tokens) {
+    note_ += QStringLiteral("Paler: only a share of the pairs at that place.");
   }
 }
 
-double MaskDrawing::legend_column() const {
-  const QFontMetricsF metrics(figure_font(page_.em));
-  double widest = 0;
-  for (const MaskLegendEntry& entry : legend_) {
-    widest = std::max(widest, metrics.horizontalAdvance(entry.text));
-  }
-  return std::ceil(widest) + 2 * page_.em;
-}
-
-double MaskDrawing::lay_out_legend(double left, double width) {
+// At the origin; lay_out moves it to its place.
+void MaskDrawing::lay_out_legend() {
   const double em = page_.em;
-  const auto count = static_cast<int>(legend_.size());
-  if (count == 0) return 0;
-  const double column = legend_column();
-  const int columns = std::clamp(static_cast<int>((width + em) / (column + em)), 1, count);
-  const int rows = (count + columns - 1) / columns;
-  for (int i = 0; i < count; ++i) {
-    legend_[static_cast<std::size_t>(i)].rect =
-        QRectF(left + (i / rows) * (column + em), (i % rows) * 1.45 * em, column, 1.45 * em);
+  const double line = 1.45 * em;
+  const double between = 1.4 * em;
+  const QFontMetricsF metrics(figure_font(em));
+  const std::vector<TokenGroup> groups = present_groups();
+  const QString corner = QStringLiteral("row sees");
+  double x = metrics.horizontalAdvance(corner);
+  for (const TokenGroup group : groups) {
+    x = std::max(x, metrics.horizontalAdvance(group_title(group)));
   }
-  return rows * 1.45 * em;
+  headings_.push_back({corner, QRectF(0, 0, x + em, line), true});
+  for (std::size_t row = 0; row < groups.size(); ++row) {
+    const double y = line * static_cast<double>(row + 1);
+    headings_.push_back({group_title(groups[row]), QRectF(0, y, x + em, line), false});
+  }
+  x += between;
+  for (const TokenGroup to : groups) {
+    double width = metrics.horizontalAdvance(group_title(to));
+    headings_.push_back({group_title(to), QRectF(x, 0, width + em, line), false});
+    for (std::size_t row = 0; row < groups.size(); ++row) {
+      const GroupRule& rule = problem_.pattern().rule(groups[row], to);
+      const QString note = window_note(rule, problem_.window());
+      width = std::max(width, 1.2 * em + metrics.horizontalAdvance(note));
+      legend_.push_back({groups[row], to, rule.kind != GroupRule::Kind::none, note,
+                         QRectF(x, line * static_cast<double>(row + 1), 9 * em, line)});
+    }
+    x += width + between;
+  }
+  legend_size_ = QSizeF(x - between, line * static_cast<double>(groups.size() + 1));
+}
+
+void MaskDrawing::move_legend(double x, double y) {
+  for (MaskLegendEntry& entry : legend_) entry.rect.translate(x, y);
+  for (LegendHeading& heading : headings_) heading.rect.translate(x, y);
 }
 
 void MaskDrawing::lay_out(const MaskViewport& viewport) {
@@ -146,11 +155,10 @@ void MaskDrawing::lay_out(const MaskViewport& viewport) {
   const double note_height =
       note_.isEmpty() ? 0 : wrapped_height(figure_font(em * small), note_, width - 2 * pad);
   double bottom = pad + (note_.isEmpty() ? 0 : note_height + 0.4 * em);
-  const double side_room = width - left - pad - legend_column() - 2 * em;
+  const double side_room = width - left - pad - legend_size_.width() - 2.5 * em;
   const double height_room = height - top - bottom - 0.6 * em;
   const bool beside = !legend_.empty() && side_room >= height_room;
-  const double legend_height =
-      lay_out_legend(beside ? 0 : pad, beside ? legend_column() : width - 2 * pad);
+  const double legend_height = legend_size_.height();
   if (!beside && legend_height > 0) bottom += legend_height + 0.4 * em;
 
   const double available = beside ? side_room : width - left - pad;
@@ -159,8 +167,10 @@ void MaskDrawing::lay_out(const MaskViewport& viewport) {
   const double slack = std::max(0.0, std::floor((available - side) / 2));
   cells_ = QRectF(std::floor(left + slack), std::ceil(top), side, side);
   const double below = cells_.bottom() + 0.6 * em;
-  for (MaskLegendEntry& entry : legend_) {
-    entry.rect.translate(beside ? cells_.right() + 1.5 * em : 0, beside ? cells_.top() : below);
+  if (beside) {
+    move_legend(cells_.right() + 2 * em, cells_.top());
+  } else {
+    move_legend(std::max(pad, cells_.right() - legend_size_.width()), below);
   }
   const double note_top = below + (beside || legend_height == 0 ? 0 : legend_height + 0.4 * em);
   note_rect_ = QRectF(pad, note_top, width - 2 * pad, note_height);
@@ -198,7 +208,7 @@ std::optional<std::pair<qint64, qint64>> MaskDrawing::pair_at(QPointF position) 
 }
 
 bool MaskDrawing::cells_fit_vectors() const {
-  return problem_.tokens() <= 400;
+  return problem_.tokens() <= crisp_tokens;
 }
 
 }  // namespace attnscope::charts

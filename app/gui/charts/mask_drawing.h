@@ -20,10 +20,12 @@
 
 namespace attnscope::charts {
 
+/// A cell of the legend, which is the pattern's table of present groups.
 struct MaskLegendEntry {
   TokenGroup from = TokenGroup::cls;
   TokenGroup to = TokenGroup::cls;
-  QString text;  // "document sees document, window 4"
+  bool allowed = false;
+  QString note;  // "w = 4" beside the colour; empty for whole groups
   QRectF rect;
 };
 
@@ -67,11 +69,11 @@ class MaskDrawing {
 
  private:
   enum class Side { rows, columns };
-  void collect_legend();
+  [[nodiscard]] std::vector<TokenGroup> present_groups() const;
   void collect_texts();
   void lay_out(const MaskViewport& viewport);
-  double lay_out_legend(double left, double width);  // returns its height; rects start at y = 0
-  [[nodiscard]] double legend_column() const;
+  void lay_out_legend();
+  void move_legend(double x, double y);
   /// Start of a token on the page, along one side.
   [[nodiscard]] double page_begin(Side side, std::int64_t token) const;
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> visible_tokens(Side side,
@@ -92,7 +94,14 @@ class MaskDrawing {
   QString title_, note_;
   QRectF title_rect_, note_rect_, cells_;
   std::vector<QString> names_;  // of the axis' blocks
+  struct LegendHeading {
+    QString text;
+    QRectF rect;
+    bool faint = false;
+  };
   std::vector<MaskLegendEntry> legend_;
+  std::vector<LegendHeading> headings_;
+  QSizeF legend_size_;
   double strip_ = 0;  // thickness of the coloured margins
   double gap_ = 0;
   double needed_height_ = 0;

@@ -58,16 +58,19 @@ void MaskDrawing::paint_cells(QPainter& painter) const {
       painter.fillRect(ground, ground_color(page_.theme));
     }
   }
+  std::vector<TokenRange> intervals;
   for (std::int64_t query = 0; query < problem_.tokens(); ++query) {
     const double top = page_begin(Side::rows, query);
     const double height = axis_.extent_of(query);
     const TokenGroup from = problem_.group_of(query);
-    visit_runs(problem_, axis_, query,
-               [&](const MaskBlock& block, TokenGroup to, const TokenRange& keys) {
-                 const QRectF run(page_begin(Side::columns, keys.begin), top,
-                                  block.units_per_token * static_cast<double>(keys.size()), height);
-                 painter.fillRect(run, pair_color(from, to, page_.theme));
-               });
+    problem_.keys_of(query, intervals);
+    visit_blocks(axis_, intervals, [&](const MaskBlock& block, TokenRange keys) {
+      visit_runs(problem_, block, keys, [&](TokenGroup to, TokenRange run) {
+        const double width = block.units_per_token * static_cast<double>(run.size());
+        painter.fillRect(QRectF(page_begin(Side::columns, run.begin), top, width, height),
+                         pair_color(from, to, page_.theme));
+      });
+    });
   }
 }
 
@@ -229,15 +232,23 @@ void MaskDrawing::paint_group_names(QPainter& painter, Side side) const {
   }
 }
 
+// The pattern's own table: who (row) sees whom (column), in the cells' colours.
 void MaskDrawing::paint_legend(QPainter& painter) const {
+  const ThemeColors& colors = colors_of(page_.theme);
   const double em = page_.em;
   painter.setFont(figure_font(em));
+  for (const LegendHeading& heading : headings_) {
+    painter.setPen(heading.faint ? colors.faint_text : colors.text);
+    painter.drawText(heading.rect, Qt::AlignLeft | Qt::AlignVCenter, heading.text);
+  }
   for (const MaskLegendEntry& entry : legend_) {
     const QRectF box(entry.rect.left(), entry.rect.center().y() - 0.45 * em, 0.9 * em, 0.9 * em);
-    painter.fillRect(box, pair_color(entry.from, entry.to, page_.theme));
-    painter.setPen(colors_of(page_.theme).text);
-    painter.drawText(entry.rect.adjusted(1.5 * em, 0, 0.5 * em, 0),
-                     Qt::AlignLeft | Qt::AlignVCenter, entry.text);
+    painter.fillRect(box, entry.allowed ? pair_color(entry.from, entry.to, page_.theme)
+                                        : ground_color(page_.theme));
+    if (entry.note.isEmpty()) continue;
+    painter.setPen(colors.text);
+    painter.drawText(entry.rect.adjusted(1.2 * em, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
+                     entry.note);
   }
 }
 

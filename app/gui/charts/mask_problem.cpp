@@ -7,6 +7,7 @@
 
 #include "engine/pattern/compile_plan.h"
 #include "engine/pattern/nearest_name.h"
+#include "kernels/plan/row_intervals.h"
 
 namespace attnscope::charts {
 namespace {
@@ -102,7 +103,7 @@ Result<std::unique_ptr<MaskProblem>> MaskProblem::make(const AttentionPattern& p
   Result<AttentionPlan> plan =
       compile_plan(problem->pattern_, problem->window_, problem->layout_, /*heads=*/1);
   if (!plan) return tl::unexpected(plan.error());
-  problem->mask_ = std::make_unique<Mask>(*std::move(plan));
+  problem->plan_ = *std::move(plan);
   problem->oracle_ =
       std::make_unique<Oracle>(problem->pattern_, problem->window_, problem->layout_);
   problem->index_tokens();
@@ -117,6 +118,14 @@ void MaskProblem::index_tokens() {
     if (groups_[token] == TokenGroup::sentence)
       sentences_.push_back(static_cast<std::int64_t>(token));
   }
+  task_of_.assign(count, -1);
+  for (std::size_t t = 0; t < plan_.tasks.size(); ++t) {
+    const TokenRun& queries = plan_.tasks[t].queries;
+    for (std::int64_t i = 0; i < queries.size(); ++i) {
+      const std::int64_t token = plan_.token_at(queries, i);
+      task_of_[static_cast<std::size_t>(token)] = static_cast<std::int32_t>(t);
+    }
+  }
 }
 
 std::int64_t MaskProblem::next_sentence(std::int64_t token) const {
@@ -124,8 +133,13 @@ std::int64_t MaskProblem::next_sentence(std::int64_t token) const {
   return it == sentences_.end() ? tokens() : *it;
 }
 
-std::vector<TokenRange> MaskProblem::keys_of(std::int64_t query) const {
-  return mask_->intervals(/*head=*/0, query);
+void MaskProblem::keys_of(std::int64_t query, std::vector<TokenRange>& intervals) const {
+  intervals.clear();
+  const std::int32_t task = task_of_[static_cast<std::size_t>(query)];
+  if (task < 0) return;
+  for (const Segment& segment : plan_.segments_of(plan_.tasks[static_cast<std::size_t>(task)])) {
+    append_key_intervals(plan_, segment, query, intervals);
+  }
 }
 
 }  // namespace attnscope::charts

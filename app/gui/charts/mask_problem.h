@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "engine/pattern/attention_pattern.h"
-#include "engine/pattern/mask.h"
 #include "engine/pattern/oracle.h"
 #include "engine/pattern/sequence_layout.h"
+#include "kernels/plan/attention_plan.h"
 
 namespace attnscope::charts {
 
@@ -40,8 +40,10 @@ class MaskProblem {
   [[nodiscard]] TokenGroup group_of(std::int64_t token) const {
     return groups_[static_cast<std::size_t>(token)];
   }
-  /// The keys that `query` may attend to, ascending and disjoint.
-  [[nodiscard]] std::vector<TokenRange> keys_of(std::int64_t query) const;
+  /// Replaces `intervals` by the keys that `query` may attend to: disjoint, ascending within each
+  /// segment of the plan. The caller keeps the vector: a row may have thousands of intervals, and
+  /// a picture hundreds of rows.
+  void keys_of(std::int64_t query, std::vector<TokenRange>& intervals) const;
   /// Sentence starts that take part, ascending; empty for patterns without sentences.
   [[nodiscard]] const std::vector<std::int64_t>& sentence_tokens() const { return sentences_; }
   /// The first sentence start after `token`; tokens() without one.
@@ -59,9 +61,10 @@ class MaskProblem {
   std::optional<Window> window_;
   std::optional<Window> true_window_;
   SequenceLayout layout_;
-  std::unique_ptr<Mask> mask_;
+  AttentionPlan plan_;
   std::unique_ptr<Oracle> oracle_;
   std::vector<TokenGroup> groups_;
+  std::vector<std::int32_t> task_of_;  // -1: the token attends to nothing
   std::vector<std::int64_t> sentences_;
   bool stand_in_ = false;
 };
