@@ -18,8 +18,11 @@ constexpr std::uintmax_t max_file_bytes = 1 << 20;
 Result<std::string> read_file(const std::filesystem::path& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) {
+  if (status.type() == std::filesystem::file_type::not_found) {
     return fail("there is no pattern file '{}'; check the path", path.string());
+  }
+  if (!std::filesystem::status_known(status)) {
+    return fail("cannot read pattern file '{}': {}", path.string(), error.message());
   }
   // Devices and pipes could be read without end.
   if (!std::filesystem::is_regular_file(status)) {

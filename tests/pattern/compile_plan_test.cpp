@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plans of the built-in patterns against the oracle: all lengths up to 64, all windows.
+// Plans of the built-in patterns: held against the oracle for all lengths up to 64 and all windows,
+// and their shape, which decides what kernels pay.
 #include "engine/pattern/compile_plan.h"
 
 #include <gmock/gmock.h>
@@ -8,18 +9,48 @@
 
 #include <algorithm>
 
-#include "kernels/plan/counts.h"
-#include "kernels/plan/row_intervals.h"
 #include "tests/pattern/plan_agreement.h"
 
 namespace attnscope {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::is_well_formed;
 using testing::plan_agrees;
 
 constexpr std::int64_t longest = 64;
+
+AttentionPlan plan_of(std::string_view pattern, std::optional<Window> window,
+                      const SequenceLayout& layout) {
+  return compile_plan(find_pattern(pattern).value(), window, layout, /*heads=*/1).value();
+}
+
+/// A plan in words, e.g. "3-6: whole 0-3, band(1) 3-6 but 4".
+std::vector<std::string> words_for(const AttentionPlan& plan) {
+  const auto run = [&](const TokenRun& tokens) {
+    if (!tokens.listed) return fmt::format("{}-{}", tokens.begin, tokens.end);
+    std::string list = "{";
+    for (std::int64_t i = 0; i < tokens.size(); ++i) {
+      list += fmt::format("{}{}", i > 0 ? " " : "", plan.token_at(tokens, i));
+    }
+    return list + "}";
+  };
+  std::vector<std::string> lines;
+  for (const Task& task : plan.tasks) {
+    std::string line = fmt::format("{}:", run(task.queries));
+    for (const Segment& segment : plan.segments_of(task)) {
+      line += segment.kind == SegmentKind::whole ? " whole "
+                                                 : fmt::format(" band({}) ", segment.window);
+      line += run(segment.keys);
+      for (const std::int64_t token : plan.skipped_of(segment))
+        line += fmt::format(" but {}", token);
+    }
+    lines.push_back(line);
+  }
+  return lines;
+}
 
 class EveryBuiltInPattern : public ::testing::TestWithParam<AttentionPattern> {};
 
@@ -34,9 +65,10 @@ std::vector<std::optional<Window>> windows_up_to(const AttentionPattern& pattern
 TEST_P(EveryBuiltInPattern, AgreesWithTheOracleForEveryLengthAndWindow) {
   for (std::int64_t n = 0; n <= longest; ++n) {
     for (const std::int64_t query : {0, 1, 5}) {
-      if (n < 1 + query) continue;
-      const SequenceLayout layout =
-          SequenceLayout::uniform(1, {.cls = 1, .query = query, .documents = {n - 1 - query}});
+      if (n > 0 && n < 1 + query) continue;
+      const std::int64_t cls = n > 0 ? 1 : 0;
+      const SequenceLayout layout = SequenceLayout::uniform(
+          1, {.cls = cls, .query = n > 0 ? query : 0, .documents = {n > 0 ? n - 1 - query : 0}});
       for (const auto& window : windows_up_to(GetParam(), n)) {
         ASSERT_TRUE(plan_agrees(GetParam(), window, layout));
       }
@@ -50,6 +82,149 @@ INSTANTIATE_TEST_SUITE_P(Patterns, EveryBuiltInPattern, ::testing::ValuesIn(buil
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
+
+/// With 7 tokens from one sentence start to the next, n <= 64 meets many of them.
+TEST(CompilePlan, DenseSentencesAgreeWithTheOracleForEveryLengthAndWindow) {
+  AttentionPattern pattern = find_pattern("qds").value();
+  pattern.sentence_every = 7;
+  for (std::int64_t n = 1; n <= longest; ++n) {
+    const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 2, .documents = {n}});
+    for (const auto& window : windows_up_to(pattern, n)) {
+      ASSERT_TRUE(plan_agrees(pattern, window, layout));
+    }
+  }
+}
+
+const SequenceLayout small = SequenceLayout::uniform(1, {.query = 2, .documents = {5}});
+
+TEST(CompilePlan, FullIsOneTaskWithOneWholeSegment) {
+  EXPECT_THAT(words_for(plan_of("full", std::nullopt, small)), ElementsAre("0-8: whole 0-8"));
+}
+
+TEST(CompilePlan, SparseIsThreeTasksAnItem) {
+  const SequenceLayout two = SequenceLayout::uniform(2, {.query = 2, .documents = {5}});
+  EXPECT_THAT(
+      words_for(plan_of("sparse", Window::of(1), two)),
+      ElementsAre("0-1: whole 0-8", "1-3: whole 1-3", "3-8: whole 0-3 band(1) 3-8",
+                  "8-9: whole 8-16", "9-11: whole 9-11", "11-16: whole 8-11 band(1) 11-16"));
+}
+
+TEST(CompilePlan, LongformerJoinsItsGlobalRows) {
+  EXPECT_THAT(words_for(plan_of("longformer", Window::of(2), small)),
+              ElementsAre("0-3: whole 0-8", "3-8: whole 0-3 band(2) 3-8"));
+}
+
+TEST(CompilePlan, QdsListsSentenceStartsAndSkipsThemInBands) {
+  const auto layout =
+      SequenceLayout::make({{.query = 2, .documents = {12}, .sentences = {0, 4, 9}}});
+  EXPECT_THAT(words_for(plan_of("qds", Window::of(1), *layout)),
+              ElementsAre("0-3: whole 0-15", "{3 7 12}: whole 0-15",
+                          "4-7: whole 0-3 whole {3 7 12} band(1) 4-15 but 7 but 12",
+                          "8-12: whole 0-3 whole {3 7 12} band(1) 4-15 but 7 but 12",
+                          "13-15: whole 0-3 whole {3 7 12} band(1) 4-15 but 7 but 12"));
+}
+
+TEST(CompilePlan, RangesBetweenSentencesShareOneSegmentList) {
+  const AttentionPlan plan =
+      plan_of("qds", Window::of(4), SequenceLayout::uniform(1, {.query = 2, .documents = {300}}));
+  EXPECT_EQ(plan.segments.size(), 4U);
+  EXPECT_EQ(plan.tasks.size(), 12U);
+}
+
+TEST(CompilePlan, OneSentenceStartAtTheFrontNeedsNoList) {
+  EXPECT_THAT(words_for(plan_of("qds", Window::of(1), small)),
+              ElementsAre("0-4: whole 0-8", "4-8: whole 0-4 band(1) 4-8"));
+}
+
+TEST(CompilePlan, AWindowThatHoldsTheDocumentIsWhole) {
+  for (const Window window : {Window::infinite(), Window::of(4), Window::of(1'000'000)}) {
+    EXPECT_THAT(words_for(plan_of("longformer", window, small)), ElementsAre("0-8: whole 0-8"));
+  }
+  EXPECT_THAT(words_for(plan_of("longformer", Window::of(3), small)),
+              ElementsAre("0-3: whole 0-8", "3-8: whole 0-3 band(3) 3-8"));
+}
+
+TEST(CompilePlan, ASharedQueryIsOneTaskOfNoItemThatAllItemsSee) {
+  const auto layout = SequenceLayout::make({{.documents = {3}}, {.documents = {3}}}, 2);
+  const AttentionPlan plan = plan_of("sparse", Window::of(1), *layout);
+  EXPECT_THAT(words_for(plan),
+              ElementsAre("0-2: whole 0-2", "2-3: whole 0-6", "3-6: whole 0-3 band(1) 3-6",
+                          "6-7: whole 0-2 whole 6-10", "7-10: whole 0-2 whole 6-7 band(1) 7-10"));
+  EXPECT_EQ(plan.tasks[0].item, -1);
+  EXPECT_EQ(plan.tasks[1].item, 0);
+  EXPECT_EQ(plan.tasks[3].item, 1);
+}
+
+TEST(CompilePlan, EachDocumentOfAListWiseItemIsATaskOfItsOwn) {
+  const auto layout = SequenceLayout::make({{.query = 1, .documents = {3, 0, 4}}});
+  EXPECT_THAT(words_for(plan_of("sparse", Window::of(1), *layout)),
+              ElementsAre("0-1: whole 0-9", "1-2: whole 1-2", "2-5: whole 0-2 band(1) 2-5",
+                          "5-9: whole 0-2 band(1) 5-9"));
+}
+
+TEST(CompilePlan, RowsThatSeeNothingHaveATaskWithoutSegments) {
+  AttentionPattern pattern{
+      .name = "blind", .title = "", .description = "", .attends = {}, .sentence_every = {}};
+  pattern.attends[0][0] = {.kind = GroupRule::Kind::whole};
+  const AttentionPlan plan = compile_plan(pattern, std::nullopt, small, 1).value();
+  EXPECT_THAT(words_for(plan), ElementsAre("0-1: whole 0-1", "1-8:"));
+}
+
+TEST(CompilePlan, EmptyGroupsMakeNoTasksAndNoSegments) {
+  EXPECT_THAT(words_for(plan_of("sparse", Window::of(1),
+                                SequenceLayout::uniform(1, {.cls = 0, .documents = {4}}))),
+              ElementsAre("0-4: band(1) 0-4"));
+  EXPECT_TRUE(
+      plan_of("sparse", Window::of(1), SequenceLayout::uniform(3, {.cls = 0})).tasks.empty());
+}
+
+TEST(CompilePlan, AMillionTokensCostNoMoreThanTheirItemsAndSentences) {
+  const SequenceLayout layout = SequenceLayout::uniform(10, {.query = 12, .documents = {100'000}});
+  EXPECT_EQ(plan_of("sparse", Window::of(64), layout).tasks.size(), 30U);
+  const AttentionPlan qds = plan_of("qds", Window::of(64), layout);
+  EXPECT_EQ(qds.indices.size(), 10U * 3334U);
+  EXPECT_LT(qds.tasks.size(), 10U * 3340U);
+  EXPECT_TRUE(is_well_formed(qds));
+}
+
+TEST(CompilePlanErrors, AMissingWindowIsNamedWithItsPattern) {
+  const auto plan = compile_plan(find_pattern("sparse").value(), std::nullopt, small, 1);
+  ASSERT_FALSE(plan);
+  EXPECT_THAT(plan.error().message, HasSubstr("pattern 'sparse' needs a window"));
+}
+
+TEST(CompilePlanErrors, HeadsMustBeAPlausibleNumber) {
+  for (const std::int32_t heads : {0, -1, 513}) {
+    const auto plan = compile_plan(find_pattern("full").value(), std::nullopt, small, heads);
+    ASSERT_FALSE(plan);
+    EXPECT_THAT(plan.error().message, HasSubstr(fmt::format("from 1 to 512, not {}", heads)));
+  }
+}
+
+TEST(CompilePlanErrors, ASharedQueryCannotAttendToItsDocuments) {
+  const SequenceLayout shared = SequenceLayout::uniform(2, {.documents = {3}}, 2);
+  for (const char* name : {"full", "longformer", "qds", "sparse-without-independent-query"}) {
+    const auto plan = compile_plan(find_pattern(name).value(), Window::of(1), shared, 1);
+    ASSERT_FALSE(plan) << name;
+    EXPECT_THAT(plan.error().message,
+                AllOf(HasSubstr(name), HasSubstr("encoded once and cannot attend to cls")));
+  }
+}
+
+TEST(CompilePlanErrors, PatternsMadeInCodeAreCheckedLikeFiles) {
+  AttentionPattern pattern = find_pattern("qds").value();
+  pattern.attends[0][2] = {.kind = GroupRule::Kind::window};
+  EXPECT_THAT(compile_plan(pattern, Window::of(1), small, 1).error().message,
+              HasSubstr("cls -> document cannot be a window"));
+  pattern.attends[0][2] = {.kind = GroupRule::Kind::whole};
+  pattern.attends[2][2].fixed_window = -3;
+  EXPECT_THAT(compile_plan(pattern, Window::of(1), small, 1).error().message,
+              HasSubstr("must be 0 or more, not -3"));
+  pattern.attends[2][2].fixed_window = 3;
+  pattern.sentence_every = 0;
+  EXPECT_THAT(compile_plan(pattern, Window::of(1), small, 1).error().message,
+              HasSubstr("at least 1 token apart"));
+}
 
 }  // namespace
 }  // namespace attnscope

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/pattern/oracle.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace attnscope {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// The mask as rows of '#' (allowed) and '.'.
+std::vector<std::string> picture(const AttentionPattern& pattern, std::optional<Window> window,
+                                 const SequenceLayout& layout) {
+  const Oracle oracle(pattern, window, layout);
+  std::vector<std::string> rows;
+  for (std::int64_t i = 0; i < layout.tokens(); ++i) {
+    std::string& row = rows.emplace_back();
+    for (std::int64_t j = 0; j < layout.tokens(); ++j) row += oracle.allowed(0, i, j) ? '#' : '.';
+  }
+  return rows;
+}
+
+TEST(Oracle, SparseWithWindowOneIsThePapersFigure1d) {
+  const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 2, .documents = {5}});
+  EXPECT_EQ(picture(*find_pattern("sparse"), Window::of(1), layout),
+            (std::vector<std::string>{
+                "########",  // [CLS] sees everything (Eq. 1)
+                ".##.....",  // the query sees the query (Eq. 2)
+                ".##.....",
+                "#####...",  // a document token sees [CLS], the query and its neighbours (Eq. 3)
+                "######..",
+                "###.###.",
+                "###..###",
+                "###...##",
+            }));
+}
+
+TEST(Oracle, WindowZeroIsTheTokenItself) {
+  const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 1, .documents = {3}});
+  EXPECT_EQ(picture(*find_pattern("longformer"), Window::of(0), layout),
+            (std::vector<std::string>{"#####", "#####", "###..", "##.#.", "##..#"}));
+}
+
+TEST(Oracle, QdsSentenceStartsAreGlobalAsQueryAndAsKey) {
+  const auto layout = SequenceLayout::make(
+      {{.cls = 1, .query = 0, .documents = {6}, .sentences = {0, 3}, .sentences_given = true}});
+  EXPECT_EQ(picture(*find_pattern("qds"), Window::of(1), *layout),
+            (std::vector<std::string>{
+                "#######",
+                "#######",  // a sentence start
+                "#####..",
+                "#####..",  // document 2: both sentence starts and, by its window, 1 to 3
+                "#######",  // a sentence start
+                "##..###",
+                "##..###",
+            }));
+}
+
+TEST(Oracle, DocumentsOfAListWiseItemDoNotSeeEachOther) {
+  const auto layout = SequenceLayout::make({{.cls = 1, .query = 0, .documents = {2, 2}}});
+  EXPECT_EQ(picture(*find_pattern("full"), std::nullopt, *layout),
+            (std::vector<std::string>{"#####", "###..", "###..", "#..##", "#..##"}));
+}
+
+TEST(Oracle, ASharedQueryIsSeenByAllItemsAndSeesItself) {
+  const auto layout = SequenceLayout::make({{.documents = {1}}, {.documents = {1}}}, 1);
+  EXPECT_EQ(picture(*find_pattern("sparse"), Window::of(0), *layout),
+            (std::vector<std::string>{"#....", "###..", "###..", "#..##", "#..##"}));
+}
+
+TEST(Oracle, SentenceOffsetsCountOverAllDocumentsAndStridesRestartInEachDocument) {
+  const AttentionPattern qds = *find_pattern("qds");
+  const auto given =
+      SequenceLayout::make({{.cls = 0, .query = 0, .documents = {40, 40}, .sentences = {41}}});
+  const Oracle by_offset(qds, Window::of(4), *given);
+  const auto filled = SequenceLayout::make({{.cls = 0, .query = 0, .documents = {40, 40}}});
+  const Oracle by_stride(qds, Window::of(4), *filled);
+  std::vector<std::int64_t> offsets;
+  std::vector<std::int64_t> strides;
+  for (std::int64_t token = 0; token < 80; ++token) {
+    if (by_offset.place_of(token).group == TokenGroup::sentence) offsets.push_back(token);
+    if (by_stride.place_of(token).group == TokenGroup::sentence) strides.push_back(token);
+  }
+  EXPECT_THAT(offsets, ::testing::ElementsAre(41));
+  EXPECT_THAT(strides, ::testing::ElementsAre(0, 30, 40, 70));
+}
+
+TEST(Oracle, SentenceStartsAreDocumentTokensForPatternsWithoutThem) {
+  const auto layout = SequenceLayout::make({{.cls = 0, .documents = {9}, .sentences = {0, 4}}});
+  const AttentionPattern sparse = *find_pattern("sparse");
+  EXPECT_EQ(Oracle(sparse, Window::of(1), *layout).place_of(4).group, TokenGroup::document);
+}
+
+TEST(Oracle, PlacesTokensAmongItemsWithoutTokens) {
+  const LayoutItem empty{.cls = 0, .query = 0, .documents = {0, 0}};
+  const auto layout = SequenceLayout::make(
+      {empty, {.cls = 0, .query = 1, .documents = {0, 2}}, empty, {.cls = 1}, empty});
+  const AttentionPattern full = *find_pattern("full");
+  const Oracle oracle(full, std::nullopt, *layout);
+  EXPECT_EQ(oracle.place_of(0).item, 1);
+  EXPECT_EQ(oracle.place_of(0).group, TokenGroup::query);
+  EXPECT_EQ(oracle.place_of(2).document, 1);
+  EXPECT_EQ(oracle.place_of(2).position, 1);
+  EXPECT_EQ(oracle.place_of(3).item, 3);
+}
+
+TEST(Oracle, ExplainsAllowedAndRefusedPairs) {
+  const SequenceLayout layout = SequenceLayout::uniform(2, {.query = 2, .documents = {30}});
+  const AttentionPattern sparse = *find_pattern("sparse");
+  const Oracle oracle(sparse, Window::of(4), layout);
+  const std::int64_t document = 3;
+  EXPECT_EQ(oracle.explain(document + 17, document + 20),
+            "document 17 sees document 20: window, |17-20| <= 4");
+  EXPECT_EQ(oracle.explain(document + 17, document + 22),
+            "document 17 does not see document 22: window, |17-22| > 4");
+  EXPECT_EQ(oracle.explain(0, document),
+            "cls 0 sees document 0: cls tokens see all document tokens");
+  EXPECT_EQ(oracle.explain(1, document),
+            "query 0 does not see document 0: query tokens do not attend to document tokens");
+  EXPECT_EQ(oracle.explain(0, 33), "cls 0 does not see cls 0: they belong to items 0 and 1");
+  EXPECT_EQ(Oracle(sparse, Window::infinite(), layout).explain(document, document + 29),
+            "document 0 sees document 29: the window is infinite");
+}
+
+TEST(Oracle, NamesTheDocumentWhereAnItemHasSeveral) {
+  const auto layout = SequenceLayout::make({{.cls = 0, .documents = {2, 2}}});
+  const AttentionPattern sparse = *find_pattern("sparse");
+  EXPECT_EQ(Oracle(sparse, Window::of(4), *layout).explain(0, 3),
+            "document 0 of document #0 does not see document 1 of document #1: documents of one "
+            "item do not see each other");
+}
+
+TEST(Oracle, RefusesAPatternWhoseWindowIsMissing) {
+  const SequenceLayout layout = SequenceLayout::uniform(1, {});
+  const AttentionPattern sparse = *find_pattern("sparse");
+  EXPECT_THROW(Oracle(sparse, std::nullopt, layout), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace attnscope
