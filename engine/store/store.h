@@ -42,19 +42,21 @@ struct NewRun {
   std::string provenance;  // JSON: device, driver, clocks, compiler, flags, versions, commit, ...
   std::string device;      // short words for lists: the processor's or GPU's name
   int heats_planned = 0;
-  std::int64_t process_id = 0;           // the driver's
+  std::int64_t process_id = 0;            // the driver's
   std::uint64_t process_start_ticks = 0;  // tells it from a later process of the same number
 };
 
 struct RunInfo {
   RunId id;
-  std::int64_t number = 0;  // short local number, shown in lists and accepted wherever a run is named
+  std::int64_t number =
+      0;  // short local number, shown in lists and accepted wherever a run is named
   NewRun start;
   RunStatus status = RunStatus::running;  // `interrupted` when `running` but its process is gone
   std::string tag, note;
   std::int64_t started_unix_ms = 0, finished_unix_ms = 0;
   int heats_done = 0;
   int cells_failed = 0;  // wrong, crashed or timeout
+  bool damaged = false;  // the values it started with do not match their fingerprint
 };
 
 /// What the driver is doing now; for the window and other followers.
@@ -70,7 +72,9 @@ struct StoredCell {
   HeatPoint point;
   Cell cell;
   statistics::Summary summary;
-  bool damaged = false;  // its hash does not match its values
+  bool damaged = false;          // its fingerprint does not match its values
+  std::int64_t heat_number = 0;  // cells of one number were measured together
+  std::vector<bool> outliers;    // one for each sample, when samples were asked for
 };
 
 class Store {
@@ -78,25 +82,37 @@ class Store {
   enum class Mode : std::uint8_t { read_only, read_write };
 
   /// Creates or migrates as needed (migration keeps a backup beside the file). Refuses a foreign
-  /// file, a newer version (both versions named) and an unwritable place, untouched.
+  /// file, a newer version (both versions named) and an unwritable place, untouched. The default
+  /// place's folders are made, others are not. An exported .attn file is opened read-only in either
+  /// mode.
   [[nodiscard]] static Result<Store> open(const std::filesystem::path& file, Mode mode);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
   ~Store();
 
+  /// How long to wait for another process that is writing; 5 s unless set.
+  void set_busy_timeout(std::chrono::milliseconds timeout);
+  /// A sentence to pass on to the person (the file is on a network file system), or empty.
+  [[nodiscard]] const std::string& warning() const;
+
   [[nodiscard]] Result<RunId> begin_run(const NewRun& run);
+  /// Sets a run that is not being measured running again, with the new process; the restart's
+  /// command line and provenance are kept beside the first ones.
   [[nodiscard]] Status resume_run(const RunId& run, const NewRun& restart);
   [[nodiscard]] Status add_heat(const RunId& run, const HeatResult& heat);
   [[nodiscard]] Status add_ceilings(const RunId& run, const Ceilings& ceilings);
   [[nodiscard]] Status set_progress(const RunId& run, const Progress& progress);
   [[nodiscard]] Status finish_run(const RunId& run, RunStatus status);
   [[nodiscard]] Status remove_run(const RunId& run);
+  /// A person's own words for a run.
+  [[nodiscard]] Status describe_run(const RunId& run, std::string_view tag, std::string_view note);
 
   /// Newest first.
   [[nodiscard]] Result<std::vector<RunInfo>> runs() const;
   /// "last", a short number, a UUID or an unambiguous start of one (at least 4 characters).
   [[nodiscard]] Result<RunInfo> find_run(std::string_view text) const;
   [[nodiscard]] Result<std::vector<StoredCell>> cells(const RunId& run, bool with_samples) const;
+  /// Damaged ones are left out.
   [[nodiscard]] Result<std::vector<Ceilings>> ceilings(const RunId& run) const;
   [[nodiscard]] Result<std::optional<Progress>> progress(const RunId& run) const;
   /// point_key() of every finished heat; --resume leaves these out.
@@ -111,7 +127,7 @@ class Store {
     int added = 0, already_there = 0;
   };
   [[nodiscard]] Result<Imported> import_file(const std::filesystem::path& file);
-  /// Full check; slow on large files.
+  /// SQLite's own check and every fingerprint; slow on large files.
   [[nodiscard]] Status check_integrity() const;
 
  private:

@@ -1,0 +1,184 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// One list of fields for each stored struct. Writing, reading and fingerprinting all walk the same
+// list, so they cannot come to differ, and the structured bindings stop the build when a struct
+// gains a field that the schema does not have yet.
+//
+//   Writer writer(statement);      visit_point(writer, heat.point);
+//   Reader reader(statement, 0);   visit_point(reader, stored.point);
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/statistics/summary.h"
+#include "engine/store/database.h"
+#include "engine/store/fingerprint.h"
+#include "engine/store/store.h"
+#include "engine/sweep/cell.h"
+
+namespace attnscope::store {
+
+// The columns of each list, in its order.
+inline constexpr std::string_view run_columns =
+    "sweep_name, sweep_text, command_line, provenance, device, heats_planned, process_id, "
+    "process_start_ticks";
+inline constexpr std::string_view point_columns =
+    "operation, direction, sequence_tokens, query_tokens, shared_query, batch_max, "
+    "batch_memory_mb, heads, head_dim, dtype, memory_order, device, threads, seed";
+inline constexpr std::string_view cell_columns =
+    "pattern, implementation, attention_window, name, pattern_json, status, reason, batch, "
+    "query_tokens, document_tokens, relative_error, error_bound, requested_bytes, reserved_bytes, "
+    "workspace_bytes, useful_flop, least_bytes, exponentials, executed_flop, executed_bytes, "
+    "settled, median_ns, low_ns, high_ns, sample_count, placement_count";
+inline constexpr std::string_view sample_columns =
+    "process, placement, round, time_ns, iterations, involuntary_switches, foreign_load";
+inline constexpr std::string_view ceilings_columns =
+    "threads, flop_per_second, exponentials_per_second, seconds_into_run";
+
+/// Binds values to a statement's next parameters.
+class Writer {
+ public:
+  explicit Writer(Statement& statement) : statement_(statement) {}
+  void operator()(bool value) { statement_.bind(std::int64_t{value ? 1 : 0}); }
+  void operator()(int value) { statement_.bind(std::int64_t{value}); }
+  void operator()(std::int64_t value) { statement_.bind(value); }
+  void operator()(std::uint64_t value) { statement_.bind(static_cast<std::int64_t>(value)); }
+  void operator()(double value) { statement_.bind(value); }
+  void operator()(const std::string& value) { statement_.bind(std::string_view(value)); }
+  void operator()(const std::optional<double>& value);
+  void operator()(const std::optional<Window>& value);
+  template <typename Enum>
+  requires std::is_enum_v<Enum>
+  void operator()(Enum value) { statement_.bind(name_of(value)); }
+
+ private:
+  Statement& statement_;
+};
+
+/// Reads a row's columns one after the other. A word that is not of an axis is damage, not an
+/// error.
+class Reader {
+ public:
+  Reader(const Statement& statement, int first_column)
+      : statement_(statement), column_(first_column) {}
+  [[nodiscard]] bool damaged() const { return damaged_; }
+  void operator()(bool& value) { value = statement_.integer(column_++) != 0; }
+  void operator()(int& value) { value = static_cast<int>(statement_.integer(column_++)); }
+  void operator()(std::int64_t& value) { value = statement_.integer(column_++); }
+  void operator()(std::uint64_t& value) {
+    value = static_cast<std::uint64_t>(statement_.integer(column_++));
+  }
+  void operator()(double& value) { value = statement_.real(column_++); }
+  void operator()(std::string& value) { value = statement_.text(column_++); }
+  void operator()(std::optional<double>& value);
+  void operator()(std::optional<Window>& value);
+  void operator()(Operation& value) { word(parse_operation, value); }
+  void operator()(Direction& value) { word(parse_direction, value); }
+  void operator()(DType& value) { word(parse_dtype, value); }
+  void operator()(MemoryOrder& value) { word(parse_memory_order, value); }
+  void operator()(DeviceKind& value) { word(parse_device, value); }
+  void operator()(CellStatus& value) { word(parse_cell_status, value); }
+
+ private:
+  template <typename Parse, typename Enum>
+  void word(Parse parse, Enum& value) {
+    if (const Result<Enum> parsed = parse(statement_.text(column_++))) {
+      value = *parsed;
+    } else {
+      damaged_ = true;
+    }
+  }
+  const Statement& statement_;
+  int column_;
+  bool damaged_ = false;
+};
+
+/// Feeds values to a fingerprint.
+class Fingerprinter {
+ public:
+  void operator()(bool value) { print_.integer(value ? 1 : 0); }
+  void operator()(int value) { print_.integer(value); }
+  void operator()(std::int64_t value) { print_.integer(value); }
+  void operator()(std::uint64_t value) { print_.integer(static_cast<std::int64_t>(value)); }
+  void operator()(double value) { print_.real(value); }
+  void operator()(const std::string& value) { print_.text(value); }
+  void operator()(const std::optional<double>& value);
+  void operator()(const std::optional<Window>& value);
+  template <typename Enum>
+  requires std::is_enum_v<Enum>
+  void operator()(Enum value) { print_.text(name_of(value)); }
+  [[nodiscard]] std::int64_t value() const { return print_.value(); }
+
+ private:
+  Fingerprint print_;
+};
+
+template <typename Visitor, typename... Fields>
+void visit_all(Visitor& visit, Fields&... fields) {
+  (visit(fields), ...);
+}
+
+template <typename Visitor, typename Run>  // Run: NewRun
+void visit_run(Visitor& visit, Run& run) {
+  auto& [sweep_name, sweep_text, command_line, provenance, device, heats_planned, process_id,
+         process_start_ticks] = run;
+  visit_all(visit, sweep_name, sweep_text, command_line, provenance, device, heats_planned,
+            process_id, process_start_ticks);
+}
+
+template <typename Visitor, typename Point>  // Point: HeatPoint
+void visit_point(Visitor& visit, Point& point) {
+  auto& [operation, direction, sequence_tokens, query_tokens, shared_query, batch_max,
+         batch_memory_mb, heads, head_dim, dtype, memory_order, device, threads, seed] = point;
+  visit_all(visit, operation, direction, sequence_tokens, query_tokens, shared_query, batch_max,
+            batch_memory_mb, heads, head_dim, dtype, memory_order, device, threads, seed);
+}
+
+/// Everything of a cell but its samples.
+template <typename Visitor, typename OneCell, typename Summary>  // Cell, statistics::Summary
+void visit_cell(Visitor& visit, OneCell& cell, Summary& summary) {
+  auto& [contender, status, reason, batch, query_tokens, document_tokens, samples, relative_error,
+         error_bound, memory, work, settled] = cell;
+  auto& [pattern, implementation, window, name, pattern_json] = contender;
+  auto& [requested, reserved, workspace] = memory;
+  auto& [useful_flop, least_bytes, exponentials, executed_flop, executed_bytes] = work;
+  auto& [median, low, high, sample_count, placement_count] = summary;
+  visit_all(visit, pattern, implementation, window, name, pattern_json, status, reason, batch,
+            query_tokens, document_tokens, relative_error, error_bound, requested, reserved,
+            workspace, useful_flop, least_bytes, exponentials, executed_flop, executed_bytes,
+            settled, median, low, high, sample_count, placement_count);
+}
+
+template <typename Visitor, typename OneSample>  // Sample
+void visit_sample(Visitor& visit, OneSample& sample) {
+  auto& [process, placement, round, time_ns, iterations, involuntary_switches, foreign_load] =
+      sample;
+  visit_all(visit, process, placement, round, time_ns, iterations, involuntary_switches,
+            foreign_load);
+}
+
+/// Everything of ceilings but the copy rates.
+template <typename Visitor, typename OneCeilings>  // Ceilings
+void visit_ceilings(Visitor& visit, OneCeilings& ceilings) {
+  auto& [threads, flop_per_second, exponentials_per_second, copy, seconds_into_run] = ceilings;
+  visit_all(visit, threads, flop_per_second, exponentials_per_second, seconds_into_run);
+}
+
+// What the fingerprint columns hold.
+[[nodiscard]] std::int64_t fingerprint_of(const std::string& uuid, const NewRun& run);
+[[nodiscard]] std::int64_t fingerprint_of(const std::vector<Sample>& samples,
+                                          const std::vector<bool>& outliers);
+[[nodiscard]] std::int64_t fingerprint_of(const std::string& uuid, const HeatPoint& point,
+                                          int ordinal, const Cell& cell,
+                                          const statistics::Summary& summary,
+                                          std::int64_t samples_fingerprint);
+[[nodiscard]] std::int64_t fingerprint_of(const std::string& uuid, const Ceilings& ceilings);
+
+/// The samples as statistics take them.
+[[nodiscard]] std::vector<statistics::Observation> observations_of(
+    const std::vector<Sample>& samples);
+
+}  // namespace attnscope::store

@@ -1,0 +1,41 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// FNV-1a, 64 bit, over values in a canonical form: integers as 8 bytes, least significant first;
+// doubles as their IEEE 754 bits (every NaN alike, -0 as 0, as SQLite keeps them); texts as their
+// length and bytes; a missing value as the byte 0 and a present optional one as the byte 1 before
+// it. Every step of FNV-1a can be undone, so a single changed byte always changes the result.
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+
+namespace attnscope::store {
+
+class Fingerprint {
+ public:
+  void byte(std::uint8_t value) { state_ = (state_ ^ value) * 0x100000001B3ULL; }
+  void integer(std::int64_t value) {
+    const auto bits = static_cast<std::uint64_t>(value);
+    for (unsigned shift = 0; shift < 64; shift += 8) byte(static_cast<std::uint8_t>(bits >> shift));
+  }
+  void real(double value) {
+    if (std::isnan(value)) {
+      integer(0x7FF8000000000000);
+    } else {
+      integer(std::bit_cast<std::int64_t>(value == 0 ? 0.0 : value));
+    }
+  }
+  void text(std::string_view value) {
+    integer(static_cast<std::int64_t>(value.size()));
+    for (const char c : value) byte(static_cast<std::uint8_t>(c));
+  }
+  /// As the database stores it.
+  [[nodiscard]] std::int64_t value() const { return std::bit_cast<std::int64_t>(state_); }
+
+ private:
+  std::uint64_t state_ = 0xCBF29CE484222325ULL;
+};
+
+}  // namespace attnscope::store

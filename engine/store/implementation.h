@@ -1,0 +1,45 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is behind a Store: its connection, and how a function of it turns failures into sentences.
+
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "engine/store/database.h"
+#include "engine/store/store.h"
+
+namespace attnscope {
+
+struct Store::Implementation {
+  std::filesystem::path file;
+  std::string uri;  // how another connection would read the same file
+  store::Database database;
+  bool writable = false;
+  std::string warning;
+};
+
+namespace store {
+
+/// Runs `work`, which returns a Result, and turns what SQLite throws into its error.
+template <typename Work>
+auto guarded(const std::filesystem::path& file, Work&& work) -> decltype(work()) {
+  try {
+    return std::forward<Work>(work)();
+  } catch (const DatabaseError& error) {
+    return tl::unexpected<Error>(Error{sentence_of(error, file)});
+  }
+}
+
+/// An error when the store was opened for reading only.
+[[nodiscard]] Status writable(const std::filesystem::path& file, bool is_writable);
+
+/// The run's local number.
+[[nodiscard]] Result<std::int64_t> number_of(const Database& database, const RunId& run);
+
+[[nodiscard]] std::string new_uuid();
+[[nodiscard]] std::int64_t now_unix_ms();
+
+}  // namespace store
+}  // namespace attnscope

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/store/location.h"
+
+#include <pwd.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "engine/store/schema.h"
+#include "engine/store/store.h"
+
+namespace attnscope {
+
+std::filesystem::path default_database() {
+  const auto below = [](const std::filesystem::path& data) {
+    return data / "attnscope" / "attnscope.db";
+  };
+  // The XDG base directory specification: a relative path is to be ignored.
+  if (const char* data = std::getenv("XDG_DATA_HOME"); data != nullptr && data[0] == '/') {
+    return below(data);
+  }
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || home[0] == '\0') {
+    const passwd* entry = getpwuid(getuid());
+    home = entry != nullptr ? entry->pw_dir : "/";
+  }
+  return below(std::filesystem::path(home) / ".local" / "share");
+}
+
+namespace store {
+namespace {
+
+// https://www.sqlite.org/fileformat2.html#the_database_header
+constexpr std::size_t header_bytes = 100;
+constexpr std::size_t user_version_at = 60, application_id_at = 68;
+constexpr char magic[] = "SQLite format 3";  // with its closing zero
+
+int big_endian(const std::array<char, header_bytes>& header, std::size_t at) {
+  std::uint32_t value = 0;
+  for (std::size_t i = at; i < at + 4; ++i) {
+    value = value << 8 | static_cast<unsigned char>(header[i]);
+  }
+  return static_cast<int>(value);
+}
+
+}  // namespace
+
+tl::unexpected<Error> refuse_version(const std::filesystem::path& file, int version) {
+  if (version > schema_version) {
+    return fail(
+        "{} was written by a newer AttnScope (database version {}; this one knows {}); use that "
+        "AttnScope, or name another file with --db",
+        file.string(), version, schema_version);
+  }
+  return fail(
+      "{} has the old database version {} and this AttnScope reads {}; open it once for writing "
+      "(attnscope import into it, or attnscope run --db) to bring it up to date",
+      file.string(), version, schema_version);
+}
+
+Result<FileHeader> inspect(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  std::error_code failed;
+  const std::filesystem::file_status status = std::filesystem::status(file, failed);
+  if (std::filesystem::is_directory(status)) {
+    return fail("{} is a folder, not a database; name a file in it, such as {}", name,
+                (file / "attnscope.db").string());
+  }
+  if (!std::filesystem::is_regular_file(status)) {
+    return fail("{} is not a file that can hold a database; name another one with --db", name);
+  }
+  std::array<char, header_bytes> header{};
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) {
+    return fail("{} cannot be read ({}); make it readable, or name another file with --db", name,
+                std::strerror(errno));
+  }
+  stream.read(header.data(), header.size());
+  const auto count = static_cast<std::size_t>(stream.gcount());
+  if (count == 0) return FileHeader{.empty = true};
+  if (count < header_bytes || std::memcmp(header.data(), magic, sizeof magic) != 0) {
+    return fail("{} is not a database of AttnScope and was left as it is; name another file", name);
+  }
+  if (big_endian(header, application_id_at) != application_id) {
+    return fail(
+        "{} is a database of another program (application id {}, AttnScope's is {}) and was left "
+        "as "
+        "it is; name another file",
+        name, big_endian(header, application_id_at), application_id);
+  }
+  const FileHeader result{.user_version = big_endian(header, user_version_at)};
+  if (result.user_version > schema_version) return refuse_version(file, result.user_version);
+  return result;
+}
+
+bool is_network_file_system(std::int64_t type) {
+  // linux/magic.h and the file systems' own sources: NFS, SMB, CIFS, SMB2, FUSE (sshfs), Ceph, AFS,
+  // Coda, 9p, Lustre, GPFS, BeeGFS, OrangeFS.
+  constexpr std::array<std::uint32_t, 13> types{
+      0x6969,     0x517B,     0xFF534D42, 0xFE534D42, 0x65735546, 0x00C36400, 0x5346414F,
+      0x73757245, 0x01021997, 0x0BD00BD0, 0x47504653, 0x19830326, 0x20030528};
+  return std::ranges::find(types, static_cast<std::uint32_t>(type)) != types.end();
+}
+
+bool is_on_network(const std::filesystem::path& file) {
+  const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
+  struct statfs information {};
+  return statfs(folder.c_str(), &information) == 0 &&
+         is_network_file_system(static_cast<std::int64_t>(information.f_type));
+}
+
+bool is_exported(const std::filesystem::path& file) {
+  return file.extension() == ".attn";
+}
+
+}  // namespace store
+}  // namespace attnscope

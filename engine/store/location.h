@@ -1,0 +1,32 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a database lies and whether it is ours, found out without SQLite, which would already
+// write.
+
+#include <filesystem>
+
+#include "kernels/plan/result.h"
+
+namespace attnscope::store {
+
+/// What the file's first 100 bytes say.
+struct FileHeader {
+  bool empty = false;  // no bytes at all: to be filled
+  int user_version = 0;
+};
+
+/// An error unless the file is empty or an AttnScope database of a version this program knows.
+[[nodiscard]] Result<FileHeader> inspect(const std::filesystem::path& file);
+
+/// The refusal of a version that this program cannot read.
+[[nodiscard]] tl::unexpected<Error> refuse_version(const std::filesystem::path& file, int version);
+
+/// Whether statfs's f_type is of a file system whose shared memory and locks WAL cannot rely on.
+[[nodiscard]] bool is_network_file_system(std::int64_t type);
+[[nodiscard]] bool is_on_network(const std::filesystem::path& file);
+
+/// An exported file, by its name.
+[[nodiscard]] bool is_exported(const std::filesystem::path& file);
+
+}  // namespace attnscope::store

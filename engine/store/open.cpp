@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/store/open.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "engine/store/implementation.h"
+#include "engine/store/location.h"
+#include "engine/store/store.h"
+
+namespace attnscope {
+namespace store {
+namespace {
+
+constexpr int busy_timeout_ms = 5000;
+
+std::filesystem::path backup_of(const std::filesystem::path& file, int version) {
+  std::filesystem::path backup = file;
+  backup += fmt::format(".version-{}.backup", version);
+  for (int again = 2; std::filesystem::exists(backup); ++again) {
+    backup = file;
+    backup += fmt::format(".version-{}.backup-{}", version, again);
+  }
+  return backup;
+}
+
+int version_of(const Database& database) {
+  return static_cast<int>(database.integer("PRAGMA user_version"));
+}
+
+void set_version(Database& database, int version) {
+  database.execute(fmt::format("PRAGMA user_version = {}", version));
+}
+
+/// The folder that will hold the file: made when it is the default place, else it has to be there.
+Status prepare_folder(const std::filesystem::path& file) {
+  const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
+  std::error_code failed;
+  if (std::filesystem::is_directory(folder, failed)) return {};
+  if (file != default_database()) {
+    return fail("the folder {} of the database does not exist; make it, or name another file",
+                folder.string());
+  }
+  std::filesystem::create_directories(folder, failed);
+  if (failed) {
+    return fail(
+        "the folder {} for the database cannot be made ({}); name a file elsewhere with --db",
+        folder.string(), failed.message());
+  }
+  return {};
+}
+
+/// SQLite writes its journal beside the file, so both have to be writable.
+Status check_writable(const std::filesystem::path& file, bool exists) {
+  const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
+  const bool file_refused = exists && access(file.c_str(), W_OK) != 0;
+  if (!file_refused && access(folder.c_str(), W_OK | X_OK) == 0) return {};
+  return fail("{} cannot be written ({}); make it writable, or name another file with --db",
+              file_refused ? file.string() : "the folder " + folder.string(), std::strerror(errno));
+}
+
+/// WAL needs shared memory between its users, which network file systems do not give.
+std::string choose_journal(Database& database, const std::filesystem::path& file) {
+  database.execute("PRAGMA synchronous = FULL");
+  database.execute("PRAGMA foreign_keys = ON");
+  if (!is_on_network(file)) {
+    static_cast<void>(database.text("PRAGMA journal_mode = WAL"));
+    return {};
+  }
+  static_cast<void>(database.text("PRAGMA journal_mode = DELETE"));
+  return fmt::format(
+      "{} is on a network file system: only one process at a time may write it, and slowly; --db "
+      "with a file on a local disk avoids that",
+      file.string());
+}
+
+/// A reader needs the write-ahead log's shared memory. Where the folder is not writable and there
+/// is no log, nothing can change the file and it can be read without.
+std::pair<Database, std::string> open_for_reading(const std::filesystem::path& file) {
+  std::string uri = uri_of(file, "mode=ro");
+  try {
+    Database database(uri, Database::Access::read_only);
+    static_cast<void>(database.integer("SELECT count(*) FROM sqlite_master"));
+    return {std::move(database), uri};
+  } catch (const DatabaseError&) {
+    std::filesystem::path log = file;
+    log += "-wal";
+    std::error_code failed;
+    if (std::filesystem::exists(log, failed)) throw;
+  }
+  uri = uri_of(file, "mode=ro&immutable=1");
+  Database database(uri, Database::Access::read_only);
+  static_cast<void>(database.integer("SELECT count(*) FROM sqlite_master"));
+  return {std::move(database), uri};
+}
+
+/// The version as SQLite sees it, with what is still in the write-ahead log. A read-only connection
+/// does not write the log back when it is closed, so a refused file stays as it is.
+int version_with_log(const std::filesystem::path& file) {
+  auto [database, uri] = open_for_reading(file);
+  database.set_busy_timeout(busy_timeout_ms);
+  return version_of(database);
+}
+
+}  // namespace
+
+void create_schema(Database& database) {
+  Transaction transaction(database, Transaction::Kind::exclusive);
+  if (database.integer("SELECT count(*) FROM sqlite_master") == 0) {
+    database.execute(schema_text);
+    database.execute(fmt::format("PRAGMA application_id = {}", application_id));
+    set_version(database, schema_version);
+  }
+  transaction.commit();
+}
+
+Status migrate(Database& database, const std::filesystem::path& file,
+               std::span<const MigrationStep> steps, int target) {
+  if (version_of(database) == target) return {};
+  const std::filesystem::path backup = backup_of(file, version_of(database));
+  Statement copy = database.prepare("VACUUM INTO ?");
+  copy.bind(std::string_view(backup.string()));
+  copy.run();
+
+  Transaction transaction(database, Transaction::Kind::exclusive);
+  int version = version_of(database);  // another process may have been first
+  for (const MigrationStep& step : steps) {
+    if (step.from != version || version == target) continue;
+    try {
+      database.execute(step.sql);
+    } catch (const DatabaseError& error) {
+      return fail(
+          "{} could not be brought from version {} to {} ({}) and was left as it is; a copy is in "
+          "{}",
+          file.string(), version, target, error.what(), backup.string());
+    }
+    ++version;
+  }
+  if (version != target) return refuse_version(file, version);
+  set_version(database, version);
+  transaction.commit();
+  return {};
+}
+
+}  // namespace store
+
+Result<Store> Store::open(const std::filesystem::path& file, Mode mode) {
+  using namespace store;
+  if (file.empty()) return fail("the name of the database is empty; name a file with --db");
+  std::error_code failed;
+  const bool exists = std::filesystem::exists(file, failed);
+  const bool writing = mode == Mode::read_write && !is_exported(file);
+  if (!exists && !writing) {
+    return fail("there is no file {}; {}", file.string(),
+                is_exported(file) ? "check its name"
+                                  : "attnscope run makes it, or name another one with --db");
+  }
+  FileHeader header{.empty = true};
+  if (exists) {
+    const Result<FileHeader> inspected = inspect(file);
+    if (!inspected) return tl::unexpected(inspected.error());
+    header = *inspected;
+  }
+  if (header.empty && !writing) {
+    return fail("{} is empty; attnscope run fills it, or name another file", file.string());
+  }
+  return guarded(file, [&]() -> Result<Store> {
+    if (!header.empty) {
+      const int version = version_with_log(file);
+      const bool usable = writing ? version <= schema_version : version == schema_version;
+      if (!usable) return refuse_version(file, version);
+    }
+    if (!writing) {
+      auto [database, uri] = open_for_reading(file);
+      database.set_busy_timeout(busy_timeout_ms);
+      return Store(std::make_unique<Implementation>(
+          Implementation{file, uri, std::move(database), false, {}}));
+    }
+    if (const Status ready = prepare_folder(file); !ready) return tl::unexpected(ready.error());
+    if (const Status ready = check_writable(file, exists); !ready) {
+      return tl::unexpected(ready.error());
+    }
+    Database database(uri_of(file, ""), Database::Access::create);
+    database.set_busy_timeout(busy_timeout_ms);
+    if (database.is_read_only()) {
+      return fail("{} cannot be written; make it writable, or name another file with --db",
+                  file.string());
+    }
+    // First the schema, then WAL: so the main file tells whose it is from its first page on.
+    if (header.empty) create_schema(database);
+    std::string warning = choose_journal(database, file);
+    const Status current = migrate(database, file, migration_steps, schema_version);
+    if (!current) return tl::unexpected(current.error());
+    return Store(std::make_unique<Implementation>(Implementation{
+        file, uri_of(file, "mode=ro"), std::move(database), true, std::move(warning)}));
+  });
+}
+
+}  // namespace attnscope

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The Store's functions that read it.
+
+#include "engine/store/store.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <charconv>
+#include <stdexcept>
+
+#include "engine/store/fields.h"
+#include "engine/store/implementation.h"
+
+namespace attnscope {
+namespace {
+
+using store::Database;
+using store::Reader;
+using store::Statement;
+using store::Transaction;
+
+constexpr std::array<std::string_view, 4> status_names{"running", "done", "cancelled",
+                                                       "interrupted"};
+
+/// Puts an alias before every name of a column list.
+std::string qualified(std::string_view alias, std::string_view columns) {
+  std::string result = fmt::format("{}.", alias);
+  for (const char c : columns) {
+    result.push_back(c);
+    if (c == ' ') result.append(fmt::format("{}.", alias));
+  }
+  return result;
+}
+
+RunInfo read_run(const Statement& row) {
+  RunInfo info;
+  Reader read(row, 0);
+  std::int64_t print = 0;
+  std::string status;
+  read(info.number);
+  read(info.id.uuid);
+  store::visit_run(read, info.start);
+  read(print);
+  read(status);
+  read(info.tag);
+  read(info.note);
+  read(info.started_unix_ms);
+  read(info.finished_unix_ms);
+  read(info.heats_done);
+  read(info.cells_failed);
+
+  const auto known = std::ranges::find(status_names, status);
+  info.damaged =
+      known == status_names.end() || print != store::fingerprint_of(info.id.uuid, info.start);
+  info.status = known == status_names.end() ? RunStatus::interrupted
+                                            : static_cast<RunStatus>(known - status_names.begin());
+  if (info.status == RunStatus::running &&
+      !is_alive(info.start.process_id, info.start.process_start_ticks)) {
+    info.status = RunStatus::interrupted;
+  }
+  return info;
+}
+
+/// The cell's samples and their flags; true when they match their fingerprint.
+bool read_samples(Statement& query, std::int64_t samples_print, StoredCell& stored) {
+  query.reset();
+  query.bind(stored.cell_number);
+  while (query.step()) {
+    Reader read(query, 0);
+    bool outlier = false;
+    store::visit_sample(read, stored.cell.samples.emplace_back());
+    read(outlier);
+    stored.outliers.push_back(outlier);
+  }
+  return samples_print == store::fingerprint_of(stored.cell.samples, stored.outliers);
+}
+
+std::string list_of(const std::vector<RunInfo>& runs) {
+  constexpr std::size_t most = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(runs.size(), most); ++i) {
+    text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", runs[i].number, runs[i].start.sweep_name);
+  }
+  return runs.size() > most ? text + ", ..." : text;
+}
+
+}  // namespace
+
+std::string_view name_of(RunStatus status) {
+  return status_names.at(static_cast<std::size_t>(status));
+}
+
+namespace store {
+
+Status writable(const std::filesystem::path& file, bool is_writable) {
+  if (is_writable) return {};
+  return fail("{} was opened for reading only{}", file.string(),
+              file.extension() == ".attn" ? "; import it into a database to add to it" : "");
+}
+
+Result<std::int64_t> number_of(const Database& database, const RunId& run) {
+  Statement query = database.prepare("SELECT number FROM runs WHERE uuid = ?");
+  query.bind(std::string_view(run.uuid));
+  if (!query.step()) {
+    return fail("there is no run {} in the database any more; attnscope list runs shows which are",
+                run.uuid);
+  }
+  return query.integer(0);
+}
+
+std::string new_uuid() {
+  std::array<unsigned char, 16> bytes{};
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    throw std::runtime_error("the system gives no random numbers");
+  }
+  // RFC 4122, section 4.4: version 4, variant 10.
+  bytes[6] = static_cast<unsigned char>((bytes[6] & 0x0F) | 0x40);
+  bytes[8] = static_cast<unsigned char>((bytes[8] & 0x3F) | 0x80);
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text.push_back('-');
+    text += fmt::format("{:02x}", bytes[i]);
+  }
+  return text;
+}
+
+std::int64_t now_unix_ms() {
+  using std::chrono::milliseconds;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<milliseconds>(now).count();
+}
+
+}  // namespace store
+
+Store::Store(std::unique_ptr<Implementation> implementation)
+    : implementation_(std::move(implementation)) {}
+Store::Store(Store&&) noexcept = default;
+Store& Store::operator=(Store&&) noexcept = default;
+Store::~Store() = default;
+
+void Store::set_busy_timeout(std::chrono::milliseconds timeout) {
+  implementation_->database.set_busy_timeout(static_cast<int>(timeout.count()));
+}
+
+const std::string& Store::warning() const {
+  return implementation_->warning;
+}
+
+Result<std::vector<RunInfo>> Store::runs() const {
+  return store::guarded(implementation_->file, [&]() -> Result<std::vector<RunInfo>> {
+    Statement query = implementation_->database.prepare(fmt::format(
+        "SELECT number, uuid, {}, fingerprint, status, tag, note, started_unix_ms, "
+        "finished_unix_ms, (SELECT count(*) FROM heats WHERE run_number = number), "
+        "(SELECT count(*) FROM heats JOIN cells ON cells.heat_id = heats.id "
+        "WHERE run_number = number AND cells.status IN ('wrong', 'crashed', 'timeout')) "
+        "FROM runs ORDER BY started_unix_ms DESC, number DESC",
+        store::run_columns));
+    std::vector<RunInfo> runs;
+    while (query.step()) runs.push_back(read_run(query));
+    return runs;
+  });
+}
+
+Result<RunInfo> Store::find_run(std::string_view text) const {
+  Result<std::vector<RunInfo>> all = runs();
+  if (!all) return tl::unexpected(all.error());
+  if (all->empty()) {
+    return fail("{} holds no runs yet; attnscope run makes one", implementation_->file.string());
+  }
+  if (text == "last") return all->front();
+  std::int64_t number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_number = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
+  std::vector<const RunInfo*> matches;
+  for (const RunInfo& run : *all) {
+    if (is_number && run.number == number) return run;
+    if (text.size() >= 4 && run.id.uuid.starts_with(text)) matches.push_back(&run);
+  }
+  if (matches.size() == 1) return *matches.front();
+  if (matches.size() > 1) {
+    return fail("{} runs start with '{}'; give more of the UUID or a run's number: {}",
+                matches.size(), text, list_of(*all));
+  }
+  return fail("there is no run '{}' in {}; name 'last', a number or the start of a UUID: {}", text,
+              implementation_->file.string(), list_of(*all));
+}
+
+Result<std::vector<StoredCell>> Store::cells(const RunId& run, bool with_samples) const {
+  Implementation& own = *implementation_;
+  return store::guarded(own.file, [&]() -> Result<std::vector<StoredCell>> {
+    const Transaction snapshot(own.database, Transaction::Kind::read);
+    const Result<std::int64_t> number = store::number_of(own.database, run);
+    if (!number) return tl::unexpected(number.error());
+    Statement query = own.database.prepare(fmt::format(
+        "SELECT cells.id, heats.id, cells.ordinal, cells.samples_fingerprint, cells.fingerprint, "
+        "{}, {} FROM heats JOIN cells ON cells.heat_id = heats.id WHERE heats.run_number = ? "
+        "ORDER BY heats.id, cells.ordinal",
+        qualified("heats", store::point_columns), qualified("cells", store::cell_columns)));
+    Statement samples = own.database.prepare(
+        fmt::format("SELECT {}, outlier FROM samples WHERE cell_id = ? ORDER BY ordinal",
+                    store::sample_columns));
+    query.bind(*number);
+    std::vector<StoredCell> result;
+    while (query.step()) {
+      StoredCell& stored = result.emplace_back();
+      Reader read(query, 0);
+      int ordinal = 0;
+      std::int64_t samples_print = 0, print = 0;
+      read(stored.cell_number);
+      read(stored.heat_number);
+      read(ordinal);
+      read(samples_print);
+      read(print);
+      store::visit_point(read, stored.point);
+      store::visit_cell(read, stored.cell, stored.summary);
+      stored.damaged = read.damaged() ||
+                       print != store::fingerprint_of(run.uuid, stored.point, ordinal, stored.cell,
+                                                      stored.summary, samples_print);
+      if (with_samples && !read_samples(samples, samples_print, stored)) stored.damaged = true;
+    }
+    return result;
+  });
+}
+
+Result<std::vector<Ceilings>> Store::ceilings(const RunId& run) const {
+  Implementation& own = *implementation_;
+  return store::guarded(own.file, [&]() -> Result<std::vector<Ceilings>> {
+    const Transaction snapshot(own.database, Transaction::Kind::read);
+    Statement query = own.database.prepare(
+        fmt::format("SELECT id, fingerprint, {} FROM ceilings "
+                    "WHERE run_number = (SELECT number FROM runs WHERE uuid = ?) ORDER BY id",
+                    store::ceilings_columns));
+    Statement rates = own.database.prepare(
+        "SELECT working_set_bytes, bytes_per_second FROM copy_rates WHERE ceilings_id = ? "
+        "ORDER BY ordinal");
+    query.bind(std::string_view(run.uuid));
+    std::vector<Ceilings> result;
+    while (query.step()) {
+      Ceilings ceilings;
+      Reader read(query, 0);
+      std::int64_t id = 0, print = 0;
+      read(id);
+      read(print);
+      store::visit_ceilings(read, ceilings);
+      rates.reset();
+      rates.bind(id);
+      while (rates.step()) ceilings.copy.push_back({rates.integer(0), rates.real(1)});
+      if (print == store::fingerprint_of(run.uuid, ceilings)) result.push_back(ceilings);
+    }
+    return result;
+  });
+}
+
+Result<std::optional<Progress>> Store::progress(const RunId& run) const {
+  return store::guarded(implementation_->file, [&]() -> Result<std::optional<Progress>> {
+    Statement query = implementation_->database.prepare(
+        "SELECT heats_done, heats_planned, current, seconds_left FROM progress "
+        "WHERE run_number = (SELECT number FROM runs WHERE uuid = ?)");
+    query.bind(std::string_view(run.uuid));
+    if (!query.step()) return std::optional<Progress>();
+    Progress progress;
+    Reader read(query, 0);
+    read(progress.heats_done);
+    read(progress.heats_planned);
+    read(progress.current);
+    read(progress.seconds_left);
+    return std::optional(progress);
+  });
+}
+
+Result<std::vector<std::string>> Store::finished_points(const RunId& run) const {
+  return store::guarded(implementation_->file, [&]() -> Result<std::vector<std::string>> {
+    Statement query = implementation_->database.prepare(fmt::format(
+        "SELECT {} FROM heats WHERE run_number = (SELECT number FROM runs WHERE uuid = ?) "
+        "ORDER BY id",
+        store::point_columns));
+    query.bind(std::string_view(run.uuid));
+    std::vector<std::string> keys;
+    while (query.step()) {
+      HeatPoint point;
+      Reader read(query, 0);
+      store::visit_point(read, point);
+      if (!read.damaged()) keys.push_back(point_key(point));
+    }
+    return keys;
+  });
+}
+
+Result<std::int64_t> Store::data_version() const {
+  return store::guarded(implementation_->file, [&]() -> Result<std::int64_t> {
+    // SQLite's number leaves out what this connection has committed itself.
+    return implementation_->database.integer("PRAGMA data_version") +
+           implementation_->database.own_changes();
+  });
+}
+
+}  // namespace attnscope

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs travel from one database to another as rows, fingerprints included, within one transaction
+// on both: so a live database is read at one moment, only the wanted runs are in the file, and a
+// run that can be read leaves a database of which other pages cannot.
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "engine/store/fields.h"
+#include "engine/store/implementation.h"
+#include "engine/store/location.h"
+#include "engine/store/open.h"
+
+namespace attnscope {
+namespace {
+
+using store::Database;
+using store::Statement;
+using store::Transaction;
+
+/// A table whose rows belong to a parent's row.
+struct Level {
+  std::string_view table;
+  std::string_view parent;                 // the column that names the parent
+  std::string_view before, fields, after;  // all other columns but the row's own number
+  [[nodiscard]] std::string columns() const { return fmt::format("{}{}{}", before, fields, after); }
+};
+
+constexpr Level restart_level{"restarts", "run_number",
+                              "restarted_unix_ms, command_line, provenance", "", ""};
+constexpr Level heat_level{"heats", "run_number", "heat_index, cell_count, ", store::point_columns,
+                           ""};
+constexpr Level cell_level{"cells", "heat_id", "ordinal, ", store::cell_columns,
+                           ", samples_fingerprint, fingerprint"};
+constexpr Level sample_level{"samples", "cell_id", "ordinal, ", store::sample_columns, ", outlier"};
+constexpr Level ceilings_level{"ceilings", "run_number", "", store::ceilings_columns,
+                               ", fingerprint"};
+constexpr Level rate_level{"copy_rates", "ceilings_id",
+                           "ordinal, working_set_bytes, bytes_per_second", "", ""};
+
+/// Copies between two schemas of one connection.
+class Copier {
+ public:
+  Copier(Database& database, std::string from, std::string to)
+      : database_(database), from_(std::move(from)), to_(std::move(to)) {}
+
+  void copy_run(std::int64_t number) {
+    Statement copy = database_.prepare(fmt::format(
+        "INSERT INTO {1}.runs (uuid, {2}, fingerprint, status, tag, note, "
+        "started_unix_ms, finished_unix_ms) SELECT uuid, {2}, fingerprint, status, tag, "
+        "note, started_unix_ms, finished_unix_ms FROM {0}.runs WHERE number = ?",
+        from_, to_, store::run_columns));
+    copy.bind(number);
+    copy.run();
+    const std::int64_t copied = database_.last_id();
+    // Its process means nothing on another machine, and writes another database on this one.
+    Statement stop = database_.prepare(fmt::format(
+        "UPDATE {}.runs SET status = 'interrupted' WHERE number = ? AND status = 'running'", to_));
+    stop.bind(copied);
+    stop.run();
+    copy_all(restart_level, number, copied);
+    copy_each(heat_level, number, copied, [&](std::int64_t heat, std::int64_t new_heat) {
+      copy_each(cell_level, heat, new_heat, [&](std::int64_t cell, std::int64_t new_cell) {
+        copy_all(sample_level, cell, new_cell);
+      });
+    });
+    copy_each(ceilings_level, number, copied, [&](std::int64_t ceilings, std::int64_t fresh) {
+      copy_all(rate_level, ceilings, fresh);
+    });
+  }
+
+ private:
+  void copy_all(const Level& level, std::int64_t parent, std::int64_t new_parent) {
+    Statement copy = database_.prepare(
+        fmt::format("INSERT INTO {1}.{2} ({3}, {4}) SELECT ?, {4} FROM {0}.{2} WHERE {3} = ?",
+                    from_, to_, level.table, level.parent, level.columns()));
+    copy.bind(new_parent);
+    copy.bind(parent);
+    copy.run();
+  }
+
+  /// Row by row, because what hangs below needs the row's old number and its new one.
+  template <typename Below>
+  void copy_each(const Level& level, std::int64_t parent, std::int64_t new_parent, Below below) {
+    Statement list = database_.prepare(fmt::format("SELECT id FROM {}.{} WHERE {} = ? ORDER BY id",
+                                                   from_, level.table, level.parent));
+    Statement copy = database_.prepare(
+        fmt::format("INSERT INTO {1}.{2} ({3}, {4}) SELECT ?, {4} FROM {0}.{2} WHERE id = ?", from_,
+                    to_, level.table, level.parent, level.columns()));
+    list.bind(parent);
+    while (list.step()) {
+      const std::int64_t id = list.integer(0);
+      copy.bind(new_parent);
+      copy.bind(id);
+      copy.run();
+      below(id, database_.last_id());
+    }
+  }
+
+  Database& database_;
+  std::string from_, to_;
+};
+
+void attach(Database& database, const std::string& uri) {
+  Statement attach = database.prepare("ATTACH DATABASE ? AS other");
+  attach.bind(std::string_view(uri));
+  attach.run();
+}
+
+/// Removes the file when it is left, whatever happened.
+struct TemporaryFile {
+  std::filesystem::path path;
+  ~TemporaryFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+  }
+};
+
+Status sync_folder(const std::filesystem::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return {};  // the folder may be written but not read; the file itself is safe
+  ::fsync(descriptor);
+  ::close(descriptor);
+  return {};
+}
+
+Status refuse_existing(const std::filesystem::path& file) {
+  return fail("{} is there already and is not overwritten; remove it or name another file",
+              file.string());
+}
+
+/// Gives the finished file its name, never over another one.
+Status publish(const std::filesystem::path& finished, const std::filesystem::path& file) {
+  if (::renameat2(AT_FDCWD, finished.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) == 0) {
+    return sync_folder(std::filesystem::absolute(file).parent_path());
+  }
+  if (errno == EEXIST) return refuse_existing(file);
+  // Some file systems do not know the flag; a hard link does not replace either.
+  if (::link(finished.c_str(), file.c_str()) == 0) {
+    return sync_folder(std::filesystem::absolute(file).parent_path());
+  }
+  if (errno == EEXIST) return refuse_existing(file);
+  return fail("{} cannot be written ({}); name a file elsewhere", file.string(),
+              std::strerror(errno));
+}
+
+Status check_export_target(const std::filesystem::path& file) {
+  std::error_code failed;
+  if (std::filesystem::exists(std::filesystem::symlink_status(file, failed))) {
+    return refuse_existing(file);
+  }
+  const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
+  if (!std::filesystem::is_directory(folder, failed)) {
+    return fail("the folder {} does not exist; make it, or name a file elsewhere", folder.string());
+  }
+  return {};
+}
+
+}  // namespace
+
+Status Store::export_runs(const std::vector<RunId>& runs, const std::filesystem::path& file) const {
+  const Implementation& own = *implementation_;
+  if (runs.empty()) return fail("there is no run to export; name at least one");
+  if (Status free = check_export_target(file); !free) return free;
+  std::filesystem::path name = file;
+  name += fmt::format(".{}.part", store::new_uuid());
+  const TemporaryFile part{name};
+  const Status filled = store::guarded(file, [&]() -> Status {
+    Database target(store::uri_of(part.path, ""), Database::Access::create);
+    static_cast<void>(target.text("PRAGMA journal_mode = DELETE"));
+    target.execute("PRAGMA synchronous = FULL");
+    target.execute("PRAGMA foreign_keys = ON");
+    store::create_schema(target);
+    attach(target, own.uri);
+    return store::guarded(own.file, [&]() -> Status {
+      Transaction transaction(target, Transaction::Kind::write);
+      for (const RunId& run : runs) {
+        const Result<std::int64_t> number = store::number_of(own.database, run);
+        if (!number) return tl::unexpected(number.error());
+        if (store::number_of(target, run)) continue;  // named twice
+        Copier(target, "other", "main").copy_run(*number);
+      }
+      transaction.commit();
+      return {};
+    });
+  });
+  return filled ? publish(part.path, file) : filled;
+}
+
+Result<Store::Imported> Store::import_file(const std::filesystem::path& file) {
+  Implementation& own = *implementation_;
+  if (Status allowed = store::writable(own.file, own.writable); !allowed) {
+    return tl::unexpected(allowed.error());
+  }
+  // Opening it checks whose it is and its version, and finds the way it can be read.
+  const Result<Store> source = Store::open(file, Mode::read_only);
+  if (!source) return tl::unexpected(source.error());
+  const Result<std::vector<RunInfo>> incoming = source->runs();
+  if (!incoming) return tl::unexpected(incoming.error());
+
+  return store::guarded(own.file, [&]() -> Result<Imported> {
+    attach(own.database, source->implementation_->uri);
+    Result<Imported> result = store::guarded(own.file, [&]() -> Result<Imported> {
+      Imported imported;
+      Transaction transaction(own.database, Transaction::Kind::write);
+      for (auto run = incoming->rbegin(); run != incoming->rend(); ++run) {  // oldest first
+        if (store::number_of(own.database, run->id)) {
+          ++imported.already_there;
+          continue;
+        }
+        Copier(own.database, "other", "main").copy_run(run->number);
+        ++imported.added;
+      }
+      transaction.commit();
+      return imported;
+    });
+    own.database.execute("DETACH DATABASE other");
+    return result;
+  });
+}
+
+}  // namespace attnscope

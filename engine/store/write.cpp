@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The Store's functions that change it: each is one transaction.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/store/fields.h"
+#include "engine/store/implementation.h"
+
+namespace attnscope {
+namespace {
+
+using store::Database;
+using store::Statement;
+using store::Transaction;
+using store::Writer;
+
+/// "?, ?, ?" for as many columns as the list names and `more`.
+std::string places(std::string_view columns, int more) {
+  std::string text = "?";
+  for (auto i = std::count(columns.begin(), columns.end(), ',') + more; i > 0; --i) text += ", ?";
+  return text;
+}
+
+/// A writing function's frame: read-only stores refuse, SQLite's failures become sentences, and
+/// `work` (which gets the run's local number) is committed only when it succeeds.
+template <typename Work>
+Status change_run(const std::filesystem::path& file, bool is_writable, Database& database,
+                  const RunId& run, Work&& work) {
+  if (Status allowed = store::writable(file, is_writable); !allowed) return allowed;
+  return store::guarded(file, [&]() -> Status {
+    Transaction transaction(database, Transaction::Kind::write);
+    const Result<std::int64_t> number = store::number_of(database, run);
+    if (!number) return tl::unexpected(number.error());
+    if (Status done = work(*number); !done) return done;
+    transaction.commit();
+    return {};
+  });
+}
+
+void add_cell(Database& database, std::int64_t heat, int ordinal, const RunId& run,
+              const HeatPoint& point, const Cell& cell) {
+  const auto observations = store::observations_of(cell.samples);
+  const statistics::Summary summary = statistics::summarise(observations);
+  const std::vector<bool> outliers = statistics::outliers(observations);
+  const std::int64_t samples_print = store::fingerprint_of(cell.samples, outliers);
+
+  Statement insert = database.prepare(
+      fmt::format("INSERT INTO cells (heat_id, ordinal, {}, samples_fingerprint, fingerprint) "
+                  "VALUES ({})",
+                  store::cell_columns, places(store::cell_columns, 4)));
+  Writer write(insert);
+  write(heat);
+  write(ordinal);
+  store::visit_cell(write, cell, summary);
+  write(samples_print);
+  write(store::fingerprint_of(run.uuid, point, ordinal, cell, summary, samples_print));
+  insert.run();
+
+  const std::int64_t id = database.last_id();
+  Statement sample = database.prepare(
+      fmt::format("INSERT INTO samples (cell_id, ordinal, {}, outlier) VALUES ({})",
+                  store::sample_columns, places(store::sample_columns, 3)));
+  for (std::size_t i = 0; i < cell.samples.size(); ++i) {
+    Writer bind(sample);
+    bind(id);
+    bind(static_cast<std::int64_t>(i));
+    store::visit_sample(bind, cell.samples[i]);
+    bind(static_cast<bool>(outliers[i]));
+    sample.run();
+  }
+}
+
+void write_start(Database& database, std::int64_t number, const RunId& id, const NewRun& start) {
+  Statement update = database.prepare(
+      "UPDATE runs SET status = 'running', finished_unix_ms = 0, process_id = ?, "
+      "process_start_ticks = ?, fingerprint = ? WHERE number = ?");
+  Writer write(update);
+  write(start.process_id);
+  write(start.process_start_ticks);
+  write(store::fingerprint_of(id.uuid, start));
+  write(number);
+  update.run();
+}
+
+/// An error while the run's driver lives: it would go on writing.
+Status not_being_measured(const RunInfo& run, std::string_view what) {
+  const bool alive = run.status == RunStatus::running &&
+                     is_alive(run.start.process_id, run.start.process_start_ticks);
+  if (!alive) return {};
+  return fail("run {} is being measured by process {} and cannot be {}; cancel that first",
+              run.number, run.start.process_id, what);
+}
+
+}  // namespace
+
+Result<RunId> Store::begin_run(const NewRun& run) {
+  Implementation& own = *implementation_;
+  if (Status allowed = store::writable(own.file, own.writable); !allowed) {
+    return tl::unexpected(allowed.error());
+  }
+  return store::guarded(own.file, [&]() -> Result<RunId> {
+    const RunId id{store::new_uuid()};
+    Transaction transaction(own.database, Transaction::Kind::write);
+    Statement insert = own.database.prepare(
+        fmt::format("INSERT INTO runs (uuid, {}, fingerprint, status, started_unix_ms) VALUES ({})",
+                    store::run_columns, places(store::run_columns, 4)));
+    Writer write(insert);
+    write(id.uuid);
+    store::visit_run(write, run);
+    write(store::fingerprint_of(id.uuid, run));
+    write(RunStatus::running);
+    write(store::now_unix_ms());
+    insert.run();
+    transaction.commit();
+    return id;
+  });
+}
+
+Status Store::resume_run(const RunId& run, const NewRun& restart) {
+  Implementation& own = *implementation_;
+  return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
+    const Result<RunInfo> info = find_run(run.uuid);
+    if (!info) return tl::unexpected(info.error());
+    if (Status free = not_being_measured(*info, "resumed"); !free) return free;
+    if (info->damaged) {
+      return fail("run {} is damaged in {} and cannot be resumed; start it anew", number,
+                  own.file.string());
+    }
+    Statement insert = own.database.prepare(
+        "INSERT INTO restarts (run_number, restarted_unix_ms, command_line, provenance) "
+        "VALUES (?, ?, ?, ?)");
+    Writer write(insert);
+    write(number);
+    write(store::now_unix_ms());
+    write(restart.command_line);
+    write(restart.provenance);
+    insert.run();
+    NewRun start = info->start;
+    start.process_id = restart.process_id;
+    start.process_start_ticks = restart.process_start_ticks;
+    write_start(own.database, number, run, start);
+    return {};
+  });
+}
+
+Status Store::add_heat(const RunId& run, const HeatResult& heat) {
+  Implementation& own = *implementation_;
+  return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
+    Statement insert = own.database.prepare(
+        fmt::format("INSERT INTO heats (run_number, heat_index, cell_count, {}) VALUES ({})",
+                    store::point_columns, places(store::point_columns, 3)));
+    Writer write(insert);
+    write(number);
+    write(heat.heat_index);
+    write(static_cast<std::int64_t>(heat.cells.size()));
+    store::visit_point(write, heat.point);
+    insert.run();
+    const std::int64_t id = own.database.last_id();
+    int ordinal = 0;
+    for (const Cell& cell : heat.cells) {
+      add_cell(own.database, id, ordinal++, run, heat.point, cell);
+    }
+    return {};
+  });
+}
+
+Status Store::add_ceilings(const RunId& run, const Ceilings& ceilings) {
+  Implementation& own = *implementation_;
+  return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
+    Statement insert = own.database.prepare(
+        fmt::format("INSERT INTO ceilings (run_number, {}, fingerprint) VALUES ({})",
+                    store::ceilings_columns, places(store::ceilings_columns, 2)));
+    Writer write(insert);
+    write(number);
+    store::visit_ceilings(write, ceilings);
+    write(store::fingerprint_of(run.uuid, ceilings));
+    insert.run();
+    const std::int64_t id = own.database.last_id();
+    Statement rate = own.database.prepare(
+        "INSERT INTO copy_rates (ceilings_id, ordinal, working_set_bytes, bytes_per_second) "
+        "VALUES (?, ?, ?, ?)");
+    for (std::size_t i = 0; i < ceilings.copy.size(); ++i) {
+      Writer bind(rate);
+      bind(id);
+      bind(static_cast<std::int64_t>(i));
+      bind(ceilings.copy[i].working_set_bytes);
+      bind(ceilings.copy[i].bytes_per_second);
+      rate.run();
+    }
+    return {};
+  });
+}
+
+Status Store::set_progress(const RunId& run, const Progress& progress) {
+  Implementation& own = *implementation_;
+  return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
+    Statement insert = own.database.prepare(
+        "INSERT INTO progress (run_number, heats_done, heats_planned, current, seconds_left) "
+        "VALUES (?, ?, ?, ?, ?) ON CONFLICT (run_number) DO UPDATE SET "
+        "heats_done = excluded.heats_done, heats_planned = excluded.heats_planned, "
+        "current = excluded.current, seconds_left = excluded.seconds_left");
+    Writer write(insert);
+    write(number);
+    write(progress.heats_done);
+    write(progress.heats_planned);
+    write(progress.current);
+    write(progress.seconds_left);
+    insert.run();
+    return {};
+  });
+}
+
+Status Store::finish_run(const RunId& run, RunStatus status) {
+  Implementation& own = *implementation_;
+  return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
+    Statement update =
+        own.database.prepare("UPDATE runs SET status = ?, finished_unix_ms = ? WHERE number = ?");
+    Writer write(update);
+    write(status);
+    write(store::now_unix_ms());
+    write(number);
+    update.run();
+    return {};
+  });
+}
+
+Status Store::remove_run(const RunId& run) {
+  Implementation& own = *implementation_;
+  return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
+    const Result<RunInfo> info = find_run(run.uuid);
+    if (!info) return tl::unexpected(info.error());
+    if (Status free = not_being_measured(*info, "removed"); !free) return free;
+    Statement erase = own.database.prepare("DELETE FROM runs WHERE number = ?");
+    erase.bind(number);
+    erase.run();
+    return {};
+  });
+}
+
+Status Store::describe_run(const RunId& run, std::string_view tag, std::string_view note) {
+  Implementation& own = *implementation_;
+  return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
+    Statement update = own.database.prepare("UPDATE runs SET tag = ?, note = ? WHERE number = ?");
+    update.bind(tag);
+    update.bind(note);
+    update.bind(number);
+    update.run();
+    return {};
+  });
+}
+
+}  // namespace attnscope

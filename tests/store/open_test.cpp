@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <latch>
+#include <thread>
+
+#include "engine/store/location.h"
+#include "tests/store/sample_runs.h"
+
+namespace attnscope {
+namespace {
+
+using namespace test;
+using testing::HasSubstr;
+
+void run_sql(const std::filesystem::path& file, const char* sql) {
+  sqlite3* handle = nullptr;
+  ASSERT_EQ(sqlite3_open(file.c_str(), &handle), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(handle, sql, nullptr, nullptr, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(handle);
+  sqlite3_close(handle);
+}
+
+std::string refusal(const std::filesystem::path& file, Store::Mode mode) {
+  const Result<Store> store = Store::open(file, mode);
+  return store ? "opened" : store.error().message;
+}
+
+/// Both modes refuse with `words` and leave the file and its folder as they were.
+void expect_refused_untouched(const TemporaryFolder& folder, const std::filesystem::path& file,
+                              const std::string& words) {
+  const std::string before = bytes_of(file);
+  const auto count = [&] {
+    return std::distance(std::filesystem::directory_iterator(folder.path()), {});
+  };
+  const auto files = count();
+  EXPECT_THAT(refusal(file, Store::Mode::read_write), HasSubstr(words));
+  EXPECT_THAT(refusal(file, Store::Mode::read_only), HasSubstr(words));
+  EXPECT_EQ(bytes_of(file), before);
+  EXPECT_EQ(count(), files);
+}
+
+TEST(Open, ANewFile_IsMadeWithItsIdAndVersionInTheMainFile) {
+  const TemporaryFolder folder;
+  { const Store store = open_or_throw(folder / "new.db"); }
+  const std::string bytes = bytes_of(folder / "new.db");
+  EXPECT_EQ(bytes.substr(68, 4), "AtSc");
+  EXPECT_EQ(bytes[63], 1);
+}
+
+TEST(Open, AnEmptyFile_IsFilledForWritingAndRefusedForReading) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "empty.db", "");
+  EXPECT_THAT(refusal(folder / "empty.db", Store::Mode::read_only), HasSubstr("is empty"));
+  EXPECT_EQ(refusal(folder / "empty.db", Store::Mode::read_write), "opened");
+}
+
+TEST(Open, ADatabaseOfAnotherProgram_IsRefusedUntouched) {
+  const TemporaryFolder folder;
+  run_sql(folder / "foreign.db", "CREATE TABLE runs(x); INSERT INTO runs VALUES (1);");
+  expect_refused_untouched(folder, folder / "foreign.db", "database of another program");
+  run_sql(folder / "wal.db", "PRAGMA journal_mode=WAL; CREATE TABLE t(x);");
+  expect_refused_untouched(folder, folder / "wal.db", "database of another program");
+}
+
+TEST(Open, ANewerVersion_IsRefusedUntouchedNamingBothVersions) {
+  const TemporaryFolder folder;
+  { const Store store = open_or_throw(folder / "newer.db"); }
+  run_sql(folder / "newer.db", "PRAGMA user_version = 42");
+  expect_refused_untouched(folder, folder / "newer.db", "database version 42; this one knows 1");
+}
+
+TEST(Open, ANewerVersionThatIsOnlyInTheLogYet_IsRefusedUntouched) {
+  const TemporaryFolder folder;
+  { const Store store = open_or_throw(folder / "newer.db"); }
+  sqlite3* writer = nullptr;
+  ASSERT_EQ(sqlite3_open((folder / "newer.db").c_str(), &writer), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(writer, "PRAGMA user_version = 42", nullptr, nullptr, nullptr), SQLITE_OK);
+  expect_refused_untouched(folder, folder / "newer.db", "database version 42; this one knows 1");
+  sqlite3_close(writer);
+}
+
+TEST(Open, GarbageTextAndTruncatedFiles_AreRefusedUntouched) {
+  const TemporaryFolder folder;
+  { const Store store = open_or_throw(folder / "whole.db"); }
+  const std::string whole = bytes_of(folder / "whole.db");
+  write_bytes(folder / "short.db", whole.substr(0, 60));
+  expect_refused_untouched(folder, folder / "short.db", "is not a database of AttnScope");
+  write_bytes(folder / "garbage.db", std::string(5000, '\x5a'));
+  expect_refused_untouched(folder, folder / "garbage.db", "is not a database of AttnScope");
+  write_bytes(folder / "notes.txt", "shopping list");
+  expect_refused_untouched(folder, folder / "notes.txt", "is not a database of AttnScope");
+}
+
+TEST(Open, ATruncatedDatabase_IsAnErrorAndNoCrash) {
+  const TemporaryFolder folder;
+  {
+    Store store = open_or_throw(folder / "whole.db");
+    const RunId run = begin_or_throw(store, sample_run());
+    std::mt19937_64 random(3);
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(store.add_heat(run, random_heat(random, i, 5)));
+  }
+  const std::string whole = bytes_of(folder / "whole.db");
+  for (const std::size_t keep : {whole.size() / 2, whole.size() / 4, std::size_t{5000}}) {
+    write_bytes(folder / "cut.attn", whole.substr(0, keep));
+    const Result<Store> store = Store::open(folder / "cut.attn", Store::Mode::read_only);
+    if (!store) continue;
+    const bool refused = !store->check_integrity();
+    EXPECT_TRUE(refused) << keep;
+  }
+}
+
+TEST(Open, AFolder_IsRefusedNamingAFileInIt) {
+  const TemporaryFolder folder;
+  for (const auto mode : {Store::Mode::read_write, Store::Mode::read_only}) {
+    EXPECT_THAT(refusal(folder.path(), mode), HasSubstr("is a folder"));
+    EXPECT_THAT(refusal(folder.path(), mode), HasSubstr("attnscope.db"));
+  }
+}
+
+TEST(Open, APipe_IsRefusedWithoutWaitingForIt) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(refusal(folder / "pipe", Store::Mode::read_only), HasSubstr("is not a file"));
+}
+
+TEST(Open, AnEmptyName_IsRefused) {
+  EXPECT_THAT(refusal("", Store::Mode::read_write), HasSubstr("empty"));
+}
+
+TEST(Open, AMissingFileForReading_IsRefusedAndNotMade) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(refusal(folder / "none.db", Store::Mode::read_only), HasSubstr("there is no file"));
+  EXPECT_THAT(refusal(folder / "none.attn", Store::Mode::read_write), HasSubstr("check its name"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(Open, AMissingFolder_IsRefusedAndNotMade) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(refusal(folder / "none/at/all.db", Store::Mode::read_write),
+              HasSubstr("does not exist"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "none"));
+}
+
+TEST(Open, TheDefaultPlace_FollowsTheDataFolderAndItsFoldersAreMade) {
+  const TemporaryFolder folder;
+  const char* before = std::getenv("XDG_DATA_HOME");
+  const std::string saved = before != nullptr ? before : "";
+  setenv("XDG_DATA_HOME", (folder / "data home").c_str(), 1);
+  EXPECT_EQ(default_database(), folder / "data home/attnscope/attnscope.db");
+  EXPECT_EQ(refusal(default_database(), Store::Mode::read_write), "opened");
+  setenv("XDG_DATA_HOME", "relative", 1);
+  EXPECT_TRUE(default_database().is_absolute());
+  before != nullptr ? setenv("XDG_DATA_HOME", saved.c_str(), 1) : unsetenv("XDG_DATA_HOME");
+}
+
+TEST(Open, AnUnwritablePlace_IsRefusedInOneSentence) {
+  EXPECT_THAT(refusal("/proc/attnscope.db", Store::Mode::read_write), HasSubstr("cannot be"));
+}
+
+TEST(Open, AFileThatMayOnlyBeRead_IsRefusedForWritingAndReadable) {
+  const TemporaryFolder folder;
+  { const Store store = open_or_throw(folder / "fixed.db"); }
+  std::filesystem::permissions(folder / "fixed.db", std::filesystem::perms{0444});
+  std::filesystem::permissions(folder.path(), std::filesystem::perms{0555});
+  const bool root = geteuid() == 0;  // to whom permissions mean nothing
+  if (root) {
+    ASSERT_EQ(seteuid(65534), 0);
+  }
+  const std::string before = bytes_of(folder / "fixed.db");
+  EXPECT_THAT(refusal(folder / "fixed.db", Store::Mode::read_write), HasSubstr("cannot be"));
+  EXPECT_EQ(refusal(folder / "fixed.db", Store::Mode::read_only), "opened");
+  EXPECT_EQ(bytes_of(folder / "fixed.db"), before);
+  if (root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
+  std::filesystem::permissions(folder.path(), std::filesystem::perms{0755});
+}
+
+TEST(Open, OddNames_AreOnlyNames) {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder / "50% of #1? & file:x ünï'.db";
+  { const Store store = open_or_throw(file); }
+  EXPECT_TRUE(std::filesystem::exists(file));
+  EXPECT_EQ(refusal(file, Store::Mode::read_only), "opened");
+}
+
+TEST(Open, ManyAtOnce_MakeOneDatabase) {
+  const TemporaryFolder folder;
+  constexpr int count = 8;
+  std::latch start(count);
+  std::vector<std::string> outcome(count);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) {
+    threads.emplace_back([&, i] {
+      start.arrive_and_wait();
+      Result<Store> store = Store::open(folder / "shared.db", Store::Mode::read_write);
+      outcome[static_cast<std::size_t>(i)] =
+          !store ? store.error().message : (store->begin_run(sample_run()) ? "ok" : "no run");
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& text : outcome) EXPECT_EQ(text, "ok");
+  EXPECT_EQ(open_or_throw(folder / "shared.db").runs()->size(), 8U);
+}
+
+TEST(Open, NetworkFileSystems_AreKnownByTheirNumbers) {
+  EXPECT_TRUE(store::is_network_file_system(0x6969));
+  EXPECT_TRUE(store::is_network_file_system(0xFF534D42));
+  EXPECT_TRUE(store::is_network_file_system(static_cast<std::int32_t>(0xFF534D42)));
+  EXPECT_TRUE(store::is_network_file_system(0x65735546));
+  EXPECT_FALSE(store::is_network_file_system(0xEF53));      // ext4
+  EXPECT_FALSE(store::is_network_file_system(0x01021994));  // tmpfs
+  const TemporaryFolder folder;
+  EXPECT_TRUE(open_or_throw(folder / "local.db").warning().empty());
+}
+
+}  // namespace
+}  // namespace attnscope

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/store/sample_runs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <stdexcept>
+
+namespace attnscope::test {
+namespace {
+
+template <typename T>
+T pick(std::mt19937_64& random, std::initializer_list<T> choices) {
+  return *(choices.begin() + static_cast<std::ptrdiff_t>(random() % choices.size()));
+}
+
+std::int64_t some_integer(std::mt19937_64& random) {
+  return static_cast<std::int64_t>(random() >> (random() % 60));
+}
+
+double some_real(std::mt19937_64& random) {
+  const double value = static_cast<double>(random()) / 1e7;
+  return random() % 8 == 0 ? std::floor(value) : value;
+}
+
+std::string some_text(std::mt19937_64& random) {
+  return pick<std::string>(
+      random, {"", "plain", "it's \"quoted\"; DROP TABLE runs; --", "two\nlines\tand a tab",
+               "Fröbe · µs · 注意力", std::string("nul\0inside", 10), "\xff\xfe not UTF-8"});
+}
+
+std::optional<double> maybe(std::mt19937_64& random) {
+  if (random() % 3 == 0) return std::nullopt;
+  return some_real(random);
+}
+
+bool equal(double a, double b) {
+  return a == b || (std::isnan(a) && std::isnan(b));
+}
+
+bool equal(const std::optional<double>& a, const std::optional<double>& b) {
+  return a.has_value() == b.has_value() && (!a || equal(*a, *b));
+}
+
+bool equal(const Sample& a, const Sample& b) {
+  return a.process == b.process && a.placement == b.placement && a.round == b.round &&
+         equal(a.time_ns, b.time_ns) && a.iterations == b.iterations &&
+         a.involuntary_switches == b.involuntary_switches && equal(a.foreign_load, b.foreign_load);
+}
+
+}  // namespace
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name = (std::filesystem::temp_directory_path() / "attnscope-test-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+Store open_or_throw(const std::filesystem::path& file, Store::Mode mode) {
+  Result<Store> store = Store::open(file, mode);
+  if (!store) throw std::runtime_error(store.error().message);
+  return std::move(*store);
+}
+
+RunId begin_or_throw(Store& store, const NewRun& run) {
+  const Result<RunId> id = store.begin_run(run);
+  if (!id) throw std::runtime_error(id.error().message);
+  return *id;
+}
+
+NewRun sample_run(std::string name) {
+  return {.sweep_name = std::move(name),
+          .sweep_text = "{ \"name\": \"quick\",\n  \"windows\": [4, \"inf\"] }",
+          .command_line = "attnscope run 'quick sweep.json'",
+          .provenance = R"({"device":"Some CPU","commit":"abc123"})",
+          .device = "Some CPU",
+          .heats_planned = 7,
+          .process_id = 0,
+          .process_start_ticks = std::numeric_limits<std::uint64_t>::max()};
+}
+
+Cell random_cell(std::mt19937_64& random) {
+  Cell cell;
+  cell.contender.pattern = pick<std::string>(random, {"full", "sparse", "my patterns/a'b.json"});
+  cell.contender.implementation = pick<std::string>(random, {"dense", "segment"});
+  cell.contender.window = pick<std::optional<Window>>(
+      random, {std::nullopt, Window::of(0), Window::of(64), Window::infinite()});
+  cell.contender.name = some_text(random);
+  cell.contender.pattern_json = some_text(random);
+  cell.status = static_cast<CellStatus>(random() % 7);
+  cell.reason = some_text(random);
+  cell.batch = some_integer(random);
+  cell.query_tokens = some_integer(random);
+  cell.document_tokens = some_integer(random);
+  cell.relative_error = maybe(random);
+  cell.error_bound = maybe(random);
+  cell.memory = {some_integer(random), some_integer(random), some_integer(random)};
+  cell.work = {some_real(random), some_real(random), some_real(random), some_real(random),
+               some_real(random)};
+  cell.settled = random() % 2 == 0;
+  const auto samples = random() % 12;
+  for (std::uint64_t i = 0; i < samples; ++i) {
+    cell.samples.push_back({.process = static_cast<int>(random() % 2),
+                            .placement = static_cast<int>(i / 4),
+                            .round = static_cast<int>(i % 4),
+                            .time_ns = some_real(random),
+                            .iterations = static_cast<int>(random() % 1000),
+                            .involuntary_switches = some_integer(random),
+                            .foreign_load = some_real(random)});
+  }
+  return cell;
+}
+
+HeatResult random_heat(std::mt19937_64& random, int index, int cells) {
+  HeatResult heat;
+  heat.heat_index = index;
+  heat.point = {.operation = static_cast<Operation>(random() % 3),
+                .direction = static_cast<Direction>(random() % 2),
+                .sequence_tokens = 64 + index,
+                .query_tokens = some_integer(random),
+                .shared_query = random() % 2 == 0,
+                .batch_max = some_integer(random),
+                .batch_memory_mb = some_integer(random),
+                .heads = some_integer(random),
+                .head_dim = some_integer(random),
+                .dtype = static_cast<DType>(random() % 3),
+                .memory_order = static_cast<MemoryOrder>(random() % 2),
+                .device = static_cast<DeviceKind>(random() % 2),
+                .threads = static_cast<int>(random() % 64),
+                .seed = random()};
+  for (int i = 0; i < cells; ++i) heat.cells.push_back(random_cell(random));
+  return heat;
+}
+
+Ceilings random_ceilings(std::mt19937_64& random) {
+  Ceilings ceilings{.threads = static_cast<int>(random() % 64),
+                    .flop_per_second = some_real(random),
+                    .exponentials_per_second = some_real(random),
+                    .copy = {},
+                    .seconds_into_run = some_real(random)};
+  for (std::uint64_t i = random() % 5; i > 0; --i) {
+    ceilings.copy.push_back({some_integer(random), some_real(random)});
+  }
+  return ceilings;
+}
+
+std::string bytes_of(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+void write_bytes(const std::filesystem::path& file, const std::string& bytes) {
+  std::ofstream(file, std::ios::binary) << bytes;
+}
+
+bool same(const Cell& a, const Cell& b) {
+  return a.contender == b.contender && a.status == b.status && a.reason == b.reason &&
+         a.batch == b.batch && a.query_tokens == b.query_tokens &&
+         a.document_tokens == b.document_tokens &&
+         std::equal(a.samples.begin(), a.samples.end(), b.samples.begin(), b.samples.end(),
+                    [](const Sample& x, const Sample& y) { return equal(x, y); }) &&
+         equal(a.relative_error, b.relative_error) && equal(a.error_bound, b.error_bound) &&
+         a.memory.requested_bytes == b.memory.requested_bytes &&
+         a.memory.reserved_bytes == b.memory.reserved_bytes &&
+         a.memory.workspace_bytes == b.memory.workspace_bytes &&
+         equal(a.work.useful_flop, b.work.useful_flop) &&
+         equal(a.work.least_bytes, b.work.least_bytes) &&
+         equal(a.work.exponentials, b.work.exponentials) &&
+         equal(a.work.executed_flop, b.work.executed_flop) &&
+         equal(a.work.executed_bytes, b.work.executed_bytes) && a.settled == b.settled;
+}
+
+bool same(const statistics::Summary& a, const statistics::Summary& b) {
+  return equal(a.median_ns, b.median_ns) && equal(a.low_ns, b.low_ns) &&
+         equal(a.high_ns, b.high_ns) && a.samples == b.samples && a.placements == b.placements;
+}
+
+bool same(const Ceilings& a, const Ceilings& b) {
+  const auto equal_copy = [](const Ceilings::Copy& x, const Ceilings::Copy& y) {
+    return x.working_set_bytes == y.working_set_bytes &&
+           equal(x.bytes_per_second, y.bytes_per_second);
+  };
+  return a.threads == b.threads && equal(a.flop_per_second, b.flop_per_second) &&
+         equal(a.exponentials_per_second, b.exponentials_per_second) &&
+         equal(a.seconds_into_run, b.seconds_into_run) &&
+         std::equal(a.copy.begin(), a.copy.end(), b.copy.begin(), b.copy.end(), equal_copy);
+}
+
+bool same(const NewRun& a, const NewRun& b) {
+  return a.sweep_name == b.sweep_name && a.sweep_text == b.sweep_text &&
+         a.command_line == b.command_line && a.provenance == b.provenance && a.device == b.device &&
+         a.heats_planned == b.heats_planned && a.process_id == b.process_id &&
+         a.process_start_ticks == b.process_start_ticks;
+}
+
+}  // namespace attnscope::test

@@ -1,0 +1,53 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random but valid runs and heats, a folder for a test's files, and comparisons of everything
+// stored.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+#include <string>
+
+#include "engine/store/store.h"
+
+namespace attnscope::test {
+
+/// A folder of its own, removed with everything in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  [[nodiscard]] std::filesystem::path operator/(const std::string& name) const {
+    return path_ / name;
+  }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+[[nodiscard]] Store open_or_throw(const std::filesystem::path& file,
+                                  Store::Mode mode = Store::Mode::read_write);
+RunId begin_or_throw(Store& store, const NewRun& run);
+
+[[nodiscard]] NewRun sample_run(std::string name = "quick");
+/// Every field is drawn, odd texts included.
+[[nodiscard]] Cell random_cell(std::mt19937_64& random);
+[[nodiscard]] HeatResult random_heat(std::mt19937_64& random, int index, int cells);
+[[nodiscard]] Ceilings random_ceilings(std::mt19937_64& random);
+
+/// All bytes of a file.
+[[nodiscard]] std::string bytes_of(const std::filesystem::path& file);
+void write_bytes(const std::filesystem::path& file, const std::string& bytes);
+
+// Equality of all values; NaN equals NaN.
+[[nodiscard]] bool same(const Cell& a, const Cell& b);
+[[nodiscard]] bool same(const statistics::Summary& a, const statistics::Summary& b);
+[[nodiscard]] bool same(const Ceilings& a, const Ceilings& b);
+[[nodiscard]] bool same(const NewRun& a, const NewRun& b);
+
+}  // namespace attnscope::test

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/store/sample_runs.h"
+
+namespace attnscope {
+namespace {
+
+using namespace test;
+using testing::HasSubstr;
+
+class Transfer : public testing::Test {
+ protected:
+  Transfer() : store_(open_or_throw(folder_ / "results.db")) {
+    for (const char* name : {"one", "two", "three"}) {
+      runs_.push_back(begin_or_throw(store_, sample_run(name)));
+      for (int i = 0; i < 4; ++i) add(store_.add_heat(runs_.back(), random_heat(random_, i, 3)));
+      add(store_.add_ceilings(runs_.back(), random_ceilings(random_)));
+      add(store_.finish_run(runs_.back(), RunStatus::done));
+    }
+  }
+  static void add(const Status& status) {
+    if (!status) throw std::runtime_error(status.error().message);
+  }
+  void expect_equal_run(const Store& other, const RunId& run) {
+    const auto mine = store_.cells(run, true), theirs = other.cells(run, true);
+    ASSERT_TRUE(theirs) << theirs.error().message;
+    ASSERT_EQ(mine->size(), theirs->size());
+    for (std::size_t i = 0; i < mine->size(); ++i) {
+      EXPECT_TRUE(same((*mine)[i].cell, (*theirs)[i].cell));
+      EXPECT_TRUE(same((*mine)[i].summary, (*theirs)[i].summary));
+      EXPECT_EQ((*mine)[i].point, (*theirs)[i].point);
+      EXPECT_EQ((*mine)[i].outliers, (*theirs)[i].outliers);
+      EXPECT_FALSE((*theirs)[i].damaged);
+    }
+    const auto a = store_.find_run(run.uuid), b = other.find_run(run.uuid);
+    EXPECT_TRUE(same(a->start, b->start));
+    EXPECT_EQ(a->started_unix_ms, b->started_unix_ms);
+    EXPECT_FALSE(b->damaged);
+    EXPECT_EQ(store_.ceilings(run)->size(), other.ceilings(run)->size());
+    EXPECT_TRUE(other.check_integrity());
+  }
+
+  TemporaryFolder folder_;
+  std::mt19937_64 random_{21};
+  Store store_;
+  std::vector<RunId> runs_;
+};
+
+TEST_F(Transfer, AnExportedFile_HoldsTheNamedRunsAndNothingElse) {
+  const auto file = folder_ / "two.attn";
+  const Status done = store_.export_runs({runs_[1]}, file);
+  ASSERT_TRUE(done) << done.error().message;
+  const Store exported = open_or_throw(file, Store::Mode::read_only);
+  EXPECT_EQ(exported.runs()->size(), 1U);
+  expect_equal_run(exported, runs_[1]);
+  EXPECT_EQ(bytes_of(file).find(runs_[0].uuid), std::string::npos);
+}
+
+TEST_F(Transfer, AnExportedFile_IsOneFileWithoutALog) {
+  ASSERT_TRUE(store_.export_runs(runs_, folder_ / "all.attn"));
+  { const Store exported = open_or_throw(folder_ / "all.attn", Store::Mode::read_only); }
+  const std::string bytes = bytes_of(folder_ / "all.attn");
+  EXPECT_EQ(bytes[18], 1);  // not WAL
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+    if (entry.path().filename().string().starts_with("all.attn")) ++files;
+  }
+  EXPECT_EQ(files, 1);
+}
+
+TEST_F(Transfer, AnExistingFile_IsNeverOverwritten) {
+  write_bytes(folder_ / "taken.attn", "mine");
+  const Status done = store_.export_runs({runs_[0]}, folder_ / "taken.attn");
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("is not overwritten"));
+  EXPECT_EQ(bytes_of(folder_ / "taken.attn"), "mine");
+}
+
+TEST_F(Transfer, AnExportThatFails_LeavesNoFile) {
+  const auto count = [&] {
+    return std::distance(std::filesystem::directory_iterator(folder_.path()), {});
+  };
+  const auto before = count();
+  EXPECT_FALSE(store_.export_runs({runs_[0], RunId{"no such run"}}, folder_ / "x.attn"));
+  EXPECT_FALSE(store_.export_runs({}, folder_ / "x.attn"));
+  EXPECT_FALSE(store_.export_runs({runs_[0]}, folder_ / "none/x.attn"));
+  EXPECT_EQ(count(), before);
+}
+
+TEST_F(Transfer, Import_AddsEveryRunOnceUnderNewNumbers) {
+  ASSERT_TRUE(store_.export_runs({runs_[1], runs_[2], runs_[1]}, folder_ / "two.attn"));
+  Store other = open_or_throw(folder_ / "other.db");
+  const RunId own = begin_or_throw(other, sample_run("own"));
+  const auto first = other.import_file(folder_ / "two.attn");
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_EQ(first->added, 2);
+  EXPECT_EQ(first->already_there, 0);
+  EXPECT_EQ(other.find_run("1")->id, own);
+  EXPECT_EQ(other.find_run("2")->id, runs_[1]);
+  EXPECT_EQ(other.find_run("3")->id, runs_[2]);
+  EXPECT_EQ(other.find_run("last")->id, own);
+  expect_equal_run(other, runs_[1]);
+  expect_equal_run(other, runs_[2]);
+
+  const auto again = other.import_file(folder_ / "two.attn");
+  EXPECT_EQ(again->added, 0);
+  EXPECT_EQ(again->already_there, 2);
+  EXPECT_EQ(other.runs()->size(), 3U);
+}
+
+TEST_F(Transfer, AnotherLiveDatabase_CanBeImportedToo) {
+  Store other = open_or_throw(folder_ / "other.db");
+  const auto imported = other.import_file(folder_ / "results.db");
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(imported->added, 3);
+  expect_equal_run(other, runs_[0]);
+}
+
+TEST_F(Transfer, ARunThatIsStillMeasured_TravelsAsInterrupted) {
+  NewRun live = sample_run();
+  live.process_id = getpid();
+  live.process_start_ticks = own_process_start_ticks();
+  const RunId run = begin_or_throw(store_, live);
+  ASSERT_TRUE(store_.export_runs({run}, folder_ / "live.attn"));
+  const Store exported = open_or_throw(folder_ / "live.attn", Store::Mode::read_only);
+  EXPECT_EQ(exported.find_run("last")->status, RunStatus::interrupted);
+  EXPECT_EQ(store_.find_run("last")->status, RunStatus::running);
+}
+
+TEST_F(Transfer, AnExportedFile_IsReadOnlyInEitherMode) {
+  ASSERT_TRUE(store_.export_runs({runs_[0]}, folder_ / "one.attn"));
+  const std::string before = bytes_of(folder_ / "one.attn");
+  {
+    Store exported = open_or_throw(folder_ / "one.attn", Store::Mode::read_write);
+    const auto refused = exported.begin_run(sample_run());
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("import it"));
+  }
+  EXPECT_EQ(bytes_of(folder_ / "one.attn"), before);
+}
+
+TEST_F(Transfer, ImportOfSomethingElse_IsRefusedAndChangesNothing) {
+  write_bytes(folder_ / "notes.attn", "not a database at all");
+  const std::int64_t before = *store_.data_version();
+  EXPECT_FALSE(store_.import_file(folder_ / "notes.attn"));
+  EXPECT_FALSE(store_.import_file(folder_ / "missing.attn"));
+  EXPECT_FALSE(store_.import_file(folder_.path()));
+  EXPECT_EQ(*store_.data_version(), before);
+}
+
+}  // namespace
+}  // namespace attnscope
