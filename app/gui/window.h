@@ -17,4 +17,7 @@ struct WindowOptions {
 /// Shows the window and returns its exit code when it is closed. Runs go on without it.
 int run_window(int argc, char** argv, const WindowOptions& options);
 
+/// What the window needs of its QApplication: names, icons, a font where the machine has none.
+void prepare_application();
+
 }  // namespace attnscope::gui

@@ -29,7 +29,9 @@ constexpr Header headers[CellTableModel::column_count] = {
     {"Status", "Why a cell has no time"},
 };
 
-std::size_t rows_of(const RunPointer& run) { return run ? run->table.rows.size() : 0; }
+std::size_t rows_of(const RunPointer& run) {
+  return run ? run->table.rows.size() : 0;
+}
 
 bool only_grew(const RunPointer& before, const RunPointer& now) {
   if (!before || !now || before->request.uuid != now->request.uuid) return false;
@@ -82,13 +84,20 @@ QVariant CellTableModel::data(const QModelIndex& index, int role) const {
   const report::Row& row = run_->table.rows[static_cast<std::size_t>(index.row())];
   const auto column = static_cast<Column>(index.column());
   switch (role) {
-    case Qt::DisplayRole: return cell_text(row, column);
-    case Qt::ToolTipRole: return cell_tip(row, column);
-    case Qt::TextAlignmentRole: return alignment_of(column);
-    case sort_role: return cell_sort_key(row, column);
-    case style_key_role: return words(row.cell.cell.contender.id());
-    case cell_status_role: return static_cast<int>(row.cell.cell.status);
-    default: return {};
+    case Qt::DisplayRole:
+      return cell_text(row, column);
+    case Qt::ToolTipRole:
+      return cell_tip(row, column);
+    case Qt::TextAlignmentRole:
+      return alignment_of(column);
+    case sort_role:
+      return cell_sort_key(row, column);
+    case style_key_role:
+      return words(row.cell.cell.contender.id());
+    case cell_status_role:
+      return static_cast<int>(row.cell.cell.status);
+    default:
+      return {};
   }
 }
 

@@ -15,7 +15,9 @@ QString percent(double share) {
   return QString::number(share * 100, 'f', share < 0.1 ? 1 : 0) + QStringLiteral(" %");
 }
 
-bool is_ok(const report::Row& row) { return row.cell.cell.status == CellStatus::ok; }
+bool is_ok(const report::Row& row) {
+  return row.cell.cell.status == CellStatus::ok;
+}
 
 double ns_per_document(const report::Row& row) {
   const auto batch = static_cast<double>(std::max<std::int64_t>(1, row.cell.cell.batch));
@@ -34,7 +36,8 @@ QString measured_text(const report::Row& row, Column column) {
   switch (column) {
     case Column::median:
       return words(report::format_time(stored.summary.median_ns)) + spread(stored.summary);
-    case Column::per_document: return words(report::format_time(ns_per_document(row)));
+    case Column::per_document:
+      return words(report::format_time(ns_per_document(row)));
     case Column::memory:
       return words(report::format_bytes(static_cast<double>(stored.cell.memory.requested_bytes)));
     case Column::against_baseline:
@@ -43,7 +46,8 @@ QString measured_text(const report::Row& row, Column column) {
       return row.ratio ? words(statistics::name_of(row.ratio->verdict)) : QString();
     case Column::share_of_limit:
       return row.share_of_limit ? percent(*row.share_of_limit) : QString();
-    default: return {};
+    default:
+      return {};
   }
 }
 
@@ -52,18 +56,22 @@ QString measured_text(const report::Row& row, Column column) {
 QString cell_text(const report::Row& row, Column column) {
   const Cell& cell = row.cell.cell;
   switch (column) {
-    case Column::contender: return words(cell.contender.name);
+    case Column::contender:
+      return words(cell.contender.name);
     case Column::window:
       return cell.contender.window ? words(cell.contender.window->text()) : QStringLiteral("–");
-    case Column::tokens: return QString::number(row.cell.point.sequence_tokens);
-    case Column::batch: return QString::number(cell.batch);
+    case Column::tokens:
+      return QString::number(row.cell.point.sequence_tokens);
+    case Column::batch:
+      return QString::number(cell.batch);
     case Column::error:
       return cell.relative_error ? QString::number(*cell.relative_error, 'e', 1) : QString();
     case Column::status:
       if (row.cell.damaged) return QStringLiteral("damaged");
       return words(name_of(cell.status)) +
              (cell.reason.empty() ? QString() : QStringLiteral(": ") + words(cell.reason));
-    default: return is_ok(row) ? measured_text(row, column) : QStringLiteral("–");
+    default:
+      return is_ok(row) ? measured_text(row, column) : QStringLiteral("–");
   }
 }
 
@@ -77,22 +85,32 @@ QVariant cell_sort_key(const report::Row& row, Column column) {
       return cell.contender.window->is_infinite()
                  ? last
                  : static_cast<double>(cell.contender.window->tokens());
-    case Column::tokens: return static_cast<qlonglong>(row.cell.point.sequence_tokens);
-    case Column::batch: return static_cast<qlonglong>(cell.batch);
-    case Column::median: return ok ? row.cell.summary.median_ns : last;
-    case Column::per_document: return ok ? ns_per_document(row) : last;
-    case Column::memory: return ok ? static_cast<double>(cell.memory.requested_bytes) : last;
-    case Column::against_baseline: return row.ratio ? row.ratio->ratio : last;
-    case Column::share_of_limit: return row.share_of_limit.value_or(-1);
-    case Column::error: return cell.relative_error.value_or(-1);
-    default: return cell_text(row, column);
+    case Column::tokens:
+      return static_cast<qlonglong>(row.cell.point.sequence_tokens);
+    case Column::batch:
+      return static_cast<qlonglong>(cell.batch);
+    case Column::median:
+      return ok ? row.cell.summary.median_ns : last;
+    case Column::per_document:
+      return ok ? ns_per_document(row) : last;
+    case Column::memory:
+      return ok ? static_cast<double>(cell.memory.requested_bytes) : last;
+    case Column::against_baseline:
+      return row.ratio ? row.ratio->ratio : last;
+    case Column::share_of_limit:
+      return row.share_of_limit.value_or(-1);
+    case Column::error:
+      return cell.relative_error.value_or(-1);
+    default:
+      return cell_text(row, column);
   }
 }
 
 QString cell_tip(const report::Row& row, Column column) {
   const Cell& cell = row.cell.cell;
   switch (column) {
-    case Column::contender: return words(cell.contender.id());
+    case Column::contender:
+      return words(cell.contender.id());
     case Column::median:
     case Column::per_document:
       if (!is_ok(row)) return words(cell.reason);
@@ -120,7 +138,8 @@ QString cell_tip(const report::Row& row, Column column) {
     case Column::status:
       if (row.cell.damaged) return QStringLiteral("The stored values do not match their hash.");
       return words(cell.reason);
-    default: return {};
+    default:
+      return {};
   }
 }
 

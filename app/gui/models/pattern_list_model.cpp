@@ -50,10 +50,12 @@ QVariant PatternListModel::data(const QModelIndex& index, int role) const {
   const Entry& entry = entries_[static_cast<std::size_t>(index.row())];
   const std::string& title = entry.pattern.title;
   switch (role) {
-    case Qt::DisplayRole: return words(title.empty() ? entry.pattern.name : title);
+    case Qt::DisplayRole:
+      return words(title.empty() ? entry.pattern.name : title);
     case Qt::ToolTipRole:
       return entry.file.isEmpty() ? words(entry.pattern.description) : entry.file;
-    default: return {};
+    default:
+      return {};
   }
 }
 

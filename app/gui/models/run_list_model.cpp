@@ -97,14 +97,19 @@ QVariant RunListModel::data(const QModelIndex& index, int role) const {
   const RunEntry& entry = runs_[static_cast<std::size_t>(index.row())];
   const RunInfo& run = entry.info;
   switch (role) {
-    case Qt::DisplayRole: return title(run);
-    case Qt::AccessibleTextRole: return QString(title(run) + QStringLiteral(", ") + detail(run));
+    case Qt::DisplayRole:
+      return title(run);
+    case Qt::AccessibleTextRole:
+      return QString(title(run) + QStringLiteral(", ") + detail(run));
     case Qt::ToolTipRole:
       return QStringLiteral("%1\n%2\n%3\n%4")
           .arg(title(run), detail(run), words(run.start.device), words(run.id.uuid));
-    case uuid_role: return words(run.id.uuid);
-    case status_role: return static_cast<int>(run.status);
-    case detail_role: return detail(run);
+    case uuid_role:
+      return words(run.id.uuid);
+    case status_role:
+      return static_cast<int>(run.status);
+    case detail_role:
+      return detail(run);
     case fraction_role:
       return run.start.heats_planned > 0
                  ? static_cast<double>(run.heats_done) / run.start.heats_planned
@@ -112,7 +117,8 @@ QVariant RunListModel::data(const QModelIndex& index, int role) const {
     case search_role:
       return QString(title(run) + QLatin1Char(' ') + detail(run) + QLatin1Char(' ') +
                      words(run.start.device) + QLatin1Char(' ') + words(run.note));
-    default: return {};
+    default:
+      return {};
   }
 }
 

@@ -39,8 +39,9 @@ void ImplementationList::ask() {
 void ImplementationList::read(int exit_code) {
   if (exit_code != 0) {
     const QString sentence = last_sentence(process_.readAllStandardError());
-    fail(sentence.isEmpty() ? tr("The list of implementations ended with exit code %1.").arg(exit_code)
-                            : sentence);
+    fail(sentence.isEmpty()
+             ? tr("The list of implementations ended with exit code %1.").arg(exit_code)
+             : sentence);
     return;
   }
   known_ = read_implementations(process_.readAllStandardOutput());

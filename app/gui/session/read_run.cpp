@@ -36,13 +36,19 @@ QStringList contender_ids(const report::Table& table) {
   return ids;
 }
 
-/// The table, without a baseline when the asked one is not (yet) among the run's cells.
-Result<report::Table> read_table(const Store& store, const RunInfo& run, const QString& baseline) {
-  if (!baseline.isEmpty()) {
-    const std::string id = baseline.toStdString();
+/// The table against the asked baseline, or against what the request allows in its stead.
+Result<report::Table> read_table(const Store& store, const RunInfo& run,
+                                 const RunRequest& request) {
+  if (!request.baseline.isEmpty()) {
+    const std::string id = request.baseline.toStdString();
     if (Result<report::Table> table = report::make_table(store, run, id, {}); table) return table;
   }
-  return report::make_table(store, run, std::nullopt, {});
+  Result<report::Table> table = report::make_table(store, run, std::nullopt, {});
+  if (!table || !request.any_baseline) return table;
+  const QStringList ids = contender_ids(*table);
+  if (ids.isEmpty()) return table;
+  const std::string first = ids.front().toStdString();
+  return report::make_table(store, run, first, {});
 }
 
 using Describe = std::function<QString(const HeatPoint&)>;
@@ -106,7 +112,7 @@ RunPointer read_run(const Store& store, const RunRequest& request) {
     return snapshot;
   }
   snapshot->table.run = *run;
-  Result<report::Table> table = read_table(store, *run, request.baseline);
+  Result<report::Table> table = read_table(store, *run, request);
   if (!table) {
     snapshot->problem = words(table.error().message);
     return snapshot;
@@ -121,10 +127,9 @@ RunPointer read_run(const Store& store, const RunRequest& request) {
     const auto last = static_cast<int>(slices.size()) - 1;
     snapshot->request.slice = std::clamp(request.slice, 0, last);
     const HeatPoint& wanted = slices[static_cast<std::size_t>(snapshot->request.slice)];
-    std::copy_if(snapshot->table.rows.begin(), snapshot->table.rows.end(),
-                 std::back_inserter(drawn.rows), [&](const report::Row& row) {
-                   return fixed_part(row.cell.point, request.x) == wanted;
-                 });
+    std::copy_if(
+        snapshot->table.rows.begin(), snapshot->table.rows.end(), std::back_inserter(drawn.rows),
+        [&](const report::Row& row) { return fixed_part(row.cell.point, request.x) == wanted; });
   }
   snapshot->time = draw(drawn, request.x, report::YAxis::time);
   snapshot->memory = draw(drawn, request.x, report::YAxis::memory);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // Reads a run into the snapshot a page shows. A chart needs every axis but its own fixed; where a
-// sweep has several dtypes, batches or (with windows along x) lengths, each combination of them is a
-// slice, and one slice is drawn.
+// sweep has several dtypes, batches or (with windows along x) lengths, each combination of them is
+// a slice, and one slice is drawn.
 
 #include <vector>
 

@@ -4,6 +4,7 @@
 #include <QDateTime>
 #include <QDir>
 #include <QFile>
+#include <QFileInfo>
 #include <QProcess>
 #include <QStandardPaths>
 #include <algorithm>
@@ -19,6 +20,13 @@ namespace {
 
 constexpr int watch_ms = 250;
 
+/// Where a started run's sweep and standard error go; the time tells runs apart.
+QString new_stem() {
+  return QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) +
+         QStringLiteral("/started/") +
+         QDateTime::currentDateTimeUtc().toString(QStringLiteral("yyyyMMdd-HHmmss-zzz"));
+}
+
 QString text_of(const QString& file) {
   QFile log(file);
   return log.open(QIODevice::ReadOnly) ? last_sentence(log.readAll()) : QString();
@@ -33,27 +41,32 @@ RunLauncher::RunLauncher(std::filesystem::path database, QObject* parent)
 }
 
 void RunLauncher::start(const std::string& sweep_text) {
-  const QString folder =
-      QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + QStringLiteral("/started");
-  const QString stem =
-      folder + QLatin1Char('/') +
-      QDateTime::currentDateTimeUtc().toString(QStringLiteral("yyyyMMdd-HHmmss-zzz"));
+  const QString stem = new_stem();
   const QString sweep_file = stem + QStringLiteral(".json");
   QFile file(sweep_file);
   const auto size = static_cast<qint64>(sweep_text.size());
-  if (!QDir().mkpath(folder) || !file.open(QIODevice::WriteOnly) ||
-      file.write(sweep_text.data(), size) != size) {
+  if (!QDir().mkpath(QFileInfo(stem).path()) || !file.open(QIODevice::WriteOnly) ||
+      file.write(sweep_text.data(), size) != size || !file.flush()) {
     Q_EMIT failed(tr("Cannot write %1: %2. Make the folder writable and start again.")
                       .arg(sweep_file, file.errorString()));
     return;
   }
   file.close();
+  start_child({QStringLiteral("run"), sweep_file}, stem);
+}
 
+void RunLauncher::resume(const RunInfo& run) {
+  const QString stem = new_stem();
+  QDir().mkpath(QFileInfo(stem).path());
+  start_child({QStringLiteral("run"), QStringLiteral("--resume"), words(run.id.uuid)}, stem);
+}
+
+void RunLauncher::start_child(const QStringList& arguments, const QString& stem) {
   Child child{0, stem + QStringLiteral(".log")};
   QProcess process;
   process.setProgram(attnscope_program());
-  process.setArguments({QStringLiteral("run"), sweep_file, QStringLiteral("--db"),
-                        words(database_.string()), QStringLiteral("--quiet")});
+  process.setArguments(arguments + QStringList{QStringLiteral("--db"), words(database_.string()),
+                                               QStringLiteral("--quiet")});
   process.setStandardInputFile(QProcess::nullDevice());
   process.setStandardOutputFile(QProcess::nullDevice());
   process.setStandardErrorFile(child.log);
@@ -67,14 +80,13 @@ void RunLauncher::start(const std::string& sweep_text) {
 }
 
 void RunLauncher::cancel(const RunInfo& run) {
-  if (run.start.process_id <= 0 ||
-      !is_alive(run.start.process_id, run.start.process_start_ticks)) {
+  if (run.start.process_id <= 0 || !is_alive(run.start.process_id, run.start.process_start_ticks)) {
     Q_EMIT failed(tr("Run %1 has no process any more; nothing is left to cancel.").arg(run.number));
     return;
   }
   if (::kill(static_cast<pid_t>(run.start.process_id), SIGINT) != 0) {
-    Q_EMIT failed(tr("Run %1 belongs to another user and cannot be cancelled from here.")
-                      .arg(run.number));
+    Q_EMIT failed(
+        tr("Run %1 belongs to another user and cannot be cancelled from here.").arg(run.number));
   }
 }
 
@@ -88,10 +100,9 @@ void RunLauncher::watch() {
   for (const Child& child : std::exchange(children_, {})) {
     const RunEntry* begun = nullptr;
     if (runs_) {
-      const auto found =
-          std::find_if(runs_->runs.begin(), runs_->runs.end(), [&](const RunEntry& entry) {
-            return entry.info.start.process_id == child.process_id;
-          });
+      const auto found = std::find_if(
+          runs_->runs.begin(), runs_->runs.end(),
+          [&](const RunEntry& entry) { return entry.info.start.process_id == child.process_id; });
       if (found != runs_->runs.end()) begun = &*found;
     }
     if (begun) {

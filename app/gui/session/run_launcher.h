@@ -5,6 +5,7 @@
 // closing it never ends a run, and a window opened later finds the run through the store.
 
 #include <QObject>
+#include <QStringList>
 #include <QTimer>
 #include <filesystem>
 #include <string>
@@ -21,6 +22,8 @@ class RunLauncher : public QObject {
 
   /// Writes the sweep beside the database's runs and starts `attnscope run` on it.
   void start(const std::string& sweep_text);
+  /// Goes on with an interrupted or cancelled run: only what is not finished.
+  void resume(const RunInfo& run);
   /// Interrupts the run's process, if it is still the one that wrote the run.
   void cancel(const RunInfo& run);
   /// Lets the launcher see which of its children have begun their run.
@@ -38,6 +41,8 @@ class RunLauncher : public QObject {
     qint64 process_id = 0;
     QString log;  // its standard error
   };
+  /// `stem` names the child's files in the folder of started runs.
+  void start_child(const QStringList& arguments, const QString& stem);
   void watch();
 
   std::filesystem::path database_;

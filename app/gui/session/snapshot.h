@@ -36,7 +36,8 @@ struct FigureSnapshot {
 /// Which part of which run a page wants to see.
 struct RunRequest {
   QString uuid;
-  QString baseline;  // contender id; empty: none
+  QString baseline;          // contender id; empty: none
+  bool any_baseline = true;  // where the run does not have that one, its first contender will do
   report::XAxis x = report::XAxis::length;
   int slice = 0;  // which combination of the axes that a chart holds fixed
   friend bool operator==(const RunRequest&, const RunRequest&) = default;
@@ -44,11 +45,11 @@ struct RunRequest {
 
 struct RunSnapshot {
   RunRequest request;
-  report::Table table;       // every cell of the run
-  QStringList contenders;    // ids, in order of appearance: the baseline picker's choices
-  QStringList slices;        // words for each combination of fixed axes; one or none: no picker
+  report::Table table;     // every cell of the run
+  QStringList contenders;  // ids, in order of appearance: the baseline picker's choices
+  QStringList slices;      // words for each combination of fixed axes; one or none: no picker
   FigureSnapshot time, memory;
-  QString problem;  // the run could not be read, or the baseline is not in it
+  QString problem;  // the run could not be read
 };
 
 using RunListPointer = std::shared_ptr<const RunListSnapshot>;

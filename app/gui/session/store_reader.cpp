@@ -14,7 +14,9 @@ constexpr int tick_ms = 500;
 // A chart that repaints at 2 Hz or less disturbs measured threads by 1-2% only.
 constexpr qint64 least_ms_between_reads = 1000;
 
-bool is_run_file(const std::filesystem::path& file) { return file.extension() == ".attn"; }
+bool is_run_file(const std::filesystem::path& file) {
+  return file.extension() == ".attn";
+}
 
 const RunEntry* find(const RunListPointer& list, const QString& uuid) {
   if (!list) return nullptr;
@@ -58,13 +60,14 @@ void StoreReader::look() {
     return;
   }
   // A run whose process dies commits nothing, so live runs are looked at on every tick.
-  const bool some_live = list_ && std::any_of(list_->runs.begin(), list_->runs.end(), [](auto& run) {
-                           return run.info.status == RunStatus::running;
-                         });
-  const bool dead = some_live && std::any_of(list_->runs.begin(), list_->runs.end(), [](auto& run) {
-                      return run.info.status == RunStatus::running &&
-                             !is_alive(run.info.start.process_id, run.info.start.process_start_ticks);
-                    });
+  const bool some_live =
+      list_ && std::any_of(list_->runs.begin(), list_->runs.end(),
+                           [](auto& run) { return run.info.status == RunStatus::running; });
+  const bool dead =
+      some_live && std::any_of(list_->runs.begin(), list_->runs.end(), [](auto& run) {
+        return run.info.status == RunStatus::running &&
+               !is_alive(run.info.start.process_id, run.info.start.process_start_ticks);
+      });
   if (*version != seen_version_ || dead) {
     seen_version_ = *version;
     read_list();
@@ -86,8 +89,7 @@ void StoreReader::read_shown_if_it_grew() {
   if (!shown_) return;
   const RunEntry* entry = find(list_, shown_->uuid);
   if (!entry) return;
-  const bool same =
-      entry->info.heats_done == shown_heats_ && entry->info.status == shown_status_;
+  const bool same = entry->info.heats_done == shown_heats_ && entry->info.status == shown_status_;
   const bool too_soon = since_read_.isValid() && since_read_.elapsed() < least_ms_between_reads &&
                         entry->info.status == RunStatus::running;
   if (!same && !too_soon) read_shown();
@@ -137,7 +139,8 @@ void StoreReader::export_runs(const QStringList& uuids, const QString& file) {
     Q_EMIT failed(words(written.error().message));
     return;
   }
-  Q_EMIT succeeded(tr("Exported %n run(s) to %1", nullptr, static_cast<int>(runs.size())).arg(file));
+  Q_EMIT succeeded(
+      tr("Exported %n run(s) to %1", nullptr, static_cast<int>(runs.size())).arg(file));
 }
 
 void StoreReader::import_file(const QString& file) {
@@ -149,9 +152,8 @@ void StoreReader::import_file(const QString& file) {
     return;
   }
   read_list();
-  Q_EMIT succeeded(tr("Imported %1 run(s), %2 already there")
-                       .arg(imported->added)
-                       .arg(imported->already_there));
+  Q_EMIT succeeded(
+      tr("Imported %1 run(s), %2 already there").arg(imported->added).arg(imported->already_there));
 }
 
 }  // namespace attnscope::gui

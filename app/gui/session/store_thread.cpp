@@ -32,7 +32,9 @@ StoreThread::~StoreThread() {
   thread_.wait();
 }
 
-void StoreThread::start() { thread_.start(); }
+void StoreThread::start() {
+  thread_.start();
+}
 
 void StoreThread::show_run(const RunRequest& request) {
   QMetaObject::invokeMethod(reader_, [reader = reader_, request] { reader->show_run(request); });

@@ -16,7 +16,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-QString tr(const char* text) { return QCoreApplication::translate("SweepDraft", text); }
+QString tr(const char* text) {
+  return QCoreApplication::translate("SweepDraft", text);
+}
 
 QString list_text(const Json& sweep, const char* key) {
   if (!sweep.contains(key)) return {};

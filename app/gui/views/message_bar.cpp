@@ -36,7 +36,9 @@ void MessageBar::show_error(const QString& sentence, const QString& mend) {
   show_sentence(sentence, mend, true);
 }
 
-void MessageBar::show_info(const QString& sentence) { show_sentence(sentence, {}, false); }
+void MessageBar::show_info(const QString& sentence) {
+  show_sentence(sentence, {}, false);
+}
 
 void MessageBar::show_sentence(const QString& sentence, const QString& mend, bool error) {
   is_error_ = error;
@@ -53,7 +55,9 @@ void MessageBar::clear() {
   hide();
 }
 
-QString MessageBar::text() const { return label_->text(); }
+QString MessageBar::text() const {
+  return label_->text();
+}
 
 void MessageBar::paint_ground() {
   // From the application's palette: this widget's own already carries the message's ground.

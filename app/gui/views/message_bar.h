@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// One sentence, shown beside what it is about: what went wrong and how to mend it, or what was done.
+// One sentence, shown beside what it is about: what went wrong and how to mend it, or what was
+// done.
 
 #include <QFrame>
 #include <QString>

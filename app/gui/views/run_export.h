@@ -20,6 +20,7 @@ struct TableFormatEntry {
 [[nodiscard]] Status write_text_file(const QString& file, const std::string& text);
 
 /// `file` ends in .pdf, .svg or .png.
-[[nodiscard]] Status write_figure_file(const RunSnapshot& run, report::YAxis y, const QString& file);
+[[nodiscard]] Status write_figure_file(const RunSnapshot& run, report::YAxis y,
+                                       const QString& file);
 
 }  // namespace attnscope::gui

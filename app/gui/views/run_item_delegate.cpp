@@ -15,10 +15,14 @@ constexpr int dot = 8;
 
 QColor status_color(const QModelIndex& index, const QPalette& palette) {
   switch (static_cast<RunStatus>(index.data(RunListModel::status_role).toInt())) {
-    case RunStatus::running: return palette.color(QPalette::Link);
-    case RunStatus::done: return good_text(palette);
-    case RunStatus::cancelled: return faint_text(palette);
-    case RunStatus::interrupted: return error_text(palette);
+    case RunStatus::running:
+      return palette.color(QPalette::Link);
+    case RunStatus::done:
+      return good_text(palette);
+    case RunStatus::cancelled:
+      return faint_text(palette);
+    case RunStatus::interrupted:
+      return error_text(palette);
   }
   return faint_text(palette);
 }
@@ -32,8 +36,8 @@ QFont detail_font(const QFont& font) {
 }  // namespace
 
 QSize RunItemDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIndex&) const {
-  const int lines = QFontMetrics(option.font).height() +
-                    QFontMetrics(detail_font(option.font)).height();
+  const int lines =
+      QFontMetrics(option.font).height() + QFontMetrics(detail_font(option.font)).height();
   return {120, lines + 2 * margin + 6};
 }
 
@@ -60,9 +64,9 @@ void RunItemDelegate::paint(QPainter* painter, const QStyleOptionViewItem& optio
   painter->setPen(text);
   painter->setFont(option.font);
   const QRect title = QRect(beside.topLeft(), QSize(beside.width(), title_metrics.height()));
-  painter->drawText(title, Qt::AlignLeft | Qt::AlignVCenter,
-                    title_metrics.elidedText(index.data().toString(), Qt::ElideRight,
-                                             title.width()));
+  painter->drawText(
+      title, Qt::AlignLeft | Qt::AlignVCenter,
+      title_metrics.elidedText(index.data().toString(), Qt::ElideRight, title.width()));
 
   const QFont small = detail_font(option.font);
   const QFontMetrics small_metrics(small);

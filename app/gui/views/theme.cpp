@@ -70,9 +70,12 @@ const QPalette& desktop_palette() {
 
 QString name_of(Theme theme) {
   switch (theme) {
-    case Theme::light: return QStringLiteral("light");
-    case Theme::dark: return QStringLiteral("dark");
-    case Theme::system: break;
+    case Theme::light:
+      return QStringLiteral("light");
+    case Theme::dark:
+      return QStringLiteral("dark");
+    case Theme::system:
+      break;
   }
   return QStringLiteral("system");
 }
@@ -114,7 +117,9 @@ QColor info_ground(const QPalette& palette) {
   return is_dark(palette) ? QColor(0x22, 0x36, 0x4d) : QColor(0xe3, 0xee, 0xfa);
 }
 
-QColor hairline(const QPalette& palette) { return palette.color(QPalette::Mid); }
+QColor hairline(const QPalette& palette) {
+  return palette.color(QPalette::Mid);
+}
 
 QIcon line_icon(const QString& name, const QPalette& palette) {
   QFile file(QStringLiteral(":/attnscope/icons/%1.svg").arg(name));

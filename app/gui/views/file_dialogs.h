@@ -1,0 +1,18 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// File dialogs that do not block: the window keeps following its run while they are open.
+
+#include <QString>
+#include <functional>
+
+class QWidget;
+
+namespace attnscope::gui {
+
+void ask_for_new_file(QWidget* parent, const QString& title, const QString& suggestion,
+                      const QString& extension, std::function<void(const QString&)> chosen);
+void ask_for_file(QWidget* parent, const QString& title, const QString& filter,
+                  std::function<void(const QString&)> chosen);
+
+}  // namespace attnscope::gui
