@@ -47,6 +47,9 @@ Result<Sweep> chosen_sweep(const Arguments& arguments) {
 
 void report_outcome(Session& session, const Arguments& arguments, const RunOutcome& outcome) {
   for (const std::string& failure : outcome.failures) fmt::print(stderr, "{}\n", failure);
+  if (!outcome.store_refusal.empty()) {
+    return session.fail(exit_store_refused, outcome.store_refusal);
+  }
   if (outcome.cells_failed > 0) session.exit_code = exit_cells_failed;
   if (outcome.status == RunStatus::cancelled) session.exit_code = exit_cancelled;
   auto store = Store::open(arguments.database, Store::Mode::read_only);
@@ -82,6 +85,7 @@ void run(Session& session, const Arguments& arguments) {
 
   auto store = Store::open(arguments.database, Store::Mode::read_write);
   if (!store) return session.fail(exit_store_refused, store.error().message);
+  if (!store->warning().empty()) fmt::print(stderr, "attnscope: warning: {}\n", store->warning());
 
   catch_cancel_signals();
   ProgressLine progress(!arguments.quiet && !arguments.events && isatty(STDERR_FILENO) != 0);
