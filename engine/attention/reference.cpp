@@ -12,6 +12,9 @@
 namespace attnscope {
 namespace {
 
+// Multiply-adds below which starting threads costs more than they save.
+constexpr std::int64_t worth_threads = std::int64_t{1} << 23;
+
 /// Tokens at which kernels behave differently: the ends of the batch and of every group.
 std::vector<std::int64_t> border_tokens(const SequenceLayout& layout) {
   std::vector<std::int64_t> tokens{0, layout.tokens() - 1};
@@ -119,7 +122,9 @@ class RowComputer {
 
 double largest_value(const ConstTensor& v, std::int64_t tokens, std::int64_t heads) {
   double largest = 0;
-#pragma omp parallel for reduction(max : largest) schedule(static)
+#pragma omp parallel for reduction(max        \
+                                   : largest) \
+    schedule(static) if (tokens * heads * v.head_dim > worth_threads)
   for (std::int64_t token = 0; token < tokens; ++token) {
     for (std::int64_t head = 0; head < heads; ++head) {
       const std::int64_t row = v.offset(token, head);
@@ -180,7 +185,7 @@ ReferenceRows compute_reference(const Problem& problem, std::span<const RowId> r
   std::vector<double> log_sum_exp(rows.size());
   const Oracle oracle(problem.pattern, problem.window, problem.layout);
 
-#pragma omp parallel
+#pragma omp parallel if (count * problem.plan.tokens * problem.head_dim > worth_threads)
   {
     RowComputer computer(problem, oracle, q, k, v);
 #pragma omp for schedule(dynamic, 4)

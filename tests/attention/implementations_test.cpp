@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the list promises beside right numbers: reasons for refusals, predictions, workspaces.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "engine/attention/list.h"
+#include "kernels/cpu/windowed.h"
+#include "tests/attention/small_problem.h"
+
+namespace attnscope {
+namespace {
+
+using testing::HasSubstr;
+using tests::item;
+using tests::SmallProblem;
+
+SequenceLayout usual() {
+  return SequenceLayout::uniform(2, item(1, 3, 9));
+}
+
+std::string refusal(const char* id, const Problem& problem) {
+  const Status ok = find_implementation(id)->supports(problem);
+  const auto prepared = find_implementation(id)->prepare(problem);
+  EXPECT_EQ(prepared.has_value(), ok.has_value()) << id;
+  return ok ? "" : ok.error().message;
+}
+
+TEST(ImplementationList, HoldsTheFiveInDisplayOrderWithoutRepeats) {
+  std::vector<std::string> ids;
+  for (const Implementation* implementation : implementations()) {
+    ids.emplace_back(implementation->id());
+    EXPECT_FALSE(implementation->summary().empty());
+    EXPECT_EQ(find_implementation(implementation->id()), implementation);
+  }
+  EXPECT_THAT(ids, testing::ElementsAre("dense", "sdpa", "sdpa-mask", "windowed", "segment"));
+  EXPECT_EQ(find_implementation("denes"), nullptr);
+}
+
+TEST(Refusals, CudaBackwardAndModelAreRefusedByAllWithTheReason) {
+  SmallProblem small("full", std::nullopt, usual());
+  for (const Implementation* implementation : implementations()) {
+    const std::string id(implementation->id());
+    Problem cuda = small.problem;
+    cuda.device = DeviceKind::cuda;
+    EXPECT_THAT(refusal(id.c_str(), cuda), HasSubstr("no CUDA implementations yet"));
+    Problem backward = small.problem;
+    backward.direction = Direction::forward_backward;
+    EXPECT_EQ(refusal(id.c_str(), backward), id + " has no backward pass yet");
+    Problem model = small.problem;
+    model.operation = Operation::model;
+    EXPECT_THAT(refusal(id.c_str(), model), HasSubstr("operation model"));
+  }
+}
+
+TEST(Refusals, SdpaKnowsOnlyFullAttention) {
+  EXPECT_EQ(refusal("sdpa", SmallProblem("full", std::nullopt, usual()).problem), "");
+  const SmallProblem sparse("sparse", Window::of(4), usual());
+  EXPECT_THAT(refusal("sdpa", sparse.problem), HasSubstr("sdpa knows only full attention"));
+  EXPECT_EQ(refusal("sdpa-mask", sparse.problem), "");
+}
+
+TEST(Refusals, FusedImplementationsHaveNoSeparateProducts) {
+  SmallProblem small("full", std::nullopt, SequenceLayout::uniform(1, item(0, 0, 9)));
+  small.problem.operation = Operation::windowed_matmul;
+  for (const char* id : {"sdpa", "sdpa-mask", "segment"}) {
+    EXPECT_THAT(refusal(id, small.problem), HasSubstr("no separate products")) << id;
+  }
+  EXPECT_EQ(refusal("dense", small.problem), "");
+  EXPECT_EQ(refusal("windowed", small.problem), "");
+}
+
+TEST(Refusals, OurCpuKernelsComputeInFloat32Only) {
+  SmallProblem small("sparse", Window::of(4), usual());
+  small.problem.dtype = DType::float16;
+  for (const char* id : {"windowed", "segment"}) EXPECT_NE(refusal(id, small.problem), "") << id;
+}
+
+std::int64_t predicted(const char* id, const Problem& problem) {
+  return find_implementation(id)->prepare(problem).value()->predicted_peak_bytes();
+}
+
+TEST(Predictions, DenseNeedsTheScoresAndTheMask) {
+  const std::int64_t n = 13, heads = 2;
+  EXPECT_EQ(predicted("dense", SmallProblem("full", std::nullopt, usual()).problem),
+            2 * heads * n * n * 4);
+  EXPECT_EQ(predicted("dense", SmallProblem("sparse", Window::of(4), usual()).problem),
+            2 * heads * n * n * 4 + n * n * 4);
+}
+
+TEST(Predictions, DenseCopiesTokenMajorBatchesAndItsResult) {
+  SmallProblem small("full", std::nullopt, usual());
+  small.problem.memory_order = MemoryOrder::token_major;
+  const std::int64_t n = 13, heads = 2, dim = 8;
+  EXPECT_EQ(predicted("dense", small.problem), 2 * heads * (n * n + 4 * n * dim) * 4);
+}
+
+TEST(Predictions, AreMadeBeforeAnyMemoryOfTheirSizeIsTaken) {
+  // 12 score matrices of 200,000 x 200,000: 1.9 TB, far more than preparing may touch.
+  const SmallProblem huge("sparse", Window::of(4), SequenceLayout::uniform(1, item(1, 11, 199'988)),
+                          12, 32);
+  const std::int64_t n = 200'000;
+  EXPECT_EQ(predicted("dense", huge.problem), 12 * n * n * 4 + n * n * 4);
+  EXPECT_GT(predicted("sdpa-mask", huge.problem), n * n * 4);
+}
+
+TEST(Predictions, SdpaNeedsNoScores) {
+  const std::int64_t n = 100'000;
+  const SmallProblem large("full", std::nullopt, SequenceLayout::uniform(1, item(1, 11, n - 12)),
+                           12, 32);
+  EXPECT_LT(predicted("sdpa", large.problem), n * 12 * 32 * 4 + (1 << 20));
+}
+
+TEST(WindowedProducts, TakeExactlyTheBandsBytes) {
+  SmallProblem small("sparse", Window::of(4), SequenceLayout::uniform(3, item(0, 0, 50)), 2, 8);
+  small.problem.operation = Operation::windowed_matmul;
+  const auto prepared = find_implementation("windowed")->prepare(small.problem).value();
+  EXPECT_EQ(prepared->workspace_bytes(), 3 * 2 * 50 * 9 * 4);
+  EXPECT_EQ(prepared->predicted_peak_bytes(), prepared->workspace_bytes());
+  EXPECT_EQ(prepared->executed().flop, 4.0 * 3 * 2 * 50 * 9 * 8);
+}
+
+TEST(ExecutedWork, DenseExecutesEveryPairWhateverThePattern) {
+  const double expected = 4.0 * 2 * 2 * 13 * 13 * 8;
+  for (const char* name : {"full", "sparse"}) {
+    const SmallProblem small(name, Window::of(1), usual());
+    EXPECT_EQ(find_implementation("dense")->prepare(small.problem).value()->executed().flop,
+              expected);
+  }
+}
+
+}  // namespace
+}  // namespace attnscope

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every listed implementation x every built-in pattern x odd shapes. A new implementation joins by
+// its line in the list; nothing is added here.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <map>
+#include <set>
+
+#include "engine/attention/check.h"
+#include "engine/attention/list.h"
+
+namespace attnscope {
+namespace {
+
+using Outcome = CheckRow::Outcome;
+
+std::string describe(const CheckRow& row) {
+  return fmt::format("{}/{}/{} on {}, {}: {} (error {:.3g}, bound {:.3g})", row.pattern,
+                     row.implementation, row.window, row.shape, name_of(row.dtype), row.reason,
+                     row.relative_error, row.error_bound);
+}
+
+/// Runs once; the tests look at its rows.
+const std::vector<CheckRow>& all_rows() {
+  static const std::vector<CheckRow> rows = [] {
+    std::vector<CheckRow> collected;
+    check_all(DeviceKind::cpu, omp_get_num_procs(),
+              [&](const CheckRow& row) { collected.push_back(row); });
+    return collected;
+  }();
+  return rows;
+}
+
+TEST(Conformance, NoImplementationIsWrongAnywhere) {
+  int shown = 0;
+  for (const CheckRow& row : all_rows()) {
+    if (row.outcome != Outcome::wrong) continue;
+    if (++shown <= 20) ADD_FAILURE() << describe(row);
+  }
+  EXPECT_EQ(shown, 0) << "rows wrong in all";
+}
+
+TEST(Conformance, EveryImplementationComputesSomethingOfEveryPatternItTakes) {
+  std::map<std::string, std::set<std::string>> computed;
+  for (const CheckRow& row : all_rows()) {
+    if (row.outcome == Outcome::ok) computed[row.implementation].insert(row.pattern);
+  }
+  for (const Implementation* implementation : implementations()) {
+    const std::string id(implementation->id());
+    if (id == "sdpa") {
+      EXPECT_THAT(computed[id], testing::Contains("full"));
+      continue;
+    }
+    for (const AttentionPattern& pattern : built_in_patterns()) {
+      EXPECT_THAT(computed[id], testing::Contains(pattern.name)) << id;
+    }
+  }
+}
+
+TEST(Conformance, EveryRefusalHasAReasonOfOneSentence) {
+  for (const CheckRow& row : all_rows()) {
+    if (row.outcome != Outcome::declined) continue;
+    ASSERT_FALSE(row.reason.empty()) << describe(row);
+    ASSERT_THAT(row.reason, testing::Not(testing::HasSubstr("\n"))) << describe(row);
+  }
+}
+
+TEST(Conformance, BothMemoryOrdersAndAllDtypesAreComputedByTheBaselines) {
+  std::map<std::string, std::set<std::string>> seen;
+  for (const CheckRow& row : all_rows()) {
+    if (row.outcome != Outcome::ok) continue;
+    const bool head_major = row.shape.find("head-major") != std::string::npos;
+    seen[row.implementation].insert(
+        fmt::format("{} {}", name_of(row.dtype), head_major ? "head-major" : "token-major"));
+  }
+  for (const char* id : {"dense", "sdpa", "sdpa-mask"}) EXPECT_EQ(seen[id].size(), 6U) << id;
+}
+
+TEST(Conformance, OnCudaEveryImplementationDeclinesWithAReason) {
+  const int wrong = check_all(DeviceKind::cuda, 1, [](const CheckRow& row) {
+    ASSERT_EQ(row.outcome, Outcome::declined) << describe(row);
+  });
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace attnscope

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The conformance check must be able to fail: implementations with one planted fault each, all of
+// which it has to catch.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <set>
+
+#include "engine/attention/check.h"
+#include "kernels/plan/row_intervals.h"
+
+namespace attnscope {
+namespace {
+
+enum class Fault {
+  none,
+  reads_one_key_outside,
+  misses_one_key,
+  writes_nan,
+  leaves_a_row_unwritten,
+  writes_beyond_workspace,
+  writes_beyond_output,
+  changes_an_input,
+  wrong_lse,
+  wrong_second_call,
+  fails,
+  throws,
+};
+
+constexpr std::int64_t workspace_floats = 16;
+
+/// Attention in float64 by plain loops, with the fault planted in the last row.
+class PreparedFaulty final : public PreparedAttention {
+ public:
+  PreparedFaulty(const Problem& problem, Fault fault) : problem_(problem), fault_(fault) {}
+  std::int64_t workspace_bytes() const override { return workspace_floats * 4; }
+  ExecutedWork executed() const override { return {}; }
+  std::int64_t predicted_peak_bytes() const override { return workspace_bytes(); }
+  bool writes_lse() const override { return true; }
+
+  Status forward(const ForwardCall& call) override {
+    if (fault_ == Fault::fails) return fail("a kernel's own error");
+    if (fault_ == Fault::throws) throw std::runtime_error("a library's exception");
+    ++calls_;
+    for (const Task& task : problem_.plan.tasks) {
+      for (std::int64_t position = 0; position < task.queries.size(); ++position) {
+        const std::int64_t query = problem_.plan.token_at(task.queries, position);
+        const auto keys = seen_keys(task, query);
+        for (int head = task.heads.begin; head < task.heads.end; ++head) {
+          row(call, query, head, keys);
+        }
+      }
+    }
+    plant(call);
+    return {};
+  }
+
+ private:
+  [[nodiscard]] bool is_last(std::int64_t token) const { return token == problem_.plan.tokens - 1; }
+
+  std::vector<std::int64_t> seen_keys(const Task& task, std::int64_t query) const {
+    std::vector<std::int64_t> keys;
+    for (const TokenRange& run : key_intervals(problem_.plan, task, query)) {
+      for (std::int64_t key = run.begin; key < run.end; ++key) keys.push_back(key);
+    }
+    if (!is_last(query)) return keys;
+    if (fault_ == Fault::misses_one_key && !keys.empty()) keys.pop_back();
+    if (fault_ == Fault::reads_one_key_outside && !keys.empty() && keys.front() > 0) {
+      keys.push_back(keys.front() - 1);
+    }
+    return keys;
+  }
+
+  void row(const ForwardCall& call, std::int64_t query, int head,
+           const std::vector<std::int64_t>& keys) const {
+    const auto dim = problem_.head_dim;
+    std::vector<double> sum(static_cast<std::size_t>(dim), 0.0);
+    double total = 0;
+    for (const std::int64_t key : keys) {
+      double score = 0;
+      for (std::int64_t i = 0; i < dim; ++i) {
+        score += double{call.q.at<float>(query, head)[i]} * double{call.k.at<float>(key, head)[i]};
+      }
+      const double weight = std::exp(score * double{problem_.scale});
+      total += weight;
+      for (std::int64_t i = 0; i < dim; ++i) {
+        sum[static_cast<std::size_t>(i)] += weight * double{call.v.at<float>(key, head)[i]};
+      }
+    }
+    for (std::int64_t i = 0; i < dim; ++i) {
+      const double value = keys.empty() ? 0.0 : sum[static_cast<std::size_t>(i)] / total;
+      call.o.at<float>(query, head)[i] = static_cast<float>(value);
+    }
+    call.lse[static_cast<std::size_t>(query * problem_.plan.heads + head)] =
+        static_cast<float>(std::log(total));
+  }
+
+  void plant(const ForwardCall& call) const {
+    const std::int64_t last = problem_.plan.tokens - 1;
+    float* o = call.o.at<float>(last, 0);
+    auto* workspace = reinterpret_cast<float*>(call.workspace.data());
+    switch (fault_) {
+      case Fault::writes_nan:
+        o[problem_.head_dim - 1] = std::numeric_limits<float>::quiet_NaN();
+        break;
+      case Fault::leaves_a_row_unwritten:
+        std::memset(o, 0xFF, 4);
+        break;
+      case Fault::writes_beyond_workspace:
+        workspace[workspace_floats] = 0;
+        break;
+      case Fault::writes_beyond_output:
+        call.o.at<float>(last, problem_.plan.heads - 1)[problem_.head_dim] = 0;
+        break;
+      case Fault::changes_an_input:
+        const_cast<float*>(call.k.at<float>(0, 0))[0] += 1;
+        break;
+      case Fault::wrong_lse:
+        call.lse.back() += 0.01F;
+        break;
+      case Fault::wrong_second_call:
+        o[0] += calls_ > 1 ? 0.01F : 0.0F;
+        break;
+      default:
+        break;
+    }
+  }
+
+  Problem problem_;
+  Fault fault_;
+  int calls_ = 0;
+};
+
+class Faulty final : public Implementation {
+ public:
+  explicit Faulty(Fault fault) : fault_(fault) {}
+  std::string_view id() const override { return "faulty"; }
+  std::string_view summary() const override { return "right but for one fault"; }
+  Status supports(const Problem& problem) const override {
+    const bool fits = problem.device == DeviceKind::cpu && problem.dtype == DType::float32 &&
+                      problem.operation == Operation::attention && problem.plan.tokens < 200;
+    return fits ? Status() : fail("not what this test is about");
+  }
+  Result<std::unique_ptr<PreparedAttention>> prepare(const Problem& problem) const override {
+    return std::make_unique<PreparedFaulty>(problem, fault_);
+  }
+
+ private:
+  Fault fault_;
+};
+
+struct Findings {
+  int ok = 0;
+  int wrong = 0;
+  std::set<std::string> reasons;
+};
+
+Findings check(Fault fault) {
+  const Faulty faulty(fault);
+  const std::array<const Implementation*, 1> checked{&faulty};
+  Findings findings;
+  const int wrong = check_implementations(checked, DeviceKind::cpu, 1, [&](const CheckRow& row) {
+    if (row.outcome == CheckRow::Outcome::ok) ++findings.ok;
+    if (row.outcome != CheckRow::Outcome::wrong) return;
+    ++findings.wrong;
+    findings.reasons.insert(row.reason);
+  });
+  EXPECT_EQ(wrong, findings.wrong);
+  return findings;
+}
+
+using testing::Contains;
+using testing::Each;
+using testing::HasSubstr;
+
+TEST(ConformanceCheck, WithoutAFaultNothingIsWrong) {
+  const Findings findings = check(Fault::none);
+  EXPECT_EQ(findings.wrong, 0) << *findings.reasons.begin();
+  EXPECT_GT(findings.ok, 500);
+}
+
+TEST(ConformanceCheck, OneKeyOutsideTheMaskIsCaught) {
+  const Findings findings = check(Fault::reads_one_key_outside);
+  EXPECT_GT(findings.wrong, 100);
+  EXPECT_THAT(findings.reasons, Each(HasSubstr("first call: the output differs")));
+}
+
+TEST(ConformanceCheck, OneKeyMissedIsCaughtInAlmostEveryShape) {
+  const Findings findings = check(Fault::misses_one_key);
+  EXPECT_GT(findings.wrong, findings.ok);
+}
+
+TEST(ConformanceCheck, NaNInTheOutputIsCaughtEverywhere) {
+  const Findings findings = check(Fault::writes_nan);
+  EXPECT_EQ(findings.ok, 0);
+  EXPECT_THAT(findings.reasons, Each(HasSubstr("the output differs")));
+}
+
+TEST(ConformanceCheck, ARowLeftAsItWasIsCaughtEverywhere) {
+  EXPECT_EQ(check(Fault::leaves_a_row_unwritten).ok, 0);
+}
+
+TEST(ConformanceCheck, AWriteBeyondTheWorkspaceIsCaughtEverywhere) {
+  const Findings findings = check(Fault::writes_beyond_workspace);
+  EXPECT_EQ(findings.ok, 0);
+  EXPECT_THAT(findings.reasons, Each(HasSubstr("wrote outside the workspace")));
+}
+
+TEST(ConformanceCheck, AWriteBeyondTheOutputIsCaughtEverywhere) {
+  const Findings findings = check(Fault::writes_beyond_output);
+  EXPECT_EQ(findings.ok, 0);
+  EXPECT_THAT(findings.reasons, Each(HasSubstr("wrote outside the output")));
+}
+
+TEST(ConformanceCheck, AChangedInputIsCaughtEverywhere) {
+  const Findings findings = check(Fault::changes_an_input);
+  EXPECT_EQ(findings.ok, 0);
+  EXPECT_THAT(findings.reasons, Each(HasSubstr("changed its inputs")));
+}
+
+TEST(ConformanceCheck, AWrongLogSumExpIsCaught) {
+  const Findings findings = check(Fault::wrong_lse);
+  EXPECT_EQ(findings.ok, 0);
+  EXPECT_THAT(findings.reasons, Each(HasSubstr("log-sum-exp differs")));
+}
+
+TEST(ConformanceCheck, AFaultThatShowsInTheSecondCallIsCaught) {
+  const Findings findings = check(Fault::wrong_second_call);
+  EXPECT_EQ(findings.ok, 0);
+  EXPECT_THAT(findings.reasons, Each(HasSubstr("second call: the output differs")));
+}
+
+TEST(ConformanceCheck, ErrorsAndExceptionsAreWrongWithTheirMessages) {
+  EXPECT_THAT(check(Fault::fails).reasons, Each(HasSubstr("a kernel's own error")));
+  EXPECT_THAT(check(Fault::throws).reasons, Each(HasSubstr("a library's exception")));
+}
+
+}  // namespace
+}  // namespace attnscope
