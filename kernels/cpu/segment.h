@@ -22,8 +22,8 @@ namespace attnscope::cpu {
                                       DType dtype);
 
 /// Bytes of scratch: one row tile a thread, plus partial results of rows split over chunks.
-[[nodiscard]] std::int64_t segment_workspace_bytes(const AttentionPlan& plan,
-                                                   std::int64_t head_dim, int threads);
+[[nodiscard]] std::int64_t segment_workspace_bytes(const AttentionPlan& plan, std::int64_t head_dim,
+                                                   int threads);
 
 /// o = softmax(scale * q k^T over the plan's pairs) v. Writes every row of o; rows without keys
 /// become 0 with log-sum-exp -inf. `lse` [tokens, heads] may be empty. Uses at most `threads`

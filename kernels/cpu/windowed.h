@@ -52,8 +52,7 @@ struct BandProblem {
 /// Writes every row of o; rows without keys become 0. `lse` [tokens, heads] may be empty.
 [[nodiscard]] Status windowed_forward(const AttentionPlan& plan, const ConstTensor& q,
                                       const ConstTensor& k, const ConstTensor& v, float scale,
-                                      const Tensor& o, std::span<float> lse,
-                                      int threads,
+                                      const Tensor& o, std::span<float> lse, int threads,
                                       std::span<float> workspace);
 
 }  // namespace attnscope::cpu

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiled once per instruction set, with the set's flags and ATTNSCOPE_KERNELS naming the function
+// that hands out its table: the only symbol this file exports.
+#include "kernels/cpu/inner/segment_chunk.h"
+#include "kernels/cpu/inner/vector.h"
+#include "kernels/cpu/inner/windowed_chunk.h"
+#include "kernels/cpu/kernel_table.h"
+
+namespace attnscope::cpu {
+namespace {
+
+void exponentials(const float* x, std::int64_t count, float* exp2_of_x) {
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) store(exp2_of_x + i, exp2_of(load(x + i)));
+  if (i < count) store_tail(exp2_of_x + i, count - i, exp2_of(load_tail(x + i, count - i, 0.0f)));
+}
+
+constexpr KernelTable table{segment_chunk, windowed_scores, windowed_softmax, windowed_values,
+                            exponentials};
+
+}  // namespace
+
+const KernelTable* ATTNSCOPE_KERNELS() {
+  return &table;
+}
+
+}  // namespace attnscope::cpu

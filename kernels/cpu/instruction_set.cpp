@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/instruction_set.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+
+namespace attnscope::cpu {
+namespace {
+
+constexpr std::array all_sets{InstructionSet::baseline, InstructionSet::avx2,
+                              InstructionSet::avx512};
+
+bool is_available(InstructionSet set) {
+  __builtin_cpu_init();
+  switch (set) {
+    case InstructionSet::baseline:
+      return true;
+    case InstructionSet::avx2:
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case InstructionSet::avx512:
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+             __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+             __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+  }
+  return false;
+}
+
+std::vector<std::string_view> available_names() {
+  std::vector<std::string_view> names;
+  for (const InstructionSet set : available_sets()) names.push_back(name_of(set));
+  return names;
+}
+
+/// The set given to select(), or -1. Atomic because kernels on any thread read it.
+std::atomic<int> chosen{-1};
+
+}  // namespace
+
+std::string_view name_of(InstructionSet set) {
+  switch (set) {
+    case InstructionSet::baseline:
+      return "baseline";
+    case InstructionSet::avx2:
+      return "avx2";
+    case InstructionSet::avx512:
+      return "avx512";
+  }
+  return "";
+}
+
+std::vector<InstructionSet> available_sets() {
+  std::vector<InstructionSet> sets;
+  for (const InstructionSet set : all_sets) {
+    if (is_available(set)) sets.push_back(set);
+  }
+  return sets;
+}
+
+Result<InstructionSet> selected_set() {
+  if (const int set = chosen.load(); set >= 0) return static_cast<InstructionSet>(set);
+  const char* wanted = std::getenv("ATTNSCOPE_ISA");
+  if (wanted == nullptr || *wanted == '\0') return available_sets().back();
+  for (const InstructionSet set : all_sets) {
+    if (name_of(set) != wanted) continue;
+    if (is_available(set)) return set;
+    return fail("ATTNSCOPE_ISA asks for '{}', which this processor lacks; it has {}", wanted,
+                fmt::join(available_names(), ", "));
+  }
+  return fail("ATTNSCOPE_ISA is '{}', which is no instruction set; use one of {}", wanted,
+              fmt::join(available_names(), ", "));
+}
+
+Status select(std::optional<InstructionSet> set) {
+  if (!set) {
+    chosen = -1;
+    return {};
+  }
+  if (!is_available(*set)) {
+    return fail("This processor lacks the instruction set '{}'; it has {}", name_of(*set),
+                fmt::join(available_names(), ", "));
+  }
+  chosen = static_cast<int>(*set);
+  return {};
+}
+
+}  // namespace attnscope::cpu

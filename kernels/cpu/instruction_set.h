@@ -1,0 +1,35 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// The inner loops are built once per instruction set from one source; this chooses among them at
+// run time. The widest set of the processor is taken unless ATTNSCOPE_ISA names another:
+//
+//   for (InstructionSet set : available_sets()) {
+//     select(set);                 // e.g. in tests; select(std::nullopt) restores the default
+//     segment_forward(...);
+//   }
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "kernels/plan/result.h"
+
+namespace attnscope::cpu {
+
+enum class InstructionSet : std::uint8_t { baseline, avx2, avx512 };
+
+[[nodiscard]] std::string_view name_of(InstructionSet set);  // "baseline", "avx2", "avx512"
+
+/// What this processor can run, narrowest first; `baseline` (x86-64 with SSE2) always can.
+[[nodiscard]] std::vector<InstructionSet> available_sets();
+
+/// The set in use: the one given to select(), else ATTNSCOPE_ISA, else the widest available.
+/// A value of ATTNSCOPE_ISA that is unknown, or that this processor lacks, is an error.
+[[nodiscard]] Result<InstructionSet> selected_set();
+
+/// Takes `set` from now on for all threads, or with nullopt the default again. Not to be called
+/// while a kernel runs.
+[[nodiscard]] Status select(std::optional<InstructionSet> set);
+
+}  // namespace attnscope::cpu

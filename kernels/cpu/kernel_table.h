@@ -1,0 +1,105 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the drivers (segment.cpp, windowed.cpp) and the inner loops (inner/) say to each other:
+// plain structs and one table of functions per instruction set. The inner loops see nothing of the
+// standard library with external linkage, so that no instruction of a higher set can be linked into
+// the baseline path.
+
+#include <cstdint>
+
+#include "kernels/plan/attention_plan.h"
+
+namespace attnscope::cpu {
+
+/// One head of a packed tensor; strides in elements, as in StridedTensor.
+template <typename T>
+struct HeadView {
+  T* data;
+  std::int64_t token_stride;
+  std::int64_t item_tokens;
+  std::int64_t item_stride;
+};
+
+/// Rows of one task and head. All results depend on these fields alone.
+struct RowChunk {
+  HeadView<const float> q, k, v;
+  HeadView<float> o;
+  const std::int64_t* indices;  // the plan's
+  const Segment* segments;
+  std::int64_t segment_count;
+  TokenRun queries;       // the rows of this chunk
+  std::int64_t head_dim;  // 1 ... 256
+  float scale;            // of q k^T, times log2(e) where an exponential follows
+  float* lse;             // of token 0 and this head, or null
+  std::int64_t lse_stride;
+};
+
+/// A chunk of the fused kernel, at most chunk_rows(head_dim) rows.
+struct SegmentChunk {
+  RowChunk rows;
+  // For rows split over key chunks: the positions [first_key, last_key) of the segments' keys laid
+  // end to end, and the place of the partial result: head_dim + 2 floats a row, which are the sum
+  // of exp2(s - m) v, the maximum m of the scores s, and the sum of exp2(s - m).
+  std::int64_t first_key;
+  std::int64_t last_key;
+  float* partial;  // null: the rows are not split; o and lse are written
+  float* scratch;  // scratch_floats(head_dim) floats, aligned to 64 bytes
+};
+
+/// A chunk of the three unfused steps, at most chunk_rows(head_dim) rows.
+struct WindowedChunk {
+  RowChunk rows;
+  float* scores;         // [rows, columns], the segments side by side
+  std::int64_t columns;  // a row's length
+  float outside;         // entry of a pair outside the pattern: 0, or -inf before a softmax
+};
+
+struct KernelTable {
+  void (*segment_chunk)(const SegmentChunk&);
+  void (*windowed_scores)(const WindowedChunk&);
+  void (*windowed_softmax)(const WindowedChunk&);
+  void (*windowed_values)(const WindowedChunk&);
+  void (*exponentials)(const float* x, std::int64_t count, float* exp2_of_x);
+};
+
+const KernelTable* baseline_kernels();
+const KernelTable* avx2_kernels();
+const KernelTable* avx512_kernels();
+
+inline constexpr std::int64_t largest_head_dim = 256;
+inline constexpr double log2_e = 1.4426950408889634;
+inline constexpr double ln_2 = 0.6931471805599453;
+
+/// Keys are visited in blocks whose packed keys, and as much for values, keep within 32 kB at
+/// d >= 32, so that a tile finds them in the first-level cache; rows in chunks of the same measure.
+inline constexpr std::int64_t piece_floats = 8192;
+inline constexpr std::int64_t largest_key_block = 256;
+inline constexpr std::int64_t smallest_key_block = 32;
+inline constexpr std::int64_t largest_row_chunk = 128;
+inline constexpr std::int64_t smallest_row_chunk = 32;
+
+// For the drivers only: being inline these have external linkage, so inner/ may not call them.
+
+/// The widest vector: rows of a tile, and the unit that rows of scratch are padded to.
+inline constexpr std::int64_t widest_vector = 16;
+
+[[nodiscard]] constexpr std::int64_t chunk_rows(std::int64_t head_dim) {
+  const std::int64_t rows = piece_floats / head_dim / widest_vector * widest_vector;
+  return rows < smallest_row_chunk ? smallest_row_chunk
+                                   : (rows > largest_row_chunk ? largest_row_chunk : rows);
+}
+
+/// Scratch of one thread in the fused kernel: transposed queries, outputs, maxima and sums of a
+/// chunk; scores of a tile; packed keys and values of a block.
+[[nodiscard]] constexpr std::int64_t scratch_floats(std::int64_t head_dim) {
+  const std::int64_t padded = (head_dim + widest_vector - 1) / widest_vector * widest_vector;
+  const std::int64_t fitting = piece_floats / head_dim;
+  const std::int64_t keys = fitting < smallest_key_block
+                                ? smallest_key_block
+                                : (fitting > largest_key_block ? largest_key_block : fitting);
+  return 2 * chunk_rows(head_dim) * (padded + 1) + (keys + widest_vector) * widest_vector +
+         2 * keys * padded;
+}
+
+}  // namespace attnscope::cpu

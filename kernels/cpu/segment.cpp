@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/segment.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "kernels/cpu/selected_kernels.h"
+#include "kernels/cpu/work_units.h"
+
+namespace attnscope::cpu {
+namespace {
+
+constexpr std::int64_t alignment = 64;
+
+std::int64_t partial_floats(const AttentionPlan& plan, std::int64_t head_dim) {
+  std::int64_t floats = 0;
+  for (const Task& task : plan.tasks)
+    floats += cut_of(plan, task, head_dim, KeyCut::of_long_rows).partial_floats(head_dim);
+  return floats;
+}
+
+/// Scratch of one thread, rounded so that every thread's begins aligned.
+std::int64_t thread_floats(std::int64_t head_dim) {
+  constexpr std::int64_t unit = alignment / static_cast<std::int64_t>(sizeof(float));
+  return (scratch_floats(head_dim) + unit - 1) / unit * unit;
+}
+
+struct Call {
+  const AttentionPlan& plan;
+  const ConstTensor &q, &k, &v;
+  const Tensor& o;
+  std::span<float> lse;
+  float scale;
+  const KernelTable& kernels;
+  float* partials;
+
+  [[nodiscard]] float* lse_of(std::int64_t head) const {
+    return lse.empty() ? nullptr : lse.data() + head;
+  }
+  /// Where key chunk `chunk` of a split task's head leaves its partial result.
+  [[nodiscard]] float* partial(const TaskCut& cut, std::int64_t before, std::int64_t head_of_task,
+                               std::int64_t chunk) const {
+    return partials + before +
+           (head_of_task * cut.key_chunks + chunk) * cut.rows * (o.head_dim + 2);
+  }
+};
+
+void run_unit(const Call& call, const WorkUnit& unit, float* scratch) {
+  const Task& task = *unit.task;
+  for (std::int64_t head = unit.first_head; head < unit.last_head; ++head) {
+    SegmentChunk chunk{};
+    chunk.rows = {.q = head_view<const float>(call.q, head),
+                  .k = head_view<const float>(call.k, head),
+                  .v = head_view<const float>(call.v, head),
+                  .o = head_view<float>(call.o, head),
+                  .indices = call.plan.indices.data(),
+                  .segments = call.plan.segments_of(task).data(),
+                  .segment_count = task.segment_count,
+                  .queries = part_of(task.queries, unit.first_row, unit.last_row),
+                  .head_dim = call.o.head_dim,
+                  .scale = call.scale * static_cast<float>(log2_e),
+                  .lse = call.lse_of(head),
+                  .lse_stride = call.plan.heads};
+    if (unit.cut.is_split()) {
+      chunk.first_key = unit.key_chunk * unit.cut.keys_per_chunk;
+      chunk.last_key = chunk.first_key + unit.cut.keys_per_chunk;
+      chunk.partial =
+          call.partial(unit.cut, unit.partials_before, head - task.heads.begin, unit.key_chunk);
+    }
+    chunk.scratch = scratch;
+    call.kernels.segment_chunk(chunk);
+  }
+}
+
+/// Brings the key chunks of one row together, in their order.
+void merge_row(const Call& call, const Task& task, const TaskCut& cut, std::int64_t before,
+               std::int64_t head, std::int64_t row) {
+  const std::int64_t d = call.o.head_dim;
+  const auto part = [&](std::int64_t chunk) {
+    return call.partial(cut, before, head - task.heads.begin, chunk) + row * (d + 2);
+  };
+  float m = -std::numeric_limits<float>::infinity();
+  for (std::int64_t c = 0; c < cut.key_chunks; ++c) m = std::max(m, part(c)[d]);
+  const std::int64_t token = call.plan.token_at(task.queries, row);
+  float* o = call.o.at<float>(token, head);
+  std::fill(o, o + d, 0.0f);
+  float sum = 0.0f;
+  for (std::int64_t c = 0; c < cut.key_chunks; ++c) {
+    const float* p = part(c);
+    if (p[d + 1] == 0.0f) continue;
+    const float factor = std::exp2(p[d] - m);
+    sum += factor * p[d + 1];
+    for (std::int64_t x = 0; x < d; ++x) o[x] += factor * p[x];
+  }
+  const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
+  for (std::int64_t x = 0; x < d; ++x) o[x] *= inverse;
+  if (call.lse.empty()) return;
+  call.lse[static_cast<std::size_t>(token * call.plan.heads + head)] =
+      sum == 0.0f ? -std::numeric_limits<float>::infinity()
+                  : static_cast<float>(ln_2) * (m + std::log2(sum));
+}
+
+/// Merges every `threads`-th of the split rows, from the `thread`-th on.
+void merge_split_rows(const Call& call, std::int64_t thread, std::int64_t threads) {
+  std::int64_t before = 0;
+  std::int64_t turn = 0;
+  for (const Task& task : call.plan.tasks) {
+    const TaskCut cut = cut_of(call.plan, task, call.o.head_dim, KeyCut::of_long_rows);
+    if (!cut.is_split()) continue;
+    for (std::int64_t head = task.heads.begin; head < task.heads.end; ++head) {
+      for (std::int64_t row = 0; row < cut.rows; ++row) {
+        if (turn++ % threads == thread) merge_row(call, task, cut, before, head, row);
+      }
+    }
+    before += cut.partial_floats(call.o.head_dim);
+  }
+}
+
+void run(const Call& call, int threads, bool has_split_rows, float* scratch) {
+  const std::int64_t scratch_size = thread_floats(call.o.head_dim);
+  std::atomic<std::int64_t> next{0};
+#pragma omp parallel num_threads(threads)
+  {
+    UnitCursor cursor(call.plan, call.o.head_dim, KeyCut::of_long_rows);
+    WorkUnit unit;
+    float* mine = scratch + omp_get_thread_num() * scratch_size;
+    while (cursor.seek(next.fetch_add(1, std::memory_order_relaxed), unit)) {
+      run_unit(call, unit, mine);
+    }
+#pragma omp barrier
+    if (has_split_rows) merge_split_rows(call, omp_get_thread_num(), omp_get_num_threads());
+  }
+}
+
+Status check_call(const AttentionPlan& plan, const ConstTensor& q, const ConstTensor& k,
+                  const ConstTensor& v, const Tensor& o, std::span<const float> lse, int threads,
+                  std::int64_t workspace_bytes) {
+  if (Status s = segment_supports(plan, q.head_dim, q.dtype); !s) return s;
+  if (Status s = check_tensor("q", q, q.head_dim, plan.tokens); !s) return s;
+  if (Status s = check_tensor("k", k, q.head_dim, plan.tokens); !s) return s;
+  if (Status s = check_tensor("v", v, q.head_dim, plan.tokens); !s) return s;
+  if (Status s = check_tensor("o", o, q.head_dim, plan.tokens); !s) return s;
+  if (threads < 1) return fail("segment_forward needs at least 1 thread, not {}", threads);
+  const std::int64_t rows = plan.tokens * plan.heads;
+  if (!lse.empty() && static_cast<std::int64_t>(lse.size()) != rows) {
+    return fail("lse has {} floats, the plan {} rows (tokens * heads); give as many, or none",
+                lse.size(), rows);
+  }
+  const std::int64_t needed = segment_workspace_bytes(plan, q.head_dim, threads);
+  if (workspace_bytes < needed) {
+    return fail("The workspace has {} bytes; segment_forward needs {} (segment_workspace_bytes)",
+                workspace_bytes, needed);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim, DType dtype) {
+  if (Status s = check_operands("Segment attention", head_dim, dtype); !s) return s;
+  for (const Segment& segment : plan.segments) {
+    if (segment.kind == SegmentKind::block && segment.window < 1) {
+      return fail("The plan has blocks of {} tokens; a block holds at least 1", segment.window);
+    }
+    if (segment.kind == SegmentKind::band && segment.window < 0) {
+      return fail("The plan has a band of half-width {}; it must be at least 0", segment.window);
+    }
+  }
+  return {};
+}
+
+std::int64_t segment_workspace_bytes(const AttentionPlan& plan, std::int64_t head_dim,
+                                     int threads) {
+  if (head_dim < 1 || head_dim > largest_head_dim || threads < 1) return 0;
+  const std::int64_t floats = threads * thread_floats(head_dim) + partial_floats(plan, head_dim);
+  return floats * static_cast<std::int64_t>(sizeof(float)) + alignment;
+}
+
+Status segment_forward(const AttentionPlan& plan, const ConstTensor& q, const ConstTensor& k,
+                       const ConstTensor& v, float scale, const Tensor& o, std::span<float> lse,
+                       int threads, std::span<std::byte> workspace) {
+  if (Status s =
+          check_call(plan, q, k, v, o, lse, threads, static_cast<std::int64_t>(workspace.size()));
+      !s) {
+    return s;
+  }
+  const Result<const KernelTable*> kernels = selected_kernels();
+  if (!kernels) return tl::unexpected(kernels.error());
+  void* memory = workspace.data();
+  std::size_t room = workspace.size();
+  std::align(alignment, 1, memory, room);
+  auto* scratch = static_cast<float*>(memory);
+  const Call call{
+      plan, q, k, v, o, lse, scale, **kernels, scratch + threads * thread_floats(q.head_dim)};
+  run(call, threads, partial_floats(plan, q.head_dim) > 0, scratch);
+  return {};
+}
+
+}  // namespace attnscope::cpu

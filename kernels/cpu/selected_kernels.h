@@ -1,0 +1,44 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every operation of this room does first: take the chosen set's inner loops and check what it
+// was handed.
+
+#include <span>
+
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/plan/result.h"
+#include "kernels/plan/tensor.h"
+
+namespace attnscope::cpu {
+
+/// The inner loops of selected_set().
+[[nodiscard]] Result<const KernelTable*> selected_kernels();
+
+/// Whether the inner loops take this type and head dimension; `operation` opens the sentence.
+[[nodiscard]] Status check_operands(std::string_view operation, std::int64_t head_dim, DType dtype);
+
+/// Whether a tensor is what an operation on `tokens` tokens needs.
+template <typename Byte>
+[[nodiscard]] Status check_tensor(std::string_view name, const StridedTensor<Byte>& tensor,
+                                  std::int64_t head_dim, std::int64_t tokens) {
+  if (tensor.dtype != DType::float32) {
+    return fail("{} is not float32, the only type of the CPU kernels; convert it first", name);
+  }
+  if (tensor.head_dim != head_dim) {
+    return fail("{} has head dimension {}, the call {}; give tensors of one head dimension", name,
+                tensor.head_dim, head_dim);
+  }
+  if (tensor.data == nullptr && tokens > 0) {
+    return fail("{} has no data for its {} tokens; hand in its memory", name, tokens);
+  }
+  return {};
+}
+
+template <typename T, typename Byte>
+[[nodiscard]] HeadView<T> head_view(const StridedTensor<Byte>& tensor, std::int64_t head) {
+  return {reinterpret_cast<T*>(tensor.data) + head * tensor.head_stride, tensor.token_stride,
+          tensor.item_tokens, tensor.item_stride};
+}
+
+}  // namespace attnscope::cpu

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// windowed_qk and windowed_pv: the band steps of windowed.cpp on sequences in place of a plan.
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <string_view>
+
+#include "kernels/cpu/selected_kernels.h"
+#include "kernels/cpu/windowed.h"
+
+namespace attnscope::cpu {
+namespace {
+
+/// Rows of one sequence and head that a thread takes at a time.
+struct BandUnit {
+  TokenRange sequence;
+  std::int64_t head = 0;
+  TokenRange rows;
+  std::int64_t first_element = 0;  // of the rows, in the band
+};
+
+/// Finds units by ascending number, as UnitCursor does for tasks.
+class BandCursor {
+ public:
+  explicit BandCursor(const BandProblem& problem)
+      : problem_(problem), chunk_(chunk_rows(problem.head_dim)) {}
+
+  [[nodiscard]] bool seek(std::int64_t number, BandUnit& unit) {
+    while (sequence_ < problem_.sequences.size() && number >= units_before_ + units()) {
+      units_before_ += units();
+      tokens_before_ += current().size();
+      ++sequence_;
+    }
+    if (sequence_ >= problem_.sequences.size()) return false;
+    const std::int64_t place = number - units_before_;
+    const std::int64_t first = place / problem_.heads * chunk_;
+    unit.sequence = current();
+    unit.head = place % problem_.heads;
+    unit.rows = {unit.sequence.begin + first,
+                 std::min(unit.sequence.begin + first + chunk_, unit.sequence.end)};
+    unit.first_element =
+        (problem_.heads * tokens_before_ + unit.head * unit.sequence.size() + first) *
+        (2 * problem_.window + 1);
+    return true;
+  }
+
+ private:
+  [[nodiscard]] TokenRange current() const { return problem_.sequences[sequence_]; }
+  [[nodiscard]] std::int64_t units() const {
+    return (current().size() + chunk_ - 1) / chunk_ * problem_.heads;
+  }
+
+  const BandProblem& problem_;
+  std::int64_t chunk_;
+  std::size_t sequence_ = 0;
+  std::int64_t units_before_ = 0;
+  std::int64_t tokens_before_ = 0;
+};
+
+Status check_problem(std::string_view operation, const BandProblem& problem, DType dtype,
+                     int threads, std::size_t band_floats) {
+  if (Status s = check_operands(operation, problem.head_dim, dtype); !s) return s;
+  if (problem.window < 0) {
+    return fail("{} has window {}; a window is at least 0", operation, problem.window);
+  }
+  if (problem.heads < 1) return fail("{} has {} heads; give at least 1", operation, problem.heads);
+  if (threads < 1) return fail("{} needs at least 1 thread, not {}", operation, threads);
+  const std::int64_t needed = band_elements(problem);
+  if (static_cast<std::int64_t>(band_floats) < needed) {
+    return fail("{} got a band of {} floats and needs {} (band_elements)", operation, band_floats,
+                needed);
+  }
+  return {};
+}
+
+std::int64_t tokens_of(const BandProblem& problem) {
+  std::int64_t tokens = 0;
+  for (const TokenRange& sequence : problem.sequences) tokens += sequence.size();
+  return tokens;
+}
+
+/// Runs `step` on every unit; `views` fills in the tensors of a head.
+template <typename Views>
+void run(const BandProblem& problem, void (*step)(const WindowedChunk&), int threads, float scale,
+         float* band, const Views& views) {
+  std::atomic<std::int64_t> next{0};
+#pragma omp parallel num_threads(threads)
+  {
+    BandCursor cursor(problem);
+    BandUnit unit;
+    while (cursor.seek(next.fetch_add(1, std::memory_order_relaxed), unit)) {
+      const Segment segment{.keys = {unit.sequence.begin, unit.sequence.end},
+                            .kind = SegmentKind::band,
+                            .window = problem.window};
+      WindowedChunk chunk{};
+      views(chunk.rows, unit.head);
+      chunk.rows.segments = &segment;
+      chunk.rows.segment_count = 1;
+      chunk.rows.queries = {unit.rows.begin, unit.rows.end};
+      chunk.rows.head_dim = problem.head_dim;
+      chunk.rows.scale = scale;
+      chunk.scores = band + unit.first_element;
+      chunk.columns = 2 * problem.window + 1;
+      chunk.outside = 0.0f;
+      step(chunk);
+    }
+  }
+}
+
+}  // namespace
+
+std::int64_t band_elements(const BandProblem& problem) {
+  std::int64_t elements = 0;
+  std::int64_t columns = 0;
+  if (__builtin_mul_overflow(std::int64_t{2}, problem.window, &columns) ||
+      __builtin_add_overflow(columns, std::int64_t{1}, &columns) ||
+      __builtin_mul_overflow(problem.heads * tokens_of(problem), columns, &elements)) {
+    return std::numeric_limits<std::int64_t>::max();
+  }
+  return elements;
+}
+
+Status windowed_qk(const BandProblem& problem, const ConstTensor& q, const ConstTensor& k,
+                   float scale, int threads, std::span<float> band) {
+  if (Status s = check_problem("windowed_qk", problem, q.dtype, threads, band.size()); !s) return s;
+  const std::int64_t tokens = tokens_of(problem);
+  if (Status s = check_tensor("q", q, problem.head_dim, tokens); !s) return s;
+  if (Status s = check_tensor("k", k, problem.head_dim, tokens); !s) return s;
+  const Result<const KernelTable*> kernels = selected_kernels();
+  if (!kernels) return tl::unexpected(kernels.error());
+  run(problem, (*kernels)->windowed_scores, threads, scale, band.data(),
+      [&](RowChunk& rows, std::int64_t head) {
+        rows.q = head_view<const float>(q, head);
+        rows.k = head_view<const float>(k, head);
+      });
+  return {};
+}
+
+Status windowed_pv(const BandProblem& problem, std::span<const float> band, const ConstTensor& v,
+                   int threads, const Tensor& o) {
+  if (Status s = check_problem("windowed_pv", problem, v.dtype, threads, band.size()); !s) return s;
+  const std::int64_t tokens = tokens_of(problem);
+  if (Status s = check_tensor("v", v, problem.head_dim, tokens); !s) return s;
+  if (Status s = check_tensor("o", o, problem.head_dim, tokens); !s) return s;
+  const Result<const KernelTable*> kernels = selected_kernels();
+  if (!kernels) return tl::unexpected(kernels.error());
+  // The values step only reads the scores, which it shares with the steps that write them.
+  auto* scores = const_cast<float*>(band.data());
+  run(problem, (*kernels)->windowed_values, threads, 1.0f, scores,
+      [&](RowChunk& rows, std::int64_t head) {
+        rows.v = head_view<const float>(v, head);
+        rows.o = head_view<float>(o, head);
+      });
+  return {};
+}
+
+}  // namespace attnscope::cpu
