@@ -79,6 +79,7 @@ class HeatRun {
       tell(i, "prepare");
     }
     const std::unique_ptr<Lineup> lineup = choose_lineup(heat_, sizes, memory_, troubles_);
+    if (!lineup) return;
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       cells_[i].batch = lineup->batch();
       if (!troubles_[i])

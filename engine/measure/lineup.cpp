@@ -13,12 +13,17 @@
 namespace attnscope::measure {
 namespace {
 
-SequenceLayout layout_of(const HeatPoint& point, const GroupSizes& sizes, std::int64_t batch) {
+// More items than any measurement needs; a layout of them still takes no memory to speak of.
+constexpr std::int64_t most_items = std::int64_t{1} << 20;
+
+Result<SequenceLayout> layout_of(const HeatPoint& point, const GroupSizes& sizes,
+                                 std::int64_t batch) {
   LayoutItem item;
   item.cls = sizes.cls;
   item.query = point.shared_query ? 0 : sizes.query;
   item.documents = {sizes.document};
-  return SequenceLayout::uniform(batch, item, point.shared_query ? sizes.query : 0);
+  return SequenceLayout::make(std::vector<LayoutItem>(static_cast<std::size_t>(batch), item),
+                              point.shared_query ? sizes.query : 0);
 }
 
 /// What no implementation of this build can do, in the words shown to the user.
@@ -66,8 +71,10 @@ void rule_out_oversized(const Lineup& lineup, std::int64_t free,
 std::unique_ptr<Lineup> lineup_within(const Heat& heat, const GroupSizes& sizes, std::int64_t batch,
                                       std::int64_t budget, BlockCache& memory,
                                       const std::vector<std::optional<Trouble>>& troubles) {
+  const auto layout = layout_of(heat.point, sizes, batch);
+  if (!layout) return nullptr;
   std::vector<std::optional<Trouble>> here = troubles;
-  auto lineup = std::make_unique<Lineup>(heat, sizes, batch, memory, here);
+  auto lineup = std::make_unique<Lineup>(heat, *layout, memory, here);
   for (std::size_t i = 0; i < troubles.size(); ++i) {
     if (troubles[i]) continue;
     if (here[i]) return nullptr;
@@ -79,13 +86,12 @@ std::unique_ptr<Lineup> lineup_within(const Heat& heat, const GroupSizes& sizes,
 
 }  // namespace
 
-Lineup::Lineup(const Heat& heat, const GroupSizes& sizes, std::int64_t batch, BlockCache& memory,
+Lineup::Lineup(const Heat& heat, SequenceLayout layout, BlockCache& memory,
                std::vector<std::optional<Trouble>>& troubles)
     : point_(heat.point),
-      batch_(batch),
-      layout_(layout_of(heat.point, sizes, batch)),
+      layout_(std::move(layout)),
       shape_{.tokens = layout_.tokens(),
-             .items = batch,
+             .items = layout_.item_count(),
              .heads = heat.point.heads,
              .head_dim = heat.point.head_dim,
              .dtype = heat.point.dtype,
@@ -169,15 +175,25 @@ std::optional<std::int64_t> Lineup::needed_bytes(std::size_t contender) const {
 
 std::unique_ptr<Lineup> choose_lineup(const Heat& heat, const GroupSizes& sizes, BlockCache& memory,
                                       std::vector<std::optional<Trouble>>& troubles) {
-  auto single = std::make_unique<Lineup>(heat, sizes, 1, memory, troubles);
+  const auto layout = layout_of(heat.point, sizes, 1);
+  if (!layout) {
+    for (auto& trouble : troubles)
+      trouble = Trouble{CellStatus::unsupported, layout.error().message};
+    return nullptr;
+  }
+  auto single = std::make_unique<Lineup>(heat, *layout, memory, troubles);
   const std::int64_t free = memory.free_bytes();
   rule_out_oversized(*single, free, troubles);
-  const std::int64_t most = std::max<std::int64_t>(heat.point.batch_max, 1);
-  if (most == 1 || !any_left(troubles)) return single;
+  if (!any_left(troubles)) return single;
 
   const std::int64_t mebibytes =
       std::min(heat.point.batch_memory_mb, std::numeric_limits<std::int64_t>::max() >> 20);
   const std::int64_t budget = std::min(free, mebibytes << 20);
+  const std::int64_t item_bytes = 4 * size_of(heat.point.dtype) * single->shape().tokens *
+                                  heat.point.heads * heat.point.head_dim;
+  const std::int64_t most =
+      std::min({heat.point.batch_max, most_items, std::max<std::int64_t>(budget / item_bytes, 1)});
+  if (most <= 1) return single;
   const auto within = [&](std::int64_t batch) {
     return lineup_within(heat, sizes, batch, budget, memory, troubles);
   };

@@ -32,12 +32,12 @@ struct PlannedPattern {
 class Lineup {
  public:
   /// Prepares every contender that has no trouble yet, and notes the troubles of this batch.
-  Lineup(const Heat& heat, const GroupSizes& sizes, std::int64_t batch, BlockCache& memory,
+  Lineup(const Heat& heat, SequenceLayout layout, BlockCache& memory,
          std::vector<std::optional<Trouble>>& troubles);
   Lineup(const Lineup&) = delete;
   Lineup& operator=(const Lineup&) = delete;
 
-  [[nodiscard]] std::int64_t batch() const { return batch_; }
+  [[nodiscard]] std::int64_t batch() const { return layout_.item_count(); }
   [[nodiscard]] const SequenceLayout& layout() const { return layout_; }
   [[nodiscard]] const InputShape& shape() const { return shape_; }
   /// nullptr for a contender in trouble.
@@ -56,7 +56,6 @@ class Lineup {
   [[nodiscard]] std::optional<Trouble> prepare(std::size_t contender, BlockCache& memory);
 
   HeatPoint point_;
-  std::int64_t batch_;
   SequenceLayout layout_;
   InputShape shape_;
   std::map<std::string, std::unique_ptr<const PlannedPattern>> plans_;

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/measure/gate.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "engine/pattern/compile_plan.h"
+
+namespace attnscope::measure {
+namespace {
+
+/// The reference's own output, which a test then spoils.
+class GateTest : public testing::Test {
+ protected:
+  GateTest() {
+    const Problem problem{.pattern = pattern_,
+                          .window = Window::of(4),
+                          .layout = layout_,
+                          .plan = plan_,
+                          .head_dim = shape_.head_dim,
+                          .scale = 0.25F};
+    const auto rows = sample_rows(layout_, 2, 1'000'000, 1);
+    reference_ = compute_reference(problem, rows, buffers_.q(), buffers_.k(), buffers_.v());
+    for (std::size_t r = 0; r < rows.size(); ++r)
+      for (std::size_t d = 0; d < 16; ++d)
+        row_of(rows[r])[d] = static_cast<float>(reference_.output[r * 16 + d]);
+  }
+
+  float* row_of(const RowId& row) { return buffers_.o().at<float>(row.token, row.head); }
+
+  AttentionPattern pattern_ = find_pattern("sparse").value();
+  SequenceLayout layout_ =
+      SequenceLayout::uniform(2, {.cls = 1, .query = 5, .documents = {30}, .sentences = {}});
+  AttentionPlan plan_ = compile_plan(pattern_, Window::of(4), layout_, 2).value();
+  InputShape shape_{.tokens = 72, .items = 2, .heads = 2, .head_dim = 16};
+  BlockCache memory_;
+  PlacementBuffers buffers_{memory_, shape_, 1, 0};
+  ReferenceRows reference_;
+};
+
+TEST_F(GateTest, RightOutputPasses_WithItsError) {
+  const Verdict verdict = judge_output(reference_, buffers_);
+  EXPECT_FALSE(verdict.trouble.has_value());
+  EXPECT_LT(verdict.relative_error, verdict.error_bound);
+}
+
+TEST_F(GateTest, OneSpoiledValueIsWrong_WithTheNumbers) {
+  row_of({.token = 40, .head = 1})[3] += 0.5F;
+  const Verdict verdict = judge_output(reference_, buffers_);
+  ASSERT_TRUE(verdict.trouble.has_value());
+  EXPECT_EQ(verdict.trouble->status, CellStatus::wrong);
+  EXPECT_GT(verdict.relative_error, 0.05);
+  EXPECT_NE(verdict.trouble->reason.find(fmt::format("{:.3g}", verdict.relative_error)),
+            std::string::npos);
+}
+
+TEST_F(GateTest, RowThatWasNeverWrittenIsWrong) {
+  for (int d = 0; d < 16; ++d)
+    row_of({.token = 71, .head = 0})[d] = std::numeric_limits<float>::quiet_NaN();
+  const Verdict verdict = judge_output(reference_, buffers_);
+  ASSERT_TRUE(verdict.trouble.has_value());
+  EXPECT_EQ(verdict.trouble->status, CellStatus::wrong);
+}
+
+TEST_F(GateTest, UnwrittenRowIsSeen_AlsoWhenItIsNotAmongTheComparedOnes) {
+  reference_.rows.resize(1);
+  reference_.output.resize(16);
+  row_of({.token = 71, .head = 1})[15] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(judge_output(reference_, buffers_).trouble.has_value());
+}
+
+TEST(RowsToCompare, ShrinkWithTheLength_ButNeverToNone) {
+  EXPECT_EQ(rows_to_compare(64), 256);
+  EXPECT_EQ(rows_to_compare(0), 256);
+  EXPECT_LT(rows_to_compare(100'000), 256);
+  EXPECT_GE(rows_to_compare(std::numeric_limits<std::int64_t>::max()), 16);
+}
+
+}  // namespace
+}  // namespace attnscope::measure

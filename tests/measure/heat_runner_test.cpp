@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/measure/heat_runner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <limits>
+#include <set>
+#include <stdexcept>
+
+#include "engine/attention/list.h"
+#include "engine/measure/counting_allocator.h"
+#include "tests/measure/small_heat.h"
+
+namespace attnscope::measure {
+namespace {
+
+using testing::HasSubstr;
+
+HeatResult run(const protocol::HeatRequest& request) {
+  return run_heat(request, {});
+}
+
+class MemoryLimited : public testing::Test {
+ protected:
+  MemoryLimited() {
+    // What LibTorch holds already counts towards the limit.
+    const std::int64_t held = process_memory().counters().reserved >> 20;
+    setenv("ATTNSCOPE_MEMORY_LIMIT_MB", std::to_string(held + 64).c_str(), 1);
+  }
+  ~MemoryLimited() override {
+    unsetenv("ATTNSCOPE_MEMORY_LIMIT_MB");
+    process_memory().set_limit(std::nullopt);
+  }
+};
+
+TEST(RunHeat, EveryContenderOfASmallHeatIsOk) {
+  const HeatResult result = run(small_heat({contender("full", "dense"), contender("full", "sdpa"),
+                                            contender("sparse", "sdpa-mask", Window::of(4)),
+                                            contender("sparse", "windowed", Window::of(4)),
+                                            contender("sparse", "segment", Window::of(4)),
+                                            contender("sparse", "segment", Window::infinite())}));
+  ASSERT_EQ(result.cells.size(), 6U);
+  for (const Cell& cell : result.cells) {
+    EXPECT_EQ(cell.status, CellStatus::ok) << cell.contender.id() << ": " << cell.reason;
+    EXPECT_TRUE(cell.reason.empty());
+    EXPECT_EQ(cell.batch, 2);
+    EXPECT_EQ(cell.query_tokens, 6);
+    EXPECT_EQ(cell.document_tokens, 57);
+    EXPECT_GE(cell.samples.size(), 3U);
+    ASSERT_TRUE(cell.relative_error.has_value());
+    EXPECT_LE(*cell.relative_error, cell.error_bound.value());
+    EXPECT_GT(cell.work.useful_flop, 0);
+    EXPECT_GT(cell.work.least_bytes, 0);
+    EXPECT_GT(cell.work.exponentials, 0);
+  }
+}
+
+TEST(RunHeat, SamplesNameProcessPlacementAndRound_AndPairContenders) {
+  auto request =
+      small_heat({contender("full", "dense"), contender("sparse", "segment", Window::of(4))});
+  request.process = 1;
+  request.placements = {3, 4};
+  // Settled after six samples each and nobody out of time before: rounds are complete.
+  request.heat.stop.max_seconds = 60;
+  const HeatResult result = run(request);
+  std::set<std::pair<int, int>> rounds[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    ASSERT_EQ(result.cells[i].status, CellStatus::ok) << result.cells[i].reason;
+    EXPECT_TRUE(result.cells[i].settled);
+    for (const Sample& sample : result.cells[i].samples) {
+      EXPECT_EQ(sample.process, 1);
+      EXPECT_GT(sample.time_ns, 0);
+      rounds[i].insert({sample.placement, sample.round});
+    }
+    EXPECT_EQ(rounds[i].size(), result.cells[i].samples.size());
+  }
+  EXPECT_EQ(rounds[0], rounds[1]);
+  EXPECT_EQ(rounds[0].begin()->first, 3);
+  EXPECT_EQ(rounds[0].rbegin()->first, 4);
+}
+
+TEST(RunHeat, BothMemoryOrdersAreRight) {
+  for (const MemoryOrder order : {MemoryOrder::head_major, MemoryOrder::token_major}) {
+    auto request =
+        small_heat({contender("full", "dense"), contender("sparse", "segment", Window::of(2))});
+    request.heat.point.memory_order = order;
+    for (const Cell& cell : run(request).cells)
+      EXPECT_EQ(cell.status, CellStatus::ok) << cell.contender.id() << ": " << cell.reason;
+  }
+}
+
+TEST(RunHeat, WindowedMatmul_HasNoExponentials) {
+  auto request = small_heat({contender("sparse", "windowed", Window::of(4))});
+  request.heat.point.operation = Operation::windowed_matmul;
+  const Cell cell = run(request).cells.at(0);
+  EXPECT_EQ(cell.status, CellStatus::ok) << cell.reason;
+  EXPECT_EQ(cell.work.exponentials, 0);
+  EXPECT_EQ(cell.query_tokens, 0);
+  EXPECT_EQ(cell.document_tokens, 64);
+}
+
+TEST(RunHeat, ImplementationThatCannotDoThePattern_IsUnsupported_AndTheOthersGoOn) {
+  const HeatResult result =
+      run(small_heat({contender("sparse", "sdpa", Window::of(4)), contender("full", "sdpa")}));
+  EXPECT_EQ(result.cells[0].status, CellStatus::unsupported);
+  EXPECT_FALSE(result.cells[0].reason.empty());
+  EXPECT_TRUE(result.cells[0].samples.empty());
+  EXPECT_EQ(result.cells[1].status, CellStatus::ok) << result.cells[1].reason;
+}
+
+TEST(RunHeat, UnknownImplementation_NamesTheNearest) {
+  const Cell cell = run(small_heat({contender("full", "dens")})).cells.at(0);
+  EXPECT_EQ(cell.status, CellStatus::unsupported);
+  EXPECT_THAT(cell.reason, HasSubstr("'dens'"));
+  EXPECT_THAT(cell.reason, HasSubstr("dense"));
+}
+
+TEST(RunHeat, PatternThatCannotBeRead_IsUnsupportedWithItsFault) {
+  Contender broken = contender("full", "dense");
+  broken.pattern_json = "{\"name\": 3}";
+  const Cell cell = run(small_heat({broken})).cells.at(0);
+  EXPECT_EQ(cell.status, CellStatus::unsupported);
+  EXPECT_FALSE(cell.reason.empty());
+}
+
+TEST(RunHeat, MissingWindow_IsUnsupported) {
+  const Cell cell = run(small_heat({contender("sparse", "segment")})).cells.at(0);
+  EXPECT_EQ(cell.status, CellStatus::unsupported);
+  EXPECT_THAT(cell.reason, HasSubstr("window"));
+}
+
+TEST(RunHeat, WhatThisBuildCannotDo_IsUnsupportedInWords) {
+  auto backward = small_heat({contender("full", "dense")});
+  backward.heat.point.direction = Direction::forward_backward;
+  EXPECT_THAT(run(backward).cells.at(0).reason, HasSubstr("backward"));
+  auto cuda = small_heat({contender("full", "dense")});
+  cuda.heat.point.device = DeviceKind::cuda;
+  EXPECT_EQ(run(cuda).cells.at(0).status, CellStatus::unsupported);
+  auto shared = small_heat({contender("full", "dense")});
+  shared.heat.point.shared_query = true;
+  EXPECT_THAT(run(shared).cells.at(0).reason, HasSubstr("token-major"));
+}
+
+TEST(RunHeat, TooFewTokens_AreUnsupportedForAll) {
+  const Cell cell = run(small_heat({contender("full", "dense")}, 3)).cells.at(0);
+  EXPECT_EQ(cell.status, CellStatus::unsupported);
+  EXPECT_THAT(cell.reason, HasSubstr("sequence_tokens"));
+}
+
+TEST(RunHeat, LengthsBeyondAnyMachine_AreOom) {
+  const Cell cell = run(small_heat({contender("full", "dense")}, 90'000'000)).cells.at(0);
+  EXPECT_EQ(cell.status, CellStatus::oom) << cell.reason;
+  EXPECT_THAT(cell.reason, HasSubstr("free"));
+}
+
+TEST(RunHeat, LengthsAndBatchesThatNobodyCanCount_EndInWords) {
+  auto request = small_heat({contender("full", "dense")}, std::numeric_limits<std::int64_t>::max());
+  const Cell uncountable = run(request).cells.at(0);
+  EXPECT_THAT(uncountable.status, testing::AnyOf(CellStatus::oom, CellStatus::unsupported));
+  EXPECT_FALSE(uncountable.reason.empty());
+  request = small_heat({contender("full", "segment")}, 64);
+  request.heat.point.batch_max = std::numeric_limits<std::int64_t>::max();
+  request.heat.point.batch_memory_mb = 16;
+  const Cell cell = run(request).cells.at(0);
+  EXPECT_EQ(cell.status, CellStatus::ok) << cell.reason;
+  EXPECT_GT(cell.batch, 100);
+}
+
+TEST_F(MemoryLimited, DenseThatCannotFit_IsOomWithBytes_AndSegmentGoesOn) {
+  // Scores: 2 heads * 4096^2 * 4 bytes = 128 MiB, above the limit of 64.
+  const HeatResult result = run(small_heat(
+      {contender("full", "dense"), contender("sparse", "segment", Window::of(4))}, 4096));
+  EXPECT_EQ(result.cells[0].status, CellStatus::oom);
+  EXPECT_THAT(result.cells[0].reason, testing::ContainsRegex("ask for .*[0-9]+ bytes"));
+  EXPECT_THAT(result.cells[0].reason, HasSubstr("free"));
+  EXPECT_EQ(result.cells[1].status, CellStatus::ok) << result.cells[1].reason;
+}
+
+TEST_F(MemoryLimited, BatchShrinksUntilAllFit) {
+  // One item of dense needs 8 MiB of scores at 1024 tokens: 100 items do not fit 64 MiB.
+  auto request = small_heat({contender("full", "dense"), contender("full", "segment")}, 1024);
+  request.heat.point.batch_max = 100;
+  const HeatResult result = run(request);
+  for (const Cell& cell : result.cells) {
+    EXPECT_EQ(cell.status, CellStatus::ok) << cell.reason;
+    EXPECT_LT(cell.batch, 100);
+    EXPECT_GE(cell.batch, 2);
+    EXPECT_EQ(cell.batch, result.cells[0].batch);
+  }
+}
+
+TEST(RunHeat, BatchStaysWithinTheHeatsMemory) {
+  auto request = small_heat({contender("full", "dense")}, 1024);
+  request.heat.point.batch_max = 64;
+  request.heat.point.batch_memory_mb = 100;
+  const Cell cell = run(request).cells.at(0);
+  EXPECT_EQ(cell.status, CellStatus::ok) << cell.reason;
+  EXPECT_LT(cell.batch, 12);
+  EXPECT_GT(cell.batch, 1);
+}
+
+TEST_F(MemoryLimited, LimitThatIsNoNumber_IsAnError) {
+  setenv("ATTNSCOPE_MEMORY_LIMIT_MB", "lots", 1);
+  EXPECT_THROW(static_cast<void>(run(small_heat({contender("full", "dense")}))),
+               std::runtime_error);
+}
+
+TEST(RunHeat, CancelledHeat_HasNoHalfMeasuredCells) {
+  std::atomic<bool> cancel = false;
+  HeatHooks hooks{.on_phase = [&](int, std::string_view phase) { cancel = phase == "time"; },
+                  .cancel = &cancel};
+  const HeatResult result = run_heat(
+      small_heat({contender("full", "dense"), contender("sparse", "sdpa", Window::of(4))}), hooks);
+  EXPECT_EQ(result.cells[0].status, CellStatus::cancelled);
+  EXPECT_TRUE(result.cells[0].samples.empty());
+  EXPECT_EQ(result.cells[1].status, CellStatus::unsupported);
+}
+
+TEST(RunHeat, PhasesComeInOrder_ForEveryContender) {
+  std::vector<std::string> phases;
+  const HeatHooks hooks{
+      .on_phase = [&](int, std::string_view phase) { phases.emplace_back(phase); }};
+  static_cast<void>(run_heat(small_heat({contender("full", "dense")}), hooks));
+  EXPECT_EQ(phases, (std::vector<std::string>{"prepare", "check", "time", "time"}));
+}
+
+TEST(RunHeat, MemoryIsGivenBack) {
+  static_cast<void>(run(small_heat({contender("full", "dense")})));
+  const std::int64_t before = process_memory().counters().requested;
+  static_cast<void>(run(small_heat({contender("full", "dense")}, 512)));
+  EXPECT_EQ(process_memory().counters().requested, before);
+  EXPECT_EQ(process_memory().counters().cached, 0);
+}
+
+TEST(RunHeat, BeaconThatCannotBeMapped_IsAnError) {
+  auto request = small_heat({contender("full", "dense")});
+  request.beacon = "/nowhere/at/all/beacon";
+  EXPECT_THROW(static_cast<void>(run(request)), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace attnscope::measure

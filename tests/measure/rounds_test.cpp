@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/measure/rounds.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <stdexcept>
+
+namespace attnscope::measure {
+namespace {
+
+class RoundsTest : public testing::Test {
+ protected:
+  RoundsOptions options() {
+    return {.memory = memory_,
+            .beacon = beacon_,
+            .rule = {.relative_interval = 1e9, .seconds = 60, .settled_samples = 4},
+            .process = 1,
+            .placement = 3,
+            .seed = 5,
+            .cancel = &cancel_};
+  }
+
+  BlockCache memory_;
+  BeaconFile beacon_{""};
+  std::atomic<bool> cancel_ = false;
+  volatile double sink_ = 0;
+
+  void work() {
+    for (int i = 0; i < 1000; ++i) sink_ = sink_ + 1;
+  }
+};
+
+TEST_F(RoundsTest, EverySampleIsTagged_AndEveryRoundHasAllContenders) {
+  const std::vector<Lane> lanes = {{.contender = 0, .call = [&] { work(); }},
+                                   {.contender = 7, .call = [&] { work(); }}};
+  const auto results = run_rounds(lanes, options());
+  ASSERT_EQ(results.size(), 2U);
+  ASSERT_EQ(results[0].samples.size(), 4U);
+  ASSERT_EQ(results[1].samples.size(), 4U);
+  for (std::size_t round = 0; round < 4; ++round) {
+    for (const LaneResult& result : results) {
+      const Sample& sample = result.samples[round];
+      EXPECT_EQ(sample.round, static_cast<int>(round));
+      EXPECT_EQ(sample.process, 1);
+      EXPECT_EQ(sample.placement, 3);
+      EXPECT_GT(sample.time_ns, 0);
+      EXPECT_GE(sample.iterations, 1);
+      EXPECT_GE(sample.foreign_load, 0);
+    }
+  }
+  EXPECT_TRUE(results[0].settled);
+}
+
+TEST_F(RoundsTest, TimeLimitEndsIt_ButOnlyAfterTheLeastSamples) {
+  RoundsOptions limited = options();
+  limited.rule = {
+      .relative_interval = -1, .seconds = 0, .settled_samples = 1000, .least_samples = 3};
+  const std::vector<Lane> lanes = {{.contender = 0, .call = [&] { work(); }}};
+  const auto results = run_rounds(lanes, limited);
+  EXPECT_EQ(results[0].samples.size(), 3U);
+  EXPECT_FALSE(results[0].settled);
+}
+
+TEST_F(RoundsTest, OrderIsShuffledFromRoundToRound) {
+  std::vector<int> started;
+  std::vector<Lane> lanes;
+  for (int i = 0; i < 6; ++i)
+    lanes.push_back({.contender = i,
+                     .enter = [&started, i] { started.push_back(i); },
+                     .call = [&] { work(); }});
+  static_cast<void>(run_rounds(lanes, options()));
+  // Warm-up in order, then four rounds of six.
+  ASSERT_EQ(started.size(), 30U);
+  std::set<std::vector<int>> orders;
+  for (auto round = started.begin() + 6; round != started.end(); round += 6)
+    orders.insert(std::vector<int>(round, round + 6));
+  EXPECT_GT(orders.size(), 1U);
+}
+
+TEST_F(RoundsTest, ContenderThatThrows_LeavesAloneAndTheOthersGoOn) {
+  int calls = 0;
+  const std::vector<Lane> lanes = {{.contender = 0,
+                                    .call =
+                                        [&] {
+                                          if (++calls > 5) throw std::runtime_error("it broke");
+                                        }},
+                                   {.contender = 1, .call = [&] { work(); }}};
+  const auto results = run_rounds(lanes, options());
+  ASSERT_TRUE(results[0].trouble.has_value());
+  EXPECT_EQ(results[0].trouble->status, CellStatus::crashed);
+  EXPECT_EQ(results[0].trouble->reason, "it broke");
+  EXPECT_FALSE(results[1].trouble.has_value());
+  EXPECT_EQ(results[1].samples.size(), 4U);
+}
+
+TEST_F(RoundsTest, MemoryThatDoesNotFit_IsOomWithBytes) {
+  const std::vector<Lane> lanes = {{.contender = 0, .call = [] { throw OutOfMemory(700, 600); }}};
+  const auto results = run_rounds(lanes, options());
+  ASSERT_TRUE(results[0].trouble.has_value());
+  EXPECT_EQ(results[0].trouble->status, CellStatus::oom);
+  EXPECT_EQ(results[0].trouble->reason, "asked for 700 bytes when 600 bytes were free");
+}
+
+TEST_F(RoundsTest, WhatWasEnteredIsLeft_AlsoWhenTheCallThrows) {
+  int inside = 0;
+  const std::vector<Lane> lanes = {{.contender = 0,
+                                    .enter = [&] { ++inside; },
+                                    .call = [] { throw std::runtime_error("it broke"); },
+                                    .leave = [&] { --inside; }}};
+  static_cast<void>(run_rounds(lanes, options()));
+  EXPECT_EQ(inside, 0);
+}
+
+TEST_F(RoundsTest, Cancel_EndsAfterTheIterationThatRuns) {
+  int calls = 0;
+  const std::vector<Lane> lanes = {{.contender = 0, .call = [&] {
+                                      work();
+                                      if (++calls == 20) cancel_ = true;
+                                    }}};
+  RoundsOptions endless = options();
+  endless.rule.relative_interval = -1;
+  static_cast<void>(run_rounds(lanes, endless));
+  EXPECT_EQ(calls, 20);
+}
+
+TEST_F(RoundsTest, SampleThatNeededFreshMemory_IsTakenAgain) {
+  int entered = 0;
+  const std::vector<Lane> lanes = {{.contender = 0,
+                                    .enter = [&] { ++entered; },
+                                    .call =
+                                        [&] {
+                                          work();
+                                          // The second visit is the first sample; its cache was
+                                          // emptied by someone else.
+                                          if (entered == 2) {
+                                            memory_.empty_cache();
+                                            const Buffer fresh(memory_, 4096);
+                                          }
+                                        }}};
+  const auto results = run_rounds(lanes, options());
+  EXPECT_EQ(results[0].samples.size(), 4U);
+  EXPECT_EQ(entered, 1 + 4 + 1);
+}
+
+TEST(Beacon, CountsCallsAndNamesTheContender) {
+  const std::string path = testing::TempDir() + "/attnscope-beacon-test";
+  protocol::Beacon seen;
+  const auto look = [&] {
+    std::FILE* file = std::fopen(path.c_str(), "rb");
+    ASSERT_NE(file, nullptr);
+    ASSERT_EQ(std::fread(&seen, sizeof seen, 1, file), 1U);
+    std::fclose(file);
+  };
+  {
+    const BeaconFile beacon(path);
+    look();
+    EXPECT_EQ(seen.contender, -1);
+    const std::uint32_t before = seen.calls;
+    beacon.calling(4);
+    beacon.calling(4);
+    look();
+    EXPECT_EQ(seen.contender, 4);
+    EXPECT_EQ(seen.calls, before + 2);
+  }
+  look();
+  EXPECT_EQ(seen.contender, -1);
+  std::remove(path.c_str());
+}
+
+TEST(Beacon, PathThatCannotBeMapped_IsNamed) {
+  try {
+    const BeaconFile beacon("/nowhere/at/all/beacon");
+    FAIL() << "a folder that is not there was written to";
+  } catch (const std::runtime_error& error) {
+    EXPECT_NE(std::string(error.what()).find("/nowhere/at/all/beacon"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace attnscope::measure

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The worker program as a driver sees it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/sweep/protocol.h"
+#include "tests/measure/small_heat.h"
+#include "tests/measure/worker_under_test.h"
+
+namespace attnscope::worker {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+const json hello = {{"request", "hello"}, {"protocol", 1}, {"version", "0.1.0"}};
+
+std::string message_of(const json& event) {
+  return event.value("event", "") == "error" ? event.value("message", "")
+                                             : "no error: " + event.dump();
+}
+
+protocol::HeatRequest long_heat() {
+  auto request = measure::small_heat(
+      {measure::contender("full", "dense"), measure::contender("full", "sdpa")}, 256);
+  request.heat.stop.relative_interval = 0;
+  request.heat.stop.max_seconds = 10'000;
+  return request;
+}
+
+TEST(Worker, Hello_TellsProtocolBuildDevicesAndImplementations) {
+  WorkerUnderTest worker;
+  worker.send(hello);
+  const json event = worker.read_event();
+  EXPECT_EQ(event.at("event"), "hello");
+  EXPECT_EQ(event.at("protocol"), protocol::version);
+  EXPECT_TRUE(event.at("version").is_string());
+  EXPECT_FALSE(event.at("device").at("name").get<std::string>().empty());
+  EXPECT_EQ(event.at("devices").at(0).at("kind"), "cpu");
+  EXPECT_EQ(event.at("devices").at(0).at("available"), true);
+  EXPECT_EQ(event.at("build").at("openmp").size(), 1U);
+  std::vector<std::string> ids;
+  for (const json& one : event.at("implementations")) ids.push_back(one.at("id"));
+  EXPECT_THAT(ids, testing::IsSupersetOf({"dense", "sdpa", "sdpa-mask", "windowed", "segment"}));
+}
+
+TEST(Worker, BadLines_AreErrorsInWords_AndItLivesOn) {
+  WorkerUnderTest worker;
+  worker.send_text("this is no JSON\n");
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("this is no JSON"));
+  worker.send_text("[1,2]\n");
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("JSON object"));
+  worker.send({{"request", "helo"}});
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("hello"));
+  worker.send({{"request", 7}});
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("'request'"));
+  worker.send({{"question", "hello"}});
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("'request'"));
+  worker.send({{"request", "heat"}, {"heat", 3}});
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("heat"));
+  worker.send({{"request", "ceilings"}, {"threads", "two"}});
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("'threads'"));
+  worker.send({{"request", "check"}, {"device", "abacus"}});
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("abacus"));
+  worker.send({{"request", "attend"}, {"in", "x"}});
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("'out'"));
+  worker.send(hello);
+  EXPECT_EQ(worker.read_event().at("event"), "hello");
+}
+
+TEST(Worker, BytesThatAreNoText_AreAnErrorToo) {
+  WorkerUnderTest worker;
+  worker.send_text(std::string("\xff\xfe\x00{\"request\"\n", 14));
+  EXPECT_NE(message_of(worker.read_event()), "");
+  worker.send(hello);
+  EXPECT_EQ(worker.read_event().at("event"), "hello");
+}
+
+TEST(Worker, Heat_ReportsProgressThenItsCells) {
+  WorkerUnderTest worker;
+  worker.send(protocol::to_json(
+      measure::small_heat({measure::contender("full", "dense"),
+                           measure::contender("sparse", "segment", Window::of(4))})));
+  const std::vector<json> events = worker.read_until("heat");
+  ASSERT_GT(events.size(), 1U);
+  EXPECT_EQ(events.front().at("event"), "progress");
+  EXPECT_TRUE(events.front().at("contender").is_number_integer());
+  EXPECT_TRUE(events.front().at("phase").is_string());
+  const auto result = protocol::read_heat_result(events.back().at("result"));
+  ASSERT_TRUE(result.has_value()) << result.error().message;
+  for (const Cell& cell : result->cells)
+    EXPECT_EQ(cell.status, CellStatus::ok) << cell.contender.id() << ": " << cell.reason;
+}
+
+TEST(Worker, Cancel_OvertakesTheHeatThatRuns) {
+  WorkerUnderTest worker;
+  worker.send(protocol::to_json(long_heat()));
+  ASSERT_FALSE(worker.read_until("progress").empty());
+  worker.send({{"request", "cancel"}});
+  const std::vector<json> events = worker.read_until("heat");
+  ASSERT_FALSE(events.empty());
+  const auto result = protocol::read_heat_result(events.back().at("result"));
+  ASSERT_TRUE(result.has_value()) << result.error().message;
+  EXPECT_EQ(result->cells.at(0).status, CellStatus::cancelled);
+  worker.send(hello);
+  EXPECT_EQ(worker.read_event().at("event"), "hello");
+}
+
+TEST(Worker, CancelledHeat_DoesNotCancelTheNext) {
+  WorkerUnderTest worker;
+  worker.send({{"request", "cancel"}});
+  worker.send(protocol::to_json(measure::small_heat({measure::contender("full", "sdpa")})));
+  const std::vector<json> events = worker.read_until("heat");
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(events.back().at("result").at("cells").at(0).at("status"), "ok");
+}
+
+TEST(Worker, Ceilings_AreMeasured) {
+  WorkerUnderTest worker;
+  worker.send({{"request", "ceilings"}, {"threads", 2}});
+  const json event = worker.read_event();
+  EXPECT_EQ(event.at("event"), "ceilings");
+  const auto ceilings = protocol::read_ceilings(event.at("ceilings"));
+  ASSERT_TRUE(ceilings.has_value()) << ceilings.error().message;
+  EXPECT_EQ(ceilings->threads, 2);
+  EXPECT_GT(ceilings->flop_per_second, 0);
+}
+
+TEST(Worker, Quit_EndsIt) {
+  WorkerUnderTest worker;
+  worker.send({{"request", "quit"}});
+  EXPECT_EQ(worker.wait_for_end(), 0);
+}
+
+TEST(Worker, Quit_OvertakesTheHeatThatRuns) {
+  WorkerUnderTest worker;
+  worker.send(protocol::to_json(long_heat()));
+  ASSERT_FALSE(worker.read_until("progress").empty());
+  worker.send({{"request", "quit"}});
+  EXPECT_EQ(worker.wait_for_end(), 0);
+}
+
+TEST(Worker, EndOfInput_EndsIt_AlsoInTheMiddleOfAHeat) {
+  WorkerUnderTest idle;
+  idle.close_input();
+  EXPECT_EQ(idle.wait_for_end(), 0);
+  WorkerUnderTest busy;
+  busy.send(protocol::to_json(long_heat()));
+  ASSERT_FALSE(busy.read_until("progress").empty());
+  busy.close_input();
+  EXPECT_EQ(busy.wait_for_end(), 0);
+}
+
+TEST(Worker, ShortRequestsBeforeTheEnd_AreStillAnswered) {
+  WorkerUnderTest worker;
+  worker.send(hello);
+  worker.close_input();
+  EXPECT_EQ(worker.read_event().at("event"), "hello");
+  EXPECT_EQ(worker.wait_for_end(), 0);
+}
+
+TEST(Worker, DriverThatReadsNoMore_EndsIt) {
+  WorkerUnderTest worker;
+  worker.close_output();
+  worker.send(hello);
+  EXPECT_EQ(worker.wait_for_end(), 0);
+}
+
+TEST(Worker, NothingButTheProtocolIsOnItsOutput) {
+  WorkerUnderTest worker;
+  worker.send(hello);
+  worker.send({{"request", "describe"}});
+  worker.close_input();
+  int lines = 0;
+  for (std::string line = worker.read_line(); !line.empty(); line = worker.read_line(), ++lines)
+    EXPECT_TRUE(json::parse(line, nullptr, false).is_object()) << line;
+  EXPECT_EQ(lines, 2);
+}
+
+TEST(Worker, Version_IsPrinted) {
+  WorkerUnderTest worker({"--version"});
+  EXPECT_THAT(worker.read_line(), HasSubstr("attnscope-worker "));
+  EXPECT_EQ(worker.wait_for_end(), 0);
+}
+
+TEST(Worker, UnknownArgument_IsWrongUse) {
+  WorkerUnderTest worker({"--help-me"});
+  EXPECT_EQ(worker.wait_for_end(), 2);
+}
+
+TEST(Worker, MemoryLimitThatIsNoNumber_RefusesToStart) {
+  WorkerUnderTest worker({}, {"ATTNSCOPE_MEMORY_LIMIT_MB=plenty"});
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("ATTNSCOPE_MEMORY_LIMIT_MB"));
+  EXPECT_EQ(worker.wait_for_end(), 2);
+}
+
+}  // namespace
+}  // namespace attnscope::worker
