@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/charts/drawing_file.h"
 
-#include <QFile>
+#include <QBuffer>
 #include <QGuiApplication>
 #include <QImage>
 #include <QMarginsF>
@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <system_error>
 
 namespace attnscope::charts {
 namespace {
@@ -43,8 +44,9 @@ bool write_pdf(QIODevice& file, const FilePage& page, const std::function<void(Q
 }
 
 bool write_svg(QIODevice& file, const FilePage& page, const std::function<void(QPainter&)>& paint) {
+  QBuffer buffer;
   QSvgGenerator generator;
-  generator.setOutputDevice(&file);
+  generator.setOutputDevice(&buffer);
   generator.setResolution(units_per_inch);
   const QSize size(static_cast<int>(std::ceil(page.size.width())),
                    static_cast<int>(std::ceil(page.size.height())));
@@ -55,7 +57,11 @@ bool write_svg(QIODevice& file, const FilePage& page, const std::function<void(Q
   QPainter painter;
   if (!painter.begin(&generator)) return false;
   paint(painter);
-  return painter.end();
+  if (!painter.end()) return false;
+  // Texts stay text; a reader without our font shall take the nearest of its own.
+  QByteArray text = buffer.data();
+  text.replace("font-family=\"Open Sans\"", "font-family=\"Open Sans, sans-serif\"");
+  return file.write(text) == text.size();
 }
 
 bool write_png(QIODevice& file, const FilePage& page, const std::function<void(QPainter&)>& paint) {
@@ -104,6 +110,12 @@ Status write_drawing(const std::filesystem::path& path, const FilePage& page,
       return fail("{}: {} dpi would make an image of {:.0f} pixels a side; the most is {:.0f}",
                   path.string(), page.png_dpi, side, largest_png_side);
     }
+  }
+  // QSaveFile renames over whatever is there, even over a device.
+  std::error_code error;
+  const std::filesystem::file_status there = std::filesystem::status(path, error);
+  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
+    return fail("cannot write {}: it exists and is not a file", path.string());
   }
   QSaveFile file(QString::fromStdString(path.string()));
   if (!file.open(QIODevice::WriteOnly)) {

@@ -17,7 +17,7 @@ QColor pair_color(TokenGroup from, TokenGroup to, ChartTheme theme) {
   const auto row = static_cast<std::size_t>(from);
   const auto column = static_cast<std::size_t>(to);
   const auto& lightness = theme == ChartTheme::light ? light_lightness : dark_lightness;
-  return QColor::fromHsl(hue[row], saturation[row], lightness[column]).toRgb();
+  return QColor(QColor::fromHsl(hue[row], saturation[row], lightness[column]).rgb());  // 8 bits
 }
 
 QColor ground_color(ChartTheme theme) {

@@ -166,6 +166,7 @@ void MaskDrawing::lay_out(const MaskViewport& viewport) {
       std::max(4 * em, std::floor(std::min(available, height - top - bottom - 0.6 * em)));
   const double slack = std::max(0.0, std::floor((available - side) / 2));
   cells_ = QRectF(std::floor(left + slack), std::ceil(top), side, side);
+  row_caption_left_ = cells_.left() - left + pad;
   const double below = cells_.bottom() + 0.6 * em;
   if (beside) {
     move_legend(cells_.right() + 2 * em, cells_.top());

@@ -102,6 +102,7 @@ class MaskDrawing {
   std::vector<MaskLegendEntry> legend_;
   std::vector<LegendHeading> headings_;
   QSizeF legend_size_;
+  double row_caption_left_ = 0;
   double strip_ = 0;  // thickness of the coloured margins
   double gap_ = 0;
   double needed_height_ = 0;

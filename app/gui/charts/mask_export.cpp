@@ -48,7 +48,7 @@ Status export_mask(const AttentionPattern& pattern, std::optional<Window> window
     drawing.paint_frame(painter);
   };
   const std::string window_text =
-      pattern.has_window() && window ? ", window " + window->text() : std::string();
+      pattern.has_window() && window ? " Window " + window->text() + "." : std::string();
   return write_drawing(path,
                        {.size = page.size,
                         .title = QString::fromStdString(pattern.title),

@@ -94,7 +94,7 @@ void MaskDrawing::paint_frame(QPainter& painter) const {
   painter.drawText(QRectF(cells_.left(), caption_top, cells_.width(), 1.4 * em),
                    Qt::AlignHCenter | Qt::AlignTop, QStringLiteral("attended tokens (keys)"));
   painter.save();
-  painter.translate(0.5 * em, cells_.center().y());
+  painter.translate(row_caption_left_, cells_.center().y());
   painter.rotate(-90);
   painter.drawText(QRectF(-cells_.height() / 2, 0, cells_.height(), 1.4 * em),
                    Qt::AlignHCenter | Qt::AlignTop, QStringLiteral("attending tokens (queries)"));

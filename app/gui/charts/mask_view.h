@@ -36,7 +36,8 @@ class MaskView : public QWidget {
   explicit MaskView(QWidget* parent = nullptr);
   ~MaskView() override;
 
-  /// One item. On an error (a missing window, sizes < 0, more than a million tokens) the view shows
+  /// One item. On an error (a missing window, sizes < 0, more than a million tokens
+  /// unless in style schematic) the view shows
   /// the sentence and no mask. The zoom stays when the sizes stay.
   Status show_mask(const AttentionPattern& pattern, std::optional<Window> window,
                    const LayoutItem& item);

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/gui/charts/contender_style.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace attnscope::charts {
+namespace {
+
+double luminance(const QColor& color) {
+  const auto linear = [](double c) {
+    return c <= 0.03928 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
+  };
+  return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) +
+         0.0722 * linear(color.blueF());
+}
+
+double contrast(const QColor& a, const QColor& b) {
+  const double la = luminance(a);
+  const double lb = luminance(b);
+  return (std::max(la, lb) + 0.05) / (std::min(la, lb) + 0.05);
+}
+
+std::vector<std::string> ids(int count) {
+  std::vector<std::string> result;
+  for (int i = 0; i < count; ++i) result.push_back("mine/number-" + std::to_string(100 + i));
+  return result;
+}
+
+TEST(ContenderStyle, TenSlots_ShareNoColourAndNoMarker) {
+  std::set<QRgb> light;
+  std::set<QRgb> dark;
+  std::set<Marker> markers;
+  for (int slot = 0; slot < 10; ++slot) {
+    const ContenderStyle style = style_of_slot(slot);
+    light.insert(style.light.rgb());
+    dark.insert(style.dark.rgb());
+    markers.insert(style.marker);
+  }
+  EXPECT_EQ(light.size(), 10U);
+  EXPECT_EQ(dark.size(), 10U);
+  EXPECT_EQ(markers.size(), 10U);
+}
+
+TEST(ContenderStyle, Dashes_VaryToo) {
+  std::set<std::vector<qreal>> dashes;
+  for (int slot = 0; slot < 10; ++slot) {
+    const ContenderStyle style = style_of_slot(slot);
+    dashes.emplace(style.dash.begin(), style.dash.end());
+  }
+  EXPECT_GE(dashes.size(), 5U);
+}
+
+TEST(ContenderStyle, BeyondTen_CombinationsStayDistinct) {
+  std::set<std::pair<QRgb, Marker>> seen;
+  for (int slot = 0; slot < 60; ++slot) {
+    const ContenderStyle style = style_of_slot(slot);
+    EXPECT_TRUE(seen.emplace(style.light.rgb(), style.marker).second) << slot;
+  }
+}
+
+TEST(ContenderStyle, Lines_StandOutFromTheirGround) {
+  for (int slot = 0; slot < 10; ++slot) {
+    const ContenderStyle style = style_of_slot(slot);
+    EXPECT_GE(contrast(style.light, colors_of(ChartTheme::light).background), 2.7) << slot;
+    EXPECT_GE(contrast(style.dark, colors_of(ChartTheme::dark).background), 3.0) << slot;
+  }
+}
+
+TEST(ContenderStyles, AnyTenContenders_GetTenSlots) {
+  ContenderStyles styles(ids(10));
+  std::set<int> slots;
+  for (const std::string& id : ids(10)) slots.insert(styles.style(id).slot);
+  EXPECT_EQ(slots.size(), 10U);
+  EXPECT_EQ(*slots.rbegin(), 9);
+}
+
+TEST(ContenderStyles, WellKnownContenders_LookAlikeInEveryRun) {
+  const std::vector<std::string> one{"sparse/segment/64", "full/dense"};
+  const std::vector<std::string> other{"full/dense", "aaa/first", "full/sdpa", "sparse/segment/64"};
+  ContenderStyles a(one);
+  ContenderStyles b(other);
+  EXPECT_EQ(a.style("full/dense").slot, b.style("full/dense").slot);
+  EXPECT_EQ(a.style("sparse/segment/64").slot, b.style("sparse/segment/64").slot);
+}
+
+TEST(ContenderStyles, OrderOfContenders_DoesNotMatter) {
+  std::vector<std::string> names = ids(8);
+  names.push_back("full/dense");
+  ContenderStyles forward(names);
+  std::ranges::reverse(names);
+  ContenderStyles backward(names);
+  for (const std::string& id : names) {
+    EXPECT_EQ(forward.style(id).slot, backward.style(id).slot) << id;
+  }
+}
+
+TEST(ContenderStyles, UnboundFixedSlots_AreNeverShared) {
+  // With and without its window these two want the same slot.
+  const std::vector<std::string> both{"sparse/windowed", "sparse/windowed/4", "full/dense"};
+  ContenderStyles styles(both);
+  EXPECT_NE(styles.style("sparse/windowed").slot, styles.style("sparse/windowed/4").slot);
+}
+
+TEST(ContenderStyles, LateContender_GetsAFreeSlotAndKeepsIt) {
+  ContenderStyles styles(ids(3));
+  const int late = styles.style("late/one").slot;
+  for (const std::string& id : ids(3)) EXPECT_NE(styles.style(id).slot, late);
+  EXPECT_EQ(styles.style("late/one").slot, late);
+}
+
+}  // namespace
+}  // namespace attnscope::charts

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/gui/charts/mask_view.h"
+
+#include <gtest/gtest.h>
+
+#include <QSignalSpy>
+#include <QTest>
+#include <cmath>
+
+#include "app/gui/charts/mask_colors.h"
+
+namespace attnscope::charts {
+namespace {
+
+const LayoutItem small_item{
+    .cls = 1, .query = 5, .documents = {34}, .sentences = {}, .sentences_given = false};
+
+LayoutItem item_of(std::int64_t document) {
+  LayoutItem item;
+  item.cls = 1;
+  item.query = 11;
+  item.documents = {document};
+  return item;
+}
+
+const AttentionPattern& pattern(const std::string& name) {
+  for (const AttentionPattern& each : built_in_patterns()) {
+    if (each.name == name) return each;
+  }
+  throw std::runtime_error("no such pattern");
+}
+
+QColor expected_color(const MaskView& view, qint64 query, qint64 key) {
+  const Oracle& oracle = view.problem()->oracle();
+  if (!oracle.allowed(0, query, key)) return ground_color(view.theme());
+  return pair_color(oracle.place_of(query).group, oracle.place_of(key).group, view.theme());
+}
+
+int wrong_cells(MaskView& view) {
+  const QImage image = view.grab().toImage();
+  int wrong = 0;
+  for (qint64 query = 0; query < view.problem()->tokens(); ++query) {
+    for (qint64 key = 0; key < view.problem()->tokens(); ++key) {
+      const QPointF center = view.position_of(query, key);
+      const QPoint pixel(static_cast<int>(center.x()), static_cast<int>(center.y()));
+      wrong += image.pixelColor(pixel) == expected_color(view, query, key) ? 0 : 1;
+    }
+  }
+  return wrong;
+}
+
+class MaskViewTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    view.set_theme(ChartTheme::light);
+    view.resize(720, 800);
+    view.show();
+  }
+  MaskView view;
+};
+
+TEST_F(MaskViewTest, EveryCellOfEveryPatternAndStyle_IsColouredAsTheOracleSays) {
+  for (const AttentionPattern& each : built_in_patterns()) {
+    for (const std::int64_t w : {0, 1, 4, 64}) {
+      for (const MaskStyle style :
+           {MaskStyle::schematic, MaskStyle::equal_groups, MaskStyle::true_scale}) {
+        view.set_style(style);
+        ASSERT_TRUE(view.show_mask(each, Window::of(w), small_item)) << each.name;
+        EXPECT_EQ(wrong_cells(view), 0) << each.name << " w " << w << " " << name_of(style);
+      }
+    }
+    ASSERT_TRUE(view.show_mask(each, Window::infinite(), small_item));
+    EXPECT_EQ(wrong_cells(view), 0) << each.name << " w inf";
+  }
+}
+
+TEST_F(MaskViewTest, DarkTheme_IsColouredAsTheOracleSays) {
+  view.set_theme(ChartTheme::dark);
+  view.set_style(MaskStyle::true_scale);
+  ASSERT_TRUE(view.show_mask(pattern("qds"), Window::of(2), small_item));
+  EXPECT_EQ(wrong_cells(view), 0);
+}
+
+TEST_F(MaskViewTest, SeveralDocuments_DoNotSeeEachOther) {
+  LayoutItem item = small_item;
+  item.documents = {9, 0, 14};
+  view.set_style(MaskStyle::true_scale);
+  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(3), item));
+  EXPECT_EQ(wrong_cells(view), 0);
+}
+
+TEST_F(MaskViewTest, MissingGroups_AreLeftOut) {
+  LayoutItem item;
+  item.cls = 0;
+  item.query = 0;
+  item.documents = {40};
+  for (const MaskStyle style :
+       {MaskStyle::schematic, MaskStyle::equal_groups, MaskStyle::true_scale}) {
+    view.set_style(style);
+    ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(3), item));
+    EXPECT_EQ(wrong_cells(view), 0) << name_of(style);
+  }
+}
+
+TEST_F(MaskViewTest, ZoomedIntoALongDocument_ShowsSingleTokensAsTheOracleSays) {
+  view.set_style(MaskStyle::true_scale);
+  ASSERT_TRUE(view.show_mask(pattern("qds"), Window::of(4), item_of(16372)));
+  view.zoom_to(12, 9000, 9003);
+  const QImage image = view.grab().toImage();
+  int checked = 0;
+  for (qint64 query = 8990; query < 9010; ++query) {
+    for (qint64 key = 8990; key < 9010; ++key) {
+      const QPointF center = view.position_of(query, key);
+      const auto pair = view.pair_at(center);
+      ASSERT_TRUE(pair);
+      EXPECT_EQ(*pair, (std::pair<qint64, qint64>(query, key)));
+      const QPoint pixel(static_cast<int>(center.x()), static_cast<int>(center.y()));
+      EXPECT_EQ(image.pixelColor(pixel), expected_color(view, query, key)) << query << " " << key;
+      ++checked;
+    }
+  }
+  EXPECT_EQ(checked, 400);
+}
+
+TEST_F(MaskViewTest, SixteenThousandTokens_ArePaintedFromEveryRowsIntervals) {
+  view.set_style(MaskStyle::true_scale);
+  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), item_of(16372)));
+  const QImage image = view.grab().toImage();
+  EXPECT_GT(view.rows_sampled(), 16000);
+  EXPECT_LE(view.rows_sampled(), 16384);
+  // The narrow band is there, paler than a full cell, and the corners away from it are empty.
+  const auto at = [&](qint64 query, qint64 key) {
+    const QPointF p = view.position_of(query, key);
+    return image.pixelColor(static_cast<int>(p.x()), static_cast<int>(p.y()));
+  };
+  const QColor full = pair_color(TokenGroup::document, TokenGroup::document, ChartTheme::light);
+  for (const qint64 token : {500, 4000, 8000, 12000, 16000}) {
+    EXPECT_NE(at(token, token), ground_color(ChartTheme::light)) << token;
+    EXPECT_NE(at(token, token), full) << token;
+  }
+  EXPECT_EQ(at(2000, 14000), ground_color(ChartTheme::light));
+  EXPECT_EQ(at(14000, 2000), ground_color(ChartTheme::light));
+}
+
+TEST_F(MaskViewTest, AMillionTokens_AreSampledNotEnumerated) {
+  view.set_style(MaskStyle::true_scale);
+  for (const char* name : {"sparse", "qds"}) {
+    ASSERT_TRUE(view.show_mask(pattern(name), Window::of(64), item_of(999'988)));
+    EXPECT_FALSE(view.grab().isNull());
+    EXPECT_GT(view.rows_sampled(), 0);
+    EXPECT_LT(view.rows_sampled(), 100'000) << name;
+  }
+}
+
+TEST_F(MaskViewTest, MoreThanAMillionTokens_AreRefusedWithASentence) {
+  view.set_style(MaskStyle::true_scale);
+  const Status status = view.show_mask(pattern("full"), std::nullopt, item_of(2'000'000));
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find("at most 1000000 tokens"), std::string::npos);
+  EXPECT_EQ(view.problem(), nullptr);
+  EXPECT_FALSE(view.grab().isNull());
+  EXPECT_FALSE(view.pair_at(QPointF(300, 300)));
+}
+
+TEST_F(MaskViewTest, MissingWindow_IsRefusedAndTheNextMaskIsShown) {
+  EXPECT_FALSE(view.show_mask(pattern("sparse"), std::nullopt, small_item));
+  EXPECT_TRUE(view.show_mask(pattern("sparse"), Window::of(1), small_item));
+  EXPECT_NE(view.problem(), nullptr);
+}
+
+TEST_F(MaskViewTest, NegativeSize_IsRefusedInEveryStyle) {
+  LayoutItem item = small_item;
+  item.query = -1;
+  EXPECT_FALSE(view.show_mask(pattern("sparse"), Window::of(1), item));
+}
+
+TEST_F(MaskViewTest, Hover_NamesThePairAndItsRule) {
+  view.set_style(MaskStyle::equal_groups);
+  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), small_item));
+  QSignalSpy hovered(&view, &MaskView::hovered);
+  QTest::mouseMove(&view, view.position_of(20, 23).toPoint());
+  ASSERT_EQ(hovered.size(), 1);
+  EXPECT_EQ(hovered[0][0].toLongLong(), 20);
+  EXPECT_EQ(hovered[0][1].toLongLong(), 23);
+  EXPECT_EQ(view.explain(20, 23).toStdString(), view.problem()->oracle().explain(20, 23));
+  QTest::mouseMove(&view, QPoint(2, 2));
+  ASSERT_EQ(hovered.size(), 2);
+  EXPECT_EQ(hovered[1][0].toLongLong(), -1);
+}
+
+TEST_F(MaskViewTest, Schematic_IsAStandInOfThirtyOneTokens) {
+  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(64), item_of(4084)));
+  EXPECT_EQ(view.problem()->tokens(), 31);
+  EXPECT_TRUE(view.problem()->is_stand_in());
+  EXPECT_EQ(view.problem()->true_window(), Window::of(64));
+  EXPECT_LT(view.problem()->window()->tokens(), 12);
+}
+
+TEST_F(MaskViewTest, EqualGroups_GiveEveryGroupAnEighthAtLeast) {
+  view.set_style(MaskStyle::equal_groups);
+  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), item_of(4084)));
+  const double cls = view.position_of(1, 0).y() - view.position_of(0, 0).y();
+  const double all = view.position_of(4095, 0).y() - view.position_of(0, 0).y();
+  EXPECT_GT(cls, 0.06 * all);
+  const double query = view.position_of(11, 0).y() - view.position_of(1, 0).y();
+  const double document = view.position_of(4095, 0).y() - view.position_of(12, 0).y();
+  EXPECT_NEAR(query / document, 1.0, 0.12);
+}
+
+TEST_F(MaskViewTest, Wheel_KeepsThePairUnderTheCursor) {
+  view.set_style(MaskStyle::true_scale);
+  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), item_of(4084)));
+  const QPointF cursor = view.position_of(1500, 2500);
+  for (int i = 0; i < 12; ++i) {
+    QWheelEvent event(cursor, view.mapToGlobal(cursor), {}, QPoint(0, 120), Qt::NoButton,
+                      Qt::NoModifier, Qt::NoScrollPhase, false);
+    QCoreApplication::sendEvent(&view, &event);
+  }
+  const auto pair = view.pair_at(cursor);
+  ASSERT_TRUE(pair);
+  EXPECT_NEAR(static_cast<double>(pair->first), 1500, 4);
+  EXPECT_NEAR(static_cast<double>(pair->second), 2500, 4);
+  QTest::keyClick(&view, Qt::Key_Home);
+  EXPECT_NEAR(view.position_of(1500, 2500).x(), cursor.x(), 0.01);
+}
+
+TEST_F(MaskViewTest, Dragging_MovesTheMaskAndStopsAtItsEdge) {
+  view.set_style(MaskStyle::true_scale);
+  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), item_of(4084)));
+  view.zoom_to(10, 2000, 2000);
+  const QPointF before = view.position_of(2000, 2000);
+  QTest::mousePress(&view, Qt::LeftButton, {}, before.toPoint());
+  QTest::mouseMove(&view, before.toPoint() + QPoint(-60, 40));
+  QTest::mouseRelease(&view, Qt::LeftButton, {}, before.toPoint() + QPoint(-60, 40));
+  EXPECT_NEAR(view.position_of(2000, 2000).x(), before.x() - 60, 1);
+  EXPECT_NEAR(view.position_of(2000, 2000).y(), before.y() + 40, 1);
+  for (int i = 0; i < 2000; ++i) QTest::keyClick(&view, Qt::Key_Up);
+  EXPECT_TRUE(view.pair_at(view.position_of(0, 2000)));
+}
+
+TEST_F(MaskViewTest, Legend_IsThePatternsTableOfPresentGroups) {
+  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), small_item));
+  const MaskDrawing drawing(*view.problem(), MaskStyle::schematic, {}, {.size = QSizeF(700, 700)});
+  ASSERT_EQ(drawing.legend().size(), 9U);
+  for (const MaskLegendEntry& entry : drawing.legend()) {
+    const GroupRule& rule = pattern("sparse").rule(entry.from, entry.to);
+    EXPECT_EQ(entry.allowed, rule.kind != GroupRule::Kind::none);
+    EXPECT_EQ(entry.note, rule.kind == GroupRule::Kind::window ? "w = 4" : "");
+  }
+}
+
+TEST(MaskStyle, NamesAreThoseOfTheCommandLine) {
+  for (const char* name : {"schematic", "equal-groups", "true"}) {
+    const Result<MaskStyle> style = parse_mask_style(name);
+    ASSERT_TRUE(style);
+    EXPECT_EQ(name_of(*style), name);
+  }
+  const Result<MaskStyle> wrong = parse_mask_style("equal-group");
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(wrong.error().message.find("equal-groups"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace attnscope::charts

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/gui/charts/run_chart.h"
+
+#include <gtest/gtest.h>
+
+#include <QFontMetricsF>
+#include <QImage>
+#include <QSignalSpy>
+#include <QTest>
+#include <limits>
+
+#include "app/gui/charts/figure_font.h"
+#include "tests/gui/charts/synthetic_figure.h"
+
+namespace attnscope::charts {
+namespace {
+
+int pixels_of(const QImage& image, const QColor& color) {
+  int count = 0;
+  for (int y = 0; y < image.height(); ++y) {
+    for (int x = 0; x < image.width(); ++x) count += image.pixel(x, y) == color.rgb() ? 1 : 0;
+  }
+  return count;
+}
+
+class RunChartTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    chart.set_theme(ChartTheme::light);
+    chart.resize(640, 560);
+    chart.set_figure(synthetic_figure());
+    chart.show();
+  }
+  [[nodiscard]] const DrawnSeries& series(std::size_t index) const {
+    return chart.drawing().series()[index];
+  }
+  [[nodiscard]] QPoint legend(std::size_t index) const {
+    return chart.drawing().legend()[index].rect.center().toPoint();
+  }
+  RunChart chart;
+};
+
+TEST_F(RunChartTest, EverySeries_HasItsPointsIntervalsAndLegendEntry) {
+  const report::Figure figure = synthetic_figure();
+  ASSERT_EQ(chart.drawing().series().size(), figure.series.size());
+  ASSERT_EQ(chart.drawing().legend().size(), figure.series.size());
+  for (std::size_t s = 0; s < figure.series.size(); ++s) {
+    EXPECT_EQ(series(s).points.size(), figure.series[s].points.size());
+    EXPECT_EQ(series(s).intervals.size(), figure.series[s].points.size());
+    EXPECT_EQ(series(s).lines.size(), 1U);
+  }
+}
+
+TEST_F(RunChartTest, LegendTexts_AreTheFullNamesAtEveryWidth) {
+  const report::Figure figure = synthetic_figure();
+  for (const int width : {200, 320, 640, 1200}) {
+    chart.resize(width, 900);
+    for (const LegendEntry& entry : chart.drawing().legend()) {
+      const std::string& name = figure.series[static_cast<std::size_t>(entry.series)].name;
+      EXPECT_EQ(entry.text.toStdString(), name);
+      const QRectF needed = QFontMetricsF(figure_font(chart.drawing().page().em))
+                                .boundingRect(QRectF(0, 0, entry.text_rect.width(), 1e6),
+                                              Qt::TextWordWrap | Qt::TextWrapAnywhere, entry.text);
+      EXPECT_LE(needed.width(), entry.text_rect.width() + 0.5) << width;
+      EXPECT_LE(needed.height(), entry.text_rect.height() + 0.5) << width;
+      EXPECT_TRUE(QRectF(chart.rect()).contains(entry.rect)) << width;
+    }
+  }
+}
+
+TEST_F(RunChartTest, TickLabels_DoNotOverlapAtAnyWidth) {
+  for (const int width : {200, 320, 640, 1200}) {
+    chart.resize(width, 700);
+    const AxisScale& axis = chart.drawing().x_axis();
+    const QFontMetricsF metrics(figure_font(chart.drawing().page().em));
+    double last = -1e9;
+    ASSERT_GE(axis.ticks().size(), 2U);
+    for (const Tick& tick : axis.ticks()) {
+      const double center = axis.fraction(tick.value) * chart.drawing().plot().width();
+      const double half = metrics.horizontalAdvance(tick.label) / 2;
+      EXPECT_GT(center - half, last) << width;
+      last = center + half;
+    }
+  }
+}
+
+TEST_F(RunChartTest, Points_LieInThePlotWhereTheirValuesSay) {
+  const QRectF& plot = chart.drawing().plot();
+  for (const DrawnSeries& drawn : chart.drawing().series()) {
+    for (std::size_t i = 0; i < drawn.points.size(); ++i) {
+      EXPECT_TRUE(plot.contains(drawn.points[i].position));
+      if (i == 0) continue;
+      EXPECT_GT(drawn.points[i].position.x(), drawn.points[i - 1].position.x());
+      EXPECT_LT(drawn.points[i].position.y(), drawn.points[i - 1].position.y());
+    }
+  }
+}
+
+TEST_F(RunChartTest, OutOfMemory_IsAMarkOnTheRailWithItsReason) {
+  ASSERT_EQ(chart.drawing().rail_lanes().size(), 1U);
+  EXPECT_EQ(chart.drawing().rail_lanes()[0].label, "oom");
+  ASSERT_EQ(series(0).rail.size(), 1U);
+  const QPointF mark = series(0).rail[0].position;
+  EXPECT_LT(mark.y(), chart.drawing().plot().top());
+  const QString text = chart.value_at(mark);
+  EXPECT_TRUE(text.contains("Full, dense")) << text.toStdString();
+  EXPECT_TRUE(text.contains("asked for 9.7 GB, 3.1 GB are free")) << text.toStdString();
+}
+
+TEST_F(RunChartTest, RailMark_SplitsTheLine) {
+  report::Figure figure = synthetic_figure();
+  report::Series& first = figure.series[0];
+  first.rail.push_back({256, CellStatus::crashed, "signal 11"});
+  std::erase_if(first.points, [](const report::Point& point) { return point.x == 256; });
+  chart.set_figure(figure);
+  EXPECT_EQ(series(0).lines.size(), 2U);
+  EXPECT_EQ(chart.drawing().rail_lanes()[0].label, "failed");
+}
+
+TEST_F(RunChartTest, ZeroAndNotANumber_AreLeftOutAndSaidSo) {
+  report::Figure figure = synthetic_figure();
+  figure.series[1].points[2].y = 0;
+  figure.series[1].points[4].y = std::numeric_limits<double>::quiet_NaN();
+  chart.set_figure(figure);
+  EXPECT_EQ(series(1).points.size(), figure.series[1].points.size() - 2);
+  EXPECT_EQ(series(1).lines.size(), 2U);  // 64-128, (512 alone,) 2048-4096
+  EXPECT_EQ(chart.drawing().left_out(), 2);
+  EXPECT_TRUE(chart.drawing().note().startsWith("2 values"))
+      << chart.drawing().note().toStdString();
+}
+
+TEST_F(RunChartTest, OnePoint_IsDrawnWithTicksAroundIt) {
+  report::Figure figure = synthetic_figure();
+  figure.series.resize(1);
+  figure.series[0].points.resize(1);
+  figure.series[0].rail.clear();
+  chart.set_figure(figure);
+  ASSERT_EQ(series(0).points.size(), 1U);
+  EXPECT_TRUE(series(0).lines.empty());
+  EXPECT_GE(chart.drawing().x_axis().ticks().size(), 2U);
+  EXPECT_GE(chart.drawing().y_axis().ticks().size(), 2U);
+  EXPECT_GT(pixels_of(chart.grab().toImage(), series(0).style.light), 10);
+}
+
+TEST_F(RunChartTest, AllOutOfMemory_ShowsTheRailAndNoValues) {
+  report::Figure figure = synthetic_figure();
+  for (report::Series& each : figure.series) {
+    each.points.clear();
+    each.rail = {{64, CellStatus::oom, "too big"}, {128, CellStatus::oom, "too big"}};
+  }
+  chart.set_figure(figure);
+  EXPECT_FALSE(chart.drawing().empty());
+  EXPECT_EQ(chart.drawing().rail_lanes().size(), figure.series.size());
+  EXPECT_TRUE(chart.drawing().y_axis().ticks().empty());
+  EXPECT_FALSE(chart.grab().isNull());
+}
+
+TEST_F(RunChartTest, NoValues_ShowsThePlaceholder) {
+  chart.set_figure({});
+  EXPECT_TRUE(chart.drawing().empty());
+  const QImage before = chart.grab().toImage();
+  chart.set_placeholder("Start a run to see its times");
+  EXPECT_NE(chart.grab().toImage(), before);
+}
+
+TEST_F(RunChartTest, ClickOnTheLegend_HidesAndShowsTheSeries) {
+  QSignalSpy toggled(&chart, &RunChart::series_toggled);
+  EXPECT_GT(pixels_of(chart.grab().toImage(), series(4).style.light), 50);
+  QTest::mouseClick(&chart, Qt::LeftButton, {}, legend(4));
+  EXPECT_FALSE(chart.is_series_visible("sparse/windowed/4"));
+  ASSERT_EQ(toggled.size(), 1);
+  EXPECT_EQ(toggled[0][0].toString(), "sparse/windowed/4");
+  EXPECT_FALSE(toggled[0][1].toBool());
+  EXPECT_EQ(pixels_of(chart.grab().toImage(), series(4).style.light), 0);
+  QTest::mouseClick(&chart, Qt::LeftButton, {}, legend(4));
+  EXPECT_TRUE(chart.is_series_visible("sparse/windowed/4"));
+}
+
+TEST_F(RunChartTest, HiddenSeries_StayHiddenWhenTheRunGrows) {
+  chart.set_series_visible("full/dense", false);
+  chart.set_figure(synthetic_figure());
+  EXPECT_FALSE(series(0).visible);
+  EXPECT_TRUE(chart.drawing().rail_lanes().empty());
+}
+
+TEST_F(RunChartTest, Hover_TellsContenderLengthValueAndInterval) {
+  const QString text = chart.value_at(series(6).points[0].position + QPointF(3, 2));
+  const report::Point& point = chart.figure().series[6].points[0];
+  EXPECT_TRUE(text.startsWith("Sparse, segment, w = 4")) << text.toStdString();
+  EXPECT_TRUE(text.contains("Sequence length (tokens): 64")) << text.toStdString();
+  EXPECT_TRUE(text.contains(number_text(point.y) + "  [" + number_text(point.low) + ", " +
+                            number_text(point.high) + "]"))
+      << text.toStdString();
+  EXPECT_TRUE(chart.value_at(QPointF(-500, -500)).isEmpty());
+}
+
+TEST_F(RunChartTest, Keyboard_ReachesEveryValueAndTheLegend) {
+  QTest::keyClick(&chart, Qt::Key_Down);
+  QTest::keyClick(&chart, Qt::Key_Right);
+  EXPECT_EQ(chart.current_value(), series(0).points[0].text);
+  for (int i = 0; i < 20; ++i) QTest::keyClick(&chart, Qt::Key_Right);
+  EXPECT_EQ(chart.current_value(), series(0).rail[0].text);
+  EXPECT_EQ(chart.accessibleDescription(), chart.current_value());
+  QTest::keyClick(&chart, Qt::Key_Space);
+  EXPECT_FALSE(chart.is_series_visible("full/dense"));
+  QTest::keyClick(&chart, Qt::Key_Escape);
+  EXPECT_TRUE(chart.current_value().isEmpty());
+}
+
+TEST_F(RunChartTest, ScreenReaders_HearWhatTheChartIs) {
+  EXPECT_TRUE(chart.accessibleName().contains("Attention, forward"));
+  EXPECT_TRUE(chart.accessibleDescription().contains("Time (ms per document)"));
+}
+
+TEST_F(RunChartTest, SameContender_LooksAlikeInAnotherChartOfTheRun) {
+  const std::vector<std::string> ids{"full/dense", "mine/a", "mine/b", "mine/c"};
+  report::Figure part = synthetic_figure();
+  part.series.resize(1);
+  part.series[0].style_key = "mine/c";
+  report::Figure whole = part;
+  whole.series.insert(whole.series.begin(), part.series[0]);
+  whole.series[0].style_key = "mine/a";
+  RunChart other;
+  for (RunChart* each : {&chart, &other}) each->set_contenders(ids);
+  chart.set_figure(part);
+  other.set_figure(whole);
+  EXPECT_EQ(chart.drawing().series()[0].style.slot, other.drawing().series()[1].style.slot);
+}
+
+TEST_F(RunChartTest, DarkTheme_FollowsThePaletteUnlessChosen) {
+  RunChart free;
+  QPalette dark;
+  dark.setColor(QPalette::Window, Qt::black);
+  dark.setColor(QPalette::WindowText, Qt::white);
+  free.setPalette(dark);
+  EXPECT_EQ(free.theme(), ChartTheme::dark);
+  free.set_theme(ChartTheme::light);
+  EXPECT_EQ(free.theme(), ChartTheme::light);
+}
+
+TEST_F(RunChartTest, NarrowChart_AsksForTheHeightItsLegendNeeds) {
+  chart.resize(640, 600);
+  const int wide = chart.minimumSizeHint().height();
+  chart.resize(220, 600);
+  EXPECT_GT(chart.minimumSizeHint().height(), wide);
+}
+
+TEST(FigureFont, IsCompiledIn) {
+  EXPECT_EQ(figure_font_family(), "Open Sans");
+  EXPECT_EQ(QFontInfo(figure_font(20)).family(), "Open Sans");
+}
+
+}  // namespace
+}  // namespace attnscope::charts
