@@ -37,7 +37,7 @@ std::string_view name_of(CellStatus status) {
 Result<CellStatus> parse_cell_status(std::string_view text) {
   const auto found = std::ranges::find(status_names, text);
   if (found == status_names.end()) {
-    return fail("there is no cell status '{}': {}", text, suggest(text, status_names));
+    return fail("unknown cell status '{}'; {}", text, suggest(text, status_names));
   }
   return static_cast<CellStatus>(found - status_names.begin());
 }

@@ -58,7 +58,7 @@ class Run {
     const Status measured = measure_all();
     const RunStatus status = measured ? outcome_.status : RunStatus::interrupted;
     outcome_.status = status;
-    if (Status finished = store_.finish_run(outcome_.run, status); !finished && measured) {
+    if (Status finished = store_.finish_run(outcome_.run, status); !finished) {
       refuse(finished.error());
     }
     send(Kind::finished, measured ? std::string(name_of(status)) : measured.error().message);
@@ -79,7 +79,7 @@ class Run {
   [[nodiscard]] bool is_over() const { return outcome_.status != RunStatus::done; }
   void refuse(const Error& error) {
     outcome_.status = RunStatus::interrupted;
-    outcome_.store_refusal = error.message;
+    if (outcome_.store_refusal.empty()) outcome_.store_refusal = error.message;
   }
 
   Status measure(const Heat& heat) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 #include "attnscope/built_in_sweeps.h"
 #include "engine/pattern/nearest_name.h"
@@ -11,13 +10,15 @@ namespace attnscope {
 namespace {
 
 Result<std::string> read_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(file), {});
   std::error_code failed;
-  if (!file.is_open() || file.bad() || std::filesystem::is_directory(path, failed)) {
+  std::stringstream text;
+  std::ifstream file(path, std::ios::binary);
+  // A folder can be opened, and an empty file makes << fail.
+  const bool readable = file.is_open() && !std::filesystem::is_directory(path, failed);
+  if (!readable || (file.peek() != std::ifstream::traits_type::eof() && !(text << file.rdbuf()))) {
     return fail("the sweep file '{}' cannot be read; is it a readable file?", path.string());
   }
-  return text;
+  return text.str();
 }
 
 }  // namespace

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A worker without LibTorch that speaks the protocol, answers heats with made-up samples and goes
+// wrong on command, so that the driver's promises can be tested anywhere and under sanitizers.
+//
+// Contenders whose implementation is named after a fault have it while they run: crash (SIGSEGV),
+// crash-later (in every process but the first), kill (SIGKILL, as the kernel's out-of-memory killer
+// sends), exit (silently), hang, refuse, wrong, endless (runs until it is cancelled). Faults of the
+// worker itself are words in FAKE_WORKER:
+//   mute old-version old-protocol garbage-hello refuses silent-exit heats-die-before-running
+//   garbage-heat other-heat no-ceilings deaf
+// Every request is noted in the file FAKE_WORKER_LOG, one line each: "hello", "heat 64", ...
+#include <attnscope/build_info.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <string>
+
+#include "engine/sweep/protocol.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+
+bool has_fault(std::string_view fault) {
+  const char* faults = std::getenv("FAKE_WORKER");
+  return faults != nullptr && std::string_view(faults).find(fault) != std::string_view::npos;
+}
+
+void send(const json& event) {
+  std::cout << protocol::write_line(event) << std::flush;
+}
+
+void note(const std::string& line) {
+  const char* path = std::getenv("FAKE_WORKER_LOG");
+  if (path != nullptr) std::ofstream(path, std::ios::app) << line + "\n";
+}
+
+[[noreturn]] void die_of(int signal) {
+  // A sanitizer's handler would turn the signal into an exit code.
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+  std::abort();
+}
+
+[[noreturn]] void hang() {
+  while (true) pause();
+}
+
+class Beacon {
+ public:
+  explicit Beacon(const std::string& path) {
+    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    void* shared =
+        mmap(nullptr, sizeof(protocol::Beacon), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    if (shared == MAP_FAILED) std::abort();
+    shared_ = static_cast<protocol::Beacon*>(shared);
+  }
+  ~Beacon() { munmap(shared_, sizeof(protocol::Beacon)); }
+  Beacon(const Beacon&) = delete;
+  Beacon& operator=(const Beacon&) = delete;
+
+  void running(int contender) {
+    std::atomic_ref(shared_->contender).store(contender, std::memory_order_release);
+    std::atomic_ref(shared_->calls).fetch_add(1, std::memory_order_release);
+  }
+
+ private:
+  protocol::Beacon* shared_;
+};
+
+// Requests are read between contenders only; this one waits for the next, which must be cancel.
+bool wait_for_cancel() {
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    if (line.find("\"cancel\"") != std::string::npos) return true;
+  }
+  std::exit(0);
+}
+
+Cell measured_cell(const protocol::HeatRequest& request, const Contender& contender) {
+  Cell cell;
+  cell.contender = contender;
+  cell.batch = request.heat.point.batch_max;
+  const auto sizes = group_sizes(request.heat.point);
+  cell.query_tokens = sizes->query;
+  cell.document_tokens = sizes->document;
+  cell.relative_error = 1e-7;
+  cell.error_bound = 2e-6;
+  cell.settled = true;
+  for (const int placement : request.placements) {
+    for (int round = 0; round < request.heat.stop.min_samples; ++round) {
+      cell.samples.push_back(
+          {.process = request.process,
+           .placement = placement,
+           .round = round,
+           .time_ns = 1000.0 * static_cast<double>(request.heat.point.sequence_tokens) + round});
+    }
+  }
+  return cell;
+}
+
+// False when the heat was answered with an error.
+bool run_contender(const protocol::HeatRequest& request, const Contender& contender,
+                   HeatResult& result) {
+  const std::string& fault = contender.implementation;
+  if (fault == "crash") {
+    std::cerr << "about to fall over\n" << std::flush;
+    die_of(SIGSEGV);
+  }
+  if (fault == "crash-later" && request.process > 0) die_of(SIGSEGV);
+  if (fault == "kill") die_of(SIGKILL);
+  if (fault == "exit") std::_Exit(3);
+  if (fault == "hang") hang();
+  if (fault == "refuse") {
+    send({{"event", "error"}, {"message", "this one is beyond me"}});
+    return false;
+  }
+  Cell cell = measured_cell(request, contender);
+  if (fault == "wrong") {
+    cell.status = CellStatus::wrong;
+    cell.reason = "the output differs from the reference";
+    cell.samples.clear();
+  }
+  if (fault == "endless" && wait_for_cancel()) cell.status = CellStatus::cancelled;
+  result.cells.push_back(std::move(cell));
+  return true;
+}
+
+void answer_heat(const json& message) {
+  const auto request = protocol::read_heat_request(message);
+  if (!request) return send({{"event", "error"}, {"message", request.error().message}});
+  note("heat " + std::to_string(request->heat.point.sequence_tokens));
+  if (has_fault("heats-die-before-running")) die_of(SIGABRT);
+  if (has_fault("garbage-heat")) {
+    std::cout << "Intel MKL WARNING: something or other\n" << std::flush;
+    hang();
+  }
+  HeatResult result{.heat_index = request->heat.index, .point = request->heat.point, .cells = {}};
+  if (has_fault("other-heat")) result.point.sequence_tokens += 1;
+  Beacon beacon(request->beacon);
+  for (std::size_t i = 0; i < request->heat.contenders.size(); ++i) {
+    send({{"event", "progress"}, {"contender", i}, {"phase", "time"}});
+    beacon.running(static_cast<int>(i));
+    if (!run_contender(*request, request->heat.contenders[i], result)) return;
+  }
+  beacon.running(-1);
+  send({{"event", "heat"}, {"result", protocol::to_json(result)}});
+}
+
+void answer_ceilings(const json& message) {
+  note("ceilings");
+  if (has_fault("no-ceilings")) return send({{"event", "error"}, {"message", "no ceilings today"}});
+  const Ceilings ceilings{.threads = message.value("threads", 0),
+                          .flop_per_second = 1e11,
+                          .exponentials_per_second = 1e9,
+                          .copy = {{.working_set_bytes = 1 << 20, .bytes_per_second = 2e10}}};
+  send({{"event", "ceilings"}, {"ceilings", protocol::to_json(ceilings)}});
+}
+
+void answer_hello() {
+  note("hello");
+  if (has_fault("mute")) hang();
+  if (has_fault("silent-exit")) std::_Exit(5);
+  if (has_fault("garbage-hello")) {
+    std::cout << "Welcome to gpubox!\n" << std::flush;
+    hang();
+  }
+  if (has_fault("refuses")) {
+    send({{"event", "error"}, {"message", "more than one OpenMP runtime is loaded"}});
+    std::_Exit(2);
+  }
+  json implementations = json::array();
+  for (const char* id : {"dense", "sdpa", "sdpa-mask", "windowed", "segment", "crash",
+                         "crash-later", "kill", "exit", "hang", "refuse", "wrong", "endless"}) {
+    implementations.push_back({{"id", id}, {"summary", "made up"}});
+  }
+  const int spoken = has_fault("old-protocol") ? 0 : protocol::version;
+  send({{"event", "hello"},
+        {"protocol", spoken},
+        {"version", has_fault("old-version") ? "0.0.1" : ATTNSCOPE_VERSION},
+        {"build", {{"commit", "none"}}},
+        {"device", {{"kind", "cpu"}, {"name", "Fake processor"}, {"cores", 2}}},
+        {"implementations", implementations}});
+}
+
+int serve() {
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    const auto message = protocol::parse_line(line);
+    if (!message) return 4;
+    const std::string request = message->value("request", "");
+    if (request == "hello") answer_hello();
+    if (request == "heat") answer_heat(*message);
+    if (request == "ceilings") answer_ceilings(*message);
+    if (request == "quit") {
+      note("quit");
+      if (has_fault("deaf")) hang();
+      return 0;
+    }
+  }
+  if (has_fault("deaf")) hang();
+  return 0;
+}
+
+}  // namespace
+}  // namespace attnscope
+
+int main() {
+  std::cerr << "fake worker here\n";
+  return attnscope::serve();
+}

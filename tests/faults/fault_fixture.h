@@ -1,0 +1,75 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// A folder with a store and the fake worker's log, and the environment that tells the fake worker
+// what to do; all of it gone after the test.
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "engine/sweep/driver.h"
+
+namespace attnscope {
+
+class FaultFixture : public testing::Test {
+ protected:
+  FaultFixture() {
+    std::string folder = testing::TempDir() + "attnscope-faults-XXXXXX";
+    folder_ = mkdtemp(folder.data());
+    setenv("FAKE_WORKER_LOG", (folder_ / "log").c_str(), 1);
+    misbehave("");
+  }
+  ~FaultFixture() override {
+    unsetenv("FAKE_WORKER_LOG");
+    unsetenv("FAKE_WORKER");
+    std::filesystem::remove_all(folder_);
+  }
+
+  static void misbehave(const char* faults) { setenv("FAKE_WORKER", faults, 1); }
+
+  [[nodiscard]] std::filesystem::path database() const { return folder_ / "runs.db"; }
+  [[nodiscard]] Store open_store() const {
+    auto store = Store::open(database(), Store::Mode::read_write);
+    if (!store) throw std::runtime_error(store.error().message);
+    return std::move(*store);
+  }
+
+  /// What the fake workers were asked for since the last look, without the quits.
+  [[nodiscard]] std::vector<std::string> requests() {
+    std::vector<std::string> lines;
+    std::ifstream file(folder_ / "log");
+    for (std::string line; std::getline(file, line);) {
+      if (line != "quit") lines.push_back(line);
+    }
+    file.close();
+    std::filesystem::remove(folder_ / "log");
+    return lines;
+  }
+
+  [[nodiscard]] static Sweep sweep_of(
+      const std::string& contenders, const std::string& lengths,
+      const std::string& stop = R"("placements": 2, "processes": 1)") {
+    auto sweep = parse_sweep(fmt::format(R"({{"name": "faults", "contenders": [{}],
+        "sequence_tokens": [{}], "threads": 1, "stop": {{"min_samples": 3, {}}}}})",
+                                         contenders, lengths, stop),
+                             "faults.json");
+    if (!sweep) throw std::runtime_error(sweep.error().message);
+    return *sweep;
+  }
+
+  [[nodiscard]] static DriverOptions options() {
+    DriverOptions options;
+    options.worker_command = FAKE_WORKER_PROGRAM;
+    options.command_line = "attnscope run faults.json";
+    return options;
+  }
+
+  std::filesystem::path folder_;
+};
+
+}  // namespace attnscope

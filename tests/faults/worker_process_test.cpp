@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/sweep/worker_process.h"
+
+#include <sys/stat.h>
+
+#include <csignal>
+
+#include "attnscope/build_info.h"
+#include "engine/sweep/protocol.h"
+#include "tests/faults/fault_fixture.h"
+
+namespace attnscope {
+namespace {
+
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class WorkerProcessTest : public FaultFixture {
+ protected:
+  static std::string error_of(const std::string& command,
+                              std::chrono::milliseconds patience = seconds(60)) {
+    auto worker = WorkerProcess::start(command, patience);
+    return worker ? "no error" : worker.error().message;
+  }
+  static bool exists(int pid) { return kill(pid, 0) == 0; }
+};
+
+TEST_F(WorkerProcessTest, Handshake_TellsOfTheWorker) {
+  auto worker = WorkerProcess::start(FAKE_WORKER_PROGRAM);
+  ASSERT_TRUE(worker) << worker.error().message;
+  EXPECT_EQ(worker->hello().at("device").at("name"), "Fake processor");
+}
+
+TEST_F(WorkerProcessTest, CommandWithArguments_GoesThroughTheShell) {
+  auto worker = WorkerProcess::start(fmt::format("env A=b {}", FAKE_WORKER_PROGRAM));
+  ASSERT_TRUE(worker) << worker.error().message;
+}
+
+TEST_F(WorkerProcessTest, FileWithSpacesInItsName_IsNoShellCommand) {
+  const auto link = folder_ / "a worker";
+  std::filesystem::create_symlink(FAKE_WORKER_PROGRAM, link);
+  EXPECT_EQ(error_of(link.string()), "no error");
+}
+
+TEST_F(WorkerProcessTest, Environment_NamesTheDefaultWorker) {
+  setenv("ATTNSCOPE_WORKER", FAKE_WORKER_PROGRAM, 1);
+  EXPECT_EQ(error_of(""), "no error");
+  setenv("ATTNSCOPE_WORKER", "", 1);
+  EXPECT_TRUE(default_worker().ends_with("/tests/attnscope-worker")) << default_worker();
+  unsetenv("ATTNSCOPE_WORKER");
+}
+
+TEST_F(WorkerProcessTest, MissingProgram_NamesPathAndMend) {
+  EXPECT_THAT(error_of("/nowhere/attnscope-worker"),
+              AllOf(HasSubstr("'/nowhere/attnscope-worker' was not found"),
+                    HasSubstr("scripts/setup"), HasSubstr("ATTNSCOPE_WORKER")));
+}
+
+TEST_F(WorkerProcessTest, MissingProgramInAShellCommand_IsQuotedFromTheShell) {
+  EXPECT_THAT(
+      error_of("/nowhere/attnscope-worker --fast"),
+      AllOf(HasSubstr("did not start"), HasSubstr("127"), HasSubstr("/nowhere/attnscope-worker")));
+}
+
+TEST_F(WorkerProcessTest, FileThatIsNoProgram_NamesPathAndMend) {
+  const auto file = folder_ / "attnscope-worker";
+  std::ofstream(file) << "not a program";
+  EXPECT_THAT(
+      error_of(file.string()),
+      AllOf(HasSubstr(file.string()), HasSubstr("not an executable"), HasSubstr("scripts/setup")));
+}
+
+TEST_F(WorkerProcessTest, OtherVersion_NamesBoth) {
+  misbehave("old-version");
+  EXPECT_THAT(
+      error_of(FAKE_WORKER_PROGRAM),
+      AllOf(HasSubstr("version 0.0.1"), HasSubstr(std::string("version ") + ATTNSCOPE_VERSION)));
+}
+
+TEST_F(WorkerProcessTest, OtherProtocol_NamesBoth) {
+  misbehave("old-protocol");
+  EXPECT_THAT(error_of(FAKE_WORKER_PROGRAM),
+              AllOf(HasSubstr("protocol 0"), HasSubstr("protocol 1")));
+}
+
+TEST_F(WorkerProcessTest, NoAnswer_EndsTheWaiting) {
+  misbehave("mute");
+  EXPECT_THAT(error_of(FAKE_WORKER_PROGRAM, std::chrono::milliseconds(200)),
+              HasSubstr("no answer within 0.2 s"));
+}
+
+TEST_F(WorkerProcessTest, EndBeforeTheHandshake_IsTold) {
+  misbehave("silent-exit");
+  EXPECT_THAT(error_of(FAKE_WORKER_PROGRAM),
+              AllOf(HasSubstr("exit code 5"), HasSubstr("fake worker here")));
+}
+
+TEST_F(WorkerProcessTest, Refusal_IsQuoted) {
+  misbehave("refuses");
+  EXPECT_THAT(error_of(FAKE_WORKER_PROGRAM), HasSubstr("more than one OpenMP runtime"));
+}
+
+TEST_F(WorkerProcessTest, ProgramThatIsNoWorker_IsQuoted) {
+  misbehave("garbage-hello");
+  EXPECT_THAT(error_of(FAKE_WORKER_PROGRAM), HasSubstr("Welcome to gpubox!"));
+  EXPECT_THAT(error_of("echo {}"), HasSubstr("not of the protocol"));
+  EXPECT_THAT(error_of("cat -"), HasSubstr("not of the protocol"));
+}
+
+TEST_F(WorkerProcessTest, KilledFromOutside_TellsTheSignal) {
+  auto worker = WorkerProcess::start(FAKE_WORKER_PROGRAM);
+  ASSERT_TRUE(worker) << worker.error().message;
+  ASSERT_EQ(kill(worker->pid(), SIGKILL), 0);
+  const auto read = worker->read(seconds(60));
+  ASSERT_EQ(read.wait, WorkerProcess::Wait::ended);
+  EXPECT_EQ(read.ended.signal, SIGKILL);
+  EXPECT_THAT(read.ended.words,
+              AllOf(HasSubstr("signal 9 (SIGKILL)"), HasSubstr("fake worker here")));
+  EXPECT_EQ(worker->read(seconds(60)).wait, WorkerProcess::Wait::ended);
+}
+
+TEST_F(WorkerProcessTest, RequestToADeadWorker_IsAnErrorAndNoSignal) {
+  auto worker = WorkerProcess::start(FAKE_WORKER_PROGRAM);
+  ASSERT_TRUE(worker) << worker.error().message;
+  worker->kill();
+  EXPECT_FALSE(worker->send({{"request", "describe"}}));
+  EXPECT_FALSE(worker->send({{"request", "describe"}}));
+}
+
+TEST_F(WorkerProcessTest, RequestNobodyReads_IsGivenUpWithoutBlocking) {
+  misbehave("garbage-hello");  // it reads nothing more after its greeting
+  auto worker = WorkerProcess::start(fmt::format(
+      "echo '{}'; exec true",
+      nlohmann::json(
+          {{"event", "hello"}, {"protocol", protocol::version}, {"version", ATTNSCOPE_VERSION}})
+          .dump()));
+  ASSERT_TRUE(worker) << worker.error().message;
+  EXPECT_FALSE(worker->send({{"request", std::string(1 << 20, 'x')}}));
+}
+
+TEST_F(WorkerProcessTest, LargeRequest_ArrivesWhole) {
+  auto worker = WorkerProcess::start(FAKE_WORKER_PROGRAM);
+  ASSERT_TRUE(worker) << worker.error().message;
+  ASSERT_TRUE(worker->send(
+      {{"request", "ceilings"}, {"threads", 3}, {"ballast", std::string(1 << 20, 'x')}}));
+  const auto read = worker->read(seconds(60));
+  ASSERT_EQ(read.wait, WorkerProcess::Wait::event);
+  EXPECT_EQ(read.event.at("ceilings").at("threads"), 3);
+}
+
+TEST_F(WorkerProcessTest, NothingToRead_IsATimeout) {
+  auto worker = WorkerProcess::start(FAKE_WORKER_PROGRAM);
+  ASSERT_TRUE(worker) << worker.error().message;
+  EXPECT_EQ(worker->read(std::chrono::milliseconds(1)).wait, WorkerProcess::Wait::timeout);
+}
+
+TEST_F(WorkerProcessTest, Destructor_LeavesNoProcess) {
+  int pid = 0;
+  {
+    auto worker = WorkerProcess::start(FAKE_WORKER_PROGRAM);
+    ASSERT_TRUE(worker) << worker.error().message;
+    pid = worker->pid();
+    EXPECT_TRUE(exists(pid));
+  }
+  EXPECT_FALSE(exists(pid));  // neither running nor a zombie
+}
+
+TEST_F(WorkerProcessTest, WorkerThatWillNotQuit_IsKilled) {
+  misbehave("deaf");
+  int pid = 0;
+  {
+    auto worker = WorkerProcess::start(FAKE_WORKER_PROGRAM);
+    ASSERT_TRUE(worker) << worker.error().message;
+    pid = worker->pid();
+  }
+  EXPECT_FALSE(exists(pid));
+}
+
+TEST_F(WorkerProcessTest, MovedWorker_StillAnswers) {
+  auto started = WorkerProcess::start(FAKE_WORKER_PROGRAM);
+  ASSERT_TRUE(started) << started.error().message;
+  WorkerProcess worker = std::move(*started);
+  ASSERT_TRUE(worker.send({{"request", "ceilings"}, {"threads", 1}}));
+  EXPECT_EQ(worker.read(seconds(60)).wait, WorkerProcess::Wait::event);
+}
+
+}  // namespace
+}  // namespace attnscope

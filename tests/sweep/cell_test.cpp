@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/sweep/cell.h"
+
+#include <gmock/gmock.h>
+
+#include "engine/sweep/pool_cells.h"
+
+namespace attnscope {
+namespace {
+
+using testing::HasSubstr;
+
+const Ceilings machine{.threads = 1,
+                       .flop_per_second = 1e11,
+                       .exponentials_per_second = 1e9,
+                       .copy = {{1'000, 4e10}, {1'000'000, 2e10}}};
+
+TEST(CellStatus, Names_AreReadBack) {
+  for (const char* name :
+       {"ok", "unsupported", "oom", "wrong", "crashed", "timeout", "cancelled"}) {
+    EXPECT_EQ(name_of(*parse_cell_status(name)), name);
+  }
+  EXPECT_THAT(parse_cell_status("crash").error().message, HasSubstr("crashed"));
+}
+
+TEST(Limit, LargestOfTheThree_Decides) {
+  EXPECT_DOUBLE_EQ(limit_ns({.useful_flop = 1e6}, machine), 1e4);
+  EXPECT_DOUBLE_EQ(limit_ns({.useful_flop = 1e6, .exponentials = 1e6}, machine), 1e6);
+  EXPECT_DOUBLE_EQ(limit_ns({.useful_flop = 1e3, .least_bytes = 800, .exponentials = 1}, machine),
+                   20);
+}
+
+TEST(Limit, CopyRate_IsThatOfTheSmallestSetThatHoldsTheBytes) {
+  EXPECT_DOUBLE_EQ(limit_ns({.least_bytes = 1'000}, machine), 25);
+  EXPECT_DOUBLE_EQ(limit_ns({.least_bytes = 2'000}, machine), 100);
+  EXPECT_DOUBLE_EQ(limit_ns({.least_bytes = 4'000'000}, machine), 200'000);
+}
+
+TEST(Limit, WithoutCeilings_IsZero) {
+  EXPECT_EQ(limit_ns({.useful_flop = 1e6, .least_bytes = 1e6, .exponentials = 1}, Ceilings{}), 0);
+}
+
+HeatResult share(CellStatus status, int process, std::int64_t batch = 1) {
+  HeatResult result;
+  Cell& cell = result.cells.emplace_back();
+  cell.status = status;
+  cell.reason = status == CellStatus::ok ? "" : "process " + std::to_string(process);
+  cell.batch = batch;
+  cell.settled = true;
+  cell.relative_error = process;
+  if (status == CellStatus::ok) cell.samples.push_back({.process = process, .placement = process});
+  return result;
+}
+
+TEST(PoolCells, Samples_AreJoined) {
+  const auto pooled = pool_cells({share(CellStatus::ok, 0), share(CellStatus::ok, 1)});
+  const Cell& cell = pooled.result.cells[0];
+  ASSERT_EQ(cell.samples.size(), 2U);
+  EXPECT_EQ(cell.samples[1].process, 1);
+  EXPECT_EQ(cell.relative_error, 1.0);
+  EXPECT_TRUE(cell.settled);
+}
+
+TEST(PoolCells, OneProcessThatFails_FailsTheCell) {
+  const auto pooled = pool_cells({share(CellStatus::ok, 0), share(CellStatus::wrong, 1)});
+  EXPECT_EQ(pooled.result.cells[0].status, CellStatus::wrong);
+  EXPECT_EQ(pooled.result.cells[0].reason, "process 1");
+  EXPECT_TRUE(pooled.result.cells[0].samples.empty());
+}
+
+TEST(PoolCells, FirstFailure_GivesTheReason) {
+  const auto pooled = pool_cells({share(CellStatus::oom, 0), share(CellStatus::ok, 1)});
+  EXPECT_EQ(pooled.result.cells[0].status, CellStatus::oom);
+  EXPECT_EQ(pooled.result.cells[0].reason, "process 0");
+  EXPECT_TRUE(pooled.result.cells[0].samples.empty());
+}
+
+TEST(PoolCells, AnotherBatch_IsLeftOutWithAWarning) {
+  const auto pooled = pool_cells({share(CellStatus::ok, 0, 16), share(CellStatus::ok, 1, 8)});
+  EXPECT_EQ(pooled.result.cells[0].samples.size(), 1U);
+  ASSERT_EQ(pooled.warnings.size(), 1U);
+  EXPECT_THAT(pooled.warnings[0], HasSubstr("batch of 16, another 8"));
+}
+
+}  // namespace
+}  // namespace attnscope

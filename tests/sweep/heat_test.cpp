@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/sweep/heat.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "engine/sweep/heat_measurement.h"
+#include "engine/sweep/time_left.h"
+
+namespace attnscope {
+namespace {
+
+using std::chrono::seconds;
+using testing::ElementsAre;
+
+TEST(Contender, Id_EndsWithItsWindow) {
+  Contender contender{.pattern = "sparse",
+                      .implementation = "segment",
+                      .window = Window::of(4),
+                      .name = {},
+                      .pattern_json = {}};
+  EXPECT_EQ(contender.id(), "sparse/segment/4");
+  contender.window = Window::infinite();
+  EXPECT_EQ(contender.id(), "sparse/segment/inf");
+  contender.window.reset();
+  EXPECT_EQ(contender.id(), "sparse/segment");
+}
+
+TEST(PointKey, EveryAxis_MakesAnotherKey) {
+  const HeatPoint base{.sequence_tokens = 64};
+  std::vector<HeatPoint> points(15, base);
+  points[1].operation = Operation::model;
+  points[2].direction = Direction::forward_backward;
+  points[3].sequence_tokens = 65;
+  points[4].query_tokens = 11;
+  points[5].shared_query = true;
+  points[6].batch_max = 2;
+  points[7].batch_memory_mb = 1;
+  points[8].heads = 1;
+  points[9].head_dim = 33;
+  points[10].dtype = DType::float16;
+  points[11].memory_order = MemoryOrder::token_major;
+  points[12].device = DeviceKind::cuda;
+  points[13].threads = 3;
+  points[14].seed = 2;
+  std::set<std::string> keys;
+  for (const HeatPoint& point : points) keys.insert(point_key(point));
+  EXPECT_EQ(keys.size(), points.size());
+}
+
+TEST(GroupSizes, Attention_CountsEverySeparator) {
+  const auto sizes = group_sizes({.sequence_tokens = 174, .query_tokens = 10});
+  ASSERT_TRUE(sizes);
+  EXPECT_EQ(sizes->cls, 1);
+  EXPECT_EQ(sizes->query, 11);
+  EXPECT_EQ(sizes->document, 162);
+}
+
+TEST(GroupSizes, WindowedMatmul_IsOneDocument) {
+  const auto sizes = group_sizes({.operation = Operation::windowed_matmul, .sequence_tokens = 64});
+  ASSERT_TRUE(sizes);
+  EXPECT_EQ(sizes->cls, 0);
+  EXPECT_EQ(sizes->query, 0);
+  EXPECT_EQ(sizes->document, 64);
+}
+
+TEST(DividePlacements, AllOfThem_InEqualRuns) {
+  EXPECT_THAT(divide_placements(5, 2), ElementsAre(ElementsAre(0, 1, 2), ElementsAre(3, 4)));
+  EXPECT_THAT(divide_placements(2, 1), ElementsAre(ElementsAre(0, 1)));
+  EXPECT_THAT(divide_placements(2, 5), ElementsAre(ElementsAre(0), ElementsAre(1)));
+}
+
+TEST(TimeLeft, Bound_UntilSomethingWasMeasured_ThenItsShare) {
+  Heat heat;
+  heat.contenders.resize(5);
+  heat.stop.max_seconds = 2;
+  const std::chrono::steady_clock::time_point start{};
+  TimeLeft left(3 * longest_seconds(heat));
+  EXPECT_DOUBLE_EQ(left.seconds(start), 30);
+  left.heat_started(heat, start);
+  EXPECT_DOUBLE_EQ(left.seconds(start + seconds(4)), 26);
+  EXPECT_DOUBLE_EQ(left.seconds(start + seconds(40)), 20);
+  left.heat_finished(start + seconds(5));
+  EXPECT_DOUBLE_EQ(left.seconds(start + seconds(5)), 10);
+  left.heat_started(heat, start + seconds(5));
+  EXPECT_DOUBLE_EQ(left.seconds(start + seconds(6)), 9);
+}
+
+}  // namespace
+}  // namespace attnscope

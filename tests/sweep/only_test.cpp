@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "engine/sweep/sweep.h"
+
+namespace attnscope {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+Sweep sweep() {
+  return *parse_sweep(R"({"contenders": ["full/dense", "sparse/segment"], "windows": [4, 64],
+                          "sequence_tokens": "64:512:*2", "heads": [2, 12]})",
+                      "my.json");
+}
+
+Result<Sweep> filtered(std::string_view text) {
+  auto filter = parse_only(text);
+  return filter ? only(sweep(), *filter) : Result<Sweep>(tl::unexpected(filter.error()));
+}
+
+TEST(Only, PointKeys_KeepHeatsAndNumberThemAnew) {
+  const auto kept = filtered("sequence_tokens=512,heads=12");
+  ASSERT_TRUE(kept) << kept.error().message;
+  ASSERT_THAT(kept->heats, SizeIs(1));
+  EXPECT_EQ(kept->heats[0].index, 0);
+  EXPECT_EQ(kept->heats[0].point.sequence_tokens, 512);
+  EXPECT_THAT(kept->heats[0].contenders, SizeIs(3));
+}
+
+TEST(Only, RepeatedKey_KeepsEitherValue) {
+  EXPECT_THAT(filtered("sequence_tokens=64,sequence_tokens=512")->heats, SizeIs(4));
+}
+
+TEST(Only, ContenderKeys_KeepContenders) {
+  const auto kept = filtered("window=4,window=none");
+  ASSERT_TRUE(kept) << kept.error().message;
+  ASSERT_THAT(kept->heats, SizeIs(8));
+  ASSERT_THAT(kept->heats[0].contenders, SizeIs(2));
+  EXPECT_EQ(kept->heats[0].contenders[1].id(), "sparse/segment/4");
+  EXPECT_THAT(filtered("contender=full/dense")->heats[0].contenders, SizeIs(1));
+  EXPECT_THAT(filtered("implementation=segment")->heats[0].contenders, SizeIs(2));
+}
+
+TEST(Only, TextOfTheSweep_IsKept) {
+  EXPECT_EQ(filtered("heads=2")->text, sweep().text);
+}
+
+TEST(Only, UnknownKey_NamesTheNearest) {
+  EXPECT_THAT(filtered("windw=4").error().message, HasSubstr("did you mean 'window'?"));
+}
+
+TEST(Only, KeyThatOnlyAResultHas_IsUnknownBeforeARun) {
+  EXPECT_THAT(filtered("median_ms=4").error().message, HasSubstr("before a run"));
+}
+
+TEST(Only, NothingLeft_SaysWhatThereIs) {
+  EXPECT_THAT(filtered("sequence_tokens=100").error().message,
+              AllOf(HasSubstr("leaves nothing"), HasSubstr("sequence_tokens: 64, 128, 256, 512")));
+}
+
+TEST(Only, WithoutKeyOrValue_ShowsTheForm) {
+  for (const char* text : {"", "window", "=4", "window=", "window=4,", "window=4,64"}) {
+    EXPECT_THAT(filtered(text).error().message, HasSubstr("KEY=VALUE")) << text;
+  }
+}
+
+}  // namespace
+}  // namespace attnscope

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "engine/pattern/attention_pattern.h"
+#include "engine/sweep/sweep.h"
+
+namespace attnscope {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+// Line 1 opens the object, `fields` begin in line 2.
+std::string file_with(std::string_view fields) {
+  return fmt::format("{{\n{}\n}}", fields);
+}
+
+Result<Sweep> parse(std::string_view fields) {
+  return parse_sweep(file_with(fields), "my.json");
+}
+
+std::string error_of(std::string_view fields) {
+  const auto sweep = parse(fields);
+  return sweep ? "no error" : sweep.error().message;
+}
+
+// A sweep with one field more than it needs.
+std::string error_with(std::string_view field) {
+  return error_of(fmt::format(
+      "\"contenders\": [\"full/dense\", \"sparse/segment\"],\n\"sequence_tokens\": 64,\n"
+      "\"windows\": [4],\n{}",
+      field));
+}
+
+std::vector<std::string> ids(const Heat& heat) {
+  std::vector<std::string> all;
+  for (const Contender& contender : heat.contenders) all.push_back(contender.id());
+  return all;
+}
+
+std::vector<std::string> names(const Heat& heat) {
+  std::vector<std::string> all;
+  for (const Contender& contender : heat.contenders) all.push_back(contender.name);
+  return all;
+}
+
+TEST(SweepFile, ContractsExample_IsReadWhole) {
+  const auto sweep = parse_sweep(R"({
+    "name": "kernels-cpu", "operation": "attention", "direction": "forward",
+    "contenders": ["full/dense", "full/sdpa", "sparse/sdpa-mask", "sparse/windowed",
+                   {"pattern": "sparse", "implementation": "segment", "name": "Sparse, fused"}],
+    "windows": [4, 64, "inf"], "query_tokens": 10, "sequence_tokens": [64, "128:4096:*2"],
+    "batch": {"max": 100, "memory_mb": 2048}, "heads": 8, "head_dim": 64, "dtype": "bfloat16",
+    "memory_order": "token-major", "device": "cuda", "threads": 2, "seed": 7, "shared_query": true,
+    "stop": {"relative_interval": 0.03, "max_seconds": 2, "min_samples": 11, "placements": 6,
+             "processes": 3} })",
+                                 "example.json");
+  ASSERT_TRUE(sweep) << sweep.error().message;
+  EXPECT_EQ(sweep->name, "kernels-cpu");
+  ASSERT_THAT(sweep->heats, SizeIs(7));
+  const Heat& last = sweep->heats.back();
+  EXPECT_EQ(last.index, 6);
+  const HeatPoint expected{.operation = Operation::attention,
+                           .direction = Direction::forward,
+                           .sequence_tokens = 4096,
+                           .query_tokens = 10,
+                           .shared_query = true,
+                           .batch_max = 100,
+                           .batch_memory_mb = 2048,
+                           .heads = 8,
+                           .head_dim = 64,
+                           .dtype = DType::bfloat16,
+                           .memory_order = MemoryOrder::token_major,
+                           .device = DeviceKind::cuda,
+                           .threads = 2,
+                           .seed = 7};
+  EXPECT_EQ(last.point, expected);
+  const StopRule stop{.relative_interval = 0.03,
+                      .max_seconds = 2,
+                      .min_samples = 11,
+                      .placements = 6,
+                      .processes = 3};
+  EXPECT_EQ(last.stop, stop);
+  EXPECT_THAT(ids(last),
+              ElementsAre("full/dense", "full/sdpa", "sparse/sdpa-mask/4", "sparse/sdpa-mask/64",
+                          "sparse/sdpa-mask/inf", "sparse/windowed/4", "sparse/windowed/64",
+                          "sparse/windowed/inf", "sparse/segment/4", "sparse/segment/64",
+                          "sparse/segment/inf"));
+  EXPECT_EQ(last.contenders.back().name, "Sparse, fused, w = inf");
+}
+
+TEST(SweepFile, ShippedSweeps_AreValid) {
+  ASSERT_THAT(built_in_sweeps(), SizeIs(2));
+  for (const NamedSweep& named : built_in_sweeps()) {
+    const auto sweep = load_sweep(named.name);
+    ASSERT_TRUE(sweep) << sweep.error().message;
+    EXPECT_EQ(sweep->name, named.name);
+    EXPECT_EQ(sweep->text, named.text);
+  }
+  EXPECT_THAT(load_sweep("quick")->heats, SizeIs(6));
+  EXPECT_THAT(load_sweep("quick")->heats[0].contenders, SizeIs(8));
+  EXPECT_THAT(load_sweep("paper-fig2a")->heats, SizeIs(7));
+}
+
+TEST(SweepFile, FileInResources_IsTheOneCompiledIn) {
+  const auto sweep = load_sweep(std::string(ATTNSCOPE_SOURCE_DIR) + "/resources/sweeps/quick.json");
+  ASSERT_TRUE(sweep) << sweep.error().message;
+  EXPECT_EQ(sweep->text, load_sweep("quick")->text);
+}
+
+TEST(SweepFile, UnknownSweep_NamesTheNearest) {
+  const auto sweep = load_sweep("quikc");
+  ASSERT_FALSE(sweep);
+  EXPECT_THAT(sweep.error().message, HasSubstr("did you mean 'quick'?"));
+}
+
+TEST(SweepFile, Folder_CannotBeRead) {
+  const auto sweep = load_sweep(ATTNSCOPE_SOURCE_DIR);
+  ASSERT_FALSE(sweep);
+  EXPECT_THAT(sweep.error().message, HasSubstr("cannot be read"));
+}
+
+TEST(SweepFile, WithoutName_IsNamedAfterItsFile) {
+  EXPECT_EQ(parse(R"("contenders": ["full/dense"], "sequence_tokens": 64)")->name, "my");
+}
+
+TEST(SweepFile, Lengths_AscendWithinEveryCombinationOfTheOtherAxes) {
+  const auto sweep = parse(
+      R"("contenders": ["full/dense"], "sequence_tokens": [256, 64], "heads": [12, 2],
+         "direction": ["forward", "forward-backward"], "batch": {"max": [1, 8]})");
+  ASSERT_TRUE(sweep) << sweep.error().message;
+  ASSERT_THAT(sweep->heats, SizeIs(16));
+  for (std::size_t i = 0; i < sweep->heats.size(); ++i) {
+    const HeatPoint& point = sweep->heats[i].point;
+    EXPECT_EQ(sweep->heats[i].index, static_cast<int>(i));
+    EXPECT_EQ(point.sequence_tokens, i % 2 == 0 ? 64 : 256);
+    EXPECT_EQ(point.batch_max, i / 2 % 2 == 0 ? 1 : 8);
+    EXPECT_EQ(point.heads, i / 4 % 2 == 0 ? 12 : 2);
+    EXPECT_EQ(point.direction, i < 8 ? Direction::forward : Direction::forward_backward);
+  }
+}
+
+TEST(SweepFile, DefaultNames_AreTitleImplementationWindow) {
+  const auto sweep = parse(
+      R"("contenders": ["full/dense", "sparse/segment"], "windows": 4, "sequence_tokens": 64)");
+  ASSERT_TRUE(sweep) << sweep.error().message;
+  EXPECT_THAT(names(sweep->heats[0]), ElementsAre(find_pattern("full")->title + "/dense",
+                                                  find_pattern("sparse")->title + "/segment/4"));
+}
+
+TEST(SweepFile, ContenderWithItsOwnWindow_NeedsNoneOfTheSweep) {
+  const auto sweep = parse(
+      R"("contenders": ["sparse/segment/4",
+                        {"pattern": "sparse", "implementation": "segment", "window": "inf", "name": "Whole"}],
+         "sequence_tokens": 64)");
+  ASSERT_TRUE(sweep) << sweep.error().message;
+  EXPECT_THAT(ids(sweep->heats[0]), ElementsAre("sparse/segment/4", "sparse/segment/inf"));
+  EXPECT_EQ(sweep->heats[0].contenders[1].name, "Whole");
+}
+
+TEST(SweepFile, WindowZero_IsAllowed) {
+  EXPECT_TRUE(parse(R"("contenders": ["sparse/segment"], "windows": [0], "sequence_tokens": 64)"));
+}
+
+TEST(SweepFile, PatternFile_IsFoundBesideTheSweepAndKeptInTheContender) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "sweep_with_pattern";
+  std::filesystem::create_directories(folder);
+  AttentionPattern own = *find_pattern("sparse");
+  own.name = "own";
+  own.title = "My own";
+  std::ofstream(folder / "own.json") << pattern_json(own);
+  std::ofstream(folder / "sweep.json")
+      << R"({"contenders": ["own.json/segment/4"], "sequence_tokens": 64})";
+  const auto sweep = load_sweep((folder / "sweep.json").string());
+  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(sweep) << sweep.error().message;
+  const Contender& contender = sweep->heats[0].contenders[0];
+  EXPECT_EQ(contender.id(), "own.json/segment/4");
+  EXPECT_EQ(contender.name, "My own/segment/4");
+  EXPECT_EQ(parse_pattern(contender.pattern_json, "contender").value(), own);
+}
+
+TEST(SweepFile, UnknownField_NamesLineAndNearest) {
+  EXPECT_THAT(error_with("\"sequense_tokens\": 3"),
+              AllOf(HasSubstr("my.json, line 5"), HasSubstr("'sequense_tokens'"),
+                    HasSubstr("did you mean 'sequence_tokens'?")));
+}
+
+TEST(SweepFile, UnknownNestedField_NamesItsOwnLine) {
+  EXPECT_THAT(error_with("\"stop\": {\n  \"max_seconds\": 1,\n  \"max_second\": 2}"),
+              AllOf(HasSubstr("line 7"), HasSubstr("'stop.max_second'"),
+                    HasSubstr("did you mean 'max_seconds'?")));
+  EXPECT_THAT(error_with("\"batch\": {\n  \"maximum\": 1}"),
+              AllOf(HasSubstr("line 6"), HasSubstr("'batch.maximum'")));
+}
+
+TEST(SweepFile, UnknownContenderField_NamesItsPlace) {
+  EXPECT_THAT(error_of("\"sequence_tokens\": 64,\n\"contenders\": [\"full/dense\",\n"
+                       "{\"pattern\": \"full\", \"implementation\": \"sdpa\", \"nam\": \"x\"}]"),
+              AllOf(HasSubstr("line 4"), HasSubstr("'contenders[1].nam'"),
+                    HasSubstr("did you mean 'name'?")));
+}
+
+TEST(SweepFile, FieldGivenTwice_IsAnError) {
+  EXPECT_THAT(error_with("\"windows\": [8]"), AllOf(HasSubstr("line 5"), HasSubstr("twice")));
+}
+
+TEST(SweepFile, BrokenJson_NamesLine) {
+  EXPECT_THAT(error_of("\"sequence_tokens\": [64,\n\"contenders\""), HasSubstr("line 4"));
+  EXPECT_FALSE(parse_sweep("", "my.json"));
+  EXPECT_FALSE(parse_sweep("[]", "my.json"));
+  EXPECT_FALSE(parse_sweep("{} {}", "my.json"));
+}
+
+TEST(SweepFile, MissingFields_AreNamed) {
+  EXPECT_THAT(error_of("\"sequence_tokens\": 64"), HasSubstr("needs the field 'contenders'"));
+  EXPECT_THAT(error_of("\"contenders\": [\"full/dense\"]"),
+              HasSubstr("needs the field 'sequence_tokens'"));
+}
+
+TEST(SweepFile, NegativeWindow_IsRefused) {
+  EXPECT_THAT(error_of("\"contenders\": [\"sparse/segment\"],\n\"sequence_tokens\": 64,\n"
+                       "\"windows\": [4,\n-1]"),
+              AllOf(HasSubstr("line 5"), HasSubstr("'windows[1]'"), HasSubstr("not -1")));
+  EXPECT_THAT(error_of("\"contenders\": [\"sparse/segment/-1\"], \"sequence_tokens\": 64"),
+              HasSubstr("window '-1'"));
+}
+
+TEST(SweepFile, WrongTypes_AreRefused) {
+  EXPECT_THAT(error_with("\"heads\": \"twelve\""), HasSubstr("'heads' must be a whole number"));
+  EXPECT_THAT(error_with("\"heads\": 1.5"), HasSubstr("not 1.5"));
+  EXPECT_THAT(error_with("\"heads\": {}"), HasSubstr("'heads'"));
+  EXPECT_THAT(error_with("\"heads\": 0"), HasSubstr("not 0"));
+  EXPECT_THAT(error_with("\"heads\": [[2]]"), HasSubstr("'heads[0]'"));
+  EXPECT_THAT(error_with("\"dtype\": 32"), HasSubstr("'dtype' must be a string"));
+  EXPECT_THAT(error_with("\"shared_query\": 1"), HasSubstr("true or false"));
+  EXPECT_THAT(error_with("\"batch\": 16"), HasSubstr("'batch' must be an object"));
+  EXPECT_THAT(error_with("\"stop\": [1]"), HasSubstr("'stop' must be an object"));
+  EXPECT_THAT(error_with("\"seed\": -1"), HasSubstr("'seed'"));
+  EXPECT_THAT(error_with("\"threads\": -1"), HasSubstr("'threads'"));
+  EXPECT_THAT(error_with("\"name\": 1"), HasSubstr("'name' must be a string"));
+  EXPECT_THAT(error_with("\"name\": \"\""), HasSubstr("'name' must not be empty"));
+  EXPECT_THAT(error_of("\"contenders\": \"full/dense\", \"sequence_tokens\": 64"),
+              HasSubstr("'contenders' must be a list"));
+  EXPECT_THAT(error_of("\"contenders\": [3], \"sequence_tokens\": 64"),
+              HasSubstr("'contenders[0]' must be a string"));
+}
+
+TEST(SweepFile, UnknownWords_NameTheNearest) {
+  EXPECT_THAT(error_with("\"operation\": \"atention\""), HasSubstr("did you mean 'attention'?"));
+  EXPECT_THAT(error_with("\"dtype\": \"float23\""), HasSubstr("did you mean 'float32'?"));
+  EXPECT_THAT(error_with("\"device\": \"gpu\""), HasSubstr("known: cpu, cuda"));
+}
+
+TEST(SweepFile, StopRule_IsKeptInBounds) {
+  EXPECT_THAT(error_with("\"stop\": {\"max_seconds\": 0}"), HasSubstr("'stop.max_seconds'"));
+  EXPECT_THAT(error_with("\"stop\": {\"relative_interval\": -0.1}"),
+              HasSubstr("'stop.relative_interval'"));
+  EXPECT_THAT(error_with("\"stop\": {\"min_samples\": 0}"), HasSubstr("'stop.min_samples'"));
+  EXPECT_THAT(error_with("\"stop\": {\"placements\": 1000000}"), HasSubstr("'stop.placements'"));
+  EXPECT_THAT(error_with("\"stop\": {\"placements\": 2,\n \"processes\": 3}"),
+              AllOf(HasSubstr("line 6"), HasSubstr("at most as many \"processes\"")));
+}
+
+TEST(SweepFile, EmptyLists_AreRefused) {
+  EXPECT_THAT(error_with("\"heads\": []"), HasSubstr("'heads' is an empty list"));
+  EXPECT_THAT(error_of("\"contenders\": [], \"sequence_tokens\": 64"),
+              HasSubstr("'contenders' is an empty list"));
+  EXPECT_THAT(error_of("\"contenders\": [\"full/dense\"], \"sequence_tokens\": []"),
+              HasSubstr("'sequence_tokens' is an empty list"));
+}
+
+TEST(SweepFile, EmptyRange_NamesLine) {
+  EXPECT_THAT(
+      error_of("\"contenders\": [\"full/dense\"],\n\"sequence_tokens\": [64,\n\"4096:64:*2\"]"),
+      AllOf(HasSubstr("line 4"), HasSubstr("'sequence_tokens[1]'"), HasSubstr("is empty")));
+}
+
+TEST(SweepFile, ValuesGivenTwice_AreRefused) {
+  EXPECT_THAT(error_with("\"heads\": [2, 4, 2]"), HasSubstr("gives 2 a second time"));
+  EXPECT_THAT(error_with("\"dtype\": [\"float32\", \"float32\"]"), HasSubstr("a second time"));
+  EXPECT_THAT(
+      error_of("\"contenders\": [\"full/dense\"], \"sequence_tokens\": [64, \"64:128:*2\"]"),
+      HasSubstr("gives 64 a second time"));
+  EXPECT_THAT(error_of("\"contenders\": [\"sparse/segment\"], \"sequence_tokens\": 64,"
+                       "\"windows\": [\"inf\", 4, \"inf\"]"),
+              HasSubstr("gives inf a second time"));
+}
+
+TEST(SweepFile, ContenderGivenTwice_IsRefused) {
+  EXPECT_THAT(
+      error_of("\"contenders\": [\"full/dense\",\n\"full/dense\"], \"sequence_tokens\": 64"),
+      AllOf(HasSubstr("line 3"), HasSubstr("'full/dense' a second time")));
+  EXPECT_THAT(error_of("\"contenders\": [\"sparse/segment\", \"sparse/segment/4\"],"
+                       "\"windows\": 4, \"sequence_tokens\": 64"),
+              HasSubstr("'sparse/segment/4' a second time"));
+}
+
+TEST(SweepFile, DisplayNameGivenTwice_IsRefused) {
+  EXPECT_THAT(error_of(
+                  R"("contenders": [{"pattern": "full", "implementation": "dense", "name": "A"},
+                            {"pattern": "full", "implementation": "sdpa", "name": "A"}],
+             "sequence_tokens": 64)"),
+              HasSubstr("the same display name 'A' as 'full/dense'"));
+}
+
+TEST(SweepFile, MalformedContender_ShowsTheForm) {
+  for (const char* text : {"", "dense", "/dense", "full/", "full//dense/", "4", "/4"}) {
+    EXPECT_THAT(error_of(fmt::format(R"("contenders": ["{}"], "sequence_tokens": 64)", text)),
+                AllOf(HasSubstr("'contenders[0]'"), testing::Not(testing::Eq("no error"))))
+        << text;
+  }
+}
+
+TEST(SweepFile, UnknownPattern_NamesTheNearest) {
+  EXPECT_THAT(error_of("\"contenders\": [\n\"spares/segment\"], \"sequence_tokens\": 64"),
+              AllOf(HasSubstr("line 3"), HasSubstr("'contenders[0]'"), HasSubstr("sparse")));
+}
+
+TEST(SweepFile, WindowedPatternWithoutWindows_IsAnError) {
+  EXPECT_THAT(error_of("\"contenders\": [\"sparse/segment\"], \"sequence_tokens\": 64"),
+              AllOf(HasSubstr("needs a window"), HasSubstr("\"windows\": [4, 64]")));
+}
+
+TEST(SweepFile, WindowOfAPatternWithoutWindows_IsAnError) {
+  EXPECT_THAT(error_of("\"contenders\": [\"full/dense/4\"], \"sequence_tokens\": 64"),
+              AllOf(HasSubstr("window 4"), HasSubstr("leave it out")));
+}
+
+TEST(SweepFile, LengthTooSmallForTheQuery_NamesTheLeast) {
+  EXPECT_THAT(
+      error_of("\"contenders\": [\"full/dense\"],\n\"query_tokens\": 10,\n"
+               "\"sequence_tokens\": [64, 12]"),
+      AllOf(HasSubstr("line 4"), HasSubstr("sequence_tokens 12"), HasSubstr("at least 13")));
+  EXPECT_TRUE(parse(R"("contenders": ["full/dense"], "query_tokens": 10, "sequence_tokens": 13)"));
+}
+
+TEST(SweepFile, AbsurdCounts_AreRefusedBeforeTheyAreBuilt) {
+  EXPECT_THAT(error_of(R"("contenders": ["full/dense", "full/sdpa"],
+                          "sequence_tokens": "13:60000:+1")"),
+              HasSubstr("at most 100000 cells"));
+  EXPECT_THAT(error_of(R"("contenders": ["full/dense"], "sequence_tokens": "13:90000:+1",
+                          "query_tokens": "0:10:+1")"),
+              HasSubstr("at most 100000 cells"));
+  EXPECT_THAT(error_of(R"("contenders": ["sparse/segment"], "sequence_tokens": 64,
+                          "windows": "0:5000:+1")"),
+              HasSubstr("at most 1000 contenders"));
+}
+
+TEST(SweepFile, BatchPerContender_IsRefusedWithItsReason) {
+  EXPECT_THAT(error_with("\"batch\": {\"per_contender\": true}"),
+              AllOf(HasSubstr("'batch.per_contender'"), HasSubstr("operation 'model'")));
+}
+
+}  // namespace
+}  // namespace attnscope
