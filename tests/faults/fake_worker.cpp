@@ -10,7 +10,6 @@
 //   mute old-version old-protocol garbage-hello refuses silent-exit heats-die-before-running
 //   garbage-heat other-heat no-ceilings deaf
 // Every request is noted in the file FAKE_WORKER_LOG, one line each: "hello", "heat 64", ...
-#include <attnscope/build_info.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
