@@ -2,8 +2,6 @@
 #include "engine/pattern/compile_plan.h"
 
 #include <algorithm>
-#include <array>
-#include <limits>
 #include <vector>
 
 namespace attnscope {
@@ -108,8 +106,8 @@ class PlanCompiler {
           plan_.indices.push_back(first + item.sentences[given]);
         }
       } else if (pattern_.has_sentences() && pattern_.sentence_every) {
-        for (std::int64_t token = tokens.begin; token < tokens.end;
-             token += *pattern_.sentence_every) {
+        const std::int64_t stride = std::min(*pattern_.sentence_every, tokens.size());
+        for (std::int64_t token = tokens.begin; token < tokens.end; token += stride) {
           plan_.indices.push_back(token);
         }
       }

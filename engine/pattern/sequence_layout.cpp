@@ -82,10 +82,9 @@ Result<SequenceLayout> SequenceLayout::make(std::vector<LayoutItem> items,
 bool SequenceLayout::place(const LayoutItem& item) {
   first_token_.push_back(tokens_);
   first_document_.push_back(document_begin_.size());
-  // No size is above max_tokens, so a sum that is checked after each one cannot overflow.
+  // No size is above max_tokens, so it takes more sizes than fit in memory to overflow the sum.
   tokens_ += item.cls + item.query;
   for (const std::int64_t document : item.documents) {
-    if (tokens_ > max_tokens) return false;
     document_begin_.push_back(tokens_);
     tokens_ += document;
   }
