@@ -145,7 +145,7 @@ class Faulty final : public Implementation {
   std::string_view summary() const override { return "right but for one fault"; }
   Status supports(const Problem& problem) const override {
     const bool fits = problem.device == DeviceKind::cpu && problem.dtype == DType::float32 &&
-                      problem.operation == Operation::attention && problem.plan.tokens < 200;
+                      problem.operation == Operation::attention && problem.plan.tokens < 60;
     return fits ? Status() : fail("not what this test is about");
   }
   Result<std::unique_ptr<PreparedAttention>> prepare(const Problem& problem) const override {
@@ -183,12 +183,12 @@ using testing::HasSubstr;
 TEST(ConformanceCheck, WithoutAFaultNothingIsWrong) {
   const Findings findings = check(Fault::none);
   EXPECT_EQ(findings.wrong, 0) << *findings.reasons.begin();
-  EXPECT_GT(findings.ok, 500);
+  EXPECT_GT(findings.ok, 300);
 }
 
 TEST(ConformanceCheck, OneKeyOutsideTheMaskIsCaught) {
   const Findings findings = check(Fault::reads_one_key_outside);
-  EXPECT_GT(findings.wrong, 100);
+  EXPECT_GT(findings.wrong, 50);
   EXPECT_THAT(findings.reasons, Each(HasSubstr("first call: the output differs")));
 }
 

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Predicted peaks against what LibTorch really allocates, seen by an allocator that counts.
+
+#include <c10/core/CPUAllocator.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+
+#include "engine/attention/list.h"
+#include "engine/attention/packed_tensor.h"
+#include "tests/attention/small_problem.h"
+
+namespace attnscope {
+namespace {
+
+using tests::item;
+using tests::SmallProblem;
+
+class CountingAllocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(std::size_t bytes) override {
+    void* data = c10::GetDefaultCPUAllocator()->raw_allocate(bytes);
+    const std::lock_guard lock(mutex_);
+    sizes_[data] = bytes;
+    live_ += static_cast<std::int64_t>(bytes);
+    peak_ = std::max(peak_, live_);
+    return {data, data, &release, at::Device(at::kCPU)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+  void copy_data(void* target, const void* source, std::size_t bytes) const override {
+    default_copy_data(target, source, bytes);
+  }
+
+  /// Starts counting anew.
+  void restart() { peak_ = live_ = 0; }
+  std::int64_t peak() const { return peak_; }
+
+  static CountingAllocator& instance() {
+    static CountingAllocator allocator;
+    return allocator;
+  }
+
+ private:
+  static void release(void* data) {
+    CountingAllocator& self = instance();
+    {
+      const std::lock_guard lock(self.mutex_);
+      const auto found = self.sizes_.find(data);
+      if (found != self.sizes_.end()) {
+        self.live_ -= static_cast<std::int64_t>(found->second);
+        self.sizes_.erase(found);
+      }
+    }
+    c10::GetDefaultCPUAllocator()->raw_deallocate(data);
+  }
+
+  std::mutex mutex_;
+  std::unordered_map<void*, std::size_t> sizes_;
+  std::int64_t live_ = 0;
+  std::int64_t peak_ = 0;
+};
+
+struct Peaks {
+  std::int64_t predicted = 0;
+  std::int64_t measured = 0;
+};
+
+Peaks measure(const char* id, const Problem& problem) {
+  const std::int64_t heads = problem.plan.heads;
+  const auto bytes = static_cast<std::size_t>(
+      packed_bytes(problem.layout, heads, problem.head_dim, problem.dtype));
+  std::vector<std::byte> input(bytes);
+  std::vector<std::byte> output(bytes);
+  const auto tensor = [&](std::vector<std::byte>& memory) {
+    return packed_tensor(problem.layout, heads, problem.head_dim, problem.dtype,
+                         problem.memory_order, memory.data());
+  };
+  const ConstTensor in = attnscope::as_const(tensor(input));
+  const auto prepared = find_implementation(id)->prepare(problem).value();
+
+  CountingAllocator& counting = CountingAllocator::instance();
+  c10::SetCPUAllocator(&counting, 127);
+  counting.restart();
+  EXPECT_TRUE(prepared->forward(
+      {.q = in, .k = in, .v = in, .o = tensor(output), .lse = {}, .workspace = {}}));
+  return {prepared->predicted_peak_bytes(), counting.peak()};
+}
+
+class PredictedPeak : public testing::TestWithParam<std::tuple<MemoryOrder, DType>> {
+ protected:
+  Peaks measure(const char* id, const char* pattern, SequenceLayout layout) const {
+    SmallProblem small(pattern, Window::of(4), std::move(layout), 4, 32);
+    small.problem.memory_order = std::get<0>(GetParam());
+    small.problem.dtype = std::get<1>(GetParam());
+    small.problem.threads = 2;
+    return attnscope::measure(id, small.problem);
+  }
+};
+
+const SequenceLayout& layout_number(int number) {
+  static const std::vector<SequenceLayout> layouts{
+      SequenceLayout::uniform(1, item(1, 11, 500)),
+      SequenceLayout::uniform(3, item(1, 11, 300)),
+      SequenceLayout::make({item(1, 11, 100), item(1, 11, 400)}).value(),
+      SequenceLayout::make({item(1, 0, 100), item(1, 0, 400)}, 11).value(),
+  };
+  return layouts.at(static_cast<std::size_t>(number));
+}
+
+TEST_P(PredictedPeak, OfDenseIsWhatLibTorchAllocates) {
+  for (int layout = 0; layout < 4; ++layout) {
+    for (const char* pattern : {"full", "sparse"}) {
+      if (layout == 3 && std::string_view(pattern) == "full") continue;  // no shared query there
+      const Peaks peaks = measure("dense", pattern, layout_number(layout));
+      EXPECT_LE(peaks.measured, peaks.predicted + 4096) << layout << " " << pattern;
+      // What oneDNN takes for 16-bit products differs between processors.
+      const double least = std::get<1>(GetParam()) == DType::float32 ? 0.98 : 0.25;
+      EXPECT_GE(static_cast<double>(peaks.measured), least * static_cast<double>(peaks.predicted))
+          << layout << " " << pattern;
+    }
+  }
+}
+
+TEST_P(PredictedPeak, OfSdpaIsAnUpperBoundThatIsNotFarOff) {
+  for (int layout = 0; layout < 4; ++layout) {
+    const bool shared = layout == 3;
+    const Peaks masked = measure("sdpa-mask", "sparse", layout_number(layout));
+    EXPECT_LE(masked.measured, masked.predicted + 4096) << layout;
+    EXPECT_GE(masked.measured, masked.predicted / 4) << layout;
+    if (shared) continue;
+    const Peaks full = measure("sdpa", "full", layout_number(layout));
+    EXPECT_LE(full.measured, full.predicted + 4096) << layout;
+    EXPECT_GE(full.measured, full.predicted / 8) << layout;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OrdersAndDtypes, PredictedPeak,
+    testing::Combine(testing::Values(MemoryOrder::head_major, MemoryOrder::token_major),
+                     testing::Values(DType::float32, DType::float16, DType::bfloat16)));
+
+}  // namespace
+}  // namespace attnscope
