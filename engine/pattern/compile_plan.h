@@ -15,8 +15,8 @@
 namespace attnscope {
 
 /// `window` is needed when pattern.has_window(), and ignored otherwise. Errors: a missing window,
-/// heads < 1, a pattern/layout pair that contradicts itself (e.g. a shared query that attends to
-/// its documents).
+/// heads outside 1 ... 512, a pattern/layout pair that contradicts itself (e.g. a shared query that
+/// attends to its documents).
 [[nodiscard]] Result<AttentionPlan> compile_plan(const AttentionPattern& pattern,
                                                  std::optional<Window> window,
                                                  const SequenceLayout& layout, std::int32_t heads);

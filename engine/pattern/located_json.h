@@ -29,7 +29,7 @@ struct JsonValue {
   std::int64_t line = 0;  // from 1
   bool boolean = false;
   std::int64_t integer = 0;
-  double real = 0;   // an integer beyond 64 bits is a real
+  double real = 0;     // an integer beyond 64 bits is a real
   std::string text{};  // a string's content; a number as written
   std::vector<JsonValue> elements{};
   std::vector<JsonMember> members{};  // in the order of the file

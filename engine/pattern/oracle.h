@@ -15,7 +15,8 @@ namespace attnscope {
 
 class Oracle {
  public:
-  /// The arguments must outlive the oracle. `window` as in compile_plan.
+  /// The arguments must outlive the oracle. `window` as in compile_plan; a missing one throws
+  /// std::invalid_argument.
   Oracle(const AttentionPattern& pattern, std::optional<Window> window,
          const SequenceLayout& layout);
 
