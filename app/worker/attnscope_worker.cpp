@@ -17,6 +17,7 @@
 #include "engine/measure/available_memory.h"
 #include "engine/measure/counting_allocator.h"
 #include "engine/measure/machine.h"
+#include "kernels/cpu/instruction_set.h"
 
 namespace attnscope::worker {
 namespace {
@@ -34,6 +35,7 @@ Status fit_to_measure() {
         fmt::join(runtimes, ", "));
   if (const auto limit = measure::memory_limit_bytes(); !limit)
     return tl::unexpected(limit.error());
+  if (const auto set = cpu::selected_set(); !set) return tl::unexpected(set.error());
   return {};
 }
 

@@ -13,15 +13,20 @@
 namespace attnscope::measure {
 
 struct HeatHooks {
-  /// Called outside timed rounds only: contender index and "prepare", "check", "memory", "time".
+  /// Called outside timed rounds only: contender index and "prepare", "check" (output and memory),
+  /// "time" (once for each placement, before its warm-up).
   std::function<void(int contender, std::string_view phase)> on_phase;
   const std::atomic<bool>* cancel = nullptr;
 };
 
 /// Cells in the heat's order, holding this process's samples. Contenders that cannot run become
-/// `unsupported`, `oom`, `wrong`; the others are measured together.
+/// `unsupported`, `oom`, `wrong`; the others are measured together. Once cancelled, cells that
+/// would be `ok` are `cancelled` and hold no samples: an interrupted heat is measured again whole.
+/// Throws std::runtime_error, in words, when the beacon file cannot be mapped or
+/// ATTNSCOPE_MEMORY_LIMIT_MB is no number.
 [[nodiscard]] HeatResult run_heat(const protocol::HeatRequest& request, const HeatHooks& hooks);
 
+/// FMA, exponential and copy rates with that many threads; about a second on a quiet machine.
 [[nodiscard]] Ceilings measure_ceilings(int threads);
 
 }  // namespace attnscope::measure

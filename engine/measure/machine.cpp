@@ -14,6 +14,7 @@
 #include "engine/measure/load_meter.h"
 #include "engine/measure/peak_kernels.h"
 #include "engine/measure/torch_runtime.h"
+#include "kernels/cpu/instruction_set.h"
 
 namespace attnscope::measure {
 namespace {
@@ -77,6 +78,12 @@ json megahertz(const std::string& name) {
   return kilohertz / 1000;
 }
 
+/// The set the kernels run with; null when ATTNSCOPE_ISA names none that can run here.
+json selected_instruction_set() {
+  const auto selected = cpu::selected_set();
+  return selected ? json(cpu::name_of(*selected)) : json(nullptr);
+}
+
 json text_or_null(const std::string& text) {
   return text.empty() ? json(nullptr) : json(text);
 }
@@ -118,6 +125,7 @@ json describe_machine() {
           {"kernel", fmt::format("{} {}", system.sysname, system.release)},
           {"system", text_or_null(value_of(read_text("/etc/os-release"), "PRETTY_NAME", '='))},
           {"instruction_sets", instruction_sets()},
+          {"instruction_set", selected_instruction_set()},
           {"caches", caches()},
           {"governor",
            text_or_null(read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))},

@@ -11,7 +11,7 @@
 
 namespace attnscope::measure {
 
-/// kind, name, cores, memory_bytes, system, kernel, instruction_sets, governor, ... of the
+/// kind, name, cores, memory_bytes, system, kernel, instruction_set, governor, ... of the
 /// processor.
 [[nodiscard]] nlohmann::json describe_machine();
 

@@ -195,5 +195,20 @@ TEST(Worker, MemoryLimitThatIsNoNumber_RefusesToStart) {
   EXPECT_EQ(worker.wait_for_end(), 2);
 }
 
+TEST(Worker, InstructionSetThatIsNone_RefusesToStart) {
+  WorkerUnderTest worker({}, {"ATTNSCOPE_ISA=abacus"});
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("abacus"));
+  EXPECT_EQ(worker.wait_for_end(), 2);
+}
+
+TEST(Worker, SecondOpenmpRuntime_RefusesToStart) {
+  const std::string second = SECOND_OPENMP_RUNTIME;
+  WorkerUnderTest worker({}, {"LD_PRELOAD=" + second});
+  const std::string message = message_of(worker.read_event());
+  EXPECT_THAT(message, HasSubstr(second));
+  EXPECT_THAT(message, HasSubstr("LD_PRELOAD"));
+  EXPECT_EQ(worker.wait_for_end(), 2);
+}
+
 }  // namespace
 }  // namespace attnscope::worker

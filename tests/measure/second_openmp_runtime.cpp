@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Built as libiomp5.so and loaded into the worker beside the real runtime.
+
+extern "C" int attnscope_second_openmp_runtime() {
+  return 1;
+}
