@@ -167,6 +167,7 @@ void NewRunDialog::choose_preset(const QString& name) {
 
 void NewRunDialog::set_implementations(const QList<ContenderMatrixModel::Named>& implementations,
                                        const QString& problem) {
+  listed_ = true;
   matrix_model_.set_names(pattern_names(), implementations);
   say(implementations_problem_, problem);
 }

@@ -26,6 +26,8 @@ class NewRunDialog : public QDialog {
   /// The implementations this machine has; `problem` says why they are not known.
   void set_implementations(const QList<ContenderMatrixModel::Named>& implementations,
                            const QString& problem);
+  /// set_implementations has been called.
+  [[nodiscard]] bool is_listed() const { return listed_; }
   [[nodiscard]] const CheckedDraft& checked() const { return checked_; }
 
  Q_SIGNALS:
@@ -41,7 +43,8 @@ class NewRunDialog : public QDialog {
   ContenderMatrixModel matrix_model_;
   std::string base_text_;
   CheckedDraft checked_;
-  bool loading_ = false;
+  bool loading_ = false;  // fields are being filled, not edited
+  bool listed_ = false;
 
   QComboBox* preset_;
   QLineEdit* name_;

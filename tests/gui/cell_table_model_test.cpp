@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/gui/models/cell_table_model.h"
+
+#include <QAbstractItemModelTester>
+#include <QSignalSpy>
+
+#include "tests/gui/gui_test.h"
+#include "tests/gui/run_fixture.h"
+
+namespace attnscope::gui {
+
+using Column = CellTableModel::Column;
+
+report::Row row_of(const Cell& cell, const HeatPoint& point, std::int64_t number) {
+  report::Row row;
+  row.cell.cell_number = number;
+  row.cell.point = point;
+  row.cell.cell = cell;
+  row.cell.summary = {
+      .median_ns = 2.41e6, .low_ns = 2.35e6, .high_ns = 2.47e6, .samples = 10, .placements = 2};
+  return row;
+}
+
+RunPointer run_with(const std::vector<std::int64_t>& lengths) {
+  auto run = std::make_shared<RunSnapshot>();
+  run->request.uuid = QStringLiteral("a");
+  std::int64_t number = 1;
+  for (const std::int64_t tokens : lengths) {
+    const HeatResult heat = made_up_heat(0, tokens, three_contenders());
+    for (const Cell& cell : heat.cells)
+      run->table.rows.push_back(row_of(cell, heat.point, number++));
+  }
+  return run;
+}
+
+QString text(const CellTableModel& model, int row, Column column) {
+  return model.index(row, column).data().toString();
+}
+
+class CellTableModelTest : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+
+  void KeepsTheRulesOfItemModels_WhileARunGrows() {
+    CellTableModel model;
+    QAbstractItemModelTester tester(&model);
+    model.set_run(run_with({64}));
+    model.set_run(run_with({64, 128}));
+    QCOMPARE(model.rowCount(), 6);
+    model.set_run(run_with({}));
+    QCOMPARE(model.rowCount(), 0);
+  }
+
+  void AGrownRun_AddsRowsAndKeepsTheOthers() {
+    CellTableModel model;
+    model.set_run(run_with({64}));
+    const QPersistentModelIndex kept(model.index(2, 0));
+    QSignalSpy inserted(&model, &QAbstractItemModel::rowsInserted);
+    QSignalSpy reset(&model, &QAbstractItemModel::modelReset);
+    model.set_run(run_with({64, 128}));
+    QVERIFY(kept.isValid());
+    QCOMPARE(inserted.count(), 1);
+    QCOMPARE(reset.count(), 0);
+  }
+
+  void EveryColumnHasAName() {
+    const CellTableModel model;
+    for (int column = 0; column < CellTableModel::column_count; ++column) {
+      QVERIFY(!model.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString().isEmpty());
+    }
+  }
+
+  void AnOkCell_ShowsMedianIntervalAndError() {
+    CellTableModel model;
+    model.set_run(run_with({64}));
+    QCOMPARE(text(model, 2, Column::contender), QStringLiteral("sparse/segment/4"));
+    QCOMPARE(text(model, 2, Column::window), QStringLiteral("4"));
+    QCOMPARE(text(model, 2, Column::tokens), QStringLiteral("64"));
+    QCOMPARE(text(model, 2, Column::median), QStringLiteral("2.41 ms ±2.5 %"));
+    QCOMPARE(text(model, 2, Column::error), QStringLiteral("3.0e-07"));
+    QCOMPARE(text(model, 2, Column::status), QStringLiteral("ok"));
+  }
+
+  void ACellWithoutAValue_ShowsItsReasonInsteadOfNumbers() {
+    CellTableModel model;
+    model.set_run(run_with({8192}));
+    QCOMPARE(text(model, 0, Column::median), QStringLiteral("–"));
+    QCOMPARE(text(model, 0, Column::memory), QStringLiteral("–"));
+    QVERIFY(text(model, 0, Column::status).startsWith(QStringLiteral("oom: needs 6.4 GB")));
+  }
+
+  void ADamagedCell_IsShownAsDamaged() {
+    const RunPointer good = run_with({64});
+    auto damaged = std::make_shared<RunSnapshot>(*good);
+    damaged->table.rows[1].cell.damaged = true;
+    CellTableModel model;
+    model.set_run(damaged);
+    QCOMPARE(text(model, 1, Column::status), QStringLiteral("damaged"));
+  }
+
+  void ARatio_IsShownInPercentWithItsVerdict() {
+    auto run = std::make_shared<RunSnapshot>(*run_with({64}));
+    run->table.rows[2].ratio = statistics::Ratio{.ratio = 0.57,
+                                                 .low = 0.55,
+                                                 .high = 0.6,
+                                                 .paired = true,
+                                                 .verdict = statistics::Verdict::faster};
+    CellTableModel model;
+    model.set_run(run);
+    QVERIFY(text(model, 2, Column::against_baseline).contains(QStringLiteral("43")));
+    QCOMPARE(text(model, 2, Column::verdict), QStringLiteral("faster"));
+    QVERIFY(text(model, 1, Column::verdict).isEmpty());
+  }
+
+  void NumbersSortAsNumbers() {
+    CellTableModel model;
+    model.set_run(run_with({64, 128, 1024}));
+    const auto key = [&](int row) {
+      return model.index(row, Column::tokens).data(CellTableModel::sort_role);
+    };
+    QVERIFY(key(0).toLongLong() < key(3).toLongLong());
+    QVERIFY(key(3).toLongLong() < key(6).toLongLong());
+  }
+};
+
+}  // namespace attnscope::gui
+
+ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::CellTableModelTest)
+#include "cell_table_model_test.moc"

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `attnscope` as a window test needs it: the same commands and the same store, made-up numbers. The
+// sweep's name says what happens: "until-cancelled" waits after its first heat until it is
+// interrupted, "refused" ends with a sentence before its run begins.
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "engine/sweep/sweep.h"
+#include "tests/gui/run_fixture.h"
+
+namespace {
+
+using namespace attnscope;
+
+int list_implementations() {
+  std::puts(R"([{"id": "dense", "summary": "products and softmax"},
+ {"id": "sdpa", "summary": "scaled_dot_product_attention"},
+ {"id": "segment", "summary": "one fused pass"}])");
+  return 0;
+}
+
+int refuse(const std::string& sentence) {
+  std::fprintf(stderr, "attnscope: %s\n", sentence.c_str());
+  return 2;
+}
+
+int run(const std::string& sweep_file, const std::string& database) {
+  // Blocked in advance, so that an interrupt cannot come before sigwait.
+  sigset_t interrupt;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  sigprocmask(SIG_BLOCK, &interrupt, nullptr);
+
+  const Result<Sweep> sweep = load_sweep(sweep_file);
+  if (!sweep) return refuse(sweep.error().message);
+  if (sweep->name == "refused") return refuse("the worker attnscope-worker was not found.");
+  Store store = gui::open_store(database);
+  const Result<RunId> id =
+      store.begin_run(gui::new_run(sweep->name, static_cast<int>(sweep->heats.size())));
+  if (!id) return refuse(id.error().message);
+  int done = 0;
+  const int planned = static_cast<int>(sweep->heats.size());
+  for (const Heat& heat : sweep->heats) {
+    HeatResult result = gui::made_up_heat(heat.index, heat.point.sequence_tokens, heat.contenders);
+    result.point = heat.point;
+    if (const Status added = store.add_heat(*id, result); !added)
+      return refuse(added.error().message);
+    ++done;
+    const Status told =
+        store.set_progress(*id, {done, planned, "sparse/segment/4", 1.5 * (planned - done)});
+    if (!told) return refuse(told.error().message);
+    if (sweep->name == "until-cancelled") {
+      int signal = 0;
+      sigwait(&interrupt, &signal);
+      return store.finish_run(*id, RunStatus::cancelled) ? 130 : 3;
+    }
+  }
+  return store.finish_run(*id, RunStatus::done) ? 0 : 3;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc >= 3 && std::strcmp(argv[1], "list") == 0) return list_implementations();
+  if (argc >= 5 && std::strcmp(argv[1], "run") == 0 && std::strcmp(argv[3], "--db") == 0)
+    return run(argv[2], argv[4]);
+  return refuse("unknown command");
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The window as a person drives it: clicks, keys, and runs in other processes.
+#include "app/gui/main_window.h"
+
+#include <QComboBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListView>
+#include <QMenu>
+#include <QPushButton>
+#include <QSettings>
+#include <QTableView>
+
+#include "app/gui/charts/run_chart.h"
+#include "app/gui/views/compare_page.h"
+#include "app/gui/views/message_bar.h"
+#include "app/gui/views/new_run_dialog.h"
+#include "app/gui/views/patterns_page.h"
+#include "app/gui/views/progress_strip.h"
+#include "app/gui/views/run_list_panel.h"
+#include "app/gui/views/run_view.h"
+#include "tests/gui/gui_test.h"
+#include "tests/gui/run_fixture.h"
+
+namespace attnscope::gui {
+
+constexpr int patience_ms = 20'000;
+constexpr int measuring_patience_ms = 120'000;
+
+class MainWindowTest : public QObject {
+  Q_OBJECT
+
+  std::unique_ptr<QTemporaryDir> folder_;
+  std::unique_ptr<MainWindow> window_;
+
+  [[nodiscard]] std::filesystem::path database() const {
+    return folder_->filePath(QStringLiteral("attnscope.db")).toStdString();
+  }
+  void open_window(bool start_quick_sweep = false) {
+    window_ = std::make_unique<MainWindow>(WindowOptions{database(), start_quick_sweep});
+    window_->resize(1280, 800);
+    window_->show();
+    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
+  }
+  [[nodiscard]] ComparePage* page() const { return window_->compare(); }
+  [[nodiscard]] static RunStatus status_of(const RunListModel& runs) {
+    return static_cast<RunStatus>(runs.index(0).data(RunListModel::status_role).toInt());
+  }
+
+  /// Fills the form by keyboard and mouse, and starts.
+  void start_by_clicks(const QString& name, const QString& lengths) {
+    QTRY_VERIFY_WITH_TIMEOUT(page()->new_run_button()->isEnabled(), patience_ms);
+    QTest::mouseClick(page()->new_run_button(), Qt::LeftButton);
+    auto* dialog = window_->findChild<NewRunDialog*>();
+    QVERIFY(dialog != nullptr);
+    QTRY_VERIFY(dialog->isVisible());
+    dialog->choose_preset(QStringLiteral("quick"));
+    for (const auto& [field, text] : {std::pair{QStringLiteral("lengths"), lengths},
+                                      std::pair{QStringLiteral("sweep_name"), name}}) {
+      auto* edit = dialog->findChild<QLineEdit*>(field);
+      edit->selectAll();
+      QTest::keyClicks(edit, text);
+    }
+    auto* start = dialog->findChild<QPushButton*>(QStringLiteral("start_run"));
+    QVERIFY(start->isEnabled());
+    QTest::mouseClick(start, Qt::LeftButton);
+    QVERIFY(!dialog->isVisible());
+  }
+
+ private Q_SLOTS:
+
+  void init() {
+    folder_ = std::make_unique<QTemporaryDir>();
+    qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE);
+    QSettings().clear();
+  }
+  void cleanup() { window_.reset(); }
+
+  void AnEmptyDatabase_OffersTheQuickSweep() {
+    open_window();
+    QTRY_VERIFY(page()->quick_button()->isVisible());
+    QTest::mouseClick(page()->quick_button(), Qt::LeftButton);
+    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(status_of(window_->runs()), RunStatus::done, patience_ms);
+    QVERIFY(window_->runs().index(0).data().toString().contains(QStringLiteral("quick")));
+  }
+
+  void AWholeRun_IsStartedByClicksAndGrowsIntoChartsAndTable() {
+    open_window();
+    start_by_clicks(QStringLiteral("by-hand"), QStringLiteral("64:256:*2"));
+    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(status_of(window_->runs()), RunStatus::done, patience_ms);
+    RunView* view = page()->run_view();
+    QTRY_VERIFY_WITH_TIMEOUT(view->isVisible() && view->run() && !view->run()->table.rows.empty(),
+                             patience_ms);
+    QTRY_COMPARE(view->run()->table.run.heats_done, 3);
+    QCOMPARE(view->time_chart()->figure().series.front().points.size(), std::size_t{3});
+    QVERIFY(!view->time_chart()->drawing().empty());
+    QVERIFY(!view->memory_chart()->drawing().empty());
+    QCOMPARE(view->table()->model()->rowCount(), static_cast<int>(view->run()->table.rows.size()));
+    QTRY_VERIFY(!page()->progress()->isVisible());
+  }
+
+  void ALiveRun_IsShownWithProgressAndCancelled() {
+    open_window();
+    start_by_clicks(QStringLiteral("until-cancelled"), QStringLiteral("64:256:*2"));
+    ProgressStrip* strip = page()->progress();
+    QTRY_VERIFY_WITH_TIMEOUT(strip->isVisible() && strip->cancel_button()->isVisible(),
+                             patience_ms);
+    QTRY_VERIFY(strip->text().contains(QStringLiteral("sparse/segment/4")));
+    QVERIFY(strip->text().contains(QStringLiteral("of 3")));
+    QVERIFY(strip->text().contains(QStringLiteral("left")));
+    QTest::mouseClick(strip->cancel_button(), Qt::LeftButton);
+    QTRY_COMPARE_WITH_TIMEOUT(status_of(window_->runs()), RunStatus::cancelled, patience_ms);
+    QTRY_VERIFY(!strip->isVisible());
+    QCOMPARE(window_->runs().index(0).data(RunListModel::fraction_role).toDouble(), 1.0 / 3);
+  }
+
+  void ClosingTheWindow_LeavesTheRunAliveForTheNextWindow() {
+    open_window();
+    start_by_clicks(QStringLiteral("until-cancelled"), QStringLiteral("64:256:*2"));
+    QTRY_VERIFY_WITH_TIMEOUT(window_->runs().live() != nullptr, patience_ms);
+    window_->close();
+    window_.reset();
+    open_window();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->runs().live() != nullptr, patience_ms);
+    QTRY_VERIFY(page()->progress()->cancel_button()->isVisible());
+    QTest::mouseClick(page()->progress()->cancel_button(), Qt::LeftButton);
+    QTRY_COMPARE_WITH_TIMEOUT(status_of(window_->runs()), RunStatus::cancelled, patience_ms);
+  }
+
+  void ARunThatCannotBegin_SaysWhyOnThePage() {
+    open_window();
+    start_by_clicks(QStringLiteral("refused"), QStringLiteral("64"));
+    QTRY_COMPARE_WITH_TIMEOUT(page()->messages()->text(),
+                              QStringLiteral("the worker attnscope-worker was not found."),
+                              patience_ms);
+    QVERIFY(!page()->progress()->isVisible());
+  }
+
+  void AMissingProgram_SaysWhyOnThePage() {
+    qputenv("ATTNSCOPE_PROGRAM", "/nowhere/attnscope");
+    open_window();
+    start_by_clicks(QStringLiteral("any"), QStringLiteral("64"));
+    QTRY_VERIFY(page()->messages()->text().contains(QStringLiteral("/nowhere/attnscope")));
+  }
+
+  void ARefusedDatabase_SaysWhyAndStopsNewRuns() {
+    QFile foreign(QString::fromStdString(database().string()));
+    QVERIFY(foreign.open(QIODevice::WriteOnly));
+    foreign.write(QByteArray(8192, 'x'));
+    foreign.close();
+    open_window();
+    QTRY_VERIFY(page()->messages()->isVisible());
+    QVERIFY(page()->messages()->text().contains(QStringLiteral("attnscope.db")));
+    QVERIFY(!page()->new_run_button()->isEnabled());
+    QVERIFY(foreign.remove());
+    QTest::mouseClick(page()->messages()->mend_button(), Qt::LeftButton);
+    QTRY_VERIFY(page()->new_run_button()->isEnabled());
+    QVERIFY(!page()->messages()->isVisible());
+  }
+
+  void TheQuickSweep_StartsByItselfWhenAsked() {
+    open_window(/*start_quick_sweep=*/true);
+    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
+  }
+
+  void Keys_SwitchPages() {
+    open_window();
+    QTest::keyClick(window_.get(), Qt::Key_2, Qt::ControlModifier);
+    QTRY_VERIFY(window_->patterns()->isVisible());
+    QVERIFY(!page()->isVisible());
+    QTest::keyClick(window_.get(), Qt::Key_1, Qt::ControlModifier);
+    QTRY_VERIFY(page()->isVisible());
+  }
+
+  void TheSearchField_NarrowsTheList() {
+    {
+      Store store = open_store(database());
+      (void)add_done_run(store, "alpha", {64});
+      (void)add_done_run(store, "beta", {64});
+    }
+    open_window();
+    QListView* list = page()->run_list()->list();
+    QTRY_COMPARE(list->model()->rowCount(), 2);
+    QTest::keyClicks(page()->run_list()->search(), QStringLiteral("ALPHA"));
+    QCOMPARE(list->model()->rowCount(), 1);
+    QVERIFY(list->model()->index(0, 0).data().toString().contains(QStringLiteral("alpha")));
+  }
+
+  void PageAndBaseline_AreRememberedForTheNextWindow() {
+    open_window();
+    window_->show_page(MainWindow::patterns_page);
+    page()->run_view()->set_preferred_baseline(QStringLiteral("full/sdpa"));
+    window_->close();
+    window_.reset();
+    open_window();
+    QVERIFY(window_->patterns()->isVisible());
+    QCOMPARE(page()->run_view()->preferred_baseline(), QStringLiteral("full/sdpa"));
+  }
+
+  void TheDarkTheme_MakesTheChartsDarkToo() {
+    open_window();
+    window_->set_theme(Theme::dark);
+    QTRY_COMPARE(page()->run_view()->time_chart()->theme(), charts::ChartTheme::dark);
+    window_->set_theme(Theme::light);
+    QTRY_COMPARE(page()->run_view()->time_chart()->theme(), charts::ChartTheme::light);
+  }
+
+  void ARealRun_IsMeasuredByTheWorkerAndShown() {
+#if HAS_REAL_WORKER
+    qputenv("ATTNSCOPE_PROGRAM", REAL_ATTNSCOPE);
+    open_window();
+    start_by_clicks(QStringLiteral("real"), QStringLiteral("64, 128"));
+    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, measuring_patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(status_of(window_->runs()), RunStatus::done, measuring_patience_ms);
+    RunView* view = page()->run_view();
+    QTRY_COMPARE_WITH_TIMEOUT(view->run()->table.run.heats_done, 2, patience_ms);
+    for (const report::Row& row : view->run()->table.rows) {
+      QCOMPARE(row.cell.cell.status, CellStatus::ok);
+      QVERIFY(row.cell.summary.median_ns > 0);
+    }
+#else
+    QSKIP("This build has no worker.");
+#endif
+  }
+};
+
+}  // namespace attnscope::gui
+
+ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::MainWindowTest)
+#include "main_window_test.moc"

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/gui/models/pattern_list_model.h"
+
+#include <QAbstractItemModelTester>
+
+#include "tests/gui/gui_test.h"
+
+namespace attnscope::gui {
+
+class PatternListModelTest : public QObject {
+  Q_OBJECT
+
+  QTemporaryDir folder_;
+  QString write(const QByteArray& json) {
+    const QString file = folder_.filePath(QStringLiteral("mine.json"));
+    QFile out(file);
+    if (out.open(QIODevice::WriteOnly)) out.write(json);
+    return file;
+  }
+  const QByteArray mine_ = R"({"name": "mine", "title": "My own",
+ "attends": {"document": {"document": "window"}}})";
+
+ private Q_SLOTS:
+
+  void ListsThePatternsThatShip() {
+    const PatternListModel model;
+    QCOMPARE(model.rowCount(), static_cast<int>(built_in_patterns().size()));
+    QVERIFY(model.rowCount() >= 5);
+  }
+
+  void AnOpenedFile_JoinsTheListOnce() {
+    PatternListModel model;
+    QAbstractItemModelTester tester(&model);
+    const int before = model.rowCount();
+    const QString file = write(mine_);
+    const Result<int> row = model.open_file(file);
+    QVERIFY(row.has_value());
+    QCOMPARE(model.index(*row).data().toString(), QStringLiteral("My own"));
+    QVERIFY(model.open_file(file).has_value());
+    QCOMPARE(model.rowCount(), before + 1);
+  }
+
+  void AWrongFile_IsRefusedWithFileAndField() {
+    PatternListModel model;
+    const int before = model.rowCount();
+    const QString file =
+        write(R"({"name": "mine", "attends": {"document": {"document": "windw"}}})");
+    const Result<int> row = model.open_file(file);
+    QVERIFY(!row.has_value());
+    QVERIFY(row.error().message.find("mine.json") != std::string::npos);
+    QVERIFY(row.error().message.find("windw") != std::string::npos);
+    QCOMPARE(model.rowCount(), before);
+  }
+
+  void AMissingFile_IsRefusedByName() {
+    PatternListModel model;
+    const Result<int> row = model.open_file(QStringLiteral("/nowhere/mine.json"));
+    QVERIFY(!row.has_value());
+    QVERIFY(row.error().message.find("/nowhere/mine.json") != std::string::npos);
+  }
+};
+
+}  // namespace attnscope::gui
+
+ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::PatternListModelTest)
+#include "pattern_list_model_test.moc"

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/gui/models/run_list_model.h"
+
+#include <QAbstractItemModelTester>
+#include <QSignalSpy>
+
+#include "tests/gui/gui_test.h"
+#include "tests/gui/run_fixture.h"
+
+namespace attnscope::gui {
+
+RunEntry entry(const std::string& uuid, const std::string& name, RunStatus status, int heats_done) {
+  RunEntry made;
+  made.info.id.uuid = uuid;
+  made.info.start = new_run(name, 4);
+  made.info.status = status;
+  made.info.heats_done = heats_done;
+  return made;
+}
+
+RunListPointer runs(std::vector<RunEntry> entries) {
+  return std::make_shared<RunListSnapshot>(RunListSnapshot{std::move(entries)});
+}
+
+class RunListModelTest : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+
+  void KeepsTheRulesOfItemModels_WhileRunsComeMoveAndGo() {
+    RunListModel model;
+    QAbstractItemModelTester tester(&model);
+    model.set_runs(runs({entry("a", "one", RunStatus::done, 4)}));
+    model.set_runs(
+        runs({entry("b", "two", RunStatus::running, 0), entry("a", "one", RunStatus::done, 4)}));
+    model.set_runs(
+        runs({entry("c", "three", RunStatus::running, 0), entry("a", "one", RunStatus::done, 4),
+              entry("b", "two", RunStatus::done, 4)}));
+    QCOMPARE(model.rowCount(), 3);
+    QCOMPARE(model.index(1).data(RunListModel::uuid_role).toString(), QStringLiteral("a"));
+    model.set_runs(runs({entry("b", "two", RunStatus::done, 4)}));
+    QCOMPARE(model.rowCount(), 1);
+    model.set_runs(runs({}));
+    QCOMPARE(model.rowCount(), 0);
+  }
+
+  void AGrowingRun_ChangesItsRowWithoutResettingTheModel() {
+    RunListModel model;
+    model.set_runs(runs({entry("a", "one", RunStatus::running, 1)}));
+    const QPersistentModelIndex kept(model.index(0));
+    QSignalSpy reset(&model, &QAbstractItemModel::modelReset);
+    QSignalSpy changed(&model, &QAbstractItemModel::dataChanged);
+    model.set_runs(runs({entry("a", "one", RunStatus::running, 2)}));
+    QVERIFY(kept.isValid());
+    QCOMPARE(reset.count(), 0);
+    QCOMPARE(changed.count(), 1);
+    QCOMPARE(kept.data(RunListModel::fraction_role).toDouble(), 0.5);
+  }
+
+  void OnlyARunningRun_IsLive() {
+    RunListModel model;
+    QVERIFY(model.live() == nullptr);
+    model.set_runs(runs({entry("a", "one", RunStatus::interrupted, 1)}));
+    QVERIFY(model.live() == nullptr);
+    model.set_runs(runs(
+        {entry("b", "two", RunStatus::running, 1), entry("a", "one", RunStatus::interrupted, 1)}));
+    QVERIFY(model.live() != nullptr);
+    QCOMPARE(model.live()->info.id.uuid, std::string("b"));
+  }
+
+  void FailedCells_AreSaidInTheStatus() {
+    RunInfo run;
+    run.status = RunStatus::done;
+    QCOMPARE(status_words(run), QStringLiteral("done"));
+    run.cells_failed = 1;
+    QCOMPARE(status_words(run), QStringLiteral("done, 1 cell failed"));
+    run.cells_failed = 3;
+    QCOMPARE(status_words(run), QStringLiteral("done, 3 cells failed"));
+  }
+
+  void ARunIsFound_ByItsNameAndItsDevice() {
+    RunListModel model;
+    model.set_runs(runs({entry("a", "paper-fig2a", RunStatus::done, 4)}));
+    const QString words = model.index(0).data(RunListModel::search_role).toString();
+    QVERIFY(words.contains(QStringLiteral("paper-fig2a")));
+    QVERIFY(words.contains(QStringLiteral("made-up processor")));
+  }
+};
+
+}  // namespace attnscope::gui
+
+ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::RunListModelTest)
+#include "run_list_model_test.moc"

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/gui/session/sweep_draft.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/gui/gui_test.h"
+
+namespace attnscope::gui {
+
+const NamedSweep& preset() {
+  return built_in_sweeps().front();
+}
+
+class SweepDraftTest : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+
+  void EveryPreset_IsTakenUnchangedByteForByte() {
+    for (const NamedSweep& sweep : built_in_sweeps()) {
+      const CheckedDraft checked = check(draft_of(sweep));
+      QVERIFY2(checked.ok(), qPrintable(checked.other_problem));
+      QCOMPARE(checked.sweep_text, sweep.text);
+      QVERIFY(checked.heats > 0);
+      QVERIFY(checked.cells >= checked.heats);
+      QVERIFY(checked.longest_seconds > 0);
+    }
+  }
+
+  void AChangedLength_ChangesTheHeatsAndKeepsTheOtherFields() {
+    SweepDraft draft = draft_of(preset());
+    draft.lengths = QStringLiteral("64:256:*2, 300");
+    const CheckedDraft checked = check(draft);
+    QVERIFY2(checked.ok(), qPrintable(checked.other_problem));
+    QCOMPARE(checked.heats, 4);
+    const auto before = nlohmann::json::parse(preset().text);
+    const auto after = nlohmann::json::parse(checked.sweep_text);
+    QVERIFY(after.at("stop") == before.at("stop"));
+    QVERIFY(after.at("contenders") == before.at("contenders"));
+    QVERIFY(after.at("sequence_tokens") == nlohmann::json::array({"64:256:*2", 300}));
+  }
+
+  void AWrongRange_IsSaidBesideItsField() {
+    SweepDraft draft = draft_of(preset());
+    draft.lengths = QStringLiteral("64:4");
+    const CheckedDraft checked = check(draft);
+    QVERIFY(!checked.ok());
+    QVERIFY(!checked.lengths_problem.isEmpty());
+    QVERIFY(checked.windows_problem.isEmpty());
+  }
+
+  void NoLength_NoContenderOrNoWindow_IsSaidBesideItsField() {
+    SweepDraft draft = draft_of(preset());
+    draft.lengths.clear();
+    QVERIFY(!check(draft).lengths_problem.isEmpty());
+    draft = draft_of(preset());
+    draft.contenders.clear();
+    QVERIFY(!check(draft).contenders_problem.isEmpty());
+    draft = draft_of(preset());
+    draft.windows = QStringLiteral(" , ");
+    QVERIFY(!check(draft).windows_problem.isEmpty());
+    draft.windows = QStringLiteral("-1");
+    QVERIFY(!check(draft).windows_problem.isEmpty());
+  }
+
+  void PatternsWithoutWindows_NeedNone() {
+    SweepDraft draft = draft_of(preset());
+    draft.contenders = {{QStringLiteral("full"), QStringLiteral("sdpa")}};
+    draft.windows.clear();
+    const CheckedDraft checked = check(draft);
+    QVERIFY2(checked.ok(), qPrintable(checked.windows_problem + checked.other_problem));
+    QCOMPARE(checked.cells, checked.heats);
+  }
+
+  void ALengthTooShortForItsQuery_IsRefusedBeforeARunStarts() {
+    SweepDraft draft = draft_of(preset());
+    draft.lengths = QStringLiteral("3");
+    const CheckedDraft checked = check(draft);
+    QVERIFY(!checked.ok());
+  }
+
+  void DurationsAreSaidInRoundedUpWords() {
+    QCOMPARE(duration_words(12.2), QStringLiteral("13 s"));
+    QCOMPARE(duration_words(61), QStringLiteral("2 min"));
+    QCOMPARE(duration_words(3600 + 1199), QStringLiteral("1 h 20 min"));
+  }
+};
+
+}  // namespace attnscope::gui
+
+ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::SweepDraftTest)
+#include "sweep_draft_test.moc"
