@@ -94,14 +94,17 @@ void windowed(benchmark::State& state) {
 }
 
 void shapes(benchmark::internal::Benchmark* b) {
-  for (const std::int64_t order : {0, 1}) {
-    for (const std::int64_t window : {64, 4}) {
-      b->Args({4096, window, 1, order, 2});
-      b->Args({512, window, 1, order, 2});
+  for (const std::int64_t threads : {1, 2}) {
+    for (const std::int64_t order : {0, 1}) {
+      for (const std::int64_t window : {64, 4}) {
+        b->Args({4096, window, 1, order, threads});
+        b->Args({512, window, 1, order, threads});
+      }
+      b->Args({174, 4, 100, order, threads});
     }
-    b->Args({174, 4, 100, order, 2});
+    b->Args({4096, 4096, 1, 0, threads});
   }
-  b->Args({4096, 4096, 1, 0, 2})->UseRealTime()->Unit(benchmark::kMillisecond);
+  b->UseRealTime()->Unit(benchmark::kMillisecond);
 }
 
 BENCHMARK(segment)->Apply(shapes);

@@ -81,6 +81,9 @@ inline void load_queries(Work& work) {
       const std::int64_t token =
           token_of(chunk.queries, chunk.indices, first + (r < rows ? r : rows - 1));
       row[r] = chunk.q.data + offset_of(chunk.q, token);
+      if (first + r + row_tile < work.rows) {
+        prefetch_row(row[r] + row_tile * chunk.q.token_stride, work.d);
+      }
     }
     float* out = work.queries + first * work.padded;
     if (rows > few_rows) {
@@ -164,7 +167,14 @@ ATTNSCOPE_INLINE void weigh(const Work& work, std::int64_t first_row, std::int32
     float* sums = work.sums + first_row + x * lanes;
     const Vector before = load(maxima);
     Vector m = before;
-    for (std::int32_t j = 0; j < count; ++j) m = larger(load(scores + j * row_tile), m);
+    Vector peak[4] = {m, m, m, m};  // four chains hide the latency of a maximum
+    std::int32_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+#pragma GCC unroll 4
+      for (int y = 0; y < 4; ++y) peak[y] = larger(load(scores + (i + y) * row_tile), peak[y]);
+    }
+    for (; i < count; ++i) peak[0] = larger(load(scores + i * row_tile), peak[0]);
+    m = larger(larger(peak[0], peak[1]), larger(peak[2], peak[3]));
     store(maxima, m);
     // A row without keys so far has m = -inf; 0 in its place keeps -inf - -inf out.
     const Vector base = m == splat(-infinity) ? Vector{} : m;
@@ -370,19 +380,14 @@ inline void visit_all_keys(Work& work) {
   visit_block<Dim>(work);
 }
 
-/// The sum of a row's outputs minus themselves: 0, or NaN if one is not finite.
-ATTNSCOPE_INLINE float finiteness(const float* out, std::int64_t padded) {
-  Vector sum{};
-  for (std::int64_t c = 0; c < padded; c += lanes) sum += load(out + c) - load(out + c);
-  return sum_of(sum);
-}
-
+/// x - x is 0 for every finite x and NaN for all others, and NaN stays in a sum.
 inline bool all_finite(const Work& work) {
-  float sum = 0;
+  Vector sum{};
   for (std::int64_t r = 0; r < work.rows; ++r) {
-    sum += finiteness(work.outputs + r * work.padded, work.padded);
+    const float* out = work.outputs + r * work.padded;
+    for (std::int64_t c = 0; c < work.padded; c += lanes) sum += load(out + c) - load(out + c);
   }
-  return sum == 0.0f;
+  return sum_of(sum) == 0.0f;
 }
 
 inline void store_partials(const Work& work) {
@@ -403,6 +408,7 @@ inline void store_outputs(const Work& work) {
     const bool empty = work.sums[r] == 0.0f;
     const float inverse = empty ? 0.0f : 1.0f / work.sums[r];
     float* to = rows.o.data + offset_of(rows.o, token);
+    if (r + rows_ahead < work.rows) prefetch_row(to + rows_ahead * rows.o.token_stride, work.d);
     std::int64_t c = 0;
     for (; c + lanes <= work.d; c += lanes) store(to + c, load(out + c) * inverse);
     for (; c < work.d; ++c) to[c] = out[c] * inverse;

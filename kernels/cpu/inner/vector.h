@@ -61,31 +61,41 @@ ATTNSCOPE_INLINE Vector larger(Vector a, Vector b) {
   return a > b ? a : b;
 }
 
-ATTNSCOPE_INLINE float sum_of(Vector v) {
-  float sum = 0;
-  for (int i = 0; i < lanes; ++i) sum += v[i];
-  return sum;
-}
+#if defined(__AVX2__)
+ATTNSCOPE_INLINE Vector4 larger(Vector4 a, Vector4 b) { return a > b ? a : b; }
+#endif
 
-ATTNSCOPE_INLINE float largest_of(Vector v) {
-  float largest = v[0];
-  for (int i = 1; i < lanes; ++i) largest = v[i] > largest ? v[i] : largest;
-  return largest;
+/// Brings the lanes of a vector down to four with `join`, half by half.
+template <typename Join>
+ATTNSCOPE_INLINE Vector4 folded(Vector v, const Join& join) {
+#if defined(__AVX512F__)
+  return join(
+      join(__builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7)),
+      join(__builtin_shufflevector(v, v, 8, 9, 10, 11),
+           __builtin_shufflevector(v, v, 12, 13, 14, 15)));
+#elif defined(__AVX2__)
+  return join(__builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7));
+#else
+  return join(v, v);
+#endif
 }
 
 /// The four sums of a vector's lanes modulo 4.
 ATTNSCOPE_INLINE Vector4 folded(Vector v) {
-#if defined(__AVX512F__)
-  typedef float Vector8 __attribute__((vector_size(32)));
-  const Vector8 half = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
-                       __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
-  return __builtin_shufflevector(half, half, 0, 1, 2, 3) +
-         __builtin_shufflevector(half, half, 4, 5, 6, 7);
-#elif defined(__AVX2__)
-  return __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
-#else
-  return v;
-#endif
+  if constexpr (lanes > 4) return folded(v, [](Vector4 a, Vector4 b) { return a + b; });
+  return __builtin_shufflevector(v, v, 0, 1, 2, 3);
+}
+
+ATTNSCOPE_INLINE float sum_of(Vector v) {
+  const Vector4 f = folded(v);
+  return (f[0] + f[1]) + (f[2] + f[3]);
+}
+
+ATTNSCOPE_INLINE float largest_of(Vector v) {
+  const Vector4 f = folded(v, [](Vector4 a, Vector4 b) { return larger(a, b); });
+  const float low = f[0] > f[1] ? f[0] : f[1];
+  const float high = f[2] > f[3] ? f[2] : f[3];
+  return low > high ? low : high;
 }
 
 ATTNSCOPE_INLINE void transpose4(Vector4& a, Vector4& b, Vector4& c, Vector4& d) {

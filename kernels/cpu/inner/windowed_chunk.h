@@ -183,15 +183,24 @@ void windowed_scores(const WindowedChunk& chunk) {
   }
 }
 
+ATTNSCOPE_INLINE void copy_fewer_than_lanes(const float* from, std::int64_t count, float* to) {
+  std::int64_t i = 0;
+  for (; i + 4 <= count; i += 4) store4(to + i, load4(from + i));
+  for (; i < count; ++i) to[i] = from[i];
+}
+
 /// The last, incomplete vector of a row, with `beyond` in the lanes past it.
 ATTNSCOPE_INLINE Vector load_tail(const float* p, std::int64_t count, float beyond) {
   float tail[lanes];
-  for (int i = 0; i < lanes; ++i) tail[i] = i < count ? p[i] : beyond;
+  store(tail, splat(beyond));
+  copy_fewer_than_lanes(p, count, tail);
   return load(tail);
 }
 
 ATTNSCOPE_INLINE void store_tail(float* p, std::int64_t count, Vector v) {
-  for (std::int64_t i = 0; i < count; ++i) p[i] = v[i];
+  float tail[lanes];
+  store(tail, v);
+  copy_fewer_than_lanes(tail, count, p);
 }
 
 /// Scores of a row in units of log 2 become weights that sum to 1. Returns log sum exp.
