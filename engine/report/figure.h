@@ -20,8 +20,8 @@ enum class YAxis : std::uint8_t { time, memory, limit, ratio };
 
 struct Point {
   double x = 0;
-  double y = 0;               // ms per document, MB per document, share of limit, or ratio
-  double low = 0, high = 0;   // 95% interval; equal to y where there is none
+  double y = 0;              // ms per document, MB per document, share of limit, or ratio
+  double low = 0, high = 0;  // 95% interval; equal to y where there is none
 };
 
 /// A cell without a value: drawn on the rail at the top.
@@ -34,7 +34,7 @@ struct RailMark {
 /// One contender, one line, one style bound to `style_key` in every chart.
 struct Series {
   std::string name;
-  std::string style_key;  // contender id
+  std::string style_key;      // contender id
   std::vector<Point> points;  // ascending x, finite, y > 0 for log axes
   std::vector<RailMark> rail;
 };

@@ -19,8 +19,8 @@ namespace attnscope::report {
 
 struct Row {
   StoredCell cell;
-  std::optional<double> limit_ms;        // from the run's ceilings
-  std::optional<double> share_of_limit;  // limit / median
+  std::optional<double> limit_ms;          // from the run's ceilings
+  std::optional<double> share_of_limit;    // limit / median
   std::optional<statistics::Ratio> ratio;  // against the baseline, per document
 };
 
@@ -30,8 +30,20 @@ struct Table {
   std::optional<std::string> baseline;  // contender id
 };
 
-/// Reads a run. `baseline` is a contender id ("full/dense") or display name; a windowed baseline may
-/// leave its window out only when it has one. Errors list the run's contenders.
+/// Whether the row has a time that may be trusted: status ok, not damaged, samples there.
+[[nodiscard]] bool is_measured(const Row& row);
+/// Divides a cell's times by its batch, so that contenders of different batches compare.
+[[nodiscard]] std::vector<statistics::Observation> per_document(const Cell& cell);
+/// Display name without the window that it ends in: one word for all windows of a contender.
+[[nodiscard]] std::string base_name(const Contender& contender);
+
+/// Reads a run; rows are ordered by point, then as the sweep orders its contenders. `baseline` is a
+/// contender id ("full/dense") or display name; a windowed baseline may leave its window out only
+/// when it has one. Errors list the run's contenders. Ratios are against the baseline of the same
+/// heat, whether or not the filter keeps its row, and paired where both had the same batch. In the
+/// filter query_tokens and batch may also be the sweep's words (the query without its [SEP], the
+/// batch's limit), so that `run --only` and `table --only` agree; the window of a contender that
+/// has none is `none`.
 [[nodiscard]] Result<Table> make_table(const Store& store, const RunInfo& run,
                                        std::optional<std::string_view> baseline,
                                        const OnlyFilter& filter);
@@ -39,6 +51,10 @@ struct Table {
 enum class TableFormat : std::uint8_t { text, markdown, csv, latex, json };
 [[nodiscard]] Result<TableFormat> parse_table_format(std::string_view text);
 [[nodiscard]] std::string write_table(const Table& table, TableFormat format);
+
+/// Rows in CSV (RFC 4180) and JSON have the columns of the command line's contract, and more. A
+/// cell whose fingerprint does not match has the status "damaged" and no values.
+inline constexpr std::string_view damaged_status = "damaged";
 
 /// One line of provenance for table footers and figure metadata.
 [[nodiscard]] std::string provenance_line(const RunInfo& run);

@@ -1,0 +1,37 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// The axes of a heat's point by name: which ones a table varies, and the others as a title.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/report/table.h"
+
+namespace attnscope::report {
+
+struct AxisValue {
+  std::string_view key;  // as --only takes it
+  std::string value;     // as --only takes it
+  std::string words;     // "4096 tokens"; empty when it goes without saying
+};
+
+/// Every axis, in the order of titles; the same order for every point.
+[[nodiscard]] std::vector<AxisValue> axes_of(const HeatPoint& point);
+
+/// The place of sequence_tokens: lengths head blocks even when there is only one.
+inline constexpr std::size_t length_axis = 2;
+
+/// The order of a table's blocks: lengths of one setting stand together, ascending.
+[[nodiscard]] bool comes_before(const HeatPoint& a, const HeatPoint& b);
+
+/// Which axes (by place in axes_of) have more than one value among the rows.
+[[nodiscard]] std::vector<bool> varying_axes(std::span<const Row> rows);
+
+/// Words of the axes that vary (or of those that do not), joined by ", ".
+[[nodiscard]] std::string words_of(const HeatPoint& point, const std::vector<bool>& varying,
+                                   bool wanted);
+
+}  // namespace attnscope::report

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "engine/report/axes_in_words.h"
+#include "engine/report/number_text.h"
+#include "engine/report/writers.h"
+
+namespace attnscope::report {
+namespace {
+
+constexpr std::size_t column_count = 6;
+using Line = std::array<std::string, column_count>;
+
+std::string cell_key(const StoredCell& cell) {
+  return point_key(cell.point) + " " + cell.cell.contender.id();
+}
+
+Row row_of(const StoredCell& cell) {
+  return {.cell = cell, .limit_ms = {}, .share_of_limit = {}, .ratio = {}};
+}
+
+std::string time_of(const StoredCell& cell) {
+  const Row row = row_of(cell);
+  if (!is_measured(row)) return outcome_of(row).status;
+  return format_time(cell.summary.median_ns /
+                     static_cast<double>(std::max<std::int64_t>(cell.cell.batch, 1)));
+}
+
+Line line_of(const ComparedCell& cell) {
+  Line line{cell.a.cell.contender.name, time_of(cell.a), time_of(cell.b), "", "", ""};
+  if (cell.ratio) {
+    line[3] = format_relative(cell.ratio->ratio);
+    if (std::isfinite(cell.ratio->low) && std::isfinite(cell.ratio->high)) {
+      line[4] = fmt::format("{} to {}", format_relative(cell.ratio->low),
+                            format_relative(cell.ratio->high));
+    }
+    line[5] = name_of(cell.ratio->verdict);
+  }
+  return line;
+}
+
+std::string write_line(const Line& line, const std::array<std::size_t, column_count>& widths) {
+  std::string text;
+  for (std::size_t i = 0; i < column_count; ++i) {
+    text.append("  ").append(padded(line[i], widths[i], i == 0 || i + 1 == column_count));
+  }
+  return without_trailing_blanks(std::move(text)) + "\n";
+}
+
+std::string counts_of(const Comparison& comparison) {
+  std::map<statistics::Verdict, int> counts;
+  for (const ComparedCell& cell : comparison.cells) {
+    if (cell.ratio) ++counts[cell.ratio->verdict];
+  }
+  return fmt::format(
+      "B against A, unpaired: faster in {}, slower in {}, no difference shown in {} of {} shared "
+      "cells; {} only in A, {} only in B",
+      counts[statistics::Verdict::faster], counts[statistics::Verdict::slower],
+      counts[statistics::Verdict::no_difference_shown], comparison.cells.size(),
+      comparison.only_in_a, comparison.only_in_b);
+}
+
+}  // namespace
+
+Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a, const Store& store_b,
+                                const RunInfo& b) {
+  Result<std::vector<StoredCell>> cells_a = store_a.cells(a.id, true);
+  if (!cells_a) return tl::unexpected(cells_a.error());
+  Result<std::vector<StoredCell>> cells_b = store_b.cells(b.id, true);
+  if (!cells_b) return tl::unexpected(cells_b.error());
+
+  Comparison comparison{.run_a = a, .run_b = b, .cells = {}, .only_in_a = 0, .only_in_b = 0};
+  std::ranges::stable_sort(*cells_a, comes_before, &StoredCell::point);
+  std::map<std::string, const StoredCell*> of_b;
+  for (const StoredCell& cell : *cells_b) of_b.emplace(cell_key(cell), &cell);
+  for (StoredCell& cell : *cells_a) {
+    const auto match = of_b.find(cell_key(cell));
+    if (match == of_b.end()) {
+      ++comparison.only_in_a;
+      continue;
+    }
+    ComparedCell compared{.a = std::move(cell), .b = *match->second, .ratio = {}};
+    of_b.erase(match);
+    if (is_measured(row_of(compared.a)) && is_measured(row_of(compared.b))) {
+      const statistics::Ratio ratio =
+          statistics::unpaired_ratio(per_document(compared.b.cell), per_document(compared.a.cell));
+      if (std::isfinite(ratio.ratio)) compared.ratio = ratio;
+    }
+    comparison.cells.push_back(std::move(compared));
+  }
+  comparison.only_in_b = static_cast<int>(of_b.size());
+  return comparison;
+}
+
+std::string write_comparison(const Comparison& comparison) {
+  std::string text = wrapped("A: " + provenance_line(comparison.run_a), "   ") +
+                     wrapped("B: " + provenance_line(comparison.run_b), "   ");
+  const Line head{"contender", "A, per doc", "B, per doc", "B vs A", "95 % of it", "verdict"};
+  std::array<std::size_t, column_count> widths{};
+  std::vector<Line> lines;
+  std::vector<Row> rows;
+  for (const ComparedCell& cell : comparison.cells) {
+    lines.push_back(line_of(cell));
+    rows.push_back(row_of(cell.a));
+  }
+  for (std::size_t i = 0; i < column_count; ++i) {
+    widths[i] = width_of(head[i]);
+    for (const Line& line : lines) widths[i] = std::max(widths[i], width_of(line[i]));
+  }
+  std::vector<bool> varying = varying_axes(rows);
+  varying[length_axis] = true;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (i == 0 || !(rows[i].cell.point == rows[i - 1].cell.point)) {
+      text.append("\n").append(wrapped(words_of(rows[i].cell.point, varying, true), "  "));
+      text += write_line(head, widths);
+    }
+    text += write_line(lines[i], widths);
+  }
+  return text + "\n" + wrapped(counts_of(comparison), "  ");
+}
+
+}  // namespace attnscope::report

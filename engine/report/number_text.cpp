@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/number_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "engine/report/table.h"
+
+namespace attnscope::report {
+namespace {
+
+constexpr std::size_t line_width = 110;
+
+struct Unit {
+  double size;
+  std::string_view name;
+};
+
+/// The largest unit in which the value, once rounded, is at least 1; else the smallest.
+template <std::size_t count>
+std::string in_unit(double value, const std::array<Unit, count>& ascending) {
+  if (!std::isfinite(value)) return "–";
+  std::size_t i = count - 1;
+  // 999.5 rounds to 1000, which is written in the next unit.
+  while (i > 0 && std::abs(value) < 0.9995 * ascending[i].size) --i;
+  return fmt::format("{} {}", three_digits(value / ascending[i].size), ascending[i].name);
+}
+
+}  // namespace
+
+std::string three_digits(double value) {
+  if (!std::isfinite(value)) return "–";
+  if (value == 0) return "0";
+  const auto decimals_for = [](double x) {
+    return std::clamp(2 - static_cast<int>(std::floor(std::log10(std::abs(x)))), 0, 12);
+  };
+  int decimals = decimals_for(value);
+  // 9.996 becomes 10.0, not 10.00.
+  const double scale = std::pow(10.0, decimals);
+  const double rounded = std::round(value * scale) / scale;
+  if (rounded != 0) decimals = decimals_for(rounded);
+  return fmt::format("{:.{}f}", value, decimals);
+}
+
+std::size_t width_of(std::string_view utf8) {
+  return static_cast<std::size_t>(std::count_if(utf8.begin(), utf8.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+std::string padded(std::string_view text, std::size_t width, bool left) {
+  const std::string blanks(width - std::min(width, width_of(text)), ' ');
+  return left ? std::string(text) + blanks : blanks + std::string(text);
+}
+
+std::string without_trailing_blanks(std::string text) {
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
+std::string wrapped(std::string_view text, std::string_view indent) {
+  std::string result;
+  // Leading blanks belong to the first line.
+  std::string line(text.substr(0, std::min(text.find_first_not_of(' '), text.size())));
+  text.remove_prefix(line.size());
+  bool is_first_word = true;
+  while (!text.empty()) {
+    const std::size_t blank = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, blank);
+    if (!is_first_word && width_of(line) + 1 + width_of(word) > line_width) {
+      result.append(line).append("\n");
+      line = indent;
+      is_first_word = true;
+    }
+    if (!is_first_word) line.push_back(' ');
+    line.append(word);
+    is_first_word = false;
+    text.remove_prefix(std::min(blank + 1, text.size()));
+  }
+  return result.append(line).append("\n");
+}
+
+std::string format_time(double ns) {
+  constexpr std::array<Unit, 4> units{{{1, "ns"}, {1e3, "µs"}, {1e6, "ms"}, {1e9, "s"}}};
+  return in_unit(ns, units);
+}
+
+std::string format_bytes(double bytes) {
+  constexpr std::array<Unit, 5> units{
+      {{1, "B"}, {1e3, "kB"}, {1e6, "MB"}, {1e9, "GB"}, {1e12, "TB"}}};
+  return in_unit(bytes, units);
+}
+
+std::string format_relative(double ratio) {
+  const double percent = (ratio - 1) * 100;
+  if (!std::isfinite(percent)) return "–";
+  if (std::abs(percent) < 0.05) return "0 %";
+  // One decimal where a whole percent would hide most of the difference.
+  return std::abs(percent) < 9.95 ? fmt::format("{:+.1f} %", percent)
+                                  : fmt::format("{:+.0f} %", percent);
+}
+
+}  // namespace attnscope::report

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "engine/report/table.h"
+
+namespace attnscope::report {
+namespace {
+
+using nlohmann::json;
+
+std::string text_at(const json& object, const char* key) {
+  if (!object.is_object()) return {};
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+const json& part(const json& object, const char* key) {
+  static const json nothing;
+  if (!object.is_object()) return nothing;
+  const auto found = object.find(key);
+  return found != object.end() ? *found : nothing;
+}
+
+/// "AttnScope 0.1.0, commit 1a2b3c4d5e (modified), GNU 12.2.0 -O3"
+std::string build_in_words(const json& build) {
+  std::string text = "AttnScope";
+  if (const std::string version = text_at(build, "version"); !version.empty()) {
+    text += " " + version;
+  }
+  if (const std::string commit = text_at(build, "commit"); !commit.empty()) {
+    text += ", commit " + commit.substr(0, 10);
+    const json& dirty = part(build, "dirty");
+    if (dirty.is_boolean() && dirty.get<bool>()) text += " (modified)";
+  }
+  for (const char* key : {"compiler", "flags"}) {
+    if (const std::string value = text_at(build, key); !value.empty()) {
+      text += (std::string_view(key) == "compiler" ? ", " : " ") + value;
+    }
+  }
+  return text;
+}
+
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string provenance_line(const RunInfo& run) {
+  // Whoever wrote the run decides what its provenance holds; what is not there is left out.
+  const json provenance = json::parse(run.start.provenance, nullptr, /*allow_exceptions=*/false);
+  const auto seconds = static_cast<std::time_t>(run.started_unix_ms / 1000);
+  std::string line =
+      fmt::format("Run {} ({}), {:%Y-%m-%d %H:%M} UTC, {}; {}; {}; {}", run.number,
+                  run.start.sweep_name, fmt::gmtime(seconds), run.start.device,
+                  build_in_words(part(provenance, "driver")), run.start.command_line, run.id.uuid);
+  if (run.damaged) line += "; this run's own values are damaged";
+  return one_line(std::move(line));
+}
+
+}  // namespace attnscope::report

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/row_values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace attnscope::report {
+namespace {
+
+Value real(double value) {
+  return std::isfinite(value) ? Value(value) : Value();
+}
+Value real(const std::optional<double>& value) {
+  return value ? real(*value) : Value();
+}
+Value word(std::string_view value) {
+  return std::string(value);
+}
+
+/// A value that only a cell with trusted times has.
+template <typename T>
+Value measured(const Row& row, T value) {
+  if (!is_measured(row)) return {};
+  if constexpr (std::is_same_v<T, double>) {
+    return real(value);
+  } else {
+    return Value(value);
+  }
+}
+
+/// Work is known of a cell that was planned, even if it then did not fit.
+Value work(const Row& row, double value) {
+  return row.cell.damaged || !(value > 0) ? Value() : real(value);
+}
+
+double documents(const Row& row) {
+  return static_cast<double>(std::max<std::int64_t>(row.cell.cell.batch, 1));
+}
+
+Value window_of(const Row& row) {
+  const std::optional<Window>& window = row.cell.cell.contender.window;
+  if (!window) return {};
+  return window->is_infinite() ? Value(std::string("inf")) : Value(window->tokens());
+}
+
+Value query_tokens(const Row& row) {
+  // Without query there is none to count, whatever the sweep says.
+  const bool has_query = row.cell.point.operation != Operation::windowed_matmul;
+  return has_query ? row.cell.point.query_tokens : std::int64_t{0};
+}
+
+Value document_tokens(const Row& row) {
+  if (row.cell.cell.document_tokens > 0) return row.cell.cell.document_tokens;
+  const Result<GroupSizes> sizes = group_sizes(row.cell.point);
+  return sizes ? Value(sizes->document) : Value();
+}
+
+Value status_of(const Row& row) {
+  return word(row.cell.damaged ? damaged_status : name_of(row.cell.cell.status));
+}
+
+Value reason_of(const Row& row) {
+  if (row.cell.damaged) return word("its stored values do not match their fingerprint");
+  return row.cell.cell.reason;
+}
+
+/// The model's name: of the operation `model`, the pattern names the row.
+Value model_of(const Row& row) {
+  return row.cell.point.operation == Operation::model ? Value(row.cell.cell.contender.pattern)
+                                                      : Value();
+}
+
+constexpr std::size_t ratio_columns = 5;
+
+constexpr std::array all_columns{
+    Column{"contender", [](const Row& r) -> Value { return r.cell.cell.contender.id(); }},
+    Column{"name", [](const Row& r) -> Value { return r.cell.cell.contender.name; }},
+    Column{"implementation",
+           [](const Row& r) -> Value { return r.cell.cell.contender.implementation; }},
+    Column{"pattern", [](const Row& r) -> Value { return r.cell.cell.contender.pattern; }},
+    Column{"model", model_of},
+    Column{"window", window_of},
+    Column{"sequence_tokens", [](const Row& r) -> Value { return r.cell.point.sequence_tokens; }},
+    Column{"query_tokens", query_tokens},
+    Column{"document_tokens", document_tokens},
+    Column{"batch", [](const Row& r) -> Value { return r.cell.cell.batch; }},
+    Column{"heads", [](const Row& r) -> Value { return r.cell.point.heads; }},
+    Column{"head_dim", [](const Row& r) -> Value { return r.cell.point.head_dim; }},
+    Column{"dtype", [](const Row& r) { return word(name_of(r.cell.point.dtype)); }},
+    Column{"memory_order", [](const Row& r) { return word(name_of(r.cell.point.memory_order)); }},
+    Column{"device", [](const Row& r) { return word(name_of(r.cell.point.device)); }},
+    Column{"threads", [](const Row& r) -> Value { return std::int64_t{r.cell.point.threads}; }},
+    Column{"operation", [](const Row& r) { return word(name_of(r.cell.point.operation)); }},
+    Column{"direction", [](const Row& r) { return word(name_of(r.cell.point.direction)); }},
+    Column{"shared_query", [](const Row& r) -> Value { return r.cell.point.shared_query; }},
+    Column{"batch_max", [](const Row& r) -> Value { return r.cell.point.batch_max; }},
+    Column{"batch_memory_mb", [](const Row& r) -> Value { return r.cell.point.batch_memory_mb; }},
+    Column{"seed", [](const Row& r) -> Value { return r.cell.point.seed; }},
+    Column{"status", status_of},
+    Column{"reason", reason_of},
+    Column{"median_ms", [](const Row& r) { return measured(r, r.cell.summary.median_ns / 1e6); }},
+    Column{"low_ms", [](const Row& r) { return measured(r, r.cell.summary.low_ns / 1e6); }},
+    Column{"high_ms", [](const Row& r) { return measured(r, r.cell.summary.high_ns / 1e6); }},
+    Column{"samples",
+           [](const Row& r) { return measured(r, std::int64_t{r.cell.summary.samples}); }},
+    Column{"placements",
+           [](const Row& r) { return measured(r, std::int64_t{r.cell.summary.placements}); }},
+    Column{"outliers",
+           [](const Row& r) {
+             return measured(r,
+                             static_cast<std::int64_t>(std::ranges::count(r.cell.outliers, true)));
+           }},
+    Column{"settled", [](const Row& r) { return measured(r, r.cell.cell.settled); }},
+    Column{"ms_per_document",
+           [](const Row& r) { return measured(r, r.cell.summary.median_ns / 1e6 / documents(r)); }},
+    Column{"peak_bytes",
+           [](const Row& r) { return measured(r, r.cell.cell.memory.requested_bytes); }},
+    Column{"peak_bytes_per_document",
+           [](const Row& r) {
+             return measured(
+                 r, static_cast<double>(r.cell.cell.memory.requested_bytes) / documents(r));
+           }},
+    Column{"reserved_bytes",
+           [](const Row& r) { return measured(r, r.cell.cell.memory.reserved_bytes); }},
+    Column{"workspace_bytes",
+           [](const Row& r) { return measured(r, r.cell.cell.memory.workspace_bytes); }},
+    Column{
+        "relative_error",
+        [](const Row& r) { return r.cell.damaged ? Value() : real(r.cell.cell.relative_error); }},
+    Column{"error_bound",
+           [](const Row& r) { return r.cell.damaged ? Value() : real(r.cell.cell.error_bound); }},
+    Column{"useful_flop", [](const Row& r) { return work(r, r.cell.cell.work.useful_flop); }},
+    Column{"least_bytes", [](const Row& r) { return work(r, r.cell.cell.work.least_bytes); }},
+    Column{"exponentials", [](const Row& r) { return work(r, r.cell.cell.work.exponentials); }},
+    Column{"executed_flop", [](const Row& r) { return work(r, r.cell.cell.work.executed_flop); }},
+    Column{"executed_bytes", [](const Row& r) { return work(r, r.cell.cell.work.executed_bytes); }},
+    Column{"limit_ms", [](const Row& r) { return real(r.limit_ms); }},
+    Column{"share_of_limit", [](const Row& r) { return real(r.share_of_limit); }},
+    // The last `ratio_columns`:
+    Column{"ratio", [](const Row& r) { return r.ratio ? real(r.ratio->ratio) : Value(); }},
+    Column{"ratio_low", [](const Row& r) { return r.ratio ? real(r.ratio->low) : Value(); }},
+    Column{"ratio_high", [](const Row& r) { return r.ratio ? real(r.ratio->high) : Value(); }},
+    Column{"verdict",
+           [](const Row& r) { return r.ratio ? word(name_of(r.ratio->verdict)) : Value(); }},
+    Column{"paired", [](const Row& r) { return r.ratio ? Value(r.ratio->paired) : Value(); }},
+};
+
+constexpr std::array<std::string_view, 23> keys_of_filter{
+    "contender",       "name",           "implementation",
+    "pattern",         "model",          "window",
+    "sequence_tokens", "query_tokens",   "document_tokens",
+    "batch",           "heads",          "head_dim",
+    "dtype",           "memory_order",   "device",
+    "threads",         "operation",      "direction",
+    "status",          "shared_query",   "seed",
+    "batch_max",       "batch_memory_mb"};
+
+}  // namespace
+
+std::span<const Column> columns(bool with_ratio) {
+  const std::span<const Column> all(all_columns);
+  return with_ratio ? all : all.first(all.size() - ratio_columns);
+}
+
+std::string text_of(const Value& value) {
+  return std::visit(
+      [](const auto& held) -> std::string {
+        using Held = std::decay_t<decltype(held)>;
+        if constexpr (std::is_same_v<Held, std::monostate>) {
+          return "";
+        } else {
+          return fmt::format("{}", held);  // shortest form that reads back, never with a locale
+        }
+      },
+      value);
+}
+
+std::span<const std::string_view> filter_keys() {
+  return keys_of_filter;
+}
+
+std::vector<std::string> filter_words(const Row& row, std::string_view key) {
+  std::vector<std::string> words;
+  const auto column = std::ranges::find(all_columns, key, [](const Column& c) { return c.key; });
+  if (column != all_columns.end()) words.push_back(text_of(column->value(row)));
+  if (key == "window" && !row.cell.cell.contender.window) words = {"none"};
+  if (key == "query_tokens") words.push_back(fmt::format("{}", row.cell.point.query_tokens));
+  if (key == "batch") words.push_back(fmt::format("{}", row.cell.point.batch_max));
+  return words;
+}
+
+}  // namespace attnscope::report

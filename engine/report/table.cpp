@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/table.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "engine/pattern/nearest_name.h"
+#include "engine/report/axes_in_words.h"
+#include "engine/report/row_values.h"
+
+namespace attnscope::report {
+namespace {
+
+/// "sparse/segment" of "sparse/segment/4".
+std::string id_without_window(const Contender& contender) {
+  return contender.pattern + "/" + contender.implementation;
+}
+
+/// The ids that `text` can mean, in the run's order: an id, a display name, or either without
+/// window.
+std::vector<std::string> ids_named(const std::vector<StoredCell>& cells, std::string_view text) {
+  std::vector<std::string> exact, loose;
+  const auto add = [](std::vector<std::string>& to, const std::string& id) {
+    if (std::ranges::find(to, id) == to.end()) to.push_back(id);
+  };
+  for (const StoredCell& cell : cells) {
+    const Contender& contender = cell.cell.contender;
+    if (cell.damaged) continue;
+    if (contender.id() == text || contender.name == text) add(exact, contender.id());
+    if (id_without_window(contender) == text || base_name(contender) == text) {
+      add(loose, contender.id());
+    }
+  }
+  return exact.empty() ? loose : exact;
+}
+
+Result<std::string> find_baseline(const std::vector<StoredCell>& cells, const RunInfo& run,
+                                  std::string_view text) {
+  const std::vector<std::string> named = ids_named(cells, text);
+  if (named.size() == 1) return named.front();
+  if (named.size() > 1) {
+    return fail("--baseline: '{}' is several contenders of run {}; name one of {}", text,
+                run.number, fmt::join(named, ", "));
+  }
+  std::vector<std::string> ids;
+  for (const StoredCell& cell : cells) {
+    const std::string id = cell.cell.contender.id();
+    if (std::ranges::find(ids, id) == ids.end()) ids.push_back(id);
+  }
+  if (ids.empty()) {
+    return fail("--baseline: run {} has no finished heats, so there is no '{}' to compare with",
+                run.number, text);
+  }
+  const std::vector<std::string_view> known(ids.begin(), ids.end());
+  return fail("--baseline: run {} has no contender '{}'; {}", run.number, text,
+              suggest(text, known));
+}
+
+/// Median of the limits from ceilings of the same number of threads. They are measured on the CPU
+/// in float32 and say nothing of other devices or types.
+std::optional<double> limit_ms(const StoredCell& cell, const std::vector<Ceilings>& ceilings) {
+  if (cell.damaged || cell.point.device != DeviceKind::cpu || cell.point.dtype != DType::float32) {
+    return std::nullopt;
+  }
+  std::vector<double> limits;
+  for (const Ceilings& one : ceilings) {
+    const double limit = one.threads == cell.point.threads ? limit_ns(cell.cell.work, one) : 0;
+    if (std::isfinite(limit) && limit > 0) limits.push_back(limit / 1e6);
+  }
+  if (limits.empty()) return std::nullopt;
+  std::ranges::sort(limits);
+  const std::size_t middle = limits.size() / 2;
+  return limits.size() % 2 == 1 ? limits[middle] : (limits[middle - 1] + limits[middle]) / 2;
+}
+
+std::optional<statistics::Ratio> ratio_to(const Row& row, const Row& baseline) {
+  if (!is_measured(row) || !is_measured(baseline)) return std::nullopt;
+  const auto ours = per_document(row.cell.cell), theirs = per_document(baseline.cell.cell);
+  const bool together = row.cell.heat_number == baseline.cell.heat_number &&
+                        row.cell.cell.batch == baseline.cell.cell.batch;
+  const statistics::Ratio ratio =
+      together ? statistics::paired_ratio(ours, theirs) : statistics::unpaired_ratio(ours, theirs);
+  if (!std::isfinite(ratio.ratio)) return std::nullopt;
+  return ratio;
+}
+
+void add_ratios(std::vector<Row>& rows, const std::string& baseline) {
+  std::map<std::pair<std::int64_t, std::string>, std::size_t> places;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].cell.cell.contender.id() != baseline) continue;
+    places.emplace(std::pair(rows[i].cell.heat_number, point_key(rows[i].cell.point)), i);
+  }
+  for (Row& row : rows) {
+    const auto place = places.find(std::pair(row.cell.heat_number, point_key(row.cell.point)));
+    if (place != places.end()) row.ratio = ratio_to(row, rows[place->second]);
+  }
+}
+
+bool matches(const Row& row, const std::map<std::string, std::set<std::string>>& wanted) {
+  return std::ranges::all_of(wanted, [&](const auto& term) {
+    return std::ranges::any_of(filter_words(row, term.first),
+                               [&](const std::string& word) { return term.second.contains(word); });
+  });
+}
+
+Status apply(const OnlyFilter& filter, const RunInfo& run, std::vector<Row>& rows) {
+  std::map<std::string, std::set<std::string>> wanted;  // keys are joined by "and", values by "or"
+  for (const auto& [key, value] : filter.terms) {
+    if (std::ranges::find(filter_keys(), key) == filter_keys().end()) {
+      return fail("--only: a table has no column '{}' to choose by; {}", key,
+                  suggest(key, filter_keys()));
+    }
+    wanted[key].insert(value);
+  }
+  if (wanted.empty()) return {};
+  std::vector<Row> kept;
+  std::ranges::copy_if(rows, std::back_inserter(kept),
+                       [&](const Row& row) { return matches(row, wanted); });
+  if (kept.empty()) {
+    std::string there_are;
+    for (const auto& [key, values] : wanted) {
+      std::vector<std::string> present;
+      for (const Row& row : rows) {
+        const std::string word = filter_words(row, key).front();
+        if (std::ranges::find(present, word) == present.end()) present.push_back(word);
+      }
+      there_are +=
+          fmt::format("{}{}: {}", there_are.empty() ? "" : "; ", key, fmt::join(present, ", "));
+    }
+    return fail("--only leaves no row of run {}, which has {}", run.number, there_are);
+  }
+  rows = std::move(kept);
+  return {};
+}
+
+}  // namespace
+
+bool is_measured(const Row& row) {
+  return row.cell.cell.status == CellStatus::ok && !row.cell.damaged &&
+         row.cell.summary.samples > 0;
+}
+
+std::vector<statistics::Observation> per_document(const Cell& cell) {
+  const auto batch = static_cast<double>(std::max<std::int64_t>(cell.batch, 1));
+  std::vector<statistics::Observation> observations;
+  observations.reserve(cell.samples.size());
+  for (const Sample& sample : cell.samples) {
+    observations.push_back({sample.placement, sample.round, sample.time_ns / batch});
+  }
+  return observations;
+}
+
+std::string base_name(const Contender& contender) {
+  if (!contender.window) return contender.name;
+  const std::string window = contender.window->text();
+  for (const std::string& ending : {"/" + window, ", w = " + window}) {
+    if (contender.name.size() > ending.size() && contender.name.ends_with(ending)) {
+      return contender.name.substr(0, contender.name.size() - ending.size());
+    }
+  }
+  return contender.name;
+}
+
+Result<Table> make_table(const Store& store, const RunInfo& run,
+                         std::optional<std::string_view> baseline, const OnlyFilter& filter) {
+  Result<std::vector<StoredCell>> cells = store.cells(run.id, true);
+  if (!cells) return tl::unexpected(cells.error());
+  const Result<std::vector<Ceilings>> ceilings = store.ceilings(run.id);
+  if (!ceilings) return tl::unexpected(ceilings.error());
+
+  Table table{.run = run, .rows = {}, .baseline = std::nullopt};
+  if (baseline) {
+    Result<std::string> id = find_baseline(*cells, run, *baseline);
+    if (!id) return tl::unexpected(id.error());
+    table.baseline = std::move(*id);
+  }
+  std::ranges::stable_sort(*cells, comes_before, &StoredCell::point);
+  for (StoredCell& cell : *cells) {
+    Row row{.cell = std::move(cell), .limit_ms = {}, .share_of_limit = {}, .ratio = {}};
+    row.limit_ms = limit_ms(row.cell, *ceilings);
+    const double median_ms = row.cell.summary.median_ns / 1e6;
+    if (row.limit_ms && is_measured(row) && median_ms > 0) {
+      row.share_of_limit = *row.limit_ms / median_ms;
+    }
+    table.rows.push_back(std::move(row));
+  }
+  if (table.baseline) add_ratios(table.rows, *table.baseline);
+  if (Status applied = apply(filter, run, table.rows); !applied) {
+    return tl::unexpected(applied.error());
+  }
+  return table;
+}
+
+Result<TableFormat> parse_table_format(std::string_view text) {
+  constexpr std::array<std::string_view, 5> names{"text", "markdown", "csv", "latex", "json"};
+  const auto found = std::ranges::find(names, text);
+  if (found == names.end()) {
+    return fail("--format: there is no table format '{}'; {}", text, suggest(text, names));
+  }
+  return static_cast<TableFormat>(found - names.begin());
+}
+
+}  // namespace attnscope::report

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The forms that people read as they are: a terminal's columns and Markdown. One block for each
+// length; a column that no row fills is left out.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "engine/report/axes_in_words.h"
+#include "engine/report/number_text.h"
+#include "engine/report/row_values.h"
+#include "engine/report/writers.h"
+
+namespace attnscope::report {
+namespace {
+
+std::string joined(const char* separator, std::string a, const std::string& b) {
+  if (a.empty() || b.empty()) return a + b;
+  return a + separator + b;
+}
+
+/// Both ends of an interval relative to a value, in percent: "-0.4/+0.5 %".
+std::string ends_in_percent(double low, double high) {
+  if (!std::isfinite(low) || !std::isfinite(high) || low == high) return {};
+  return fmt::format("{:+.1f}/{:+.1f} %", (low - 1) * 100, (high - 1) * 100);
+}
+
+struct Field {
+  std::string_view title;
+  bool left;
+  std::string (*text)(const Row& row);
+};
+
+double documents(const Row& row) {
+  return static_cast<double>(std::max<std::int64_t>(row.cell.cell.batch, 1));
+}
+
+std::string time_or_status(const Row& row) {
+  return is_measured(row) ? format_time(row.cell.summary.median_ns / documents(row))
+                          : outcome_of(row).status;
+}
+
+std::string ratio_in_words(const Row& row) {
+  return row.ratio ? format_relative(row.ratio->ratio) : std::string();
+}
+
+std::string ratio_interval(const Row& row) {
+  return row.ratio ? ends_in_percent(row.ratio->low, row.ratio->high) : std::string();
+}
+
+std::string time_interval(const Row& row) {
+  const statistics::Summary& time = row.cell.summary;
+  if (!is_measured(row) || !(time.median_ns > 0)) return {};
+  return ends_in_percent(time.low_ns / time.median_ns, time.high_ns / time.median_ns);
+}
+
+std::string verdict(const Row& row) {
+  // The baseline's own row has the ratio 1 without any width: there is nothing to judge.
+  if (!row.ratio || (row.ratio->low == 1 && row.ratio->high == 1)) return {};
+  const bool shown = row.ratio->verdict != statistics::Verdict::no_difference_shown;
+  std::string text(shown ? name_of(row.ratio->verdict) : "none shown");
+  return row.ratio->paired ? text : text.append(" (unpaired)");
+}
+
+constexpr std::array<Field, 9> fields{{
+    {"contender", true, [](const Row& r) { return r.cell.cell.contender.name; }},
+    {"batch", false,
+     [](const Row& r) {
+       return r.cell.cell.batch > 1 ? fmt::format("{}", r.cell.cell.batch) : std::string();
+     }},
+    {"time/doc", false, time_or_status},
+    {"95 %", false, time_interval},
+    {"mem/doc", false,
+     [](const Row& r) {
+       return is_measured(r)
+                  ? format_bytes(static_cast<double>(r.cell.cell.memory.requested_bytes) /
+                                 documents(r))
+                  : std::string();
+     }},
+    {"of limit", false,
+     [](const Row& r) {
+       return r.share_of_limit ? fmt::format("{} %", three_digits(100 * *r.share_of_limit))
+                               : std::string();
+     }},
+    {"vs base", false, ratio_in_words},
+    {"95 % of it", false, ratio_interval},
+    {"difference", true, verdict},
+}};
+
+struct Line {
+  const Row* row;
+  std::array<std::string, fields.size()> text;
+};
+
+constexpr std::size_t batch_field = 1;
+
+/// A block's rows, with their words.
+struct Block {
+  std::string head;
+  std::span<Line> lines;
+};
+
+/// Blocks of one point each. A batch that all rows share stands in the block's head alone.
+std::vector<Block> blocks_of(std::vector<Line>& lines, const std::vector<bool>& varying) {
+  std::vector<Block> blocks;
+  for (std::size_t begin = 0; begin < lines.size();) {
+    const StoredCell& first = lines[begin].row->cell;
+    std::size_t end = begin;
+    while (end < lines.size() && lines[end].row->cell.point == first.point) ++end;
+    Block block{words_of(first.point, varying, true), std::span(lines).subspan(begin, end - begin)};
+    const auto batch_of = [](const Line& line) { return line.row->cell.cell.batch; };
+    const bool shared = std::ranges::all_of(block.lines, [&](const Line& line) {
+      return batch_of(line) == first.cell.batch || !is_measured(*line.row);
+    });
+    if (shared) {
+      if (first.cell.batch > 0) block.head += fmt::format(", batch {}", first.cell.batch);
+      for (Line& line : block.lines) line.text[batch_field].clear();
+    }
+    blocks.push_back(std::move(block));
+    begin = end;
+  }
+  return blocks;
+}
+
+std::vector<Line> lines_of(const Table& table) {
+  std::vector<Line> lines;
+  for (const Row& row : table.rows) {
+    Line& line = lines.emplace_back(Line{&row, {}});
+    for (std::size_t f = 0; f < fields.size(); ++f) line.text[f] = fields[f].text(row);
+  }
+  return lines;
+}
+
+/// Widths in columns; 0 for a field that no row fills.
+std::array<std::size_t, fields.size()> widths_of(const std::vector<Line>& lines) {
+  std::array<std::size_t, fields.size()> widths{};
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    for (const Line& line : lines) widths[f] = std::max(widths[f], width_of(line.text[f]));
+    if (widths[f] > 0) widths[f] = std::max(widths[f], width_of(fields[f].title));
+  }
+  return widths;
+}
+
+std::string flat(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  std::ranges::replace(text, '\r', ' ');
+  return text;
+}
+
+/// Why rows of a block have no time, below it.
+std::string reasons(std::span<const Line> block) {
+  std::string text;
+  for (const Line& line : block) {
+    const Outcome outcome = outcome_of(*line.row);
+    if (is_measured(*line.row) || outcome.reason.empty()) continue;
+    text += wrapped(flat(fmt::format("  {}: {}: {}", line.row->cell.cell.contender.name,
+                                     outcome.status, outcome.reason)),
+                    "      ");
+  }
+  return text;
+}
+
+std::string markdown_field(std::string_view text) {
+  std::string escaped;
+  for (const char c : flat(std::string(text))) {
+    if (c == '|' || c == '\\' || c == '*' || c == '_' || c == '`' || c == '<')
+      escaped.push_back('\\');
+    escaped.push_back(c);
+  }
+  return escaped;
+}
+
+std::string baseline_line(const Table& table) {
+  return table.baseline ? fmt::format("base: {}, per document", *table.baseline) : std::string();
+}
+
+}  // namespace
+
+Outcome outcome_of(const Row& row) {
+  if (row.cell.damaged) {
+    return {std::string(damaged_status), "its stored values do not match their fingerprint"};
+  }
+  if (row.cell.cell.status == CellStatus::ok && row.cell.summary.samples == 0) {
+    return {"no samples", "it was found right but not timed"};
+  }
+  return {std::string(name_of(row.cell.cell.status)), row.cell.cell.reason};
+}
+
+std::string write_text(const Table& table) {
+  if (table.rows.empty()) {
+    return wrapped(provenance_line(table.run), "  ") + "No heat of this run is finished yet.\n";
+  }
+  std::vector<bool> varying = varying_axes(table.rows);
+  varying[length_axis] = true;
+  std::vector<Line> lines = lines_of(table);
+  const std::vector<Block> blocks = blocks_of(lines, varying);
+  const auto widths = widths_of(lines);
+  std::string text = wrapped(
+      joined("; ", words_of(table.rows.front().cell.point, varying, false), baseline_line(table)),
+      "  ");
+  for (const Block& block : blocks) {
+    text.append("\n").append(wrapped(block.head, "  "));
+    std::string head;
+    for (std::size_t f = 0; f < fields.size(); ++f) {
+      if (widths[f] == 0) continue;
+      head.append("  ").append(padded(fields[f].title, widths[f], fields[f].left));
+    }
+    text += without_trailing_blanks(head) + "\n";
+    for (const Line& line : block.lines) {
+      std::string row;
+      for (std::size_t f = 0; f < fields.size(); ++f) {
+        if (widths[f] == 0) continue;
+        row.append("  ").append(padded(flat(line.text[f]), widths[f], fields[f].left));
+      }
+      text += without_trailing_blanks(row) + "\n";
+    }
+    text += reasons(block.lines);
+  }
+  return text + "\n" + wrapped(provenance_line(table.run), "  ");
+}
+
+std::string write_markdown(const Table& table) {
+  std::vector<bool> varying = varying_axes(table.rows);
+  varying[length_axis] = true;
+  std::vector<Line> lines = lines_of(table);
+  const std::vector<Block> blocks = blocks_of(lines, varying);
+  const auto widths = widths_of(lines);
+  std::string text, head = "| setting |", rule = "| :-- |";
+  if (!table.rows.empty()) {
+    text = markdown_field(joined("; ", words_of(table.rows.front().cell.point, varying, false),
+                                 baseline_line(table))) +
+           "\n\n";
+  }
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    if (widths[f] == 0) continue;
+    head += fmt::format(" {} |", fields[f].title);
+    rule += fields[f].left ? " :-- |" : " --: |";
+  }
+  const bool any_reason =
+      std::ranges::any_of(lines, [](const Line& line) { return !is_measured(*line.row); });
+  if (any_reason) {
+    head += " reason |";
+    rule += " :-- |";
+  }
+  text += head + "\n" + rule + "\n";
+  for (const Block& block : blocks) {
+    for (const Line& line : block.lines) {
+      text += fmt::format("| {} |", markdown_field(block.head));
+      for (std::size_t f = 0; f < fields.size(); ++f) {
+        if (widths[f] > 0) text += fmt::format(" {} |", markdown_field(line.text[f]));
+      }
+      const std::string reason = is_measured(*line.row) ? "" : outcome_of(*line.row).reason;
+      text += any_reason ? fmt::format(" {} |\n", markdown_field(reason)) : "\n";
+    }
+  }
+  return text + "\n" + markdown_field(provenance_line(table.run)) + "\n";
+}
+
+}  // namespace attnscope::report

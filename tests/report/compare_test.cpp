@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/compare.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/report/measured_run.h"
+
+namespace attnscope::report {
+namespace {
+
+using namespace test;
+using testing::HasSubstr;
+
+Comparison compare_or_throw(const MeasuredRun& a, const MeasuredRun& b) {
+  auto comparison = compare_runs(a.store(), a.info(), b.store(), b.info());
+  if (!comparison) throw std::runtime_error(comparison.error().message);
+  return *comparison;
+}
+
+TEST(Compare, ARunWithItself_ShowsNoDifference) {
+  const MeasuredRun run;
+  const Comparison comparison = compare_or_throw(run, run);
+  EXPECT_EQ(comparison.cells.size(), 8U);
+  EXPECT_EQ(comparison.only_in_a + comparison.only_in_b, 0);
+  int ratios = 0;
+  for (const ComparedCell& cell : comparison.cells) {
+    if (!cell.ratio) continue;
+    ++ratios;
+    EXPECT_DOUBLE_EQ(cell.ratio->ratio, 1);
+    EXPECT_FALSE(cell.ratio->paired);
+    EXPECT_EQ(cell.ratio->verdict, statistics::Verdict::no_difference_shown);
+  }
+  EXPECT_EQ(ratios, 7) << "all but the cell that ran out of memory";
+}
+
+TEST(Compare, Cells_AreMatchedByPointAndContender) {
+  MeasuredRun a, b;
+  HeatResult extra = MeasuredRun::heat_at(512);
+  extra.cells.resize(2);
+  b.add(extra);
+  HeatResult other_type = MeasuredRun::heat_at(64);
+  other_type.point.dtype = DType::float16;
+  a.add(other_type);
+  const Comparison comparison = compare_or_throw(a, b);
+  EXPECT_EQ(comparison.cells.size(), 8U);
+  EXPECT_EQ(comparison.only_in_a, 4);
+  EXPECT_EQ(comparison.only_in_b, 2);
+}
+
+TEST(Compare, TheRatio_IsBOverAPerDocument) {
+  MeasuredRun a, b;
+  HeatResult heat{.heat_index = 2, .point = point_at(512), .cells = {}};
+  heat.cells = {timed_cell("full", "dense", std::nullopt, "Full/dense", 8)};
+  a.add(heat);
+  heat.cells = {timed_cell("full", "dense", std::nullopt, "Full/dense", 2)};
+  heat.cells[0].batch = 2;  // 1 ms a document against 2 ms
+  b.add(heat);
+  const Comparison comparison = compare_or_throw(a, b);
+  const ComparedCell& cell = comparison.cells.back();
+  ASSERT_EQ(cell.a.point.sequence_tokens, 512);
+  EXPECT_NEAR(cell.ratio->ratio, 0.5, 1e-9);
+  EXPECT_EQ(cell.ratio->verdict, statistics::Verdict::faster);
+}
+
+TEST(Compare, TheText_NamesBothRunsEveryCellAndTheCounts) {
+  MeasuredRun a, b;
+  const std::string text = write_comparison(compare_or_throw(a, b));
+  EXPECT_THAT(text, HasSubstr(a.info().id.uuid));
+  EXPECT_THAT(text, HasSubstr(b.info().id.uuid));
+  EXPECT_THAT(text, HasSubstr("Sparse, fused, w = 64"));
+  EXPECT_THAT(text, HasSubstr("oom"));
+  EXPECT_THAT(text, HasSubstr("no difference shown in 7 of 8 shared cells"));
+}
+
+}  // namespace
+}  // namespace attnscope::report

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/figure.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "tests/report/measured_run.h"
+
+namespace attnscope::report {
+namespace {
+
+using namespace test;
+using testing::HasSubstr;
+
+const Series& series_of(const Figure& figure, std::string_view key) {
+  for (const Series& series : figure.series) {
+    if (series.style_key == key) return series;
+  }
+  throw std::runtime_error("no such series");
+}
+
+Figure figure_or_throw(const Table& table, XAxis x, YAxis y) {
+  auto figure = make_figure(table, x, y);
+  if (!figure) throw std::runtime_error(figure.error().message);
+  return *figure;
+}
+
+TEST(Figure, AlongLength_HasOneSeriesForEachContenderAndWindow) {
+  const MeasuredRun run;
+  const Figure figure = figure_or_throw(run.table(), XAxis::length, YAxis::time);
+  ASSERT_EQ(figure.series.size(), 4U);
+  EXPECT_EQ(figure.series[1].name, "Sparse, fused, w = 4");
+  EXPECT_EQ(figure.series[1].style_key, "sparse/segment/4");
+  const Series& dense = series_of(figure, "full/dense");
+  ASSERT_EQ(dense.points.size(), 2U);
+  EXPECT_EQ(dense.points[0].x, 64);
+  EXPECT_EQ(dense.points[1].x, 256);
+  EXPECT_NEAR(dense.points[1].y, 8, 1e-9);  // 32 ms over four documents
+  EXPECT_LT(dense.points[1].low, dense.points[1].y);
+  EXPECT_GT(dense.points[1].high, dense.points[1].y);
+  EXPECT_TRUE(figure.log_x && figure.log_y);
+}
+
+TEST(Figure, ACellWithoutATime_IsOnTheRailWithItsReason) {
+  const MeasuredRun run;
+  const Figure figure = figure_or_throw(run.table(), XAxis::length, YAxis::time);
+  const Series& mask = series_of(figure, "sparse/sdpa-mask/4");
+  EXPECT_EQ(mask.points.size(), 1U);
+  ASSERT_EQ(mask.rail.size(), 1U);
+  EXPECT_EQ(mask.rail[0].x, 256);
+  EXPECT_EQ(mask.rail[0].status, CellStatus::oom);
+  EXPECT_THAT(mask.rail[0].reason, HasSubstr("9.1 GB"));
+}
+
+TEST(Figure, ADamagedCell_IsNeverPlottedAsATime) {
+  const MeasuredRun run;
+  Table table = run.table();
+  table.rows[0].cell.damaged = true;
+  const Figure figure = figure_or_throw(table, XAxis::length, YAxis::time);
+  EXPECT_EQ(series_of(figure, "full/dense").points.size(), 1U);
+  EXPECT_THAT(series_of(figure, "full/dense").rail.at(0).reason, HasSubstr("fingerprint"));
+}
+
+TEST(Figure, Memory_HasNoIntervalAndIsPerDocument) {
+  const MeasuredRun run;
+  const Figure figure = figure_or_throw(run.table(), XAxis::length, YAxis::memory);
+  for (const Series& series : figure.series) {
+    for (const Point& point : series.points) {
+      EXPECT_DOUBLE_EQ(point.y, 2.0);
+      EXPECT_EQ(point.low, point.y);
+      EXPECT_EQ(point.high, point.y);
+    }
+  }
+}
+
+TEST(Figure, NoMemoryAtAll_IsOnTheRailBecauseALogAxisCannotShowIt) {
+  MeasuredRun run;
+  HeatResult heat = MeasuredRun::heat_at(512);
+  heat.cells[1].memory.requested_bytes = 0;
+  run.add(heat);
+  const Figure figure = figure_or_throw(run.table(), XAxis::length, YAxis::memory);
+  const Series& series = series_of(figure, "sparse/segment/4");
+  EXPECT_EQ(series.points.size(), 2U);
+  ASSERT_EQ(series.rail.size(), 1U);
+  EXPECT_THAT(series.rail[0].reason, HasSubstr("logarithmic"));
+}
+
+TEST(Figure, AlongWindow_ContendersWithoutWindowsStandAtEveryWindow) {
+  const MeasuredRun run;
+  const Figure figure =
+      figure_or_throw(run.table({}, "sequence_tokens=64"), XAxis::window, YAxis::time);
+  ASSERT_EQ(figure.series.size(), 3U);
+  const Series& dense = series_of(figure, "full/dense");
+  ASSERT_EQ(dense.points.size(), 2U);
+  EXPECT_EQ(dense.points[0].x, 4);
+  EXPECT_EQ(dense.points[1].x, 64);
+  EXPECT_EQ(dense.points[0].y, dense.points[1].y);
+  const Series& fused = series_of(figure, "sparse/segment");
+  EXPECT_EQ(fused.name, "Sparse, fused");
+  ASSERT_EQ(fused.points.size(), 2U);
+  EXPECT_LT(fused.points[0].y, fused.points[1].y);
+}
+
+TEST(Figure, WindowsZeroAndInfinite_HaveAPlace) {
+  MeasuredRun run;
+  HeatResult heat{.heat_index = 2, .point = point_at(512), .cells = {}};
+  heat.cells = {timed_cell("sparse", "segment", Window::infinite(), "a", 2),
+                timed_cell("sparse", "segment", Window::of(0), "a", 1)};
+  for (Cell& cell : heat.cells) cell.document_tokens = 500;
+  run.add(heat);
+  const Figure figure =
+      figure_or_throw(run.table({}, "sequence_tokens=512"), XAxis::window, YAxis::time);
+  ASSERT_EQ(figure.series.size(), 1U);
+  EXPECT_EQ(figure.series[0].points[0].x, 0);
+  EXPECT_EQ(figure.series[0].points[1].x, 500);
+  EXPECT_FALSE(figure.log_x);
+}
+
+TEST(Figure, MixedAxes_AreRefusedNamingTheAxisAndTheWayOut) {
+  MeasuredRun run;
+  HeatResult heat = MeasuredRun::heat_at(64);
+  heat.point.dtype = DType::bfloat16;
+  run.add(heat);
+  const auto mixed = make_figure(run.table(), XAxis::length, YAxis::time);
+  ASSERT_FALSE(mixed);
+  EXPECT_THAT(mixed.error().message, HasSubstr("one dtype"));
+  EXPECT_THAT(mixed.error().message, HasSubstr("--only dtype=float32"));
+  EXPECT_TRUE(make_figure(run.table({}, "dtype=float32"), XAxis::length, YAxis::time));
+
+  const auto lengths = make_figure(run.table({}, "dtype=float32"), XAxis::window, YAxis::time);
+  ASSERT_FALSE(lengths);
+  EXPECT_THAT(lengths.error().message, HasSubstr("--only sequence_tokens=64"));
+}
+
+TEST(Figure, AlongWindowWithoutAnyWindow_IsRefused) {
+  const MeasuredRun run;
+  const auto figure = make_figure(run.table({}, "contender=full/dense;sequence_tokens=64"),
+                                  XAxis::window, YAxis::time);
+  ASSERT_FALSE(figure);
+  EXPECT_THAT(figure.error().message, HasSubstr("--x length"));
+}
+
+TEST(Figure, Ratio_NeedsABaselineAndDrawsItsIntervals) {
+  const MeasuredRun run;
+  EXPECT_THAT(make_figure(run.table(), XAxis::length, YAxis::ratio).error().message,
+              HasSubstr("--baseline"));
+  const Figure figure = figure_or_throw(run.table("full/dense"), XAxis::length, YAxis::ratio);
+  EXPECT_EQ(series_of(figure, "full/dense").points[0].y, 1);
+  EXPECT_NEAR(series_of(figure, "sparse/segment/4").points[1].y, 0.125, 1e-9);
+  EXPECT_THAT(figure.y_label, HasSubstr("full/dense"));
+}
+
+TEST(Figure, Limit_IsAShareOnALinearAxis) {
+  const MeasuredRun run;
+  const Figure figure = figure_or_throw(run.table(), XAxis::length, YAxis::limit);
+  EXPECT_FALSE(figure.log_y);
+  const Point& point = series_of(figure, "full/dense").points[0];  // 1 ms of 2 ms
+  EXPECT_NEAR(point.y, 0.5, 1e-9);
+  EXPECT_LT(point.low, point.y);
+  EXPECT_GT(point.high, point.y);
+}
+
+TEST(Figure, TheTitle_NamesTheAxesThatAreFixed) {
+  const MeasuredRun run;
+  const std::string title = figure_or_throw(run.table(), XAxis::length, YAxis::time).title;
+  for (const char* word : {"attention", "forward", "cpu", "float32", "query 10", "2 threads"}) {
+    EXPECT_THAT(title, HasSubstr(word));
+  }
+  EXPECT_THAT(title, testing::Not(HasSubstr("tokens")));
+  EXPECT_THAT(
+      figure_or_throw(run.table({}, "sequence_tokens=64"), XAxis::window, YAxis::time).title,
+      HasSubstr("64 tokens"));
+}
+
+TEST(Figure, ARunWithoutHeats_IsAFigureWithoutSeries) {
+  const Table empty;
+  for (const XAxis x : {XAxis::length, XAxis::window}) {
+    EXPECT_TRUE(figure_or_throw(empty, x, YAxis::time).series.empty());
+  }
+}
+
+TEST(FigureCsv, HoldsEveryPointAndRailMark) {
+  const MeasuredRun run;
+  const std::string csv = figure_csv(figure_or_throw(run.table(), XAxis::length, YAxis::time));
+  std::stringstream lines(csv);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "series,x,y,low,high,status\r");
+  int points = 0, marks = 0;
+  for (; std::getline(lines, line);) (line.ends_with(",ok\r") ? points : marks)++;
+  EXPECT_EQ(points, 7);
+  EXPECT_EQ(marks, 1);
+  EXPECT_THAT(csv, HasSubstr("sparse/sdpa-mask/4,256,,,,oom\r\n"));
+  EXPECT_THAT(csv, HasSubstr("\"Sparse, fused, w = 4\",64,0.25,"));
+}
+
+TEST(FigureAxes, UnknownNames_AreRefusedWithTheNearest) {
+  EXPECT_EQ(*parse_x("window"), XAxis::window);
+  EXPECT_EQ(*parse_y("ratio"), YAxis::ratio);
+  EXPECT_THAT(parse_x("lenght").error().message, HasSubstr("did you mean 'length'"));
+  EXPECT_THAT(parse_y("speed").error().message, HasSubstr("--y"));
+}
+
+}  // namespace
+}  // namespace attnscope::report

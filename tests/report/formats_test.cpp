@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every form is read back: what a reader of it gets is what counts.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <clocale>
+#include <locale>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "engine/report/figure.h"
+#include "engine/report/number_text.h"
+#include "engine/report/table.h"
+#include "tests/report/measured_run.h"
+
+namespace attnscope::report {
+namespace {
+
+using namespace test;
+using nlohmann::json;
+using testing::HasSubstr;
+
+using Record = std::vector<std::string>;
+
+/// RFC 4180 with CRLF lines.
+std::vector<Record> parse_csv(const std::string& text) {
+  std::vector<Record> records(1, Record(1));
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted && c == '"' && i + 1 < text.size() && text[i + 1] == '"') {
+      records.back().back().push_back('"');
+      ++i;
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (!quoted && c == ',') {
+      records.back().emplace_back();
+    } else if (!quoted && c == '\r') {
+      EXPECT_EQ(text.at(i + 1), '\n');
+      ++i;
+      if (i + 1 < text.size()) records.emplace_back(1);
+    } else {
+      records.back().back().push_back(c);
+    }
+  }
+  return records;
+}
+
+std::vector<std::string> contract_keys() {
+  return {"contender",
+          "name",
+          "implementation",
+          "pattern",
+          "window",
+          "sequence_tokens",
+          "query_tokens",
+          "document_tokens",
+          "batch",
+          "heads",
+          "head_dim",
+          "dtype",
+          "memory_order",
+          "device",
+          "threads",
+          "operation",
+          "direction",
+          "status",
+          "reason",
+          "median_ms",
+          "low_ms",
+          "high_ms",
+          "samples",
+          "placements",
+          "ms_per_document",
+          "peak_bytes",
+          "peak_bytes_per_document",
+          "relative_error",
+          "useful_flop",
+          "least_bytes",
+          "limit_ms",
+          "share_of_limit"};
+}
+
+TEST(Json, Rows_HaveEveryKeyOfTheContract) {
+  const MeasuredRun run;
+  const json plain = json::parse(write_table(run.table(), TableFormat::json));
+  ASSERT_EQ(plain.size(), 8U);
+  for (const json& row : plain) {
+    for (const std::string& key : contract_keys()) EXPECT_TRUE(row.contains(key)) << key;
+    EXPECT_FALSE(row.contains("ratio"));
+  }
+  for (const json& row : json::parse(write_table(run.table("full/dense"), TableFormat::json))) {
+    for (const char* key : {"ratio", "ratio_low", "ratio_high", "verdict", "paired"}) {
+      EXPECT_TRUE(row.contains(key)) << key;
+    }
+  }
+}
+
+TEST(Json, Values_AreNumbersPerCallAndPerDocument) {
+  const MeasuredRun run;
+  const json rows = json::parse(write_table(run.table("full/dense"), TableFormat::json));
+  const json& row = rows.at(5);
+  EXPECT_EQ(row.at("contender"), "sparse/segment/4");
+  EXPECT_EQ(row.at("name"), "Sparse, fused, w = 4");
+  EXPECT_EQ(row.at("window"), 4);
+  EXPECT_EQ(row.at("sequence_tokens"), 256);
+  EXPECT_EQ(row.at("query_tokens"), 10);
+  EXPECT_EQ(row.at("document_tokens"), 244);
+  EXPECT_EQ(row.at("batch"), 4);
+  EXPECT_EQ(row.at("dtype"), "float32");
+  EXPECT_EQ(row.at("memory_order"), "head-major");
+  EXPECT_EQ(row.at("status"), "ok");
+  EXPECT_NEAR(row.at("median_ms").get<double>(), 4, 1e-9);
+  EXPECT_NEAR(row.at("ms_per_document").get<double>(), 1, 1e-9);
+  EXPECT_LE(row.at("low_ms").get<double>(), row.at("median_ms").get<double>());
+  EXPECT_GE(row.at("high_ms").get<double>(), row.at("median_ms").get<double>());
+  EXPECT_EQ(row.at("samples"), 6);
+  EXPECT_EQ(row.at("placements"), 3);
+  EXPECT_EQ(row.at("peak_bytes"), 8000000);
+  EXPECT_EQ(row.at("peak_bytes_per_document"), 2000000.0);
+  EXPECT_EQ(row.at("relative_error"), 1.5e-7);
+  EXPECT_EQ(row.at("useful_flop"), 1e9);
+  EXPECT_NEAR(row.at("ratio").get<double>(), 0.125, 1e-9);
+  EXPECT_EQ(row.at("verdict"), "faster");
+  EXPECT_EQ(row.at("paired"), true);
+}
+
+TEST(Json, WhatIsNotThere_IsNull) {
+  const MeasuredRun run;
+  const json rows = json::parse(write_table(run.table("full/dense"), TableFormat::json));
+  EXPECT_TRUE(rows.at(0).at("window").is_null());
+  const json& oom = rows.at(7);
+  EXPECT_EQ(oom.at("status"), "oom");
+  EXPECT_THAT(oom.at("reason").get<std::string>(), HasSubstr("9.1 GB"));
+  for (const char* key : {"median_ms", "low_ms", "ms_per_document", "peak_bytes", "ratio",
+                          "verdict", "share_of_limit"}) {
+    EXPECT_TRUE(oom.at(key).is_null()) << key;
+  }
+}
+
+TEST(Json, AnInfiniteWindow_IsTheWordInf) {
+  MeasuredRun run;
+  HeatResult heat{.heat_index = 2, .point = point_at(512), .cells = {}};
+  heat.cells = {timed_cell("sparse", "segment", Window::infinite(), "x", 1)};
+  run.add(heat);
+  EXPECT_EQ(json::parse(write_table(run.table(), TableFormat::json)).back().at("window"), "inf");
+}
+
+TEST(Json, NumbersThatAreNotFinite_AreNull) {
+  MeasuredRun run;
+  HeatResult heat{.heat_index = 2, .point = point_at(512), .cells = {}};
+  heat.cells = {timed_cell("sparse", "segment", Window::of(4), "x", 1)};
+  heat.cells[0].relative_error = std::numeric_limits<double>::infinity();
+  run.add(heat);
+  const json row = json::parse(write_table(run.table(), TableFormat::json)).back();
+  EXPECT_TRUE(row.at("relative_error").is_null());
+}
+
+TEST(Json, ADamagedCell_IsShownAsDamagedWithoutValues) {
+  const MeasuredRun run;
+  Table table = run.table("full/dense");
+  table.rows[1].cell.damaged = true;
+  const json row = json::parse(write_table(table, TableFormat::json)).at(1);
+  EXPECT_EQ(row.at("status"), "damaged");
+  EXPECT_TRUE(row.at("median_ms").is_null());
+  EXPECT_THAT(write_table(table, TableFormat::text), HasSubstr("damaged"));
+}
+
+TEST(Csv, ReadBack_HasTheSameValuesAsJson) {
+  const MeasuredRun run;
+  const Table table = run.table("full/dense");
+  const json rows = json::parse(write_table(table, TableFormat::json));
+  const std::vector<Record> records = parse_csv(write_table(table, TableFormat::csv));
+  ASSERT_EQ(records.size(), rows.size() + 1);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    ASSERT_EQ(records[r + 1].size(), records[0].size());
+    for (std::size_t c = 0; c < records[0].size(); ++c) {
+      const json& value = rows[r].at(records[0][c]);
+      const std::string& text = records[r + 1][c];
+      if (value.is_null()) {
+        EXPECT_EQ(text, "");
+      } else if (value.is_string()) {
+        EXPECT_EQ(text, value.get<std::string>());
+      } else {
+        EXPECT_EQ(json::parse(text), value) << records[0][c];
+      }
+    }
+  }
+}
+
+TEST(Csv, EveryRow_TellsItsRunAndProvenance) {
+  const MeasuredRun run;
+  const auto records = parse_csv(write_table(run.table(), TableFormat::csv));
+  const auto last = records[0].size() - 1;
+  EXPECT_EQ(records[0][last], "provenance");
+  EXPECT_EQ(records[1][last - 1], run.info().id.uuid);
+  EXPECT_EQ(records[1][last], provenance_line(run.info()));
+}
+
+TEST(Text, Blocks_OnePerLengthWithinTheTerminalsWidth) {
+  const MeasuredRun run;
+  const std::string text = write_table(run.table("full/dense"), TableFormat::text);
+  EXPECT_LT(text.find("64 tokens, batch 4\n"), text.find("256 tokens, batch 4\n"));
+  std::stringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(width_of(line), 110U) << line;
+  EXPECT_THAT(text, HasSubstr("-88 %"));
+  EXPECT_THAT(text, HasSubstr("faster"));
+  EXPECT_THAT(text, HasSubstr("\n  sparse/sdpa-mask/4: oom: it asks for 9.1 GB"));
+  EXPECT_THAT(text, HasSubstr("base: full/dense"));
+  EXPECT_THAT(text, HasSubstr(run.info().id.uuid));
+}
+
+TEST(Text, IntervalsAndLongVerdicts_StillFitTheTerminal) {
+  const MeasuredRun run;
+  Table table = run.table("full/dense");
+  for (Row& row : table.rows) {
+    if (!row.ratio) continue;
+    row.cell.cell.contender.name = "Longformer/windowed/128 tokens";
+    row.ratio->low = 0.1234;
+    row.ratio->high = 1.2345;
+    row.ratio->verdict = statistics::Verdict::no_difference_shown;
+  }
+  const std::string text = write_table(table, TableFormat::text);
+  EXPECT_THAT(text, HasSubstr("-87.7/+23.4 %"));
+  EXPECT_THAT(text, HasSubstr("none shown"));
+  std::stringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(width_of(line), 110U) << line;
+}
+
+TEST(Text, BatchesThatDifferWithinABlock_HaveAColumn) {
+  MeasuredRun run;
+  HeatResult heat = MeasuredRun::heat_at(512);
+  heat.cells[0].batch = 1;
+  run.add(heat);
+  const std::string text = write_table(run.table(), TableFormat::text);
+  EXPECT_THAT(text, HasSubstr("\n512 tokens\n"));
+  EXPECT_THAT(text, HasSubstr("  batch  "));
+  EXPECT_THAT(text, HasSubstr("\n64 tokens, batch 4\n"));
+}
+
+TEST(Text, Columns_AreAligned) {
+  const MeasuredRun run;
+  std::stringstream lines(write_table(run.table(), TableFormat::text));
+  std::vector<std::size_t> ends;
+  for (std::string line; std::getline(lines, line);) {
+    for (const char* unit : {" ms ", " µs ", " time/doc "}) {
+      const std::size_t at = line.find(unit);
+      if (line.starts_with("  ") && at != std::string::npos && at < 60) {
+        ends.push_back(width_of(line.substr(0, at)) + width_of(unit));
+        break;
+      }
+    }
+  }
+  ASSERT_GT(ends.size(), 6U);
+  for (const std::size_t end : ends) EXPECT_EQ(end, ends.front());
+}
+
+TEST(Text, ARunWithoutHeats_SaysSo) {
+  const Table empty;
+  EXPECT_THAT(write_table(empty, TableFormat::text), HasSubstr("No heat of this run is finished"));
+  EXPECT_EQ(json::parse(write_table(empty, TableFormat::json)), json::array());
+  EXPECT_EQ(parse_csv(write_table(empty, TableFormat::csv)).size(), 1U);
+}
+
+TEST(Markdown, EveryLineOfTheTable_HasAsManyFieldsAsItsHead) {
+  MeasuredRun run;
+  HeatResult heat{.heat_index = 2, .point = point_at(512), .cells = {}};
+  heat.cells = {timed_cell("sparse", "segment", Window::of(4), "a|b *c*\nd", 1)};
+  run.add(heat);
+  std::stringstream lines(write_table(run.table("full/dense"), TableFormat::markdown));
+  std::vector<int> counts;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("|")) continue;
+    int bars = 0;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      if (line[i] == '|' && (i == 0 || line[i - 1] != '\\')) ++bars;
+    }
+    counts.push_back(bars);
+  }
+  ASSERT_EQ(counts.size(), 11U);
+  for (const int count : counts) EXPECT_EQ(count, counts.front());
+}
+
+TEST(Formats, UnknownNames_AreRefusedWithTheNearest) {
+  EXPECT_EQ(*parse_table_format("latex"), TableFormat::latex);
+  EXPECT_EQ(*parse_table_format("text"), TableFormat::text);
+  EXPECT_EQ(*parse_table_format("json"), TableFormat::json);
+  EXPECT_THAT(parse_table_format("latec").error().message, HasSubstr("did you mean 'latex'"));
+}
+
+/// As in German: a decimal comma and points between thousands.
+struct Commas : std::numpunct<char> {
+  char do_decimal_point() const override { return ','; }
+  char do_thousands_sep() const override { return '.'; }
+  std::string do_grouping() const override { return "\3"; }
+};
+
+TEST(Formats, InALocaleWithDecimalCommas_NothingChanges) {
+  const MeasuredRun run;
+  const Table table = run.table("full/dense");
+  const auto all = [&] {
+    std::string text;
+    for (const TableFormat format : {TableFormat::text, TableFormat::markdown, TableFormat::csv,
+                                     TableFormat::latex, TableFormat::json}) {
+      text += write_table(table, format);
+    }
+    return text + figure_csv(*make_figure(table, XAxis::length, YAxis::time));
+  };
+  const std::string before = all();
+  const std::locale saved = std::locale::global(std::locale(std::locale(), new Commas));
+  std::setlocale(LC_ALL, "de_DE.UTF-8");  // where the machine has it
+  const std::string within = all();
+  const Table read_within = run.table("full/dense");
+  std::setlocale(LC_ALL, "C");
+  std::locale::global(saved);
+  EXPECT_EQ(within, before);
+  EXPECT_EQ(write_table(read_within, TableFormat::csv), write_table(table, TableFormat::csv));
+}
+
+TEST(Provenance, OneLine_NamesRunDeviceBuildCommandAndUuid) {
+  const MeasuredRun run;
+  const std::string line = provenance_line(run.info());
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  for (const char* part : {"Run 1", "Some CPU", "AttnScope 0.1.0", "commit 0123456789 (modified)",
+                           "GNU 12.2", "attnscope run", " UTC"}) {
+    EXPECT_THAT(line, HasSubstr(part));
+  }
+}
+
+TEST(Provenance, ThatIsNotJson_IsLeftOut) {
+  RunInfo run;
+  run.start.provenance = "not json {";
+  run.start.command_line = "two\nlines";
+  EXPECT_THAT(provenance_line(run), HasSubstr("two lines"));
+}
+
+}  // namespace
+}  // namespace attnscope::report

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/report/measured_run.h"
+
+namespace attnscope::report {
+namespace {
+
+using namespace test;
+using testing::HasSubstr;
+
+TEST(Table, Rows_AreOrderedByLengthThenAsTheSweepOrdersContenders) {
+  const MeasuredRun run;
+  std::vector<std::string> order;
+  for (const Row& row : run.table().rows) {
+    order.push_back(std::to_string(row.cell.point.sequence_tokens) + " " +
+                    row.cell.cell.contender.id());
+  }
+  EXPECT_THAT(
+      order, testing::ElementsAre("64 full/dense", "64 sparse/segment/4", "64 sparse/segment/64",
+                                  "64 sparse/sdpa-mask/4", "256 full/dense", "256 sparse/segment/4",
+                                  "256 sparse/segment/64", "256 sparse/sdpa-mask/4"));
+}
+
+TEST(Table, WithoutBaseline_ThereAreNoRatios) {
+  const MeasuredRun run;
+  const Table table = run.table();
+  EXPECT_FALSE(table.baseline.has_value());
+  for (const Row& row : table.rows) EXPECT_FALSE(row.ratio.has_value());
+}
+
+TEST(Table, RatiosOfOneHeat_ArePairedAndPerDocument) {
+  const MeasuredRun run;
+  const Table table = run.table("full/dense");
+  const Row& row = row_of(table, "sparse/segment/4", 256);
+  ASSERT_TRUE(row.ratio.has_value());
+  EXPECT_TRUE(row.ratio->paired);
+  EXPECT_NEAR(row.ratio->ratio, 4.0 / 32, 1e-9);
+  EXPECT_EQ(row.ratio->verdict, statistics::Verdict::faster);
+  EXPECT_EQ(row_of(table, "full/dense", 64).ratio->ratio, 1);
+  EXPECT_FALSE(row_of(table, "sparse/sdpa-mask/4", 256).ratio.has_value());
+}
+
+TEST(Table, DifferentBatches_CompareUnpairedAndPerDocument) {
+  MeasuredRun run;
+  HeatResult heat = MeasuredRun::heat_at(512);
+  heat.cells[0].batch = 1;  // 128 ms for one document; segment/4: 8 ms for four
+  run.add(heat);
+  const Table table = run.table("full/dense");
+  const Row& row = row_of(table, "sparse/segment/4", 512);
+  EXPECT_FALSE(row.ratio->paired);
+  EXPECT_NEAR(row.ratio->ratio, (8.0 / 4) / 128, 1e-9);
+}
+
+TEST(Table, ABaselineWithoutATimeInAHeat_LeavesThatHeatWithoutRatios) {
+  const MeasuredRun run;
+  const Table table = run.table("sparse/sdpa-mask/4");
+  EXPECT_TRUE(row_of(table, "full/dense", 64).ratio.has_value());
+  EXPECT_FALSE(row_of(table, "full/dense", 256).ratio.has_value());
+}
+
+TEST(Table, ABaseline_IsFoundByIdNameOrWithoutItsOnlyWindow) {
+  const MeasuredRun run;
+  EXPECT_EQ(run.table("full/dense").baseline, "full/dense");
+  EXPECT_EQ(run.table("Full/dense").baseline, "full/dense");
+  EXPECT_EQ(run.table("Sparse, fused, w = 64").baseline, "sparse/segment/64");
+  EXPECT_EQ(run.table("sparse/sdpa-mask").baseline, "sparse/sdpa-mask/4");
+}
+
+TEST(Table, ABaselineOfSeveralWindows_HasToNameOne) {
+  const MeasuredRun run;
+  for (const char* text : {"sparse/segment", "Sparse, fused"}) {
+    EXPECT_THAT(run.refusal(text), HasSubstr("sparse/segment/4, sparse/segment/64")) << text;
+  }
+}
+
+TEST(Table, AnUnknownBaseline_IsRefusedWithTheRunsContenders) {
+  const MeasuredRun run;
+  const std::string text = run.refusal("full/dens");
+  EXPECT_THAT(text, HasSubstr("no contender 'full/dens'"));
+  EXPECT_THAT(text, HasSubstr("did you mean 'full/dense'"));
+  EXPECT_THAT(text, HasSubstr("sparse/segment/64"));
+}
+
+TEST(Table, OnlyKeepsMatchingRows_KeysByAndValuesByOr) {
+  const MeasuredRun run;
+  EXPECT_EQ(run.table({}, "sequence_tokens=64").rows.size(), 4U);
+  EXPECT_EQ(run.table({}, "sequence_tokens=64;window=4").rows.size(), 2U);
+  EXPECT_EQ(run.table({}, "window=4;window=64").rows.size(), 6U);
+  EXPECT_EQ(run.table({}, "window=none").rows.size(), 2U);
+  EXPECT_EQ(run.table({}, "status=oom").rows.size(), 1U);
+  EXPECT_EQ(run.table({}, "contender=sparse/segment/4;query_tokens=10;batch=4").rows.size(), 2U);
+  EXPECT_EQ(run.table({}, "batch=100").rows.size(), 8U) << "the sweep's own limit";
+  EXPECT_EQ(
+      run.table({}, "name=Full/dense;dtype=float32;device=cpu;operation=attention").rows.size(),
+      2U);
+}
+
+TEST(Table, RatiosRemain_WhenTheBaselinesRowIsNotKept) {
+  const MeasuredRun run;
+  const Table table = run.table("full/dense", "contender=sparse/segment/4");
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_TRUE(table.rows[0].ratio.has_value());
+}
+
+TEST(Table, AnUnknownKeyOrNothingLeft_IsRefusedWithWhatThereIs) {
+  const MeasuredRun run;
+  EXPECT_THAT(run.refusal({}, "windows=4"), HasSubstr("did you mean 'window'"));
+  EXPECT_THAT(run.refusal({}, "median_ms=4"), HasSubstr("no column 'median_ms'"));
+  EXPECT_THAT(run.refusal({}, "sequence_tokens=65"), HasSubstr("sequence_tokens: 64, 256"));
+}
+
+TEST(Table, ARunWithoutHeats_IsAnEmptyTable) {
+  const TemporaryFolder folder;
+  Store store = open_or_throw(folder / "results.db");
+  begin_or_throw(store, sample_run());
+  const auto table = make_table(store, *store.find_run("last"), std::nullopt, {});
+  ASSERT_TRUE(table);
+  EXPECT_TRUE(table->rows.empty());
+  EXPECT_FALSE(make_table(store, *store.find_run("last"), "full/dense", {}));
+}
+
+Ceilings of_rate(int threads, double flop_per_second) {
+  Ceilings ceilings;
+  ceilings.threads = threads;
+  ceilings.flop_per_second = flop_per_second;
+  return ceilings;
+}
+
+TEST(Table, Limits_AreTheMedianOfTheRunsCeilingsOfThatManyThreads) {
+  MeasuredRun run;  // 1e9 FLOP at 1e12 a second: 1 ms
+  EXPECT_NEAR(*row_of(run.table(), "full/dense", 64).limit_ms, 1.0, 1e-12);
+  EXPECT_NEAR(*row_of(run.table(), "full/dense", 64).share_of_limit, 0.5, 1e-9);
+  run.add(of_rate(2, 5e11));
+  run.add(of_rate(2, 2e11));
+  run.add(of_rate(1, 1e9));
+  EXPECT_NEAR(*row_of(run.table(), "full/dense", 64).limit_ms, 2.0, 1e-12);
+}
+
+TEST(Table, CellsThatTheCeilingsSayNothingOf_HaveNoLimit) {
+  MeasuredRun run;
+  HeatResult heat = MeasuredRun::heat_at(1024);
+  heat.point.dtype = DType::bfloat16;
+  run.add(heat);
+  EXPECT_FALSE(row_of(run.table(), "full/dense", 1024).limit_ms.has_value());
+}
+
+TEST(BaseName, LeavesTheWindowOutAndNothingElse) {
+  const auto name = [](std::optional<Window> window, std::string text) {
+    return base_name({.pattern = "p",
+                      .implementation = "i",
+                      .window = window,
+                      .name = text,
+                      .pattern_json = ""});
+  };
+  EXPECT_EQ(name(Window::of(4), "Sparse, fused, w = 4"), "Sparse, fused");
+  EXPECT_EQ(name(Window::infinite(), "Sparse/segment/inf"), "Sparse/segment");
+  EXPECT_EQ(name(Window::of(4), "My four"), "My four");
+  EXPECT_EQ(name(std::nullopt, "Model/4"), "Model/4");
+}
+
+}  // namespace
+}  // namespace attnscope::report
