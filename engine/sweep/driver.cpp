@@ -51,10 +51,9 @@ class Run {
         time_left_(bound_of(heats_)),
         began_(Clock::now()) {}
 
-  void warn(std::string text) { send(Kind::warning, std::move(text)); }
-
-  Result<RunOutcome> run() {
+  Result<RunOutcome> run(const std::vector<std::string>& warnings) {
     send(Kind::started, {});
+    for (const std::string& text : warnings) warn(text);
     const Status measured = measure_all();
     const RunStatus status = measured ? outcome_.status : RunStatus::interrupted;
     outcome_.status = status;
@@ -76,6 +75,7 @@ class Run {
     return measure_ceilings();
   }
 
+  void warn(std::string text) { send(Kind::warning, std::move(text)); }
   [[nodiscard]] bool is_over() const { return outcome_.status != RunStatus::done; }
   void refuse(const Error& error) {
     outcome_.status = RunStatus::interrupted;
@@ -211,15 +211,17 @@ Result<Start> start_worker(const DriverOptions& options) {
                .hello = std::move(hello)};
 }
 
-void warn_of_threads(Run& run, const std::vector<Heat>& heats, int cores) {
+std::vector<std::string> warnings_of_threads(const std::vector<Heat>& heats, int cores) {
   std::set<int> too_many;
   for (const Heat& heat : heats) {
     if (heat.point.threads > cores) too_many.insert(heat.point.threads);
   }
+  std::vector<std::string> warnings;
   for (const int threads : too_many) {
-    run.warn(fmt::format("{} threads share {} cores; times will be those of waiting threads",
-                         threads, cores));
+    warnings.push_back(fmt::format(
+        "{} threads share {} cores; times will be those of waiting threads", threads, cores));
   }
+  return warnings;
 }
 
 Result<std::vector<Heat>> stored_heats(const RunInfo& run) {
@@ -277,9 +279,10 @@ Result<RunOutcome> run_sweep(const Sweep& sweep, Store& store, const DriverOptio
     return outcome;
   }
   outcome.run = *id;
-  Run run(store, options, std::move(start->crew), std::move(outcome), heats, /*heats_done=*/0);
-  warn_of_threads(run, heats, cores);
-  return run.run();
+  const std::vector<std::string> warnings = warnings_of_threads(heats, cores);
+  return Run(store, options, std::move(start->crew), std::move(outcome), std::move(heats),
+             /*heats_done=*/0)
+      .run(warnings);
 }
 
 Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const DriverOptions& options) {
@@ -310,13 +313,16 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
     return outcome;
   }
   const int heats_done = earlier.start.heats_planned - static_cast<int>(heats->size());
-  Run run(store, options, std::move(start->crew), std::move(*outcome), *heats, heats_done);
+  auto warnings = warnings_of_threads(*heats, worker_cores(start->hello));
   if (restart.device != earlier.start.device) {
-    run.warn(fmt::format("the run began on '{}' and goes on on '{}'; its heats do not compare",
-                         earlier.start.device, restart.device));
+    warnings.push_back(
+        fmt::format("the run began on '{}' and goes on on '{}'; its heats do not "
+                    "compare",
+                    earlier.start.device, restart.device));
   }
-  warn_of_threads(run, *heats, worker_cores(start->hello));
-  return run.run();
+  return Run(store, options, std::move(start->crew), std::move(*outcome), std::move(*heats),
+             heats_done)
+      .run(warnings);
 }
 
 double longest_seconds(const Heat& heat) {

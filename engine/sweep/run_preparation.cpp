@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/sweep/run_preparation.h"
 
-#include <attnscope/build_info.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <set>
 
+#include "attnscope/build_info.h"
 #include "engine/pattern/nearest_name.h"
 #include "engine/sweep/protocol.h"
 

@@ -39,7 +39,7 @@ struct NamedSweep {
 [[nodiscard]] Result<std::vector<std::int64_t>> parse_range(std::string_view text);
 
 /// KEY=VALUE[,KEY=VALUE...] filters of --only: keys are the columns of a table row, values may be
-/// given several times by repeating the key.
+/// given several times by repeating the key. "window=none" means contenders without a window.
 struct OnlyFilter {
   std::vector<std::pair<std::string, std::string>> terms;
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/sweep/worker_process.h"
 
-#include <attnscope/build_info.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "attnscope/build_info.h"
 #include "engine/sweep/child_process.h"
 #include "engine/sweep/protocol.h"
 

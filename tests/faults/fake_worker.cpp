@@ -21,6 +21,7 @@
 #include <iostream>
 #include <string>
 
+#include "attnscope/build_info.h"
 #include "engine/sweep/protocol.h"
 
 namespace attnscope {

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -67,6 +69,40 @@ class FaultFixture : public testing::Test {
     options.worker_command = FAKE_WORKER_PROGRAM;
     options.command_line = "attnscope run faults.json";
     return options;
+  }
+
+  struct Ran {
+    Result<RunOutcome> outcome;
+    std::map<std::string, Cell> cells;  // "sequence_tokens contender"
+    std::vector<std::string> warnings;
+    RunInfo info;
+  };
+
+  // Runs the sweep to its end and reads back what is stored.
+  Ran run(const Sweep& sweep, DriverOptions how = options()) {
+    Store store = open_store();
+    Ran ran{.outcome = fail("not run"), .cells = {}, .warnings = {}, .info = {}};
+    const auto listener = how.on_event;
+    how.on_event = [&](const RunEvent& event) {
+      if (event.kind == RunEvent::Kind::warning) ran.warnings.push_back(event.text);
+      if (listener) listener(event);
+    };
+    ran.outcome = run_sweep(sweep, store, how);
+    if (ran.outcome) {
+      ran.cells = stored_cells(store, ran.outcome->run);
+      ran.info = *store.find_run("last");
+    }
+    return ran;
+  }
+
+  static std::map<std::string, Cell> stored_cells(const Store& store, const RunId& run) {
+    std::map<std::string, Cell> cells;
+    const auto stored = store.cells(run, /*with_samples=*/true);
+    if (!stored) throw std::runtime_error(stored.error().message);
+    for (const StoredCell& one : *stored) {
+      cells[fmt::format("{} {}", one.point.sequence_tokens, one.cell.contender.id())] = one.cell;
+    }
+    return cells;
   }
 
   std::filesystem::path folder_;

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs that end early - cancelled, or with their driver killed - and go on later.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+
+#include "tests/faults/fault_fixture.h"
+
+namespace attnscope {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using Kind = RunEvent::Kind;
+
+using ResumeTest = FaultFixture;
+
+TEST_F(ResumeTest, Cancel_KeepsFinishedHeatsAndDropsTheInterruptedOne) {
+  std::atomic<int> cancel = 0;
+  DriverOptions how = options();
+  how.cancel = &cancel;
+  how.on_event = [&](const RunEvent& event) {
+    if (event.kind == Kind::contender && event.text == "full/endless: time") cancel = 1;
+  };
+  Sweep sweep = sweep_of(R"("full/dense")", "64, 128, 256");
+  sweep.heats[1].contenders[0].implementation = "endless";
+  const Ran ran = run(sweep, how);
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_EQ(ran.outcome->status, RunStatus::cancelled);
+  EXPECT_EQ(ran.info.status, RunStatus::cancelled);
+  ASSERT_THAT(ran.cells, SizeIs(1));
+  EXPECT_EQ(ran.cells.begin()->first, "64 full/dense");
+  EXPECT_THAT(requests(), ElementsAre("hello", "ceilings", "heat 64", "heat 128"));
+}
+
+TEST_F(ResumeTest, CancelOfAWorkerThatDoesNotListen_KillsIt) {
+  std::atomic<int> cancel = 0;
+  DriverOptions how = options();
+  how.cancel = &cancel;
+  how.on_event = [&](const RunEvent& event) {
+    if (event.kind == Kind::contender) cancel = 1;
+  };
+  const Ran ran = run(sweep_of(R"("full/hang")", "64"), how);
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_EQ(ran.outcome->status, RunStatus::cancelled);
+  EXPECT_THAT(ran.cells, IsEmpty());
+}
+
+TEST_F(ResumeTest, CancelBeforeTheFirstHeat_MeasuresNothing) {
+  const std::atomic<int> cancel = 2;
+  DriverOptions how = options();
+  how.cancel = &cancel;
+  const Ran ran = run(sweep_of(R"("full/dense")", "64"), how);
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_EQ(ran.outcome->status, RunStatus::cancelled);
+  EXPECT_THAT(ran.cells, IsEmpty());
+}
+
+TEST_F(ResumeTest, CancelledRun_GoesOnWithTheRest) {
+  std::atomic<int> cancel = 0;
+  DriverOptions how = options();
+  how.cancel = &cancel;
+  how.on_event = [&](const RunEvent& event) {
+    if (event.kind == Kind::heat_finished) cancel = 1;
+  };
+  ASSERT_EQ(run(sweep_of(R"("full/dense", "full/wrong")", "64, 128, 256"), how).outcome->status,
+            RunStatus::cancelled);
+  static_cast<void>(requests());
+
+  Store store = open_store();
+  const auto resumed = resume_run(*store.find_run("last"), store, options());
+  ASSERT_TRUE(resumed) << resumed.error().message;
+  EXPECT_EQ(resumed->status, RunStatus::done);
+  EXPECT_THAT(stored_cells(store, resumed->run), SizeIs(6));
+  EXPECT_EQ(resumed->cells_failed, 3);  // the one from before counts again
+  EXPECT_THAT(resumed->failures, SizeIs(3));
+  EXPECT_THAT(requests(), ElementsAre("hello", "ceilings", "heat 128", "heat 256", "ceilings"));
+  const RunInfo info = *store.find_run("last");
+  EXPECT_EQ(info.status, RunStatus::done);
+  EXPECT_EQ(info.heats_done, 3);
+}
+
+TEST_F(ResumeTest, Only_HoldsOnResumeAndNoFileIsNeeded) {
+  std::atomic<int> cancel = 0;
+  DriverOptions how = options();
+  how.cancel = &cancel;
+  how.on_event = [&](const RunEvent& event) {
+    if (event.kind == Kind::heat_finished) cancel = 1;
+  };
+  const Sweep whole = sweep_of(R"("full/dense", "full/sdpa")", "64, 128, 256");
+  Sweep kept =
+      *only(whole, *parse_only("implementation=sdpa,sequence_tokens=64,sequence_tokens=256"));
+  // A pattern file that is gone by now.
+  for (Heat& heat : kept.heats) heat.contenders[0].pattern = "gone.json";
+  ASSERT_TRUE(run(kept, how).outcome);
+
+  Store store = open_store();
+  ASSERT_TRUE(resume_run(*store.find_run("last"), store, options()));
+  const auto cells = stored_cells(store, store.find_run("last")->id);
+  ASSERT_THAT(cells, SizeIs(2));
+  EXPECT_EQ(cells.at("256 gone.json/sdpa").contender.pattern_json,
+            kept.heats[0].contenders[0].pattern_json);
+}
+
+TEST_F(ResumeTest, FinishedRun_IsNotResumed) {
+  ASSERT_TRUE(run(sweep_of(R"("full/dense")", "64")).outcome);
+  Store store = open_store();
+  const auto resumed = resume_run(*store.find_run("last"), store, options());
+  ASSERT_FALSE(resumed);
+  EXPECT_THAT(resumed.error().message, HasSubstr("is done"));
+}
+
+TEST_F(ResumeTest, RunningRun_IsNotResumed) {
+  DriverOptions how = options();
+  std::string message;
+  how.on_event = [&](const RunEvent& event) {
+    if (event.kind != Kind::heat_started) return;
+    Store store = open_store();
+    const auto resumed = resume_run(*store.find_run("last"), store, options());
+    message = resumed ? "no error" : resumed.error().message;
+  };
+  ASSERT_TRUE(run(sweep_of(R"("full/dense")", "64"), how).outcome);
+  EXPECT_THAT(message, HasSubstr("still running"));
+}
+
+// Runs the sweep in a child process that kills itself the hard way while the third heat is
+// measured. Returns the lengths of the heats it had announced as finished.
+std::vector<std::int64_t> run_until_killed(const Sweep& sweep,
+                                           const std::filesystem::path& database,
+                                           DriverOptions how) {
+  std::array<int, 2> announcements{};
+  if (pipe(announcements.data()) != 0) throw std::runtime_error("no pipe");
+  const pid_t child = fork();
+  if (child == 0) {
+    int heats_begun = 0;
+    how.on_event = [&](const RunEvent& event) {
+      if (event.kind == Kind::heat_started) ++heats_begun;
+      if (event.kind == Kind::heat_finished &&
+          write(announcements[1], &event.result->point.sequence_tokens, sizeof(std::int64_t)) < 0) {
+        _exit(1);
+      }
+      if (event.kind == Kind::contender && heats_begun == 3) raise(SIGKILL);
+    };
+    auto store = Store::open(database, Store::Mode::read_write);
+    if (store) static_cast<void>(run_sweep(sweep, *store, how));
+    _exit(1);
+  }
+  close(announcements[1]);
+  std::vector<std::int64_t> announced;
+  std::int64_t tokens = 0;
+  while (read(announcements[0], &tokens, sizeof tokens) == sizeof tokens)
+    announced.push_back(tokens);
+  close(announcements[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  return announced;
+}
+
+TEST_F(ResumeTest, KilledDriver_LosesNoAnnouncedHeatAndResumesOnlyTheRest) {
+  const Sweep sweep = sweep_of(R"("full/dense", "full/sdpa")", "64, 128, 256, 512");
+  const auto announced = run_until_killed(sweep, database(), options());
+  EXPECT_THAT(announced, ElementsAre(64, 128));
+  static_cast<void>(requests());
+
+  Store store = open_store();
+  const RunInfo killed = *store.find_run("last");
+  EXPECT_EQ(killed.status, RunStatus::interrupted);
+  const auto before = stored_cells(store, killed.id);
+  ASSERT_THAT(before, SizeIs(4));
+  for (const auto& [key, cell] : before) EXPECT_THAT(cell.samples, SizeIs(6)) << key;
+
+  const auto resumed = resume_run(killed, store, options());
+  ASSERT_TRUE(resumed) << resumed.error().message;
+  EXPECT_EQ(resumed->status, RunStatus::done);
+  EXPECT_THAT(stored_cells(store, killed.id), SizeIs(8));
+  EXPECT_THAT(requests(), ElementsAre("hello", "ceilings", "heat 256", "heat 512", "ceilings"));
+}
+
+}  // namespace
+}  // namespace attnscope
