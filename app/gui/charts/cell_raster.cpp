@@ -18,7 +18,7 @@ constexpr std::int64_t most_samples_per_pixel = 64;
 float strength_of(float share) {
   if (share <= 1e-6F) return 0;
   if (share >= 0.999F) return 1;
-  return 0.15F + 0.85F * std::pow(share, 0.75F);
+  return 0.15F + 0.85F * std::sqrt(share);
 }
 
 }  // namespace
@@ -186,9 +186,13 @@ void CellRaster::resolve(QRgb* line) {
       line[x] = background;
       continue;
     }
+    if (total[x] <= 1e-6F) {
+      line[x] = ground.rgb();
+      continue;
+    }
     const float strength = strength_of(total[x] / available_[x]);
     const auto mix = [&](float part, int under) {
-      const float over = total[x] > 0 ? part / total[x] : 0;
+      const float over = part / total[x];
       return static_cast<int>(
           std::lround(over * strength + static_cast<float>(under) * (1 - strength)));
     };
