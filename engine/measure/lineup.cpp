@@ -105,28 +105,28 @@ Lineup::Lineup(const Heat& heat, SequenceLayout layout, BlockCache& memory,
       troubles[i] = Trouble{CellStatus::unsupported, *against_all};
       continue;
     }
-    const auto planned = plan_for(heat.contenders[i]);
-    const auto implementation = implementation_of(heat.contenders[i]);
-    if (!planned || !implementation) {
-      troubles[i] = Trouble{CellStatus::unsupported,
-                            planned ? implementation.error().message : planned.error().message};
-      continue;
-    }
-    planned_[i] = *planned;
-    if (const Status able = (*implementation)->supports(problem(i)); !able) {
-      troubles[i] = Trouble{CellStatus::unsupported, able.error().message};
-      continue;
-    }
-    std::optional<Trouble> refused;
-    const auto thrown = guarded(memory, [&] {
-      auto prepared = (*implementation)->prepare(problem(i));
-      if (prepared)
-        prepared_[i] = std::move(*prepared);
-      else
-        refused = Trouble{CellStatus::unsupported, prepared.error().message};
-    });
-    troubles[i] = thrown ? thrown : refused;
+    troubles[i] = prepare(i, heat.contenders[i], memory);
   }
+}
+
+std::optional<Trouble> Lineup::prepare(std::size_t index, const Contender& contender,
+                                       BlockCache& memory) {
+  const auto planned = plan_for(contender);
+  if (!planned) return Trouble{CellStatus::unsupported, planned.error().message};
+  planned_[index] = *planned;
+  const auto implementation = implementation_of(contender);
+  if (!implementation) return Trouble{CellStatus::unsupported, implementation.error().message};
+  if (const Status able = (*implementation)->supports(problem(index)); !able)
+    return Trouble{CellStatus::unsupported, able.error().message};
+  std::optional<Trouble> refused;
+  const auto thrown = guarded(memory, [&] {
+    auto prepared = (*implementation)->prepare(problem(index));
+    if (prepared)
+      prepared_[index] = std::move(*prepared);
+    else
+      refused = Trouble{CellStatus::unsupported, prepared.error().message};
+  });
+  return thrown ? thrown : refused;
 }
 
 Result<const PlannedPattern*> Lineup::plan_for(const Contender& contender) {

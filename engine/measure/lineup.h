@@ -53,7 +53,8 @@ class Lineup {
 
  private:
   [[nodiscard]] Result<const PlannedPattern*> plan_for(const Contender& contender);
-  [[nodiscard]] std::optional<Trouble> prepare(std::size_t contender, BlockCache& memory);
+  [[nodiscard]] std::optional<Trouble> prepare(std::size_t index, const Contender& contender,
+                                               BlockCache& memory);
 
   HeatPoint point_;
   SequenceLayout layout_;
