@@ -171,6 +171,7 @@ std::string first_line(std::string_view text) {
 }
 
 Result<AttendOutcome> attend_unguarded(const AttendRequest& request) {
+  if (request.threads < 1) return fail("threads is {}; at least 1 is needed", request.threads);
   const auto implementation = implementation_of(request);
   if (!implementation) return tl::unexpected(implementation.error());
   const auto pattern = parse_pattern(request.pattern_json, "pattern");

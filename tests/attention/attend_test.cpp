@@ -175,6 +175,9 @@ TEST_F(Attend, BrokenPatternsWindowsLayoutsAndDtypesAreErrors) {
   request_ = good;
   request_.dtype = "float61";
   EXPECT_THAT(refusal(), HasSubstr("float61"));
+  request_ = good;
+  request_.threads = 0;
+  EXPECT_THAT(refusal(), HasSubstr("threads is 0"));
 }
 
 TEST_F(Attend, AMissingInputAndAnUnwritableOutputAreNamed) {
