@@ -9,23 +9,13 @@
 // again `carefully`, leaving forbidden pairs out one by one in the same order of operations.
 #pragma once
 
-#include "kernels/cpu/inner/key_block.h"
+#include "kernels/cpu/inner/segment_work.h"
 
 namespace attnscope::cpu {
 namespace {
 
-constexpr int most_spans = 16;
 /// The weight of a forbidden pair in a careful pass.
 constexpr float forbidden = -1.0f;
-
-/// Keys that lie packed, one after another; a block is a few of them.
-struct Span {
-  const Segment* segment;
-  std::int64_t first;  // position of the first key in the segment's run
-  std::int32_t count;
-  const float* keys;
-  const float* values;
-};
 
 /// The part of a span that a tile sees, and where its scores begin.
 struct Piece {
@@ -33,70 +23,6 @@ struct Piece {
   TileWindow window;
   std::int32_t first_score;  // of key window.any_begin
 };
-
-struct Work {
-  const SegmentChunk* chunk;
-  std::int64_t d, padded, rows;
-  bool careful;
-  float *queries, *outputs, *maxima, *sums, *scores, *key_room, *value_room;
-  Span spans[most_spans];
-  int span_count;
-  std::int64_t block_size, block_limit;
-};
-
-ATTNSCOPE_INLINE int rows_of_tile(const Work& work, std::int64_t first_row) {
-  return static_cast<int>(least(work.rows - first_row, row_tile));
-}
-
-inline Work begin_work(const SegmentChunk& chunk, bool careful) {
-  Work work;
-  work.chunk = &chunk;
-  work.d = chunk.rows.head_dim;
-  work.padded = padded_dim(work.d);
-  work.rows = chunk.rows.queries.end - chunk.rows.queries.begin;
-  work.careful = careful;
-  work.span_count = 0;
-  work.block_size = 0;
-  work.block_limit = block_keys(work.d);
-  const std::int64_t tiled_rows = (work.rows + row_tile - 1) / row_tile * row_tile;
-  work.maxima = chunk.scratch;
-  work.sums = work.maxima + tiled_rows;
-  work.scores = work.sums + tiled_rows;
-  work.queries = work.scores + (work.block_limit + lanes) * row_tile;
-  work.outputs = work.queries + tiled_rows * work.padded;
-  work.key_room = work.outputs + tiled_rows * work.padded;
-  work.value_room = work.key_room + work.block_limit * work.padded;
-  for (std::int64_t r = 0; r < tiled_rows; ++r) work.maxima[r] = -infinity, work.sums[r] = 0.0f;
-  std::memset(work.outputs, 0, sizeof(float) * static_cast<std::size_t>(tiled_rows * work.padded));
-  return work;
-}
-
-/// Queries times the scale: transposed by tiles, or as padded rows where a tile has few.
-inline void load_queries(Work& work) {
-  const RowChunk& chunk = work.chunk->rows;
-  for (std::int64_t first = 0; first < work.rows; first += row_tile) {
-    const int rows = rows_of_tile(work, first);
-    const float* row[row_tile];
-    for (int r = 0; r < row_tile; ++r) {
-      const std::int64_t token =
-          token_of(chunk.queries, chunk.indices, first + (r < rows ? r : rows - 1));
-      row[r] = chunk.q.data + offset_of(chunk.q, token);
-      if (first + r + row_tile < work.rows) {
-        prefetch_row(row[r] + row_tile * chunk.q.token_stride, work.d);
-      }
-    }
-    float* out = work.queries + first * work.padded;
-    if (rows > few_rows) {
-      transpose_rows(row, work.d, chunk.scale, out);
-      continue;
-    }
-    for (int r = 0; r < rows; ++r) {
-      float* to = out + r * work.padded;
-      copy_padded(row[r], work.d, work.padded, to);
-      for (std::int64_t c = 0; c < work.padded; ++c) to[c] *= chunk.scale;
-    }
-  }
-}
 
 /// Forbidden pairs at the edges of the windows get `value`.
 ATTNSCOPE_INLINE void mask_edges(const TileWindow& window, float* scores, float value) {
@@ -284,11 +210,33 @@ ATTNSCOPE_INLINE void visit_tile(const Work& work, std::int64_t first_row) {
   }
 }
 
+/// weigh() for one row whose scores stand one after another.
+inline float weigh_row(const Work& work, std::int64_t row, std::int64_t count) {
+  float* scores = work.scores;
+  for (std::int64_t j = count; j < count + lanes; ++j) scores[j] = -infinity;
+  Vector peak = splat(-infinity);
+  for (std::int64_t j = 0; j < count; j += lanes) peak = larger(load(scores + j), peak);
+  const float before = work.maxima[row];
+  const float highest = largest_of(peak);
+  const float m = highest > before ? highest : before;
+  const float base = m == -infinity ? 0.0f : m;
+  const float shrink = exp2_of(splat(before - base))[0];
+  Vector sum{};
+  for (std::int64_t j = 0; j < count; j += lanes) {
+    const Vector p = exp2_of(load(scores + j) - base);
+    store(scores + j, p);
+    sum += p;
+  }
+  work.maxima[row] = m;
+  work.sums[row] = work.sums[row] * shrink + sum_of(sum);
+  return shrink;
+}
+
 /// One row of a tile of few: keys in the lanes, and no key outside its window is touched.
 inline void visit_row(const Work& work, std::int64_t first_row, int r) {
   const RowChunk& rows = work.chunk->rows;
   const std::int64_t row = first_row + r;
-  const float* query = work.queries + first_row * work.padded + r * work.padded;
+  const float* query = work.queries + row * work.padded;
   float* out = work.outputs + row * work.padded;
   const std::int64_t token = token_of(rows.queries, rows.indices, row);
   for (int i = 0; i < work.span_count; ++i) {
@@ -296,35 +244,15 @@ inline void visit_row(const Work& work, std::int64_t first_row, int r) {
     const Positions seen = seen_by(*span.segment, rows.indices, token);
     const std::int64_t begin = clamped(seen.begin - span.first, 0, span.count);
     const std::int64_t end = clamped(seen.end - span.first, begin, span.count);
-    for_each_kept(*span.segment, rows.indices, span.first + begin, span.first + end,
-                  [&](std::int64_t kept, std::int64_t kept_end) {
-                    const std::int64_t at = kept - span.first;
-                    const std::int64_t count = kept_end - kept;
-                    score_row(query, span.keys + at * work.padded, work.padded, count, work.scores);
-                    for (std::int64_t j = count; j < count + lanes; ++j) work.scores[j] = -infinity;
-                    Vector peak = splat(-infinity);
-                    for (std::int64_t j = 0; j < count; j += lanes) {
-                      peak = larger(load(work.scores + j), peak);
-                    }
-                    const float before = work.maxima[row];
-                    const float highest = largest_of(peak);
-                    const float m = highest > before ? highest : before;
-                    const float base = m == -infinity ? 0.0f : m;
-                    const float shrink = exp2_of(splat(before - base))[0];
-                    Vector sum{};
-                    for (std::int64_t j = 0; j < count; j += lanes) {
-                      const Vector p = exp2_of(load(work.scores + j) - base);
-                      store(work.scores + j, p);
-                      sum += p;
-                    }
-                    work.maxima[row] = m;
-                    work.sums[row] = work.sums[row] * shrink + sum_of(sum);
-                    for (std::int64_t c = 0; c < work.padded; c += lanes) {
-                      store(out + c, load(out + c) * shrink);
-                    }
-                    add_values_to_row(work.scores, span.values + at * work.padded, work.padded,
-                                      count, out);
-                  });
+    const auto visit = [&](std::int64_t kept, std::int64_t kept_end) {
+      const std::int64_t at = (kept - span.first) * work.padded;
+      const std::int64_t count = kept_end - kept;
+      score_row(query, span.keys + at, work.padded, count, work.scores);
+      const float shrink = weigh_row(work, row, count);
+      for (std::int64_t c = 0; c < work.padded; c += lanes) store(out + c, load(out + c) * shrink);
+      add_values_to_row(work.scores, span.values + at, work.padded, count, out);
+    };
+    for_each_kept(*span.segment, rows.indices, span.first + begin, span.first + end, visit);
   }
 }
 

@@ -62,7 +62,9 @@ ATTNSCOPE_INLINE Vector larger(Vector a, Vector b) {
 }
 
 #if defined(__AVX2__)
-ATTNSCOPE_INLINE Vector4 larger(Vector4 a, Vector4 b) { return a > b ? a : b; }
+ATTNSCOPE_INLINE Vector4 larger(Vector4 a, Vector4 b) {
+  return a > b ? a : b;
+}
 #endif
 
 /// Brings the lanes of a vector down to four with `join`, half by half.
