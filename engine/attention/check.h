@@ -20,8 +20,9 @@ struct CheckRow {
   double relative_error = 0, error_bound = 0;
 };
 
-/// Checks these implementations, which need not be listed. Outputs and workspaces are handed in full
-/// of NaN and between guard zones; every row is compared, twice, and inputs must stay as they were.
+/// Checks these implementations, which need not be listed. Outputs and workspaces are handed in
+/// full of NaN and between guard zones; every row is compared, twice, and inputs must stay as they
+/// were.
 int check_implementations(std::span<const Implementation* const> checked, DeviceKind device,
                           int threads, const std::function<void(const CheckRow&)>& on_row);
 

@@ -30,13 +30,13 @@ struct RowId {
 struct ReferenceRows {
   std::vector<RowId> rows;
   std::int64_t head_dim = 0;
-  std::vector<double> output;           // rows x head_dim
-  std::vector<double> log_sum_exp;      // per row, -inf without keys; empty for windowed-matmul
-  double scale_of_error = 1;            // max|V|, or max|O| for operation windowed-matmul
+  std::vector<double> output;       // rows x head_dim
+  std::vector<double> log_sum_exp;  // per row, -inf without keys; empty for windowed-matmul
+  double scale_of_error = 1;        // max|V|, or max|O| for operation windowed-matmul
 };
 
-/// Inputs in the problem's dtype and memory order; they are read as stored, so rounding to the dtype
-/// has already happened. Operation windowed-matmul: o = (scale * Q K^T over allowed pairs) V.
+/// Inputs in the problem's dtype and memory order; they are read as stored, so rounding to the
+/// dtype has already happened. Operation windowed-matmul: o = (scale * Q K^T over allowed pairs) V.
 [[nodiscard]] ReferenceRows compute_reference(const Problem& problem, std::span<const RowId> rows,
                                               const ConstTensor& q, const ConstTensor& k,
                                               const ConstTensor& v);
@@ -44,8 +44,8 @@ struct ReferenceRows {
 /// Largest |o - reference| over scale_of_error; +inf when any compared value is not finite.
 [[nodiscard]] double relative_error(const ReferenceRows& reference, const Tensor& o);
 
-/// Largest |lse - reference| / max(1, |reference|) with `lse` [tokens, heads]; +inf when one of both
-/// is -inf (no keys) and the other is not, or anything is NaN. The bound is error_bound, too.
+/// Largest |lse - reference| / max(1, |reference|) with `lse` [tokens, heads]; +inf when one of
+/// both is -inf (no keys) and the other is not, or anything is NaN. The bound is error_bound, too.
 [[nodiscard]] double log_sum_exp_error(const ReferenceRows& reference, std::span<const float> lse,
                                        std::int64_t heads);
 
