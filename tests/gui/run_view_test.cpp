@@ -4,9 +4,9 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QMenu>
+#include <QPushButton>
 #include <QSignalSpy>
 #include <QTableView>
-#include <QToolButton>
 
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/session/read_run.h"
@@ -108,7 +108,7 @@ class RunViewTest : public QObject {
   void TheMenus_OfferEveryFormat() {
     QStringList offered;
     for (const QAction* action :
-         view_->findChild<QToolButton*>(QStringLiteral("export"))->menu()->actions())
+         view_->findChild<QPushButton*>(QStringLiteral("export"))->menu()->actions())
       offered.append(action->text());
     const QString all = offered.join(QLatin1Char('\n'));
     for (const char* format : {"CSV", "Markdown", "LaTeX", "JSON", "PDF", "SVG", "PNG"})

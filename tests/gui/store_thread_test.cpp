@@ -13,6 +13,12 @@ QString text_of(const RunId& run) {
   return QString::fromStdString(run.uuid);
 }
 
+RunRequest request_for(const QString& uuid) {
+  RunRequest request;
+  request.uuid = uuid;
+  return request;
+}
+
 class StoreThreadTest : public QObject {
   Q_OBJECT
 

@@ -18,13 +18,13 @@ constexpr Header headers[CellTableModel::column_count] = {
     {"Contender", "Pattern and implementation, in the colour of its line"},
     {"w", "One-sided window: a token sees w neighbours on either side"},
     {"Tokens", "[CLS], query and document with their [SEP]"},
-    {"Batch", "Documents measured together"},
     {"Median", "Median time of one call, with half of its 95 % interval"},
-    {"Per document", "Median time over the batch"},
     {"Memory", "Peak bytes during the call above what was live before"},
     {"vs. baseline", "Time per document against the chosen baseline"},
     {"Verdict", "Faster or slower only when the interval of the ratio excludes 1"},
     {"Of limit", "Share of what the machine's ceilings allow"},
+    {"Per document", "Median time over the batch"},
+    {"Batch", "Documents measured together"},
     {"Error", "Against a float64 reference, relative to max|V|"},
     {"Status", "Why a cell has no time"},
 };
@@ -85,6 +85,8 @@ QVariant CellTableModel::data(const QModelIndex& index, int role) const {
   const auto column = static_cast<Column>(index.column());
   switch (role) {
     case Qt::DisplayRole:
+      if (column == verdict && row.cell.cell.contender.id() == run_->table.baseline)
+        return tr("baseline");
       return cell_text(row, column);
     case Qt::ToolTipRole:
       return cell_tip(row, column);

@@ -70,6 +70,8 @@ QString cell_text(const report::Row& row, Column column) {
       if (row.cell.damaged) return QStringLiteral("damaged");
       return words(name_of(cell.status)) +
              (cell.reason.empty() ? QString() : QStringLiteral(": ") + words(cell.reason));
+    case Column::median:
+      return is_ok(row) ? measured_text(row, column) : words(name_of(cell.status));
     default:
       return is_ok(row) ? measured_text(row, column) : QStringLiteral("–");
   }

@@ -27,8 +27,8 @@ QColor text_color(const QModelIndex& index, const QPalette& palette) {
     case CellStatus::wrong:
     case CellStatus::crashed:
     case CellStatus::timeout:
-      return index.column() == CellTableModel::status ? error_text(palette)
-                                                      : palette.color(QPalette::Text);
+      return index.column() == CellTableModel::contender ? palette.color(QPalette::Text)
+                                                         : error_text(palette);
     default:
       return faint_text(palette);
   }

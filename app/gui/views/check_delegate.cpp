@@ -4,6 +4,7 @@
 #include <QApplication>
 #include <QKeyEvent>
 #include <QMouseEvent>
+#include <QPainter>
 
 namespace attnscope::gui {
 
@@ -15,14 +16,26 @@ void CheckDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
   const QStyle* style = QApplication::style();
   style->drawControl(QStyle::CE_ItemViewItem, &ground, painter, option.widget);
 
-  QStyleOptionButton box;
-  const int side = style->pixelMetric(QStyle::PM_IndicatorWidth);
-  box.rect = QStyle::alignedRect(option.direction, Qt::AlignCenter, QSize(side, side), option.rect);
-  box.palette = option.palette;
-  box.state = QStyle::State_Enabled;
+  // Drawn here because Fusion's empty box cannot be seen on a dark ground.
+  constexpr double side = 15;
+  QRectF box(0, 0, side, side);
+  box.moveCenter(QRectF(option.rect).center());
   const bool checked = index.data(Qt::CheckStateRole).toInt() == Qt::Checked;
-  box.state |= checked ? QStyle::State_On : QStyle::State_Off;
-  style->drawPrimitive(QStyle::PE_IndicatorCheckBox, &box, painter, option.widget);
+  const QPalette& palette = option.palette;
+  painter->save();
+  painter->setRenderHint(QPainter::Antialiasing);
+  painter->setPen(QPen(palette.color(QPalette::PlaceholderText), 1));
+  painter->setBrush(palette.color(checked ? QPalette::Highlight : QPalette::Base));
+  painter->drawRoundedRect(box, 3, 3);
+  if (checked) {
+    painter->setPen(QPen(palette.color(QPalette::HighlightedText), 2, Qt::SolidLine, Qt::RoundCap,
+                         Qt::RoundJoin));
+    painter->setBrush(Qt::NoBrush);
+    const QPointF corner = box.topLeft();
+    painter->drawPolyline(QPolygonF(
+        {corner + QPointF(3.5, 7.5), corner + QPointF(6.5, 10.5), corner + QPointF(11.5, 4.5)}));
+  }
+  painter->restore();
 }
 
 bool CheckDelegate::editorEvent(QEvent* event, QAbstractItemModel* model,

@@ -113,13 +113,15 @@ void NewRunDialog::build() {
   matrix_->verticalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
   matrix_->horizontalHeader()->setHighlightSections(false);
   matrix_->verticalHeader()->setHighlightSections(false);
-  matrix_->setMinimumHeight(190);
+  matrix_->horizontalHeader()->setMinimumSectionSize(76);
+  matrix_->verticalHeader()->setMinimumSectionSize(28);
+  matrix_->setSizeAdjustPolicy(QAbstractScrollArea::AdjustToContents);
 
   auto* contenders = new QWidget;
   auto* contenders_layout = new QVBoxLayout(contenders);
   contenders_layout->setContentsMargins(0, 0, 0, 0);
   contenders_layout->setSpacing(4);
-  contenders_layout->addWidget(matrix_, 1);
+  contenders_layout->addWidget(matrix_);
   contenders_layout->addWidget(contenders_problem_);
   contenders_layout->addWidget(implementations_problem_);
 
@@ -143,6 +145,7 @@ void NewRunDialog::build() {
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel);
   buttons->addButton(start_, QDialogButtonBox::AcceptRole);
   start_->setDefault(true);
+  buttons->button(QDialogButtonBox::Cancel)->setAutoDefault(false);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   connect(buttons, &QDialogButtonBox::accepted, this, [this] {
     if (!checked_.ok()) return;
@@ -153,11 +156,12 @@ void NewRunDialog::build() {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(20, 20, 20, 16);
   layout->setSpacing(14);
-  layout->addLayout(form, 1);
+  layout->addLayout(form);
   layout->addWidget(other_problem_);
   layout->addWidget(estimate_);
+  layout->addStretch();
   layout->addWidget(buttons);
-  resize(720, 600);
+  resize(860, 500);
 }
 
 void NewRunDialog::choose_preset(const QString& name) {
@@ -213,11 +217,12 @@ void NewRunDialog::check_fields() {
   say(lengths_problem_, checked_.lengths_problem);
   say(other_problem_, checked_.other_problem);
   start_->setEnabled(checked_.ok());
-  estimate_->setText(checked_.ok() ? tr("%1 heats, %2 cells; at most %3 of measuring")
-                                         .arg(checked_.heats)
-                                         .arg(checked_.cells)
-                                         .arg(duration_words(checked_.longest_seconds))
-                                   : QString());
+  estimate_->setText(
+      checked_.ok() ? tr("%1 heats, %2 cells; at most %3 of measuring, besides set-up and checks")
+                          .arg(checked_.heats)
+                          .arg(checked_.cells)
+                          .arg(duration_words(checked_.longest_seconds))
+                    : QString());
 }
 
 }  // namespace attnscope::gui

@@ -65,7 +65,7 @@ PatternsPage::PatternsPage(QWidget* parent)
       mask_(new charts::MaskView),
       explanation_(new QLabel),
       costs_(new PatternCosts),
-      export_(new QToolButton),
+      export_(new QPushButton(tr("Export mask"))),
       messages_(new MessageBar) {
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(12, 12, 12, 12);
@@ -151,6 +151,11 @@ QWidget* PatternsPage::build_controls() {
 
 QWidget* PatternsPage::build_styles() {
   auto* row = new QWidget;
+  // Fusion's pressed tool buttons hardly differ from the others, least of all on a dark ground.
+  row->setStyleSheet(QStringLiteral(
+      "QToolButton { padding: 4px 10px; border: 1px solid palette(mid); }"
+      "QToolButton:checked { background: palette(highlight); color: palette(highlighted-text); }"
+      "QToolButton:focus { border-color: palette(link); }"));
   auto* layout = new QHBoxLayout(row);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
@@ -213,11 +218,7 @@ QWidget* PatternsPage::build_middle() {
 }
 
 QWidget* PatternsPage::build_right() {
-  export_->setText(tr("Export mask"));
   export_->setObjectName(QStringLiteral("export_mask"));
-  export_->setPopupMode(QToolButton::InstantPopup);
-  export_->setFocusPolicy(Qt::TabFocus);
-  export_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   export_->setMenu(new QMenu(export_));
   for (const char* extension : {"pdf", "svg", "png"}) {
     export_->menu()->addAction(tr("As %1…").arg(QString::fromLatin1(extension).toUpper()), this,

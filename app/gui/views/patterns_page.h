@@ -15,7 +15,7 @@ class QLabel;
 class QListView;
 class QSlider;
 class QSpinBox;
-class QToolButton;
+class QPushButton;
 
 namespace attnscope::charts {
 class MaskView;
@@ -73,7 +73,7 @@ class PatternsPage : public QWidget {
   charts::MaskView* mask_;
   QLabel* explanation_;
   PatternCosts* costs_;
-  QToolButton* export_;
+  QPushButton* export_;
   MessageBar* messages_;
 };
 

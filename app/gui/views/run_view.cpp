@@ -8,9 +8,9 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QMenu>
+#include <QPushButton>
 #include <QSplitter>
 #include <QTableView>
-#include <QToolButton>
 #include <QVBoxLayout>
 
 #include "app/gui/charts/run_chart.h"
@@ -23,14 +23,10 @@
 namespace attnscope::gui {
 namespace {
 
-QToolButton* menu_button(const QString& text, const QString& name) {
-  auto* button = new QToolButton;
-  button->setText(text);
+QPushButton* menu_button(const QString& text, const QString& name) {
+  auto* button = new QPushButton(text);
   button->setObjectName(name);
-  button->setPopupMode(QToolButton::InstantPopup);
-  button->setToolButtonStyle(Qt::ToolButtonTextOnly);
   button->setMenu(new QMenu(button));
-  button->setFocusPolicy(Qt::TabFocus);
   return button;
 }
 
@@ -84,8 +80,9 @@ RunView::RunView(QWidget* parent)
   body->setHandleWidth(8);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(10);
+  layout->setSpacing(6);
   layout->addWidget(build_top_bar());
+  layout->addWidget(detail_);
   layout->addWidget(body, 1);
 
   connect(baseline_, &QComboBox::activated, this, [this](int index) {
@@ -112,18 +109,14 @@ QWidget* RunView::build_top_bar() {
   title_->setTextFormat(Qt::PlainText);
   detail_->setTextFormat(Qt::PlainText);
   detail_->setForegroundRole(QPalette::PlaceholderText);
-  for (QLabel* label : {title_, detail_})
-    label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-  auto* names = new QVBoxLayout;
-  names->setSpacing(1);
-  names->addWidget(title_);
-  names->addWidget(detail_);
+  title_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  detail_->setWordWrap(true);
 
   auto* bar = new QWidget;
   auto* layout = new QHBoxLayout(bar);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(8);
-  layout->addLayout(names, 1);
+  layout->addWidget(title_, 1);
   layout->addSpacing(8);
   layout->addWidget(slice_);
   layout->addWidget(caption(tr("&Along"), x_axis_));
@@ -241,7 +234,9 @@ void RunView::show_run(const RunPointer& run) {
 void RunView::show_pickers(const RunSnapshot& run) {
   const RunInfo& info = run.table.run;
   title_->setText(QStringLiteral("%1  %2").arg(info.number).arg(words(info.start.sweep_name)));
-  detail_->setText(QStringLiteral("%1 · %2").arg(status_words(info), words(info.start.device)));
+  QStringList detail{status_words(info), words(info.start.device)};
+  if (run.time.figure) detail.append(words(run.time.figure->title));
+  detail_->setText(detail.join(QStringLiteral(" · ")));
   detail_->setToolTip(words(report::provenance_line(info)));
 
   baseline_->clear();
@@ -253,7 +248,7 @@ void RunView::show_pickers(const RunSnapshot& run) {
   slice_->addItems(run.slices);
   slice_->setCurrentIndex(run.request.slice);
   slice_->setVisible(run.slices.size() > 1);
-  for (QToolButton* button : {copy_, export_}) button->setEnabled(!run.table.rows.empty());
+  for (QPushButton* button : {copy_, export_}) button->setEnabled(!run.table.rows.empty());
 }
 
 void RunView::show_figures(const RunSnapshot& run) {
@@ -264,7 +259,9 @@ void RunView::show_figures(const RunSnapshot& run) {
                                                                        {memory_, &run.memory}};
   for (const auto& [chart, snapshot] : pairs) {
     chart->set_placeholder(snapshot->problem.isEmpty() ? waiting : snapshot->problem);
-    chart->set_figure(snapshot->figure.value_or(report::Figure{}));
+    report::Figure figure = snapshot->figure.value_or(report::Figure{});
+    figure.title.clear();  // stands above both charts
+    chart->set_figure(figure);
   }
 }
 

@@ -13,7 +13,7 @@ class QComboBox;
 class QLabel;
 class QSplitter;
 class QTableView;
-class QToolButton;
+class QPushButton;
 
 namespace attnscope::charts {
 class RunChart;
@@ -63,8 +63,8 @@ class RunView : public QWidget {
   QComboBox* baseline_;
   QComboBox* x_axis_;
   QComboBox* slice_;
-  QToolButton* copy_;
-  QToolButton* export_;
+  QPushButton* copy_;
+  QPushButton* export_;
   charts::RunChart* time_;
   charts::RunChart* memory_;
   QTableView* table_;

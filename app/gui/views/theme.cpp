@@ -14,7 +14,7 @@ namespace attnscope::gui {
 namespace {
 
 struct Ground {
-  QColor window, base, raised, text, border, accent, link, disabled;
+  QColor window, base, raised, text, faint, border, accent, link, disabled;
 };
 
 Ground light_ground() {
@@ -22,6 +22,7 @@ Ground light_ground() {
           .base = Qt::white,
           .raised = QColor(0xfb, 0xfb, 0xfc),
           .text = QColor(0x1b, 0x1d, 0x21),
+          .faint = QColor(0x5a, 0x60, 0x69),
           .border = QColor(0xc4, 0xc8, 0xce),
           .accent = QColor(0x1f, 0x5f, 0xa8),
           .link = QColor(0x0b, 0x5c, 0xad),
@@ -33,6 +34,7 @@ Ground dark_ground() {
           .base = QColor(0x1e, 0x1f, 0x22),
           .raised = QColor(0x34, 0x37, 0x3d),
           .text = QColor(0xe8, 0xe9, 0xec),
+          .faint = QColor(0xa9, 0xae, 0xb7),
           .border = QColor(0x45, 0x49, 0x50),
           .accent = QColor(0x2f, 0x6f, 0xbd),
           .link = QColor(0x7c, 0xb7, 0xff),
@@ -56,7 +58,7 @@ QPalette palette_of(const Ground& ground) {
     palette.setColor(role, ground.text);
     palette.setColor(QPalette::Disabled, role, ground.disabled);
   }
-  palette.setColor(QPalette::PlaceholderText, ground.disabled);
+  palette.setColor(QPalette::PlaceholderText, ground.faint);
   return palette;
 }
 
@@ -98,7 +100,7 @@ bool is_dark(const QPalette& palette) {
 }
 
 QColor faint_text(const QPalette& palette) {
-  return is_dark(palette) ? QColor(0xa9, 0xae, 0xb7) : QColor(0x5a, 0x60, 0x69);
+  return palette.color(QPalette::PlaceholderText);
 }
 
 QColor error_text(const QPalette& palette) {
