@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -24,11 +25,19 @@ class FaultFixture : public testing::Test {
     std::string folder = testing::TempDir() + "attnscope-faults-XXXXXX";
     folder_ = mkdtemp(folder.data());
     setenv("FAKE_WORKER_LOG", (folder_ / "log").c_str(), 1);
+    // A driver that is killed leaves its beacon behind: here, not in the machine's folder.
+    if (const char* before = std::getenv("TMPDIR")) temporary_before_ = before;
+    setenv("TMPDIR", folder_.c_str(), 1);
     misbehave("");
   }
   ~FaultFixture() override {
     unsetenv("FAKE_WORKER_LOG");
     unsetenv("FAKE_WORKER");
+    if (temporary_before_) {
+      setenv("TMPDIR", temporary_before_->c_str(), 1);
+    } else {
+      unsetenv("TMPDIR");
+    }
     std::filesystem::remove_all(folder_);
   }
 
@@ -106,6 +115,9 @@ class FaultFixture : public testing::Test {
   }
 
   std::filesystem::path folder_;
+
+ private:
+  std::optional<std::string> temporary_before_;
 };
 
 }  // namespace attnscope
