@@ -25,12 +25,13 @@ namespace {
 constexpr int exit_wrong_use = 2;
 
 /// Qt ends the process when it finds no display; a person gets a sentence instead of its abort.
-void say_no_display(QtMsgType type, const QMessageLogContext&, const QString& message) {
+void say_no_display(QtMsgType type, const QMessageLogContext&, const QString&) {
   if (type != QtFatalMsg) return;
+  const QString display = qEnvironmentVariable("WAYLAND_DISPLAY", qEnvironmentVariable("DISPLAY"));
   std::fprintf(stderr,
-               "attnscope: no display to open the window on (%s). Log in with one or set DISPLAY, "
-               "or work without: attnscope run quick, then attnscope table last.\n",
-               message.section(QLatin1Char('\n'), 0, 0).trimmed().toLocal8Bit().constData());
+               "attnscope: the window cannot be opened on display '%s'; set DISPLAY to one that "
+               "answers, or work without: attnscope run quick, then attnscope table last.\n",
+               qPrintable(display));
   std::_Exit(exit_wrong_use);
 }
 
