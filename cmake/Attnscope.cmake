@@ -22,6 +22,12 @@ if(ATTNSCOPE_SANITIZE)
   target_link_options(attnscope_settings INTERFACE -fsanitize=${ATTNSCOPE_SANITIZE})
 endif()
 
+# OpenMP by its flag: the full path that find_package gives would compete with the libgomp of
+# LibTorch's wheel, and one process must map one OpenMP runtime.
+add_library(attnscope_openmp INTERFACE)
+target_compile_options(attnscope_openmp INTERFACE -fopenmp)
+target_link_options(attnscope_openmp INTERFACE -fopenmp)
+
 # attnscope_library(NAME SOURCES... [LINK public libraries...]): one room of the house.
 function(attnscope_library name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;LINK" ${ARGN})

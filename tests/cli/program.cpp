@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/cli/program.h"
 
+#include <fmt/format.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
@@ -14,9 +15,16 @@ namespace attnscope::testing {
 namespace {
 
 std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
+  std::string result(1, '\'');
+  for (const char c : text) {
+    if (c == '\'') {
+      result.append("'\\''");
+    } else {
+      result.push_back(c);
+    }
+  }
+  result.push_back('\'');
+  return result;
 }
 
 std::string text_of(const std::filesystem::path& path) {
@@ -41,13 +49,14 @@ Program::~Program() {
 
 Outcome Program::run(const std::vector<std::string>& arguments,
                      const std::vector<std::string>& environment) const {
-  std::string command = "cd " + quoted(folder_.string()) +
-                        " && env -u DISPLAY -u WAYLAND_DISPLAY -u QT_QPA_PLATFORM XDG_DATA_HOME=" +
-                        quoted(folder_.string());
-  for (const std::string& setting : environment) command += " " + quoted(setting);
-  command += " " + quoted(ATTNSCOPE_PROGRAM);
-  for (const std::string& argument : arguments) command += " " + quoted(argument);
-  command += " >" + quoted(path("stdout").string()) + " 2>" + quoted(path("stderr").string());
+  std::string command = fmt::format(
+      "cd {0} && env -u DISPLAY -u WAYLAND_DISPLAY -u QT_QPA_PLATFORM XDG_DATA_HOME={0}",
+      quoted(folder_.string()));
+  for (const std::string& setting : environment) command.append(" ").append(quoted(setting));
+  command.append(" ").append(quoted(ATTNSCOPE_PROGRAM));
+  for (const std::string& argument : arguments) command.append(" ").append(quoted(argument));
+  command +=
+      fmt::format(" >{} 2>{}", quoted(path("stdout").string()), quoted(path("stderr").string()));
   const int status = std::system(command.c_str());
   Outcome outcome;
   outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
