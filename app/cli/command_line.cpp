@@ -3,9 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <string_view>
+#include <vector>
 
 #include "attnscope/build_info.h"
+#include "engine/pattern/nearest_name.h"
 
 namespace attnscope::cli {
 
@@ -15,6 +19,18 @@ std::string joined(int argc, char** argv) {
   std::string text = "attnscope";
   for (int i = 1; i < argc; ++i) text += fmt::format(" {}", argv[i]);
   return text;
+}
+
+/// CLI11 reports a misspelt sub-command as a missing one; this names it and the nearest.
+std::string unknown_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return "";
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  if (std::find(names.begin(), names.end(), argv[1]) != names.end()) return "";
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  return fmt::format("there is no command '{}'; {}", argv[1], suggest(argv[1], known));
 }
 
 /// CLI11's messages may span lines; the contract is one.
@@ -53,6 +69,11 @@ Result<OpenRun> open_run(const std::string& text, const std::filesystem::path& d
   return OpenRun{std::move(*store), std::move(*run)};
 }
 
+Result<OnlyFilter> read_only_option(const std::string& text) {
+  if (text.empty()) return OnlyFilter{};
+  return parse_only(text);
+}
+
 void print_result(Session& session, const std::string& text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (!written || std::fflush(stdout) != 0) {
@@ -81,6 +102,10 @@ int run_command_line(int argc, char** argv) {
   add_import_command(app, session);
   add_attend_command(app, session);
   add_check_command(app, session);
+  if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) {
+    session.fail(exit_wrong_use, unknown + "; attnscope --help shows the usage.");
+    return session.exit_code;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "engine/store/store.h"
+#include "engine/sweep/sweep.h"
 #include "kernels/plan/result.h"
 
 namespace attnscope::cli {
@@ -43,6 +44,9 @@ struct OpenRun {
 };
 [[nodiscard]] Result<OpenRun> open_run(const std::string& text,
                                        const std::filesystem::path& database);
+
+/// The filter of --only; an empty text, as when the option is not given, lets everything through.
+[[nodiscard]] Result<OnlyFilter> read_only_option(const std::string& text);
 
 /// Writes results to stdout; a closed or full stdout is exit code 2 with a sentence.
 void print_result(Session& session, const std::string& text);

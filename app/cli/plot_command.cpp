@@ -42,7 +42,7 @@ void plot(Session& session, const Arguments& arguments) {
     return session.fail(exit_wrong_use,
                         "--theme: figures for paper are light; dark is the window's theme only.");
   }
-  const auto filter = parse_only(arguments.only);
+  const auto filter = read_only_option(arguments.only);
   if (!filter) return session.fail(exit_wrong_use, filter.error().message);
   auto open = open_run(arguments.run, arguments.database);
   if (!open) return session.fail(exit_store_refused, open.error().message);

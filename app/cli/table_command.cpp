@@ -16,7 +16,7 @@ struct Arguments {
 void table(Session& session, const Arguments& arguments) {
   const auto format = report::parse_table_format(arguments.format);
   if (!format) return session.fail(exit_wrong_use, format.error().message);
-  const auto filter = parse_only(arguments.only);
+  const auto filter = read_only_option(arguments.only);
   if (!filter) return session.fail(exit_wrong_use, filter.error().message);
   auto open = open_run(arguments.run, arguments.database);
   if (!open) return session.fail(exit_store_refused, open.error().message);

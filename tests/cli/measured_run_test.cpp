@@ -96,7 +96,8 @@ TEST(MeasuredRun, AFinishedRunHasNothingToResume) {
             0);
   const json before = table_of(program);
   const Outcome resumed = program.run({"run", "--resume", "last", "--quiet"});
-  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(resumed.exit_code, 2) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("nothing left"));
   EXPECT_EQ(table_of(program), before);
 }
 

@@ -2,6 +2,7 @@
 #include "app/gui/charts/offscreen_application.h"
 
 #include <QApplication>
+#include <QTemporaryDir>
 
 namespace attnscope::charts {
 namespace {
@@ -17,6 +18,11 @@ char* arguments[] = {program, option, platform, nullptr};
 
 OffscreenApplication::OffscreenApplication() {
   if (QCoreApplication::instance() != nullptr) return;
+  // Without a private runtime folder Qt complains on stderr, though drawing to a file needs none.
+  if (!qEnvironmentVariableIsSet("XDG_RUNTIME_DIR")) {
+    runtime_folder_ = std::make_unique<QTemporaryDir>();
+    qputenv("XDG_RUNTIME_DIR", runtime_folder_->path().toLocal8Bit());
+  }
   argument_count = 3;
   application_ = std::make_unique<QApplication>(argument_count, arguments);
 }

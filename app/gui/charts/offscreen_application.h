@@ -7,6 +7,7 @@
 #include <memory>
 
 class QApplication;
+class QTemporaryDir;
 
 namespace attnscope::charts {
 
@@ -18,6 +19,7 @@ class OffscreenApplication {
   OffscreenApplication& operator=(const OffscreenApplication&) = delete;
 
  private:
+  std::unique_ptr<QTemporaryDir> runtime_folder_;
   std::unique_ptr<QApplication> application_;
 };
 
