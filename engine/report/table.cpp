@@ -158,11 +158,9 @@ std::vector<statistics::Observation> per_document(const Cell& cell) {
 
 std::string base_name(const Contender& contender) {
   if (!contender.window) return contender.name;
-  const std::string window = contender.window->text();
-  for (const std::string& ending : {"/" + window, ", w = " + window}) {
-    if (contender.name.size() > ending.size() && contender.name.ends_with(ending)) {
-      return contender.name.substr(0, contender.name.size() - ending.size());
-    }
+  const std::string ending = fmt::format(", w = {}", contender.window->text());
+  if (contender.name.size() > ending.size() && contender.name.ends_with(ending)) {
+    return contender.name.substr(0, contender.name.size() - ending.size());
   }
   return contender.name;
 }

@@ -19,7 +19,7 @@ struct Contender {
   std::string pattern;  // built-in name or the path of a JSON file, as the sweep says it
   std::string implementation;
   std::optional<Window> window;  // absent for patterns without windows
-  std::string name;  // as in charts and tables; by default "pattern title/implementation/window"
+  std::string name;          // as in charts and tables; by default "pattern/implementation, w = W"
   std::string pattern_json;  // the pattern itself, so that workers and later readers agree
   [[nodiscard]] std::string id() const;  // "sparse/segment/4", "full/dense"
   friend bool operator==(const Contender&, const Contender&) = default;

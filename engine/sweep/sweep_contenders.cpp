@@ -106,17 +106,15 @@ class Patterns {
   std::map<std::string, AttentionPattern> known_;
 };
 
+// Short enough for a legend, and close to what --baseline and --only take.
 std::string display_name(const Declared& declared, const AttentionPattern& pattern,
                          std::optional<Window> window) {
-  if (declared.name.empty()) {
-    const std::string& title = pattern.title.empty() ? pattern.name : pattern.title;
-    std::string name = fmt::format("{}/{}", title, declared.implementation);
-    if (window) name.append("/").append(window->text());
-    return name;
-  }
+  const bool given = !declared.name.empty();
+  const std::string name =
+      given ? declared.name : fmt::format("{}/{}", pattern.name, declared.implementation);
   // One name given for all windows of the sweep must not become the name of several lines.
-  return window && !declared.window ? fmt::format("{}, w = {}", declared.name, window->text())
-                                    : declared.name;
+  const bool names_window = window && !(given && declared.window);
+  return names_window ? fmt::format("{}, w = {}", name, window->text()) : name;
 }
 
 Result<std::vector<std::optional<Window>>> windows_of(const JsonField& field,

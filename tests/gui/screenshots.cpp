@@ -68,6 +68,10 @@ int main(int argc, char** argv) {
   }
   const attnscope::gui::TestHome home;
   QApplication application(argc, argv);
+  // Else the window would ask this program for the list of implementations.
+  qputenv("ATTNSCOPE_PROGRAM", QDir(QCoreApplication::applicationDirPath())
+                                   .filePath(QStringLiteral("attnscope"))
+                                   .toLocal8Bit());
   attnscope::gui::prepare_application();
   attnscope::gui::apply_theme(attnscope::gui::Theme::light);
   QSize size(1280, 800);

@@ -157,7 +157,7 @@ TEST(BaseName, LeavesTheWindowOutAndNothingElse) {
                       .pattern_json = ""});
   };
   EXPECT_EQ(name(Window::of(4), "Sparse, fused, w = 4"), "Sparse, fused");
-  EXPECT_EQ(name(Window::infinite(), "Sparse/segment/inf"), "Sparse/segment");
+  EXPECT_EQ(name(Window::infinite(), "sparse/segment, w = inf"), "sparse/segment");
   EXPECT_EQ(name(Window::of(4), "My four"), "My four");
   EXPECT_EQ(name(std::nullopt, "Model/4"), "Model/4");
 }

@@ -181,7 +181,7 @@ TEST(SweepFile, PatternFile_IsFoundBesideTheSweepAndKeptInTheContender) {
   ASSERT_TRUE(sweep) << sweep.error().message;
   const Contender& contender = sweep->heats[0].contenders[0];
   EXPECT_EQ(contender.id(), "own.json/segment/4");
-  EXPECT_EQ(contender.name, "My own/segment/4");
+  EXPECT_EQ(contender.name, "own/segment, w = 4");
   EXPECT_EQ(parse_pattern(contender.pattern_json, "contender").value(), own);
 }
 

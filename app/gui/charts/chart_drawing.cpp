@@ -146,7 +146,7 @@ void ChartDrawing::lay_out(const report::Figure& figure) {
     title_rect_ = QRectF(pad, top, width, height);
     top += height + 0.3 * em;
   }
-  top += 1.6 * em;  // the y axis' label
+  top += 2.0 * em;  // the y axis' label
   const double rail_height = 1.05 * em * static_cast<double>(rail_lanes_.size());
   const double rail_top = top;
   if (!rail_lanes_.empty()) top += rail_height + 0.35 * em;

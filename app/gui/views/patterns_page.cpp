@@ -153,7 +153,8 @@ QWidget* PatternsPage::build_styles() {
   auto* row = new QWidget;
   // Fusion's pressed tool buttons hardly differ from the others, least of all on a dark ground.
   row->setStyleSheet(QStringLiteral(
-      "QToolButton { padding: 4px 10px; border: 1px solid palette(mid); }"
+      "QToolButton { padding: 4px 10px; border: 1px solid palette(mid); color: "
+      "palette(button-text); }"
       "QToolButton:checked { background: palette(highlight); color: palette(highlighted-text); }"
       "QToolButton:focus { border-color: palette(link); }"));
   auto* layout = new QHBoxLayout(row);
