@@ -35,4 +35,20 @@ Status check_operands(std::string_view operation, std::int64_t head_dim, DType d
   return {};
 }
 
+Status check_attention_call(std::string_view operation, const AttentionPlan& plan,
+                            const ConstTensor& q, const ConstTensor& k, const ConstTensor& v,
+                            const Tensor& o, std::span<const float> lse, int threads) {
+  if (Status s = check_tensor("q", q, q.head_dim, plan.tokens); !s) return s;
+  if (Status s = check_tensor("k", k, q.head_dim, plan.tokens); !s) return s;
+  if (Status s = check_tensor("v", v, q.head_dim, plan.tokens); !s) return s;
+  if (Status s = check_tensor("o", o, q.head_dim, plan.tokens); !s) return s;
+  if (threads < 1) return fail("{} needs at least 1 thread, not {}", operation, threads);
+  const std::int64_t rows = plan.tokens * plan.heads;
+  if (!lse.empty() && static_cast<std::int64_t>(lse.size()) != rows) {
+    return fail("lse has {} floats, the plan {} rows (tokens * heads); give as many, or none",
+                lse.size(), rows);
+  }
+  return {};
+}
+
 }  // namespace attnscope::cpu

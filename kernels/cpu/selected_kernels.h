@@ -7,6 +7,7 @@
 #include <span>
 
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/plan/attention_plan.h"
 #include "kernels/plan/result.h"
 #include "kernels/plan/tensor.h"
 
@@ -34,6 +35,12 @@ template <typename Byte>
   }
   return {};
 }
+
+/// What the attention calls over a plan have in common.
+[[nodiscard]] Status check_attention_call(std::string_view operation, const AttentionPlan& plan,
+                                          const ConstTensor& q, const ConstTensor& k,
+                                          const ConstTensor& v, const Tensor& o,
+                                          std::span<const float> lse, int threads);
 
 template <typename T, typename Byte>
 [[nodiscard]] HeadView<T> head_view(const StridedTensor<Byte>& tensor, std::int64_t head) {

@@ -111,16 +111,8 @@ Status check_call(const AttentionPlan& plan, const ConstTensor& q, const ConstTe
                   const ConstTensor& v, const Tensor& o, std::span<const float> lse, int threads,
                   std::span<const float> workspace) {
   if (Status s = windowed_supports(plan, q.head_dim, q.dtype); !s) return s;
-  if (Status s = check_tensor("q", q, q.head_dim, plan.tokens); !s) return s;
-  if (Status s = check_tensor("k", k, q.head_dim, plan.tokens); !s) return s;
-  if (Status s = check_tensor("v", v, q.head_dim, plan.tokens); !s) return s;
-  if (Status s = check_tensor("o", o, q.head_dim, plan.tokens); !s) return s;
-  if (threads < 1) return fail("windowed_forward needs at least 1 thread, not {}", threads);
-  const std::int64_t rows = plan.tokens * plan.heads;
-  if (!lse.empty() && static_cast<std::int64_t>(lse.size()) != rows) {
-    return fail("lse has {} floats, the plan {} rows (tokens * heads); give as many, or none",
-                lse.size(), rows);
-  }
+  if (Status s = check_attention_call("windowed_forward", plan, q, k, v, o, lse, threads); !s)
+    return s;
   const std::int64_t needed = windowed_score_elements(plan);
   if (static_cast<std::int64_t>(workspace.size()) < needed) {
     return fail("The workspace has {} floats; windowed_forward needs {} (windowed_score_elements)",
