@@ -4,13 +4,14 @@ import sys
 
 text = open(sys.argv[1], encoding="utf-8", errors="replace").read()
 total_passed = total_failed = 0
-for name, body in re.findall(r"^\d+/\d+ Test: (\S+)\n(.*?)^<end of output>", text, re.M | re.S):
+SUITE = r"^\d+/\d+ Test: (\S+)\n(.*?)^<end of output>.*?^Test (Passed|Failed|Timeout|.*?)\.$"
+for name, body, end in re.findall(SUITE, text, re.M | re.S):
     passed = sum(map(int, re.findall(r"^\[  PASSED  \] (\d+) tests?\.", body, re.M)))
     failed = sum(map(int, re.findall(r"^ *(\d+) FAILED TESTS?$", body, re.M)))
     for good, bad in re.findall(r"^Totals: (\d+) passed, (\d+) failed", body, re.M):
         passed, failed = passed + int(good), failed + int(bad)
-    if passed + failed == 0:
-        failed = 1  # a suite that reports nothing crashed or ran nothing
+    if failed == 0 and (passed == 0 or end != "Passed"):
+        failed = 1  # it ran nothing, crashed, hung, or a sanitizer spoke at its end
     print(f"  {name}: {passed} passed, {failed} failed")
     total_passed, total_failed = total_passed + passed, total_failed + failed
 print(f"{total_passed} passed, {total_failed} failed")

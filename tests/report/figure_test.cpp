@@ -192,7 +192,7 @@ TEST(FigureCsv, HoldsEveryPointAndRailMark) {
   for (; std::getline(lines, line);) (line.ends_with(",ok\r") ? points : marks)++;
   EXPECT_EQ(points, 7);
   EXPECT_EQ(marks, 1);
-  EXPECT_THAT(csv, HasSubstr("sparse/sdpa-mask/4,256,,,,oom\r\n"));
+  EXPECT_THAT(csv, HasSubstr("\"sparse/sdpa-mask, w = 4\",256,,,,oom\r\n"));
   EXPECT_THAT(csv, HasSubstr("\"Sparse, fused, w = 4\",64,0.25,"));
 }
 

@@ -207,7 +207,7 @@ TEST(Text, Blocks_OnePerLengthWithinTheTerminalsWidth) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(width_of(line), 110U) << line;
   EXPECT_THAT(text, HasSubstr("-88 %"));
   EXPECT_THAT(text, HasSubstr("faster"));
-  EXPECT_THAT(text, HasSubstr("\n  sparse/sdpa-mask/4: oom: it asks for 9.1 GB"));
+  EXPECT_THAT(text, HasSubstr("\n  sparse/sdpa-mask, w = 4: oom: it asks for 9.1 GB"));
   EXPECT_THAT(text, HasSubstr("base: full/dense"));
   EXPECT_THAT(text, HasSubstr(run.info().id.uuid));
 }

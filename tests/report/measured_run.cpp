@@ -45,7 +45,8 @@ HeatResult MeasuredRun::heat_at(std::int64_t sequence_tokens) {
       timed_cell("full", "dense", std::nullopt, "Full/dense", 2 * scale * scale),
       timed_cell("sparse", "segment", Window::of(4), "Sparse, fused, w = 4", 1 * scale),
       timed_cell("sparse", "segment", Window::of(64), "Sparse, fused, w = 64", 1.5 * scale),
-      timed_cell("sparse", "sdpa-mask", Window::of(4), "sparse/sdpa-mask/4", 4 * scale * scale)};
+      timed_cell("sparse", "sdpa-mask", Window::of(4), "sparse/sdpa-mask, w = 4",
+                 4 * scale * scale)};
   for (Cell& cell : heat.cells) cell.document_tokens = sequence_tokens - 12;
   if (sequence_tokens == 256) {
     Cell& mask = heat.cells.back();

@@ -145,12 +145,11 @@ TEST(SweepFile, Lengths_AscendWithinEveryCombinationOfTheOtherAxes) {
   }
 }
 
-TEST(SweepFile, DefaultNames_AreTitleImplementationWindow) {
+TEST(SweepFile, DefaultNames_ArePatternImplementationAndWindow) {
   const auto sweep = parse(
       R"("contenders": ["full/dense", "sparse/segment"], "windows": 4, "sequence_tokens": 64)");
   ASSERT_TRUE(sweep) << sweep.error().message;
-  EXPECT_THAT(names(sweep->heats[0]), ElementsAre(find_pattern("full")->title + "/dense",
-                                                  find_pattern("sparse")->title + "/segment/4"));
+  EXPECT_THAT(names(sweep->heats[0]), ElementsAre("full/dense", "sparse/segment, w = 4"));
 }
 
 TEST(SweepFile, ContenderWithItsOwnWindow_NeedsNoneOfTheSweep) {
