@@ -4,7 +4,7 @@ import sys
 
 text = open(sys.argv[1], encoding="utf-8", errors="replace").read()
 total_passed = total_failed = 0
-SUITE = r"^\d+/\d+ Test: (\S+)\n(.*?)^<end of output>.*?^Test (Passed|Failed|Timeout|.*?)\.$"
+SUITE = r"^\d+/\d+ Test: (\S+)\n(.*?)^<end of output>.*?^Test (?!time)([^\n]+)\.$"
 for name, body, end in re.findall(SUITE, text, re.M | re.S):
     passed = sum(map(int, re.findall(r"^\[  PASSED  \] (\d+) tests?\.", body, re.M)))
     failed = sum(map(int, re.findall(r"^ *(\d+) FAILED TESTS?$", body, re.M)))
