@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <fmt/format.h>
 
+#include <charconv>
 #include <memory>
 
 #include "app/cli/command_line.h"
@@ -15,12 +16,41 @@ namespace attnscope::cli {
 namespace {
 
 struct Arguments {
-  std::string run = "last", x = "length", y = "time", only, baseline, theme = "light";
+  std::string run = "last", x = "length", y = "time", only, baseline, theme = "light",
+              width = "lncs";
+  double font_pt = 8;
   std::filesystem::path file, database;
   bool caption = false;
 };
 
 #ifdef ATTNSCOPE_HAS_GUI
+
+/// A venue's text or column width, or a number of millimetres.
+Result<double> width_in_mm(const std::string& text) {
+  if (text == "lncs") return 122;  // Springer LNCS, text width
+  if (text == "acm") return 84.7;  // acmart sigconf, one column
+  if (text == "acl") return 77;    // ACL, one column
+  double mm = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mm);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return fail("--width: '{}' is neither lncs, acm, acl nor a number of millimetres.", text);
+  }
+  return mm;
+}
+
+Result<charts::FigureOptions> figure_options(const Arguments& arguments) {
+  charts::FigureOptions options;
+  const auto width = width_in_mm(arguments.width);
+  if (!width) return tl::unexpected(width.error());
+  options.width_mm = *width;
+  options.font_pt = arguments.font_pt;
+  if (arguments.theme == "dark") {
+    options.theme = charts::ChartTheme::dark;
+  } else if (arguments.theme != "light") {
+    return fail("--theme: there is no theme '{}'; write light or dark.", arguments.theme);
+  }
+  return options;
+}
 
 Status draw(const report::Table& table, const Arguments& arguments) {
   const auto x = report::parse_x(arguments.x);
@@ -29,19 +59,17 @@ Status draw(const report::Table& table, const Arguments& arguments) {
   if (!y) return tl::unexpected(y.error());
   const auto figure = report::make_figure(table, *x, *y);
   if (!figure) return tl::unexpected(figure.error());
+  auto options = figure_options(arguments);
+  if (!options) return tl::unexpected(options.error());
   const charts::OffscreenApplication application;
-  charts::FigureOptions options;
-  if (arguments.caption) options.caption = figure->provenance;
-  for (const report::Row& row : table.rows)
-    options.contenders.push_back(row.cell.cell.contender.id());
-  return charts::export_figure(*figure, arguments.file, options);
+  if (arguments.caption) options->caption = figure->provenance;
+  for (const report::Row& row : table.rows) {
+    options->contenders.push_back(row.cell.cell.contender.id());
+  }
+  return charts::export_figure(*figure, arguments.file, *options);
 }
 
 void plot(Session& session, const Arguments& arguments) {
-  if (arguments.theme != "light") {
-    return session.fail(exit_wrong_use,
-                        "--theme: figures for paper are light; dark is the window's theme only.");
-  }
   const auto filter = read_only_option(arguments.only);
   if (!filter) return session.fail(exit_wrong_use, filter.error().message);
   auto open = open_run(arguments.run, arguments.database);
@@ -87,7 +115,11 @@ void add_plot_command(CLI::App& app, Session& session) {
       ->type_name("KEY=VALUE,...");
   command->add_flag("--caption", arguments->caption,
                     "Where the numbers come from, under the figure");
-  command->add_option("--theme", arguments->theme, "light")->type_name("THEME");
+  command->add_option("--width", arguments->width, "lncs, acm, acl or millimetres")
+      ->type_name("WIDTH");
+  command->add_option("--font-pt", arguments->font_pt, "Size of the text in points")
+      ->type_name("PT");
+  command->add_option("--theme", arguments->theme, "light or dark")->type_name("THEME");
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { plot(session, *arguments); });
 }

@@ -75,7 +75,9 @@ NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& co
                     const json& plan) {
   const json device = part(hello, "device");
   const json name = device.is_object() ? part(device, "name") : json();
+  // Buffers are used again within a placement, so caches are warm as far as they reach.
   json provenance = {{"device", device},
+                     {"measuring", {{"cache", "warm"}}},
                      {"build", part(hello, "build")},
                      {"driver",
                       {{"version", ATTNSCOPE_VERSION},

@@ -80,6 +80,21 @@ TEST(Plot, WritesEachFormatWithoutADisplay) {
   }
 }
 
+TEST(Plot, TakesVenueWidthsFontSizesAndThemes) {
+  const Program program;
+  fill(program);
+  const auto size_of = [&](std::vector<std::string> options) {
+    std::vector<std::string> arguments = {"plot", "last", "-o", "f.svg", "--db", "runs.db"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const Outcome outcome = program.run(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return program.read("f.svg");
+  };
+  EXPECT_THAT(size_of({"--width", "acl"}), HasSubstr("width=\"77"));
+  EXPECT_THAT(size_of({"--width", "100", "--font-pt", "7"}), HasSubstr("width=\"100"));
+  EXPECT_NE(size_of({"--theme", "dark"}), size_of({}));
+}
+
 TEST(Plot, WrongUseIsOneSentence) {
   const Program program;
   fill(program);
@@ -94,6 +109,9 @@ TEST(Plot, WrongUseIsOneSentence) {
   refused({"plot", "last", "-o", "/nowhere/f.pdf"}, "/nowhere");
   refused({"plot", "last", "-o", "f.pdf", "--x", "colour"}, "colour");
   refused({"plot", "last", "-o", "f.pdf", "--y", "ratio"}, "baseline");
+  refused({"plot", "last", "-o", "f.pdf", "--width", "wide"}, "lncs");
+  refused({"plot", "last", "-o", "f.pdf", "--width", "-5"}, "-5");
+  refused({"plot", "last", "-o", "f.pdf", "--theme", "pink"}, "pink");
   refused({"plot", "last", "-o", "f.pdf", "--only", "lenght=64"}, "lenght");
 }
 

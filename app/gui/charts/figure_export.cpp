@@ -39,6 +39,7 @@ Status export_figure(const report::Figure& figure, const std::filesystem::path& 
   ChartDrawing::Page page;
   page.em = options.font_pt * units_per_point;
   page.title = options.title;
+  page.theme = options.theme;
   page.caption = QString::fromStdString(options.caption);
   const double width = units_of_mm(options.width_mm);
   page.size = QSizeF(width, units_of_mm(options.height_mm));

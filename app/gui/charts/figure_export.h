@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // Writes a figure as .pdf (vectors, font embedded), .svg (vectors, texts kept as text) or .png,
-// from the drawing that RunChart shows. The extension chooses; always light.
+// from the drawing that RunChart shows. The extension chooses; light, for paper, unless asked
+// otherwise.
 //
 //   OffscreenApplication application;   // on a machine without a display
 //   Status done = export_figure(figure, "fig2a.pdf", {.width_mm = 122});
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "app/gui/charts/chart_theme.h"
 #include "engine/report/figure.h"
 #include "kernels/plan/result.h"
 
@@ -26,6 +28,7 @@ struct FigureOptions {
   /// the figure's own.
   std::vector<std::string> contenders = {};
   double png_dpi = 300;
+  ChartTheme theme = ChartTheme::light;
 };
 
 /// Through a temporary file and a rename: an existing file stays whole when anything fails. Errors:
