@@ -88,6 +88,15 @@ json text_or_null(const std::string& text) {
   return text.empty() ? json(nullptr) : json(text);
 }
 
+// Provenance travels inside exports and says nothing of a person's folders.
+std::vector<std::string> file_names(const std::vector<std::string>& paths) {
+  std::vector<std::string> names;
+  for (const std::string& path : paths) {
+    names.push_back(std::filesystem::path(path).filename().string());
+  }
+  return names;
+}
+
 }  // namespace
 
 std::vector<std::string> openmp_runtimes(std::string_view maps) {
@@ -139,7 +148,7 @@ json describe_build() {
           {"dirty", ATTNSCOPE_GIT_DIRTY != 0}, {"compiler", ATTNSCOPE_COMPILER},
           {"flags", ATTNSCOPE_FLAGS},          {"build_type", ATTNSCOPE_BUILD_TYPE},
           {"libtorch", libtorch_version()},    {"libtorch_parallel", libtorch_parallel_info()},
-          {"openmp", mapped_openmp_runtimes()}};
+          {"openmp", file_names(mapped_openmp_runtimes())}};
 }
 
 }  // namespace attnscope::measure

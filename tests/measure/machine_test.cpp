@@ -39,6 +39,8 @@ TEST(DescribeBuild, NamesVersionCommitCompilerAndLibTorch) {
   for (const char* key : {"version", "commit", "compiler", "flags", "libtorch"})
     EXPECT_TRUE(build.at(key).is_string()) << key;
   EXPECT_TRUE(build.at("dirty").is_boolean());
+  EXPECT_EQ(build.at("openmp").size(), 1U);
+  EXPECT_THAT(build.at("openmp")[0].get<std::string>(), testing::Not(testing::HasSubstr("/")));
 }
 
 }  // namespace
