@@ -2,12 +2,14 @@
 #include "app/gui/views/patterns_page.h"
 
 #include <QButtonGroup>
+#include <QFontMetrics>
 #include <QFormLayout>
 #include <QHBoxLayout>
 #include <QItemSelectionModel>
 #include <QLabel>
 #include <QListView>
 #include <QMenu>
+#include <QPainter>
 #include <QPushButton>
 #include <QSlider>
 #include <QSpinBox>
@@ -36,6 +38,28 @@ QSpinBox* token_count(int value, const QString& tip, const char* name) {
   box->setObjectName(QLatin1String(name));
   return box;
 }
+
+/// One of several choices side by side. Fusion's pressed tool buttons hardly differ from the
+/// others, least of all on a dark ground, and a style sheet would keep the colours of the first
+/// palette.
+class ChoiceButton : public QToolButton {
+ public:
+  QSize sizeHint() const override {
+    const QFontMetrics metrics(font());
+    return {metrics.horizontalAdvance(text()) + 24, metrics.height() + 12};
+  }
+
+ protected:
+  void paintEvent(QPaintEvent* /*event*/) override {
+    QPainter painter(this);
+    const QPalette colors = palette();
+    painter.setPen(colors.color(hasFocus() ? QPalette::Link : QPalette::Mid));
+    painter.setBrush(colors.brush(isChecked() ? QPalette::Highlight : QPalette::Button));
+    painter.drawRect(rect().adjusted(0, 0, -1, -1));
+    painter.setPen(colors.color(isChecked() ? QPalette::HighlightedText : QPalette::ButtonText));
+    painter.drawText(rect(), Qt::AlignCenter, text());
+  }
+};
 
 }  // namespace
 
@@ -151,12 +175,6 @@ QWidget* PatternsPage::build_controls() {
 
 QWidget* PatternsPage::build_styles() {
   auto* row = new QWidget;
-  // Fusion's pressed tool buttons hardly differ from the others, least of all on a dark ground.
-  row->setStyleSheet(QStringLiteral(
-      "QToolButton { padding: 4px 10px; border: 1px solid palette(mid); color: "
-      "palette(button-text); }"
-      "QToolButton:checked { background: palette(highlight); color: palette(highlighted-text); }"
-      "QToolButton:focus { border-color: palette(link); }"));
   auto* layout = new QHBoxLayout(row);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
@@ -171,7 +189,7 @@ QWidget* PatternsPage::build_styles() {
       {charts::MaskStyle::true_scale, tr("True scale"),
        tr("Every token equally large; wheel zooms")}};
   for (const Style& style : all) {
-    auto* button = new QToolButton;
+    auto* button = new ChoiceButton;
     button->setText(style.name);
     button->setToolTip(style.tip);
     button->setCheckable(true);
