@@ -144,10 +144,14 @@ json describe_machine() {
 }
 
 json describe_build() {
-  return {{"version", ATTNSCOPE_VERSION},      {"commit", ATTNSCOPE_GIT_COMMIT},
-          {"dirty", ATTNSCOPE_GIT_DIRTY != 0}, {"compiler", ATTNSCOPE_COMPILER},
-          {"flags", ATTNSCOPE_FLAGS},          {"build_type", ATTNSCOPE_BUILD_TYPE},
-          {"libtorch", libtorch_version()},    {"libtorch_parallel", libtorch_parallel_info()},
+  return {{"version", ATTNSCOPE_VERSION},
+          {"commit", ATTNSCOPE_GIT_COMMIT},
+          {"dirty", ATTNSCOPE_GIT_DIRTY != 0},
+          {"compiler", ATTNSCOPE_COMPILER},
+          {"flags", ATTNSCOPE_FLAGS},
+          {"build_type", ATTNSCOPE_BUILD_TYPE},
+          {"libtorch", libtorch_version()},
+          {"libtorch_parallel", libtorch_parallel_info()},
           {"openmp", file_names(mapped_openmp_runtimes())}};
 }
 

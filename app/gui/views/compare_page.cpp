@@ -88,7 +88,13 @@ QWidget* ComparePage::build_empty() {
       "from 64 to 2048 tokens. Its time and memory charts grow here as it goes."));
   text->setWordWrap(true);
   text->setAlignment(Qt::AlignCenter);
-  text->setMaximumWidth(460);
+  text->setFixedWidth(460);
+  // Stretches, not an alignment: an aligned label is not given the height that its wrapped text
+  // takes.
+  auto* centred = new QHBoxLayout;
+  centred->addStretch();
+  centred->addWidget(text);
+  centred->addStretch();
   quick_->setObjectName(QStringLiteral("quick_sweep"));
   quick_->setDefault(true);
   auto* empty = new QWidget;
@@ -96,7 +102,7 @@ QWidget* ComparePage::build_empty() {
   layout->setSpacing(16);
   layout->addStretch();
   layout->addWidget(title);
-  layout->addWidget(text, 0, Qt::AlignHCenter);
+  layout->addLayout(centred);
   layout->addWidget(quick_, 0, Qt::AlignHCenter);
   layout->addStretch();
   return empty;
