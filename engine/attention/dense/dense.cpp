@@ -10,13 +10,12 @@
 #include <ATen/ops/baddbmm.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/empty.h>
-#include <c10/core/InferenceMode.h>
 
 #include <algorithm>
 #include <limits>
 
 #include "engine/attention/limits.h"
-#include "engine/attention/torch_tensors.h"
+#include "engine/attention/prepared_blocks.h"
 
 namespace attnscope {
 namespace {
@@ -33,16 +32,17 @@ at::Tensor as_matrices(const at::Tensor& view) {
   return view.reshape({view.size(0) * view.size(1), view.size(2), view.size(3)});
 }
 
-class PreparedDense final : public PreparedAttention {
+// Added before a softmax, multiplied where there is none.
+MaskValues mask_values(Operation operation) {
+  return operation == Operation::attention ? MaskValues{0.0F, minus_infinity}
+                                           : MaskValues{1.0F, 0.0F};
+}
+
+class PreparedDense final : public PreparedBlocks {
  public:
   explicit PreparedDense(const Problem& problem)
-      : problem_(problem),
-        heads_(problem.plan.heads),
-        blocks_(blocks_of(problem.layout)),
-        tasks_(problem.plan),
-        masked_(!is_full_attention(problem.layout, problem.plan)) {}
-
-  std::int64_t workspace_bytes() const override { return 0; }
+      : PreparedBlocks(problem, !is_full_attention(problem.layout, problem.plan),
+                       mask_values(problem.operation)) {}
 
   ExecutedWork executed() const override {
     ExecutedWork work;
@@ -58,8 +58,7 @@ class PreparedDense final : public PreparedAttention {
       // read and write.
       const double passes = 2.0 + (masked_ ? 2 : 0) + (softmax ? 2 : 0);
       work.bytes += element * matrices * (passes * rows * columns + 2 * (rows + columns) * dim);
-      if (masked_)
-        work.bytes += static_cast<double>(mask_bytes(tasks_, block, problem_.dtype, heads_));
+      work.bytes += static_cast<double>(mask_bytes_of(block));
     }
     return work;
   }
@@ -68,7 +67,7 @@ class PreparedDense final : public PreparedAttention {
     std::int64_t masks = 0;
     std::int64_t largest = 0;
     for (const Block& block : blocks_) {
-      if (masked_) masks += mask_bytes(tasks_, block, problem_.dtype, heads_);
+      masks += mask_bytes_of(block);
       const std::int64_t scores = block.rows() * block.columns();
       const bool merged = problem_.memory_order == MemoryOrder::head_major || block.batch == 1;
       std::int64_t copied = 0;  // rows of head_dim
@@ -83,18 +82,6 @@ class PreparedDense final : public PreparedAttention {
     return masks + largest * size_of(problem_.dtype) + library;
   }
 
-  Status forward(const ForwardCall& call) override {
-    const c10::InferenceMode no_gradients;
-    use_torch_threads(problem_.threads);
-    if (masked_ && masks_.empty()) build_masks();
-    for (std::size_t b = 0; b < blocks_.size(); ++b) {
-      run(call, blocks_[b], masked_ ? &masks_[b] : nullptr);
-    }
-    return {};
-  }
-
-  bool writes_lse() const override { return false; }
-
  private:
   /// Whether the rows of a block are contiguous matrices in o, so that the product can write there.
   bool writes_directly(const Block& block) const {
@@ -103,17 +90,7 @@ class PreparedDense final : public PreparedAttention {
            block.rows() * block.batch == problem_.layout.tokens();
   }
 
-  // Not in the constructor: a prediction is asked for before any memory of this size is touched.
-  void build_masks() {
-    const bool softmax = problem_.operation == Operation::attention;
-    for (const Block& block : blocks_) {
-      // Added before a softmax, multiplied where there is none.
-      masks_.push_back(make_mask(problem_.plan, tasks_, block, problem_.dtype,
-                                 softmax ? 0.0F : 1.0F, softmax ? minus_infinity : 0.0F));
-    }
-  }
-
-  void run(const ForwardCall& call, const Block& block, const TorchMask* mask) const {
+  void run(const ForwardCall& call, const Block& block, const TorchMask* mask) const override {
     const at::Tensor q = as_matrices(view_of(call.q, block.queries, block.batch, heads_));
     const at::Tensor k = as_matrices(columns_of(call.k, block, heads_));
     const at::Tensor v = as_matrices(columns_of(call.v, block, heads_));
@@ -144,13 +121,6 @@ class PreparedDense final : public PreparedAttention {
     }
     if (softmax) at::_softmax_out(scores, scores, -1, /*half_to_float=*/false);
   }
-
-  Problem problem_;
-  std::int64_t heads_;
-  std::vector<Block> blocks_;
-  TaskIndex tasks_;
-  bool masked_;
-  std::vector<TorchMask> masks_;  // per block, kept between calls
 };
 
 class Dense final : public Implementation {
@@ -159,8 +129,7 @@ class Dense final : public Implementation {
 
   std::string_view summary() const override {
     return "LibTorch matmul, softmax, matmul over whole items, one call for a uniform batch and "
-           "one "
-           "an item otherwise; a pattern is a mask added in place, made once a layout and not "
+           "one an item otherwise; a pattern is a mask added in place, made once a layout, not "
            "timed";
   }
 

@@ -2,12 +2,11 @@
 #include "engine/attention/sdpa/prepared_sdpa.h"
 
 #include <ATen/ops/scaled_dot_product_attention.h>
-#include <c10/core/InferenceMode.h>
 
 #include <algorithm>
 #include <limits>
 
-#include "engine/attention/torch_tensors.h"
+#include "engine/attention/prepared_blocks.h"
 
 namespace attnscope {
 namespace {
@@ -17,16 +16,13 @@ namespace {
 constexpr std::int64_t tile_rows = 256;
 constexpr std::int64_t tile_keys = 512;
 
-class PreparedSdpa final : public PreparedAttention {
+// A boolean mask would be turned into an additive one inside every call.
+constexpr MaskValues additive{0.0F, -std::numeric_limits<float>::infinity()};
+
+class PreparedSdpa final : public PreparedBlocks {
  public:
   PreparedSdpa(const Problem& problem, SdpaMask mask)
-      : problem_(problem),
-        heads_(problem.plan.heads),
-        blocks_(blocks_of(problem.layout)),
-        tasks_(problem.plan),
-        masked_(mask == SdpaMask::from_plan) {}
-
-  std::int64_t workspace_bytes() const override { return 0; }
+      : PreparedBlocks(problem, mask == SdpaMask::from_plan, additive) {}
 
   ExecutedWork executed() const override {
     ExecutedWork work;
@@ -49,7 +45,7 @@ class PreparedSdpa final : public PreparedAttention {
     std::int64_t masks = 0;
     std::int64_t largest = 0;
     for (const Block& block : blocks_) {
-      if (masked_) masks += mask_bytes(tasks_, block, problem_.dtype, heads_);
+      masks += mask_bytes_of(block);
       std::int64_t copied = block.rows();  // the result, which LibTorch allocates
       if (!block.shared_keys.empty()) copied += 2 * block.columns();
       if (problem_.dtype != DType::float32) copied += 2 * block.columns();  // repacked keys, values
@@ -60,29 +56,8 @@ class PreparedSdpa final : public PreparedAttention {
            problem_.threads * tile * static_cast<std::int64_t>(sizeof(float));
   }
 
-  Status forward(const ForwardCall& call) override {
-    const c10::InferenceMode no_gradients;
-    use_torch_threads(problem_.threads);
-    if (masked_ && masks_.empty()) build_masks();
-    for (std::size_t b = 0; b < blocks_.size(); ++b) {
-      run(call, blocks_[b], masked_ ? &masks_[b] : nullptr);
-    }
-    return {};
-  }
-
-  bool writes_lse() const override { return false; }
-
  private:
-  // Not in the constructor: a prediction is asked for before any memory of this size is touched. A
-  // boolean mask would be turned into this very tensor inside every call.
-  void build_masks() {
-    for (const Block& block : blocks_) {
-      masks_.push_back(make_mask(problem_.plan, tasks_, block, problem_.dtype, 0.0F,
-                                 -std::numeric_limits<float>::infinity()));
-    }
-  }
-
-  void run(const ForwardCall& call, const Block& block, const TorchMask* mask) const {
+  void run(const ForwardCall& call, const Block& block, const TorchMask* mask) const override {
     const at::Tensor q = view_of(call.q, block.queries, block.batch, heads_);
     const at::Tensor k = columns_of(call.k, block, heads_);
     const at::Tensor v = columns_of(call.v, block, heads_);
@@ -95,13 +70,6 @@ class PreparedSdpa final : public PreparedAttention {
                                              problem_.scale));
     if (mask != nullptr && mask->empty_rows.defined()) o.masked_fill_(mask->empty_rows, 0);
   }
-
-  Problem problem_;
-  std::int64_t heads_;
-  std::vector<Block> blocks_;
-  TaskIndex tasks_;
-  bool masked_;
-  std::vector<TorchMask> masks_;  // per block, kept between calls
 };
 
 }  // namespace
