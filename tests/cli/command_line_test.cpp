@@ -71,6 +71,14 @@ TEST(CommandLine, ListsPatternsAndSweepsWithoutAWorker) {
   EXPECT_THAT(program.run({"list", "sweeps"}).out, HasSubstr("paper-fig2a"));
 }
 
+#ifndef ATTNSCOPE_HAS_GUI
+TEST(CommandLine, ABuildWithoutQtNamesTheWayOn) {
+  const Program program;
+  expect_refusal(program.run({"plot", "last", "-o", "f.pdf"}), 2, {"Qt", "export"});
+  expect_refusal(program.run({"mask", "full", "-o", "m.pdf"}), 2, {"Qt"});
+}
+#endif
+
 TEST(CommandLine, AnEmptyStoreHasNoRuns) {
   const Program program;
   EXPECT_EQ(program.run({"list", "runs", "--json"}).out, "[]\n");
