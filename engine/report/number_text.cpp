@@ -98,9 +98,10 @@ std::string format_relative(double ratio) {
   const double percent = (ratio - 1) * 100;
   if (!std::isfinite(percent)) return "–";
   if (std::abs(percent) < 0.05) return "0 %";
-  // One decimal where a whole percent would hide most of the difference.
-  return std::abs(percent) < 9.95 ? fmt::format("{:+.1f} %", percent)
-                                  : fmt::format("{:+.0f} %", percent);
+  // One decimal where a whole percent would hide most of the difference: -99 % may be a factor of
+  // 67 or of 200.
+  const bool fine = std::abs(percent) < 9.95 || percent < -90;
+  return fine ? fmt::format("{:+.1f} %", percent) : fmt::format("{:+.0f} %", percent);
 }
 
 }  // namespace attnscope::report

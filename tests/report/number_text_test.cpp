@@ -50,6 +50,7 @@ TEST(NumberText, Relative_IsRatioMinusOneInPercent) {
   EXPECT_EQ(format_relative(2.7), "+170 %");
   EXPECT_EQ(format_relative(1.023), "+2.3 %");
   EXPECT_EQ(format_relative(0.98), "-2.0 %");
+  EXPECT_EQ(format_relative(0.0123), "-98.8 %");
   EXPECT_EQ(format_relative(1), "0 %");
   EXPECT_EQ(format_relative(0.99999), "0 %");
   EXPECT_EQ(format_relative(nan), "–");
