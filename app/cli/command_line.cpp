@@ -74,6 +74,32 @@ Result<OnlyFilter> read_only_option(const std::string& text) {
   return parse_only(text);
 }
 
+void add_table_arguments(CLI::App& command, TableArguments& arguments) {
+  command.add_option("run", arguments.run, "Number, UUID, 'last', or FILE.attn:RUN")
+      ->type_name("RUN");
+  command.add_option("--baseline", arguments.baseline, "Contender the others are set against")
+      ->type_name("CONTENDER");
+  command.add_option("--only", arguments.only, "Only cells with these values")
+      ->type_name("KEY=VALUE,...");
+  add_database_option(command, arguments.database);
+}
+
+std::optional<report::Table> open_table(Session& session, const TableArguments& arguments) {
+  const auto refuse = [&session](int code, const Error& error) {
+    session.fail(code, error.message);
+    return std::nullopt;
+  };
+  const auto filter = read_only_option(arguments.only);
+  if (!filter) return refuse(exit_wrong_use, filter.error());
+  auto open = open_run(arguments.run, arguments.database);
+  if (!open) return refuse(exit_store_refused, open.error());
+  std::optional<std::string_view> baseline;
+  if (!arguments.baseline.empty()) baseline = arguments.baseline;
+  auto table = report::make_table(open->store, open->run, baseline, *filter);
+  if (!table) return refuse(exit_wrong_use, table.error());
+  return std::move(*table);
+}
+
 void print_result(Session& session, const std::string& text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (!written || std::fflush(stdout) != 0) {

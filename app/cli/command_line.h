@@ -6,8 +6,10 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <optional>
 #include <string>
 
+#include "engine/report/table.h"
 #include "engine/store/store.h"
 #include "engine/sweep/sweep.h"
 #include "kernels/plan/result.h"
@@ -44,6 +46,17 @@ struct OpenRun {
 };
 [[nodiscard]] Result<OpenRun> open_run(const std::string& text,
                                        const std::filesystem::path& database);
+
+/// What `table` and `plot` are told about the run to read.
+struct TableArguments {
+  std::string run = "last", baseline, only;
+  std::filesystem::path database;
+};
+void add_table_arguments(CLI::App& command, TableArguments& arguments);
+
+/// The table those arguments ask for; when there is none, the session has the reason and the code.
+[[nodiscard]] std::optional<report::Table> open_table(Session& session,
+                                                      const TableArguments& arguments);
 
 /// The filter of --only; an empty text, as when the option is not given, lets everything through.
 [[nodiscard]] Result<OnlyFilter> read_only_option(const std::string& text);

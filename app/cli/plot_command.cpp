@@ -15,11 +15,10 @@ namespace attnscope::cli {
 
 namespace {
 
-struct Arguments {
-  std::string run = "last", x = "length", y = "time", only, baseline, theme = "light",
-              width = "lncs";
+struct Arguments : TableArguments {
+  std::string x = "length", y = "time", theme = "light", width = "lncs";
   double font_pt = 8;
-  std::filesystem::path file, database;
+  std::filesystem::path file;
   bool caption = false;
 };
 
@@ -70,14 +69,8 @@ Status draw(const report::Table& table, const Arguments& arguments) {
 }
 
 void plot(Session& session, const Arguments& arguments) {
-  const auto filter = read_only_option(arguments.only);
-  if (!filter) return session.fail(exit_wrong_use, filter.error().message);
-  auto open = open_run(arguments.run, arguments.database);
-  if (!open) return session.fail(exit_store_refused, open.error().message);
-  std::optional<std::string_view> baseline;
-  if (!arguments.baseline.empty()) baseline = arguments.baseline;
-  const auto table = report::make_table(open->store, open->run, baseline, *filter);
-  if (!table) return session.fail(exit_wrong_use, table.error().message);
+  const auto table = open_table(session, arguments);
+  if (!table) return;
   if (Status done = draw(*table, arguments); !done) {
     return session.fail(exit_wrong_use, done.error().message);
   }
@@ -102,17 +95,12 @@ void plot(Session& session, const Arguments& arguments) {
 void add_plot_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("plot", "Draw a run as a figure");
-  command->add_option("run", arguments->run, "Number, UUID, 'last', or FILE.attn:RUN")
-      ->type_name("RUN");
+  add_table_arguments(*command, *arguments);
   command->add_option("-o,--output", arguments->file, "FIGURE.pdf, .svg or .png")
       ->type_name("FIGURE")
       ->required();
   command->add_option("--x", arguments->x, "length or window")->type_name("AXIS");
   command->add_option("--y", arguments->y, "time, memory, limit or ratio")->type_name("VALUE");
-  command->add_option("--baseline", arguments->baseline, "Contender that --y ratio divides by")
-      ->type_name("CONTENDER");
-  command->add_option("--only", arguments->only, "Only cells with these values")
-      ->type_name("KEY=VALUE,...");
   command->add_flag("--caption", arguments->caption,
                     "Where the numbers come from, under the figure");
   command->add_option("--width", arguments->width, "lncs, acm, acl or millimetres")
@@ -120,7 +108,6 @@ void add_plot_command(CLI::App& app, Session& session) {
   command->add_option("--font-pt", arguments->font_pt, "Size of the text in points")
       ->type_name("PT");
   command->add_option("--theme", arguments->theme, "light or dark")->type_name("THEME");
-  add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { plot(session, *arguments); });
 }
 
