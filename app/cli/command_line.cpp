@@ -69,11 +69,6 @@ Result<OpenRun> open_run(const std::string& text, const std::filesystem::path& d
   return OpenRun{std::move(*store), std::move(*run)};
 }
 
-Result<OnlyFilter> read_only_option(const std::string& text) {
-  if (text.empty()) return OnlyFilter{};
-  return parse_only(text);
-}
-
 void add_table_arguments(CLI::App& command, TableArguments& arguments) {
   command.add_option("run", arguments.run, "Number, UUID, 'last', or FILE.attn:RUN")
       ->type_name("RUN");
@@ -89,7 +84,7 @@ std::optional<report::Table> open_table(Session& session, const TableArguments& 
     session.fail(code, error.message);
     return std::nullopt;
   };
-  const auto filter = read_only_option(arguments.only);
+  const auto filter = arguments.only.empty() ? Result<OnlyFilter>() : parse_only(arguments.only);
   if (!filter) return refuse(exit_wrong_use, filter.error());
   auto open = open_run(arguments.run, arguments.database);
   if (!open) return refuse(exit_store_refused, open.error());

@@ -11,7 +11,6 @@
 
 #include "engine/report/table.h"
 #include "engine/store/store.h"
-#include "engine/sweep/sweep.h"
 #include "kernels/plan/result.h"
 
 namespace attnscope::cli {
@@ -57,9 +56,6 @@ void add_table_arguments(CLI::App& command, TableArguments& arguments);
 /// The table those arguments ask for; when there is none, the session has the reason and the code.
 [[nodiscard]] std::optional<report::Table> open_table(Session& session,
                                                       const TableArguments& arguments);
-
-/// The filter of --only; an empty text, as when the option is not given, lets everything through.
-[[nodiscard]] Result<OnlyFilter> read_only_option(const std::string& text);
 
 /// Writes results to stdout; a closed or full stdout is exit code 2 with a sentence.
 void print_result(Session& session, const std::string& text);
