@@ -10,6 +10,7 @@
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/axes.h"
 #include "engine/pattern/sequence_layout.h"
+#include "engine/sweep/run_preparation.h"
 
 namespace attnscope::cli {
 
@@ -56,15 +57,15 @@ Result<nlohmann::json> make_request(const Arguments& arguments) {
                         {"layout_json", *layout_text},
                         {"layout_source", arguments.layout},
                         {"implementation", arguments.implementation},
-                        {"dtype", arguments.dtype},
-                        {"threads", usable_cores()}};
+                        {"dtype", arguments.dtype}};
 }
 
 void attend(Session& session, const Arguments& arguments) {
-  const auto request = make_request(arguments);
+  auto request = make_request(arguments);
   if (!request) return session.fail(exit_wrong_use, request.error().message);
   auto worker = WorkerProcess::start(arguments.worker);
   if (!worker) return session.fail(exit_wrong_use, worker.error().message);
+  (*request)["threads"] = worker_cores(worker->hello());
   nlohmann::json answer;
   const Status done = ask(*worker, *request, [&](const nlohmann::json& event) {
     answer = event;

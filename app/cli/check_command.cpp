@@ -7,6 +7,7 @@
 #include "app/cli/command_line.h"
 #include "app/cli/worker_requests.h"
 #include "engine/pattern/axes.h"
+#include "engine/sweep/run_preparation.h"
 
 namespace attnscope::cli {
 
@@ -70,8 +71,9 @@ void check(Session& session, const std::string& device_text, const std::string& 
   if (!worker) return session.fail(exit_wrong_use, worker.error().message);
   Tallies tallies;
   int wrong = 0;
-  const nlohmann::json request = {
-      {"request", "check"}, {"device", name_of(*device)}, {"threads", usable_cores()}};
+  const nlohmann::json request = {{"request", "check"},
+                                  {"device", name_of(*device)},
+                                  {"threads", worker_cores(worker->hello())}};
   const Status done = ask(*worker, request, [&](const nlohmann::json& event) {
     const std::string kind = event.value("event", "");
     if (kind == "check") {

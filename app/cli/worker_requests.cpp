@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/worker_requests.h"
 
-#include <sched.h>
-
 #include <chrono>
 
 namespace attnscope::cli {
@@ -22,13 +20,6 @@ Status ask(WorkerProcess& worker, const nlohmann::json& request,
     }
     if (on_event(read.event)) return {};
   }
-}
-
-int usable_cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  if (sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
-  return CPU_COUNT(&cores);
 }
 
 }  // namespace attnscope::cli

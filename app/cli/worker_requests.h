@@ -16,7 +16,4 @@ namespace attnscope::cli {
 [[nodiscard]] Status ask(WorkerProcess& worker, const nlohmann::json& request,
                          const std::function<bool(const nlohmann::json&)>& on_event);
 
-/// Cores this process may use.
-[[nodiscard]] int usable_cores();
-
 }  // namespace attnscope::cli
