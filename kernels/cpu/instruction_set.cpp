@@ -13,17 +13,22 @@ namespace {
 constexpr std::array all_sets{InstructionSet::baseline, InstructionSet::avx2,
                               InstructionSet::avx512};
 
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("f16c");
+}
+
 bool is_available(InstructionSet set) {
   __builtin_cpu_init();
   switch (set) {
     case InstructionSet::baseline:
       return true;
     case InstructionSet::avx2:
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+      return has_avx2();
     case InstructionSet::avx512:
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-             __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-             __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+      return has_avx2() && __builtin_cpu_supports("avx512f") &&
+             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512dq");
   }
   return false;
 }

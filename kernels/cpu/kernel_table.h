@@ -6,16 +6,19 @@
 // standard library with external linkage, so that no instruction of a higher set can be linked into
 // the baseline path.
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/plan/attention_plan.h"
+#include "kernels/plan/tensor.h"
 
 namespace attnscope::cpu {
 
 /// One head of a packed tensor; strides in elements, as in StridedTensor.
-template <typename T>
+template <typename Byte>
 struct HeadView {
-  T* data;
+  Byte* data;
+  DType dtype;
   std::int64_t token_stride;
   std::int64_t item_tokens;
   std::int64_t item_stride;
@@ -23,8 +26,8 @@ struct HeadView {
 
 /// Rows of one task and head. All results depend on these fields alone.
 struct RowChunk {
-  HeadView<const float> q, k, v;
-  HeadView<float> o;
+  HeadView<const std::byte> q, k, v;
+  HeadView<std::byte> o;
   const std::int64_t* indices;  // the plan's
   const Segment* segments;
   std::int64_t segment_count;
@@ -61,6 +64,10 @@ struct KernelTable {
   void (*windowed_softmax)(const WindowedChunk&);
   void (*windowed_values)(const WindowedChunk&);
   void (*exponentials)(const float* x, std::int64_t count, float* exp2_of_x);
+  /// Writes from[0 ... d) * factor in the view's type, `offset` elements on. `from` is readable up
+  /// to a multiple of widest_vector.
+  void (*store_row)(const float* from, std::int64_t d, float factor,
+                    const HeadView<std::byte>& view, std::int64_t offset);
 };
 
 const KernelTable* baseline_kernels();

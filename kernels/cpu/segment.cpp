@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -54,10 +55,10 @@ void run_unit(const Call& call, const WorkUnit& unit, float* scratch) {
   const Task& task = *unit.task;
   for (std::int64_t head = unit.first_head; head < unit.last_head; ++head) {
     SegmentChunk chunk{};
-    chunk.rows = {.q = head_view<const float>(call.q, head),
-                  .k = head_view<const float>(call.k, head),
-                  .v = head_view<const float>(call.v, head),
-                  .o = head_view<float>(call.o, head),
+    chunk.rows = {.q = head_view(call.q, head),
+                  .k = head_view(call.k, head),
+                  .v = head_view(call.v, head),
+                  .o = head_view(call.o, head),
                   .indices = call.plan.indices.data(),
                   .segments = call.plan.segments_of(task).data(),
                   .segment_count = task.segment_count,
@@ -87,18 +88,17 @@ void merge_row(const Call& call, const Task& task, const TaskCut& cut, std::int6
   float m = -std::numeric_limits<float>::infinity();
   for (std::int64_t c = 0; c < cut.key_chunks; ++c) m = std::max(m, part(c)[d]);
   const std::int64_t token = call.plan.token_at(task.queries, row);
-  float* o = call.o.at<float>(token, head);
-  std::fill(o, o + d, 0.0f);
+  std::array<float, largest_head_dim> o{};
   float sum = 0.0f;
   for (std::int64_t c = 0; c < cut.key_chunks; ++c) {
     const float* p = part(c);
     if (p[d + 1] == 0.0f) continue;
     const float factor = std::exp2(p[d] - m);
     sum += factor * p[d + 1];
-    for (std::int64_t x = 0; x < d; ++x) o[x] += factor * p[x];
+    for (std::int64_t x = 0; x < d; ++x) o[static_cast<std::size_t>(x)] += factor * p[x];
   }
   const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
-  for (std::int64_t x = 0; x < d; ++x) o[x] *= inverse;
+  call.kernels.store_row(o.data(), d, inverse, head_view(call.o, head), call.o.offset(token, 0));
   if (call.lse.empty()) return;
   call.lse[static_cast<std::size_t>(token * call.plan.heads + head)] =
       sum == 0.0f ? -std::numeric_limits<float>::infinity()
@@ -140,7 +140,7 @@ void run(const Call& call, int threads, bool has_split_rows, float* scratch) {
 Status check_call(const AttentionPlan& plan, const ConstTensor& q, const ConstTensor& k,
                   const ConstTensor& v, const Tensor& o, std::span<const float> lse, int threads,
                   std::int64_t workspace_bytes) {
-  if (Status s = segment_supports(plan, q.head_dim, q.dtype); !s) return s;
+  if (Status s = segment_supports(plan, q.head_dim); !s) return s;
   if (Status s = check_attention_call("segment_forward", plan, q, k, v, o, lse, threads); !s)
     return s;
   const std::int64_t needed = segment_workspace_bytes(plan, q.head_dim, threads);
@@ -153,8 +153,8 @@ Status check_call(const AttentionPlan& plan, const ConstTensor& q, const ConstTe
 
 }  // namespace
 
-Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim, DType dtype) {
-  if (Status s = check_operands("Segment attention", head_dim, dtype); !s) return s;
+Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim) {
+  if (Status s = check_operands("Segment attention", head_dim); !s) return s;
   for (const Segment& segment : plan.segments) {
     if (segment.kind == SegmentKind::block && segment.window < 1) {
       return fail("The plan has blocks of {} tokens; a block holds at least 1", segment.window);

@@ -12,14 +12,14 @@
 #include <span>
 
 #include "kernels/plan/attention_plan.h"
+#include "kernels/plan/gradients.h"
 #include "kernels/plan/result.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::cpu {
 
 /// Why the fused kernel cannot run this plan, or ok.
-[[nodiscard]] Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim,
-                                      DType dtype);
+[[nodiscard]] Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim);
 
 /// Bytes of scratch: one row tile a thread, plus partial results of rows split over chunks.
 [[nodiscard]] std::int64_t segment_workspace_bytes(const AttentionPlan& plan, std::int64_t head_dim,
@@ -27,10 +27,21 @@ namespace attnscope::cpu {
 
 /// o = softmax(scale * q k^T over the plan's pairs) v. Writes every row of o; rows without keys
 /// become 0 with log-sum-exp -inf. `lse` [tokens, heads] may be empty. Uses at most `threads`
-/// OpenMP threads; the result does not depend on their number. float32 only.
+/// OpenMP threads; the result does not depend on their number. float32, float16 or bfloat16, all
+/// tensors alike; sums are float32 for all three.
 [[nodiscard]] Status segment_forward(const AttentionPlan& plan, const ConstTensor& q,
                                      const ConstTensor& k, const ConstTensor& v, float scale,
                                      const Tensor& o, std::span<float> lse, int threads,
                                      std::span<std::byte> workspace);
+
+/// Bytes of scratch for segment_backward: one strip of keys a thread, plus partial gradients of the
+/// keys that many rows share and of the rows whose keys are split over chunks.
+[[nodiscard]] std::int64_t segment_backward_workspace_bytes(const AttentionPlan& plan,
+                                                            std::int64_t head_dim, int threads);
+
+/// The gradients of segment_forward (kernels/plan/gradients.h), five products in one pass over the
+/// plan's pairs. Uses at most `threads` OpenMP threads; the result does not depend on their number.
+[[nodiscard]] Status segment_backward(const AttentionPlan& plan, const GradientTensors& tensors,
+                                      float scale, int threads, std::span<std::byte> workspace);
 
 }  // namespace attnscope::cpu

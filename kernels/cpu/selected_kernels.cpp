@@ -19,13 +19,7 @@ Result<const KernelTable*> selected_kernels() {
   return baseline_kernels();
 }
 
-Status check_operands(std::string_view operation, std::int64_t head_dim, DType dtype) {
-  if (dtype != DType::float32) {
-    return fail(
-        "{} on the CPU takes float32 only; convert the tensors or choose another "
-        "implementation",
-        operation);
-  }
+Status check_operands(std::string_view operation, std::int64_t head_dim) {
   if (head_dim < 1 || head_dim > largest_head_dim) {
     return fail("{} on the CPU takes head dimensions 1 to {}, not {}", operation, largest_head_dim,
                 head_dim);
@@ -38,10 +32,10 @@ Status check_operands(std::string_view operation, std::int64_t head_dim, DType d
 Status check_attention_call(std::string_view operation, const AttentionPlan& plan,
                             const ConstTensor& q, const ConstTensor& k, const ConstTensor& v,
                             const Tensor& o, std::span<const float> lse, int threads) {
-  if (Status s = check_tensor("q", q, q.head_dim, plan.tokens); !s) return s;
-  if (Status s = check_tensor("k", k, q.head_dim, plan.tokens); !s) return s;
-  if (Status s = check_tensor("v", v, q.head_dim, plan.tokens); !s) return s;
-  if (Status s = check_tensor("o", o, q.head_dim, plan.tokens); !s) return s;
+  if (Status s = check_tensor("q", q, q.head_dim, q.dtype, plan.tokens); !s) return s;
+  if (Status s = check_tensor("k", k, q.head_dim, q.dtype, plan.tokens); !s) return s;
+  if (Status s = check_tensor("v", v, q.head_dim, q.dtype, plan.tokens); !s) return s;
+  if (Status s = check_tensor("o", o, q.head_dim, q.dtype, plan.tokens); !s) return s;
   if (threads < 1) return fail("{} needs at least 1 thread, not {}", operation, threads);
   const std::int64_t rows = plan.tokens * plan.heads;
   if (!lse.empty() && static_cast<std::int64_t>(lse.size()) != rows) {

@@ -16,15 +16,15 @@ namespace attnscope::cpu {
 /// The inner loops of selected_set().
 [[nodiscard]] Result<const KernelTable*> selected_kernels();
 
-/// Whether the inner loops take this type and head dimension; `operation` opens the sentence.
-[[nodiscard]] Status check_operands(std::string_view operation, std::int64_t head_dim, DType dtype);
+/// Whether the inner loops take this head dimension; `operation` opens the sentence.
+[[nodiscard]] Status check_operands(std::string_view operation, std::int64_t head_dim);
 
 /// Whether a tensor is what an operation on `tokens` tokens needs.
 template <typename Byte>
 [[nodiscard]] Status check_tensor(std::string_view name, const StridedTensor<Byte>& tensor,
-                                  std::int64_t head_dim, std::int64_t tokens) {
-  if (tensor.dtype != DType::float32) {
-    return fail("{} is not float32, the only type of the CPU kernels; convert it first", name);
+                                  std::int64_t head_dim, DType dtype, std::int64_t tokens) {
+  if (tensor.dtype != dtype) {
+    return fail("{} is of another type than the call's other tensors; give all of one type", name);
   }
   if (tensor.head_dim != head_dim) {
     return fail("{} has head dimension {}, the call {}; give tensors of one head dimension", name,
@@ -42,10 +42,10 @@ template <typename Byte>
                                           const ConstTensor& v, const Tensor& o,
                                           std::span<const float> lse, int threads);
 
-template <typename T, typename Byte>
-[[nodiscard]] HeadView<T> head_view(const StridedTensor<Byte>& tensor, std::int64_t head) {
-  return {reinterpret_cast<T*>(tensor.data) + head * tensor.head_stride, tensor.token_stride,
-          tensor.item_tokens, tensor.item_stride};
+template <typename Byte>
+[[nodiscard]] HeadView<Byte> head_view(const StridedTensor<Byte>& tensor, std::int64_t head) {
+  return {tensor.data + head * tensor.head_stride * size_of(tensor.dtype), tensor.dtype,
+          tensor.token_stride, tensor.item_tokens, tensor.item_stride};
 }
 
 }  // namespace attnscope::cpu

@@ -74,10 +74,10 @@ void run_unit(const Call& call, Step step, const WorkUnit& unit, std::int64_t sc
   for (std::int64_t head = unit.first_head; head < unit.last_head; ++head) {
     const std::int64_t row = (head - task.heads.begin) * unit.cut.rows + unit.first_row;
     const WindowedChunk chunk{
-        .rows = {.q = head_view<const float>(call.q, head),
-                 .k = head_view<const float>(call.k, head),
-                 .v = head_view<const float>(call.v, head),
-                 .o = head_view<float>(call.o, head),
+        .rows = {.q = head_view(call.q, head),
+                 .k = head_view(call.k, head),
+                 .v = head_view(call.v, head),
+                 .o = head_view(call.o, head),
                  .indices = call.plan.indices.data(),
                  .segments = call.plan.segments_of(task).data(),
                  .segment_count = task.segment_count,
@@ -110,7 +110,7 @@ void pass(const Call& call, Step step, int threads) {
 Status check_call(const AttentionPlan& plan, const ConstTensor& q, const ConstTensor& k,
                   const ConstTensor& v, const Tensor& o, std::span<const float> lse, int threads,
                   std::span<const float> workspace) {
-  if (Status s = windowed_supports(plan, q.head_dim, q.dtype); !s) return s;
+  if (Status s = windowed_supports(plan, q.head_dim); !s) return s;
   if (Status s = check_attention_call("windowed_forward", plan, q, k, v, o, lse, threads); !s)
     return s;
   const std::int64_t needed = windowed_score_elements(plan);
@@ -123,8 +123,8 @@ Status check_call(const AttentionPlan& plan, const ConstTensor& q, const ConstTe
 
 }  // namespace
 
-Status windowed_supports(const AttentionPlan& plan, std::int64_t head_dim, DType dtype) {
-  if (Status s = check_operands("Windowed attention", head_dim, dtype); !s) return s;
+Status windowed_supports(const AttentionPlan& plan, std::int64_t head_dim) {
+  if (Status s = check_operands("Windowed attention", head_dim); !s) return s;
   for (const Segment& segment : plan.segments) {
     if (segment.keys.listed && segment.kind != SegmentKind::whole) {
       return fail(

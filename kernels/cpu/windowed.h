@@ -3,7 +3,8 @@
 //
 // The paper's windowed matrix products (Schlatt et al., ECIR 2024, Section 3.2) on the CPU, and its
 // three-step attention made of them: scores per segment, one joint softmax, values per segment.
-// Nothing is allocated inside: callers ask for the size and hand memory in.
+// Nothing is allocated inside: callers ask for the size and hand memory in. Tensors are float32,
+// float16 or bfloat16, all of a call alike; bands and scores hold sums and are float32 for all.
 //
 //   BandProblem problem{sequences, /*heads=*/12, /*head_dim=*/32, /*window=*/4};
 //   std::vector<float> band(band_elements(problem));
@@ -14,6 +15,7 @@
 #include <span>
 
 #include "kernels/plan/attention_plan.h"
+#include "kernels/plan/gradients.h"
 #include "kernels/plan/result.h"
 #include "kernels/plan/tensor.h"
 
@@ -31,18 +33,32 @@ struct BandProblem {
 /// starts at (heads * tokens before s + h * length(s) + r) * (2w+1).
 [[nodiscard]] std::int64_t band_elements(const BandProblem& problem);
 
-/// Q [s,d] x K^T [d,s] -> band [s, 2w+1]; entries outside the sequence are 0. float32 only.
+/// Q [s,d] x K^T [d,s] -> band [s, 2w+1]; entries outside the sequence are 0.
 [[nodiscard]] Status windowed_qk(const BandProblem& problem, const ConstTensor& q,
                                  const ConstTensor& k, float scale, int threads,
                                  std::span<float> band);
 
-/// band [s, 2w+1] x V [s,d] -> O [s,d]; every row of the sequences is written. float32 only.
+/// band [s, 2w+1] x V [s,d] -> O [s,d]; every row of the sequences is written.
 [[nodiscard]] Status windowed_pv(const BandProblem& problem, std::span<const float> band,
                                  const ConstTensor& v, int threads, const Tensor& o);
 
+/// Gradients of windowed_qk: grad_q_i = scale * sum_j grad_band[i][j] * k_(i+j-w) and
+/// grad_k_j = scale * sum_i grad_band[i][j-i+w] * q_i. Entries of grad_band outside the sequence
+/// are not read. Every row of the sequences is written.
+[[nodiscard]] Status windowed_qk_backward(const BandProblem& problem,
+                                          std::span<const float> grad_band, const ConstTensor& q,
+                                          const ConstTensor& k, float scale, int threads,
+                                          const Tensor& grad_q, const Tensor& grad_k);
+
+/// Gradients of windowed_pv: grad_band[i][j] = grad_o_i . v_(i+j-w), 0 outside the sequence, and
+/// grad_v_j = sum_i band[i][j-i+w] * grad_o_i.
+[[nodiscard]] Status windowed_pv_backward(const BandProblem& problem, std::span<const float> band,
+                                          const ConstTensor& v, const ConstTensor& grad_o,
+                                          int threads, std::span<float> grad_band,
+                                          const Tensor& grad_v);
+
 /// Why the three-step attention cannot run this plan, or ok.
-[[nodiscard]] Status windowed_supports(const AttentionPlan& plan, std::int64_t head_dim,
-                                       DType dtype);
+[[nodiscard]] Status windowed_supports(const AttentionPlan& plan, std::int64_t head_dim);
 
 /// Floats of score workspace for the three steps: per task and head rows * sum over segments of
 /// (band: 2w+1, whole: number of keys). This is the whole workspace.
@@ -54,5 +70,16 @@ struct BandProblem {
                                       const ConstTensor& k, const ConstTensor& v, float scale,
                                       const Tensor& o, std::span<float> lse, int threads,
                                       std::span<float> workspace);
+
+/// Floats of workspace for windowed_backward beside the weights.
+[[nodiscard]] std::int64_t windowed_backward_elements(const AttentionPlan& plan,
+                                                      std::int64_t head_dim);
+
+/// The gradients of windowed_forward (kernels/plan/gradients.h) in separate passes: grad of the
+/// weights, of the scores, and the three products. `weights` is the workspace as windowed_forward
+/// left it; tensors.lse is not read.
+[[nodiscard]] Status windowed_backward(const AttentionPlan& plan, const GradientTensors& tensors,
+                                       float scale, std::span<const float> weights, int threads,
+                                       std::span<float> workspace);
 
 }  // namespace attnscope::cpu

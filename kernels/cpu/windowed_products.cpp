@@ -58,9 +58,9 @@ class BandCursor {
   std::int64_t tokens_before_ = 0;
 };
 
-Status check_problem(std::string_view operation, const BandProblem& problem, DType dtype,
-                     int threads, std::size_t band_floats) {
-  if (Status s = check_operands(operation, problem.head_dim, dtype); !s) return s;
+Status check_problem(std::string_view operation, const BandProblem& problem, int threads,
+                     std::size_t band_floats) {
+  if (Status s = check_operands(operation, problem.head_dim); !s) return s;
   if (problem.window < 0) {
     return fail("{} has window {}; a window is at least 0", operation, problem.window);
   }
@@ -123,34 +123,34 @@ std::int64_t band_elements(const BandProblem& problem) {
 
 Status windowed_qk(const BandProblem& problem, const ConstTensor& q, const ConstTensor& k,
                    float scale, int threads, std::span<float> band) {
-  if (Status s = check_problem("windowed_qk", problem, q.dtype, threads, band.size()); !s) return s;
+  if (Status s = check_problem("windowed_qk", problem, threads, band.size()); !s) return s;
   const std::int64_t tokens = tokens_of(problem);
-  if (Status s = check_tensor("q", q, problem.head_dim, tokens); !s) return s;
-  if (Status s = check_tensor("k", k, problem.head_dim, tokens); !s) return s;
+  if (Status s = check_tensor("q", q, problem.head_dim, q.dtype, tokens); !s) return s;
+  if (Status s = check_tensor("k", k, problem.head_dim, q.dtype, tokens); !s) return s;
   const Result<const KernelTable*> kernels = selected_kernels();
   if (!kernels) return tl::unexpected(kernels.error());
   run(problem, (*kernels)->windowed_scores, threads, scale, band.data(),
       [&](RowChunk& rows, std::int64_t head) {
-        rows.q = head_view<const float>(q, head);
-        rows.k = head_view<const float>(k, head);
+        rows.q = head_view(q, head);
+        rows.k = head_view(k, head);
       });
   return {};
 }
 
 Status windowed_pv(const BandProblem& problem, std::span<const float> band, const ConstTensor& v,
                    int threads, const Tensor& o) {
-  if (Status s = check_problem("windowed_pv", problem, v.dtype, threads, band.size()); !s) return s;
+  if (Status s = check_problem("windowed_pv", problem, threads, band.size()); !s) return s;
   const std::int64_t tokens = tokens_of(problem);
-  if (Status s = check_tensor("v", v, problem.head_dim, tokens); !s) return s;
-  if (Status s = check_tensor("o", o, problem.head_dim, tokens); !s) return s;
+  if (Status s = check_tensor("v", v, problem.head_dim, v.dtype, tokens); !s) return s;
+  if (Status s = check_tensor("o", o, problem.head_dim, v.dtype, tokens); !s) return s;
   const Result<const KernelTable*> kernels = selected_kernels();
   if (!kernels) return tl::unexpected(kernels.error());
   // The values step only reads the scores, which it shares with the steps that write them.
   auto* scores = const_cast<float*>(band.data());
   run(problem, (*kernels)->windowed_values, threads, 1.0f, scores,
       [&](RowChunk& rows, std::int64_t head) {
-        rows.v = head_view<const float>(v, head);
-        rows.o = head_view<float>(o, head);
+        rows.v = head_view(v, head);
+        rows.o = head_view(o, head);
       });
   return {};
 }

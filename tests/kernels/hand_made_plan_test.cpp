@@ -119,7 +119,7 @@ TEST(HandMadePlan, WindowsOverListedKeys_AreTheFusedKernelsAlone) {
   plan.tasks = {
       {.queries = {0, 90}, .heads = {0, 1}, .item = 0, .first_segment = 0, .segment_count = 2}};
   expect_plan_right(plan, 32, {Kernel::segment});
-  const Status windowed = cpu::windowed_supports(plan, 32, DType::float32);
+  const Status windowed = cpu::windowed_supports(plan, 32);
   ASSERT_FALSE(windowed);
   EXPECT_NE(windowed.error().message.find("listed keys"), std::string::npos);
 }

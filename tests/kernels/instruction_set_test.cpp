@@ -46,8 +46,8 @@ TEST(InstructionSet, SelectComesBeforeTheEnvironment) {
 TEST(InstructionSet, AnUnknownNameIsDeclinedByEveryOperation) {
   const InEnvironment environment("sse9");
   const AttentionPlan plan;
-  for (const Status& status : {cpu::segment_supports(plan, 32, DType::float32),
-                               cpu::windowed_supports(plan, 32, DType::float32)}) {
+  for (const Status& status : {cpu::segment_supports(plan, 32),
+                               cpu::windowed_supports(plan, 32)}) {
     ASSERT_FALSE(status);
     EXPECT_NE(status.error().message.find("ATTNSCOPE_ISA is 'sse9'"), std::string::npos);
     EXPECT_NE(status.error().message.find("baseline"), std::string::npos);

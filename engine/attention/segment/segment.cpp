@@ -52,7 +52,7 @@ class SegmentAttention final : public Implementation {
     if (problem.operation == Operation::windowed_matmul) {
       return fail("segment is fused: it has no separate products for windowed-matmul");
     }
-    return cpu::segment_supports(problem.plan, problem.head_dim, problem.dtype);
+    return cpu::segment_supports(problem.plan, problem.head_dim);
   }
 
   Result<std::unique_ptr<PreparedAttention>> prepare(const Problem& problem) const override {

@@ -94,7 +94,7 @@ class Windowed final : public Implementation {
 
   Status supports(const Problem& problem) const override {
     if (const Status ok = within_build_limits(problem, id()); !ok) return ok;
-    if (const Status ok = cpu::windowed_supports(problem.plan, problem.head_dim, problem.dtype);
+    if (const Status ok = cpu::windowed_supports(problem.plan, problem.head_dim);
         !ok) {
       return ok;
     }

@@ -16,8 +16,13 @@ void exponentials(const float* x, std::int64_t count, float* exp2_of_x) {
   if (i < count) store_tail(exp2_of_x + i, count - i, exp2_of(load_tail(x + i, count - i, 0.0f)));
 }
 
-constexpr KernelTable table{segment_chunk, windowed_scores, windowed_softmax, windowed_values,
-                            exponentials};
+void store_one_row(const float* from, std::int64_t d, float factor, const HeadView<std::byte>& view,
+                   std::int64_t offset) {
+  store_row(from, d, factor, view, offset);
+}
+
+constexpr KernelTable table{segment_chunk,   windowed_scores, windowed_softmax,
+                            windowed_values, exponentials,    store_one_row};
 
 }  // namespace
 

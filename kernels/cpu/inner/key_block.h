@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Keys or values as the products want them: rows of `padded` floats, one after another. Where they
-// lie so in memory they are used in place; else (token-major, listed keys, head dimensions that are
-// no multiple of the lanes) they are packed once a chunk. Packing matters beyond the copy: rows
-// 12 heads apart fall into few sets of the first-level cache and drive each other out.
+// lie so in memory they are used in place; else (token-major, listed keys, 16-bit numbers, head
+// dimensions that are no multiple of the lanes) they are packed once a chunk. Packing matters
+// beyond the copy: rows 12 heads apart fall into few sets of the first-level cache and drive each
+// other out.
 #pragma once
 
 #include "kernels/cpu/inner/key_window.h"
@@ -19,40 +20,63 @@ ATTNSCOPE_INLINE std::int64_t padded_dim(std::int64_t d) {
 /// ends, which such rows reach after two or three.
 constexpr std::int64_t rows_ahead = 12;
 
-ATTNSCOPE_INLINE void prefetch_row(const float* row, std::int64_t d) {
-  for (std::int64_t c = 0; c < d; c += 16) __builtin_prefetch(row + c);
-}
-
 /// Keys of one block: as many as fit `piece_floats`.
 ATTNSCOPE_INLINE std::int64_t block_keys(std::int64_t d) {
   return clamped(piece_floats / d, smallest_key_block, largest_key_block);
 }
 
-ATTNSCOPE_INLINE bool lies_packed(const HeadView<const float>& view, const Segment& segment,
+ATTNSCOPE_INLINE bool lies_packed(const HeadView<const std::byte>& view, const Segment& segment,
                                   std::int64_t d) {
-  return !segment.keys.listed && view.token_stride == d && d % lanes == 0;
+  return view.dtype == DType::float32 && !segment.keys.listed && view.token_stride == d &&
+         d % lanes == 0;
 }
 
 /// Rows of positions [begin, begin + count) of the segment's key run, packed into `room` if need
 /// be.
-inline const float* packed_rows(const HeadView<const float>& view, const RowChunk& chunk,
+inline const float* packed_rows(const HeadView<const std::byte>& view, const RowChunk& chunk,
                                 const Segment& segment, std::int64_t begin, std::int64_t count,
                                 float* room) {
   const std::int64_t d = chunk.head_dim;
   if (segment.keys.listed) {
     for (std::int64_t j = 0; j < count; ++j) {
-      copy_padded(view.data + offset_of(view, chunk.indices[begin + j]), d, padded_dim(d),
-                  room + j * padded_dim(d));
+      load_row(view, offset_of(view, chunk.indices[begin + j]), d, padded_dim(d),
+               room + j * padded_dim(d));
     }
     return room;
   }
-  const float* first = view.data + offset_of(view, begin);
-  if (lies_packed(view, segment, d)) return first;
+  const std::int64_t first = offset_of(view, begin);
+  if (lies_packed(view, segment, d)) return floats_at(view, first);
   for (std::int64_t j = 0; j < count; ++j) {
-    if (j + rows_ahead < count) prefetch_row(first + (j + rows_ahead) * view.token_stride, d);
-    copy_padded(first + j * view.token_stride, d, padded_dim(d), room + j * padded_dim(d));
+    if (j + rows_ahead < count) prefetch_row(view, first + (j + rows_ahead) * view.token_stride, d);
+    load_row(view, first + j * view.token_stride, d, padded_dim(d), room + j * padded_dim(d));
   }
   return room;
+}
+
+constexpr int tile_floats = row_tile * largest_head_dim;
+
+/// Where the rows of a tile lie as float32: in the tensor itself, or converted in `room` of
+/// tile_floats. Lanes beyond `rows` point to the last row.
+inline void rows_in_place(const HeadView<const std::byte>& view, const RowChunk& chunk,
+                          std::int64_t first_row, int rows, float* room, const float** row) {
+  const std::int64_t d = chunk.head_dim;
+  const std::int64_t chunk_rows = chunk.queries.end - chunk.queries.begin;
+  for (int r = 0; r < row_tile; ++r) {
+    if (r >= rows) {
+      row[r] = row[rows - 1];
+      continue;
+    }
+    const std::int64_t at = offset_of(view, token_of(chunk.queries, chunk.indices, first_row + r));
+    if (first_row + r + row_tile < chunk_rows) {
+      prefetch_row(view, at + row_tile * view.token_stride, d);
+    }
+    if (view.dtype == DType::float32) {
+      row[r] = floats_at(view, at);
+    } else {
+      load_row(view, at, d, padded_dim(d), room + r * padded_dim(d));
+      row[r] = room + r * padded_dim(d);
+    }
+  }
 }
 
 }  // namespace

@@ -26,12 +26,6 @@ ATTNSCOPE_INLINE std::int64_t clamped(std::int64_t x, std::int64_t low, std::int
   return least(most(x, low), high);
 }
 
-template <typename T>
-ATTNSCOPE_INLINE std::int64_t offset_of(const HeadView<T>& view, std::int64_t token) {
-  if (view.item_tokens == 0) return token * view.token_stride;
-  return token / view.item_tokens * view.item_stride + token % view.item_tokens * view.token_stride;
-}
-
 ATTNSCOPE_INLINE std::int64_t token_of(const TokenRun& run, const std::int64_t* indices,
                                        std::int64_t row) {
   return run.listed ? indices[run.begin + row] : run.begin + row;

@@ -6,9 +6,7 @@
 // a few rows share each value they load.
 #pragma once
 
-#include <cstring>
-
-#include "kernels/cpu/inner/vector.h"
+#include "kernels/cpu/inner/rows.h"
 
 namespace attnscope::cpu {
 namespace {
@@ -173,15 +171,6 @@ ATTNSCOPE_INLINE void add_values_to_row(const float* weight, const float* values
     add_values_to_row<2>(weight, values + c, padded, count, out + c);
   }
   if (c < padded) add_values_to_row<1>(weight, values + c, padded, count, out + c);
-}
-
-/// Copies d floats and zeros the rest up to `padded`.
-ATTNSCOPE_INLINE void copy_padded(const float* from, std::int64_t d, std::int64_t padded,
-                                  float* to) {
-  std::int64_t c = 0;
-  for (; c + lanes <= d; c += lanes) store(to + c, load(from + c));
-  for (; c < d; ++c) to[c] = from[c];
-  for (; c < padded; ++c) to[c] = 0.0f;
 }
 
 }  // namespace

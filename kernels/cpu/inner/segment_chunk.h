@@ -335,11 +335,11 @@ inline void store_outputs(const Work& work) {
     const float* out = work.outputs + r * work.padded;
     const bool empty = work.sums[r] == 0.0f;
     const float inverse = empty ? 0.0f : 1.0f / work.sums[r];
-    float* to = rows.o.data + offset_of(rows.o, token);
-    if (r + rows_ahead < work.rows) prefetch_row(to + rows_ahead * rows.o.token_stride, work.d);
-    std::int64_t c = 0;
-    for (; c + lanes <= work.d; c += lanes) store(to + c, load(out + c) * inverse);
-    for (; c < work.d; ++c) to[c] = out[c] * inverse;
+    const std::int64_t to = offset_of(rows.o, token);
+    if (r + rows_ahead < work.rows) {
+      prefetch_row(rows.o, to + rows_ahead * rows.o.token_stride, work.d);
+    }
+    store_row(out, work.d, inverse, rows.o, to);
     if (rows.lse == nullptr) continue;
     rows.lse[token * rows.lse_stride] =
         empty ? -infinity

@@ -61,23 +61,18 @@ inline void load_queries(Work& work) {
   const RowChunk& chunk = work.chunk->rows;
   for (std::int64_t first = 0; first < work.rows; first += row_tile) {
     const int rows = rows_of_tile(work, first);
-    const float* row[row_tile];
-    for (int r = 0; r < row_tile; ++r) {
-      const std::int64_t token =
-          token_of(chunk.queries, chunk.indices, first + (r < rows ? r : rows - 1));
-      row[r] = chunk.q.data + offset_of(chunk.q, token);
-      if (first + r + row_tile < work.rows) {
-        prefetch_row(row[r] + row_tile * chunk.q.token_stride, work.d);
-      }
-    }
     float* out = work.queries + first * work.padded;
     if (rows > few_rows) {
+      alignas(64) float room[tile_floats];
+      const float* row[row_tile];
+      rows_in_place(chunk.q, chunk, first, rows, room, row);
       transpose_rows(row, work.d, chunk.scale, out);
       continue;
     }
     for (int r = 0; r < rows; ++r) {
+      const std::int64_t token = token_of(chunk.queries, chunk.indices, first + r);
       float* to = out + r * work.padded;
-      copy_padded(row[r], work.d, work.padded, to);
+      load_row(chunk.q, offset_of(chunk.q, token), work.d, work.padded, to);
       for (std::int64_t c = 0; c < work.padded; ++c) to[c] *= chunk.scale;
     }
   }

@@ -13,7 +13,6 @@ namespace {
 
 /// Enough for block_keys(d) or chunk_rows(d) rows of padded_dim(d) floats, for every d to 256.
 constexpr int room_floats = 12288;
-constexpr int tile_floats = row_tile * largest_head_dim;
 
 ATTNSCOPE_INLINE std::int64_t columns_of(const Segment& segment) {
   const std::int64_t keys = segment.keys.end - segment.keys.begin;
@@ -133,8 +132,8 @@ inline void score_rows_of_block(const WindowedChunk& chunk, const KeyBlock& bloc
 
 /// Calls visit(block) for all keys or values that the chunk's rows see, `view` being k or v.
 template <typename Visit>
-ATTNSCOPE_INLINE void for_each_block(const WindowedChunk& chunk, const HeadView<const float>& view,
-                                     const Visit& visit) {
+ATTNSCOPE_INLINE void for_each_block(const WindowedChunk& chunk,
+                                     const HeadView<const std::byte>& view, const Visit& visit) {
   alignas(64) float room[room_floats];
   const std::int64_t limit = block_keys(chunk.rows.head_dim);
   std::int64_t column = 0;
@@ -157,11 +156,9 @@ inline void run_windowed_scores(const WindowedChunk& chunk) {
   for_each_block(chunk, rows.k, [&](const KeyBlock& block) {
     for (std::int64_t first = 0; first < row_count; first += row_tile) {
       const int count = static_cast<int>(least(row_count - first, row_tile));
+      alignas(64) float room[tile_floats];
       const float* query[row_tile];
-      for (int r = 0; r < row_tile; ++r) {
-        const std::int64_t row = first + (r < count ? r : count - 1);
-        query[r] = rows.q.data + offset_of(rows.q, token_of(rows.queries, rows.indices, row));
-      }
+      rows_in_place(rows.q, rows, first, count, room, query);
       score_rows_of_block<Dim>(chunk, block, first, count, query);
     }
   });
@@ -316,8 +313,7 @@ void windowed_values(const WindowedChunk& chunk) {
   });
   for (std::int64_t r = 0; r < count; ++r) {
     const std::int64_t token = token_of(rows.queries, rows.indices, r);
-    std::memcpy(rows.o.data + offset_of(rows.o, token), outputs + r * padded,
-                sizeof(float) * static_cast<std::size_t>(rows.head_dim));
+    store_row(outputs + r * padded, rows.head_dim, 1.0f, rows.o, offset_of(rows.o, token));
   }
 }
 
