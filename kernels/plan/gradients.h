@@ -1,0 +1,26 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a backward pass reads and writes: the inputs of a forward call, what that call left (o and
+// its log-sum-exp), the gradient that arrives, and the three that leave. With P = softmax(scale q
+// k^T) over the plan's pairs and D_i = grad_o_i . o_i:
+//
+//   grad_v_j = sum_i P_ij grad_o_i              dS_ij = P_ij (grad_o_i . v_j - D_i)
+//   grad_q_i = scale sum_j dS_ij k_j            grad_k_j = scale sum_i dS_ij q_i
+
+#include <span>
+
+#include "kernels/plan/tensor.h"
+
+namespace attnscope {
+
+/// All tensors packed over the same tokens, heads and head dimension, of one dtype.
+struct GradientTensors {
+  ConstTensor q, k, v;
+  ConstTensor o;
+  std::span<const float> lse;  // [tokens, heads], natural logarithm, -inf for a row without keys
+  ConstTensor grad_o;
+  Tensor grad_q, grad_k, grad_v;  // every element is written; 0 where nothing contributes
+};
+
+}  // namespace attnscope
