@@ -10,6 +10,7 @@
 //   auto prepared = segment.prepare(problem);          // derive tiles from the plan, once
 //   workspace.resize((*prepared)->workspace_bytes());
 //   (*prepared)->forward({q, k, v, o, lse, workspace});
+//   (*prepared)->backward({gradients, workspace});     // a problem of direction forward-backward
 
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +24,7 @@
 #include "engine/pattern/axes.h"
 #include "engine/pattern/sequence_layout.h"
 #include "kernels/plan/attention_plan.h"
+#include "kernels/plan/gradients.h"
 #include "kernels/plan/result.h"
 #include "kernels/plan/tensor.h"
 
@@ -52,7 +54,14 @@ struct ForwardCall {
   std::span<std::byte> workspace;  // at least workspace_bytes()
 };
 
-/// What an implementation really executes in one forward call, beside the plan's useful work.
+/// What the forward call before was given and left, and what its gradients are written to.
+struct BackwardCall {
+  GradientTensors tensors;
+  std::span<std::byte> workspace;  // the forward call's, untouched in between
+};
+
+/// What an implementation really executes in one call (forward, or forward and backward together,
+/// as the problem's direction says), beside the plan's useful work.
 struct ExecutedWork {
   double flop = 0;
   double bytes = 0;
@@ -69,6 +78,10 @@ class PreparedAttention {
   /// cell becomes `oom` before the machine swaps.
   [[nodiscard]] virtual std::int64_t predicted_peak_bytes() const = 0;
   [[nodiscard]] virtual Status forward(const ForwardCall& call) = 0;
+  /// Gradients of the forward call just before, with the same q, k, v. Only for problems of
+  /// direction forward-backward, in which every forward is followed by one backward, and `lse` is
+  /// always given.
+  [[nodiscard]] virtual Status backward(const BackwardCall& call) = 0;
   /// Whether forward fills `lse` when it is given.
   [[nodiscard]] virtual bool writes_lse() const = 0;
 };

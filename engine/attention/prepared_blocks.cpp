@@ -29,6 +29,10 @@ Status PreparedBlocks::forward(const ForwardCall& call) {
   return {};
 }
 
+Status PreparedBlocks::backward(const BackwardCall&) {
+  return fail("LibTorch's baselines have no backward pass yet");
+}
+
 std::int64_t PreparedBlocks::mask_bytes_of(const Block& block) const {
   return masked_ ? mask_bytes(tasks_, block, problem_.dtype, heads_) : 0;
 }

@@ -25,6 +25,7 @@ class PreparedBlocks : public PreparedAttention {
   [[nodiscard]] std::int64_t workspace_bytes() const final { return 0; }
   [[nodiscard]] bool writes_lse() const final { return false; }
   [[nodiscard]] Status forward(const ForwardCall& call) final;
+  [[nodiscard]] Status backward(const BackwardCall& call) final;
 
  protected:
   /// One block; `mask` is null when every pair is allowed.

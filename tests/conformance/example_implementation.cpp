@@ -34,6 +34,7 @@ class PreparedRows final : public PreparedAttention {
     }
     return {};
   }
+  Status backward(const BackwardCall&) override { return fail("naive-rows has no backward pass"); }
 
  private:
   // Online softmax: what is summed so far shrinks whenever a larger score is met.

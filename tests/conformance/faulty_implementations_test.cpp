@@ -62,6 +62,8 @@ class PreparedFaulty final : public PreparedAttention {
     return {};
   }
 
+  Status backward(const BackwardCall&) override { return fail("faulty has no backward pass"); }
+
  private:
   [[nodiscard]] bool is_last(std::int64_t token) const { return token == problem_.plan.tokens - 1; }
 

@@ -31,6 +31,8 @@ class PreparedSegment final : public PreparedAttention {
                                 call.lse, problem_.threads, call.workspace);
   }
 
+  Status backward(const BackwardCall&) override { return fail("segment has no backward pass yet"); }
+
   bool writes_lse() const override { return true; }
 
  private:

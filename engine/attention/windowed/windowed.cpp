@@ -41,6 +41,10 @@ class PreparedWindowed final : public PreparedAttention {
                                  call.lse, problem_.threads, as_floats(call.workspace, scores_));
   }
 
+  Status backward(const BackwardCall&) override {
+    return fail("windowed has no backward pass yet");
+  }
+
   bool writes_lse() const override { return true; }
 
  private:
@@ -71,6 +75,10 @@ class PreparedProducts final : public PreparedAttention {
       return done;
     }
     return cpu::windowed_pv(band_problem_, band, call.v, problem_.threads, call.o);
+  }
+
+  Status backward(const BackwardCall&) override {
+    return fail("windowed has no backward pass yet");
   }
 
   bool writes_lse() const override { return false; }
