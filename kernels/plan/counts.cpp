@@ -197,13 +197,19 @@ PlanCounts count(const AttentionPlan& plan) {
   return counts;
 }
 
-double useful_flop(const PlanCounts& counts, std::int64_t head_dim) {
-  return 4.0 * static_cast<double>(head_dim) * static_cast<double>(counts.pairs);
+double useful_flop(const PlanCounts& counts, std::int64_t head_dim, Passes passes) {
+  const double products = passes == Passes::forward ? 2 : 2 + 5;
+  return 2.0 * products * static_cast<double>(head_dim) * static_cast<double>(counts.pairs);
 }
 
-double least_bytes(const AttentionPlan& plan, std::int64_t head_dim, DType dtype) {
-  // q and o for every row, k and v for every key.
-  const std::int64_t rows = 2 * (count(plan).query_rows + seen_keys(plan));
+double useful_exponentials(const PlanCounts& counts, Passes passes) {
+  return (passes == Passes::forward ? 1.0 : 2.0) * static_cast<double>(counts.exponentials);
+}
+
+double least_bytes(const AttentionPlan& plan, std::int64_t head_dim, DType dtype, Passes passes) {
+  // Forward: q and o for every row, k and v for every key. Backward: those and their gradients.
+  const std::int64_t tensors = passes == Passes::forward ? 2 : 2 + 4;
+  const std::int64_t rows = tensors * (count(plan).query_rows + seen_keys(plan));
   return static_cast<double>(rows) * static_cast<double>(head_dim * size_of(dtype));
 }
 

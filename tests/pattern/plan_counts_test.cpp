@@ -204,6 +204,17 @@ TEST(PlanCounts, FlopAndBytesFollowFromPairsAndTokens) {
   EXPECT_EQ(least_bytes(plan, 32, DType::bfloat16), 4.0 * 100 * 2 * 32 * 2);
 }
 
+TEST(PlanCounts, ABackwardPassAddsFiveProductsAndReadsAndWritesFourTensorsOfEachSide) {
+  const AttentionPlan plan = compiled("full", 89, 2);  // 100 tokens
+  const PlanCounts counts = count(plan);
+  EXPECT_EQ(useful_flop(counts, 32, Passes::forward_backward), 14.0 * 32 * 2 * 100 * 100);
+  EXPECT_EQ(useful_exponentials(counts), 2.0 * 100 * 100);
+  EXPECT_EQ(useful_exponentials(counts, Passes::forward_backward), 2.0 * 2 * 100 * 100);
+  // q, k, v, o once; q, k, v, o, grad_o, grad_q, grad_k, grad_v once.
+  EXPECT_EQ(least_bytes(plan, 32, DType::bfloat16, Passes::forward_backward),
+            12.0 * 100 * 2 * 32 * 2);
+}
+
 TEST(PlanCounts, AnEmptyPlanCountsNothing) {
   EXPECT_EQ(count({}).pairs, 0);
   EXPECT_EQ(least_bytes({}, 32, DType::float32), 0.0);
