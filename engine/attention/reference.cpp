@@ -7,6 +7,7 @@
 #include <random>
 
 #include "engine/attention/number_formats.h"
+#include "engine/attention/reference_row.h"
 #include "engine/pattern/oracle.h"
 
 namespace attnscope {
@@ -38,87 +39,6 @@ std::vector<std::int64_t> border_tokens(const SequenceLayout& layout) {
 RowId row_of(std::int64_t index, std::int32_t heads) {
   return {.token = index / heads, .head = static_cast<std::int32_t>(index % heads)};
 }
-
-/// First token the query might see and one past the last: its item, or everything for a token of
-/// the shared query. The shared query, which stands before all items, is tried besides.
-TokenRange candidate_keys(const Oracle& oracle, const SequenceLayout& layout, std::int64_t query) {
-  const Oracle::Place place = oracle.place_of(query);
-  if (place.item < 0) return {0, layout.tokens()};
-  return layout.item_tokens(place.item);
-}
-
-std::vector<std::int64_t> allowed_keys(const Oracle& oracle, const SequenceLayout& layout,
-                                       RowId row) {
-  const TokenRange own = candidate_keys(oracle, layout, row.token);
-  std::vector<std::int64_t> keys;
-  const auto add = [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t key = begin; key < end; ++key) {
-      if (oracle.allowed(row.head, row.token, key)) keys.push_back(key);
-    }
-  };
-  add(0, std::min(layout.shared_query(), own.begin));
-  add(own.begin, own.end);
-  return keys;
-}
-
-void widen(const ConstTensor& tensor, std::int64_t token, std::int64_t head,
-           std::span<double> values) {
-  const std::int64_t row = tensor.offset(token, head);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = read_value(tensor.data, tensor.dtype, row + static_cast<std::int64_t>(i));
-  }
-}
-
-/// One row in float64: the scores of its allowed keys, weighted (or not), times their values.
-class RowComputer {
- public:
-  RowComputer(const Problem& problem, const Oracle& oracle, const ConstTensor& q,
-              const ConstTensor& k, const ConstTensor& v)
-      : problem_(problem),
-        oracle_(oracle),
-        q_(q),
-        k_(k),
-        v_(v),
-        query_(static_cast<std::size_t>(problem.head_dim)),
-        other_(query_.size()) {}
-
-  /// Fills `output` and returns the row's log-sum-exp (-inf without keys).
-  double compute(RowId row, std::span<double> output) {
-    const std::vector<std::int64_t> keys = allowed_keys(oracle_, problem_.layout, row);
-    std::ranges::fill(output, 0.0);
-    score(row, keys);
-    double log_sum_exp = -std::numeric_limits<double>::infinity();
-    if (problem_.operation != Operation::windowed_matmul && !keys.empty()) {
-      const double largest = *std::ranges::max_element(weights_);
-      double sum = 0;
-      for (double& weight : weights_) sum += weight = std::exp(weight - largest);
-      for (double& weight : weights_) weight /= sum;
-      log_sum_exp = largest + std::log(sum);
-    }
-    for (std::size_t j = 0; j < keys.size(); ++j) {
-      widen(v_, keys[j], row.head, other_);
-      for (std::size_t i = 0; i < output.size(); ++i) output[i] += weights_[j] * other_[i];
-    }
-    return log_sum_exp;
-  }
-
- private:
-  void score(RowId row, std::span<const std::int64_t> keys) {
-    widen(q_, row.token, row.head, query_);
-    weights_.resize(keys.size());
-    for (std::size_t j = 0; j < keys.size(); ++j) {
-      widen(k_, keys[j], row.head, other_);
-      double sum = 0;
-      for (std::size_t i = 0; i < query_.size(); ++i) sum += query_[i] * other_[i];
-      weights_[j] = static_cast<double>(problem_.scale) * sum;
-    }
-  }
-
-  const Problem& problem_;
-  const Oracle& oracle_;
-  const ConstTensor &q_, &k_, &v_;
-  std::vector<double> query_, other_, weights_;
-};
 
 double largest_value(const ConstTensor& v, std::int64_t tokens, std::int64_t heads) {
   double largest = 0;
@@ -187,12 +107,13 @@ ReferenceRows compute_reference(const Problem& problem, std::span<const RowId> r
 
 #pragma omp parallel if (count * problem.plan.tokens * problem.head_dim > worth_threads)
   {
-    RowComputer computer(problem, oracle, q, k, v);
+    RowReference row(problem, oracle, q, k, v);
 #pragma omp for schedule(dynamic, 4)
     for (std::int64_t r = 0; r < count; ++r) {
       const auto index = static_cast<std::size_t>(r);
-      log_sum_exp[index] =
-          computer.compute(rows[index], std::span(reference.output).subspan(index * dim, dim));
+      row.compute(rows[index]);
+      std::ranges::copy(row.output(), reference.output.begin() + r * problem.head_dim);
+      log_sum_exp[index] = row.log_sum_exp();
     }
   }
 
