@@ -12,6 +12,7 @@ namespace {
 constexpr std::array<std::string_view, 3> operations{"windowed-matmul", "attention", "model"};
 constexpr std::array<std::string_view, 2> directions{"forward", "forward-backward"};
 constexpr std::array<std::string_view, 2> memory_orders{"head-major", "token-major"};
+constexpr std::array<std::string_view, 2> caches{"warm", "cold"};
 constexpr std::array<std::string_view, 2> devices{"cpu", "cuda"};
 constexpr std::array<std::string_view, 3> dtypes{"float32", "float16", "bfloat16"};
 
@@ -35,6 +36,9 @@ std::string_view name_of(Direction value) {
 std::string_view name_of(MemoryOrder value) {
   return memory_orders[static_cast<std::size_t>(value)];
 }
+std::string_view name_of(CacheState value) {
+  return caches[static_cast<std::size_t>(value)];
+}
 std::string_view name_of(DeviceKind value) {
   return devices[static_cast<std::size_t>(value)];
 }
@@ -50,6 +54,9 @@ Result<Direction> parse_direction(std::string_view text) {
 }
 Result<MemoryOrder> parse_memory_order(std::string_view text) {
   return parse<MemoryOrder>("memory order", text, memory_orders);
+}
+Result<CacheState> parse_cache(std::string_view text) {
+  return parse<CacheState>("cache state", text, caches);
 }
 Result<DeviceKind> parse_device(std::string_view text) {
   return parse<DeviceKind>("device", text, devices);

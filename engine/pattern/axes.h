@@ -17,11 +17,15 @@ enum class Operation : std::uint8_t { windowed_matmul, attention, model };
 enum class Direction : std::uint8_t { forward, forward_backward };
 /// head-major: [batch, heads, tokens, dim]; token-major: [tokens, heads, dim].
 enum class MemoryOrder : std::uint8_t { head_major, token_major };
+/// Where a call finds its inputs and outputs: in the caches as far as they fit, as the call before
+/// left them, or in main memory alone.
+enum class CacheState : std::uint8_t { warm, cold };
 enum class DeviceKind : std::uint8_t { cpu, cuda };
 
 [[nodiscard]] std::string_view name_of(Operation value);  // "windowed-matmul", "attention", "model"
 [[nodiscard]] std::string_view name_of(Direction value);  // "forward", "forward-backward"
 [[nodiscard]] std::string_view name_of(MemoryOrder value);  // "head-major", "token-major"
+[[nodiscard]] std::string_view name_of(CacheState value);   // "warm", "cold"
 [[nodiscard]] std::string_view name_of(DeviceKind value);   // "cpu", "cuda"
 [[nodiscard]] std::string_view name_of(DType value);        // "float32", "float16", "bfloat16"
 
@@ -29,6 +33,7 @@ enum class DeviceKind : std::uint8_t { cpu, cuda };
 [[nodiscard]] Result<Operation> parse_operation(std::string_view text);
 [[nodiscard]] Result<Direction> parse_direction(std::string_view text);
 [[nodiscard]] Result<MemoryOrder> parse_memory_order(std::string_view text);
+[[nodiscard]] Result<CacheState> parse_cache(std::string_view text);
 [[nodiscard]] Result<DeviceKind> parse_device(std::string_view text);
 [[nodiscard]] Result<DType> parse_dtype(std::string_view text);
 

@@ -26,6 +26,7 @@ std::vector<AxisValue> axes_of(const HeatPoint& point) {
       {"head_dim", number(point.head_dim), fmt::format("head dimension {}", point.head_dim)},
       {"dtype", word(name_of(point.dtype)), word(name_of(point.dtype))},
       {"memory_order", word(name_of(point.memory_order)), word(name_of(point.memory_order))},
+      {"cache", word(name_of(point.cache)), point.cache == CacheState::cold ? "cold caches" : ""},
       {"device", word(name_of(point.device)), word(name_of(point.device))},
       {"threads", number(point.threads),
        fmt::format("{} thread{}", point.threads, point.threads == 1 ? "" : "s")},
@@ -35,7 +36,7 @@ std::vector<AxisValue> axes_of(const HeatPoint& point) {
 
 bool comes_before(const HeatPoint& a, const HeatPoint& b) {
   const auto order = [](const HeatPoint& p) {
-    return std::tie(p.operation, p.direction, p.device, p.dtype, p.memory_order, p.heads,
+    return std::tie(p.operation, p.direction, p.device, p.dtype, p.memory_order, p.cache, p.heads,
                     p.head_dim, p.threads, p.shared_query, p.query_tokens, p.batch_max,
                     p.batch_memory_mb, p.seed, p.sequence_tokens);
   };

@@ -44,6 +44,12 @@ std::string build_in_words(const json& build) {
   return text;
 }
 
+/// "; cold caches" of a run that says it.
+std::string caches_in_words(const json& measuring) {
+  const std::string states = text_at(measuring, "cache");
+  return states.empty() ? std::string() : fmt::format("; {} caches", states);
+}
+
 std::string one_line(std::string text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < ' ') c = ' ';
@@ -57,10 +63,10 @@ std::string provenance_line(const RunInfo& run) {
   // Whoever wrote the run decides what its provenance holds; what is not there is left out.
   const json provenance = json::parse(run.start.provenance, nullptr, /*allow_exceptions=*/false);
   const auto seconds = static_cast<std::time_t>(run.started_unix_ms / 1000);
-  std::string line =
-      fmt::format("Run {} ({}), {:%Y-%m-%d %H:%M} UTC, {}; {}; {}; {}", run.number,
-                  run.start.sweep_name, fmt::gmtime(seconds), run.start.device,
-                  build_in_words(part(provenance, "driver")), run.start.command_line, run.id.uuid);
+  std::string line = fmt::format(
+      "Run {} ({}), {:%Y-%m-%d %H:%M} UTC, {}; {}{}; {}; {}", run.number, run.start.sweep_name,
+      fmt::gmtime(seconds), run.start.device, build_in_words(part(provenance, "driver")),
+      caches_in_words(part(provenance, "measuring")), run.start.command_line, run.id.uuid);
   if (run.damaged) line += "; this run's own values are damaged";
   return one_line(std::move(line));
 }

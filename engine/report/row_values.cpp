@@ -91,6 +91,7 @@ constexpr std::array all_columns{
     Column{"head_dim", [](const Row& r) -> Value { return r.cell.point.head_dim; }},
     Column{"dtype", [](const Row& r) { return word(name_of(r.cell.point.dtype)); }},
     Column{"memory_order", [](const Row& r) { return word(name_of(r.cell.point.memory_order)); }},
+    Column{"cache", [](const Row& r) { return word(name_of(r.cell.point.cache)); }},
     Column{"device", [](const Row& r) { return word(name_of(r.cell.point.device)); }},
     Column{"threads", [](const Row& r) -> Value { return std::int64_t{r.cell.point.threads}; }},
     Column{"operation", [](const Row& r) { return word(name_of(r.cell.point.operation)); }},
@@ -148,15 +149,13 @@ constexpr std::array all_columns{
     Column{"paired", [](const Row& r) { return r.ratio ? Value(r.ratio->paired) : Value(); }},
 };
 
-constexpr std::array<std::string_view, 23> keys_of_filter{
-    "contender",       "name",           "implementation",
-    "pattern",         "model",          "window",
-    "sequence_tokens", "query_tokens",   "document_tokens",
-    "batch",           "heads",          "head_dim",
-    "dtype",           "memory_order",   "device",
-    "threads",         "operation",      "direction",
-    "status",          "shared_query",   "seed",
-    "batch_max",       "batch_memory_mb"};
+constexpr std::array<std::string_view, 24> keys_of_filter{
+    "contender",       "name",         "implementation",  "pattern",
+    "model",           "window",       "sequence_tokens", "query_tokens",
+    "document_tokens", "batch",        "heads",           "head_dim",
+    "dtype",           "memory_order", "cache",           "device",
+    "threads",         "operation",    "direction",       "status",
+    "shared_query",    "seed",         "batch_max",       "batch_memory_mb"};
 
 }  // namespace
 

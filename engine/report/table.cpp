@@ -70,7 +70,8 @@ std::optional<double> limit_ms(const StoredCell& cell, const std::vector<Ceiling
   }
   std::vector<double> limits;
   for (const Ceilings& one : ceilings) {
-    const double limit = one.threads == cell.point.threads ? limit_ns(cell.cell.work, one) : 0;
+    const double limit =
+        one.threads == cell.point.threads ? limit_ns(cell.cell.work, one, cell.point.cache) : 0;
     if (std::isfinite(limit) && limit > 0) limits.push_back(limit / 1e6);
   }
   if (limits.empty()) return std::nullopt;

@@ -27,7 +27,7 @@ inline constexpr std::string_view run_columns =
     "process_start_ticks";
 inline constexpr std::string_view point_columns =
     "operation, direction, sequence_tokens, query_tokens, shared_query, batch_max, "
-    "batch_memory_mb, heads, head_dim, dtype, memory_order, device, threads, seed";
+    "batch_memory_mb, heads, head_dim, dtype, memory_order, cache, device, threads, seed";
 inline constexpr std::string_view cell_columns =
     "pattern, implementation, attention_window, name, pattern_json, status, reason, batch, "
     "query_tokens, document_tokens, relative_error, error_bound, requested_bytes, reserved_bytes, "
@@ -79,6 +79,7 @@ class Reader {
   void operator()(Direction& value) { word(parse_direction, value); }
   void operator()(DType& value) { word(parse_dtype, value); }
   void operator()(MemoryOrder& value) { word(parse_memory_order, value); }
+  void operator()(CacheState& value) { word(parse_cache, value); }
   void operator()(DeviceKind& value) { word(parse_device, value); }
   void operator()(CellStatus& value) { word(parse_cell_status, value); }
 
@@ -110,6 +111,10 @@ class Fingerprinter {
   template <typename Enum>
   requires std::is_enum_v<Enum>
   void operator()(Enum value) { print_.text(name_of(value)); }
+  /// Adds nothing for warm: so rows of version 1, which were all warm, keep their fingerprints.
+  void operator()(CacheState value) {
+    if (value != CacheState::warm) print_.text(name_of(value));
+  }
   [[nodiscard]] std::int64_t value() const { return print_.value(); }
 
  private:
@@ -132,9 +137,10 @@ void visit_run(Visitor& visit, Run& run) {
 template <typename Visitor, typename Point>  // Point: HeatPoint
 void visit_point(Visitor& visit, Point& point) {
   auto& [operation, direction, sequence_tokens, query_tokens, shared_query, batch_max,
-         batch_memory_mb, heads, head_dim, dtype, memory_order, device, threads, seed] = point;
+         batch_memory_mb, heads, head_dim, dtype, memory_order, cache, device, threads, seed] =
+      point;
   visit_all(visit, operation, direction, sequence_tokens, query_tokens, shared_query, batch_max,
-            batch_memory_mb, heads, head_dim, dtype, memory_order, device, threads, seed);
+            batch_memory_mb, heads, head_dim, dtype, memory_order, cache, device, threads, seed);
 }
 
 /// Everything of a cell but its samples.

@@ -58,8 +58,8 @@ tl::unexpected<Error> refuse_version(const std::filesystem::path& file, int vers
         file.string(), version, schema_version);
   }
   return fail(
-      "{} has the old database version {} and this AttnScope reads {}; open it once for writing "
-      "(attnscope import into it, or attnscope run --db) to bring it up to date",
+      "{} has the database version {}, from which there is no way to {}, this AttnScope's; name "
+      "another file with --db",
       file.string(), version, schema_version);
 }
 

@@ -6,6 +6,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string_view>
+#include <tuple>
 
 #include "engine/store/implementation.h"
 #include "engine/store/location.h"
@@ -33,6 +35,34 @@ int version_of(const Database& database) {
 
 void set_version(Database& database, int version) {
   database.execute(fmt::format("PRAGMA user_version = {}", version));
+}
+
+/// The other file must not be there yet, or be empty.
+void copy_into(const Database& database, std::string_view file) {
+  Statement copy = database.prepare("VACUUM INTO ?");
+  copy.bind(file);
+  copy.run();
+}
+
+/// All steps in one transaction; `otherwise` closes the sentence when one fails.
+Status upgrade(Database& database, const std::filesystem::path& file,
+               std::span<const MigrationStep> steps, int target, std::string_view otherwise) {
+  Transaction transaction(database, Transaction::Kind::exclusive);
+  int version = version_of(database);  // another process may have been first
+  for (const MigrationStep& step : steps) {
+    if (step.from != version || version == target) continue;
+    try {
+      database.execute(step.sql);
+    } catch (const DatabaseError& error) {
+      return fail("{} could not be brought from version {} to {} ({}) and was left as it is; {}",
+                  file.string(), version, target, error.what(), otherwise);
+    }
+    ++version;
+  }
+  if (version != target) return refuse_version(file, version);
+  set_version(database, version);
+  transaction.commit();
+  return {};
 }
 
 /// The folder that will hold the file: made when it is the default place, else it has to be there.
@@ -97,6 +127,19 @@ std::pair<Database, std::string> open_for_reading(const std::filesystem::path& f
   return {std::move(database), uri};
 }
 
+/// A file of an older version that may only be read: its copy in memory, brought up to date. Named,
+/// because import and export attach it to a connection of their own.
+Result<std::pair<Database, std::string>> upgraded_copy(const Database& original,
+                                                       const std::filesystem::path& file) {
+  const std::string uri = fmt::format("file:/{}?vfs=memdb", new_uuid());
+  Database copy(uri, Database::Access::create);
+  copy_into(original, uri);
+  const Status current = upgrade(copy, file, migration_steps, schema_version,
+                                 "open it with the AttnScope that wrote it");
+  if (!current) return tl::unexpected(current.error());
+  return std::pair(std::move(copy), uri + "&mode=ro");
+}
+
 /// The version as SQLite sees it, with what is still in the write-ahead log. A read-only connection
 /// does not write the log back when it is closed, so a refused file stays as it is.
 int version_with_log(const std::filesystem::path& file) {
@@ -121,28 +164,8 @@ Status migrate(Database& database, const std::filesystem::path& file,
                std::span<const MigrationStep> steps, int target) {
   if (version_of(database) == target) return {};
   const std::filesystem::path backup = backup_of(file, version_of(database));
-  Statement copy = database.prepare("VACUUM INTO ?");
-  copy.bind(std::string_view(backup.string()));
-  copy.run();
-
-  Transaction transaction(database, Transaction::Kind::exclusive);
-  int version = version_of(database);  // another process may have been first
-  for (const MigrationStep& step : steps) {
-    if (step.from != version || version == target) continue;
-    try {
-      database.execute(step.sql);
-    } catch (const DatabaseError& error) {
-      return fail(
-          "{} could not be brought from version {} to {} ({}) and was left as it is; a copy is in "
-          "{}",
-          file.string(), version, target, error.what(), backup.string());
-    }
-    ++version;
-  }
-  if (version != target) return refuse_version(file, version);
-  set_version(database, version);
-  transaction.commit();
-  return {};
+  copy_into(database, backup.string());
+  return upgrade(database, file, steps, target, fmt::format("a copy is in {}", backup.string()));
 }
 
 }  // namespace store
@@ -168,14 +191,16 @@ Result<Store> Store::open(const std::filesystem::path& file, Mode mode) {
     return fail("{} is empty; attnscope run fills it, or name another file", file.string());
   }
   return guarded(file, [&]() -> Result<Store> {
-    if (!header.empty) {
-      const int version = version_with_log(file);
-      const bool usable = writing ? version <= schema_version : version == schema_version;
-      if (!usable) return refuse_version(file, version);
-    }
+    const int version = header.empty ? schema_version : version_with_log(file);
+    if (version > schema_version) return refuse_version(file, version);
     if (!writing) {
       auto [database, uri] = open_for_reading(file);
       database.set_busy_timeout(busy_timeout_ms);
+      if (version < schema_version) {
+        auto copy = upgraded_copy(database, file);
+        if (!copy) return tl::unexpected(copy.error());
+        std::tie(database, uri) = std::move(*copy);
+      }
       return Store(std::make_unique<Implementation>(
           Implementation{file, uri, std::move(database), false, {}}));
     }

@@ -3,11 +3,11 @@
 //
 // The schema's text (schema.sql, compiled in), its version and the steps from older versions.
 
-#include <span>
+#include <array>
 
 namespace attnscope::store {
 
-inline constexpr int schema_version = 1;
+inline constexpr int schema_version = 2;
 inline constexpr int application_id = 0x41745363;  // "AtSc"
 
 extern const char* const schema_text;
@@ -18,8 +18,13 @@ struct MigrationStep {
   const char* sql = nullptr;
 };
 
-/// Ascending and without gaps. Version 1 is the first that was ever written, so there are none yet;
-/// whoever raises schema_version changes schema.sql and adds the step here.
-inline constexpr std::span<const MigrationStep> migration_steps{};
+/// Ascending and without gaps, from version 1, the first that was ever written. Whoever raises
+/// schema_version changes schema.sql and adds the step here; the steps also serve files that may
+/// only be read, in a copy in memory.
+inline constexpr std::array migration_steps{
+    // Version 1 knew no other state of the caches.
+    MigrationStep{1, "ALTER TABLE heats ADD COLUMN cache TEXT NOT NULL DEFAULT 'warm'"},
+};
+static_assert(migration_steps.size() + 1 == schema_version);
 
 }  // namespace attnscope::store

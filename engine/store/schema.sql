@@ -1,4 +1,4 @@
--- AttnScope's results, version 1. PRAGMA application_id is 0x41745363 ("AtSc") and user_version the
+-- AttnScope's results, version 2. PRAGMA application_id is 0x41745363 ("AtSc") and user_version the
 -- version of this schema. The same tables are in an exported .attn file.
 --
 -- Times are nanoseconds (_ns), points in time milliseconds since 1970-01-01 UTC (_unix_ms), memory
@@ -62,6 +62,7 @@ CREATE TABLE heats (
   head_dim INTEGER NOT NULL,                 -- elements
   dtype TEXT NOT NULL,                       -- float32, float16, bfloat16
   memory_order TEXT NOT NULL,                -- head-major, token-major
+  cache TEXT NOT NULL DEFAULT 'warm',        -- warm, cold: where a call finds its inputs; since version 2
   device TEXT NOT NULL,                      -- cpu, cuda
   threads INTEGER NOT NULL,
   seed INTEGER NOT NULL                      -- of the inputs; unsigned 64 bit, stored as signed

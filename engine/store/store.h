@@ -84,7 +84,8 @@ class Store {
   /// Creates or migrates as needed (migration keeps a backup beside the file). Refuses a foreign
   /// file, a newer version (both versions named) and an unwritable place, untouched. The default
   /// place's folders are made, others are not. An exported .attn file is opened read-only in either
-  /// mode.
+  /// mode. Where only reading is meant and the file is of an older version, the file stays as it is
+  /// and a copy in memory is brought up to date, which does not follow the file.
   [[nodiscard]] static Result<Store> open(const std::filesystem::path& file, Mode mode);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;

@@ -19,8 +19,9 @@ double seconds_at(double work, double per_second) {
   return work > 0 && per_second > 0 ? work / per_second : 0.0;
 }
 
-double copy_rate(const Ceilings& ceilings, double bytes) {
+double copy_rate(const Ceilings& ceilings, double bytes, CacheState cache) {
   if (ceilings.copy.empty()) return 0;
+  if (cache == CacheState::cold) return ceilings.copy.back().bytes_per_second;
   const auto holds = [bytes](const Ceilings::Copy& copy) {
     return static_cast<double>(copy.working_set_bytes) >= bytes;
   };
@@ -42,9 +43,9 @@ Result<CellStatus> parse_cell_status(std::string_view text) {
   return static_cast<CellStatus>(found - status_names.begin());
 }
 
-double limit_ns(const CellWork& work, const Ceilings& ceilings) {
+double limit_ns(const CellWork& work, const Ceilings& ceilings, CacheState cache) {
   return 1e9 * std::max({seconds_at(work.useful_flop, ceilings.flop_per_second),
-                         seconds_at(work.least_bytes, copy_rate(ceilings, work.least_bytes)),
+                         seconds_at(work.least_bytes, copy_rate(ceilings, work.least_bytes, cache)),
                          seconds_at(work.exponentials, ceilings.exponentials_per_second)});
 }
 

@@ -79,7 +79,9 @@ struct Ceilings {
 };
 
 /// limit = max(FLOP, bytes, exponentials over their rates) in ns; the copy rate is that of the
-/// smallest measured working set that holds `work.least_bytes`. 0 when no ceilings are known.
-[[nodiscard]] double limit_ns(const CellWork& work, const Ceilings& ceilings);
+/// smallest measured working set that holds `work.least_bytes`, and with cold caches that of the
+/// largest, which the caches do not hold. 0 when no ceilings are known.
+[[nodiscard]] double limit_ns(const CellWork& work, const Ceilings& ceilings,
+                              CacheState cache = CacheState::warm);
 
 }  // namespace attnscope

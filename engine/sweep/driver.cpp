@@ -304,7 +304,7 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
     return tl::unexpected(known.error());
   }
   NewRun restart = describe_run(
-      {.name = earlier.start.sweep_name, .text = earlier.start.sweep_text, .heats = {}},
+      {.name = earlier.start.sweep_name, .text = earlier.start.sweep_text, .heats = *heats},
       start->hello, options.command_line, json());
   restart.heats_planned = earlier.start.heats_planned;
   if (Status resumed = store.resume_run(earlier.id, restart); !resumed) {

@@ -14,12 +14,12 @@ std::string Contender::id() const {
 std::string point_key(const HeatPoint& point) {
   return fmt::format(
       "operation={},direction={},sequence_tokens={},query_tokens={},shared_query={},batch_max={},"
-      "batch_memory_mb={},heads={},head_dim={},dtype={},memory_order={},device={},threads={},seed={"
-      "}",
+      "batch_memory_mb={},heads={},head_dim={},dtype={},memory_order={},cache={},device={},"
+      "threads={},seed={}",
       name_of(point.operation), name_of(point.direction), point.sequence_tokens, point.query_tokens,
       point.shared_query, point.batch_max, point.batch_memory_mb, point.heads, point.head_dim,
-      name_of(point.dtype), name_of(point.memory_order), name_of(point.device), point.threads,
-      point.seed);
+      name_of(point.dtype), name_of(point.memory_order), name_of(point.cache),
+      name_of(point.device), point.threads, point.seed);
 }
 
 Result<GroupSizes> group_sizes(const HeatPoint& point) {

@@ -48,6 +48,7 @@ struct HeatPoint {
   std::int64_t head_dim = 32;
   DType dtype = DType::float32;
   MemoryOrder memory_order = MemoryOrder::head_major;
+  CacheState cache = CacheState::warm;
   DeviceKind device = DeviceKind::cpu;
   int threads = 0;  // 0 in a sweep: every core this process may use; resolved before a heat is sent
   std::uint64_t seed = 1;

@@ -15,16 +15,11 @@ namespace attnscope {
 namespace {
 
 // The columns of a table row that are known before anything is measured.
-constexpr std::array<std::string_view, 19> known_keys{"contender",      "name",
-                                                      "implementation", "pattern",
-                                                      "window",         "operation",
-                                                      "direction",      "sequence_tokens",
-                                                      "query_tokens",   "document_tokens",
-                                                      "batch",          "heads",
-                                                      "head_dim",       "dtype",
-                                                      "memory_order",   "device",
-                                                      "threads",        "seed",
-                                                      "shared_query"};
+constexpr std::array<std::string_view, 20> known_keys{
+    "contender", "name",      "implementation",  "pattern",      "window",
+    "operation", "direction", "sequence_tokens", "query_tokens", "document_tokens",
+    "batch",     "heads",     "head_dim",        "dtype",        "memory_order",
+    "cache",     "device",    "threads",         "seed",         "shared_query"};
 
 std::optional<std::string> contender_value(const Contender& contender, std::string_view key) {
   if (key == "contender") return contender.id();
@@ -49,6 +44,7 @@ std::optional<std::string> point_value(const HeatPoint& point, std::string_view 
   if (key == "head_dim") return std::to_string(point.head_dim);
   if (key == "dtype") return std::string(name_of(point.dtype));
   if (key == "memory_order") return std::string(name_of(point.memory_order));
+  if (key == "cache") return std::string(name_of(point.cache));
   if (key == "device") return std::string(name_of(point.device));
   if (key == "threads") return std::to_string(point.threads);
   if (key == "seed") return std::to_string(point.seed);

@@ -60,6 +60,7 @@ json to_json(const HeatPoint& point) {
           {"head_dim", point.head_dim},
           {"dtype", name_of(point.dtype)},
           {"memory_order", name_of(point.memory_order)},
+          {"cache", name_of(point.cache)},
           {"device", name_of(point.device)},
           {"threads", point.threads},
           {"seed", point.seed}};

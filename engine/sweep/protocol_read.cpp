@@ -132,6 +132,7 @@ HeatPoint point(const Reader& r) {
   p.head_dim = r["head_dim"].whole<std::int64_t>(1);
   p.dtype = r["dtype"].named(parse_dtype);
   p.memory_order = r["memory_order"].named(parse_memory_order);
+  p.cache = r["cache"].named(parse_cache);
   p.device = r["device"].named(parse_device);
   p.threads = r["threads"].whole<int>(0);
   p.seed = r["seed"].seed();

@@ -33,8 +33,11 @@ json whole_heat(const json& plan, const json& heat, std::size_t index) {
   for (const json& place : heat.at("contenders")) {
     contenders.push_back(plan.at("contenders").at(place.get<std::size_t>()));
   }
+  json point = heat.at("point");
+  // Plans of database version 1 say nothing of the caches, which were warm.
+  if (point.is_object() && !point.contains("cache")) point["cache"] = name_of(CacheState::warm);
   return {{"index", index},
-          {"point", heat.at("point")},
+          {"point", std::move(point)},
           {"contenders", std::move(contenders)},
           {"stop", plan.at("stops").at(heat.at("stop").get<std::size_t>())}};
 }

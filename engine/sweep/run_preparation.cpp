@@ -71,13 +71,22 @@ Status settle_threads(std::vector<Heat>& heats, int cores) {
   return {};
 }
 
+/// "warm", "cold" or "warm, cold": the states of the caches that the sweep's heats ask for.
+std::string cache_states(const Sweep& sweep) {
+  std::set<CacheState> states;
+  for (const Heat& heat : sweep.heats) states.insert(heat.point.cache);
+  std::string text;
+  for (const CacheState state : states)
+    text.append(text.empty() ? "" : ", ").append(name_of(state));
+  return text;
+}
+
 NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& command_line,
                     const json& plan) {
   const json device = part(hello, "device");
   const json name = device.is_object() ? part(device, "name") : json();
-  // Buffers are used again within a placement, so caches are warm as far as they reach.
   json provenance = {{"device", device},
-                     {"measuring", {{"cache", "warm"}}},
+                     {"measuring", {{"cache", cache_states(sweep)}}},
                      {"build", part(hello, "build")},
                      {"driver",
                       {{"version", ATTNSCOPE_VERSION},

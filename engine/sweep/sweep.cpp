@@ -12,23 +12,11 @@
 namespace attnscope {
 namespace {
 
-constexpr std::array<std::string_view, 17> known_fields{"name",
-                                                        "operation",
-                                                        "direction",
-                                                        "contenders",
-                                                        "windows",
-                                                        "query_tokens",
-                                                        "sequence_tokens",
-                                                        "batch",
-                                                        "heads",
-                                                        "head_dim",
-                                                        "dtype",
-                                                        "memory_order",
-                                                        "device",
-                                                        "threads",
-                                                        "seed",
-                                                        "shared_query",
-                                                        "stop"};
+constexpr std::array<std::string_view, 18> known_fields{
+    "name",         "operation",       "direction", "contenders", "windows",
+    "query_tokens", "sequence_tokens", "batch",     "heads",      "head_dim",
+    "dtype",        "memory_order",    "cache",     "device",     "threads",
+    "seed",         "shared_query",    "stop"};
 
 constexpr std::size_t most_cells = 100'000;
 constexpr std::int64_t longest_sequence = 100'000'000;
@@ -42,6 +30,7 @@ struct Axes {
   std::vector<std::int64_t> threads{defaults.threads};
   std::vector<DType> dtype{defaults.dtype};
   std::vector<MemoryOrder> memory_order{defaults.memory_order};
+  std::vector<CacheState> cache{defaults.cache};
   std::vector<std::int64_t> heads{defaults.heads};
   std::vector<std::int64_t> head_dim{defaults.head_dim};
   std::vector<std::int64_t> batch_max{defaults.batch_max};
@@ -55,8 +44,8 @@ struct Axes {
     std::size_t count = 1;
     for (const std::size_t values :
          {operation.size(), direction.size(), device.size(), threads.size(), dtype.size(),
-          memory_order.size(), heads.size(), head_dim.size(), batch_max.size(), shared_query.size(),
-          query_tokens.size(), seed.size(), sequence_tokens.size()}) {
+          memory_order.size(), cache.size(), heads.size(), head_dim.size(), batch_max.size(),
+          shared_query.size(), query_tokens.size(), seed.size(), sequence_tokens.size()}) {
       count = std::min(count * values, std::numeric_limits<std::size_t>::max() / (2 * most_cells));
     }
     return count;
@@ -120,6 +109,7 @@ Result<Axes> read_axes(const JsonField& root) {
           .and_then([&] {
             return fill(axes.memory_order, root, "memory_order", names(parse_memory_order));
           })
+          .and_then([&] { return fill(axes.cache, root, "cache", names(parse_cache)); })
           .and_then([&] { return fill(axes.heads, root, "heads", numbers(1, 65536)); })
           .and_then([&] { return fill(axes.head_dim, root, "head_dim", numbers(1, 65536)); })
           .and_then([&] { return read_batch(root, axes); })
@@ -200,6 +190,7 @@ std::vector<HeatPoint> points_of(const Axes& axes) {
                  axes.threads, [&](std::int64_t v) { p.threads = static_cast<int>(v); },      //
                  axes.dtype, [&](DType v) { p.dtype = v; },                                   //
                  axes.memory_order, [&](MemoryOrder v) { p.memory_order = v; },               //
+                 axes.cache, [&](CacheState v) { p.cache = v; },                              //
                  axes.heads, [&](std::int64_t v) { p.heads = v; },                            //
                  axes.head_dim, [&](std::int64_t v) { p.head_dim = v; },                      //
                  axes.batch_max, [&](std::int64_t v) { p.batch_max = v; },                    //

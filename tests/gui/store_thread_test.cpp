@@ -120,6 +120,21 @@ class StoreThreadTest : public QObject {
     QVERIFY2(last_run(read)->time.figure.has_value(), qPrintable(last_run(read)->time.problem));
   }
 
+  void CacheStatesAreSlices() {
+    Store other = open_store(path("a.db"));
+    const RunId run = add_done_run(other, "done", {64});
+    HeatResult cold = made_up_heat(1, 64, three_contenders());
+    cold.point.cache = CacheState::cold;
+    QVERIFY(other.add_heat(run, cold));
+    StoreThread store(path("a.db"));
+    QSignalSpy read(&store, &StoreThread::run_read);
+    store.start();
+    store.show_run({.uuid = text_of(run), .baseline = {}});
+    QTRY_COMPARE(read.count(), 1);
+    QCOMPARE(last_run(read)->slices, QStringList({"warm caches", "cold caches"}));
+    QVERIFY2(last_run(read)->time.figure.has_value(), qPrintable(last_run(read)->time.problem));
+  }
+
   void ARemovedRun_LeavesTheList() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64});

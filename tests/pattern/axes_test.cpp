@@ -22,6 +22,7 @@ TEST(Axes, EveryNameReadsBackAsItsValue) {
   for (auto v : {MemoryOrder::head_major, MemoryOrder::token_major}) {
     EXPECT_EQ(parse_memory_order(name_of(v)), v);
   }
+  for (auto v : {CacheState::warm, CacheState::cold}) EXPECT_EQ(parse_cache(name_of(v)), v);
   for (auto v : {DeviceKind::cpu, DeviceKind::cuda}) EXPECT_EQ(parse_device(name_of(v)), v);
   for (auto v : {DType::float32, DType::float16, DType::bfloat16}) {
     EXPECT_EQ(parse_dtype(name_of(v)), v);
@@ -32,6 +33,7 @@ TEST(Axes, NamesAreTheWordsOfSweepsAndTables) {
   EXPECT_EQ(name_of(Operation::windowed_matmul), "windowed-matmul");
   EXPECT_EQ(name_of(Direction::forward_backward), "forward-backward");
   EXPECT_EQ(name_of(MemoryOrder::head_major), "head-major");
+  EXPECT_EQ(name_of(CacheState::cold), "cold");
   EXPECT_EQ(name_of(DeviceKind::cuda), "cuda");
   EXPECT_EQ(name_of(DType::bfloat16), "bfloat16");
 }
@@ -44,6 +46,7 @@ TEST(Axes, UnknownNameIsAnErrorWithTheNearestAndAllKnown) {
             "attention, model");
   EXPECT_THAT(parse_dtype("float8").error().message, HasSubstr("float32, float16, bfloat16"));
   EXPECT_THAT(parse_device("gpu").error().message, HasSubstr("known: cpu, cuda"));
+  EXPECT_THAT(parse_cache("hot").error().message, HasSubstr("known: warm, cold"));
   EXPECT_THAT(parse_memory_order("head_major").error().message, HasSubstr("'head-major'?"));
   EXPECT_THAT(parse_direction("backward").error().message, HasSubstr("forward-backward"));
 }

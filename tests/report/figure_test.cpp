@@ -129,7 +129,15 @@ TEST(Figure, MixedAxes_AreRefusedNamingTheAxisAndTheWayOut) {
   EXPECT_THAT(mixed.error().message, HasSubstr("--only dtype=float32"));
   EXPECT_TRUE(make_figure(run.table({}, "dtype=float32"), XAxis::length, YAxis::time));
 
-  const auto lengths = make_figure(run.table({}, "dtype=float32"), XAxis::window, YAxis::time);
+  heat.point.dtype = DType::float32;
+  heat.point.cache = CacheState::cold;
+  run.add(heat);
+  const auto caches = make_figure(run.table({}, "dtype=float32"), XAxis::length, YAxis::time);
+  ASSERT_FALSE(caches);
+  EXPECT_THAT(caches.error().message, HasSubstr("--only cache=warm"));
+
+  const auto lengths =
+      make_figure(run.table({}, "dtype=float32;cache=warm"), XAxis::window, YAxis::time);
   ASSERT_FALSE(lengths);
   EXPECT_THAT(lengths.error().message, HasSubstr("--only sequence_tokens=64"));
 }

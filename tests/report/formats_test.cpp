@@ -49,37 +49,22 @@ std::vector<Record> parse_csv(const std::string& text) {
 }
 
 std::vector<std::string> contract_keys() {
-  return {"contender",
-          "name",
-          "implementation",
-          "pattern",
-          "window",
-          "sequence_tokens",
-          "query_tokens",
-          "document_tokens",
-          "batch",
-          "heads",
-          "head_dim",
-          "dtype",
-          "memory_order",
-          "device",
-          "threads",
-          "operation",
-          "direction",
-          "status",
-          "reason",
-          "median_ms",
-          "low_ms",
-          "high_ms",
-          "samples",
-          "placements",
-          "ms_per_document",
-          "peak_bytes",
-          "peak_bytes_per_document",
-          "relative_error",
-          "useful_flop",
-          "least_bytes",
-          "limit_ms",
+  return {"contender",      "name",
+          "implementation", "pattern",
+          "window",         "sequence_tokens",
+          "query_tokens",   "document_tokens",
+          "batch",          "heads",
+          "head_dim",       "dtype",
+          "memory_order",   "cache",
+          "device",         "threads",
+          "operation",      "direction",
+          "status",         "reason",
+          "median_ms",      "low_ms",
+          "high_ms",        "samples",
+          "placements",     "ms_per_document",
+          "peak_bytes",     "peak_bytes_per_document",
+          "relative_error", "useful_flop",
+          "least_bytes",    "limit_ms",
           "share_of_limit"};
 }
 
@@ -111,6 +96,7 @@ TEST(Json, Values_AreNumbersPerCallAndPerDocument) {
   EXPECT_EQ(row.at("batch"), 4);
   EXPECT_EQ(row.at("dtype"), "float32");
   EXPECT_EQ(row.at("memory_order"), "head-major");
+  EXPECT_EQ(row.at("cache"), "warm");
   EXPECT_EQ(row.at("status"), "ok");
   EXPECT_NEAR(row.at("median_ms").get<double>(), 4, 1e-9);
   EXPECT_NEAR(row.at("ms_per_document").get<double>(), 1, 1e-9);
@@ -327,6 +313,14 @@ TEST(Provenance, OneLine_NamesRunDeviceBuildCommandAndUuid) {
                            "GNU 12.2", "attnscope run", " UTC"}) {
     EXPECT_THAT(line, HasSubstr(part));
   }
+}
+
+TEST(Provenance, CacheStatesOfTheRun_AreNamed) {
+  RunInfo run;
+  run.start.provenance = R"({"measuring": {"cache": "warm, cold"}})";
+  EXPECT_THAT(provenance_line(run), HasSubstr("; warm, cold caches;"));
+  run.start.provenance = "{}";
+  EXPECT_THAT(provenance_line(run), testing::Not(HasSubstr("caches")));
 }
 
 TEST(Provenance, ThatIsNotJson_IsLeftOut) {

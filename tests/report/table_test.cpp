@@ -140,6 +140,32 @@ TEST(Table, Limits_AreTheMedianOfTheRunsCeilingsOfThatManyThreads) {
   EXPECT_NEAR(*row_of(run.table(), "full/dense", 64).limit_ms, 2.0, 1e-12);
 }
 
+TEST(Table, ColdCaches_LowerTheCopyRateThatLimits) {
+  MeasuredRun run;
+  HeatResult heat = MeasuredRun::heat_at(64);
+  heat.point.cache = CacheState::cold;
+  heat.point.threads = 3;
+  for (Cell& cell : heat.cells) cell.work = {.useful_flop = 1, .least_bytes = 1e3};
+  run.add(heat);
+  run.add(Ceilings{.threads = 3,
+                   .flop_per_second = 1e12,
+                   .exponentials_per_second = 1e9,
+                   .copy = {{10'000, 1e10}, {1'000'000, 1e9}}});
+  EXPECT_NEAR(*row_of(run.table({}, "cache=cold"), "full/dense", 64).limit_ms, 1e-3, 1e-12);
+}
+
+TEST(Table, CacheStates_AreBlocksOfTheirOwnWithColdOnesNamed) {
+  MeasuredRun run;
+  HeatResult heat = MeasuredRun::heat_at(64);
+  heat.point.cache = CacheState::cold;
+  run.add(heat);
+  const std::string text = write_table(run.table(), TableFormat::text);
+  EXPECT_THAT(text, HasSubstr("64 tokens, cache warm"));
+  EXPECT_THAT(text, HasSubstr("64 tokens, cold caches"));
+  const std::string cold = write_table(run.table({}, "cache=cold"), TableFormat::text);
+  EXPECT_THAT(cold, HasSubstr("head-major, cold caches,"));
+}
+
 TEST(Table, CellsThatTheCeilingsSayNothingOf_HaveNoLimit) {
   MeasuredRun run;
   HeatResult heat = MeasuredRun::heat_at(1024);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The step mechanism on made-up versions: the schema itself has had only one so far.
+// The step mechanism on made-up versions, and the schema's own steps on a file of each version.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,9 +17,10 @@ namespace {
 using namespace test;
 using testing::HasSubstr;
 
+constexpr int now = schema_version;
 constexpr std::array steps{
-    MigrationStep{1, "ALTER TABLE runs ADD COLUMN place TEXT NOT NULL DEFAULT 'here'"},
-    MigrationStep{2, "CREATE TABLE weather (run_number INTEGER, degrees REAL)"},
+    MigrationStep{now, "ALTER TABLE runs ADD COLUMN place TEXT NOT NULL DEFAULT 'here'"},
+    MigrationStep{now + 1, "CREATE TABLE weather (run_number INTEGER, degrees REAL)"},
 };
 
 class Migration : public testing::Test {
@@ -31,7 +33,7 @@ class Migration : public testing::Test {
     return Database(uri_of(file_, ""), Database::Access::read_write);
   }
   [[nodiscard]] std::filesystem::path backup() const {
-    return folder_ / "results.db.version-1.backup";
+    return folder_ / fmt::format("results.db.version-{}.backup", now);
   }
 
   TemporaryFolder folder_;
@@ -47,16 +49,16 @@ TEST_F(Migration, TheCurrentVersion_NeedsNoStepAndNoBackup) {
 
 TEST_F(Migration, AllSteps_LeadToTheTargetWithTheRowsKept) {
   Database db = database();
-  const Status done = migrate(db, file_, steps, 3);
+  const Status done = migrate(db, file_, steps, now + 2);
   ASSERT_TRUE(done) << done.error().message;
-  EXPECT_EQ(db.integer("PRAGMA user_version"), 3);
+  EXPECT_EQ(db.integer("PRAGMA user_version"), now + 2);
   EXPECT_EQ(db.text("SELECT uuid FROM runs WHERE place = 'here'"), run_.uuid);
   EXPECT_EQ(db.integer("SELECT count(*) FROM weather"), 0);
 }
 
 TEST_F(Migration, TheBackup_IsTheOldVersionAndOpens) {
   Database db = database();
-  ASSERT_TRUE(migrate(db, file_, steps, 3));
+  ASSERT_TRUE(migrate(db, file_, steps, now + 2));
   const Store old = open_or_throw(backup(), Store::Mode::read_only);
   EXPECT_EQ(old.find_run("last")->id, run_);
 }
@@ -64,20 +66,21 @@ TEST_F(Migration, TheBackup_IsTheOldVersionAndOpens) {
 TEST_F(Migration, AnEarlierBackup_IsNotOverwritten) {
   write_bytes(backup(), "an earlier one");
   Database db = database();
-  ASSERT_TRUE(migrate(db, file_, steps, 3));
+  ASSERT_TRUE(migrate(db, file_, steps, now + 2));
   EXPECT_EQ(bytes_of(backup()), "an earlier one");
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "results.db.version-1.backup-2"));
+  EXPECT_TRUE(std::filesystem::exists(backup().string() + "-2"));
 }
 
 TEST_F(Migration, AStepThatFails_LeavesEverythingAsItWas) {
-  constexpr std::array broken{steps[0], MigrationStep{2, "CREATE TABLE runs (x)"}};
+  constexpr std::array broken{steps[0], MigrationStep{now + 1, "CREATE TABLE runs (x)"}};
   {
     Database db = database();
-    const Status done = migrate(db, file_, broken, 3);
+    const Status done = migrate(db, file_, broken, now + 2);
     ASSERT_FALSE(done);
-    EXPECT_THAT(done.error().message, HasSubstr("from version 2 to 3"));
+    EXPECT_THAT(done.error().message,
+                HasSubstr(fmt::format("from version {} to {}", now + 1, now + 2)));
     EXPECT_THAT(done.error().message, HasSubstr(backup().string()));
-    EXPECT_EQ(db.integer("PRAGMA user_version"), 1);
+    EXPECT_EQ(db.integer("PRAGMA user_version"), now);
     EXPECT_EQ(db.integer("SELECT count(*) FROM pragma_table_info('runs') WHERE name = 'place'"), 0);
   }
   EXPECT_EQ(open_or_throw(file_).find_run("last")->id, run_);
@@ -85,8 +88,101 @@ TEST_F(Migration, AStepThatFails_LeavesEverythingAsItWas) {
 
 TEST_F(Migration, AVersionWithoutAWayOn_IsRefusedAndKept) {
   Database db = database();
-  EXPECT_FALSE(migrate(db, file_, std::span(steps).subspan(1), 3));
-  EXPECT_EQ(db.integer("PRAGMA user_version"), 1);
+  EXPECT_FALSE(migrate(db, file_, std::span(steps).subspan(1), now + 2));
+  EXPECT_EQ(db.integer("PRAGMA user_version"), now);
+}
+
+/// A run of two heats that version 1 exported.
+class Version1 : public testing::Test {
+ protected:
+  /// Its cells as this version reads them: whole, sound, and measured with warm caches.
+  static void expect_its_cells(const Store& store) {
+    const auto run = store.find_run("last");
+    ASSERT_TRUE(run) << run.error().message;
+    EXPECT_EQ(run->start.sweep_name, "version-1");
+    EXPECT_FALSE(run->damaged);
+    const auto cells = store.cells(run->id, true);
+    ASSERT_TRUE(cells) << cells.error().message;
+    ASSERT_EQ(cells->size(), 4U);
+    for (const StoredCell& cell : *cells) {
+      EXPECT_FALSE(cell.damaged);
+      EXPECT_FALSE(cell.cell.samples.empty());
+      EXPECT_EQ(cell.point.cache, CacheState::warm);
+      EXPECT_EQ(cell.point.memory_order, MemoryOrder::head_major);
+      EXPECT_EQ(cell.point.threads, 2);
+    }
+    EXPECT_EQ(store.ceilings(run->id)->size(), 2U);
+    EXPECT_TRUE(store.check_integrity());
+  }
+  [[nodiscard]] std::filesystem::path copied_to(const std::string& name) const {
+    std::filesystem::copy_file(fixture_, folder_ / name);
+    return folder_ / name;
+  }
+
+  const std::filesystem::path fixture_ =
+      std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/store/version-1.attn";
+  TemporaryFolder folder_;
+};
+
+TEST_F(Version1, AFileOnlyToBeRead_IsReadAndLeftAsItIs) {
+  const auto file = copied_to("old.attn");
+  expect_its_cells(open_or_throw(file, Store::Mode::read_only));
+  EXPECT_EQ(bytes_of(file), bytes_of(fixture_));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1);
+}
+
+TEST_F(Version1, ADatabase_IsBroughtUpToDateAfterABackup) {
+  const auto file = copied_to("old.db");
+  expect_its_cells(open_or_throw(file));
+  EXPECT_EQ(Database(uri_of(file, ""), Database::Access::read_only).integer("PRAGMA user_version"),
+            schema_version);
+  expect_its_cells(open_or_throw(folder_ / "old.db.version-1.backup", Store::Mode::read_only));
+}
+
+TEST_F(Version1, ALiveDatabaseWithALog_IsReadWithoutBeingChanged) {
+  const auto file = copied_to("live.db");
+  Database writer(uri_of(file, ""), Database::Access::read_write);
+  static_cast<void>(writer.text("PRAGMA journal_mode = WAL"));
+  writer.execute("UPDATE runs SET tag = 'in the log'");
+  const std::string before = bytes_of(file);
+  const Store store = open_or_throw(file, Store::Mode::read_only);
+  EXPECT_EQ(store.find_run("last")->tag, "in the log");
+  expect_its_cells(store);
+  EXPECT_EQ(bytes_of(file), before);
+}
+
+TEST_F(Version1, AnOldFile_IsImported) {
+  Store store = open_or_throw(folder_ / "results.db");
+  const auto imported = store.import_file(fixture_);
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(imported->added, 1);
+  expect_its_cells(store);
+}
+
+TEST_F(Version1, AnOldFile_IsExportedAsANewOne) {
+  const Store store = open_or_throw(fixture_, Store::Mode::read_only);
+  const Status done = store.export_runs({store.find_run("last")->id}, folder_ / "new.attn");
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(Database(uri_of(folder_ / "new.attn", ""), Database::Access::read_only)
+                .integer("PRAGMA user_version"),
+            schema_version);
+  expect_its_cells(open_or_throw(folder_ / "new.attn", Store::Mode::read_only));
+}
+
+TEST_F(Version1, AColdHeat_FitsBesideTheOldOnes) {
+  const auto file = copied_to("old.db");
+  Store store = open_or_throw(file);
+  const RunId run = begin_or_throw(store, sample_run());
+  std::mt19937_64 random(4);
+  HeatResult heat = random_heat(random, 0, 2);
+  heat.point.cache = CacheState::cold;
+  ASSERT_TRUE(store.add_heat(run, heat));
+  const auto cells = store.cells(run, true);
+  ASSERT_EQ(cells->size(), 2U);
+  for (const StoredCell& cell : *cells) {
+    EXPECT_FALSE(cell.damaged);
+    EXPECT_EQ(cell.point.cache, CacheState::cold);
+  }
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST(Open, ANewFile_IsMadeWithItsIdAndVersionInTheMainFile) {
   { const Store store = open_or_throw(folder / "new.db"); }
   const std::string bytes = bytes_of(folder / "new.db");
   EXPECT_EQ(bytes.substr(68, 4), "AtSc");
-  EXPECT_EQ(bytes[63], 1);
+  EXPECT_EQ(bytes[63], 2);
 }
 
 TEST(Open, AnEmptyFile_IsFilledForWritingAndRefusedForReading) {
@@ -72,7 +72,7 @@ TEST(Open, ANewerVersion_IsRefusedUntouchedNamingBothVersions) {
   const TemporaryFolder folder;
   { const Store store = open_or_throw(folder / "newer.db"); }
   run_sql(folder / "newer.db", "PRAGMA user_version = 42");
-  expect_refused_untouched(folder, folder / "newer.db", "database version 42; this one knows 1");
+  expect_refused_untouched(folder, folder / "newer.db", "database version 42; this one knows 2");
 }
 
 TEST(Open, ANewerVersionThatIsOnlyInTheLogYet_IsRefusedUntouched) {
@@ -81,7 +81,7 @@ TEST(Open, ANewerVersionThatIsOnlyInTheLogYet_IsRefusedUntouched) {
   sqlite3* writer = nullptr;
   ASSERT_EQ(sqlite3_open((folder / "newer.db").c_str(), &writer), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(writer, "PRAGMA user_version = 42", nullptr, nullptr, nullptr), SQLITE_OK);
-  expect_refused_untouched(folder, folder / "newer.db", "database version 42; this one knows 1");
+  expect_refused_untouched(folder, folder / "newer.db", "database version 42; this one knows 2");
   sqlite3_close(writer);
 }
 

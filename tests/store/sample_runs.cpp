@@ -132,6 +132,7 @@ HeatResult random_heat(std::mt19937_64& random, int index, int cells) {
                 .head_dim = some_integer(random),
                 .dtype = static_cast<DType>(random() % 3),
                 .memory_order = static_cast<MemoryOrder>(random() % 2),
+                .cache = static_cast<CacheState>(random() % 2),
                 .device = static_cast<DeviceKind>(random() % 2),
                 .threads = static_cast<int>(random() % 64),
                 .seed = random()};

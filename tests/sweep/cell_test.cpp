@@ -36,6 +36,11 @@ TEST(Limit, CopyRate_IsThatOfTheSmallestSetThatHoldsTheBytes) {
   EXPECT_DOUBLE_EQ(limit_ns({.least_bytes = 4'000'000}, machine), 200'000);
 }
 
+TEST(Limit, WithColdCaches_CopyRateIsThatOfTheLargestSet) {
+  EXPECT_DOUBLE_EQ(limit_ns({.least_bytes = 1'000}, machine, CacheState::cold), 50);
+  EXPECT_DOUBLE_EQ(limit_ns({.least_bytes = 1}, Ceilings{}, CacheState::cold), 0);
+}
+
 TEST(Limit, WithoutCeilings_IsZero) {
   EXPECT_EQ(limit_ns({.useful_flop = 1e6, .least_bytes = 1e6, .exponentials = 1}, Ceilings{}), 0);
 }

@@ -29,7 +29,7 @@ TEST(Contender, Id_EndsWithItsWindow) {
 
 TEST(PointKey, EveryAxis_MakesAnotherKey) {
   const HeatPoint base{.sequence_tokens = 64};
-  std::vector<HeatPoint> points(15, base);
+  std::vector<HeatPoint> points(16, base);
   points[1].operation = Operation::model;
   points[2].direction = Direction::forward_backward;
   points[3].sequence_tokens = 65;
@@ -44,6 +44,7 @@ TEST(PointKey, EveryAxis_MakesAnotherKey) {
   points[12].device = DeviceKind::cuda;
   points[13].threads = 3;
   points[14].seed = 2;
+  points[15].cache = CacheState::cold;
   std::set<std::string> keys;
   for (const HeatPoint& point : points) keys.insert(point_key(point));
   EXPECT_EQ(keys.size(), points.size());

@@ -30,6 +30,16 @@ TEST(Only, PointKeys_KeepHeatsAndNumberThemAnew) {
   EXPECT_THAT(kept->heats[0].contenders, SizeIs(3));
 }
 
+TEST(Only, CacheState_IsAKey) {
+  const auto both = parse_sweep(R"({"contenders": ["full/dense"], "sequence_tokens": [64, 128],
+                                    "cache": ["warm", "cold"]})",
+                                "my.json");
+  const auto cold = only(*both, *parse_only("cache=cold"));
+  ASSERT_TRUE(cold) << cold.error().message;
+  ASSERT_THAT(cold->heats, SizeIs(2));
+  for (const Heat& heat : cold->heats) EXPECT_EQ(heat.point.cache, CacheState::cold);
+}
+
 TEST(Only, RepeatedKey_KeepsEitherValue) {
   EXPECT_THAT(filtered("sequence_tokens=64,sequence_tokens=512")->heats, SizeIs(4));
 }

@@ -83,6 +83,7 @@ HeatPoint random_point(Random& r) {
           .head_dim = r.whole(1),
           .dtype = static_cast<DType>(r.below(3)),
           .memory_order = static_cast<MemoryOrder>(r.below(2)),
+          .cache = static_cast<CacheState>(r.below(2)),
           .device = static_cast<DeviceKind>(r.below(2)),
           .threads = r.small(),
           .seed = r.seed()};

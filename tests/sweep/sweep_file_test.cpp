@@ -56,7 +56,7 @@ TEST(SweepFile, ContractsExample_IsReadWhole) {
                    {"pattern": "sparse", "implementation": "segment", "name": "Sparse, fused"}],
     "windows": [4, 64, "inf"], "query_tokens": 10, "sequence_tokens": [64, "128:4096:*2"],
     "batch": {"max": 100, "memory_mb": 2048}, "heads": 8, "head_dim": 64, "dtype": "bfloat16",
-    "memory_order": "token-major", "device": "cuda", "threads": 2, "seed": 7, "shared_query": true,
+    "memory_order": "token-major", "cache": "cold", "device": "cuda", "threads": 2, "seed": 7, "shared_query": true,
     "stop": {"relative_interval": 0.03, "max_seconds": 2, "min_samples": 11, "placements": 6,
              "processes": 3} })",
                                  "example.json");
@@ -76,6 +76,7 @@ TEST(SweepFile, ContractsExample_IsReadWhole) {
                            .head_dim = 64,
                            .dtype = DType::bfloat16,
                            .memory_order = MemoryOrder::token_major,
+                           .cache = CacheState::cold,
                            .device = DeviceKind::cuda,
                            .threads = 2,
                            .seed = 7};
@@ -143,6 +144,17 @@ TEST(SweepFile, Lengths_AscendWithinEveryCombinationOfTheOtherAxes) {
     EXPECT_EQ(point.heads, i / 4 % 2 == 0 ? 12 : 2);
     EXPECT_EQ(point.direction, i < 8 ? Direction::forward : Direction::forward_backward);
   }
+}
+
+TEST(SweepFile, CacheStates_AreAnAxisAndWarmByDefault) {
+  const auto both = parse(
+      R"("contenders": ["full/dense"], "sequence_tokens": [64, 128], "cache": ["warm", "cold"])");
+  ASSERT_TRUE(both) << both.error().message;
+  ASSERT_THAT(both->heats, SizeIs(4));
+  EXPECT_EQ(both->heats[0].point.cache, CacheState::warm);
+  EXPECT_EQ(both->heats[3].point.cache, CacheState::cold);
+  const auto neither = parse(R"("contenders": ["full/dense"], "sequence_tokens": 64)");
+  EXPECT_EQ(neither->heats[0].point.cache, CacheState::warm);
 }
 
 TEST(SweepFile, DefaultNames_ArePatternImplementationAndWindow) {
@@ -253,6 +265,7 @@ TEST(SweepFile, WrongTypes_AreRefused) {
 TEST(SweepFile, UnknownWords_NameTheNearest) {
   EXPECT_THAT(error_with("\"operation\": \"atention\""), HasSubstr("did you mean 'attention'?"));
   EXPECT_THAT(error_with("\"dtype\": \"float23\""), HasSubstr("did you mean 'float32'?"));
+  EXPECT_THAT(error_with("\"cache\": \"clod\""), HasSubstr("did you mean 'cold'?"));
   EXPECT_THAT(error_with("\"device\": \"gpu\""), HasSubstr("known: cpu, cuda"));
 }
 

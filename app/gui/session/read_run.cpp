@@ -68,6 +68,7 @@ const std::vector<Describe>& axes() {
       [](const HeatPoint& p) { return QStringLiteral("head dim %1").arg(p.head_dim); },
       [](const HeatPoint& p) { return words(name_of(p.dtype)); },
       [](const HeatPoint& p) { return words(name_of(p.memory_order)); },
+      [](const HeatPoint& p) { return QStringLiteral("%1 caches").arg(words(name_of(p.cache))); },
       [](const HeatPoint& p) { return words(name_of(p.device)); },
       [](const HeatPoint& p) { return QStringLiteral("%1 threads").arg(p.threads); },
       [](const HeatPoint& p) { return QStringLiteral("seed %1").arg(p.seed); },
