@@ -14,6 +14,10 @@
 
 namespace attnscope::cpu {
 
+struct BackwardGroup;
+struct SlotRegion;
+struct TaskRows;
+
 /// One head of a packed tensor; strides in elements, as in StridedTensor.
 template <typename Byte>
 struct HeadView {
@@ -58,11 +62,35 @@ struct WindowedChunk {
   float outside;         // entry of a pair outside the pattern: 0, or -inf before a softmax
 };
 
+/// One head of a chunk of the backward pass (backward_cut.h).
+struct BackwardUnit {
+  HeadView<const std::byte> q, k, v, o, grad_o;
+  HeadView<std::byte> grad_q, grad_k, grad_v;
+  const float* lse;  // of token 0 and this head
+  std::int64_t lse_stride;
+  const Task* tasks;  // the plan's
+  const Segment* segments;
+  const std::int64_t* indices;
+  const TaskRows* task_rows;
+  const SlotRegion* regions;
+  const BackwardGroup* group;
+  std::int64_t chunk;
+  std::int64_t head;
+  std::int64_t head_dim;
+  float scale;
+  float* slots;    // [2 (keys, values), slot_rows, pitch], this unit's own
+  float* split;    // [split_rows, pitch]
+  float* scratch;  // backward_scratch_floats() floats, aligned to 64 bytes
+  std::int64_t largest_strip;
+  std::int64_t largest_halo;
+};
+
 struct KernelTable {
   void (*segment_chunk)(const SegmentChunk&);
   void (*windowed_scores)(const WindowedChunk&);
   void (*windowed_softmax)(const WindowedChunk&);
   void (*windowed_values)(const WindowedChunk&);
+  void (*segment_backward_unit)(const BackwardUnit&);
   void (*exponentials)(const float* x, std::int64_t count, float* exp2_of_x);
   /// Writes from[0 ... d) * factor in the view's type, `offset` elements on. `from` is readable up
   /// to a multiple of widest_vector.
@@ -107,6 +135,23 @@ inline constexpr std::int64_t widest_vector = 16;
                                 : (fitting > largest_key_block ? largest_key_block : fitting);
   return 2 * chunk_rows(head_dim) * (padded + 1) + (keys + widest_vector) * widest_vector +
          2 * keys * padded;
+}
+
+/// Keys whose scores a tile of the backward pass holds at once, and keys outside the strip that it
+/// holds packed.
+inline constexpr std::int64_t backward_keys = 256;
+inline constexpr std::int64_t backward_arena_keys = 512;
+
+/// Scratch of one thread in the backward pass: five rows tiles (queries and arriving gradients,
+/// plain and transposed, and gradients of queries); scores and their gradients; packed keys and
+/// values and their gradients of a strip; packed keys and values from elsewhere.
+[[nodiscard]] constexpr std::int64_t backward_scratch_floats(std::int64_t head_dim,
+                                                             std::int64_t largest_strip,
+                                                             std::int64_t largest_halo) {
+  const std::int64_t padded = (head_dim + widest_vector - 1) / widest_vector * widest_vector;
+  return 5 * widest_vector * padded + 2 * widest_vector +
+         2 * (backward_keys + widest_vector) * widest_vector +
+         (4 * largest_strip + 4 * largest_halo + 2 * backward_arena_keys) * padded;
 }
 
 }  // namespace attnscope::cpu

@@ -45,4 +45,21 @@ Status check_attention_call(std::string_view operation, const AttentionPlan& pla
   return {};
 }
 
+Status check_gradient_call(std::string_view operation, const AttentionPlan& plan,
+                           const GradientTensors& tensors, int threads) {
+  const auto check = [&](std::string_view name, const auto& tensor) {
+    return check_tensor(name, tensor, tensors.q.head_dim, tensors.q.dtype, plan.tokens);
+  };
+  if (Status s = check("q", tensors.q); !s) return s;
+  if (Status s = check("k", tensors.k); !s) return s;
+  if (Status s = check("v", tensors.v); !s) return s;
+  if (Status s = check("o", tensors.o); !s) return s;
+  if (Status s = check("grad_o", tensors.grad_o); !s) return s;
+  if (Status s = check("grad_q", tensors.grad_q); !s) return s;
+  if (Status s = check("grad_k", tensors.grad_k); !s) return s;
+  if (Status s = check("grad_v", tensors.grad_v); !s) return s;
+  if (threads < 1) return fail("{} needs at least 1 thread, not {}", operation, threads);
+  return {};
+}
+
 }  // namespace attnscope::cpu

@@ -8,6 +8,7 @@
 
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/plan/attention_plan.h"
+#include "kernels/plan/gradients.h"
 #include "kernels/plan/result.h"
 #include "kernels/plan/tensor.h"
 
@@ -41,6 +42,10 @@ template <typename Byte>
                                           const ConstTensor& q, const ConstTensor& k,
                                           const ConstTensor& v, const Tensor& o,
                                           std::span<const float> lse, int threads);
+
+/// What the backward calls over a plan have in common; lse is left to those that read it.
+[[nodiscard]] Status check_gradient_call(std::string_view operation, const AttentionPlan& plan,
+                                         const GradientTensors& tensors, int threads);
 
 template <typename Byte>
 [[nodiscard]] HeadView<Byte> head_view(const StridedTensor<Byte>& tensor, std::int64_t head) {

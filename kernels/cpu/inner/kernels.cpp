@@ -2,6 +2,7 @@
 //
 // Compiled once per instruction set, with the set's flags and ATTNSCOPE_KERNELS naming the function
 // that hands out its table: the only symbol this file exports.
+#include "kernels/cpu/inner/backward_unit.h"
 #include "kernels/cpu/inner/segment_chunk.h"
 #include "kernels/cpu/inner/vector.h"
 #include "kernels/cpu/inner/windowed_chunk.h"
@@ -21,8 +22,13 @@ void store_one_row(const float* from, std::int64_t d, float factor, const HeadVi
   store_row(from, d, factor, view, offset);
 }
 
-constexpr KernelTable table{segment_chunk,   windowed_scores, windowed_softmax,
-                            windowed_values, exponentials,    store_one_row};
+constexpr KernelTable table{.segment_chunk = segment_chunk,
+                            .windowed_scores = windowed_scores,
+                            .windowed_softmax = windowed_softmax,
+                            .windowed_values = windowed_values,
+                            .segment_backward_unit = segment_backward_unit,
+                            .exponentials = exponentials,
+                            .store_row = store_one_row};
 
 }  // namespace
 

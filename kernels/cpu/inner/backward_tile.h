@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The backward pass on one tile of rows and a few pieces of keys. Scores and their gradients stand
+// as [key][row], as in the forward pass: the two products that make them are score_tile() with
+// queries against keys and with arriving gradients against values; the three that use them are
+// add_values() with keys for rows, and with rows for keys.
+#pragma once
+
+#include "kernels/cpu/backward_cut.h"
+#include "kernels/cpu/inner/key_block.h"
+
+namespace attnscope::cpu {
+namespace {
+
+constexpr int most_backward_pieces = 16;
+
+/// Where gradients of keys and values are summed: key j's in row j, or, where the keys are listed
+/// and the rows stand for tokens, in row list[j] - origin. Nowhere if `keys` is null.
+struct KeyGradients {
+  float* keys;
+  float* values;
+  const std::int64_t* list;
+  std::int64_t origin;
+};
+
+ATTNSCOPE_INLINE std::int64_t gradient_row(const KeyGradients& to, std::int64_t key) {
+  return to.list == nullptr ? key : to.list[key] - to.origin;
+}
+
+/// Keys that lie packed, with what the tile's rows see of them.
+struct BackwardPiece {
+  const Segment* segment;
+  std::int64_t first;  // position of key 0 in the segment's run
+  const float* keys;
+  const float* values;
+  KeyGradients gradients;
+  TileWindow window;
+  std::int32_t first_score;  // of key window.any_begin
+};
+
+/// Up to row_tile rows of one task. Rows of `queries` and `arriving` are padded with zeros.
+struct BackwardTile {
+  std::int64_t first_row;  // position in the task's run
+  int rows;
+  float *queries_t, *arriving_t;  // transposed; of few rows: scaled queries as rows, and nothing
+  float *queries, *arriving, *gradients;
+  float *shift, *delta;  // log-sum-exp in units of log 2 (+inf without keys), and D
+};
+
+struct BackwardWork {
+  const BackwardUnit* unit;
+  std::int64_t d, padded, pitch;
+  bool careful;
+  Vector strange;  // 0 as long as every gradient is finite, else NaN
+  RowChunk rows;   // the task's, for tile_window()
+  BackwardTile tile;
+  float *scores, *score_gradients;
+  BackwardPiece pieces[most_backward_pieces];
+  int piece_count;
+  std::int32_t score_count;
+};
+
+/// The weight of a forbidden pair in a careful pass; weights are never negative.
+constexpr float forbidden_weight = -1.0f;
+
+/// x - x is 0 for every finite x and NaN for all others, and NaN stays in a sum.
+ATTNSCOPE_INLINE void note_strange(BackwardWork& work, const float* row) {
+  for (std::int64_t c = 0; c < work.padded; c += lanes) {
+    work.strange += load(row + c) - load(row + c);
+  }
+}
+
+ATTNSCOPE_INLINE void zero(float* to, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += lanes) store(to + i, Vector{});
+}
+
+ATTNSCOPE_INLINE bool has_few_rows(const BackwardTile& tile) {
+  return tile.rows <= few_rows;
+}
+
+/// Fetches a tile's rows and what the softmax left of them.
+inline void load_tile(BackwardWork& work, std::int64_t first_row, int rows) {
+  const BackwardUnit& unit = *work.unit;
+  BackwardTile& tile = work.tile;
+  tile.first_row = first_row;
+  tile.rows = rows;
+  const float* query[row_tile];
+  const float* arriving[row_tile];
+  for (int r = 0; r < row_tile; ++r) {
+    query[r] = tile.queries + least(r, rows - 1) * work.padded;
+    arriving[r] = tile.arriving + least(r, rows - 1) * work.padded;
+    tile.shift[r] = infinity;
+    tile.delta[r] = 0.0f;
+    if (r >= rows) continue;
+    const std::int64_t token = token_of(work.rows.queries, work.rows.indices, first_row + r);
+    const std::int64_t at = offset_of(unit.q, token);
+    load_row(unit.q, at, work.d, work.padded, tile.queries + r * work.padded);
+    load_row(unit.grad_o, offset_of(unit.grad_o, token), work.d, work.padded,
+             tile.arriving + r * work.padded);
+    float* o = tile.gradients;  // free until the first product
+    load_row(unit.o, offset_of(unit.o, token), work.d, work.padded, o);
+    Vector sum{};
+    for (std::int64_t c = 0; c < work.padded; c += lanes)
+      sum += load(o + c) * load(arriving[r] + c);
+    tile.delta[r] = sum_of(sum);
+    const float lse = unit.lse[token * unit.lse_stride];
+    tile.shift[r] = lse == -infinity ? infinity : lse * static_cast<float>(log2_e);
+  }
+  const float scale = unit.scale * static_cast<float>(log2_e);
+  if (has_few_rows(tile)) {
+    for (std::int64_t i = 0; i < rows * work.padded; i += lanes) {
+      store(tile.queries_t + i, load(tile.queries + i) * scale);
+    }
+  } else {
+    transpose_rows(query, work.d, scale, tile.queries_t);
+    transpose_rows(arriving, work.d, 1.0f, tile.arriving_t);
+  }
+  zero(tile.gradients, rows * work.padded);
+}
+
+/// Scores of a piece, forbidden pairs -inf, and gradients of its weights.
+template <int Dim>
+ATTNSCOPE_INLINE void score_piece(BackwardWork& work, const BackwardPiece& piece) {
+  const TileWindow& window = piece.window;
+  const std::int64_t at = window.any_begin * work.padded;
+  const std::int32_t count = window.any_end - window.any_begin;
+  float* scores = work.scores + piece.first_score * row_tile;
+  score_tile<Dim>(work.tile.queries_t, piece.keys + at, work.padded, work.d, count, scores);
+  score_tile<Dim>(work.tile.arriving_t, piece.values + at, work.padded, work.d, count,
+                  work.score_gradients + piece.first_score * row_tile);
+}
+
+ATTNSCOPE_INLINE void mask_piece(BackwardWork& work, const BackwardPiece& piece, float value) {
+  const TileWindow& window = piece.window;
+  float* scores = work.scores + piece.first_score * row_tile;
+  for_each_skipped(*piece.segment, work.rows.indices, piece.first + window.any_begin,
+                   piece.first + window.any_end, [&](std::int64_t position) {
+                     float* s = scores + (position - piece.first - window.any_begin) * row_tile;
+                     for (int x = 0; x < row_vectors; ++x) store(s + x * lanes, splat(value));
+                   });
+  Integers begin[row_vectors], end[row_vectors];
+  for (int x = 0; x < row_vectors; ++x) {
+    begin[x] = load(window.begin + x * lanes);
+    end[x] = load(window.end + x * lanes);
+  }
+  for (std::int32_t j = window.any_begin; j < window.any_end; ++j) {
+    if (j >= window.all_begin && j < window.all_end) {
+      j = window.all_end - 1;
+      continue;
+    }
+    float* s = scores + (j - window.any_begin) * row_tile;
+    for (int x = 0; x < row_vectors; ++x) {
+      const Integers seen = (begin[x] <= splat(j)) & (splat(j) < end[x]);
+      store(s + x * lanes, seen != 0 ? load(s + x * lanes) : splat(value));
+    }
+  }
+}
+
+/// Scores become weights P = exp2(s - lse), gradients of weights become those of scores P (dP - D).
+ATTNSCOPE_INLINE void weigh_tile(BackwardWork& work) {
+  for (int x = 0; x < row_vectors; ++x) {
+    const Vector shift = load(work.tile.shift + x * lanes);
+    const Vector delta = load(work.tile.delta + x * lanes);
+    float* scores = work.scores + x * lanes;
+    float* gradients = work.score_gradients + x * lanes;
+#pragma GCC unroll 2
+    for (std::int32_t j = 0; j < work.score_count; ++j) {
+      const Vector p = exp2_of(load(scores + j * row_tile) - shift);
+      store(scores + j * row_tile, p);
+      store(gradients + j * row_tile, p * (load(gradients + j * row_tile) - delta));
+    }
+  }
+}
+
+/// The keys of a piece that rows [row, row + row_group) of the tile see, from window.any_begin.
+ATTNSCOPE_INLINE Positions seen_by_rows(const TileWindow& window, int row) {
+  const std::int64_t begin = window.begin[row];
+  const std::int64_t end = least(window.end[row + row_group - 1], window.any_end);
+  return {begin - window.any_begin, most(begin, end) - window.any_begin};
+}
+
+template <int Width>
+ATTNSCOPE_INLINE void add_query_gradients(const BackwardWork& work, int row, std::int64_t column) {
+  Vector sum[row_group][Width];
+  float* out = work.tile.gradients + row * work.padded + column;
+#pragma GCC unroll 4
+  for (int g = 0; g < row_group; ++g) {
+#pragma GCC unroll 4
+    for (int x = 0; x < Width; ++x) sum[g][x] = load(out + g * work.padded + x * lanes);
+  }
+  for (int i = 0; i < work.piece_count; ++i) {
+    const BackwardPiece& piece = work.pieces[i];
+    const Positions seen = seen_by_rows(piece.window, row);
+    const float* weight = work.score_gradients + (piece.first_score + seen.begin) * row_tile + row;
+    const float* const weights[row_group] = {weight, weight + 1, weight + 2, weight + 3};
+    add_values(weights, row_tile,
+               piece.keys + (piece.window.any_begin + seen.begin) * work.padded + column,
+               work.padded, seen.end - seen.begin, sum);
+  }
+#pragma GCC unroll 4
+  for (int g = 0; g < row_group; ++g) {
+#pragma GCC unroll 4
+    for (int x = 0; x < Width; ++x) store(out + g * work.padded + x * lanes, sum[g][x]);
+  }
+}
+
+/// out[g] += sum over `count` rows of weight[g * row_tile + row] * values[row], for Keys keys.
+template <int Keys, int Width>
+ATTNSCOPE_INLINE void add_rows(const float* weight, const float* values, std::int64_t padded,
+                               std::int64_t count, float* const* out, std::int64_t column) {
+  Vector sum[Keys][Width];
+  const float* weights[Keys];
+#pragma GCC unroll 4
+  for (int g = 0; g < Keys; ++g) {
+    weights[g] = weight + g * row_tile;
+#pragma GCC unroll 4
+    for (int x = 0; x < Width; ++x) sum[g][x] = load(out[g] + column + x * lanes);
+  }
+  add_values(weights, 1, values + column, padded, count, sum);
+#pragma GCC unroll 4
+  for (int g = 0; g < Keys; ++g) {
+#pragma GCC unroll 4
+    for (int x = 0; x < Width; ++x) store(out[g] + column + x * lanes, sum[g][x]);
+  }
+}
+
+template <int Keys>
+ATTNSCOPE_INLINE void add_rows(const float* weight, const float* values, std::int64_t padded,
+                               std::int64_t count, float* const* out) {
+  std::int64_t c = 0;
+  for (; c + 2 * lanes <= padded; c += 2 * lanes) {
+    add_rows<Keys, 2>(weight, values, padded, count, out, c);
+  }
+  if (c < padded) add_rows<Keys, 1>(weight, values, padded, count, out, c);
+}
+
+/// Gradients of `Keys` keys of a piece from key `j` on, from rows [begin, end) of the tile.
+template <int Keys>
+ATTNSCOPE_INLINE void add_key_gradients(const BackwardWork& work, const BackwardPiece& piece,
+                                        std::int32_t j, int begin, int end) {
+  const BackwardTile& tile = work.tile;
+  const std::int64_t at = (piece.first_score + j - piece.window.any_begin) * row_tile + begin;
+  float* keys[Keys];
+  float* values[Keys];
+  for (int g = 0; g < Keys; ++g) {
+    const std::int64_t row = gradient_row(piece.gradients, j + g) * work.pitch;
+    keys[g] = piece.gradients.keys + row;
+    values[g] = piece.gradients.values + row;
+  }
+  add_rows<Keys>(work.score_gradients + at, tile.queries + begin * work.padded, work.padded,
+                 end - begin, keys);
+  add_rows<Keys>(work.scores + at, tile.arriving + begin * work.padded, work.padded, end - begin,
+                 values);
+}
+
+inline void add_key_gradients(const BackwardWork& work, const BackwardPiece& piece) {
+  constexpr int together = 4;
+  const TileWindow& window = piece.window;
+  int begin = 0, end = 0;
+  const auto rows_that_see = [&](std::int32_t first, std::int32_t last) {
+    while (begin < work.tile.rows && window.end[begin] <= first) ++begin;
+    while (end < work.tile.rows && window.begin[end] <= last) ++end;
+    return begin < end;
+  };
+  std::int32_t j = window.any_begin;
+  for (; j + together <= window.any_end; j += together) {
+    if (rows_that_see(j, j + together - 1)) {
+      add_key_gradients<together>(work, piece, j, begin, end);
+    }
+  }
+  for (; j < window.any_end; ++j) {
+    if (rows_that_see(j, j)) add_key_gradients<1>(work, piece, j, begin, end);
+  }
+}
+
+/// All three products pair by pair, leaving out the forbidden ones.
+inline void add_gradients_carefully(const BackwardWork& work, const BackwardPiece& piece,
+                                    bool for_queries) {
+  const BackwardTile& tile = work.tile;
+  const TileWindow& window = piece.window;
+  for (std::int32_t j = window.any_begin; j < window.any_end; ++j) {
+    const std::int64_t score = (piece.first_score + j - window.any_begin) * row_tile;
+    const float* key = piece.keys + j * work.padded;
+    for (int r = 0; r < tile.rows; ++r) {
+      const float p = work.scores[score + r];
+      if (p == forbidden_weight) continue;
+      const float ds = work.score_gradients[score + r];
+      const float* query = tile.queries + r * work.padded;
+      const float* arriving = tile.arriving + r * work.padded;
+      float* gradient = tile.gradients + r * work.padded;
+      for (std::int64_t c = 0; for_queries && c < work.padded; ++c) gradient[c] += ds * key[c];
+      if (piece.gradients.keys == nullptr) continue;
+      const std::int64_t row = gradient_row(piece.gradients, j) * work.pitch;
+      float* of_key = piece.gradients.keys + row;
+      float* of_value = piece.gradients.values + row;
+      for (std::int64_t c = 0; c < work.padded; ++c) of_key[c] += ds * query[c];
+      for (std::int64_t c = 0; c < work.padded; ++c) of_value[c] += p * arriving[c];
+    }
+  }
+}
+
+/// Works off the pieces that have been collected for the tile.
+template <int Dim>
+inline void finish_pieces(BackwardWork& work, bool for_queries) {
+  if (work.piece_count == 0) return;
+  for (int i = 0; i < work.piece_count; ++i) {
+    score_piece<Dim>(work, work.pieces[i]);
+    mask_piece(work, work.pieces[i], -infinity);
+  }
+  weigh_tile(work);
+  if (work.careful) {
+    for (int i = 0; i < work.piece_count; ++i) {
+      mask_piece(work, work.pieces[i], forbidden_weight);
+      add_gradients_carefully(work, work.pieces[i], for_queries);
+    }
+  } else {
+    for (int row = 0; for_queries && row < work.tile.rows; row += row_group) {
+      std::int64_t c = 0;
+      for (; c + 2 * lanes <= work.padded; c += 2 * lanes) add_query_gradients<2>(work, row, c);
+      if (c < work.padded) add_query_gradients<1>(work, row, c);
+    }
+    for (int i = 0; i < work.piece_count; ++i) {
+      if (work.pieces[i].gradients.keys != nullptr) add_key_gradients(work, work.pieces[i]);
+    }
+  }
+  work.piece_count = 0;
+  work.score_count = 0;
+}
+
+/// One row and keys that it sees all: keys in the lanes, then key by key.
+inline void finish_row(BackwardWork& work, int r, const float* keys, const float* values,
+                       std::int64_t count, const KeyGradients& to, std::int64_t first_key) {
+  const BackwardTile& tile = work.tile;
+  const float* query = tile.queries + r * work.padded;
+  const float* arriving = tile.arriving + r * work.padded;
+  score_row(tile.queries_t + r * work.padded, keys, work.padded, count, work.scores);
+  score_row(arriving, values, work.padded, count, work.score_gradients);
+  for (std::int64_t j = count; j < count + lanes; ++j) {
+    work.scores[j] = -infinity;
+    work.score_gradients[j] = 0.0f;
+  }
+  const Vector shift = splat(tile.shift[r]);
+  const Vector delta = splat(tile.delta[r]);
+  for (std::int64_t j = 0; j < count; j += lanes) {
+    const Vector p = exp2_of(load(work.scores + j) - shift);
+    store(work.scores + j, p);
+    store(work.score_gradients + j, p * (load(work.score_gradients + j) - delta));
+  }
+  add_values_to_row(work.score_gradients, keys, work.padded, count,
+                    tile.gradients + r * work.padded);
+  if (to.keys == nullptr) return;
+  for (std::int64_t j = 0; j < count; ++j) {
+    const std::int64_t row = gradient_row(to, first_key + j) * work.pitch;
+    const Vector ds = splat(work.score_gradients[j]);
+    const Vector p = splat(work.scores[j]);
+    for (std::int64_t c = 0; c < work.padded; c += lanes) {
+      store(to.keys + row + c, load(to.keys + row + c) + ds * load(query + c));
+      store(to.values + row + c, load(to.values + row + c) + p * load(arriving + c));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attnscope::cpu
