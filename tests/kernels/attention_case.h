@@ -5,30 +5,17 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/pattern/compile_plan.h"
 #include "kernels/cpu/instruction_set.h"
 #include "kernels/plan/tensor.h"
+#include "tests/kernels/packed.h"
+#include "tests/kernels/seen_keys.h"
 
 namespace attnscope::testing {
-
-enum class Order { token_major, head_major, head_major_items };
-
-/// A packed tensor in one memory order. Every float that is no element of it is NaN.
-struct Packed {
-  std::vector<float> data;
-  std::int64_t tokens = 0, heads = 0, head_dim = 0, item_tokens = 0;
-  Order order = Order::token_major;
-
-  Packed(std::int64_t tokens, std::int64_t heads, std::int64_t head_dim, Order order,
-         std::int64_t item_tokens, float value);
-  [[nodiscard]] Tensor tensor();
-  [[nodiscard]] ConstTensor view() const;
-  [[nodiscard]] float& at(std::int64_t token, std::int64_t head, std::int64_t x);
-  [[nodiscard]] float at(std::int64_t token, std::int64_t head, std::int64_t x) const;
-};
 
 struct AttentionCase {
   std::string pattern = "sparse";
@@ -37,9 +24,11 @@ struct AttentionCase {
   std::int32_t heads = 2;
   std::int64_t head_dim = 32;
   Order order = Order::token_major;
+  DType dtype = DType::float32;
 
   [[nodiscard]] std::string text() const;
   [[nodiscard]] AttentionPlan plan() const;
+  [[nodiscard]] KeysOf keys() const;  // from the oracle
 };
 
 struct Inputs {
@@ -51,26 +40,34 @@ struct Outputs {
   std::vector<float> lse;  // [tokens, heads]
 };
 
-/// Normal random numbers that are the same for all memory orders.
+/// Normal random numbers that are the same for all memory orders, rounded to the dtype.
 [[nodiscard]] Inputs random_inputs(const AttentionCase& problem, unsigned seed = 1);
 [[nodiscard]] Inputs random_inputs(std::int64_t tokens, std::int64_t heads, std::int64_t head_dim,
-                                   Order order, std::int64_t item_tokens, unsigned seed);
+                                   Order order, std::int64_t item_tokens, unsigned seed,
+                                   DType dtype = DType::float32);
+/// The same for one tensor of the shape of `shape`.
+[[nodiscard]] Packed random_like(const Packed& shape, unsigned seed);
 
 [[nodiscard]] float scale_of(std::int64_t head_dim);
 
 enum class Kernel { segment, windowed };
 
-/// Runs a kernel on outputs filled with NaN and a workspace of exactly the size asked for, with a
-/// guard behind it. Test failures tell of errors and of a touched guard.
+[[nodiscard]] std::string name_of(Kernel kernel);
+
+/// Runs a kernel on outputs filled with NaN and a workspace of exactly the size asked for, full of
+/// NaN, with guards around it. Test failures tell of errors, of touched guards and of writes
+/// between the outputs' rows.
 [[nodiscard]] Outputs run(Kernel kernel, const AttentionPlan& plan, const Inputs& inputs,
                           int threads = 2);
 
-/// The float64 reference, pair by pair from the oracle.
+/// The float64 reference on the inputs as rounded.
 struct Reference {
   std::vector<double> o;    // [tokens, heads, head_dim]
   std::vector<double> lse;  // [tokens, heads]
   double largest_value = 0;
 };
+[[nodiscard]] Reference reference(const KeysOf& keys, const Inputs& inputs);
+/// Pair by pair from the oracle.
 [[nodiscard]] Reference reference(const AttentionCase& problem, const Inputs& inputs);
 
 /// The reference of one row; `keys` are all that it sees.
@@ -80,8 +77,12 @@ void reference_row(const Inputs& inputs, std::int64_t token, std::int64_t head,
 void expect_near(const Outputs& outputs, const Reference& expected, std::int64_t head_dim,
                  const std::string& what);
 
-/// Runs both kernels on every instruction set and compares with the reference.
+/// Runs the kernels on every instruction set and compares with the reference.
 void expect_right(const AttentionCase& problem);
+/// The same for a plan that no pattern gives, against its own intervals.
+void expect_plan_right(const AttentionPlan& plan, std::int64_t head_dim,
+                       std::initializer_list<Kernel> kernels = {Kernel::segment, Kernel::windowed},
+                       DType dtype = DType::float32);
 
 /// Calls `body` with every available instruction set selected, then restores the default.
 template <typename Body>

@@ -17,7 +17,7 @@ namespace attnscope::testing {
 namespace {
 
 bool same_bits(const Outputs& a, const Outputs& b) {
-  return std::memcmp(a.o.data.data(), b.o.data.data(), a.o.data.size() * sizeof(float)) == 0 &&
+  return a.o.data == b.o.data &&
          std::memcmp(a.lse.data(), b.lse.data(), a.lse.size() * sizeof(float)) == 0;
 }
 
