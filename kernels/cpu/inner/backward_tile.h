@@ -78,31 +78,82 @@ ATTNSCOPE_INLINE bool has_few_rows(const BackwardTile& tile) {
   return tile.rows <= few_rows;
 }
 
+/// Whether tokens [begin, end) lie a token_stride apart: not across items.
+template <typename Byte>
+ATTNSCOPE_INLINE bool is_one_run(const HeadView<Byte>& view, std::int64_t begin, std::int64_t end) {
+  return view.item_tokens == 0 || begin / view.item_tokens == (end - 1) / view.item_tokens;
+}
+
+/// Offsets of `count` tokens from `begin` on.
+template <typename Byte>
+ATTNSCOPE_INLINE void token_offsets(const HeadView<Byte>& view, std::int64_t begin,
+                                    std::int64_t count, std::int64_t* at) {
+  const bool one_run = is_one_run(view, begin, begin + count);
+  const std::int64_t first = offset_of(view, begin);
+  for (std::int64_t i = 0; i < count; ++i) {
+    at[i] = one_run ? first + i * view.token_stride : offset_of(view, begin + i);
+  }
+}
+
+/// Offsets of rows [first_row, first_row + rows) of the task.
+template <typename Byte>
+ATTNSCOPE_INLINE void row_offsets(const HeadView<Byte>& view, const RowChunk& chunk,
+                                  std::int64_t first_row, int rows, std::int64_t* at) {
+  if (!chunk.queries.listed) {
+    return token_offsets(view, chunk.queries.begin + first_row, rows, at);
+  }
+  for (int r = 0; r < rows; ++r) {
+    at[r] = offset_of(view, token_of(chunk.queries, chunk.indices, first_row + r));
+  }
+}
+
+/// Rows of a tile, padded with zeros; those of the next tile are asked for.
+ATTNSCOPE_INLINE void load_rows(const BackwardWork& work, const HeadView<const std::byte>& view,
+                                std::int64_t first_row, int rows, float* to) {
+  std::int64_t at[row_tile];
+  row_offsets(view, work.rows, first_row, rows, at);
+  for (int r = 0; r < rows; ++r) {
+    prefetch_row(view, at[r] + row_tile * view.token_stride, work.d);
+    load_row(view, at[r], work.d, work.padded, to + r * work.padded);
+  }
+}
+
+/// D of a tile's rows: the arriving gradient times the output.
+ATTNSCOPE_INLINE void load_deltas(const BackwardWork& work, const float* o) {
+  const BackwardTile& tile = work.tile;
+  for (int r = 0; r < tile.rows; r += 4) {
+    Vector sum[4] = {};
+    for (int i = 0; i < 4; ++i) {
+      const std::int64_t row = least(r + i, tile.rows - 1) * work.padded;
+      for (std::int64_t c = 0; c < work.padded; c += lanes) {
+        sum[i] += load(o + row + c) * load(tile.arriving + row + c);
+      }
+    }
+    Vector4 f0 = folded(sum[0]), f1 = folded(sum[1]), f2 = folded(sum[2]), f3 = folded(sum[3]);
+    transpose4(f0, f1, f2, f3);
+    store4(tile.delta + r, (f0 + f1) + (f2 + f3));
+  }
+}
+
 /// Fetches a tile's rows and what the softmax left of them.
 inline void load_tile(BackwardWork& work, std::int64_t first_row, int rows) {
   const BackwardUnit& unit = *work.unit;
   BackwardTile& tile = work.tile;
   tile.first_row = first_row;
   tile.rows = rows;
+  load_rows(work, unit.q, first_row, rows, tile.queries);
+  load_rows(work, unit.grad_o, first_row, rows, tile.arriving);
+  float* o = tile.gradients;  // free until the first product
+  load_rows(work, unit.o, first_row, rows, o);
+  load_deltas(work, o);
   const float* query[row_tile];
   const float* arriving[row_tile];
   for (int r = 0; r < row_tile; ++r) {
     query[r] = tile.queries + least(r, rows - 1) * work.padded;
     arriving[r] = tile.arriving + least(r, rows - 1) * work.padded;
     tile.shift[r] = infinity;
-    tile.delta[r] = 0.0f;
     if (r >= rows) continue;
     const std::int64_t token = token_of(work.rows.queries, work.rows.indices, first_row + r);
-    const std::int64_t at = offset_of(unit.q, token);
-    load_row(unit.q, at, work.d, work.padded, tile.queries + r * work.padded);
-    load_row(unit.grad_o, offset_of(unit.grad_o, token), work.d, work.padded,
-             tile.arriving + r * work.padded);
-    float* o = tile.gradients;  // free until the first product
-    load_row(unit.o, offset_of(unit.o, token), work.d, work.padded, o);
-    Vector sum{};
-    for (std::int64_t c = 0; c < work.padded; c += lanes)
-      sum += load(o + c) * load(arriving[r] + c);
-    tile.delta[r] = sum_of(sum);
     const float lse = unit.lse[token * unit.lse_stride];
     tile.shift[r] = lse == -infinity ? infinity : lse * static_cast<float>(log2_e);
   }

@@ -76,12 +76,6 @@ inline Positions rows_seeing(const TokenRun& rows, const std::int64_t* indices,
   return {first, most(first, first_row([&](Positions seen) { return seen.begin >= end; }))};
 }
 
-/// Whether the rows of [begin, end) lie a token_stride apart in every tensor: not across items.
-inline bool is_one_run(const HeadView<const std::byte>& view, std::int64_t begin,
-                       std::int64_t end) {
-  return view.item_tokens == 0 || begin / view.item_tokens == (end - 1) / view.item_tokens;
-}
-
 inline const float* pack_range(const HeadView<const std::byte>& view, std::int64_t begin,
                                std::int64_t end, std::int64_t d, float* room) {
   RowChunk chunk{};
@@ -247,12 +241,12 @@ inline void add_local_keys(Strip& strip, const Segment& segment, bool own_rows) 
 inline void store_query_gradients(Strip& strip) {
   BackwardWork& work = strip.work;
   const BackwardUnit& unit = *work.unit;
+  std::int64_t at[row_tile];
+  row_offsets(unit.grad_q, work.rows, work.tile.first_row, work.tile.rows, at);
   for (int r = 0; r < work.tile.rows; ++r) {
-    const std::int64_t token =
-        token_of(work.rows.queries, work.rows.indices, work.tile.first_row + r);
     const float* gradient = work.tile.gradients + r * work.padded;
     note_strange(work, gradient);
-    store_row(gradient, work.d, unit.scale, unit.grad_q, offset_of(unit.grad_q, token));
+    store_row(gradient, work.d, unit.scale, unit.grad_q, at[r]);
   }
 }
 
@@ -374,22 +368,33 @@ inline void add_row(std::int64_t count, const float* from, float* to) {
   for (std::int64_t c = 0; c < count; c += lanes) store(to + c, load(to + c) + load(from + c));
 }
 
-inline void finish_strip(Strip& strip) {
+/// Writes the gradients of a few of the strip's keys, or adds them to their slots.
+inline void finish_keys(Strip& strip, std::int64_t begin, std::int64_t count) {
   BackwardWork& work = strip.work;
   const BackwardUnit& unit = *work.unit;
-  for (std::int64_t token = strip.begin; token < strip.end; ++token) {
-    const float* key = strip.gradients.keys + (token - strip.begin) * work.pitch;
-    const float* value = strip.gradients.values + (token - strip.begin) * work.pitch;
+  std::int64_t key_at[row_tile], value_at[row_tile];
+  token_offsets(unit.grad_k, begin, count, key_at);
+  token_offsets(unit.grad_v, begin, count, value_at);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t row = (begin + i - strip.begin) * work.pitch;
+    const float* key = strip.gradients.keys + row;
+    const float* value = strip.gradients.values + row;
     note_strange(work, key);
     note_strange(work, value);
-    if (const std::int64_t slot = slot_of(unit, token); slot >= 0) {
+    if (const std::int64_t slot = slot_of(unit, begin + i); slot >= 0) {
       const KeyGradients to = slots_at(unit, work.pitch, slot);
       add_row(work.padded, key, to.keys);
       add_row(work.padded, value, to.values);
       continue;
     }
-    store_row(key, work.d, unit.scale, unit.grad_k, offset_of(unit.grad_k, token));
-    store_row(value, work.d, 1.0f, unit.grad_v, offset_of(unit.grad_v, token));
+    store_row(key, work.d, unit.scale, unit.grad_k, key_at[i]);
+    store_row(value, work.d, 1.0f, unit.grad_v, value_at[i]);
+  }
+}
+
+inline void finish_strip(Strip& strip) {
+  for (std::int64_t token = strip.begin; token < strip.end; token += row_tile) {
+    finish_keys(strip, token, least(row_tile, strip.end - token));
   }
 }
 
