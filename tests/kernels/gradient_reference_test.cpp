@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The float64 gradients that the kernels are held against, themselves held against differences.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/kernels/gradient_case.h"
+
+namespace attnscope::testing {
+namespace {
+
+/// sum of grad_o * o(q, k, v), whose gradients reference_gradients gives.
+double loss(const KeysOf& keys, const ExactCase& problem) {
+  const Values o = reference_output(keys, problem);
+  double sum = 0;
+  for (std::size_t i = 0; i < o.data.size(); ++i) sum += o.data[i] * problem.grad_o.data[i];
+  return sum;
+}
+
+/// The loss's derivative by `x`, by central differences of fourth order.
+double difference(const KeysOf& keys, const ExactCase& problem, double& x) {
+  constexpr double h = 1e-3;
+  const double at = x;
+  const auto moved = [&](double by) {
+    x = at + by;
+    const double value = loss(keys, problem);
+    x = at;
+    return value;
+  };
+  return (8 * (moved(h) - moved(-h)) - (moved(2 * h) - moved(-2 * h))) / (12 * h);
+}
+
+void expect_differences_near(const AttentionCase& problem) {
+  const Inputs in = random_inputs(problem);
+  const KeysOf keys = problem.keys();
+  ExactCase values{Values(in.q), Values(in.k), Values(in.v), Values(in.q),
+                   Values(random_like(in.q, 5))};
+  values.o = reference_output(keys, values);
+  const ReferenceGradients gradients = reference_gradients(keys, values);
+  const auto expect_all_near = [&](Values& operand, const Values& gradient) {
+    for (std::size_t i = 0; i < operand.data.size(); ++i) {
+      ASSERT_NEAR(gradient.data[i], difference(keys, values, operand.data[i]), 1e-8)
+          << problem.text() << " element " << i;
+    }
+  };
+  expect_all_near(values.q, gradients.q);
+  expect_all_near(values.k, gradients.k);
+  expect_all_near(values.v, gradients.v);
+}
+
+TEST(ReferenceGradients, AreThoseOfDifferences) {
+  const SequenceLayout layout = *SequenceLayout::make(
+      {{.cls = 1, .query = 2, .documents = {6}}, {.cls = 1, .query = 1, .documents = {2, 3}}});
+  for (const std::string pattern : {"sparse", "longformer", "full"}) {
+    expect_differences_near(
+        {.pattern = pattern, .window = Window::of(1), .layout = layout, .heads = 1, .head_dim = 3});
+  }
+}
+
+TEST(ReferenceGradients, OfRowsWithoutKeys_AreZero) {
+  const AttentionCase problem{
+      .window = Window::of(0),
+      .layout = *SequenceLayout::make({{.cls = 1, .query = 0, .documents = {4}}}),
+      .heads = 1,
+      .head_dim = 3};
+  const Inputs in = random_inputs(problem);
+  ExactCase values{Values(in.q), Values(in.k), Values(in.v), Values(in.q), Values(in.q)};
+  const KeysOf none = [](std::int64_t, std::int32_t) { return std::vector<std::int64_t>{}; };
+  values.o = reference_output(none, values);
+  const ReferenceGradients gradients = reference_gradients(none, values);
+  EXPECT_EQ(values.o.largest(), 0);
+  for (const Values* of : {&gradients.q, &gradients.k, &gradients.v}) {
+    for (const double x : of->data) ASSERT_EQ(x, 0);
+  }
+}
+
+}  // namespace
+}  // namespace attnscope::testing
