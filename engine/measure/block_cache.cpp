@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "engine/measure/available_memory.h"
+#include "engine/measure/flush_caches.h"
 
 namespace attnscope::measure {
 namespace {
@@ -124,6 +125,16 @@ void BlockCache::empty_cache_locked() noexcept {
   cached_.clear();
   counters_.reserved -= counters_.cached;
   counters_.cached = 0;
+}
+
+void BlockCache::flush_from_caches() const {
+  const std::lock_guard lock(mutex_);
+  const auto flush = [](const void* data, std::int64_t size) {
+    measure::flush_from_caches(
+        {static_cast<const std::byte*>(data), static_cast<std::size_t>(size)});
+  };
+  for (const auto& [data, block] : live_) flush(data, block.size);
+  for (const auto& [size, data] : cached_) flush(data, size);
 }
 
 void BlockCache::reset_peaks() {

@@ -57,6 +57,8 @@ class BlockCache {
   void release(void* data) noexcept;
   /// Gives cached blocks back to the system.
   void empty_cache() noexcept;
+  /// Puts all blocks, live and cached, out of the processor's caches.
+  void flush_from_caches() const;
   void reset_peaks();
   [[nodiscard]] Counters counters() const;
 

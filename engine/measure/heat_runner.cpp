@@ -154,6 +154,9 @@ class HeatRun {
   void time_all_left(const Lineup& lineup, const PlacementBuffers& buffers, int placement) {
     std::vector<Buffer> workspaces(cells_.size());
     std::vector<Lane> lanes;
+    std::function<void()> before_call;
+    if (heat_.point.cache == CacheState::cold)
+      before_call = [this] { memory_.flush_from_caches(); };
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       if (troubles_[i]) continue;
       PreparedAttention* const prepared = lineup.prepared(i);
@@ -161,6 +164,7 @@ class HeatRun {
       lanes.push_back(
           {.contender = static_cast<int>(i),
            .enter = [=, this] { *workspace = Buffer(memory_, prepared->workspace_bytes()); },
+           .before_call = before_call,
            .call = [=, this, &buffers] { forward(*prepared, buffers, workspace->bytes()); },
            .leave = [=] { *workspace = Buffer(); }});
     }

@@ -7,6 +7,7 @@
 
 #include "engine/attention/list.h"
 #include "engine/measure/available_memory.h"
+#include "engine/measure/flush_caches.h"
 #include "engine/pattern/compile_plan.h"
 #include "engine/pattern/nearest_name.h"
 
@@ -33,6 +34,8 @@ std::optional<std::string> reason_against(const HeatPoint& point, const Sequence
     return "this worker has no models yet; use operation attention or windowed-matmul";
   if (point.direction != Direction::forward)
     return "no implementation has a backward pass yet; use direction forward";
+  if (point.cache == CacheState::cold && !can_flush_caches())
+    return "this processor does not let a program empty its caches; use cache warm";
   if (point.memory_order == MemoryOrder::head_major && !layout.is_uniform())
     return "head-major memory needs a query of its own in every item; use memory_order token-major "
            "with a shared query";

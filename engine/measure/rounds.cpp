@@ -97,6 +97,7 @@ class Rounds {
       const double spent = nanoseconds_since(start);
       if (calls >= 3 && spent >= warm_up_ns) break;
       if (calls >= 1 && spent >= one_is_warm_ns) break;
+      if (runner.lane.before_call) runner.lane.before_call();
       const auto call_start = Clock::now();
       call(runner);
       runner.call_ns = std::min(runner.call_ns, nanoseconds_since(call_start));
@@ -106,7 +107,7 @@ class Rounds {
     runner.spent_ns += nanoseconds_since(start);
   }
 
-  /// One timed group of iterations. A sample during which the allocator had to go to the system is
+  /// One group of iterations. A sample during which the allocator had to go to the system is
   /// taken again: another lane's needs had emptied the cache, and page faults are not its own time.
   void add_sample(Runner& runner, int round) {
     const auto start = Clock::now();
@@ -125,19 +126,29 @@ class Rounds {
   }
 
   [[nodiscard]] std::optional<Sample> timed(const Runner& runner, int round) const {
-    const std::int64_t switches = involuntary_switches();
-    const auto start = Clock::now();
-    for (int i = 0; i < runner.iterations; ++i) {
-      if (cancelled()) return std::nullopt;
-      call(runner);
+    // Work before each call leaves as many timed stretches as there are calls.
+    const bool apart = static_cast<bool>(runner.lane.before_call);
+    const int stretches = apart ? runner.iterations : 1;
+    const int calls = apart ? 1 : runner.iterations;
+    double spent = 0;
+    std::int64_t switches = 0;
+    for (int stretch = 0; stretch < stretches; ++stretch) {
+      if (apart) runner.lane.before_call();
+      switches -= involuntary_switches();
+      const auto start = Clock::now();
+      for (int i = 0; i < calls; ++i) {
+        if (cancelled()) return std::nullopt;
+        call(runner);
+      }
+      spent += nanoseconds_since(start);
+      switches += involuntary_switches();
     }
-    const double spent = nanoseconds_since(start);
     return Sample{.process = options_.process,
                   .placement = options_.placement,
                   .round = round,
                   .time_ns = spent / runner.iterations,
                   .iterations = runner.iterations,
-                  .involuntary_switches = involuntary_switches() - switches};
+                  .involuntary_switches = switches};
   }
 
   void judge(Runner& runner) const {

@@ -21,9 +21,10 @@ namespace attnscope::measure {
 
 struct Lane {
   int contender = 0;
-  std::function<void()> enter = [] {};  // before a sample: hands the workspace in
-  std::function<void()> call;           // one iteration; throws
-  std::function<void()> leave = [] {};  // after a sample, also when the call threw
+  std::function<void()> enter = [] {};     // before a sample: hands the workspace in
+  std::function<void()> before_call = {};  // untimed, before every timed iteration
+  std::function<void()> call;              // one iteration; throws
+  std::function<void()> leave = [] {};     // after a sample, also when the call threw
 };
 
 struct LaneResult {

@@ -91,6 +91,23 @@ TEST(RunHeat, BothMemoryOrdersAreRight) {
   }
 }
 
+TEST(RunHeat, ColdCaches_ChangeTimesAndNothingElse) {
+  auto request = small_heat({contender("full", "dense"), contender("full", "sdpa"),
+                             contender("sparse", "segment", Window::of(4))});
+  const HeatResult warm = run(request);
+  request.heat.point.cache = CacheState::cold;
+  const HeatResult cold = run(request);
+  EXPECT_EQ(cold.point.cache, CacheState::cold);
+  for (std::size_t i = 0; i < cold.cells.size(); ++i) {
+    const Cell& cell = cold.cells[i];
+    ASSERT_EQ(cell.status, CellStatus::ok) << cell.reason;
+    EXPECT_FALSE(cell.samples.empty());
+    EXPECT_EQ(cell.relative_error, warm.cells[i].relative_error);
+    EXPECT_EQ(cell.memory.requested_bytes, warm.cells[i].memory.requested_bytes);
+    EXPECT_EQ(cell.memory.reserved_bytes, warm.cells[i].memory.reserved_bytes);
+  }
+}
+
 TEST(RunHeat, WindowedMatmul_HasNoExponentials) {
   auto request = small_heat({contender("sparse", "windowed", Window::of(4))});
   request.heat.point.operation = Operation::windowed_matmul;

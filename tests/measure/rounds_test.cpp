@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <string>
 
 namespace attnscope::measure {
 namespace {
@@ -77,6 +79,52 @@ TEST_F(RoundsTest, OrderIsShuffledFromRoundToRound) {
   for (auto round = started.begin() + 6; round != started.end(); round += 6)
     orders.insert(std::vector<int>(round, round + 6));
   EXPECT_GT(orders.size(), 1U);
+}
+
+TEST_F(RoundsTest, WorkBeforeACall_PrecedesEveryTimedOne) {
+  std::string seen;
+  const std::vector<Lane> lanes = {{.contender = 0,
+                                    .enter = [&] { seen += '|'; },
+                                    .before_call = [&] { seen += 'b'; },
+                                    .call =
+                                        [&] {
+                                          for (int i = 0; i < 100; ++i) work();
+                                          seen += 'c';
+                                        }}};
+  const auto results = run_rounds(lanes, options());
+  ASSERT_EQ(results[0].samples.size(), 4U);
+  std::string expected = seen.substr(0, seen.find('|', 1));  // the warm-up, as long as it took
+  EXPECT_EQ(expected.substr(0, 7), "|bcbcbc");
+  for (const Sample& sample : results[0].samples) {
+    expected += "|c";  // the lead-in
+    for (int i = 0; i < sample.iterations; ++i) expected += "bc";
+  }
+  EXPECT_EQ(seen, expected);
+}
+
+TEST_F(RoundsTest, WorkBeforeACall_IsNotTimed) {
+  using Clock = std::chrono::steady_clock;
+  using Seconds = std::chrono::duration<double>;
+  Seconds before{};
+  const std::vector<Lane> lanes = {{.contender = 0,
+                                    .before_call =
+                                        [&] {
+                                          const auto start = Clock::now();
+                                          for (int i = 0; i < 5000; ++i) work();
+                                          before += Clock::now() - start;
+                                        },
+                                    .call =
+                                        [&] {
+                                          for (int i = 0; i < 500; ++i) work();
+                                        }}};
+  const auto start = Clock::now();
+  const auto results = run_rounds(lanes, options());
+  const Seconds all = Clock::now() - start;
+  Seconds timed{};
+  for (const Sample& sample : results[0].samples)
+    timed += Seconds(sample.time_ns * 1e-9 * sample.iterations);
+  // What does not overlap fits into the whole, however busy the machine is.
+  EXPECT_LE(before + timed, all);
 }
 
 TEST_F(RoundsTest, ContenderThatThrows_LeavesAloneAndTheOthersGoOn) {
