@@ -37,7 +37,8 @@ struct RowChunk {
   std::int64_t segment_count;
   TokenRun queries;       // the rows of this chunk
   std::int64_t head_dim;  // 1 ... 256
-  float scale;            // of q k^T, times log2(e) where an exponential follows
+  float scale;            // of q k^T, times log2(e) where an exponential follows; of the unfused
+                          // values step's outputs
   float* lse;             // of token 0 and this head, or null
   std::int64_t lse_stride;
 };
@@ -58,6 +59,7 @@ struct SegmentChunk {
 struct WindowedChunk {
   RowChunk rows;
   float* scores;         // [rows, columns], the segments side by side
+  const float* weights;  // alike, where a step reads both
   std::int64_t columns;  // a row's length
   float outside;         // entry of a pair outside the pattern: 0, or -inf before a softmax
 };
@@ -85,12 +87,41 @@ struct BackwardUnit {
   std::int64_t largest_halo;
 };
 
+/// Rows of one task and head that see keys of one chunk through one segment: what the transposed
+/// product sums_j += sum over rows i of scores[i][j] * x_i takes.
+struct TransposedPart {
+  HeadView<const std::byte> x;
+  const std::int64_t* indices;  // the plan's
+  const Segment* segment;
+  TokenRun queries;                  // the rows
+  std::int64_t head_dim;             // 1 ... 256
+  const float* scores;               // of the first row, at the segment's first column
+  std::int64_t columns;              // from row to row
+  std::int64_t first_key, last_key;  // positions of the segment's key run
+  std::int64_t first_token;          // to which the first row of `sums` belongs
+  float* sums;  // a row of head_dim floats a token, padded to a multiple of the lanes
+};
+
+/// Sums of a chunk of keys on their way into a tensor: `parts` of them, added up in their order.
+struct KeySums {
+  const float* sums;
+  std::int64_t parts;
+  std::int64_t part_stride;
+  TokenRange tokens;
+  std::int64_t head_dim;
+  float scale;
+  HeadView<std::byte> out;
+};
+
 struct KernelTable {
   void (*segment_chunk)(const SegmentChunk&);
   void (*windowed_scores)(const WindowedChunk&);
   void (*windowed_softmax)(const WindowedChunk&);
   void (*windowed_values)(const WindowedChunk&);
   void (*segment_backward_unit)(const BackwardUnit&);
+  void (*windowed_score_gradients)(const WindowedChunk&);
+  void (*windowed_transposed)(const TransposedPart&);
+  void (*windowed_store_keys)(const KeySums&);
   void (*exponentials)(const float* x, std::int64_t count, float* exp2_of_x);
   /// Writes from[0 ... d) * factor in the view's type, `offset` elements on. `from` is readable up
   /// to a multiple of widest_vector.

@@ -71,13 +71,15 @@ struct BandProblem {
                                       const Tensor& o, std::span<float> lse, int threads,
                                       std::span<float> workspace);
 
-/// Floats of workspace for windowed_backward beside the weights.
+/// Floats of workspace for windowed_backward beside the weights: as many scores again, a list of
+/// the tasks that see each chunk of keys, and sums of keys that far more rows see than others.
 [[nodiscard]] std::int64_t windowed_backward_elements(const AttentionPlan& plan,
                                                       std::int64_t head_dim);
 
 /// The gradients of windowed_forward (kernels/plan/gradients.h) in separate passes: grad of the
 /// weights, of the scores, and the three products. `weights` is the workspace as windowed_forward
-/// left it; tensors.lse is not read.
+/// left it; tensors.o and tensors.lse are not read. The result does not depend on the number of
+/// threads.
 [[nodiscard]] Status windowed_backward(const AttentionPlan& plan, const GradientTensors& tensors,
                                        float scale, std::span<const float> weights, int threads,
                                        std::span<float> workspace);

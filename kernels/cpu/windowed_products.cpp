@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// windowed_qk and windowed_pv: the band steps of windowed.cpp on sequences in place of a plan.
+// windowed_qk and windowed_pv and their gradients: the band steps of windowed.cpp on sequences in
+// place of a plan.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <limits>
 #include <string_view>
 
 #include "kernels/cpu/selected_kernels.h"
 #include "kernels/cpu/windowed.h"
+#include "kernels/cpu/windowed_layout.h"
 
 namespace attnscope::cpu {
 namespace {
@@ -80,31 +83,64 @@ std::int64_t tokens_of(const BandProblem& problem) {
   return tokens;
 }
 
-/// Runs `step` on every unit; `views` fills in the tensors of a head.
+Segment band_of(const BandProblem& problem, const BandUnit& unit) {
+  return {.keys = {unit.sequence.begin, unit.sequence.end},
+          .kind = SegmentKind::band,
+          .window = problem.window};
+}
+
+/// Takes units until none is left: `step` on each, its tensors filled in by `views`.
 template <typename Views>
-void run(const BandProblem& problem, void (*step)(const WindowedChunk&), int threads, float scale,
-         float* band, const Views& views) {
-  std::atomic<std::int64_t> next{0};
-#pragma omp parallel num_threads(threads)
-  {
-    BandCursor cursor(problem);
-    BandUnit unit;
-    while (cursor.seek(next.fetch_add(1, std::memory_order_relaxed), unit)) {
-      const Segment segment{.keys = {unit.sequence.begin, unit.sequence.end},
-                            .kind = SegmentKind::band,
-                            .window = problem.window};
-      WindowedChunk chunk{};
-      views(chunk.rows, unit.head);
-      chunk.rows.segments = &segment;
-      chunk.rows.segment_count = 1;
-      chunk.rows.queries = {unit.rows.begin, unit.rows.end};
-      chunk.rows.head_dim = problem.head_dim;
-      chunk.rows.scale = scale;
-      chunk.scores = band + unit.first_element;
-      chunk.columns = 2 * problem.window + 1;
-      chunk.outside = 0.0f;
-      step(chunk);
-    }
+void work_off(const BandProblem& problem, void (*step)(const WindowedChunk&), float scale,
+              float* band, std::atomic<std::int64_t>& next, const Views& views) {
+  BandCursor cursor(problem);
+  BandUnit unit;
+  while (cursor.seek(next.fetch_add(1, std::memory_order_relaxed), unit)) {
+    const Segment segment = band_of(problem, unit);
+    WindowedChunk chunk{};
+    views(chunk.rows, unit.head);
+    chunk.rows.segments = &segment;
+    chunk.rows.segment_count = 1;
+    chunk.rows.queries = {unit.rows.begin, unit.rows.end};
+    chunk.rows.head_dim = problem.head_dim;
+    chunk.rows.scale = scale;
+    chunk.scores = band + unit.first_element;
+    chunk.columns = 2 * problem.window + 1;
+    chunk.outside = 0.0f;
+    step(chunk);
+  }
+}
+
+/// out_j = scale * sum over i of band[i][j-i+w] x_i: the rows of a unit are its keys here.
+void work_off_transposed(const BandProblem& problem, const KernelTable& kernels,
+                         std::span<const float> band, const ConstTensor& x, float scale,
+                         const Tensor& out, std::atomic<std::int64_t>& next) {
+  alignas(64) std::array<float, largest_chunk_floats()> sums;
+  BandCursor cursor(problem);
+  BandUnit unit;
+  while (cursor.seek(next.fetch_add(1, std::memory_order_relaxed), unit)) {
+    const Segment segment = band_of(problem, unit);
+    const std::int64_t columns = 2 * problem.window + 1;
+    std::fill_n(sums.begin(), chunk_floats(problem.head_dim), 0.0f);
+    kernels.windowed_transposed({.x = head_view(x, unit.head),
+                                 .indices = nullptr,
+                                 .segment = &segment,
+                                 .queries = {unit.sequence.begin, unit.sequence.end},
+                                 .head_dim = problem.head_dim,
+                                 .scores = band.data() + unit.first_element -
+                                           (unit.rows.begin - unit.sequence.begin) * columns,
+                                 .columns = columns,
+                                 .first_key = unit.rows.begin,
+                                 .last_key = unit.rows.end,
+                                 .first_token = unit.rows.begin,
+                                 .sums = sums.data()});
+    kernels.windowed_store_keys({.sums = sums.data(),
+                                 .parts = 1,
+                                 .part_stride = 0,
+                                 .tokens = unit.rows,
+                                 .head_dim = problem.head_dim,
+                                 .scale = scale,
+                                 .out = head_view(out, unit.head)});
   }
 }
 
@@ -129,11 +165,13 @@ Status windowed_qk(const BandProblem& problem, const ConstTensor& q, const Const
   if (Status s = check_tensor("k", k, problem.head_dim, q.dtype, tokens); !s) return s;
   const Result<const KernelTable*> kernels = selected_kernels();
   if (!kernels) return tl::unexpected(kernels.error());
-  run(problem, (*kernels)->windowed_scores, threads, scale, band.data(),
-      [&](RowChunk& rows, std::int64_t head) {
-        rows.q = head_view(q, head);
-        rows.k = head_view(k, head);
-      });
+  std::atomic<std::int64_t> next{0};
+#pragma omp parallel num_threads(threads)
+  work_off(problem, (*kernels)->windowed_scores, scale, band.data(), next,
+           [&](RowChunk& rows, std::int64_t head) {
+             rows.q = head_view(q, head);
+             rows.k = head_view(k, head);
+           });
   return {};
 }
 
@@ -147,11 +185,67 @@ Status windowed_pv(const BandProblem& problem, std::span<const float> band, cons
   if (!kernels) return tl::unexpected(kernels.error());
   // The values step only reads the scores, which it shares with the steps that write them.
   auto* scores = const_cast<float*>(band.data());
-  run(problem, (*kernels)->windowed_values, threads, 1.0f, scores,
-      [&](RowChunk& rows, std::int64_t head) {
-        rows.v = head_view(v, head);
-        rows.o = head_view(o, head);
-      });
+  std::atomic<std::int64_t> next{0};
+#pragma omp parallel num_threads(threads)
+  work_off(problem, (*kernels)->windowed_values, 1.0f, scores, next,
+           [&](RowChunk& rows, std::int64_t head) {
+             rows.v = head_view(v, head);
+             rows.o = head_view(o, head);
+           });
+  return {};
+}
+
+Status windowed_qk_backward(const BandProblem& problem, std::span<const float> grad_band,
+                            const ConstTensor& q, const ConstTensor& k, float scale, int threads,
+                            const Tensor& grad_q, const Tensor& grad_k) {
+  if (Status s = check_problem("windowed_qk_backward", problem, threads, grad_band.size()); !s) {
+    return s;
+  }
+  const std::int64_t tokens = tokens_of(problem);
+  if (Status s = check_tensor("q", q, problem.head_dim, q.dtype, tokens); !s) return s;
+  if (Status s = check_tensor("k", k, problem.head_dim, q.dtype, tokens); !s) return s;
+  if (Status s = check_tensor("grad_q", grad_q, problem.head_dim, q.dtype, tokens); !s) return s;
+  if (Status s = check_tensor("grad_k", grad_k, problem.head_dim, q.dtype, tokens); !s) return s;
+  const Result<const KernelTable*> kernels = selected_kernels();
+  if (!kernels) return tl::unexpected(kernels.error());
+  auto* scores = const_cast<float*>(grad_band.data());  // only read, as in windowed_pv
+  std::atomic<std::int64_t> rows_next{0}, keys_next{0};
+#pragma omp parallel num_threads(threads)
+  {
+    work_off(problem, (*kernels)->windowed_values, scale, scores, rows_next,
+             [&](RowChunk& rows, std::int64_t head) {
+               rows.v = head_view(k, head);
+               rows.o = head_view(grad_q, head);
+             });
+    work_off_transposed(problem, **kernels, grad_band, q, scale, grad_k, keys_next);
+  }
+  return {};
+}
+
+Status windowed_pv_backward(const BandProblem& problem, std::span<const float> band,
+                            const ConstTensor& v, const ConstTensor& grad_o, int threads,
+                            std::span<float> grad_band, const Tensor& grad_v) {
+  if (Status s = check_problem("windowed_pv_backward", problem, threads,
+                               std::min(band.size(), grad_band.size()));
+      !s) {
+    return s;
+  }
+  const std::int64_t tokens = tokens_of(problem);
+  if (Status s = check_tensor("v", v, problem.head_dim, v.dtype, tokens); !s) return s;
+  if (Status s = check_tensor("grad_o", grad_o, problem.head_dim, v.dtype, tokens); !s) return s;
+  if (Status s = check_tensor("grad_v", grad_v, problem.head_dim, v.dtype, tokens); !s) return s;
+  const Result<const KernelTable*> kernels = selected_kernels();
+  if (!kernels) return tl::unexpected(kernels.error());
+  std::atomic<std::int64_t> rows_next{0}, keys_next{0};
+#pragma omp parallel num_threads(threads)
+  {
+    work_off(problem, (*kernels)->windowed_scores, 1.0f, grad_band.data(), rows_next,
+             [&](RowChunk& rows, std::int64_t head) {
+               rows.q = head_view(grad_o, head);
+               rows.k = head_view(v, head);
+             });
+    work_off_transposed(problem, **kernels, band, grad_o, 1.0f, grad_v, keys_next);
+  }
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include "kernels/cpu/inner/backward_unit.h"
 #include "kernels/cpu/inner/segment_chunk.h"
 #include "kernels/cpu/inner/vector.h"
+#include "kernels/cpu/inner/windowed_backward.h"
 #include "kernels/cpu/inner/windowed_chunk.h"
 #include "kernels/cpu/kernel_table.h"
 
@@ -27,6 +28,9 @@ constexpr KernelTable table{.segment_chunk = segment_chunk,
                             .windowed_softmax = windowed_softmax,
                             .windowed_values = windowed_values,
                             .segment_backward_unit = segment_backward_unit,
+                            .windowed_score_gradients = windowed_score_gradients,
+                            .windowed_transposed = windowed_transposed,
+                            .windowed_store_keys = windowed_store_keys,
                             .exponentials = exponentials,
                             .store_row = store_one_row};
 

@@ -313,7 +313,7 @@ void windowed_values(const WindowedChunk& chunk) {
   });
   for (std::int64_t r = 0; r < count; ++r) {
     const std::int64_t token = token_of(rows.queries, rows.indices, r);
-    store_row(outputs + r * padded, rows.head_dim, 1.0f, rows.o, offset_of(rows.o, token));
+    store_row(outputs + r * padded, rows.head_dim, rows.scale, rows.o, offset_of(rows.o, token));
   }
 }
 
