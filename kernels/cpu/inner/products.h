@@ -91,6 +91,15 @@ ATTNSCOPE_INLINE void score_tile(const float* query, const float* keys, std::int
 ATTNSCOPE_INLINE void score_row(const float* query, const float* keys, std::int64_t padded,
                                 std::int64_t count, float* scores) {
   std::int64_t j = 0;
+  for (; j + lanes <= count; j += lanes) {
+    Vector sum[lanes] = {};
+    for (std::int64_t c = 0; c < padded; c += lanes) {
+      const Vector q = load(query + c);
+#pragma GCC unroll 16
+      for (int i = 0; i < lanes; ++i) sum[i] += q * load(keys + (j + i) * padded + c);
+    }
+    store(scores + j, sums_of(sum));
+  }
   for (; j + 4 <= count; j += 4) {
     const float* key = keys + j * padded;
     Vector s0{}, s1{}, s2{}, s3{};
