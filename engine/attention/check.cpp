@@ -7,8 +7,8 @@
 #include <random>
 #include <utility>
 
+#include "engine/attention/check_calls.h"
 #include "engine/attention/check_cases.h"
-#include "engine/attention/guarded_buffer.h"
 #include "engine/attention/list.h"
 #include "engine/attention/packed_tensor.h"
 #include "engine/attention/reference.h"
@@ -32,8 +32,8 @@ std::vector<std::byte> random_tensor(const CheckShape& shape, std::mt19937_64& r
   return bytes;
 }
 
-/// One pattern at one window on one shape: the problem, its inputs and, once an implementation
-/// takes it on, the reference.
+/// One pattern at one window on one shape: the problem and, once an implementation takes it on, its
+/// inputs and the reference.
 class Case {
  public:
   Case(const AttentionPattern& pattern, std::optional<Window> window, const CheckShape& shape,
@@ -49,6 +49,7 @@ class Case {
                  .memory_order = shape.memory_order,
                  .device = device,
                  .operation = shape.operation,
+                 .direction = shape.direction,
                  .scale = shape.operation == Operation::windowed_matmul
                               ? 1.0F
                               : 1.0F / std::sqrt(static_cast<float>(shape.head_dim)),
@@ -66,7 +67,10 @@ class Case {
     }
     if (!reference_) make_inputs();
     try {
-      row.reason = compare(implementation, row.relative_error);
+      auto prepared = implementation.prepare(problem_);
+      row.reason = prepared
+                       ? check_calls(**prepared, problem_, inputs_, *reference_, row.relative_error)
+                       : "supports() accepts what prepare() refuses: " + prepared.error().message;
     } catch (const std::exception& exception) {
       row.reason = exception.what();
     }
@@ -76,67 +80,31 @@ class Case {
  private:
   void make_inputs() {
     std::mt19937_64 random(1);
-    q_ = random_tensor(shape_, random);
-    k_ = random_tensor(shape_, random);
-    v_ = random_tensor(shape_, random);
-    const std::int64_t all_rows = plan_.tokens * plan_.heads;
-    reference_ = compute_reference(problem_, sample_rows(shape_.layout, shape_.heads, all_rows, 1),
-                                   input(q_), input(k_), input(v_));
+    inputs_.q = random_tensor(shape_, random);
+    inputs_.k = random_tensor(shape_, random);
+    inputs_.v = random_tensor(shape_, random);
+    const auto rows = sample_rows(shape_.layout, shape_.heads, plan_.tokens * plan_.heads, 1);
+    const ConstTensor q = input(inputs_.q);
+    const ConstTensor k = input(inputs_.k);
+    const ConstTensor v = input(inputs_.v);
+    reference_.emplace(
+        CheckReference{.rows = compute_reference(problem_, rows, q, k, v), .gradients = {}});
+    if (shape_.direction != Direction::forward_backward) return;
+    inputs_.grad_o = random_tensor(shape_, random);
+    reference_->gradients =
+        compute_reference_gradients(problem_, rows, q, k, v, input(inputs_.grad_o));
   }
 
-  Tensor tensor(std::byte* data) const {
-    return packed_tensor(shape_.layout, shape_.heads, shape_.head_dim, shape_.dtype,
-                         shape_.memory_order, data);
-  }
   ConstTensor input(std::vector<std::byte>& bytes) const {
-    return attnscope::as_const(tensor(bytes.data()));
-  }
-
-  /// What is wrong, or nothing.
-  std::string compare(const Implementation& implementation, double& error) {
-    auto prepared = implementation.prepare(problem_);
-    if (!prepared) return "supports() accepts what prepare() refuses: " + prepared.error().message;
-    const bool with_lse = (*prepared)->writes_lse();
-    GuardedBuffer o(packed_bytes(shape_.layout, shape_.heads, shape_.head_dim, shape_.dtype));
-    GuardedBuffer lse(with_lse ? plan_.tokens * plan_.heads * 4 : 0);
-    GuardedBuffer workspace((*prepared)->workspace_bytes());
-    const auto q = q_;
-    const auto k = k_;
-    const auto v = v_;
-    // The second call finds what the first left in the prepared object.
-    for (const char* call : {"first call", "second call"}) {
-      o.poison();
-      lse.poison();
-      workspace.poison();
-      const Status done = (*prepared)->forward({.q = input(q_),
-                                                .k = input(k_),
-                                                .v = input(v_),
-                                                .o = tensor(o.bytes().data()),
-                                                .lse = with_lse ? lse.floats() : std::span<float>(),
-                                                .workspace = workspace.bytes()});
-      if (!done) return fmt::format("{}: {}", call, done.error().message);
-      if (!o.guards_are_whole()) return fmt::format("{}: wrote outside the output", call);
-      if (!lse.guards_are_whole()) return fmt::format("{}: wrote outside the log-sum-exp", call);
-      if (!workspace.guards_are_whole())
-        return fmt::format("{}: wrote outside the workspace", call);
-      if (q != q_ || k != k_ || v != v_) return fmt::format("{}: changed its inputs", call);
-
-      error = std::max(error, relative_error(*reference_, tensor(o.bytes().data())));
-      if (!(error <= error_bound(shape_.dtype))) return fmt::format("{}: the output differs", call);
-      if (!with_lse) continue;
-      const double lse_error = log_sum_exp_error(*reference_, lse.floats(), plan_.heads);
-      if (!(lse_error <= error_bound(shape_.dtype))) {
-        return fmt::format("{}: the log-sum-exp differs by {:.2g}", call, lse_error);
-      }
-    }
-    return {};
+    return attnscope::as_const(packed_tensor(shape_.layout, shape_.heads, shape_.head_dim,
+                                             shape_.dtype, shape_.memory_order, bytes.data()));
   }
 
   const CheckShape& shape_;
   AttentionPlan plan_;
   Problem problem_;  // refers to plan_
-  std::vector<std::byte> q_, k_, v_;
-  std::optional<ReferenceRows> reference_;
+  CheckInputs inputs_;
+  std::optional<CheckReference> reference_;
 };
 
 /// Every implementation on one case; returns how many were wrong.

@@ -38,7 +38,7 @@ SequenceLayout uniform(std::int64_t count, const LayoutItem& item, std::int64_t 
   return SequenceLayout::uniform(count, item, shared_query);
 }
 
-/// Layouts run with every pattern and window, in both memory orders.
+/// Layouts run with every pattern and window, in both memory orders, and with gradients in one.
 std::vector<SequenceLayout> layouts() {
   std::vector<SequenceLayout> all{
       uniform(1, item(1, 0, 0)),  uniform(1, item(0, 1, 0)),   uniform(1, item(0, 0, 1)),
@@ -90,44 +90,58 @@ std::string layout_text(const SequenceLayout& layout) {
   return text;
 }
 
+std::vector<CheckShape> shapes_in(MemoryOrder order) {
+  std::vector<CheckShape> shapes;
+  for (const SequenceLayout& layout : layouts()) {
+    shapes.push_back({.layout = layout, .memory_order = order});
+  }
+  for (const std::int64_t dim : {8, 16, 24, 40, 64, 96, 128}) {
+    shapes.push_back(
+        {.layout = uniform(2, item(1, 7, 45)), .head_dim = dim, .memory_order = order});
+  }
+  for (const std::int32_t heads : {1, 3}) {
+    shapes.push_back({.layout = uniform(2, item(1, 7, 45)), .heads = heads, .memory_order = order});
+  }
+  for (const DType dtype : {DType::float16, DType::bfloat16}) {
+    shapes.push_back(
+        {.layout = uniform(2, item(1, 11, 97)), .dtype = dtype, .memory_order = order});
+    shapes.push_back({.layout = ragged({item(1, 3, 17), item(1, 0, 1), item(1, 5, 0)}),
+                      .head_dim = 64,
+                      .dtype = dtype,
+                      .memory_order = order});
+  }
+  for (const SequenceLayout& layout :
+       {uniform(1, item(0, 0, 9)), uniform(3, item(0, 0, 65)),
+        ragged({item(0, 0, 9), item(0, 0, 1), item(0, 0, 40)}), uniform(2, item(1, 4, 30))}) {
+    shapes.push_back(
+        {.layout = layout, .memory_order = order, .operation = Operation::windowed_matmul});
+  }
+  return shapes;
+}
+
 }  // namespace
 
 std::string CheckShape::text() const {
   std::string text = fmt::format("{}, {} head{} x {}, {}", layout_text(layout), heads,
                                  heads == 1 ? "" : "s", head_dim, name_of(memory_order));
   if (operation != Operation::attention) text += fmt::format(", {}", name_of(operation));
+  if (direction != Direction::forward) text += fmt::format(", {}", name_of(direction));
   return text;
 }
 
 std::vector<CheckShape> check_shapes() {
   std::vector<CheckShape> shapes;
+  std::vector<CheckShape> backward;
   for (const MemoryOrder order : {MemoryOrder::head_major, MemoryOrder::token_major}) {
-    for (const SequenceLayout& layout : layouts()) {
-      shapes.push_back({.layout = layout, .memory_order = order});
-    }
-    for (const std::int64_t dim : {8, 16, 24, 40, 64, 96, 128}) {
-      shapes.push_back(
-          {.layout = uniform(2, item(1, 7, 45)), .head_dim = dim, .memory_order = order});
-    }
-    for (const std::int32_t heads : {1, 3}) {
-      shapes.push_back(
-          {.layout = uniform(2, item(1, 7, 45)), .heads = heads, .memory_order = order});
-    }
-    for (const DType dtype : {DType::float16, DType::bfloat16}) {
-      shapes.push_back(
-          {.layout = uniform(2, item(1, 11, 97)), .dtype = dtype, .memory_order = order});
-      shapes.push_back({.layout = ragged({item(1, 3, 17), item(1, 0, 1), item(1, 5, 0)}),
-                        .head_dim = 64,
-                        .dtype = dtype,
-                        .memory_order = order});
-    }
-    for (const SequenceLayout& layout :
-         {uniform(1, item(0, 0, 9)), uniform(3, item(0, 0, 65)),
-          ragged({item(0, 0, 9), item(0, 0, 1), item(0, 0, 40)}), uniform(2, item(1, 4, 30))}) {
-      shapes.push_back(
-          {.layout = layout, .memory_order = order, .operation = Operation::windowed_matmul});
+    const std::vector<CheckShape> all = shapes_in(order);
+    shapes.insert(shapes.end(), all.begin(), all.end());
+    // With gradients every other one, so that each meets them in one of the two memory orders.
+    for (std::size_t i = order == MemoryOrder::head_major ? 0 : 1; i < all.size(); i += 2) {
+      backward.push_back(all[i]);
+      backward.back().direction = Direction::forward_backward;
     }
   }
+  shapes.insert(shapes.end(), backward.begin(), backward.end());
   return shapes;
 }
 

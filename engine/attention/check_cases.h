@@ -23,6 +23,7 @@ struct CheckShape {
   DType dtype = DType::float32;
   MemoryOrder memory_order = MemoryOrder::head_major;
   Operation operation = Operation::attention;
+  Direction direction = Direction::forward;
 
   /// "1+11+500 x 3, 2 heads x 32, head-major": [CLS], query, document of each item.
   [[nodiscard]] std::string text() const;

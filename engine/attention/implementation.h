@@ -24,6 +24,7 @@
 #include "engine/pattern/axes.h"
 #include "engine/pattern/sequence_layout.h"
 #include "kernels/plan/attention_plan.h"
+#include "kernels/plan/counts.h"
 #include "kernels/plan/gradients.h"
 #include "kernels/plan/result.h"
 #include "kernels/plan/tensor.h"
@@ -45,6 +46,11 @@ struct Problem {
   float scale = 1.0F;  // 1/sqrt(head_dim) for attention, 1 for windowed_matmul
   int threads = 1;
 };
+
+/// The direction in the words of the plan's counts.
+[[nodiscard]] constexpr Passes passes_of(Direction direction) {
+  return direction == Direction::forward ? Passes::forward : Passes::forward_backward;
+}
 
 /// q, k, v, o are packed over the layout in the problem's memory order and dtype.
 struct ForwardCall {

@@ -5,8 +5,6 @@ namespace attnscope {
 
 Status within_build_limits(const Problem& problem, std::string_view id) {
   if (problem.device == DeviceKind::cuda) return fail("this build has no CUDA implementations yet");
-  if (problem.direction == Direction::forward_backward)
-    return fail("{} has no backward pass yet", id);
   if (problem.operation == Operation::model) {
     return fail("{} is one attention, not a model: operation model has no implementation yet", id);
   }

@@ -9,7 +9,7 @@
 
 namespace attnscope {
 
-/// Ok, or why `id` declines the problem's device, direction or operation `model`.
+/// Ok, or why `id` declines the problem's device or operation `model`.
 [[nodiscard]] Status within_build_limits(const Problem& problem, std::string_view id);
 
 }  // namespace attnscope

@@ -1,9 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/attention/prepared_blocks.h"
 
+#include <ATen/ops/cat.h>
+#include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
 
 namespace attnscope {
+namespace {
+
+/// What arrives at the keys and values of a shared query, summed in float32 over all blocks.
+class SharedGradients {
+ public:
+  void add(const at::Tensor& k, const at::Tensor& v) {
+    if (k_.defined()) {
+      k_.add_(k);
+      v_.add_(v);
+    } else {
+      k_ = k.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+      v_ = v.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+    }
+  }
+  void write(const GradientTensors& tensors, TokenRange shared, std::int64_t heads) const {
+    if (!k_.defined()) return;
+    view_of(tensors.grad_k, shared, 1, heads).copy_(k_);
+    view_of(tensors.grad_v, shared, 1, heads).copy_(v_);
+  }
+
+ private:
+  at::Tensor k_, v_;
+};
+
+}  // namespace
 
 PreparedBlocks::PreparedBlocks(const Problem& problem, bool masked, MaskValues values)
     : problem_(problem),
@@ -13,28 +43,112 @@ PreparedBlocks::PreparedBlocks(const Problem& problem, bool masked, MaskValues v
       values_(values),
       tasks_(problem.plan) {}
 
-Status PreparedBlocks::forward(const ForwardCall& call) {
-  const c10::InferenceMode no_gradients;
-  use_torch_threads(problem_.threads);
-  // Not in the constructor: a prediction is asked for before any memory of this size is touched.
-  if (masked_ && masks_.empty()) {
-    for (const Block& block : blocks_) {
-      masks_.push_back(make_mask(problem_.plan, tasks_, block, problem_.dtype, values_.allowed,
-                                 values_.refused));
-    }
+/// Not in the constructor: a prediction is asked for before any memory of this size is touched.
+void PreparedBlocks::make_masks() {
+  if (!masked_ || !masks_.empty()) return;
+  for (const Block& block : blocks_) {
+    masks_.push_back(
+        make_mask(problem_.plan, tasks_, block, problem_.dtype, values_.allowed, values_.refused));
   }
+}
+
+Status PreparedBlocks::forward(const ForwardCall& call) {
+  use_torch_threads(problem_.threads);
+  if (with_gradients()) {
+    const c10::AutoGradMode gradients(true);
+    make_masks();
+    graphs_.clear();
+    for (std::size_t b = 0; b < blocks_.size(); ++b) {
+      graphs_.push_back(make_graph(call, b));
+      const Block& block = blocks_[b];
+      view_of(call.o, block.queries, block.batch, heads_).copy_(graphs_[b].o.detach());
+    }
+    return {};
+  }
+  const c10::InferenceMode no_gradients;
+  make_masks();
   for (std::size_t b = 0; b < blocks_.size(); ++b) {
     run(call, blocks_[b], masked_ ? &masks_[b] : nullptr);
   }
   return {};
 }
 
-Status PreparedBlocks::backward(const BackwardCall&) {
-  return fail("LibTorch's baselines have no backward pass yet");
+PreparedBlocks::Graph PreparedBlocks::make_graph(const ForwardCall& call, std::size_t b) const {
+  const Block& block = blocks_[b];
+  Graph result;
+  const auto leaf = [&](const ConstTensor& tensor, TokenRange range) {
+    result.leaves.push_back(view_of(tensor, range, block.batch, heads_).requires_grad_());
+    return result.leaves.back();
+  };
+  const at::Tensor q = leaf(call.q, block.queries);
+  at::Tensor k = leaf(call.k, block.own_keys);
+  at::Tensor v = leaf(call.v, block.own_keys);
+  if (!block.shared_keys.empty()) {
+    k = at::cat({leaf(call.k, block.shared_keys), k}, 2);
+    v = at::cat({leaf(call.v, block.shared_keys), v}, 2);
+  }
+  result.o = graph(q, k, v, block, masked_ ? &masks_[b] : nullptr);
+  return result;
+}
+
+Status PreparedBlocks::backward(const BackwardCall& call) {
+  if (graphs_.size() != blocks_.size()) return fail("backward needs a forward call before it");
+  use_torch_threads(problem_.threads);
+  const GradientTensors& tensors = call.tensors;
+  const TokenRange shared{0, problem_.layout.shared_query()};
+  SharedGradients to_shared;
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    const Block& block = blocks_[b];
+    const at::Tensor arriving = view_of(tensors.grad_o, block.queries, block.batch, heads_);
+    const Graph taken = std::move(graphs_[b]);
+    const auto leaving = torch::autograd::grad({taken.o}, taken.leaves, {arriving});
+    view_of(tensors.grad_q, block.queries, block.batch, heads_).copy_(leaving[0]);
+    if (!shared.empty() && block.own_keys == shared) {
+      to_shared.add(leaving[1], leaving[2]);
+      continue;
+    }
+    view_of(tensors.grad_k, block.own_keys, block.batch, heads_).copy_(leaving[1]);
+    view_of(tensors.grad_v, block.own_keys, block.batch, heads_).copy_(leaving[2]);
+    if (!block.shared_keys.empty()) to_shared.add(leaving[3], leaving[4]);
+  }
+  to_shared.write(tensors, shared, heads_);
+  graphs_.clear();
+  return {};
 }
 
 std::int64_t PreparedBlocks::mask_bytes_of(const Block& block) const {
   return masked_ ? mask_bytes(tasks_, block, problem_.dtype, heads_) : 0;
+}
+
+std::int64_t PreparedBlocks::predicted_peak_bytes() const {
+  std::int64_t masks = 0;
+  std::int64_t largest = 0;
+  for (const Block& block : blocks_) {
+    masks += mask_bytes_of(block);
+    if (!with_gradients()) largest = std::max(largest, run_bytes(block));
+  }
+  if (with_gradients()) largest = peak_with_gradients();
+  return masks + largest + (blocks_.empty() ? 0 : library_bytes());
+}
+
+/// Graphs pile up block by block, and are taken down in the same order.
+std::int64_t PreparedBlocks::peak_with_gradients() const {
+  std::int64_t live = 0;
+  std::int64_t peak = 0;
+  for (const Block& block : blocks_) {
+    const GraphBytes bytes = graph_bytes(block);
+    live += bytes.kept;
+    peak = std::max(peak, live + bytes.forward);
+  }
+  // The sums of a shared query's keys and values, and what one block adds to them.
+  const std::int64_t shared = 2 * problem_.layout.shared_query() * heads_ * problem_.head_dim *
+                              static_cast<std::int64_t>(sizeof(float));
+  for (const Block& block : blocks_) {
+    const GraphBytes bytes = graph_bytes(block);
+    peak = std::max(peak, live + bytes.backward + shared);
+    live -= bytes.kept;
+  }
+  return peak;
 }
 
 }  // namespace attnscope

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What LibTorch baselines that compute whole items have in common: they walk the layout's blocks
-// and, unless attention is full, hold one mask a block. For engine/attention alone: LibTorch
+// and, unless attention is full, hold one mask a block. Forward alone knows no graph; forward and
+// backward is LibTorch's autograd over the same blocks. For engine/attention alone: LibTorch
 // inside.
 
 #include <vector>
@@ -13,9 +14,21 @@
 
 namespace attnscope {
 
+/// The products of 16-bit matrices go through oneDNN, which packs operands and accumulates in
+/// float32 in blocks of a thread's own: up to 1.3 MB a thread was seen (LibTorch 2.15, AVX-512,
+/// n <= 4096).
+inline constexpr std::int64_t product_blocks_of_a_thread = 1'500'000;
+
 /// What a mask holds where a pair is allowed and where it is not.
 struct MaskValues {
   float allowed, refused;
+};
+
+/// Bytes that one block takes in a direction forward-backward.
+struct GraphBytes {
+  std::int64_t kept = 0;      // from its forward to its backward
+  std::int64_t forward = 0;   // on top of what is kept, at the forward's worst moment
+  std::int64_t backward = 0;  // the same of the backward, its gradients included
 };
 
 class PreparedBlocks : public PreparedAttention {
@@ -24,14 +37,29 @@ class PreparedBlocks : public PreparedAttention {
 
   [[nodiscard]] std::int64_t workspace_bytes() const final { return 0; }
   [[nodiscard]] bool writes_lse() const final { return false; }
+  [[nodiscard]] std::int64_t predicted_peak_bytes() const final;
   [[nodiscard]] Status forward(const ForwardCall& call) final;
   [[nodiscard]] Status backward(const BackwardCall& call) final;
 
  protected:
-  /// One block; `mask` is null when every pair is allowed.
+  /// One block, straight into call.o; `mask` is null when every pair is allowed.
   virtual void run(const ForwardCall& call, const Block& block, const TorchMask* mask) const = 0;
+  /// The same out of place, of q [batch, heads, rows, dim] and k, v [batch, heads, columns, dim],
+  /// as a graph that autograd can walk back.
+  [[nodiscard]] virtual at::Tensor graph(const at::Tensor& q, const at::Tensor& k,
+                                         const at::Tensor& v, const Block& block,
+                                         const TorchMask* mask) const = 0;
+
+  /// Bytes of `run` beyond inputs, outputs and masks.
+  [[nodiscard]] virtual std::int64_t run_bytes(const Block& block) const = 0;
+  [[nodiscard]] virtual GraphBytes graph_bytes(const Block& block) const = 0;
+  /// What the library holds whatever the block.
+  [[nodiscard]] virtual std::int64_t library_bytes() const = 0;
 
   [[nodiscard]] std::int64_t mask_bytes_of(const Block& block) const;
+  [[nodiscard]] bool with_gradients() const {
+    return problem_.direction == Direction::forward_backward;
+  }
 
   Problem problem_;
   std::int64_t heads_;
@@ -39,9 +67,19 @@ class PreparedBlocks : public PreparedAttention {
   bool masked_;
 
  private:
+  /// A block's leaves and what was made of them.
+  struct Graph {
+    std::vector<at::Tensor> leaves;  // q, k, v and, where a shared query stands apart, its k and v
+    at::Tensor o;
+  };
+  void make_masks();
+  [[nodiscard]] Graph make_graph(const ForwardCall& call, std::size_t block) const;
+  [[nodiscard]] std::int64_t peak_with_gradients() const;
+
   MaskValues values_;
   TaskIndex tasks_;
   std::vector<TorchMask> masks_;  // per block, kept between calls
+  std::vector<Graph> graphs_;     // per block, from a forward call to its backward
 };
 
 }  // namespace attnscope

@@ -76,15 +76,17 @@ TorchMask make_mask(const AttentionPlan& plan, const TaskIndex& tasks, const Blo
   result.mask.fill_(hidden);
   for (std::int64_t head = 0; head < heads; ++head) {
     for (std::int64_t row = 0; row < rows; ++row) {
-      const auto runs = visible_columns(plan, tasks, block, row, static_cast<std::int32_t>(head));
+      auto runs = visible_columns(plan, tasks, block, row, static_cast<std::int32_t>(head));
       const std::int64_t line = (head * rows + row) * columns;
+      const bool is_empty = runs.empty();
+      if (is_empty) runs.push_back({0, columns});
       for (const TokenRange& run : runs) {
         for (std::int64_t c = run.begin; c < run.end; ++c) {
           write_value(data, dtype, line + c, visible);
         }
       }
-      empty[head * rows + row] = runs.empty();
-      any_empty = any_empty || runs.empty();
+      empty[head * rows + row] = is_empty;
+      any_empty = any_empty || is_empty;
     }
   }
   if (any_empty) result.empty_rows = empty_rows;

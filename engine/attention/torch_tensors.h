@@ -38,7 +38,9 @@ struct TorchMask {
   at::Tensor empty_rows;  // bool [1 or heads, rows, 1]; undefined when every row sees a key
 };
 
-/// `visible` where a row sees a column, `hidden` elsewhere.
+/// `visible` where a row sees a column, `hidden` elsewhere. A row without keys is left visible
+/// everywhere, and its output is to be zeroed: the softmax of nothing would be NaN, which a
+/// gradient of zero does not silence.
 [[nodiscard]] TorchMask make_mask(const AttentionPlan& plan, const TaskIndex& tasks,
                                   const Block& block, DType dtype, float visible, float hidden);
 

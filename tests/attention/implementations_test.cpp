@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <set>
+#include <map>
 
 #include "engine/attention/list.h"
 #include "kernels/cpu/windowed.h"
@@ -40,16 +40,13 @@ TEST(ImplementationList, HoldsTheFiveInDisplayOrderWithoutRepeats) {
   EXPECT_EQ(find_implementation("denes"), nullptr);
 }
 
-TEST(Refusals, CudaBackwardAndModelAreRefusedByAllWithTheReason) {
+TEST(Refusals, CudaAndModelAreRefusedByAllWithTheReason) {
   SmallProblem small("full", std::nullopt, usual());
   for (const Implementation* implementation : implementations()) {
     const std::string id(implementation->id());
     Problem cuda = small.problem;
     cuda.device = DeviceKind::cuda;
     EXPECT_THAT(refusal(id.c_str(), cuda), HasSubstr("no CUDA implementations yet"));
-    Problem backward = small.problem;
-    backward.direction = Direction::forward_backward;
-    EXPECT_EQ(refusal(id.c_str(), backward), id + " has no backward pass yet");
     Problem model = small.problem;
     model.operation = Operation::model;
     EXPECT_THAT(refusal(id.c_str(), model), HasSubstr("operation model"));
@@ -73,10 +70,18 @@ TEST(Refusals, FusedImplementationsHaveNoSeparateProducts) {
   EXPECT_EQ(refusal("windowed", small.problem), "");
 }
 
-TEST(Refusals, OurCpuKernelsComputeInFloat32Only) {
-  SmallProblem small("sparse", Window::of(4), usual());
-  small.problem.dtype = DType::float16;
-  for (const char* id : {"windowed", "segment"}) EXPECT_NE(refusal(id, small.problem), "") << id;
+TEST(Refusals, NoneOfADtypeOrADirection) {
+  for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16}) {
+    for (const Direction direction : {Direction::forward, Direction::forward_backward}) {
+      SmallProblem small("full", std::nullopt, usual());
+      small.problem.dtype = dtype;
+      small.problem.direction = direction;
+      for (const Implementation* implementation : implementations()) {
+        if (implementation->id() == "windowed") continue;  // declines gradients
+        EXPECT_EQ(refusal(std::string(implementation->id()).c_str(), small.problem), "");
+      }
+    }
+  }
 }
 
 std::int64_t predicted(const char* id, const Problem& problem) {
@@ -111,7 +116,7 @@ TEST(Predictions, SdpaNeedsNoScores) {
   const std::int64_t n = 100'000;
   const SmallProblem large("full", std::nullopt, SequenceLayout::uniform(1, item(1, 11, n - 12)),
                            12, 32);
-  EXPECT_LT(predicted("sdpa", large.problem), n * 12 * 32 * 4 + (1 << 20));
+  EXPECT_LT(predicted("sdpa", large.problem), n * 12 * (32 + 1) * 4 + (1 << 20));
 }
 
 TEST(WindowedProducts, TakeExactlyTheBandsBytes) {
@@ -121,6 +126,23 @@ TEST(WindowedProducts, TakeExactlyTheBandsBytes) {
   EXPECT_EQ(prepared->workspace_bytes(), 3 * 2 * 50 * 9 * 4);
   EXPECT_EQ(prepared->predicted_peak_bytes(), prepared->workspace_bytes());
   EXPECT_EQ(prepared->executed().flop, 4.0 * 3 * 2 * 50 * 9 * 8);
+}
+
+TEST(ExecutedWork, ABackwardPassMultipliesThreeOrThreeAndAHalfTimesAsMuch) {
+  SmallProblem small("full", std::nullopt, usual());
+  std::map<std::string_view, double> forward, both;
+  for (const Implementation* implementation : implementations()) {
+    if (implementation->id() == "windowed") continue;  // declines gradients
+    small.problem.direction = Direction::forward;
+    forward[implementation->id()] = implementation->prepare(small.problem).value()->executed().flop;
+    small.problem.direction = Direction::forward_backward;
+    both[implementation->id()] = implementation->prepare(small.problem).value()->executed().flop;
+  }
+  // Who keeps the weights computes four more products, who does not five.
+  for (const char* id : {"dense"}) EXPECT_DOUBLE_EQ(both[id], 3 * forward[id]) << id;
+  for (const char* id : {"sdpa", "sdpa-mask", "segment"}) {
+    EXPECT_DOUBLE_EQ(both[id], 3.5 * forward[id]) << id;
+  }
 }
 
 TEST(ExecutedWork, DenseExecutesEveryPairWhateverThePattern) {

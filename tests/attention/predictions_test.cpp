@@ -81,20 +81,35 @@ Peaks measure(const char* id, const Problem& problem) {
   const ConstTensor in = attnscope::as_const(tensor(input));
   const auto prepared = find_implementation(id)->prepare(problem).value();
 
+  std::vector<std::byte> grad_q(bytes), grad_k(bytes), grad_v(bytes);
+
   CountingAllocator& counting = CountingAllocator::instance();
   c10::SetCPUAllocator(&counting, 127);
   counting.restart();
   EXPECT_TRUE(prepared->forward(
       {.q = in, .k = in, .v = in, .o = tensor(output), .lse = {}, .workspace = {}}));
+  if (problem.direction == Direction::forward_backward) {
+    EXPECT_TRUE(prepared->backward({.tensors = {.q = in,
+                                                .k = in,
+                                                .v = in,
+                                                .o = attnscope::as_const(tensor(output)),
+                                                .lse = {},
+                                                .grad_o = in,
+                                                .grad_q = tensor(grad_q),
+                                                .grad_k = tensor(grad_k),
+                                                .grad_v = tensor(grad_v)},
+                                    .workspace = {}}));
+  }
   return {prepared->predicted_peak_bytes(), counting.peak()};
 }
 
-class PredictedPeak : public testing::TestWithParam<std::tuple<MemoryOrder, DType>> {
+class PredictedPeak : public testing::TestWithParam<std::tuple<MemoryOrder, DType, Direction>> {
  protected:
   Peaks measure(const char* id, const char* pattern, SequenceLayout layout) const {
     SmallProblem small(pattern, Window::of(4), std::move(layout), 4, 32);
     small.problem.memory_order = std::get<0>(GetParam());
     small.problem.dtype = std::get<1>(GetParam());
+    small.problem.direction = std::get<2>(GetParam());
     small.problem.threads = 2;
     return attnscope::measure(id, small.problem);
   }
@@ -106,12 +121,13 @@ const SequenceLayout& layout_number(int number) {
       SequenceLayout::uniform(3, item(1, 11, 300)),
       SequenceLayout::make({item(1, 11, 100), item(1, 11, 400)}).value(),
       SequenceLayout::make({item(1, 0, 100), item(1, 0, 400)}, 11).value(),
+      SequenceLayout::uniform(1, item(1, 11, 1000)),
   };
   return layouts.at(static_cast<std::size_t>(number));
 }
 
 TEST_P(PredictedPeak, OfDenseIsWhatLibTorchAllocates) {
-  for (int layout = 0; layout < 4; ++layout) {
+  for (int layout = 0; layout < 5; ++layout) {
     for (const char* pattern : {"full", "sparse"}) {
       if (layout == 3 && std::string_view(pattern) == "full") continue;  // no shared query there
       const Peaks peaks = measure("dense", pattern, layout_number(layout));
@@ -125,7 +141,7 @@ TEST_P(PredictedPeak, OfDenseIsWhatLibTorchAllocates) {
 }
 
 TEST_P(PredictedPeak, OfSdpaIsAnUpperBoundThatIsNotFarOff) {
-  for (int layout = 0; layout < 4; ++layout) {
+  for (int layout = 0; layout < 5; ++layout) {
     const bool shared = layout == 3;
     const Peaks masked = measure("sdpa-mask", "sparse", layout_number(layout));
     EXPECT_LE(masked.measured, masked.predicted + 4096) << layout;
@@ -140,7 +156,8 @@ TEST_P(PredictedPeak, OfSdpaIsAnUpperBoundThatIsNotFarOff) {
 INSTANTIATE_TEST_SUITE_P(
     OrdersAndDtypes, PredictedPeak,
     testing::Combine(testing::Values(MemoryOrder::head_major, MemoryOrder::token_major),
-                     testing::Values(DType::float32, DType::float16, DType::bfloat16)));
+                     testing::Values(DType::float32, DType::float16, DType::bfloat16),
+                     testing::Values(Direction::forward, Direction::forward_backward)));
 
 }  // namespace
 }  // namespace attnscope

@@ -80,6 +80,23 @@ TEST(Conformance, BothMemoryOrdersAndAllDtypesAreComputedByTheBaselines) {
   for (const char* id : {"dense", "sdpa", "sdpa-mask"}) EXPECT_EQ(seen[id].size(), 6U) << id;
 }
 
+TEST(Conformance, GradientsAreComputedOfEveryPatternInBothMemoryOrdersAndAllDtypes) {
+  std::map<std::string, std::set<std::string>> patterns, forms;
+  for (const CheckRow& row : all_rows()) {
+    if (row.outcome != Outcome::ok || !row.shape.ends_with("forward-backward")) continue;
+    const bool head_major = row.shape.find("head-major") != std::string::npos;
+    patterns[row.implementation].insert(row.pattern);
+    forms[row.implementation].insert(
+        fmt::format("{} {}", name_of(row.dtype), head_major ? "head-major" : "token-major"));
+  }
+  for (const Implementation* implementation : implementations()) {
+    const std::string id(implementation->id());
+    if (id == "windowed") continue;  // declines gradients
+    EXPECT_EQ(patterns[id].size(), built_in_patterns().size()) << id;
+    EXPECT_EQ(forms[id].size(), 6U) << id;
+  }
+}
+
 TEST(Conformance, OnCudaEveryImplementationDeclinesWithAReason) {
   const int wrong = check_all(DeviceKind::cuda, 1, [](const CheckRow& row) {
     ASSERT_EQ(row.outcome, Outcome::declined) << describe(row);

@@ -32,6 +32,14 @@ enum class Fault {
   wrong_second_call,
   fails,
   throws,
+  wrong_grad_q,
+  wrong_grad_k,
+  leaves_a_gradient_unwritten,
+  writes_beyond_grad_v,
+  changes_the_output_in_backward,
+  changes_grad_o,
+  misses_one_key_in_backward,
+  fails_in_backward,
 };
 
 constexpr std::int64_t workspace_floats = 16;
@@ -62,9 +70,106 @@ class PreparedFaulty final : public PreparedAttention {
     return {};
   }
 
-  Status backward(const BackwardCall&) override { return fail("faulty has no backward pass"); }
+  Status backward(const BackwardCall& call) override {
+    if (fault_ == Fault::fails_in_backward) return fail("a kernel's own error");
+    const GradientTensors& t = call.tensors;
+    Sums sums(problem_);
+    for (const Task& task : problem_.plan.tasks) {
+      for (std::int64_t position = 0; position < task.queries.size(); ++position) {
+        const std::int64_t query = problem_.plan.token_at(task.queries, position);
+        auto keys = seen_keys(task, query);
+        if (fault_ == Fault::misses_one_key_in_backward && is_last(query) && !keys.empty()) {
+          keys.pop_back();
+        }
+        for (int head = task.heads.begin; head < task.heads.end; ++head) {
+          row_backward(t, query, head, keys, sums);
+        }
+      }
+    }
+    sums.write(t);
+    plant_in_backward(t);
+    return {};
+  }
 
  private:
+  /// Float64 sums of the three gradients.
+  struct Sums {
+    explicit Sums(const Problem& problem_in) : problem(problem_in) {
+      for (auto* sum : {&q, &k, &v}) {
+        sum->resize(
+            static_cast<std::size_t>(problem.plan.tokens * problem.plan.heads * problem.head_dim));
+      }
+    }
+    double* at(std::vector<double>& sum, std::int64_t token, int head) const {
+      return sum.data() + (token * problem.plan.heads + head) * problem.head_dim;
+    }
+    void write(const GradientTensors& t) {
+      for (std::int64_t token = 0; token < problem.plan.tokens; ++token) {
+        for (int head = 0; head < problem.plan.heads; ++head) {
+          std::copy_n(at(q, token, head), problem.head_dim, t.grad_q.at<float>(token, head));
+          std::copy_n(at(k, token, head), problem.head_dim, t.grad_k.at<float>(token, head));
+          std::copy_n(at(v, token, head), problem.head_dim, t.grad_v.at<float>(token, head));
+        }
+      }
+    }
+    const Problem& problem;
+    std::vector<double> q, k, v;
+  };
+
+  double dot(const float* a, const float* b) const {
+    double sum = 0;
+    for (std::int64_t i = 0; i < problem_.head_dim; ++i) sum += double{a[i]} * double{b[i]};
+    return sum;
+  }
+
+  void row_backward(const GradientTensors& t, std::int64_t query, int head,
+                    const std::vector<std::int64_t>& keys, Sums& sums) const {
+    const float* q = t.q.at<float>(query, head);
+    const float* grad_o = t.grad_o.at<float>(query, head);
+    const double along_output = dot(grad_o, t.o.at<float>(query, head));
+    const double lse = t.lse[static_cast<std::size_t>(query * problem_.plan.heads + head)];
+    double* grad_q = sums.at(sums.q, query, head);
+    for (const std::int64_t key : keys) {
+      const float* k = t.k.at<float>(key, head);
+      const double scale = problem_.scale;
+      const double weight = std::exp(scale * dot(q, k) - lse);
+      const double along_value = dot(grad_o, t.v.at<float>(key, head));
+      const double score = scale * weight * (along_value - along_output);
+      for (std::int64_t i = 0; i < problem_.head_dim; ++i) {
+        grad_q[i] += score * double{k[i]};
+        sums.at(sums.k, key, head)[i] += score * double{q[i]};
+        sums.at(sums.v, key, head)[i] += weight * double{grad_o[i]};
+      }
+    }
+  }
+
+  void plant_in_backward(const GradientTensors& t) const {
+    const std::int64_t last = problem_.plan.tokens - 1;
+    const int head = problem_.plan.heads - 1;
+    switch (fault_) {
+      case Fault::wrong_grad_q:
+        t.grad_q.at<float>(last, head)[0] += 0.01F;
+        break;
+      case Fault::wrong_grad_k:
+        t.grad_k.at<float>(0, 0)[0] += 0.01F;
+        break;
+      case Fault::leaves_a_gradient_unwritten:
+        std::memset(t.grad_v.at<float>(last, 0), 0xFF, 4);
+        break;
+      case Fault::writes_beyond_grad_v:
+        t.grad_v.at<float>(last, head)[problem_.head_dim] = 0;
+        break;
+      case Fault::changes_the_output_in_backward:
+        const_cast<float*>(t.o.at<float>(0, 0))[0] += 1;
+        break;
+      case Fault::changes_grad_o:
+        const_cast<float*>(t.grad_o.at<float>(0, 0))[0] += 1;
+        break;
+      default:
+        break;
+    }
+  }
+
   [[nodiscard]] bool is_last(std::int64_t token) const { return token == problem_.plan.tokens - 1; }
 
   std::vector<std::int64_t> seen_keys(const Task& task, std::int64_t query) const {
@@ -237,6 +342,48 @@ TEST(ConformanceCheck, AFaultThatShowsInTheSecondCallIsCaught) {
   const Findings findings = check(Fault::wrong_second_call);
   EXPECT_EQ(findings.ok, 0);
   EXPECT_THAT(findings.reasons, Each(HasSubstr("second call: the output differs")));
+}
+
+/// What the check finds of a fault that shows in gradients alone.
+Findings check_backward(Fault fault) {
+  const Findings findings = check(fault);
+  EXPECT_GT(findings.wrong, 100);
+  EXPECT_GT(findings.ok, 300);  // forward alone
+  return findings;
+}
+
+TEST(ConformanceCheck, AWrongGradientIsCaughtAndNamed) {
+  EXPECT_THAT(check_backward(Fault::wrong_grad_q).reasons,
+              Each(HasSubstr("first call: grad_q differs")));
+  EXPECT_THAT(check_backward(Fault::wrong_grad_k).reasons,
+              Each(HasSubstr("first call: grad_k differs")));
+}
+
+TEST(ConformanceCheck, AGradientLeftAsItWasIsCaught) {
+  EXPECT_THAT(check_backward(Fault::leaves_a_gradient_unwritten).reasons,
+              Each(HasSubstr("grad_v differs")));
+}
+
+TEST(ConformanceCheck, AWriteBeyondAGradientIsCaught) {
+  EXPECT_THAT(check_backward(Fault::writes_beyond_grad_v).reasons,
+              Each(HasSubstr("backward: wrote outside the grad_v")));
+}
+
+TEST(ConformanceCheck, ABackwardThatChangesWhatItReadsIsCaught) {
+  EXPECT_THAT(check_backward(Fault::changes_the_output_in_backward).reasons,
+              Each(HasSubstr("backward: changed what forward left")));
+  EXPECT_THAT(check_backward(Fault::changes_grad_o).reasons,
+              Each(HasSubstr("backward: changed its inputs")));
+}
+
+TEST(ConformanceCheck, AKeyMissedInBackwardAloneIsCaught) {
+  EXPECT_THAT(check_backward(Fault::misses_one_key_in_backward).reasons,
+              Each(HasSubstr("differs")));
+}
+
+TEST(ConformanceCheck, AnErrorOfBackwardIsWrongWithItsMessage) {
+  EXPECT_THAT(check_backward(Fault::fails_in_backward).reasons,
+              Each(HasSubstr("backward: a kernel's own error")));
 }
 
 TEST(ConformanceCheck, ErrorsAndExceptionsAreWrongWithTheirMessages) {

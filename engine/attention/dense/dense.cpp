@@ -2,7 +2,8 @@
 //
 // The baseline everyone writes first: scores = scale Q K^T, mask, softmax, times V, with LibTorch's
 // matrix products. Written as a careful engineer would: the scale rides in the product, mask and
-// softmax work in place, so that one score matrix is all the memory it takes.
+// softmax work in place, so that one score matrix is all the memory it takes. With gradients it is
+// the same out of place, as autograd wants it.
 
 #include "engine/attention/dense/dense.h"
 
@@ -10,6 +11,7 @@
 #include <ATen/ops/baddbmm.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <limits>
@@ -19,11 +21,6 @@
 
 namespace attnscope {
 namespace {
-
-// The products of 16-bit matrices go through oneDNN, which packs operands and accumulates in
-// float32 in blocks of a thread's own: up to 1.3 MB a thread was seen (LibTorch 2.15, AVX-512, n <=
-// 4096).
-constexpr std::int64_t blocks_of_a_thread = 1'500'000;
 
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
@@ -53,36 +50,74 @@ class PreparedDense final : public PreparedBlocks {
       const auto rows = static_cast<double>(block.rows());
       const auto columns = static_cast<double>(block.columns());
       const auto dim = static_cast<double>(problem_.head_dim);
-      work.flop += 4 * matrices * rows * columns * dim;
+      // Two products forward; backward the gradients of both factors of each.
+      const double products = with_gradients() ? 2 + 4 : 2;
+      work.flop += 2 * products * matrices * rows * columns * dim;
       // Passes over the scores: written by one product and read by the other; mask and softmax each
       // read and write.
-      const double passes = 2.0 + (masked_ ? 2 : 0) + (softmax ? 2 : 0);
-      work.bytes += element * matrices * (passes * rows * columns + 2 * (rows + columns) * dim);
+      double passes = 2.0 + (masked_ ? 2 : 0) + (softmax ? 2 : 0);
+      double tensors = 2;  // of rows, and of columns
+      if (with_gradients()) {
+        // The weights are read once more and their gradient is written and read twice. The softmax
+        // reads both and writes another; a factor reads and writes.
+        passes += 4.0 + (softmax ? 3 : 0) + (masked_ && !softmax ? 2 : 0);
+        tensors += 4;
+      }
+      work.bytes +=
+          element * matrices * (passes * rows * columns + tensors * (rows + columns) * dim);
       work.bytes += static_cast<double>(mask_bytes_of(block));
     }
     return work;
   }
 
-  std::int64_t predicted_peak_bytes() const override {
-    std::int64_t masks = 0;
-    std::int64_t largest = 0;
-    for (const Block& block : blocks_) {
-      masks += mask_bytes_of(block);
-      const std::int64_t scores = block.rows() * block.columns();
-      const bool merged = problem_.memory_order == MemoryOrder::head_major || block.batch == 1;
-      std::int64_t copied = 0;  // rows of head_dim
-      if (!merged) copied += block.rows() + 2 * block.columns();
-      if (!block.shared_keys.empty()) copied += 2 * block.columns();
-      if (!writes_directly(block)) copied += block.rows();
-      largest = std::max(largest, block.batch * heads_ * (scores + copied * problem_.head_dim));
-    }
-    const std::int64_t library = problem_.dtype == DType::float32 || blocks_.empty()
-                                     ? 0
-                                     : problem_.threads * blocks_of_a_thread;
-    return masks + largest * size_of(problem_.dtype) + library;
+ protected:
+  std::int64_t run_bytes(const Block& block) const override {
+    std::int64_t copied = copied_rows(block);
+    if (!block.shared_keys.empty()) copied += 2 * block.columns();
+    if (!writes_directly(block)) copied += block.rows();
+    return bytes_of(block, scores_of(block) + copied * problem_.head_dim);
+  }
+
+  GraphBytes graph_bytes(const Block& block) const override {
+    const std::int64_t scores = scores_of(block);
+    const std::int64_t rows = block.rows() * problem_.head_dim;
+    const std::int64_t columns = block.columns() * problem_.head_dim;
+    const bool copies = copied_rows(block) > 0;
+    const bool shared = !block.shared_keys.empty();
+    const std::int64_t kept =
+        copied_rows(block) * problem_.head_dim + (shared ? 2 * columns : 0) + rows + scores;
+    const bool softmax = problem_.operation == Operation::attention;
+    // From product to product: the weights' gradient and grad_v; then the scores' gradient beside
+    // both, without the values; then grad_q and grad_k, one of them twice as it is scaled.
+    const std::int64_t values = (copies ? columns : 0) + (shared ? columns : 0);
+    const std::int64_t weights_gradient = scores + columns + (copies ? rows : 0);
+    const std::int64_t scores_gradient =
+        (softmax ? 2 : (masked_ ? 1 : 0)) * scores + columns - values;
+    const std::int64_t last_gradients = rows + 2 * columns + std::max(rows, columns) - values;
+    return {
+        .kept = bytes_of(block, kept),
+        .forward = bytes_of(block, softmax || masked_ ? scores : 0),
+        .backward = bytes_of(block, std::max({weights_gradient, scores_gradient, last_gradients}))};
+  }
+
+  std::int64_t library_bytes() const override {
+    return problem_.dtype == DType::float32 ? 0 : problem_.threads * product_blocks_of_a_thread;
   }
 
  private:
+  static std::int64_t scores_of(const Block& block) { return block.rows() * block.columns(); }
+
+  /// Rows of head_dim that become matrices of their own before the products.
+  std::int64_t copied_rows(const Block& block) const {
+    const bool merged = problem_.memory_order == MemoryOrder::head_major || block.batch == 1;
+    return merged ? 0 : block.rows() + 2 * block.columns();
+  }
+
+  /// Bytes of that many values for each matrix of the block.
+  std::int64_t bytes_of(const Block& block, std::int64_t values) const {
+    return block.batch * heads_ * values * size_of(problem_.dtype);
+  }
+
   /// Whether the rows of a block are contiguous matrices in o, so that the product can write there.
   bool writes_directly(const Block& block) const {
     if (heads_ == 1) return true;
@@ -105,8 +140,25 @@ class PreparedDense final : public PreparedBlocks {
     } else {
       o.copy_(at::bmm(scores, v).view(o.sizes()));
     }
-    // The softmax of a row without keys is 0/0.
     if (mask != nullptr && mask->empty_rows.defined()) o.masked_fill_(mask->empty_rows, 0);
+  }
+
+  at::Tensor graph(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                   const Block& block, const TorchMask* mask) const override {
+    const at::Tensor queries = as_matrices(q);
+    // What is added is nothing (beta = 0), and only has to have a shape.
+    const at::Tensor nothing = at::zeros({1, 1, 1}, queries.options().requires_grad(false));
+    at::Tensor weights =
+        at::baddbmm(nothing, queries, as_matrices(k).transpose(1, 2), /*beta=*/0, problem_.scale);
+    const bool softmax = problem_.operation == Operation::attention;
+    if (mask != nullptr) {
+      const at::Tensor by_head = weights.view({block.batch, heads_, block.rows(), block.columns()});
+      weights = (softmax ? by_head.add(mask->mask) : by_head.mul(mask->mask)).view(weights.sizes());
+    }
+    if (softmax) weights = at::_softmax(weights, -1, /*half_to_float=*/false);
+    const at::Tensor o = at::bmm(weights, as_matrices(v)).view(q.sizes());
+    const bool empty_rows = mask != nullptr && mask->empty_rows.defined();
+    return empty_rows ? o.masked_fill(mask->empty_rows, 0) : o;
   }
 
   void weigh(at::Tensor& scores, const Block& block, const TorchMask* mask) const {
@@ -130,7 +182,7 @@ class Dense final : public Implementation {
   std::string_view summary() const override {
     return "LibTorch matmul, softmax, matmul over whole items, one call for a uniform batch and "
            "one an item otherwise; a pattern is a mask added in place, made once a layout, not "
-           "timed";
+           "timed; backward by autograd, gradients copied into place";
   }
 
   Status supports(const Problem& problem) const override {

@@ -16,6 +16,12 @@ namespace {
 constexpr std::int64_t tile_rows = 256;
 constexpr std::int64_t tile_keys = 512;
 
+/// Rows of a backward tile; the same file chooses them by the number of queries.
+std::int64_t backward_tile_rows(std::int64_t queries) {
+  if (queries >= 768) return tile_rows;
+  return queries >= 192 ? 64 : 32;
+}
+
 // A boolean mask would be turned into an additive one inside every call.
 constexpr MaskValues additive{0.0F, -std::numeric_limits<float>::infinity()};
 
@@ -26,49 +32,96 @@ class PreparedSdpa final : public PreparedBlocks {
 
   ExecutedWork executed() const override {
     ExecutedWork work;
+    const auto element = static_cast<double>(size_of(problem_.dtype));
     for (const Block& block : blocks_) {
       const auto matrices = static_cast<double>(block.batch * heads_);
       const auto rows = static_cast<double>(block.rows());
       const auto columns = static_cast<double>(block.columns());
       const auto dim = static_cast<double>(problem_.head_dim);
-      work.flop += 4 * matrices * rows * columns * dim;
-      work.bytes +=
-          matrices * 2 * (rows + columns) * dim * static_cast<double>(size_of(problem_.dtype));
-      if (!masked_) continue;
-      // Each matrix reads the mask anew.
-      work.bytes += matrices * rows * columns * static_cast<double>(size_of(problem_.dtype));
+      // Backward: the scores again and four gradients.
+      work.flop += 2 * (with_gradients() ? 2 + 5 : 2) * matrices * rows * columns * dim;
+      work.bytes += element * matrices * (with_gradients() ? 2 + 4 : 2) * (rows + columns) * dim;
+      // Each matrix reads the mask anew, in either pass.
+      if (masked_) work.bytes += element * matrices * (with_gradients() ? 2 : 1) * rows * columns;
     }
     return work;
   }
 
-  std::int64_t predicted_peak_bytes() const override {
-    std::int64_t masks = 0;
-    std::int64_t largest = 0;
-    for (const Block& block : blocks_) {
-      masks += mask_bytes_of(block);
-      std::int64_t copied = block.rows();  // the result, which LibTorch allocates
-      if (!block.shared_keys.empty()) copied += 2 * block.columns();
-      if (problem_.dtype != DType::float32) copied += 2 * block.columns();  // repacked keys, values
-      largest = std::max(largest, block.batch * heads_ * copied * problem_.head_dim);
+ protected:
+  std::int64_t run_bytes(const Block& block) const override {
+    std::int64_t copied = block.rows();  // the result, which LibTorch allocates
+    if (!block.shared_keys.empty()) copied += 2 * block.columns();
+    copied += repacked_rows(block);
+    return bytes_of(block, copied) + log_sum_exp_bytes(block);
+  }
+
+  GraphBytes graph_bytes(const Block& block) const override {
+    const std::int64_t rows = block.rows();
+    const std::int64_t columns = block.columns();
+    std::int64_t kept = rows;  // the result
+    if (!block.shared_keys.empty()) kept += 2 * columns;
+    // Backward: the gradient that arrives is copied into LibTorch's own order, three leave.
+    return {.kept = bytes_of(block, kept) + log_sum_exp_bytes(block),
+            .forward = bytes_of(block, repacked_rows(block)),
+            .backward = bytes_of(block, 2 * rows + 2 * columns)};
+  }
+
+  std::int64_t library_bytes() const override {
+    const auto float_bytes = static_cast<std::int64_t>(sizeof(float));
+    const std::int64_t forward = tile_rows * (tile_keys + problem_.head_dim + 2) * float_bytes;
+    if (!with_gradients()) return problem_.threads * forward;
+    std::int64_t rows = 0;
+    for (const Block& block : blocks_) rows = std::max(rows, backward_tile_rows(block.rows()));
+    // Weights and their gradient, in 16-bit types both again rounded and then multiplied.
+    std::int64_t backward = 2 * rows * (tile_keys + 1) * float_bytes;
+    if (problem_.dtype != DType::float32) {
+      backward += backward / 2 + product_blocks_of_a_thread;
     }
-    const std::int64_t tile = tile_rows * (tile_keys + problem_.head_dim + 2);
-    return masks + largest * size_of(problem_.dtype) +
-           problem_.threads * tile * static_cast<std::int64_t>(sizeof(float));
+    return problem_.threads * std::max(forward, backward);
   }
 
  private:
-  void run(const ForwardCall& call, const Block& block, const TorchMask* mask) const override {
-    const at::Tensor q = view_of(call.q, block.queries, block.batch, heads_);
-    const at::Tensor k = columns_of(call.k, block, heads_);
-    const at::Tensor v = columns_of(call.v, block, heads_);
+  /// Bytes of that many rows of head_dim for each matrix of the block.
+  std::int64_t bytes_of(const Block& block, std::int64_t rows) const {
+    return block.batch * heads_ * rows * problem_.head_dim * size_of(problem_.dtype);
+  }
+
+  /// Keys and values of 16-bit types are packed for their products, padded to whole blocks.
+  std::int64_t repacked_rows(const Block& block) const {
+    constexpr std::int64_t packed_keys = 64;
+    if (problem_.dtype == DType::float32) return 0;
+    return 2 * ((block.columns() + packed_keys - 1) / packed_keys) * packed_keys;
+  }
+
+  /// LibTorch computes them whether anyone asks or not.
+  std::int64_t log_sum_exp_bytes(const Block& block) const {
+    return block.batch * heads_ * block.rows() * static_cast<std::int64_t>(sizeof(float));
+  }
+
+  at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                    const Block& block, const TorchMask* mask) const {
     std::optional<at::Tensor> bias;
     if (mask != nullptr) {
       bias = mask->mask.unsqueeze(0).expand({block.batch, heads_, block.rows(), block.columns()});
     }
+    return at::scaled_dot_product_attention(q, k, v, bias, /*dropout_p=*/0.0, /*is_causal=*/false,
+                                            problem_.scale);
+  }
+
+  void run(const ForwardCall& call, const Block& block, const TorchMask* mask) const override {
+    const at::Tensor q = view_of(call.q, block.queries, block.batch, heads_);
+    const at::Tensor k = columns_of(call.k, block, heads_);
+    const at::Tensor v = columns_of(call.v, block, heads_);
     at::Tensor o = view_of(call.o, block.queries, block.batch, heads_);
-    o.copy_(at::scaled_dot_product_attention(q, k, v, bias, /*dropout_p=*/0.0, /*is_causal=*/false,
-                                             problem_.scale));
+    o.copy_(attend(q, k, v, block, mask));
     if (mask != nullptr && mask->empty_rows.defined()) o.masked_fill_(mask->empty_rows, 0);
+  }
+
+  at::Tensor graph(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                   const Block& block, const TorchMask* mask) const override {
+    const at::Tensor o = attend(q, k, v, block, mask);
+    const bool empty_rows = mask != nullptr && mask->empty_rows.defined();
+    return empty_rows ? o.masked_fill(mask->empty_rows, 0) : o;
   }
 };
 

@@ -15,7 +15,8 @@ class Sdpa final : public Implementation {
   std::string_view summary() const override {
     return "LibTorch scaled_dot_product_attention without a mask: full attention over each item, "
            "one "
-           "call for a uniform batch and one an item otherwise, result copied into place";
+           "call for a uniform batch and one an item otherwise, result copied into place; backward "
+           "by autograd, gradients copied too";
   }
 
   Status supports(const Problem& problem) const override {

@@ -13,7 +13,8 @@ class SdpaWithMask final : public Implementation {
 
   std::string_view summary() const override {
     return "LibTorch scaled_dot_product_attention with the pattern as its mask, made once a layout "
-           "as LibTorch would convert a boolean one, and not timed; result copied into place";
+           "as LibTorch would convert a boolean one, and not timed; result copied into place; "
+           "backward by autograd, gradients copied too";
   }
 
   Status supports(const Problem& problem) const override {

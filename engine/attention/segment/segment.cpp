@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/attention/segment/segment.h"
 
+#include <algorithm>
+
 #include "engine/attention/limits.h"
 #include "kernels/cpu/segment.h"
 #include "kernels/plan/counts.h"
@@ -13,15 +15,22 @@ class PreparedSegment final : public PreparedAttention {
   explicit PreparedSegment(const Problem& problem)
       : problem_(problem),
         workspace_bytes_(
-            cpu::segment_workspace_bytes(problem.plan, problem.head_dim, problem.threads)) {}
+            cpu::segment_workspace_bytes(problem.plan, problem.head_dim, problem.threads)) {
+    if (problem.direction != Direction::forward_backward) return;
+    // One after the other: nothing of the forward's workspace outlives it.
+    workspace_bytes_ = std::max(
+        workspace_bytes_,
+        cpu::segment_backward_workspace_bytes(problem.plan, problem.head_dim, problem.threads));
+  }
 
   std::int64_t workspace_bytes() const override { return workspace_bytes_; }
 
   // The plan's useful work: keys outside a band are cut off before the kernel's tiles are filled,
   // apart from the ragged edge of each tile.
   ExecutedWork executed() const override {
-    return {.flop = useful_flop(count(problem_.plan), problem_.head_dim),
-            .bytes = least_bytes(problem_.plan, problem_.head_dim, problem_.dtype)};
+    const Passes passes = passes_of(problem_.direction);
+    return {.flop = useful_flop(count(problem_.plan), problem_.head_dim, passes),
+            .bytes = least_bytes(problem_.plan, problem_.head_dim, problem_.dtype, passes)};
   }
 
   std::int64_t predicted_peak_bytes() const override { return workspace_bytes_; }
@@ -31,7 +40,10 @@ class PreparedSegment final : public PreparedAttention {
                                 call.lse, problem_.threads, call.workspace);
   }
 
-  Status backward(const BackwardCall&) override { return fail("segment has no backward pass yet"); }
+  Status backward(const BackwardCall& call) override {
+    return cpu::segment_backward(problem_.plan, call.tensors, problem_.scale, problem_.threads,
+                                 call.workspace);
+  }
 
   bool writes_lse() const override { return true; }
 
@@ -46,7 +58,7 @@ class SegmentAttention final : public Implementation {
 
   std::string_view summary() const override {
     return "the plan in one fused pass on the CPU: online softmax over all segments of a row, no "
-           "scores stored";
+           "scores stored; backward in one pass more";
   }
 
   Status supports(const Problem& problem) const override {

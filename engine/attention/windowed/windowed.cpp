@@ -102,8 +102,9 @@ class Windowed final : public Implementation {
 
   Status supports(const Problem& problem) const override {
     if (const Status ok = within_build_limits(problem, id()); !ok) return ok;
-    if (const Status ok = cpu::windowed_supports(problem.plan, problem.head_dim);
-        !ok) {
+    if (problem.direction == Direction::forward_backward)
+      return fail("windowed has no backward pass yet");
+    if (const Status ok = cpu::windowed_supports(problem.plan, problem.head_dim); !ok) {
       return ok;
     }
     if (problem.operation == Operation::windowed_matmul) {
