@@ -100,7 +100,8 @@ void add_plot_command(CLI::App& app, Session& session) {
       ->type_name("FIGURE")
       ->required();
   command->add_option("--x", arguments->x, "length or window")->type_name("AXIS");
-  command->add_option("--y", arguments->y, "time, memory, limit or ratio")->type_name("VALUE");
+  command->add_option("--y", arguments->y, "time, memory, limit, ratio or per-token")
+      ->type_name("VALUE");
   command->add_flag("--caption", arguments->caption,
                     "Where the numbers come from, under the figure");
   command->add_option("--width", arguments->width, "lncs, acm, acl or millimetres")

@@ -10,12 +10,20 @@ namespace {
 
 struct Arguments : TableArguments {
   std::string format = "text";
+  bool growth = false;
 };
 
 void table(Session& session, const Arguments& arguments) {
   const auto format = report::parse_table_format(arguments.format);
   if (!format) return session.fail(exit_wrong_use, format.error().message);
-  if (const auto table = open_table(session, arguments)) {
+  if (arguments.growth && *format == report::TableFormat::latex) {
+    return session.fail(
+        exit_wrong_use,
+        "--growth: a LaTeX table has no such column; write --format text, markdown, "
+        "csv or json.");
+  }
+  if (auto table = open_table(session, arguments)) {
+    if (arguments.growth) report::add_growth(*table);
     print_result(session, report::write_table(*table, *format));
   }
 }
@@ -28,6 +36,8 @@ void add_table_command(CLI::App& app, Session& session) {
   add_table_arguments(*command, *arguments);
   command->add_option("--format", arguments->format, "text, markdown, csv, latex or json")
       ->type_name("FORMAT");
+  command->add_flag("--growth", arguments->growth,
+                    "Time per token, against that of the shortest length");
   command->callback([&session, arguments] { table(session, *arguments); });
 }
 

@@ -17,7 +17,7 @@ namespace attnscope::report {
 namespace {
 
 constexpr std::array<std::string_view, 2> x_names{"length", "window"};
-constexpr std::array<std::string_view, 4> y_names{"time", "memory", "limit", "ratio"};
+constexpr std::array<std::string_view, 5> y_names{"time", "memory", "limit", "ratio", "per-token"};
 
 template <typename Axis, std::size_t count>
 Result<Axis> parse_axis(std::string_view option, std::string_view text,
@@ -46,6 +46,11 @@ Drawn measured_value(const Row& row, YAxis axis) {
   switch (axis) {
     case YAxis::time: {
       const double scale = 1 / (1e6 * documents);
+      return value(time.median_ns * scale, time.low_ns * scale, time.high_ns * scale);
+    }
+    case YAxis::per_token: {
+      const auto tokens = static_cast<double>(row.cell.point.sequence_tokens);
+      const double scale = 1000 / (1e6 * documents * tokens);
       return value(time.median_ns * scale, time.low_ns * scale, time.high_ns * scale);
     }
     case YAxis::memory: {
@@ -151,6 +156,8 @@ std::string y_label(const Table& table, YAxis y) {
       return "Time per document (ms)";
     case YAxis::memory:
       return "Memory per document (MB)";
+    case YAxis::per_token:
+      return "Time per 1000 tokens (ms)";
     case YAxis::limit:
       return "Share of the machine's limit";
     case YAxis::ratio:
@@ -184,7 +191,7 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
                 .x_label = x == XAxis::length ? "Sequence length (tokens)" : "Window w (tokens)",
                 .y_label = y_label(table, y),
                 .log_x = true,
-                .log_y = y != YAxis::limit,
+                .log_y = y != YAxis::limit && y != YAxis::per_token,
                 .series = {},
                 .provenance = provenance_line(table.run)};
   if (x == XAxis::length) {

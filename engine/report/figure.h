@@ -14,13 +14,13 @@
 namespace attnscope::report {
 
 enum class XAxis : std::uint8_t { length, window };
-enum class YAxis : std::uint8_t { time, memory, limit, ratio };
+enum class YAxis : std::uint8_t { time, memory, limit, ratio, per_token };
 [[nodiscard]] Result<XAxis> parse_x(std::string_view text);
 [[nodiscard]] Result<YAxis> parse_y(std::string_view text);
 
 struct Point {
   double x = 0;
-  double y = 0;              // ms per document, MB per document, share of limit, or ratio
+  double y = 0;              // ms or MB per document, share of limit, ratio, or ms per 1000 tokens
   double low = 0, high = 0;  // 95% interval; equal to y where there is none
 };
 

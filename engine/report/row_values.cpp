@@ -73,9 +73,8 @@ Value model_of(const Row& row) {
                                                       : Value();
 }
 
-constexpr std::size_t ratio_columns = 5;
-
-constexpr std::array all_columns{
+// Of every table.
+constexpr std::array plain_columns{
     Column{"contender", [](const Row& r) -> Value { return r.cell.cell.contender.id(); }},
     Column{"name", [](const Row& r) -> Value { return r.cell.cell.contender.name; }},
     Column{"implementation",
@@ -117,6 +116,11 @@ constexpr std::array all_columns{
     Column{"settled", [](const Row& r) { return measured(r, r.cell.cell.settled); }},
     Column{"ms_per_document",
            [](const Row& r) { return measured(r, r.cell.summary.median_ns / 1e6 / documents(r)); }},
+    Column{"ms_per_1000_tokens",
+           [](const Row& r) {
+             const auto thousands = static_cast<double>(r.cell.point.sequence_tokens) / 1000;
+             return measured(r, r.cell.summary.median_ns / 1e6 / documents(r) / thousands);
+           }},
     Column{"peak_bytes",
            [](const Row& r) { return measured(r, r.cell.cell.memory.requested_bytes); }},
     Column{"peak_bytes_per_document",
@@ -140,13 +144,21 @@ constexpr std::array all_columns{
     Column{"executed_bytes", [](const Row& r) { return work(r, r.cell.cell.work.executed_bytes); }},
     Column{"limit_ms", [](const Row& r) { return real(r.limit_ms); }},
     Column{"share_of_limit", [](const Row& r) { return real(r.share_of_limit); }},
-    // The last `ratio_columns`:
+};
+
+constexpr std::array ratio_columns{
     Column{"ratio", [](const Row& r) { return r.ratio ? real(r.ratio->ratio) : Value(); }},
     Column{"ratio_low", [](const Row& r) { return r.ratio ? real(r.ratio->low) : Value(); }},
     Column{"ratio_high", [](const Row& r) { return r.ratio ? real(r.ratio->high) : Value(); }},
     Column{"verdict",
            [](const Row& r) { return r.ratio ? word(name_of(r.ratio->verdict)) : Value(); }},
     Column{"paired", [](const Row& r) { return r.ratio ? Value(r.ratio->paired) : Value(); }},
+};
+
+constexpr std::array growth_columns{
+    Column{"growth", [](const Row& r) { return r.growth ? real(r.growth->ratio) : Value(); }},
+    Column{"growth_low", [](const Row& r) { return r.growth ? real(r.growth->low) : Value(); }},
+    Column{"growth_high", [](const Row& r) { return r.growth ? real(r.growth->high) : Value(); }},
 };
 
 constexpr std::array<std::string_view, 24> keys_of_filter{
@@ -159,9 +171,11 @@ constexpr std::array<std::string_view, 24> keys_of_filter{
 
 }  // namespace
 
-std::span<const Column> columns(bool with_ratio) {
-  const std::span<const Column> all(all_columns);
-  return with_ratio ? all : all.first(all.size() - ratio_columns);
+std::vector<Column> columns(const Table& table) {
+  std::vector<Column> all(plain_columns.begin(), plain_columns.end());
+  if (table.baseline) all.insert(all.end(), ratio_columns.begin(), ratio_columns.end());
+  if (table.has_growth) all.insert(all.end(), growth_columns.begin(), growth_columns.end());
+  return all;
 }
 
 std::string text_of(const Value& value) {
@@ -183,8 +197,8 @@ std::span<const std::string_view> filter_keys() {
 
 std::vector<std::string> filter_words(const Row& row, std::string_view key) {
   std::vector<std::string> words;
-  const auto column = std::ranges::find(all_columns, key, [](const Column& c) { return c.key; });
-  if (column != all_columns.end()) words.push_back(text_of(column->value(row)));
+  const auto column = std::ranges::find(plain_columns, key, [](const Column& c) { return c.key; });
+  if (column != plain_columns.end()) words.push_back(text_of(column->value(row)));
   if (key == "window" && !row.cell.cell.contender.window) words = {"none"};
   if (key == "query_tokens") words.push_back(fmt::format("{}", row.cell.point.query_tokens));
   if (key == "batch") words.push_back(fmt::format("{}", row.cell.point.batch_max));

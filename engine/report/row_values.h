@@ -23,8 +23,9 @@ struct Column {
   Value (*value)(const Row& row);
 };
 
-/// `with_ratio` adds the columns that are there only against a baseline.
-[[nodiscard]] std::span<const Column> columns(bool with_ratio);
+/// The table's columns: those of ratios are there only against a baseline, those of growth only
+/// where it was added.
+[[nodiscard]] std::vector<Column> columns(const Table& table);
 
 /// As in CSV; nothing is "". Doubles are written so that reading them gives the same number.
 [[nodiscard]] std::string text_of(const Value& value);

@@ -19,15 +19,17 @@ namespace attnscope::report {
 
 struct Row {
   StoredCell cell;
-  std::optional<double> limit_ms;          // from the run's ceilings
-  std::optional<double> share_of_limit;    // limit / median
-  std::optional<statistics::Ratio> ratio;  // against the baseline, per document
+  std::optional<double> limit_ms;                // from the run's ceilings
+  std::optional<double> share_of_limit;          // limit / median
+  std::optional<statistics::Ratio> ratio;        // against the baseline, per document
+  std::optional<statistics::Ratio> growth = {};  // see add_growth
 };
 
 struct Table {
   RunInfo run;
   std::vector<Row> rows;
   std::optional<std::string> baseline;  // contender id
+  bool has_growth = false;              // add_growth was called
 };
 
 /// Whether the row has a time that may be trusted: status ok, not damaged, samples there.
@@ -47,6 +49,11 @@ struct Table {
 [[nodiscard]] Result<Table> make_table(const Store& store, const RunInfo& run,
                                        std::optional<std::string_view> baseline,
                                        const OnlyFilter& filter);
+
+/// How far a contender is from linear: every row's time per token over that of the shortest length
+/// the table has of the same contender, all other axes alike. 1 at the shortest, 1 everywhere for
+/// what is linear, 2 at twice the length for what is quadratic.
+void add_growth(Table& table);
 
 enum class TableFormat : std::uint8_t { text, markdown, csv, latex, json };
 [[nodiscard]] Result<TableFormat> parse_table_format(std::string_view text);

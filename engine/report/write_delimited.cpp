@@ -22,7 +22,7 @@ std::string csv_field(std::string_view text) {
 }
 
 std::string write_csv(const Table& table) {
-  const auto all = columns(table.baseline.has_value());
+  const auto all = columns(table);
   std::string text;
   for (const Column& column : all) text += fmt::format("{},", column.key);
   text += "run,provenance\r\n";
@@ -38,10 +38,11 @@ std::string write_csv(const Table& table) {
 std::string write_json(const Table& table) {
   using nlohmann::ordered_json;
   const std::string provenance = provenance_line(table.run);
+  const std::vector<Column> all = columns(table);
   ordered_json rows = ordered_json::array();
   for (const Row& row : table.rows) {
     ordered_json& object = rows.emplace_back(ordered_json::object());
-    for (const Column& column : columns(table.baseline.has_value())) {
+    for (const Column& column : all) {
       std::visit(
           [&](const auto& held) {
             if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>) {

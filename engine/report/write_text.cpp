@@ -65,7 +65,7 @@ std::string verdict(const Row& row) {
   return row.ratio->paired ? text : text.append(" (unpaired)");
 }
 
-constexpr std::array<Field, 9> fields{{
+constexpr std::array<Field, 12> fields{{
     {"contender", true, [](const Row& r) { return r.cell.cell.contender.name; }},
     {"batch", false,
      [](const Row& r) {
@@ -88,6 +88,18 @@ constexpr std::array<Field, 9> fields{{
     {"vs base", false, ratio_in_words},
     {"95 % of it", false, ratio_interval},
     {"difference", true, verdict},
+    {"per 1k tokens", false,
+     [](const Row& r) {
+       const auto tokens = static_cast<double>(r.cell.point.sequence_tokens);
+       return r.growth ? format_time(r.cell.summary.median_ns / documents(r) / tokens * 1000)
+                       : std::string();
+     }},
+    {"growth", false,
+     [](const Row& r) { return r.growth ? format_relative(r.growth->ratio) : std::string(); }},
+    {"95 % of growth", false,
+     [](const Row& r) {
+       return r.growth ? ends_in_percent(r.growth->low, r.growth->high) : std::string();
+     }},
 }};
 
 struct Line {
@@ -173,8 +185,10 @@ std::string markdown_field(std::string_view text) {
   return escaped;
 }
 
-std::string baseline_line(const Table& table) {
-  return table.baseline ? fmt::format("base: {}, per document", *table.baseline) : std::string();
+/// What the relative columns are relative to.
+std::string relations_line(const Table& table) {
+  return joined("; ", table.baseline ? fmt::format("base: {}, per document", *table.baseline) : "",
+                table.has_growth ? "growth: time per token against the shortest length" : "");
 }
 
 }  // namespace
@@ -199,7 +213,7 @@ std::string write_text(const Table& table) {
   const std::vector<Block> blocks = blocks_of(lines, varying);
   const auto widths = widths_of(lines);
   std::string text = wrapped(
-      joined("; ", words_of(table.rows.front().cell.point, varying, false), baseline_line(table)),
+      joined("; ", words_of(table.rows.front().cell.point, varying, false), relations_line(table)),
       "  ");
   for (const Block& block : blocks) {
     text.append("\n").append(wrapped(block.head, "  "));
@@ -231,7 +245,7 @@ std::string write_markdown(const Table& table) {
   std::string text, head = "| setting |", rule = "| :-- |";
   if (!table.rows.empty()) {
     text = markdown_field(joined("; ", words_of(table.rows.front().cell.point, varying, false),
-                                 baseline_line(table))) +
+                                 relations_line(table))) +
            "\n\n";
   }
   for (std::size_t f = 0; f < fields.size(); ++f) {

@@ -170,6 +170,17 @@ TEST(Figure, Limit_IsAShareOnALinearAxis) {
   EXPECT_GT(point.high, point.y);
 }
 
+TEST(Figure, PerToken_IsFlatForWhatIsLinear) {
+  const MeasuredRun run;
+  const Figure figure = figure_or_throw(run.table(), XAxis::length, YAxis::per_token);
+  EXPECT_FALSE(figure.log_y);
+  const auto& points = series_of(figure, "sparse/segment/4").points;
+  EXPECT_NEAR(points[0].y, 0.25 / 0.064, 1e-9);
+  EXPECT_NEAR(points[1].y, points[0].y, 1e-9);
+  EXPECT_LT(points[1].low, points[1].y);
+  EXPECT_THAT(figure.y_label, HasSubstr("1000 tokens"));
+}
+
 TEST(Figure, TheTitle_NamesTheAxesThatAreFixed) {
   const MeasuredRun run;
   const std::string title = figure_or_throw(run.table(), XAxis::length, YAxis::time).title;
@@ -207,6 +218,7 @@ TEST(FigureCsv, HoldsEveryPointAndRailMark) {
 TEST(FigureAxes, UnknownNames_AreRefusedWithTheNearest) {
   EXPECT_EQ(*parse_x("window"), XAxis::window);
   EXPECT_EQ(*parse_y("ratio"), YAxis::ratio);
+  EXPECT_EQ(*parse_y("per-token"), YAxis::per_token);
   EXPECT_THAT(parse_x("lenght").error().message, HasSubstr("did you mean 'length'"));
   EXPECT_THAT(parse_y("speed").error().message, HasSubstr("--y"));
 }
