@@ -256,6 +256,8 @@ ATTNSCOPE_INLINE void add_query_gradients(const BackwardWork& work, int row, std
 }
 
 /// out[g] += sum over `count` rows of weight[g * row_tile + row] * values[row], for Keys keys.
+/// The tile's sum is formed first: row by row added to that of a key which a million rows see, its
+/// float32 would lose 6e-6 of it, so 1e-6.
 template <int Keys, int Width>
 ATTNSCOPE_INLINE void add_rows(const float* weight, const float* values, std::int64_t padded,
                                std::int64_t count, float* const* out, std::int64_t column) {
@@ -265,13 +267,16 @@ ATTNSCOPE_INLINE void add_rows(const float* weight, const float* values, std::in
   for (int g = 0; g < Keys; ++g) {
     weights[g] = weight + g * row_tile;
 #pragma GCC unroll 4
-    for (int x = 0; x < Width; ++x) sum[g][x] = load(out[g] + column + x * lanes);
+    for (int x = 0; x < Width; ++x) sum[g][x] = Vector{};
   }
   add_values(weights, 1, values + column, padded, count, sum);
 #pragma GCC unroll 4
   for (int g = 0; g < Keys; ++g) {
 #pragma GCC unroll 4
-    for (int x = 0; x < Width; ++x) store(out[g] + column + x * lanes, sum[g][x]);
+    for (int x = 0; x < Width; ++x) {
+      float* to = out[g] + column + x * lanes;
+      store(to, load(to) + sum[g][x]);
+    }
   }
 }
 
@@ -332,6 +337,7 @@ inline void add_gradients_carefully(const BackwardWork& work, const BackwardPiec
   for (std::int32_t j = window.any_begin; j < window.any_end; ++j) {
     const std::int64_t score = (piece.first_score + j - window.any_begin) * row_tile;
     const float* key = piece.keys + j * work.padded;
+    float of_key[largest_head_dim] = {}, of_value[largest_head_dim] = {};
     for (int r = 0; r < tile.rows; ++r) {
       const float p = work.scores[score + r];
       if (p == forbidden_weight) continue;
@@ -340,13 +346,13 @@ inline void add_gradients_carefully(const BackwardWork& work, const BackwardPiec
       const float* arriving = tile.arriving + r * work.padded;
       float* gradient = tile.gradients + r * work.padded;
       for (std::int64_t c = 0; for_queries && c < work.padded; ++c) gradient[c] += ds * key[c];
-      if (piece.gradients.keys == nullptr) continue;
-      const std::int64_t row = gradient_row(piece.gradients, j) * work.pitch;
-      float* of_key = piece.gradients.keys + row;
-      float* of_value = piece.gradients.values + row;
       for (std::int64_t c = 0; c < work.padded; ++c) of_key[c] += ds * query[c];
       for (std::int64_t c = 0; c < work.padded; ++c) of_value[c] += p * arriving[c];
     }
+    if (piece.gradients.keys == nullptr) continue;
+    const std::int64_t row = gradient_row(piece.gradients, j) * work.pitch;
+    for (std::int64_t c = 0; c < work.padded; ++c) piece.gradients.keys[row + c] += of_key[c];
+    for (std::int64_t c = 0; c < work.padded; ++c) piece.gradients.values[row + c] += of_value[c];
   }
 }
 
