@@ -96,7 +96,6 @@ TEST(SweepFile, ContractsExample_IsReadWhole) {
 }
 
 TEST(SweepFile, ShippedSweeps_AreValid) {
-  ASSERT_THAT(built_in_sweeps(), SizeIs(2));
   for (const NamedSweep& named : built_in_sweeps()) {
     const auto sweep = load_sweep(named.name);
     ASSERT_TRUE(sweep) << sweep.error().message;
@@ -106,12 +105,31 @@ TEST(SweepFile, ShippedSweeps_AreValid) {
   EXPECT_THAT(load_sweep("quick")->heats, SizeIs(6));
   EXPECT_THAT(load_sweep("quick")->heats[0].contenders, SizeIs(8));
   EXPECT_THAT(load_sweep("paper-fig2a")->heats, SizeIs(7));
+  EXPECT_THAT(load_sweep("kernels-cpu")->heats, SizeIs(2 * 7));
+  EXPECT_THAT(load_sweep("kernels-cpu")->heats[0].contenders, SizeIs(2 + 3 * 6));
+  EXPECT_THAT(load_sweep("kernels-cpu-documents")->heats, SizeIs(2));
+  EXPECT_THAT(load_sweep("kernels-cpu-backward")->heats, SizeIs(2 * 7));
+  EXPECT_THAT(load_sweep("kernels-cpu-dtypes")->heats, SizeIs(3 * 2 * 2));
+  EXPECT_THAT(load_sweep("scaling")->heats, SizeIs(9));
+  const auto scaling = load_sweep("scaling");
+  for (const Heat& heat : scaling->heats) {
+    EXPECT_EQ(heat.point.cache, CacheState::cold);
+  }
 }
 
-TEST(SweepFile, FileInResources_IsTheOneCompiledIn) {
-  const auto sweep = load_sweep(std::string(ATTNSCOPE_SOURCE_DIR) + "/resources/sweeps/quick.json");
-  ASSERT_TRUE(sweep) << sweep.error().message;
-  EXPECT_EQ(sweep->text, load_sweep("quick")->text);
+TEST(SweepFile, EveryFileInResources_IsCompiledIn) {
+  std::size_t files = 0;
+  for (const auto& file : std::filesystem::directory_iterator(std::string(ATTNSCOPE_SOURCE_DIR) +
+                                                              "/resources/sweeps")) {
+    const auto sweep = load_sweep(file.path().string());
+    ASSERT_TRUE(sweep) << sweep.error().message;
+    EXPECT_EQ(sweep->name, file.path().stem());
+    const auto shipped = load_sweep(sweep->name);
+    ASSERT_TRUE(shipped) << shipped.error().message;
+    EXPECT_EQ(shipped->text, sweep->text);
+    ++files;
+  }
+  EXPECT_EQ(files, built_in_sweeps().size());
 }
 
 TEST(SweepFile, UnknownSweep_NamesTheNearest) {
