@@ -58,11 +58,14 @@ Status PreparedBlocks::forward(const ForwardCall& call) {
     const c10::AutoGradMode gradients(true);
     make_masks();
     graphs_.clear();
+    // Kept once they are whole: memory that ran out on the way is free again.
+    std::vector<Graph> graphs;
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
-      graphs_.push_back(make_graph(call, b));
+      graphs.push_back(make_graph(call, b));
       const Block& block = blocks_[b];
-      view_of(call.o, block.queries, block.batch, heads_).copy_(graphs_[b].o.detach());
+      view_of(call.o, block.queries, block.batch, heads_).copy_(graphs[b].o.detach());
     }
+    graphs_ = std::move(graphs);
     return {};
   }
   const c10::InferenceMode no_gradients;
@@ -94,13 +97,15 @@ PreparedBlocks::Graph PreparedBlocks::make_graph(const ForwardCall& call, std::s
 Status PreparedBlocks::backward(const BackwardCall& call) {
   if (graphs_.size() != blocks_.size()) return fail("backward needs a forward call before it");
   use_torch_threads(problem_.threads);
+  std::vector<Graph> graphs = std::move(graphs_);
+  graphs_.clear();
   const GradientTensors& tensors = call.tensors;
   const TokenRange shared{0, problem_.layout.shared_query()};
   SharedGradients to_shared;
   for (std::size_t b = 0; b < blocks_.size(); ++b) {
     const Block& block = blocks_[b];
     const at::Tensor arriving = view_of(tensors.grad_o, block.queries, block.batch, heads_);
-    const Graph taken = std::move(graphs_[b]);
+    const Graph taken = std::move(graphs[b]);
     const auto leaving = torch::autograd::grad({taken.o}, taken.leaves, {arriving});
     view_of(tensors.grad_q, block.queries, block.batch, heads_).copy_(leaving[0]);
     if (!shared.empty() && block.own_keys == shared) {
@@ -112,7 +117,6 @@ Status PreparedBlocks::backward(const BackwardCall& call) {
     if (!block.shared_keys.empty()) to_shared.add(leaving[3], leaving[4]);
   }
   to_shared.write(tensors, shared, heads_);
-  graphs_.clear();
   return {};
 }
 

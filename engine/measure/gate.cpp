@@ -17,35 +17,51 @@ std::int64_t rows_to_compare(std::int64_t item_tokens) {
   return std::clamp(most_pairs / std::max<std::int64_t>(item_tokens, 1), least_rows, most_rows);
 }
 
-const ReferenceRows& References::of(std::size_t contender, const PlacementBuffers& buffers) {
+References::References(const Lineup& lineup, std::uint64_t seed) : lineup_(lineup) {
+  const InputShape& shape = lineup_.shape();
+  const std::int64_t item_tokens = shape.tokens / std::max<std::int64_t>(shape.items, 1);
+  rows_ = sample_rows(lineup_.layout(), static_cast<std::int32_t>(shape.heads),
+                      rows_to_compare(item_tokens), seed);
+}
+
+const HeatReference& References::of(std::size_t contender, const PlacementBuffers& buffers) {
   const PlannedPattern* planned = &lineup_.planned(contender);
   const auto known = known_.find(planned);
   if (known != known_.end()) return known->second;
-  const InputShape& shape = lineup_.shape();
-  const std::int64_t item_tokens = shape.tokens / std::max<std::int64_t>(shape.items, 1);
-  const auto rows = sample_rows(lineup_.layout(), static_cast<std::int32_t>(shape.heads),
-                                rows_to_compare(item_tokens), seed_);
-  return known_
-      .emplace(planned, compute_reference(lineup_.problem(contender), rows, buffers.q(),
-                                          buffers.k(), buffers.v()))
-      .first->second;
+  const Problem problem = lineup_.problem(contender);
+  HeatReference reference{
+      .rows = compute_reference(problem, rows_, buffers.q(), buffers.k(), buffers.v()),
+      .gradients = {}};
+  if (problem.direction == Direction::forward_backward)
+    reference.gradients = compute_reference_gradients(problem, rows_, buffers.q(), buffers.k(),
+                                                      buffers.v(), buffers.grad_o());
+  return known_.emplace(planned, std::move(reference)).first->second;
 }
 
-Verdict judge_output(const ReferenceRows& reference, const PlacementBuffers& buffers) {
-  const Tensor output = buffers.o();
-  Verdict verdict{.relative_error = relative_error(reference, output),
-                  .error_bound = error_bound(output.dtype),
+Verdict judge(const HeatReference& reference, const PlacementBuffers& buffers) {
+  std::string_view worst = "the output";
+  Verdict verdict{.relative_error = relative_error(reference.rows, buffers.o()),
+                  .error_bound = error_bound(buffers.o().dtype),
                   .trouble = {}};
-  if (!buffers.output_is_finite())
-    verdict.trouble =
-        Trouble{CellStatus::wrong,
-                "the output holds values that are not finite, or rows that were never written"};
+  if (reference.gradients) {
+    const GradientErrors errors =
+        gradient_errors(*reference.gradients, buffers.grad_q(), buffers.grad_k(), buffers.grad_v());
+    if (errors.largest() > verdict.relative_error) {
+      verdict.relative_error = errors.largest();
+      worst = errors.worst();
+    }
+  }
+  if (const char* name = buffers.not_finite())
+    verdict.trouble = Trouble{
+        CellStatus::wrong,
+        fmt::format("{} holds values that are not finite, or rows that were never written", name)};
   else if (!(verdict.relative_error <= verdict.error_bound))
     verdict.trouble = Trouble{
         CellStatus::wrong,
-        fmt::format("its relative error against the float64 reference is {:.3g}, above {:.3g}, on "
-                    "{} compared rows",
-                    verdict.relative_error, verdict.error_bound, reference.rows.size())};
+        fmt::format("the relative error of {} against the float64 reference is {:.3g}, above "
+                    "{:.3g}, with {} compared rows",
+                    worst, verdict.relative_error, verdict.error_bound,
+                    reference.rows.rows.size())};
   return verdict;
 }
 

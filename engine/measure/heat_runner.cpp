@@ -22,9 +22,10 @@ CellWork work_of(const HeatPoint& point, const AttentionPlan& plan,
   const PlanCounts counts = count(plan);
   const ExecutedWork executed = prepared.executed();
   const bool softmax = point.operation != Operation::windowed_matmul;
-  return {.useful_flop = useful_flop(counts, point.head_dim),
-          .least_bytes = least_bytes(plan, point.head_dim, point.dtype),
-          .exponentials = softmax ? static_cast<double>(counts.exponentials) : 0.0,
+  const Passes passes = passes_of(point.direction);
+  return {.useful_flop = useful_flop(counts, point.head_dim, passes),
+          .least_bytes = least_bytes(plan, point.head_dim, point.dtype, passes),
+          .exponentials = softmax ? useful_exponentials(counts, passes) : 0.0,
           .executed_flop = executed.flop,
           .executed_bytes = executed.bytes};
 }
@@ -110,41 +111,59 @@ class HeatRun {
       if (!one) one = trouble;
   }
 
-  void forward(PreparedAttention& prepared, const PlacementBuffers& buffers,
-               std::span<std::byte> workspace) const {
-    const Status done = prepared.forward({.q = buffers.q(),
-                                          .k = buffers.k(),
-                                          .v = buffers.v(),
-                                          .o = buffers.o(),
-                                          .lse = {},
-                                          .workspace = workspace});
+  /// One call of what the heat measures: forward, or forward and backward.
+  void call(PreparedAttention& prepared, const PlacementBuffers& buffers,
+            std::span<std::byte> workspace) const {
+    require(prepared.forward({.q = buffers.q(),
+                              .k = buffers.k(),
+                              .v = buffers.v(),
+                              .o = buffers.o(),
+                              .lse = buffers.lse(),
+                              .workspace = workspace}));
+    if (heat_.point.direction == Direction::forward) return;
+    require(prepared.backward({.tensors = {.q = buffers.q(),
+                                           .k = buffers.k(),
+                                           .v = buffers.v(),
+                                           .o = attnscope::as_const(buffers.o()),
+                                           .lse = buffers.lse(),
+                                           .grad_o = buffers.grad_o(),
+                                           .grad_q = buffers.grad_q(),
+                                           .grad_k = buffers.grad_k(),
+                                           .grad_v = buffers.grad_v()},
+                               .workspace = workspace}));
+  }
+
+  static void require(const Status& done) {
     if (!done) throw std::runtime_error(done.error().message);
   }
 
   void check_all_left(const Lineup& lineup, const PlacementBuffers& buffers) {
     References references(lineup, heat_.point.seed);
+    const bool gradients = heat_.point.direction == Direction::forward_backward;
+    if (gradients) buffers.fill_grad_o(references.rows());
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       if (troubles_[i] || cancelled()) continue;
       tell(i, "check");
       troubles_[i] = guarded(memory_, [&] { meter(i, *lineup.prepared(i), buffers); });
       beacon_.idle();
       if (troubles_[i]) continue;
-      const Verdict verdict = judge_output(references.of(i, buffers), buffers);
+      const Verdict verdict = judge(references.of(i, buffers), buffers);
       cells_[i].relative_error = verdict.relative_error;
       cells_[i].error_bound = verdict.error_bound;
       troubles_[i] = verdict.trouble;
     }
+    if (gradients) buffers.fill_grad_o();
   }
 
   /// The first call of a contender, alone with an empty cache: what it asks for is its memory.
   void meter(std::size_t contender, PreparedAttention& prepared, const PlacementBuffers& buffers) {
-    buffers.poison_output();
+    buffers.poison_outputs();
     memory_.empty_cache();
     memory_.reset_peaks();
     const BlockCache::Counters before = memory_.counters();
     const Buffer workspace(memory_, prepared.workspace_bytes());
     beacon_.calling(static_cast<int>(contender));
-    forward(prepared, buffers, workspace.bytes());
+    call(prepared, buffers, workspace.bytes());
     const BlockCache::Counters after = memory_.counters();
     cells_[contender].memory = {.requested_bytes = after.requested_peak - before.requested,
                                 .reserved_bytes = after.reserved_peak - before.reserved,
@@ -165,7 +184,7 @@ class HeatRun {
           {.contender = static_cast<int>(i),
            .enter = [=, this] { *workspace = Buffer(memory_, prepared->workspace_bytes()); },
            .before_call = before_call,
-           .call = [=, this, &buffers] { forward(*prepared, buffers, workspace->bytes()); },
+           .call = [=, this, &buffers] { call(*prepared, buffers, workspace->bytes()); },
            .leave = [=] { *workspace = Buffer(); }});
     }
     const RoundsOptions options{

@@ -4,6 +4,7 @@
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -19,6 +20,15 @@ constexpr std::int64_t large_shift = std::int64_t{1} << 20;
 constexpr std::int64_t large_buffer = std::int64_t{2} << 20;
 constexpr std::int64_t spacer_steps = 64;  // of small_shift bytes
 
+constexpr std::size_t grad_o_tensor = 4;
+
+/// What a call writes; the gradients only where there are any.
+struct Output {
+  std::size_t tensor;
+  const char* name;
+};
+constexpr Output outputs[] = {{3, "the output"}, {5, "grad_q"}, {6, "grad_k"}, {7, "grad_v"}};
+
 std::int64_t shift_room(std::int64_t bytes) {
   return bytes >= large_buffer ? large_shift : small_shift;
 }
@@ -27,8 +37,15 @@ std::optional<std::int64_t> tensor_bytes(const InputShape& shape) {
   std::int64_t bytes = size_of(shape.dtype);
   for (const std::int64_t factor : {shape.tokens, shape.heads, shape.head_dim})
     if (__builtin_mul_overflow(bytes, factor, &bytes)) return std::nullopt;
-  if (bytes > std::numeric_limits<std::int64_t>::max() / 8) return std::nullopt;
+  // Eight tensors, their shifts and the log-sum-exps together.
+  if (bytes > std::numeric_limits<std::int64_t>::max() / 16) return std::nullopt;
   return bytes;
+}
+
+/// Not above two of the tensors'.
+std::int64_t lse_bytes(const InputShape& shape) {
+  if (shape.direction == Direction::forward) return 0;
+  return shape.tokens * shape.heads * static_cast<std::int64_t>(sizeof(float));
 }
 
 template <typename Visit>
@@ -39,21 +56,26 @@ void for_each_row(const InputShape& shape, const Visit& visit) {
 }
 
 template <typename T>
+void fill_row(const InputShape& shape, const Tensor& tensor, std::int64_t token, std::int64_t head,
+              std::uint64_t seed) {
+  T* row = tensor.at<T>(token, head);
+  const std::int64_t first = (token * shape.heads + head) * shape.head_dim;
+  for (std::int64_t d = 0; d < shape.head_dim; ++d)
+    row[d] = static_cast<T>(random_normal(seed, static_cast<std::uint64_t>(first + d)));
+}
+
+template <typename T>
 void fill(const InputShape& shape, const Tensor& tensor, std::uint64_t seed) {
   for_each_row(shape, [&](std::int64_t token, std::int64_t head) {
-    T* row = tensor.at<T>(token, head);
-    const std::int64_t first = (token * shape.heads + head) * shape.head_dim;
-    for (std::int64_t d = 0; d < shape.head_dim; ++d)
-      row[d] = static_cast<T>(random_normal(seed, static_cast<std::uint64_t>(first + d)));
+    fill_row<T>(shape, tensor, token, head, seed);
   });
 }
 
 template <typename T>
-void fill_with_nan(const InputShape& shape, const Tensor& tensor) {
+void fill_with(const InputShape& shape, const Tensor& tensor, float value) {
   for_each_row(shape, [&](std::int64_t token, std::int64_t head) {
     T* row = tensor.at<T>(token, head);
-    for (std::int64_t d = 0; d < shape.head_dim; ++d)
-      row[d] = static_cast<T>(std::numeric_limits<float>::quiet_NaN());
+    for (std::int64_t d = 0; d < shape.head_dim; ++d) row[d] = static_cast<T>(value);
   });
 }
 
@@ -87,7 +109,9 @@ auto with_type(DType dtype, const Visit& visit) {
 std::optional<std::int64_t> buffer_bytes(const InputShape& shape) {
   const auto one = tensor_bytes(shape);
   if (!one) return std::nullopt;
-  return 4 * (*one + shift_room(*one)) + (spacer_steps + 1) * small_shift;
+  const std::int64_t lse = lse_bytes(shape);
+  return shape.tensors() * (*one + shift_room(*one)) + (lse > 0 ? lse + shift_room(lse) : 0) +
+         (spacer_steps + 1) * small_shift;
 }
 
 Tensor tensor_of(const InputShape& shape, std::byte* data) {
@@ -107,31 +131,68 @@ Tensor tensor_of(const InputShape& shape, std::byte* data) {
 
 PlacementBuffers::PlacementBuffers(BlockCache& memory, const InputShape& shape, std::uint64_t seed,
                                    int placement)
-    : shape_(shape) {
+    : shape_(shape), seed_(seed) {
   const auto bytes = tensor_bytes(shape);
   if (!bytes) throw OutOfMemory(std::numeric_limits<std::int64_t>::max(), memory.free_bytes());
   const std::uint64_t place = random_bits(seed, static_cast<std::uint64_t>(placement));
   spacer_ = Buffer(memory, static_cast<std::int64_t>(1 + place % spacer_steps) * small_shift);
-  for (unsigned which = 0; which < 4; ++which) {
-    const std::int64_t room = shift_room(*bytes);
-    const auto steps = static_cast<std::uint64_t>(room / line);
-    const auto shift = static_cast<std::int64_t>(random_bits(place, which) % steps) * line;
-    blocks_[which] = Buffer(memory, *bytes + room);
-    data_[which] = blocks_[which].bytes().data() + shift;
-  }
+  for (int which = 0; which < shape.tensors(); ++which)
+    data_.push_back(allocate(memory, *bytes, place));
+  if (const std::int64_t lse = lse_bytes(shape); lse > 0)
+    lse_ = reinterpret_cast<float*>(allocate(memory, lse, place));
   with_type(shape.dtype, [&](auto zero) {
-    for (unsigned which = 0; which < 3; ++which)
-      fill<decltype(zero)>(shape_, tensor(static_cast<int>(which)), random_bits(~seed, which));
+    for (std::size_t which = 0; which < 3; ++which)
+      fill<decltype(zero)>(shape_, tensor(which), random_bits(~seed, which));
   });
-  poison_output();
+  if (shape.direction != Direction::forward) fill_grad_o();
+  poison_outputs();
 }
 
-void PlacementBuffers::poison_output() const {
-  with_type(shape_.dtype, [&](auto zero) { fill_with_nan<decltype(zero)>(shape_, o()); });
+std::byte* PlacementBuffers::allocate(BlockCache& memory, std::int64_t bytes, std::uint64_t place) {
+  const std::int64_t room = shift_room(bytes);
+  const auto steps = static_cast<std::uint64_t>(room / line);
+  const auto shift = static_cast<std::int64_t>(random_bits(place, blocks_.size()) % steps) * line;
+  blocks_.emplace_back(memory, bytes + room);
+  return blocks_.back().bytes().data() + shift;
 }
 
-bool PlacementBuffers::output_is_finite() const {
-  return with_type(shape_.dtype, [&](auto zero) { return is_finite<decltype(zero)>(shape_, o()); });
+std::span<float> PlacementBuffers::lse() const {
+  if (lse_ == nullptr) return {};
+  return {lse_, static_cast<std::size_t>(shape_.tokens * shape_.heads)};
+}
+
+void PlacementBuffers::fill_grad_o() const {
+  with_type(shape_.dtype, [&](auto zero) {
+    fill<decltype(zero)>(shape_, tensor(grad_o_tensor), random_bits(~seed_, grad_o_tensor));
+  });
+}
+
+void PlacementBuffers::fill_grad_o(std::span<const RowId> rows) const {
+  with_type(shape_.dtype, [&](auto zero) {
+    fill_with<decltype(zero)>(shape_, tensor(grad_o_tensor), 0.0F);
+    for (const RowId& row : rows)
+      fill_row<decltype(zero)>(shape_, tensor(grad_o_tensor), row.token, row.head,
+                               random_bits(~seed_, grad_o_tensor));
+  });
+}
+
+void PlacementBuffers::poison_outputs() const {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  with_type(shape_.dtype, [&](auto zero) {
+    for (const Output& output : outputs)
+      if (output.tensor < data_.size())
+        fill_with<decltype(zero)>(shape_, tensor(output.tensor), nan);
+  });
+  std::ranges::fill(lse(), nan);
+}
+
+const char* PlacementBuffers::not_finite() const {
+  return with_type(shape_.dtype, [&](auto zero) -> const char* {
+    for (const Output& output : outputs)
+      if (output.tensor < data_.size() && !is_finite<decltype(zero)>(shape_, tensor(output.tensor)))
+        return output.name;
+    return nullptr;
+  });
 }
 
 }  // namespace attnscope::measure

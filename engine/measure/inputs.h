@@ -1,15 +1,19 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// q, k, v and o of one placement. The values depend on the seed and on (token, head, dim) alone,
-// not on memory order, placement or process: one reference serves a whole heat.
+// q, k, v and o of one placement, and the gradients of a heat that goes back as well. The values
+// depend on the seed and on (token, head, dim) alone, not on memory order, placement or process:
+// one reference serves a whole heat.
 //
 //   PlacementBuffers buffers(memory, shape, /*seed=*/1, /*placement=*/0);
 //   prepared->forward({buffers.q(), buffers.k(), buffers.v(), buffers.o(), {}, workspace});
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
+#include "engine/attention/reference.h"
 #include "engine/measure/block_cache.h"
 #include "engine/pattern/axes.h"
 #include "engine/pattern/sequence_layout.h"
@@ -24,10 +28,13 @@ struct InputShape {
   std::int64_t head_dim = 0;
   DType dtype = DType::float32;
   MemoryOrder memory_order = MemoryOrder::head_major;
+  Direction direction = Direction::forward;
+  /// q, k, v, o; with gradients grad_o, grad_q, grad_k, grad_v, too.
+  [[nodiscard]] int tensors() const { return direction == Direction::forward ? 4 : 8; }
 };
 
-/// Bytes of q, k, v and o together with the room for their shifts; absent when they cannot be
-/// counted in 63 bits.
+/// Bytes of all tensors (and the log-sum-exps, with gradients) together with the room for their
+/// shifts; absent when they cannot be counted in 63 bits.
 [[nodiscard]] std::optional<std::int64_t> buffer_bytes(const InputShape& shape);
 
 /// Strides of a tensor of that shape at `data`.
@@ -45,18 +52,34 @@ class PlacementBuffers {
   [[nodiscard]] ConstTensor v() const { return attnscope::as_const(tensor(2)); }
   [[nodiscard]] Tensor o() const { return tensor(3); }
 
-  /// Fills o with NaN, so that a row nobody writes is seen.
-  void poison_output() const;
-  /// Whether every value of o is a finite number.
-  [[nodiscard]] bool output_is_finite() const;
+  /// For shapes with gradients: what arrives, and what leaves. [tokens, heads]; empty without.
+  [[nodiscard]] std::span<float> lse() const;
+  [[nodiscard]] ConstTensor grad_o() const { return attnscope::as_const(tensor(4)); }
+  [[nodiscard]] Tensor grad_q() const { return tensor(5); }
+  [[nodiscard]] Tensor grad_k() const { return tensor(6); }
+  [[nodiscard]] Tensor grad_v() const { return tensor(7); }
+
+  /// Fills grad_o with its random values, as it is when constructed.
+  void fill_grad_o() const;
+  /// The same in these rows, and 0 in all others.
+  void fill_grad_o(std::span<const RowId> rows) const;
+
+  /// Fills what a call writes with NaN, so that a row nobody writes is seen.
+  void poison_outputs() const;
+  /// The first of "the output", "grad_q", "grad_k", "grad_v" that holds a value that is no finite
+  /// number; nullptr when there is none.
+  [[nodiscard]] const char* not_finite() const;
 
  private:
-  [[nodiscard]] Tensor tensor(int which) const { return tensor_of(shape_, data_[which]); }
+  [[nodiscard]] Tensor tensor(std::size_t which) const { return tensor_of(shape_, data_[which]); }
+  [[nodiscard]] std::byte* allocate(BlockCache& memory, std::int64_t bytes, std::uint64_t place);
 
   InputShape shape_;
+  std::uint64_t seed_;
   Buffer spacer_;
-  Buffer blocks_[4];
-  std::byte* data_[4] = {};
+  std::vector<Buffer> blocks_;
+  std::vector<std::byte*> data_;  // of each tensor
+  float* lse_ = nullptr;
 };
 
 }  // namespace attnscope::measure

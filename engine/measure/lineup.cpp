@@ -32,8 +32,6 @@ std::optional<std::string> reason_against(const HeatPoint& point, const Sequence
   if (point.device != DeviceKind::cpu) return "no implementation runs on CUDA yet; use device cpu";
   if (point.operation == Operation::model)
     return "this worker has no models yet; use operation attention or windowed-matmul";
-  if (point.direction != Direction::forward)
-    return "no implementation has a backward pass yet; use direction forward";
   if (point.cache == CacheState::cold && !can_flush_caches())
     return "this processor does not let a program empty its caches; use cache warm";
   if (point.memory_order == MemoryOrder::head_major && !layout.is_uniform())
@@ -98,7 +96,8 @@ Lineup::Lineup(const Heat& heat, SequenceLayout layout, BlockCache& memory,
              .heads = heat.point.heads,
              .head_dim = heat.point.head_dim,
              .dtype = heat.point.dtype,
-             .memory_order = heat.point.memory_order},
+             .memory_order = heat.point.memory_order,
+             .direction = heat.point.direction},
       planned_(heat.contenders.size(), nullptr),
       prepared_(heat.contenders.size()) {
   const auto against_all = reason_against(point_, layout_);
@@ -192,8 +191,8 @@ std::unique_ptr<Lineup> choose_lineup(const Heat& heat, const GroupSizes& sizes,
   const std::int64_t mebibytes =
       std::min(heat.point.batch_memory_mb, std::numeric_limits<std::int64_t>::max() >> 20);
   const std::int64_t budget = std::min(free, mebibytes << 20);
-  const std::int64_t item_bytes = 4 * size_of(heat.point.dtype) * single->shape().tokens *
-                                  heat.point.heads * heat.point.head_dim;
+  const std::int64_t item_bytes = single->shape().tensors() * size_of(heat.point.dtype) *
+                                  single->shape().tokens * heat.point.heads * heat.point.head_dim;
   const std::int64_t most =
       std::min({heat.point.batch_max, most_items, std::max<std::int64_t>(budget / item_bytes, 1)});
   if (most <= 1) return single;

@@ -98,13 +98,74 @@ TEST(Inputs, OutputStartsPoisoned) {
   BlockCache memory;
   const PlacementBuffers buffers(memory, shape, 7, 0);
   EXPECT_TRUE(std::isnan(*buffers.o().at<float>(119, 3)));
-  EXPECT_FALSE(buffers.output_is_finite());
+  EXPECT_STREQ(buffers.not_finite(), "the output");
   for_each_value([&](std::int64_t token, std::int64_t head, std::int64_t d) {
     buffers.o().at<float>(token, head)[d] = 1;
   });
-  EXPECT_TRUE(buffers.output_is_finite());
+  EXPECT_EQ(buffers.not_finite(), nullptr);
   buffers.o().at<float>(63, 2)[7] = std::numeric_limits<float>::infinity();
-  EXPECT_FALSE(buffers.output_is_finite());
+  EXPECT_STREQ(buffers.not_finite(), "the output");
+}
+
+InputShape with_gradients() {
+  InputShape changed = shape;
+  changed.direction = Direction::forward_backward;
+  return changed;
+}
+
+TEST(Inputs, ForwardAloneHasNoLogSumExps) {
+  BlockCache memory;
+  EXPECT_TRUE(PlacementBuffers(memory, shape, 7, 0).lse().empty());
+  EXPECT_EQ(PlacementBuffers(memory, with_gradients(), 7, 0).lse().size(), 120U * 4);
+}
+
+TEST(Inputs, GradientsDoNotChangeTheInputs) {
+  BlockCache memory;
+  const PlacementBuffers without(memory, shape, 7, 0);
+  const PlacementBuffers with(memory, with_gradients(), 7, 0);
+  for_each_value([&](std::int64_t token, std::int64_t head, std::int64_t d) {
+    ASSERT_EQ(without.k().at<float>(token, head)[d], with.k().at<float>(token, head)[d]);
+  });
+}
+
+TEST(Inputs, GradientsStartPoisoned) {
+  BlockCache memory;
+  const PlacementBuffers buffers(memory, with_gradients(), 7, 0);
+  EXPECT_TRUE(std::isnan(buffers.lse().back()));
+  const auto fill = [&](const Tensor& tensor) {
+    for_each_value([&](std::int64_t token, std::int64_t head, std::int64_t d) {
+      tensor.at<float>(token, head)[d] = 1;
+    });
+  };
+  EXPECT_STREQ(buffers.not_finite(), "the output");
+  fill(buffers.o());
+  EXPECT_STREQ(buffers.not_finite(), "grad_q");
+  fill(buffers.grad_q());
+  EXPECT_STREQ(buffers.not_finite(), "grad_k");
+  fill(buffers.grad_k());
+  EXPECT_STREQ(buffers.not_finite(), "grad_v");
+  fill(buffers.grad_v());
+  EXPECT_EQ(buffers.not_finite(), nullptr);
+  buffers.poison_outputs();
+  EXPECT_TRUE(std::isnan(*buffers.grad_v().at<float>(119, 3)));
+}
+
+TEST(Inputs, ArrivingGradientIsRandomEverywhere_OrInTheNamedRowsAlone) {
+  BlockCache memory;
+  const PlacementBuffers buffers(memory, with_gradients(), 7, 0);
+  const PlacementBuffers dense(memory, with_gradients(), 7, 0);
+  EXPECT_NE(*dense.grad_o().at<float>(5, 1), *dense.q().at<float>(5, 1));
+  const RowId named{.token = 77, .head = 2};
+  buffers.fill_grad_o({&named, 1});
+  for_each_value([&](std::int64_t token, std::int64_t head, std::int64_t d) {
+    const bool is_named = token == named.token && head == named.head;
+    const float expected = is_named ? dense.grad_o().at<float>(token, head)[d] : 0.0F;
+    ASSERT_EQ(buffers.grad_o().at<float>(token, head)[d], expected);
+  });
+  buffers.fill_grad_o();
+  for_each_value([&](std::int64_t token, std::int64_t head, std::int64_t d) {
+    ASSERT_EQ(buffers.grad_o().at<float>(token, head)[d], dense.grad_o().at<float>(token, head)[d]);
+  });
 }
 
 TEST(Inputs, MoreBytesThanCanBeCounted_AreNoNumber) {
@@ -121,6 +182,10 @@ TEST(Inputs, PredictedBytesCoverWhatIsAllocated) {
     const PlacementBuffers buffers(memory, shape, 7, placement);
     EXPECT_LE(memory.counters().requested, buffer_bytes(shape).value());
   }
+  const std::int64_t before = memory.counters().requested;
+  const PlacementBuffers buffers(memory, with_gradients(), 7, 0);
+  EXPECT_LE(memory.counters().requested - before, buffer_bytes(with_gradients()).value());
+  EXPECT_GT(buffer_bytes(with_gradients()).value(), buffer_bytes(shape).value());
 }
 
 }  // namespace
