@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// scripts/publish: a published run's tables and figures, made again from the run itself.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "tests/cli/program.h"
+
+namespace attnscope::testing {
+namespace {
+
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+const fs::path source = ATTNSCOPE_SOURCE_DIR;
+
+/// Runs the script in the program's folder; its output goes to "out" and "err" there.
+int publish(const Program& program, const std::string& arguments) {
+  const std::string folder = program.path(".").string();
+  const std::string command = "cd '" + folder + "' && ATTNSCOPE='" + ATTNSCOPE_PROGRAM + "' '" +
+                              (source / "scripts/publish").string() + "' " + arguments +
+                              " > out 2> err";
+  return WEXITSTATUS(std::system(command.c_str()));
+}
+
+std::map<std::string, std::string> files_of(const Program& program, const std::string& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& file : fs::directory_iterator(program.path(folder))) {
+    files[file.path().filename()] = program.read(folder + "/" + file.path().filename().string());
+  }
+  return files;
+}
+
+/// A folder with the run of the store's tests, which version 1 has written.
+void make_page(const Program& program, const std::string& outputs) {
+  fs::create_directory(program.path("page"));
+  fs::copy_file(source / "tests/store/version-1.attn", program.path("page/run.attn"));
+  static_cast<void>(program.write("page/outputs", outputs));
+}
+
+TEST(Publish, WritesEveryOutput_AndTheSameTheNextTime) {
+  const Program program;
+  make_page(program,
+            "# FILE COMMAND ARGUMENTS\n\n"
+            "table.md table --format markdown --baseline full/sdpa\n"
+            "growth.csv table --format csv --growth\n"
+            "times.md times segment --only sequence_tokens=128\n");
+  ASSERT_EQ(publish(program, "page"), 0) << program.read("err");
+  const auto first = files_of(program, "page");
+  EXPECT_EQ(first.size(), 5U);
+  EXPECT_THAT(first.at("table.md"), HasSubstr("| vs base |"));
+  EXPECT_THAT(first.at("growth.csv"), HasSubstr("growth_high"));
+  EXPECT_THAT(first.at("times.md"), HasSubstr("| 128 tokens | sparse/segment, w = 4 |"));
+  EXPECT_THAT(first.at("times.md"), HasSubstr("`full/sdpa` takes"));
+  EXPECT_EQ(first.at("run.attn"), program.read("page/run.attn"));
+  ASSERT_EQ(publish(program, "page"), 0);
+  EXPECT_EQ(files_of(program, "page"), first);
+}
+
+TEST(Publish, WrongUse_IsOneSentenceAndLeavesTheOldFiles) {
+  const Program program;
+  make_page(program, "table.md draw\n");
+  static_cast<void>(program.write("page/table.md", "the old one"));
+  fs::create_directory(program.path("empty"));
+  const auto refused = [&](const std::string& arguments, const std::string& word) {
+    EXPECT_EQ(publish(program, arguments), 2);
+    const std::string message = program.read("err");
+    EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 1) << message;
+    EXPECT_THAT(message, HasSubstr(word));
+  };
+  refused("page", "no command 'draw'");
+  refused("nowhere", "no folder nowhere");
+  refused("empty", "no run.attn");
+  refused("", "expected [SWEEP] FOLDER");
+  EXPECT_EQ(program.read("page/table.md"), "the old one");
+}
+
+TEST(Publish, EveryPublishedFolder_SaysWhatItHolds) {
+  for (const auto& folder : fs::directory_iterator(source / "results")) {
+    if (!fs::exists(folder.path() / "run.attn")) continue;
+    std::ifstream outputs(folder.path() / "outputs");
+    ASSERT_TRUE(outputs) << folder.path();
+    EXPECT_TRUE(fs::exists(folder.path() / "README.md")) << folder.path();
+    for (std::string line; std::getline(outputs, line);) {
+      if (line.empty() || line.front() == '#') continue;
+      const std::string file = line.substr(0, line.find(' '));
+      EXPECT_TRUE(fs::exists(folder.path() / file)) << folder.path() / file;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attnscope::testing
