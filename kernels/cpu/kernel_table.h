@@ -43,9 +43,12 @@ struct RowChunk {
   std::int64_t lse_stride;
 };
 
-/// A chunk of the fused kernel, at most chunk_rows(head_dim) rows.
+/// A chunk of the fused kernel, at most chunk_rows(head_dim) rows where keys come block by block.
 struct SegmentChunk {
   RowChunk rows;
+  // tile_keys(head_dim) where a tile of rows sees no more keys and takes them all at once; 0: keys
+  // come block by block.
+  std::int64_t tile_keys;
   // For rows split over key chunks: the positions [first_key, last_key) of the segments' keys laid
   // end to end, and the place of the partial result: head_dim + 2 floats a row, which are the sum
   // of exp2(s - m) v, the maximum m of the scores s, and the sum of exp2(s - m).
@@ -145,6 +148,13 @@ inline constexpr std::int64_t smallest_key_block = 32;
 inline constexpr std::int64_t largest_row_chunk = 128;
 inline constexpr std::int64_t smallest_row_chunk = 32;
 
+/// Where a tile of rows takes its keys at once, the chunk may be longer: its packed keys slide
+/// through a room that holds this many more than a tile's.
+inline constexpr std::int64_t sliding_keys = 48;
+inline constexpr std::int64_t largest_sliding_chunk = 256;
+/// Runs of keys that one visit can take in.
+inline constexpr std::int64_t most_key_spans = 16;
+
 // For the drivers only: being inline these have external linkage, so inner/ may not call them.
 
 /// The widest vector: rows of a tile, and the unit that rows of scratch are padded to.
@@ -156,16 +166,29 @@ inline constexpr std::int64_t widest_vector = 16;
                                    : (rows > largest_row_chunk ? largest_row_chunk : rows);
 }
 
-/// Scratch of one thread in the fused kernel: transposed queries, outputs, maxima and sums of a
-/// chunk; scores of a tile; packed keys and values of a block.
+/// Keys that a tile of rows takes at once: as many as a window of 64 on both sides and a query
+/// need up to head dimension 64, fewer where they would leave the second-level cache's
+/// neighbourhood.
+[[nodiscard]] constexpr std::int64_t tile_keys(std::int64_t head_dim) {
+  const std::int64_t keys = 11264 / head_dim / widest_vector * widest_vector;
+  return keys < 64 ? 64 : (keys > 304 ? 304 : keys);
+}
+
+/// Scratch of one thread in the fused kernel. Block by block: transposed queries, outputs, maxima
+/// and sums of a chunk, scores of a tile, packed keys and values of a block. Tile by tile: scores,
+/// transposed queries, outputs of a few rows, packed keys and values that slide with the tiles.
 [[nodiscard]] constexpr std::int64_t scratch_floats(std::int64_t head_dim) {
   const std::int64_t padded = (head_dim + widest_vector - 1) / widest_vector * widest_vector;
   const std::int64_t fitting = piece_floats / head_dim;
   const std::int64_t keys = fitting < smallest_key_block
                                 ? smallest_key_block
                                 : (fitting > largest_key_block ? largest_key_block : fitting);
-  return 2 * chunk_rows(head_dim) * (padded + 1) + (keys + widest_vector) * widest_vector +
-         2 * keys * padded;
+  const std::int64_t by_blocks = 2 * chunk_rows(head_dim) * (padded + 1) +
+                                 (keys + widest_vector) * widest_vector + 2 * keys * padded;
+  const std::int64_t by_tiles = (tile_keys(head_dim) + widest_vector) * widest_vector +
+                                2 * widest_vector * padded +
+                                2 * (tile_keys(head_dim) + sliding_keys) * padded;
+  return by_blocks > by_tiles ? by_blocks : by_tiles;
 }
 
 /// Keys whose scores a tile of the backward pass holds at once, and keys outside the strip that it

@@ -67,6 +67,7 @@ void run_unit(const Call& call, const WorkUnit& unit, float* scratch) {
                   .scale = call.scale * static_cast<float>(log2_e),
                   .lse = call.lse_of(head),
                   .lse_stride = call.plan.heads};
+    chunk.tile_keys = unit.cut.whole_tiles ? tile_keys(call.o.head_dim) : 0;
     if (unit.cut.is_split()) {
       chunk.first_key = unit.key_chunk * unit.cut.keys_per_chunk;
       chunk.last_key = chunk.first_key + unit.cut.keys_per_chunk;

@@ -27,6 +27,36 @@ std::int64_t keys_of_row(const Segment& segment) {
                   segment.kind == SegmentKind::band ? 2 * segment.window + 1 : segment.window);
 }
 
+/// Keys that the rows of a tile see at most.
+std::int64_t keys_of_tile(const Task& task, const Segment& segment) {
+  const std::int64_t keys = segment.keys.size();
+  const bool slides =
+      segment.kind == SegmentKind::band && !segment.keys.listed && !task.queries.listed;
+  if (!slides || segment.window >= keys) return keys;
+  return std::min(keys, 2 * segment.window + widest_vector);
+}
+
+/// Whether the inner loops can take a tile's keys at once: their scores and, packed, they
+/// themselves must find room.
+bool takes_whole_tiles(std::span<const Segment> segments, const Task& task, std::int64_t head_dim) {
+  if (static_cast<std::int64_t>(segments.size()) > most_key_spans) return false;
+  std::int64_t seen = 0, packed = 0;
+  for (const Segment& segment : segments) {
+    const std::int64_t keys = keys_of_tile(task, segment);
+    seen += keys;
+    packed += std::min(segment.keys.size(), keys + sliding_keys);
+    if (seen > tile_keys(head_dim)) return false;
+  }
+  return packed <= tile_keys(head_dim) + sliding_keys;
+}
+
+/// Rows in chunks of at most `most`, of the same length but for what rounding to tiles leaves.
+void cut_rows(TaskCut& cut, std::int64_t most) {
+  const std::int64_t even = divided_up(cut.rows, divided_up(cut.rows, most));
+  cut.rows_per_chunk = divided_up(even, widest_vector) * widest_vector;
+  cut.row_chunks = divided_up(cut.rows, cut.rows_per_chunk);
+}
+
 }  // namespace
 
 TaskCut cut_of(const AttentionPlan& plan, const Task& task, std::int64_t head_dim, KeyCut key_cut) {
@@ -34,10 +64,12 @@ TaskCut cut_of(const AttentionPlan& plan, const Task& task, std::int64_t head_di
   cut.rows = task.queries.size();
   cut.heads = task.heads.end - task.heads.begin;
   if (cut.rows <= 0 || cut.heads <= 0) return {};
-  cut.row_chunks = divided_up(cut.rows, chunk_rows(head_dim));
+  const std::span<const Segment> segments = plan.segments_of(task);
+  cut.whole_tiles = key_cut == KeyCut::of_long_rows && takes_whole_tiles(segments, task, head_dim);
+  cut_rows(cut, cut.whole_tiles ? largest_sliding_chunk : chunk_rows(head_dim));
   std::int64_t keys = 0;
   bool all_whole = true;
-  for (const Segment& segment : plan.segments_of(task)) {
+  for (const Segment& segment : segments) {
     keys += keys_of_row(segment);
     all_whole = all_whole && segment.kind == SegmentKind::whole;
   }
@@ -48,13 +80,13 @@ TaskCut cut_of(const AttentionPlan& plan, const Task& task, std::int64_t head_di
     return cut;
   }
   const std::int64_t pairs = std::max<std::int64_t>(
-      1, std::min(cut.rows, chunk_rows(head_dim)) * std::min(keys, worthwhile_pairs));
+      1, std::min(cut.rows, cut.rows_per_chunk) * std::min(keys, worthwhile_pairs));
   cut.heads_per_unit = std::clamp<std::int64_t>(worthwhile_pairs / pairs, 1, cut.heads);
   return cut;
 }
 
 UnitCursor::UnitCursor(const AttentionPlan& plan, std::int64_t head_dim, KeyCut key_cut)
-    : plan_(plan), head_dim_(head_dim), key_cut_(key_cut), chunk_rows_(chunk_rows(head_dim)) {
+    : plan_(plan), head_dim_(head_dim), key_cut_(key_cut) {
   enter_task();
 }
 
@@ -77,8 +109,8 @@ bool UnitCursor::seek(std::int64_t number, WorkUnit& unit) {
   unit.task = &plan_.tasks[task_];
   unit.cut = cut_;
   unit.key_chunk = rest % cut_.key_chunks;
-  unit.first_row = rest / cut_.key_chunks * chunk_rows_;
-  unit.last_row = std::min(unit.first_row + chunk_rows_, cut_.rows);
+  unit.first_row = rest / cut_.key_chunks * cut_.rows_per_chunk;
+  unit.last_row = std::min(unit.first_row + cut_.rows_per_chunk, cut_.rows);
   unit.first_head = unit.task->heads.begin + group * cut_.heads_per_unit;
   unit.last_head =
       std::min<std::int64_t>(unit.first_head + cut_.heads_per_unit, unit.task->heads.end);

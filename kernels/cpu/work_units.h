@@ -16,7 +16,9 @@ namespace attnscope::cpu {
 /// groups large enough to be worth taking.
 struct TaskCut {
   std::int64_t rows = 0;
+  std::int64_t rows_per_chunk = 1;
   std::int64_t row_chunks = 0;
+  bool whole_tiles = false;         // a tile of rows takes its keys at once
   std::int64_t keys_per_chunk = 0;  // 0: keys are not cut
   std::int64_t key_chunks = 1;
   std::int64_t heads = 0;
@@ -33,8 +35,8 @@ struct TaskCut {
   }
 };
 
-/// Whether few rows over many keys are split over chunks of keys: the fused kernel merges their
-/// partial results; the unfused steps have no place for them.
+/// How the fused kernel cuts, or the unfused steps: these have no place for partial results, which
+/// few rows over many keys leave that are split over chunks of keys, and take rows in short chunks.
 enum class KeyCut : std::uint8_t { never, of_long_rows };
 
 [[nodiscard]] TaskCut cut_of(const AttentionPlan& plan, const Task& task, std::int64_t head_dim,
@@ -67,7 +69,6 @@ class UnitCursor {
   const AttentionPlan& plan_;
   std::int64_t head_dim_;
   KeyCut key_cut_;
-  std::int64_t chunk_rows_;
   std::size_t task_ = 0;
   TaskCut cut_;
   std::int64_t units_before_ = 0;

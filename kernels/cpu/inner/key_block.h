@@ -31,26 +31,51 @@ ATTNSCOPE_INLINE bool lies_packed(const HeadView<const std::byte>& view, const S
          d % lanes == 0;
 }
 
-/// Rows of positions [begin, begin + count) of the segment's key run, packed into `room` if need
-/// be.
-inline const float* packed_rows(const HeadView<const std::byte>& view, const RowChunk& chunk,
-                                const Segment& segment, std::int64_t begin, std::int64_t count,
-                                float* room) {
+/// Copies the rows of positions [begin, begin + count) of the segment's key run to `room`.
+inline void pack_rows(const HeadView<const std::byte>& view, const RowChunk& chunk,
+                      const Segment& segment, std::int64_t begin, std::int64_t count, float* room) {
   const std::int64_t d = chunk.head_dim;
   if (segment.keys.listed) {
     for (std::int64_t j = 0; j < count; ++j) {
       load_row(view, offset_of(view, chunk.indices[begin + j]), d, padded_dim(d),
                room + j * padded_dim(d));
     }
-    return room;
+    return;
   }
   const std::int64_t first = offset_of(view, begin);
-  if (lies_packed(view, segment, d)) return floats_at(view, first);
   for (std::int64_t j = 0; j < count; ++j) {
     if (j + rows_ahead < count) prefetch_row(view, first + (j + rows_ahead) * view.token_stride, d);
     load_row(view, first + j * view.token_stride, d, padded_dim(d), room + j * padded_dim(d));
   }
+}
+
+/// Rows of positions [begin, begin + count) of the segment's key run, packed into `room` if need
+/// be.
+inline const float* packed_rows(const HeadView<const std::byte>& view, const RowChunk& chunk,
+                                const Segment& segment, std::int64_t begin, std::int64_t count,
+                                float* room) {
+  if (lies_packed(view, segment, chunk.head_dim)) return floats_at(view, offset_of(view, begin));
+  pack_rows(view, chunk, segment, begin, count, room);
   return room;
+}
+
+/// Offsets of rows [first_row, first_row + rows) of the chunk. Within one item, as nearly always,
+/// one division finds them all.
+template <typename Byte>
+ATTNSCOPE_INLINE void tile_offsets(const HeadView<Byte>& view, const RowChunk& chunk,
+                                   std::int64_t first_row, int rows, std::int64_t* at) {
+  const std::int64_t begin = chunk.queries.begin + first_row;
+  const bool one_run =
+      !chunk.queries.listed &&
+      (view.item_tokens == 0 || begin / view.item_tokens == (begin + rows - 1) / view.item_tokens);
+  if (one_run) {
+    const std::int64_t first = offset_of(view, begin);
+    for (int r = 0; r < rows; ++r) at[r] = first + r * view.token_stride;
+    return;
+  }
+  for (int r = 0; r < rows; ++r) {
+    at[r] = offset_of(view, token_of(chunk.queries, chunk.indices, first_row + r));
+  }
 }
 
 constexpr int tile_floats = row_tile * largest_head_dim;
@@ -60,23 +85,19 @@ constexpr int tile_floats = row_tile * largest_head_dim;
 inline void rows_in_place(const HeadView<const std::byte>& view, const RowChunk& chunk,
                           std::int64_t first_row, int rows, float* room, const float** row) {
   const std::int64_t d = chunk.head_dim;
-  const std::int64_t chunk_rows = chunk.queries.end - chunk.queries.begin;
-  for (int r = 0; r < row_tile; ++r) {
-    if (r >= rows) {
-      row[r] = row[rows - 1];
-      continue;
-    }
-    const std::int64_t at = offset_of(view, token_of(chunk.queries, chunk.indices, first_row + r));
-    if (first_row + r + row_tile < chunk_rows) {
-      prefetch_row(view, at + row_tile * view.token_stride, d);
-    }
+  const std::int64_t later = chunk.queries.end - chunk.queries.begin - first_row - row_tile;
+  std::int64_t at[row_tile];
+  tile_offsets(view, chunk, first_row, rows, at);
+  for (int r = 0; r < rows; ++r) {
+    if (r < later) prefetch_row(view, at[r] + row_tile * view.token_stride, d);
     if (view.dtype == DType::float32) {
-      row[r] = floats_at(view, at);
+      row[r] = floats_at(view, at[r]);
     } else {
-      load_row(view, at, d, padded_dim(d), room + r * padded_dim(d));
+      load_row(view, at[r], d, padded_dim(d), room + r * padded_dim(d));
       row[r] = room + r * padded_dim(d);
     }
   }
+  for (int r = rows; r < row_tile; ++r) row[r] = row[rows - 1];
 }
 
 }  // namespace

@@ -176,5 +176,22 @@ ATTNSCOPE_INLINE void store_row(const float* from, std::int64_t d, float factor,
   }
 }
 
+/// Writes the first `count` lanes, at most all, at `offset`.
+ATTNSCOPE_INLINE void store_lanes(Vector v, std::int64_t count, const HeadView<std::byte>& view,
+                                  std::int64_t offset) {
+  if (count < lanes) {
+    float tail[lanes];
+    store(tail, v);
+    store_row(tail, count, 1.0f, view, offset);
+    return;
+  }
+  if (view.dtype == DType::float32) {
+    store(reinterpret_cast<float*>(view.data) + offset, v);
+    return;
+  }
+  auto* to = reinterpret_cast<std::uint16_t*>(view.data) + offset;
+  store_halves(to, view.dtype == DType::float16 ? to_float16(v) : to_bfloat16(v));
+}
+
 }  // namespace
 }  // namespace attnscope::cpu

@@ -9,31 +9,56 @@
 namespace attnscope::cpu {
 namespace {
 
-constexpr int most_spans = 16;
-/// Keys that lie packed, one after another; a block is a few of them.
+constexpr int most_spans = most_key_spans;
+
+/// Keys of one segment, packed one after another.
 struct Span {
   const Segment* segment;
-  std::int64_t first;  // position of the first key in the segment's run
+  std::int64_t first;  // position of key 0 in the segment's run
   std::int32_t count;
+  std::int32_t base;  // the key that `keys` and `values` begin with
+  std::int32_t end;   // keys [base, end) lie there
   const float* keys;
   const float* values;
+  float *key_room, *value_room;
+  std::int32_t room;  // keys that the rooms hold
 };
 
 struct Work {
   const SegmentChunk* chunk;
   std::int64_t d, padded, rows;
   bool careful;
-  float *queries, *outputs, *maxima, *sums, *scores, *key_room, *value_room;
+  float* scores;
+  float *key_room, *value_room;
+  float* queries;  // transposed, times the scale: of a tile, or of all tiles
+  // Where keys come block by block, what the rows have so far.
+  float *outputs, *maxima, *sums;
   Span spans[most_spans];
   int span_count;
   std::int64_t block_size, block_limit;
+  // 0, or NaN once a number was not finite: 0 * x is 0 for every finite x and NaN for all others,
+  // and NaN stays in a sum.
+  Vector strange;
 };
 
 ATTNSCOPE_INLINE int rows_of_tile(const Work& work, std::int64_t first_row) {
   return static_cast<int>(least(work.rows - first_row, row_tile));
 }
 
-inline Work begin_work(const SegmentChunk& chunk, bool careful) {
+ATTNSCOPE_INLINE bool has_few_rows(const Work& work, std::int64_t first_row) {
+  return rows_of_tile(work, first_row) <= few_rows;
+}
+
+ATTNSCOPE_INLINE void note_strange(Work& work, Vector v) {
+  work.strange += v * 0.0f;
+}
+
+ATTNSCOPE_INLINE bool is_finite(const Work& work) {
+  return sum_of(work.strange) == 0.0f;
+}
+
+/// Layout of the scratch where whole tiles are computed at once.
+inline Work begin_whole_tiles(const SegmentChunk& chunk, bool careful) {
   Work work;
   work.chunk = &chunk;
   work.d = chunk.rows.head_dim;
@@ -41,6 +66,26 @@ inline Work begin_work(const SegmentChunk& chunk, bool careful) {
   work.rows = chunk.rows.queries.end - chunk.rows.queries.begin;
   work.careful = careful;
   work.span_count = 0;
+  work.strange = Vector{};
+  const std::int64_t keys = chunk.tile_keys;
+  work.scores = chunk.scratch;
+  work.queries = work.scores + (keys + lanes) * row_tile;
+  work.outputs = work.queries + row_tile * work.padded;
+  work.key_room = work.outputs + row_group * work.padded;
+  work.value_room = work.key_room + (keys + sliding_keys) * work.padded;
+  return work;
+}
+
+/// Layout of the scratch where keys come block by block.
+inline Work begin_blocks(const SegmentChunk& chunk, bool careful) {
+  Work work;
+  work.chunk = &chunk;
+  work.d = chunk.rows.head_dim;
+  work.padded = padded_dim(work.d);
+  work.rows = chunk.rows.queries.end - chunk.rows.queries.begin;
+  work.careful = careful;
+  work.span_count = 0;
+  work.strange = Vector{};
   work.block_size = 0;
   work.block_limit = block_keys(work.d);
   const std::int64_t tiled_rows = (work.rows + row_tile - 1) / row_tile * row_tile;
@@ -56,25 +101,21 @@ inline Work begin_work(const SegmentChunk& chunk, bool careful) {
   return work;
 }
 
-/// Queries times the scale: transposed by tiles, or as padded rows where a tile has few.
-inline void load_queries(Work& work) {
+/// A tile's queries times the scale: transposed, or as padded rows where there are few.
+inline void load_queries(const Work& work, std::int64_t first_row, float* to) {
   const RowChunk& chunk = work.chunk->rows;
-  for (std::int64_t first = 0; first < work.rows; first += row_tile) {
-    const int rows = rows_of_tile(work, first);
-    float* out = work.queries + first * work.padded;
-    if (rows > few_rows) {
-      alignas(64) float room[tile_floats];
-      const float* row[row_tile];
-      rows_in_place(chunk.q, chunk, first, rows, room, row);
-      transpose_rows(row, work.d, chunk.scale, out);
-      continue;
-    }
-    for (int r = 0; r < rows; ++r) {
-      const std::int64_t token = token_of(chunk.queries, chunk.indices, first + r);
-      float* to = out + r * work.padded;
-      load_row(chunk.q, offset_of(chunk.q, token), work.d, work.padded, to);
-      for (std::int64_t c = 0; c < work.padded; ++c) to[c] *= chunk.scale;
-    }
+  const int rows = rows_of_tile(work, first_row);
+  if (rows > few_rows) {
+    alignas(64) float room[tile_floats];
+    const float* row[row_tile];
+    rows_in_place(chunk.q, chunk, first_row, rows, room, row);
+    transpose_rows(row, work.d, chunk.scale, to);
+    return;
+  }
+  for (int r = 0; r < rows; ++r, to += work.padded) {
+    const std::int64_t token = token_of(chunk.queries, chunk.indices, first_row + r);
+    load_row(chunk.q, offset_of(chunk.q, token), work.d, work.padded, to);
+    for (std::int64_t c = 0; c < work.padded; ++c) to[c] *= chunk.scale;
   }
 }
 

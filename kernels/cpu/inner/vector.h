@@ -6,6 +6,10 @@
 
 #include <cstdint>
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 #if !defined(__GNUC__)
 #error "the inner loops need the vector extension of GCC or Clang"
 #endif
@@ -159,24 +163,77 @@ ATTNSCOPE_INLINE Vector sums_of(Vector (&v)[lanes]) {
 #endif
 }
 
-/// 2^x for x <= 127: 2^x = 2^n 2^r with n = round(x), |r| <= 1/2, and 2^r a polynomial whose
-/// relative error is at most 2e-9 (minimax of degree 6 with constant term 1). With rounding the
-/// result is within 2 units in the last place; below x = -126 (e^-87.3) it is 0; NaN stays NaN.
+/// In each quarter, four lanes, of two vectors: a0 b0 a1 b1, and a2 b2 a3 b3.
+ATTNSCOPE_INLINE Vector interleaved_low(Vector a, Vector b) {
+#if defined(__AVX512F__)
+  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
+#elif defined(__AVX2__)
+  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13);
+#else
+  return __builtin_shufflevector(a, b, 0, 4, 1, 5);
+#endif
+}
+ATTNSCOPE_INLINE Vector interleaved_high(Vector a, Vector b) {
+#if defined(__AVX512F__)
+  return __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
+#elif defined(__AVX2__)
+  return __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
+#else
+  return __builtin_shufflevector(a, b, 2, 6, 3, 7);
+#endif
+}
+
+/// Four floats of each of lanes / 4 rows, one row a quarter: p[0], p[4], p[8] and p[12].
+ATTNSCOPE_INLINE Vector load_quarters(const float* const* p, std::int64_t offset) {
+  const Vector4 a = load4(p[0] + offset);
+#if defined(__AVX512F__)
+  const Vector4 b = load4(p[4] + offset), c = load4(p[8] + offset), d = load4(p[12] + offset);
+  typedef float Half __attribute__((vector_size(32)));
+  const Half ab = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+  const Half cd = __builtin_shufflevector(c, d, 0, 1, 2, 3, 4, 5, 6, 7);
+  return __builtin_shufflevector(ab, cd, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+#elif defined(__AVX2__)
+  return __builtin_shufflevector(a, load4(p[4] + offset), 0, 1, 2, 3, 4, 5, 6, 7);
+#else
+  return a;
+#endif
+}
+
+/// 2^x for x <= 127: 2^x = 2^n 2^r with n = round(x), |r| <= 1/2, and 2^r a polynomial of relative
+/// error at most 1.1e-7 (minimax of degree 5 in units in the last place, with constant term 1; of
+/// degree 6 where every product and sum is rounded for itself, which takes a part of the bound).
+/// With rounding the result is within 2 units in the last place; below x = -126 (e^-87.3) it is 0,
+/// never a subnormal number; NaN stays NaN.
 ATTNSCOPE_INLINE Vector exp2_of(Vector x) {
   constexpr float least = -126.0f;
+#if defined(__AVX512F__)
+  const Vector r = reinterpret_cast<Vector>(_mm512_maskz_reduce_ps(0xffff, x, 0));
+#else
   constexpr float to_integer = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
-  const Vector clamped = x < splat(least) ? splat(least) : x;
-  const Vector shifted = clamped + to_integer;
-  const Vector r = clamped - (shifted - to_integer);
+  const Vector shifted = x + to_integer;
+  const Vector r = x - (shifted - to_integer);
+#endif
+#if defined(__FMA__)
+  Vector p = r * 1.32257072e-3f + 9.67176259e-3f;
+  p = p * r + 5.55089153e-2f;
+  p = p * r + 0.240222365f;
+  p = p * r + 0.693146825f;
+#else
   Vector p = r * 1.53533704e-4f + 1.33988789e-3f;
   p = p * r + 9.61843737e-3f;
   p = p * r + 5.55033246e-2f;
   p = p * r + 0.240226479f;
   p = p * r + 0.693147203f;
+#endif
   p = p * r + 1.0f;
+#if defined(__AVX512F__)
+  const __mmask16 normal = _mm512_cmp_ps_mask(x, splat(least), _CMP_NLT_UQ);
+  return _mm512_maskz_scalef_ps(normal, p, x - r);
+#else
   // The low bits of `shifted` are n; its other bits leave with the shift into the exponent.
   const Bits scaled = reinterpret_cast<Bits>(p) + (reinterpret_cast<Bits>(shifted) << 23);
   return x < splat(least) ? Vector{} : reinterpret_cast<Vector>(scaled);
+#endif
 }
 
 }  // namespace

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What both ways of the fused kernel do with a tile of rows: the scores of all keys that any of
+// its rows sees, forbidden pairs at -inf, and the values that a few of its rows share.
+//
+// A key at a window's edge is multiplied into all rows of its group, with weight 0 where the
+// pattern forbids it; 0 * NaN would then leak. Testing every value would cost as much as using it,
+// so the chunk is first computed as if values were finite. If any output is not, the chunk is
+// computed again `carefully`, leaving forbidden pairs out one by one in the same order of
+// operations.
+#pragma once
+
+#include "kernels/cpu/inner/segment_work.h"
+
+namespace attnscope::cpu {
+namespace {
+
+/// The weight of a forbidden pair in a careful pass.
+constexpr float forbidden = -1.0f;
+
+/// The part of a span that a tile sees, and where its scores begin.
+struct Piece {
+  const Span* span;
+  TileWindow window;
+  std::int32_t first_score;  // of key window.any_begin
+};
+
+/// Forbidden pairs at the edges of the windows get `value`.
+ATTNSCOPE_INLINE void mask_edges(const TileWindow& window, float* scores, float value) {
+  Integers begin[row_vectors], end[row_vectors];
+  for (int x = 0; x < row_vectors; ++x) {
+    begin[x] = load(window.begin + x * lanes);
+    end[x] = load(window.end + x * lanes);
+  }
+  for (std::int32_t j = window.any_begin; j < window.any_end; ++j) {
+    if (j >= window.all_begin && j < window.all_end) {
+      j = window.all_end - 1;
+      continue;
+    }
+    float* s = scores + (j - window.any_begin) * row_tile;
+    for (int x = 0; x < row_vectors; ++x) {
+      const Integers seen = (begin[x] <= splat(j)) & (splat(j) < end[x]);
+      store(s + x * lanes, seen != 0 ? load(s + x * lanes) : splat(value));
+    }
+  }
+}
+
+ATTNSCOPE_INLINE void mask_skipped(const Work& work, const Piece& piece, float value) {
+  const Span& span = *piece.span;
+  for_each_skipped(
+      *span.segment, work.chunk->rows.indices, span.first + piece.window.any_begin,
+      span.first + piece.window.any_end, [&](std::int64_t position) {
+        float* s = work.scores +
+                   (piece.first_score + position - span.first - piece.window.any_begin) * row_tile;
+        for (int r = 0; r < row_tile; ++r) s[r] = value;
+      });
+}
+
+/// The scores of a tile and what it sees of a span.
+template <int Dim>
+ATTNSCOPE_INLINE void score_piece(const Work& work, const float* queries, const Piece& piece) {
+  const TileWindow& window = piece.window;
+  float* scores = work.scores + piece.first_score * row_tile;
+  score_tile<Dim>(queries, piece.span->keys + (window.any_begin - piece.span->base) * work.padded,
+                  work.padded, work.d, window.any_end - window.any_begin, scores);
+  mask_skipped(work, piece, -infinity);
+  mask_edges(window, scores, -infinity);
+}
+
+/// Marks the weights of forbidden pairs for a careful pass.
+inline void mark_forbidden(const Work& work, const Piece* pieces, int piece_count) {
+  for (int i = 0; i < piece_count; ++i) {
+    mask_skipped(work, pieces[i], forbidden);
+    mask_edges(pieces[i].window, work.scores + pieces[i].first_score * row_tile, forbidden);
+  }
+}
+
+/// The largest score of each of `lanes` rows, or `m` if that is larger.
+ATTNSCOPE_INLINE Vector largest_score(const float* scores, std::int32_t count, Vector m) {
+  Vector peak[4] = {m, m, m, m};  // four chains hide the latency of a maximum
+  std::int32_t j = 0;
+  for (; j + 4 <= count; j += 4) {
+#pragma GCC unroll 4
+    for (int y = 0; y < 4; ++y) peak[y] = larger(load(scores + (j + y) * row_tile), peak[y]);
+  }
+  for (; j < count; ++j) peak[0] = larger(load(scores + j * row_tile), peak[0]);
+  return larger(larger(peak[0], peak[1]), larger(peak[2], peak[3]));
+}
+
+/// Turns the scores of `lanes` rows into weights exp2(s - base) and returns `sum` plus theirs.
+ATTNSCOPE_INLINE Vector weigh_scores(float* scores, std::int32_t count, Vector base, Vector sum) {
+  Vector other{};
+  std::int32_t j = 0;
+  for (; j + 4 <= count; j += 4) {
+    Vector p[4];
+#pragma GCC unroll 4
+    for (int y = 0; y < 4; ++y) {
+      p[y] = exp2_of(load(scores + (j + y) * row_tile) - base);
+      store(scores + (j + y) * row_tile, p[y]);
+    }
+    sum += p[0] + p[1];
+    other += p[2] + p[3];
+  }
+  for (; j < count; ++j) {
+    const Vector p = exp2_of(load(scores + j * row_tile) - base);
+    store(scores + j * row_tile, p);
+    sum += p;
+  }
+  return sum + other;
+}
+
+/// A row without keys has m = -inf; 0 in its place keeps -inf - -inf out.
+ATTNSCOPE_INLINE Vector base_of(Vector m) {
+  return m == splat(-infinity) ? Vector{} : m;
+}
+
+/// The keys of a piece that rows [row, row + row_group) of the tile see, from window.any_begin.
+ATTNSCOPE_INLINE Positions seen_by_group(const TileWindow& window, int row) {
+  const std::int64_t begin = window.begin[row];
+  // Lanes beyond the tile's rows may look past the last key.
+  const std::int64_t end = least(window.end[row + row_group - 1], window.any_end);
+  return {begin - window.any_begin, most(begin, end) - window.any_begin};
+}
+
+ATTNSCOPE_INLINE const float* values_of(const Work& work, const Piece& piece, std::int64_t key) {
+  return piece.span->values + (piece.window.any_begin + key - piece.span->base) * work.padded;
+}
+
+/// Adds to rows [row, row + row_group) of the tile what they see of the pieces' values, from
+/// `column` on.
+template <int Width>
+ATTNSCOPE_INLINE void add_piece_values(const Work& work, const Piece* pieces, int piece_count,
+                                       int row, std::int64_t column,
+                                       Vector (&sum)[row_group][Width]) {
+  for (int i = 0; i < piece_count; ++i) {
+    const Piece& piece = pieces[i];
+    const Positions seen = seen_by_group(piece.window, row);
+    const float* weight = work.scores + (piece.first_score + seen.begin) * row_tile + row;
+    const float* const weights[row_group] = {weight, weight + 1, weight + 2, weight + 3};
+    add_values_in_streams(weights, row_tile, values_of(work, piece, seen.begin) + column,
+                          work.padded, seen.end - seen.begin, sum);
+  }
+}
+
+/// The same for one row and all columns, leaving out the forbidden pairs.
+inline void add_piece_values_carefully(const Work& work, const Piece* pieces, int piece_count,
+                                       int row, int row_of_group, float* sum) {
+  for (int i = 0; i < piece_count; ++i) {
+    const Piece& piece = pieces[i];
+    const Positions seen = seen_by_group(piece.window, row);
+    float other[largest_head_dim] = {};
+    for (std::int64_t j = seen.begin; j < seen.end; ++j) {
+      const float p = work.scores[(piece.first_score + j) * row_tile + row + row_of_group];
+      if (p == forbidden) continue;
+      float* to = (j - seen.begin) % value_streams == 0 ? sum : other;
+      const float* value = values_of(work, piece, j);
+      for (std::int64_t c = 0; c < work.padded; ++c) to[c] += p * value[c];
+    }
+    if (value_streams == 1) continue;
+    for (std::int64_t c = 0; c < work.padded; ++c) sum[c] += other[c];
+  }
+}
+
+/// Turns the scores of one row, one after another, into weights exp2(s - m). Takes m on from
+/// `before` and returns the sum of the weights.
+inline float weigh_row_scores(float* scores, std::int64_t count, float before, float& m) {
+  for (std::int64_t j = count; j < count + lanes; ++j) scores[j] = -infinity;
+  Vector peak = splat(-infinity);
+  for (std::int64_t j = 0; j < count; j += lanes) peak = larger(load(scores + j), peak);
+  const float highest = largest_of(peak);
+  m = highest > before ? highest : before;
+  const float base = m == -infinity ? 0.0f : m;
+  Vector sum{};
+  for (std::int64_t j = 0; j < count; j += lanes) {
+    const Vector p = exp2_of(load(scores + j) - base);
+    store(scores + j, p);
+    sum += p;
+  }
+  return sum_of(sum);
+}
+
+/// Calls visit(span, at, count) for the stretches of keys that a row sees: `count` keys whose rows
+/// begin `at` floats after span.keys and span.values.
+template <typename Visit>
+ATTNSCOPE_INLINE void for_each_seen(const Work& work, std::int64_t row, const Visit& visit) {
+  const RowChunk& rows = work.chunk->rows;
+  const std::int64_t token = token_of(rows.queries, rows.indices, row);
+  for (int i = 0; i < work.span_count; ++i) {
+    const Span& span = work.spans[i];
+    const Positions seen = seen_by(*span.segment, rows.indices, token);
+    const std::int64_t begin = clamped(seen.begin - span.first, 0, span.count);
+    const std::int64_t end = clamped(seen.end - span.first, begin, span.count);
+    for_each_kept(*span.segment, rows.indices, span.first + begin, span.first + end,
+                  [&](std::int64_t kept, std::int64_t kept_end) {
+                    visit(span, (kept - span.first - span.base) * work.padded, kept_end - kept);
+                  });
+  }
+}
+
+ATTNSCOPE_INLINE float lse_of(float m, float sum) {
+  return sum == 0.0f ? -infinity : static_cast<float>(ln_2) * (m + __builtin_log2f(sum));
+}
+
+}  // namespace
+}  // namespace attnscope::cpu

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The fused kernel where a tile of rows sees few keys, as with windows: all its scores are there
+// before the softmax, so that nothing is rescaled and outputs go from registers to their place.
+// Keys and values are packed, where need be, as the tiles come to them, in a room through which
+// those of a few tiles slide.
+#pragma once
+
+#include "kernels/cpu/inner/segment_tile.h"
+
+namespace attnscope::cpu {
+namespace {
+
+/// The keys that the chunk's rows see, none packed yet.
+inline void find_spans(Work& work) {
+  const RowChunk& rows = work.chunk->rows;
+  std::int64_t place = 0;
+  for (std::int64_t i = 0; i < rows.segment_count; ++i) {
+    const Segment& segment = rows.segments[i];
+    const Positions seen = seen_by_chunk(rows, segment);
+    if (seen.begin >= seen.end) continue;
+    Span& span = work.spans[work.span_count++];
+    span.segment = &segment;
+    span.first = seen.begin;
+    span.count = static_cast<std::int32_t>(seen.end - seen.begin);
+    span.base = 0;
+    if (lies_packed(rows.k, segment, work.d) && lies_packed(rows.v, segment, work.d)) {
+      span.keys = floats_at(rows.k, offset_of(rows.k, seen.begin));
+      span.values = floats_at(rows.v, offset_of(rows.v, seen.begin));
+      span.end = span.count;
+      continue;
+    }
+    std::int64_t room = span.count;
+    if (segment.kind == SegmentKind::band && !segment.keys.listed && !rows.queries.listed) {
+      room = least(room, 2 * capped_window(segment) + row_tile + sliding_keys);
+    }
+    span.room = static_cast<std::int32_t>(room);
+    span.key_room = work.key_room + place;
+    span.value_room = work.value_room + place;
+    span.keys = span.key_room;
+    span.values = span.value_room;
+    span.end = 0;
+    place += room * work.padded;
+  }
+}
+
+/// Sees to it that keys [begin, end) of a span lie packed. Neither falls from call to call.
+inline void bring_keys(const Work& work, Span& span, std::int32_t begin, std::int32_t end) {
+  if (end <= span.end) return;
+  const RowChunk& rows = work.chunk->rows;
+  if (end - span.base > span.room) {
+    const std::int64_t drop = (begin - span.base) * work.padded;
+    const auto bytes = sizeof(float) * static_cast<std::size_t>((span.end - begin) * work.padded);
+    if (span.end > begin) {
+      std::memmove(span.key_room, span.key_room + drop, bytes);
+      std::memmove(span.value_room, span.value_room + drop, bytes);
+    } else {
+      span.end = begin;
+    }
+    span.base = begin;
+  }
+  const std::int64_t place = (span.end - span.base) * work.padded;
+  const std::int64_t first = span.first + span.end, count = end - span.end;
+  pack_rows(rows.k, rows, *span.segment, first, count, span.key_room + place);
+  pack_rows(rows.v, rows, *span.segment, first, count, span.value_room + place);
+  span.end = end;
+  if (span.segment->keys.listed) return;
+  const std::int64_t ahead = least(span.count - end, row_tile);
+  std::int64_t key = offset_of(rows.k, span.first + end - 1);
+  std::int64_t value = offset_of(rows.v, span.first + end - 1);
+  for (std::int64_t j = 0; j < ahead; ++j) {
+    prefetch_row(rows.k, key += rows.k.token_stride, work.d);
+    prefetch_row(rows.v, value += rows.v.token_stride, work.d);
+  }
+}
+
+/// Scores of all keys that the tile sees. Returns how many.
+template <int Dim>
+ATTNSCOPE_INLINE std::int32_t score_whole_tile(Work& work, std::int64_t first_row, Piece* pieces,
+                                               int& piece_count) {
+  std::int32_t count = 0;
+  piece_count = 0;
+  for (int i = 0; i < work.span_count; ++i) {
+    Span& span = work.spans[i];
+    Piece& piece = pieces[piece_count];
+    TileWindow& window = piece.window;
+    if (!tile_window(work.chunk->rows, *span.segment, first_row, rows_of_tile(work, first_row),
+                     span.first, span.count, window)) {
+      continue;
+    }
+    bring_keys(work, span, window.any_begin, window.any_end);
+    piece.span = &span;
+    piece.first_score = count;
+    score_piece<Dim>(work, work.queries, piece);
+    count += window.any_end - window.any_begin;
+    ++piece_count;
+  }
+  return count;
+}
+
+/// Turns scores into weights. Stores the log-sum-exp of the rows and what each row's outputs are
+/// to be multiplied by.
+ATTNSCOPE_INLINE void weigh_whole_tile(const Work& work, std::int64_t first_row, std::int32_t count,
+                                       float* inverse) {
+  const RowChunk& rows = work.chunk->rows;
+  float maxima[row_tile], sums[row_tile];
+  for (int x = 0; x < row_tile; x += lanes) {
+    float* scores = work.scores + x;
+    const Vector m = largest_score(scores, count, splat(-infinity));
+    const Vector sum = weigh_scores(scores, count, base_of(m), Vector{});
+    store(inverse + x, sum == Vector{} ? Vector{} : splat(1.0f) / sum);
+    store(maxima + x, m);
+    store(sums + x, sum);
+  }
+  if (rows.lse == nullptr) return;
+  for (int r = 0; r < rows_of_tile(work, first_row); ++r) {
+    const std::int64_t token = token_of(rows.queries, rows.indices, first_row + r);
+    rows.lse[token * rows.lse_stride] = lse_of(maxima[r], sums[r]);
+  }
+}
+
+/// Where the rows of a tile are written, and what they are multiplied by.
+struct TileOutputs {
+  std::int64_t at[row_tile];
+  float inverse[row_tile];
+};
+
+ATTNSCOPE_INLINE void put_lanes(Work& work, Vector v, std::int64_t at, std::int64_t column) {
+  note_strange(work, v);
+  store_lanes(v, work.d - column, work.chunk->rows.o, at + column);
+}
+
+template <int Width>
+ATTNSCOPE_INLINE void put_group(Work& work, const Piece* pieces, int piece_count, int row, int rows,
+                                std::int64_t column, const TileOutputs& to) {
+  Vector sum[row_group][Width] = {};
+  add_piece_values(work, pieces, piece_count, row, column, sum);
+#pragma GCC unroll 4
+  for (int g = 0; g < row_group; ++g) {
+    if (row + g >= rows) break;
+#pragma GCC unroll 4
+    for (int x = 0; x < Width; ++x) {
+      put_lanes(work, sum[g][x] * splat(to.inverse[row + g]), to.at[row + g], column + x * lanes);
+    }
+  }
+}
+
+inline void put_group_carefully(Work& work, const Piece* pieces, int piece_count, int row, int rows,
+                                const TileOutputs& to) {
+  for (int g = 0; g < row_group && row + g < rows; ++g) {
+    float* sum = work.outputs;
+    std::memset(sum, 0, sizeof(float) * static_cast<std::size_t>(work.padded));
+    add_piece_values_carefully(work, pieces, piece_count, row, g, sum);
+    for (std::int64_t c = 0; c < work.padded; c += lanes) {
+      put_lanes(work, load(sum + c) * splat(to.inverse[row + g]), to.at[row + g], c);
+    }
+  }
+}
+
+template <int Dim>
+ATTNSCOPE_INLINE void visit_whole_tile(Work& work, std::int64_t first_row) {
+  const RowChunk& chunk = work.chunk->rows;
+  const int rows = rows_of_tile(work, first_row);
+  Piece pieces[most_spans];
+  int piece_count = 0;
+  TileOutputs to;
+  load_queries(work, first_row, work.queries);
+  const std::int32_t count = score_whole_tile<Dim>(work, first_row, pieces, piece_count);
+  tile_offsets(chunk.o, chunk, first_row, rows, to.at);
+  for (int r = 0; r < least(rows, work.rows - first_row - row_tile); ++r) {
+    prefetch_row(chunk.o, to.at[r] + row_tile * chunk.o.token_stride, work.d);
+  }
+  weigh_whole_tile(work, first_row, count, to.inverse);
+  if (work.careful) mark_forbidden(work, pieces, piece_count);
+  for (int row = 0; row < rows; row += row_group) {
+    if (work.careful) {
+      put_group_carefully(work, pieces, piece_count, row, rows, to);
+      continue;
+    }
+    std::int64_t c = 0;
+    for (; c + 2 * lanes <= work.padded; c += 2 * lanes) {
+      put_group<2>(work, pieces, piece_count, row, rows, c, to);
+    }
+    if (c < work.padded) put_group<1>(work, pieces, piece_count, row, rows, c, to);
+  }
+}
+
+/// One row of a tile of few: keys in the lanes, and no key outside its window is touched.
+inline void visit_whole_row(Work& work, std::int64_t row) {
+  const RowChunk& chunk = work.chunk->rows;
+  const std::int64_t token = token_of(chunk.queries, chunk.indices, row);
+  for (int i = 0; i < work.span_count; ++i) {
+    Span& span = work.spans[i];
+    const Positions seen = seen_by(*span.segment, chunk.indices, token);
+    const std::int64_t begin = clamped(seen.begin - span.first, 0, span.count);
+    const std::int64_t end = clamped(seen.end - span.first, begin, span.count);
+    bring_keys(work, span, static_cast<std::int32_t>(begin), static_cast<std::int32_t>(end));
+  }
+  const float* query = work.queries + row % row_tile * work.padded;
+  std::int64_t count = 0;
+  for_each_seen(work, row, [&](const Span& span, std::int64_t at, std::int64_t keys) {
+    score_row(query, span.keys + at, work.padded, keys, work.scores + count);
+    count += keys;
+  });
+  float m = -infinity;
+  const float sum = weigh_row_scores(work.scores, count, m, m);
+  float* out = work.outputs;
+  std::memset(out, 0, sizeof(float) * static_cast<std::size_t>(work.padded));
+  count = 0;
+  for_each_seen(work, row, [&](const Span& span, std::int64_t at, std::int64_t keys) {
+    add_values_to_row(work.scores + count, span.values + at, work.padded, keys, out);
+    count += keys;
+  });
+  const Vector inverse = splat(sum == 0.0f ? 0.0f : 1.0f / sum);
+  const std::int64_t at = offset_of(chunk.o, token);
+  for (std::int64_t c = 0; c < work.padded; c += lanes) {
+    store_lanes(load(out + c) * inverse, work.d - c, chunk.o, at + c);
+  }
+  if (chunk.lse != nullptr) chunk.lse[token * chunk.lse_stride] = lse_of(m, sum);
+}
+
+template <int Dim>
+inline void visit_whole_tiles(const SegmentChunk& chunk, bool careful) {
+  Work work = begin_whole_tiles(chunk, careful);
+  find_spans(work);
+  for (std::int64_t first = 0; first < work.rows; first += row_tile) {
+    if (!has_few_rows(work, first)) {
+      visit_whole_tile<Dim>(work, first);
+      continue;
+    }
+    load_queries(work, first, work.queries);
+    for (int r = 0; r < rows_of_tile(work, first); ++r) visit_whole_row(work, first + r);
+  }
+  if (!careful && !is_finite(work)) visit_whole_tiles<Dim>(chunk, true);
+}
+
+}  // namespace
+}  // namespace attnscope::cpu
