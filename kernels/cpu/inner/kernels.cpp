@@ -6,7 +6,9 @@
 #include "kernels/cpu/inner/segment_chunk.h"
 #include "kernels/cpu/inner/vector.h"
 #include "kernels/cpu/inner/windowed_backward.h"
-#include "kernels/cpu/inner/windowed_chunk.h"
+#include "kernels/cpu/inner/windowed_scores.h"
+#include "kernels/cpu/inner/windowed_softmax.h"
+#include "kernels/cpu/inner/windowed_values.h"
 #include "kernels/cpu/kernel_table.h"
 
 namespace attnscope::cpu {
@@ -15,7 +17,7 @@ namespace {
 void exponentials(const float* x, std::int64_t count, float* exp2_of_x) {
   std::int64_t i = 0;
   for (; i + lanes <= count; i += lanes) store(exp2_of_x + i, exp2_of(load(x + i)));
-  if (i < count) store_tail(exp2_of_x + i, count - i, exp2_of(load_tail(x + i, count - i, 0.0f)));
+  if (i < count) store_first(exp2_of_x + i, count - i, exp2_of(load_first(x + i, count - i, 0.0f)));
 }
 
 void store_one_row(const float* from, std::int64_t d, float factor, const HeadView<std::byte>& view,

@@ -1,39 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the unfused backward needs beside the forward's steps: the softmax's gradient, and the
-// transposed product, which gathers for each key of a chunk the rows that see it. A chunk of keys
-// belongs to one thread, so that nothing is merged between threads while it grows.
+// What the unfused backward needs beside the steps of rows: the transposed product, which gathers
+// for each key of a chunk the rows that see it. A chunk of keys belongs to one thread, so that
+// nothing is merged between threads while it grows.
 #pragma once
 
-#include "kernels/cpu/inner/windowed_chunk.h"
 #include "kernels/cpu/inner/windowed_group.h"
+#include "kernels/cpu/inner/windowed_rows.h"
 
 namespace attnscope::cpu {
 namespace {
-
-/// dS = P (dP - D) with D = sum of P dP: `s` holds dP and becomes dS. Outside the pattern P and dP
-/// are 0, and no later step reads there.
-inline void score_gradient_of_row(const float* weights, std::int64_t columns, float* s) {
-  const std::int64_t whole = columns / lanes * lanes;
-  const std::int64_t rest = columns - whole;
-  const Vector last_weights = load_tail(weights + whole, rest, 0.0f);
-  const Vector last = load_tail(s + whole, rest, 0.0f);
-  Vector sums = last_weights * last;
-  for (std::int64_t j = 0; j < whole; j += lanes) sums += load(weights + j) * load(s + j);
-  const Vector mean = splat(sum_of(sums));
-  for (std::int64_t j = 0; j < whole; j += lanes) {
-    store(s + j, load(weights + j) * (load(s + j) - mean));
-  }
-  store_tail(s + whole, rest, last_weights * (last - mean));
-}
-
-void windowed_score_gradients(const WindowedChunk& chunk) {
-  const std::int64_t count = chunk.rows.queries.end - chunk.rows.queries.begin;
-  for (std::int64_t r = 0; r < count; ++r) {
-    score_gradient_of_row(chunk.weights + r * chunk.columns, chunk.columns,
-                          chunk.scores + r * chunk.columns);
-  }
-}
 
 /// Rows [begin, begin + count) of a run that may span items, packed into `room` if need be.
 inline const float* packed_queries(const TransposedPart& part, std::int64_t begin,
@@ -75,10 +51,10 @@ ATTNSCOPE_INLINE void add_to_keys(const TransposedPart& part, std::int64_t begin
   for (std::int64_t first = seen_from(begin).begin; first < last; first += limit) {
     const std::int64_t count = least(limit, last - first);
     const float* rows = packed_queries(part, first, count, room);
-    for (std::int64_t key = begin; key < end; key += row_group) {
-      const int keys = static_cast<int>(least(end - key, row_group));
+    for (std::int64_t key = begin; key < end; key += group_size) {
+      const int keys = static_cast<int>(least(end - key, group_size));
       GroupWindow window;
-      float* out[row_group];
+      float* out[group_size];
       for (int g = 0; g < keys; ++g) {
         set_window(window, g, seen_from(key + g), first, count);
         const std::int64_t token =

@@ -10,10 +10,14 @@
 namespace attnscope::cpu {
 namespace {
 
+/// Outputs of a group: with two vectors of each, sums enough to hide the latency of a multiply-add.
+/// More would see too little in common at w = 4.
+constexpr int group_size = 4;
+
 /// The window [begin, end) of each output of a group; both ends ascend with the outputs.
 struct GroupWindow {
-  std::int64_t begin[row_group];
-  std::int64_t end[row_group];
+  std::int64_t begin[group_size];
+  std::int64_t end[group_size];
 };
 
 /// The part of a window within [first, first + count), counted from `first`; empty windows keep
@@ -26,13 +30,13 @@ ATTNSCOPE_INLINE void set_window(GroupWindow& window, int g, Positions seen, std
 
 /// Outputs past the group's last have empty windows behind all others.
 ATTNSCOPE_INLINE void close_windows(GroupWindow& window, int outputs) {
-  for (int g = outputs; g < row_group; ++g) {
+  for (int g = outputs; g < group_size; ++g) {
     window.begin[g] = window.end[g] = window.end[outputs - 1];
   }
 }
 
 /// Whether the bound moves by one row from output to output, as it does inside a sequence.
-ATTNSCOPE_INLINE bool slides(const std::int64_t (&bound)[row_group]) {
+ATTNSCOPE_INLINE bool slides(const std::int64_t (&bound)[group_size]) {
   return bound[1] == bound[0] + 1 && bound[2] == bound[0] + 2 && bound[3] == bound[0] + 3;
 }
 
@@ -53,12 +57,12 @@ ATTNSCOPE_INLINE void add_product(float weight, const Vector (&v)[Width], Vector
 template <int Width, typename Weight>
 ATTNSCOPE_INLINE void add_edge(const GroupWindow& window, std::int64_t begin, std::int64_t end,
                                const Weight& weight, const float* values, std::int64_t padded,
-                               Vector (&sum)[row_group][Width]) {
+                               Vector (&sum)[group_size][Width]) {
   for (std::int64_t p = begin; p < end; ++p) {
     Vector v[Width];
     load_values(values + p * padded, v);
 #pragma GCC unroll 4
-    for (int g = 0; g < row_group; ++g) {
+    for (int g = 0; g < group_size; ++g) {
       if (window.begin[g] <= p && p < window.end[g]) add_product(weight(g, p), v, sum[g]);
     }
   }
@@ -68,8 +72,8 @@ ATTNSCOPE_INLINE void add_edge(const GroupWindow& window, std::int64_t begin, st
 template <int Width, typename Weight>
 ATTNSCOPE_INLINE void add_windows(const GroupWindow& window, const Weight& weight,
                                   const float* values, std::int64_t padded,
-                                  Vector (&sum)[row_group][Width]) {
-  constexpr int last = row_group - 1;
+                                  Vector (&sum)[group_size][Width]) {
+  constexpr int last = group_size - 1;
   const std::int64_t all_begin = window.begin[last], all_end = window.end[0];
   if (all_begin >= all_end) {
     return add_edge(window, window.begin[0], window.end[last], weight, values, padded, sum);
@@ -90,7 +94,7 @@ ATTNSCOPE_INLINE void add_windows(const GroupWindow& window, const Weight& weigh
     Vector v[Width];
     load_values(values + p * padded, v);
 #pragma GCC unroll 4
-    for (int g = 0; g < row_group; ++g) add_product(weight(g, p), v, sum[g]);
+    for (int g = 0; g < group_size; ++g) add_product(weight(g, p), v, sum[g]);
   }
   if (slides(window.end)) {
 #pragma GCC unroll 4
@@ -111,10 +115,10 @@ template <int Width, typename Weight>
 ATTNSCOPE_INLINE void add_windows_to(const GroupWindow& window, const Weight& weight,
                                      const float* values, std::int64_t padded, int outputs,
                                      float* const* out) {
-  Vector sum[row_group][Width] = {};
+  Vector sum[group_size][Width] = {};
   add_windows(window, weight, values, padded, sum);
 #pragma GCC unroll 4
-  for (int g = 0; g < row_group; ++g) {
+  for (int g = 0; g < group_size; ++g) {
     for (int x = 0; x < Width && g < outputs; ++x) {
       store(out[g] + x * lanes, load(out[g] + x * lanes) + sum[g][x]);
     }
@@ -127,7 +131,7 @@ template <typename Weight>
 ATTNSCOPE_INLINE void add_windows_to(const GroupWindow& window, const Weight& weight,
                                      const float* values, std::int64_t padded, int outputs,
                                      float* const* out) {
-  float* to[row_group];
+  float* to[group_size];
   for (int g = 0; g < outputs; ++g) to[g] = out[g];
   std::int64_t c = 0;
   for (; c + 2 * lanes <= padded; c += 2 * lanes) {

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the three unfused steps share. Scores of a row stand in its `columns` floats, segment by
+// segment: 2w+1 for a band (column j: the key j - w off the diagonal), the block's length for a
+// block, one a key for a whole run. Pairs outside the pattern hold `outside` after the first step,
+// and no step reads a key or a value of theirs.
+#pragma once
+
+#include "kernels/cpu/inner/key_block.h"
+
+namespace attnscope::cpu {
+namespace {
+
+/// Enough for block_keys(d) or chunk_rows(d) rows of padded_dim(d) floats, for every d to 256.
+constexpr int room_floats = 12288;
+
+ATTNSCOPE_INLINE std::int64_t columns_of(const Segment& segment) {
+  const std::int64_t keys = segment.keys.end - segment.keys.begin;
+  if (segment.kind == SegmentKind::band) return 2 * segment.window + 1;
+  return segment.kind == SegmentKind::block ? least(segment.window, keys) : keys;
+}
+
+ATTNSCOPE_INLINE std::int64_t row_count(const RowChunk& rows) {
+  return rows.queries.end - rows.queries.begin;
+}
+
+/// What a few rows see of a block of keys.
+template <int Rows>
+struct RowWindows {
+  std::int64_t begin[Rows];  // counted from the block's first key; both ends ascend with the rows
+  std::int64_t end[Rows];
+  std::int64_t score[Rows];  // of the block's first key, seen or not, counted from chunk.scores
+};
+
+/// A block of keys of one segment.
+struct KeyBlock {
+  const Segment* segment;
+  std::int64_t column;  // of the segment's part in a row
+  std::int64_t first;   // position in the segment's key run
+  std::int64_t count;
+};
+
+/// The windows of rows [first_row, first_row + rows); those past the last are empty and lie behind
+/// all others.
+template <int Rows>
+ATTNSCOPE_INLINE void find_windows(const WindowedChunk& chunk, const KeyBlock& block,
+                                   std::int64_t first_row, int rows, RowWindows<Rows>& windows) {
+  const RowChunk& in = chunk.rows;
+  const Segment& segment = *block.segment;
+  const std::int64_t score = first_row * chunk.columns + block.column + block.first;
+  if (segment.kind == SegmentKind::whole) {
+    for (int g = 0; g < Rows; ++g) {
+      windows.begin[g] = 0;
+      windows.end[g] = block.count;
+      windows.score[g] = score + g * chunk.columns - segment.keys.begin;
+    }
+  } else if (segment.kind == SegmentKind::band && !in.queries.listed) {
+    const std::int64_t w = segment.window;
+    const std::int64_t lowest = in.queries.begin + first_row + segment.offset - w;
+    const std::int64_t first = lowest - block.first, last = first + 2 * w + 1;
+    for (int g = 0; g < Rows; ++g) {
+      windows.begin[g] = clamped(first + g, 0, block.count);
+      windows.end[g] = clamped(last + g, 0, block.count);
+      windows.score[g] = score + g * chunk.columns - lowest - g;
+    }
+  } else {
+    for (int g = 0; g < rows; ++g) {
+      const std::int64_t token = token_of(in.queries, in.indices, first_row + g);
+      const Positions seen = seen_by(segment, in.indices, token);
+      const std::int64_t column_0 =
+          segment.kind == SegmentKind::band ? token + segment.offset - segment.window : seen.begin;
+      windows.begin[g] = clamped(seen.begin - block.first, 0, block.count);
+      windows.end[g] = clamped(seen.end - block.first, 0, block.count);
+      windows.score[g] = score + g * chunk.columns - column_0;
+    }
+  }
+  for (int g = rows; g < Rows; ++g) {
+    windows.begin[g] = windows.end[g] = windows.end[rows - 1];
+    windows.score[g] = windows.score[rows - 1];
+  }
+}
+
+/// Calls visit(block) for all keys that the chunk's rows see, in blocks of at most `limit`.
+template <typename Visit>
+ATTNSCOPE_INLINE void for_each_block(const WindowedChunk& chunk, std::int64_t limit,
+                                     const Visit& visit) {
+  std::int64_t column = 0;
+  for (std::int64_t i = 0; i < chunk.rows.segment_count; ++i) {
+    const Segment& segment = chunk.rows.segments[i];
+    const Positions seen = seen_by_chunk(chunk.rows, segment);
+    for (std::int64_t first = seen.begin; first < seen.end; first += limit) {
+      visit(KeyBlock{&segment, column, first, least(limit, seen.end - first)});
+    }
+    column += columns_of(segment);
+  }
+}
+
+ATTNSCOPE_INLINE void fill(float* begin, std::int64_t count, float value) {
+  for (std::int64_t i = 0; i < count; ++i) begin[i] = value;
+}
+
+/// Writes `outside` wherever one row's part for a segment has no key, and over skipped keys.
+inline void mark_outside_of_row(const WindowedChunk& chunk, const Segment& segment,
+                                std::int64_t column, std::int64_t row) {
+  const RowChunk& rows = chunk.rows;
+  const std::int64_t token = token_of(rows.queries, rows.indices, row);
+  const Positions seen = seen_by(segment, rows.indices, token);
+  const std::int64_t columns = columns_of(segment);
+  float* scores = chunk.scores + row * chunk.columns + column;
+  if (seen.begin >= seen.end) return fill(scores, columns, chunk.outside);
+  const std::int64_t base =
+      segment.kind == SegmentKind::band ? token + segment.offset - segment.window : seen.begin;
+  fill(scores, seen.begin - base, chunk.outside);
+  fill(scores + (seen.end - base), columns - (seen.end - base), chunk.outside);
+  for_each_skipped(segment, rows.indices, seen.begin, seen.end,
+                   [&](std::int64_t position) { scores[position - base] = chunk.outside; });
+}
+
+/// The rows that see a whole window of the segment, so that nothing of their part is outside.
+inline Positions full_rows(const WindowedChunk& chunk, const Segment& segment) {
+  const RowChunk& rows = chunk.rows;
+  const std::int64_t count = row_count(rows);
+  if (segment.skip_begin < segment.skip_end) return {0, 0};
+  if (segment.kind == SegmentKind::whole) return {0, count};
+  if (segment.kind != SegmentKind::band || rows.queries.listed) return {0, 0};
+  const std::int64_t opposite = rows.queries.begin + segment.offset;
+  const std::int64_t w = segment.window;
+  const std::int64_t begin = clamped(segment.keys.begin + w - opposite, 0, count);
+  return {begin, clamped(segment.keys.end - w - opposite, begin, count)};
+}
+
+inline void mark_outside(const WindowedChunk& chunk) {
+  const std::int64_t count = row_count(chunk.rows);
+  std::int64_t column = 0;
+  for (std::int64_t i = 0; i < chunk.rows.segment_count; ++i) {
+    const Segment& segment = chunk.rows.segments[i];
+    const Positions full = full_rows(chunk, segment);
+    for (std::int64_t row = 0; row < full.begin; ++row) {
+      mark_outside_of_row(chunk, segment, column, row);
+    }
+    for (std::int64_t row = full.end; row < count; ++row) {
+      mark_outside_of_row(chunk, segment, column, row);
+    }
+    column += columns_of(segment);
+  }
+}
+
+}  // namespace
+}  // namespace attnscope::cpu
