@@ -30,11 +30,6 @@ Result<std::string> read_text(const std::string& path) {
 
 /// Checks here what can be checked without the worker, and makes the request.
 Result<nlohmann::json> make_request(const Arguments& arguments) {
-  if (arguments.backward) {
-    return fail(
-        "--backward: no implementation has a backward pass yet; leave it out to compute o and "
-        "lse.");
-  }
   auto pattern = find_pattern(arguments.pattern);
   if (!pattern) return tl::unexpected(pattern.error());
   if (pattern->has_window() && arguments.window.empty()) {
@@ -57,7 +52,8 @@ Result<nlohmann::json> make_request(const Arguments& arguments) {
                         {"layout_json", *layout_text},
                         {"layout_source", arguments.layout},
                         {"implementation", arguments.implementation},
-                        {"dtype", arguments.dtype}};
+                        {"dtype", arguments.dtype},
+                        {"backward", arguments.backward}};
 }
 
 void attend(Session& session, const Arguments& arguments) {
@@ -100,8 +96,9 @@ void add_attend_command(CLI::App& app, Session& session) {
       ->type_name("ID")
       ->required();
   command->add_option("--dtype", arguments->dtype, "float32, float16 or bfloat16")->type_name("D");
-  command->add_flag("--backward", arguments->backward, "Gradients too, from grad_o");
-  command->add_option("-o,--output", arguments->out, "o and lse")
+  command->add_flag("--backward", arguments->backward,
+                    "Gradients too: grad_o in, grad_q, grad_k, grad_v out");
+  command->add_option("-o,--output", arguments->out, "o and lse, with --backward the gradients")
       ->type_name("OUT.safetensors")
       ->required();
   command->add_option("--worker", arguments->worker, "Command that starts the measuring process")

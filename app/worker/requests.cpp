@@ -43,6 +43,15 @@ std::string text_field(const json& message, const char* name) {
   return value.get<std::string>();
 }
 
+/// Absent: false.
+bool truth_field(const json& message, const char* name) {
+  const auto found = message.find(name);
+  if (found == message.end()) return false;
+  if (!found->is_boolean())
+    throw RequestError(fmt::format("the field '{}' must be true or false", name));
+  return found->get<bool>();
+}
+
 /// Absent or 0: every core this process may use.
 int threads_field(const json& message) {
   constexpr std::int64_t most = 4096;
@@ -121,6 +130,7 @@ void answer_attend(const Request& request, ProtocolChannel& channel) {
   const json& message = request.message;
   const AttendRequest attention{.in = text_field(message, "in"),
                                 .out = text_field(message, "out"),
+                                .backward = truth_field(message, "backward"),
                                 .pattern_json = text_field(message, "pattern_json"),
                                 .window = text_field(message, "window"),
                                 .layout_json = text_field(message, "layout_json"),

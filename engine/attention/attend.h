@@ -12,6 +12,7 @@ namespace attnscope {
 
 struct AttendRequest {
   std::string in, out;       // safetensors: q, k, v -> o, lse; [tokens, heads, head_dim], float32
+  bool backward = false;     // and grad_o -> grad_q, grad_k, grad_v
   std::string pattern_json;  // the pattern's text
   std::string window;        // "4", "inf" or empty
   std::string layout_json;

@@ -55,13 +55,14 @@ class Attend : public testing::Test {
     q_ = waves(count(q_shape), 0);
     k_ = waves(count(q_shape), 1);
     v_ = waves(count(v_shape), 2);
+    grad_o_ = waves(count(q_shape), 3);
     save(q_shape, v_shape);
   }
 
   void save(const std::vector<std::int64_t>& q_shape, const std::vector<std::int64_t>& v_shape) {
-    const std::array<NamedTensor, 3> tensors{NamedTensor{"q", q_shape, q_},
-                                             NamedTensor{"k", q_shape, k_},
-                                             NamedTensor{"v", v_shape, v_}};
+    const std::array<NamedTensor, 4> tensors{
+        NamedTensor{"q", q_shape, q_}, NamedTensor{"k", q_shape, k_}, NamedTensor{"v", v_shape, v_},
+        NamedTensor{"grad_o", q_shape, grad_o_}};
     ASSERT_TRUE(write_safetensors(request_.in, tensors));
   }
 
@@ -73,7 +74,7 @@ class Attend : public testing::Test {
 
   tests::ScratchFolder folder_;
   AttendRequest request_;
-  std::vector<float> q_, k_, v_;
+  std::vector<float> q_, k_, v_, grad_o_;
 };
 
 TEST_F(Attend, EveryImplementationThatTakesThePatternWritesTheSameOutput) {
@@ -97,6 +98,78 @@ TEST_F(Attend, EveryImplementationThatTakesThePatternWritesTheSameOutput) {
     ++computed;
   }
   EXPECT_EQ(computed, 4);
+}
+
+/// The tensors of a file that a backward call wrote, one after the other.
+std::vector<float> written(const std::string& path, std::int64_t token_count) {
+  const auto file = SafetensorsFile::open(path);
+  EXPECT_TRUE(file);
+  const std::array<std::int64_t, 3> shape{token_count, heads, dim};
+  std::vector<float> all;
+  for (const char* name : {"o", "grad_q", "grad_k", "grad_v"}) {
+    const auto values = file->floats(name, shape);
+    EXPECT_TRUE(values) << values.error().message;
+    all.insert(all.end(), values->begin(), values->end());
+  }
+  return all;
+}
+
+TEST_F(Attend, EveryImplementationWritesTheSameGradients) {
+  request_.backward = true;
+  // 24 tokens are compared row by row; of 300 with 2 heads only some rows are.
+  for (const std::int64_t count : {tokens, std::int64_t{300}}) {
+    request_.layout_json =
+        fmt::format(R"({{"items":[{{"cls":1,"query":3,"document":{}}}]}})", count - 4);
+    write_inputs({count, heads, dim}, {count, heads, dim});
+    std::vector<float> first;
+    for (const Implementation* implementation : implementations()) {
+      if (implementation->id() == "sdpa" || implementation->id() == "windowed") continue;
+      request_.implementation = implementation->id();
+      const auto outcome = attend(request_);
+      ASSERT_TRUE(outcome) << outcome.error().message;
+      EXPECT_LE(outcome->relative_error, outcome->error_bound);
+      const std::vector<float> values = written(request_.out, count);
+      if (first.empty()) first = values;
+      ASSERT_EQ(values.size(), first.size());
+      for (std::size_t i = 0; i < first.size(); ++i) ASSERT_NEAR(values[i], first[i], 2e-5);
+    }
+  }
+}
+
+TEST_F(Attend, GradientsOfLonelyTokensAreWhatArrives) {
+  request_.backward = true;
+  request_.window = "0";
+  request_.layout_json = R"({"items":[{"cls":0,"query":0,"document":24}]})";
+  request_.implementation = "segment";
+  const auto outcome = attend(request_);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  const std::vector<float> values = written(request_.out, tokens);
+  const std::size_t size = v_.size();
+  for (std::size_t i = 0; i < size; ++i) {
+    ASSERT_NEAR(values[i], v_[i], 1e-6);
+    ASSERT_NEAR(values[size + i], 0, 1e-5);
+    ASSERT_NEAR(values[2 * size + i], 0, 1e-5);
+    ASSERT_NEAR(values[3 * size + i], grad_o_[i], 1e-6);
+  }
+}
+
+TEST_F(Attend, ForwardAloneWritesNoGradientsAndReadsNone) {
+  grad_o_[3] = std::numeric_limits<float>::quiet_NaN();
+  save({tokens, heads, dim}, {tokens, heads, dim});
+  ASSERT_TRUE(attend(request_));
+  EXPECT_FALSE(SafetensorsFile::open(request_.out)->tensor("grad_q"));
+}
+
+TEST_F(Attend, AnArrivingGradientThatIsMissingOrNotFiniteIsNamed) {
+  request_.backward = true;
+  grad_o_[5] = -std::numeric_limits<float>::infinity();
+  save({tokens, heads, dim}, {tokens, heads, dim});
+  EXPECT_THAT(refusal(), HasSubstr("tensor 'grad_o' holds -inf as value 5"));
+  const std::array<NamedTensor, 3> without{NamedTensor{"q", {tokens, heads, dim}, q_},
+                                           NamedTensor{"k", {tokens, heads, dim}, k_},
+                                           NamedTensor{"v", {tokens, heads, dim}, v_}};
+  ASSERT_TRUE(write_safetensors(request_.in, without));
+  EXPECT_THAT(refusal(), HasSubstr("has no tensor 'grad_o'"));
 }
 
 TEST_F(Attend, AWindowOfZeroReturnsTheDocumentsOwnValuesWhenTheyStandAlone) {

@@ -146,7 +146,6 @@ TEST(CommandLine, AttendRefusesWhatItCannotDoBeforeStartingAWorker) {
   expect_refusal(attend("sparse", {}), 2, {"--window"});
   expect_refusal(attend("sparse", {"--window", "-2"}), 2, {"-2"});
   expect_refusal(attend("sparce", {"--window", "4"}), 2, {"sparce", "sparse"});
-  expect_refusal(attend("sparse", {"--window", "4", "--backward"}), 2, {"--backward"});
   expect_refusal(attend("sparse", {"--window", "4", "--dtype", "float8"}), 2, {"float8"});
   program.write("layout.json", R"({"items":[{"cls":1,"query":-3,"document":8}]})");
   expect_refusal(attend("sparse", {"--window", "4"}), 2, {"layout.json", "query"});

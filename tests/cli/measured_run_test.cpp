@@ -141,17 +141,22 @@ void write_tensors(const Program& program, std::int64_t tokens, std::int64_t val
   std::vector<float> v(static_cast<std::size_t>(value_tokens * 16));
   for (std::size_t i = 0; i < q.size(); ++i) q[i] = std::sin(static_cast<float>(i));
   std::iota(v.begin(), v.end(), 0.0F);
-  const std::vector<NamedTensor> tensors = {
-      {"q", {tokens, 2, 8}, q}, {"k", {tokens, 2, 8}, q}, {"v", {value_tokens, 2, 8}, v}};
+  const std::vector<NamedTensor> tensors = {{"q", {tokens, 2, 8}, q},
+                                            {"k", {tokens, 2, 8}, q},
+                                            {"v", {value_tokens, 2, 8}, v},
+                                            {"grad_o", {tokens, 2, 8}, q}};
   const Status written = write_safetensors(program.path("in.safetensors"), tensors);
   ASSERT_TRUE(written) << written.error().message;
 }
 
-Outcome attend(const Program& program, const std::string& implementation,
-               const std::string& window) {
-  return program.run({"attend", "in.safetensors", "--pattern", "sparse", "--window", window,
-                      "--layout", "layout.json", "--implementation", implementation, "-o",
-                      "out.safetensors"});
+Outcome attend(const Program& program, const std::string& implementation, const std::string& window,
+               const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments = {
+      "attend",           "in.safetensors", "--pattern", "sparse",
+      "--window",         window,           "--layout",  "layout.json",
+      "--implementation", implementation,   "-o",        "out.safetensors"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return program.run(arguments);
 }
 
 TEST(Attend, AtWindowZeroADocumentTokenSeesClsQueryAndItself) {
@@ -168,6 +173,30 @@ TEST(Attend, AtWindowZeroADocumentTokenSeesClsQueryAndItself) {
     const auto o = file->floats("o", shape);
     ASSERT_TRUE(o) << o.error().message;
     for (std::size_t i = 0; i < o->size(); ++i) EXPECT_NEAR((*o)[i], static_cast<float>(i), 1e-4);
+  }
+}
+
+TEST(Attend, BackwardOfATokenThatSeesItselfHandsOnWhatArrives) {
+  const Program program;
+  program.write("layout.json", R"({"items":[{"cls":0,"query":0,"document":6}]})");
+  write_tensors(program, 6, 6);
+  for (const char* implementation : {"segment", "dense", "sdpa-mask"}) {
+    std::filesystem::remove(program.path("out.safetensors"));
+    const Outcome outcome = attend(program, implementation, "0", {"--backward"});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const auto file = SafetensorsFile::open(program.path("out.safetensors"));
+    ASSERT_TRUE(file) << file.error().message;
+    const std::vector<std::int64_t> shape = {6, 2, 8};
+    const auto grad_q = file->floats("grad_q", shape);
+    const auto grad_k = file->floats("grad_k", shape);
+    const auto grad_v = file->floats("grad_v", shape);
+    ASSERT_TRUE(grad_q && grad_k && grad_v);
+    for (std::size_t i = 0; i < grad_v->size(); ++i) {
+      // Differences of numbers up to 400 that are equal on paper.
+      EXPECT_NEAR((*grad_q)[i], 0, 1e-3);
+      EXPECT_NEAR((*grad_k)[i], 0, 1e-3);
+      EXPECT_NEAR((*grad_v)[i], std::sin(static_cast<float>(i)), 1e-6);
+    }
   }
 }
 
