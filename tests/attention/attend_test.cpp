@@ -123,7 +123,7 @@ TEST_F(Attend, EveryImplementationWritesTheSameGradients) {
     write_inputs({count, heads, dim}, {count, heads, dim});
     std::vector<float> first;
     for (const Implementation* implementation : implementations()) {
-      if (implementation->id() == "sdpa" || implementation->id() == "windowed") continue;
+      if (implementation->id() == "sdpa") continue;
       request_.implementation = implementation->id();
       const auto outcome = attend(request_);
       ASSERT_TRUE(outcome) << outcome.error().message;

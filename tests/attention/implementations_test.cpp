@@ -77,7 +77,6 @@ TEST(Refusals, NoneOfADtypeOrADirection) {
       small.problem.dtype = dtype;
       small.problem.direction = direction;
       for (const Implementation* implementation : implementations()) {
-        if (implementation->id() == "windowed") continue;  // declines gradients
         EXPECT_EQ(refusal(std::string(implementation->id()).c_str(), small.problem), "");
       }
     }
@@ -126,20 +125,25 @@ TEST(WindowedProducts, TakeExactlyTheBandsBytes) {
   EXPECT_EQ(prepared->workspace_bytes(), 3 * 2 * 50 * 9 * 4);
   EXPECT_EQ(prepared->predicted_peak_bytes(), prepared->workspace_bytes());
   EXPECT_EQ(prepared->executed().flop, 4.0 * 3 * 2 * 50 * 9 * 8);
+  small.problem.direction = Direction::forward_backward;
+  const auto both = find_implementation("windowed")->prepare(small.problem).value();
+  // The band and its gradient, which starts at a cache line.
+  EXPECT_GE(both->workspace_bytes(), 2 * prepared->workspace_bytes());
+  EXPECT_LE(both->workspace_bytes(), 2 * prepared->workspace_bytes() + 64);
+  EXPECT_EQ(both->executed().flop, 3 * prepared->executed().flop);
 }
 
 TEST(ExecutedWork, ABackwardPassMultipliesThreeOrThreeAndAHalfTimesAsMuch) {
   SmallProblem small("full", std::nullopt, usual());
   std::map<std::string_view, double> forward, both;
   for (const Implementation* implementation : implementations()) {
-    if (implementation->id() == "windowed") continue;  // declines gradients
     small.problem.direction = Direction::forward;
     forward[implementation->id()] = implementation->prepare(small.problem).value()->executed().flop;
     small.problem.direction = Direction::forward_backward;
     both[implementation->id()] = implementation->prepare(small.problem).value()->executed().flop;
   }
   // Who keeps the weights computes four more products, who does not five.
-  for (const char* id : {"dense"}) EXPECT_DOUBLE_EQ(both[id], 3 * forward[id]) << id;
+  for (const char* id : {"dense", "windowed"}) EXPECT_DOUBLE_EQ(both[id], 3 * forward[id]) << id;
   for (const char* id : {"sdpa", "sdpa-mask", "segment"}) {
     EXPECT_DOUBLE_EQ(both[id], 3.5 * forward[id]) << id;
   }

@@ -180,7 +180,7 @@ TEST(Attend, BackwardOfATokenThatSeesItselfHandsOnWhatArrives) {
   const Program program;
   program.write("layout.json", R"({"items":[{"cls":0,"query":0,"document":6}]})");
   write_tensors(program, 6, 6);
-  for (const char* implementation : {"segment", "dense", "sdpa-mask"}) {
+  for (const char* implementation : {"segment", "windowed", "dense", "sdpa-mask"}) {
     std::filesystem::remove(program.path("out.safetensors"));
     const Outcome outcome = attend(program, implementation, "0", {"--backward"});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;

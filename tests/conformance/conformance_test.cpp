@@ -91,7 +91,6 @@ TEST(Conformance, GradientsAreComputedOfEveryPatternInBothMemoryOrdersAndAllDtyp
   }
   for (const Implementation* implementation : implementations()) {
     const std::string id(implementation->id());
-    if (id == "windowed") continue;  // declines gradients
     EXPECT_EQ(patterns[id].size(), built_in_patterns().size()) << id;
     EXPECT_EQ(forms[id].size(), 6U) << id;
   }

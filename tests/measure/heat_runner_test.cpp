@@ -121,6 +121,7 @@ TEST(RunHeat, WindowedMatmul_HasNoExponentials) {
 TEST(RunHeat, ForwardAndBackward_AreCheckedMeteredAndTimedTogether) {
   auto request = small_heat({contender("full", "dense"), contender("full", "sdpa"),
                              contender("sparse", "sdpa-mask", Window::of(4)),
+                             contender("sparse", "windowed", Window::of(4)),
                              contender("sparse", "segment", Window::of(4))});
   const HeatResult forward = run(request);
   for (const MemoryOrder order : {MemoryOrder::head_major, MemoryOrder::token_major}) {
@@ -141,9 +142,21 @@ TEST(RunHeat, ForwardAndBackward_AreCheckedMeteredAndTimedTogether) {
   }
 }
 
+TEST(RunHeat, WindowedMatmulGoesBackToo) {
+  auto request = small_heat({contender("sparse", "windowed", Window::of(4)),
+                             contender("sparse", "dense", Window::of(4))});
+  request.heat.point.operation = Operation::windowed_matmul;
+  request.heat.point.direction = Direction::forward_backward;
+  for (const Cell& cell : run(request).cells) {
+    EXPECT_EQ(cell.status, CellStatus::ok) << cell.reason;
+    EXPECT_EQ(cell.work.exponentials, 0);
+  }
+}
+
 TEST(RunHeat, GradientsOfASharedQuery_AreRightForAll) {
   auto request = small_heat({contender("sparse", "dense", Window::of(4)),
                              contender("sparse", "sdpa-mask", Window::of(4)),
+                             contender("sparse", "windowed", Window::of(4)),
                              contender("sparse", "segment", Window::of(4))});
   request.heat.point.direction = Direction::forward_backward;
   request.heat.point.memory_order = MemoryOrder::token_major;

@@ -5,6 +5,9 @@
 
 #include "engine/attention/windowed/windowed.h"
 
+#include <limits>
+#include <utility>
+
 #include "engine/attention/limits.h"
 #include "engine/attention/windowed/band_sequences.h"
 #include "kernels/cpu/windowed.h"
@@ -15,41 +18,87 @@ namespace {
 
 constexpr auto float_bytes = static_cast<std::int64_t>(sizeof(float));
 
-std::span<float> as_floats(std::span<std::byte> bytes, std::int64_t count) {
-  return {reinterpret_cast<float*>(bytes.data()), static_cast<std::size_t>(count)};
-}
+/// The workspace: the scores (later the weights) of the forward, and what the backward adds to
+/// them.
+class ScoreWorkspace {
+ public:
+  ScoreWorkspace(const Problem& problem, std::int64_t scores, std::int64_t backward)
+      : scores_(scores),
+        backward_(problem.direction == Direction::forward_backward ? backward : 0) {}
+
+  [[nodiscard]] std::int64_t scores() const { return scores_; }
+  /// Below 0: more than can be counted.
+  [[nodiscard]] std::int64_t bytes() const {
+    std::int64_t floats = 0;
+    std::int64_t bytes = 0;
+    if (scores_ > std::numeric_limits<std::int64_t>::max() / 2) return -1;
+    if (__builtin_add_overflow(backward_start(), backward_, &floats)) return -1;
+    if (__builtin_mul_overflow(floats, float_bytes, &bytes)) return -1;
+    return bytes;
+  }
+  [[nodiscard]] std::span<float> scores_in(std::span<std::byte> workspace) const {
+    return floats_in(workspace, 0, scores_);
+  }
+  [[nodiscard]] std::span<float> backward_in(std::span<std::byte> workspace) const {
+    return floats_in(workspace, backward_start(), backward_);
+  }
+
+ private:
+  /// At a cache line.
+  [[nodiscard]] std::int64_t backward_start() const {
+    return backward_ == 0 ? scores_ : (scores_ / 16 + 1) * 16;
+  }
+  static std::span<float> floats_in(std::span<std::byte> workspace, std::int64_t begin,
+                                    std::int64_t count) {
+    return {reinterpret_cast<float*>(workspace.data()) + begin, static_cast<std::size_t>(count)};
+  }
+
+  std::int64_t scores_, backward_;
+};
 
 /// Work on `scores` stored scores: the band's cut-off ends are computed (as zeros) and stored, too.
+/// Backward are the gradients of both factors of each product; `passes` read or write all scores.
 ExecutedWork band_work(const Problem& problem, std::int64_t scores, int passes) {
-  return {.flop = 4.0 * static_cast<double>(scores) * static_cast<double>(problem.head_dim),
-          .bytes = least_bytes(problem.plan, problem.head_dim, problem.dtype) +
-                   static_cast<double>(scores * float_bytes * passes)};
+  const bool backward = problem.direction == Direction::forward_backward;
+  return {.flop = 2.0 * (backward ? 2 + 4 : 2) * static_cast<double>(scores) *
+                  static_cast<double>(problem.head_dim),
+          .bytes = least_bytes(problem.plan, problem.head_dim, problem.dtype,
+                               passes_of(problem.direction)) +
+                   static_cast<double>(scores) * static_cast<double>(float_bytes * passes)};
 }
 
 class PreparedWindowed final : public PreparedAttention {
  public:
   explicit PreparedWindowed(const Problem& problem)
-      : problem_(problem), scores_(cpu::windowed_score_elements(problem.plan)) {}
+      : problem_(problem),
+        workspace_(problem, cpu::windowed_score_elements(problem.plan),
+                   cpu::windowed_backward_elements(problem.plan, problem.head_dim)) {}
 
-  std::int64_t workspace_bytes() const override { return scores_ * float_bytes; }
-  std::int64_t predicted_peak_bytes() const override { return workspace_bytes(); }
-  // Scores are written, read and written by the softmax, and read.
-  ExecutedWork executed() const override { return band_work(problem_, scores_, 4); }
+  std::int64_t workspace_bytes() const override { return workspace_.bytes(); }
+  std::int64_t predicted_peak_bytes() const override { return workspace_.bytes(); }
+  // Scores are written, read and written by the softmax, and read. Backward the gradient of the
+  // weights is written, that of the scores made of it and the weights, and three products read.
+  ExecutedWork executed() const override {
+    const bool backward = problem_.direction == Direction::forward_backward;
+    return band_work(problem_, workspace_.scores(), backward ? 4 + 7 : 4);
+  }
 
   Status forward(const ForwardCall& call) override {
     return cpu::windowed_forward(problem_.plan, call.q, call.k, call.v, problem_.scale, call.o,
-                                 call.lse, problem_.threads, as_floats(call.workspace, scores_));
+                                 call.lse, problem_.threads, workspace_.scores_in(call.workspace));
   }
 
-  Status backward(const BackwardCall&) override {
-    return fail("windowed has no backward pass yet");
+  Status backward(const BackwardCall& call) override {
+    return cpu::windowed_backward(problem_.plan, call.tensors, problem_.scale,
+                                  workspace_.scores_in(call.workspace), problem_.threads,
+                                  workspace_.backward_in(call.workspace));
   }
 
   bool writes_lse() const override { return true; }
 
  private:
   Problem problem_;
-  std::int64_t scores_;
+  ScoreWorkspace workspace_;
 };
 
 class PreparedProducts final : public PreparedAttention {
@@ -61,14 +110,20 @@ class PreparedProducts final : public PreparedAttention {
                       .heads = problem.plan.heads,
                       .head_dim = problem.head_dim,
                       .window = band.window},
-        scores_(cpu::band_elements(band_problem_)) {}
+        // Backward: the gradient of the band.
+        workspace_(problem, cpu::band_elements(band_problem_), cpu::band_elements(band_problem_)) {}
 
-  std::int64_t workspace_bytes() const override { return scores_ * float_bytes; }
-  std::int64_t predicted_peak_bytes() const override { return workspace_bytes(); }
-  ExecutedWork executed() const override { return band_work(problem_, scores_, 2); }
+  std::int64_t workspace_bytes() const override { return workspace_.bytes(); }
+  std::int64_t predicted_peak_bytes() const override { return workspace_.bytes(); }
+  // The band is written and read. Backward it is read once more, its gradient written and read
+  // twice.
+  ExecutedWork executed() const override {
+    const bool backward = problem_.direction == Direction::forward_backward;
+    return band_work(problem_, workspace_.scores(), backward ? 2 + 4 : 2);
+  }
 
   Status forward(const ForwardCall& call) override {
-    const std::span<float> band = as_floats(call.workspace, scores_);
+    const std::span<float> band = workspace_.scores_in(call.workspace);
     if (const Status done =
             cpu::windowed_qk(band_problem_, call.q, call.k, problem_.scale, problem_.threads, band);
         !done) {
@@ -77,8 +132,17 @@ class PreparedProducts final : public PreparedAttention {
     return cpu::windowed_pv(band_problem_, band, call.v, problem_.threads, call.o);
   }
 
-  Status backward(const BackwardCall&) override {
-    return fail("windowed has no backward pass yet");
+  Status backward(const BackwardCall& call) override {
+    const GradientTensors& t = call.tensors;
+    const std::span<float> grad_band = workspace_.backward_in(call.workspace);
+    if (const Status done =
+            cpu::windowed_pv_backward(band_problem_, workspace_.scores_in(call.workspace), t.v,
+                                      t.grad_o, problem_.threads, grad_band, t.grad_v);
+        !done) {
+      return done;
+    }
+    return cpu::windowed_qk_backward(band_problem_, grad_band, t.q, t.k, problem_.scale,
+                                     problem_.threads, t.grad_q, t.grad_k);
   }
 
   bool writes_lse() const override { return false; }
@@ -87,7 +151,7 @@ class PreparedProducts final : public PreparedAttention {
   Problem problem_;
   std::vector<TokenRange> sequences_;
   cpu::BandProblem band_problem_;  // refers to sequences_
-  std::int64_t scores_;
+  ScoreWorkspace workspace_;
 };
 
 class Windowed final : public Implementation {
@@ -96,14 +160,13 @@ class Windowed final : public Implementation {
 
   std::string_view summary() const override {
     return "the paper's three steps on the CPU: windowed QK^T into a compact band, joint softmax "
-           "over "
-           "all segments, windowed PV; for windowed-matmul the two products alone";
+           "over all segments, windowed PV; for windowed-matmul the two products alone; backward "
+           "in "
+           "the same steps";
   }
 
   Status supports(const Problem& problem) const override {
     if (const Status ok = within_build_limits(problem, id()); !ok) return ok;
-    if (problem.direction == Direction::forward_backward)
-      return fail("windowed has no backward pass yet");
     if (const Status ok = cpu::windowed_supports(problem.plan, problem.head_dim); !ok) {
       return ok;
     }
