@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/attention/torch_function.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "kernels/cpu/segment.h"
+#include "kernels/cpu/windowed.h"
+
+namespace attnscope {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using SharedPlan = std::shared_ptr<const AttentionPlan>;
+
+template <typename... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> sentence, Args&&... args) {
+  throw std::invalid_argument(fmt::format(sentence, std::forward<Args>(args)...));
+}
+
+void require(const Status& done) {
+  if (!done) throw std::invalid_argument(done.error().message);
+}
+
+DType dtype_of(std::string_view function, const at::Tensor& tensor) {
+  switch (tensor.scalar_type()) {
+    case at::kFloat:
+      return DType::float32;
+    case at::kHalf:
+      return DType::float16;
+    case at::kBFloat16:
+      return DType::bfloat16;
+    default:
+      refuse("{} takes float32, float16 or bfloat16, and q is {}", function,
+             toString(tensor.scalar_type()));
+  }
+}
+
+Tensor packed(const at::Tensor& tensor, DType dtype) {
+  return {.data = static_cast<std::byte*>(tensor.data_ptr()),
+          .dtype = dtype,
+          .head_dim = tensor.size(2),
+          .token_stride = tensor.stride(0),
+          .head_stride = tensor.stride(1)};
+}
+
+ConstTensor packed_input(const at::Tensor& tensor, DType dtype) {
+  return attnscope::as_const(packed(tensor, dtype));
+}
+
+/// [tokens, heads, head_dim] as the plan has them, on the CPU, rows contiguous.
+void check_shape(std::string_view function, const AttentionPlan& plan, std::string_view name,
+                 const at::Tensor& tensor, const at::Tensor& q) {
+  if (!tensor.defined()) refuse("{}: {} is an undefined tensor", function, name);
+  if (!tensor.device().is_cpu())
+    refuse("{} runs on the CPU, and {} is on {}", function, name, tensor.device().str());
+  if (tensor.dim() != 3 || tensor.size(0) != plan.tokens || tensor.size(1) != plan.heads)
+    refuse("{}: {} has shape [{}]; the plan needs [{}, {}, head_dim]", function, name,
+           fmt::join(tensor.sizes(), ", "), plan.tokens, plan.heads);
+  if (tensor.size(2) != q.size(2))
+    refuse("{}: {} has head_dim {}, and q has {}", function, name, tensor.size(2), q.size(2));
+  if (tensor.scalar_type() != q.scalar_type())
+    refuse("{}: {} is {}, and q is {}: one dtype is needed", function, name,
+           toString(tensor.scalar_type()), toString(q.scalar_type()));
+  if (tensor.stride(2) != 1 && tensor.size(2) > 1)
+    refuse("{}: the last dimension of {} has stride {}; give {}.contiguous()", function, name,
+           tensor.stride(2), name);
+}
+
+void check_inputs(std::string_view function, const SharedPlan& plan, const at::Tensor& q,
+                  const at::Tensor& k, const at::Tensor& v) {
+  if (plan == nullptr) refuse("{} needs a plan", function);
+  check_shape(function, *plan, "q", q, q);
+  check_shape(function, *plan, "k", k, q);
+  check_shape(function, *plan, "v", v, q);
+}
+
+at::Tensor floats(std::int64_t count) {
+  return at::empty({count}, at::TensorOptions().dtype(at::kFloat));
+}
+
+at::Tensor bytes(std::int64_t count) {
+  return at::empty({count}, at::TensorOptions().dtype(at::kByte));
+}
+
+std::span<float> float_span(const at::Tensor& tensor) {
+  return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
+}
+
+std::span<std::byte> byte_span(const at::Tensor& tensor) {
+  return {static_cast<std::byte*>(tensor.data_ptr()), static_cast<std::size_t>(tensor.numel())};
+}
+
+/// The one-pass kernels. What the backward needs beside o is the log-sum-exp.
+struct SegmentKernels {
+  static constexpr std::string_view function = "segment_attention";
+
+  static Status supports(const AttentionPlan& plan, std::int64_t head_dim) {
+    return cpu::segment_supports(plan, head_dim);
+  }
+
+  static at::Tensor forward(const AttentionPlan& plan, const ConstTensor& q, const ConstTensor& k,
+                            const ConstTensor& v, float scale, const Tensor& o) {
+    const int threads = at::get_num_threads();
+    at::Tensor lse = floats(plan.tokens * plan.heads);
+    const at::Tensor workspace = bytes(cpu::segment_workspace_bytes(plan, q.head_dim, threads));
+    require(cpu::segment_forward(plan, q, k, v, scale, o, float_span(lse), threads,
+                                 byte_span(workspace)));
+    return lse;
+  }
+
+  static void backward(const AttentionPlan& plan, GradientTensors tensors, float scale,
+                       const at::Tensor& lse) {
+    const int threads = at::get_num_threads();
+    const at::Tensor workspace =
+        bytes(cpu::segment_backward_workspace_bytes(plan, tensors.q.head_dim, threads));
+    tensors.lse = float_span(lse);
+    require(cpu::segment_backward(plan, tensors, scale, threads, byte_span(workspace)));
+  }
+};
+
+/// The three steps. What the backward needs are the weights.
+struct WindowedKernels {
+  static constexpr std::string_view function = "windowed_attention";
+
+  static Status supports(const AttentionPlan& plan, std::int64_t head_dim) {
+    return cpu::windowed_supports(plan, head_dim);
+  }
+
+  static at::Tensor forward(const AttentionPlan& plan, const ConstTensor& q, const ConstTensor& k,
+                            const ConstTensor& v, float scale, const Tensor& o) {
+    at::Tensor weights = floats(cpu::windowed_score_elements(plan));
+    require(cpu::windowed_forward(plan, q, k, v, scale, o, /*lse=*/{}, at::get_num_threads(),
+                                  float_span(weights)));
+    return weights;
+  }
+
+  static void backward(const AttentionPlan& plan, const GradientTensors& tensors, float scale,
+                       const at::Tensor& weights) {
+    const at::Tensor workspace = floats(cpu::windowed_backward_elements(plan, tensors.q.head_dim));
+    require(cpu::windowed_backward(plan, tensors, scale, float_span(weights), at::get_num_threads(),
+                                   float_span(workspace)));
+  }
+};
+
+/// What a graph holds beside tensors.
+struct Held final : torch::CustomClassHolder {
+  Held(SharedPlan plan_in, float scale_in) : plan(std::move(plan_in)), scale(scale_in) {}
+  SharedPlan plan;
+  float scale;
+};
+
+template <typename Kernels>
+class PlanFunction : public torch::autograd::Function<PlanFunction<Kernels>> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const SharedPlan& plan, const at::Tensor& q,
+                            const at::Tensor& k, const at::Tensor& v, float scale) {
+    const DType dtype = dtype_of(Kernels::function, q);
+    const at::Tensor o = at::empty(q.sizes(), q.options());
+    const at::Tensor kept = Kernels::forward(*plan, packed_input(q, dtype), packed_input(k, dtype),
+                                             packed_input(v, dtype), scale, packed(o, dtype));
+    context->saved_data["held"] = at::IValue::make_capsule(c10::make_intrusive<Held>(plan, scale));
+    context->save_for_backward({q, k, v, o, kept});
+    return o;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list arriving) {
+    if (at::GradMode::is_enabled())
+      refuse("{} has no second derivative: leave create_graph out", Kernels::function);
+    const auto held =
+        c10::static_intrusive_pointer_cast<Held>(context->saved_data["held"].toCapsule());
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor& q = saved[0];
+    const DType dtype = dtype_of(Kernels::function, q);
+    // What arrives may be a single number seen everywhere.
+    const at::Tensor grad_o = arriving[0].contiguous();
+    const at::Tensor grad_q = at::empty(q.sizes(), q.options());
+    const at::Tensor grad_k = at::empty(q.sizes(), q.options());
+    const at::Tensor grad_v = at::empty(q.sizes(), q.options());
+    Kernels::backward(*held->plan,
+                      {.q = packed_input(q, dtype),
+                       .k = packed_input(saved[1], dtype),
+                       .v = packed_input(saved[2], dtype),
+                       .o = packed_input(saved[3], dtype),
+                       .lse = {},
+                       .grad_o = packed_input(grad_o, dtype),
+                       .grad_q = packed(grad_q, dtype),
+                       .grad_k = packed(grad_k, dtype),
+                       .grad_v = packed(grad_v, dtype)},
+                      held->scale, saved[4]);
+    return {at::Tensor(), grad_q, grad_k, grad_v, at::Tensor()};
+  }
+};
+
+template <typename Kernels>
+at::Tensor attention(const SharedPlan& plan, const at::Tensor& q, const at::Tensor& k,
+                     const at::Tensor& v, float scale) {
+  check_inputs(Kernels::function, plan, q, k, v);
+  require(Kernels::supports(*plan, q.size(2)));
+  return PlanFunction<Kernels>::apply(plan, q, k, v, scale);
+}
+
+}  // namespace
+
+at::Tensor segment_attention(const SharedPlan& plan, const at::Tensor& q, const at::Tensor& k,
+                             const at::Tensor& v, float scale) {
+  return attention<SegmentKernels>(plan, q, k, v, scale);
+}
+
+at::Tensor windowed_attention(const SharedPlan& plan, const at::Tensor& q, const at::Tensor& k,
+                              const at::Tensor& v, float scale) {
+  return attention<WindowedKernels>(plan, q, k, v, scale);
+}
+
+}  // namespace attnscope
