@@ -48,6 +48,19 @@ TEST(LongDocuments, OfWideHeads_MatchTheReference) {
   }
 }
 
+TEST(LongDocuments, BesideASharedQuery_MatchTheReference) {
+  // [CLS] rows see the shared query beside their own item, which is cut into strips.
+  const SequenceLayout layout = *SequenceLayout::make({{.cls = 1, .documents = {900}},
+                                                       {.cls = 1, .documents = {5}},
+                                                       {.cls = 1, .documents = {600}}},
+                                                      7);
+  for (const std::int64_t d : {8, 64}) {
+    for (const Order order : {Order::token_major, Order::head_major}) {
+      expect_gradients_right({.layout = layout, .heads = 1, .head_dim = d, .order = order});
+    }
+  }
+}
+
 TEST(LongDocuments, TwentyThousandTokens_MatchTheReference) {
   for (const DType dtype : {DType::float32, DType::bfloat16}) {
     expect_right_by_plan({.layout = one_document(11, 20'000 - 12), .heads = 1, .dtype = dtype});
