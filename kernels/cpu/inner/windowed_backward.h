@@ -22,10 +22,11 @@ inline const float* packed_queries(const TransposedPart& part, std::int64_t begi
       part.x.token_stride == d && d == padded) {
     return floats_at(part.x, offset_of(part.x, first));
   }
-  for (std::int64_t r = 0; r < count; ++r) {
-    const std::int64_t token = token_of(part.queries, part.indices, begin + r);
-    load_row(part.x, offset_of(part.x, token), d, padded, room + r * padded);
-  }
+  const TokenRun rows{part.queries.begin + begin, part.queries.begin + begin + count,
+                      part.queries.listed};
+  for_each_row(part.x, rows, part.indices, [&](std::int64_t r, std::int64_t offset) {
+    load_row(part.x, offset, d, padded, room + r * padded);
+  });
   return room;
 }
 
@@ -137,8 +138,9 @@ void windowed_transposed(const TransposedPart& part) {
 
 void windowed_store_keys(const KeySums& keys) {
   const std::int64_t padded = padded_dim(keys.head_dim);
-  for (std::int64_t token = keys.tokens.begin; token < keys.tokens.end; ++token) {
-    const float* sums = keys.sums + (token - keys.tokens.begin) * padded;
+  const TokenRun tokens{keys.tokens.begin, keys.tokens.end, false};
+  for_each_row(keys.out, tokens, nullptr, [&](std::int64_t r, std::int64_t offset) {
+    const float* sums = keys.sums + r * padded;
     alignas(64) float merged[largest_head_dim];
     if (keys.parts > 1) {
       for (std::int64_t c = 0; c < padded; c += lanes) {
@@ -148,8 +150,8 @@ void windowed_store_keys(const KeySums& keys) {
       }
       sums = merged;
     }
-    store_row(sums, keys.head_dim, keys.scale, keys.out, offset_of(keys.out, token));
-  }
+    store_row(sums, keys.head_dim, keys.scale, keys.out, offset);
+  });
 }
 
 }  // namespace

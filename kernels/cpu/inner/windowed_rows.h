@@ -24,6 +24,26 @@ ATTNSCOPE_INLINE std::int64_t row_count(const RowChunk& rows) {
   return rows.queries.end - rows.queries.begin;
 }
 
+/// Calls visit(row, offset of its token in the view) for the rows of a run, which may span items;
+/// the place of an item is looked up once.
+template <typename Byte, typename Visit>
+ATTNSCOPE_INLINE void for_each_row(const HeadView<Byte>& view, const TokenRun& run,
+                                   const std::int64_t* indices, const Visit& visit) {
+  const std::int64_t count = run.end - run.begin;
+  if (run.listed) {
+    for (std::int64_t r = 0; r < count; ++r) visit(r, offset_of(view, indices[run.begin + r]));
+    return;
+  }
+  for (std::int64_t r = 0; r < count;) {
+    const std::int64_t token = run.begin + r;
+    const std::int64_t stop = view.item_tokens == 0
+                                  ? count
+                                  : least(count, r + view.item_tokens - token % view.item_tokens);
+    std::int64_t offset = offset_of(view, token);
+    for (; r < stop; ++r, offset += view.token_stride) visit(r, offset);
+  }
+}
+
 /// What a few rows see of a block of keys.
 template <int Rows>
 struct RowWindows {

@@ -227,13 +227,12 @@ inline void load_queries(const WindowedChunk& chunk, float* queries) {
   const RowChunk& rows = chunk.rows;
   const std::int64_t count = row_count(rows), padded = padded_dim(rows.head_dim);
   const std::int64_t grouped = (count + score_rows - 1) / score_rows * score_rows;
-  for (std::int64_t r = 0; r < count; ++r) {
-    const std::int64_t at = offset_of(rows.q, token_of(rows.queries, rows.indices, r));
-    load_row(rows.q, at, rows.head_dim, padded, queries + r * padded);
+  for_each_row(rows.q, rows.queries, rows.indices, [&](std::int64_t r, std::int64_t offset) {
+    load_row(rows.q, offset, rows.head_dim, padded, queries + r * padded);
     for (std::int64_t c = 0; c < padded; c += lanes) {
       store(queries + r * padded + c, load(queries + r * padded + c) * rows.scale);
     }
-  }
+  });
   fill(queries + count * padded, (grouped - count) * padded, 0.0f);
 }
 

@@ -180,26 +180,43 @@ void windowed_softmax(const WindowedChunk& chunk) {
   }
 }
 
-/// dS = P (dP - D) with D = sum of P dP: `s` holds dP and becomes dS. Outside the pattern P and dP
-/// are 0, and no later step reads there.
-ATTNSCOPE_INLINE void score_gradient_of_row(const float* weights, std::int64_t columns, float* s) {
+/// dS = P (dP - D) with D = sum of P dP, for `Rows` rows `columns` apart: `s` holds dP and becomes
+/// dS. Outside the pattern P and dP are 0, and no later step reads there.
+template <int Rows>
+ATTNSCOPE_INLINE void score_gradients_of_rows(const float* weights, std::int64_t columns,
+                                              float* s) {
   const std::int64_t whole = columns / lanes * lanes;
   const std::int64_t rest = columns - whole;
-  const Vector last_weights = load_first(weights + whole, rest, 0.0f);
-  const Vector last = load_first(s + whole, rest, 0.0f);
-  Vector sums = last_weights * last;
-  for (std::int64_t j = 0; j < whole; j += lanes) sums += load(weights + j) * load(s + j);
-  const Vector mean = splat(sum_of(sums));
-  for (std::int64_t j = 0; j < whole; j += lanes) {
-    store(s + j, load(weights + j) * (load(s + j) - mean));
+  Vector last_weights[Rows], last[Rows], row[4];
+#pragma GCC unroll 4
+  for (int r = 0; r < Rows; ++r) {
+    const float *p = weights + r * columns, *dp = s + r * columns;
+    last_weights[r] = load_first(p + whole, rest, 0.0f);
+    last[r] = load_first(dp + whole, rest, 0.0f);
+    row[r] = last_weights[r] * last[r];
+    for (std::int64_t j = 0; j < whole; j += lanes) row[r] += load(p + j) * load(dp + j);
   }
-  store_first(s + whole, rest, last_weights * (last - mean));
+  for (int r = Rows; r < 4; ++r) row[r] = row[0];
+  const Vector4 mean = sums_of(row);
+#pragma GCC unroll 4
+  for (int r = 0; r < Rows; ++r) {
+    const float* p = weights + r * columns;
+    float* ds = s + r * columns;
+    for (std::int64_t j = 0; j < whole; j += lanes) {
+      store(ds + j, load(p + j) * (load(ds + j) - mean[r]));
+    }
+    store_first(ds + whole, rest, last_weights[r] * (last[r] - mean[r]));
+  }
 }
 
 void windowed_score_gradients(const WindowedChunk& chunk) {
-  for (std::int64_t r = 0; r < row_count(chunk.rows); ++r) {
-    score_gradient_of_row(chunk.weights + r * chunk.columns, chunk.columns,
-                          chunk.scores + r * chunk.columns);
+  const std::int64_t count = row_count(chunk.rows), columns = chunk.columns;
+  std::int64_t r = 0;
+  for (; r + 4 <= count; r += 4) {
+    score_gradients_of_rows<4>(chunk.weights + r * columns, columns, chunk.scores + r * columns);
+  }
+  for (; r < count; ++r) {
+    score_gradients_of_rows<1>(chunk.weights + r * columns, columns, chunk.scores + r * columns);
   }
 }
 

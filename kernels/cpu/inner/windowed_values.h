@@ -56,10 +56,9 @@ void windowed_values(const WindowedChunk& chunk) {
     add_block(chunk, block,
               packed_rows(rows.v, rows, *block.segment, block.first, block.count, room), outputs);
   });
-  for (std::int64_t r = 0; r < count; ++r) {
-    const std::int64_t token = token_of(rows.queries, rows.indices, r);
-    store_row(outputs + r * padded, rows.head_dim, rows.scale, rows.o, offset_of(rows.o, token));
-  }
+  for_each_row(rows.o, rows.queries, rows.indices, [&](std::int64_t r, std::int64_t offset) {
+    store_row(outputs + r * padded, rows.head_dim, rows.scale, rows.o, offset);
+  });
 }
 
 }  // namespace
