@@ -223,37 +223,55 @@ ATTNSCOPE_INLINE void weigh_tile(BackwardWork& work) {
   }
 }
 
-/// The keys of a piece that rows [row, row + row_group) of the tile see, from window.any_begin.
+/// The keys of a piece that rows [row, row + Rows) of the tile see, from window.any_begin.
+template <int Rows>
 ATTNSCOPE_INLINE Positions seen_by_rows(const TileWindow& window, int row) {
   const std::int64_t begin = window.begin[row];
-  const std::int64_t end = least(window.end[row + row_group - 1], window.any_end);
+  const std::int64_t end = least(window.end[row + Rows - 1], window.any_end);
   return {begin - window.any_begin, most(begin, end) - window.any_begin};
 }
 
-template <int Width>
+template <int Rows, int Width>
 ATTNSCOPE_INLINE void add_query_gradients(const BackwardWork& work, int row, std::int64_t column) {
-  Vector sum[row_group][Width];
+  Vector sum[Rows][Width];
   float* out = work.tile.gradients + row * work.padded + column;
-#pragma GCC unroll 4
-  for (int g = 0; g < row_group; ++g) {
+#pragma GCC unroll 8
+  for (int g = 0; g < Rows; ++g) {
 #pragma GCC unroll 4
     for (int x = 0; x < Width; ++x) sum[g][x] = load(out + g * work.padded + x * lanes);
   }
   for (int i = 0; i < work.piece_count; ++i) {
     const BackwardPiece& piece = work.pieces[i];
-    const Positions seen = seen_by_rows(piece.window, row);
+    const Positions seen = seen_by_rows<Rows>(piece.window, row);
     const float* weight = work.score_gradients + (piece.first_score + seen.begin) * row_tile + row;
-    const float* const weights[row_group] = {weight, weight + 1, weight + 2, weight + 3};
+    const float* weights[Rows];
+#pragma GCC unroll 8
+    for (int g = 0; g < Rows; ++g) weights[g] = weight + g;
     add_values(weights, row_tile,
                piece.keys + (piece.window.any_begin + seen.begin) * work.padded + column,
                work.padded, seen.end - seen.begin, sum);
   }
-#pragma GCC unroll 4
-  for (int g = 0; g < row_group; ++g) {
+#pragma GCC unroll 8
+  for (int g = 0; g < Rows; ++g) {
 #pragma GCC unroll 4
     for (int x = 0; x < Width; ++x) store(out + g * work.padded + x * lanes, sum[g][x]);
   }
 }
+
+template <int Rows>
+ATTNSCOPE_INLINE void add_query_gradients(const BackwardWork& work) {
+  for (int row = 0; row < work.tile.rows; row += Rows) {
+    std::int64_t c = 0;
+    for (; c + 2 * lanes <= work.padded; c += 2 * lanes) add_query_gradients<Rows, 2>(work, row, c);
+    if (c < work.padded) add_query_gradients<Rows, 1>(work, row, c);
+  }
+}
+
+/// Sums that fill the registers, of rows or of keys: more of them hide the latency of a
+/// multiply-add better, but their windows have more edges.
+constexpr int together = lanes == 16 ? 8 : 4;
+/// A tile that sees so many keys is wide: edges matter little.
+constexpr std::int32_t many_keys = 4 * row_tile;
 
 /// out[g] += sum over `count` rows of weight[g * row_tile + row] * values[row], for Keys keys.
 /// The tile's sum is formed first: row by row added to that of a key which a million rows see, its
@@ -263,14 +281,14 @@ ATTNSCOPE_INLINE void add_rows(const float* weight, const float* values, std::in
                                std::int64_t count, float* const* out, std::int64_t column) {
   Vector sum[Keys][Width];
   const float* weights[Keys];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int g = 0; g < Keys; ++g) {
     weights[g] = weight + g * row_tile;
 #pragma GCC unroll 4
     for (int x = 0; x < Width; ++x) sum[g][x] = Vector{};
   }
   add_values(weights, 1, values + column, padded, count, sum);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int g = 0; g < Keys; ++g) {
 #pragma GCC unroll 4
     for (int x = 0; x < Width; ++x) {
@@ -310,7 +328,7 @@ ATTNSCOPE_INLINE void add_key_gradients(const BackwardWork& work, const Backward
 }
 
 inline void add_key_gradients(const BackwardWork& work, const BackwardPiece& piece) {
-  constexpr int together = 4;
+  constexpr int few = 4;
   const TileWindow& window = piece.window;
   int begin = 0, end = 0;
   const auto rows_that_see = [&](std::int32_t first, std::int32_t last) {
@@ -319,13 +337,17 @@ inline void add_key_gradients(const BackwardWork& work, const BackwardPiece& pie
     return begin < end;
   };
   std::int32_t j = window.any_begin;
-  for (; j + together <= window.any_end; j += together) {
-    if (rows_that_see(j, j + together - 1)) {
-      add_key_gradients<together>(work, piece, j, begin, end);
+  while (j < window.any_end) {
+    if (j >= window.all_begin && j + together <= window.all_end) {
+      add_key_gradients<together>(work, piece, j, 0, work.tile.rows);
+      j += together;
+    } else if (j + few <= window.any_end) {
+      if (rows_that_see(j, j + few - 1)) add_key_gradients<few>(work, piece, j, begin, end);
+      j += few;
+    } else {
+      if (rows_that_see(j, j)) add_key_gradients<1>(work, piece, j, begin, end);
+      ++j;
     }
-  }
-  for (; j < window.any_end; ++j) {
-    if (rows_that_see(j, j)) add_key_gradients<1>(work, piece, j, begin, end);
   }
 }
 
@@ -371,10 +393,10 @@ inline void finish_pieces(BackwardWork& work, bool for_queries) {
       add_gradients_carefully(work, work.pieces[i], for_queries);
     }
   } else {
-    for (int row = 0; for_queries && row < work.tile.rows; row += row_group) {
-      std::int64_t c = 0;
-      for (; c + 2 * lanes <= work.padded; c += 2 * lanes) add_query_gradients<2>(work, row, c);
-      if (c < work.padded) add_query_gradients<1>(work, row, c);
+    if (for_queries && work.score_count >= many_keys) {
+      add_query_gradients<together>(work);
+    } else if (for_queries) {
+      add_query_gradients<row_group>(work);
     }
     for (int i = 0; i < work.piece_count; ++i) {
       if (work.pieces[i].gradients.keys != nullptr) add_key_gradients(work, work.pieces[i]);

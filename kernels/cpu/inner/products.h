@@ -151,7 +151,7 @@ ATTNSCOPE_INLINE void add_values(const float* const* weight, std::int64_t weight
     Vector v[Width];
 #pragma GCC unroll 4
     for (int x = 0; x < Width; ++x) v[x] = load(values + j * padded + x * lanes);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int g = 0; g < Group; ++g) {
       const Vector p = splat(weight[g][j * weight_stride]);
 #pragma GCC unroll 4
