@@ -12,6 +12,7 @@
 
 #include "tests/kernels/gradient_case.h"
 #include "tests/kernels/hand_made_plans.h"
+#include "tests/kernels/random_plan.h"
 
 namespace attnscope::testing {
 namespace {
@@ -179,6 +180,16 @@ TEST(PlantedGradients, OnHandMadePlans_StayWithinTheirIntervals) {
     const std::int64_t n = plan.tokens;
     expect_confined_everywhere(plan, random_inputs(n, plan.heads, 8, Order::head_major, 0, 3),
                                keys_from_plan(plan), {0, 5, n / 3, n - 1}, name);
+  }
+}
+
+TEST(PlantedGradients, OnRandomPlans_StayWithinTheirIntervals) {
+  for (unsigned seed = 0; seed < 30; ++seed) {
+    const AttentionPlan plan = random_plan(seed);
+    const std::int64_t n = plan.tokens;
+    expect_confined_everywhere(plan, random_inputs(n, plan.heads, 8, Order::head_major, 0, seed),
+                               keys_from_plan(plan), {0, n / 2, n - 1},
+                               fmt::format("seed {}\n{}", seed, text_of(plan)));
   }
 }
 
