@@ -86,6 +86,18 @@ class NewRunDialogTest : public QObject {
     QCOMPARE(dialog_->checked().cells, before);
   }
 
+  void AnotherDirection_IsPartOfWhatStarts() {
+    dialog_->choose_preset(QStringLiteral("quick"));
+    auto* direction = find<QComboBox>("direction");
+    QCOMPARE(direction->currentData().toString(), QStringLiteral("forward"));
+    direction->setFocus();
+    QTest::keyClick(direction, Qt::Key_Down);
+    QVERIFY(dialog_->checked().ok());
+    QVERIFY(dialog_->checked().sweep_text.find("forward-backward") != std::string::npos);
+    auto* preset = find<QComboBox>("preset");
+    QCOMPARE(preset->currentIndex(), preset->count() - 1);
+  }
+
   void AMissingWorker_IsSaidBesideTheContenders() {
     dialog_->set_implementations({}, QStringLiteral("attnscope-worker was not found."));
     auto* label = find<QLabel>("implementations_problem");

@@ -39,6 +39,28 @@ class SweepDraftTest : public QObject {
     QVERIFY(after.at("sequence_tokens") == nlohmann::json::array({"64:256:*2", 300}));
   }
 
+  void ADirection_IsForwardUnlessThePresetSaysMore() {
+    QCOMPARE(draft_of(preset()).direction, QStringLiteral("forward"));
+    SweepDraft draft = draft_of({"two", R"({"name": "two", "contenders": ["full/sdpa"],
+        "sequence_tokens": [64], "direction": ["forward-backward", "forward"]})"});
+    QCOMPARE(draft.direction, QStringLiteral("forward, forward-backward"));
+    QCOMPARE(check(draft).heats, 2);
+  }
+
+  void AChangedDirection_IsInTheSweep() {
+    SweepDraft draft = draft_of(preset());
+    const int heats = check(draft).heats;
+    draft.direction = QStringLiteral("forward-backward");
+    CheckedDraft checked = check(draft);
+    QVERIFY2(checked.ok(), qPrintable(checked.other_problem));
+    QCOMPARE(checked.heats, heats);
+    QVERIFY(nlohmann::json::parse(checked.sweep_text).at("direction") == "forward-backward");
+    draft.direction = QStringLiteral("forward, forward-backward");
+    checked = check(draft);
+    QVERIFY2(checked.ok(), qPrintable(checked.other_problem));
+    QCOMPARE(checked.heats, 2 * heats);
+  }
+
   void AWrongRange_IsSaidBesideItsField() {
     SweepDraft draft = draft_of(preset());
     draft.lengths = QStringLiteral("64:4");

@@ -20,6 +20,10 @@ QString tr(const char* text) {
   return QCoreApplication::translate("SweepDraft", text);
 }
 
+QString both_directions() {
+  return QStringLiteral("forward, forward-backward");
+}
+
 QString list_text(const Json& sweep, const char* key) {
   if (!sweep.contains(key)) return {};
   const Json& value = sweep.at(key);
@@ -90,6 +94,13 @@ Json contenders_json(const SweepDraft& draft, const Json& base) {
   return list;
 }
 
+Json direction_json(const QString& direction) {
+  Json list = Json::array();
+  for (const QString& part : direction.split(QLatin1Char(',')))
+    list.push_back(part.trimmed().toStdString());
+  return list.size() == 1 ? list.front() : list;
+}
+
 void measure(CheckedDraft& checked) {
   const Result<Sweep> sweep = parse_sweep(checked.sweep_text, "this form");
   if (!sweep) {
@@ -116,6 +127,9 @@ SweepDraft draft_of(const NamedSweep& preset) {
   }
   draft.windows = list_text(sweep, "windows");
   draft.lengths = list_text(sweep, "sequence_tokens");
+  draft.direction = list_text(sweep, "direction");
+  if (draft.direction.isEmpty()) draft.direction = QStringLiteral("forward");
+  if (draft.direction.contains(QLatin1Char(','))) draft.direction = both_directions();
   draft.device = list_text(sweep, "device");
   if (draft.device.isEmpty()) draft.device = QStringLiteral("cpu");
   return draft;
@@ -153,6 +167,7 @@ CheckedDraft check(const SweepDraft& draft) {
     sweep["windows"] = windows;
   }
   sweep["sequence_tokens"] = lengths;
+  sweep["direction"] = direction_json(draft.direction);
   sweep["device"] = draft.device.toStdString();
   checked.sweep_text = sweep.dump(2) + "\n";
   measure(checked);

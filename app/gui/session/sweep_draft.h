@@ -25,9 +25,10 @@ struct SweepDraft {
   std::string base_text;  // the preset's JSON
   QString name;
   std::vector<PatternAndImplementation> contenders;
-  QString windows;  // "4, 64, inf"
-  QString lengths;  // "64:2048:*2"
-  QString device;   // "cpu" or "cuda"
+  QString windows;    // "4, 64, inf"
+  QString lengths;    // "64:2048:*2"
+  QString direction;  // "forward", "forward-backward" or both: "forward, forward-backward"
+  QString device;     // "cpu" or "cuda"
   friend bool operator==(const SweepDraft&, const SweepDraft&) = default;
 };
 

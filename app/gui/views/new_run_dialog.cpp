@@ -61,6 +61,7 @@ NewRunDialog::NewRunDialog(QWidget* parent)
       matrix_(new QTableView),
       windows_(new QLineEdit),
       lengths_(new QLineEdit),
+      direction_(new QComboBox),
       device_(new QComboBox),
       implementations_problem_(problem_label("implementations_problem")),
       contenders_problem_(problem_label("contenders_problem")),
@@ -81,7 +82,8 @@ NewRunDialog::NewRunDialog(QWidget* parent)
   });
   for (QLineEdit* field : {name_, windows_, lengths_})
     connect(field, &QLineEdit::textEdited, this, &NewRunDialog::edited);
-  connect(device_, &QComboBox::activated, this, &NewRunDialog::edited);
+  for (QComboBox* field : {direction_, device_})
+    connect(field, &QComboBox::activated, this, &NewRunDialog::edited);
   connect(&matrix_model_, &ContenderMatrixModel::edited, this, &NewRunDialog::edited);
   if (!built_in_sweeps().empty()) load(built_in_sweeps().front());
   check_fields();
@@ -92,12 +94,17 @@ void NewRunDialog::build() {
   name_->setObjectName(QStringLiteral("sweep_name"));
   windows_->setObjectName(QStringLiteral("windows"));
   lengths_->setObjectName(QStringLiteral("lengths"));
+  direction_->setObjectName(QStringLiteral("direction"));
   device_->setObjectName(QStringLiteral("device"));
   matrix_->setObjectName(QStringLiteral("contenders"));
   start_->setObjectName(QStringLiteral("start_run"));
   estimate_->setObjectName(QStringLiteral("estimate"));
   estimate_->setWordWrap(true);
 
+  direction_->addItem(tr("Forward"), QStringLiteral("forward"));
+  direction_->addItem(tr("Forward and backward, timed together"),
+                      QStringLiteral("forward-backward"));
+  direction_->addItem(tr("Both, side by side"), QStringLiteral("forward, forward-backward"));
   device_->addItems({QStringLiteral("cpu"), QStringLiteral("cuda")});
   windows_->setPlaceholderText(tr("4, 64, inf"));
   windows_->setToolTip(tr("One-sided window widths: numbers, ranges such as 1:64:*2, and inf"));
@@ -135,6 +142,7 @@ void NewRunDialog::build() {
   form->addRow(tr("&Contenders"), contenders);
   form->addRow(tr("&Windows"), with_problem(windows_, windows_problem_));
   form->addRow(tr("&Lengths (tokens)"), with_problem(lengths_, lengths_problem_));
+  form->addRow(tr("D&irection"), direction_);
   form->addRow(tr("&Device"), device_);
 
   // QFormLayout makes buddies of direct fields only.
@@ -184,6 +192,7 @@ void NewRunDialog::load(const NamedSweep& preset) {
   matrix_model_.set_checked(draft.contenders);
   windows_->setText(draft.windows);
   lengths_->setText(draft.lengths);
+  direction_->setCurrentIndex(direction_->findData(draft.direction));
   device_->setCurrentText(draft.device);
   loading_ = false;
   check_fields();
@@ -207,6 +216,7 @@ SweepDraft NewRunDialog::draft() const {
           .contenders = matrix_model_.checked(),
           .windows = windows_->text().trimmed(),
           .lengths = lengths_->text().trimmed(),
+          .direction = direction_->currentData().toString(),
           .device = device_->currentText()};
 }
 

@@ -51,6 +51,7 @@ class NewRunDialog : public QDialog {
   QTableView* matrix_;
   QLineEdit* windows_;
   QLineEdit* lengths_;
+  QComboBox* direction_;
   QComboBox* device_;
   QLabel *implementations_problem_, *contenders_problem_, *windows_problem_, *lengths_problem_,
       *other_problem_;
