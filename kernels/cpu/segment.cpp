@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "kernels/cpu/selected_kernels.h"
-#include "kernels/cpu/work_units.h"
+#include "kernels/cpu/stretches.h"
 
 namespace attnscope::cpu {
 namespace {
@@ -51,31 +51,50 @@ struct Call {
   }
 };
 
-void run_unit(const Call& call, const WorkUnit& unit, float* scratch) {
-  const Task& task = *unit.task;
-  for (std::int64_t head = unit.first_head; head < unit.last_head; ++head) {
-    SegmentChunk chunk{};
-    chunk.rows = {.q = head_view(call.q, head),
-                  .k = head_view(call.k, head),
-                  .v = head_view(call.v, head),
-                  .o = head_view(call.o, head),
-                  .indices = call.plan.indices.data(),
-                  .segments = call.plan.segments_of(task).data(),
-                  .segment_count = task.segment_count,
-                  .queries = part_of(task.queries, unit.first_row, unit.last_row),
-                  .head_dim = call.o.head_dim,
-                  .scale = call.scale * static_cast<float>(log2_e),
-                  .lse = call.lse_of(head),
-                  .lse_stride = call.plan.heads};
-    chunk.tile_keys = unit.cut.whole_tiles ? tile_keys(call.o.head_dim) : 0;
-    if (unit.cut.is_split()) {
-      chunk.first_key = unit.key_chunk * unit.cut.keys_per_chunk;
-      chunk.last_key = chunk.first_key + unit.cut.keys_per_chunk;
-      chunk.partial =
-          call.partial(unit.cut, unit.partials_before, head - task.heads.begin, unit.key_chunk);
+/// A chunk of a task: of its keys where they are split, else of its rows.
+void run_chunk(const Call& call, const Task& task, const TaskCut& cut, std::int64_t partials_before,
+               std::int64_t head, std::int64_t number, float* scratch) {
+  const std::int64_t first_row = cut.is_split() ? 0 : number * cut.rows_per_chunk;
+  const std::int64_t last_row = std::min(first_row + cut.rows_per_chunk, cut.rows);
+  SegmentChunk chunk{};
+  chunk.rows = {.q = head_view(call.q, head),
+                .k = head_view(call.k, head),
+                .v = head_view(call.v, head),
+                .o = head_view(call.o, head),
+                .indices = call.plan.indices.data(),
+                .segments = call.plan.segments_of(task).data(),
+                .segment_count = task.segment_count,
+                .queries = part_of(task.queries, first_row, last_row),
+                .head_dim = call.o.head_dim,
+                .scale = call.scale * static_cast<float>(log2_e),
+                .lse = call.lse_of(head),
+                .lse_stride = call.plan.heads};
+  chunk.tile_keys = cut.whole_tiles ? tile_keys(call.o.head_dim) : 0;
+  if (cut.is_split()) {
+    chunk.first_key = number * cut.keys_per_chunk;
+    chunk.last_key = chunk.first_key + cut.keys_per_chunk;
+    chunk.partial = call.partial(cut, partials_before, head - task.heads.begin, number);
+  }
+  chunk.scratch = scratch;
+  call.kernels.segment_chunk(chunk);
+}
+
+/// Head after head, so that all tasks find a head's keys and values in the caches.
+void run_stretch(const Call& call, const StretchCursor& cursor, const Stretch& stretch,
+                 float* scratch) {
+  std::array<ChunkRange, most_tasks_together> chunks;
+  for (std::size_t t = stretch.first_task; t < stretch.last_task; ++t) {
+    chunks[t - stretch.first_task] =
+        chunks_of(call.plan, call.plan.tasks[t], cursor.cut(t), stretch);
+  }
+  for (std::int64_t head = stretch.first_head; head < stretch.last_head; ++head) {
+    for (std::size_t t = stretch.first_task; t < stretch.last_task; ++t) {
+      const ChunkRange& range = chunks[t - stretch.first_task];
+      for (std::int64_t c = range.begin; c < range.end; ++c) {
+        run_chunk(call, call.plan.tasks[t], cursor.cut(t), cursor.partials_before(t), head, c,
+                  scratch);
+      }
     }
-    chunk.scratch = scratch;
-    call.kernels.segment_chunk(chunk);
   }
 }
 
@@ -127,11 +146,11 @@ void run(const Call& call, int threads, bool has_split_rows, float* scratch) {
   std::atomic<std::int64_t> next{0};
 #pragma omp parallel num_threads(threads)
   {
-    UnitCursor cursor(call.plan, call.o.head_dim, KeyCut::of_long_rows);
-    WorkUnit unit;
+    StretchCursor cursor(call.plan, call.o.head_dim);
+    Stretch stretch;
     float* mine = scratch + omp_get_thread_num() * scratch_size;
-    while (cursor.seek(next.fetch_add(1, std::memory_order_relaxed), unit)) {
-      run_unit(call, unit, mine);
+    while (cursor.seek(next.fetch_add(1, std::memory_order_relaxed), stretch)) {
+      run_stretch(call, cursor, stretch, mine);
     }
 #pragma omp barrier
     if (has_split_rows) merge_split_rows(call, omp_get_thread_num(), omp_get_num_threads());

@@ -12,8 +12,8 @@ namespace {
 constexpr std::int64_t worthwhile_pairs = 16384;
 /// A task of so few rows over at least two chunks of keys is split, into at most this many chunks.
 constexpr std::int64_t most_split_rows = smallest_row_chunk;
-constexpr std::int64_t smallest_key_chunk = 2048;
-constexpr std::int64_t most_key_chunks = 64;
+constexpr std::int64_t smallest_key_chunk = largest_key_block;
+constexpr std::int64_t most_key_chunks = 1024;
 
 std::int64_t divided_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
@@ -73,16 +73,19 @@ TaskCut cut_of(const AttentionPlan& plan, const Task& task, std::int64_t head_di
     keys += keys_of_row(segment);
     all_whole = all_whole && segment.kind == SegmentKind::whole;
   }
+  cut.pairs = cut.rows * keys;
   if (key_cut == KeyCut::of_long_rows && all_whole && cut.rows <= most_split_rows &&
       keys >= 2 * smallest_key_chunk) {
     cut.keys_per_chunk = std::max(smallest_key_chunk, divided_up(keys, most_key_chunks));
     cut.key_chunks = divided_up(keys, cut.keys_per_chunk);
     return cut;
   }
-  const std::int64_t pairs = std::max<std::int64_t>(
-      1, std::min(cut.rows, cut.rows_per_chunk) * std::min(keys, worthwhile_pairs));
-  cut.heads_per_unit = std::clamp<std::int64_t>(worthwhile_pairs / pairs, 1, cut.heads);
+  cut.heads_per_unit = heads_worthwhile(cut.heads, std::min(cut.rows, cut.rows_per_chunk) * keys);
   return cut;
+}
+
+std::int64_t heads_worthwhile(std::int64_t heads, std::int64_t pairs) {
+  return std::clamp<std::int64_t>(worthwhile_pairs / std::max<std::int64_t>(pairs, 1), 1, heads);
 }
 
 UnitCursor::UnitCursor(const AttentionPlan& plan, std::int64_t head_dim, KeyCut key_cut)

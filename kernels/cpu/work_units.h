@@ -23,8 +23,10 @@ struct TaskCut {
   std::int64_t key_chunks = 1;
   std::int64_t heads = 0;
   std::int64_t heads_per_unit = 1;
+  std::int64_t pairs = 0;  // of one head, at most
 
   [[nodiscard]] bool is_split() const { return key_chunks > 1; }
+  [[nodiscard]] std::int64_t chunks() const { return row_chunks * key_chunks; }
   [[nodiscard]] std::int64_t head_groups() const {
     return (heads + heads_per_unit - 1) / heads_per_unit;
   }
@@ -41,6 +43,9 @@ enum class KeyCut : std::uint8_t { never, of_long_rows };
 
 [[nodiscard]] TaskCut cut_of(const AttentionPlan& plan, const Task& task, std::int64_t head_dim,
                              KeyCut key_cut);
+
+/// Heads that a unit takes together, given the pairs of one, for drawing it to be worth while.
+[[nodiscard]] std::int64_t heads_worthwhile(std::int64_t heads, std::int64_t pairs);
 
 /// One unit: rows [first_row, last_row) of a task for heads [first_head, last_head), and of its
 /// keys those of chunk `key_chunk`.

@@ -59,17 +59,23 @@ inline const float* packed_rows(const HeadView<const std::byte>& view, const Row
   return room;
 }
 
-/// Offsets of rows [first_row, first_row + rows) of the chunk. Within one item, as nearly always,
+/// Whether rows [first_row, first_row + rows) of the chunk lie a token_stride apart.
+template <typename Byte>
+ATTNSCOPE_INLINE bool is_one_run(const HeadView<Byte>& view, const RowChunk& chunk,
+                                 std::int64_t first_row, int rows) {
+  const std::int64_t begin = chunk.queries.begin + first_row;
+  return !chunk.queries.listed &&
+         (view.item_tokens == 0 ||
+          begin / view.item_tokens == (begin + rows - 1) / view.item_tokens);
+}
+
+/// Offsets of rows [first_row, first_row + rows) of the chunk: within one item, as nearly always,
 /// one division finds them all.
 template <typename Byte>
 ATTNSCOPE_INLINE void tile_offsets(const HeadView<Byte>& view, const RowChunk& chunk,
                                    std::int64_t first_row, int rows, std::int64_t* at) {
-  const std::int64_t begin = chunk.queries.begin + first_row;
-  const bool one_run =
-      !chunk.queries.listed &&
-      (view.item_tokens == 0 || begin / view.item_tokens == (begin + rows - 1) / view.item_tokens);
-  if (one_run) {
-    const std::int64_t first = offset_of(view, begin);
+  if (is_one_run(view, chunk, first_row, rows)) {
+    const std::int64_t first = offset_of(view, chunk.queries.begin + first_row);
     for (int r = 0; r < rows; ++r) at[r] = first + r * view.token_stride;
     return;
   }

@@ -81,22 +81,32 @@ struct TileWindow {
   std::int32_t all_begin, all_end;  // every row sees it; may be empty (begin > end)
 };
 
+constexpr std::int32_t row_numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+ATTNSCOPE_INLINE Integers clamped(Integers x, Integers low, Integers high) {
+  const Integers raised = x < low ? low : x;
+  return raised > high ? high : raised;
+}
+
 /// False when no row sees any key.
 ATTNSCOPE_INLINE bool tile_window(const RowChunk& chunk, const Segment& segment,
                                   std::int64_t first_row, int rows, std::int64_t first,
                                   std::int32_t count, TileWindow& window) {
   if (segment.kind == SegmentKind::whole) {
-    for (int r = 0; r < row_tile; ++r) window.begin[r] = 0, window.end[r] = count;
+    for (int x = 0; x < row_tile; x += lanes) {
+      store(window.begin + x, Integers{});
+      store(window.end + x, splat(count));
+    }
   } else if (segment.kind == SegmentKind::band && !chunk.queries.listed && !segment.keys.listed) {
     const std::int64_t w = capped_window(segment);
     const std::int64_t opposite = chunk.queries.begin + first_row + segment.offset - first;
     constexpr std::int64_t far = std::int64_t{1} << 30;
     const auto begin = static_cast<std::int32_t>(clamped(opposite - w, -far, far));
     const auto end = static_cast<std::int32_t>(clamped(opposite + w + 1, -far, far));
-    for (int r = 0; r < row_tile; ++r) {
-      const std::int32_t b = begin + r, e = end + r;
-      window.begin[r] = b < 0 ? 0 : (b > count ? count : b);
-      window.end[r] = e < 0 ? 0 : (e > count ? count : e);
+    for (int x = 0; x < row_tile; x += lanes) {
+      const Integers row = load(row_numbers + x);
+      store(window.begin + x, clamped(splat(begin) + row, Integers{}, splat(count)));
+      store(window.end + x, clamped(splat(end) + row, Integers{}, splat(count)));
     }
   } else {
     for (int r = 0; r < row_tile; ++r) {

@@ -24,17 +24,17 @@ constexpr int few_rows = row_tile / 8;
 /// instead of 99%.
 constexpr int key_step = lanes == 4 ? 4 : 12;
 
-/// Transposes `rows` rows of d floats at row[r] to out[c * row_tile + r], times `scale`; lanes
-/// beyond `rows` repeat the last row, so that no lane holds arbitrary bits.
-ATTNSCOPE_INLINE void transpose_rows(const float* const* row, std::int64_t d, float scale,
-                                     float* out) {
+/// Transposes rows of d floats at row[r] to out[c * row_tile + r], times `scale`. `row` is a table
+/// of row_tile rows or tells them by operator[].
+template <typename Rows>
+ATTNSCOPE_INLINE void transpose_rows(const Rows& row, std::int64_t d, float scale, float* out) {
   for (int r = 0; r < row_tile; r += lanes) {
     std::int64_t c = 0;
     for (; c + 4 <= d; c += 4) {
       // Vector i holds rows i, i + 4 ... in its quarters; a transposition within each quarter
       // leaves a column a vector, its rows in order.
-      const Vector a = load_quarters(row + r, c), b = load_quarters(row + r + 1, c);
-      const Vector e = load_quarters(row + r + 2, c), f = load_quarters(row + r + 3, c);
+      const Vector a = load_quarters(row, r, c), b = load_quarters(row, r + 1, c);
+      const Vector e = load_quarters(row, r + 2, c), f = load_quarters(row, r + 3, c);
       const Vector ae = interleaved_low(a, e), bf = interleaved_low(b, f);
       const Vector ae_high = interleaved_high(a, e), bf_high = interleaved_high(b, f);
       float* to = out + c * row_tile + r;
@@ -48,6 +48,13 @@ ATTNSCOPE_INLINE void transpose_rows(const float* const* row, std::int64_t d, fl
     }
   }
 }
+
+/// Rows a stride apart.
+struct StridedRows {
+  const float* first;
+  std::int64_t stride;
+  ATTNSCOPE_INLINE const float* operator[](std::int64_t r) const { return first + r * stride; }
+};
 
 /// scores[key][row] for `Keys` keys that lie `stride` floats apart.
 template <int Keys>

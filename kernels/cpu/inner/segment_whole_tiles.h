@@ -125,40 +125,62 @@ struct TileOutputs {
   float inverse[row_tile];
 };
 
-ATTNSCOPE_INLINE void put_lanes(Work& work, Vector v, std::int64_t at, std::int64_t column) {
-  note_strange(work, v);
-  store_lanes(v, work.d - column, work.chunk->rows.o, at + column);
+/// Writes a row's vector of outputs; `plainly` where rows are float32 and end with a vector.
+ATTNSCOPE_INLINE void put_lanes(const Work& work, Vector v, bool plainly, std::int64_t at,
+                                std::int64_t column) {
+  const HeadView<std::byte>& o = work.chunk->rows.o;
+  if (plainly) {
+    store(reinterpret_cast<float*>(o.data) + at + column, v);
+  } else {
+    store_lanes(v, work.d - column, o, at + column);
+  }
+}
+
+ATTNSCOPE_INLINE bool lies_plain(const Work& work) {
+  return work.chunk->rows.o.dtype == DType::float32 && work.d == work.padded;
 }
 
 template <int Width>
-ATTNSCOPE_INLINE void put_group(Work& work, const Piece* pieces, int piece_count, int row, int rows,
-                                std::int64_t column, const TileOutputs& to) {
+ATTNSCOPE_INLINE void put_group(const Work& work, const Piece* pieces, int piece_count, int row,
+                                int rows, std::int64_t column, const TileOutputs& to,
+                                Vector& strange) {
   Vector sum[row_group][Width] = {};
   add_piece_values(work, pieces, piece_count, row, column, sum);
 #pragma GCC unroll 4
   for (int g = 0; g < row_group; ++g) {
-    if (row + g >= rows) break;
+    const Vector inverse = splat(to.inverse[row + g]);
 #pragma GCC unroll 4
     for (int x = 0; x < Width; ++x) {
-      put_lanes(work, sum[g][x] * splat(to.inverse[row + g]), to.at[row + g], column + x * lanes);
+      sum[g][x] *= inverse;
+      note_strange(strange, sum[g][x]);
+    }
+  }
+  const bool plainly = lies_plain(work);
+#pragma GCC unroll 4
+  for (int g = 0; g < row_group; ++g) {
+    if (row + g >= rows) return;
+#pragma GCC unroll 4
+    for (int x = 0; x < Width; ++x) {
+      put_lanes(work, sum[g][x], plainly, to.at[row + g], column + x * lanes);
     }
   }
 }
 
-inline void put_group_carefully(Work& work, const Piece* pieces, int piece_count, int row, int rows,
-                                const TileOutputs& to) {
+inline void put_group_carefully(const Work& work, const Piece* pieces, int piece_count, int row,
+                                int rows, const TileOutputs& to) {
   for (int g = 0; g < row_group && row + g < rows; ++g) {
     float* sum = work.outputs;
     std::memset(sum, 0, sizeof(float) * static_cast<std::size_t>(work.padded));
     add_piece_values_carefully(work, pieces, piece_count, row, g, sum);
     for (std::int64_t c = 0; c < work.padded; c += lanes) {
-      put_lanes(work, load(sum + c) * splat(to.inverse[row + g]), to.at[row + g], c);
+      put_lanes(work, load(sum + c) * splat(to.inverse[row + g]), lies_plain(work), to.at[row + g],
+                c);
     }
   }
 }
 
 template <int Dim>
-ATTNSCOPE_INLINE void visit_whole_tile(Work& work, std::int64_t first_row) {
+ATTNSCOPE_INLINE void visit_whole_tile(Work& work, std::int64_t first_row, Vector& strange) {
   const RowChunk& chunk = work.chunk->rows;
   const int rows = rows_of_tile(work, first_row);
   Piece pieces[most_spans];
@@ -179,9 +201,9 @@ ATTNSCOPE_INLINE void visit_whole_tile(Work& work, std::int64_t first_row) {
     }
     std::int64_t c = 0;
     for (; c + 2 * lanes <= work.padded; c += 2 * lanes) {
-      put_group<2>(work, pieces, piece_count, row, rows, c, to);
+      put_group<2>(work, pieces, piece_count, row, rows, c, to, strange);
     }
-    if (c < work.padded) put_group<1>(work, pieces, piece_count, row, rows, c, to);
+    if (c < work.padded) put_group<1>(work, pieces, piece_count, row, rows, c, to, strange);
   }
 }
 
@@ -223,15 +245,16 @@ template <int Dim>
 inline void visit_whole_tiles(const SegmentChunk& chunk, bool careful) {
   Work work = begin_whole_tiles(chunk, careful);
   find_spans(work);
+  Vector strange{};
   for (std::int64_t first = 0; first < work.rows; first += row_tile) {
     if (!has_few_rows(work, first)) {
-      visit_whole_tile<Dim>(work, first);
+      visit_whole_tile<Dim>(work, first, strange);
       continue;
     }
     load_queries(work, first, work.queries);
     for (int r = 0; r < rows_of_tile(work, first); ++r) visit_whole_row(work, first + r);
   }
-  if (!careful && !is_finite(work)) visit_whole_tiles<Dim>(chunk, true);
+  if (!careful && !is_finite(strange)) visit_whole_tiles<Dim>(chunk, true);
 }
 
 }  // namespace

@@ -36,9 +36,6 @@ struct Work {
   Span spans[most_spans];
   int span_count;
   std::int64_t block_size, block_limit;
-  // 0, or NaN once a number was not finite: 0 * x is 0 for every finite x and NaN for all others,
-  // and NaN stays in a sum.
-  Vector strange;
 };
 
 ATTNSCOPE_INLINE int rows_of_tile(const Work& work, std::int64_t first_row) {
@@ -49,12 +46,14 @@ ATTNSCOPE_INLINE bool has_few_rows(const Work& work, std::int64_t first_row) {
   return rows_of_tile(work, first_row) <= few_rows;
 }
 
-ATTNSCOPE_INLINE void note_strange(Work& work, Vector v) {
-  work.strange += v * 0.0f;
+/// `strange` is 0, or NaN once a number was not finite: 0 * x is 0 for every finite x and NaN for
+/// all others, and NaN stays in a sum.
+ATTNSCOPE_INLINE void note_strange(Vector& strange, Vector v) {
+  strange += v * 0.0f;
 }
 
-ATTNSCOPE_INLINE bool is_finite(const Work& work) {
-  return sum_of(work.strange) == 0.0f;
+ATTNSCOPE_INLINE bool is_finite(Vector strange) {
+  return sum_of(strange) == 0.0f;
 }
 
 /// Layout of the scratch where whole tiles are computed at once.
@@ -66,7 +65,6 @@ inline Work begin_whole_tiles(const SegmentChunk& chunk, bool careful) {
   work.rows = chunk.rows.queries.end - chunk.rows.queries.begin;
   work.careful = careful;
   work.span_count = 0;
-  work.strange = Vector{};
   const std::int64_t keys = chunk.tile_keys;
   work.scores = chunk.scratch;
   work.queries = work.scores + (keys + lanes) * row_tile;
@@ -85,7 +83,6 @@ inline Work begin_blocks(const SegmentChunk& chunk, bool careful) {
   work.rows = chunk.rows.queries.end - chunk.rows.queries.begin;
   work.careful = careful;
   work.span_count = 0;
-  work.strange = Vector{};
   work.block_size = 0;
   work.block_limit = block_keys(work.d);
   const std::int64_t tiled_rows = (work.rows + row_tile - 1) / row_tile * row_tile;
@@ -105,6 +102,17 @@ inline Work begin_blocks(const SegmentChunk& chunk, bool careful) {
 inline void load_queries(const Work& work, std::int64_t first_row, float* to) {
   const RowChunk& chunk = work.chunk->rows;
   const int rows = rows_of_tile(work, first_row);
+  if (rows == row_tile && chunk.q.dtype == DType::float32 &&
+      is_one_run(chunk.q, chunk, first_row, rows)) {
+    const std::int64_t at = offset_of(chunk.q, chunk.queries.begin + first_row);
+    const std::int64_t later = least(work.rows - first_row - row_tile, row_tile);
+    for (std::int64_t r = 0; r < later; ++r) {
+      prefetch_row(chunk.q, at + (r + row_tile) * chunk.q.token_stride, work.d);
+    }
+    transpose_rows(StridedRows{floats_at(chunk.q, at), chunk.q.token_stride}, work.d, chunk.scale,
+                   to);
+    return;
+  }
   if (rows > few_rows) {
     alignas(64) float room[tile_floats];
     const float* row[row_tile];

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -44,6 +44,9 @@ ATTNSCOPE_INLINE void store(float* p, Vector v) {
 }
 ATTNSCOPE_INLINE Integers load(const std::int32_t* p) {
   return *reinterpret_cast<const UnalignedIntegers*>(p);
+}
+ATTNSCOPE_INLINE void store(std::int32_t* p, Integers v) {
+  *reinterpret_cast<UnalignedIntegers*>(p) = v;
 }
 ATTNSCOPE_INLINE Vector4 load4(const float* p) {
   return *reinterpret_cast<const Unaligned4*>(p);
@@ -183,17 +186,19 @@ ATTNSCOPE_INLINE Vector interleaved_high(Vector a, Vector b) {
 #endif
 }
 
-/// Four floats of each of lanes / 4 rows, one row a quarter: p[0], p[4], p[8] and p[12].
-ATTNSCOPE_INLINE Vector load_quarters(const float* const* p, std::int64_t offset) {
-  const Vector4 a = load4(p[0] + offset);
+/// Four floats of lanes / 4 rows, one row a quarter: those at p[0], p[4], p[8] and p[12], where p
+/// is a table of rows or tells them by operator[].
+template <typename Rows>
+ATTNSCOPE_INLINE Vector load_quarters(const Rows& p, int first, std::int64_t offset) {
+  const Vector4 a = load4(p[first] + offset);
 #if defined(__AVX512F__)
-  const Vector4 b = load4(p[4] + offset), c = load4(p[8] + offset), d = load4(p[12] + offset);
-  typedef float Half __attribute__((vector_size(32)));
-  const Half ab = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
-  const Half cd = __builtin_shufflevector(c, d, 0, 1, 2, 3, 4, 5, 6, 7);
-  return __builtin_shufflevector(ab, cd, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  // Insertions take their row from memory and use either vector unit; shuffles only one.
+  __m512 v = _mm512_castps128_ps512(a);
+  v = _mm512_insertf32x4(v, load4(p[first + 4] + offset), 1);
+  v = _mm512_insertf32x4(v, load4(p[first + 8] + offset), 2);
+  return _mm512_insertf32x4(v, load4(p[first + 12] + offset), 3);
 #elif defined(__AVX2__)
-  return __builtin_shufflevector(a, load4(p[4] + offset), 0, 1, 2, 3, 4, 5, 6, 7);
+  return _mm256_insertf128_ps(_mm256_castps128_ps256(a), load4(p[first + 4] + offset), 1);
 #else
   return a;
 #endif
