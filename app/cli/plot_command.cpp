@@ -7,6 +7,7 @@
 #include "app/cli/command_line.h"
 #include "engine/report/figure.h"
 #ifdef ATTNSCOPE_HAS_GUI
+#include "app/gui/charts/facets_export.h"
 #include "app/gui/charts/figure_export.h"
 #include "app/gui/charts/offscreen_application.h"
 #endif
@@ -16,7 +17,7 @@ namespace attnscope::cli {
 namespace {
 
 struct Arguments : TableArguments {
-  std::string x = "length", y = "time", theme = "light", width = "lncs";
+  std::string x = "length", y = "time", theme = "light", width = "lncs", facet;
   double font_pt = 8;
   std::filesystem::path file;
   bool caption = false;
@@ -56,15 +57,20 @@ Status draw(const report::Table& table, const Arguments& arguments) {
   if (!x) return tl::unexpected(x.error());
   const auto y = report::parse_y(arguments.y);
   if (!y) return tl::unexpected(y.error());
-  const auto figure = report::make_figure(table, *x, *y);
-  if (!figure) return tl::unexpected(figure.error());
   auto options = figure_options(arguments);
   if (!options) return tl::unexpected(options.error());
-  const charts::OffscreenApplication application;
-  if (arguments.caption) options->caption = figure->provenance;
+  if (arguments.caption) options->caption = report::provenance_line(table.run);
   for (const report::Row& row : table.rows) {
     options->contenders.push_back(row.cell.cell.contender.id());
   }
+  const charts::OffscreenApplication application;
+  if (!arguments.facet.empty()) {
+    const auto facets = report::make_facets(table, *x, *y, arguments.facet);
+    if (!facets) return tl::unexpected(facets.error());
+    return charts::export_facets(*facets, arguments.file, *options);
+  }
+  const auto figure = report::make_figure(table, *x, *y);
+  if (!figure) return tl::unexpected(figure.error());
   return charts::export_figure(*figure, arguments.file, *options);
 }
 
@@ -102,6 +108,8 @@ void add_plot_command(CLI::App& app, Session& session) {
   command->add_option("--x", arguments->x, "length or window")->type_name("AXIS");
   command->add_option("--y", arguments->y, "time, memory, limit, ratio or per-token")
       ->type_name("VALUE");
+  command->add_option("--facet", arguments->facet, "One panel for each value of this key of --only")
+      ->type_name("KEY");
   command->add_flag("--caption", arguments->caption,
                     "Where the numbers come from, under the figure");
   command->add_option("--width", arguments->width, "lncs, acm, acl or millimetres")

@@ -57,14 +57,17 @@ std::vector<bool> varying_axes(std::span<const Row> rows) {
   return varying;
 }
 
+std::string words_of(const AxisValue& axis) {
+  return axis.words.empty() ? fmt::format("{} {}", axis.key, axis.value) : axis.words;
+}
+
 std::string words_of(const HeatPoint& point, const std::vector<bool>& varying, bool wanted) {
   std::string text;
   const std::vector<AxisValue> axes = axes_of(point);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (varying[i] != wanted) continue;
     // An axis that varies has to be told apart even where it usually goes without saying.
-    std::string words = axes[i].words;
-    if (words.empty() && wanted) words = fmt::format("{} {}", axes[i].key, axes[i].value);
+    const std::string words = wanted ? words_of(axes[i]) : axes[i].words;
     if (words.empty()) continue;
     text += fmt::format("{}{}", text.empty() ? "" : ", ", words);
   }

@@ -30,6 +30,9 @@ inline constexpr std::size_t length_axis = 2;
 /// Which axes (by place in axes_of) have more than one value among the rows.
 [[nodiscard]] std::vector<bool> varying_axes(std::span<const Row> rows);
 
+/// One axis' value, as words_of says it when the axis varies: "4096 tokens", "seed 2".
+[[nodiscard]] std::string words_of(const AxisValue& axis);
+
 /// Words of the axes that vary (or of those that do not), joined by ", ".
 [[nodiscard]] std::string words_of(const HeatPoint& point, const std::vector<bool>& varying,
                                    bool wanted);

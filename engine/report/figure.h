@@ -51,6 +51,19 @@ struct Figure {
 /// the cells mix values of another axis (dtype, batch limit, ...): it names the axis and --only.
 [[nodiscard]] Result<Figure> make_figure(const Table& table, XAxis x, YAxis y);
 
+/// Panels that share what stands around them.
+struct Facets {
+  std::string title;           // the axes that all panels share
+  std::vector<Figure> panels;  // each titled with its value alone: "float16", "w = 4"
+  std::string provenance;
+};
+
+/// One figure for each value of `key`, which is a key of --only, in the table's order. Contenders
+/// without a window stand in every panel of a window. An error when the key is unknown or runs
+/// along x already, or when a panel would mix values of yet another axis.
+[[nodiscard]] Result<Facets> make_facets(const Table& table, XAxis x, YAxis y,
+                                         std::string_view key);
+
 /// The figure's numbers as CSV: series,x,y,low,high,status.
 [[nodiscard]] std::string figure_csv(const Figure& figure);
 

@@ -95,6 +95,33 @@ TEST(Plot, TakesVenueWidthsFontSizesAndThemes) {
   EXPECT_NE(size_of({"--theme", "dark"}), size_of({}));
 }
 
+TEST(Plot, Facets_AreOnePanelForEachValueWithOneLegend) {
+  const Program program;
+  fill(program);
+  const auto count = [](const std::string& text, const std::string& part) {
+    int found = 0;
+    for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  const Outcome outcome = program.run(
+      {"plot", "last", "-o", "f.svg", "--facet", "implementation", "--caption", "--db", "runs.db"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::string svg = program.read("f.svg");
+  EXPECT_EQ(count(svg, ">dense<"), 1);
+  EXPECT_EQ(count(svg, ">segment<"), 1);
+  EXPECT_EQ(count(svg, ">Time per document (ms)<"), 2);
+  EXPECT_EQ(count(svg, ">Full<"), 1);
+  EXPECT_EQ(count(svg, ">Sparse<"), 1);
+  EXPECT_EQ(count(svg, ">oom<"), 1);
+  for (const char* file : {"f.pdf", "f.png"}) {
+    EXPECT_EQ(program
+                  .run({"plot", "last", "-o", file, "--x", "window", "--only",
+                        "implementation=segment", "--facet", "sequence_tokens", "--db", "runs.db"})
+                  .exit_code,
+              0);
+  }
+}
+
 TEST(Plot, WrongUseIsOneSentence) {
   const Program program;
   fill(program);
@@ -113,6 +140,9 @@ TEST(Plot, WrongUseIsOneSentence) {
   refused({"plot", "last", "-o", "f.pdf", "--width", "-5"}, "-5");
   refused({"plot", "last", "-o", "f.pdf", "--theme", "pink"}, "pink");
   refused({"plot", "last", "-o", "f.pdf", "--only", "lenght=64"}, "lenght");
+  refused({"plot", "last", "-o", "f.pdf", "--facet", "colour"}, "colour");
+  refused({"plot", "last", "-o", "f.pdf", "--facet", "sequence_tokens"}, "along x");
+  refused({"plot", "last", "-o", "f.gif", "--facet", "dtype"}, ".pdf");
 }
 
 TEST(Mask, WritesEachStyleAndFormatWithoutADisplay) {

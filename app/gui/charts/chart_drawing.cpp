@@ -88,8 +88,8 @@ void ChartDrawing::collect_axes(const report::Figure& figure) {
   const ScaleKind y_kind = figure.log_y ? ScaleKind::log10 : ScaleKind::linear;
   const bool any_visible =
       std::ranges::any_of(series_, [](const DrawnSeries& series) { return series.visible; });
-  std::vector<double> xs;
-  std::vector<double> ys;
+  std::vector<double> xs = page_.shared_x;
+  std::vector<double> ys = page_.shared_y;
   for (std::size_t s = 0; s < series_.size(); ++s) {
     const bool counts = series_[s].visible || !any_visible;
     for (const report::Point& point : figure.series[s].points) {
@@ -158,7 +158,7 @@ void ChartDrawing::lay_out(const report::Figure& figure) {
     caption_rect_ = QRectF(pad, page_.size.height() - below - height, width, height);
     below += height + 0.5 * em;
   }
-  const double legend_height = lay_out_legend(pad, width);
+  const double legend_height = page_.legend ? lay_out_legend(pad, width) : 0;
   const double legend_top = page_.size.height() - below - legend_height;
   for (LegendEntry& entry : legend_) {
     entry.rect.translate(0, legend_top);

@@ -65,6 +65,9 @@ class ChartDrawing {
     QString caption;
     QString placeholder = QStringLiteral("No values yet");
     std::set<std::string> hidden;  // style keys
+    bool legend = true;
+    // Further values that the axes reach: those of the panels beside this one.
+    std::vector<double> shared_x = {}, shared_y = {};
   };
 
   ChartDrawing(const report::Figure& figure, ContenderStyles& styles, Page page);

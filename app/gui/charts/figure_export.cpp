@@ -11,7 +11,9 @@ namespace {
 
 constexpr double plot_aspect = 0.5;
 
-Status check(const FigureOptions& options) {
+}  // namespace
+
+Status check_options(const FigureOptions& options) {
   if (!(options.width_mm >= 30 && options.width_mm <= 2000)) {
     return fail("a figure's width must lie between 30 and 2000 mm, not {}", options.width_mm);
   }
@@ -24,14 +26,12 @@ Status check(const FigureOptions& options) {
   return {};
 }
 
-}  // namespace
-
 Status export_figure(const report::Figure& figure, const std::filesystem::path& path,
                      const FigureOptions& options) {
   if (const Result<FileFormat> format = format_of(path); !format) {
     return tl::unexpected(format.error());
   }
-  if (const Status checked = check(options); !checked) return checked;
+  if (const Status checked = check_options(options); !checked) return checked;
   std::vector<std::string> ids = options.contenders;
   for (const report::Series& series : figure.series) ids.push_back(series.style_key);
   ContenderStyles styles(ids);

@@ -31,6 +31,9 @@ struct FigureOptions {
   ChartTheme theme = ChartTheme::light;
 };
 
+/// Sizes that make sense, or a sentence saying which does not.
+[[nodiscard]] Status check_options(const FigureOptions& options);
+
 /// Through a temporary file and a rename: an existing file stays whole when anything fails. Errors:
 /// another extension, an unwritable path, a size in which the legend does not fit, no values at
 /// all.

@@ -1,0 +1,23 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Writes panels as one figure: side by side and below one another, on the same axes, with one title
+// and one legend around them.
+//
+//   OffscreenApplication application;
+//   Status done = export_facets(facets, "dtypes.pdf", {.width_mm = 122});
+
+#include <filesystem>
+
+#include "app/gui/charts/figure_export.h"
+#include "engine/report/figure.h"
+#include "kernels/plan/result.h"
+
+namespace attnscope::charts {
+
+/// As export_figure. As many columns as leave a panel 19 times the font's size; a height given in
+/// the options is divided among the rows.
+[[nodiscard]] Status export_facets(const report::Facets& facets, const std::filesystem::path& path,
+                                   const FigureOptions& options = {});
+
+}  // namespace attnscope::charts

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/pattern/nearest_name.h"
+#include "engine/report/axes_in_words.h"
+#include "engine/report/figure.h"
+#include "engine/report/row_values.h"
+
+namespace attnscope::report {
+namespace {
+
+constexpr std::size_t most_panels = 24;
+constexpr std::string_view window_key = "window";
+
+std::string value_of(const Row& row, std::string_view key) {
+  return filter_words(row, key).front();
+}
+
+/// Whether the row belongs to every panel: without a window there is none to be told apart by.
+bool is_in_all(const Row& row, std::string_view key) {
+  return key == window_key && !row.cell.cell.contender.window;
+}
+
+Status check_key(std::string_view key, XAxis x) {
+  if (std::ranges::find(filter_keys(), key) == filter_keys().end()) {
+    return fail("--facet: there is no key '{}'; {}", key, suggest(key, filter_keys()));
+  }
+  const bool along_x =
+      x == XAxis::window ? key == window_key : key == "sequence_tokens" || key == "document_tokens";
+  if (along_x) {
+    return fail("--facet: '{}' runs along x already; name another key, or another --x", key);
+  }
+  return {};
+}
+
+std::vector<std::string> values_of(const Table& table, std::string_view key) {
+  std::vector<std::string> values;
+  for (const Row& row : table.rows) {
+    std::string value = value_of(row, key);
+    const bool known = std::ranges::find(values, value) != values.end();
+    if (!known && !is_in_all(row, key)) values.push_back(std::move(value));
+  }
+  return values;
+}
+
+std::string panel_title(const Row& row, std::string_view key) {
+  const std::string value = value_of(row, key);
+  if (key == window_key) return "w = " + value;
+  for (const AxisValue& axis : axes_of(row.cell.point)) {
+    if (axis.key == key) return words_of(axis);
+  }
+  // Keys of the contender are words of their own; "batch 16" and the like need theirs.
+  const bool number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
+  return number ? fmt::format("{} {}", key, value) : value;
+}
+
+/// A contender is one line of the legend, whose window each panel's title tells.
+Row without_window(Row row) {
+  Contender& contender = row.cell.cell.contender;
+  contender.name = base_name(contender);
+  contender.window.reset();
+  return row;
+}
+
+std::string shared_title(const Table& table, XAxis x) {
+  std::vector<bool> left_out = varying_axes(table.rows);
+  left_out[length_axis] = left_out[length_axis] || x == XAxis::length;
+  return words_of(table.rows.front().cell.point, left_out, false);
+}
+
+}  // namespace
+
+Result<Facets> make_facets(const Table& table, XAxis x, YAxis y, std::string_view key) {
+  if (Status known = check_key(key, x); !known) return tl::unexpected(known.error());
+  Facets facets{.title = table.rows.empty() ? "" : shared_title(table, x),
+                .panels = {},
+                .provenance = provenance_line(table.run)};
+  const std::vector<std::string> values = values_of(table, key);
+  if (values.size() > most_panels) {
+    return fail(
+        "--facet: '{}' has {} values, and a figure has at most {} panels; choose with --only", key,
+        values.size(), most_panels);
+  }
+  for (const std::string& value : values) {
+    Table part{.run = table.run, .rows = {}, .baseline = table.baseline};
+    const Row* first = nullptr;
+    for (const Row& row : table.rows) {
+      if (is_in_all(row, key)) {
+        part.rows.push_back(row);
+      } else if (value_of(row, key) == value) {
+        if (first == nullptr) first = &row;
+        part.rows.push_back(key == window_key ? without_window(row) : row);
+      }
+    }
+    Result<Figure> panel = make_figure(part, x, y);
+    if (!panel) return tl::unexpected(panel.error());
+    panel->title = panel_title(*first, key);
+    facets.panels.push_back(std::move(*panel));
+  }
+  return facets;
+}
+
+}  // namespace attnscope::report
