@@ -58,7 +58,7 @@ enum class Kernel { segment, windowed };
 /// NaN, with guards around it. Test failures tell of errors, of touched guards and of writes
 /// between the outputs' rows.
 [[nodiscard]] Outputs run(Kernel kernel, const AttentionPlan& plan, const Inputs& inputs,
-                          int threads = 2);
+                          int threads = 1);
 
 /// The float64 reference on the inputs as rounded.
 struct Reference {

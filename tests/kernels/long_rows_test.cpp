@@ -70,7 +70,7 @@ TEST(SplitRows, MatchTheReference) {
     for (const Order order : {Order::token_major, Order::head_major}) {
       const Inputs inputs = random_inputs(plan.tokens, 2, 32, order, 0, 4);
       for_each_instruction_set([&](cpu::InstructionSet) {
-        expect_rows_near(plan, inputs, run(Kernel::segment, plan, inputs), {0, rows - 1, rows});
+        expect_rows_near(plan, inputs, run(Kernel::segment, plan, inputs, 2), {0, rows - 1, rows});
       });
     }
   }
@@ -85,7 +85,7 @@ TEST(SplitRows, NaNInASkippedKey_IsSeenOnlyWhereItIsListed) {
     inputs.k.at(t, 0, 1) = inputs.v.at(t, 1, 1) = std::numeric_limits<float>::quiet_NaN();
   }
   for_each_instruction_set([&](cpu::InstructionSet) {
-    expect_rows_near(plan, inputs, run(Kernel::segment, plan, inputs), {0, 1, 2});
+    expect_rows_near(plan, inputs, run(Kernel::segment, plan, inputs, 2), {0, 1, 2});
   });
 }
 
@@ -121,7 +121,7 @@ TEST(LongDocument, AMillionTokens_TakeLinearMemory) {
   const AttentionPlan plan = problem.plan();
   EXPECT_LT(cpu::segment_workspace_bytes(plan, 8, 2), 2'000'000);
   const Inputs inputs = random_inputs(problem);
-  const Outputs out = run(Kernel::segment, plan, inputs);
+  const Outputs out = run(Kernel::segment, plan, inputs, 2);
   expect_rows_near(plan, inputs, out, {0, 1, 12, 500'000, 999'999});
 }
 

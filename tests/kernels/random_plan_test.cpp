@@ -26,7 +26,7 @@ Inputs inputs_of(const AttentionPlan& plan, unsigned seed) {
 }
 
 class RandomPlans : public ::testing::TestWithParam<unsigned> {};
-INSTANTIATE_TEST_SUITE_P(Kernels, RandomPlans, ::testing::Range(0U, 200U, 20U));
+INSTANTIATE_TEST_SUITE_P(Kernels, RandomPlans, ::testing::Range(0U, 120U, 20U));
 
 TEST_P(RandomPlans, Outputs_MatchTheReference) {
   for (unsigned seed = GetParam(); seed < GetParam() + 20; ++seed) {
@@ -56,10 +56,13 @@ TEST_P(RandomPlans, Gradients_MatchTheReference) {
   }
 }
 
-TEST_P(RandomPlans, ThreadsChangeNoBitOfTheGradients) {
+TEST_P(RandomPlans, ThreadsChangeNoBit) {
   for (unsigned seed = GetParam(); seed < GetParam() + 20; ++seed) {
     const AttentionPlan plan = random_plan(seed);
     const BackwardCase problem = backward_case(plan, inputs_of(plan, seed));
+    const Outputs with_three = run(Kernel::segment, plan, problem.in, 3);
+    EXPECT_EQ(problem.forward.o.data, with_three.o.data) << "seed " << seed;
+    EXPECT_EQ(problem.forward.lse, with_three.lse) << "seed " << seed;
     EXPECT_TRUE(same_bits(run_backward(plan, problem, 1), run_backward(plan, problem, 3)))
         << "seed " << seed << "\n"
         << text_of(plan);
