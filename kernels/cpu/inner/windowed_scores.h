@@ -18,7 +18,7 @@ constexpr int score_rows = lanes == 16 ? 8 : 4;
 constexpr std::int64_t keys_beyond = 2 * lanes;
 
 /// Transposed keys of a block: piece_floats, and what a row of keys is rounded up by.
-constexpr int transposed_floats = 8192 + 256 * 3 * 16;
+constexpr std::int64_t transposed_floats = piece_floats + largest_head_dim * 3 * 16;
 
 /// Four vectors of which each holds 4 floats of lanes / 4 rows; afterwards each vector holds one
 /// float of every row, rows in order.
