@@ -88,7 +88,7 @@ void run_stretch(const Call& call, const StretchCursor& cursor, const Stretch& s
         chunks_of(call.plan, call.plan.tasks[t], cursor.cut(t), stretch);
   }
   for (std::int64_t head = stretch.first_head; head < stretch.last_head; ++head) {
-    for (std::size_t t = stretch.first_task; t < stretch.last_task; ++t) {
+    for (std::size_t t = stretch.last_task; t-- > stretch.first_task;) {
       const ChunkRange& range = chunks[t - stretch.first_task];
       for (std::int64_t c = range.begin; c < range.end; ++c) {
         run_chunk(call, call.plan.tasks[t], cursor.cut(t), cursor.partials_before(t), head, c,

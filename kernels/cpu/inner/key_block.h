@@ -18,34 +18,73 @@ ATTNSCOPE_INLINE std::int64_t padded_dim(std::int64_t d) {
 
 /// Rows a stride apart are asked for this far ahead: the processor's own prefetching stops at page
 /// ends, which such rows reach after two or three.
-constexpr std::int64_t rows_ahead = 12;
+constexpr std::int64_t rows_ahead = 16;
 
 /// Keys of one block: as many as fit `piece_floats`.
 ATTNSCOPE_INLINE std::int64_t block_keys(std::int64_t d) {
   return clamped(piece_floats / d, smallest_key_block, largest_key_block);
 }
 
+/// Whether rows can be used where they lie if their being a stride apart is no matter: each is read
+/// once.
+ATTNSCOPE_INLINE bool lies_plain(const HeadView<const std::byte>& view, const Segment& segment,
+                                 std::int64_t d) {
+  return view.dtype == DType::float32 && !segment.keys.listed && d % lanes == 0;
+}
+
 ATTNSCOPE_INLINE bool lies_packed(const HeadView<const std::byte>& view, const Segment& segment,
                                   std::int64_t d) {
-  return view.dtype == DType::float32 && !segment.keys.listed && view.token_stride == d &&
-         d % lanes == 0;
+  return lies_plain(view, segment, d) && view.token_stride == d;
+}
+
+/// Copies `count` rows a stride apart to rows of padded_dim(d) floats, and asks for those that
+/// follow.
+template <typename Number, typename Widen>
+ATTNSCOPE_INLINE void pack_strided(const Number* from, std::int64_t stride, std::int64_t d,
+                                   std::int64_t count, float* room, const Widen& widen) {
+  const std::int64_t padded = padded_dim(d);
+  const std::int64_t whole = d / lanes * lanes;
+  for (std::int64_t j = 0; j < count; ++j, from += stride, room += padded) {
+    const auto* later = reinterpret_cast<const std::byte*>(from + rows_ahead * stride);
+    for (std::int64_t at = 0; at < d * static_cast<std::int64_t>(sizeof(Number)); at += 64) {
+      __builtin_prefetch(later + at);
+    }
+    for (std::int64_t c = 0; c < whole; c += lanes) store(room + c, widen(from + c));
+    if (whole == d) continue;
+    Number tail[lanes] = {};
+    for (std::int64_t c = whole; c < d; ++c) tail[c - whole] = from[c];
+    store(room + whole, widen(tail));
+  }
+}
+
+/// Copies `count` rows of a tensor a token_stride apart, from the offset `first` on.
+inline void pack_run(const HeadView<const std::byte>& view, std::int64_t first, std::int64_t d,
+                     std::int64_t count, float* room) {
+  const std::int64_t stride = view.token_stride;
+  switch (view.dtype) {
+    case DType::float32:
+      return pack_strided(floats_at(view, first), stride, d, count, room,
+                          [](const float* p) { return load(p); });
+    case DType::float16:
+      return pack_strided(halves_at(view, first), stride, d, count, room,
+                          [](const std::uint16_t* p) { return from_float16(load_halves(p)); });
+    case DType::bfloat16:
+      return pack_strided(halves_at(view, first), stride, d, count, room,
+                          [](const std::uint16_t* p) { return from_bfloat16(load_halves(p)); });
+  }
 }
 
 /// Copies the rows of positions [begin, begin + count) of the segment's key run to `room`.
 inline void pack_rows(const HeadView<const std::byte>& view, const RowChunk& chunk,
                       const Segment& segment, std::int64_t begin, std::int64_t count, float* room) {
   const std::int64_t d = chunk.head_dim;
-  if (segment.keys.listed) {
-    for (std::int64_t j = 0; j < count; ++j) {
-      load_row(view, offset_of(view, chunk.indices[begin + j]), d, padded_dim(d),
-               room + j * padded_dim(d));
-    }
+  if (!segment.keys.listed) {
+    pack_run(view, offset_of(view, begin), d, count, room);
     return;
   }
-  const std::int64_t first = offset_of(view, begin);
   for (std::int64_t j = 0; j < count; ++j) {
-    if (j + rows_ahead < count) prefetch_row(view, first + (j + rows_ahead) * view.token_stride, d);
-    load_row(view, first + j * view.token_stride, d, padded_dim(d), room + j * padded_dim(d));
+    load_row(view, offset_of(view, chunk.indices[begin + j]), d, padded_dim(d),
+             room + j * padded_dim(d));
   }
 }
 
@@ -59,23 +98,29 @@ inline const float* packed_rows(const HeadView<const std::byte>& view, const Row
   return room;
 }
 
-/// Whether rows [first_row, first_row + rows) of the chunk lie a token_stride apart.
+/// Where the rows of a chunk lie: a token_stride apart from `first` on, unless they are listed or
+/// cross items. Offsets of other rows cost a division each.
+struct RowPlaces {
+  bool in_one_run;
+  std::int64_t first;
+};
+
 template <typename Byte>
-ATTNSCOPE_INLINE bool is_one_run(const HeadView<Byte>& view, const RowChunk& chunk,
-                                 std::int64_t first_row, int rows) {
-  const std::int64_t begin = chunk.queries.begin + first_row;
-  return !chunk.queries.listed &&
-         (view.item_tokens == 0 ||
-          begin / view.item_tokens == (begin + rows - 1) / view.item_tokens);
+ATTNSCOPE_INLINE RowPlaces row_places(const HeadView<Byte>& view, const RowChunk& chunk) {
+  const TokenRun& run = chunk.queries;
+  if (run.listed) return {false, 0};
+  const bool in_one_item =
+      view.item_tokens == 0 || run.begin / view.item_tokens == (run.end - 1) / view.item_tokens;
+  return {in_one_item, offset_of(view, run.begin)};
 }
 
-/// Offsets of rows [first_row, first_row + rows) of the chunk: within one item, as nearly always,
-/// one division finds them all.
+/// Offsets of rows [first_row, first_row + rows) of the chunk.
 template <typename Byte>
-ATTNSCOPE_INLINE void tile_offsets(const HeadView<Byte>& view, const RowChunk& chunk,
-                                   std::int64_t first_row, int rows, std::int64_t* at) {
-  if (is_one_run(view, chunk, first_row, rows)) {
-    const std::int64_t first = offset_of(view, chunk.queries.begin + first_row);
+ATTNSCOPE_INLINE void tile_offsets(const HeadView<Byte>& view, const RowPlaces& places,
+                                   const RowChunk& chunk, std::int64_t first_row, int rows,
+                                   std::int64_t* at) {
+  if (places.in_one_run) {
+    const std::int64_t first = places.first + first_row * view.token_stride;
     for (int r = 0; r < rows; ++r) at[r] = first + r * view.token_stride;
     return;
   }
@@ -93,7 +138,7 @@ inline void rows_in_place(const HeadView<const std::byte>& view, const RowChunk&
   const std::int64_t d = chunk.head_dim;
   const std::int64_t later = chunk.queries.end - chunk.queries.begin - first_row - row_tile;
   std::int64_t at[row_tile];
-  tile_offsets(view, chunk, first_row, rows, at);
+  tile_offsets(view, row_places(view, chunk), chunk, first_row, rows, at);
   for (int r = 0; r < rows; ++r) {
     if (r < later) prefetch_row(view, at[r] + row_tile * view.token_stride, d);
     if (view.dtype == DType::float32) {

@@ -111,28 +111,28 @@ ATTNSCOPE_INLINE void score_tile(const float* query, const float* keys, std::int
 }
 
 /// One row's scores: scores[key] = query . key. Rows of query and keys are padded with zeros to
-/// `padded` floats, a multiple of the lanes.
-ATTNSCOPE_INLINE void score_row(const float* query, const float* keys, std::int64_t padded,
-                                std::int64_t count, float* scores) {
+/// `padded` floats, a multiple of the lanes; keys lie `pitch` floats apart.
+ATTNSCOPE_INLINE void score_row(const float* query, const float* keys, std::int64_t pitch,
+                                std::int64_t padded, std::int64_t count, float* scores) {
   std::int64_t j = 0;
   for (; j + lanes <= count; j += lanes) {
     Vector sum[lanes] = {};
     for (std::int64_t c = 0; c < padded; c += lanes) {
       const Vector q = load(query + c);
 #pragma GCC unroll 16
-      for (int i = 0; i < lanes; ++i) sum[i] += q * load(keys + (j + i) * padded + c);
+      for (int i = 0; i < lanes; ++i) sum[i] += q * load(keys + (j + i) * pitch + c);
     }
     store(scores + j, sums_of(sum));
   }
   for (; j + 4 <= count; j += 4) {
-    const float* key = keys + j * padded;
+    const float* key = keys + j * pitch;
     Vector s0{}, s1{}, s2{}, s3{};
     for (std::int64_t c = 0; c < padded; c += lanes) {
       const Vector q = load(query + c);
       s0 += q * load(key + c);
-      s1 += q * load(key + padded + c);
-      s2 += q * load(key + 2 * padded + c);
-      s3 += q * load(key + 3 * padded + c);
+      s1 += q * load(key + pitch + c);
+      s2 += q * load(key + 2 * pitch + c);
+      s3 += q * load(key + 3 * pitch + c);
     }
     Vector4 f0 = folded(s0), f1 = folded(s1), f2 = folded(s2), f3 = folded(s3);
     transpose4(f0, f1, f2, f3);
@@ -141,11 +141,16 @@ ATTNSCOPE_INLINE void score_row(const float* query, const float* keys, std::int6
   for (; j < count; ++j) {
     Vector sum{};
     for (std::int64_t c = 0; c < padded; c += lanes) {
-      sum += load(query + c) * load(keys + j * padded + c);
+      sum += load(query + c) * load(keys + j * pitch + c);
     }
     const Vector4 f = folded(sum);
     scores[j] = (f[0] + f[1]) + (f[2] + f[3]);
   }
+}
+
+ATTNSCOPE_INLINE void score_row(const float* query, const float* keys, std::int64_t padded,
+                                std::int64_t count, float* scores) {
+  score_row(query, keys, padded, padded, count, scores);
 }
 
 /// sum[g][x] += weight[g][j * weight_stride] * value[j][x] over j < count.
@@ -220,7 +225,7 @@ ATTNSCOPE_INLINE void add_values_in_streams(const float* const* weight, std::int
 /// One row: four keys at a time in sums of their own, because one chain would wait for itself.
 template <int Width>
 ATTNSCOPE_INLINE void add_values_to_row(const float* weight, const float* values,
-                                        std::int64_t padded, std::int64_t count, float* out) {
+                                        std::int64_t pitch, std::int64_t count, float* out) {
   Vector sum[4][Width] = {};
 #pragma GCC unroll 4
   for (int x = 0; x < Width; ++x) sum[0][x] = load(out + x * lanes);
@@ -231,14 +236,14 @@ ATTNSCOPE_INLINE void add_values_to_row(const float* weight, const float* values
       const Vector p = splat(weight[j + i]);
 #pragma GCC unroll 4
       for (int x = 0; x < Width; ++x) {
-        sum[i][x] += p * load(values + (j + i) * padded + x * lanes);
+        sum[i][x] += p * load(values + (j + i) * pitch + x * lanes);
       }
     }
   }
   for (; j < count; ++j) {
     const Vector p = splat(weight[j]);
 #pragma GCC unroll 4
-    for (int x = 0; x < Width; ++x) sum[0][x] += p * load(values + j * padded + x * lanes);
+    for (int x = 0; x < Width; ++x) sum[0][x] += p * load(values + j * pitch + x * lanes);
   }
 #pragma GCC unroll 4
   for (int x = 0; x < Width; ++x) {
@@ -246,14 +251,20 @@ ATTNSCOPE_INLINE void add_values_to_row(const float* weight, const float* values
   }
 }
 
-/// out[0 ... padded) += sum over keys of weight[key] * value[key].
+/// out[0 ... padded) += sum over keys of weight[key] * value[key], the values `pitch` floats apart.
 ATTNSCOPE_INLINE void add_values_to_row(const float* weight, const float* values,
-                                        std::int64_t padded, std::int64_t count, float* out) {
+                                        std::int64_t pitch, std::int64_t padded, std::int64_t count,
+                                        float* out) {
   std::int64_t c = 0;
   for (; c + 2 * lanes <= padded; c += 2 * lanes) {
-    add_values_to_row<2>(weight, values + c, padded, count, out + c);
+    add_values_to_row<2>(weight, values + c, pitch, count, out + c);
   }
-  if (c < padded) add_values_to_row<1>(weight, values + c, padded, count, out + c);
+  if (c < padded) add_values_to_row<1>(weight, values + c, pitch, count, out + c);
+}
+
+ATTNSCOPE_INLINE void add_values_to_row(const float* weight, const float* values,
+                                        std::int64_t padded, std::int64_t count, float* out) {
+  add_values_to_row(weight, values, padded, padded, count, out);
 }
 
 }  // namespace

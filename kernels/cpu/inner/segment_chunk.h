@@ -109,15 +109,17 @@ ATTNSCOPE_INLINE void visit_tile(const Work& work, std::int64_t first_row) {
 inline void visit_row(const Work& work, std::int64_t row) {
   const float* query = work.queries + row * work.padded;
   float* out = work.outputs + row * work.padded;
-  for_each_seen(work, row, [&](const Span& span, std::int64_t at, std::int64_t count) {
-    score_row(query, span.keys + at, work.padded, count, work.scores);
+  for_each_seen(work, row, [&](const Span& span, std::int64_t first, std::int64_t count) {
+    score_row(query, span.keys + first * span.key_pitch, span.key_pitch, work.padded, count,
+              work.scores);
     const float before = work.maxima[row];
     float& m = work.maxima[row];
     const float sum = weigh_row_scores(work.scores, count, before, m);
     const float shrink = exp2_of(splat(before - (m == -infinity ? 0.0f : m)))[0];
     work.sums[row] = work.sums[row] * shrink + sum;
     for (std::int64_t c = 0; c < work.padded; c += lanes) store(out + c, load(out + c) * shrink);
-    add_values_to_row(work.scores, span.values + at, work.padded, count, out);
+    add_values_to_row(work.scores, span.values + first * span.value_pitch, span.value_pitch,
+                      work.padded, count, out);
   });
 }
 
@@ -143,15 +145,16 @@ inline void add_keys(Work& work, const Segment& segment, std::int64_t begin, std
       visit_block<Dim>(work);
     }
     const std::int64_t count = least(end - begin, work.block_limit - work.block_size);
-    const std::int64_t place = work.block_size * work.padded;
     Span& span = work.spans[work.span_count++];
     span.segment = &segment;
     span.first = begin;
     span.count = static_cast<std::int32_t>(count);
-    span.base = 0;
-    span.end = span.count;
-    span.keys = packed_rows(rows.k, rows, segment, begin, count, work.key_room + place);
-    span.values = packed_rows(rows.v, rows, segment, begin, count, work.value_room + place);
+    if (!use_in_place(work, span)) {
+      use_room(work, span, work.block_size);
+      pack_rows(rows.k, rows, segment, begin, count, span.key_room);
+      pack_rows(rows.v, rows, segment, begin, count, span.value_room);
+      span.end = span.count;
+    }
     work.block_size += count;
     begin += count;
   }

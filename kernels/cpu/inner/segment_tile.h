@@ -25,22 +25,36 @@ struct Piece {
   std::int32_t first_score;  // of key window.any_begin
 };
 
-/// Forbidden pairs at the edges of the windows get `value`.
+/// Writes `value` to the lanes where a < b.
+ATTNSCOPE_INLINE void store_where_less(Integers a, Integers b, Vector value, float* to) {
+#if defined(__AVX512F__)
+  _mm512_mask_storeu_ps(
+      to, _mm512_cmplt_epi32_mask(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)),
+      value);
+#else
+  store(to, a < b ? value : load(to));
+#endif
+}
+
+/// Forbidden pairs at the edges of the windows get `value`. Windows ascend with the rows, so keys
+/// before the first window's end are forbidden only to rows whose windows begin later, and keys
+/// from the last window's begin on only to rows whose windows have ended.
 ATTNSCOPE_INLINE void mask_edges(const TileWindow& window, float* scores, float value) {
-  Integers begin[row_vectors], end[row_vectors];
-  for (int x = 0; x < row_vectors; ++x) {
-    begin[x] = load(window.begin + x * lanes);
-    end[x] = load(window.end + x * lanes);
-  }
-  for (std::int32_t j = window.any_begin; j < window.any_end; ++j) {
-    if (j >= window.all_begin && j < window.all_end) {
-      j = window.all_end - 1;
-      continue;
+  const Vector forbidden_score = splat(value);
+  for (int x = 0; x < row_tile; x += lanes) {
+    const Integers begin = load(window.begin + x), end = load(window.end + x);
+    float* s = scores + x - window.any_begin * row_tile;
+    const std::int32_t begun =
+        window.all_begin < window.any_end ? window.all_begin : window.any_end;
+    Integers key = splat(window.any_begin);
+    for (std::int32_t j = window.any_begin; j < begun; ++j, key += 1) {
+      store_where_less(key, begin, forbidden_score, s + j * row_tile);
     }
-    float* s = scores + (j - window.any_begin) * row_tile;
-    for (int x = 0; x < row_vectors; ++x) {
-      const Integers seen = (begin[x] <= splat(j)) & (splat(j) < end[x]);
-      store(s + x * lanes, seen != 0 ? load(s + x * lanes) : splat(value));
+    const std::int32_t ending =
+        window.all_end > window.any_begin ? window.all_end : window.any_begin;
+    key = splat(ending);
+    for (std::int32_t j = ending; j < window.any_end; ++j, key += 1) {
+      store_where_less(end, key + 1, forbidden_score, s + j * row_tile);
     }
   }
 }
@@ -179,8 +193,8 @@ inline float weigh_row_scores(float* scores, std::int64_t count, float before, f
   return sum_of(sum);
 }
 
-/// Calls visit(span, at, count) for the stretches of keys that a row sees: `count` keys whose rows
-/// begin `at` floats after span.keys and span.values.
+/// Calls visit(span, first, count) for the stretches of keys that a row sees: `count` keys from the
+/// `first` that span.keys and span.values hold.
 template <typename Visit>
 ATTNSCOPE_INLINE void for_each_seen(const Work& work, std::int64_t row, const Visit& visit) {
   const RowChunk& rows = work.chunk->rows;
@@ -192,7 +206,7 @@ ATTNSCOPE_INLINE void for_each_seen(const Work& work, std::int64_t row, const Vi
     const std::int64_t end = clamped(seen.end - span.first, begin, span.count);
     for_each_kept(*span.segment, rows.indices, span.first + begin, span.first + end,
                   [&](std::int64_t kept, std::int64_t kept_end) {
-                    visit(span, (kept - span.first - span.base) * work.padded, kept_end - kept);
+                    visit(span, kept - span.first - span.base, kept_end - kept);
                   });
   }
 }

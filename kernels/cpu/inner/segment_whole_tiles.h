@@ -23,24 +23,14 @@ inline void find_spans(Work& work) {
     span.segment = &segment;
     span.first = seen.begin;
     span.count = static_cast<std::int32_t>(seen.end - seen.begin);
-    span.base = 0;
-    if (lies_packed(rows.k, segment, work.d) && lies_packed(rows.v, segment, work.d)) {
-      span.keys = floats_at(rows.k, offset_of(rows.k, seen.begin));
-      span.values = floats_at(rows.v, offset_of(rows.v, seen.begin));
-      span.end = span.count;
-      continue;
-    }
+    if (use_in_place(work, span)) continue;
     std::int64_t room = span.count;
     if (segment.kind == SegmentKind::band && !segment.keys.listed && !rows.queries.listed) {
       room = least(room, 2 * capped_window(segment) + row_tile + sliding_keys);
     }
     span.room = static_cast<std::int32_t>(room);
-    span.key_room = work.key_room + place;
-    span.value_room = work.value_room + place;
-    span.keys = span.key_room;
-    span.values = span.value_room;
-    span.end = 0;
-    place += room * work.padded;
+    use_room(work, span, place);
+    place += room;
   }
 }
 
@@ -59,19 +49,16 @@ inline void bring_keys(const Work& work, Span& span, std::int32_t begin, std::in
     }
     span.base = begin;
   }
-  const std::int64_t place = (span.end - span.base) * work.padded;
-  const std::int64_t first = span.first + span.end, count = end - span.end;
-  pack_rows(rows.k, rows, *span.segment, first, count, span.key_room + place);
-  pack_rows(rows.v, rows, *span.segment, first, count, span.value_room + place);
-  span.end = end;
-  if (span.segment->keys.listed) return;
-  const std::int64_t ahead = least(span.count - end, row_tile);
-  std::int64_t key = offset_of(rows.k, span.first + end - 1);
-  std::int64_t value = offset_of(rows.v, span.first + end - 1);
-  for (std::int64_t j = 0; j < ahead; ++j) {
-    prefetch_row(rows.k, key += rows.k.token_stride, work.d);
-    prefetch_row(rows.v, value += rows.v.token_stride, work.d);
+  const std::int64_t place = (span.end - span.base) * work.padded, count = end - span.end;
+  float *keys = span.key_room + place, *values = span.value_room + place;
+  if (span.segment->keys.listed) {
+    pack_rows(rows.k, rows, *span.segment, span.first + span.end, count, keys);
+    pack_rows(rows.v, rows, *span.segment, span.first + span.end, count, values);
+  } else {
+    pack_run(rows.k, span.key_at + span.end * rows.k.token_stride, work.d, count, keys);
+    pack_run(rows.v, span.value_at + span.end * rows.v.token_stride, work.d, count, values);
   }
+  span.end = end;
 }
 
 /// Scores of all keys that the tile sees. Returns how many.
@@ -188,7 +175,7 @@ ATTNSCOPE_INLINE void visit_whole_tile(Work& work, std::int64_t first_row, Vecto
   TileOutputs to;
   load_queries(work, first_row, work.queries);
   const std::int32_t count = score_whole_tile<Dim>(work, first_row, pieces, piece_count);
-  tile_offsets(chunk.o, chunk, first_row, rows, to.at);
+  tile_offsets(chunk.o, work.o_places, chunk, first_row, rows, to.at);
   for (int r = 0; r < least(rows, work.rows - first_row - row_tile); ++r) {
     prefetch_row(chunk.o, to.at[r] + row_tile * chunk.o.token_stride, work.d);
   }
@@ -220,8 +207,9 @@ inline void visit_whole_row(Work& work, std::int64_t row) {
   }
   const float* query = work.queries + row % row_tile * work.padded;
   std::int64_t count = 0;
-  for_each_seen(work, row, [&](const Span& span, std::int64_t at, std::int64_t keys) {
-    score_row(query, span.keys + at, work.padded, keys, work.scores + count);
+  for_each_seen(work, row, [&](const Span& span, std::int64_t first, std::int64_t keys) {
+    score_row(query, span.keys + first * span.key_pitch, span.key_pitch, work.padded, keys,
+              work.scores + count);
     count += keys;
   });
   float m = -infinity;
@@ -229,8 +217,9 @@ inline void visit_whole_row(Work& work, std::int64_t row) {
   float* out = work.outputs;
   std::memset(out, 0, sizeof(float) * static_cast<std::size_t>(work.padded));
   count = 0;
-  for_each_seen(work, row, [&](const Span& span, std::int64_t at, std::int64_t keys) {
-    add_values_to_row(work.scores + count, span.values + at, work.padded, keys, out);
+  for_each_seen(work, row, [&](const Span& span, std::int64_t first, std::int64_t keys) {
+    add_values_to_row(work.scores + count, span.values + first * span.value_pitch, span.value_pitch,
+                      work.padded, keys, out);
     count += keys;
   });
   const Vector inverse = splat(sum == 0.0f ? 0.0f : 1.0f / sum);

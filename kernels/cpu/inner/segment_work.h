@@ -11,7 +11,8 @@ namespace {
 
 constexpr int most_spans = most_key_spans;
 
-/// Keys of one segment, packed one after another.
+/// Keys of one segment: packed one after another, or, where no tile of rows has more than few, a
+/// pitch apart as they lie in memory.
 struct Span {
   const Segment* segment;
   std::int64_t first;  // position of key 0 in the segment's run
@@ -20,6 +21,8 @@ struct Span {
   std::int32_t end;   // keys [base, end) lie there
   const float* keys;
   const float* values;
+  std::int64_t key_pitch, value_pitch;  // in floats
+  std::int64_t key_at, value_at;        // offsets of key 0, unless listed
   float *key_room, *value_room;
   std::int32_t room;  // keys that the rooms hold
 };
@@ -27,6 +30,7 @@ struct Span {
 struct Work {
   const SegmentChunk* chunk;
   std::int64_t d, padded, rows;
+  RowPlaces q_places, o_places;
   bool careful;
   float* scores;
   float *key_room, *value_room;
@@ -46,6 +50,36 @@ ATTNSCOPE_INLINE bool has_few_rows(const Work& work, std::int64_t first_row) {
   return rows_of_tile(work, first_row) <= few_rows;
 }
 
+/// Uses the span's keys and values where they lie, if they can be.
+inline bool use_in_place(const Work& work, Span& span) {
+  const RowChunk& rows = work.chunk->rows;
+  const Segment& segment = *span.segment;
+  if (segment.keys.listed) return false;
+  span.key_at = offset_of(rows.k, span.first);
+  span.value_at = offset_of(rows.v, span.first);
+  const bool in_place =
+      work.rows <= few_rows
+          ? lies_plain(rows.k, segment, work.d) && lies_plain(rows.v, segment, work.d)
+          : lies_packed(rows.k, segment, work.d) && lies_packed(rows.v, segment, work.d);
+  if (!in_place) return false;
+  span.base = 0;
+  span.end = span.count;
+  span.keys = floats_at(rows.k, span.key_at);
+  span.values = floats_at(rows.v, span.value_at);
+  span.key_pitch = rows.k.token_stride;
+  span.value_pitch = rows.v.token_stride;
+  return true;
+}
+
+/// Gives the span room to pack its keys and values in.
+ATTNSCOPE_INLINE void use_room(const Work& work, Span& span, std::int64_t place) {
+  span.base = 0;
+  span.end = 0;
+  span.keys = span.key_room = work.key_room + place * work.padded;
+  span.values = span.value_room = work.value_room + place * work.padded;
+  span.key_pitch = span.value_pitch = work.padded;
+}
+
 /// `strange` is 0, or NaN once a number was not finite: 0 * x is 0 for every finite x and NaN for
 /// all others, and NaN stays in a sum.
 ATTNSCOPE_INLINE void note_strange(Vector& strange, Vector v) {
@@ -56,15 +90,22 @@ ATTNSCOPE_INLINE bool is_finite(Vector strange) {
   return sum_of(strange) == 0.0f;
 }
 
-/// Layout of the scratch where whole tiles are computed at once.
-inline Work begin_whole_tiles(const SegmentChunk& chunk, bool careful) {
+ATTNSCOPE_INLINE Work begin_work(const SegmentChunk& chunk, bool careful) {
   Work work;
   work.chunk = &chunk;
   work.d = chunk.rows.head_dim;
   work.padded = padded_dim(work.d);
   work.rows = chunk.rows.queries.end - chunk.rows.queries.begin;
+  work.q_places = row_places(chunk.rows.q, chunk.rows);
+  work.o_places = row_places(chunk.rows.o, chunk.rows);
   work.careful = careful;
   work.span_count = 0;
+  return work;
+}
+
+/// Layout of the scratch where whole tiles are computed at once.
+inline Work begin_whole_tiles(const SegmentChunk& chunk, bool careful) {
+  Work work = begin_work(chunk, careful);
   const std::int64_t keys = chunk.tile_keys;
   work.scores = chunk.scratch;
   work.queries = work.scores + (keys + lanes) * row_tile;
@@ -76,15 +117,12 @@ inline Work begin_whole_tiles(const SegmentChunk& chunk, bool careful) {
 
 /// Layout of the scratch where keys come block by block.
 inline Work begin_blocks(const SegmentChunk& chunk, bool careful) {
-  Work work;
-  work.chunk = &chunk;
-  work.d = chunk.rows.head_dim;
-  work.padded = padded_dim(work.d);
-  work.rows = chunk.rows.queries.end - chunk.rows.queries.begin;
-  work.careful = careful;
-  work.span_count = 0;
+  Work work = begin_work(chunk, careful);
   work.block_size = 0;
   work.block_limit = block_keys(work.d);
+  if (work.rows <= few_rows && chunk.rows.k.dtype != DType::float32) {
+    work.block_limit = smallest_key_block;  // packed for one use, so better near by
+  }
   const std::int64_t tiled_rows = (work.rows + row_tile - 1) / row_tile * row_tile;
   work.maxima = chunk.scratch;
   work.sums = work.maxima + tiled_rows;
@@ -102,15 +140,19 @@ inline Work begin_blocks(const SegmentChunk& chunk, bool careful) {
 inline void load_queries(const Work& work, std::int64_t first_row, float* to) {
   const RowChunk& chunk = work.chunk->rows;
   const int rows = rows_of_tile(work, first_row);
-  if (rows == row_tile && chunk.q.dtype == DType::float32 &&
-      is_one_run(chunk.q, chunk, first_row, rows)) {
-    const std::int64_t at = offset_of(chunk.q, chunk.queries.begin + first_row);
-    const std::int64_t later = least(work.rows - first_row - row_tile, row_tile);
-    for (std::int64_t r = 0; r < later; ++r) {
-      prefetch_row(chunk.q, at + (r + row_tile) * chunk.q.token_stride, work.d);
+  if (rows == row_tile && work.q_places.in_one_run) {
+    const std::int64_t stride = chunk.q.token_stride;
+    const std::int64_t at = work.q_places.first + first_row * stride;
+    if (chunk.q.dtype == DType::float32) {
+      for (std::int64_t r = 0; r < least(work.rows - first_row - row_tile, row_tile); ++r) {
+        prefetch_row(chunk.q, at + (r + row_tile) * stride, work.d);
+      }
+      transpose_rows(StridedRows{floats_at(chunk.q, at), stride}, work.d, chunk.scale, to);
+    } else {
+      alignas(64) float room[tile_floats];
+      pack_run(chunk.q, at, work.d, row_tile, room);
+      transpose_rows(StridedRows{room, work.padded}, work.d, chunk.scale, to);
     }
-    transpose_rows(StridedRows{floats_at(chunk.q, at), chunk.q.token_stride}, work.d, chunk.scale,
-                   to);
     return;
   }
   if (rows > few_rows) {
