@@ -12,7 +12,6 @@
 
 #include "engine/attention/attend_compute.h"
 #include "engine/attention/list.h"
-#include "engine/attention/reference.h"
 #include "engine/pattern/compile_plan.h"
 #include "engine/pattern/nearest_name.h"
 #include "engine/safetensors/safetensors.h"
@@ -132,8 +131,8 @@ Result<AttendOutcome> attend_unguarded(const AttendRequest& request) {
   return AttendOutcome{.tokens = inputs->tokens,
                        .heads = inputs->heads,
                        .head_dim = inputs->head_dim,
-                       .relative_error = computed->relative_error,
-                       .error_bound = error_bound(*dtype),
+                       .relative_error = computed->error.error,
+                       .error_bound = computed->error.bound,
                        .lse_written = !computed->lse.empty()};
 }
 

@@ -24,7 +24,8 @@ struct AttendRequest {
 
 struct AttendOutcome {
   std::int64_t tokens = 0, heads = 0, head_dim = 0;
-  double relative_error = 0, error_bound = 0;  // against the float64 reference, on sampled rows
+  // Against the float64 reference, on sampled rows: of the tensor that comes closest to its bound.
+  double relative_error = 0, error_bound = 0;
   bool lse_written = false;  // false: the implementation computes none, and the file holds o alone
 };
 

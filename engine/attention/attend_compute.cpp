@@ -121,22 +121,21 @@ class Attend {
                                              grad_o_.input());
     const GradientErrors errors =
         gradient_errors(reference_, grad_q_.tensor(), grad_k_.tensor(), grad_v_.tensor());
-    return judge(errors.worst(), errors.largest());
+    return judge(errors.worst(), errors.largest(), gradient_error_bound(problem_.dtype));
   }
 
   Status judge_query_gradients() {
-    return judge("grad_q", query_gradient_error(reference_, rows_, grad_q_.tensor()));
+    return judge("grad_q", query_gradient_error(reference_, rows_, grad_q_.tensor()),
+                 gradient_error_bound(problem_.dtype));
   }
 
   Status check_output() {
     const ReferenceRows reference =
         compute_reference(problem_, rows_, q_.input(), k_.input(), v_.input());
-    if (Status ok = judge("output", attnscope::relative_error(reference, o_.tensor())); !ok) {
-      return ok;
-    }
+    const double bound = error_bound(problem_.dtype);
+    if (Status ok = judge("output", relative_error(reference, o_.tensor()), bound); !ok) return ok;
     if (!prepared_.writes_lse()) return {};
     const double error = log_sum_exp_error(reference, lse_, inputs_.heads);
-    const double bound = error_bound(problem_.dtype);
     if (error <= bound) return {};
     return fail(
         "{} is wrong here: its log-sum-exp differs from the float64 reference by {:.2g}, and "
@@ -144,9 +143,8 @@ class Attend {
         implementation_.id(), error, bound);
   }
 
-  Status judge(std::string_view name, double error) {
-    relative_error_ = std::max(relative_error_, error);
-    const double bound = error_bound(problem_.dtype);
+  Status judge(std::string_view name, double error, double bound) {
+    worst_.meet(error, bound, name);
     if (error <= bound) return {};
     return fail(
         "{} is wrong here: its {} differs from the float64 reference by {:.2g} of the largest "
@@ -165,7 +163,7 @@ class Attend {
 
   Result<AttendResult> unpacked() {
     AttendResult result;
-    result.relative_error = relative_error_;
+    result.error = worst_;
     if (prepared_.writes_lse()) result.lse = std::move(lse_);
     struct Part {
       std::string_view name;
@@ -196,7 +194,7 @@ class Attend {
   std::vector<float> lse_;
   std::vector<std::byte> workspace_;
   ReferenceGradients reference_;
-  double relative_error_ = 0;
+  WorstError worst_;
 };
 
 }  // namespace

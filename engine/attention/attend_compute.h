@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/attention/implementation.h"
+#include "engine/attention/reference.h"
 
 namespace attnscope {
 
@@ -22,7 +23,7 @@ struct AttendResult {
   std::vector<float> o;                       // [tokens, heads, head_dim]
   std::vector<float> lse;                     // [tokens, heads]; empty if there is none
   std::vector<float> grad_q, grad_k, grad_v;  // as o; empty for direction forward
-  double relative_error = 0;                  // the largest of all tensors
+  WorstError error;
 };
 
 /// Computes in the problem's dtype, token-major. A result that fails its check on sampled rows is

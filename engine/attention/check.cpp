@@ -59,21 +59,23 @@ class Case {
 
   /// Fills the row's outcome.
   void run(const Implementation& implementation, CheckRow& row) {
-    row.error_bound = error_bound(shape_.dtype);
     if (const Status ok = implementation.supports(problem_); !ok) {
       row.outcome = CheckRow::Outcome::declined;
       row.reason = ok.error().message;
       return;
     }
     if (!reference_) make_inputs();
+    WorstError worst;
     try {
       auto prepared = implementation.prepare(problem_);
       row.reason = prepared
-                       ? check_calls(**prepared, problem_, inputs_, *reference_, row.relative_error)
+                       ? check_calls(**prepared, problem_, inputs_, *reference_, worst)
                        : "supports() accepts what prepare() refuses: " + prepared.error().message;
     } catch (const std::exception& exception) {
       row.reason = exception.what();
     }
+    row.relative_error = worst.error;
+    row.error_bound = worst.bound;
     if (!row.reason.empty()) row.outcome = CheckRow::Outcome::wrong;
   }
 

@@ -16,8 +16,8 @@ struct CheckRow {
   std::string implementation, pattern, window, shape;  // "1+11+500 x 3, 2 heads x 32, head-major"
   DType dtype = DType::float32;
   enum class Outcome : std::uint8_t { ok, declined, wrong } outcome = Outcome::ok;
-  std::string reason;  // declined: why; wrong: what differed
-  double relative_error = 0, error_bound = 0;
+  std::string reason;                          // declined: why; wrong: what differed
+  double relative_error = 0, error_bound = 0;  // of the tensor that comes closest to its bound
 };
 
 /// Checks these implementations, which need not be listed. Outputs and workspaces are handed in

@@ -36,12 +36,12 @@ class Calls {
         grad_v_(backward_ ? tensor_bytes(problem) : 0) {}
 
   /// What is wrong with one forward call, and the backward call after it.
-  std::string once(double& error) {
+  std::string once(WorstError& worst) {
     for (const Guarded& one : guarded()) one.buffer->poison();
     if (const Status done = forward(); !done) return done.error().message;
     if (std::string broken = broken_promise(); !broken.empty()) return broken;
-    error = std::max(error, relative_error(reference_.rows, tensor(o_)));
-    if (!(error <= bound_)) return "the output differs";
+    worst.meet(relative_error(reference_.rows, tensor(o_)), bound_, "output");
+    if (!worst.is_allowed()) return "the output differs";
     if (prepared_.writes_lse()) {
       const double lse_error =
           log_sum_exp_error(reference_.rows, lse_.floats(), problem_.plan.heads);
@@ -49,7 +49,7 @@ class Calls {
         return fmt::format("the log-sum-exp differs by {:.2g}", lse_error);
       }
     }
-    return backward_ ? once_backward(error) : std::string();
+    return backward_ ? once_backward(worst) : std::string();
   }
 
  private:
@@ -93,7 +93,7 @@ class Calls {
                                .workspace = workspace_.bytes()});
   }
 
-  std::string once_backward(double& error) {
+  std::string once_backward(WorstError& worst) {
     const std::vector<std::byte> o(o_.bytes().begin(), o_.bytes().end());
     const std::vector<std::byte> lse(lse_.bytes().begin(), lse_.bytes().end());
     if (const Status done = backward(); !done) return "backward: " + done.error().message;
@@ -103,8 +103,8 @@ class Calls {
     }
     const GradientErrors errors =
         gradient_errors(*reference_.gradients, tensor(grad_q_), tensor(grad_k_), tensor(grad_v_));
-    error = std::max(error, errors.largest());
-    if (!(error <= bound_)) return fmt::format("{} differs", errors.worst());
+    worst.meet(errors.largest(), gradient_error_bound(problem_.dtype), errors.worst());
+    if (!worst.is_allowed()) return fmt::format("{} differs", worst.tensor);
     return {};
   }
 
@@ -128,10 +128,10 @@ class Calls {
 }  // namespace
 
 std::string check_calls(PreparedAttention& prepared, const Problem& problem, CheckInputs& inputs,
-                        const CheckReference& reference, double& error) {
+                        const CheckReference& reference, WorstError& worst) {
   Calls calls(prepared, problem, inputs, reference);
   for (const char* call : {"first call", "second call"}) {
-    if (const std::string wrong = calls.once(error); !wrong.empty()) {
+    if (const std::string wrong = calls.once(worst); !wrong.empty()) {
       return fmt::format("{}: {}", call, wrong);
     }
   }

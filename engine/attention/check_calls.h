@@ -26,10 +26,10 @@ struct CheckReference {
   std::optional<ReferenceGradients> gradients;  // of direction forward-backward
 };
 
-/// What is wrong, or nothing. Raises `error` to the largest relative error met. Everything is
-/// called twice: the second call finds what the first left in the prepared object.
+/// What is wrong, or nothing; `worst` meets all errors but the log-sum-exp's. Everything is called
+/// twice: the second call finds what the first left in the prepared object.
 [[nodiscard]] std::string check_calls(PreparedAttention& prepared, const Problem& problem,
                                       CheckInputs& inputs, const CheckReference& reference,
-                                      double& error);
+                                      WorstError& worst);
 
 }  // namespace attnscope

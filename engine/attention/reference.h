@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "engine/attention/implementation.h"
@@ -51,5 +52,19 @@ struct ReferenceRows {
 
 /// 4 u(dtype) + 2e-6, with u the unit round-off of the dtype.
 [[nodiscard]] double error_bound(DType dtype);
+
+/// Of several errors with bounds of their own the one that takes the largest share of its bound.
+struct WorstError {
+  double error = 0;
+  double bound = 0;
+  std::string_view tensor;  // "output", "grad_q", ...
+  void meet(double other, double its_bound, std::string_view its_tensor) {
+    if (bound > 0 && other / its_bound <= error / bound) return;
+    error = other;
+    bound = its_bound;
+    tensor = its_tensor;
+  }
+  [[nodiscard]] bool is_allowed() const { return error <= bound; }
+};
 
 }  // namespace attnscope

@@ -131,6 +131,11 @@ std::span<const double> row_at(const std::vector<double>& rows, std::int64_t pla
 
 }  // namespace
 
+double gradient_error_bound(DType dtype) {
+  constexpr double floor = 2e-6;
+  return 2 * (error_bound(dtype) - floor) + floor;
+}
+
 std::string_view GradientErrors::worst() const {
   if (q >= k && q >= v) return "grad_q";
   return k >= v ? "grad_k" : "grad_v";

@@ -39,29 +39,26 @@ const HeatReference& References::of(std::size_t contender, const PlacementBuffer
 }
 
 Verdict judge(const HeatReference& reference, const PlacementBuffers& buffers) {
-  std::string_view worst = "the output";
-  Verdict verdict{.relative_error = relative_error(reference.rows, buffers.o()),
-                  .error_bound = error_bound(buffers.o().dtype),
-                  .trouble = {}};
+  const DType dtype = buffers.o().dtype;
+  Verdict verdict;
+  verdict.error.meet(relative_error(reference.rows, buffers.o()), error_bound(dtype), "output");
   if (reference.gradients) {
     const GradientErrors errors =
         gradient_errors(*reference.gradients, buffers.grad_q(), buffers.grad_k(), buffers.grad_v());
-    if (errors.largest() > verdict.relative_error) {
-      verdict.relative_error = errors.largest();
-      worst = errors.worst();
-    }
+    verdict.error.meet(errors.largest(), gradient_error_bound(dtype), errors.worst());
   }
   if (const char* name = buffers.not_finite())
     verdict.trouble = Trouble{
         CellStatus::wrong,
-        fmt::format("{} holds values that are not finite, or rows that were never written", name)};
-  else if (!(verdict.relative_error <= verdict.error_bound))
-    verdict.trouble = Trouble{
-        CellStatus::wrong,
-        fmt::format("the relative error of {} against the float64 reference is {:.3g}, above "
-                    "{:.3g}, with {} compared rows",
-                    worst, verdict.relative_error, verdict.error_bound,
-                    reference.rows.rows.size())};
+        fmt::format("its {} holds values that are not finite, or rows that were never written",
+                    name)};
+  else if (!verdict.error.is_allowed())
+    verdict.trouble =
+        Trouble{CellStatus::wrong,
+                fmt::format("the relative error of its {} against the float64 reference is "
+                            "{:.3g}, above {:.3g}, with {} compared rows",
+                            verdict.error.tensor, verdict.error.error, verdict.error.bound,
+                            reference.rows.rows.size())};
   return verdict;
 }
 

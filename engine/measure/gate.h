@@ -40,8 +40,7 @@ class References {
 };
 
 struct Verdict {
-  double relative_error = 0;  // the largest of all tensors
-  double error_bound = 0;
+  WorstError error;
   std::optional<Trouble> trouble;  // `wrong`, with the tensor and the numbers
 };
 

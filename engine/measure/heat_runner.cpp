@@ -148,8 +148,8 @@ class HeatRun {
       beacon_.idle();
       if (troubles_[i]) continue;
       const Verdict verdict = judge(references.of(i, buffers), buffers);
-      cells_[i].relative_error = verdict.relative_error;
-      cells_[i].error_bound = verdict.error_bound;
+      cells_[i].relative_error = verdict.error.error;
+      cells_[i].error_bound = verdict.error.bound;
       troubles_[i] = verdict.trouble;
     }
     if (gradients) buffers.fill_grad_o();

@@ -27,7 +27,7 @@ struct Output {
   std::size_t tensor;
   const char* name;
 };
-constexpr Output outputs[] = {{3, "the output"}, {5, "grad_q"}, {6, "grad_k"}, {7, "grad_v"}};
+constexpr Output outputs[] = {{3, "output"}, {5, "grad_q"}, {6, "grad_k"}, {7, "grad_v"}};
 
 std::int64_t shift_room(std::int64_t bytes) {
   return bytes >= large_buffer ? large_shift : small_shift;

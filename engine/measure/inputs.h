@@ -66,7 +66,7 @@ class PlacementBuffers {
 
   /// Fills what a call writes with NaN, so that a row nobody writes is seen.
   void poison_outputs() const;
-  /// The first of "the output", "grad_q", "grad_k", "grad_v" that holds a value that is no finite
+  /// The first of "output", "grad_q", "grad_k", "grad_v" that holds a value that is no finite
   /// number; nullptr when there is none.
   [[nodiscard]] const char* not_finite() const;
 

@@ -171,6 +171,12 @@ TEST(ReferenceGradients, OfASingleKeyAreMeasuredByWhatCancels) {
   EXPECT_EQ(reference.scale_of_grad_v, 7.0);
 }
 
+TEST(GradientErrorBound, IsEightRoundOffsAndTheFloorOfOutputs) {
+  EXPECT_DOUBLE_EQ(gradient_error_bound(DType::float32), 8 * 0x1p-24 + 2e-6);
+  EXPECT_DOUBLE_EQ(gradient_error_bound(DType::float16), 8 * 0x1p-11 + 2e-6);
+  EXPECT_DOUBLE_EQ(gradient_error_bound(DType::bfloat16), 8 * 0x1p-8 + 2e-6);
+}
+
 class GradientErrorsOf : public testing::Test {
  protected:
   GradientErrorsOf() : one_(small_.problem, 4), right_(one_.reference()) {

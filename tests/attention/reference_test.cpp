@@ -148,6 +148,23 @@ TEST(ErrorBound, IsFourRoundOffsAndAFloor) {
   EXPECT_DOUBLE_EQ(error_bound(DType::bfloat16), 4 * 0x1p-8 + 2e-6);
 }
 
+TEST(WorstError, IsTheOneThatTakesTheLargestShareOfItsBound) {
+  WorstError worst;
+  worst.meet(0, 1, "first");
+  EXPECT_EQ(worst.tensor, "first");
+  worst.meet(3, 10, "large");
+  worst.meet(2, 4, "larger share");
+  worst.meet(3, 8, "smaller share");
+  EXPECT_EQ(worst.tensor, "larger share");
+  EXPECT_EQ(worst.error, 2);
+  EXPECT_EQ(worst.bound, 4);
+  EXPECT_TRUE(worst.is_allowed());
+  worst.meet(infinity, 10, "not finite");
+  EXPECT_FALSE(worst.is_allowed());
+  worst.meet(1e9, 1, "finite");
+  EXPECT_EQ(worst.tensor, "not finite");
+}
+
 TEST(SampleRows, TakesAllRowsWhenThereAreFew) {
   EXPECT_EQ(sample_rows(documents_alone(5), 3, 15, 1).size(), 15U);
   EXPECT_TRUE(sample_rows(SequenceLayout(), 3, 15, 1).empty());

@@ -67,7 +67,7 @@ class GateTest : public testing::Test {
 TEST_F(GateTest, RightTensorsPass_WithTheirError) {
   const Verdict verdict = judge(reference_, buffers_);
   EXPECT_FALSE(verdict.trouble.has_value());
-  EXPECT_LT(verdict.relative_error, verdict.error_bound);
+  EXPECT_LT(verdict.error.error, verdict.error.bound);
 }
 
 TEST_F(GateTest, OneSpoiledValueIsWrong_WithTheNumbers) {
@@ -75,8 +75,8 @@ TEST_F(GateTest, OneSpoiledValueIsWrong_WithTheNumbers) {
   const Verdict verdict = judge(reference_, buffers_);
   ASSERT_TRUE(verdict.trouble.has_value());
   EXPECT_EQ(verdict.trouble->status, CellStatus::wrong);
-  EXPECT_GT(verdict.relative_error, 0.05);
-  EXPECT_NE(verdict.trouble->reason.find(fmt::format("{:.3g}", verdict.relative_error)),
+  EXPECT_GT(verdict.error.error, 0.05);
+  EXPECT_NE(verdict.trouble->reason.find(fmt::format("{:.3g}", verdict.error.error)),
             std::string::npos);
 }
 
@@ -100,15 +100,25 @@ TEST_F(GateTest, OneSpoiledGradientIsWrong_AndNamed) {
   const Verdict verdict = judge(reference_, buffers_);
   ASSERT_TRUE(verdict.trouble.has_value());
   EXPECT_EQ(verdict.trouble->status, CellStatus::wrong);
-  EXPECT_GT(verdict.relative_error, 0.01);
-  EXPECT_THAT(verdict.trouble->reason, HasSubstr("relative error of grad_k"));
+  EXPECT_GT(verdict.error.error, 0.01);
+  EXPECT_THAT(verdict.trouble->reason, HasSubstr("relative error of its grad_k"));
 }
 
 TEST_F(GateTest, GradientThatWasNeverWrittenIsWrong_AndNamed) {
   buffers_.grad_v().at<float>(71, 0)[15] = std::numeric_limits<float>::quiet_NaN();
   const Verdict verdict = judge(reference_, buffers_);
   ASSERT_TRUE(verdict.trouble.has_value());
-  EXPECT_THAT(verdict.trouble->reason, HasSubstr("grad_v holds values that are not finite"));
+  EXPECT_THAT(verdict.trouble->reason, HasSubstr("its grad_v holds values that are not finite"));
+}
+
+TEST_F(GateTest, TheTensorClosestToItsBoundIsTheCellsError) {
+  EXPECT_NE(judge(reference_, buffers_).error.tensor, "");
+  row_of({.token = 40, .head = 1})[3] += 0.5F;
+  EXPECT_EQ(judge(reference_, buffers_).error.tensor, "output");
+  EXPECT_EQ(judge(reference_, buffers_).error.bound, error_bound(DType::float32));
+  buffers_.grad_q().at<float>(40, 1)[3] += 500;
+  EXPECT_EQ(judge(reference_, buffers_).error.tensor, "grad_q");
+  EXPECT_EQ(judge(reference_, buffers_).error.bound, gradient_error_bound(DType::float32));
 }
 
 TEST_F(GateTest, ForwardAloneAsksForNoGradients) {

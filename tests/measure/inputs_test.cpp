@@ -98,13 +98,13 @@ TEST(Inputs, OutputStartsPoisoned) {
   BlockCache memory;
   const PlacementBuffers buffers(memory, shape, 7, 0);
   EXPECT_TRUE(std::isnan(*buffers.o().at<float>(119, 3)));
-  EXPECT_STREQ(buffers.not_finite(), "the output");
+  EXPECT_STREQ(buffers.not_finite(), "output");
   for_each_value([&](std::int64_t token, std::int64_t head, std::int64_t d) {
     buffers.o().at<float>(token, head)[d] = 1;
   });
   EXPECT_EQ(buffers.not_finite(), nullptr);
   buffers.o().at<float>(63, 2)[7] = std::numeric_limits<float>::infinity();
-  EXPECT_STREQ(buffers.not_finite(), "the output");
+  EXPECT_STREQ(buffers.not_finite(), "output");
 }
 
 InputShape with_gradients() {
@@ -137,7 +137,7 @@ TEST(Inputs, GradientsStartPoisoned) {
       tensor.at<float>(token, head)[d] = 1;
     });
   };
-  EXPECT_STREQ(buffers.not_finite(), "the output");
+  EXPECT_STREQ(buffers.not_finite(), "output");
   fill(buffers.o());
   EXPECT_STREQ(buffers.not_finite(), "grad_q");
   fill(buffers.grad_q());
