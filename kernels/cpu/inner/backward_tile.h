@@ -8,6 +8,7 @@
 
 #include "kernels/cpu/backward_cut.h"
 #include "kernels/cpu/inner/key_block.h"
+#include "kernels/cpu/inner/mask_edges.h"
 
 namespace attnscope::cpu {
 namespace {
@@ -38,12 +39,15 @@ struct BackwardPiece {
   std::int32_t first_score;  // of key window.any_begin
 };
 
-/// Up to row_tile rows of one task. Rows of `queries` and `arriving` are padded with zeros.
+/// Up to row_tile rows of one task. Rows of `queries` and `arriving` are padded with zeros to
+/// `padded` floats.
 struct BackwardTile {
   std::int64_t first_row;  // position in the task's run
   int rows;
   float *queries_t, *arriving_t;  // transposed; of few rows: scaled queries as rows, and nothing
-  float *queries, *arriving, *gradients;
+  StridedRows queries, arriving;  // plain, where they lie or in their rooms
+  float *query_room, *arriving_room;
+  float* gradients;
   float *shift, *delta;  // log-sum-exp in units of log 2 (+inf without keys), and D
 };
 
@@ -59,9 +63,6 @@ struct BackwardWork {
   int piece_count;
   std::int32_t score_count;
 };
-
-/// The weight of a forbidden pair in a careful pass; weights are never negative.
-constexpr float forbidden_weight = -1.0f;
 
 /// x - x is 0 for every finite x and NaN for all others, and NaN stays in a sum.
 ATTNSCOPE_INLINE void note_strange(BackwardWork& work, const float* row) {
@@ -107,26 +108,37 @@ ATTNSCOPE_INLINE void row_offsets(const HeadView<Byte>& view, const RowChunk& ch
   }
 }
 
-/// Rows of a tile, padded with zeros; those of the next tile are asked for.
-ATTNSCOPE_INLINE void load_rows(const BackwardWork& work, const HeadView<const std::byte>& view,
-                                std::int64_t first_row, int rows, float* to) {
+/// Rows of a tile: where they lie if that is as padded float32 a stride apart, else in `room`.
+/// Those of the next tile are asked for.
+ATTNSCOPE_INLINE StridedRows rows_of_tile(const BackwardWork& work,
+                                          const HeadView<const std::byte>& view,
+                                          std::int64_t first_row, int rows, float* room) {
   std::int64_t at[row_tile];
   row_offsets(view, work.rows, first_row, rows, at);
-  for (int r = 0; r < rows; ++r) {
-    prefetch_row(view, at[r] + row_tile * view.token_stride, work.d);
-    load_row(view, at[r], work.d, work.padded, to + r * work.padded);
+  if (view.token_stride != work.d) {
+    for (int r = 0; r < rows; ++r) {
+      prefetch_row(view, at[r] + row_tile * view.token_stride, work.d);
+    }
   }
+  if (view.dtype == DType::float32 && work.d == work.padded && !work.rows.queries.listed &&
+      at[rows - 1] == at[0] + (rows - 1) * view.token_stride) {
+    return {floats_at(view, at[0]), view.token_stride};
+  }
+  for (int r = 0; r < rows; ++r) {
+    load_row(view, at[r], work.d, work.padded, room + r * work.padded);
+  }
+  return {room, work.padded};
 }
 
 /// D of a tile's rows: the arriving gradient times the output.
-ATTNSCOPE_INLINE void load_deltas(const BackwardWork& work, const float* o) {
+ATTNSCOPE_INLINE void load_deltas(const BackwardWork& work, const StridedRows& o) {
   const BackwardTile& tile = work.tile;
   for (int r = 0; r < tile.rows; r += 4) {
     Vector sum[4] = {};
     for (int i = 0; i < 4; ++i) {
-      const std::int64_t row = least(r + i, tile.rows - 1) * work.padded;
+      const std::int64_t row = least(r + i, tile.rows - 1);
       for (std::int64_t c = 0; c < work.padded; c += lanes) {
-        sum[i] += load(o + row + c) * load(tile.arriving + row + c);
+        sum[i] += load(o[row] + c) * load(tile.arriving[row] + c);
       }
     }
     Vector4 f0 = folded(sum[0]), f1 = folded(sum[1]), f2 = folded(sum[2]), f3 = folded(sum[3]);
@@ -141,16 +153,15 @@ inline void load_tile(BackwardWork& work, std::int64_t first_row, int rows) {
   BackwardTile& tile = work.tile;
   tile.first_row = first_row;
   tile.rows = rows;
-  load_rows(work, unit.q, first_row, rows, tile.queries);
-  load_rows(work, unit.grad_o, first_row, rows, tile.arriving);
-  float* o = tile.gradients;  // free until the first product
-  load_rows(work, unit.o, first_row, rows, o);
-  load_deltas(work, o);
+  tile.queries = rows_of_tile(work, unit.q, first_row, rows, tile.query_room);
+  tile.arriving = rows_of_tile(work, unit.grad_o, first_row, rows, tile.arriving_room);
+  // The gradients' own rows are free until the first product.
+  load_deltas(work, rows_of_tile(work, unit.o, first_row, rows, tile.gradients));
   const float* query[row_tile];
   const float* arriving[row_tile];
   for (int r = 0; r < row_tile; ++r) {
-    query[r] = tile.queries + least(r, rows - 1) * work.padded;
-    arriving[r] = tile.arriving + least(r, rows - 1) * work.padded;
+    query[r] = tile.queries[least(r, rows - 1)];
+    arriving[r] = tile.arriving[least(r, rows - 1)];
     tile.shift[r] = infinity;
     if (r >= rows) continue;
     const std::int64_t token = token_of(work.rows.queries, work.rows.indices, first_row + r);
@@ -159,8 +170,10 @@ inline void load_tile(BackwardWork& work, std::int64_t first_row, int rows) {
   }
   const float scale = unit.scale * static_cast<float>(log2_e);
   if (has_few_rows(tile)) {
-    for (std::int64_t i = 0; i < rows * work.padded; i += lanes) {
-      store(tile.queries_t + i, load(tile.queries + i) * scale);
+    for (int r = 0; r < rows; ++r) {
+      for (std::int64_t c = 0; c < work.padded; c += lanes) {
+        store(tile.queries_t + r * work.padded + c, load(query[r] + c) * scale);
+      }
     }
   } else {
     transpose_rows(query, work.d, scale, tile.queries_t);
@@ -189,22 +202,7 @@ ATTNSCOPE_INLINE void mask_piece(BackwardWork& work, const BackwardPiece& piece,
                      float* s = scores + (position - piece.first - window.any_begin) * row_tile;
                      for (int x = 0; x < row_vectors; ++x) store(s + x * lanes, splat(value));
                    });
-  Integers begin[row_vectors], end[row_vectors];
-  for (int x = 0; x < row_vectors; ++x) {
-    begin[x] = load(window.begin + x * lanes);
-    end[x] = load(window.end + x * lanes);
-  }
-  for (std::int32_t j = window.any_begin; j < window.any_end; ++j) {
-    if (j >= window.all_begin && j < window.all_end) {
-      j = window.all_end - 1;
-      continue;
-    }
-    float* s = scores + (j - window.any_begin) * row_tile;
-    for (int x = 0; x < row_vectors; ++x) {
-      const Integers seen = (begin[x] <= splat(j)) & (splat(j) < end[x]);
-      store(s + x * lanes, seen != 0 ? load(s + x * lanes) : splat(value));
-    }
-  }
+  mask_edges(window, scores, value);
 }
 
 /// Scores become weights P = exp2(s - lse), gradients of weights become those of scores P (dP - D).
@@ -277,8 +275,8 @@ constexpr std::int32_t many_keys = 4 * row_tile;
 /// The tile's sum is formed first: row by row added to that of a key which a million rows see, its
 /// float32 would lose 6e-6 of it, so 1e-6.
 template <int Keys, int Width>
-ATTNSCOPE_INLINE void add_rows(const float* weight, const float* values, std::int64_t padded,
-                               std::int64_t count, float* const* out, std::int64_t column) {
+ATTNSCOPE_INLINE void add_rows(const float* weight, const StridedRows& values, std::int64_t count,
+                               float* const* out, std::int64_t column) {
   Vector sum[Keys][Width];
   const float* weights[Keys];
 #pragma GCC unroll 8
@@ -287,7 +285,7 @@ ATTNSCOPE_INLINE void add_rows(const float* weight, const float* values, std::in
 #pragma GCC unroll 4
     for (int x = 0; x < Width; ++x) sum[g][x] = Vector{};
   }
-  add_values(weights, 1, values + column, padded, count, sum);
+  add_values(weights, 1, values.first + column, values.stride, count, sum);
 #pragma GCC unroll 8
   for (int g = 0; g < Keys; ++g) {
 #pragma GCC unroll 4
@@ -299,13 +297,13 @@ ATTNSCOPE_INLINE void add_rows(const float* weight, const float* values, std::in
 }
 
 template <int Keys>
-ATTNSCOPE_INLINE void add_rows(const float* weight, const float* values, std::int64_t padded,
+ATTNSCOPE_INLINE void add_rows(const float* weight, const StridedRows& values, std::int64_t padded,
                                std::int64_t count, float* const* out) {
   std::int64_t c = 0;
   for (; c + 2 * lanes <= padded; c += 2 * lanes) {
-    add_rows<Keys, 2>(weight, values, padded, count, out, c);
+    add_rows<Keys, 2>(weight, values, count, out, c);
   }
-  if (c < padded) add_rows<Keys, 1>(weight, values, padded, count, out, c);
+  if (c < padded) add_rows<Keys, 1>(weight, values, count, out, c);
 }
 
 /// Gradients of `Keys` keys of a piece from key `j` on, from rows [begin, end) of the tile.
@@ -321,10 +319,10 @@ ATTNSCOPE_INLINE void add_key_gradients(const BackwardWork& work, const Backward
     keys[g] = piece.gradients.keys + row;
     values[g] = piece.gradients.values + row;
   }
-  add_rows<Keys>(work.score_gradients + at, tile.queries + begin * work.padded, work.padded,
+  add_rows<Keys>(work.score_gradients + at, {tile.queries[begin], tile.queries.stride}, work.padded,
                  end - begin, keys);
-  add_rows<Keys>(work.scores + at, tile.arriving + begin * work.padded, work.padded, end - begin,
-                 values);
+  add_rows<Keys>(work.scores + at, {tile.arriving[begin], tile.arriving.stride}, work.padded,
+                 end - begin, values);
 }
 
 inline void add_key_gradients(const BackwardWork& work, const BackwardPiece& piece) {
@@ -362,10 +360,10 @@ inline void add_gradients_carefully(const BackwardWork& work, const BackwardPiec
     float of_key[largest_head_dim] = {}, of_value[largest_head_dim] = {};
     for (int r = 0; r < tile.rows; ++r) {
       const float p = work.scores[score + r];
-      if (p == forbidden_weight) continue;
+      if (p == forbidden) continue;
       const float ds = work.score_gradients[score + r];
-      const float* query = tile.queries + r * work.padded;
-      const float* arriving = tile.arriving + r * work.padded;
+      const float* query = tile.queries[r];
+      const float* arriving = tile.arriving[r];
       float* gradient = tile.gradients + r * work.padded;
       for (std::int64_t c = 0; for_queries && c < work.padded; ++c) gradient[c] += ds * key[c];
       for (std::int64_t c = 0; c < work.padded; ++c) of_key[c] += ds * query[c];
@@ -389,7 +387,7 @@ inline void finish_pieces(BackwardWork& work, bool for_queries) {
   weigh_tile(work);
   if (work.careful) {
     for (int i = 0; i < work.piece_count; ++i) {
-      mask_piece(work, work.pieces[i], forbidden_weight);
+      mask_piece(work, work.pieces[i], forbidden);
       add_gradients_carefully(work, work.pieces[i], for_queries);
     }
   } else {
@@ -410,8 +408,8 @@ inline void finish_pieces(BackwardWork& work, bool for_queries) {
 inline void finish_row(BackwardWork& work, int r, const float* keys, const float* values,
                        std::int64_t count, const KeyGradients& to, std::int64_t first_key) {
   const BackwardTile& tile = work.tile;
-  const float* query = tile.queries + r * work.padded;
-  const float* arriving = tile.arriving + r * work.padded;
+  const float* query = tile.queries[r];
+  const float* arriving = tile.arriving[r];
   score_row(tile.queries_t + r * work.padded, keys, work.padded, count, work.scores);
   score_row(arriving, values, work.padded, count, work.score_gradients);
   for (std::int64_t j = count; j < count + lanes; ++j) {

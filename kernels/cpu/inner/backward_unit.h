@@ -422,8 +422,8 @@ inline Strip lay_out_scratch(const BackwardUnit& unit, bool careful) {
     return taken;
   };
   BackwardTile& tile = work.tile;
-  for (float** rows :
-       {&tile.queries_t, &tile.arriving_t, &tile.queries, &tile.arriving, &tile.gradients}) {
+  for (float** rows : {&tile.queries_t, &tile.arriving_t, &tile.query_room, &tile.arriving_room,
+                       &tile.gradients}) {
     *rows = take(row_tile * work.pitch);
   }
   tile.shift = take(row_tile);
