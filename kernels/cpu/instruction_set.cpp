@@ -11,11 +11,16 @@ namespace attnscope::cpu {
 namespace {
 
 constexpr std::array all_sets{InstructionSet::baseline, InstructionSet::avx2,
-                              InstructionSet::avx512};
+                              InstructionSet::avx512, InstructionSet::avx512_bf16};
 
 bool has_avx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
          __builtin_cpu_supports("f16c");
+}
+
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
 }
 
 bool is_available(InstructionSet set) {
@@ -26,9 +31,9 @@ bool is_available(InstructionSet set) {
     case InstructionSet::avx2:
       return has_avx2();
     case InstructionSet::avx512:
-      return has_avx2() && __builtin_cpu_supports("avx512f") &&
-             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-             __builtin_cpu_supports("avx512dq");
+      return has_avx512();
+    case InstructionSet::avx512_bf16:
+      return has_avx512() && __builtin_cpu_supports("avx512bf16");
   }
   return false;
 }
@@ -52,6 +57,8 @@ std::string_view name_of(InstructionSet set) {
       return "avx2";
     case InstructionSet::avx512:
       return "avx512";
+    case InstructionSet::avx512_bf16:
+      return "avx512-bf16";
   }
   return "";
 }

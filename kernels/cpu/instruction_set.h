@@ -17,9 +17,10 @@
 
 namespace attnscope::cpu {
 
-enum class InstructionSet : std::uint8_t { baseline, avx2, avx512 };
+enum class InstructionSet : std::uint8_t { baseline, avx2, avx512, avx512_bf16 };
 
-[[nodiscard]] std::string_view name_of(InstructionSet set);  // "baseline", "avx2", "avx512"
+/// "baseline", "avx2", "avx512" or "avx512-bf16".
+[[nodiscard]] std::string_view name_of(InstructionSet set);
 
 /// What this processor can run, narrowest first; `baseline` (x86-64 with SSE2) always can.
 [[nodiscard]] std::vector<InstructionSet> available_sets();

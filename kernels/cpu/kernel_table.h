@@ -135,6 +135,7 @@ struct KernelTable {
 const KernelTable* baseline_kernels();
 const KernelTable* avx2_kernels();
 const KernelTable* avx512_kernels();
+const KernelTable* avx512_bf16_kernels();
 
 inline constexpr std::int64_t largest_head_dim = 256;
 inline constexpr double log2_e = 1.4426950408889634;
@@ -149,8 +150,7 @@ inline constexpr std::int64_t largest_row_chunk = 128;
 inline constexpr std::int64_t smallest_row_chunk = 32;
 
 /// Where a tile of rows takes its keys at once, the chunk may be longer: its packed keys slide
-/// through a room that holds this many more than a tile's.
-inline constexpr std::int64_t sliding_keys = 48;
+/// through a room that holds half as many again as a tile may see.
 inline constexpr std::int64_t largest_sliding_chunk = 256;
 /// Runs of keys that one visit can take in.
 inline constexpr std::int64_t most_key_spans = 16;
@@ -187,7 +187,7 @@ inline constexpr std::int64_t widest_vector = 16;
                                  (keys + widest_vector) * widest_vector + 2 * keys * padded;
   const std::int64_t by_tiles = (tile_keys(head_dim) + widest_vector) * widest_vector +
                                 2 * widest_vector * padded +
-                                2 * (tile_keys(head_dim) + sliding_keys) * padded;
+                                2 * (tile_keys(head_dim) + tile_keys(head_dim) / 2) * padded;
   return by_blocks > by_tiles ? by_blocks : by_tiles;
 }
 

@@ -15,6 +15,8 @@ Result<const KernelTable*> selected_kernels() {
       return avx2_kernels();
     case InstructionSet::avx512:
       return avx512_kernels();
+    case InstructionSet::avx512_bf16:
+      return avx512_bf16_kernels();
   }
   return baseline_kernels();
 }

@@ -40,14 +40,15 @@ std::int64_t keys_of_tile(const Task& task, const Segment& segment) {
 /// themselves must find room.
 bool takes_whole_tiles(std::span<const Segment> segments, const Task& task, std::int64_t head_dim) {
   if (static_cast<std::int64_t>(segments.size()) > most_key_spans) return false;
+  const std::int64_t most = tile_keys(head_dim);
   std::int64_t seen = 0, packed = 0;
   for (const Segment& segment : segments) {
     const std::int64_t keys = keys_of_tile(task, segment);
     seen += keys;
-    packed += std::min(segment.keys.size(), keys + sliding_keys);
-    if (seen > tile_keys(head_dim)) return false;
+    packed += std::min(segment.keys.size(), keys + most / 2);
+    if (seen > most) return false;
   }
-  return packed <= tile_keys(head_dim) + sliding_keys;
+  return packed <= most + most / 2;
 }
 
 /// Rows in chunks of at most `most`, of the same length but for what rounding to tiles leaves.

@@ -35,6 +35,7 @@ TEST(PerInstructionSetObjects, ExportTheirTableAlone) {
   expect_only(ATTNSCOPE_OBJECT_BASELINE, "baseline_kernels");
   expect_only(ATTNSCOPE_OBJECT_AVX2, "avx2_kernels");
   expect_only(ATTNSCOPE_OBJECT_AVX512, "avx512_kernels");
+  expect_only(ATTNSCOPE_OBJECT_AVX512_BF16, "avx512_bf16_kernels");
 }
 
 }  // namespace

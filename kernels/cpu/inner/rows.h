@@ -31,16 +31,36 @@ ATTNSCOPE_INLINE Bits splat_bits(std::uint32_t x) {
   return x - Bits{};
 }
 
-ATTNSCOPE_INLINE Vector from_bfloat16(Halves h) {
-  return reinterpret_cast<Vector>(__builtin_convertvector(h, Bits) << 16);
+/// GCC 12 widens whole vectors half by half.
+ATTNSCOPE_INLINE Bits widened(Halves h) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Bits>(_mm512_maskz_cvtepu16_epi32(0xffff, reinterpret_cast<__m256i>(h)));
+#elif defined(__AVX2__)
+  return reinterpret_cast<Bits>(_mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(h)));
+#else
+  return __builtin_convertvector(h, Bits);
+#endif
 }
 
+ATTNSCOPE_INLINE Vector from_bfloat16(Halves h) {
+  return reinterpret_cast<Vector>(widened(h) << 16);
+}
+
+#if defined(__AVX512BF16__)
+// One instruction for about ten; it takes subnormal numbers for 0. The set's product of bfloat16
+// pairs is not used: a Sapphire Rapids core starts one every two cycles, 115 GFLOP/s against 230 of
+// its multiply-adds, so that scores of bfloat16 keys are sooner done widened.
+ATTNSCOPE_INLINE Halves to_bfloat16(Vector v) {
+  return reinterpret_cast<Halves>(_mm512_maskz_cvtneps_pbh(0xffff, v));
+}
+#else
 ATTNSCOPE_INLINE Halves to_bfloat16(Vector v) {
   const Bits x = reinterpret_cast<Bits>(v);
   const Bits rounded = (x + 0x7fffu + ((x >> 16) & 1u)) >> 16;
   const Bits quiet = (x >> 16) | 0x40u;  // a NaN's payload must not round to infinity
   return __builtin_convertvector(v == v ? rounded : quiet, Halves);
 }
+#endif
 
 #if defined(__F16C__)
 #if defined(__AVX512F__)

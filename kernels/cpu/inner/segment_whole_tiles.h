@@ -26,7 +26,11 @@ inline void find_spans(Work& work) {
     if (use_in_place(work, span)) continue;
     std::int64_t room = span.count;
     if (segment.kind == SegmentKind::band && !segment.keys.listed && !rows.queries.listed) {
-      room = least(room, 2 * capped_window(segment) + row_tile + sliding_keys);
+      // Sliding costs little once as many keys have come as a tile sees; a larger room would only
+      // leave the first-level cache.
+      const std::int64_t seen_by_tile = 2 * capped_window(segment) + row_tile;
+      const std::int64_t more = least(most(seen_by_tile, 48), work.chunk->tile_keys / 2);
+      room = least(room, seen_by_tile + more);
     }
     span.room = static_cast<std::int32_t>(room);
     use_room(work, span, place);
@@ -90,19 +94,21 @@ ATTNSCOPE_INLINE std::int32_t score_whole_tile(Work& work, std::int64_t first_ro
 ATTNSCOPE_INLINE void weigh_whole_tile(const Work& work, std::int64_t first_row, std::int32_t count,
                                        float* inverse) {
   const RowChunk& rows = work.chunk->rows;
-  float maxima[row_tile], sums[row_tile];
+  float lse[row_tile];
   for (int x = 0; x < row_tile; x += lanes) {
     float* scores = work.scores + x;
     const Vector m = largest_score(scores, count, splat(-infinity));
     const Vector sum = weigh_scores(scores, count, base_of(m), Vector{});
-    store(inverse + x, sum == Vector{} ? Vector{} : splat(1.0f) / sum);
-    store(maxima + x, m);
-    store(sums + x, sum);
+    const auto empty = sum == Vector{};
+    store(inverse + x, empty ? Vector{} : splat(1.0f) / sum);
+    if (rows.lse == nullptr) continue;
+    const Vector value = m * static_cast<float>(ln_2) + log_of(sum);
+    store(lse + x, empty ? splat(-infinity) : value);
   }
   if (rows.lse == nullptr) return;
   for (int r = 0; r < rows_of_tile(work, first_row); ++r) {
     const std::int64_t token = token_of(rows.queries, rows.indices, first_row + r);
-    rows.lse[token * rows.lse_stride] = lse_of(maxima[r], sums[r]);
+    rows.lse[token * rows.lse_stride] = lse[r];
   }
 }
 

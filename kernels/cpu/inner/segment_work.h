@@ -107,11 +107,13 @@ ATTNSCOPE_INLINE Work begin_work(const SegmentChunk& chunk, bool careful) {
 inline Work begin_whole_tiles(const SegmentChunk& chunk, bool careful) {
   Work work = begin_work(chunk, careful);
   const std::int64_t keys = chunk.tile_keys;
-  work.scores = chunk.scratch;
-  work.queries = work.scores + (keys + lanes) * row_tile;
-  work.outputs = work.queries + row_tile * work.padded;
+  // Scores follow the queries: were they a multiple of 4 kB apart, loads of queries would wait for
+  // stores of scores, which the processor tells apart by the low bits of their addresses first.
+  work.queries = chunk.scratch;
+  work.scores = work.queries + row_tile * work.padded;
+  work.outputs = work.scores + (keys + lanes) * row_tile;
   work.key_room = work.outputs + row_group * work.padded;
-  work.value_room = work.key_room + (keys + sliding_keys) * work.padded;
+  work.value_room = work.key_room + (keys + keys / 2) * work.padded;
   return work;
 }
 
@@ -121,7 +123,7 @@ inline Work begin_blocks(const SegmentChunk& chunk, bool careful) {
   work.block_size = 0;
   work.block_limit = block_keys(work.d);
   if (work.rows <= few_rows && chunk.rows.k.dtype != DType::float32) {
-    work.block_limit = smallest_key_block;  // packed for one use, so better near by
+    work.block_limit = least(work.block_limit, 64);  // packed for one use, so better near by
   }
   const std::int64_t tiled_rows = (work.rows + row_tile - 1) / row_tile * row_tile;
   work.maxima = chunk.scratch;

@@ -241,5 +241,26 @@ ATTNSCOPE_INLINE Vector exp2_of(Vector x) {
 #endif
 }
 
+/// The natural logarithm of normal numbers, within 2e-7 or 2 units in the last place; NaN for NaN
+/// and infinity. x = 2^n (1 + f) with 1 + f between 1/sqrt(2) and sqrt(2), and log(1 + f) the
+/// polynomial of Cephes' logf.
+ATTNSCOPE_INLINE Vector log_of(Vector x) {
+  constexpr std::int32_t half_root = 0x3f3504f3;  // 1/sqrt(2)
+  const Integers bits = reinterpret_cast<Integers>(x);
+  const Integers n = (bits - half_root) >> 23;
+  const Vector f = reinterpret_cast<Vector>(bits - (n << 23)) - 1.0f;
+  Vector p = f * 7.0376836292e-2f - 1.1514610310e-1f;
+  p = p * f + 1.1676998740e-1f;
+  p = p * f - 1.2420140846e-1f;
+  p = p * f + 1.4249322787e-1f;
+  p = p * f - 1.6668057665e-1f;
+  p = p * f + 2.0000714765e-1f;
+  p = p * f - 2.4999993993e-1f;
+  p = p * f + 3.3333331174e-1f;
+  const Vector log_of_fraction = f + f * f * (p * f - 0.5f);
+  // x - x is NaN where x is not finite.
+  return __builtin_convertvector(n, Vector) * 0.693147181f + (log_of_fraction + (x - x));
+}
+
 }  // namespace
 }  // namespace attnscope::cpu
