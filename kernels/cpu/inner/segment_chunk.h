@@ -46,7 +46,9 @@ ATTNSCOPE_INLINE void weigh_block(const Work& work, std::int64_t first_row, std:
     const Vector shrink = exp2_of(before - base);
     store(maxima, m);
     store(factor + x, shrink);
-    store(sums, weigh_scores(scores, count, base, load(sums) * shrink));
+    // The block's sum is formed first: added score by score to the sum of 16,000 keys before, each
+    // would lose its last digits.
+    store(sums, load(sums) * shrink + weigh_scores(scores, count, base));
   }
 }
 

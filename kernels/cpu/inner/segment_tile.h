@@ -65,9 +65,9 @@ ATTNSCOPE_INLINE Vector largest_score(const float* scores, std::int32_t count, V
   return larger(larger(peak[0], peak[1]), larger(peak[2], peak[3]));
 }
 
-/// Turns the scores of `lanes` rows into weights exp2(s - base) and returns `sum` plus theirs.
-ATTNSCOPE_INLINE Vector weigh_scores(float* scores, std::int32_t count, Vector base, Vector sum) {
-  Vector other{};
+/// Turns the scores of `lanes` rows into weights exp2(s - base) and returns their sum.
+ATTNSCOPE_INLINE Vector weigh_scores(float* scores, std::int32_t count, Vector base) {
+  Vector sum{}, other{};
   std::int32_t j = 0;
   for (; j + 4 <= count; j += 4) {
     Vector p[4];

@@ -98,7 +98,7 @@ ATTNSCOPE_INLINE void weigh_whole_tile(const Work& work, std::int64_t first_row,
   for (int x = 0; x < row_tile; x += lanes) {
     float* scores = work.scores + x;
     const Vector m = largest_score(scores, count, splat(-infinity));
-    const Vector sum = weigh_scores(scores, count, base_of(m), Vector{});
+    const Vector sum = weigh_scores(scores, count, base_of(m));
     const auto empty = sum == Vector{};
     store(inverse + x, empty ? Vector{} : splat(1.0f) / sum);
     if (rows.lse == nullptr) continue;
