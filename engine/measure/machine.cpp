@@ -12,7 +12,6 @@
 #include "attnscope/build_info.h"
 #include "engine/measure/available_memory.h"
 #include "engine/measure/load_meter.h"
-#include "engine/measure/peak_kernels.h"
 #include "engine/measure/torch_runtime.h"
 #include "kernels/cpu/instruction_set.h"
 
@@ -53,7 +52,7 @@ std::string value_of(std::string_view text, std::string_view key, char separator
 
 json instruction_sets() {
   json sets = json::array();
-  for (const PeakKernel& kernel : peak_kernels()) sets.push_back(kernel.instruction_set);
+  for (const cpu::InstructionSet set : cpu::available_sets()) sets.push_back(cpu::name_of(set));
   return sets;
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -38,10 +39,10 @@ bool is_available(InstructionSet set) {
   return false;
 }
 
-std::vector<std::string_view> available_names() {
+std::string names_of(std::span<const InstructionSet> sets) {
   std::vector<std::string_view> names;
-  for (const InstructionSet set : available_sets()) names.push_back(name_of(set));
-  return names;
+  for (const InstructionSet set : sets) names.push_back(name_of(set));
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 /// The set given to select(), or -1. Atomic because kernels on any thread read it.
@@ -71,18 +72,23 @@ std::vector<InstructionSet> available_sets() {
   return sets;
 }
 
+Result<InstructionSet> choose_set(std::string_view wanted,
+                                  std::span<const InstructionSet> available) {
+  if (wanted.empty()) return available.back();
+  for (const InstructionSet set : all_sets) {
+    if (name_of(set) != wanted) continue;
+    if (std::ranges::find(available, set) != available.end()) return set;
+    return fail("ATTNSCOPE_ISA asks for '{}', which this processor lacks; it has {}", wanted,
+                names_of(available));
+  }
+  return fail("ATTNSCOPE_ISA is '{}', which is no instruction set; use one of {}", wanted,
+              names_of(available));
+}
+
 Result<InstructionSet> selected_set() {
   if (const int set = chosen.load(); set >= 0) return static_cast<InstructionSet>(set);
   const char* wanted = std::getenv("ATTNSCOPE_ISA");
-  if (wanted == nullptr || *wanted == '\0') return available_sets().back();
-  for (const InstructionSet set : all_sets) {
-    if (name_of(set) != wanted) continue;
-    if (is_available(set)) return set;
-    return fail("ATTNSCOPE_ISA asks for '{}', which this processor lacks; it has {}", wanted,
-                fmt::join(available_names(), ", "));
-  }
-  return fail("ATTNSCOPE_ISA is '{}', which is no instruction set; use one of {}", wanted,
-              fmt::join(available_names(), ", "));
+  return choose_set(wanted == nullptr ? "" : wanted, available_sets());
 }
 
 Status select(std::optional<InstructionSet> set) {
@@ -92,7 +98,7 @@ Status select(std::optional<InstructionSet> set) {
   }
   if (!is_available(*set)) {
     return fail("This processor lacks the instruction set '{}'; it has {}", name_of(*set),
-                fmt::join(available_names(), ", "));
+                names_of(available_sets()));
   }
   chosen = static_cast<int>(*set);
   return {};

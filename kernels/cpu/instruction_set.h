@@ -10,6 +10,7 @@
 //   }
 
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,11 @@ enum class InstructionSet : std::uint8_t { baseline, avx2, avx512, avx512_bf16 }
 /// The set in use: the one given to select(), else ATTNSCOPE_ISA, else the widest available.
 /// A value of ATTNSCOPE_ISA that is unknown, or that this processor lacks, is an error.
 [[nodiscard]] Result<InstructionSet> selected_set();
+
+/// The set that `wanted` names (empty: the widest), out of `available`; what ATTNSCOPE_ISA means on
+/// a processor with these sets. An error where it is unknown or not among them.
+[[nodiscard]] Result<InstructionSet> choose_set(std::string_view wanted,
+                                                std::span<const InstructionSet> available);
 
 /// Takes `set` from now on for all threads, or with nullopt the default again. Not to be called
 /// while a kernel runs.

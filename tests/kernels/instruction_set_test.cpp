@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <vector>
 
 #include "kernels/cpu/segment.h"
 #include "kernels/cpu/selected_kernels.h"
@@ -54,13 +56,25 @@ TEST(InstructionSet, AnUnknownNameIsDeclinedByEveryOperation) {
 }
 
 TEST(InstructionSet, OneThatTheProcessorLacksIsDeclined) {
-  constexpr cpu::InstructionSet widest = cpu::InstructionSet::avx512_bf16;
-  if (cpu::available_sets().back() == widest) GTEST_SKIP() << "this processor has all of them";
-  const InEnvironment environment("avx512-bf16");
-  const Result<cpu::InstructionSet> set = cpu::selected_set();
+  using enum cpu::InstructionSet;
+  const std::vector<cpu::InstructionSet> older{baseline, avx2};
+  EXPECT_EQ(cpu::choose_set("avx2", older), avx2);
+  EXPECT_EQ(cpu::choose_set("", older), avx2);
+  const Result<cpu::InstructionSet> set = cpu::choose_set("avx512-bf16", older);
   ASSERT_FALSE(set);
-  EXPECT_NE(set.error().message.find("lacks"), std::string::npos);
-  EXPECT_FALSE(cpu::select(widest));
+  EXPECT_EQ(set.error().message,
+            "ATTNSCOPE_ISA asks for 'avx512-bf16', which this processor lacks; it has baseline, "
+            "avx2");
+}
+
+TEST(InstructionSet, SelectTakesExactlyThoseTheProcessorHas) {
+  using enum cpu::InstructionSet;
+  const std::vector<cpu::InstructionSet> here = cpu::available_sets();
+  for (const cpu::InstructionSet set : {baseline, avx2, avx512, avx512_bf16}) {
+    const bool has = std::ranges::find(here, set) != here.end();
+    EXPECT_EQ(static_cast<bool>(cpu::select(set)), has) << cpu::name_of(set);
+  }
+  ASSERT_TRUE(cpu::select(std::nullopt));
 }
 
 double units_in_last_place(float actual, double expected) {

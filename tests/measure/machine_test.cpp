@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/measure/torch_runtime.h"
+#include "kernels/cpu/instruction_set.h"
 
 namespace attnscope::measure {
 namespace {
@@ -32,6 +33,7 @@ TEST(DescribeMachine, NamesProcessorCoresAndMemory) {
   EXPECT_GE(machine.at("cores").get<int>(), 1);
   EXPECT_GT(machine.at("memory_bytes").get<std::int64_t>(), 0);
   EXPECT_THAT(machine.at("instruction_sets"), testing::Contains(machine.at("instruction_set")));
+  EXPECT_EQ(machine.at("instruction_sets").size(), cpu::available_sets().size());
 }
 
 TEST(DescribeBuild, NamesVersionCommitCompilerAndLibTorch) {
