@@ -51,7 +51,7 @@ struct Cell {
   std::int64_t query_tokens = 0;  // group sizes of one item, [SEP] included
   std::int64_t document_tokens = 0;
   std::vector<Sample> samples;           // empty unless ok
-  std::optional<double> relative_error;  // against the float64 reference, over max|V|
+  std::optional<double> relative_error;  // the worst tensor's, against the float64 reference
   std::optional<double> error_bound;
   CellMemory memory;
   CellWork work;

@@ -43,7 +43,7 @@ struct HeatPoint {
   std::int64_t query_tokens = 10;    // the query's own words, without its [SEP]
   bool shared_query = false;
   std::int64_t batch_max = 1;           // at most this many items
-  std::int64_t batch_memory_mb = 4096;  // at most this much for q, k, v, o and workspaces
+  std::int64_t batch_memory_mb = 4096;  // at most this much for tensors, gradients and workspaces
   std::int64_t heads = 12;
   std::int64_t head_dim = 32;
   DType dtype = DType::float32;
