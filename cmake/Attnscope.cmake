@@ -13,8 +13,8 @@ if(CCACHE)
 endif()
 
 add_library(attnscope_settings INTERFACE)
-target_compile_options(attnscope_settings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-                       -Wno-sign-conversion -Werror)
+target_compile_options(attnscope_settings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror>)
 target_include_directories(attnscope_settings INTERFACE ${CMAKE_SOURCE_DIR})
 if(ATTNSCOPE_SANITIZE)
   target_compile_options(attnscope_settings INTERFACE -fsanitize=${ATTNSCOPE_SANITIZE}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/failures.h"
+
+namespace attnscope::cuda {
+
+Status failed_call(const char* call, const char* file, int line, const char* text,
+                   const char* name) {
+  return fail("CUDA: {} failed at {}:{}: {} ({})", call, file, line, text, name);
+}
+
+Status too_many_blocks(const char* name, std::int64_t blocks, std::int64_t most) {
+  return fail(
+      "CUDA: {} needs {} thread blocks, and a launch has at most {}; make the batch smaller", name,
+      blocks, most);
+}
+
+}  // namespace attnscope::cuda

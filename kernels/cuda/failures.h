@@ -1,0 +1,18 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// The sentences for what goes wrong with CUDA, apart from the .cu files: nvcc cannot compile
+// fmt's checked format strings in C++20.
+
+#include <cstdint>
+
+#include "kernels/plan/result.h"
+
+namespace attnscope::cuda {
+
+[[nodiscard]] Status failed_call(const char* call, const char* file, int line, const char* text,
+                                 const char* name);
+
+[[nodiscard]] Status too_many_blocks(const char* name, std::int64_t blocks, std::int64_t most);
+
+}  // namespace attnscope::cuda

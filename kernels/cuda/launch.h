@@ -1,0 +1,69 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls into the CUDA runtime, checked. An error is a Status that names the call, the file and the
+// line; nothing is thrown, printed or synchronised. Included by .cu files only.
+//
+//   ATTNSCOPE_CUDA(cudaMemsetAsync(counters, 0, bytes, stream));  // returns the Status on failure
+//   return launch("segment_forward", kernel, {blocks, threads, shared_bytes}, stream, arguments);
+
+#include <cstdint>
+
+#include "kernels/cuda/failures.h"
+#include "kernels/cuda/stream.h"
+#include "kernels/plan/result.h"
+
+#ifdef ATTNSCOPE_CUDA_ON_HOST
+#include "tests/cuda_on_host/cuda_on_host.h"
+#else
+#include <cuda_runtime.h>
+#endif
+
+namespace attnscope::cuda {
+
+struct LaunchShape {
+  std::int64_t blocks = 0;
+  int threads = 0;
+  std::int64_t shared_bytes = 0;  // dynamic shared memory of a block
+};
+
+[[nodiscard]] inline Status checked(cudaError_t error, const char* call, const char* file,
+                                    int line) {
+  if (error == cudaSuccess) return {};
+  cudaGetLastError();  // answered here; a later call must not see it
+  return failed_call(call, file, line, cudaGetErrorString(error), cudaGetErrorName(error));
+}
+
+#define ATTNSCOPE_CUDA(call)                                                                      \
+  if (::attnscope::Status status = ::attnscope::cuda::checked((call), #call, __FILE__, __LINE__); \
+      !status)                                                                                    \
+  return ::attnscope::Result<void>(tl::unexpect, std::move(status.error()))
+
+/// Queues `kernel`, a __global__ function of one argument, on `stream` (on the host: runs it).
+template <typename Argument>
+[[nodiscard]] Status launch(const char* name, void (*kernel)(Argument), const LaunchShape& shape,
+                            Stream stream, Argument argument) {
+  constexpr std::int64_t most_blocks = 0x7fffffff;
+  if (shape.blocks == 0) return {};
+  if (shape.blocks > most_blocks) return too_many_blocks(name, shape.blocks, most_blocks);
+#ifdef ATTNSCOPE_CUDA_ON_HOST
+  static_cast<void>(stream);
+  return on_host::run(
+      name, [kernel, argument] { kernel(argument); }, shape.blocks, shape.threads,
+      shape.shared_bytes);
+#else
+  constexpr std::int64_t without_asking = 48 * 1024;
+  if (shape.shared_bytes > without_asking) {
+    ATTNSCOPE_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(shape.shared_bytes)));
+  }
+  void* arguments[] = {&argument};
+  return checked(cudaLaunchKernel(reinterpret_cast<const void*>(kernel),
+                                  dim3(static_cast<unsigned>(shape.blocks)),
+                                  dim3(static_cast<unsigned>(shape.threads)), arguments,
+                                  static_cast<std::size_t>(shape.shared_bytes), stream),
+                 name, __FILE__, __LINE__);
+#endif
+}
+
+}  // namespace attnscope::cuda

@@ -1,0 +1,119 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every PTX instruction of the kernels, one function each; all of them exist from sm_80 on. Tests
+// compile the kernels for the host, where tests/cuda_on_host/ptx_on_host.h stands in for this file.
+//
+// Fragments of mma.m16n8k16 with 16-bit factors (PTX ISA 9.7.14.5.8; CuTe
+// SM80_16x8x16_F32F16F16F32_TN), for lane = 4 g + t, pairs of 16-bit numbers low half first:
+//
+//   A [16 x 16]  a0: row g,   columns 2t, 2t+1     a1: row g+8, columns 2t, 2t+1
+//                a2: row g,   columns 2t+8, 2t+9   a3: row g+8, columns 2t+8, 2t+9
+//   B [16 x 8]   b0: rows 2t, 2t+1 of column g     b1: rows 2t+8, 2t+9 of column g
+//   C [16 x 8]   c0, c1: row g, columns 2t, 2t+1   c2, c3: row g+8, columns 2t, 2t+1
+
+#ifdef ATTNSCOPE_CUDA_ON_HOST
+#include "tests/cuda_on_host/ptx_on_host.h"
+#else
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace attnscope::cuda {
+
+/// The block's dynamic shared memory, aligned to 128 bytes; kernels use no other shared memory.
+__device__ inline std::byte* dynamic_shared() {
+  extern __shared__ __align__(128) std::byte shared[];
+  return shared;
+}
+
+/// c += a b for factors of type T (__half or __nv_bfloat16), sums in float32.
+template <typename T>
+__device__ void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                             std::uint32_t b1);
+
+template <>
+__device__ inline void multiply_add<__half>(float (&c)[4], const std::uint32_t (&a)[4],
+                                            std::uint32_t b0, std::uint32_t b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\n"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+template <>
+__device__ inline void multiply_add<__nv_bfloat16>(float (&c)[4], const std::uint32_t (&a)[4],
+                                                   std::uint32_t b0, std::uint32_t b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\n"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+__device__ inline std::uint32_t shared_address(const void* shared) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
+}
+
+/// Four 8 x 8 matrices of 16-bit numbers from shared memory: lanes 8 i ... 8 i + 7 give the
+/// addresses (16-byte aligned) of the rows of matrix i; r[i] holds row lane/4, columns 2 (lane%4)
+/// and the next of matrix i.
+__device__ inline void load_matrices(std::uint32_t (&r)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+
+/// The same, each matrix transposed: r[i] holds rows 2 (lane%4) and the next of column lane/4.
+__device__ inline void load_matrices_transposed(std::uint32_t (&r)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+
+/// Starts copying Bytes (4, 8 or 16, both addresses aligned to them) from global to shared memory;
+/// with `valid` false the destination becomes 0 and the source is not read.
+template <int Bytes>
+__device__ inline void copy_async(void* shared, const void* global, bool valid) {
+  const int read = valid ? Bytes : 0;
+  if constexpr (Bytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n"
+                 :
+                 : "r"(shared_address(shared)), "l"(global), "r"(read)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;\n"
+                 :
+                 : "r"(shared_address(shared)), "l"(global), "n"(Bytes), "r"(read)
+                 : "memory");
+  }
+}
+
+/// Closes the group of this thread's copies since the last call.
+__device__ inline void commit_copies() {
+  asm volatile("cp.async.commit_group;\n" ::: "memory");
+}
+
+/// Waits until at most `Pending` of this thread's latest groups are under way.
+template <int Pending>
+__device__ inline void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;\n" ::"n"(Pending) : "memory");
+}
+
+/// 2^x, to 2 units in the last place; 0 for x = -inf and below -126 (PTX ISA: ex2.approx.ftz.f32).
+__device__ inline float exp2_approx(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+}  // namespace attnscope::cuda
+
+#endif

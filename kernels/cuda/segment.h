@@ -1,0 +1,81 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fused segment attention on CUDA, the twin of kernels/cpu/segment.h: the whole plan, all items and
+// heads, in one launch forward and two backward. Nothing here allocates device memory or
+// synchronises; the current device is used, and everything is queued on the caller's stream.
+//
+//   Result<SegmentWork> work = segment_work(plan, head_dim, dtype, Passes::forward);
+//   copy work->list() to device memory `list` and set `workspace`'s first
+//   work->counter_bytes() to 0, both once a plan
+//   Status queued = segment_forward(*work, {list, workspace}, q, k, v, scale, o, lse, stream);
+//
+// q, k, v, o and lse are device memory; head dimension 8 to 256; float32 (fused multiply-adds) or
+// float16 and bfloat16 (tensor cores); sums are float32 for all three.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "kernels/cuda/stream.h"
+#include "kernels/plan/attention_plan.h"
+#include "kernels/plan/counts.h"
+#include "kernels/plan/gradients.h"
+#include "kernels/plan/result.h"
+#include "kernels/plan/tensor.h"
+
+namespace attnscope::cuda {
+
+struct WorkList;
+
+/// A plan cut into thread blocks (kernels/cuda/work_list.h), as bytes for the device.
+class SegmentWork {
+ public:
+  SegmentWork(std::shared_ptr<const WorkList> list, std::int64_t head_dim, DType dtype);
+
+  /// To be copied to device memory aligned to 256 bytes, before the first call.
+  [[nodiscard]] std::span<const std::byte> list() const;
+  /// Device scratch for a call; calls that share it must follow each other on one stream.
+  [[nodiscard]] std::int64_t workspace_bytes() const;
+  /// The first so many bytes of the workspace must be 0 before the first call; each call leaves
+  /// them 0.
+  [[nodiscard]] std::int64_t counter_bytes() const;
+
+  [[nodiscard]] const WorkList& work() const { return *work_; }
+  [[nodiscard]] std::int64_t head_dim() const { return head_dim_; }
+  [[nodiscard]] DType dtype() const { return dtype_; }
+
+ private:
+  std::shared_ptr<const WorkList> work_;
+  std::int64_t head_dim_;
+  DType dtype_;
+};
+
+/// Device memory of a call.
+struct SegmentMemory {
+  const std::byte* list = nullptr;  // a copy of SegmentWork::list()
+  std::byte* workspace = nullptr;   // aligned to 256 bytes
+};
+
+/// Why the fused kernels cannot run this plan, or ok.
+[[nodiscard]] Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim);
+
+/// Cuts the plan, on the host: O(tokens / 64 + segments). Passes::forward serves segment_forward,
+/// Passes::forward_backward both.
+[[nodiscard]] Result<SegmentWork> segment_work(const AttentionPlan& plan, std::int64_t head_dim,
+                                               DType dtype, Passes passes);
+
+/// o = softmax(scale * q k^T over the plan's pairs) v, as cpu::segment_forward. `lse` [tokens,
+/// heads], device memory, may be nullptr. Results do not depend on the order of blocks.
+[[nodiscard]] Status segment_forward(const SegmentWork& work, const SegmentMemory& memory,
+                                     const ConstTensor& q, const ConstTensor& k,
+                                     const ConstTensor& v, float scale, const Tensor& o, float* lse,
+                                     Stream stream);
+
+/// The gradients of segment_forward (kernels/plan/gradients.h; all spans and tensors are device
+/// memory). Two launches, deterministic, no floating-point atomics.
+[[nodiscard]] Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
+                                      const GradientTensors& tensors, float scale, Stream stream);
+
+}  // namespace attnscope::cuda
