@@ -1,0 +1,1 @@
+set(cuda_host_sources_work device_list.cpp)
