@@ -38,6 +38,16 @@ void fill(Packed& packed, std::mt19937& random) {
 
 }  // namespace
 
+SequenceLayout layout_of(std::vector<LayoutItem> items, std::int64_t shared_query) {
+  const auto layout = SequenceLayout::make(std::move(items), shared_query);
+  EXPECT_TRUE(layout) << layout.error().message;
+  return *layout;
+}
+
+std::string name_of_parameter(const ::testing::TestParamInfo<DType>& parameter) {
+  return std::string(attnscope::name_of(parameter.param));
+}
+
 std::string AttentionCase::text() const {
   return fmt::format("{} w={} heads={} d={} {} {} {}", pattern, window ? window->text() : "none",
                      heads, head_dim, name_of(order), attnscope::name_of(dtype),

@@ -3,6 +3,9 @@
 //
 // One attention on random numbers, run by a CPU kernel and computed in float64 from the oracle.
 
+#include <gtest/gtest.h>
+
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -30,6 +33,15 @@ struct AttentionCase {
   [[nodiscard]] AttentionPlan plan() const;
   [[nodiscard]] KeysOf keys() const;  // from the oracle
 };
+
+inline constexpr std::array built_in_patterns{"full", "sparse", "sparse-without-independent-query",
+                                              "longformer", "qds"};
+
+[[nodiscard]] SequenceLayout layout_of(std::vector<LayoutItem> items,
+                                       std::int64_t shared_query = 0);
+
+/// The name of a suite's instance for a dtype.
+[[nodiscard]] std::string name_of_parameter(const ::testing::TestParamInfo<DType>& parameter);
 
 struct Inputs {
   Packed q, k, v;

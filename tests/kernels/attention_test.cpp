@@ -8,12 +8,6 @@
 namespace attnscope::testing {
 namespace {
 
-SequenceLayout layout_of(std::vector<LayoutItem> items, std::int64_t shared_query = 0) {
-  const auto layout = SequenceLayout::make(std::move(items), shared_query);
-  EXPECT_TRUE(layout) << layout.error().message;
-  return *layout;
-}
-
 class OnEveryPattern : public ::testing::TestWithParam<std::string> {};
 
 INSTANTIATE_TEST_SUITE_P(Attention, OnEveryPattern,

@@ -17,9 +17,7 @@ namespace {
 class SegmentBackwardOnPlans : public ::testing::TestWithParam<DType> {};
 INSTANTIATE_TEST_SUITE_P(Gradients, SegmentBackwardOnPlans,
                          ::testing::Values(DType::float32, DType::float16, DType::bfloat16),
-                         [](const auto& parameter) {
-                           return std::string(attnscope::name_of(parameter.param));
-                         });
+                         name_of_parameter);
 
 TEST_P(SegmentBackwardOnPlans, MadeByHand_MatchesTheReference) {
   for (const auto& [name, plan, fused_only] : hand_made_plans()) {

@@ -9,25 +9,13 @@
 namespace attnscope::testing {
 namespace {
 
-SequenceLayout layout_of(std::vector<LayoutItem> items, std::int64_t shared_query = 0) {
-  const auto layout = SequenceLayout::make(std::move(items), shared_query);
-  EXPECT_TRUE(layout) << layout.error().message;
-  return *layout;
-}
-
-class SixteenBit : public ::testing::TestWithParam<DType> {
- protected:
-  static constexpr std::array patterns{"full", "sparse", "sparse-without-independent-query",
-                                       "longformer", "qds"};
-};
+class SixteenBit : public ::testing::TestWithParam<DType> {};
 INSTANTIATE_TEST_SUITE_P(Attention, SixteenBit, ::testing::Values(DType::float16, DType::bfloat16),
-                         [](const auto& parameter) {
-                           return std::string(attnscope::name_of(parameter.param));
-                         });
+                         name_of_parameter);
 
 TEST_P(SixteenBit, EveryPatternAndWindow_MatchesTheReference) {
   const SequenceLayout layout = layout_of({{.cls = 1, .query = 11, .documents = {101}}});
-  for (const std::string pattern : patterns) {
+  for (const std::string pattern : built_in_patterns) {
     for (const std::int64_t w : {0, 1, 4, 64, 5000}) {
       expect_right({.pattern = pattern,
                     .window = Window::of(w),
@@ -66,7 +54,7 @@ TEST_P(SixteenBit, OddDocumentLengths_MatchTheReference) {
 TEST_P(SixteenBit, HeadMajorItems_MatchTheReference) {
   const SequenceLayout layout =
       SequenceLayout::uniform(3, {.cls = 1, .query = 5, .documents = {43}});
-  for (const std::string pattern : patterns) {
+  for (const std::string pattern : built_in_patterns) {
     for (const std::int64_t d : {20, 32}) {
       expect_right({.pattern = pattern,
                     .layout = layout,
@@ -84,7 +72,7 @@ TEST_P(SixteenBit, RaggedListWiseAndEmptyItems_MatchTheReference) {
                                            {.cls = 1, .query = 5, .documents = {30, 0, 17}},
                                            {.cls = 0, .query = 0, .documents = {18}},
                                            {.cls = 1, .query = 2, .documents = {0}}});
-  for (const std::string pattern : patterns) {
+  for (const std::string pattern : built_in_patterns) {
     for (const Order order : {Order::token_major, Order::head_major}) {
       expect_right({.pattern = pattern, .layout = layout, .order = order, .dtype = GetParam()});
     }

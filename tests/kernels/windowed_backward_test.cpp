@@ -17,25 +17,14 @@
 namespace attnscope::testing {
 namespace {
 
-SequenceLayout layout_of(std::vector<LayoutItem> items, std::int64_t shared_query = 0) {
-  const auto layout = SequenceLayout::make(std::move(items), shared_query);
-  EXPECT_TRUE(layout) << layout.error().message;
-  return *layout;
-}
-
-constexpr std::array patterns{"full", "sparse", "sparse-without-independent-query", "longformer",
-                              "qds"};
-
 class WindowedBackward : public ::testing::TestWithParam<DType> {};
 INSTANTIATE_TEST_SUITE_P(Gradients, WindowedBackward,
                          ::testing::Values(DType::float32, DType::float16, DType::bfloat16),
-                         [](const auto& parameter) {
-                           return std::string(attnscope::name_of(parameter.param));
-                         });
+                         name_of_parameter);
 
 TEST_P(WindowedBackward, OnEveryPatternAndWindow_MatchesTheReference) {
   const SequenceLayout layout = layout_of({{.cls = 1, .query = 11, .documents = {101}}});
-  for (const std::string pattern : patterns) {
+  for (const std::string pattern : built_in_patterns) {
     for (const std::int64_t w : {0, 1, 4, 16, 64, 5000}) {
       expect_windowed_gradients_right({.pattern = pattern,
                                        .window = Window::of(w),
@@ -69,7 +58,7 @@ TEST_P(WindowedBackward, OfOddDocumentLengths_MatchesTheReference) {
 
 TEST_P(WindowedBackward, OfHeadMajorItems_MatchesTheReference) {
   const SequenceLayout layout = SequenceLayout::uniform(4, {.query = 5, .documents = {43}});
-  for (const std::string pattern : patterns) {
+  for (const std::string pattern : built_in_patterns) {
     for (const std::int64_t d : {20, 32}) {
       expect_windowed_gradients_right({.pattern = pattern,
                                        .layout = layout,
@@ -88,7 +77,7 @@ TEST_P(WindowedBackward, OfRaggedAndListWiseItems_MatchesTheReference) {
                                            {.cls = 1, .query = 2, .documents = {0}},
                                            {.cls = 0, .query = 7, .documents = {20}},
                                            {.cls = 1, .query = 5, .documents = {30, 1, 0, 17}}});
-  for (const std::string pattern : patterns) {
+  for (const std::string pattern : built_in_patterns) {
     for (const Order order : {Order::token_major, Order::head_major}) {
       expect_windowed_gradients_right(
           {.pattern = pattern, .layout = layout, .order = order, .dtype = GetParam()});
