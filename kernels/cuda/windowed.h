@@ -1,0 +1,135 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// The paper's windowed matrix products (Schlatt et al., ECIR 2024, Section 3.2) on CUDA and its
+// three-step attention made of them: the twin of kernels/cpu/windowed.h, with the same layout of
+// bands and scores. Nothing here allocates device memory or synchronises; the current device is
+// used, and everything is queued on the caller's stream.
+//
+//   Result<WindowedWork> work = band_work({sequences, /*heads=*/12, /*head_dim=*/32, /*window=*/4},
+//                                         DType::bfloat16, Passes::forward);
+//   copy work->list() to device memory `list`, once; then any number of calls
+//   windowed_qk(*work, {list, workspace}, q, k, scale, band, stream);  // band[i][j] = scale * q_i
+//   .
+//                                                                      // k_(i+j-w), 0 outside
+//   windowed_pv(*work, {list, workspace}, band, v, o, stream);  // o_i = sum_j band[i][j] v_(i+j-w)
+//
+// Tensors, bands, scores and log-sum-exp are device memory; head dimension 8 to 256; float32 (fused
+// multiply-adds) or float16 and bfloat16 (tensor cores); bands, scores and sums are float32 for all
+// three. Results do not depend on the order of blocks: no floating-point atomics.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "kernels/cuda/stream.h"
+#include "kernels/plan/attention_plan.h"
+#include "kernels/plan/counts.h"
+#include "kernels/plan/gradients.h"
+#include "kernels/plan/result.h"
+#include "kernels/plan/tensor.h"
+
+namespace attnscope::cuda {
+
+/// A batch of independent token sequences; the band of each is cut off at its own ends.
+struct BandProblem {
+  std::span<const TokenRange> sequences;  // ascending, disjoint, each inside one item
+  std::int64_t heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t window = 0;  // one-sided w >= 0, also w >= sequence length
+};
+
+/// Floats in the compact band: heads * sum(lengths) * (2w+1), exactly. Sequence s, head h, row r
+/// starts at (heads * tokens before s + h * length(s) + r) * (2w+1).
+[[nodiscard]] std::int64_t band_elements(const BandProblem& problem);
+
+/// Why the three-step attention cannot run this plan, or ok.
+[[nodiscard]] Status windowed_supports(const AttentionPlan& plan, std::int64_t head_dim);
+
+/// Floats of the scores of the three steps: per task and head rows * sum over segments of
+/// (band: 2w+1, block: its length, whole: number of keys).
+[[nodiscard]] std::int64_t windowed_score_elements(const AttentionPlan& plan);
+
+/// Floats of windowed_backward's `grad_scores`: as many again.
+[[nodiscard]] std::int64_t windowed_backward_elements(const AttentionPlan& plan);
+
+namespace windowed {
+struct Lists;
+}
+
+/// A band problem or a plan cut into thread blocks, as bytes for the device.
+class WindowedWork {
+ public:
+  explicit WindowedWork(std::shared_ptr<const windowed::Lists> lists);
+
+  /// To be copied to device memory aligned to 256 bytes, before the first call.
+  [[nodiscard]] std::span<const std::byte> list() const;
+  /// Device scratch of a call, for rows and keys that several blocks work on; may be 0. Calls that
+  /// share it must follow each other on one stream; nothing in it outlives a call.
+  [[nodiscard]] std::int64_t workspace_bytes() const;
+  /// Floats of the band, or of the scores.
+  [[nodiscard]] std::int64_t score_elements() const;
+
+  [[nodiscard]] const windowed::Lists& lists() const { return *lists_; }
+
+ private:
+  std::shared_ptr<const windowed::Lists> lists_;
+};
+
+/// Device memory of a call beside its operands.
+struct WindowedMemory {
+  const std::byte* list = nullptr;  // a copy of WindowedWork::list()
+  std::byte* workspace = nullptr;   // aligned to 256 bytes; not read where workspace_bytes() is 0
+};
+
+/// Cut on the host, once per problem: O(tokens / 64 + segments + skipped keys). Passes::forward
+/// serves windowed_qk and windowed_pv (windowed_forward), Passes::forward_backward the gradients
+/// too.
+[[nodiscard]] Result<WindowedWork> band_work(const BandProblem& problem, DType dtype,
+                                             Passes passes);
+[[nodiscard]] Result<WindowedWork> windowed_work(const AttentionPlan& plan, std::int64_t head_dim,
+                                                 DType dtype, Passes passes);
+
+/// Q [s,d] x K^T [d,s] -> band [s, 2w+1]; entries outside the sequence are 0. `work` of band_work.
+[[nodiscard]] Status windowed_qk(const WindowedWork& work, const WindowedMemory& memory,
+                                 const ConstTensor& q, const ConstTensor& k, float scale,
+                                 float* band, Stream stream);
+
+/// band [s, 2w+1] x V [s,d] -> O [s,d]; every row of the sequences is written.
+[[nodiscard]] Status windowed_pv(const WindowedWork& work, const WindowedMemory& memory,
+                                 const float* band, const ConstTensor& v, const Tensor& o,
+                                 Stream stream);
+
+/// Gradients of windowed_qk: grad_q_i = scale * sum_j grad_band[i][j] * k_(i+j-w) and
+/// grad_k_j = scale * sum_i grad_band[i][j-i+w] * q_i. Entries of grad_band outside the sequence
+/// are not read. Every row of the sequences is written.
+[[nodiscard]] Status windowed_qk_backward(const WindowedWork& work, const WindowedMemory& memory,
+                                          const float* grad_band, const ConstTensor& q,
+                                          const ConstTensor& k, float scale, const Tensor& grad_q,
+                                          const Tensor& grad_k, Stream stream);
+
+/// Gradients of windowed_pv: grad_band[i][j] = grad_o_i . v_(i+j-w), 0 outside the sequence, and
+/// grad_v_j = sum_i band[i][j-i+w] * grad_o_i.
+[[nodiscard]] Status windowed_pv_backward(const WindowedWork& work, const WindowedMemory& memory,
+                                          const float* band, const ConstTensor& v,
+                                          const ConstTensor& grad_o, float* grad_band,
+                                          const Tensor& grad_v, Stream stream);
+
+/// scores -> joint softmax -> values, a launch each (unfused on purpose; one more where a few rows
+/// over very many keys are split over blocks). Writes every row of o; rows without keys become 0.
+/// `lse` [tokens, heads] may be nullptr. `scores`, windowed_score_elements floats, holds the
+/// weights afterwards, 0 outside the pattern. `work` of windowed_work.
+[[nodiscard]] Status windowed_forward(const WindowedWork& work, const WindowedMemory& memory,
+                                      const ConstTensor& q, const ConstTensor& k,
+                                      const ConstTensor& v, float scale, const Tensor& o,
+                                      float* lse, float* scores, Stream stream);
+
+/// The gradients of windowed_forward (kernels/plan/gradients.h) in separate passes: of the weights,
+/// of the scores, and the three products. `weights` are the scores as windowed_forward left them;
+/// tensors.o and tensors.lse are not read. `grad_scores`: windowed_backward_elements floats.
+[[nodiscard]] Status windowed_backward(const WindowedWork& work, const WindowedMemory& memory,
+                                       const GradientTensors& tensors, float scale,
+                                       const float* weights, float* grad_scores, Stream stream);
+
+}  // namespace attnscope::cuda
