@@ -1,0 +1,84 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// The part of cuBLASLt that dense attention uses, loaded at run time. Its C interface is declared
+// here in its own words of the binary interface, so that nothing is needed of the library where the
+// program is built; cublaslt_check.cpp holds the declarations against NVIDIA's header where that is
+// there. Statuses and enumerators are ints, descriptors are addresses.
+//
+//   Result<const CublasLt*> library = cublaslt();
+//   if (!library) report(library.error().message);
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda/stream.h"
+#include "kernels/plan/result.h"
+
+namespace attnscope::cuda {
+
+namespace lt {
+inline constexpr int success = 0;
+inline constexpr int compute_32f = 68;  // products of the dtype, sums in float32, no TF32
+inline constexpr int real_32f = 0, real_16f = 2, real_16bf = 14;
+inline constexpr int transposed = 1;
+inline constexpr int matmul_transa = 3, matmul_transb = 4;
+inline constexpr int layout_batch_count = 5, layout_batch_offset = 6;
+inline constexpr int preference_workspace = 1;
+inline constexpr int preference_alignment_a = 5, preference_alignment_b = 6,
+                     preference_alignment_c = 7, preference_alignment_d = 8;
+
+struct Algorithm {
+  std::uint64_t data[8];
+};
+
+struct Choice {  // cublasLtMatmulHeuristicResult_t
+  Algorithm algorithm;
+  std::size_t workspace_bytes;
+  int state;
+  float waves;
+  int reserved[4];
+};
+}  // namespace lt
+
+/// The functions by their names without the prefix cublasLt.
+struct CublasLt {
+  int (*create)(void** handle);
+  int (*destroy)(void* handle);
+  const char* (*status_name)(int status);
+  const char* (*status_text)(int status);
+  int (*matmul_create)(void** matmul, int compute, int scale_type);
+  int (*matmul_destroy)(void* matmul);
+  int (*matmul_set)(void* matmul, int attribute, const void* value, std::size_t bytes);
+  int (*layout_create)(void** layout, int type, std::uint64_t rows, std::uint64_t columns,
+                       std::int64_t leading);
+  int (*layout_destroy)(void* layout);
+  int (*layout_set)(void* layout, int attribute, const void* value, std::size_t bytes);
+  int (*preference_create)(void** preference);
+  int (*preference_destroy)(void* preference);
+  int (*preference_set)(void* preference, int attribute, const void* value, std::size_t bytes);
+  int (*choose)(void* handle, void* matmul, void* a, void* b, void* c, void* d, void* preference,
+                int wanted, lt::Choice* choices, int* found);
+  int (*multiply)(void* handle, void* matmul, const void* alpha, const void* a, void* a_layout,
+                  const void* b, void* b_layout, const void* beta, const void* c, void* c_layout,
+                  void* d, void* d_layout, const lt::Algorithm* algorithm, void* workspace,
+                  std::size_t workspace_bytes, Stream stream);
+};
+
+/// The library of this process, loaded by the first call. Error: it is not on this machine, or it
+/// lacks a function.
+[[nodiscard]] Result<const CublasLt*> cublaslt();
+
+/// The same from the first of `files` that can be loaded.
+[[nodiscard]] Result<CublasLt> load_cublaslt(const char* const* files, std::size_t count);
+
+[[nodiscard]] Status checked(const CublasLt& library, int status, const char* call,
+                             const char* file, int line);
+
+}  // namespace attnscope::cuda
+
+#define ATTNSCOPE_CUBLASLT(library, call)                                                   \
+  if (::attnscope::Status status =                                                          \
+          ::attnscope::cuda::checked((library), (library).call, #call, __FILE__, __LINE__); \
+      !status)                                                                              \
+  return ::attnscope::Status(tl::unexpect, std::move(status.error()))
