@@ -1,0 +1,219 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// CUDA's language and runtime as kernels/cuda uses them, for g++: a kernel's source compiles
+// unchanged and runs under emulator.h. What the kernels may not use is not here, so that using it
+// does not compile.
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/cuda/stream.h"
+#include "tests/cuda_on_host/emulator.h"
+#include "tests/cuda_on_host/sixteen_bit.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __launch_bounds__(...)
+#define __align__(bytes) __attribute__((aligned(bytes)))
+
+#define threadIdx (::attnscope::on_host::thread_index())
+#define blockIdx (::attnscope::on_host::block_index())
+#define blockDim (::attnscope::on_host::block_size())
+#define gridDim (::attnscope::on_host::grid_size())
+
+// ---- the runtime
+
+using cudaStream_t = attnscope::cuda::Stream;
+
+enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1 };
+enum cudaMemcpyKind {
+  cudaMemcpyHostToHost,
+  cudaMemcpyHostToDevice,
+  cudaMemcpyDeviceToHost,
+  cudaMemcpyDeviceToDevice
+};
+
+const char* cudaGetErrorString(cudaError_t error);
+const char* cudaGetErrorName(cudaError_t error);
+cudaError_t cudaGetLastError();
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream = nullptr);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream = nullptr);
+
+// ---- vectors
+
+struct alignas(8) int2 {
+  int x, y;
+};
+struct alignas(16) int4 {
+  int x, y, z, w;
+};
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+struct alignas(8) float2 {
+  float x, y;
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+
+inline int2 make_int2(int x, int y) {
+  return {x, y};
+}
+inline int4 make_int4(int x, int y, int z, int w) {
+  return {x, y, z, w};
+}
+inline uint2 make_uint2(unsigned x, unsigned y) {
+  return {x, y};
+}
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
+  return {x, y, z, w};
+}
+inline float2 make_float2(float x, float y) {
+  return {x, y};
+}
+inline float4 make_float4(float x, float y, float z, float w) {
+  return {x, y, z, w};
+}
+
+// ---- barriers, shuffles, votes
+
+inline void __syncthreads() {
+  attnscope::on_host::synchronise_block();
+}
+void __syncwarp(unsigned mask = 0xffffffffU);
+void __threadfence();
+
+namespace attnscope::on_host {
+
+/// The bits of `value` as lane `from(lane)` of the warp gave them.
+[[nodiscard]] std::uint64_t shuffle(const char* name, unsigned mask, std::uint64_t bits, int from);
+[[nodiscard]] int lane();
+
+template <typename T>
+T shuffle_value(const char* name, unsigned mask, T value, int from) {
+  static_assert(sizeof(T) <= sizeof(std::uint64_t));
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  bits = shuffle(name, mask, bits, from);
+  std::memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+}  // namespace attnscope::on_host
+
+// Of segments of `width` lanes; a lane whose source lies outside its segment gets its own value.
+template <typename T>
+T __shfl_sync(unsigned mask, T value, int from, int width = 32) {
+  const int lane = attnscope::on_host::lane();
+  return attnscope::on_host::shuffle_value("__shfl_sync", mask, value,
+                                           (lane & ~(width - 1)) | (from & (width - 1)));
+}
+template <typename T>
+T __shfl_xor_sync(unsigned mask, T value, int flipped, int width = 32) {
+  const int lane = attnscope::on_host::lane();
+  const int from = lane ^ flipped;
+  return attnscope::on_host::shuffle_value("__shfl_xor_sync", mask, value,
+                                           from > (lane | (width - 1)) ? lane : from);
+}
+template <typename T>
+T __shfl_down_sync(unsigned mask, T value, unsigned distance, int width = 32) {
+  const int lane = attnscope::on_host::lane();
+  const int from = lane + static_cast<int>(distance);
+  return attnscope::on_host::shuffle_value("__shfl_down_sync", mask, value,
+                                           from > (lane | (width - 1)) ? lane : from);
+}
+template <typename T>
+T __shfl_up_sync(unsigned mask, T value, unsigned distance, int width = 32) {
+  const int lane = attnscope::on_host::lane();
+  const int from = lane - static_cast<int>(distance);
+  return attnscope::on_host::shuffle_value("__shfl_up_sync", mask, value,
+                                           from < (lane & ~(width - 1)) ? lane : from);
+}
+
+unsigned __ballot_sync(unsigned mask, int predicate);
+inline int __any_sync(unsigned mask, int predicate) {
+  return __ballot_sync(mask, predicate) != 0 ? 1 : 0;
+}
+inline int __all_sync(unsigned mask, int predicate) {
+  return __ballot_sync(mask, predicate) == 0xffffffffU ? 1 : 0;
+}
+
+// ---- memory
+
+int atomicAdd(int* at, int value);
+unsigned atomicAdd(unsigned* at, unsigned value);
+
+namespace attnscope::on_host {
+/// Of memory that no thread of the launch writes.
+void check_read_only(const void* at, std::size_t bytes);
+}  // namespace attnscope::on_host
+
+template <typename T>
+T __ldg(const T* at) {
+  attnscope::on_host::check_read_only(at, sizeof(T));
+  return *at;
+}
+
+// ---- numbers
+
+inline float __int_as_float(int bits) {
+  return std::bit_cast<float>(bits);
+}
+inline float __uint_as_float(unsigned bits) {
+  return std::bit_cast<float>(bits);
+}
+inline int __float_as_int(float x) {
+  return std::bit_cast<int>(x);
+}
+inline unsigned __float_as_uint(float x) {
+  return std::bit_cast<unsigned>(x);
+}
+inline int __popc(unsigned bits) {
+  return std::popcount(bits);
+}
+inline int __clz(int bits) {
+  return std::countl_zero(static_cast<unsigned>(bits));
+}
+inline int __ffs(int bits) {
+  return bits == 0 ? 0 : std::countr_zero(static_cast<unsigned>(bits)) + 1;
+}
+inline float __fdividef(float a, float b) {
+  return a / b;
+}
+inline float __frcp_rn(float x) {
+  return 1.0F / x;
+}
+inline float rsqrtf(float x) {
+  return 1.0F / std::sqrt(x);
+}
+
+constexpr int min(int a, int b) {
+  return b < a ? b : a;
+}
+constexpr int max(int a, int b) {
+  return a < b ? b : a;
+}
+constexpr unsigned min(unsigned a, unsigned b) {
+  return b < a ? b : a;
+}
+constexpr unsigned max(unsigned a, unsigned b) {
+  return a < b ? b : a;
+}
+constexpr std::int64_t min(std::int64_t a, std::int64_t b) {
+  return b < a ? b : a;
+}
+constexpr std::int64_t max(std::int64_t a, std::int64_t b) {
+  return a < b ? b : a;
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/cuda_on_host/emulator.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+#include "tests/cuda_on_host/asynchronous_copies.h"
+#include "tests/cuda_on_host/grid.h"
+#include "tests/cuda_on_host/memory_watch.h"
+
+namespace attnscope::on_host {
+
+Grid& grid() {
+  static Grid the_only;
+  return the_only;
+}
+
+namespace {
+
+Totals counted;
+
+const Collective exit_of_kernel{"the end of the kernel", nullptr};
+const Collective block_barrier{"__syncthreads", nullptr};
+const Collective warp_barrier{"__syncwarp", nullptr};
+
+/// Stacks for the most threads, with a page without access below each.
+std::span<std::byte> stack_of(int thread) {
+  constexpr std::size_t page = 4096, bytes = 128 * 1024;
+  static std::byte* const all = [] {
+    void* memory = mmap(nullptr, bytes * most_threads, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    for (std::size_t i = 0; i < most_threads; ++i) {
+      mprotect(static_cast<std::byte*>(memory) + i * bytes, page, PROT_NONE);
+    }
+    return static_cast<std::byte*>(memory);
+  }();
+  return {all + static_cast<std::size_t>(thread) * bytes + page, bytes - page};
+}
+
+void resume(int thread) {
+  Grid& now = grid();
+  Fibre& from = now.fibres[static_cast<std::size_t>(now.thread)];
+  if (thread == now.thread) return;
+  now.thread = thread;
+  switch_fibre(from, now.fibres[static_cast<std::size_t>(thread)]);
+}
+
+void leave_for_host() {
+  Grid& now = grid();
+  now.on_device = false;
+  switch_fibre(now.fibres[static_cast<std::size_t>(now.thread)], now.host, true);
+}
+
+[[nodiscard]] int first_thread(const Warp& warp) {
+  return static_cast<int>(&warp - grid().warps.data()) * warp_lanes;
+}
+
+void draw_order(Warp& warp) {
+  const std::uint32_t drawn = grid().random.next();
+  warp.first = drawn % warp_lanes;
+  warp.step = drawn >> 8 | 1;
+  warp.arrived = 0;
+}
+
+/// A warp that can go on, drawn, or nullptr when all wait at the barrier or are done.
+[[nodiscard]] Warp* some_ready_warp() {
+  Grid& now = grid();
+  const auto count = static_cast<std::uint32_t>(now.warps.size());
+  const std::uint32_t start = now.random.below(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Warp& warp = now.warps[(start + i) % count];
+    if (!warp.at_barrier && !warp.done) return &warp;
+  }
+  return nullptr;
+}
+
+void release_barrier() {
+  Grid& now = grid();
+  for (const Warp& warp : now.warps) {
+    if (warp.done) {
+      misuse(fmt::format("warp {} ended while others wait at __syncthreads",
+                         first_thread(warp) / warp_lanes));
+    }
+  }
+  ++now.epoch;
+  for (Warp& warp : now.warps) warp.at_barrier = false;
+}
+
+[[noreturn]] void diverged(const Warp& warp) {
+  const int other = static_cast<int>(
+      std::ranges::find_if(warp.met, [&](const Collective* met) { return met != warp.met[0]; }) -
+      warp.met.begin());
+  misuse(fmt::format("lanes of a warp diverged: lane 0 is at {}, lane {} at {}", warp.met[0]->name,
+                     other, warp.met[static_cast<std::size_t>(other)]->name));
+}
+
+/// The last lane of a warp has come: does what they met for. Returns the warp to go on with, or
+/// nullptr at the block's end.
+[[nodiscard]] Warp* met_by_all(Warp& warp) {
+  Grid& now = grid();
+  const Collective* met = warp.met[0];
+  if (std::ranges::any_of(warp.met, [met](const Collective* other) { return other != met; })) {
+    diverged(warp);
+  }
+  ++counted.collectives;
+  Warp* next = &warp;
+  if (met == &exit_of_kernel) {
+    warp.done = true;
+    next = some_ready_warp();
+    if (next == nullptr && std::ranges::any_of(now.warps, &Warp::at_barrier)) release_barrier();
+  } else if (met == &block_barrier) {
+    warp.at_barrier = true;
+    next = some_ready_warp();
+    if (next == nullptr) {
+      release_barrier();
+      next = some_ready_warp();
+    }
+  } else {
+    if (met == &warp_barrier) {
+      ++warp.epoch;
+    } else {
+      met->act(const_cast<void* const(&)[warp_lanes]>(
+          *reinterpret_cast<void*(*)[warp_lanes]>(warp.given.data())));
+    }
+    constexpr std::uint32_t stay_of_8 = 6;
+    if (now.random.below(8) >= stay_of_8) next = some_ready_warp();
+  }
+  draw_order(warp);
+  return next;
+}
+
+void arrive(const Collective& collective, void* given) {
+  Grid& now = grid();
+  const OnHost on_host;
+  const int thread = now.thread;
+  Warp& warp = now.warps[static_cast<std::size_t>(thread / warp_lanes)];
+  const auto lane = static_cast<std::size_t>(thread % warp_lanes);
+  warp.met[lane] = &collective;
+  warp.given[lane] = given;
+  Warp* next = &warp;
+  if (++warp.arrived == warp_lanes) next = met_by_all(warp);
+  if (next == nullptr) {
+    leave_for_host();
+  } else {
+    resume(first_thread(*next) + next->turn(next->arrived));
+  }
+}
+
+void run_thread() {
+  Grid& now = grid();
+  entered_fibre(now.fibres[static_cast<std::size_t>(now.thread)]);
+  now.on_device = true;
+  now.body(now.parameters.data());
+  now.on_device = false;
+  arrive(exit_of_kernel, nullptr);
+  throw std::logic_error("a thread that has ended was resumed");
+}
+
+void run_block(std::uint32_t block) {
+  Grid& now = grid();
+  now.block = block;
+  now.first_epoch_of_block = ++now.epoch;
+  begin_block_in_watch();
+  forget_copies();
+  for (Warp& warp : now.warps) {
+    warp = Warp{};
+    draw_order(warp);
+  }
+  for (int thread = 0; thread < now.threads; ++thread) {
+    now.fibres[static_cast<std::size_t>(thread)].start(stack_of(thread), run_thread);
+  }
+  const Warp& first = *some_ready_warp();
+  now.thread = first_thread(first) + first.turn(0);
+  switch_fibre(now.host, now.fibres[static_cast<std::size_t>(now.thread)]);
+  ++counted.blocks;
+}
+
+}  // namespace
+
+Index thread_index() {
+  return {static_cast<unsigned>(grid().thread)};
+}
+Index block_index() {
+  return {grid().block};
+}
+Index block_size() {
+  return {static_cast<unsigned>(grid().threads)};
+}
+Index grid_size() {
+  return {grid().blocks};
+}
+
+void meet(const Collective& collective, void* given) {
+  arrive(collective, given);
+}
+void synchronise_warp() {
+  arrive(warp_barrier, nullptr);
+}
+void synchronise_block() {
+  arrive(block_barrier, nullptr);
+}
+
+void misuse(const std::string& what) {
+  Grid& now = grid();
+  now.failure =
+      fmt::format("kernel {}, block {}, thread {}: {}", now.name, now.block, now.thread, what);
+  leave_for_host();
+  throw std::logic_error("a launch that has ended was resumed");
+}
+
+void set_seed(std::uint64_t seed) {
+  grid().random = RandomOrder(seed);
+  grid().late_copies = seed % 2 == 1;
+}
+
+Totals totals() {
+  Totals all = counted;
+  all.accesses = accesses_checked();
+  return all;
+}
+
+Status run_grid(const char* name, Body body, const void* parameters, std::size_t parameter_bytes,
+                std::int64_t blocks, int threads, std::int64_t shared_bytes) {
+  if (threads < warp_lanes || threads > most_threads || threads % warp_lanes != 0) {
+    return fail("kernel {}: {} threads a block; they must be whole warps, at most {}", name,
+                threads, most_threads);
+  }
+  if (shared_bytes > most_shared_bytes) {
+    return fail("kernel {}: {} bytes of shared memory a block; sm_80 has {}", name, shared_bytes,
+                most_shared_bytes);
+  }
+  Grid& now = grid();
+  now.name = name;
+  now.body = body;
+  now.parameters = {static_cast<const std::byte*>(parameters), parameter_bytes};
+  now.blocks = static_cast<std::uint32_t>(blocks);
+  now.threads = threads;
+  now.shared_bytes = shared_bytes;
+  now.failure.clear();
+  now.warps.resize(static_cast<std::size_t>(threads / warp_lanes));
+  now.fibres.resize(static_cast<std::size_t>(threads));
+  now.first_epoch_of_launch = now.epoch + 1;
+  begin_launch_in_watch();
+  ++counted.launches;
+
+  std::vector<std::uint32_t> order(static_cast<std::size_t>(blocks));
+  std::iota(order.begin(), order.end(), 0U);
+  for (std::size_t left = order.size(); left > 1; --left) {
+    std::swap(order[left - 1], order[now.random.below(static_cast<std::uint32_t>(left))]);
+  }
+  for (const std::uint32_t block : order) {
+    run_block(block);
+    if (!now.failure.empty()) return fail("{}", now.failure);
+  }
+  return {};
+}
+
+}  // namespace attnscope::on_host

@@ -1,0 +1,79 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a kernel's grid on the host. Blocks run one after the other in random order; the threads of
+// a block are fibres, which run one at a time from collective to collective - the points where a
+// warp or a block meets: barriers, shuffles, votes, matrix products - in an order that is drawn
+// anew at each. A kernel that is right gives the same bits for all seeds.
+//
+// What a GPU would leave undefined ends the launch, and its Status names the kernel, the block, the
+// thread and what was wrong: lanes of one warp that meet at different collectives, a barrier that
+// not all threads reach, and every access that memory_watch.h does not allow.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "kernels/plan/result.h"
+
+namespace attnscope::on_host {
+
+inline constexpr int warp_lanes = 32;
+inline constexpr int most_threads = 1024;
+/// Of a block, on sm_80.
+inline constexpr std::int64_t most_shared_bytes = 163 * 1024;
+
+struct Index {
+  unsigned x;
+};
+
+// Fixed for a fibre while it runs, so calls may be merged.
+[[nodiscard]] __attribute__((const)) Index thread_index();
+[[nodiscard]] __attribute__((const)) Index block_index();
+[[nodiscard]] __attribute__((const)) Index block_size();
+[[nodiscard]] __attribute__((const)) Index grid_size();
+
+[[nodiscard]] __attribute__((const)) std::byte* shared_memory();
+
+/// Where all 32 lanes of a warp meet, each with something of its own; `act` is done once for all.
+struct Collective {
+  const char* name;
+  void (*act)(void* const (&given)[warp_lanes]);
+};
+
+/// Called by each lane; returns when all have, and `act` is done.
+void meet(const Collective& collective, void* given);
+
+void synchronise_warp();
+void synchronise_block();
+
+/// Ends the launch: the calling thread did what no GPU promises. Never returns.
+[[noreturn]] void misuse(const std::string& what);
+
+/// Seeds the order of blocks and threads, and whether asynchronous copies are early or late.
+void set_seed(std::uint64_t seed);
+
+struct Totals {
+  std::int64_t launches = 0;
+  std::int64_t blocks = 0;
+  std::int64_t collectives = 0;
+  std::int64_t accesses = 0;  // to global and shared memory, each checked
+};
+/// Of this process.
+[[nodiscard]] Totals totals();
+
+using Body = void (*)(const void* parameters);
+
+[[nodiscard]] Status run_grid(const char* name, Body body, const void* parameters,
+                              std::size_t parameter_bytes, std::int64_t blocks, int threads,
+                              std::int64_t shared_bytes);
+
+template <typename Callable>
+[[nodiscard]] Status run(const char* name, const Callable& callable, std::int64_t blocks,
+                         int threads, std::int64_t shared_bytes) {
+  return run_grid(
+      name, [](const void* parameters) { (*static_cast<const Callable*>(parameters))(); },
+      &callable, sizeof(Callable), blocks, threads, shared_bytes);
+}
+
+}  // namespace attnscope::on_host

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/cuda_on_host/fragments.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "tests/cuda_on_host/cuda_on_host.h"
+#include "tests/cuda_on_host/memory_watch.h"
+
+namespace attnscope::on_host {
+
+namespace {
+
+struct Product {
+  float* c;
+  const std::uint32_t* a;
+  std::uint32_t b[2];
+};
+
+[[nodiscard]] float half_number(std::uint16_t bits) {
+  return half_to_float(bits);
+}
+[[nodiscard]] float bfloat16_number(std::uint16_t bits) {
+  return __bfloat162float(__nv_bfloat16{bits});
+}
+
+template <float (*number)(std::uint16_t)>
+[[nodiscard]] float element(const std::uint32_t* registers, int i) {
+  return number(static_cast<std::uint16_t>(registers[i / 2] >> (16 * (i % 2))));
+}
+
+/// Products of 16-bit numbers are exact in float32; the tensor core adds them in an order of its
+/// own, here in float64.
+template <float (*number)(std::uint16_t)>
+void multiply(void* const (&given)[warp_lanes]) {
+  float a[16][16], b[8][16];  // b by columns
+  for (int lane = 0; lane < warp_lanes; ++lane) {
+    const auto& mine = *static_cast<const Product*>(given[lane]);
+    for (int i = 0; i < 8; ++i) {
+      const Place at = place_in_a(lane, i);
+      a[at.row][at.column] = element<number>(mine.a, i);
+    }
+    for (int i = 0; i < 4; ++i) {
+      const Place at = place_in_b(lane, i);
+      b[at.column][at.row] = element<number>(mine.b, i);
+    }
+  }
+  for (int lane = 0; lane < warp_lanes; ++lane) {
+    const auto& mine = *static_cast<const Product*>(given[lane]);
+    for (int i = 0; i < 4; ++i) {
+      const Place at = place_in_c(lane, i);
+      double sum = 0;
+      for (int k = 0; k < 16; ++k) sum += a[at.row][k] * b[at.column][k];
+      mine.c[i] = static_cast<float>(mine.c[i] + sum);
+    }
+  }
+}
+
+struct MatrixRow {
+  std::uint32_t* r;
+  const void* row;
+};
+
+template <bool transposed>
+void distribute(void* const (&given)[warp_lanes]) {
+  std::uint16_t matrices[4][8][8];
+  for (int lane = 0; lane < warp_lanes; ++lane) {
+    std::memcpy(matrices[lane / 8][lane % 8], static_cast<const MatrixRow*>(given[lane])->row, 16);
+  }
+  for (int lane = 0; lane < warp_lanes; ++lane) {
+    const auto& mine = *static_cast<const MatrixRow*>(given[lane]);
+    const int line = lane / 4, pair = lane % 4 * 2;
+    for (int i = 0; i < 4; ++i) {
+      const std::uint32_t low = transposed ? matrices[i][pair][line] : matrices[i][line][pair];
+      const std::uint32_t high =
+          transposed ? matrices[i][pair + 1][line] : matrices[i][line][pair + 1];
+      mine.r[i] = high << 16 | low;
+    }
+  }
+}
+
+const Collective mma_half{"mma (float16)", multiply<half_number>};
+const Collective mma_bfloat16{"mma (bfloat16)", multiply<bfloat16_number>};
+const Collective ldmatrix{"ldmatrix", distribute<false>};
+const Collective ldmatrix_transposed{"ldmatrix.trans", distribute<true>};
+
+}  // namespace
+
+void multiply_add_half(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                       std::uint32_t b1) {
+  Product product{c, a, {b0, b1}};
+  meet(mma_half, &product);
+}
+
+void multiply_add_bfloat16(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                           std::uint32_t b1) {
+  Product product{c, a, {b0, b1}};
+  meet(mma_bfloat16, &product);
+}
+
+void load_matrices(std::uint32_t (&r)[4], const void* row, bool transposed) {
+  check_matrix_row(row);
+  MatrixRow mine{r, row};
+  meet(transposed ? ldmatrix_transposed : ldmatrix, &mine);
+}
+
+float exp2_flushed(float x) {
+  constexpr float smallest = std::numeric_limits<float>::min();
+  if (std::fabs(x) < smallest) return 1;
+  const float power = std::exp2(x);
+  return power < smallest ? 0 : power;
+}
+
+}  // namespace attnscope::on_host

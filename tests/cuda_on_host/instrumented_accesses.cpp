@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What code compiled with -fsanitize=thread and -fsanitize=alignment calls. No runtime of either
+// sanitizer is linked for the kernels; these functions are there in its place. The host's part of
+// such files, and of inline functions that the linker took from them, calls them too and is let
+// through.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "tests/cuda_on_host/grid.h"
+#include "tests/cuda_on_host/memory_watch.h"
+
+using namespace attnscope::on_host;
+
+namespace {
+
+void passes(const void* address, std::size_t bytes, Access access) {
+  if (!grid().on_device) return;
+  const OnHost on_host;
+  check_access(address, bytes, access);
+}
+
+/// GCC calls the functions of a size only where the type promises that alignment.
+template <std::size_t bytes>
+void passes_aligned(const void* address, Access access) {
+  if (!grid().on_device) return;
+  const OnHost on_host;
+  if (reinterpret_cast<std::uintptr_t>(address) % bytes != 0) {
+    misuse("accesses memory at an address that is not a multiple of its size");
+  }
+  check_access(address, bytes, access);
+}
+
+}  // namespace
+
+extern "C" {
+
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit(void*) {}
+void __tsan_vptr_update(void**, void*) {}
+
+#define ATTNSCOPE_ACCESSES(bytes)                \
+  void __tsan_read##bytes(void* at) {            \
+    passes_aligned<bytes>(at, Access::read);     \
+  }                                              \
+  void __tsan_write##bytes(void* at) {           \
+    passes_aligned<bytes>(at, Access::write);    \
+  }                                              \
+  void __tsan_unaligned_read##bytes(void* at) {  \
+    passes(at, bytes, Access::read);             \
+  }                                              \
+  void __tsan_unaligned_write##bytes(void* at) { \
+    passes(at, bytes, Access::write);            \
+  }                                              \
+  void __tsan_volatile_read##bytes(void* at) {   \
+    passes_aligned<bytes>(at, Access::read);     \
+  }                                              \
+  void __tsan_volatile_write##bytes(void* at) {  \
+    passes_aligned<bytes>(at, Access::write);    \
+  }
+
+ATTNSCOPE_ACCESSES(1)
+ATTNSCOPE_ACCESSES(2)
+ATTNSCOPE_ACCESSES(4)
+ATTNSCOPE_ACCESSES(8)
+ATTNSCOPE_ACCESSES(16)
+#undef ATTNSCOPE_ACCESSES
+
+void __tsan_read_range(void* at, std::size_t bytes) {
+  passes(at, bytes, Access::read);
+}
+void __tsan_write_range(void* at, std::size_t bytes) {
+  passes(at, bytes, Access::write);
+}
+
+// Atomic operations of the host's code (shared_ptr counts owners by them); kernels have none but
+// those of cuda_on_host.h. One thread runs, so plain ones do.
+#define ATTNSCOPE_ATOMICS(bits)                                                                 \
+  std::uint##bits##_t __tsan_atomic##bits##_load(const volatile std::uint##bits##_t* at, int) { \
+    return *at;                                                                                 \
+  }                                                                                             \
+  void __tsan_atomic##bits##_store(volatile std::uint##bits##_t* at, std::uint##bits##_t value, \
+                                   int) {                                                       \
+    *at = value;                                                                                \
+  }                                                                                             \
+  std::uint##bits##_t __tsan_atomic##bits##_fetch_add(volatile std::uint##bits##_t* at,         \
+                                                      std::uint##bits##_t value, int) {         \
+    const std::uint##bits##_t before = *at;                                                     \
+    *at = static_cast<std::uint##bits##_t>(before + value);                                     \
+    return before;                                                                              \
+  }                                                                                             \
+  std::uint##bits##_t __tsan_atomic##bits##_fetch_sub(volatile std::uint##bits##_t* at,         \
+                                                      std::uint##bits##_t value, int) {         \
+    const std::uint##bits##_t before = *at;                                                     \
+    *at = static_cast<std::uint##bits##_t>(before - value);                                     \
+    return before;                                                                              \
+  }                                                                                             \
+  bool __tsan_atomic##bits##_compare_exchange_strong(volatile std::uint##bits##_t* at,          \
+                                                     std::uint##bits##_t* expected,             \
+                                                     std::uint##bits##_t value, int, int) {     \
+    const bool same = *at == *expected;                                                         \
+    if (same) {                                                                                 \
+      *at = value;                                                                              \
+    } else {                                                                                    \
+      *expected = *at;                                                                          \
+    }                                                                                           \
+    return same;                                                                                \
+  }
+
+ATTNSCOPE_ATOMICS(8)
+ATTNSCOPE_ATOMICS(32)
+ATTNSCOPE_ATOMICS(64)
+#undef ATTNSCOPE_ATOMICS
+
+/// As GCC 12's libubsan describes a place and a type.
+struct TypeMismatch {
+  const char* file;
+  std::uint32_t line, column;
+  const void* type;
+  unsigned char log2_alignment, kind;
+};
+void __ubsan_handle_type_mismatch_v1(TypeMismatch* where, void* address) {
+  if (!grid().on_device) return;
+  const OnHost on_host;
+  misaligned(address, where->file, where->line);
+}
+
+}  // extern "C"

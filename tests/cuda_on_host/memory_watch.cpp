@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/cuda_on_host/memory_watch.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "tests/cuda_on_host/block_order.h"
+#include "tests/cuda_on_host/device_arena.h"
+#include "tests/cuda_on_host/grid.h"
+
+// The loaded program, from its first byte to its last variable.
+extern "C" const char __executable_start, _end;
+
+namespace attnscope::on_host {
+
+namespace {
+
+constexpr std::size_t shared_red_zone = 4096;
+
+/// Aligned to 128 bytes and no more, with red zones.
+struct SharedMemory {
+  SharedMemory()
+      : memory(new (std::align_val_t(4096)) std::byte[most_shared_bytes + 3 * shared_red_zone]),
+        begin(memory + shared_red_zone + 128),
+        granules(most_shared_bytes / 2) {}
+  std::byte* memory;
+  std::byte* begin;
+  std::vector<Granule> granules;
+};
+
+SharedMemory& shared() {
+  static SharedMemory the_only;
+  return the_only;
+}
+
+BlockOrder& block_order() {
+  static BlockOrder the_only;
+  return the_only;
+}
+
+std::int64_t checked_accesses = 0;
+
+/// Bytes of shared memory or of an allocation.
+struct Watched {
+  std::byte* begin;
+  std::int64_t bytes;
+  Granule* granules;
+  bool is_shared;
+  const char* name;
+};
+
+[[nodiscard]] std::string place(const Watched& memory, const void* address) {
+  return fmt::format("{}, byte {} of {}", memory.name,
+                     static_cast<const std::byte*>(address) - memory.begin, memory.bytes);
+}
+
+[[nodiscard]] const char* verb(Access access) {
+  switch (access) {
+    case Access::read:
+      return "reads";
+    case Access::write:
+      return "writes";
+    case Access::atomic:
+      return "atomically changes";
+  }
+  return "";
+}
+
+[[noreturn]] void outside(const Watched& memory, const void* address, std::size_t bytes,
+                          Access access) {
+  misuse(fmt::format("{} {} bytes outside {}", verb(access), bytes, place(memory, address)));
+}
+
+/// The running thread's place in time.
+struct Now {
+  std::uint32_t oldest;  // what came before is ordered: of the launch, for shared memory the block
+  std::uint32_t epoch;
+  std::uint32_t warp_epoch;
+  int thread;
+  int warp;
+};
+
+[[nodiscard]] Now now_of_thread(bool is_shared) {
+  const Grid& all = grid();
+  const int warp = all.thread / warp_lanes;
+  return {is_shared ? all.first_epoch_of_block : all.first_epoch_of_launch, all.epoch,
+          all.warps[static_cast<std::size_t>(warp)].epoch, all.thread, warp};
+}
+
+/// Whether the granule's last write is ordered before what the thread does now.
+[[nodiscard]] bool ordered_after_write(const Granule& granule, const Now& now, bool for_all_lanes) {
+  const Grid& all = grid();
+  const std::uint32_t at = granule.write_epoch;
+  if (at < now.oldest) return true;
+  if (at < all.first_epoch_of_block) {
+    return block_order().knows_write(granule, now.thread, now.epoch);
+  }
+  if (at < now.epoch || (granule.writer == now.thread && !for_all_lanes)) return true;
+  return granule.writer / warp_lanes == now.warp && granule.write_warp_epoch < now.warp_epoch;
+}
+
+[[nodiscard]] bool ordered_after_reads(const Granule& granule, const Now& now) {
+  const Grid& all = grid();
+  const std::uint32_t at = granule.read_epoch;
+  if (at < now.oldest) return true;
+  if (at < all.first_epoch_of_block) {
+    return block_order().knows_reads(granule, now.thread, now.epoch);
+  }
+  if (at < now.epoch || granule.reader == now.thread) return true;
+  return granule.reader_warp == now.warp && granule.read_warp_epoch < now.warp_epoch;
+}
+
+void remember_read(Granule& granule, const Now& now, bool for_all_lanes) {
+  const Grid& all = grid();
+  const auto thread = for_all_lanes ? Granule::several : static_cast<std::uint16_t>(now.thread);
+  const auto warp = static_cast<std::uint16_t>(now.warp);
+  if (granule.read_epoch < now.epoch) {
+    const bool still_counts = granule.read_epoch >= now.oldest;
+    granule.read_by_many_blocks = still_counts && (granule.read_by_many_blocks ||
+                                                   granule.read_epoch < all.first_epoch_of_block);
+    granule.read_epoch = now.epoch;
+    granule.read_warp_epoch = now.warp_epoch;
+    granule.reader = thread;
+    granule.reader_warp = warp;
+  } else if (granule.reader_warp != warp) {
+    granule.reader_warp = Granule::several;
+    granule.reader = Granule::several;
+  } else if (granule.read_warp_epoch < now.warp_epoch) {
+    granule.read_warp_epoch = now.warp_epoch;
+    granule.reader = thread;
+  } else if (granule.reader != thread) {
+    granule.reader = Granule::several;
+  }
+}
+
+void remember_write(Granule& granule, const Now& now, bool atomic) {
+  granule.write_epoch = now.epoch;
+  granule.write_warp_epoch = now.warp_epoch;
+  granule.writer = static_cast<std::uint16_t>(now.thread);
+  granule.writer_fences = block_order().fences(now.thread);
+  granule.written = true;
+  granule.by_atomic = atomic;
+  granule.in_flight = false;
+}
+
+[[noreturn]] void raced(const Watched& memory, const void* address, const Granule& granule,
+                        Access access, bool with_write) {
+  const Grid& all = grid();
+  const std::uint32_t at = with_write ? granule.write_epoch : granule.read_epoch;
+  const std::uint16_t other = with_write ? granule.writer : granule.reader;
+  const std::string thread =
+      other == Granule::several ? "several threads" : fmt::format("thread {}", other);
+  misuse(fmt::format("race: {} {}, which {} of {} {}, and nothing orders the two", verb(access),
+                     place(memory, address), thread,
+                     at < all.first_epoch_of_block ? "another block" : "this block",
+                     with_write ? "wrote" : "read"));
+}
+
+void check_granule(const Watched& memory, const void* address, Granule& granule, Access access,
+                   const Now& now, bool for_all_lanes) {
+  const bool written =
+      granule.written && (!memory.is_shared || granule.write_epoch >= grid().first_epoch_of_block);
+  if (granule.in_flight && written) {
+    misuse(
+        fmt::format("{} {}, which a copy that thread {} has started and not waited for will write",
+                    verb(access), place(memory, address), granule.writer));
+  }
+  if (access != Access::write && !written) {
+    misuse(fmt::format("{} {}, which nothing has written", verb(access), place(memory, address)));
+  }
+  const bool both_atomic = access == Access::atomic && granule.by_atomic;
+  if (written && !both_atomic && !ordered_after_write(granule, now, for_all_lanes)) {
+    raced(memory, address, granule, access, true);
+  }
+  if (access == Access::read) {
+    remember_read(granule, now, for_all_lanes);
+    return;
+  }
+  if (!ordered_after_reads(granule, now)) raced(memory, address, granule, access, false);
+  remember_write(granule, now, access == Access::atomic);
+}
+
+[[nodiscard]] std::span<Granule> granules(const Watched& memory, const void* address,
+                                          std::size_t bytes) {
+  const std::int64_t first = static_cast<const std::byte*>(address) - memory.begin;
+  const std::int64_t end = first + static_cast<std::int64_t>(bytes);
+  return {memory.granules + first / 2, memory.granules + (end + 1) / 2};
+}
+
+void check_watched(const Watched& memory, const void* address, std::size_t bytes, Access access,
+                   bool for_all_lanes = false) {
+  ++checked_accesses;
+  const std::int64_t offset = static_cast<const std::byte*>(address) - memory.begin;
+  if (offset < 0 || offset + static_cast<std::int64_t>(bytes) > memory.bytes) {
+    outside(memory, address, bytes, access);
+  }
+  const Now now = now_of_thread(memory.is_shared);
+  for (Granule& granule : granules(memory, address, bytes)) {
+    check_granule(memory, address, granule, access, now, for_all_lanes);
+  }
+}
+
+[[nodiscard]] bool in_shared(const void* address) {
+  const auto* at = static_cast<const std::byte*>(address);
+  const SharedMemory& all = shared();
+  return at >= all.memory && at < all.memory + most_shared_bytes + 3 * shared_red_zone;
+}
+
+[[nodiscard]] Watched watched_shared() {
+  SharedMemory& all = shared();
+  return {all.begin, grid().shared_bytes, all.granules.data(), true, "shared memory"};
+}
+
+[[nodiscard]] Watched watched(Allocation& allocation) {
+  return {allocation.begin, static_cast<std::int64_t>(allocation.bytes), allocation.granules.data(),
+          false, allocation.name.c_str()};
+}
+
+[[nodiscard]] bool within(const void* address, std::size_t bytes,
+                          std::span<const std::byte> memory) {
+  const auto* at = static_cast<const std::byte*>(address);
+  return at >= memory.data() && at + bytes <= memory.data() + memory.size();
+}
+
+[[nodiscard]] bool in_program(const void* address) {
+  const auto* at = static_cast<const char*>(address);
+  return at >= &__executable_start && at < &_end;
+}
+
+void check_aligned(const void* address, std::size_t bytes, const char* what) {
+  if (reinterpret_cast<std::uintptr_t>(address) % bytes == 0) return;
+  misuse(fmt::format("{} at an address that is not a multiple of {}", what, bytes));
+}
+
+void poison_shared_memory() {
+  std::memset(shared().begin, poison, static_cast<std::size_t>(grid().shared_bytes));
+}
+
+}  // namespace
+
+std::byte* shared_memory() {
+  return shared().begin;
+}
+
+void check_access(const void* address, std::size_t bytes, Access access) {
+  const Grid& now = grid();
+  if (within(address, bytes, now.fibres[static_cast<std::size_t>(now.thread)].stack)) return;
+  if (in_shared(address)) return check_watched(watched_shared(), address, bytes, access);
+  if (Allocation* allocation = device_arena().find(address)) {
+    return check_watched(watched(*allocation), address, bytes, access);
+  }
+  if (access == Access::read && (within(address, bytes, now.parameters) || in_program(address))) {
+    return;
+  }
+  misuse(fmt::format("{} {} bytes at an address that is neither device nor shared memory",
+                     verb(access), bytes));
+}
+
+void check_matrix_row(const void* row) {
+  const OnHost on_host;
+  constexpr std::size_t bytes = 16;
+  check_aligned(row, bytes, "ldmatrix reads a row");
+  if (!in_shared(row)) misuse("ldmatrix reads a row that is not in shared memory");
+  check_watched(watched_shared(), row, bytes, Access::read, true);
+}
+
+void check_copy(const void* to, const void* from, int bytes, bool valid) {
+  const auto size = static_cast<std::size_t>(bytes);
+  check_aligned(to, size, "cp.async writes");
+  check_aligned(from, size, "cp.async reads");
+  if (!in_shared(to)) misuse("cp.async writes to what is not shared memory");
+  if (valid) {
+    Allocation* allocation = device_arena().find(from);
+    if (allocation == nullptr) misuse("cp.async reads what is not device memory");
+    check_watched(watched(*allocation), from, size, Access::read);
+  }
+  check_watched(watched_shared(), to, size, Access::write);
+  for (Granule& granule : granules(watched_shared(), to, size)) granule.in_flight = true;
+}
+
+void copy_arrived(const void* to, int bytes) {
+  const Now now = now_of_thread(true);
+  for (Granule& granule : granules(watched_shared(), to, static_cast<std::size_t>(bytes))) {
+    granule.in_flight = false;
+    remember_write(granule, now, false);
+  }
+}
+
+void check_read_only(const void* address, std::size_t bytes) {
+  const OnHost on_host;
+  Allocation* allocation = device_arena().find(address);
+  if (allocation == nullptr) misuse("__ldg reads what is not device memory");
+  const Watched memory = watched(*allocation);
+  check_watched(memory, address, bytes, Access::read);
+  const auto all = granules(memory, address, bytes);
+  if (std::ranges::any_of(all, [](const Granule& granule) {
+        return granule.write_epoch >= grid().first_epoch_of_launch;
+      })) {
+    misuse(fmt::format("__ldg reads {}, which this launch has written", place(memory, address)));
+  }
+}
+
+void check_atomic(const void* address, std::size_t bytes) {
+  const OnHost on_host;
+  const Grid& now = grid();
+  check_aligned(address, bytes, "an atomic operation");
+  check_access(address, bytes, Access::atomic);
+  block_order().atomic(address, now.thread, now.epoch, now.first_epoch_of_block);
+}
+
+void misaligned(const void* address, const char* file, unsigned line) {
+  misuse(fmt::format("accesses {} through a type that needs more alignment, at {}:{}", address,
+                     file, line));
+}
+
+void fence_of_thread() {
+  block_order().fence(grid().thread, grid().epoch);
+}
+
+std::int64_t accesses_checked() {
+  return checked_accesses;
+}
+
+void begin_launch_in_watch() {
+  block_order().begin_launch();
+}
+
+void begin_block_in_watch() {
+  block_order().begin_block(grid().threads);
+  poison_shared_memory();
+}
+
+}  // namespace attnscope::on_host

@@ -1,0 +1,57 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// The counterpart of kernels/cuda/ptx.h: each function with the meaning that the PTX ISA gives the
+// instruction, lane by lane. Included by ptx.h in its place.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tests/cuda_on_host/asynchronous_copies.h"
+#include "tests/cuda_on_host/cuda_on_host.h"
+#include "tests/cuda_on_host/fragments.h"
+
+namespace attnscope::cuda {
+
+inline std::byte* dynamic_shared() {
+  return on_host::shared_memory();
+}
+
+template <typename T>
+void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1);
+template <>
+inline void multiply_add<__half>(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                                 std::uint32_t b1) {
+  on_host::multiply_add_half(c, a, b0, b1);
+}
+template <>
+inline void multiply_add<__nv_bfloat16>(float (&c)[4], const std::uint32_t (&a)[4],
+                                        std::uint32_t b0, std::uint32_t b1) {
+  on_host::multiply_add_bfloat16(c, a, b0, b1);
+}
+
+inline void load_matrices(std::uint32_t (&r)[4], const void* row) {
+  on_host::load_matrices(r, row, false);
+}
+inline void load_matrices_transposed(std::uint32_t (&r)[4], const void* row) {
+  on_host::load_matrices(r, row, true);
+}
+
+template <int Bytes>
+void copy_async(void* shared, const void* global, bool valid) {
+  static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16);
+  on_host::start_copy(shared, global, Bytes, valid);
+}
+inline void commit_copies() {
+  on_host::commit_copies();
+}
+template <int Pending>
+void wait_for_copies() {
+  on_host::wait_for_copies(Pending);
+}
+
+inline float exp2_approx(float x) {
+  return on_host::exp2_flushed(x);
+}
+
+}  // namespace attnscope::cuda
