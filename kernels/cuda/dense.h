@@ -38,12 +38,12 @@ enum class DenseWeights : std::uint8_t {
 /// Query rows x key columns for every item and head. Item b has its rows and columns
 /// b * queries.size() tokens after those of item 0.
 struct DenseProblem {
-  TokenRange queries;  // of item 0, in the tensors of rows: q, o, grad_o, grad_q
-  TokenRange keys;     // of item 0, in the tensors of columns: k, v, grad_k, grad_v
+  TokenRange queries{};  // of item 0, in the tensors of rows: q, o, grad_o, grad_q
+  TokenRange keys{};     // of item 0, in the tensors of columns: k, v, grad_k, grad_v
   std::int64_t batch = 1;
   std::int64_t heads = 1;
-  ConstTensor rows_like;     // strides, dtype and head_dim of the tensors of rows; data is not read
-  ConstTensor columns_like;  // of those of columns; others than rows_like where keys are gathered
+  ConstTensor rows_like{};  // strides, dtype and head_dim of the tensors of rows; data is not read
+  ConstTensor columns_like{};  // of those of columns; others than rows_like where keys are gathered
   float scale = 1.0F;
   DenseWeights weights = DenseWeights::softmax;
   /// 0: every pair is allowed; 1: one mask for all heads; heads: one mask each. Shared by items.

@@ -92,9 +92,10 @@ bool allows(const std::vector<std::uint8_t>& mask, const Scores& shape, std::int
   return mask[at((head * shape.rows + row % shape.rows) * shape.columns + column)] != 0;
 }
 
-/// A float32 result of numbers of about `size`, rounded to the dtype.
+/// Of a float32 result of about `size`, rounded to the dtype.
 double bound(DType dtype, double size) {
-  return 1.01 * unit_roundoff(dtype) * size + 4e-6 * std::max(size, 1e-3);
+  const double half_of_the_smallest = dtype == DType::float16 ? 0x1p-25 : 0.0;
+  return 1.01 * unit_roundoff(dtype) * size + 4e-6 * std::max(size, 1e-3) + half_of_the_smallest;
 }
 
 void expect_softmax(std::int64_t columns, DType dtype, std::int64_t masks) {

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Dense attention as a whole, with products by host_cublaslt, against the formulas in float64.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/dense.h"
+#include "tests/cuda_on_host/device_memory.h"
+#include "tests/cuda_on_host/host_cublaslt.h"
+#include "tests/kernels/attention_case.h"
+#include "tests/kernels/packed.h"
+
+namespace attnscope::cuda {
+namespace {
+
+using attnscope::testing::Order;
+using attnscope::testing::Packed;
+using attnscope::testing::random_like;
+using attnscope::testing::unit_roundoff;
+using attnscope::testing::Values;
+using on_host::DeviceArray;
+using on_host::host_cublaslt;
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+struct Case {
+  DenseProblem problem;
+  Order order = Order::head_major_items;
+  std::int64_t tokens = 0;
+  std::vector<std::uint8_t> mask;
+
+  [[nodiscard]] std::string text() const {
+    return attnscope::testing::name_of(order) + ", " + std::to_string(problem.batch) + " items, " +
+           std::to_string(problem.queries.size()) + " x " + std::to_string(problem.keys.size());
+  }
+  [[nodiscard]] bool allows(std::int64_t head, std::int64_t row, std::int64_t column) const {
+    if (mask.empty()) return true;
+    const std::int64_t matrix = problem.masks > 1 ? head : 0;
+    return mask[static_cast<std::size_t>(
+               (matrix * problem.queries.size() + row) * problem.keys.size() + column)] != 0;
+  }
+};
+
+/// A batch of equal items, every token a query and a key.
+Case uniform(Order order, std::int64_t batch, std::int64_t heads, std::int64_t n,
+             std::int64_t head_dim, DType dtype) {
+  Case made;
+  made.order = order;
+  made.tokens = batch * n;
+  made.problem = {.queries = {0, n}, .keys = {0, n}, .batch = batch, .heads = heads};
+  const Packed shape(made.tokens, heads, head_dim, order, n, 0.0F, dtype);
+  made.problem.rows_like = made.problem.columns_like = shape.view();
+  made.problem.scale = attnscope::testing::scale_of(head_dim);
+  made.problem.passes = Passes::forward_backward;
+  return made;
+}
+
+/// Band of w = 2 with a row that sees nothing; one for each head or one for all.
+void set_band(Case& c, std::int64_t masks) {
+  c.problem.masks = masks;
+  for (std::int64_t head = 0; head < masks; ++head) {
+    for (std::int64_t row = 0; row < c.problem.queries.size(); ++row) {
+      for (std::int64_t column = 0; column < c.problem.keys.size(); ++column) {
+        const bool seen = std::abs(row - column) <= 2 + head && row != 1;
+        c.mask.push_back(seen ? 1 : 0);
+      }
+    }
+  }
+}
+
+struct Gradients {
+  Values o, q, k, v;
+  std::vector<double> lse;
+};
+
+/// In float64, a row of one head at a time.
+Gradients expected(const Case& c, const Values& q, const Values& k, const Values& v,
+                   const Values& grad_o) {
+  Gradients g{q, q, q, q, std::vector<double>(static_cast<std::size_t>(q.tokens * q.heads), nan)};
+  for (Values* values : {&g.o, &g.q, &g.k, &g.v})
+    std::fill_n(values->data.begin(), values->data.size(), 0.0);
+  const DenseProblem& p = c.problem;
+  const std::int64_t columns = p.keys.size();
+  const auto dot = [&](const double* a, const double* b) {
+    double sum = 0;
+    for (std::int64_t x = 0; x < q.head_dim; ++x) sum += a[x] * b[x];
+    return sum;
+  };
+  const auto add = [&](double* to, double factor, const double* from) {
+    for (std::int64_t x = 0; x < q.head_dim; ++x) to[x] += factor * from[x];
+  };
+  for (std::int64_t item = 0; item < p.batch; ++item) {
+    const std::int64_t step = item * p.queries.size();
+    for (std::int64_t head = 0; head < p.heads; ++head) {
+      for (std::int64_t row = 0; row < p.queries.size(); ++row) {
+        const std::int64_t token = p.queries.begin + step + row;
+        std::vector<double> weights(static_cast<std::size_t>(columns), 0.0);
+        double sum = 0;
+        for (std::int64_t column = 0; column < columns; ++column) {
+          const double score = static_cast<double>(p.scale) *
+                               dot(q.row(token, head), k.row(p.keys.begin + step + column, head));
+          double& weight = weights[static_cast<std::size_t>(column)];
+          if (c.allows(head, row, column)) {
+            weight = p.weights == DenseWeights::softmax ? std::exp(score) : score;
+          }
+          sum += weight;
+        }
+        g.lse[static_cast<std::size_t>(token * p.heads + head)] = std::log(sum);
+        double through_rows = 0;
+        for (std::int64_t column = 0; column < columns; ++column) {
+          const std::int64_t key = p.keys.begin + step + column;
+          double& weight = weights[static_cast<std::size_t>(column)];
+          if (p.weights == DenseWeights::softmax && sum > 0) weight /= sum;
+          add(g.o.row(token, head), weight, v.row(key, head));
+          add(g.v.row(key, head), weight, grad_o.row(token, head));
+          through_rows += weight * dot(grad_o.row(token, head), v.row(key, head));
+        }
+        for (std::int64_t column = 0; column < columns; ++column) {
+          if (!c.allows(head, row, column)) continue;
+          const std::int64_t key = p.keys.begin + step + column;
+          const double incoming = dot(grad_o.row(token, head), v.row(key, head));
+          const double ds =
+              p.weights == DenseWeights::softmax
+                  ? weights[static_cast<std::size_t>(column)] * (incoming - through_rows)
+                  : incoming;
+          add(g.q.row(token, head), static_cast<double>(p.scale) * ds, k.row(key, head));
+          add(g.k.row(key, head), static_cast<double>(p.scale) * ds, q.row(token, head));
+        }
+      }
+    }
+  }
+  return g;
+}
+
+DeviceArray<std::byte> on_device(const std::string& name, const Packed& packed) {
+  return {name, packed.data};
+}
+
+/// What lies in device memory, as `shape` is packed.
+Values read_back(const DeviceArray<std::byte>& memory, Packed shape) {
+  shape.data = memory.values();
+  return Values(shape);
+}
+
+void expect_near(const Values& got, const Values& expected, DType dtype, const char* what) {
+  const double bound = (8 * unit_roundoff(dtype) + 4e-6) * std::max(1.0, expected.largest());
+  for (std::size_t i = 0; i < expected.data.size(); ++i) {
+    ASSERT_NEAR(got.data[i], expected.data[i], bound) << what << ", element " << i;
+  }
+}
+
+/// NaN is expected where nothing may be written, as what stands there is.
+void expect_logarithms(const std::vector<float>& got, const std::vector<double>& expected,
+                       DType dtype) {
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (std::isfinite(expected[i])) {
+      ASSERT_NEAR(double{got[i]}, expected[i], 16 * unit_roundoff(dtype) + 1e-5) << "row " << i;
+    } else {
+      ASSERT_EQ(std::isnan(got[i]), std::isnan(expected[i])) << "row " << i;
+      ASSERT_TRUE(std::isnan(got[i]) || double{got[i]} == expected[i]) << "row " << i;
+    }
+  }
+}
+
+void expect_right(const Case& c) {
+  SCOPED_TRACE(c.text());
+  const ConstTensor& like = c.problem.rows_like;
+  const std::int64_t n = c.problem.queries.size();
+  const Packed shape(c.tokens, c.problem.heads, like.head_dim, c.order, n, 0.0F, like.dtype);
+  const Packed q = random_like(shape, 1), k = random_like(shape, 2), v = random_like(shape, 3);
+  const Packed grad_o = random_like(shape, 4);
+  const Gradients right = expected(c, Values(q), Values(k), Values(v), Values(grad_o));
+
+  const int products_before = on_host::cublaslt_products();
+  {
+    const Result<DenseAttention> dense = DenseAttention::prepare(c.problem, host_cublaslt());
+    ASSERT_TRUE(dense) << dense.error().message;
+    const auto dq = on_device("q", q), dk = on_device("k", k), dv = on_device("v", v),
+               dgrad_o = on_device("grad_o", grad_o), o = on_device("o", shape),
+               grad_q = on_device("grad_q", shape), grad_k = on_device("grad_k", shape),
+               grad_v = on_device("grad_v", shape);
+    const DeviceArray<float> lse("lse", c.tokens * c.problem.heads);
+    const DeviceArray<std::uint8_t> mask("mask", c.mask);
+    const DeviceArray<std::byte> workspace("workspace", dense->workspace_bytes());
+    const DenseMemory memory = {workspace.data(), mask.data()};
+    const bool softmax = c.problem.weights == DenseWeights::softmax;
+    const Status forward = dense->forward(
+        {dq.data(), dk.data(), dv.data(), o.data(), softmax ? lse.data() : nullptr, memory},
+        nullptr);
+    ASSERT_TRUE(forward) << forward.error().message;
+    expect_near(read_back(o, shape), right.o, like.dtype, "o");
+    if (softmax) expect_logarithms(lse.values(), right.lse, like.dtype);
+    const Status backward = dense->backward({dq.data(), dk.data(), dv.data(), dgrad_o.data(),
+                                             grad_q.data(), grad_k.data(), grad_v.data(), memory},
+                                            nullptr);
+    ASSERT_TRUE(backward) << backward.error().message;
+    expect_near(read_back(grad_q, shape), right.q, like.dtype, "grad_q");
+    expect_near(read_back(grad_k, shape), right.k, like.dtype, "grad_k");
+    expect_near(read_back(grad_v, shape), right.v, like.dtype, "grad_v");
+  }
+  EXPECT_GE(on_host::cublaslt_products() - products_before, 6);
+  EXPECT_EQ(on_host::live_cublaslt_objects(), 0);
+}
+
+constexpr DType dtypes[] = {DType::float32, DType::float16, DType::bfloat16};
+constexpr Order orders[] = {Order::token_major, Order::head_major, Order::head_major_items};
+
+TEST(DenseAttention, IsRightForwardAndBackwardInEveryMemoryOrderAndDType) {
+  for (const Order order : orders) {
+    for (const DType dtype : dtypes) {
+      expect_right(uniform(order, 2, 3, 19, 8, dtype));
+      expect_right(uniform(order, 3, 2, 16, 16, dtype));
+      expect_right(uniform(order, 1, 1, 33, 9, dtype));
+    }
+  }
+}
+
+TEST(DenseAttention, TakesOneMaskForAllHeadsOrOneEach) {
+  for (const Order order : orders) {
+    for (const std::int64_t masks : {1, 2}) {
+      Case c = uniform(order, 2, 2, 13, 8, DType::float32);
+      set_band(c, masks);
+      expect_right(c);
+    }
+  }
+}
+
+TEST(DenseAttention, ProductsWithoutASoftmaxAreMaskedByZero) {
+  for (const bool masked : {false, true}) {
+    Case c = uniform(Order::head_major_items, 2, 2, 11, 8, DType::float32);
+    c.problem.weights = DenseWeights::product;
+    if (masked) set_band(c, 1);
+    expect_right(c);
+  }
+}
+
+TEST(DenseAttention, ARectangleInsideTheTensorsReadsAndWritesItsTokensAlone) {
+  for (const Order order : {Order::token_major, Order::head_major}) {
+    Case c = uniform(order, 1, 2, 24, 8, DType::bfloat16);
+    c.problem.queries = {5, 16};
+    c.problem.keys = {7, 24};
+    expect_right(c);
+  }
+}
+
+TEST(DenseAttention, EachRowsWeightsAreScratchThatForwardAloneNeedsOnce) {
+  Case c = uniform(Order::head_major_items, 2, 3, 19, 8, DType::bfloat16);
+  const std::int64_t scores = 2 * 3 * 19 * 24 * 2;  // rows of 19 columns stand 24 apart
+  EXPECT_EQ(dense_score_bytes(c.problem), scores);
+  const auto both = DenseAttention::prepare(c.problem, host_cublaslt());
+  c.problem.passes = Passes::forward;
+  const auto forward = DenseAttention::prepare(c.problem, host_cublaslt());
+  ASSERT_TRUE(both && forward);
+  EXPECT_GE(forward->workspace_bytes(), scores);
+  EXPECT_LT(forward->workspace_bytes(), scores + 1024);
+  EXPECT_GE(both->workspace_bytes(), 2 * scores);
+  EXPECT_DOUBLE_EQ(both->flop(), 3 * forward->flop());
+  EXPECT_DOUBLE_EQ(forward->flop(), 2.0 * 2 * (2 * 3) * 19 * 19 * 8);
+  EXPECT_FALSE(forward->backward({}, nullptr));
+}
+
+TEST(DenseAttention, AnswersWhatDoesNotFitWithASentence) {
+  const auto reason = [](const DenseProblem& problem) {
+    const auto dense = DenseAttention::prepare(problem, host_cublaslt());
+    return dense ? std::string() : dense.error().message;
+  };
+  DenseProblem problem = uniform(Order::head_major_items, 2, 3, 19, 8, DType::float32).problem;
+  DenseProblem wrong = problem;
+  wrong.queries = {4, 4};
+  EXPECT_NE(reason(wrong).find("nothing to do"), std::string::npos);
+  wrong = problem;
+  wrong.masks = 2;
+  EXPECT_NE(reason(wrong).find("not 2 for 3 heads"), std::string::npos);
+  wrong = problem;
+  wrong.keys = {10, 29};
+  EXPECT_NE(reason(wrong).find("crosses the items of 19 tokens"), std::string::npos);
+  wrong = problem;
+  wrong.columns_like.dtype = DType::float16;
+  EXPECT_NE(reason(wrong).find("one dtype"), std::string::npos);
+}
+
+TEST(CublasLt, ThatCannotBeLoadedOrIsNoneIsNamed) {
+  const char* const nowhere[] = {"/nowhere/libcublasLt.so"};
+  const auto missing = load_cublaslt(nowhere, 1);
+  ASSERT_FALSE(missing);
+  EXPECT_NE(missing.error().message.find("/nowhere/libcublasLt.so"), std::string::npos);
+  const char* const another[] = {"libm.so.6"};
+  const auto foreign = load_cublaslt(another, 1);
+  ASSERT_FALSE(foreign);
+  EXPECT_NE(foreign.error().message.find("no function cublasLtCreate"), std::string::npos);
+}
+
+TEST(CublasLt, AFailedCallIsNamedWithItsPlaceAndTheLibrarysWords) {
+  const Status status = checked(host_cublaslt(), 15, "multiply", "product.cpp", 3);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message,
+            "cuBLASLt: multiply failed at product.cpp:3: the product asked for what the library "
+            "does not do (not supported)");
+}
+
+}  // namespace
+}  // namespace attnscope::cuda
