@@ -1,0 +1,62 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// A plan in one direction: tokens that stand still, treated alike, and what streams past them. For
+// rows these are the plan's tasks, joined where they share their segments; for keys it is the plan
+// transposed: every key belongs to one class of keys that the same rows see by the same rules.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/cuda/work/token_runs.h"
+#include "kernels/cuda/work_list.h"
+#include "kernels/plan/attention_plan.h"
+
+namespace attnscope::cuda {
+
+struct DirectedSegment {
+  WorkRun run;      // what streams
+  WorkRule rule;    // never none; kind, and `skips` where tokens are left out
+  WorkRun skipped;  // the tokens left out, listed; only of a contiguous run
+  WorkSpan span;    // all of the run, with its bitmap of left-out tokens
+};
+
+struct DirectedTask {
+  WorkRun run;             // what stands still; not empty
+  std::int64_t item = -1;  // -1: of several items
+  std::int32_t first_segment = 0, segments = 0;
+  bool windowed = false;  // some rule is not whole
+};
+
+struct Direction {
+  UnitKind kind = UnitKind::rows;
+  std::vector<DirectedTask> tasks;
+  std::vector<DirectedSegment> segments;
+
+  [[nodiscard]] std::span<const DirectedSegment> segments_of(const DirectedTask& task) const {
+    return std::span(segments).subspan(static_cast<std::size_t>(task.first_segment),
+                                       static_cast<std::size_t>(task.segments));
+  }
+};
+
+/// The plan's segments, one for one, with rule none where nobody sees anything. Fills
+/// `list.indices`, at first with the plan's, and `list.skip_words`.
+[[nodiscard]] std::vector<DirectedSegment> directed_segments(const AttentionPlan& plan,
+                                                             WorkList& list);
+
+/// Tasks of the heads `heads`, which each task of the plan serves all or none of. `segments` as
+/// from directed_segments.
+[[nodiscard]] Direction rows_direction(const AttentionPlan& plan, HeadRange heads,
+                                       std::span<const DirectedSegment> segments,
+                                       std::vector<std::int32_t>& indices);
+
+/// The transposed plan.
+[[nodiscard]] Direction keys_direction(const Direction& rows, std::int32_t tokens,
+                                       std::vector<std::int32_t>& indices);
+
+/// Appends a task's segments, neighbouring whole ones as one.
+void append_segments(std::span<const DirectedSegment> segments, Direction& direction,
+                     DirectedTask& task);
+
+}  // namespace attnscope::cuda

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "kernels/cuda/work/directed_tasks.h"
+#include "kernels/cuda/work/rules.h"
+#include "kernels/plan/key_runs.h"
+
+namespace attnscope::cuda {
+namespace {
+
+WorkRun work_run(const TokenRun& run) {
+  return {static_cast<std::int32_t>(run.begin), static_cast<std::int32_t>(run.size()),
+          run.listed ? 1 : 0};
+}
+
+/// A listed run without its skipped tokens: a list of its own.
+WorkRun without_skipped(const AttentionPlan& plan, const Segment& segment,
+                        std::vector<std::int32_t>& indices) {
+  const auto begin = static_cast<std::int32_t>(indices.size());
+  const auto skipped = plan.skipped_of(segment);
+  for (const std::int64_t token : listed_tokens(plan, segment.keys)) {
+    if (std::ranges::binary_search(skipped, token)) continue;
+    indices.push_back(static_cast<std::int32_t>(token));
+  }
+  return {begin, static_cast<std::int32_t>(indices.size()) - begin, 1};
+}
+
+/// Bitmaps by their runs and lists of skipped tokens: segments that leave out the same tokens share
+/// one, by which narrow rows know that they may take them from one another's spans.
+using Bitmaps =
+    std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>, std::int32_t>;
+
+/// Sets the bits of the run's skipped tokens, counted from its first token on. Returns the first
+/// word.
+std::int32_t add_bitmap(std::span<const std::int64_t> skipped, const WorkRun& run,
+                        std::vector<std::uint32_t>& words) {
+  constexpr std::int32_t word_bits = 32;
+  const std::size_t first = words.size();
+  words.resize(first + static_cast<std::size_t>((run.count + word_bits - 1) / word_bits));
+  for (const std::int64_t token : skipped) {
+    const auto bit = static_cast<std::size_t>(token - run.begin);
+    words[first + bit / word_bits] |= std::uint32_t{1} << (bit % word_bits);
+  }
+  return static_cast<std::int32_t>(first);
+}
+
+DirectedSegment directed(const AttentionPlan& plan, const Segment& segment, WorkList& list,
+                         Bitmaps& bitmaps) {
+  const TokenRange keys = hull_of(plan, segment.keys);
+  const Interval hull{static_cast<std::int32_t>(keys.begin), static_cast<std::int32_t>(keys.end)};
+  DirectedSegment made;
+  made.run = work_run(segment.keys);
+  made.rule = rule_of(segment, hull, plan.tokens);
+  const auto skipped = attnscope::within(plan.skipped_of(segment), keys);
+  if (!skipped.empty() && segment.keys.listed) {
+    made.run = without_skipped(plan, segment, list.indices);
+  } else if (!skipped.empty()) {
+    made.skipped = {static_cast<std::int32_t>(skipped.data() - plan.indices.data()),
+                    static_cast<std::int32_t>(skipped.size()), 1};
+    const auto [bitmap, is_new] = bitmaps.try_emplace(
+        {made.run.begin, made.run.count, made.skipped.begin, made.skipped.count}, 0);
+    if (is_new) bitmap->second = add_bitmap(skipped, made.run, list.skip_words);
+    made.span.skips = bitmap->second;
+    made.span.skip_origin = made.run.begin;
+    made.rule.skips = 1;
+  }
+  made.span.run = made.run;
+  if (made.run.count == 0) made.rule = {};
+  return made;
+}
+
+/// A run cut where blocks that are cut short end, so that no row sees one it must not see.
+std::vector<WorkRun> cut_behind_blocks(const WorkRun& run,
+                                       std::span<const DirectedSegment> segments, Indices indices) {
+  std::vector<std::int32_t> cuts{0, run.count};
+  for (const DirectedSegment& segment : segments) {
+    if (segment.rule.kind != RuleKind::block) continue;
+    cuts.push_back(position_of(run, end_of_blocks(segment.rule), indices));
+  }
+  std::ranges::sort(cuts);
+  std::vector<WorkRun> parts;
+  for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+    if (cuts[i] < cuts[i + 1]) parts.push_back(part_of(run, cuts[i], cuts[i + 1] - cuts[i]));
+  }
+  return parts;
+}
+
+/// Adds tasks for rows that share segments.
+void add_tasks(const WorkRun& run, std::int64_t item, std::span<const DirectedSegment> segments,
+               Indices indices, Direction& direction) {
+  for (const WorkRun& part : cut_behind_blocks(run, segments, indices)) {
+    DirectedTask task{.run = part, .item = item};
+    std::vector<DirectedSegment> visible;
+    for (const DirectedSegment& segment : segments) {
+      if (segment.rule.kind == RuleKind::none) continue;
+      if (segment.rule.kind == RuleKind::block &&
+          token_at(part, 0, indices) >= end_of_blocks(segment.rule)) {
+        continue;
+      }
+      visible.push_back(segment);
+    }
+    append_segments(visible, direction, task);
+    direction.tasks.push_back(task);
+  }
+}
+
+/// The tokens of several tasks, ascending.
+std::vector<Interval> tokens_of(const AttentionPlan& plan, std::span<const Task* const> tasks) {
+  std::vector<Interval> intervals;
+  for (const Task* task : tasks) {
+    const WorkRun run = work_run(task->queries);
+    if (!task->queries.listed) {
+      intervals.push_back({run.begin, run.begin + run.count});
+      continue;
+    }
+    for (const std::int64_t token : listed_tokens(plan, task->queries)) {
+      const auto t = static_cast<std::int32_t>(token);
+      intervals.push_back({t, t + 1});
+    }
+  }
+  std::ranges::sort(intervals, {}, &Interval::begin);
+  return intervals;
+}
+
+}  // namespace
+
+void append_segments(std::span<const DirectedSegment> segments, Direction& direction,
+                     DirectedTask& task) {
+  const auto joinable = [](const DirectedSegment& s) {
+    return s.rule.kind == RuleKind::whole && s.run.listed == 0 && s.rule.skips == 0;
+  };
+  const std::size_t first = direction.segments.size();
+  for (const DirectedSegment& segment : segments) {
+    task.windowed = task.windowed || segment.rule.kind != RuleKind::whole;
+    if (direction.segments.size() > first && joinable(segment)) {
+      DirectedSegment& last = direction.segments.back();
+      if (joinable(last) && last.rule.end == segment.rule.begin) {
+        last.run.count += segment.run.count;
+        last.span.run = last.run;
+        last.rule.end = segment.rule.end;
+        continue;
+      }
+    }
+    direction.segments.push_back(segment);
+  }
+  task.first_segment = static_cast<std::int32_t>(first);
+  task.segments = static_cast<std::int32_t>(direction.segments.size() - first);
+}
+
+std::vector<DirectedSegment> directed_segments(const AttentionPlan& plan, WorkList& list) {
+  list.indices.reserve(plan.indices.size());
+  for (const std::int64_t token : plan.indices) {
+    list.indices.push_back(static_cast<std::int32_t>(token));
+  }
+  std::vector<DirectedSegment> segments;
+  segments.reserve(plan.segments.size());
+  Bitmaps bitmaps;
+  for (const Segment& segment : plan.segments) {
+    segments.push_back(directed(plan, segment, list, bitmaps));
+  }
+  return segments;
+}
+
+Direction rows_direction(const AttentionPlan& plan, HeadRange heads,
+                         std::span<const DirectedSegment> segments,
+                         std::vector<std::int32_t>& indices) {
+  // Sentence starts cut a document's rows into many tasks with one list of segments.
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::vector<const Task*>> alike;
+  for (const Task& task : plan.tasks) {
+    if (task.heads.begin > heads.begin || task.heads.end < heads.end) continue;
+    if (task.queries.size() <= 0) continue;
+    const std::int64_t first = task.segment_count == 0 ? 0 : task.first_segment;
+    alike[{task.item, first, task.segment_count}].push_back(&task);
+  }
+  Direction direction{.kind = UnitKind::rows, .tasks = {}, .segments = {}};
+  for (const auto& [key, tasks] : alike) {
+    const auto& [item, first, count] = key;
+    const auto of_task =
+        segments.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+    std::vector<WorkRun> runs{work_run(tasks.front()->queries)};
+    if (tasks.size() > 1) {
+      const bool windowed = std::ranges::any_of(of_task, [](const DirectedSegment& segment) {
+        return segment.rule.kind != RuleKind::whole;
+      });
+      runs = runs_of(tokens_of(plan, tasks), windowed, indices);
+    }
+    for (const WorkRun& run : runs) add_tasks(run, item, of_task, indices, direction);
+  }
+  std::ranges::stable_sort(direction.tasks, {}, [&](const DirectedTask& task) {
+    return token_at(task.run, 0, indices);
+  });
+  return direction;
+}
+
+}  // namespace attnscope::cuda

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/work/rules.h"
+
+#include <algorithm>
+
+namespace attnscope::cuda {
+namespace {
+
+std::int32_t narrow(std::int64_t value) {
+  return static_cast<std::int32_t>(value);
+}
+
+std::int32_t floor_divide(std::int32_t a, std::int32_t b) {
+  return a / b - (a % b < 0 ? 1 : 0);
+}
+
+/// Windows and offsets beyond any pair of tokens are cut to what the tokens can tell apart.
+WorkRule band_of(const Segment& segment, const Interval& hull, std::int64_t tokens) {
+  constexpr std::int64_t far = std::int64_t{1} << 60;
+  const std::int64_t window = std::min(segment.window, far);
+  const std::int64_t offset = std::clamp(segment.offset, -far, far);
+  // Key minus query lies in [low, high], and in (-tokens, tokens) anyway.
+  std::int64_t low = offset - window, high = offset + window;
+  if (low >= tokens || high <= -tokens) return {};
+  if (low <= 1 - tokens && high >= tokens - 1) return whole_of(hull);
+  if (low < -tokens) low = high % 2 == 0 ? -tokens - tokens % 2 : -tokens - (tokens + 1) % 2;
+  if (high > tokens) high = low % 2 == 0 ? tokens + tokens % 2 : tokens + (tokens + 1) % 2;
+  return {.kind = RuleKind::band,
+          .begin = hull.begin,
+          .end = hull.end,
+          .window = narrow((high - low) / 2),
+          .offset = narrow((high + low) / 2)};
+}
+
+WorkRule block_of(const Segment& segment, const Interval& hull, std::int64_t tokens) {
+  if (segment.offset >= tokens || segment.offset <= -tokens) return {};
+  return {.kind = RuleKind::block,
+          .begin = hull.begin,
+          .end = hull.end,
+          .window = narrow(std::min<std::int64_t>(segment.window, hull.size())),
+          .offset = narrow(segment.offset),
+          .origin = hull.begin};
+}
+
+}  // namespace
+
+WorkRule whole_of(const Interval& tokens) {
+  return {.kind = RuleKind::whole, .begin = tokens.begin, .end = tokens.end};
+}
+
+WorkRule rule_of(const Segment& segment, const Interval& hull, std::int64_t tokens) {
+  if (hull.empty()) return {};
+  switch (segment.kind) {
+    case SegmentKind::whole:
+      return whole_of(hull);
+    case SegmentKind::band:
+      return band_of(segment, hull, tokens);
+    case SegmentKind::block:
+      return block_of(segment, hull, tokens);
+  }
+  return {};
+}
+
+std::int32_t end_of_blocks(const WorkRule& rule) {
+  return rule.end - rule.offset;
+}
+
+WorkRule mirrored(const WorkRule& rule, const Interval& rows) {
+  WorkRule back = rule;
+  back.skips = 0;  // a key that is left out belongs to another class
+  back.begin = rows.begin;
+  back.end = rows.end;
+  if (rule.kind == RuleKind::band) back.offset = -rule.offset;
+  if (rule.kind == RuleKind::block) {
+    back.offset = 0;
+    back.back = rule.offset;
+    back.begin = std::max(rows.begin, rule.begin - rule.offset);
+    back.end = std::min(rows.end, rule.end - rule.offset);
+  }
+  return back;
+}
+
+Interval seen(const WorkRule& rule, std::int32_t token) {
+  Interval tokens{rule.begin, rule.end};
+  if (rule.kind == RuleKind::none) return {};
+  if (rule.kind == RuleKind::band) {
+    tokens = {token + rule.offset - rule.window, token + rule.offset + rule.window + 1};
+  }
+  if (rule.kind == RuleKind::block) {
+    const std::int32_t block = floor_divide(token + rule.offset - rule.origin, rule.window);
+    tokens.begin = rule.origin + block * rule.window - rule.back;
+    tokens.end = tokens.begin + rule.window;
+  }
+  return {std::max(tokens.begin, rule.begin), std::min(tokens.end, rule.end)};
+}
+
+Interval reach_of(const WorkRule& rule, std::int32_t first, std::int32_t last) {
+  return {seen(rule, first).begin, seen(rule, last).end};
+}
+
+WorkRule cut_to(WorkRule rule, const Interval& tokens) {
+  if (rule.kind == RuleKind::none) return {};
+  rule.begin = std::max(rule.begin, tokens.begin);
+  rule.end = std::min(rule.end, tokens.end);
+  return rule;
+}
+
+}  // namespace attnscope::cuda

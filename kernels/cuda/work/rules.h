@@ -1,0 +1,41 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a plan's segments to the rules of a work list, in both directions.
+
+#include <cstdint>
+
+#include "kernels/cuda/work/token_runs.h"
+#include "kernels/cuda/work_list.h"
+#include "kernels/plan/attention_plan.h"
+
+namespace attnscope::cuda {
+
+/// More tokens than this are declined: sums of three token numbers must fit 32 bits.
+inline constexpr std::int64_t most_tokens = std::int64_t{1} << 29;
+
+/// Which keys a query sees through `segment`, whose keys lie in `hull`, in a plan of `tokens`
+/// tokens; skipped keys aside. RuleKind::none when no token number can see any; a band that all see
+/// is whole. A query opposite the empty rest of a hull's last block must not be asked for (see
+/// end_of_blocks).
+[[nodiscard]] WorkRule rule_of(const Segment& segment, const Interval& hull, std::int64_t tokens);
+
+/// Queries from this token on see nothing through a rule of blocks whose last block is cut short,
+/// though the rule would show them that block.
+[[nodiscard]] std::int32_t end_of_blocks(const WorkRule& rule);
+
+/// The rule seen from the keys: which of the queries in `rows` see a key.
+[[nodiscard]] WorkRule mirrored(const WorkRule& rule, const Interval& rows);
+
+/// The interval that stationary token `token` sees.
+[[nodiscard]] Interval seen(const WorkRule& rule, std::int32_t token);
+
+/// The least interval that holds what the tokens from `first` to `last` see: rules ascend.
+[[nodiscard]] Interval reach_of(const WorkRule& rule, std::int32_t first, std::int32_t last);
+
+/// The same rule for a span that holds only tokens of `tokens`.
+[[nodiscard]] WorkRule cut_to(WorkRule rule, const Interval& tokens);
+
+[[nodiscard]] WorkRule whole_of(const Interval& tokens);
+
+}  // namespace attnscope::cuda

@@ -1,0 +1,49 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs of tokens as the work lists hold them: 32-bit, contiguous or positions of one index list.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/cuda/work_list.h"
+
+namespace attnscope::cuda {
+
+/// Tokens begin ... end, exclusive.
+struct Interval {
+  std::int32_t begin = 0;
+  std::int32_t end = 0;
+  [[nodiscard]] std::int32_t size() const { return end - begin; }
+  [[nodiscard]] bool empty() const { return begin >= end; }
+  friend bool operator==(const Interval&, const Interval&) = default;
+};
+
+using Indices = std::span<const std::int32_t>;
+
+[[nodiscard]] std::int32_t token_at(const WorkRun& run, std::int32_t position, Indices indices);
+
+/// From the first to behind the last token of a run; empty for an empty run.
+[[nodiscard]] Interval hull_of(const WorkRun& run, Indices indices);
+
+/// `count` tokens of a run from its `first` on.
+[[nodiscard]] WorkRun part_of(const WorkRun& run, std::int32_t first, std::int32_t count);
+
+/// Position in the run of its first token that is not below `token`.
+[[nodiscard]] std::int32_t position_of(const WorkRun& run, std::int32_t token, Indices indices);
+
+/// The tokens of a run that lie in `tokens`.
+[[nodiscard]] WorkRun within(const WorkRun& run, const Interval& tokens, Indices indices);
+
+[[nodiscard]] inline std::int32_t slots_of(const WorkRun& run) {
+  return (run.count + slot_tokens - 1) / slot_tokens;
+}
+
+/// Runs for tokens that are treated alike, given as ascending intervals that may touch. Short
+/// intervals become one listed run, so that tiles are full; long ones stay contiguous. With
+/// `windowed`, a list does not reach over wide gaps, which its tiles would stage.
+[[nodiscard]] std::vector<WorkRun> runs_of(std::span<const Interval> tokens, bool windowed,
+                                           std::vector<std::int32_t>& indices);
+
+}  // namespace attnscope::cuda

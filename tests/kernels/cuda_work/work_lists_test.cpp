@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every work list computes each allowed pair once and writes each row and key once: patterns
+// against the oracle, other plans against their own intervals.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "engine/pattern/attention_pattern.h"
+#include "engine/pattern/compile_plan.h"
+#include "tests/kernels/cuda_work/list_checks.h"
+#include "tests/kernels/hand_made_plans.h"
+#include "tests/kernels/random_plan.h"
+
+namespace attnscope::testing {
+namespace {
+
+struct NamedLayout {
+  std::string name;
+  SequenceLayout layout;
+};
+
+std::vector<NamedLayout> layouts() {
+  const auto make = [](std::vector<LayoutItem> items, std::int64_t shared_query = 0) {
+    return *SequenceLayout::make(std::move(items), shared_query);
+  };
+  return {
+      {"uniform", SequenceLayout::uniform(3, {.query = 11, .documents = {90}})},
+      {"ragged", make({{.query = 5, .documents = {70}},
+                       {.query = 17, .documents = {131}},
+                       {.query = 1, .documents = {3}},
+                       {.query = 16, .documents = {16}}})},
+      {"shared query", make({{.documents = {60}}, {.documents = {1}}, {.documents = {129}}}, 11)},
+      {"long shared query", make({{.documents = {20}}, {.documents = {33}}}, 40)},
+      {"nothing", make({{.cls = 0}})},
+      {"without query", make({{.query = 0, .documents = {75}}})},
+      {"without document", make({{.query = 9, .documents = {0}}, {.query = 20}})},
+      {"without [CLS]", make({{.cls = 0, .query = 7, .documents = {66}}})},
+      {"sentences", make({{.query = 6,
+                           .documents = {150},
+                           .sentences = {0, 1, 40, 41, 42, 77, 149},
+                           .sentences_given = true},
+                          {.query = 3, .documents = {9}, .sentences_given = true}})},
+      {"list-wise",
+       make({{.query = 4, .documents = {80, 0, 35, 1}}, {.query = 4, .documents = {17, 64}}})},
+      {"tiny items", SequenceLayout::uniform(9, {.query = 4, .documents = {7}})},
+  };
+}
+
+class PatternLists : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(WorkLists, PatternLists,
+                         ::testing::Values("full", "longformer", "qds", "sparse",
+                                           "sparse-without-independent-query"));
+
+TEST_P(PatternLists, EveryAllowedPair_IsComputedOnce) {
+  const AttentionPattern pattern = *find_pattern(GetParam());
+  std::vector<std::optional<Window>> windows{std::nullopt};
+  if (pattern.has_window()) {
+    windows = {Window::of(0), Window::of(4), Window::of(40), Window::infinite()};
+  }
+  int checked = 0;
+  for (const auto& [name, layout] : layouts()) {
+    for (const std::optional<Window> window : windows) {
+      const Result<AttentionPlan> plan = compile_plan(pattern, window, layout, 2);
+      if (!plan) continue;  // a shared query that would attend to its documents
+      ++checked;
+      EXPECT_TRUE(cuts_well(*plan, keys_from_oracle(GetParam(), window, layout)))
+          << name << ", window " << (window ? window->text() : "none");
+    }
+  }
+  EXPECT_GT(checked, 8);
+}
+
+TEST(WorkLists, HandMadePlans_AreComputedOnce) {
+  for (const HandMadePlan& made : hand_made_plans()) {
+    EXPECT_TRUE(cuts_well(made.plan, keys_from_plan(made.plan))) << made.name;
+  }
+}
+
+class RandomLists : public ::testing::TestWithParam<unsigned> {};
+INSTANTIATE_TEST_SUITE_P(WorkLists, RandomLists, ::testing::Range(0U, 300U, 50U));
+
+TEST_P(RandomLists, EveryAllowedPair_IsComputedOnce) {
+  for (unsigned seed = GetParam(); seed < GetParam() + 50; ++seed) {
+    const AttentionPlan plan = random_plan(seed);
+    ASSERT_TRUE(cuts_well(plan, keys_from_plan(plan), seed % 2 == 0 ? 32 : 128))
+        << "seed " << seed << "\n"
+        << text_of(plan);
+  }
+}
+
+/// Sparse items of every length around strips and slots, with every window.
+class SmallItems : public ::testing::TestWithParam<std::int64_t> {};
+INSTANTIATE_TEST_SUITE_P(WorkLists, SmallItems, ::testing::Values(0, 1, 3, 16, 17));
+
+TEST_P(SmallItems, EveryLengthAndWindow_IsComputedOnce) {
+  const AttentionPattern pattern = *find_pattern("sparse");
+  for (std::int64_t document = 0; document <= 36; ++document) {
+    const SequenceLayout layout =
+        SequenceLayout::uniform(1, {.query = GetParam(), .documents = {document}});
+    for (std::int64_t window = 0; window <= document; ++window) {
+      const AttentionPlan plan = *compile_plan(pattern, Window::of(window), layout, 1);
+      ASSERT_TRUE(cuts_well(plan, keys_from_oracle("sparse", Window::of(window), layout)))
+          << document << " tokens, window " << window;
+    }
+  }
+}
+
+/// A block of rows sees itself, its neighbours, the first and the last block, and random ones that
+/// differ from head to head (BigBird).
+AttentionPlan blocks_with_random_ones(std::int64_t blocks, std::int64_t block, std::int32_t heads) {
+  AttentionPlan plan{.tokens = blocks * block, .heads = heads, .tasks{}, .segments{}, .indices{}};
+  std::mt19937 random(7);
+  for (std::int64_t row = 0; row < blocks; ++row) {
+    const bool is_global = row == 0 || row + 1 == blocks;
+    for (std::int32_t head = 0; head < (is_global ? 1 : heads); ++head) {
+      Task task{.queries = {row * block, (row + 1) * block},
+                .heads = {head, is_global ? heads : head + 1},
+                .item = 0,
+                .first_segment = static_cast<std::int64_t>(plan.segments.size())};
+      for (std::int64_t key = 0; key < blocks; ++key) {
+        const bool near = std::abs(row - key) <= 1 || key == 0 || key + 1 == blocks;
+        if (is_global || near || random() % 4 == 0) {
+          plan.segments.push_back({.keys = {key * block, (key + 1) * block}});
+        }
+      }
+      task.segment_count = static_cast<std::int64_t>(plan.segments.size()) - task.first_segment;
+      plan.tasks.push_back(task);
+    }
+  }
+  return plan;
+}
+
+TEST(WorkLists, BlocksThatDifferFromHeadToHead_AreComputedOnce) {
+  for (const std::int64_t block : {5, 16, 64}) {
+    const AttentionPlan plan = blocks_with_random_ones(9, block, 3);
+    EXPECT_TRUE(cuts_well(plan, keys_from_plan(plan))) << "blocks of " << block;
+  }
+}
+
+/// Many rows, few enough for tiles to be cut along the keys.
+TEST(WorkLists, FewTilesOfLongRows_AreComputedOnce) {
+  AttentionPlan plan{.tokens = 9001, .heads = 1, .tasks{}, .segments{}, .indices{}};
+  plan.segments = {{.keys = {0, 9001}},
+                   {.keys = {0, 20}},
+                   {.keys = {20, 9001}, .kind = SegmentKind::band, .window = 1}};
+  plan.tasks = {{.queries = {0, 70}, .heads = {0, 1}, .first_segment = 0, .segment_count = 1},
+                {.queries = {70, 9001}, .heads = {0, 1}, .first_segment = 1, .segment_count = 2}};
+  EXPECT_TRUE(cuts_well(plan, keys_from_plan(plan)));
+}
+
+/// More narrow tasks in one item than a tile is offered.
+TEST(WorkLists, ManyNarrowTasksOfOneItem_AreComputedOnce) {
+  AttentionPlan plan{.tokens = 700, .heads = 1, .tasks{}, .segments{}, .indices{}};
+  plan.segments = {{.keys = {0, 700}}, {.keys = {0, 650}}};
+  for (std::int64_t row = 0; row < 40; ++row) {
+    plan.segments.push_back({.keys = {row, 700 - row}});
+    plan.tasks.push_back({.queries = {row * 3, row * 3 + 3},
+                          .heads = {0, 1},
+                          .item = 0,
+                          .first_segment = 2 + row,
+                          .segment_count = 1});
+  }
+  plan.tasks.push_back(
+      {.queries = {120, 700}, .heads = {0, 1}, .item = 0, .first_segment = 0, .segment_count = 1});
+  EXPECT_TRUE(cuts_well(plan, keys_from_plan(plan)));
+}
+
+}  // namespace
+}  // namespace attnscope::testing
