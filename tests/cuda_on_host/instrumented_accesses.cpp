@@ -115,6 +115,25 @@ ATTNSCOPE_ATOMICS(32)
 ATTNSCOPE_ATOMICS(64)
 #undef ATTNSCOPE_ATOMICS
 
+void* __real_memcpy(void* to, const void* from, std::size_t bytes);
+void* __real_memmove(void* to, const void* from, std::size_t bytes);
+void* __real_memset(void* to, int value, std::size_t bytes);
+
+void* __wrap_memcpy(void* to, const void* from, std::size_t bytes) {
+  passes(from, bytes, Access::read);
+  passes(to, bytes, Access::write);
+  return __real_memcpy(to, from, bytes);
+}
+void* __wrap_memmove(void* to, const void* from, std::size_t bytes) {
+  passes(from, bytes, Access::read);
+  passes(to, bytes, Access::write);
+  return __real_memmove(to, from, bytes);
+}
+void* __wrap_memset(void* to, int value, std::size_t bytes) {
+  passes(to, bytes, Access::write);
+  return __real_memset(to, value, bytes);
+}
+
 /// As GCC 12's libubsan describes a place and a type.
 struct TypeMismatch {
   const char* file;

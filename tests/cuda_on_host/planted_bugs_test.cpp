@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each way in which a kernel can be wrong is seen, whatever order threads and blocks run in, and
+// the same kernel without the mistake passes.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+#include "tests/cuda_on_host/device_memory.h"
+#include "tests/cuda_on_host/emulator.h"
+#include "tests/cuda_on_host/planted_kernels/planted.h"
+
+namespace attnscope::on_host {
+namespace {
+
+using cuda::planted::Bug;
+using cuda::planted::numbers;
+
+constexpr std::uint64_t seeds = 12;
+
+struct Ran {
+  Status status;
+  std::vector<float> out;
+};
+
+Ran run(const Bug& bug, bool planted, std::uint64_t seed) {
+  std::vector<float> values(numbers);
+  std::iota(values.begin(), values.end(), 1.0F);
+  const std::vector<unsigned> zero{0};
+  const DeviceArray<float> in("in", std::span<const float>(values));
+  const DeviceArray<float> out("out", numbers);
+  const DeviceArray<unsigned> counter("counter", std::span<const unsigned>(zero));
+  const float of_host = 1;
+  set_seed(seed);
+  Ran ran{bug.run({in.data(), out.data(), counter.data(), &of_host, planted}), {}};
+  ran.out = out.values();
+  return ran;
+}
+
+class PlantedBug : public ::testing::TestWithParam<Bug> {};
+
+TEST_P(PlantedBug, IsSeenForAllSeeds) {
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    const Status status = run(GetParam(), true, seed).status;
+    ASSERT_FALSE(status) << "seed " << seed;
+    EXPECT_THAT(status.error().message, ::testing::ContainsRegex(GetParam().told))
+        << "seed " << seed;
+  }
+}
+
+TEST_P(PlantedBug, LeftOutLeavesARightKernelWithTheSameBitsForAllSeeds) {
+  const Ran first = run(GetParam(), false, 0);
+  ASSERT_TRUE(first.status) << first.status.error().message;
+  for (std::uint64_t seed = 1; seed < seeds; ++seed) {
+    const Ran next = run(GetParam(), false, seed);
+    ASSERT_TRUE(next.status) << next.status.error().message;
+    ASSERT_EQ(std::memcmp(next.out.data(), first.out.data(), numbers * sizeof(float)), 0)
+        << "seed " << seed;
+  }
+}
+
+std::string name_of(const ::testing::TestParamInfo<Bug>& parameter) {
+  return parameter.param.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Bounds, PlantedBug, ::testing::ValuesIn(cuda::planted::bounds()), name_of);
+INSTANTIATE_TEST_SUITE_P(Barriers, PlantedBug, ::testing::ValuesIn(cuda::planted::barriers()),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Copies, PlantedBug, ::testing::ValuesIn(cuda::planted::copies()), name_of);
+INSTANTIATE_TEST_SUITE_P(BetweenBlocks, PlantedBug,
+                         ::testing::ValuesIn(cuda::planted::between_blocks()), name_of);
+INSTANTIATE_TEST_SUITE_P(Divergence, PlantedBug, ::testing::ValuesIn(cuda::planted::divergence()),
+                         name_of);
+
+}  // namespace
+}  // namespace attnscope::on_host

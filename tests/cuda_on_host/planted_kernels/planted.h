@@ -1,0 +1,39 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small kernels, right as they are and each wrong in one way when `planted` is set: what the
+// emulation must see.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/plan/result.h"
+
+namespace attnscope::cuda::planted {
+
+inline constexpr int blocks = 2;
+inline constexpr int threads = 64;
+inline constexpr int numbers = blocks * threads;
+
+struct Memory {
+  const float* in;    // [numbers]
+  float* out;         // [numbers]
+  unsigned* counter;  // 0
+  const float* host;  // not the device's
+  bool planted;
+};
+
+struct Bug {
+  std::string name;
+  Status (*run)(const Memory& memory);
+  std::string told;  // a regular expression that the Status matches when planted
+};
+
+[[nodiscard]] std::vector<Bug> bounds();
+[[nodiscard]] std::vector<Bug> barriers();
+[[nodiscard]] std::vector<Bug> copies();
+[[nodiscard]] std::vector<Bug> between_blocks();
+[[nodiscard]] std::vector<Bug> divergence();
+
+}  // namespace attnscope::cuda::planted
