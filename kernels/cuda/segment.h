@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "kernels/cuda/stream.h"
 #include "kernels/plan/attention_plan.h"
@@ -48,6 +49,7 @@ class SegmentWork {
 
  private:
   std::shared_ptr<const WorkList> work_;
+  std::shared_ptr<const std::vector<std::byte>> bytes_;
   std::int64_t head_dim_;
   DType dtype_;
 };

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/segment/segment_kernels.cuh"
+
+namespace attnscope::cuda {
+SegmentKernels float16_d32() {
+  return segment_kernels<__half, 32>();
+}
+}  // namespace attnscope::cuda

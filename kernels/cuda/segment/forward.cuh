@@ -1,0 +1,223 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Forward: queries stationary, keys and values streaming, one softmax over all of a row's keys
+// (online: Milakov and Gimelshein, 2018). Scores are kept in units of log2, so that a weight is one
+// exp2.
+
+#include "kernels/cuda/segment/strips.cuh"
+
+namespace attnscope::cuda {
+
+/// Over the four lanes that share a row.
+__device__ __forceinline__ float row_maximum(float x) {
+  x = fmaxf(x, __shfl_xor_sync(all_lanes, x, 1));
+  return fmaxf(x, __shfl_xor_sync(all_lanes, x, 2));
+}
+__device__ __forceinline__ float row_sum(float x) {
+  x += __shfl_xor_sync(all_lanes, x, 1);
+  return x + __shfl_xor_sync(all_lanes, x, 2);
+}
+
+template <typename T, int Columns>
+struct ForwardStrip {
+  using Stage = cuda::Stage<T, Columns, false>;
+  using Product = Products<T, Columns>;
+  // Two slots share one maximum, one rescaling and one latency of the shuffles.
+  static constexpr int slots_at_once = Stage::slots > 1 ? 2 : 1;
+
+  typename Product::Stationary q;
+  float factor;  // of scores: scale * log2(e)
+  float o[Columns / 8][4];
+  float maximum[2];  // of rows g and g + 8
+  float sum[2];      // this lane's share
+
+  __device__ ForwardStrip(const typename Product::Stationary& queries, float scale)
+      : q(queries), factor(scale * log2_e) {}
+  __device__ __forceinline__ void clear() {
+    set_zero<Columns>(o);
+    maximum[0] = maximum[1] = minus_infinity();
+    sum[0] = sum[1] = 0.0f;
+  }
+  __device__ __forceinline__ void prepare() { q.prepare(); }
+
+  template <int Slots>
+  __device__ __forceinline__ void take(const UnitOfBlock& block, const Sight& sight, int position,
+                                       std::byte* slots, bool careful) {
+    float s[Slots][8];
+#pragma unroll
+    for (int u = 0; u < Slots; ++u) {
+      Product::scores(s[u], q, Stage::slab(slots + u * Stage::slot_bytes, 0));
+      scale_and_mask(block, sight, position + u * slot_tokens, s[u]);
+    }
+    weigh<Slots>(s);
+#pragma unroll
+    for (int u = 0; u < Slots; ++u) {
+      const std::byte* values = Stage::slab(slots + u * Stage::slot_bytes, 1);
+      if (careful && !sight.is_whole(position + u * slot_tokens, block.arguments.list.indices)) {
+        const unsigned seen = sight.seen(position + u * slot_tokens, block.arguments.list);
+        Product::template accumulate_careful<Columns>(o, s[u], seen, values, 0);
+      } else {
+        Product::template accumulate<Columns>(o, s[u], values, 0);
+      }
+    }
+  }
+
+  __device__ __forceinline__ void scale_and_mask(const UnitOfBlock& block, const Sight& sight,
+                                                 int position, float (&s)[8]) const {
+#pragma unroll
+    for (int e = 0; e < 8; ++e) s[e] *= factor;
+    if (sight.is_whole(position, block.arguments.list.indices)) return;
+    const unsigned seen = sight.seen(position, block.arguments.list);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) s[e] = (seen >> e & 1u) != 0 ? s[e] : minus_infinity();
+  }
+
+  /// Scores become weights relative to the new maximum; what was summed before is rescaled.
+  template <int Slots>
+  __device__ __forceinline__ void weigh(float (&s)[Slots][8]) {
+    float rescale[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      float largest = maximum[i];
+#pragma unroll
+      for (int u = 0; u < Slots; ++u) {
+        largest = fmaxf(largest, fmaxf(fmaxf(s[u][2 * i], s[u][2 * i + 1]),
+                                       fmaxf(s[u][2 * i + 4], s[u][2 * i + 5])));
+      }
+      largest = row_maximum(largest);
+      // A row that has seen nothing yet must not subtract infinities.
+      const float base = largest == minus_infinity() ? 0.0f : largest;
+      rescale[i] = exp2_approx(maximum[i] - base);
+      maximum[i] = largest;
+      sum[i] *= rescale[i];
+#pragma unroll
+      for (int u = 0; u < Slots; ++u) {
+#pragma unroll
+        for (int c = 0; c < 4; ++c) {
+          const int e = 2 * i + (c & 1) + 4 * (c >> 1);
+          s[u][e] = exp2_approx(s[u][e] - base);
+          sum[i] += s[u][e];
+        }
+      }
+    }
+    // With many columns a vote is cheaper than products by 1.
+    if (Columns >= 64 &&
+        __any_sync(all_lanes, rescale[0] != 1.0f || rescale[1] != 1.0f ? 1 : 0) == 0) {
+      return;
+    }
+#pragma unroll
+    for (int n = 0; n < Columns / 8; ++n) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) o[n][e] *= rescale[e >> 1];
+    }
+  }
+};
+
+/// A row without keys: output 0, log-sum-exp -inf.
+__device__ __forceinline__ float inverse_of(float sum) {
+  return sum == 0.0f ? 0.0f : 1.0f / sum;
+}
+
+__device__ __forceinline__ float log_sum_exp(float maximum, float sum) {
+  return sum == 0.0f ? minus_infinity() : fmaf(maximum, ln_2, logf(sum));
+}
+
+template <typename T, int Columns>
+struct ForwardMerger {
+  const UnitOfBlock& block;
+  const ForwardArguments& call;
+
+  /// Lanes look for the maximum over the parts, then each lane sums its columns part by part.
+  __device__ __forceinline__ void operator()(const MergedRows& rows) const {
+    const HeadRows<std::byte> out(call.o, block.head);
+#pragma unroll 1
+    for (int row = rows.first; row < rows.last; ++row) merge_row(rows.merge, row, out);
+  }
+
+  __device__ __forceinline__ void merge_row(const WorkMerge& merge, int row,
+                                            const HeadRows<std::byte>& out) const {
+    const UnitArguments& a = block.arguments;
+    const int lane = static_cast<int>(threadIdx.x) & 31;
+    const int d = a.head_dim;
+    const float* parts = partial_row(block, merge.first_slot + row);
+    const std::int64_t step = static_cast<std::int64_t>(merge.run.count) * a.partial_pitch;
+    float maximum = minus_infinity();
+    for (int p = lane; p < merge.parts; p += 32) maximum = fmaxf(maximum, parts[p * step + d]);
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2)
+      maximum = fmaxf(maximum, __shfl_xor_sync(all_lanes, maximum, distance));
+    const float base = maximum == minus_infinity() ? 0.0f : maximum;
+    float sum = 0.0f;
+    for (int p = 0; p < merge.parts; ++p)
+      sum = fmaf(exp2_approx(parts[p * step + d] - base), parts[p * step + d + 1], sum);
+    const int token = token_of(merge.run, a.list.indices, row);
+    const float inverse = inverse_of(sum);
+    for (int column = lane; column < d; column += 32) {
+      float total = 0.0f;
+#pragma unroll 4
+      for (int p = 0; p < merge.parts; ++p)
+        total = fmaf(exp2_approx(parts[p * step + d] - base), parts[p * step + column], total);
+      store_column<T>(out, token, column, total * inverse);
+    }
+    if (call.lse != nullptr && lane == 0)
+      call.lse[static_cast<std::int64_t>(token) * a.heads + block.head] = log_sum_exp(maximum, sum);
+  }
+};
+
+template <typename T, int Columns>
+__device__ __forceinline__ void finish(const UnitOfBlock& block, const ForwardArguments& call,
+                                       const ForwardStrip<T, Columns>& strip, std::byte* slab) {
+  const UnitArguments& a = block.arguments;
+  const int lane = static_cast<int>(threadIdx.x) & 31;
+  const int g = lane >> 2;
+  const float sum[2] = {row_sum(strip.sum[0]), row_sum(strip.sum[1])};
+  const bool is_partial = block.strip.part.merge >= 0;
+  if (is_partial) {
+    leave_partial<Columns>(block, strip.o, 0, 0);
+  } else {
+    const float inverse[2] = {inverse_of(sum[0]), inverse_of(sum[1])};
+    store_rows<T, Columns, Columns>(block, slab, HeadRows<std::byte>(call.o, block.head), strip.o,
+                                    inverse, 0);
+  }
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int row = g + 8 * i;
+    if ((lane & 3) != 0 || row >= block.strip.run.count) continue;
+    if (is_partial) {
+      float* to = partial_row(block, block.strip.part.first_slot + row) + a.head_dim;
+      to[0] = strip.maximum[i];
+      to[1] = sum[i];
+    } else if (call.lse != nullptr) {
+      const std::int64_t token = token_of(block.strip.run, a.list.indices, row);
+      call.lse[token * a.heads + block.head] = log_sum_exp(strip.maximum[i], sum[i]);
+    }
+  }
+}
+
+template <typename T, int Columns>
+__global__ void __launch_bounds__(32 * most_warps(Columns))
+    segment_forward_kernel(ForwardArguments call) {
+  const UnitOfBlock block(call.units, 1);
+  const HeadRows<const std::byte> queries(call.q, block.head);
+  std::byte* slab = slab_of_warp<T, Columns, false>(block.warp, block.warps, 0);
+  int* votes = votes_of_block();
+  fill_slab<T, Columns>(block, slab, queries);
+  ForwardStrip<T, Columns> strip(
+      {slab, queries, block.strip.run, call.units, call.units.list.indices}, call.units.scale);
+  const Streamed streamed{{call.k, block.head}, {call.v, block.head}};
+  bool careful = false;
+  // A result that is not finite may come from a value that its row does not see: once more, with
+  // care. Rows that see no such value keep every bit.
+#pragma unroll 1
+  do {
+    strip.clear();
+    stream_past(block, streamed, strip, careful);
+    careful =
+        any_warp(block, votes, block.has_strip() && !careful && has_non_finite<Columns>(strip.o));
+  } while (careful);
+  if (block.has_strip()) finish(block, call, strip, slab);
+  arrive(block, 1, votes, ForwardMerger<T, Columns>{block, call});
+}
+
+}  // namespace attnscope::cuda

@@ -1,0 +1,88 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// 16-bit numbers in pairs, as the tensor cores take them, and single numbers of all three types.
+// CUDA's conversions in use: __floats2half2_rn, __floats2bfloat162_rn, __float2half_rn,
+// __float2bfloat16_rn, __half2float, __bfloat162float.
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/ptx.h"
+
+namespace attnscope::cuda {
+
+inline constexpr unsigned all_lanes = 0xffffffffu;
+
+__device__ inline float to_float(float x) {
+  return x;
+}
+__device__ inline float to_float(__half x) {
+  return __half2float(x);
+}
+__device__ inline float to_float(__nv_bfloat16 x) {
+  return __bfloat162float(x);
+}
+
+template <typename T>
+__device__ T from_float(float x);
+template <>
+__device__ inline float from_float<float>(float x) {
+  return x;
+}
+template <>
+__device__ inline __half from_float<__half>(float x) {
+  return __float2half_rn(x);
+}
+template <>
+__device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
+  return __float2bfloat16_rn(x);
+}
+
+/// A pair of 16-bit numbers, `low` in the low half.
+template <typename T>
+__device__ std::uint32_t pair_of(float low, float high);
+template <>
+__device__ inline std::uint32_t pair_of<__half>(float low, float high) {
+  const __half2 pair = __floats2half2_rn(low, high);
+  std::uint32_t bits = 0;
+  memcpy(&bits, &pair, sizeof bits);
+  return bits;
+}
+template <>
+__device__ inline std::uint32_t pair_of<__nv_bfloat16>(float low, float high) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+  std::uint32_t bits = 0;
+  memcpy(&bits, &pair, sizeof bits);
+  return bits;
+}
+
+template <typename T>
+struct PairBits;
+template <>
+struct PairBits<__half> {
+  static constexpr std::uint32_t exponent = 0x7c00u;
+  static constexpr std::uint32_t one = 0x3c00u;
+};
+template <>
+struct PairBits<__nv_bfloat16> {
+  static constexpr std::uint32_t exponent = 0x7f80u;
+  static constexpr std::uint32_t one = 0x3f80u;
+};
+
+/// A mask of the halves of `pair` that hold no finite number.
+template <typename T>
+__device__ std::uint32_t non_finite_halves(std::uint32_t pair) {
+  constexpr std::uint32_t low = PairBits<T>::exponent;
+  constexpr std::uint32_t high = low << 16;
+  return ((pair & low) == low ? 0x0000ffffu : 0u) | ((pair & high) == high ? 0xffff0000u : 0u);
+}
+
+/// `pair` times the halves' factors 0 or 1 of a mask, as numbers.
+template <typename T>
+__device__ std::uint32_t ones_of(std::uint32_t halves) {
+  return halves & (PairBits<T>::one | PairBits<T>::one << 16);
+}
+
+}  // namespace attnscope::cuda

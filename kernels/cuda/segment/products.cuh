@@ -1,0 +1,257 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two products that all three passes consist of, for a strip of 16 stationary rows and a slot
+// of 16 streamed ones:
+//
+//   scores      [16 x 16]      += stationary [16 x Columns] * slot^T
+//   accumulate  [16 x Kept]    += weights [16 x 16] * slot [16 x Columns], columns of one part
+//
+// A score fragment has the layout of two tensor-core accumulators for float32, too, so that masks
+// and softmax are shared: lane 4 g + t holds in element e the row g + 8 (e / 2 % 2) and the column
+// 2 t + e % 2 + 8 (e / 4). Sums [n][e], e < 4, are columns 8 n + 2 t + e % 2 of row g + 8 (e / 2).
+//
+// A weight of 0 times a NaN or an infinity of a row that was not seen would be NaN. `careful` sums
+// differently where the slot is not seen wholly: numbers that are not finite count as 0, which
+// changes no bit of rows that do not see them, and the sums of rows that do become NaN.
+
+#include "kernels/cuda/segment/slab.cuh"
+
+namespace attnscope::cuda {
+
+/// One 16-bit strip: in its slab, for up to 64 columns in registers, too.
+template <typename T, int Columns>
+struct Products {
+  using Rows = Slab<T, Columns>;
+  static constexpr bool in_slab = true;
+  static constexpr bool in_registers = Columns <= 64;
+
+  struct Stationary {
+    const std::byte* slab;
+    std::uint32_t kept[in_registers ? Columns / 16 : 1][4];
+
+    __device__ Stationary(const std::byte* its_slab, const HeadRows<const std::byte>&,
+                          const WorkRun&, const UnitArguments&, const std::int32_t*)
+        : slab(its_slab) {}
+
+    /// Once the slab is filled.
+    __device__ __forceinline__ void prepare() {
+      if constexpr (in_registers) {
+#pragma unroll
+        for (int step = 0; step < Columns / 16; ++step) load(kept[step], step);
+      }
+    }
+    /// The A fragment of columns 16 step ... 16 step + 15.
+    __device__ __forceinline__ void fragment(std::uint32_t (&a)[4], int step) const {
+      if constexpr (in_registers) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) a[i] = kept[step][i];
+      } else {
+        load(a, step);
+      }
+    }
+
+   private:
+    __device__ __forceinline__ void load(std::uint32_t (&a)[4], int step) const {
+      const int lane = static_cast<int>(threadIdx.x) & 31;
+      load_matrices(a, slab + Rows::place(lane & 15, 2 * step + (lane >> 4)));
+    }
+  };
+
+  static __device__ __forceinline__ void scores(float (&s)[8], const Stationary& strip,
+                                                const std::byte* slot) {
+    const int lane = static_cast<int>(threadIdx.x) & 31;
+    const int row = (lane & 7) + 8 * (lane >> 4);
+    const int half = (lane >> 3) & 1;
+    float left[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    float right[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+#pragma unroll
+    for (int step = 0; step < Columns / 16; ++step) {
+      std::uint32_t a[4];
+      std::uint32_t b[4];
+      strip.fragment(a, step);
+      load_matrices(b, slot + Rows::place(row, 2 * step + half));
+      multiply_add<T>(left, a, b[0], b[1]);
+      multiply_add<T>(right, a, b[2], b[3]);
+    }
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      s[e] = left[e];
+      s[4 + e] = right[e];
+    }
+  }
+
+  template <int Kept>
+  static __device__ __forceinline__ void accumulate(float (&sums)[Kept / 8][4],
+                                                    const float (&weights)[8],
+                                                    const std::byte* slot, int first_column) {
+    std::uint32_t a[4];
+    pack(a, weights);
+#pragma unroll
+    for (int n = 0; n < Kept / 8; n += 2) {
+      std::uint32_t b[4];
+      load_pair(b, slot, first_column / 8 + n);
+      multiply_add<T>(sums[n], a, b[0], b[1]);
+      multiply_add<T>(sums[n + 1], a, b[2], b[3]);
+    }
+  }
+
+  /// The seen pairs are counted by a product of zeros and ones with those of the numbers that are
+  /// not finite.
+  template <int Kept>
+  static __device__ __forceinline__ void accumulate_careful(float (&sums)[Kept / 8][4],
+                                                            const float (&weights)[8],
+                                                            unsigned seen, const std::byte* slot,
+                                                            int first_column) {
+    std::uint32_t a[4];
+    std::uint32_t pairs[4];
+    pack(a, weights);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const unsigned bits = seen >> (2 * i);
+      pairs[i] =
+          ones_of<T>(((bits & 1) != 0 ? 0x0000ffffu : 0u) | ((bits & 2) != 0 ? 0xffff0000u : 0u));
+    }
+#pragma unroll
+    for (int n = 0; n < Kept / 8; n += 2) {
+      std::uint32_t b[4];
+      load_pair(b, slot, first_column / 8 + n);
+#pragma unroll
+      for (int m = 0; m < 2; ++m) {
+        const std::uint32_t bad0 = non_finite_halves<T>(b[2 * m]);
+        const std::uint32_t bad1 = non_finite_halves<T>(b[2 * m + 1]);
+        multiply_add<T>(sums[n + m], a, b[2 * m] & ~bad0, b[2 * m + 1] & ~bad1);
+        float count[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+        multiply_add<T>(count, pairs, ones_of<T>(bad0), ones_of<T>(bad1));
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          if (count[e] != 0.0f) sums[n + m][e] = __int_as_float(0x7fffffff);
+        }
+      }
+    }
+  }
+
+ private:
+  static __device__ __forceinline__ void pack(std::uint32_t (&a)[4], const float (&weights)[8]) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) a[i] = pair_of<T>(weights[2 * i], weights[2 * i + 1]);
+  }
+  /// B fragments of column groups n (b[0], b[1]) and n + 1 (b[2], b[3]).
+  static __device__ __forceinline__ void load_pair(std::uint32_t (&b)[4], const std::byte* slot,
+                                                   int n) {
+    const int lane = static_cast<int>(threadIdx.x) & 31;
+    load_matrices_transposed(b, slot + Rows::place(lane & 15, n + (lane >> 4)));
+  }
+};
+
+/// float32: stationary rows are read where they lie, in 16-byte pieces that the four lanes of a row
+/// share and the first-level cache holds: slabs of 11 strips would not leave room for the stages at
+/// 256 columns.
+template <int Columns>
+struct Products<float, Columns> {
+  using Rows = Slab<float, Columns>;
+  static constexpr bool in_slab = false;
+
+  struct Stationary {
+    const float* row[2];
+    int head_dim;
+    bool vector;
+
+    __device__ Stationary(const std::byte*, const HeadRows<const std::byte>& rows,
+                          const WorkRun& run, const UnitArguments& arguments,
+                          const std::int32_t* indices)
+        : head_dim(arguments.head_dim), vector(arguments.vector) {
+      const int g = (static_cast<int>(threadIdx.x) & 31) >> 2;
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int position = min(g + 8 * i, run.count - 1);
+        row[i] = reinterpret_cast<const float*>(
+            run.count > 0 ? rows.at(token_of(run, indices, position)) : rows.base);
+      }
+    }
+    __device__ __forceinline__ void prepare() {}
+
+    __device__ __forceinline__ float4 load(int i, int column) const {
+      if (vector) return *reinterpret_cast<const float4*>(row[i] + column);
+      const int left = head_dim - column;
+      return make_float4(row[i][column], left > 1 ? row[i][column + 1] : 0.0f,
+                         left > 2 ? row[i][column + 2] : 0.0f,
+                         left > 3 ? row[i][column + 3] : 0.0f);
+    }
+  };
+
+  static __device__ __forceinline__ void scores(float (&s)[8], const Stationary& strip,
+                                                const std::byte* slot) {
+    const int t = static_cast<int>(threadIdx.x) & 3;
+#pragma unroll
+    for (int e = 0; e < 8; ++e) s[e] = 0.0f;
+#pragma unroll 2
+    for (int column = 0; column < strip.head_dim; column += 4) {
+      const float4 a0 = strip.load(0, column);
+      const float4 a1 = strip.load(1, column);
+#pragma unroll
+      for (int c = 0; c < 4; ++c) {
+        const int key = 2 * t + (c & 1) + 8 * (c >> 1);
+        const float4 b = *reinterpret_cast<const float4*>(slot + Rows::place(key, column / 4));
+        const int e = (c & 1) + 4 * (c >> 1);
+        s[e] = dot(a0, b, s[e]);
+        s[e + 2] = dot(a1, b, s[e + 2]);
+      }
+    }
+  }
+
+  template <int Kept>
+  static __device__ __forceinline__ void accumulate(float (&sums)[Kept / 8][4],
+                                                    const float (&weights)[8],
+                                                    const std::byte* slot, int first_column) {
+    sum_up<Kept, false>(sums, weights, 0xff, slot, first_column);
+  }
+  template <int Kept>
+  static __device__ __forceinline__ void accumulate_careful(float (&sums)[Kept / 8][4],
+                                                            const float (&weights)[8],
+                                                            unsigned seen, const std::byte* slot,
+                                                            int first_column) {
+    sum_up<Kept, true>(sums, weights, seen, slot, first_column);
+  }
+
+ private:
+  static __device__ __forceinline__ float dot(const float4& a, const float4& b, float sum) {
+    return fmaf(a.w, b.w, fmaf(a.z, b.z, fmaf(a.y, b.y, fmaf(a.x, b.x, sum))));
+  }
+
+  /// Weights travel from the lane that holds them to the four lanes of their row, key by key.
+  template <int Kept, bool Careful>
+  static __device__ __forceinline__ void sum_up(float (&sums)[Kept / 8][4],
+                                                const float (&weights)[8], unsigned seen,
+                                                const std::byte* slot, int first_column) {
+    const int lane = static_cast<int>(threadIdx.x) & 31;
+    const int t = lane & 3;
+#pragma unroll 1
+    for (int owner = 0; owner < 4; ++owner) {
+      const int from = (lane & ~3) | owner;
+      const unsigned pairs = Careful ? __shfl_sync(all_lanes, seen, from) : 0xffu;
+#pragma unroll
+      for (int c = 0; c < 4; ++c) {
+        const int e = (c & 1) + 4 * (c >> 1);
+        const int key = 2 * owner + (c & 1) + 8 * (c >> 1);
+        const float w0 = __shfl_sync(all_lanes, weights[e], from);
+        const float w1 = __shfl_sync(all_lanes, weights[e + 2], from);
+#pragma unroll
+        for (int n = 0; n < Kept / 8; ++n) {
+          const float2 b = *reinterpret_cast<const float2*>(
+              slot + Rows::place_of_number(key, first_column + 8 * n + 2 * t));
+          if (!Careful || (pairs >> e & 1) != 0) {
+            sums[n][0] = fmaf(w0, b.x, sums[n][0]);
+            sums[n][1] = fmaf(w0, b.y, sums[n][1]);
+          }
+          if (!Careful || (pairs >> (e + 2) & 1) != 0) {
+            sums[n][2] = fmaf(w1, b.x, sums[n][2]);
+            sums[n][3] = fmaf(w1, b.y, sums[n][3]);
+          }
+        }
+      }
+    }
+  }
+};
+
+}  // namespace attnscope::cuda

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/segment.h"
+
+#include <array>
+#include <bit>
+#include <cassert>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "kernels/cuda/segment/arguments.h"
+#include "kernels/cuda/work/device_list.h"
+#include "kernels/cuda/work_list.h"
+
+namespace attnscope::cuda {
+namespace {
+
+constexpr std::int64_t smallest_head_dim = 8;
+constexpr std::int64_t largest_head_dim = 256;
+constexpr std::array<int, 5> classes{16, 32, 64, 128, 256};
+
+std::size_t class_of(std::int64_t head_dim) {
+  std::size_t number = 0;
+  while (classes[number] < head_dim) ++number;
+  return number;
+}
+
+SegmentKernels kernels_of(DType dtype, std::int64_t head_dim) {
+  using Makers = std::array<SegmentKernels (*)(), classes.size()>;
+  constexpr Makers of_float32{float32_d16, float32_d32, float32_d64, float32_d128, float32_d256};
+  constexpr Makers of_float16{float16_d16, float16_d32, float16_d64, float16_d128, float16_d256};
+  constexpr Makers of_bfloat16{bfloat16_d16, bfloat16_d32, bfloat16_d64, bfloat16_d128,
+                               bfloat16_d256};
+  const Makers& makers = dtype == DType::float32   ? of_float32
+                         : dtype == DType::float16 ? of_float16
+                                                   : of_bfloat16;
+  return makers[class_of(head_dim)]();
+}
+
+std::int64_t round_up(std::int64_t value, std::int64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+bool has_backward(const WorkList& list) {
+  return static_cast<std::size_t>(list.forward_units) < list.units.size();
+}
+
+/// The sections of the workspace, in bytes.
+struct Workspace {
+  std::int64_t counters = 0;  // at 0
+  std::int64_t dots_at = 0;
+  std::int64_t partials_at = 0;
+  std::int64_t pitch = 0;  // floats of a partial row
+  std::int64_t bytes = 0;
+
+  Workspace(const WorkList& list, std::int64_t head_dim) {
+    constexpr std::int64_t section = 256;
+    const bool backward = has_backward(list);
+    const std::int64_t column_parts =
+        backward ? (classes[class_of(head_dim)] + widest_gradient - 1) / widest_gradient : 1;
+    counters = static_cast<std::int64_t>(list.merges.size()) * column_parts * list.heads * 4;
+    dots_at = round_up(counters, section);
+    const std::int64_t dots =
+        backward ? static_cast<std::int64_t>(list.tokens) * list.heads * 4 : 0;
+    partials_at = dots_at + round_up(dots, section);
+    // Forward o, maximum and sum; backward two gradients.
+    pitch = round_up(backward ? std::max(2 * head_dim, head_dim + 2) : head_dim + 2, 4);
+    bytes = partials_at + std::int64_t{list.partial_rows} * list.heads * pitch * 4;
+  }
+};
+
+ItemDivision division_by(std::int64_t item_tokens, std::int64_t tokens) {
+  // Where all tokens lie in one item there is nothing to divide.
+  if (item_tokens <= 0 || item_tokens >= tokens) return {};
+  const auto divisor = static_cast<std::uint32_t>(item_tokens);
+  if (divisor == 1) return {.tokens = 1, .multiplier = 0, .shift = 0};
+  const int power = 31 + std::bit_width(divisor - 1);
+  const std::uint64_t multiplier = ((std::uint64_t{1} << power) + divisor - 1) / divisor;
+  return {.tokens = divisor,
+          .multiplier = static_cast<std::uint32_t>(multiplier),
+          .shift = static_cast<std::uint32_t>(power - 32)};
+}
+
+template <typename Byte>
+DeviceTensor<Byte> on_device(const StridedTensor<Byte>& tensor, std::int64_t tokens) {
+  const std::int64_t size = size_of(tensor.dtype);
+  return {.data = tensor.data,
+          .token_stride = tensor.token_stride * size,
+          .head_stride = tensor.head_stride * size,
+          .item_stride = tensor.item_stride * size,
+          .items = division_by(tensor.item_tokens, tokens)};
+}
+
+/// Whether all rows begin and end at multiples of 16 bytes.
+template <typename Byte>
+bool in_pieces(const StridedTensor<Byte>& tensor, std::int32_t heads, std::int64_t tokens) {
+  const std::int64_t size = size_of(tensor.dtype);
+  const auto fits = [&](std::int64_t stride) { return stride * size % 16 == 0; };
+  const bool has_items = division_by(tensor.item_tokens, tokens).tokens != 0;
+  return reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0 && fits(tensor.head_dim) &&
+         (tokens <= 1 || fits(tensor.token_stride)) && (heads <= 1 || fits(tensor.head_stride)) &&
+         (!has_items || fits(tensor.item_stride));
+}
+
+template <typename Byte>
+Status check_tensor(std::string_view name, const StridedTensor<Byte>& tensor,
+                    const SegmentWork& work) {
+  if (tensor.dtype != work.dtype()) {
+    return fail("{} is of another type than the work list was made for; give all of one type",
+                name);
+  }
+  if (tensor.head_dim != work.head_dim()) {
+    return fail("{} has head dimension {}, the work list was made for {}; give tensors of it", name,
+                tensor.head_dim, work.head_dim());
+  }
+  if (tensor.data == nullptr && work.work().tokens > 0) {
+    return fail("{} has no data for its {} tokens; hand in its device memory", name,
+                work.work().tokens);
+  }
+  const std::int64_t size = size_of(tensor.dtype);
+  if (reinterpret_cast<std::uintptr_t>(tensor.data) % static_cast<std::uintptr_t>(size) != 0) {
+    return fail("{} is not aligned to its numbers of {} bytes; hand in aligned memory", name, size);
+  }
+  return {};
+}
+
+Status check_memory(std::string_view operation, const SegmentWork& work,
+                    const SegmentMemory& memory) {
+  constexpr std::uintptr_t alignment = 256;
+  const auto check = [&](std::string_view name, const std::byte* data,
+                         std::int64_t bytes) -> Status {
+    if (bytes == 0) return {};
+    if (data == nullptr) {
+      return fail("{} was given no {}; hand in {} bytes of device memory", operation, name, bytes);
+    }
+    if (reinterpret_cast<std::uintptr_t>(data) % alignment != 0) {
+      return fail("The {} of {} is not aligned to {} bytes; hand in aligned device memory", name,
+                  operation, alignment);
+    }
+    return {};
+  };
+  if (Status s = check("work list", memory.list, static_cast<std::int64_t>(work.list().size()));
+      !s) {
+    return s;
+  }
+  return check("workspace", memory.workspace, work.workspace_bytes());
+}
+
+UnitArguments unit_arguments(const SegmentWork& work, const SegmentMemory& memory, float scale,
+                             bool vector) {
+  const WorkList& list = work.work();
+  const Workspace places(list, work.head_dim());
+  return {.list = device_list(list, memory.list),
+          .first_unit = 0,
+          .heads = list.heads,
+          .heads_per_unit = list.heads_per_unit,
+          .main_warps = list.main_warps,
+          .head_dim = static_cast<std::int32_t>(work.head_dim()),
+          .vector = vector,
+          .scale = scale,
+          .counters = reinterpret_cast<unsigned*>(memory.workspace),
+          .partials = reinterpret_cast<float*>(memory.workspace + places.partials_at),
+          .partial_rows = list.partial_rows,
+          .partial_pitch = static_cast<std::int32_t>(places.pitch)};
+}
+
+int warps_of(const WorkList& list) {
+  return list.main_warps + list.extra_warps;
+}
+
+}  // namespace
+
+SegmentWork::SegmentWork(std::shared_ptr<const WorkList> list, std::int64_t head_dim, DType dtype)
+    : work_(std::move(list)),
+      bytes_(std::make_shared<const std::vector<std::byte>>(list_bytes(*work_))),
+      head_dim_(head_dim),
+      dtype_(dtype) {}
+
+std::span<const std::byte> SegmentWork::list() const {
+  return *bytes_;
+}
+
+std::int64_t SegmentWork::workspace_bytes() const {
+  return Workspace(*work_, head_dim_).bytes;
+}
+
+std::int64_t SegmentWork::counter_bytes() const {
+  return Workspace(*work_, head_dim_).counters;
+}
+
+Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim) {
+  if (head_dim < smallest_head_dim || head_dim > largest_head_dim) {
+    return fail("Segment attention on CUDA takes head dimensions {} to {}, not {}",
+                smallest_head_dim, largest_head_dim, head_dim);
+  }
+  for (const Segment& segment : plan.segments) {
+    if (segment.kind == SegmentKind::block && segment.window < 1) {
+      return fail("The plan has blocks of {} tokens; a block holds at least 1", segment.window);
+    }
+    if (segment.kind == SegmentKind::band && segment.window < 0) {
+      return fail("The plan has a band of half-width {}; it must be at least 0", segment.window);
+    }
+  }
+  return {};
+}
+
+Result<SegmentWork> segment_work(const AttentionPlan& plan, std::int64_t head_dim, DType dtype,
+                                 Passes passes) {
+  if (Status s = segment_supports(plan, head_dim); !s) return tl::unexpected(std::move(s.error()));
+  Result<WorkList> list = cut_into_units(plan, head_dim, passes);
+  if (!list) return tl::unexpected(std::move(list.error()));
+  assert(warps_of(*list) <= most_warps(classes[class_of(head_dim)]));
+  return SegmentWork(std::make_shared<const WorkList>(std::move(*list)), head_dim, dtype);
+}
+
+Status segment_forward(const SegmentWork& work, const SegmentMemory& memory, const ConstTensor& q,
+                       const ConstTensor& k, const ConstTensor& v, float scale, const Tensor& o,
+                       float* lse, Stream stream) {
+  if (Status s = check_tensor("q", q, work); !s) return s;
+  if (Status s = check_tensor("k", k, work); !s) return s;
+  if (Status s = check_tensor("v", v, work); !s) return s;
+  if (Status s = check_tensor("o", o, work); !s) return s;
+  if (Status s = check_memory("segment_forward", work, memory); !s) return s;
+  const WorkList& list = work.work();
+  const std::int64_t tokens = list.tokens;
+  const bool vector = in_pieces(q, list.heads, tokens) && in_pieces(k, list.heads, tokens) &&
+                      in_pieces(v, list.heads, tokens) && in_pieces(o, list.heads, tokens);
+  const ForwardArguments arguments{.units = unit_arguments(work, memory, scale, vector),
+                                   .q = on_device(q, tokens),
+                                   .k = on_device(k, tokens),
+                                   .v = on_device(v, tokens),
+                                   .o = on_device(o, tokens),
+                                   .lse = lse};
+  return kernels_of(work.dtype(), work.head_dim())
+      .forward(arguments, list.forward_units, warps_of(list), stream);
+}
+
+Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
+                        const GradientTensors& tensors, float scale, Stream stream) {
+  const WorkList& list = work.work();
+  const std::int64_t tokens = list.tokens;
+  if (tokens > 0 && !has_backward(list)) {
+    return fail(
+        "The work list was made for the forward pass alone; make it with "
+        "Passes::forward_backward");
+  }
+  bool vector = true;
+  Status status;
+  const auto check = [&](std::string_view name, const auto& tensor) {
+    if (!status) return;
+    status = check_tensor(name, tensor, work);
+    vector = vector && in_pieces(tensor, list.heads, tokens);
+  };
+  check("q", tensors.q);
+  check("k", tensors.k);
+  check("v", tensors.v);
+  check("o", tensors.o);
+  check("grad_o", tensors.grad_o);
+  check("grad_q", tensors.grad_q);
+  check("grad_k", tensors.grad_k);
+  check("grad_v", tensors.grad_v);
+  if (!status) return status;
+  const std::int64_t rows = tokens * list.heads;
+  if (static_cast<std::int64_t>(tensors.lse.size()) != rows) {
+    return fail(
+        "lse has {} floats, the plan {} rows (tokens * heads); give those that "
+        "segment_forward wrote",
+        tensors.lse.size(), rows);
+  }
+  if (Status s = check_memory("segment_backward", work, memory); !s) return s;
+  const SegmentKernels kernels = kernels_of(work.dtype(), work.head_dim());
+  float* dots =
+      reinterpret_cast<float*>(memory.workspace + Workspace(list, work.head_dim()).dots_at);
+  Status queued = kernels.row_dots({.a = on_device(tensors.o, tokens),
+                                    .b = on_device(tensors.grad_o, tokens),
+                                    .dots = dots,
+                                    .rows = rows,
+                                    .heads = list.heads,
+                                    .head_dim = static_cast<std::int32_t>(work.head_dim()),
+                                    .vector = vector},
+                                   stream);
+  if (!queued) return queued;
+  BackwardArguments arguments{.units = unit_arguments(work, memory, scale, vector),
+                              .q = on_device(tensors.q, tokens),
+                              .k = on_device(tensors.k, tokens),
+                              .v = on_device(tensors.v, tokens),
+                              .grad_o = on_device(tensors.grad_o, tokens),
+                              .grad_q = on_device(tensors.grad_q, tokens),
+                              .grad_k = on_device(tensors.grad_k, tokens),
+                              .grad_v = on_device(tensors.grad_v, tokens),
+                              .lse = tensors.lse.data(),
+                              .dots = dots};
+  arguments.units.first_unit = list.forward_units;
+  return kernels.backward(arguments,
+                          static_cast<std::int64_t>(list.units.size()) - list.forward_units,
+                          warps_of(list), stream);
+}
+
+}  // namespace attnscope::cuda
