@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each instantiation of the CUDA kernels asks of a launch, from the constants that launch it:
+// a line `KERNEL<ARGUMENTS> TAB threads of a block TAB bytes of dynamic shared memory`, at their
+// most. Compiled for the host by scripts/compiler_report; nothing runs.
+
+#include <cstdio>
+
+#include "kernels/cuda/segment/segment_kernels.cuh"
+#include "kernels/cuda/windowed/product_kernels.cuh"
+
+namespace attnscope::cuda {
+namespace {
+
+template <typename T>
+constexpr const char* name_of = "float";
+template <>
+constexpr const char* name_of<__half> = "__half";
+template <>
+constexpr const char* name_of<__nv_bfloat16> = "__nv_bfloat16";
+
+template <typename T, int columns>
+void print_segment() {
+  const char* type = name_of<T>;
+  constexpr int warps = most_warps(columns);
+  constexpr auto forward = static_cast<long>(shared_bytes<T, columns, false>(warps, 1));
+  constexpr auto backward = static_cast<long>(shared_bytes<T, columns, true>(warps, 2));
+  std::printf("segment_forward_kernel<%s, %d>\t%d\t%ld\n", type, columns, 32 * warps, forward);
+  std::printf("segment_backward_kernel<%s, %d>\t%d\t%ld\n", type, columns, 32 * warps, backward);
+  std::printf("row_dots_kernel<%s, %d>\t%d\t0\n", type, columns, row_dot_threads);
+}
+
+template <DType dtype, int columns>
+void print_windowed() {
+  using namespace windowed;
+  using T = typename NumberOf<dtype>::T;
+  const char* type = name_of<T>;
+  constexpr int rows = tile_rows(columns, dtype);
+  std::printf("scores_kernel<%s, %d, %d>\t%d\t%d\n", type, columns, rows, block_threads,
+              scores_shared<T, columns, rows>);
+  std::printf("values_kernel<%s, %d>\t%d\t%d\n", type, columns, block_threads,
+              values_shared<T, columns>);
+  std::printf("keys_kernel<%s, %d>\t%d\t%d\n", type, columns, block_threads,
+              keys_shared<T, columns>);
+}
+
+template <int columns>
+void print_class() {
+  print_segment<float, columns>();
+  print_segment<__half, columns>();
+  print_segment<__nv_bfloat16, columns>();
+  print_windowed<DType::float32, columns>();
+  print_windowed<DType::float16, columns>();
+  print_windowed<DType::bfloat16, columns>();
+}
+
+/// Dense attention's softmax, whatever its arguments (kernels/cuda/dense/softmax.cu).
+void print_dense() {
+  for (const char* kernel : {"softmax_kernel", "softmax_backward_kernel", "mask_kernel"}) {
+    std::printf("%s\t256\t64\n", kernel);
+  }
+}
+
+}  // namespace
+}  // namespace attnscope::cuda
+
+int main() {
+  using namespace attnscope::cuda;
+  print_class<16>();
+  print_class<32>();
+  print_class<64>();
+  print_class<128>();
+  print_class<256>();
+  print_dense();
+  return 0;
+}
