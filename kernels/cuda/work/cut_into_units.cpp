@@ -41,7 +41,7 @@ std::vector<HeadRange> head_ranges(const AttentionPlan& plan) {
 
 std::vector<WorkUnit> units_of(const Direction& direction, WorkList& list) {
   Draft draft = cut_tiles(direction, list.main_warps * strip_tokens, list.heads, list.indices);
-  place_narrow_rows(direction, list.indices, draft);
+  place_narrow_rows(direction, list.heads, list.indices, draft);
   return lay_out(draft, list);
 }
 

@@ -2,7 +2,9 @@
 #include "kernels/cuda/work/narrow_rows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <span>
 #include <unordered_map>
 
 #include "kernels/cuda/work/rules.h"
@@ -12,53 +14,76 @@
 namespace attnscope::cuda {
 namespace {
 
-/// Narrow tasks of an item that its tiles are offered; the others get units of their own. It keeps
-/// the search linear where an item has thousands.
+/// Narrow rows of an item that its tiles are offered to; the others get units of their own. It
+/// keeps the search linear where an item has thousands.
 constexpr std::size_t most_offered = 16;
 /// What is left over is staged by a tile that has the rows already, up to so much.
 constexpr std::int64_t few_tokens = 64;
 constexpr std::size_t few_spans = 4;
-/// Slots of a unit of narrow rows alone, and of each of its strips; longer units keep the parts of
-/// one task at no more than most_own_units * (1 + most_extras).
-constexpr std::int32_t own_slots = 512 / slot_tokens;
-constexpr std::int32_t own_strip_slots = 128 / slot_tokens;
-constexpr std::int32_t most_own_units = 64;
+/// One warp merges the parts of a strip, about as many rows of partial results as this in the time
+/// in which the machine stages a slot of one head that many times; and so many are no matter.
+constexpr std::int64_t slots_per_merged_row = 430;
+constexpr std::int64_t few_merged_rows = 64;
+/// A strip past which a slot streams takes about as long as a warp that merges three rows.
+constexpr std::int64_t merged_rows_per_slot = 3;
+constexpr std::int32_t least_own_slots = 128 / slot_tokens;
 
-struct NarrowTask {
-  const DirectedTask* task = nullptr;
+/// A strip's rows of a narrow task.
+struct NarrowRows {
+  std::int64_t item = -1;
+  WorkRun run;
+  std::span<const DirectedSegment> segments;
   UnseenTokens unseen;
-  std::int32_t split = 0;                       // in Draft::splits
-  std::size_t first_unit = 0, first_extra = 0;  // of its first strip, when it has parts
-
-  [[nodiscard]] bool is_done(const Draft& draft) const {
-    return unseen.count() == 0 && draft.splits[static_cast<std::size_t>(split)].parts > 0;
-  }
+  std::int32_t split = 0;      // in Draft::splits
+  std::size_t first_unit = 0;  // that has a strip of these rows as an extra
 };
 
 class Placing {
  public:
-  Placing(const Direction& direction, Indices indices, Draft& draft)
-      : indices_(indices), draft_(draft) {
+  Placing(const Direction& direction, std::int32_t heads, Indices indices, Draft& draft)
+      : heads_(heads), indices_(indices), draft_(draft) {
     for (const DirectedTask& task : direction.tasks) {
       if (!is_narrow(task)) continue;
-      const auto split = static_cast<std::int32_t>(draft.splits.size());
-      draft.splits.push_back({.run = task.run, .parts = 0});
-      std::vector<std::size_t>& offered = offered_[task.item];
-      if (offered.size() < most_offered) offered.push_back(narrow_.size());
-      narrow_.push_back({&task, UnseenTokens(direction.segments_of(task)), split});
+      const std::int32_t strips = (task.run.count + strip_tokens - 1) / strip_tokens;
+      for (std::int32_t s = 0; s < strips; ++s) {
+        const std::int32_t first = s * task.run.count / strips;
+        const std::int32_t last = (s + 1) * task.run.count / strips;
+        add(task.item, part_of(task.run, first, last - first), direction.segments_of(task));
+      }
     }
   }
 
   void place() {
     for (const std::size_t unit : by_first_token()) offer(unit);
+    take_back_costly_parts();
     for (const std::size_t number : by_unseen_tokens()) {
-      NarrowTask& narrow = narrow_[number];
-      if (narrow.is_done(draft_)) continue;
-      if (!append_to_its_strip(narrow)) add_own_units(narrow);
+      NarrowRows& rows = narrow_[number];
+      if (is_done(rows)) continue;
+      if (!append_to_its_strip(rows)) add_own_units(rows);
     }
   }
 
  private:
+  void add(std::int64_t item, const WorkRun& run, std::span<const DirectedSegment> segments) {
+    const auto split = static_cast<std::int32_t>(draft_.splits.size());
+    draft_.splits.push_back({.run = run, .parts = 0});
+    std::vector<std::size_t>& offered = offered_[item];
+    if (offered.size() < most_offered) offered.push_back(narrow_.size());
+    narrow_.push_back({item, run, segments, UnseenTokens(segments), split});
+  }
+
+  [[nodiscard]] std::int32_t& parts_of(const NarrowRows& rows) {
+    return draft_.splits[static_cast<std::size_t>(rows.split)].parts;
+  }
+
+  NarrowRows& rows_of(const DraftStrip& extra) {
+    return narrow_[static_cast<std::size_t>(extra.split - narrow_.front().split)];
+  }
+
+  [[nodiscard]] bool is_done(const NarrowRows& rows) {
+    return rows.unseen.count() == 0 && parts_of(rows) > 0;
+  }
+
   [[nodiscard]] std::vector<std::size_t> by_first_token() const {
     std::vector<std::size_t> units(draft_.units.size());
     std::iota(units.begin(), units.end(), std::size_t{0});
@@ -77,11 +102,7 @@ class Placing {
     return numbers;
   }
 
-  std::int32_t next_part(const NarrowTask& narrow) {
-    return draft_.splits[static_cast<std::size_t>(narrow.split)].parts++;
-  }
-
-  /// Lets the narrow tasks of the unit's item, and those of several items, take what it stages.
+  /// Lets the narrow rows of the unit's item, and those of several items, take what it stages.
   void offer(std::size_t unit) {
     const std::int64_t item = draft_.units[unit].item;
     offer(unit, item);
@@ -93,101 +114,112 @@ class Placing {
     if (offered == offered_.end()) return;
     for (const std::size_t number : offered->second) {
       if (draft_.units[unit].extras.size() == most_extras) return;
-      if (!narrow_[number].is_done(draft_)) take(narrow_[number], unit);
+      if (!is_done(narrow_[number])) take(narrow_[number], unit);
     }
-    std::erase_if(offered->second,
-                  [&](std::size_t number) { return narrow_[number].is_done(draft_); });
+    std::erase_if(offered->second, [&](std::size_t number) { return is_done(narrow_[number]); });
   }
 
-  void take(NarrowTask& narrow, std::size_t number) {
+  void take(NarrowRows& rows, std::size_t number) {
     DraftUnit& unit = draft_.units[number];
-    DraftStrip strip{.run = narrow.task->run, .rules = {}, .split = narrow.split};
-    const std::int64_t before = narrow.unseen.count();
+    DraftStrip strip{.run = rows.run, .rules = {}, .split = rows.split};
+    const std::int64_t before = rows.unseen.count();
     for (const WorkSpan& span : unit.spans) {
-      strip.rules.push_back(narrow.unseen.take(span, indices_).value_or(WorkRule{}));
+      strip.rules.push_back(rows.unseen.take(span, indices_).value_or(WorkRule{}));
     }
     // Rows that see nothing have to be written somewhere, too.
-    if (narrow.unseen.count() == before && before > 0) return;
-    strip.part = next_part(narrow);
-    if (strip.part == 0) {
-      narrow.first_unit = number;
-      narrow.first_extra = unit.extras.size();
-    }
+    if (rows.unseen.count() == before && before > 0) return;
+    strip.part = parts_of(rows)++;
+    if (strip.part == 0) rows.first_unit = number;
     unit.extras.push_back(std::move(strip));
   }
 
-  /// Has the unit of the task's first strip stage what is left, if it is little.
-  bool append_to_its_strip(NarrowTask& narrow) {
-    if (draft_.splits[static_cast<std::size_t>(narrow.split)].parts == 0) return false;
-    if (narrow.unseen.count() > few_tokens || narrow.unseen.stretches() > few_spans) return false;
-    DraftUnit& unit = draft_.units[narrow.first_unit];
-    for (const WorkSpan& span : narrow.unseen.take_rest()) {
+  /// Rows whose parts would be merged for long after all else is done - a shared query's keys in a
+  /// batch, a query's in a single long document - are better off past tokens read once more.
+  void take_back_costly_parts() {
+    std::int64_t slots = 0;
+    for (const DraftUnit& unit : draft_.units) slots += slots_of(unit.spans);
+    const std::int64_t most = std::max(few_merged_rows, slots * heads_ / slots_per_merged_row);
+    std::vector<bool> taken_back(draft_.splits.size());
+    for (std::size_t number = 0; number < narrow_.size(); ++number) {
+      NarrowRows& rows = narrow_[number];
+      if (std::int64_t{parts_of(rows)} * rows.run.count <= most) continue;
+      taken_back[static_cast<std::size_t>(rows.split)] = true;
+      parts_of(rows) = 0;
+      rows.unseen = UnseenTokens(rows.segments);
+      std::vector<std::size_t>& offered = offered_[rows.item];
+      if (!std::ranges::count(offered, number)) offered.push_back(number);
+    }
+    for (DraftUnit& unit : draft_.units) {
+      std::erase_if(unit.extras, [&](const DraftStrip& strip) {
+        return taken_back[static_cast<std::size_t>(strip.split)];
+      });
+    }
+  }
+
+  /// Has the unit of the rows' first strip stage what is left, if it is little; the unit's other
+  /// strips take what they need of it.
+  bool append_to_its_strip(NarrowRows& rows) {
+    if (parts_of(rows) == 0) return false;
+    if (rows.unseen.count() > few_tokens || rows.unseen.stretches() > few_spans) return false;
+    DraftUnit& unit = draft_.units[rows.first_unit];
+    for (const WorkSpan& span : rows.unseen.take_rest()) {
       unit.spans.push_back(span);
       unit.tile.rules.emplace_back();
-      for (DraftStrip& strip : unit.extras) strip.rules.emplace_back();
-      unit.extras[narrow.first_extra].rules.back() = rule_of(span, span.run);
+      for (DraftStrip& strip : unit.extras) {
+        const bool is_its_own = strip.split == rows.split;
+        strip.rules.push_back(
+            is_its_own ? rule_of(span)
+                       : rows_of(strip).unseen.take(span, indices_).value_or(WorkRule{}));
+      }
     }
     return true;
   }
 
-  [[nodiscard]] WorkRule rule_of(const WorkSpan& span, const WorkRun& part) const {
-    WorkRule rule = whole_of(hull_of(part, indices_));
+  [[nodiscard]] WorkRule rule_of(const WorkSpan& span) const {
+    WorkRule rule = whole_of(hull_of(span.run, indices_));
     rule.skips = span.skips >= 0 ? 1 : 0;
     return rule;
   }
 
-  void add_own_units(NarrowTask& narrow) {
-    const std::vector<WorkSpan> rest = narrow.unseen.take_rest();
-    const std::int32_t slots = slots_of(rest);
-    const std::int32_t unit_slots =
-        std::max(own_slots, (slots + most_own_units - 1) / most_own_units);
-    std::int32_t first = 0;
-    do {
-      DraftUnit unit{.item = narrow.task->item, .tile = {}, .spans = {}, .extras = {}};
-      for (const SpanPart& part : parts_within(rest, first, first + unit_slots)) {
+  /// Units whose tile these rows are. A unit's slots follow one another, and merges wait for all:
+  /// the number of units balances the two.
+  void add_own_units(NarrowRows& rows) {
+    const std::vector<WorkSpan> rest = rows.unseen.take_rest();
+    const std::int64_t slots = slots_of(rest);
+    const double balanced =
+        std::sqrt(static_cast<double>(merged_rows_per_slot * slots) / rows.run.count);
+    const std::int64_t units = std::clamp<std::int64_t>(
+        std::llround(balanced), 1, std::max<std::int64_t>(1, slots / least_own_slots));
+    for (std::int64_t u = 0; u < units; ++u) {
+      DraftUnit unit{
+          .item = rows.item,
+          .tile = {.run = rows.run, .rules = {}, .split = rows.split, .part = parts_of(rows)++},
+          .spans = {},
+          .extras = {}};
+      const auto first = static_cast<std::int32_t>(u * slots / units);
+      const auto last = static_cast<std::int32_t>((u + 1) * slots / units);
+      for (const SpanPart& part : parts_within(rest, first, last)) {
         unit.spans.push_back(rest[part.span]);
         unit.spans.back().run = part.run;
+        unit.tile.rules.push_back(rule_of(unit.spans.back()));
       }
-      add_strips(narrow, unit);
       draft_.units.push_back(std::move(unit));
       offer(draft_.units.size() - 1);
-      first += unit_slots;
-    } while (first < slots);
-  }
-
-  /// The task's rows several times in one unit, each for other streamed tokens.
-  void add_strips(const NarrowTask& narrow, DraftUnit& unit) {
-    const std::int64_t slots = slots_of(unit.spans);
-    const std::int64_t strips = std::clamp<std::int64_t>(
-        (slots + own_strip_slots - 1) / own_strip_slots, 1, 1 + most_extras);
-    for (std::int64_t s = 0; s < strips; ++s) {
-      DraftStrip strip{.run = narrow.task->run,
-                       .rules = std::vector<WorkRule>(unit.spans.size()),
-                       .split = narrow.split,
-                       .part = next_part(narrow)};
-      const auto begin = static_cast<std::int32_t>(s * slots / strips);
-      const auto end = static_cast<std::int32_t>((s + 1) * slots / strips);
-      for (const SpanPart& part : parts_within(unit.spans, begin, end)) {
-        strip.rules[part.span] = rule_of(unit.spans[part.span], part.run);
-      }
-      if (s == 0) {
-        unit.tile = std::move(strip);
-      } else {
-        unit.extras.push_back(std::move(strip));
-      }
     }
   }
 
+  std::int32_t heads_;
   Indices indices_;
   Draft& draft_;
-  std::vector<NarrowTask> narrow_;
+  std::vector<NarrowRows> narrow_;
   std::unordered_map<std::int64_t, std::vector<std::size_t>> offered_;
 };
 
 }  // namespace
 
-void place_narrow_rows(const Direction& direction, Indices indices, Draft& draft) {
-  Placing(direction, indices, draft).place();
+void place_narrow_rows(const Direction& direction, std::int32_t heads, Indices indices,
+                       Draft& draft) {
+  Placing(direction, heads, indices, draft).place();
 }
 
 }  // namespace attnscope::cuda

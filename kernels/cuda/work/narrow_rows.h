@@ -11,6 +11,7 @@
 namespace attnscope::cuda {
 
 /// Adds the narrow tasks of `direction` (see is_narrow) to a draft of all its other tasks.
-void place_narrow_rows(const Direction& direction, Indices indices, Draft& draft);
+void place_narrow_rows(const Direction& direction, std::int32_t heads, Indices indices,
+                       Draft& draft);
 
 }  // namespace attnscope::cuda

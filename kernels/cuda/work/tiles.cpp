@@ -9,7 +9,7 @@ namespace attnscope::cuda {
 namespace {
 
 /// Least tokens that stream past a part of a tile: a part costs a partial result.
-constexpr std::int32_t least_part_slots = 4096 / slot_tokens;
+constexpr std::int32_t least_part_slots = 1024 / slot_tokens;
 /// Blocks that keep a large machine busy.
 constexpr std::int32_t enough_blocks = 512;
 
@@ -66,7 +66,7 @@ std::int32_t parts_wanted(std::span<const DraftUnit> units, std::int32_t heads) 
 }  // namespace
 
 bool is_narrow(const DirectedTask& task) {
-  return !task.windowed && task.run.count <= strip_tokens;
+  return !task.windowed && task.run.count <= 2 * strip_tokens;
 }
 
 Draft cut_tiles(const Direction& direction, std::int32_t tile_tokens, std::int32_t heads,
