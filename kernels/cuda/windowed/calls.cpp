@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The calls: what they are given is checked, then their launches are queued.
+#include <limits>
+#include <string_view>
+
+#include "kernels/cuda/windowed.h"
+#include "kernels/cuda/windowed/arguments.h"
+#include "kernels/cuda/windowed/lists.h"
+
+namespace attnscope::cuda {
+namespace windowed {
+namespace {
+
+constexpr double log2_e = 1.44269504088896340736;
+
+using Launch = Status (*)(const ProductArguments&, std::int64_t, Stream);
+struct Products {
+  Launch scores, values, keys;
+};
+
+template <DType type, int dim>
+constexpr Products products_of_class{launch_scores<type, dim>, launch_values<type, dim>,
+                                     launch_keys<type, dim>};
+
+template <DType type>
+const Products& products_of(std::int64_t head_dim) {
+  if (head_dim <= 16) return products_of_class<type, 16>;
+  if (head_dim <= 32) return products_of_class<type, 32>;
+  if (head_dim <= 64) return products_of_class<type, 64>;
+  if (head_dim <= 128) return products_of_class<type, 128>;
+  return products_of_class<type, 256>;
+}
+
+const Products& products_of(DType dtype, std::int64_t head_dim) {
+  switch (dtype) {
+    case DType::float32:
+      return products_of<DType::float32>(head_dim);
+    case DType::float16:
+      return products_of<DType::float16>(head_dim);
+    case DType::bfloat16:
+      break;
+  }
+  return products_of<DType::bfloat16>(head_dim);
+}
+
+template <typename Byte>
+Status check_tensor(std::string_view operation, std::string_view name,
+                    const StridedTensor<Byte>& tensor, const Lists& lists) {
+  if (tensor.dtype != lists.dtype) {
+    return fail("{}: {} is of another type than the work list was made for", operation, name);
+  }
+  if (tensor.head_dim != lists.head_dim) {
+    return fail(
+        "{}: {} has head dimension {}, the work list {}; give tensors of one head dimension",
+        operation, name, tensor.head_dim, lists.head_dim);
+  }
+  if (tensor.data == nullptr && lists.tokens > 0) {
+    return fail("{}: {} has no data for its {} tokens; hand in its memory", operation, name,
+                lists.tokens);
+  }
+  return {};
+}
+
+Status check_memory(std::string_view operation, const WindowedWork& work,
+                    const WindowedMemory& memory, Passes passes) {
+  const Lists& lists = work.lists();
+  if (passes == Passes::forward_backward && lists.passes == Passes::forward) {
+    return fail("{}: the work list was made for the forward pass alone; make it for both",
+                operation);
+  }
+  if (lists.tokens == 0) return {};
+  if (memory.list == nullptr) {
+    return fail("{}: the work list is not on the device; copy list() there", operation);
+  }
+  if (memory.workspace == nullptr && work.workspace_bytes() > 0) {
+    return fail("{}: the call needs a workspace of {} bytes (workspace_bytes)", operation,
+                work.workspace_bytes());
+  }
+  return {};
+}
+
+Status check_floats(std::string_view operation, std::string_view name, const float* floats,
+                    const WindowedWork& work) {
+  if (floats == nullptr && work.score_elements() > 0) {
+    return fail("{}: {} has no memory for its {} floats", operation, name, work.score_elements());
+  }
+  return {};
+}
+
+/// The launches of one call.
+class Call {
+ public:
+  Call(const WindowedWork& work, const WindowedMemory& memory, Stream stream)
+      : lists_(work.lists()), memory_(memory), stream_(stream) {}
+
+  [[nodiscard]] Status scores(const ConstTensor& x, const ConstTensor& y, float scale,
+                              float outside, float* scores) const {
+    ProductArguments a = product();
+    a.x = view_of(x, lists_.tokens);
+    a.y = view_of(y, lists_.tokens);
+    a.scores = scores;
+    a.scale = scale;
+    a.outside = outside;
+    return products_of(lists_.dtype, lists_.head_dim).scores(a, blocks_of_rows(), stream_);
+  }
+
+  [[nodiscard]] Status values(const float* weights, const ConstTensor& y, float scale,
+                              const Tensor& out) const {
+    ProductArguments a = product();
+    a.y = view_of(y, lists_.tokens);
+    a.out = view_of(out, lists_.tokens);
+    a.weights = weights;
+    a.scale = scale;
+    const Status done =
+        products_of(lists_.dtype, lists_.head_dim).values(a, blocks_of_rows(), stream_);
+    if (!done) return done;
+    return merge(row_merges_on_device(lists_, memory_.list), lists_.row_merges.size(), a);
+  }
+
+  [[nodiscard]] Status keys(const float* weights, const ConstTensor& x, float scale,
+                            const Tensor& out) const {
+    ProductArguments a = product();
+    a.x = view_of(x, lists_.tokens);
+    a.out = view_of(out, lists_.tokens);
+    a.weights = weights;
+    a.scale = scale;
+    const Status done = products_of(lists_.dtype, lists_.head_dim)
+                            .keys(a, blocks(lists_.key_units.size()), stream_);
+    if (!done) return done;
+    return merge(key_merges_on_device(lists_, memory_.list), lists_.key_merges.size(), a);
+  }
+
+  [[nodiscard]] Status softmax(float* scores, float* lse) const {
+    RowArguments a = rows();
+    a.scores = scores;
+    a.lse = lse;
+    return launch_softmax(a, blocks_of_rows(), stream_);
+  }
+
+  [[nodiscard]] Status score_gradients(const float* weights, float* gradients) const {
+    RowArguments a = rows();
+    a.scores = gradients;
+    a.weights = weights;
+    return launch_score_gradients(a, blocks_of_rows(), stream_);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t blocks(std::size_t units) const {
+    return static_cast<std::int64_t>(units) * lists_.heads_per_unit;
+  }
+  [[nodiscard]] std::int64_t blocks_of_rows() const { return blocks(lists_.row_units.size()); }
+
+  [[nodiscard]] ProductArguments product() const {
+    ProductArguments a;
+    a.lists = on_device(lists_, memory_.list);
+    a.partials = reinterpret_cast<float*>(memory_.workspace);
+    a.head_dim = static_cast<std::int32_t>(lists_.head_dim);
+    a.heads_per_unit = lists_.heads_per_unit;
+    return a;
+  }
+
+  [[nodiscard]] RowArguments rows() const {
+    const DeviceLists device = on_device(lists_, memory_.list);
+    RowArguments a;
+    a.units = device.row_units;
+    a.indices = device.indices;
+    a.heads = lists_.heads;
+    a.heads_per_unit = lists_.heads_per_unit;
+    return a;
+  }
+
+  [[nodiscard]] Status merge(const Merge* merges, std::size_t count,
+                             const ProductArguments& product) const {
+    MergeArguments a;
+    a.merges = merges;
+    a.indices = product.lists.indices;
+    a.partials = product.partials;
+    a.out = product.out;
+    a.dtype = lists_.dtype;
+    a.scale = product.scale;
+    a.head_dim = product.head_dim;
+    a.heads_per_unit = lists_.heads_per_unit;
+    return launch_merges(a, blocks(count), stream_);
+  }
+
+  const Lists& lists_;
+  WindowedMemory memory_;
+  Stream stream_;
+};
+
+template <typename Byte>
+View view(const StridedTensor<Byte>& tensor, std::int64_t tokens) {
+  View v;
+  v.data = const_cast<std::byte*>(tensor.data);
+  v.token_stride = tensor.token_stride;
+  v.head_stride = tensor.head_stride;
+  v.item_stride = tensor.item_stride;
+  // One item is one strided run.
+  v.item_tokens = tensor.item_tokens >= tokens ? 0 : static_cast<std::int32_t>(tensor.item_tokens);
+  const std::int64_t piece = 16 / size_of(tensor.dtype);
+  v.aligned = reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0 &&
+                      tensor.token_stride % piece == 0 && tensor.head_stride % piece == 0 &&
+                      (v.item_tokens == 0 || tensor.item_stride % piece == 0) &&
+                      tensor.head_dim % piece == 0
+                  ? 1
+                  : 0;
+  return v;
+}
+
+}  // namespace
+
+View view_of(const ConstTensor& tensor, std::int64_t tokens) {
+  return view(tensor, tokens);
+}
+View view_of(const Tensor& tensor, std::int64_t tokens) {
+  return view(tensor, tokens);
+}
+
+}  // namespace windowed
+
+using windowed::Call;
+using windowed::check_floats;
+using windowed::check_memory;
+using windowed::check_tensor;
+
+Status windowed_qk(const WindowedWork& work, const WindowedMemory& memory, const ConstTensor& q,
+                   const ConstTensor& k, float scale, float* band, Stream stream) {
+  constexpr std::string_view name = "windowed_qk";
+  if (Status s = check_memory(name, work, memory, Passes::forward); !s) return s;
+  if (Status s = check_tensor(name, "q", q, work.lists()); !s) return s;
+  if (Status s = check_tensor(name, "k", k, work.lists()); !s) return s;
+  if (Status s = check_floats(name, "the band", band, work); !s) return s;
+  return Call(work, memory, stream).scores(q, k, scale, 0.0f, band);
+}
+
+Status windowed_pv(const WindowedWork& work, const WindowedMemory& memory, const float* band,
+                   const ConstTensor& v, const Tensor& o, Stream stream) {
+  constexpr std::string_view name = "windowed_pv";
+  if (Status s = check_memory(name, work, memory, Passes::forward); !s) return s;
+  if (Status s = check_tensor(name, "v", v, work.lists()); !s) return s;
+  if (Status s = check_tensor(name, "o", o, work.lists()); !s) return s;
+  if (Status s = check_floats(name, "the band", band, work); !s) return s;
+  return Call(work, memory, stream).values(band, v, 1.0f, o);
+}
+
+Status windowed_qk_backward(const WindowedWork& work, const WindowedMemory& memory,
+                            const float* grad_band, const ConstTensor& q, const ConstTensor& k,
+                            float scale, const Tensor& grad_q, const Tensor& grad_k,
+                            Stream stream) {
+  constexpr std::string_view name = "windowed_qk_backward";
+  if (Status s = check_memory(name, work, memory, Passes::forward_backward); !s) return s;
+  if (Status s = check_tensor(name, "q", q, work.lists()); !s) return s;
+  if (Status s = check_tensor(name, "k", k, work.lists()); !s) return s;
+  if (Status s = check_tensor(name, "grad_q", grad_q, work.lists()); !s) return s;
+  if (Status s = check_tensor(name, "grad_k", grad_k, work.lists()); !s) return s;
+  if (Status s = check_floats(name, "the band's gradient", grad_band, work); !s) return s;
+  const Call call(work, memory, stream);
+  if (Status s = call.values(grad_band, k, scale, grad_q); !s) return s;
+  return call.keys(grad_band, q, scale, grad_k);
+}
+
+Status windowed_pv_backward(const WindowedWork& work, const WindowedMemory& memory,
+                            const float* band, const ConstTensor& v, const ConstTensor& grad_o,
+                            float* grad_band, const Tensor& grad_v, Stream stream) {
+  constexpr std::string_view name = "windowed_pv_backward";
+  if (Status s = check_memory(name, work, memory, Passes::forward_backward); !s) return s;
+  if (Status s = check_tensor(name, "v", v, work.lists()); !s) return s;
+  if (Status s = check_tensor(name, "grad_o", grad_o, work.lists()); !s) return s;
+  if (Status s = check_tensor(name, "grad_v", grad_v, work.lists()); !s) return s;
+  if (Status s = check_floats(name, "the band", band, work); !s) return s;
+  if (Status s = check_floats(name, "the band's gradient", grad_band, work); !s) return s;
+  const Call call(work, memory, stream);
+  if (Status s = call.scores(grad_o, v, 1.0f, 0.0f, grad_band); !s) return s;
+  return call.keys(band, grad_o, 1.0f, grad_v);
+}
+
+Status windowed_forward(const WindowedWork& work, const WindowedMemory& memory,
+                        const ConstTensor& q, const ConstTensor& k, const ConstTensor& v,
+                        float scale, const Tensor& o, float* lse, float* scores, Stream stream) {
+  constexpr std::string_view name = "windowed_forward";
+  if (Status s = check_memory(name, work, memory, Passes::forward); !s) return s;
+  if (Status s = check_tensor(name, "q", q, work.lists()); !s) return s;
+  if (Status s = check_tensor(name, "k", k, work.lists()); !s) return s;
+  if (Status s = check_tensor(name, "v", v, work.lists()); !s) return s;
+  if (Status s = check_tensor(name, "o", o, work.lists()); !s) return s;
+  if (Status s = check_floats(name, "the scores", scores, work); !s) return s;
+  const Call call(work, memory, stream);
+  const float log2_scale = scale * static_cast<float>(windowed::log2_e);
+  if (Status s = call.scores(q, k, log2_scale, -std::numeric_limits<float>::infinity(), scores);
+      !s) {
+    return s;
+  }
+  if (Status s = call.softmax(scores, lse); !s) return s;
+  return call.values(scores, v, 1.0f, o);
+}
+
+Status windowed_backward(const WindowedWork& work, const WindowedMemory& memory,
+                         const GradientTensors& t, float scale, const float* weights,
+                         float* grad_scores, Stream stream) {
+  constexpr std::string_view name = "windowed_backward";
+  if (Status s = check_memory(name, work, memory, Passes::forward_backward); !s) return s;
+  if (Status s = check_tensor(name, "q", t.q, work.lists()); !s) return s;
+  if (Status s = check_tensor(name, "k", t.k, work.lists()); !s) return s;
+  if (Status s = check_tensor(name, "v", t.v, work.lists()); !s) return s;
+  if (Status s = check_tensor(name, "grad_o", t.grad_o, work.lists()); !s) return s;
+  if (Status s = check_tensor(name, "grad_q", t.grad_q, work.lists()); !s) return s;
+  if (Status s = check_tensor(name, "grad_k", t.grad_k, work.lists()); !s) return s;
+  if (Status s = check_tensor(name, "grad_v", t.grad_v, work.lists()); !s) return s;
+  if (Status s = check_floats(name, "the weights", weights, work); !s) return s;
+  if (Status s = check_floats(name, "the scores' gradient", grad_scores, work); !s) return s;
+  const Call call(work, memory, stream);
+  if (Status s = call.scores(t.grad_o, t.v, 1.0f, 0.0f, grad_scores); !s) return s;
+  if (Status s = call.score_gradients(weights, grad_scores); !s) return s;
+  if (Status s = call.values(grad_scores, t.k, scale, t.grad_q); !s) return s;
+  if (Status s = call.keys(weights, t.grad_o, 1.0f, t.grad_v); !s) return s;
+  return call.keys(grad_scores, t.q, scale, t.grad_k);
+}
+
+}  // namespace attnscope::cuda

@@ -1,0 +1,148 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operands in global and shared memory: number types, rows of tensors, staging, and which places a
+// row's columns stand for.
+
+#include <cstring>
+
+#include "kernels/cuda/ptx.h"
+#include "kernels/cuda/windowed/arguments.h"
+
+namespace attnscope::cuda::windowed {
+
+inline constexpr int warps = block_threads / 32;
+
+template <DType type>
+struct NumberOf;
+template <>
+struct NumberOf<DType::float32> {
+  using T = float;
+};
+template <>
+struct NumberOf<DType::float16> {
+  using T = __half;
+};
+template <>
+struct NumberOf<DType::bfloat16> {
+  using T = __nv_bfloat16;
+};
+
+__device__ inline float widened(float x) {
+  return x;
+}
+__device__ inline float widened(__half x) {
+  return __half2float(x);
+}
+__device__ inline float widened(__nv_bfloat16 x) {
+  return __bfloat162float(x);
+}
+
+template <typename T>
+__device__ T narrowed(float x);
+template <>
+__device__ inline float narrowed<float>(float x) {
+  return x;
+}
+template <>
+__device__ inline __half narrowed<__half>(float x) {
+  return __float2half_rn(x);
+}
+template <>
+__device__ inline __nv_bfloat16 narrowed<__nv_bfloat16>(float x) {
+  return __float2bfloat16_rn(x);
+}
+
+/// Two numbers as registers and memory hold them, the first in the low half.
+template <typename T>
+__device__ inline std::uint32_t packed(T low, T high) {
+  const T pair[2] = {low, high};
+  std::uint32_t bits;
+  memcpy(&bits, pair, sizeof(bits));
+  return bits;
+}
+
+/// Bytes from one staged row to the next: 16 more than a row of `dim` numbers, so that eight rows'
+/// 16-byte pieces at one column lie in eight different groups of four banks - what ldmatrix and
+/// reads of 16 bytes by eight lanes touch together.
+template <typename T, int dim>
+inline constexpr int row_bytes = dim* static_cast<int>(sizeof(T)) + 16;
+
+/// Rows of a chunk that is staged at a time: up to 32 kB.
+template <typename T, int dim>
+inline constexpr int chunk_rows = [] {
+  constexpr int fitting = 32 * 1024 / row_bytes<T, dim> / 16 * 16;
+  return fitting < 32 ? 32 : fitting > 192 ? 192 : fitting;
+}();
+
+/// A chunk and the rows of zeros behind it, where the last step of 16 may end.
+template <typename T, int dim>
+inline constexpr int chunk_bytes = (chunk_rows<T, dim> + 16) * row_bytes<T, dim>;
+
+template <typename T>
+struct HeadRows {
+  T* first;  // of token 0
+  std::int64_t token_stride, item_stride;
+  std::int32_t item_tokens;
+  bool aligned;
+
+  __device__ HeadRows(const View& view, std::int32_t head)
+      : first(reinterpret_cast<T*>(view.data) + head * view.head_stride),
+        token_stride(view.token_stride),
+        item_stride(view.item_stride),
+        item_tokens(view.item_tokens),
+        aligned(view.aligned != 0) {}
+
+  __device__ T* row(std::int32_t token) const {
+    if (item_tokens == 0) return first + token * token_stride;
+    const auto t = static_cast<std::uint32_t>(token), n = static_cast<std::uint32_t>(item_tokens);
+    return first + t / n * item_stride + t % n * token_stride;
+  }
+};
+
+__device__ inline std::int32_t token_of(const std::int32_t* indices, bool listed,
+                                        std::int32_t place) {
+  return listed ? indices[place] : place;
+}
+
+__device__ inline bool skipped(const Rule& rule, const std::uint32_t* words, std::int32_t place) {
+  if (rule.skips < 0 || place < rule.skip_begin || place >= rule.skip_end) return false;
+  const std::int32_t bit = place - rule.skip_begin;
+  return (words[rule.skips + bit / 32] >> (bit % 32) & 1U) != 0;
+}
+
+/// Starts copying `count` rows to shared memory, columns from head_dim to `dim` and the 16 rows
+/// behind becoming 0. The block takes part; it waits with staged().
+template <typename T, int dim>
+__device__ void stage(std::byte* shared, const HeadRows<const T>& rows, std::int32_t head_dim,
+                      const std::int32_t* indices, bool listed, std::int32_t first, int count) {
+  constexpr int stride = row_bytes<T, dim>;
+  const int all = (count + 15) / 16 * 16 + 16;
+  if (rows.aligned) {
+    constexpr int pieces = dim * static_cast<int>(sizeof(T)) / 16;
+    constexpr int per_piece = 16 / static_cast<int>(sizeof(T));
+    for (int i = static_cast<int>(threadIdx.x); i < all * pieces; i += block_threads) {
+      const int r = i / pieces, c = i % pieces;
+      const bool there = r < count && c * per_piece < head_dim;
+      const T* from =
+          there ? rows.row(token_of(indices, listed, first + r)) + c * per_piece : rows.first;
+      copy_async<16>(shared + r * stride + c * 16, from, there);
+    }
+  } else {
+    for (int i = static_cast<int>(threadIdx.x); i < all * dim; i += block_threads) {
+      const int r = i / dim, c = i % dim;
+      T value = narrowed<T>(0.0f);
+      if (r < count && c < head_dim) value = rows.row(token_of(indices, listed, first + r))[c];
+      reinterpret_cast<T*>(shared + r * stride)[c] = value;
+    }
+  }
+}
+
+/// Rows staged by all threads are there for all.
+__device__ inline void staged() {
+  commit_copies();
+  wait_for_copies<0>();
+  __syncthreads();
+}
+
+}  // namespace attnscope::cuda::windowed

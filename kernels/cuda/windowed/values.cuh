@@ -1,0 +1,182 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// The values' kernel: as the scores' one, but keys are summed with the rows' weights, which each
+// lane reads where it needs them as the next step's are on their way.
+//
+// Sums are first computed as if all numbers were finite, also for pairs that are not seen (weight
+// 0). If one is not finite - a NaN in a key that some other row sees, a weight beyond float16 - the
+// unit is computed once more with care.
+
+#include "kernels/cuda/windowed/row_tile.cuh"
+
+namespace attnscope::cuda::windowed {
+
+template <typename T, int dim>
+inline constexpr int values_shared = [] {
+  constexpr int shares = (warps - 1) * 32 * dim / 2 * 4;  // sums of the warps that share a strip
+  constexpr int chunk = chunk_bytes<T, dim>;
+  return (shares > chunk ? shares : chunk) + 64;
+}();
+
+/// A step's weights, 0 where `seen` has no bit.
+struct Weights {
+  float w[8];
+  unsigned seen = 0;
+};
+
+/// Whether a step's weights are loaded before the step before is computed: sums of 256 columns
+/// leave no registers for them.
+template <int dim, Care care>
+inline constexpr bool loads_ahead = dim <= 128 && care == Care::plain;
+
+/// The weights of one span for the strip's rows.
+struct WeightRows {
+  const float* first[2];  // of rows g and g + 8, at the span's first column
+  std::int32_t origin[2];
+  bool there[2];
+  const Rule& rule;
+  const std::uint32_t* skip_words;
+
+  __device__ void load(Weights& to, std::int32_t place, std::int32_t end) const {
+    to.seen = 0;
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const int e = j % 2 + j / 2 * 4;
+      const std::int32_t p = place + fragment_column(e);
+      const bool key = p < end && !skipped(rule, skip_words, p);
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const std::int32_t column = p - origin[h];
+        const bool seen = key && there[h] && column >= 0 && column < rule.width;
+        to.w[e + 2 * h] = seen ? first[h][column] : 0.0f;
+        if (seen) to.seen |= 1U << (e + 2 * h);
+      }
+    }
+  }
+};
+
+/// Adds the staged keys [begin, end), of which `y` holds the first.
+template <typename T, int dim, Care care>
+__device__ inline void add_keys(Sums<dim>& sums, const WeightRows& rows, const Strip& strip,
+                                const std::byte* y, std::int32_t begin, std::int32_t end) {
+  std::int32_t p = begin + strip.share * 16;
+  if (p >= end) return;
+  constexpr bool ahead = loads_ahead<dim, care>;
+  Weights next;
+  if constexpr (ahead) rows.load(next, p, end);
+#pragma unroll 1
+  while (p < end) {
+    if constexpr (!ahead) rows.load(next, p, end);
+    const Weights now = next;
+    const std::byte* keys = y + (p - begin) * row_bytes<T, dim>;
+    p += strip.shares * 16;
+    if (ahead && p < end) rows.load(next, p, end);
+    accumulate<T, dim, care>(sums, now.w, now.seen, keys);
+  }
+}
+
+/// Whether any warp's sums are not finite. The block takes part.
+template <int dim>
+__device__ inline bool any_not_finite(const Sums<dim>& sums, int* flags) {
+  const bool here = __any_sync(all_lanes, all_finite<dim>(sums) ? 0 : 1) != 0;
+  if (lane_id() == 0) flags[warp_id()] = here ? 1 : 0;
+  __syncthreads();
+  int any = 0;
+  for (int w = 0; w < warps; ++w) any += flags[w];
+  return any != 0;
+}
+
+/// The sums of a unit, for one head.
+template <typename T, int dim, Care care>
+__device__ inline void sum_unit(Sums<dim>& sums, const ProductArguments& a, const RowUnit& unit,
+                                std::int32_t local_head, const Strip& strip, std::byte* y) {
+  constexpr std::int32_t chunk = chunk_rows<T, dim>;
+  const HeadRows<const T> keys(a.y, unit.first_head + local_head);
+#pragma unroll
+  for (int n = 0; n < dim / 8; ++n) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) sums[n][e] = 0.0f;
+  }
+  for (std::int32_t s = 0; s < unit.spans; ++s) {
+    const Span span = a.lists.spans[unit.first_span + s];
+    const Rule rule = a.lists.rules[span.rule];
+    const StripPlaces places(a.lists, unit, rule, strip.strip);
+    const float* first = a.weights + unit.first_score + local_head * unit.head_stride +
+                         std::int64_t{strip.strip} * strip_rows * unit.columns + span.first_column;
+    const int g = lane_id() / 4;
+    const WeightRows rows{
+        {first + std::int64_t{g} * unit.columns, first + std::int64_t{g + 8} * unit.columns},
+        {places.origin_of_row(g), places.origin_of_row(g + 8)},
+        {g < places.rows, g + 8 < places.rows},
+        rule,
+        a.lists.skip_words};
+    const std::int32_t last = smaller(span.end, rule.end);
+    for (std::int32_t c = larger(span.begin, rule.begin); c < last; c += chunk) {
+      const std::int32_t c_end = smaller(c + chunk, last);
+      __syncthreads();  // all have done with the chunk before
+      stage<T, dim>(y, keys, a.head_dim, a.lists.indices, rule.listed != 0, c, c_end - c);
+      staged();
+      const std::int32_t begin = larger(c, places.low), end = smaller(c_end, places.high);
+      if (strip.active && begin < end) {
+        add_keys<T, dim, care>(sums, rows, strip, y + (begin - c) * row_bytes<T, dim>, begin, end);
+      }
+    }
+  }
+}
+
+/// Adds up the sums of the warps that share a strip, in their order, in the first of them.
+template <int dim>
+__device__ inline void add_shares(Sums<dim>& sums, const Strip& strip, float* room) {
+  if (strip.shares == 1) return;
+  const int strips = warps / strip.shares;
+  __syncthreads();  // all have done with the staged keys
+  if (strip.active && strip.share > 0) {
+    float* to = room + (warp_id() - strips) * 32 * (dim / 2) + lane_id();
+#pragma unroll
+    for (int i = 0; i < dim / 2; ++i) to[i * 32] = sums[i / 4][i % 4];
+  }
+  __syncthreads();
+  if (strip.share > 0) return;
+  for (int share = 1; share < strip.shares; ++share) {
+    const float* from = room + (strip.strip + (share - 1) * strips) * 32 * (dim / 2) + lane_id();
+#pragma unroll
+    for (int i = 0; i < dim / 2; ++i) sums[i / 4][i % 4] += from[i * 32];
+  }
+}
+
+template <typename T, int dim>
+__global__ __launch_bounds__(block_threads,
+                             blocks_of_processor<dim>) void values_kernel(ProductArguments a) {
+  std::byte* y = dynamic_shared();
+  int* flags = reinterpret_cast<int*>(y + values_shared<T, dim> - 64);
+  const auto heads = static_cast<unsigned>(a.heads_per_unit);
+  const RowUnit unit = a.lists.row_units[blockIdx.x / heads];
+  const auto local_head = static_cast<std::int32_t>(blockIdx.x % heads);
+  const Strip strip(unit.rows.count);
+  Sums<dim> sums;
+  sum_unit<T, dim, Care::plain>(sums, a, unit, local_head, strip, y);
+  if (any_not_finite<dim>(sums, flags)) {
+    sum_unit<T, dim, Care::careful>(sums, a, unit, local_head, strip, y);
+  }
+  add_shares<dim>(sums, strip, reinterpret_cast<float*>(y));
+  if (!strip.active || strip.share > 0) return;
+  const std::int32_t first = strip.strip * strip_rows + lane_id() / 4;
+  const bool there[2] = {first < unit.rows.count, first + 8 < unit.rows.count};
+  if (unit.partial >= 0) {
+    const std::int32_t rows[2] = {unit.partial + first, unit.partial + first + 8};
+    store_partials<T, dim>(sums, a.partials, a.head_dim, a.heads_per_unit, local_head, rows, there);
+    return;
+  }
+  std::int32_t tokens[2] = {};
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    if (there[h]) {
+      tokens[h] = token_of(a.lists.indices, unit.rows.listed != 0, unit.rows.begin + first + 8 * h);
+    }
+  }
+  store_sums<T, dim>(sums, a.scale, HeadRows<T>(a.out, unit.first_head + local_head), a.head_dim,
+                     tokens, there);
+}
+
+}  // namespace attnscope::cuda::windowed
