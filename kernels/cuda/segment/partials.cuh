@@ -51,40 +51,42 @@ struct MergedRows {
   int first, last;  // of merge.run
 };
 
+/// The merge of the unit's tile (number 0) or of its extra strip number - 1; -1: none.
+__device__ __forceinline__ int merge_of(const UnitOfBlock& block, int number) {
+  if (number == 0) return block.unit.part.merge;
+  return block.arguments.list.strips[block.unit.first_extra + number - 1].part.merge;
+}
+
 /// After the strips' partial rows are left. Calls merger(MergedRows) for warps whose rows are
 /// complete; to be called by all warps of the block.
 template <typename Merger>
 __device__ __forceinline__ void arrive(const UnitOfBlock& block, int column_parts, int* votes,
                                        const Merger& merger) {
-  const bool leads = (threadIdx.x & 31u) == 0;
-  if (!block.is_main && block.has_strip() && block.strip.part.merge >= 0) {
-    const WorkMerge merge = block.arguments.list.merges[block.strip.part.merge];
-    unsigned* counter = counter_of(block, block.strip.part.merge, column_parts);
-    __threadfence();
-    __syncwarp();
-    const unsigned before = leads ? atomicAdd(counter, 1u) : 0u;
-    if (__shfl_sync(all_lanes, before, 0) + 1u == static_cast<unsigned>(merge.parts)) {
+  bool any = false;
+  for (int i = 0; i <= block.unit.extras; ++i) any = any || merge_of(block, i) >= 0;
+  if (!any) return;
+  __threadfence();
+  __syncthreads();
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread <= block.unit.extras) {
+    const int merge = merge_of(block, thread);
+    bool is_last = false;
+    if (merge >= 0) {
+      const auto parts = static_cast<unsigned>(block.arguments.list.merges[merge].parts);
+      is_last = atomicAdd(counter_of(block, merge, column_parts), 1u) + 1u == parts;
       __threadfence();
-      merger(MergedRows{merge, 0, merge.run.count});
-      if (leads) *counter = 0;
     }
-  }
-  if (block.unit.part.merge < 0) return;
-  const WorkMerge merge = block.arguments.list.merges[block.unit.part.merge];
-  unsigned* counter = counter_of(block, block.unit.part.merge, column_parts);
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    votes[block.warps] = atomicAdd(counter, 1u) + 1u == static_cast<unsigned>(merge.parts) ? 1 : 0;
+    votes[thread] = is_last ? 1 : 0;
   }
   __syncthreads();
-  if (votes[block.warps] == 0) return;
-  __threadfence();
-  const int first = strip_tokens * block.warp;
-  if (block.is_main && first < merge.run.count) {
-    merger(MergedRows{merge, first, min(first + strip_tokens, merge.run.count)});
-  }
-  if (threadIdx.x == 0) *counter = 0;
+  const int mine = block.is_main ? 0 : block.warp - block.arguments.main_warps + 1;
+  if (mine > block.unit.extras || votes[mine] == 0) return;
+  const int number = merge_of(block, mine);
+  const WorkMerge merge = block.arguments.list.merges[number];
+  const int first = block.is_main ? strip_tokens * block.warp : 0;
+  const int last = min(first + strip_tokens, merge.run.count);
+  if (first < last) merger(MergedRows{merge, first, last});
+  if ((thread & 31) == 0 && first == 0) *counter_of(block, number, column_parts) = 0;
 }
 
 /// Writes the lane's columns of a merged row.
