@@ -36,6 +36,7 @@ namespace {
 constexpr unsigned full_mask = 0xffffffffU;
 
 void check_mask(const char* name, unsigned mask) {
+  const OnHost on_host;
   if (mask != full_mask) misuse(fmt::format("{} with mask {:#x}, not the whole warp", name, mask));
 }
 

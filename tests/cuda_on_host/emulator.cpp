@@ -204,10 +204,12 @@ void synchronise_block() {
   arrive(block_barrier, nullptr);
 }
 
-void misuse(const std::string& what) {
+void misuse(std::string what) {
   Grid& now = grid();
+  now.on_device = false;
   now.failure =
       fmt::format("kernel {}, block {}, thread {}: {}", now.name, now.block, now.thread, what);
+  std::string().swap(what);
   leave_for_host();
   throw std::logic_error("a launch that has ended was resumed");
 }

@@ -47,8 +47,9 @@ void meet(const Collective& collective, void* given);
 void synchronise_warp();
 void synchronise_block();
 
-/// Ends the launch: the calling thread did what no GPU promises. Never returns.
-[[noreturn]] void misuse(const std::string& what);
+/// Ends the launch: the calling thread did what no GPU promises. Its stack is left as it is, with
+/// nothing on it destroyed.
+[[noreturn]] void misuse(std::string what);
 
 /// Seeds the order of blocks and threads, and whether asynchronous copies are early or late.
 void set_seed(std::uint64_t seed);

@@ -5,6 +5,7 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <pthread.h>
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -90,6 +91,10 @@ void exchange(Fibre& from, Fibre& to) {
 void Fibre::start(std::span<std::byte> memory, void (*entry)()) {
   stack = memory;
   sanitizer_data = nullptr;
+#if defined(__SANITIZE_ADDRESS__)
+  // A fibre that was forgotten has left its frames' marks.
+  __asan_unpoison_memory_region(stack.data(), stack.size());
+#endif
   prepare(*this, entry);
 }
 

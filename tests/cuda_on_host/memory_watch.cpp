@@ -52,9 +52,19 @@ struct Watched {
   const char* name;
 };
 
-[[nodiscard]] std::string place(const Watched& memory, const void* address) {
-  return fmt::format("{}, byte {} of {}", memory.name,
-                     static_cast<const std::byte*>(address) - memory.begin, memory.bytes);
+/// Part of a sentence, without memory of its own: stacks that misuse leaves behind are not tidied.
+struct Words {
+  template <typename... Arguments>
+  explicit Words(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
+    fmt::format_to_n(characters, sizeof characters - 1, text,
+                     std::forward<Arguments>(arguments)...);
+  }
+  char characters[200] = {};
+};
+
+[[nodiscard]] Words place(const Watched& memory, const void* address) {
+  return Words("{}, byte {} of {}", memory.name,
+               static_cast<const std::byte*>(address) - memory.begin, memory.bytes);
 }
 
 [[nodiscard]] const char* verb(Access access) {
@@ -71,7 +81,8 @@ struct Watched {
 
 [[noreturn]] void outside(const Watched& memory, const void* address, std::size_t bytes,
                           Access access) {
-  misuse(fmt::format("{} {} bytes outside {}", verb(access), bytes, place(memory, address)));
+  misuse(fmt::format("{} {} bytes outside {}", verb(access), bytes,
+                     place(memory, address).characters));
 }
 
 /// The running thread's place in time.
@@ -151,10 +162,10 @@ void remember_write(Granule& granule, const Now& now, bool atomic) {
   const Grid& all = grid();
   const std::uint32_t at = with_write ? granule.write_epoch : granule.read_epoch;
   const std::uint16_t other = with_write ? granule.writer : granule.reader;
-  const std::string thread =
-      other == Granule::several ? "several threads" : fmt::format("thread {}", other);
+  const Words thread =
+      other == Granule::several ? Words("several threads") : Words("thread {}", other);
   misuse(fmt::format("race: {} {}, which {} of {} {}, and nothing orders the two", verb(access),
-                     place(memory, address), thread,
+                     place(memory, address).characters, thread.characters,
                      at < all.first_epoch_of_block ? "another block" : "this block",
                      with_write ? "wrote" : "read"));
 }
@@ -166,10 +177,11 @@ void check_granule(const Watched& memory, const void* address, Granule& granule,
   if (granule.in_flight && written) {
     misuse(
         fmt::format("{} {}, which a copy that thread {} has started and not waited for will write",
-                    verb(access), place(memory, address), granule.writer));
+                    verb(access), place(memory, address).characters, granule.writer));
   }
   if (access != Access::write && !written) {
-    misuse(fmt::format("{} {}, which nothing has written", verb(access), place(memory, address)));
+    misuse(fmt::format("{} {}, which nothing has written", verb(access),
+                       place(memory, address).characters));
   }
   const bool both_atomic = access == Access::atomic && granule.by_atomic;
   if (written && !both_atomic && !ordered_after_write(granule, now, for_all_lanes)) {
@@ -299,7 +311,8 @@ void check_read_only(const void* address, std::size_t bytes) {
   if (std::ranges::any_of(all, [](const Granule& granule) {
         return granule.write_epoch >= grid().first_epoch_of_launch;
       })) {
-    misuse(fmt::format("__ldg reads {}, which this launch has written", place(memory, address)));
+    misuse(fmt::format("__ldg reads {}, which this launch has written",
+                       place(memory, address).characters));
   }
 }
 

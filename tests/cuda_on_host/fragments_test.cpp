@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the tensor cores' numbers lie in registers, held against two sources written by others than
+// this house, and against plain matrix products.
+#include "tests/cuda_on_host/fragments.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "engine/attention/number_formats.h"
+#include "tests/cuda_on_host/device_memory.h"
+#include "tests/cuda_on_host/planted_kernels/products.h"
+
+namespace attnscope::on_host {
+namespace {
+
+using cuda::planted::Fragments;
+
+// ---- PTX ISA 9.0, 9.7.14.5.8, "Matrix Fragments for mma.m16n8k16 with floating point type"
+
+struct PtxLane {
+  explicit PtxLane(int lane) : group(lane >> 2), thread_in_group(lane % 4) {}
+  int group, thread_in_group;
+
+  [[nodiscard]] Place a(int i) const {
+    const int row = (0 <= i && i < 2) || (4 <= i && i < 6) ? group : group + 8;
+    const int column = i < 4 ? thread_in_group * 2 + (i & 1) : thread_in_group * 2 + (i & 1) + 8;
+    return {row, column};
+  }
+  [[nodiscard]] Place b(int i) const {
+    const int row = i < 2 ? thread_in_group * 2 + (i & 1) : thread_in_group * 2 + (i & 1) + 8;
+    return {row, group};
+  }
+  [[nodiscard]] Place c(int i) const {
+    return {i < 2 ? group : group + 8, thread_in_group * 2 + (i & 1)};
+  }
+};
+
+TEST(Fragments, LieWhereThePtxManualSays) {
+  for (int lane = 0; lane < 32; ++lane) {
+    const PtxLane ptx(lane);
+    for (int i = 0; i < 8; ++i) {
+      EXPECT_EQ(place_in_a(lane, i).row, ptx.a(i).row) << lane << " a" << i;
+      EXPECT_EQ(place_in_a(lane, i).column, ptx.a(i).column) << lane << " a" << i;
+    }
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_EQ(place_in_b(lane, i).row, ptx.b(i).row) << lane << " b" << i;
+      EXPECT_EQ(place_in_b(lane, i).column, ptx.b(i).column) << lane << " b" << i;
+      EXPECT_EQ(place_in_c(lane, i).row, ptx.c(i).row) << lane << " c" << i;
+      EXPECT_EQ(place_in_c(lane, i).column, ptx.c(i).column) << lane << " c" << i;
+    }
+  }
+}
+
+// ---- CuTe (NVIDIA/cutlass, include/cute/atom): layouts as shapes and strides, the first mode
+// fastest
+
+struct Mode {
+  int size, stride;
+};
+
+int offset(const std::vector<Mode>& modes, int index) {
+  int sum = 0;
+  for (const Mode& mode : modes) {
+    sum += index % mode.size * mode.stride;
+    index /= mode.size;
+  }
+  return sum;
+}
+
+struct CuteLayout {
+  std::vector<Mode> threads, values;
+  [[nodiscard]] int at(int lane, int value) const {
+    return offset(threads, lane) + offset(values, value);
+  }
+};
+
+// mma_traits_sm80.hpp, MMA_Traits<SM80_16x8x16_F32F16F16F32_TN>, the same for bfloat16. A and C are
+// numbered down their 16 rows, B [N, K] down its 8 columns.
+const CuteLayout cute_a{{{4, 32}, {8, 1}}, {{2, 16}, {2, 8}, {2, 128}}};
+const CuteLayout cute_b{{{4, 16}, {8, 1}}, {{2, 8}, {2, 64}}};
+const CuteLayout cute_c{{{4, 32}, {8, 1}}, {{2, 16}, {2, 8}}};
+
+TEST(Fragments, LieWhereCuTeSays) {
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int i = 0; i < 8; ++i) {
+      EXPECT_EQ(place_in_a(lane, i).row + 16 * place_in_a(lane, i).column, cute_a.at(lane, i));
+    }
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_EQ(place_in_b(lane, i).column + 8 * place_in_b(lane, i).row, cute_b.at(lane, i));
+      EXPECT_EQ(place_in_c(lane, i).row + 16 * place_in_c(lane, i).column, cute_c.at(lane, i));
+    }
+  }
+}
+
+// copy_traits_sm75.hpp: which bit of the 32 rows of 128 bits, as the lanes point at them, comes to
+// which lane; Copy_Traits<SM75_U32x4_LDSM_N> and <SM75_U16x8_LDSM_T>.
+const CuteLayout cute_ldmatrix{{{32, 32}}, {{32, 1}, {4, 1024}}};
+const CuteLayout cute_ldmatrix_transposed{{{4, 256}, {8, 16}}, {{16, 1}, {2, 128}, {4, 1024}}};
+
+void expect_loaded(bool transposed, const CuteLayout& cute) {
+  std::vector<std::uint16_t> numbers(32 * 8);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = static_cast<std::uint16_t>(i * 251 + 7);
+  }
+  const DeviceArray<std::uint16_t> rows("rows", std::span<const std::uint16_t>(numbers));
+  const DeviceArray<std::uint32_t> registers("registers", 32 * 4);
+  const Status done = cuda::planted::load({rows.data(), registers.data()}, transposed);
+  ASSERT_TRUE(done) << done.error().message;
+  const std::vector<std::uint32_t> loaded = registers.values();
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int half = 0; half < 8; ++half) {
+      const std::uint32_t word = loaded[static_cast<std::size_t>(lane * 4 + half / 2)];
+      const auto number = static_cast<std::uint16_t>(word >> (16 * (half % 2)));
+      EXPECT_EQ(number, numbers[static_cast<std::size_t>(cute.at(lane, half * 16) / 16)])
+          << "lane " << lane << " half " << half;
+    }
+  }
+}
+
+TEST(LoadMatrices, GiveEachLaneWhatCuTeSays) {
+  expect_loaded(false, cute_ldmatrix);
+}
+
+TEST(LoadMatrices, Transposed_GiveEachLaneWhatCuTeSays) {
+  expect_loaded(true, cute_ldmatrix_transposed);
+}
+
+// ---- products
+
+class TensorCores : public ::testing::TestWithParam<DType> {};
+INSTANTIATE_TEST_SUITE_P(Formats, TensorCores, ::testing::Values(DType::float16, DType::bfloat16));
+
+/// The largest difference between what a kernel makes of random factors and their plain product.
+double error_of(Fragments fragments, DType dtype) {
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  std::array<std::uint16_t, 16 * 16> a{};
+  std::array<std::uint16_t, 16 * 8> b{};
+  auto* bytes_of_a = reinterpret_cast<std::byte*>(a.data());
+  auto* bytes_of_b = reinterpret_cast<std::byte*>(b.data());
+  for (std::int64_t i = 0; i < 16 * 16; ++i) write_value(bytes_of_a, dtype, i, normal(random));
+  for (std::int64_t i = 0; i < 16 * 8; ++i) write_value(bytes_of_b, dtype, i, normal(random));
+  const DeviceArray<std::uint16_t> device_a("a", std::span<const std::uint16_t>(a));
+  const DeviceArray<std::uint16_t> device_b("b", std::span<const std::uint16_t>(b));
+  const DeviceArray<float> device_c("c", 16 * 8);
+  const Status done = cuda::planted::multiply(
+      {device_a.data(), device_b.data(), device_c.data(), fragments}, dtype);
+  EXPECT_TRUE(done) << done.error().message;
+  EXPECT_TRUE(device_c.written());
+  const std::vector<float> c = device_c.values();
+  double largest = 0;
+  for (std::int64_t row = 0; row < 16; ++row) {
+    for (std::int64_t column = 0; column < 8; ++column) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < 16; ++k) {
+        sum += double{read_value(bytes_of_a, dtype, row * 16 + k)} *
+               double{read_value(bytes_of_b, dtype, k * 8 + column)};
+      }
+      largest = std::max(largest, std::abs(c[static_cast<std::size_t>(row * 8 + column)] - sum));
+    }
+  }
+  return largest;
+}
+
+TEST_P(TensorCores, MultiplyAsMatricesDo) {
+  EXPECT_LT(error_of(Fragments::right, GetParam()), 1e-6);
+}
+
+TEST_P(TensorCores, ShowAWrongFragmentIndex) {
+  for (const Fragments wrong : {Fragments::registers_of_a_swapped, Fragments::b_not_transposed,
+                                Fragments::halves_of_b_swapped, Fragments::rows_of_c_one_off}) {
+    EXPECT_GT(error_of(wrong, GetParam()), 0.1) << static_cast<int>(wrong);
+  }
+}
+
+// ---- single numbers
+
+TEST(Exp2, IsFlushedToZeroBelowTheSmallestNormalNumber) {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  std::vector<float> x(32);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) * -4.3F;
+  x[0] = -inf;
+  x[1] = 0;
+  x[2] = inf;
+  x[3] = -126.5F;
+  x[4] = 1e-40F;
+  x[5] = -126;
+  const DeviceArray<float> in("x", std::span<const float>(x));
+  const DeviceArray<float> out("y", 32);
+  ASSERT_TRUE(cuda::planted::powers({in.data(), out.data()}));
+  const std::vector<float> y = out.values();
+  EXPECT_EQ(y[0], 0);
+  EXPECT_EQ(y[1], 1);
+  EXPECT_EQ(y[2], inf);
+  EXPECT_EQ(y[3], 0);
+  EXPECT_EQ(y[4], 1);
+  EXPECT_EQ(y[5], std::numeric_limits<float>::min());
+  EXPECT_NEAR(y[6] / std::exp2(double{x[6]}), 1, 1e-6);
+}
+
+}  // namespace
+}  // namespace attnscope::on_host

@@ -1,0 +1,48 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// One product of the tensor cores, C [16 x 8] = A [16 x 16] B [16 x 8], as kernels do it: factors
+// by ldmatrix from shared memory, the result from the registers by its rows and columns.
+
+#include <cstdint>
+
+#include "kernels/plan/result.h"
+#include "kernels/plan/tensor.h"
+
+namespace attnscope::cuda::planted {
+
+enum class Fragments : std::uint8_t {
+  right,
+  registers_of_a_swapped,
+  b_not_transposed,
+  halves_of_b_swapped,
+  rows_of_c_one_off,
+};
+
+struct Product {
+  const std::uint16_t* a;  // [16, 16], of the dtype
+  const std::uint16_t* b;  // [16, 8]
+  float* c;                // [16, 8]
+  Fragments fragments;
+};
+
+[[nodiscard]] Status multiply(const Product& product, DType dtype);
+
+/// All that a lane's registers hold after ldmatrix, [32 lanes, 4 registers, 2 halves], of 32 rows
+/// of 8 numbers, lane by lane.
+struct Matrices {
+  const std::uint16_t* rows;
+  std::uint32_t* registers;
+};
+
+[[nodiscard]] Status load(const Matrices& matrices, bool transposed);
+
+/// 2^x of 32 numbers.
+struct Powers {
+  const float* x;
+  float* y;
+};
+
+[[nodiscard]] Status powers(const Powers& powers);
+
+}  // namespace attnscope::cuda::planted
