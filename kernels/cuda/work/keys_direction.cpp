@@ -109,7 +109,7 @@ class Transposition {
     return all;
   }
 
-  void add_tasks(const Incidents& incidents, std::span<const Interval> intervals,
+  void add_tasks(const Incidents& incidents, std::span<const TokenInterval> intervals,
                  Direction& direction) {
     DirectedTask task;
     append_segments(segments_of(incidents, task.item), direction, task);
@@ -143,7 +143,7 @@ class Transposition {
            std::int32_t>
       numbers_;
   std::vector<Change> changes_;
-  std::map<Incidents, std::vector<Interval>> classes_;
+  std::map<Incidents, std::vector<TokenInterval>> classes_;
 };
 
 }  // namespace

@@ -50,7 +50,8 @@ std::int32_t add_bitmap(std::span<const std::int64_t> skipped, const WorkRun& ru
 DirectedSegment directed(const AttentionPlan& plan, const Segment& segment, WorkList& list,
                          Bitmaps& bitmaps) {
   const TokenRange keys = hull_of(plan, segment.keys);
-  const Interval hull{static_cast<std::int32_t>(keys.begin), static_cast<std::int32_t>(keys.end)};
+  const TokenInterval hull{static_cast<std::int32_t>(keys.begin),
+                           static_cast<std::int32_t>(keys.end)};
   DirectedSegment made;
   made.run = work_run(segment.keys);
   made.rule = rule_of(segment, hull, plan.tokens);
@@ -108,8 +109,9 @@ void add_tasks(const WorkRun& run, std::int64_t item, std::span<const DirectedSe
 }
 
 /// The tokens of several tasks, ascending.
-std::vector<Interval> tokens_of(const AttentionPlan& plan, std::span<const Task* const> tasks) {
-  std::vector<Interval> intervals;
+std::vector<TokenInterval> tokens_of(const AttentionPlan& plan,
+                                     std::span<const Task* const> tasks) {
+  std::vector<TokenInterval> intervals;
   for (const Task* task : tasks) {
     const WorkRun run = work_run(task->queries);
     if (!task->queries.listed) {
@@ -121,7 +123,7 @@ std::vector<Interval> tokens_of(const AttentionPlan& plan, std::span<const Task*
       intervals.push_back({t, t + 1});
     }
   }
-  std::ranges::sort(intervals, {}, &Interval::begin);
+  std::ranges::sort(intervals, {}, &TokenInterval::begin);
   return intervals;
 }
 

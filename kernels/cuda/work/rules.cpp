@@ -15,7 +15,7 @@ std::int32_t floor_divide(std::int32_t a, std::int32_t b) {
 }
 
 /// Windows and offsets beyond any pair of tokens are cut to what the tokens can tell apart.
-WorkRule band_of(const Segment& segment, const Interval& hull, std::int64_t tokens) {
+WorkRule band_of(const Segment& segment, const TokenInterval& hull, std::int64_t tokens) {
   constexpr std::int64_t far = std::int64_t{1} << 60;
   const std::int64_t window = std::min(segment.window, far);
   const std::int64_t offset = std::clamp(segment.offset, -far, far);
@@ -32,7 +32,7 @@ WorkRule band_of(const Segment& segment, const Interval& hull, std::int64_t toke
           .offset = narrow((high + low) / 2)};
 }
 
-WorkRule block_of(const Segment& segment, const Interval& hull, std::int64_t tokens) {
+WorkRule block_of(const Segment& segment, const TokenInterval& hull, std::int64_t tokens) {
   if (segment.offset >= tokens || segment.offset <= -tokens) return {};
   return {.kind = RuleKind::block,
           .begin = hull.begin,
@@ -44,11 +44,11 @@ WorkRule block_of(const Segment& segment, const Interval& hull, std::int64_t tok
 
 }  // namespace
 
-WorkRule whole_of(const Interval& tokens) {
+WorkRule whole_of(const TokenInterval& tokens) {
   return {.kind = RuleKind::whole, .begin = tokens.begin, .end = tokens.end};
 }
 
-WorkRule rule_of(const Segment& segment, const Interval& hull, std::int64_t tokens) {
+WorkRule rule_of(const Segment& segment, const TokenInterval& hull, std::int64_t tokens) {
   if (hull.empty()) return {};
   switch (segment.kind) {
     case SegmentKind::whole:
@@ -65,7 +65,7 @@ std::int32_t end_of_blocks(const WorkRule& rule) {
   return rule.end - rule.offset;
 }
 
-WorkRule mirrored(const WorkRule& rule, const Interval& rows) {
+WorkRule mirrored(const WorkRule& rule, const TokenInterval& rows) {
   WorkRule back = rule;
   back.skips = 0;  // a key that is left out belongs to another class
   back.begin = rows.begin;
@@ -80,8 +80,8 @@ WorkRule mirrored(const WorkRule& rule, const Interval& rows) {
   return back;
 }
 
-Interval seen(const WorkRule& rule, std::int32_t token) {
-  Interval tokens{rule.begin, rule.end};
+TokenInterval seen(const WorkRule& rule, std::int32_t token) {
+  TokenInterval tokens{rule.begin, rule.end};
   if (rule.kind == RuleKind::none) return {};
   if (rule.kind == RuleKind::band) {
     tokens = {token + rule.offset - rule.window, token + rule.offset + rule.window + 1};
@@ -94,11 +94,11 @@ Interval seen(const WorkRule& rule, std::int32_t token) {
   return {std::max(tokens.begin, rule.begin), std::min(tokens.end, rule.end)};
 }
 
-Interval reach_of(const WorkRule& rule, std::int32_t first, std::int32_t last) {
+TokenInterval reach_of(const WorkRule& rule, std::int32_t first, std::int32_t last) {
   return {seen(rule, first).begin, seen(rule, last).end};
 }
 
-WorkRule cut_to(WorkRule rule, const Interval& tokens) {
+WorkRule cut_to(WorkRule rule, const TokenInterval& tokens) {
   if (rule.kind == RuleKind::none) return {};
   rule.begin = std::max(rule.begin, tokens.begin);
   rule.end = std::min(rule.end, tokens.end);

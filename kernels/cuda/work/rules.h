@@ -18,24 +18,25 @@ inline constexpr std::int64_t most_tokens = std::int64_t{1} << 29;
 /// tokens; skipped keys aside. RuleKind::none when no token number can see any; a band that all see
 /// is whole. A query opposite the empty rest of a hull's last block must not be asked for (see
 /// end_of_blocks).
-[[nodiscard]] WorkRule rule_of(const Segment& segment, const Interval& hull, std::int64_t tokens);
+[[nodiscard]] WorkRule rule_of(const Segment& segment, const TokenInterval& hull,
+                               std::int64_t tokens);
 
 /// Queries from this token on see nothing through a rule of blocks whose last block is cut short,
 /// though the rule would show them that block.
 [[nodiscard]] std::int32_t end_of_blocks(const WorkRule& rule);
 
 /// The rule seen from the keys: which of the queries in `rows` see a key.
-[[nodiscard]] WorkRule mirrored(const WorkRule& rule, const Interval& rows);
+[[nodiscard]] WorkRule mirrored(const WorkRule& rule, const TokenInterval& rows);
 
 /// The interval that stationary token `token` sees.
-[[nodiscard]] Interval seen(const WorkRule& rule, std::int32_t token);
+[[nodiscard]] TokenInterval seen(const WorkRule& rule, std::int32_t token);
 
 /// The least interval that holds what the tokens from `first` to `last` see: rules ascend.
-[[nodiscard]] Interval reach_of(const WorkRule& rule, std::int32_t first, std::int32_t last);
+[[nodiscard]] TokenInterval reach_of(const WorkRule& rule, std::int32_t first, std::int32_t last);
 
 /// The same rule for a span that holds only tokens of `tokens`.
-[[nodiscard]] WorkRule cut_to(WorkRule rule, const Interval& tokens);
+[[nodiscard]] WorkRule cut_to(WorkRule rule, const TokenInterval& tokens);
 
-[[nodiscard]] WorkRule whole_of(const Interval& tokens);
+[[nodiscard]] WorkRule whole_of(const TokenInterval& tokens);
 
 }  // namespace attnscope::cuda

@@ -17,7 +17,7 @@ class Gathered {
   Gathered(std::vector<std::int32_t>& indices, std::vector<WorkRun>& runs)
       : indices_(indices), runs_(runs) {}
 
-  void add(const Interval& interval) { intervals_.push_back(interval); }
+  void add(const TokenInterval& interval) { intervals_.push_back(interval); }
   [[nodiscard]] bool reaches(std::int32_t token) const {
     return intervals_.empty() || token - intervals_.back().end <= wide_gap;
   }
@@ -26,7 +26,7 @@ class Gathered {
       runs_.push_back({intervals_[0].begin, intervals_[0].size(), 0});
     } else if (!intervals_.empty()) {
       const auto begin = static_cast<std::int32_t>(indices_.size());
-      for (const Interval& interval : intervals_) {
+      for (const TokenInterval& interval : intervals_) {
         for (std::int32_t t = interval.begin; t < interval.end; ++t) indices_.push_back(t);
       }
       runs_.push_back({begin, static_cast<std::int32_t>(indices_.size()) - begin, 1});
@@ -37,12 +37,12 @@ class Gathered {
  private:
   std::vector<std::int32_t>& indices_;
   std::vector<WorkRun>& runs_;
-  std::vector<Interval> intervals_;
+  std::vector<TokenInterval> intervals_;
 };
 
-std::vector<Interval> joined(std::span<const Interval> tokens) {
-  std::vector<Interval> intervals;
-  for (const Interval& interval : tokens) {
+std::vector<TokenInterval> joined(std::span<const TokenInterval> tokens) {
+  std::vector<TokenInterval> intervals;
+  for (const TokenInterval& interval : tokens) {
     if (interval.empty()) continue;
     if (!intervals.empty() && intervals.back().end == interval.begin) {
       intervals.back().end = interval.end;
@@ -60,7 +60,7 @@ std::int32_t token_at(const WorkRun& run, std::int32_t position, Indices indices
   return run.listed != 0 ? indices[static_cast<std::size_t>(at)] : at;
 }
 
-Interval hull_of(const WorkRun& run, Indices indices) {
+TokenInterval hull_of(const WorkRun& run, Indices indices) {
   if (run.count <= 0) return {};
   return {token_at(run, 0, indices), token_at(run, run.count - 1, indices) + 1};
 }
@@ -76,17 +76,17 @@ std::int32_t position_of(const WorkRun& run, std::int32_t token, Indices indices
   return static_cast<std::int32_t>(std::ranges::lower_bound(listed, token) - listed.begin());
 }
 
-WorkRun within(const WorkRun& run, const Interval& tokens, Indices indices) {
+WorkRun within(const WorkRun& run, const TokenInterval& tokens, Indices indices) {
   if (tokens.empty()) return part_of(run, 0, 0);
   const std::int32_t first = position_of(run, tokens.begin, indices);
   return part_of(run, first, position_of(run, tokens.end, indices) - first);
 }
 
-std::vector<WorkRun> runs_of(std::span<const Interval> tokens, bool windowed,
+std::vector<WorkRun> runs_of(std::span<const TokenInterval> tokens, bool windowed,
                              std::vector<std::int32_t>& indices) {
   std::vector<WorkRun> runs;
   Gathered gathered(indices, runs);
-  for (const Interval& interval : joined(tokens)) {
+  for (const TokenInterval& interval : joined(tokens)) {
     if (interval.size() >= long_interval) {
       runs.push_back({interval.begin, interval.size(), 0});
       continue;

@@ -12,12 +12,12 @@
 namespace attnscope::cuda {
 
 /// Tokens begin ... end, exclusive.
-struct Interval {
+struct TokenInterval {
   std::int32_t begin = 0;
   std::int32_t end = 0;
   [[nodiscard]] std::int32_t size() const { return end - begin; }
   [[nodiscard]] bool empty() const { return begin >= end; }
-  friend bool operator==(const Interval&, const Interval&) = default;
+  friend bool operator==(const TokenInterval&, const TokenInterval&) = default;
 };
 
 using Indices = std::span<const std::int32_t>;
@@ -25,7 +25,7 @@ using Indices = std::span<const std::int32_t>;
 [[nodiscard]] std::int32_t token_at(const WorkRun& run, std::int32_t position, Indices indices);
 
 /// From the first to behind the last token of a run; empty for an empty run.
-[[nodiscard]] Interval hull_of(const WorkRun& run, Indices indices);
+[[nodiscard]] TokenInterval hull_of(const WorkRun& run, Indices indices);
 
 /// `count` tokens of a run from its `first` on.
 [[nodiscard]] WorkRun part_of(const WorkRun& run, std::int32_t first, std::int32_t count);
@@ -34,7 +34,7 @@ using Indices = std::span<const std::int32_t>;
 [[nodiscard]] std::int32_t position_of(const WorkRun& run, std::int32_t token, Indices indices);
 
 /// The tokens of a run that lie in `tokens`.
-[[nodiscard]] WorkRun within(const WorkRun& run, const Interval& tokens, Indices indices);
+[[nodiscard]] WorkRun within(const WorkRun& run, const TokenInterval& tokens, Indices indices);
 
 [[nodiscard]] inline std::int32_t slots_of(const WorkRun& run) {
   return (run.count + slot_tokens - 1) / slot_tokens;
@@ -43,7 +43,7 @@ using Indices = std::span<const std::int32_t>;
 /// Runs for tokens that are treated alike, given as ascending intervals that may touch. Short
 /// intervals become one listed run, so that tiles are full; long ones stay contiguous. With
 /// `windowed`, a list does not reach over wide gaps, which its tiles would stage.
-[[nodiscard]] std::vector<WorkRun> runs_of(std::span<const Interval> tokens, bool windowed,
+[[nodiscard]] std::vector<WorkRun> runs_of(std::span<const TokenInterval> tokens, bool windowed,
                                            std::vector<std::int32_t>& indices);
 
 }  // namespace attnscope::cuda

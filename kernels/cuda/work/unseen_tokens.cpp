@@ -19,7 +19,7 @@ UnseenTokens::UnseenTokens(std::span<const DirectedSegment> segments) {
 
 std::optional<WorkRule> UnseenTokens::take(const WorkSpan& staged, Indices indices) {
   const std::int32_t listed = staged.run.listed;
-  const Interval offered{staged.run.begin, staged.run.begin + staged.run.count};
+  const TokenInterval offered{staged.run.begin, staged.run.begin + staged.run.count};
   auto found = stretches_.upper_bound({listed, offered.begin});
   if (found != stretches_.begin()) {
     const auto before = std::prev(found);
@@ -30,7 +30,8 @@ std::optional<WorkRule> UnseenTokens::take(const WorkSpan& staged, Indices indic
     if (place.first != listed || place.second >= offered.end) break;
     // Left-out tokens are known by the span's bitmap alone.
     if (stretch.skips >= 0 && stretch.skips != staged.skips) continue;
-    const Interval taken{std::max(place.second, offered.begin), std::min(stretch.end, offered.end)};
+    const TokenInterval taken{std::max(place.second, offered.begin),
+                              std::min(stretch.end, offered.end)};
     stretches_.erase(found);
     if (place.second < taken.begin) {
       stretches_[place] = {taken.begin, stretch.skips, stretch.skip_origin};

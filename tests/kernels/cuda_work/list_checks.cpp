@@ -268,8 +268,21 @@ AssertionResult computes_the_pairs(const WorkList& list, const KeysOf& keys_of) 
   return result;
 }
 
-AssertionResult stages_little(const WorkList& list) {
+AssertionResult wastes_nothing(const WorkList& list) {
   for (const WorkUnit& unit : list.units) {
+    AssertionResult result = AssertionSuccess();
+    for_each_rows(list, unit, [&](const WalkedRows& rows) {
+      const auto rules = std::span(list.rules)
+                             .subspan(static_cast<std::size_t>(rows.first_rule),
+                                      static_cast<std::size_t>(unit.spans));
+      if (rows.part.merge < 0 || std::ranges::any_of(rules, [](const WorkRule& rule) {
+            return rule.kind != cuda::RuleKind::none;
+          })) {
+        return;
+      }
+      result = AssertionFailure() << "a part of rows that see nothing of it";
+    });
+    if (!result) return result;
     for (std::int32_t s = 0; s < unit.spans; ++s) {
       const WorkSpan& span = list.spans[static_cast<std::size_t>(unit.first_span + s)];
       const WorkRule& rule = list.rules[static_cast<std::size_t>(unit.first_rule + s)];
@@ -294,7 +307,7 @@ AssertionResult cuts_well(const AttentionPlan& plan, const KeysOf& keys_of, std:
     }
     AssertionResult result = is_within_bounds(*list);
     if (result) result = writes_all_once(*list);
-    if (result) result = stages_little(*list);
+    if (result) result = wastes_nothing(*list);
     if (result) result = computes_the_pairs(*list, keys_of);
     if (!result) return result;
     if (passes == Passes::forward_backward && plan.tokens > 0 && backward_units(*list).empty()) {

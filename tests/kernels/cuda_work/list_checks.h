@@ -27,8 +27,8 @@ namespace attnscope::testing {
                                                             const KeysOf& keys_of);
 
 /// A window's span holds no more tokens than the tile's reach of tokens and the window at both its
-/// ends.
-[[nodiscard]] ::testing::AssertionResult stages_little(const cuda::WorkList& list);
+/// ends, and no strip that leaves a part goes without pairs.
+[[nodiscard]] ::testing::AssertionResult wastes_nothing(const cuda::WorkList& list);
 
 /// Cuts the plan for both passes and for the forward one, and checks all of the above.
 [[nodiscard]] ::testing::AssertionResult cuts_well(const AttentionPlan& plan, const KeysOf& keys_of,

@@ -74,7 +74,7 @@ TEST(Rules, AKey_IsSeenByTheQueriesThatSeeIt) {
   for (const Segment& segment : segments()) {
     const WorkRule rule = rule_of(segment, {7, 31}, tokens);
     if (rule.kind == RuleKind::none) continue;
-    const Interval rows{2, queries_of(rule)};
+    const TokenInterval rows{2, queries_of(rule)};
     if (rows.empty()) continue;
     const WorkRule back = mirrored(rule, rows);
     for (std::int32_t key = 7; key < 31; ++key) {
@@ -93,9 +93,9 @@ TEST(Rules, Reach_HoldsWhatEveryTokenSees) {
     const std::int32_t queries = queries_of(rule);
     for (std::int32_t first = 0; first < queries; ++first) {
       for (std::int32_t last = first; last < queries; ++last) {
-        const Interval reach = reach_of(rule, first, last);
+        const TokenInterval reach = reach_of(rule, first, last);
         for (std::int32_t query = first; query <= last; ++query) {
-          const Interval inside = seen(rule, query);
+          const TokenInterval inside = seen(rule, query);
           if (inside.empty()) continue;
           ASSERT_TRUE(reach.begin <= inside.begin && inside.end <= reach.end) << text_of(segment);
         }
