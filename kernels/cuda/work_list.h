@@ -115,7 +115,8 @@ struct WorkList {
   std::int32_t partial_rows = 0;  // for each head
 };
 
-/// Cuts `plan` for head dimension `head_dim`. Errors: more than 2^31 - 1 tokens.
+/// Cuts `plan` for head dimension `head_dim`. Errors: more than 2^29 tokens, because sums of three
+/// token numbers must fit 32 bits.
 [[nodiscard]] Result<WorkList> cut_into_units(const AttentionPlan& plan, std::int64_t head_dim,
                                               Passes passes);
 
