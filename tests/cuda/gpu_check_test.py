@@ -27,7 +27,9 @@ if fails and fails in words:
     sys.exit(1)
 folder = pathlib.Path(os.environ["FAKE_FOLDER"])
 if name == "cmake" and arguments[0] == "--build":
-    for target in arguments[arguments.index("--target") + 1:]:
+    for target in arguments[arguments.index("--target") + 1:arguments.index("--")]:
+        if target == os.environ.get("FAKE_UNBUILT"):
+            continue
         where = folder / "build" / ("tests/" + target if target.endswith("_test") else target)
         where.parent.mkdir(parents=True, exist_ok=True)
         where.unlink(missing_ok=True)
@@ -36,6 +38,7 @@ if name == "cmake" and arguments[0] == "--build":
     print(f"ptxas info    : Compiling entry function '{kernel}' for 'sm_90'")
     print("    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads")
     print("ptxas info    : Used 96 registers, used 1 barriers")
+    sys.exit(1 if "FAKE_UNBUILT" in os.environ else 0)
 elif name == "ctest" and "-N" in arguments:
     for number, suite in enumerate(os.environ["FAKE_SUITES"].split()):
         print(f"  Test #{number}: {suite}")
@@ -139,12 +142,23 @@ class GpuCheck(unittest.TestCase):
                 self.assertEqual(status, 1)
                 self.assertEqual(results, {name: "failed" if name == step else "passed" for name in self.names()})
 
-    def test_what_stands_on_a_failed_build_is_left_out(self):
-        self.environment["FAKE_FAILS"] = "cmake --build"
+    def test_what_is_not_built_is_left_out_and_the_rest_runs(self):
+        self.environment["FAKE_UNBUILT"] = "attnscope-worker"
         status, results = self.run_check()
         self.assertEqual(status, 1)
         self.assertEqual(results["build"], "failed")
-        self.assertEqual({results[name] for name in self.names()[3:]}, {"left out"})
+        self.assertEqual(results["check-cuda"], "left out")
+        self.assertEqual(results["kernels-cuda"], "left out")
+        self.assertEqual(results["cuda-suites"], "passed")
+        self.assertEqual(results["memcheck"], "passed")
+        self.assertEqual(results["compiler-report"], "passed")
+
+    def test_when_nothing_configures_all_else_is_left_out(self):
+        self.environment["FAKE_FAILS"] = "cmake --preset"
+        status, results = self.run_check()
+        self.assertEqual(status, 1)
+        self.assertEqual(results["configure"], "failed")
+        self.assertEqual({results[name] for name in self.names()[2:]}, {"left out"})
 
     def test_a_sweep_at_its_limit_is_cut_and_keeps_its_table(self):
         self.environment["FAKE_HANGS"] = "kernels-cuda"
