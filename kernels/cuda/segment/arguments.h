@@ -29,7 +29,6 @@ struct DeviceTensor {
   std::int64_t token_stride = 0;
   std::int64_t head_stride = 0;
   std::int64_t item_stride = 0;
-  ItemDivision items;
 };
 
 using Input = DeviceTensor<const std::byte>;
@@ -38,6 +37,7 @@ using Output = DeviceTensor<std::byte>;
 /// What both directions need.
 struct UnitArguments {
   DeviceList list;
+  ItemDivision items;           // of all tensors alike, so that a token's item is found once
   std::int32_t first_unit = 0;  // of the launch
   std::int32_t heads = 0;
   std::int32_t heads_per_unit = 0;
@@ -71,6 +71,7 @@ struct BackwardArguments {
 
 struct RowDotArguments {
   Input a, b;
+  ItemDivision items;
   float* dots = nullptr;
   std::int64_t rows = 0;  // tokens * heads
   std::int32_t heads = 0;

@@ -183,7 +183,7 @@ struct BackwardMerger {
 #pragma unroll 4
           for (int p = 0; p < rows.merge.parts; ++p)
             total += parts[p * step + i * a.head_dim + column];
-          store_column<T>(out[i], token, column, total * factor[i]);
+          store_column<T>(out[i], Place(a.items, token), column, total * factor[i]);
         }
       }
     }
@@ -229,7 +229,6 @@ __global__ void __launch_bounds__(32 * most_warps(Columns))
     segment_backward_kernel(BackwardArguments call) {
   constexpr int kept = kept_columns<Columns>;
   const UnitOfBlock block(call.units, Columns / kept);
-  const std::int32_t* indices = call.units.list.indices;
   std::byte* const slabs[2] = {slab_of_warp<T, Columns, true>(block.warp, block.warps, 0),
                                slab_of_warp<T, Columns, true>(block.warp, block.warps, 1)};
   int* votes = votes_of_block();
@@ -240,20 +239,20 @@ __global__ void __launch_bounds__(32 * most_warps(Columns))
   if (block.unit.kind == UnitKind::rows) {
     fill_slab<T, Columns>(block, slabs[0], q);
     fill_slab<T, Columns>(block, slabs[1], grad_o);
-    RowsStrip<T, Columns, kept> strip(block, call,
-                                      {slabs[0], q, block.strip.run, call.units, indices},
-                                      {slabs[1], grad_o, block.strip.run, call.units, indices});
+    RowsStrip<T, Columns, kept> strip(block, call, {slabs[0], q, block.strip.run, call.units},
+                                      {slabs[1], grad_o, block.strip.run, call.units});
     const HeadRows<std::byte> out[1] = {{call.grad_q, block.head}};
     const float factor[1] = {call.units.scale};
-    run_unit<T, Columns, kept, 1>(block, {k, v}, strip, slabs, votes, out, factor);
+    run_unit<T, Columns, kept, 1>(block, {{k, v}}, strip, slabs, votes, out, factor);
   } else {
     fill_slab<T, Columns>(block, slabs[0], k);
     fill_slab<T, Columns>(block, slabs[1], v);
-    KeysStrip<T, Columns, kept> strip(call, {slabs[0], k, block.strip.run, call.units, indices},
-                                      {slabs[1], v, block.strip.run, call.units, indices});
+    KeysStrip<T, Columns, kept> strip(call, {slabs[0], k, block.strip.run, call.units},
+                                      {slabs[1], v, block.strip.run, call.units});
     const HeadRows<std::byte> out[2] = {{call.grad_k, block.head}, {call.grad_v, block.head}};
     const float factor[2] = {call.units.scale, 1.0f};
-    run_unit<T, Columns, kept, 2>(block, {q, grad_o, call.lse + block.head, call.dots + block.head},
+    run_unit<T, Columns, kept, 2>(block,
+                                  {{q, grad_o}, call.lse + block.head, call.dots + block.head},
                                   strip, slabs, votes, out, factor);
   }
 }

@@ -158,7 +158,7 @@ struct ForwardMerger {
 #pragma unroll 4
       for (int p = 0; p < merge.parts; ++p)
         total = fmaf(exp2_approx(parts[p * step + d] - base), parts[p * step + column], total);
-      store_column<T>(out, token, column, total * inverse);
+      store_column<T>(out, Place(a.items, token), column, total * inverse);
     }
     if (call.lse != nullptr && lane == 0)
       call.lse[static_cast<std::int64_t>(token) * a.heads + block.head] = log_sum_exp(maximum, sum);
@@ -203,9 +203,8 @@ __global__ void __launch_bounds__(32 * most_warps(Columns))
   std::byte* slab = slab_of_warp<T, Columns, false>(block.warp, block.warps, 0);
   int* votes = votes_of_block();
   fill_slab<T, Columns>(block, slab, queries);
-  ForwardStrip<T, Columns> strip(
-      {slab, queries, block.strip.run, call.units, call.units.list.indices}, call.units.scale);
-  const Streamed streamed{{call.k, block.head}, {call.v, block.head}};
+  ForwardStrip<T, Columns> strip({slab, queries, block.strip.run, call.units}, call.units.scale);
+  const Streamed streamed{{{call.k, block.head}, {call.v, block.head}}};
   bool careful = false;
   // A result that is not finite may come from a value that its row does not see: once more, with
   // care. Rows that see no such value keep every bit.

@@ -91,8 +91,8 @@ __device__ __forceinline__ void arrive(const UnitOfBlock& block, int column_part
 
 /// Writes the lane's columns of a merged row.
 template <typename T>
-__device__ __forceinline__ void store_column(const HeadRows<std::byte>& rows, int token, int column,
-                                             float value) {
+__device__ __forceinline__ void store_column(const HeadRows<std::byte>& rows, const Place& token,
+                                             int column, float value) {
   reinterpret_cast<T*>(rows.at(token))[column] = from_float<T>(value);
 }
 
@@ -114,7 +114,8 @@ __device__ __forceinline__ void store_rows(const UnitOfBlock& block, std::byte* 
     for (int i = 0; i < 2; ++i) {
       const int row = g + 8 * i;
       if (row >= block.strip.run.count) continue;
-      auto* to = reinterpret_cast<float*>(rows.at(token_of(block.strip.run, a.list.indices, row)));
+      auto* to = reinterpret_cast<float*>(
+          rows.at(Place(a.items, token_of(block.strip.run, a.list.indices, row))));
 #pragma unroll
       for (int n = 0; n < Kept / 8; ++n) {
         const int column = first_column + 8 * n + 2 * t;
@@ -147,7 +148,8 @@ __device__ __forceinline__ void store_rows(const UnitOfBlock& block, std::byte* 
         const int row = (32 * pass + lane) / pieces;
         const int column = first_column + 8 * ((32 * pass + lane) % pieces);
         if (row >= block.strip.run.count || column >= a.head_dim) continue;
-        std::byte* to = rows.at(token_of(block.strip.run, a.list.indices, row)) + 2 * column;
+        std::byte* to =
+            rows.at(Place(a.items, token_of(block.strip.run, a.list.indices, row))) + 2 * column;
         *reinterpret_cast<uint4*>(to) =
             *reinterpret_cast<const uint4*>(slab + Rows::place(row, column / 8));
       }
@@ -155,7 +157,8 @@ __device__ __forceinline__ void store_rows(const UnitOfBlock& block, std::byte* 
     }
 #pragma unroll 1
     for (int row = 0; row < block.strip.run.count; ++row) {
-      auto* to = reinterpret_cast<T*>(rows.at(token_of(block.strip.run, a.list.indices, row)));
+      auto* to = reinterpret_cast<T*>(
+          rows.at(Place(a.items, token_of(block.strip.run, a.list.indices, row))));
       const int end = min(a.head_dim, first_column + Kept);
       for (int column = first_column + lane; column < end; column += 32) {
         to[column] = *reinterpret_cast<const T*>(slab + Rows::place_of_number(row, column));

@@ -30,8 +30,9 @@ struct Products {
     const std::byte* slab;
     std::uint32_t kept[in_registers ? Columns / 16 : 1][4];
 
-    __device__ Stationary(const std::byte* its_slab, const HeadRows<const std::byte>&,
-                          const WorkRun&, const UnitArguments&, const std::int32_t*)
+    __device__ __forceinline__ Stationary(const std::byte* its_slab,
+                                          const HeadRows<const std::byte>&, const WorkRun&,
+                                          const UnitArguments&)
         : slab(its_slab) {}
 
     /// Once the slab is filled.
@@ -157,16 +158,16 @@ struct Products<float, Columns> {
     int head_dim;
     bool vector;
 
-    __device__ Stationary(const std::byte*, const HeadRows<const std::byte>& rows,
-                          const WorkRun& run, const UnitArguments& arguments,
-                          const std::int32_t* indices)
+    __device__ __forceinline__ Stationary(const std::byte*, const HeadRows<const std::byte>& rows,
+                                          const WorkRun& run, const UnitArguments& arguments)
         : head_dim(arguments.head_dim), vector(arguments.vector) {
+      const std::int32_t* indices = arguments.list.indices;
       const int g = (static_cast<int>(threadIdx.x) & 31) >> 2;
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const int position = min(g + 8 * i, run.count - 1);
         row[i] = reinterpret_cast<const float*>(
-            run.count > 0 ? rows.at(token_of(run, indices, position)) : rows.base);
+            rows.at(Place(arguments.items, run.count > 0 ? token_of(run, indices, position) : 0)));
       }
     }
     __device__ __forceinline__ void prepare() {}

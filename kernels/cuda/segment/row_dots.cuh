@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(row_dot_threads) row_dots_kernel(RowDotArgumen
                            static_cast<int>(threadIdx.x) / Shape::lanes;
   float sum = 0.0f;
   if (row < call.rows) {
-    const int token = static_cast<int>(row / call.heads);
+    const Place token(call.items, static_cast<int>(row / call.heads));
     const int head = static_cast<int>(row % call.heads);
     const std::byte* a = HeadRows<const std::byte>(call.a, head).at(token);
     const std::byte* b = HeadRows<const std::byte>(call.b, head).at(token);

@@ -69,9 +69,8 @@ struct Workspace {
   }
 };
 
-ItemDivision division_by(std::int64_t item_tokens, std::int64_t tokens) {
-  // Where all tokens lie in one item there is nothing to divide.
-  if (item_tokens <= 0 || item_tokens >= tokens) return {};
+ItemDivision division_by(std::int64_t item_tokens) {
+  if (item_tokens == 0) return {};
   const auto divisor = static_cast<std::uint32_t>(item_tokens);
   if (divisor == 1) return {.tokens = 1, .multiplier = 0, .shift = 0};
   const int power = 31 + std::bit_width(divisor - 1);
@@ -81,45 +80,78 @@ ItemDivision division_by(std::int64_t item_tokens, std::int64_t tokens) {
           .shift = static_cast<std::uint32_t>(power - 32)};
 }
 
-template <typename Byte>
-DeviceTensor<Byte> on_device(const StridedTensor<Byte>& tensor, std::int64_t tokens) {
-  const std::int64_t size = size_of(tensor.dtype);
-  return {.data = tensor.data,
-          .token_stride = tensor.token_stride * size,
-          .head_stride = tensor.head_stride * size,
-          .item_stride = tensor.item_stride * size,
-          .items = division_by(tensor.item_tokens, tokens)};
-}
+/// The tensors of a call, one after the other: whether they are as the work list needs them, and
+/// what their memory has in common.
+class Operands {
+ public:
+  explicit Operands(const SegmentWork& work) : work_(work) {}
 
-/// Whether all rows begin and end at multiples of 16 bytes.
-template <typename Byte>
-bool in_pieces(const StridedTensor<Byte>& tensor, std::int32_t heads, std::int64_t tokens) {
-  const std::int64_t size = size_of(tensor.dtype);
-  const auto fits = [&](std::int64_t stride) { return stride * size % 16 == 0; };
-  const bool has_items = division_by(tensor.item_tokens, tokens).tokens != 0;
-  return reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0 && fits(tensor.head_dim) &&
-         (tokens <= 1 || fits(tensor.token_stride)) && (heads <= 1 || fits(tensor.head_stride)) &&
-         (!has_items || fits(tensor.item_stride));
-}
+  template <typename Byte>
+  void add(std::string_view name, const StridedTensor<Byte>& tensor) {
+    if (status_) status_ = check(name, tensor);
+    if (!status_) return;
+    const std::int64_t size = size_of(tensor.dtype);
+    const auto fits = [&](std::int64_t stride) { return stride * size % 16 == 0; };
+    const bool has_items = is_split(tensor);
+    in_pieces_ = in_pieces_ && reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0 &&
+                 fits(tensor.head_dim) && fits(tensor.token_stride) && fits(tensor.head_stride) &&
+                 (!has_items || fits(tensor.item_stride));
+    if (has_items) item_tokens_ = tensor.item_tokens;
+  }
+
+  [[nodiscard]] const Status& status() const { return status_; }
+  /// Whether all rows begin and end at multiples of 16 bytes.
+  [[nodiscard]] bool in_pieces() const { return in_pieces_; }
+  [[nodiscard]] ItemDivision items() const { return division_by(item_tokens_); }
+
+  template <typename Byte>
+  [[nodiscard]] DeviceTensor<Byte> on_device(const StridedTensor<Byte>& tensor) const {
+    const std::int64_t size = size_of(tensor.dtype);
+    return {
+        .data = tensor.data,
+        .token_stride = tensor.token_stride * size,
+        .head_stride = tensor.head_stride * size,
+        .item_stride =
+            (is_split(tensor) ? tensor.item_stride : item_tokens_ * tensor.token_stride) * size};
+  }
+
+ private:
+  /// Where all tokens lie in one item there is nothing to divide.
+  template <typename Byte>
+  [[nodiscard]] bool is_split(const StridedTensor<Byte>& tensor) const {
+    return tensor.item_tokens > 0 && tensor.item_tokens < work_.work().tokens;
+  }
+
+  template <typename Byte>
+  [[nodiscard]] Status check(std::string_view name, const StridedTensor<Byte>& tensor) const;
+
+  const SegmentWork& work_;
+  Status status_;
+  bool in_pieces_ = true;
+  std::int64_t item_tokens_ = 0;
+};
 
 template <typename Byte>
-Status check_tensor(std::string_view name, const StridedTensor<Byte>& tensor,
-                    const SegmentWork& work) {
-  if (tensor.dtype != work.dtype()) {
+Status Operands::check(std::string_view name, const StridedTensor<Byte>& tensor) const {
+  if (tensor.dtype != work_.dtype()) {
     return fail("{} is of another type than the work list was made for; give all of one type",
                 name);
   }
-  if (tensor.head_dim != work.head_dim()) {
+  if (tensor.head_dim != work_.head_dim()) {
     return fail("{} has head dimension {}, the work list was made for {}; give tensors of it", name,
-                tensor.head_dim, work.head_dim());
+                tensor.head_dim, work_.head_dim());
   }
-  if (tensor.data == nullptr && work.work().tokens > 0) {
+  if (tensor.data == nullptr && work_.work().tokens > 0) {
     return fail("{} has no data for its {} tokens; hand in its device memory", name,
-                work.work().tokens);
+                work_.work().tokens);
   }
   const std::int64_t size = size_of(tensor.dtype);
   if (reinterpret_cast<std::uintptr_t>(tensor.data) % static_cast<std::uintptr_t>(size) != 0) {
     return fail("{} is not aligned to its numbers of {} bytes; hand in aligned memory", name, size);
+  }
+  if (is_split(tensor) && item_tokens_ != 0 && item_tokens_ != tensor.item_tokens) {
+    return fail("{} has items of {} tokens, a tensor before it {}; give tensors split alike", name,
+                tensor.item_tokens, item_tokens_);
   }
   return {};
 }
@@ -147,16 +179,17 @@ Status check_memory(std::string_view operation, const SegmentWork& work,
 }
 
 UnitArguments unit_arguments(const SegmentWork& work, const SegmentMemory& memory, float scale,
-                             bool vector) {
+                             const Operands& operands) {
   const WorkList& list = work.work();
   const Workspace places(list, work.head_dim());
   return {.list = device_list(list, memory.list),
+          .items = operands.items(),
           .first_unit = 0,
           .heads = list.heads,
           .heads_per_unit = list.heads_per_unit,
           .main_warps = list.main_warps,
           .head_dim = static_cast<std::int32_t>(work.head_dim()),
-          .vector = vector,
+          .vector = operands.in_pieces(),
           .scale = scale,
           .counters = reinterpret_cast<unsigned*>(memory.workspace),
           .partials = reinterpret_cast<float*>(memory.workspace + places.partials_at),
@@ -216,20 +249,19 @@ Result<SegmentWork> segment_work(const AttentionPlan& plan, std::int64_t head_di
 Status segment_forward(const SegmentWork& work, const SegmentMemory& memory, const ConstTensor& q,
                        const ConstTensor& k, const ConstTensor& v, float scale, const Tensor& o,
                        float* lse, Stream stream) {
-  if (Status s = check_tensor("q", q, work); !s) return s;
-  if (Status s = check_tensor("k", k, work); !s) return s;
-  if (Status s = check_tensor("v", v, work); !s) return s;
-  if (Status s = check_tensor("o", o, work); !s) return s;
+  Operands operands(work);
+  operands.add("q", q);
+  operands.add("k", k);
+  operands.add("v", v);
+  operands.add("o", o);
+  if (!operands.status()) return operands.status();
   if (Status s = check_memory("segment_forward", work, memory); !s) return s;
   const WorkList& list = work.work();
-  const std::int64_t tokens = list.tokens;
-  const bool vector = in_pieces(q, list.heads, tokens) && in_pieces(k, list.heads, tokens) &&
-                      in_pieces(v, list.heads, tokens) && in_pieces(o, list.heads, tokens);
-  const ForwardArguments arguments{.units = unit_arguments(work, memory, scale, vector),
-                                   .q = on_device(q, tokens),
-                                   .k = on_device(k, tokens),
-                                   .v = on_device(v, tokens),
-                                   .o = on_device(o, tokens),
+  const ForwardArguments arguments{.units = unit_arguments(work, memory, scale, operands),
+                                   .q = operands.on_device(q),
+                                   .k = operands.on_device(k),
+                                   .v = operands.on_device(v),
+                                   .o = operands.on_device(o),
                                    .lse = lse};
   return kernels_of(work.dtype(), work.head_dim())
       .forward(arguments, list.forward_units, warps_of(list), stream);
@@ -244,22 +276,16 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
         "The work list was made for the forward pass alone; make it with "
         "Passes::forward_backward");
   }
-  bool vector = true;
-  Status status;
-  const auto check = [&](std::string_view name, const auto& tensor) {
-    if (!status) return;
-    status = check_tensor(name, tensor, work);
-    vector = vector && in_pieces(tensor, list.heads, tokens);
-  };
-  check("q", tensors.q);
-  check("k", tensors.k);
-  check("v", tensors.v);
-  check("o", tensors.o);
-  check("grad_o", tensors.grad_o);
-  check("grad_q", tensors.grad_q);
-  check("grad_k", tensors.grad_k);
-  check("grad_v", tensors.grad_v);
-  if (!status) return status;
+  Operands operands(work);
+  operands.add("q", tensors.q);
+  operands.add("k", tensors.k);
+  operands.add("v", tensors.v);
+  operands.add("o", tensors.o);
+  operands.add("grad_o", tensors.grad_o);
+  operands.add("grad_q", tensors.grad_q);
+  operands.add("grad_k", tensors.grad_k);
+  operands.add("grad_v", tensors.grad_v);
+  if (!operands.status()) return operands.status();
   const std::int64_t rows = tokens * list.heads;
   if (static_cast<std::int64_t>(tensors.lse.size()) != rows) {
     return fail(
@@ -271,23 +297,24 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
   const SegmentKernels kernels = kernels_of(work.dtype(), work.head_dim());
   float* dots =
       reinterpret_cast<float*>(memory.workspace + Workspace(list, work.head_dim()).dots_at);
-  Status queued = kernels.row_dots({.a = on_device(tensors.o, tokens),
-                                    .b = on_device(tensors.grad_o, tokens),
+  Status queued = kernels.row_dots({.a = operands.on_device(tensors.o),
+                                    .b = operands.on_device(tensors.grad_o),
+                                    .items = operands.items(),
                                     .dots = dots,
                                     .rows = rows,
                                     .heads = list.heads,
                                     .head_dim = static_cast<std::int32_t>(work.head_dim()),
-                                    .vector = vector},
+                                    .vector = operands.in_pieces()},
                                    stream);
   if (!queued) return queued;
-  BackwardArguments arguments{.units = unit_arguments(work, memory, scale, vector),
-                              .q = on_device(tensors.q, tokens),
-                              .k = on_device(tensors.k, tokens),
-                              .v = on_device(tensors.v, tokens),
-                              .grad_o = on_device(tensors.grad_o, tokens),
-                              .grad_q = on_device(tensors.grad_q, tokens),
-                              .grad_k = on_device(tensors.grad_k, tokens),
-                              .grad_v = on_device(tensors.grad_v, tokens),
+  BackwardArguments arguments{.units = unit_arguments(work, memory, scale, operands),
+                              .q = operands.on_device(tensors.q),
+                              .k = operands.on_device(tensors.k),
+                              .v = operands.on_device(tensors.v),
+                              .grad_o = operands.on_device(tensors.grad_o),
+                              .grad_q = operands.on_device(tensors.grad_q),
+                              .grad_k = operands.on_device(tensors.grad_k),
+                              .grad_v = operands.on_device(tensors.grad_v),
                               .lse = tensors.lse.data(),
                               .dots = dots};
   arguments.units.first_unit = list.forward_units;

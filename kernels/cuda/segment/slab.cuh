@@ -15,29 +15,37 @@
 
 namespace attnscope::cuda {
 
+/// Where a token stands on the token axis of all tensors of a call.
+struct Place {
+  std::uint32_t item, token_of_item;
+
+  __device__ __forceinline__ Place(const ItemDivision& items, int token) {
+    const auto number = static_cast<std::uint32_t>(token);
+    item = 0;
+    token_of_item = number;
+    if (items.tokens == 0) return;
+    item = items.tokens == 1 ? number
+                             : static_cast<std::uint32_t>(
+                                   static_cast<std::uint64_t>(number) * items.multiplier >> 32) >>
+                                   items.shift;
+    token_of_item = number - item * items.tokens;
+  }
+};
+
 /// The token rows of a tensor's head; `base` is token 0's row.
 template <typename Byte>
 struct HeadRows {
   Byte* base;
   std::int64_t token_stride;
   std::int64_t item_stride;
-  ItemDivision items;
 
-  __device__ HeadRows(const DeviceTensor<Byte>& tensor, int head)
+  __device__ __forceinline__ HeadRows(const DeviceTensor<Byte>& tensor, int head)
       : base(tensor.data + head * tensor.head_stride),
         token_stride(tensor.token_stride),
-        item_stride(tensor.item_stride),
-        items(tensor.items) {}
+        item_stride(tensor.item_stride) {}
 
-  __device__ Byte* at(int token) const {
-    if (items.tokens == 0) return base + token * token_stride;
-    const auto number = static_cast<std::uint32_t>(token);
-    const std::uint32_t item =
-        items.tokens == 1 ? number
-                          : static_cast<std::uint32_t>(
-                                static_cast<std::uint64_t>(number) * items.multiplier >> 32) >>
-                                items.shift;
-    return base + item * item_stride + (number - item * items.tokens) * token_stride;
+  __device__ __forceinline__ Byte* at(const Place& place) const {
+    return base + place.item * item_stride + place.token_of_item * token_stride;
   }
 };
 
@@ -70,14 +78,17 @@ struct Slab {
            column % piece_numbers * static_cast<int>(sizeof(T));
   }
 
-  /// Starts filling rows [first_row, first_row + filled_rows) with the run's tokens from
-  /// `position` on, of which `count` exist; what lies beyond, in rows and columns, becomes 0.
+  /// Starts filling rows [first_row, first_row + filled_rows) of the first `Tensors` slabs in a row
+  /// with the run's tokens from `position` on, of which `count` exist; what lies beyond, in rows
+  /// and columns, becomes 0.
+  template <int Tensors>
   static __device__ __forceinline__ void fill(std::byte* slab,
-                                              const HeadRows<const std::byte>& rows,
-                                              const WorkRun& run, const std::int32_t* indices,
+                                              const HeadRows<const std::byte> (&rows)[Tensors],
+                                              const int (&slab_at)[Tensors], const WorkRun& run,
                                               int position, int count, int first_row,
                                               const UnitArguments& arguments) {
     const int lane = static_cast<int>(threadIdx.x) & 31;
+    const std::int32_t* indices = arguments.list.indices;
     if (arguments.vector) {
       const int row_end = arguments.head_dim * static_cast<int>(sizeof(T));
 #pragma unroll
@@ -86,21 +97,27 @@ struct Slab {
         const int row = first_row + i / pieces;
         const int piece = i % pieces;
         const bool valid = row < count && piece * 16 < row_end;
-        const std::byte* from =
-            valid ? rows.at(token_of(run, indices, position + row)) + piece * 16 : rows.base;
-        copy_async<16>(slab + place(row, piece), from, valid);
+        const Place token(arguments.items, valid ? token_of(run, indices, position + row) : 0);
+        std::byte* to = slab + place(row, piece);
+#pragma unroll
+        for (int x = 0; x < Tensors; ++x) {
+          copy_async<16>(to + slab_at[x], rows[x].at(token) + (valid ? piece * 16 : 0), valid);
+        }
       }
       return;
     }
 #pragma unroll 1
     for (int row = first_row; row < first_row + filled_rows; ++row) {
-      const T* from = reinterpret_cast<const T*>(
-          row < count ? rows.at(token_of(run, indices, position + row)) : rows.base);
+      const Place token(arguments.items, row < count ? token_of(run, indices, position + row) : 0);
+#pragma unroll
+      for (int x = 0; x < Tensors; ++x) {
+        const T* from = reinterpret_cast<const T*>(rows[x].at(token));
 #pragma unroll 1
-      for (int column = lane; column < Columns; column += 32) {
-        const bool valid = row < count && column < arguments.head_dim;
-        *reinterpret_cast<T*>(slab + place_of_number(row, column)) =
-            valid ? from[column] : from_float<T>(0.0f);
+        for (int column = lane; column < Columns; column += 32) {
+          const bool valid = row < count && column < arguments.head_dim;
+          *reinterpret_cast<T*>(slab + slab_at[x] + place_of_number(row, column)) =
+              valid ? from[column] : from_float<T>(0.0f);
+        }
       }
     }
   }

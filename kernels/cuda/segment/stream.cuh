@@ -96,7 +96,7 @@ struct SpanCursor {
 
 /// What streams: the rows of two tensors, and with keys units two numbers a token.
 struct Streamed {
-  HeadRows<const std::byte> first, second;
+  HeadRows<const std::byte> rows[2];
   const float* lse = nullptr;   // [tokens, heads], of the block's head; null: none
   const float* dots = nullptr;  // alike
 };
@@ -106,25 +106,23 @@ __device__ __forceinline__ void fill_stage(const UnitOfBlock& block, const Strea
                                            SpanCursor& cursor, std::byte* stage, int first_slot) {
   using Rows = typename Stage::Rows;
   const int slots = min(Stage::slots, block.unit.slots - first_slot);
-  const std::int32_t* indices = block.arguments.list.indices;
   const int lane = static_cast<int>(threadIdx.x) & 31;
 #pragma unroll 1
-  for (int i = block.warp; i < slots * 2 * Rows::fills; i += block.warps) {
-    const int slot = i / (2 * Rows::fills);
-    const int which = i / Rows::fills % 2;
+  for (int i = block.warp; i < slots * Rows::fills; i += block.warps) {
+    const int slot = i / Rows::fills;
     const int part = i % Rows::fills;
     cursor.advance(block, first_slot + slot);
     const int position = (first_slot + slot - cursor.first_slot) * slot_tokens;
     const int count = min(slot_tokens, cursor.span.run.count - position);
     std::byte* memory = stage + slot * Stage::slot_bytes;
-    Rows::fill(Stage::slab(memory, which), which == 0 ? streamed.first : streamed.second,
-               cursor.span.run, indices, position, count, part * Rows::filled_rows,
-               block.arguments);
-    if (Stage::number_bytes > 0 && streamed.lse != nullptr && which == 0 && part == 0) {
+    Rows::template fill<2>(memory, streamed.rows, {0, Rows::bytes}, cursor.span.run, position,
+                           count, part * Rows::filled_rows, block.arguments);
+    if (Stage::number_bytes > 0 && streamed.lse != nullptr && part == 0) {
       const int row = lane & 15;
       const bool valid = row < count;
       const float* from = lane < 16 ? streamed.lse : streamed.dots;
-      const std::int64_t token = valid ? token_of(cursor.span.run, indices, position + row) : 0;
+      const std::int64_t token =
+          valid ? token_of(cursor.span.run, block.arguments.list.indices, position + row) : 0;
       copy_async<4>(Stage::numbers(memory) + lane, from + token * block.arguments.heads, valid);
     }
   }

@@ -52,8 +52,8 @@ __device__ __forceinline__ void fill_slab(const UnitOfBlock& block, std::byte* s
   if (!Products<T, Columns>::in_slab || !block.has_strip()) return;
 #pragma unroll 1
   for (int row = 0; row < 16; row += Rows::filled_rows) {
-    Rows::fill(slab, rows, block.strip.run, block.arguments.list.indices, 0, block.strip.run.count,
-               row, block.arguments);
+    Rows::template fill<1>(slab, {rows}, {0}, block.strip.run, 0, block.strip.run.count, row,
+                           block.arguments);
   }
 }
 
