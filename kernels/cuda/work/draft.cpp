@@ -88,6 +88,7 @@ std::vector<SpanPart> parts_within(std::span<const WorkSpan> spans, std::int32_t
 
 std::vector<WorkUnit> lay_out(const Draft& draft, WorkList& list) {
   std::vector<const DraftUnit*> ordered;
+  ordered.reserve(draft.units.size());
   for (const DraftUnit& unit : draft.units) ordered.push_back(&unit);
   std::ranges::stable_sort(ordered, {}, [&](const DraftUnit* unit) {
     return token_at(unit->tile.run, 0, list.indices);

@@ -108,6 +108,13 @@ void add_tasks(const WorkRun& run, std::int64_t item, std::span<const DirectedSe
   }
 }
 
+/// The item of several tasks; -1 when they are of several.
+std::int64_t item_of(std::span<const Task* const> tasks) {
+  const std::int64_t item = tasks.front()->item;
+  const bool same = std::ranges::all_of(tasks, [&](const Task* t) { return t->item == item; });
+  return same ? item : -1;
+}
+
 /// The tokens of several tasks, ascending.
 std::vector<TokenInterval> tokens_of(const AttentionPlan& plan,
                                      std::span<const Task* const> tasks) {
@@ -169,17 +176,19 @@ std::vector<DirectedSegment> directed_segments(const AttentionPlan& plan, WorkLi
 Direction rows_direction(const AttentionPlan& plan, HeadRange heads,
                          std::span<const DirectedSegment> segments,
                          std::vector<std::int32_t>& indices) {
-  // Sentence starts cut a document's rows into many tasks with one list of segments.
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::vector<const Task*>> alike;
+  // Sentence starts cut a document's rows into many tasks with one list of segments, and tiny items
+  // may all see nothing but a shared query.
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<const Task*>> alike;
   for (const Task& task : plan.tasks) {
     if (task.heads.begin > heads.begin || task.heads.end < heads.end) continue;
     if (task.queries.size() <= 0) continue;
     const std::int64_t first = task.segment_count == 0 ? 0 : task.first_segment;
-    alike[{task.item, first, task.segment_count}].push_back(&task);
+    alike[{first, task.segment_count}].push_back(&task);
   }
   Direction direction{.kind = UnitKind::rows, .tasks = {}, .segments = {}};
   for (const auto& [key, tasks] : alike) {
-    const auto& [item, first, count] = key;
+    const auto& [first, count] = key;
+    const std::int64_t item = item_of(tasks);
     const auto of_task =
         segments.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
     std::vector<WorkRun> runs{work_run(tasks.front()->queries)};

@@ -95,6 +95,22 @@ TEST(SharedQuery, ItsKeys_GoAlongWithTheTilesOfAllItems_WhenTheseAreFew) {
   EXPECT_EQ(count_of(backward_units(list), UnitKind::keys), 12);
 }
 
+TEST(TinyItems, ThatSeeASharedQueryAlone_FillTilesTogether) {
+  AttentionPlan plan{.tokens = 540, .heads = 1, .tasks{}, .segments{}, .indices{}};
+  plan.segments = {{.keys = {0, 40}}};
+  for (std::int64_t item = 0; item < 100; ++item) {
+    plan.tasks.push_back({.queries = {40 + 5 * item, 45 + 5 * item},
+                          .heads = {0, 1},
+                          .item = item,
+                          .first_segment = 0,
+                          .segment_count = 1});
+  }
+  plan.tasks.insert(plan.tasks.begin(),
+                    {.queries = {0, 40}, .heads = {0, 1}, .first_segment = 0, .segment_count = 1});
+  EXPECT_EQ(cut(plan, Passes::forward).forward_units, (540 + 63) / 64);
+  EXPECT_TRUE(cuts_well(plan, keys_from_plan(plan)));
+}
+
 /// 11 rows of 300 parts to be merged by one warp would take longer than all else.
 TEST(SharedQuery, ItsKeys_HaveUnitsOfTheirOwn_WhenItemsAreMany) {
   const SequenceLayout layout = SequenceLayout::uniform(100, {.documents = {162}}, 11);
