@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every program that runs kernels in the emulation tells at its end how much of it there was.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/cuda_on_host/emulator.h"
+
+namespace attnscope::on_host {
+namespace {
+
+class TellTotals : public ::testing::Environment {
+ public:
+  void TearDown() override {
+    const Totals all = totals();
+    fmt::print(
+        "on the host: {} launches, {} blocks, {} collectives of warps, {} accesses checked\n",
+        all.launches, all.blocks, all.collectives, all.accesses);
+  }
+};
+
+[[maybe_unused]] const auto* const registered = ::testing::AddGlobalTestEnvironment(new TellTotals);
+
+}  // namespace
+}  // namespace attnscope::on_host
