@@ -17,7 +17,8 @@ namespace attnscope::cli {
 namespace {
 
 struct Arguments {
-  std::string in, out, pattern, window, layout, implementation, dtype = "float32", worker;
+  std::string in, out, pattern, window, layout, implementation, dtype = "float32", device = "cpu",
+                                                                worker;
   bool backward = false;
 };
 
@@ -40,6 +41,7 @@ Result<nlohmann::json> make_request(const Arguments& arguments) {
       return tl::unexpected(window.error());
   }
   if (auto dtype = parse_dtype(arguments.dtype); !dtype) return tl::unexpected(dtype.error());
+  if (auto device = parse_device(arguments.device); !device) return tl::unexpected(device.error());
   auto layout_text = read_text(arguments.layout);
   if (!layout_text) return tl::unexpected(layout_text.error());
   if (auto layout = parse_layout(*layout_text, arguments.layout); !layout)
@@ -53,6 +55,7 @@ Result<nlohmann::json> make_request(const Arguments& arguments) {
                         {"layout_source", arguments.layout},
                         {"implementation", arguments.implementation},
                         {"dtype", arguments.dtype},
+                        {"device", arguments.device},
                         {"backward", arguments.backward}};
 }
 
@@ -96,6 +99,7 @@ void add_attend_command(CLI::App& app, Session& session) {
       ->type_name("ID")
       ->required();
   command->add_option("--dtype", arguments->dtype, "float32, float16 or bfloat16")->type_name("D");
+  command->add_option("--device", arguments->device, "cpu or cuda")->type_name("DEVICE");
   command->add_flag("--backward", arguments->backward,
                     "Gradients too: grad_o in, grad_q, grad_k, grad_v out");
   command->add_option("-o,--output", arguments->out, "o and lse, with --backward the gradients")

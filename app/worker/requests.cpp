@@ -9,9 +9,11 @@
 #include "attnscope/build_info.h"
 #include "engine/attention/attend.h"
 #include "engine/attention/check.h"
+#include "engine/attention/cuda_runtime.h"
 #include "engine/attention/list.h"
 #include "engine/measure/available_memory.h"
 #include "engine/measure/counting_allocator.h"
+#include "engine/measure/cuda_ceilings.h"
 #include "engine/measure/heat_runner.h"
 #include "engine/measure/load_meter.h"
 #include "engine/measure/machine.h"
@@ -24,6 +26,8 @@ namespace attnscope::worker {
 namespace {
 
 using nlohmann::json;
+
+constexpr int exit_device_lost = 3;
 
 /// One sentence for the driver, thrown out of a handler.
 class RequestError : public std::runtime_error {
@@ -67,16 +71,29 @@ int threads_field(const json& message) {
   return static_cast<int>(std::max<std::int64_t>(threads, 1));
 }
 
+/// One CUDA device: the first is the one that is computed on.
+json device_row(const CudaDevice& device, bool is_first) {
+  const Status usable =
+      is_first ? cuda::usable()
+               : Status(fail("heats run on the first device; CUDA_VISIBLE_DEVICES chooses it"));
+  json row = {
+      {"kind", "cuda"},
+      {"name", device.name},
+      {"available", usable.has_value()},
+      {"reason", usable ? "" : usable.error().message},
+      {"compute_capability", fmt::format("{}.{}", device.compute_major, device.compute_minor)},
+      {"memory_bytes", device.memory_bytes}};
+  if (usable) row.update(measure::describe_cuda_device());
+  return row;
+}
+
 /// The processor, then every CUDA device, or one entry that says why there is none.
 json devices(const json& processor) {
   json list = json::array();
   list.push_back({{"kind", "cpu"}, {"name", processor}, {"available", true}, {"reason", ""}});
   const CudaDevices found = cuda_devices();
   for (const CudaDevice& device : found.devices)
-    list.push_back({{"kind", "cuda"},
-                    {"name", device.name},
-                    {"available", false},
-                    {"reason", "no implementation runs on CUDA yet"}});
+    list.push_back(device_row(device, &device == found.devices.data()));
   if (found.devices.empty())
     list.push_back(
         {{"kind", "cuda"}, {"name", ""}, {"available", false}, {"reason", found.reason}});
@@ -121,8 +138,20 @@ void answer_heat(const Request& request, ProtocolChannel& channel) {
   channel.send({{"event", "heat"}, {"result", protocol::to_json(result)}});
 }
 
+/// Absent: the processor. One that cannot be used is refused with the reason.
+DeviceKind device_field(const json& message) {
+  if (!message.contains("device")) return DeviceKind::cpu;
+  const auto device = parse_device(text_field(message, "device"));
+  if (!device) throw RequestError(device.error().message);
+  if (*device == DeviceKind::cuda && !cuda::usable())
+    throw RequestError("nothing can be computed on CUDA: " + cuda::usable().error().message);
+  return *device;
+}
+
 void answer_ceilings(const Request& request, ProtocolChannel& channel) {
-  const Ceilings ceilings = measure::measure_ceilings(threads_field(request.message));
+  const Ceilings ceilings = device_field(request.message) == DeviceKind::cuda
+                                ? measure::measure_cuda_ceilings()
+                                : measure::measure_ceilings(threads_field(request.message));
   channel.send({{"event", "ceilings"}, {"ceilings", protocol::to_json(ceilings)}});
 }
 
@@ -137,6 +166,7 @@ void answer_attend(const Request& request, ProtocolChannel& channel) {
                                 .layout_source = text_field(message, "layout_source"),
                                 .implementation = text_field(message, "implementation"),
                                 .dtype = text_field(message, "dtype"),
+                                .device = std::string(name_of(device_field(message))),
                                 .threads = threads_field(message)};
   measure::set_threads(attention.threads);
   const Result<AttendOutcome> outcome = attend(attention);
@@ -163,13 +193,11 @@ std::string_view name_of(CheckRow::Outcome outcome) {
 }
 
 void answer_check(const Request& request, ProtocolChannel& channel) {
-  const auto device = parse_device(text_field(request.message, "device"));
-  if (!device) throw RequestError(device.error().message);
-  if (*device != DeviceKind::cpu)
-    throw RequestError("no implementation runs on CUDA yet; check the device cpu");
+  static_cast<void>(field(request.message, "device"));
+  const DeviceKind device = device_field(request.message);
   const int threads = threads_field(request.message);
   measure::set_threads(threads);
-  const int wrong = check_all(*device, threads, [&](const CheckRow& row) {
+  const int wrong = check_all(device, threads, [&](const CheckRow& row) {
     if (*request.cancelled) throw RequestError("the check was cancelled");
     json event = {{"event", "check"},
                   {"implementation", row.implementation},
@@ -212,6 +240,11 @@ const Handler& handler_of(const Request& request) {
 void answer(const Request& request, ProtocolChannel& channel) {
   try {
     handler_of(request).answer(request, channel);
+  } catch (const cuda::DeviceLost& error) {
+    // No event: the driver asks a fresh process, which gets the device back, and takes the last
+    // line on stderr for the reason.
+    fmt::print(stderr, "attnscope-worker: {}\n", error.what());
+    channel.end_process(exit_device_lost);
   } catch (const std::bad_alloc& error) {
     channel.send_error(fmt::format("not enough memory for the request: {}", error.what()));
   } catch (const std::exception& error) {

@@ -101,6 +101,8 @@ Result<AttendOutcome> attend_unguarded(const AttendRequest& request) {
   if (!layout) return tl::unexpected(layout.error());
   const auto dtype = parse_dtype(request.dtype);
   if (!dtype) return tl::unexpected(dtype.error());
+  const auto device = parse_device(request.device);
+  if (!device) return tl::unexpected(device.error());
   const auto file = SafetensorsFile::open(request.in);
   if (!file) return tl::unexpected(file.error());
   const auto inputs = read_inputs(request, *file, *layout);
@@ -117,6 +119,7 @@ Result<AttendOutcome> attend_unguarded(const AttendRequest& request) {
       .head_dim = inputs->head_dim,
       .dtype = *dtype,
       .memory_order = MemoryOrder::token_major,
+      .device = *device,
       .direction = request.backward ? Direction::forward_backward : Direction::forward,
       .scale = 1.0F / std::sqrt(static_cast<float>(inputs->head_dim)),
       .threads = request.threads};

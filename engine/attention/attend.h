@@ -19,6 +19,7 @@ struct AttendRequest {
   std::string layout_source;  // its file name, for messages
   std::string implementation;
   std::string dtype = "float32";  // the computation's; files stay float32
+  std::string device = "cpu";
   int threads = 1;
 };
 

@@ -2,9 +2,11 @@
 #include "engine/attention/attend_compute.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string_view>
 
+#include "engine/attention/device_copy.h"
 #include "engine/attention/packed_tensor.h"
 #include "engine/attention/reference.h"
 #include "engine/attention/reference_gradients.h"
@@ -14,7 +16,7 @@ namespace {
 
 constexpr std::int64_t compared_rows = 512;
 
-/// Token-major memory in the computation's dtype.
+/// Token-major memory in the computation's dtype, of the host and where the device finds it.
 class PackedMemory {
  public:
   PackedMemory(const Problem& problem, bool needed)
@@ -23,16 +25,27 @@ class PackedMemory {
                       : 0,
                std::byte{0xFF}),  // NaN, until written
         tensor_(packed_tensor(problem.layout, problem.plan.heads, problem.head_dim, problem.dtype,
-                              MemoryOrder::token_major, bytes_.data())) {}
+                              MemoryOrder::token_major, bytes_.data())),
+        copy_(problem.device, bytes_) {}
   PackedMemory(const PackedMemory&) = delete;
   PackedMemory& operator=(const PackedMemory&) = delete;
 
   [[nodiscard]] const Tensor& tensor() const { return tensor_; }
   [[nodiscard]] ConstTensor input() const { return attnscope::as_const(tensor_); }
 
+  [[nodiscard]] Tensor on_device() const {
+    Tensor tensor = tensor_;
+    tensor.data = copy_.data();
+    return tensor;
+  }
+  [[nodiscard]] ConstTensor input_on_device() const { return attnscope::as_const(on_device()); }
+  void send() const { copy_.send(); }
+  void fetch() const { copy_.fetch(); }
+
  private:
   std::vector<std::byte> bytes_;
-  Tensor tensor_;  // on bytes_
+  Tensor tensor_;    // on bytes_
+  DeviceCopy copy_;  // of bytes_
 };
 
 /// `values` in `rows`, 0 elsewhere.
@@ -67,7 +80,9 @@ class Attend {
         lse_(backward_ || prepared.writes_lse()
                  ? static_cast<std::size_t>(inputs.tokens * inputs.heads)
                  : 0),
-        workspace_(static_cast<std::size_t>(prepared.workspace_bytes())) {
+        workspace_(static_cast<std::size_t>(prepared.workspace_bytes())),
+        lse_copy_(problem.device, std::as_writable_bytes(std::span(lse_))),
+        workspace_copy_(problem.device, workspace_) {
     pack(inputs.q, inputs.tokens, inputs.heads, q_.tensor());
     pack(inputs.k, inputs.tokens, inputs.heads, k_.tensor());
     pack(inputs.v, inputs.tokens, inputs.heads, v_.tensor());
@@ -90,23 +105,35 @@ class Attend {
 
  private:
   Status call() {
-    const Status done = prepared_.forward({.q = q_.input(),
-                                           .k = k_.input(),
-                                           .v = v_.input(),
-                                           .o = o_.tensor(),
-                                           .lse = lse_,
-                                           .workspace = workspace_});
+    const std::array outputs{&o_, &grad_q_, &grad_k_, &grad_v_};
+    for (const PackedMemory* input : {&q_, &k_, &v_, &grad_o_}) input->send();
+    for (const PackedMemory* output : outputs) output->send();  // NaN, until written
+    if (Status done = call_on_device(); !done) return done;
+    for (const PackedMemory* output : outputs) output->fetch();
+    lse_copy_.fetch();
+    return {};
+  }
+
+  Status call_on_device() {
+    const std::span<float> lse{reinterpret_cast<float*>(lse_copy_.data()), lse_.size()};
+    const std::span<std::byte> workspace{workspace_copy_.data(), workspace_.size()};
+    const Status done = prepared_.forward({.q = q_.input_on_device(),
+                                           .k = k_.input_on_device(),
+                                           .v = v_.input_on_device(),
+                                           .o = o_.on_device(),
+                                           .lse = lse,
+                                           .workspace = workspace});
     if (!done || !backward_) return done;
-    return prepared_.backward({.tensors = {.q = q_.input(),
-                                           .k = k_.input(),
-                                           .v = v_.input(),
-                                           .o = o_.input(),
-                                           .lse = lse_,
-                                           .grad_o = grad_o_.input(),
-                                           .grad_q = grad_q_.tensor(),
-                                           .grad_k = grad_k_.tensor(),
-                                           .grad_v = grad_v_.tensor()},
-                               .workspace = workspace_});
+    return prepared_.backward({.tensors = {.q = q_.input_on_device(),
+                                           .k = k_.input_on_device(),
+                                           .v = v_.input_on_device(),
+                                           .o = o_.input_on_device(),
+                                           .lse = lse,
+                                           .grad_o = grad_o_.input_on_device(),
+                                           .grad_q = grad_q_.on_device(),
+                                           .grad_k = grad_k_.on_device(),
+                                           .grad_v = grad_v_.on_device()},
+                               .workspace = workspace});
   }
 
   Status check_gradients() {
@@ -193,6 +220,7 @@ class Attend {
   PackedMemory q_, k_, v_, o_, grad_o_, grad_q_, grad_k_, grad_v_;
   std::vector<float> lse_;
   std::vector<std::byte> workspace_;
+  DeviceCopy lse_copy_, workspace_copy_;  // of both
   ReferenceGradients reference_;
   WorstError worst_;
 };

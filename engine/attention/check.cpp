@@ -9,6 +9,7 @@
 
 #include "engine/attention/check_calls.h"
 #include "engine/attention/check_cases.h"
+#include "engine/attention/cuda_runtime.h"
 #include "engine/attention/list.h"
 #include "engine/attention/packed_tensor.h"
 #include "engine/attention/reference.h"
@@ -76,7 +77,15 @@ class Case {
     }
     row.relative_error = worst.error;
     row.error_bound = worst.bound;
-    if (!row.reason.empty()) row.outcome = CheckRow::Outcome::wrong;
+    if (row.reason.empty()) return;
+    row.outcome = CheckRow::Outcome::wrong;
+    // All that would follow is wrong for this reason alone.
+    if (problem_.device != DeviceKind::cuda) return;
+    if (const auto lost = cuda::lost()) {
+      throw cuda::DeviceLost(fmt::format("{} on {} {}: {}; the device is lost to this process: {}",
+                                         row.implementation, row.pattern, row.shape, row.reason,
+                                         *lost));
+    }
   }
 
  private:

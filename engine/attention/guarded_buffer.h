@@ -30,6 +30,9 @@ class GuardedBuffer {
   ~GuardedBuffer() { ::operator delete(memory_, std::align_val_t(alignment)); }
 
   [[nodiscard]] std::span<std::byte> bytes() { return {memory_ + guard_bytes, size_}; }
+  /// The guard zones, too; bytes() begin `guard_bytes` after their start.
+  [[nodiscard]] std::span<std::byte> whole() { return {memory_, size_ + 2 * guard_bytes}; }
+  static constexpr std::size_t guard_bytes = 1024;  // a row of 128 floats, twice
   [[nodiscard]] std::span<float> floats() {
     return {reinterpret_cast<float*>(memory_ + guard_bytes), size_ / sizeof(float)};
   }
@@ -44,7 +47,6 @@ class GuardedBuffer {
 
  private:
   static constexpr std::size_t alignment = 64;
-  static constexpr std::size_t guard_bytes = 1024;  // a row of 128 floats, twice
   static constexpr std::byte guard_value{0xA5};
   std::size_t size_;
   std::byte* memory_;

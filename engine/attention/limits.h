@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What no implementation of this build can do yet, said in one place.
+// What no implementation of this build can do here, said in one place.
 
 #include <string_view>
 

@@ -23,10 +23,10 @@ class SharedGradients {
       v_ = v.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
     }
   }
-  void write(const GradientTensors& tensors, TokenRange shared, std::int64_t heads) const {
+  void write(const at::Tensor& grad_k, const at::Tensor& grad_v) const {
     if (!k_.defined()) return;
-    view_of(tensors.grad_k, shared, 1, heads).copy_(k_);
-    view_of(tensors.grad_v, shared, 1, heads).copy_(v_);
+    grad_k.copy_(k_);
+    grad_v.copy_(v_);
   }
 
  private:
@@ -47,8 +47,8 @@ PreparedBlocks::PreparedBlocks(const Problem& problem, bool masked, MaskValues v
 void PreparedBlocks::make_masks() {
   if (!masked_ || !masks_.empty()) return;
   for (const Block& block : blocks_) {
-    masks_.push_back(
-        make_mask(problem_.plan, tasks_, block, problem_.dtype, values_.allowed, values_.refused));
+    masks_.push_back(make_mask(problem_.plan, tasks_, block, problem_.dtype, values_.allowed,
+                               values_.refused, torch_device(problem_.device)));
   }
 }
 
@@ -63,7 +63,7 @@ Status PreparedBlocks::forward(const ForwardCall& call) {
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
       graphs.push_back(make_graph(call, b));
       const Block& block = blocks_[b];
-      view_of(call.o, block.queries, block.batch, heads_).copy_(graphs[b].o.detach());
+      view(call.o, block.queries, block.batch).copy_(graphs[b].o.detach());
     }
     graphs_ = std::move(graphs);
     return {};
@@ -80,7 +80,7 @@ PreparedBlocks::Graph PreparedBlocks::make_graph(const ForwardCall& call, std::s
   const Block& block = blocks_[b];
   Graph result;
   const auto leaf = [&](const ConstTensor& tensor, TokenRange range) {
-    result.leaves.push_back(view_of(tensor, range, block.batch, heads_).requires_grad_());
+    result.leaves.push_back(view(tensor, range, block.batch).requires_grad_());
     return result.leaves.back();
   };
   const at::Tensor q = leaf(call.q, block.queries);
@@ -104,19 +104,20 @@ Status PreparedBlocks::backward(const BackwardCall& call) {
   SharedGradients to_shared;
   for (std::size_t b = 0; b < blocks_.size(); ++b) {
     const Block& block = blocks_[b];
-    const at::Tensor arriving = view_of(tensors.grad_o, block.queries, block.batch, heads_);
+    const at::Tensor arriving = view(tensors.grad_o, block.queries, block.batch);
     const Graph taken = std::move(graphs[b]);
     const auto leaving = torch::autograd::grad({taken.o}, taken.leaves, {arriving});
-    view_of(tensors.grad_q, block.queries, block.batch, heads_).copy_(leaving[0]);
+    view(tensors.grad_q, block.queries, block.batch).copy_(leaving[0]);
     if (!shared.empty() && block.own_keys == shared) {
       to_shared.add(leaving[1], leaving[2]);
       continue;
     }
-    view_of(tensors.grad_k, block.own_keys, block.batch, heads_).copy_(leaving[1]);
-    view_of(tensors.grad_v, block.own_keys, block.batch, heads_).copy_(leaving[2]);
+    view(tensors.grad_k, block.own_keys, block.batch).copy_(leaving[1]);
+    view(tensors.grad_v, block.own_keys, block.batch).copy_(leaving[2]);
     if (!block.shared_keys.empty()) to_shared.add(leaving[3], leaving[4]);
   }
-  to_shared.write(tensors, shared, heads_);
+  if (!shared.empty())
+    to_shared.write(view(tensors.grad_k, shared, 1), view(tensors.grad_v, shared, 1));
   return {};
 }
 

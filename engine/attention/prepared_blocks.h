@@ -60,6 +60,16 @@ class PreparedBlocks : public PreparedAttention {
   [[nodiscard]] bool with_gradients() const {
     return problem_.direction == Direction::forward_backward;
   }
+  [[nodiscard]] bool on_cuda() const { return problem_.device == DeviceKind::cuda; }
+  /// The block's rows (or columns) of a call's tensor, where the problem's tensors are.
+  template <typename AnyTensor>
+  [[nodiscard]] at::Tensor view(const AnyTensor& tensor, TokenRange range,
+                                std::int64_t batch) const {
+    return view_of(tensor, range, batch, heads_, torch_device(problem_.device));
+  }
+  [[nodiscard]] at::Tensor view_columns(const ConstTensor& tensor, const Block& block) const {
+    return columns_of(tensor, block, heads_, torch_device(problem_.device));
+  }
 
   Problem problem_;
   std::int64_t heads_;

@@ -5,6 +5,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 
@@ -14,14 +15,16 @@ namespace attnscope {
 namespace {
 
 at::Tensor strided_view(void* data, const ConstTensor& tensor, TokenRange range, std::int64_t batch,
-                        std::int64_t heads) {
+                        std::int64_t heads, at::Device device) {
   const std::int64_t item_stride =
       tensor.item_tokens > 0 ? tensor.item_stride : range.size() * tensor.token_stride;
   void* first =
       static_cast<std::byte*>(data) + tensor.offset(range.begin, 0) * size_of(tensor.dtype);
-  return at::from_blob(first, {batch, heads, range.size(), tensor.head_dim},
-                       {item_stride, tensor.head_stride, tensor.token_stride, 1},
-                       at::TensorOptions().dtype(scalar_type(tensor.dtype)));
+  return at::for_blob(first, {batch, heads, range.size(), tensor.head_dim})
+      .strides({{item_stride, tensor.head_stride, tensor.token_stride, 1}})
+      .options(at::TensorOptions().dtype(scalar_type(tensor.dtype)).device(device))
+      .target_device(device)  // or LibTorch asks the driver where the memory lies
+      .make_tensor();
 }
 
 }  // namespace
@@ -38,20 +41,27 @@ at::ScalarType scalar_type(DType dtype) {
   return at::kFloat;
 }
 
-at::Tensor view_of(const Tensor& tensor, TokenRange range, std::int64_t batch, std::int64_t heads) {
-  return strided_view(tensor.data, attnscope::as_const(tensor), range, batch, heads);
+at::Device torch_device(DeviceKind device) {
+  if (device == DeviceKind::cpu) return at::kCPU;
+  return c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA).getDevice();
+}
+
+at::Tensor view_of(const Tensor& tensor, TokenRange range, std::int64_t batch, std::int64_t heads,
+                   at::Device device) {
+  return strided_view(tensor.data, attnscope::as_const(tensor), range, batch, heads, device);
 }
 
 at::Tensor view_of(const ConstTensor& tensor, TokenRange range, std::int64_t batch,
-                   std::int64_t heads) {
+                   std::int64_t heads, at::Device device) {
   // LibTorch has no tensor of constants; inputs are only ever read.
-  return strided_view(const_cast<std::byte*>(tensor.data), tensor, range, batch, heads);
+  return strided_view(const_cast<std::byte*>(tensor.data), tensor, range, batch, heads, device);
 }
 
-at::Tensor columns_of(const ConstTensor& tensor, const Block& block, std::int64_t heads) {
-  const at::Tensor own = view_of(tensor, block.own_keys, block.batch, heads);
+at::Tensor columns_of(const ConstTensor& tensor, const Block& block, std::int64_t heads,
+                      at::Device device) {
+  const at::Tensor own = view_of(tensor, block.own_keys, block.batch, heads, device);
   if (block.shared_keys.empty()) return own;
-  return at::cat({view_of(tensor, block.shared_keys, block.batch, heads), own}, 2);
+  return at::cat({view_of(tensor, block.shared_keys, block.batch, heads, device), own}, 2);
 }
 
 bool merges_batch_and_heads(const at::Tensor& view) {
@@ -63,12 +73,13 @@ void use_torch_threads(int threads) {
 }
 
 TorchMask make_mask(const AttentionPlan& plan, const TaskIndex& tasks, const Block& block,
-                    DType dtype, float visible, float hidden) {
+                    DType dtype, float visible, float hidden, at::Device device) {
   const std::int64_t heads = tasks.differs_by_head() ? plan.heads : 1;
   const std::int64_t rows = block.rows();
   const std::int64_t columns = block.columns();
+  const std::int64_t row_stride = device.is_cpu() ? columns : (columns + 7) / 8 * 8;
   TorchMask result;
-  result.mask = at::empty({heads, rows, columns}, at::TensorOptions().dtype(scalar_type(dtype)));
+  result.mask = at::empty({heads, rows, row_stride}, at::TensorOptions().dtype(scalar_type(dtype)));
   at::Tensor empty_rows = at::empty({heads, rows, 1}, at::TensorOptions().dtype(at::kBool));
   auto* data = static_cast<std::byte*>(result.mask.data_ptr());
   bool* empty = empty_rows.data_ptr<bool>();
@@ -77,7 +88,7 @@ TorchMask make_mask(const AttentionPlan& plan, const TaskIndex& tasks, const Blo
   for (std::int64_t head = 0; head < heads; ++head) {
     for (std::int64_t row = 0; row < rows; ++row) {
       auto runs = visible_columns(plan, tasks, block, row, static_cast<std::int32_t>(head));
-      const std::int64_t line = (head * rows + row) * columns;
+      const std::int64_t line = (head * rows + row) * row_stride;
       const bool is_empty = runs.empty();
       if (is_empty) runs.push_back({0, columns});
       for (const TokenRange& run : runs) {
@@ -90,6 +101,10 @@ TorchMask make_mask(const AttentionPlan& plan, const TaskIndex& tasks, const Blo
     }
   }
   if (any_empty) result.empty_rows = empty_rows;
+  if (!device.is_cpu()) {
+    result.mask = result.mask.to(device).narrow(2, 0, columns);
+    if (any_empty) result.empty_rows = empty_rows.to(device);
+  }
   return result;
 }
 

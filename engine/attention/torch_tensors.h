@@ -16,16 +16,19 @@ namespace attnscope {
 
 [[nodiscard]] at::ScalarType scalar_type(DType dtype);
 
+/// The CPU, or the current CUDA device.
+[[nodiscard]] at::Device torch_device(DeviceKind device);
+
 /// [batch, heads, tokens of `range`, dim] on the caller's memory, for `batch` items in a row.
 [[nodiscard]] at::Tensor view_of(const Tensor& tensor, TokenRange range, std::int64_t batch,
-                                 std::int64_t heads);
+                                 std::int64_t heads, at::Device device = at::kCPU);
 [[nodiscard]] at::Tensor view_of(const ConstTensor& tensor, TokenRange range, std::int64_t batch,
-                                 std::int64_t heads);
+                                 std::int64_t heads, at::Device device = at::kCPU);
 
 /// The keys (or values) of a block, [batch, heads, columns, dim]: a view, or, where a shared query
 /// stands apart from the item, a copy beside the item's own.
 [[nodiscard]] at::Tensor columns_of(const ConstTensor& tensor, const Block& block,
-                                    std::int64_t heads);
+                                    std::int64_t heads, at::Device device = at::kCPU);
 
 /// Whether batch and heads are one strided axis, so that [batch*heads, tokens, dim] is a view.
 [[nodiscard]] bool merges_batch_and_heads(const at::Tensor& view);
@@ -40,9 +43,11 @@ struct TorchMask {
 
 /// `visible` where a row sees a column, `hidden` elsewhere. A row without keys is left visible
 /// everywhere, and its output is to be zeroed: the softmax of nothing would be NaN, which a
-/// gradient of zero does not silence.
+/// gradient of zero does not silence. On CUDA rows begin at multiples of 8 values, without which
+/// LibTorch would copy the mask in every call.
 [[nodiscard]] TorchMask make_mask(const AttentionPlan& plan, const TaskIndex& tasks,
-                                  const Block& block, DType dtype, float visible, float hidden);
+                                  const Block& block, DType dtype, float visible, float hidden,
+                                  at::Device device = at::kCPU);
 
 /// Bytes of that mask.
 [[nodiscard]] std::int64_t mask_bytes(const TaskIndex& tasks, const Block& block, DType dtype,

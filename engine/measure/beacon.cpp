@@ -33,7 +33,7 @@ BeaconFile::BeaconFile(const std::string& path) {
 
 BeaconFile::~BeaconFile() {
   if (beacon_ == &unseen_) return;
-  idle();
+  if (!leaves_lit_) idle();
   munmap(beacon_, sizeof(protocol::Beacon));
 }
 

@@ -22,10 +22,13 @@ class BeaconFile {
   void calling(int contender) const;
   /// Nobody runs.
   void idle() const;
+  /// Stays as it is when the object ends: the process ends because of who ran last.
+  void leave_lit() { leaves_lit_ = true; }
 
  private:
   protocol::Beacon unseen_;  // takes the stores when there is no file
   protocol::Beacon* beacon_ = &unseen_;
+  bool leaves_lit_ = false;
 };
 
 }  // namespace attnscope::measure

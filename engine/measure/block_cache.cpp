@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/measure/block_cache.h"
 
-#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
-#include <utility>
 
 #include "engine/measure/available_memory.h"
 #include "engine/measure/flush_caches.h"
@@ -51,12 +49,6 @@ void give_back(void* data, std::int64_t size) noexcept {
 }
 
 }  // namespace
-
-OutOfMemory::OutOfMemory(std::int64_t asked, std::int64_t free)
-    : asked_(asked),
-      free_(free),
-      what_(fmt::format("asked for {} when {} were free", bytes_in_words(asked),
-                        bytes_in_words(free))) {}
 
 BlockCache::~BlockCache() {
   empty_cache();
@@ -127,7 +119,7 @@ void BlockCache::empty_cache_locked() noexcept {
   counters_.cached = 0;
 }
 
-void BlockCache::flush_from_caches() const {
+void BlockCache::flush_from_caches() {
   const std::lock_guard lock(mutex_);
   const auto flush = [](const void* data, std::int64_t size) {
     measure::flush_from_caches(
@@ -164,24 +156,6 @@ std::int64_t BlockCache::free_bytes_locked() const {
   std::int64_t free = available_memory_bytes() - promised + counters_.cached;
   if (limit_) free = std::min(free, *limit_ - (counters_.reserved - counters_.cached));
   return std::max<std::int64_t>(free, 0);
-}
-
-Buffer::Buffer(BlockCache& memory, std::int64_t bytes)
-    : memory_(&memory),
-      bytes_(static_cast<std::byte*>(memory.allocate(static_cast<std::size_t>(bytes))),
-             static_cast<std::size_t>(bytes)) {}
-
-Buffer::Buffer(Buffer&& other) noexcept
-    : memory_(std::exchange(other.memory_, nullptr)), bytes_(std::exchange(other.bytes_, {})) {}
-
-Buffer& Buffer::operator=(Buffer&& other) noexcept {
-  std::swap(memory_, other.memory_);
-  std::swap(bytes_, other.bytes_);
-  return *this;
-}
-
-Buffer::~Buffer() {
-  if (memory_ != nullptr) memory_->release(bytes_.data());
 }
 
 }  // namespace attnscope::measure

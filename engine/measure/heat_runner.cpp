@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "engine/attention/cuda_runtime.h"
 #include "engine/measure/available_memory.h"
 #include "engine/measure/beacon.h"
-#include "engine/measure/counting_allocator.h"
 #include "engine/measure/gate.h"
+#include "engine/measure/heat_device.h"
+#include "engine/measure/heat_tensors.h"
 #include "engine/measure/lineup.h"
 #include "engine/measure/random.h"
 #include "engine/measure/rounds.h"
@@ -36,7 +38,8 @@ class HeatRun {
       : request_(request),
         heat_(request.heat),
         hooks_(hooks),
-        memory_(process_memory()),
+        device_(heat_device(heat_.point.device)),
+        memory_(device_.memory()),
         beacon_(request.beacon),
         troubles_(heat_.contenders.size()) {
     auto limit = memory_limit_bytes();
@@ -52,12 +55,13 @@ class HeatRun {
     }
   }
 
+  /// Throws cuda::DeviceLost, with the beacon left at the contender that lost the device.
   HeatResult run() {
-    if (const auto sizes = group_sizes(heat_.point)) {
-      measure(*sizes);
-    } else {
-      for (auto& trouble : troubles_)
-        trouble = Trouble{CellStatus::unsupported, sizes.error().message};
+    try {
+      measure_all();
+    } catch (const cuda::DeviceLost&) {
+      beacon_.leave_lit();
+      throw;
     }
     for (std::size_t i = 0; i < cells_.size(); ++i) conclude(i);
     memory_.empty_cache();
@@ -71,6 +75,15 @@ class HeatRun {
 
   void tell(std::size_t contender, std::string_view phase) const {
     if (hooks_.on_phase) hooks_.on_phase(static_cast<int>(contender), phase);
+  }
+
+  void measure_all() {
+    if (const auto sizes = group_sizes(heat_.point)) {
+      measure(*sizes);
+    } else {
+      for (auto& trouble : troubles_)
+        trouble = Trouble{CellStatus::unsupported, sizes.error().message};
+    }
   }
 
   void measure(const GroupSizes& sizes) {
@@ -87,14 +100,14 @@ class HeatRun {
         cells_[i].work = work_of(heat_.point, lineup->planned(i).plan, *lineup->prepared(i));
     }
     bool checked = false;
+    HeatTensors tensors(device_, lineup->shape(), heat_.point.seed);
     for (const int placement : request_.placements) {
       if (cancelled() || nobody_left()) return;
       if (const auto trouble = guarded(memory_, [&] {
-            memory_.empty_cache();
-            const PlacementBuffers buffers(memory_, lineup->shape(), heat_.point.seed, placement);
-            if (!checked) check_all_left(*lineup, buffers);
+            tensors.place(placement);
+            if (!checked) check_all_left(*lineup, tensors);
             checked = true;
-            time_all_left(*lineup, buffers, placement);
+            time_all_left(*lineup, tensors.on_device(), placement);
           })) {
         drop_all_left(*trouble);
       }
@@ -112,7 +125,7 @@ class HeatRun {
   }
 
   /// One call of what the heat measures: forward, or forward and backward.
-  void call(PreparedAttention& prepared, const PlacementBuffers& buffers,
+  void call(PreparedAttention& prepared, const PlacedTensors& buffers,
             std::span<std::byte> workspace) const {
     require(prepared.forward({.q = buffers.q(),
                               .k = buffers.k(),
@@ -137,40 +150,41 @@ class HeatRun {
     if (!done) throw std::runtime_error(done.error().message);
   }
 
-  void check_all_left(const Lineup& lineup, const PlacementBuffers& buffers) {
+  void check_all_left(const Lineup& lineup, const HeatTensors& tensors) {
     References references(lineup, heat_.point.seed);
     const bool gradients = heat_.point.direction == Direction::forward_backward;
-    if (gradients) buffers.fill_grad_o(references.rows());
+    if (gradients) tensors.fill_grad_o(references.rows());
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       if (troubles_[i] || cancelled()) continue;
       tell(i, "check");
-      troubles_[i] = guarded(memory_, [&] { meter(i, *lineup.prepared(i), buffers); });
+      troubles_[i] = guarded(memory_, [&] { meter(i, *lineup.prepared(i), tensors); });
       beacon_.idle();
       if (troubles_[i]) continue;
-      const Verdict verdict = judge(references.of(i, buffers), buffers);
+      const Verdict verdict = judge(references.of(i, tensors.on_host()), tensors.on_host());
       cells_[i].relative_error = verdict.error.error;
       cells_[i].error_bound = verdict.error.bound;
       troubles_[i] = verdict.trouble;
     }
-    if (gradients) buffers.fill_grad_o();
+    if (gradients) tensors.fill_grad_o();
   }
 
   /// The first call of a contender, alone with an empty cache: what it asks for is its memory.
-  void meter(std::size_t contender, PreparedAttention& prepared, const PlacementBuffers& buffers) {
-    buffers.poison_outputs();
+  void meter(std::size_t contender, PreparedAttention& prepared, const HeatTensors& tensors) {
+    tensors.poison_outputs();
     memory_.empty_cache();
     memory_.reset_peaks();
-    const BlockCache::Counters before = memory_.counters();
+    const HeatMemory::Counters before = memory_.counters();
     const Buffer workspace(memory_, prepared.workspace_bytes());
     beacon_.calling(static_cast<int>(contender));
-    call(prepared, buffers, workspace.bytes());
-    const BlockCache::Counters after = memory_.counters();
+    call(prepared, tensors.on_device(), workspace.bytes());
+    tensors.fetch_outputs();
+    const HeatMemory::Counters after = memory_.counters();
     cells_[contender].memory = {.requested_bytes = after.requested_peak - before.requested,
                                 .reserved_bytes = after.reserved_peak - before.reserved,
                                 .workspace_bytes = prepared.workspace_bytes()};
   }
 
-  void time_all_left(const Lineup& lineup, const PlacementBuffers& buffers, int placement) {
+  void time_all_left(const Lineup& lineup, const PlacedTensors& buffers, int placement) {
     std::vector<Buffer> workspaces(cells_.size());
     std::vector<Lane> lanes;
     std::function<void()> before_call;
@@ -195,7 +209,8 @@ class HeatRun {
         .placement = placement,
         .seed = random_bits(heat_.point.seed, static_cast<std::uint64_t>(heat_.index)),
         .cancel = hooks_.cancel,
-        .on_start = [&](int contender) { tell(static_cast<std::size_t>(contender), "time"); }};
+        .on_start = [&](int contender) { tell(static_cast<std::size_t>(contender), "time"); },
+        .stopwatch = device_.stopwatch()};
     std::vector<LaneResult> results = run_rounds(lanes, options);
     for (std::size_t lane = 0; lane < lanes.size(); ++lane)
       keep(static_cast<std::size_t>(lanes[lane].contender), std::move(results[lane]));
@@ -227,7 +242,8 @@ class HeatRun {
   const protocol::HeatRequest& request_;
   const Heat& heat_;
   const HeatHooks& hooks_;
-  BlockCache& memory_;
+  HeatDevice& device_;
+  HeatMemory& memory_;
   BeaconFile beacon_;
   std::vector<std::optional<Trouble>> troubles_;
   std::vector<Cell> cells_;

@@ -23,10 +23,12 @@ struct HeatHooks {
 /// `unsupported`, `oom`, `wrong`; the others are measured together. Once cancelled, cells that
 /// would be `ok` are `cancelled` and hold no samples: an interrupted heat is measured again whole.
 /// Throws std::runtime_error, in words, when the beacon file cannot be mapped or
-/// ATTNSCOPE_MEMORY_LIMIT_MB is no number.
+/// ATTNSCOPE_MEMORY_LIMIT_MB is no number; cuda::DeviceLost when a contender made the device
+/// unusable, after which this process must end.
 [[nodiscard]] HeatResult run_heat(const protocol::HeatRequest& request, const HeatHooks& hooks);
 
-/// FMA, exponential and copy rates with that many threads; about a second on a quiet machine.
+/// FMA, exponential and copy rates of the processor with that many threads; about a second on a
+/// quiet machine.
 [[nodiscard]] Ceilings measure_ceilings(int threads);
 
 }  // namespace attnscope::measure

@@ -129,9 +129,9 @@ Tensor tensor_of(const InputShape& shape, std::byte* data) {
   return tensor;
 }
 
-PlacementBuffers::PlacementBuffers(BlockCache& memory, const InputShape& shape, std::uint64_t seed,
-                                   int placement)
-    : shape_(shape), seed_(seed) {
+PlacedTensors::PlacedTensors(HeatMemory& memory, const InputShape& shape, std::uint64_t seed,
+                             int placement, std::int64_t step)
+    : shape_(shape), step_(step) {
   const auto bytes = tensor_bytes(shape);
   if (!bytes) throw OutOfMemory(std::numeric_limits<std::int64_t>::max(), memory.free_bytes());
   const std::uint64_t place = random_bits(seed, static_cast<std::uint64_t>(placement));
@@ -140,25 +140,35 @@ PlacementBuffers::PlacementBuffers(BlockCache& memory, const InputShape& shape, 
     data_.push_back(allocate(memory, *bytes, place));
   if (const std::int64_t lse = lse_bytes(shape); lse > 0)
     lse_ = reinterpret_cast<float*>(allocate(memory, lse, place));
+}
+
+std::byte* PlacedTensors::allocate(HeatMemory& memory, std::int64_t bytes, std::uint64_t place) {
+  const std::int64_t room = shift_room(bytes);
+  const auto steps = static_cast<std::uint64_t>(room / step_);
+  const auto shift = static_cast<std::int64_t>(random_bits(place, blocks_.size()) % steps) * step_;
+  blocks_.emplace_back(memory, bytes + room);
+  return blocks_.back().bytes().data() + shift;
+}
+
+std::span<float> PlacedTensors::lse() const {
+  if (lse_ == nullptr) return {};
+  return {lse_, static_cast<std::size_t>(shape_.tokens * shape_.heads)};
+}
+
+std::span<std::byte> PlacedTensors::bytes_of(int which) const {
+  return {data_[static_cast<std::size_t>(which)],
+          static_cast<std::size_t>(tensor_bytes(shape_).value_or(0))};
+}
+
+PlacementBuffers::PlacementBuffers(HeatMemory& memory, const InputShape& shape, std::uint64_t seed,
+                                   int placement)
+    : PlacedTensors(memory, shape, seed, placement, line), seed_(seed) {
   with_type(shape.dtype, [&](auto zero) {
     for (std::size_t which = 0; which < 3; ++which)
       fill<decltype(zero)>(shape_, tensor(which), random_bits(~seed, which));
   });
   if (shape.direction != Direction::forward) fill_grad_o();
   poison_outputs();
-}
-
-std::byte* PlacementBuffers::allocate(BlockCache& memory, std::int64_t bytes, std::uint64_t place) {
-  const std::int64_t room = shift_room(bytes);
-  const auto steps = static_cast<std::uint64_t>(room / line);
-  const auto shift = static_cast<std::int64_t>(random_bits(place, blocks_.size()) % steps) * line;
-  blocks_.emplace_back(memory, bytes + room);
-  return blocks_.back().bytes().data() + shift;
-}
-
-std::span<float> PlacementBuffers::lse() const {
-  if (lse_ == nullptr) return {};
-  return {lse_, static_cast<std::size_t>(shape_.tokens * shape_.heads)};
 }
 
 void PlacementBuffers::fill_grad_o() const {
@@ -180,7 +190,7 @@ void PlacementBuffers::poison_outputs() const {
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   with_type(shape_.dtype, [&](auto zero) {
     for (const Output& output : outputs)
-      if (output.tensor < data_.size())
+      if (output.tensor < static_cast<std::size_t>(tensors()))
         fill_with<decltype(zero)>(shape_, tensor(output.tensor), nan);
   });
   std::ranges::fill(lse(), nan);
@@ -189,7 +199,8 @@ void PlacementBuffers::poison_outputs() const {
 const char* PlacementBuffers::not_finite() const {
   return with_type(shape_.dtype, [&](auto zero) -> const char* {
     for (const Output& output : outputs)
-      if (output.tensor < data_.size() && !is_finite<decltype(zero)>(shape_, tensor(output.tensor)))
+      if (output.tensor < static_cast<std::size_t>(tensors()) &&
+          !is_finite<decltype(zero)>(shape_, tensor(output.tensor)))
         return output.name;
     return nullptr;
   });

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "engine/attention/reference.h"
-#include "engine/measure/block_cache.h"
+#include "engine/measure/heat_memory.h"
 #include "engine/pattern/axes.h"
 #include "engine/pattern/sequence_layout.h"
 #include "kernels/plan/tensor.h"
@@ -40,12 +40,14 @@ struct InputShape {
 /// Strides of a tensor of that shape at `data`.
 [[nodiscard]] Tensor tensor_of(const InputShape& shape, std::byte* data);
 
-class PlacementBuffers {
+/// Memory for the tensors of one placement, of any device; nothing is written to it.
+class PlacedTensors {
  public:
-  /// Each buffer starts at a multiple of 64 bytes that the placement's number decides (up to 4 KiB,
-  /// large buffers up to 1 MiB, into the block), behind a spacer: other addresses, other cache
-  /// sets.
-  PlacementBuffers(BlockCache& memory, const InputShape& shape, std::uint64_t seed, int placement);
+  /// Each tensor starts at a multiple of `step` bytes that the placement's number decides (up to
+  /// 4 KiB, large tensors up to 1 MiB, into its block), behind a spacer: other addresses, other
+  /// cache sets.
+  PlacedTensors(HeatMemory& memory, const InputShape& shape, std::uint64_t seed, int placement,
+                std::int64_t step);
 
   [[nodiscard]] ConstTensor q() const { return attnscope::as_const(tensor(0)); }
   [[nodiscard]] ConstTensor k() const { return attnscope::as_const(tensor(1)); }
@@ -59,6 +61,34 @@ class PlacementBuffers {
   [[nodiscard]] Tensor grad_k() const { return tensor(6); }
   [[nodiscard]] Tensor grad_v() const { return tensor(7); }
 
+  [[nodiscard]] int tensors() const { return static_cast<int>(data_.size()); }
+  /// All values of a tensor, 0 ... tensors().
+  [[nodiscard]] std::span<std::byte> bytes_of(int which) const;
+
+ protected:
+  [[nodiscard]] Tensor tensor(std::size_t which) const { return tensor_of(shape_, data_[which]); }
+  InputShape shape_;
+
+ private:
+  [[nodiscard]] std::byte* allocate(HeatMemory& memory, std::int64_t bytes, std::uint64_t place);
+
+  std::int64_t step_;
+  Buffer spacer_;
+  std::vector<Buffer> blocks_;
+  std::vector<std::byte*> data_;  // of each tensor
+  float* lse_ = nullptr;
+};
+
+/// Which of the tensors a call reads and which it writes.
+[[nodiscard]] constexpr bool is_output(int tensor) {
+  return tensor == 3 || tensor > 4;
+}
+
+/// Tensors in the host's memory with values in them; at multiples of 64 bytes.
+class PlacementBuffers : public PlacedTensors {
+ public:
+  PlacementBuffers(HeatMemory& memory, const InputShape& shape, std::uint64_t seed, int placement);
+
   /// Fills grad_o with its random values, as it is when constructed.
   void fill_grad_o() const;
   /// The same in these rows, and 0 in all others.
@@ -71,15 +101,7 @@ class PlacementBuffers {
   [[nodiscard]] const char* not_finite() const;
 
  private:
-  [[nodiscard]] Tensor tensor(std::size_t which) const { return tensor_of(shape_, data_[which]); }
-  [[nodiscard]] std::byte* allocate(BlockCache& memory, std::int64_t bytes, std::uint64_t place);
-
-  InputShape shape_;
   std::uint64_t seed_;
-  Buffer spacer_;
-  std::vector<Buffer> blocks_;
-  std::vector<std::byte*> data_;  // of each tensor
-  float* lse_ = nullptr;
 };
 
 }  // namespace attnscope::measure

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/attention/cuda_runtime.h"
 #include "engine/attention/list.h"
 #include "engine/measure/available_memory.h"
 #include "engine/measure/flush_caches.h"
@@ -29,10 +30,10 @@ Result<SequenceLayout> layout_of(const HeatPoint& point, const GroupSizes& sizes
 
 /// What no implementation of this build can do, in the words shown to the user.
 std::optional<std::string> reason_against(const HeatPoint& point, const SequenceLayout& layout) {
-  if (point.device != DeviceKind::cpu) return "no implementation runs on CUDA yet; use device cpu";
+  if (point.device == DeviceKind::cuda && !cuda::usable()) return cuda::usable().error().message;
   if (point.operation == Operation::model)
     return "this worker has no models yet; use operation attention or windowed-matmul";
-  if (point.cache == CacheState::cold && !can_flush_caches())
+  if (point.cache == CacheState::cold && point.device == DeviceKind::cpu && !can_flush_caches())
     return "this processor does not let a program empty its caches; use cache warm";
   if (point.memory_order == MemoryOrder::head_major && !layout.is_uniform())
     return "head-major memory needs a query of its own in every item; use memory_order token-major "
@@ -70,7 +71,7 @@ void rule_out_oversized(const Lineup& lineup, std::int64_t free,
 
 /// A lineup of that batch, if all contenders without trouble so far fit into `budget` there.
 std::unique_ptr<Lineup> lineup_within(const Heat& heat, const GroupSizes& sizes, std::int64_t batch,
-                                      std::int64_t budget, BlockCache& memory,
+                                      std::int64_t budget, HeatMemory& memory,
                                       const std::vector<std::optional<Trouble>>& troubles) {
   const auto layout = layout_of(heat.point, sizes, batch);
   if (!layout) return nullptr;
@@ -87,7 +88,7 @@ std::unique_ptr<Lineup> lineup_within(const Heat& heat, const GroupSizes& sizes,
 
 }  // namespace
 
-Lineup::Lineup(const Heat& heat, SequenceLayout layout, BlockCache& memory,
+Lineup::Lineup(const Heat& heat, SequenceLayout layout, HeatMemory& memory,
                std::vector<std::optional<Trouble>>& troubles)
     : point_(heat.point),
       layout_(std::move(layout)),
@@ -112,7 +113,7 @@ Lineup::Lineup(const Heat& heat, SequenceLayout layout, BlockCache& memory,
 }
 
 std::optional<Trouble> Lineup::prepare(std::size_t index, const Contender& contender,
-                                       BlockCache& memory) {
+                                       HeatMemory& memory) {
   const auto planned = plan_for(contender);
   if (!planned) return Trouble{CellStatus::unsupported, planned.error().message};
   planned_[index] = *planned;
@@ -175,7 +176,7 @@ std::optional<std::int64_t> Lineup::needed_bytes(std::size_t contender) const {
   return needed;
 }
 
-std::unique_ptr<Lineup> choose_lineup(const Heat& heat, const GroupSizes& sizes, BlockCache& memory,
+std::unique_ptr<Lineup> choose_lineup(const Heat& heat, const GroupSizes& sizes, HeatMemory& memory,
                                       std::vector<std::optional<Trouble>>& troubles) {
   const auto layout = layout_of(heat.point, sizes, 1);
   if (!layout) {

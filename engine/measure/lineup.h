@@ -32,7 +32,7 @@ struct PlannedPattern {
 class Lineup {
  public:
   /// Prepares every contender that has no trouble yet, and notes the troubles of this batch.
-  Lineup(const Heat& heat, SequenceLayout layout, BlockCache& memory,
+  Lineup(const Heat& heat, SequenceLayout layout, HeatMemory& memory,
          std::vector<std::optional<Trouble>>& troubles);
   Lineup(const Lineup&) = delete;
   Lineup& operator=(const Lineup&) = delete;
@@ -54,7 +54,7 @@ class Lineup {
  private:
   [[nodiscard]] Result<const PlannedPattern*> plan_for(const Contender& contender);
   [[nodiscard]] std::optional<Trouble> prepare(std::size_t index, const Contender& contender,
-                                               BlockCache& memory);
+                                               HeatMemory& memory);
 
   HeatPoint point_;
   SequenceLayout layout_;
@@ -69,7 +69,7 @@ class Lineup {
 /// machine even at batch 1 is `oom`, with the bytes it would ask for. The budget never goes below
 /// batch 1.
 [[nodiscard]] std::unique_ptr<Lineup> choose_lineup(const Heat& heat, const GroupSizes& sizes,
-                                                    BlockCache& memory,
+                                                    HeatMemory& memory,
                                                     std::vector<std::optional<Trouble>>& troubles);
 
 }  // namespace attnscope::measure

@@ -98,9 +98,9 @@ class Rounds {
       if (calls >= 3 && spent >= warm_up_ns) break;
       if (calls >= 1 && spent >= one_is_warm_ns) break;
       if (runner.lane.before_call) runner.lane.before_call();
-      const auto call_start = Clock::now();
+      options_.stopwatch.start();
       call(runner);
-      runner.call_ns = std::min(runner.call_ns, nanoseconds_since(call_start));
+      runner.call_ns = std::min(runner.call_ns, options_.stopwatch.stop_ns());
     }
     runner.iterations = static_cast<int>(
         std::clamp(std::ceil(sample_ns / std::max(runner.call_ns, 1.0)), 1.0, 1e6));
@@ -135,12 +135,12 @@ class Rounds {
     for (int stretch = 0; stretch < stretches; ++stretch) {
       if (apart) runner.lane.before_call();
       switches -= involuntary_switches();
-      const auto start = Clock::now();
+      options_.stopwatch.start();
       for (int i = 0; i < calls; ++i) {
         if (cancelled()) return std::nullopt;
         call(runner);
       }
-      spent += nanoseconds_since(start);
+      spent += options_.stopwatch.stop_ns();
       switches += involuntary_switches();
     }
     return Sample{.process = options_.process,

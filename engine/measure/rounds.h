@@ -15,6 +15,7 @@
 
 #include "engine/measure/beacon.h"
 #include "engine/measure/stop_rule.h"
+#include "engine/measure/stopwatch.h"
 #include "engine/measure/trouble.h"
 
 namespace attnscope::measure {
@@ -34,7 +35,7 @@ struct LaneResult {
 };
 
 struct RoundsOptions {
-  BlockCache& memory;
+  HeatMemory& memory;
   const BeaconFile& beacon;
   PlacementRule rule;
   int process = 0;
@@ -42,6 +43,7 @@ struct RoundsOptions {
   std::uint64_t seed = 0;
   const std::atomic<bool>* cancel = nullptr;
   std::function<void(int contender)> on_start = [](int) {};  // before a lane's warm-up
+  Stopwatch& stopwatch = wall_clock();                       // of what computes the calls
 };
 
 /// Results in the order of the lanes. After a cancel the samples so far are returned; the caller

@@ -3,12 +3,14 @@
 
 #include <c10/util/Exception.h>
 
+#include "engine/attention/cuda_runtime.h"
 #include "engine/measure/available_memory.h"
+#include "engine/measure/cuda_statistics.h"
 
 namespace attnscope::measure {
 namespace {
 
-std::optional<Trouble> attempt(BlockCache& memory, const std::function<void()>& action) {
+std::optional<Trouble> attempt(HeatMemory& memory, const std::function<void()>& action) {
   try {
     action();
     return std::nullopt;
@@ -17,9 +19,12 @@ std::optional<Trouble> attempt(BlockCache& memory, const std::function<void()>& 
   } catch (const std::bad_alloc&) {
     return Trouble{CellStatus::oom, fmt::format("an allocation failed when {} were free",
                                                 bytes_in_words(memory.free_bytes()))};
+  } catch (const cuda::DeviceLost&) {
+    throw;  // nothing can go on here
   } catch (const c10::OutOfMemoryError& error) {
-    return Trouble{CellStatus::oom, fmt::format("{} ({} were free)", error.what_without_backtrace(),
-                                                bytes_in_words(memory.free_bytes()))};
+    const std::string words = asked_and_free(error.what_without_backtrace());
+    return Trouble{CellStatus::oom,
+                   fmt::format("{} ({} were free)", words, bytes_in_words(memory.free_bytes()))};
   } catch (const c10::Error& error) {
     return Trouble{CellStatus::crashed, error.what_without_backtrace()};
   } catch (const std::exception& error) {
@@ -27,11 +32,20 @@ std::optional<Trouble> attempt(BlockCache& memory, const std::function<void()>& 
   }
 }
 
+/// LibTorch's words span lines; the first says what happened.
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
 }  // namespace
 
-std::optional<Trouble> guarded(BlockCache& memory, const std::function<void()>& action) {
+std::optional<Trouble> guarded(HeatMemory& memory, const std::function<void()>& action) {
   std::optional<Trouble> trouble = attempt(memory, action);
-  if (trouble) memory.empty_cache();
+  if (!trouble) return trouble;
+  if (const auto lost = memory.lost())
+    throw cuda::DeviceLost(fmt::format("{}; the device is lost to this process: {}",
+                                       first_line(trouble->reason), *lost));
+  memory.empty_cache();
   return trouble;
 }
 

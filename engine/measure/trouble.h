@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/measure/block_cache.h"
+#include "engine/measure/heat_memory.h"
 #include "engine/sweep/cell.h"
 
 namespace attnscope::measure {
@@ -19,8 +19,9 @@ struct Trouble {
 
 /// Runs `action` and turns what it throws into words: memory that does not fit is `oom`, with the
 /// bytes asked and free; anything else is `crashed`. After trouble the cache is emptied, so that
-/// the contenders that go on find the memory.
-[[nodiscard]] std::optional<Trouble> guarded(BlockCache& memory,
+/// the contenders that go on find the memory. A device that is lost after trouble is
+/// cuda::DeviceLost, in words: then no contender can go on in this process.
+[[nodiscard]] std::optional<Trouble> guarded(HeatMemory& memory,
                                              const std::function<void()>& action);
 
 }  // namespace attnscope::measure

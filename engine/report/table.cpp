@@ -62,16 +62,13 @@ Result<std::string> find_baseline(const std::vector<StoredCell>& cells, const Ru
               suggest(text, known));
 }
 
-/// Median of the limits from ceilings of the same number of threads. They are measured on the CPU
-/// in float32 and say nothing of other devices or types.
+/// Median of the limits from ceilings of what the cell was measured on.
 std::optional<double> limit_ms(const StoredCell& cell, const std::vector<Ceilings>& ceilings) {
-  if (cell.damaged || cell.point.device != DeviceKind::cpu || cell.point.dtype != DType::float32) {
-    return std::nullopt;
-  }
+  if (cell.damaged) return std::nullopt;
   std::vector<double> limits;
   for (const Ceilings& one : ceilings) {
-    const double limit =
-        one.threads == cell.point.threads ? limit_ns(cell.cell.work, one, cell.point.cache) : 0;
+    if (!are_ceilings_of(one, cell.point)) continue;
+    const double limit = limit_ns(cell.cell.work, one, cell.point.cache, cell.point.dtype);
     if (std::isfinite(limit) && limit > 0) limits.push_back(limit / 1e6);
   }
   if (limits.empty()) return std::nullopt;

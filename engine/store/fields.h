@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "engine/statistics/summary.h"
 #include "engine/store/database.h"
@@ -36,7 +37,8 @@ inline constexpr std::string_view cell_columns =
 inline constexpr std::string_view sample_columns =
     "process, placement, round, time_ns, iterations, involuntary_switches, foreign_load";
 inline constexpr std::string_view ceilings_columns =
-    "threads, flop_per_second, exponentials_per_second, seconds_into_run";
+    "threads, flop_per_second, exponentials_per_second, seconds_into_run, device, "
+    "tensor_flop_per_second";
 
 /// Binds values to a statement's next parameters.
 class Writer {
@@ -169,8 +171,14 @@ void visit_sample(Visitor& visit, OneSample& sample) {
 /// Everything of ceilings but the copy rates.
 template <typename Visitor, typename OneCeilings>  // Ceilings
 void visit_ceilings(Visitor& visit, OneCeilings& ceilings) {
-  auto& [threads, flop_per_second, exponentials_per_second, copy, seconds_into_run] = ceilings;
+  auto& [threads, flop_per_second, exponentials_per_second, copy, seconds_into_run, device,
+         tensor_flop_per_second] = ceilings;
   visit_all(visit, threads, flop_per_second, exponentials_per_second, seconds_into_run);
+  if constexpr (std::is_same_v<Visitor, Fingerprinter>) {
+    // So rows of versions 1 and 2, which were all of the processor, keep their fingerprints.
+    if (device == DeviceKind::cpu) return;
+  }
+  visit_all(visit, device, tensor_flop_per_second);
 }
 
 // What the fingerprint columns hold.

@@ -7,7 +7,7 @@
 
 namespace attnscope::store {
 
-inline constexpr int schema_version = 2;
+inline constexpr int schema_version = 3;
 inline constexpr int application_id = 0x41745363;  // "AtSc"
 
 extern const char* const schema_text;
@@ -24,6 +24,10 @@ struct MigrationStep {
 inline constexpr std::array migration_steps{
     // Version 1 knew no other state of the caches.
     MigrationStep{1, "ALTER TABLE heats ADD COLUMN cache TEXT NOT NULL DEFAULT 'warm'"},
+    // Version 2 knew no other ceilings than the processor's.
+    MigrationStep{2,
+                  "ALTER TABLE ceilings ADD COLUMN device TEXT NOT NULL DEFAULT 'cpu';"
+                  "ALTER TABLE ceilings ADD COLUMN tensor_flop_per_second REAL NOT NULL DEFAULT 0"},
 };
 static_assert(migration_steps.size() + 1 == schema_version);
 

@@ -1,4 +1,4 @@
--- AttnScope's results, version 2. PRAGMA application_id is 0x41745363 ("AtSc") and user_version the
+-- AttnScope's results, version 3. PRAGMA application_id is 0x41745363 ("AtSc") and user_version the
 -- version of this schema. The same tables are in an exported .attn file.
 --
 -- Times are nanoseconds (_ns), points in time milliseconds since 1970-01-01 UTC (_unix_ms), memory
@@ -124,10 +124,12 @@ CREATE TABLE samples (
 CREATE TABLE ceilings (
   id INTEGER PRIMARY KEY,
   run_number INTEGER NOT NULL REFERENCES runs(number) ON DELETE CASCADE,
-  threads INTEGER NOT NULL,
+  threads INTEGER NOT NULL,                  -- of the processor; 0 for a device
   flop_per_second REAL NOT NULL,             -- float32 fused multiply-adds, counted as two
   exponentials_per_second REAL NOT NULL,
   seconds_into_run REAL NOT NULL,
+  device TEXT NOT NULL DEFAULT 'cpu',        -- cpu, cuda; since version 3
+  tensor_flop_per_second REAL NOT NULL DEFAULT 0,  -- of 16-bit factors on tensor cores; since version 3
   fingerprint INTEGER NOT NULL               -- of the run's uuid, this row and its copy_rates
 );
 CREATE INDEX ceilings_of_run ON ceilings(run_number);

@@ -43,8 +43,18 @@ Result<CellStatus> parse_cell_status(std::string_view text) {
   return static_cast<CellStatus>(found - status_names.begin());
 }
 
-double limit_ns(const CellWork& work, const Ceilings& ceilings, CacheState cache) {
-  return 1e9 * std::max({seconds_at(work.useful_flop, ceilings.flop_per_second),
+bool are_ceilings_of(const Ceilings& ceilings, const HeatPoint& point) {
+  if (ceilings.device != point.device) return false;
+  if (point.device == DeviceKind::cpu)
+    return ceilings.threads == point.threads && point.dtype == DType::float32;
+  return point.dtype == DType::float32 || ceilings.tensor_flop_per_second > 0;
+}
+
+double limit_ns(const CellWork& work, const Ceilings& ceilings, CacheState cache, DType dtype) {
+  const bool on_tensor_cores = dtype != DType::float32 && ceilings.tensor_flop_per_second > 0;
+  const double flop_per_second =
+      on_tensor_cores ? ceilings.tensor_flop_per_second : ceilings.flop_per_second;
+  return 1e9 * std::max({seconds_at(work.useful_flop, flop_per_second),
                          seconds_at(work.least_bytes, copy_rate(ceilings, work.least_bytes, cache)),
                          seconds_at(work.exponentials, ceilings.exponentials_per_second)});
 }

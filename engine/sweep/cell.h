@@ -67,7 +67,7 @@ struct HeatResult {
 /// Rates the machine can reach, measured beside a run (DESIGN 5.6). One list element per
 /// measurement.
 struct Ceilings {
-  int threads = 0;
+  int threads = 0;             // of the processor; 0 for a device
   double flop_per_second = 0;  // float32 fused multiply-adds, counted as two
   double exponentials_per_second = 0;
   struct Copy {
@@ -76,12 +76,19 @@ struct Ceilings {
   };
   std::vector<Copy> copy;  // ascending working set
   double seconds_into_run = 0;
+  DeviceKind device = DeviceKind::cpu;
+  double tensor_flop_per_second = 0;  // of 16-bit factors on tensor cores; 0 without any
 };
 
-/// limit = max(FLOP, bytes, exponentials over their rates) in ns; the copy rate is that of the
+/// Whether these are ceilings of what the point was measured on, in its dtype: of as many threads
+/// of the processor in float32, or of the device in float32 and on tensor cores.
+[[nodiscard]] bool are_ceilings_of(const Ceilings& ceilings, const HeatPoint& point);
+
+/// limit = max(FLOP, bytes, exponentials over their rates) in ns; 16-bit dtypes take the rate of
+/// tensor cores where there are any. The copy rate is that of the
 /// smallest measured working set that holds `work.least_bytes`, and with cold caches that of the
 /// largest, which the caches do not hold. 0 when no ceilings are known.
 [[nodiscard]] double limit_ns(const CellWork& work, const Ceilings& ceilings,
-                              CacheState cache = CacheState::warm);
+                              CacheState cache = CacheState::warm, DType dtype = DType::float32);
 
 }  // namespace attnscope

@@ -108,23 +108,35 @@ class Run {
     return {};
   }
 
-  // The rates of the machine at every number of threads the heats use; a run without them is still
-  // a run, only without limits to compare with.
+  // The rates of the machine at every number of threads the heats use, and of the device; a run
+  // without them is still a run, only without limits to compare with.
   Status measure_ceilings() {
     std::set<int> threads;
-    for (const Heat& heat : heats_) threads.insert(heat.point.threads);
-    for (const int count : threads) {
-      set_progress(fmt::format("ceilings of the machine, {} threads", count), /*now=*/true);
-      auto answer = crew_.ask({{"request", "ceilings"}, {"threads", count}}, "ceilings",
-                              std::chrono::minutes(2), [](const json&) {});
-      if (answer.kind == WorkerCrew::Answer::Kind::cancelled) {
-        outcome_.status = RunStatus::cancelled;
-        return {};
-      }
-      if (answer.kind == WorkerCrew::Answer::Kind::no_worker) return fail("{}", answer.words);
-      store_ceilings(answer);
-      if (is_over()) return {};
+    bool on_device = false;
+    for (const Heat& heat : heats_) {
+      if (heat.point.device == DeviceKind::cpu)
+        threads.insert(heat.point.threads);
+      else
+        on_device = true;
     }
+    for (const int count : threads) {
+      const Status done = measure_ceilings(fmt::format("the machine, {} threads", count),
+                                           {{"request", "ceilings"}, {"threads", count}});
+      if (!done || is_over()) return done;
+    }
+    if (!on_device) return {};
+    return measure_ceilings("the device", {{"request", "ceilings"}, {"device", "cuda"}});
+  }
+
+  Status measure_ceilings(const std::string& whose, const json& request) {
+    set_progress("ceilings of " + whose, /*now=*/true);
+    auto answer = crew_.ask(request, "ceilings", std::chrono::minutes(2), [](const json&) {});
+    if (answer.kind == WorkerCrew::Answer::Kind::cancelled) {
+      outcome_.status = RunStatus::cancelled;
+      return {};
+    }
+    if (answer.kind == WorkerCrew::Answer::Kind::no_worker) return fail("{}", answer.words);
+    store_ceilings(answer);
     return {};
   }
 
@@ -139,8 +151,12 @@ class Run {
     if (Status stored = store_.add_ceilings(outcome_.run, *ceilings); !stored) {
       return refuse(stored.error());
     }
-    send(Kind::ceilings, fmt::format("{:.1f} GFLOP/s, {} threads", ceilings->flop_per_second / 1e9,
-                                     ceilings->threads));
+    const double gflops = ceilings->flop_per_second / 1e9;
+    send(Kind::ceilings,
+         ceilings->device == DeviceKind::cpu
+             ? fmt::format("{:.1f} GFLOP/s, {} threads", gflops, ceilings->threads)
+             : fmt::format("{:.1f} GFLOP/s, {:.1f} on tensor cores, {}", gflops,
+                           ceilings->tensor_flop_per_second / 1e9, name_of(ceilings->device)));
   }
 
   void report_phase(const Heat& heat, const Contender& contender, const std::string& phase) {

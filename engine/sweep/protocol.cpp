@@ -126,7 +126,9 @@ json to_json(const Ceilings& ceilings) {
           {"flop_per_second", number(ceilings.flop_per_second)},
           {"exponentials_per_second", number(ceilings.exponentials_per_second)},
           {"copy", std::move(copy)},
-          {"seconds_into_run", number(ceilings.seconds_into_run)}};
+          {"seconds_into_run", number(ceilings.seconds_into_run)},
+          {"device", name_of(ceilings.device)},
+          {"tensor_flop_per_second", number(ceilings.tensor_flop_per_second)}};
 }
 
 std::string write_line(const json& message) {

@@ -10,6 +10,7 @@
 //   <- {"event":"progress","contender":2,"phase":"check"}        (never inside timed rounds)
 //   <- {"event":"heat","result":{...}}
 //   -> {"request":"cancel"}    {"request":"describe"}    {"request":"ceilings","threads":2}
+//   -> {"request":"ceilings","device":"cuda"}
 //   -> {"request":"attend",...}    {"request":"check","device":"cpu"}    {"request":"quit"}
 //   <- {"event":"error","message":"..."}
 //

@@ -37,6 +37,7 @@ class Reader {
     return {*found, path_ + "." + field};
   }
   [[nodiscard]] bool is_null() const { return value_.is_null(); }
+  [[nodiscard]] bool has(const char* field) const { return value_.contains(field); }
 
   [[nodiscard]] std::string text() const {
     if (!value_.is_string()) complain("a text");
@@ -223,6 +224,11 @@ Ceilings ceilings(const Reader& r) {
                           one["bytes_per_second"].number()};
   });
   c.seconds_into_run = r["seconds_into_run"].number();
+  // Workers that know only the processor do not tell.
+  if (r.has("device")) c.device = r["device"].named(parse_device);
+  if (r.has("tensor_flop_per_second")) {
+    c.tensor_flop_per_second = r["tensor_flop_per_second"].number();
+  }
   return c;
 }
 

@@ -81,6 +81,19 @@ std::string cache_states(const Sweep& sweep) {
   return text;
 }
 
+/// The first CUDA device that the worker can use, as it describes it, if the sweep has heats there;
+/// else null.
+json device_of(const Sweep& sweep, const json& hello) {
+  const auto on_cuda = [](const Heat& heat) { return heat.point.device == DeviceKind::cuda; };
+  if (std::ranges::none_of(sweep.heats, on_cuda)) return {};
+  const json devices = part(hello, "devices");
+  for (const json& device : devices.is_array() ? devices : json::array()) {
+    if (!device.is_object()) continue;
+    if (part(device, "kind") == "cuda" && part(device, "available") == true) return device;
+  }
+  return {};
+}
+
 NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& command_line,
                     const json& plan) {
   const json device = part(hello, "device");
@@ -96,11 +109,17 @@ NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& co
                        {"flags", ATTNSCOPE_FLAGS},
                        {"build_type", ATTNSCOPE_BUILD_TYPE}}}};
   if (!plan.is_null()) provenance["plan"] = plan;
+  std::string device_name = name.is_string() ? name.get<std::string>() : "unknown device";
+  if (const json cuda = device_of(sweep, hello); !cuda.is_null()) {
+    provenance["cuda"] = cuda;
+    if (const json cuda_name = part(cuda, "name"); cuda_name.is_string())
+      device_name = cuda_name.get<std::string>();
+  }
   return {.sweep_name = sweep.name,
           .sweep_text = sweep.text,
           .command_line = command_line,
           .provenance = provenance.dump(-1, ' ', false, json::error_handler_t::replace),
-          .device = name.is_string() ? name.get<std::string>() : "unknown device",
+          .device = device_name,
           .heats_planned = static_cast<int>(sweep.heats.size()),
           .process_id = getpid(),
           .process_start_ticks = own_process_start_ticks()};

@@ -7,6 +7,7 @@
 
 #include <map>
 
+#include "engine/attention/cuda_runtime.h"
 #include "engine/attention/list.h"
 #include "kernels/cpu/windowed.h"
 #include "tests/attention/small_problem.h"
@@ -40,13 +41,15 @@ TEST(ImplementationList, HoldsTheFiveInDisplayOrderWithoutRepeats) {
   EXPECT_EQ(find_implementation("denes"), nullptr);
 }
 
-TEST(Refusals, CudaAndModelAreRefusedByAllWithTheReason) {
+TEST(Refusals, WithoutAUsableDevice_CudaIsRefusedByAllWithTheReason_AndModelAlways) {
   SmallProblem small("full", std::nullopt, usual());
   for (const Implementation* implementation : implementations()) {
     const std::string id(implementation->id());
-    Problem cuda = small.problem;
-    cuda.device = DeviceKind::cuda;
-    EXPECT_THAT(refusal(id.c_str(), cuda), HasSubstr("no CUDA implementations yet"));
+    Problem on_cuda = small.problem;
+    on_cuda.device = DeviceKind::cuda;
+    if (!cuda::usable()) {
+      EXPECT_EQ(refusal(id.c_str(), on_cuda), cuda::usable().error().message);
+    }
     Problem model = small.problem;
     model.operation = Operation::model;
     EXPECT_THAT(refusal(id.c_str(), model), HasSubstr("operation model"));

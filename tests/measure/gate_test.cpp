@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "engine/measure/block_cache.h"
 #include "engine/pattern/compile_plan.h"
 
 namespace attnscope::measure {

@@ -9,6 +9,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "engine/attention/cuda_runtime.h"
 #include "engine/attention/list.h"
 #include "engine/measure/counting_allocator.h"
 #include "tests/measure/small_heat.h"
@@ -201,12 +202,33 @@ TEST(RunHeat, MissingWindow_IsUnsupported) {
 }
 
 TEST(RunHeat, WhatThisBuildCannotDo_IsUnsupportedInWords) {
-  auto cuda = small_heat({contender("full", "dense")});
-  cuda.heat.point.device = DeviceKind::cuda;
-  EXPECT_EQ(run(cuda).cells.at(0).status, CellStatus::unsupported);
   auto shared = small_heat({contender("full", "dense")});
   shared.heat.point.shared_query = true;
   EXPECT_THAT(run(shared).cells.at(0).reason, HasSubstr("token-major"));
+}
+
+TEST(RunHeat, OnCuda_CellsAreMeasuredThereOrUnsupportedWithTheReason) {
+  auto request = small_heat({contender("full", "dense"), contender("full", "sdpa"),
+                             contender("sparse", "sdpa-mask", Window::of(4)),
+                             contender("sparse", "windowed", Window::of(4)),
+                             contender("sparse", "segment", Window::of(4))});
+  request.heat.point.device = DeviceKind::cuda;
+  for (const DType dtype : {DType::float32, DType::bfloat16}) {
+    for (const Direction direction : {Direction::forward, Direction::forward_backward}) {
+      request.heat.point.dtype = dtype;
+      request.heat.point.direction = direction;
+      for (const Cell& cell : run(request).cells) {
+        if (cuda::usable()) {
+          EXPECT_EQ(cell.status, CellStatus::ok) << cell.contender.id() << ": " << cell.reason;
+          EXPECT_GT(cell.memory.requested_bytes, 0);
+        } else {
+          EXPECT_EQ(cell.status, CellStatus::unsupported);
+          EXPECT_EQ(cell.reason, cuda::usable().error().message);
+          EXPECT_TRUE(cell.samples.empty());
+        }
+      }
+    }
+  }
 }
 
 TEST(RunHeat, TooFewTokens_AreUnsupportedForAll) {

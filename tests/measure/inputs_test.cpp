@@ -8,6 +8,8 @@
 #include <limits>
 #include <set>
 
+#include "engine/measure/block_cache.h"
+
 namespace attnscope::measure {
 namespace {
 

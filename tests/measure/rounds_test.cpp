@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "engine/measure/block_cache.h"
+
 namespace attnscope::measure {
 namespace {
 
@@ -53,6 +55,35 @@ TEST_F(RoundsTest, EverySampleIsTagged_AndEveryRoundHasAllContenders) {
     }
   }
   EXPECT_TRUE(results[0].settled);
+}
+
+/// Says how often it was started, in units of 10 ms.
+class CountingWatch final : public Stopwatch {
+ public:
+  void start() override { ++starts; }
+  double stop_ns() override {
+    ++stops;
+    return 1e7;
+  }
+  int starts = 0, stops = 0;
+};
+
+TEST_F(RoundsTest, SamplesAreTimedByTheStopwatchOfTheirDevice) {
+  CountingWatch watch;
+  const std::vector<Lane> lanes = {{.contender = 0, .call = [&] { work(); }}};
+  RoundsOptions on_device{.memory = memory_,
+                          .beacon = beacon_,
+                          .rule = options().rule,
+                          .cancel = &cancel_,
+                          .stopwatch = watch};
+  const auto results = run_rounds(lanes, on_device);
+  ASSERT_EQ(results[0].samples.size(), 4U);
+  for (const Sample& sample : results[0].samples) {
+    EXPECT_DOUBLE_EQ(sample.time_ns, 1e7);
+    EXPECT_EQ(sample.iterations, 1);
+  }
+  EXPECT_EQ(watch.starts, watch.stops);
+  EXPECT_GE(watch.starts, 4);
 }
 
 TEST_F(RoundsTest, TimeLimitEndsIt_ButOnlyAfterTheLeastSamples) {

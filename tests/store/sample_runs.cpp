@@ -149,6 +149,10 @@ Ceilings random_ceilings(std::mt19937_64& random) {
   for (std::uint64_t i = random() % 5; i > 0; --i) {
     ceilings.copy.push_back({some_integer(random), some_real(random)});
   }
+  if (random() % 2 == 0) {
+    ceilings.device = DeviceKind::cuda;
+    ceilings.tensor_flop_per_second = some_real(random);
+  }
   return ceilings;
 }
 
@@ -190,7 +194,8 @@ bool same(const Ceilings& a, const Ceilings& b) {
   };
   return a.threads == b.threads && equal(a.flop_per_second, b.flop_per_second) &&
          equal(a.exponentials_per_second, b.exponentials_per_second) &&
-         equal(a.seconds_into_run, b.seconds_into_run) &&
+         equal(a.seconds_into_run, b.seconds_into_run) && a.device == b.device &&
+         equal(a.tensor_flop_per_second, b.tensor_flop_per_second) &&
          std::equal(a.copy.begin(), a.copy.end(), b.copy.begin(), b.copy.end(), equal_copy);
 }
 

@@ -41,6 +41,41 @@ TEST(Limit, WithColdCaches_CopyRateIsThatOfTheLargestSet) {
   EXPECT_DOUBLE_EQ(limit_ns({.least_bytes = 1}, Ceilings{}, CacheState::cold), 0);
 }
 
+const Ceilings device{.flop_per_second = 1e13,
+                      .exponentials_per_second = 1e12,
+                      .copy = {{1'000, 4e12}},
+                      .device = DeviceKind::cuda,
+                      .tensor_flop_per_second = 1e14};
+
+TEST(Limit, SixteenBitTypes_TakeTheRateOfTensorCoresWhereThereIsOne) {
+  const CellWork work{.useful_flop = 1e6};
+  EXPECT_DOUBLE_EQ(limit_ns(work, device, CacheState::warm, DType::float32), 100);
+  EXPECT_DOUBLE_EQ(limit_ns(work, device, CacheState::warm, DType::float16), 10);
+  EXPECT_DOUBLE_EQ(limit_ns(work, device, CacheState::warm, DType::bfloat16), 10);
+  EXPECT_DOUBLE_EQ(limit_ns(work, machine, CacheState::warm, DType::bfloat16), 1e4);
+}
+
+HeatPoint point_on(DeviceKind kind, DType dtype, int threads) {
+  return {.dtype = dtype, .device = kind, .threads = threads};
+}
+
+TEST(Limit, CeilingsOfTheProcessor_AreOfAsManyThreadsInFloat32) {
+  EXPECT_TRUE(are_ceilings_of(machine, point_on(DeviceKind::cpu, DType::float32, 1)));
+  EXPECT_FALSE(are_ceilings_of(machine, point_on(DeviceKind::cpu, DType::float32, 2)));
+  EXPECT_FALSE(are_ceilings_of(machine, point_on(DeviceKind::cpu, DType::bfloat16, 1)));
+  EXPECT_FALSE(are_ceilings_of(machine, point_on(DeviceKind::cuda, DType::float32, 1)));
+}
+
+TEST(Limit, CeilingsOfADevice_AreOfAllDtypesWhateverTheThreads) {
+  EXPECT_TRUE(are_ceilings_of(device, point_on(DeviceKind::cuda, DType::float32, 7)));
+  EXPECT_TRUE(are_ceilings_of(device, point_on(DeviceKind::cuda, DType::bfloat16, 1)));
+  EXPECT_FALSE(are_ceilings_of(device, point_on(DeviceKind::cpu, DType::float32, 0)));
+  Ceilings without_tensor_cores = device;
+  without_tensor_cores.tensor_flop_per_second = 0;
+  EXPECT_FALSE(
+      are_ceilings_of(without_tensor_cores, point_on(DeviceKind::cuda, DType::float16, 1)));
+}
+
 TEST(Limit, WithoutCeilings_IsZero) {
   EXPECT_EQ(limit_ns({.useful_flop = 1e6, .least_bytes = 1e6, .exponentials = 1}, Ceilings{}), 0);
 }

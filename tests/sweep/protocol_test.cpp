@@ -213,7 +213,9 @@ TEST(Protocol, Ceilings_SurviveTheWayThereAndBack) {
                       .flop_per_second = 2e11 / 3,
                       .exponentials_per_second = 1e9 / 7,
                       .copy = {{1 << 20, 3e10 / 7}, {1 << 30, 1e10 / 3}},
-                      .seconds_into_run = 0.1};
+                      .seconds_into_run = 0.1,
+                      .device = DeviceKind::cuda,
+                      .tensor_flop_per_second = 1e15 / 3};
   const auto received = protocol::read_ceilings(over_the_wire(protocol::to_json(sent)));
   ASSERT_TRUE(received) << received.error().message;
   EXPECT_EQ(received->threads, sent.threads);
@@ -223,6 +225,18 @@ TEST(Protocol, Ceilings_SurviveTheWayThereAndBack) {
   EXPECT_EQ(received->copy[1].working_set_bytes, 1 << 30);
   EXPECT_EQ(received->copy[1].bytes_per_second, sent.copy[1].bytes_per_second);
   EXPECT_EQ(received->seconds_into_run, sent.seconds_into_run);
+  EXPECT_EQ(received->device, DeviceKind::cuda);
+  EXPECT_EQ(received->tensor_flop_per_second, sent.tensor_flop_per_second);
+}
+
+TEST(Protocol, CeilingsOfAWorkerThatNamesNoDevice_AreTheProcessors) {
+  nlohmann::json sent = protocol::to_json(Ceilings());
+  sent.erase("device");
+  sent.erase("tensor_flop_per_second");
+  const auto received = protocol::read_ceilings(over_the_wire(sent));
+  ASSERT_TRUE(received) << received.error().message;
+  EXPECT_EQ(received->device, DeviceKind::cpu);
+  EXPECT_EQ(received->tensor_flop_per_second, 0);
 }
 
 TEST(Protocol, ErrorThatIsNotANumber_Survives) {

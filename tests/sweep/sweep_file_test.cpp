@@ -110,6 +110,16 @@ TEST(SweepFile, ShippedSweeps_AreValid) {
   EXPECT_THAT(load_sweep("kernels-cpu-documents")->heats, SizeIs(2));
   EXPECT_THAT(load_sweep("kernels-cpu-backward")->heats, SizeIs(2 * 7));
   EXPECT_THAT(load_sweep("kernels-cpu-dtypes")->heats, SizeIs(3 * 2 * 2));
+  EXPECT_THAT(load_sweep("kernels-cuda")->heats, SizeIs(2 * 5));
+  EXPECT_THAT(load_sweep("kernels-cuda-backward")->heats, SizeIs(2 * 2 * 3));
+  EXPECT_THAT(load_sweep("paper-fig2a-cuda")->heats, SizeIs(2 * 7));
+  for (const char* name : {"kernels-cuda", "kernels-cuda-backward", "paper-fig2a-cuda"}) {
+    const auto sweep = load_sweep(name);
+    for (const Heat& heat : sweep->heats) {
+      EXPECT_EQ(heat.point.device, DeviceKind::cuda);
+      EXPECT_EQ(heat.point.batch_max, 100);
+    }
+  }
   EXPECT_THAT(load_sweep("scaling")->heats, SizeIs(9));
   const auto scaling = load_sweep("scaling");
   for (const Heat& heat : scaling->heats) {

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "engine/attention/dense/dense_on_cuda.h"
 #include "engine/attention/limits.h"
 #include "engine/attention/prepared_blocks.h"
 
@@ -180,9 +181,11 @@ class Dense final : public Implementation {
   std::string_view id() const override { return "dense"; }
 
   std::string_view summary() const override {
-    return "LibTorch matmul, softmax, matmul over whole items, one call for a uniform batch and "
-           "one an item otherwise; a pattern is a mask added in place, made once a layout, not "
-           "timed; backward by autograd, gradients copied into place";
+    return "matmul, softmax, matmul over whole items, one call for a uniform batch and one an "
+           "item otherwise; a pattern is a mask applied in place, made once a layout, not timed. "
+           "On "
+           "the CPU LibTorch's, backward by autograd, gradients copied into place; on CUDA "
+           "cuBLASLt's products with one pass of softmax between them";
   }
 
   Status supports(const Problem& problem) const override {
@@ -191,6 +194,7 @@ class Dense final : public Implementation {
 
   Result<std::unique_ptr<PreparedAttention>> prepare(const Problem& problem) const override {
     if (const Status ok = supports(problem); !ok) return tl::unexpected(ok.error());
+    if (problem.device == DeviceKind::cuda) return prepare_dense_on_cuda(problem);
     return std::make_unique<PreparedDense>(problem);
   }
 };

@@ -63,10 +63,11 @@ class PreparedSdpa final : public PreparedBlocks {
     // Backward: the gradient that arrives is copied into LibTorch's own order, three leave.
     return {.kept = bytes_of(block, kept) + log_sum_exp_bytes(block),
             .forward = bytes_of(block, repacked_rows(block)),
-            .backward = bytes_of(block, 2 * rows + 2 * columns)};
+            .backward = bytes_of(block, 2 * rows + 2 * columns) + query_sums_bytes(block)};
   }
 
   std::int64_t library_bytes() const override {
+    if (on_cuda()) return 0;  // tiles are in the processor's own memory
     const auto float_bytes = static_cast<std::int64_t>(sizeof(float));
     const std::int64_t forward = tile_rows * (tile_keys + problem_.head_dim + 2) * float_bytes;
     if (!with_gradients()) return problem_.threads * forward;
@@ -89,8 +90,15 @@ class PreparedSdpa final : public PreparedBlocks {
   /// Keys and values of 16-bit types are packed for their products, padded to whole blocks.
   std::int64_t repacked_rows(const Block& block) const {
     constexpr std::int64_t packed_keys = 64;
-    if (problem_.dtype == DType::float32) return 0;
+    if (on_cuda() || problem_.dtype == DType::float32) return 0;
     return 2 * ((block.columns() + packed_keys - 1) / packed_keys) * packed_keys;
+  }
+
+  /// On CUDA several blocks add to a row's gradient, in float32, beside a sum for each row.
+  std::int64_t query_sums_bytes(const Block& block) const {
+    if (!on_cuda()) return 0;
+    return block.batch * heads_ * block.rows() * (problem_.head_dim + 1) *
+           static_cast<std::int64_t>(sizeof(float));
   }
 
   /// LibTorch computes them whether anyone asks or not.
@@ -109,10 +117,10 @@ class PreparedSdpa final : public PreparedBlocks {
   }
 
   void run(const ForwardCall& call, const Block& block, const TorchMask* mask) const override {
-    const at::Tensor q = view_of(call.q, block.queries, block.batch, heads_);
-    const at::Tensor k = columns_of(call.k, block, heads_);
-    const at::Tensor v = columns_of(call.v, block, heads_);
-    at::Tensor o = view_of(call.o, block.queries, block.batch, heads_);
+    const at::Tensor q = view(call.q, block.queries, block.batch);
+    const at::Tensor k = view_columns(call.k, block);
+    const at::Tensor v = view_columns(call.v, block);
+    at::Tensor o = view(call.o, block.queries, block.batch);
     o.copy_(attend(q, k, v, block, mask));
     if (mask != nullptr && mask->empty_rows.defined()) o.masked_fill_(mask->empty_rows, 0);
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/attention/limits.h"
+#include "engine/attention/segment/segment_on_cuda.h"
 #include "kernels/cpu/segment.h"
 #include "kernels/plan/counts.h"
 
@@ -57,8 +58,8 @@ class SegmentAttention final : public Implementation {
   std::string_view id() const override { return "segment"; }
 
   std::string_view summary() const override {
-    return "the plan in one fused pass on the CPU: online softmax over all segments of a row, no "
-           "scores stored; backward in one pass more";
+    return "the plan in one fused pass: online softmax over all segments of a row, no scores "
+           "stored; backward in one pass more";
   }
 
   Status supports(const Problem& problem) const override {
@@ -66,11 +67,13 @@ class SegmentAttention final : public Implementation {
     if (problem.operation == Operation::windowed_matmul) {
       return fail("segment is fused: it has no separate products for windowed-matmul");
     }
+    if (problem.device == DeviceKind::cuda) return segment_on_cuda_supports(problem);
     return cpu::segment_supports(problem.plan, problem.head_dim);
   }
 
   Result<std::unique_ptr<PreparedAttention>> prepare(const Problem& problem) const override {
     if (const Status ok = supports(problem); !ok) return tl::unexpected(ok.error());
+    if (problem.device == DeviceKind::cuda) return prepare_segment_on_cuda(problem);
     return std::make_unique<PreparedSegment>(problem);
   }
 };

@@ -10,8 +10,9 @@
 
 #include "engine/attention/limits.h"
 #include "engine/attention/windowed/band_sequences.h"
+#include "engine/attention/windowed/windowed_on_cuda.h"
+#include "engine/attention/windowed/windowed_work.h"
 #include "kernels/cpu/windowed.h"
-#include "kernels/plan/counts.h"
 
 namespace attnscope {
 namespace {
@@ -56,17 +57,6 @@ class ScoreWorkspace {
   std::int64_t scores_, backward_;
 };
 
-/// Work on `scores` stored scores: the band's cut-off ends are computed (as zeros) and stored, too.
-/// Backward are the gradients of both factors of each product; `passes` read or write all scores.
-ExecutedWork band_work(const Problem& problem, std::int64_t scores, int passes) {
-  const bool backward = problem.direction == Direction::forward_backward;
-  return {.flop = 2.0 * (backward ? 2 + 4 : 2) * static_cast<double>(scores) *
-                  static_cast<double>(problem.head_dim),
-          .bytes = least_bytes(problem.plan, problem.head_dim, problem.dtype,
-                               passes_of(problem.direction)) +
-                   static_cast<double>(scores) * static_cast<double>(float_bytes * passes)};
-}
-
 class PreparedWindowed final : public PreparedAttention {
  public:
   explicit PreparedWindowed(const Problem& problem)
@@ -76,11 +66,8 @@ class PreparedWindowed final : public PreparedAttention {
 
   std::int64_t workspace_bytes() const override { return workspace_.bytes(); }
   std::int64_t predicted_peak_bytes() const override { return workspace_.bytes(); }
-  // Scores are written, read and written by the softmax, and read. Backward the gradient of the
-  // weights is written, that of the scores made of it and the weights, and three products read.
   ExecutedWork executed() const override {
-    const bool backward = problem_.direction == Direction::forward_backward;
-    return band_work(problem_, workspace_.scores(), backward ? 4 + 7 : 4);
+    return windowed_steps_work(problem_, workspace_.scores());
   }
 
   Status forward(const ForwardCall& call) override {
@@ -115,11 +102,8 @@ class PreparedProducts final : public PreparedAttention {
 
   std::int64_t workspace_bytes() const override { return workspace_.bytes(); }
   std::int64_t predicted_peak_bytes() const override { return workspace_.bytes(); }
-  // The band is written and read. Backward it is read once more, its gradient written and read
-  // twice.
   ExecutedWork executed() const override {
-    const bool backward = problem_.direction == Direction::forward_backward;
-    return band_work(problem_, workspace_.scores(), backward ? 2 + 4 : 2);
+    return windowed_products_work(problem_, workspace_.scores());
   }
 
   Status forward(const ForwardCall& call) override {
@@ -159,15 +143,17 @@ class Windowed final : public Implementation {
   std::string_view id() const override { return "windowed"; }
 
   std::string_view summary() const override {
-    return "the paper's three steps on the CPU: windowed QK^T into a compact band, joint softmax "
-           "over all segments, windowed PV; for windowed-matmul the two products alone; backward "
-           "in "
-           "the same steps";
+    return "the paper's three steps: windowed QK^T into a compact band, joint softmax over all "
+           "segments, windowed PV; for windowed-matmul the two products alone; backward in the "
+           "same steps";
   }
 
   Status supports(const Problem& problem) const override {
     if (const Status ok = within_build_limits(problem, id()); !ok) return ok;
-    if (const Status ok = cpu::windowed_supports(problem.plan, problem.head_dim); !ok) {
+    if (const Status ok = problem.device == DeviceKind::cuda
+                              ? windowed_on_cuda_supports(problem)
+                              : cpu::windowed_supports(problem.plan, problem.head_dim);
+        !ok) {
       return ok;
     }
     if (problem.operation == Operation::windowed_matmul) {
@@ -180,6 +166,7 @@ class Windowed final : public Implementation {
 
   Result<std::unique_ptr<PreparedAttention>> prepare(const Problem& problem) const override {
     if (const Status ok = supports(problem); !ok) return tl::unexpected(ok.error());
+    if (problem.device == DeviceKind::cuda) return prepare_windowed_on_cuda(problem);
     if (problem.operation == Operation::windowed_matmul) {
       return std::make_unique<PreparedProducts>(problem, *band_sequences(problem.plan));
     }

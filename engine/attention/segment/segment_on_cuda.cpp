@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/attention/segment/segment_on_cuda.h"
+
+#include <utility>
+
+#include "engine/attention/cuda_runtime.h"
+#include "kernels/cuda/segment.h"
+#include "kernels/plan/counts.h"
+
+namespace attnscope {
+namespace {
+
+/// The workspace is its own, not the caller's: it begins with counters that every call expects as
+/// the one before left them. It is made by the first call, as the list is.
+class PreparedSegmentOnCuda final : public PreparedAttention {
+ public:
+  PreparedSegmentOnCuda(const Problem& problem, cuda::SegmentWork work)
+      : problem_(problem), work_(std::move(work)), list_(work_.list()) {}
+
+  std::int64_t workspace_bytes() const override { return 0; }
+
+  ExecutedWork executed() const override {
+    const Passes passes = passes_of(problem_.direction);
+    return {.flop = useful_flop(count(problem_.plan), problem_.head_dim, passes),
+            .bytes = least_bytes(problem_.plan, problem_.head_dim, problem_.dtype, passes)};
+  }
+
+  std::int64_t predicted_peak_bytes() const override {
+    return list_.size() + work_.workspace_bytes();
+  }
+
+  Status forward(const ForwardCall& call) override {
+    float* lse = call.lse.empty() ? nullptr : call.lse.data();
+    return cuda::segment_forward(work_, memory(), call.q, call.k, call.v, problem_.scale, call.o,
+                                 lse, cuda::current_stream());
+  }
+
+  Status backward(const BackwardCall& call) override {
+    return cuda::segment_backward(work_, memory(), call.tensors, problem_.scale,
+                                  cuda::current_stream());
+  }
+
+  bool writes_lse() const override { return true; }
+
+ private:
+  cuda::SegmentMemory memory() {
+    if (workspace_.data() == nullptr && work_.workspace_bytes() > 0) {
+      cuda::Block workspace(work_.workspace_bytes());
+      cuda::fill(workspace.data(), work_.counter_bytes(), std::byte{0});
+      workspace_ = std::move(workspace);
+    }
+    return {.list = list_.data(), .workspace = workspace_.data()};
+  }
+
+  Problem problem_;
+  cuda::SegmentWork work_;
+  cuda::DeviceList list_;  // of work_
+  cuda::Block workspace_;
+};
+
+}  // namespace
+
+Status segment_on_cuda_supports(const Problem& problem) {
+  return cuda::segment_supports(problem.plan, problem.head_dim);
+}
+
+Result<std::unique_ptr<PreparedAttention>> prepare_segment_on_cuda(const Problem& problem) {
+  auto work = cuda::segment_work(problem.plan, problem.head_dim, problem.dtype,
+                                 passes_of(problem.direction));
+  if (!work) return tl::unexpected(work.error());
+  return std::make_unique<PreparedSegmentOnCuda>(problem, std::move(*work));
+}
+
+}  // namespace attnscope

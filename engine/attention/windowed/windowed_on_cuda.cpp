@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/attention/windowed/windowed_on_cuda.h"
+
+#include <limits>
+#include <utility>
+
+#include "engine/attention/cuda_runtime.h"
+#include "engine/attention/windowed/band_sequences.h"
+#include "engine/attention/windowed/windowed_work.h"
+#include "kernels/cuda/windowed.h"
+
+namespace attnscope {
+namespace {
+
+/// The caller's workspace: scores (later weights), backward their gradients, the kernels' scratch.
+class Parts {
+ public:
+  Parts(std::int64_t scores, std::int64_t gradients, std::int64_t scratch_bytes) {
+    if (scores > countable || gradients > countable) return;
+    gradients_ = aligned(scores);
+    scratch_ = gradients_ + aligned(gradients);
+    bytes_ = scratch_ + scratch_bytes;
+  }
+  /// Below 0: more than can be counted.
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+  [[nodiscard]] float* scores(std::span<std::byte> workspace) const {
+    return reinterpret_cast<float*>(workspace.data());
+  }
+  [[nodiscard]] float* gradients(std::span<std::byte> workspace) const {
+    return reinterpret_cast<float*>(workspace.data() + gradients_);
+  }
+  [[nodiscard]] std::byte* scratch(std::span<std::byte> workspace) const {
+    return workspace.data() + scratch_;
+  }
+
+ private:
+  static std::int64_t aligned(std::int64_t floats) {
+    constexpr std::int64_t alignment = 256;
+    const std::int64_t bytes = floats * static_cast<std::int64_t>(sizeof(float));
+    return (bytes + alignment - 1) / alignment * alignment;
+  }
+  static constexpr std::int64_t countable = std::numeric_limits<std::int64_t>::max() / 32;
+  std::int64_t gradients_ = 0, scratch_ = 0, bytes_ = -1;
+};
+
+class PreparedOnCuda : public PreparedAttention {
+ public:
+  PreparedOnCuda(const Problem& problem, cuda::WindowedWork work)
+      : problem_(problem),
+        work_(std::move(work)),
+        list_(work_.list()),
+        parts_(work_.score_elements(),
+               problem.direction == Direction::forward_backward ? work_.score_elements() : 0,
+               work_.workspace_bytes()) {}
+
+  std::int64_t workspace_bytes() const final { return parts_.bytes(); }
+  std::int64_t predicted_peak_bytes() const final {
+    return parts_.bytes() < 0 ? -1 : list_.size() + parts_.bytes();
+  }
+
+ protected:
+  [[nodiscard]] cuda::WindowedMemory memory(std::span<std::byte> workspace) {
+    return {.list = list_.data(), .workspace = parts_.scratch(workspace)};
+  }
+  [[nodiscard]] bool backward_follows() const {
+    return problem_.direction == Direction::forward_backward;
+  }
+
+  Problem problem_;
+  cuda::WindowedWork work_;
+  cuda::DeviceList list_;  // of work_
+  Parts parts_;
+};
+
+class PreparedStepsOnCuda final : public PreparedOnCuda {
+ public:
+  using PreparedOnCuda::PreparedOnCuda;
+
+  ExecutedWork executed() const override {
+    return windowed_steps_work(problem_, work_.score_elements());
+  }
+
+  Status forward(const ForwardCall& call) override {
+    float* lse = call.lse.empty() ? nullptr : call.lse.data();
+    return cuda::windowed_forward(work_, memory(call.workspace), call.q, call.k, call.v,
+                                  problem_.scale, call.o, lse, parts_.scores(call.workspace),
+                                  cuda::current_stream());
+  }
+
+  Status backward(const BackwardCall& call) override {
+    return cuda::windowed_backward(work_, memory(call.workspace), call.tensors, problem_.scale,
+                                   parts_.scores(call.workspace), parts_.gradients(call.workspace),
+                                   cuda::current_stream());
+  }
+
+  bool writes_lse() const override { return true; }
+};
+
+class PreparedProductsOnCuda final : public PreparedOnCuda {
+ public:
+  using PreparedOnCuda::PreparedOnCuda;
+
+  ExecutedWork executed() const override {
+    return windowed_products_work(problem_, work_.score_elements());
+  }
+
+  Status forward(const ForwardCall& call) override {
+    const cuda::WindowedMemory memory = this->memory(call.workspace);
+    float* band = parts_.scores(call.workspace);
+    const cuda::Stream stream = cuda::current_stream();
+    if (Status done =
+            cuda::windowed_qk(work_, memory, call.q, call.k, problem_.scale, band, stream);
+        !done) {
+      return done;
+    }
+    return cuda::windowed_pv(work_, memory, band, call.v, call.o, stream);
+  }
+
+  Status backward(const BackwardCall& call) override {
+    const GradientTensors& t = call.tensors;
+    const cuda::WindowedMemory memory = this->memory(call.workspace);
+    float* grad_band = parts_.gradients(call.workspace);
+    const cuda::Stream stream = cuda::current_stream();
+    if (Status done = cuda::windowed_pv_backward(work_, memory, parts_.scores(call.workspace), t.v,
+                                                 t.grad_o, grad_band, t.grad_v, stream);
+        !done) {
+      return done;
+    }
+    return cuda::windowed_qk_backward(work_, memory, grad_band, t.q, t.k, problem_.scale, t.grad_q,
+                                      t.grad_k, stream);
+  }
+
+  bool writes_lse() const override { return false; }
+};
+
+Result<cuda::WindowedWork> products_of(const Problem& problem) {
+  const auto band = band_sequences(problem.plan);
+  if (!band) return tl::unexpected(band.error());
+  return cuda::band_work({.sequences = band->sequences,
+                          .heads = problem.plan.heads,
+                          .head_dim = problem.head_dim,
+                          .window = band->window},
+                         problem.dtype, passes_of(problem.direction));
+}
+
+}  // namespace
+
+Status windowed_on_cuda_supports(const Problem& problem) {
+  return cuda::windowed_supports(problem.plan, problem.head_dim);
+}
+
+Result<std::unique_ptr<PreparedAttention>> prepare_windowed_on_cuda(const Problem& problem) {
+  if (problem.operation == Operation::windowed_matmul) {
+    auto work = products_of(problem);
+    if (!work) return tl::unexpected(work.error());
+    return std::make_unique<PreparedProductsOnCuda>(problem, std::move(*work));
+  }
+  auto work = cuda::windowed_work(problem.plan, problem.head_dim, problem.dtype,
+                                  passes_of(problem.direction));
+  if (!work) return tl::unexpected(work.error());
+  return std::make_unique<PreparedStepsOnCuda>(problem, std::move(*work));
+}
+
+}  // namespace attnscope

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The current CUDA device behind a heat: LibTorch's caching allocator with its own statistics,
+// events on its current stream. Only API that LibTorch 2.11 and 2.15 share.
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+
+#include "engine/attention/cuda_call.h"
+#include "engine/attention/cuda_runtime.h"
+#include "engine/measure/cuda_ceilings.h"
+#include "engine/measure/cuda_statistics.h"
+#include "engine/measure/heat_device.h"
+
+namespace attnscope::measure {
+namespace {
+
+namespace allocator = c10::cuda::CUDACachingAllocator;
+
+constexpr std::size_t all_pools = 0;  // StatType::AGGREGATE
+
+struct DriverMemory {
+  std::int64_t free = 0, total = 0;
+};
+
+DriverMemory driver_memory() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  ATTNSCOPE_CUDA_OR_THROW(cudaMemGetInfo(&free, &total));
+  return {static_cast<std::int64_t>(free), static_cast<std::int64_t>(total)};
+}
+
+int attribute(cudaDeviceAttr which) {
+  int value = 0;
+  ATTNSCOPE_CUDA_OR_THROW(cudaDeviceGetAttribute(&value, which, c10::cuda::current_device()));
+  return value;
+}
+
+class CudaMemory final : public HeatMemory {
+ public:
+  CudaMemory() {
+    static_cast<void>(cuda::current_stream());  // LibTorch's allocator exists from now on
+  }
+
+  void* allocate(std::size_t bytes) override {
+    if (bytes == 0) return nullptr;
+    try {
+      return cuda::allocate(static_cast<std::int64_t>(bytes));
+    } catch (const c10::OutOfMemoryError&) {
+      throw OutOfMemory(static_cast<std::int64_t>(bytes), free_bytes());
+    }
+  }
+
+  void release(void* data) noexcept override {
+    if (data != nullptr) cuda::release(static_cast<std::byte*>(data));
+  }
+
+  void empty_cache() noexcept override {
+    // Fails only when the device is lost, and with it the memory.
+    try {
+      allocator::emptyCache();
+    } catch (const std::exception&) {
+      return;
+    }
+  }
+
+  /// Every line of the second-level cache becomes one of a buffer of twice its size.
+  void flush_from_caches() override {
+    if (!flushed_with_) {
+      flush_bytes_ = 2 * static_cast<std::int64_t>(attribute(cudaDevAttrL2CacheSize));
+      void* data = nullptr;
+      // Not from the allocator, whose counters are the contenders'.
+      ATTNSCOPE_CUDA_OR_THROW(cudaMalloc(&data, static_cast<std::size_t>(flush_bytes_)));
+      flushed_with_ = static_cast<std::byte*>(data);
+    }
+    cuda::fill(flushed_with_, flush_bytes_, std::byte{0});
+  }
+
+  void reset_peaks() override { allocator::resetPeakStats(c10::cuda::current_device()); }
+
+  Counters counters() const override { return counters_of(statistics()); }
+
+  void set_limit(std::optional<std::int64_t> bytes) override {
+    limit_ = bytes;
+    const auto total = static_cast<double>(driver_memory().total);
+    const double share = bytes ? static_cast<double>(*bytes) / total : 1.0;
+    allocator::setMemoryFraction(std::clamp(share, 0.0, 1.0), c10::cuda::current_device());
+  }
+
+  std::int64_t free_bytes() const override {
+    const DriverMemory driver = driver_memory();
+    return free_for_requests(statistics(), driver.free, driver.total, limit_);
+  }
+
+  std::optional<std::string> lost() override { return cuda::lost(); }
+
+ private:
+  static CudaAllocatorStatistics statistics() {
+    const auto stats = allocator::getDeviceStats(c10::cuda::current_device());
+    return {.requested = stats.requested_bytes[all_pools].current,
+            .requested_peak = stats.requested_bytes[all_pools].peak,
+            .reserved = stats.reserved_bytes[all_pools].current,
+            .reserved_peak = stats.reserved_bytes[all_pools].peak,
+            .reserved_ever = stats.reserved_bytes[all_pools].allocated,
+            .active = stats.active_bytes[all_pools].current};
+  }
+
+  std::optional<std::int64_t> limit_;
+  std::byte* flushed_with_ = nullptr;  // kept until the process ends
+  std::int64_t flush_bytes_ = 0;
+};
+
+/// Two events on LibTorch's current stream; what lies between them is the device's own time.
+class EventStopwatch final : public Stopwatch {
+ public:
+  EventStopwatch() {
+    ATTNSCOPE_CUDA_OR_THROW(cudaEventCreate(&begin_));
+    ATTNSCOPE_CUDA_OR_THROW(cudaEventCreate(&end_));
+  }
+
+  void start() override {
+    ATTNSCOPE_CUDA_OR_THROW(cudaEventRecord(begin_, cuda::current_stream()));
+  }
+
+  double stop_ns() override {
+    ATTNSCOPE_CUDA_OR_THROW(cudaEventRecord(end_, cuda::current_stream()));
+    ATTNSCOPE_CUDA_OR_THROW(cudaEventSynchronize(end_));
+    float milliseconds = 0;
+    ATTNSCOPE_CUDA_OR_THROW(cudaEventElapsedTime(&milliseconds, begin_, end_));
+    return static_cast<double>(milliseconds) * 1e6;
+  }
+
+ private:
+  // The process ends with them.
+  cudaEvent_t begin_ = nullptr;
+  cudaEvent_t end_ = nullptr;
+};
+
+class CudaDeviceOfHeat final : public HeatDevice {
+ public:
+  DeviceKind kind() const override { return DeviceKind::cuda; }
+  HeatMemory& memory() override { return memory_; }
+  Stopwatch& stopwatch() override { return stopwatch_; }
+
+ private:
+  CudaMemory memory_;
+  EventStopwatch stopwatch_;
+};
+
+}  // namespace
+
+HeatDevice& cuda_heat_device() {
+  // Never destroyed: LibTorch's allocator may be gone before.
+  static auto* const device = new CudaDeviceOfHeat;
+  return *device;
+}
+
+nlohmann::json describe_cuda_device() {
+  int driver = 0;
+  int runtime = 0;
+  ATTNSCOPE_CUDA_OR_THROW(cudaDriverGetVersion(&driver));
+  ATTNSCOPE_CUDA_OR_THROW(cudaRuntimeGetVersion(&runtime));
+  const auto megahertz = [](cudaDeviceAttr which) { return attribute(which) / 1000; };
+  return {{"multiprocessors", attribute(cudaDevAttrMultiProcessorCount)},
+          {"l2_bytes", attribute(cudaDevAttrL2CacheSize)},
+          {"shared_bytes_per_block", attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)},
+          {"clock_mhz", megahertz(cudaDevAttrClockRate)},
+          {"memory_clock_mhz", megahertz(cudaDevAttrMemoryClockRate)},
+          {"memory_bus_bits", attribute(cudaDevAttrGlobalMemoryBusWidth)},
+          {"ecc", attribute(cudaDevAttrEccEnabled) != 0},
+          {"driver_cuda", driver},
+          {"runtime_cuda", runtime}};
+}
+
+}  // namespace attnscope::measure

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/measure/heat_tensors.h"
+
+#include "engine/attention/cuda_runtime.h"
+#include "engine/measure/counting_allocator.h"
+
+namespace attnscope::measure {
+namespace {
+
+// What LibTorch's allocator aligns its blocks to: every user's tensors start there.
+constexpr std::int64_t device_step = 512;
+constexpr int grad_o_tensor = 4;
+
+}  // namespace
+
+void HeatTensors::place(int placement) {
+  mirror_.reset();
+  if (!is_apart()) {
+    host_.reset();
+    device_.memory().empty_cache();
+    host_.emplace(device_.memory(), shape_, seed_, placement);
+    return;
+  }
+  device_.memory().empty_cache();
+  if (!host_) host_.emplace(process_memory(), shape_, seed_, /*placement=*/0);
+  mirror_.emplace(device_.memory(), shape_, seed_, placement, device_step);
+  for (int which = 0; which < mirror_->tensors(); ++which) {
+    if (!is_output(which))
+      cuda::copy_to_device(mirror_->bytes_of(which).data(), host_->bytes_of(which));
+  }
+  poison_outputs();
+}
+
+void HeatTensors::send_grad_o() const {
+  if (!mirror_) return;
+  cuda::copy_to_device(mirror_->bytes_of(grad_o_tensor).data(), host_->bytes_of(grad_o_tensor));
+}
+
+void HeatTensors::fill_grad_o() const {
+  host_->fill_grad_o();
+  send_grad_o();
+}
+
+void HeatTensors::fill_grad_o(std::span<const RowId> rows) const {
+  host_->fill_grad_o(rows);
+  send_grad_o();
+}
+
+void HeatTensors::poison_outputs() const {
+  if (!mirror_) return host_->poison_outputs();
+  constexpr std::byte nan{0xFF};
+  for (int which = 0; which < mirror_->tensors(); ++which) {
+    const std::span<std::byte> bytes = mirror_->bytes_of(which);
+    if (is_output(which)) cuda::fill(bytes.data(), static_cast<std::int64_t>(bytes.size()), nan);
+  }
+  const std::span<std::byte> lse = std::as_writable_bytes(mirror_->lse());
+  cuda::fill(lse.data(), static_cast<std::int64_t>(lse.size()), nan);
+}
+
+void HeatTensors::fetch_outputs() const {
+  if (!mirror_) return;
+  for (int which = 0; which < mirror_->tensors(); ++which) {
+    if (is_output(which))
+      cuda::copy_to_host(host_->bytes_of(which), mirror_->bytes_of(which).data());
+  }
+}
+
+}  // namespace attnscope::measure

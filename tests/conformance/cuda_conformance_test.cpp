@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every listed implementation x every built-in pattern x odd shapes on the CUDA device. Without one
+// that can be used the tests are skipped, with the reason, and declining in words is what is held.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <map>
+#include <set>
+
+#include "engine/attention/check.h"
+#include "engine/attention/cuda_runtime.h"
+#include "engine/attention/list.h"
+
+namespace attnscope {
+namespace {
+
+using Outcome = CheckRow::Outcome;
+
+std::string describe(const CheckRow& row) {
+  return fmt::format("{}/{}/{} on {}, {}: {} (error {:.3g}, bound {:.3g})", row.pattern,
+                     row.implementation, row.window, row.shape, name_of(row.dtype), row.reason,
+                     row.relative_error, row.error_bound);
+}
+
+/// Runs once; the tests look at its rows.
+const std::vector<CheckRow>& all_rows() {
+  static const std::vector<CheckRow> rows = [] {
+    std::vector<CheckRow> collected;
+    check_all(DeviceKind::cuda, omp_get_num_procs(),
+              [&](const CheckRow& row) { collected.push_back(row); });
+    return collected;
+  }();
+  return rows;
+}
+
+class CudaConformance : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!cuda::usable()) GTEST_SKIP() << "not run: " << cuda::usable().error().message;
+  }
+};
+
+TEST_F(CudaConformance, NoImplementationIsWrongAnywhere) {
+  int shown = 0;
+  for (const CheckRow& row : all_rows()) {
+    if (row.outcome != Outcome::wrong) continue;
+    if (++shown <= 20) ADD_FAILURE() << describe(row);
+  }
+  EXPECT_EQ(shown, 0) << "rows wrong in all";
+}
+
+TEST_F(CudaConformance, EveryImplementationComputesEveryPatternInEveryDtype_AndBackward) {
+  std::map<std::string, std::set<std::string>> patterns;
+  std::map<std::string, std::set<std::string>> forms;
+  for (const CheckRow& row : all_rows()) {
+    if (row.outcome != Outcome::ok || !row.shape.ends_with("forward-backward")) continue;
+    patterns[row.implementation].insert(row.pattern);
+    forms[row.implementation].insert(std::string(name_of(row.dtype)));
+  }
+  for (const Implementation* implementation : implementations()) {
+    const std::string id(implementation->id());
+    EXPECT_THAT(patterns[id], testing::Contains("full")) << id;
+    if (id != "sdpa") {
+      EXPECT_EQ(patterns[id].size(), built_in_patterns().size()) << id;
+    }
+    EXPECT_EQ(forms[id].size(), 3U) << id;
+  }
+}
+
+TEST(CudaWithoutADevice, EveryImplementationDeclinesWithTheReason) {
+  if (cuda::usable()) GTEST_SKIP() << "not run: there is a device";
+  const std::string& reason = cuda::usable().error().message;
+  int rows = 0;
+  const int wrong = check_all(DeviceKind::cuda, 1, [&](const CheckRow& row) {
+    ASSERT_EQ(row.outcome, Outcome::declined) << describe(row);
+    rows += row.reason == reason ? 1 : 0;
+  });
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GT(rows, 1000);
+}
+
+}  // namespace
+}  // namespace attnscope
