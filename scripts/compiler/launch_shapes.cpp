@@ -54,9 +54,14 @@ void print_class() {
   print_windowed<DType::bfloat16, columns>();
 }
 
-/// Dense attention's softmax, whatever its arguments (kernels/cuda/dense/softmax.cu).
-void print_dense() {
-  for (const char* kernel : {"softmax_kernel", "softmax_backward_kernel", "mask_kernel"}) {
+/// Kernels of one instantiation, and dense attention's, which launch alike whatever their arguments
+/// (kernels/cuda/dense/softmax.cu).
+void print_others() {
+  for (const char* kernel : {"merge_kernel", "softmax_kernel", "score_gradients_kernel"}) {
+    std::printf("%s\t%d\t0\n", kernel, windowed::block_threads);
+  }
+  for (const char* kernel :
+       {"dense_softmax_kernel", "dense_softmax_backward_kernel", "dense_mask_kernel"}) {
     std::printf("%s\t256\t64\n", kernel);
   }
 }
@@ -71,6 +76,6 @@ int main() {
   print_class<64>();
   print_class<128>();
   print_class<256>();
-  print_dense();
+  print_others();
   return 0;
 }

@@ -124,7 +124,7 @@ __device__ inline void write_lse(const RowArguments& arguments, std::int64_t row
 }
 
 template <typename T, int Threads, int Vectors>
-__global__ void __launch_bounds__(block_threads) softmax_kernel(RowArguments arguments) {
+__global__ void __launch_bounds__(block_threads) dense_softmax_kernel(RowArguments arguments) {
   const Row<T, Threads> place(arguments.scores);
   if (place.index < 0) return;  // all the row's threads: the row is a warp's, or the block's
   float* shared = reinterpret_cast<float*>(dynamic_shared());
@@ -166,7 +166,8 @@ __global__ void __launch_bounds__(block_threads) softmax_kernel(RowArguments arg
 }
 
 template <typename T, int Threads, int Vectors>
-__global__ void __launch_bounds__(block_threads) softmax_backward_kernel(RowArguments arguments) {
+__global__ void __launch_bounds__(block_threads)
+    dense_softmax_backward_kernel(RowArguments arguments) {
   using As = AsTheyAre<T, Threads>;
   const Row<T, Threads> place(arguments.scores);
   if (place.index < 0) return;
@@ -202,7 +203,7 @@ __global__ void __launch_bounds__(block_threads) softmax_backward_kernel(RowArgu
 }
 
 template <typename T, int Threads, int Vectors>
-__global__ void __launch_bounds__(block_threads) mask_kernel(RowArguments arguments) {
+__global__ void __launch_bounds__(block_threads) dense_mask_kernel(RowArguments arguments) {
   static_assert(Vectors == 0);
   const Row<T, Threads> place(arguments.scores);
   if (place.index < 0) return;
@@ -236,18 +237,18 @@ Status forward_of(const RowArguments& arguments, Stream stream) {
   const std::int64_t columns = arguments.scores.columns;
   const char* name = "softmax_forward";
   if (columns <= 256) {
-    return launch_rows(name, softmax_kernel<T, 32, 8 / width>, 32, arguments, stream);
+    return launch_rows(name, dense_softmax_kernel<T, 32, 8 / width>, 32, arguments, stream);
   }
   if (columns <= 1024) {
-    return launch_rows(name, softmax_kernel<T, 32, 32 / width>, 32, arguments, stream);
+    return launch_rows(name, dense_softmax_kernel<T, 32, 32 / width>, 32, arguments, stream);
   }
   if (columns <= 4096) {
-    return launch_rows(name, softmax_kernel<T, 256, 16 / width>, 256, arguments, stream);
+    return launch_rows(name, dense_softmax_kernel<T, 256, 16 / width>, 256, arguments, stream);
   }
   if (columns <= 8192) {
-    return launch_rows(name, softmax_kernel<T, 256, 32 / width>, 256, arguments, stream);
+    return launch_rows(name, dense_softmax_kernel<T, 256, 32 / width>, 256, arguments, stream);
   }
-  return launch_rows(name, softmax_kernel<T, 256, 0>, 256, arguments, stream);
+  return launch_rows(name, dense_softmax_kernel<T, 256, 0>, 256, arguments, stream);
 }
 
 template <typename T>
@@ -256,20 +257,23 @@ Status backward_of(const RowArguments& arguments, Stream stream) {
   const std::int64_t columns = arguments.scores.columns;
   const char* name = "softmax_backward";
   if (columns <= 256) {
-    return launch_rows(name, softmax_backward_kernel<T, 32, 8 / width>, 32, arguments, stream);
+    return launch_rows(name, dense_softmax_backward_kernel<T, 32, 8 / width>, 32, arguments,
+                       stream);
   }
   if (columns <= 1024) {
-    return launch_rows(name, softmax_backward_kernel<T, 32, 32 / width>, 32, arguments, stream);
+    return launch_rows(name, dense_softmax_backward_kernel<T, 32, 32 / width>, 32, arguments,
+                       stream);
   }
   if (columns <= 4096) {
-    return launch_rows(name, softmax_backward_kernel<T, 256, 16 / width>, 256, arguments, stream);
+    return launch_rows(name, dense_softmax_backward_kernel<T, 256, 16 / width>, 256, arguments,
+                       stream);
   }
-  return launch_rows(name, softmax_backward_kernel<T, 256, 0>, 256, arguments, stream);
+  return launch_rows(name, dense_softmax_backward_kernel<T, 256, 0>, 256, arguments, stream);
 }
 
 template <typename T>
 Status mask_of(const RowArguments& arguments, Stream stream) {
-  return launch_rows("apply_mask", mask_kernel<T, 32, 0>, 32, arguments, stream);
+  return launch_rows("apply_mask", dense_mask_kernel<T, 32, 0>, 32, arguments, stream);
 }
 
 }  // namespace
