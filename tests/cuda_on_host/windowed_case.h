@@ -26,7 +26,7 @@ class DeviceTensor {
     t.data = memory_.data();
     return t;
   }
-  [[nodiscard]] ConstTensor view() { return as_const(tensor()); }
+  [[nodiscard]] ConstTensor view() { return attnscope::as_const(tensor()); }
   /// As it is now.
   [[nodiscard]] const Packed& packed() {
     packed_.data = memory_.values();

@@ -89,7 +89,9 @@ using Sums = float[dim / 8][4];
 /// Blocks that a multiprocessor holds as registers go; told to the compiler, which else spills to
 /// make room for more.
 template <int dim>
-inline constexpr int blocks_of_processor = dim <= 64 ? 3 : 2;
+inline constexpr int blocks_of_processor = dim <= 32   ? 4
+                                           : dim <= 64 ? 3
+                                                       : 2;
 
 template <typename T>
 __device__ inline int sum_column(int n) {
@@ -181,6 +183,7 @@ __device__ inline void accumulate_wild(Sums<dim>& sums, const float (&w)[8], uns
     const T* row = reinterpret_cast<const T*>(y + k * row_bytes<T, dim>);
 #pragma unroll
     for (int n = 0; n < dim / 8; ++n) {
+      __syncwarp();  // else the compiler loads all columns at once, into registers it has not
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
         const float v = widened(row[sum_column<T>(n) + e]);

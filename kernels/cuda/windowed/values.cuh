@@ -30,11 +30,13 @@ struct Weights {
 template <int dim, Care care>
 inline constexpr bool loads_ahead = dim <= 128 && care == Care::plain;
 
+inline constexpr std::int32_t nowhere = 0x7fffffff;
+
 /// The weights of one span for the strip's rows.
 struct WeightRows {
-  const float* first[2];  // of rows g and g + 8, at the span's first column
-  std::int32_t origin[2];
-  bool there[2];
+  const float* first;      // of row g, at the span's first column
+  std::int32_t columns;    // of a row
+  std::int32_t origin[2];  // of rows g and g + 8; nowhere, behind all places, if they are not there
   const Rule& rule;
   const std::uint32_t* skip_words;
 
@@ -48,8 +50,9 @@ struct WeightRows {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const std::int32_t column = p - origin[h];
-        const bool seen = key && there[h] && column >= 0 && column < rule.width;
-        to.w[e + 2 * h] = seen ? first[h][column] : 0.0f;
+        const bool seen =
+            key && static_cast<std::uint32_t>(column) < static_cast<std::uint32_t>(rule.width);
+        to.w[e + 2 * h] = seen ? first[std::int64_t{8 * h} * columns + column] : 0.0f;
         if (seen) to.seen |= 1U << (e + 2 * h);
       }
     }
@@ -105,10 +108,11 @@ __device__ inline void sum_unit(Sums<dim>& sums, const ProductArguments& a, cons
     const float* first = a.weights + unit.first_score + local_head * unit.head_stride +
                          std::int64_t{strip.strip} * strip_rows * unit.columns + span.first_column;
     const int g = lane_id() / 4;
+    const std::int32_t origins[2] = {places.origin_of_row(g), places.origin_of_row(g + 8)};
     const WeightRows rows{
-        {first + std::int64_t{g} * unit.columns, first + std::int64_t{g + 8} * unit.columns},
-        {places.origin_of_row(g), places.origin_of_row(g + 8)},
-        {g < places.rows, g + 8 < places.rows},
+        first + std::int64_t{g} * unit.columns,
+        unit.columns,
+        {g < places.rows ? origins[0] : nowhere, g + 8 < places.rows ? origins[1] : nowhere},
         rule,
         a.lists.skip_words};
     const std::int32_t last = smaller(span.end, rule.end);
