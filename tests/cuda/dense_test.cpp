@@ -5,8 +5,10 @@
 
 #include "kernels/cuda/dense.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernels/cuda/dense/softmax.h"
 #include "tests/cuda/on_device.h"
 
 namespace attnscope::cuda {
@@ -51,6 +53,18 @@ TEST_P(CudaDense, IsRightForwardAndBackwardInEveryMemoryOrder) {
   for (const Order order : {Order::token_major, Order::head_major, Order::head_major_items}) {
     problem.order = order;
     expect_right_on_device(problem, run_dense);
+  }
+}
+
+TEST(CudaWithoutADevice, ALaunchAnswersWithTheCallThePlaceAndTheReason) {
+  if (!no_device()) GTEST_SKIP() << "not run: there is a device";
+  const Scores scores = {.items = 1, .heads = 1, .rows = 1, .columns = 8, .stride = 8};
+  for (int repeat = 0; repeat < 2; ++repeat) {  // the process goes on
+    const Status status = softmax_forward(scores, nullptr, nullptr, nullptr);
+    ASSERT_FALSE(status);
+    EXPECT_THAT(status.error().message,
+                ::testing::ContainsRegex("CUDA: softmax_forward failed at .*launch.h:[0-9]+: "
+                                         ".*[(]cudaError[A-Za-z]+[)]"));
   }
 }
 
