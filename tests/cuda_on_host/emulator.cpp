@@ -13,10 +13,7 @@
 
 namespace attnscope::on_host {
 
-Grid& grid() {
-  static Grid the_only;
-  return the_only;
-}
+Grid running_grid;
 
 namespace {
 

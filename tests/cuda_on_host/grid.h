@@ -69,7 +69,12 @@ struct Grid {
   std::string failure;
 };
 
-[[nodiscard]] Grid& grid();
+/// One at a time. Instrumented code asks for it at each access, also before the program's first
+/// line, when `on_device` is false as all static memory is.
+extern Grid running_grid;
+[[nodiscard]] inline Grid& grid() {
+  return running_grid;
+}
 
 /// Accesses by the emulator itself, on a kernel's behalf, are not the kernel's.
 class OnHost {

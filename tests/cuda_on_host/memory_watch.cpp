@@ -31,15 +31,8 @@ struct SharedMemory {
   std::vector<Granule> granules;
 };
 
-SharedMemory& shared() {
-  static SharedMemory the_only;
-  return the_only;
-}
-
-BlockOrder& block_order() {
-  static BlockOrder the_only;
-  return the_only;
-}
+SharedMemory shared;
+BlockOrder block_order;
 
 std::int64_t checked_accesses = 0;
 
@@ -107,7 +100,7 @@ struct Now {
   const std::uint32_t at = granule.write_epoch;
   if (at < now.oldest) return true;
   if (at < all.first_epoch_of_block) {
-    return block_order().knows_write(granule, now.thread, now.epoch);
+    return block_order.knows_write(granule, now.thread, now.epoch);
   }
   if (at < now.epoch || (granule.writer == now.thread && !for_all_lanes)) return true;
   return granule.writer / warp_lanes == now.warp && granule.write_warp_epoch < now.warp_epoch;
@@ -118,7 +111,7 @@ struct Now {
   const std::uint32_t at = granule.read_epoch;
   if (at < now.oldest) return true;
   if (at < all.first_epoch_of_block) {
-    return block_order().knows_reads(granule, now.thread, now.epoch);
+    return block_order.knows_reads(granule, now.thread, now.epoch);
   }
   if (at < now.epoch || granule.reader == now.thread) return true;
   return granule.reader_warp == now.warp && granule.read_warp_epoch < now.warp_epoch;
@@ -151,7 +144,7 @@ void remember_write(Granule& granule, const Now& now, bool atomic) {
   granule.write_epoch = now.epoch;
   granule.write_warp_epoch = now.warp_epoch;
   granule.writer = static_cast<std::uint16_t>(now.thread);
-  granule.writer_fences = block_order().fences(now.thread);
+  granule.writer_fences = block_order.fences(now.thread);
   granule.written = true;
   granule.by_atomic = atomic;
   granule.in_flight = false;
@@ -217,12 +210,12 @@ void check_watched(const Watched& memory, const void* address, std::size_t bytes
 
 [[nodiscard]] bool in_shared(const void* address) {
   const auto* at = static_cast<const std::byte*>(address);
-  const SharedMemory& all = shared();
+  const SharedMemory& all = shared;
   return at >= all.memory && at < all.memory + most_shared_bytes + 3 * shared_red_zone;
 }
 
 [[nodiscard]] Watched watched_shared() {
-  SharedMemory& all = shared();
+  SharedMemory& all = shared;
   return {all.begin, grid().shared_bytes, all.granules.data(), true, "shared memory"};
 }
 
@@ -248,13 +241,13 @@ void check_aligned(const void* address, std::size_t bytes, const char* what) {
 }
 
 void poison_shared_memory() {
-  std::memset(shared().begin, poison, static_cast<std::size_t>(grid().shared_bytes));
+  std::memset(shared.begin, poison, static_cast<std::size_t>(grid().shared_bytes));
 }
 
 }  // namespace
 
 std::byte* shared_memory() {
-  return shared().begin;
+  return shared.begin;
 }
 
 void check_access(const void* address, std::size_t bytes, Access access) {
@@ -321,7 +314,7 @@ void check_atomic(const void* address, std::size_t bytes) {
   const Grid& now = grid();
   check_aligned(address, bytes, "an atomic operation");
   check_access(address, bytes, Access::atomic);
-  block_order().atomic(address, now.thread, now.epoch, now.first_epoch_of_block);
+  block_order.atomic(address, now.thread, now.epoch, now.first_epoch_of_block);
 }
 
 void misaligned(const void* address, const char* file, unsigned line) {
@@ -330,7 +323,7 @@ void misaligned(const void* address, const char* file, unsigned line) {
 }
 
 void fence_of_thread() {
-  block_order().fence(grid().thread, grid().epoch);
+  block_order.fence(grid().thread, grid().epoch);
 }
 
 std::int64_t accesses_checked() {
@@ -338,11 +331,11 @@ std::int64_t accesses_checked() {
 }
 
 void begin_launch_in_watch() {
-  block_order().begin_launch();
+  block_order.begin_launch();
 }
 
 void begin_block_in_watch() {
-  block_order().begin_block(grid().threads);
+  block_order.begin_block(grid().threads);
   poison_shared_memory();
 }
 
