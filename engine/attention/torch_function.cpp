@@ -3,12 +3,14 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
+#include <c10/core/DeviceGuard.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <stdexcept>
 #include <string_view>
 #include <utility>
 
+#include "engine/attention/torch_function_on_cuda.h"
 #include "kernels/cpu/segment.h"
 #include "kernels/cpu/windowed.h"
 
@@ -54,12 +56,16 @@ ConstTensor packed_input(const at::Tensor& tensor, DType dtype) {
   return attnscope::as_const(packed(tensor, dtype));
 }
 
-/// [tokens, heads, head_dim] as the plan has them, on the CPU, rows contiguous.
+/// [tokens, heads, head_dim] as the plan has them, on q's device, rows contiguous.
 void check_shape(std::string_view function, const AttentionPlan& plan, std::string_view name,
                  const at::Tensor& tensor, const at::Tensor& q) {
   if (!tensor.defined()) refuse("{}: {} is an undefined tensor", function, name);
-  if (!tensor.device().is_cpu())
-    refuse("{} runs on the CPU, and {} is on {}", function, name, tensor.device().str());
+  if (!tensor.device().is_cpu() && !tensor.device().is_cuda())
+    refuse("{} runs on the CPU and on CUDA, and {} is on {}", function, name,
+           tensor.device().str());
+  if (tensor.device() != q.device())
+    refuse("{}: {} is on {}, and q is on {}: one device is needed", function, name,
+           tensor.device().str(), q.device().str());
   if (tensor.dim() != 3 || tensor.size(0) != plan.tokens || tensor.size(1) != plan.heads)
     refuse("{}: {} has shape [{}]; the plan needs [{}, {}, head_dim]", function, name,
            fmt::join(tensor.sizes(), ", "), plan.tokens, plan.heads);
@@ -101,12 +107,16 @@ std::span<std::byte> byte_span(const at::Tensor& tensor) {
 struct SegmentKernels {
   static constexpr std::string_view function = "segment_attention";
 
-  static Status supports(const AttentionPlan& plan, std::int64_t head_dim) {
-    return cpu::segment_supports(plan, head_dim);
+  static Status supports(const AttentionPlan& plan, std::int64_t head_dim, bool is_cuda) {
+    return is_cuda ? on_cuda::segment_supports(plan, head_dim)
+                   : cpu::segment_supports(plan, head_dim);
   }
 
-  static at::Tensor forward(const AttentionPlan& plan, const ConstTensor& q, const ConstTensor& k,
-                            const ConstTensor& v, float scale, const Tensor& o) {
+  static at::Tensor forward(const SharedPlan& shared_plan, const on_cuda::Operands& operands,
+                            float scale, bool is_cuda) {
+    if (is_cuda) return on_cuda::segment_forward(shared_plan, operands, scale);
+    const AttentionPlan& plan = *shared_plan;
+    const auto& [q, k, v, o] = operands;
     const int threads = at::get_num_threads();
     at::Tensor lse = floats(plan.tokens * plan.heads);
     const at::Tensor workspace = bytes(cpu::segment_workspace_bytes(plan, q.head_dim, threads));
@@ -115,12 +125,14 @@ struct SegmentKernels {
     return lse;
   }
 
-  static void backward(const AttentionPlan& plan, GradientTensors tensors, float scale,
-                       const at::Tensor& lse) {
+  static void backward(const SharedPlan& shared_plan, GradientTensors tensors, float scale,
+                       const at::Tensor& lse, bool is_cuda) {
+    tensors.lse = float_span(lse);
+    if (is_cuda) return on_cuda::segment_backward(shared_plan, tensors, scale);
+    const AttentionPlan& plan = *shared_plan;
     const int threads = at::get_num_threads();
     const at::Tensor workspace =
         bytes(cpu::segment_backward_workspace_bytes(plan, tensors.q.head_dim, threads));
-    tensors.lse = float_span(lse);
     require(cpu::segment_backward(plan, tensors, scale, threads, byte_span(workspace)));
   }
 };
@@ -129,20 +141,26 @@ struct SegmentKernels {
 struct WindowedKernels {
   static constexpr std::string_view function = "windowed_attention";
 
-  static Status supports(const AttentionPlan& plan, std::int64_t head_dim) {
-    return cpu::windowed_supports(plan, head_dim);
+  static Status supports(const AttentionPlan& plan, std::int64_t head_dim, bool is_cuda) {
+    return is_cuda ? on_cuda::windowed_supports(plan, head_dim)
+                   : cpu::windowed_supports(plan, head_dim);
   }
 
-  static at::Tensor forward(const AttentionPlan& plan, const ConstTensor& q, const ConstTensor& k,
-                            const ConstTensor& v, float scale, const Tensor& o) {
+  static at::Tensor forward(const SharedPlan& shared_plan, const on_cuda::Operands& operands,
+                            float scale, bool is_cuda) {
+    if (is_cuda) return on_cuda::windowed_forward(shared_plan, operands, scale);
+    const AttentionPlan& plan = *shared_plan;
+    const auto& [q, k, v, o] = operands;
     at::Tensor weights = floats(cpu::windowed_score_elements(plan));
     require(cpu::windowed_forward(plan, q, k, v, scale, o, /*lse=*/{}, at::get_num_threads(),
                                   float_span(weights)));
     return weights;
   }
 
-  static void backward(const AttentionPlan& plan, const GradientTensors& tensors, float scale,
-                       const at::Tensor& weights) {
+  static void backward(const SharedPlan& shared_plan, const GradientTensors& tensors, float scale,
+                       const at::Tensor& weights, bool is_cuda) {
+    if (is_cuda) return on_cuda::windowed_backward(shared_plan, tensors, scale, weights);
+    const AttentionPlan& plan = *shared_plan;
     const at::Tensor workspace = floats(cpu::windowed_backward_elements(plan, tensors.q.head_dim));
     require(cpu::windowed_backward(plan, tensors, scale, float_span(weights), at::get_num_threads(),
                                    float_span(workspace)));
@@ -161,10 +179,15 @@ class PlanFunction : public torch::autograd::Function<PlanFunction<Kernels>> {
  public:
   static at::Tensor forward(AutogradContext* context, const SharedPlan& plan, const at::Tensor& q,
                             const at::Tensor& k, const at::Tensor& v, float scale) {
+    const c10::DeviceGuard device(q.device());
     const DType dtype = dtype_of(Kernels::function, q);
     const at::Tensor o = at::empty(q.sizes(), q.options());
-    const at::Tensor kept = Kernels::forward(*plan, packed_input(q, dtype), packed_input(k, dtype),
-                                             packed_input(v, dtype), scale, packed(o, dtype));
+    const at::Tensor kept = Kernels::forward(plan,
+                                             {.q = packed_input(q, dtype),
+                                              .k = packed_input(k, dtype),
+                                              .v = packed_input(v, dtype),
+                                              .o = packed(o, dtype)},
+                                             scale, q.device().is_cuda());
     context->saved_data["held"] = at::IValue::make_capsule(c10::make_intrusive<Held>(plan, scale));
     context->save_for_backward({q, k, v, o, kept});
     return o;
@@ -177,13 +200,14 @@ class PlanFunction : public torch::autograd::Function<PlanFunction<Kernels>> {
         c10::static_intrusive_pointer_cast<Held>(context->saved_data["held"].toCapsule());
     const variable_list saved = context->get_saved_variables();
     const at::Tensor& q = saved[0];
+    const c10::DeviceGuard device(q.device());
     const DType dtype = dtype_of(Kernels::function, q);
     // What arrives may be a single number seen everywhere.
     const at::Tensor grad_o = arriving[0].contiguous();
     const at::Tensor grad_q = at::empty(q.sizes(), q.options());
     const at::Tensor grad_k = at::empty(q.sizes(), q.options());
     const at::Tensor grad_v = at::empty(q.sizes(), q.options());
-    Kernels::backward(*held->plan,
+    Kernels::backward(held->plan,
                       {.q = packed_input(q, dtype),
                        .k = packed_input(saved[1], dtype),
                        .v = packed_input(saved[2], dtype),
@@ -193,7 +217,7 @@ class PlanFunction : public torch::autograd::Function<PlanFunction<Kernels>> {
                        .grad_q = packed(grad_q, dtype),
                        .grad_k = packed(grad_k, dtype),
                        .grad_v = packed(grad_v, dtype)},
-                      held->scale, saved[4]);
+                      held->scale, saved[4], q.device().is_cuda());
     return {at::Tensor(), grad_q, grad_k, grad_v, at::Tensor()};
   }
 };
@@ -202,7 +226,7 @@ template <typename Kernels>
 at::Tensor attention(const SharedPlan& plan, const at::Tensor& q, const at::Tensor& k,
                      const at::Tensor& v, float scale) {
   check_inputs(Kernels::function, plan, q, k, v);
-  require(Kernels::supports(*plan, q.size(2)));
+  require(Kernels::supports(*plan, q.size(2), q.device().is_cuda()));
   return PlanFunction<Kernels>::apply(plan, q, k, v, scale);
 }
 

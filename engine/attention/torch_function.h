@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Our CPU kernels as functions of LibTorch tensors that autograd can go back through, so that a
+// Our kernels as functions of LibTorch tensors that autograd can go back through, so that a
 // model can train with them. LibTorch inside.
 //
 //   auto plan = std::make_shared<const AttentionPlan>(*compile_plan(pattern, window, layout,
@@ -16,17 +16,18 @@
 
 namespace attnscope {
 
-/// softmax(scale q k^T over the plan's pairs) v, fused (kernels/cpu/segment.h). q, k, v are
-/// [tokens, heads, head_dim] on the CPU, float32, float16 or bfloat16 alike, of any strides whose
-/// last is 1; so views of one projection and transposed head-major tensors go in as they are. The
-/// result is contiguous. Uses LibTorch's number of threads. What does not fit is a
+/// softmax(scale q k^T over the plan's pairs) v, fused (kernels/cpu/segment.h,
+/// kernels/cuda/segment.h). q, k, v are [tokens, heads, head_dim] on the CPU or on one CUDA device,
+/// where everything is queued on LibTorch's current stream, float32, float16 or bfloat16 alike, of
+/// any strides whose last is 1; so views of one projection and transposed head-major tensors go in
+/// as they are. The result is contiguous. Uses LibTorch's number of threads. What does not fit is a
 /// std::invalid_argument in one sentence; so is a second derivative, which there is none of.
 [[nodiscard]] at::Tensor segment_attention(const std::shared_ptr<const AttentionPlan>& plan,
                                            const at::Tensor& q, const at::Tensor& k,
                                            const at::Tensor& v, float scale);
 
-/// The same by the paper's three steps (kernels/cpu/windowed.h), which keep the weights for the way
-/// back.
+/// The same by the paper's three steps (kernels/cpu/windowed.h, kernels/cuda/windowed.h), which
+/// keep the weights for the way back.
 [[nodiscard]] at::Tensor windowed_attention(const std::shared_ptr<const AttentionPlan>& plan,
                                             const at::Tensor& q, const at::Tensor& k,
                                             const at::Tensor& v, float scale);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "engine/attention/cuda_runtime.h"
 #include "engine/pattern/oracle.h"
 #include "tests/attention/small_problem.h"
 
@@ -231,6 +232,39 @@ TEST_P(TorchFunction, WhatDoesNotFitIsRefusedInASentence) {
       HasSubstr("float32, float16 or bfloat16, and q is Double"));
   EXPECT_THAT(refusal([&] { static_cast<void>(GetParam()(nullptr, q_, k_, v_, 1.0F)); }),
               HasSubstr("needs a plan"));
+}
+
+TEST_P(TorchFunction, TensorsOfAnotherDeviceAreRefusedInASentence) {
+  const at::Tensor elsewhere = q_.detach().to(at::kMeta);
+  const auto sentence = [&](const at::Tensor& q, const at::Tensor& k) {
+    return refusal([&] { static_cast<void>(attend(q, k, v_)); });
+  };
+  EXPECT_THAT(sentence(elsewhere, k_), HasSubstr("runs on the CPU and on CUDA, and q is on meta"));
+  EXPECT_THAT(sentence(q_, elsewhere), HasSubstr("and k is on meta"));
+}
+
+TEST_P(TorchFunction, OnCuda_ResultAndGradientsAreThoseOfTheCpu_CallAfterCall) {
+  if (!cuda::usable()) GTEST_SKIP() << "not run: " << cuda::usable().error().message;
+  const auto on_cuda = [](const at::Tensor& t) {
+    return t.detach().to(at::kCUDA).requires_grad_();
+  };
+  const at::Tensor here = attend(q_, k_, v_);
+  const auto expected = gradients(here, {q_, k_, v_});
+  for (int call = 0; call < 3; ++call) {
+    const at::Tensor q = on_cuda(q_);
+    const at::Tensor k = on_cuda(k_);
+    const at::Tensor v = on_cuda(v_);
+    const at::Tensor there = attend(q, k, v);
+    EXPECT_LT(largest_difference(there.cpu(), here), 2e-6);
+    const at::Tensor weights = at::arange(there.numel(), at::TensorOptions().dtype(at::kFloat))
+                                   .mul(0.37)
+                                   .sin()
+                                   .view(there.sizes())
+                                   .to(at::kCUDA);
+    std::vector<at::Tensor> found = torch::autograd::grad({there}, {q, k, v}, {weights});
+    for (at::Tensor& one : found) one = one.cpu();
+    expect_equal(found, expected);
+  }
 }
 
 TEST_P(TorchFunction, ASecondDerivativeIsRefusedInASentence) {

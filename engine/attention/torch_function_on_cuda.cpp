@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/attention/torch_function_on_cuda.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <mutex>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "engine/attention/cuda_runtime.h"
+#include "engine/attention/torch_tensors.h"
+#include "kernels/cuda/segment.h"
+#include "kernels/cuda/windowed.h"
+
+namespace attnscope::on_cuda {
+namespace {
+
+using SharedPlan = std::shared_ptr<const AttentionPlan>;
+
+void require(const Status& done) {
+  if (!done) throw std::invalid_argument(done.error().message);
+}
+
+/// A plan cut for one kernel, on the device.
+template <typename Work>
+struct Cut {
+  Cut(Work work_in, std::int64_t workspace_bytes, std::int64_t zeroed_bytes)
+      : work(std::move(work_in)), list(work.list()) {
+    if (workspace_bytes == 0) return;
+    workspace = cuda::Block(workspace_bytes);
+    cuda::fill(workspace.data(), zeroed_bytes, std::byte{0});
+  }
+  Work work;
+  cuda::DeviceList list;  // of work
+  cuda::Block workspace;
+};
+
+/// Cuts by plan, while it lives, and by what else they depend on. Calls that share a workspace must
+/// follow each other on one stream, hence the stream.
+template <typename Work>
+class Cuts {
+ public:
+  template <typename Make>
+  std::shared_ptr<Cut<Work>> of(const SharedPlan& plan, std::int64_t head_dim, DType dtype,
+                                const Make& make) {
+    const cuda::Stream stream = cuda::current_stream();
+    const std::lock_guard lock(mutex_);
+    std::erase_if(kept_, [](const Kept& one) { return one.plan.expired(); });
+    for (const Kept& one : kept_) {
+      if (one.plan.lock() == plan && one.head_dim == head_dim && one.dtype == dtype &&
+          one.stream == stream) {
+        return one.cut;
+      }
+    }
+    kept_.push_back({plan, head_dim, dtype, stream, make()});
+    return kept_.back().cut;
+  }
+
+ private:
+  struct Kept {
+    std::weak_ptr<const AttentionPlan> plan;
+    std::int64_t head_dim;
+    DType dtype;
+    cuda::Stream stream;
+    std::shared_ptr<Cut<Work>> cut;
+  };
+  std::mutex mutex_;
+  std::vector<Kept> kept_;
+};
+
+/// Never destroyed: LibTorch's allocator may be gone before.
+template <typename Work>
+Cuts<Work>& cuts() {
+  static auto* const all = new Cuts<Work>;
+  return *all;
+}
+
+std::shared_ptr<Cut<cuda::SegmentWork>> segment_cut(const SharedPlan& plan, std::int64_t head_dim,
+                                                    DType dtype) {
+  return cuts<cuda::SegmentWork>().of(plan, head_dim, dtype, [&] {
+    auto work = cuda::segment_work(*plan, head_dim, dtype, Passes::forward_backward);
+    if (!work) throw std::invalid_argument(work.error().message);
+    const std::int64_t bytes = work->workspace_bytes();
+    const std::int64_t counters = work->counter_bytes();
+    return std::make_shared<Cut<cuda::SegmentWork>>(std::move(*work), bytes, counters);
+  });
+}
+
+std::shared_ptr<Cut<cuda::WindowedWork>> windowed_cut(const SharedPlan& plan, std::int64_t head_dim,
+                                                      DType dtype) {
+  return cuts<cuda::WindowedWork>().of(plan, head_dim, dtype, [&] {
+    auto work = cuda::windowed_work(*plan, head_dim, dtype, Passes::forward_backward);
+    if (!work) throw std::invalid_argument(work.error().message);
+    const std::int64_t bytes = work->workspace_bytes();
+    return std::make_shared<Cut<cuda::WindowedWork>>(std::move(*work), bytes, 0);
+  });
+}
+
+template <typename Memory, typename Work>
+Memory memory_of(Cut<Work>& cut) {
+  return {.list = cut.list.data(), .workspace = cut.workspace.data()};
+}
+
+at::Tensor floats(std::int64_t count) {
+  return at::empty({count},
+                   at::TensorOptions().dtype(at::kFloat).device(torch_device(DeviceKind::cuda)));
+}
+
+}  // namespace
+
+Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim) {
+  return cuda::segment_supports(plan, head_dim);
+}
+
+at::Tensor segment_forward(const SharedPlan& plan, const Operands& operands, float scale) {
+  const auto cut = segment_cut(plan, operands.q.head_dim, operands.q.dtype);
+  at::Tensor lse = floats(plan->tokens * plan->heads);
+  require(cuda::segment_forward(cut->work, memory_of<cuda::SegmentMemory>(*cut), operands.q,
+                                operands.k, operands.v, scale, operands.o, lse.data_ptr<float>(),
+                                cuda::current_stream()));
+  return lse;
+}
+
+void segment_backward(const SharedPlan& plan, const GradientTensors& tensors, float scale) {
+  const auto cut = segment_cut(plan, tensors.q.head_dim, tensors.q.dtype);
+  require(cuda::segment_backward(cut->work, memory_of<cuda::SegmentMemory>(*cut), tensors, scale,
+                                 cuda::current_stream()));
+}
+
+Status windowed_supports(const AttentionPlan& plan, std::int64_t head_dim) {
+  return cuda::windowed_supports(plan, head_dim);
+}
+
+at::Tensor windowed_forward(const SharedPlan& plan, const Operands& operands, float scale) {
+  const auto cut = windowed_cut(plan, operands.q.head_dim, operands.q.dtype);
+  at::Tensor weights = floats(cut->work.score_elements());
+  require(cuda::windowed_forward(cut->work, memory_of<cuda::WindowedMemory>(*cut), operands.q,
+                                 operands.k, operands.v, scale, operands.o, /*lse=*/nullptr,
+                                 weights.data_ptr<float>(), cuda::current_stream()));
+  return weights;
+}
+
+void windowed_backward(const SharedPlan& plan, const GradientTensors& tensors, float scale,
+                       const at::Tensor& weights) {
+  const auto cut = windowed_cut(plan, tensors.q.head_dim, tensors.q.dtype);
+  const at::Tensor grad_scores = floats(cut->work.score_elements());
+  require(cuda::windowed_backward(cut->work, memory_of<cuda::WindowedMemory>(*cut), tensors, scale,
+                                  weights.data_ptr<float>(), grad_scores.data_ptr<float>(),
+                                  cuda::current_stream()));
+}
+
+}  // namespace attnscope::on_cuda
