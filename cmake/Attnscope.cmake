@@ -15,7 +15,8 @@ endif()
 
 add_library(attnscope_settings INTERFACE)
 target_compile_options(attnscope_settings INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+  $<$<BOOL:${ATTNSCOPE_WARNINGS_AS_ERRORS}>:-Werror>>)
 target_include_directories(attnscope_settings INTERFACE ${CMAKE_SOURCE_DIR})
 if(ATTNSCOPE_SANITIZE)
   target_compile_options(attnscope_settings INTERFACE -fsanitize=${ATTNSCOPE_SANITIZE}
