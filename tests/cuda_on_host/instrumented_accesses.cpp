@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What code compiled with -fsanitize=thread and -fsanitize=alignment calls. No runtime of either
-// sanitizer is linked for the kernels; these functions are there in its place. The host's part of
+// What code compiled with -fsanitize=thread, alignment and bounds calls. No runtime of these
+// sanitizers is linked for the kernels; these functions are there in its place. The host's part of
 // such files, and of inline functions that the linker took from them, calls them too and is let
 // through.
 
@@ -145,6 +145,19 @@ void __ubsan_handle_type_mismatch_v1(TypeMismatch* where, void* address) {
   if (!grid().on_device) return;
   const OnHost on_host;
   misaligned(address, where->file, where->line);
+}
+
+struct OutOfBounds {
+  const char* file;
+  std::uint32_t line, column;
+  const void* array_type;
+  const void* index_type;
+};
+void __ubsan_handle_out_of_bounds(OutOfBounds* where, void* index) {
+  if (!grid().on_device) return;
+  const OnHost on_host;
+  out_of_array(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(index)), where->file,
+               where->line);
 }
 
 }  // extern "C"

@@ -322,6 +322,10 @@ void misaligned(const void* address, const char* file, unsigned line) {
                      file, line));
 }
 
+void out_of_array(std::int64_t index, const char* file, unsigned line) {
+  misuse(fmt::format("index {} is beyond its array, at {}:{}", index, file, line));
+}
+
 void fence_of_thread() {
   block_order.fence(grid().thread, grid().epoch);
 }

@@ -12,7 +12,7 @@
 //     barrier of the block, nor __syncwarp of their warp, nor - between blocks - __threadfence
 //     before and behind an atomic operation orders the two,
 //   - it touches shared memory that an asynchronous copy is about to write,
-//   - it is not aligned to its size.
+//   - it is not aligned to its size, or its index is beyond an array of known size.
 //
 // Memory is watched in units of two bytes.
 
@@ -45,6 +45,8 @@ void fence_of_thread();
 
 /// A load or store through a pointer that is not aligned for its type.
 void misaligned(const void* address, const char* file, unsigned line);
+/// An index beyond an array of known size: of registers, where there is no memory to watch.
+void out_of_array(std::int64_t index, const char* file, unsigned line);
 
 [[nodiscard]] std::int64_t accesses_checked();
 

@@ -53,6 +53,13 @@ __global__ void vector_load_off_its_boundary(Memory memory) {
   memory.out[place()] = four.x + four.y + four.z + four.w;
 }
 
+__global__ void index_beyond_an_array_of_registers(Memory memory) {
+  float registers[4] = {memory.in[place()], 1, 2, 3};
+  const int last = memory.planted ? 4 : 3;
+  for (int i = 0; i <= last; ++i) registers[i] += static_cast<float>(thread() % (i + 2));
+  memory.out[place()] = registers[thread() % 4];
+}
+
 __global__ void copy_of_bytes_past_the_end(Memory memory) {
   std::byte wide[24];
   std::size_t bytes = memory.planted ? sizeof wide : sizeof(float);
@@ -83,6 +90,8 @@ std::vector<Bug> bounds() {
        "written"},
       {"VectorLoadOffItsBoundary", run<vector_load_off_its_boundary>,
        "through a type that needs more alignment, at .*bounds.cu:[0-9]+"},
+      {"IndexBeyondAnArrayOfRegisters", run<index_beyond_an_array_of_registers>,
+       "thread [0-9]+: index 4 is beyond its array, at .*bounds.cu:[0-9]+"},
       {"CopyOfBytesPastTheEnd", run<copy_of_bytes_past_the_end>,
        "block 1, thread [0-9]+: reads 24 bytes outside in"},
   };
