@@ -37,6 +37,8 @@ struct ProductArguments {
   float outside = 0.0f;  // score of what is no key
   std::int32_t head_dim = 0;
   std::int32_t heads_per_unit = 0;
+  std::int32_t column_parts = 1;  // blocks that share a unit and head, each with its own columns of
+                                  // the sums: 256 float32 columns are too many for registers
 };
 
 /// scores = scale * x_i . y_j for row i's columns; `outside` where no key is.

@@ -2,5 +2,5 @@
 #include "kernels/cuda/windowed/product_kernels.cuh"
 
 namespace attnscope::cuda::windowed {
-ATTNSCOPE_WINDOWED_PRODUCTS(DType::bfloat16, 256)
+ATTNSCOPE_WINDOWED_SCORES(DType::bfloat16, 256)
 }  // namespace attnscope::cuda::windowed

@@ -24,12 +24,16 @@ constexpr Products products_of_class{launch_scores<type, dim>, launch_values<typ
                                      launch_keys<type, dim>};
 
 template <DType type>
+constexpr Products products_of_halves{launch_scores<type, 256>, launch_values<type, 128>,
+                                      launch_keys<type, 128>};
+
+template <DType type>
 const Products& products_of(std::int64_t head_dim) {
   if (head_dim <= 16) return products_of_class<type, 16>;
   if (head_dim <= 32) return products_of_class<type, 32>;
   if (head_dim <= 64) return products_of_class<type, 64>;
   if (head_dim <= 128) return products_of_class<type, 128>;
-  return products_of_class<type, 256>;
+  return products_of_halves<type>;
 }
 
 const Products& products_of(DType dtype, std::int64_t head_dim) {
@@ -112,8 +116,8 @@ class Call {
     a.out = view_of(out, lists_.tokens);
     a.weights = weights;
     a.scale = scale;
-    const Status done =
-        products_of(lists_.dtype, lists_.head_dim).values(a, blocks_of_rows(), stream_);
+    const Status done = products_of(lists_.dtype, lists_.head_dim)
+                            .values(a, blocks_of_rows() * a.column_parts, stream_);
     if (!done) return done;
     return merge(row_merges_on_device(lists_, memory_.list), lists_.row_merges.size(), a);
   }
@@ -126,7 +130,7 @@ class Call {
     a.weights = weights;
     a.scale = scale;
     const Status done = products_of(lists_.dtype, lists_.head_dim)
-                            .keys(a, blocks(lists_.key_units.size()), stream_);
+                            .keys(a, blocks(lists_.key_units.size()) * a.column_parts, stream_);
     if (!done) return done;
     return merge(key_merges_on_device(lists_, memory_.list), lists_.key_merges.size(), a);
   }
@@ -157,6 +161,7 @@ class Call {
     a.partials = reinterpret_cast<float*>(memory_.workspace);
     a.head_dim = static_cast<std::int32_t>(lists_.head_dim);
     a.heads_per_unit = lists_.heads_per_unit;
+    a.column_parts = lists_.head_dim <= 128 ? 1 : 2;
     return a;
   }
 

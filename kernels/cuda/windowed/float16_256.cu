@@ -2,5 +2,5 @@
 #include "kernels/cuda/windowed/product_kernels.cuh"
 
 namespace attnscope::cuda::windowed {
-ATTNSCOPE_WINDOWED_PRODUCTS(DType::float16, 256)
+ATTNSCOPE_WINDOWED_SCORES(DType::float16, 256)
 }  // namespace attnscope::cuda::windowed

@@ -32,7 +32,7 @@ __device__ inline std::int32_t place_of(const DeviceLists& lists, const Rule& ru
   } else if (token < rule.begin || token >= rule.end) {
     place = no_place;
   }
-  return place != no_place && skipped(rule, lists.skip_words, place) ? no_place : place;
+  return place != no_place && Skips(lists, rule).hold(place) ? no_place : place;
 }
 
 /// A warp's 16 keys against one part of rows.
@@ -107,7 +107,7 @@ __device__ inline void add_rows(Sums<dim>& sums, const WeightColumns& weights,
                                 const KeyPlaces& keys, const std::byte* x, std::int32_t begin,
                                 std::int32_t end) {
   if (begin >= end) return;
-  constexpr bool ahead = loads_ahead<dim, care>;
+  constexpr bool ahead = loads_ahead<care>;
   Weights next;
   if constexpr (ahead) weights.load(next, keys, begin, end);
 #pragma unroll 1
@@ -122,29 +122,29 @@ __device__ inline void add_rows(Sums<dim>& sums, const WeightColumns& weights,
 
 template <typename T, int dim, Care care>
 __device__ inline void sum_parts(Sums<dim>& sums, const ProductArguments& a, const KeyUnit& unit,
-                                 std::int32_t local_head, std::byte* x, std::int32_t* origins) {
+                                 const BlockPlace& place, std::byte* x, std::int32_t* origins) {
   constexpr std::int32_t chunk = chunk_rows<T, dim>;
-  const HeadRows<const T> rows(a.x, unit.first_head + local_head);
+  const HeadRows<const T> rows(a.x, unit.first_head + place.head, place.first_column);
 #pragma unroll
   for (int n = 0; n < dim / 8; ++n) {
 #pragma unroll
     for (int e = 0; e < 4; ++e) sums[n][e] = 0.0f;
   }
   for (std::int32_t i = 0; i < unit.parts; ++i) {
-    const KeyPart part = a.lists.parts[unit.first_part + i];
-    const Rule rule = a.lists.rules[part.rule];
+    const KeyPart& part = a.lists.parts[unit.first_part + i];
+    const Rule& rule = a.lists.rules[part.rule];
     const KeyPlaces keys(a.lists, unit, rule);
     const bool listed = part.rows.listed != 0;
     for (std::int32_t c = 0; c < part.rows.count; c += chunk) {
       const std::int32_t count = smaller(chunk, part.rows.count - c);
       __syncthreads();  // all have done with the chunk before
-      stage<T, dim>(x, rows, a.head_dim, a.lists.indices, listed, part.rows.begin + c, count);
+      stage<T, dim>(x, rows, place.columns, a.lists.indices, listed, part.rows.begin + c, count);
       for (auto r = static_cast<std::int32_t>(threadIdx.x); r < count; r += block_threads) {
         origins[r] = origin_of(rule, token_of(a.lists.indices, listed, part.rows.begin + c + r));
       }
       staged();
       if (keys.high == no_place) continue;
-      const WeightColumns weights{a.weights + part.first_score + local_head * part.head_stride +
+      const WeightColumns weights{a.weights + part.first_score + place.head * part.head_stride +
                                       std::int64_t{c} * part.columns,
                                   part.columns, origins, rule.width};
       add_rows<T, dim, care>(sums, weights, keys, x,
@@ -160,25 +160,24 @@ __global__ __launch_bounds__(block_threads,
   std::byte* x = dynamic_shared();
   auto* origins = reinterpret_cast<std::int32_t*>(x + chunk_bytes<T, dim>);
   int* flags = origins + chunk_rows<T, dim>;
-  const auto heads = static_cast<unsigned>(a.heads_per_unit);
-  const KeyUnit unit = a.lists.key_units[blockIdx.x / heads];
-  const auto local_head = static_cast<std::int32_t>(blockIdx.x % heads);
+  const BlockPlace place(a, dim);
+  const KeyUnit& unit = a.lists.key_units[place.unit];
   Sums<dim> sums;
-  sum_parts<T, dim, Care::plain>(sums, a, unit, local_head, x, origins);
+  sum_parts<T, dim, Care::plain>(sums, a, unit, place, x, origins);
   if (any_not_finite<dim>(sums, flags)) {
-    sum_parts<T, dim, Care::careful>(sums, a, unit, local_head, x, origins);
+    sum_parts<T, dim, Care::careful>(sums, a, unit, place, x, origins);
   }
   const std::int32_t first = warp_id() * strip_rows + lane_id() / 4;
   const bool there[2] = {first < unit.count, first + 8 < unit.count};
   if (unit.partial >= 0) {
     const std::int32_t slots[2] = {unit.partial + first, unit.partial + first + 8};
-    store_partials<T, dim>(sums, a.partials, a.head_dim, a.heads_per_unit, local_head, slots,
-                           there);
+    store_partials<T, dim>(sums, a, place, slots, there);
     return;
   }
   const std::int32_t tokens[2] = {unit.begin + first, unit.begin + first + 8};
-  store_sums<T, dim>(sums, a.scale, HeadRows<T>(a.out, unit.first_head + local_head), a.head_dim,
-                     tokens, there);
+  store_sums<T, dim>(sums, a.scale,
+                     HeadRows<T>(a.out, unit.first_head + place.head, place.first_column),
+                     place.columns, tokens, there);
 }
 
 }  // namespace attnscope::cuda::windowed

@@ -81,13 +81,13 @@ inline constexpr int chunk_bytes = (chunk_rows<T, dim> + 16) * row_bytes<T, dim>
 
 template <typename T>
 struct HeadRows {
-  T* first;  // of token 0
+  T* first;  // of token 0, at the first column
   std::int64_t token_stride, item_stride;
   std::int32_t item_tokens;
   bool aligned;
 
-  __device__ HeadRows(const View& view, std::int32_t head)
-      : first(reinterpret_cast<T*>(view.data) + head * view.head_stride),
+  __device__ HeadRows(const View& view, std::int32_t head, std::int32_t first_column = 0)
+      : first(reinterpret_cast<T*>(view.data) + head * view.head_stride + first_column),
         token_stride(view.token_stride),
         item_stride(view.item_stride),
         item_tokens(view.item_tokens),
@@ -105,16 +105,27 @@ __device__ inline std::int32_t token_of(const std::int32_t* indices, bool listed
   return listed ? indices[place] : place;
 }
 
-__device__ inline bool skipped(const Rule& rule, const std::uint32_t* words, std::int32_t place) {
-  if (rule.skips < 0 || place < rule.skip_begin || place >= rule.skip_end) return false;
-  const std::int32_t bit = place - rule.skip_begin;
-  return (words[rule.skips + bit / 32] >> (bit % 32) & 1U) != 0;
-}
+/// The places that a rule leaves out.
+struct Skips {
+  const std::uint32_t* words;
+  std::int32_t begin, end;
 
-/// Starts copying `count` rows to shared memory, columns from head_dim to `dim` and the 16 rows
+  __device__ Skips(const DeviceLists& lists, const Rule& rule)
+      : words(lists.skip_words + (rule.skips < 0 ? 0 : rule.skips)),
+        begin(rule.skip_begin),
+        end(rule.skip_end) {}
+
+  __device__ bool hold(std::int32_t place) const {
+    if (place < begin || place >= end) return false;
+    const std::int32_t bit = place - begin;
+    return (words[bit / 32] >> (bit % 32) & 1U) != 0;
+  }
+};
+
+/// Starts copying `count` rows to shared memory, columns from `columns` to `dim` and the 16 rows
 /// behind becoming 0. The block takes part; it waits with staged().
 template <typename T, int dim>
-__device__ void stage(std::byte* shared, const HeadRows<const T>& rows, std::int32_t head_dim,
+__device__ void stage(std::byte* shared, const HeadRows<const T>& rows, std::int32_t columns,
                       const std::int32_t* indices, bool listed, std::int32_t first, int count) {
   constexpr int stride = row_bytes<T, dim>;
   const int all = (count + 15) / 16 * 16 + 16;
@@ -123,7 +134,7 @@ __device__ void stage(std::byte* shared, const HeadRows<const T>& rows, std::int
     constexpr int per_piece = 16 / static_cast<int>(sizeof(T));
     for (int i = static_cast<int>(threadIdx.x); i < all * pieces; i += block_threads) {
       const int r = i / pieces, c = i % pieces;
-      const bool there = r < count && c * per_piece < head_dim;
+      const bool there = r < count && c * per_piece < columns;
       const T* from =
           there ? rows.row(token_of(indices, listed, first + r)) + c * per_piece : rows.first;
       copy_async<16>(shared + r * stride + c * 16, from, there);
@@ -132,7 +143,7 @@ __device__ void stage(std::byte* shared, const HeadRows<const T>& rows, std::int
     for (int i = static_cast<int>(threadIdx.x); i < all * dim; i += block_threads) {
       const int r = i / dim, c = i % dim;
       T value = narrowed<T>(0.0f);
-      if (r < count && c < head_dim) value = rows.row(token_of(indices, listed, first + r))[c];
+      if (r < count && c < columns) value = rows.row(token_of(indices, listed, first + r))[c];
       reinterpret_cast<T*>(shared + r * stride)[c] = value;
     }
   }
@@ -144,5 +155,24 @@ __device__ inline void staged() {
   wait_for_copies<0>();
   __syncthreads();
 }
+
+/// What a block of a summing kernel works on.
+struct BlockPlace {
+  std::uint32_t unit;
+  std::int32_t head;          // of the unit's
+  std::int32_t first_column;  // of the sums
+  std::int32_t columns;       // from there to the end of a row
+
+  __device__ BlockPlace(const ProductArguments& a, std::int32_t dim) {
+    // Known to the compiler where there is one part.
+    const std::uint32_t parts = dim < 128 ? 1 : static_cast<std::uint32_t>(a.column_parts);
+    const auto heads = static_cast<std::uint32_t>(a.heads_per_unit);
+    const std::uint32_t block = blockIdx.x / parts;
+    unit = block / heads;
+    head = static_cast<std::int32_t>(block % heads);
+    first_column = static_cast<std::int32_t>(blockIdx.x % parts) * dim;
+    columns = a.head_dim - first_column;
+  }
+};
 
 }  // namespace attnscope::cuda::windowed

@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Instantiates the three products for one type and class of head dimensions.
+// Instantiates the products for one type and class of head dimensions; rows of 256 are summed as
+// two parts of 128.
 
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/windowed/keys.cuh"
@@ -32,8 +33,11 @@ Status launch_keys(const ProductArguments& arguments, std::int64_t blocks, Strea
                 stream, arguments);
 }
 
+#define ATTNSCOPE_WINDOWED_SCORES(type, dim) \
+  template Status launch_scores<type, dim>(const ProductArguments&, std::int64_t, Stream);
+
 #define ATTNSCOPE_WINDOWED_PRODUCTS(type, dim)                                             \
-  template Status launch_scores<type, dim>(const ProductArguments&, std::int64_t, Stream); \
+  ATTNSCOPE_WINDOWED_SCORES(type, dim)                                                     \
   template Status launch_values<type, dim>(const ProductArguments&, std::int64_t, Stream); \
   template Status launch_keys<type, dim>(const ProductArguments&, std::int64_t, Stream);
 

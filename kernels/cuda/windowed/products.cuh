@@ -253,7 +253,7 @@ __device__ inline bool all_finite(const Sums<dim>& sums) {
 /// Writes 16 rows of sums, `tokens`[h] and `there`[h] being those of rows g + 8 h.
 template <typename T, int dim>
 __device__ inline void store_sums(const Sums<dim>& sums, float scale, const HeadRows<T>& out,
-                                  std::int32_t head_dim, const std::int32_t (&tokens)[2],
+                                  std::int32_t columns, const std::int32_t (&tokens)[2],
                                   const bool (&there)[2]) {
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
@@ -265,15 +265,15 @@ __device__ inline void store_sums(const Sums<dim>& sums, float scale, const Head
       const T pair[2] = {narrowed<T>(scale * sums[n][2 * h]),
                          narrowed<T>(scale * sums[n][2 * h + 1])};
       if (out.aligned) {
-        if (c >= head_dim) continue;
+        if (c >= columns) continue;
         if constexpr (std::is_same_v<T, float>) {
           *reinterpret_cast<float2*>(row + c) = float2{pair[0], pair[1]};
         } else {
           *reinterpret_cast<std::uint32_t*>(row + c) = packed(pair[0], pair[1]);
         }
       } else {
-        if (c < head_dim) row[c] = pair[0];
-        if (c + 1 < head_dim) row[c + 1] = pair[1];
+        if (c < columns) row[c] = pair[0];
+        if (c + 1 < columns) row[c + 1] = pair[1];
       }
     }
   }
@@ -281,18 +281,19 @@ __device__ inline void store_sums(const Sums<dim>& sums, float scale, const Head
 
 /// Writes 16 rows of sums to the workspace; `rows`[h] are its rows.
 template <typename T, int dim>
-__device__ inline void store_partials(const Sums<dim>& sums, float* partials, std::int32_t head_dim,
-                                      std::int32_t heads_per_unit, std::int32_t head,
-                                      const std::int32_t (&rows)[2], const bool (&there)[2]) {
+__device__ inline void store_partials(const Sums<dim>& sums, const ProductArguments& a,
+                                      const BlockPlace& place, const std::int32_t (&rows)[2],
+                                      const bool (&there)[2]) {
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     if (!there[h]) continue;
-    float* row = partials + (std::int64_t{rows[h]} * heads_per_unit + head) * head_dim;
+    float* row = a.partials + (std::int64_t{rows[h]} * a.heads_per_unit + place.head) * a.head_dim +
+                 place.first_column;
 #pragma unroll
     for (int n = 0; n < dim / 8; ++n) {
       const int c = sum_column<T>(n);
-      if (c < head_dim) row[c] = sums[n][2 * h];
-      if (c + 1 < head_dim) row[c + 1] = sums[n][2 * h + 1];
+      if (c < place.columns) row[c] = sums[n][2 * h];
+      if (c + 1 < place.columns) row[c + 1] = sums[n][2 * h + 1];
     }
   }
 }

@@ -163,7 +163,7 @@ __device__ void softmax_of_long_rows(const UnitRows& unit) {
   }
 }
 
-__global__ __launch_bounds__(block_threads) void softmax_kernel(RowArguments a) {
+__global__ __launch_bounds__(block_threads, 6) void softmax_kernel(RowArguments a) {
   const UnitRows unit(a);
   if (unit.unit.first_of_rows == 0) return;
   const std::int32_t pieces = (unit.unit.columns + 31) / 32;
@@ -220,13 +220,13 @@ __device__ void gradients_of_long_rows(const UnitRows& unit) {
   }
 }
 
-__global__ __launch_bounds__(block_threads) void score_gradients_kernel(RowArguments a) {
+__global__ __launch_bounds__(block_threads, 6) void score_gradients_kernel(RowArguments a) {
   const UnitRows unit(a);
   if (unit.unit.first_of_rows == 0) return;
   const std::int32_t pieces = (unit.unit.columns + 31) / 32;
   if (pieces <= 1) return gradients_of_short_rows<8, 1>(unit);
   if (pieces <= 2) return gradients_of_short_rows<4, 2>(unit);
-  if (pieces <= 5) return gradients_of_short_rows<2, 5>(unit);
+  if (pieces <= 5) return gradients_of_short_rows<1, 5>(unit);
   gradients_of_long_rows(unit);
 }
 

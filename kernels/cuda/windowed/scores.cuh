@@ -52,6 +52,7 @@ __device__ inline void score_keys(const ProductArguments& a, const ScoreRows& sc
                                   const std::byte* x, const std::byte* y, std::int32_t begin,
                                   std::int32_t end, float* step) {
   const int lane = lane_id();
+  const Skips skips(a.lists, rule);
   for (std::int32_t p = begin + strip.share * score_columns; p < end;
        p += strip.shares * score_columns) {
 #pragma unroll 1
@@ -66,7 +67,7 @@ __device__ inline void score_keys(const ProductArguments& a, const ScoreRows& sc
     }
     __syncwarp();
     const std::int32_t place = p + lane;
-    const bool key = place < end && !skipped(rule, a.lists.skip_words, place);
+    const bool key = place < end && !skips.hold(place);
     for (int r = 0; r < places.rows; ++r) {
       const std::int32_t origin = places.origin_of_row(r);
       if (place < end && place >= origin && place - origin < rule.width) {

@@ -25,10 +25,9 @@ struct Weights {
   unsigned seen = 0;
 };
 
-/// Whether a step's weights are loaded before the step before is computed: sums of 256 columns
-/// leave no registers for them.
-template <int dim, Care care>
-inline constexpr bool loads_ahead = dim <= 128 && care == Care::plain;
+/// Whether a step's weights are loaded before the step before is computed.
+template <Care care>
+inline constexpr bool loads_ahead = care == Care::plain;
 
 inline constexpr std::int32_t nowhere = 0x7fffffff;
 
@@ -37,8 +36,8 @@ struct WeightRows {
   const float* first;      // of row g, at the span's first column
   std::int32_t columns;    // of a row
   std::int32_t origin[2];  // of rows g and g + 8; nowhere, behind all places, if they are not there
-  const Rule& rule;
-  const std::uint32_t* skip_words;
+  std::int32_t width;
+  Skips skips;
 
   __device__ void load(Weights& to, std::int32_t place, std::int32_t end) const {
     to.seen = 0;
@@ -46,12 +45,12 @@ struct WeightRows {
     for (int j = 0; j < 4; ++j) {
       const int e = j % 2 + j / 2 * 4;
       const std::int32_t p = place + fragment_column(e);
-      const bool key = p < end && !skipped(rule, skip_words, p);
+      const bool key = p < end && !skips.hold(p);
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const std::int32_t column = p - origin[h];
         const bool seen =
-            key && static_cast<std::uint32_t>(column) < static_cast<std::uint32_t>(rule.width);
+            key && static_cast<std::uint32_t>(column) < static_cast<std::uint32_t>(width);
         to.w[e + 2 * h] = seen ? first[std::int64_t{8 * h} * columns + column] : 0.0f;
         if (seen) to.seen |= 1U << (e + 2 * h);
       }
@@ -65,7 +64,7 @@ __device__ inline void add_keys(Sums<dim>& sums, const WeightRows& rows, const S
                                 const std::byte* y, std::int32_t begin, std::int32_t end) {
   std::int32_t p = begin + strip.share * 16;
   if (p >= end) return;
-  constexpr bool ahead = loads_ahead<dim, care>;
+  constexpr bool ahead = loads_ahead<care>;
   Weights next;
   if constexpr (ahead) rows.load(next, p, end);
 #pragma unroll 1
@@ -93,19 +92,20 @@ __device__ inline bool any_not_finite(const Sums<dim>& sums, int* flags) {
 /// The sums of a unit, for one head.
 template <typename T, int dim, Care care>
 __device__ inline void sum_unit(Sums<dim>& sums, const ProductArguments& a, const RowUnit& unit,
-                                std::int32_t local_head, const Strip& strip, std::byte* y) {
+                                const BlockPlace& place, const Strip& strip, std::byte* y) {
   constexpr std::int32_t chunk = chunk_rows<T, dim>;
-  const HeadRows<const T> keys(a.y, unit.first_head + local_head);
+  const HeadRows<const T> keys(a.y, unit.first_head + place.head, place.first_column);
 #pragma unroll
   for (int n = 0; n < dim / 8; ++n) {
 #pragma unroll
     for (int e = 0; e < 4; ++e) sums[n][e] = 0.0f;
   }
   for (std::int32_t s = 0; s < unit.spans; ++s) {
-    const Span span = a.lists.spans[unit.first_span + s];
-    const Rule rule = a.lists.rules[span.rule];
+    // By reference: what outlives a barrier in registers is missed in the inner loop.
+    const Span& span = a.lists.spans[unit.first_span + s];
+    const Rule& rule = a.lists.rules[span.rule];
     const StripPlaces places(a.lists, unit, rule, strip.strip);
-    const float* first = a.weights + unit.first_score + local_head * unit.head_stride +
+    const float* first = a.weights + unit.first_score + place.head * unit.head_stride +
                          std::int64_t{strip.strip} * strip_rows * unit.columns + span.first_column;
     const int g = lane_id() / 4;
     const std::int32_t origins[2] = {places.origin_of_row(g), places.origin_of_row(g + 8)};
@@ -113,13 +113,13 @@ __device__ inline void sum_unit(Sums<dim>& sums, const ProductArguments& a, cons
         first + std::int64_t{g} * unit.columns,
         unit.columns,
         {g < places.rows ? origins[0] : nowhere, g + 8 < places.rows ? origins[1] : nowhere},
-        rule,
-        a.lists.skip_words};
+        rule.width,
+        Skips(a.lists, rule)};
     const std::int32_t last = smaller(span.end, rule.end);
     for (std::int32_t c = larger(span.begin, rule.begin); c < last; c += chunk) {
       const std::int32_t c_end = smaller(c + chunk, last);
       __syncthreads();  // all have done with the chunk before
-      stage<T, dim>(y, keys, a.head_dim, a.lists.indices, rule.listed != 0, c, c_end - c);
+      stage<T, dim>(y, keys, place.columns, a.lists.indices, rule.listed != 0, c, c_end - c);
       staged();
       const std::int32_t begin = larger(c, places.low), end = smaller(c_end, places.high);
       if (strip.active && begin < end) {
@@ -154,14 +154,13 @@ __global__ __launch_bounds__(block_threads,
                              blocks_of_processor<dim>) void values_kernel(ProductArguments a) {
   std::byte* y = dynamic_shared();
   int* flags = reinterpret_cast<int*>(y + values_shared<T, dim> - 64);
-  const auto heads = static_cast<unsigned>(a.heads_per_unit);
-  const RowUnit unit = a.lists.row_units[blockIdx.x / heads];
-  const auto local_head = static_cast<std::int32_t>(blockIdx.x % heads);
+  const BlockPlace place(a, dim);
+  const RowUnit& unit = a.lists.row_units[place.unit];
   const Strip strip(unit.rows.count);
   Sums<dim> sums;
-  sum_unit<T, dim, Care::plain>(sums, a, unit, local_head, strip, y);
+  sum_unit<T, dim, Care::plain>(sums, a, unit, place, strip, y);
   if (any_not_finite<dim>(sums, flags)) {
-    sum_unit<T, dim, Care::careful>(sums, a, unit, local_head, strip, y);
+    sum_unit<T, dim, Care::careful>(sums, a, unit, place, strip, y);
   }
   add_shares<dim>(sums, strip, reinterpret_cast<float*>(y));
   if (!strip.active || strip.share > 0) return;
@@ -169,7 +168,7 @@ __global__ __launch_bounds__(block_threads,
   const bool there[2] = {first < unit.rows.count, first + 8 < unit.rows.count};
   if (unit.partial >= 0) {
     const std::int32_t rows[2] = {unit.partial + first, unit.partial + first + 8};
-    store_partials<T, dim>(sums, a.partials, a.head_dim, a.heads_per_unit, local_head, rows, there);
+    store_partials<T, dim>(sums, a, place, rows, there);
     return;
   }
   std::int32_t tokens[2] = {};
@@ -179,8 +178,9 @@ __global__ __launch_bounds__(block_threads,
       tokens[h] = token_of(a.lists.indices, unit.rows.listed != 0, unit.rows.begin + first + 8 * h);
     }
   }
-  store_sums<T, dim>(sums, a.scale, HeadRows<T>(a.out, unit.first_head + local_head), a.head_dim,
-                     tokens, there);
+  store_sums<T, dim>(sums, a.scale,
+                     HeadRows<T>(a.out, unit.first_head + place.head, place.first_column),
+                     place.columns, tokens, there);
 }
 
 }  // namespace attnscope::cuda::windowed
