@@ -54,12 +54,12 @@ struct RowsStrip {
                        const typename Product::Stationary& queries,
                        const typename Product::Stationary& gradients)
       : q(queries), grad_o(gradients), factor(call.units.scale * log2_e) {
+    const WorkRun run = block.run();
     const int g = (static_cast<int>(threadIdx.x) & 31) >> 2;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const int row = min(g + 8 * i, block.strip.run.count - 1);
-      const std::int64_t token =
-          row < 0 ? 0 : token_of(block.strip.run, call.units.list.indices, row);
+      const int row = min(g + 8 * i, run.count - 1);
+      const std::int64_t token = row < 0 ? 0 : token_of(run, call.units.list.indices, row);
       const std::int64_t at = token * call.units.heads + block.head;
       numbers.its_subtrahend[i] = row < 0 ? 0.0f : subtrahend_of(call.lse[at]);
       numbers.its_dot[i] = row < 0 ? 0.0f : call.dots[at];
@@ -68,27 +68,23 @@ struct RowsStrip {
   __device__ __forceinline__ void clear() {
     set_zero<Kept>(sums[0]);
   }
-  __device__ __forceinline__ void prepare() {
-    q.prepare();
-    grad_o.prepare();
-  }
 
   template <int Slots>
   __device__ __forceinline__ void take(const UnitOfBlock& block, const Sight& sight, int position,
                                        std::byte* slot, bool careful) {
     const std::byte* keys = Stage::slab(slot, 0);
-    float s[8];
-    float gradient[8];
-    Product::scores(s, q, keys);
-    Product::scores(gradient, grad_o, Stage::slab(slot, 1));
+    float s[1][8];
+    float gradient[1][8];
+    Product::scores(s, q, keys, 0);
+    Product::scores(gradient, grad_o, Stage::slab(slot, 1), 0);
     const bool whole = sight.is_whole(position, block.arguments.list.indices);
     const unsigned seen = whole ? 0xffu : sight.seen(position, block.arguments.list);
-    weigh(s, gradient, whole, seen, factor, numbers);
+    weigh(s[0], gradient[0], whole, seen, factor, numbers);
     const int first = block.column_part * Kept;
     if (careful && !whole) {
-      Product::template accumulate_careful<Kept>(sums[0], gradient, seen, keys, first);
+      Product::template accumulate_careful<Kept>(sums[0], gradient[0], seen, keys, first);
     } else {
-      Product::template accumulate<Kept>(sums[0], gradient, keys, first);
+      Product::template accumulate<Kept>(sums[0], gradient[0], keys, first);
     }
   }
 };
@@ -131,30 +127,26 @@ struct KeysStrip {
     set_zero<Kept>(sums[0]);
     set_zero<Kept>(sums[1]);
   }
-  __device__ __forceinline__ void prepare() {
-    k.prepare();
-    v.prepare();
-  }
 
   template <int Slots>
   __device__ __forceinline__ void take(const UnitOfBlock& block, const Sight& sight, int position,
                                        std::byte* slot, bool careful) {
     const std::byte* queries = Stage::slab(slot, 0);
     const std::byte* gradients = Stage::slab(slot, 1);
-    float s[8];
-    float gradient[8];
-    Product::scores(s, k, queries);
-    Product::scores(gradient, v, gradients);
+    float s[1][8];
+    float gradient[1][8];
+    Product::scores(s, k, queries, 0);
+    Product::scores(gradient, v, gradients, 0);
     const bool whole = sight.is_whole(position, block.arguments.list.indices);
     const unsigned seen = whole ? 0xffu : sight.seen(position, block.arguments.list);
-    weigh(s, gradient, whole, seen, factor, Numbers(Stage::numbers(slot)));
+    weigh(s[0], gradient[0], whole, seen, factor, Numbers(Stage::numbers(slot)));
     const int first = block.column_part * Kept;
     if (careful && !whole) {
-      Product::template accumulate_careful<Kept>(sums[1], s, seen, gradients, first);
-      Product::template accumulate_careful<Kept>(sums[0], gradient, seen, queries, first);
+      Product::template accumulate_careful<Kept>(sums[1], s[0], seen, gradients, first);
+      Product::template accumulate_careful<Kept>(sums[0], gradient[0], seen, queries, first);
     } else {
-      Product::template accumulate<Kept>(sums[1], s, gradients, first);
-      Product::template accumulate<Kept>(sums[0], gradient, queries, first);
+      Product::template accumulate<Kept>(sums[1], s[0], gradients, first);
+      Product::template accumulate<Kept>(sums[0], gradient[0], queries, first);
     }
   }
 };
@@ -204,13 +196,14 @@ __device__ __forceinline__ void run_unit(const UnitOfBlock& block, const Streame
     bool bad = false;
 #pragma unroll
     for (int i = 0; i < Gradients; ++i) bad = bad || has_non_finite<Kept>(strip.sums[i]);
-    careful = any_warp(block, votes, block.has_strip() && !careful && bad);
+    careful = any_warp(block, votes, block.has_strip && !careful && bad);
   } while (careful);
   const int first = block.column_part * Kept;
-  if (block.has_strip()) {
+  if (block.has_strip) {
+    const WorkPart part = block.part();
 #pragma unroll
     for (int i = 0; i < Gradients; ++i) {
-      if (block.strip.part.merge >= 0) {
+      if (part.merge >= 0) {
         leave_partial<Kept>(block, strip.sums[i], first, i * block.arguments.head_dim);
       } else {
         const float factors[2] = {factor[i], factor[i]};
@@ -224,31 +217,34 @@ __device__ __forceinline__ void run_unit(const UnitOfBlock& block, const Streame
 template <int Columns>
 inline constexpr int kept_columns = Columns < widest_gradient ? Columns : widest_gradient;
 
+template <int Columns>
+inline constexpr int backward_registers = Columns <= 32 ? 128 : (Columns == 64 ? 168 : 255);
+
 template <typename T, int Columns>
-__global__ void __launch_bounds__(32 * most_warps(Columns))
+__global__ void __maxnreg__(backward_registers<Columns>)
     segment_backward_kernel(BackwardArguments call) {
   constexpr int kept = kept_columns<Columns>;
   const UnitOfBlock block(call.units, Columns / kept);
-  std::byte* const slabs[2] = {slab_of_warp<T, Columns, true>(block.warp, block.warps, 0),
-                               slab_of_warp<T, Columns, true>(block.warp, block.warps, 1)};
+  std::byte* const slabs[2] = {slab_of_warp<T, Columns, true>(block.warp(), block.warps(), 0),
+                               slab_of_warp<T, Columns, true>(block.warp(), block.warps(), 1)};
   int* votes = votes_of_block();
   const HeadRows<const std::byte> q(call.q, block.head);
   const HeadRows<const std::byte> k(call.k, block.head);
   const HeadRows<const std::byte> v(call.v, block.head);
   const HeadRows<const std::byte> grad_o(call.grad_o, block.head);
-  if (block.unit.kind == UnitKind::rows) {
+  if (block.unit().kind == UnitKind::rows) {
     fill_slab<T, Columns>(block, slabs[0], q);
     fill_slab<T, Columns>(block, slabs[1], grad_o);
-    RowsStrip<T, Columns, kept> strip(block, call, {slabs[0], q, block.strip.run, call.units},
-                                      {slabs[1], grad_o, block.strip.run, call.units});
+    RowsStrip<T, Columns, kept> strip(block, call, {slabs[0], q, block.run(), call.units},
+                                      {slabs[1], grad_o, block.run(), call.units});
     const HeadRows<std::byte> out[1] = {{call.grad_q, block.head}};
     const float factor[1] = {call.units.scale};
     run_unit<T, Columns, kept, 1>(block, {{k, v}}, strip, slabs, votes, out, factor);
   } else {
     fill_slab<T, Columns>(block, slabs[0], k);
     fill_slab<T, Columns>(block, slabs[1], v);
-    KeysStrip<T, Columns, kept> strip(call, {slabs[0], k, block.strip.run, call.units},
-                                      {slabs[1], v, block.strip.run, call.units});
+    KeysStrip<T, Columns, kept> strip(call, {slabs[0], k, block.run(), call.units},
+                                      {slabs[1], v, block.run(), call.units});
     const HeadRows<std::byte> out[2] = {{call.grad_k, block.head}, {call.grad_v, block.head}};
     const float factor[2] = {call.units.scale, 1.0f};
     run_unit<T, Columns, kept, 2>(block,

@@ -24,7 +24,7 @@ struct ForwardStrip {
   using Stage = cuda::Stage<T, Columns, false>;
   using Product = Products<T, Columns>;
   // Two slots share one maximum, one rescaling and one latency of the shuffles.
-  static constexpr int slots_at_once = Stage::slots > 1 ? 2 : 1;
+  static constexpr int slots_at_once = Columns == 64 ? 2 : 1;
 
   typename Product::Stationary q;
   float factor;  // of scores: scale * log2(e)
@@ -39,15 +39,14 @@ struct ForwardStrip {
     maximum[0] = maximum[1] = minus_infinity();
     sum[0] = sum[1] = 0.0f;
   }
-  __device__ __forceinline__ void prepare() { q.prepare(); }
 
   template <int Slots>
   __device__ __forceinline__ void take(const UnitOfBlock& block, const Sight& sight, int position,
                                        std::byte* slots, bool careful) {
     float s[Slots][8];
+    Product::scores(s, q, Stage::slab(slots, 0), Stage::slot_bytes);
 #pragma unroll
     for (int u = 0; u < Slots; ++u) {
-      Product::scores(s[u], q, Stage::slab(slots + u * Stage::slot_bytes, 0));
       scale_and_mask(block, sight, position + u * slot_tokens, s[u]);
     }
     weigh<Slots>(s);
@@ -172,7 +171,9 @@ __device__ __forceinline__ void finish(const UnitOfBlock& block, const ForwardAr
   const int lane = static_cast<int>(threadIdx.x) & 31;
   const int g = lane >> 2;
   const float sum[2] = {row_sum(strip.sum[0]), row_sum(strip.sum[1])};
-  const bool is_partial = block.strip.part.merge >= 0;
+  const WorkRun run = block.run();
+  const WorkPart part = block.part();
+  const bool is_partial = part.merge >= 0;
   if (is_partial) {
     leave_partial<Columns>(block, strip.o, 0, 0);
   } else {
@@ -183,27 +184,32 @@ __device__ __forceinline__ void finish(const UnitOfBlock& block, const ForwardAr
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int row = g + 8 * i;
-    if ((lane & 3) != 0 || row >= block.strip.run.count) continue;
+    if ((lane & 3) != 0 || row >= run.count) continue;
     if (is_partial) {
-      float* to = partial_row(block, block.strip.part.first_slot + row) + a.head_dim;
+      float* to = partial_row(block, part.first_slot + row) + a.head_dim;
       to[0] = strip.maximum[i];
       to[1] = sum[i];
     } else if (call.lse != nullptr) {
-      const std::int64_t token = token_of(block.strip.run, a.list.indices, row);
+      const std::int64_t token = token_of(run, a.list.indices, row);
       call.lse[token * a.heads + block.head] = log_sum_exp(strip.maximum[i], sum[i]);
     }
   }
 }
 
+/// Registers a thread, so that an SM's 65,536 hold up to 32 columns four blocks of 4 + 1 warps (w =
+/// 4) or two of 8 + 1 (w = 64).
+template <int Columns>
+inline constexpr int forward_registers = Columns <= 32 ? 96 : (Columns == 64 ? 128 : 255);
+
 template <typename T, int Columns>
-__global__ void __launch_bounds__(32 * most_warps(Columns))
+__global__ void __maxnreg__(forward_registers<Columns>)
     segment_forward_kernel(ForwardArguments call) {
   const UnitOfBlock block(call.units, 1);
   const HeadRows<const std::byte> queries(call.q, block.head);
-  std::byte* slab = slab_of_warp<T, Columns, false>(block.warp, block.warps, 0);
+  std::byte* slab = slab_of_warp<T, Columns, false>(block.warp(), block.warps(), 0);
   int* votes = votes_of_block();
   fill_slab<T, Columns>(block, slab, queries);
-  ForwardStrip<T, Columns> strip({slab, queries, block.strip.run, call.units}, call.units.scale);
+  ForwardStrip<T, Columns> strip({slab, queries, block.run(), call.units}, call.units.scale);
   const Streamed streamed{{{call.k, block.head}, {call.v, block.head}}};
   bool careful = false;
   // A result that is not finite may come from a value that its row does not see: once more, with
@@ -213,9 +219,9 @@ __global__ void __launch_bounds__(32 * most_warps(Columns))
     strip.clear();
     stream_past(block, streamed, strip, careful);
     careful =
-        any_warp(block, votes, block.has_strip() && !careful && has_non_finite<Columns>(strip.o));
+        any_warp(block, votes, block.has_strip && !careful && has_non_finite<Columns>(strip.o));
   } while (careful);
-  if (block.has_strip()) finish(block, call, strip, slab);
+  if (block.has_strip) finish(block, call, strip, slab);
   arrive(block, 1, votes, ForwardMerger<T, Columns>{block, call});
 }
 

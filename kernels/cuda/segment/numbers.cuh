@@ -11,6 +11,10 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/ptx.h"
 
+#ifdef ATTNSCOPE_CUDA_ON_HOST
+#define __maxnreg__(registers)
+#endif
+
 namespace attnscope::cuda {
 
 inline constexpr unsigned all_lanes = 0xffffffffu;
@@ -63,12 +67,10 @@ struct PairBits;
 template <>
 struct PairBits<__half> {
   static constexpr std::uint32_t exponent = 0x7c00u;
-  static constexpr std::uint32_t one = 0x3c00u;
 };
 template <>
 struct PairBits<__nv_bfloat16> {
   static constexpr std::uint32_t exponent = 0x7f80u;
-  static constexpr std::uint32_t one = 0x3f80u;
 };
 
 /// A mask of the halves of `pair` that hold no finite number.
@@ -77,12 +79,6 @@ __device__ std::uint32_t non_finite_halves(std::uint32_t pair) {
   constexpr std::uint32_t low = PairBits<T>::exponent;
   constexpr std::uint32_t high = low << 16;
   return ((pair & low) == low ? 0x0000ffffu : 0u) | ((pair & high) == high ? 0xffff0000u : 0u);
-}
-
-/// `pair` times the halves' factors 0 or 1 of a mask, as numbers.
-template <typename T>
-__device__ std::uint32_t ones_of(std::uint32_t halves) {
-  return halves & (PairBits<T>::one | PairBits<T>::one << 16);
 }
 
 }  // namespace attnscope::cuda

@@ -29,11 +29,13 @@ __device__ __forceinline__ void leave_partial(const UnitOfBlock& block,
                                               int offset) {
   const int lane = static_cast<int>(threadIdx.x) & 31;
   const int g = lane >> 2;
+  const int rows = block.run().count;
+  const int first_slot = block.part().first_slot;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int row = g + 8 * i;
-    if (row >= block.strip.run.count) continue;
-    float* to = partial_row(block, block.strip.part.first_slot + row) + offset;
+    if (row >= rows) continue;
+    float* to = partial_row(block, first_slot + row) + offset;
 #pragma unroll
     for (int n = 0; n < Kept / 8; ++n) {
 #pragma unroll
@@ -53,8 +55,8 @@ struct MergedRows {
 
 /// The merge of the unit's tile (number 0) or of its extra strip number - 1; -1: none.
 __device__ __forceinline__ int merge_of(const UnitOfBlock& block, int number) {
-  if (number == 0) return block.unit.part.merge;
-  return block.arguments.list.strips[block.unit.first_extra + number - 1].part.merge;
+  if (number == 0) return block.unit().part.merge;
+  return block.arguments.list.strips[block.unit().first_extra + number - 1].part.merge;
 }
 
 /// After the strips' partial rows are left. Calls merger(MergedRows) for warps whose rows are
@@ -63,12 +65,12 @@ template <typename Merger>
 __device__ __forceinline__ void arrive(const UnitOfBlock& block, int column_parts, int* votes,
                                        const Merger& merger) {
   bool any = false;
-  for (int i = 0; i <= block.unit.extras; ++i) any = any || merge_of(block, i) >= 0;
+  for (int i = 0; i <= block.unit().extras; ++i) any = any || merge_of(block, i) >= 0;
   if (!any) return;
   __threadfence();
   __syncthreads();
   const int thread = static_cast<int>(threadIdx.x);
-  if (thread <= block.unit.extras) {
+  if (thread <= block.unit().extras) {
     const int merge = merge_of(block, thread);
     bool is_last = false;
     if (merge >= 0) {
@@ -79,11 +81,11 @@ __device__ __forceinline__ void arrive(const UnitOfBlock& block, int column_part
     votes[thread] = is_last ? 1 : 0;
   }
   __syncthreads();
-  const int mine = block.is_main ? 0 : block.warp - block.arguments.main_warps + 1;
-  if (mine > block.unit.extras || votes[mine] == 0) return;
+  const int mine = block.is_main() ? 0 : block.extra() + 1;
+  if (mine > block.unit().extras || votes[mine] == 0) return;
   const int number = merge_of(block, mine);
   const WorkMerge merge = block.arguments.list.merges[number];
-  const int first = block.is_main ? strip_tokens * block.warp : 0;
+  const int first = block.is_main() ? strip_tokens * block.warp() : 0;
   const int last = min(first + strip_tokens, merge.run.count);
   if (first < last) merger(MergedRows{merge, first, last});
   if ((thread & 31) == 0 && first == 0) *counter_of(block, number, column_parts) = 0;
@@ -106,6 +108,7 @@ __device__ __forceinline__ void store_rows(const UnitOfBlock& block, std::byte* 
                                            const float (&factor)[2], int first_column) {
   using Rows = Slab<T, Columns>;
   const UnitArguments& a = block.arguments;
+  const WorkRun run = block.run();
   const int lane = static_cast<int>(threadIdx.x) & 31;
   const int g = lane >> 2;
   const int t = lane & 3;
@@ -113,9 +116,9 @@ __device__ __forceinline__ void store_rows(const UnitOfBlock& block, std::byte* 
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const int row = g + 8 * i;
-      if (row >= block.strip.run.count) continue;
-      auto* to = reinterpret_cast<float*>(
-          rows.at(Place(a.items, token_of(block.strip.run, a.list.indices, row))));
+      if (row >= run.count) continue;
+      auto* to =
+          reinterpret_cast<float*>(rows.at(Place(a.items, token_of(run, a.list.indices, row))));
 #pragma unroll
       for (int n = 0; n < Kept / 8; ++n) {
         const int column = first_column + 8 * n + 2 * t;
@@ -135,8 +138,8 @@ __device__ __forceinline__ void store_rows(const UnitOfBlock& block, std::byte* 
     for (int n = 0; n < Kept / 8; ++n) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        *reinterpret_cast<std::uint32_t*>(
-            slab + Rows::place_of_number(g + 8 * i, first_column + 8 * n + 2 * t)) =
+        *reinterpret_cast<std::uint32_t*>(slab + first_column * static_cast<int>(sizeof(T)) +
+                                          Rows::place(g + 8 * i, 0, n) + 4 * t) =
             pair_of<T>(sums[n][2 * i] * factor[i], sums[n][2 * i + 1] * factor[i]);
       }
     }
@@ -147,18 +150,16 @@ __device__ __forceinline__ void store_rows(const UnitOfBlock& block, std::byte* 
       for (int pass = 0; pass < pieces / 2; ++pass) {
         const int row = (32 * pass + lane) / pieces;
         const int column = first_column + 8 * ((32 * pass + lane) % pieces);
-        if (row >= block.strip.run.count || column >= a.head_dim) continue;
-        std::byte* to =
-            rows.at(Place(a.items, token_of(block.strip.run, a.list.indices, row))) + 2 * column;
+        if (row >= run.count || column >= a.head_dim) continue;
+        std::byte* to = rows.at(Place(a.items, token_of(run, a.list.indices, row))) + 2 * column;
         *reinterpret_cast<uint4*>(to) =
             *reinterpret_cast<const uint4*>(slab + Rows::place(row, column / 8));
       }
       return;
     }
 #pragma unroll 1
-    for (int row = 0; row < block.strip.run.count; ++row) {
-      auto* to = reinterpret_cast<T*>(
-          rows.at(Place(a.items, token_of(block.strip.run, a.list.indices, row))));
+    for (int row = 0; row < run.count; ++row) {
+      auto* to = reinterpret_cast<T*>(rows.at(Place(a.items, token_of(run, a.list.indices, row))));
       const int end = min(a.head_dim, first_column + Kept);
       for (int column = first_column + lane; column < end; column += 32) {
         to[column] = *reinterpret_cast<const T*>(slab + Rows::place_of_number(row, column));

@@ -19,66 +19,55 @@
 
 namespace attnscope::cuda {
 
-/// One 16-bit strip: in its slab, for up to 64 columns in registers, too.
+/// 16-bit numbers: stationary rows lie in the strip's slab, and their fragments are read anew for
+/// each step, once for all slots of it: kept in registers they would cost an SM a block.
 template <typename T, int Columns>
 struct Products {
   using Rows = Slab<T, Columns>;
   static constexpr bool in_slab = true;
-  static constexpr bool in_registers = Columns <= 64;
 
   struct Stationary {
     const std::byte* slab;
-    std::uint32_t kept[in_registers ? Columns / 16 : 1][4];
 
     __device__ __forceinline__ Stationary(const std::byte* its_slab,
                                           const HeadRows<const std::byte>&, const WorkRun&,
                                           const UnitArguments&)
         : slab(its_slab) {}
-
-    /// Once the slab is filled.
-    __device__ __forceinline__ void prepare() {
-      if constexpr (in_registers) {
-#pragma unroll
-        for (int step = 0; step < Columns / 16; ++step) load(kept[step], step);
-      }
-    }
-    /// The A fragment of columns 16 step ... 16 step + 15.
-    __device__ __forceinline__ void fragment(std::uint32_t (&a)[4], int step) const {
-      if constexpr (in_registers) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) a[i] = kept[step][i];
-      } else {
-        load(a, step);
-      }
-    }
-
-   private:
-    __device__ __forceinline__ void load(std::uint32_t (&a)[4], int step) const {
-      const int lane = static_cast<int>(threadIdx.x) & 31;
-      load_matrices(a, slab + Rows::place(lane & 15, 2 * step + (lane >> 4)));
-    }
   };
 
-  static __device__ __forceinline__ void scores(float (&s)[8], const Stationary& strip,
-                                                const std::byte* slot) {
+  /// Of slots `slot_bytes` apart.
+  template <int Slots>
+  static __device__ __forceinline__ void scores(float (&s)[Slots][8], const Stationary& strip,
+                                                const std::byte* slots, int slot_bytes) {
     const int lane = static_cast<int>(threadIdx.x) & 31;
     const int row = (lane & 7) + 8 * (lane >> 4);
     const int half = (lane >> 3) & 1;
-    float left[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-    float right[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    float left[Slots][4];
+    float right[Slots][4];
+#pragma unroll
+    for (int u = 0; u < Slots; ++u) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) left[u][e] = right[u][e] = 0.0f;
+    }
 #pragma unroll
     for (int step = 0; step < Columns / 16; ++step) {
       std::uint32_t a[4];
-      std::uint32_t b[4];
-      strip.fragment(a, step);
-      load_matrices(b, slot + Rows::place(row, 2 * step + half));
-      multiply_add<T>(left, a, b[0], b[1]);
-      multiply_add<T>(right, a, b[2], b[3]);
+      load_matrices(a, strip.slab + Rows::place(lane & 15, lane >> 4, 2 * step));
+#pragma unroll
+      for (int u = 0; u < Slots; ++u) {
+        std::uint32_t b[4];
+        load_matrices(b, slots + u * slot_bytes + Rows::place(row, half, 2 * step));
+        multiply_add<T>(left[u], a, b[0], b[1]);
+        multiply_add<T>(right[u], a, b[2], b[3]);
+      }
     }
 #pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      s[e] = left[e];
-      s[4 + e] = right[e];
+    for (int u = 0; u < Slots; ++u) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        s[u][e] = left[u][e];
+        s[u][4 + e] = right[u][e];
+      }
     }
   }
 
@@ -91,44 +80,48 @@ struct Products {
 #pragma unroll
     for (int n = 0; n < Kept / 8; n += 2) {
       std::uint32_t b[4];
-      load_pair(b, slot, first_column / 8 + n);
+      load_pair(b, slot, first_column, n);
       multiply_add<T>(sums[n], a, b[0], b[1]);
       multiply_add<T>(sums[n + 1], a, b[2], b[3]);
     }
   }
 
-  /// The seen pairs are counted by a product of zeros and ones with those of the numbers that are
-  /// not finite.
+  /// The slot's rows are looked through first; the weight of a row that is seen and not finite
+  /// becomes NaN, and so do all of its sums, while its numbers count as 0.
   template <int Kept>
   static __device__ __forceinline__ void accumulate_careful(float (&sums)[Kept / 8][4],
                                                             const float (&weights)[8],
                                                             unsigned seen, const std::byte* slot,
                                                             int first_column) {
-    std::uint32_t a[4];
-    std::uint32_t pairs[4];
-    pack(a, weights);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const unsigned bits = seen >> (2 * i);
-      pairs[i] =
-          ones_of<T>(((bits & 1) != 0 ? 0x0000ffffu : 0u) | ((bits & 2) != 0 ? 0xffff0000u : 0u));
-    }
+    std::uint32_t bad[2] = {0, 0};  // of rows 2 t, 2 t + 1 and of rows 2 t + 8, 2 t + 9
 #pragma unroll
     for (int n = 0; n < Kept / 8; n += 2) {
       std::uint32_t b[4];
-      load_pair(b, slot, first_column / 8 + n);
+      load_pair(b, slot, first_column, n);
 #pragma unroll
-      for (int m = 0; m < 2; ++m) {
-        const std::uint32_t bad0 = non_finite_halves<T>(b[2 * m]);
-        const std::uint32_t bad1 = non_finite_halves<T>(b[2 * m + 1]);
-        multiply_add<T>(sums[n + m], a, b[2 * m] & ~bad0, b[2 * m + 1] & ~bad1);
-        float count[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-        multiply_add<T>(count, pairs, ones_of<T>(bad0), ones_of<T>(bad1));
+      for (int i = 0; i < 4; ++i) bad[i & 1] |= non_finite_halves<T>(b[i]);
+    }
 #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          if (count[e] != 0.0f) sums[n + m][e] = __int_as_float(0x7fffffff);
-        }
-      }
+    for (int distance = 4; distance < 32; distance *= 2) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) bad[i] |= __shfl_xor_sync(all_lanes, bad[i], distance);
+    }
+    float spoiled[8];
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      const bool spoils = (seen >> e & 1u) != 0 && (bad[e >> 2] >> (16 * (e & 1)) & 1u) != 0;
+      spoiled[e] = spoils ? __int_as_float(0x7fffffff) : weights[e];
+    }
+    std::uint32_t a[4];
+    pack(a, spoiled);
+#pragma unroll
+    for (int n = 0; n < Kept / 8; n += 2) {
+      std::uint32_t b[4];
+      load_pair(b, slot, first_column, n);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) b[i] &= ~non_finite_halves<T>(b[i]);
+      multiply_add<T>(sums[n], a, b[0], b[1]);
+      multiply_add<T>(sums[n + 1], a, b[2], b[3]);
     }
   }
 
@@ -139,9 +132,10 @@ struct Products {
   }
   /// B fragments of column groups n (b[0], b[1]) and n + 1 (b[2], b[3]).
   static __device__ __forceinline__ void load_pair(std::uint32_t (&b)[4], const std::byte* slot,
-                                                   int n) {
+                                                   int first_column, int n) {
     const int lane = static_cast<int>(threadIdx.x) & 31;
-    load_matrices_transposed(b, slot + Rows::place(lane & 15, n + (lane >> 4)));
+    load_matrices_transposed(b, slot + first_column * static_cast<int>(sizeof(T)) +
+                                    Rows::place(lane & 15, lane >> 4, n));
   }
 };
 
@@ -170,8 +164,6 @@ struct Products<float, Columns> {
             rows.at(Place(arguments.items, run.count > 0 ? token_of(run, indices, position) : 0)));
       }
     }
-    __device__ __forceinline__ void prepare() {}
-
     __device__ __forceinline__ float4 load(int i, int column) const {
       if (vector) return *reinterpret_cast<const float4*>(row[i] + column);
       const int left = head_dim - column;
@@ -181,22 +173,30 @@ struct Products<float, Columns> {
     }
   };
 
-  static __device__ __forceinline__ void scores(float (&s)[8], const Stationary& strip,
-                                                const std::byte* slot) {
+  template <int Slots>
+  static __device__ __forceinline__ void scores(float (&s)[Slots][8], const Stationary& strip,
+                                                const std::byte* slots, int slot_bytes) {
     const int t = static_cast<int>(threadIdx.x) & 3;
 #pragma unroll
-    for (int e = 0; e < 8; ++e) s[e] = 0.0f;
-#pragma unroll 2
+    for (int u = 0; u < Slots; ++u) {
+#pragma unroll
+      for (int e = 0; e < 8; ++e) s[u][e] = 0.0f;
+    }
+#pragma unroll 1
     for (int column = 0; column < strip.head_dim; column += 4) {
       const float4 a0 = strip.load(0, column);
       const float4 a1 = strip.load(1, column);
 #pragma unroll
-      for (int c = 0; c < 4; ++c) {
-        const int key = 2 * t + (c & 1) + 8 * (c >> 1);
-        const float4 b = *reinterpret_cast<const float4*>(slot + Rows::place(key, column / 4));
-        const int e = (c & 1) + 4 * (c >> 1);
-        s[e] = dot(a0, b, s[e]);
-        s[e + 2] = dot(a1, b, s[e + 2]);
+      for (int u = 0; u < Slots; ++u) {
+#pragma unroll
+        for (int c = 0; c < 4; ++c) {
+          const int key = 2 * t + (c & 1) + 8 * (c >> 1);
+          const int e = (c & 1) + 4 * (c >> 1);
+          const float4 b = *reinterpret_cast<const float4*>(slots + u * slot_bytes +
+                                                            Rows::place(key, column / 4));
+          s[u][e] = dot(a0, b, s[u][e]);
+          s[u][e + 2] = dot(a1, b, s[u][e + 2]);
+        }
       }
     }
   }
@@ -240,7 +240,7 @@ struct Products<float, Columns> {
 #pragma unroll
         for (int n = 0; n < Kept / 8; ++n) {
           const float2 b = *reinterpret_cast<const float2*>(
-              slot + Rows::place_of_number(key, first_column + 8 * n + 2 * t));
+              slot + first_column * 4 + Rows::place(key, t >> 1, 2 * n) + 8 * (t & 1));
           if (!Careful || (pairs >> e & 1) != 0) {
             sums[n][0] = fmaf(w0, b.x, sums[n][0]);
             sums[n][1] = fmaf(w0, b.y, sums[n][1]);

@@ -39,45 +39,50 @@ __device__ inline Interval interval_of(const WorkRule& rule, int begin, int end,
   }
 }
 
+/// Lies in shared memory, one for each warp: registers decide how many blocks an SM holds.
 struct Sight {
-  WorkRun run;  // the span's
-  int skips;    // -1, or the first word of the bitmap of left-out tokens
-  int skip_origin;
-  int low[2];  // of the lane's rows g and g + 8
-  int length[2];
+  Interval rows[strip_tokens];
+  WorkRun run;                // the span's
   Interval common;            // what all rows see
+  int span;                   // number in the list
+  int skips;                  // whether the span's left-out tokens are not seen
   int first_slot, last_slot;  // of the span: those that the strip takes (last exclusive)
 
-  /// `strip`: at least one row.
-  __device__ __forceinline__ void look(const WorkSpan& span, const WorkRule& rule,
-                                       const WorkRun& strip, const std::int32_t* indices) {
-    run = span.run;
-    skips = rule.skips != 0 ? span.skips : -1;
-    skip_origin = span.skip_origin;
-    const bool listed = run.listed != 0;
-    const int begin = listed ? rule.begin : max(rule.begin, run.begin);
-    const int end = max(begin, listed ? rule.end : min(rule.end, run.begin + run.count));
-    const Interval first = interval_of(rule, begin, end, token_of(strip, indices, 0));
-    const Interval last = interval_of(rule, begin, end, token_of(strip, indices, strip.count - 1));
-    const int g = (static_cast<int>(threadIdx.x) & 31) >> 2;
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const int row = min(g + 8 * i, strip.count - 1);
-      const Interval mine = interval_of(rule, begin, end, token_of(strip, indices, row));
-      low[i] = mine.low;
-      length[i] = mine.high - mine.low;
+  /// By all lanes of the warp, a row each. `strip`: at least one row.
+  __device__ __forceinline__ void look(const DeviceList& list, int its_span, int its_rule,
+                                       const WorkRun& strip) {
+    const int lane = static_cast<int>(threadIdx.x) & 31;
+    const WorkRule rule = list.rules[its_rule];
+    const WorkSpan its = list.spans[its_span];
+    const bool listed = its.run.listed != 0;
+    const int begin = listed ? rule.begin : max(rule.begin, its.run.begin);
+    const int end = max(begin, listed ? rule.end : min(rule.end, its.run.begin + its.run.count));
+    const Interval mine =
+        interval_of(rule, begin, end, token_of(strip, list.indices, min(lane, strip.count - 1)));
+    const int lowest = __shfl_sync(all_lanes, mine.low, 0);
+    const int first_high = __shfl_sync(all_lanes, mine.high, 0);
+    const int last_low = __shfl_sync(all_lanes, mine.low, 31);
+    const int highest = __shfl_sync(all_lanes, mine.high, 31);
+    __syncwarp();  // the last span's readers are done
+    if (lane < strip_tokens) rows[lane] = mine;
+    if (lane == 0) {
+      run = its.run;
+      common = {last_low, first_high};
+      span = its_span;
+      skips = rule.skips != 0 && its.skips >= 0 ? 1 : 0;
+      const int slots = (its.run.count + slot_tokens - 1) / slot_tokens;
+      const bool nothing = lowest >= highest;
+      first_slot = nothing || listed ? 0 : (lowest - its.run.begin) / slot_tokens;
+      last_slot = nothing  ? 0
+                  : listed ? slots
+                           : (highest - its.run.begin + slot_tokens - 1) / slot_tokens;
     }
-    common = {last.low, first.high};
-    const int slots = (run.count + slot_tokens - 1) / slot_tokens;
-    const bool nothing = first.low >= last.high;
-    first_slot = nothing ? 0 : (listed ? 0 : (first.low - run.begin) / slot_tokens);
-    last_slot =
-        nothing ? 0 : (listed ? slots : (last.high - run.begin + slot_tokens - 1) / slot_tokens);
+    __syncwarp();
   }
 
   /// Whether every row sees all 16 tokens of the slot at `position`.
   __device__ __forceinline__ bool is_whole(int position, const std::int32_t* indices) const {
-    if (skips >= 0 || position + slot_tokens > run.count) return false;
+    if (skips != 0 || position + slot_tokens > run.count) return false;
     return token_of(run, indices, position) >= common.low &&
            token_of(run, indices, position + slot_tokens - 1) < common.high;
   }
@@ -85,6 +90,9 @@ struct Sight {
   /// The lane's elements of a score fragment that are seen, a bit each.
   __device__ __forceinline__ unsigned seen(int position, const DeviceList& list) const {
     const int t = static_cast<int>(threadIdx.x) & 3;
+    const int g = (static_cast<int>(threadIdx.x) & 31) >> 2;
+    const Interval row0 = rows[g];
+    const Interval row1 = rows[g + 8];
     unsigned bits = 0;
 #pragma unroll
     for (int c = 0; c < 4; ++c) {
@@ -92,21 +100,22 @@ struct Sight {
       const int e = (c & 1) + 4 * (c >> 1);
       const bool exists = column < run.count;
       const int token = exists ? token_of(run, list.indices, column) : 0;
-      bool in0 = exists && is_in(token, 0);
-      bool in1 = exists && is_in(token, 1);
-      if (skips >= 0 && (in0 || in1) && left_out(token, list)) in0 = in1 = false;
+      bool in0 = exists && is_in(token, row0);
+      bool in1 = exists && is_in(token, row1);
+      if (skips != 0 && (in0 || in1) && left_out(token, list)) in0 = in1 = false;
       bits |= (in0 ? 1u << e : 0u) | (in1 ? 4u << e : 0u);
     }
     return bits;
   }
 
  private:
-  __device__ __forceinline__ bool is_in(int token, int i) const {
-    return static_cast<unsigned>(token - low[i]) < static_cast<unsigned>(length[i]);
+  static __device__ __forceinline__ bool is_in(int token, const Interval& row) {
+    return token >= row.low && token < row.high;
   }
   __device__ __forceinline__ bool left_out(int token, const DeviceList& list) const {
-    const int bit = token - skip_origin;
-    return (list.skip_words[skips + (bit >> 5)] >> (bit & 31) & 1u) != 0;
+    const WorkSpan& skipping = list.spans[span];
+    const int bit = token - skipping.skip_origin;
+    return (list.skip_words[skipping.skips + (bit >> 5)] >> (bit & 31) & 1u) != 0;
   }
 };
 

@@ -73,6 +73,12 @@ struct Slab {
   static __device__ __forceinline__ int place(int row, int piece) {
     return row * row_bytes + ((piece ^ swizzle(row)) << 4);
   }
+  /// The same for piece + constant, which have no bit in common; `constant` is known when it is
+  /// compiled. The swizzle changes a piece's lowest three bits alone, so that all places of a row
+  /// differ from four by an immediate offset, and no register holds each.
+  static __device__ __forceinline__ int place(int row, int piece, int constant) {
+    return row * row_bytes + ((piece ^ swizzle(row) ^ (constant & 7)) << 4) + (constant >> 3) * 128;
+  }
   static __device__ __forceinline__ int place_of_number(int row, int column) {
     return place(row, column / piece_numbers) +
            column % piece_numbers * static_cast<int>(sizeof(T));

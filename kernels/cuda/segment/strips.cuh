@@ -38,7 +38,7 @@ __device__ __forceinline__ void set_zero(float (&sums)[Kept / 8][4]) {
 /// This warp's slab `number`, behind the stages.
 template <typename T, int Columns, bool RowNumbers>
 __device__ __forceinline__ std::byte* slab_of_warp(int warp, int warps, int number) {
-  return dynamic_shared() + vote_bytes + 2 * Stage<T, Columns, RowNumbers>::bytes +
+  return stages_of_block() + 2 * Stage<T, Columns, RowNumbers>::bytes +
          (number * warps + warp) * Slab<T, Columns>::bytes;
 }
 __device__ __forceinline__ int* votes_of_block() {
@@ -49,11 +49,11 @@ template <typename T, int Columns>
 __device__ __forceinline__ void fill_slab(const UnitOfBlock& block, std::byte* slab,
                                           const HeadRows<const std::byte>& rows) {
   using Rows = Slab<T, Columns>;
-  if (!Products<T, Columns>::in_slab || !block.has_strip()) return;
+  if (!Products<T, Columns>::in_slab || !block.has_strip) return;
+  const WorkRun run = block.run();
 #pragma unroll 1
   for (int row = 0; row < 16; row += Rows::filled_rows) {
-    Rows::template fill<1>(slab, {rows}, {0}, block.strip.run, 0, block.strip.run.count, row,
-                           block.arguments);
+    Rows::template fill<1>(slab, {rows}, {0}, run, 0, run.count, row, block.arguments);
   }
 }
 
