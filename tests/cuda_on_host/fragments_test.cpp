@@ -21,7 +21,7 @@ namespace {
 
 using cuda::planted::Fragments;
 
-// ---- PTX ISA 9.0, 9.7.14.5.8, "Matrix Fragments for mma.m16n8k16 with floating point type"
+// ---- PTX ISA 9, section 9.7.14.5.8, "Matrix Fragments for mma.m16n8k16 with floating point type"
 
 struct PtxLane {
   explicit PtxLane(int lane) : group(lane >> 2), thread_in_group(lane % 4) {}

@@ -147,8 +147,8 @@ Result<Outputs> SegmentOnHost::try_forward(const Inputs& inputs, Place place) co
   const WatchedTensor o("o", shape, place, Content::unwritten);
   const on_host::DeviceArray<float> lse("lse", shape.tokens * shape.heads);
   const Status done =
-      cuda::segment_forward(*work_, {list_->data(), workspace_->data()}, q.view(), k.view(),
-                            v.view(), scale_of(shape.head_dim), o.tensor(), lse.data(), nullptr);
+      cuda::segment_forward(*work_, memory(), q.view(), k.view(), v.view(),
+                            scale_of(shape.head_dim), o.tensor(), lse.data(), nullptr);
   if (!done) return tl::unexpected(done.error());
   EXPECT_TRUE(lse.written());
   expect_counters_at_zero();
@@ -176,8 +176,8 @@ Result<Gradients> SegmentOnHost::try_backward(const BackwardCase& problem, Place
                                 .grad_q = grad_q.tensor(),
                                 .grad_k = grad_k.tensor(),
                                 .grad_v = grad_v.tensor()};
-  const Status done = cuda::segment_backward(*work_, {list_->data(), workspace_->data()}, tensors,
-                                             scale_of(shape.head_dim), nullptr);
+  const Status done =
+      cuda::segment_backward(*work_, memory(), tensors, scale_of(shape.head_dim), nullptr);
   if (!done) return tl::unexpected(done.error());
   expect_counters_at_zero();
   return Gradients{grad_q.read_back(), grad_k.read_back(), grad_v.read_back()};

@@ -60,6 +60,7 @@ class SegmentOnHost {
   SegmentOnHost(const cuda::WorkList& list, std::int64_t head_dim, DType dtype);
 
   [[nodiscard]] const cuda::SegmentWork& work() const { return *work_; }
+  [[nodiscard]] cuda::SegmentMemory memory() const { return {list_->data(), workspace_->data()}; }
 
   /// Status and results of a call whose operands lie as `place` says.
   [[nodiscard]] Result<Outputs> try_forward(const Inputs& inputs, Place place) const;

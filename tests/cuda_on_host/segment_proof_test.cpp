@@ -56,6 +56,23 @@ TEST_P(CudaSegment, InAnotherOrderOfBlocksAndThreads_KeepsEveryBit) {
   }
 }
 
+TEST_P(CudaSegment, WithoutLogSumExp_GivesTheSameOutputs) {
+  using Content = WatchedTensor::Content;
+  const AttentionCase problem = small_case("sparse", GetParam());
+  const SegmentOnHost segment(problem.plan(), problem.head_dim, GetParam(), Passes::forward);
+  const Inputs inputs = random_inputs(problem);
+  const Outputs with = segment.forward(inputs, Place::token_major);
+  const WatchedTensor q("q", inputs.q, Place::token_major, Content::given);
+  const WatchedTensor k("k", inputs.k, Place::token_major, Content::given);
+  const WatchedTensor v("v", inputs.v, Place::token_major, Content::given);
+  const WatchedTensor o("o", inputs.q, Place::token_major, Content::unwritten);
+  const Status done =
+      cuda::segment_forward(segment.work(), segment.memory(), q.view(), k.view(), v.view(),
+                            scale_of(problem.head_dim), o.tensor(), nullptr, nullptr);
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(with.o.data, o.read_back().data);
+}
+
 bool all_finite(const Packed& packed, std::int64_t token, std::int64_t head) {
   for (std::int64_t x = 0; x < packed.head_dim; ++x) {
     if (!std::isfinite(packed.at(token, head, x))) return false;
