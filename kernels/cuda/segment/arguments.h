@@ -105,9 +105,12 @@ SegmentKernels bfloat16_d64();
 SegmentKernels bfloat16_d128();
 SegmentKernels bfloat16_d256();
 
-/// Columns of a gradient that a block of the backward pass holds in registers; wider heads are
-/// taken by several blocks, a part of the columns each.
-inline constexpr int widest_gradient = 128;
+/// Columns of a gradient that a block of the backward pass sums in registers; wider heads are taken
+/// by several blocks, a part of the columns each, which compute the weights anew. Two gradients of
+/// 128 columns fill half of a thread's 255 registers; with 256 columns' products they would spill.
+[[nodiscard]] constexpr int gradient_columns(int columns) {
+  return columns <= 128 ? columns : 64;
+}
 
 /// Warps of a block: 8 main ones (4 beyond head dimension 64) and 3 extra ones.
 [[nodiscard]] constexpr int most_warps(int columns) {

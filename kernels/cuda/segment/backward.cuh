@@ -172,7 +172,7 @@ struct BackwardMerger {
 #pragma unroll
         for (int i = 0; i < Gradients; ++i) {
           float total = 0.0f;
-#pragma unroll 4
+#pragma unroll 1
           for (int p = 0; p < rows.merge.parts; ++p)
             total += parts[p * step + i * a.head_dim + column];
           store_column<T>(out[i], Place(a.items, token), column, total * factor[i]);
@@ -215,13 +215,15 @@ __device__ __forceinline__ void run_unit(const UnitOfBlock& block, const Streame
 }
 
 template <int Columns>
-inline constexpr int kept_columns = Columns < widest_gradient ? Columns : widest_gradient;
-
-template <int Columns>
-inline constexpr int backward_registers = Columns <= 32 ? 128 : (Columns == 64 ? 168 : 255);
+inline constexpr int kept_columns = gradient_columns(Columns);
 
 template <typename T, int Columns>
-__global__ void __maxnreg__(backward_registers<Columns>)
+inline constexpr int backward_registers = Columns > 64                               ? 255
+                                          : Columns > 32 || std::is_same_v<T, float> ? 168
+                                                                                     : 128;
+
+template <typename T, int Columns>
+__global__ void __maxnreg__((backward_registers<T, Columns>))
     segment_backward_kernel(BackwardArguments call) {
   constexpr int kept = kept_columns<Columns>;
   const UnitOfBlock block(call.units, Columns / kept);

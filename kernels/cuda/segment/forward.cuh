@@ -196,13 +196,16 @@ __device__ __forceinline__ void finish(const UnitOfBlock& block, const ForwardAr
   }
 }
 
-/// Registers a thread, so that an SM's 65,536 hold up to 32 columns four blocks of 4 + 1 warps (w =
-/// 4) or two of 8 + 1 (w = 64).
-template <int Columns>
-inline constexpr int forward_registers = Columns <= 32 ? 96 : (Columns == 64 ? 128 : 255);
+/// Registers a thread: 96 let an SM's 65,536 hold four blocks of 4 + 1 warps (w = 4) or two of 8 +
+/// 1 (w = 64); 168 one of 8 + 3.
+template <typename T, int Columns>
+inline constexpr int forward_registers = Columns > 64               ? 255
+                                         : Columns > 32             ? 168
+                                         : std::is_same_v<T, float> ? 128
+                                                                    : 96;
 
 template <typename T, int Columns>
-__global__ void __maxnreg__(forward_registers<Columns>)
+__global__ void __maxnreg__((forward_registers<T, Columns>))
     segment_forward_kernel(ForwardArguments call) {
   const UnitOfBlock block(call.units, 1);
   const HeadRows<const std::byte> queries(call.q, block.head);

@@ -146,7 +146,7 @@ __device__ __forceinline__ void store_rows(const UnitOfBlock& block, std::byte* 
     __syncwarp();
     constexpr int pieces = Kept / 8;
     if (a.vector) {
-#pragma unroll
+#pragma unroll 1
       for (int pass = 0; pass < pieces / 2; ++pass) {
         const int row = (32 * pass + lane) / pieces;
         const int column = first_column + 8 * ((32 * pass + lane) % pieces);

@@ -49,16 +49,21 @@ struct Products {
 #pragma unroll
       for (int e = 0; e < 4; ++e) left[u][e] = right[u][e] = 0.0f;
     }
+    // 128 bytes of the rows at a time, which is as far as the swizzle reaches.
+    constexpr int steps = Columns < 64 ? Columns / 16 : 4;
+#pragma unroll 1
+    for (int block = 0; block < Columns / 16 / steps; ++block) {
 #pragma unroll
-    for (int step = 0; step < Columns / 16; ++step) {
-      std::uint32_t a[4];
-      load_matrices(a, strip.slab + Rows::place(lane & 15, lane >> 4, 2 * step));
+      for (int step = 0; step < steps; ++step) {
+        std::uint32_t a[4];
+        load_matrices(a, strip.slab + 128 * block + Rows::place(lane & 15, lane >> 4, 2 * step));
 #pragma unroll
-      for (int u = 0; u < Slots; ++u) {
-        std::uint32_t b[4];
-        load_matrices(b, slots + u * slot_bytes + Rows::place(row, half, 2 * step));
-        multiply_add<T>(left[u], a, b[0], b[1]);
-        multiply_add<T>(right[u], a, b[2], b[3]);
+        for (int u = 0; u < Slots; ++u) {
+          std::uint32_t b[4];
+          load_matrices(b, slots + u * slot_bytes + 128 * block + Rows::place(row, half, 2 * step));
+          multiply_add<T>(left[u], a, b[0], b[1]);
+          multiply_add<T>(right[u], a, b[2], b[3]);
+        }
       }
     }
 #pragma unroll
@@ -90,11 +95,11 @@ struct Products {
   /// becomes NaN, and so do all of its sums, while its numbers count as 0.
   template <int Kept>
   static __device__ __forceinline__ void accumulate_careful(float (&sums)[Kept / 8][4],
-                                                            const float (&weights)[8],
-                                                            unsigned seen, const std::byte* slot,
+                                                            float (&weights)[8], unsigned seen,
+                                                            const std::byte* slot,
                                                             int first_column) {
     std::uint32_t bad[2] = {0, 0};  // of rows 2 t, 2 t + 1 and of rows 2 t + 8, 2 t + 9
-#pragma unroll
+#pragma unroll 1
     for (int n = 0; n < Kept / 8; n += 2) {
       std::uint32_t b[4];
       load_pair(b, slot, first_column, n);
@@ -106,14 +111,13 @@ struct Products {
 #pragma unroll
       for (int i = 0; i < 2; ++i) bad[i] |= __shfl_xor_sync(all_lanes, bad[i], distance);
     }
-    float spoiled[8];
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
       const bool spoils = (seen >> e & 1u) != 0 && (bad[e >> 2] >> (16 * (e & 1)) & 1u) != 0;
-      spoiled[e] = spoils ? __int_as_float(0x7fffffff) : weights[e];
+      if (spoils) weights[e] = __int_as_float(0x7fffffff);
     }
     std::uint32_t a[4];
-    pack(a, spoiled);
+    pack(a, weights);
 #pragma unroll
     for (int n = 0; n < Kept / 8; n += 2) {
       std::uint32_t b[4];
@@ -209,8 +213,8 @@ struct Products<float, Columns> {
   }
   template <int Kept>
   static __device__ __forceinline__ void accumulate_careful(float (&sums)[Kept / 8][4],
-                                                            const float (&weights)[8],
-                                                            unsigned seen, const std::byte* slot,
+                                                            float (&weights)[8], unsigned seen,
+                                                            const std::byte* slot,
                                                             int first_column) {
     sum_up<Kept, true>(sums, weights, seen, slot, first_column);
   }

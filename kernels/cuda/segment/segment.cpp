@@ -56,8 +56,8 @@ struct Workspace {
   Workspace(const WorkList& list, std::int64_t head_dim) {
     constexpr std::int64_t section = 256;
     const bool backward = has_backward(list);
-    const std::int64_t column_parts =
-        backward ? (classes[class_of(head_dim)] + widest_gradient - 1) / widest_gradient : 1;
+    const int columns = classes[class_of(head_dim)];
+    const std::int64_t column_parts = backward ? columns / gradient_columns(columns) : 1;
     counters = static_cast<std::int64_t>(list.merges.size()) * column_parts * list.heads * 4;
     dots_at = round_up(counters, section);
     const std::int64_t dots =

@@ -97,7 +97,7 @@ struct Slab {
     const std::int32_t* indices = arguments.list.indices;
     if (arguments.vector) {
       const int row_end = arguments.head_dim * static_cast<int>(sizeof(T));
-#pragma unroll
+#pragma unroll(pieces > 16 ? 1 : 4)
       for (int pass = 0; pass < filled_rows * pieces / 32; ++pass) {
         const int i = 32 * pass + lane;
         const int row = first_row + i / pieces;
