@@ -106,10 +106,10 @@ SegmentKernels bfloat16_d128();
 SegmentKernels bfloat16_d256();
 
 /// Columns of a gradient that a block of the backward pass sums in registers; wider heads are taken
-/// by several blocks, a part of the columns each, which compute the weights anew. Two gradients of
-/// 128 columns fill half of a thread's 255 registers; with 256 columns' products they would spill.
+/// by several blocks, a part of the columns each, which compute the weights anew: two gradients of
+/// 128 columns would leave an SM one block of 255 registers a thread, and spill.
 [[nodiscard]] constexpr int gradient_columns(int columns) {
-  return columns <= 128 ? columns : 64;
+  return columns <= 64 ? columns : 64;
 }
 
 /// Warps of a block: 8 main ones (4 beyond head dimension 64) and 3 extra ones.

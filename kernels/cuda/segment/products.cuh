@@ -13,7 +13,7 @@
 //
 // A weight of 0 times a NaN or an infinity of a row that was not seen would be NaN. `careful` sums
 // differently where the slot is not seen wholly: numbers that are not finite count as 0, which
-// changes no bit of rows that do not see them, and the sums of rows that do become NaN.
+// changes no bit of rows that do not see them, and sums of rows that do see them become NaN.
 
 #include "kernels/cuda/segment/slab.cuh"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/segment.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cassert>
-#include <cmath>
 #include <string_view>
 #include <utility>
 
