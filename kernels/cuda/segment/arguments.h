@@ -106,10 +106,12 @@ SegmentKernels bfloat16_d128();
 SegmentKernels bfloat16_d256();
 
 /// Columns of a gradient that a block of the backward pass sums in registers; wider heads are taken
-/// by several blocks, a part of the columns each, which compute the weights anew: two gradients of
-/// 128 columns would leave an SM one block of 255 registers a thread, and spill.
-[[nodiscard]] constexpr int gradient_columns(int columns) {
-  return columns <= 64 ? columns : 64;
+/// by several blocks, a part of the columns each, which compute the weights anew. More of them
+/// would be spilled: two gradients of 128 columns at 255 registers a thread; at 64, where a block
+/// of 11 warps has 168, those of float32, whose stationary rows are held by pointers.
+[[nodiscard]] constexpr int gradient_columns(int columns, std::int64_t number_bytes) {
+  if (columns > 64) return 64;
+  return columns == 64 && number_bytes == 4 ? 32 : columns;
 }
 
 /// Warps of a block: 8 main ones (4 beyond head dimension 64) and 3 extra ones.

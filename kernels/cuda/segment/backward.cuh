@@ -214,8 +214,8 @@ __device__ __forceinline__ void run_unit(const UnitOfBlock& block, const Streame
   arrive(block, Columns / Kept, votes, BackwardMerger<T, Kept, Gradients>{block, out, factor});
 }
 
-template <int Columns>
-inline constexpr int kept_columns = gradient_columns(Columns);
+template <typename T, int Columns>
+inline constexpr int kept_columns = gradient_columns(Columns, sizeof(T));
 
 template <typename T, int Columns>
 inline constexpr int backward_registers = Columns > 64                               ? 255
@@ -225,7 +225,7 @@ inline constexpr int backward_registers = Columns > 64                          
 template <typename T, int Columns>
 __global__ void __maxnreg__((backward_registers<T, Columns>))
     segment_backward_kernel(BackwardArguments call) {
-  constexpr int kept = kept_columns<Columns>;
+  constexpr int kept = kept_columns<T, Columns>;
   const UnitOfBlock block(call.units, Columns / kept);
   std::byte* const slabs[2] = {slab_of_warp<T, Columns, true>(block.warp(), block.warps(), 0),
                                slab_of_warp<T, Columns, true>(block.warp(), block.warps(), 1)};

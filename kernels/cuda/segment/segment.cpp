@@ -53,11 +53,12 @@ struct Workspace {
   std::int64_t pitch = 0;  // floats of a partial row
   std::int64_t bytes = 0;
 
-  Workspace(const WorkList& list, std::int64_t head_dim) {
+  Workspace(const WorkList& list, std::int64_t head_dim, DType dtype) {
     constexpr std::int64_t section = 256;
     const bool backward = has_backward(list);
     const int columns = classes[class_of(head_dim)];
-    const std::int64_t column_parts = backward ? columns / gradient_columns(columns) : 1;
+    const std::int64_t column_parts =
+        backward ? columns / gradient_columns(columns, size_of(dtype)) : 1;
     counters = static_cast<std::int64_t>(list.merges.size()) * column_parts * list.heads * 4;
     dots_at = round_up(counters, section);
     const std::int64_t dots =
@@ -181,7 +182,7 @@ Status check_memory(std::string_view operation, const SegmentWork& work,
 UnitArguments unit_arguments(const SegmentWork& work, const SegmentMemory& memory, float scale,
                              const Operands& operands) {
   const WorkList& list = work.work();
-  const Workspace places(list, work.head_dim());
+  const Workspace places(list, work.head_dim(), work.dtype());
   return {.list = device_list(list, memory.list),
           .items = operands.items(),
           .first_unit = 0,
@@ -214,11 +215,11 @@ std::span<const std::byte> SegmentWork::list() const {
 }
 
 std::int64_t SegmentWork::workspace_bytes() const {
-  return Workspace(*work_, head_dim_).bytes;
+  return Workspace(*work_, head_dim_, dtype_).bytes;
 }
 
 std::int64_t SegmentWork::counter_bytes() const {
-  return Workspace(*work_, head_dim_).counters;
+  return Workspace(*work_, head_dim_, dtype_).counters;
 }
 
 Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim) {
@@ -295,8 +296,8 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
   }
   if (Status s = check_memory("segment_backward", work, memory); !s) return s;
   const SegmentKernels kernels = kernels_of(work.dtype(), work.head_dim());
-  float* dots =
-      reinterpret_cast<float*>(memory.workspace + Workspace(list, work.head_dim()).dots_at);
+  float* dots = reinterpret_cast<float*>(memory.workspace +
+                                         Workspace(list, work.head_dim(), work.dtype()).dots_at);
   Status queued = kernels.row_dots({.a = operands.on_device(tensors.o),
                                     .b = operands.on_device(tensors.grad_o),
                                     .items = operands.items(),

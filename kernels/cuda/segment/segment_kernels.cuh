@@ -29,7 +29,7 @@ Status launch_row_dots(const RowDotArguments& arguments, Stream stream) {
 template <typename T, int Columns>
 Status launch_backward(const BackwardArguments& arguments, std::int64_t units, int warps,
                        Stream stream) {
-  constexpr int column_parts = Columns / kept_columns<Columns>;
+  constexpr int column_parts = Columns / kept_columns<T, Columns>;
   return launch("segment_backward", segment_backward_kernel<T, Columns>,
                 {units * arguments.units.heads_per_unit * column_parts, 32 * warps,
                  shared_bytes<T, Columns, true>(warps, 2)},
