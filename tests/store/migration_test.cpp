@@ -185,5 +185,30 @@ TEST_F(Version1, AColdHeat_FitsBesideTheOldOnes) {
   }
 }
 
+TEST(PublishedRuns, OfEarlierVersions_AreSoundWhetherReadOrMigrated) {
+  const TemporaryFolder folder;
+  const auto results = std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "results";
+  int runs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(results)) {
+    const auto published = entry.path() / "run.attn";
+    if (!std::filesystem::exists(published)) continue;
+    SCOPED_TRACE(published);
+    const auto copy = folder / (entry.path().filename().string() + ".db");
+    std::filesystem::copy_file(published, copy);
+    for (const auto mode : {Store::Mode::read_only, Store::Mode::read_write}) {
+      const Store store = open_or_throw(copy, mode);
+      const auto run = store.find_run("last");
+      ASSERT_TRUE(run) << run.error().message;
+      EXPECT_FALSE(run->damaged);
+      const auto cells = store.cells(run->id, true);
+      ASSERT_TRUE(cells) << cells.error().message;
+      EXPECT_FALSE(cells->empty());
+      for (const StoredCell& cell : *cells) EXPECT_FALSE(cell.damaged);
+    }
+    ++runs;
+  }
+  EXPECT_GE(runs, 6);
+}
+
 }  // namespace
 }  // namespace attnscope::store

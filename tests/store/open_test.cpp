@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -10,12 +11,14 @@
 #include <thread>
 
 #include "engine/store/location.h"
+#include "engine/store/schema.h"
 #include "tests/store/sample_runs.h"
 
 namespace attnscope {
 namespace {
 
 using namespace test;
+using store::schema_version;
 using testing::HasSubstr;
 
 void run_sql(const std::filesystem::path& file, const char* sql) {
@@ -50,7 +53,7 @@ TEST(Open, ANewFile_IsMadeWithItsIdAndVersionInTheMainFile) {
   { const Store store = open_or_throw(folder / "new.db"); }
   const std::string bytes = bytes_of(folder / "new.db");
   EXPECT_EQ(bytes.substr(68, 4), "AtSc");
-  EXPECT_EQ(bytes[63], 2);
+  EXPECT_EQ(bytes[63], schema_version);
 }
 
 TEST(Open, AnEmptyFile_IsFilledForWritingAndRefusedForReading) {
@@ -72,7 +75,8 @@ TEST(Open, ANewerVersion_IsRefusedUntouchedNamingBothVersions) {
   const TemporaryFolder folder;
   { const Store store = open_or_throw(folder / "newer.db"); }
   run_sql(folder / "newer.db", "PRAGMA user_version = 42");
-  expect_refused_untouched(folder, folder / "newer.db", "database version 42; this one knows 2");
+  expect_refused_untouched(folder, folder / "newer.db",
+                           fmt::format("database version 42; this one knows {}", schema_version));
 }
 
 TEST(Open, ANewerVersionThatIsOnlyInTheLogYet_IsRefusedUntouched) {
@@ -81,7 +85,8 @@ TEST(Open, ANewerVersionThatIsOnlyInTheLogYet_IsRefusedUntouched) {
   sqlite3* writer = nullptr;
   ASSERT_EQ(sqlite3_open((folder / "newer.db").c_str(), &writer), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(writer, "PRAGMA user_version = 42", nullptr, nullptr, nullptr), SQLITE_OK);
-  expect_refused_untouched(folder, folder / "newer.db", "database version 42; this one knows 2");
+  expect_refused_untouched(folder, folder / "newer.db",
+                           fmt::format("database version 42; this one knows {}", schema_version));
   sqlite3_close(writer);
 }
 
