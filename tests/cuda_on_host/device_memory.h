@@ -50,6 +50,7 @@ class DeviceArray {
   }
 
   void set(std::span<const T> values, std::int64_t first = 0) {
+    if (values.empty()) return;  // memcpy takes no null pointer, not even for nothing
     std::memcpy(data() + first, values.data(), values.size_bytes());
     set_by_host(data() + first, static_cast<std::int64_t>(values.size_bytes()));
   }

@@ -1,7 +1,11 @@
 # The paper's windowed products and the three steps around them, in the emulation.
 attnscope_library(attnscope_windowed_on_host_case SOURCES windowed_case.cpp
                   LINK attnscope_cuda_windowed_on_host attnscope_gradient_cases)
-foreach(suite IN ITEMS windowed_products windowed_attention)
+set(windowed_suites windowed_products)
+if(NOT ATTNSCOPE_SANITIZE)
+  list(APPEND windowed_suites windowed_attention)
+endif()
+foreach(suite IN LISTS windowed_suites)
   attnscope_test(cuda_on_host_${suite}_test SOURCES ${suite}_test.cpp
                  LINK attnscope_windowed_on_host_case)
 endforeach()
