@@ -1,47 +1,19 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of scores in 16-byte vectors, for the kernels of softmax.cu. Built-ins used: __half2float,
-// __float2half_rn, __bfloat162float, __float2bfloat16_rn, __shfl_xor_sync, __syncthreads, logf.
+// Rows of scores in 16-byte vectors, for the kernels of softmax.cu. Built-ins used:
+// __shfl_xor_sync, __syncthreads, logf.
 
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/cuda/ptx.h"
+#include "kernels/cuda/numbers.cuh"
 
 namespace attnscope::cuda {
 
-constexpr float minus_infinity = -__builtin_inff();
-constexpr float log2_of_e = 1.4426950408889634F;
-
 template <typename T>
 constexpr int vector_width = 16 / static_cast<int>(sizeof(T));
-
-__device__ inline float as_float(float value) {
-  return value;
-}
-__device__ inline float as_float(__half value) {
-  return __half2float(value);
-}
-__device__ inline float as_float(__nv_bfloat16 value) {
-  return __bfloat162float(value);
-}
-
-template <typename T>
-__device__ T rounded(float value);
-template <>
-__device__ inline float rounded<float>(float value) {
-  return value;
-}
-template <>
-__device__ inline __half rounded<__half>(float value) {
-  return __float2half_rn(value);
-}
-template <>
-__device__ inline __nv_bfloat16 rounded<__nv_bfloat16>(float value) {
-  return __float2bfloat16_rn(value);
-}
 
 template <typename T>
 struct alignas(16) Vector {
@@ -57,7 +29,7 @@ __device__ Vector<T> load_vector(const T* row, std::int64_t first, std::int64_t 
   } else {
 #pragma unroll
     for (int i = 0; i < vector_width<T>; ++i) {
-      vector.values[i] = first + i < columns ? row[first + i] : rounded<T>(0.0F);
+      vector.values[i] = first + i < columns ? row[first + i] : from_float<T>(0.0F);
     }
   }
   return vector;
@@ -108,7 +80,7 @@ template <int Threads, typename Operation>
 __device__ float over_row(float value, Operation operation, float* shared) {
 #pragma unroll
   for (int lanes = 16; lanes > 0; lanes /= 2) {
-    value = operation(value, __shfl_xor_sync(0xffffffffU, value, lanes));
+    value = operation(value, __shfl_xor_sync(all_lanes, value, lanes));
   }
   if constexpr (Threads > 32) {
     const int thread = static_cast<int>(threadIdx.x);

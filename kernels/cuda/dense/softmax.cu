@@ -70,7 +70,7 @@ struct Masked {
     const unsigned allowed = place.allowed(column);
 #pragma unroll
     for (int i = 0; i < vector_width<T>; ++i) {
-      if ((allowed >> i & 1U) == 0) vector.values[i] = rounded<T>(minus_infinity);
+      if ((allowed >> i & 1U) == 0) vector.values[i] = from_float<T>(minus_infinity);
     }
     return vector;
   }
@@ -135,18 +135,18 @@ __global__ void __launch_bounds__(block_threads) dense_softmax_kernel(RowArgumen
   scores.for_each([&](std::int64_t column, int j) {
     const Vector<T> vector = scores.at(column, j);
 #pragma unroll
-    for (const T value : vector.values) highest = fmaxf(highest, as_float(value));
+    for (const T value : vector.values) highest = fmaxf(highest, to_float(value));
   });
   highest = over_row<Threads>(highest, Maximum{}, shared);
   const bool empty = highest == minus_infinity;
-  const float shift = empty ? 0.0F : highest * log2_of_e;
+  const float shift = empty ? 0.0F : highest * log2_e;
 
   float sum = 0.0F;
   scores.for_each([&](std::int64_t column, int j) {
     const Vector<T> vector = scores.at(column, j);
 #pragma unroll
     for (const T value : vector.values) {
-      sum += exp2_approx(fmaf(as_float(value), log2_of_e, -shift));
+      sum += exp2_approx(fmaf(to_float(value), log2_e, -shift));
     }
   });
   sum = over_row<Threads>(sum, Sum{}, shared + Threads / 32);
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(block_threads) dense_softmax_kernel(RowArgumen
     Vector<T> vector = scores.at(column, j);
 #pragma unroll
     for (T& value : vector.values) {
-      value = rounded<T>(exp2_approx(fmaf(as_float(value), log2_of_e, -shift)) * factor);
+      value = from_float<T>(exp2_approx(fmaf(to_float(value), log2_e, -shift)) * factor);
     }
     store_vector(row, column, vector);
   });
@@ -184,7 +184,7 @@ __global__ void __launch_bounds__(block_threads)
     const Vector<T> g = gradients.at(column, j);
 #pragma unroll
     for (int i = 0; i < vector_width<T>; ++i) {
-      sum = fmaf(as_float(p.values[i]), as_float(g.values[i]), sum);
+      sum = fmaf(to_float(p.values[i]), to_float(g.values[i]), sum);
     }
   });
   sum = over_row<Threads>(sum, Sum{}, shared);
@@ -195,8 +195,8 @@ __global__ void __launch_bounds__(block_threads)
     for (int i = 0; i < vector_width<T>; ++i) {
       // Where the weight is 0, as where the mask refuses, whatever stands in the gradient stays
       // out.
-      const float weight = as_float(p.values[i]);
-      g.values[i] = rounded<T>(weight == 0.0F ? 0.0F : weight * (as_float(g.values[i]) - sum));
+      const float weight = to_float(p.values[i]);
+      g.values[i] = from_float<T>(weight == 0.0F ? 0.0F : weight * (to_float(g.values[i]) - sum));
     }
     store_vector(row, column, g);
   });
@@ -213,7 +213,7 @@ __global__ void __launch_bounds__(block_threads) dense_mask_kernel(RowArguments 
     Vector<T> vector = load_vector(row, column, place.columns);
 #pragma unroll
     for (int i = 0; i < vector_width<T>; ++i) {
-      if ((allowed >> i & 1U) == 0) vector.values[i] = rounded<T>(0.0F);
+      if ((allowed >> i & 1U) == 0) vector.values[i] = from_float<T>(0.0F);
     }
     store_vector(row, column, vector);
   }

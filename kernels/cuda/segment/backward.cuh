@@ -14,7 +14,7 @@ namespace attnscope::cuda {
 /// In units of log2. A row without keys has no weights: +inf makes them 0, where -inf would make
 /// them infinite.
 __device__ __forceinline__ float subtrahend_of(float lse) {
-  return lse == minus_infinity() ? -minus_infinity() : lse * log2_e;
+  return lse == minus_infinity ? -minus_infinity : lse * log2_e;
 }
 
 /// P, and dS = P (dP - D), of a slot; 0 for pairs that are not seen.

@@ -36,7 +36,7 @@ struct ForwardStrip {
       : q(queries), factor(scale * log2_e) {}
   __device__ __forceinline__ void clear() {
     set_zero<Columns>(o);
-    maximum[0] = maximum[1] = minus_infinity();
+    maximum[0] = maximum[1] = minus_infinity;
     sum[0] = sum[1] = 0.0f;
   }
 
@@ -69,7 +69,7 @@ struct ForwardStrip {
     if (sight.is_whole(position, block.arguments.list.indices)) return;
     const unsigned seen = sight.seen(position, block.arguments.list);
 #pragma unroll
-    for (int e = 0; e < 8; ++e) s[e] = (seen >> e & 1u) != 0 ? s[e] : minus_infinity();
+    for (int e = 0; e < 8; ++e) s[e] = (seen >> e & 1u) != 0 ? s[e] : minus_infinity;
   }
 
   /// Scores become weights relative to the new maximum; what was summed before is rescaled.
@@ -86,7 +86,7 @@ struct ForwardStrip {
       }
       largest = row_maximum(largest);
       // A row that has seen nothing yet must not subtract infinities.
-      const float base = largest == minus_infinity() ? 0.0f : largest;
+      const float base = largest == minus_infinity ? 0.0f : largest;
       rescale[i] = exp2_approx(maximum[i] - base);
       maximum[i] = largest;
       sum[i] *= rescale[i];
@@ -119,7 +119,7 @@ __device__ __forceinline__ float inverse_of(float sum) {
 }
 
 __device__ __forceinline__ float log_sum_exp(float maximum, float sum) {
-  return sum == 0.0f ? minus_infinity() : fmaf(maximum, ln_2, logf(sum));
+  return sum == 0.0f ? minus_infinity : fmaf(maximum, ln_2, logf(sum));
 }
 
 template <typename T, int Columns>
@@ -141,12 +141,12 @@ struct ForwardMerger {
     const int d = a.head_dim;
     const float* parts = partial_row(block, merge.first_slot + row);
     const std::int64_t step = static_cast<std::int64_t>(merge.run.count) * a.partial_pitch;
-    float maximum = minus_infinity();
+    float maximum = minus_infinity;
     for (int p = lane; p < merge.parts; p += 32) maximum = fmaxf(maximum, parts[p * step + d]);
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2)
       maximum = fmaxf(maximum, __shfl_xor_sync(all_lanes, maximum, distance));
-    const float base = maximum == minus_infinity() ? 0.0f : maximum;
+    const float base = maximum == minus_infinity ? 0.0f : maximum;
     float sum = 0.0f;
     for (int p = 0; p < merge.parts; ++p)
       sum = fmaf(exp2_approx(parts[p * step + d] - base), parts[p * step + d + 1], sum);

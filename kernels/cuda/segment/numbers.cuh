@@ -1,49 +1,21 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// 16-bit numbers in pairs, as the tensor cores take them, and single numbers of all three types.
-// CUDA's conversions in use: __floats2half2_rn, __floats2bfloat162_rn, __float2half_rn,
-// __float2bfloat16_rn, __half2float, __bfloat162float.
+// 16-bit numbers in pairs, as the tensor cores take them. CUDA's conversions in use:
+// __floats2half2_rn, __floats2bfloat162_rn.
 
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
 #include "kernels/cuda/launch.h"
-#include "kernels/cuda/ptx.h"
+#include "kernels/cuda/numbers.cuh"
 
 #ifdef ATTNSCOPE_CUDA_ON_HOST
 #define __maxnreg__(registers)
 #endif
 
 namespace attnscope::cuda {
-
-inline constexpr unsigned all_lanes = 0xffffffffu;
-
-__device__ inline float to_float(float x) {
-  return x;
-}
-__device__ inline float to_float(__half x) {
-  return __half2float(x);
-}
-__device__ inline float to_float(__nv_bfloat16 x) {
-  return __bfloat162float(x);
-}
-
-template <typename T>
-__device__ T from_float(float x);
-template <>
-__device__ inline float from_float<float>(float x) {
-  return x;
-}
-template <>
-__device__ inline __half from_float<__half>(float x) {
-  return __float2half_rn(x);
-}
-template <>
-__device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
-  return __float2bfloat16_rn(x);
-}
 
 /// A pair of 16-bit numbers, `low` in the low half.
 template <typename T>

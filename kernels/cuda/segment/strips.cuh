@@ -7,13 +7,6 @@
 
 namespace attnscope::cuda {
 
-inline constexpr float log2_e = 1.4426950408889634f;
-inline constexpr float ln_2 = 0.6931471805599453f;
-
-__device__ inline float minus_infinity() {
-  return -__int_as_float(0x7f800000);
-}
-
 /// Whether a sum is infinite or NaN.
 template <int Kept>
 __device__ __forceinline__ bool has_non_finite(const float (&sums)[Kept / 8][4]) {

@@ -26,7 +26,7 @@ __device__ void merge(const MergeArguments& a) {
 #pragma unroll 8
     for (std::int32_t p = 0; p < merge.parts; ++p) sum += from[p * part_floats];
     out.row(token_of(a.indices, merge.rows.listed != 0, merge.rows.begin + row))[column] =
-        narrowed<T>(a.scale * sum);
+        from_float<T>(a.scale * sum);
   }
 }
 

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "kernels/cuda/ptx.h"
+#include "kernels/cuda/numbers.cuh"
 #include "kernels/cuda/windowed/arguments.h"
 
 namespace attnscope::cuda::windowed {
@@ -27,31 +27,6 @@ template <>
 struct NumberOf<DType::bfloat16> {
   using T = __nv_bfloat16;
 };
-
-__device__ inline float widened(float x) {
-  return x;
-}
-__device__ inline float widened(__half x) {
-  return __half2float(x);
-}
-__device__ inline float widened(__nv_bfloat16 x) {
-  return __bfloat162float(x);
-}
-
-template <typename T>
-__device__ T narrowed(float x);
-template <>
-__device__ inline float narrowed<float>(float x) {
-  return x;
-}
-template <>
-__device__ inline __half narrowed<__half>(float x) {
-  return __float2half_rn(x);
-}
-template <>
-__device__ inline __nv_bfloat16 narrowed<__nv_bfloat16>(float x) {
-  return __float2bfloat16_rn(x);
-}
 
 /// Two numbers as registers and memory hold them, the first in the low half.
 template <typename T>
@@ -142,7 +117,7 @@ __device__ void stage(std::byte* shared, const HeadRows<const T>& rows, std::int
   } else {
     for (int i = static_cast<int>(threadIdx.x); i < all * dim; i += block_threads) {
       const int r = i / dim, c = i % dim;
-      T value = narrowed<T>(0.0f);
+      T value = from_float<T>(0.0f);
       if (r < count && c < columns) value = rows.row(token_of(indices, listed, first + r))[c];
       reinterpret_cast<T*>(shared + r * stride)[c] = value;
     }

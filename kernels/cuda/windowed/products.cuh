@@ -13,8 +13,6 @@
 
 namespace attnscope::cuda::windowed {
 
-inline constexpr unsigned all_lanes = 0xffffffffU;
-
 __device__ inline int lane_id() {
   return static_cast<int>(threadIdx.x) % 32;
 }
@@ -186,7 +184,7 @@ __device__ inline void accumulate_wild(Sums<dim>& sums, const float (&w)[8], uns
       __syncwarp();  // else the compiler loads all columns at once, into registers it has not
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        const float v = widened(row[sum_column<T>(n) + e]);
+        const float v = to_float(row[sum_column<T>(n) + e]);
         if ((bits & 1U) != 0 && (wild<T>(upper) || wild<T>(v))) {
           sums[n][e] = fmaf(upper, v, sums[n][e]);
         }
@@ -216,10 +214,10 @@ __device__ inline void accumulate(Sums<dim>& sums, const float (&w)[8], unsigned
         if (wild<T>(pair[0])) pair[0] = 0.0f;
         if (wild<T>(pair[1])) pair[1] = 0.0f;
       }
-      const T first = narrowed<T>(pair[0]), second = narrowed<T>(pair[1]);
+      const T first = from_float<T>(pair[0]), second = from_float<T>(pair[1]);
       a[i] = packed(first, second);
-      rest[i] =
-          packed(narrowed<T>(pair[0] - widened(first)), narrowed<T>(pair[1] - widened(second)));
+      rest[i] = packed(from_float<T>(pair[0] - to_float(first)),
+                       from_float<T>(pair[1] - to_float(second)));
     }
     const std::byte* row = y + lane_id() % 16 * row_bytes<T, dim> + lane_id() / 16 * 16;
 #pragma unroll
@@ -262,8 +260,8 @@ __device__ inline void store_sums(const Sums<dim>& sums, float scale, const Head
 #pragma unroll
     for (int n = 0; n < dim / 8; ++n) {
       const int c = sum_column<T>(n);
-      const T pair[2] = {narrowed<T>(scale * sums[n][2 * h]),
-                         narrowed<T>(scale * sums[n][2 * h + 1])};
+      const T pair[2] = {from_float<T>(scale * sums[n][2 * h]),
+                         from_float<T>(scale * sums[n][2 * h + 1])};
       if (out.aligned) {
         if (c >= columns) continue;
         if constexpr (std::is_same_v<T, float>) {

@@ -1,0 +1,42 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers of the three types as all kernels take and give them: sums are float32, a result is
+// rounded to the nearest. CUDA's conversions in use: __float2half_rn, __float2bfloat16_rn,
+// __half2float, __bfloat162float.
+
+#include "kernels/cuda/ptx.h"
+
+namespace attnscope::cuda {
+
+inline constexpr unsigned all_lanes = 0xffffffffu;
+inline constexpr float log2_e = 1.4426950408889634f;
+inline constexpr float ln_2 = 0.6931471805599453f;
+inline constexpr float minus_infinity = -__builtin_inff();
+
+__device__ inline float to_float(float x) {
+  return x;
+}
+__device__ inline float to_float(__half x) {
+  return __half2float(x);
+}
+__device__ inline float to_float(__nv_bfloat16 x) {
+  return __bfloat162float(x);
+}
+
+template <typename T>
+__device__ T from_float(float x);
+template <>
+__device__ inline float from_float<float>(float x) {
+  return x;
+}
+template <>
+__device__ inline __half from_float<__half>(float x) {
+  return __float2half_rn(x);
+}
+template <>
+__device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
+  return __float2bfloat16_rn(x);
+}
+
+}  // namespace attnscope::cuda
