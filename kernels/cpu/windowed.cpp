@@ -29,37 +29,7 @@ Status check_call(const AttentionPlan& plan, const ConstTensor& q, const ConstTe
 
 Status windowed_supports(const AttentionPlan& plan, std::int64_t head_dim) {
   if (Status s = check_operands("Windowed attention", head_dim); !s) return s;
-  for (const Segment& segment : plan.segments) {
-    if (segment.keys.listed && segment.kind != SegmentKind::whole) {
-      return fail(
-          "Windowed attention keeps bands and blocks as matrices over ranges of keys; a "
-          "window over listed keys needs the fused implementation");
-    }
-    if (segment.kind == SegmentKind::block && segment.window < 1) {
-      return fail("The plan has blocks of {} tokens; a block holds at least 1", segment.window);
-    }
-    if (segment.kind == SegmentKind::band && segment.window < 0) {
-      return fail("The plan has a band of half-width {}; it must be at least 0", segment.window);
-    }
-  }
-  if (windowed_score_elements(plan) == too_many) {
-    return fail(
-        "The score matrices of this plan are larger than memory can be; use a smaller "
-        "window or an infinite one");
-  }
-  return {};
-}
-
-std::int64_t windowed_score_elements(const AttentionPlan& plan) {
-  std::int64_t elements = 0;
-  for (const Task& task : plan.tasks) {
-    std::int64_t of_task = 0;
-    if (__builtin_mul_overflow(rows_of(task), columns_of(plan, task), &of_task) ||
-        __builtin_add_overflow(elements, of_task, &elements)) {
-      return too_many;
-    }
-  }
-  return elements;
+  return has_windowed_layout(plan, /*most=*/too_many - 1);
 }
 
 Status windowed_forward(const AttentionPlan& plan, const ConstTensor& q, const ConstTensor& k,

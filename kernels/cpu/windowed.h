@@ -18,20 +18,13 @@
 #include "kernels/plan/gradients.h"
 #include "kernels/plan/result.h"
 #include "kernels/plan/tensor.h"
+#include "kernels/plan/windowed_layout.h"
 
 namespace attnscope::cpu {
 
-/// A batch of independent token sequences; the band of each is cut off at its own ends.
-struct BandProblem {
-  std::span<const TokenRange> sequences;  // ascending, disjoint, each inside one item
-  std::int64_t heads = 0;
-  std::int64_t head_dim = 0;
-  std::int64_t window = 0;  // one-sided w >= 0, also w >= sequence length
-};
-
-/// Floats in the compact band: heads * sum(lengths) * (2w+1), exactly. Sequence s, head h, row r
-/// starts at (heads * tokens before s + h * length(s) + r) * (2w+1).
-[[nodiscard]] std::int64_t band_elements(const BandProblem& problem);
+using attnscope::band_elements;
+using attnscope::BandProblem;
+using attnscope::windowed_score_elements;
 
 /// Q [s,d] x K^T [d,s] -> band [s, 2w+1]; entries outside the sequence are 0.
 [[nodiscard]] Status windowed_qk(const BandProblem& problem, const ConstTensor& q,
@@ -60,12 +53,9 @@ struct BandProblem {
 /// Why the three-step attention cannot run this plan, or ok.
 [[nodiscard]] Status windowed_supports(const AttentionPlan& plan, std::int64_t head_dim);
 
-/// Floats of score workspace for the three steps: per task and head rows * sum over segments of
-/// (band: 2w+1, whole: number of keys). This is the whole workspace.
-[[nodiscard]] std::int64_t windowed_score_elements(const AttentionPlan& plan);
-
 /// scores -> joint softmax -> values, as three passes over the whole batch (unfused on purpose).
-/// Writes every row of o; rows without keys become 0. `lse` [tokens, heads] may be empty.
+/// Writes every row of o; rows without keys become 0. `lse` [tokens, heads] may be empty. The
+/// workspace is windowed_score_elements floats.
 [[nodiscard]] Status windowed_forward(const AttentionPlan& plan, const ConstTensor& q,
                                       const ConstTensor& k, const ConstTensor& v, float scale,
                                       const Tensor& o, std::span<float> lse, int threads,

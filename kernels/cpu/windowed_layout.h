@@ -1,28 +1,16 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the scores of the unfused steps stand: task by task, in it head by head, in it row by row;
-// a row's part for a segment has 2w+1 floats for a band, the block's length for a block, one a key
-// for a whole run.
+// What the unfused steps on the CPU keep beside the scores, and where each task's scores begin.
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/plan/attention_plan.h"
+#include "kernels/plan/windowed_layout.h"
 
 namespace attnscope::cpu {
-
-/// Stands for sizes that 64 bits cannot hold.
-inline constexpr std::int64_t too_many = std::numeric_limits<std::int64_t>::max();
-
-/// Floats of one row's part for a segment; too_many where they cannot be counted.
-[[nodiscard]] std::int64_t columns_of(const Segment& segment);
-/// Floats of one row of a task.
-[[nodiscard]] std::int64_t columns_of(const AttentionPlan& plan, const Task& task);
-/// Rows of a task over all of its heads.
-[[nodiscard]] std::int64_t rows_of(const Task& task);
 
 /// Floats of the sums of one chunk of keys (as many as rows of a chunk), padded for the widest
 /// vector.

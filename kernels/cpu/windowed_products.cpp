@@ -77,12 +77,6 @@ Status check_problem(std::string_view operation, const BandProblem& problem, int
   return {};
 }
 
-std::int64_t tokens_of(const BandProblem& problem) {
-  std::int64_t tokens = 0;
-  for (const TokenRange& sequence : problem.sequences) tokens += sequence.size();
-  return tokens;
-}
-
 Segment band_of(const BandProblem& problem, const BandUnit& unit) {
   return {.keys = {unit.sequence.begin, unit.sequence.end},
           .kind = SegmentKind::band,
@@ -145,17 +139,6 @@ void work_off_transposed(const BandProblem& problem, const KernelTable& kernels,
 }
 
 }  // namespace
-
-std::int64_t band_elements(const BandProblem& problem) {
-  std::int64_t elements = 0;
-  std::int64_t columns = 0;
-  if (__builtin_mul_overflow(std::int64_t{2}, problem.window, &columns) ||
-      __builtin_add_overflow(columns, std::int64_t{1}, &columns) ||
-      __builtin_mul_overflow(problem.heads * tokens_of(problem), columns, &elements)) {
-    return std::numeric_limits<std::int64_t>::max();
-  }
-  return elements;
-}
 
 Status windowed_qk(const BandProblem& problem, const ConstTensor& q, const ConstTensor& k,
                    float scale, int threads, std::span<float> band) {

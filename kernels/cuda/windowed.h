@@ -9,10 +9,8 @@
 //   Result<WindowedWork> work = band_work({sequences, /*heads=*/12, /*head_dim=*/32, /*window=*/4},
 //                                         DType::bfloat16, Passes::forward);
 //   copy work->list() to device memory `list`, once; then any number of calls
-//   windowed_qk(*work, {list, workspace}, q, k, scale, band, stream);  // band[i][j] = scale * q_i
-//   .
-//                                                                      // k_(i+j-w), 0 outside
-//   windowed_pv(*work, {list, workspace}, band, v, o, stream);  // o_i = sum_j band[i][j] v_(i+j-w)
+//   windowed_qk(*work, {list, workspace}, q, k, scale, band, stream);
+//   windowed_pv(*work, {list, workspace}, band, v, o, stream);
 //
 // Tensors, bands, scores and log-sum-exp are device memory; head dimension 8 to 256; float32 (fused
 // multiply-adds) or float16 and bfloat16 (tensor cores); bands, scores and sums are float32 for all
@@ -29,27 +27,16 @@
 #include "kernels/plan/gradients.h"
 #include "kernels/plan/result.h"
 #include "kernels/plan/tensor.h"
+#include "kernels/plan/windowed_layout.h"
 
 namespace attnscope::cuda {
 
-/// A batch of independent token sequences; the band of each is cut off at its own ends.
-struct BandProblem {
-  std::span<const TokenRange> sequences;  // ascending, disjoint, each inside one item
-  std::int64_t heads = 0;
-  std::int64_t head_dim = 0;
-  std::int64_t window = 0;  // one-sided w >= 0, also w >= sequence length
-};
-
-/// Floats in the compact band: heads * sum(lengths) * (2w+1), exactly. Sequence s, head h, row r
-/// starts at (heads * tokens before s + h * length(s) + r) * (2w+1).
-[[nodiscard]] std::int64_t band_elements(const BandProblem& problem);
+using attnscope::band_elements;
+using attnscope::BandProblem;
+using attnscope::windowed_score_elements;
 
 /// Why the three-step attention cannot run this plan, or ok.
 [[nodiscard]] Status windowed_supports(const AttentionPlan& plan, std::int64_t head_dim);
-
-/// Floats of the scores of the three steps: per task and head rows * sum over segments of
-/// (band: 2w+1, block: its length, whole: number of keys).
-[[nodiscard]] std::int64_t windowed_score_elements(const AttentionPlan& plan);
 
 /// Floats of windowed_backward's `grad_scores`: as many again.
 [[nodiscard]] std::int64_t windowed_backward_elements(const AttentionPlan& plan);

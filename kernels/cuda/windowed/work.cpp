@@ -65,25 +65,11 @@ const Merge* key_merges_on_device(const Lists& lists, const std::byte* base) {
 
 namespace {
 
-constexpr std::int64_t too_many = std::numeric_limits<std::int64_t>::max();
-
 Status check_head_dim(std::int64_t head_dim) {
   if (head_dim < 8 || head_dim > 256) {
     return fail("Windowed attention on CUDA takes head dimensions 8 to 256, not {}", head_dim);
   }
   return {};
-}
-
-std::int64_t columns_of(const Segment& segment) {
-  switch (segment.kind) {
-    case SegmentKind::whole:
-      return segment.keys.size();
-    case SegmentKind::block:
-      return std::min(segment.window, segment.keys.size());
-    case SegmentKind::band:
-      return segment.window > (too_many - 1) / 2 ? too_many : 2 * segment.window + 1;
-  }
-  return 0;
 }
 
 Result<WindowedWork> cut(const AttentionPlan& plan, const std::vector<TokenRange>& written,
@@ -122,60 +108,9 @@ std::int64_t WindowedWork::score_elements() const {
   return lists_->score_elements;
 }
 
-std::int64_t band_elements(const BandProblem& problem) {
-  std::int64_t tokens = 0;
-  for (const TokenRange& sequence : problem.sequences) tokens += sequence.size();
-  std::int64_t columns = 0;
-  std::int64_t elements = 0;
-  if (__builtin_mul_overflow(std::int64_t{2}, problem.window, &columns) ||
-      __builtin_add_overflow(columns, std::int64_t{1}, &columns) ||
-      __builtin_mul_overflow(problem.heads * tokens, columns, &elements)) {
-    return windowed::too_many;
-  }
-  return elements;
-}
-
 Status windowed_supports(const AttentionPlan& plan, std::int64_t head_dim) {
   if (Status s = windowed::check_head_dim(head_dim); !s) return s;
-  for (const Segment& segment : plan.segments) {
-    if (segment.keys.listed && segment.kind != SegmentKind::whole) {
-      return fail(
-          "Windowed attention keeps bands and blocks as matrices over ranges of keys; a "
-          "window over listed keys needs the fused implementation");
-    }
-    if (segment.kind == SegmentKind::block && segment.window < 1) {
-      return fail("The plan has blocks of {} tokens; a block holds at least 1", segment.window);
-    }
-    if (segment.kind == SegmentKind::band && segment.window < 0) {
-      return fail("The plan has a band of half-width {}; it must be at least 0", segment.window);
-    }
-  }
-  constexpr std::int64_t four_terabytes = std::int64_t{1} << 40;
-  if (windowed_score_elements(plan) > four_terabytes) {
-    return fail(
-        "The score matrices of this plan are larger than memory can be; use a smaller "
-        "window or an infinite one");
-  }
-  return {};
-}
-
-std::int64_t windowed_score_elements(const AttentionPlan& plan) {
-  std::int64_t elements = 0;
-  for (const Task& task : plan.tasks) {
-    std::int64_t columns = 0;
-    for (const Segment& segment : plan.segments_of(task)) {
-      if (__builtin_add_overflow(columns, windowed::columns_of(segment), &columns)) {
-        return windowed::too_many;
-      }
-    }
-    std::int64_t of_task = 0;
-    if (__builtin_mul_overflow(task.queries.size() * (task.heads.end - task.heads.begin), columns,
-                               &of_task) ||
-        __builtin_add_overflow(elements, of_task, &elements)) {
-      return windowed::too_many;
-    }
-  }
-  return elements;
+  return has_windowed_layout(plan, /*most=*/std::int64_t{1} << 40);
 }
 
 std::int64_t windowed_backward_elements(const AttentionPlan& plan) {
