@@ -204,6 +204,18 @@ ATTNSCOPE_INLINE Vector load_quarters(const Rows& p, int first, std::int64_t off
 #endif
 }
 
+/// a b + c, rounded once where the instruction set can, whatever the compiler is told of
+/// contraction.
+ATTNSCOPE_INLINE Vector multiply_add(Vector a, Vector b, Vector c) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Vector>(_mm512_fmadd_ps(a, b, c));
+#elif defined(__FMA__)
+  return reinterpret_cast<Vector>(_mm256_fmadd_ps(a, b, c));
+#else
+  return a * b + c;
+#endif
+}
+
 /// 2^x for x <= 127: 2^x = 2^n 2^r with n = round(x), |r| <= 1/2, and 2^r a polynomial of relative
 /// error at most 1.1e-7 (minimax of degree 5 in units in the last place, with constant term 1; of
 /// degree 6 where every product and sum is rounded for itself, which takes a part of the bound).
@@ -219,18 +231,18 @@ ATTNSCOPE_INLINE Vector exp2_of(Vector x) {
   const Vector r = x - (shifted - to_integer);
 #endif
 #if defined(__FMA__)
-  Vector p = r * 1.32257072e-3f + 9.67176259e-3f;
-  p = p * r + 5.55089153e-2f;
-  p = p * r + 0.240222365f;
-  p = p * r + 0.693146825f;
+  Vector p = multiply_add(r, splat(1.32257072e-3f), splat(9.67176259e-3f));
+  p = multiply_add(p, r, splat(5.55089153e-2f));
+  p = multiply_add(p, r, splat(0.240222365f));
+  p = multiply_add(p, r, splat(0.693146825f));
 #else
-  Vector p = r * 1.53533704e-4f + 1.33988789e-3f;
-  p = p * r + 9.61843737e-3f;
-  p = p * r + 5.55033246e-2f;
-  p = p * r + 0.240226479f;
-  p = p * r + 0.693147203f;
+  Vector p = multiply_add(r, splat(1.53533704e-4f), splat(1.33988789e-3f));
+  p = multiply_add(p, r, splat(9.61843737e-3f));
+  p = multiply_add(p, r, splat(5.55033246e-2f));
+  p = multiply_add(p, r, splat(0.240226479f));
+  p = multiply_add(p, r, splat(0.693147203f));
 #endif
-  p = p * r + 1.0f;
+  p = multiply_add(p, r, splat(1.0f));
 #if defined(__AVX512F__)
   const __mmask16 normal = _mm512_cmp_ps_mask(x, splat(least), _CMP_NLT_UQ);
   return _mm512_maskz_scalef_ps(normal, p, x - r);
