@@ -5,43 +5,26 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <omp.h>
 
 #include <map>
 #include <set>
 
-#include "engine/attention/check.h"
 #include "engine/attention/list.h"
+#include "tests/conformance/check_rows.h"
 
 namespace attnscope {
 namespace {
 
 using Outcome = CheckRow::Outcome;
 
-std::string describe(const CheckRow& row) {
-  return fmt::format("{}/{}/{} on {}, {}: {} (error {:.3g}, bound {:.3g})", row.pattern,
-                     row.implementation, row.window, row.shape, name_of(row.dtype), row.reason,
-                     row.relative_error, row.error_bound);
-}
-
 /// Runs once; the tests look at its rows.
 const std::vector<CheckRow>& all_rows() {
-  static const std::vector<CheckRow> rows = [] {
-    std::vector<CheckRow> collected;
-    check_all(DeviceKind::cpu, omp_get_num_procs(),
-              [&](const CheckRow& row) { collected.push_back(row); });
-    return collected;
-  }();
+  static const std::vector<CheckRow> rows = check_rows(DeviceKind::cpu);
   return rows;
 }
 
 TEST(Conformance, NoImplementationIsWrongAnywhere) {
-  int shown = 0;
-  for (const CheckRow& row : all_rows()) {
-    if (row.outcome != Outcome::wrong) continue;
-    if (++shown <= 20) ADD_FAILURE() << describe(row);
-  }
-  EXPECT_EQ(shown, 0) << "rows wrong in all";
+  expect_none_wrong(all_rows());
 }
 
 TEST(Conformance, EveryImplementationComputesSomethingOfEveryPatternItTakes) {
