@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The interface every attention implementation stands behind. Adding one is a folder
-// engine/attention/<id>/ and one line in list.cpp; conformance tests, command line, sweep and
+// engine/attention/<name>/ and one line in list.inc; conformance tests, command line, sweep and
 // window find it there.
 //
 //   const Implementation& segment = *find_implementation("segment");

@@ -3,19 +3,18 @@
 
 #include <array>
 
-#include "engine/attention/dense/dense.h"
-#include "engine/attention/sdpa/sdpa.h"
-#include "engine/attention/sdpa_mask/sdpa_mask.h"
-#include "engine/attention/segment/segment.h"
-#include "engine/attention/windowed/windowed.h"
-
 namespace attnscope {
 
+#define IMPLEMENTATION(folder) const Implementation& folder##_implementation();
+#include "engine/attention/list.inc"
+#undef IMPLEMENTATION
+
 std::span<const Implementation* const> implementations() {
-  static const std::array<const Implementation*, 5> all{
-      &dense_implementation(),    &sdpa_implementation(),    &sdpa_mask_implementation(),
-      &windowed_implementation(), &segment_implementation(),
+#define IMPLEMENTATION(folder) &folder##_implementation(),
+  static const std::array all{
+#include "engine/attention/list.inc"
   };
+#undef IMPLEMENTATION
   return all;
 }
 

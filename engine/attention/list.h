@@ -8,7 +8,7 @@
 
 namespace attnscope {
 
-/// Every implementation of this build, one line each in list.cpp, in display order.
+/// Every implementation of this build, one line each in list.inc, in display order.
 [[nodiscard]] std::span<const Implementation* const> implementations();
 
 /// nullptr when there is none of that id.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A whole implementation in the shortest honest form: plain loops over the keys that each row sees.
-// One of your own is this file in engine/attention/<id>/ and a line in engine/attention/list.cpp.
+// One of your own is this file in engine/attention/<name>/ and a line in engine/attention/list.inc.
 #include "tests/conformance/example_implementation.h"
 
 #include <algorithm>

@@ -5,8 +5,6 @@
 // softmax work in place, so that one score matrix is all the memory it takes. With gradients it is
 // the same out of place, as autograd wants it.
 
-#include "engine/attention/dense/dense.h"
-
 #include <ATen/ops/_softmax.h>
 #include <ATen/ops/baddbmm.h>
 #include <ATen/ops/bmm.h>
@@ -17,6 +15,7 @@
 #include <limits>
 
 #include "engine/attention/dense/dense_on_cuda.h"
+#include "engine/attention/implementation.h"
 #include "engine/attention/limits.h"
 #include "engine/attention/prepared_blocks.h"
 

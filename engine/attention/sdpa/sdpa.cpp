@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/attention/sdpa/sdpa.h"
 
 #include "engine/attention/blocks.h"
+#include "engine/attention/implementation.h"
 #include "engine/attention/limits.h"
 #include "engine/attention/sdpa/prepared_sdpa.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/attention/sdpa_mask/sdpa_mask.h"
 
+#include "engine/attention/implementation.h"
 #include "engine/attention/limits.h"
 #include "engine/attention/sdpa/prepared_sdpa.h"
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/attention/segment/segment.h"
+
+#include "kernels/cpu/segment.h"
 
 #include <algorithm>
 
+#include "engine/attention/implementation.h"
 #include "engine/attention/limits.h"
 #include "engine/attention/segment/segment_on_cuda.h"
-#include "kernels/cpu/segment.h"
 #include "kernels/plan/counts.h"
 
 namespace attnscope {

@@ -3,16 +3,16 @@
 // The paper's windowed matrix products (Schlatt et al., ECIR 2024, Section 3.2): two products
 // around a compact band, alone (operation windowed-matmul) or with the joint softmax between them.
 
-#include "engine/attention/windowed/windowed.h"
+#include "kernels/cpu/windowed.h"
 
 #include <limits>
 #include <utility>
 
+#include "engine/attention/implementation.h"
 #include "engine/attention/limits.h"
 #include "engine/attention/windowed/band_sequences.h"
 #include "engine/attention/windowed/windowed_on_cuda.h"
 #include "engine/attention/windowed/windowed_work.h"
-#include "kernels/cpu/windowed.h"
 
 namespace attnscope {
 namespace {

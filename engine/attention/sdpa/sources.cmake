@@ -1,0 +1,1 @@
+set(sources prepared_sdpa.cpp sdpa.cpp)

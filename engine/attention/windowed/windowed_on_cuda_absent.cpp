@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Builds that cannot compute on CUDA: such problems are declined before they are prepared.
+#include "engine/attention/cuda_runtime.h"
+#include "engine/attention/windowed/windowed_on_cuda.h"
+
+namespace attnscope {
+
+Status windowed_on_cuda_supports(const Problem&) {
+  return cuda::usable();
+}
+
+Result<std::unique_ptr<PreparedAttention>> prepare_windowed_on_cuda(const Problem&) {
+  return tl::unexpected(cuda::usable().error());
+}
+
+}  // namespace attnscope
