@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/report/axes_in_words.h"
 #include "engine/report/number_text.h"
@@ -162,15 +165,23 @@ std::string flat(std::string text) {
   return text;
 }
 
-/// Why rows of a block have no time, below it.
+/// Why rows of a block have no time, below it: each reason once, after those whom it holds.
 std::string reasons(std::span<const Line> block) {
-  std::string text;
+  std::vector<std::pair<std::string, std::vector<std::string>>> found;
   for (const Line& line : block) {
     const Outcome outcome = outcome_of(*line.row);
     if (is_measured(*line.row) || outcome.reason.empty()) continue;
-    text += wrapped(flat(fmt::format("  {}: {}: {}", line.row->cell.cell.contender.name,
-                                     outcome.status, outcome.reason)),
-                    "      ");
+    const std::string sentence = fmt::format("{}: {}", outcome.status, outcome.reason);
+    auto known = std::ranges::find(found, sentence, [](const auto& one) { return one.first; });
+    if (known == found.end()) known = found.insert(found.end(), {sentence, {}});
+    known->second.push_back(line.row->cell.cell.contender.name);
+  }
+  std::string text;
+  for (const auto& [sentence, names] : found) {
+    const bool all = names.size() == block.size() && names.size() > 1;
+    const std::string who =
+        all ? fmt::format("all {}", names.size()) : fmt::format("{}", fmt::join(names, "; "));
+    text += wrapped(flat(fmt::format("  {}: {}", who, sentence)), "      ");
   }
   return text;
 }

@@ -202,6 +202,23 @@ TEST(Csv, EveryRow_TellsItsRunAndProvenance) {
   EXPECT_EQ(records[1][last], provenance_line(run.info()));
 }
 
+TEST(Text, AReasonOfSeveralContenders_StandsOnce) {
+  const MeasuredRun run;
+  Table table = run.table("full/dense");
+  for (Row& row : table.rows) {
+    const bool last = row.cell.cell.contender.name == "sparse/sdpa-mask, w = 4";
+    if (row.cell.point.sequence_tokens == 256 && last) continue;
+    row.cell.cell.status = CellStatus::unsupported;
+    row.cell.cell.reason = "no driver";
+  }
+  const std::string text = write_table(table, TableFormat::text);
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "\n  Full/dense; Sparse, fused, w = 4; Sparse, fused, w = 64: unsupported: no driver\n"));
+  EXPECT_THAT(text, HasSubstr("\n  all 4: unsupported: no driver\n\n256 tokens"));
+}
+
 TEST(Text, Blocks_OnePerLengthWithinTheTerminalsWidth) {
   const MeasuredRun run;
   const std::string text = write_table(run.table("full/dense"), TableFormat::text);

@@ -40,6 +40,18 @@ QString status_text(const report::Series& series) {
   return same ? text_of(name_of(first)) : QStringLiteral("failed");
 }
 
+QString nothing_measured(const report::Figure& figure) {
+  const QString text = QStringLiteral("No cell has a value");
+  const std::string* common = nullptr;
+  for (const report::Series& series : figure.series) {
+    for (const report::RailMark& mark : series.rail) {
+      if (common == nullptr) common = &mark.reason;
+      if (mark.reason.empty() || mark.reason != *common) return text;
+    }
+  }
+  return common == nullptr ? text : text + QStringLiteral(": ") + text_of(*common);
+}
+
 QString point_text(const report::Figure& figure, const report::Series& series,
                    const report::Point& point) {
   QString value = number_text(point.y);
@@ -110,7 +122,11 @@ void ChartDrawing::collect_axes(const report::Figure& figure) {
     }
   }
   x_axis_ = AxisScale(x_kind, xs);
-  if (!ys.empty()) y_axis_ = AxisScale(y_kind, ys);  // else no ticks: nothing was measured
+  if (ys.empty()) {
+    without_values_ = nothing_measured(figure);  // and no ticks
+  } else {
+    y_axis_ = AxisScale(y_kind, ys);
+  }
   if (left_out_ > 0) {
     note_ = QStringLiteral("%1 value%2 that these axes cannot show (zero, infinite or missing)")
                 .arg(left_out_)

@@ -86,6 +86,8 @@ class ChartDrawing {
   /// Values that the axes cannot show (zero on a log axis, NaN); said in a note under the chart.
   [[nodiscard]] int left_out() const { return left_out_; }
   [[nodiscard]] const QString& note() const { return note_; }
+  /// What stands in the plot when no cell has a value, with the reason where all have the same.
+  [[nodiscard]] const QString& without_values() const { return without_values_; }
 
   /// Height of everything but the plot itself, and the least height that leaves a readable plot.
   [[nodiscard]] double height_around_plot() const { return height_around_plot_; }
@@ -113,7 +115,7 @@ class ChartDrawing {
   void paint_texts(QPainter& painter) const;
 
   Page page_;
-  QString title_, x_label_, y_label_, note_;
+  QString title_, x_label_, y_label_, note_, without_values_;
   bool empty_ = true;
   int left_out_ = 0;
   AxisScale x_axis_, y_axis_;

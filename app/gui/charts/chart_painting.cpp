@@ -40,8 +40,7 @@ void ChartDrawing::paint(QPainter& painter, const DrawnPoint* current, int focus
   paint_axis_labels(painter);
   if (y_axis_.ticks().empty()) {
     painter.setPen(colors.faint_text);
-    painter.drawText(plot_, Qt::AlignCenter | Qt::TextWordWrap,
-                     QStringLiteral("No cell has a value"));
+    painter.drawText(plot_, Qt::AlignCenter | Qt::TextWordWrap, without_values_);
   }
   if (current != nullptr) {
     painter.setPen(QPen(colors.selected, 1.5 * line_width * page_.em));

@@ -51,6 +51,21 @@ TEST_F(RunChartTest, EverySeries_HasItsPointsIntervalsAndLegendEntry) {
   }
 }
 
+TEST_F(RunChartTest, WithoutAnyValue_SaysTheReasonThatAllCellsShare) {
+  EXPECT_TRUE(chart.drawing().without_values().isEmpty());
+  report::Figure figure = synthetic_figure();
+  for (report::Series& series : figure.series) {
+    series.points.clear();
+    series.rail = {{64, CellStatus::unsupported, "no driver"},
+                   {128, CellStatus::unsupported, "no driver"}};
+  }
+  chart.set_figure(figure);
+  EXPECT_EQ(chart.drawing().without_values().toStdString(), "No cell has a value: no driver");
+  figure.series.back().rail.back().reason = "no memory";
+  chart.set_figure(figure);
+  EXPECT_EQ(chart.drawing().without_values().toStdString(), "No cell has a value");
+}
+
 TEST_F(RunChartTest, LegendTexts_AreTheFullNamesAtEveryWidth) {
   const report::Figure figure = synthetic_figure();
   for (const int width : {200, 320, 640, 1200}) {
