@@ -115,6 +115,15 @@ Result<HeaderEntry> read_entry(const std::string& name, const json& value, std::
   return entry;
 }
 
+std::map<std::string, std::string> read_metadata(const json& value) {
+  std::map<std::string, std::string> metadata;
+  if (!value.is_object()) return metadata;
+  for (const auto& [key, text] : value.items()) {
+    if (text.is_string()) metadata.emplace(key, text.get<std::string>());
+  }
+  return metadata;
+}
+
 Status check_overlaps(const std::vector<HeaderEntry>& entries, std::string_view file) {
   std::vector<const HeaderEntry*> in_order;
   for (const HeaderEntry& entry : entries) {
@@ -178,8 +187,7 @@ std::int64_t element_bytes(std::string_view dtype) {
   return 0;
 }
 
-Result<std::vector<HeaderEntry>> parse_header(std::string_view text, std::int64_t data_bytes,
-                                              std::string_view file) {
+Result<Header> parse_header(std::string_view text, std::int64_t data_bytes, std::string_view file) {
   const ParsedHeader parsed = parse(text);
   if (parsed.document.is_discarded()) {
     return fail("{}: its header is not JSON: this is no safetensors file, or it is damaged", file);
@@ -187,15 +195,18 @@ Result<std::vector<HeaderEntry>> parse_header(std::string_view text, std::int64_
   if (!parsed.document.is_object()) return fail("{}: its header is not a JSON object", file);
   if (parsed.duplicate)
     return fail("{}: tensor '{}' appears twice in the header", file, *parsed.duplicate);
-  std::vector<HeaderEntry> entries;
+  Header header;
   for (const auto& [name, value] : parsed.document.items()) {
-    if (name == "__metadata__") continue;  // free text of the writer
+    if (name == "__metadata__") {
+      header.metadata = read_metadata(value);
+      continue;
+    }
     Result<HeaderEntry> entry = read_entry(name, value, data_bytes, file);
     if (!entry) return tl::unexpected(entry.error());
-    entries.push_back(std::move(*entry));
+    header.entries.push_back(std::move(*entry));
   }
-  if (Status ok = check_overlaps(entries, file); !ok) return tl::unexpected(ok.error());
-  return entries;
+  if (Status ok = check_overlaps(header.entries, file); !ok) return tl::unexpected(ok.error());
+  return header;
 }
 
 }  // namespace attnscope

@@ -4,6 +4,7 @@
 // The JSON header of a safetensors file, checked entry by entry against the bytes that follow it.
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,13 +21,17 @@ struct HeaderEntry {
   std::int64_t end = 0;
 };
 
+struct Header {
+  std::vector<HeaderEntry> entries;  // in the header's order
+  std::map<std::string, std::string>
+      metadata;  // the writer's own texts; values of other kinds are left out
+};
+
 /// Bytes of one element, or 0 for a dtype the format does not have.
 [[nodiscard]] std::int64_t element_bytes(std::string_view dtype);
 
-/// Entries in the header's order. `data_bytes` is what follows the header in the file; `file` names
-/// it in messages.
-[[nodiscard]] Result<std::vector<HeaderEntry>> parse_header(std::string_view json,
-                                                            std::int64_t data_bytes,
-                                                            std::string_view file);
+/// `data_bytes` is what follows the header in the file; `file` names it in messages.
+[[nodiscard]] Result<Header> parse_header(std::string_view json, std::int64_t data_bytes,
+                                          std::string_view file);
 
 }  // namespace attnscope

@@ -70,6 +70,7 @@ struct SafetensorsFile::Mapping {
   std::size_t size = 0;
   std::int64_t data_begin = 0;
   std::vector<HeaderEntry> entries;
+  std::map<std::string, std::string> metadata;
 
   Mapping() = default;
   Mapping(const Mapping&) = delete;
@@ -121,7 +122,8 @@ Status SafetensorsFile::Mapping::read_header() {
   const std::string_view json(reinterpret_cast<const char*>(bytes) + length_bytes, length);
   auto parsed = parse_header(json, static_cast<std::int64_t>(size) - data_begin, file);
   if (!parsed) return tl::unexpected(parsed.error());
-  entries = std::move(*parsed);
+  entries = std::move(parsed->entries);
+  metadata = std::move(parsed->metadata);
   return {};
 }
 
@@ -141,6 +143,13 @@ std::vector<std::string> SafetensorsFile::names() const {
   std::vector<std::string> names;
   for (const HeaderEntry& entry : mapping_->entries) names.push_back(entry.name);
   return names;
+}
+
+Result<std::string_view> SafetensorsFile::metadata(std::string_view key) const {
+  for (const auto& [name, text] : mapping_->metadata) {
+    if (name == key) return std::string_view(text);
+  }
+  return fail("{}: has no metadata '{}'", mapping_->file, key);
 }
 
 Result<TensorView> SafetensorsFile::tensor(std::string_view name) const {

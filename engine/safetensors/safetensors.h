@@ -34,6 +34,8 @@ class SafetensorsFile {
   ~SafetensorsFile();
 
   [[nodiscard]] std::vector<std::string> names() const;
+  /// A text of the writer's own from `__metadata__`; errors name the file and the key.
+  [[nodiscard]] Result<std::string_view> metadata(std::string_view key) const;
   /// Errors name the file, the tensor and the tensors that are there.
   [[nodiscard]] Result<TensorView> tensor(std::string_view name) const;
   /// The same with dtype F32 and a shape where -1 matches any size.

@@ -67,6 +67,23 @@ TEST(Safetensors, TheFormatsMetadataEntryIsNoTensor) {
   EXPECT_THAT(file->names(), ElementsAre("a"));
 }
 
+TEST(Safetensors, MetadataTextsAreRead) {
+  const ScratchFolder folder;
+  write_bytes(folder / "m", safetensors_text(R"({"__metadata__":{"window":"16","size":3}})", 0));
+  const auto file = SafetensorsFile::open(folder / "m");
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->metadata("window").value(), "16");
+  EXPECT_THAT(file->metadata("size").error().message, HasSubstr("has no metadata 'size'"));
+}
+
+TEST(Safetensors, MetadataThatIsNoObjectHoldsNothing) {
+  const ScratchFolder folder;
+  write_bytes(folder / "m", safetensors_text(R"({"__metadata__":"pt"})", 0));
+  const auto file = SafetensorsFile::open(folder / "m");
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_THAT(file->metadata("window").error().message, HasSubstr("has no metadata 'window'"));
+}
+
 TEST(Safetensors, OtherDtypesAreViewedButNotReadAsFloats) {
   const ScratchFolder folder;
   write_bytes(folder / "h",
