@@ -2,11 +2,13 @@
 #include "engine/attention/prepared_blocks.h"
 
 #include <ATen/ops/cat.h>
+#include <ATen/ops/from_blob.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace attnscope {
 namespace {
@@ -63,7 +65,10 @@ Status PreparedBlocks::forward(const ForwardCall& call) {
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
       graphs.push_back(make_graph(call, b));
       const Block& block = blocks_[b];
-      view(call.o, block.queries, block.batch).copy_(graphs[b].o.detach());
+      Attended& left = graphs[b].left;
+      view(call.o, block.queries, block.batch).copy_(left.o.detach());
+      write_lse(call, block, left.lse, masked_ ? &masks_[b] : nullptr);
+      left.lse.reset();  // what the way back needs of it, its graph holds
     }
     graphs_ = std::move(graphs);
     return {};
@@ -90,7 +95,7 @@ PreparedBlocks::Graph PreparedBlocks::make_graph(const ForwardCall& call, std::s
     k = at::cat({leaf(call.k, block.shared_keys), k}, 2);
     v = at::cat({leaf(call.v, block.shared_keys), v}, 2);
   }
-  result.o = graph(q, k, v, block, masked_ ? &masks_[b] : nullptr);
+  result.left = graph(q, k, v, block, masked_ ? &masks_[b] : nullptr);
   return result;
 }
 
@@ -106,7 +111,7 @@ Status PreparedBlocks::backward(const BackwardCall& call) {
     const Block& block = blocks_[b];
     const at::Tensor arriving = view(tensors.grad_o, block.queries, block.batch);
     const Graph taken = std::move(graphs[b]);
-    const auto leaving = torch::autograd::grad({taken.o}, taken.leaves, {arriving});
+    const auto leaving = torch::autograd::grad({taken.left.o}, taken.leaves, {arriving});
     view(tensors.grad_q, block.queries, block.batch).copy_(leaving[0]);
     if (!shared.empty() && block.own_keys == shared) {
       to_shared.add(leaving[1], leaving[2]);
@@ -119,6 +124,22 @@ Status PreparedBlocks::backward(const BackwardCall& call) {
   if (!shared.empty())
     to_shared.write(view(tensors.grad_k, shared, 1), view(tensors.grad_v, shared, 1));
   return {};
+}
+
+void PreparedBlocks::write_lse(const ForwardCall& call, const Block& block, const at::Tensor& lse,
+                               const TorchMask* mask) const {
+  if (call.lse.empty() || !lse.defined()) return;
+  const c10::NoGradGuard no_gradients;
+  float* first = call.lse.data() + block.queries.begin * heads_;
+  const at::Device device = torch_device(problem_.device);
+  const at::Tensor target = at::for_blob(first, {block.batch, block.rows(), heads_})
+                                .options(at::TensorOptions().dtype(at::kFloat).device(device))
+                                .target_device(device)
+                                .make_tensor()
+                                .transpose(1, 2);
+  target.copy_(lse);
+  if (mask == nullptr || !mask->empty_rows.defined()) return;
+  target.masked_fill_(mask->empty_rows.squeeze(-1), -std::numeric_limits<float>::infinity());
 }
 
 std::int64_t PreparedBlocks::mask_bytes_of(const Block& block) const {

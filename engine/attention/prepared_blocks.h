@@ -36,25 +36,35 @@ class PreparedBlocks : public PreparedAttention {
   PreparedBlocks(const Problem& problem, bool masked, MaskValues values);
 
   [[nodiscard]] std::int64_t workspace_bytes() const final { return 0; }
-  [[nodiscard]] bool writes_lse() const final { return false; }
+  [[nodiscard]] bool writes_lse() const override { return false; }
   [[nodiscard]] std::int64_t predicted_peak_bytes() const final;
   [[nodiscard]] Status forward(const ForwardCall& call) final;
   [[nodiscard]] Status backward(const BackwardCall& call) final;
 
  protected:
-  /// One block, straight into call.o; `mask` is null when every pair is allowed.
+  /// What a block leaves: o [batch, heads, rows, dim] and, where writes_lse(), the log-sum-exps
+  /// [batch, heads, rows] in float32.
+  struct Attended {
+    at::Tensor o, lse;
+  };
+
+  /// One block, straight into call.o (and call.lse); `mask` is null when every pair is allowed.
   virtual void run(const ForwardCall& call, const Block& block, const TorchMask* mask) const = 0;
   /// The same out of place, of q [batch, heads, rows, dim] and k, v [batch, heads, columns, dim],
   /// as a graph that autograd can walk back.
-  [[nodiscard]] virtual at::Tensor graph(const at::Tensor& q, const at::Tensor& k,
-                                         const at::Tensor& v, const Block& block,
-                                         const TorchMask* mask) const = 0;
+  [[nodiscard]] virtual Attended graph(const at::Tensor& q, const at::Tensor& k,
+                                       const at::Tensor& v, const Block& block,
+                                       const TorchMask* mask) const = 0;
 
   /// Bytes of `run` beyond inputs, outputs and masks.
   [[nodiscard]] virtual std::int64_t run_bytes(const Block& block) const = 0;
   [[nodiscard]] virtual GraphBytes graph_bytes(const Block& block) const = 0;
   /// What the library holds whatever the block.
   [[nodiscard]] virtual std::int64_t library_bytes() const = 0;
+
+  /// Puts a block's log-sum-exps where the call wants them, if it does; -inf in rows without keys.
+  void write_lse(const ForwardCall& call, const Block& block, const at::Tensor& lse,
+                 const TorchMask* mask) const;
 
   [[nodiscard]] std::int64_t mask_bytes_of(const Block& block) const;
   [[nodiscard]] bool with_gradients() const {
@@ -80,7 +90,7 @@ class PreparedBlocks : public PreparedAttention {
   /// A block's leaves and what was made of them.
   struct Graph {
     std::vector<at::Tensor> leaves;  // q, k, v and, where a shared query stands apart, its k and v
-    at::Tensor o;
+    Attended left;
   };
   void make_masks();
   [[nodiscard]] Graph make_graph(const ForwardCall& call, std::size_t block) const;

@@ -77,13 +77,18 @@ class Attend : public testing::Test {
   std::vector<float> q_, k_, v_, grad_o_;
 };
 
+/// Whether the implementation says that it does not take the problem.
+bool declined(const Result<AttendOutcome>& outcome) {
+  return !outcome && outcome.error().message.find(" cannot compute this: ") != std::string::npos;
+}
+
 TEST_F(Attend, EveryImplementationThatTakesThePatternWritesTheSameOutput) {
   std::vector<float> first;
   int computed = 0;
   for (const Implementation* implementation : implementations()) {
-    if (implementation->id() == "sdpa") continue;
     request_.implementation = implementation->id();
     const auto outcome = attend(request_);
+    if (declined(outcome)) continue;
     ASSERT_TRUE(outcome) << outcome.error().message;
     EXPECT_EQ(outcome->tokens, tokens);
     EXPECT_LE(outcome->relative_error, outcome->error_bound);
@@ -97,7 +102,7 @@ TEST_F(Attend, EveryImplementationThatTakesThePatternWritesTheSameOutput) {
     EXPECT_EQ(outcome->lse_written, file->tensor("lse").has_value());
     ++computed;
   }
-  EXPECT_EQ(computed, 4);
+  EXPECT_GE(computed, 6);
 }
 
 /// The tensors of a file that a backward call wrote, one after the other.
@@ -123,9 +128,9 @@ TEST_F(Attend, EveryImplementationWritesTheSameGradients) {
     write_inputs({count, heads, dim}, {count, heads, dim});
     std::vector<float> first;
     for (const Implementation* implementation : implementations()) {
-      if (implementation->id() == "sdpa") continue;
       request_.implementation = implementation->id();
       const auto outcome = attend(request_);
+      if (declined(outcome)) continue;
       ASSERT_TRUE(outcome) << outcome.error().message;
       EXPECT_LE(outcome->relative_error, outcome->error_bound);
       const std::vector<float> values = written(request_.out, count);

@@ -30,14 +30,19 @@ std::string refusal(const char* id, const Problem& problem) {
   return ok ? "" : ok.error().message;
 }
 
-TEST(ImplementationList, HoldsTheFiveInDisplayOrderWithoutRepeats) {
+bool runs_on_cuda_alone(std::string_view id) {
+  return id == "sdpa-efficient" || id == "sdpa-cudnn";
+}
+
+TEST(ImplementationList, HoldsAllInDisplayOrderWithoutRepeats) {
   std::vector<std::string> ids;
   for (const Implementation* implementation : implementations()) {
     ids.emplace_back(implementation->id());
     EXPECT_FALSE(implementation->summary().empty());
     EXPECT_EQ(find_implementation(implementation->id()), implementation);
   }
-  EXPECT_THAT(ids, testing::ElementsAre("dense", "sdpa", "sdpa-mask", "windowed", "segment"));
+  EXPECT_THAT(ids, testing::ElementsAre("dense", "dense-torch", "sdpa", "sdpa-mask", "sdpa-flash",
+                                        "sdpa-efficient", "sdpa-cudnn", "windowed", "segment"));
   EXPECT_EQ(find_implementation("denes"), nullptr);
 }
 
@@ -66,11 +71,22 @@ TEST(Refusals, SdpaKnowsOnlyFullAttention) {
 TEST(Refusals, FusedImplementationsHaveNoSeparateProducts) {
   SmallProblem small("full", std::nullopt, SequenceLayout::uniform(1, item(0, 0, 9)));
   small.problem.operation = Operation::windowed_matmul;
-  for (const char* id : {"sdpa", "sdpa-mask", "segment"}) {
+  for (const char* id : {"sdpa", "sdpa-mask", "sdpa-flash", "segment"}) {
     EXPECT_THAT(refusal(id, small.problem), HasSubstr("no separate products")) << id;
   }
   EXPECT_EQ(refusal("dense", small.problem), "");
+  EXPECT_EQ(refusal("dense-torch", small.problem), "");
   EXPECT_EQ(refusal("windowed", small.problem), "");
+}
+
+TEST(Refusals, OnTheCpuLibTorchsFusedKernelIsFlashAlone) {
+  const SmallProblem sparse("sparse", Window::of(4), usual());
+  EXPECT_EQ(refusal("sdpa-flash", sparse.problem), "");
+  for (const char* id : {"sdpa-efficient", "sdpa-cudnn"}) {
+    EXPECT_EQ(
+        refusal(id, sparse.problem),
+        fmt::format("{} is a CUDA kernel; LibTorch's fused kernel for the CPU is sdpa-flash", id));
+  }
 }
 
 TEST(Refusals, NoneOfADtypeOrADirection) {
@@ -80,6 +96,7 @@ TEST(Refusals, NoneOfADtypeOrADirection) {
       small.problem.dtype = dtype;
       small.problem.direction = direction;
       for (const Implementation* implementation : implementations()) {
+        if (runs_on_cuda_alone(implementation->id())) continue;
         EXPECT_EQ(refusal(std::string(implementation->id()).c_str(), small.problem), "");
       }
     }
@@ -140,14 +157,17 @@ TEST(ExecutedWork, ABackwardPassMultipliesThreeOrThreeAndAHalfTimesAsMuch) {
   SmallProblem small("full", std::nullopt, usual());
   std::map<std::string_view, double> forward, both;
   for (const Implementation* implementation : implementations()) {
+    if (runs_on_cuda_alone(implementation->id())) continue;
     small.problem.direction = Direction::forward;
     forward[implementation->id()] = implementation->prepare(small.problem).value()->executed().flop;
     small.problem.direction = Direction::forward_backward;
     both[implementation->id()] = implementation->prepare(small.problem).value()->executed().flop;
   }
   // Who keeps the weights computes four more products, who does not five.
-  for (const char* id : {"dense", "windowed"}) EXPECT_DOUBLE_EQ(both[id], 3 * forward[id]) << id;
-  for (const char* id : {"sdpa", "sdpa-mask", "segment"}) {
+  for (const char* id : {"dense", "dense-torch", "windowed"}) {
+    EXPECT_DOUBLE_EQ(both[id], 3 * forward[id]) << id;
+  }
+  for (const char* id : {"sdpa", "sdpa-mask", "sdpa-flash", "segment"}) {
     EXPECT_DOUBLE_EQ(both[id], 3.5 * forward[id]) << id;
   }
 }

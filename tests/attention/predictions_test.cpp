@@ -143,13 +143,17 @@ TEST_P(PredictedPeak, OfDenseIsWhatLibTorchAllocates) {
 TEST_P(PredictedPeak, OfSdpaIsAnUpperBoundThatIsNotFarOff) {
   for (int layout = 0; layout < 5; ++layout) {
     const bool shared = layout == 3;
-    const Peaks masked = measure("sdpa-mask", "sparse", layout_number(layout));
-    EXPECT_LE(masked.measured, masked.predicted + 4096) << layout;
-    EXPECT_GE(masked.measured, masked.predicted / 4) << layout;
+    for (const char* id : {"sdpa-mask", "sdpa-flash"}) {
+      const Peaks masked = measure(id, "sparse", layout_number(layout));
+      EXPECT_LE(masked.measured, masked.predicted + 4096) << id << layout;
+      EXPECT_GE(masked.measured, masked.predicted / 4) << id << layout;
+    }
     if (shared) continue;
-    const Peaks full = measure("sdpa", "full", layout_number(layout));
-    EXPECT_LE(full.measured, full.predicted + 4096) << layout;
-    EXPECT_GE(full.measured, full.predicted / 8) << layout;
+    for (const char* id : {"sdpa", "sdpa-flash"}) {
+      const Peaks full = measure(id, "full", layout_number(layout));
+      EXPECT_LE(full.measured, full.predicted + 4096) << id << layout;
+      EXPECT_GE(full.measured, full.predicted / 8) << id << layout;
+    }
   }
 }
 

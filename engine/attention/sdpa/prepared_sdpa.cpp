@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/attention/sdpa/prepared_sdpa.h"
 
-#include <ATen/ops/scaled_dot_product_attention.h>
-
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "engine/attention/prepared_blocks.h"
+#include "engine/attention/sdpa/flash_tiles.h"
+#include "engine/attention/sdpa/sdpa_kernels.h"
 
 namespace attnscope {
 namespace {
@@ -22,13 +24,21 @@ std::int64_t backward_tile_rows(std::int64_t queries) {
   return queries >= 192 ? 64 : 32;
 }
 
-// A boolean mask would be turned into an additive one inside every call.
-constexpr MaskValues additive{0.0F, -std::numeric_limits<float>::infinity()};
+// A boolean mask would be turned into an additive one inside every call. For cuDNN LibTorch used to
+// write the most negative float16 (convert_boolean_attn_mask_cudnn in
+// aten/src/ATen/native/transformers/attention.cpp, pull request 177868), which every version takes.
+MaskValues additive(SdpaKernel kernel) {
+  if (kernel == SdpaKernel::cudnn) return {0.0F, -65504.0F};
+  return {0.0F, -std::numeric_limits<float>::infinity()};
+}
 
 class PreparedSdpa final : public PreparedBlocks {
  public:
-  PreparedSdpa(const Problem& problem, SdpaMask mask)
-      : PreparedBlocks(problem, mask == SdpaMask::from_plan, additive) {}
+  PreparedSdpa(const Problem& problem, SdpaKernel kernel, bool masked)
+      : PreparedBlocks(problem, masked, additive(kernel)), kernel_(kernel) {}
+
+  /// LibTorch's own choice returns o alone.
+  bool writes_lse() const override { return kernel_ != SdpaKernel::chosen_by_libtorch; }
 
   ExecutedWork executed() const override {
     ExecutedWork work;
@@ -38,8 +48,7 @@ class PreparedSdpa final : public PreparedBlocks {
       const auto rows = static_cast<double>(block.rows());
       const auto columns = static_cast<double>(block.columns());
       const auto dim = static_cast<double>(problem_.head_dim);
-      // Backward: the scores again and four gradients.
-      work.flop += 2 * (with_gradients() ? 2 + 5 : 2) * matrices * rows * columns * dim;
+      work.flop += matrices * flop_of(block);
       work.bytes += element * matrices * (with_gradients() ? 2 + 4 : 2) * (rows + columns) * dim;
       // Each matrix reads the mask anew, in either pass.
       if (masked_) work.bytes += element * matrices * (with_gradients() ? 2 : 1) * rows * columns;
@@ -82,6 +91,23 @@ class PreparedSdpa final : public PreparedBlocks {
   }
 
  private:
+  /// Products of one matrix: two forward; backward the scores again and four gradients. The flash
+  /// kernels of CUDA compute whole tiles.
+  double flop_of(const Block& block) const {
+    const auto pairs = static_cast<double>(block.rows()) * static_cast<double>(block.columns());
+    const auto dim = static_cast<double>(problem_.head_dim);
+    if (!on_cuda() || kernel_ != SdpaKernel::flash) {
+      return 2 * (with_gradients() ? 2 + 5 : 2) * pairs * dim;
+    }
+    const FlashPairs all{.rows = block.rows(), .keys = block.columns()};
+    const auto products = [&](double count, const FlashTile& tile) {
+      return 2 * count * pairs_in_tiles(all, tile) * static_cast<double>(tile.dim);
+    };
+    const double forward = products(2, flash_forward_tile(problem_.head_dim));
+    if (!with_gradients()) return forward;
+    return forward + products(5, flash_backward_tile(problem_.head_dim));
+  }
+
   /// Bytes of that many rows of head_dim for each matrix of the block.
   std::int64_t bytes_of(const Block& block, std::int64_t rows) const {
     return block.batch * heads_ * rows * problem_.head_dim * size_of(problem_.dtype);
@@ -106,14 +132,12 @@ class PreparedSdpa final : public PreparedBlocks {
     return block.batch * heads_ * block.rows() * static_cast<std::int64_t>(sizeof(float));
   }
 
-  at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                    const Block& block, const TorchMask* mask) const {
+  SdpaResult attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                    const TorchMask* mask, bool with_lse) const {
     std::optional<at::Tensor> bias;
-    if (mask != nullptr) {
-      bias = mask->mask.unsqueeze(0).expand({block.batch, heads_, block.rows(), block.columns()});
-    }
-    return at::scaled_dot_product_attention(q, k, v, bias, /*dropout_p=*/0.0, /*is_causal=*/false,
-                                            problem_.scale);
+    if (mask != nullptr) bias = mask->mask.unsqueeze(0);
+    return run_sdpa_kernel(kernel_, {.q = q, .k = k, .v = v, .bias = bias},
+                           static_cast<double>(problem_.scale), with_lse);
   }
 
   void run(const ForwardCall& call, const Block& block, const TorchMask* mask) const override {
@@ -121,22 +145,29 @@ class PreparedSdpa final : public PreparedBlocks {
     const at::Tensor k = view_columns(call.k, block);
     const at::Tensor v = view_columns(call.v, block);
     at::Tensor o = view(call.o, block.queries, block.batch);
-    o.copy_(attend(q, k, v, block, mask));
+    const SdpaResult result = attend(q, k, v, mask, !call.lse.empty());
+    o.copy_(result.o);
     if (mask != nullptr && mask->empty_rows.defined()) o.masked_fill_(mask->empty_rows, 0);
+    write_lse(call, block, result.lse, mask);
   }
 
-  at::Tensor graph(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                   const Block& block, const TorchMask* mask) const override {
-    const at::Tensor o = attend(q, k, v, block, mask);
-    const bool empty_rows = mask != nullptr && mask->empty_rows.defined();
-    return empty_rows ? o.masked_fill(mask->empty_rows, 0) : o;
+  Attended graph(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                 const Block& /*block*/, const TorchMask* mask) const override {
+    SdpaResult result = attend(q, k, v, mask, /*with_lse=*/true);
+    if (mask != nullptr && mask->empty_rows.defined()) {
+      result.o = result.o.masked_fill(mask->empty_rows, 0);
+    }
+    return {.o = std::move(result.o), .lse = std::move(result.lse)};
   }
+
+  SdpaKernel kernel_;
 };
 
 }  // namespace
 
-std::unique_ptr<PreparedAttention> prepare_sdpa(const Problem& problem, SdpaMask mask) {
-  return std::make_unique<PreparedSdpa>(problem, mask);
+std::unique_ptr<PreparedAttention> prepare_sdpa(const Problem& problem, SdpaKernel kernel,
+                                                bool masked) {
+  return std::make_unique<PreparedSdpa>(problem, kernel, masked);
 }
 
 }  // namespace attnscope

@@ -1,17 +1,18 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// LibTorch's scaled_dot_product_attention bound to a problem, with or without a mask.
+// LibTorch's fused attention bound to a problem: its own choice of kernel or one by name, without a
+// mask or with one made from the plan.
 
 #include <memory>
 
 #include "engine/attention/implementation.h"
+#include "engine/attention/sdpa/kernel_limits.h"
 
 namespace attnscope {
 
-enum class SdpaMask : bool { none, from_plan };
-
+/// The problem must be one that the kernel takes.
 [[nodiscard]] std::unique_ptr<PreparedAttention> prepare_sdpa(const Problem& problem,
-                                                              SdpaMask mask);
+                                                              SdpaKernel kernel, bool masked);
 
 }  // namespace attnscope

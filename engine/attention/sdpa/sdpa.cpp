@@ -37,7 +37,7 @@ class Sdpa final : public Implementation {
 
   Result<std::unique_ptr<PreparedAttention>> prepare(const Problem& problem) const override {
     if (const Status ok = supports(problem); !ok) return tl::unexpected(ok.error());
-    return prepare_sdpa(problem, SdpaMask::none);
+    return prepare_sdpa(problem, SdpaKernel::chosen_by_libtorch, /*masked=*/false);
   }
 };
 

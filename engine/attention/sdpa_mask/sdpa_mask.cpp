@@ -27,7 +27,7 @@ class SdpaWithMask final : public Implementation {
 
   Result<std::unique_ptr<PreparedAttention>> prepare(const Problem& problem) const override {
     if (const Status ok = supports(problem); !ok) return tl::unexpected(ok.error());
-    return prepare_sdpa(problem, SdpaMask::from_plan);
+    return prepare_sdpa(problem, SdpaKernel::chosen_by_libtorch, /*masked=*/true);
   }
 };
 

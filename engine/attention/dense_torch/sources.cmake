@@ -1,0 +1,1 @@
+set(sources dense_torch.cpp prepared_dense.cpp)

@@ -1,0 +1,1 @@
+set(sources sdpa_flash.cpp)

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LibTorch's kernels by name: what each takes on which device, in sentences, without a device; and
+// the log-sum-exps of the one that runs here.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/attention/sdpa/flash_tiles.h"
+#include "engine/attention/sdpa/kernel_limits.h"
+#include "tests/attention/small_problem.h"
+
+namespace attnscope {
+namespace {
+
+using tests::item;
+using tests::SmallProblem;
+
+constexpr SdpaDevice ampere{.compute_major = 8, .compute_minor = 0, .cudnn_version = 91300};
+constexpr SdpaDevice ada{.compute_major = 8, .compute_minor = 9, .cudnn_version = 91300};
+constexpr SdpaDevice hopper{.compute_major = 9, .compute_minor = 0, .cudnn_version = 91300};
+
+struct Case {
+  SdpaKernel kernel;
+  const char* pattern;
+  DType dtype;
+  std::int64_t head_dim;
+  Direction direction;
+  SdpaDevice device;
+  const char* expected;  // empty: taken
+};
+
+std::string verdict(const Case& one) {
+  SmallProblem small(one.pattern, Window::of(4), SequenceLayout::uniform(2, item(1, 3, 90)), 2,
+                     one.head_dim);
+  small.problem.dtype = one.dtype;
+  small.problem.direction = one.direction;
+  small.problem.device = DeviceKind::cuda;
+  const Status ok = sdpa_kernel_takes(one.kernel, small.problem, one.device);
+  return ok ? "" : ok.error().message;
+}
+
+TEST(SdpaKernelsOnCuda, TakeWhatLibTorchLetsThemTake_AndSayWhyNotOtherwise) {
+  constexpr auto flash = SdpaKernel::flash;
+  constexpr auto efficient = SdpaKernel::efficient;
+  constexpr auto cudnn = SdpaKernel::cudnn;
+  constexpr auto f32 = DType::float32;
+  constexpr auto f16 = DType::float16;
+  constexpr auto bf16 = DType::bfloat16;
+  constexpr auto forward = Direction::forward;
+  constexpr auto both = Direction::forward_backward;
+  constexpr SdpaDevice volta{.compute_major = 7, .compute_minor = 0, .cudnn_version = 91300};
+  constexpr SdpaDevice without_cudnn{.compute_major = 9, .compute_minor = 0};
+  constexpr SdpaDevice old_cudnn{.compute_major = 9, .compute_minor = 0, .cudnn_version = 8907};
+  const std::vector<Case> cases{
+      {flash, "full", f16, 32, both, hopper, ""},
+      {flash, "full", bf16, 20, forward, ampere, ""},  // padded to 24
+      {flash, "full", bf16, 256, both, hopper, ""},
+      {flash, "full", f16, 200, forward, ada, ""},
+      {flash, "full", f32, 32, forward, hopper,
+       "sdpa-flash takes float16 and bfloat16 on CUDA, not float32; sdpa-efficient takes float32"},
+      {flash, "full", f16, 264, forward, hopper,
+       "sdpa-flash takes head dimensions up to 256, not 264"},
+      {flash, "full", f16, 200, both, ada,
+       "sdpa-flash has no gradients for head dimensions 193 to 224 on compute capability 8.9"},
+      {flash, "full", f16, 32, forward, volta,
+       "sdpa-flash runs on devices of compute capability 8.0 to 12.1, and this one has 7.0"},
+      {flash, "sparse", f16, 32, forward, hopper,
+       "sdpa-flash takes no mask on CUDA, and pattern sparse needs one here; sdpa-efficient takes "
+       "it"},
+      {efficient, "full", f32, 32, both, ampere, ""},
+      {efficient, "sparse", bf16, 320, both, hopper, ""},
+      {efficient, "sparse", f32, 20, forward, hopper, ""},
+      {efficient, "full", f32, 30, forward, hopper,
+       "sdpa-efficient takes head dimensions that are multiples of 4 in float32, not 30"},
+      {efficient, "full", f16, 20, forward, hopper,
+       "sdpa-efficient takes head dimensions that are multiples of 8 in float16, not 20"},
+      {efficient, "full", f16, 32, forward, volta,
+       "sdpa-efficient runs on devices of compute capability 8.0 to 12.1, and this one has 7.0"},
+      {cudnn, "full", f16, 128, both, hopper, ""},
+      {cudnn, "sparse", bf16, 32, both, ampere, ""},
+      {cudnn, "full", f32, 32, forward, hopper,
+       "sdpa-cudnn takes float16 and bfloat16 on CUDA, not float32; sdpa-efficient takes float32"},
+      {cudnn, "full", f16, 136, forward, hopper,
+       "sdpa-cudnn takes head dimensions that are multiples of 8 up to 128, not 136"},
+      {cudnn, "full", f16, 20, forward, hopper,
+       "sdpa-cudnn takes head dimensions that are multiples of 8 up to 128, not 20"},
+      {cudnn, "full", f16, 32, forward, without_cudnn, "sdpa-cudnn needs a LibTorch with cuDNN"},
+      {cudnn, "full", f16, 32, forward, old_cudnn,
+       "sdpa-cudnn needs cuDNN 9.0 or newer, and LibTorch has found 8907"},
+      {cudnn, "full", f16, 32, forward, volta,
+       "sdpa-cudnn runs on devices of compute capability 8.0 to 12.1, and this one has 7.0"},
+  };
+  for (const Case& one : cases) {
+    EXPECT_EQ(verdict(one), one.expected)
+        << id_of(one.kernel) << " " << one.pattern << " " << name_of(one.dtype) << " "
+        << one.head_dim << " " << name_of(one.direction);
+  }
+}
+
+TEST(SdpaKernelsOnCuda, CudnnTakesNoItemOfASingleToken) {
+  SmallProblem small("full", std::nullopt,
+                     SequenceLayout::make({item(1, 3, 9), item(1, 0, 0)}).value(), 2, 32);
+  small.problem.dtype = DType::float16;
+  small.problem.device = DeviceKind::cuda;
+  EXPECT_TRUE(sdpa_kernel_takes(SdpaKernel::flash, small.problem, hopper));
+  const Status ok = sdpa_kernel_takes(SdpaKernel::cudnn, small.problem, hopper);
+  ASSERT_FALSE(ok);
+  EXPECT_EQ(ok.error().message,
+            "sdpa-cudnn takes no item of a single token, and this batch has one");
+}
+
+TEST(SdpaKernelsOnCuda, TakeNoMoreItemsThanAGridHolds) {
+  SmallProblem small("full", std::nullopt, SequenceLayout::uniform(65536, item(1, 0, 1)), 1, 32);
+  small.problem.dtype = DType::float16;
+  small.problem.device = DeviceKind::cuda;
+  for (const SdpaKernel kernel : {SdpaKernel::flash, SdpaKernel::efficient, SdpaKernel::cudnn}) {
+    const Status ok = sdpa_kernel_takes(kernel, small.problem, hopper);
+    ASSERT_FALSE(ok);
+    EXPECT_THAT(ok.error().message, testing::HasSubstr("at most 65535 items in one call"));
+  }
+}
+
+TEST(SdpaKernelsOnTheCpu, FlashTakesEveryDtypeHeadDimensionAndPattern) {
+  for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16}) {
+    for (const std::int64_t dim : {7, 32, 300}) {
+      SmallProblem small("sparse", Window::of(4), SequenceLayout::uniform(2, item(1, 3, 9)), 2,
+                         dim);
+      small.problem.dtype = dtype;
+      EXPECT_TRUE(sdpa_kernel_takes(SdpaKernel::flash, small.problem, {}));
+    }
+  }
+}
+
+TEST(FlashTiles, WithoutAWindowCoverTheWholeRectangle) {
+  EXPECT_EQ(pairs_in_tiles({.rows = 1, .keys = 1}, flash_forward_tile(32)), 128.0 * 128);
+  EXPECT_EQ(pairs_in_tiles({.rows = 300, .keys = 129}, flash_forward_tile(128)), 384.0 * 192);
+}
+
+TEST(FlashTiles, WithAWindowAreThoseThatItMeets) {
+  // 512 tokens in four tiles: the first and the last row tile meet one neighbour, the others two.
+  EXPECT_EQ(pairs_in_tiles({.rows = 512, .keys = 512, .window = 4}, flash_forward_tile(32)),
+            128.0 * 128 * (2 + 3 + 3 + 2));
+  EXPECT_EQ(pairs_in_tiles({.rows = 512, .keys = 512, .window = 0}, flash_forward_tile(32)),
+            128.0 * 128 * 4);
+}
+
+TEST(FlashTiles, AreOfTheNextHeadDimensionThatHasAKernel) {
+  EXPECT_EQ(flash_forward_tile(8).dim, 32);
+  EXPECT_EQ(flash_forward_tile(33).dim, 64);
+  EXPECT_EQ(flash_backward_tile(129).dim, 192);
+  EXPECT_EQ(flash_backward_tile(256).dim, 256);
+}
+
+}  // namespace
+}  // namespace attnscope
