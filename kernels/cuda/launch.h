@@ -49,8 +49,8 @@ template <typename Argument>
 #ifdef ATTNSCOPE_CUDA_ON_HOST
   static_cast<void>(stream);
   return on_host::run(
-      name, [kernel, argument] { kernel(argument); }, shape.blocks, shape.threads,
-      shape.shared_bytes);
+      {name, reinterpret_cast<const void*>(kernel)}, [kernel, argument] { kernel(argument); },
+      shape.blocks, shape.threads, shape.shared_bytes);
 #else
   constexpr std::int64_t without_asking = 48 * 1024;
   if (shape.shared_bytes > without_asking) {

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <stdexcept>
+#include <tuple>
 
 #include "tests/cuda_on_host/asynchronous_copies.h"
 #include "tests/cuda_on_host/grid.h"
@@ -18,6 +20,8 @@ Grid running_grid;
 namespace {
 
 Totals counted;
+std::set<const void*> kernels;
+std::set<std::tuple<const void*, std::int64_t, int, std::int64_t>> shapes;
 
 const Collective exit_of_kernel{"the end of the kernel", nullptr};
 const Collective block_barrier{"__syncthreads", nullptr};
@@ -218,22 +222,25 @@ void set_seed(std::uint64_t seed) {
 
 Totals totals() {
   Totals all = counted;
+  all.kernels = static_cast<std::int64_t>(kernels.size());
+  all.shapes = static_cast<std::int64_t>(shapes.size());
   all.accesses = accesses_checked();
   return all;
 }
 
-Status run_grid(const char* name, Body body, const void* parameters, std::size_t parameter_bytes,
-                std::int64_t blocks, int threads, std::int64_t shared_bytes) {
+Status run_grid(const Kernel& kernel, Body body, const void* parameters,
+                std::size_t parameter_bytes, std::int64_t blocks, int threads,
+                std::int64_t shared_bytes) {
   if (threads < warp_lanes || threads > most_threads || threads % warp_lanes != 0) {
-    return fail("kernel {}: {} threads a block; they must be whole warps, at most {}", name,
+    return fail("kernel {}: {} threads a block; they must be whole warps, at most {}", kernel.name,
                 threads, most_threads);
   }
   if (shared_bytes > most_shared_bytes) {
-    return fail("kernel {}: {} bytes of shared memory a block; sm_80 has {}", name, shared_bytes,
-                most_shared_bytes);
+    return fail("kernel {}: {} bytes of shared memory a block; sm_80 has {}", kernel.name,
+                shared_bytes, most_shared_bytes);
   }
   Grid& now = grid();
-  now.name = name;
+  now.name = kernel.name;
   now.body = body;
   now.parameters = {static_cast<const std::byte*>(parameters), parameter_bytes};
   now.blocks = static_cast<std::uint32_t>(blocks);
@@ -245,6 +252,8 @@ Status run_grid(const char* name, Body body, const void* parameters, std::size_t
   now.first_epoch_of_launch = now.epoch + 1;
   begin_launch_in_watch();
   ++counted.launches;
+  kernels.insert(kernel.address);
+  shapes.emplace(kernel.address, blocks, threads, shared_bytes);
 
   std::vector<std::uint32_t> order(static_cast<std::size_t>(blocks));
   std::iota(order.begin(), order.end(), 0U);

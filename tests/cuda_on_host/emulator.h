@@ -55,6 +55,8 @@ void synchronise_block();
 void set_seed(std::uint64_t seed);
 
 struct Totals {
+  std::int64_t kernels = 0;  // different ones
+  std::int64_t shapes = 0;   // different grids, blocks and shared memories of a kernel
   std::int64_t launches = 0;
   std::int64_t blocks = 0;
   std::int64_t collectives = 0;
@@ -65,15 +67,20 @@ struct Totals {
 
 using Body = void (*)(const void* parameters);
 
-[[nodiscard]] Status run_grid(const char* name, Body body, const void* parameters,
+struct Kernel {
+  const char* name;
+  const void* address;  // tells instantiations of one name apart
+};
+
+[[nodiscard]] Status run_grid(const Kernel& kernel, Body body, const void* parameters,
                               std::size_t parameter_bytes, std::int64_t blocks, int threads,
                               std::int64_t shared_bytes);
 
 template <typename Callable>
-[[nodiscard]] Status run(const char* name, const Callable& callable, std::int64_t blocks,
+[[nodiscard]] Status run(const Kernel& kernel, const Callable& callable, std::int64_t blocks,
                          int threads, std::int64_t shared_bytes) {
   return run_grid(
-      name, [](const void* parameters) { (*static_cast<const Callable*>(parameters))(); },
+      kernel, [](const void* parameters) { (*static_cast<const Callable*>(parameters))(); },
       &callable, sizeof(Callable), blocks, threads, shared_bytes);
 }
 

@@ -14,8 +14,9 @@ class TellTotals : public ::testing::Environment {
   void TearDown() override {
     const Totals all = totals();
     fmt::print(
-        "on the host: {} launches, {} blocks, {} collectives of warps, {} accesses checked\n",
-        all.launches, all.blocks, all.collectives, all.accesses);
+        "on the host: {} kernels in {} launch shapes, {} launches, {} blocks, {} collectives of "
+        "warps, {} accesses checked\n",
+        all.kernels, all.shapes, all.launches, all.blocks, all.collectives, all.accesses);
   }
 };
 
