@@ -42,7 +42,8 @@ TEST(ImplementationList, HoldsAllInDisplayOrderWithoutRepeats) {
     EXPECT_EQ(find_implementation(implementation->id()), implementation);
   }
   EXPECT_THAT(ids, testing::ElementsAre("dense", "dense-torch", "sdpa", "sdpa-mask", "sdpa-flash",
-                                        "sdpa-efficient", "sdpa-cudnn", "windowed", "segment"));
+                                        "sdpa-efficient", "sdpa-cudnn", "longformer-banded",
+                                        "windowed", "segment"));
   EXPECT_EQ(find_implementation("denes"), nullptr);
 }
 
@@ -76,6 +77,7 @@ TEST(Refusals, FusedImplementationsHaveNoSeparateProducts) {
   }
   EXPECT_EQ(refusal("dense", small.problem), "");
   EXPECT_EQ(refusal("dense-torch", small.problem), "");
+  EXPECT_EQ(refusal("longformer-banded", small.problem), "");
   EXPECT_EQ(refusal("windowed", small.problem), "");
 }
 
@@ -164,7 +166,7 @@ TEST(ExecutedWork, ABackwardPassMultipliesThreeOrThreeAndAHalfTimesAsMuch) {
     both[implementation->id()] = implementation->prepare(small.problem).value()->executed().flop;
   }
   // Who keeps the weights computes four more products, who does not five.
-  for (const char* id : {"dense", "dense-torch", "windowed"}) {
+  for (const char* id : {"dense", "dense-torch", "longformer-banded", "windowed"}) {
     EXPECT_DOUBLE_EQ(both[id], 3 * forward[id]) << id;
   }
   for (const char* id : {"sdpa", "sdpa-mask", "sdpa-flash", "segment"}) {

@@ -117,8 +117,8 @@ TEST(GoldenFixtures, AreAllOfTheFolder) {
 TEST(GoldenFixtures, AreTakenByTheImplementationsTheyAreOf) {
   const std::vector<const char*> all = all_fixtures();
   const std::map<std::string, std::vector<const char*>> taken_by{
-      {"dense", all},      {"dense-torch", all}, {"sdpa", {"full"}}, {"sdpa-mask", all},
-      {"sdpa-flash", all}, {"windowed", all},    {"segment", all}};
+      {"dense", all},      {"dense-torch", all},       {"sdpa", {"full"}}, {"sdpa-mask", all},
+      {"sdpa-flash", all}, {"longformer-banded", all}, {"windowed", all},  {"segment", all}};
   for (const auto& [id, names] : taken_by) {
     const Implementation* implementation = find_implementation(id);
     ASSERT_NE(implementation, nullptr) << id;
