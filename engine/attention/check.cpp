@@ -149,9 +149,9 @@ int check_case(std::span<const Implementation* const> checked, const AttentionPa
 
 int check_implementations(std::span<const Implementation* const> checked, DeviceKind device,
                           int threads, const OnRow& on_row) {
-  const std::vector<CheckShape> shapes = check_shapes();
   int wrong = 0;
   for (const AttentionPattern& pattern : built_in_patterns()) {
+    const std::vector<CheckShape> shapes = check_shapes(pattern);
     for (const std::optional<Window>& window : check_windows(pattern)) {
       for (const CheckShape& shape : shapes) {
         wrong += check_case(checked, pattern, window, shape, device, threads, on_row);

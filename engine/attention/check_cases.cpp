@@ -58,6 +58,7 @@ std::vector<SequenceLayout> layouts() {
   all.push_back(uniform(3, item(1, 0, 33), 17));
   all.push_back(ragged({list_item(4, {20, 13, 1}), list_item(2, {7})}));
   all.push_back(uniform(2, list_item(5, {16, 0, 19})));
+  all.push_back(ragged({list_item(6, {33, 64, 1, 17}), list_item(6, {12, 90})}));
   all.push_back(uniform(1, with_sentences(item(1, 6, 61), {0, 1, 13, 44, 60})));
   all.push_back(ragged({with_sentences(item(1, 4, 30), {}), with_sentences(item(1, 4, 30), {7})}));
   return all;
@@ -90,8 +91,40 @@ std::string layout_text(const SequenceLayout& layout) {
   return text;
 }
 
-std::vector<CheckShape> shapes_in(MemoryOrder order) {
+/// Items of more tokens than a block pattern's full attention: one token more, a last block of one
+/// token and a whole one, items of several numbers of blocks.
+std::vector<CheckShape> long_shapes_in(MemoryOrder order, const BlockRule& rule) {
+  const std::int64_t fallback = rule.full_attention_up_to();
+  const auto of_tokens = [](std::int64_t tokens) { return item(1, 11, tokens - 12); };
+  return {
+      {.layout = uniform(1, of_tokens(fallback + rule.length + 1)),
+       .head_dim = 16,
+       .memory_order = order},
+      {.layout = uniform(2, of_tokens(fallback + 1)), .head_dim = 8, .memory_order = order},
+      {.layout = ragged({of_tokens(fallback + 2 * rule.length), of_tokens(fallback), item(1, 0, 0),
+                         list_item(5, {500, 0, 300})}),
+       .heads = 3,
+       .head_dim = 8,
+       .memory_order = order},
+      {.layout = uniform(1, of_tokens(1000)),
+       .head_dim = 16,
+       .dtype = DType::float16,
+       .memory_order = order},
+      {.layout = uniform(1, of_tokens(fallback + 1)),
+       .head_dim = 32,
+       .dtype = DType::bfloat16,
+       .memory_order = order},
+      {.layout = uniform(1, of_tokens(1000)),
+       .heads = 3,
+       .head_dim = 8,
+       .memory_order = order,
+       .operation = Operation::windowed_matmul},
+  };
+}
+
+std::vector<CheckShape> shapes_in(MemoryOrder order, const AttentionPattern& pattern) {
   std::vector<CheckShape> shapes;
+  if (pattern.blocks) shapes = long_shapes_in(order, *pattern.blocks);
   for (const SequenceLayout& layout : layouts()) {
     shapes.push_back({.layout = layout, .memory_order = order});
   }
@@ -129,11 +162,11 @@ std::string CheckShape::text() const {
   return text;
 }
 
-std::vector<CheckShape> check_shapes() {
+std::vector<CheckShape> check_shapes(const AttentionPattern& pattern) {
   std::vector<CheckShape> shapes;
   std::vector<CheckShape> backward;
   for (const MemoryOrder order : {MemoryOrder::head_major, MemoryOrder::token_major}) {
-    const std::vector<CheckShape> all = shapes_in(order);
+    const std::vector<CheckShape> all = shapes_in(order, pattern);
     shapes.insert(shapes.end(), all.begin(), all.end());
     // With gradients every other one, so that each meets them in one of the two memory orders.
     for (std::size_t i = order == MemoryOrder::head_major ? 0 : 1; i < all.size(); i += 2) {

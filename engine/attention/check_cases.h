@@ -29,7 +29,8 @@ struct CheckShape {
   [[nodiscard]] std::string text() const;
 };
 
-[[nodiscard]] std::vector<CheckShape> check_shapes();
+/// For patterns of blocks also items long enough to have blocks.
+[[nodiscard]] std::vector<CheckShape> check_shapes(const AttentionPattern& pattern);
 
 /// 0, 1, 4, 64 and inf for patterns that have windows; once without a window for the others.
 [[nodiscard]] std::vector<std::optional<Window>> check_windows(const AttentionPattern& pattern);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/pattern/attention_pattern.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -52,6 +53,13 @@ bool share_positions(TokenGroup a, TokenGroup b) {
     return group == TokenGroup::document || group == TokenGroup::sentence;
   };
   return a == b || (in_document(a) && in_document(b));
+}
+
+bool AttentionPattern::has_rules() const {
+  return std::any_of(attends.begin(), attends.end(), [](const auto& row) {
+    return std::any_of(row.begin(), row.end(),
+                       [](const GroupRule& rule) { return rule.kind != GroupRule::Kind::none; });
+  });
 }
 
 bool AttentionPattern::has_window() const {

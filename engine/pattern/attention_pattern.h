@@ -17,6 +17,10 @@
 // Sentence starts keep their document positions, so windows between `document` and `sentence` are
 // measured there. The documents of a list-wise item do not see each other: rules among `document`
 // and `sentence` hold within one document, while [CLS] and query see all of them.
+//
+// "blocks": {"length": 64, "random": 3, "seed": 1} in place of all these rules is BigBird's pattern
+// (Zaheer et al., NeurIPS 2020), which knows blocks of an item's tokens and no groups: see
+// BlockRule.
 
 #include <array>
 #include <cstdint>
@@ -48,16 +52,37 @@ struct GroupRule {
   friend bool operator==(const GroupRule&, const GroupRule&) = default;
 };
 
+/// Blocks count over an item's own tokens from its first on; the last may be shorter. The first and
+/// the last see every token of the item and are seen by every token. Every other sees itself, its
+/// neighbour on each side, and `random` further blocks, drawn anew for each head and alike for all
+/// items of as many blocks (random_blocks.h). An item too short for that is full attention.
+struct BlockRule {
+  static constexpr std::int64_t most_random = 256;
+  std::int64_t length = 64;  // tokens
+  std::int64_t random = 3;   // 0 ... most_random
+  std::int64_t seed = 1;
+
+  /// Up to so many tokens an item is full attention: BigBird's fallback, 704 tokens.
+  [[nodiscard]] std::int64_t full_attention_up_to() const { return (5 + 2 * random) * length; }
+  [[nodiscard]] std::int64_t blocks_of(std::int64_t tokens) const {
+    return (tokens + length - 1) / length;
+  }
+  friend bool operator==(const BlockRule&, const BlockRule&) = default;
+};
+
 struct AttentionPattern {
   std::string name;         // as in contenders: letters, digits, '-', '_'
   std::string title;        // as in figures
   std::string description;  // one sentence, with its source
   std::array<std::array<GroupRule, token_group_count>, token_group_count> attends;  // [from][to]
   std::optional<std::int64_t> sentence_every;
+  std::optional<BlockRule> blocks{};  // then `attends` has no rule and there are no sentences
 
   [[nodiscard]] const GroupRule& rule(TokenGroup from, TokenGroup to) const {
     return attends[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
   }
+  /// The table lets some group attend to some group.
+  [[nodiscard]] bool has_rules() const;
   /// Some rule takes the sweep's w: contenders of it run once per window.
   [[nodiscard]] bool has_window() const;
   /// The `sentence` group takes part; else sentence starts are ordinary document tokens.

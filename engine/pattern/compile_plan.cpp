@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/pattern/compile_blocks.h"
+
 namespace attnscope {
 namespace {
 
@@ -246,6 +248,30 @@ class PlanCompiler {
   AttentionPlan plan_;
 };
 
+Status check_blocks(const AttentionPattern& pattern, const SequenceLayout& layout) {
+  const BlockRule& blocks = *pattern.blocks;
+  if (blocks.length < 1 || blocks.length > SequenceLayout::max_tokens) {
+    return fail("pattern '{}': the length of a block must be from 1 to {} tokens, not {}",
+                pattern.name, SequenceLayout::max_tokens, blocks.length);
+  }
+  if (blocks.random < 0 || blocks.random > BlockRule::most_random) {
+    return fail("pattern '{}': the number of random blocks must be from 0 to {}, not {}",
+                pattern.name, BlockRule::most_random, blocks.random);
+  }
+  if (pattern.has_rules() || pattern.sentence_every) {
+    return fail(
+        "pattern '{}': blocks say alone who sees whom; remove them or the rules of token groups",
+        pattern.name);
+  }
+  if (layout.shares_query()) {
+    return fail(
+        "pattern '{}': its blocks count over one run of tokens, and a shared query stands apart "
+        "from its documents; give every item its own query",
+        pattern.name);
+  }
+  return {};
+}
+
 Status check_rules(const AttentionPattern& pattern, const SequenceLayout& layout) {
   for (const TokenGroup from : token_groups) {
     for (const TokenGroup to : token_groups) {
@@ -286,6 +312,10 @@ Result<AttentionPlan> compile_plan(const AttentionPattern& pattern, std::optiona
   }
   if (pattern.has_window() && !window) {
     return fail("pattern '{}' needs a window: give a number of tokens or \"inf\"", pattern.name);
+  }
+  if (pattern.blocks) {
+    if (Status valid = check_blocks(pattern, layout); !valid) return tl::unexpected(valid.error());
+    return compile_blocks(*pattern.blocks, layout, heads);
   }
   if (Status valid = check_rules(pattern, layout); !valid) return tl::unexpected(valid.error());
   return PlanCompiler(pattern, window, layout, heads).compile();

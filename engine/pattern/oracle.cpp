@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "engine/pattern/random_blocks.h"
+
 namespace attnscope {
 namespace {
 
@@ -98,12 +100,82 @@ Oracle::Place Oracle::place_of(std::int64_t token) const {
           .position = position};
 }
 
-bool Oracle::allowed(std::int32_t /*head*/, std::int64_t query, std::int64_t key) const {
+enum class Oracle::BlockVerdict : std::uint8_t {
+  other_item,
+  unseen,
+  short_item,
+  outer_query,  // the first or the last block sees every token
+  outer_key,    // and is seen by every token
+  near,         // itself or a neighbour
+  random,
+};
+
+bool Oracle::allowed(std::int32_t head, std::int64_t query, std::int64_t key) const {
+  if (pattern_.blocks) {
+    const BlockVerdict verdict = judge_blocks(head, query, key);
+    return verdict != BlockVerdict::other_item && verdict != BlockVerdict::unseen;
+  }
   const Verdict verdict = judge(pattern_, window_, place_of(query), place_of(key));
   return verdict == Verdict::whole || verdict == Verdict::inside_window;
 }
 
-std::string Oracle::explain(std::int64_t query, std::int64_t key) const {
+std::int64_t Oracle::block_of(std::int64_t token, std::int64_t item) const {
+  return (token - layout_.item_tokens(item).begin) / pattern_.blocks->length;
+}
+
+Oracle::BlockVerdict Oracle::judge_blocks(std::int32_t head, std::int64_t query,
+                                          std::int64_t key) const {
+  const std::int64_t item = place_of(query).item;
+  const TokenRange tokens = layout_.item_tokens(item);
+  if (key < tokens.begin || key >= tokens.end) return BlockVerdict::other_item;
+  const BlockRule& rule = *pattern_.blocks;
+  if (tokens.size() <= rule.full_attention_up_to()) return BlockVerdict::short_item;
+  const std::int64_t from = block_of(query, item);
+  const std::int64_t to = block_of(key, item);
+  const std::int64_t last = block_of(tokens.end - 1, item);
+  if (from == 0 || from == last) return BlockVerdict::outer_query;
+  if (to == 0 || to == last) return BlockVerdict::outer_key;
+  if (std::abs(from - to) <= 1) return BlockVerdict::near;
+  const std::vector<std::int64_t> drawn = random_blocks(
+      rule.random, {.seed = rule.seed, .blocks = last + 1, .head = head, .block = from});
+  return std::ranges::find(drawn, to) == drawn.end() ? BlockVerdict::unseen : BlockVerdict::random;
+}
+
+std::string Oracle::explain_blocks(std::int32_t head, std::int64_t query, std::int64_t key) const {
+  const Place from = place_of(query);
+  const Place to = place_of(key);
+  const BlockVerdict verdict = judge_blocks(head, query, key);
+  const bool sees = verdict != BlockVerdict::other_item && verdict != BlockVerdict::unseen;
+  const std::string pair = fmt::format("{} {} {}", words_for(from, layout_),
+                                       sees ? "sees" : "does not see", words_for(to, layout_));
+  const auto block = [&](std::int64_t token, const Place& place) {
+    return block_of(token, place.item);
+  };
+  switch (verdict) {
+    case BlockVerdict::other_item:
+      return fmt::format("{}: they belong to items {} and {}", pair, from.item, to.item);
+    case BlockVerdict::short_item:
+      return fmt::format("{}: an item of at most {} tokens is full attention", pair,
+                         pattern_.blocks->full_attention_up_to());
+    case BlockVerdict::outer_query:
+      return fmt::format("{}: block {}, an outer one, sees everything", pair, block(query, from));
+    case BlockVerdict::outer_key:
+      return fmt::format("{}: block {}, an outer one, is seen by everything", pair, block(key, to));
+    case BlockVerdict::near:
+      return fmt::format("{}: block {} sees itself and its neighbours, {} among them", pair,
+                         block(query, from), block(key, to));
+    case BlockVerdict::random:
+      return fmt::format("{}: block {} is a random block of block {} in head {}", pair,
+                         block(key, to), block(query, from), head);
+    case BlockVerdict::unseen:
+      return fmt::format("{}: block {} is no neighbour of block {}, nor drawn for it in head {}",
+                         pair, block(key, to), block(query, from), head);
+  }
+  return {};
+}
+
+std::string Oracle::explain(std::int64_t query, std::int64_t key, std::int32_t head) const {
+  if (pattern_.blocks) return explain_blocks(head, query, key);
   const Place from = place_of(query);
   const Place to = place_of(key);
   const std::string a = words_for(from, layout_);

@@ -1,8 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The oracle: whether a pair is allowed, read straight from the pattern's table and never from a
-// plan. Plans are tested against it pair by pair, and reference outputs are computed from it.
+// The oracle: whether a pair is allowed, read straight from the pattern's table (or its block
+// rule) and never from a plan. Plans are tested against it pair by pair, and reference outputs are
+// computed from it.
 
 #include <cstdint>
 #include <optional>
@@ -34,9 +35,18 @@ class Oracle {
 
   /// Why a pair is allowed or not, as a sentence: "document 17 sees document 20: window, |17-20| <=
   /// 4".
-  [[nodiscard]] std::string explain(std::int64_t query, std::int64_t key) const;
+  [[nodiscard]] std::string explain(std::int64_t query, std::int64_t key,
+                                    std::int32_t head = 0) const;
 
  private:
+  enum class BlockVerdict : std::uint8_t;
+  /// Of the token's item.
+  [[nodiscard]] std::int64_t block_of(std::int64_t token, std::int64_t item) const;
+  [[nodiscard]] BlockVerdict judge_blocks(std::int32_t head, std::int64_t query,
+                                          std::int64_t key) const;
+  [[nodiscard]] std::string explain_blocks(std::int32_t head, std::int64_t query,
+                                           std::int64_t key) const;
+
   const AttentionPattern& pattern_;
   std::optional<Window> window_;
   const SequenceLayout& layout_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "engine/pattern/attention_pattern.h"
@@ -13,13 +14,14 @@ namespace {
 using Names = std::span<const std::string_view>;
 using Groups = std::array<bool, token_group_count>;
 
-constexpr std::array<std::string_view, 6> pattern_fields{"name",   "title",   "description",
-                                                         "global", "attends", "sentences"};
+constexpr std::array<std::string_view, 7> pattern_fields{
+    "name", "title", "description", "global", "attends", "sentences", "blocks"};
 constexpr std::array<std::string_view, 4> group_names{"cls", "query", "document", "sentence"};
 constexpr std::array<std::string_view, 3> rule_names{"none", "whole",
                                                      "window"};  // as GroupRule::Kind
 constexpr std::array<std::string_view, 1> window_fields{"window"};
 constexpr std::array<std::string_view, 1> sentence_fields{"every"};
+constexpr std::array<std::string_view, 3> block_fields{"length", "random", "seed"};
 
 std::size_t index_of(Names names, std::string_view name) {
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
@@ -82,7 +84,8 @@ class PatternReader {
   Result<AttentionPattern> read() {
     for (const auto step :
          {&PatternReader::read_names, &PatternReader::read_attends, &PatternReader::read_global,
-          &PatternReader::read_sentences, &PatternReader::add_global, &PatternReader::check}) {
+          &PatternReader::read_sentences, &PatternReader::read_blocks, &PatternReader::add_global,
+          &PatternReader::check}) {
       if (Status done = (this->*step)(); !done) return tl::unexpected(done.error());
     }
     return pattern_;
@@ -165,6 +168,42 @@ class PatternReader {
     return {};
   }
 
+  Status read_blocks() {
+    const auto blocks = root_.member("blocks");
+    if (!blocks) return {};
+    if (Status known = blocks->only(block_fields); !known) return known;
+    for (const std::string_view other : {"attends", "global", "sentences"}) {
+      if (!root_.member(other)) continue;
+      return blocks->wrong(fmt::format(
+          "cannot stand beside '{}', because blocks say alone who sees whom; remove one of them",
+          other));
+    }
+    BlockRule rule;
+    struct Number {
+      std::string_view key;
+      std::int64_t& value;
+      std::int64_t least, most;
+    };
+    const Number numbers[] = {
+        {"length", rule.length, 1, SequenceLayout::max_tokens},
+        {"random", rule.random, 0, BlockRule::most_random},
+        {"seed", rule.seed, 0, std::numeric_limits<std::int64_t>::max()},
+    };
+    for (const Number& number : numbers) {
+      const auto field = blocks->member(number.key);
+      if (!field && number.key == "seed") continue;
+      if (!field) {
+        return blocks->wrong(fmt::format(
+            "has no '{}'; write {{\"length\": 64, \"random\": 3, \"seed\": 1}}", number.key));
+      }
+      Result<std::int64_t> value = field->whole_number(number.least, number.most);
+      if (!value) return tl::unexpected(value.error());
+      number.value = *value;
+    }
+    pattern_.blocks = rule;
+    return {};
+  }
+
   /// Global groups see and are seen by every group. Sentence starts are a group of their own only
   /// in patterns that name it; elsewhere they are document tokens.
   Status add_global() {
@@ -186,13 +225,7 @@ class PatternReader {
   }
 
   Status check() {
-    const bool any =
-        std::any_of(pattern_.attends.begin(), pattern_.attends.end(), [](const auto& row) {
-          return std::any_of(row.begin(), row.end(), [](const GroupRule& rule) {
-            return rule.kind != GroupRule::Kind::none;
-          });
-        });
-    if (!any) {
+    if (!pattern_.has_rules() && !pattern_.blocks) {
       return root_.wrong(
           "lets no token attend to any other; give 'attends' or 'global', e.g. "
           "\"attends\": {\"document\": {\"document\": \"window\"}}");
@@ -225,6 +258,12 @@ std::string pattern_json(const AttentionPattern& pattern) {
   root["name"] = pattern.name;
   root["title"] = pattern.title;
   root["description"] = pattern.description;
+  if (pattern.blocks) {
+    root["blocks"] = {{"length", pattern.blocks->length},
+                      {"random", pattern.blocks->random},
+                      {"seed", pattern.blocks->seed}};
+    return root.dump(2);
+  }
   nlohmann::ordered_json& attends = root["attends"] = nlohmann::ordered_json::object();
   for (const TokenGroup from : token_groups) {
     for (const TokenGroup to : token_groups) {

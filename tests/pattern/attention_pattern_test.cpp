@@ -13,6 +13,7 @@ namespace attnscope {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -36,10 +37,10 @@ TEST(AttentionPattern, BuiltInsComeInDisplayOrderWithTitleAndSource) {
   for (const AttentionPattern& pattern : built_in_patterns()) {
     names.push_back(pattern.name);
     EXPECT_FALSE(pattern.title.empty());
-    EXPECT_THAT(pattern.description, HasSubstr("ECIR 2024"));
+    EXPECT_THAT(pattern.description, ContainsRegex("\\(.* et al\\., .*20[0-9][0-9]"));
   }
   EXPECT_THAT(names, ElementsAre("full", "sparse", "sparse-without-independent-query", "longformer",
-                                 "qds"));
+                                 "qds", "bigbird", "listwise"));
 }
 
 TEST(AttentionPattern, BuiltInsAreTheFilesInResources) {
@@ -90,6 +91,23 @@ TEST(AttentionPattern, QdsHasGlobalSentencesEvery30Tokens) {
   }
 }
 
+TEST(AttentionPattern, BigBirdHasBlocksAndNoRules) {
+  const AttentionPattern bigbird = built_in("bigbird");
+  EXPECT_EQ(bigbird.blocks, (BlockRule{.length = 64, .random = 3, .seed = 1}));
+  EXPECT_EQ(bigbird.blocks->full_attention_up_to(), 704);
+  EXPECT_FALSE(bigbird.has_rules());
+  EXPECT_FALSE(bigbird.has_window());
+  EXPECT_FALSE(bigbird.has_sentences());
+}
+
+TEST(AttentionPattern, ListwiseIsSparseWithWholeDocuments) {
+  AttentionPattern listwise = built_in("listwise");
+  EXPECT_FALSE(listwise.has_window());
+  EXPECT_EQ(listwise.rule(document, document), whole);
+  listwise.attends[2][2] = window;
+  EXPECT_EQ(listwise.attends, built_in("sparse").attends);
+}
+
 TEST(AttentionPattern, FullHasNoWindow) {
   EXPECT_FALSE(built_in("full").has_window());
 }
@@ -111,6 +129,10 @@ TEST(AttentionPattern, PrintedPatternReadsBackAsItself) {
       R"({"name": "n", "attends": {"sentence": {"document": {"window": 0}, "sentence": "window"}}})",
       "my.json");
   EXPECT_EQ(parse_pattern(pattern_json(*fixed), "printed").value(), *fixed);
+  const auto blocks =
+      parse_pattern(R"({"name": "n", "blocks": {"length": 16, "random": 0}})", "my.json");
+  ASSERT_TRUE(blocks) << blocks.error().message;
+  EXPECT_EQ(parse_pattern(pattern_json(*blocks), "printed").value(), *blocks);
 }
 
 TEST(AttentionPatternErrors, UnknownFieldsAtEveryDepthNameLineAndNearest) {
@@ -205,6 +227,32 @@ TEST(AttentionPatternErrors, SentencesThatNoRuleNamesAreRefused) {
               HasSubstr("has no 'every'"));
 }
 
+TEST(AttentionPatternErrors, BlocksStandAlone) {
+  for (const char* other : {R"("attends": {"cls": {"cls": "whole"}})", R"("global": ["cls"])",
+                            R"("sentences": {"every": 30})"}) {
+    EXPECT_THAT(
+        error_of(fmt::format(
+            "{{\"name\": \"n\",\n \"blocks\": {{\"length\": 64, \"random\": 3}}, {}}}", other)),
+        StartsWith("my.json, line 2: 'blocks' cannot stand beside '"))
+        << other;
+  }
+}
+
+TEST(AttentionPatternErrors, ImpossibleBlocksAreRefused) {
+  const auto blocks = [](const char* fields) {
+    return error_of(fmt::format("{{\"name\": \"n\", \"blocks\": {{{}}}}}", fields));
+  };
+  EXPECT_THAT(blocks(""), HasSubstr("'blocks' has no 'length'; write {\"length\": 64"));
+  EXPECT_THAT(blocks(R"("length": 64)"), HasSubstr("has no 'random'"));
+  EXPECT_THAT(blocks(R"("length": 0, "random": 3)"),
+              HasSubstr("'blocks.length' must be a whole number from 1"));
+  EXPECT_THAT(blocks(R"("length": 64, "random": 257)"),
+              HasSubstr("'blocks.random' must be a whole number from 0 to 256"));
+  EXPECT_THAT(blocks(R"("length": 64, "random": 3, "seed": -1)"),
+              HasSubstr("'blocks.seed' must be a whole number from 0"));
+  EXPECT_THAT(blocks(R"("lenth": 64)"), HasSubstr("did you mean 'length'?"));
+}
+
 TEST(AttentionPatternErrors, APatternWithoutRulesIsRefused) {
   EXPECT_THAT(error_of(R"({"name": "n"})"), HasSubstr("lets no token attend"));
   EXPECT_THAT(error_of(R"({"name": "n", "attends": {"cls": {"cls": "none"}}})"),
@@ -221,7 +269,8 @@ TEST(FindPattern, AnUnknownNameListsTheKnownAndTheNearest) {
   ASSERT_FALSE(pattern);
   EXPECT_THAT(pattern.error().message,
               AllOf(HasSubstr("unknown pattern 'sparce'; did you mean 'sparse'?"),
-                    HasSubstr("full, sparse, sparse-without-independent-query, longformer, qds")));
+                    HasSubstr("full, sparse, sparse-without-independent-query, longformer, qds, "
+                              "bigbird, listwise")));
 }
 
 TEST(FindPattern, APathReadsAPersonsOwnFile) {

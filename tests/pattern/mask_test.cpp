@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "engine/pattern/compile_plan.h"
 #include "engine/pattern/oracle.h"
 
@@ -84,6 +86,26 @@ TEST(Mask, HeadsWithTheirOwnTasksHaveTheirOwnRows) {
   EXPECT_THAT(mask.intervals(0, 2), ElementsAre(TokenRange{0, 2}));
   EXPECT_THAT(mask.intervals(1, 2), ElementsAre(TokenRange{3, 4}));
   EXPECT_EQ(mask.density(1, {0, 4}, {0, 4}), 0.25);
+}
+
+TEST(Mask, RandomBlocksAreThoseOfTheAskedHead) {
+  const AttentionPattern bigbird = find_pattern("bigbird").value();
+  const SequenceLayout item = SequenceLayout::uniform(1, {.query = 11, .documents = {900}});
+  const Mask mask(compile_plan(bigbird, std::nullopt, item, 3).value());
+  const Oracle oracle(bigbird, std::nullopt, item);
+  std::set<std::vector<std::int64_t>> of_heads;
+  for (std::int32_t head = 0; head < 3; ++head) {
+    std::vector<std::int64_t> drawn, expected;
+    for (const TokenRange& keys : mask.intervals(head, 400)) {
+      for (std::int64_t key = keys.begin; key < keys.end; ++key) drawn.push_back(key);
+    }
+    for (std::int64_t key = 0; key < item.tokens(); ++key) {
+      if (oracle.allowed(head, 400, key)) expected.push_back(key);
+    }
+    EXPECT_EQ(drawn, expected) << "head " << head;
+    of_heads.insert(drawn);
+  }
+  EXPECT_EQ(of_heads.size(), 3U);
 }
 
 TEST(Mask, AMillionTokensAreDrawnWithoutVisitingThem) {

@@ -4,7 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <stdexcept>
+
+#include "engine/pattern/random_blocks.h"
 
 namespace attnscope {
 namespace {
@@ -123,6 +127,48 @@ TEST(Oracle, ExplainsAllowedAndRefusedPairs) {
   EXPECT_EQ(oracle.explain(0, 33), "cls 0 does not see cls 0: they belong to items 0 and 1");
   EXPECT_EQ(Oracle(sparse, Window::infinite(), layout).explain(document, document + 29),
             "document 0 sees document 29: the window is infinite");
+}
+
+TEST(Oracle, BlocksSeeTheirNeighboursTheOuterOnesAndNothingElseWithoutRandomOnes) {
+  AttentionPattern pattern = *find_pattern("bigbird");
+  pattern.blocks = BlockRule{.length = 2, .random = 0, .seed = 1};
+  const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 2, .documents = {8}});
+  EXPECT_EQ(picture(pattern, std::nullopt, layout),
+            (std::vector<std::string>{"###########", "###########",  // the first block
+                                      "######....#", "######....#",  // 0, 1, 2 and the last
+                                      "########..#", "########..#",  //
+                                      "##..#######", "##..#######",  //
+                                      "##....#####", "##....#####",  //
+                                      "###########"}));              // the last, one token
+}
+
+TEST(Oracle, ExplainsBlocks) {
+  const AttentionPattern bigbird = *find_pattern("bigbird");
+  const SequenceLayout layout =
+      SequenceLayout::make({{.query = 3, .documents = {996}}, {.query = 3, .documents = {100}}})
+          .value();
+  const Oracle oracle(bigbird, std::nullopt, layout);
+  const auto said = [&](std::int64_t query, std::int64_t key) {
+    return oracle.explain(query, key, 1);
+  };
+  EXPECT_EQ(said(0, 500), "cls 0 sees document 496: block 0, an outer one, sees everything");
+  EXPECT_EQ(said(500, 1),
+            "document 496 sees query 0: block 0, an outer one, is seen by everything");
+  EXPECT_EQ(said(500, 575),
+            "document 496 sees document 571: block 7 sees itself and its neighbours, 8 among them");
+  EXPECT_EQ(said(0, 1000), "cls 0 does not see cls 0: they belong to items 0 and 1");
+  EXPECT_EQ(said(1000, 1001),
+            "cls 0 sees query 0: an item of at most 704 tokens is full attention");
+  const std::vector<std::int64_t> drawn =
+      random_blocks(3, {.seed = 1, .blocks = 16, .head = 1, .block = 7});
+  for (std::int64_t block = 1; block < 15; ++block) {
+    if (std::abs(block - 7) <= 1) continue;
+    const bool random = std::ranges::find(drawn, block) != drawn.end();
+    EXPECT_EQ(oracle.allowed(1, 500, 64 * block), random);
+    EXPECT_THAT(said(500, 64 * block),
+                HasSubstr(random ? "is a random block of block 7 in head 1"
+                                 : "is no neighbour of block 7, nor drawn for it in head 1"));
+  }
 }
 
 TEST(Oracle, NamesTheDocumentWhereAnItemHasSeveral) {

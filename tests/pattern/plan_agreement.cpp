@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "engine/pattern/compile_plan.h"
@@ -50,33 +52,44 @@ AssertionResult row_of(const AttentionPlan& plan, const Task& task, std::int64_t
   return AssertionSuccess();
 }
 
+/// Over all heads.
 struct Sums {
   std::int64_t pairs = 0;
   std::int64_t rows = 0;
-  std::vector<char> keys;
+  std::vector<char> keys;  // [heads, tokens]: seen by some row
 };
 
-AssertionResult rows_agree(const AttentionPlan& plan, const Oracle& oracle, Sums& sums) {
+/// One task in one head.
+AssertionResult task_agrees(const AttentionPlan& plan, const Task& task, std::int32_t head,
+                            const Oracle& oracle, Sums& sums) {
   std::vector<char> seen(static_cast<std::size_t>(plan.tokens));
-  sums.keys.assign(seen.size(), 0);
-  for (const Task& task : plan.tasks) {
-    for (std::int64_t position = 0; position < task.queries.size(); ++position) {
-      const std::int64_t query = plan.token_at(task.queries, position);
-      if (AssertionResult row = row_of(plan, task, query, seen); !row) return row;
-      std::int64_t pairs = 0;
-      for (std::int64_t key = 0; key < plan.tokens; ++key) {
-        const bool in_plan = seen[static_cast<std::size_t>(key)] != 0;
-        if (in_plan != oracle.allowed(0, query, key)) {
-          return AssertionFailure()
-                 << "the plan " << (in_plan ? "allows" : "refuses") << ", but "
-                 << oracle.explain(query, key) << " (row " << query << ", key " << key << ")";
-        }
-        if (!in_plan) continue;
-        ++pairs;
-        sums.keys[static_cast<std::size_t>(key)] = 1;
+  for (std::int64_t position = 0; position < task.queries.size(); ++position) {
+    const std::int64_t query = plan.token_at(task.queries, position);
+    if (AssertionResult row = row_of(plan, task, query, seen); !row) return row;
+    std::int64_t pairs = 0;
+    for (std::int64_t key = 0; key < plan.tokens; ++key) {
+      const bool in_plan = seen[static_cast<std::size_t>(key)] != 0;
+      if (in_plan != oracle.allowed(head, query, key)) {
+        return AssertionFailure() << "the plan " << (in_plan ? "allows" : "refuses") << ", but "
+                                  << oracle.explain(query, key, head) << " (row " << query
+                                  << ", key " << key << ", head " << head << ")";
       }
-      sums.pairs += pairs;
-      sums.rows += pairs > 0 ? 1 : 0;
+      if (!in_plan) continue;
+      ++pairs;
+      sums.keys[static_cast<std::size_t>(head * plan.tokens + key)] = 1;
+    }
+    sums.pairs += pairs;
+    sums.rows += pairs > 0 ? 1 : 0;
+  }
+  return AssertionSuccess();
+}
+
+AssertionResult rows_agree(const AttentionPlan& plan, const Oracle& oracle, Sums& sums) {
+  sums.keys.assign(static_cast<std::size_t>(plan.heads * plan.tokens), 0);
+  for (const Task& task : plan.tasks) {
+    for (std::int32_t head = task.heads.begin; head < task.heads.end; ++head) {
+      AssertionResult agrees = task_agrees(plan, task, head, oracle, sums);
+      if (!agrees) return agrees;
     }
   }
   return AssertionSuccess();
@@ -84,14 +97,14 @@ AssertionResult rows_agree(const AttentionPlan& plan, const Oracle& oracle, Sums
 
 AssertionResult counts_agree(const AttentionPlan& plan, const Sums& sums) {
   const PlanCounts counts = count(plan);
-  if (counts.pairs != plan.heads * sums.pairs || counts.query_rows != plan.heads * sums.rows ||
+  if (counts.pairs != sums.pairs || counts.query_rows != sums.rows ||
       counts.exponentials != counts.pairs) {
     return AssertionFailure() << "counted " << counts.pairs << " pairs, " << counts.query_rows
                               << " rows, " << counts.exponentials << " exponentials instead of "
-                              << plan.heads * sums.pairs << ", " << plan.heads * sums.rows;
+                              << sums.pairs << ", " << sums.rows;
   }
   const auto keys = std::count(sums.keys.begin(), sums.keys.end(), 1);
-  const double bytes = static_cast<double>(plan.heads * 2 * (sums.rows + keys) * 8 * 4);
+  const double bytes = static_cast<double>(2 * (sums.rows + keys) * 8 * 4);
   if (least_bytes(plan, 8, DType::float32) != bytes) {
     return AssertionFailure() << "least bytes " << least_bytes(plan, 8, DType::float32)
                               << " instead of " << bytes;
@@ -102,18 +115,24 @@ AssertionResult counts_agree(const AttentionPlan& plan, const Sums& sums) {
 }  // namespace
 
 AssertionResult is_well_formed(const AttentionPlan& plan) {
-  std::vector<int> tasks_of(static_cast<std::size_t>(plan.tokens));
-  std::int64_t last_first = -1;
+  std::vector<int> tasks_of(static_cast<std::size_t>(plan.tokens * plan.heads));
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> last_first;  // by head range
   for (const Task& task : plan.tasks) {
     if (task.queries.size() <= 0) return AssertionFailure() << "a task without rows";
-    if (task.heads.begin != 0 || task.heads.end != plan.heads) {
-      return AssertionFailure() << "a task that does not serve all heads";
+    if (task.heads.begin < 0 || task.heads.end > plan.heads || task.heads.begin >= task.heads.end) {
+      return AssertionFailure() << "a task whose heads are not the plan's";
     }
     const std::int64_t first = plan.token_at(task.queries, 0);
-    if (first <= last_first) return AssertionFailure() << "tasks out of order at row " << first;
-    last_first = first;
+    const auto [last, is_first] = last_first.try_emplace({task.heads.begin, task.heads.end}, first);
+    if (!is_first && first <= last->second) {
+      return AssertionFailure() << "tasks out of order at row " << first;
+    }
+    last->second = first;
     for (std::int64_t i = 0; i < task.queries.size(); ++i) {
-      ++tasks_of[static_cast<std::size_t>(plan.token_at(task.queries, i))];
+      const std::int64_t row = plan.token_at(task.queries, i);
+      for (std::int32_t head = task.heads.begin; head < task.heads.end; ++head) {
+        ++tasks_of[static_cast<std::size_t>(head * plan.tokens + row)];
+      }
     }
     for (const Segment& segment : plan.segments_of(task)) {
       if (segment.keys.size() <= 0) return AssertionFailure() << "a segment without keys";
@@ -121,7 +140,9 @@ AssertionResult is_well_formed(const AttentionPlan& plan) {
   }
   for (std::size_t row = 0; row < tasks_of.size(); ++row) {
     if (tasks_of[row] != 1) {
-      return AssertionFailure() << "row " << row << " lies in " << tasks_of[row] << " tasks";
+      const auto tokens = static_cast<std::size_t>(plan.tokens);
+      return AssertionFailure() << "row " << row % tokens << " of head " << row / tokens
+                                << " lies in " << tasks_of[row] << " tasks";
     }
   }
   return AssertionSuccess();

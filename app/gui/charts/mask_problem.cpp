@@ -23,6 +23,9 @@ constexpr std::int64_t schematic_document = 24;
 constexpr std::int64_t schematic_sentence = 8;
 // A window of 24 tokens can be seen as a window only while most of the document lies outside.
 constexpr std::int64_t schematic_window = 5;
+// Blocks of 2 tokens and 3 random ones: 31 tokens are more than BigBird's fallback of 11 blocks.
+constexpr std::int64_t schematic_block = 2;
+constexpr std::int64_t schematic_random = 3;
 
 std::int64_t stand_in_window(std::int64_t window) {
   return std::min(window, schematic_window);
@@ -54,6 +57,10 @@ AttentionPattern stand_in(AttentionPattern pattern) {
     for (GroupRule& rule : row) {
       if (rule.fixed_window) rule.fixed_window = stand_in_window(*rule.fixed_window);
     }
+  }
+  if (pattern.blocks) {
+    pattern.blocks->length = std::min(pattern.blocks->length, schematic_block);
+    pattern.blocks->random = std::min(pattern.blocks->random, schematic_random);
   }
   return pattern;
 }
