@@ -67,7 +67,7 @@ TEST(CommandLine, ListsPatternsAndSweepsWithoutAWorker) {
   std::vector<std::string> names;
   for (const auto& row : patterns) names.push_back(row.at("name"));
   EXPECT_THAT(names, ::testing::IsSupersetOf({"full", "sparse", "sparse-without-independent-query",
-                                              "longformer", "qds"}));
+                                              "longformer", "qds", "bigbird", "listwise"}));
   EXPECT_THAT(program.run({"list", "sweeps"}).out, HasSubstr("paper-fig2a"));
 }
 

@@ -12,7 +12,7 @@ class OnEveryPattern : public ::testing::TestWithParam<std::string> {};
 
 INSTANTIATE_TEST_SUITE_P(Attention, OnEveryPattern,
                          ::testing::Values("full", "sparse", "sparse-without-independent-query",
-                                           "longformer", "qds"),
+                                           "longformer", "qds", "listwise"),
                          [](const auto& parameter) {
                            std::string name = parameter.param;
                            for (char& c : name) c = c == '-' ? '_' : c;

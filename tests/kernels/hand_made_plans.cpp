@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/pattern/compile_blocks.h"
+
 namespace attnscope::testing {
 namespace {
 
@@ -142,6 +144,14 @@ AttentionPlan queries_apart_from_keys() {
   return plan;
 }
 
+/// BigBird's rule with blocks of 6 tokens: each head has random blocks of its own, and one item of
+/// the two is so short that it is full attention.
+AttentionPlan random_blocks_of_each_head() {
+  const auto layout =
+      SequenceLayout::make({{.query = 5, .documents = {104}}, {.query = 5, .documents = {34}}});
+  return compile_blocks({.length = 6, .random = 2, .seed = 1}, *layout, /*heads=*/3);
+}
+
 /// A few rows over so many keys that kernels split the keys, beside rows that see few.
 AttentionPlan long_rows(std::int64_t rows) {
   constexpr std::int64_t keys = 5003;
@@ -168,6 +178,7 @@ std::vector<HandMadePlan> all_plans() {
   }
   plans.push_back({"band onto another group", band_onto_another_group()});
   plans.push_back({"heads with segments of their own", heads_with_segments_of_their_own()});
+  plans.push_back({"random blocks of each head", random_blocks_of_each_head()});
   plans.push_back({"rows without keys", rows_without_keys()});
   plans.push_back({"skipped keys in whole runs", skipped_keys_in_whole_runs()});
   plans.push_back({"skipped keys in bands", skipped_keys_in_bands()});

@@ -61,6 +61,7 @@ void MaskDrawing::collect_texts() {
   const AttentionPattern& pattern = problem_.pattern();
   if (page_.title) {
     title_ = text_of(pattern.title.empty() ? pattern.name : pattern.title);
+    if (pattern.blocks && pattern.blocks->random > 0) title_ += QStringLiteral(", head 0");
     if (pattern.has_window() && problem_.true_window()) {
       title_ +=
           QStringLiteral(", window ") + QString::fromStdString(problem_.true_window()->text());
@@ -107,7 +108,9 @@ void MaskDrawing::lay_out_legend() {
       const GroupRule& rule = problem_.pattern().rule(groups[row], to);
       const QString note = window_note(rule, problem_.window());
       width = std::max(width, 1.2 * em + metrics.horizontalAdvance(note));
-      legend_.push_back({groups[row], to, rule.kind != GroupRule::Kind::none, note,
+      // Blocks know no groups: any pair may be seen.
+      const bool sees = rule.kind != GroupRule::Kind::none || problem_.pattern().blocks;
+      legend_.push_back({groups[row], to, sees, note,
                          QRectF(x, line * static_cast<double>(row + 1), 9 * em, line)});
     }
     x += width + between;

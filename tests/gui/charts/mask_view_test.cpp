@@ -74,6 +74,29 @@ TEST_F(MaskViewTest, EveryCellOfEveryPatternAndStyle_IsColouredAsTheOracleSays) 
   }
 }
 
+TEST_F(MaskViewTest, BlocksInsideALongItem_AreColouredAsTheOracleSays) {
+  AttentionPattern blocks = pattern("bigbird");
+  blocks.blocks = BlockRule{.length = 3, .random = 1, .seed = 2};
+  view.set_style(MaskStyle::true_scale);
+  ASSERT_TRUE(view.show_mask(blocks, std::nullopt, small_item));
+  EXPECT_EQ(wrong_cells(view), 0);
+  EXPECT_GT(view.problem()->tokens(), blocks.blocks->full_attention_up_to());
+}
+
+TEST_F(MaskViewTest, TheSchematicOfBigBird_HasBlocksItCanShow) {
+  view.set_style(MaskStyle::schematic);
+  ASSERT_TRUE(view.show_mask(pattern("bigbird"), std::nullopt, item_of(900)));
+  EXPECT_TRUE(view.problem()->is_stand_in());
+  const std::int64_t tokens = view.problem()->tokens();
+  EXPECT_GT(tokens, view.problem()->pattern().blocks->full_attention_up_to());
+  qint64 unseen = 0;
+  for (qint64 key = 0; key < tokens; ++key) {
+    unseen += view.problem()->oracle().allowed(0, tokens / 2, key) ? 0 : 1;
+  }
+  EXPECT_GT(unseen, tokens / 4);
+  EXPECT_EQ(wrong_cells(view), 0);
+}
+
 TEST_F(MaskViewTest, DarkTheme_IsColouredAsTheOracleSays) {
   view.set_theme(ChartTheme::dark);
   view.set_style(MaskStyle::true_scale);

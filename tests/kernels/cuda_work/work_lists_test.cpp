@@ -51,7 +51,7 @@ std::vector<NamedLayout> layouts() {
 class PatternLists : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(WorkLists, PatternLists,
                          ::testing::Values("full", "longformer", "qds", "sparse",
-                                           "sparse-without-independent-query"));
+                                           "sparse-without-independent-query", "listwise"));
 
 TEST_P(PatternLists, EveryAllowedPair_IsComputedOnce) {
   const AttentionPattern pattern = *find_pattern(GetParam());
@@ -137,6 +137,13 @@ TEST(WorkLists, BlocksThatDifferFromHeadToHead_AreComputedOnce) {
     const AttentionPlan plan = blocks_with_random_ones(9, block, 3);
     EXPECT_TRUE(cuts_well(plan, keys_from_plan(plan))) << "blocks of " << block;
   }
+}
+
+TEST(WorkLists, BigBird_IsComputedOnce) {
+  const auto layout =
+      *SequenceLayout::make({{.query = 11, .documents = {900}}, {.query = 5, .documents = {200}}});
+  const AttentionPlan plan = *compile_plan(*find_pattern("bigbird"), std::nullopt, layout, 3);
+  EXPECT_TRUE(cuts_well(plan, keys_from_oracle("bigbird", std::nullopt, layout)));
 }
 
 /// Many rows, few enough for tiles to be cut along the keys.
