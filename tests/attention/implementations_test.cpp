@@ -31,7 +31,7 @@ std::string refusal(const char* id, const Problem& problem) {
 }
 
 bool runs_on_cuda_alone(std::string_view id) {
-  return id == "sdpa-efficient" || id == "sdpa-cudnn";
+  return id == "sdpa-efficient" || id == "sdpa-cudnn" || id == "flash-window";
 }
 
 TEST(ImplementationList, HoldsAllInDisplayOrderWithoutRepeats) {
@@ -42,8 +42,8 @@ TEST(ImplementationList, HoldsAllInDisplayOrderWithoutRepeats) {
     EXPECT_EQ(find_implementation(implementation->id()), implementation);
   }
   EXPECT_THAT(ids, testing::ElementsAre("dense", "dense-torch", "sdpa", "sdpa-mask", "sdpa-flash",
-                                        "sdpa-efficient", "sdpa-cudnn", "longformer-banded",
-                                        "windowed", "segment"));
+                                        "sdpa-efficient", "sdpa-cudnn", "flash-window",
+                                        "longformer-banded", "windowed", "segment"));
   EXPECT_EQ(find_implementation("denes"), nullptr);
 }
 

@@ -2,6 +2,8 @@
 //
 // Predicted peaks against what LibTorch really allocates, seen by an allocator that counts.
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +11,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "engine/attention/flash_window/assembled_attention.h"
+#include "engine/attention/flash_window/assembled_work.h"
 #include "engine/attention/list.h"
 #include "engine/attention/packed_tensor.h"
 #include "tests/attention/small_problem.h"
@@ -68,7 +72,7 @@ struct Peaks {
   std::int64_t measured = 0;
 };
 
-Peaks measure(const char* id, const Problem& problem) {
+Peaks measure(PreparedAttention& prepared, const Problem& problem) {
   const std::int64_t heads = problem.plan.heads;
   const auto bytes = static_cast<std::size_t>(
       packed_bytes(problem.layout, heads, problem.head_dim, problem.dtype));
@@ -79,39 +83,45 @@ Peaks measure(const char* id, const Problem& problem) {
                          problem.memory_order, memory.data());
   };
   const ConstTensor in = attnscope::as_const(tensor(input));
-  const auto prepared = find_implementation(id)->prepare(problem).value();
 
   std::vector<std::byte> grad_q(bytes), grad_k(bytes), grad_v(bytes);
 
   CountingAllocator& counting = CountingAllocator::instance();
   c10::SetCPUAllocator(&counting, 127);
   counting.restart();
-  EXPECT_TRUE(prepared->forward(
+  EXPECT_TRUE(prepared.forward(
       {.q = in, .k = in, .v = in, .o = tensor(output), .lse = {}, .workspace = {}}));
   if (problem.direction == Direction::forward_backward) {
-    EXPECT_TRUE(prepared->backward({.tensors = {.q = in,
-                                                .k = in,
-                                                .v = in,
-                                                .o = attnscope::as_const(tensor(output)),
-                                                .lse = {},
-                                                .grad_o = in,
-                                                .grad_q = tensor(grad_q),
-                                                .grad_k = tensor(grad_k),
-                                                .grad_v = tensor(grad_v)},
-                                    .workspace = {}}));
+    EXPECT_TRUE(prepared.backward({.tensors = {.q = in,
+                                               .k = in,
+                                               .v = in,
+                                               .o = attnscope::as_const(tensor(output)),
+                                               .lse = {},
+                                               .grad_o = in,
+                                               .grad_q = tensor(grad_q),
+                                               .grad_k = tensor(grad_k),
+                                               .grad_v = tensor(grad_v)},
+                                   .workspace = {}}));
   }
-  return {prepared->predicted_peak_bytes(), counting.peak()};
+  return {prepared.predicted_peak_bytes(), counting.peak()};
+}
+
+Peaks measure(const char* id, const Problem& problem) {
+  return measure(*find_implementation(id)->prepare(problem).value(), problem);
 }
 
 class PredictedPeak : public testing::TestWithParam<std::tuple<MemoryOrder, DType, Direction>> {
  protected:
+  std::unique_ptr<SmallProblem> problem(const char* pattern, SequenceLayout layout) const {
+    auto small = std::make_unique<SmallProblem>(pattern, Window::of(4), std::move(layout), 4, 32);
+    small->problem.memory_order = std::get<0>(GetParam());
+    small->problem.dtype = std::get<1>(GetParam());
+    small->problem.direction = std::get<2>(GetParam());
+    small->problem.threads = 2;
+    return small;
+  }
   Peaks measure(const char* id, const char* pattern, SequenceLayout layout) const {
-    SmallProblem small(pattern, Window::of(4), std::move(layout), 4, 32);
-    small.problem.memory_order = std::get<0>(GetParam());
-    small.problem.dtype = std::get<1>(GetParam());
-    small.problem.direction = std::get<2>(GetParam());
-    small.problem.threads = 2;
-    return attnscope::measure(id, small.problem);
+    return attnscope::measure(id, problem(pattern, std::move(layout))->problem);
   }
 };
 
@@ -153,6 +163,45 @@ TEST_P(PredictedPeak, OfSdpaIsAnUpperBoundThatIsNotFarOff) {
       const Peaks full = measure(id, "full", layout_number(layout));
       EXPECT_LE(full.measured, full.predicted + 4096) << id << layout;
       EXPECT_GE(full.measured, full.predicted / 8) << id << layout;
+    }
+  }
+}
+
+/// Allocates what the flash kernel does, and computes nothing.
+class IdleKernel final : public PartKernel {
+ public:
+  PartResult forward(const PartOperands& part) const override {
+    const bool even = part.q.dim() == 4;
+    const std::vector<std::int64_t> numbers =
+        even ? std::vector{part.q.size(0), part.q.size(2), part.q.size(1)}
+             : std::vector{part.q.size(1), part.q.size(0)};
+    return {.o = at::zeros(part.q.sizes(), part.q.options()), .lse = at::zeros(numbers)};
+  }
+  PartGradients backward(const PartOperands& part, const at::Tensor& grad_o,
+                         const PartResult& whole) const override {
+    const at::Tensor arriving = grad_o.contiguous();
+    const at::Tensor o = whole.o.contiguous();
+    const std::int64_t heads = part.q.size(-2);
+    std::vector<TokenRange> sequences(1, TokenRange{0, part.q.numel() / heads / part.q.size(-1)});
+    const at::Tensor sums =
+        at::empty({flash_backward_scratch(sequences, heads, part.q.size(-1)) / 4});
+    return {.q = at::zeros(part.q.sizes(), part.q.options()),
+            .k = at::zeros(part.k.sizes(), part.k.options()),
+            .v = at::zeros(part.v.sizes(), part.v.options())};
+  }
+};
+
+TEST_P(PredictedPeak, OfPartsAssembledIsAnUpperBoundThatIsNotFarOff) {
+  const IdleKernel kernel;
+  for (int layout = 0; layout < 5; ++layout) {
+    for (const char* pattern : {"longformer", "sparse"}) {
+      if (layout == 3 && std::string_view(pattern) == "longformer") continue;
+      const auto small = problem(pattern, layout_number(layout));
+      const auto prepared =
+          prepare_assembled(small->problem, parts_of(small->problem).value(), kernel);
+      const Peaks peaks = attnscope::measure(*prepared, small->problem);
+      EXPECT_LE(peaks.measured, peaks.predicted + 16384) << layout << " " << pattern;
+      EXPECT_GE(peaks.measured, peaks.predicted / 2) << layout << " " << pattern;
     }
   }
 }

@@ -29,7 +29,7 @@ TEST(Conformance, NoImplementationIsWrongAnywhere) {
 
 /// What runs on CUDA alone.
 bool is_of_cuda(const std::string& id) {
-  return id == "sdpa-efficient" || id == "sdpa-cudnn";
+  return id == "sdpa-efficient" || id == "sdpa-cudnn" || id == "flash-window";
 }
 
 TEST(Conformance, EveryImplementationComputesSomethingOfEveryPatternItTakes) {

@@ -46,11 +46,13 @@ TEST_F(CudaConformance, EveryImplementationComputesEveryPatternInEveryDtype_AndB
   for (const Implementation* implementation : implementations()) {
     const std::string id(implementation->id());
     EXPECT_THAT(patterns[id], testing::Contains("full")) << id;
-    // Without a mask full attention is all there is.
-    if (id != "sdpa" && id != "sdpa-flash") {
+    // Without a mask full attention is all there is; a window takes no scattered global tokens.
+    if (id == "flash-window") {
+      EXPECT_THAT(patterns[id], testing::IsSupersetOf({"full", "longformer", "sparse"}));
+    } else if (id != "sdpa" && id != "sdpa-flash") {
       EXPECT_EQ(patterns[id].size(), built_in_patterns().size()) << id;
     }
-    const bool is_16_bit_alone = id == "sdpa-flash" || id == "sdpa-cudnn";
+    const bool is_16_bit_alone = id == "sdpa-flash" || id == "sdpa-cudnn" || id == "flash-window";
     EXPECT_EQ(forms[id].size(), is_16_bit_alone ? 2U : 3U) << id;
   }
 }

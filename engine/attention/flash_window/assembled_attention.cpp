@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/attention/flash_window/assembled_attention.h"
+
+#include <ATen/ops/addcmul.h>
+#include <ATen/ops/exp.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/logaddexp.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/sub.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "engine/attention/flash_window/assembled_work.h"
+#include "engine/attention/flash_window/token_rows.h"
+#include "engine/attention/packed_tensor.h"
+#include "engine/attention/torch_tensors.h"
+
+namespace attnscope {
+namespace {
+
+constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+
+/// A factor for each row and head, [..., heads, rows], beside values [..., rows, heads, dim].
+at::Tensor beside_values(const at::Tensor& factors) {
+  return factors.transpose(-1, -2).unsqueeze(-1);
+}
+
+PartResult merge(std::vector<PartResult> parts) {
+  if (parts.size() == 1) return std::move(parts.front());
+  at::Tensor lse = parts[0].lse;
+  for (std::size_t p = 1; p < parts.size(); ++p) lse = at::logaddexp(lse, parts[p].lse);
+  const auto weight = [&](const PartResult& part) {
+    return beside_values(at::exp(at::sub(part.lse, lse)));
+  };
+  at::Tensor o = at::mul(parts[0].o, weight(parts[0]));  // float32, whatever the parts are
+  for (std::size_t p = 1; p < parts.size(); ++p) o.addcmul_(parts[p].o, weight(parts[p]));
+  return {.o = std::move(o), .lse = std::move(lse)};
+}
+
+/// The rows of a group and the keys of its parts, bound to the layout.
+struct BoundGroup {
+  TokenRows rows;
+  std::vector<TokenRows> keys;
+  std::vector<std::int64_t> windows;
+};
+
+/// What a forward call leaves for its backward.
+struct KeptGroup {
+  std::vector<PartOperands> operands;  // of each part
+  at::Tensor lse;                      // of the whole rows, as the kernel lays them out
+};
+
+BoundGroup bind(RowGroup group, std::int64_t item_tokens, std::int64_t heads) {
+  auto even_rows = even_sequences(group.queries, item_tokens);
+  std::vector<std::optional<EvenSequences>> even_keys;
+  bool all_even = even_rows.has_value() && (even_rows->distance > 0 || even_rows->count == 1);
+  for (const AttentionPart& part : group.parts) {
+    even_keys.push_back(even_sequences(part.keys, item_tokens));
+    all_even = all_even && even_keys.back().has_value();
+  }
+  if (!all_even) {
+    even_rows.reset();
+    for (auto& even : even_keys) even.reset();
+  }
+  BoundGroup bound{.rows = TokenRows(std::move(group.queries), even_rows, item_tokens, heads),
+                   .keys = {},
+                   .windows = {}};
+  for (std::size_t p = 0; p < group.parts.size(); ++p) {
+    bound.keys.emplace_back(std::move(group.parts[p].keys), even_keys[p], item_tokens, heads);
+    bound.windows.push_back(group.parts[p].window);
+  }
+  return bound;
+}
+
+class PreparedAssembled final : public PreparedAttention {
+ public:
+  PreparedAssembled(const Problem& problem, std::vector<RowGroup> groups, const PartKernel& kernel)
+      : problem_(problem), heads_(problem.plan.heads), kernel_(kernel) {
+    const Tensor like = packed_tensor(problem.layout, heads_, problem.head_dim, problem.dtype,
+                                      problem.memory_order, nullptr);
+    work_ = assembled_work(problem, groups);
+    for (RowGroup& group : groups) {
+      groups_.push_back(bind(std::move(group), like.item_tokens, heads_));
+    }
+  }
+
+  std::int64_t workspace_bytes() const override { return 0; }
+  bool writes_lse() const override { return true; }
+  ExecutedWork executed() const override { return work_; }
+
+  std::int64_t predicted_peak_bytes() const override {
+    std::int64_t kept = 0;
+    std::int64_t peak = 0;
+    for (const BoundGroup& group : groups_) {
+      const std::int64_t gathered = gathered_bytes(group);
+      peak = std::max(peak, kept + gathered + forward_bytes(group));
+      if (with_gradients()) kept += gathered + lse_bytes(group);
+    }
+    if (!with_gradients()) return peak;
+    const std::int64_t sums = 2 * problem_.plan.tokens * heads_ * problem_.head_dim * float_bytes;
+    for (const BoundGroup& group : groups_) {
+      peak = std::max(peak, kept + sums + backward_bytes(group));
+    }
+    return peak;
+  }
+
+  Status forward(const ForwardCall& call) override {
+    start();
+    const c10::InferenceMode no_graph;
+    kept_.clear();
+    std::vector<KeptGroup> kept;
+    for (const BoundGroup& group : groups_) {
+      KeptGroup operands{.operands = operands_of(group, call), .lse = {}};
+      const PartResult whole = attend(group, operands.operands);
+      group.rows.write(call.o, whole.o);
+      if (!call.lse.empty()) group.rows.write_numbers(numbers(call.lse), whole.lse);
+      if (!with_gradients()) continue;
+      operands.lse = whole.lse;
+      kept.push_back(std::move(operands));
+    }
+    kept_ = std::move(kept);
+    return {};
+  }
+
+  Status backward(const BackwardCall& call) override {
+    if (kept_.size() != groups_.size()) return fail("backward needs a forward call before it");
+    start();
+    const c10::InferenceMode no_graph;
+    const std::vector<KeptGroup> kept = std::exchange(kept_, {});
+    const GradientTensors& t = call.tensors;
+    const std::int64_t tokens = problem_.plan.tokens;
+    const auto options = at::TensorOptions().dtype(at::kFloat).device(device());
+    const at::Tensor sums_k = at::zeros({tokens, heads_, problem_.head_dim}, options);
+    const at::Tensor sums_v = at::zeros({tokens, heads_, problem_.head_dim}, options);
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      const BoundGroup& group = groups_[g];
+      const at::Tensor grad_o = group.rows.read(t.grad_o);
+      const PartResult whole{.o = group.rows.read(t.o), .lse = kept[g].lse};
+      at::Tensor grad_q;
+      for (std::size_t p = 0; p < group.keys.size(); ++p) {
+        const PartGradients part = kernel_.backward(kept[g].operands[p], grad_o, whole);
+        grad_q = p == 0   ? part.q
+                 : p == 1 ? grad_q.to(at::kFloat).add_(part.q)
+                          : grad_q.add_(part.q);
+        group.keys[p].add(sums_k, part.k);
+        group.keys[p].add(sums_v, part.v);
+      }
+      group.rows.write(t.grad_q, grad_q.defined() ? grad_q : at::zeros(whole.o.sizes(), options));
+    }
+    write_all(t.grad_k, sums_k);
+    write_all(t.grad_v, sums_v);
+    return {};
+  }
+
+ private:
+  static constexpr auto float_bytes = static_cast<std::int64_t>(sizeof(float));
+
+  [[nodiscard]] bool with_gradients() const {
+    return problem_.direction == Direction::forward_backward;
+  }
+  [[nodiscard]] at::Device device() const { return torch_device(problem_.device); }
+
+  /// Lists that a layout needs are made by the first call.
+  void start() {
+    if (problem_.device == DeviceKind::cpu) use_torch_threads(problem_.threads);
+    for (BoundGroup& group : groups_) {
+      group.rows.prepare(device());
+      for (TokenRows& keys : group.keys) keys.prepare(device());
+    }
+  }
+
+  [[nodiscard]] std::vector<PartOperands> operands_of(const BoundGroup& group,
+                                                      const ForwardCall& call) const {
+    std::vector<PartOperands> parts;
+    if (group.keys.empty()) return parts;
+    const at::Tensor q = group.rows.read(call.q);
+    for (std::size_t p = 0; p < group.keys.size(); ++p) {
+      const TokenRows& keys = group.keys[p];
+      // Wider than every sequence is no wider than the widest.
+      const std::int64_t window = std::min(group.windows[p], keys.longest());
+      parts.push_back({.q = q,
+                       .k = keys.read(call.k),
+                       .v = keys.read(call.v),
+                       .row_borders = group.rows.borders(),
+                       .key_borders = keys.borders(),
+                       .longest_rows = group.rows.longest(),
+                       .longest_keys = keys.longest(),
+                       .window = window,
+                       .scale = static_cast<double>(problem_.scale)});
+    }
+    return parts;
+  }
+
+  [[nodiscard]] PartResult attend(const BoundGroup& group,
+                                  const std::vector<PartOperands>& parts) const {
+    if (parts.empty()) return nothing(group);
+    std::vector<PartResult> results;
+    results.reserve(parts.size());
+    for (const PartOperands& part : parts) results.push_back(kernel_.forward(part));
+    return merge(std::move(results));
+  }
+
+  /// Of rows that see no key.
+  [[nodiscard]] PartResult nothing(const BoundGroup& group) const {
+    const auto options = at::TensorOptions().dtype(at::kFloat).device(device());
+    const std::int64_t dim = problem_.head_dim;
+    if (!group.rows.is_even()) {
+      return {.o = at::zeros({group.rows.tokens(), heads_, dim}, options),
+              .lse = at::full({heads_, group.rows.tokens()}, minus_infinity, options)};
+    }
+    const auto batch = static_cast<std::int64_t>(group.rows.sequences().size());
+    return {.o = at::zeros({batch, group.rows.longest(), heads_, dim}, options),
+            .lse = at::full({batch, heads_, group.rows.longest()}, minus_infinity, options)};
+  }
+
+  [[nodiscard]] at::Tensor numbers(std::span<float> lse) const {
+    return at::for_blob(lse.data(), {problem_.plan.tokens, heads_})
+        .options(at::TensorOptions().dtype(at::kFloat).device(device()))
+        .target_device(device())
+        .make_tensor();
+  }
+
+  void write_all(const Tensor& target, const at::Tensor& sums) const {
+    const at::Tensor all =
+        all_tokens(attnscope::as_const(target), problem_.plan.tokens, heads_, device());
+    all.copy_(sums.view(all.sizes()));
+  }
+
+  [[nodiscard]] std::int64_t values_bytes(std::int64_t tokens, std::int64_t element) const {
+    return tokens * heads_ * problem_.head_dim * element;
+  }
+  [[nodiscard]] std::int64_t lse_bytes(const BoundGroup& group) const {
+    return group.rows.tokens() * heads_ * float_bytes;
+  }
+  [[nodiscard]] std::int64_t gathered_bytes(const BoundGroup& group) const {
+    if (group.rows.is_even()) return 0;
+    std::int64_t tokens = group.rows.tokens();
+    for (const TokenRows& keys : group.keys) tokens += 2 * keys.tokens();
+    return values_bytes(tokens, size_of(problem_.dtype));
+  }
+  /// Adding 16-bit values to float32 ones: CUDA converts them as it reads, the CPU beforehand.
+  [[nodiscard]] bool widens() const {
+    return problem_.device == DeviceKind::cpu && problem_.dtype != DType::float32;
+  }
+  /// What the parts leave, what they are merged into, weights, and a rounded copy to be scattered.
+  [[nodiscard]] std::int64_t forward_bytes(const BoundGroup& group) const {
+    const std::int64_t element = size_of(problem_.dtype);
+    const auto parts = static_cast<std::int64_t>(group.keys.size());
+    const std::int64_t rows = group.rows.tokens();
+    std::int64_t bytes = parts * (values_bytes(rows, element) + lse_bytes(group));
+    if (parts != 1) bytes += values_bytes(rows, float_bytes) + 3 * lse_bytes(group);
+    if (parts != 1 && widens()) bytes += values_bytes(rows, float_bytes);
+    if (!group.rows.is_even() && parts != 1) bytes += values_bytes(rows, element);
+    return bytes;
+  }
+  /// Gradients of one part, float32 sums of grad_q, and what the kernel itself sums in float32.
+  [[nodiscard]] std::int64_t backward_bytes(const BoundGroup& group) const {
+    const std::int64_t element = size_of(problem_.dtype);
+    const std::int64_t rows = group.rows.tokens();
+    std::int64_t keys = 0;
+    for (const TokenRows& of_part : group.keys) keys = std::max(keys, of_part.tokens());
+    // grad_o and o in rows of their own; the part's gradients; these in float32, to be added.
+    return values_bytes(3 * rows + 2 * keys, element) + values_bytes(rows + keys, float_bytes) +
+           flash_backward_scratch(group.rows.sequences(), heads_, problem_.head_dim);
+  }
+
+  Problem problem_;
+  std::int64_t heads_;
+  const PartKernel& kernel_;
+  ExecutedWork work_;
+  std::vector<BoundGroup> groups_;
+  std::vector<KeptGroup> kept_;  // from a forward call to its backward
+};
+
+}  // namespace
+
+std::unique_ptr<PreparedAttention> prepare_assembled(const Problem& problem,
+                                                     std::vector<RowGroup> groups,
+                                                     const PartKernel& kernel) {
+  return std::make_unique<PreparedAssembled>(problem, std::move(groups), kernel);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// flash-window without its kernel: how plans fall into parts, how parts become one attention, and
+// what is declined. A plain kernel on the CPU stands in for LibTorch's.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "engine/attention/check.h"
+#include "engine/attention/flash_window/assembled_attention.h"
+#include "engine/attention/flash_window/flash_window_limits.h"
+#include "engine/attention/flash_window/token_rows.h"
+#include "engine/attention/list.h"
+#include "tests/attention/loop_part_kernel.h"
+#include "tests/attention/small_problem.h"
+
+namespace attnscope {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using tests::item;
+using tests::SmallProblem;
+
+std::vector<RowGroup> groups_of(const SmallProblem& small) {
+  auto groups = parts_of(small.problem);
+  EXPECT_TRUE(groups) << groups.error().message;
+  return groups ? *groups : std::vector<RowGroup>();
+}
+
+TEST(FlashWindowParts, TheSparsePatternIsFourCallsForAWholeBatch) {
+  const auto groups =
+      groups_of(SmallProblem("sparse", Window::of(4), SequenceLayout::uniform(2, item(1, 3, 16))));
+  ASSERT_EQ(groups.size(), 3U);
+  EXPECT_THAT(groups[0].queries, ElementsAre(TokenRange{0, 1}, TokenRange{20, 21}));
+  ASSERT_EQ(groups[0].parts.size(), 1U);
+  EXPECT_THAT(groups[0].parts[0].keys, ElementsAre(TokenRange{0, 20}, TokenRange{20, 40}));
+  EXPECT_THAT(groups[1].queries, ElementsAre(TokenRange{1, 4}, TokenRange{21, 24}));
+  ASSERT_EQ(groups[1].parts.size(), 1U);
+  EXPECT_THAT(groups[1].parts[0].keys, ElementsAre(TokenRange{1, 4}, TokenRange{21, 24}));
+  EXPECT_THAT(groups[2].queries, ElementsAre(TokenRange{4, 20}, TokenRange{24, 40}));
+  ASSERT_EQ(groups[2].parts.size(), 2U);
+  EXPECT_THAT(groups[2].parts[0].keys, ElementsAre(TokenRange{0, 4}, TokenRange{20, 24}));
+  EXPECT_EQ(groups[2].parts[0].window, AttentionPart::no_window);
+  EXPECT_THAT(groups[2].parts[1].keys, ElementsAre(TokenRange{4, 20}, TokenRange{24, 40}));
+  EXPECT_EQ(groups[2].parts[1].window, 4);
+}
+
+TEST(FlashWindowParts, FullAttentionIsOneCall) {
+  const auto groups =
+      groups_of(SmallProblem("full", std::nullopt, SequenceLayout::uniform(3, item(1, 3, 16))));
+  ASSERT_EQ(groups.size(), 1U);
+  ASSERT_EQ(groups[0].parts.size(), 1U);
+  EXPECT_EQ(groups[0].queries, groups[0].parts[0].keys);
+}
+
+TEST(FlashWindowParts, DocumentsWithinTheWindowAreACallOfTheirOwn) {
+  const auto groups = groups_of(
+      SmallProblem("sparse", Window::of(4),
+                   SequenceLayout::make({item(1, 3, 16), item(1, 3, 4), item(1, 2, 9)}).value()));
+  ASSERT_EQ(groups.size(), 4U);
+  EXPECT_EQ(groups[2].queries.size(), 2U);
+  EXPECT_THAT(groups[3].queries, ElementsAre(TokenRange{24, 28}));
+  ASSERT_EQ(groups[3].parts.size(), 1U);
+  EXPECT_THAT(groups[3].parts[0].keys, ElementsAre(TokenRange{20, 28}));
+}
+
+TEST(FlashWindowParts, ASharedQueryIsAttendedByAllItemsInOneCall) {
+  const auto groups = groups_of(
+      SmallProblem("sparse", Window::of(4), SequenceLayout::uniform(3, item(1, 0, 16), 5)));
+  for (const RowGroup& group : groups) {
+    if (group.queries.size() != 3 || group.queries[0].size() != 16) continue;
+    ASSERT_EQ(group.parts.size(), 3U);  // the query, [CLS], the document
+    EXPECT_THAT(group.parts[0].keys,
+                ElementsAre(TokenRange{0, 5}, TokenRange{0, 5}, TokenRange{0, 5}));
+    return;
+  }
+  FAIL() << "the documents are in no group";
+}
+
+TEST(FlashWindowParts, WhatIsNoSuchCallIsDeclinedInASentence) {
+  const auto reason = [](const char* pattern, std::int64_t document) {
+    const SmallProblem small(pattern, Window::of(4),
+                             SequenceLayout::uniform(1, item(1, 3, document)));
+    const auto groups = parts_of(small.problem);
+    return groups ? std::string() : groups.error().message;
+  };
+  EXPECT_THAT(reason("qds", 100), HasSubstr("pattern qds has global tokens scattered"));
+  // A single sentence begins where the document does.
+  EXPECT_EQ(reason("qds", 20), "");
+  EXPECT_EQ(reason("longformer", 100), "");
+}
+
+TEST(FlashWindowParts, BlocksAreDeclined) {
+  SmallProblem small("full", std::nullopt, SequenceLayout::uniform(1, item(0, 0, 16)));
+  small.plan.segments[0].kind = SegmentKind::block;
+  small.plan.segments[0].window = 8;
+  const auto groups = parts_of(small.problem);
+  ASSERT_FALSE(groups);
+  EXPECT_THAT(groups.error().message, HasSubstr("has a window and no blocks"));
+}
+
+TEST(FlashWindowParts, MasksThatDifferBetweenHeadsAreDeclined) {
+  SmallProblem small("full", std::nullopt, SequenceLayout::uniform(1, item(0, 0, 16)));
+  small.plan.tasks[0].heads = {0, 1};
+  const auto groups = parts_of(small.problem);
+  ASSERT_FALSE(groups);
+  EXPECT_THAT(groups.error().message, HasSubstr("differs between them"));
+}
+
+TEST(EvenSequences, AreOfOneLengthAndEquallyFarApart) {
+  const std::vector<TokenRange> even{{2, 5}, {12, 15}, {22, 25}};
+  const auto found = even_sequences(even, 0);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->first, 2);
+  EXPECT_EQ(found->length, 3);
+  EXPECT_EQ(found->distance, 10);
+  EXPECT_EQ(found->count, 3);
+  EXPECT_TRUE(even_sequences(even, 10));   // from item to item
+  EXPECT_TRUE(even_sequences(even, 30));   // within one
+  EXPECT_FALSE(even_sequences(even, 15));  // neither
+  EXPECT_FALSE(even_sequences(std::vector<TokenRange>{{2, 5}, {12, 16}}, 0));
+  EXPECT_FALSE(even_sequences(std::vector<TokenRange>{{2, 5}, {12, 15}, {23, 26}}, 0));
+  EXPECT_FALSE(even_sequences(std::vector<TokenRange>{{2, 5}, {4, 7}}, 0));  // they overlap
+  EXPECT_EQ(even_sequences(std::vector<TokenRange>{{2, 5}, {2, 5}}, 0)->distance, 0);
+}
+
+/// flash-window with the kernel of the tests.
+class Assembled final : public Implementation {
+ public:
+  std::string_view id() const override { return "assembled"; }
+  std::string_view summary() const override { return "parts of plain softmax"; }
+  Status supports(const Problem& problem) const override {
+    if (problem.operation != Operation::attention) return fail("no products alone");
+    const auto groups = parts_of(problem);
+    return groups ? Status() : tl::unexpected(groups.error());
+  }
+  Result<std::unique_ptr<PreparedAttention>> prepare(const Problem& problem) const override {
+    static const tests::LoopPartKernel kernel;
+    return prepare_assembled(problem, *parts_of(problem), kernel);
+  }
+};
+
+TEST(AssembledAttention, IsRightWithLogSumExpsAndGradientsWhereverItsPartsSuffice) {
+  const Assembled assembled;
+  const Implementation* checked = &assembled;
+  std::map<std::string, std::set<std::string>> computed;
+  const int wrong =
+      check_implementations({&checked, 1}, DeviceKind::cpu, 1, [&](const CheckRow& row) {
+        if (row.outcome == CheckRow::Outcome::wrong) {
+          ADD_FAILURE() << row.pattern << " " << row.window << " " << row.shape << ": "
+                        << row.reason;
+        }
+        if (row.outcome == CheckRow::Outcome::ok) computed[row.pattern].insert(row.shape);
+      });
+  EXPECT_EQ(wrong, 0);
+  for (const char* pattern : {"full", "longformer", "sparse", "sparse-without-independent-query"}) {
+    EXPECT_GT(computed[pattern].size(), 50U) << pattern;
+  }
+  // Ragged batches, a shared query, several documents, and their gradients.
+  const auto has = [&](const char* text) {
+    return std::ranges::any_of(computed["sparse"], [&](const std::string& shape) {
+      return shape.find(text) != std::string::npos && shape.ends_with("forward-backward");
+    });
+  };
+  EXPECT_TRUE(has("1+3+17 and 1+0+1"));
+  EXPECT_TRUE(has("beside a shared query"));
+  EXPECT_TRUE(has("(20,13,1)"));
+  EXPECT_TRUE(has("bfloat16") || has("1+11+97"));
+}
+
+TEST(FlashWindow, TakesWhatItsKernelTakesInPlansOfItsParts) {
+  constexpr SdpaDevice hopper{.compute_major = 9, .compute_minor = 0, .cudnn_version = 0};
+  constexpr SdpaDevice volta{.compute_major = 7, .compute_minor = 0, .cudnn_version = 0};
+  struct Case {
+    const char* pattern;
+    DType dtype;
+    std::int64_t head_dim;
+    DeviceKind device;
+    SdpaDevice found;
+    const char* expected;
+  };
+  const std::vector<Case> cases{
+      {"sparse", DType::float16, 32, DeviceKind::cuda, hopper, ""},
+      {"longformer", DType::bfloat16, 256, DeviceKind::cuda, hopper, ""},
+      {"sparse", DType::float32, 32, DeviceKind::cuda, hopper,
+       "flash-window takes float16 and bfloat16 on CUDA, not float32"},
+      {"sparse", DType::float16, 20, DeviceKind::cuda, hopper,
+       "flash-window takes head dimensions that are multiples of 8, not 20"},
+      {"sparse", DType::float16, 264, DeviceKind::cuda, hopper,
+       "flash-window takes head dimensions up to 256, not 264"},
+      {"sparse", DType::float16, 32, DeviceKind::cuda, volta,
+       "flash-window runs on devices of compute capability 8.0 to 12.1, and this one has 7.0"},
+      {"qds", DType::float16, 32, DeviceKind::cuda, hopper,
+       "flash-window has calls for contiguous"},
+      {"sparse",
+       DType::float16,
+       32,
+       DeviceKind::cpu,
+       {},
+       "flash-window is made of LibTorch's flash kernel for CUDA"},
+  };
+  for (const Case& one : cases) {
+    SmallProblem small(one.pattern, Window::of(4), SequenceLayout::uniform(2, item(1, 3, 90)), 2,
+                       one.head_dim);
+    small.problem.dtype = one.dtype;
+    small.problem.device = one.device;
+    const Status ok = flash_window_takes(small.problem, one.found);
+    if (std::string_view(one.expected).empty()) {
+      EXPECT_TRUE(ok) << ok.error().message;
+    } else {
+      ASSERT_FALSE(ok) << one.expected;
+      EXPECT_THAT(ok.error().message, testing::StartsWith(one.expected));
+    }
+  }
+}
+
+TEST(FlashWindow, ExecutesWholeTilesAroundItsWindow) {
+  SmallProblem small("longformer", Window::of(4), SequenceLayout::uniform(1, item(0, 0, 512)), 2,
+                     32);
+  static const tests::LoopPartKernel kernel;
+  const auto prepared = prepare_assembled(small.problem, groups_of(small), kernel);
+  // Ten tiles of 128 x 128, two products, two heads.
+  EXPECT_EQ(prepared->executed().flop, 2.0 * 2 * 2 * 10 * 128 * 128 * 32);
+}
+
+}  // namespace
+}  // namespace attnscope
