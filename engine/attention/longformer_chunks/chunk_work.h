@@ -1,0 +1,32 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a recognised structure becomes padded matrices, and what their products execute and take.
+
+#include "engine/attention/implementation.h"
+#include "engine/attention/longformer_chunks/band_chunks.h"
+#include "engine/attention/longformer_chunks/chunk_structure.h"
+
+namespace attnscope {
+
+/// All runs of a batch, padded to the longest of them: slot after slot, and in it head after head.
+struct PaddedRuns {
+  PaddedRuns(const Problem& problem, const ChunkStructure& structure);
+  BandShape shape;
+  std::int64_t slots = 0;  // runs x items of a uniform batch
+  std::int64_t heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t runs = 0;
+  /// The caller's tensors are such matrices as they are.
+  bool direct = false;
+  /// Values of one tensor of padded rows.
+  [[nodiscard]] std::int64_t elements() const { return shape.matrices * shape.tokens * head_dim; }
+};
+
+[[nodiscard]] ExecutedWork executed_by_chunks(const Problem& problem,
+                                              const ChunkStructure& structure);
+
+[[nodiscard]] std::int64_t peak_bytes_of_chunks(const Problem& problem,
+                                                const ChunkStructure& structure);
+
+}  // namespace attnscope
