@@ -34,6 +34,10 @@ bool runs_on_cuda_alone(std::string_view id) {
   return id == "sdpa-efficient" || id == "sdpa-cudnn" || id == "flash-window";
 }
 
+bool needs_a_window(std::string_view id) {
+  return id == "longformer-chunks";
+}
+
 TEST(ImplementationList, HoldsAllInDisplayOrderWithoutRepeats) {
   std::vector<std::string> ids;
   for (const Implementation* implementation : implementations()) {
@@ -41,9 +45,10 @@ TEST(ImplementationList, HoldsAllInDisplayOrderWithoutRepeats) {
     EXPECT_FALSE(implementation->summary().empty());
     EXPECT_EQ(find_implementation(implementation->id()), implementation);
   }
-  EXPECT_THAT(ids, testing::ElementsAre("dense", "dense-torch", "sdpa", "sdpa-mask", "sdpa-flash",
-                                        "sdpa-efficient", "sdpa-cudnn", "flash-window",
-                                        "longformer-banded", "windowed", "segment"));
+  EXPECT_THAT(
+      ids, testing::ElementsAre("dense", "dense-torch", "sdpa", "sdpa-mask", "sdpa-flash",
+                                "sdpa-efficient", "sdpa-cudnn", "flash-window", "longformer-chunks",
+                                "longformer-banded", "windowed", "segment"));
   EXPECT_EQ(find_implementation("denes"), nullptr);
 }
 
@@ -81,6 +86,13 @@ TEST(Refusals, FusedImplementationsHaveNoSeparateProducts) {
   EXPECT_EQ(refusal("windowed", small.problem), "");
 }
 
+TEST(Refusals, SlidingChunksNeedAWindow) {
+  EXPECT_THAT(refusal("longformer-chunks", SmallProblem("full", std::nullopt, usual()).problem),
+              HasSubstr("longformer-chunks needs a window"));
+  EXPECT_EQ(refusal("longformer-chunks", SmallProblem("sparse", Window::of(4), usual()).problem),
+            "");
+}
+
 TEST(Refusals, OnTheCpuLibTorchsFusedKernelIsFlashAlone) {
   const SmallProblem sparse("sparse", Window::of(4), usual());
   EXPECT_EQ(refusal("sdpa-flash", sparse.problem), "");
@@ -94,12 +106,17 @@ TEST(Refusals, OnTheCpuLibTorchsFusedKernelIsFlashAlone) {
 TEST(Refusals, NoneOfADtypeOrADirection) {
   for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16}) {
     for (const Direction direction : {Direction::forward, Direction::forward_backward}) {
-      SmallProblem small("full", std::nullopt, usual());
-      small.problem.dtype = dtype;
-      small.problem.direction = direction;
+      SmallProblem full("full", std::nullopt, usual());
+      SmallProblem sparse("sparse", Window::of(4), usual());
+      for (SmallProblem* small : {&full, &sparse}) {
+        small->problem.dtype = dtype;
+        small->problem.direction = direction;
+      }
       for (const Implementation* implementation : implementations()) {
-        if (runs_on_cuda_alone(implementation->id())) continue;
-        EXPECT_EQ(refusal(std::string(implementation->id()).c_str(), small.problem), "");
+        const std::string id(implementation->id());
+        if (runs_on_cuda_alone(id)) continue;
+        const SmallProblem& small = needs_a_window(id) ? sparse : full;
+        EXPECT_EQ(refusal(id.c_str(), small.problem), "");
       }
     }
   }
@@ -159,7 +176,7 @@ TEST(ExecutedWork, ABackwardPassMultipliesThreeOrThreeAndAHalfTimesAsMuch) {
   SmallProblem small("full", std::nullopt, usual());
   std::map<std::string_view, double> forward, both;
   for (const Implementation* implementation : implementations()) {
-    if (runs_on_cuda_alone(implementation->id())) continue;
+    if (runs_on_cuda_alone(implementation->id()) || needs_a_window(implementation->id())) continue;
     small.problem.direction = Direction::forward;
     forward[implementation->id()] = implementation->prepare(small.problem).value()->executed().flop;
     small.problem.direction = Direction::forward_backward;

@@ -10,6 +10,9 @@
 namespace attnscope {
 namespace {
 
+/// Chunks have 4w^2 scores, and all of them are to be counted in 64 bits.
+constexpr std::int64_t most_window = 1'000'000;
+
 bool holds(const TokenRanges& ranges, TokenRange part) {
   return std::ranges::any_of(
       ranges, [&](TokenRange r) { return r.begin <= part.begin && part.end <= r.end; });
@@ -58,10 +61,9 @@ Result<std::int64_t> window_of(const Problem& problem) {
   if (*window < 1) {
     return fail("longformer-chunks cuts chunks of 2w tokens, so it needs w >= 1, not {}", *window);
   }
-  // Twice of it is a number of tokens.
-  if (*window > SequenceLayout::max_tokens) {
-    return fail("longformer-chunks pads to 2w tokens, and w = {} is more than a batch may hold",
-                *window);
+  if (*window > most_window) {
+    return fail("longformer-chunks pads to a multiple of 2w tokens, so it takes w <= {}, not {}",
+                most_window, *window);
   }
   return *window;
 }
@@ -111,8 +113,7 @@ class StructureReader {
 
   Status add_whole(const Task& task, TokenRange rows, const TokenRanges& keys) {
     TokenRange rest = rows;
-    const std::int64_t documents =
-        task.item < 0 ? 0 : problem_.layout.document_count(task.item);
+    const std::int64_t documents = task.item < 0 ? 0 : problem_.layout.document_count(task.item);
     for (std::int64_t d = 0; d < documents; ++d) {
       const TokenRange document = problem_.layout.document(task.item, d);
       const TokenRange inside = intersect(rest, document);

@@ -19,13 +19,24 @@ struct PaddedRuns {
   std::int64_t runs = 0;
   /// The caller's tensors are such matrices as they are.
   bool direct = false;
-  /// Values of one tensor of padded rows.
+  /// The global tokens of all runs are copied to be matrices.
+  bool gathers_globals = false;
+  /// Rows of which some run hides a key: padding, its ends, and keys that are no band keys.
+  TokenRanges masked_rows{};
+  /// Values of one tensor of padded rows, and of all rows' scores of global keys.
   [[nodiscard]] std::int64_t elements() const { return shape.matrices * shape.tokens * head_dim; }
+  [[nodiscard]] std::int64_t global_scores() const {
+    return shape.matrices * shape.tokens * shape.globals;
+  }
+
+ private:
+  void find_masked_rows(const ChunkStructure& structure);
 };
 
 [[nodiscard]] ExecutedWork executed_by_chunks(const Problem& problem,
                                               const ChunkStructure& structure);
 
+/// Every tensor that is live at the worst moment, lists of the layout included.
 [[nodiscard]] std::int64_t peak_bytes_of_chunks(const Problem& problem,
                                                 const ChunkStructure& structure);
 

@@ -8,7 +8,6 @@
 #include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -57,13 +56,13 @@ class PreparedChunks final : public PreparedAttention {
     make_lists();
     forget();
     const std::vector<Frames> frames = frames_of(call.q, call.k, call.v, call.o);
-    at::Tensor weights = weigh(frames);
-    multiply_values(frames, weights);
+    weights_ = weigh(frames);
+    multiply_values(frames, weights_);
+    if (!with_gradients()) forget();
     for (const PlacedDense& dense : dense_) {
       at::Tensor of_rows = dense.rows.forward(frames[dense.frame]);
       if (with_gradients()) dense_weights_.push_back(std::move(of_rows));
     }
-    if (with_gradients()) weights_ = std::move(weights);
     return {};
   }
 
@@ -137,9 +136,8 @@ class PreparedChunks final : public PreparedAttention {
       const ChunkedItem& item = structure_.items[i];
       const std::size_t frame = has_frame_of_each_block() ? i : 0;
       for (const ChunkedRun& run : item.runs) {
-        TokenRanges idle{};
         const std::int64_t first = run.tokens.begin;
-        idle = without({first, first + shape_.tokens}, run.rows);
+        const TokenRanges idle = without({first, first + shape_.tokens}, run.rows);
         runs_.push_back({.frame = frame,
                          .slot = slot,
                          .batch = item.block.batch,
@@ -162,7 +160,6 @@ class PreparedChunks final : public PreparedAttention {
     band_mask_.fill_(true);
     global_mask_ = at::empty({padded_.slots, shape_.globals}, at::TensorOptions().dtype(at::kBool));
     global_mask_.fill_(true);
-    TokenRanges masked;
     auto placed = runs_.begin();
     for (const ChunkedItem& item : structure_.items) {
       for (const ChunkedRun& run : item.runs) {
@@ -175,38 +172,11 @@ class PreparedChunks final : public PreparedAttention {
             .narrow(1, 0, placed->globals.size())
             .fill_(false);
         masks_globals_ = masks_globals_ || placed->globals.size() < shape_.globals;
-        for (TokenRange keys :
-             without({first, first + band_mask_.size(1)}, run.band_keys)) {
-          masked.push_back({keys.begin - first, keys.end - first});
-        }
         ++placed;
       }
     }
-    // Key t of the mask stands opposite rows t-2w ... t.
-    for (TokenRange& keys : masked) {
-      keys = {std::max<std::int64_t>(keys.begin - 2 * shape_.window, 0),
-              std::min(keys.end, shape_.tokens)};
-    }
-    masked_rows_ = joined(std::move(masked));
     band_mask_ = band_mask_.to(device());
     global_mask_ = global_mask_.to(device());
-  }
-
-  /// Few passes over a little more cost less than one for each masked key.
-  static TokenRanges joined(TokenRanges ranges) {
-    constexpr std::int64_t near = 256;
-    std::sort(ranges.begin(), ranges.end(),
-              [](TokenRange a, TokenRange b) { return a.begin < b.begin; });
-    TokenRanges result;
-    for (const TokenRange& range : ranges) {
-      if (range.empty()) continue;
-      if (!result.empty() && range.begin <= result.back().end + near) {
-        result.back().end = std::max(result.back().end, range.end);
-      } else {
-        result.push_back(range);
-      }
-    }
-    return result;
   }
 
   /// [slots, heads, rows, columns] of [matrices, rows, columns].
@@ -259,10 +229,11 @@ class PreparedChunks final : public PreparedAttention {
     if (runs_.size() == 1) {
       return runs_[0].globals.of(frames[0].*member).reshape({shape_.matrices, shape_.globals, dim});
     }
-    at::Tensor result = at::zeros({padded_.slots, padded_.heads, shape_.globals, dim},
-                                  options(dtype()));
+    at::Tensor result =
+        at::zeros({padded_.slots, padded_.heads, shape_.globals, dim}, options(dtype()));
     for (const PlacedRun& run : runs_) {
-      slots_of(result, run).narrow(2, 0, run.globals.size())
+      slots_of(result, run)
+          .narrow(2, 0, run.globals.size())
           .copy_(run.globals.of(frames[run.frame].*member));
     }
     return result.view({shape_.matrices, shape_.globals, dim});
@@ -280,8 +251,7 @@ class PreparedChunks final : public PreparedAttention {
         at::empty({shape_.matrices, shape_.tokens, shape_.columns()}, options(at::kFloat));
     write_band(shape_, rows, keys, scale, scores);
     if (shape_.globals > 0) {
-      global_part(scores).copy_(
-          product(rows, globals_of(frames, globals).transpose(1, 2), scale));
+      global_part(scores).copy_(product(rows, globals_of(frames, globals).transpose(1, 2), scale));
     }
     return scores;
   }
@@ -293,10 +263,9 @@ class PreparedChunks final : public PreparedAttention {
     const double hidden = is_attention() ? -std::numeric_limits<double>::infinity() : 0.0;
     const at::Tensor all = by_slot(scores);
     const at::Tensor band = all.narrow(3, shape_.globals, shape_.width());
-    const at::Tensor band_mask =
-        band_mask_.as_strided({padded_.slots, 1, shape_.tokens, shape_.width()},
-                              {band_mask_.size(1), 0, 1, 1});
-    for (const TokenRange& rows : masked_rows_) {
+    const at::Tensor band_mask = band_mask_.as_strided(
+        {padded_.slots, 1, shape_.tokens, shape_.width()}, {band_mask_.size(1), 0, 1, 1});
+    for (const TokenRange& rows : padded_.masked_rows) {
       band.narrow(2, rows.begin, rows.size())
           .masked_fill_(band_mask.narrow(2, rows.begin, rows.size()), hidden);
     }
@@ -317,9 +286,8 @@ class PreparedChunks final : public PreparedAttention {
   }
 
   at::Tensor weigh(const std::vector<Frames>& frames) const {
-    at::Tensor scores =
-        scores_of(matrices_of(frames, &Frames::q), matrices_of(frames, &Frames::k), frames,
-                  &Frames::k, problem_.scale);
+    at::Tensor scores = scores_of(matrices_of(frames, &Frames::q), matrices_of(frames, &Frames::k),
+                                  frames, &Frames::k, problem_.scale);
     mask(scores);
     if (!is_attention()) return scores;
     silence_idle_rows(scores);
@@ -329,9 +297,9 @@ class PreparedChunks final : public PreparedAttention {
 
   void multiply_values(const std::vector<Frames>& frames, const at::Tensor& weights) const {
     const at::Tensor out =
-        padded_.direct ? as_matrices(frames[0].o)
-                       : at::empty({shape_.matrices, shape_.tokens, padded_.head_dim},
-                                   options(dtype()));
+        padded_.direct
+            ? as_matrices(frames[0].o)
+            : at::empty({shape_.matrices, shape_.tokens, padded_.head_dim}, options(dtype()));
     multiply(weights, frames, &Frames::v, 1.0, out);
     if (!padded_.direct) write_rows(select(frames, &Frames::o), out);
   }
@@ -384,7 +352,7 @@ class PreparedChunks final : public PreparedAttention {
 
   void return_to_runs(const std::vector<Frames>& frames,
                       const std::vector<GradientFrames>& gradients) const {
-    const at::Tensor arriving =
+    at::Tensor arriving =
         as_matrices(padded_rows(select(gradients, &GradientFrames::grad_o), Ends::none));
     for (const PlacedRun& run : runs_) {
       if (!run.idle.empty()) run.idle.zero(slots_of(by_slot(arriving), run));
@@ -394,19 +362,20 @@ class PreparedChunks final : public PreparedAttention {
 
     at::Tensor of_scores =
         scores_of(arriving, matrices_of(frames, &Frames::v), frames, &Frames::v, 1.0);
+    arriving.reset();
     if (is_attention()) {
       at::_softmax_backward_data_out(of_scores, of_scores, weights_, -1, at::kFloat);
       silence_idle_rows(of_scores);
     } else {
       mask(of_scores);
     }
-    const at::Tensor grad_q =
+    at::Tensor grad_q =
         at::empty({shape_.matrices, shape_.tokens, padded_.head_dim}, options(dtype()));
     multiply(of_scores, frames, &Frames::k, problem_.scale, grad_q);
     write_rows(select(gradients, &GradientFrames::grad_q), grad_q);
-    add_transposed(of_scores, unskewed(shape_, of_scores, dtype()),
-                   matrices_of(frames, &Frames::q), problem_.scale,
-                   select(gradients, &GradientFrames::grad_k));
+    grad_q.reset();
+    add_transposed(of_scores, unskewed(shape_, of_scores, dtype()), matrices_of(frames, &Frames::q),
+                   problem_.scale, select(gradients, &GradientFrames::grad_k));
   }
 
   Problem problem_;
@@ -419,7 +388,6 @@ class PreparedChunks final : public PreparedAttention {
   // and [slots, globals].
   at::Tensor band_mask_, global_mask_;
   bool masks_globals_ = false;
-  TokenRanges masked_rows_;  // rows of which a key is hidden in some slot
   // From a forward call to its backward: float32.
   at::Tensor weights_;
   std::vector<at::Tensor> dense_weights_;

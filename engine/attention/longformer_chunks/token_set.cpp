@@ -50,8 +50,7 @@ void TokenSet::zero(const at::Tensor& frame) const {
 }
 
 std::int64_t index_bytes(const TokenRanges& ranges) {
-  return ranges.size() < 2 ? 0
-                           : size_of(ranges) * static_cast<std::int64_t>(sizeof(std::int64_t));
+  return ranges.size() < 2 ? 0 : size_of(ranges) * static_cast<std::int64_t>(sizeof(std::int64_t));
 }
 
 }  // namespace attnscope
