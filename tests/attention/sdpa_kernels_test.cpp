@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LibTorch's kernels by name: what each takes on which device, in sentences, without a device; and
-// the log-sum-exps of the one that runs here.
+// LibTorch's kernels by name: what each takes on which device, in sentences, and what it executes;
+// all of it without a device.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "engine/attention/sdpa/flash_tiles.h"
 #include "engine/attention/sdpa/kernel_limits.h"
+#include "engine/attention/sdpa/prepared_sdpa.h"
 #include "tests/attention/small_problem.h"
 
 namespace attnscope {
@@ -150,6 +151,36 @@ TEST(FlashTiles, AreOfTheNextHeadDimensionThatHasAKernel) {
   EXPECT_EQ(flash_forward_tile(33).dim, 64);
   EXPECT_EQ(flash_backward_tile(129).dim, 192);
   EXPECT_EQ(flash_backward_tile(256).dim, 256);
+}
+
+/// Of a CUDA problem that is prepared without a device: nothing is called.
+std::unique_ptr<PreparedAttention> prepared_for_cuda(SmallProblem& small, SdpaKernel kernel) {
+  small.problem.device = DeviceKind::cuda;
+  small.problem.dtype = DType::float16;
+  return prepare_sdpa(small.problem, kernel, /*masked=*/false);
+}
+
+TEST(SdpaKernelsOnCuda, FlashExecutesWholeTiles) {
+  SmallProblem small("full", std::nullopt, SequenceLayout::uniform(3, item(1, 3, 126)), 2, 20);
+  // 130 tokens are two tiles of 128 either way, and head dimension 20 is computed as 32.
+  const double product = 2.0 * 3 * 2 * 256 * 256 * 32;
+  EXPECT_EQ(prepared_for_cuda(small, SdpaKernel::flash)->executed().flop, 2 * product);
+  EXPECT_EQ(prepared_for_cuda(small, SdpaKernel::efficient)->executed().flop,
+            2 * 2.0 * 3 * 2 * 130 * 130 * 20);
+  small.problem.direction = Direction::forward_backward;
+  EXPECT_EQ(prepared_for_cuda(small, SdpaKernel::flash)->executed().flop, 7 * product);
+}
+
+TEST(SdpaKernelsOnCuda, FlashNeedsCopiesOfHeadsThatAreNoMultipleOf8) {
+  const SequenceLayout layout = SequenceLayout::uniform(1, item(1, 3, 124));
+  SmallProblem even("full", std::nullopt, layout, 1, 24);
+  SmallProblem odd("full", std::nullopt, layout, 1, 20);
+  const std::int64_t lse = 128 * 4;
+  EXPECT_EQ(prepared_for_cuda(even, SdpaKernel::flash)->predicted_peak_bytes(), 128 * 24 * 2 + lse);
+  EXPECT_EQ(prepared_for_cuda(odd, SdpaKernel::flash)->predicted_peak_bytes(),
+            4 * 128 * 24 * 2 + lse);
+  EXPECT_EQ(prepared_for_cuda(odd, SdpaKernel::efficient)->predicted_peak_bytes(),
+            128 * 20 * 2 + lse);
 }
 
 }  // namespace

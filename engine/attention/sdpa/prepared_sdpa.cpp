@@ -61,7 +61,7 @@ class PreparedSdpa final : public PreparedBlocks {
     std::int64_t copied = block.rows();  // the result, which LibTorch allocates
     if (!block.shared_keys.empty()) copied += 2 * block.columns();
     copied += repacked_rows(block);
-    return bytes_of(block, copied) + log_sum_exp_bytes(block);
+    return bytes_of(block, copied) + padding_bytes(block) + log_sum_exp_bytes(block);
   }
 
   GraphBytes graph_bytes(const Block& block) const override {
@@ -70,9 +70,11 @@ class PreparedSdpa final : public PreparedBlocks {
     std::int64_t kept = rows;  // the result
     if (!block.shared_keys.empty()) kept += 2 * columns;
     // Backward: the gradient that arrives is copied into LibTorch's own order, three leave.
-    return {.kept = bytes_of(block, kept) + log_sum_exp_bytes(block),
+    // Padded operands are kept; their gradients are padded, too.
+    return {.kept = bytes_of(block, kept) + padding_bytes(block) + log_sum_exp_bytes(block),
             .forward = bytes_of(block, repacked_rows(block)),
-            .backward = bytes_of(block, 2 * rows + 2 * columns) + query_sums_bytes(block)};
+            .backward = bytes_of(block, 2 * rows + 2 * columns) + padding_bytes(block) +
+                        gradient_sums_bytes(block)};
   }
 
   std::int64_t library_bytes() const override {
@@ -120,16 +122,39 @@ class PreparedSdpa final : public PreparedBlocks {
     return 2 * ((block.columns() + packed_keys - 1) / packed_keys) * packed_keys;
   }
 
-  /// On CUDA several blocks add to a row's gradient, in float32, beside a sum for each row.
-  std::int64_t query_sums_bytes(const Block& block) const {
+  /// CUDA's kernels write whole tiles of sums.
+  std::int64_t summed_rows(std::int64_t rows) const {
+    constexpr std::int64_t tile = 128;
+    return on_cuda() ? (rows + tile - 1) / tile * tile : rows;
+  }
+
+  /// On CUDA several blocks add to a row's gradient, in float32, beside a sum for each row; the
+  /// memory-efficient kernel, which LibTorch may choose, adds to those of keys and values, too.
+  std::int64_t gradient_sums_bytes(const Block& block) const {
     if (!on_cuda()) return 0;
-    return block.batch * heads_ * block.rows() * (problem_.head_dim + 1) *
-           static_cast<std::int64_t>(sizeof(float));
+    constexpr std::int64_t multiple = 32;
+    const std::int64_t dim = (problem_.head_dim + multiple - 1) / multiple * multiple;
+    std::int64_t floats = summed_rows(block.rows()) * (dim + 1);
+    const bool sums_keys =
+        kernel_ == SdpaKernel::efficient || kernel_ == SdpaKernel::chosen_by_libtorch;
+    if (sums_keys) floats += 2 * summed_rows(block.columns()) * dim;
+    return block.batch * heads_ * floats * static_cast<std::int64_t>(sizeof(float));
+  }
+
+  /// q, k and v copied to a head dimension that the flash kernel of CUDA takes, and the result's
+  /// additional columns.
+  std::int64_t padding_bytes(const Block& block) const {
+    const std::int64_t missing = (8 - problem_.head_dim % 8) % 8;
+    if (!on_cuda() || kernel_ != SdpaKernel::flash || missing == 0) return 0;
+    const std::int64_t copied =
+        (block.rows() + 2 * block.columns()) * (problem_.head_dim + missing);
+    return block.batch * heads_ * (copied + block.rows() * missing) * size_of(problem_.dtype);
   }
 
   /// LibTorch computes them whether anyone asks or not.
   std::int64_t log_sum_exp_bytes(const Block& block) const {
-    return block.batch * heads_ * block.rows() * static_cast<std::int64_t>(sizeof(float));
+    return block.batch * heads_ * summed_rows(block.rows()) *
+           static_cast<std::int64_t>(sizeof(float));
   }
 
   SdpaResult attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,

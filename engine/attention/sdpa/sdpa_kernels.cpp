@@ -42,7 +42,8 @@ SdpaResult flash(const SdpaOperands& operands, double scale) {
   const auto result = at::_scaled_dot_product_flash_attention(
       padded(operands.q), padded(operands.k), padded(operands.v), no_dropout, not_causal,
       /*return_debug_mask=*/false, scale);
-  return {.o = std::get<0>(result).narrow(3, 0, dim), .lse = std::get<1>(result)};
+  const at::Tensor& o = std::get<0>(result);
+  return {.o = missing == 0 ? o : o.narrow(3, 0, dim), .lse = std::get<1>(result)};
 }
 
 SdpaResult efficient(const SdpaOperands& operands, double scale, bool with_lse) {
