@@ -48,7 +48,7 @@ TEST(ImplementationList, HoldsAllInDisplayOrderWithoutRepeats) {
   EXPECT_THAT(
       ids, testing::ElementsAre("dense", "dense-torch", "sdpa", "sdpa-mask", "sdpa-flash",
                                 "sdpa-efficient", "sdpa-cudnn", "flash-window", "longformer-chunks",
-                                "longformer-banded", "windowed", "segment"));
+                                "longformer-banded", "bigbird", "windowed", "segment"));
   EXPECT_EQ(find_implementation("denes"), nullptr);
 }
 
@@ -83,6 +83,7 @@ TEST(Refusals, FusedImplementationsHaveNoSeparateProducts) {
   EXPECT_EQ(refusal("dense", small.problem), "");
   EXPECT_EQ(refusal("dense-torch", small.problem), "");
   EXPECT_EQ(refusal("longformer-banded", small.problem), "");
+  EXPECT_EQ(refusal("bigbird", small.problem), "");
   EXPECT_EQ(refusal("windowed", small.problem), "");
 }
 
@@ -183,7 +184,7 @@ TEST(ExecutedWork, ABackwardPassMultipliesThreeOrThreeAndAHalfTimesAsMuch) {
     both[implementation->id()] = implementation->prepare(small.problem).value()->executed().flop;
   }
   // Who keeps the weights computes four more products, who does not five.
-  for (const char* id : {"dense", "dense-torch", "longformer-banded", "windowed"}) {
+  for (const char* id : {"dense", "dense-torch", "longformer-banded", "bigbird", "windowed"}) {
     EXPECT_DOUBLE_EQ(both[id], 3 * forward[id]) << id;
   }
   for (const char* id : {"sdpa", "sdpa-mask", "sdpa-flash", "segment"}) {

@@ -206,6 +206,21 @@ TEST_P(PredictedPeak, OfPartsAssembledIsAnUpperBoundThatIsNotFarOff) {
   }
 }
 
+TEST_P(PredictedPeak, OfBigBirdIsAnUpperBoundThatIsNotFarOff) {
+  const SequenceLayout layouts[] = {
+      SequenceLayout::uniform(1, item(1, 11, 1012)), SequenceLayout::uniform(1, item(1, 11, 988)),
+      SequenceLayout::uniform(3, item(1, 11, 1012)),
+      SequenceLayout::make({item(1, 11, 988), item(1, 11, 400), item(1, 11, 970)}).value(),
+      SequenceLayout::uniform(2, item(1, 11, 500))};
+  for (const SequenceLayout& layout : layouts) {
+    const Peaks peaks = measure("bigbird", "bigbird", layout);
+    EXPECT_LE(peaks.measured, peaks.predicted + 4096) << layout_json(layout);
+    const double least = std::get<1>(GetParam()) == DType::float32 ? 0.7 : 0.25;
+    EXPECT_GE(static_cast<double>(peaks.measured), least * static_cast<double>(peaks.predicted))
+        << layout_json(layout);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     OrdersAndDtypes, PredictedPeak,
     testing::Combine(testing::Values(MemoryOrder::head_major, MemoryOrder::token_major),

@@ -76,7 +76,7 @@ TEST(Conformance, BothMemoryOrdersAndAllDtypesAreComputedByTheBaselines) {
     seen[row.implementation].insert(
         fmt::format("{} {}", name_of(row.dtype), head_major ? "head-major" : "token-major"));
   }
-  for (const char* id : {"dense", "dense-torch", "sdpa", "sdpa-mask", "sdpa-flash"}) {
+  for (const char* id : {"dense", "dense-torch", "sdpa", "sdpa-mask", "sdpa-flash", "bigbird"}) {
     EXPECT_EQ(seen[id].size(), 6U) << id;
   }
 }

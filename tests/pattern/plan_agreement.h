@@ -22,7 +22,8 @@ namespace attnscope::testing {
                                                      const SequenceLayout& layout,
                                                      std::int32_t heads = 1);
 
-/// Tasks ascend per head range, every row lies in exactly one of them in each head, the segments of a task are disjoint.
+/// Tasks ascend per head range, every row lies in exactly one of them in each head, the segments of
+/// a task are disjoint.
 [[nodiscard]] ::testing::AssertionResult is_well_formed(const AttentionPlan& plan);
 
 }  // namespace attnscope::testing

@@ -1,0 +1,57 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// The blocks of a plan that is BigBird's (Zaheer et al., NeurIPS 2020), read from its tasks alone,
+// so that a plan made by hand of someone else's random blocks is as good as a compiled one.
+//
+//   Result<BlockStructure> structure = block_structure(plan, layout);
+//   structure->groups[0].random_block(/*head=*/0, /*block=*/5, /*i=*/2);
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/pattern/sequence_layout.h"
+#include "kernels/plan/attention_plan.h"
+#include "kernels/plan/result.h"
+
+namespace attnscope {
+
+/// Items of one length that follow each other.
+struct ItemRun {
+  TokenRange first;         // the first item's tokens
+  std::int64_t count = 1;   // items
+  std::int64_t before = 0;  // the group's items before them
+};
+
+/// Items of as many blocks with the same random ones; or items that are full attention.
+struct BlockGroup {
+  std::int64_t length = 0;                    // tokens of a block
+  std::int64_t blocks = 0;                    // of each item; 0: full attention
+  std::int64_t random = 0;                    // random blocks of each middle block
+  std::vector<std::int64_t> random_blocks{};  // [heads, blocks - 2, random], ascending
+  std::vector<ItemRun> runs{};
+
+  [[nodiscard]] std::int64_t items() const {
+    return runs.empty() ? 0 : runs.back().before + runs.back().count;
+  }
+  /// `block` is 1 ... blocks - 2.
+  [[nodiscard]] std::int64_t random_block(std::int64_t head, std::int64_t block,
+                                          std::int64_t i) const {
+    const std::int64_t row = head * (blocks - 2) + block - 1;
+    return random_blocks[static_cast<std::size_t>(row * random + i)];
+  }
+  /// Tokens in the last block of a run's items.
+  [[nodiscard]] std::int64_t last_block_tokens(const ItemRun& run) const {
+    return run.first.size() - (blocks - 1) * length;
+  }
+};
+
+struct BlockStructure {
+  std::vector<BlockGroup> groups;
+};
+
+/// Or in one sentence why the plan has none.
+[[nodiscard]] Result<BlockStructure> block_structure(const AttentionPlan& plan,
+                                                     const SequenceLayout& layout);
+
+}  // namespace attnscope

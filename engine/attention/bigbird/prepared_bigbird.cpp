@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/attention/bigbird/prepared_bigbird.h"
+
+#include <ATen/ops/_softmax.h>
+#include <ATen/ops/baddbmm.h>
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "engine/attention/bigbird/block_parts.h"
+#include "engine/attention/bigbird/predicted_bytes.h"
+#include "engine/attention/torch_tensors.h"
+
+namespace attnscope {
+namespace {
+
+/// Made where it is needed and gone after its product, so that it need not outlive it.
+using Columns = std::function<at::Tensor()>;
+using Hide = std::function<void(const at::Tensor& scores)>;
+
+class PreparedBigBird final : public PreparedAttention {
+ public:
+  PreparedBigBird(const Problem& problem, BlockStructure structure)
+      : problem_(problem), heads_(problem.plan.heads), structure_(std::move(structure)) {}
+
+  std::int64_t workspace_bytes() const override { return 0; }
+  bool writes_lse() const override { return false; }
+  ExecutedWork executed() const override { return bigbird_work(problem_, structure_); }
+  std::int64_t predicted_peak_bytes() const override {
+    return bigbird_peak_bytes(problem_, structure_);
+  }
+
+  Status forward(const ForwardCall& call) override {
+    use_torch_threads(problem_.threads);
+    make_parts();
+    graphs_.clear();
+    if (with_gradients()) {
+      const c10::NoGradGuard only_where_asked;
+      // Kept once they are whole: memory that ran out on the way is free again.
+      std::vector<Graph> graphs;
+      compute(call, &graphs);
+      graphs_ = std::move(graphs);
+    } else {
+      const c10::InferenceMode no_gradients;
+      compute(call, nullptr);
+    }
+    return {};
+  }
+
+  Status backward(const BackwardCall& call) override {
+    if (graphs_.empty() && !structure_.groups.empty()) {
+      return fail("backward needs a forward call before it");
+    }
+    use_torch_threads(problem_.threads);
+    const c10::NoGradGuard only_where_asked;
+    std::vector<Graph> graphs = std::exchange(graphs_, {});
+    auto graph = graphs.begin();
+    for (std::size_t g = 0; g < structure_.groups.size(); ++g) {
+      const BlockGroup& group = structure_.groups[g];
+      if (group.blocks > 0) {
+        blocks_backward(call.tensors, group, *parts_[g], graph);
+      } else {
+        for (const ItemRun& run : group.runs) full_backward(call.tensors, run, *graph++);
+      }
+    }
+    return {};
+  }
+
+ private:
+  /// One part of a group, or one run of full attention.
+  struct Graph {
+    std::array<at::Tensor, 3> leaves;  // q, k, v
+    at::Tensor o;
+  };
+
+  bool with_gradients() const { return problem_.direction == Direction::forward_backward; }
+
+  template <typename AnyTensor>
+  at::Tensor view(const AnyTensor& tensor, const ItemRun& run) const {
+    return view_of(tensor, run.first, run.count, heads_, torch_device(problem_.device));
+  }
+
+  /// Not in the constructor: a prediction is asked for before any memory of this size is touched.
+  void make_parts() {
+    if (!parts_.empty()) return;
+    parts_.resize(structure_.groups.size());
+    for (std::size_t g = 0; g < parts_.size(); ++g) {
+      const BlockGroup& group = structure_.groups[g];
+      if (group.blocks > 0) parts_[g].emplace(group, heads_, torch_device(problem_.device));
+    }
+  }
+
+  void compute(const ForwardCall& call, std::vector<Graph>* graphs) const {
+    for (std::size_t g = 0; g < structure_.groups.size(); ++g) {
+      const BlockGroup& group = structure_.groups[g];
+      if (group.blocks > 0) {
+        blocks_forward(call, group, *parts_[g], graphs);
+      } else {
+        for (const ItemRun& run : group.runs) full_forward(call, run, graphs);
+      }
+    }
+  }
+
+  // -- items of blocks ----------------------------------------------------------------------------
+
+  /// [items * heads, blocks, length, dim] of all items of a group, whose last blocks are padded
+  /// with zeros: the tensor itself where it is just that.
+  template <typename AnyTensor>
+  at::Tensor blocks_of(const AnyTensor& tensor, const BlockGroup& group) const {
+    const std::int64_t tokens = group.blocks * group.length;
+    const std::array<std::int64_t, 4> sizes{group.items() * heads_, group.blocks, group.length,
+                                            problem_.head_dim};
+    const at::Tensor first = view(tensor, group.runs.front());
+    const bool is_whole = group.runs.size() == 1 && first.size(2) == tokens;
+    if (is_whole) return first.contiguous().view(sizes);
+    at::Tensor padded =
+        at::empty({group.items(), heads_, tokens, problem_.head_dim}, first.options());
+    for (const ItemRun& run : group.runs) {
+      const at::Tensor items = padded.narrow(0, run.before, run.count);
+      const std::int64_t own = run.first.size();
+      items.narrow(2, 0, own).copy_(view(tensor, run));
+      if (own < tokens) items.narrow(2, own, tokens - own).zero_();
+    }
+    return padded.view(sizes);
+  }
+
+  void blocks_forward(const ForwardCall& call, const BlockGroup& group, const BlockParts& parts,
+                      std::vector<Graph>* graphs) const {
+    const at::Tensor q = blocks_of(call.q, group);
+    const at::Tensor k = blocks_of(call.k, group);
+    const at::Tensor v = blocks_of(call.v, group);
+    for (const BlockPart part : block_parts) {
+      const Hide hide = [&](const at::Tensor& scores) { parts.hide_padding(part, scores); };
+      at::Tensor o;
+      if (graphs != nullptr) {
+        o = keep(*graphs, parts.rows(part, q), parts.columns(part, k), parts.columns(part, v),
+                 hide);
+      } else {
+        o = attend(
+            parts.rows(part, q), [&] { return parts.columns(part, k); },
+            [&] { return parts.columns(part, v); }, hide);
+      }
+      put(part, parts, group, o, call.o);
+    }
+  }
+
+  void blocks_backward(const GradientTensors& tensors, const BlockGroup& group,
+                       const BlockParts& parts, std::vector<Graph>::iterator& graph) const {
+    const at::Tensor arriving = blocks_of(tensors.grad_o, group);
+    // In float32, because the first and the last block sum what arrives from all rows.
+    const at::Tensor to_keys = at::zeros(arriving.sizes(), arriving.options().dtype(at::kFloat));
+    const at::Tensor to_values = at::zeros_like(to_keys);
+    for (const BlockPart part : block_parts) {
+      const Graph taken = std::move(*graph++);
+      const auto leaving = torch::autograd::grad(
+          {taken.o}, {taken.leaves.begin(), taken.leaves.end()}, {parts.rows(part, arriving)});
+      put(part, parts, group, leaving[0], tensors.grad_q);
+      parts.add_columns(part, leaving[1], to_keys);
+      parts.add_columns(part, leaving[2], to_values);
+    }
+    for (const ItemRun& run : group.runs) {
+      const auto take = [&](const at::Tensor& sums) {
+        return sums.view({group.items(), heads_, group.blocks * group.length, problem_.head_dim})
+            .narrow(0, run.before, run.count)
+            .narrow(2, 0, run.first.size());
+      };
+      view(tensors.grad_k, run).copy_(take(to_keys));
+      view(tensors.grad_v, run).copy_(take(to_values));
+    }
+  }
+
+  void put(BlockPart part, const BlockParts& parts, const BlockGroup& group, const at::Tensor& rows,
+           const Tensor& target) const {
+    for (const ItemRun& run : group.runs) parts.put_rows(part, rows, run, view(target, run));
+  }
+
+  // -- items of full attention --------------------------------------------------------------------
+
+  /// [items, heads, n, dim] as [items * heads, n, dim].
+  static at::Tensor matrices(const at::Tensor& items) {
+    return items.reshape({items.size(0) * items.size(1), items.size(2), items.size(3)});
+  }
+
+  void full_forward(const ForwardCall& call, const ItemRun& run, std::vector<Graph>* graphs) const {
+    const at::Tensor target = view(call.o, run);
+    const at::Tensor q = matrices(view(call.q, run));
+    const Hide nothing = [](const at::Tensor&) {};
+    at::Tensor o;
+    if (graphs != nullptr) {
+      o = keep(*graphs, q, matrices(view(call.k, run)), matrices(view(call.v, run)), nothing);
+    } else {
+      o = attend(
+          q, [&] { return matrices(view(call.k, run)); },
+          [&] { return matrices(view(call.v, run)); }, nothing);
+    }
+    target.copy_(o.view(target.sizes()));
+  }
+
+  void full_backward(const GradientTensors& tensors, const ItemRun& run, Graph& graph) const {
+    const Graph taken = std::move(graph);
+    const auto leaving =
+        torch::autograd::grad({taken.o}, {taken.leaves.begin(), taken.leaves.end()},
+                              {matrices(view(tensors.grad_o, run))});
+    const auto put_all = [&](const Tensor& gradient, const at::Tensor& values) {
+      const at::Tensor target = view(gradient, run);
+      target.copy_(values.view(target.sizes()));
+    };
+    put_all(tensors.grad_q, leaving[0]);
+    put_all(tensors.grad_k, leaving[1]);
+    put_all(tensors.grad_v, leaving[2]);
+  }
+
+  // -- both ---------------------------------------------------------------------------------------
+
+  /// One softmax a row over all of its columns, in place; none for operation windowed-matmul.
+  at::Tensor attend(const at::Tensor& q, const Columns& k, const Columns& v,
+                    const Hide& hide) const {
+    at::Tensor scores;
+    {
+      const at::Tensor keys = k();
+      scores = at::empty({q.size(0), q.size(1), keys.size(1)}, q.options());
+      at::baddbmm_out(scores, scores, q, keys.transpose(1, 2), /*beta=*/0, problem_.scale);
+    }
+    if (problem_.operation == Operation::attention) {
+      hide(scores);
+      at::_softmax_out(scores, scores, -1, /*half_to_float=*/false);
+    }
+    return at::bmm(scores, v());
+  }
+
+  /// The same as a graph that autograd can walk back, from q, k and v as its leaves.
+  at::Tensor keep(std::vector<Graph>& graphs, const at::Tensor& q, const at::Tensor& k,
+                  const at::Tensor& v, const Hide& hide) const {
+    const c10::AutoGradMode gradients(true);
+    Graph graph{.leaves = {q.detach().requires_grad_(), k.detach().requires_grad_(),
+                           v.detach().requires_grad_()},
+                .o = {}};
+    // What is added is nothing (beta = 0), and only has to have a shape.
+    const at::Tensor nothing = at::zeros({1, 1, 1}, q.options());
+    at::Tensor weights = at::baddbmm(nothing, graph.leaves[0], graph.leaves[1].transpose(1, 2),
+                                     /*beta=*/0, problem_.scale);
+    if (problem_.operation == Operation::attention) {
+      hide(weights);
+      weights = at::_softmax(weights, -1, /*half_to_float=*/false);
+    }
+    graph.o = at::bmm(weights, graph.leaves[2]);
+    graphs.push_back(std::move(graph));
+    return graphs.back().o.detach();
+  }
+
+  Problem problem_;
+  std::int64_t heads_;
+  BlockStructure structure_;
+  std::vector<std::optional<BlockParts>> parts_;  // of groups of blocks, kept between calls
+  std::vector<Graph> graphs_;                     // from a forward call to its backward
+};
+
+}  // namespace
+
+std::unique_ptr<PreparedAttention> prepare_bigbird(const Problem& problem,
+                                                   BlockStructure structure) {
+  return std::make_unique<PreparedBigBird>(problem, std::move(structure));
+}
+
+}  // namespace attnscope
