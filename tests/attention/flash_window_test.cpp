@@ -6,14 +6,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <random>
 #include <set>
 
 #include "engine/attention/check.h"
 #include "engine/attention/flash_window/assembled_attention.h"
 #include "engine/attention/flash_window/flash_window_limits.h"
 #include "engine/attention/flash_window/token_rows.h"
-#include "engine/attention/list.h"
+#include "engine/attention/packed_tensor.h"
+#include "engine/attention/reference.h"
 #include "tests/attention/loop_part_kernel.h"
 #include "tests/attention/small_problem.h"
 
@@ -171,6 +174,100 @@ TEST(AssembledAttention, IsRightWithLogSumExpsAndGradientsWhereverItsPartsSuffic
   EXPECT_TRUE(has("1+3+17 and 1+0+1"));
   EXPECT_TRUE(has("beside a shared query"));
   EXPECT_TRUE(has("(20,13,1)"));
+}
+
+/// Counts the calls of the kernel of the tests.
+class CountingKernel final : public PartKernel {
+ public:
+  PartResult forward(const PartOperands& part) const override {
+    ++forward_calls;
+    even_calls += part.q.dim() == 4 ? 1 : 0;
+    return kernel_.forward(part);
+  }
+  PartGradients backward(const PartOperands& part, const at::Tensor& grad_o,
+                         const PartResult& whole) const override {
+    ++backward_calls;
+    return kernel_.backward(part, grad_o, whole);
+  }
+  mutable int forward_calls = 0, backward_calls = 0, even_calls = 0;
+
+ private:
+  tests::LoopPartKernel kernel_;
+};
+
+/// q = k = v = grad_o, drawn at random and multiplied; one forward and backward call.
+struct OneCall {
+  OneCall(const Problem& problem, const PartKernel& kernel, float factor = 1)
+      : input(bytes_of(problem)), output(input), gradient(input) {
+    std::mt19937 random(1);
+    std::normal_distribution<float> normal(0, factor);
+    std::vector<float> values(input.size() / sizeof(float));
+    std::ranges::generate(values, [&] { return normal(random); });
+    pack(values, problem.plan.tokens, problem.plan.heads, tensor(problem, input));
+    std::vector<float> lse(static_cast<std::size_t>(problem.plan.tokens * problem.plan.heads));
+    const ConstTensor in = attnscope::as_const(tensor(problem, input));
+    const auto prepared = prepare_assembled(problem, parts_of(problem).value(), kernel);
+    EXPECT_TRUE(prepared->forward(
+        {.q = in, .k = in, .v = in, .o = tensor(problem, output), .lse = lse, .workspace = {}}));
+    const Tensor grad = tensor(problem, gradient);
+    EXPECT_TRUE(prepared->backward({.tensors = {.q = in,
+                                                .k = in,
+                                                .v = in,
+                                                .o = attnscope::as_const(tensor(problem, output)),
+                                                .lse = lse,
+                                                .grad_o = in,
+                                                .grad_q = grad,
+                                                .grad_k = grad,
+                                                .grad_v = grad},
+                                    .workspace = {}}));
+  }
+  static std::vector<std::byte> bytes_of(const Problem& problem) {
+    return std::vector<std::byte>(static_cast<std::size_t>(
+        packed_bytes(problem.layout, problem.plan.heads, problem.head_dim, problem.dtype)));
+  }
+  static Tensor tensor(const Problem& problem, std::vector<std::byte>& memory) {
+    return packed_tensor(problem.layout, problem.plan.heads, problem.head_dim, problem.dtype,
+                         problem.memory_order, memory.data());
+  }
+  std::vector<std::byte> input, output, gradient;
+};
+
+TEST(AssembledAttention, CallsItsKernelOnceAPartForAWholeBatch_InPlaceWhereItemsAreAlike) {
+  struct Case {
+    SequenceLayout layout;
+    bool even;
+  };
+  const std::vector<Case> cases{
+      {SequenceLayout::uniform(20, item(1, 3, 16)), true},
+      {SequenceLayout::uniform(20, item(1, 0, 16), 3), true},  // a shared query
+      {SequenceLayout::make({item(1, 3, 16), item(1, 5, 20), item(1, 3, 30)}).value(), false}};
+  for (const Case& one : cases) {
+    for (const MemoryOrder order : {MemoryOrder::head_major, MemoryOrder::token_major}) {
+      SmallProblem small("sparse", Window::of(4), one.layout);
+      small.problem.direction = Direction::forward_backward;
+      small.problem.memory_order = order;
+      const CountingKernel kernel;
+      const OneCall done(small.problem, kernel);
+      // [CLS] x all, query x query, document x query and [CLS], x document; a shared query is
+      // apart.
+      const int expected = one.layout.shares_query() ? 6 : 4;
+      EXPECT_EQ(kernel.forward_calls, expected);
+      EXPECT_EQ(kernel.backward_calls, expected);
+      EXPECT_EQ(kernel.even_calls, one.even ? expected : 0);
+    }
+  }
+}
+
+TEST(AssembledAttention, MergesPartsWhoseScoresAreFarApart) {
+  SmallProblem small("sparse", Window::of(2), SequenceLayout::uniform(2, item(1, 3, 16)), 2, 8);
+  small.problem.direction = Direction::forward_backward;
+  const tests::LoopPartKernel kernel;
+  OneCall done(small.problem, kernel, /*factor=*/40);  // scores of thousands
+  const ConstTensor in = attnscope::as_const(OneCall::tensor(small.problem, done.input));
+  const auto rows = sample_rows(small.layout, 2, 80, 1);
+  EXPECT_LE(relative_error(compute_reference(small.problem, rows, in, in, in),
+                           OneCall::tensor(small.problem, done.output)),
+            1e-4);
 }
 
 TEST(FlashWindow, TakesWhatItsKernelTakesInPlansOfItsParts) {

@@ -200,7 +200,7 @@ TEST_P(PredictedPeak, OfPartsAssembledIsAnUpperBoundThatIsNotFarOff) {
       const auto prepared =
           prepare_assembled(small->problem, parts_of(small->problem).value(), kernel);
       const Peaks peaks = attnscope::measure(*prepared, small->problem);
-      EXPECT_LE(peaks.measured, peaks.predicted + 16384) << layout << " " << pattern;
+      EXPECT_LE(peaks.measured, peaks.predicted + 4096) << layout << " " << pattern;
       EXPECT_GE(peaks.measured, peaks.predicted / 2) << layout << " " << pattern;
     }
   }

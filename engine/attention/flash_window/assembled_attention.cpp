@@ -97,6 +97,10 @@ class PreparedAssembled final : public PreparedAttention {
     std::int64_t kept = 0;
     std::int64_t peak = 0;
     for (const BoundGroup& group : groups_) {
+      kept += group.rows.list_bytes();
+      for (const TokenRows& keys : group.keys) kept += keys.list_bytes();
+    }
+    for (const BoundGroup& group : groups_) {
       const std::int64_t gathered = gathered_bytes(group);
       peak = std::max(peak, kept + gathered + forward_bytes(group));
       if (with_gradients()) kept += gathered + lse_bytes(group);

@@ -93,6 +93,13 @@ void TokenRows::prepare(at::Device device) {
   places_ = indices.remainder(item_tokens_).to(device);
 }
 
+std::int64_t TokenRows::list_bytes() const {
+  if (is_even()) return 0;
+  const std::int64_t lists = item_tokens_ == 0 ? 1 : 3;
+  return lists * tokens_ * static_cast<std::int64_t>(sizeof(std::int64_t)) +
+         static_cast<std::int64_t>((sequences_.size() + 1) * sizeof(std::int32_t));
+}
+
 at::Tensor TokenRows::view(const ConstTensor& tensor) const {
   return strided(
       tensor, even_->first, {even_->count, even_->length, heads_, tensor.head_dim},

@@ -41,6 +41,8 @@ class TokenRows {
 
   /// Lists on the device, once; before the calls below.
   void prepare(at::Device device);
+  /// Bytes of these lists.
+  [[nodiscard]] std::int64_t list_bytes() const;
 
   /// int32 [sequences + 1]; undefined for even ones.
   [[nodiscard]] const at::Tensor& borders() const { return borders_; }
