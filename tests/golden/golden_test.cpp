@@ -119,14 +119,14 @@ TEST(GoldenFixtures, AreTakenByTheImplementationsTheyAreOf) {
   const std::vector<const char*> of_windows{"longformer-4", "longformer-16", "qds-4",
                                             "qds-16",       "sparse-1",      "sparse-4"};
   const std::map<std::string, std::vector<const char*>> taken_by{
-      {"longformer-chunks", of_windows},
       {"dense", all},
       {"dense-torch", all},
       {"sdpa", {"full"}},
-      {"bigbird", {"bigbird-8", "bigbird-16", "full"}},
       {"sdpa-mask", all},
       {"sdpa-flash", all},
+      {"longformer-chunks", of_windows},
       {"longformer-banded", all},
+      {"bigbird", {"bigbird-8", "bigbird-16", "full"}},
       {"windowed", all},
       {"segment", all}};
   for (const auto& [id, names] : taken_by) {
