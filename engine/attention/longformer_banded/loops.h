@@ -76,16 +76,25 @@ inline void for_each_row(const ConstTensor& tensor, std::int64_t head, TokenRang
   }
 }
 
-template <typename T>
-inline float dot(const float* x, const T* y, std::int64_t head_dim) {
+/// The head dimension, a constant where it is a usual one: these loops are so short that their
+/// ends would cost as much as they do.
+template <int usual>
+inline std::int64_t dim_of(std::int64_t any) {
+  return usual > 0 ? usual : any;
+}
+
+template <int usual, typename T>
+inline float dot(const float* x, const T* y, std::int64_t any) {
+  const std::int64_t head_dim = dim_of<usual>(any);
   float sum = 0.0F;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t i = 0; i < head_dim; ++i) sum += x[i] * to_float(y[i]);
   return sum;
 }
 
-template <typename T>
-inline void add(float* sums, float factor, const T* y, std::int64_t head_dim) {
+template <int usual, typename T>
+inline void add(float* sums, float factor, const T* y, std::int64_t any) {
+  const std::int64_t head_dim = dim_of<usual>(any);
 #pragma omp simd
   for (std::int64_t i = 0; i < head_dim; ++i) sums[i] += factor * to_float(y[i]);
 }
@@ -100,7 +109,7 @@ struct WideRow {
 };
 
 /// Calls cell(score, x . y_j) for the keys that the query sees.
-template <typename T, typename Cell>
+template <typename T, int usual, typename Cell>
 inline void for_each_cell(const RowStep& step, const RowPiece& piece, std::int64_t query,
                           const float* x, float* row, const Cell& cell) {
   const std::int64_t head_dim = step.y.head_dim;
@@ -108,35 +117,35 @@ inline void for_each_cell(const RowStep& step, const RowPiece& piece, std::int64
                     [&](std::int64_t first, std::int64_t end, std::int64_t column) {
                       float* score = row + column;
                       for_each_row<T>(step.y, piece.head, {first, end}, [&](const T* y) {
-                        cell(*score, dot(x, y, head_dim));
+                        cell(*score, dot<usual>(x, y, head_dim));
                         ++score;
                       });
                     });
 }
 
-template <typename T>
+template <typename T, int usual>
 inline void row_scores(const RowStep& step, const RowPiece& piece, std::int64_t query, float* row) {
   const float outside = step.softmax ? -std::numeric_limits<float>::infinity() : 0.0F;
   std::fill_n(row, piece.columns, outside);
   const WideRow<T> x(step.x.at<T>(query, piece.head), step.scale, step.x.head_dim);
-  for_each_cell<T>(step, piece, query, x.x, row,
-                   [](float& score, float product) { score = product; });
+  for_each_cell<T, usual>(step, piece, query, x.x, row,
+                          [](float& score, float product) { score = product; });
 }
 
 // What lies outside the pattern has weight 0 and keeps it.
-template <typename T>
+template <typename T, int usual>
 inline void row_score_gradients(const RowStep& step, const RowPiece& piece, std::int64_t query,
                                 float* row) {
   const WideRow<T> x(step.x.at<T>(query, piece.head), 1.0F, step.x.head_dim);
   if (!step.softmax) {
-    for_each_cell<T>(step, piece, query, x.x, row,
-                     [](float& score, float product) { score = product; });
+    for_each_cell<T, usual>(step, piece, query, x.x, row,
+                            [](float& score, float product) { score = product; });
     return;
   }
-  const float along_output = dot(x.x, step.o.at<T>(query, piece.head), step.x.head_dim);
-  for_each_cell<T>(step, piece, query, x.x, row, [along_output](float& score, float product) {
-    score *= product - along_output;
-  });
+  const float along_output = dot<usual>(x.x, step.o.at<T>(query, piece.head), step.x.head_dim);
+  for_each_cell<T, usual>(
+      step, piece, query, x.x, row,
+      [along_output](float& score, float product) { score *= product - along_output; });
 }
 
 inline void row_softmax(const RowStep& step, const RowPiece& piece, std::int64_t query,
@@ -167,7 +176,7 @@ inline void write_row(const Tensor& out, std::int64_t token, std::int64_t head, 
   for (std::int64_t i = 0; i < out.head_dim; ++i) row[i] = from_float<T>(scale * sums[i]);
 }
 
-template <typename T>
+template <typename T, int usual>
 inline void row_values(const RowStep& step, const RowPiece& piece, std::int64_t query,
                        const float* row) {
   float sums[largest_head_dim];
@@ -176,32 +185,39 @@ inline void row_values(const RowStep& step, const RowPiece& piece, std::int64_t 
                     [&](std::int64_t first, std::int64_t end, std::int64_t column) {
                       const float* weight = row + column;
                       for_each_row<T>(step.y, piece.head, {first, end}, [&](const T* y) {
-                        add(sums, *weight++, y, step.y.head_dim);
+                        add<usual>(sums, *weight++, y, step.y.head_dim);
                       });
                     });
   write_row<T>(step.out, query, piece.head, sums, step.scale);
 }
 
-template <typename T>
+template <typename T, int usual>
 inline void rows_of_type(const RowStep& step, const RowPiece& piece) {
   float* row = piece.scores;
   for (std::int64_t r = piece.first_row; r < piece.last_row; ++r, row += piece.columns) {
     const std::int64_t query = piece.plan.token_at(piece.task.queries, r);
     switch (step.kind) {
       case RowStep::Kind::scores:
-        row_scores<T>(step, piece, query, row);
+        row_scores<T, usual>(step, piece, query, row);
         break;
       case RowStep::Kind::softmax:
         row_softmax(step, piece, query, row);
         break;
       case RowStep::Kind::values:
-        row_values<T>(step, piece, query, row);
+        row_values<T, usual>(step, piece, query, row);
         break;
       case RowStep::Kind::score_gradients:
-        row_score_gradients<T>(step, piece, query, row);
+        row_score_gradients<T, usual>(step, piece, query, row);
         break;
     }
   }
+}
+
+template <typename T>
+inline void rows_of_type(const RowStep& step, const RowPiece& piece) {
+  if (step.y.head_dim == 32) return rows_of_type<T, 32>(step, piece);
+  if (step.y.head_dim == 64) return rows_of_type<T, 64>(step, piece);
+  rows_of_type<T, 0>(step, piece);
 }
 
 inline void take_rows(const RowStep& step, const RowPiece& piece) {
@@ -215,7 +231,7 @@ inline void take_rows(const RowStep& step, const RowPiece& piece) {
   }
 }
 
-template <typename T>
+template <typename T, int usual>
 inline void key_sum(const KeyStep& step, const KeyPiece& piece, std::int64_t key) {
   float sums[largest_head_dim];
   std::fill_n(sums, step.x.head_dim, 0.0F);
@@ -230,14 +246,14 @@ inline void key_sum(const KeyStep& step, const KeyPiece& piece, std::int64_t key
     if (task.queries.listed) {
       for (std::int64_t r = rows.begin; r < rows.end; ++r, row += columns) {
         const std::int64_t query = piece.plan.token_at(task.queries, r);
-        add(sums, row[rows.column + rows.slope * query], step.x.at<T>(query, piece.head),
-            step.x.head_dim);
+        add<usual>(sums, row[rows.column + rows.slope * query], step.x.at<T>(query, piece.head),
+                   step.x.head_dim);
       }
     } else {
       const TokenRange queries{task.queries.begin + rows.begin, task.queries.begin + rows.end};
       const float* weight = row + rows.column + rows.slope * queries.begin;
       for_each_row<T>(step.x, piece.head, queries, [&](const T* x) {
-        add(sums, *weight, x, step.x.head_dim);
+        add<usual>(sums, *weight, x, step.x.head_dim);
         weight += columns + rows.slope;
       });
     }
@@ -245,19 +261,27 @@ inline void key_sum(const KeyStep& step, const KeyPiece& piece, std::int64_t key
   write_row<T>(step.out, key, piece.head, sums, step.scale);
 }
 
-inline void take_keys(const KeyStep& step, const KeyPiece& piece) {
+template <typename T>
+inline void keys_of_type(const KeyStep& step, const KeyPiece& piece) {
   for (std::int64_t key = piece.keys.begin; key < piece.keys.end; ++key) {
-    switch (step.x.dtype) {
-      case DType::float32:
-        key_sum<float>(step, piece, key);
-        break;
-      case DType::float16:
-        key_sum<Float16>(step, piece, key);
-        break;
-      case DType::bfloat16:
-        key_sum<Bfloat16>(step, piece, key);
-        break;
+    if (step.x.head_dim == 32) {
+      key_sum<T, 32>(step, piece, key);
+    } else if (step.x.head_dim == 64) {
+      key_sum<T, 64>(step, piece, key);
+    } else {
+      key_sum<T, 0>(step, piece, key);
     }
+  }
+}
+
+inline void take_keys(const KeyStep& step, const KeyPiece& piece) {
+  switch (step.x.dtype) {
+    case DType::float32:
+      return keys_of_type<float>(step, piece);
+    case DType::float16:
+      return keys_of_type<Float16>(step, piece);
+    case DType::bfloat16:
+      return keys_of_type<Bfloat16>(step, piece);
   }
 }
 

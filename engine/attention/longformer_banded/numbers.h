@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <initializer_list>
 
 #include "engine/attention/number_formats.h"
 
