@@ -19,3 +19,19 @@ if(NOT ATTNSCOPE_CUDA STREQUAL "OFF")
     message(FATAL_ERROR "ATTNSCOPE_CUDA=ON, but no nvcc was found. Put it on PATH or set CUDACXX.")
   endif()
 endif()
+
+# attnscope_cuda_library(NAME SOURCES... LINK...): kernels, for builds with CUDA.
+function(attnscope_cuda_library name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;LINK" ${ARGN})
+  add_library(${name} STATIC ${ROOM_SOURCES})
+  target_link_libraries(${name} PUBLIC ${ROOM_LINK})
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+  # fmt 9 takes nvcc for a compiler without constexpr, and then its own C++20 check fails.
+  target_compile_definitions(${name} PRIVATE FMT_USE_CONSTEXPR=1)
+  target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)
+  if(ATTNSCOPE_WARNINGS_AS_ERRORS)
+    target_compile_options(${name} PRIVATE
+      $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Werror --Werror=all-warnings>)
+  endif()
+  set_target_properties(${name} PROPERTIES CUDA_RUNTIME_LIBRARY Static)
+endfunction()
