@@ -10,6 +10,7 @@
 #include "engine/attention/implementation.h"
 #include "engine/attention/limits.h"
 #include "engine/attention/longformer_banded/on_cpu.h"
+#include "engine/attention/longformer_banded/on_cuda.h"
 #include "engine/attention/longformer_banded/work.h"
 #include "kernels/plan/windowed_layout.h"
 
@@ -36,7 +37,7 @@ class PreparedOnCpu final : public PreparedAttention {
   Status backward(const BackwardCall& call) override {
     return band_.backward(banded(call.workspace), call.tensors);
   }
-  bool writes_lse() const override { return problem_.operation == Operation::attention; }
+  bool writes_lse() const override { return weighting_of(problem_) == Weighting::softmax; }
 
  private:
   [[nodiscard]] BandCall banded(std::span<std::byte> workspace) const {
@@ -66,11 +67,13 @@ class LongformerBanded final : public Implementation {
       return fail("longformer-banded takes head dimensions 1 to {}, not {}", largest_head_dim,
                   problem.head_dim);
     }
+    if (problem.device == DeviceKind::cuda) return supported_on_cuda(problem);
     return has_windowed_layout(problem.plan, std::numeric_limits<std::int64_t>::max() / 8);
   }
 
   Result<std::unique_ptr<PreparedAttention>> prepare(const Problem& problem) const override {
     if (const Status ok = supports(problem); !ok) return tl::unexpected(ok.error());
+    if (problem.device == DeviceKind::cuda) return prepare_on_cuda(problem);
     return std::make_unique<PreparedOnCpu>(problem);
   }
 };

@@ -12,7 +12,7 @@
 
 #include "engine/attention/longformer_banded/numbers.h"
 #include "engine/attention/longformer_banded/seen_keys.h"
-#include "engine/attention/longformer_banded/work.h"
+#include "engine/attention/longformer_banded/weighting.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/tensor.h"
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "engine/attention/longformer_banded/key_runs_of_plan.h"
-#include "engine/attention/longformer_banded/work.h"
+#include "engine/attention/longformer_banded/weighting.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"
 #include "kernels/plan/gradients.h"

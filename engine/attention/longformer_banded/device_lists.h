@@ -1,0 +1,117 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// A plan as the kernels read it: bytes that are copied to the device once. A launch's blocks are
+// numbered task by task (or key run by key run); `firsts` say where each one's blocks begin.
+//
+//   Result<DeviceLists> lists = DeviceLists::make(plan, head_dim, Passes::forward);
+//   copy(lists->bytes(), to_device);
+//   ListsOnDevice there = lists->at(on_device);
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/plan/attention_plan.h"
+#include "kernels/plan/counts.h"
+#include "kernels/plan/result.h"
+
+namespace attnscope::longformer_banded {
+
+inline constexpr int block_threads = 256;
+inline constexpr int rows_of_warps = block_threads / 32;  // rows of a block, where a warp has one
+
+struct DeviceTask {
+  std::int64_t first_score = 0;
+  std::int64_t first_row = 0;  // rows over all heads of the tasks before
+  std::int32_t rows = 0;       // of a head
+  std::int32_t columns = 0;
+  std::int32_t queries = 0;  // the first token, or, if listed, the first of its indices
+  std::int32_t listed = 0;
+  std::int32_t first_head = 0, heads = 0;
+  std::int32_t first_segment = 0, segments = 0;
+  std::int32_t parts = 1;  // threads that share one number's sum
+  std::int32_t sums = 1;   // rows whose sums a block makes, a thread one part of one number
+};
+
+struct DeviceSegment {
+  SegmentKind kind = SegmentKind::whole;
+  std::int32_t listed = 0;
+  std::int32_t begin = 0, end = 0;  // keys, or their indices
+  std::int32_t columns = 0;
+  std::int32_t offset = 0;
+  std::int32_t shift = 0;                     // band: of query 0's first column
+  std::int32_t skip_begin = 0, skip_end = 0;  // indices
+};
+
+struct DeviceKeyRun {
+  std::int32_t begin = 0, end = 0;
+  std::int32_t first_head = 0, heads = 0;
+  std::int32_t first_view = 0, views = 0;
+  std::int32_t parts = 1, sums = 1;  // as a task's, of keys
+};
+
+struct DeviceKeyView {
+  std::int32_t task = 0, segment = 0, column = 0;  // as KeyView
+};
+
+/// Which entry a block belongs to: the last whose first block is not behind it.
+struct Firsts {
+  const std::int64_t* firsts = nullptr;
+  std::int32_t entries = 0;
+};
+
+struct ListsOnDevice {
+  const DeviceTask* tasks = nullptr;
+  const DeviceSegment* segments = nullptr;
+  const std::int32_t* indices = nullptr;
+  const DeviceKeyRun* runs = nullptr;
+  const DeviceKeyView* views = nullptr;
+  Firsts cells;     // of tasks: a block is block_threads cells
+  Firsts rows;      // of tasks: a block is rows_of_warps rows
+  Firsts row_sums;  // of tasks: a block is as many rows as it makes sums
+  Firsts key_sums;  // of runs: a block is as many keys
+};
+
+/// How many blocks a launch over tasks or runs has.
+struct Blocks {
+  std::int64_t cells = 0, rows = 0, row_sums = 0, key_sums = 0;
+};
+
+class DeviceLists {
+ public:
+  /// Errors: numbers that 32 bits cannot hold on the device.
+  [[nodiscard]] static Result<DeviceLists> make(const AttentionPlan& plan, std::int64_t head_dim,
+                                                Passes passes);
+  /// Why there are none, without making them.
+  [[nodiscard]] static Status fit(const AttentionPlan& plan);
+
+  [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
+  [[nodiscard]] ListsOnDevice at(const std::byte* list) const;
+  [[nodiscard]] const Blocks& blocks() const { return blocks_; }
+  /// Of all heads.
+  [[nodiscard]] std::int64_t row_count() const { return row_count_; }
+  [[nodiscard]] std::int64_t score_count() const { return score_count_; }
+
+ private:
+  /// Where a list stands in the bytes.
+  struct Place {
+    std::size_t offset = 0;
+    std::int32_t entries = 0;
+  };
+  template <typename T>
+  Place append(const std::vector<T>& values);
+  [[nodiscard]] Firsts firsts_at(const std::byte* list, const Place& place) const;
+
+  void add_tasks(const AttentionPlan& plan, std::int64_t head_dim);
+  void add_key_runs(const AttentionPlan& plan, std::int64_t head_dim);
+
+  std::vector<std::byte> bytes_;
+  Place tasks_, segments_, indices_, runs_, views_, cells_, rows_, row_sums_, key_sums_;
+  Blocks blocks_;
+  std::int64_t row_count_ = 0;
+  std::int64_t score_count_ = 0;
+};
+
+}  // namespace attnscope::longformer_banded

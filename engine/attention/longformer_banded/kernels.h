@@ -1,0 +1,58 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernels of the band and what the host hands to them. One thread computes one cell, one row's
+// softmax is a warp's, one number of a result is a thread's - or, where very many keys are summed,
+// that of a few threads in a fixed order.
+
+#include <cstdint>
+
+#include "engine/attention/longformer_banded/device_lists.h"
+#include "kernels/cuda/stream.h"
+#include "kernels/plan/result.h"
+#include "kernels/plan/tensor.h"
+
+namespace attnscope::longformer_banded {
+
+/// A tensor without its element type.
+struct View {
+  std::byte* data = nullptr;
+  std::int64_t token_stride = 0, head_stride = 0, item_stride = 0;  // in elements
+  std::int32_t item_tokens = 0;
+  std::int32_t aligned = 0;  // 1: every row can be read 16 bytes at a time
+};
+
+struct BandArguments {
+  ListsOnDevice lists;
+  DType dtype = DType::float32;
+  View x, y, out;
+  float* scores = nullptr;
+  float* row_dots = nullptr;  // a float for each row of each task and head, or null
+  float* lse = nullptr;       // [tokens, heads] or null
+  float scale = 1.0F;
+  float outside = 0.0F;  // a cell without a key
+  std::int32_t head_dim = 0;
+  std::int32_t heads = 0;
+};
+
+/// scores = scale x_i . y_j.
+[[nodiscard]] Status launch_cells(const BandArguments& arguments, std::int64_t blocks,
+                                  cuda::Stream stream);
+/// Weights become scores' gradients: weight_ij (x_i . y_j - row_dots_i); x_i . y_j where row_dots
+/// is null. Cells without a key keep their 0.
+[[nodiscard]] Status launch_cell_gradients(const BandArguments& arguments, std::int64_t blocks,
+                                           cuda::Stream stream);
+/// Scores in units of log 2 become weights that sum to 1, or to 0 in a row without keys.
+[[nodiscard]] Status launch_softmax(const BandArguments& arguments, std::int64_t blocks,
+                                    cuda::Stream stream);
+/// row_dots_i = x_i . y_i.
+[[nodiscard]] Status launch_row_dots(const BandArguments& arguments, std::int64_t blocks,
+                                     cuda::Stream stream);
+/// out_i = scale sum_j weight_ij y_j.
+[[nodiscard]] Status launch_row_sums(const BandArguments& arguments, std::int64_t blocks,
+                                     cuda::Stream stream);
+/// out_j = scale sum_i weight_ij x_i.
+[[nodiscard]] Status launch_key_sums(const BandArguments& arguments, std::int64_t blocks,
+                                     cuda::Stream stream);
+
+}  // namespace attnscope::longformer_banded
