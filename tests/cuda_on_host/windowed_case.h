@@ -10,33 +10,11 @@
 
 #include "kernels/cuda/windowed.h"
 #include "tests/cuda_on_host/device_memory.h"
+#include "tests/cuda_on_host/device_tensor.h"
 #include "tests/kernels/attention_case.h"
 #include "tests/kernels/gradient_case.h"
 
 namespace attnscope::testing {
-
-/// A packed tensor in device memory.
-class DeviceTensor {
- public:
-  explicit DeviceTensor(const Packed& packed)
-      : packed_(packed), memory_("tensor", std::span<const std::byte>(packed.data)) {}
-
-  [[nodiscard]] Tensor tensor() {
-    Tensor t = packed_.tensor();
-    t.data = memory_.data();
-    return t;
-  }
-  [[nodiscard]] ConstTensor view() { return attnscope::as_const(tensor()); }
-  /// As it is now.
-  [[nodiscard]] const Packed& packed() {
-    packed_.data = memory_.values();
-    return packed_;
-  }
-
- private:
-  Packed packed_;
-  on_host::DeviceArray<std::byte> memory_;
-};
 
 /// A work list in device memory and the workspace that it asks for, which nothing has written.
 class DeviceWork {
