@@ -6,6 +6,7 @@
 
 #include <cstdio>
 
+#include "engine/attention/longformer_banded/band.cuh"
 #include "kernels/cuda/segment/segment_kernels.cuh"
 #include "kernels/cuda/windowed/product_kernels.cuh"
 
@@ -66,6 +67,18 @@ void print_others() {
   }
 }
 
+/// The banded kernels, alike for all types (engine/attention/longformer_banded).
+void print_banded() {
+  using namespace longformer_banded;
+  std::printf("banded_cells_kernel\t%d\t%zu\n", block_threads, sizeof(FirstCell));
+  for (const char* kernel : {"banded_softmax_kernel", "banded_row_dots_kernel"}) {
+    std::printf("%s\t%d\t0\n", kernel, block_threads);
+  }
+  for (const char* kernel : {"banded_row_sums_kernel", "banded_key_sums_kernel"}) {
+    std::printf("%s\t%d\t%ld\n", kernel, block_threads, static_cast<long>(shared_of_sums));
+  }
+}
+
 }  // namespace
 }  // namespace attnscope::cuda
 
@@ -77,5 +90,6 @@ int main() {
   print_class<128>();
   print_class<256>();
   print_others();
+  print_banded();
   return 0;
 }
