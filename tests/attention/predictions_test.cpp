@@ -150,6 +150,20 @@ TEST_P(PredictedPeak, OfDenseIsWhatLibTorchAllocates) {
   }
 }
 
+TEST_P(PredictedPeak, OfLongformerChunksIsWhatLibTorchAllocates) {
+  for (int layout = 0; layout < 5; ++layout) {
+    for (const char* pattern : {"sparse", "longformer", "qds"}) {
+      if (layout == 3 && std::string_view(pattern) != "sparse") continue;  // no shared query there
+      const Peaks peaks = measure("longformer-chunks", pattern, layout_number(layout));
+      EXPECT_LE(peaks.measured, peaks.predicted + 4096) << layout << " " << pattern;
+      // What oneDNN takes for 16-bit products differs between processors.
+      const double least = std::get<1>(GetParam()) == DType::float32 ? 0.95 : 0.2;
+      EXPECT_GE(static_cast<double>(peaks.measured), least * static_cast<double>(peaks.predicted))
+          << layout << " " << pattern;
+    }
+  }
+}
+
 TEST_P(PredictedPeak, OfSdpaIsAnUpperBoundThatIsNotFarOff) {
   for (int layout = 0; layout < 5; ++layout) {
     const bool shared = layout == 3;
