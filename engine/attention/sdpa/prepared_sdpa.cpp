@@ -26,7 +26,7 @@ std::int64_t backward_tile_rows(std::int64_t queries) {
 
 // A boolean mask would be turned into an additive one inside every call. For cuDNN LibTorch used to
 // write the most negative float16 (convert_boolean_attn_mask_cudnn in
-// aten/src/ATen/native/transformers/attention.cpp, pull request 177868), which every version takes.
+// aten/src/ATen/native/transformers/attention.cpp), which every version takes.
 MaskValues additive(SdpaKernel kernel) {
   if (kernel == SdpaKernel::cudnn) return {0.0F, -65504.0F};
   return {0.0F, -std::numeric_limits<float>::infinity()};
