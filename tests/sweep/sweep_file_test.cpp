@@ -112,8 +112,10 @@ TEST(SweepFile, ShippedSweeps_AreValid) {
   EXPECT_THAT(load_sweep("kernels-cpu-dtypes")->heats, SizeIs(3 * 2 * 2));
   EXPECT_THAT(load_sweep("kernels-cuda")->heats, SizeIs(2 * 5));
   EXPECT_THAT(load_sweep("kernels-cuda-backward")->heats, SizeIs(2 * 2 * 3));
+  EXPECT_THAT(load_sweep("baselines-cuda")->heats, SizeIs(2 * 2 * 3));
   EXPECT_THAT(load_sweep("paper-fig2a-cuda")->heats, SizeIs(2 * 7));
-  for (const char* name : {"kernels-cuda", "kernels-cuda-backward", "paper-fig2a-cuda"}) {
+  for (const char* name :
+       {"kernels-cuda", "kernels-cuda-backward", "baselines-cuda", "paper-fig2a-cuda"}) {
     const auto sweep = load_sweep(name);
     for (const Heat& heat : sweep->heats) {
       EXPECT_EQ(heat.point.device, DeviceKind::cuda);
