@@ -106,7 +106,7 @@ void add_plot_command(CLI::App& app, Session& session) {
       ->type_name("FIGURE")
       ->required();
   command->add_option("--x", arguments->x, "length or window")->type_name("AXIS");
-  command->add_option("--y", arguments->y, "time, memory, limit, ratio or per-token")
+  command->add_option("--y", arguments->y, "time, memory, limit, ratio, per-token or executed")
       ->type_name("VALUE");
   command->add_option("--facet", arguments->facet, "One panel for each value of this key of --only")
       ->type_name("KEY");

@@ -17,7 +17,8 @@ namespace attnscope::report {
 namespace {
 
 constexpr std::array<std::string_view, 2> x_names{"length", "window"};
-constexpr std::array<std::string_view, 5> y_names{"time", "memory", "limit", "ratio", "per-token"};
+constexpr std::array<std::string_view, 6> y_names{"time",  "memory",    "limit",
+                                                  "ratio", "per-token", "executed"};
 
 template <typename Axis, std::size_t count>
 Result<Axis> parse_axis(std::string_view option, std::string_view text,
@@ -42,7 +43,7 @@ Drawn value(double y, double low, double high) {
 
 Drawn measured_value(const Row& row, YAxis axis) {
   const statistics::Summary& time = row.cell.summary;
-  const auto documents = static_cast<double>(std::max<std::int64_t>(row.cell.cell.batch, 1));
+  const double documents = documents_of(row);
   switch (axis) {
     case YAxis::time: {
       const double scale = 1 / (1e6 * documents);
@@ -61,6 +62,11 @@ Drawn measured_value(const Row& row, YAxis axis) {
       if (!row.share_of_limit) return {std::nullopt, "no ceilings are known for it"};
       return value(*row.share_of_limit, *row.limit_ms / (time.high_ns / 1e6),
                    *row.limit_ms / (time.low_ns / 1e6));
+    case YAxis::executed: {
+      const std::optional<double> ratio = executed_ratio(row);
+      if (!ratio) return {std::nullopt, "its work is not known"};
+      return value(*ratio, *ratio, *ratio);
+    }
     case YAxis::ratio:
       break;
   }
@@ -160,10 +166,16 @@ std::string y_label(const Table& table, YAxis y) {
       return "Time per 1000 tokens (ms)";
     case YAxis::limit:
       return "Share of the machine's limit";
+    case YAxis::executed:
+      return "Executed over useful products";
     case YAxis::ratio:
       break;
   }
   return fmt::format("Time relative to {}", table.baseline.value_or(""));
+}
+
+std::optional<double> line_at(YAxis y) {
+  return y == YAxis::ratio || y == YAxis::executed ? std::optional(1.0) : std::nullopt;
 }
 
 std::string title_of(const Table& table, XAxis x) {
@@ -192,6 +204,7 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
                 .y_label = y_label(table, y),
                 .log_x = true,
                 .log_y = y != YAxis::limit && y != YAxis::per_token,
+                .line_at = line_at(y),
                 .series = {},
                 .provenance = provenance_line(table.run)};
   if (x == XAxis::length) {

@@ -14,13 +14,14 @@
 namespace attnscope::report {
 
 enum class XAxis : std::uint8_t { length, window };
-enum class YAxis : std::uint8_t { time, memory, limit, ratio, per_token };
+enum class YAxis : std::uint8_t { time, memory, limit, ratio, per_token, executed };
 [[nodiscard]] Result<XAxis> parse_x(std::string_view text);
 [[nodiscard]] Result<YAxis> parse_y(std::string_view text);
 
 struct Point {
   double x = 0;
-  double y = 0;              // ms or MB per document, share of limit, ratio, or ms per 1000 tokens
+  // ms or MB per document, share of limit, ratio, ms per 1000 tokens, executed over useful work
+  double y = 0;
   double low = 0, high = 0;  // 95% interval; equal to y where there is none
 };
 
@@ -42,6 +43,7 @@ struct Series {
 struct Figure {
   std::string title, x_label, y_label;
   bool log_x = true, log_y = true;
+  std::optional<double> line_at = std::nullopt;  // y that all are read against: 1 for ratios
   std::vector<Series> series;
   std::string provenance;
 };

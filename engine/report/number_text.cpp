@@ -12,8 +12,6 @@
 namespace attnscope::report {
 namespace {
 
-constexpr std::size_t line_width = 110;
-
 struct Unit {
   double size;
   std::string_view name;
@@ -102,6 +100,10 @@ std::string format_relative(double ratio) {
   // 67 or of 200.
   const bool fine = std::abs(percent) < 9.95 || percent < -90;
   return fine ? fmt::format("{:+.1f} %", percent) : fmt::format("{:+.0f} %", percent);
+}
+
+std::string format_times(double ratio) {
+  return std::isfinite(ratio) ? three_digits(ratio) + "x" : "–";
 }
 
 }  // namespace attnscope::report

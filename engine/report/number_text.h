@@ -8,6 +8,9 @@
 
 namespace attnscope::report {
 
+/// Columns of a terminal that lines of text keep within where they can.
+inline constexpr std::size_t line_width = 110;
+
 /// Three significant digits without an exponent: "0.0123", "2.41", "368", "12300".
 [[nodiscard]] std::string three_digits(double value);
 
@@ -19,7 +22,7 @@ namespace attnscope::report {
 
 [[nodiscard]] std::string without_trailing_blanks(std::string text);
 
-/// Broken at blanks so that lines keep within 110 columns, later lines indented; ends in a newline.
+/// Broken at blanks so that lines keep within line_width, later lines indented; ends in a newline.
 [[nodiscard]] std::string wrapped(std::string_view text, std::string_view indent);
 
 }  // namespace attnscope::report

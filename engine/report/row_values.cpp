@@ -36,10 +36,6 @@ Value work(const Row& row, double value) {
   return row.cell.damaged || !(value > 0) ? Value() : real(value);
 }
 
-double documents(const Row& row) {
-  return static_cast<double>(std::max<std::int64_t>(row.cell.cell.batch, 1));
-}
-
 Value window_of(const Row& row) {
   const std::optional<Window>& window = row.cell.cell.contender.window;
   if (!window) return {};
@@ -114,19 +110,20 @@ constexpr std::array plain_columns{
                              static_cast<std::int64_t>(std::ranges::count(r.cell.outliers, true)));
            }},
     Column{"settled", [](const Row& r) { return measured(r, r.cell.cell.settled); }},
-    Column{"ms_per_document",
-           [](const Row& r) { return measured(r, r.cell.summary.median_ns / 1e6 / documents(r)); }},
+    Column{
+        "ms_per_document",
+        [](const Row& r) { return measured(r, r.cell.summary.median_ns / 1e6 / documents_of(r)); }},
     Column{"ms_per_1000_tokens",
            [](const Row& r) {
              const auto thousands = static_cast<double>(r.cell.point.sequence_tokens) / 1000;
-             return measured(r, r.cell.summary.median_ns / 1e6 / documents(r) / thousands);
+             return measured(r, r.cell.summary.median_ns / 1e6 / documents_of(r) / thousands);
            }},
     Column{"peak_bytes",
            [](const Row& r) { return measured(r, r.cell.cell.memory.requested_bytes); }},
     Column{"peak_bytes_per_document",
            [](const Row& r) {
              return measured(
-                 r, static_cast<double>(r.cell.cell.memory.requested_bytes) / documents(r));
+                 r, static_cast<double>(r.cell.cell.memory.requested_bytes) / documents_of(r));
            }},
     Column{"reserved_bytes",
            [](const Row& r) { return measured(r, r.cell.cell.memory.reserved_bytes); }},
@@ -142,6 +139,7 @@ constexpr std::array plain_columns{
     Column{"exponentials", [](const Row& r) { return work(r, r.cell.cell.work.exponentials); }},
     Column{"executed_flop", [](const Row& r) { return work(r, r.cell.cell.work.executed_flop); }},
     Column{"executed_bytes", [](const Row& r) { return work(r, r.cell.cell.work.executed_bytes); }},
+    Column{"executed_ratio", [](const Row& r) { return real(executed_ratio(r)); }},
     Column{"limit_ms", [](const Row& r) { return real(r.limit_ms); }},
     Column{"share_of_limit", [](const Row& r) { return real(r.share_of_limit); }},
 };

@@ -144,6 +144,22 @@ bool is_measured(const Row& row) {
          row.cell.summary.samples > 0;
 }
 
+double documents_of(const Row& row) {
+  return static_cast<double>(std::max<std::int64_t>(row.cell.cell.batch, 1));
+}
+
+std::optional<double> executed_ratio(const Row& row) {
+  const CellWork& work = row.cell.cell.work;
+  if (row.cell.damaged || !(work.useful_flop > 0) || !(work.executed_flop > 0)) return std::nullopt;
+  const double ratio = work.executed_flop / work.useful_flop;
+  return std::isfinite(ratio) ? std::optional(ratio) : std::nullopt;
+}
+
+std::string executed_in_words(const Row& row) {
+  const std::optional<double> ratio = executed_ratio(row);
+  return ratio ? fmt::format("executes {} the useful products", format_times(*ratio)) : "";
+}
+
 std::vector<statistics::Observation> per_document(const Cell& cell) {
   const auto batch = static_cast<double>(std::max<std::int64_t>(cell.batch, 1));
   std::vector<statistics::Observation> observations;

@@ -34,6 +34,11 @@ struct Table {
 
 /// Whether the row has a time that may be trusted: status ok, not damaged, samples there.
 [[nodiscard]] bool is_measured(const Row& row);
+/// Documents of one call over the whole batch; at least 1.
+[[nodiscard]] double documents_of(const Row& row);
+/// Executed over useful floating-point operations: 1 for what computes the pattern's products and
+/// nothing else, 1.95 for chunks that overlap. Of planned cells, whether or not they ran.
+[[nodiscard]] std::optional<double> executed_ratio(const Row& row);
 /// Divides a cell's times by its batch, so that contenders of different batches compare.
 [[nodiscard]] std::vector<statistics::Observation> per_document(const Cell& cell);
 /// Display name without the window that it ends in: one word for all windows of a contender.
@@ -70,5 +75,8 @@ inline constexpr std::string_view damaged_status = "damaged";
 [[nodiscard]] std::string format_time(double ns);
 [[nodiscard]] std::string format_bytes(double bytes);
 [[nodiscard]] std::string format_relative(double ratio);  // 0.57 -> "-43 %"
+[[nodiscard]] std::string format_times(double ratio);     // 1.953 -> "1.95x", 292.7 -> "293x"
+/// "executes 1.95x the useful products"; empty where the work is not known.
+[[nodiscard]] std::string executed_in_words(const Row& row);
 
 }  // namespace attnscope::report

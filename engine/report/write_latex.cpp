@@ -90,14 +90,11 @@ std::string name_line(const std::vector<Head>& heads) {
   return line + " \\\\\n";
 }
 
-double documents(const Row& row) {
-  return static_cast<double>(std::max<std::int64_t>(row.cell.cell.batch, 1));
-}
 double time_ns(const Row& row) {
-  return row.cell.summary.median_ns / documents(row);
+  return row.cell.summary.median_ns / documents_of(row);
 }
 double bytes(const Row& row) {
-  return static_cast<double>(row.cell.cell.memory.requested_bytes) / documents(row);
+  return static_cast<double>(row.cell.cell.memory.requested_bytes) / documents_of(row);
 }
 
 /// "$(-43\,\%)$": a minus sign, not a hyphen.

@@ -37,12 +37,8 @@ struct Field {
   std::string (*text)(const Row& row);
 };
 
-double documents(const Row& row) {
-  return static_cast<double>(std::max<std::int64_t>(row.cell.cell.batch, 1));
-}
-
 std::string time_or_status(const Row& row) {
-  return is_measured(row) ? format_time(row.cell.summary.median_ns / documents(row))
+  return is_measured(row) ? format_time(row.cell.summary.median_ns / documents_of(row))
                           : outcome_of(row).status;
 }
 
@@ -68,7 +64,7 @@ std::string verdict(const Row& row) {
   return row.ratio->paired ? text : text.append(" (unpaired)");
 }
 
-constexpr std::array<Field, 12> fields{{
+constexpr std::array<Field, 13> fields{{
     {"contender", true, [](const Row& r) { return r.cell.cell.contender.name; }},
     {"batch", false,
      [](const Row& r) {
@@ -80,7 +76,7 @@ constexpr std::array<Field, 12> fields{{
      [](const Row& r) {
        return is_measured(r)
                   ? format_bytes(static_cast<double>(r.cell.cell.memory.requested_bytes) /
-                                 documents(r))
+                                 documents_of(r))
                   : std::string();
      }},
     {"of limit", false,
@@ -88,13 +84,18 @@ constexpr std::array<Field, 12> fields{{
        return r.share_of_limit ? fmt::format("{} %", three_digits(100 * *r.share_of_limit))
                                : std::string();
      }},
+    {"executed", false,
+     [](const Row& r) {
+       const std::optional<double> ratio = executed_ratio(r);
+       return ratio ? format_times(*ratio) : std::string();
+     }},
     {"vs base", false, ratio_in_words},
     {"95 % of it", false, ratio_interval},
     {"difference", true, verdict},
     {"per 1k tokens", false,
      [](const Row& r) {
        const auto tokens = static_cast<double>(r.cell.point.sequence_tokens);
-       return r.growth ? format_time(r.cell.summary.median_ns / documents(r) / tokens * 1000)
+       return r.growth ? format_time(r.cell.summary.median_ns / documents_of(r) / tokens * 1000)
                        : std::string();
      }},
     {"growth", false,
@@ -111,6 +112,8 @@ struct Line {
 };
 
 constexpr std::size_t batch_field = 1;
+constexpr std::size_t executed_field = 6;
+static_assert(fields[batch_field].title == "batch" && fields[executed_field].title == "executed");
 
 /// A block's rows, with their words.
 struct Block {
@@ -146,6 +149,14 @@ std::vector<Line> lines_of(const Table& table) {
     Line& line = lines.emplace_back(Line{&row, {}});
     for (std::size_t f = 0; f < fields.size(); ++f) line.text[f] = fields[f].text(row);
   }
+  // A column in which everybody executes what is useful and no more tells nothing.
+  const bool tells = std::ranges::any_of(lines, [](const Line& line) {
+    const std::string& text = line.text[executed_field];
+    return !text.empty() && text != format_times(1);
+  });
+  if (!tells) {
+    for (Line& line : lines) line.text[executed_field].clear();
+  }
   return lines;
 }
 
@@ -156,6 +167,16 @@ std::array<std::size_t, fields.size()> widths_of(const std::vector<Line>& lines)
     for (const Line& line : lines) widths[f] = std::max(widths[f], width_of(line.text[f]));
     if (widths[f] > 0) widths[f] = std::max(widths[f], width_of(fields[f].title));
   }
+  return widths;
+}
+
+/// The terminal's: executed work stands where the line has room for it, which it may not have
+/// against a baseline; Markdown and CSV always have it.
+std::array<std::size_t, fields.size()> widths_within_line(const std::vector<Line>& lines) {
+  auto widths = widths_of(lines);
+  std::size_t line = 0;
+  for (const std::size_t width : widths) line += width > 0 ? width + 2 : 0;
+  if (line > line_width) widths[executed_field] = 0;
   return widths;
 }
 
@@ -222,7 +243,7 @@ std::string write_text(const Table& table) {
   varying[length_axis] = true;
   std::vector<Line> lines = lines_of(table);
   const std::vector<Block> blocks = blocks_of(lines, varying);
-  const auto widths = widths_of(lines);
+  const auto widths = widths_within_line(lines);
   std::string text = wrapped(
       joined("; ", words_of(table.rows.front().cell.point, varying, false), relations_line(table)),
       "  ");

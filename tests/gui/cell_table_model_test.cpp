@@ -113,6 +113,17 @@ class CellTableModelTest : public QObject {
     QVERIFY(text(model, 1, Column::verdict).isEmpty());
   }
 
+  void ExecutedWork_IsANumberAndASentence() {
+    CellTableModel model;
+    model.set_run(run_with({64}));
+    QCOMPARE(text(model, 0, Column::executed), QStringLiteral("1.00x"));
+    QCOMPARE(text(model, 2, Column::executed), QStringLiteral("1.95x"));
+    const QString tip = model.index(2, Column::executed).data(Qt::ToolTipRole).toString();
+    QVERIFY2(tip.startsWith(QStringLiteral("executes 1.95x the useful products: ")),
+             qPrintable(tip));
+    QVERIFY(tip.contains(QStringLiteral("GFLOP where 0.00197 are useful")));
+  }
+
   void NumbersSortAsNumbers() {
     CellTableModel model;
     model.set_run(run_with({64, 128, 1024}));

@@ -97,7 +97,7 @@ class MainWindowTest : public QObject {
     QTRY_COMPARE(view->run()->table.run.heats_done, 3);
     QCOMPARE(view->time_chart()->figure().series.front().points.size(), std::size_t{3});
     QVERIFY(!view->time_chart()->drawing().empty());
-    QVERIFY(!view->memory_chart()->drawing().empty());
+    QVERIFY(!view->second_chart()->drawing().empty());
     QCOMPARE(view->table()->model()->rowCount(), static_cast<int>(view->run()->table.rows.size()));
     QTRY_VERIFY(!page()->progress()->isVisible());
   }

@@ -53,7 +53,7 @@ class RunViewTest : public QObject {
   void cleanup() { view_.reset(); }
 
   void BothCharts_ShowEverySeriesAndTheRailOfFailures() {
-    for (const charts::RunChart* chart : {view_->time_chart(), view_->memory_chart()}) {
+    for (const charts::RunChart* chart : {view_->time_chart(), view_->second_chart()}) {
       QCOMPARE(points_of(chart), (std::vector<std::size_t>{2, 3, 3}));
       QCOMPARE(chart->figure().series.front().rail.size(), std::size_t{1});
       QCOMPARE(chart->figure().series.front().rail.front().status, CellStatus::oom);
@@ -61,9 +61,21 @@ class RunViewTest : public QObject {
     QCOMPARE(view_->table()->model()->rowCount(), 9);
   }
 
+  void ExecutedWork_MayStandBesideTheTime() {
+    auto* second = view_->findChild<QComboBox*>(QStringLiteral("second_y"));
+    QCOMPARE(second->currentText(), QStringLiteral("Memory"));
+    QVERIFY(!view_->second_chart()->figure().line_at);
+    second->setCurrentIndex(1);
+    const report::Figure& figure = view_->second_chart()->figure();
+    QCOMPARE(figure.line_at, std::optional(1.0));
+    QCOMPARE(figure.series.back().points.front().y, 1.95);
+    QCOMPARE(view_->second_chart()->accessibleName(),
+             QStringLiteral("Chart: Executed over useful products"));
+  }
+
   void ASeriesHiddenInOneChart_IsHiddenInTheOther() {
     Q_EMIT view_->time_chart()->series_toggled(QStringLiteral("full/sdpa"), false);
-    QVERIFY(!view_->memory_chart()->is_series_visible(QStringLiteral("full/sdpa")));
+    QVERIFY(!view_->second_chart()->is_series_visible(QStringLiteral("full/sdpa")));
   }
 
   void AnotherBaseline_ChangesTheRatios() {

@@ -170,6 +170,15 @@ TEST(Figure, Limit_IsAShareOnALinearAxis) {
   EXPECT_GT(point.high, point.y);
 }
 
+TEST(Figure, Executed_IsWorkOverUsefulWorkWithALineAtOne) {
+  const MeasuredRun run;
+  const Figure figure = figure_or_throw(run.table(), XAxis::length, YAxis::executed);
+  EXPECT_TRUE(figure.log_y);
+  EXPECT_EQ(figure.line_at, 1);
+  EXPECT_EQ(series_of(figure, "full/dense").points[0].y, 2);
+  EXPECT_FALSE(figure_or_throw(run.table(), XAxis::length, YAxis::time).line_at);
+}
+
 TEST(Figure, PerToken_IsFlatForWhatIsLinear) {
   const MeasuredRun run;
   const Figure figure = figure_or_throw(run.table(), XAxis::length, YAxis::per_token);
@@ -219,6 +228,7 @@ TEST(FigureAxes, UnknownNames_AreRefusedWithTheNearest) {
   EXPECT_EQ(*parse_x("window"), XAxis::window);
   EXPECT_EQ(*parse_y("ratio"), YAxis::ratio);
   EXPECT_EQ(*parse_y("per-token"), YAxis::per_token);
+  EXPECT_EQ(*parse_y("executed"), YAxis::executed);
   EXPECT_THAT(parse_x("lenght").error().message, HasSubstr("did you mean 'length'"));
   EXPECT_THAT(parse_y("speed").error().message, HasSubstr("--y"));
 }

@@ -81,6 +81,9 @@ std::vector<std::string> contract_keys() {
           "relative_error",
           "useful_flop",
           "least_bytes",
+          "executed_flop",
+          "executed_bytes",
+          "executed_ratio",
           "limit_ms",
           "share_of_limit"};
 }
@@ -125,6 +128,7 @@ TEST(Json, Values_AreNumbersPerCallAndPerDocument) {
   EXPECT_EQ(row.at("peak_bytes_per_document"), 2000000.0);
   EXPECT_EQ(row.at("relative_error"), 1.5e-7);
   EXPECT_EQ(row.at("useful_flop"), 1e9);
+  EXPECT_EQ(row.at("executed_ratio"), 2.0);
   EXPECT_NEAR(row.at("ratio").get<double>(), 0.125, 1e-9);
   EXPECT_EQ(row.at("verdict"), "faster");
   EXPECT_EQ(row.at("paired"), true);
@@ -244,9 +248,19 @@ TEST(Text, IntervalsAndLongVerdicts_StillFitTheTerminal) {
   }
   const std::string text = write_table(table, TableFormat::text);
   EXPECT_THAT(text, HasSubstr("-87.7/+23.4 %"));
+  EXPECT_THAT(write_table(table, TableFormat::markdown), HasSubstr("| executed |"));
   EXPECT_THAT(text, HasSubstr("none shown"));
   std::stringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(width_of(line), 110U) << line;
+}
+
+TEST(Text, ExecutedWork_HasAColumnWhereAnyoneDoesMoreThanIsUseful) {
+  const MeasuredRun run;
+  Table table = run.table();
+  EXPECT_THAT(write_table(table, TableFormat::text), HasSubstr(" 2.00x\n"));
+  EXPECT_THAT(write_table(table, TableFormat::markdown), HasSubstr("| executed |"));
+  for (Row& row : table.rows) row.cell.cell.work.executed_flop = row.cell.cell.work.useful_flop;
+  EXPECT_THAT(write_table(table, TableFormat::text), testing::Not(HasSubstr("executed")));
 }
 
 TEST(Text, BatchesThatDifferWithinABlock_HaveAColumn) {

@@ -56,6 +56,12 @@ TEST(NumberText, Relative_IsRatioMinusOneInPercent) {
   EXPECT_EQ(format_relative(nan), "–");
 }
 
+TEST(NumberText, TimesAsMuch_HaveThreeDigits) {
+  EXPECT_EQ(format_times(1.953), "1.95x");
+  EXPECT_EQ(format_times(292.7), "293x");
+  EXPECT_EQ(format_times(nan), "–");
+}
+
 TEST(NumberText, Width_CountsCodePoints) {
   EXPECT_EQ(width_of("µs"), 2U);
   EXPECT_EQ(padded("µs", 4, false), "  µs");

@@ -25,6 +25,21 @@ TEST(Table, Rows_AreOrderedByLengthThenAsTheSweepOrdersContenders) {
                                   "256 sparse/segment/64", "256 sparse/sdpa-mask/4"));
 }
 
+TEST(Table, ExecutedRatio_IsKnownWhereTheWorkIs) {
+  const MeasuredRun run;
+  const Table table = run.table();
+  Row row = row_of(table, "sparse/segment/4", 64);
+  EXPECT_EQ(executed_ratio(row), 2);
+  EXPECT_EQ(executed_in_words(row), "executes 2.00x the useful products");
+  EXPECT_EQ(executed_ratio(row_of(table, "sparse/sdpa-mask/4", 256)), 2);  // planned, but oom
+  row.cell.cell.work.executed_flop = 0;
+  EXPECT_FALSE(executed_ratio(row));
+  EXPECT_EQ(executed_in_words(row), "");
+  row = row_of(table, "full/dense", 64);
+  row.cell.damaged = true;
+  EXPECT_FALSE(executed_ratio(row));
+}
+
 TEST(Table, WithoutBaseline_ThereAreNoRatios) {
   const MeasuredRun run;
   const Table table = run.table();

@@ -125,6 +125,10 @@ void ChartDrawing::collect_axes(const report::Figure& figure) {
   if (ys.empty()) {
     without_values_ = nothing_measured(figure);  // and no ticks
   } else {
+    if (figure.line_at && AxisScale::can_show(y_kind, *figure.line_at)) {
+      line_at_ = figure.line_at;
+      ys.push_back(*line_at_);
+    }
     y_axis_ = AxisScale(y_kind, ys);
   }
   if (left_out_ > 0) {

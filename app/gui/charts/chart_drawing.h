@@ -81,6 +81,8 @@ class ChartDrawing {
   [[nodiscard]] const std::vector<RailLane>& rail_lanes() const { return rail_lanes_; }
   [[nodiscard]] const AxisScale& x_axis() const { return x_axis_; }
   [[nodiscard]] const AxisScale& y_axis() const { return y_axis_; }
+  /// Where the figure's line to read against lies; none where the axis cannot show it.
+  [[nodiscard]] std::optional<double> line_at() const { return line_at_; }
   [[nodiscard]] const QRectF& plot() const { return plot_; }
   [[nodiscard]] const Page& page() const { return page_; }
   /// Values that the axes cannot show (zero on a log axis, NaN); said in a note under the chart.
@@ -119,6 +121,7 @@ class ChartDrawing {
   bool empty_ = true;
   int left_out_ = 0;
   AxisScale x_axis_, y_axis_;
+  std::optional<double> line_at_;
   QRectF plot_, rail_rect_, title_rect_, note_rect_, caption_rect_;
   double height_around_plot_ = 0;
   std::vector<DrawnSeries> series_;

@@ -65,6 +65,10 @@ void ChartDrawing::paint_grid(QPainter& painter) const {
   painter.setPen(QPen(colors.grid, hair));
   for (const Tick& tick : y_axis_.ticks()) horizontal(tick.value);
   for (const Tick& tick : x_axis_.ticks()) vertical(tick.value);
+  if (line_at_) {
+    painter.setPen(QPen(colors.faint_text, 0.6 * line_width * page_.em, Qt::DashLine));
+    horizontal(*line_at_);
+  }
 }
 
 void ChartDrawing::paint_axis_labels(QPainter& painter) const {

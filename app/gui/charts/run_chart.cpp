@@ -246,11 +246,13 @@ void RunChart::changeEvent(QEvent* event) {
   QWidget::changeEvent(event);
 }
 
-// Screen readers hear the title as the name and, as the description, where the keyboard stands.
+// Screen readers hear the title (or else what is drawn) as the name and, as the description, where
+// the keyboard stands.
 void RunChart::describe() {
-  const QString name = figure_.title.empty()
+  const std::string& title = figure_.title.empty() ? figure_.y_label : figure_.title;
+  const QString name = title.empty()
                            ? QStringLiteral("Chart")
-                           : QStringLiteral("Chart: %1").arg(QString::fromStdString(figure_.title));
+                           : QStringLiteral("Chart: %1").arg(QString::fromStdString(title));
   QString description;
   if (current_) {
     description = current_->text;

@@ -23,6 +23,7 @@ constexpr Header headers[CellTableModel::column_count] = {
     {"vs. baseline", "Time per document against the chosen baseline"},
     {"Verdict", "Faster or slower only when the interval of the ratio excludes 1"},
     {"Of limit", "Share of what the machine's ceilings allow"},
+    {"Executed", "Executed over useful products: what padding, overlap and masking cost"},
     {"Per document", "Median time over the batch"},
     {"Batch", "Documents measured together"},
     {"Error", "Against a float64 reference, relative to max|V|"},

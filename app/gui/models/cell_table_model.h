@@ -21,6 +21,7 @@ class CellTableModel : public QAbstractTableModel {
     against_baseline,
     verdict,
     share_of_limit,
+    executed,
     per_document,
     batch,
     error,

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "app/gui/session/text.h"
+#include "engine/report/number_text.h"
 
 namespace attnscope::gui {
 namespace {
@@ -15,13 +16,16 @@ QString percent(double share) {
   return QString::number(share * 100, 'f', share < 0.1 ? 1 : 0) + QStringLiteral(" %");
 }
 
+QString gflop(double flop) {
+  return words(report::three_digits(flop / 1e9));
+}
+
 bool is_ok(const report::Row& row) {
   return row.cell.cell.status == CellStatus::ok;
 }
 
 double ns_per_document(const report::Row& row) {
-  const auto batch = static_cast<double>(std::max<std::int64_t>(1, row.cell.cell.batch));
-  return row.cell.summary.median_ns / batch;
+  return row.cell.summary.median_ns / report::documents_of(row);
 }
 
 /// Half of the interval, relative to the median.
@@ -46,6 +50,10 @@ QString measured_text(const report::Row& row, Column column) {
       return row.ratio ? words(statistics::name_of(row.ratio->verdict)) : QString();
     case Column::share_of_limit:
       return row.share_of_limit ? percent(*row.share_of_limit) : QString();
+    case Column::executed: {
+      const std::optional<double> ratio = report::executed_ratio(row);
+      return ratio ? words(report::format_times(*ratio)) : QString();
+    }
     default:
       return {};
   }
@@ -101,6 +109,8 @@ QVariant cell_sort_key(const report::Row& row, Column column) {
       return row.ratio ? row.ratio->ratio : last;
     case Column::share_of_limit:
       return row.share_of_limit.value_or(-1);
+    case Column::executed:
+      return report::executed_ratio(row).value_or(-1);
     case Column::error:
       return cell.relative_error.value_or(-1);
     default:
@@ -133,6 +143,14 @@ QString cell_tip(const report::Row& row, Column column) {
           .arg(words(report::format_relative(row.ratio->low)),
                words(report::format_relative(row.ratio->high)),
                row.ratio->paired ? QStringLiteral("paired") : QStringLiteral("unpaired"));
+    case Column::executed: {
+      if (!report::executed_ratio(row)) return {};
+      const CellWork& work = cell.work;
+      return QStringLiteral("%1: %2 GFLOP where %3 are useful; it moves %4, and %5 is the least")
+          .arg(words(report::executed_in_words(row)), gflop(work.executed_flop),
+               gflop(work.useful_flop), words(report::format_bytes(work.executed_bytes)),
+               words(report::format_bytes(work.least_bytes)));
+    }
     case Column::error:
       if (!cell.error_bound) return {};
       return QStringLiteral("Largest deviation from the float64 reference over max|V|; allowed %1")

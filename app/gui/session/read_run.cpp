@@ -134,6 +134,7 @@ RunPointer read_run(const Store& store, const RunRequest& request) {
   }
   snapshot->time = draw(drawn, request.x, report::YAxis::time);
   snapshot->memory = draw(drawn, request.x, report::YAxis::memory);
+  snapshot->executed = draw(drawn, request.x, report::YAxis::executed);
   return snapshot;
 }
 

@@ -48,7 +48,7 @@ struct RunSnapshot {
   report::Table table;     // every cell of the run
   QStringList contenders;  // ids, in order of appearance: the baseline picker's choices
   QStringList slices;      // words for each combination of fixed axes; one or none: no picker
-  FigureSnapshot time, memory;
+  FigureSnapshot time, memory, executed;
   QString problem;  // the run could not be read
 };
 

@@ -29,8 +29,13 @@ Status write_text_file(const QString& file, const std::string& text) {
   return {};
 }
 
+const FigureSnapshot& figure_of(const RunSnapshot& run, report::YAxis y) {
+  if (y == report::YAxis::memory) return run.memory;
+  return y == report::YAxis::executed ? run.executed : run.time;
+}
+
 Status write_figure_file(const RunSnapshot& run, report::YAxis y, const QString& file) {
-  const FigureSnapshot& snapshot = y == report::YAxis::memory ? run.memory : run.time;
+  const FigureSnapshot& snapshot = figure_of(run, y);
   if (!snapshot.figure) {
     return fail("There is no figure to export: {}", snapshot.problem.isEmpty()
                                                         ? "the run has no finished heat yet."

@@ -19,6 +19,9 @@ struct TableFormatEntry {
 /// Writes through a temporary file: an existing one stays whole when anything fails.
 [[nodiscard]] Status write_text_file(const QString& file, const std::string& text);
 
+/// The run's figure of that value: time, memory or executed work.
+[[nodiscard]] const FigureSnapshot& figure_of(const RunSnapshot& run, report::YAxis y);
+
 /// `file` ends in .pdf, .svg or .png.
 [[nodiscard]] Status write_figure_file(const RunSnapshot& run, report::YAxis y,
                                        const QString& file);

@@ -44,6 +44,17 @@ QLabel* caption(const QString& text, QWidget* buddy) {
   return label;
 }
 
+struct NamedChart {
+  report::YAxis y;
+  QString name, file_name;
+};
+
+/// What stands beside the time, the first unless another is chosen.
+std::vector<NamedChart> second_charts() {
+  return {{report::YAxis::memory, RunView::tr("Memory"), QStringLiteral("memory")},
+          {report::YAxis::executed, RunView::tr("Executed work"), QStringLiteral("executed")}};
+}
+
 /// File names without what shells and file systems stumble over.
 QString file_stem(const RunSnapshot& run, const QString& suffix) {
   QString stem = QStringLiteral("%1-%2").arg(words(run.table.run.start.sweep_name), suffix);
@@ -61,14 +72,16 @@ RunView::RunView(QWidget* parent)
       detail_(new QLabel),
       baseline_(picker(QStringLiteral("baseline"), tr("Baseline"))),
       x_axis_(picker(QStringLiteral("x_axis"), tr("Horizontal axis"))),
+      second_y_(picker(QStringLiteral("second_y"), tr("What the chart beside the time shows"))),
       slice_(picker(QStringLiteral("slice"), tr("What the charts hold fixed"))),
       copy_(menu_button(tr("Copy table"), QStringLiteral("copy_table"))),
       export_(menu_button(tr("Export"), QStringLiteral("export"))),
       time_(new charts::RunChart),
-      memory_(new charts::RunChart),
+      second_(new charts::RunChart),
       table_(new QTableView),
       delegate_(new CellDelegate(table_)) {
   x_axis_->addItems({tr("Length"), tr("Window")});
+  for (const NamedChart& chart : second_charts()) second_y_->addItem(chart.name);
   fill_menus();
 
   auto* body = new QSplitter(Qt::Vertical);
@@ -93,6 +106,9 @@ RunView::RunView(QWidget* parent)
   connect(x_axis_, &QComboBox::activated, this, [this] {
     slice_wanted_ = 0;
     ask();
+  });
+  connect(second_y_, &QComboBox::currentIndexChanged, this, [this] {
+    if (run()) show_figures(*run());
   });
   connect(slice_, &QComboBox::activated, this, [this](int index) {
     slice_wanted_ = index;
@@ -122,6 +138,9 @@ QWidget* RunView::build_top_bar() {
   layout->addWidget(caption(tr("&Along"), x_axis_));
   layout->addWidget(x_axis_);
   layout->addSpacing(4);
+  layout->addWidget(caption(tr("Be&side time"), second_y_));
+  layout->addWidget(second_y_);
+  layout->addSpacing(4);
   layout->addWidget(caption(tr("&Baseline"), baseline_));
   layout->addWidget(baseline_);
   layout->addSpacing(4);
@@ -131,15 +150,13 @@ QWidget* RunView::build_top_bar() {
 }
 
 QWidget* RunView::build_charts() {
-  time_->setAccessibleName(tr("Time chart"));
   time_->setObjectName(QStringLiteral("time_chart"));
-  memory_->setAccessibleName(tr("Memory chart"));
-  memory_->setObjectName(QStringLiteral("memory_chart"));
-  connect(time_, &charts::RunChart::series_toggled, memory_, &charts::RunChart::set_series_visible);
-  connect(memory_, &charts::RunChart::series_toggled, time_, &charts::RunChart::set_series_visible);
+  second_->setObjectName(QStringLiteral("second_chart"));
+  connect(time_, &charts::RunChart::series_toggled, second_, &charts::RunChart::set_series_visible);
+  connect(second_, &charts::RunChart::series_toggled, time_, &charts::RunChart::set_series_visible);
   auto* pair = new QSplitter(Qt::Horizontal);
   pair->addWidget(time_);
-  pair->addWidget(memory_);
+  pair->addWidget(second_);
   pair->setChildrenCollapsible(false);
   pair->setHandleWidth(8);
   return pair;
@@ -178,14 +195,16 @@ void RunView::fill_menus() {
     export_->menu()->addAction(tr("Table as %1…").arg(QLatin1String(entry.name)), this,
                                [this, format = entry.format] { export_table(format); });
   }
-  const std::pair<report::YAxis, QString> figures[] = {{report::YAxis::time, tr("Time chart")},
-                                                       {report::YAxis::memory, tr("Memory chart")}};
-  for (const auto& [y, name] : figures) {
+  std::vector<NamedChart> figures = second_charts();
+  figures.insert(figures.begin(), {report::YAxis::time, tr("Time"), QStringLiteral("time")});
+  for (const NamedChart& figure : figures) {
     export_->menu()->addSeparator();
     for (const char* extension : {"pdf", "svg", "png"}) {
       export_->menu()->addAction(
-          tr("%1 as %2…").arg(name, QString::fromLatin1(extension).toUpper()), this,
-          [this, y = y, extension] { export_figure(y, QLatin1String(extension)); });
+          tr("%1 chart as %2…").arg(figure.name, QString::fromLatin1(extension).toUpper()), this,
+          [this, figure, extension] {
+            export_figure(figure.y, figure.file_name, QLatin1String(extension));
+          });
     }
   }
   // Shortcuts work without opening the menus first.
@@ -220,7 +239,7 @@ void RunView::show_run(const RunPointer& run) {
   std::vector<std::string> ids;
   for (const QString& id : run->contenders) ids.push_back(id.toStdString());
   time_->set_contenders(ids);
-  memory_->set_contenders(ids);
+  second_->set_contenders(ids);
   delegate_->set_contenders(ids);
   table_model_.set_run(run);
   if (first_rows && table_model_.rowCount() > 0) {
@@ -255,8 +274,10 @@ void RunView::show_figures(const RunSnapshot& run) {
   const QString waiting = run.table.run.status == RunStatus::running
                               ? tr("The first heat is being measured.")
                               : tr("This run has no finished heat.");
-  const std::pair<charts::RunChart*, const FigureSnapshot*> pairs[] = {{time_, &run.time},
-                                                                       {memory_, &run.memory}};
+  const NamedChart chosen =
+      second_charts()[static_cast<std::size_t>(std::max(0, second_y_->currentIndex()))];
+  const std::pair<charts::RunChart*, const FigureSnapshot*> pairs[] = {
+      {time_, &run.time}, {second_, &figure_of(run, chosen.y)}};
   for (const auto& [chart, snapshot] : pairs) {
     chart->set_placeholder(snapshot->problem.isEmpty() ? waiting : snapshot->problem);
     report::Figure figure = snapshot->figure.value_or(report::Figure{});
@@ -289,11 +310,9 @@ void RunView::export_table(report::TableFormat format) {
                    });
 }
 
-void RunView::export_figure(report::YAxis y, const QString& extension) {
+void RunView::export_figure(report::YAxis y, const QString& name, const QString& extension) {
   if (!run()) return;
-  const QString what =
-      y == report::YAxis::memory ? QStringLiteral("memory") : QStringLiteral("time");
-  ask_for_new_file(this, tr("Export figure"), file_stem(*run(), what), extension,
+  ask_for_new_file(this, tr("Export figure"), file_stem(*run(), name), extension,
                    [this, y, shown = run()](const QString& file) {
                      const Status written = write_figure_file(*shown, y, file);
                      if (written) {

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// One run: time and memory side by side, the table beneath, and what is done with them.
+// One run: time beside memory or executed work, the table beneath, and what is done with them.
 
 #include <QSortFilterProxyModel>
 #include <QWidget>
@@ -37,12 +37,13 @@ class RunView : public QWidget {
   [[nodiscard]] const QString& preferred_baseline() const { return baseline_preference_; }
 
   [[nodiscard]] charts::RunChart* time_chart() const { return time_; }
-  [[nodiscard]] charts::RunChart* memory_chart() const { return memory_; }
+  /// Memory, or what else is chosen to stand beside the time.
+  [[nodiscard]] charts::RunChart* second_chart() const { return second_; }
   [[nodiscard]] QTableView* table() const { return table_; }
 
   void copy_table(report::TableFormat format);
   void export_table(report::TableFormat format);
-  void export_figure(report::YAxis y, const QString& extension);
+  void export_figure(report::YAxis y, const QString& name, const QString& extension);
 
  Q_SIGNALS:
   void run_wanted(const attnscope::gui::RunRequest& request);
@@ -62,11 +63,12 @@ class RunView : public QWidget {
   QLabel* detail_;
   QComboBox* baseline_;
   QComboBox* x_axis_;
+  QComboBox* second_y_;
   QComboBox* slice_;
   QPushButton* copy_;
   QPushButton* export_;
   charts::RunChart* time_;
-  charts::RunChart* memory_;
+  charts::RunChart* second_;
   QTableView* table_;
   CellDelegate* delegate_;
   CellTableModel table_model_;

@@ -144,6 +144,17 @@ TEST_F(RunChartTest, ZeroAndNotANumber_AreLeftOutAndSaidSo) {
       << chart.drawing().note().toStdString();
 }
 
+TEST_F(RunChartTest, ALineToReadAgainst_IsWithinTheAxis) {
+  report::Figure figure = synthetic_figure();
+  figure.line_at = 1e4;  // far above every value
+  chart.set_figure(figure);
+  EXPECT_EQ(chart.drawing().line_at(), 1e4);
+  EXPECT_GE(chart.drawing().y_axis().high(), 1e4);
+  figure.line_at = 0;  // which a logarithmic axis cannot show
+  chart.set_figure(figure);
+  EXPECT_FALSE(chart.drawing().line_at());
+}
+
 TEST_F(RunChartTest, OnePoint_IsDrawnWithTicksAroundIt) {
   report::Figure figure = synthetic_figure();
   figure.series.resize(1);
