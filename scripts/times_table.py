@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 AXES = ["operation", "direction", "device", "threads", "dtype", "memory_order", "cache", "heads", "head_dim",
-        "shared_query", "query_tokens", "batch_max", "sequence_tokens", "seed"]
+        "shared_query", "documents", "query_tokens", "batch_max", "sequence_tokens", "seed"]
 
 
 def read_table(program, run, *options):
@@ -25,7 +25,7 @@ def heat(row):
 def in_words(axis, value):
     words = {"sequence_tokens": "{} tokens", "batch_max": "batch up to {}", "heads": "{} heads",
              "head_dim": "head dimension {}", "threads": "{} threads", "cache": "{} caches",
-             "query_tokens": "query {}", "shared_query": "shared query: {}", "seed": "seed {}"}
+             "query_tokens": "query {}", "shared_query": "shared query: {}", "documents": "{} documents an item", "seed": "seed {}"}
     return words.get(axis, "{}").format(value)
 
 

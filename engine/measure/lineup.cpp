@@ -23,7 +23,7 @@ Result<SequenceLayout> layout_of(const HeatPoint& point, const GroupSizes& sizes
   LayoutItem item;
   item.cls = sizes.cls;
   item.query = point.shared_query ? 0 : sizes.query;
-  item.documents = {sizes.document};
+  item.documents = sizes.documents;
   return SequenceLayout::make(std::vector<LayoutItem>(static_cast<std::size_t>(batch), item),
                               point.shared_query ? sizes.query : 0);
 }

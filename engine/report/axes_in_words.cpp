@@ -20,6 +20,8 @@ std::vector<AxisValue> axes_of(const HeatPoint& point) {
        has_query ? fmt::format("query {}", point.query_tokens) : std::string()},
       {"shared_query", point.shared_query ? "true" : "false",
        point.shared_query ? "shared query" : ""},
+      {"documents", number(point.documents),
+       point.documents > 1 ? fmt::format("{} documents an item", point.documents) : std::string()},
       {"batch_max", number(point.batch_max), fmt::format("batch up to {}", point.batch_max)},
       {"batch_memory_mb", number(point.batch_memory_mb), ""},
       {"heads", number(point.heads), fmt::format("{} heads", point.heads)},
@@ -37,7 +39,7 @@ std::vector<AxisValue> axes_of(const HeatPoint& point) {
 bool comes_before(const HeatPoint& a, const HeatPoint& b) {
   const auto order = [](const HeatPoint& p) {
     return std::tie(p.operation, p.direction, p.device, p.dtype, p.memory_order, p.cache, p.heads,
-                    p.head_dim, p.threads, p.shared_query, p.query_tokens, p.batch_max,
+                    p.head_dim, p.threads, p.shared_query, p.documents, p.query_tokens, p.batch_max,
                     p.batch_memory_mb, p.seed, p.sequence_tokens);
   };
   return order(a) < order(b);

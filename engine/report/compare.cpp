@@ -90,7 +90,7 @@ Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a, const St
     of_b.erase(match);
     if (is_measured(row_of(compared.a)) && is_measured(row_of(compared.b))) {
       const statistics::Ratio ratio =
-          statistics::unpaired_ratio(per_document(compared.b.cell), per_document(compared.a.cell));
+          statistics::unpaired_ratio(per_item(compared.b.cell), per_item(compared.a.cell));
       if (std::isfinite(ratio.ratio)) compared.ratio = ratio;
     }
     comparison.cells.push_back(std::move(compared));

@@ -51,7 +51,7 @@ Drawn measured_value(const Row& row, YAxis axis) {
     }
     case YAxis::per_token: {
       const auto tokens = static_cast<double>(row.cell.point.sequence_tokens);
-      const double scale = 1000 / (1e6 * documents * tokens);
+      const double scale = 1000 / (1e6 * items_of(row) * tokens);
       return value(time.median_ns * scale, time.low_ns * scale, time.high_ns * scale);
     }
     case YAxis::memory: {
@@ -104,11 +104,13 @@ Status check_one_setting(const Table& table, XAxis x) {
   return {};
 }
 
-/// Where a window lies on the x axis; an infinite one at the document's length, which it equals.
+/// Where a window lies on the x axis; an infinite one at the longest document's length, which it
+/// equals.
 double place_of(const Window& window, const Row& row) {
   if (!window.is_infinite()) return static_cast<double>(window.tokens());
   if (row.cell.cell.document_tokens > 0) {
-    return static_cast<double>(row.cell.cell.document_tokens);
+    const auto documents = static_cast<double>(std::max<std::int64_t>(row.cell.point.documents, 1));
+    return std::ceil(static_cast<double>(row.cell.cell.document_tokens) / documents);
   }
   return static_cast<double>(row.cell.point.sequence_tokens);
 }

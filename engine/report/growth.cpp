@@ -15,7 +15,7 @@ std::string line_of(const Row& row) {
 }
 
 std::vector<statistics::Observation> per_token(const Row& row) {
-  std::vector<statistics::Observation> observations = per_document(row.cell.cell);
+  std::vector<statistics::Observation> observations = per_item(row.cell.cell);
   for (statistics::Observation& one : observations) {
     one.time_ns /= static_cast<double>(row.cell.point.sequence_tokens);
   }

@@ -81,6 +81,7 @@ constexpr std::array plain_columns{
     Column{"sequence_tokens", [](const Row& r) -> Value { return r.cell.point.sequence_tokens; }},
     Column{"query_tokens", query_tokens},
     Column{"document_tokens", document_tokens},
+    Column{"documents", [](const Row& r) -> Value { return r.cell.point.documents; }},
     Column{"batch", [](const Row& r) -> Value { return r.cell.cell.batch; }},
     Column{"heads", [](const Row& r) -> Value { return r.cell.point.heads; }},
     Column{"head_dim", [](const Row& r) -> Value { return r.cell.point.head_dim; }},
@@ -116,7 +117,7 @@ constexpr std::array plain_columns{
     Column{"ms_per_1000_tokens",
            [](const Row& r) {
              const auto thousands = static_cast<double>(r.cell.point.sequence_tokens) / 1000;
-             return measured(r, r.cell.summary.median_ns / 1e6 / documents_of(r) / thousands);
+             return measured(r, r.cell.summary.median_ns / 1e6 / items_of(r) / thousands);
            }},
     Column{"peak_bytes",
            [](const Row& r) { return measured(r, r.cell.cell.memory.requested_bytes); }},
@@ -159,13 +160,12 @@ constexpr std::array growth_columns{
     Column{"growth_high", [](const Row& r) { return r.growth ? real(r.growth->high) : Value(); }},
 };
 
-constexpr std::array<std::string_view, 24> keys_of_filter{
-    "contender",       "name",         "implementation",  "pattern",
-    "model",           "window",       "sequence_tokens", "query_tokens",
-    "document_tokens", "batch",        "heads",           "head_dim",
-    "dtype",           "memory_order", "cache",           "device",
-    "threads",         "operation",    "direction",       "status",
-    "shared_query",    "seed",         "batch_max",       "batch_memory_mb"};
+constexpr std::array<std::string_view, 25> keys_of_filter{
+    "contender",       "name",         "implementation",  "pattern", "model",     "window",
+    "sequence_tokens", "query_tokens", "document_tokens", "batch",   "heads",     "head_dim",
+    "dtype",           "memory_order", "cache",           "device",  "threads",   "operation",
+    "direction",       "status",       "shared_query",    "seed",    "batch_max", "batch_memory_mb",
+    "documents"};
 
 }  // namespace
 

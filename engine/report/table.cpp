@@ -79,7 +79,7 @@ std::optional<double> limit_ms(const StoredCell& cell, const std::vector<Ceiling
 
 std::optional<statistics::Ratio> ratio_to(const Row& row, const Row& baseline) {
   if (!is_measured(row) || !is_measured(baseline)) return std::nullopt;
-  const auto ours = per_document(row.cell.cell), theirs = per_document(baseline.cell.cell);
+  const auto ours = per_item(row.cell.cell), theirs = per_item(baseline.cell.cell);
   const bool together = row.cell.heat_number == baseline.cell.heat_number &&
                         row.cell.cell.batch == baseline.cell.cell.batch;
   const statistics::Ratio ratio =
@@ -144,8 +144,12 @@ bool is_measured(const Row& row) {
          row.cell.summary.samples > 0;
 }
 
-double documents_of(const Row& row) {
+double items_of(const Row& row) {
   return static_cast<double>(std::max<std::int64_t>(row.cell.cell.batch, 1));
+}
+
+double documents_of(const Row& row) {
+  return items_of(row) * static_cast<double>(std::max<std::int64_t>(row.cell.point.documents, 1));
 }
 
 std::optional<double> executed_ratio(const Row& row) {
@@ -160,7 +164,7 @@ std::string executed_in_words(const Row& row) {
   return ratio ? fmt::format("executes {} the useful products", format_times(*ratio)) : "";
 }
 
-std::vector<statistics::Observation> per_document(const Cell& cell) {
+std::vector<statistics::Observation> per_item(const Cell& cell) {
   const auto batch = static_cast<double>(std::max<std::int64_t>(cell.batch, 1));
   std::vector<statistics::Observation> observations;
   observations.reserve(cell.samples.size());

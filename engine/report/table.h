@@ -34,13 +34,16 @@ struct Table {
 
 /// Whether the row has a time that may be trusted: status ok, not damaged, samples there.
 [[nodiscard]] bool is_measured(const Row& row);
-/// Documents of one call over the whole batch; at least 1.
+/// Items of one call over the whole batch, and documents: an item may have several beside one
+/// query. At least 1.
+[[nodiscard]] double items_of(const Row& row);
 [[nodiscard]] double documents_of(const Row& row);
 /// Executed over useful floating-point operations: 1 for what computes the pattern's products and
 /// nothing else, 1.95 for chunks that overlap. Of planned cells, whether or not they ran.
 [[nodiscard]] std::optional<double> executed_ratio(const Row& row);
-/// Divides a cell's times by its batch, so that contenders of different batches compare.
-[[nodiscard]] std::vector<statistics::Observation> per_document(const Cell& cell);
+/// Divides a cell's times by its batch, so that contenders of different batches compare. At one
+/// point all items have equally many documents: ratios per item are ratios per document.
+[[nodiscard]] std::vector<statistics::Observation> per_item(const Cell& cell);
 /// Display name without the window that it ends in: one word for all windows of a contender.
 [[nodiscard]] std::string base_name(const Contender& contender);
 

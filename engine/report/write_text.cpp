@@ -95,7 +95,7 @@ constexpr std::array<Field, 13> fields{{
     {"per 1k tokens", false,
      [](const Row& r) {
        const auto tokens = static_cast<double>(r.cell.point.sequence_tokens);
-       return r.growth ? format_time(r.cell.summary.median_ns / documents_of(r) / tokens * 1000)
+       return r.growth ? format_time(r.cell.summary.median_ns / items_of(r) / tokens * 1000)
                        : std::string();
      }},
     {"growth", false,

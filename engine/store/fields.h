@@ -27,7 +27,7 @@ inline constexpr std::string_view run_columns =
     "sweep_name, sweep_text, command_line, provenance, device, heats_planned, process_id, "
     "process_start_ticks";
 inline constexpr std::string_view point_columns =
-    "operation, direction, sequence_tokens, query_tokens, shared_query, batch_max, "
+    "operation, direction, sequence_tokens, query_tokens, shared_query, documents, batch_max, "
     "batch_memory_mb, heads, head_dim, dtype, memory_order, cache, device, threads, seed";
 inline constexpr std::string_view cell_columns =
     "pattern, implementation, attention_window, name, pattern_json, status, reason, batch, "
@@ -138,11 +138,14 @@ void visit_run(Visitor& visit, Run& run) {
 
 template <typename Visitor, typename Point>  // Point: HeatPoint
 void visit_point(Visitor& visit, Point& point) {
-  auto& [operation, direction, sequence_tokens, query_tokens, shared_query, batch_max,
+  auto& [operation, direction, sequence_tokens, query_tokens, shared_query, documents, batch_max,
          batch_memory_mb, heads, head_dim, dtype, memory_order, cache, device, threads, seed] =
       point;
-  visit_all(visit, operation, direction, sequence_tokens, query_tokens, shared_query, batch_max,
-            batch_memory_mb, heads, head_dim, dtype, memory_order, cache, device, threads, seed);
+  visit_all(visit, operation, direction, sequence_tokens, query_tokens, shared_query);
+  // So cells of versions 1 to 3, whose items all had one document, keep their fingerprints.
+  if (!std::is_same_v<Visitor, Fingerprinter> || documents != 1) visit_all(visit, documents);
+  visit_all(visit, batch_max, batch_memory_mb, heads, head_dim, dtype, memory_order, cache, device,
+            threads, seed);
 }
 
 /// Everything of a cell but its samples.

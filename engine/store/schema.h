@@ -7,7 +7,7 @@
 
 namespace attnscope::store {
 
-inline constexpr int schema_version = 3;
+inline constexpr int schema_version = 4;
 inline constexpr int application_id = 0x41745363;  // "AtSc"
 
 extern const char* const schema_text;
@@ -28,6 +28,8 @@ inline constexpr std::array migration_steps{
     MigrationStep{2,
                   "ALTER TABLE ceilings ADD COLUMN device TEXT NOT NULL DEFAULT 'cpu';"
                   "ALTER TABLE ceilings ADD COLUMN tensor_flop_per_second REAL NOT NULL DEFAULT 0"},
+    // Versions up to 3 knew items of one document only.
+    MigrationStep{3, "ALTER TABLE heats ADD COLUMN documents INTEGER NOT NULL DEFAULT 1"},
 };
 static_assert(migration_steps.size() + 1 == schema_version);
 

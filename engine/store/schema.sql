@@ -1,9 +1,9 @@
--- AttnScope's results, version 3. PRAGMA application_id is 0x41745363 ("AtSc") and user_version the
+-- AttnScope's results, version 4. PRAGMA application_id is 0x41745363 ("AtSc") and user_version the
 -- version of this schema. The same tables are in an exported .attn file.
 --
 -- Times are nanoseconds (_ns), points in time milliseconds since 1970-01-01 UTC (_unix_ms), memory
 -- bytes, work floating-point operations, bytes and exponentials of ONE CALL OVER THE WHOLE BATCH:
--- divide by cells.batch for one document. A REAL that is not a number is the text 'nan'; NULL means
+-- divide by cells.batch for one item, and by heats.documents for one document of it. A REAL that is not a number is the text 'nan'; NULL means
 -- that there is no value. Fingerprints are FNV-1a (64 bit, stored as signed) over the row's values as
 -- engine/store/fingerprint.h serialises them; a row that does not match its own is damaged.
 
@@ -56,6 +56,7 @@ CREATE TABLE heats (
   sequence_tokens INTEGER NOT NULL,          -- all of them: [CLS], query, document, every [SEP]
   query_tokens INTEGER NOT NULL,             -- the query's own words, without its [SEP]
   shared_query INTEGER NOT NULL,             -- 1: one query beside all documents of the batch
+  documents INTEGER NOT NULL DEFAULT 1,      -- of one item, which share its document tokens; since version 4
   batch_max INTEGER NOT NULL,                -- at most this many items together
   batch_memory_mb INTEGER NOT NULL,          -- megabytes for q, k, v, o and workspaces at most
   heads INTEGER NOT NULL,
@@ -83,7 +84,7 @@ CREATE TABLE cells (
   reason TEXT NOT NULL,                      -- one sentence when status is not ok
   batch INTEGER NOT NULL,                    -- items measured together
   query_tokens INTEGER NOT NULL,             -- of one item, [SEP] included
-  document_tokens INTEGER NOT NULL,          -- of one item, [SEP] included
+  document_tokens INTEGER NOT NULL,          -- of all documents of one item, every [SEP] included
   relative_error REAL,                       -- against the float64 reference, over max|V|
   error_bound REAL,                          -- the most that relative_error may be
   requested_bytes INTEGER NOT NULL,          -- peak above what was live before the call, as asked for

@@ -4,6 +4,16 @@
 #include <fmt/format.h>
 
 namespace attnscope {
+namespace {
+
+std::vector<std::int64_t> shared_out(std::int64_t tokens, std::int64_t documents) {
+  std::vector<std::int64_t> each(static_cast<std::size_t>(documents), tokens / documents);
+  const auto rest = static_cast<std::size_t>(tokens % documents);
+  for (std::size_t i = 0; i < rest; ++i) ++each[i];
+  return each;
+}
+
+}  // namespace
 
 std::string Contender::id() const {
   std::string id = pattern + "/" + implementation;
@@ -13,33 +23,46 @@ std::string Contender::id() const {
 
 std::string point_key(const HeatPoint& point) {
   return fmt::format(
-      "operation={},direction={},sequence_tokens={},query_tokens={},shared_query={},batch_max={},"
-      "batch_memory_mb={},heads={},head_dim={},dtype={},memory_order={},cache={},device={},"
+      "operation={},direction={},sequence_tokens={},query_tokens={},shared_query={},documents={},"
+      "batch_max={},batch_memory_mb={},heads={},head_dim={},dtype={},memory_order={},cache={},"
+      "device={},"
       "threads={},seed={}",
       name_of(point.operation), name_of(point.direction), point.sequence_tokens, point.query_tokens,
-      point.shared_query, point.batch_max, point.batch_memory_mb, point.heads, point.head_dim,
-      name_of(point.dtype), name_of(point.memory_order), name_of(point.cache),
+      point.shared_query, point.documents, point.batch_max, point.batch_memory_mb, point.heads,
+      point.head_dim, name_of(point.dtype), name_of(point.memory_order), name_of(point.cache),
       name_of(point.device), point.threads, point.seed);
 }
 
 Result<GroupSizes> group_sizes(const HeatPoint& point) {
+  if (point.documents < 1) return fail("documents {} is too small: at least 1", point.documents);
+  // Every document has at least one token, its [SEP].
+  const std::string several =
+      point.documents > 1 ? fmt::format("one [SEP] for each of {} documents", point.documents)
+                          : "the document's [SEP]";
   if (point.operation == Operation::windowed_matmul) {
-    if (point.sequence_tokens < 1) {
-      return fail("sequence_tokens {} is too small: operation windowed-matmul needs at least 1",
-                  point.sequence_tokens);
+    if (point.sequence_tokens < point.documents) {
+      return fail("sequence_tokens {} is too small: operation windowed-matmul needs at least {}{}",
+                  point.sequence_tokens, point.documents,
+                  point.documents > 1 ? ", one for each document" : "");
     }
-    return GroupSizes{.cls = 0, .query = 0, .document = point.sequence_tokens};
+    return GroupSizes{.cls = 0,
+                      .query = 0,
+                      .document = point.sequence_tokens,
+                      .documents = shared_out(point.sequence_tokens, point.documents)};
   }
-  // [CLS], the query's [SEP] and the document's [SEP] are always there.
+  // [CLS], the query's [SEP] and those of the documents are always there.
   const std::int64_t query = point.query_tokens + 1;
   const std::int64_t document = point.sequence_tokens - 1 - query;
-  if (point.query_tokens < 0 || document < 1) {
+  if (point.query_tokens < 0 || document < point.documents) {
     return fail(
         "sequence_tokens {} is too small for query_tokens {}: [CLS], the query with its [SEP] and "
-        "the document's [SEP] need at least {}",
-        point.sequence_tokens, point.query_tokens, query + 2);
+        "{} need at least {}",
+        point.sequence_tokens, point.query_tokens, several, query + 1 + point.documents);
   }
-  return GroupSizes{.cls = 1, .query = query, .document = document};
+  return GroupSizes{.cls = 1,
+                    .query = query,
+                    .document = document,
+                    .documents = shared_out(document, point.documents)};
 }
 
 }  // namespace attnscope

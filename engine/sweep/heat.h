@@ -42,6 +42,7 @@ struct HeatPoint {
   std::int64_t sequence_tokens = 0;  // all of them: [CLS] + query with [SEP] + document with [SEP]
   std::int64_t query_tokens = 10;    // the query's own words, without its [SEP]
   bool shared_query = false;
+  std::int64_t documents = 1;           // of one item: more than one beside a query is list-wise
   std::int64_t batch_max = 1;           // at most this many items
   std::int64_t batch_memory_mb = 4096;  // at most this much for tensors, gradients and workspaces
   std::int64_t heads = 12;
@@ -65,11 +66,13 @@ struct Heat {
 /// Identity of a point across runs and for --resume: every axis, as "key=value" pairs.
 [[nodiscard]] std::string point_key(const HeatPoint& point);
 
-/// Query and document group sizes of one item: operation windowed-matmul has one document of all
-/// tokens; otherwise cls 1, query query_tokens + 1 ([SEP]) and the rest is the document (its [SEP]
-/// included). An error when sequence_tokens cannot hold them.
+/// Query and document group sizes of one item: operation windowed-matmul has documents of all
+/// tokens and nothing else; otherwise cls 1, query query_tokens + 1 ([SEP]) and the rest are the
+/// documents (with a [SEP] each). An error when sequence_tokens cannot hold them.
 struct GroupSizes {
-  std::int64_t cls = 0, query = 0, document = 0;
+  std::int64_t cls = 0, query = 0;
+  std::int64_t document = 0;            // of all documents of the item together
+  std::vector<std::int64_t> documents;  // of each: as even as can be, the first ones take the rest
 };
 [[nodiscard]] Result<GroupSizes> group_sizes(const HeatPoint& point);
 

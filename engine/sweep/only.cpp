@@ -15,11 +15,12 @@ namespace attnscope {
 namespace {
 
 // The columns of a table row that are known before anything is measured.
-constexpr std::array<std::string_view, 20> known_keys{
+constexpr std::array<std::string_view, 21> known_keys{
     "contender", "name",      "implementation",  "pattern",      "window",
     "operation", "direction", "sequence_tokens", "query_tokens", "document_tokens",
     "batch",     "heads",     "head_dim",        "dtype",        "memory_order",
-    "cache",     "device",    "threads",         "seed",         "shared_query"};
+    "cache",     "device",    "threads",         "seed",         "shared_query",
+    "documents"};
 
 std::optional<std::string> contender_value(const Contender& contender, std::string_view key) {
   if (key == "contender") return contender.id();
@@ -39,6 +40,7 @@ std::optional<std::string> point_value(const HeatPoint& point, std::string_view 
     const auto sizes = group_sizes(point);
     return sizes ? std::to_string(sizes->document) : std::string();
   }
+  if (key == "documents") return std::to_string(point.documents);
   if (key == "batch") return std::to_string(point.batch_max);
   if (key == "heads") return std::to_string(point.heads);
   if (key == "head_dim") return std::to_string(point.head_dim);

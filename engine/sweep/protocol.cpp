@@ -54,6 +54,7 @@ json to_json(const HeatPoint& point) {
           {"sequence_tokens", point.sequence_tokens},
           {"query_tokens", point.query_tokens},
           {"shared_query", point.shared_query},
+          {"documents", point.documents},
           {"batch_max", point.batch_max},
           {"batch_memory_mb", point.batch_memory_mb},
           {"heads", point.heads},

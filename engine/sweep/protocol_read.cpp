@@ -127,6 +127,7 @@ HeatPoint point(const Reader& r) {
   p.sequence_tokens = r["sequence_tokens"].whole<std::int64_t>(1);
   p.query_tokens = r["query_tokens"].whole<std::int64_t>(0);
   p.shared_query = r["shared_query"].truth();
+  p.documents = r["documents"].whole<std::int64_t>(1);
   p.batch_max = r["batch_max"].whole<std::int64_t>(1);
   p.batch_memory_mb = r["batch_memory_mb"].whole<std::int64_t>(1);
   p.heads = r["heads"].whole<std::int64_t>(1);

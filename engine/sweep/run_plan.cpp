@@ -36,6 +36,8 @@ json whole_heat(const json& plan, const json& heat, std::size_t index) {
   json point = heat.at("point");
   // Plans of database version 1 say nothing of the caches, which were warm.
   if (point.is_object() && !point.contains("cache")) point["cache"] = name_of(CacheState::warm);
+  // Those of versions 1 to 3 say nothing of documents: items had one.
+  if (point.is_object() && !point.contains("documents")) point["documents"] = 1;
   return {{"index", index},
           {"point", std::move(point)},
           {"contenders", std::move(contenders)},

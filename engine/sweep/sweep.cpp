@@ -12,11 +12,11 @@
 namespace attnscope {
 namespace {
 
-constexpr std::array<std::string_view, 18> known_fields{
+constexpr std::array<std::string_view, 19> known_fields{
     "name",         "operation",       "direction", "contenders", "windows",
     "query_tokens", "sequence_tokens", "batch",     "heads",      "head_dim",
     "dtype",        "memory_order",    "cache",     "device",     "threads",
-    "seed",         "shared_query",    "stop"};
+    "seed",         "shared_query",    "documents", "stop"};
 
 constexpr std::size_t most_cells = 100'000;
 constexpr std::int64_t longest_sequence = 100'000'000;
@@ -36,6 +36,7 @@ struct Axes {
   std::vector<std::int64_t> batch_max{defaults.batch_max};
   std::int64_t batch_memory_mb = defaults.batch_memory_mb;
   std::vector<bool> shared_query{defaults.shared_query};
+  std::vector<std::int64_t> documents{defaults.documents};
   std::vector<std::int64_t> query_tokens{defaults.query_tokens};
   std::vector<std::int64_t> seed{static_cast<std::int64_t>(defaults.seed)};
   std::vector<std::int64_t> sequence_tokens;  // ascending
@@ -45,7 +46,8 @@ struct Axes {
     for (const std::size_t values :
          {operation.size(), direction.size(), device.size(), threads.size(), dtype.size(),
           memory_order.size(), cache.size(), heads.size(), head_dim.size(), batch_max.size(),
-          shared_query.size(), query_tokens.size(), seed.size(), sequence_tokens.size()}) {
+          shared_query.size(), documents.size(), query_tokens.size(), seed.size(),
+          sequence_tokens.size()}) {
       count = std::min(count * values, std::numeric_limits<std::size_t>::max() / (2 * most_cells));
     }
     return count;
@@ -114,6 +116,7 @@ Result<Axes> read_axes(const JsonField& root) {
           .and_then([&] { return fill(axes.head_dim, root, "head_dim", numbers(1, 65536)); })
           .and_then([&] { return read_batch(root, axes); })
           .and_then([&] { return fill(axes.shared_query, root, "shared_query", read_truths); })
+          .and_then([&] { return fill(axes.documents, root, "documents", numbers(1, 1'000'000)); })
           .and_then([&] { return fill(axes.query_tokens, root, "query_tokens", lengths(0)); })
           .and_then([&] {
             return fill(axes.seed, root, "seed",
@@ -195,6 +198,7 @@ std::vector<HeatPoint> points_of(const Axes& axes) {
                  axes.head_dim, [&](std::int64_t v) { p.head_dim = v; },                      //
                  axes.batch_max, [&](std::int64_t v) { p.batch_max = v; },                    //
                  axes.shared_query, [&](bool v) { p.shared_query = v; },                      //
+                 axes.documents, [&](std::int64_t v) { p.documents = v; },                    //
                  axes.query_tokens, [&](std::int64_t v) { p.query_tokens = v; },              //
                  axes.seed, [&](std::int64_t v) { p.seed = static_cast<std::uint64_t>(v); },  //
                  axes.sequence_tokens, [&](std::int64_t v) { p.sequence_tokens = v; });

@@ -98,6 +98,16 @@ class NewRunDialogTest : public QObject {
     QCOMPARE(preset->currentIndex(), preset->count() - 1);
   }
 
+  void SeveralDocuments_ArePartOfWhatStarts() {
+    dialog_->choose_preset(QStringLiteral("quick"));
+    QCOMPARE(find<QLineEdit>("documents")->text(), QStringLiteral("1"));
+    type_into("documents", QStringLiteral("4"));
+    QVERIFY(dialog_->checked().ok());
+    QVERIFY(dialog_->checked().sweep_text.find("\"documents\"") != std::string::npos);
+    type_into("documents", QStringLiteral("none"));
+    QVERIFY(find<QLabel>("documents_problem")->isVisible());
+  }
+
   void AMissingWorker_IsSaidBesideTheContenders() {
     dialog_->set_implementations({}, QStringLiteral("attnscope-worker was not found."));
     auto* label = find<QLabel>("implementations_problem");

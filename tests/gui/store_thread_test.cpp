@@ -125,13 +125,15 @@ class StoreThreadTest : public QObject {
     const RunId run = add_done_run(other, "done", {64});
     HeatResult cold = made_up_heat(1, 64, three_contenders());
     cold.point.cache = CacheState::cold;
+    cold.point.documents = 4;
     QVERIFY(other.add_heat(run, cold));
     StoreThread store(path("a.db"));
     QSignalSpy read(&store, &StoreThread::run_read);
     store.start();
     store.show_run({.uuid = text_of(run), .baseline = {}});
     QTRY_COMPARE(read.count(), 1);
-    QCOMPARE(last_run(read)->slices, QStringList({"warm caches", "cold caches"}));
+    QCOMPARE(last_run(read)->slices, QStringList({"one document an item, warm caches",
+                                                  "4 documents an item, cold caches"}));
     QVERIFY2(last_run(read)->time.figure.has_value(), qPrintable(last_run(read)->time.problem));
   }
 

@@ -39,6 +39,23 @@ class SweepDraftTest : public QObject {
     QVERIFY(after.at("sequence_tokens") == nlohmann::json::array({"64:256:*2", 300}));
   }
 
+  void Documents_AreOneUnlessAskedForAndAnAxisWhenListed() {
+    SweepDraft draft = draft_of(preset());
+    QCOMPARE(draft.documents, QStringLiteral("1"));
+    const int heats = check(draft).heats;
+    draft.documents = QStringLiteral("1, 4");
+    CheckedDraft checked = check(draft);
+    QVERIFY2(checked.ok(), qPrintable(checked.other_problem));
+    QCOMPARE(checked.heats, 2 * heats);
+    QVERIFY(nlohmann::json::parse(checked.sweep_text).at("documents") ==
+            nlohmann::json::array({1, 4}));
+    QCOMPARE(draft_of({"two", checked.sweep_text}).documents, QStringLiteral("1, 4"));
+    for (const char* wrong : {"", "0", "a", "1:4:*2"}) {
+      draft.documents = QLatin1String(wrong);
+      QVERIFY2(!check(draft).documents_problem.isEmpty(), wrong);
+    }
+  }
+
   void ADirection_IsForwardUnlessThePresetSaysMore() {
     QCOMPARE(draft_of(preset()).direction, QStringLiteral("forward"));
     SweepDraft draft = draft_of({"two", R"({"name": "two", "contenders": ["full/sdpa"],

@@ -179,6 +179,18 @@ TEST(Figure, Executed_IsWorkOverUsefulWorkWithALineAtOne) {
   EXPECT_FALSE(figure_or_throw(run.table(), XAxis::length, YAxis::time).line_at);
 }
 
+TEST(Figure, SeveralDocuments_ShareTheTimeAndNotTheTokens) {
+  MeasuredRun run;
+  HeatResult heat = MeasuredRun::heat_at(64);
+  heat.point.documents = 5;
+  run.add(heat);
+  const Table table = run.table({}, "documents=5");
+  const Figure time = figure_or_throw(table, XAxis::length, YAxis::time);
+  EXPECT_NEAR(series_of(time, "sparse/segment/4").points[0].y, 0.05, 1e-9);
+  const Figure per_token = figure_or_throw(table, XAxis::length, YAxis::per_token);
+  EXPECT_NEAR(series_of(per_token, "sparse/segment/4").points[0].y, 0.25 / 0.064, 1e-9);
+}
+
 TEST(Figure, PerToken_IsFlatForWhatIsLinear) {
   const MeasuredRun run;
   const Figure figure = figure_or_throw(run.table(), XAxis::length, YAxis::per_token);

@@ -169,6 +169,25 @@ TEST(Table, ColdCaches_LowerTheCopyRateThatLimits) {
   EXPECT_NEAR(*row_of(run.table({}, "cache=cold"), "full/dense", 64).limit_ms, 1e-3, 1e-12);
 }
 
+TEST(Table, SeveralDocumentsOfAnItem_DivideWhatIsPerDocument) {
+  MeasuredRun run;
+  HeatResult heat = MeasuredRun::heat_at(64);
+  heat.point.documents = 5;
+  run.add(heat);
+  const Table table = run.table("full/dense", "documents=5");
+  ASSERT_EQ(table.rows.size(), 4U);
+  const Row& row = row_of(table, "sparse/segment/4", 64);
+  EXPECT_EQ(items_of(row), 4);
+  EXPECT_EQ(documents_of(row), 20);
+  EXPECT_NEAR(row.ratio->ratio, 0.5, 1e-9);  // as with one document: both have five
+  const std::string text = write_table(table, TableFormat::text);
+  EXPECT_THAT(text, HasSubstr("5 documents an item"));
+  EXPECT_THAT(text, HasSubstr(" 50.0 µs "));  // 1 ms for 4 x 5 documents
+  EXPECT_THAT(text, HasSubstr(" 400 kB "));
+  const std::string both = write_table(run.table({}, "sequence_tokens=64"), TableFormat::text);
+  EXPECT_THAT(both, HasSubstr("64 tokens, documents 1"));
+}
+
 TEST(Table, CacheStates_AreBlocksOfTheirOwnWithColdOnesNamed) {
   MeasuredRun run;
   HeatResult heat = MeasuredRun::heat_at(64);

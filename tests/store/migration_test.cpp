@@ -108,6 +108,7 @@ class Version1 : public testing::Test {
       EXPECT_FALSE(cell.damaged);
       EXPECT_FALSE(cell.cell.samples.empty());
       EXPECT_EQ(cell.point.cache, CacheState::warm);
+      EXPECT_EQ(cell.point.documents, 1);
       EXPECT_EQ(cell.point.memory_order, MemoryOrder::head_major);
       EXPECT_EQ(cell.point.threads, 2);
     }
@@ -169,19 +170,21 @@ TEST_F(Version1, AnOldFile_IsExportedAsANewOne) {
   expect_its_cells(open_or_throw(folder_ / "new.attn", Store::Mode::read_only));
 }
 
-TEST_F(Version1, AColdHeat_FitsBesideTheOldOnes) {
+TEST_F(Version1, AColdHeatOfSeveralDocuments_FitsBesideTheOldOnes) {
   const auto file = copied_to("old.db");
   Store store = open_or_throw(file);
   const RunId run = begin_or_throw(store, sample_run());
   std::mt19937_64 random(4);
   HeatResult heat = random_heat(random, 0, 2);
   heat.point.cache = CacheState::cold;
+  heat.point.documents = 4;
   ASSERT_TRUE(store.add_heat(run, heat));
   const auto cells = store.cells(run, true);
   ASSERT_EQ(cells->size(), 2U);
   for (const StoredCell& cell : *cells) {
     EXPECT_FALSE(cell.damaged);
     EXPECT_EQ(cell.point.cache, CacheState::cold);
+    EXPECT_EQ(cell.point.documents, 4);
   }
 }
 

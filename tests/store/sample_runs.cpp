@@ -126,6 +126,7 @@ HeatResult random_heat(std::mt19937_64& random, int index, int cells) {
                 .sequence_tokens = 64 + index,
                 .query_tokens = some_integer(random),
                 .shared_query = random() % 2 == 0,
+                .documents = 1 + static_cast<std::int64_t>(random() % 3),
                 .batch_max = some_integer(random),
                 .batch_memory_mb = some_integer(random),
                 .heads = some_integer(random),

@@ -29,7 +29,7 @@ TEST(Contender, Id_EndsWithItsWindow) {
 
 TEST(PointKey, EveryAxis_MakesAnotherKey) {
   const HeatPoint base{.sequence_tokens = 64};
-  std::vector<HeatPoint> points(16, base);
+  std::vector<HeatPoint> points(17, base);
   points[1].operation = Operation::model;
   points[2].direction = Direction::forward_backward;
   points[3].sequence_tokens = 65;
@@ -45,6 +45,7 @@ TEST(PointKey, EveryAxis_MakesAnotherKey) {
   points[13].threads = 3;
   points[14].seed = 2;
   points[15].cache = CacheState::cold;
+  points[16].documents = 2;
   std::set<std::string> keys;
   for (const HeatPoint& point : points) keys.insert(point_key(point));
   EXPECT_EQ(keys.size(), points.size());
@@ -64,6 +65,29 @@ TEST(GroupSizes, WindowedMatmul_IsOneDocument) {
   EXPECT_EQ(sizes->cls, 0);
   EXPECT_EQ(sizes->query, 0);
   EXPECT_EQ(sizes->document, 64);
+}
+
+TEST(GroupSizes, Documents_ShareTheDocumentTokensEvenlyAndTheFirstTakeTheRest) {
+  const auto sizes = group_sizes({.sequence_tokens = 23, .query_tokens = 10, .documents = 4});
+  ASSERT_TRUE(sizes);
+  EXPECT_EQ(sizes->document, 11);
+  EXPECT_THAT(sizes->documents, ElementsAre(3, 3, 3, 2));
+  const auto products =
+      group_sizes({.operation = Operation::windowed_matmul, .sequence_tokens = 5, .documents = 2});
+  ASSERT_TRUE(products);
+  EXPECT_THAT(products->documents, ElementsAre(3, 2));
+}
+
+TEST(GroupSizes, FewerTokensThanDocuments_AreRefused) {
+  EXPECT_TRUE(group_sizes({.sequence_tokens = 16, .query_tokens = 10, .documents = 4}));
+  const auto sizes = group_sizes({.sequence_tokens = 15, .query_tokens = 10, .documents = 4});
+  ASSERT_FALSE(sizes);
+  EXPECT_THAT(sizes.error().message, testing::HasSubstr("each of 4 documents need at least 16"));
+  const auto products =
+      group_sizes({.operation = Operation::windowed_matmul, .sequence_tokens = 3, .documents = 4});
+  ASSERT_FALSE(products);
+  EXPECT_THAT(products.error().message, testing::HasSubstr("at least 4, one for each document"));
+  EXPECT_FALSE(group_sizes({.sequence_tokens = 64, .documents = 0}));
 }
 
 TEST(DividePlacements, AllOfThem_InEqualRuns) {

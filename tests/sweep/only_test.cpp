@@ -40,6 +40,16 @@ TEST(Only, CacheState_IsAKey) {
   for (const Heat& heat : cold->heats) EXPECT_EQ(heat.point.cache, CacheState::cold);
 }
 
+TEST(Only, Documents_AreAKey) {
+  const auto both = parse_sweep(R"({"contenders": ["full/dense"], "sequence_tokens": [64, 128],
+                                    "documents": [1, 4]})",
+                                "my.json");
+  const auto four = only(*both, *parse_only("documents=4"));
+  ASSERT_TRUE(four) << four.error().message;
+  ASSERT_THAT(four->heats, SizeIs(2));
+  for (const Heat& heat : four->heats) EXPECT_EQ(heat.point.documents, 4);
+}
+
 TEST(Only, RepeatedKey_KeepsEitherValue) {
   EXPECT_THAT(filtered("sequence_tokens=64,sequence_tokens=512")->heats, SizeIs(4));
 }

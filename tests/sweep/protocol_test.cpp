@@ -77,6 +77,7 @@ HeatPoint random_point(Random& r) {
           .sequence_tokens = r.whole(1),
           .query_tokens = r.whole(),
           .shared_query = r.truth(),
+          .documents = r.whole(1),
           .batch_max = r.whole(1),
           .batch_memory_mb = r.whole(1),
           .heads = r.whole(1),

@@ -13,7 +13,8 @@ using testing::HasSubstr;
 
 std::vector<Heat> some_heats() {
   auto sweep = parse_sweep(R"({"contenders": ["full/sdpa", "sparse/segment"], "windows": [4, 64],
-                               "sequence_tokens": [64, 512], "cache": ["warm", "cold"]})",
+                               "sequence_tokens": [64, 512], "cache": ["warm", "cold"],
+                               "documents": [1, 4]})",
                            "some.json");
   if (!sweep) throw std::runtime_error(sweep.error().message);
   return sweep->heats;
@@ -38,6 +39,14 @@ TEST(RunPlan, APlanFromBeforeThereWereCacheStates_HadWarmOnes) {
   const auto read = read_plan(plan);
   ASSERT_TRUE(read) << read.error().message;
   for (const Heat& heat : *read) EXPECT_EQ(heat.point.cache, CacheState::warm);
+}
+
+TEST(RunPlan, APlanFromBeforeThereWereSeveralDocuments_HadOne) {
+  nlohmann::json plan = plan_json(some_heats());
+  for (nlohmann::json& heat : plan["heats"]) heat["point"].erase("documents");
+  const auto read = read_plan(plan);
+  ASSERT_TRUE(read) << read.error().message;
+  for (const Heat& heat : *read) EXPECT_EQ(heat.point.documents, 1);
 }
 
 TEST(RunPlan, APlaceThatDoesNotExist_IsAnErrorAndNoCrash) {

@@ -57,6 +57,7 @@ TEST(SweepFile, ContractsExample_IsReadWhole) {
     "windows": [4, 64, "inf"], "query_tokens": 10, "sequence_tokens": [64, "128:4096:*2"],
     "batch": {"max": 100, "memory_mb": 2048}, "heads": 8, "head_dim": 64, "dtype": "bfloat16",
     "memory_order": "token-major", "cache": "cold", "device": "cuda", "threads": 2, "seed": 7, "shared_query": true,
+    "documents": 3,
     "stop": {"relative_interval": 0.03, "max_seconds": 2, "min_samples": 11, "placements": 6,
              "processes": 3} })",
                                  "example.json");
@@ -70,6 +71,7 @@ TEST(SweepFile, ContractsExample_IsReadWhole) {
                            .sequence_tokens = 4096,
                            .query_tokens = 10,
                            .shared_query = true,
+                           .documents = 3,
                            .batch_max = 100,
                            .batch_memory_mb = 2048,
                            .heads = 8,
@@ -185,6 +187,19 @@ TEST(SweepFile, CacheStates_AreAnAxisAndWarmByDefault) {
   EXPECT_EQ(both->heats[3].point.cache, CacheState::cold);
   const auto neither = parse(R"("contenders": ["full/dense"], "sequence_tokens": 64)");
   EXPECT_EQ(neither->heats[0].point.cache, CacheState::warm);
+}
+
+TEST(SweepFile, Documents_AreAnAxisAndOneByDefault) {
+  const auto both =
+      parse(R"("contenders": ["full/dense"], "sequence_tokens": [64, 128], "documents": [1, 4])");
+  ASSERT_TRUE(both) << both.error().message;
+  ASSERT_THAT(both->heats, SizeIs(4));
+  EXPECT_EQ(both->heats[1].point.documents, 1);
+  EXPECT_EQ(both->heats[2].point.documents, 4);
+  const auto neither = parse(R"("contenders": ["full/dense"], "sequence_tokens": 64)");
+  EXPECT_EQ(neither->heats[0].point.documents, 1);
+  EXPECT_THAT(error_with("\"documents\": [1, 100]"), HasSubstr("each of 100 documents"));
+  EXPECT_THAT(error_with("\"documents\": 0"), HasSubstr("documents"));
 }
 
 TEST(SweepFile, DefaultNames_ArePatternImplementationAndWindow) {

@@ -24,8 +24,8 @@ constexpr Header headers[CellTableModel::column_count] = {
     {"Verdict", "Faster or slower only when the interval of the ratio excludes 1"},
     {"Of limit", "Share of what the machine's ceilings allow"},
     {"Executed", "Executed over useful products: what padding, overlap and masking cost"},
-    {"Per document", "Median time over the batch"},
-    {"Batch", "Documents measured together"},
+    {"Per document", "Median time over the documents of the batch"},
+    {"Batch", "Items measured together: a query with its documents each"},
     {"Error", "Against a float64 reference, relative to max|V|"},
     {"Status", "Why a cell has no time"},
 };

@@ -62,6 +62,10 @@ const std::vector<Describe>& axes() {
       [](const HeatPoint& p) {
         return p.shared_query ? QStringLiteral("shared query") : QStringLiteral("own queries");
       },
+      [](const HeatPoint& p) {
+        return p.documents == 1 ? QStringLiteral("one document an item")
+                                : QStringLiteral("%1 documents an item").arg(p.documents);
+      },
       [](const HeatPoint& p) { return QStringLiteral("batch up to %1").arg(p.batch_max); },
       [](const HeatPoint& p) { return QStringLiteral("%1 MB batches").arg(p.batch_memory_mb); },
       [](const HeatPoint& p) { return QStringLiteral("%1 heads").arg(p.heads); },

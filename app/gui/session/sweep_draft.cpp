@@ -74,6 +74,16 @@ Json list_field(const QString& text, bool may_be_infinite, QString& problem) {
   return list;
 }
 
+Json documents_field(const QString& text, QString& problem) {
+  Json list = list_field(text, false, problem);
+  const bool numbers = std::all_of(list.begin(), list.end(),
+                                   [](const Json& part) { return part.is_number() && part >= 1; });
+  if (problem.isEmpty() && (list.empty() || !numbers)) {
+    problem = tr("Give how many documents an item has: 1, or a list such as 1, 4.");
+  }
+  return list;
+}
+
 bool takes_window(const QString& pattern) {
   const Result<AttentionPattern> found = find_pattern(pattern.toStdString());
   return found && found->has_window();
@@ -127,6 +137,8 @@ SweepDraft draft_of(const NamedSweep& preset) {
   }
   draft.windows = list_text(sweep, "windows");
   draft.lengths = list_text(sweep, "sequence_tokens");
+  draft.documents = list_text(sweep, "documents");
+  if (draft.documents.isEmpty()) draft.documents = QStringLiteral("1");
   draft.direction = list_text(sweep, "direction");
   if (draft.direction.isEmpty()) draft.direction = QStringLiteral("forward");
   if (draft.direction.contains(QLatin1Char(','))) draft.direction = both_directions();
@@ -157,6 +169,7 @@ CheckedDraft check(const SweepDraft& draft) {
   if (lengths.empty() && checked.lengths_problem.isEmpty()) {
     checked.lengths_problem = tr("Give at least one length, such as 64:2048:*2.");
   }
+  const Json documents = documents_field(draft.documents, checked.documents_problem);
   if (!checked.ok()) return checked;
 
   sweep["name"] = draft.name.toStdString();
@@ -167,6 +180,11 @@ CheckedDraft check(const SweepDraft& draft) {
     sweep["windows"] = windows;
   }
   sweep["sequence_tokens"] = lengths;
+  if (documents == Json::array({1})) {
+    sweep.erase("documents");
+  } else {
+    sweep["documents"] = documents;
+  }
   sweep["direction"] = direction_json(draft.direction);
   sweep["device"] = draft.device.toStdString();
   checked.sweep_text = sweep.dump(2) + "\n";

@@ -27,6 +27,7 @@ struct SweepDraft {
   std::vector<PatternAndImplementation> contenders;
   QString windows;    // "4, 64, inf"
   QString lengths;    // "64:2048:*2"
+  QString documents;  // of an item: "1" or "1, 4"
   QString direction;  // "forward", "forward-backward" or both: "forward, forward-backward"
   QString device;     // "cpu" or "cuda"
   friend bool operator==(const SweepDraft&, const SweepDraft&) = default;
@@ -34,14 +35,14 @@ struct SweepDraft {
 
 struct CheckedDraft {
   // One sentence beside each field; empty where nothing is wrong.
-  QString contenders_problem, windows_problem, lengths_problem, other_problem;
+  QString contenders_problem, windows_problem, lengths_problem, documents_problem, other_problem;
   std::string sweep_text;
   int heats = 0;
   int cells = 0;
   double longest_seconds = 0;
   [[nodiscard]] bool ok() const {
     return contenders_problem.isEmpty() && windows_problem.isEmpty() && lengths_problem.isEmpty() &&
-           other_problem.isEmpty();
+           documents_problem.isEmpty() && other_problem.isEmpty();
   }
 };
 

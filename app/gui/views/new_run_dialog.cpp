@@ -61,12 +61,14 @@ NewRunDialog::NewRunDialog(QWidget* parent)
       matrix_(new QTableView),
       windows_(new QLineEdit),
       lengths_(new QLineEdit),
+      documents_(new QLineEdit),
       direction_(new QComboBox),
       device_(new QComboBox),
       implementations_problem_(problem_label("implementations_problem")),
       contenders_problem_(problem_label("contenders_problem")),
       windows_problem_(problem_label("windows_problem")),
       lengths_problem_(problem_label("lengths_problem")),
+      documents_problem_(problem_label("documents_problem")),
       other_problem_(problem_label("other_problem")),
       estimate_(new QLabel),
       start_(new QPushButton(tr("Start run"))) {
@@ -80,7 +82,7 @@ NewRunDialog::NewRunDialog(QWidget* parent)
     if (!loading_ && index >= 0 && index < static_cast<int>(presets.size()))
       load(presets[static_cast<std::size_t>(index)]);
   });
-  for (QLineEdit* field : {name_, windows_, lengths_})
+  for (QLineEdit* field : {name_, windows_, lengths_, documents_})
     connect(field, &QLineEdit::textEdited, this, &NewRunDialog::edited);
   for (QComboBox* field : {direction_, device_})
     connect(field, &QComboBox::activated, this, &NewRunDialog::edited);
@@ -94,6 +96,7 @@ void NewRunDialog::build() {
   name_->setObjectName(QStringLiteral("sweep_name"));
   windows_->setObjectName(QStringLiteral("windows"));
   lengths_->setObjectName(QStringLiteral("lengths"));
+  documents_->setObjectName(QStringLiteral("documents"));
   direction_->setObjectName(QStringLiteral("direction"));
   device_->setObjectName(QStringLiteral("device"));
   matrix_->setObjectName(QStringLiteral("contenders"));
@@ -111,6 +114,9 @@ void NewRunDialog::build() {
   lengths_->setPlaceholderText(tr("64:2048:*2"));
   lengths_->setToolTip(
       tr("Tokens of a whole sequence: 64, or a range 64:2048:*2 (doubling) or 64:512:+64 (steps)"));
+
+  documents_->setToolTip(tr(
+      "Documents beside one query, which share the length evenly; a list such as 1, 4 compares"));
 
   matrix_->setModel(&matrix_model_);
   matrix_->setItemDelegate(new CheckDelegate(matrix_));
@@ -142,6 +148,7 @@ void NewRunDialog::build() {
   form->addRow(tr("&Contenders"), contenders);
   form->addRow(tr("&Windows"), with_problem(windows_, windows_problem_));
   form->addRow(tr("&Lengths (tokens)"), with_problem(lengths_, lengths_problem_));
+  form->addRow(tr("D&ocuments an item"), with_problem(documents_, documents_problem_));
   form->addRow(tr("D&irection"), direction_);
   form->addRow(tr("&Device"), device_);
 
@@ -149,6 +156,7 @@ void NewRunDialog::build() {
   static_cast<QLabel*>(form->labelForField(contenders))->setBuddy(matrix_);
   static_cast<QLabel*>(form->labelForField(windows_->parentWidget()))->setBuddy(windows_);
   static_cast<QLabel*>(form->labelForField(lengths_->parentWidget()))->setBuddy(lengths_);
+  static_cast<QLabel*>(form->labelForField(documents_->parentWidget()))->setBuddy(documents_);
 
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel);
   buttons->addButton(start_, QDialogButtonBox::AcceptRole);
@@ -192,6 +200,7 @@ void NewRunDialog::load(const NamedSweep& preset) {
   matrix_model_.set_checked(draft.contenders);
   windows_->setText(draft.windows);
   lengths_->setText(draft.lengths);
+  documents_->setText(draft.documents);
   direction_->setCurrentIndex(direction_->findData(draft.direction));
   device_->setCurrentText(draft.device);
   loading_ = false;
@@ -216,6 +225,7 @@ SweepDraft NewRunDialog::draft() const {
           .contenders = matrix_model_.checked(),
           .windows = windows_->text().trimmed(),
           .lengths = lengths_->text().trimmed(),
+          .documents = documents_->text().trimmed(),
           .direction = direction_->currentData().toString(),
           .device = device_->currentText()};
 }
@@ -225,6 +235,7 @@ void NewRunDialog::check_fields() {
   say(contenders_problem_, checked_.contenders_problem);
   say(windows_problem_, checked_.windows_problem);
   say(lengths_problem_, checked_.lengths_problem);
+  say(documents_problem_, checked_.documents_problem);
   say(other_problem_, checked_.other_problem);
   start_->setEnabled(checked_.ok());
   estimate_->setText(

@@ -51,10 +51,11 @@ class NewRunDialog : public QDialog {
   QTableView* matrix_;
   QLineEdit* windows_;
   QLineEdit* lengths_;
+  QLineEdit* documents_;
   QComboBox* direction_;
   QComboBox* device_;
   QLabel *implementations_problem_, *contenders_problem_, *windows_problem_, *lengths_problem_,
-      *other_problem_;
+      *documents_problem_, *other_problem_;
   QLabel* estimate_;
   QPushButton* start_;
 };
