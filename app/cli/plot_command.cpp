@@ -55,8 +55,8 @@ Result<charts::FigureOptions> figure_options(const Arguments& arguments) {
 Status draw(const report::Table& table, const Arguments& arguments) {
   const auto x = report::parse_x(arguments.x);
   if (!x) return tl::unexpected(x.error());
-  const auto y = report::parse_y(arguments.y);
-  if (!y) return tl::unexpected(y.error());
+  const auto ys = report::parse_ys(arguments.y);
+  if (!ys) return tl::unexpected(ys.error());
   auto options = figure_options(arguments);
   if (!options) return tl::unexpected(options.error());
   if (arguments.caption) options->caption = report::provenance_line(table.run);
@@ -64,12 +64,12 @@ Status draw(const report::Table& table, const Arguments& arguments) {
     options->contenders.push_back(row.cell.cell.contender.id());
   }
   const charts::OffscreenApplication application;
-  if (!arguments.facet.empty()) {
-    const auto facets = report::make_facets(table, *x, *y, arguments.facet);
+  if (!arguments.facet.empty() || ys->size() > 1) {
+    const auto facets = report::make_facets(table, *x, *ys, arguments.facet);
     if (!facets) return tl::unexpected(facets.error());
     return charts::export_facets(*facets, arguments.file, *options);
   }
-  const auto figure = report::make_figure(table, *x, *y);
+  const auto figure = report::make_figure(table, *x, ys->front());
   if (!figure) return tl::unexpected(figure.error());
   return charts::export_figure(*figure, arguments.file, *options);
 }
@@ -106,7 +106,10 @@ void add_plot_command(CLI::App& app, Session& session) {
       ->type_name("FIGURE")
       ->required();
   command->add_option("--x", arguments->x, "length or window")->type_name("AXIS");
-  command->add_option("--y", arguments->y, "time, memory, limit, ratio, per-token or executed")
+  command
+      ->add_option("--y", arguments->y,
+                   "time, memory, limit, ratio, per-token, executed; several, as in time,memory, "
+                   "side by side")
       ->type_name("VALUE");
   command->add_option("--facet", arguments->facet, "One panel for each value of this key of --only")
       ->type_name("KEY");

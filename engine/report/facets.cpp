@@ -24,6 +24,7 @@ bool is_in_all(const Row& row, std::string_view key) {
 }
 
 Status check_key(std::string_view key, XAxis x) {
+  if (key.empty()) return {};
   if (std::ranges::find(filter_keys(), key) == filter_keys().end()) {
     return fail("--facet: there is no key '{}'; {}", key, suggest(key, filter_keys()));
   }
@@ -36,6 +37,7 @@ Status check_key(std::string_view key, XAxis x) {
 }
 
 std::vector<std::string> values_of(const Table& table, std::string_view key) {
+  if (key.empty()) return {""};
   std::vector<std::string> values;
   for (const Row& row : table.rows) {
     std::string value = value_of(row, key);
@@ -70,34 +72,45 @@ std::string shared_title(const Table& table, XAxis x) {
   return words_of(table.rows.front().cell.point, left_out, false);
 }
 
+/// The rows of one value; `first` is one that has it and not every value.
+Table rows_with(const Table& table, std::string_view key, const std::string& value,
+                const Row*& first) {
+  Table part{.run = table.run, .rows = {}, .baseline = table.baseline};
+  for (const Row& row : table.rows) {
+    if (key.empty() || is_in_all(row, key)) {
+      part.rows.push_back(row);
+    } else if (value_of(row, key) == value) {
+      if (first == nullptr) first = &row;
+      part.rows.push_back(key == window_key ? without_window(row) : row);
+    }
+  }
+  return part;
+}
+
 }  // namespace
 
-Result<Facets> make_facets(const Table& table, XAxis x, YAxis y, std::string_view key) {
+Result<Facets> make_facets(const Table& table, XAxis x, const std::vector<YAxis>& ys,
+                           std::string_view key) {
   if (Status known = check_key(key, x); !known) return tl::unexpected(known.error());
   Facets facets{.title = table.rows.empty() ? "" : shared_title(table, x),
                 .panels = {},
+                .columns = ys.size() > 1 ? static_cast<int>(ys.size()) : 0,
                 .provenance = provenance_line(table.run)};
   const std::vector<std::string> values = values_of(table, key);
-  if (values.size() > most_panels) {
+  if (values.size() * ys.size() > most_panels) {
     return fail(
         "--facet: '{}' has {} values, and a figure has at most {} panels; choose with --only", key,
-        values.size(), most_panels);
+        values.size(), most_panels / ys.size());
   }
   for (const std::string& value : values) {
-    Table part{.run = table.run, .rows = {}, .baseline = table.baseline};
     const Row* first = nullptr;
-    for (const Row& row : table.rows) {
-      if (is_in_all(row, key)) {
-        part.rows.push_back(row);
-      } else if (value_of(row, key) == value) {
-        if (first == nullptr) first = &row;
-        part.rows.push_back(key == window_key ? without_window(row) : row);
-      }
+    const Table part = rows_with(table, key, value, first);
+    for (const YAxis y : ys) {
+      Result<Figure> panel = make_figure(part, x, y);
+      if (!panel) return tl::unexpected(panel.error());
+      panel->title = first == nullptr ? "" : panel_title(*first, key);
+      facets.panels.push_back(std::move(*panel));
     }
-    Result<Figure> panel = make_figure(part, x, y);
-    if (!panel) return tl::unexpected(panel.error());
-    panel->title = panel_title(*first, key);
-    facets.panels.push_back(std::move(*panel));
   }
   return facets;
 }

@@ -196,6 +196,21 @@ Result<YAxis> parse_y(std::string_view text) {
   return parse_axis<YAxis>("--y", text, y_names);
 }
 
+Result<std::vector<YAxis>> parse_ys(std::string_view text) {
+  std::vector<YAxis> ys;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    const Result<YAxis> y = parse_y(text.substr(0, comma));
+    if (!y) return tl::unexpected(y.error());
+    if (std::ranges::find(ys, *y) != ys.end()) {
+      return fail("--y: '{}' is there a second time; name every value once", text.substr(0, comma));
+    }
+    ys.push_back(*y);
+    if (comma == std::string_view::npos) return ys;
+    text.remove_prefix(comma + 1);
+  }
+}
+
 Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
   if (y == YAxis::ratio && !table.baseline) {
     return fail("--y ratio needs something to compare with; name it with --baseline");

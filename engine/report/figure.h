@@ -17,6 +17,8 @@ enum class XAxis : std::uint8_t { length, window };
 enum class YAxis : std::uint8_t { time, memory, limit, ratio, per_token, executed };
 [[nodiscard]] Result<XAxis> parse_x(std::string_view text);
 [[nodiscard]] Result<YAxis> parse_y(std::string_view text);
+/// "time,memory": several values are drawn side by side.
+[[nodiscard]] Result<std::vector<YAxis>> parse_ys(std::string_view text);
 
 struct Point {
   double x = 0;
@@ -57,13 +59,15 @@ struct Figure {
 struct Facets {
   std::string title;           // the axes that all panels share
   std::vector<Figure> panels;  // each titled with its value alone: "float16", "w = 4"
+  int columns = 0;             // panels of a row; 0: as many as fit
   std::string provenance;
 };
 
-/// One figure for each value of `key`, which is a key of --only, in the table's order. Contenders
-/// without a window stand in every panel of a window. An error when the key is unknown or runs
-/// along x already, or when a panel would mix values of yet another axis.
-[[nodiscard]] Result<Facets> make_facets(const Table& table, XAxis x, YAxis y,
+/// One figure for each value of `key`, which is a key of --only, in the table's order; an empty key
+/// stands for all rows together. Several `ys` are the columns of a row each. Contenders without a
+/// window stand in every panel of a window. An error when the key is unknown or runs along x
+/// already, or when a panel would mix values of yet another axis.
+[[nodiscard]] Result<Facets> make_facets(const Table& table, XAxis x, const std::vector<YAxis>& ys,
                                          std::string_view key);
 
 /// The figure's numbers as CSV: series,x,y,low,high,status.

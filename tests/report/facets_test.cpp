@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 Facets facets_or_throw(const Table& table, XAxis x, std::string_view key) {
-  auto facets = make_facets(table, x, YAxis::time, key);
+  auto facets = make_facets(table, x, {YAxis::time}, key);
   if (!facets) throw std::runtime_error(facets.error().message);
   return std::move(*facets);
 }
@@ -76,7 +76,7 @@ TEST(Facets, LengthsAndContenders_AreKeysToo) {
 TEST(Facets, KeysThatCannotBe_AreRefusedInWords) {
   const MeasuredRun run;
   const auto refusal = [&](XAxis x, std::string_view key) {
-    const auto facets = make_facets(run.table(), x, YAxis::time, key);
+    const auto facets = make_facets(run.table(), x, {YAxis::time}, key);
     return facets ? std::string("drawn") : facets.error().message;
   };
   EXPECT_THAT(refusal(XAxis::length, "windw"), HasSubstr("did you mean 'window'?"));
@@ -88,7 +88,7 @@ TEST(Facets, KeysThatCannotBe_AreRefusedInWords) {
 TEST(Facets, AThirdAxisThatVaries_IsRefusedNamingIt) {
   MeasuredRun run;
   add_cold_heat(run);
-  const auto facets = make_facets(run.table(), XAxis::length, YAxis::time, "window");
+  const auto facets = make_facets(run.table(), XAxis::length, {YAxis::time}, "window");
   ASSERT_FALSE(facets);
   EXPECT_THAT(facets.error().message, HasSubstr("--only cache=warm"));
 }
@@ -100,13 +100,35 @@ TEST(Facets, MorePanelsThanAPageHolds_AreRefused) {
     heat.point.threads = threads;
     run.add(heat);
   }
-  const auto facets = make_facets(run.table(), XAxis::length, YAxis::time, "threads");
+  const auto facets = make_facets(run.table(), XAxis::length, {YAxis::time}, "threads");
   ASSERT_FALSE(facets);
   EXPECT_THAT(facets.error().message, HasSubstr("28 values"));
 }
 
 TEST(Facets, ARunWithoutHeats_HasNoPanels) {
   EXPECT_TRUE(facets_or_throw({}, XAxis::length, "dtype").panels.empty());
+}
+
+TEST(Facets, SeveralValues_StandSideBySideInARowForEachPanel) {
+  const MeasuredRun run;
+  const auto facets = make_facets(run.table({}, "implementation=dense;implementation=segment"),
+                                  XAxis::length, {YAxis::time, YAxis::memory}, "window");
+  ASSERT_TRUE(facets) << facets.error().message;
+  EXPECT_EQ(facets->columns, 2);
+  EXPECT_THAT(titles_of(*facets), ElementsAre("w = 4", "w = 4", "w = 64", "w = 64"));
+  EXPECT_THAT(facets->panels[0].y_label, HasSubstr("Time"));
+  EXPECT_THAT(facets->panels[1].y_label, HasSubstr("Memory"));
+  for (const Figure& panel : facets->panels) EXPECT_EQ(panel.series.size(), 2U);
+}
+
+TEST(Facets, SeveralValuesWithoutAKey_AreOneRowOfEverything) {
+  const MeasuredRun run;
+  const auto facets =
+      make_facets(run.table(), XAxis::length, {YAxis::time, YAxis::memory, YAxis::executed}, "");
+  ASSERT_TRUE(facets) << facets.error().message;
+  EXPECT_EQ(facets->columns, 3);
+  EXPECT_THAT(titles_of(*facets), ElementsAre("", "", ""));
+  for (const Figure& panel : facets->panels) EXPECT_EQ(panel.series.size(), 4U);
 }
 
 }  // namespace

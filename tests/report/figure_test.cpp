@@ -241,6 +241,10 @@ TEST(FigureAxes, UnknownNames_AreRefusedWithTheNearest) {
   EXPECT_EQ(*parse_y("ratio"), YAxis::ratio);
   EXPECT_EQ(*parse_y("per-token"), YAxis::per_token);
   EXPECT_EQ(*parse_y("executed"), YAxis::executed);
+  EXPECT_EQ(*parse_ys("time,memory"), (std::vector{YAxis::time, YAxis::memory}));
+  EXPECT_THAT(parse_ys("time,memroy").error().message, HasSubstr("did you mean 'memory'"));
+  EXPECT_THAT(parse_ys("time,time").error().message, HasSubstr("second time"));
+  EXPECT_FALSE(parse_ys("time,"));
   EXPECT_THAT(parse_x("lenght").error().message, HasSubstr("did you mean 'length'"));
   EXPECT_THAT(parse_y("speed").error().message, HasSubstr("--y"));
 }

@@ -33,13 +33,15 @@ report::Figure frame_of(const report::Facets& facets) {
   return frame;
 }
 
-/// Panels are compared by eye: all axes reach as far as any.
-void share_axes(const report::Facets& facets, ChartDrawing::Page& page) {
+/// Panels are compared by eye: all axes reach as far as any, upright ones of the same value.
+void share_axes(const report::Facets& facets, const report::Figure& with,
+                ChartDrawing::Page& page) {
   for (const report::Figure& panel : facets.panels) {
+    const bool same_value = panel.y_label == with.y_label;
     for (const report::Series& series : panel.series) {
       for (const report::Point& point : series.points) {
         page.shared_x.push_back(point.x);
-        page.shared_y.insert(page.shared_y.end(), {point.y, point.low, point.high});
+        if (same_value) page.shared_y.insert(page.shared_y.end(), {point.y, point.low, point.high});
       }
       for (const report::RailMark& mark : series.rail) page.shared_x.push_back(mark.x);
     }
@@ -50,9 +52,14 @@ struct Grid {
   int columns = 1, rows = 1;
 };
 
-Grid grid_of(std::size_t panels, double width, double em) {
-  const auto count = static_cast<int>(panels);
+Grid grid_of(const report::Facets& facets, double width, double em) {
+  const auto count = static_cast<int>(facets.panels.size());
   Grid grid;
+  if (facets.columns > 0) {
+    grid.columns = facets.columns;
+    grid.rows = (count + grid.columns - 1) / grid.columns;
+    return grid;
+  }
   grid.columns = std::clamp(static_cast<int>(width / (least_panel_width * em)), 1, count);
   grid.rows = (count + grid.columns - 1) / grid.columns;
   grid.columns = (count + grid.rows - 1) / grid.rows;
@@ -87,13 +94,17 @@ Status export_facets(const report::Facets& facets, const std::filesystem::path& 
   const double around = ChartDrawing(frame_figure, styles, frame_page).height_around_plot() -
                         (above_plot + below_plot) * page.em;
 
-  const Grid grid = grid_of(facets.panels.size(), width, page.em);
+  const Grid grid = grid_of(facets, width, page.em);
   page.legend = false;
-  share_axes(facets, page);
   page.size = QSizeF(width / grid.columns, 0);
+  const auto page_of = [&](const report::Figure& panel) {
+    ChartDrawing::Page own = page;
+    share_axes(facets, panel, own);
+    return own;
+  };
   double wanted = 0, least = 0;
   for (const report::Figure& panel : facets.panels) {
-    const ChartDrawing trial(panel, styles, page);
+    const ChartDrawing trial(panel, styles, page_of(panel));
     wanted = std::max({wanted, trial.least_height(),
                        trial.height_around_plot() + panel_aspect * page.size.width()});
     least = std::max(least, trial.least_height());
@@ -109,7 +120,9 @@ Status export_facets(const report::Facets& facets, const std::filesystem::path& 
 
   const ChartDrawing frame(frame_figure, styles, frame_page);
   std::vector<ChartDrawing> panels;
-  for (const report::Figure& panel : facets.panels) panels.emplace_back(panel, styles, page);
+  for (const report::Figure& panel : facets.panels) {
+    panels.emplace_back(panel, styles, page_of(panel));
+  }
   const double top = frame.plot().top() - above_plot * page.em;
   return write_drawing(path,
                        {.size = frame_page.size,

@@ -15,7 +15,8 @@
 
 namespace attnscope::charts {
 
-/// As export_figure. As many columns as leave a panel 19 times the font's size; a height given in
+/// As export_figure. As many columns as the facets ask for, or as leave a
+/// panel 19 times the font's size; a height given in
 /// the options is divided among the rows.
 [[nodiscard]] Status export_facets(const report::Facets& facets, const std::filesystem::path& path,
                                    const FigureOptions& options = {});

@@ -63,6 +63,23 @@ TEST_F(FacetsExport, NothingIsDrawnOutsideThePage) {
   }
 }
 
+TEST_F(FacetsExport, ColumnsOfAnotherValue_HaveAnAxisOfTheirOwn) {
+  report::Facets facets = synthetic_facets(4);
+  facets.columns = 2;
+  for (const std::size_t i : {1U, 3U}) {
+    facets.panels[i].y_label = "Memory (MB)";
+    for (report::Series& series : facets.panels[i].series) {
+      for (report::Point& point : series.points) point.y = point.low = point.high = 3e5;
+    }
+  }
+  const SvgPage page = svg_of(facets, {.width_mm = 250});
+  EXPECT_EQ(page.texts.count("Memory (MB)"), 2);
+  EXPECT_EQ(page.texts.count("200000"), 2);  // on their axes, and on no axis of the times
+  const double two_rows = page.view_box.height();
+  facets.columns = 4;
+  EXPECT_LT(svg_of(facets, {.width_mm = 250}).view_box.height(), two_rows);
+}
+
 TEST_F(FacetsExport, AWiderPage_HasMoreColumnsAndIsLower) {
   const auto height = [&](double width) {
     return svg_of(synthetic_facets(4), {.width_mm = width}).view_box.height();
