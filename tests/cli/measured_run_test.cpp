@@ -69,6 +69,24 @@ TEST(MeasuredRun, EverySupportedCellIsOkAndHasTheContractsColumns) {
   }
 }
 
+TEST(MeasuredRun, DocumentsOfAnItem_AreChosenBeforeARunAndStandInItsTable) {
+  const Program program;
+  program.write("lists.json", R"({
+    "name": "lists", "contenders": ["listwise/segment", "sparse/segment"], "windows": [4],
+    "sequence_tokens": 64, "documents": [1, 4], "heads": 2, "head_dim": 16, "batch": {"max": 2},
+    "stop": {"max_seconds": 0.05, "min_samples": 3, "placements": 1, "processes": 1}})");
+  ASSERT_EQ(program.run({"run", "lists.json", "--only", "documents=4", "--quiet"}).exit_code, 0);
+  const json rows = table_of(program, {"--only", "documents=4"});
+  ASSERT_EQ(rows.size(), 2U);
+  for (const json& row : rows) {
+    EXPECT_EQ(row.at("status"), "ok") << row.dump();
+    EXPECT_EQ(row.at("documents"), 4);
+    EXPECT_EQ(row.at("batch"), 2);
+    EXPECT_DOUBLE_EQ(row.at("ms_per_document").get<double>(),
+                     row.at("median_ms").get<double>() / 8);
+  }
+}
+
 TEST(MeasuredRun, TravelsAsAFileAndComparesWithItself) {
   const Program program;
   program.write("small.json", small_sweep);

@@ -92,6 +92,21 @@ TEST(RunHeat, BothMemoryOrdersAreRight) {
   }
 }
 
+TEST(RunHeat, SeveralDocumentsOfAnItem_AreRightAndSeeLessOfOneAnother) {
+  auto request = small_heat({contender("listwise", "dense"), contender("listwise", "segment"),
+                             contender("sparse", "windowed", Window::of(4))});
+  const HeatResult one = run(request);
+  request.heat.point.documents = 4;
+  const HeatResult four = run(request);
+  EXPECT_EQ(four.point.documents, 4);
+  for (std::size_t i = 0; i < four.cells.size(); ++i) {
+    const Cell& cell = four.cells[i];
+    ASSERT_EQ(cell.status, CellStatus::ok) << cell.contender.id() << ": " << cell.reason;
+    EXPECT_EQ(cell.document_tokens, 57);  // of all of them: 64 less [CLS], 5 words and a [SEP]
+    EXPECT_LT(cell.work.useful_flop, one.cells[i].work.useful_flop) << cell.contender.id();
+  }
+}
+
 TEST(RunHeat, ColdCaches_ChangeTimesAndNothingElse) {
   auto request = small_heat({contender("full", "dense"), contender("full", "sdpa"),
                              contender("sparse", "segment", Window::of(4))});
