@@ -130,7 +130,10 @@ class PreparedChunks final : public PreparedAttention {
 
   /// Not in the constructor: a prediction is asked for before any memory of this size is touched.
   void make_lists() {
-    if (!runs_.empty()) return;
+    if (has_lists_) return;
+    // Memory may have run out on the way before.
+    runs_.clear();
+    dense_.clear();
     std::int64_t slot = 0;
     for (std::size_t i = 0; i < structure_.items.size(); ++i) {
       const ChunkedItem& item = structure_.items[i];
@@ -152,6 +155,7 @@ class PreparedChunks final : public PreparedAttention {
       }
     }
     make_masks();
+    has_lists_ = true;
   }
 
   void make_masks() {
@@ -382,6 +386,7 @@ class PreparedChunks final : public PreparedAttention {
   ChunkStructure structure_;
   PaddedRuns padded_;
   BandShape shape_;
+  bool has_lists_ = false;
   std::vector<PlacedRun> runs_;
   std::vector<PlacedDense> dense_;
   // True where a key is hidden: [slots, w + n + w] tokens, seen as a band by overlapping strides,
