@@ -119,15 +119,37 @@ TEST(SweepFile, ShippedSweeps_AreValid) {
   for (const char* name :
        {"kernels-cuda", "kernels-cuda-backward", "baselines-cuda", "paper-fig2a-cuda"}) {
     const auto sweep = load_sweep(name);
-    for (const Heat& heat : sweep->heats) {
-      EXPECT_EQ(heat.point.device, DeviceKind::cuda);
-      EXPECT_EQ(heat.point.batch_max, 100);
-    }
+    for (const Heat& heat : sweep->heats) EXPECT_EQ(heat.point.device, DeviceKind::cuda);
+  }
+  for (const char* name : {"kernels-cuda", "kernels-cuda-backward", "baselines-cuda"}) {
+    const auto sweep = load_sweep(name);
+    for (const Heat& heat : sweep->heats) EXPECT_EQ(heat.point.batch_max, 100);
   }
   EXPECT_THAT(load_sweep("scaling")->heats, SizeIs(9));
   const auto scaling = load_sweep("scaling");
   for (const Heat& heat : scaling->heats) {
     EXPECT_EQ(heat.point.cache, CacheState::cold);
+  }
+}
+
+TEST(SweepFile, TheSweepsOfFigure2a_AreThePapers) {
+  for (const char* name : {"paper-fig2a", "paper-fig2a-cuda", "paper-fig2a-attention"}) {
+    const auto sweep = load_sweep(name);
+    ASSERT_TRUE(sweep) << sweep.error().message;
+    EXPECT_EQ(sweep->heats.size() % 7, 0U);  // 64 to 4096 tokens
+    for (const Heat& heat : sweep->heats) {
+      EXPECT_EQ(heat.point.batch_max, 16);
+      EXPECT_EQ(heat.point.heads, 12);
+      EXPECT_EQ(heat.point.head_dim, 32);
+    }
+  }
+  for (const char* name : {"paper-fig2a", "paper-fig2a-cuda"}) {
+    const auto sweep = load_sweep(name);
+    EXPECT_EQ(sweep->heats[0].point.operation, Operation::windowed_matmul);
+    EXPECT_THAT(names(sweep->heats[0]),
+                ElementsAre("Full Attention", "Longformer (PT), w = 4", "Longformer (PT), w = 64",
+                            "Longformer (TVM role), w = 4", "Longformer (TVM role), w = 64",
+                            "BigBird", "Ours, w = 4", "Ours, w = 64"));
   }
 }
 
