@@ -80,12 +80,11 @@ class Products:
     def row(self, window, implementation, tokens):
         return self.windows[window].get((implementation, tokens))
 
+    def rows(self):
+        return [item for rows in self.windows.values() for item in rows.items()]
+
     def name(self, implementation):
-        for rows in self.windows.values():
-            for (key, _), row in rows.items():
-                if key == implementation:
-                    return row.name
-        return implementation
+        return next((row.name for (key, _), row in self.rows() if key == implementation), implementation)
 
 
 def read_table(path):
@@ -146,7 +145,7 @@ def all_of(says, checks, table, otherwise):
     if not known:
         return Claim(says, None, "none of the cells that decide it was measured", table)
     because = f"in {len(known) - len(against)} of {len(known)} cells"
-    if against:
+    if against and otherwise:
         because += f"; {otherwise}: {places(against)}"
     if unknown:
         because += f"; not measured: {places(unknown)}"
@@ -205,6 +204,11 @@ def faster_than_earlier(products):
                   ratio_table(products, EARLIER), "not shown to be slower than ours")
 
 
+def shown_faster(products):
+    ratios = [row.ratio for (name, _), row in products.rows() if name in products.full and row.ratio]
+    return f"shown to be faster in {sum(ratio.low > 1 for ratio in ratios)} of {len(ratios)}"
+
+
 def slower_than_full_only_at_the_edge(products):
     checks, slower = [], []
     for window in products.windows:
@@ -220,7 +224,8 @@ def slower_than_full_only_at_the_edge(products):
                                in_times(ratio)))
     claim = all_of("Ours is slower than full attention only where the window's 2w + 1 tokens exceed the sequence.",
                    checks, ratio_table(products, products.full), "slower although the window fits")
-    return claim._replace(because=f"{claim.because}. Slower where the window exceeds the sequence: {places(slower)}")
+    return claim._replace(because=f"{claim.because}; {shown_faster(products)}; slower where the window exceeds the "
+                          f"sequence: {places(slower)}")
 
 
 def quotient(a, b):
@@ -277,7 +282,7 @@ def earlier_slower_than_full_when_short(products):
                 ratio = quotient(products.row(window, other, tokens), products.row(window, full, tokens))
                 checks.append((where(products, window, tokens, other), ratio.low > 1 if ratio else None, in_times(ratio)))
     measured = "; ".join(f"{place}: {text}" for place, _, text in checks if text != "–")
-    claim = all_of("The earlier kernels are slower than full attention at the shortest length.", checks, None, "otherwise")
+    claim = all_of("The earlier kernels are slower than full attention at the shortest length.", checks, None, None)
     return claim._replace(because=f"{claim.because}. Times of full attention: {measured or 'none'}")
 
 
@@ -291,8 +296,9 @@ def fused_never_slower_than_full(products):
                     continue  # not an implementation of this machine
                 ratio = row.ratio if row else None
                 checks.append((where(products, window, tokens, full), ratio.high >= 1 if ratio else None, in_times(ratio)))
-    return all_of("`segment`, one kernel with the softmax, is never slower than full attention, not even where the "
-                  "window exceeds the sequence.", checks, ratio_table(products, products.full), "slower")
+    claim = all_of("`segment`, one kernel with the softmax, is never slower than full attention, not even where the "
+                   "window exceeds the sequence.", checks, ratio_table(products, products.full), "slower")
+    return claim._replace(because=f"{claim.because}; {shown_faster(products)}")
 
 
 def claims_of(operations):
