@@ -54,6 +54,19 @@ TEST(LongformerBandedWork, IsTheBandWithoutTheCellsBeyondItsEnds) {
             4.0 * 3 * heads * static_cast<double>(4 * n * dim + 2 * cells));
 }
 
+TEST(LongformerBandedWork, OfBackward_IsFourProductsMoreAndFivePassesOverTheBand) {
+  const std::int64_t n = 50, heads = 2, dim = 8, w = 4, cells = n * (2 * w + 1);
+  SmallProblem small("sparse", Window::of(w), SequenceLayout::uniform(3, item(0, 0, n)));
+  const ExecutedWork forward = prepared(small.problem)->executed();
+  small.problem.direction = Direction::forward_backward;
+  const ExecutedWork both = prepared(small.problem)->executed();
+  EXPECT_EQ(both.flop, 3 * forward.flop);
+  // q, k, v, o and twice grad_o are read, three gradients written; the weights are read twice,
+  // become the scores' gradients, and these are read twice.
+  EXPECT_EQ(both.bytes - forward.bytes,
+            4.0 * 3 * heads * static_cast<double>(9 * n * dim + 5 * cells));
+}
+
 TEST(LongformerBandedRefusals, NameTheHeadDimensionsItTakes) {
   SmallProblem small("sparse", Window::of(4), SequenceLayout::uniform(1, item(1, 3, 9)));
   small.problem.head_dim = 257;

@@ -92,12 +92,45 @@ inline float dot(const float* x, const T* y, std::int64_t any) {
   return sum;
 }
 
-template <int usual, typename T>
-inline void add(float* sums, float factor, const T* y, std::int64_t any) {
-  const std::int64_t head_dim = dim_of<usual>(any);
+/// Terms that are added to each other before their sum is added to the others': a sum of thousands
+/// of terms, one after another, would lose what float32 still has of the last ones.
+inline constexpr std::int64_t together = 256;
+
+/// The sum of weighted rows.
+template <int usual>
+class SumOfRows {
+ public:
+  explicit SumOfRows(std::int64_t any) : head_dim_(dim_of<usual>(any)) {
+    std::fill_n(latest_, head_dim_, 0.0F);
+    std::fill_n(before_, head_dim_, 0.0F);
+  }
+
+  template <typename T>
+  void add(float factor, const T* row) {
+    const std::int64_t head_dim = dim_of<usual>(head_dim_);
 #pragma omp simd
-  for (std::int64_t i = 0; i < head_dim; ++i) sums[i] += factor * to_float(y[i]);
-}
+    for (std::int64_t i = 0; i < head_dim; ++i) latest_[i] += factor * to_float(row[i]);
+    if (++terms_ == together) join();
+  }
+
+  template <typename T>
+  void write(const Tensor& out, std::int64_t token, std::int64_t head, float scale) {
+    join();
+    T* row = out.at<T>(token, head);
+    for (std::int64_t i = 0; i < head_dim_; ++i) row[i] = from_float<T>(scale * before_[i]);
+  }
+
+ private:
+  void join() {
+    for (std::int64_t i = 0; i < head_dim_; ++i) before_[i] += latest_[i];
+    std::fill_n(latest_, head_dim_, 0.0F);
+    terms_ = 0;
+  }
+
+  std::int64_t head_dim_;
+  std::int64_t terms_ = 0;
+  float latest_[largest_head_dim], before_[largest_head_dim];
+};
 
 /// A row widened and scaled.
 template <typename T>
@@ -156,10 +189,15 @@ inline void row_softmax(const RowStep& step, const RowPiece& piece, std::int64_t
   for (std::int64_t c = 0; c < piece.columns; ++c) largest = row[c] > largest ? row[c] : largest;
   const float base = largest == none ? 0.0F : largest;
   float sum = 0.0F;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t c = 0; c < piece.columns; ++c) {
-    row[c] = exponential(row[c] - base);
-    sum += row[c];
+  for (std::int64_t first = 0; first < piece.columns; first += together) {
+    const std::int64_t end = std::min(first + together, piece.columns);
+    float latest = 0.0F;
+#pragma omp simd reduction(+ : latest)
+    for (std::int64_t c = first; c < end; ++c) {
+      row[c] = exponential(row[c] - base);
+      latest += row[c];
+    }
+    sum += latest;
   }
   const float inverse = sum == 0.0F ? 0.0F : 1.0F / sum;  // 0: a row without keys
 #pragma omp simd
@@ -169,26 +207,17 @@ inline void row_softmax(const RowStep& step, const RowPiece& piece, std::int64_t
       sum == 0.0F ? none : base + std::log(sum);
 }
 
-template <typename T>
-inline void write_row(const Tensor& out, std::int64_t token, std::int64_t head, const float* sums,
-                      float scale) {
-  T* row = out.at<T>(token, head);
-  for (std::int64_t i = 0; i < out.head_dim; ++i) row[i] = from_float<T>(scale * sums[i]);
-}
-
 template <typename T, int usual>
 inline void row_values(const RowStep& step, const RowPiece& piece, std::int64_t query,
                        const float* row) {
-  float sums[largest_head_dim];
-  std::fill_n(sums, step.y.head_dim, 0.0F);
+  SumOfRows<usual> sum(step.y.head_dim);
   for_each_seen_run(piece.plan, piece.task, query,
                     [&](std::int64_t first, std::int64_t end, std::int64_t column) {
                       const float* weight = row + column;
-                      for_each_row<T>(step.y, piece.head, {first, end}, [&](const T* y) {
-                        add<usual>(sums, *weight++, y, step.y.head_dim);
-                      });
+                      for_each_row<T>(step.y, piece.head, {first, end},
+                                      [&](const T* y) { sum.add(*weight++, y); });
                     });
-  write_row<T>(step.out, query, piece.head, sums, step.scale);
+  sum.template write<T>(step.out, query, piece.head, step.scale);
 }
 
 template <typename T, int usual>
@@ -233,8 +262,7 @@ inline void take_rows(const RowStep& step, const RowPiece& piece) {
 
 template <typename T, int usual>
 inline void key_sum(const KeyStep& step, const KeyPiece& piece, std::int64_t key) {
-  float sums[largest_head_dim];
-  std::fill_n(sums, step.x.head_dim, 0.0F);
+  SumOfRows<usual> sum(step.x.head_dim);
   for (const KeyView& view : piece.views) {
     const auto number = static_cast<std::size_t>(view.task);
     const Task& task = piece.plan.tasks[number];
@@ -246,19 +274,18 @@ inline void key_sum(const KeyStep& step, const KeyPiece& piece, std::int64_t key
     if (task.queries.listed) {
       for (std::int64_t r = rows.begin; r < rows.end; ++r, row += columns) {
         const std::int64_t query = piece.plan.token_at(task.queries, r);
-        add<usual>(sums, row[rows.column + rows.slope * query], step.x.at<T>(query, piece.head),
-                   step.x.head_dim);
+        sum.add(row[rows.column + rows.slope * query], step.x.at<T>(query, piece.head));
       }
     } else {
       const TokenRange queries{task.queries.begin + rows.begin, task.queries.begin + rows.end};
       const float* weight = row + rows.column + rows.slope * queries.begin;
       for_each_row<T>(step.x, piece.head, queries, [&](const T* x) {
-        add<usual>(sums, *weight, x, step.x.head_dim);
+        sum.add(*weight, x);
         weight += columns + rows.slope;
       });
     }
   }
-  write_row<T>(step.out, key, piece.head, sums, step.scale);
+  sum.template write<T>(step.out, key, piece.head, step.scale);
 }
 
 template <typename T>

@@ -45,6 +45,10 @@ __device__ float joined(const Share& share, float sum, std::int32_t head_dim) {
   return sum;
 }
 
+// Terms that are added to each other before their sum is added to the others': one after another,
+// thousands of them would lose what float32 still has of the last ones.
+constexpr std::int32_t together = 256;
+
 /// sum + the weighted numbers of neighbouring tokens' rows; the next one's weight stands
 /// `weight_step` on.
 template <typename T>
@@ -52,14 +56,17 @@ __device__ float sum_of_tokens(float sum, const float* weight, std::int64_t weig
                                const Rows<const T>& rows, std::int32_t begin, std::int32_t end,
                                std::int32_t number) {
   while (begin < end) {
-    const std::int32_t stop = rows.end_of_run(begin, end);
+    const std::int32_t some = end - begin > together ? begin + together : end;
+    const std::int32_t stop = rows.end_of_run(begin, some);
     const T* x = rows.row(begin) + number;
+    float latest = 0.0F;
 #pragma unroll 4
     for (std::int32_t t = begin; t < stop; ++t) {
-      sum = fmaf(*weight, to_float(*x), sum);
+      latest = fmaf(*weight, to_float(*x), latest);
       weight += weight_step;
       x += rows.token_stride;
     }
+    sum += latest;
     begin = stop;
   }
   return sum;
