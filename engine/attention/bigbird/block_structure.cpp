@@ -41,6 +41,13 @@ class ItemReader {
       return fail("the tokens from {} on are {} blocks, and there are to be at least {}",
                   item_.begin, group_.blocks, fewest_blocks);
     }
+    // First, so that lists are only made for what may well be blocks.
+    for (const Task* task : tasks) {
+      const TokenRange rows{task->queries.begin, task->queries.end};
+      if (task->queries.listed || rows != tokens_of(block_of(*task))) {
+        return fail("not all of its rows are in blocks of {} tokens", group_.length);
+      }
+    }
     lists_.resize(static_cast<std::size_t>(plan_.heads * (group_.blocks - 2)));
     for (const Task* task : tasks) {
       if (Status done = read_task(*task); !done) return tl::unexpected(done.error());
@@ -51,10 +58,7 @@ class ItemReader {
  private:
   Status read_task(const Task& task) {
     const TokenRange rows{task.queries.begin, task.queries.end};
-    const std::int64_t block = (rows.begin - item_.begin) / group_.length;
-    if (task.queries.listed || rows != tokens_of(block)) {
-      return fail("its rows are no blocks of {} tokens", group_.length);
-    }
+    const std::int64_t block = block_of(task);
     Result<std::vector<char>> seen = seen_by(task, rows);
     if (!seen) return tl::unexpected(seen.error());
     const std::int64_t last = group_.blocks - 1;
@@ -69,13 +73,11 @@ class ItemReader {
       char& flag = (*seen)[static_cast<std::size_t>(fixed)];
       if (flag == 0) {
         return fail(
-            "tokens {} to {} do not see block {} of their item, an outer one or a "
-            "neighbour",
+            "tokens {} to {} do not see block {} of their item, an outer or a neighbouring one",
             rows.begin, rows.end - 1, fixed);
       }
-      if (fixed != block) flag = 2;  // seen in any case; 0 and last may be neighbours as well
+      flag = 2;
     }
-    (*seen)[static_cast<std::size_t>(block)] = 2;
     std::vector<std::int64_t> random;
     for (std::int64_t b = 0; b <= last; ++b) {
       if ((*seen)[static_cast<std::size_t>(b)] == 1) random.push_back(b);
@@ -118,6 +120,9 @@ class ItemReader {
     return std::move(group_);
   }
 
+  std::int64_t block_of(const Task& task) const {
+    return (task.queries.begin - item_.begin) / group_.length;
+  }
   TokenRange tokens_of(std::int64_t block) const {
     const std::int64_t begin = item_.begin + block * group_.length;
     return {begin, std::min(begin + group_.length, item_.end)};

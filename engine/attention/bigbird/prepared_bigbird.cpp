@@ -93,11 +93,13 @@ class PreparedBigBird final : public PreparedAttention {
   /// Not in the constructor: a prediction is asked for before any memory of this size is touched.
   void make_parts() {
     if (!parts_.empty()) return;
-    parts_.resize(structure_.groups.size());
-    for (std::size_t g = 0; g < parts_.size(); ++g) {
+    // Kept once all are made: memory may run out on the way.
+    std::vector<std::optional<BlockParts>> parts(structure_.groups.size());
+    for (std::size_t g = 0; g < parts.size(); ++g) {
       const BlockGroup& group = structure_.groups[g];
-      if (group.blocks > 0) parts_[g].emplace(group, heads_, torch_device(problem_.device));
+      if (group.blocks > 0) parts[g].emplace(group, heads_, torch_device(problem_.device));
     }
+    parts_ = std::move(parts);
   }
 
   void compute(const ForwardCall& call, std::vector<Graph>* graphs) const {
