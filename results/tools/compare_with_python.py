@@ -34,8 +34,11 @@ MEMORY_KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**40),
 
 def settings_of(only):
     shapes = [(512, 1), (512, 16), (4096, 1)]
-    windowed = [{"layer": "longformer", "tokens": n, "batch": b, "window": w} for n, b in shapes for w in (4, 64)]
-    full = [{"layer": "sdpa", "tokens": n, "batch": b, "window": None} for n, b in shapes]
+    # Longformer's layer has the order of its projections; sdpa is called with both.
+    windowed = [{"layer": "longformer", "tokens": n, "batch": b, "window": w, "order": "token-major"}
+                for n, b in shapes for w in (4, 64)]
+    full = [{"layer": "sdpa", "tokens": n, "batch": b, "window": None, "order": order}
+            for order in ("token-major", "head-major") for n, b in shapes]
     common = {"heads": HEADS, "head_dim": HEAD_DIM, "globals": GLOBALS}
     return [{**one, **common} for one in windowed + full if only in (None, one["layer"])]
 
@@ -79,15 +82,14 @@ class Worker:
 
 
 def heat_of(setting, arguments):
-    # In the memory order that the layer gets from its projections, and that sdpa's callers give it.
-    pattern, implementation, order = {"longformer": ("longformer", "longformer-chunks", "token-major"),
-                                      "sdpa": ("full", "sdpa", "head-major")}[setting["layer"]]
+    pattern, implementation = {"longformer": ("longformer", "longformer-chunks"),
+                               "sdpa": ("full", "sdpa")}[setting["layer"]]
     window = setting["window"]
     return {"index": 0,
             "point": {"operation": "attention", "direction": "forward", "sequence_tokens": setting["tokens"],
                       "query_tokens": QUERY_TOKENS, "shared_query": False, "batch_max": setting["batch"],
                       "batch_memory_mb": 4096, "heads": HEADS, "head_dim": HEAD_DIM, "dtype": "float32",
-                      "memory_order": order, "cache": "warm", "device": "cpu", "threads": arguments.threads,
+                      "memory_order": setting["order"], "cache": "warm", "device": "cpu", "threads": arguments.threads,
                       "seed": 1},
             "contenders": [{"pattern": pattern, "implementation": implementation, "name": implementation,
                             "window": None if window is None else str(window),
@@ -143,7 +145,7 @@ def row(setting, rounds, chance):
     time = {name: statistics.median(each) for name, each in medians.items()}
     better = min(("python", "kept"), key=time.get)
     low, high = interval(medians["ours"], medians[better], chance)
-    shape = [setting["layer"], setting["tokens"], setting["batch"], setting["window"] or "-"]
+    shape = [setting["layer"], setting["order"], setting["tokens"], setting["batch"], setting["window"] or "-"]
     cells = [f"{time[name] / 1e6:.3g}" for name in ("python", "kept", "ours")]
     return shape + cells + [f"{time['ours'] / time[better]:.2f} [{low:.2f}, {high:.2f}]",
                             f"{fastest['ours'] / min(fastest['python'], fastest['kept']):.2f}",
@@ -164,9 +166,9 @@ def main(arguments):
           f"{os.getloadavg()[0]:.1f} after; {arguments.rounds} rounds; torch {python['torch']}, transformers "
           f"{python['transformers']}; LibTorch {hello['build']['libtorch']}, commit {hello['build']['commit']}; "
           f"{HEADS} heads x {HEAD_DIM}, float32, forward, {GLOBALS} global tokens.\n")
-    print("| layer | tokens | batch | w | Python, ms | Python, memory kept, ms | ours, ms | ours / the better | "
+    print("| layer | memory order | tokens | batch | w | Python, ms | Python, memory kept, ms | ours, ms | ours / the better | "
           "fastest samples | asked at most |")
-    print("| :-- " + "| --: " * 9 + "|")
+    print("| :-- | :-- " + "| --: " * 9 + "|")
     for place, setting in enumerate(settings):
         of_setting = {name: [times[name][place] for times in rounds] for name in ("python", "kept", "ours")}
         print("| " + " | ".join(str(cell) for cell in row(setting, of_setting, chance)) + " |")

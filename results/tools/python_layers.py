@@ -3,7 +3,7 @@
 
     python_layers.py '{"threads": 2, "seconds": 0.3, "settings": [
         {"layer": "longformer", "tokens": 512, "batch": 1, "window": 4, "globals": 12, "heads": 12, "head_dim": 32},
-        {"layer": "sdpa", "tokens": 512, "batch": 1, "heads": 12, "head_dim": 32}]}'
+        {"layer": "sdpa", "tokens": 512, "batch": 1, "order": "token-major", "heads": 12, "head_dim": 32}]}'
 
 prints the samples of each setting in ns, as JSON. float32, forward, without gradients.
 """
@@ -60,8 +60,12 @@ def longformer(setting):
 
 
 def sdpa(setting):
-    q, k, v = (torch.randn(setting["batch"], setting["heads"], setting["tokens"], setting["head_dim"])
-               for _ in range(3))
+    """In token-major order as a model's projections leave q, k and v, and the result with the same strides."""
+    batch, tokens, heads, head_dim = (setting[name] for name in ("batch", "tokens", "heads", "head_dim"))
+    if setting["order"] == "token-major":
+        q, k, v = (torch.randn(batch, tokens, heads, head_dim).transpose(1, 2) for _ in range(3))
+    else:
+        q, k, v = (torch.randn(batch, heads, tokens, head_dim) for _ in range(3))
     return lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v), lambda: None
 
 
