@@ -37,8 +37,9 @@ Status check_key(std::string_view key, XAxis x) {
 }
 
 std::vector<std::string> values_of(const Table& table, std::string_view key) {
-  if (key.empty()) return {""};
   std::vector<std::string> values;
+  if (key.empty() && !table.rows.empty()) values.emplace_back();
+  if (key.empty()) return values;
   for (const Row& row : table.rows) {
     std::string value = value_of(row, key);
     const bool known = std::ranges::find(values, value) != values.end();

@@ -25,8 +25,7 @@ std::string point_key(const HeatPoint& point) {
   return fmt::format(
       "operation={},direction={},sequence_tokens={},query_tokens={},shared_query={},documents={},"
       "batch_max={},batch_memory_mb={},heads={},head_dim={},dtype={},memory_order={},cache={},"
-      "device={},"
-      "threads={},seed={}",
+      "device={},threads={},seed={}",
       name_of(point.operation), name_of(point.direction), point.sequence_tokens, point.query_tokens,
       point.shared_query, point.documents, point.batch_max, point.batch_memory_mb, point.heads,
       point.head_dim, name_of(point.dtype), name_of(point.memory_order), name_of(point.cache),

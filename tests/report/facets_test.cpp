@@ -129,6 +129,9 @@ TEST(Facets, SeveralValuesWithoutAKey_AreOneRowOfEverything) {
   EXPECT_EQ(facets->columns, 3);
   EXPECT_THAT(titles_of(*facets), ElementsAre("", "", ""));
   for (const Figure& panel : facets->panels) EXPECT_EQ(panel.series.size(), 4U);
+  Table empty = run.table();
+  empty.rows.clear();
+  EXPECT_TRUE(make_facets(empty, XAxis::length, {YAxis::time, YAxis::memory}, "")->panels.empty());
 }
 
 }  // namespace
