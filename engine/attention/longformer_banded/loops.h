@@ -62,17 +62,18 @@ struct KeyPiece {
   const std::vector<std::int64_t>& first_scores;  // of each task
 };
 
-/// Calls visit(row) for neighbouring tokens; a row holds head_dim numbers.
+/// Calls visit(row of the first, how many) for neighbouring tokens whose rows stand token_stride
+/// apart; a row holds head_dim numbers.
 template <typename T, typename Visit>
-inline void for_each_row(const ConstTensor& tensor, std::int64_t head, TokenRange tokens,
+inline void for_each_run(const ConstTensor& tensor, std::int64_t head, TokenRange tokens,
                          const Visit& visit) {
   while (!tokens.empty()) {
     std::int64_t stop = tokens.end;  // in one item they are one strided run
     if (tensor.item_tokens > 0) {
       stop = std::min(stop, (tokens.begin / tensor.item_tokens + 1) * tensor.item_tokens);
     }
-    const T* row = tensor.at<T>(tokens.begin, head);
-    for (; tokens.begin < stop; ++tokens.begin, row += tensor.token_stride) visit(row);
+    visit(tensor.at<T>(tokens.begin, head), stop - tokens.begin);
+    tokens.begin = stop;
   }
 }
 
@@ -96,41 +97,41 @@ inline float dot(const float* x, const T* y, std::int64_t any) {
 /// of terms, one after another, would lose what float32 still has of the last ones.
 inline constexpr std::int64_t together = 256;
 
-/// The sum of weighted rows.
-template <int usual>
-class SumOfRows {
- public:
-  explicit SumOfRows(std::int64_t any) : head_dim_(dim_of<usual>(any)) {
-    std::fill_n(latest_, head_dim_, 0.0F);
-    std::fill_n(before_, head_dim_, 0.0F);
-  }
-
-  template <typename T>
-  void add(float factor, const T* row) {
-    const std::int64_t head_dim = dim_of<usual>(head_dim_);
-#pragma omp simd
-    for (std::int64_t i = 0; i < head_dim; ++i) latest_[i] += factor * to_float(row[i]);
-    if (++terms_ == together) join();
-  }
-
-  template <typename T>
-  void write(const Tensor& out, std::int64_t token, std::int64_t head, float scale) {
-    join();
-    T* row = out.at<T>(token, head);
-    for (std::int64_t i = 0; i < head_dim_; ++i) row[i] = from_float<T>(scale * before_[i]);
-  }
-
- private:
-  void join() {
-    for (std::int64_t i = 0; i < head_dim_; ++i) before_[i] += latest_[i];
-    std::fill_n(latest_, head_dim_, 0.0F);
-    terms_ = 0;
-  }
-
-  std::int64_t head_dim_;
-  std::int64_t terms_ = 0;
-  float latest_[largest_head_dim], before_[largest_head_dim];
+/// Some rows of a tensor and the weights they are added with.
+template <typename T>
+struct WeightedRows {
+  const float* weight;
+  std::int64_t weight_step;
+  const T* row;
+  std::int64_t row_step;
+  std::int64_t count;
 };
+
+template <int usual, typename T>
+inline void add_rows(float* sums, WeightedRows<T> rows, std::int64_t any) {
+  const std::int64_t head_dim = dim_of<usual>(any);
+  while (rows.count > 0) {
+    float latest[usual > 0 ? usual : largest_head_dim];
+    std::fill_n(latest, head_dim, 0.0F);
+    const std::int64_t now = std::min(rows.count, together);
+    for (std::int64_t r = 0; r < now; ++r) {
+      const float weight = *rows.weight;
+#pragma omp simd
+      for (std::int64_t i = 0; i < head_dim; ++i) latest[i] += weight * to_float(rows.row[i]);
+      rows.weight += rows.weight_step;
+      rows.row += rows.row_step;
+    }
+    for (std::int64_t i = 0; i < head_dim; ++i) sums[i] += latest[i];
+    rows.count -= now;
+  }
+}
+
+template <typename T>
+inline void write_row(const Tensor& out, std::int64_t token, std::int64_t head, const float* sums,
+                      float scale) {
+  T* row = out.at<T>(token, head);
+  for (std::int64_t i = 0; i < out.head_dim; ++i) row[i] = from_float<T>(scale * sums[i]);
+}
 
 /// A row widened and scaled.
 template <typename T>
@@ -146,14 +147,16 @@ template <typename T, int usual, typename Cell>
 inline void for_each_cell(const RowStep& step, const RowPiece& piece, std::int64_t query,
                           const float* x, float* row, const Cell& cell) {
   const std::int64_t head_dim = step.y.head_dim;
-  for_each_seen_run(piece.plan, piece.task, query,
-                    [&](std::int64_t first, std::int64_t end, std::int64_t column) {
-                      float* score = row + column;
-                      for_each_row<T>(step.y, piece.head, {first, end}, [&](const T* y) {
-                        cell(*score, dot<usual>(x, y, head_dim));
-                        ++score;
-                      });
-                    });
+  for_each_seen_run(
+      piece.plan, piece.task, query,
+      [&](std::int64_t first, std::int64_t end, std::int64_t column) {
+        float* score = row + column;
+        for_each_run<T>(step.y, piece.head, {first, end}, [&](const T* y, std::int64_t count) {
+          for (std::int64_t c = 0; c < count; ++c, ++score, y += step.y.token_stride) {
+            cell(*score, dot<usual>(x, y, head_dim));
+          }
+        });
+      });
 }
 
 template <typename T, int usual>
@@ -210,14 +213,18 @@ inline void row_softmax(const RowStep& step, const RowPiece& piece, std::int64_t
 template <typename T, int usual>
 inline void row_values(const RowStep& step, const RowPiece& piece, std::int64_t query,
                        const float* row) {
-  SumOfRows<usual> sum(step.y.head_dim);
-  for_each_seen_run(piece.plan, piece.task, query,
-                    [&](std::int64_t first, std::int64_t end, std::int64_t column) {
-                      const float* weight = row + column;
-                      for_each_row<T>(step.y, piece.head, {first, end},
-                                      [&](const T* y) { sum.add(*weight++, y); });
-                    });
-  sum.template write<T>(step.out, query, piece.head, step.scale);
+  float sums[largest_head_dim];
+  std::fill_n(sums, step.y.head_dim, 0.0F);
+  for_each_seen_run(
+      piece.plan, piece.task, query,
+      [&](std::int64_t first, std::int64_t end, std::int64_t column) {
+        const float* weight = row + column;
+        for_each_run<T>(step.y, piece.head, {first, end}, [&](const T* y, std::int64_t count) {
+          add_rows<usual, T>(sums, {weight, 1, y, step.y.token_stride, count}, step.y.head_dim);
+          weight += count;
+        });
+      });
+  write_row<T>(step.out, query, piece.head, sums, step.scale);
 }
 
 template <typename T, int usual>
@@ -262,7 +269,8 @@ inline void take_rows(const RowStep& step, const RowPiece& piece) {
 
 template <typename T, int usual>
 inline void key_sum(const KeyStep& step, const KeyPiece& piece, std::int64_t key) {
-  SumOfRows<usual> sum(step.x.head_dim);
+  float sums[largest_head_dim];
+  std::fill_n(sums, step.x.head_dim, 0.0F);
   for (const KeyView& view : piece.views) {
     const auto number = static_cast<std::size_t>(view.task);
     const Task& task = piece.plan.tasks[number];
@@ -274,18 +282,22 @@ inline void key_sum(const KeyStep& step, const KeyPiece& piece, std::int64_t key
     if (task.queries.listed) {
       for (std::int64_t r = rows.begin; r < rows.end; ++r, row += columns) {
         const std::int64_t query = piece.plan.token_at(task.queries, r);
-        sum.add(row[rows.column + rows.slope * query], step.x.at<T>(query, piece.head));
+        const float* weight = row + rows.column + rows.slope * query;
+        add_rows<usual, T>(sums, {weight, 0, step.x.at<T>(query, piece.head), 0, 1},
+                           step.x.head_dim);
       }
     } else {
       const TokenRange queries{task.queries.begin + rows.begin, task.queries.begin + rows.end};
       const float* weight = row + rows.column + rows.slope * queries.begin;
-      for_each_row<T>(step.x, piece.head, queries, [&](const T* x) {
-        sum.add(*weight, x);
-        weight += columns + rows.slope;
+      const std::int64_t weight_step = columns + rows.slope;
+      for_each_run<T>(step.x, piece.head, queries, [&](const T* x, std::int64_t count) {
+        add_rows<usual, T>(sums, {weight, weight_step, x, step.x.token_stride, count},
+                           step.x.head_dim);
+        weight += count * weight_step;
       });
     }
   }
-  sum.template write<T>(step.out, key, piece.head, step.scale);
+  write_row<T>(step.out, key, piece.head, sums, step.scale);
 }
 
 template <typename T>
