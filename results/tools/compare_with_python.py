@@ -63,7 +63,7 @@ class Worker:
                                         stdout=subprocess.PIPE, env=environment(arguments.threads))
         version = subprocess.run([pathlib.Path(arguments.worker).with_name("attnscope"), "--version"], check=True,
                                  text=True, stdout=subprocess.PIPE).stdout.split()[1]
-        self.hello = self.ask({"request": "hello", "protocol": 2, "version": version}, "hello")
+        self.hello = self.ask({"request": "hello", "protocol": 3, "version": version}, "hello")
 
     def ask(self, request, answer):
         self.process.stdin.write(json.dumps(request) + "\n")
@@ -87,10 +87,10 @@ def heat_of(setting, arguments):
     window = setting["window"]
     return {"index": 0,
             "point": {"operation": "attention", "direction": "forward", "sequence_tokens": setting["tokens"],
-                      "query_tokens": QUERY_TOKENS, "shared_query": False, "batch_max": setting["batch"],
-                      "batch_memory_mb": 4096, "heads": HEADS, "head_dim": HEAD_DIM, "dtype": "float32",
-                      "memory_order": setting["order"], "cache": "warm", "device": "cpu", "threads": arguments.threads,
-                      "seed": 1},
+                      "query_tokens": QUERY_TOKENS, "documents": 1, "shared_query": False,
+                      "batch_max": setting["batch"], "batch_memory_mb": 4096, "heads": HEADS, "head_dim": HEAD_DIM,
+                      "dtype": "float32", "memory_order": setting["order"], "cache": "warm",
+                      "device": "cpu", "threads": arguments.threads, "seed": 1},
             "contenders": [{"pattern": pattern, "implementation": implementation, "name": implementation,
                             "window": None if window is None else str(window),
                             "pattern_json": (HOME / f"resources/patterns/{pattern}.json").read_text()}],
