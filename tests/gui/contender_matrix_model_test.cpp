@@ -26,8 +26,8 @@ class ContenderMatrixModelTest : public QObject {
     QAbstractItemModelTester tester(&model);
     name_two_by_two(model);
     model.set_checked({full_dense, mine_segment});
-    QCOMPARE(model.rowCount(), 3);
-    QCOMPARE(model.columnCount(), 2);
+    QCOMPARE(model.rowCount(), 2);     // implementations
+    QCOMPARE(model.columnCount(), 3);  // patterns
   }
 
   void Checking_AddsThePairAndTellsOfTheEdit() {

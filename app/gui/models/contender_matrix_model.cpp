@@ -42,13 +42,13 @@ void ContenderMatrixModel::set_checked(const std::vector<PatternAndImplementatio
 
 QModelIndex ContenderMatrixModel::index_of(const QString& pattern,
                                            const QString& implementation) const {
-  const int row = place_of(patterns_, pattern);
-  const int column = place_of(implementations_, implementation);
+  const int row = place_of(implementations_, implementation);
+  const int column = place_of(patterns_, pattern);
   return row < 0 || column < 0 ? QModelIndex() : index(row, column);
 }
 
 PatternAndImplementation ContenderMatrixModel::pair_at(const QModelIndex& index) const {
-  return {patterns_.at(index.row()).name, implementations_.at(index.column()).name};
+  return {patterns_.at(index.column()).name, implementations_.at(index.row()).name};
 }
 
 bool ContenderMatrixModel::is_checked(const PatternAndImplementation& pair) const {
@@ -56,11 +56,11 @@ bool ContenderMatrixModel::is_checked(const PatternAndImplementation& pair) cons
 }
 
 int ContenderMatrixModel::rowCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : static_cast<int>(patterns_.size());
+  return parent.isValid() ? 0 : static_cast<int>(implementations_.size());
 }
 
 int ContenderMatrixModel::columnCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : static_cast<int>(implementations_.size());
+  return parent.isValid() ? 0 : static_cast<int>(patterns_.size());
 }
 
 QVariant ContenderMatrixModel::data(const QModelIndex& index, int role) const {
@@ -70,7 +70,7 @@ QVariant ContenderMatrixModel::data(const QModelIndex& index, int role) const {
   if (role == Qt::CheckStateRole) return is_checked(pair) ? Qt::Checked : Qt::Unchecked;
   if (role == Qt::AccessibleTextRole) return id;
   if (role == Qt::ToolTipRole) {
-    const QString tip = implementations_.at(index.column()).tip;
+    const QString tip = implementations_.at(index.row()).tip;
     return tip.isEmpty() ? id : QStringLiteral("%1\n%2").arg(id, tip);
   }
   return {};
@@ -78,7 +78,7 @@ QVariant ContenderMatrixModel::data(const QModelIndex& index, int role) const {
 
 QVariant ContenderMatrixModel::headerData(int section, Qt::Orientation orientation,
                                           int role) const {
-  const QList<Named>& names = orientation == Qt::Horizontal ? implementations_ : patterns_;
+  const QList<Named>& names = orientation == Qt::Horizontal ? patterns_ : implementations_;
   if (section < 0 || section >= names.size()) return {};
   if (role == Qt::DisplayRole) return names.at(section).name;
   if (role == Qt::ToolTipRole) return names.at(section).tip;

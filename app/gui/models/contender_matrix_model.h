@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The contenders of a new run as a matrix: patterns down, implementations across, a check where a
-// pair takes part.
+// The contenders of a new run as a matrix: implementations, of which there are more, down, patterns
+// across, a check where a pair takes part.
 
 #include <QAbstractTableModel>
 #include <QStringList>

@@ -120,7 +120,7 @@ void NewRunDialog::build() {
 
   matrix_->setModel(&matrix_model_);
   matrix_->setItemDelegate(new CheckDelegate(matrix_));
-  matrix_->setAccessibleName(tr("Contenders: patterns down, implementations across"));
+  matrix_->setAccessibleName(tr("Contenders: implementations down, patterns across"));
   matrix_->setSelectionMode(QAbstractItemView::SingleSelection);
   matrix_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
   matrix_->verticalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
@@ -177,7 +177,7 @@ void NewRunDialog::build() {
   layout->addWidget(estimate_);
   layout->addStretch();
   layout->addWidget(buttons);
-  resize(860, 500);
+  resize(1060, 740);
 }
 
 void NewRunDialog::choose_preset(const QString& name) {
