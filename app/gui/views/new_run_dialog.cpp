@@ -172,10 +172,9 @@ void NewRunDialog::build() {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(20, 20, 20, 16);
   layout->setSpacing(14);
-  layout->addLayout(form);
+  layout->addLayout(form, 1);  // the matrix takes what is left
   layout->addWidget(other_problem_);
   layout->addWidget(estimate_);
-  layout->addStretch();
   layout->addWidget(buttons);
   resize(1060, 740);
 }
