@@ -2,7 +2,6 @@
 #include "engine/attention/bigbird/prepared_bigbird.h"
 
 #include <ATen/ops/_softmax.h>
-#include <ATen/ops/baddbmm.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
@@ -19,6 +18,7 @@
 
 #include "engine/attention/bigbird/block_parts.h"
 #include "engine/attention/bigbird/predicted_bytes.h"
+#include "engine/attention/torch_products.h"
 #include "engine/attention/torch_tensors.h"
 
 namespace attnscope {
@@ -188,22 +188,17 @@ class PreparedBigBird final : public PreparedAttention {
 
   // -- items of full attention --------------------------------------------------------------------
 
-  /// [items, heads, n, dim] as [items * heads, n, dim].
-  static at::Tensor matrices(const at::Tensor& items) {
-    return items.reshape({items.size(0) * items.size(1), items.size(2), items.size(3)});
-  }
-
   void full_forward(const ForwardCall& call, const ItemRun& run, std::vector<Graph>* graphs) const {
     const at::Tensor target = view(call.o, run);
-    const at::Tensor q = matrices(view(call.q, run));
+    const at::Tensor q = as_matrices(view(call.q, run));
     const Hide nothing = [](const at::Tensor&) {};
     at::Tensor o;
     if (graphs != nullptr) {
-      o = keep(*graphs, q, matrices(view(call.k, run)), matrices(view(call.v, run)), nothing);
+      o = keep(*graphs, q, as_matrices(view(call.k, run)), as_matrices(view(call.v, run)), nothing);
     } else {
       o = attend(
-          q, [&] { return matrices(view(call.k, run)); },
-          [&] { return matrices(view(call.v, run)); }, nothing);
+          q, [&] { return as_matrices(view(call.k, run)); },
+          [&] { return as_matrices(view(call.v, run)); }, nothing);
     }
     target.copy_(o.view(target.sizes()));
   }
@@ -212,7 +207,7 @@ class PreparedBigBird final : public PreparedAttention {
     const Graph taken = std::move(graph);
     const auto leaving =
         torch::autograd::grad({taken.o}, {taken.leaves.begin(), taken.leaves.end()},
-                              {matrices(view(tensors.grad_o, run))});
+                              {as_matrices(view(tensors.grad_o, run))});
     const auto put_all = [&](const Tensor& gradient, const at::Tensor& values) {
       const at::Tensor target = view(gradient, run);
       target.copy_(values.view(target.sizes()));
@@ -227,12 +222,7 @@ class PreparedBigBird final : public PreparedAttention {
   /// One softmax a row over all of its columns, in place; none for operation windowed-matmul.
   at::Tensor attend(const at::Tensor& q, const Columns& k, const Columns& v,
                     const Hide& hide) const {
-    at::Tensor scores;
-    {
-      const at::Tensor keys = k();
-      scores = at::empty({q.size(0), q.size(1), keys.size(1)}, q.options());
-      at::baddbmm_out(scores, scores, q, keys.transpose(1, 2), /*beta=*/0, problem_.scale);
-    }
+    at::Tensor scores = scaled_product(q, k().transpose(1, 2), problem_.scale);
     if (problem_.operation == Operation::attention) {
       hide(scores);
       at::_softmax_out(scores, scores, -1, /*half_to_float=*/false);
@@ -247,10 +237,8 @@ class PreparedBigBird final : public PreparedAttention {
     Graph graph{.leaves = {q.detach().requires_grad_(), k.detach().requires_grad_(),
                            v.detach().requires_grad_()},
                 .o = {}};
-    // What is added is nothing (beta = 0), and only has to have a shape.
-    const at::Tensor nothing = at::zeros({1, 1, 1}, q.options());
-    at::Tensor weights = at::baddbmm(nothing, graph.leaves[0], graph.leaves[1].transpose(1, 2),
-                                     /*beta=*/0, problem_.scale);
+    at::Tensor weights =
+        scaled_product_in_graph(graph.leaves[0], graph.leaves[1].transpose(1, 2), problem_.scale);
     if (problem_.operation == Operation::attention) {
       hide(weights);
       weights = at::_softmax(weights, -1, /*half_to_float=*/false);

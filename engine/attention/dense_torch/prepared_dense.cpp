@@ -2,15 +2,13 @@
 #include "engine/attention/dense_torch/prepared_dense.h"
 
 #include <ATen/ops/_softmax.h>
-#include <ATen/ops/baddbmm.h>
 #include <ATen/ops/bmm.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <limits>
 
 #include "engine/attention/prepared_blocks.h"
+#include "engine/attention/torch_products.h"
 
 namespace attnscope {
 namespace {
@@ -21,11 +19,6 @@ constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 /// (aten/src/ATen/cuda/CublasHandlePool.cpp): 32 MiB on compute capability 9.0, about 8 MiB
 /// elsewhere.
 constexpr std::int64_t product_workspace_on_cuda = std::int64_t{32} << 20U;
-
-/// [batch, heads, n, dim] as [batch*heads, n, dim]; a copy where the strides do not allow a view.
-at::Tensor as_matrices(const at::Tensor& view) {
-  return view.reshape({view.size(0) * view.size(1), view.size(2), view.size(3)});
-}
 
 // Added before a softmax, multiplied where there is none.
 MaskValues mask_values(Operation operation) {
@@ -128,8 +121,7 @@ class PreparedDense final : public PreparedBlocks {
     const at::Tensor q = as_matrices(view(call.q, block.queries, block.batch));
     const at::Tensor k = as_matrices(view_columns(call.k, block));
     const at::Tensor v = as_matrices(view_columns(call.v, block));
-    at::Tensor scores = at::empty({q.size(0), block.rows(), block.columns()}, q.options());
-    at::baddbmm_out(scores, scores, q, k.transpose(1, 2), /*beta=*/0, problem_.scale);
+    at::Tensor scores = scaled_product(q, k.transpose(1, 2), problem_.scale);
     weigh(scores, block, mask);
 
     at::Tensor o = view(call.o, block.queries, block.batch);
@@ -144,11 +136,8 @@ class PreparedDense final : public PreparedBlocks {
 
   Attended graph(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Block& block,
                  const TorchMask* mask) const override {
-    const at::Tensor queries = as_matrices(q);
-    // What is added is nothing (beta = 0), and only has to have a shape.
-    const at::Tensor nothing = at::zeros({1, 1, 1}, queries.options().requires_grad(false));
     at::Tensor weights =
-        at::baddbmm(nothing, queries, as_matrices(k).transpose(1, 2), /*beta=*/0, problem_.scale);
+        scaled_product_in_graph(as_matrices(q), as_matrices(k).transpose(1, 2), problem_.scale);
     const bool softmax = problem_.operation == Operation::attention;
     if (mask != nullptr) {
       const at::Tensor by_head = weights.view({block.batch, heads_, block.rows(), block.columns()});

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/attention/longformer_chunks/band_chunks.h"
 
-#include <ATen/ops/baddbmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
+#include "engine/attention/torch_products.h"
+
 namespace attnscope {
 namespace {
-
-/// out = scale * a * b for contiguous out.
-void multiply(at::Tensor out, const at::Tensor& a, const at::Tensor& b, double scale) {
-  at::baddbmm_out(out, out, a, b, /*beta=*/0, scale);
-}
 
 /// [chunk_products(), 2w, dim]: chunks of 2w tokens, each w further on.
 at::Tensor chunks_of(const BandShape& shape, const at::Tensor& matrices) {
@@ -36,8 +32,8 @@ void write_band(const BandShape& shape, const at::Tensor& rows, const at::Tensor
   const at::Tensor room = at::empty({shape.chunk_elements()}, rows.options());
   room.narrow(0, 0, w).zero_();
   room.narrow(0, w + products, w).zero_();
-  multiply(room.narrow(0, w, products).view({-1, 2 * w, 2 * w}), chunks_of(shape, rows),
-           chunks_of(shape, keys).transpose(1, 2), scale);
+  scaled_product_into(room.narrow(0, w, products).view({-1, 2 * w, 2 * w}), chunks_of(shape, rows),
+                      chunks_of(shape, keys).transpose(1, 2), scale);
 
   // Row w+r of chunk c is row r of block c+1. Counted from the room's start, where chunk 0 stands
   // at w, the key w tokens before row r of chunk 0 is value r(2w+1).
@@ -76,8 +72,8 @@ void apply_band(const BandShape& shape, const at::Tensor& blocks, const at::Tens
                 double scale, const at::Tensor& out) {
   const std::int64_t w = shape.window;
   const std::int64_t dim = values.size(1);
-  multiply(out.view({blocks.size(0), w, dim}), blocks,
-           values.as_strided({blocks.size(0), 3 * w, dim}, {w * dim, dim, 1}), scale);
+  scaled_product_into(out.view({blocks.size(0), w, dim}), blocks,
+                      values.as_strided({blocks.size(0), 3 * w, dim}, {w * dim, dim, 1}), scale);
 }
 
 at::Tensor apply_transposed_band(const BandShape& shape, const at::Tensor& blocks,
@@ -87,7 +83,7 @@ at::Tensor apply_transposed_band(const BandShape& shape, const at::Tensor& block
   const std::int64_t count = shape.blocks();
   // What each block of rows gives to the w tokens before it, to its own and to those after it.
   const at::Tensor given = at::empty({blocks.size(0), 3 * w, dim}, rows.options());
-  multiply(given, blocks.transpose(1, 2), rows.view({blocks.size(0), w, dim}), scale);
+  scaled_product_into(given, blocks.transpose(1, 2), rows.view({blocks.size(0), w, dim}), scale);
   const at::Tensor parts = given.view({shape.matrices, count, 3, w, dim});
   at::Tensor sum = at::empty({shape.matrices, count, w, dim}, rows.options().dtype(at::kFloat));
   sum.copy_(parts.select(2, 1));

@@ -3,26 +3,16 @@
 
 #include <ATen/ops/_softmax.h>
 #include <ATen/ops/_softmax_backward_data.h>
-#include <ATen/ops/baddbmm.h>
 #include <ATen/ops/bmm.h>
-#include <ATen/ops/empty.h>
+
+#include "engine/attention/torch_products.h"
 
 namespace attnscope {
 namespace {
 
-/// [batch, heads, n, dim] as [batch*heads, n, dim]; a copy where the strides do not allow a view.
-at::Tensor as_matrices(const at::Tensor& view) {
-  return view.reshape({view.size(0) * view.size(1), view.size(2), view.size(3)});
-}
-
 /// The same back to front, for values of as many rows as `frame` has batches and heads.
 at::Tensor as_frame(const at::Tensor& matrices, const at::Tensor& frame) {
   return matrices.view({frame.size(0), frame.size(1), matrices.size(1), matrices.size(2)});
-}
-
-at::Tensor product(const at::Tensor& a, const at::Tensor& b, double scale) {
-  at::Tensor result = at::empty({a.size(0), a.size(1), b.size(2)}, a.options());
-  return at::baddbmm_out(result, result, a, b, /*beta=*/0, scale);
 }
 
 }  // namespace
@@ -35,7 +25,7 @@ at::Tensor DenseRowSet::forward(const Frames& frames) const {
   const at::Tensor q = as_matrices(rows_.of(frames.q));
   const at::Tensor k = as_matrices(keys_.of(frames.k));
   const at::Tensor v = as_matrices(keys_.of(frames.v));
-  at::Tensor weights = product(q, k.transpose(1, 2), scale_).to(at::kFloat);
+  at::Tensor weights = scaled_product(q, k.transpose(1, 2), scale_).to(at::kFloat);
   at::_softmax_out(weights, weights, -1, /*half_to_float=*/false);
   rows_.write(frames.o, as_frame(at::bmm(weights.to(v.scalar_type()), v), frames.o));
   return weights;
@@ -55,11 +45,12 @@ void DenseRowSet::backward(const Frames& frames, const GradientFrames& gradients
       at::bmm(grad_o, as_matrices(keys_.of(frames.v)).transpose(1, 2)).to(at::kFloat);
   at::_softmax_backward_data_out(arriving, arriving, weights, -1, at::kFloat);
   const at::Tensor of_scores = arriving.to(dtype);
-  rows_.write(gradients.grad_q,
-              as_frame(product(of_scores, as_matrices(keys_.of(frames.k)), scale_), frames.q));
-  keys_.add(gradients.grad_k,
-            as_frame(product(of_scores.transpose(1, 2), as_matrices(rows_.of(frames.q)), scale_),
-                     gradients.grad_k));
+  rows_.write(
+      gradients.grad_q,
+      as_frame(scaled_product(of_scores, as_matrices(keys_.of(frames.k)), scale_), frames.q));
+  keys_.add(gradients.grad_k, as_frame(scaled_product(of_scores.transpose(1, 2),
+                                                      as_matrices(rows_.of(frames.q)), scale_),
+                                       gradients.grad_k));
 }
 
 }  // namespace attnscope

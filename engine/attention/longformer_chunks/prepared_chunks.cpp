@@ -3,7 +3,6 @@
 
 #include <ATen/ops/_softmax.h>
 #include <ATen/ops/_softmax_backward_data.h>
-#include <ATen/ops/baddbmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
@@ -15,6 +14,7 @@
 #include "engine/attention/longformer_chunks/chunk_work.h"
 #include "engine/attention/longformer_chunks/dense_rows.h"
 #include "engine/attention/longformer_chunks/token_set.h"
+#include "engine/attention/torch_products.h"
 #include "engine/attention/torch_tensors.h"
 
 namespace attnscope {
@@ -211,13 +211,13 @@ class PreparedChunks final : public PreparedAttention {
     }
     return result;
   }
-  at::Tensor as_matrices(const at::Tensor& rows) const {
+  at::Tensor padded_matrices(const at::Tensor& rows) const {
     return rows.view({shape_.matrices, shape_.tokens, padded_.head_dim});
   }
   /// The same without a copy where the caller's memory is such matrices.
   at::Tensor matrices_of(const std::vector<Frames>& frames, Member member) const {
-    if (padded_.direct) return as_matrices(frames[0].*member);
-    return as_matrices(padded_rows(select(frames, member), Ends::none));
+    if (padded_.direct) return padded_matrices(frames[0].*member);
+    return padded_matrices(padded_rows(select(frames, member), Ends::none));
   }
   template <typename Frame>
   static std::vector<at::Tensor> select(const std::vector<Frame>& frames,
@@ -243,11 +243,6 @@ class PreparedChunks final : public PreparedAttention {
     return result.view({shape_.matrices, shape_.globals, dim});
   }
 
-  at::Tensor product(const at::Tensor& a, const at::Tensor& b, double scale) const {
-    at::Tensor result = at::empty({a.size(0), a.size(1), b.size(2)}, a.options());
-    return at::baddbmm_out(result, result, a, b, /*beta=*/0, scale);
-  }
-
   /// scale * rows times global and band keys, [matrices, n, globals + 2w+1] in float32.
   at::Tensor scores_of(const at::Tensor& rows, const at::Tensor& keys,
                        const std::vector<Frames>& frames, Member globals, double scale) const {
@@ -255,7 +250,8 @@ class PreparedChunks final : public PreparedAttention {
         at::empty({shape_.matrices, shape_.tokens, shape_.columns()}, options(at::kFloat));
     write_band(shape_, rows, keys, scale, scores);
     if (shape_.globals > 0) {
-      global_part(scores).copy_(product(rows, globals_of(frames, globals).transpose(1, 2), scale));
+      global_part(scores).copy_(
+          scaled_product(rows, globals_of(frames, globals).transpose(1, 2), scale));
     }
     return scores;
   }
@@ -302,7 +298,7 @@ class PreparedChunks final : public PreparedAttention {
   void multiply_values(const std::vector<Frames>& frames, const at::Tensor& weights) const {
     const at::Tensor out =
         padded_.direct
-            ? as_matrices(frames[0].o)
+            ? padded_matrices(frames[0].o)
             : at::empty({shape_.matrices, shape_.tokens, padded_.head_dim}, options(dtype()));
     multiply(weights, frames, &Frames::v, 1.0, out);
     if (!padded_.direct) write_rows(select(frames, &Frames::o), out);
@@ -347,7 +343,7 @@ class PreparedChunks final : public PreparedAttention {
     }
     if (shape_.globals == 0) return;
     const at::Tensor to_globals =
-        by_slot(product(global_part(factors).to(dtype()).transpose(1, 2), rows, scale));
+        by_slot(scaled_product(global_part(factors).to(dtype()).transpose(1, 2), rows, scale));
     for (const PlacedRun& run : runs_) {
       run.globals.add(gradients[run.frame],
                       slots_of(to_globals, run).narrow(2, 0, run.globals.size()));
@@ -357,7 +353,7 @@ class PreparedChunks final : public PreparedAttention {
   void return_to_runs(const std::vector<Frames>& frames,
                       const std::vector<GradientFrames>& gradients) const {
     at::Tensor arriving =
-        as_matrices(padded_rows(select(gradients, &GradientFrames::grad_o), Ends::none));
+        padded_matrices(padded_rows(select(gradients, &GradientFrames::grad_o), Ends::none));
     for (const PlacedRun& run : runs_) {
       if (!run.idle.empty()) run.idle.zero(slots_of(by_slot(arriving), run));
     }
