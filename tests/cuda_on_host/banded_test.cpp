@@ -3,17 +3,18 @@
 // The banded implementation's kernels in the emulation, forward and backward, against the float64
 // reference.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <limits>
 #include <utility>
 
 #include "engine/attention/longformer_banded/band_on_cuda.h"
-#include "engine/pattern/oracle.h"
 #include "kernels/plan/windowed_layout.h"
 #include "tests/cuda_on_host/device_tensor.h"
 #include "tests/cuda_on_host/emulator.h"
+#include "tests/kernels/confined.h"
+#include "tests/kernels/double_rows.h"
 #include "tests/kernels/gradient_case.h"
 #include "tests/kernels/hand_made_plans.h"
 #include "tests/kernels/random_plan.h"
@@ -192,16 +193,6 @@ TEST_P(CudaBanded, OnAQuerySharedByDocuments_IsRight) {
       {.layout = layout_of(items, 7), .heads = 1, .head_dim = 16, .dtype = GetParam()});
 }
 
-double dot(const double* a, const double* b, std::int64_t n) {
-  double sum = 0;
-  for (std::int64_t x = 0; x < n; ++x) sum += a[x] * b[x];
-  return sum;
-}
-
-void add(double factor, const double* from, std::int64_t n, double* to) {
-  for (std::int64_t x = 0; x < n; ++x) to[x] += factor * from[x];
-}
-
 void expect_close(const Packed& actual, const Values& expected, const std::string& what) {
   const double bound = (1e-5 + 2 * unit_roundoff(actual.dtype)) * expected.largest();
   for (std::int64_t t = 0; t < actual.tokens; ++t) {
@@ -247,18 +238,9 @@ TEST_P(CudaBanded, OfTheTwoProductsAlone_MatchesNaiveLoops) {
   expect_close(gradients.v, grad_v, "grad_v");
 }
 
-bool all_finite(const Packed& packed, std::int64_t token, std::int64_t head) {
-  for (std::int64_t x = 0; x < packed.head_dim; ++x) {
-    if (!std::isfinite(packed.at(token, head, x))) return false;
-  }
-  return true;
-}
-
 TEST_P(CudaBanded, OfPlantedNaN_ShowsItInRowsThatSeeItAlone) {
   for (const char* name : {"sparse", "qds"}) {
     const AttentionCase problem{.pattern = name, .layout = two_items(), .dtype = GetParam()};
-    const auto found = find_pattern(problem.pattern);
-    const Oracle oracle(*found, problem.window, problem.layout);
     const AttentionPlan plan = problem.plan();
     const Inputs clean_inputs = random_inputs(problem);
     Band band(plan, clean_inputs.q, Passes::forward);
@@ -271,20 +253,7 @@ TEST_P(CudaBanded, OfPlantedNaN_ShowsItInRowsThatSeeItAlone) {
         }
       }
       const Outputs dirty = band.forward(inputs);
-      for (std::int64_t t = 0; t < plan.tokens; ++t) {
-        for (std::int32_t h = 0; h < problem.heads; ++h) {
-          const auto row = static_cast<std::size_t>(t * problem.heads + h);
-          if (oracle.allowed(h, t, planted)) {
-            ASSERT_FALSE(all_finite(dirty.o, t, h)) << name << " " << planted << " row " << t;
-            continue;
-          }
-          for (std::int64_t x = 0; x < problem.head_dim; ++x) {
-            ASSERT_EQ(clean.o.at(t, h, x), dirty.o.at(t, h, x))
-                << name << " " << planted << " row " << t;
-          }
-          ASSERT_EQ(clean.lse[row], dirty.lse[row]) << name << " " << planted << " row " << t;
-        }
-      }
+      expect_confined(problem, clean, dirty, planted, fmt::format("{} {}", name, planted));
     }
   }
 }

@@ -15,6 +15,7 @@
 #include "kernels/cpu/windowed.h"
 #include "tests/cuda_on_host/emulator.h"
 #include "tests/cuda_on_host/windowed_case.h"
+#include "tests/kernels/double_rows.h"
 
 namespace attnscope::testing {
 namespace {
@@ -148,16 +149,6 @@ void expect_rows(const Band& band, const Packed& actual, const Values& expected,
       }
     }
   }
-}
-
-double dot(const double* a, const double* b, std::int64_t n) {
-  double sum = 0;
-  for (std::int64_t x = 0; x < n; ++x) sum += a[x] * b[x];
-  return sum;
-}
-
-void add(double factor, const double* from, std::int64_t n, double* to) {
-  for (std::int64_t x = 0; x < n; ++x) to[x] += factor * from[x];
 }
 
 void expect_products_right(const Band& band) {

@@ -9,22 +9,13 @@
 #include <limits>
 
 #include "kernels/cpu/segment.h"
+#include "tests/kernels/double_rows.h"
 #include "tests/kernels/guarded_workspace.h"
 
 namespace attnscope::testing {
 namespace {
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-
-double dot(const double* a, const double* b, std::int64_t d) {
-  double sum = 0;
-  for (std::int64_t x = 0; x < d; ++x) sum += a[x] * b[x];
-  return sum;
-}
-
-void add(double factor, const double* from, std::int64_t d, double* to) {
-  for (std::int64_t x = 0; x < d; ++x) to[x] += factor * from[x];
-}
 
 /// The softmax of a row's scores.
 std::vector<double> weights(const ExactCase& problem, std::int64_t token, std::int64_t head,
