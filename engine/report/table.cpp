@@ -169,7 +169,8 @@ std::vector<statistics::Observation> per_item(const Cell& cell) {
   std::vector<statistics::Observation> observations;
   observations.reserve(cell.samples.size());
   for (const Sample& sample : cell.samples) {
-    observations.push_back({sample.placement, sample.round, sample.time_ns / batch});
+    observations.push_back(
+        {sample.placement, sample.round, sample.time_ns / batch, sample.process});
   }
   return observations;
 }

@@ -18,6 +18,7 @@ struct Observation {
   int placement = 0;
   int round = 0;
   double time_ns = 0;
+  int process = 0;  // the worker process that made the placement
 };
 
 /// Median and its 95% percentile interval. The bootstrap (1000 resamples, fixed seed) resamples

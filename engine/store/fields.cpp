@@ -94,7 +94,7 @@ std::vector<statistics::Observation> observations_of(const std::vector<Sample>& 
   std::vector<statistics::Observation> observations;
   observations.reserve(samples.size());
   for (const Sample& sample : samples) {
-    observations.push_back({sample.placement, sample.round, sample.time_ns});
+    observations.push_back({sample.placement, sample.round, sample.time_ns, sample.process});
   }
   return observations;
 }
