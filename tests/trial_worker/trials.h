@@ -1,0 +1,20 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the trial worker can run beside the real implementations: the measuring process meets real
+// misbehaviour on its real path, and differences whose size is known.
+
+#include <vector>
+
+#include "engine/attention/implementation.h"
+
+namespace attnscope::trial {
+
+/// segment-twin, windowed-twin, sdpa-twin: the same code under another id, between which no
+/// difference may be shown. segment-slowed: segment, and then 3% of each call's own time once more.
+[[nodiscard]] const std::vector<const Implementation*>& twins();
+
+/// trial-...: segment, with one fault each (faults.cpp lists them).
+[[nodiscard]] const std::vector<const Implementation*>& faulty();
+
+}  // namespace attnscope::trial
