@@ -12,7 +12,8 @@ namespace {
 
 [[noreturn]] void raise(sqlite3* handle, int code) {
   const char* text = handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
-  throw DatabaseError(code & 0xff, text != nullptr ? text : "unknown error");
+  const int extended = handle != nullptr ? sqlite3_extended_errcode(handle) : code;
+  throw DatabaseError(code & 0xff, extended, text != nullptr ? text : "unknown error");
 }
 
 int flags_of(Database::Access access) {
@@ -40,6 +41,11 @@ const char* begin_of(Transaction::Kind kind) {
 }
 
 }  // namespace
+
+bool DatabaseError::is_of_reading() const {
+  return code == SQLITE_CORRUPT || code == SQLITE_NOTADB || extended == SQLITE_IOERR_READ ||
+         extended == SQLITE_IOERR_SHORT_READ;
+}
 
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const {
   sqlite3_finalize(statement);
@@ -202,7 +208,9 @@ std::string uri_of(const std::filesystem::path& file, std::string_view query) {
 
 std::string sentence_of(const DatabaseError& error, const std::filesystem::path& file) {
   const std::string name = file.string();
-  switch (error.code) {
+  // The shared memory of the log could not get its size: a full disk, said in other words.
+  const int code = error.extended == SQLITE_IOERR_SHMSIZE ? SQLITE_FULL : error.code;
+  switch (code) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return fmt::format(
@@ -234,7 +242,8 @@ std::string sentence_of(const DatabaseError& error, const std::filesystem::path&
           "with --db",
           name, error.what());
     default:
-      return fmt::format("the database {} refused: {}", name, error.what());
+      return fmt::format("the database {} refused ({}); try again, or name another file with --db",
+                         name, error.what());
   }
 }
 

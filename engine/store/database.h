@@ -18,9 +18,13 @@ struct sqlite3_stmt;
 namespace attnscope::store {
 
 struct DatabaseError : std::runtime_error {
-  DatabaseError(int result_code, const std::string& text)
-      : std::runtime_error(text), code(result_code) {}
-  int code;  // SQLite's primary result code
+  DatabaseError(int primary_code, int extended_code, const std::string& text)
+      : std::runtime_error(text), code(primary_code), extended(extended_code) {}
+  /// Damage or a failed read, which are of the file that rows are taken from; all else is of
+  /// writing.
+  [[nodiscard]] bool is_of_reading() const;
+  int code;      // SQLite's primary result code
+  int extended;  // the same with what SQLite knows beyond it
 };
 
 class Statement {

@@ -63,6 +63,13 @@ tl::unexpected<Error> refuse_version(const std::filesystem::path& file, int vers
       file.string(), version, schema_version);
 }
 
+bool has_journal(const std::filesystem::path& file) {
+  std::filesystem::path journal = file;
+  journal += "-journal";
+  std::error_code none;
+  return std::filesystem::file_size(journal, none) > 0 && !none;
+}
+
 Result<FileHeader> inspect(const std::filesystem::path& file) {
   const std::string name = file.string();
   std::error_code failed;
@@ -83,6 +90,10 @@ Result<FileHeader> inspect(const std::filesystem::path& file) {
   stream.read(header.data(), header.size());
   const auto count = static_cast<std::size_t>(stream.gcount());
   if (count == 0) return FileHeader{.empty = true};
+  // The power went while the file was made: its first page never came, and the journal beside it
+  // takes the rest away.
+  const bool blank = std::ranges::all_of(header, [](char byte) { return byte == 0; });
+  if (blank && has_journal(file)) return FileHeader{.empty = true};
   if (count < header_bytes || std::memcmp(header.data(), magic, sizeof magic) != 0) {
     return fail("{} is not a database of AttnScope and was left as it is; name another file", name);
   }

@@ -12,12 +12,15 @@ namespace attnscope::store {
 
 /// What the file's first 100 bytes say.
 struct FileHeader {
-  bool empty = false;  // no bytes at all: to be filled
+  bool empty = false;  // nothing in it yet: to be filled
   int user_version = 0;
 };
 
 /// An error unless the file is empty or an AttnScope database of a version this program knows.
 [[nodiscard]] Result<FileHeader> inspect(const std::filesystem::path& file);
+
+/// A rollback journal beside the file: a change is being made, or its writer ended within it.
+[[nodiscard]] bool has_journal(const std::filesystem::path& file);
 
 /// The refusal of a version that this program cannot read.
 [[nodiscard]] tl::unexpected<Error> refuse_version(const std::filesystem::path& file, int version);

@@ -12,6 +12,7 @@
 #include "engine/store/implementation.h"
 #include "engine/store/location.h"
 #include "engine/store/store.h"
+#include "engine/store/unfinished_file.h"
 
 namespace attnscope {
 namespace store {
@@ -107,24 +108,38 @@ std::string choose_journal(Database& database, const std::filesystem::path& file
       file.string());
 }
 
+Database readable(const std::string& uri) {
+  Database database(uri, Database::Access::read_only);
+  database.set_busy_timeout(busy_timeout_ms);
+  static_cast<void>(database.integer("SELECT count(*) FROM sqlite_master"));
+  return database;
+}
+
+/// Takes back a change within which its writer ended. Only what may write can do so.
+void roll_back(const std::filesystem::path& file) {
+  Database database(uri_of(file, ""), Database::Access::read_write);
+  database.set_busy_timeout(busy_timeout_ms);
+  static_cast<void>(database.integer("SELECT count(*) FROM sqlite_master"));
+}
+
 /// A reader needs the write-ahead log's shared memory. Where the folder is not writable and there
-/// is no log, nothing can change the file and it can be read without.
+/// is neither a log nor a journal, nothing can change the file and it can be read without.
 std::pair<Database, std::string> open_for_reading(const std::filesystem::path& file) {
   std::string uri = uri_of(file, "mode=ro");
   try {
-    Database database(uri, Database::Access::read_only);
-    static_cast<void>(database.integer("SELECT count(*) FROM sqlite_master"));
-    return {std::move(database), uri};
+    return {readable(uri), uri};
   } catch (const DatabaseError&) {
     std::filesystem::path log = file;
     log += "-wal";
     std::error_code failed;
-    if (std::filesystem::exists(log, failed)) throw;
+    if (!has_journal(file) && std::filesystem::exists(log, failed)) throw;
+  }
+  if (has_journal(file)) {
+    roll_back(file);
+    return {readable(uri), uri};
   }
   uri = uri_of(file, "mode=ro&immutable=1");
-  Database database(uri, Database::Access::read_only);
-  static_cast<void>(database.integer("SELECT count(*) FROM sqlite_master"));
-  return {std::move(database), uri};
+  return {readable(uri), uri};
 }
 
 /// A file of an older version that may only be read: its copy in memory, brought up to date. Named,
@@ -143,9 +158,7 @@ Result<std::pair<Database, std::string>> upgraded_copy(const Database& original,
 /// The version as SQLite sees it, with what is still in the write-ahead log. A read-only connection
 /// does not write the log back when it is closed, so a refused file stays as it is.
 int version_with_log(const std::filesystem::path& file) {
-  auto [database, uri] = open_for_reading(file);
-  database.set_busy_timeout(busy_timeout_ms);
-  return version_of(database);
+  return version_of(open_for_reading(file).first);
 }
 
 }  // namespace
@@ -164,7 +177,9 @@ Status migrate(Database& database, const std::filesystem::path& file,
                std::span<const MigrationStep> steps, int target) {
   if (version_of(database) == target) return {};
   const std::filesystem::path backup = backup_of(file, version_of(database));
-  copy_into(database, backup.string());
+  const UnfinishedFile copy(backup);
+  copy_into(database, copy.path().string());
+  if (Status kept = copy.publish(); !kept) return kept;
   return upgrade(database, file, steps, target, fmt::format("a copy is in {}", backup.string()));
 }
 
@@ -187,15 +202,16 @@ Result<Store> Store::open(const std::filesystem::path& file, Mode mode) {
     if (!inspected) return tl::unexpected(inspected.error());
     header = *inspected;
   }
-  if (header.empty && !writing) {
-    return fail("{} is empty; attnscope run fills it, or name another file", file.string());
-  }
   return guarded(file, [&]() -> Result<Store> {
-    const int version = header.empty ? schema_version : version_with_log(file);
+    const int version = header.empty ? 0 : version_with_log(file);
+    // Also what is left when the making of the file was taken back.
+    const bool empty = header.empty || (version == 0 && std::filesystem::file_size(file) == 0);
+    if (empty && !writing) {
+      return fail("{} is empty; attnscope run fills it, or name another file", file.string());
+    }
     if (version > schema_version) return refuse_version(file, version);
     if (!writing) {
       auto [database, uri] = open_for_reading(file);
-      database.set_busy_timeout(busy_timeout_ms);
       if (version < schema_version) {
         auto copy = upgraded_copy(database, file);
         if (!copy) return tl::unexpected(copy.error());
@@ -215,7 +231,7 @@ Result<Store> Store::open(const std::filesystem::path& file, Mode mode) {
                   file.string());
     }
     // First the schema, then WAL: so the main file tells whose it is from its first page on.
-    if (header.empty) create_schema(database);
+    if (empty) create_schema(database);
     std::string warning = choose_journal(database, file);
     const Status current = migrate(database, file, migration_steps, schema_version);
     if (!current) return tl::unexpected(current.error());

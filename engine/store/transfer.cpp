@@ -4,18 +4,13 @@
 // on both: so a live database is read at one moment, only the wanted runs are in the file, and a
 // run that can be read leaves a database of which other pages cannot.
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <stdio.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 
 #include "engine/store/fields.h"
 #include "engine/store/implementation.h"
 #include "engine/store/location.h"
 #include "engine/store/open.h"
+#include "engine/store/unfinished_file.h"
 
 namespace attnscope {
 namespace {
@@ -113,47 +108,23 @@ void attach(Database& database, const std::string& uri) {
   attach.run();
 }
 
-/// Removes the file when it is left, whatever happened.
-struct TemporaryFile {
-  std::filesystem::path path;
-  ~TemporaryFile() {
-    std::error_code ignored;
-    std::filesystem::remove(path, ignored);
+/// As store::guarded, where rows go from one file to another: the sentence names the one that
+/// failed.
+template <typename Work>
+auto guarded_between(const std::filesystem::path& from, const std::filesystem::path& to,
+                     Work&& work) -> decltype(work()) {
+  try {
+    return std::forward<Work>(work)();
+  } catch (const store::DatabaseError& error) {
+    return tl::unexpected<Error>(
+        Error{store::sentence_of(error, error.is_of_reading() ? from : to)});
   }
-};
-
-Status sync_folder(const std::filesystem::path& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return {};  // the folder may be written but not read; the file itself is safe
-  ::fsync(descriptor);
-  ::close(descriptor);
-  return {};
-}
-
-Status refuse_existing(const std::filesystem::path& file) {
-  return fail("{} is there already and is not overwritten; remove it or name another file",
-              file.string());
-}
-
-/// Gives the finished file its name, never over another one.
-Status publish(const std::filesystem::path& finished, const std::filesystem::path& file) {
-  if (::renameat2(AT_FDCWD, finished.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) == 0) {
-    return sync_folder(std::filesystem::absolute(file).parent_path());
-  }
-  if (errno == EEXIST) return refuse_existing(file);
-  // Some file systems do not know the flag; a hard link does not replace either.
-  if (::link(finished.c_str(), file.c_str()) == 0) {
-    return sync_folder(std::filesystem::absolute(file).parent_path());
-  }
-  if (errno == EEXIST) return refuse_existing(file);
-  return fail("{} cannot be written ({}); name a file elsewhere", file.string(),
-              std::strerror(errno));
 }
 
 Status check_export_target(const std::filesystem::path& file) {
   std::error_code failed;
   if (std::filesystem::exists(std::filesystem::symlink_status(file, failed))) {
-    return refuse_existing(file);
+    return store::refuse_existing(file);
   }
   const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
   if (!std::filesystem::is_directory(folder, failed)) {
@@ -168,17 +139,15 @@ Status Store::export_runs(const std::vector<RunId>& runs, const std::filesystem:
   const Implementation& own = *implementation_;
   if (runs.empty()) return fail("there is no run to export; name at least one");
   if (Status free = check_export_target(file); !free) return free;
-  std::filesystem::path name = file;
-  name += fmt::format(".{}.part", store::new_uuid());
-  const TemporaryFile part{name};
+  const store::UnfinishedFile part(file);
   const Status filled = store::guarded(file, [&]() -> Status {
-    Database target(store::uri_of(part.path, ""), Database::Access::create);
+    Database target(store::uri_of(part.path(), ""), Database::Access::create);
     static_cast<void>(target.text("PRAGMA journal_mode = DELETE"));
     target.execute("PRAGMA synchronous = FULL");
     target.execute("PRAGMA foreign_keys = ON");
     store::create_schema(target);
     attach(target, own.uri);
-    return store::guarded(own.file, [&]() -> Status {
+    return guarded_between(own.file, file, [&]() -> Status {
       Transaction transaction(target, Transaction::Kind::write);
       for (const RunId& run : runs) {
         const Result<std::int64_t> number = store::number_of(own.database, run);
@@ -190,7 +159,7 @@ Status Store::export_runs(const std::vector<RunId>& runs, const std::filesystem:
       return {};
     });
   });
-  return filled ? publish(part.path, file) : filled;
+  return filled ? part.publish() : filled;
 }
 
 Result<Store::Imported> Store::import_file(const std::filesystem::path& file) {
@@ -206,7 +175,7 @@ Result<Store::Imported> Store::import_file(const std::filesystem::path& file) {
 
   return store::guarded(own.file, [&]() -> Result<Imported> {
     attach(own.database, source->implementation_->uri);
-    Result<Imported> result = store::guarded(own.file, [&]() -> Result<Imported> {
+    Result<Imported> result = guarded_between(file, own.file, [&]() -> Result<Imported> {
       Imported imported;
       Transaction transaction(own.database, Transaction::Kind::write);
       for (auto run = incoming->rbegin(); run != incoming->rend(); ++run) {  // oldest first

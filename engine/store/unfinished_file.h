@@ -1,0 +1,31 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file that gets its name only when it is whole: until then it lies beside it under another one,
+// and what is not published is removed.
+
+#include <filesystem>
+
+#include "kernels/plan/result.h"
+
+namespace attnscope::store {
+
+class UnfinishedFile {
+ public:
+  explicit UnfinishedFile(std::filesystem::path name);
+  ~UnfinishedFile();
+  UnfinishedFile(const UnfinishedFile&) = delete;
+  UnfinishedFile& operator=(const UnfinishedFile&) = delete;
+
+  /// Where to write it.
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  /// Gives the file its name, never over another one.
+  [[nodiscard]] Status publish() const;
+
+ private:
+  std::filesystem::path name_, path_;
+};
+
+[[nodiscard]] tl::unexpected<Error> refuse_existing(const std::filesystem::path& file);
+
+}  // namespace attnscope::store
