@@ -55,7 +55,7 @@ Drawn measured_value(const Row& row, YAxis axis) {
       return value(time.median_ns * scale, time.low_ns * scale, time.high_ns * scale);
     }
     case YAxis::memory: {
-      const double mb = static_cast<double>(row.cell.cell.memory.requested_bytes) / 1e6 / documents;
+      const double mb = static_cast<double>(peak_bytes(row.cell.cell.memory)) / 1e6 / documents;
       return value(mb, mb, mb);
     }
     case YAxis::limit:

@@ -7,6 +7,8 @@
 #include <array>
 #include <cmath>
 
+#include "engine/report/conditions.h"
+
 namespace attnscope::report {
 namespace {
 
@@ -110,6 +112,11 @@ constexpr std::array plain_columns{
              return measured(r,
                              static_cast<std::int64_t>(std::ranges::count(r.cell.outliers, true)));
            }},
+    Column{"throttled", [](const Row& r) { return measured(r, throttled_samples(r)); }},
+    Column{"clock_mhz",
+           [](const Row& r) { return r.cell.damaged ? Value() : real(median_clock_mhz(r)); }},
+    Column{"temperature_c",
+           [](const Row& r) { return r.cell.damaged ? Value() : real(median_temperature_c(r)); }},
     Column{"settled", [](const Row& r) { return measured(r, r.cell.cell.settled); }},
     Column{
         "ms_per_document",
@@ -119,17 +126,21 @@ constexpr std::array plain_columns{
              const auto thousands = static_cast<double>(r.cell.point.sequence_tokens) / 1000;
              return measured(r, r.cell.summary.median_ns / 1e6 / items_of(r) / thousands);
            }},
-    Column{"peak_bytes",
-           [](const Row& r) { return measured(r, r.cell.cell.memory.requested_bytes); }},
+    Column{"peak_bytes", [](const Row& r) { return measured(r, peak_bytes(r.cell.cell.memory)); }},
     Column{"peak_bytes_per_document",
            [](const Row& r) {
-             return measured(
-                 r, static_cast<double>(r.cell.cell.memory.requested_bytes) / documents_of(r));
+             return measured(r,
+                             static_cast<double>(peak_bytes(r.cell.cell.memory)) / documents_of(r));
            }},
     Column{"reserved_bytes",
            [](const Row& r) { return measured(r, r.cell.cell.memory.reserved_bytes); }},
     Column{"workspace_bytes",
            [](const Row& r) { return measured(r, r.cell.cell.memory.workspace_bytes); }},
+    Column{"process_peak_bytes",
+           [](const Row& r) {
+             const auto& peak = r.cell.cell.memory.process_peak_bytes;
+             return peak ? measured(r, *peak) : Value();
+           }},
     Column{
         "relative_error",
         [](const Row& r) { return r.cell.damaged ? Value() : real(r.cell.cell.relative_error); }},

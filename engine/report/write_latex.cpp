@@ -94,7 +94,7 @@ double time_ns(const Row& row) {
   return row.cell.summary.median_ns / documents_of(row);
 }
 double bytes(const Row& row) {
-  return static_cast<double>(row.cell.cell.memory.requested_bytes) / documents_of(row);
+  return static_cast<double>(peak_bytes(row.cell.cell.memory)) / documents_of(row);
 }
 
 /// "$(-43\,\%)$": a minus sign, not a hyphen.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/report/axes_in_words.h"
+#include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
 #include "engine/report/row_values.h"
 #include "engine/report/writers.h"
@@ -74,10 +75,9 @@ constexpr std::array<Field, 13> fields{{
     {"95 %", false, time_interval},
     {"mem/doc", false,
      [](const Row& r) {
-       return is_measured(r)
-                  ? format_bytes(static_cast<double>(r.cell.cell.memory.requested_bytes) /
-                                 documents_of(r))
-                  : std::string();
+       return is_measured(r) ? format_bytes(static_cast<double>(peak_bytes(r.cell.cell.memory)) /
+                                            documents_of(r))
+                             : std::string();
      }},
     {"of limit", false,
      [](const Row& r) {
@@ -207,6 +207,24 @@ std::string reasons(std::span<const Line> block) {
   return text;
 }
 
+/// What has to be known beside a row's numbers, below its block.
+std::string notes(std::span<const Line> block) {
+  std::string text;
+  for (const Line& line : block) {
+    for (const std::string& note : notes_on(*line.row)) {
+      text += wrapped(flat(fmt::format("  {}: {}", line.row->cell.cell.contender.name, note)),
+                      "      ");
+    }
+  }
+  return text;
+}
+
+/// Markdown's last column: why a row has no time, or the notes on it.
+std::string remark_of(const Row& row) {
+  return is_measured(row) ? fmt::format("{}", fmt::join(notes_on(row), "; "))
+                          : outcome_of(row).reason;
+}
+
 std::string markdown_field(std::string_view text) {
   std::string escaped;
   for (const char c : flat(std::string(text))) {
@@ -263,7 +281,7 @@ std::string write_text(const Table& table) {
       }
       text += without_trailing_blanks(row) + "\n";
     }
-    text += reasons(block.lines);
+    text += reasons(block.lines) + notes(block.lines);
   }
   return text + "\n" + wrapped(provenance_line(table.run), "  ");
 }
@@ -285,8 +303,9 @@ std::string write_markdown(const Table& table) {
     head += fmt::format(" {} |", fields[f].title);
     rule += fields[f].left ? " :-- |" : " --: |";
   }
-  const bool any_reason =
-      std::ranges::any_of(lines, [](const Line& line) { return !is_measured(*line.row); });
+  const bool any_reason = std::ranges::any_of(lines, [](const Line& line) {
+    return !is_measured(*line.row) || !remark_of(*line.row).empty();
+  });
   if (any_reason) {
     head += " reason |";
     rule += " :-- |";
@@ -298,8 +317,7 @@ std::string write_markdown(const Table& table) {
       for (std::size_t f = 0; f < fields.size(); ++f) {
         if (widths[f] > 0) text += fmt::format(" {} |", markdown_field(line.text[f]));
       }
-      const std::string reason = is_measured(*line.row) ? "" : outcome_of(*line.row).reason;
-      text += any_reason ? fmt::format(" {} |\n", markdown_field(reason)) : "\n";
+      text += any_reason ? fmt::format(" {} |\n", markdown_field(remark_of(*line.row))) : "\n";
     }
   }
   return text + "\n" + markdown_field(provenance_line(table.run)) + "\n";

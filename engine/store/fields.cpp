@@ -13,6 +13,14 @@ void Writer::operator()(const std::optional<double>& value) {
   }
 }
 
+void Writer::operator()(const std::optional<std::int64_t>& value) {
+  if (value) {
+    statement_.bind(*value);
+  } else {
+    statement_.bind_null();
+  }
+}
+
 void Writer::operator()(const std::optional<Window>& value) {
   if (value) {
     statement_.bind(std::string_view(value->text()));
@@ -24,6 +32,12 @@ void Writer::operator()(const std::optional<Window>& value) {
 void Reader::operator()(std::optional<double>& value) {
   value.reset();
   if (!statement_.is_null(column_)) value = statement_.real(column_);
+  ++column_;
+}
+
+void Reader::operator()(std::optional<std::int64_t>& value) {
+  value.reset();
+  if (!statement_.is_null(column_)) value = statement_.integer(column_);
   ++column_;
 }
 
@@ -42,6 +56,11 @@ void Reader::operator()(std::optional<Window>& value) {
 void Fingerprinter::operator()(const std::optional<double>& value) {
   print_.byte(value ? 1 : 0);
   if (value) print_.real(*value);
+}
+
+void Fingerprinter::operator()(const std::optional<std::int64_t>& value) {
+  print_.byte(value ? 1 : 0);
+  if (value) print_.integer(*value);
 }
 
 void Fingerprinter::operator()(const std::optional<Window>& value) {

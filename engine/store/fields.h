@@ -32,10 +32,13 @@ inline constexpr std::string_view point_columns =
 inline constexpr std::string_view cell_columns =
     "pattern, implementation, attention_window, name, pattern_json, status, reason, batch, "
     "query_tokens, document_tokens, relative_error, error_bound, requested_bytes, reserved_bytes, "
-    "workspace_bytes, useful_flop, least_bytes, exponentials, executed_flop, executed_bytes, "
+    "workspace_bytes, process_peak_bytes, useful_flop, least_bytes, exponentials, executed_flop, "
+    "executed_bytes, "
     "settled, median_ns, low_ns, high_ns, sample_count, placement_count";
 inline constexpr std::string_view sample_columns =
-    "process, placement, round, time_ns, iterations, involuntary_switches, foreign_load";
+    "process, placement, round, time_ns, iterations, involuntary_switches, foreign_load, "
+    "clock_mhz, "
+    "temperature_c, throttled";
 inline constexpr std::string_view ceilings_columns =
     "threads, flop_per_second, exponentials_per_second, seconds_into_run, device, "
     "tensor_flop_per_second";
@@ -51,6 +54,7 @@ class Writer {
   void operator()(double value) { statement_.bind(value); }
   void operator()(const std::string& value) { statement_.bind(std::string_view(value)); }
   void operator()(const std::optional<double>& value);
+  void operator()(const std::optional<std::int64_t>& value);
   void operator()(const std::optional<Window>& value);
   template <typename Enum>
   requires std::is_enum_v<Enum>
@@ -76,6 +80,7 @@ class Reader {
   void operator()(double& value) { value = statement_.real(column_++); }
   void operator()(std::string& value) { value = statement_.text(column_++); }
   void operator()(std::optional<double>& value);
+  void operator()(std::optional<std::int64_t>& value);
   void operator()(std::optional<Window>& value);
   void operator()(Operation& value) { word(parse_operation, value); }
   void operator()(Direction& value) { word(parse_direction, value); }
@@ -109,6 +114,7 @@ class Fingerprinter {
   void operator()(double value) { print_.real(value); }
   void operator()(const std::string& value) { print_.text(value); }
   void operator()(const std::optional<double>& value);
+  void operator()(const std::optional<std::int64_t>& value);
   void operator()(const std::optional<Window>& value);
   template <typename Enum>
   requires std::is_enum_v<Enum>
@@ -154,21 +160,27 @@ void visit_cell(Visitor& visit, OneCell& cell, Summary& summary) {
   auto& [contender, status, reason, batch, query_tokens, document_tokens, samples, relative_error,
          error_bound, memory, work, settled] = cell;
   auto& [pattern, implementation, window, name, pattern_json] = contender;
-  auto& [requested, reserved, workspace] = memory;
+  auto& [requested, reserved, workspace, process_peak] = memory;
   auto& [useful_flop, least_bytes, exponentials, executed_flop, executed_bytes] = work;
   auto& [median, low, high, sample_count, placement_count] = summary;
   visit_all(visit, pattern, implementation, window, name, pattern_json, status, reason, batch,
             query_tokens, document_tokens, relative_error, error_bound, requested, reserved,
-            workspace, useful_flop, least_bytes, exponentials, executed_flop, executed_bytes,
-            settled, median, low, high, sample_count, placement_count);
+            workspace);
+  // So cells of versions 1 to 4, of which the system was not asked, keep their fingerprints.
+  if (!std::is_same_v<Visitor, Fingerprinter> || process_peak) visit_all(visit, process_peak);
+  visit_all(visit, useful_flop, least_bytes, exponentials, executed_flop, executed_bytes, settled,
+            median, low, high, sample_count, placement_count);
 }
 
 template <typename Visitor, typename OneSample>  // Sample
 void visit_sample(Visitor& visit, OneSample& sample) {
-  auto& [process, placement, round, time_ns, iterations, involuntary_switches, foreign_load] =
-      sample;
+  auto& [process, placement, round, time_ns, iterations, involuntary_switches, foreign_load,
+         clock_mhz, temperature_c, throttled] = sample;
   visit_all(visit, process, placement, round, time_ns, iterations, involuntary_switches,
             foreign_load);
+  // So samples of versions 1 to 4, which knew none of these, keep their fingerprints.
+  if (!std::is_same_v<Visitor, Fingerprinter> || clock_mhz || temperature_c || throttled)
+    visit_all(visit, clock_mhz, temperature_c, throttled);
 }
 
 /// Everything of ceilings but the copy rates.

@@ -7,7 +7,7 @@
 
 namespace attnscope::store {
 
-inline constexpr int schema_version = 4;
+inline constexpr int schema_version = 5;
 inline constexpr int application_id = 0x41745363;  // "AtSc"
 
 extern const char* const schema_text;
@@ -30,6 +30,12 @@ inline constexpr std::array migration_steps{
                   "ALTER TABLE ceilings ADD COLUMN tensor_flop_per_second REAL NOT NULL DEFAULT 0"},
     // Versions up to 3 knew items of one document only.
     MigrationStep{3, "ALTER TABLE heats ADD COLUMN documents INTEGER NOT NULL DEFAULT 1"},
+    // Versions up to 4 noted no clocks, and no memory but what was counted.
+    MigrationStep{4,
+                  "ALTER TABLE cells ADD COLUMN process_peak_bytes INTEGER;"
+                  "ALTER TABLE samples ADD COLUMN clock_mhz REAL;"
+                  "ALTER TABLE samples ADD COLUMN temperature_c REAL;"
+                  "ALTER TABLE samples ADD COLUMN throttled INTEGER NOT NULL DEFAULT 0"},
 };
 static_assert(migration_steps.size() + 1 == schema_version);
 

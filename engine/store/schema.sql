@@ -1,4 +1,4 @@
--- AttnScope's results, version 4. PRAGMA application_id is 0x41745363 ("AtSc") and user_version the
+-- AttnScope's results, version 5. PRAGMA application_id is 0x41745363 ("AtSc") and user_version the
 -- version of this schema. The same tables are in an exported .attn file.
 --
 -- Times are nanoseconds (_ns), points in time milliseconds since 1970-01-01 UTC (_unix_ms), memory
@@ -90,6 +90,7 @@ CREATE TABLE cells (
   requested_bytes INTEGER NOT NULL,          -- peak above what was live before the call, as asked for
   reserved_bytes INTEGER NOT NULL,           -- the same after the allocator's rounding and caching
   workspace_bytes INTEGER NOT NULL,          -- the part of it handed to the kernel as workspace
+  process_peak_bytes INTEGER,                -- what the process grew by as the system saw it; NULL: not looked at; since version 5
   useful_flop REAL NOT NULL,
   least_bytes REAL NOT NULL,
   exponentials REAL NOT NULL,
@@ -117,6 +118,9 @@ CREATE TABLE samples (
   iterations INTEGER NOT NULL,
   involuntary_switches INTEGER NOT NULL,     -- context switches forced on the process meanwhile
   foreign_load REAL NOT NULL,                -- cores kept busy by other processes meanwhile
+  clock_mhz REAL,                            -- of the processor's cores in use, or the device; NULL: unknown; since version 5
+  temperature_c REAL,                        -- of the device; NULL: unknown; since version 5
+  throttled INTEGER NOT NULL DEFAULT 0,      -- 1: slowed down for heat or power meanwhile; since version 5
   outlier INTEGER NOT NULL,                  -- 1: modified z-score above 3.5; flagged, never dropped
   PRIMARY KEY (cell_id, ordinal)
 ) WITHOUT ROWID;

@@ -43,6 +43,18 @@ Result<CellStatus> parse_cell_status(std::string_view text) {
   return static_cast<CellStatus>(found - status_names.begin());
 }
 
+bool has_unseen_memory(const CellMemory& memory) {
+  constexpr double tolerated_bytes = 32 << 20;
+  constexpr double tolerated_share = 1.1;
+  const auto counted = static_cast<double>(std::max(memory.requested_bytes, memory.reserved_bytes));
+  return memory.process_peak_bytes && static_cast<double>(*memory.process_peak_bytes) >
+                                          tolerated_share * counted + tolerated_bytes;
+}
+
+std::int64_t peak_bytes(const CellMemory& memory) {
+  return has_unseen_memory(memory) ? *memory.process_peak_bytes : memory.requested_bytes;
+}
+
 bool are_ceilings_of(const Ceilings& ceilings, const HeatPoint& point) {
   if (ceilings.device != point.device) return false;
   if (point.device == DeviceKind::cpu)

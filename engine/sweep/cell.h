@@ -26,13 +26,27 @@ struct Sample {
   int iterations = 1;
   std::int64_t involuntary_switches = 0;
   double foreign_load = 0;  // cores kept busy by other processes during the sample
+  // Of the processor's cores in use, or of the device; absent where nobody tells.
+  std::optional<double> clock_mhz = {};
+  std::optional<double> temperature_c = {};
+  bool throttled = false;  // known to have been slowed down for heat or power
 };
 
 struct CellMemory {
   std::int64_t requested_bytes = 0;  // peak above what was live before the call, as asked for
   std::int64_t reserved_bytes = 0;   // the same after rounding and caching by the allocator
   std::int64_t workspace_bytes = 0;  // the part of it handed to the kernel as workspace
+  // What the process itself grew by at the call's worst moment, as the system saw it; absent where
+  // it was not looked at.
+  std::optional<std::int64_t> process_peak_bytes = {};
 };
+
+/// Whether the process grew by more than its allocators counted: memory that no allocator of ours
+/// handed out. Tolerated are 10% of the counted and 32 MiB, for pages of code that run the first
+/// time, threads' stacks and libraries' packing buffers.
+[[nodiscard]] bool has_unseen_memory(const CellMemory& memory);
+/// The peak to show: as counted or, with unseen memory, as the system saw it.
+[[nodiscard]] std::int64_t peak_bytes(const CellMemory& memory);
 
 /// Work in one call over the whole batch, from the plan.
 struct CellWork {

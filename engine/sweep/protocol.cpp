@@ -21,13 +21,16 @@ json number(const std::optional<double>& value) {
 
 json to_json(const Sample& s) {
   return json::array({s.process, s.placement, s.round, number(s.time_ns), s.iterations,
-                      s.involuntary_switches, number(s.foreign_load)});
+                      s.involuntary_switches, number(s.foreign_load), number(s.clock_mhz),
+                      number(s.temperature_c), s.throttled});
 }
 
 json to_json(const CellMemory& memory) {
   return {{"requested_bytes", memory.requested_bytes},
           {"reserved_bytes", memory.reserved_bytes},
-          {"workspace_bytes", memory.workspace_bytes}};
+          {"workspace_bytes", memory.workspace_bytes},
+          {"process_peak_bytes",
+           memory.process_peak_bytes ? json(*memory.process_peak_bytes) : json(nullptr)}};
 }
 
 json to_json(const CellWork& work) {

@@ -4,8 +4,8 @@
 // The worker protocol: JSON Lines on the worker's stdin (requests) and its original stdout
 // (events). A driver in any language can speak it; docs/protocol.md has the grammar with examples.
 //
-//   -> {"request":"hello","protocol":3,"version":"0.1.0"}
-//   <- {"event":"hello","protocol":3,"version":"0.1.0","build":{...},"device":{...}}
+//   -> {"request":"hello","protocol":4,"version":"0.1.0"}
+//   <- {"event":"hello","protocol":4,"version":"0.1.0","build":{...},"device":{...}}
 //   -> {"request":"heat","heat":{...},"process":0,"placements":[0,1,2],"beacon":"/path"}
 //   <- {"event":"progress","contender":2,"phase":"check"}        (never inside timed rounds)
 //   <- {"event":"heat","result":{...}}
@@ -28,7 +28,7 @@
 
 namespace attnscope::protocol {
 
-inline constexpr int version = 3;
+inline constexpr int version = 4;
 
 /// Which placements this worker process measures.
 struct HeatRequest {

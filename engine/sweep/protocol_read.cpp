@@ -161,7 +161,7 @@ Heat heat(const Reader& r) {
 }
 
 Sample sample(const Reader& r) {
-  constexpr std::size_t fields = 7;
+  constexpr std::size_t fields = 10;
   Sample s;
   s.process = r.at(0, fields).whole<int>(0);
   s.placement = r.at(1, fields).whole<int>(0);
@@ -170,6 +170,9 @@ Sample sample(const Reader& r) {
   s.iterations = r.at(4, fields).whole<int>(1);
   s.involuntary_switches = r.at(5, fields).whole<std::int64_t>();
   s.foreign_load = r.at(6, fields).number();
+  s.clock_mhz = r.at(7, fields).number_or_null();
+  s.temperature_c = r.at(8, fields).number_or_null();
+  s.throttled = r.at(9, fields).truth();
   return s;
 }
 
@@ -188,6 +191,8 @@ Cell cell(const Reader& r) {
   c.memory.requested_bytes = memory["requested_bytes"].whole<std::int64_t>();
   c.memory.reserved_bytes = memory["reserved_bytes"].whole<std::int64_t>();
   c.memory.workspace_bytes = memory["workspace_bytes"].whole<std::int64_t>();
+  const Reader process_peak = memory["process_peak_bytes"];
+  if (!process_peak.is_null()) c.memory.process_peak_bytes = process_peak.whole<std::int64_t>();
   const Reader work = r["work"];
   c.work.useful_flop = work["useful_flop"].number();
   c.work.least_bytes = work["least_bytes"].number();

@@ -63,7 +63,7 @@ class Worker:
                                         stdout=subprocess.PIPE, env=environment(arguments.threads))
         version = subprocess.run([pathlib.Path(arguments.worker).with_name("attnscope"), "--version"], check=True,
                                  text=True, stdout=subprocess.PIPE).stdout.split()[1]
-        self.hello = self.ask({"request": "hello", "protocol": 3, "version": version}, "hello")
+        self.hello = self.ask({"request": "hello", "protocol": 4, "version": version}, "hello")
 
     def ask(self, request, answer):
         self.process.stdin.write(json.dumps(request) + "\n")

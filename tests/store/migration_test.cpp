@@ -107,6 +107,10 @@ class Version1 : public testing::Test {
     for (const StoredCell& cell : *cells) {
       EXPECT_FALSE(cell.damaged);
       EXPECT_FALSE(cell.cell.samples.empty());
+      for (const Sample& sample : cell.cell.samples) {
+        EXPECT_FALSE(sample.clock_mhz || sample.temperature_c || sample.throttled);
+      }
+      EXPECT_EQ(cell.cell.memory.process_peak_bytes, std::nullopt);
       EXPECT_EQ(cell.point.cache, CacheState::warm);
       EXPECT_EQ(cell.point.documents, 1);
       EXPECT_EQ(cell.point.memory_order, MemoryOrder::head_major);
@@ -170,7 +174,7 @@ TEST_F(Version1, AnOldFile_IsExportedAsANewOne) {
   expect_its_cells(open_or_throw(folder_ / "new.attn", Store::Mode::read_only));
 }
 
-TEST_F(Version1, AColdHeatOfSeveralDocuments_FitsBesideTheOldOnes) {
+TEST_F(Version1, WhatLaterVersionsStore_FitsBesideTheOldRows) {
   const auto file = copied_to("old.db");
   Store store = open_or_throw(file);
   const RunId run = begin_or_throw(store, sample_run());
@@ -178,6 +182,10 @@ TEST_F(Version1, AColdHeatOfSeveralDocuments_FitsBesideTheOldOnes) {
   HeatResult heat = random_heat(random, 0, 2);
   heat.point.cache = CacheState::cold;
   heat.point.documents = 4;
+  for (Cell& cell : heat.cells) {
+    cell.memory.process_peak_bytes = 5;
+    cell.samples = {{.clock_mhz = 2000, .temperature_c = 60, .throttled = true}};
+  }
   ASSERT_TRUE(store.add_heat(run, heat));
   const auto cells = store.cells(run, true);
   ASSERT_EQ(cells->size(), 2U);
@@ -185,6 +193,11 @@ TEST_F(Version1, AColdHeatOfSeveralDocuments_FitsBesideTheOldOnes) {
     EXPECT_FALSE(cell.damaged);
     EXPECT_EQ(cell.point.cache, CacheState::cold);
     EXPECT_EQ(cell.point.documents, 4);
+    EXPECT_EQ(cell.cell.memory.process_peak_bytes, 5);
+    ASSERT_EQ(cell.cell.samples.size(), 1U);
+    EXPECT_EQ(cell.cell.samples[0].clock_mhz, 2000);
+    EXPECT_EQ(cell.cell.samples[0].temperature_c, 60);
+    EXPECT_TRUE(cell.cell.samples[0].throttled);
   }
 }
 

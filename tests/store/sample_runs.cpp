@@ -47,7 +47,9 @@ bool equal(const std::optional<double>& a, const std::optional<double>& b) {
 bool equal(const Sample& a, const Sample& b) {
   return a.process == b.process && a.placement == b.placement && a.round == b.round &&
          equal(a.time_ns, b.time_ns) && a.iterations == b.iterations &&
-         a.involuntary_switches == b.involuntary_switches && equal(a.foreign_load, b.foreign_load);
+         a.involuntary_switches == b.involuntary_switches &&
+         equal(a.foreign_load, b.foreign_load) && equal(a.clock_mhz, b.clock_mhz) &&
+         equal(a.temperature_c, b.temperature_c) && a.throttled == b.throttled;
 }
 
 }  // namespace
@@ -101,7 +103,8 @@ Cell random_cell(std::mt19937_64& random) {
   cell.document_tokens = some_integer(random);
   cell.relative_error = maybe(random);
   cell.error_bound = maybe(random);
-  cell.memory = {some_integer(random), some_integer(random), some_integer(random)};
+  cell.memory = {some_integer(random), some_integer(random), some_integer(random), std::nullopt};
+  if (random() % 2 == 0) cell.memory.process_peak_bytes = some_integer(random);
   cell.work = {some_real(random), some_real(random), some_real(random), some_real(random),
                some_real(random)};
   cell.settled = random() % 2 == 0;
@@ -113,7 +116,10 @@ Cell random_cell(std::mt19937_64& random) {
                             .time_ns = some_real(random),
                             .iterations = static_cast<int>(random() % 1000),
                             .involuntary_switches = some_integer(random),
-                            .foreign_load = some_real(random)});
+                            .foreign_load = some_real(random),
+                            .clock_mhz = maybe(random),
+                            .temperature_c = maybe(random),
+                            .throttled = random() % 4 == 0});
   }
   return cell;
 }
@@ -176,6 +182,7 @@ bool same(const Cell& a, const Cell& b) {
          a.memory.requested_bytes == b.memory.requested_bytes &&
          a.memory.reserved_bytes == b.memory.reserved_bytes &&
          a.memory.workspace_bytes == b.memory.workspace_bytes &&
+         a.memory.process_peak_bytes == b.memory.process_peak_bytes &&
          equal(a.work.useful_flop, b.work.useful_flop) &&
          equal(a.work.least_bytes, b.work.least_bytes) &&
          equal(a.work.exponentials, b.work.exponentials) &&

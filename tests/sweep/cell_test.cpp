@@ -23,6 +23,23 @@ TEST(CellStatus, Names_AreReadBack) {
   EXPECT_THAT(parse_cell_status("crash").error().message, HasSubstr("crashed"));
 }
 
+TEST(UnseenMemory, IsWhatTheSystemSawFarAboveWhatWasCounted) {
+  CellMemory memory{.requested_bytes = 100 << 20, .reserved_bytes = 102 << 20};
+  EXPECT_FALSE(has_unseen_memory(memory));
+  EXPECT_EQ(peak_bytes(memory), 100 << 20);
+  memory.process_peak_bytes = 120 << 20;
+  EXPECT_FALSE(has_unseen_memory(memory));
+  EXPECT_EQ(peak_bytes(memory), 100 << 20);
+  memory.process_peak_bytes = 200 << 20;
+  EXPECT_TRUE(has_unseen_memory(memory));
+  EXPECT_EQ(peak_bytes(memory), 200 << 20);
+}
+
+TEST(UnseenMemory, IsNotWhatWasAskedForAndNeverTouched) {
+  EXPECT_FALSE(has_unseen_memory(
+      {.requested_bytes = 200 << 20, .reserved_bytes = 200 << 20, .process_peak_bytes = 0}));
+}
+
 TEST(Limit, LargestOfTheThree_Decides) {
   EXPECT_DOUBLE_EQ(limit_ns({.useful_flop = 1e6}, machine), 1e4);
   EXPECT_DOUBLE_EQ(limit_ns({.useful_flop = 1e6, .exponentials = 1e6}, machine), 1e6);

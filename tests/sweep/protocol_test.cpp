@@ -116,11 +116,15 @@ Cell random_cell(Random& r) {
                             .time_ns = r.real(),
                             .iterations = r.small(1),
                             .involuntary_switches = r.whole(),
-                            .foreign_load = r.real()});
+                            .foreign_load = r.real(),
+                            .clock_mhz = r.maybe_real(),
+                            .temperature_c = r.maybe_real(),
+                            .throttled = r.truth()});
   }
   cell.relative_error = r.maybe_real();
   cell.error_bound = r.maybe_real();
-  cell.memory = {r.whole(), r.whole(), r.whole()};
+  cell.memory = {r.whole(), r.whole(), r.whole(), std::nullopt};
+  if (r.truth()) cell.memory.process_peak_bytes = r.whole();
   cell.work = {r.real(), r.real(), r.real(), r.real(), r.real()};
   cell.settled = r.truth();
   return cell;
@@ -141,6 +145,9 @@ void expect_equal(const Sample& a, const Sample& b) {
   EXPECT_EQ(a.iterations, b.iterations);
   EXPECT_EQ(a.involuntary_switches, b.involuntary_switches);
   EXPECT_EQ(a.foreign_load, b.foreign_load);
+  EXPECT_EQ(a.clock_mhz, b.clock_mhz);
+  EXPECT_EQ(a.temperature_c, b.temperature_c);
+  EXPECT_EQ(a.throttled, b.throttled);
 }
 
 void expect_equal(const Cell& a, const Cell& b) {
@@ -157,6 +164,7 @@ void expect_equal(const Cell& a, const Cell& b) {
   EXPECT_EQ(a.memory.requested_bytes, b.memory.requested_bytes);
   EXPECT_EQ(a.memory.reserved_bytes, b.memory.reserved_bytes);
   EXPECT_EQ(a.memory.workspace_bytes, b.memory.workspace_bytes);
+  EXPECT_EQ(a.memory.process_peak_bytes, b.memory.process_peak_bytes);
   EXPECT_EQ(a.work.useful_flop, b.work.useful_flop);
   EXPECT_EQ(a.work.least_bytes, b.work.least_bytes);
   EXPECT_EQ(a.work.exponentials, b.work.exponentials);

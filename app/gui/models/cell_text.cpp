@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/models/cell_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
 #include "app/gui/session/text.h"
+#include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
 
 namespace attnscope::gui {
@@ -35,6 +38,10 @@ QString spread(const statistics::Summary& summary) {
   return QStringLiteral(" ±%1 %").arg(QString::number(half * 100, 'f', 1));
 }
 
+QString notes_in_words(const report::Row& row) {
+  return words(fmt::format("{}", fmt::join(report::notes_on(row), "; ")));
+}
+
 QString measured_text(const report::Row& row, Column column) {
   const StoredCell& stored = row.cell;
   switch (column) {
@@ -43,7 +50,7 @@ QString measured_text(const report::Row& row, Column column) {
     case Column::per_document:
       return words(report::format_time(ns_per_document(row)));
     case Column::memory:
-      return words(report::format_bytes(static_cast<double>(stored.cell.memory.requested_bytes)));
+      return words(report::format_bytes(static_cast<double>(peak_bytes(stored.cell.memory))));
     case Column::against_baseline:
       return row.ratio ? words(report::format_relative(row.ratio->ratio)) : QString();
     case Column::verdict:
@@ -104,7 +111,7 @@ QVariant cell_sort_key(const report::Row& row, Column column) {
     case Column::per_document:
       return ok ? ns_per_document(row) : last;
     case Column::memory:
-      return ok ? static_cast<double>(cell.memory.requested_bytes) : last;
+      return ok ? static_cast<double>(peak_bytes(cell.memory)) : last;
     case Column::against_baseline:
       return row.ratio ? row.ratio->ratio : last;
     case Column::share_of_limit:
@@ -126,13 +133,16 @@ QString cell_tip(const report::Row& row, Column column) {
     case Column::median:
     case Column::per_document:
       if (!is_ok(row)) return words(cell.reason);
-      return QStringLiteral("95 % interval %1 to %2, %3 samples in %4 placements%5")
+      return QStringLiteral("95 % interval %1 to %2, %3 samples in %4 placements%5%6")
           .arg(words(report::format_time(row.cell.summary.low_ns)),
                words(report::format_time(row.cell.summary.high_ns)))
           .arg(row.cell.summary.samples)
           .arg(row.cell.summary.placements)
-          .arg(cell.settled ? QString() : QStringLiteral("; stopped by its time limit"));
+          .arg(cell.settled ? QString() : QStringLiteral("; stopped by its time limit"),
+               report::throttled_samples(row) > 0 ? QStringLiteral("; ") + notes_in_words(row)
+                                                  : QString());
     case Column::memory:
+      if (has_unseen_memory(cell.memory)) return notes_in_words(row);
       return QStringLiteral("Peak above what was live before the call; %1 reserved, %2 workspace")
           .arg(words(report::format_bytes(static_cast<double>(cell.memory.reserved_bytes))),
                words(report::format_bytes(static_cast<double>(cell.memory.workspace_bytes))));
