@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <limits>
+#include <cstdint>
 #include <numeric>
 
 namespace attnscope::statistics {
@@ -31,34 +31,55 @@ class Random {
   std::uint64_t state_ = 20240324;  // any fixed number: the same samples give the same interval
 };
 
-/// One side of a resample: how often each rank was drawn.
-class RankedMedian {
+/// A run of values or of placements.
+struct Part {
+  std::size_t begin = 0, size = 0;
+};
+
+/// All values in nested order, with their ranks.
+class NestedRanks {
  public:
-  explicit RankedMedian(const Groups& groups)
-      : sorted_(groups.values), rank_(groups.values.size()), drawn_(groups.values.size()) {
+  explicit NestedRanks(std::span<const Placement> placements) {
+    for (std::size_t i = 0; i < placements.size(); ++i) {
+      if (i == 0 || placements[i].process != placements[i - 1].process) {
+        processes_.push_back({i, 0});
+      }
+      ++processes_.back().size;
+      const std::vector<double>& values = placements[i].values;
+      placements_.push_back({sorted_.size(), values.size()});
+      sorted_.insert(sorted_.end(), values.begin(), values.end());
+    }
     std::vector<std::size_t> order(sorted_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t i, std::size_t j) { return groups.values[i] < groups.values[j]; });
+    std::ranges::sort(order, {}, [&](std::size_t i) { return sorted_[i]; });
+    rank_.resize(order.size());
     for (std::size_t rank = 0; rank < order.size(); ++rank) rank_[order[rank]] = rank;
-    std::sort(sorted_.begin(), sorted_.end());
+    std::ranges::sort(sorted_);
+    drawn_.resize(sorted_.size());
   }
 
-  void clear() {
-    std::fill(drawn_.begin(), drawn_.end(), 0U);
+  double resampled_median(Random& random) {
+    std::ranges::fill(drawn_, 0U);
     total_ = 0;
-  }
-  void draw(std::size_t index) {
-    ++drawn_[rank_[index]];
-    ++total_;
-  }
-  [[nodiscard]] double median() const {
-    const std::size_t lower = at((total_ - 1) / 2);
-    const std::size_t upper = at(total_ / 2);
-    return lower == upper ? sorted_[lower] : (sorted_[lower] + sorted_[upper]) / 2;
+    for (std::size_t p = 0; p < processes_.size(); ++p) {
+      const Part process = processes_[random.below(processes_.size())];
+      for (std::size_t i = 0; i < process.size; ++i) {
+        const Part placement = placements_[process.begin + random.below(process.size)];
+        for (std::size_t j = 0; j < placement.size; ++j) {
+          ++drawn_[rank_[placement.begin + random.below(placement.size)]];
+        }
+        total_ += placement.size;
+      }
+    }
+    return middle();
   }
 
  private:
+  [[nodiscard]] double middle() const {
+    const std::size_t lower = at((total_ - 1) / 2), upper = at(total_ / 2);
+    return lower == upper ? sorted_[lower] : (sorted_[lower] + sorted_[upper]) / 2;
+  }
+
   /// Rank of the `position`-th smallest value drawn.
   [[nodiscard]] std::size_t at(std::size_t position) const {
     std::size_t passed = 0, rank = 0;
@@ -66,74 +87,24 @@ class RankedMedian {
     return rank;
   }
 
+  std::vector<Part> processes_;   // of placements_
+  std::vector<Part> placements_;  // of rank_
   std::vector<double> sorted_;
-  std::vector<std::size_t> rank_;
+  std::vector<std::size_t> rank_;  // of every value in nested order
   std::vector<std::uint32_t> drawn_;
   std::size_t total_ = 0;
 };
 
-/// Draws groups with replacement, then values within each; `take` gets their indices.
-template <typename Take>
-void resample(const Groups& groups, Random& random, Take take) {
-  for (std::size_t g = 0; g < groups.count(); ++g) {
-    const std::size_t group = random.below(groups.count());
-    const std::size_t first = groups.begin[group];
-    const std::size_t size = groups.begin[group + 1] - first;
-    for (std::size_t i = 0; i < size; ++i) take(first + random.below(size));
-  }
-}
-
-Interval percentiles(std::array<double, resamples>& statistic) {
-  std::sort(statistic.begin(), statistic.end());
-  return {statistic[tail - 1], statistic[resamples - tail]};
-}
-
 }  // namespace
 
-double median_of(std::vector<double> values) {
-  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
-Interval bootstrap_median(const Groups& groups) {
-  assert(!groups.values.empty());
+Interval bootstrap_median(std::span<const Placement> placements) {
+  assert(!placements.empty());
   Random random;
-  RankedMedian side(groups);
+  NestedRanks ranks(placements);
   std::array<double, resamples> medians{};
-  for (double& median : medians) {
-    side.clear();
-    resample(groups, random, [&](std::size_t index) { side.draw(index); });
-    median = side.median();
-  }
-  return percentiles(medians);
-}
-
-Interval bootstrap_ratio(const Groups& a, const Groups& b, bool paired) {
-  assert(!a.values.empty() && !b.values.empty());
-  assert(!paired || a.begin == b.begin);
-  Random random;
-  RankedMedian side_a(a), side_b(b);
-  std::array<double, resamples> ratios{};
-  for (double& ratio : ratios) {
-    side_a.clear();
-    side_b.clear();
-    resample(a, random, [&](std::size_t index) {
-      side_a.draw(index);
-      if (paired) side_b.draw(index);
-    });
-    if (!paired) resample(b, random, [&](std::size_t index) { side_b.draw(index); });
-    const double below = side_b.median();
-    ratio = below > 0 ? side_a.median() / below : std::numeric_limits<double>::infinity();
-  }
-  return percentiles(ratios);
-}
-
-double student_t95(int degrees) {
-  constexpr std::array<double, 3> quantiles{12.7062, 4.3027, 3.1824};
-  assert(degrees >= 1 && degrees <= 3);
-  return quantiles[static_cast<std::size_t>(degrees - 1)];
+  for (double& median : medians) median = ranks.resampled_median(random);
+  std::ranges::sort(medians);
+  return {medians[tail - 1], medians[resamples - tail]};
 }
 
 }  // namespace attnscope::statistics

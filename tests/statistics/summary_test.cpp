@@ -96,23 +96,62 @@ TEST(PairedRatio, OfASideWithItself_IsOneWithoutAnyWidth) {
   EXPECT_EQ(r.verdict, Verdict::no_difference_shown);
 }
 
-TEST(PairedRatio, ExactlyHalfInEveryRound_IsFasterWithCertainty) {
-  const auto slow = one_placement({10, 30, 20, 50, 40, 70, 60});
-  const auto fast = one_placement({5, 15, 10, 25, 20, 35, 30});
+std::vector<Observation> two_processes(std::initializer_list<double> times) {
+  // Every time once in each of five placements, the last two of another process.
+  std::vector<Observation> result;
+  for (int placement = 0; placement < 5; ++placement) {
+    int round = 0;
+    for (const double time : times) {
+      result.push_back({placement, round++, time, placement < 3 ? 0 : 1});
+    }
+  }
+  return result;
+}
+
+TEST(PairedRatio, ExactlyHalfInEveryRound_IsFasterAndAsSureAsProcessesAllow) {
+  const auto slow = two_processes({10, 30, 20, 50, 40, 70, 60});
+  const auto fast = two_processes({5, 15, 10, 25, 20, 35, 30});
   const Ratio r = paired_ratio(fast, slow);
   EXPECT_DOUBLE_EQ(r.ratio, 0.5);
-  EXPECT_DOUBLE_EQ(r.low, 0.5);
-  EXPECT_DOUBLE_EQ(r.high, 0.5);
+  // The presumed spread of processes: t of 2 degrees times 0.7% / 2.
+  EXPECT_NEAR(r.high / r.ratio, std::exp(4.30265 * 0.007 / 2), 1e-9);
+  EXPECT_NEAR(r.ratio / r.low, r.high / r.ratio, 1e-9);
   EXPECT_EQ(r.verdict, Verdict::faster);
   EXPECT_EQ(paired_ratio(slow, fast).verdict, Verdict::slower);
 }
 
+TEST(PairedRatio, ASinglePlacement_CannotTellLessThanPlacementsDifferBy) {
+  const auto slow = one_placement({10, 30, 20, 50, 40, 70, 60});
+  const auto little = one_placement({9, 27, 18, 45, 36, 63, 54});
+  const auto half = one_placement({5, 15, 10, 25, 20, 35, 30});
+  EXPECT_EQ(paired_ratio(little, slow).verdict, Verdict::no_difference_shown);
+  EXPECT_EQ(paired_ratio(half, slow).verdict, Verdict::faster);
+}
+
+TEST(PairedRatio, ProcessesThatDisagree_AreNotOutvotedByTheirPlacements) {
+  // Every placement is 3 to 5% faster, but the processes differ by as much as they agree.
+  std::vector<Observation> a, b;
+  for (int placement = 0; placement < 8; ++placement) {
+    for (int round = 0; round < 20; ++round) {
+      const int process = placement < 4 ? 0 : 1;
+      a.push_back({placement, round, process == 0 ? 99.5 : 95.0, process});
+      b.push_back({placement, round, 100, process});
+    }
+  }
+  EXPECT_EQ(paired_ratio(a, b).verdict, Verdict::no_difference_shown);
+  for (Observation& o : a) o.process = o.placement;
+  for (Observation& o : b) o.process = o.placement;
+  EXPECT_EQ(paired_ratio(a, b).verdict, Verdict::faster) << "eight processes know better";
+}
+
 TEST(PairedRatio, DriftThatHitsBothSides_CancelsOnlyWhenPaired) {
   std::vector<Observation> slow, fast;
-  for (int round = 0; round < 30; ++round) {
-    const double drift = 100 + 10.0 * round;
-    slow.push_back({0, round, drift});
-    fast.push_back({0, round, 0.95 * drift});
+  for (int placement = 0; placement < 5; ++placement) {
+    for (int round = 0; round < 30; ++round) {
+      const double drift = 100 + 10.0 * (placement * 30 + round);
+      slow.push_back({placement, round, drift, placement < 3 ? 0 : 1});
+      fast.push_back({placement, round, 0.95 * drift, placement < 3 ? 0 : 1});
+    }
   }
   EXPECT_EQ(paired_ratio(fast, slow).verdict, Verdict::faster);
   const Ratio unpaired = unpaired_ratio(fast, slow);

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/statistics/placements.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace attnscope::statistics {
+namespace {
+
+bool before(const Observation& x, const Observation& y) {
+  return x.placement != y.placement ? x.placement < y.placement : x.round < y.round;
+}
+
+}  // namespace
+
+std::vector<Observation> ordered(std::span<const Observation> observations) {
+  std::vector<Observation> finite;
+  finite.reserve(observations.size());
+  std::copy_if(observations.begin(), observations.end(), std::back_inserter(finite),
+               [](const Observation& o) { return std::isfinite(o.time_ns); });
+  // They mostly come as they were measured.
+  if (!std::is_sorted(finite.begin(), finite.end(), before)) {
+    std::stable_sort(finite.begin(), finite.end(), before);
+  }
+  return finite;
+}
+
+std::vector<Placement> by_placement(std::span<const Observation> sorted) {
+  std::vector<Placement> placements;
+  for (const Observation& o : sorted) {
+    if (placements.empty() || placements.back().number != o.placement) {
+      placements.push_back({.process = o.process, .number = o.placement, .values = {}});
+    }
+    placements.back().values.push_back(o.time_ns);
+  }
+  return placements;
+}
+
+Pairs shared_rounds(std::span<const Observation> a, std::span<const Observation> b) {
+  const std::vector<Observation> all_a = ordered(a), all_b = ordered(b);
+  Pairs shared;
+  for (std::size_t i = 0, j = 0; i < all_a.size() && j < all_b.size();) {
+    if (before(all_a[i], all_b[j])) {
+      ++i;
+    } else if (before(all_b[j], all_a[i])) {
+      ++j;
+    } else {
+      shared.a.push_back(all_a[i++]);
+      shared.b.push_back(all_b[j++]);
+    }
+  }
+  return shared;
+}
+
+double median_of(std::vector<double> values) {
+  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*std::max_element(values.begin(), middle) + *middle) / 2;
+}
+
+}  // namespace attnscope::statistics

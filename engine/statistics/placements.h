@@ -1,0 +1,34 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Observations in their order of measuring, cut where the placement changes.
+
+#include <span>
+#include <vector>
+
+#include "engine/statistics/summary.h"
+
+namespace attnscope::statistics {
+
+/// The values of one placement, by round.
+struct Placement {
+  int process = 0;
+  int number = 0;
+  std::vector<double> values;
+};
+
+/// Finite observations by placement and round.
+[[nodiscard]] std::vector<Observation> ordered(std::span<const Observation> observations);
+/// Of ordered observations.
+[[nodiscard]] std::vector<Placement> by_placement(std::span<const Observation> sorted);
+
+/// The observations of both sides that share placement and round, in one order.
+struct Pairs {
+  std::vector<Observation> a, b;
+};
+[[nodiscard]] Pairs shared_rounds(std::span<const Observation> a, std::span<const Observation> b);
+
+/// Mean of the two middle values for even counts; NaN for none. All values must be finite.
+[[nodiscard]] double median_of(std::vector<double> values);
+
+}  // namespace attnscope::statistics
