@@ -21,12 +21,12 @@ double squares_around(std::span<const double> values, double centre) {
   return squares;
 }
 
-/// Half-width from n values and one more of a presumed spread; `share` is the variance of the
-/// mean over that of a value.
-double with_presumed_unit(std::span<const double> values, double presumed, double share) {
-  const auto degrees = static_cast<double>(values.size());  // n - 1, and the presumed one
-  const double variance = (squares_around(values, mean_of(values)) + presumed * presumed) / degrees;
-  return student_t95(static_cast<int>(values.size())) * std::sqrt(variance * share);
+/// Half-width from values and some more of a presumed spread; `share` is the variance of the mean
+/// over that of a value.
+double with_presumed(std::span<const double> values, int more, double presumed, double share) {
+  const int degrees = static_cast<int>(values.size()) - 1 + more;
+  const double squares = squares_around(values, mean_of(values)) + more * presumed * presumed;
+  return student_t95(degrees) * std::sqrt(squares / degrees * share);
 }
 
 }  // namespace
@@ -66,13 +66,13 @@ Estimate estimate(std::span<const Unit> units) {
     shared += size / n * (size / n);
     begin = end;
   }
-  double half_width = with_presumed_unit(values, presumed_placement_spread,
-                                         1 / n + presumed_process_share * shared);
+  double half_width =
+      with_presumed(values, 1, presumed_placement_spread, 1 / n + presumed_process_share * shared);
   if (values.size() > 1) half_width = std::max(half_width, student_half_width(values));
   if (process_means.size() > 1) {
     const auto processes = static_cast<double>(process_means.size());
-    half_width = std::max(
-        half_width, with_presumed_unit(process_means, presumed_process_spread, 1 / processes));
+    half_width = std::max(half_width,
+                          with_presumed(process_means, 2, presumed_process_spread, 1 / processes));
   }
   return {.mean = mean_of(values), .half_width = half_width};
 }

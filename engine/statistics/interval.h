@@ -8,9 +8,9 @@
 // taken as independent, miss what a process has in common. What closes the gap is knowledge from
 // elsewhere: over 1660 pairs of contenders in the eight runs under results/ (a shared virtual
 // machine of two cores), the spread of placements within a process had a median of 1.6%, that of
-// processes was 0.4 of it, and neither was ever known to be zero. So each level has one unit more
-// than was measured, of a presumed spread (a scaled inverse chi-squared prior of one degree of
-// freedom; a fit to those runs gives 1.35% with 1.4 degrees), and a process shares a quarter of its
+// processes was 0.4 of it, and neither was ever known to be zero. So placements have one unit more
+// than were measured and processes two, of a presumed spread (a scaled inverse chi-squared prior; a
+// fit to those runs gives placements 1.35% and 1.4 units), and a process shares a quarter of its
 // placements' variance whatever is seen.
 
 #include <span>
@@ -30,7 +30,7 @@ struct Unit {
 
 // Relative standard deviations.
 inline constexpr double presumed_placement_spread = 0.013;
-inline constexpr double presumed_process_spread = 0.007;
+inline constexpr double presumed_process_spread = 0.010;
 /// Variance that placements of one process share over their own.
 inline constexpr double presumed_process_share = 0.25;
 
@@ -39,7 +39,7 @@ struct Estimate {
   double half_width = 0;  // of the 95% interval, both as logarithms
 };
 /// Of at least one unit; those of a process lie together. The widest of three intervals: of the
-/// placements with the presumed unit, of the process means with theirs, and plain Student's t of
+/// placements with their presumed unit, of the process means with theirs, and plain Student's t of
 /// the placements, which is the widest for two or three placements that differ a lot. Of a single
 /// unit only the presumed spread is known.
 [[nodiscard]] Estimate estimate(std::span<const Unit> units);

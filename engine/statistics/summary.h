@@ -48,14 +48,15 @@ enum class Verdict : std::uint8_t { faster, slower, no_difference_shown };
 /// The interval is that of interval.h, made of the placements' estimates and the processes they
 /// lie in. In tests/statistics/coverage_test.cpp, with the default stop rule (5 placements over 2
 /// processes) and 30 rounds a placement, the same contender twice gets a verdict in at most 5% of
-/// cells in all worlds tried with a spread of processes up to 1% each (placements 0 to 5%, rounds
-/// 0.5 to 5% with heavy tails, drift of 5% within a heat, bursts of foreign load); and in about 10%
-/// when processes alone differ by 2% for each contender on its own, which no published run shows.
-/// A planted 3% is found in at least 95% of cells of 1 to 2% round noise. One process of two
-/// placements finds 20%, a single placement nothing below 18%: that is what placements may differ
-/// by. Of a single sample nothing is known: low and high are NaN. All three are NaN when a side has
-/// no samples or a time that is not positive. Times that are equal in every round are those of one
-/// cell, and the interval is 1.
+/// cells in all worlds with processes that differ by up to 1% for each contender on its own
+/// (placements 0 to 5%, rounds 0.5 to 5% with heavy tails, drift of 5% within a heat, bursts of
+/// foreign load); independent placements would give 8 to 33%. Where processes differ by 2% and
+/// more than their placements do, which no run under results/ shows, it is up to 15%. A planted 3%
+/// is found in at least 95% of cells with rounds of 1 to 2% noise and placements of 0.5%; where
+/// placements differ by 1% in three of four. One process of two placements finds 20%, a single
+/// placement nothing below 18%: that is what placements may differ by. Of a single sample nothing
+/// is known: low and high are NaN. All three are NaN when a side has no samples or a time that is
+/// not positive. Times that are equal in every round are those of one cell: the interval is 1.
 struct Ratio {
   double ratio = 0, low = 0, high = 0;
   bool paired = false;

@@ -54,14 +54,15 @@ TEST(Coverage, FewerPlacementsOrRounds_DoNotBringMoreFalseVerdicts) {
 }
 
 TEST(Coverage, ProcessesThatDifferByMoreThanTheirPlacements_StaySeldomMisjudged) {
-  // Two processes cannot tell 2% each from luck; independent placements would misjudge 39%.
-  EXPECT_LE(false_verdicts({.process = 0.02, .noise = 0.01}, trials), trials * 13 / 100);
-  EXPECT_LE(false_verdicts({.process = 0.02, .placement = 0.02}, trials), trials * 10 / 100);
+  // Two processes cannot tell 2% each from luck; placements taken as independent would misjudge
+  // 39%.
+  EXPECT_LE(false_verdicts({.process = 0.02, .noise = 0.01}, trials), trials * 18 / 100);
+  EXPECT_LE(false_verdicts({.process = 0.02, .placement = 0.02}, trials), trials * 12 / 100);
 }
 
 TEST(Coverage, APlantedThreePercent_IsFoundWithTheDefaultStopRule) {
   for (const double noise : {0.01, 0.015, 0.02}) {
-    const World world{.process = 0.001, .placement = 0.002, .noise = noise};
+    const World world{.process = 0.0025, .placement = 0.005, .noise = noise};
     EXPECT_GE(verdicts(world, 0.97, Verdict::faster, trials), trials * 95 / 100) << noise;
     EXPECT_GE(verdicts(world, 1.03, Verdict::slower, trials), trials * 95 / 100) << noise;
     EXPECT_EQ(verdicts(world, 0.97, Verdict::slower, trials), 0) << noise;

@@ -113,8 +113,8 @@ TEST(PairedRatio, ExactlyHalfInEveryRound_IsFasterAndAsSureAsProcessesAllow) {
   const auto fast = two_processes({5, 15, 10, 25, 20, 35, 30});
   const Ratio r = paired_ratio(fast, slow);
   EXPECT_DOUBLE_EQ(r.ratio, 0.5);
-  // The presumed spread of processes: t of 2 degrees times 0.7% / 2.
-  EXPECT_NEAR(r.high / r.ratio, std::exp(4.30265 * 0.007 / 2), 1e-9);
+  // Two presumed processes of 1%: t of 3 degrees.
+  EXPECT_NEAR(r.high / r.ratio, std::exp(3.18245 * std::sqrt(2 * 1e-4 / 3 / 2)), 1e-9);
   EXPECT_NEAR(r.ratio / r.low, r.high / r.ratio, 1e-9);
   EXPECT_EQ(r.verdict, Verdict::faster);
   EXPECT_EQ(paired_ratio(slow, fast).verdict, Verdict::slower);
