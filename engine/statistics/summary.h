@@ -52,7 +52,7 @@ enum class Verdict : std::uint8_t { faster, slower, no_difference_shown };
 /// (placements 0 to 5%, rounds 0.5 to 5% with heavy tails, drift of 5% within a heat, bursts of
 /// foreign load); independent placements would give 8 to 33%. Where processes differ by 2% and
 /// more than their placements do, which no run under results/ shows, it is up to 15%. A planted 3%
-/// is found in at least 95% of cells with rounds of 1 to 2% noise and placements of 0.5%; where
+/// is found in at least 95% of cells with rounds of 1 to 2% noise and placements of 0.3%; where
 /// placements differ by 1% in three of four. One process of two placements finds 20%, a single
 /// placement nothing below 18%: that is what placements may differ by. Of a single sample nothing
 /// is known: low and high are NaN. All three are NaN when a side has no samples or a time that is

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/statistics/worlds.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -49,17 +51,27 @@ Pair draw(const World& world, double ratio, std::uint32_t seed) {
   return pair;
 }
 
-int verdicts(const World& world, double ratio, Verdict verdict, int trials) {
-  int count = 0;
+namespace {
+
+/// How many of so many pairs get each verdict.
+std::array<int, 3> count_verdicts(const World& world, double ratio, int trials) {
+  std::array<int, 3> counts{};
   for (int trial = 0; trial < trials; ++trial) {
     const Pair pair = draw(world, ratio, 1000U + static_cast<std::uint32_t>(trial));
-    if (paired_ratio(pair.a, pair.b).verdict == verdict) ++count;
+    ++counts[static_cast<std::size_t>(paired_ratio(pair.a, pair.b).verdict)];
   }
-  return count;
+  return counts;
+}
+
+}  // namespace
+
+int verdicts(const World& world, double ratio, Verdict verdict, int trials) {
+  return count_verdicts(world, ratio, trials)[static_cast<std::size_t>(verdict)];
 }
 
 int false_verdicts(const World& world, int trials) {
-  return verdicts(world, 1, Verdict::faster, trials) + verdicts(world, 1, Verdict::slower, trials);
+  const std::array<int, 3> counts = count_verdicts(world, 1, trials);
+  return trials - counts[static_cast<std::size_t>(Verdict::no_difference_shown)];
 }
 
 }  // namespace attnscope::statistics::test
