@@ -7,12 +7,14 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <array>
 
 #include "engine/attention/cuda_call.h"
 #include "engine/attention/cuda_runtime.h"
 #include "engine/measure/cuda_ceilings.h"
 #include "engine/measure/cuda_statistics.h"
 #include "engine/measure/heat_device.h"
+#include "engine/measure/nvml_conditions.h"
 
 namespace attnscope::measure {
 namespace {
@@ -138,11 +140,25 @@ class EventStopwatch final : public Stopwatch {
   cudaEvent_t end_ = nullptr;
 };
 
+/// "0000:65:00.0", by which the driver's library knows a device whatever CUDA_VISIBLE_DEVICES says.
+std::string pci_bus_id() {
+  std::array<char, 32> id{};
+  ATTNSCOPE_CUDA_OR_THROW(
+      cudaDeviceGetPCIBusId(id.data(), static_cast<int>(id.size()), c10::cuda::current_device()));
+  return id.data();
+}
+
+NvmlConditions& device_conditions() {
+  static NvmlConditions conditions("libnvidia-ml.so.1", pci_bus_id());
+  return conditions;
+}
+
 class CudaDeviceOfHeat final : public HeatDevice {
  public:
   DeviceKind kind() const override { return DeviceKind::cuda; }
   HeatMemory& memory() override { return memory_; }
   Stopwatch& stopwatch() override { return stopwatch_; }
+  ConditionsMeter& conditions() override { return device_conditions(); }
 
  private:
   CudaMemory memory_;
@@ -170,6 +186,9 @@ nlohmann::json describe_cuda_device() {
           {"memory_clock_mhz", megahertz(cudaDevAttrMemoryClockRate)},
           {"memory_bus_bits", attribute(cudaDevAttrGlobalMemoryBusWidth)},
           {"ecc", attribute(cudaDevAttrEccEnabled) != 0},
+          {"sensors", device_conditions().refusal().empty() ? nlohmann::json("driver")
+                                                            : device_conditions().refusal()},
+          {"driver", device_conditions().driver_version()},
           {"driver_cuda", driver},
           {"runtime_cuda", runtime}};
 }

@@ -5,6 +5,7 @@
 
 #include "engine/attention/cuda_runtime.h"
 #include "engine/measure/counting_allocator.h"
+#include "engine/measure/processor_conditions.h"
 
 namespace attnscope::measure {
 namespace {
@@ -26,6 +27,7 @@ class Processor final : public HeatDevice {
   DeviceKind kind() const override { return DeviceKind::cpu; }
   HeatMemory& memory() override { return process_memory(); }
   Stopwatch& stopwatch() override { return wall_clock(); }
+  ConditionsMeter& conditions() override { return processor_conditions(); }
 };
 
 }  // namespace

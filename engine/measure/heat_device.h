@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/measure/conditions.h"
 #include "engine/measure/heat_memory.h"
 #include "engine/measure/stopwatch.h"
 #include "engine/pattern/axes.h"
@@ -28,6 +29,7 @@ class HeatDevice {
   [[nodiscard]] virtual DeviceKind kind() const = 0;
   [[nodiscard]] virtual HeatMemory& memory() = 0;
   [[nodiscard]] virtual Stopwatch& stopwatch() = 0;
+  [[nodiscard]] virtual ConditionsMeter& conditions() = 0;
 };
 
 /// The device of that kind, or the processor where it cannot be used: cuda::usable() says why, and

@@ -8,11 +8,14 @@
 #include "engine/measure/available_memory.h"
 #include "engine/measure/beacon.h"
 #include "engine/measure/gate.h"
+#include "engine/measure/guard_zones.h"
 #include "engine/measure/heat_device.h"
 #include "engine/measure/heat_tensors.h"
 #include "engine/measure/lineup.h"
+#include "engine/measure/process_peak.h"
 #include "engine/measure/random.h"
 #include "engine/measure/rounds.h"
+#include "engine/measure/row_watch.h"
 #include "engine/measure/torch_runtime.h"
 #include "kernels/plan/counts.h"
 
@@ -101,13 +104,14 @@ class HeatRun {
     }
     bool checked = false;
     HeatTensors tensors(device_, lineup->shape(), heat_.point.seed);
+    References references(*lineup, heat_.point.seed);
     for (const int placement : request_.placements) {
       if (cancelled() || nobody_left()) return;
       if (const auto trouble = guarded(memory_, [&] {
             tensors.place(placement);
-            if (!checked) check_all_left(*lineup, tensors);
+            if (!checked) check_all_left(*lineup, references, tensors, placement);
             checked = true;
-            time_all_left(*lineup, tensors.on_device(), placement);
+            time_all_left(*lineup, references, tensors, placement);
           })) {
         drop_all_left(*trouble);
       }
@@ -150,15 +154,25 @@ class HeatRun {
     if (!done) throw std::runtime_error(done.error().message);
   }
 
-  void check_all_left(const Lineup& lineup, const HeatTensors& tensors) {
-    References references(lineup, heat_.point.seed);
+  void check_all_left(const Lineup& lineup, References& references, HeatTensors& tensors,
+                      int placement) {
     const bool gradients = heat_.point.direction == Direction::forward_backward;
     if (gradients) tensors.fill_grad_o(references.rows());
+    const std::uint64_t inputs = tensors.input_print();
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       if (troubles_[i] || cancelled()) continue;
       tell(i, "check");
-      troubles_[i] = guarded(memory_, [&] { meter(i, *lineup.prepared(i), tensors); });
+      const char* outside = nullptr;
+      troubles_[i] = guarded(memory_, [&] { outside = meter(i, *lineup.prepared(i), tensors); });
       beacon_.idle();
+      if (outside != nullptr)
+        troubles_[i] = Trouble{CellStatus::wrong, fmt::format("it wrote outside its {}", outside)};
+      if (tensors.input_print() != inputs) {
+        // They are everybody's, and the reference is computed from them.
+        troubles_[i] = Trouble{CellStatus::wrong, "it changed its inputs"};
+        tensors.place(placement);
+        if (gradients) tensors.fill_grad_o(references.rows());
+      }
       if (troubles_[i]) continue;
       const Verdict verdict = judge(references.of(i, tensors.on_host()), tensors.on_host());
       cells_[i].relative_error = verdict.error.error;
@@ -169,23 +183,37 @@ class HeatRun {
   }
 
   /// The first call of a contender, alone with an empty cache: what it asks for is its memory.
-  void meter(std::size_t contender, PreparedAttention& prepared, const HeatTensors& tensors) {
+  /// Returns the name of what it wrote outside of, if it did.
+  const char* meter(std::size_t contender, PreparedAttention& prepared,
+                    const HeatTensors& tensors) {
     tensors.poison_outputs();
     memory_.empty_cache();
     memory_.reset_peaks();
     const HeatMemory::Counters before = memory_.counters();
-    const Buffer workspace(memory_, prepared.workspace_bytes());
+    const GuardedWorkspace workspace(memory_, prepared.workspace_bytes());
+    GuardZones guards(device_.kind());
+    tensors.on_device().watched_by(guards);
+    workspace.watched_by(guards);
+    const ProcessPeak process;
     beacon_.calling(static_cast<int>(contender));
     call(prepared, tensors.on_device(), workspace.bytes());
     tensors.fetch_outputs();
     const HeatMemory::Counters after = memory_.counters();
-    cells_[contender].memory = {.requested_bytes = after.requested_peak - before.requested,
-                                .reserved_bytes = after.reserved_peak - before.reserved,
-                                .workspace_bytes = prepared.workspace_bytes()};
+    CellMemory& memory = cells_[contender].memory;
+    memory = {
+        .requested_bytes = after.requested_peak - before.requested - workspace.extra_requested(),
+        .reserved_bytes = after.reserved_peak - before.reserved - workspace.extra_reserved(),
+        .workspace_bytes = prepared.workspace_bytes()};
+    // A device's memory is not the process's.
+    if (device_.kind() == DeviceKind::cpu) memory.process_peak_bytes = process.grown_bytes();
+    return guards.broken();
   }
 
-  void time_all_left(const Lineup& lineup, const PlacedTensors& buffers, int placement) {
+  void time_all_left(const Lineup& lineup, References& references, const HeatTensors& tensors,
+                     int placement) {
+    const PlacedTensors& buffers = tensors.on_device();
     std::vector<Buffer> workspaces(cells_.size());
+    std::vector<std::optional<RowWatch>> watches(cells_.size());
     std::vector<Lane> lanes;
     std::function<void()> before_call;
     if (heat_.point.cache == CacheState::cold)
@@ -194,12 +222,19 @@ class HeatRun {
       if (troubles_[i]) continue;
       PreparedAttention* const prepared = lineup.prepared(i);
       Buffer* const workspace = &workspaces[i];
+      const RowWatch& watch =
+          watches[i].emplace(device_.kind(), references.of(i, tensors.on_host()));
       lanes.push_back(
           {.contender = static_cast<int>(i),
-           .enter = [=, this] { *workspace = Buffer(memory_, prepared->workspace_bytes()); },
+           .enter =
+               [=, this, &watch, &buffers] {
+                 *workspace = Buffer(memory_, prepared->workspace_bytes());
+                 watch.poison(buffers);
+               },
            .before_call = before_call,
            .call = [=, this, &buffers] { call(*prepared, buffers, workspace->bytes()); },
-           .leave = [=] { *workspace = Buffer(); }});
+           .leave = [=] { *workspace = Buffer(); },
+           .judge = [=, this, &watch, &buffers] { return judge_sample(i, watch, buffers); }});
     }
     const RoundsOptions options{
         .memory = memory_,
@@ -210,10 +245,20 @@ class HeatRun {
         .seed = random_bits(heat_.point.seed, static_cast<std::uint64_t>(heat_.index)),
         .cancel = hooks_.cancel,
         .on_start = [&](int contender) { tell(static_cast<std::size_t>(contender), "time"); },
-        .stopwatch = device_.stopwatch()};
+        .stopwatch = device_.stopwatch(),
+        .conditions = device_.conditions()};
     std::vector<LaneResult> results = run_rounds(lanes, options);
     for (std::size_t lane = 0; lane < lanes.size(); ++lane)
       keep(static_cast<std::size_t>(lanes[lane].contender), std::move(results[lane]));
+  }
+
+  std::optional<Trouble> judge_sample(std::size_t contender, const RowWatch& watch,
+                                      const PlacedTensors& buffers) {
+    const auto wrong = watch.judge(buffers);
+    if (!wrong) return std::nullopt;
+    cells_[contender].relative_error = wrong->error;
+    cells_[contender].error_bound = wrong->bound;
+    return wrong->trouble;
   }
 
   void keep(std::size_t contender, LaneResult&& result) {

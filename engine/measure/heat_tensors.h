@@ -40,6 +40,8 @@ class HeatTensors {
   void fill_grad_o(std::span<const RowId> rows) const;
   /// NaN in everything that a call writes.
   void poison_outputs() const;
+  /// A number that changes when a value of q, k, v or grad_o does.
+  [[nodiscard]] std::uint64_t input_print() const;
   /// What the calls so far wrote becomes visible on_host(); errors of the device surface here.
   void fetch_outputs() const;
 

@@ -144,8 +144,9 @@ PlacedTensors::PlacedTensors(HeatMemory& memory, const InputShape& shape, std::u
 
 std::byte* PlacedTensors::allocate(HeatMemory& memory, std::int64_t bytes, std::uint64_t place) {
   const std::int64_t room = shift_room(bytes);
-  const auto steps = static_cast<std::uint64_t>(room / step_);
-  const auto shift = static_cast<std::int64_t>(random_bits(place, blocks_.size()) % steps) * step_;
+  const auto steps = static_cast<std::uint64_t>(room / step_) - 1;
+  const auto shift =
+      static_cast<std::int64_t>(1 + random_bits(place, blocks_.size()) % steps) * step_;
   blocks_.emplace_back(memory, bytes + room);
   return blocks_.back().bytes().data() + shift;
 }
@@ -158,6 +159,22 @@ std::span<float> PlacedTensors::lse() const {
 std::span<std::byte> PlacedTensors::bytes_of(int which) const {
   return {data_[static_cast<std::size_t>(which)],
           static_cast<std::size_t>(tensor_bytes(shape_).value_or(0))};
+}
+
+void PlacedTensors::watched_by(GuardZones& guards) const {
+  const auto watch = [&](const char* name, const Buffer& block, std::span<std::byte> values) {
+    constexpr std::size_t nearest = 4096;
+    const std::span<std::byte> whole = block.bytes();
+    const auto before = static_cast<std::size_t>(values.data() - whole.data());
+    const std::span<std::byte> behind = whole.subspan(before + values.size());
+    guards.watch(name, whole.first(before).last(std::min(before, nearest)));
+    guards.watch(name, behind.first(std::min(behind.size(), nearest)));
+  };
+  for (const Output& output : outputs) {
+    if (output.tensor >= data_.size()) continue;
+    watch(output.name, blocks_[output.tensor], bytes_of(static_cast<int>(output.tensor)));
+  }
+  if (lse_ != nullptr) watch("log-sum-exp", blocks_.back(), std::as_writable_bytes(lse()));
 }
 
 PlacementBuffers::PlacementBuffers(HeatMemory& memory, const InputShape& shape, std::uint64_t seed,

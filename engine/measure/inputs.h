@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/attention/reference.h"
+#include "engine/measure/guard_zones.h"
 #include "engine/measure/heat_memory.h"
 #include "engine/pattern/axes.h"
 #include "engine/pattern/sequence_layout.h"
@@ -44,8 +45,8 @@ struct InputShape {
 class PlacedTensors {
  public:
   /// Each tensor starts at a multiple of `step` bytes that the placement's number decides (up to
-  /// 4 KiB, large tensors up to 1 MiB, into its block), behind a spacer: other addresses, other
-  /// cache sets.
+  /// 4 KiB, large tensors up to 1 MiB, into its block, with at least a step of room on both sides),
+  /// behind a spacer: other addresses, other cache sets.
   PlacedTensors(HeatMemory& memory, const InputShape& shape, std::uint64_t seed, int placement,
                 std::int64_t step);
 
@@ -64,6 +65,8 @@ class PlacedTensors {
   [[nodiscard]] int tensors() const { return static_cast<int>(data_.size()); }
   /// All values of a tensor, 0 ... tensors().
   [[nodiscard]] std::span<std::byte> bytes_of(int which) const;
+  /// The nearest of the room on both sides of what a call writes.
+  void watched_by(GuardZones& guards) const;
 
  protected:
   [[nodiscard]] Tensor tensor(std::size_t which) const { return tensor_of(shape_, data_[which]); }

@@ -12,6 +12,7 @@
 #include "attnscope/build_info.h"
 #include "engine/measure/available_memory.h"
 #include "engine/measure/load_meter.h"
+#include "engine/measure/processor_conditions.h"
 #include "engine/measure/torch_runtime.h"
 #include "kernels/cpu/instruction_set.h"
 
@@ -83,6 +84,15 @@ json selected_instruction_set() {
   return selected ? json(cpu::name_of(*selected)) : json(nullptr);
 }
 
+/// Whether the processor may clock itself above its nominal frequency; null where nobody tells.
+json turbo() {
+  const std::string allowed = read_text("/sys/devices/system/cpu/cpufreq/boost");
+  if (!allowed.empty()) return allowed == "1";
+  const std::string forbidden = read_text("/sys/devices/system/cpu/intel_pstate/no_turbo");
+  if (!forbidden.empty()) return forbidden == "0";
+  return nullptr;
+}
+
 json text_or_null(const std::string& text) {
   return text.empty() ? json(nullptr) : json(text);
 }
@@ -137,6 +147,10 @@ json describe_machine() {
           {"caches", caches()},
           {"governor",
            text_or_null(read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))},
+          {"scaling_driver",
+           text_or_null(read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"))},
+          {"turbo", turbo()},
+          {"clock_source", processor_conditions().clock_source()},
           {"maximum_mhz", megahertz("cpuinfo_max_freq")},
           {"current_mhz", megahertz("scaling_cur_freq")},
           {"huge_pages", text_or_null(read_text("/sys/kernel/mm/transparent_hugepage/enabled"))}};

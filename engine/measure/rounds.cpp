@@ -55,6 +55,7 @@ class Rounds {
 
   std::vector<LaneResult> run() {
     for (Runner& runner : runners_) guard(runner, [&] { warm_up(runner); });
+    options_.conditions.start();
     for (int round = 0; !cancelled() && !all_done(); ++round) {
       for (const std::size_t index : order_of(round)) {
         Runner& runner = runners_[index];
@@ -119,6 +120,11 @@ class Rounds {
       if (!sample) return;  // cancelled
       if (options_.memory.counters().fresh != fresh && attempt < retakes) continue;
       runner.result.samples.push_back(*sample);
+      if (auto wrong = runner.lane.judge()) {
+        runner.result.trouble = std::move(wrong);
+        runner.out = true;
+        return;
+      }
       break;
     }
     runner.spent_ns += nanoseconds_since(start);
@@ -175,14 +181,18 @@ class Rounds {
     return order;
   }
 
-  /// Gives the load of a window that has closed to the samples that lie in it.
+  /// Gives the load and the conditions of a window that has closed to the samples that lie in it.
   void tag_with_load(double load) {
     if (load < 0) return;
+    const Conditions conditions = options_.conditions.since_start();
     for (Runner& runner : runners_) {
       auto& samples = runner.result.samples;
       for (auto sample = samples.rbegin(); sample != samples.rend(); ++sample) {
         if (sample->round < first_untagged_round_) break;
         sample->foreign_load = load;
+        sample->clock_mhz = conditions.clock_mhz;
+        sample->temperature_c = conditions.temperature_c;
+        sample->throttled = conditions.throttled;
       }
       if (!samples.empty()) last_round_ = std::max(last_round_, samples.back().round);
     }

@@ -10,10 +10,12 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "engine/measure/beacon.h"
+#include "engine/measure/conditions.h"
 #include "engine/measure/stop_rule.h"
 #include "engine/measure/stopwatch.h"
 #include "engine/measure/trouble.h"
@@ -26,6 +28,8 @@ struct Lane {
   std::function<void()> before_call = {};  // untimed, before every timed iteration
   std::function<void()> call;              // one iteration; throws
   std::function<void()> leave = [] {};     // after a sample, also when the call threw
+  /// After a sample, untimed: what is wrong with what its last call left.
+  std::function<std::optional<Trouble>()> judge = [] { return std::nullopt; };
 };
 
 struct LaneResult {
@@ -44,6 +48,7 @@ struct RoundsOptions {
   const std::atomic<bool>* cancel = nullptr;
   std::function<void(int contender)> on_start = [](int) {};  // before a lane's warm-up
   Stopwatch& stopwatch = wall_clock();                       // of what computes the calls
+  ConditionsMeter& conditions = unknown_conditions();        // of the same
 };
 
 /// Results in the order of the lanes. After a cancel the samples so far are returned; the caller

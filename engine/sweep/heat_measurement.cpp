@@ -61,10 +61,11 @@ class Measurement {
     while (!active_.empty()) {
       std::vector<HeatResult> results;
       const Answer last = measure_all_shares(results);
-      if (last.kind == Answer::Kind::cancelled) return std::nullopt;
-      if (last.kind == Answer::Kind::no_worker) return fail("{}", last.words);
       if (last.kind == Answer::Kind::answered) return assemble(std::move(results));
-      lose(last);
+      Answer ended = last;
+      if (!lose_the_one_that_ran(last)) ended = look_for_the_culprit(last);
+      if (ended.kind == Answer::Kind::cancelled) return std::nullopt;
+      if (ended.kind == Answer::Kind::no_worker) return fail("{}", ended.words);
     }
     return assemble({});
   }
@@ -74,22 +75,37 @@ class Measurement {
   Answer measure_all_shares(std::vector<HeatResult>& results) {
     for (std::size_t share = 0; share < shares_.size(); ++share) {
       if (share > 0) crew_.dismiss();
-      Answer answer = crew_.ask(protocol::to_json(request(share)), "heat", patience_,
-                                [this](const nlohmann::json& event) { report_phase(event); });
+      const Answer answer = measure_share(share, results);
       if (answer.kind != Answer::Kind::answered) return answer;
-      auto result = read_result(answer.event);
-      if (!result) {
-        crew_.dismiss();
-        return {.kind = Answer::Kind::died,
-                .event = {},
-                .words = result.error().message,
-                .contender = {}};
-      }
-      results.push_back(std::move(*result));
     }
     // Several processes a heat are to be independent of each other in every heat.
     if (shares_.size() > 1) crew_.dismiss();
     return {};
+  }
+
+  Answer measure_share(std::size_t share, std::vector<HeatResult>& results) {
+    Answer answer = crew_.ask(protocol::to_json(request(share)), "heat", patience_,
+                              [this](const nlohmann::json& event) { report_phase(event); });
+    if (answer.kind != Answer::Kind::answered) return answer;
+    auto result = read_result(answer.event);
+    if (!result) {
+      crew_.dismiss();
+      return {.kind = Answer::Kind::died,
+              .event = {},
+              .words = result.error().message,
+              .contender = {}};
+    }
+    results.push_back(std::move(*result));
+    return answer;
+  }
+
+  // The first share of what is active, in a process that has done nothing before.
+  Answer measure_alone() {
+    crew_.dismiss();
+    std::vector<HeatResult> of_no_use;
+    Answer answer = measure_share(0, of_no_use);
+    crew_.dismiss();
+    return answer;
   }
 
   protocol::HeatRequest request(std::size_t share) const {
@@ -125,30 +141,69 @@ class Measurement {
                        phase->get<std::string>());
   }
 
-  // Takes the contender that ran out of the heat. When nothing is known to have run, the heat gets
-  // a second try, then all of it is lost.
-  void lose(const Answer& answer) {
+  // Whether the answer ends the heat's measuring rather than a contender's.
+  static bool is_final(const Answer& answer) {
+    return answer.kind == Answer::Kind::cancelled || answer.kind == Answer::Kind::no_worker;
+  }
+
+  void fail_contender(std::size_t i, const Answer& answer) {
     const auto [status, reason] = verdict_on(answer);
-    const bool known =
-        answer.contender && static_cast<std::size_t>(*answer.contender) < active_.size();
-    if (known) {
-      const auto place = active_.begin() + *answer.contender;
-      listener_.on_warning(fmt::format("{} at {} tokens: {}; going on with the rest of the heat",
-                                       heat_.contenders[*place].name, heat_.point.sequence_tokens,
-                                       reason));
-      failed_[*place] = failed_cell(heat_, heat_.contenders[*place], status, reason);
-      active_.erase(place);
-      return;
-    }
+    failed_[i] = failed_cell(heat_, heat_.contenders[i], status, reason);
+  }
+
+  void warn(std::string_view who, const Answer& answer, std::string_view what_now) const {
+    listener_.on_warning(fmt::format("{}at {} tokens{}: {}; {}", who, heat_.point.sequence_tokens,
+                                     who.empty() ? ", while no contender ran" : "",
+                                     verdict_on(answer).second, what_now));
+  }
+
+  // Takes the contender that ran out of the heat; false when none is known to have run.
+  bool lose_the_one_that_ran(const Answer& answer) {
+    if (is_final(answer)) return true;
+    if (!answer.contender || static_cast<std::size_t>(*answer.contender) >= active_.size())
+      return false;
+    const auto place = active_.begin() + *answer.contender;
+    warn(heat_.contenders[*place].name + " ", answer, "going on with the rest of the heat");
+    fail_contender(*place, answer);
+    active_.erase(place);
+    return true;
+  }
+
+  // A process that dies while nobody runs may have been hit by chance, or carry what a contender
+  // did to it before (a heap that was written over). So the heat gets a second try; then each
+  // contender runs alone in a fresh process, and the others are measured together without those
+  // that died there. Times of the lonely are not kept: they had no company.
+  Answer look_for_the_culprit(const Answer& answer) {
     if (!std::exchange(tried_again_, true)) {
-      listener_.on_warning(fmt::format("at {} tokens, while no contender ran: {}; trying once more",
-                                       heat_.point.sequence_tokens, reason));
-      return;
+      warn("", answer, "trying once more");
+      return answer;
     }
-    for (const std::size_t i : active_) {
-      failed_[i] = failed_cell(heat_, heat_.contenders[i], status, reason);
+    if (active_.size() == 1) {
+      fail_contender(active_.front(), answer);
+      active_.clear();
+      return answer;
     }
-    active_.clear();
+    warn("", answer, "looking for the contender that does it, each alone");
+    const std::vector<std::size_t> suspects = active_;
+    std::vector<std::size_t> innocent;
+    for (const std::size_t suspect : suspects) {
+      active_ = {suspect};
+      const Answer alone = measure_alone();
+      if (is_final(alone)) return alone;
+      if (alone.kind == Answer::Kind::answered) {
+        innocent.push_back(suspect);
+      } else {
+        warn(heat_.contenders[suspect].name + ", alone, ", alone, "going on without it");
+        fail_contender(suspect, alone);
+      }
+    }
+    const bool found = innocent.size() < suspects.size();
+    active_ = found ? innocent : std::vector<std::size_t>();
+    if (found) return answer;
+    Answer together = answer;
+    together.words += ", with all contenders together and with none of them alone";
+    for (const std::size_t i : suspects) fail_contender(i, together);
+    return answer;
   }
 
   std::optional<HeatResult> assemble(std::vector<HeatResult> results) const {

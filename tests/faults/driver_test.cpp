@@ -171,7 +171,58 @@ TEST_F(DriverTest, WrongOutput_CountsAsFailed) {
   EXPECT_THAT(ran.outcome->failures[0], HasSubstr("wrong: the output differs"));
 }
 
-TEST_F(DriverTest, DeathWhileNothingRan_IsTriedOnceMoreThenTheHeatIsLost) {
+TEST_F(DriverTest, DeathNobodyCanBeBlamedFor_FindsTheCulpritAloneAndMeasuresTheOthersTogether) {
+  const Ran ran = run(sweep_of(R"("full/dense", "full/crash-idle", "full/sdpa")", "64",
+                               R"("placements": 4, "processes": 2)"));
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_EQ(ran.outcome->cells_failed, 1);
+  EXPECT_EQ(ran.cells.at("64 full/crash-idle").status, CellStatus::crashed);
+  EXPECT_THAT(ran.cells.at("64 full/crash-idle").reason, HasSubstr("SIGABRT"));
+  for (const char* other : {"64 full/dense", "64 full/sdpa"}) {
+    EXPECT_EQ(ran.cells.at(other).status, CellStatus::ok);
+    EXPECT_THAT(ran.cells.at(other).samples, SizeIs(12));  // none of those taken alone
+  }
+  // Twice together, three times alone, and the two processes of the others: each a fresh one.
+  EXPECT_THAT(requests(), ElementsAre("hello", "ceilings", "heat 64", "hello", "heat 64", "hello",
+                                      "heat 64", "hello", "heat 64", "hello", "heat 64", "hello",
+                                      "heat 64", "hello", "heat 64", "hello", "ceilings"));
+  EXPECT_THAT(ran.warnings, ElementsAre(HasSubstr("trying once more"), HasSubstr("each alone"),
+                                        HasSubstr("crash-idle")));
+}
+
+TEST_F(DriverTest, SeveralCulprits_AreAllFoundInOneSearch) {
+  const Ran ran = run(sweep_of(R"("full/crash-idle", "full/dense", "sparse/crash-idle/4")", "64"));
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_EQ(ran.outcome->cells_failed, 2);
+  EXPECT_EQ(ran.cells.at("64 full/dense").status, CellStatus::ok);
+}
+
+TEST_F(DriverTest, DeathOfAllTogetherAndNoneAlone_LosesTheHeatAndSaysSo) {
+  const Ran ran = run(sweep_of(R"("full/crash-together", "full/dense")", "64, 128"));
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_EQ(ran.outcome->status, RunStatus::done);
+  EXPECT_EQ(ran.outcome->cells_failed, 4);
+  for (const auto& [key, cell] : ran.cells) {
+    EXPECT_EQ(cell.status, CellStatus::crashed) << key;
+    EXPECT_THAT(cell.reason, HasSubstr("none of them alone")) << key;
+  }
+}
+
+TEST_F(DriverTest, CancelDuringTheSearch_EndsTheRunAsCancelled) {
+  std::atomic<int> cancel = 0;
+  DriverOptions how = options();
+  how.cancel = &cancel;
+  how.on_event = [&](const RunEvent& event) {
+    if (event.kind == Kind::warning && event.text.find("each alone") != std::string::npos)
+      cancel = 1;
+  };
+  const Ran ran = run(sweep_of(R"("full/dense", "full/crash-idle")", "64"), how);
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_EQ(ran.outcome->status, RunStatus::cancelled);
+  EXPECT_THAT(ran.cells, IsEmpty());
+}
+
+TEST_F(DriverTest, DeathWhileNothingRan_IsTriedOnceMoreThenAlone) {
   misbehave("heats-die-before-running");
   const Ran ran = run(sweep_of(R"("full/dense", "full/sdpa")", "64"));
   ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
@@ -179,8 +230,8 @@ TEST_F(DriverTest, DeathWhileNothingRan_IsTriedOnceMoreThenTheHeatIsLost) {
   EXPECT_EQ(ran.outcome->cells_failed, 2);
   EXPECT_EQ(ran.cells.at("64 full/dense").status, CellStatus::crashed);
   EXPECT_THAT(ran.cells.at("64 full/sdpa").reason, HasSubstr("SIGABRT"));
-  EXPECT_THAT(requests(),
-              ElementsAre("hello", "ceilings", "heat 64", "hello", "heat 64", "hello", "ceilings"));
+  EXPECT_THAT(requests(), ElementsAre("hello", "ceilings", "heat 64", "hello", "heat 64", "hello",
+                                      "heat 64", "hello", "heat 64", "hello", "ceilings"));
 }
 
 TEST_F(DriverTest, GarbageInsteadOfAnAnswer_IsQuoted) {

@@ -4,9 +4,10 @@
 // wrong on command, so that the driver's promises can be tested anywhere and under sanitizers.
 //
 // Contenders whose implementation is named after a fault have it while they run: crash (SIGSEGV),
-// crash-later (in every process but the first), kill (SIGKILL, as the kernel's out-of-memory killer
-// sends), exit (silently), hang, refuse, wrong, endless (runs until it is cancelled). Faults of the
-// worker itself are words in FAKE_WORKER:
+// crash-later (in every process but the first), crash-idle (after all have run, while none
+// does), crash-together (the same, unless it is alone), kill (SIGKILL, as the kernel's
+// out-of-memory killer sends), exit (silently), hang, refuse, wrong, endless (runs until it is
+// cancelled). Faults of the worker itself are words in FAKE_WORKER:
 //   mute old-version old-protocol garbage-hello refuses silent-exit heats-die-before-running
 //   garbage-heat other-heat no-ceilings deaf
 // Every request is noted in the file FAKE_WORKER_LOG, one line each: "hello", "heat 64", ...
@@ -153,6 +154,11 @@ void answer_heat(const json& message) {
     if (!run_contender(*request, request->heat.contenders[i], result)) return;
   }
   beacon.running(-1);
+  for (const Contender& contender : request->heat.contenders) {
+    const std::string& fault = contender.implementation;
+    const bool alone = request->heat.contenders.size() == 1;
+    if (fault == "crash-idle" || (fault == "crash-together" && !alone)) die_of(SIGABRT);
+  }
   send({{"event", "heat"}, {"result", protocol::to_json(result)}});
 }
 
@@ -179,8 +185,9 @@ void answer_hello() {
     std::_Exit(2);
   }
   json implementations = json::array();
-  for (const char* id : {"dense", "sdpa", "sdpa-mask", "windowed", "segment", "crash",
-                         "crash-later", "kill", "exit", "hang", "refuse", "wrong", "endless"}) {
+  for (const char* id :
+       {"dense", "sdpa", "sdpa-mask", "windowed", "segment", "crash", "crash-later", "crash-idle",
+        "crash-together", "kill", "exit", "hang", "refuse", "wrong", "endless"}) {
     implementations.push_back({{"id", id}, {"summary", "made up"}});
   }
   const int spoken = has_fault("old-protocol") ? 0 : protocol::version;

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The real measuring process with implementations that misbehave on purpose: whatever one of them
+// does, it gets an outcome and never a time, and its neighbours are what they are without it.
+
+#include "tests/faults/fault_fixture.h"
+
+namespace attnscope {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+DriverOptions trial_options() {
+  DriverOptions options;
+  options.worker_command = TRIAL_WORKER_PROGRAM;
+  options.command_line = "attnscope run trial.json";
+  return options;
+}
+
+/// A heat of `contenders` at 64 tokens unless said otherwise, in which every row is compared.
+Sweep heat_of(const std::string& contenders, const std::string& more = "",
+              const std::string& tokens = "64") {
+  auto sweep =
+      parse_sweep(fmt::format(R"({{"name": "trial", "contenders": [{}], "sequence_tokens": [{}],
+          "query_tokens": 5, "heads": 2, "threads": 1, "batch": {{"max": 2}}{},
+          "stop": {{"max_seconds": 0.05, "min_samples": 2, "placements": 2, "processes": 1}}}})",
+                              contenders, tokens, more),
+                  "trial.json");
+  if (!sweep) throw std::runtime_error(sweep.error().message);
+  return *sweep;
+}
+
+/// What a cell is but for its times.
+void expect_same_but_for_times(const Cell& a, const Cell& b) {
+  EXPECT_EQ(a.status, b.status) << a.reason << b.reason;
+  EXPECT_EQ(a.batch, b.batch);
+  EXPECT_EQ(a.relative_error, b.relative_error);
+  EXPECT_EQ(a.memory.requested_bytes, b.memory.requested_bytes);
+  EXPECT_EQ(a.memory.reserved_bytes, b.memory.reserved_bytes);
+  EXPECT_EQ(a.memory.workspace_bytes, b.memory.workspace_bytes);
+}
+
+/// One run in a database of its own.
+class Session : public FaultFixture {
+ public:
+  using Cells = std::map<std::string, Cell>;
+  static Cells cells_of(const Sweep& sweep, const DriverOptions& how = trial_options()) {
+    Session session;
+    const Ran ran = session.run(sweep, how);
+    if (!ran.outcome) throw std::runtime_error(ran.outcome.error().message);
+    EXPECT_EQ(ran.outcome->status, RunStatus::done);
+    return ran.cells;
+  }
+
+ private:
+  void TestBody() override {}
+};
+
+constexpr const char* neighbours = R"("sparse/segment/4", "full/dense", "full/sdpa")";
+
+/// The heat of every trial whose process lives on, and the same neighbours at another length.
+const Session::Cells& troubled() {
+  static const Session::Cells cells = [] {
+    setenv("ATTNSCOPE_MEMORY_LIMIT_MB", "512", 1);
+    auto all = Session::cells_of(
+        heat_of(fmt::format(R"("sparse/trial-asks-all/4", "sparse/trial-eats-unseen/4",
+            "sparse/trial-throw/4", "sparse/trial-nan/4", "sparse/trial-one-mask-cell/4",
+            "sparse/trial-beyond-output/4", "sparse/trial-before-output/4",
+            "sparse/trial-beyond-workspace/4", "sparse/trial-changes-input/4",
+            "sparse/trial-late-wrong/4", "sparse/trial-unseen-memory/4", {})",
+                            neighbours)));
+    unsetenv("ATTNSCOPE_MEMORY_LIMIT_MB");
+    return all;
+  }();
+  return cells;
+}
+
+const Session::Cells& fresh() {
+  static const Session::Cells cells = Session::cells_of(heat_of(neighbours));
+  return cells;
+}
+
+/// Of a trial: the outcome, and never a time.
+const Cell& trial(const Session::Cells& cells, const std::string& id) {
+  const Cell& cell = cells.at("64 sparse/trial-" + id + "/4");
+  EXPECT_THAT(cell.samples, IsEmpty());
+  return cell;
+}
+
+void expect_fresh_neighbours(const Session::Cells& cells) {
+  for (const auto& [key, cell] : fresh()) {
+    SCOPED_TRACE(key);
+    EXPECT_EQ(cells.at(key).status, CellStatus::ok);
+    EXPECT_THAT(cells.at(key).samples, Not(IsEmpty()));
+    expect_same_but_for_times(cells.at(key), cell);
+  }
+}
+
+TEST(TrialWorker, Throwing_IsCrashedInItsWords) {
+  const Cell& cell = trial(troubled(), "throw");
+  EXPECT_EQ(cell.status, CellStatus::crashed);
+  EXPECT_THAT(cell.reason, HasSubstr("a library gave up in words"));
+}
+
+TEST(TrialWorker, ANan_IsWrong) {
+  const Cell& cell = trial(troubled(), "nan");
+  EXPECT_EQ(cell.status, CellStatus::wrong);
+  EXPECT_THAT(cell.reason, HasSubstr("not finite"));
+}
+
+TEST(TrialWorker, OneForbiddenPair_IsWrong) {
+  const Cell& cell = trial(troubled(), "one-mask-cell");
+  EXPECT_EQ(cell.status, CellStatus::wrong);
+  EXPECT_GT(cell.relative_error.value(), cell.error_bound.value());
+}
+
+TEST(TrialWorker, RightOnlyWhileItIsChecked_IsWrong) {
+  const Cell& cell = trial(troubled(), "late-wrong");
+  EXPECT_EQ(cell.status, CellStatus::wrong);
+  EXPECT_THAT(cell.reason, HasSubstr("wrong after timed calls"));
+  EXPECT_GT(cell.relative_error.value(), cell.error_bound.value());
+}
+
+TEST(TrialWorker, WritingOutOfBounds_IsWrong) {
+  for (const auto& [id, where] : {std::pair("beyond-output", "outside its output"),
+                                  std::pair("before-output", "outside its output"),
+                                  std::pair("beyond-workspace", "outside its workspace")}) {
+    const Cell& cell = trial(troubled(), id);
+    EXPECT_EQ(cell.status, CellStatus::wrong) << id << ": " << cell.reason;
+    EXPECT_THAT(cell.reason, HasSubstr(where));
+  }
+}
+
+TEST(TrialWorker, ChangingTheSharedInputs_IsWrong) {
+  const Cell& cell = trial(troubled(), "changes-input");
+  EXPECT_EQ(cell.status, CellStatus::wrong);
+  EXPECT_THAT(cell.reason, HasSubstr("changed its inputs"));
+}
+
+TEST(TrialWorker, AskingForAllMemory_IsOutOfMemoryWithBytes) {
+  const Cell& cell = trial(troubled(), "asks-all");
+  EXPECT_EQ(cell.status, CellStatus::oom);
+  EXPECT_THAT(cell.reason, AllOf(HasSubstr("asked for 64.0 MiB"), HasSubstr("were free")));
+}
+
+TEST(TrialWorker, EatingMemoryPastTheAllocators_IsOutOfMemory) {
+  const Cell& cell = trial(troubled(), "eats-unseen");
+  EXPECT_EQ(cell.status, CellStatus::oom);
+  EXPECT_THAT(cell.reason, HasSubstr("an allocation failed"));
+}
+
+TEST(TrialWorker, AfterTroubleOfEveryKind_NeighboursEqualAFreshProcesss) {
+  expect_fresh_neighbours(troubled());
+}
+
+TEST(TrialWorker, EndingTheProcess_CostsOneContenderEach_AndTheRestEqualsAFreshProcesss) {
+  const auto cells =
+      Session::cells_of(heat_of(fmt::format(R"("sparse/trial-abort/4", "sparse/trial-segfault/4",
+                             "sparse/trial-killed/4", {})",
+                                            neighbours)));
+  EXPECT_EQ(trial(cells, "abort").status, CellStatus::crashed);
+  EXPECT_THAT(trial(cells, "abort").reason, HasSubstr("SIGABRT"));
+  EXPECT_EQ(trial(cells, "segfault").status, CellStatus::crashed);
+  EXPECT_THAT(trial(cells, "segfault").reason, HasSubstr("SIGSEGV"));
+  EXPECT_EQ(trial(cells, "killed").status, CellStatus::oom);
+  EXPECT_THAT(trial(cells, "killed").reason, HasSubstr("SIGKILL"));
+  expect_fresh_neighbours(cells);
+}
+
+TEST(TrialWorker, EndingTheProcessWhileNobodyRuns_IsFoundAlone) {
+  const auto cells = Session::cells_of(
+      heat_of(fmt::format(R"("sparse/trial-abort-afterwards/4", {})", neighbours)));
+  EXPECT_EQ(trial(cells, "abort-afterwards").status, CellStatus::crashed);
+  EXPECT_THAT(trial(cells, "abort-afterwards").reason, HasSubstr("SIGABRT"));
+  expect_fresh_neighbours(cells);
+}
+
+TEST(TrialWorker, Hanging_IsATimeout_AlsoInATimedCall) {
+  DriverOptions how = trial_options();
+  how.patience = std::chrono::seconds(5);
+  const auto cells = Session::cells_of(
+      heat_of(fmt::format(R"("sparse/trial-hang/4", "sparse/trial-hang-timed/4", {})", neighbours)),
+      how);
+  for (const char* id : {"hang", "hang-timed"}) {
+    EXPECT_EQ(trial(cells, id).status, CellStatus::timeout) << id;
+    EXPECT_THAT(trial(cells, id).reason, HasSubstr("no sign of life for 5 s"));
+  }
+  expect_fresh_neighbours(cells);
+}
+
+TEST(TrialWorker, MemoryPastTheAllocators_ShowsThePeakTheSystemSaw) {
+  const Cell& cell = troubled().at("64 sparse/trial-unseen-memory/4");
+  const Cell& plain = troubled().at("64 sparse/segment/4");
+  ASSERT_EQ(cell.status, CellStatus::ok) << cell.reason;
+  EXPECT_EQ(cell.memory.requested_bytes, plain.memory.requested_bytes);
+  if (!cell.memory.process_peak_bytes)
+    GTEST_SKIP() << "this kernel does not let a process forget its peaks";
+  EXPECT_TRUE(has_unseen_memory(cell.memory)) << *cell.memory.process_peak_bytes;
+  // 100 MiB are touched, of which the kernel may not have counted the last yet.
+  EXPECT_GE(peak_bytes(cell.memory), 90 << 20);
+  for (const auto& [key, honest] : fresh())
+    EXPECT_FALSE(has_unseen_memory(honest.memory)) << key << *honest.memory.process_peak_bytes;
+}
+
+TEST(TrialWorker, GoingBack_IsHeldToTheSame) {
+  const auto cells = Session::cells_of(heat_of(
+      R"("sparse/segment/4", "sparse/segment-twin/4", "sparse/segment-slowed/4",
+         "sparse/trial-late-wrong/4", "sparse/trial-beyond-workspace/4", "full/dense", "full/sdpa",
+         "sparse/windowed/4", "sparse/longformer-chunks/4")",
+      R"(, "direction": "forward-backward")"));
+  for (const auto& [key, cell] : cells) {
+    const bool faulty = key.find("trial-") != std::string::npos;
+    EXPECT_EQ(cell.status, faulty ? CellStatus::wrong : CellStatus::ok) << key << cell.reason;
+  }
+}
+
+}  // namespace
+}  // namespace attnscope

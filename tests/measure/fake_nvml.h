@@ -1,0 +1,16 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the fake management library tells and has been asked; it is reached through its function
+// `fake_nvml`.
+
+namespace attnscope::measure {
+
+struct FakeNvml {
+  int init_error = 0, temperature_error = 0;
+  unsigned celsius = 61, sm_megahertz = 1755;
+  unsigned long long reasons = 0, power_ns = 0, heat_ns = 0;
+  int inits = 0, shutdowns = 0, reads = 0;
+};
+
+}  // namespace attnscope::measure
