@@ -178,6 +178,7 @@ nlohmann::json describe_cuda_device() {
   int runtime = 0;
   ATTNSCOPE_CUDA_OR_THROW(cudaDriverGetVersion(&driver));
   ATTNSCOPE_CUDA_OR_THROW(cudaRuntimeGetVersion(&runtime));
+  const std::string& refusal = device_conditions().refusal();
   const auto megahertz = [](cudaDeviceAttr which) { return attribute(which) / 1000; };
   return {{"multiprocessors", attribute(cudaDevAttrMultiProcessorCount)},
           {"l2_bytes", attribute(cudaDevAttrL2CacheSize)},
@@ -186,8 +187,7 @@ nlohmann::json describe_cuda_device() {
           {"memory_clock_mhz", megahertz(cudaDevAttrMemoryClockRate)},
           {"memory_bus_bits", attribute(cudaDevAttrGlobalMemoryBusWidth)},
           {"ecc", attribute(cudaDevAttrEccEnabled) != 0},
-          {"sensors", device_conditions().refusal().empty() ? nlohmann::json("driver")
-                                                            : device_conditions().refusal()},
+          {"sensors", refusal.empty() ? "the driver's management library" : "none: " + refusal},
           {"driver", device_conditions().driver_version()},
           {"driver_cuda", driver},
           {"runtime_cuda", runtime}};
