@@ -180,13 +180,13 @@ TEST(TrialWorker, EndingTheProcessWhileNobodyRuns_IsFoundAlone) {
 
 TEST(TrialWorker, Hanging_IsATimeout_AlsoInATimedCall) {
   DriverOptions how = trial_options();
-  how.patience = std::chrono::seconds(5);
+  how.patience = std::chrono::seconds(10);
   const auto cells = Session::cells_of(
       heat_of(fmt::format(R"("sparse/trial-hang/4", "sparse/trial-hang-timed/4", {})", neighbours)),
       how);
   for (const char* id : {"hang", "hang-timed"}) {
     EXPECT_EQ(trial(cells, id).status, CellStatus::timeout) << id;
-    EXPECT_THAT(trial(cells, id).reason, HasSubstr("no sign of life for 5 s"));
+    EXPECT_THAT(trial(cells, id).reason, HasSubstr("no sign of life for 10 s"));
   }
   expect_fresh_neighbours(cells);
 }
