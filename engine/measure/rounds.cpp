@@ -44,7 +44,15 @@ struct Runner {
   int iterations = 1;
   double call_ns = std::numeric_limits<double>::infinity();  // the shortest warm call
   double spent_ns = 0;
+  SampledSoFar known = {};
   bool out = false;
+
+  /// The time of that round, if it gave one.
+  [[nodiscard]] std::optional<double> time_in(int round) const {
+    const auto& samples = result.samples;
+    if (samples.empty() || samples.back().round != round) return std::nullopt;
+    return samples.back().time_ns;
+  }
 };
 
 class Rounds {
@@ -56,12 +64,14 @@ class Rounds {
   std::vector<LaneResult> run() {
     for (Runner& runner : runners_) guard(runner, [&] { warm_up(runner); });
     options_.conditions.start();
+    reference_ = std::ranges::find(runners_, false, &Runner::out);
     for (int round = 0; !cancelled() && !all_done(); ++round) {
       for (const std::size_t index : order_of(round)) {
         Runner& runner = runners_[index];
         if (cancelled() || runner.out) continue;
         guard(runner, [&] { add_sample(runner, round); });
       }
+      judge(round);
       tag_with_load(load_.try_close());
     }
     tag_with_load(load_.close());
@@ -128,7 +138,6 @@ class Rounds {
       break;
     }
     runner.spent_ns += nanoseconds_since(start);
-    judge(runner);
   }
 
   [[nodiscard]] std::optional<Sample> timed(const Runner& runner, int round) const {
@@ -157,19 +166,31 @@ class Rounds {
                   .involuntary_switches = switches};
   }
 
-  void judge(Runner& runner) const {
+  void judge(int round) {
+    if (reference_ == runners_.end()) return;
     const PlacementRule& rule = options_.rule;
-    std::vector<double> times;
-    for (const Sample& sample : runner.result.samples) times.push_back(sample.time_ns);
-    const auto count = static_cast<int>(times.size());
-    runner.result.settled =
-        count >= rule.settled_samples && relative_half_width(times) <= rule.relative_interval;
-    if (count >= rule.least_samples && runner.spent_ns >= rule.seconds * 1e9) runner.out = true;
+    const std::optional<double> reference_ns = reference_->time_in(round);
+    for (auto runner = runners_.begin(); runner != runners_.end(); ++runner) {
+      const std::optional<double> time_ns = runner->time_in(round);
+      if (!time_ns) continue;
+      runner->known.add(*time_ns);
+      if (runner != reference_ && reference_ns) runner->known.add_pair(*time_ns, *reference_ns);
+      runner->result.settled = runner->known.knows_median(rule) &&
+                               (runner == reference_ || runner->known.knows_ratio(rule));
+      if (runner->known.samples() >= rule.least_samples && runner->spent_ns >= rule.seconds * 1e9) {
+        runner->out = true;
+      }
+    }
+  }
+
+  /// Once the reference is out, nobody's ratio gets any better.
+  [[nodiscard]] bool is_done(const Runner& runner) const {
+    return runner.out || runner.result.settled ||
+           (reference_->out && runner.known.knows_median(options_.rule));
   }
 
   [[nodiscard]] bool all_done() const {
-    return std::all_of(runners_.begin(), runners_.end(),
-                       [](const Runner& runner) { return runner.out || runner.result.settled; });
+    return std::ranges::all_of(runners_, [this](const Runner& runner) { return is_done(runner); });
   }
 
   [[nodiscard]] std::vector<std::size_t> order_of(int round) const {
@@ -201,6 +222,7 @@ class Rounds {
 
   const RoundsOptions& options_;
   std::vector<Runner> runners_;
+  std::vector<Runner>::iterator reference_ = runners_.end();  // of all ratios, once it is warm
   LoadMeter load_;
   int first_untagged_round_ = 0;
   int last_round_ = -1;

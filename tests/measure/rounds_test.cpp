@@ -19,7 +19,10 @@ class RoundsTest : public testing::Test {
   RoundsOptions options() {
     return {.memory = memory_,
             .beacon = beacon_,
-            .rule = {.relative_interval = 1e9, .seconds = 60, .settled_samples = 4},
+            .rule = {.relative_interval = 1e9,
+                     .ratio_interval = 1e9,
+                     .seconds = 60,
+                     .settled_samples = 4},
             .process = 1,
             .placement = 3,
             .seed = 5,
@@ -94,6 +97,64 @@ TEST_F(RoundsTest, TimeLimitEndsIt_ButOnlyAfterTheLeastSamples) {
   const auto results = run_rounds(lanes, limited);
   EXPECT_EQ(results[0].samples.size(), 3U);
   EXPECT_FALSE(results[0].settled);
+}
+
+/// Says what the lane that was called last has set.
+class ScriptedWatch final : public Stopwatch {
+ public:
+  void start() override {}
+  double stop_ns() override { return next_ns; }
+  double next_ns = 1e7;
+};
+
+TEST_F(RoundsTest, RoundsGoOnUntilTheRatioToTheFirstContenderIsKnown) {
+  // The first contender swings by 10% in its first twelve rounds: too little for its own median's
+  // interval to be refused, too much for a ratio.
+  for (const double ratio_interval : {0.5, 0.02}) {
+    ScriptedWatch watch;
+    int entered = 0;  // to warm up, then for every sample
+    const std::vector<Lane> lanes = {
+        {.contender = 0,
+         .enter = [&] { ++entered; },
+         .call = [&] { watch.next_ns = entered < 14 && entered % 2 == 0 ? 1.1e7 : 1e7; }},
+        {.contender = 1, .call = [&] { watch.next_ns = 2e7; }}};
+    RoundsOptions scripted{.memory = memory_,
+                           .beacon = beacon_,
+                           .rule = {.relative_interval = 0.2,
+                                    .ratio_interval = ratio_interval,
+                                    .seconds = 60,
+                                    .settled_samples = 4},
+                           .cancel = &cancel_,
+                           .stopwatch = watch};
+    const auto results = run_rounds(lanes, scripted);
+    EXPECT_TRUE(results[0].settled);
+    EXPECT_TRUE(results[1].settled);
+    EXPECT_EQ(results[0].samples.size(), results[1].samples.size());
+    if (ratio_interval > 0.1) {
+      EXPECT_EQ(results[1].samples.size(), 4U);
+    } else {
+      EXPECT_GT(results[1].samples.size(), 12U);
+    }
+  }
+}
+
+TEST_F(RoundsTest, AFirstContenderThatFails_LeavesTheOthersTheirOwnMedians) {
+  int entered = 0;  // to warm up, then for every sample
+  const std::vector<Lane> lanes = {{.contender = 0,
+                                    .enter = [&] { ++entered; },
+                                    .call =
+                                        [&] {
+                                          work();
+                                          if (entered > 2) throw std::runtime_error("it broke");
+                                        }},
+                                   {.contender = 1, .call = [&] { work(); }},
+                                   {.contender = 2, .call = [&] { work(); }}};
+  RoundsOptions strict = options();
+  strict.rule.ratio_interval = -1;
+  const auto results = run_rounds(lanes, strict);
+  EXPECT_EQ(results[1].samples.size(), 4U);
+  EXPECT_EQ(results[2].samples.size(), 4U);
+  EXPECT_FALSE(results[1].settled) << "its ratio was never known";
 }
 
 TEST_F(RoundsTest, OrderIsShuffledFromRoundToRound) {
