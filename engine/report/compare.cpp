@@ -11,6 +11,7 @@
 #include "engine/report/axes_in_words.h"
 #include "engine/report/number_text.h"
 #include "engine/report/writers.h"
+#include "engine/statistics/placements.h"
 
 namespace attnscope::report {
 namespace {
@@ -67,6 +68,61 @@ std::string counts_of(const Comparison& comparison) {
       comparison.only_in_a, comparison.only_in_b);
 }
 
+/// By how much the machine's rates differ over all ceilings of both runs, as a logarithm: of
+/// multiply-adds, exponentials and copies beyond the caches the median, since any one of them may
+/// have been disturbed while it was measured.
+std::optional<double> machine_moved(const std::vector<Ceilings>& all) {
+  std::map<std::pair<DeviceKind, int>, std::vector<const Ceilings*>> alike;
+  for (const Ceilings& one : all) alike[{one.device, one.threads}].push_back(&one);
+  std::optional<double> most;
+  for (const auto& [what, ceilings] : alike) {
+    if (ceilings.size() < 2) continue;
+    std::vector<double> moves;
+    for (const auto rate :
+         {+[](const Ceilings& c) { return c.flop_per_second; },
+          +[](const Ceilings& c) { return c.exponentials_per_second; },
+          +[](const Ceilings& c) { return c.copy.empty() ? 0 : c.copy.back().bytes_per_second; }}) {
+      std::vector<double> rates;
+      for (const Ceilings* one : ceilings) {
+        if (rate(*one) > 0) rates.push_back(rate(*one));
+      }
+      if (rates.size() < 2) continue;
+      const auto [least, largest] = std::ranges::minmax(rates);
+      moves.push_back(std::log(largest / least));
+    }
+    if (!moves.empty()) most = std::max(most.value_or(0), statistics::median_of(std::move(moves)));
+  }
+  return most;
+}
+
+/// Every interval gets what the cells together and the machine say of the time between the runs.
+void widen(Comparison& comparison) {
+  std::vector<statistics::Ratio> ratios;
+  for (const ComparedCell& cell : comparison.cells) {
+    if (cell.ratio) ratios.push_back(*cell.ratio);
+  }
+  comparison.between = statistics::between_runs(ratios, comparison.machine_moved.value_or(0));
+  for (ComparedCell& cell : comparison.cells) {
+    if (!cell.ratio) continue;
+    cell.ratio = statistics::unpaired_ratio(per_item(cell.b.cell), per_item(cell.a.cell),
+                                            comparison.between);
+  }
+}
+
+std::string between_in_words(const Comparison& comparison) {
+  const statistics::BetweenRuns& between = comparison.between;
+  std::string text = fmt::format(
+      "of what changed between the runs, {:.1f} % are taken to be the machine's, as all cells "
+      "share "
+      "them, and {:.1f} % a spread of each cell; both are in the intervals",
+      100 * std::expm1(between.shift), 100 * std::expm1(between.spread));
+  if (comparison.machine_moved) {
+    text += fmt::format(" (the machine's own rates moved by {:.1f} %)",
+                        100 * std::expm1(*comparison.machine_moved));
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a, const Store& store_b,
@@ -76,7 +132,14 @@ Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a, const St
   Result<std::vector<StoredCell>> cells_b = store_b.cells(b.id, true);
   if (!cells_b) return tl::unexpected(cells_b.error());
 
+  Result<std::vector<Ceilings>> ceilings = store_a.ceilings(a.id);
+  if (!ceilings) return tl::unexpected(ceilings.error());
+  const Result<std::vector<Ceilings>> ceilings_b = store_b.ceilings(b.id);
+  if (!ceilings_b) return tl::unexpected(ceilings_b.error());
+  ceilings->insert(ceilings->end(), ceilings_b->begin(), ceilings_b->end());
+
   Comparison comparison{.run_a = a, .run_b = b, .cells = {}, .only_in_a = 0, .only_in_b = 0};
+  comparison.machine_moved = machine_moved(*ceilings);
   std::ranges::stable_sort(*cells_a, comes_before, &StoredCell::point);
   std::map<std::string, const StoredCell*> of_b;
   for (const StoredCell& cell : *cells_b) of_b.emplace(cell_key(cell), &cell);
@@ -96,6 +159,7 @@ Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a, const St
     comparison.cells.push_back(std::move(compared));
   }
   comparison.only_in_b = static_cast<int>(of_b.size());
+  widen(comparison);
   return comparison;
 }
 
@@ -123,7 +187,8 @@ std::string write_comparison(const Comparison& comparison) {
     }
     text += write_line(lines[i], widths);
   }
-  return text + "\n" + wrapped(counts_of(comparison), "  ");
+  return text + "\n" + wrapped(counts_of(comparison), "  ") +
+         wrapped(between_in_words(comparison), "  ");
 }
 
 }  // namespace attnscope::report

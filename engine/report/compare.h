@@ -1,12 +1,14 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two runs set side by side, cell by cell: unpaired ratios with verdicts.
+// Two runs set side by side, cell by cell: unpaired ratios with verdicts. Their intervals hold what
+// may have moved between the runs, see engine/statistics/between_runs.h.
 
 #include <string>
 #include <vector>
 
 #include "engine/report/table.h"
+#include "engine/statistics/between_runs.h"
 
 namespace attnscope::report {
 
@@ -19,6 +21,8 @@ struct Comparison {
   RunInfo run_a, run_b;
   std::vector<ComparedCell> cells;  // matched by point and contender id
   int only_in_a = 0, only_in_b = 0;
+  statistics::BetweenRuns between = {};      // added to every interval
+  std::optional<double> machine_moved = {};  // 0.08: by 8%; none without ceilings
 };
 
 [[nodiscard]] Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a,

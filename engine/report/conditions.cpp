@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine/report/number_text.h"
+#include "engine/statistics/placements.h"
 
 namespace attnscope::report {
 namespace {
@@ -15,12 +16,73 @@ std::optional<double> median(const Row& row, std::optional<double> Sample::*what
   for (const Sample& sample : row.cell.cell.samples)
     if (sample.*what) values.push_back(*(sample.*what));
   if (values.empty()) return std::nullopt;
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+  return statistics::median_of(std::move(values));
+}
+
+constexpr double disturbing_share_of_cores = 0.1;
+constexpr double disturbing_share_of_outliers = 0.2;
+
+bool has_foreign_load(const Row& row) {
+  return median_foreign_load(row) > disturbing_share_of_cores * std::max(row.cell.point.threads, 1);
+}
+
+bool has_many_outliers(const Row& row) {
+  return static_cast<double>(outlier_samples(row)) >
+         disturbing_share_of_outliers * static_cast<double>(row.cell.outliers.size());
+}
+
+std::string drift_in_words(const Row& row) {
+  std::string text =
+      fmt::format("drifted by {} over its heat", format_relative(1 + row.drift.change));
+  if (row.ratio_drifted) {
+    text += *row.ratio_drifted ? ", and its ratio to a contender beside it too"
+                               : "; its ratio to a contender beside it did not";
+  }
+  return text;
+}
+
+std::string disturbance_in_words(const Row& row) {
+  std::string text = "disturbed:";
+  if (has_foreign_load(row)) {
+    text +=
+        fmt::format(" other processes kept {} of {} cores busy",
+                    three_digits(median_foreign_load(row)), std::max(row.cell.point.threads, 1));
+  }
+  if (has_many_outliers(row)) {
+    text += fmt::format("{} {} of {} samples are outliers", has_foreign_load(row) ? "," : "",
+                        outlier_samples(row), row.cell.outliers.size());
+  }
+  return text;
 }
 
 }  // namespace
+
+double median_foreign_load(const Row& row) {
+  std::vector<double> loads;
+  for (const Sample& sample : row.cell.cell.samples) loads.push_back(sample.foreign_load);
+  return loads.empty() ? 0 : statistics::median_of(std::move(loads));
+}
+
+std::int64_t involuntary_switches(const Row& row) {
+  std::int64_t switches = 0;
+  for (const Sample& sample : row.cell.cell.samples) switches += sample.involuntary_switches;
+  return switches;
+}
+
+std::int64_t outlier_samples(const Row& row) {
+  return std::ranges::count(row.cell.outliers, true);
+}
+
+bool is_disturbed(const Row& row) {
+  return is_measured(row) && (has_foreign_load(row) || has_many_outliers(row));
+}
+
+std::string marks_of(const Row& row) {
+  std::string marks;
+  if (is_measured(row) && row.drift.is_flagged) marks += '~';
+  if (is_disturbed(row)) marks += '!';
+  return marks;
+}
 
 std::optional<double> median_clock_mhz(const Row& row) {
   return median(row, &Sample::clock_mhz);
@@ -37,6 +99,8 @@ std::int64_t throttled_samples(const Row& row) {
 std::vector<std::string> notes_on(const Row& row) {
   std::vector<std::string> notes;
   if (!is_measured(row)) return notes;
+  if (row.drift.is_flagged) notes.push_back(drift_in_words(row));
+  if (is_disturbed(row)) notes.push_back(disturbance_in_words(row));
   if (const std::int64_t throttled = throttled_samples(row); throttled > 0) {
     notes.push_back(fmt::format("{} of {} samples were taken while throttled for heat or power",
                                 throttled, row.cell.cell.samples.size()));

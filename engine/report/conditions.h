@@ -19,6 +19,16 @@ namespace attnscope::report {
 /// Samples during which the processor or the device was slowed down for heat or power.
 [[nodiscard]] std::int64_t throttled_samples(const Row& row);
 
+/// Cores that other processes kept busy, and how often the measuring process was taken off one.
+[[nodiscard]] double median_foreign_load(const Row& row);
+[[nodiscard]] std::int64_t involuntary_switches(const Row& row);
+[[nodiscard]] std::int64_t outlier_samples(const Row& row);
+/// Others kept more than a tenth of the cores it uses busy during half of its samples, or more than
+/// a fifth of its samples are outliers.
+[[nodiscard]] bool is_disturbed(const Row& row);
+/// "~" of a row that drifted, "!" of one that was disturbed, "~!" of both; mostly empty.
+[[nodiscard]] std::string marks_of(const Row& row);
+
 /// Of a measured row: "2 of 30 samples were throttled", "36 MiB of ... counted ...". Mostly empty.
 [[nodiscard]] std::vector<std::string> notes_on(const Row& row);
 

@@ -107,11 +107,13 @@ constexpr std::array plain_columns{
            [](const Row& r) { return measured(r, std::int64_t{r.cell.summary.samples}); }},
     Column{"placements",
            [](const Row& r) { return measured(r, std::int64_t{r.cell.summary.placements}); }},
-    Column{"outliers",
-           [](const Row& r) {
-             return measured(r,
-                             static_cast<std::int64_t>(std::ranges::count(r.cell.outliers, true)));
-           }},
+    Column{"outliers", [](const Row& r) { return measured(r, outlier_samples(r)); }},
+    Column{"foreign_load", [](const Row& r) { return measured(r, median_foreign_load(r)); }},
+    Column{"involuntary_switches",
+           [](const Row& r) { return measured(r, involuntary_switches(r)); }},
+    Column{"disturbed", [](const Row& r) { return measured(r, is_disturbed(r)); }},
+    Column{"drift", [](const Row& r) { return measured(r, r.drift.change); }},
+    Column{"drifted", [](const Row& r) { return measured(r, r.drift.is_flagged); }},
     Column{"throttled", [](const Row& r) { return measured(r, throttled_samples(r)); }},
     Column{"clock_mhz",
            [](const Row& r) { return r.cell.damaged ? Value() : real(median_clock_mhz(r)); }},

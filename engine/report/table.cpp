@@ -100,6 +100,33 @@ void add_ratios(std::vector<Row>& rows, const std::string& baseline) {
   }
 }
 
+/// The row of the same heat that drift is looked at against.
+const Row* beside(const std::vector<Row>& rows, const Row& row,
+                  const std::optional<std::string>& baseline) {
+  const Row* first = nullptr;
+  for (const Row& other : rows) {
+    if (&other == &row || other.cell.heat_number != row.cell.heat_number || !is_measured(other) ||
+        !(other.cell.point == row.cell.point)) {
+      continue;
+    }
+    if (other.cell.cell.contender.id() == baseline) return &other;
+    if (first == nullptr) first = &other;
+  }
+  return first;
+}
+
+void add_drift(std::vector<Row>& rows, const std::optional<std::string>& baseline) {
+  for (Row& row : rows) {
+    if (!is_measured(row)) continue;
+    const auto ours = per_item(row.cell.cell);
+    row.drift = statistics::drift_of(ours);
+    if (!row.drift.is_flagged) continue;
+    if (const Row* other = beside(rows, row, baseline)) {
+      row.ratio_drifted = statistics::drift_of_ratio(ours, per_item(other->cell.cell)).is_flagged;
+    }
+  }
+}
+
 bool matches(const Row& row, const std::map<std::string, std::set<std::string>>& wanted) {
   return std::ranges::all_of(wanted, [&](const auto& term) {
     return std::ranges::any_of(filter_words(row, term.first),
@@ -208,6 +235,7 @@ Result<Table> make_table(const Store& store, const RunInfo& run,
     table.rows.push_back(std::move(row));
   }
   if (table.baseline) add_ratios(table.rows, *table.baseline);
+  add_drift(table.rows, table.baseline);
   if (Status applied = apply(filter, run, table.rows); !applied) {
     return tl::unexpected(applied.error());
   }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/statistics/drift.h"
 #include "engine/statistics/summary.h"
 #include "engine/store/store.h"
 #include "engine/sweep/sweep.h"
@@ -23,6 +24,10 @@ struct Row {
   std::optional<double> share_of_limit;          // limit / median
   std::optional<statistics::Ratio> ratio;        // against the baseline, per document
   std::optional<statistics::Ratio> growth = {};  // see add_growth
+  statistics::Drift drift = {};                  // of its times over the heat
+  // Of a row that drifted, whether its ratio to the baseline, or else to the first other contender
+  // measured beside it, did too.
+  std::optional<bool> ratio_drifted = {};
 };
 
 struct Table {

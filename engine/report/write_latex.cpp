@@ -13,6 +13,7 @@
 #include <limits>
 
 #include "engine/report/axes_in_words.h"
+#include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
 #include "engine/report/writers.h"
 
@@ -170,11 +171,14 @@ class Block {
 std::string notes(const Table& table) {
   std::string text;
   for (const Row& row : table.rows) {
+    const std::string who = fmt::format("{}, {} tokens", escaped(row.cell.cell.contender.name),
+                                        row.cell.point.sequence_tokens);
+    for (const std::string& note : notes_on(row)) {
+      text += fmt::format("{}: {}\\par\n", who, escaped(note));
+    }
     const Outcome outcome = outcome_of(row);
     if (is_measured(row) || outcome.reason.empty()) continue;
-    text += fmt::format("{}, {} tokens: {}: {}\\par\n", escaped(row.cell.cell.contender.name),
-                        row.cell.point.sequence_tokens, escaped(outcome.status),
-                        escaped(outcome.reason));
+    text += fmt::format("{}: {}: {}\\par\n", who, escaped(outcome.status), escaped(outcome.reason));
   }
   return text;
 }

@@ -65,7 +65,7 @@ std::string verdict(const Row& row) {
   return row.ratio->paired ? text : text.append(" (unpaired)");
 }
 
-constexpr std::array<Field, 13> fields{{
+constexpr std::array<Field, 14> fields{{
     {"contender", true, [](const Row& r) { return r.cell.cell.contender.name; }},
     {"batch", false,
      [](const Row& r) {
@@ -73,6 +73,7 @@ constexpr std::array<Field, 13> fields{{
      }},
     {"time/doc", false, time_or_status},
     {"95 %", false, time_interval},
+    {"", true, marks_of},
     {"mem/doc", false,
      [](const Row& r) {
        return is_measured(r) ? format_bytes(static_cast<double>(peak_bytes(r.cell.cell.memory)) /
@@ -112,7 +113,7 @@ struct Line {
 };
 
 constexpr std::size_t batch_field = 1;
-constexpr std::size_t executed_field = 6;
+constexpr std::size_t executed_field = 7;
 static_assert(fields[batch_field].title == "batch" && fields[executed_field].title == "executed");
 
 /// A block's rows, with their words.

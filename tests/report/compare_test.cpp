@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/report/measured_run.h"
 
 namespace attnscope::report {
@@ -61,6 +63,42 @@ TEST(Compare, TheRatio_IsBOverAPerDocument) {
   ASSERT_EQ(cell.a.point.sequence_tokens, 512);
   EXPECT_NEAR(cell.ratio->ratio, 0.5, 1e-9);
   EXPECT_EQ(cell.ratio->verdict, statistics::Verdict::faster);
+}
+
+TEST(Compare, ADifferenceThatAllCellsShare_IsTheMachinesUpToFivePercent) {
+  // Most cells of the second run are slower, all by the same.
+  for (const double slower : {1.04, 1.5}) {
+    MeasuredRun a, b;
+    for (std::int64_t tokens = 512; tokens <= 6144; tokens += 512) {
+      HeatResult heat{.heat_index = 2, .point = point_at(tokens), .cells = {}};
+      heat.cells = {timed_cell("full", "dense", Window::of(8), "Another", 8)};
+      a.add(heat);
+      heat.cells = {timed_cell("full", "dense", Window::of(8), "Another", 8 * slower)};
+      b.add(heat);
+    }
+    const Comparison comparison = compare_or_throw(a, b);
+    for (const ComparedCell& cell : comparison.cells) {
+      if (cell.a.cell.contender.name != "Another") continue;
+      EXPECT_EQ(cell.ratio->verdict, slower > 1.1 ? statistics::Verdict::slower
+                                                  : statistics::Verdict::no_difference_shown);
+    }
+  }
+}
+
+TEST(Compare, CeilingsThatMoved_WidenWhatCellsMayShare) {
+  const auto shift_with = [](double flop_per_second) {
+    MeasuredRun a, b;
+    b.add(Ceilings{.threads = 2,
+                   .flop_per_second = flop_per_second,
+                   .exponentials_per_second = flop_per_second / 100,
+                   .copy = {{1 << 20, flop_per_second / 100}}});
+    return compare_or_throw(a, b).machine_moved;
+  };
+  EXPECT_NEAR(*shift_with(1e12), 0, 1e-9);
+  EXPECT_NEAR(*shift_with(0.9e12), std::log(1 / 0.9), 1e-9);
+  const MeasuredRun a, b;
+  EXPECT_THAT(write_comparison(compare_or_throw(a, b)),
+              HasSubstr("the machine's own rates moved by 0.0 %"));
 }
 
 TEST(Compare, TheText_NamesBothRunsEveryCellAndTheCounts) {
