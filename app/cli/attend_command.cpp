@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <fmt/format.h>
 
-#include <fstream>
 #include <memory>
-#include <sstream>
 
 #include "app/cli/command_line.h"
 #include "app/cli/worker_requests.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/axes.h"
+#include "engine/pattern/read_text_file.h"
 #include "engine/pattern/sequence_layout.h"
 #include "engine/sweep/run_preparation.h"
 
@@ -22,12 +21,7 @@ struct Arguments {
   bool backward = false;
 };
 
-Result<std::string> read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  if (!file || !(text << file.rdbuf())) return fail("cannot read {}; is it a readable file?", path);
-  return text.str();
-}
+constexpr std::uintmax_t max_layout_bytes = 256 << 20;
 
 /// Checks here what can be checked without the worker, and makes the request.
 Result<nlohmann::json> make_request(const Arguments& arguments) {
@@ -42,7 +36,7 @@ Result<nlohmann::json> make_request(const Arguments& arguments) {
   }
   if (auto dtype = parse_dtype(arguments.dtype); !dtype) return tl::unexpected(dtype.error());
   if (auto device = parse_device(arguments.device); !device) return tl::unexpected(device.error());
-  auto layout_text = read_text(arguments.layout);
+  auto layout_text = read_text_file(arguments.layout, "layout file", max_layout_bytes);
   if (!layout_text) return tl::unexpected(layout_text.error());
   if (auto layout = parse_layout(*layout_text, arguments.layout); !layout)
     return tl::unexpected(layout.error());

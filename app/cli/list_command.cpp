@@ -47,9 +47,10 @@ Result<json> list_from_worker(const std::string& key) {
 std::string local_time(std::int64_t unix_ms) {
   const auto seconds = static_cast<std::time_t>(unix_ms / 1000);
   std::tm parts = {};
-  localtime_r(&seconds, &parts);
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}", parts.tm_year + 1900, parts.tm_mon + 1,
-                     parts.tm_mday, parts.tm_hour, parts.tm_min);
+  // Damage may have put the time beyond every calendar.
+  if (localtime_r(&seconds, &parts) == nullptr) return "at no known time";
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}", std::int64_t{parts.tm_year} + 1900,
+                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min);
 }
 
 Result<json> list_runs(const std::filesystem::path& database) {

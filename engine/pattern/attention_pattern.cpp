@@ -2,43 +2,17 @@
 #include "engine/pattern/attention_pattern.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 
 #include "engine/pattern/built_in_patterns.h"
 #include "engine/pattern/nearest_name.h"
+#include "engine/pattern/read_text_file.h"
+#include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope {
 namespace {
 
 constexpr std::uintmax_t max_file_bytes = 1 << 20;
-
-Result<std::string> read_file(const std::filesystem::path& path) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (status.type() == std::filesystem::file_type::not_found) {
-    return fail("there is no pattern file '{}'; check the path", path.string());
-  }
-  if (!std::filesystem::status_known(status)) {
-    return fail("cannot read pattern file '{}': {}", path.string(), error.message());
-  }
-  // Devices and pipes could be read without end.
-  if (!std::filesystem::is_regular_file(status)) {
-    return fail("'{}' is not a file; give the path of a pattern's JSON file", path.string());
-  }
-  if (std::filesystem::file_size(path, error) > max_file_bytes) {
-    return fail("'{}' is larger than {} bytes and so no pattern file; check the path",
-                path.string(), max_file_bytes);
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return fail("cannot read pattern file '{}': {}", path.string(), std::strerror(errno));
-  }
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 }  // namespace
 
@@ -94,7 +68,7 @@ const std::vector<AttentionPattern>& built_in_patterns() {
 
 Result<AttentionPattern> find_pattern(std::string_view name_or_path) {
   if (name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".json")) {
-    Result<std::string> json = read_file(std::filesystem::path(name_or_path));
+    Result<std::string> json = read_text_file(name_or_path, "pattern file", max_file_bytes);
     if (!json) return tl::unexpected(json.error());
     return parse_pattern(*json, name_or_path);
   }
@@ -104,7 +78,7 @@ Result<AttentionPattern> find_pattern(std::string_view name_or_path) {
     known.emplace_back(pattern.name);
   }
   return fail("unknown pattern '{}'; {}; a file of your own is given as a path that ends in .json",
-              name_or_path, suggest(name_or_path, known));
+              in_a_sentence(name_or_path), suggest(in_a_sentence(name_or_path), known));
 }
 
 }  // namespace attnscope

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "engine/pattern/nearest_name.h"
+#include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope {
 namespace {
@@ -22,7 +23,8 @@ Result<Enum> parse(std::string_view what, std::string_view text,
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i] == text) return static_cast<Enum>(i);
   }
-  return fail("unknown {} '{}'; {}", what, text, suggest(text, names));
+  return fail("unknown {} '{}'; {}", what, in_a_sentence(text),
+              suggest(in_a_sentence(text), names));
 }
 
 }  // namespace

@@ -6,13 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/pattern/nearest_name.h"
+#include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope {
 namespace {
 
 constexpr std::size_t max_depth = 64;     // far beyond any file of ours, far below the stack
 constexpr std::size_t max_fields = 1000;  // in one object; keeps the search for twins quick
-constexpr std::size_t max_quoted = 60;
 
 /// How far the parser has read, and the line there.
 struct ReadPosition {
@@ -51,14 +51,6 @@ class CountingIterator {
   ReadPosition* position_;
 };
 
-std::string clipped(std::string_view text) {
-  if (text.size() <= max_quoted) return std::string(text);
-  std::size_t size = max_quoted;
-  // Never cut inside a UTF-8 sequence.
-  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U) --size;
-  return std::string(text.substr(0, size)) + "...";
-}
-
 /// The parser's own words, without its prefix and position. They may quote broken UTF-8, which must
 /// not travel on into messages that become JSON themselves.
 std::string reason_of(const std::string& what) {
@@ -69,9 +61,8 @@ std::string reason_of(const std::string& what) {
     const std::size_t colon = what.find(": ", column);
     if (colon != std::string::npos) begin = colon + 2;
   }
-  std::string reason = what.substr(begin);
-  std::replace_if(
-      reason.begin(), reason.end(), [](char c) { return (c & 0x80) != 0; }, '?');
+  constexpr std::size_t longest = 200;
+  std::string reason = in_a_sentence(what.substr(begin), longest);
   return reason;
 }
 
@@ -84,13 +75,14 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
 
   bool null() override { return put({}) != nullptr; }
   bool boolean(bool value) override {
-    return put({.kind = JsonValue::Kind::boolean, .boolean = value}) != nullptr;
+    return put({.kind = JsonValue::Kind::boolean, .boolean = value, .members = {}}) != nullptr;
   }
   bool number_integer(number_integer_t value) override {
     return put({.kind = JsonValue::Kind::integer,
                 .integer = value,
                 .real = static_cast<double>(value),
-                .text = fmt::format("{}", value)}) != nullptr;
+                .text = fmt::format("{}", value),
+                .members = {}}) != nullptr;
   }
   bool number_unsigned(number_unsigned_t value) override {
     if (value <= static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max())) {
@@ -99,10 +91,11 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     return number_float(static_cast<double>(value), fmt::format("{}", value));
   }
   bool number_float(number_float_t value, const string_t& written) override {
-    return put({.kind = JsonValue::Kind::real, .real = value, .text = written}) != nullptr;
+    return put({.kind = JsonValue::Kind::real, .real = value, .text = written, .members = {}}) !=
+           nullptr;
   }
   bool string(string_t& value) override {
-    return put({.kind = JsonValue::Kind::text, .text = std::move(value)}) != nullptr;
+    return put({.kind = JsonValue::Kind::text, .text = std::move(value), .members = {}}) != nullptr;
   }
   bool binary(binary_t& /*value*/) override { return false; }  // never in JSON text
   bool start_object(std::size_t /*elements*/) override { return open(JsonValue::Kind::object); }
@@ -115,7 +108,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     for (const JsonMember& member : object.members) {
       if (member.key != key) continue;
       return stop(fmt::format("{}, line {}: field '{}' is given twice, first in line {}", source_,
-                              line, clipped(key), member.line));
+                              line, in_a_sentence(key), member.line));
     }
     if (object.members.size() == max_fields) {
       return stop(
@@ -159,7 +152,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
       return stop(fmt::format("{}, line {}: nested deeper than {} levels", source_,
                               position_.lines_before_last, max_depth));
     }
-    open_.push_back(put({.kind = kind}));
+    open_.push_back(put({.kind = kind, .members = {}}));
     return true;
   }
   bool close() {
@@ -218,7 +211,7 @@ std::optional<JsonField> JsonField::member(std::string_view key) const {
     field.value_ = &member.value;
     field.line_ = member.line;
     if (!path_.empty()) field.path_ += '.';
-    field.path_.append(clipped(member.key));
+    field.path_.append(in_a_sentence(member.key));
     field.key_ = member.key;
     return field;
   }
@@ -244,8 +237,10 @@ std::vector<JsonField> JsonField::elements() const {
 }
 
 tl::unexpected<Error> JsonField::wrong(std::string_view what) const {
-  if (path_.empty()) return fail("{}, line {}: the file {}", source_, line_, what);
-  return fail("{}, line {}: '{}' {}", source_, line_, path_, what);
+  constexpr std::size_t longest = 1000;
+  const std::string words = in_a_sentence(what, longest);
+  if (path_.empty()) return fail("{}, line {}: the file {}", source_, line_, words);
+  return fail("{}, line {}: '{}' {}", source_, line_, path_, words);
 }
 
 Status JsonField::object() const {
@@ -263,7 +258,7 @@ Status JsonField::only(std::span<const std::string_view> known) const {
   for (const JsonMember& member : value_->members) {
     if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
     return this->member(member.key)
-        ->wrong(fmt::format("is an unknown field; {}", suggest(clipped(member.key), known)));
+        ->wrong(fmt::format("is an unknown field; {}", suggest(in_a_sentence(member.key), known)));
   }
   return {};
 }
@@ -282,7 +277,7 @@ Result<std::int64_t> JsonField::whole_number(std::int64_t least, std::int64_t mo
   }
   if (value_->kind == JsonValue::Kind::real || value_->integer < least || value_->integer > most) {
     return wrong(fmt::format("must be a whole number from {} to {}, not {}", least, most,
-                             clipped(value_->text)));
+                             in_a_sentence(value_->text)));
   }
   return value_->integer;
 }

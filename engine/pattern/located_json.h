@@ -32,7 +32,7 @@ struct JsonValue {
   double real = 0;     // an integer beyond 64 bits is a real
   std::string text{};  // a string's content; a number as written
   std::vector<JsonValue> elements{};
-  std::vector<JsonMember> members{};  // in the order of the file
+  std::vector<JsonMember> members;  // in the order of the file; {} here would need the whole type
 };
 
 struct JsonMember {

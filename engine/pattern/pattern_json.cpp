@@ -7,6 +7,7 @@
 #include "engine/pattern/located_json.h"
 #include "engine/pattern/nearest_name.h"
 #include "engine/pattern/sequence_layout.h"
+#include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope {
 namespace {
@@ -71,8 +72,9 @@ Result<GroupRule> read_rule(const JsonField& field) {
   }
   const std::size_t kind = index_of(rule_names, field.value().text);
   if (kind == rule_names.size()) {
-    return field.wrong(fmt::format("has the unknown rule '{}'; {}", field.value().text,
-                                   suggest(field.value().text, rule_names)));
+    return field.wrong(fmt::format("has the unknown rule '{}'; {}",
+                                   in_a_sentence(field.value().text),
+                                   suggest(in_a_sentence(field.value().text), rule_names)));
   }
   return GroupRule{.kind = static_cast<GroupRule::Kind>(kind)};
 }
@@ -147,8 +149,9 @@ class PatternReader {
       if (!name) return tl::unexpected(name.error());
       const std::size_t group = index_of(group_names, *name);
       if (group == group_names.size()) {
-        return element.wrong(fmt::format("names the unknown token group '{}'; {}", *name,
-                                         suggest(*name, group_names)));
+        return element.wrong(fmt::format("names the unknown token group '{}'; {}",
+                                         in_a_sentence(*name),
+                                         suggest(in_a_sentence(*name), group_names)));
       }
       if (global_[group]) return element.wrong(fmt::format("lists '{}' twice", *name));
       global_[group] = named_[group] = true;

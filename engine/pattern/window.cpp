@@ -3,6 +3,8 @@
 
 #include <charconv>
 
+#include "kernels/plan/in_a_sentence.h"
+
 namespace attnscope {
 
 Result<Window> parse_window(std::string_view text) {
@@ -10,10 +12,12 @@ Result<Window> parse_window(std::string_view text) {
   std::int64_t tokens = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), tokens);
   if (error == std::errc::result_out_of_range) {
-    return fail("window '{}' is too large; give \"inf\" for the whole subsequence", text);
+    return fail("window '{}' is too large; give \"inf\" for the whole subsequence",
+                in_a_sentence(text));
   }
   if (error != std::errc() || end != text.data() + text.size() || tokens < 0) {
-    return fail("window '{}' is neither a number of tokens from 0 on nor \"inf\"", text);
+    return fail("window '{}' is neither a number of tokens from 0 on nor \"inf\"",
+                in_a_sentence(text));
   }
   return Window::of(tokens);
 }

@@ -12,6 +12,7 @@
 #include "engine/report/axes_in_words.h"
 #include "engine/report/row_values.h"
 #include "engine/report/writers.h"
+#include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope::report {
 namespace {
@@ -25,7 +26,8 @@ Result<Axis> parse_axis(std::string_view option, std::string_view text,
                         const std::array<std::string_view, count>& names) {
   const auto found = std::ranges::find(names, text);
   if (found == names.end()) {
-    return fail("{}: there is no axis '{}'; {}", option, text, suggest(text, names));
+    return fail("{}: there is no axis '{}'; {}", option, in_a_sentence(text),
+                suggest(in_a_sentence(text), names));
   }
   return static_cast<Axis>(found - names.begin());
 }

@@ -13,6 +13,7 @@
 #include "engine/pattern/nearest_name.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/row_values.h"
+#include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope::report {
 namespace {
@@ -246,7 +247,8 @@ Result<TableFormat> parse_table_format(std::string_view text) {
   constexpr std::array<std::string_view, 5> names{"text", "markdown", "csv", "latex", "json"};
   const auto found = std::ranges::find(names, text);
   if (found == names.end()) {
-    return fail("--format: there is no table format '{}'; {}", text, suggest(text, names));
+    return fail("--format: there is no table format '{}'; {}", in_a_sentence(text),
+                suggest(in_a_sentence(text), names));
   }
   return static_cast<TableFormat>(found - names.begin());
 }

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "kernels/plan/in_a_sentence.h"
+
 namespace attnscope {
 namespace {
 
@@ -21,7 +23,7 @@ struct Place {
 template <typename... Args>
 tl::unexpected<Error> fail_at(const Place& place, fmt::format_string<Args...> text,
                               Args&&... args) {
-  return fail("{}: tensor '{}': {}", place.file, place.tensor,
+  return fail("{}: tensor '{}': {}", place.file, in_a_sentence(place.tensor),
               fmt::format(text, std::forward<Args>(args)...));
 }
 
@@ -38,8 +40,12 @@ std::optional<std::int64_t> size_from(const json& value) {
 std::string shown(const json& value) {
   constexpr std::size_t longest = 40;
   if (value.is_structured()) return value.is_array() ? "a list" : "an object";
-  const std::string text = value.dump();
-  return text.size() <= longest ? text : text.substr(0, longest) + "...";
+  return in_a_sentence(value.dump(), longest);
+}
+
+std::string shape_in_words(const std::vector<std::int64_t>& shape) {
+  constexpr std::size_t longest = 100;
+  return in_a_sentence(fmt::format("[{}]", fmt::join(shape, ", ")), longest);
 }
 
 Status read_shape(const json& value, const Place& place, std::vector<std::int64_t>& shape) {
@@ -82,13 +88,12 @@ Status check_byte_count(const Place& place, const HeaderEntry& entry) {
   if (std::ranges::find(entry.shape, 0) != entry.shape.end()) bytes = 0;
   for (const std::int64_t size : entry.shape) {
     if (__builtin_mul_overflow(bytes, size, &bytes)) {
-      return fail_at(place, "its shape [{}] has more than 2^63 bytes",
-                     fmt::join(entry.shape, ", "));
+      return fail_at(place, "its shape {} has more than 2^63 bytes", shape_in_words(entry.shape));
     }
   }
   if (bytes != entry.end - entry.begin) {
-    return fail_at(place, "shape [{}] of {} needs {} bytes, and 'data_offsets' gives {}",
-                   fmt::join(entry.shape, ", "), entry.dtype, bytes, entry.end - entry.begin);
+    return fail_at(place, "shape {} of {} needs {} bytes, and 'data_offsets' gives {}",
+                   shape_in_words(entry.shape), entry.dtype, bytes, entry.end - entry.begin);
   }
   return {};
 }
@@ -132,8 +137,8 @@ Status check_overlaps(const std::vector<HeaderEntry>& entries, std::string_view 
   std::ranges::sort(in_order, {}, &HeaderEntry::begin);
   for (std::size_t i = 1; i < in_order.size(); ++i) {
     if (in_order[i]->begin < in_order[i - 1]->end) {
-      return fail("{}: tensors '{}' and '{}' overlap in the file", file, in_order[i - 1]->name,
-                  in_order[i]->name);
+      return fail("{}: tensors '{}' and '{}' overlap in the file", file,
+                  in_a_sentence(in_order[i - 1]->name), in_a_sentence(in_order[i]->name));
     }
   }
   return {};
@@ -194,7 +199,8 @@ Result<Header> parse_header(std::string_view text, std::int64_t data_bytes, std:
   }
   if (!parsed.document.is_object()) return fail("{}: its header is not a JSON object", file);
   if (parsed.duplicate)
-    return fail("{}: tensor '{}' appears twice in the header", file, *parsed.duplicate);
+    return fail("{}: tensor '{}' appears twice in the header", file,
+                in_a_sentence(*parsed.duplicate));
   Header header;
   for (const auto& [name, value] : parsed.document.items()) {
     if (name == "__metadata__") {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "engine/safetensors/header.h"
+#include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope {
 namespace {
@@ -54,12 +55,13 @@ bool fits(const std::vector<std::int64_t>& shape, std::span<const std::int64_t> 
 }
 
 std::string shape_text(std::span<const std::int64_t> shape) {
+  constexpr std::size_t longest = 100;
   std::string text = "[";
   for (const std::int64_t size : shape) {
     if (text.size() > 1) text += ", ";
     text += size == -1 ? std::string("any") : std::to_string(size);
   }
-  return text + "]";
+  return in_a_sentence(text + "]", longest);
 }
 
 }  // namespace
@@ -149,7 +151,7 @@ Result<std::string_view> SafetensorsFile::metadata(std::string_view key) const {
   for (const auto& [name, text] : mapping_->metadata) {
     if (name == key) return std::string_view(text);
   }
-  return fail("{}: has no metadata '{}'", mapping_->file, key);
+  return fail("{}: has no metadata '{}'", mapping_->file, in_a_sentence(key));
 }
 
 Result<TensorView> SafetensorsFile::tensor(std::string_view name) const {
@@ -159,11 +161,13 @@ Result<TensorView> SafetensorsFile::tensor(std::string_view name) const {
     return TensorView{
         entry.dtype, entry.shape, {first, static_cast<std::size_t>(entry.end - entry.begin)}};
   }
+  constexpr std::size_t longest_list = 300;
   if (mapping_->entries.empty()) {
-    return fail("{}: has no tensor '{}': it holds no tensors at all", mapping_->file, name);
+    return fail("{}: has no tensor '{}': it holds no tensors at all", mapping_->file,
+                in_a_sentence(name));
   }
-  return fail("{}: has no tensor '{}'; it holds {}", mapping_->file, name,
-              fmt::join(names(), ", "));
+  return fail("{}: has no tensor '{}'; it holds {}", mapping_->file, in_a_sentence(name),
+              in_a_sentence(fmt::format("{}", fmt::join(names(), ", ")), longest_list));
 }
 
 Result<std::span<const float>> SafetensorsFile::floats(std::string_view name,
@@ -171,10 +175,11 @@ Result<std::span<const float>> SafetensorsFile::floats(std::string_view name,
   const Result<TensorView> found = tensor(name);
   if (!found) return tl::unexpected(found.error());
   if (found->dtype != "F32") {
-    return fail("{}: tensor '{}' is {}; F32 is needed", mapping_->file, name, found->dtype);
+    return fail("{}: tensor '{}' is {}; F32 is needed", mapping_->file, in_a_sentence(name),
+                found->dtype);
   }
   if (!fits(found->shape, shape)) {
-    return fail("{}: tensor '{}' has shape {}; {} is needed", mapping_->file, name,
+    return fail("{}: tensor '{}' has shape {}; {} is needed", mapping_->file, in_a_sentence(name),
                 shape_text(found->shape), shape_text(shape));
   }
   // The mapping starts on a page, so this is the address a float may be read from.
@@ -182,7 +187,7 @@ Result<std::span<const float>> SafetensorsFile::floats(std::string_view name,
     return fail(
         "{}: tensor '{}' does not start at a multiple of {} bytes; write the file anew with "
         "a padded header",
-        mapping_->file, name, alignof(float));
+        mapping_->file, in_a_sentence(name), alignof(float));
   }
   return std::span(reinterpret_cast<const float*>(found->bytes.data()),
                    found->bytes.size() / sizeof(float));

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "engine/store/implementation.h"
+#include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope {
 namespace {
@@ -32,7 +33,9 @@ Status Store::check_integrity() const {
     constexpr const char* mend =
         "save the runs that can still be read with attnscope export RUN -o FILE.attn";
     if (const std::string found = own.database.text("PRAGMA integrity_check(1)"); found != "ok") {
-      return fail("the database {} is damaged ({}); {}", own.file.string(), found, mend);
+      constexpr std::size_t longest = 200;
+      return fail("the database {} is damaged ({}); {}", own.file.string(),
+                  in_a_sentence(found, longest), mend);
     }
     if (own.database.prepare("PRAGMA foreign_key_check").step()) {
       return fail("the database {} is damaged (rows without their run or heat); {}",

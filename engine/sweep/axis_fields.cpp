@@ -98,6 +98,7 @@ Result<std::vector<Window>> read_windows(const JsonField& field) {
   auto parts = one_or_more(field);
   if (!parts) return tl::unexpected(parts.error());
   std::vector<Window> windows;
+  std::set<std::string> seen;
   for (const JsonField& part : *parts) {
     std::vector<Window> found;
     if (part.value().kind == JsonValue::Kind::text && part.value().text == "inf") {
@@ -108,9 +109,11 @@ Result<std::vector<Window>> read_windows(const JsonField& field) {
       for (const std::int64_t tokens : *values) found.push_back(Window::of(tokens));
     }
     for (const Window& window : found) {
-      if (Status added = add_once(part, window, window.text(), windows); !added) {
-        return tl::unexpected(added.error());
+      if (!seen.insert(window.text()).second) {
+        return part.wrong(
+            fmt::format("gives {} a second time; give every value once", window.text()));
       }
+      windows.push_back(window);
     }
   }
   return windows;

@@ -217,7 +217,7 @@ void ChildProcess::wait_for_news(milliseconds patience) {
 
 void ChildProcess::read_output() {
   std::array<char, 65536> chunk;
-  while (output_.is_open()) {
+  while (output_.is_open() && output_text_.size() <= most_pending) {
     const ssize_t got = ::read(output_.get(), chunk.data(), chunk.size());
     if (got > 0) {
       output_text_.append(chunk.data(), static_cast<std::size_t>(got));

@@ -48,6 +48,10 @@ class ChildProcess {
   void wait_for_news(std::chrono::milliseconds patience);
   /// The next whole line of its output.
   [[nodiscard]] std::optional<std::string> take_line();
+  /// More than any line of the protocol has come, and no end of it.
+  [[nodiscard]] bool is_overlong() const {
+    return output_text_.size() > most_pending && !has_line();
+  }
   [[nodiscard]] bool has_line() const { return output_text_.find('\n') != std::string::npos; }
   /// Its output is closed and read to the end.
   [[nodiscard]] bool output_ended() const { return !output_.is_open(); }
@@ -69,7 +73,8 @@ class ChildProcess {
   pid_t pid_ = -1;
   std::optional<int> wait_status_;
   FileDescriptor input_, output_, errors_;
-  std::string output_text_;   // not yet taken
+  static constexpr std::size_t most_pending = std::size_t{256} << 20;  // bytes
+  std::string output_text_;                                            // not yet taken
   std::size_t searched_ = 0;  // bytes of it known to hold no line feed
   std::string error_line_, last_error_line_;
 };

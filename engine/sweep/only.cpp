@@ -10,6 +10,7 @@
 
 #include "engine/pattern/nearest_name.h"
 #include "engine/sweep/sweep.h"
+#include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope {
 namespace {
@@ -90,7 +91,7 @@ Result<OnlyFilter> parse_only(std::string_view text) {
       return fail(
           "--only: '{}' is not KEY=VALUE; write e.g. window=4,sequence_tokens=512, and repeat the "
           "key for more values",
-          term);
+          in_a_sentence(term));
     }
     filter.terms.emplace_back(term.substr(0, equals), term.substr(equals + 1));
     if (comma == std::string_view::npos) return filter;
@@ -102,7 +103,8 @@ Result<Sweep> only(const Sweep& sweep, const OnlyFilter& filter) {
   Wanted wanted;
   for (const auto& [key, value] : filter.terms) {
     if (std::ranges::find(known_keys, key) == known_keys.end()) {
-      return fail("--only: there is no key '{}' before a run; {}", key, suggest(key, known_keys));
+      return fail("--only: there is no key '{}' before a run; {}", in_a_sentence(key),
+                  suggest(in_a_sentence(key), known_keys));
     }
     wanted[key].insert(value);
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/sweep/protocol.h"
+#include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope::protocol {
 namespace {
@@ -17,10 +18,28 @@ struct Malformed {
   std::string message;
 };
 
-std::string excerpt(std::string_view text) {
-  constexpr std::size_t shown = 80;
-  if (text.size() <= shown) return std::string(text);
-  return std::string(text.substr(0, shown)) + "...";
+constexpr int max_depth = 64;  // far beyond any message of ours, far below the stack
+constexpr std::size_t shown = 80;
+
+/// Whether brackets outside texts stand in more than max_depth others. Many functions of the JSON
+/// library follow the nesting with the stack.
+bool is_deep(std::string_view line) {
+  int depth = 0;
+  bool in_text = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (in_text) {
+      if (c == '\\') ++i;
+      in_text = c != '"';
+    } else if (c == '"') {
+      in_text = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > max_depth) return true;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return false;
 }
 
 // A value together with the words that say where it stands.
@@ -101,9 +120,9 @@ class Reader {
 
  private:
   [[noreturn]] void complain(const std::string& expected) const {
-    throw Malformed{
-        fmt::format("'{}' in the protocol message must be {}, not {}", path_, expected,
-                    excerpt(value_.dump(-1, ' ', false, json::error_handler_t::replace)))};
+    throw Malformed{fmt::format(
+        "'{}' in the protocol message must be {}, not {}", path_, expected,
+        in_a_sentence(value_.dump(-1, ' ', false, json::error_handler_t::replace), shown))};
   }
 
   const json& value_;
@@ -267,9 +286,13 @@ Result<Ceilings> read_ceilings(const json& value) {
 }
 
 Result<json> parse_line(std::string_view line) {
+  if (is_deep(line)) {
+    return fail("the line is nested deeper than {} levels: {}", max_depth,
+                in_a_sentence(line, shown));
+  }
   json parsed = json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_object()) {
-    return fail("expected one JSON object on the line, found: {}", excerpt(line));
+    return fail("expected one JSON object on the line, found: {}", in_a_sentence(line, shown));
   }
   return parsed;
 }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "engine/sweep/sweep.h"
+#include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope {
 namespace {
@@ -57,11 +58,15 @@ Result<std::vector<std::int64_t>> geometric(const Range& range, std::string_view
   }
   std::vector<std::int64_t> values;
   const auto last = static_cast<double>(range.last);
-  for (auto exact = static_cast<double>(range.first); std::round(exact) <= last; exact *= *factor) {
-    // Factors near 1 may round to the same number twice.
-    const auto value = static_cast<std::int64_t>(std::round(exact));
+  auto exact = static_cast<double>(range.first);
+  for (std::size_t steps = 0; std::round(exact) <= last; exact *= *factor, ++steps) {
+    // 2^63 itself is the double nearest to the largest number.
+    const auto value = exact < 0x1p63 ? static_cast<std::int64_t>(std::round(exact)) : range.last;
+    // Factors near 1 may round to the same number twice, and nearer still never leave it.
     if (values.empty() || value > values.back()) values.push_back(value);
-    if (values.size() > most_values) break;
+    if (steps > most_values) {
+      return fail("range '{}' takes more than {} steps; take a larger factor", text, most_values);
+    }
   }
   return values;
 }
@@ -82,7 +87,10 @@ Result<std::vector<std::int64_t>> arithmetic(const Range& range, std::string_vie
 
 }  // namespace
 
-Result<std::vector<std::int64_t>> parse_range(std::string_view text) {
+Result<std::vector<std::int64_t>> parse_range(std::string_view given) {
+  // Whatever is longer than this is no range, and messages quote it.
+  const std::string shown = in_a_sentence(given);
+  const std::string_view text = shown;
   if (const auto single = number<std::int64_t>(text)) {
     if (*single < 0) return fail("'{}' is negative; give a number from 0 on", text);
     return std::vector<std::int64_t>{*single};

@@ -7,6 +7,7 @@
 
 #include "engine/pattern/attention_pattern.h"
 #include "engine/sweep/axis_fields.h"
+#include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope {
 namespace {
@@ -45,7 +46,7 @@ Result<Declared> from_text(const JsonField& field) {
         fmt::format("is '{}', but a contender is \"PATTERN/IMPLEMENTATION\" or "
                     "\"PATTERN/IMPLEMENTATION/WINDOW\", "
                     "as in \"sparse/segment\"",
-                    field.value().text));
+                    in_a_sentence(field.value().text)));
   }
   return declared;
 }
@@ -124,7 +125,7 @@ Result<std::vector<std::optional<Window>>> windows_of(const JsonField& field,
   if (!pattern.has_window()) {
     if (declared.window) {
       return field.wrong(fmt::format("has the window {}, but pattern '{}' has none; leave it out",
-                                     declared.window->text(), declared.pattern));
+                                     declared.window->text(), in_a_sentence(declared.pattern)));
     }
     return std::vector<std::optional<Window>>{std::nullopt};
   }
@@ -132,7 +133,7 @@ Result<std::vector<std::optional<Window>>> windows_of(const JsonField& field,
   if (windows.empty()) {
     return field.wrong(fmt::format(
         "needs a window, because pattern '{}' has one; add \"windows\": [4, 64] to the sweep",
-        declared.pattern));
+        in_a_sentence(declared.pattern)));
   }
   return std::vector<std::optional<Window>>(windows.begin(), windows.end());
 }
@@ -140,12 +141,12 @@ Result<std::vector<std::optional<Window>>> windows_of(const JsonField& field,
 Status add(const JsonField& field, Contender contender, std::vector<Contender>& contenders) {
   for (const Contender& other : contenders) {
     if (other.id() == contender.id()) {
-      return field.wrong(
-          fmt::format("is the contender '{}' a second time; give every one once", contender.id()));
+      return field.wrong(fmt::format("is the contender '{}' a second time; give every one once",
+                                     in_a_sentence(contender.id())));
     }
     if (other.name == contender.name) {
       return field.wrong(fmt::format("has the same display name '{}' as '{}'; give one a \"name\"",
-                                     contender.name, other.id()));
+                                     in_a_sentence(contender.name), in_a_sentence(other.id())));
     }
   }
   contenders.push_back(std::move(contender));

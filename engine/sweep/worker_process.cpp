@@ -13,6 +13,7 @@
 #include "attnscope/build_info.h"
 #include "engine/sweep/child_process.h"
 #include "engine/sweep/protocol.h"
+#include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope {
 namespace {
@@ -26,7 +27,7 @@ constexpr milliseconds quitting_patience{2'000};
 
 std::string excerpt(std::string_view line) {
   constexpr std::size_t shown = 200;
-  return std::string(line.substr(0, shown)) + (line.size() > shown ? "..." : "");
+  return in_a_sentence(line, shown);
 }
 
 std::string signal_name(int number) {
@@ -170,6 +171,10 @@ WorkerProcess::Read WorkerProcess::read(milliseconds patience) {
       }
       child.kill();
       return state_->end("it sent a line that is not of the protocol: " + excerpt(*line));
+    }
+    if (child.is_overlong()) {
+      child.kill();
+      return state_->end("it sent a line of more than 256 MiB, which is not of the protocol");
     }
     // Ended before the last look at its output: nothing more can come.
     const bool gone = child.end().has_value();

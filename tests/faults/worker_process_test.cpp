@@ -51,6 +51,10 @@ TEST_F(WorkerProcessTest, Environment_NamesTheDefaultWorker) {
   unsetenv("ATTNSCOPE_WORKER");
 }
 
+TEST_F(WorkerProcessTest, LineWithoutEnd_IsGivenUpBeforeItFillsTheMemory) {
+  EXPECT_THAT(error_of("tr '\\0' x < /dev/zero"), HasSubstr("a line of more than 256 MiB"));
+}
+
 TEST_F(WorkerProcessTest, MissingProgram_NamesPathAndMend) {
   EXPECT_THAT(error_of("/nowhere/attnscope-worker"),
               AllOf(HasSubstr("'/nowhere/attnscope-worker' was not found"),

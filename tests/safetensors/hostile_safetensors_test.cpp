@@ -101,6 +101,17 @@ TEST(HostileSafetensors, AHeaderOfBracketsAloneDoesNotExhaustTheStack) {
       says("'shape' holds a list"));
 }
 
+TEST(HostileSafetensors, ANameThatWouldBreakTheLineIsShownInOne) {
+  EXPECT_THAT(message_for(safetensors_text("{\"a\\n\\u001b[2J\":7}", 0)), says("tensor 'a??[2J':"));
+}
+
+TEST(HostileSafetensors, ANameOfAMegabyteDoesNotFillTheMessage) {
+  const std::string message =
+      message_for(safetensors_text("{\"" + std::string(1'000'000, 'n') + "\":7}", 0));
+  EXPECT_THAT(message, says("nnn...'"));
+  EXPECT_LT(message.size(), 400U);
+}
+
 TEST(HostileSafetensors, ATensorNamedTwiceIsRefused) {
   const std::string entry = R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
   EXPECT_THAT(message_for(safetensors_text("{" + entry + "," + entry + "}", 4)),

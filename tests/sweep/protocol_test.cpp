@@ -328,6 +328,26 @@ TEST(Protocol, LineThatIsNoObject_IsQuoted) {
   EXPECT_FALSE(protocol::parse_line("{\"a\":1} trailing"));
 }
 
+TEST(Protocol, DeeplyNestedLine_IsRefusedBeforeItFillsTheStack) {
+  const std::string brackets = std::string(2'000'000, '[') + std::string(2'000'000, ']');
+  const auto message = protocol::parse_line("{\"event\":" + brackets + "}");
+  ASSERT_FALSE(message);
+  EXPECT_THAT(message.error().message, HasSubstr("nested deeper than 64 levels"));
+  EXPECT_LT(message.error().message.size(), 200U);
+}
+
+TEST(Protocol, BracketsInsideTexts_AreNoNesting) {
+  const std::string text = std::string(100, '[') + "\\\"" + std::string(100, '{');
+  const auto message = protocol::parse_line("{\"event\":\"" + text + "\"}");
+  ASSERT_TRUE(message) << message.error().message;
+}
+
+TEST(Protocol, LineOfControlCharacters_IsQuotedInOneLine) {
+  const auto message = protocol::parse_line("\x1b[2J\nno\xff");
+  ASSERT_FALSE(message);
+  EXPECT_THAT(message.error().message, HasSubstr("found: ?[2J?no?"));
+}
+
 TEST(RunPlan, Heats_SurviveTheWayThereAndBack) {
   for (unsigned seed = 0; seed < 50; ++seed) {
     Random r(seed);

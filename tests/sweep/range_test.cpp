@@ -68,6 +68,21 @@ TEST(Range, TooManyValues_AreRefused) {
   EXPECT_THAT(error_of("0:1000000000:+1"), HasSubstr("more than 100000 values"));
 }
 
+TEST(Range, FactorTooNearToOne_IsRefusedBeforeItIsWalked) {
+  EXPECT_THAT(error_of("1:2:*1.0000000000000002"), HasSubstr("more than 100000 steps"));
+  EXPECT_THAT(error_of("1:9223372036854775807:*1.0000001"), HasSubstr("more than 100000 steps"));
+}
+
+TEST(Range, LargestNumber_IsReachedByAFactor) {
+  EXPECT_THAT(*parse_range("9223372036854775807:9223372036854775807:*2"),
+              ElementsAre(9223372036854775807));
+}
+
+TEST(Range, WhateverIsGiven_IsQuotedInOneLine) {
+  EXPECT_THAT(error_of("4\n\x1b[2J\xff"), HasSubstr("'4??[2J?'"));
+  EXPECT_LT(error_of(std::string(100'000, 'x')).size(), 400U);
+}
+
 TEST(Range, Negative_IsRefused) {
   EXPECT_THAT(error_of("-4"), HasSubstr("negative"));
 }

@@ -177,7 +177,7 @@ TEST(SweepFile, UnknownSweep_NamesTheNearest) {
 TEST(SweepFile, Folder_CannotBeRead) {
   const auto sweep = load_sweep(ATTNSCOPE_SOURCE_DIR);
   ASSERT_FALSE(sweep);
-  EXPECT_THAT(sweep.error().message, HasSubstr("cannot be read"));
+  EXPECT_THAT(sweep.error().message, HasSubstr("is not a file; give the path of a sweep file"));
 }
 
 TEST(SweepFile, WithoutName_IsNamedAfterItsFile) {

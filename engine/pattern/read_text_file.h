@@ -1,0 +1,22 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// A person's own JSON file as text. Pipes and devices, which could be read without end, and files
+// far larger than any of their kind are declined.
+//
+//   Result<std::string> json = read_text_file("my/pattern.json", "pattern file", 1 << 20);
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "kernels/plan/result.h"
+
+namespace attnscope {
+
+/// `kind` is what messages call the file.
+[[nodiscard]] Result<std::string> read_text_file(const std::filesystem::path& path,
+                                                 std::string_view kind, std::uintmax_t most_bytes);
+
+}  // namespace attnscope

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/plan/in_a_sentence.h"
+
+#include <gtest/gtest.h>
+
+namespace attnscope {
+namespace {
+
+TEST(InASentence, PlainText_StaysAsItIs) {
+  EXPECT_EQ(in_a_sentence("sparse/segment/4"), "sparse/segment/4");
+  EXPECT_EQ(in_a_sentence("Fröbe · 注意力 😀"), "Fröbe · 注意力 😀");
+  EXPECT_EQ(in_a_sentence(""), "");
+}
+
+TEST(InASentence, ControlCharacters_AreShownAsQuestionMarks) {
+  using namespace std::string_view_literals;
+  EXPECT_EQ(in_a_sentence("a\nb\tc\0d\x1b[2J\x7f"sv), "a?b?c?d?[2J?");
+}
+
+TEST(InASentence, BytesThatAreNotUtf8_AreShownAsQuestionMarks) {
+  EXPECT_EQ(in_a_sentence("\xff"), "?");
+  EXPECT_EQ(in_a_sentence("\xc3("), "?(");
+  EXPECT_EQ(in_a_sentence("a\xe2\x82"), "a??");
+  EXPECT_EQ(in_a_sentence("\xc0\xaf"), "??") << "longer than it need be";
+  EXPECT_EQ(in_a_sentence("\xed\xa0\x80"), "???") << "a surrogate";
+  EXPECT_EQ(in_a_sentence("\xf4\x90\x80\x80"), "????") << "beyond the last code point";
+}
+
+TEST(InASentence, LongText_IsCutBetweenCharacters) {
+  EXPECT_EQ(in_a_sentence("abcdef", 3), "abc...");
+  EXPECT_EQ(in_a_sentence("abc", 3), "abc");
+  EXPECT_EQ(in_a_sentence("ab😀", 5), "ab...");
+  EXPECT_EQ(in_a_sentence(std::string(1'000'000, 'x')).size(), 63U);
+}
+
+}  // namespace
+}  // namespace attnscope
