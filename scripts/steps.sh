@@ -153,5 +153,5 @@ build_preset() {
   logged "configure-$preset" "configuring the build" "The lines above name what is missing" \
     cmake --preset "$preset" "${options[@]}"
   logged "build-$preset" "building" "If the compiler was killed, free some memory and repeat" \
-    cmake --build "build/$preset" -j "$jobs"
+    cmake --build --preset "$preset" -j "$jobs"
 }

@@ -1,0 +1,55 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every fuzz target asks of the code it feeds. A broken promise ends the process, which
+// libFuzzer reports as a finding together with the input.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+namespace attnscope::fuzz {
+
+inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
+
+inline void expect(bool kept, const char* promise, std::string_view about = {}) {
+  if (kept) return;
+  std::fprintf(stderr, "broken promise: %s\n%.*s\n", promise, static_cast<int>(about.size()),
+               about.data());
+  std::abort();
+}
+
+/// Whether the bytes are well-formed UTF-8 without control characters: what a terminal, a log line
+/// and a JSON text can all carry.
+inline bool is_plain_text(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    if (lead < 0x20 || lead == 0x7F) return false;
+    const std::size_t length = lead < 0x80             ? 1
+                               : (lead & 0xE0) == 0xC0 ? 2
+                               : (lead & 0xF0) == 0xE0 ? 3
+                               : (lead & 0xF8) == 0xF0 ? 4
+                                                       : 0;
+    if (length == 0 || i + length > text.size()) return false;
+    for (std::size_t k = 1; k < length; ++k) {
+      if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return false;
+    }
+    i += length;
+  }
+  return true;
+}
+
+/// One sentence a person can read: something, on one line, and not the whole input again.
+inline void expect_sentence(const std::string& message) {
+  constexpr std::size_t longest = 1500;
+  expect(!message.empty(), "an error has words");
+  expect(message.size() <= longest, "an error is one sentence, not the input", message);
+  expect(is_plain_text(message), "an error is one line of plain text", message);
+}
+
+}  // namespace attnscope::fuzz

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Layout files: what is accepted is written and read again alike, its ranges lie where they may,
+// and small ones compile.
+#include "engine/pattern/attention_pattern.h"
+#include "engine/pattern/compile_plan.h"
+#include "engine/pattern/sequence_layout.h"
+#include "tests/fuzz/fuzz_input.h"
+
+namespace attnscope {
+namespace {
+
+using fuzz::expect;
+
+void follow(const SequenceLayout& layout) {
+  const std::string text = layout_json(layout);
+  const auto again = parse_layout(text, "written.json");
+  expect(again.has_value() && layout_json(*again) == text, "a layout survives being written", text);
+  expect(layout.tokens() >= 0 && layout.tokens() <= SequenceLayout::max_tokens,
+         "a layout's tokens are bounded", text);
+  std::int64_t at = layout.shared_query();
+  for (std::int64_t i = 0; i < layout.item_count(); ++i) {
+    const TokenRange own = layout.item_tokens(i);
+    expect(own.begin == at && own.end >= own.begin, "items stand one after the other", text);
+    const TokenRange documents = layout.documents(i);
+    expect(documents.begin >= own.begin && documents.end <= own.end, "documents are the item's own",
+           text);
+    at = own.end;
+  }
+  expect(at == layout.tokens(), "items fill the layout", text);
+  constexpr std::int64_t small = 2000;
+  if (layout.tokens() > small || layout.item_count() > small) return;
+  for (const AttentionPattern& pattern : built_in_patterns()) {
+    const auto plan = compile_plan(pattern, Window::of(2), layout, /*heads=*/2);
+    if (!plan) fuzz::expect_sentence(plan.error().message);
+  }
+}
+
+}  // namespace
+}  // namespace attnscope
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto layout = attnscope::parse_layout(attnscope::fuzz::text_of(data, size), "fuzz.json");
+  if (layout) {
+    attnscope::follow(*layout);
+  } else {
+    attnscope::fuzz::expect_sentence(layout.error().message);
+  }
+  return 0;
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// safetensors files: every byte of every tensor of an accepted file can be read, and none is read
+// twice.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <numeric>
+
+#include "engine/safetensors/safetensors.h"
+#include "tests/fuzz/fuzz_input.h"
+
+namespace attnscope {
+namespace {
+
+using fuzz::expect;
+using fuzz::expect_sentence;
+
+/// A file in memory that has a path.
+class MemoryFile {
+ public:
+  MemoryFile(const std::uint8_t* data, std::size_t size)
+      : descriptor_(memfd_create("fuzz", MFD_CLOEXEC)) {
+    expect(descriptor_ >= 0, "a file in memory can be made");
+    expect(write(descriptor_, data, size) == static_cast<ssize_t>(size), "it takes the input");
+  }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  ~MemoryFile() { close(descriptor_); }
+  [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+
+ private:
+  int descriptor_;
+};
+
+void follow(const SafetensorsFile& file, std::size_t file_size) {
+  std::size_t bytes = 0;
+  for (const std::string& name : file.names()) {
+    const auto tensor = file.tensor(name);
+    expect(tensor.has_value(), "a named tensor is there", name);
+    bytes += tensor->bytes.size();
+    volatile unsigned sum = 0;
+    for (const std::byte byte : tensor->bytes) sum = sum + std::to_integer<unsigned>(byte);
+    for (const std::int64_t size : tensor->shape) expect(size >= 0, "sizes are not negative", name);
+    const std::vector<std::int64_t> any(tensor->shape.size(), -1);
+    const auto floats = file.floats(name, any);
+    if (!floats) {
+      expect_sentence(floats.error().message);
+    } else {
+      volatile float last = 0;
+      if (!floats->empty()) last = floats->back();
+      static_cast<void>(last);
+    }
+    const auto other = file.floats(name, std::array<std::int64_t, 3>{2, -1, 7});
+    if (!other) expect_sentence(other.error().message);
+  }
+  expect(bytes <= file_size, "tensors do not overlap");
+  const auto absent = file.tensor("no such tensor");
+  if (!absent) expect_sentence(absent.error().message);
+  const auto words = file.metadata("format");
+  if (!words) expect_sentence(words.error().message);
+}
+
+}  // namespace
+}  // namespace attnscope
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const attnscope::MemoryFile memory(data, size);
+  const auto file = attnscope::SafetensorsFile::open(memory.path());
+  if (file) {
+    attnscope::follow(*file, size);
+  } else {
+    attnscope::fuzz::expect_sentence(file.error().message);
+  }
+  return 0;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sweep files: what is accepted has a bounded number of cells, and every heat survives the way to a
+// worker.
+#include "engine/sweep/protocol.h"
+#include "engine/sweep/sweep.h"
+#include "tests/fuzz/fuzz_input.h"
+
+namespace attnscope {
+namespace {
+
+using fuzz::expect;
+
+void follow(const Sweep& sweep) {
+  constexpr std::size_t most_cells = 100'000;
+  expect(!sweep.heats.empty(), "an accepted sweep has heats");
+  std::size_t cells = 0;
+  for (const Heat& heat : sweep.heats) cells += heat.contenders.size();
+  expect(cells > 0 && cells <= most_cells, "an accepted sweep has a bounded number of cells");
+  // The heats of a sweep differ in their points alone: the ends stand for all.
+  for (const Heat* heat : {&sweep.heats.front(), &sweep.heats.back()}) {
+    const auto sent = protocol::to_json(*heat);
+    const auto received = protocol::read_heat(sent);
+    expect(received.has_value(), "an accepted heat can be sent to a worker", sweep.text);
+    expect(protocol::to_json(*received) == sent, "a heat arrives as it was sent", sweep.text);
+  }
+  OnlyFilter first;
+  first.terms.emplace_back("contender", sweep.heats.front().contenders.front().id());
+  expect(only(sweep, first).has_value(), "a sweep's own contender can be picked", sweep.text);
+}
+
+}  // namespace
+}  // namespace attnscope
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto sweep =
+      attnscope::parse_sweep(attnscope::fuzz::text_of(data, size), "/nowhere/fuzz.json");
+  if (sweep) {
+    attnscope::follow(*sweep);
+  } else {
+    attnscope::fuzz::expect_sentence(sweep.error().message);
+  }
+  return 0;
+}
