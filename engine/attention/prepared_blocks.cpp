@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace attnscope {
 namespace {
@@ -102,8 +103,7 @@ PreparedBlocks::Graph PreparedBlocks::make_graph(const ForwardCall& call, std::s
 Status PreparedBlocks::backward(const BackwardCall& call) {
   if (graphs_.size() != blocks_.size()) return fail("backward needs a forward call before it");
   use_torch_threads(problem_.threads);
-  std::vector<Graph> graphs = std::move(graphs_);
-  graphs_.clear();
+  std::vector<Graph> graphs = std::exchange(graphs_, {});
   const GradientTensors& tensors = call.tensors;
   const TokenRange shared{0, problem_.layout.shared_query()};
   SharedGradients to_shared;

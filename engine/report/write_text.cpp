@@ -21,7 +21,7 @@
 namespace attnscope::report {
 namespace {
 
-std::string joined(const char* separator, std::string a, const std::string& b) {
+std::string joined(const char* separator, const std::string& a, const std::string& b) {
   if (a.empty() || b.empty()) return a + b;
   return a + separator + b;
 }

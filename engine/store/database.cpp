@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/plan/in_a_sentence.h"
+
 namespace attnscope::store {
 namespace {
 
@@ -208,6 +210,9 @@ std::string uri_of(const std::filesystem::path& file, std::string_view query) {
 
 std::string sentence_of(const DatabaseError& error, const std::filesystem::path& file) {
   const std::string name = file.string();
+  // SQLite quotes names of the file, which another may have written.
+  constexpr std::size_t longest = 200;
+  const std::string what = in_a_sentence(error.what(), longest);
   // The shared memory of the log could not get its size: a full disk, said in other words.
   const int code = error.extended == SQLITE_IOERR_SHMSIZE ? SQLITE_FULL : error.code;
   switch (code) {
@@ -227,7 +232,7 @@ std::string sentence_of(const DatabaseError& error, const std::filesystem::path&
       return fmt::format(
           "the database {} is damaged ({}); save the runs that can still be read with attnscope "
           "export RUN -o FILE.attn, and import them into a new database",
-          name, error.what());
+          name, what);
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:
@@ -235,15 +240,15 @@ std::string sentence_of(const DatabaseError& error, const std::filesystem::path&
           "the database {} cannot be opened or written ({}); make the file and its folder "
           "writable, "
           "or name another file with --db",
-          name, error.what());
+          name, what);
     case SQLITE_IOERR:
       return fmt::format(
           "reading or writing the database {} failed ({}); check the disk, or name another file "
           "with --db",
-          name, error.what());
+          name, what);
     default:
       return fmt::format("the database {} refused ({}); try again, or name another file with --db",
-                         name, error.what());
+                         name, what);
   }
 }
 

@@ -157,8 +157,17 @@ Result<std::pair<Database, std::string>> upgraded_copy(const Database& original,
 
 /// The version as SQLite sees it, with what is still in the write-ahead log. A read-only connection
 /// does not write the log back when it is closed, so a refused file stays as it is.
-int version_with_log(const std::filesystem::path& file) {
-  return version_of(open_for_reading(file).first);
+Result<int> version_with_log(const std::filesystem::path& file) {
+  const Database database = open_for_reading(file).first;
+  // A view runs what its author wrote, without end perhaps, and a trigger does at every write.
+  if (database.integer("SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index')") >
+      0) {
+    return fail(
+        "{} has views or triggers, which no database of AttnScope has; do not trust it, and name "
+        "another file with --db",
+        file.string());
+  }
+  return version_of(database);
 }
 
 }  // namespace
@@ -203,7 +212,9 @@ Result<Store> Store::open(const std::filesystem::path& file, Mode mode) {
     header = *inspected;
   }
   return guarded(file, [&]() -> Result<Store> {
-    const int version = header.empty ? 0 : version_with_log(file);
+    const Result<int> stored = header.empty ? Result<int>(0) : version_with_log(file);
+    if (!stored) return tl::unexpected(stored.error());
+    const int version = *stored;
     // Also what is left when the making of the file was taken back.
     const bool empty = header.empty || (version == 0 && std::filesystem::file_size(file) == 0);
     if (empty && !writing) {

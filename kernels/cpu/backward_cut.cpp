@@ -60,8 +60,12 @@ Tables tables_in(const AttentionPlan& plan, std::byte* memory) {
   };
   const std::int64_t regions = bytes_of(tasks, sizeof(BackwardGroup));
   const std::int64_t rows = regions + bytes_of(all_segments(plan), sizeof(SlotRegion));
-  return {reinterpret_cast<BackwardGroup*>(memory), reinterpret_cast<SlotRegion*>(memory + regions),
-          reinterpret_cast<TaskRows*>(memory + rows), rows + bytes_of(tasks, sizeof(TaskRows))};
+  // Without memory only the bytes are asked for, and no offset may be added to a null pointer.
+  const auto at = [memory](std::int64_t offset) {
+    return memory == nullptr ? nullptr : memory + offset;
+  };
+  return {reinterpret_cast<BackwardGroup*>(at(0)), reinterpret_cast<SlotRegion*>(at(regions)),
+          reinterpret_cast<TaskRows*>(at(rows)), rows + bytes_of(tasks, sizeof(TaskRows))};
 }
 
 class Cutter {

@@ -6,10 +6,12 @@
 //   set TABLE COLUMN VALUE    every row's value: i-12 r1e300 tText xC3FF n (integer, real, text,
 //                             blob, NULL)
 //   drop TABLE
+//   endless TABLE             a view of rows without end in its place
 //   flip OFFSET MASK          bits of one byte, counted from the start
 //   cut SIZE                  the file ends there
 //
 // Whatever is done: no crash, and no changed value of a cell that passes as sound.
+#include <fmt/format.h>
 #include <sqlite3.h>
 
 #include <map>
@@ -113,8 +115,8 @@ std::string literal(std::string_view value) {
   if (value.empty() || value.front() == 'n') return "NULL";
   const std::string_view rest = value.substr(1);
   if (value.front() == 't') return enclosed(rest, '\'');
-  if (value.front() == 'x') return "x" + enclosed(rest, '\'');
-  return "(" + enclosed(rest, '\'') + (value.front() == 'r' ? " * 1.0)" : " + 0)");
+  if (value.front() == 'x') return fmt::format("x{}", enclosed(rest, '\''));
+  return fmt::format("({} {})", enclosed(rest, '\''), value.front() == 'r' ? "* 1.0" : "+ 0");
 }
 
 std::string changed(std::string_view lines) {
@@ -135,10 +137,16 @@ std::string changed(std::string_view lines) {
     words >> what;
     if (what == "set" && words >> table >> column) {
       std::getline(words >> std::ws, value);
-      editor.run("UPDATE " + enclosed(table, '"') + " SET " + enclosed(column, '"') + " = " +
-                 literal(value));
+      editor.run(fmt::format("UPDATE {} SET {} = {}", enclosed(table, '"'), enclosed(column, '"'),
+                             literal(value)));
+    } else if (what == "endless" && words >> table) {
+      editor.run(
+          fmt::format("ALTER TABLE {0} RENAME TO kept; CREATE VIEW {0} AS WITH RECURSIVE "
+                      "n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+                      "SELECT kept.* FROM n LEFT JOIN kept",
+                      enclosed(table, '"')));
     } else if (what == "drop" && words >> table) {
-      editor.run("DROP TABLE " + enclosed(table, '"'));
+      editor.run(fmt::format("DROP TABLE {}", enclosed(table, '"')));
     } else if (what == "flip" && words >> at >> mask && at < whole().size()) {
       whole()[at] = static_cast<char>(static_cast<unsigned char>(whole()[at]) ^ (mask & 0xFFU));
     } else if (what == "cut" && words >> at && at < whole().size()) {

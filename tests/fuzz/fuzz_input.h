@@ -19,8 +19,7 @@ inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
 
 inline void expect(bool kept, const char* promise, std::string_view about = {}) {
   if (kept) return;
-  std::fprintf(stderr, "broken promise: %s\n%.*s\n", promise, static_cast<int>(about.size()),
-               about.data());
+  std::fprintf(stderr, "broken promise: %s\n%s\n", promise, std::string(about).c_str());
   std::abort();
 }
 

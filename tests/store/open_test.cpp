@@ -128,6 +128,23 @@ TEST(Open, AFolder_IsRefusedNamingAFileInIt) {
   }
 }
 
+TEST(Open, ADatabaseWithAViewInPlaceOfATable_IsRefusedBeforeItRuns) {
+  const TemporaryFolder folder;
+  { static_cast<void>(open_or_throw(folder / "ours.db")); }
+  sqlite3* handle = nullptr;
+  ASSERT_EQ(sqlite3_open((folder / "ours.db").c_str(), &handle), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(handle,
+                         "ALTER TABLE runs RENAME TO kept; CREATE VIEW runs AS WITH RECURSIVE "
+                         "n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT kept.* FROM n "
+                         "LEFT JOIN kept",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(handle);
+  for (const auto mode : {Store::Mode::read_write, Store::Mode::read_only}) {
+    EXPECT_THAT(refusal(folder / "ours.db", mode), HasSubstr("has views or triggers"));
+  }
+}
+
 TEST(Open, APipe_IsRefusedWithoutWaitingForIt) {
   const TemporaryFolder folder;
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);

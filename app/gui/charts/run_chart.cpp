@@ -50,7 +50,7 @@ void RunChart::set_figure(const report::Figure& figure) {
   describe();
 }
 
-void RunChart::set_contenders(std::vector<std::string> ids) {
+void RunChart::set_contenders(const std::vector<std::string>& ids) {
   styles_ = ContenderStyles(ids);
   invalidate();
 }

@@ -39,7 +39,7 @@ class RunChart : public QWidget {
   void set_figure(const report::Figure& figure);
   [[nodiscard]] const report::Figure& figure() const { return figure_; }
   /// Every contender of the run, whether this figure shows it or not (see ContenderStyles).
-  void set_contenders(std::vector<std::string> ids);
+  void set_contenders(const std::vector<std::string>& ids);
   /// Shown while the figure has nothing to draw.
   void set_placeholder(const QString& text);
   /// Without a call the chart follows the palette's lightness.
