@@ -42,7 +42,12 @@ void import_runs(Session& session, const ImportArguments& arguments) {
   if (!store) return session.fail(exit_store_refused, store.error().message);
   const auto imported = store->import_file(arguments.file);
   if (!imported) return session.fail(exit_store_refused, imported.error().message);
-  fmt::print(stderr, "{} imported, {} already there\n", imported->added, imported->already_there);
+  fmt::print(stderr, "{} imported, {} already there{}\n", imported->added, imported->already_there,
+             imported->heats_added == 0
+                 ? ""
+                 : fmt::format(", {} heat{} added to {}", imported->heats_added,
+                               imported->heats_added == 1 ? "" : "s",
+                               imported->already_there == 1 ? "it" : "them"));
 }
 
 }  // namespace

@@ -1,9 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/store/fields.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "engine/pattern/window.h"
 
 namespace attnscope::store {
+
+std::string qualified(std::string_view alias, std::string_view columns) {
+  std::string result = fmt::format("{}.", alias);
+  for (const char c : columns) {
+    result.push_back(c);
+    if (c == ' ') result.append(fmt::format("{}.", alias));
+  }
+  return result;
+}
+
+std::string places(std::string_view columns, int more) {
+  std::string text = "?";
+  for (auto i = std::count(columns.begin(), columns.end(), ',') + more; i > 0; --i) text += ", ?";
+  return text;
+}
 
 void Writer::operator()(const std::optional<double>& value) {
   if (value) {

@@ -43,6 +43,11 @@ inline constexpr std::string_view ceilings_columns =
     "threads, flop_per_second, exponentials_per_second, seconds_into_run, device, "
     "tensor_flop_per_second";
 
+/// The list with an alias before every name: "cells.pattern, cells.implementation".
+[[nodiscard]] std::string qualified(std::string_view alias, std::string_view columns);
+/// "?, ?, ?" for as many columns as the list names and `more`.
+[[nodiscard]] std::string places(std::string_view columns, int more);
+
 /// Binds values to a statement's next parameters.
 class Writer {
  public:

@@ -12,12 +12,17 @@
 
 namespace attnscope {
 
+namespace store {
+inline constexpr int busy_timeout_ms = 5000;
+}  // namespace store
+
 struct Store::Implementation {
   std::filesystem::path file;
   std::string uri;  // how another connection would read the same file
   store::Database database;
   bool writable = false;
   std::string warning;
+  int busy_timeout_ms = store::busy_timeout_ms;
 };
 
 namespace store {

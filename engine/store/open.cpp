@@ -18,8 +18,6 @@ namespace attnscope {
 namespace store {
 namespace {
 
-constexpr int busy_timeout_ms = 5000;
-
 std::filesystem::path backup_of(const std::filesystem::path& file, int version) {
   std::filesystem::path backup = file;
   backup += fmt::format(".version-{}.backup", version);
@@ -95,13 +93,13 @@ Status check_writable(const std::filesystem::path& file, bool exists) {
 
 /// WAL needs shared memory between its users, which network file systems do not give.
 std::string choose_journal(Database& database, const std::filesystem::path& file) {
-  database.execute("PRAGMA synchronous = FULL");
-  database.execute("PRAGMA foreign_keys = ON");
   if (!is_on_network(file)) {
+    database.execute("PRAGMA synchronous = FULL");
+    database.execute("PRAGMA foreign_keys = ON");
     static_cast<void>(database.text("PRAGMA journal_mode = WAL"));
     return {};
   }
-  static_cast<void>(database.text("PRAGMA journal_mode = DELETE"));
+  prepare_single_file(database);
   return fmt::format(
       "{} is on a network file system: only one process at a time may write it, and slowly; --db "
       "with a file on a local disk avoids that",
@@ -171,6 +169,12 @@ Result<int> version_with_log(const std::filesystem::path& file) {
 }
 
 }  // namespace
+
+void prepare_single_file(Database& database) {
+  static_cast<void>(database.text("PRAGMA journal_mode = DELETE"));
+  database.execute("PRAGMA synchronous = FULL");
+  database.execute("PRAGMA foreign_keys = ON");
+}
 
 void create_schema(Database& database) {
   Transaction transaction(database, Transaction::Kind::exclusive);

@@ -14,6 +14,9 @@ namespace attnscope::store {
 /// Fills an empty database with the schema, unless another process has just done so.
 void create_schema(Database& database);
 
+/// Every commit is on the disk when it is reported, in one file: without a write-ahead log.
+void prepare_single_file(Database& database);
+
 /// Takes the database from its version to `target` in one transaction, after a backup beside the
 /// file ("attnscope.db.version-1.backup"). On an error the database is as it was.
 [[nodiscard]] Status migrate(Database& database, const std::filesystem::path& file,

@@ -27,16 +27,6 @@ using store::Transaction;
 constexpr std::array<std::string_view, 4> status_names{"running", "done", "cancelled",
                                                        "interrupted"};
 
-/// Puts an alias before every name of a column list.
-std::string qualified(std::string_view alias, std::string_view columns) {
-  std::string result = fmt::format("{}.", alias);
-  for (const char c : columns) {
-    result.push_back(c);
-    if (c == ' ') result.append(fmt::format("{}.", alias));
-  }
-  return result;
-}
-
 RunInfo read_run(const Statement& row) {
   RunInfo info;
   Reader read(row, 0);
@@ -144,7 +134,12 @@ Store& Store::operator=(Store&&) noexcept = default;
 Store::~Store() = default;
 
 void Store::set_busy_timeout(std::chrono::milliseconds timeout) {
-  implementation_->database.set_busy_timeout(static_cast<int>(timeout.count()));
+  implementation_->busy_timeout_ms = static_cast<int>(timeout.count());
+  implementation_->database.set_busy_timeout(implementation_->busy_timeout_ms);
+}
+
+const std::filesystem::path& Store::file() const {
+  return implementation_->file;
 }
 
 const std::string& Store::warning() const {
@@ -200,7 +195,8 @@ Result<std::vector<StoredCell>> Store::cells(const RunId& run, bool with_samples
         "SELECT cells.id, heats.id, cells.ordinal, cells.samples_fingerprint, cells.fingerprint, "
         "{}, {} FROM heats JOIN cells ON cells.heat_id = heats.id WHERE heats.run_number = ? "
         "ORDER BY heats.id, cells.ordinal",
-        qualified("heats", store::point_columns), qualified("cells", store::cell_columns)));
+        store::qualified("heats", store::point_columns),
+        store::qualified("cells", store::cell_columns)));
     Statement samples = own.database.prepare(
         fmt::format("SELECT {}, outlier FROM samples WHERE cell_id = ? ORDER BY ordinal",
                     store::sample_columns));

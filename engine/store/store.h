@@ -87,12 +87,18 @@ class Store {
   /// mode. Where only reading is meant and the file is of an older version, the file stays as it is
   /// and a copy in memory is brought up to date, which does not follow the file.
   [[nodiscard]] static Result<Store> open(const std::filesystem::path& file, Mode mode);
+  /// A new .attn file that takes what the run's own database does not take now: it begins with the
+  /// run itself and no heats, and import_file brings what is added to it into that database. Never
+  /// over another file.
+  [[nodiscard]] static Result<Store> create_aside(const std::filesystem::path& file,
+                                                  const RunInfo& run);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
   ~Store();
 
   /// How long to wait for another process that is writing; 5 s unless set.
   void set_busy_timeout(std::chrono::milliseconds timeout);
+  [[nodiscard]] const std::filesystem::path& file() const;
   /// A sentence to pass on to the person (the file is on a network file system), or empty.
   [[nodiscard]] const std::string& warning() const;
 
@@ -102,6 +108,7 @@ class Store {
   [[nodiscard]] Status resume_run(const RunId& run, const NewRun& restart);
   [[nodiscard]] Status add_heat(const RunId& run, const HeatResult& heat);
   [[nodiscard]] Status add_ceilings(const RunId& run, const Ceilings& ceilings);
+  /// Waits for nobody: what cannot be told now is told the next time.
   [[nodiscard]] Status set_progress(const RunId& run, const Progress& progress);
   [[nodiscard]] Status finish_run(const RunId& run, RunStatus status);
   [[nodiscard]] Status remove_run(const RunId& run);
@@ -125,8 +132,11 @@ class Store {
   [[nodiscard]] Status export_runs(const std::vector<RunId>& runs,
                                    const std::filesystem::path& file) const;
   struct Imported {
-    int added = 0, already_there = 0;
+    int added = 0, already_there = 0;  // runs
+    int heats_added = 0;               // to runs that were there
   };
+  /// Adds the runs that are missing, and to those that are there the heats and ceilings they lack;
+  /// what is there is never replaced.
   [[nodiscard]] Result<Imported> import_file(const std::filesystem::path& file);
   /// SQLite's own check and every fingerprint; slow on large files.
   [[nodiscard]] Status check_integrity() const;

@@ -45,7 +45,8 @@ class Copier {
   Copier(Database& database, std::string from, std::string to)
       : database_(database), from_(std::move(from)), to_(std::move(to)) {}
 
-  void copy_run(std::int64_t number) {
+  /// Gives the copy's number.
+  std::int64_t copy_row(std::int64_t number) {
     Statement copy = database_.prepare(fmt::format(
         "INSERT INTO {1}.runs (uuid, {2}, fingerprint, status, tag, note, "
         "started_unix_ms, finished_unix_ms) SELECT uuid, {2}, fingerprint, status, tag, "
@@ -59,43 +60,103 @@ class Copier {
         "UPDATE {}.runs SET status = 'interrupted' WHERE number = ? AND status = 'running'", to_));
     stop.bind(copied);
     stop.run();
+    return copied;
+  }
+
+  void copy_run(std::int64_t number) {
+    const std::int64_t copied = copy_row(number);
     copy_all(restart_level, number, copied);
-    copy_each(heat_level, number, copied, [&](std::int64_t heat, std::int64_t new_heat) {
-      copy_each(cell_level, heat, new_heat, [&](std::int64_t cell, std::int64_t new_cell) {
-        copy_all(sample_level, cell, new_cell);
-      });
-    });
-    copy_each(ceilings_level, number, copied, [&](std::int64_t ceilings, std::int64_t fresh) {
-      copy_all(rate_level, ceilings, fresh);
-    });
+    copy_heats(number, copied, {});
+    copy_ceilings(number, copied, {});
+  }
+
+  /// Adds to the run `into` what it lacks of the same run: heats at points it does not have, and
+  /// ceilings and restarts it does not know. How many heats these were.
+  int add_missing(std::int64_t number, std::int64_t into) {
+    copy_all(restart_level, number, into,
+             fmt::format("NOT EXISTS (SELECT 1 FROM {}.restarts AS known WHERE known.run_number = "
+                         "{} AND known.restarted_unix_ms = row.restarted_unix_ms AND "
+                         "known.command_line = row.command_line)",
+                         to_, into));
+    copy_ceilings(number, into,
+                  fmt::format("NOT EXISTS (SELECT 1 FROM {}.ceilings AS known WHERE "
+                              "known.run_number = {} AND known.fingerprint = row.fingerprint)",
+                              to_, into));
+    const int added = copy_heats(
+        number, into,
+        fmt::format("NOT EXISTS (SELECT 1 FROM {}.heats AS known WHERE known.run_number = {} AND "
+                    "({}) = ({}))",
+                    to_, into, store::qualified("known", store::point_columns),
+                    store::qualified("row", store::point_columns)));
+    settle_status(number, into);
+    return added;
   }
 
  private:
-  void copy_all(const Level& level, std::int64_t parent, std::int64_t new_parent) {
-    Statement copy = database_.prepare(
-        fmt::format("INSERT INTO {1}.{2} ({3}, {4}) SELECT ?, {4} FROM {0}.{2} WHERE {3} = ?",
-                    from_, to_, level.table, level.parent, level.columns()));
+  /// A run that has all its heats now is done if that is what its last driver says of it.
+  void settle_status(std::int64_t number, std::int64_t into) {
+    Statement settle = database_.prepare(fmt::format(
+        "UPDATE {1}.runs SET status = 'done', finished_unix_ms = (SELECT finished_unix_ms FROM "
+        "{0}.runs WHERE number = ?) WHERE number = ? AND finished_unix_ms = 0 AND heats_planned <= "
+        "(SELECT count(*) FROM {1}.heats WHERE run_number = runs.number) AND 'done' = "
+        "(SELECT status FROM {0}.runs WHERE number = ?)",
+        from_, to_));
+    settle.bind(number);
+    settle.bind(into);
+    settle.bind(number);
+    settle.run();
+  }
+
+  int copy_heats(std::int64_t number, std::int64_t into, const std::string& which) {
+    return copy_each(
+        heat_level, number, into,
+        [&](std::int64_t heat, std::int64_t new_heat) {
+          copy_each(cell_level, heat, new_heat, [&](std::int64_t cell, std::int64_t new_cell) {
+            copy_all(sample_level, cell, new_cell);
+          });
+        },
+        which);
+  }
+
+  void copy_ceilings(std::int64_t number, std::int64_t into, const std::string& which) {
+    copy_each(
+        ceilings_level, number, into,
+        [&](std::int64_t ceilings, std::int64_t fresh) { copy_all(rate_level, ceilings, fresh); },
+        which);
+  }
+
+  /// `which`: a condition on what is copied, called `row`; empty: everything.
+  void copy_all(const Level& level, std::int64_t parent, std::int64_t new_parent,
+                const std::string& which = {}) {
+    Statement copy = database_.prepare(fmt::format(
+        "INSERT INTO {1}.{2} ({3}, {4}) SELECT ?, {4} FROM {0}.{2} AS row WHERE {3} = ?{5}", from_,
+        to_, level.table, level.parent, level.columns(), which.empty() ? "" : " AND " + which));
     copy.bind(new_parent);
     copy.bind(parent);
     copy.run();
   }
 
-  /// Row by row, because what hangs below needs the row's old number and its new one.
+  /// Row by row, because what hangs below needs the row's old number and its new one. How many.
   template <typename Below>
-  void copy_each(const Level& level, std::int64_t parent, std::int64_t new_parent, Below below) {
-    Statement list = database_.prepare(fmt::format("SELECT id FROM {}.{} WHERE {} = ? ORDER BY id",
-                                                   from_, level.table, level.parent));
+  int copy_each(const Level& level, std::int64_t parent, std::int64_t new_parent, Below below,
+                const std::string& which = {}) {
+    Statement list = database_.prepare(
+        fmt::format("SELECT id FROM {}.{} AS row WHERE {} = ?{} ORDER BY id", from_, level.table,
+                    level.parent, which.empty() ? "" : " AND " + which));
     Statement copy = database_.prepare(
         fmt::format("INSERT INTO {1}.{2} ({3}, {4}) SELECT ?, {4} FROM {0}.{2} WHERE id = ?", from_,
                     to_, level.table, level.parent, level.columns()));
     list.bind(parent);
+    int copied = 0;
     while (list.step()) {
       const std::int64_t id = list.integer(0);
       copy.bind(new_parent);
       copy.bind(id);
       copy.run();
       below(id, database_.last_id());
+      ++copied;
     }
+    return copied;
   }
 
   Database& database_;
@@ -142,9 +203,7 @@ Status Store::export_runs(const std::vector<RunId>& runs, const std::filesystem:
   const store::UnfinishedFile part(file);
   const Status filled = store::guarded(file, [&]() -> Status {
     Database target(store::uri_of(part.path(), ""), Database::Access::create);
-    static_cast<void>(target.text("PRAGMA journal_mode = DELETE"));
-    target.execute("PRAGMA synchronous = FULL");
-    target.execute("PRAGMA foreign_keys = ON");
+    store::prepare_single_file(target);
     store::create_schema(target);
     attach(target, own.uri);
     return guarded_between(own.file, file, [&]() -> Status {
@@ -179,11 +238,13 @@ Result<Store::Imported> Store::import_file(const std::filesystem::path& file) {
       Imported imported;
       Transaction transaction(own.database, Transaction::Kind::write);
       for (auto run = incoming->rbegin(); run != incoming->rend(); ++run) {  // oldest first
-        if (store::number_of(own.database, run->id)) {
+        Copier copier(own.database, "other", "main");
+        if (const Result<std::int64_t> there = store::number_of(own.database, run->id)) {
           ++imported.already_there;
+          imported.heats_added += copier.add_missing(run->number, *there);
           continue;
         }
-        Copier(own.database, "other", "main").copy_run(run->number);
+        copier.copy_run(run->number);
         ++imported.added;
       }
       transaction.commit();

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "engine/store/fields.h"
 #include "engine/store/implementation.h"
 
@@ -16,13 +14,6 @@ using store::Database;
 using store::Statement;
 using store::Transaction;
 using store::Writer;
-
-/// "?, ?, ?" for as many columns as the list names and `more`.
-std::string places(std::string_view columns, int more) {
-  std::string text = "?";
-  for (auto i = std::count(columns.begin(), columns.end(), ',') + more; i > 0; --i) text += ", ?";
-  return text;
-}
 
 /// A writing function's frame: read-only stores refuse, SQLite's failures become sentences, and
 /// `work` (which gets the run's local number) is committed only when it succeeds.
@@ -50,7 +41,7 @@ void add_cell(Database& database, std::int64_t heat, int ordinal, const RunId& r
   Statement insert = database.prepare(
       fmt::format("INSERT INTO cells (heat_id, ordinal, {}, samples_fingerprint, fingerprint) "
                   "VALUES ({})",
-                  store::cell_columns, places(store::cell_columns, 4)));
+                  store::cell_columns, store::places(store::cell_columns, 4)));
   Writer write(insert);
   write(heat);
   write(ordinal);
@@ -62,7 +53,7 @@ void add_cell(Database& database, std::int64_t heat, int ordinal, const RunId& r
   const std::int64_t id = database.last_id();
   Statement sample = database.prepare(
       fmt::format("INSERT INTO samples (cell_id, ordinal, {}, outlier) VALUES ({})",
-                  store::sample_columns, places(store::sample_columns, 3)));
+                  store::sample_columns, store::places(store::sample_columns, 3)));
   for (std::size_t i = 0; i < cell.samples.size(); ++i) {
     Writer bind(sample);
     bind(id);
@@ -106,7 +97,7 @@ Result<RunId> Store::begin_run(const NewRun& run) {
     Transaction transaction(own.database, Transaction::Kind::write);
     Statement insert = own.database.prepare(
         fmt::format("INSERT INTO runs (uuid, {}, fingerprint, status, started_unix_ms) VALUES ({})",
-                    store::run_columns, places(store::run_columns, 4)));
+                    store::run_columns, store::places(store::run_columns, 4)));
     Writer write(insert);
     write(id.uuid);
     store::visit_run(write, run);
@@ -151,7 +142,7 @@ Status Store::add_heat(const RunId& run, const HeatResult& heat) {
   return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
     Statement insert = own.database.prepare(
         fmt::format("INSERT INTO heats (run_number, heat_index, cell_count, {}) VALUES ({})",
-                    store::point_columns, places(store::point_columns, 3)));
+                    store::point_columns, store::places(store::point_columns, 3)));
     Writer write(insert);
     write(number);
     write(heat.heat_index);
@@ -172,7 +163,7 @@ Status Store::add_ceilings(const RunId& run, const Ceilings& ceilings) {
   return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
     Statement insert = own.database.prepare(
         fmt::format("INSERT INTO ceilings (run_number, {}, fingerprint) VALUES ({})",
-                    store::ceilings_columns, places(store::ceilings_columns, 2)));
+                    store::ceilings_columns, store::places(store::ceilings_columns, 2)));
     Writer write(insert);
     write(number);
     store::visit_ceilings(write, ceilings);
@@ -196,21 +187,25 @@ Status Store::add_ceilings(const RunId& run, const Ceilings& ceilings) {
 
 Status Store::set_progress(const RunId& run, const Progress& progress) {
   Implementation& own = *implementation_;
-  return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
-    Statement insert = own.database.prepare(
-        "INSERT INTO progress (run_number, heats_done, heats_planned, current, seconds_left) "
-        "VALUES (?, ?, ?, ?, ?) ON CONFLICT (run_number) DO UPDATE SET "
-        "heats_done = excluded.heats_done, heats_planned = excluded.heats_planned, "
-        "current = excluded.current, seconds_left = excluded.seconds_left");
-    Writer write(insert);
-    write(number);
-    write(progress.heats_done);
-    write(progress.heats_planned);
-    write(progress.current);
-    write(progress.seconds_left);
-    insert.run();
-    return {};
-  });
+  own.database.set_busy_timeout(0);
+  Status told =
+      change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
+        Statement insert = own.database.prepare(
+            "INSERT INTO progress (run_number, heats_done, heats_planned, current, seconds_left) "
+            "VALUES (?, ?, ?, ?, ?) ON CONFLICT (run_number) DO UPDATE SET "
+            "heats_done = excluded.heats_done, heats_planned = excluded.heats_planned, "
+            "current = excluded.current, seconds_left = excluded.seconds_left");
+        Writer write(insert);
+        write(number);
+        write(progress.heats_done);
+        write(progress.heats_planned);
+        write(progress.current);
+        write(progress.seconds_left);
+        insert.run();
+        return {};
+      });
+  own.database.set_busy_timeout(own.busy_timeout_ms);
+  return told;
 }
 
 Status Store::finish_run(const RunId& run, RunStatus status) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/sweep/heat_keeper.h"
 #include "engine/sweep/heat_measurement.h"
 #include "engine/sweep/protocol.h"
 #include "engine/sweep/run_plan.h"
@@ -49,7 +50,8 @@ class Run {
         heats_done_(heats_done),
         heats_planned_(heats_done + static_cast<int>(heats_.size())),
         time_left_(bound_of(heats_)),
-        began_(Clock::now()) {}
+        began_(Clock::now()),
+        keeper_(store, outcome_.run, [this](const std::string& text) { warn(text); }) {}
 
   Result<RunOutcome> run(const std::vector<std::string>& warnings) {
     send(Kind::started, {});
@@ -57,8 +59,8 @@ class Run {
     const Status measured = measure_all();
     const RunStatus status = measured ? outcome_.status : RunStatus::interrupted;
     outcome_.status = status;
-    if (Status finished = store_.finish_run(outcome_.run, status); !finished) {
-      refuse(finished.error());
+    if (Status finished = keeper_.finish(status); !finished) {
+      if (outcome_.store_refusal.empty()) outcome_.store_refusal = finished.error().message;
     }
     send(Kind::finished, measured ? std::string(name_of(status)) : measured.error().message);
     if (!measured) return tl::unexpected(measured.error());
@@ -96,7 +98,7 @@ class Run {
       outcome_.status = RunStatus::cancelled;
       return {};
     }
-    if (Status stored = store_.add_heat(outcome_.run, **result); !stored) {
+    if (Status stored = keeper_.keep(**result); !stored) {
       refuse(stored.error());
       return {};
     }
@@ -148,7 +150,7 @@ class Run {
       return warn("the machine's ceilings could not be measured: " + ceilings.error().message);
     }
     ceilings->seconds_into_run = std::chrono::duration<double>(Clock::now() - began_).count();
-    if (Status stored = store_.add_ceilings(outcome_.run, *ceilings); !stored) {
+    if (Status stored = keeper_.keep(*ceilings); !stored) {
       return refuse(stored.error());
     }
     const double gflops = ceilings->flop_per_second / 1e9;
@@ -208,6 +210,7 @@ class Run {
   TimeLeft time_left_;
   Clock::time_point began_;
   Clock::time_point last_progress_{};
+  HeatKeeper keeper_;
 };
 
 // The first worker of a run, and what it says about itself.
@@ -307,6 +310,9 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   }
   auto heats = stored_heats(earlier);
   if (!heats) return tl::unexpected(heats.error());
+  if (auto taken = take_in_left_aside(store, earlier.id); !taken) {
+    return tl::unexpected(taken.error());
+  }
   auto finished = store.finished_points(earlier.id);
   if (!finished) return tl::unexpected(finished.error());
   const std::set<std::string> done(finished->begin(), finished->end());

@@ -33,7 +33,7 @@ struct RunEvent {
   RunId run;
   int heats_done = 0, heats_planned = 0;
   const Heat* heat = nullptr;          // heat_started, contender
-  const HeatResult* result = nullptr;  // heat_finished; stored before this is sent
+  const HeatResult* result = nullptr;  // heat_finished; kept before this is sent
   std::string text;                    // contender and phase, warning, or closing words
   std::optional<double> seconds_left;
 };
@@ -55,7 +55,7 @@ struct RunOutcome {
   int cells_failed = 0;               // wrong, crashed, timeout: exit code 1
   std::vector<std::string> failures;  // one line each
   /// Why the store took no more, when it did not: the run ended there, with the heats before
-  /// intact.
+  /// intact, or went on with what was measured kept in a file aside, which this then names.
   std::string store_refusal;
 };
 
