@@ -175,6 +175,19 @@ void Database::set_busy_timeout(int milliseconds) {
   sqlite3_busy_timeout(handle_.get(), milliseconds);
 }
 
+void Database::stop_when(const std::atomic<bool>* stop) const {
+  constexpr int instructions = 1000;  // of SQLite's machine between two looks
+  const auto look = [](void* flag) -> int {
+    return static_cast<const std::atomic<bool>*>(flag)->load(std::memory_order_relaxed) ? 1 : 0;
+  };
+  if (stop == nullptr) {
+    sqlite3_progress_handler(handle_.get(), 0, nullptr, nullptr);
+  } else {
+    sqlite3_progress_handler(handle_.get(), instructions, look,
+                             const_cast<std::atomic<bool>*>(stop));
+  }
+}
+
 Transaction::Transaction(Database& database, Kind kind) : database_(database) {
   database_.execute(begin_of(kind));
 }

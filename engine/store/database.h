@@ -4,6 +4,7 @@
 // SQLite's connection, statement and transaction as owning values. Failures are thrown within this
 // room; the Store's functions turn them into one sentence (see sentence_of).
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -75,6 +76,8 @@ class Database {
   [[nodiscard]] std::int64_t own_changes() const;
   [[nodiscard]] bool is_read_only() const;
   void set_busy_timeout(int milliseconds);
+  /// From here on statements end with SQLITE_INTERRUPT once `stop` is true. Null: never.
+  void stop_when(const std::atomic<bool>* stop) const;
 
  private:
   struct Close {

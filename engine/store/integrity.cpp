@@ -4,55 +4,107 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <string>
+#include <vector>
+
 #include "engine/store/implementation.h"
 #include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope {
 namespace {
 
-/// Damaged or missing cells of one run.
-Result<std::int64_t> damage_of(const Store& store, const store::Database& database,
-                               const RunInfo& run) {
+using store::Database;
+using store::DatabaseError;
+
+std::int64_t counted(const Database& database, const char* sql, std::int64_t number) {
+  store::Statement query = database.prepare(sql);
+  query.bind(number);
+  return query.step() ? query.integer(0) : 0;
+}
+
+/// Damaged or missing cells and ceilings of one run, and the run itself.
+Result<std::int64_t> damage_of(const Store& store, const Database& database, const RunInfo& run) {
   const Result<std::vector<StoredCell>> cells = store.cells(run.id, true);
   if (!cells) return tl::unexpected(cells.error());
-  store::Statement planned =
-      database.prepare("SELECT total(cell_count) FROM heats WHERE run_number = ?");
-  planned.bind(run.number);
-  std::int64_t damaged = planned.step() ? planned.integer(0) : 0;
-  damaged -= static_cast<std::int64_t>(cells->size());
-  damaged = damaged < 0 ? -damaged : damaged;
+  const Result<std::vector<Ceilings>> ceilings = store.ceilings(run.id);
+  if (!ceilings) return tl::unexpected(ceilings.error());
+  const auto missing = [&](const char* sql, std::size_t there) {
+    return std::abs(counted(database, sql, run.number) - static_cast<std::int64_t>(there));
+  };
+  std::int64_t damaged =
+      missing("SELECT total(cell_count) FROM heats WHERE run_number = ?", cells->size()) +
+      missing("SELECT count(*) FROM ceilings WHERE run_number = ?", ceilings->size());
   for (const StoredCell& cell : *cells) damaged += cell.damaged ? 1 : 0;
   return damaged + (run.damaged ? 1 : 0);
 }
 
+/// "run 3", "runs 3, 4 and 7", "runs 3, 4, 5 and 12 more".
+std::string runs_in_words(const std::vector<std::int64_t>& numbers) {
+  constexpr std::size_t most = 6;
+  std::string text = numbers.size() == 1 ? "run " : "runs ";
+  for (std::size_t i = 0; i < numbers.size() && i < most; ++i) {
+    const bool last = i + 1 == numbers.size();
+    text += fmt::format("{}{}", i == 0 ? "" : last ? " and " : ", ", numbers[i]);
+  }
+  if (numbers.size() > most) text += fmt::format(" and {} more", numbers.size() - most);
+  return text;
+}
+
+/// How to save the runs that are whole.
+std::string way_out(const std::vector<std::int64_t>& sound) {
+  if (sound.empty()) return "no run can be read whole any more";
+  constexpr std::size_t most = 12;
+  std::string runs;
+  for (std::size_t i = 0; i < sound.size() && i < most; ++i) runs += fmt::format("{} ", sound[i]);
+  if (sound.size() > most) runs = "RUN... ";
+  return fmt::format(
+      "attnscope export {}-o FILE.attn saves {}, and attnscope import FILE.attn --db NEW.db takes "
+      "that into a new database",
+      runs, sound.size() > most ? "the others" : runs_in_words(sound));
+}
+
 }  // namespace
 
-Status Store::check_integrity() const {
+Status Store::check_integrity(const std::atomic<bool>* stop) const {
   const Implementation& own = *implementation_;
-  return store::guarded(own.file, [&]() -> Status {
-    constexpr const char* mend =
-        "save the runs that can still be read with attnscope export RUN -o FILE.attn";
-    if (const std::string found = own.database.text("PRAGMA integrity_check(1)"); found != "ok") {
-      constexpr std::size_t longest = 200;
-      return fail("the database {} is damaged ({}); {}", own.file.string(),
-                  in_a_sentence(found, longest), mend);
+  const std::string name = own.file.string();
+  const auto stopped = [&] { return stop != nullptr && stop->load(std::memory_order_relaxed); };
+  struct Handler {
+    const Database& database;
+    ~Handler() { database.stop_when(nullptr); }
+  } const handler{own.database};
+  own.database.stop_when(stop);
+
+  const Status checked = store::guarded(own.file, [&]() -> Status {
+    std::string of_the_file = own.database.text("PRAGMA integrity_check(1)");
+    if (of_the_file == "ok") of_the_file.clear();
+    if (of_the_file.empty() && own.database.prepare("PRAGMA foreign_key_check").step()) {
+      of_the_file = "rows without their run or heat";
     }
-    if (own.database.prepare("PRAGMA foreign_key_check").step()) {
-      return fail("the database {} is damaged (rows without their run or heat); {}",
-                  own.file.string(), mend);
-    }
-    const Result<std::vector<RunInfo>> all = runs();
+    const Result<std::vector<RunInfo>> all = run_list();
     if (!all) return tl::unexpected(all.error());
-    for (const RunInfo& run : *all) {
-      const Result<std::int64_t> damaged = damage_of(*this, own.database, run);
-      if (!damaged) return tl::unexpected(damaged.error());
-      if (*damaged > 0) {
-        return fail("{} values of run {} in {} are damaged and shown as such; measure it again",
-                    *damaged, run.number, own.file.string());
-      }
+    std::vector<std::int64_t> damaged, sound;
+    for (auto listed = all->rbegin(); listed != all->rend(); ++listed) {
+      if (stopped()) break;
+      const Result<RunInfo> run = find_run(listed->id.uuid);
+      const Result<std::int64_t> damage =
+          run ? damage_of(*this, own.database, *run) : Result<std::int64_t>(1);
+      (damage && *damage == 0 ? sound : damaged).push_back(listed->number);
+    }
+    if (!damaged.empty()) {
+      return fail("{} in the database {} {} damaged, and what is damaged is shown as such; {}",
+                  runs_in_words(damaged), name, damaged.size() == 1 ? "is" : "are", way_out(sound));
+    }
+    if (!of_the_file.empty()) {
+      constexpr std::size_t longest = 200;
+      return fail("the database {} is damaged ({}); {}", name, in_a_sentence(of_the_file, longest),
+                  way_out(sound));
     }
     return {};
   });
+  if (stopped()) return fail("the check of {} was ended before its end; start it again", name);
+  return checked;
 }
 
 }  // namespace attnscope

@@ -37,7 +37,7 @@ namespace {
 
 // https://www.sqlite.org/fileformat2.html#the_database_header
 constexpr std::size_t header_bytes = 100;
-constexpr std::size_t user_version_at = 60, application_id_at = 68;
+constexpr std::size_t write_version_at = 18, user_version_at = 60, application_id_at = 68;
 constexpr char magic[] = "SQLite format 3";  // with its closing zero
 
 int big_endian(const std::array<char, header_bytes>& header, std::size_t at) {
@@ -68,6 +68,13 @@ bool has_journal(const std::filesystem::path& file) {
   journal += "-journal";
   std::error_code none;
   return std::filesystem::file_size(journal, none) > 0 && !none;
+}
+
+bool has_log(const std::filesystem::path& file) {
+  std::filesystem::path log = file;
+  log += "-wal";
+  std::error_code none;
+  return std::filesystem::exists(log, none);
 }
 
 Result<FileHeader> inspect(const std::filesystem::path& file) {
@@ -104,7 +111,8 @@ Result<FileHeader> inspect(const std::filesystem::path& file) {
         "it is; name another file",
         name, big_endian(header, application_id_at), application_id);
   }
-  const FileHeader result{.user_version = big_endian(header, user_version_at)};
+  const FileHeader result{.user_version = big_endian(header, user_version_at),
+                          .has_log = header[write_version_at] == 2};
   if (result.user_version > schema_version) return refuse_version(file, result.user_version);
   return result;
 }

@@ -14,6 +14,7 @@ namespace attnscope::store {
 struct FileHeader {
   bool empty = false;  // nothing in it yet: to be filled
   int user_version = 0;
+  bool has_log = false;  // it says that its newest pages are in a write-ahead log, if there is one
 };
 
 /// An error unless the file is empty or an AttnScope database of a version this program knows.
@@ -21,6 +22,9 @@ struct FileHeader {
 
 /// A rollback journal beside the file: a change is being made, or its writer ended within it.
 [[nodiscard]] bool has_journal(const std::filesystem::path& file);
+
+/// A write-ahead log beside the file, empty or not.
+[[nodiscard]] bool has_log(const std::filesystem::path& file);
 
 /// The refusal of a version that this program cannot read.
 [[nodiscard]] tl::unexpected<Error> refuse_version(const std::filesystem::path& file, int version);

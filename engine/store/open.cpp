@@ -127,10 +127,7 @@ std::pair<Database, std::string> open_for_reading(const std::filesystem::path& f
   try {
     return {readable(uri), uri};
   } catch (const DatabaseError&) {
-    std::filesystem::path log = file;
-    log += "-wal";
-    std::error_code failed;
-    if (!has_journal(file) && std::filesystem::exists(log, failed)) throw;
+    if (!has_journal(file) && has_log(file)) throw;
   }
   if (has_journal(file)) {
     roll_back(file);
@@ -138,6 +135,22 @@ std::pair<Database, std::string> open_for_reading(const std::filesystem::path& f
   }
   uri = uri_of(file, "mode=ro&immutable=1");
   return {readable(uri), uri};
+}
+
+/// A run whose driver lives, in a database that had no log before this program opened it: the
+/// driver writes another file, of which this one is a copy. Empty: nothing to say.
+std::string lacks_log(const Database& database, const std::filesystem::path& file) {
+  Statement running = database.prepare(
+      "SELECT number, process_id, process_start_ticks FROM runs WHERE status = 'running'");
+  while (running.step()) {
+    const auto ticks = static_cast<std::uint64_t>(running.integer(2));
+    if (!is_alive(running.integer(1), ticks)) continue;
+    return fmt::format(
+        "{} was copied without its log from a database that is in use: results of run {} and of "
+        "others may be missing; attnscope export from the original makes a whole copy",
+        file.string(), running.integer(0));
+  }
+  return {};
 }
 
 /// A file of an older version that may only be read: its copy in memory, brought up to date. Named,
@@ -216,6 +229,7 @@ Result<Store> Store::open(const std::filesystem::path& file, Mode mode) {
     header = *inspected;
   }
   return guarded(file, [&]() -> Result<Store> {
+    const bool may_lack_log = header.has_log && !has_log(file);
     const Result<int> stored = header.empty ? Result<int>(0) : version_with_log(file);
     if (!stored) return tl::unexpected(stored.error());
     const int version = *stored;
@@ -232,8 +246,9 @@ Result<Store> Store::open(const std::filesystem::path& file, Mode mode) {
         if (!copy) return tl::unexpected(copy.error());
         std::tie(database, uri) = std::move(*copy);
       }
+      std::string warning = may_lack_log ? lacks_log(database, file) : std::string();
       return Store(std::make_unique<Implementation>(
-          Implementation{file, uri, std::move(database), false, {}}));
+          Implementation{file, uri, std::move(database), false, std::move(warning)}));
     }
     if (const Status ready = prepare_folder(file); !ready) return tl::unexpected(ready.error());
     if (const Status ready = check_writable(file, exists); !ready) {
@@ -250,6 +265,7 @@ Result<Store> Store::open(const std::filesystem::path& file, Mode mode) {
     std::string warning = choose_journal(database, file);
     const Status current = migrate(database, file, migration_steps, schema_version);
     if (!current) return tl::unexpected(current.error());
+    if (may_lack_log && warning.empty()) warning = lacks_log(database, file);
     return Store(std::make_unique<Implementation>(Implementation{
         file, uri_of(file, "mode=ro"), std::move(database), true, std::move(warning)}));
   });

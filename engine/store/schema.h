@@ -35,7 +35,12 @@ inline constexpr std::array migration_steps{
                   "ALTER TABLE cells ADD COLUMN process_peak_bytes INTEGER;"
                   "ALTER TABLE samples ADD COLUMN clock_mhz REAL;"
                   "ALTER TABLE samples ADD COLUMN temperature_c REAL;"
-                  "ALTER TABLE samples ADD COLUMN throttled INTEGER NOT NULL DEFAULT 0"},
+                  "ALTER TABLE samples ADD COLUMN throttled INTEGER NOT NULL DEFAULT 0;"
+                  "CREATE INDEX run_list ON runs(started_unix_ms, uuid, sweep_name, device, "
+                  "heats_planned, process_id, process_start_ticks, status, tag, note, "
+                  "finished_unix_ms);"
+                  "CREATE INDEX failed_cells ON cells(heat_id) "
+                  "WHERE status IN ('wrong', 'crashed', 'timeout')"},
 };
 static_assert(migration_steps.size() + 1 == schema_version);
 

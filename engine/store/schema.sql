@@ -6,6 +6,8 @@
 -- divide by cells.batch for one item, and by heats.documents for one document of it. A REAL that is not a number is the text 'nan'; NULL means
 -- that there is no value. Fingerprints are FNV-1a (64 bit, stored as signed) over the row's values as
 -- engine/store/fingerprint.h serialises them; a row that does not match its own is damaged.
+-- Under no fingerprint, for no measured value hangs on them: a run's status, tag, note and times, its
+-- restarts and progress, and heat_index and cell_count of heats.
 
 -- One execution of a sweep on one machine.
 CREATE TABLE runs (
@@ -26,6 +28,10 @@ CREATE TABLE runs (
   started_unix_ms INTEGER NOT NULL,
   finished_unix_ms INTEGER NOT NULL DEFAULT 0  -- 0: not yet
 );
+
+-- What lists show, without the long texts.
+CREATE INDEX run_list ON runs(started_unix_ms, uuid, sweep_name, device, heats_planned, process_id,
+                              process_start_ticks, status, tag, note, finished_unix_ms);
 
 -- Every later start of a run that was interrupted or cancelled.
 CREATE TABLE restarts (
@@ -106,6 +112,7 @@ CREATE TABLE cells (
   fingerprint INTEGER NOT NULL               -- of the run's uuid, the heat's point and this row
 );
 CREATE INDEX cells_of_heat ON cells(heat_id);
+CREATE INDEX failed_cells ON cells(heat_id) WHERE status IN ('wrong', 'crashed', 'timeout');
 
 -- One timed group of iterations.
 CREATE TABLE samples (

@@ -24,8 +24,34 @@ using store::Reader;
 using store::Statement;
 using store::Transaction;
 
+/// Both are answered from indices alone.
+constexpr std::string_view counts =
+    "(SELECT count(*) FROM heats WHERE run_number = number), "
+    "(SELECT count(*) FROM heats CROSS JOIN cells ON cells.heat_id = heats.id "
+    "WHERE run_number = number AND cells.status IN ('wrong', 'crashed', 'timeout'))";
+
 constexpr std::array<std::string_view, 4> status_names{"running", "done", "cancelled",
                                                        "interrupted"};
+
+/// Columns of runs that read_run takes, in its order; what follows is counted.
+const std::string& run_query() {
+  static const std::string text = fmt::format(
+      "SELECT number, uuid, {}, fingerprint, status, tag, note, started_unix_ms, finished_unix_ms, "
+      "{} FROM runs",
+      store::run_columns, counts);
+  return text;
+}
+
+void set_status(RunInfo& info, std::string_view status) {
+  const auto known = std::ranges::find(status_names, status);
+  if (known == status_names.end()) info.damaged = true;
+  info.status = known == status_names.end() ? RunStatus::interrupted
+                                            : static_cast<RunStatus>(known - status_names.begin());
+  if (info.status == RunStatus::running &&
+      !is_alive(info.start.process_id, info.start.process_start_ticks)) {
+    info.status = RunStatus::interrupted;
+  }
+}
 
 RunInfo read_run(const Statement& row) {
   RunInfo info;
@@ -43,16 +69,8 @@ RunInfo read_run(const Statement& row) {
   read(info.finished_unix_ms);
   read(info.heats_done);
   read(info.cells_failed);
-
-  const auto known = std::ranges::find(status_names, status);
-  info.damaged =
-      known == status_names.end() || print != store::fingerprint_of(info.id.uuid, info.start);
-  info.status = known == status_names.end() ? RunStatus::interrupted
-                                            : static_cast<RunStatus>(known - status_names.begin());
-  if (info.status == RunStatus::running &&
-      !is_alive(info.start.process_id, info.start.process_start_ticks)) {
-    info.status = RunStatus::interrupted;
-  }
+  info.damaged = print != store::fingerprint_of(info.id.uuid, info.start);
+  set_status(info, status);
   return info;
 }
 
@@ -94,13 +112,15 @@ Status writable(const std::filesystem::path& file, bool is_writable) {
 }
 
 Result<std::int64_t> number_of(const Database& database, const RunId& run) {
-  Statement query = database.prepare("SELECT number FROM runs WHERE uuid = ?");
-  query.bind(std::string_view(run.uuid));
-  if (!query.step()) {
-    return fail("there is no run {} in the database any more; attnscope list runs shows which are",
-                run.uuid);
+  // The second time without the index, which may be what is damaged.
+  for (const char* how : {"", "NOT INDEXED"}) {
+    Statement query =
+        database.prepare(fmt::format("SELECT number FROM runs {} WHERE uuid = ?", how));
+    query.bind(std::string_view(run.uuid));
+    if (query.step()) return query.integer(0);
   }
-  return query.integer(0);
+  return fail("there is no run {} in the database any more; attnscope list runs shows which are",
+              run.uuid);
 }
 
 std::string new_uuid() {
@@ -148,41 +168,75 @@ const std::string& Store::warning() const {
 
 Result<std::vector<RunInfo>> Store::runs() const {
   return store::guarded(implementation_->file, [&]() -> Result<std::vector<RunInfo>> {
-    Statement query = implementation_->database.prepare(fmt::format(
-        "SELECT number, uuid, {}, fingerprint, status, tag, note, started_unix_ms, "
-        "finished_unix_ms, (SELECT count(*) FROM heats WHERE run_number = number), "
-        "(SELECT count(*) FROM heats JOIN cells ON cells.heat_id = heats.id "
-        "WHERE run_number = number AND cells.status IN ('wrong', 'crashed', 'timeout')) "
-        "FROM runs ORDER BY started_unix_ms DESC, number DESC",
-        store::run_columns));
+    Statement query = implementation_->database.prepare(
+        run_query() + " ORDER BY started_unix_ms DESC, number DESC");
     std::vector<RunInfo> runs;
     while (query.step()) runs.push_back(read_run(query));
     return runs;
   });
 }
 
+Result<std::vector<RunInfo>> Store::run_list() const {
+  return store::guarded(implementation_->file, [&]() -> Result<std::vector<RunInfo>> {
+    // The index run_list holds all of these, so that the long texts need not be passed over.
+    Statement query = implementation_->database.prepare(fmt::format(
+        "SELECT number, uuid, sweep_name, device, heats_planned, process_id, process_start_ticks, "
+        "status, tag, note, started_unix_ms, finished_unix_ms, {} FROM runs "
+        "ORDER BY started_unix_ms DESC, number DESC",
+        counts));
+    std::vector<RunInfo> runs;
+    while (query.step()) {
+      RunInfo& info = runs.emplace_back();
+      Reader read(query, 0);
+      std::string status;
+      store::visit_all(read, info.number, info.id.uuid, info.start.sweep_name, info.start.device,
+                       info.start.heats_planned, info.start.process_id,
+                       info.start.process_start_ticks, status, info.tag, info.note,
+                       info.started_unix_ms, info.finished_unix_ms, info.heats_done,
+                       info.cells_failed);
+      set_status(info, status);
+    }
+    return runs;
+  });
+}
+
 Result<RunInfo> Store::find_run(std::string_view text) const {
-  Result<std::vector<RunInfo>> all = runs();
-  if (!all) return tl::unexpected(all.error());
-  if (all->empty()) {
-    return fail("{} holds no runs yet; attnscope run makes one", implementation_->file.string());
-  }
-  if (text == "last") return all->front();
   std::int64_t number = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool is_number = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
-  std::vector<const RunInfo*> matches;
-  for (const RunInfo& run : *all) {
-    if (is_number && run.number == number) return run;
-    if (text.size() >= 4 && run.id.uuid.starts_with(text)) matches.push_back(&run);
-  }
-  if (matches.size() == 1) return *matches.front();
-  if (matches.size() > 1) {
-    return fail("{} runs start with '{}'; give more of the UUID or a run's number: {}",
-                matches.size(), text, list_of(*all));
-  }
-  return fail("there is no run '{}' in {}; name 'last', a number or the start of a UUID: {}", text,
-              implementation_->file.string(), list_of(*all));
+  return store::guarded(implementation_->file, [&]() -> Result<RunInfo> {
+    const Database& database = implementation_->database;
+    const auto matching = [&](const char* condition, auto... values) {
+      Statement query = database.prepare(fmt::format("{} WHERE {}", run_query(), condition));
+      (query.bind(values), ...);
+      std::vector<RunInfo> matches;
+      while (query.step()) matches.push_back(read_run(query));
+      return matches;
+    };
+    std::vector<RunInfo> matches;
+    if (text == "last") {
+      matches = matching(
+          "number = (SELECT number FROM runs ORDER BY started_unix_ms DESC, number DESC LIMIT 1)");
+    } else {
+      if (is_number) matches = matching("number = ?", number);
+      // A UUID goes on with digits, a to f or a dash.
+      if (matches.empty() && text.size() >= 4) {
+        matches = matching("uuid >= ? AND uuid < ? || 'g'", text, text);
+      }
+    }
+    if (matches.size() == 1) return matches.front();
+    const Result<std::vector<RunInfo>> all = run_list();
+    if (!all) return tl::unexpected(all.error());
+    if (all->empty()) {
+      return fail("{} holds no runs yet; attnscope run makes one", implementation_->file.string());
+    }
+    if (matches.size() > 1) {
+      return fail("{} runs start with '{}'; give more of the UUID or a run's number: {}",
+                  matches.size(), text, list_of(*all));
+    }
+    return fail("there is no run '{}' in {}; name 'last', a number or the start of a UUID: {}",
+                text, implementation_->file.string(), list_of(*all));
+  });
 }
 
 Result<std::vector<StoredCell>> Store::cells(const RunId& run, bool with_samples) const {

@@ -10,6 +10,7 @@
 //   store->add_heat(*run, heat_result);
 //   store->finish_run(*run, RunStatus::done);
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -117,6 +118,9 @@ class Store {
 
   /// Newest first.
   [[nodiscard]] Result<std::vector<RunInfo>> runs() const;
+  /// The same for lists of thousands: without the long texts of a start (the sweep's, the command
+  /// line, the provenance), and so without looking whether a run is damaged.
+  [[nodiscard]] Result<std::vector<RunInfo>> run_list() const;
   /// "last", a short number, a UUID or an unambiguous start of one (at least 4 characters).
   [[nodiscard]] Result<RunInfo> find_run(std::string_view text) const;
   [[nodiscard]] Result<std::vector<StoredCell>> cells(const RunId& run, bool with_samples) const;
@@ -138,8 +142,9 @@ class Store {
   /// Adds the runs that are missing, and to those that are there the heats and ceilings they lack;
   /// what is there is never replaced.
   [[nodiscard]] Result<Imported> import_file(const std::filesystem::path& file);
-  /// SQLite's own check and every fingerprint; slow on large files.
-  [[nodiscard]] Status check_integrity() const;
+  /// SQLite's own check and every fingerprint; slow on large files. The error names the damaged
+  /// runs and the way out. Ends early, with an error that says so, once `stop` is true.
+  [[nodiscard]] Status check_integrity(const std::atomic<bool>* stop = nullptr) const;
 
  private:
   struct Implementation;

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Single flipped bits anywhere in a file: never a crash, never a changed value that passes as
-// sound.
+// Flipped bits anywhere in a file, and files without their end: never a crash, never a changed
+// value that passes as sound.
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <stdexcept>
+#include <vector>
 
 #include "tests/store/sample_runs.h"
 
@@ -13,34 +18,63 @@ namespace attnscope {
 namespace {
 
 using namespace test;
+using testing::AllOf;
+using testing::HasSubstr;
 
+/// A database as a person has it: several runs, ceilings, cells with samples, a restart, words.
 class Damage : public testing::Test {
  protected:
   Damage() {
-    Store store = open_or_throw(folder_ / "results.db");
-    run_ = begin_or_throw(store, sample_run());
+    Store store = open_or_throw(folder_ / "sound.db");
     std::mt19937_64 random(31);
-    for (int i = 0; i < 12; ++i) {
-      HeatResult heat = random_heat(random, i, 3);
-      int ordinal = 0;
-      for (Cell& cell : heat.cells) {
-        cell.contender.name = "cell " + std::to_string(3 * i + ordinal++);
+    for (int number = 0; number < 3; ++number) {
+      Sound sound{.info = {}, .cells = {}, .ceilings = {}};
+      const RunId run = begin_or_throw(store, sample_run("run " + std::to_string(number)));
+      need(store.add_ceilings(run, random_ceilings(random)));
+      for (int i = 0; i < 5; ++i) {
+        HeatResult heat = random_heat(random, i, 3);
+        int ordinal = 0;
+        for (Cell& cell : heat.cells) {
+          cell.contender.name = "cell " + std::to_string(100 * number + 3 * i + ordinal++);
+        }
+        need(store.add_heat(run, heat));
       }
-      if (!store.add_heat(run_, heat)) throw std::runtime_error("not stored");
+      need(store.add_ceilings(run, random_ceilings(random)));
+      need(store.set_progress(run, {5, 7, "64 tokens", 1.5}));
+      need(store.finish_run(run, number == 0 ? RunStatus::cancelled : RunStatus::done));
+      need(store.describe_run(run, "tag", "a note"));
+      if (number == 0) need(store.resume_run(run, sample_run("run 0")));
+      runs_.push_back(run);
     }
-    if (!store.export_runs({run_}, folder_ / "sound.attn")) throw std::runtime_error("no export");
-    bytes_ = bytes_of(folder_ / "sound.attn");
-    const auto cells = store.cells(run_, true);
-    for (const StoredCell& cell : *cells) sound_[cell.cell.contender.name] = cell;
+    for (const RunId& run : runs_) {
+      Sound& sound = sound_[run.uuid];
+      sound.info = *store.find_run(run.uuid);
+      const auto cells = store.cells(run, true);
+      for (const StoredCell& cell : *cells) {
+        sound.cells[cell.cell.contender.name] = cell;
+      }
+      sound.ceilings = *store.ceilings(run);
+    }
+    need(store.export_runs(runs_, folder_ / "sound.attn"));
+  }
+  static void need(const Status& status) {
+    if (!status) throw std::runtime_error(status.error().message);
   }
 
-  /// Values of cells that claim to be sound and are not as they were stored.
-  int undetected(const std::vector<StoredCell>& cells, bool with_samples) {
+  struct Sound {
+    RunInfo info;
+    std::map<std::string, StoredCell> cells;  // by their names
+    std::vector<Ceilings> ceilings;
+  };
+
+  /// Values of cells that claim to be sound and are not as they were stored in the run.
+  static int undetected(const Sound& sound, const std::vector<StoredCell>& cells,
+                        bool with_samples) {
     int count = 0;
     for (const StoredCell& cell : cells) {
       if (cell.damaged) continue;
-      const auto original = sound_.find(cell.cell.contender.name);
-      if (original == sound_.end()) {
+      const auto original = sound.cells.find(cell.cell.contender.name);
+      if (original == sound.cells.end()) {
         ++count;
         continue;
       }
@@ -54,67 +88,166 @@ class Damage : public testing::Test {
     return count;
   }
 
-  TemporaryFolder folder_;
-  RunId run_;
-  std::string bytes_;
-  std::map<std::string, StoredCell> sound_;
-};
-
-TEST_F(Damage, AFlippedBit_NeverCrashesAndNeverPassesAsSound) {
-  std::mt19937_64 random(77);
-  int read = 0, found = 0;
-  for (int flip = 0; flip < 400; ++flip) {
-    std::string bytes = bytes_;
-    const std::size_t at = random() % bytes.size();
-    bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
-    const auto file = folder_ / "flipped.attn";
-    write_bytes(file, bytes);
-    const Result<Store> store = Store::open(file, Store::Mode::read_only);
-    if (!store) continue;
-    const Result<std::vector<RunInfo>> runs = store->runs();
-    if (!runs) continue;
+  /// Reads all that the store gives of a file: what it gives as sound must be what was stored.
+  void expect_nothing_false(const Store& store) {
+    const Result<std::vector<RunInfo>> runs = store.runs();
+    if (!runs) return;
     for (const RunInfo& run : *runs) {
+      const auto sound = sound_.find(run.id.uuid);
       if (!run.damaged) {
-        EXPECT_EQ(run.id, run_) << "byte " << at;
-        EXPECT_TRUE(same(run.start, sample_run())) << "byte " << at;
+        ASSERT_NE(sound, sound_.end());
+        EXPECT_TRUE(same(run.start, sound->second.info.start));
+        EXPECT_LE(run.heats_done, sound->second.info.heats_done);
       }
       for (const bool with_samples : {true, false}) {
-        const auto cells = store->cells(run.id, with_samples);
+        const auto cells = store.cells(run.id, with_samples);
         if (!cells) continue;
-        ++read;
-        EXPECT_EQ(undetected(*cells, with_samples), 0) << "byte " << at;
-        for (const StoredCell& cell : *cells) found += cell.damaged ? 1 : 0;
+        ++read_;
+        const Sound none{};
+        EXPECT_EQ(undetected(sound == sound_.end() ? none : sound->second, *cells, with_samples),
+                  0);
+        for (const StoredCell& cell : *cells) found_ += cell.damaged ? 1 : 0;
       }
+      const auto ceilings = store.ceilings(run.id);
+      if (!ceilings || sound == sound_.end()) continue;
+      for (const Ceilings& one : *ceilings) {
+        EXPECT_TRUE(std::ranges::any_of(sound->second.ceilings,
+                                        [&](const Ceilings& known) { return same(one, known); }));
+      }
+      static_cast<void>(store.finished_points(run.id));
+      static_cast<void>(store.progress(run.id));
     }
-    static_cast<void>(store->check_integrity());
   }
-  // The test itself must have met both: files that still read, and damage in them.
-  EXPECT_GT(read, 100);
-  EXPECT_GT(found, 20);
+
+  /// What of a damaged file can be read leaves it as it is, damaged cells as such.
+  void expect_true_exports(const Store& store) {
+    for (const RunId& run : runs_) {
+      const auto file = folder_ / "rescued.attn";
+      if (!store.export_runs({run}, file)) continue;
+      ++rescued_;
+      expect_nothing_false(open_or_throw(file, Store::Mode::read_only));
+      std::filesystem::remove(file);
+    }
+  }
+
+  /// The travelling file with another name for a cell of the second run.
+  [[nodiscard]] std::filesystem::path changed() const {
+    std::string bytes = bytes_of(folder_ / "sound.attn");
+    const std::size_t at = bytes.find("cell 107");
+    if (at == std::string::npos) throw std::runtime_error("no such cell");
+    bytes[at + 7] = '3';
+    write_bytes(folder_ / "changed.attn", bytes);
+    return folder_ / "changed.attn";
+  }
+
+  /// Flips `count` single bits of the file, one after the other, and reads each result.
+  void flip_bits(const std::filesystem::path& file, int count) {
+    const std::string sound = bytes_of(file);
+    const auto flipped = folder_ / ("flipped" + file.extension().string());
+    std::mt19937_64 random(77);
+    for (int flip = 0; flip < count; ++flip) {
+      std::string bytes = sound;
+      const std::size_t at = random() % bytes.size();
+      const auto bit = random() % 8;
+      bytes[at] = static_cast<char>(bytes[at] ^ (1 << bit));
+      SCOPED_TRACE(fmt::format("byte {} bit {} of {}", at, bit, file.filename().string()));
+      write_bytes(flipped, bytes);
+      const Result<Store> store = Store::open(flipped, Store::Mode::read_only);
+      if (!store) {
+        EXPECT_THAT(store.error().message, HasSubstr("flipped"));
+        continue;
+      }
+      expect_nothing_false(*store);
+      if (flip % 10 == 0) expect_true_exports(*store);
+      if (flip % 4 == 0) static_cast<void>(store->check_integrity());
+    }
+  }
+
+  TemporaryFolder folder_;
+  std::vector<RunId> runs_;
+  std::map<std::string, Sound> sound_;  // by UUID
+  int read_ = 0, found_ = 0, rescued_ = 0;
+};
+
+TEST_F(Damage, AThousandFlippedBits_NeverCrashAndNeverPassAsSound) {
+  flip_bits(folder_ / "sound.db", 1000);
+  // The test itself must have met all three: files that still read, damage in them, and rescue.
+  EXPECT_GT(read_, 3000);
+  EXPECT_GT(found_, 100);
+  EXPECT_GT(rescued_, 100);
 }
 
-TEST_F(Damage, ADamagedFile_FailsTheFullCheckAndASoundOnePasses) {
+TEST_F(Damage, FlippedBitsOfATravellingFile_NeverCrashAndNeverPassAsSound) {
+  flip_bits(folder_ / "sound.attn", 400);
+  EXPECT_GT(read_, 1000);
+  EXPECT_GT(found_, 40);
+}
+
+TEST_F(Damage, AFileWithoutItsEnd_IsRefusedOrGivesOnlyWhatWasStored) {
+  const std::string sound = bytes_of(folder_ / "sound.db");
+  std::vector<std::size_t> lengths{1, 15, 16, 99, 100, 101, 511, 4095, sound.size() - 1};
+  for (std::size_t page = 4096; page < sound.size(); page += 4096) {
+    lengths.push_back(page);
+    lengths.push_back(page + 1234);
+  }
+  for (const std::size_t length : lengths) {
+    SCOPED_TRACE(fmt::format("{} of {} bytes", length, sound.size()));
+    for (const char* name : {"short.db", "short.attn"}) {
+      write_bytes(folder_ / name, sound.substr(0, length));
+      const Result<Store> store = Store::open(folder_ / name, Store::Mode::read_only);
+      if (!store) {
+        EXPECT_THAT(store.error().message, HasSubstr(name));
+        continue;
+      }
+      expect_nothing_false(*store);
+      EXPECT_FALSE(store->check_integrity());
+    }
+  }
+}
+
+TEST_F(Damage, ADamagedDatabaseThatIsWrittenOn_NeverCrashesAndShowsNothingFalse) {
+  const std::string sound = bytes_of(folder_ / "sound.db");
+  std::mt19937_64 random(5);
+  int written = 0;
+  for (int flip = 0; flip < 100; ++flip) {
+    std::string bytes = sound;
+    const std::size_t at = random() % bytes.size();
+    bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
+    SCOPED_TRACE(fmt::format("byte {}", at));
+    const TemporaryFolder place;
+    write_bytes(place / "flipped.db", bytes);
+    Result<Store> store = Store::open(place / "flipped.db", Store::Mode::read_write);
+    if (!store) continue;
+    HeatResult heat = random_heat(random, 9, 1);
+    heat.cells[0].contender.name = "one more";
+    if (store->resume_run(runs_[0], sample_run("run 0"))) ++written;
+    const Status added = store->add_heat(runs_[1], heat);
+    static_cast<void>(store->remove_run(runs_[2]));
+    if (!added) continue;
+    const auto cells = store->cells(runs_[1], true);
+    if (!cells) continue;
+    for (const StoredCell& cell : *cells) {
+      if (cell.damaged || cell.cell.contender.name == "one more") continue;
+      EXPECT_EQ(undetected(sound_[runs_[1].uuid], {cell}, true), 0);
+    }
+  }
+  EXPECT_GT(written, 50);
+}
+
+TEST_F(Damage, ADamagedFile_FailsTheFullCheckWhichNamesTheRunsAndTheWayOut) {
   EXPECT_TRUE(open_or_throw(folder_ / "sound.attn", Store::Mode::read_only).check_integrity());
-  const std::size_t at = bytes_.find("cell 20");
-  ASSERT_NE(at, std::string::npos);
-  std::string bytes = bytes_;
-  bytes[at + 5] = '3';
-  write_bytes(folder_ / "changed.attn", bytes);
-  const Store store = open_or_throw(folder_ / "changed.attn", Store::Mode::read_only);
+  const auto file = changed();
+  const Store store = open_or_throw(file, Store::Mode::read_only);
   const Status checked = store.check_integrity();
   ASSERT_FALSE(checked);
-  EXPECT_NE(checked.error().message.find("run 1"), std::string::npos) << checked.error().message;
+  EXPECT_THAT(checked.error().message, AllOf(HasSubstr("run 2 "), HasSubstr("export 1 3 -o")));
 }
 
 TEST_F(Damage, ADamagedCell_StaysDamagedWhenItsRunTravels) {
-  const std::size_t at = bytes_.find("cell 20");
-  ASSERT_NE(at, std::string::npos);
-  bytes_[at + 5] = '3';
-  write_bytes(folder_ / "changed.attn", bytes_);
   Store other = open_or_throw(folder_ / "other.db");
-  ASSERT_TRUE(other.import_file(folder_ / "changed.attn"));
+  ASSERT_TRUE(other.import_file(changed()));
   int damaged = 0;
-  const auto cells = other.cells(run_, true);
+  const auto cells = other.cells(runs_[1], true);
   for (const StoredCell& cell : *cells) damaged += cell.damaged ? 1 : 0;
   EXPECT_EQ(damaged, 1);
 }

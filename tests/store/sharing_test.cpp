@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One file and several programs: writers and a reader at once, readers of a travelling file, and a
+// copy that lacks the log.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <set>
+#include <vector>
+
+#include "tests/store/sample_runs.h"
+
+namespace attnscope {
+namespace {
+
+using namespace test;
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr int heats_each = 60;
+constexpr int cells_each = 3;
+
+HeatResult heat_of(int program, int index) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(1000 * program + index));
+  HeatResult heat = random_heat(random, index, cells_each);
+  for (Cell& cell : heat.cells) cell.contender.name = "program " + std::to_string(program);
+  return heat;
+}
+
+NewRun own_run(int program) {
+  NewRun run = sample_run("program " + std::to_string(program));
+  run.process_id = getpid();
+  run.process_start_ticks = own_process_start_ticks();
+  return run;
+}
+
+/// A driver of its own: opens the file, makes it if need be, and stores a whole run.
+[[noreturn]] void store_a_run(const std::filesystem::path& file, int program) {
+  Result<Store> store = Store::open(file, Store::Mode::read_write);
+  if (!store) _exit(1);
+  const Result<RunId> run = store->begin_run(own_run(program));
+  if (!run) _exit(2);
+  for (int index = 0; index < heats_each; ++index) {
+    if (!store->add_heat(*run, heat_of(program, index))) _exit(3);
+    static_cast<void>(store->set_progress(*run, {index, heats_each, "here", 1.0}));
+  }
+  _exit(store->finish_run(*run, RunStatus::done) ? 0 : 4);
+}
+
+/// What is there of the run so far is whole heats of its own program, in order.
+void expect_unmixed(const Store& store, const RunInfo& run) {
+  const int program = run.start.sweep_name == "program 0" ? 0 : 1;
+  EXPECT_FALSE(run.damaged);
+  const auto cells = store.cells(run.id, true);
+  ASSERT_TRUE(cells) << cells.error().message;
+  ASSERT_EQ(cells->size() % cells_each, 0U);
+  for (std::size_t i = 0; i < cells->size(); ++i) {
+    const StoredCell& stored = (*cells)[i];
+    const HeatResult heat = heat_of(program, static_cast<int>(i / cells_each));
+    EXPECT_FALSE(stored.damaged);
+    EXPECT_EQ(stored.point, heat.point);
+    EXPECT_TRUE(same(stored.cell, heat.cells[i % cells_each]));
+  }
+}
+
+TEST(Sharing, TwoDriversAndAReader_WorkOnOneDatabaseAndNoRunIsMixed) {
+  const TemporaryFolder folder;
+  const auto file = folder / "shared.db";
+  std::array<pid_t, 2> drivers{};
+  for (int program = 0; program < 2; ++program) {
+    drivers[static_cast<std::size_t>(program)] = fork();
+    if (drivers[static_cast<std::size_t>(program)] == 0) store_a_run(file, program);
+  }
+  std::set<pid_t> running(drivers.begin(), drivers.end());
+  int looks = 0;
+  while (!running.empty()) {
+    int status = 0;
+    if (const pid_t ended = waitpid(-1, &status, WNOHANG); ended > 0) {
+      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+      running.erase(ended);
+    }
+    const Result<Store> reader = Store::open(file, Store::Mode::read_only);
+    if (!reader) continue;  // not made yet
+    const auto runs = reader->runs();
+    ASSERT_TRUE(runs) << runs.error().message;
+    for (const RunInfo& run : *runs) expect_unmixed(*reader, run);
+    ++looks;
+  }
+  EXPECT_GT(looks, 0);
+  const Store store = open_or_throw(file);
+  const auto runs = store.runs();
+  ASSERT_EQ(runs->size(), 2U);
+  EXPECT_NE((*runs)[0].number, (*runs)[1].number);
+  EXPECT_NE((*runs)[0].start.sweep_name, (*runs)[1].start.sweep_name);
+  for (const RunInfo& run : *runs) {
+    EXPECT_EQ(run.status, RunStatus::done);
+    EXPECT_EQ(run.heats_done, heats_each);
+    expect_unmixed(store, run);
+  }
+  EXPECT_TRUE(store.check_integrity());
+}
+
+TEST(Sharing, ATravellingFileOpenedByTwo_IsReadByBothAndKeptAsItIs) {
+  const TemporaryFolder folder;
+  {
+    Store store = open_or_throw(folder / "results.db");
+    const RunId run = begin_or_throw(store, sample_run());
+    ASSERT_TRUE(store.add_heat(run, heat_of(0, 0)));
+    ASSERT_TRUE(store.export_runs({run}, folder / "run.attn"));
+  }
+  const std::string bytes = bytes_of(folder / "run.attn");
+  std::array<pid_t, 2> readers{};
+  for (pid_t& reader : readers) {
+    reader = fork();
+    if (reader != 0) continue;
+    const Store one = open_or_throw(folder / "run.attn");
+    const Store other = open_or_throw(folder / "run.attn", Store::Mode::read_only);
+    const auto cells = [](const Store& store) {
+      return store.cells(store.find_run("last")->id, true)->size();
+    };
+    _exit(cells(one) == cells_each && cells(other) == cells_each ? 0 : 1);
+  }
+  for (const pid_t reader : readers) {
+    int status = 0;
+    ASSERT_EQ(waitpid(reader, &status, 0), reader);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  EXPECT_EQ(bytes_of(folder / "run.attn"), bytes);
+}
+
+TEST(Sharing, ALiveDatabaseCopiedWithoutItsLog_IsReadAsItWasAndSaidToLackSomething) {
+  const TemporaryFolder folder;
+  RunId run;
+  {
+    Store first = open_or_throw(folder / "live.db");
+    EXPECT_EQ(first.warning(), "");
+    run = begin_or_throw(first, own_run(0));
+    ASSERT_TRUE(first.add_heat(run, heat_of(0, 0)));
+  }
+  Store live = open_or_throw(folder / "live.db");
+  ASSERT_TRUE(live.add_heat(run, heat_of(0, 1)));
+  ASSERT_EQ(live.cells(run, true)->size(), 2U * cells_each);
+  std::filesystem::copy_file(folder / "live.db", folder / "copy.db");
+
+  for (const auto mode : {Store::Mode::read_only, Store::Mode::read_write}) {
+    const Store copy = open_or_throw(folder / "copy.db", mode);
+    EXPECT_THAT(copy.warning(), AllOf(HasSubstr("copied without"), HasSubstr("attnscope export")));
+    const auto runs = copy.runs();
+    ASSERT_EQ(runs->size(), 1U);
+    expect_unmixed(copy, runs->front());
+    EXPECT_TRUE(copy.check_integrity());
+  }
+}
+
+TEST(Sharing, ADatabaseOfADriverThatWasKilled_IsNotTakenForACopy) {
+  const TemporaryFolder folder;
+  {
+    Store store = open_or_throw(folder / "results.db");
+    begin_or_throw(store, sample_run());  // of a process that is gone
+  }
+  EXPECT_EQ(open_or_throw(folder / "results.db").warning(), "");
+  EXPECT_EQ(open_or_throw(folder / "results.db", Store::Mode::read_only).warning(), "");
+}
+
+}  // namespace
+}  // namespace attnscope
