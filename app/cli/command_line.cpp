@@ -64,6 +64,7 @@ Result<OpenRun> open_run(const std::string& text, const std::filesystem::path& d
   }
   auto store = Store::open(file, Store::Mode::read_only);
   if (!store) return tl::unexpected(store.error());
+  if (!store->warning().empty()) fmt::print(stderr, "attnscope: warning: {}\n", store->warning());
   auto run = store->find_run(name);
   if (!run) return tl::unexpected(run.error());
   return OpenRun{std::move(*store), std::move(*run)};
@@ -123,6 +124,7 @@ int run_command_line(int argc, char** argv) {
   add_import_command(app, session);
   add_attend_command(app, session);
   add_check_command(app, session);
+  add_check_store_command(app, session);
   if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) {
     session.fail(exit_wrong_use, unknown + "; attnscope --help shows the usage.");
     return session.exit_code;

@@ -123,6 +123,8 @@ void MainWindow::wire_store() {
   });
   connect(&store_, &StoreThread::run_read, compare_->run_view(), &RunView::show_run);
   connect(&store_, &StoreThread::succeeded, compare_->messages(), &MessageBar::show_info);
+  connect(&store_, &StoreThread::damaged, this,
+          [this](const QString& sentence) { compare_->messages()->show_error(sentence); });
   connect(&store_, &StoreThread::failed, this,
           [this](const QString& sentence) { compare_->messages()->show_error(sentence); });
 }

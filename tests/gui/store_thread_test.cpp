@@ -183,6 +183,30 @@ class StoreThreadTest : public QObject {
     QCOMPARE(model.rowCount(), 1);
   }
 
+  void ADamagedRun_IsNamedAfterOpeningWithTheWayOut() {
+    {
+      Store other = open_store(path("a.db"));
+      add_done_run(other, "sound", {64});
+      add_done_run(other, "hurt", {64});
+    }
+    QFile file(QString::fromStdString(path("a.db").string()));
+    QVERIFY(file.open(QIODevice::ReadWrite));
+    QByteArray bytes = file.readAll();
+    const qsizetype at = bytes.lastIndexOf("made-up processor");
+    QVERIFY(at > 0);
+    bytes[at] = 'M';
+    file.seek(0);
+    file.write(bytes);
+    file.close();
+    StoreThread store(path("a.db"));
+    QSignalSpy damaged(&store, &StoreThread::damaged);
+    store.start();
+    QTRY_COMPARE(damaged.count(), 1);
+    const QString sentence = damaged.constFirst().constFirst().toString();
+    QVERIFY2(sentence.contains(QStringLiteral("attnscope export")), qPrintable(sentence));
+    QVERIFY2(sentence.contains(QStringLiteral("a.db")), qPrintable(sentence));
+  }
+
   void ARunThatIsGone_IsSaidInTheSnapshot() {
     StoreThread store(path("a.db"));
     QSignalSpy read(&store, &StoreThread::run_read);

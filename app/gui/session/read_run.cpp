@@ -143,7 +143,7 @@ RunPointer read_run(const Store& store, const RunRequest& request) {
 }
 
 Result<RunListPointer> read_run_list(const Store& store) {
-  const Result<std::vector<RunInfo>> runs = store.runs();
+  const Result<std::vector<RunInfo>> runs = store.run_list();
   if (!runs) return tl::unexpected(runs.error());
   auto list = std::make_shared<RunListSnapshot>();
   for (const RunInfo& info : *runs) {

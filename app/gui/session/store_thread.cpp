@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/session/store_thread.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "app/gui/session/store_reader.h"
@@ -8,7 +9,10 @@
 namespace attnscope::gui {
 
 StoreThread::StoreThread(std::filesystem::path database, QObject* parent)
-    : QObject(parent), database_(std::move(database)), reader_(new StoreReader(database_)) {
+    : QObject(parent),
+      database_(std::move(database)),
+      check_(database_),
+      reader_(new StoreReader(database_)) {
   qRegisterMetaType<RunListPointer>("attnscope::gui::RunListPointer");
   qRegisterMetaType<RunPointer>("attnscope::gui::RunPointer");
   reader_->moveToThread(&thread_);
@@ -17,6 +21,8 @@ StoreThread::StoreThread(std::filesystem::path database, QObject* parent)
   connect(reader_, &StoreReader::opened, this, &StoreThread::opened);
   connect(reader_, &StoreReader::refused, this, &StoreThread::refused);
   connect(reader_, &StoreReader::runs_changed, this, &StoreThread::runs_changed);
+  connect(reader_, &StoreReader::runs_changed, this, &StoreThread::check_when_idle);
+  connect(&check_, &IntegrityCheck::damaged, this, &StoreThread::damaged);
   connect(reader_, &StoreReader::run_read, this, &StoreThread::run_read);
   connect(reader_, &StoreReader::succeeded, this, &StoreThread::succeeded);
   connect(reader_, &StoreReader::failed, this, &StoreThread::failed);
@@ -30,6 +36,16 @@ StoreThread::~StoreThread() {
   }
   thread_.quit();
   thread_.wait();
+}
+
+/// Once, and not beside a run that measures.
+void StoreThread::check_when_idle(const RunListPointer& runs) {
+  const bool some_live = std::any_of(runs->runs.begin(), runs->runs.end(), [](const auto& entry) {
+    return entry.info.status == RunStatus::running;
+  });
+  if (checked_ || some_live) return;
+  checked_ = true;
+  check_.start(QThread::IdlePriority);
 }
 
 void StoreThread::start() {

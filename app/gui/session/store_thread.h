@@ -13,6 +13,7 @@
 #include <QThread>
 #include <filesystem>
 
+#include "app/gui/session/integrity_check.h"
 #include "app/gui/session/snapshot.h"
 
 namespace attnscope::gui {
@@ -44,13 +45,19 @@ class StoreThread : public QObject {
   void refused(const QString& sentence);
   void runs_changed(const attnscope::gui::RunListPointer& runs);
   void run_read(const attnscope::gui::RunPointer& run);
+  /// The check in the background found damage; the sentence names the runs and the way out.
+  void damaged(const QString& sentence);
   /// What a request came to.
   void succeeded(const QString& sentence);
   void failed(const QString& sentence);
 
  private:
+  void check_when_idle(const RunListPointer& runs);
+
   std::filesystem::path database_;
   QThread thread_;
+  IntegrityCheck check_;
+  bool checked_ = false;
   StoreReader* reader_;  // lives on thread_, deleted when it finishes
 };
 
