@@ -57,7 +57,8 @@ Result<json> list_runs(const std::filesystem::path& database) {
   if (!std::filesystem::exists(database) && database == default_database()) return json::array();
   auto store = Store::open(database, Store::Mode::read_only);
   if (!store) return tl::unexpected(store.error());
-  auto runs = store->runs();
+  if (!store->warning().empty()) fmt::print(stderr, "attnscope: warning: {}\n", store->warning());
+  auto runs = store->run_list();
   if (!runs) return tl::unexpected(runs.error());
   json rows = json::array();
   for (const RunInfo& run : *runs) {

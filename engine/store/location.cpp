@@ -40,6 +40,11 @@ constexpr std::size_t header_bytes = 100;
 constexpr std::size_t write_version_at = 18, user_version_at = 60, application_id_at = 68;
 constexpr char magic[] = "SQLite format 3";  // with its closing zero
 
+std::filesystem::path beside(std::filesystem::path file, const char* ending) {
+  file += ending;
+  return file;
+}
+
 int big_endian(const std::array<char, header_bytes>& header, std::size_t at) {
   std::uint32_t value = 0;
   for (std::size_t i = at; i < at + 4; ++i) {
@@ -64,17 +69,18 @@ tl::unexpected<Error> refuse_version(const std::filesystem::path& file, int vers
 }
 
 bool has_journal(const std::filesystem::path& file) {
-  std::filesystem::path journal = file;
-  journal += "-journal";
   std::error_code none;
-  return std::filesystem::file_size(journal, none) > 0 && !none;
+  return std::filesystem::file_size(beside(file, "-journal"), none) > 0 && !none;
 }
 
 bool has_log(const std::filesystem::path& file) {
-  std::filesystem::path log = file;
-  log += "-wal";
   std::error_code none;
-  return std::filesystem::exists(log, none);
+  return std::filesystem::exists(beside(file, "-wal"), none);
+}
+
+bool has_filled_log(const std::filesystem::path& file) {
+  std::error_code none;
+  return std::filesystem::file_size(beside(file, "-wal"), none) > 0 && !none;
 }
 
 Result<FileHeader> inspect(const std::filesystem::path& file) {

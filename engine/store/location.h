@@ -23,8 +23,9 @@ struct FileHeader {
 /// A rollback journal beside the file: a change is being made, or its writer ended within it.
 [[nodiscard]] bool has_journal(const std::filesystem::path& file);
 
-/// A write-ahead log beside the file, empty or not.
+/// A write-ahead log beside the file, empty or not; and one in which there is something.
 [[nodiscard]] bool has_log(const std::filesystem::path& file);
+[[nodiscard]] bool has_filled_log(const std::filesystem::path& file);
 
 /// The refusal of a version that this program cannot read.
 [[nodiscard]] tl::unexpected<Error> refuse_version(const std::filesystem::path& file, int version);

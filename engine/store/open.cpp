@@ -229,7 +229,7 @@ Result<Store> Store::open(const std::filesystem::path& file, Mode mode) {
     header = *inspected;
   }
   return guarded(file, [&]() -> Result<Store> {
-    const bool may_lack_log = header.has_log && !has_log(file);
+    const bool may_lack_log = header.has_log && !has_filled_log(file);
     const Result<int> stored = header.empty ? Result<int>(0) : version_with_log(file);
     if (!stored) return tl::unexpected(stored.error());
     const int version = *stored;

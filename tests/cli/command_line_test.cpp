@@ -85,6 +85,20 @@ TEST(CommandLine, AnEmptyStoreHasNoRuns) {
   EXPECT_EQ(program.run({"table", "last"}).exit_code, 3);
 }
 
+TEST(CommandLine, CheckStore_TellsASoundDatabaseFromADamagedOne) {
+  const Program program;
+  const std::filesystem::path sound =
+      std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/store/version-1.attn";
+  const Outcome passed = program.run({"check-store", "--db", sound.string()});
+  EXPECT_EQ(passed.exit_code, 0) << passed.err;
+  EXPECT_THAT(passed.out, HasSubstr("1 run,"));
+
+  std::filesystem::copy_file(sound, program.path("hurt.attn"));
+  program.write("hurt.attn", with(program.read("hurt.attn"), "version-1", "version-7"));
+  expect_refusal(program.run({"check-store", "--db", "hurt.attn"}), 3, {"run 1", "damaged"});
+  expect_refusal(program.run({"check-store", "--db", "none.db"}), 3, {"none.db"});
+}
+
 TEST(CommandLine, AMistakeInASweepNamesFieldLineAndMend) {
   const Program program;
   const auto refused = [&](const std::string& text, const std::vector<std::string>& words) {
