@@ -35,6 +35,9 @@ void add_compare_command(CLI::App& app, Session& session) {
   command->add_option("run_b", arguments->b, "The run whose times are divided by RUN_A's")
       ->type_name("RUN_B")
       ->required();
+  command->footer(
+      "Intervals hold what may have moved between the runs: what all cells share, up to what the "
+      "machine's ceilings moved by, and what single cells do. docs/sweeps.md says how.");
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { compare(session, *arguments); });
 }

@@ -33,6 +33,9 @@ void table(Session& session, const Arguments& arguments) {
 void add_table_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("table", "Print a run as a table");
+  command->footer(
+      "A cell marked ~ drifted while it was measured, one marked ! was disturbed; a note below the "
+      "block says by what. docs/sweeps.md has the rules.");
   add_table_arguments(*command, *arguments);
   command->add_option("--format", arguments->format, "text, markdown, csv, latex or json")
       ->type_name("FORMAT");

@@ -96,7 +96,7 @@ std::int64_t throttled_samples(const Row& row) {
   return std::ranges::count(row.cell.cell.samples, true, &Sample::throttled);
 }
 
-std::vector<std::string> notes_on(const Row& row) {
+std::vector<std::string> notes_on_time(const Row& row) {
   std::vector<std::string> notes;
   if (!is_measured(row)) return notes;
   if (row.drift.is_flagged) notes.push_back(drift_in_words(row));
@@ -105,6 +105,12 @@ std::vector<std::string> notes_on(const Row& row) {
     notes.push_back(fmt::format("{} of {} samples were taken while throttled for heat or power",
                                 throttled, row.cell.cell.samples.size()));
   }
+  return notes;
+}
+
+std::vector<std::string> notes_on_memory(const Row& row) {
+  std::vector<std::string> notes;
+  if (!is_measured(row)) return notes;
   if (const CellMemory& memory = row.cell.cell.memory; has_unseen_memory(memory)) {
     notes.push_back(fmt::format(
         "its process grew by {} a call where {} were counted: it allocates outside the counted "
@@ -112,6 +118,12 @@ std::vector<std::string> notes_on(const Row& row) {
         format_bytes(static_cast<double>(*memory.process_peak_bytes)),
         format_bytes(static_cast<double>(memory.requested_bytes))));
   }
+  return notes;
+}
+
+std::vector<std::string> notes_on(const Row& row) {
+  std::vector<std::string> notes = notes_on_time(row);
+  std::ranges::move(notes_on_memory(row), std::back_inserter(notes));
   return notes;
 }
 

@@ -31,5 +31,7 @@ namespace attnscope::report {
 
 /// Of a measured row: "2 of 30 samples were throttled", "36 MiB of ... counted ...". Mostly empty.
 [[nodiscard]] std::vector<std::string> notes_on(const Row& row);
+[[nodiscard]] std::vector<std::string> notes_on_time(const Row& row);
+[[nodiscard]] std::vector<std::string> notes_on_memory(const Row& row);
 
 }  // namespace attnscope::report

@@ -113,6 +113,18 @@ class CellTableModelTest : public QObject {
     QVERIFY(text(model, 1, Column::verdict).isEmpty());
   }
 
+  void ACellThatDrifted_IsMarkedAndItsTipSaysHow() {
+    auto run = std::make_shared<RunSnapshot>(*run_with({64}));
+    run->table.rows[2].drift = {.change = 0.031, .is_flagged = true};
+    run->table.rows[2].ratio_drifted = false;
+    CellTableModel model;
+    model.set_run(run);
+    QVERIFY(text(model, 2, Column::median).endsWith(QStringLiteral(" ~")));
+    QVERIFY(!text(model, 0, Column::median).contains(QLatin1Char('~')));
+    const QString tip = model.index(2, Column::median).data(Qt::ToolTipRole).toString();
+    QVERIFY2(tip.contains(QStringLiteral("drifted by +3.1 % over its heat")), qPrintable(tip));
+  }
+
   void ExecutedWork_IsANumberAndASentence() {
     CellTableModel model;
     model.set_run(run_with({64}));

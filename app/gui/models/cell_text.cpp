@@ -38,15 +38,22 @@ QString spread(const statistics::Summary& summary) {
   return QStringLiteral(" ±%1 %").arg(QString::number(half * 100, 'f', 1));
 }
 
-QString notes_in_words(const report::Row& row) {
-  return words(fmt::format("{}", fmt::join(report::notes_on(row), "; ")));
+QString in_words(const std::vector<std::string>& notes) {
+  return words(fmt::format("{}", fmt::join(notes, "; ")));
+}
+
+/// " ~!" of a cell that drifted and was disturbed.
+QString marks(const report::Row& row) {
+  const std::string text = report::marks_of(row);
+  return text.empty() ? QString() : QStringLiteral(" ") + words(text);
 }
 
 QString measured_text(const report::Row& row, Column column) {
   const StoredCell& stored = row.cell;
   switch (column) {
     case Column::median:
-      return words(report::format_time(stored.summary.median_ns)) + spread(stored.summary);
+      return words(report::format_time(stored.summary.median_ns)) + spread(stored.summary) +
+             marks(row);
     case Column::per_document:
       return words(report::format_time(ns_per_document(row)));
     case Column::memory:
@@ -131,18 +138,19 @@ QString cell_tip(const report::Row& row, Column column) {
     case Column::contender:
       return words(cell.contender.id());
     case Column::median:
-    case Column::per_document:
+    case Column::per_document: {
       if (!is_ok(row)) return words(cell.reason);
+      const std::vector<std::string> notes = report::notes_on_time(row);
       return QStringLiteral("95 % interval %1 to %2, %3 samples in %4 placements%5%6")
           .arg(words(report::format_time(row.cell.summary.low_ns)),
                words(report::format_time(row.cell.summary.high_ns)))
           .arg(row.cell.summary.samples)
           .arg(row.cell.summary.placements)
           .arg(cell.settled ? QString() : QStringLiteral("; stopped by its time limit"),
-               report::throttled_samples(row) > 0 ? QStringLiteral("; ") + notes_in_words(row)
-                                                  : QString());
+               notes.empty() ? QString() : QStringLiteral("; ") + in_words(notes));
+    }
     case Column::memory:
-      if (has_unseen_memory(cell.memory)) return notes_in_words(row);
+      if (has_unseen_memory(cell.memory)) return in_words(report::notes_on_memory(row));
       return QStringLiteral("Peak above what was live before the call; %1 reserved, %2 workspace")
           .arg(words(report::format_bytes(static_cast<double>(cell.memory.reserved_bytes))),
                words(report::format_bytes(static_cast<double>(cell.memory.workspace_bytes))));
