@@ -9,6 +9,7 @@ namespace attnscope {
 namespace {
 
 constexpr std::int64_t widest_window = 1'000'000'000;
+constexpr std::size_t most_windows = 1000;  // each is a contender, and a heat has no more
 
 template <typename Value>
 Status add_once(const JsonField& part, const Value& value, std::string_view text,
@@ -112,6 +113,10 @@ Result<std::vector<Window>> read_windows(const JsonField& field) {
       if (!seen.insert(window.text()).second) {
         return part.wrong(
             fmt::format("gives {} a second time; give every value once", window.text()));
+      }
+      if (windows.size() == most_windows) {
+        return part.wrong(
+            fmt::format("brings more than {} windows; take a larger step", most_windows));
       }
       windows.push_back(window);
     }

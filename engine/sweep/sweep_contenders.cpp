@@ -138,20 +138,31 @@ Result<std::vector<std::optional<Window>>> windows_of(const JsonField& field,
   return std::vector<std::optional<Window>>(windows.begin(), windows.end());
 }
 
-Status add(const JsonField& field, Contender contender, std::vector<Contender>& contenders) {
-  for (const Contender& other : contenders) {
-    if (other.id() == contender.id()) {
+// The contenders so far, each with an id and a display name of its own.
+class Lineup {
+ public:
+  Status add(const JsonField& field, Contender contender) {
+    const std::string id = contender.id();
+    if (!ids_.insert(id).second) {
       return field.wrong(fmt::format("is the contender '{}' a second time; give every one once",
-                                     in_a_sentence(contender.id())));
+                                     in_a_sentence(id)));
     }
-    if (other.name == contender.name) {
+    const auto [other, is_new] = id_of_name_.emplace(contender.name, id);
+    if (!is_new) {
       return field.wrong(fmt::format("has the same display name '{}' as '{}'; give one a \"name\"",
-                                     in_a_sentence(contender.name), in_a_sentence(other.id())));
+                                     in_a_sentence(contender.name), in_a_sentence(other->second)));
     }
+    contenders_.push_back(std::move(contender));
+    return {};
   }
-  contenders.push_back(std::move(contender));
-  return {};
-}
+  [[nodiscard]] std::size_t size() const { return contenders_.size(); }
+  [[nodiscard]] std::vector<Contender> take() { return std::move(contenders_); }
+
+ private:
+  std::vector<Contender> contenders_;
+  std::set<std::string> ids_;
+  std::map<std::string, std::string> id_of_name_;
+};
 
 }  // namespace
 
@@ -163,7 +174,7 @@ Result<std::vector<Contender>> read_contenders(const JsonField& field,
   auto parts = one_or_more(field);
   if (!parts) return tl::unexpected(parts.error());
   Patterns patterns(folder);
-  std::vector<Contender> contenders;
+  Lineup lineup;
   for (const JsonField& part : *parts) {
     auto declared = read_declared(part);
     if (!declared) return tl::unexpected(declared.error());
@@ -171,22 +182,21 @@ Result<std::vector<Contender>> read_contenders(const JsonField& field,
     if (!pattern) return placed(part, pattern.error());
     auto its_windows = windows_of(part, *declared, *pattern, windows);
     if (!its_windows) return tl::unexpected(its_windows.error());
+    const std::string json = pattern_json(*pattern);
     for (const std::optional<Window>& window : *its_windows) {
-      if (contenders.size() == most) {
+      if (lineup.size() == most) {
         return part.wrong(fmt::format(
             "is one too many: a heat may have at most {} contenders, every window counted", most));
       }
-      Status added = add(part,
-                         {.pattern = declared->pattern,
-                          .implementation = declared->implementation,
-                          .window = window,
-                          .name = display_name(*declared, *pattern, window),
-                          .pattern_json = pattern_json(*pattern)},
-                         contenders);
+      Status added = lineup.add(part, {.pattern = declared->pattern,
+                                       .implementation = declared->implementation,
+                                       .window = window,
+                                       .name = display_name(*declared, *pattern, window),
+                                       .pattern_json = json});
       if (!added) return tl::unexpected(added.error());
     }
   }
-  return contenders;
+  return lineup.take();
 }
 
 }  // namespace attnscope
