@@ -115,8 +115,10 @@ Result<std::vector<Window>> read_windows(const JsonField& field) {
             fmt::format("gives {} a second time; give every value once", window.text()));
       }
       if (windows.size() == most_windows) {
-        return part.wrong(
-            fmt::format("brings more than {} windows; take a larger step", most_windows));
+        return part.wrong(fmt::format(
+            "brings more than {} windows, and a heat may have at most {} contenders; take a larger "
+            "step",
+            most_windows, most_windows));
       }
       windows.push_back(window);
     }
