@@ -32,7 +32,7 @@ std::vector<std::int64_t> border_tokens(const SequenceLayout& layout) {
     }
   }
   std::ranges::sort(tokens);
-  tokens.erase(std::ranges::unique(tokens).begin(), tokens.end());
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
   return tokens;
 }
 
@@ -86,7 +86,7 @@ std::vector<RowId> sample_rows(const SequenceLayout& layout, std::int32_t heads,
                        static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(length)));
     }
     std::ranges::sort(chosen);
-    chosen.erase(std::ranges::unique(chosen).begin(), chosen.end());
+    chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
   }
   std::vector<RowId> rows;
   rows.reserve(chosen.size());

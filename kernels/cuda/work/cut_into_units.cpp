@@ -33,7 +33,7 @@ std::vector<HeadRange> head_ranges(const AttentionPlan& plan) {
     cuts.push_back(task.heads.end);
   }
   std::ranges::sort(cuts);
-  cuts.erase(std::ranges::unique(cuts).begin(), cuts.end());
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
   std::vector<HeadRange> ranges;
   for (std::size_t i = 0; i + 1 < cuts.size(); ++i) ranges.push_back({cuts[i], cuts[i + 1]});
   return ranges;

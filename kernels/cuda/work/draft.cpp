@@ -95,6 +95,7 @@ std::vector<WorkUnit> lay_out(const Draft& draft, WorkList& list) {
   });
   Layout layout(draft, list);
   std::vector<WorkUnit> units;
+  units.reserve(ordered.size());
   for (const DraftUnit* unit : ordered) units.push_back(layout.add(*unit));
   return units;
 }
