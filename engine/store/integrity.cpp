@@ -53,7 +53,7 @@ std::string runs_in_words(const std::vector<std::int64_t>& numbers) {
 
 /// How to save the runs that are whole.
 std::string way_out(const std::vector<std::int64_t>& sound) {
-  if (sound.empty()) return "no run can be read whole any more";
+  if (sound.empty()) return "attnscope export RUN -o FILE.attn saves what can still be read";
   constexpr std::size_t most = 12;
   std::string runs;
   for (std::size_t i = 0; i < sound.size() && i < most; ++i) runs += fmt::format("{} ", sound[i]);

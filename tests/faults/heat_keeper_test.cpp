@@ -4,7 +4,6 @@
 // and they come in by themselves or by one command.
 #include "engine/sweep/heat_keeper.h"
 
-#include <sqlite3.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <csignal>
 #include <functional>
 
+#include "engine/store/database.h"
 #include "tests/faults/fault_fixture.h"
 
 namespace attnscope {
@@ -28,20 +28,13 @@ using Kind = RunEvent::Kind;
 /// Another program's transaction on the database: nobody else can write until it ends.
 class OtherWriter {
  public:
-  explicit OtherWriter(const std::filesystem::path& file) {
-    if (sqlite3_open(file.c_str(), &handle_) != SQLITE_OK || !run("BEGIN EXCLUSIVE")) {
-      throw std::runtime_error("the other program got no lock");
-    }
-  }
-  ~OtherWriter() { sqlite3_close(handle_); }
-  OtherWriter(const OtherWriter&) = delete;
-  OtherWriter& operator=(const OtherWriter&) = delete;
+  explicit OtherWriter(const std::filesystem::path& file)
+      : database_(store::uri_of(file, ""), store::Database::Access::read_write),
+        transaction_(database_, store::Transaction::Kind::exclusive) {}
 
  private:
-  bool run(const char* sql) {
-    return sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
-  }
-  sqlite3* handle_ = nullptr;
+  store::Database database_;
+  store::Transaction transaction_;
 };
 
 class HeatKeeperTest : public FaultFixture {
