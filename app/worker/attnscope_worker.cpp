@@ -17,6 +17,7 @@
 #include "engine/measure/available_memory.h"
 #include "engine/measure/counting_allocator.h"
 #include "engine/measure/machine.h"
+#include "engine/sweep/worker_watch.h"
 #include "kernels/cpu/instruction_set.h"
 
 namespace attnscope::worker {
@@ -75,6 +76,7 @@ int main(int argc, char** argv) {
                argv[1]);
     return exit_wrong_use;
   }
+  if (const auto exit_code = attnscope::become_watched_worker()) return *exit_code;
   try {
     return attnscope::worker::serve();
   } catch (const std::exception& error) {

@@ -20,6 +20,9 @@
 #include "engine/measure/torch_runtime.h"
 #include "engine/pattern/nearest_name.h"
 #include "engine/sweep/protocol.h"
+#include "engine/sweep/shared_beacon.h"
+#include "engine/sweep/sole_worker.h"
+#include "engine/sweep/worker_watch.h"
 #include "kernels/cuda/devices.h"
 
 namespace attnscope::worker {
@@ -115,8 +118,22 @@ json description(const char* event) {
           {"implementations", known}};
 }
 
-void answer_hello(const Request&, ProtocolChannel& channel) {
-  channel.send(description("hello"));
+/// Whether the driver's beacon can be seen from here; the driver then knows how to look after us.
+bool shares_beacon(const json& message) {
+  if (!message.contains("beacon") || !message.contains("beacon_nonce")) return false;
+  protocol::Beacon* const shared =
+      map_beacon(text_field(message, "beacon"), text_field(message, "beacon_nonce"));
+  unmap_beacon(shared);
+  return shared != nullptr;
+}
+
+void answer_hello(const Request& request, ProtocolChannel& channel) {
+  if (request.message.contains("beacon_nonce"))
+    be_the_sole_worker(text_field(request.message, "beacon_nonce"));
+  json event = description("hello");
+  event["shares_beacon"] = shares_beacon(request.message);
+  event["tells_end"] = true;
+  channel.send(event);
 }
 
 void answer_describe(const Request&, ProtocolChannel& channel) {
@@ -133,7 +150,13 @@ void answer_heat(const Request& request, ProtocolChannel& channel) {
           [&](int contender, std::string_view phase) {
             channel.send({{"event", "progress"}, {"contender", contender}, {"phase", phase}});
           },
-      .cancel = request.cancelled.get()};
+      .cancel = request.cancelled.get(),
+      .own_beacon = watched_beacon(),
+      .on_alive =
+          [&](const protocol::Beacon& beacon) {
+            channel.send(
+                {{"event", "alive"}, {"contender", beacon.contender}, {"calls", beacon.calls}});
+          }};
   const HeatResult result = measure::run_heat(*heat, hooks);
   channel.send({{"event", "heat"}, {"result", protocol::to_json(result)}});
 }

@@ -1,40 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/measure/beacon.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <atomic>
-#include <cerrno>
-#include <cstring>
-#include <stdexcept>
+
+#include "engine/sweep/shared_beacon.h"
 
 namespace attnscope::measure {
 
-BeaconFile::BeaconFile(const std::string& path) {
-  if (path.empty()) return;
-  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  void* mapped = MAP_FAILED;
-  int error = errno;
-  if (file >= 0) {
-    if (ftruncate(file, sizeof(protocol::Beacon)) == 0)
-      mapped = mmap(nullptr, sizeof(protocol::Beacon), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    error = errno;
-    close(file);
-  }
-  if (mapped == MAP_FAILED)
-    throw std::runtime_error(
-        fmt::format("the beacon file '{}' cannot be mapped: {}", path, std::strerror(error)));
-  beacon_ = static_cast<protocol::Beacon*>(mapped);
+BeaconFile::BeaconFile(const std::string& path, const std::string& nonce, protocol::Beacon* own)
+    : shared_(map_beacon(path, nonce)) {
+  if (shared_ != nullptr)
+    beacon_ = shared_;
+  else if (own != nullptr)
+    beacon_ = own;
   idle();
 }
 
 BeaconFile::~BeaconFile() {
-  if (beacon_ == &unseen_) return;
   if (!leaves_lit_) idle();
-  munmap(beacon_, sizeof(protocol::Beacon));
+  unmap_beacon(shared_);
 }
 
 void BeaconFile::calling(int contender) const {
@@ -44,6 +28,12 @@ void BeaconFile::calling(int contender) const {
 
 void BeaconFile::idle() const {
   std::atomic_ref(beacon_->contender).store(-1, std::memory_order_relaxed);
+}
+
+protocol::Beacon BeaconFile::read() const {
+  return {.contender = std::atomic_ref(beacon_->contender).load(std::memory_order_relaxed),
+          .calls = std::atomic_ref(beacon_->calls).load(std::memory_order_relaxed),
+          .nonce = beacon_->nonce};
 }
 
 }  // namespace attnscope::measure

@@ -17,6 +17,7 @@
 #include "engine/measure/rounds.h"
 #include "engine/measure/row_watch.h"
 #include "engine/measure/torch_runtime.h"
+#include "engine/sweep/heartbeat.h"
 #include "kernels/plan/counts.h"
 
 namespace attnscope::measure {
@@ -43,8 +44,10 @@ class HeatRun {
         hooks_(hooks),
         device_(heat_device(heat_.point.device)),
         memory_(device_.memory()),
-        beacon_(request.beacon),
+        beacon_(request.beacon, request.beacon_nonce, hooks.own_beacon),
         troubles_(heat_.contenders.size()) {
+    if (hooks.on_alive && !beacon_.is_shared())
+      heartbeat_.emplace(protocol::alive_interval, [this] { hooks_.on_alive(beacon_.read()); });
     auto limit = memory_limit_bytes();
     if (!limit) throw std::runtime_error(limit.error().message);
     memory_.empty_cache();
@@ -292,6 +295,7 @@ class HeatRun {
   BeaconFile beacon_;
   std::vector<std::optional<Trouble>> troubles_;
   std::vector<Cell> cells_;
+  std::optional<Heartbeat> heartbeat_;  // the last member: it ends before what it reads
 };
 
 }  // namespace

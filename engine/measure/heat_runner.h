@@ -17,14 +17,17 @@ struct HeatHooks {
   /// "time" (once for each placement, before its warm-up).
   std::function<void(int contender, std::string_view phase)> on_phase;
   const std::atomic<bool>* cancel = nullptr;
+  /// Where the driver's beacon cannot be reached: takes its place, and from another thread this is
+  /// told at the start and every few seconds of which contender runs and how many calls there were.
+  protocol::Beacon* own_beacon = nullptr;
+  std::function<void(const protocol::Beacon&)> on_alive = {};
 };
 
 /// Cells in the heat's order, holding this process's samples. Contenders that cannot run become
 /// `unsupported`, `oom`, `wrong`; the others are measured together. Once cancelled, cells that
 /// would be `ok` are `cancelled` and hold no samples: an interrupted heat is measured again whole.
-/// Throws std::runtime_error, in words, when the beacon file cannot be mapped or
-/// ATTNSCOPE_MEMORY_LIMIT_MB is no number; cuda::DeviceLost when a contender made the device
-/// unusable, after which this process must end.
+/// Throws std::runtime_error, in words, when ATTNSCOPE_MEMORY_LIMIT_MB is no number;
+/// cuda::DeviceLost when a contender made the device unusable, after which this process must end.
 [[nodiscard]] HeatResult run_heat(const protocol::HeatRequest& request, const HeatHooks& hooks);
 
 /// FMA, exponential and copy rates of the processor with that many threads; about a second on a

@@ -139,6 +139,7 @@ json describe_machine() {
           {"memory_bytes", total_memory_bytes()},
           {"available_bytes", available_memory_bytes()},
           {"host", system.nodename},
+          {"boot_id", text_or_null(read_text("/proc/sys/kernel/random/boot_id"))},
           {"architecture", system.machine},
           {"kernel", fmt::format("{} {}", system.sysname, system.release)},
           {"system", text_or_null(value_of(read_text("/etc/os-release"), "PRETTY_NAME", '='))},

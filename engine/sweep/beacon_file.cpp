@@ -1,62 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/sweep/beacon_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
+#include <random>
 #include <utility>
+
+#include "engine/sweep/shared_beacon.h"
 
 namespace attnscope {
 
 using protocol::Beacon;
 
 Result<BeaconFile> BeaconFile::make() {
-  std::error_code failed;
-  std::filesystem::path temporary = std::filesystem::temp_directory_path(failed);
-  if (failed) temporary = "/tmp";
-  std::string folder = (temporary / "attnscope-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) {
-    return fail("no folder could be made in {}: {}; set TMPDIR to a place that can be written",
-                temporary.string(), std::strerror(errno));
-  }
-  const std::string file = folder + "/beacon";
-  const int descriptor = open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const int descriptor = memfd_create("attnscope-beacon", MFD_CLOEXEC);
   const bool sized = descriptor >= 0 && ftruncate(descriptor, sizeof(Beacon)) == 0;
   void* shared =
       sized ? mmap(nullptr, sizeof(Beacon), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
             : MAP_FAILED;
   const int error = errno;
-  if (descriptor >= 0) close(descriptor);
   if (shared == MAP_FAILED) {
-    std::filesystem::remove_all(folder, failed);
-    return fail("the file {} could not be made: {}; set TMPDIR to a place that can be written",
-                file, std::strerror(error));
+    if (descriptor >= 0) close(descriptor);
+    return fail(
+        "no memory could be shared with the measuring process: {}; close some programs or raise "
+        "the limit on open files (ulimit -n)",
+        std::strerror(error));
   }
-  BeaconFile beacon(folder, new (shared) Beacon);
-  return beacon;
+  std::random_device entropy;
+  const std::uint64_t nonce = (std::uint64_t{entropy()} << 32) | entropy();
+  return BeaconFile(descriptor, new (shared) Beacon{.nonce = nonce});
 }
 
-BeaconFile::BeaconFile(std::filesystem::path folder, Beacon* shared)
-    : folder_(std::move(folder)), shared_(shared) {}
-
 BeaconFile::BeaconFile(BeaconFile&& other) noexcept
-    : folder_(std::move(other.folder_)), shared_(std::exchange(other.shared_, nullptr)) {}
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      shared_(std::exchange(other.shared_, nullptr)) {}
 
 BeaconFile::~BeaconFile() {
-  if (shared_ == nullptr) return;
-  munmap(shared_, sizeof(Beacon));
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
+  unmap_beacon(shared_);
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+std::string BeaconFile::path() const {
+  return fmt::format("/proc/{}/fd/{}", getpid(), descriptor_);
+}
+
+std::string BeaconFile::nonce() const {
+  return nonce_text(shared_->nonce);
 }
 
 Beacon BeaconFile::read() const {
   return {.contender = std::atomic_ref(shared_->contender).load(std::memory_order_acquire),
-          .calls = std::atomic_ref(shared_->calls).load(std::memory_order_acquire)};
+          .calls = std::atomic_ref(shared_->calls).load(std::memory_order_acquire),
+          .nonce = shared_->nonce};
 }
 
 void BeaconFile::clear() {

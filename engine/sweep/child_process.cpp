@@ -185,13 +185,14 @@ ChildProcess::~ChildProcess() {
 }
 
 bool ChildProcess::write(std::string_view text, milliseconds patience) {
-  const auto deadline = Clock::now() + patience;
+  auto deadline = Clock::now() + patience;
   const HoldBrokenPipeSignal hold;
   while (!text.empty()) {
     if (!input_.is_open()) return false;
     const ssize_t written = ::write(input_.get(), text.data(), text.size());
     if (written > 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
+      deadline = Clock::now() + patience;
       continue;
     }
     if (written < 0 && errno == EINTR) continue;

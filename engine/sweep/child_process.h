@@ -40,7 +40,8 @@ class ChildProcess {
   ChildProcess& operator=(ChildProcess&&) = delete;
   ~ChildProcess();  // kills what still runs
 
-  /// Writes all of `text`, reading meanwhile what the child prints; false when it reads no more.
+  /// Writes all of `text`, reading meanwhile what the child prints; false when it reads no more, or
+  /// not a byte for `patience`: a slow line may take its time.
   [[nodiscard]] bool write(std::string_view text, std::chrono::milliseconds patience);
   void close_input() { input_.close(); }
 
@@ -53,6 +54,8 @@ class ChildProcess {
     return output_text_.size() > most_pending && !has_line();
   }
   [[nodiscard]] bool has_line() const { return output_text_.find('\n') != std::string::npos; }
+  /// Bytes of a line that is still arriving.
+  [[nodiscard]] std::size_t pending_bytes() const { return output_text_.size(); }
   /// Its output is closed and read to the end.
   [[nodiscard]] bool output_ended() const { return !output_.is_open(); }
   /// The line its errors end with, for messages.

@@ -54,6 +54,8 @@ class Run {
         keeper_(store, outcome_.run, [this](const std::string& text) { warn(text); }) {}
 
   Result<RunOutcome> run(const std::vector<std::string>& warnings) {
+    crew_.listen([this](const std::string& text) { warn(text); },
+                 [this] { send(Kind::cancelling, words_of_cancelling()); });
     send(Kind::started, {});
     for (const std::string& text : warnings) warn(text);
     const Status measured = measure_all();
@@ -63,7 +65,7 @@ class Run {
       if (outcome_.store_refusal.empty()) outcome_.store_refusal = finished.error().message;
     }
     send(Kind::finished, measured ? std::string(name_of(status)) : measured.error().message);
-    if (!measured) return tl::unexpected(measured.error());
+    if (!measured) return fail("{}{}", measured.error().message, way_on());
     return std::move(outcome_);
   }
 
@@ -77,6 +79,19 @@ class Run {
     return measure_ceilings();
   }
 
+  std::string way_on() const {
+    const auto run = store_.find_run(outcome_.run.uuid);
+    return run ? fmt::format(
+                     "; every finished heat is kept, and 'attnscope run --resume {}' "
+                     "measures the rest",
+                     run->number)
+               : std::string();
+  }
+  std::string words_of_cancelling() {
+    set_progress("cancelling: the current iteration ends first", /*now=*/true);
+    return "cancelling: the current iteration ends first, and what does not end within 2 s is "
+           "ended";
+  }
   void warn(std::string text) { send(Kind::warning, std::move(text)); }
   [[nodiscard]] bool is_over() const { return outcome_.status != RunStatus::done; }
   void refuse(const Error& error) {
@@ -92,7 +107,7 @@ class Run {
         .on_phase = [&](const Contender& contender,
                         const std::string& phase) { report_phase(heat, contender, phase); },
         .on_warning = [&](const std::string& text) { warn(text); }};
-    auto result = measure_heat(heat, crew_, options_.patience, listener);
+    auto result = measure_awake(heat, listener);
     if (!result) return tl::unexpected(result.error());
     if (!*result) {
       outcome_.status = RunStatus::cancelled;
@@ -108,6 +123,30 @@ class Run {
     set_progress({}, /*now=*/true);
     send(Kind::heat_finished, {}, &heat, &**result);
     return {};
+  }
+
+  // What ran over a suspend of the machine is measured again, also when each sample was: the pairs
+  // of its rounds were taken of a warm machine and a cold one.
+  Result<std::optional<HeatResult>> measure_awake(const Heat& heat, const HeatListener& listener) {
+    constexpr int most_repeats = 10;
+    for (int repeats = 0;; ++repeats) {
+      const auto before = options_.time_asleep();
+      auto result = measure_heat(heat, crew_, options_.patience, listener);
+      const auto slept = options_.time_asleep() - before;
+      if (!result || !*result || !crew_.is_here() || slept < least_suspend) return result;
+      const double seconds = std::chrono::duration<double>(slept).count();
+      if (repeats == most_repeats) {
+        warn(
+            fmt::format("this machine slept for {:.1f} s while {} tokens were measured, as it did "
+                        "{} times before; these times are kept",
+                        seconds, heat.point.sequence_tokens, repeats));
+        return result;
+      }
+      warn(
+          fmt::format("this machine slept for {:.1f} s while {} tokens were measured; measuring "
+                      "them again",
+                      seconds, heat.point.sequence_tokens));
+    }
   }
 
   // The rates of the machine at every number of threads the heats use, and of the device; a run
@@ -132,7 +171,14 @@ class Run {
 
   Status measure_ceilings(const std::string& whose, const json& request) {
     set_progress("ceilings of " + whose, /*now=*/true);
-    auto answer = crew_.ask(request, "ceilings", std::chrono::minutes(2), [](const json&) {});
+    const auto ask = [&] {
+      return crew_.ask(request, "ceilings", std::chrono::minutes(2), [](const json&) {});
+    };
+    auto answer = ask();
+    while (answer.kind == WorkerCrew::Answer::Kind::lost) {
+      warn("the connection to the worker was lost: " + answer.words + "; connecting again");
+      answer = ask();
+    }
     if (answer.kind == WorkerCrew::Answer::Kind::cancelled) {
       outcome_.status = RunStatus::cancelled;
       return {};
@@ -213,23 +259,6 @@ class Run {
   HeatKeeper keeper_;
 };
 
-// The first worker of a run, and what it says about itself.
-struct Start {
-  WorkerCrew crew;
-  json hello;
-};
-
-Result<Start> start_worker(const DriverOptions& options) {
-  auto beacon = BeaconFile::make();
-  if (!beacon) return tl::unexpected(beacon.error());
-  auto worker = WorkerProcess::start(options.worker_command);
-  if (!worker) return tl::unexpected(worker.error());
-  json hello = worker->hello();
-  return Start{.crew = WorkerCrew(options.worker_command, std::move(*worker), std::move(*beacon),
-                                  options.cancel),
-               .hello = std::move(hello)};
-}
-
 std::vector<std::string> warnings_of_threads(const std::vector<Heat>& heats, int cores) {
   std::set<int> too_many;
   for (const Heat& heat : heats) {
@@ -279,11 +308,11 @@ Status check_resumable(const RunInfo& run) {
 }  // namespace
 
 Result<RunOutcome> run_sweep(const Sweep& sweep, Store& store, const DriverOptions& options) {
-  auto start = start_worker(options);
-  if (!start) return tl::unexpected(start.error());
+  auto crew = WorkerCrew::start(options.worker_command, options.connection, options.cancel);
+  if (!crew) return tl::unexpected(crew.error());
   std::vector<Heat> heats = sweep.heats;
-  const int cores = worker_cores(start->hello);
-  if (Status known = check_implementations(heats, start->hello); !known) {
+  const int cores = worker_cores(crew->hello());
+  if (Status known = check_implementations(heats, crew->hello()); !known) {
     return tl::unexpected(known.error());
   }
   if (Status settled = settle_threads(heats, cores); !settled) {
@@ -291,7 +320,7 @@ Result<RunOutcome> run_sweep(const Sweep& sweep, Store& store, const DriverOptio
   }
   RunOutcome outcome{.run = {}, .status = RunStatus::done, .failures = {}, .store_refusal = {}};
   auto id =
-      store.begin_run(describe_run(sweep, start->hello, options.command_line, plan_json(heats)));
+      store.begin_run(describe_run(sweep, crew->hello(), options.command_line, plan_json(heats)));
   if (!id) {
     outcome.status = RunStatus::interrupted;
     outcome.store_refusal = id.error().message;
@@ -299,7 +328,7 @@ Result<RunOutcome> run_sweep(const Sweep& sweep, Store& store, const DriverOptio
   }
   outcome.run = *id;
   const std::vector<std::string> warnings = warnings_of_threads(heats, cores);
-  return Run(store, options, std::move(start->crew), std::move(outcome), std::move(heats),
+  return Run(store, options, std::move(*crew), std::move(outcome), std::move(heats),
              /*heats_done=*/0)
       .run(warnings);
 }
@@ -320,14 +349,14 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   auto outcome = outcome_so_far(earlier, store);
   if (!outcome) return outcome;
 
-  auto start = start_worker(options);
-  if (!start) return tl::unexpected(start.error());
-  if (Status known = check_implementations(*heats, start->hello); !known) {
+  auto crew = WorkerCrew::start(options.worker_command, options.connection, options.cancel);
+  if (!crew) return tl::unexpected(crew.error());
+  if (Status known = check_implementations(*heats, crew->hello()); !known) {
     return tl::unexpected(known.error());
   }
   NewRun restart = describe_run(
       {.name = earlier.start.sweep_name, .text = earlier.start.sweep_text, .heats = *heats},
-      start->hello, options.command_line, json());
+      crew->hello(), options.command_line, json());
   restart.heats_planned = earlier.start.heats_planned;
   if (Status resumed = store.resume_run(earlier.id, restart); !resumed) {
     outcome->status = RunStatus::interrupted;
@@ -335,15 +364,14 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
     return outcome;
   }
   const int heats_done = earlier.start.heats_planned - static_cast<int>(heats->size());
-  auto warnings = warnings_of_threads(*heats, worker_cores(start->hello));
+  auto warnings = warnings_of_threads(*heats, worker_cores(crew->hello()));
   if (restart.device != earlier.start.device) {
     warnings.push_back(
         fmt::format("the run began on '{}' and goes on on '{}'; its heats do not "
                     "compare",
                     earlier.start.device, restart.device));
   }
-  return Run(store, options, std::move(start->crew), std::move(*outcome), std::move(*heats),
-             heats_done)
+  return Run(store, options, std::move(*crew), std::move(*outcome), std::move(*heats), heats_done)
       .run(warnings);
 }
 

@@ -15,6 +15,8 @@
 
 #include "engine/store/store.h"
 #include "engine/sweep/sweep.h"
+#include "engine/sweep/time_asleep.h"
+#include "engine/sweep/worker_crew.h"
 
 namespace attnscope {
 
@@ -27,6 +29,7 @@ struct RunEvent {
     contender,
     heat_finished,
     warning,
+    cancelling,
     finished
   };
   Kind kind = Kind::started;
@@ -47,6 +50,10 @@ struct DriverOptions {
   /// A worker that shows no sign of life for this long is ended and the contender that ran becomes
   /// `timeout`. Absent: 60 s, or 20 times the stop rule's max_seconds if that is longer.
   std::optional<std::chrono::milliseconds> patience;
+  /// For a worker on another machine.
+  ConnectionRule connection = {};
+  /// How long this machine has been suspended so far; a heat over which it grows is measured again.
+  std::function<std::chrono::nanoseconds()> time_asleep = attnscope::time_asleep;
 };
 
 struct RunOutcome {

@@ -62,6 +62,7 @@ class Measurement {
       std::vector<HeatResult> results;
       const Answer last = measure_all_shares(results);
       if (last.kind == Answer::Kind::answered) return assemble(std::move(results));
+      if (was_cut_off(last)) continue;
       Answer ended = last;
       if (!lose_the_one_that_ran(last)) ended = look_for_the_culprit(last);
       if (ended.kind == Answer::Kind::cancelled) return std::nullopt;
@@ -90,10 +91,7 @@ class Measurement {
     auto result = read_result(answer.event);
     if (!result) {
       crew_.dismiss();
-      return {.kind = Answer::Kind::died,
-              .event = {},
-              .words = result.error().message,
-              .contender = {}};
+      return {.kind = Answer::Kind::died, .words = result.error().message};
     }
     results.push_back(std::move(*result));
     return answer;
@@ -101,18 +99,32 @@ class Measurement {
 
   // The first share of what is active, in a process that has done nothing before.
   Answer measure_alone() {
-    crew_.dismiss();
-    std::vector<HeatResult> of_no_use;
-    Answer answer = measure_share(0, of_no_use);
+    Answer answer;
+    do {
+      crew_.dismiss();
+      std::vector<HeatResult> of_no_use;
+      answer = measure_share(0, of_no_use);
+    } while (was_cut_off(answer));
     crew_.dismiss();
     return answer;
+  }
+
+  // A lost connection is nobody's fault: what was asked for is asked for again, whole, of a worker
+  // that is reached anew. The crew gives up when that goes on for too long.
+  bool was_cut_off(const Answer& answer) const {
+    if (answer.kind != Answer::Kind::lost) return false;
+    listener_.on_warning(
+        fmt::format("at {} tokens the connection to the worker was lost: {}; connecting again",
+                    heat_.point.sequence_tokens, answer.words));
+    return true;
   }
 
   protocol::HeatRequest request(std::size_t share) const {
     protocol::HeatRequest request{.heat = heat_,
                                   .process = static_cast<int>(share),
                                   .placements = shares_[share],
-                                  .beacon = crew_.beacon_path()};
+                                  .beacon = crew_.beacon_path(),
+                                  .beacon_nonce = crew_.beacon_nonce()};
     request.heat.contenders.clear();
     for (const std::size_t i : active_) request.heat.contenders.push_back(heat_.contenders[i]);
     return request;

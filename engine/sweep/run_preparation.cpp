@@ -108,6 +108,7 @@ NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& co
                        {"compiler", ATTNSCOPE_COMPILER},
                        {"flags", ATTNSCOPE_FLAGS},
                        {"build_type", ATTNSCOPE_BUILD_TYPE}}}};
+  if (part(hello, "shares_beacon") == false) provenance["worker"] = {{"elsewhere", true}};
   if (!plan.is_null()) provenance["plan"] = plan;
   std::string device_name = name.is_string() ? name.get<std::string>() : "unknown device";
   if (const json cuda = device_of(sweep, hello); !cuda.is_null()) {

@@ -1,7 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The workers of a run, one at a time: asked, watched for signs of life, replaced when they end.
+// The workers of a run, one at a time: asked, watched for signs of life, replaced when they end. A
+// worker on another machine is looked after through its heartbeat, and reached again when the line
+// to it was cut.
 
 #include <atomic>
 #include <chrono>
@@ -15,22 +17,47 @@
 
 namespace attnscope {
 
+/// What is done about a lost connection.
+struct ConnectionRule {
+  /// Not a byte from a worker on another machine for so long while it measures: the line is cut. It
+  /// sends a heartbeat every protocol::alive_interval.
+  std::chrono::milliseconds silence = std::chrono::seconds(30);
+  /// Between attempts to reach it again, doubled each time up to the longest, ...
+  std::chrono::milliseconds first_pause = std::chrono::seconds(1);
+  std::chrono::milliseconds longest_pause = std::chrono::seconds(30);
+  /// ... until no attempt has worked for so long, ...
+  std::chrono::milliseconds patience = std::chrono::minutes(5);
+  /// ... or the connection was lost more often than this without anything measured in between.
+  int most_losses = 5;
+};
+
 class WorkerCrew {
  public:
   using Milliseconds = std::chrono::milliseconds;
 
-  WorkerCrew(std::string command, WorkerProcess first, BeaconFile beacon,
-             const std::atomic<int>* cancel);
-
   /// How a request ended.
   struct Answer {
-    enum class Kind : std::uint8_t { answered, refused, died, hung, cancelled, no_worker };
+    enum class Kind : std::uint8_t { answered, refused, died, hung, lost, cancelled, no_worker };
     Kind kind = Kind::answered;
-    nlohmann::json event;           // answered
-    std::string words;              // of what went wrong
-    std::optional<int> contender;   // refused, died, hung: the one that ran, from the beacon
-    bool killed_by_system = false;  // died of a SIGKILL that was not ours: for want of memory
+    nlohmann::json event = {};          // answered
+    std::string words = {};             // of what went wrong
+    std::optional<int> contender = {};  // refused, died, hung: the one that ran, from the beacon
+    bool killed_by_system = false;      // died of a SIGKILL that was not ours: for want of memory
   };
+
+  /// Starts the first worker.
+  [[nodiscard]] static Result<WorkerCrew> start(const std::string& command,
+                                                const ConnectionRule& connection,
+                                                const std::atomic<int>* cancel);
+
+  /// What the first worker said of itself.
+  [[nodiscard]] const nlohmann::json& hello() const { return hello_; }
+  /// The worker computes on this machine.
+  [[nodiscard]] bool is_here() const { return is_here_; }
+  /// Called when an attempt to reach a worker has failed, and once when a cancel has been passed
+  /// on.
+  void listen(std::function<void(const std::string&)> on_warning,
+              std::function<void()> on_cancelling);
 
   /// Sends `request` (starting a worker if none is there) and waits for the event `awaited`; others
   /// go to `on_event`. A worker that neither answers nor moves its beacon for `patience` is killed.
@@ -40,18 +67,38 @@ class WorkerCrew {
   /// Sends the current worker home: the next request begins in a fresh process.
   void dismiss();
   [[nodiscard]] std::string beacon_path() const { return beacon_.path(); }
-  [[nodiscard]] bool cancel_requested() const { return cancel_level() > 0; }
+  [[nodiscard]] std::string beacon_nonce() const { return beacon_.nonce(); }
 
  private:
+  WorkerCrew(std::string command, const ConnectionRule& connection, const std::atomic<int>* cancel,
+             WorkerProcess first, BeaconFile beacon);
   [[nodiscard]] int cancel_level() const;
+  [[nodiscard]] std::optional<Answer> provide_worker();
+  [[nodiscard]] std::optional<Answer> no_worker_after(const StartFailure& failure,
+                                                      std::chrono::steady_clock::time_point began);
+  [[nodiscard]] std::string why_not_the_same(const nlohmann::json& hello) const;
+  void pass_on_cancel();
+  void pause(Milliseconds length) const;
+  [[nodiscard]] protocol::Beacon beacon() const;
+  void take_heartbeat(const nlohmann::json& event);
   [[nodiscard]] Answer ended(const WorkerProcess::Ended& end);
+  [[nodiscard]] Answer lost(std::string words);
   [[nodiscard]] Answer with_suspect(Answer answer) const;
   [[nodiscard]] Answer stopped(Answer::Kind kind, std::string words);
 
   std::string command_;
+  ConnectionRule connection_;
+  const std::atomic<int>* cancel_;
   std::optional<WorkerProcess> worker_;
   BeaconFile beacon_;
-  const std::atomic<int>* cancel_;
+  nlohmann::json hello_;
+  bool is_here_ = true;
+  bool over_a_line_ = false;  // one that may be cut: elsewhere, or by ssh to this very machine
+  protocol::Beacon heard_;    // of a worker elsewhere, from its heartbeat
+  int losses_ = 0;
+  bool told_cancelling_ = false;
+  std::function<void(const std::string&)> on_warning_ = [](const std::string&) {};
+  std::function<void()> on_cancelling_ = [] {};
 };
 
 }  // namespace attnscope

@@ -22,12 +22,22 @@ using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-constexpr milliseconds writing_patience{10'000};
+constexpr milliseconds writing_patience{30'000};
 constexpr milliseconds quitting_patience{2'000};
 
 std::string excerpt(std::string_view line) {
   constexpr std::size_t shown = 200;
   return in_a_sentence(line, shown);
+}
+
+std::optional<int> number_of(const json& message, const char* field) {
+  const auto found = message.find(field);
+  if (found == message.end() || !found->is_number_integer()) return std::nullopt;
+  return found->get<int>();
+}
+
+bool is_blank(std::string_view line) {
+  return line.find_first_not_of(" \t\r") == std::string_view::npos;
 }
 
 std::string signal_name(int number) {
@@ -66,28 +76,36 @@ struct WorkerProcess::State {
 
   ChildProcess child;
   json hello;
+  json last_event;             // "ended", once it has come
   std::optional<Ended> ended;  // the words of an end that is already known
 
   Read end(const std::string& before = {});
 };
 
-// Collects how the process ended; one that closed its output but lives on is killed.
+// Collects how the process ended; one that closed its output but lives on is killed. What its own
+// last event says counts more than how the program ended that was started here, which may be a
+// connection to it.
 WorkerProcess::Read WorkerProcess::State::end(const std::string& before) {
   if (!ended) {
     const bool by_itself = child.wait_for_end(quitting_patience).has_value();
     if (!by_itself) child.kill();
     Ended now;
     const int status = child.end().value_or(0);
-    if (WIFSIGNALED(status)) {
-      now.signal = WTERMSIG(status);
-      now.words = by_itself ? "killed by " + signal_name(now.signal)
-                            : std::string("it closed its output and was ended");
+    now.told = last_event.is_object();
+    now.signal = now.told ? number_of(last_event, "signal").value_or(0)
+                          : (WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+    now.contender = now.told ? number_of(last_event, "contender") : std::nullopt;
+    const bool our_doing = !by_itself && !now.told;
+    if (our_doing) {
+      now.words = "it closed its output and was ended";
+    } else if (now.signal != 0) {
+      now.words = "killed by " + signal_name(now.signal);
     } else {
-      now.exit_code = WEXITSTATUS(status);
+      now.exit_code =
+          now.told ? number_of(last_event, "exit_code").value_or(-1) : WEXITSTATUS(status);
       now.words = fmt::format("it ended with exit code {}", now.exit_code);
     }
-    if (!before.empty() || !by_itself)
-      now.signal = 0;  // our own signal tells nothing of the worker
+    if (!before.empty() || our_doing) now.signal = 0;  // our own signal tells nothing of the worker
     if (!before.empty()) now.words = before;
     if (!child.last_error_line().empty()) {
       now.words += fmt::format("; its last words: {}", child.last_error_line());
@@ -115,40 +133,88 @@ WorkerProcess::~WorkerProcess() {
 }
 
 Result<WorkerProcess> WorkerProcess::start(const std::string& command, milliseconds patience) {
+  auto worker = start(command, StartOptions{.patience = patience});
+  if (!worker) return fail("{}", worker.error().message);
+  return std::move(*worker);
+}
+
+tl::expected<WorkerProcess, StartFailure> WorkerProcess::start(const std::string& command,
+                                                               const StartOptions& how) {
+  const auto failure = [](std::string message, bool may_pass = false) {
+    return tl::unexpected(StartFailure{.message = std::move(message), .may_pass = may_pass});
+  };
   const std::string program = command.empty() ? default_worker() : command;
   auto child = ChildProcess::start(program);
-  if (!child) return tl::unexpected(child.error());
+  if (!child) return failure(child.error().message);
   WorkerProcess worker(std::make_unique<State>(std::move(*child)));
-  const Status sent = worker.send(
-      {{"request", "hello"}, {"protocol", protocol::version}, {"version", ATTNSCOPE_VERSION}});
-
-  const auto deadline = Clock::now() + patience;
-  Read answer;
-  do {  // a signal may cut one wait short
-    answer = worker.read(std::chrono::ceil<milliseconds>(deadline - Clock::now()));
-  } while (answer.wait == Wait::timeout && Clock::now() < deadline);
-
+  static_cast<void>(worker.send({{"request", "hello"},
+                                 {"protocol", protocol::version},
+                                 {"version", ATTNSCOPE_VERSION},
+                                 {"beacon", how.beacon},
+                                 {"beacon_nonce", how.beacon_nonce}}));
+  const auto cancelled = [&] { return how.cancel != nullptr && how.cancel->load() > 0; };
+  Read answer = worker.read_greeting(how.patience, cancelled);
   if (answer.wait == Wait::timeout) {
     worker.kill();
-    return fail("the measuring process '{}' gave no answer within {} s", program,
-                std::chrono::duration<double>(patience).count());
+    if (cancelled())
+      return tl::unexpected(StartFailure{
+          .message = fmt::format("cancelled while the measuring process '{}' was started", program),
+          .cancelled = true});
+    return failure(fmt::format("the measuring process '{}' gave no answer within {} s", program,
+                               std::chrono::duration<double>(how.patience).count()),
+                   /*may_pass=*/true);
   }
   if (answer.wait == Wait::ended) {
-    return fail("the measuring process '{}' did not start: {}", program, answer.ended.words);
+    return failure(
+        fmt::format("the measuring process '{}' did not start: {}", program, answer.ended.words),
+        /*may_pass=*/true);
   }
   if (text_of(answer.event, "event") == "error") {
-    return fail("the measuring process '{}' refused to start: {}", program,
-                text_of(answer.event, "message"));
+    return failure(fmt::format("the measuring process '{}' refused to start: {}", program,
+                               text_of(answer.event, "message")));
   }
   if (text_of(answer.event, "event") != "hello") {
-    return fail("'{}' is not a measuring process of this program: it greeted with {}", program,
-                excerpt(answer.event.dump()));
+    return failure(
+        fmt::format("'{}' is not a measuring process of this program: it greeted with {}", program,
+                    excerpt(answer.event.dump())));
   }
   if (Status same = check_versions(answer.event, program); !same) {
-    return tl::unexpected(same.error());
+    return failure(same.error().message);
   }
   worker.state_->hello = std::move(answer.event);
   return worker;
+}
+
+// A greeting that arrives byte by byte is waited for.
+WorkerProcess::Read WorkerProcess::read_greeting(milliseconds patience,
+                                                 const std::function<bool()>& cancelled) {
+  constexpr milliseconds glance{200};
+  auto deadline = Clock::now() + patience;
+  std::size_t pending = 0;
+  while (true) {
+    const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
+    Read answer = read(std::clamp(left, milliseconds(0), glance));
+    if (answer.wait != Wait::timeout || cancelled()) return answer;
+    if (pending_bytes() > pending) {
+      pending = pending_bytes();
+      deadline = Clock::now() + patience;
+    }
+    if (Clock::now() >= deadline) return answer;
+  }
+}
+
+bool WorkerProcess::shares_beacon() const {
+  const auto found = state_->hello.find("shares_beacon");
+  return found == state_->hello.end() || *found != false;
+}
+
+bool WorkerProcess::tells_end() const {
+  const auto found = state_->hello.find("tells_end");
+  return found != state_->hello.end() && *found == true;
+}
+
+std::size_t WorkerProcess::pending_bytes() const {
+  return state_->child.pending_bytes();
 }
 
 const json& WorkerProcess::hello() const {
@@ -165,7 +231,12 @@ WorkerProcess::Read WorkerProcess::read(milliseconds patience) {
   ChildProcess& child = state_->child;
   for (bool looked = false;; looked = true) {
     if (const auto line = child.take_line()) {
+      if (is_blank(*line)) continue;
       auto event = protocol::parse_line(*line);
+      if (event && text_of(*event, "event") == "ended") {
+        state_->last_event = std::move(*event);
+        continue;
+      }
       if (event && event->contains("event")) {
         return {.wait = Wait::event, .event = std::move(*event), .ended = {}};
       }

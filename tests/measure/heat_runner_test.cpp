@@ -337,10 +337,22 @@ TEST(RunHeat, MemoryIsGivenBack) {
   EXPECT_EQ(process_memory().counters().cached, 0);
 }
 
-TEST(RunHeat, BeaconThatCannotBeMapped_IsAnError) {
+TEST(RunHeat, BeaconOfAnotherMachine_IsReplacedByAnOwnAndAHeartbeat) {
   auto request = small_heat({contender("full", "dense")});
   request.beacon = "/nowhere/at/all/beacon";
-  EXPECT_THROW(static_cast<void>(run(request)), std::runtime_error);
+  request.beacon_nonce = "00000000000000ff";
+  protocol::Beacon own;
+  int beats = 0;
+  std::int32_t first = 0;
+  const HeatHooks hooks{
+      .on_phase = {}, .own_beacon = &own, .on_alive = [&](const protocol::Beacon& beacon) {
+        if (beats++ == 0) first = beacon.contender;
+      }};
+  EXPECT_EQ(run_heat(request, hooks).cells[0].status, CellStatus::ok);
+  EXPECT_GE(beats, 1);
+  EXPECT_EQ(first, -1);
+  EXPECT_GT(own.calls, 0U);
+  EXPECT_EQ(own.contender, -1);
 }
 
 }  // namespace

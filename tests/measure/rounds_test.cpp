@@ -10,6 +10,7 @@
 #include <string>
 
 #include "engine/measure/block_cache.h"
+#include "engine/sweep/beacon_file.h"
 
 namespace attnscope::measure {
 namespace {
@@ -285,37 +286,27 @@ TEST_F(RoundsTest, SampleThatNeededFreshMemory_IsTakenAgain) {
 }
 
 TEST(Beacon, CountsCallsAndNamesTheContender) {
-  const std::string path = testing::TempDir() + "/attnscope-beacon-test";
-  protocol::Beacon seen;
-  const auto look = [&] {
-    std::FILE* file = std::fopen(path.c_str(), "rb");
-    ASSERT_NE(file, nullptr);
-    ASSERT_EQ(std::fread(&seen, sizeof seen, 1, file), 1U);
-    std::fclose(file);
-  };
+  auto driver = attnscope::BeaconFile::make();
+  ASSERT_TRUE(driver) << driver.error().message;
   {
-    const BeaconFile beacon(path);
-    look();
-    EXPECT_EQ(seen.contender, -1);
-    const std::uint32_t before = seen.calls;
+    const BeaconFile beacon(driver->path(), driver->nonce());
+    EXPECT_TRUE(beacon.is_shared());
+    EXPECT_EQ(driver->read().contender, -1);
+    const std::uint32_t before = driver->read().calls;
     beacon.calling(4);
     beacon.calling(4);
-    look();
-    EXPECT_EQ(seen.contender, 4);
-    EXPECT_EQ(seen.calls, before + 2);
+    EXPECT_EQ(driver->read().contender, 4);
+    EXPECT_EQ(driver->read().calls, before + 2);
   }
-  look();
-  EXPECT_EQ(seen.contender, -1);
-  std::remove(path.c_str());
+  EXPECT_EQ(driver->read().contender, -1);
 }
 
-TEST(Beacon, PathThatCannotBeMapped_IsNamed) {
-  try {
-    const BeaconFile beacon("/nowhere/at/all/beacon");
-    FAIL() << "a folder that is not there was written to";
-  } catch (const std::runtime_error& error) {
-    EXPECT_NE(std::string(error.what()).find("/nowhere/at/all/beacon"), std::string::npos);
-  }
+TEST(Beacon, PathThatLeadsNowhere_IsNotLit) {
+  protocol::Beacon own;
+  const BeaconFile beacon("/nowhere/at/all/beacon", "00000000000000ff", &own);
+  EXPECT_FALSE(beacon.is_shared());
+  beacon.calling(3);
+  EXPECT_EQ(own.contender, 3);
 }
 
 }  // namespace

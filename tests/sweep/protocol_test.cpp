@@ -188,7 +188,8 @@ TEST(Protocol, HeatRequests_SurviveTheWayThereAndBack) {
     const protocol::HeatRequest sent{.heat = random_heat(r),
                                      .process = r.small(),
                                      .placements = {r.small(), r.small()},
-                                     .beacon = r.text()};
+                                     .beacon = r.text(),
+                                     .beacon_nonce = r.text()};
     const json message = over_the_wire(protocol::to_json(sent));
     EXPECT_EQ(message.at("request"), "heat");
     const auto received = protocol::read_heat_request(message);
@@ -197,6 +198,7 @@ TEST(Protocol, HeatRequests_SurviveTheWayThereAndBack) {
     EXPECT_EQ(received->process, sent.process);
     EXPECT_EQ(received->placements, sent.placements);
     EXPECT_EQ(received->beacon, sent.beacon);
+    EXPECT_EQ(received->beacon_nonce, sent.beacon_nonce);
   }
 }
 
