@@ -95,6 +95,10 @@ void run(Session& session, const Arguments& arguments) {
   options.cancel = &cancel_requests;
   options.on_event = [&](const RunEvent& event) {
     progress.show(event);
+    if (event.kind == RunEvent::Kind::cancelling && !arguments.quiet) {
+      progress.clear();
+      fmt::print(stderr, "attnscope: {}; Ctrl-C again ends at once\n", event.text);
+    }
     if (event.kind == RunEvent::Kind::warning && !arguments.quiet) {
       progress.clear();
       fmt::print(stderr, "attnscope: warning: {}\n", event.text);
@@ -117,7 +121,10 @@ void run(Session& session, const Arguments& arguments) {
     outcome = resume_run(*earlier, *store, options);
   }
   progress.clear();
-  if (!outcome) return session.fail(exit_wrong_use, outcome.error().message);
+  if (!outcome) {
+    const bool cancelled = cancel_requests.load(std::memory_order_relaxed) > 0;
+    return session.fail(cancelled ? exit_cancelled : exit_wrong_use, outcome.error().message);
+  }
   report_outcome(session, arguments, *outcome);
 }
 

@@ -25,6 +25,8 @@ std::string_view word(RunEvent::Kind kind) {
       return "heat-finished";
     case RunEvent::Kind::warning:
       return "warning";
+    case RunEvent::Kind::cancelling:
+      return "cancelling";
     case RunEvent::Kind::finished:
       return "finished";
   }

@@ -80,6 +80,9 @@ TEST_F(DriverTest, Events_ComeInOrderAndFinishedHeatsAreStoredBefore) {
       case Kind::warning:
         events.push_back("warning");
         break;
+      case Kind::cancelling:
+        events.push_back("cancelling");
+        break;
       case Kind::finished:
         events.push_back("done");
         break;
@@ -324,6 +327,38 @@ TEST_F(DriverTest, MoreThreadsThanCores_IsAWarning) {
   const Ran ran = run(sweep);
   ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
   EXPECT_THAT(ran.warnings, ElementsAre(HasSubstr("64 threads share 2 cores")));
+}
+
+TEST_F(DriverTest, SuspendDuringAHeat_MeasuresItAgain) {
+  DriverOptions how = options();
+  auto slept = std::chrono::nanoseconds(0);
+  int begun = 0;
+  how.time_asleep = [&] { return slept; };
+  how.on_event = [&](const RunEvent& event) {
+    if (event.kind == Kind::contender && ++begun == 1) slept += std::chrono::seconds(90);
+  };
+  const Ran ran = run(sweep_of(R"("full/dense")", "64, 128"), how);
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_THAT(ran.warnings, ElementsAre(HasSubstr("slept for 90.0 s while 64 tokens")));
+  EXPECT_THAT(ran.cells, SizeIs(2));
+  EXPECT_THAT(requests(),
+              ElementsAre("hello", "ceilings", "heat 64", "heat 64", "heat 128", "ceilings"));
+}
+
+TEST_F(DriverTest, MachineThatSleepsInEveryHeat_IsNotMeasuredForever) {
+  DriverOptions how = options();
+  auto slept = std::chrono::nanoseconds(0);
+  how.time_asleep = [&] { return slept += std::chrono::seconds(1); };
+  const Ran ran = run(sweep_of(R"("full/dense")", "64"), how);
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_EQ(ran.outcome->status, RunStatus::done);
+  EXPECT_THAT(ran.warnings.back(), HasSubstr("these times are kept"));
+}
+
+TEST(TimeAsleep, StandsStillWhileTheMachineIsAwake) {
+  const auto before = time_asleep();
+  EXPECT_GE(before.count(), -1'000'000'000);
+  EXPECT_LT(time_asleep() - before, least_suspend);
 }
 
 // As full disks do: no file of this process may grow beyond `bytes`.

@@ -7,23 +7,32 @@
 // crash-later (in every process but the first), crash-idle (after all have run, while none
 // does), crash-together (the same, unless it is alone), kill (SIGKILL, as the kernel's
 // out-of-memory killer sends), exit (silently), hang, refuse, wrong, endless (runs until it is
-// cancelled). Faults of the worker itself are words in FAKE_WORKER:
+// cancelled), held (runs while the file FAKE_WORKER_HOLD is there). Faults of the worker itself are
+// words in FAKE_WORKER:
 //   mute old-version old-protocol garbage-hello refuses silent-exit heats-die-before-running
-//   garbage-heat other-heat no-ceilings deaf
+//   garbage-heat other-heat no-ceilings deaf elsewhere (keeps its own beacon) no-heartbeat
+//   restarted
+// Processes are noted in the file FAKE_WORKER_PIDS, where that is set.
 // Every request is noted in the file FAKE_WORKER_LOG, one line each: "hello", "heat 64", ...
-#include <fcntl.h>
-#include <sys/mman.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <mutex>
+#include <optional>
 #include <string>
 
 #include "attnscope/build_info.h"
+#include "engine/sweep/heartbeat.h"
 #include "engine/sweep/protocol.h"
+#include "engine/sweep/shared_beacon.h"
+#include "engine/sweep/sole_worker.h"
+#include "engine/sweep/worker_watch.h"
 
 namespace attnscope {
 namespace {
@@ -36,12 +45,20 @@ bool has_fault(std::string_view fault) {
 }
 
 void send(const json& event) {
+  static std::mutex writing;
+  const std::lock_guard lock(writing);
   std::cout << protocol::write_line(event) << std::flush;
 }
 
 void note(const std::string& line) {
   const char* path = std::getenv("FAKE_WORKER_LOG");
   if (path != nullptr) std::ofstream(path, std::ios::app) << line + "\n";
+}
+
+// Of this process and of the one that watches it, for tests that kill them or wait for their end.
+void note_process() {
+  if (const char* path = std::getenv("FAKE_WORKER_PIDS"); path != nullptr)
+    std::ofstream(path, std::ios::app) << fmt::format("{}\n{}\n", getppid(), getpid());
 }
 
 [[noreturn]] void die_of(int signal) {
@@ -55,27 +72,38 @@ void note(const std::string& line) {
   while (true) pause();
 }
 
+// The driver's beacon where it can be seen; else one of its own and a heartbeat.
 class Beacon {
  public:
-  explicit Beacon(const std::string& path) {
-    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
-    void* shared =
-        mmap(nullptr, sizeof(protocol::Beacon), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    close(file);
-    if (shared == MAP_FAILED) std::abort();
-    shared_ = static_cast<protocol::Beacon*>(shared);
+  explicit Beacon(const protocol::HeatRequest& request)
+      : shared_(has_fault("elsewhere") ? nullptr
+                                       : map_beacon(request.beacon, request.beacon_nonce)),
+        beacon_(shared_ != nullptr ? shared_ : watched_beacon()) {
+    if (shared_ == nullptr && !has_fault("no-heartbeat"))
+      heartbeat_.emplace(std::chrono::milliseconds(20), [this] { beat(); });
   }
-  ~Beacon() { munmap(shared_, sizeof(protocol::Beacon)); }
+  ~Beacon() {
+    heartbeat_.reset();
+    unmap_beacon(shared_);
+  }
   Beacon(const Beacon&) = delete;
   Beacon& operator=(const Beacon&) = delete;
 
   void running(int contender) {
-    std::atomic_ref(shared_->contender).store(contender, std::memory_order_release);
-    std::atomic_ref(shared_->calls).fetch_add(1, std::memory_order_release);
+    std::atomic_ref(beacon_->contender).store(contender, std::memory_order_release);
+    std::atomic_ref(beacon_->calls).fetch_add(1, std::memory_order_release);
   }
 
  private:
+  void beat() {
+    send({{"event", "alive"},
+          {"contender", std::atomic_ref(beacon_->contender).load()},
+          {"calls", std::atomic_ref(beacon_->calls).load()}});
+  }
+
   protocol::Beacon* shared_;
+  protocol::Beacon* beacon_;
+  std::optional<Heartbeat> heartbeat_;
 };
 
 // Requests are read between contenders only; this one waits for the next, which must be cancel.
@@ -85,6 +113,15 @@ bool wait_for_cancel() {
     if (line.find("\"cancel\"") != std::string::npos) return true;
   }
   std::exit(0);
+}
+
+// Until the file FAKE_WORKER_HOLD is taken away; the end of the requests ends the process.
+void wait_while_held() {
+  const char* path = std::getenv("FAKE_WORKER_HOLD");
+  while (path != nullptr && std::filesystem::exists(path)) {
+    pollfd requests{STDIN_FILENO, POLLIN, 0};
+    if (poll(&requests, 1, 1) == 1 && (requests.revents & POLLHUP) != 0) std::_Exit(0);
+  }
 }
 
 Cell measured_cell(const protocol::HeatRequest& request, const Contender& contender) {
@@ -125,6 +162,7 @@ bool run_contender(const protocol::HeatRequest& request, const Contender& conten
     send({{"event", "error"}, {"message", "this one is beyond me"}});
     return false;
   }
+  if (fault == "held") wait_while_held();
   Cell cell = measured_cell(request, contender);
   if (fault == "wrong") {
     cell.status = CellStatus::wrong;
@@ -147,7 +185,7 @@ void answer_heat(const json& message) {
   }
   HeatResult result{.heat_index = request->heat.index, .point = request->heat.point, .cells = {}};
   if (has_fault("other-heat")) result.point.sequence_tokens += 1;
-  Beacon beacon(request->beacon);
+  Beacon beacon(*request);
   for (std::size_t i = 0; i < request->heat.contenders.size(); ++i) {
     send({{"event", "progress"}, {"contender", i}, {"phase", "time"}});
     beacon.running(static_cast<int>(i));
@@ -172,7 +210,9 @@ void answer_ceilings(const json& message) {
   send({{"event", "ceilings"}, {"ceilings", protocol::to_json(ceilings)}});
 }
 
-void answer_hello() {
+void answer_hello(const json& message) {
+  be_the_sole_worker(message.value("beacon_nonce", ""));
+  note_process();
   note("hello");
   if (has_fault("mute")) hang();
   if (has_fault("silent-exit")) std::_Exit(5);
@@ -187,15 +227,26 @@ void answer_hello() {
   json implementations = json::array();
   for (const char* id :
        {"dense", "sdpa", "sdpa-mask", "windowed", "segment", "crash", "crash-later", "crash-idle",
-        "crash-together", "kill", "exit", "hang", "refuse", "wrong", "endless"}) {
+        "crash-together", "kill", "exit", "hang", "refuse", "wrong", "endless", "held"}) {
     implementations.push_back({{"id", id}, {"summary", "made up"}});
   }
+  protocol::Beacon* const shared =
+      map_beacon(message.value("beacon", ""), message.value("beacon_nonce", ""));
+  const bool is_here = shared != nullptr && !has_fault("elsewhere");
+  unmap_beacon(shared);
   const int spoken = has_fault("old-protocol") ? 0 : protocol::version;
   send({{"event", "hello"},
         {"protocol", spoken},
         {"version", has_fault("old-version") ? "0.0.1" : ATTNSCOPE_VERSION},
         {"build", {{"commit", "none"}}},
-        {"device", {{"kind", "cpu"}, {"name", "Fake processor"}, {"cores", 2}}},
+        {"device",
+         {{"kind", "cpu"},
+          {"name", "Fake processor"},
+          {"cores", 2},
+          {"host", "fakebox"},
+          {"boot_id", has_fault("restarted") ? "second" : "first"}}},
+        {"shares_beacon", is_here},
+        {"tells_end", true},
         {"implementations", implementations}});
 }
 
@@ -205,7 +256,7 @@ int serve() {
     const auto message = protocol::parse_line(line);
     if (!message) return 4;
     const std::string request = message->value("request", "");
-    if (request == "hello") answer_hello();
+    if (request == "hello") answer_hello(*message);
     if (request == "heat") answer_heat(*message);
     if (request == "ceilings") answer_ceilings(*message);
     if (request == "quit") {
@@ -222,6 +273,7 @@ int serve() {
 }  // namespace attnscope
 
 int main() {
+  if (const auto exit_code = attnscope::become_watched_worker()) return *exit_code;
   std::cerr << "fake worker here\n";
   return attnscope::serve();
 }

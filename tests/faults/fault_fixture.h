@@ -13,6 +13,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "engine/sweep/driver.h"
@@ -25,7 +26,7 @@ class FaultFixture : public testing::Test {
     std::string folder = testing::TempDir() + "attnscope-faults-XXXXXX";
     folder_ = mkdtemp(folder.data());
     setenv("FAKE_WORKER_LOG", (folder_ / "log").c_str(), 1);
-    // A driver that is killed leaves its beacon behind: here, not in the machine's folder.
+    // What a driver leaves behind, it leaves here.
     if (const char* before = std::getenv("TMPDIR")) temporary_before_ = before;
     setenv("TMPDIR", folder_.c_str(), 1);
     misbehave("");
@@ -62,13 +63,29 @@ class FaultFixture : public testing::Test {
     return lines;
   }
 
+  /// Waits until a fake worker has been asked for this.
+  void wait_for_request(const std::string& request) const {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (std::chrono::steady_clock::now() < deadline) {
+      std::ifstream file(folder_ / "log");
+      for (std::string line; std::getline(file, line);) {
+        if (line == request) return;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // between looks
+    }
+    throw std::runtime_error("nobody asked for " + request);
+  }
+
   [[nodiscard]] static Sweep sweep_of(
       const std::string& contenders, const std::string& lengths,
       const std::string& stop = R"("placements": 2, "processes": 1)") {
-    auto sweep = parse_sweep(fmt::format(R"({{"name": "faults", "contenders": [{}],
-        "sequence_tokens": [{}], "threads": 1, "stop": {{"min_samples": 3, {}}}}})",
-                                         contenders, lengths, stop),
-                             "faults.json");
+    auto sweep = parse_sweep(
+        fmt::format(R"({{"name": "faults", "contenders": [{}],
+        "sequence_tokens": [{}], "threads": 1, "stop": {{{}{}}}}})",
+                    contenders, lengths,
+                    stop.find("min_samples") == std::string::npos ? R"("min_samples": 3, )" : "",
+                    stop),
+        "faults.json");
     if (!sweep) throw std::runtime_error(sweep.error().message);
     return *sweep;
   }

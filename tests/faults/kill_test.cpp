@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SIGKILL at random times: of the driver, of its worker, of the window that started it. The times
+// are drawn from seeds: after so many events, and so many microseconds after the last of them.
+// Twenty rounds each; ATTNSCOPE_KILLS=200 makes it two hundred.
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <random>
+#include <set>
+
+#include "engine/sweep/protocol.h"
+#include "tests/faults/fault_fixture.h"
+#include "tests/faults/live_program.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+using testing::AnyOf;
+using testing::Eq;
+using Parent = LiveProgram::Parent;
+
+constexpr int heats = 4, contenders = 2;
+// started, ceilings, heats (start, phases, end), ceilings, finished
+constexpr int events = 2 + heats * (2 + contenders) + 2;
+
+int rounds() {
+  const char* asked = std::getenv("ATTNSCOPE_KILLS");
+  return asked != nullptr ? std::max(1, std::atoi(asked)) : 20;
+}
+
+/// A point in time of a run: that many events, and then some.
+struct Moment {
+  int after_events = 0;
+  useconds_t microseconds = 0;
+};
+
+Moment draw(std::mt19937& random) {
+  return {
+      .after_events = std::uniform_int_distribution(0, events)(random),
+      .microseconds = static_cast<useconds_t>(std::exponential_distribution(1.0 / 1500)(random))};
+}
+
+class KillTest : public FaultFixture {
+ protected:
+  KillTest() {
+    setenv("FAKE_WORKER_PIDS", (folder_ / "pids").c_str(), 1);
+    std::ofstream(folder_ / "sweep.json") << R"({"name": "kills", "threads": 1,
+        "contenders": ["full/dense", "full/sdpa"], "sequence_tokens": [64, 128, 256, 512],
+        "stop": {"min_samples": 3, "placements": 2, "processes": 1}})";
+  }
+  ~KillTest() override { unsetenv("FAKE_WORKER_PIDS"); }
+
+  void fresh_store() {
+    for (const char* file : {"runs.db", "runs.db-wal", "runs.db-shm", "log", "pids", "errors"})
+      std::filesystem::remove(folder_ / file);
+  }
+
+  [[nodiscard]] std::vector<std::string> command(const std::string& what) const {
+    std::vector<std::string> words = {"run"};
+    if (what == "last") words.emplace_back("--resume");
+    words.push_back(what);
+    words.insert(words.end(),
+                 {"--db", database().string(), "--events", "--worker", FAKE_WORKER_PROGRAM});
+    return words;
+  }
+  [[nodiscard]] std::vector<std::string> whole_run() const {
+    return command((folder_ / "sweep.json").string());
+  }
+  [[nodiscard]] std::string errors() const { return (folder_ / "errors").string(); }
+
+  /// Of every process that has greeted as a worker, and of those that watch them.
+  [[nodiscard]] std::vector<pid_t> workers() const {
+    std::vector<pid_t> all;
+    std::ifstream file(folder_ / "pids");
+    for (pid_t pid = 0; file >> pid;) all.push_back(pid);
+    return all;
+  }
+
+  void expect_no_worker_left() const {
+    for (const pid_t pid : workers()) EXPECT_TRUE(is_gone(pid)) << pid;
+  }
+
+  /// Nothing but what the test and the store have made.
+  void expect_no_litter() const {
+    const std::set<std::string> known = {"runs.db", "runs.db-wal", "runs.db-shm", "log",
+                                         "pids",    "errors",      "sweep.json"};
+    for (const auto& entry : std::filesystem::directory_iterator(folder_))
+      EXPECT_TRUE(known.contains(entry.path().filename().string())) << entry.path();
+  }
+
+  /// Every heat announced as finished is stored, with the very samples that were announced.
+  static void expect_stored(const std::vector<json>& announced, const Store& store,
+                            const RunId& run) {
+    const auto cells = stored_cells(store, run);
+    for (const json& event : announced) {
+      if (event.at("event") != "heat-finished") continue;
+      const auto result = protocol::read_heat_result(event.at("result"));
+      ASSERT_TRUE(result) << result.error().message;
+      for (const Cell& cell : result->cells) {
+        const auto key = fmt::format("{} {}", result->point.sequence_tokens, cell.contender.id());
+        ASSERT_TRUE(cells.contains(key)) << key;
+        EXPECT_EQ(samples_of(cells.at(key)), samples_of(cell)) << key;
+        EXPECT_EQ(cells.at(key).status, cell.status) << key;
+      }
+    }
+  }
+
+  static json samples_of(const Cell& cell) { return protocol::to_json(cell).at("samples"); }
+
+  /// Done, each cell once and none missing.
+  static void expect_whole(const Store& store) {
+    ASSERT_EQ(store.runs()->size(), 1U);
+    const RunInfo run = *store.find_run("last");
+    EXPECT_EQ(run.status, RunStatus::done);
+    EXPECT_EQ(run.heats_done, heats);
+    EXPECT_EQ(store.cells(run.id, /*with_samples=*/false)->size(),
+              static_cast<std::size_t>(heats * contenders));
+    EXPECT_EQ(stored_cells(store, run.id).size(), static_cast<std::size_t>(heats * contenders));
+  }
+
+  [[nodiscard]] int heats_asked() {
+    int count = 0;
+    for (const std::string& line : requests()) count += line.starts_with("heat") ? 1 : 0;
+    return count;
+  }
+
+  // What was interrupted goes on to its end, and only what was not stored is measured.
+  void resume_to_the_end() {
+    const RunInfo run = *open_store().find_run("last");
+    static_cast<void>(requests());
+    LiveProgram rest(command("last"), errors());
+    rest.read_all();
+    EXPECT_EQ(rest.wait(), 0);
+    EXPECT_EQ(heats_asked(), heats - run.heats_done);
+    expect_whole(open_store());
+  }
+};
+
+TEST_F(KillTest, Driver_LosesNoAnnouncedHeatLeavesNothingBehindAndResumes) {
+  for (int round = 0; round < rounds(); ++round) {
+    SCOPED_TRACE(fmt::format("round {}", round));
+    fresh_store();
+    std::mt19937 random(static_cast<unsigned>(round));
+    const Moment moment = draw(random);
+    LiveProgram program(whole_run(), errors());
+    program.read(moment.after_events);
+    usleep(moment.microseconds);
+    program.send(SIGKILL);
+    program.read_all();
+    const bool killed = program.wait() == -SIGKILL;
+    expect_no_worker_left();
+    if (!std::filesystem::exists(database()) || open_store().runs()->empty()) {
+      EXPECT_TRUE(program.seen().empty());
+    } else {
+      const Store store = open_store();
+      const RunInfo run = *store.find_run("last");
+      expect_stored(program.seen(), store, run.id);
+      if (run.status == RunStatus::done) {
+        expect_whole(store);  // the end was stored and not yet told
+      } else {
+        EXPECT_TRUE(killed);
+        EXPECT_EQ(run.status, RunStatus::interrupted);
+        resume_to_the_end();
+      }
+    }
+    expect_no_worker_left();
+    expect_no_litter();
+    if (HasFailure()) break;
+  }
+}
+
+TEST_F(KillTest, Worker_CostsAtMostTheContenderThatRan) {
+  for (int round = 0; round < rounds(); ++round) {
+    SCOPED_TRACE(fmt::format("round {}", round));
+    fresh_store();
+    std::mt19937 random(1000U + static_cast<unsigned>(round));
+    const Moment moment = draw(random);
+    LiveProgram program(whole_run(), errors());
+    program.read(std::max(moment.after_events, 1));  // the first worker has greeted by then
+    usleep(moment.microseconds);
+    const std::vector<pid_t> both = workers();
+    ASSERT_FALSE(both.empty());
+    kill(both[random() % both.size()], SIGKILL);
+    program.read_all();
+    EXPECT_THAT(program.wait(), Eq(0));
+    const Store store = open_store();
+    expect_stored(program.seen(), store, store.find_run("last")->id);
+    expect_whole(store);
+    int lost = 0;
+    for (const auto& [key, cell] : stored_cells(store, store.find_run("last")->id)) {
+      EXPECT_THAT(cell.status, AnyOf(CellStatus::ok, CellStatus::oom)) << key;
+      lost += cell.status == CellStatus::oom ? 1 : 0;
+    }
+    EXPECT_LE(lost, 1);
+    expect_no_worker_left();
+    expect_no_litter();
+    if (HasFailure()) break;
+  }
+}
+
+TEST_F(KillTest, Window_EndsNoRun) {
+  for (int round = 0; round < rounds(); ++round) {
+    SCOPED_TRACE(fmt::format("round {}", round));
+    fresh_store();
+    std::mt19937 random(2000U + static_cast<unsigned>(round));
+    const Moment moment = draw(random);
+    LiveProgram program(whole_run(), errors(), Parent::window);
+    program.read(moment.after_events);
+    usleep(moment.microseconds);
+    program.kill_window();
+    program.read_all();
+    EXPECT_TRUE(is_gone(program.pid()));
+    ASSERT_FALSE(program.seen().empty());
+    EXPECT_EQ(program.kinds().back(), "finished");
+    const Store store = open_store();
+    expect_stored(program.seen(), store, store.find_run("last")->id);
+    expect_whole(store);
+    expect_no_worker_left();
+    expect_no_litter();
+    if (HasFailure()) break;
+  }
+}
+
+}  // namespace
+}  // namespace attnscope

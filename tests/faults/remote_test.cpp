@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A worker on another machine: looked after by its heartbeat, reached again when the line is cut.
+// Here it is one that says it cannot see the driver's beacon.
+#include "attnscope/build_info.h"
+#include "tests/faults/fault_fixture.h"
+
+namespace attnscope {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using Kind = RunEvent::Kind;
+
+class RemoteTest : public FaultFixture {
+ protected:
+  RemoteTest() {
+    setenv("FAKE_WORKER_HOLD", hold().c_str(), 1);
+    misbehave("elsewhere");
+  }
+  ~RemoteTest() override { unsetenv("FAKE_WORKER_HOLD"); }
+
+  static DriverOptions options() {
+    DriverOptions how = FaultFixture::options();
+    how.connection = {.silence = std::chrono::seconds(30),
+                      .first_pause = milliseconds(1),
+                      .longest_pause = milliseconds(4),
+                      .patience = milliseconds(50),
+                      .most_losses = 2};
+    return how;
+  }
+  [[nodiscard]] std::filesystem::path hold() const { return folder_ / "hold"; }
+  [[nodiscard]] std::filesystem::path cut() const { return folder_ / "cut"; }
+
+  /// Ends with 255 and without a word, as ssh does, as long as the line is cut.
+  [[nodiscard]] DriverOptions over_a_line() const {
+    std::ofstream(folder_ / "line") << fmt::format(
+        "#!/bin/sh\n"
+        "exec 3<&0\n"
+        "[ -e '{0}' ] && {{ echo 'no route to host' >&2; exit 255; }}\n"
+        "'{1}' <&3 &\n"
+        "worker=$!\n"
+        "while kill -0 $worker 2>/dev/null; do\n"
+        "  [ -e '{0}' ] && {{ kill -9 $worker; echo 'broken pipe' >&2; exit 255; }}\n"
+        "  sleep 0.01\n"
+        "done\n"
+        "wait $worker\n",
+        cut().string(), FAKE_WORKER_PROGRAM);
+    std::filesystem::permissions(folder_ / "line", std::filesystem::perms::owner_all);
+    DriverOptions how = options();
+    how.worker_command = (folder_ / "line").string();
+    return how;
+  }
+};
+
+TEST_F(RemoteTest, WholeSweep_IsMeasuredAndNamesTheMachine) {
+  const Ran ran = run(sweep_of(R"("full/dense", "full/sdpa")", "64, 128"), options());
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_EQ(ran.outcome->status, RunStatus::done);
+  EXPECT_THAT(ran.cells, SizeIs(4));
+  EXPECT_THAT(ran.warnings, IsEmpty());
+  EXPECT_THAT(ran.info.start.provenance,
+              AllOf(HasSubstr(R"("host":"fakebox")"), HasSubstr(R"("elsewhere":true)")));
+}
+
+TEST_F(RemoteTest, Crash_IsBlamedOnTheContenderThatRan) {
+  const Ran ran = run(sweep_of(R"("full/dense", "full/crash", "full/sdpa")", "64"), options());
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_EQ(ran.cells.at("64 full/crash").status, CellStatus::crashed);
+  EXPECT_THAT(ran.cells.at("64 full/crash").reason,
+              AllOf(HasSubstr("SIGSEGV"), HasSubstr("about to fall over")));
+  EXPECT_EQ(ran.cells.at("64 full/dense").status, CellStatus::ok);
+  EXPECT_EQ(ran.cells.at("64 full/sdpa").status, CellStatus::ok);
+}
+
+TEST_F(RemoteTest, KilledByItsSystem_IsOutOfMemory) {
+  const Ran ran = run(sweep_of(R"("full/kill", "full/dense")", "64"), options());
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_EQ(ran.cells.at("64 full/kill").status, CellStatus::oom);
+  EXPECT_EQ(ran.cells.at("64 full/dense").status, CellStatus::ok);
+}
+
+TEST_F(RemoteTest, Hang_IsATimeoutAlthoughTheHeartBeats) {
+  DriverOptions how = options();
+  how.patience = milliseconds(300);
+  const Ran ran = run(sweep_of(R"("full/dense", "full/hang", "full/sdpa")", "64"), how);
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_EQ(ran.cells.at("64 full/hang").status, CellStatus::timeout);
+  EXPECT_EQ(ran.cells.at("64 full/dense").status, CellStatus::ok);
+  EXPECT_EQ(ran.cells.at("64 full/sdpa").status, CellStatus::ok);
+}
+
+TEST_F(RemoteTest, LineCutInAHeat_MeasuresItAgainWholeAndBlamesNobody) {
+  std::ofstream(hold()) << "";
+  DriverOptions how = over_a_line();
+  how.connection.patience = std::chrono::minutes(1);
+  int begun = 0, refused = 0;
+  how.on_event = [&](const RunEvent& event) {
+    if (event.kind == Kind::contender && event.text == "full/held: time" && ++begun == 1) {
+      std::filesystem::remove(hold());
+      std::ofstream(cut()) << "";
+    }
+    // Reached again at the third attempt.
+    const bool again = event.text.find("trying again") != std::string::npos;
+    if (event.kind == Kind::warning && again && ++refused == 2) std::filesystem::remove(cut());
+  };
+  const Ran ran = run(sweep_of(R"("full/dense", "full/held")", "64, 128"), how);
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_EQ(ran.outcome->status, RunStatus::done);
+  ASSERT_THAT(ran.cells, SizeIs(4));
+  for (const auto& [key, cell] : ran.cells) {
+    EXPECT_EQ(cell.status, CellStatus::ok) << key;
+    EXPECT_THAT(cell.samples, SizeIs(6)) << key;
+  }
+  EXPECT_THAT(ran.warnings[0], AllOf(HasSubstr("connection to the worker was lost"),
+                                     HasSubstr("broken pipe"), HasSubstr("connecting again")));
+  EXPECT_THAT(ran.warnings[1], AllOf(HasSubstr("no route to host"), HasSubstr("0.001 s")));
+  EXPECT_THAT(ran.warnings[2], HasSubstr("0.002 s"));  // growing pauses
+  EXPECT_THAT(requests(), ElementsAre("hello", "ceilings", "heat 64", "hello", "heat 64",
+                                      "heat 128", "ceilings"));
+}
+
+TEST_F(RemoteTest, MachineOutOfReach_KeepsTheRunAndTellsHowToGoOn) {
+  std::ofstream(hold()) << "";
+  DriverOptions how = over_a_line();
+  how.on_event = [&](const RunEvent& event) {
+    if (event.kind == Kind::heat_started && event.heat->index == 1) std::ofstream(cut()) << "";
+  };
+  Sweep sweep = sweep_of(R"("full/dense")", "64, 128");
+  sweep.heats[1].contenders[0].implementation = "held";
+  const Ran ran = run(sweep, how);
+  ASSERT_FALSE(ran.outcome);
+  EXPECT_THAT(ran.outcome.error().message,
+              AllOf(HasSubstr("could not be reached again"), HasSubstr("no route to host"),
+                    HasSubstr("attnscope run --resume 1")));
+  EXPECT_EQ(open_store().find_run("last")->status, RunStatus::interrupted);
+  EXPECT_EQ(open_store().find_run("last")->heats_done, 1);
+
+  std::filesystem::remove(hold());
+  std::filesystem::remove(cut());
+  Store store = open_store();
+  const auto resumed = resume_run(*store.find_run("last"), store, over_a_line());
+  ASSERT_TRUE(resumed) << resumed.error().message;
+  EXPECT_EQ(resumed->status, RunStatus::done);
+  EXPECT_THAT(stored_cells(store, resumed->run), SizeIs(2));
+}
+
+TEST_F(RemoteTest, SilenceInAHeat_IsALostConnectionAndNotForever) {
+  misbehave("elsewhere no-heartbeat");
+  DriverOptions how = options();
+  how.connection.silence = milliseconds(100);
+  const Ran ran = run(sweep_of(R"("full/hang")", "64"), how);
+  ASSERT_FALSE(ran.outcome);
+  EXPECT_THAT(ran.outcome.error().message,
+              AllOf(HasSubstr("lost 3 times in a row"), HasSubstr("not a byte came"),
+                    HasSubstr("--resume")));
+  EXPECT_EQ(open_store().find_run("last")->status, RunStatus::interrupted);
+  EXPECT_THAT(stored_cells(open_store(), open_store().find_run("last")->id), IsEmpty());
+}
+
+// After each heat of several processes, the next one greets anew.
+TEST_F(RemoteTest, MachineStartedAnew_IsNotTakenForTheSame) {
+  DriverOptions how = options();
+  how.on_event = [](const RunEvent& event) {
+    if (event.kind == Kind::heat_finished) misbehave("elsewhere restarted");
+  };
+  const Ran ran =
+      run(sweep_of(R"("full/dense")", "64, 128", R"("placements": 2, "processes": 2)"), how);
+  ASSERT_FALSE(ran.outcome);
+  EXPECT_THAT(ran.outcome.error().message,
+              AllOf(HasSubstr("'fakebox'"), HasSubstr("started anew"), HasSubstr("--resume")));
+  EXPECT_EQ(open_store().find_run("last")->heats_done, 1);
+}
+
+TEST_F(RemoteTest, OtherVersionAfterwards_IsNamedAndNotTriedAgain) {
+  DriverOptions how = options();
+  how.on_event = [](const RunEvent& event) {
+    if (event.kind == Kind::heat_finished) misbehave("elsewhere old-version");
+  };
+  const Ran ran =
+      run(sweep_of(R"("full/dense")", "64, 128", R"("placements": 2, "processes": 2)"), how);
+  ASSERT_FALSE(ran.outcome);
+  EXPECT_THAT(ran.outcome.error().message,
+              AllOf(HasSubstr("version 0.0.1"), HasSubstr(ATTNSCOPE_VERSION)));
+  EXPECT_THAT(requests(), ElementsAre("hello", "ceilings", "heat 64", "hello", "heat 64", "hello"));
+}
+
+TEST_F(RemoteTest, SlowLine_BringsLargeRequestsAndResultsWhole) {
+  DriverOptions how = options();
+  how.worker_command = fmt::format("{} 1 0 {}", SLOW_PIPE_PROGRAM, FAKE_WORKER_PROGRAM);
+  const Ran ran = run(sweep_of(R"("full/dense", "full/sdpa")", "64",
+                               R"("min_samples": 500, "placements": 1, "processes": 1)"),
+                      how);
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_EQ(ran.outcome->status, RunStatus::done);
+  EXPECT_THAT(ran.warnings, IsEmpty());
+  for (const auto& [key, cell] : ran.cells) EXPECT_THAT(cell.samples, SizeIs(500)) << key;
+}
+
+// The answer takes longer than a worker may be silent, but it is on its way all the time.
+TEST_F(RemoteTest, AnswerThatTakesLong_IsASignOfLife) {
+  misbehave("elsewhere no-heartbeat");
+  DriverOptions how = options();
+  how.patience = std::chrono::seconds(2);
+  how.connection.silence = std::chrono::seconds(2);
+  how.worker_command = fmt::format("{} 20 1000 {}", SLOW_PIPE_PROGRAM, FAKE_WORKER_PROGRAM);
+  const Ran ran = run(sweep_of(R"("full/dense", "full/sdpa")", "64",
+                               R"("min_samples": 1500, "placements": 1, "processes": 1)"),
+                      how);
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_EQ(ran.outcome->status, RunStatus::done);
+  EXPECT_THAT(ran.warnings, IsEmpty());
+  EXPECT_THAT(requests(), ElementsAre("hello", "ceilings", "heat 64", "ceilings"));
+}
+
+// A line that is cut without a word leaves a worker behind that measures for nobody.
+TEST_F(RemoteTest, NextWorkerOfARun_TakesThePlaceOfOneLeftBehind) {
+  misbehave("elsewhere deaf");
+  const StartOptions run_of_one{.beacon_nonce = "0123456789abcdef"};
+  auto left_behind = WorkerProcess::start(FAKE_WORKER_PROGRAM, run_of_one);
+  ASSERT_TRUE(left_behind) << left_behind.error().message;
+  auto other_run =
+      WorkerProcess::start(FAKE_WORKER_PROGRAM, StartOptions{.beacon_nonce = "fedcba9876543210"});
+  ASSERT_TRUE(other_run) << other_run.error().message;
+  auto next = WorkerProcess::start(FAKE_WORKER_PROGRAM, run_of_one);
+  ASSERT_TRUE(next) << next.error().message;
+  EXPECT_EQ(left_behind->read(std::chrono::minutes(1)).wait, WorkerProcess::Wait::ended);
+  EXPECT_EQ(other_run->read(milliseconds(1)).wait, WorkerProcess::Wait::timeout);
+  EXPECT_EQ(next->read(milliseconds(1)).wait, WorkerProcess::Wait::timeout);
+}
+
+// A machine that sleeps while a worker elsewhere measures has not touched its times.
+TEST_F(RemoteTest, SuspendOfThisMachine_RepeatsNoHeatMeasuredElsewhere) {
+  DriverOptions how = options();
+  auto slept = std::chrono::nanoseconds(0);
+  how.time_asleep = [&] { return slept += std::chrono::hours(1); };
+  const Ran ran = run(sweep_of(R"("full/dense")", "64"), how);
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_THAT(requests(), ElementsAre("hello", "ceilings", "heat 64", "ceilings"));
+}
+
+}  // namespace
+}  // namespace attnscope
