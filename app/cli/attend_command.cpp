@@ -9,6 +9,7 @@
 #include "engine/pattern/axes.h"
 #include "engine/pattern/read_text_file.h"
 #include "engine/pattern/sequence_layout.h"
+#include "engine/sweep/beacon_file.h"
 #include "engine/sweep/run_preparation.h"
 
 namespace attnscope::cli {
@@ -56,8 +57,16 @@ Result<nlohmann::json> make_request(const Arguments& arguments) {
 void attend(Session& session, const Arguments& arguments) {
   auto request = make_request(arguments);
   if (!request) return session.fail(exit_wrong_use, request.error().message);
-  auto worker = WorkerProcess::start(arguments.worker);
+  auto beacon = BeaconFile::make();
+  if (!beacon) return session.fail(exit_wrong_use, beacon.error().message);
+  auto worker = WorkerProcess::start(
+      arguments.worker, StartOptions{.beacon = beacon->path(), .beacon_nonce = beacon->nonce()});
   if (!worker) return session.fail(exit_wrong_use, worker.error().message);
+  if (!worker->shares_beacon()) {
+    return session.fail(exit_wrong_use,
+                        "attend hands its tensors over as files of this machine, and the worker is "
+                        "on another; run attend there.");
+  }
   (*request)["threads"] = worker_cores(worker->hello());
   nlohmann::json answer;
   const Status done = ask(*worker, *request, [&](const nlohmann::json& event) {

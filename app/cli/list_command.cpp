@@ -38,8 +38,8 @@ Result<json> list_sweeps() {
   return rows;
 }
 
-Result<json> list_from_worker(const std::string& key) {
-  auto worker = WorkerProcess::start("");
+Result<json> list_from_worker(const std::string& key, const std::string& command) {
+  auto worker = WorkerProcess::start(command);
   if (!worker) return tl::unexpected(worker.error());
   return worker->hello().value(key, json::array());
 }
@@ -110,17 +110,22 @@ struct Listing {
   std::vector<std::string> columns;
 };
 
-void list(Session& session, const Listing& listing, bool as_json,
-          const std::filesystem::path& database) {
+struct ListArguments {
+  bool as_json = false;
+  std::filesystem::path database;
+  std::string worker;
+};
+
+void list(Session& session, const Listing& listing, const ListArguments& arguments) {
   Result<json> rows = listing.name == "patterns" ? list_patterns()
                       : listing.name == "sweeps" ? list_sweeps()
-                      : listing.name == "runs"   ? list_runs(database)
-                                                 : list_from_worker(listing.name);
+                      : listing.name == "runs"   ? list_runs(arguments.database)
+                                                 : list_from_worker(listing.name, arguments.worker);
   if (!rows) {
     return session.fail(listing.name == "runs" ? exit_store_refused : exit_wrong_use,
                         rows.error().message);
   }
-  if (as_json) return print_result(session, rows->dump(2) + "\n");
+  if (arguments.as_json) return print_result(session, rows->dump(2) + "\n");
   if (rows->empty()) {
     fmt::print(stderr, "No {} yet.\n", listing.name);
     return;
@@ -144,13 +149,14 @@ void add_list_command(CLI::App& app, Session& session) {
        {"run", "sweep", "status", "heats", "started", "device", "uuid"}},
   };
   for (const Listing& listing : listings) {
-    auto as_json = std::make_shared<bool>(false);
-    auto database = std::make_shared<std::filesystem::path>();
+    auto arguments = std::make_shared<ListArguments>();
     CLI::App* sub = command->add_subcommand(listing.name, listing.words);
-    sub->add_flag("--json", *as_json, "As a JSON array");
-    add_database_option(*sub, *database);
-    sub->callback(
-        [&session, listing, as_json, database] { list(session, listing, *as_json, *database); });
+    sub->add_flag("--json", arguments->as_json, "As a JSON array");
+    add_database_option(*sub, arguments->database);
+    if (listing.name == "implementations" || listing.name == "devices")
+      sub->add_option("--worker", arguments->worker, "Command that starts the measuring process")
+          ->type_name("CMD");
+    sub->callback([&session, listing, arguments] { list(session, listing, *arguments); });
   }
 }
 

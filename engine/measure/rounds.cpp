@@ -120,15 +120,19 @@ class Rounds {
 
   /// One group of iterations. A sample during which the allocator had to go to the system is
   /// taken again: another lane's needs had emptied the cache, and page faults are not its own time.
+  /// So is one during which the machine was suspended: what came after began cold.
   void add_sample(Runner& runner, int round) {
     const auto start = Clock::now();
     for (int attempt = 0; attempt <= retakes; ++attempt) {
       const LeaveOnExit entered(runner.lane);
       if (runner.call_ns < lead_in_below_ns) call(runner);
       const std::int64_t fresh = options_.memory.counters().fresh;
+      const auto asleep = options_.time_asleep();
       const auto sample = timed(runner, round);
       if (!sample) return;  // cancelled
-      if (options_.memory.counters().fresh != fresh && attempt < retakes) continue;
+      const bool disturbed = options_.memory.counters().fresh != fresh ||
+                             options_.time_asleep() - asleep >= least_suspend;
+      if (disturbed && attempt < retakes) continue;
       runner.result.samples.push_back(*sample);
       if (auto wrong = runner.lane.judge()) {
         runner.result.trouble = std::move(wrong);

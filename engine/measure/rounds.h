@@ -8,6 +8,7 @@
 //   std::vector<LaneResult> results = run_rounds(lanes, options);
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "engine/measure/stop_rule.h"
 #include "engine/measure/stopwatch.h"
 #include "engine/measure/trouble.h"
+#include "engine/sweep/time_asleep.h"
 
 namespace attnscope::measure {
 
@@ -49,6 +51,8 @@ struct RoundsOptions {
   std::function<void(int contender)> on_start = [](int) {};  // before a lane's warm-up
   Stopwatch& stopwatch = wall_clock();                       // of what computes the calls
   ConditionsMeter& conditions = unknown_conditions();        // of the same
+  /// How long this machine has been suspended; a sample over which it grows is taken again.
+  std::function<std::chrono::nanoseconds()> time_asleep = attnscope::time_asleep;
 };
 
 /// Results in the order of the lanes. After a cancel the samples so far are returned; the caller

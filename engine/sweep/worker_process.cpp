@@ -144,6 +144,13 @@ tl::expected<WorkerProcess, StartFailure> WorkerProcess::start(const std::string
     return tl::unexpected(StartFailure{.message = std::move(message), .may_pass = may_pass});
   };
   const std::string program = command.empty() ? default_worker() : command;
+  const auto cancelled = [&] { return how.cancel != nullptr && how.cancel->load() > 0; };
+  const auto cancellation = [&] {
+    return tl::unexpected(StartFailure{
+        .message = fmt::format("cancelled while the measuring process '{}' was started", program),
+        .cancelled = true});
+  };
+  if (cancelled()) return cancellation();
   auto child = ChildProcess::start(program);
   if (!child) return failure(child.error().message);
   WorkerProcess worker(std::make_unique<State>(std::move(*child)));
@@ -152,14 +159,10 @@ tl::expected<WorkerProcess, StartFailure> WorkerProcess::start(const std::string
                                  {"version", ATTNSCOPE_VERSION},
                                  {"beacon", how.beacon},
                                  {"beacon_nonce", how.beacon_nonce}}));
-  const auto cancelled = [&] { return how.cancel != nullptr && how.cancel->load() > 0; };
   Read answer = worker.read_greeting(how.patience, cancelled);
   if (answer.wait == Wait::timeout) {
     worker.kill();
-    if (cancelled())
-      return tl::unexpected(StartFailure{
-          .message = fmt::format("cancelled while the measuring process '{}' was started", program),
-          .cancelled = true});
+    if (cancelled()) return cancellation();
     return failure(fmt::format("the measuring process '{}' gave no answer within {} s", program,
                                std::chrono::duration<double>(how.patience).count()),
                    /*may_pass=*/true);

@@ -53,9 +53,12 @@ TEST_F(ResumeTest, CancelOfAWorkerThatDoesNotListen_KillsIt) {
 }
 
 TEST_F(ResumeTest, CancelBeforeTheFirstHeat_MeasuresNothing) {
-  const std::atomic<int> cancel = 2;
+  std::atomic<int> cancel = 0;
   DriverOptions how = options();
   how.cancel = &cancel;
+  how.on_event = [&](const RunEvent& event) {
+    if (event.kind == Kind::started) cancel = 2;
+  };
   const Ran ran = run(sweep_of(R"("full/dense")", "64"), how);
   ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
   EXPECT_EQ(ran.outcome->status, RunStatus::cancelled);

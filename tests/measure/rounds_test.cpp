@@ -90,6 +90,18 @@ TEST_F(RoundsTest, SamplesAreTimedByTheStopwatchOfTheirDevice) {
   EXPECT_GE(watch.starts, 4);
 }
 
+TEST_F(RoundsTest, SampleOverASuspend_IsTakenAgain) {
+  int looks = 0, entered = 0;
+  RoundsOptions suspended = options();
+  suspended.time_asleep = [&] { return std::chrono::hours(looks++ == 0 ? 0 : 1); };
+  const std::vector<Lane> lanes = {
+      {.contender = 0, .enter = [&] { ++entered; }, .call = [&] { work(); }}};
+  const auto results = run_rounds(lanes, suspended);
+  EXPECT_EQ(results[0].samples.size(), 4U);
+  EXPECT_EQ(entered, 1 + 1 + 4);  // warm-up, the sample over the suspend, four that count
+  EXPECT_EQ(looks, 2 * (1 + 4));
+}
+
 TEST_F(RoundsTest, TimeLimitEndsIt_ButOnlyAfterTheLeastSamples) {
   RoundsOptions limited = options();
   limited.rule = {
