@@ -54,8 +54,7 @@ class Run {
         keeper_(store, outcome_.run, [this](const std::string& text) { warn(text); }) {}
 
   Result<RunOutcome> run(const std::vector<std::string>& warnings) {
-    crew_.listen([this](const std::string& text) { warn(text); },
-                 [this] { send(Kind::cancelling, words_of_cancelling()); });
+    crew_.listen([this](const std::string& text) { warn(text); }, [this] { acknowledge_cancel(); });
     send(Kind::started, {});
     for (const std::string& text : warnings) warn(text);
     const Status measured = measure_all();
@@ -87,10 +86,11 @@ class Run {
                      run->number)
                : std::string();
   }
-  std::string words_of_cancelling() {
+  // Told before it is written: a database may keep one waiting.
+  void acknowledge_cancel() {
+    send(Kind::cancelling,
+         "cancelling: the current iteration ends first, and what does not end within 2 s is ended");
     set_progress("cancelling: the current iteration ends first", /*now=*/true);
-    return "cancelling: the current iteration ends first, and what does not end within 2 s is "
-           "ended";
   }
   void warn(std::string text) { send(Kind::warning, std::move(text)); }
   [[nodiscard]] bool is_over() const { return outcome_.status != RunStatus::done; }
