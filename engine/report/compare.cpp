@@ -112,9 +112,8 @@ void widen(Comparison& comparison) {
 std::string between_in_words(const Comparison& comparison) {
   const statistics::BetweenRuns& between = comparison.between;
   std::string text = fmt::format(
-      "of what changed between the runs, {:.1f} % are taken to be the machine's, as all cells "
-      "share "
-      "them, and {:.1f} % a spread of each cell; both are in the intervals",
+      "of what changed between the runs, {:.1f} % are taken to be the machine's, since all cells "
+      "share them, and {:.1f} % a spread of single cells; both are in the intervals",
       100 * std::expm1(between.shift), 100 * std::expm1(between.spread));
   if (comparison.machine_moved) {
     text += fmt::format(" (the machine's own rates moved by {:.1f} %)",

@@ -45,7 +45,7 @@ std::string disturbance_in_words(const Row& row) {
   std::string text = "disturbed:";
   if (has_foreign_load(row)) {
     text +=
-        fmt::format(" other processes kept {} of {} cores busy",
+        fmt::format(" other processes kept {} cores busy, beside the {} it uses",
                     three_digits(median_foreign_load(row)), std::max(row.cell.point.threads, 1));
   }
   if (has_many_outliers(row)) {

@@ -7,11 +7,11 @@
 // two process means is 12.7 standard errors wide and finds nothing, while the placements alone,
 // taken as independent, miss what a process has in common. What closes the gap is knowledge from
 // elsewhere: over 1660 pairs of contenders in the eight runs under results/ (a shared virtual
-// machine of two cores), the spread of placements within a process had a median of 1.6%, that of
-// processes was 0.4 of it, and neither was ever known to be zero. So placements have one unit more
-// than were measured and processes two, of a presumed spread (a scaled inverse chi-squared prior; a
-// fit to those runs gives placements 1.35% and 1.4 units), and a process shares a quarter of its
-// placements' variance whatever is seen.
+// machine of two cores), the spread of placements within a process had a median of 1.6%, and that
+// of processes was 0.4 of it beside. So placements have one unit more than were measured and
+// processes two, of a presumed spread (a scaled inverse chi-squared prior; a fit to those runs
+// gives placements 1.35% and 1.4 units), and a process shares a quarter of its placements' variance
+// whatever is seen.
 
 #include <span>
 #include <vector>

@@ -86,7 +86,8 @@ TEST(Disturbance, OtherProcessesOnMoreThanATenthOfTheCores_AreMarkedAndNoted) {
   busy.samples[3].involuntary_switches = 4;
   const Table table = table_of({busy, quiet});
   EXPECT_EQ(marks_of(table.rows[0]), "!");
-  EXPECT_THAT(notes_on(table.rows[0]), ElementsAre(HasSubstr("kept 0.600 of 2 cores busy")));
+  EXPECT_THAT(notes_on(table.rows[0]),
+              ElementsAre(HasSubstr("kept 0.600 cores busy, beside the 2 it uses")));
   EXPECT_THAT(marks_of(table.rows[1]), IsEmpty());
   const json rows = json::parse(write_table(table, TableFormat::json));
   EXPECT_EQ(rows.at(0).at("foreign_load"), 0.6);
