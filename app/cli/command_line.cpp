@@ -117,6 +117,7 @@ int run_command_line(int argc, char** argv) {
   add_run_command(app, session);
   add_list_command(app, session);
   add_table_command(app, session);
+  add_answer_command(app, session);
   add_plot_command(app, session);
   add_mask_command(app, session);
   add_compare_command(app, session);

@@ -64,6 +64,7 @@ void print_result(Session& session, const std::string& text);
 void add_run_command(CLI::App& app, Session& session);
 void add_list_command(CLI::App& app, Session& session);
 void add_table_command(CLI::App& app, Session& session);
+void add_answer_command(CLI::App& app, Session& session);
 void add_plot_command(CLI::App& app, Session& session);
 void add_mask_command(CLI::App& app, Session& session);
 void add_compare_command(CLI::App& app, Session& session);

@@ -20,7 +20,7 @@ struct Arguments : TableArguments {
   std::string x = "length", y = "time", theme = "light", width = "lncs", facet;
   double font_pt = 8;
   std::filesystem::path file;
-  bool caption = false;
+  bool caption = false, crossovers = false;
 };
 
 #ifdef ATTNSCOPE_HAS_GUI
@@ -69,12 +69,21 @@ Status draw(const report::Table& table, const Arguments& arguments) {
     if (!facets) return tl::unexpected(facets.error());
     return charts::export_facets(*facets, arguments.file, *options);
   }
-  const auto figure = report::make_figure(table, *x, ys->front());
+  auto figure = report::make_figure(table, *x, ys->front());
   if (!figure) return tl::unexpected(figure.error());
+  if (arguments.crossovers) report::mark_crossovers(*figure, table, *x);
   return charts::export_figure(*figure, arguments.file, *options);
 }
 
 void plot(Session& session, const Arguments& arguments) {
+  const bool several = !arguments.facet.empty() || arguments.y.find(',') != std::string::npos;
+  if (arguments.crossovers && (arguments.baseline.empty() || several)) {
+    return session.fail(exit_wrong_use,
+                        several
+                            ? "--crossovers marks one chart: leave --facet out, and name one --y."
+                            : "--crossovers needs something to overtake; name it with "
+                              "--baseline.");
+  }
   const auto table = open_table(session, arguments);
   if (!table) return;
   if (Status done = draw(*table, arguments); !done) {
@@ -115,6 +124,8 @@ void add_plot_command(CLI::App& app, Session& session) {
       ->type_name("KEY");
   command->add_flag("--caption", arguments->caption,
                     "Where the numbers come from, under the figure");
+  command->add_flag("--crossovers", arguments->crossovers,
+                    "Mark where contenders overtake the baseline");
   command->add_option("--width", arguments->width, "lncs, acm, acl or millimetres")
       ->type_name("WIDTH");
   command->add_option("--font-pt", arguments->font_pt, "Size of the text in points")

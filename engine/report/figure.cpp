@@ -9,7 +9,9 @@
 #include <set>
 
 #include "engine/pattern/nearest_name.h"
+#include "engine/report/answer.h"
 #include "engine/report/axes_in_words.h"
+#include "engine/report/places.h"
 #include "engine/report/row_values.h"
 #include "engine/report/writers.h"
 #include "kernels/plan/in_a_sentence.h"
@@ -139,9 +141,9 @@ void add(Series& series, const Row& row, YAxis y, double x) {
     drawn.point->x = x;
     series.points.push_back(*drawn.point);
   } else {
-    // What is damaged has no status that could be trusted; it is wrong as it stands.
     const CellStatus status = row.cell.damaged ? CellStatus::wrong : row.cell.cell.status;
-    series.rail.push_back({.x = x, .status = status, .reason = std::move(drawn.reason)});
+    series.rail.push_back(
+        {.x = x, .status = status, .reason = std::move(drawn.reason), .damaged = row.cell.damaged});
   }
 }
 
@@ -213,6 +215,28 @@ Result<std::vector<YAxis>> parse_ys(std::string_view text) {
   }
 }
 
+std::string_view RailMark::word() const {
+  return damaged ? damaged_status : name_of(status);
+}
+
+void mark_crossovers(Figure& figure, const Table& table, XAxis x) {
+  if (!table.baseline) return;
+  for (const std::vector<const Row*>& rows : rows_by_setting(table, x)) {
+    const Places places(rows, x);
+    for (const CrossoverAnswer& one : find_crossover_answers(rows, x, *table.baseline)) {
+      for (const statistics::Crossing& crossing : one.found.crossings) {
+        if (!crossing.at) continue;
+        const double at = x == XAxis::window ? (*crossing.at - 1) / 2 : *crossing.at;
+        figure.marks.push_back(
+            {.x = at,
+             .text = fmt::format("{} {}", crossing.a_overtakes ? "from" : "up to",
+                                 places.words(*crossing.at)),
+             .style_key = one.contender});
+      }
+    }
+  }
+}
+
 Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
   if (y == YAxis::ratio && !table.baseline) {
     return fail("--y ratio needs something to compare with; name it with --baseline");
@@ -255,7 +279,7 @@ std::string figure_csv(const Figure& figure) {
       text += fmt::format("{},{},{},{},{},ok\r\n", name, point.x, point.y, point.low, point.high);
     }
     for (const RailMark& mark : series.rail) {
-      text += fmt::format("{},{},,,,{}\r\n", name, mark.x, name_of(mark.status));
+      text += fmt::format("{},{},,,,{}\r\n", name, mark.x, mark.word());
     }
   }
   return text;

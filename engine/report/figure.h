@@ -32,6 +32,8 @@ struct RailMark {
   double x = 0;
   CellStatus status = CellStatus::oom;
   std::string reason;
+  bool damaged = false;  // then the status is not the cell's own: it has none that could be trusted
+  [[nodiscard]] std::string_view word() const;  // "oom", "damaged"
 };
 
 /// One contender, one line, one style bound to `style_key` in every chart.
@@ -42,18 +44,29 @@ struct Series {
   std::vector<RailMark> rail;
 };
 
+/// A place on x that is worth a line: where a contender overtakes the baseline.
+struct Mark {
+  double x = 0;
+  std::string text;       // "from 96 tokens"
+  std::string style_key;  // of the contender it is about
+};
+
 struct Figure {
   std::string title, x_label, y_label;
   bool log_x = true, log_y = true;
   std::optional<double> line_at = std::nullopt;  // y that all are read against: 1 for ratios
   std::vector<Series> series;
   std::string provenance;
+  std::vector<Mark> marks = {};  // only where they were asked for
 };
 
 /// With x = length, windowed contenders give one series a window. With x = window, contenders
 /// without a window are drawn at every window. `title` names the axes that are fixed. An error when
 /// the cells mix values of another axis (dtype, batch limit, ...): it names the axis and --only.
 [[nodiscard]] Result<Figure> make_figure(const Table& table, XAxis x, YAxis y);
+
+/// Marks where contenders overtake the table's baseline; the figure is of that table and that x.
+void mark_crossovers(Figure& figure, const Table& table, XAxis x);
 
 /// Panels that share what stands around them.
 struct Facets {

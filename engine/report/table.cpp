@@ -78,17 +78,6 @@ std::optional<double> limit_ms(const StoredCell& cell, const std::vector<Ceiling
   return limits.size() % 2 == 1 ? limits[middle] : (limits[middle - 1] + limits[middle]) / 2;
 }
 
-std::optional<statistics::Ratio> ratio_to(const Row& row, const Row& baseline) {
-  if (!is_measured(row) || !is_measured(baseline)) return std::nullopt;
-  const auto ours = per_item(row.cell.cell), theirs = per_item(baseline.cell.cell);
-  const bool together = row.cell.heat_number == baseline.cell.heat_number &&
-                        row.cell.cell.batch == baseline.cell.cell.batch;
-  const statistics::Ratio ratio =
-      together ? statistics::paired_ratio(ours, theirs) : statistics::unpaired_ratio(ours, theirs);
-  if (!std::isfinite(ratio.ratio)) return std::nullopt;
-  return ratio;
-}
-
 void add_ratios(std::vector<Row>& rows, const std::string& baseline) {
   std::map<std::pair<std::int64_t, std::string>, std::size_t> places;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -97,7 +86,7 @@ void add_ratios(std::vector<Row>& rows, const std::string& baseline) {
   }
   for (Row& row : rows) {
     const auto place = places.find(std::pair(row.cell.heat_number, point_key(row.cell.point)));
-    if (place != places.end()) row.ratio = ratio_to(row, rows[place->second]);
+    if (place != places.end()) row.ratio = ratio_between(row, rows[place->second]);
   }
 }
 
@@ -201,6 +190,17 @@ std::vector<statistics::Observation> per_item(const Cell& cell) {
         {sample.placement, sample.round, sample.time_ns / batch, sample.process});
   }
   return observations;
+}
+
+std::optional<statistics::Ratio> ratio_between(const Row& row, const Row& baseline) {
+  if (!is_measured(row) || !is_measured(baseline)) return std::nullopt;
+  const auto ours = per_item(row.cell.cell), theirs = per_item(baseline.cell.cell);
+  const bool together = row.cell.heat_number == baseline.cell.heat_number &&
+                        row.cell.cell.batch == baseline.cell.cell.batch;
+  const statistics::Ratio ratio =
+      together ? statistics::paired_ratio(ours, theirs) : statistics::unpaired_ratio(ours, theirs);
+  if (!std::isfinite(ratio.ratio)) return std::nullopt;
+  return ratio;
 }
 
 std::string base_name(const Contender& contender) {

@@ -49,6 +49,9 @@ struct Table {
 /// Divides a cell's times by its batch, so that contenders of different batches compare. At one
 /// point all items have equally many documents: ratios per item are ratios per document.
 [[nodiscard]] std::vector<statistics::Observation> per_item(const Cell& cell);
+/// A row's time over another's at the same point: paired where both were measured together with the
+/// same batch. Nothing where one of them has no time.
+[[nodiscard]] std::optional<statistics::Ratio> ratio_between(const Row& row, const Row& baseline);
 /// Display name without the window that it ends in: one word for all windows of a contender.
 [[nodiscard]] std::string base_name(const Contender& contender);
 

@@ -115,6 +115,22 @@ TEST(CommandLine, AMistakeInASweepNamesFieldLineAndMend) {
   refused("", {"sweep.json"});
 }
 
+TEST(CommandLine, AnswersInSentencesAndAsData) {
+  const Program program;
+  const std::string run = ATTNSCOPE_SOURCE_DIR "/tests/store/version-1.attn:last";
+  const Outcome text = program.run({"answer", run});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("is fastest"));
+  EXPECT_THAT(text.out, HasSubstr("Longest length that fits:"));
+  const auto json = nlohmann::json::parse(program.run({"answer", run, "--json"}).out);
+  EXPECT_FALSE(json.at("settings").empty());
+  EXPECT_EQ(program.run({"answer", run, "--x", "window"}).exit_code, 0);
+  expect_refusal(program.run({"answer", run, "--x", "widnow"}), 2, {"window"});
+  expect_refusal(program.run({"answer", run, "--baseline", "full/none"}), 2, {"full/none"});
+  expect_refusal(program.run({"answer", run, "--only", "tokens=3"}), 2, {"tokens"});
+  expect_refusal(program.run({"answer", "nowhere.attn:last"}), 3, {"nowhere.attn"});
+}
+
 TEST(CommandLine, AMissingSweepIsNamed) {
   const Program program;
   expect_refusal(program.run({"run", "nowhere.json"}), 2, {"nowhere.json"});

@@ -80,6 +80,23 @@ TEST(Plot, WritesEachFormatWithoutADisplay) {
   }
 }
 
+TEST(Plot, MarksCrossoversOfOneChartAgainstABaseline) {
+  const Program program;
+  fill(program);
+  const auto plot = [&](std::vector<std::string> options) {
+    std::vector<std::string> arguments = {"plot", "last", "-o", "f.svg", "--db", "runs.db"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    arguments.emplace_back("--crossovers");
+    return program.run(arguments);
+  };
+  EXPECT_EQ(plot({"--baseline", "full/dense"}).exit_code, 0);
+  const Outcome without = plot({});
+  EXPECT_EQ(without.exit_code, 2);
+  EXPECT_THAT(without.err, HasSubstr("--baseline"));
+  EXPECT_EQ(plot({"--baseline", "full/dense", "--y", "time,memory"}).exit_code, 2);
+  EXPECT_EQ(plot({"--baseline", "full/dense", "--facet", "device"}).exit_code, 2);
+}
+
 TEST(Plot, TakesVenueWidthsFontSizesAndThemes) {
   const Program program;
   fill(program);

@@ -34,10 +34,10 @@ double widest(const QFont& font, const std::vector<Tick>& ticks) {
 }
 
 QString status_text(const report::Series& series) {
-  const CellStatus first = series.rail.front().status;
+  const std::string_view first = series.rail.front().word();
   const bool same = std::ranges::all_of(
-      series.rail, [first](const report::RailMark& mark) { return mark.status == first; });
-  return same ? text_of(name_of(first)) : QStringLiteral("failed");
+      series.rail, [first](const report::RailMark& mark) { return mark.word() == first; });
+  return same ? text_of(first) : QStringLiteral("failed");
 }
 
 QString nothing_measured(const report::Figure& figure) {
@@ -67,7 +67,7 @@ QString rail_text(const report::Figure& figure, const report::Series& series,
                   const report::RailMark& mark) {
   QString text = QStringLiteral("%1\n%2: %3\n%4")
                      .arg(text_of(series.name), text_of(figure.x_label), number_text(mark.x, 6),
-                          text_of(name_of(mark.status)));
+                          text_of(mark.word()));
   if (!mark.reason.empty()) text += QStringLiteral(": ") + text_of(mark.reason);
   return text;
 }
@@ -93,6 +93,7 @@ ChartDrawing::ChartDrawing(const report::Figure& figure, ContenderStyles& styles
   if (empty_) return;
   place_series(figure);
   place_rail(figure);
+  place_marks(figure);
 }
 
 void ChartDrawing::collect_axes(const report::Figure& figure) {
@@ -289,6 +290,32 @@ void ChartDrawing::place_rail(const report::Figure& figure) {
                             QPointF(place(mark.x, y_axis_.low()).x(), lane.y),
                             rail_text(figure, figure.series[s], mark)});
     }
+  }
+}
+
+// Words stand on the side that has room for them, each mark's below those before it, so that marks
+// close to each other can be read.
+void ChartDrawing::place_marks(const report::Figure& figure) {
+  if (y_axis_.ticks().empty()) return;
+  const double em = page_.em;
+  const QFontMetricsF metrics(figure_font(em * small));
+  double top = plot_.top() + 0.2 * em;
+  for (const report::Mark& mark : figure.marks) {
+    const auto series = std::ranges::find(series_, mark.style_key, &DrawnSeries::key);
+    if (series == series_.end() || !series->visible) continue;
+    if (!AxisScale::can_show(x_axis_.kind(), mark.x)) continue;
+    if (mark.x < x_axis_.low() || mark.x > x_axis_.high()) continue;
+    const double x = place(mark.x, y_axis_.low()).x();
+    DrawnMark drawn;
+    drawn.line = QLineF(x, plot_.top(), x, plot_.bottom());
+    drawn.text = text_of(mark.text);
+    drawn.style = series->style;
+    const double width = metrics.horizontalAdvance(drawn.text) + 1;
+    const double beside = 0.3 * em;
+    const bool right = x + beside + width <= plot_.right();
+    drawn.text_rect = QRectF(right ? x + beside : x - beside - width, top, width, metrics.height());
+    top += metrics.height();
+    marks_.push_back(std::move(drawn));
   }
 }
 

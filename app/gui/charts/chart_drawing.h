@@ -55,6 +55,14 @@ struct RailLane {
   double y = 0;
 };
 
+/// A line from the bottom of the plot to its top, with words beside it.
+struct DrawnMark {
+  QLineF line;
+  QString text;
+  QRectF text_rect;
+  ContenderStyle style;
+};
+
 class ChartDrawing {
  public:
   struct Page {
@@ -83,6 +91,7 @@ class ChartDrawing {
   [[nodiscard]] const AxisScale& y_axis() const { return y_axis_; }
   /// Where the figure's line to read against lies; none where the axis cannot show it.
   [[nodiscard]] std::optional<double> line_at() const { return line_at_; }
+  [[nodiscard]] const std::vector<DrawnMark>& marks() const { return marks_; }
   [[nodiscard]] const QRectF& plot() const { return plot_; }
   [[nodiscard]] const Page& page() const { return page_; }
   /// Values that the axes cannot show (zero on a log axis, NaN); said in a note under the chart.
@@ -106,12 +115,14 @@ class ChartDrawing {
   double lay_out_legend(double left, double width);
   void place_series(const report::Figure& figure);
   void place_rail(const report::Figure& figure);
+  void place_marks(const report::Figure& figure);
   [[nodiscard]] QPointF place(double x, double y) const;
   [[nodiscard]] double y_label_width() const;
 
   void paint_grid(QPainter& painter) const;
   void paint_axis_labels(QPainter& painter) const;
   void paint_rail(QPainter& painter) const;
+  void paint_marks(QPainter& painter) const;
   void paint_series(QPainter& painter, const DrawnSeries& series) const;
   void paint_legend(QPainter& painter, int focused_series) const;
   void paint_texts(QPainter& painter) const;
@@ -127,6 +138,7 @@ class ChartDrawing {
   std::vector<DrawnSeries> series_;
   std::vector<LegendEntry> legend_;
   std::vector<RailLane> rail_lanes_;
+  std::vector<DrawnMark> marks_;
 };
 
 }  // namespace attnscope::charts

@@ -34,6 +34,7 @@ void ChartDrawing::paint(QPainter& painter, const DrawnPoint* current, int focus
   }
   paint_grid(painter);
   paint_rail(painter);
+  paint_marks(painter);
   for (const DrawnSeries& series : series_) {
     if (series.visible) paint_series(painter, series);
   }
@@ -136,6 +137,18 @@ void ChartDrawing::paint_rail(QPainter& painter) const {
       draw_marker(painter, series.style.marker, mark.position, marker_size * em,
                   series.style.color(page_.theme), colors.rail);
     }
+  }
+}
+
+void ChartDrawing::paint_marks(QPainter& painter) const {
+  painter.setFont(figure_font(page_.em * small));
+  for (const DrawnMark& mark : marks_) {
+    const QColor color = mark.style.color(page_.theme);
+    painter.setPen(QPen(color, hair_width * page_.em, Qt::DotLine));
+    painter.drawLine(mark.line);
+    painter.fillRect(mark.text_rect, colors_of(page_.theme).background);
+    painter.setPen(color);
+    painter.drawText(mark.text_rect, Qt::AlignLeft | Qt::AlignVCenter, mark.text);
   }
 }
 

@@ -155,6 +155,23 @@ TEST_F(RunChartTest, ALineToReadAgainst_IsWithinTheAxis) {
   EXPECT_FALSE(chart.drawing().line_at());
 }
 
+TEST_F(RunChartTest, Marks_StandAtTheirPlaceWithWordsInsideThePlot) {
+  report::Figure figure = synthetic_figure();
+  figure.marks = {{128, "from 128 tokens", "sparse/windowed/4"},
+                  {4000, "up to 4000 tokens", "sparse/segment/4"},
+                  {9999999, "from far away", "sparse/segment/4"}};
+  chart.set_figure(figure);
+  const std::vector<DrawnMark>& marks = chart.drawing().marks();
+  ASSERT_EQ(marks.size(), 2U);
+  EXPECT_EQ(marks[0].line.x1(), series(4).points[1].position.x());
+  EXPECT_GT(marks[0].text_rect.left(), marks[0].line.x1());
+  EXPECT_LT(marks[1].text_rect.right(), marks[1].line.x1());  // no room on its right
+  EXPECT_FALSE(marks[0].text_rect.intersects(marks[1].text_rect));
+  for (const DrawnMark& mark : marks) EXPECT_TRUE(chart.drawing().plot().contains(mark.text_rect));
+  chart.set_series_visible("sparse/windowed/4", false);
+  EXPECT_EQ(chart.drawing().marks().size(), 1U);
+}
+
 TEST_F(RunChartTest, OnePoint_IsDrawnWithTicksAroundIt) {
   report::Figure figure = synthetic_figure();
   figure.series.resize(1);

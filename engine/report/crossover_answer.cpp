@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Crossovers of one setting in sentences. What was measured is said as measured; what is carried
+// between lengths is said with "about" and its interval.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "engine/report/answer.h"
+#include "engine/report/places.h"
+
+namespace attnscope::report {
+namespace {
+
+using statistics::Crossing;
+using statistics::Crossovers;
+using statistics::Stretch;
+using statistics::Verdict;
+using Round = Places::Round;
+
+/// "at about 96 tokens (95 %: 90 to 103)" or "somewhere between 64 and 1024 tokens".
+std::string where(const Crossing& crossing, const Places& places) {
+  const bool windows = places.x() == XAxis::window;
+  const char* const before = windows ? "w = " : "";
+  const char* const after = windows ? "" : " tokens";
+  if (!crossing.at) {
+    return fmt::format("somewhere between {}{} and {}{}", before, places.number(crossing.after),
+                       places.number(crossing.before), after);
+  }
+  return fmt::format("at about {}{}{} (95 %: {} to {})", before, places.number(*crossing.at), after,
+                     places.number(crossing.low, Round::down),
+                     places.number(crossing.high, Round::up));
+}
+
+bool is_shown(const Stretch& stretch) {
+  return stretch.verdict != Verdict::no_difference_shown;
+}
+
+std::string all_of(const std::vector<Stretch>& stretches, const Places& places) {
+  std::vector<std::string> parts;
+  for (const Stretch& one : stretches) parts.push_back(places.words(one.first, one.last));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// Stretches without a verdict that lie before the first or behind the last one with a verdict;
+/// between them they belong to a crossing or are noise beside it.
+std::vector<Stretch> open_ends(const Crossovers& found) {
+  std::vector<Stretch> open;
+  for (const Stretch* end : {&found.stretches.front(), &found.stretches.back()}) {
+    if (!is_shown(*end) && (open.empty() || open.front().first != end->first)) open.push_back(*end);
+  }
+  return open;
+}
+
+std::string without_crossing(const std::string& a, const std::string& b, const Crossovers& found,
+                             const Places& places) {
+  const double first = found.stretches.front().first, last = found.stretches.back().last;
+  std::vector<Stretch> shown, open;
+  for (const Stretch& one : found.stretches) (is_shown(one) ? shown : open).push_back(one);
+  if (shown.empty()) {
+    return fmt::format("No difference between {} and {} is shown at any measured {} ({}).", a, b,
+                       places.noun(), places.words(first, last));
+  }
+  const std::string_view verdict = name_of(shown.front().verdict);
+  if (open.empty()) {
+    return fmt::format("{} is {} than {} at every measured {} ({}).", a, verdict, b, places.noun(),
+                       places.words(first, last));
+  }
+  return fmt::format(
+      "{} is {} than {} at {}; no difference is shown at {}, so whether they cross there cannot be "
+      "said.",
+      a, verdict, b, all_of(shown, places), all_of(open, places));
+}
+
+std::string in_words(const std::string& a, const std::string& b, const Crossovers& found,
+                     const Places& places) {
+  if (found.stretches.empty()) {
+    return fmt::format("{} and {} have no {} at which both were measured.", a, b, places.noun());
+  }
+  if (found.crossings.empty()) return without_crossing(a, b, found, places);
+  std::string text;
+  if (found.crossings.size() == 1) {
+    const Crossing& only = found.crossings.front();
+    text = only.a_overtakes ? fmt::format("{} overtakes {} {}: slower before, faster after", a, b,
+                                          where(only, places))
+                            : fmt::format("{} falls behind {} {}: faster before, slower after", a,
+                                          b, where(only, places));
+  } else {
+    std::vector<std::string> parts;
+    for (const Crossing& one : found.crossings) {
+      parts.push_back(
+          fmt::format("{} {}", one.a_overtakes ? "overtakes" : "falls behind", where(one, places)));
+    }
+    text = fmt::format("{} and {} cross more than once: {} {}", a, b, a, fmt::join(parts, ", "));
+  }
+  const std::vector<Stretch> open = open_ends(found);
+  if (!open.empty()) text += fmt::format("; no difference is shown at {}", all_of(open, places));
+  return text + ".";
+}
+
+}  // namespace
+
+std::vector<CrossoverAnswer> find_crossover_answers(const std::vector<const Row*>& rows, XAxis x,
+                                                    const std::string& baseline) {
+  const Places places(rows, x);
+  std::string baseline_name = baseline;
+  std::vector<CrossoverAnswer> answers;
+  std::vector<std::vector<statistics::RatioAt>> ratios;
+  for (const Row* row : rows) {
+    const Contender& contender = row->cell.cell.contender;
+    const std::string id = contender_along(contender, x);
+    if (contender.id() == baseline || id == baseline) {
+      baseline_name = id == baseline ? name_along(contender, x) : contender.name;
+      continue;
+    }
+    if (x == XAxis::window && !contender.window) continue;  // it is the same all along
+    auto known = std::ranges::find(answers, id, &CrossoverAnswer::contender);
+    if (known == answers.end()) {
+      known = answers.insert(known, CrossoverAnswer());
+      known->contender = id;
+      known->name = name_along(contender, x);
+      ratios.emplace_back();
+    }
+    if (row->ratio) {
+      ratios[static_cast<std::size_t>(known - answers.begin())].push_back(
+          {places.of(*row), *row->ratio});
+    }
+  }
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    answers[i].baseline = baseline_name;
+    answers[i].found = statistics::find_crossovers(std::move(ratios[i]));
+    answers[i].sentence = in_words(answers[i].name, baseline_name, answers[i].found, places);
+  }
+  return answers;
+}
+
+}  // namespace attnscope::report

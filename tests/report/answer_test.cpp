@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Answers on runs whose truth is known: crossovers, the longest length that fits, rankings.
+
+#include "engine/report/answer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "tests/report/measured_run.h"
+
+namespace attnscope::report {
+namespace {
+
+using test::filter_of;
+using test::MeasuredRun;
+using test::point_at;
+using test::timed_cell;
+using ::testing::HasSubstr;
+
+Row row_of(const Cell& cell, std::int64_t tokens) {
+  Row row{.cell = {}, .limit_ms = {}, .share_of_limit = {}, .ratio = {}};
+  row.cell.cell = cell;
+  row.cell.point = point_at(tokens);
+  row.cell.heat_number = tokens;
+  row.cell.summary = statistics::summarise(per_item(cell));
+  row.cell.summary.median_ns *= static_cast<double>(cell.batch);
+  return row;
+}
+
+Row timed(const std::string& implementation, std::int64_t tokens, double ms) {
+  Cell cell = timed_cell("full", implementation, std::nullopt, "Full, " + implementation, ms);
+  cell.batch = 1;
+  return row_of(cell, tokens);
+}
+
+Row without_time(const std::string& implementation, std::int64_t tokens, CellStatus status,
+                 const std::string& reason) {
+  Row row = timed(implementation, tokens, 1);
+  row.cell.cell.samples.clear();
+  row.cell.cell.status = status;
+  row.cell.cell.reason = reason;
+  row.cell.summary = {};
+  return row;
+}
+
+/// "a" takes times(tokens) ms where "b" takes 1 ms; their spread is 1%.
+Table table_of(const std::vector<std::int64_t>& lengths,
+               const std::function<double(double)>& times) {
+  Table table{.run = {}, .rows = {}, .baseline = "full/b"};
+  for (const std::int64_t tokens : lengths) {
+    Row a = timed("a", tokens, times(static_cast<double>(tokens)));
+    Row b = timed("b", tokens, 1);
+    a.ratio = ratio_between(a, b);
+    b.ratio = ratio_between(b, b);
+    table.rows.push_back(a);
+    table.rows.push_back(b);
+  }
+  return table;
+}
+
+std::string crossover_sentence(const std::vector<std::int64_t>& lengths,
+                               const std::function<double(double)>& times) {
+  const Answer answer = make_answer(table_of(lengths, times), XAxis::length);
+  EXPECT_EQ(answer.settings.size(), 1U);
+  EXPECT_EQ(answer.settings.front().crossovers.size(), 1U);
+  return answer.settings.front().crossovers.front().sentence;
+}
+
+const std::vector<std::int64_t> doubling{64, 128, 256, 512, 1024};
+
+TEST(CrossoverAnswer, SaysFromWhichLengthOn) {
+  const std::string sentence = crossover_sentence(doubling, [](double n) { return 181 / n; });
+  EXPECT_THAT(sentence, HasSubstr("Full, a overtakes Full, b at about 181 tokens (95 %: 1"));
+  EXPECT_THAT(sentence, HasSubstr("slower before, faster after."));
+}
+
+TEST(CrossoverAnswer, SaysWhereItFallsBehind) {
+  EXPECT_THAT(crossover_sentence(doubling, [](double n) { return n / 300; }),
+              HasSubstr("Full, a falls behind Full, b at about 300 tokens (95 %: "));
+}
+
+TEST(CrossoverAnswer, NamesOneVerdictEverywhere) {
+  EXPECT_EQ(crossover_sentence(doubling, [](double) { return 0.5; }),
+            "Full, a is faster than Full, b at every measured length (64 to 1024 tokens).");
+  EXPECT_EQ(crossover_sentence(doubling, [](double) { return 2; }),
+            "Full, a is slower than Full, b at every measured length (64 to 1024 tokens).");
+  EXPECT_EQ(crossover_sentence(doubling, [](double) { return 1; }),
+            "No difference between Full, a and Full, b is shown at any measured length (64 to 1024 "
+            "tokens).");
+  EXPECT_EQ(crossover_sentence({64}, [](double) { return 2; }),
+            "Full, a is slower than Full, b at every measured length (64 tokens).");
+}
+
+TEST(CrossoverAnswer, SaysWhatCannotBeSaid) {
+  EXPECT_EQ(crossover_sentence(doubling, [](double n) { return n < 200 ? 1.3 : 1; }),
+            "Full, a is slower than Full, b at 64 to 128 tokens; no difference is shown at 256 to "
+            "1024 tokens, so whether they cross there cannot be said.");
+}
+
+TEST(CrossoverAnswer, LengthsFarApart_GiveOnlyTheGap) {
+  EXPECT_THAT(crossover_sentence({64, 4096}, [](double n) { return n < 100 ? 2 : 0.5; }),
+              HasSubstr("overtakes Full, b somewhere between 64 and 4096 tokens:"));
+}
+
+TEST(CrossoverAnswer, CrossingMoreThanOnce_IsSaid) {
+  EXPECT_THAT(crossover_sentence(doubling, [](double n) { return n == 256 ? 0.5 : 1.5; }),
+              HasSubstr("cross more than once: Full, a overtakes at about "));
+}
+
+TEST(CrossoverAnswer, WithoutACommonLength_ThereIsNothingToSay) {
+  Table table = table_of({64}, [](double) { return 1; });
+  for (Row& row : table.rows) row.ratio.reset();
+  EXPECT_EQ(make_answer(table, XAxis::length).settings.at(0).crossovers.at(0).sentence,
+            "Full, a and Full, b have no length at which both were measured.");
+}
+
+FitAnswer fit_of(const std::vector<Row>& rows, std::optional<double> available = std::nullopt) {
+  std::vector<const Row*> pointers;
+  for (const Row& row : rows) pointers.push_back(&row);
+  const std::vector<FitAnswer> fits = find_fits(pointers, available);
+  EXPECT_EQ(fits.size(), 1U);
+  return fits.front();
+}
+
+/// A quadratic contender: 100 bytes for each pair of tokens, and tensors of 1000 bytes a token.
+Row quadratic(std::int64_t tokens) {
+  Row row = timed("a", tokens, 1);
+  row.cell.cell.memory.requested_bytes = 100 * tokens * tokens;
+  row.cell.cell.work.least_bytes = 1000.0 * static_cast<double>(tokens);
+  return row;
+}
+
+TEST(FitAnswer, NamesTheLongestAndTheFirstThatDoesNotFit) {
+  const FitAnswer fit =
+      fit_of({quadratic(512), quadratic(1024),
+              without_time("a", 2048, CellStatus::oom, "it asks for 12 GB, 8 GB are free."),
+              without_time("a", 4096, CellStatus::oom, "it asks for 48 GB, 8 GB are free.")});
+  EXPECT_EQ(fit.longest, 1024);
+  EXPECT_EQ(fit.next, 2048);
+  EXPECT_EQ(fit.sentence,
+            "Full, a fits 1024 tokens, not 2048 (oom: it asks for 12 GB, 8 GB are free); 105 MB a "
+            "document there.");
+}
+
+TEST(FitAnswer, AShorterLengthWithoutATime_IsNotTheEnd) {
+  const FitAnswer fit =
+      fit_of({quadratic(64), without_time("a", 128, CellStatus::oom, "just then"), quadratic(256)});
+  EXPECT_EQ(fit.longest, 256);
+  EXPECT_FALSE(fit.next);
+  EXPECT_THAT(fit.sentence, HasSubstr("fits 256 tokens, the longest measured"));
+}
+
+TEST(FitAnswer, PredictsFromTheGrowthOfMemory) {
+  // 100 n^2 + 1000 n = 1 GB at n = 3157.
+  const FitAnswer fit = fit_of({quadratic(512), quadratic(1024)}, 1e9);
+  EXPECT_EQ(fit.predicted, 3100);
+  EXPECT_FALSE(fit.predicted_is_least);
+  EXPECT_THAT(fit.sentence, HasSubstr("predicted from its growth: up to about 3100 tokens."));
+  // It never contradicts what was measured.
+  const FitAnswer refuted = fit_of(
+      {quadratic(512), quadratic(1024), without_time("a", 2048, CellStatus::oom, "full")}, 1e9);
+  EXPECT_FALSE(refuted.predicted);
+  EXPECT_EQ(fit_of({quadratic(512), quadratic(1024)}, 1e6).predicted, 1024);
+}
+
+TEST(FitAnswer, APredictionFarBeyondTheMeasured_IsOnlyALeast) {
+  const FitAnswer fit = fit_of({quadratic(512), quadratic(1024)}, 1e15);
+  EXPECT_TRUE(fit.predicted_is_least);
+  EXPECT_THAT(fit.sentence, HasSubstr("more than 16384 tokens"));
+  EXPECT_FALSE(fit_of({quadratic(512)}, 1e15).predicted);  // one length shows no growth
+}
+
+TEST(FitAnswer, AContenderWithoutATime_SaysWhy) {
+  const FitAnswer fit =
+      fit_of({without_time("a", 64, CellStatus::unsupported, "it knows only full attention.")});
+  EXPECT_FALSE(fit.longest);
+  EXPECT_EQ(fit.sentence,
+            "Full, a has no time at any measured length (unsupported: it knows only full "
+            "attention).");
+}
+
+TEST(FitAnswer, ADamagedCell_FitsNothing) {
+  std::vector<Row> rows{quadratic(64), quadratic(128)};
+  rows.back().cell.damaged = true;
+  EXPECT_EQ(fit_of(rows).longest, 64);
+}
+
+TEST(Ranking, TheFastestStandsFirst_WithThoseThatMayBeAsFast) {
+  const MeasuredRun run;
+  const auto table = make_answer_table(run.store(), run.info(), std::nullopt, {}, XAxis::length);
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(table->baseline, "full/dense");  // the first of the sweep
+  const Answer answer = make_answer(*table, XAxis::length);
+  ASSERT_EQ(answer.settings.size(), 1U);
+  ASSERT_EQ(answer.settings.front().rankings.size(), 2U);
+  const Ranking& at_256 = answer.settings.front().rankings.back();
+  EXPECT_EQ(at_256.place, "256 tokens");
+  std::vector<std::string> order;
+  for (const Ranked& one : at_256.contenders) order.push_back(one.row.cell.cell.contender.id());
+  EXPECT_EQ(order, (std::vector<std::string>{"sparse/segment/4", "sparse/segment/64", "full/dense",
+                                             "sparse/sdpa-mask/4"}));
+  EXPECT_NEAR(at_256.contenders[1].to_fastest->ratio, 1.5, 0.01);
+  EXPECT_FALSE(at_256.contenders[3].to_fastest);
+  const std::string text = write_answer(answer);
+  EXPECT_THAT(text, HasSubstr("256 tokens: Sparse, fused, w = 4 is fastest."));
+  EXPECT_THAT(text, HasSubstr("Sparse, fused, w = 4 is faster than Full/dense at every measured "));
+  EXPECT_THAT(text, HasSubstr("sparse/sdpa-mask, w = 4 fits 64 tokens, not 256 (oom: it asks"));
+  EXPECT_THAT(text, HasSubstr("kernels, \"cpu\""));  // whose numbers these are
+}
+
+TEST(Ranking, ATwinOfTheFastest_IsNamedBesideIt) {
+  const Answer answer = make_answer(table_of({64}, [](double) { return 1; }), XAxis::length);
+  EXPECT_THAT(write_answer(answer), HasSubstr("is fastest, with no difference shown to Full, "));
+}
+
+TEST(AnswerTable, FiltersWhatIsAnsweredAbout_AndKeepsTheBaseline) {
+  const MeasuredRun run;
+  const auto table = make_answer_table(run.store(), run.info(), "full/dense",
+                                       filter_of("implementation=segment"), XAxis::length);
+  ASSERT_TRUE(table) << table.error().message;
+  const Answer answer = make_answer(*table, XAxis::length);
+  ASSERT_EQ(answer.settings.front().crossovers.size(), 2U);
+  EXPECT_THAT(answer.settings.front().crossovers.front().sentence, HasSubstr("full/dense"));
+  EXPECT_FALSE(make_answer_table(run.store(), run.info(), "full/nothing", {}, XAxis::length));
+}
+
+TEST(AnswerAlongWindows, SetsEveryWindowAgainstTheBaselineWithout) {
+  const MeasuredRun run;
+  const auto table = make_answer_table(run.store(), run.info(), "full/dense", {}, XAxis::window);
+  ASSERT_TRUE(table) << table.error().message;
+  const Answer answer = make_answer(*table, XAxis::window);
+  ASSERT_EQ(answer.settings.size(), 2U);  // one a length
+  EXPECT_EQ(answer.settings.front().words, "64 tokens");
+  EXPECT_EQ(answer.settings.front().rankings.front().place, "w = 4");
+  EXPECT_EQ(answer.settings.front().rankings.front().contenders.size(), 3U);
+  EXPECT_THAT(answer.settings.front().crossovers.front().sentence,
+              HasSubstr("is faster than Full/dense at every measured window (w = 4 to 64)."));
+  EXPECT_TRUE(answer.settings.front().fits.empty());
+}
+
+TEST(AnswerAlongWindows, ABaselineWithWindows_IsMetAtItsOwn) {
+  const MeasuredRun run;
+  const auto table =
+      make_answer_table(run.store(), run.info(), "sparse/segment", {}, XAxis::window);
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(table->baseline, "sparse/segment");
+  const Row& twin = test::row_of(*table, "sparse/segment/64", 64);
+  EXPECT_EQ(twin.ratio->ratio, 1);
+  EXPECT_NEAR(test::row_of(*table, "sparse/sdpa-mask/4", 64).ratio->ratio, 4, 0.01);
+  EXPECT_FALSE(test::row_of(*table, "full/dense", 64).ratio);
+  const Answer answer = make_answer(*table, XAxis::window);
+  EXPECT_EQ(answer.settings.front().crossovers.at(0).sentence,
+            "sparse/sdpa-mask is slower than Sparse, fused at every measured window (w = 4).");
+}
+
+TEST(CrossoverMarks, StandWhereTheAnswerSaysItCrosses) {
+  const Table table = table_of(doubling, [](double n) { return 181 / n; });
+  auto figure = make_figure(table, XAxis::length, YAxis::time);
+  ASSERT_TRUE(figure) << figure.error().message;
+  EXPECT_TRUE(figure->marks.empty());
+  mark_crossovers(*figure, table, XAxis::length);
+  ASSERT_EQ(figure->marks.size(), 1U);
+  EXPECT_NEAR(figure->marks[0].x, 181, 1);
+  EXPECT_EQ(figure->marks[0].text, "from 181 tokens");
+  EXPECT_EQ(figure->marks[0].style_key, "full/a");
+}
+
+TEST(AnswerJson, HasTheSameAsTheText) {
+  Table table = table_of(doubling, [](double n) { return 181 / n; });
+  const auto json = nlohmann::json::parse(write_answer_json(make_answer(table, XAxis::length)));
+  EXPECT_EQ(json.at("x"), "length");
+  EXPECT_EQ(json.at("baseline"), "full/b");
+  const auto& setting = json.at("settings").at(0);
+  const auto& crossing = setting.at("crossovers").at(0).at("crossings").at(0);
+  EXPECT_TRUE(crossing.at("overtakes"));
+  EXPECT_NEAR(crossing.at("at").get<double>(), 181, 1);
+  EXPECT_LT(crossing.at("low").get<double>(), 181);
+  EXPECT_EQ(crossing.at("after"), 128);
+  EXPECT_EQ(setting.at("rankings").size(), doubling.size());
+  EXPECT_EQ(setting.at("rankings").at(0).at("contenders").at(0).at("contender"), "full/b");
+  EXPECT_EQ(setting.at("longest_that_fits").at(0).at("longest_tokens"), 1024);
+}
+
+TEST(Answer, OfARunWithoutAHeat_SaysSo) {
+  const Answer answer = make_answer(Table{}, XAxis::length);
+  EXPECT_THAT(write_answer(answer), HasSubstr("No heat of this run is finished yet."));
+  EXPECT_EQ(nlohmann::json::parse(write_answer_json(answer)).at("settings").size(), 0U);
+}
+
+}  // namespace
+}  // namespace attnscope::report
