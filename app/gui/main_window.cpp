@@ -26,6 +26,11 @@
 #include "engine/sweep/sweep.h"
 
 namespace attnscope::gui {
+namespace {
+
+constexpr int slow_opening_ms = 1000;
+
+}  // namespace
 
 MainWindow::MainWindow(const WindowOptions& options, QWidget* parent)
     : QMainWindow(parent),
@@ -45,6 +50,7 @@ MainWindow::MainWindow(const WindowOptions& options, QWidget* parent)
   restore();
   tint_icons();
   store_.start();
+  opening_.start(slow_opening_ms);
 }
 
 MainWindow::~MainWindow() = default;
@@ -111,6 +117,16 @@ void MainWindow::build_menus() {
 }
 
 void MainWindow::wire_store() {
+  opening_.setSingleShot(true);
+  connect(&opening_, &QTimer::timeout, this, [this] {
+    compare_->messages()->show_info(
+        tr("Opening the database %1.").arg(words(store_.database().string())));
+  });
+  connect(&store_, &StoreThread::opened, &opening_, &QTimer::stop);
+  for (const auto answered : {&StoreThread::refused, &StoreThread::waiting})
+    connect(&store_, answered, &opening_, &QTimer::stop);
+  connect(&store_, &StoreThread::waiting, compare_, &ComparePage::show_waiting);
+  connect(&store_, &StoreThread::waited, compare_, &ComparePage::show_waited);
   connect(&store_, &StoreThread::opened, this, [this] {
     compare_->show_store_opened();
     if (std::exchange(quick_when_open_, false)) start_quick_sweep();
@@ -216,7 +232,7 @@ void MainWindow::open_new_run() {
   if (!compare_->new_run_button()->isEnabled()) return;  // the page says why
   if (!new_run_) {
     new_run_ = new NewRunDialog(this);
-    connect(new_run_, &NewRunDialog::start_asked, &launcher_, &RunLauncher::start);
+    connect(new_run_, &NewRunDialog::start_asked, this, &MainWindow::start_run);
     connect(&implementations_, &ImplementationList::changed, new_run_, [this] {
       QList<ContenderMatrixModel::Named> names;
       for (const ListedImplementation& listed : implementations_.implementations())
@@ -226,6 +242,10 @@ void MainWindow::open_new_run() {
   }
   implementations_.ask();
   new_run_->open();
+}
+
+void MainWindow::start_run(const std::string& sweep_text) {
+  launcher_.start(sweep_text);
 }
 
 void MainWindow::start_quick_sweep() {

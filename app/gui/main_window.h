@@ -4,6 +4,7 @@
 // The window's frame: pages, menus, and the wires between the pages and the session.
 
 #include <QMainWindow>
+#include <QTimer>
 
 #include "app/gui/models/run_list_model.h"
 #include "app/gui/session/implementation_list.h"
@@ -33,6 +34,8 @@ class MainWindow : public QMainWindow {
   void set_theme(Theme theme);
   void open_new_run();
   void start_quick_sweep();
+  /// What the new-run form does when it is done.
+  void start_run(const std::string& sweep_text);
 
   [[nodiscard]] ComparePage* compare() const { return compare_; }
   /// Made when it is first asked for.
@@ -62,6 +65,7 @@ class MainWindow : public QMainWindow {
   ImplementationList implementations_;
   RunListModel runs_;
   bool quick_when_open_ = false;
+  QTimer opening_;  // runs out when the database takes long to open
 
   QStackedWidget* pages_;
   ComparePage* compare_;

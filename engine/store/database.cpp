@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/store/locked.h"
 #include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope::store {
@@ -221,6 +222,10 @@ std::string uri_of(const std::filesystem::path& file, std::string_view query) {
   return query.empty() ? uri : uri.append("?").append(query);
 }
 
+namespace {
+constexpr std::string_view locked_words = "is locked by another process";
+}
+
 std::string sentence_of(const DatabaseError& error, const std::filesystem::path& file) {
   const std::string name = file.string();
   // SQLite quotes names of the file, which another may have written.
@@ -232,9 +237,9 @@ std::string sentence_of(const DatabaseError& error, const std::filesystem::path&
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return fmt::format(
-          "the database {} is locked by another process for too long; try again when that has "
-          "finished writing, or name another file with --db",
-          name);
+          "the database {} {} for too long; try again when that has finished writing, or name "
+          "another file with --db",
+          name, locked_words);
     case SQLITE_FULL:
       return fmt::format(
           "the disk that holds the database {} is full; what was stored before is safe: free some "
@@ -266,3 +271,11 @@ std::string sentence_of(const DatabaseError& error, const std::filesystem::path&
 }
 
 }  // namespace attnscope::store
+
+namespace attnscope {
+
+bool is_locked(const Error& error) {
+  return error.message.find(store::locked_words) != std::string::npos;
+}
+
+}  // namespace attnscope

@@ -90,13 +90,30 @@ class CellTableModelTest : public QObject {
     QVERIFY(text(model, 0, Column::status).startsWith(QStringLiteral("oom: needs 6.4 GB")));
   }
 
+  void AThrottledCell_SaysSoBesideItsTime() {
+    auto run = std::make_shared<RunSnapshot>(*run_with({64}));
+    run->table.rows[2].cell.cell.samples.front().throttled = true;
+    CellTableModel model;
+    model.set_run(run);
+    QCOMPARE(text(model, 1, Column::status), QStringLiteral("ok"));
+    QVERIFY(text(model, 2, Column::status).startsWith(QStringLiteral("ok: 1 of 10 samples")));
+    QVERIFY(text(model, 2, Column::median).contains(QStringLiteral("2.41 ms")));
+  }
+
   void ADamagedCell_IsShownAsDamaged() {
     const RunPointer good = run_with({64});
     auto damaged = std::make_shared<RunSnapshot>(*good);
     damaged->table.rows[1].cell.damaged = true;
     CellTableModel model;
     model.set_run(damaged);
-    QCOMPARE(text(model, 1, Column::status), QStringLiteral("damaged"));
+    for (const Column column : {Column::status, Column::median}) {
+      QCOMPARE(text(model, 1, column), QStringLiteral("damaged"));
+    }
+    for (const Column column : {Column::per_document, Column::memory, Column::batch, Column::error,
+                                Column::executed, Column::share_of_limit}) {
+      QCOMPARE(text(model, 1, column), QStringLiteral("–"));
+    }
+    QCOMPARE(model.index(1, Column::batch).data(CellTableModel::sort_role).toLongLong(), -1);
   }
 
   void ARatio_IsShownInPercentWithItsVerdict() {

@@ -2,7 +2,8 @@
 //
 // `attnscope` as a window test needs it: the same commands and the same store, made-up numbers. The
 // sweep's name says what happens: "until-cancelled" waits after its first heat until it is
-// interrupted, "refused" ends with a sentence before its run begins.
+// interrupted, "until-told" until SIGUSR1 lets it go on, "refused" ends with a sentence before its
+// run begins.
 
 #include <csignal>
 #include <cstdio>
@@ -34,6 +35,10 @@ int run(const std::string& sweep_file, const std::string& database) {
   sigemptyset(&interrupt);
   sigaddset(&interrupt, SIGINT);
   sigprocmask(SIG_BLOCK, &interrupt, nullptr);
+  sigset_t go_on;
+  sigemptyset(&go_on);
+  sigaddset(&go_on, SIGUSR1);
+  sigprocmask(SIG_BLOCK, &go_on, nullptr);
 
   const Result<Sweep> sweep = load_sweep(sweep_file);
   if (!sweep) return refuse(sweep.error().message);
@@ -57,6 +62,10 @@ int run(const std::string& sweep_file, const std::string& database) {
       int signal = 0;
       sigwait(&interrupt, &signal);
       return store.finish_run(*id, RunStatus::cancelled) ? 130 : 3;
+    }
+    if (sweep->name == "until-told" && done == 1) {
+      int signal = 0;
+      sigwait(&go_on, &signal);
     }
   }
   return store.finish_run(*id, RunStatus::done) ? 0 : 3;

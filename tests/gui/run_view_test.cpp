@@ -3,6 +3,7 @@
 
 #include <QClipboard>
 #include <QComboBox>
+#include <QLabel>
 #include <QMenu>
 #include <QPushButton>
 #include <QSignalSpy>
@@ -71,6 +72,18 @@ class RunViewTest : public QObject {
     QCOMPARE(figure.series.back().points.front().y, 1.95);
     QCOMPARE(view_->second_chart()->accessibleName(),
              QStringLiteral("Chart: Executed over useful products"));
+  }
+
+  void WhatTheChartsAnswer_StandsUnderThem() {
+    const auto* answers = view_->findChild<QLabel*>(QStringLiteral("answers"));
+    QVERIFY(answers->isVisible());
+    const QStringList lines = answers->text().split(QLatin1Char('\n'));
+    QVERIFY2(
+        lines.front().startsWith(QStringLiteral("full/dense fits 128 tokens, not 8192 (oom: ")),
+        qPrintable(lines.front()));
+    QCOMPARE(lines.back(),
+             QStringLiteral("sparse/segment/4 is slower than full/dense at every measured length "
+                            "(64 to 128 tokens)."));
   }
 
   void ASeriesHiddenInOneChart_IsHiddenInTheOther() {

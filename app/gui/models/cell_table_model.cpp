@@ -98,7 +98,8 @@ QVariant CellTableModel::data(const QModelIndex& index, int role) const {
     case style_key_role:
       return words(row.cell.cell.contender.id());
     case cell_status_role:
-      return static_cast<int>(row.cell.cell.status);
+      // What is damaged has no status that could be trusted; it is wrong as it stands.
+      return static_cast<int>(row.cell.damaged ? CellStatus::wrong : row.cell.cell.status);
     default:
       return {};
   }

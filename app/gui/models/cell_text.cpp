@@ -23,8 +23,19 @@ QString gflop(double flop) {
   return words(report::three_digits(flop / 1e9));
 }
 
+/// Whether the row's numbers may be shown: those of a damaged cell may be anything.
 bool is_ok(const report::Row& row) {
-  return row.cell.cell.status == CellStatus::ok;
+  return row.cell.cell.status == CellStatus::ok && !row.cell.damaged;
+}
+
+QString status_of(const report::Row& row) {
+  return words(row.cell.damaged ? report::damaged_status : name_of(row.cell.cell.status));
+}
+
+QString damage_in_words() {
+  return QStringLiteral(
+      "The stored values do not match their fingerprint and are not shown; what else the run has "
+      "can be kept: attnscope export RUN -o FILE.attn, or Export run in the list.");
 }
 
 double ns_per_document(const report::Row& row) {
@@ -85,15 +96,18 @@ QString cell_text(const report::Row& row, Column column) {
     case Column::tokens:
       return QString::number(row.cell.point.sequence_tokens);
     case Column::batch:
-      return QString::number(cell.batch);
+      return row.cell.damaged ? QStringLiteral("–") : QString::number(cell.batch);
     case Column::error:
+      if (row.cell.damaged) return QStringLiteral("–");
       return cell.relative_error ? QString::number(*cell.relative_error, 'e', 1) : QString();
     case Column::status:
-      if (row.cell.damaged) return QStringLiteral("damaged");
-      return words(name_of(cell.status)) +
-             (cell.reason.empty() ? QString() : QStringLiteral(": ") + words(cell.reason));
+      // A time with something to know about it says so where others say why they have none.
+      for (const QString& why : {words(cell.reason), notes_in_words(row)}) {
+        if (!row.cell.damaged && !why.isEmpty()) return status_of(row) + QStringLiteral(": ") + why;
+      }
+      return status_of(row);
     case Column::median:
-      return is_ok(row) ? measured_text(row, column) : words(name_of(cell.status));
+      return is_ok(row) ? measured_text(row, column) : status_of(row);
     default:
       return is_ok(row) ? measured_text(row, column) : QStringLiteral("–");
   }
@@ -112,7 +126,7 @@ QVariant cell_sort_key(const report::Row& row, Column column) {
     case Column::tokens:
       return static_cast<qlonglong>(row.cell.point.sequence_tokens);
     case Column::batch:
-      return static_cast<qlonglong>(cell.batch);
+      return row.cell.damaged ? qlonglong{-1} : static_cast<qlonglong>(cell.batch);
     case Column::median:
       return ok ? row.cell.summary.median_ns : last;
     case Column::per_document:
@@ -126,7 +140,7 @@ QVariant cell_sort_key(const report::Row& row, Column column) {
     case Column::executed:
       return report::executed_ratio(row).value_or(-1);
     case Column::error:
-      return cell.relative_error.value_or(-1);
+      return row.cell.damaged ? -1 : cell.relative_error.value_or(-1);
     default:
       return cell_text(row, column);
   }
@@ -134,6 +148,7 @@ QVariant cell_sort_key(const report::Row& row, Column column) {
 
 QString cell_tip(const report::Row& row, Column column) {
   const Cell& cell = row.cell.cell;
+  if (row.cell.damaged && column != Column::contender) return damage_in_words();
   switch (column) {
     case Column::contender:
       return words(cell.contender.id());
@@ -174,7 +189,6 @@ QString cell_tip(const report::Row& row, Column column) {
       return QStringLiteral("Largest deviation from the float64 reference over max|V|; allowed %1")
           .arg(QString::number(*cell.error_bound, 'e', 1));
     case Column::status:
-      if (row.cell.damaged) return QStringLiteral("The stored values do not match their hash.");
       return words(cell.reason);
     default:
       return {};

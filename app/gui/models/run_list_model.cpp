@@ -31,10 +31,17 @@ QString detail(const RunInfo& run) {
   return QStringLiteral("%1, %2, %3").arg(status_words(run), started_words(run), heats);
 }
 
+QString damage_in_words() {
+  return QStringLiteral(
+      "\nWhat is stored of this run's start does not match its fingerprint. Export run keeps the "
+      "cells that can still be read.");
+}
+
 }  // namespace
 
 QString status_words(const RunInfo& run) {
   QString text = words(name_of(run.status));
+  if (run.damaged) text = QStringLiteral("damaged, ") + text;
   if (run.cells_failed == 1) text += QStringLiteral(", 1 cell failed");
   if (run.cells_failed > 1) text += QStringLiteral(", %1 cells failed").arg(run.cells_failed);
   return text;
@@ -48,6 +55,7 @@ int RunListModel::row_of(const std::string& uuid, int from) const {
 }
 
 void RunListModel::set_runs(const RunListPointer& runs) {
+  known_ = true;
   const auto wanted = static_cast<int>(runs->runs.size());
   for (int row = 0; row < wanted; ++row) {
     const RunEntry& entry = runs->runs[static_cast<std::size_t>(row)];
@@ -103,7 +111,8 @@ QVariant RunListModel::data(const QModelIndex& index, int role) const {
       return QString(title(run) + QStringLiteral(", ") + detail(run));
     case Qt::ToolTipRole:
       return QStringLiteral("%1\n%2\n%3\n%4")
-          .arg(title(run), detail(run), words(run.start.device), words(run.id.uuid));
+                 .arg(title(run), detail(run), words(run.start.device), words(run.id.uuid)) +
+             (run.damaged ? damage_in_words() : QString());
     case uuid_role:
       return words(run.id.uuid);
     case status_role:

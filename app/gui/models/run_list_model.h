@@ -25,6 +25,8 @@ class RunListModel : public QAbstractListModel {
   using QAbstractListModel::QAbstractListModel;
 
   void set_runs(const RunListPointer& runs);
+  /// False until the store has been read for the first time.
+  [[nodiscard]] bool is_known() const { return known_; }
   [[nodiscard]] const RunEntry* entry(const QString& uuid) const;
   [[nodiscard]] QModelIndex index_of(const QString& uuid) const;
   /// The newest live run, else nothing.
@@ -36,9 +38,10 @@ class RunListModel : public QAbstractListModel {
  private:
   [[nodiscard]] int row_of(const std::string& uuid, int from) const;
   std::vector<RunEntry> runs_;
+  bool known_ = false;
 };
 
-/// "running", "done", ... with what went wrong: "done, 2 cells failed".
+/// "running", "done", ... with what went wrong: "done, 2 cells failed", "damaged, done".
 [[nodiscard]] QString status_words(const RunInfo& run);
 
 }  // namespace attnscope::gui

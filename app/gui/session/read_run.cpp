@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "app/gui/session/text.h"
+#include "engine/report/answer.h"
+#include "engine/store/locked.h"
 
 namespace attnscope::gui {
 namespace {
@@ -49,6 +51,22 @@ Result<report::Table> read_table(const Store& store, const RunInfo& run,
   if (ids.isEmpty()) return table;
   const std::string first = ids.front().toStdString();
   return report::make_table(store, run, first, {});
+}
+
+/// What the drawn cells answer: first what crosses, then what does not fit; a contender that fits
+/// everywhere has no need to be named.
+QStringList answers_of(const report::Table& drawn, report::XAxis x) {
+  QStringList crossing, unfit, same_all_along;
+  for (const std::vector<const report::Row*>& rows : report::rows_by_setting(drawn, x)) {
+    if (drawn.baseline) {
+      for (const auto& one : report::find_crossover_answers(rows, x, *drawn.baseline))
+        (one.found.crossings.empty() ? same_all_along : crossing).append(words(one.sentence));
+    }
+    if (x != report::XAxis::length) continue;
+    for (const auto& fit : report::find_fits(rows, std::nullopt))
+      if (fit.next) unfit.append(words(fit.sentence));
+  }
+  return crossing + unfit + same_all_along;
 }
 
 using Describe = std::function<QString(const HeatPoint&)>;
@@ -114,16 +132,21 @@ RunPointer read_run(const Store& store, const RunRequest& request) {
   const Result<RunInfo> run = store.find_run(request.uuid.toStdString());
   if (!run) {
     snapshot->problem = words(run.error().message);
+    snapshot->locked = is_locked(run.error());
     return snapshot;
   }
   snapshot->table.run = *run;
   Result<report::Table> table = read_table(store, *run, request);
   if (!table) {
     snapshot->problem = words(table.error().message);
+    snapshot->locked = is_locked(table.error());
     return snapshot;
   }
   snapshot->table = std::move(*table);
   snapshot->contenders = contender_ids(snapshot->table);
+  snapshot->damaged_cells =
+      static_cast<int>(std::count_if(snapshot->table.rows.begin(), snapshot->table.rows.end(),
+                                     [](const report::Row& row) { return row.cell.damaged; }));
 
   const std::vector<HeatPoint> slices = slices_of(snapshot->table, request.x);
   snapshot->slices = slice_words(slices);
@@ -139,6 +162,7 @@ RunPointer read_run(const Store& store, const RunRequest& request) {
   snapshot->time = draw(drawn, request.x, report::YAxis::time);
   snapshot->memory = draw(drawn, request.x, report::YAxis::memory);
   snapshot->executed = draw(drawn, request.x, report::YAxis::executed);
+  snapshot->answers = answers_of(drawn, request.x);
   return snapshot;
 }
 

@@ -49,7 +49,10 @@ struct RunSnapshot {
   QStringList contenders;  // ids, in order of appearance: the baseline picker's choices
   QStringList slices;      // words for each combination of fixed axes; one or none: no picker
   FigureSnapshot time, memory, executed;
-  QString problem;  // the run could not be read
+  QStringList answers;  // of what the charts show: crossovers, and what does not fit
+  int damaged_cells = 0;
+  QString problem;      // the run could not be read
+  bool locked = false;  // and it was because another process holds the database
 };
 
 using RunListPointer = std::shared_ptr<const RunListSnapshot>;

@@ -20,6 +20,8 @@ StoreThread::StoreThread(std::filesystem::path database, QObject* parent)
   connect(&thread_, &QThread::finished, reader_, &QObject::deleteLater);
   connect(reader_, &StoreReader::opened, this, &StoreThread::opened);
   connect(reader_, &StoreReader::refused, this, &StoreThread::refused);
+  connect(reader_, &StoreReader::waiting, this, &StoreThread::waiting);
+  connect(reader_, &StoreReader::waited, this, &StoreThread::waited);
   connect(reader_, &StoreReader::runs_changed, this, &StoreThread::runs_changed);
   connect(reader_, &StoreReader::runs_changed, this, &StoreThread::check_when_idle);
   connect(&check_, &IntegrityCheck::damaged, this, &StoreThread::damaged);
@@ -46,6 +48,10 @@ void StoreThread::check_when_idle(const RunListPointer& runs) {
   if (checked_ || some_live) return;
   checked_ = true;
   check_.start(QThread::IdlePriority);
+}
+
+void StoreThread::set_most_tries(int tries) {
+  reader_->set_most_tries(tries);
 }
 
 void StoreThread::start() {

@@ -26,6 +26,8 @@ class StoreThread : public QObject {
   explicit StoreThread(std::filesystem::path database, QObject* parent = nullptr);
   ~StoreThread() override;
 
+  /// How often a request is tried while another process holds the database; before start().
+  void set_most_tries(int tries);
   void start();
   [[nodiscard]] const std::filesystem::path& database() const { return database_; }
 
@@ -43,6 +45,9 @@ class StoreThread : public QObject {
   void opened();
   /// The store cannot be used at all; the sentence says why and how to mend it.
   void refused(const QString& sentence);
+  /// Another process holds the database: requests and reading go on by themselves when it is free.
+  void waiting(const QString& sentence);
+  void waited();
   void runs_changed(const attnscope::gui::RunListPointer& runs);
   void run_read(const attnscope::gui::RunPointer& run);
   /// The check in the background found damage; the sentence names the runs and the way out.

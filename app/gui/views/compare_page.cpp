@@ -7,6 +7,7 @@
 #include <QSplitter>
 #include <QStackedWidget>
 #include <QVBoxLayout>
+#include <utility>
 
 #include "app/gui/models/run_list_model.h"
 #include "app/gui/session/text.h"
@@ -131,6 +132,16 @@ void ComparePage::show_refused(const QString& sentence) {
   messages_->show_error(sentence, tr("Try again"));
   new_run_->setEnabled(false);
   quick_->setEnabled(false);
+}
+
+void ComparePage::show_waiting(const QString& sentence) {
+  waiting_ = sentence;
+  messages_->show_info(sentence);
+}
+
+void ComparePage::show_waited() {
+  // What was said since, the person may not have read yet.
+  if (messages_->text() == std::exchange(waiting_, QString())) messages_->clear();
 }
 
 void ComparePage::show_store_opened() {

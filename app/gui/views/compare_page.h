@@ -30,6 +30,9 @@ class ComparePage : public QWidget {
   /// The store cannot be used; the page says why and offers to try again.
   void show_refused(const QString& sentence);
   void show_store_opened();
+  /// Another process holds the database; everything else goes on meanwhile.
+  void show_waiting(const QString& sentence);
+  void show_waited();
 
   [[nodiscard]] MessageBar* messages() const { return messages_; }
   [[nodiscard]] ProgressStrip* progress() const { return progress_; }
@@ -56,6 +59,7 @@ class ComparePage : public QWidget {
   RunView* run_view_;
   QWidget* empty_;
   QStackedWidget* body_;
+  QString waiting_;  // the sentence on the bar while the database is locked
 };
 
 }  // namespace attnscope::gui

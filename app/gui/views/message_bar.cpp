@@ -48,6 +48,7 @@ void MessageBar::show_sentence(const QString& sentence, const QString& mend, boo
   mend_->setVisible(!mend.isEmpty());
   paint_ground();
   show();
+  if (error) Q_EMIT error_shown();
 }
 
 void MessageBar::clear() {
@@ -57,6 +58,10 @@ void MessageBar::clear() {
 
 QString MessageBar::text() const {
   return label_->text();
+}
+
+QString MessageBar::error() const {
+  return is_error_ ? text() : QString();
 }
 
 void MessageBar::paint_ground() {

@@ -23,10 +23,13 @@ class MessageBar : public QFrame {
   void show_info(const QString& sentence);
   void clear();
   [[nodiscard]] QString text() const;
+  /// The sentence shown, when it is of something that went wrong.
+  [[nodiscard]] QString error() const;
   [[nodiscard]] QPushButton* mend_button() const { return mend_; }
 
  Q_SIGNALS:
   void mend_asked();
+  void error_shown();
 
  protected:
   void changeEvent(QEvent* event) override;

@@ -78,6 +78,7 @@ RunView::RunView(QWidget* parent)
       export_(menu_button(tr("Export"), QStringLiteral("export"))),
       time_(new charts::RunChart),
       second_(new charts::RunChart),
+      answers_(new QLabel),
       table_(new QTableView),
       delegate_(new CellDelegate(table_)) {
   x_axis_->addItems({tr("Length"), tr("Window")});
@@ -86,7 +87,7 @@ RunView::RunView(QWidget* parent)
 
   auto* body = new QSplitter(Qt::Vertical);
   body->addWidget(build_charts());
-  body->addWidget(build_table());
+  body->addWidget(build_lower_half());
   body->setStretchFactor(0, 3);
   body->setStretchFactor(1, 2);
   body->setChildrenCollapsible(false);
@@ -160,6 +161,22 @@ QWidget* RunView::build_charts() {
   pair->setChildrenCollapsible(false);
   pair->setHandleWidth(8);
   return pair;
+}
+
+QWidget* RunView::build_lower_half() {
+  answers_->setObjectName(QStringLiteral("answers"));
+  answers_->setTextFormat(Qt::PlainText);
+  answers_->setWordWrap(true);
+  answers_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  answers_->setAccessibleName(tr("What the charts answer"));
+  answers_->hide();
+  auto* half = new QWidget;
+  auto* layout = new QVBoxLayout(half);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(6);
+  layout->addWidget(answers_);
+  layout->addWidget(build_table(), 1);
+  return half;
 }
 
 QWidget* RunView::build_table() {
@@ -248,6 +265,20 @@ void RunView::show_run(const RunPointer& run) {
   }
   show_pickers(*run);
   show_figures(*run);
+  show_answers(*run);
+}
+
+void RunView::show_answers(const RunSnapshot& run) {
+  constexpr qsizetype most = 3;  // the command line has room for all of them
+  QStringList shown = run.answers.mid(0, most);
+  if (run.answers.size() > most) {
+    shown.append(tr("%1 more: attnscope answer %2")
+                     .arg(run.answers.size() - most)
+                     .arg(run.table.run.number));
+  }
+  answers_->setText(shown.join(QLatin1Char('\n')));
+  answers_->setToolTip(run.answers.join(QLatin1Char('\n')));
+  answers_->setVisible(!shown.isEmpty());
 }
 
 void RunView::show_pickers(const RunSnapshot& run) {
@@ -255,6 +286,10 @@ void RunView::show_pickers(const RunSnapshot& run) {
   title_->setText(QStringLiteral("%1  %2").arg(info.number).arg(words(info.start.sweep_name)));
   QStringList detail{status_words(info), words(info.start.device)};
   if (run.time.figure) detail.append(words(run.time.figure->title));
+  if (run.damaged_cells > 0) {
+    detail.append(tr("%n damaged cell(s) without values: Export run keeps the others", nullptr,
+                     run.damaged_cells));
+  }
   detail_->setText(detail.join(QStringLiteral(" · ")));
   detail_->setToolTip(words(report::provenance_line(info)));
 

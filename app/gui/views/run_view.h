@@ -53,11 +53,13 @@ class RunView : public QWidget {
  private:
   QWidget* build_top_bar();
   QWidget* build_charts();
+  QWidget* build_lower_half();
   QWidget* build_table();
   void fill_menus();
   void ask();
   void show_pickers(const RunSnapshot& run);
   void show_figures(const RunSnapshot& run);
+  void show_answers(const RunSnapshot& run);
 
   QLabel* title_;
   QLabel* detail_;
@@ -69,6 +71,7 @@ class RunView : public QWidget {
   QPushButton* export_;
   charts::RunChart* time_;
   charts::RunChart* second_;
+  QLabel* answers_;
   QTableView* table_;
   CellDelegate* delegate_;
   CellTableModel table_model_;

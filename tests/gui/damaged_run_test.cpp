@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A flipped bit in the database, as the window shows it: as damage, never as a value.
+
+#include <QClipboard>
+#include <QComboBox>
+#include <QFile>
+#include <QLabel>
+#include <QSettings>
+#include <QTableView>
+#include <bit>
+#include <cmath>
+
+#include "app/gui/charts/run_chart.h"
+#include "app/gui/main_window.h"
+#include "app/gui/models/cell_table_model.h"
+#include "app/gui/views/compare_page.h"
+#include "app/gui/views/run_view.h"
+#include "tests/gui/gui_test.h"
+#include "tests/gui/run_fixture.h"
+
+namespace attnscope::gui {
+
+constexpr int patience_ms = 20'000;
+
+class DamagedRunTest : public QObject {
+  Q_OBJECT
+
+  std::unique_ptr<QTemporaryDir> folder_;
+  std::unique_ptr<MainWindow> window_;
+
+  [[nodiscard]] QString database() const { return folder_->filePath(QStringLiteral("a.db")); }
+
+  /// Every place of `before` in the file becomes `after`; how many there were.
+  qsizetype replace(const QByteArray& before, const QByteArray& after) const {
+    QFile file(database());
+    if (!file.open(QIODevice::ReadWrite)) return 0;
+    QByteArray bytes = file.readAll();
+    const qsizetype count = bytes.count(before);
+    bytes.replace(before, after);
+    file.seek(0);
+    return file.write(bytes) == bytes.size() ? count : 0;
+  }
+  void open_window() {
+    window_ = std::make_unique<MainWindow>(WindowOptions{database().toStdString(), false});
+    window_->resize(1280, 800);
+    window_->show();
+    QTRY_VERIFY_WITH_TIMEOUT(view()->run() && !view()->run()->table.rows.empty(), patience_ms);
+  }
+  [[nodiscard]] RunView* view() const { return window_->compare()->run_view(); }
+  [[nodiscard]] QString text(int row, int column) const {
+    return view()->table()->model()->index(row, column).data().toString();
+  }
+
+ private Q_SLOTS:
+
+  void init() {
+    folder_ = std::make_unique<QTemporaryDir>();
+    QSettings().clear();
+  }
+  void cleanup() { window_.reset(); }
+
+  void ADamagedCell_HasNoValueInTableChartAndClipboard() {
+    constexpr int row = 4;  // full/sdpa at 128 tokens
+    double time_ns = 0;
+    {
+      Store store = open_store(database().toStdString());
+      const RunId run = add_done_run(store, "made-up", {64, 128});
+      const auto cells = store.cells(run, true);
+      QVERIFY(cells.has_value());
+      const StoredCell& damaged = cells->at(row);
+      QCOMPARE(damaged.cell.contender.id(), std::string("full/sdpa"));
+      time_ns = damaged.cell.samples.at(3).time_ns;
+    }
+    // SQLite stores a real as its bits, the highest byte first, unless it is a whole number.
+    QVERIFY(time_ns != std::floor(time_ns));
+    const auto bits = std::bit_cast<std::uint64_t>(time_ns);
+    QByteArray stored;
+    for (int byte = 7; byte >= 0; --byte) stored.append(static_cast<char>(bits >> (8 * byte)));
+    QByteArray flipped = stored;
+    flipped[2] = static_cast<char>(flipped[2] ^ 0x08);
+    QVERIFY(replace(stored, flipped) > 0);
+
+    open_window();
+    QCOMPARE(text(row, CellTableModel::median), QStringLiteral("damaged"));
+    QCOMPARE(text(row, CellTableModel::status), QStringLiteral("damaged"));
+    for (const int column :
+         {CellTableModel::per_document, CellTableModel::memory, CellTableModel::against_baseline,
+          CellTableModel::verdict, CellTableModel::share_of_limit, CellTableModel::batch,
+          CellTableModel::error}) {
+      QCOMPARE(text(row, column), QStringLiteral("–"));
+    }
+    QVERIFY(view()
+                ->table()
+                ->model()
+                ->index(row, CellTableModel::median)
+                .data(Qt::ToolTipRole)
+                .toString()
+                .contains(QStringLiteral("attnscope export")));
+    QVERIFY(text(row - 1, CellTableModel::median).contains(QStringLiteral("±")));
+
+    for (const charts::RunChart* chart : {view()->time_chart(), view()->second_chart()}) {
+      const report::Series& series = chart->figure().series.at(1);
+      QCOMPARE(series.points.size(), std::size_t{1});
+      QCOMPARE(series.rail.size(), std::size_t{1});
+      QCOMPARE(chart->drawing().rail_lanes().front().label, QStringLiteral("damaged"));
+      QVERIFY(chart->drawing().series().at(1).rail.front().text.contains(
+          QStringLiteral("do not match their fingerprint")));
+    }
+    QStringList labels;
+    for (const QLabel* label : view()->findChildren<QLabel*>()) labels.append(label->text());
+    QVERIFY(labels.join(QLatin1Char('\n')).contains(QStringLiteral("1 damaged cell")));
+
+    view()->copy_table(report::TableFormat::csv);
+    const QStringList lines = QApplication::clipboard()->text().split(QStringLiteral("\r\n"));
+    QVERIFY2(lines.at(row + 1).contains(QStringLiteral(",damaged,")),
+             qPrintable(lines.at(row + 1)));
+  }
+
+  void ARunWhoseStartIsDamaged_IsMarkedInTheListWithAWayOut() {
+    {
+      Store store = open_store(database().toStdString());
+      (void)add_done_run(store, "made-up", {64});
+    }
+    QVERIFY(replace("made-up processor", "made-up qrocessor") > 0);
+    open_window();
+    const QModelIndex run = window_->runs().index(0);
+    QVERIFY(run.data(RunListModel::detail_role).toString().startsWith(QStringLiteral("damaged")));
+    QVERIFY(run.data(Qt::ToolTipRole).toString().contains(QStringLiteral("Export run")));
+    QVERIFY(run.data(RunListModel::search_role).toString().contains(QStringLiteral("damaged")));
+  }
+};
+
+}  // namespace attnscope::gui
+
+ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::DamagedRunTest)
+#include "damaged_run_test.moc"

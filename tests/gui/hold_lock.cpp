@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// hold_lock DATABASE everything|writing: another process that has the database to itself, or is
+// writing it. Says "held" when it is so, and lets go when its input ends.
+
+#include <cstdio>
+#include <cstring>
+
+#include "engine/store/database.h"
+
+int main(int argc, char** argv) {
+  using attnscope::store::Database;
+  if (argc != 3) return 2;
+  Database database(attnscope::store::uri_of(argv[1], ""), Database::Access::read_write);
+  if (std::strcmp(argv[2], "everything") == 0) {
+    database.execute("PRAGMA locking_mode = EXCLUSIVE");
+  }
+  database.execute("BEGIN EXCLUSIVE");
+  std::puts("held");
+  std::fflush(stdout);
+  while (std::getchar() != EOF) continue;
+  return 0;
+}

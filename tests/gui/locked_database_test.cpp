@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The window while another process holds its database: it waits, answers, and loses nothing.
+
+#include <QLabel>
+#include <QLineEdit>
+#include <QProcess>
+#include <QPushButton>
+#include <QSettings>
+#include <QSignalSpy>
+
+#include "app/gui/main_window.h"
+#include "app/gui/views/compare_page.h"
+#include "app/gui/views/message_bar.h"
+#include "app/gui/views/patterns_page.h"
+#include "app/gui/views/run_list_panel.h"
+#include "app/gui/views/run_view.h"
+#include "tests/gui/gui_test.h"
+#include "tests/gui/run_fixture.h"
+
+namespace attnscope::gui {
+
+constexpr int patience_ms = 60'000;
+
+/// Another process with a lock; lets go at the end.
+class Holder {
+ public:
+  Holder(const std::filesystem::path& database, const char* what) {
+    process_.start(QStringLiteral(HOLD_LOCK),
+                   {QString::fromStdString(database.string()), QLatin1String(what)});
+  }
+  ~Holder() { let_go(); }
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
+
+  [[nodiscard]] bool holds() {
+    return process_.state() != QProcess::NotRunning &&
+           (held_ = held_ || (process_.waitForReadyRead(patience_ms) &&
+                              process_.readAllStandardOutput() == "held\n"));
+  }
+  void let_go() {
+    process_.closeWriteChannel();
+    process_.waitForFinished(patience_ms);
+  }
+
+ private:
+  QProcess process_;
+  bool held_ = false;
+};
+
+class LockedDatabaseTest : public QObject {
+  Q_OBJECT
+
+  std::unique_ptr<QTemporaryDir> folder_;
+  QString run_;
+
+  [[nodiscard]] std::filesystem::path database() const {
+    return folder_->filePath(QStringLiteral("attnscope.db")).toStdString();
+  }
+  [[nodiscard]] std::filesystem::path exported() const {
+    return folder_->filePath(QStringLiteral("run.attn")).toStdString();
+  }
+
+ private Q_SLOTS:
+
+  void init() {
+    folder_ = std::make_unique<QTemporaryDir>();
+    qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE);
+    QSettings().clear();
+    Store store = open_store(database());
+    const RunId run = add_done_run(store, "stored", {64, 128});
+    run_ = QString::fromStdString(run.uuid);
+    QVERIFY(store.export_runs({run}, exported()).has_value());
+  }
+
+  void AWindowOnALockedDatabase_AnswersMeanwhileAndOpensByItself() {
+    Holder holder(database(), "everything");
+    QVERIFY(holder.holds());
+    MainWindow window({.database = database()});
+    window.show();
+    ComparePage* page = window.compare();
+    QTRY_VERIFY_WITH_TIMEOUT(
+        page->messages()->text().contains(QStringLiteral("is locked by another process; waiting")),
+        patience_ms);
+
+    // The window's own thread goes on: events by the thousand, keys, pages.
+    int turns = 0;
+    std::function<void()> turn = [&] {
+      if (++turns < 2000) QMetaObject::invokeMethod(&window, turn, Qt::QueuedConnection);
+    };
+    turn();
+    QTRY_COMPARE(turns, 2000);
+    QTest::keyClicks(page->run_list()->search(), QStringLiteral("stored"));
+    QCOMPARE(page->run_list()->search()->text(), QStringLiteral("stored"));
+    QTest::keyClick(&window, Qt::Key_2, Qt::ControlModifier);
+    QTRY_VERIFY(window.patterns()->isVisible());
+    QTest::keyClick(&window, Qt::Key_1, Qt::ControlModifier);
+    QVERIFY(holder.holds());
+    QVERIFY(!window.runs().is_known());
+
+    holder.let_go();
+    QTRY_COMPARE_WITH_TIMEOUT(window.runs().rowCount(), 1, patience_ms);
+    QTRY_VERIFY(!page->messages()->isVisible());
+    QTRY_VERIFY(page->run_view()->run() != nullptr);
+  }
+
+  void ARemovalDuringALock_WaitsAndIsDone() {
+    StoreThread store(database());
+    RunListModel model;
+    connect(&store, &StoreThread::runs_changed, &model, &RunListModel::set_runs);
+    QSignalSpy waiting(&store, &StoreThread::waiting);
+    QSignalSpy waited(&store, &StoreThread::waited);
+    QSignalSpy failed(&store, &StoreThread::failed);
+    store.start();
+    QTRY_COMPARE(model.rowCount(), 1);
+    Holder holder(database(), "writing");
+    QVERIFY(holder.holds());
+    store.remove_run(run_);
+    QTRY_COMPARE_WITH_TIMEOUT(waiting.count(), 1, patience_ms);
+    QCOMPARE(model.rowCount(), 1);
+    QCOMPARE(waited.count(), 0);
+    holder.let_go();
+    QTRY_COMPARE_WITH_TIMEOUT(model.rowCount(), 0, patience_ms);
+    QTRY_COMPARE(waited.count(), 1);
+    QCOMPARE(failed.count(), 0);
+    QCOMPARE(waiting.count(), 1);
+  }
+
+  void RequestsDuringALock_KeepTheirOrder() {
+    StoreThread store(database());
+    RunListModel model;
+    connect(&store, &StoreThread::runs_changed, &model, &RunListModel::set_runs);
+    QSignalSpy waiting(&store, &StoreThread::waiting);
+    QSignalSpy succeeded(&store, &StoreThread::succeeded);
+    store.start();
+    QTRY_COMPARE(model.rowCount(), 1);
+    Holder holder(database(), "writing");
+    QVERIFY(holder.holds());
+    store.remove_run(run_);
+    store.import_file(QString::fromStdString(exported().string()));
+    QTRY_COMPARE_WITH_TIMEOUT(waiting.count(), 1, patience_ms);
+    QCOMPARE(succeeded.count(), 0);
+    holder.let_go();
+    QTRY_COMPARE_WITH_TIMEOUT(succeeded.count(), 1, patience_ms);
+    QVERIFY2(
+        succeeded.constFirst().constFirst().toString().startsWith(QStringLiteral("Imported 1 run")),
+        qPrintable(succeeded.constFirst().constFirst().toString()));
+    QTRY_COMPARE(model.rowCount(), 1);
+  }
+
+  void ARequestThatWaitedTooLong_IsToldInOneSentenceAndChangesNothing() {
+    StoreThread store(database());
+    store.set_most_tries(2);
+    RunListModel model;
+    connect(&store, &StoreThread::runs_changed, &model, &RunListModel::set_runs);
+    QSignalSpy failed(&store, &StoreThread::failed);
+    QSignalSpy waited(&store, &StoreThread::waited);
+    store.start();
+    QTRY_COMPARE(model.rowCount(), 1);
+    Holder holder(database(), "writing");
+    QVERIFY(holder.holds());
+    store.remove_run(run_);
+    QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, patience_ms);
+    QVERIFY(failed.constFirst().constFirst().toString().contains(QStringLiteral("is locked by")));
+    QTRY_COMPARE(waited.count(), 1);
+    QCOMPARE(model.rowCount(), 1);
+    holder.let_go();
+    store.remove_run(run_);
+    QTRY_COMPARE_WITH_TIMEOUT(model.rowCount(), 0, patience_ms);
+    QCOMPARE(failed.count(), 1);
+  }
+
+  void ARunIsRead_WhileAnotherProcessWrites() {
+    Holder holder(database(), "writing");
+    QVERIFY(holder.holds());
+    MainWindow window({.database = database()});
+    window.show();
+    QTRY_VERIFY_WITH_TIMEOUT(window.compare()->run_view()->run() != nullptr, patience_ms);
+    QCOMPARE(window.compare()->run_view()->run()->table.rows.size(), std::size_t{6});
+    QVERIFY(!window.compare()->messages()->isVisible());
+    QVERIFY(holder.holds());
+  }
+};
+
+}  // namespace attnscope::gui
+
+ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::LockedDatabaseTest)
+#include "locked_database_test.moc"
