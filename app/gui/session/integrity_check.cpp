@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/gui/session/text.h"
+#include "engine/store/locked.h"
 #include "engine/store/store.h"
 
 namespace attnscope::gui {
@@ -22,7 +23,8 @@ void IntegrityCheck::run() {
   const Result<Store> store = Store::open(database_, Store::Mode::read_only);
   if (!store) return;  // the store thread says so, and why
   const Status sound = store->check_integrity(&stop_);
-  if (!sound && !stop_) Q_EMIT damaged(words(sound.error().message));
+  // Who locks the database is no damage; the next window checks it.
+  if (!sound && !stop_ && !is_locked(sound.error())) Q_EMIT damaged(words(sound.error().message));
 }
 
 }  // namespace attnscope::gui
