@@ -72,11 +72,11 @@ std::string one_line(std::string text) {
 std::string provenance_line(const RunInfo& run) {
   // Whoever wrote the run decides what its provenance holds; what is not there is left out.
   const json provenance = json::parse(run.start.provenance, nullptr, /*allow_exceptions=*/false);
-  std::string line = fmt::format("Run {} ({}), {}, {}; {}{}; {}; {}", run.number,
-                                 run.start.sweep_name, time_in_words(run.started_unix_ms),
-                                 run.start.device, build_in_words(part(provenance, "driver")),
-                                 caches_in_words(part(provenance, "measuring")),
-                                 run.start.command_line, run.id.uuid);
+  std::string line = fmt::format(
+      "Run {} ({}), {}, {}; {}{}; {}; to repeat: attnscope run --again {}", run.number,
+      run.start.sweep_name, time_in_words(run.started_unix_ms), run.start.device,
+      build_in_words(part(provenance, "driver")), caches_in_words(part(provenance, "measuring")),
+      run.start.command_line, run.id.uuid);
   if (run.damaged) line += "; this run's own values are damaged";
   return one_line(std::move(line));
 }

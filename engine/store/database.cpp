@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/store/store.h"
 #include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope::store {
@@ -266,3 +267,11 @@ std::string sentence_of(const DatabaseError& error, const std::filesystem::path&
 }
 
 }  // namespace attnscope::store
+
+namespace attnscope {
+
+std::string sqlite_version() {
+  return sqlite3_libversion();
+}
+
+}  // namespace attnscope
