@@ -7,8 +7,10 @@
 namespace attnscope::report {
 namespace {
 
+/// The object; what is no JSON as the text that it is.
 nlohmann::ordered_json stored(const std::string& provenance) {
-  return nlohmann::ordered_json::parse(provenance, nullptr, /*allow_exceptions=*/false);
+  auto parsed = nlohmann::ordered_json::parse(provenance, nullptr, /*allow_exceptions=*/false);
+  return parsed.is_discarded() ? nlohmann::ordered_json(provenance) : parsed;
 }
 
 }  // namespace

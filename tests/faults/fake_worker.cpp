@@ -9,7 +9,7 @@
 // out-of-memory killer sends), exit (silently), hang, refuse, wrong, endless (runs until it is
 // cancelled). Faults of the worker itself are words in FAKE_WORKER:
 //   mute old-version old-protocol garbage-hello refuses silent-exit heats-die-before-running
-//   garbage-heat other-heat no-ceilings deaf
+//   garbage-heat other-heat no-ceilings deaf another-governor (in its greeting)
 // Every request is noted in the file FAKE_WORKER_LOG, one line each: "hello", "heat 64", ...
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -195,7 +195,11 @@ void answer_hello() {
         {"protocol", spoken},
         {"version", has_fault("old-version") ? "0.0.1" : ATTNSCOPE_VERSION},
         {"build", {{"commit", "none"}}},
-        {"device", {{"kind", "cpu"}, {"name", "Fake processor"}, {"cores", 2}}},
+        {"device",
+         {{"kind", "cpu"},
+          {"name", "Fake processor"},
+          {"cores", 2},
+          {"governor", has_fault("another-governor") ? "powersave" : "performance"}}},
         {"implementations", implementations}});
 }
 
