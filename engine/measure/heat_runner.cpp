@@ -2,6 +2,7 @@
 #include "engine/measure/heat_runner.h"
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 
 #include "engine/attention/cuda_runtime.h"
@@ -44,7 +45,8 @@ class HeatRun {
         device_(heat_device(heat_.point.device)),
         memory_(device_.memory()),
         beacon_(request.beacon),
-        troubles_(heat_.contenders.size()) {
+        troubles_(heat_.contenders.size()),
+        first_call_ns_(heat_.contenders.size()) {
     auto limit = memory_limit_bytes();
     if (!limit) throw std::runtime_error(limit.error().message);
     memory_.empty_cache();
@@ -196,7 +198,10 @@ class HeatRun {
     workspace.watched_by(guards);
     const ProcessPeak process;
     beacon_.calling(static_cast<int>(contender));
+    const auto start = std::chrono::steady_clock::now();
     call(prepared, tensors.on_device(), workspace.bytes());
+    first_call_ns_[contender] =
+        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
     tensors.fetch_outputs();
     const HeatMemory::Counters after = memory_.counters();
     CellMemory& memory = cells_[contender].memory;
@@ -234,7 +239,8 @@ class HeatRun {
            .before_call = before_call,
            .call = [=, this, &buffers] { call(*prepared, buffers, workspace->bytes()); },
            .leave = [=] { *workspace = Buffer(); },
-           .judge = [=, this, &watch, &buffers] { return judge_sample(i, watch, buffers); }});
+           .judge = [=, this, &watch, &buffers] { return judge_sample(i, watch, buffers); },
+           .earlier_ns = first_call_ns_[i]});
     }
     const RoundsOptions options{
         .memory = memory_,
@@ -292,6 +298,8 @@ class HeatRun {
   BeaconFile beacon_;
   std::vector<std::optional<Trouble>> troubles_;
   std::vector<Cell> cells_;
+  std::vector<double>
+      first_call_ns_;  // by contender; on a device that of handing it over, far less
 };
 
 }  // namespace

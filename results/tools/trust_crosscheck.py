@@ -12,7 +12,7 @@ from trust_runs import Bench, tell
 TOKENS, WINDOW, ITEMS, THREADS = 1024, 64, 8, 1
 PLACES = 5  # as many as a cell has by default
 PLACE = random.Random(2)
-CALLS = {"quick": 200, "whole": 2000}
+CALLS = {"quick": 10, "whole": 60}  # of some 20 ms each
 
 
 def output_of(command):
@@ -40,7 +40,7 @@ def by_google_benchmark(bench, calls):
     medians = []
     for _ in range(PLACES):
         done = output_of([*identical_call(bench), "--benchmark_repetitions=15",
-                          f"--benchmark_min_time={calls / 40000}", "--benchmark_report_aggregates_only=true",
+                          f"--benchmark_min_time={calls / 600}", "--benchmark_report_aggregates_only=true",
                           "--benchmark_format=json", "--benchmark_filter=segment"])
         (median,) = [one["real_time"] for one in json.loads(done.stdout)["benchmarks"]
                      if one["aggregate_name"] == "median"]
@@ -73,7 +73,7 @@ def measure(arguments):
              "batch": {"max": ITEMS}, "contenders": ["sparse/segment"],
              "stop": {"max_seconds": 1 if arguments.quick else 3}}
     bench = Bench(arguments, "crosscheck" + ("-quick" if arguments.quick else ""), sweep)
-    tell(f"crosscheck: {rounds} rounds of {len(TOOLS)} tools, about {rounds * calls * 0.02:.0f} s and more")
+    tell(f"crosscheck: {rounds} rounds of {len(TOOLS)} tools, about {rounds * (PLACES * calls * 0.14 + 10) / 60:.0f} min")
     order = random.Random(1)
     figures = {name: [] for name in TOOLS}
     for number in range(rounds):
