@@ -150,6 +150,10 @@ json describe_machine() {
       {"caches", caches()},
       {"governor",
        text_or_null(read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))},
+      {"scaling_driver",
+       text_or_null(read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"))},
+      {"turbo", turbo()},
+      {"clock_source", processor_conditions().clock_source()},
       {"maximum_mhz", megahertz("cpuinfo_max_freq")},
       {"current_mhz", megahertz("scaling_cur_freq")},
       {"huge_pages", text_or_null(read_text("/sys/kernel/mm/transparent_hugepage/enabled"))}};
