@@ -41,12 +41,17 @@ ordered_json row_of(const ComparedCell& compared) {
 std::string write_comparison_json(const Comparison& comparison) {
   ordered_json cells = ordered_json::array();
   for (const ComparedCell& cell : comparison.cells) cells.push_back(row_of(cell));
-  const ordered_json whole = {{"a", comparison.run_a.id.uuid},
-                              {"b", comparison.run_b.id.uuid},
-                              {"not_alike", differences(comparison.run_a, comparison.run_b)},
-                              {"only_in_a", comparison.only_in_a},
-                              {"only_in_b", comparison.only_in_b},
-                              {"cells", std::move(cells)}};
+  const ordered_json whole = {
+      {"a", comparison.run_a.id.uuid},
+      {"b", comparison.run_b.id.uuid},
+      {"not_alike", differences(comparison.run_a, comparison.run_b)},
+      {"machine_moved",
+       comparison.machine_moved ? ordered_json(*comparison.machine_moved) : nullptr},
+      {"shift_between", comparison.between.shift},
+      {"spread_between", comparison.between.spread},
+      {"only_in_a", comparison.only_in_a},
+      {"only_in_b", comparison.only_in_b},
+      {"cells", std::move(cells)}};
   // Infinite ends of an interval are null in JSON.
   return whole.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "engine/report/number_text.h"
 #include "engine/report/table.h"
-#include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope::report {
 namespace {
@@ -49,22 +47,6 @@ std::string build_in_words(const json& build) {
 std::string caches_in_words(const json& measuring) {
   const std::string states = text_at(measuring, "cache");
   return states.empty() ? std::string() : fmt::format("; {} caches", states);
-}
-
-/// Damage may have put the time beyond every calendar.
-std::string time_in_words(std::int64_t unix_ms) {
-  const auto seconds = static_cast<std::time_t>(unix_ms / 1000);
-  std::tm parts{};
-  if (gmtime_r(&seconds, &parts) == nullptr) return "at no known time";
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02} UTC", std::int64_t{parts.tm_year} + 1900,
-                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min);
-}
-
-/// Line breaks are where a text went on; other bytes that no line carries are shown as '?'.
-std::string one_line(std::string text) {
-  std::ranges::replace_if(
-      text, [](char c) { return c == '\n' || c == '\t'; }, ' ');
-  return in_a_sentence(text, text.size());
 }
 
 }  // namespace

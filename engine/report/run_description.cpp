@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/report/run_description.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
 #include "engine/report/run_differences.h"
 
@@ -20,7 +19,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double foreign_cores = 0.1;    // kept busy by others: worth a word
 constexpr double moved_ceilings = 0.05;  // between the first and the last
 constexpr std::size_t label_width = 16;
 
@@ -32,12 +30,6 @@ json parsed(const std::string& provenance) {
 json at(const json& provenance, const char* pointer) {
   const json::json_pointer place(pointer);
   return provenance.is_object() && provenance.contains(place) ? provenance.at(place) : json();
-}
-
-std::string one_line(std::string text) {
-  std::ranges::replace_if(
-      text, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
-  return text;
 }
 
 std::string words(const json& value) {
@@ -56,11 +48,6 @@ std::string words(const json& value) {
     return fmt::format("{}", fmt::join(parts, ", "));
   }
   return value.is_null() ? std::string() : value.dump();
-}
-
-std::string utc(std::int64_t unix_ms) {
-  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC",
-                     fmt::gmtime(static_cast<std::time_t>(unix_ms / 1000)));
 }
 
 /// "  label           text", empty when there is nothing to say.
@@ -181,27 +168,15 @@ std::string ceilings_in_words(const Moved& moved) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-bool is_timed(const StoredCell& cell) {
-  return !cell.damaged && cell.cell.status == CellStatus::ok && !cell.cell.samples.empty();
-}
-
-double median_foreign_load(const Cell& cell) {
-  std::vector<double> loads;
-  for (const Sample& sample : cell.samples) loads.push_back(sample.foreign_load);
-  const auto middle = loads.begin() + static_cast<std::ptrdiff_t>(loads.size() / 2);
-  std::ranges::nth_element(loads, middle);
-  return *middle;
-}
-
 /// "120: 118 ok, 2 oom".
-std::string cells_in_words(const std::vector<StoredCell>& cells) {
+std::string cells_in_words(const std::vector<Row>& rows) {
   std::map<std::string, int> counts;
-  for (const StoredCell& cell : cells) {
-    ++counts[std::string(cell.damaged ? damaged_status : name_of(cell.cell.status))];
+  for (const Row& row : rows) {
+    ++counts[std::string(row.cell.damaged ? damaged_status : name_of(row.cell.cell.status))];
   }
   std::vector<std::string> parts;
   for (const auto& [status, count] : counts) parts.push_back(fmt::format("{} {}", count, status));
-  return fmt::format("{}{}{}", cells.size(), parts.empty() ? "" : ": ", fmt::join(parts, ", "));
+  return fmt::format("{}{}{}", rows.size(), parts.empty() ? "" : ": ", fmt::join(parts, ", "));
 }
 
 void warn_of_build(const json& provenance, std::vector<std::string>& found) {
@@ -229,39 +204,29 @@ void warn_of_build(const json& provenance, std::vector<std::string>& found) {
   }
 }
 
-void warn_of_cells(const std::vector<StoredCell>& cells, int cores,
-                   std::vector<std::string>& found) {
-  std::size_t timed = 0, unsettled = 0, disturbed = 0, damaged = 0, crowded = 0;
-  for (const StoredCell& cell : cells) {
-    damaged += cell.damaged ? 1 : 0;
-    if (!is_timed(cell)) continue;
+void warn_of_cells(const std::vector<Row>& rows, int cores, std::vector<std::string>& found) {
+  std::size_t timed = 0, damaged = 0, unsettled = 0, disturbed = 0, throttled = 0, drifted = 0,
+              crowded = 0;
+  for (const Row& row : rows) {
+    damaged += row.cell.damaged ? 1 : 0;
+    if (!is_measured(row)) continue;
     ++timed;
-    unsettled += cell.cell.settled ? 0 : 1;
-    disturbed += median_foreign_load(cell.cell) > foreign_cores ? 1 : 0;
-    crowded += cores > 0 && cell.point.threads > cores ? 1 : 0;
+    unsettled += row.cell.cell.settled ? 0 : 1;
+    disturbed += is_disturbed(row) ? 1 : 0;
+    throttled += throttled_samples(row) > 0 ? 1 : 0;
+    drifted += row.drift.is_flagged ? 1 : 0;
+    crowded += cores > 0 && row.cell.point.threads > cores ? 1 : 0;
   }
-  if (damaged > 0) {
-    found.push_back(
-        fmt::format("{} of {} cells are damaged: their values do not match their "
-                    "fingerprints",
-                    damaged, cells.size()));
-  }
-  if (unsettled > 0) {
-    found.push_back(
-        fmt::format("{} of {} timed cells met their time limit before their interval was "
-                    "as narrow as asked; their intervals tell how wide it is",
-                    unsettled, timed));
-  }
-  if (disturbed > 0) {
-    found.push_back(
-        fmt::format("other programs kept more than {:g} cores busy during most samples of "
-                    "{} of {} timed cells",
-                    foreign_cores, disturbed, timed));
-  }
-  if (crowded > 0) {
-    found.push_back(
-        fmt::format("{} cells ran with more threads than the {} cores there were", crowded, cores));
-  }
+  const auto add = [&](std::size_t count, std::size_t all, std::string_view what) {
+    if (count > 0) found.push_back(fmt::format("{} of {} cells {}", count, all, what));
+  };
+  add(damaged, rows.size(), "are damaged: their values do not match their fingerprints");
+  add(unsettled, timed,
+      "met their time limit before their interval was as narrow as asked; it tells how wide it is");
+  add(disturbed, timed, "were disturbed by other programs");
+  add(throttled, timed, "have samples during which the machine was slowed down for heat or power");
+  add(drifted, timed, "drifted while they were measured");
+  add(crowded, timed, fmt::format("ran with more threads than the {} cores there were", cores));
 }
 
 }  // namespace
@@ -271,12 +236,12 @@ Result<RunDescription> describe(const Store& store, const RunInfo& run) {
   if (!restarts) return tl::unexpected(restarts.error());
   auto ceilings = store.ceilings(run.id);
   if (!ceilings) return tl::unexpected(ceilings.error());
-  auto cells = store.cells(run.id, /*with_samples=*/true);
-  if (!cells) return tl::unexpected(cells.error());
+  auto table = make_table(store, run, std::nullopt, {});
+  if (!table) return tl::unexpected(table.error());
   return RunDescription{.run = run,
                         .restarts = std::move(*restarts),
                         .ceilings = std::move(*ceilings),
-                        .cells = std::move(*cells)};
+                        .rows = std::move(table->rows)};
 }
 
 std::vector<std::string> cautions(const RunDescription& description) {
@@ -292,7 +257,7 @@ std::vector<std::string> cautions(const RunDescription& description) {
   }
   warn_of_build(provenance, found);
   const json cores = at(provenance, "/device/cores");
-  warn_of_cells(description.cells, cores.is_number_integer() ? cores.get<int>() : 0, found);
+  warn_of_cells(description.rows, cores.is_number_integer() ? cores.get<int>() : 0, found);
   for (const Moved& moved : moved_ceilings_of(description.ceilings)) {
     const double ratio = moved.last->flop_per_second / moved.first->flop_per_second;
     if (!std::isfinite(ratio) || std::abs(ratio - 1) <= moved_ceilings) continue;
@@ -306,7 +271,7 @@ std::vector<std::string> cautions(const RunDescription& description) {
     later.start.provenance = restart.provenance;
     for (const std::string& difference : differences(run, later)) {
       found.push_back(fmt::format("restarted {} unlike it began (A then, B since): {}",
-                                  utc(restart.restarted_unix_ms), difference));
+                                  time_in_words(restart.restarted_unix_ms), difference));
     }
   }
   return found;
@@ -320,17 +285,17 @@ std::string write_description(const RunDescription& description) {
   text += line("uuid", run.id.uuid);
   text += line("tag", run.tag);
   text += line("note", run.note);
-  text += line("started", utc(run.started_unix_ms));
-  if (run.finished_unix_ms > 0) text += line("finished", utc(run.finished_unix_ms));
+  text += line("started", time_in_words(run.started_unix_ms));
+  if (run.finished_unix_ms > 0) text += line("finished", time_in_words(run.finished_unix_ms));
   text += line("command", run.start.command_line);
   text += line("repetition of", words(at(provenance, "/again_of")));
   text += line("to repeat it", fmt::format("attnscope run --again {}", run.number));
   for (const Restart& restart : description.restarts) {
-    text += line("restarted",
-                 fmt::format("{}: {}", utc(restart.restarted_unix_ms), restart.command_line));
+    text += line("restarted", fmt::format("{}: {}", time_in_words(restart.restarted_unix_ms),
+                                          restart.command_line));
   }
   text += line("heats", fmt::format("{} of {}", run.heats_done, run.start.heats_planned));
-  text += line("cells", cells_in_words(description.cells));
+  text += line("cells", cells_in_words(description.rows));
   text += line("caches", words(at(provenance, "/measuring/cache")));
   text += "\nMachine\n";
   text += line("device", run.start.device);

@@ -18,15 +18,15 @@ struct RunDescription {
   RunInfo run;
   std::vector<Restart> restarts;
   std::vector<Ceilings> ceilings;  // in the order they were measured
-  std::vector<StoredCell> cells;   // with their samples
+  std::vector<Row> rows;           // of every cell
 };
 
 [[nodiscard]] Result<RunDescription> describe(const Store& store, const RunInfo& run);
 
 /// One sentence for everything that speaks against the run's numbers or makes them compare badly:
 /// damage, heats that are missing, modified or unoptimised builds, a governor that changes clocks,
-/// more threads than cores, restarts elsewhere, cells cut off by their time limit, foreign load,
-/// ceilings that moved. Empty: nothing is known against them.
+/// more threads than cores, restarts elsewhere, cells cut off by their time limit, disturbed,
+/// throttled or drifting ones, ceilings that moved. Empty: nothing is known against them.
 [[nodiscard]] std::vector<std::string> cautions(const RunDescription& description);
 
 [[nodiscard]] std::string write_description(const RunDescription& description);

@@ -40,8 +40,8 @@ std::string write_description_json(const RunDescription& description) {
                         {"seconds_into_run", one.seconds_into_run}});
   }
   std::map<std::string, int> cells;
-  for (const StoredCell& cell : description.cells) {
-    ++cells[std::string(cell.damaged ? damaged_status : name_of(cell.cell.status))];
+  for (const Row& row : description.rows) {
+    ++cells[std::string(row.cell.damaged ? damaged_status : name_of(row.cell.cell.status))];
   }
   const ordered_json whole = {{"run", run.number},
                               {"uuid", run.id.uuid},

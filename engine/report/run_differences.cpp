@@ -6,6 +6,9 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
+
+#include "engine/report/number_text.h"
 
 namespace attnscope::report {
 namespace {
@@ -55,10 +58,7 @@ std::string words_of(const json& value) {
                      : value.is_boolean()
                          ? (value.get<bool>() ? "on" : "off")
                          : value.dump(-1, ' ', false, json::error_handler_t::replace);
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
-  }
-  return text.empty() ? "none" : text;
+  return text.empty() ? "none" : one_line(std::move(text));
 }
 
 void compare_commits(const json& a, const json& b, std::vector<std::string>& found) {

@@ -42,13 +42,14 @@ RunInfo run_with(const json& provenance) {
 
 RunDescription settled_description() {
   RunDescription description{
-      .run = run_with(sound_provenance()), .restarts = {}, .ceilings = {}, .cells = {}};
+      .run = run_with(sound_provenance()), .restarts = {}, .ceilings = {}, .rows = {}};
   description.run.status = RunStatus::done;
-  StoredCell cell;
-  cell.point = point_at(64);
-  cell.cell = timed_cell("full", "dense", std::nullopt, "Full", 1);
-  cell.cell.settled = true;
-  description.cells = {cell};
+  Row row{.cell = {}, .limit_ms = {}, .share_of_limit = {}, .ratio = {}};
+  row.cell.point = point_at(64);
+  row.cell.cell = timed_cell("full", "dense", std::nullopt, "Full", 1);
+  row.cell.cell.settled = true;
+  row.cell.summary.samples = static_cast<int>(row.cell.cell.samples.size());
+  description.rows = {row};
   return description;
 }
 
@@ -102,18 +103,20 @@ TEST(Cautions, NameModifiedSlowAndForeignBuildsAndAGovernorThatChangesClocks) {
                           HasSubstr("another commit"), HasSubstr("'powersave'")));
 }
 
-TEST(Cautions, CountCellsThatAreDamagedUnsettledDisturbedOrCrowded) {
+TEST(Cautions, CountCellsThatAreNotWhatTheyShouldBe) {
   RunDescription description = settled_description();
-  StoredCell cell = description.cells.front();
-  description.cells.assign(4, cell);
-  description.cells[0].damaged = true;
-  description.cells[1].cell.settled = false;
-  for (Sample& sample : description.cells[2].cell.samples) sample.foreign_load = 0.5;
-  description.cells[3].point.threads = 8;
+  description.rows.assign(6, description.rows.front());
+  description.rows[0].cell.damaged = true;
+  description.rows[1].cell.cell.settled = false;
+  for (Sample& sample : description.rows[2].cell.cell.samples) sample.foreign_load = 0.5;
+  description.rows[3].cell.cell.samples.front().throttled = true;
+  description.rows[4].drift.is_flagged = true;
+  description.rows[5].cell.point.threads = 8;
   EXPECT_THAT(
       cautions(description),
-      ElementsAre(HasSubstr("1 of 4 cells are damaged"), HasSubstr("1 of 3 timed cells met"),
-                  HasSubstr("1 of 3 timed cells"), HasSubstr("1 cells ran with more")));
+      ElementsAre(HasSubstr("1 of 6 cells are damaged"), HasSubstr("1 of 5 cells met their time"),
+                  HasSubstr("1 of 5 cells were disturbed"), HasSubstr("1 of 5 cells have samples"),
+                  HasSubstr("1 of 5 cells drifted"), HasSubstr("1 of 5 cells ran with more")));
 }
 
 TEST(Cautions, TellOfMissingHeatsMovedCeilingsAndRestartsElsewhere) {
