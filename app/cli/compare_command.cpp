@@ -10,6 +10,7 @@ namespace {
 
 struct Arguments {
   std::string a, b;
+  bool as_json = false;
   std::filesystem::path database;
 };
 
@@ -20,7 +21,8 @@ void compare(Session& session, const Arguments& arguments) {
   if (!b) return session.fail(exit_store_refused, b.error().message);
   const auto comparison = report::compare_runs(a->store, a->run, b->store, b->run);
   if (!comparison) return session.fail(exit_wrong_use, comparison.error().message);
-  print_result(session, report::write_comparison(*comparison));
+  print_result(session, arguments.as_json ? report::write_comparison_json(*comparison)
+                                          : report::write_comparison(*comparison));
 }
 
 }  // namespace
@@ -38,6 +40,7 @@ void add_compare_command(CLI::App& app, Session& session) {
   command->footer(
       "Intervals hold what may have moved between the runs: what all cells share, up to what the "
       "machine's ceilings moved by, and what single cells do. docs/sweeps.md says how.");
+  command->add_flag("--json", arguments->as_json, "As a JSON object");
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { compare(session, *arguments); });
 }

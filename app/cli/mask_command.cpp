@@ -22,7 +22,7 @@ struct Arguments {
 
 #ifdef ATTNSCOPE_HAS_GUI
 
-Status draw(const Arguments& arguments) {
+Status draw(const Session& session, const Arguments& arguments) {
   const auto pattern = find_pattern(arguments.pattern);
   if (!pattern) return tl::unexpected(pattern.error());
   std::optional<Window> window;
@@ -42,6 +42,7 @@ Status draw(const Arguments& arguments) {
   auto style = charts::parse_mask_style(arguments.style);
   if (!style) return tl::unexpected(style.error());
   options.style = *style;
+  options.command = session.command_line;
   LayoutItem item;
   item.query = arguments.query;
   item.documents = {arguments.document};
@@ -50,7 +51,7 @@ Status draw(const Arguments& arguments) {
 }
 
 void mask(Session& session, const Arguments& arguments) {
-  if (Status done = draw(arguments); !done)
+  if (Status done = draw(session, arguments); !done)
     return session.fail(exit_wrong_use, done.error().message);
   fmt::print(stderr, "{} written\n", arguments.file.string());
 }

@@ -10,6 +10,8 @@
 #include "app/cli/command_line.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/run_events.h"
+#include "engine/report/compare.h"
+#include "engine/report/run_differences.h"
 #include "engine/report/table.h"
 #include "engine/sweep/driver.h"
 
@@ -18,7 +20,7 @@ namespace attnscope::cli {
 namespace {
 
 struct Arguments {
-  std::string sweep, resume, only, worker;
+  std::string sweep, resume, again, only, worker;
   bool quiet = false, events = false;
   std::filesystem::path database;
 };
@@ -37,15 +39,59 @@ void catch_cancel_signals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
 }
 
-Result<Sweep> chosen_sweep(const Arguments& arguments) {
-  auto sweep = load_sweep(arguments.sweep);
+Result<Sweep> narrowed(Result<Sweep> sweep, const Arguments& arguments) {
   if (!sweep || arguments.only.empty()) return sweep;
   auto filter = parse_only(arguments.only);
   if (!filter) return tl::unexpected(filter.error());
   return only(*sweep, *filter);
 }
 
-void report_outcome(Session& session, const Arguments& arguments, const RunOutcome& outcome) {
+Result<Sweep> chosen_sweep(const Arguments& arguments, const std::optional<OpenRun>& first) {
+  if (first) return narrowed(stored_sweep(first->run), arguments);
+  if (arguments.sweep.empty()) return Sweep{};
+  return narrowed(load_sweep(arguments.sweep), arguments);
+}
+
+/// One way to say what to run.
+Status check_choice(const Arguments& arguments) {
+  if (arguments.sweep.empty() && arguments.resume.empty() && arguments.again.empty()) {
+    return fail(
+        "run needs a sweep (a file, or a name from 'attnscope list sweeps'), --resume RUN, whose "
+        "sweep is in the store, or --again RUN.");
+  }
+  if (!arguments.again.empty() && !(arguments.sweep.empty() && arguments.resume.empty())) {
+    return fail("--again RUN measures what that run did; leave out the sweep and --resume.");
+  }
+  if (!arguments.resume.empty() && !arguments.only.empty()) {
+    return fail("--only cannot change a run that is resumed; leave it out.");
+  }
+  return {};
+}
+
+/// Said at the start, so that nobody waits for a comparison that cannot mean much.
+void warn_of_differences(const RunInfo& first, const Store& store, const RunEvent& started,
+                         bool as_events) {
+  const auto now = store.find_run(started.run.uuid);
+  if (!now) return;
+  for (const std::string& difference : report::differences(first, *now)) {
+    RunEvent warning = started;
+    warning.kind = RunEvent::Kind::warning;
+    warning.text = fmt::format("not as when run {} was measured (A: then, B: now): {}",
+                               first.number, difference);
+    if (as_events) print_event(warning);
+    fmt::print(stderr, "attnscope: warning: {}\n", warning.text);
+  }
+}
+
+void print_comparison(Session& session, const OpenRun& first, const Store& store,
+                      const RunInfo& run) {
+  const auto comparison = report::compare_runs(first.store, first.run, store, run);
+  if (!comparison) return session.fail(exit_store_refused, comparison.error().message);
+  print_result(session, report::write_comparison(*comparison));
+}
+
+void report_outcome(Session& session, const Arguments& arguments, const RunOutcome& outcome,
+                    const std::optional<OpenRun>& first) {
   for (const std::string& failure : outcome.failures) fmt::print(stderr, "{}\n", failure);
   if (!outcome.store_refusal.empty()) {
     return session.fail(exit_store_refused, outcome.store_refusal);
@@ -56,7 +102,9 @@ void report_outcome(Session& session, const Arguments& arguments, const RunOutco
   if (!store) return session.fail(exit_store_refused, store.error().message);
   auto run = store->find_run(outcome.run.uuid);
   if (!run) return session.fail(exit_store_refused, run.error().message);
-  if (!arguments.quiet && !arguments.events) {
+  if (first) {
+    if (!arguments.events) print_comparison(session, *first, *store, *run);
+  } else if (!arguments.quiet && !arguments.events) {
     if (auto table = report::make_table(*store, *run, std::nullopt, {})) {
       print_result(session, report::write_table(*table, report::TableFormat::text));
     }
@@ -70,17 +118,16 @@ void report_outcome(Session& session, const Arguments& arguments, const RunOutco
 }
 
 void run(Session& session, const Arguments& arguments) {
-  if (arguments.sweep.empty() && arguments.resume.empty()) {
-    return session.fail(
-        exit_wrong_use,
-        "run needs a sweep (a file, or a name from 'attnscope list sweeps') or --resume "
-        "RUN, whose sweep is in the store.");
+  if (Status chosen = check_choice(arguments); !chosen) {
+    return session.fail(exit_wrong_use, chosen.error().message);
   }
-  if (!arguments.resume.empty() && !arguments.only.empty()) {
-    return session.fail(exit_wrong_use,
-                        "--only cannot change a run that is resumed; leave it out.");
+  std::optional<OpenRun> first;  // of --again
+  if (!arguments.again.empty()) {
+    auto open = open_run(arguments.again, arguments.database);
+    if (!open) return session.fail(exit_store_refused, open.error().message);
+    first = std::move(*open);
   }
-  Result<Sweep> sweep = arguments.sweep.empty() ? Result<Sweep>(Sweep{}) : chosen_sweep(arguments);
+  const Result<Sweep> sweep = chosen_sweep(arguments, first);
   if (!sweep) return session.fail(exit_wrong_use, sweep.error().message);
 
   auto store = Store::open(arguments.database, Store::Mode::read_write);
@@ -92,6 +139,7 @@ void run(Session& session, const Arguments& arguments) {
   DriverOptions options;
   options.worker_command = arguments.worker;
   options.command_line = session.command_line;
+  if (first) options.again_of = first->run.id.uuid;
   options.cancel = &cancel_requests;
   options.on_event = [&](const RunEvent& event) {
     progress.show(event);
@@ -104,6 +152,9 @@ void run(Session& session, const Arguments& arguments) {
       fmt::print(stderr, "attnscope: warning: {}\n", event.text);
     }
     if (arguments.events) print_event(event);
+    if (first && event.kind == RunEvent::Kind::started && !arguments.quiet) {
+      warn_of_differences(first->run, *store, event, arguments.events);
+    }
   };
 
   Result<RunOutcome> outcome;
@@ -125,7 +176,7 @@ void run(Session& session, const Arguments& arguments) {
     const bool cancelled = cancel_requests.load(std::memory_order_relaxed) > 0;
     return session.fail(cancelled ? exit_cancelled : exit_wrong_use, outcome.error().message);
   }
-  report_outcome(session, arguments, *outcome);
+  report_outcome(session, arguments, *outcome, first);
 }
 
 }  // namespace
@@ -139,9 +190,15 @@ void add_run_command(CLI::App& app, Session& session) {
       ->add_option("--resume", arguments->resume,
                    "Go on with an interrupted run: a number, a UUID or 'last'")
       ->type_name("RUN");
+  command
+      ->add_option("--again", arguments->again,
+                   "Repeat a stored run as a new one, and compare: a number, a UUID, 'last' or "
+                   "FILE.attn:RUN")
+      ->type_name("RUN");
   command->add_option("--only", arguments->only, "Only heats and contenders with these values")
       ->type_name("KEY=VALUE,...");
-  command->add_flag("--quiet", arguments->quiet, "No progress, no table");
+  command->add_flag("--quiet", arguments->quiet,
+                    "No progress, no table; with --again the comparison alone");
   command->add_flag("--events", arguments->events,
                     "What happens, as JSON Lines on standard output");
   command->add_option("--worker", arguments->worker, "Command that starts the measuring process")

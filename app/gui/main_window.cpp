@@ -171,6 +171,9 @@ void MainWindow::wire_compare() {
   connect(list, &RunListPanel::resume_asked, this, [this](const QString& uuid) {
     if (const RunEntry* entry = runs_.entry(uuid)) launcher_.resume(entry->info);
   });
+  connect(list, &RunListPanel::again_asked, this, [this](const QString& uuid) {
+    if (const RunEntry* entry = runs_.entry(uuid)) launcher_.again(entry->info);
+  });
 }
 
 void MainWindow::restore() {

@@ -11,6 +11,10 @@
 
 namespace attnscope::measure {
 
+/// What lies under every tensor, for provenance.
+inline constexpr const char* process_memory_in_words =
+    "counting and caching, 64-byte aligned; from 2 MiB on aligned to 2 MiB, huge pages advised";
+
 /// The memory of this process, under LibTorch from the first call on. It is never destroyed:
 /// LibTorch keeps tensors of its own until after main.
 [[nodiscard]] BlockCache& process_memory();

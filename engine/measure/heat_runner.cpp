@@ -2,6 +2,7 @@
 #include "engine/measure/heat_runner.h"
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 
 #include "engine/attention/cuda_runtime.h"
@@ -45,7 +46,8 @@ class HeatRun {
         device_(heat_device(heat_.point.device)),
         memory_(device_.memory()),
         beacon_(request.beacon, request.beacon_nonce, hooks.own_beacon),
-        troubles_(heat_.contenders.size()) {
+        troubles_(heat_.contenders.size()),
+        first_call_ns_(heat_.contenders.size()) {
     if (hooks.on_alive && !beacon_.is_shared())
       heartbeat_.emplace(protocol::alive_interval, [this] { hooks_.on_alive(beacon_.read()); });
     auto limit = memory_limit_bytes();
@@ -199,7 +201,10 @@ class HeatRun {
     workspace.watched_by(guards);
     const ProcessPeak process;
     beacon_.calling(static_cast<int>(contender));
+    const auto start = std::chrono::steady_clock::now();
     call(prepared, tensors.on_device(), workspace.bytes());
+    first_call_ns_[contender] =
+        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
     tensors.fetch_outputs();
     const HeatMemory::Counters after = memory_.counters();
     CellMemory& memory = cells_[contender].memory;
@@ -237,7 +242,8 @@ class HeatRun {
            .before_call = before_call,
            .call = [=, this, &buffers] { call(*prepared, buffers, workspace->bytes()); },
            .leave = [=] { *workspace = Buffer(); },
-           .judge = [=, this, &watch, &buffers] { return judge_sample(i, watch, buffers); }});
+           .judge = [=, this, &watch, &buffers] { return judge_sample(i, watch, buffers); },
+           .earlier_ns = first_call_ns_[i]});
     }
     const RoundsOptions options{
         .memory = memory_,
@@ -295,6 +301,8 @@ class HeatRun {
   BeaconFile beacon_;
   std::vector<std::optional<Trouble>> troubles_;
   std::vector<Cell> cells_;
+  std::vector<double>
+      first_call_ns_;  // by contender; on a device that of handing it over, far less
   std::optional<Heartbeat> heartbeat_;  // the last member: it ends before what it reads
 };
 

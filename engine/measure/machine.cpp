@@ -11,8 +11,10 @@
 
 #include "attnscope/build_info.h"
 #include "engine/measure/available_memory.h"
+#include "engine/measure/counting_allocator.h"
 #include "engine/measure/load_meter.h"
 #include "engine/measure/processor_conditions.h"
+#include "engine/measure/surroundings.h"
 #include "engine/measure/torch_runtime.h"
 #include "kernels/cpu/instruction_set.h"
 
@@ -133,28 +135,31 @@ json describe_machine() {
   if (name.empty()) name = "unknown processor";
   utsname system{};
   uname(&system);
-  return {{"kind", "cpu"},
-          {"name", name},
-          {"cores", allowed_cores().size()},
-          {"memory_bytes", total_memory_bytes()},
-          {"available_bytes", available_memory_bytes()},
-          {"host", system.nodename},
-          {"boot_id", text_or_null(read_text("/proc/sys/kernel/random/boot_id"))},
-          {"architecture", system.machine},
-          {"kernel", fmt::format("{} {}", system.sysname, system.release)},
-          {"system", text_or_null(value_of(read_text("/etc/os-release"), "PRETTY_NAME", '='))},
-          {"instruction_sets", instruction_sets()},
-          {"instruction_set", selected_instruction_set()},
-          {"caches", caches()},
-          {"governor",
-           text_or_null(read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))},
-          {"scaling_driver",
-           text_or_null(read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"))},
-          {"turbo", turbo()},
-          {"clock_source", processor_conditions().clock_source()},
-          {"maximum_mhz", megahertz("cpuinfo_max_freq")},
-          {"current_mhz", megahertz("scaling_cur_freq")},
-          {"huge_pages", text_or_null(read_text("/sys/kernel/mm/transparent_hugepage/enabled"))}};
+  json machine = {
+      {"kind", "cpu"},
+      {"name", name},
+      {"cores", allowed_cores().size()},
+      {"memory_bytes", total_memory_bytes()},
+      {"available_bytes", available_memory_bytes()},
+      {"host", system.nodename},
+      {"boot_id", text_or_null(read_text("/proc/sys/kernel/random/boot_id"))},
+      {"architecture", system.machine},
+      {"kernel", fmt::format("{} {}", system.sysname, system.release)},
+      {"system", text_or_null(value_of(read_text("/etc/os-release"), "PRETTY_NAME", '='))},
+      {"instruction_sets", instruction_sets()},
+      {"instruction_set", selected_instruction_set()},
+      {"caches", caches()},
+      {"governor",
+       text_or_null(read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))},
+      {"scaling_driver",
+       text_or_null(read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"))},
+      {"turbo", turbo()},
+      {"clock_source", processor_conditions().clock_source()},
+      {"maximum_mhz", megahertz("cpuinfo_max_freq")},
+      {"current_mhz", megahertz("scaling_cur_freq")},
+      {"huge_pages", text_or_null(read_text("/sys/kernel/mm/transparent_hugepage/enabled"))}};
+  machine.update(describe_surroundings());
+  return machine;
 }
 
 json describe_build() {
@@ -166,6 +171,11 @@ json describe_build() {
           {"build_type", ATTNSCOPE_BUILD_TYPE},
           {"libtorch", libtorch_version()},
           {"libtorch_parallel", libtorch_parallel_info()},
+          {"libtorch_config", libtorch_config()},
+          {"blas", blas_version()},
+          {"onednn", onednn_version()},
+          {"libtorch_instruction_set", libtorch_instruction_set()},
+          {"allocator", process_memory_in_words},
           {"openmp", file_names(mapped_openmp_runtimes())}};
 }
 

@@ -12,10 +12,11 @@
 namespace attnscope::measure {
 
 /// kind, name, cores, memory_bytes, system, kernel, instruction_set, governor, ... of the
-/// processor.
+/// processor, and its surroundings.
 [[nodiscard]] nlohmann::json describe_machine();
 
-/// version, commit, dirty, compiler, flags, LibTorch, OpenMP runtimes.
+/// version, commit, dirty, compiler, flags, LibTorch, its BLAS and oneDNN, OpenMP runtimes, what
+/// lies under its tensors.
 [[nodiscard]] nlohmann::json describe_build();
 
 /// Paths of the OpenMP runtimes in the text of /proc/PID/maps, each once.

@@ -32,6 +32,7 @@ struct Lane {
   std::function<void()> leave = [] {};     // after a sample, also when the call threw
   /// After a sample, untimed: what is wrong with what its last call left.
   std::function<std::optional<Trouble>()> judge = [] { return std::nullopt; };
+  double earlier_ns = 0;  // of a call this process made before; 0: none
 };
 
 struct LaneResult {

@@ -2,6 +2,7 @@
 #include "engine/measure/torch_runtime.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/Version.h>
 #include <omp.h>
 #include <torch/headeronly/version.h>
 
@@ -18,6 +19,22 @@ std::string libtorch_version() {
 
 std::string libtorch_parallel_info() {
   return at::get_parallel_info();
+}
+
+std::string libtorch_config() {
+  return at::show_config();
+}
+
+std::string blas_version() {
+  return at::get_mkl_version();
+}
+
+std::string onednn_version() {
+  return at::get_mkldnn_version();
+}
+
+std::string libtorch_instruction_set() {
+  return at::get_cpu_capability();
 }
 
 }  // namespace attnscope::measure

@@ -10,6 +10,7 @@
 
 #include "engine/report/axes_in_words.h"
 #include "engine/report/number_text.h"
+#include "engine/report/run_differences.h"
 #include "engine/report/writers.h"
 #include "engine/statistics/placements.h"
 
@@ -165,6 +166,9 @@ Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a, const St
 std::string write_comparison(const Comparison& comparison) {
   std::string text = wrapped("A: " + provenance_line(comparison.run_a), "   ") +
                      wrapped("B: " + provenance_line(comparison.run_b), "   ");
+  for (const std::string& difference : differences(comparison.run_a, comparison.run_b)) {
+    text += wrapped("not alike: " + difference, "   ");
+  }
   const Line head{"contender", "A, per doc", "B, per doc", "B vs A", "95 % of it", "verdict"};
   std::array<std::size_t, column_count> widths{};
   std::vector<Line> lines;

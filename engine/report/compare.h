@@ -28,5 +28,8 @@ struct Comparison {
 [[nodiscard]] Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a,
                                               const Store& store_b, const RunInfo& b);
 [[nodiscard]] std::string write_comparison(const Comparison& comparison);
+/// An object: what is not alike, what may have moved between the runs, and `cells` with ratio,
+/// interval and verdict, null where a side has no time.
+[[nodiscard]] std::string write_comparison_json(const Comparison& comparison);
 
 }  // namespace attnscope::report

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <ctime>
 
 #include "engine/report/table.h"
+#include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope::report {
 namespace {
@@ -104,6 +106,20 @@ std::string format_relative(double ratio) {
 
 std::string format_times(double ratio) {
   return std::isfinite(ratio) ? three_digits(ratio) + "x" : "–";
+}
+
+std::string time_in_words(std::int64_t unix_ms) {
+  const auto seconds = static_cast<std::time_t>(unix_ms / 1000);
+  std::tm parts{};
+  if (gmtime_r(&seconds, &parts) == nullptr) return "at no known time";
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02} UTC", std::int64_t{parts.tm_year} + 1900,
+                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min);
+}
+
+std::string one_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  return in_a_sentence(text, text.size());
 }
 
 }  // namespace attnscope::report

@@ -3,6 +3,7 @@
 //
 // Numbers as a person reads them (a decimal point in every locale), and lines for a terminal.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -24,5 +25,11 @@ inline constexpr std::size_t line_width = 110;
 
 /// Broken at blanks so that lines keep within line_width, later lines indented; ends in a newline.
 [[nodiscard]] std::string wrapped(std::string_view text, std::string_view indent);
+
+/// Line breaks are where a text went on; other bytes that no line carries are shown as '?'.
+[[nodiscard]] std::string one_line(std::string text);
+
+/// "2026-01-31 13:05 UTC"; damage may have put the time beyond every calendar.
+[[nodiscard]] std::string time_in_words(std::int64_t unix_ms);
 
 }  // namespace attnscope::report

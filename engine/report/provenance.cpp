@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "engine/report/number_text.h"
 #include "engine/report/table.h"
-#include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope::report {
 namespace {
@@ -51,32 +49,16 @@ std::string caches_in_words(const json& measuring) {
   return states.empty() ? std::string() : fmt::format("; {} caches", states);
 }
 
-/// Damage may have put the time beyond every calendar.
-std::string time_in_words(std::int64_t unix_ms) {
-  const auto seconds = static_cast<std::time_t>(unix_ms / 1000);
-  std::tm parts{};
-  if (gmtime_r(&seconds, &parts) == nullptr) return "at no known time";
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02} UTC", std::int64_t{parts.tm_year} + 1900,
-                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min);
-}
-
-/// Line breaks are where a text went on; other bytes that no line carries are shown as '?'.
-std::string one_line(std::string text) {
-  std::ranges::replace_if(
-      text, [](char c) { return c == '\n' || c == '\t'; }, ' ');
-  return in_a_sentence(text, text.size());
-}
-
 }  // namespace
 
 std::string provenance_line(const RunInfo& run) {
   // Whoever wrote the run decides what its provenance holds; what is not there is left out.
   const json provenance = json::parse(run.start.provenance, nullptr, /*allow_exceptions=*/false);
-  std::string line = fmt::format("Run {} ({}), {}, {}; {}{}; {}; {}", run.number,
-                                 run.start.sweep_name, time_in_words(run.started_unix_ms),
-                                 run.start.device, build_in_words(part(provenance, "driver")),
-                                 caches_in_words(part(provenance, "measuring")),
-                                 run.start.command_line, run.id.uuid);
+  std::string line = fmt::format(
+      "Run {} ({}), {}, {}; {}{}; {}; to repeat: attnscope run --again {}", run.number,
+      run.start.sweep_name, time_in_words(run.started_unix_ms), run.start.device,
+      build_in_words(part(provenance, "driver")), caches_in_words(part(provenance, "measuring")),
+      run.start.command_line, run.id.uuid);
   if (run.damaged) line += "; this run's own values are damaged";
   return one_line(std::move(line));
 }

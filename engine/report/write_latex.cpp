@@ -42,6 +42,9 @@ std::string escaped(std::string_view text) {
       case '|':
         result += "\\textbar{}";
         break;
+      case '-':  // two in a row would become a dash
+        result += result.ends_with('-') ? "{}-" : "-";
+        break;
       case '{':
       case '}':
       case '$':

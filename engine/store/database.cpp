@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "engine/store/locked.h"
+#include "engine/store/store.h"
 #include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope::store {
@@ -276,6 +277,10 @@ namespace attnscope {
 
 bool is_locked(const Error& error) {
   return error.message.find(store::locked_words) != std::string::npos;
+}
+
+std::string sqlite_version() {
+  return sqlite3_libversion();
 }
 
 }  // namespace attnscope

@@ -306,6 +306,24 @@ Result<std::vector<Ceilings>> Store::ceilings(const RunId& run) const {
   });
 }
 
+Result<std::vector<Restart>> Store::restarts(const RunId& run) const {
+  return store::guarded(implementation_->file, [&]() -> Result<std::vector<Restart>> {
+    Statement query = implementation_->database.prepare(
+        "SELECT restarted_unix_ms, command_line, provenance FROM restarts "
+        "WHERE run_number = (SELECT number FROM runs WHERE uuid = ?) ORDER BY rowid");
+    query.bind(std::string_view(run.uuid));
+    std::vector<Restart> result;
+    while (query.step()) {
+      Restart& restart = result.emplace_back();
+      Reader read(query, 0);
+      read(restart.restarted_unix_ms);
+      read(restart.command_line);
+      read(restart.provenance);
+    }
+    return result;
+  });
+}
+
 Result<std::optional<Progress>> Store::progress(const RunId& run) const {
   return store::guarded(implementation_->file, [&]() -> Result<std::optional<Progress>> {
     Statement query = implementation_->database.prepare(

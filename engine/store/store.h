@@ -60,6 +60,14 @@ struct RunInfo {
   bool damaged = false;  // the values it started with do not match their fingerprint
 };
 
+/// A later start of a run that had been interrupted or cancelled. Its build, and even its machine,
+/// may be another one.
+struct Restart {
+  std::int64_t restarted_unix_ms = 0;
+  std::string command_line;
+  std::string provenance;  // JSON, as in NewRun, without the plan
+};
+
 /// What the driver is doing now; for the window and other followers.
 struct Progress {
   int heats_done = 0, heats_planned = 0;
@@ -126,6 +134,8 @@ class Store {
   [[nodiscard]] Result<std::vector<StoredCell>> cells(const RunId& run, bool with_samples) const;
   /// Damaged ones are left out.
   [[nodiscard]] Result<std::vector<Ceilings>> ceilings(const RunId& run) const;
+  /// Oldest first.
+  [[nodiscard]] Result<std::vector<Restart>> restarts(const RunId& run) const;
   [[nodiscard]] Result<std::optional<Progress>> progress(const RunId& run) const;
   /// point_key() of every finished heat; --resume leaves these out.
   [[nodiscard]] Result<std::vector<std::string>> finished_points(const RunId& run) const;
@@ -154,6 +164,9 @@ class Store {
 
 /// $XDG_DATA_HOME/attnscope/attnscope.db or ~/.local/share/attnscope/attnscope.db.
 [[nodiscard]] std::filesystem::path default_database();
+
+/// Of the SQLite that is linked in, for provenance: "3.40.1".
+[[nodiscard]] std::string sqlite_version();
 
 /// Whether the process that wrote a run is still alive.
 [[nodiscard]] bool is_alive(std::int64_t process_id, std::uint64_t process_start_ticks);

@@ -276,7 +276,11 @@ Result<std::vector<Heat>> stored_heats(const RunInfo& run) {
   const json provenance = json::parse(run.start.provenance, nullptr, /*allow_exceptions=*/false);
   const auto plan = provenance.is_object() ? provenance.find("plan") : provenance.end();
   if (plan == provenance.end()) {
-    return fail("run {} has no stored plan to go on with; start its sweep anew", run.number);
+    return fail(
+        "run {} has no stored plan to go on with; attnscope show {} prints its sweep, to be "
+        "started "
+        "anew",
+        run.number, run.number);
   }
   return read_plan(*plan);
 }
@@ -319,8 +323,8 @@ Result<RunOutcome> run_sweep(const Sweep& sweep, Store& store, const DriverOptio
     return tl::unexpected(settled.error());
   }
   RunOutcome outcome{.run = {}, .status = RunStatus::done, .failures = {}, .store_refusal = {}};
-  auto id =
-      store.begin_run(describe_run(sweep, crew->hello(), options.command_line, plan_json(heats)));
+  auto id = store.begin_run(
+      describe_run(sweep, crew->hello(), options.command_line, plan_json(heats), options.again_of));
   if (!id) {
     outcome.status = RunStatus::interrupted;
     outcome.store_refusal = id.error().message;
@@ -373,6 +377,17 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   }
   return Run(store, options, std::move(*crew), std::move(*outcome), std::move(*heats), heats_done)
       .run(warnings);
+}
+
+Result<Sweep> stored_sweep(const RunInfo& run) {
+  if (run.damaged) {
+    return fail("run {} is damaged: what is stored of its plan may not be what was measured",
+                run.number);
+  }
+  auto heats = stored_heats(run);
+  if (!heats) return tl::unexpected(heats.error());
+  return Sweep{
+      .name = run.start.sweep_name, .text = run.start.sweep_text, .heats = std::move(*heats)};
 }
 
 double longest_seconds(const Heat& heat) {

@@ -44,6 +44,7 @@ struct RunEvent {
 struct DriverOptions {
   std::string worker_command;  // empty: attnscope-worker beside this program
   std::string command_line;    // provenance
+  std::string again_of;        // UUID of the run that this one repeats; provenance
   std::function<void(const RunEvent&)> on_event;
   /// Set from a signal handler: 1 cancel (after the current iteration), 2 at once.
   const std::atomic<int>* cancel = nullptr;
@@ -75,6 +76,10 @@ struct RunOutcome {
 /// before count in the outcome.
 [[nodiscard]] Result<RunOutcome> resume_run(const RunInfo& run, Store& store,
                                             const DriverOptions& options);
+
+/// A stored run as a sweep to be run again: its heats as they were planned, patterns, --only and
+/// numbers of threads included, whatever has become of the files since.
+[[nodiscard]] Result<Sweep> stored_sweep(const RunInfo& run);
 
 /// Upper bound of a sweep's duration from its stop rules.
 [[nodiscard]] double longest_seconds(const Sweep& sweep);

@@ -94,8 +94,17 @@ json device_of(const Sweep& sweep, const json& hello) {
   return {};
 }
 
+/// What this program, not the worker, is made of.
+json libraries() {
+  return {{"sqlite", sqlite_version()},
+          {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
+                              FMT_VERSION % 100)},
+          {"nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR,
+                                        NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)}};
+}
+
 NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& command_line,
-                    const json& plan) {
+                    const json& plan, const std::string& again_of) {
   const json device = part(hello, "device");
   const json name = device.is_object() ? part(device, "name") : json();
   json provenance = {{"device", device},
@@ -107,8 +116,10 @@ NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& co
                        {"dirty", ATTNSCOPE_GIT_DIRTY != 0},
                        {"compiler", ATTNSCOPE_COMPILER},
                        {"flags", ATTNSCOPE_FLAGS},
-                       {"build_type", ATTNSCOPE_BUILD_TYPE}}}};
+                       {"build_type", ATTNSCOPE_BUILD_TYPE},
+                       {"libraries", libraries()}}}};
   if (part(hello, "shares_beacon") == false) provenance["worker"] = {{"elsewhere", true}};
+  if (!again_of.empty()) provenance["again_of"] = again_of;
   if (!plan.is_null()) provenance["plan"] = plan;
   std::string device_name = name.is_string() ? name.get<std::string>() : "unknown device";
   if (const json cuda = device_of(sweep, hello); !cuda.is_null()) {

@@ -23,8 +23,10 @@ namespace attnscope {
 [[nodiscard]] Status settle_threads(std::vector<Heat>& heats, int cores);
 
 /// The record of a start: device and build from the greeting, this program's own build, and the
-/// plan of a run that starts (a resumed one has its own).
+/// plan of a run that starts (a resumed one has its own). `again_of` is the run that it repeats, if
+/// any.
 [[nodiscard]] NewRun describe_run(const Sweep& sweep, const nlohmann::json& hello,
-                                  const std::string& command_line, const nlohmann::json& plan);
+                                  const std::string& command_line, const nlohmann::json& plan,
+                                  const std::string& again_of = {});
 
 }  // namespace attnscope

@@ -40,7 +40,8 @@ void fill(const Program& program) {
   NewRun start;
   start.sweep_name = "synthetic";
   start.device = "test processor";
-  start.provenance = "{}";
+  start.command_line = "attnscope run synthetic.json";
+  start.provenance = R"({"driver": {"version": "0.1.0", "commit": "0123456789abcdef"}})";
   start.heats_planned = 3;
   auto run = store->begin_run(start);
   ASSERT_TRUE(run) << run.error().message;
@@ -139,6 +140,25 @@ TEST(Plot, Facets_AreOnePanelForEachValueWithOneLegend) {
   }
 }
 
+TEST(Plot, FiguresSayWhichRunTheyAreOfAndHowToRepeatIt) {
+  const Program program;
+  fill(program);
+  const auto store = Store::open(program.path("runs.db"), Store::Mode::read_only);
+  ASSERT_TRUE(store) << store.error().message;
+  const auto run = store->find_run("last");
+  ASSERT_TRUE(run) << run.error().message;
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{}, {"--facet", "implementation"}, {"--y", "time,memory"}}) {
+    std::vector<std::string> arguments = {"plot", "last", "-o", "f.svg", "--db", "runs.db"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    ASSERT_EQ(program.run(arguments).exit_code, 0);
+    const std::string svg = program.read("f.svg");
+    EXPECT_THAT(svg, HasSubstr("attnscope run synthetic.json"));
+    EXPECT_THAT(svg, HasSubstr("commit 0123456789"));
+    EXPECT_THAT(svg, HasSubstr("attnscope run --again " + run->id.uuid));
+  }
+}
+
 TEST(Plot, WrongUseIsOneSentence) {
   const Program program;
   fill(program);
@@ -173,6 +193,15 @@ TEST(Mask, WritesEachStyleAndFormatWithoutADisplay) {
       EXPECT_THAT(program.read(file), StartsWith(start));
     }
   }
+}
+
+TEST(Mask, FilesSayWhichProgramDrewThemAndHow) {
+  const Program program;
+  ASSERT_EQ(program.run({"mask", "sparse", "--window", "4", "-o", "m.svg"}).exit_code, 0);
+  const std::string svg = program.read("m.svg");
+  EXPECT_THAT(svg, HasSubstr("Drawn by AttnScope "));
+  EXPECT_THAT(svg, HasSubstr("commit "));
+  EXPECT_THAT(svg, HasSubstr("attnscope mask sparse --window 4 -o m.svg"));
 }
 
 TEST(Mask, WrongUseIsOneSentence) {

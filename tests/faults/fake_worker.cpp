@@ -11,7 +11,7 @@
 // words in FAKE_WORKER:
 //   mute old-version old-protocol garbage-hello refuses silent-exit heats-die-before-running
 //   garbage-heat other-heat no-ceilings deaf elsewhere (keeps its own beacon) no-heartbeat
-//   restarted
+//   restarted another-governor (in its greeting)
 // Processes are noted in the file FAKE_WORKER_PIDS, where that is set.
 // Every request is noted in the file FAKE_WORKER_LOG, one line each: "hello", "heat 64", ...
 #include <poll.h>
@@ -244,7 +244,8 @@ void answer_hello(const json& message) {
           {"name", "Fake processor"},
           {"cores", 2},
           {"host", "fakebox"},
-          {"boot_id", has_fault("restarted") ? "second" : "first"}}},
+          {"boot_id", has_fault("restarted") ? "second" : "first"},
+          {"governor", has_fault("another-governor") ? "powersave" : "performance"}}},
         {"shares_beacon", is_here},
         {"tells_end", true},
         {"implementations", implementations}});

@@ -29,6 +29,16 @@ int refuse(const std::string& sentence) {
   return 2;
 }
 
+/// `run --again`: a finished run of the same name, without heats.
+int repeat(const std::string& uuid, const std::string& database) {
+  Store store = gui::open_store(database);
+  const Result<RunInfo> first = store.find_run(uuid);
+  if (!first) return refuse(first.error().message);
+  const Result<RunId> id = store.begin_run(gui::new_run(first->start.sweep_name, 0));
+  if (!id) return refuse(id.error().message);
+  return store.finish_run(*id, RunStatus::done) ? 0 : 3;
+}
+
 int run(const std::string& sweep_file, const std::string& database) {
   // Blocked in advance, so that an interrupt cannot come before sigwait.
   sigset_t interrupt;
@@ -75,6 +85,8 @@ int run(const std::string& sweep_file, const std::string& database) {
 
 int main(int argc, char** argv) {
   if (argc >= 3 && std::strcmp(argv[1], "list") == 0) return list_implementations();
+  if (argc >= 6 && std::strcmp(argv[1], "run") == 0 && std::strcmp(argv[2], "--again") == 0)
+    return repeat(argv[3], argv[5]);
   if (argc >= 5 && std::strcmp(argv[1], "run") == 0 && std::strcmp(argv[3], "--db") == 0)
     return run(argv[2], argv[4]);
   return refuse("unknown command");

@@ -11,6 +11,7 @@
 #include <QPushButton>
 #include <QSettings>
 #include <QTableView>
+#include <algorithm>
 
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/views/compare_page.h"
@@ -128,6 +129,25 @@ class MainWindowTest : public QObject {
     QTRY_VERIFY(page()->progress()->cancel_button()->isVisible());
     QTest::mouseClick(page()->progress()->cancel_button(), Qt::LeftButton);
     QTRY_COMPARE_WITH_TIMEOUT(status_of(window_->runs()), RunStatus::cancelled, patience_ms);
+  }
+
+  void AFinishedRun_IsMeasuredAgainFromItsMenu() {
+    Store store = open_store(database());
+    static_cast<void>(add_done_run(store, "twice", {64}));
+    open_window();
+    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
+    RunListPanel* list = page()->run_list();
+    list->choose(window_->runs().index(0).data(RunListModel::uuid_role).toString());
+    const std::unique_ptr<QMenu> menu(list->make_menu());
+    const QList<QAction*> actions = menu->actions();
+    const auto again = std::find_if(actions.begin(), actions.end(), [](const QAction* action) {
+      return action->text() == QStringLiteral("Measure again");
+    });
+    QVERIFY(again != actions.end());
+    (*again)->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 2, patience_ms);
+    for (int row = 0; row < 2; ++row)
+      QVERIFY(window_->runs().index(row).data().toString().contains(QStringLiteral("twice")));
   }
 
   void ARunThatCannotBegin_SaysWhyOnThePage() {

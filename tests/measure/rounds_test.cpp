@@ -102,6 +102,31 @@ TEST_F(RoundsTest, SampleOverASuspend_IsTakenAgain) {
   EXPECT_EQ(looks, 2 * (1 + 4));
 }
 
+/// Says that every call took 150 ms.
+class SlowWatch final : public Stopwatch {
+ public:
+  void start() override {}
+  double stop_ns() override { return 150e6; }
+};
+
+TEST_F(RoundsTest, ALongCallThatWasMadeBefore_IsNotWarmedUpAgain) {
+  SlowWatch watch;
+  int known_calls = 0, other_calls = 0;
+  const std::vector<Lane> lanes = {
+      {.contender = 0, .call = [&] { ++known_calls; }, .earlier_ns = 160e6},
+      {.contender = 1, .call = [&] { ++other_calls; }}};
+  RoundsOptions timed{.memory = memory_,
+                      .beacon = beacon_,
+                      .rule = options().rule,
+                      .cancel = &cancel_,
+                      .stopwatch = watch};
+  const auto results = run_rounds(lanes, timed);
+  EXPECT_EQ(results[0].samples.size(), 4U);
+  EXPECT_EQ(results[1].samples.size(), 4U);
+  EXPECT_EQ(known_calls, 4) << "every call is a sample";
+  EXPECT_GT(other_calls, 4) << "one that nobody knows is warmed up";
+}
+
 TEST_F(RoundsTest, TimeLimitEndsIt_ButOnlyAfterTheLeastSamples) {
   RoundsOptions limited = options();
   limited.rule = {

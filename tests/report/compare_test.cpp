@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "tests/report/measured_run.h"
 
@@ -34,6 +35,26 @@ TEST(Compare, ARunWithItself_ShowsNoDifference) {
     EXPECT_EQ(cell.ratio->verdict, statistics::Verdict::no_difference_shown);
   }
   EXPECT_EQ(ratios, 7) << "all but the cell that ran out of memory";
+}
+
+TEST(Compare, AsJson_HasVerdictsAndNullsWhereThereIsNoTime) {
+  const MeasuredRun run;
+  const auto whole = nlohmann::json::parse(write_comparison_json(compare_or_throw(run, run)));
+  EXPECT_EQ(whole.at("a"), run.info().id.uuid);
+  ASSERT_EQ(whole.at("cells").size(), 8U);
+  int without = 0;
+  for (const auto& cell : whole.at("cells")) {
+    if (cell.at("a").at("status") == "oom") {
+      ++without;
+      EXPECT_TRUE(cell.at("verdict").is_null());
+      EXPECT_TRUE(cell.at("a").at("ms_per_document").is_null());
+    } else {
+      EXPECT_EQ(cell.at("verdict"), "no difference shown");
+      EXPECT_DOUBLE_EQ(cell.at("ratio").get<double>(), 1);
+    }
+    EXPECT_TRUE(cell.at("sequence_tokens").is_number());
+  }
+  EXPECT_EQ(without, 1);
 }
 
 TEST(Compare, Cells_AreMatchedByPointAndContender) {

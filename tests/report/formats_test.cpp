@@ -339,9 +339,25 @@ TEST(Provenance, OneLine_NamesRunDeviceBuildCommandAndUuid) {
   const MeasuredRun run;
   const std::string line = provenance_line(run.info());
   EXPECT_EQ(line.find('\n'), std::string::npos);
-  for (const char* part : {"Run 1", "Some CPU", "AttnScope 0.1.0", "commit 0123456789 (modified)",
-                           "GNU 12.2", "attnscope run", " UTC"}) {
+  for (const char* part :
+       {"Run 1", "Some CPU", "AttnScope 0.1.0", "commit 0123456789 (modified)", "GNU 12.2",
+        "attnscope run", " UTC", "to repeat: attnscope run --again "}) {
     EXPECT_THAT(line, HasSubstr(part));
+  }
+  EXPECT_THAT(line, testing::EndsWith("attnscope run --again " + run.info().id.uuid));
+}
+
+TEST(Provenance, IsInEveryFormOfATable) {
+  const MeasuredRun run;
+  const Table table = run.table("full/dense");
+  for (const TableFormat format : {TableFormat::text, TableFormat::markdown, TableFormat::csv,
+                                   TableFormat::latex, TableFormat::json}) {
+    std::string text = write_table(table, format);
+    std::erase(text, '\n');
+    std::erase(text, ' ');  // lines are broken at blanks
+    std::erase_if(text, [](char c) { return c == '{' || c == '}'; });
+    EXPECT_THAT(text, HasSubstr("attnscoperun--again" + run.info().id.uuid));
+    EXPECT_THAT(text, HasSubstr("commit0123456789"));
   }
 }
 

@@ -108,11 +108,19 @@ TEST(Runs, FinishingAndResuming_ChangeStatusAndProcess) {
 
   NewRun restart = own_run();
   restart.sweep_text = "not the run's";
+  restart.command_line = "attnscope run --resume last";
+  restart.provenance = R"({"build":{"commit":"another"}})";
   ASSERT_TRUE(store.resume_run(run, restart));
   const auto resumed = store.find_run("last");
   EXPECT_EQ(resumed->status, RunStatus::running);
   EXPECT_EQ(resumed->start.process_id, getpid());
   EXPECT_EQ(resumed->start.sweep_text, sample_run().sweep_text);
+  const auto restarts = store.restarts(run);
+  ASSERT_TRUE(restarts) << restarts.error().message;
+  ASSERT_EQ(restarts->size(), 1U);
+  EXPECT_EQ(restarts->front().command_line, restart.command_line);
+  EXPECT_EQ(restarts->front().provenance, restart.provenance);
+  EXPECT_GT(restarts->front().restarted_unix_ms, 0);
   EXPECT_EQ(resumed->finished_unix_ms, 0);
   EXPECT_FALSE(resumed->damaged);
 }

@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/charts/mask_export.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "app/gui/charts/drawing_file.h"
 #include "app/gui/charts/mask_drawing.h"
+#include "attnscope/build_info.h"
 
 namespace attnscope::charts {
 namespace {
 
 constexpr double image_dpi_in_vectors = 600;
 constexpr double unbounded = 1e7;  // units; the width alone decides
+
+std::string made_by(const std::string& command) {
+  return fmt::format(" Drawn by AttnScope {}, commit {}{}{}{}", ATTNSCOPE_VERSION,
+                     ATTNSCOPE_GIT_COMMIT, ATTNSCOPE_GIT_DIRTY != 0 ? " (modified)" : "",
+                     command.empty() ? "" : ": ", command);
+}
 
 }  // namespace
 
@@ -52,7 +61,8 @@ Status export_mask(const AttentionPattern& pattern, std::optional<Window> window
   return write_drawing(path,
                        {.size = page.size,
                         .title = QString::fromStdString(pattern.title),
-                        .description = QString::fromStdString(pattern.description + window_text),
+                        .description = QString::fromStdString(pattern.description + window_text +
+                                                              made_by(options.command)),
                         .png_dpi = options.png_dpi},
                        paint);
 }

@@ -22,6 +22,7 @@ struct MaskOptions {
   bool title = true;  // the pattern's title and its window
   bool legend = true;
   double png_dpi = 300;
+  std::string command = {};  // that draws it again; kept inside the file
 };
 
 /// Errors: as MaskView::show_mask and export_figure.

@@ -56,9 +56,17 @@ void RunLauncher::start(const std::string& sweep_text) {
 }
 
 void RunLauncher::resume(const RunInfo& run) {
+  start_on_run(QStringLiteral("--resume"), run);
+}
+
+void RunLauncher::again(const RunInfo& run) {
+  start_on_run(QStringLiteral("--again"), run);
+}
+
+void RunLauncher::start_on_run(const QString& option, const RunInfo& run) {
   const QString stem = new_stem();
   QDir().mkpath(QFileInfo(stem).path());
-  start_child({QStringLiteral("run"), QStringLiteral("--resume"), words(run.id.uuid)}, stem);
+  start_child({QStringLiteral("run"), option, words(run.id.uuid)}, stem);
 }
 
 void RunLauncher::start_child(const QStringList& arguments, const QString& stem) {

@@ -24,6 +24,8 @@ class RunLauncher : public QObject {
   void start(const std::string& sweep_text);
   /// Goes on with an interrupted or cancelled run: only what is not finished.
   void resume(const RunInfo& run);
+  /// Measures what a stored run measured, as a new run.
+  void again(const RunInfo& run);
   /// Interrupts the run's process, if it is still the one that wrote the run.
   void cancel(const RunInfo& run);
   /// Lets the launcher see which of its children have begun their run.
@@ -41,6 +43,8 @@ class RunLauncher : public QObject {
     qint64 process_id = 0;
     QString log;  // its standard error
   };
+  /// With the run's UUID behind the option.
+  void start_on_run(const QString& option, const RunInfo& run);
   /// `stem` names the child's files in the folder of started runs.
   void start_child(const QStringList& arguments, const QString& stem);
   void watch();

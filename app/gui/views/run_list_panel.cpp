@@ -68,8 +68,10 @@ QMenu* RunListPanel::make_menu() {
     const RunStatus status = entry->info.status;
     if (status == RunStatus::interrupted || status == RunStatus::cancelled) {
       menu->addAction(tr("Continue run"), this, [this, uuid] { Q_EMIT resume_asked(uuid); });
-      menu->addSeparator();
     }
+    if (status != RunStatus::running && !entry->info.damaged)
+      menu->addAction(tr("Measure again"), this, [this, uuid] { Q_EMIT again_asked(uuid); });
+    if (!menu->isEmpty()) menu->addSeparator();
     menu->addAction(tr("Export run to a file…"), this, [this, uuid] { Q_EMIT export_asked(uuid); });
   }
   menu->addAction(tr("Import runs from a file…"), this, [this] { Q_EMIT import_asked(); });

@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The list of runs with its search field; a context menu exports, imports, continues and removes.
+// The list of runs with its search field; a context menu exports, imports, continues,
+// repeats and removes.
 
 #include <QSortFilterProxyModel>
 #include <QWidget>
@@ -31,6 +32,7 @@ class RunListPanel : public QWidget {
   void remove_asked(const QString& uuid);
   void export_asked(const QString& uuid);
   void resume_asked(const QString& uuid);
+  void again_asked(const QString& uuid);
   void import_asked();
 
  private:

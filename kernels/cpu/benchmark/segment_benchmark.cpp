@@ -7,20 +7,15 @@
 // of that rate times the threads, `cycles/row` the cycles a row of one head takes, both from the
 // shortest call and the shortest burst: on a shared machine the rest is other people's work.
 #include <benchmark/benchmark.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <limits>
-#include <memory>
-#include <random>
 #include <vector>
 
-#include "engine/pattern/compile_plan.h"
 #include "kernels/cpu/benchmark/fma_peak.h"
+#include "kernels/cpu/benchmark/problem.h"
 #include "kernels/cpu/segment.h"
 #include "kernels/cpu/windowed.h"
 #include "kernels/plan/counts.h"
@@ -28,75 +23,12 @@
 namespace attnscope::cpu {
 namespace {
 
-constexpr std::int32_t heads = 12;
-constexpr std::int64_t head_dim = 32;
-const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
-
-/// Bytes as the programs hand them in: on a cache line, in huge pages where they are many.
-struct Free {
-  void operator()(std::byte* p) const { std::free(p); }
-};
-using Buffer = std::unique_ptr<std::byte[], Free>;
-
-Buffer buffer(std::int64_t bytes) {
-  constexpr std::size_t huge = std::size_t{2} << 20;
-  const std::size_t size = (static_cast<std::size_t>(bytes) + huge - 1) / huge * huge;
-  Buffer b(static_cast<std::byte*>(std::aligned_alloc(huge, size)));
-  madvise(b.get(), size, MADV_HUGEPAGE);
-  return b;
-}
-
-struct Problem {
-  AttentionPlan plan;
-  DType dtype = DType::float32;
-  bool token_major = false;
-  std::int64_t item_tokens = 0;
-  Buffer q, k, v, o;
-
-  template <typename Byte>
-  [[nodiscard]] StridedTensor<Byte> tensor(Byte* data) const {
-    if (token_major) return {data, dtype, head_dim, heads * head_dim, head_dim, 0, 0};
-    return {data,
-            dtype,
-            head_dim,
-            head_dim,
-            item_tokens * head_dim,
-            item_tokens,
-            heads * item_tokens * head_dim};
-  }
-  [[nodiscard]] ConstTensor in(const Buffer& x) const {
-    return tensor(static_cast<const std::byte*>(x.get()));
-  }
-  [[nodiscard]] Tensor out() { return tensor(o.get()); }
-};
-
-/// Normal numbers; the 16-bit types get the upper halves of floats, which as bfloat16 are those
-/// numbers cut off and as float16 others of moderate size.
-Buffer numbers(std::mt19937& random, DType dtype, std::int64_t count) {
-  std::normal_distribution<float> normal;
-  Buffer bytes = buffer(count * size_of(dtype));
-  for (std::int64_t i = 0; i < count; ++i) {
-    const float x = normal(random);
-    const auto* low = reinterpret_cast<const std::byte*>(&x);
-    std::copy_n(low + 4 - size_of(dtype), size_of(dtype), bytes.get() + i * size_of(dtype));
-  }
-  return bytes;
-}
-
 Problem problem_of(const benchmark::State& state) {
-  Problem p;
-  p.item_tokens = state.range(0);
-  const auto layout = SequenceLayout::uniform(
-      state.range(2), {.cls = 1, .query = 11, .documents = {p.item_tokens - 12}});
-  p.plan = *compile_plan(*find_pattern("sparse"), Window::of(state.range(1)), layout, heads);
-  p.token_major = state.range(3) == 1;
-  p.dtype = static_cast<DType>(state.range(4));
-  std::mt19937 random(1);
-  for (auto* x : {&p.q, &p.k, &p.v}) {
-    *x = numbers(random, p.dtype, p.plan.tokens * heads * head_dim);
-  }
-  p.o = buffer(p.plan.tokens * heads * head_dim * size_of(p.dtype));
-  return p;
+  return make_problem({.item_tokens = state.range(0),
+                       .window = state.range(1),
+                       .items = state.range(2),
+                       .token_major = state.range(3) == 1,
+                       .dtype = static_cast<DType>(state.range(4))});
 }
 
 double seconds_of(const std::function<void()>& work) {

@@ -80,6 +80,28 @@ TEST_F(FigureExport, Png_HasTheSizeAskedAt300Dpi) {
   EXPECT_EQ(image.text("Description"), "AttnScope, commit 0123456, a test");
 }
 
+/// As a PDF's document information holds it.
+QByteArray in_utf16(const std::string& text) {
+  QByteArray bytes;
+  for (const char c : text) bytes.append('\0').append(c);
+  return bytes;
+}
+
+TEST_F(FigureExport, TitleAndProvenance_AreReadBackFromEveryFormat) {
+  const report::Figure figure = synthetic_figure();
+  for (const char* name : {"f.pdf", "f.svg", "f.png"}) {
+    ASSERT_TRUE(export_figure(figure, folder.path(name)));
+  }
+  const QByteArray svg = bytes_of(folder.path("f.svg"));
+  EXPECT_TRUE(svg.contains(QByteArray("<title>") + figure.title.c_str() + "</title>"));
+  EXPECT_TRUE(svg.contains(QByteArray("<desc>") + figure.provenance.c_str() + "</desc>"));
+  const QByteArray pdf = bytes_of(folder.path("f.pdf"));
+  EXPECT_TRUE(pdf.contains(in_utf16(figure.provenance)));
+  const QImage png(QString::fromStdString(folder.path("f.png").string()));
+  EXPECT_EQ(png.text("Title").toStdString(), figure.title);
+  EXPECT_EQ(png.text("Description").toStdString(), figure.provenance);
+}
+
 TEST_F(FigureExport, ExtensionInCapitals_IsUnderstood) {
   EXPECT_TRUE(export_figure(synthetic_figure(), folder.path("FIGURE.PNG")));
 }

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/run_description.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "engine/report/conditions.h"
+#include "engine/report/number_text.h"
+#include "engine/report/run_differences.h"
+
+namespace attnscope::report {
+namespace {
+
+using nlohmann::json;
+
+constexpr double moved_ceilings = 0.05;  // between the first and the last
+constexpr std::size_t label_width = 16;
+
+json parsed(const std::string& provenance) {
+  return json::parse(provenance, nullptr, /*allow_exceptions=*/false);
+}
+
+/// What is there, else null.
+json at(const json& provenance, const char* pointer) {
+  const json::json_pointer place(pointer);
+  return provenance.is_object() && provenance.contains(place) ? provenance.at(place) : json();
+}
+
+std::string words(const json& value) {
+  if (value.is_string()) return one_line(value.get<std::string>());
+  if (value.is_boolean()) return value.get<bool>() ? "on" : "off";
+  if (value.is_array()) {
+    std::vector<std::string> parts;
+    for (const json& one : value) parts.push_back(words(one));
+    return fmt::format("{}", fmt::join(parts, ", "));
+  }
+  if (value.is_object()) {
+    std::vector<std::string> parts;
+    for (const auto& [key, one] : value.items()) {
+      parts.push_back(fmt::format("{} {}", key, words(one)));
+    }
+    return fmt::format("{}", fmt::join(parts, ", "));
+  }
+  return value.is_null() ? std::string() : value.dump();
+}
+
+/// "  label           text", empty when there is nothing to say.
+std::string line(std::string_view label, const std::string& text) {
+  if (text.empty()) return {};
+  return wrapped("  " + padded(label, label_width, true) + one_line(text),
+                 std::string(label_width + 2, ' '));
+}
+
+struct Fact {
+  std::string_view label;
+  const char* pointer;
+};
+
+constexpr std::array<Fact, 21> machine_facts{{
+    {"processor", "/device/name"},
+    {"cores", "/device/cores"},
+    {"may use cores", "/device/affinity"},
+    {"container share", "/device/cpu_quota"},
+    {"caches", "/device/caches"},
+    {"instruction set", "/device/instruction_set"},
+    {"governor", "/device/governor"},
+    {"turbo", "/device/turbo"},
+    {"SMT", "/device/smt"},
+    {"maximum MHz", "/device/maximum_mhz"},
+    {"microcode", "/device/microcode"},
+    {"hypervisor", "/device/hypervisor"},
+    {"huge pages", "/device/huge_pages"},
+    {"load at start", "/device/load"},
+    {"system", "/device/system"},
+    {"kernel", "/device/kernel"},
+    {"C library", "/device/c_library"},
+    {"host", "/device/host"},
+    {"environment", "/device/environment"},
+    {"GPU", "/cuda"},
+    {"GPU driver", "/device/nvidia_driver"},
+}};
+
+constexpr std::array<Fact, 10> build_facts{{
+    {"compiler", "/build/compiler"},
+    {"flags", "/build/flags"},
+    {"build type", "/build/build_type"},
+    {"LibTorch", "/build/libtorch"},
+    {"BLAS", "/build/blas"},
+    {"oneDNN", "/build/onednn"},
+    {"OpenMP", "/build/openmp"},
+    {"LibTorch's set", "/build/libtorch_instruction_set"},
+    {"allocator", "/build/allocator"},
+    {"driver's parts", "/driver/libraries"},
+}};
+
+std::string program_of(const json& provenance, const char* part) {
+  const json version = at(provenance, fmt::format("/{}/version", part).c_str());
+  const json commit = at(provenance, fmt::format("/{}/commit", part).c_str());
+  const json dirty = at(provenance, fmt::format("/{}/dirty", part).c_str());
+  if (!version.is_string() || !commit.is_string()) return {};
+  return fmt::format("AttnScope {}, commit {}{}", words(version), words(commit),
+                     dirty == true ? ", with changes that no commit names" : "");
+}
+
+std::string memory_of(const json& provenance) {
+  const json total = at(provenance, "/device/memory_bytes");
+  const json free = at(provenance, "/device/available_bytes");
+  if (!total.is_number()) return {};
+  std::string text = format_bytes(total.get<double>());
+  if (free.is_number())
+    text += fmt::format(", {} free at the start", format_bytes(free.get<double>()));
+  return text;
+}
+
+/// The first and the last ceilings of a device and number of threads.
+struct Moved {
+  const Ceilings* first = nullptr;
+  const Ceilings* last = nullptr;
+};
+
+std::vector<Moved> moved_ceilings_of(const std::vector<Ceilings>& ceilings) {
+  std::map<std::pair<DeviceKind, int>, Moved> moved;
+  for (const Ceilings& one : ceilings) {
+    Moved& place = moved[{one.device, one.threads}];
+    if (place.first == nullptr) place.first = &one;
+    place.last = &one;
+  }
+  std::vector<Moved> list;
+  for (const auto& [key, value] : moved) list.push_back(value);
+  return list;
+}
+
+std::string whose(const Ceilings& ceilings) {
+  return ceilings.device == DeviceKind::cpu ? fmt::format("{} threads", ceilings.threads)
+                                            : std::string(name_of(ceilings.device));
+}
+
+double copy_rate(const Ceilings& ceilings) {
+  return ceilings.copy.empty() ? 0 : ceilings.copy.back().bytes_per_second;
+}
+
+std::string then(double first, double last, bool is_one, std::string_view unit) {
+  if (!(first > 0)) return {};
+  const std::string before = fmt::format("{} {}", three_digits(first / 1e9), unit);
+  if (is_one || !(last > 0)) return before;
+  return fmt::format("{}, then {} ({})", before, three_digits(last / 1e9),
+                     format_relative(last / first));
+}
+
+std::string ceilings_in_words(const Moved& moved) {
+  const bool is_one = moved.first == moved.last;
+  std::vector<std::string> parts;
+  const auto add = [&](double first, double last, std::string_view unit) {
+    if (std::string part = then(first, last, is_one, unit); !part.empty()) parts.push_back(part);
+  };
+  add(moved.first->flop_per_second, moved.last->flop_per_second, "GFLOP/s");
+  add(moved.first->tensor_flop_per_second, moved.last->tensor_flop_per_second,
+      "GFLOP/s on tensor cores");
+  add(moved.first->exponentials_per_second, moved.last->exponentials_per_second,
+      "G exponentials/s");
+  add(copy_rate(*moved.first), copy_rate(*moved.last), "GB/s from memory");
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+/// "120: 118 ok, 2 oom".
+std::string cells_in_words(const std::vector<Row>& rows) {
+  std::map<std::string, int> counts;
+  for (const Row& row : rows) {
+    ++counts[std::string(row.cell.damaged ? damaged_status : name_of(row.cell.cell.status))];
+  }
+  std::vector<std::string> parts;
+  for (const auto& [status, count] : counts) parts.push_back(fmt::format("{} {}", count, status));
+  return fmt::format("{}{}{}", rows.size(), parts.empty() ? "" : ": ", fmt::join(parts, ", "));
+}
+
+void warn_of_build(const json& provenance, std::vector<std::string>& found) {
+  if (at(provenance, "/build/dirty") == true) {
+    found.emplace_back(
+        "the measuring program was built from modified sources, which no commit names");
+  }
+  const json type = at(provenance, "/build/build_type");
+  if (type.is_string() && type != "Release") {
+    found.push_back(
+        fmt::format("the measuring program was built as '{}', not for speed", words(type)));
+  }
+  const json ours = at(provenance, "/driver/commit"), theirs = at(provenance, "/build/commit");
+  if (ours.is_string() && theirs.is_string() && ours != theirs) {
+    found.push_back(
+        fmt::format("the measuring process is of another commit ({}) than the driver ({})",
+                    words(theirs).substr(0, 10), words(ours).substr(0, 10)));
+  }
+  const json governor = at(provenance, "/device/governor");
+  if (governor.is_string() && governor != "performance") {
+    found.push_back(
+        fmt::format("the governor was '{}': clocks may change while measuring; "
+                    "'performance' keeps them",
+                    words(governor)));
+  }
+}
+
+void warn_of_cells(const std::vector<Row>& rows, int cores, std::vector<std::string>& found) {
+  std::size_t timed = 0, damaged = 0, unsettled = 0, disturbed = 0, throttled = 0, drifted = 0,
+              crowded = 0;
+  for (const Row& row : rows) {
+    damaged += row.cell.damaged ? 1 : 0;
+    if (!is_measured(row)) continue;
+    ++timed;
+    unsettled += row.cell.cell.settled ? 0 : 1;
+    disturbed += is_disturbed(row) ? 1 : 0;
+    throttled += throttled_samples(row) > 0 ? 1 : 0;
+    drifted += row.drift.is_flagged ? 1 : 0;
+    crowded += cores > 0 && row.cell.point.threads > cores ? 1 : 0;
+  }
+  const auto add = [&](std::size_t count, std::size_t all, std::string_view what) {
+    if (count > 0) found.push_back(fmt::format("{} of {} cells {}", count, all, what));
+  };
+  add(damaged, rows.size(), "are damaged: their values do not match their fingerprints");
+  add(unsettled, timed,
+      "met their time limit before their interval was as narrow as asked; it tells how wide it is");
+  add(disturbed, timed, "were disturbed by other programs");
+  add(throttled, timed, "have samples during which the machine was slowed down for heat or power");
+  add(drifted, timed, "drifted while they were measured");
+  add(crowded, timed, fmt::format("ran with more threads than the {} cores there were", cores));
+}
+
+}  // namespace
+
+Result<RunDescription> describe(const Store& store, const RunInfo& run) {
+  auto restarts = store.restarts(run.id);
+  if (!restarts) return tl::unexpected(restarts.error());
+  auto ceilings = store.ceilings(run.id);
+  if (!ceilings) return tl::unexpected(ceilings.error());
+  auto table = make_table(store, run, std::nullopt, {});
+  if (!table) return tl::unexpected(table.error());
+  return RunDescription{.run = run,
+                        .restarts = std::move(*restarts),
+                        .ceilings = std::move(*ceilings),
+                        .rows = std::move(table->rows)};
+}
+
+std::vector<std::string> cautions(const RunDescription& description) {
+  const RunInfo& run = description.run;
+  const json provenance = parsed(run.start.provenance);
+  std::vector<std::string> found;
+  if (run.damaged) {
+    found.emplace_back("what the run started with does not match its fingerprint: it is damaged");
+  }
+  if (run.heats_done < run.start.heats_planned) {
+    found.push_back(fmt::format("{} of {} heats are there; the run is {}", run.heats_done,
+                                run.start.heats_planned, name_of(run.status)));
+  }
+  warn_of_build(provenance, found);
+  const json cores = at(provenance, "/device/cores");
+  warn_of_cells(description.rows, cores.is_number_integer() ? cores.get<int>() : 0, found);
+  for (const Moved& moved : moved_ceilings_of(description.ceilings)) {
+    const double ratio = moved.last->flop_per_second / moved.first->flop_per_second;
+    if (!std::isfinite(ratio) || std::abs(ratio - 1) <= moved_ceilings) continue;
+    found.push_back(
+        fmt::format("the machine itself changed while measuring: {} of its float32 rate "
+                    "({}) from the start to the end",
+                    format_relative(ratio), whose(*moved.first)));
+  }
+  for (const Restart& restart : description.restarts) {
+    RunInfo later = run;
+    later.start.provenance = restart.provenance;
+    for (const std::string& difference : differences(run, later)) {
+      found.push_back(fmt::format("restarted {} unlike it began (A then, B since): {}",
+                                  time_in_words(restart.restarted_unix_ms), difference));
+    }
+  }
+  return found;
+}
+
+std::string write_description(const RunDescription& description) {
+  const RunInfo& run = description.run;
+  const json provenance = parsed(run.start.provenance);
+  std::string text = wrapped(
+      fmt::format("Run {} ({}), {}", run.number, run.start.sweep_name, name_of(run.status)), "  ");
+  text += line("uuid", run.id.uuid);
+  text += line("tag", run.tag);
+  text += line("note", run.note);
+  text += line("started", time_in_words(run.started_unix_ms));
+  if (run.finished_unix_ms > 0) text += line("finished", time_in_words(run.finished_unix_ms));
+  text += line("command", run.start.command_line);
+  text += line("repetition of", words(at(provenance, "/again_of")));
+  text += line("to repeat it", fmt::format("attnscope run --again {}", run.number));
+  for (const Restart& restart : description.restarts) {
+    text += line("restarted", fmt::format("{}: {}", time_in_words(restart.restarted_unix_ms),
+                                          restart.command_line));
+  }
+  text += line("heats", fmt::format("{} of {}", run.heats_done, run.start.heats_planned));
+  text += line("cells", cells_in_words(description.rows));
+  text += line("caches", words(at(provenance, "/measuring/cache")));
+  text += "\nMachine\n";
+  text += line("device", run.start.device);
+  for (const Fact& fact : machine_facts)
+    text += line(fact.label, words(at(provenance, fact.pointer)));
+  text += line("memory", memory_of(provenance));
+  for (const Moved& moved : moved_ceilings_of(description.ceilings)) {
+    text += line("rates, " + whose(*moved.first), ceilings_in_words(moved));
+  }
+  text += "\nBuild\n";
+  text += line("measured by", program_of(provenance, "build"));
+  text += line("driven by", program_of(provenance, "driver"));
+  for (const Fact& fact : build_facts)
+    text += line(fact.label, words(at(provenance, fact.pointer)));
+  text += "\nTo know before trusting its numbers\n";
+  const std::vector<std::string> known = cautions(description);
+  if (known.empty()) text += "  nothing is known against them\n";
+  for (const std::string& caution : known) text += wrapped("  - " + one_line(caution), "    ");
+  text += fmt::format("\nSweep as it was read\n{}", run.start.sweep_text);
+  if (!text.ends_with('\n')) text += '\n';
+  return text;
+}
+
+}  // namespace attnscope::report

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/run_differences.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "engine/report/number_text.h"
+
+namespace attnscope::report {
+namespace {
+
+using nlohmann::json;
+
+struct Fact {
+  const char* pointer;
+  std::string_view words;
+};
+
+constexpr std::array<Fact, 24> facts{{
+    {"/device/name", "processor"},
+    {"/device/host", "host"},
+    {"/device/cores", "cores"},
+    {"/device/affinity", "cores it may use"},
+    {"/device/cpu_quota", "the container's share of the cores"},
+    {"/device/smt", "simultaneous multithreading"},
+    {"/device/governor", "governor"},
+    {"/device/turbo", "turbo"},
+    {"/device/microcode", "microcode"},
+    {"/device/kernel", "kernel"},
+    {"/device/huge_pages", "transparent huge pages"},
+    {"/device/instruction_set", "instruction set"},
+    {"/device/c_library", "C library"},
+    {"/device/nvidia_driver", "GPU driver"},
+    {"/cuda/name", "GPU"},
+    {"/build/version", "version"},
+    {"/build/compiler", "compiler"},
+    {"/build/flags", "compiler flags"},
+    {"/build/build_type", "build type"},
+    {"/build/libtorch", "LibTorch"},
+    {"/build/blas", "BLAS"},
+    {"/build/onednn", "oneDNN"},
+    {"/build/libtorch_instruction_set", "LibTorch's instruction set"},
+    {"/build/allocator", "allocator"},
+}};
+
+/// What is there, else null.
+json at(const json& provenance, const char* pointer) {
+  const json::json_pointer place(pointer);
+  return provenance.is_object() && provenance.contains(place) ? provenance.at(place) : json();
+}
+
+std::string words_of(const json& value) {
+  std::string text = value.is_string() ? value.get<std::string>()
+                     : value.is_boolean()
+                         ? (value.get<bool>() ? "on" : "off")
+                         : value.dump(-1, ' ', false, json::error_handler_t::replace);
+  return text.empty() ? "none" : one_line(std::move(text));
+}
+
+void compare_commits(const json& a, const json& b, std::vector<std::string>& found) {
+  const json commit_a = at(a, "/build/commit"), commit_b = at(b, "/build/commit");
+  if (!commit_a.is_string() || !commit_b.is_string()) return;
+  if (commit_a != commit_b) {
+    found.push_back(fmt::format("commit: {} in A, {} in B",
+                                commit_a.get<std::string>().substr(0, 10),
+                                commit_b.get<std::string>().substr(0, 10)));
+  }
+  const bool dirty_a = at(a, "/build/dirty") == true, dirty_b = at(b, "/build/dirty") == true;
+  if (dirty_a || dirty_b) {
+    found.push_back(fmt::format("{} built from modified sources, which no commit names",
+                                dirty_a && dirty_b ? "both were"
+                                : dirty_a          ? "A was"
+                                                   : "B was"));
+  }
+}
+
+void compare_environments(const json& a, const json& b, std::vector<std::string>& found) {
+  const json in_a = at(a, "/device/environment"), in_b = at(b, "/device/environment");
+  if (!in_a.is_object() || !in_b.is_object()) return;
+  json names = in_a;
+  names.update(in_b);
+  for (const auto& [name, ignored] : names.items()) {
+    const auto value = [&name = name](const json& settings) {
+      return settings.contains(name) ? words_of(settings.at(name)) : std::string("not set");
+    };
+    if (value(in_a) == value(in_b)) continue;
+    found.push_back(fmt::format("{}: {} in A, {} in B", name, value(in_a), value(in_b)));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> differences(const RunInfo& a, const RunInfo& b) {
+  const json of_a = json::parse(a.start.provenance, nullptr, /*allow_exceptions=*/false);
+  const json of_b = json::parse(b.start.provenance, nullptr, /*allow_exceptions=*/false);
+  std::vector<std::string> found;
+  for (const Fact& fact : facts) {
+    const json in_a = at(of_a, fact.pointer), in_b = at(of_b, fact.pointer);
+    if (in_a.is_null() || in_b.is_null() || in_a == in_b) continue;
+    found.push_back(
+        fmt::format("{}: {} in A, {} in B", fact.words, words_of(in_a), words_of(in_b)));
+  }
+  compare_commits(of_a, of_b, found);
+  compare_environments(of_a, of_b, found);
+  return found;
+}
+
+}  // namespace attnscope::report

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a sweep's time went into, from the events of `attnscope run --events` as they arrive.
+
+Timed is what samples hold: their time of one call times their calls. Everything else is overhead, put down to the
+phase in which it was spent: a phase lasts from the event that opens it to the next event.
+"""
+import json
+import subprocess
+import time
+
+from trust_runs import Bench, tell
+
+LEAST_MS = 100
+SAMPLE_TIME, SAMPLE_ITERATIONS = 3, 4  # places in a sample's list (docs/protocol.md)
+PHASES = {"prepare": "plans and buffers", "check": "memory metering and comparison with the float64 reference",
+          "time": "warm-up and rounds"}
+
+
+def phase_of(event):
+    kind = event["event"]
+    if kind == "contender":
+        return PHASES.get(event["text"].rsplit(": ", 1)[-1], "other")
+    # After these the driver waits for a worker to start, or for ceilings.
+    return {"started": "ceilings before", "ceilings": "ceilings before", "heat-started": "worker starts",
+            "heat-finished": "between heats"}.get(kind, "other")
+
+
+def follow(bench, command):
+    """Seconds of each phase, and the heats' results."""
+    spent, heats = {}, []
+    started = last = time.monotonic()
+    phase = "program and worker start"
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=bench.environment()) as process:
+        for line in process.stdout:
+            event = json.loads(line)
+            now = time.monotonic()
+            spent[phase] = spent.get(phase, 0) + now - last
+            last = now
+            if event["event"] == "warning":
+                continue
+            phase = phase_of(event)
+            if event["event"] == "heat-finished":
+                heats.append(event["result"])
+                if event["heats_done"] == event["heats_planned"]:
+                    phase = "ceilings after"
+            elif event["event"] == "ceilings" and heats:
+                phase = "ceilings after"
+    end = time.monotonic()
+    spent[phase] = spent.get(phase, 0) + end - last
+    if process.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+    return spent, heats, end - started
+
+
+def timed_seconds(cell):
+    return sum(sample[SAMPLE_TIME] * sample[SAMPLE_ITERATIONS] for sample in cell["samples"]) / 1e9
+
+
+def call_ms(cell):
+    times = sorted(sample[SAMPLE_TIME] for sample in cell["samples"])
+    return times[len(times) // 2] / 1e6
+
+
+def measure(arguments):
+    quick = arguments.quick
+    sweep = {"name": "overhead", "sequence_tokens": [4096] if quick else [4096, 6144, 8192], "windows": [64],
+             "batch": {"max": 2, "memory_mb": 8192},
+             "contenders": ["full/dense", "full/sdpa", "sparse/sdpa-mask"]}
+    bench = Bench(arguments, "overhead" + ("-quick" if quick else ""), sweep)
+    tell(f"overhead: at most {bench.seconds_of_one() / 60:.1f} min")
+    command = [str(bench.build / "attnscope"), "run", str(bench.sweep_file), "--events", "--db", str(bench.database)]
+    spent, heats, wall = follow(bench, command)
+    cells = [{"contender": f"{cell['contender']['pattern']}/{cell['contender']['implementation']}",
+              "tokens": heat["point"]["sequence_tokens"], "call_ms": call_ms(cell), "samples": len(cell["samples"]),
+              "timed_s": timed_seconds(cell)}
+             for heat in heats for cell in heat["cells"] if cell["status"] == "ok"]
+    short = [cell for cell in cells if cell["call_ms"] < LEAST_MS]
+    if short:
+        tell(f"{len(short)} cells are shorter than {LEAST_MS} ms a call: {short}")
+    timed = sum(cell["timed_s"] for cell in cells)
+    spent[PHASES["time"]] -= timed
+    return {"name": "overhead", "sweep": sweep, "machine": bench.machine("last"), "wall_s": wall, "timed_s": timed,
+            "share": 1 - timed / wall, "least_call_ms": min(cell["call_ms"] for cell in cells),
+            "outside_s": dict(sorted(spent.items(), key=lambda one: -one[1])), "cells": cells}

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""results/trust/README.md, made from the figures beside it, so that no number in it is typed."""
+import json
+
+HEAD = """# Whether the numbers can be trusted
+
+Made by `results/tools/trust.py` on a quiet machine; every figure below is in the JSON file beside it, verdict by
+verdict. What is promised, and the tests that hold it: [docs/trust.md](../../docs/trust.md).
+"""
+
+
+def percent(value, digits=1):
+    return f"{100 * value:.{digits}f} %"
+
+
+def interval(pair):
+    return f"{percent(pair[0])} to {percent(pair[1])}"
+
+
+def machine_line(figures):
+    machine = figures["machine"]
+    modified = ", modified" if machine["dirty"] else ""
+    return (f"{machine['device']}, {machine['cores']} cores, {machine['kernel']}; commit "
+            f"{machine['commit'][:10]}{modified}, {machine['compiler']}, LibTorch {machine['libtorch']}\n")
+
+
+def false_rows(title, counts):
+    rows = [f"| {title} | {counts['verdicts']} | {counts['false']} | {percent(counts['share'])} "
+            f"| {interval(counts['interval'])} |"]
+    rows += [f"| &nbsp;&nbsp;{name} | {one['verdicts']} | {one['false']} | {percent(one['share'])} "
+             f"| {interval(one['interval'])} |" for name, one in counts["by"].items()]
+    return rows
+
+
+def same_against_same(figures):
+    how = f"runs started by `{figures['launcher']}`" if figures["launcher"] else "headless"
+    lines = [f"## One sweep against itself, {figures['repeats']} times ({how})", "", machine_line(figures),
+             "Within a run a twin - the same code under another id - is set against what it is a twin of; between "
+             "runs every cell against itself in the repeat before. At most 5 % of verdicts may be `faster` or "
+             "`slower`. Verdicts of one run share its luck, so the intervals (Wilson, 95 %) are too narrow.", "",
+             "| | verdicts | false | share | 95 % |", "| :-- | --: | --: | --: | --: |"]
+    return lines + false_rows("**within a run**", figures["within"]) + false_rows("**between runs**",
+                                                                              figures["between"])
+
+
+def planted_slowdown(figures):
+    lines = [f"## A slowdown of {percent(figures['planted'], 0)}, planted, {figures['repeats']} times", "",
+             machine_line(figures),
+             "`segment-slowed` is `segment`, then waits for 3 % of its own time; default settings.", "",
+             "| tokens | found | 95 % | the wrong way | ratio, median (interval, medians of its ends) "
+             "| intervals that hold 3 % |", "| --: | --: | --: | --: | --: | --: |"]
+    for one in figures["by_length"]:
+        lines.append(f"| {one['tokens']} | {one['found']} of {one['repeats']} | {interval(one['interval'])} "
+                     f"| {one['wrong_way']} | {one['median_ratio'] - 1:+.1%} ({one['median_low'] - 1:+.1%} to "
+                     f"{one['median_high'] - 1:+.1%}) | {one['holds_3_percent']} |")
+    return lines
+
+
+def overhead(figures):
+    lines = ["## The tool's own time", "", machine_line(figures),
+             f"A sweep of {len(figures['cells'])} cells of {figures['least_call_ms']:.0f} ms a call and more: "
+             f"{figures['timed_s']:.1f} s of {figures['wall_s']:.1f} s are timed calls, "
+             f"**{percent(figures['share'])}** are not:", "", "| outside timed calls | s | of the sweep |",
+             "| :-- | --: | --: |"]
+    return lines + [f"| {name} | {seconds:.2f} | {percent(seconds / figures['wall_s'])} |"
+                    for name, seconds in figures["outside_s"].items()]
+
+
+def crosscheck(figures):
+    lines = ["## One call, three tools", "", machine_line(figures),
+             f"`segment`, forward, sparse pattern, {figures['sweep']['sequence_tokens'][0]} tokens, window "
+             f"{figures['sweep']['windows'][0]}, {figures['sweep']['batch']['max']} items, one thread; "
+             f"{figures['rounds']} rounds of fresh processes in shuffled order, medians:", "",
+             "| tool | ms | AttnScope against it |", "| :-- | --: | --: |"]
+    for name, value in figures["median_ms"].items():
+        against = figures["against"].get(name)
+        lines.append(f"| {name} | {value:.4f} | {'' if against is None else f'{against:+.2%}'} |")
+    return lines
+
+
+PARTS = {"overhead": overhead, "slowdown": planted_slowdown, "crosscheck": crosscheck}
+
+
+def write(folder):
+    parts = [HEAD]
+    files = sorted(folder.glob("*.json"), key=lambda file: (not file.stem.startswith("aa"), file.stem))
+    for file in files:
+        figures = json.loads(file.read_text())
+        parts.append("\n".join(PARTS.get(figures["name"], same_against_same)(figures)) + "\n")
+    (folder / "README.md").write_text("\n".join(parts))

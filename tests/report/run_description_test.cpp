@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/run_description.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "engine/report/run_differences.h"
+#include "tests/report/measured_run.h"
+
+namespace attnscope::report {
+namespace {
+
+using namespace test;
+using nlohmann::json;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+json sound_provenance() {
+  return json::parse(R"({
+    "again_of": "11111111-2222-4333-8444-555555555555",
+    "device": {"name": "Some CPU", "cores": 4, "affinity": "0-3", "governor": "performance",
+               "kernel": "Linux 6.1", "turbo": false, "memory_bytes": 16000000000,
+               "environment": {"OMP_NUM_THREADS": "4"}, "load": "0.10 0.05 0.01 1/100 4711"},
+    "build": {"version": "0.1.0", "commit": "0123456789abcdef", "dirty": false, "compiler": "GNU 12.2",
+              "flags": "-O3", "build_type": "Release", "libtorch": "2.15.0", "blas": "MKL 2024.2",
+              "allocator": "counting"},
+    "driver": {"version": "0.1.0", "commit": "0123456789abcdef", "dirty": false,
+               "libraries": {"sqlite": "3.40.1"}},
+    "measuring": {"cache": "warm"}})");
+}
+
+RunInfo run_with(const json& provenance) {
+  RunInfo run;
+  run.start.provenance = provenance.dump();
+  return run;
+}
+
+RunDescription settled_description() {
+  RunDescription description{
+      .run = run_with(sound_provenance()), .restarts = {}, .ceilings = {}, .rows = {}};
+  description.run.status = RunStatus::done;
+  Row row{.cell = {}, .limit_ms = {}, .share_of_limit = {}, .ratio = {}};
+  row.cell.point = point_at(64);
+  row.cell.cell = timed_cell("full", "dense", std::nullopt, "Full", 1);
+  row.cell.cell.settled = true;
+  row.cell.summary.samples = static_cast<int>(row.cell.cell.samples.size());
+  description.rows = {row};
+  return description;
+}
+
+TEST(RunDescription, TellsMachineBuildSettingsAndHowToRepeat) {
+  const std::string text = write_description(settled_description());
+  for (const char* part :
+       {"Some CPU", "0-3", "performance", "Linux 6.1", "OMP_NUM_THREADS 4", "0.10 0.05",
+        "commit 0123456789abcdef", "GNU 12.2", "-O3", "2.15.0", "MKL 2024.2", "sqlite 3.40.1",
+        "attnscope run --again", "11111111-2222-4333-8444-555555555555", "1: 1 ok"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  EXPECT_THAT(text, HasSubstr("nothing is known against them"));
+}
+
+TEST(RunDescription, OfAStoredRun_HasItsCeilingsRestartsAndSweep) {
+  const MeasuredRun run;
+  const auto description = describe(run.store(), run.info());
+  ASSERT_TRUE(description) << description.error().message;
+  const json whole = json::parse(write_description_json(*description));
+  EXPECT_EQ(whole.at("uuid"), run.info().id.uuid);
+  EXPECT_EQ(whole.at("sweep_text"), run.info().start.sweep_text);
+  EXPECT_EQ(whole.at("provenance"), json::parse(run.info().start.provenance));
+  EXPECT_EQ(whole.at("ceilings").size(), description->ceilings.size());
+  EXPECT_FALSE(description->ceilings.empty());
+  EXPECT_EQ(whole.at("cells").at("oom"), 1);
+  EXPECT_THAT(write_description(*description), HasSubstr("GFLOP/s"));
+}
+
+TEST(RunDescription, OfProvenanceThatIsNotJson_IsStillWritten) {
+  RunDescription description = settled_description();
+  description.run.start.provenance = "not json {";
+  description.run.start.command_line = "two\nlines";
+  EXPECT_THAT(write_description(description), HasSubstr("two lines"));
+  EXPECT_EQ(json::parse(write_description_json(description)).at("provenance"), "not json {");
+}
+
+TEST(Cautions, AreNoneOfARunAgainstWhichNothingIsKnown) {
+  EXPECT_THAT(cautions(settled_description()), IsEmpty());
+}
+
+TEST(Cautions, NameModifiedSlowAndForeignBuildsAndAGovernorThatChangesClocks) {
+  RunDescription description = settled_description();
+  json provenance = sound_provenance();
+  provenance["build"]["dirty"] = true;
+  provenance["build"]["build_type"] = "Debug";
+  provenance["driver"]["commit"] = "fedcba9876543210";
+  provenance["device"]["governor"] = "powersave";
+  description.run.start.provenance = provenance.dump();
+  EXPECT_THAT(cautions(description),
+              ElementsAre(HasSubstr("modified sources"), HasSubstr("'Debug'"),
+                          HasSubstr("another commit"), HasSubstr("'powersave'")));
+}
+
+TEST(Cautions, CountCellsThatAreNotWhatTheyShouldBe) {
+  RunDescription description = settled_description();
+  description.rows.assign(6, description.rows.front());
+  description.rows[0].cell.damaged = true;
+  description.rows[1].cell.cell.settled = false;
+  for (Sample& sample : description.rows[2].cell.cell.samples) sample.foreign_load = 0.5;
+  description.rows[3].cell.cell.samples.front().throttled = true;
+  description.rows[4].drift.is_flagged = true;
+  description.rows[5].cell.point.threads = 8;
+  EXPECT_THAT(
+      cautions(description),
+      ElementsAre(HasSubstr("1 of 6 cells are damaged"), HasSubstr("1 of 5 cells met their time"),
+                  HasSubstr("1 of 5 cells were disturbed"), HasSubstr("1 of 5 cells have samples"),
+                  HasSubstr("1 of 5 cells drifted"), HasSubstr("1 of 5 cells ran with more")));
+}
+
+TEST(Cautions, TellOfMissingHeatsMovedCeilingsAndRestartsElsewhere) {
+  RunDescription description = settled_description();
+  description.run.start.heats_planned = 3;
+  description.run.heats_done = 1;
+  description.run.status = RunStatus::interrupted;
+  Ceilings before;
+  before.threads = 2;
+  before.flop_per_second = 100e9;
+  Ceilings after = before;
+  after.flop_per_second = 80e9;
+  description.ceilings = {before, after};
+  json elsewhere = sound_provenance();
+  elsewhere["device"]["name"] = "Another CPU";
+  description.restarts = {
+      {.restarted_unix_ms = 1, .command_line = "", .provenance = elsewhere.dump()}};
+  EXPECT_THAT(cautions(description),
+              ElementsAre(HasSubstr("1 of 3 heats are there; the run is interrupted"),
+                          HasSubstr("-20 %"), HasSubstr("Another CPU")));
+  description.ceilings = {before, before};
+  EXPECT_THAT(cautions(description), Not(Contains(HasSubstr("machine itself"))));
+}
+
+TEST(Differences, AreNoneBetweenARunAndItself) {
+  const RunInfo run = run_with(sound_provenance());
+  EXPECT_THAT(differences(run, run), IsEmpty());
+}
+
+TEST(Differences, NameMachineSystemBuildAndSettings) {
+  json other = sound_provenance();
+  other["device"]["name"] = "Another CPU";
+  other["device"]["turbo"] = true;
+  other["device"]["environment"] = json::object();
+  other["build"]["commit"] = "fedcba9876543210";
+  other["build"]["dirty"] = true;
+  other["build"]["libtorch"] = "2.16.0";
+  EXPECT_THAT(
+      differences(run_with(sound_provenance()), run_with(other)),
+      ElementsAre("processor: Some CPU in A, Another CPU in B", "turbo: off in A, on in B",
+                  "LibTorch: 2.15.0 in A, 2.16.0 in B", "commit: 0123456789 in A, fedcba9876 in B",
+                  HasSubstr("B was built from modified sources"),
+                  "OMP_NUM_THREADS: 4 in A, not set in B"));
+}
+
+TEST(Differences, OfWhatOneRunDoesNotTell_AreNotInvented) {
+  EXPECT_THAT(differences(run_with(sound_provenance()), run_with(json::object())), IsEmpty());
+  RunInfo broken;
+  broken.start.provenance = "not json {";
+  EXPECT_THAT(differences(broken, run_with(sound_provenance())), IsEmpty());
+}
+
+TEST(Differences, LoadAndFreeMemory_WhichAlwaysChange_AreNone) {
+  json other = sound_provenance();
+  other["device"]["load"] = "3.00 2.00 1.00 9/100 4712";
+  other["device"]["available_bytes"] = 5;
+  EXPECT_THAT(differences(run_with(sound_provenance()), run_with(other)), IsEmpty());
+}
+
+}  // namespace
+}  // namespace attnscope::report
