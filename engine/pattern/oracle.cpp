@@ -46,7 +46,7 @@ Verdict judge(const AttentionPattern& pattern, std::optional<Window> window,
 }
 
 std::string words_for(const Oracle::Place& place, const SequenceLayout& layout) {
-  const std::string token = fmt::format("{} {}", name_of(place.group), place.position);
+  std::string token = fmt::format("{} {}", name_of(place.group), place.position);
   if (place.document < 0 || layout.document_count(place.item) < 2) return token;
   return fmt::format("{} of document #{}", token, place.document);
 }

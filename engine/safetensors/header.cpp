@@ -198,9 +198,10 @@ Result<Header> parse_header(std::string_view text, std::int64_t data_bytes, std:
     return fail("{}: its header is not JSON: this is no safetensors file, or it is damaged", file);
   }
   if (!parsed.document.is_object()) return fail("{}: its header is not a JSON object", file);
-  if (parsed.duplicate)
+  if (parsed.duplicate) {
     return fail("{}: tensor '{}' appears twice in the header", file,
                 in_a_sentence(*parsed.duplicate));
+  }
   Header header;
   for (const auto& [name, value] : parsed.document.items()) {
     if (name == "__metadata__") {

@@ -149,6 +149,7 @@ Crossovers find_crossovers(std::vector<RatioAt> places) {
   std::ranges::stable_sort(places, {}, &RatioAt::x);
   assert(std::ranges::adjacent_find(places, {}, &RatioAt::x) == places.end());
   std::vector<LogPlace> logarithms;
+  logarithms.reserve(places.size());
   for (const RatioAt& place : places) logarithms.push_back(in_logarithms(place));
 
   Crossovers result;

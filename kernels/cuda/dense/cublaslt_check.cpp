@@ -50,9 +50,9 @@ struct Agree<R (*)(A...), S (*)(B...)>
   }
 };
 
-#define ATTNSCOPE_AGREE(member, name)                                        \
-  static_assert(Agree<decltype(CublasLt::member), decltype(&name)>::value && \
-                Agree<decltype(CublasLt::member), decltype(&name)>::arguments())
+#define ATTNSCOPE_AGREE(member, name)                                          \
+  static_assert(Agree<decltype(CublasLt::member), decltype(&(name))>::value && \
+                Agree<decltype(CublasLt::member), decltype(&(name))>::arguments())
 ATTNSCOPE_AGREE(create, cublasLtCreate);
 ATTNSCOPE_AGREE(destroy, cublasLtDestroy);
 ATTNSCOPE_AGREE(status_name, cublasLtGetStatusName);

@@ -116,8 +116,8 @@ class Call {
     a.out = view_of(out, lists_.tokens);
     a.weights = weights;
     a.scale = scale;
-    const Status done = products_of(lists_.dtype, lists_.head_dim)
-                            .values(a, blocks_of_rows() * a.column_parts, stream_);
+    Status done = products_of(lists_.dtype, lists_.head_dim)
+                      .values(a, blocks_of_rows() * a.column_parts, stream_);
     if (!done) return done;
     return merge(row_merges_on_device(lists_, memory_.list), lists_.row_merges.size(), a);
   }
@@ -129,8 +129,8 @@ class Call {
     a.out = view_of(out, lists_.tokens);
     a.weights = weights;
     a.scale = scale;
-    const Status done = products_of(lists_.dtype, lists_.head_dim)
-                            .keys(a, blocks(lists_.key_units.size()) * a.column_parts, stream_);
+    Status done = products_of(lists_.dtype, lists_.head_dim)
+                      .keys(a, blocks(lists_.key_units.size()) * a.column_parts, stream_);
     if (!done) return done;
     return merge(key_merges_on_device(lists_, memory_.list), lists_.key_merges.size(), a);
   }
