@@ -96,9 +96,10 @@ class Reader {
   template <typename Parse>
   [[nodiscard]] auto named(Parse parse) const {
     const auto parsed = parse(text());
-    if (!parsed)
+    if (!parsed) {
       throw Malformed{
           fmt::format("'{}' in the protocol message: {}", path_, parsed.error().message)};
+    }
     return *parsed;
   }
   template <typename Each>

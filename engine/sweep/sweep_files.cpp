@@ -15,6 +15,7 @@ constexpr std::uintmax_t max_file_bytes = 1 << 20;
 const std::vector<NamedSweep>& built_in_sweeps() {
   static const std::vector<NamedSweep> sweeps = [] {
     std::vector<NamedSweep> all;
+    all.reserve(std::size(generated::built_in_sweeps));
     for (const auto& [name, text] : generated::built_in_sweeps) {
       all.push_back({std::string(name), std::string(text)});
     }
