@@ -7,10 +7,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 
+#include "engine/store/file_start.h"
 #include "engine/store/schema.h"
 #include "engine/store/store.h"
 
@@ -95,19 +96,17 @@ Result<FileHeader> inspect(const std::filesystem::path& file) {
     return fail("{} is not a file that can hold a database; name another one with --db", name);
   }
   std::array<char, header_bytes> header{};
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) {
+  const std::optional<std::size_t> count = read_start(file, header);
+  if (!count) {
     return fail("{} cannot be read ({}); make it readable, or name another file with --db", name,
                 std::strerror(errno));
   }
-  stream.read(header.data(), header.size());
-  const auto count = static_cast<std::size_t>(stream.gcount());
-  if (count == 0) return FileHeader{.empty = true};
+  if (*count == 0) return FileHeader{.empty = true};
   // The power went while the file was made: its first page never came, and the journal beside it
   // takes the rest away.
   const bool blank = std::ranges::all_of(header, [](char byte) { return byte == 0; });
   if (blank && has_journal(file)) return FileHeader{.empty = true};
-  if (count < header_bytes || std::memcmp(header.data(), magic, sizeof magic) != 0) {
+  if (*count < header_bytes || std::memcmp(header.data(), magic, sizeof magic) != 0) {
     return fail("{} is not a database of AttnScope and was left as it is; name another file", name);
   }
   if (big_endian(header, application_id_at) != application_id) {

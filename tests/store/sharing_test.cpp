@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -65,6 +66,46 @@ void expect_unmixed(const Store& store, const RunInfo& run) {
     EXPECT_EQ(stored.point, heat.point);
     EXPECT_TRUE(same(stored.cell, heat.cells[i % cells_each]));
   }
+}
+
+/// Waits for a byte, then stores a run without heats and closes the database.
+[[noreturn]] void store_when_told(const std::filesystem::path& file, int told) {
+  char byte = 0;
+  if (read(told, &byte, 1) != 1) _exit(1);
+  {
+    Result<Store> store = Store::open(file, Store::Mode::read_write);
+    if (!store) _exit(2);
+    const Result<RunId> run = store->begin_run(own_run(1));
+    if (!run || !store->finish_run(*run, RunStatus::done)) _exit(3);
+  }
+  _exit(0);
+}
+
+TEST(Sharing, ASecondOpeningInTheSameProcess_LeavesTheFirstItsLocks) {
+  const TemporaryFolder folder;
+  const auto file = folder / "shared.db";
+  begin_or_throw(*std::make_unique<Store>(open_or_throw(file)), own_run(0));
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const pid_t other = fork();
+  if (other == 0) store_when_told(file, ends[0]);
+
+  Store first = open_or_throw(file);
+  ASSERT_EQ(first.runs().value().size(), 1U);
+  for (const Store::Mode mode : {Store::Mode::read_only, Store::Mode::read_write}) {
+    EXPECT_EQ(open_or_throw(file, mode).runs().value().size(), 1U);  // opened and closed again
+  }
+  ASSERT_EQ(write(ends[1], "x", 1), 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(other, &status, 0), other);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  close(ends[0]);
+  close(ends[1]);
+
+  // The other was not the last user: its end took no log away.
+  EXPECT_EQ(first.runs().value().size(), 2U);
+  begin_or_throw(first, own_run(0));
+  EXPECT_EQ(open_or_throw(file).runs().value().size(), 3U);
 }
 
 TEST(Sharing, TwoDriversAndAReader_WorkOnOneDatabaseAndNoRunIsMixed) {
