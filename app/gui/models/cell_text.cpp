@@ -102,7 +102,7 @@ QString cell_text(const report::Row& row, Column column) {
       return cell.relative_error ? QString::number(*cell.relative_error, 'e', 1) : QString();
     case Column::status:
       // A time with something to know about it says so where others say why they have none.
-      for (const QString& why : {words(cell.reason), notes_in_words(row)}) {
+      for (const QString& why : {words(cell.reason), in_words(report::notes_on(row))}) {
         if (!row.cell.damaged && !why.isEmpty()) return status_of(row) + QStringLiteral(": ") + why;
       }
       return status_of(row);
