@@ -201,7 +201,10 @@ void add_run_command(CLI::App& app, Session& session) {
                     "No progress, no table; with --again the comparison alone");
   command->add_flag("--events", arguments->events,
                     "What happens, as JSON Lines on standard output");
-  command->add_option("--worker", arguments->worker, "Command that starts the measuring process")
+  command
+      ->add_option("--worker", arguments->worker,
+                   "Command that starts the measuring process; 'ssh HOST attnscope-worker' for "
+                   "another machine")
       ->type_name("CMD");
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { run(session, *arguments); });

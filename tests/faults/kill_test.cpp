@@ -140,6 +140,7 @@ class KillTest : public FaultFixture {
 };
 
 TEST_F(KillTest, Driver_LosesNoAnnouncedHeatLeavesNothingBehindAndResumes) {
+  int interrupted = 0;
   for (int round = 0; round < rounds(); ++round) {
     SCOPED_TRACE(fmt::format("round {}", round));
     fresh_store();
@@ -163,6 +164,7 @@ TEST_F(KillTest, Driver_LosesNoAnnouncedHeatLeavesNothingBehindAndResumes) {
       } else {
         EXPECT_TRUE(killed);
         EXPECT_EQ(run.status, RunStatus::interrupted);
+        ++interrupted;
         resume_to_the_end();
       }
     }
@@ -170,9 +172,12 @@ TEST_F(KillTest, Driver_LosesNoAnnouncedHeatLeavesNothingBehindAndResumes) {
     expect_no_litter();
     if (HasFailure()) break;
   }
+  RecordProperty("interrupted", interrupted);
+  EXPECT_GT(interrupted, 0);  // else the moments missed the run
 }
 
 TEST_F(KillTest, Worker_CostsAtMostTheContenderThatRan) {
+  int replaced = 0;
   for (int round = 0; round < rounds(); ++round) {
     SCOPED_TRACE(fmt::format("round {}", round));
     fresh_store();
@@ -189,6 +194,7 @@ TEST_F(KillTest, Worker_CostsAtMostTheContenderThatRan) {
     const Store store = open_store();
     expect_stored(program.seen(), store, store.find_run("last")->id);
     expect_whole(store);
+    replaced += workers().size() > both.size() ? 1 : 0;
     int lost = 0;
     for (const auto& [key, cell] : stored_cells(store, store.find_run("last")->id)) {
       EXPECT_THAT(cell.status, AnyOf(CellStatus::ok, CellStatus::oom)) << key;
@@ -199,6 +205,8 @@ TEST_F(KillTest, Worker_CostsAtMostTheContenderThatRan) {
     expect_no_litter();
     if (HasFailure()) break;
   }
+  RecordProperty("replaced", replaced);
+  EXPECT_GT(replaced, 0);
 }
 
 TEST_F(KillTest, Window_EndsNoRun) {
