@@ -301,8 +301,8 @@ class HeatRun {
   BeaconFile beacon_;
   std::vector<std::optional<Trouble>> troubles_;
   std::vector<Cell> cells_;
-  std::vector<double>
-      first_call_ns_;  // by contender; on a device that of handing it over, far less
+  // By contender; on a device that of handing it over, far less.
+  std::vector<double> first_call_ns_;
   std::optional<Heartbeat> heartbeat_;  // the last member: it ends before what it reads
 };
 
