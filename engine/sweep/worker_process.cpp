@@ -225,7 +225,8 @@ const json& WorkerProcess::hello() const {
 }
 
 Status WorkerProcess::send(const json& request) {
-  if (state_->child.write(protocol::write_line(request), writing_patience)) return {};
+  // Whatever it has started may hold its input open a moment longer than itself.
+  if (!state_->ended && state_->child.write(protocol::write_line(request), writing_patience)) return {};
   return fail("the measuring process takes no more requests");
 }
 

@@ -84,7 +84,9 @@ TEST(Worker, Heat_ReportsProgressThenItsCells) {
   worker.send(protocol::to_json(
       measure::small_heat({measure::contender("full", "dense"),
                            measure::contender("sparse", "segment", Window::of(4))})));
-  const std::vector<json> events = worker.read_until("heat");
+  std::vector<json> events = worker.read_until("heat");
+  // On a slow machine its signs of life come in between.
+  std::erase_if(events, [](const json& event) { return event.at("event") == "alive"; });
   ASSERT_GT(events.size(), 1U);
   EXPECT_EQ(events.front().at("event"), "progress");
   EXPECT_TRUE(events.front().at("contender").is_number_integer());
