@@ -226,7 +226,8 @@ const json& WorkerProcess::hello() const {
 
 Status WorkerProcess::send(const json& request) {
   // Whatever it has started may hold its input open a moment longer than itself.
-  if (!state_->ended && state_->child.write(protocol::write_line(request), writing_patience)) return {};
+  if (!state_->ended && state_->child.write(protocol::write_line(request), writing_patience))
+    return {};
   return fail("the measuring process takes no more requests");
 }
 
