@@ -219,6 +219,7 @@ class HeatRun {
 
   void time_all_left(const Lineup& lineup, References& references, const HeatTensors& tensors,
                      int placement) {
+    if (cancelled()) return;  // before references of what was not checked any more are computed
     const PlacedTensors& buffers = tensors.on_device();
     std::vector<Buffer> workspaces(cells_.size());
     std::vector<std::optional<RowWatch>> watches(cells_.size());
