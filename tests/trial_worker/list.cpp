@@ -27,11 +27,4 @@ std::span<const Implementation* const> implementations() {
   return all;
 }
 
-const Implementation* find_implementation(std::string_view id) {
-  for (const Implementation* implementation : implementations()) {
-    if (implementation->id() == id) return implementation;
-  }
-  return nullptr;
-}
-
 }  // namespace attnscope
