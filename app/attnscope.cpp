@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// attnscope: without arguments (or with only --db and --quick-sweep) the window; with a sub-command
-// the command line, which needs no display.
+// attnscope: without arguments (or with only --db, --quick-sweep and a file) the window; with a
+// sub-command the command line, which needs no display.
 
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 
@@ -19,9 +20,17 @@ namespace {
 using attnscope::cli::exit_wrong_use;
 
 struct WindowArguments {
-  std::filesystem::path database = attnscope::default_database();
+  std::optional<std::filesystem::path> database;
+  std::filesystem::path file;
   bool quick_sweep = false;
 };
+
+/// A path, not a sub-command: what a desktop hands over for a double click.
+bool is_file(std::string_view argument) {
+  std::error_code error;
+  return argument.find_first_of("./") != std::string_view::npos &&
+         std::filesystem::is_regular_file(argument, error);
+}
 
 /// The arguments when they ask for the window and nothing else.
 std::optional<WindowArguments> window_arguments(int argc, char** argv) {
@@ -32,6 +41,8 @@ std::optional<WindowArguments> window_arguments(int argc, char** argv) {
       arguments.quick_sweep = true;
     } else if (argument == "--db" && i + 1 < argc) {
       arguments.database = argv[++i];
+    } else if (arguments.file.empty() && is_file(argument)) {
+      arguments.file = argument;
     } else {
       return std::nullopt;
     }
@@ -54,8 +65,10 @@ int open_window(int argc, char** argv, const WindowArguments& arguments) {
                "'attnscope table last' work without one, and attnscope --help lists the rest.\n");
     return exit_wrong_use;
   }
-  return attnscope::gui::run_window(
-      argc, argv, {.database = arguments.database, .start_quick_sweep = arguments.quick_sweep});
+  return attnscope::gui::run_window(argc, argv,
+                                    {.database = arguments.database,
+                                     .file = arguments.file,
+                                     .start_quick_sweep = arguments.quick_sweep});
 }
 
 #else

@@ -55,8 +55,10 @@ target_compile_definitions(libtorch INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
 # so that one OpenMP runtime serves LibTorch and the kernels.
 target_link_options(libtorch INTERFACE -Wl,--no-as-needed -Wl,--disable-new-dtags)
 foreach(folder IN ITEMS ${torch_lib} ${nvidia_libs})
-  target_link_options(libtorch INTERFACE -Wl,-rpath,${folder} -Wl,-rpath-link,${folder})
+  target_link_options(libtorch INTERFACE -Wl,-rpath-link,${folder})
 endforeach()
+# CMake's own rpath, which an installation replaces.
+list(APPEND CMAKE_BUILD_RPATH ${torch_lib} ${nvidia_libs})
 target_link_libraries(libtorch INTERFACE ${torch_lib}/libtorch_cpu.so ${torch_lib}/libc10.so)
 if(ATTNSCOPE_TORCH_HAS_CUDA)
   # After whatever else is searched, for the same reason: c10/cuda includes the runtime's headers.

@@ -15,7 +15,7 @@ void check_store(Session& session, const std::filesystem::path& database) {
   if (const Status sound = store->check_integrity(); !sound) {
     return session.fail(exit_store_refused, sound.error().message);
   }
-  const auto runs = store->run_list();
+  const auto runs = store->run_list(RunsOf::both);
   if (!runs) return session.fail(exit_store_refused, runs.error().message);
   print_result(session, fmt::format("{}: {} run{}, every value as it was stored\n",
                                     database.string(), runs->size(), runs->size() == 1 ? "" : "s"));

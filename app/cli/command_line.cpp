@@ -67,6 +67,12 @@ Result<OpenRun> open_run(const std::string& text, const std::filesystem::path& d
   if (!store->warning().empty()) fmt::print(stderr, "attnscope: warning: {}\n", store->warning());
   auto run = store->find_run(name);
   if (!run) return tl::unexpected(run.error());
+  if (is_in_trash(*run)) {
+    fmt::print(stderr,
+               "attnscope: note: run {} lies in the trash; attnscope trash --restore {} takes it "
+               "out\n",
+               run->number, run->number);
+  }
   return OpenRun{std::move(*store), std::move(*run)};
 }
 
@@ -115,13 +121,17 @@ int run_command_line(int argc, char** argv) {
   app.require_subcommand(1);
   app.option_defaults()->always_capture_default(false);
   add_run_command(app, session);
+  add_pause_commands(app, session);
   add_list_command(app, session);
   add_show_command(app, session);
   add_table_command(app, session);
   add_answer_command(app, session);
   add_plot_command(app, session);
   add_mask_command(app, session);
+  add_costs_command(app, session);
   add_compare_command(app, session);
+  add_describe_command(app, session);
+  add_trash_command(app, session);
   add_export_command(app, session);
   add_import_command(app, session);
   add_attend_command(app, session);

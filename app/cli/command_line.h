@@ -62,13 +62,17 @@ void print_result(Session& session, const std::string& text);
 
 // The sub-commands, in the order of --help.
 void add_run_command(CLI::App& app, Session& session);
+void add_pause_commands(CLI::App& app, Session& session);
 void add_list_command(CLI::App& app, Session& session);
 void add_show_command(CLI::App& app, Session& session);
 void add_table_command(CLI::App& app, Session& session);
 void add_answer_command(CLI::App& app, Session& session);
 void add_plot_command(CLI::App& app, Session& session);
 void add_mask_command(CLI::App& app, Session& session);
+void add_costs_command(CLI::App& app, Session& session);
 void add_compare_command(CLI::App& app, Session& session);
+void add_describe_command(CLI::App& app, Session& session);
+void add_trash_command(CLI::App& app, Session& session);
 void add_export_command(CLI::App& app, Session& session);
 void add_import_command(CLI::App& app, Session& session);
 void add_attend_command(CLI::App& app, Session& session);

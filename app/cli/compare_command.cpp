@@ -11,18 +11,20 @@ namespace {
 struct Arguments {
   std::string a, b;
   bool as_json = false;
+  std::string format = "text";
   std::filesystem::path database;
 };
 
 void compare(Session& session, const Arguments& arguments) {
+  const auto format = report::parse_table_format(arguments.as_json ? "json" : arguments.format);
+  if (!format) return session.fail(exit_wrong_use, format.error().message);
   auto a = open_run(arguments.a, arguments.database);
   if (!a) return session.fail(exit_store_refused, a.error().message);
   auto b = open_run(arguments.b, arguments.database);
   if (!b) return session.fail(exit_store_refused, b.error().message);
   const auto comparison = report::compare_runs(a->store, a->run, b->store, b->run);
   if (!comparison) return session.fail(exit_wrong_use, comparison.error().message);
-  print_result(session, arguments.as_json ? report::write_comparison_json(*comparison)
-                                          : report::write_comparison(*comparison));
+  print_result(session, report::write_comparison(*comparison, *format));
 }
 
 }  // namespace
@@ -41,6 +43,8 @@ void add_compare_command(CLI::App& app, Session& session) {
       "Intervals hold what may have moved between the runs: what all cells share, up to what the "
       "machine's ceilings moved by, and what single cells do. docs/sweeps.md says how.");
   command->add_flag("--json", arguments->as_json, "As a JSON object");
+  command->add_option("--format", arguments->format, "text, markdown, csv, latex or json")
+      ->type_name("FORMAT");
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { compare(session, *arguments); });
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <memory>
 
 #include "app/cli/command_line.h"
 #include "engine/pattern/attention_pattern.h"
+#include "engine/sweep/pause.h"
 #include "engine/sweep/sweep.h"
 #include "engine/sweep/worker_process.h"
 
@@ -53,21 +55,33 @@ std::string local_time(std::int64_t unix_ms) {
                      parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min);
 }
 
-Result<json> list_runs(const std::filesystem::path& database) {
+/// The store's word, but for a run that waits between heats.
+std::string status_of(const Store& store, const RunInfo& run) {
+  if (run.status == RunStatus::running) {
+    const auto progress = store.progress(run.id);
+    if (progress && *progress && is_paused(**progress)) return std::string(paused_words);
+  }
+  return std::string(name_of(run.status));
+}
+
+Result<json> list_runs(const std::filesystem::path& database, RunsOf which) {
   if (!std::filesystem::exists(database) && database == default_database()) return json::array();
   auto store = Store::open(database, Store::Mode::read_only);
   if (!store) return tl::unexpected(store.error());
   if (!store->warning().empty()) fmt::print(stderr, "attnscope: warning: {}\n", store->warning());
-  auto runs = store->run_list();
+  auto runs = store->run_list(which);
   if (!runs) return tl::unexpected(runs.error());
   json rows = json::array();
   for (const RunInfo& run : *runs) {
     rows.push_back({{"run", run.number},
+                    {"name", run.name},
                     {"sweep", run.start.sweep_name},
-                    {"status", name_of(run.status)},
+                    {"status", status_of(*store, run)},
                     {"heats", fmt::format("{}/{}", run.heats_done, run.start.heats_planned)},
                     {"started", local_time(run.started_unix_ms)},
                     {"device", run.start.device},
+                    {"tags", tag_words(run.tag)},
+                    {"note", run.note},
                     {"uuid", run.id.uuid}});
   }
   return rows;
@@ -77,7 +91,24 @@ std::string cell_text(const json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
   if (value.is_null()) return "";
+  if (value.is_array()) {
+    std::string words;
+    for (const json& one : value) words += (words.empty() ? "" : " ") + cell_text(one);
+    return words;
+  }
   return value.dump();
+}
+
+/// Without the columns in which no row has anything, unless that would be all.
+std::vector<std::string> filled(const json& rows, const std::vector<std::string>& columns) {
+  std::vector<std::string> some;
+  for (const std::string& column : columns) {
+    const bool any = std::any_of(rows.begin(), rows.end(), [&](const json& row) {
+      return !cell_text(row.value(column, json())).empty();
+    });
+    if (any) some.push_back(column);
+  }
+  return some.empty() ? columns : some;
 }
 
 /// Rows as aligned columns; `columns` in the order to print, the last one as wide as it likes.
@@ -111,26 +142,32 @@ struct Listing {
 };
 
 struct ListArguments {
-  bool as_json = false;
+  bool as_json = false, trash = false;
   std::filesystem::path database;
   std::string worker;
 };
 
 void list(Session& session, const Listing& listing, const ListArguments& arguments) {
-  Result<json> rows = listing.name == "patterns" ? list_patterns()
-                      : listing.name == "sweeps" ? list_sweeps()
-                      : listing.name == "runs"   ? list_runs(arguments.database)
-                                                 : list_from_worker(listing.name, arguments.worker);
+  Result<json> rows =
+      listing.name == "patterns" ? list_patterns()
+      : listing.name == "sweeps" ? list_sweeps()
+      : listing.name == "runs"
+          ? list_runs(arguments.database, arguments.trash ? RunsOf::trash : RunsOf::list)
+          : list_from_worker(listing.name, arguments.worker);
   if (!rows) {
     return session.fail(listing.name == "runs" ? exit_store_refused : exit_wrong_use,
                         rows.error().message);
   }
   if (arguments.as_json) return print_result(session, rows->dump(2) + "\n");
   if (rows->empty()) {
-    fmt::print(stderr, "No {} yet.\n", listing.name);
+    if (arguments.trash) {
+      fmt::print(stderr, "The trash is empty.\n");
+    } else {
+      fmt::print(stderr, "No {} yet.\n", listing.name);
+    }
     return;
   }
-  print_result(session, aligned(*rows, listing.columns));
+  print_result(session, aligned(*rows, filled(*rows, listing.columns)));
 }
 
 }  // namespace
@@ -146,16 +183,18 @@ void add_list_command(CLI::App& app, Session& session) {
       {"devices", "Devices the measuring process sees", {"kind", "name", "available", "reason"}},
       {"runs",
        "Runs in the database",
-       {"run", "sweep", "status", "heats", "started", "device", "uuid"}},
+       {"run", "name", "sweep", "status", "heats", "started", "device", "tags", "uuid"}},
   };
   for (const Listing& listing : listings) {
     auto arguments = std::make_shared<ListArguments>();
     CLI::App* sub = command->add_subcommand(listing.name, listing.words);
     sub->add_flag("--json", arguments->as_json, "As a JSON array");
     add_database_option(*sub, arguments->database);
-    if (listing.name == "implementations" || listing.name == "devices")
+    if (listing.name == "runs") sub->add_flag("--trash", arguments->trash, "Those in the trash");
+    if (listing.name == "implementations" || listing.name == "devices") {
       sub->add_option("--worker", arguments->worker, "Command that starts the measuring process")
           ->type_name("CMD");
+    }
     sub->callback([&session, listing, arguments] { list(session, listing, *arguments); });
   }
 }

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "app/cli/command_line.h"
+#include "app/cli/figure_arguments.h"
 #include "engine/pattern/attention_pattern.h"
 #ifdef ATTNSCOPE_HAS_GUI
 #include "app/gui/charts/mask_export.h"
@@ -17,12 +18,13 @@ namespace {
 struct Arguments {
   std::string pattern, window, style = "schematic";
   std::int64_t query = 10, document = 500;
-  std::filesystem::path file;
+  FigureArguments figure;
+  bool no_legend = false;
 };
 
 #ifdef ATTNSCOPE_HAS_GUI
 
-Status draw(const Session& session, const Arguments& arguments) {
+Result<charts::MaskSubject> subject_of(const Session& session, const Arguments& arguments) {
   const auto pattern = find_pattern(arguments.pattern);
   if (!pattern) return tl::unexpected(pattern.error());
   std::optional<Window> window;
@@ -38,22 +40,26 @@ Status draw(const Session& session, const Arguments& arguments) {
     return fail("--query {} and --document {} count tokens and cannot be negative.",
                 arguments.query, arguments.document);
   }
-  charts::MaskOptions options;
-  auto style = charts::parse_mask_style(arguments.style);
+  const auto style = charts::parse_mask_style(arguments.style);
   if (!style) return tl::unexpected(style.error());
-  options.style = *style;
-  options.command = session.command_line;
   LayoutItem item;
   item.query = arguments.query;
   item.documents = {arguments.document};
-  const charts::OffscreenApplication application;
-  return charts::export_mask(*pattern, window, item, arguments.file, options);
+  return charts::MaskSubject{.pattern = *pattern,
+                             .window = window,
+                             .item = item,
+                             .style = *style,
+                             .legend = !arguments.no_legend,
+                             .command = session.command_line};
 }
 
 void mask(Session& session, const Arguments& arguments) {
-  if (Status done = draw(session, arguments); !done)
-    return session.fail(exit_wrong_use, done.error().message);
-  fmt::print(stderr, "{} written\n", arguments.file.string());
+  auto subject = subject_of(session, arguments);
+  if (!subject) return session.fail(exit_wrong_use, subject.error().message);
+  const auto options = figure_options(arguments.figure, charts::mask_width_mm);
+  if (!options) return session.fail(exit_wrong_use, options.error().message);
+  const charts::OffscreenApplication application;
+  write_and_tell(session, charts::printable(std::move(*subject)), arguments.figure, *options);
 }
 
 #else
@@ -83,9 +89,9 @@ void add_mask_command(CLI::App& app, Session& session) {
       ->type_name("N");
   command->add_option("--style", arguments->style, "schematic, equal-groups or true")
       ->type_name("STYLE");
-  command->add_option("-o,--output", arguments->file, "MASK.png, .svg or .pdf")
-      ->type_name("MASK")
-      ->required();
+  command->add_flag("--no-legend,!--legend", arguments->no_legend,
+                    "Draw no table of groups beneath; --legend is the default");
+  add_figure_arguments(*command, arguments->figure, "84");
   command->callback([&session, arguments] { mask(session, *arguments); });
 }
 

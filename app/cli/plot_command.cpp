@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
 #include <memory>
 
 #include "app/cli/command_line.h"
+#include "app/cli/figure_arguments.h"
 #include "engine/report/figure.h"
 #ifdef ATTNSCOPE_HAS_GUI
 #include "app/gui/charts/facets_export.h"
@@ -17,79 +18,105 @@ namespace attnscope::cli {
 namespace {
 
 struct Arguments : TableArguments {
-  std::string x = "length", y = "time", theme = "light", width = "lncs", facet;
-  double font_pt = 8;
-  std::filesystem::path file;
-  bool caption = false, crossovers = false;
+  std::string x = "length", y = "time", theme = "light", facet;
+  std::string scale_x, scale_y, range_x, range_y;
+  double height_mm = 0;
+  FigureArguments figure;
+  bool caption = false, crossovers = false, no_intervals = false;
 };
 
 #ifdef ATTNSCOPE_HAS_GUI
 
-/// A venue's text or column width, or a number of millimetres.
-Result<double> width_in_mm(const std::string& text) {
-  if (text == "lncs") return 122;  // Springer LNCS, text width
-  if (text == "acm") return 84.7;  // acmart sigconf, one column
-  if (text == "acl") return 77;    // ACL, one column
-  double mm = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mm);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    return fail("--width: '{}' is neither lncs, acm, acl nor a number of millimetres.", text);
-  }
-  return mm;
+/// What is drawn, as words understood.
+struct Choice {
+  report::XAxis x = report::XAxis::length;
+  std::vector<report::YAxis> ys;
+  std::optional<report::Scale> x_scale, y_scale;
+};
+
+Result<std::optional<report::Scale>> scale_of(std::string_view option, const std::string& text) {
+  if (text.empty()) return std::optional<report::Scale>();
+  return report::parse_scale(option, text).map([](report::Scale scale) {
+    return std::optional(scale);
+  });
 }
 
-Result<charts::FigureOptions> figure_options(const Arguments& arguments) {
-  charts::FigureOptions options;
-  const auto width = width_in_mm(arguments.width);
-  if (!width) return tl::unexpected(width.error());
-  options.width_mm = *width;
-  options.font_pt = arguments.font_pt;
+Result<Choice> choice_of(const Arguments& arguments) {
+  const auto x = report::parse_x(arguments.x);
+  if (!x) return tl::unexpected(x.error());
+  auto ys = report::parse_ys(arguments.y);
+  if (!ys) return tl::unexpected(ys.error());
+  const auto x_scale = scale_of("--scale-x", arguments.scale_x);
+  if (!x_scale) return tl::unexpected(x_scale.error());
+  const auto y_scale = scale_of("--scale-y", arguments.scale_y);
+  if (!y_scale) return tl::unexpected(y_scale.error());
+  return Choice{*x, std::move(*ys), *x_scale, *y_scale};
+}
+
+Result<charts::FigureOptions> options_of(const Arguments& arguments, const report::Table& table) {
+  auto options = figure_options(arguments.figure, charts::venues.front().width_mm);
+  if (!options) return options;
+  options->height_mm = arguments.height_mm;
+  options->intervals = !arguments.no_intervals;
+  options->contenders = table.contenders;
+  if (arguments.caption) options->caption = report::provenance_line(table.run);
   if (arguments.theme == "dark") {
-    options.theme = charts::ChartTheme::dark;
+    options->theme = charts::ChartTheme::dark;
   } else if (arguments.theme != "light") {
     return fail("--theme: there is no theme '{}'; write light or dark.", arguments.theme);
+  }
+  for (const auto& [option, text, range] :
+       {std::tuple("--range-x", &arguments.range_x, &options->x_range),
+        {"--range-y", &arguments.range_y, &options->y_range}}) {
+    if (text->empty()) continue;
+    const auto parsed = charts::parse_range(option, *text);
+    if (!parsed) return tl::unexpected(parsed.error());
+    *range = *parsed;
   }
   return options;
 }
 
-Status draw(const report::Table& table, const Arguments& arguments) {
-  const auto x = report::parse_x(arguments.x);
-  if (!x) return tl::unexpected(x.error());
-  const auto ys = report::parse_ys(arguments.y);
-  if (!ys) return tl::unexpected(ys.error());
-  auto options = figure_options(arguments);
-  if (!options) return tl::unexpected(options.error());
-  if (arguments.caption) options->caption = report::provenance_line(table.run);
-  for (const report::Row& row : table.rows) {
-    options->contenders.push_back(row.cell.cell.contender.id());
-  }
-  const charts::OffscreenApplication application;
-  if (!arguments.facet.empty() || ys->size() > 1) {
-    const auto facets = report::make_facets(table, *x, *ys, arguments.facet);
+Result<charts::Printable> printable_of(const report::Table& table, const Choice& choice,
+                                       const Arguments& arguments) {
+  if (!arguments.facet.empty() || choice.ys.size() > 1) {
+    auto facets =
+        report::make_facets(table, choice.x, choice.ys, arguments.facet, arguments.crossovers);
     if (!facets) return tl::unexpected(facets.error());
-    return charts::export_facets(*facets, arguments.file, *options);
+    for (report::Figure& panel : facets->panels) {
+      report::set_scales(panel, choice.x_scale, choice.y_scale);
+    }
+    return charts::printable(std::move(*facets));
   }
-  auto figure = report::make_figure(table, *x, ys->front());
+  auto figure = report::make_figure(table, choice.x, choice.ys.front());
   if (!figure) return tl::unexpected(figure.error());
-  if (arguments.crossovers) report::mark_crossovers(*figure, table, *x);
-  return charts::export_figure(*figure, arguments.file, *options);
+  if (arguments.crossovers) {
+    report::mark_crossovers(*figure, table, choice.x, choice.ys.front());
+  }
+  report::set_scales(*figure, choice.x_scale, choice.y_scale);
+  return charts::printable(std::move(*figure));
 }
 
 void plot(Session& session, const Arguments& arguments) {
-  const bool several = !arguments.facet.empty() || arguments.y.find(',') != std::string::npos;
-  if (arguments.crossovers && (arguments.baseline.empty() || several)) {
+  const auto refuse = [&](const Error& error) { session.fail(exit_wrong_use, error.message); };
+  const auto choice = choice_of(arguments);
+  if (!choice) return refuse(choice.error());
+  if (arguments.crossovers && arguments.baseline.empty()) {
     return session.fail(exit_wrong_use,
-                        several
-                            ? "--crossovers marks one chart: leave --facet out, and name one --y."
-                            : "--crossovers needs something to overtake; name it with "
-                              "--baseline.");
+                        "--crossovers needs something to overtake; name it with --baseline.");
+  }
+  if (arguments.crossovers && std::ranges::none_of(choice->ys, report::tells_time)) {
+    return session.fail(exit_wrong_use,
+                        "--crossovers marks where times cross; leave it out, or draw --y time, "
+                        "per-token or ratio.");
   }
   const auto table = open_table(session, arguments);
   if (!table) return;
-  if (Status done = draw(*table, arguments); !done) {
-    return session.fail(exit_wrong_use, done.error().message);
-  }
-  fmt::print(stderr, "{} written\n", arguments.file.string());
+  const auto options = options_of(arguments, *table);
+  if (!options) return refuse(options.error());
+  const auto what = printable_of(*table, *choice, arguments);
+  if (!what) return refuse(what.error());
+  const charts::OffscreenApplication application;
+  write_and_tell(session, *what, arguments.figure, *options);
 }
 
 #else
@@ -105,32 +132,46 @@ void plot(Session& session, const Arguments& arguments) {
 
 #endif
 
+/// "time, memory, ratio, ...": the words of --y.
+std::string words_of_views() {
+  std::string words;
+  for (const report::View& view : report::views()) {
+    words += (words.empty() ? "" : ", ") + std::string(view.key);
+  }
+  return words;
+}
+
 }  // namespace
 
 void add_plot_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("plot", "Draw a run as a figure");
+  const auto add = [command](const char* name, std::string& value, const std::string& help,
+                             const char* type) {
+    command->add_option(name, value, help)->type_name(type);
+  };
   add_table_arguments(*command, *arguments);
-  command->add_option("-o,--output", arguments->file, "FIGURE.pdf, .svg or .png")
-      ->type_name("FIGURE")
-      ->required();
-  command->add_option("--x", arguments->x, "length or window")->type_name("AXIS");
-  command
-      ->add_option("--y", arguments->y,
-                   "time, memory, limit, ratio, per-token, executed; several, as in time,memory, "
-                   "side by side")
-      ->type_name("VALUE");
-  command->add_option("--facet", arguments->facet, "One panel for each value of this key of --only")
-      ->type_name("KEY");
-  command->add_flag("--caption", arguments->caption,
-                    "Where the numbers come from, under the figure");
+  add("--x", arguments->x, "length or window", "AXIS");
+  add("--y", arguments->y, words_of_views() + "; several, as in time,memory, stand side by side",
+      "VALUE");
+  add("--facet", arguments->facet, "One panel for each value of this key of --only", "KEY");
+  add("--scale-x", arguments->scale_x, "linear, log2 or log10; without: as suits the values",
+      "SCALE");
+  add("--scale-y", arguments->scale_y, "linear, log2 or log10", "SCALE");
+  add("--range-x", arguments->range_x, "Only this part of the axis, as in 64:1024", "LOW:HIGH");
+  add("--range-y", arguments->range_y, "Only this part of the axis", "LOW:HIGH");
+  command->add_flag("--no-intervals,!--intervals", arguments->no_intervals,
+                    "Draw no 95% intervals; --intervals is the default");
   command->add_flag("--crossovers", arguments->crossovers,
                     "Mark where contenders overtake the baseline");
-  command->add_option("--width", arguments->width, "lncs, acm, acl or millimetres")
-      ->type_name("WIDTH");
-  command->add_option("--font-pt", arguments->font_pt, "Size of the text in points")
-      ->type_name("PT");
-  command->add_option("--theme", arguments->theme, "light or dark")->type_name("THEME");
+  command->add_flag("--caption", arguments->caption,
+                    "Where the numbers come from, under the figure");
+  add_figure_arguments(*command, arguments->figure, "lncs");
+  command
+      ->add_option("--height", arguments->height_mm,
+                   "Millimetres; without: half the width for the plot, and what stands around it")
+      ->type_name("MM");
+  add("--theme", arguments->theme, "light or dark", "THEME");
   command->callback([&session, arguments] { plot(session, *arguments); });
 }
 

@@ -14,6 +14,8 @@
 #include "engine/report/run_differences.h"
 #include "engine/report/table.h"
 #include "engine/sweep/driver.h"
+#include "engine/sweep/pause.h"
+#include "engine/sweep/run_plan.h"
 
 namespace attnscope::cli {
 
@@ -26,17 +28,25 @@ struct Arguments {
 };
 
 std::atomic<int> cancel_requests{0};
+std::atomic<bool> pause_asked{false};
 
 extern "C" void count_cancel(int) {
   cancel_requests.fetch_add(1, std::memory_order_relaxed);
 }
 
-void catch_cancel_signals() {
+extern "C" void note_pause(int signal) {
+  pause_asked.store(signal == pause_signal, std::memory_order_relaxed);
+}
+
+void catch_signals() {
   cancel_requests = 0;
+  pause_asked = false;
   struct sigaction action = {};
   action.sa_handler = count_cancel;
   sigemptyset(&action.sa_mask);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+  action.sa_handler = note_pause;
+  for (const int signal : {pause_signal, continue_signal}) sigaction(signal, &action, nullptr);
 }
 
 Result<Sweep> narrowed(Result<Sweep> sweep, const Arguments& arguments) {
@@ -134,18 +144,24 @@ void run(Session& session, const Arguments& arguments) {
   if (!store) return session.fail(exit_store_refused, store.error().message);
   if (!store->warning().empty()) fmt::print(stderr, "attnscope: warning: {}\n", store->warning());
 
-  catch_cancel_signals();
+  catch_signals();
   ProgressLine progress(!arguments.quiet && !arguments.events && isatty(STDERR_FILENO) != 0);
   DriverOptions options;
   options.worker_command = arguments.worker;
   options.command_line = session.command_line;
   if (first) options.again_of = first->run.id.uuid;
   options.cancel = &cancel_requests;
+  options.pause = &pause_asked;
   options.on_event = [&](const RunEvent& event) {
     progress.show(event);
     if (event.kind == RunEvent::Kind::cancelling && !arguments.quiet) {
       progress.clear();
       fmt::print(stderr, "attnscope: {}; Ctrl-C again ends at once\n", event.text);
+    }
+    if (event.kind == RunEvent::Kind::paused && !arguments.quiet) {
+      progress.clear();
+      fmt::print(stderr, "attnscope: paused; attnscope continue {} goes on\n",
+                 event.run.uuid.substr(0, 8));
     }
     if (event.kind == RunEvent::Kind::warning && !arguments.quiet) {
       progress.clear();

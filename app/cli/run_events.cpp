@@ -27,6 +27,10 @@ std::string_view word(RunEvent::Kind kind) {
       return "warning";
     case RunEvent::Kind::cancelling:
       return "cancelling";
+    case RunEvent::Kind::paused:
+      return "paused";
+    case RunEvent::Kind::continued:
+      return "continued";
     case RunEvent::Kind::finished:
       return "finished";
   }

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "app/cli/command_line.h"
+#include "engine/report/pivot.h"
 #include "engine/report/table.h"
 
 namespace attnscope::cli {
@@ -11,11 +12,52 @@ namespace {
 struct Arguments : TableArguments {
   std::string format = "text";
   bool growth = false;
+  std::string rows, columns, cells;  // of a pivot, where any of them is given
+
+  [[nodiscard]] bool is_pivot() const { return !(rows + columns + cells).empty(); }
 };
+
+Result<report::PivotChoice> pivot_choice(const Arguments& arguments) {
+  report::PivotChoice choice;
+  if (!arguments.rows.empty()) {
+    auto key = report::parse_pivot_key("--rows", arguments.rows);
+    if (!key) return tl::unexpected(key.error());
+    choice.rows = std::move(*key);
+  }
+  if (!arguments.columns.empty()) {
+    auto key = report::parse_pivot_key("--columns", arguments.columns);
+    if (!key) return tl::unexpected(key.error());
+    choice.columns = std::move(*key);
+  } else if (choice.rows == choice.columns) {
+    choice.columns = "contender";  // --rows length alone turns the table around
+  }
+  if (!arguments.cells.empty()) {
+    auto quantities = report::parse_quantities(arguments.cells);
+    if (!quantities) return tl::unexpected(quantities.error());
+    choice.cells = std::move(*quantities);
+  }
+  return choice;
+}
+
+void print_pivot(Session& session, const Arguments& arguments, report::TableFormat format) {
+  const auto choice = pivot_choice(arguments);
+  if (!choice) return session.fail(exit_wrong_use, choice.error().message);
+  if (arguments.growth) {
+    return session.fail(exit_wrong_use,
+                        "--growth: a table with --rows, --columns or --cells has no such column; "
+                        "leave one or the other out.");
+  }
+  if (const auto table = open_table(session, arguments)) {
+    const auto pivot = report::make_pivot(*table, *choice);
+    if (!pivot) return session.fail(exit_wrong_use, pivot.error().message);
+    print_result(session, report::write_pivot(*table, *pivot, format));
+  }
+}
 
 void table(Session& session, const Arguments& arguments) {
   const auto format = report::parse_table_format(arguments.format);
   if (!format) return session.fail(exit_wrong_use, format.error().message);
+  if (arguments.is_pivot()) return print_pivot(session, arguments, *format);
   if (arguments.growth && *format == report::TableFormat::latex) {
     return session.fail(
         exit_wrong_use,
@@ -39,6 +81,16 @@ void add_table_command(CLI::App& app, Session& session) {
   add_table_arguments(*command, *arguments);
   command->add_option("--format", arguments->format, "text, markdown, csv, latex or json")
       ->type_name("FORMAT");
+  command
+      ->add_option("--rows", arguments->rows,
+                   "A table along two keys: what its rows are (contender; any key of --only)")
+      ->type_name("KEY");
+  command->add_option("--columns", arguments->columns, "and its columns (length)")
+      ->type_name("KEY");
+  command
+      ->add_option("--cells", arguments->cells,
+                   "and its cells: time, memory, ratio, limit, error, executed, or several of them")
+      ->type_name("LIST");
   command->add_flag("--growth", arguments->growth,
                     "Time per token, against that of the shortest length");
   command->callback([&session, arguments] { table(session, *arguments); });

@@ -42,7 +42,12 @@ void import_runs(Session& session, const ImportArguments& arguments) {
   if (!store) return session.fail(exit_store_refused, store.error().message);
   const auto imported = store->import_file(arguments.file);
   if (!imported) return session.fail(exit_store_refused, imported.error().message);
-  fmt::print(stderr, "{} imported, {} already there{}\n", imported->added, imported->already_there,
+  const std::string from_trash =
+      imported->taken_from_trash == 0
+          ? ""
+          : fmt::format(", {} of them taken out of the trash", imported->taken_from_trash);
+  fmt::print(stderr, "{} imported, {} already there{}{}\n", imported->added,
+             imported->already_there, from_trash,
              imported->heats_added == 0
                  ? ""
                  : fmt::format(", {} heat{} added to {}", imported->heats_added,

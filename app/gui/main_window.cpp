@@ -3,17 +3,18 @@
 
 #include <QActionGroup>
 #include <QApplication>
-#include <QCloseEvent>
-#include <QLineEdit>
-#include <QMenuBar>
 #include <QMessageBox>
 #include <QPushButton>
 #include <QSettings>
 #include <QStackedWidget>
 #include <QToolBar>
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "app/gui/session/results_folder.h"
 #include "app/gui/session/text.h"
+#include "app/gui/views/attention_page.h"
+#include "app/gui/views/command_bar.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/message_bar.h"
@@ -37,19 +38,27 @@ MainWindow::MainWindow(const WindowOptions& options, QWidget* parent)
       store_(options.database),
       launcher_(options.database),
       quick_when_open_(options.start_quick_sweep),
+      open_first_(options.file),
+      commands_(new CommandBar(this)),
       pages_(new QStackedWidget),
       compare_(new ComparePage(&runs_)) {
-  setWindowTitle(QStringLiteral("AttnScope"));
+  setWindowTitle(options.database == default_database()
+                     ? QStringLiteral("AttnScope")
+                     : tr("%1 - AttnScope").arg(words(options.database.filename().string())));
   setCentralWidget(pages_);
-  pages_->addWidget(compare_);
+  add_page(compare_);
   build_rail();
+  addToolBar(Qt::TopToolBarArea, commands_);
   build_menus();
   wire_store();
   wire_launcher();
   wire_compare();
+  wire_commands();
   restore();
+  setAcceptDrops(true);
   tint_icons();
   store_.start();
+  store_.read_published(results_folder(QCoreApplication::applicationDirPath().toStdString()));
   opening_.start(slow_opening_ms);
 }
 
@@ -66,54 +75,17 @@ void MainWindow::build_rail() {
   addToolBar(Qt::LeftToolBarArea, rail_);
   page_actions_ = new QActionGroup(this);
   const std::pair<QString, QString> entries[] = {{tr("Compare"), tr("Ctrl+1")},
-                                                 {tr("Patterns"), tr("Ctrl+2")}};
+                                                 {tr("Patterns"), tr("Ctrl+2")},
+                                                 {tr("Attention"), tr("Ctrl+3")}};
   for (const auto& [name, shortcut] : entries) {
     QAction* action = rail_->addAction(name);
     action->setCheckable(true);
     action->setShortcut(QKeySequence(shortcut));
     action->setToolTip(QStringLiteral("%1 (%2)").arg(name, shortcut));
     page_actions_->addAction(action);
-    const auto page = static_cast<Page>(page_actions_->actions().size() - 1);
-    connect(action, &QAction::triggered, this, [this, page] { show_page(page); });
+    const auto number = static_cast<PageNumber>(page_actions_->actions().size() - 1);
+    connect(action, &QAction::triggered, this, [this, number] { show_page(number); });
   }
-}
-
-void MainWindow::build_menus() {
-  QMenu* file = menuBar()->addMenu(tr("&File"));
-  file->addAction(tr("&New run…"), QKeySequence(tr("Ctrl+N")), this, &MainWindow::open_new_run);
-  file->addAction(tr("Run the &quick sweep"), QKeySequence(tr("Ctrl+R")), this,
-                  &MainWindow::start_quick_sweep);
-  file->addSeparator();
-  file->addAction(tr("&Import runs…"), QKeySequence(tr("Ctrl+I")), this, &MainWindow::import_runs);
-  file->addAction(tr("&Export run…"), QKeySequence(tr("Ctrl+E")), this, [this] {
-    if (const QString uuid = compare_->run_list()->chosen(); !uuid.isEmpty()) export_run(uuid);
-  });
-  file->addSeparator();
-  file->addAction(tr("&Open pattern…"), QKeySequence(tr("Ctrl+O")), this,
-                  &MainWindow::open_pattern);
-  file->addSeparator();
-  file->addAction(tr("&Quit"), QKeySequence(tr("Ctrl+Q")), this, &QWidget::close);
-
-  QMenu* view = menuBar()->addMenu(tr("&View"));
-  view->addActions(page_actions_->actions());
-  view->addSeparator();
-  view->addAction(tr("&Search runs"), QKeySequence(tr("Ctrl+F")), this, [this] {
-    show_page(compare_page);
-    compare_->run_list()->search()->setFocus(Qt::ShortcutFocusReason);
-  });
-  view->addSeparator();
-  QMenu* themes = view->addMenu(tr("&Theme"));
-  theme_actions_ = new QActionGroup(this);
-  const std::pair<Theme, QString> entries[] = {{Theme::system, tr("As the &desktop")},
-                                               {Theme::light, tr("&Light")},
-                                               {Theme::dark, tr("D&ark")}};
-  for (const auto& [theme, name] : entries) {
-    QAction* action = themes->addAction(name, this, [this, theme = theme] { set_theme(theme); });
-    action->setCheckable(true);
-    action->setData(name_of(theme));
-    theme_actions_->addAction(action);
-  }
-  menuBar()->addMenu(tr("&Help"))->addAction(tr("&About AttnScope"), this, &MainWindow::show_about);
 }
 
 void MainWindow::wire_store() {
@@ -129,15 +101,23 @@ void MainWindow::wire_store() {
   connect(&store_, &StoreThread::waited, compare_, &ComparePage::show_waited);
   connect(&store_, &StoreThread::opened, this, [this] {
     compare_->show_store_opened();
+    commands_->set_refused({});
+    if (!open_first_.empty()) open_file(words(std::exchange(open_first_, {}).string()));
     if (std::exchange(quick_when_open_, false)) start_quick_sweep();
   });
+  connect(&store_, &StoreThread::warned, compare_->messages(), &MessageBar::show_info);
   connect(&store_, &StoreThread::refused, compare_, &ComparePage::show_refused);
+  connect(&store_, &StoreThread::refused, commands_, &CommandBar::set_refused);
   connect(&store_, &StoreThread::runs_changed, this, [this](const RunListPointer& runs) {
     runs_.set_runs(runs);
     launcher_.see_runs(runs);
+    compare_->run_list()->set_trash(runs);
     compare_->runs_changed();
+    commands_->set_live(runs_.live() != nullptr);
+    if (patterns_) patterns_->set_measuring(runs_.live() != nullptr);
+    if (!runs_.live()) devices_.ask();  // it starts a worker, which would disturb a measurement
   });
-  connect(&store_, &StoreThread::run_read, compare_->run_view(), &RunView::show_run);
+  connect(&store_, &StoreThread::run_read, compare_, &ComparePage::show_run);
   connect(&store_, &StoreThread::succeeded, compare_->messages(), &MessageBar::show_info);
   connect(&store_, &StoreThread::damaged, this,
           [this](const QString& sentence) { compare_->messages()->show_error(sentence); });
@@ -158,15 +138,36 @@ void MainWindow::wire_launcher() {
 
 void MainWindow::wire_compare() {
   connect(compare_->run_view(), &RunView::run_wanted, &store_, &StoreThread::show_run);
-  connect(compare_, &ComparePage::new_run_asked, this, &MainWindow::open_new_run);
   connect(compare_, &ComparePage::quick_sweep_asked, this, &MainWindow::start_quick_sweep);
   connect(compare_, &ComparePage::open_again_asked, &store_, &StoreThread::open_again);
+  connect(compare_, &ComparePage::comparison_wanted, &store_, &StoreThread::compare_runs);
+  connect(&store_, &StoreThread::compared, compare_, &ComparePage::show_comparison);
   connect(compare_->progress(), &ProgressStrip::cancel_asked, this, [this](const QString& uuid) {
     if (const RunEntry* entry = runs_.entry(uuid)) launcher_.cancel(entry->info);
   });
+  wire_run_list();
+}
+
+void MainWindow::wire_run_list() {
   RunListPanel* list = compare_->run_list();
-  connect(list, &RunListPanel::remove_asked, this, &MainWindow::confirm_removal);
-  connect(list, &RunListPanel::export_asked, this, &MainWindow::export_run);
+  connect(list, &RunListPanel::rename_wanted, this,
+          [this](const QString& uuid, const QString& name) {
+            store_.describe_run(uuid, {.name = name.toStdString()});
+          });
+  connect(list, &RunListPanel::words_wanted, this,
+          [this](const QString& uuid, const QString& name, const QStringList& tags,
+                 const QString& note) {
+            store_.describe_run(uuid, {.name = name.toStdString(),
+                                       .tag = tags.join(QLatin1Char(' ')).toStdString(),
+                                       .note = note.toStdString()});
+          });
+  connect(list, &RunListPanel::tags_wanted, &store_, &StoreThread::change_tags);
+  connect(list, &RunListPanel::trash_wanted, &store_, &StoreThread::put_in_trash);
+  connect(list, &RunListPanel::restore_wanted, &store_, &StoreThread::take_from_trash);
+  connect(list, &RunListPanel::remove_wanted, &store_, &StoreThread::remove_runs);
+  connect(list, &RunListPanel::empty_trash_wanted, &store_, &StoreThread::empty_trash);
+  connect(list, &RunListPanel::import_file_wanted, &store_, &StoreThread::import_file);
+  connect(list, &RunListPanel::export_asked, this, &MainWindow::export_runs);
   connect(list, &RunListPanel::import_asked, this, &MainWindow::import_runs);
   connect(list, &RunListPanel::resume_asked, this, [this](const QString& uuid) {
     if (const RunEntry* entry = runs_.entry(uuid)) launcher_.resume(entry->info);
@@ -174,49 +175,58 @@ void MainWindow::wire_compare() {
   connect(list, &RunListPanel::again_asked, this, [this](const QString& uuid) {
     if (const RunEntry* entry = runs_.entry(uuid)) launcher_.again(entry->info);
   });
+  connect(&store_, &StoreThread::trashed, compare_, &ComparePage::show_trashed);
+  connect(&store_, &StoreThread::damage_found, &runs_, &RunListModel::mark_damaged);
+  connect(&store_, &StoreThread::published_read, compare_, &ComparePage::show_published);
 }
 
-void MainWindow::restore() {
-  const QSettings settings;
-  if (!restoreGeometry(settings.value(QStringLiteral("window/geometry")).toByteArray()))
-    resize(1280, 800);
-  compare_->run_view()->set_preferred_baseline(
-      settings.value(QStringLiteral("compare/baseline")).toString());
-  const QString theme = settings.value(QStringLiteral("window/theme")).toString();
-  for (QAction* action : theme_actions_->actions())
-    action->setChecked(action->data().toString() == name_of(theme_named(theme)));
-  show_page(static_cast<Page>(settings.value(QStringLiteral("window/page")).toInt() == patterns_page
-                                  ? patterns_page
-                                  : compare_page));
+void MainWindow::add_page(Page* page) {
+  pages_->addWidget(page);
+  connect(page, &Page::run_asked, this, [this](const QString& sweep_text) {
+    open_new_run();
+    if (!sweep_text.isEmpty() && new_run_) new_run_->begin_with(sweep_text);
+  });
 }
 
-void MainWindow::closeEvent(QCloseEvent* event) {
-  QSettings settings;
-  settings.setValue(QStringLiteral("window/geometry"), saveGeometry());
-  settings.setValue(QStringLiteral("window/page"),
-                    pages_->currentWidget() == compare_ ? compare_page : patterns_page);
-  settings.setValue(QStringLiteral("compare/baseline"), compare_->run_view()->preferred_baseline());
-  QMainWindow::closeEvent(event);
+void MainWindow::wire_commands() {
+  connect(commands_, &CommandBar::cancel_asked, this, [this] {
+    if (const RunEntry* live = runs_.live()) launcher_.cancel(live->info);
+  });
+  connect(commands_, &CommandBar::device_chosen, this,
+          [](const QString& kind) { QSettings().setValue(QStringLiteral("window/device"), kind); });
+  connect(&devices_, &DeviceList::changed, this, [this] {
+    commands_->set_devices(devices_.devices());
+    commands_->choose_device(QSettings().value(QStringLiteral("window/device")).toString());
+  });
 }
 
 PatternsPage* MainWindow::patterns() {
   if (!patterns_) {
     patterns_ = new PatternsPage;
-    pages_->addWidget(patterns_);
+    add_page(patterns_);
+    patterns_->set_measuring(runs_.live() != nullptr);
+    connect(patterns_, &PatternsPage::ceilings_wanted, &store_, &StoreThread::read_ceilings);
+    connect(&store_, &StoreThread::ceilings_read, patterns_,
+            [page = patterns_](const MachineCeilings& machine) { page->set_machine(machine); });
   }
   return patterns_;
 }
 
-void MainWindow::show_page(Page page) {
-  page_actions_->actions().at(page)->setChecked(true);
-  pages_->setCurrentWidget(page == compare_page ? static_cast<QWidget*>(compare_) : patterns());
+AttentionPage* MainWindow::attention() {
+  if (!attention_) {
+    attention_ = new AttentionPage;
+    add_page(attention_);
+  }
+  return attention_;
 }
 
-void MainWindow::set_theme(Theme theme) {
-  QSettings().setValue(QStringLiteral("window/theme"), name_of(theme));
-  for (QAction* action : theme_actions_->actions())
-    action->setChecked(action->data().toString() == name_of(theme));
-  apply_theme(theme);
+void MainWindow::show_page(PageNumber number) {
+  page_actions_->actions().at(number)->setChecked(true);
+  Page* page = compare_;
+  if (number == patterns_page) page = patterns();
+  if (number == attention_page) page = attention();
+  pages_->setCurrentWidget(page);
+  commands_->set_page(page);
 }
 
 void MainWindow::changeEvent(QEvent* event) {
@@ -225,14 +235,14 @@ void MainWindow::changeEvent(QEvent* event) {
 }
 
 void MainWindow::tint_icons() {
-  const char* icons[] = {"compare", "patterns"};
+  const char* icons[] = {"compare", "patterns", "attention"};
   for (int page = 0; page < page_actions_->actions().size(); ++page)
     page_actions_->actions().at(page)->setIcon(line_icon(QLatin1String(icons[page]), palette()));
 }
 
 void MainWindow::open_new_run() {
   show_page(compare_page);
-  if (!compare_->new_run_button()->isEnabled()) return;  // the page says why
+  if (!commands_->run_action()->isEnabled()) return;  // the page says why
   if (!new_run_) {
     new_run_ = new NewRunDialog(this);
     connect(new_run_, &NewRunDialog::start_asked, this, &MainWindow::start_run);
@@ -255,56 +265,24 @@ void MainWindow::start_quick_sweep() {
   show_page(compare_page);
   if (!compare_->quick_button()->isEnabled()) return;
   for (const NamedSweep& sweep : built_in_sweeps()) {
-    if (sweep.name == "quick") return launcher_.start(sweep.text);
+    if (sweep.name != "quick") continue;
+    auto on_device = nlohmann::ordered_json::parse(sweep.text);
+    on_device["device"] = commands_->device().toStdString();
+    // Unchanged, the preset keeps its own text, byte for byte.
+    const bool as_it_is = commands_->device() == QLatin1String("cpu");
+    return launcher_.start(as_it_is ? sweep.text : on_device.dump(2));
   }
 }
 
-void MainWindow::confirm_removal(const QString& uuid) {
-  const RunEntry* entry = runs_.entry(uuid);
-  if (!entry) return;
-  auto* box = new QMessageBox(
-      QMessageBox::Question, tr("Remove run"),
-      tr("Remove run %1, %2, with its %3 heats? This cannot be undone; export it first to keep it.")
-          .arg(entry->info.number)
-          .arg(words(entry->info.start.sweep_name))
-          .arg(entry->info.heats_done),
-      QMessageBox::Cancel, this);
-  QPushButton* remove = box->addButton(tr("Remove"), QMessageBox::DestructiveRole);
-  box->setAttribute(Qt::WA_DeleteOnClose);
-  connect(remove, &QPushButton::clicked, this, [this, uuid] { store_.remove_run(uuid); });
-  box->open();
-}
-
-void MainWindow::export_run(const QString& uuid) {
-  const RunEntry* entry = runs_.entry(uuid);
-  if (!entry) return;
+void MainWindow::export_runs(const QStringList& uuids) {
+  if (uuids.isEmpty()) return;
+  const RunEntry* entry = runs_.entry(uuids.front());
   const QString name =
-      QStringLiteral("%1-%2").arg(words(entry->info.start.sweep_name)).arg(entry->info.number);
-  ask_for_new_file(this, tr("Export run"), name, QStringLiteral("attn"),
-                   [this, uuid](const QString& file) { store_.export_runs({uuid}, file); });
-}
-
-void MainWindow::import_runs() {
-  show_page(compare_page);
-  ask_for_file(this, tr("Import runs"), tr("Runs (*.attn)"),
-               [this](const QString& file) { store_.import_file(file); });
-}
-
-void MainWindow::open_pattern() {
-  show_page(patterns_page);
-  patterns()->ask_for_file();
-}
-
-void MainWindow::show_about() {
-  auto* box = new QMessageBox(
-      QMessageBox::NoIcon, tr("About AttnScope"),
-      tr("AttnScope %1 (%2)\n\nWhat an attention pattern and its implementation cost at your "
-         "lengths, measured on your machine.\n\nDatabase: %3")
-          .arg(QLatin1String(ATTNSCOPE_VERSION), QLatin1String(ATTNSCOPE_GIT_COMMIT).left(12),
-               words(store_.database().string())),
-      QMessageBox::Close, this);
-  box->setAttribute(Qt::WA_DeleteOnClose);
-  box->open();
+      uuids.size() == 1 && entry
+          ? QStringLiteral("%1-%2").arg(words(title_of(entry->info))).arg(entry->info.number)
+          : QStringLiteral("runs");
+  ask_for_new_file(this, tr("Export runs"), name, QStringLiteral("attn"),
+                   [this, uuids](const QString& file) { store_.export_runs(uuids, file); });
 }
 
 }  // namespace attnscope::gui

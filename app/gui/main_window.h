@@ -7,11 +7,14 @@
 #include <QTimer>
 
 #include "app/gui/models/run_list_model.h"
+#include "app/gui/session/device_list.h"
 #include "app/gui/session/implementation_list.h"
 #include "app/gui/session/run_launcher.h"
 #include "app/gui/session/store_thread.h"
 #include "app/gui/views/theme.h"
 #include "app/gui/window.h"
+
+class QMenu;
 
 class QActionGroup;
 class QStackedWidget;
@@ -19,8 +22,11 @@ class QToolBar;
 
 namespace attnscope::gui {
 
+class AttentionPage;
+class CommandBar;
 class ComparePage;
 class NewRunDialog;
+class Page;
 class PatternsPage;
 
 class MainWindow : public QMainWindow {
@@ -29,10 +35,13 @@ class MainWindow : public QMainWindow {
   explicit MainWindow(const WindowOptions& options, QWidget* parent = nullptr);
   ~MainWindow() override;
 
-  enum Page { compare_page, patterns_page };
-  void show_page(Page page);
+  enum PageNumber { compare_page, patterns_page, attention_page };
+  void show_page(PageNumber number);
   void set_theme(Theme theme);
   void open_new_run();
+  /// A database, exported runs, a sweep, a pattern, a dump; what is none of them is said on the
+  /// page.
+  bool open_file(const QString& file);
   void start_quick_sweep();
   /// What the new-run form does when it is done.
   void start_run(const std::string& sweep_text);
@@ -40,36 +49,61 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] ComparePage* compare() const { return compare_; }
   /// Made when it is first asked for.
   [[nodiscard]] PatternsPage* patterns();
+  [[nodiscard]] AttentionPage* attention();
   [[nodiscard]] RunListModel& runs() { return runs_; }
+  [[nodiscard]] CommandBar* commands() const { return commands_; }
+
+ Q_SIGNALS:
+  /// Another window instead of this one: on another database, or with another size of text.
+  void window_asked(const attnscope::gui::WindowOptions& options);
 
  protected:
   void closeEvent(QCloseEvent* event) override;
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
   void changeEvent(QEvent* event) override;
 
  private:
+  /// Another window in place of this one, after changes that are not saved were asked about.
+  void ask_for_window(const WindowOptions& options);
   void build_rail();
   void build_menus();
+  void build_file_menu();
+  void build_view_menu();
+  void fill_recent(QMenu* menu);
+  void wire_commands();
+  void add_page(Page* page);
   void wire_store();
   void wire_launcher();
   void wire_compare();
+  void wire_run_list();
   void restore();
+  void save() const;
   void tint_icons();
-  void confirm_removal(const QString& uuid);
-  void export_run(const QString& uuid);
+  void export_runs(const QStringList& uuids);
   void import_runs();
-  void open_pattern();
+  void ask_for_open();
+  bool open_sweep(const QString& file);
+  void step_text_size(int direction);
+  void set_text_size(int percent);
+  void show_shortcuts();
   void show_about();
 
   StoreThread store_;
   RunLauncher launcher_;
   ImplementationList implementations_;
+  DeviceList devices_;
   RunListModel runs_;
   bool quick_when_open_ = false;
-  QTimer opening_;  // runs out when the database takes long to open
+  std::filesystem::path open_first_;  // once the database is open
+  QTimer opening_;                    // runs out when the database takes long to open
 
+  CommandBar* commands_;
   QStackedWidget* pages_;
   ComparePage* compare_;
   PatternsPage* patterns_ = nullptr;
+  AttentionPage* attention_ = nullptr;
+  bool unsaved_is_settled_ = false;  // the window may close
   NewRunDialog* new_run_ = nullptr;
   QToolBar* rail_ = nullptr;
   QActionGroup* page_actions_ = nullptr;

@@ -2,16 +2,19 @@
 #include "app/gui/window.h"
 
 #include <QApplication>
+#include <QFileInfo>
 #include <QFontDatabase>
 #include <QIcon>
 #include <QSettings>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 
 #include "app/gui/charts/figure_font.h"
 #include "app/gui/main_window.h"
 #include "app/gui/views/theme.h"
+#include "engine/store/store.h"
 
 // Resources of a static library are not registered by themselves; the macro wants the global
 // namespace.
@@ -35,6 +38,20 @@ void say_no_display(QtMsgType type, const QMessageLogContext&, const QString&) {
   std::_Exit(exit_wrong_use);
 }
 
+/// What was opened on the command line, else the last database, else the default one.
+WindowOptions options_of(const WindowArguments& arguments) {
+  WindowOptions options{.database = default_database(),
+                        .file = arguments.file,
+                        .start_quick_sweep = arguments.start_quick_sweep};
+  const QString last = QSettings().value(QStringLiteral("window/database")).toString();
+  if (arguments.database) {
+    options.database = *arguments.database;
+  } else if (!last.isEmpty() && QFileInfo::exists(last)) {
+    options.database = last.toStdString();
+  }
+  return options;
+}
+
 std::unique_ptr<QApplication> make_application(int& argc, char** argv) {
   const QtMessageHandler usual = qInstallMessageHandler(say_no_display);
   auto application = std::make_unique<QApplication>(argc, argv);
@@ -44,12 +61,22 @@ std::unique_ptr<QApplication> make_application(int& argc, char** argv) {
 
 }  // namespace
 
-int run_window(int argc, char** argv, const WindowOptions& options) {
+int run_window(int argc, char** argv, const WindowArguments& arguments) {
   const std::unique_ptr<QApplication> application = make_application(argc, argv);
   prepare_application();
   apply_theme(theme_named(QSettings().value(QStringLiteral("window/theme")).toString()));
-  MainWindow window(options);
-  window.show();
+  std::unique_ptr<MainWindow> window;
+  std::function<void(const WindowOptions&)> open = [&](const WindowOptions& options) {
+    apply_text_size();
+    auto next = std::make_unique<MainWindow>(options);
+    // Queued: the window that asks must not go away while it is asking.
+    QObject::connect(next.get(), &MainWindow::window_asked, application.get(), open,
+                     Qt::QueuedConnection);
+    if (window) window->close();
+    next->show();
+    window = std::move(next);
+  };
+  open(options_of(arguments));
   return QApplication::exec();
 }
 

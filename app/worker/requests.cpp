@@ -9,6 +9,7 @@
 #include "attnscope/build_info.h"
 #include "engine/attention/attend.h"
 #include "engine/attention/check.h"
+#include "engine/attention/costs.h"
 #include "engine/attention/cuda_runtime.h"
 #include "engine/attention/list.h"
 #include "engine/measure/available_memory.h"
@@ -203,6 +204,40 @@ void answer_attend(const Request& request, ProtocolChannel& channel) {
                 {"lse_written", outcome->lse_written}});
 }
 
+std::int64_t whole_field(const json& message, const char* name) {
+  const json& value = field(message, name);
+  if (!value.is_number_integer())
+    throw RequestError(fmt::format("the field '{}' must be a whole number", name));
+  return value.get<std::int64_t>();
+}
+
+void answer_costs(const Request& request, ProtocolChannel& channel) {
+  const json& message = request.message;
+  const auto costs =
+      implementation_costs({.pattern_json = text_field(message, "pattern_json"),
+                            .window = text_field(message, "window"),
+                            .layout_json = text_field(message, "layout_json"),
+                            .layout_source = text_field(message, "layout_source"),
+                            .heads = whole_field(message, "heads"),
+                            .head_dim = whole_field(message, "head_dim"),
+                            .dtype = text_field(message, "dtype"),
+                            .device = std::string(attnscope::name_of(device_field(message))),
+                            .direction = text_field(message, "direction"),
+                            .threads = threads_field(message)});
+  if (!costs) throw RequestError(costs.error().message);
+  json rows = json::array();
+  for (const ImplementationCost& cost : *costs) {
+    json row = {{"id", cost.id}, {"reason", cost.reason}};
+    if (cost.reason.empty()) {
+      row.update({{"executed_flop", cost.executed_flop},
+                  {"executed_bytes", cost.executed_bytes},
+                  {"peak_bytes", cost.peak_bytes}});
+    }
+    rows.push_back(std::move(row));
+  }
+  channel.send({{"event", "costs"}, {"implementations", std::move(rows)}});
+}
+
 std::string_view name_of(CheckRow::Outcome outcome) {
   switch (outcome) {
     case CheckRow::Outcome::ok:
@@ -245,7 +280,8 @@ struct Handler {
 
 constexpr Handler handlers[] = {{"hello", &answer_hello},   {"describe", &answer_describe},
                                 {"heat", &answer_heat},     {"ceilings", &answer_ceilings},
-                                {"attend", &answer_attend}, {"check", &answer_check}};
+                                {"attend", &answer_attend}, {"check", &answer_check},
+                                {"costs", &answer_costs}};
 
 const Handler& handler_of(const Request& request) {
   if (!request.malformed.empty()) throw RequestError(request.malformed);

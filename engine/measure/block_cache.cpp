@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <numeric>
 
 #include "engine/measure/available_memory.h"
 #include "engine/measure/flush_caches.h"
@@ -19,6 +20,10 @@ constexpr std::int64_t alignment = 64;
 // Small blocks are held against the machine's memory only once so much of them is new: asking the
 // kernel costs more than the block.
 constexpr std::int64_t small_check_step = 16 * huge_page;
+// A block of 32 huge pages and more lies on so many places of every cache that others do not
+// differ.
+constexpr std::int64_t least_unmoved = 32 * huge_page;
+constexpr std::int64_t any_size = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t rounded(std::int64_t bytes) {
   const std::int64_t step = bytes < huge_page ? small_step : huge_page;
@@ -41,6 +46,13 @@ void* map_huge(std::int64_t size) {
   return start + lead;
 }
 
+void touch(std::span<std::byte> block) {
+  constexpr std::int64_t page = 4096;
+  const auto size = static_cast<std::int64_t>(block.size());
+#pragma omp parallel for schedule(static)
+  for (std::int64_t at = 0; at < size; at += page) block[static_cast<std::size_t>(at)] = {};
+}
+
 void give_back(void* data, std::int64_t size) noexcept {
   if (size < huge_page)
     std::free(data);
@@ -51,6 +63,7 @@ void give_back(void* data, std::int64_t size) noexcept {
 }  // namespace
 
 BlockCache::~BlockCache() {
+  take_cache_back();
   empty_cache();
 }
 
@@ -85,7 +98,8 @@ void* BlockCache::take_from_system(std::int64_t requested, std::int64_t size) {
     const std::int64_t free = free_bytes_locked();
     if (requested > free) throw OutOfMemory(requested, free);
     // What is free counts cached blocks; they must really go when the request needs their room.
-    if (requested > free - counters_.cached) empty_cache_locked();
+    if (requested > free - counters_.cached - aside_bytes_) give_aside_back_locked();
+    if (requested > free - counters_.cached) empty_cache_locked(any_size);
   }
   void* data = size < huge_page ? std::aligned_alloc(alignment, static_cast<std::size_t>(size))
                                 : map_huge(size);
@@ -109,14 +123,47 @@ void BlockCache::release(void* data) noexcept {
 
 void BlockCache::empty_cache() noexcept {
   const std::lock_guard lock(mutex_);
-  empty_cache_locked();
+  empty_cache_locked(any_size);
 }
 
-void BlockCache::empty_cache_locked() noexcept {
-  for (const auto& [size, data] : cached_) give_back(data, size);
-  cached_.clear();
+void BlockCache::empty_cache_of_movable() noexcept {
+  const std::lock_guard lock(mutex_);
+  empty_cache_locked(least_unmoved);
+}
+
+void BlockCache::empty_cache_locked(std::int64_t below) noexcept {
+  const auto end = cached_.lower_bound(below);
+  for (auto block = cached_.begin(); block != end; block = cached_.erase(block)) {
+    give_back(block->second, block->first);
+    counters_.reserved -= block->first;
+    counters_.cached -= block->first;
+  }
+}
+
+// Only where half of what is free stays free: a call whose memory is metered is not to find the
+// room of others taken.
+void BlockCache::set_cache_aside() noexcept {
+  const std::lock_guard lock(mutex_);
+  empty_cache_locked(least_unmoved);
+  if (2 * counters_.cached > free_bytes_locked()) empty_cache_locked(any_size);
+  aside_.merge(cached_);
+  aside_bytes_ += counters_.cached;
   counters_.reserved -= counters_.cached;
   counters_.cached = 0;
+}
+
+void BlockCache::take_cache_back() noexcept {
+  const std::lock_guard lock(mutex_);
+  cached_.merge(aside_);
+  counters_.reserved += aside_bytes_;
+  counters_.cached += aside_bytes_;
+  aside_bytes_ = 0;
+}
+
+void BlockCache::give_aside_back_locked() noexcept {
+  for (const auto& [size, data] : aside_) give_back(data, size);
+  aside_.clear();
+  aside_bytes_ = 0;
 }
 
 void BlockCache::flush_from_caches() {
@@ -133,6 +180,27 @@ void BlockCache::reset_peaks() {
   const std::lock_guard lock(mutex_);
   counters_.requested_peak = counters_.requested;
   counters_.reserved_peak = counters_.reserved;
+}
+
+std::vector<std::int64_t> BlockCache::cached_blocks() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::int64_t> sizes;
+  for (const auto& [size, data] : cached_) sizes.push_back(size);
+  return sizes;
+}
+
+void BlockCache::provide(std::span<const std::int64_t> blocks) {
+  if (std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0}) > free_bytes()) return;
+  std::vector<Buffer> held;
+  try {
+    for (const std::int64_t size : blocks) {
+      const std::int64_t before = counters().fresh;
+      held.emplace_back(*this, size);
+      if (counters().fresh != before) touch(held.back().bytes());
+    }
+  } catch (const OutOfMemory&) {
+    // Others took the room meanwhile: the calls will find out for themselves.
+  }
 }
 
 BlockCache::Counters BlockCache::counters() const {
@@ -152,8 +220,9 @@ std::int64_t BlockCache::free_bytes() const {
 
 std::int64_t BlockCache::free_bytes_locked() const {
   // Mapped pages that nothing has touched yet are promised but still look available.
-  const std::int64_t promised = std::max<std::int64_t>(counters_.reserved - resident_bytes(), 0);
-  std::int64_t free = available_memory_bytes() - promised + counters_.cached;
+  const std::int64_t promised =
+      std::max<std::int64_t>(counters_.reserved + aside_bytes_ - resident_bytes(), 0);
+  std::int64_t free = available_memory_bytes() - promised + counters_.cached + aside_bytes_;
   if (limit_) free = std::min(free, *limit_ - (counters_.reserved - counters_.cached));
   return std::max<std::int64_t>(free, 0);
 }

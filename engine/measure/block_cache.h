@@ -16,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "engine/measure/heat_memory.h"
 
@@ -32,9 +33,14 @@ class BlockCache final : public HeatMemory {
   [[nodiscard]] void* allocate(std::size_t bytes) override;
   void release(void* data) noexcept override;
   void empty_cache() noexcept override;
+  void empty_cache_of_movable() noexcept override;
+  void set_cache_aside() noexcept override;
+  void take_cache_back() noexcept override;
   void flush_from_caches() override;
   void reset_peaks() override;
   [[nodiscard]] Counters counters() const override;
+  [[nodiscard]] std::vector<std::int64_t> cached_blocks() const override;
+  void provide(std::span<const std::int64_t> blocks) override;
   void set_limit(std::optional<std::int64_t> bytes) override;
   [[nodiscard]] std::int64_t free_bytes() const override;
 
@@ -45,11 +51,15 @@ class BlockCache final : public HeatMemory {
   };
   [[nodiscard]] std::int64_t free_bytes_locked() const;
   [[nodiscard]] void* take_from_system(std::int64_t requested, std::int64_t size);
-  void empty_cache_locked() noexcept;
+  void empty_cache_locked(std::int64_t below) noexcept;
+  void give_aside_back_locked() noexcept;
 
   mutable std::mutex mutex_;
   std::unordered_map<void*, Block> live_;
-  std::multimap<std::int64_t, void*> cached_;
+  using BySize = std::multimap<std::int64_t, void*>;
+  BySize cached_;
+  BySize aside_;  // in no counter; goes as soon as a request needs its room
+  std::int64_t aside_bytes_ = 0;
   std::optional<std::int64_t> limit_;
   std::int64_t unchecked_small_ = 0;
   Counters counters_;

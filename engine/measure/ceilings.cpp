@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "engine/measure/block_cache.h"
@@ -23,6 +24,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int trials = 5;
 constexpr double trial_seconds = 0.012;
 constexpr std::int64_t mib = std::int64_t{1} << 20;
+constexpr std::int64_t least_set = mib / 4;
 // Beyond the caches of a server too: the rate from memory, which limits cells with cold caches.
 constexpr std::int64_t largest_set = 1024 * mib;
 // 4 KiB in and as much out stay in the first-level cache.
@@ -125,11 +127,17 @@ Ceilings measure_ceilings(int threads) {
   ceilings.flop_per_second = flop_per_second(threads);
   ceilings.exponentials_per_second = exponentials_per_second(threads);
   BlockCache& memory = process_memory();
-  for (std::int64_t bytes = mib / 4; bytes <= largest_set; bytes *= 4) {
-    if (bytes > memory.free_bytes() / 2) break;
-    const Buffer set(memory, bytes);
-    std::memset(set.bytes().data(), 1, set.bytes().size());
-    ceilings.copy.push_back({bytes, copy_rate(threads, set.bytes())});
+  std::int64_t largest = largest_set;
+  while (largest > least_set && largest > memory.free_bytes() / 2) largest /= 4;
+  if (largest <= memory.free_bytes() / 2) {
+    memory.provide(std::span(&largest, 1));
+    const Buffer sets(memory, largest);
+    // Some processors write zeros over zeros faster than anything else.
+    std::memset(sets.bytes().data(), 1, sets.bytes().size());
+    for (std::int64_t bytes = least_set; bytes <= largest; bytes *= 4) {
+      const auto set = sets.bytes().first(static_cast<std::size_t>(bytes));
+      ceilings.copy.push_back({bytes, copy_rate(threads, set)});
+    }
   }
   memory.empty_cache();
   return ceilings;

@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace attnscope::measure {
 
@@ -52,10 +53,23 @@ class HeatMemory {
   virtual void release(void* data) noexcept = 0;
   /// Gives cached blocks back to the system.
   virtual void empty_cache() noexcept = 0;
+  /// The same, but may keep blocks so large that where they lie moves no time: to clear their pages
+  /// anew would take longer than most calls.
+  virtual void empty_cache_of_movable() noexcept { empty_cache(); }
+  /// The cache is empty until take_cache_back(); what was in it may be kept for that moment.
+  virtual void set_cache_aside() noexcept { empty_cache(); }
+  virtual void take_cache_back() noexcept {}
   /// Puts everything that a call may touch out of the processor's caches.
   virtual void flush_from_caches() = 0;
   virtual void reset_peaks() = 0;
   [[nodiscard]] virtual Counters counters() const = 0;
+
+  /// Sizes in bytes of the blocks that wait for reuse: after a call that began with an empty cache,
+  /// what its like will need. Empty where they are not known.
+  [[nodiscard]] virtual std::vector<std::int64_t> cached_blocks() const { return {}; }
+  /// Puts such blocks into the cache where it lacks them, every page touched, so that the next call
+  /// meets no page faults. Does nothing where they do not all fit.
+  virtual void provide(std::span<const std::int64_t> /*blocks*/) {}
 
   /// All blocks together stay within `bytes`; absent: only the memory itself limits them.
   virtual void set_limit(std::optional<std::int64_t> bytes) = 0;
@@ -64,6 +78,18 @@ class HeatMemory {
 
   /// After trouble: the error that every further use would meet; nothing where all is well.
   [[nodiscard]] virtual std::optional<std::string> lost() { return std::nullopt; }
+};
+
+/// An empty cache for a scope.
+class EmptyCache {
+ public:
+  explicit EmptyCache(HeatMemory& memory) : memory_(memory) { memory.set_cache_aside(); }
+  EmptyCache(const EmptyCache&) = delete;
+  EmptyCache& operator=(const EmptyCache&) = delete;
+  ~EmptyCache() { memory_.take_cache_back(); }
+
+ private:
+  HeatMemory& memory_;
 };
 
 /// A block that is released with its scope.

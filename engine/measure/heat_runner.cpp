@@ -47,7 +47,8 @@ class HeatRun {
         memory_(device_.memory()),
         beacon_(request.beacon, request.beacon_nonce, hooks.own_beacon),
         troubles_(heat_.contenders.size()),
-        first_call_ns_(heat_.contenders.size()) {
+        first_call_ns_(heat_.contenders.size()),
+        first_call_blocks_(heat_.contenders.size()) {
     if (hooks.on_alive && !beacon_.is_shared())
       heartbeat_.emplace(protocol::alive_interval, [this] { hooks_.on_alive(beacon_.read()); });
     auto limit = memory_limit_bytes();
@@ -192,7 +193,7 @@ class HeatRun {
   const char* meter(std::size_t contender, PreparedAttention& prepared,
                     const HeatTensors& tensors) {
     tensors.poison_outputs();
-    memory_.empty_cache();
+    const EmptyCache alone(memory_);
     memory_.reset_peaks();
     const HeatMemory::Counters before = memory_.counters();
     const GuardedWorkspace workspace(memory_, prepared.workspace_bytes());
@@ -205,6 +206,8 @@ class HeatRun {
     call(prepared, tensors.on_device(), workspace.bytes());
     first_call_ns_[contender] =
         std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+    first_call_blocks_[contender] = memory_.cached_blocks();
+    first_call_blocks_[contender].push_back(prepared.workspace_bytes());
     tensors.fetch_outputs();
     const HeatMemory::Counters after = memory_.counters();
     CellMemory& memory = cells_[contender].memory;
@@ -229,6 +232,7 @@ class HeatRun {
       before_call = [this] { memory_.flush_from_caches(); };
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       if (troubles_[i]) continue;
+      memory_.provide(first_call_blocks_[i]);
       PreparedAttention* const prepared = lineup.prepared(i);
       Buffer* const workspace = &workspaces[i];
       const RowWatch& watch =
@@ -304,6 +308,7 @@ class HeatRun {
   std::vector<Cell> cells_;
   // By contender; on a device that of handing it over, far less.
   std::vector<double> first_call_ns_;
+  std::vector<std::vector<std::int64_t>> first_call_blocks_;  // that such a call needs
   std::optional<Heartbeat> heartbeat_;  // the last member: it ends before what it reads
 };
 

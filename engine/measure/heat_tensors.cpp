@@ -41,11 +41,11 @@ void HeatTensors::place(int placement) {
   mirror_.reset();
   if (!is_apart()) {
     host_.reset();
-    device_.memory().empty_cache();
+    device_.memory().empty_cache_of_movable();
     host_.emplace(device_.memory(), shape_, seed_, placement);
     return;
   }
-  device_.memory().empty_cache();
+  device_.memory().empty_cache_of_movable();
   if (!host_) host_.emplace(process_memory(), shape_, seed_, /*placement=*/0);
   mirror_.emplace(device_.memory(), shape_, seed_, placement, device_step);
   for (int which = 0; which < mirror_->tensors(); ++which) {

@@ -130,9 +130,12 @@ class Rounds {
   void add_sample(Runner& runner, int round) {
     const auto start = Clock::now();
     for (int attempt = 0; attempt <= retakes; ++attempt) {
+      std::int64_t fresh = options_.memory.counters().fresh;
       const LeaveOnExit entered(runner.lane);
-      if (runner.call_ns < lead_in_below_ns) call(runner);
-      const std::int64_t fresh = options_.memory.counters().fresh;
+      if (runner.call_ns < lead_in_below_ns) {
+        call(runner);
+        fresh = options_.memory.counters().fresh;
+      }
       const auto asleep = options_.time_asleep();
       const auto sample = timed(runner, round);
       if (!sample) return;  // cancelled

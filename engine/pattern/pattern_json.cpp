@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/pattern/pattern_json.h"
+
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/located_json.h"
 #include "engine/pattern/nearest_name.h"
 #include "engine/pattern/sequence_layout.h"
@@ -254,6 +255,10 @@ Result<AttentionPattern> parse_pattern(std::string_view json, std::string_view s
   Result<JsonValue> value = parse_json(json, source);
   if (!value) return tl::unexpected(value.error());
   return PatternReader(JsonField(source, *value)).read();
+}
+
+Result<AttentionPattern> read_pattern(const JsonField& field) {
+  return PatternReader(field).read();
 }
 
 std::string pattern_json(const AttentionPattern& pattern) {

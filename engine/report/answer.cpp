@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
 
 #include "engine/report/axes_in_words.h"
+#include "engine/report/memory_growth.h"
 #include "engine/report/places.h"
 
 namespace attnscope::report {
@@ -18,18 +18,6 @@ constexpr statistics::Ratio itself{.ratio = 1, .low = 1, .high = 1, .paired = tr
 HeatPoint without_x(HeatPoint point, XAxis x) {
   if (x == XAxis::length) point.sequence_tokens = 0;
   return point;
-}
-
-/// What the run's device had free when it began; of a GPU nothing is stored.
-std::optional<double> available_bytes(const RunInfo& run, DeviceKind device) {
-  if (device != DeviceKind::cpu) return std::nullopt;
-  const auto provenance = nlohmann::json::parse(run.start.provenance, nullptr, false);
-  if (!provenance.is_object()) return std::nullopt;
-  const auto machine = provenance.find("device");
-  if (machine == provenance.end() || !machine->is_object()) return std::nullopt;
-  const auto bytes = machine->find("available_bytes");
-  if (bytes == machine->end() || !bytes->is_number()) return std::nullopt;
-  return bytes->get<double>();
 }
 
 double time_per_document(const Row& row) {
@@ -179,7 +167,7 @@ Answer make_answer(const Table& table, XAxis x) {
                             .fits = {}};
     if (table.baseline) setting.crossovers = find_crossover_answers(rows, x, *table.baseline);
     if (x == XAxis::length)
-      setting.fits = find_fits(rows, available_bytes(table.run, point.device));
+      setting.fits = find_fits(rows, free_bytes_at_start(table.run, point.device));
     answer.settings.push_back(std::move(setting));
   }
   return answer;

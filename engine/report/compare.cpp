@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 
@@ -17,8 +16,7 @@
 namespace attnscope::report {
 namespace {
 
-constexpr std::size_t column_count = 6;
-using Line = std::array<std::string, column_count>;
+using Line = std::array<std::string, ComparedLine::texts_count>;
 
 std::string cell_key(const StoredCell& cell) {
   return point_key(cell.point) + " " + cell.cell.contender.id();
@@ -46,14 +44,6 @@ Line line_of(const ComparedCell& cell) {
     line[5] = name_of(cell.ratio->verdict);
   }
   return line;
-}
-
-std::string write_line(const Line& line, const std::array<std::size_t, column_count>& widths) {
-  std::string text;
-  for (std::size_t i = 0; i < column_count; ++i) {
-    text.append("  ").append(padded(line[i], widths[i], i == 0 || i + 1 == column_count));
-  }
-  return without_trailing_blanks(std::move(text)) + "\n";
 }
 
 std::string counts_of(const Comparison& comparison) {
@@ -163,35 +153,35 @@ Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a, const St
   return comparison;
 }
 
-std::string write_comparison(const Comparison& comparison) {
-  std::string text = wrapped("A: " + provenance_line(comparison.run_a), "   ") +
-                     wrapped("B: " + provenance_line(comparison.run_b), "   ");
-  for (const std::string& difference : differences(comparison.run_a, comparison.run_b)) {
-    text += wrapped("not alike: " + difference, "   ");
-  }
-  const Line head{"contender", "A, per doc", "B, per doc", "B vs A", "95 % of it", "verdict"};
-  std::array<std::size_t, column_count> widths{};
-  std::vector<Line> lines;
+const Line& comparison_headings() {
+  static const Line headings{"contender", "A, per doc", "B, per doc",
+                             "B vs A",    "95 % of it", "verdict"};
+  return headings;
+}
+
+std::vector<ComparedLine> comparison_lines(const Comparison& comparison) {
   std::vector<Row> rows;
-  for (const ComparedCell& cell : comparison.cells) {
-    lines.push_back(line_of(cell));
-    rows.push_back(row_of(cell.a));
-  }
-  for (std::size_t i = 0; i < column_count; ++i) {
-    widths[i] = width_of(head[i]);
-    for (const Line& line : lines) widths[i] = std::max(widths[i], width_of(line[i]));
-  }
+  rows.reserve(comparison.cells.size());
+  for (const ComparedCell& cell : comparison.cells) rows.push_back(row_of(cell.a));
   std::vector<bool> varying = varying_axes(rows);
   varying[length_axis] = true;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (i == 0 || !(rows[i].cell.point == rows[i - 1].cell.point)) {
-      text.append("\n").append(wrapped(words_of(rows[i].cell.point, varying, true), "  "));
-      text += write_line(head, widths);
-    }
-    text += write_line(lines[i], widths);
+  std::vector<ComparedLine> lines;
+  lines.reserve(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    lines.push_back({.setting = words_of(rows[i].cell.point, varying, true),
+                     .texts = line_of(comparison.cells[i])});
   }
-  return text + "\n" + wrapped(counts_of(comparison), "  ") +
-         wrapped(between_in_words(comparison), "  ");
+  return lines;
+}
+
+std::vector<std::string> comparison_notes(const Comparison& comparison) {
+  std::vector<std::string> notes;
+  for (const std::string& difference : differences(comparison.run_a, comparison.run_b)) {
+    notes.push_back("not alike: " + difference);
+  }
+  notes.push_back(counts_of(comparison));
+  notes.push_back(between_in_words(comparison));
+  return notes;
 }
 
 }  // namespace attnscope::report

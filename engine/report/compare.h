@@ -4,6 +4,7 @@
 // Two runs set side by side, cell by cell: unpaired ratios with verdicts. Their intervals hold what
 // may have moved between the runs, see engine/statistics/between_runs.h.
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,24 @@ struct Comparison {
 
 [[nodiscard]] Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a,
                                               const Store& store_b, const RunInfo& b);
-[[nodiscard]] std::string write_comparison(const Comparison& comparison);
+
+/// A compared cell in words, as it is written and shown.
+struct ComparedLine {
+  static constexpr std::size_t texts_count = 6;
+  std::string setting;  // "2048 tokens, float16": the axes in which the cells differ
+  std::array<std::string, texts_count> texts;
+};
+/// Contender, A, B, B vs A, its interval, verdict.
+[[nodiscard]] const std::array<std::string, ComparedLine::texts_count>& comparison_headings();
+/// In the order of Comparison::cells.
+[[nodiscard]] std::vector<ComparedLine> comparison_lines(const Comparison& comparison);
+/// What is not alike, how many cells got which verdict, what may have moved between the runs: a
+/// sentence each.
+[[nodiscard]] std::vector<std::string> comparison_notes(const Comparison& comparison);
+
+/// JSON is write_comparison_json's.
+[[nodiscard]] std::string write_comparison(const Comparison& comparison,
+                                           TableFormat format = TableFormat::text);
 /// An object: what is not alike, what may have moved between the runs, and `cells` with ratio,
 /// interval and verdict, null where a side has no time.
 [[nodiscard]] std::string write_comparison_json(const Comparison& comparison);

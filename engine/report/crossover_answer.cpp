@@ -40,6 +40,7 @@ bool is_shown(const Stretch& stretch) {
 
 std::string all_of(const std::vector<Stretch>& stretches, const Places& places) {
   std::vector<std::string> parts;
+  parts.reserve(stretches.size());
   for (const Stretch& one : stretches) parts.push_back(places.words(one.first, one.last));
   return fmt::format("{}", fmt::join(parts, ", "));
 }

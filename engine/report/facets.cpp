@@ -76,7 +76,7 @@ std::string shared_title(const Table& table, XAxis x) {
 /// The rows of one value; `first` is one that has it and not every value.
 Table rows_with(const Table& table, std::string_view key, const std::string& value,
                 const Row*& first) {
-  Table part{.run = table.run, .rows = {}, .baseline = table.baseline};
+  Table part = without_rows(table);
   for (const Row& row : table.rows) {
     if (key.empty() || is_in_all(row, key)) {
       part.rows.push_back(row);
@@ -91,7 +91,7 @@ Table rows_with(const Table& table, std::string_view key, const std::string& val
 }  // namespace
 
 Result<Facets> make_facets(const Table& table, XAxis x, const std::vector<YAxis>& ys,
-                           std::string_view key) {
+                           std::string_view key, bool crossovers) {
   if (Status known = check_key(key, x); !known) return tl::unexpected(known.error());
   Facets facets{.title = table.rows.empty() ? "" : shared_title(table, x),
                 .panels = {},
@@ -109,6 +109,7 @@ Result<Facets> make_facets(const Table& table, XAxis x, const std::vector<YAxis>
     for (const YAxis y : ys) {
       Result<Figure> panel = make_figure(part, x, y);
       if (!panel) return tl::unexpected(panel.error());
+      if (crossovers) mark_crossovers(*panel, part, x, y);
       panel->title = first == nullptr ? "" : panel_title(*first, key);
       facets.panels.push_back(std::move(*panel));
     }

@@ -4,35 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 
-#include "engine/pattern/nearest_name.h"
 #include "engine/report/answer.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/places.h"
+#include "engine/report/roofline.h"
 #include "engine/report/row_values.h"
 #include "engine/report/writers.h"
-#include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope::report {
 namespace {
-
-constexpr std::array<std::string_view, 2> x_names{"length", "window"};
-constexpr std::array<std::string_view, 6> y_names{"time",  "memory",    "limit",
-                                                  "ratio", "per-token", "executed"};
-
-template <typename Axis, std::size_t count>
-Result<Axis> parse_axis(std::string_view option, std::string_view text,
-                        const std::array<std::string_view, count>& names) {
-  const auto found = std::ranges::find(names, text);
-  if (found == names.end()) {
-    return fail("{}: there is no axis '{}'; {}", option, in_a_sentence(text),
-                suggest(in_a_sentence(text), names));
-  }
-  return static_cast<Axis>(found - names.begin());
-}
 
 /// A row's place above x: a value with its interval, or the reason why there is none.
 struct Drawn {
@@ -42,7 +25,7 @@ struct Drawn {
 
 Drawn value(double y, double low, double high) {
   const bool interval = std::isfinite(low) && std::isfinite(high) && low > 0;
-  return {Point{0, y, interval ? low : y, interval ? high : y}, {}};
+  return {Point{.x = 0, .y = y, .low = interval ? low : y, .high = interval ? high : y}, {}};
 }
 
 Drawn measured_value(const Row& row, YAxis axis) {
@@ -71,6 +54,10 @@ Drawn measured_value(const Row& row, YAxis axis) {
       if (!ratio) return {std::nullopt, "its work is not known"};
       return value(*ratio, *ratio, *ratio);
     }
+    case YAxis::roofline: {
+      const double flop = row.cell.cell.work.useful_flop;  // 1 FLOP/ns is 1 GFLOP/s
+      return value(flop / time.median_ns, flop / time.high_ns, flop / time.low_ns);
+    }
     case YAxis::ratio:
       break;
   }
@@ -81,8 +68,8 @@ Drawn measured_value(const Row& row, YAxis axis) {
 Drawn draw(const Row& row, YAxis axis) {
   if (!is_measured(row)) return {std::nullopt, outcome_of(row).reason};
   Drawn drawn = measured_value(row, axis);
-  if (drawn.point && (!std::isfinite(drawn.point->y) || !(drawn.point->y > 0))) {
-    return {std::nullopt, "its value is 0, which a logarithmic axis cannot show"};
+  if (drawn.point && (!std::isfinite(drawn.point->y) || drawn.point->y < 0)) {
+    return {std::nullopt, "its value is no number"};
   }
   return drawn;
 }
@@ -135,15 +122,27 @@ Series& series_of(Figure& figure, std::string name, const std::string& key) {
       Series{.name = std::move(name), .style_key = key, .points = {}, .rail = {}});
 }
 
-void add(Series& series, const Row& row, YAxis y, double x) {
+void add(Series& series, const Row& row, YAxis y, double x, const std::string& label = {}) {
   Drawn drawn = draw(row, y);
   if (drawn.point) {
     drawn.point->x = x;
+    drawn.point->label = label;
     series.points.push_back(*drawn.point);
   } else {
     const CellStatus status = row.cell.damaged ? CellStatus::wrong : row.cell.cell.status;
-    series.rail.push_back(
-        {.x = x, .status = status, .reason = std::move(drawn.reason), .damaged = row.cell.damaged});
+    series.rail.push_back({.x = x,
+                           .status = status,
+                           .reason = std::move(drawn.reason),
+                           .damaged = row.cell.damaged,
+                           .label = label});
+  }
+}
+
+void add_along_lengths(Figure& figure, const Table& table, YAxis y) {
+  for (const Row& row : table.rows) {
+    const Contender& contender = row.cell.cell.contender;
+    add(series_of(figure, contender.name, contender.id()), row, y,
+        static_cast<double>(row.cell.point.sequence_tokens));
   }
 }
 
@@ -159,7 +158,40 @@ void add_along_windows(Figure& figure, const Table& table, YAxis y,
       for (const double place : places) add(series, row, y, place);
     }
   }
-  figure.log_x = *places.begin() > 0;  // w = 0 has no place on a logarithmic axis
+  // w = 0 has no place on a logarithmic axis.
+  figure.x_scale = *places.begin() > 0 ? Scale::log2 : Scale::linear;
+}
+
+/// Every cell at its work per byte, labelled with what the other charts have along x.
+void add_roofline(Figure& figure, const Table& table, XAxis x) {
+  std::vector<const Row*> rows;
+  rows.reserve(table.rows.size());
+  for (const Row& row : table.rows) rows.push_back(&row);
+  const auto order = [x](const Row* row) {
+    const auto& window = row->cell.cell.contender.window;
+    if (x == XAxis::length) return static_cast<double>(row->cell.point.sequence_tokens);
+    return window ? place_of(*window, *row) : 0.0;
+  };
+  std::ranges::stable_sort(rows, {}, order);
+  for (const Row* row : rows) {
+    const Contender& contender = row->cell.cell.contender;
+    const bool along_length = x == XAxis::length;
+    Series& series = series_of(
+        figure, along_length ? contender.name : base_name(contender),
+        along_length ? contender.id() : contender.pattern + "/" + contender.implementation);
+    const std::optional<double> place = work_per_byte(*row);
+    if (!place) {
+      ++figure.without_place;
+      continue;
+    }
+    const std::string label = along_length
+                                  ? fmt::format("{} tokens", row->cell.point.sequence_tokens)
+                                  : (contender.window ? "w = " + contender.window->text() : "");
+    add(series, *row, YAxis::roofline, *place, label);
+  }
+  figure.ceilings = ceilings_of(table);
+  figure.along_x = false;
+  figure.x_label = "Useful work per byte (FLOP/byte)";
 }
 
 std::string y_label(const Table& table, YAxis y) {
@@ -174,6 +206,8 @@ std::string y_label(const Table& table, YAxis y) {
       return "Share of the machine's limit";
     case YAxis::executed:
       return "Executed over useful products";
+    case YAxis::roofline:
+      return "Useful work per second (GFLOP/s)";
     case YAxis::ratio:
       break;
   }
@@ -185,7 +219,7 @@ std::optional<double> line_at(YAxis y) {
 }
 
 std::string title_of(const Table& table, XAxis x) {
-  if (table.rows.empty()) return table.run.start.sweep_name;
+  if (table.rows.empty()) return title_of(table.run);
   std::vector<bool> left_out(axes_of({}).size(), false);
   left_out[length_axis] = x == XAxis::length;
   return words_of(table.rows.front().cell.point, left_out, false);
@@ -193,34 +227,13 @@ std::string title_of(const Table& table, XAxis x) {
 
 }  // namespace
 
-Result<XAxis> parse_x(std::string_view text) {
-  return parse_axis<XAxis>("--x", text, x_names);
-}
-Result<YAxis> parse_y(std::string_view text) {
-  return parse_axis<YAxis>("--y", text, y_names);
-}
-
-Result<std::vector<YAxis>> parse_ys(std::string_view text) {
-  std::vector<YAxis> ys;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    const Result<YAxis> y = parse_y(text.substr(0, comma));
-    if (!y) return tl::unexpected(y.error());
-    if (std::ranges::find(ys, *y) != ys.end()) {
-      return fail("--y: '{}' is there a second time; name every value once", text.substr(0, comma));
-    }
-    ys.push_back(*y);
-    if (comma == std::string_view::npos) return ys;
-    text.remove_prefix(comma + 1);
-  }
-}
-
 std::string_view RailMark::word() const {
+  if (value) return "zero";
   return damaged ? damaged_status : name_of(status);
 }
 
-void mark_crossovers(Figure& figure, const Table& table, XAxis x) {
-  if (!table.baseline) return;
+void mark_crossovers(Figure& figure, const Table& table, XAxis x, YAxis y) {
+  if (!table.baseline || !tells_time(y)) return;
   for (const std::vector<const Row*>& rows : rows_by_setting(table, x)) {
     const Places places(rows, x);
     for (const CrossoverAnswer& one : find_crossover_answers(rows, x, *table.baseline)) {
@@ -242,20 +255,19 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
     return fail("--y ratio needs something to compare with; name it with --baseline");
   }
   if (Status one = check_one_setting(table, x); !one) return tl::unexpected(one.error());
+  const bool linear = y == YAxis::limit || y == YAxis::per_token;
   Figure figure{.title = title_of(table, x),
                 .x_label = x == XAxis::length ? "Sequence length (tokens)" : "Window w (tokens)",
                 .y_label = y_label(table, y),
-                .log_x = true,
-                .log_y = y != YAxis::limit && y != YAxis::per_token,
+                .x_scale = Scale::log2,
+                .y_scale = linear ? Scale::linear : Scale::log10,
                 .line_at = line_at(y),
                 .series = {},
                 .provenance = provenance_line(table.run)};
-  if (x == XAxis::length) {
-    for (const Row& row : table.rows) {
-      const Contender& contender = row.cell.cell.contender;
-      add(series_of(figure, contender.name, contender.id()), row, y,
-          static_cast<double>(row.cell.point.sequence_tokens));
-    }
+  if (y == YAxis::roofline) {
+    add_roofline(figure, table, x);
+  } else if (x == XAxis::length) {
+    add_along_lengths(figure, table, y);
   } else if (!table.rows.empty()) {
     const std::set<double> places = window_places(table);
     if (places.empty()) {
@@ -264,25 +276,14 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
     }
     add_along_windows(figure, table, y, places);
   }
-  for (Series& series : figure.series) {
-    std::ranges::stable_sort(series.points, {}, &Point::x);
-    std::ranges::stable_sort(series.rail, {}, &RailMark::x);
+  if (figure.along_x) {
+    for (Series& series : figure.series) {
+      std::ranges::stable_sort(series.points, {}, &Point::x);
+      std::ranges::stable_sort(series.rail, {}, &RailMark::x);
+    }
   }
+  set_scales(figure, std::nullopt, std::nullopt);  // zeros to the rail
   return figure;
-}
-
-std::string figure_csv(const Figure& figure) {
-  std::string text = "series,x,y,low,high,status\r\n";
-  for (const Series& series : figure.series) {
-    const std::string name = csv_field(series.name);
-    for (const Point& point : series.points) {
-      text += fmt::format("{},{},{},{},{},ok\r\n", name, point.x, point.y, point.low, point.high);
-    }
-    for (const RailMark& mark : series.rail) {
-      text += fmt::format("{},{},,,,{}\r\n", name, mark.x, mark.word());
-    }
-  }
-  return text;
 }
 
 }  // namespace attnscope::report

@@ -5,6 +5,7 @@
 // file beside a figure. Drawing itself is app/gui/charts.
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,17 +15,37 @@
 namespace attnscope::report {
 
 enum class XAxis : std::uint8_t { length, window };
-enum class YAxis : std::uint8_t { time, memory, limit, ratio, per_token, executed };
+/// The views of a run. All but the roofline are drawn along an XAxis; the roofline has the work per
+/// byte along x and joins a contender's points in the order of that XAxis.
+enum class YAxis : std::uint8_t { time, memory, limit, ratio, per_token, executed, roofline };
+enum class Scale : std::uint8_t { linear, log2, log10 };
+
+/// A view as the window offers it and as `plot --y` names it.
+struct View {
+  YAxis y;
+  std::string_view key;    // "per-token"
+  std::string_view title;  // "Time per token"
+  bool needs_baseline = false;
+};
+/// Every view, in the order in which they are offered.
+[[nodiscard]] std::span<const View> views();
+[[nodiscard]] const View& view_of(YAxis y);
+
 [[nodiscard]] Result<XAxis> parse_x(std::string_view text);
 [[nodiscard]] Result<YAxis> parse_y(std::string_view text);
 /// "time,memory": several values are drawn side by side.
 [[nodiscard]] Result<std::vector<YAxis>> parse_ys(std::string_view text);
+/// `option` is named in the error: "--scale-x".
+[[nodiscard]] Result<Scale> parse_scale(std::string_view option, std::string_view text);
+[[nodiscard]] std::string_view name_of(Scale scale);
 
 struct Point {
   double x = 0;
-  // ms or MB per document, share of limit, ratio, ms per 1000 tokens, executed over useful work
+  // ms or MB per document, share of limit, ratio, ms per 1000 tokens, executed over useful work,
+  // useful GFLOP/s
   double y = 0;
   double low = 0, high = 0;  // 95% interval; equal to y where there is none
+  std::string label = {};    // where x does not tell which cell it is: "4096 tokens"
 };
 
 /// A cell without a value: drawn on the rail at the top.
@@ -33,6 +54,9 @@ struct RailMark {
   CellStatus status = CellStatus::oom;
   std::string reason;
   bool damaged = false;  // then the status is not the cell's own: it has none that could be trusted
+  std::string label = {};
+  /// A value of 0, which the scale of y cannot show; another scale can.
+  std::optional<Point> value = std::nullopt;
   [[nodiscard]] std::string_view word() const;  // "oom", "damaged"
 };
 
@@ -40,7 +64,7 @@ struct RailMark {
 struct Series {
   std::string name;
   std::string style_key;      // contender id
-  std::vector<Point> points;  // ascending x, finite, y > 0 for log axes
+  std::vector<Point> points;  // ascending x (roofline: length or window), finite, fit for the scale
   std::vector<RailMark> rail;
 };
 
@@ -51,13 +75,23 @@ struct Mark {
   std::string style_key;  // of the contender it is about
 };
 
+/// What no point can lie above: y = rate, or y = rate * x for a bandwidth.
+struct Ceiling {
+  std::string text;  // "312 GFLOP/s", "18.2 GB/s in 64 MB"
+  double rate = 0;   // in y's unit
+  bool per_x = false;
+};
+
 struct Figure {
   std::string title, x_label, y_label;
-  bool log_x = true, log_y = true;
+  Scale x_scale = Scale::log2, y_scale = Scale::log10;
   std::optional<double> line_at = std::nullopt;  // y that all are read against: 1 for ratios
   std::vector<Series> series;
   std::string provenance;
-  std::vector<Mark> marks = {};  // only where they were asked for
+  std::vector<Mark> marks = {};        // only where they were asked for
+  std::vector<Ceiling> ceilings = {};  // of a roofline
+  bool along_x = true;    // false: points are joined in their own order, wherever x leads
+  int without_place = 0;  // cells whose x is not known: their work was never planned
 };
 
 /// With x = length, windowed contenders give one series a window. With x = window, contenders
@@ -65,8 +99,15 @@ struct Figure {
 /// the cells mix values of another axis (dtype, batch limit, ...): it names the axis and --only.
 [[nodiscard]] Result<Figure> make_figure(const Table& table, XAxis x, YAxis y);
 
-/// Marks where contenders overtake the table's baseline; the figure is of that table and that x.
-void mark_crossovers(Figure& figure, const Table& table, XAxis x);
+/// Marks where contenders overtake the table's baseline in time; the figure is of that table and
+/// that x. Figures that do not tell time keep without marks.
+void mark_crossovers(Figure& figure, const Table& table, XAxis x, YAxis y);
+[[nodiscard]] bool tells_time(YAxis y);
+
+/// Other scales than the figure's own. Values that a scale cannot show go to the rail and come back
+/// with one that can.
+void set_scales(Figure& figure, std::optional<Scale> x, std::optional<Scale> y);
+[[nodiscard]] bool can_show(Scale scale, double value);
 
 /// Panels that share what stands around them.
 struct Facets {
@@ -79,11 +120,16 @@ struct Facets {
 /// One figure for each value of `key`, which is a key of --only, in the table's order; an empty key
 /// stands for all rows together. Several `ys` are the columns of a row each. Contenders without a
 /// window stand in every panel of a window. An error when the key is unknown or runs along x
-/// already, or when a panel would mix values of yet another axis.
+/// already, or when a panel would mix values of yet another axis. `crossovers`: marked in every
+/// panel that tells time.
 [[nodiscard]] Result<Facets> make_facets(const Table& table, XAxis x, const std::vector<YAxis>& ys,
-                                         std::string_view key);
+                                         std::string_view key, bool crossovers = false);
 
-/// The figure's numbers as CSV: series,x,y,low,high,status.
+/// The figure's numbers as CSV: series,x,y,low,high,status, with a label column where points have
+/// labels. Marks have the status "crossover". Ceilings have "ceiling", and a bandwidth its y at x
+/// = 1.
 [[nodiscard]] std::string figure_csv(const Figure& figure);
+/// The same of all panels, with the panel's title and its y axis before them: panel,value,...
+[[nodiscard]] std::string facets_csv(const Facets& facets);
 
 }  // namespace attnscope::report

@@ -9,56 +9,15 @@
 #include <utility>
 
 #include "engine/report/answer.h"
+#include "engine/report/memory_growth.h"
 
 namespace attnscope::report {
 namespace {
 
-/// Beyond this many times the longest measured length a prediction is not a number any more.
-constexpr double farthest = 16;
-
-/// One item's bytes: the call's peak, and the tensors it reads and writes.
-struct Need {
-  double tokens = 0, peak = 0, tensors = 0;
-};
-
-Need need_of(const Row& row) {
-  const double items = items_of(row);
-  return {static_cast<double>(row.cell.point.sequence_tokens),
-          static_cast<double>(peak_bytes(row.cell.cell.memory)) / items,
-          std::max(0.0, row.cell.cell.work.least_bytes) / items};
-}
-
-/// The peak follows the power of the length that the two longest cells show, the tensors the length
-/// itself; the longest length at which both stay within `available`.
-double longest_within(double available, const Need& before, const Need& longest) {
-  double power = 1;
-  if (before.peak > 0 && longest.peak > 0 && longest.tokens > before.tokens) {
-    power = std::log(longest.peak / before.peak) / std::log(longest.tokens / before.tokens);
-  }
-  power = std::clamp(power, 0.0, 2.0);  // attention needs no more than a square
-  const auto bytes_at = [&](double tokens) {
-    const double times = tokens / longest.tokens;
-    return longest.peak * std::pow(times, power) + longest.tensors * times;
-  };
-  double fits = longest.tokens, not_any_more = longest.tokens * farthest;
-  if (bytes_at(not_any_more) <= available) return not_any_more;
-  while (not_any_more - fits > 0.5) {
-    const double middle = (fits + not_any_more) / 2;
-    (bytes_at(middle) <= available ? fits : not_any_more) = middle;
-  }
-  return std::floor(fits);
-}
-
-/// Two digits: more would promise what a prediction cannot hold.
-std::int64_t two_digits(double value) {
-  const double unit = std::pow(10.0, std::max(0.0, std::floor(std::log10(value)) - 1));
-  return static_cast<std::int64_t>(std::floor(value / unit) * unit);
-}
-
 void predict(FitAnswer& fit, const Row* before, const Row& longest, double available) {
   if (before == nullptr) return;
   const double tokens = longest_within(available, need_of(*before), need_of(longest));
-  fit.predicted_is_least = tokens >= farthest * static_cast<double>(*fit.longest);
+  fit.predicted_is_least = tokens >= farthest_prediction * static_cast<double>(*fit.longest);
   fit.predicted = std::max(*fit.longest, fit.predicted_is_least ? static_cast<std::int64_t>(tokens)
                                                                 : two_digits(tokens));
   if (fit.next && fit.next_status == CellStatus::oom && *fit.predicted >= *fit.next) {

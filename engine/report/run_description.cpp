@@ -132,6 +132,7 @@ std::vector<Moved> moved_ceilings_of(const std::vector<Ceilings>& ceilings) {
     place.last = &one;
   }
   std::vector<Moved> list;
+  list.reserve(moved.size());
   for (const auto& [key, value] : moved) list.push_back(value);
   return list;
 }
@@ -175,6 +176,7 @@ std::string cells_in_words(const std::vector<Row>& rows) {
     ++counts[std::string(row.cell.damaged ? damaged_status : name_of(row.cell.cell.status))];
   }
   std::vector<std::string> parts;
+  parts.reserve(counts.size());
   for (const auto& [status, count] : counts) parts.push_back(fmt::format("{} {}", count, status));
   return fmt::format("{}{}{}", rows.size(), parts.empty() ? "" : ": ", fmt::join(parts, ", "));
 }
@@ -255,6 +257,11 @@ std::vector<std::string> cautions(const RunDescription& description) {
     found.push_back(fmt::format("{} of {} heats are there; the run is {}", run.heats_done,
                                 run.start.heats_planned, name_of(run.status)));
   }
+  if (run.finished_unix_ms > 0 && run.finished_unix_ms < run.started_unix_ms) {
+    found.emplace_back(
+        "by its dates it ended before it began: the clock was set back meanwhile; times of calls "
+        "are taken by another one, which only goes forward");
+  }
   warn_of_build(provenance, found);
   const json cores = at(provenance, "/device/cores");
   warn_of_cells(description.rows, cores.is_number_integer() ? cores.get<int>() : 0, found);
@@ -283,8 +290,10 @@ std::string write_description(const RunDescription& description) {
   std::string text = wrapped(
       fmt::format("Run {} ({}), {}", run.number, run.start.sweep_name, name_of(run.status)), "  ");
   text += line("uuid", run.id.uuid);
-  text += line("tag", run.tag);
+  text += line("name", run.name);
+  text += line("tags", run.tag);
   text += line("note", run.note);
+  if (is_in_trash(run)) text += line("in the trash", time_in_words(run.trashed_unix_ms));
   text += line("started", time_in_words(run.started_unix_ms));
   if (run.finished_unix_ms > 0) text += line("finished", time_in_words(run.finished_unix_ms));
   text += line("command", run.start.command_line);

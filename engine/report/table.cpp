@@ -154,7 +154,26 @@ Status apply(const OnlyFilter& filter, const RunInfo& run, std::vector<Row>& row
   return {};
 }
 
+std::vector<std::string> contender_ids(const std::vector<Row>& rows) {
+  std::vector<std::string> ids;
+  std::set<std::string> known;
+  for (const Row& row : rows) {
+    std::string id = row.cell.cell.contender.id();
+    if (known.insert(id).second) ids.push_back(std::move(id));
+  }
+  return ids;
+}
+
 }  // namespace
+
+Table without_rows(const Table& table) {
+  return {.run = table.run,
+          .rows = {},
+          .baseline = table.baseline,
+          .has_growth = table.has_growth,
+          .ceilings = table.ceilings,
+          .contenders = table.contenders};
+}
 
 bool is_measured(const Row& row) {
   return row.cell.cell.status == CellStatus::ok && !row.cell.damaged &&
@@ -216,7 +235,7 @@ Result<Table> make_table(const Store& store, const RunInfo& run,
                          std::optional<std::string_view> baseline, const OnlyFilter& filter) {
   Result<std::vector<StoredCell>> cells = store.cells(run.id, true);
   if (!cells) return tl::unexpected(cells.error());
-  const Result<std::vector<Ceilings>> ceilings = store.ceilings(run.id);
+  Result<std::vector<Ceilings>> ceilings = store.ceilings(run.id);
   if (!ceilings) return tl::unexpected(ceilings.error());
 
   Table table{.run = run, .rows = {}, .baseline = std::nullopt};
@@ -235,6 +254,8 @@ Result<Table> make_table(const Store& store, const RunInfo& run,
     }
     table.rows.push_back(std::move(row));
   }
+  table.ceilings = std::move(*ceilings);
+  table.contenders = contender_ids(table.rows);
   if (table.baseline) add_ratios(table.rows, *table.baseline);
   add_drift(table.rows, table.baseline);
   if (Status applied = apply(filter, run, table.rows); !applied) {

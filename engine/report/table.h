@@ -35,7 +35,13 @@ struct Table {
   std::vector<Row> rows;
   std::optional<std::string> baseline;  // contender id
   bool has_growth = false;              // add_growth was called
+  std::vector<Ceilings> ceilings = {};  // of the run's machine, every measurement of them
+  // Ids of all the run's contenders, whatever the filter kept: they decide how each is drawn.
+  std::vector<std::string> contenders = {};
 };
+
+/// The same table without its rows, to take some of them.
+[[nodiscard]] Table without_rows(const Table& table);
 
 /// Whether the row has a time that may be trusted: status ok, not damaged, samples there.
 [[nodiscard]] bool is_measured(const Row& row);

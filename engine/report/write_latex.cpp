@@ -13,54 +13,12 @@
 #include <limits>
 
 #include "engine/report/axes_in_words.h"
-#include "engine/report/conditions.h"
+#include "engine/report/latex_text.h"
 #include "engine/report/number_text.h"
 #include "engine/report/writers.h"
 
 namespace attnscope::report {
 namespace {
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '\\':
-        result += "\\textbackslash{}";
-        break;
-      case '~':
-        result += "\\textasciitilde{}";
-        break;
-      case '^':
-        result += "\\textasciicircum{}";
-        break;
-      case '<':
-        result += "\\textless{}";
-        break;
-      case '>':
-        result += "\\textgreater{}";
-        break;
-      case '|':
-        result += "\\textbar{}";
-        break;
-      case '-':  // two in a row would become a dash
-        result += result.ends_with('-') ? "{}-" : "-";
-        break;
-      case '{':
-      case '}':
-      case '$':
-      case '&':
-      case '#':
-      case '_':
-      case '%':
-        result += '\\';
-        result += c;
-        break;
-      default:
-        result += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-    }
-  }
-  return result;
-}
 
 struct Head {
   std::string id, name, window;
@@ -88,7 +46,7 @@ std::string name_line(const std::vector<Head>& heads) {
   for (std::size_t i = 0; i < heads.size();) {
     std::size_t end = i + 1;
     while (end < heads.size() && heads[end].name == heads[i].name) ++end;
-    line += fmt::format(" & \\multicolumn{{{}}}{{c}}{{{}}}", end - i, escaped(heads[i].name));
+    line += fmt::format(" & \\multicolumn{{{}}}{{c}}{{{}}}", end - i, latex_escaped(heads[i].name));
     i = end;
   }
   return line + " \\\\\n";
@@ -99,14 +57,6 @@ double time_ns(const Row& row) {
 }
 double bytes(const Row& row) {
   return static_cast<double>(peak_bytes(row.cell.cell.memory)) / documents_of(row);
-}
-
-/// "$(-43\,\%)$": a minus sign, not a hyphen.
-std::string difference(double ratio) {
-  std::string text = format_relative(ratio);
-  const std::size_t percent = text.find(" %");
-  if (percent == std::string::npos) return {};
-  return fmt::format(" $({}\\,\\%)$", text.substr(0, percent));
 }
 
 class Block {
@@ -132,7 +82,7 @@ class Block {
       line += " & ";
       if (row == nullptr) continue;
       if (!is_measured(*row)) {
-        line += escaped(outcome_of(*row).status);
+        line += latex_escaped(outcome_of(*row).status);
       } else {
         line += marked(*row, time_ns(*row) / (in_ms ? 1e6 : 1e3),
                        row->ratio ? row->ratio->ratio : std::nan(""));
@@ -163,7 +113,7 @@ class Block {
   [[nodiscard]] std::string marked(const Row& row, double value, double ratio) const {
     const std::string number = three_digits(value);
     if (&row == baseline_) return fmt::format("\\underline{{{}}}", number);
-    return number + difference(ratio);
+    return number + latex_difference(ratio);
   }
 
   std::span<const Row> rows_;
@@ -173,16 +123,7 @@ class Block {
 
 std::string notes(const Table& table) {
   std::string text;
-  for (const Row& row : table.rows) {
-    const std::string who = fmt::format("{}, {} tokens", escaped(row.cell.cell.contender.name),
-                                        row.cell.point.sequence_tokens);
-    for (const std::string& note : notes_on(row)) {
-      text += fmt::format("{}: {}\\par\n", who, escaped(note));
-    }
-    const Outcome outcome = outcome_of(row);
-    if (is_measured(row) || outcome.reason.empty()) continue;
-    text += fmt::format("{}: {}: {}\\par\n", who, escaped(outcome.status), escaped(outcome.reason));
-  }
+  for (const Row& row : table.rows) text += latex_notes(row);
   return text;
 }
 
@@ -197,7 +138,7 @@ std::string write_latex(const Table& table) {
   std::string text =
       "% needs \\usepackage{booktabs}\n\\begin{table}\n\\centering\n"
       "\\caption{Time and memory per document";
-  if (!fixed.empty()) text += " (" + escaped(fixed) + ")";
+  if (!fixed.empty()) text += " (" + latex_escaped(fixed) + ")";
   text += table.baseline
               ? ". Relative differences to the baseline (underlined) are given in parentheses.}\n"
               : ".}\n";
@@ -214,12 +155,12 @@ std::string write_latex(const Table& table) {
     while (end < rows.size() && rows[end].cell.point == point) ++end;
     const Block block(table, rows.subspan(begin, end - begin), heads);
     text += fmt::format("\\midrule\n\\multicolumn{{{}}}{{l}}{{\\emph{{{}}}}} \\\\\n",
-                        heads.size() + 1, escaped(words_of(point, varying, true)));
+                        heads.size() + 1, latex_escaped(words_of(point, varying, true)));
     text += block.times() + block.memory();
     begin = end;
   }
   return text + "\\bottomrule\n\\end{tabular}\n\\par\\smallskip\n{\\footnotesize\n" + notes(table) +
-         escaped(provenance_line(table.run)) + "\\par}\n\\end{table}\n";
+         latex_escaped(provenance_line(table.run)) + "\\par}\n\\end{table}\n";
 }
 
 }  // namespace attnscope::report

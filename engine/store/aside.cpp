@@ -14,15 +14,16 @@ namespace {
 
 /// The run as it began, under its own identity: so its rows are this run's wherever they go.
 void insert_run(store::Database& database, const RunInfo& run) {
-  store::Statement insert = database.prepare(
-      fmt::format("INSERT INTO runs (uuid, {}, fingerprint, status, tag, note, started_unix_ms) "
-                  "VALUES ({})",
-                  store::run_columns, store::places(store::run_columns, 6)));
+  store::Statement insert = database.prepare(fmt::format(
+      "INSERT INTO runs (uuid, {}, fingerprint, status, name, tag, note, started_unix_ms) "
+      "VALUES ({})",
+      store::run_columns, store::places(store::run_columns, 7)));
   store::Writer write(insert);
   write(run.id.uuid);
   store::visit_run(write, run.start);
   write(store::fingerprint_of(run.id.uuid, run.start));
   write(RunStatus::running);
+  write(run.name);
   write(run.tag);
   write(run.note);
   write(run.started_unix_ms);

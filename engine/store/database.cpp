@@ -7,7 +7,6 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/store/locked.h"
 #include "engine/store/store.h"
 #include "kernels/plan/in_a_sentence.h"
 
@@ -224,8 +223,6 @@ std::string uri_of(const std::filesystem::path& file, std::string_view query) {
 }
 
 namespace {
-constexpr std::string_view locked_words = "is locked by another process";
-}
 
 std::string sentence_of(const DatabaseError& error, const std::filesystem::path& file) {
   const std::string name = file.string();
@@ -238,9 +235,9 @@ std::string sentence_of(const DatabaseError& error, const std::filesystem::path&
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return fmt::format(
-          "the database {} {} for too long; try again when that has finished writing, or name "
-          "another file with --db",
-          name, locked_words);
+          "the database {} is locked by another process for too long; try again when that has "
+          "finished writing, or name another file with --db",
+          name);
     case SQLITE_FULL:
       return fmt::format(
           "the disk that holds the database {} is full; what was stored before is safe: free some "
@@ -271,13 +268,16 @@ std::string sentence_of(const DatabaseError& error, const std::filesystem::path&
   }
 }
 
+}  // namespace
+
+Error error_of(const DatabaseError& error, const std::filesystem::path& file) {
+  const bool locked = error.code == SQLITE_BUSY || error.code == SQLITE_LOCKED;
+  return {sentence_of(error, file), locked ? ErrorKind::locked : ErrorKind::other};
+}
+
 }  // namespace attnscope::store
 
 namespace attnscope {
-
-bool is_locked(const Error& error) {
-  return error.message.find(store::locked_words) != std::string::npos;
-}
 
 std::string sqlite_version() {
   return sqlite3_libversion();

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SQLite's connection, statement and transaction as owning values. Failures are thrown within this
-// room; the Store's functions turn them into one sentence (see sentence_of).
+// room; the Store's functions turn them into one sentence (see error_of).
 
 #include <atomic>
 #include <cstdint>
@@ -12,6 +12,8 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+
+#include "kernels/plan/result.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -105,7 +107,6 @@ class Transaction {
 [[nodiscard]] std::string uri_of(const std::filesystem::path& file, std::string_view query);
 
 /// What went wrong with the file and how to mend it, as one sentence.
-[[nodiscard]] std::string sentence_of(const DatabaseError& error,
-                                      const std::filesystem::path& file);
+[[nodiscard]] Error error_of(const DatabaseError& error, const std::filesystem::path& file);
 
 }  // namespace attnscope::store

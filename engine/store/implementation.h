@@ -33,12 +33,29 @@ auto guarded(const std::filesystem::path& file, Work&& work) -> decltype(work())
   try {
     return std::forward<Work>(work)();
   } catch (const DatabaseError& error) {
-    return tl::unexpected<Error>(Error{sentence_of(error, file)});
+    return tl::unexpected<Error>(error_of(error, file));
   }
 }
 
 /// An error when the store was opened for reading only.
 [[nodiscard]] Status writable(const std::filesystem::path& file, bool is_writable);
+
+/// A writing function's frame: read-only stores refuse, SQLite's failures become sentences, and
+/// what `work` did in its transaction is committed only when it succeeds.
+template <typename Work>
+Status change(const std::filesystem::path& file, bool is_writable, Database& database,
+              Work&& work) {
+  if (Status allowed = writable(file, is_writable); !allowed) return allowed;
+  return guarded(file, [&]() -> Status {
+    Transaction transaction(database, Transaction::Kind::write);
+    if (Status done = work(); !done) return done;
+    transaction.commit();
+    return {};
+  });
+}
+
+/// An error while the run's driver lives: it would go on writing. `what`: "removed".
+[[nodiscard]] Status not_being_measured(const RunInfo& run, std::string_view what);
 
 /// The run's local number.
 [[nodiscard]] Result<std::int64_t> number_of(const Database& database, const RunId& run);

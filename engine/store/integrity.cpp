@@ -15,7 +15,6 @@ namespace attnscope {
 namespace {
 
 using store::Database;
-using store::DatabaseError;
 
 std::int64_t counted(const Database& database, const char* sql, std::int64_t number) {
   store::Statement query = database.prepare(sql);
@@ -66,7 +65,8 @@ std::string way_out(const std::vector<std::int64_t>& sound) {
 
 }  // namespace
 
-Status Store::check_integrity(const std::atomic<bool>* stop) const {
+Status Store::check_integrity(const std::atomic<bool>* stop,
+                              std::vector<RunId>* damaged_runs) const {
   const Implementation& own = *implementation_;
   const std::string name = own.file.string();
   const auto stopped = [&] { return stop != nullptr && stop->load(std::memory_order_relaxed); };
@@ -82,7 +82,7 @@ Status Store::check_integrity(const std::atomic<bool>* stop) const {
     if (of_the_file.empty() && own.database.prepare("PRAGMA foreign_key_check").step()) {
       of_the_file = "rows without their run or heat";
     }
-    const Result<std::vector<RunInfo>> all = run_list();
+    const Result<std::vector<RunInfo>> all = run_list(RunsOf::both);
     if (!all) return tl::unexpected(all.error());
     std::vector<std::int64_t> damaged, sound;
     for (auto listed = all->rbegin(); listed != all->rend(); ++listed) {
@@ -90,7 +90,9 @@ Status Store::check_integrity(const std::atomic<bool>* stop) const {
       const Result<RunInfo> run = find_run(listed->id.uuid);
       const Result<std::int64_t> damage =
           run ? damage_of(*this, own.database, *run) : Result<std::int64_t>(1);
-      (damage && *damage == 0 ? sound : damaged).push_back(listed->number);
+      const bool is_sound = damage && *damage == 0;
+      (is_sound ? sound : damaged).push_back(listed->number);
+      if (!is_sound && !stopped() && damaged_runs != nullptr) damaged_runs->push_back(listed->id);
     }
     if (!damaged.empty()) {
       return fail("{} in the database {} {} damaged, and what is damaged is shown as such; {}",

@@ -7,7 +7,7 @@
 
 namespace attnscope::store {
 
-inline constexpr int schema_version = 5;
+inline constexpr int schema_version = 6;
 inline constexpr int application_id = 0x41745363;  // "AtSc"
 
 extern const char* const schema_text;
@@ -41,6 +41,14 @@ inline constexpr std::array migration_steps{
                   "finished_unix_ms);"
                   "CREATE INDEX failed_cells ON cells(heat_id) "
                   "WHERE status IN ('wrong', 'crashed', 'timeout')"},
+    // Versions up to 5 had no names but the sweeps', and no trash.
+    MigrationStep{5,
+                  "ALTER TABLE runs ADD COLUMN name TEXT NOT NULL DEFAULT '';"
+                  "ALTER TABLE runs ADD COLUMN trashed_unix_ms INTEGER NOT NULL DEFAULT 0;"
+                  "DROP INDEX run_list;"
+                  "CREATE INDEX run_list ON runs(started_unix_ms, uuid, sweep_name, device, "
+                  "heats_planned, process_id, process_start_ticks, status, tag, note, "
+                  "finished_unix_ms, name, trashed_unix_ms)"},
 };
 static_assert(migration_steps.size() + 1 == schema_version);
 

@@ -1,4 +1,4 @@
--- AttnScope's results, version 5. PRAGMA application_id is 0x41745363 ("AtSc") and user_version the
+-- AttnScope's results, version 6. PRAGMA application_id is 0x41745363 ("AtSc") and user_version the
 -- version of this schema. The same tables are in an exported .attn file.
 --
 -- Times are nanoseconds (_ns), points in time milliseconds since 1970-01-01 UTC (_unix_ms), memory
@@ -6,8 +6,8 @@
 -- divide by cells.batch for one item, and by heats.documents for one document of it. A REAL that is not a number is the text 'nan'; NULL means
 -- that there is no value. Fingerprints are FNV-1a (64 bit, stored as signed) over the row's values as
 -- engine/store/fingerprint.h serialises them; a row that does not match its own is damaged.
--- Under no fingerprint, for no measured value hangs on them: a run's status, tag, note and times, its
--- restarts and progress, and heat_index and cell_count of heats.
+-- Under no fingerprint, for no measured value hangs on them: a run's status, name, tag, note and times,
+-- whether it lies in the trash, its restarts and progress, and heat_index and cell_count of heats.
 
 -- One execution of a sweep on one machine.
 CREATE TABLE runs (
@@ -23,15 +23,18 @@ CREATE TABLE runs (
   process_start_ticks INTEGER NOT NULL,      -- field 22 of /proc/PID/stat: tells processes of one number apart
   fingerprint INTEGER NOT NULL,              -- of uuid ... process_start_ticks
   status TEXT NOT NULL,                      -- running, done, cancelled, interrupted
-  tag TEXT NOT NULL DEFAULT '',              -- a person's own words
+  tag TEXT NOT NULL DEFAULT '',              -- a person's own words, parted by spaces
   note TEXT NOT NULL DEFAULT '',
   started_unix_ms INTEGER NOT NULL,
-  finished_unix_ms INTEGER NOT NULL DEFAULT 0  -- 0: not yet
+  finished_unix_ms INTEGER NOT NULL DEFAULT 0, -- 0: not yet
+  name TEXT NOT NULL DEFAULT '',             -- a person's own; '': the sweep's serves; since version 6
+  trashed_unix_ms INTEGER NOT NULL DEFAULT 0 -- in the trash since then; 0: it is not; since version 6
 );
 
 -- What lists show, without the long texts.
 CREATE INDEX run_list ON runs(started_unix_ms, uuid, sweep_name, device, heats_planned, process_id,
-                              process_start_ticks, status, tag, note, finished_unix_ms);
+                              process_start_ticks, status, tag, note, finished_unix_ms, name,
+                              trashed_unix_ms);
 
 -- Every later start of a run that was interrupted or cancelled.
 CREATE TABLE restarts (

@@ -37,9 +37,21 @@ constexpr std::array<std::string_view, 4> status_names{"running", "done", "cance
 const std::string& run_query() {
   static const std::string text = fmt::format(
       "SELECT number, uuid, {}, fingerprint, status, tag, note, started_unix_ms, finished_unix_ms, "
-      "{} FROM runs",
+      "name, trashed_unix_ms, {} FROM runs",
       store::run_columns, counts);
   return text;
+}
+
+std::string_view condition_of(RunsOf which) {
+  switch (which) {
+    case RunsOf::list:
+      return "WHERE trashed_unix_ms = 0";
+    case RunsOf::trash:
+      return "WHERE trashed_unix_ms <> 0";
+    case RunsOf::both:
+      break;
+  }
+  return "";
 }
 
 void set_status(RunInfo& info, std::string_view status) {
@@ -67,6 +79,8 @@ RunInfo read_run(const Statement& row) {
   read(info.note);
   read(info.started_unix_ms);
   read(info.finished_unix_ms);
+  read(info.name);
+  read(info.trashed_unix_ms);
   read(info.heats_done);
   read(info.cells_failed);
   info.damaged = print != store::fingerprint_of(info.id.uuid, info.start);
@@ -92,12 +106,16 @@ std::string list_of(const std::vector<RunInfo>& runs) {
   constexpr std::size_t most = 8;
   std::string text;
   for (std::size_t i = 0; i < std::min(runs.size(), most); ++i) {
-    text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", runs[i].number, runs[i].start.sweep_name);
+    text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", runs[i].number, title_of(runs[i]));
   }
   return runs.size() > most ? text + ", ..." : text;
 }
 
 }  // namespace
+
+const std::string& title_of(const RunInfo& run) {
+  return run.name.empty() ? run.start.sweep_name : run.name;
+}
 
 std::string_view name_of(RunStatus status) {
   return status_names.at(static_cast<std::size_t>(status));
@@ -166,24 +184,25 @@ const std::string& Store::warning() const {
   return implementation_->warning;
 }
 
-Result<std::vector<RunInfo>> Store::runs() const {
+Result<std::vector<RunInfo>> Store::runs(RunsOf which) const {
   return store::guarded(implementation_->file, [&]() -> Result<std::vector<RunInfo>> {
     Statement query = implementation_->database.prepare(
-        run_query() + " ORDER BY started_unix_ms DESC, number DESC");
+        fmt::format("{} {} ORDER BY number DESC", run_query(), condition_of(which)));
     std::vector<RunInfo> runs;
     while (query.step()) runs.push_back(read_run(query));
     return runs;
   });
 }
 
-Result<std::vector<RunInfo>> Store::run_list() const {
+Result<std::vector<RunInfo>> Store::run_list(RunsOf which) const {
   return store::guarded(implementation_->file, [&]() -> Result<std::vector<RunInfo>> {
-    // The index run_list holds all of these, so that the long texts need not be passed over.
+    // The index run_list holds all of these, so that the long texts need not be passed over; left
+    // to itself SQLite would walk the table, whose rows lie in the order asked for.
     Statement query = implementation_->database.prepare(fmt::format(
         "SELECT number, uuid, sweep_name, device, heats_planned, process_id, process_start_ticks, "
-        "status, tag, note, started_unix_ms, finished_unix_ms, {} FROM runs "
-        "ORDER BY started_unix_ms DESC, number DESC",
-        counts));
+        "status, tag, note, started_unix_ms, finished_unix_ms, name, trashed_unix_ms, {} "
+        "FROM runs INDEXED BY run_list {} ORDER BY number DESC",
+        counts, condition_of(which)));
     std::vector<RunInfo> runs;
     while (query.step()) {
       RunInfo& info = runs.emplace_back();
@@ -192,8 +211,8 @@ Result<std::vector<RunInfo>> Store::run_list() const {
       store::visit_all(read, info.number, info.id.uuid, info.start.sweep_name, info.start.device,
                        info.start.heats_planned, info.start.process_id,
                        info.start.process_start_ticks, status, info.tag, info.note,
-                       info.started_unix_ms, info.finished_unix_ms, info.heats_done,
-                       info.cells_failed);
+                       info.started_unix_ms, info.finished_unix_ms, info.name, info.trashed_unix_ms,
+                       info.heats_done, info.cells_failed);
       set_status(info, status);
     }
     return runs;
@@ -215,24 +234,31 @@ Result<RunInfo> Store::find_run(std::string_view text) const {
     };
     std::vector<RunInfo> matches;
     if (text == "last") {
-      matches = matching(
-          "number = (SELECT number FROM runs ORDER BY started_unix_ms DESC, number DESC LIMIT 1)");
+      matches = matching("number = (SELECT max(number) FROM runs WHERE trashed_unix_ms = 0)");
     } else {
       if (is_number) matches = matching("number = ?", number);
       // A UUID goes on with digits, a to f or a dash.
       if (matches.empty() && text.size() >= 4) {
         matches = matching("uuid >= ? AND uuid < ? || 'g'", text, text);
       }
+      if (matches.empty() && !text.empty()) matches = matching("name = ?", text);
     }
     if (matches.size() == 1) return matches.front();
     const Result<std::vector<RunInfo>> all = run_list();
     if (!all) return tl::unexpected(all.error());
-    if (all->empty()) {
+    if (all->empty() && matches.empty()) {
+      const Result<std::vector<RunInfo>> trash = run_list(RunsOf::trash);
+      if (!trash) return tl::unexpected(trash.error());
+      if (!trash->empty()) {
+        return fail(
+            "every run of {} lies in the trash; attnscope trash --restore RUN puts one back: {}",
+            implementation_->file.string(), list_of(*trash));
+      }
       return fail("{} holds no runs yet; attnscope run makes one", implementation_->file.string());
     }
     if (matches.size() > 1) {
-      return fail("{} runs start with '{}'; give more of the UUID or a run's number: {}",
-                  matches.size(), text, list_of(*all));
+      return fail("{} runs are called '{}'; give a run's number or more of the UUID: {}",
+                  matches.size(), text, list_of(matches));
     }
     return fail("there is no run '{}' in {}; name 'last', a number or the start of a UUID: {}",
                 text, implementation_->file.string(), list_of(*all));

@@ -56,9 +56,30 @@ struct RunInfo {
   std::string tag, note;
   std::int64_t started_unix_ms = 0, finished_unix_ms = 0;
   int heats_done = 0;
-  int cells_failed = 0;  // wrong, crashed or timeout
-  bool damaged = false;  // the values it started with do not match their fingerprint
+  int cells_failed = 0;              // wrong, crashed or timeout
+  bool damaged = false;              // the values it started with do not match their fingerprint
+  std::string name;                  // a person's own; empty: the sweep's serves
+  std::int64_t trashed_unix_ms = 0;  // since when it lies in the trash; 0: it does not
 };
+
+/// What a run is called: a person's own name for it, else its sweep's.
+[[nodiscard]] const std::string& title_of(const RunInfo& run);
+[[nodiscard]] inline bool is_in_trash(const RunInfo& run) {
+  return run.trashed_unix_ms != 0;
+}
+
+/// A person's own words for a run; what is not given stays as it is.
+struct RunWords {
+  std::optional<std::string> name = {}, tag = {}, note = {};
+};
+
+/// A run's tag is any number of words: these, without repetition, split at spaces and commas.
+[[nodiscard]] std::vector<std::string> tag_words(std::string_view tag);
+/// The same as they are stored: "camera-ready laptop".
+[[nodiscard]] std::string tag_of(const std::vector<std::string>& words);
+
+/// Runs in the trash are there for nobody who does not ask for them.
+enum class RunsOf : std::uint8_t { list, trash, both };
 
 /// A later start of a run that had been interrupted or cancelled. Its build, and even its machine,
 /// may be another one.
@@ -120,16 +141,22 @@ class Store {
   /// Waits for nobody: what cannot be told now is told the next time.
   [[nodiscard]] Status set_progress(const RunId& run, const Progress& progress);
   [[nodiscard]] Status finish_run(const RunId& run, RunStatus status);
+  /// For good: nothing brings it back.
   [[nodiscard]] Status remove_run(const RunId& run);
-  /// A person's own words for a run.
-  [[nodiscard]] Status describe_run(const RunId& run, std::string_view tag, std::string_view note);
+  [[nodiscard]] Status describe_run(const RunId& run, const RunWords& words);
+  /// All of them or, when one is being measured or is not there, none.
+  [[nodiscard]] Status put_in_trash(const std::vector<RunId>& runs);
+  [[nodiscard]] Status take_from_trash(const std::vector<RunId>& runs);
+  /// Removes for good what lies in the trash; how many runs that were.
+  [[nodiscard]] Result<int> empty_trash();
 
   /// Newest first.
-  [[nodiscard]] Result<std::vector<RunInfo>> runs() const;
+  [[nodiscard]] Result<std::vector<RunInfo>> runs(RunsOf which = RunsOf::list) const;
   /// The same for lists of thousands: without the long texts of a start (the sweep's, the command
   /// line, the provenance), and so without looking whether a run is damaged.
-  [[nodiscard]] Result<std::vector<RunInfo>> run_list() const;
-  /// "last", a short number, a UUID or an unambiguous start of one (at least 4 characters).
+  [[nodiscard]] Result<std::vector<RunInfo>> run_list(RunsOf which = RunsOf::list) const;
+  /// "last", a short number, a UUID or an unambiguous start of one (at least 4 characters), or the
+  /// own name of one run. A run in the trash is found too, but never as "last".
   [[nodiscard]] Result<RunInfo> find_run(std::string_view text) const;
   [[nodiscard]] Result<std::vector<StoredCell>> cells(const RunId& run, bool with_samples) const;
   /// Damaged ones are left out.
@@ -142,19 +169,23 @@ class Store {
   /// Grows whenever any process commits; cheap, for followers.
   [[nodiscard]] Result<std::int64_t> data_version() const;
 
-  /// Writes the runs into a new .attn file (refuses to overwrite).
+  /// Writes the runs into a new .attn file (refuses to overwrite); in it none lies in the trash.
   [[nodiscard]] Status export_runs(const std::vector<RunId>& runs,
                                    const std::filesystem::path& file) const;
   struct Imported {
     int added = 0, already_there = 0;  // runs
     int heats_added = 0;               // to runs that were there
+    int taken_from_trash = 0;          // of those that were there
   };
   /// Adds the runs that are missing, and to those that are there the heats and ceilings they lack;
-  /// what is there is never replaced.
+  /// what is there is never replaced. One that lies in this store's trash is taken out of it; what
+  /// lies in the other's stays there.
   [[nodiscard]] Result<Imported> import_file(const std::filesystem::path& file);
   /// SQLite's own check and every fingerprint; slow on large files. The error names the damaged
   /// runs and the way out. Ends early, with an error that says so, once `stop` is true.
-  [[nodiscard]] Status check_integrity(const std::atomic<bool>* stop = nullptr) const;
+  /// `damaged`, if given, gets the runs that are.
+  [[nodiscard]] Status check_integrity(const std::atomic<bool>* stop = nullptr,
+                                       std::vector<RunId>* damaged = nullptr) const;
 
  private:
   struct Implementation;

@@ -48,8 +48,8 @@ class Copier {
   /// Gives the copy's number.
   std::int64_t copy_row(std::int64_t number) {
     Statement copy = database_.prepare(fmt::format(
-        "INSERT INTO {1}.runs (uuid, {2}, fingerprint, status, tag, note, "
-        "started_unix_ms, finished_unix_ms) SELECT uuid, {2}, fingerprint, status, tag, "
+        "INSERT INTO {1}.runs (uuid, {2}, fingerprint, status, name, tag, note, "
+        "started_unix_ms, finished_unix_ms) SELECT uuid, {2}, fingerprint, status, name, tag, "
         "note, started_unix_ms, finished_unix_ms FROM {0}.runs WHERE number = ?",
         from_, to_, store::run_columns));
     copy.bind(number);
@@ -90,6 +90,16 @@ class Copier {
                     store::qualified("row", store::point_columns)));
     settle_status(number, into);
     return added;
+  }
+
+  /// 1 where it lay there.
+  int take_from_trash(std::int64_t number) {
+    const std::int64_t before = database_.own_changes();
+    Statement back = database_.prepare(fmt::format(
+        "UPDATE {}.runs SET trashed_unix_ms = 0 WHERE number = ? AND trashed_unix_ms <> 0", to_));
+    back.bind(number);
+    back.run();
+    return static_cast<int>(database_.own_changes() - before);
   }
 
  private:
@@ -177,8 +187,7 @@ auto guarded_between(const std::filesystem::path& from, const std::filesystem::p
   try {
     return std::forward<Work>(work)();
   } catch (const store::DatabaseError& error) {
-    return tl::unexpected<Error>(
-        Error{store::sentence_of(error, error.is_of_reading() ? from : to)});
+    return tl::unexpected<Error>(store::error_of(error, error.is_of_reading() ? from : to));
   }
 }
 
@@ -241,6 +250,7 @@ Result<Store::Imported> Store::import_file(const std::filesystem::path& file) {
         Copier copier(own.database, "other", "main");
         if (const Result<std::int64_t> there = store::number_of(own.database, run->id)) {
           ++imported.already_there;
+          imported.taken_from_trash += copier.take_from_trash(*there);
           imported.heats_added += copier.add_missing(run->number, *there);
           continue;
         }

@@ -15,19 +15,14 @@ using store::Statement;
 using store::Transaction;
 using store::Writer;
 
-/// A writing function's frame: read-only stores refuse, SQLite's failures become sentences, and
-/// `work` (which gets the run's local number) is committed only when it succeeds.
+/// Changes one run; `work` gets its local number.
 template <typename Work>
 Status change_run(const std::filesystem::path& file, bool is_writable, Database& database,
                   const RunId& run, Work&& work) {
-  if (Status allowed = store::writable(file, is_writable); !allowed) return allowed;
-  return store::guarded(file, [&]() -> Status {
-    Transaction transaction(database, Transaction::Kind::write);
+  return store::change(file, is_writable, database, [&]() -> Status {
     const Result<std::int64_t> number = store::number_of(database, run);
     if (!number) return tl::unexpected(number.error());
-    if (Status done = work(*number); !done) return done;
-    transaction.commit();
-    return {};
+    return work(*number);
   });
 }
 
@@ -76,7 +71,10 @@ void write_start(Database& database, std::int64_t number, const RunId& id, const
   update.run();
 }
 
-/// An error while the run's driver lives: it would go on writing.
+}  // namespace
+
+namespace store {
+
 Status not_being_measured(const RunInfo& run, std::string_view what) {
   const bool alive = run.status == RunStatus::running &&
                      is_alive(run.start.process_id, run.start.process_start_ticks);
@@ -85,7 +83,7 @@ Status not_being_measured(const RunInfo& run, std::string_view what) {
               run.number, run.start.process_id, what);
 }
 
-}  // namespace
+}  // namespace store
 
 Result<RunId> Store::begin_run(const NewRun& run) {
   Implementation& own = *implementation_;
@@ -115,7 +113,13 @@ Status Store::resume_run(const RunId& run, const NewRun& restart) {
   return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
     const Result<RunInfo> info = find_run(run.uuid);
     if (!info) return tl::unexpected(info.error());
-    if (Status free = not_being_measured(*info, "resumed"); !free) return free;
+    if (Status free = store::not_being_measured(*info, "resumed"); !free) return free;
+    if (is_in_trash(*info)) {
+      return fail(
+          "run {} lies in the trash and cannot be resumed; attnscope trash --restore {} puts it "
+          "back",
+          number, number);
+    }
     if (info->damaged) {
       return fail("run {} is damaged in {} and cannot be resumed; start it anew", number,
                   own.file.string());
@@ -227,22 +231,10 @@ Status Store::remove_run(const RunId& run) {
   return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
     const Result<RunInfo> info = find_run(run.uuid);
     if (!info) return tl::unexpected(info.error());
-    if (Status free = not_being_measured(*info, "removed"); !free) return free;
+    if (Status free = store::not_being_measured(*info, "removed"); !free) return free;
     Statement erase = own.database.prepare("DELETE FROM runs WHERE number = ?");
     erase.bind(number);
     erase.run();
-    return {};
-  });
-}
-
-Status Store::describe_run(const RunId& run, std::string_view tag, std::string_view note) {
-  Implementation& own = *implementation_;
-  return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
-    Statement update = own.database.prepare("UPDATE runs SET tag = ?, note = ? WHERE number = ?");
-    update.bind(tag);
-    update.bind(note);
-    update.bind(number);
-    update.run();
     return {};
   });
 }

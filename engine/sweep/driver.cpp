@@ -8,6 +8,7 @@
 
 #include "engine/sweep/heat_keeper.h"
 #include "engine/sweep/heat_measurement.h"
+#include "engine/sweep/pause.h"
 #include "engine/sweep/protocol.h"
 #include "engine/sweep/run_plan.h"
 #include "engine/sweep/run_preparation.h"
@@ -73,6 +74,8 @@ class Run {
     if (heats_.empty()) return {};
     if (Status done = measure_ceilings(); !done || is_over()) return done;
     for (const Heat& heat : heats_) {
+      wait_while_paused();
+      if (is_over()) return {};
       if (Status done = measure(heat); !done || is_over()) return done;
     }
     return measure_ceilings();
@@ -97,6 +100,28 @@ class Run {
   void refuse(const Error& error) {
     outcome_.status = RunStatus::interrupted;
     if (outcome_.store_refusal.empty()) outcome_.store_refusal = error.message;
+  }
+
+  [[nodiscard]] bool is_pause_asked() const {
+    return options_.pause != nullptr && options_.pause->load(std::memory_order_relaxed);
+  }
+
+  // The worker goes home meanwhile: whoever pauses a run may want its memory, or the device.
+  void wait_while_paused() {
+    if (!is_pause_asked()) return;
+    crew_.dismiss();
+    bool told = set_progress(std::string(paused_words), /*now=*/true);
+    send(Kind::paused, std::string(paused_words));
+    while (is_pause_asked() && !crew_.is_cancelled()) {
+      crew_.pause(std::chrono::milliseconds(100));
+      // The database may have been locked when it was first told.
+      told = told || set_progress(std::string(paused_words), /*now=*/false);
+    }
+    if (crew_.is_cancelled()) {
+      outcome_.status = RunStatus::cancelled;
+    } else {
+      send(Kind::continued, "goes on");
+    }
   }
 
   Status measure(const Heat& heat) {
@@ -155,10 +180,11 @@ class Run {
     std::set<int> threads;
     bool on_device = false;
     for (const Heat& heat : heats_) {
-      if (heat.point.device == DeviceKind::cpu)
+      if (heat.point.device == DeviceKind::cpu) {
         threads.insert(heat.point.threads);
-      else
+      } else {
         on_device = true;
+      }
     }
     for (const int count : threads) {
       const Status done = measure_ceilings(fmt::format("the machine, {} threads", count),
@@ -223,15 +249,18 @@ class Run {
 
   // Followers look a few times a second at most, and every write is a commit to disk: changes
   // within a heat are told once a second. A progress that cannot be written is no reason to stop.
-  void set_progress(std::string current, bool now) {
+  // Returns whether it was.
+  bool set_progress(std::string current, bool now) {
     const auto time = Clock::now();
-    if (!now && time - last_progress_ < std::chrono::seconds(1)) return;
+    if (!now && time - last_progress_ < std::chrono::seconds(1)) return false;
     last_progress_ = time;
-    static_cast<void>(
-        store_.set_progress(outcome_.run, {.heats_done = heats_done_,
-                                           .heats_planned = heats_planned_,
-                                           .current = std::move(current),
-                                           .seconds_left = time_left_.seconds(time)}));
+    if (is_pause_asked() && !current.empty() && current != paused_words) current += pausing_words;
+    return store_
+        .set_progress(outcome_.run, {.heats_done = heats_done_,
+                                     .heats_planned = heats_planned_,
+                                     .current = std::move(current),
+                                     .seconds_left = time_left_.seconds(time)})
+        .has_value();
   }
 
   void send(Kind kind, std::string text, const Heat* heat = nullptr,
@@ -265,24 +294,12 @@ std::vector<std::string> warnings_of_threads(const std::vector<Heat>& heats, int
     if (heat.point.threads > cores) too_many.insert(heat.point.threads);
   }
   std::vector<std::string> warnings;
+  warnings.reserve(too_many.size());
   for (const int threads : too_many) {
     warnings.push_back(fmt::format(
         "{} threads share {} cores; times will be those of waiting threads", threads, cores));
   }
   return warnings;
-}
-
-Result<std::vector<Heat>> stored_heats(const RunInfo& run) {
-  const json provenance = json::parse(run.start.provenance, nullptr, /*allow_exceptions=*/false);
-  const auto plan = provenance.is_object() ? provenance.find("plan") : provenance.end();
-  if (plan == provenance.end()) {
-    return fail(
-        "run {} has no stored plan to go on with; attnscope show {} prints its sweep, to be "
-        "started "
-        "anew",
-        run.number, run.number);
-  }
-  return read_plan(*plan);
 }
 
 // What the run's first part has left: failed cells count again.
@@ -377,17 +394,6 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   }
   return Run(store, options, std::move(*crew), std::move(*outcome), std::move(*heats), heats_done)
       .run(warnings);
-}
-
-Result<Sweep> stored_sweep(const RunInfo& run) {
-  if (run.damaged) {
-    return fail("run {} is damaged: what is stored of its plan may not be what was measured",
-                run.number);
-  }
-  auto heats = stored_heats(run);
-  if (!heats) return tl::unexpected(heats.error());
-  return Sweep{
-      .name = run.start.sweep_name, .text = run.start.sweep_text, .heats = std::move(*heats)};
 }
 
 double longest_seconds(const Heat& heat) {

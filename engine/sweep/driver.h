@@ -30,6 +30,8 @@ struct RunEvent {
     heat_finished,
     warning,
     cancelling,
+    paused,
+    continued,
     finished
   };
   Kind kind = Kind::started;
@@ -48,6 +50,8 @@ struct DriverOptions {
   std::function<void(const RunEvent&)> on_event;
   /// Set from a signal handler: 1 cancel (after the current iteration), 2 at once.
   const std::atomic<int>* cancel = nullptr;
+  /// While true no further heat begins; the one that is being measured is finished first.
+  const std::atomic<bool>* pause = nullptr;
   /// A worker that shows no sign of life for this long is ended and the contender that ran becomes
   /// `timeout`. Absent: 60 s, or 20 times the stop rule's max_seconds if that is longer.
   std::optional<std::chrono::milliseconds> patience;
@@ -76,10 +80,6 @@ struct RunOutcome {
 /// before count in the outcome.
 [[nodiscard]] Result<RunOutcome> resume_run(const RunInfo& run, Store& store,
                                             const DriverOptions& options);
-
-/// A stored run as a sweep to be run again: its heats as they were planned, patterns, --only and
-/// numbers of threads included, whatever has become of the files since.
-[[nodiscard]] Result<Sweep> stored_sweep(const RunInfo& run);
 
 /// Upper bound of a sweep's duration from its stop rules.
 [[nodiscard]] double longest_seconds(const Sweep& sweep);

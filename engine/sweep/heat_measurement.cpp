@@ -225,7 +225,11 @@ class Measurement {
     for (const std::string& warning : pooled.warnings) listener_.on_warning(warning);
     auto measured = pooled.result.cells.begin();
     for (const std::optional<Cell>& failed : failed_) {
-      whole.cells.push_back(failed ? *failed : std::move(*measured++));
+      if (failed) {
+        whole.cells.push_back(*failed);
+      } else {
+        whole.cells.push_back(std::move(*measured++));
+      }
     }
     return whole;
   }

@@ -77,4 +77,27 @@ Result<std::vector<Heat>> read_plan(const json& plan) {
   }
 }
 
+Result<std::vector<Heat>> stored_heats(const RunInfo& run) {
+  const json provenance = json::parse(run.start.provenance, nullptr, /*allow_exceptions=*/false);
+  const auto plan = provenance.is_object() ? provenance.find("plan") : provenance.end();
+  if (plan == provenance.end()) {
+    return fail(
+        "run {} has no stored plan to go on with; attnscope show {} prints its sweep, to be "
+        "started anew",
+        run.number, run.number);
+  }
+  return read_plan(*plan);
+}
+
+Result<Sweep> stored_sweep(const RunInfo& run) {
+  if (run.damaged) {
+    return fail("run {} is damaged: what is stored of its plan may not be what was measured",
+                run.number);
+  }
+  auto heats = stored_heats(run);
+  if (!heats) return tl::unexpected(heats.error());
+  return Sweep{
+      .name = run.start.sweep_name, .text = run.start.sweep_text, .heats = std::move(*heats)};
+}
+
 }  // namespace attnscope

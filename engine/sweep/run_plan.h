@@ -7,11 +7,19 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "engine/sweep/heat.h"
+#include "engine/store/store.h"
+#include "engine/sweep/sweep.h"
 
 namespace attnscope {
 
 [[nodiscard]] nlohmann::json plan_json(const std::vector<Heat>& heats);
 [[nodiscard]] Result<std::vector<Heat>> read_plan(const nlohmann::json& plan);
+
+/// The plan stored with a run.
+[[nodiscard]] Result<std::vector<Heat>> stored_heats(const RunInfo& run);
+
+/// A stored run as a sweep to be run again: its heats as they were planned, patterns, --only and
+/// numbers of threads included, whatever has become of the files since.
+[[nodiscard]] Result<Sweep> stored_sweep(const RunInfo& run);
 
 }  // namespace attnscope

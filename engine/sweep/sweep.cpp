@@ -12,11 +12,11 @@
 namespace attnscope {
 namespace {
 
-constexpr std::array<std::string_view, 19> known_fields{
+constexpr std::array<std::string_view, 20> known_fields{
     "name",         "operation",       "direction", "contenders", "windows",
     "query_tokens", "sequence_tokens", "batch",     "heads",      "head_dim",
     "dtype",        "memory_order",    "cache",     "device",     "threads",
-    "seed",         "shared_query",    "documents", "stop"};
+    "seed",         "shared_query",    "documents", "patterns",   "stop"};
 
 constexpr std::size_t most_cells = 100'000;
 constexpr std::int64_t longest_sequence = 100'000'000;
@@ -260,8 +260,10 @@ Result<Sweep> parse_sweep(std::string_view json, std::string_view source) {
   if (!contender_list) {
     return root.wrong("needs the field 'contenders', as in \"contenders\": [\"full/dense\"]");
   }
-  auto contenders =
-      read_contenders(*contender_list, windows, std::filesystem::path(source).parent_path());
+  auto own_patterns = read_own_patterns(root);
+  if (!own_patterns) return tl::unexpected(own_patterns.error());
+  auto contenders = read_contenders(*contender_list, windows,
+                                    std::filesystem::path(source).parent_path(), *own_patterns);
   if (!contenders) return tl::unexpected(contenders.error());
   auto heats = heats_of(root, *axes, *stop, *contenders);
   if (!heats) return tl::unexpected(heats.error());

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/sweep/sweep_contenders.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
 
-#include "engine/pattern/attention_pattern.h"
+#include "engine/pattern/pattern_json.h"
 #include "engine/sweep/axis_fields.h"
 #include "kernels/plan/in_a_sentence.h"
 
@@ -92,7 +93,10 @@ Result<Declared> read_declared(const JsonField& field) {
 // Every pattern is read once however many contenders share it.
 class Patterns {
  public:
-  explicit Patterns(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  Patterns(std::filesystem::path folder, const std::vector<AttentionPattern>& own)
+      : folder_(std::move(folder)) {
+    for (const AttentionPattern& pattern : own) known_.emplace(pattern.name, pattern);
+  }
 
   Result<AttentionPattern> find(const std::string& said) {
     if (const auto found = known_.find(said); found != known_.end()) return found->second;
@@ -166,14 +170,43 @@ class Lineup {
 
 }  // namespace
 
+Result<std::vector<AttentionPattern>> read_own_patterns(const JsonField& root) {
+  std::vector<AttentionPattern> own;
+  const auto field = root.member("patterns");
+  if (!field) return own;
+  if (Status list = field->list(); !list) return tl::unexpected(list.error());
+  for (const JsonField& part : field->elements()) {
+    auto pattern = read_pattern(part);
+    if (!pattern) return tl::unexpected(pattern.error());
+    const auto same_name = [&](const AttentionPattern& other) {
+      return other.name == pattern->name;
+    };
+    if (std::ranges::any_of(own, same_name)) {
+      return part.wrong(
+          fmt::format("is named '{}' like another one; give every pattern a name of "
+                      "its own",
+                      pattern->name));
+    }
+    if (std::ranges::any_of(built_in_patterns(), same_name)) {
+      return part.wrong(
+          fmt::format("is named '{}' like a pattern that ships; give it another "
+                      "name",
+                      pattern->name));
+    }
+    own.push_back(std::move(*pattern));
+  }
+  return own;
+}
+
 Result<std::vector<Contender>> read_contenders(const JsonField& field,
                                                const std::vector<Window>& windows,
-                                               const std::filesystem::path& folder) {
+                                               const std::filesystem::path& folder,
+                                               const std::vector<AttentionPattern>& own) {
   constexpr std::size_t most = 1000;
   if (Status list = field.list(); !list) return tl::unexpected(list.error());
   auto parts = one_or_more(field);
   if (!parts) return tl::unexpected(parts.error());
-  Patterns patterns(folder);
+  Patterns patterns(folder, own);
   Lineup lineup;
   for (const JsonField& part : *parts) {
     auto declared = read_declared(part);

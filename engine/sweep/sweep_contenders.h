@@ -8,16 +8,22 @@
 #include <string>
 #include <vector>
 
+#include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/located_json.h"
 #include "engine/sweep/heat.h"
 
 namespace attnscope {
 
+/// The patterns that a sweep brings along, `"patterns": [{"name": "mine", "attends": {...}}]`, so
+/// that contenders can name them without a file. Errors: what is wrong with one, a name twice, the
+/// name of a pattern that ships.
+[[nodiscard]] Result<std::vector<AttentionPattern>> read_own_patterns(const JsonField& root);
+
 /// `folder` is where relative pattern files are looked for. Whether an implementation exists is the
 /// worker's to say. Errors: unknown patterns, a window missing or out of place, a contender or a
 /// display name twice.
-[[nodiscard]] Result<std::vector<Contender>> read_contenders(const JsonField& field,
-                                                             const std::vector<Window>& windows,
-                                                             const std::filesystem::path& folder);
+[[nodiscard]] Result<std::vector<Contender>> read_contenders(
+    const JsonField& field, const std::vector<Window>& windows, const std::filesystem::path& folder,
+    const std::vector<AttentionPattern>& own);
 
 }  // namespace attnscope

@@ -150,11 +150,12 @@ WorkerCrew::Answer WorkerCrew::with_suspect(Answer answer) const {
 WorkerCrew::Answer WorkerCrew::lost(std::string words) {
   worker_.reset();
   over_a_line_ = true;
-  if (++losses_ > connection_.most_losses)
+  if (++losses_ > connection_.most_losses) {
     return {.kind = Answer::Kind::no_worker,
             .words = fmt::format("the connection to the worker was lost {} times in a row, the "
                                  "last time: {}",
                                  losses_, words)};
+  }
   return {.kind = Answer::Kind::lost, .words = std::move(words)};
 }
 

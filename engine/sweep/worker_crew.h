@@ -66,6 +66,9 @@ class WorkerCrew {
                            const std::function<void(const nlohmann::json&)>& on_event);
   /// Sends the current worker home: the next request begins in a fresh process.
   void dismiss();
+  /// Waits; any signal that comes meanwhile ends it early.
+  void pause(Milliseconds length) const;
+  [[nodiscard]] bool is_cancelled() const { return cancel_level() > 0; }
   [[nodiscard]] std::string beacon_path() const { return beacon_.path(); }
   [[nodiscard]] std::string beacon_nonce() const { return beacon_.nonce(); }
 
@@ -78,7 +81,6 @@ class WorkerCrew {
                                                       std::chrono::steady_clock::time_point began);
   [[nodiscard]] std::string why_not_the_same(const nlohmann::json& hello) const;
   void pass_on_cancel();
-  void pause(Milliseconds length) const;
   [[nodiscard]] protocol::Beacon beacon() const;
   void take_heartbeat(const nlohmann::json& event);
   [[nodiscard]] Answer ended(const WorkerProcess::Ended& end);

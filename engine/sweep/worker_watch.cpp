@@ -42,10 +42,11 @@ void write_all(std::string_view text) {
 void tell_end(int status) {
   nlohmann::json event = {{"event", "ended"},
                           {"contender", std::atomic_ref(shared_beacon->contender).load()}};
-  if (WIFSIGNALED(status))
+  if (WIFSIGNALED(status)) {
     event["signal"] = WTERMSIG(status);
-  else
+  } else {
     event["exit_code"] = WEXITSTATUS(status);
+  }
   write_all("\n");
   write_all(protocol::write_line(event));
 }

@@ -9,14 +9,21 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <string>
 #include <tl/expected.hpp>
 #include <utility>
 
 namespace attnscope {
 
+enum class ErrorKind : std::uint8_t {
+  other,
+  locked  // another process holds what was asked for: the same may succeed later
+};
+
 struct Error {
   std::string message;
+  ErrorKind kind = ErrorKind::other;
 };
 
 template <typename T>

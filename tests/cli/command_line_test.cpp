@@ -131,6 +131,46 @@ TEST(CommandLine, AnswersInSentencesAndAsData) {
   expect_refusal(program.run({"answer", "nowhere.attn:last"}), 3, {"nowhere.attn"});
 }
 
+TEST(CommandLine, AnswersWhatToTakeForAListOfCandidates) {
+  const Program program;
+  const std::string run = ATTNSCOPE_SOURCE_DIR "/tests/store/version-1.attn:last";
+  const Outcome text = program.run({"answer", run, "--document-tokens", "51"});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("100 candidates"));
+  EXPECT_THAT(text.out, HasSubstr("for 100 documents"));
+  program.write("lengths.txt", "51\n60\n");
+  const auto json = nlohmann::json::parse(
+      program
+          .run({"answer", run, "--document-tokens", "lengths.txt", "--query-tokens", "12",
+                "--candidates", "7", "--memory-mb", "100", "--latency-ms", "2.5", "--json"})
+          .out);
+  ASSERT_FALSE(json.empty());
+  EXPECT_EQ(json[0]["candidates"], 7);
+  EXPECT_EQ(json[0]["query_tokens"], 12);
+  EXPECT_EQ(json[0]["document_tokens"]["count"], 2);
+  EXPECT_EQ(json[0]["memory_limit_bytes"], 100e6);
+  EXPECT_EQ(json[0]["latency_limit_ms"], 2.5);
+}
+
+TEST(CommandLine, AWrongQuestionNamesItsMend) {
+  const Program program;
+  const std::string run = ATTNSCOPE_SOURCE_DIR "/tests/store/version-1.attn:last";
+  program.write("lengths.txt", "51\nlong\n");
+  const auto refused = [&](const std::vector<std::string>& more,
+                           const std::vector<std::string>& words) {
+    std::vector<std::string> arguments{"answer", run};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    expect_refusal(program.run(arguments), 2, words);
+  };
+  refused({"--candidates", "7"}, {"--document-tokens"});
+  refused({"--document-tokens", "lengths.txt"}, {"lengths.txt", "line 2", "long"});
+  refused({"--document-tokens", "nowhere.txt"}, {"nowhere.txt"});
+  refused({"--document-tokens", "0"}, {"--document-tokens"});
+  refused({"--document-tokens", "51", "--x", "window"}, {"--x"});
+  refused({"--document-tokens", "51", "--candidates", "0"}, {"--candidates"});
+  refused({"--document-tokens", "51", "--latency-ms", "-1"}, {"--latency-ms"});
+}
+
 TEST(CommandLine, AMissingSweepIsNamed) {
   const Program program;
   expect_refusal(program.run({"run", "nowhere.json"}), 2, {"nowhere.json"});

@@ -66,6 +66,37 @@ void fill(const Program& program) {
   ASSERT_TRUE(store->finish_run(*run, RunStatus::done));
 }
 
+TEST(Table, AlongTwoKeys_HasAColumnForEachValue) {
+  const Program program;
+  fill(program);
+  const Outcome by_length = program.run(
+      {"table", "last", "--columns", "length", "--baseline", "full/dense", "--db", "runs.db"});
+  EXPECT_EQ(by_length.exit_code, 0) << by_length.err;
+  EXPECT_THAT(by_length.out, HasSubstr("128 tokens  256 tokens\n  Full (baseline)"));
+  EXPECT_THAT(by_length.out, HasSubstr("\n  Full, 256 tokens: oom: asked for 2 GB"));
+  // Lengths along rows leave the columns to the contenders.
+  const Outcome turned = program.run({"table", "last", "--rows", "length", "--cells", "time,memory",
+                                      "--format", "latex", "--db", "runs.db"});
+  EXPECT_EQ(turned.exit_code, 0) << turned.err;
+  EXPECT_THAT(turned.out, HasSubstr("Length & Unit & \\multicolumn{1}{c}{Full}"));
+}
+
+TEST(Table, WrongKeysOfItsRowsColumnsAndCells_AreNamed) {
+  const Program program;
+  fill(program);
+  const auto refused = [&](std::vector<std::string> arguments, const std::string& word) {
+    arguments.insert(arguments.begin(), {"table", "last", "--db", "runs.db"});
+    const Outcome outcome = program.run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << word;
+    EXPECT_THAT(outcome.err, HasSubstr(word));
+  };
+  refused({"--rows", "colour"}, "--rows: there is no key 'colour'");
+  refused({"--columns", "heds"}, "did you mean 'heads'?");
+  refused({"--cells", "time,colour"}, "--cells: there is no quantity 'colour'");
+  refused({"--rows", "dtype", "--columns", "dtype"}, "both 'dtype'");
+  refused({"--rows", "length", "--growth"}, "--growth");
+}
+
 TEST(Plot, WritesEachFormatWithoutADisplay) {
   const Program program;
   fill(program);
@@ -81,7 +112,7 @@ TEST(Plot, WritesEachFormatWithoutADisplay) {
   }
 }
 
-TEST(Plot, MarksCrossoversOfOneChartAgainstABaseline) {
+TEST(Plot, MarksCrossoversOfTimesAgainstABaseline) {
   const Program program;
   fill(program);
   const auto plot = [&](std::vector<std::string> options) {
@@ -94,8 +125,11 @@ TEST(Plot, MarksCrossoversOfOneChartAgainstABaseline) {
   const Outcome without = plot({});
   EXPECT_EQ(without.exit_code, 2);
   EXPECT_THAT(without.err, HasSubstr("--baseline"));
-  EXPECT_EQ(plot({"--baseline", "full/dense", "--y", "time,memory"}).exit_code, 2);
-  EXPECT_EQ(plot({"--baseline", "full/dense", "--facet", "device"}).exit_code, 2);
+  EXPECT_EQ(plot({"--baseline", "full/dense", "--y", "time,memory"}).exit_code, 0);
+  EXPECT_EQ(plot({"--baseline", "full/dense", "--facet", "device"}).exit_code, 0);
+  const Outcome no_time = plot({"--baseline", "full/dense", "--y", "memory"});
+  EXPECT_EQ(no_time.exit_code, 2);
+  EXPECT_THAT(no_time.err, HasSubstr("--y time"));
 }
 
 TEST(Plot, TakesVenueWidthsFontSizesAndThemes) {

@@ -261,6 +261,37 @@ TEST(List, NamesImplementationsAndDevicesOfTheWorker) {
   EXPECT_NE(devices[1].at("available").get<bool>(), !devices[1].value("reason", "").empty());
 }
 
+TEST(Costs, AreUsefulWorkAndWhatEachImplementationExecutes) {
+  const Program program;
+  const Outcome outcome =
+      program.run({"costs", "sparse", "--window", "1", "--query", "2", "--document", "5", "--heads",
+                   "3", "--head-dim", "16", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json costs = json::parse(outcome.out);
+  EXPECT_EQ(costs.at("tokens"), 8);
+  EXPECT_EQ(costs.at("pairs"), 3 * 40);
+  EXPECT_EQ(costs.at("useful_flop"), 4.0 * 16 * 3 * 40);
+  for (const json& row : costs.at("implementations")) {
+    if (row.at("id") != "dense") continue;
+    EXPECT_EQ(row.at("executed_flop"), 4.0 * 16 * 3 * 64);
+  }
+  EXPECT_THAT(program.run({"costs", "full", "--document", "100"}).out, HasSubstr("1.00"));
+}
+
+TEST(Costs, WrongUseIsNamedBeforeAWorkerIsAsked) {
+  const Program program;
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"costs", "sparse"},
+        {"costs", "spars", "--window", "4"},
+        {"costs", "full", "--document", "-3"},
+        {"costs", "full", "--heads", "0"},
+        {"costs", "full", "--layout", "nowhere.json"}}) {
+    const Outcome outcome = program.run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments.back();
+    EXPECT_THAT(outcome.err, HasSubstr("attnscope: "));
+  }
+}
+
 TEST(Check, AnUnknownDeviceIsRefused) {
   const Program program;
   const Outcome outcome = program.run({"check", "--device", "tpu"});

@@ -83,6 +83,10 @@ TEST_F(DriverTest, Events_ComeInOrderAndFinishedHeatsAreStoredBefore) {
       case Kind::cancelling:
         events.push_back("cancelling");
         break;
+      case Kind::paused:
+      case Kind::continued:
+        events.push_back("pause");
+        break;
       case Kind::finished:
         events.push_back("done");
         break;

@@ -168,7 +168,7 @@ TEST_F(HeatKeeperTest, ADatabaseThatCannotGrow_LetsTheRunGoOnAside) {
       run_impatiently(sweep_of(R"("full/dense")", "64, 128, 256"), [&](const RunEvent& event) {
         if (event.kind != Kind::heat_started || event.heat->index != 1) return;
         // The log gets longer than the file aside will be, and then no file may grow beyond it.
-        ASSERT_TRUE(open_store().describe_run(event.run, "", std::string(1 << 19, 'x')));
+        ASSERT_TRUE(open_store().describe_run(event.run, {.note = std::string(1 << 19, 'x')}));
         limit_file_size(std::filesystem::file_size(database().string() + "-wal"));
       });
   limit_file_size(RLIM_INFINITY);

@@ -113,7 +113,7 @@ class CellTableModelTest : public QObject {
                                 Column::executed, Column::share_of_limit}) {
       QCOMPARE(text(model, 1, column), QStringLiteral("–"));
     }
-    QCOMPARE(model.index(1, Column::batch).data(CellTableModel::sort_role).toLongLong(), -1);
+    QCOMPARE(model.index(1, Column::batch).data(sort_role).toLongLong(), -1);
   }
 
   void ARatio_IsShownInPercentWithItsVerdict() {
@@ -156,9 +156,7 @@ class CellTableModelTest : public QObject {
   void NumbersSortAsNumbers() {
     CellTableModel model;
     model.set_run(run_with({64, 128, 1024}));
-    const auto key = [&](int row) {
-      return model.index(row, Column::tokens).data(CellTableModel::sort_role);
-    };
+    const auto key = [&](int row) { return model.index(row, Column::tokens).data(sort_role); };
     QVERIFY(key(0).toLongLong() < key(3).toLongLong());
     QVERIFY(key(3).toLongLong() < key(6).toLongLong());
   }

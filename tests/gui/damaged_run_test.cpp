@@ -16,6 +16,7 @@
 #include "app/gui/models/cell_table_model.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/message_bar.h"
+#include "app/gui/views/run_table.h"
 #include "app/gui/views/run_view.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
@@ -43,7 +44,7 @@ class DamagedRunTest : public QObject {
     return file.write(bytes) == bytes.size() ? count : 0;
   }
   void open_window() {
-    window_ = std::make_unique<MainWindow>(WindowOptions{database().toStdString(), false});
+    window_ = std::make_unique<MainWindow>(WindowOptions{.database = database().toStdString()});
     window_->resize(1280, 800);
     window_->show();
     QTRY_VERIFY_WITH_TIMEOUT(view()->run() && !view()->run()->table.rows.empty(), patience_ms);
@@ -115,6 +116,7 @@ class DamagedRunTest : public QObject {
     }
     QVERIFY(labels().contains(QStringLiteral("1 damaged cell")));
 
+    view()->run_table()->show_list(true);
     view()->copy_table(report::TableFormat::csv);
     const QStringList lines = QApplication::clipboard()->text().split(QStringLiteral("\r\n"));
     QVERIFY2(lines.at(row + 1).contains(QStringLiteral(",damaged,")),

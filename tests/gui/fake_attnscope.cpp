@@ -24,6 +24,15 @@ int list_implementations() {
   return 0;
 }
 
+/// As if dense executed ten times what is useful of anything and segment just that.
+int costs() {
+  std::puts(R"({"implementations": [
+ {"id": "dense", "reason": "", "executed_flop": 1e9, "executed_bytes": 1e6, "peak_bytes": 2e6},
+ {"id": "sdpa", "reason": "sdpa knows only full attention"},
+ {"id": "segment", "reason": "", "executed_flop": 1e8, "executed_bytes": 1e6, "peak_bytes": 1e3}]})");
+  return 0;
+}
+
 int refuse(const std::string& sentence) {
   std::fprintf(stderr, "attnscope: %s\n", sentence.c_str());
   return 2;
@@ -85,6 +94,7 @@ int run(const std::string& sweep_file, const std::string& database) {
 
 int main(int argc, char** argv) {
   if (argc >= 3 && std::strcmp(argv[1], "list") == 0) return list_implementations();
+  if (argc >= 3 && std::strcmp(argv[1], "costs") == 0) return costs();
   if (argc >= 6 && std::strcmp(argv[1], "run") == 0 && std::strcmp(argv[2], "--again") == 0)
     return repeat(argv[3], argv[5]);
   if (argc >= 5 && std::strcmp(argv[1], "run") == 0 && std::strcmp(argv[3], "--db") == 0)

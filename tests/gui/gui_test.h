@@ -25,10 +25,10 @@ class TestHome {
   QTemporaryDir folder_;
 };
 
-template <typename Test>
+template <typename Test, typename Application = QApplication>
 int run_gui_test(int argc, char** argv) {
   const TestHome home;
-  QApplication application(argc, argv);
+  Application application(argc, argv);
   prepare_application();
   apply_theme(Theme::light);
   Test test;

@@ -115,7 +115,7 @@ class LockedDatabaseTest : public QObject {
     QTRY_COMPARE(model.rowCount(), 1);
     Holder holder(database(), "writing");
     QVERIFY(holder.holds());
-    store.remove_run(run_);
+    store.remove_runs({run_});
     QTRY_COMPARE_WITH_TIMEOUT(waiting.count(), 1, patience_ms);
     QCOMPARE(model.rowCount(), 1);
     QCOMPARE(waited.count(), 0);
@@ -136,7 +136,7 @@ class LockedDatabaseTest : public QObject {
     QTRY_COMPARE(model.rowCount(), 1);
     Holder holder(database(), "writing");
     QVERIFY(holder.holds());
-    store.remove_run(run_);
+    store.remove_runs({run_});
     store.import_file(QString::fromStdString(exported().string()));
     QTRY_COMPARE_WITH_TIMEOUT(waiting.count(), 1, patience_ms);
     QCOMPARE(succeeded.count(), 0);
@@ -159,13 +159,13 @@ class LockedDatabaseTest : public QObject {
     QTRY_COMPARE(model.rowCount(), 1);
     Holder holder(database(), "writing");
     QVERIFY(holder.holds());
-    store.remove_run(run_);
+    store.remove_runs({run_});
     QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, patience_ms);
     QVERIFY(failed.constFirst().constFirst().toString().contains(QStringLiteral("is locked by")));
     QTRY_COMPARE(waited.count(), 1);
     QCOMPARE(model.rowCount(), 1);
     holder.let_go();
-    store.remove_run(run_);
+    store.remove_runs({run_});
     QTRY_COMPARE_WITH_TIMEOUT(model.rowCount(), 0, patience_ms);
     QCOMPARE(failed.count(), 1);
   }

@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "app/gui/charts/run_chart.h"
+#include "app/gui/views/command_bar.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/new_run_dialog.h"
@@ -39,7 +40,8 @@ class MainWindowTest : public QObject {
     return folder_->filePath(QStringLiteral("attnscope.db")).toStdString();
   }
   void open_window(bool start_quick_sweep = false) {
-    window_ = std::make_unique<MainWindow>(WindowOptions{database(), start_quick_sweep});
+    window_ = std::make_unique<MainWindow>(
+        WindowOptions{.database = database(), .start_quick_sweep = start_quick_sweep});
     window_->resize(1280, 800);
     window_->show();
     QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
@@ -51,8 +53,8 @@ class MainWindowTest : public QObject {
 
   /// Fills the form by keyboard and mouse, and starts.
   void start_by_clicks(const QString& name, const QString& lengths) {
-    QTRY_VERIFY_WITH_TIMEOUT(page()->new_run_button()->isEnabled(), patience_ms);
-    QTest::mouseClick(page()->new_run_button(), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_button()->isEnabled(), patience_ms);
+    QTest::mouseClick(window_->commands()->run_button(), Qt::LeftButton);
     auto* dialog = window_->findChild<NewRunDialog*>();
     QVERIFY(dialog != nullptr);
     QTRY_VERIFY(dialog->isVisible());
@@ -95,7 +97,7 @@ class MainWindowTest : public QObject {
     RunView* view = page()->run_view();
     QTRY_VERIFY_WITH_TIMEOUT(view->isVisible() && view->run() && !view->run()->table.rows.empty(),
                              patience_ms);
-    QTRY_COMPARE(view->run()->table.run.heats_done, 3);
+    QTRY_VERIFY(view->run() && view->run()->table.run.heats_done == 3);
     QCOMPARE(view->time_chart()->figure().series.front().points.size(), std::size_t{3});
     QVERIFY(!view->time_chart()->drawing().empty());
     QVERIFY(!view->second_chart()->drawing().empty());
@@ -174,10 +176,10 @@ class MainWindowTest : public QObject {
     open_window();
     QTRY_VERIFY(page()->messages()->isVisible());
     QVERIFY(page()->messages()->text().contains(QStringLiteral("attnscope.db")));
-    QVERIFY(!page()->new_run_button()->isEnabled());
+    QVERIFY(!window_->commands()->run_button()->isEnabled());
     QVERIFY(foreign.remove());
     QTest::mouseClick(page()->messages()->mend_button(), Qt::LeftButton);
-    QTRY_VERIFY(page()->new_run_button()->isEnabled());
+    QTRY_VERIFY(window_->commands()->run_button()->isEnabled());
     QVERIFY(!page()->messages()->isVisible());
   }
 
@@ -236,7 +238,7 @@ class MainWindowTest : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, measuring_patience_ms);
     QTRY_COMPARE_WITH_TIMEOUT(status_of(window_->runs()), RunStatus::done, measuring_patience_ms);
     RunView* view = page()->run_view();
-    QTRY_COMPARE_WITH_TIMEOUT(view->run()->table.run.heats_done, 2, patience_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(view->run() && view->run()->table.run.heats_done == 2, patience_ms);
     for (const report::Row& row : view->run()->table.rows) {
       QCOMPARE(row.cell.cell.status, CellStatus::ok);
       QVERIFY(row.cell.summary.median_ns > 0);

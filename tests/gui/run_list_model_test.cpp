@@ -77,6 +77,51 @@ class RunListModelTest : public QObject {
     QCOMPARE(status_words(run), QStringLiteral("done, 3 cells failed"));
   }
 
+  void AnOwnName_StandsInTheTitleAndTheTagsBeside() {
+    RunListModel model;
+    RunEntry named = entry("a", "sweep", RunStatus::done, 4);
+    named.info.number = 7;
+    named.info.name = "mine";
+    named.info.tag = "laptop quiet";
+    named.info.note = "lid closed";
+    model.set_runs(runs({named, entry("b", "other", RunStatus::done, 4)}));
+    QCOMPARE(model.index(0).data().toString(), QStringLiteral("7  mine"));
+    QCOMPARE(model.index(0).data(RunListModel::tags_role).toString(),
+             QStringLiteral("laptop quiet"));
+    const QString tip = model.index(0).data(Qt::ToolTipRole).toString();
+    for (const char* word : {"sweep", "lid closed", "laptop", "made-up processor"})
+      QVERIFY2(tip.contains(QLatin1String(word)), word);
+    QCOMPARE(model.tags(), QStringList({"laptop", "quiet"}));
+  }
+
+  void ATypedName_IsAskedForOnlyWhereItIsAnother() {
+    RunListModel model;
+    model.set_runs(runs({entry("a", "sweep", RunStatus::done, 4)}));
+    QSignalSpy asked(&model, &RunListModel::rename_asked);
+    QVERIFY(!model.setData(model.index(0), QStringLiteral("mine"), Qt::EditRole));
+    model.set_editable(true);
+    QVERIFY(model.flags(model.index(0)).testFlag(Qt::ItemIsEditable));
+    QVERIFY(!model.setData(model.index(0), QStringLiteral("sweep"), Qt::EditRole));
+    QVERIFY(model.setData(model.index(0), QStringLiteral("  mine  too "), Qt::EditRole));
+    QCOMPARE(asked.count(), 1);
+    QCOMPARE(asked.constFirst().at(1).toString(), QStringLiteral("mine too"));
+  }
+
+  void ADamagedRun_IsMarkedAndStaysSoInTheNextSnapshot() {
+    RunListModel model;
+    model.set_runs(runs({entry("a", "one", RunStatus::done, 4)}));
+    QSignalSpy changed(&model, &QAbstractItemModel::dataChanged);
+    model.mark_damaged({QStringLiteral("a"), QStringLiteral("not there")});
+    QCOMPARE(changed.count(), 1);
+    QVERIFY(model.index(0).data(RunListModel::damaged_role).toBool());
+    QVERIFY(model.index(0)
+                .data(RunListModel::detail_role)
+                .toString()
+                .startsWith(QStringLiteral("damaged")));
+    model.set_runs(runs({entry("a", "one", RunStatus::done, 4)}));
+    QVERIFY(model.index(0).data(RunListModel::damaged_role).toBool());
+  }
+
   void ARunIsFound_ByItsNameAndItsDevice() {
     RunListModel model;
     model.set_runs(runs({entry("a", "paper-fig2a", RunStatus::done, 4)}));

@@ -4,35 +4,67 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QLabel>
-#include <QMenu>
-#include <QPushButton>
 #include <QSignalSpy>
 #include <QTableView>
+#include <QToolButton>
 
+#include "app/gui/charts/facets_view.h"
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/session/read_run.h"
+#include "app/gui/session/text.h"
+#include "app/gui/views/cell_panel.h"
+#include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/run_export.h"
+#include "app/gui/views/run_table.h"
+#include "app/gui/views/sample_strip.h"
+#include "app/gui/views/slice_bar.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 
 namespace attnscope::gui {
+
+/// As a person chooses: by keyboard, so that `activated` comes as it does in earnest.
+void choose(QComboBox* box, int index) {
+  QVERIFY(box != nullptr);
+  box->setFocus();
+  QTest::keyClick(box, Qt::Key_Home);
+  for (int i = 0; i < index; ++i) QTest::keyClick(box, Qt::Key_Down);
+  QCOMPARE(box->currentIndex(), index);
+}
 
 class RunViewTest : public QObject {
   Q_OBJECT
 
   QTemporaryDir folder_;
   std::unique_ptr<Store> store_;
-  QString uuid_;
+  QString uuid_, mixed_;
   std::unique_ptr<RunView> view_;
+  std::vector<RunRequest> asked_;
 
-  [[nodiscard]] RunPointer snapshot(const RunRequest& request) const {
-    return read_run(*store_, request);
-  }
   [[nodiscard]] static std::vector<std::size_t> points_of(const charts::RunChart* chart) {
     std::vector<std::size_t> counts;
     for (const report::Series& series : chart->figure().series)
       counts.push_back(series.points.size());
     return counts;
+  }
+  [[nodiscard]] QComboBox* box(const char* name) const {
+    return view_->findChild<QComboBox*>(QLatin1String(name));
+  }
+  [[nodiscard]] QTableView* pivot() const { return view_->run_table()->pivot(); }
+  [[nodiscard]] QString pivot_text(int row, int column) const {
+    return pivot()->model()->index(row, column).data().toString();
+  }
+
+  /// float32 at 64 and 128 tokens with one head; float16 at 64 tokens with one and with four.
+  [[nodiscard]] QString add_mixed_run() {
+    const RunId run = begin_run_with(*store_, "mixed", {64, 128}, 4);
+    for (const std::int64_t heads : {12, 4}) {
+      HeatResult half = made_up_heat(heads == 12 ? 2 : 3, 64, three_contenders());
+      half.point.dtype = DType::float16;
+      half.point.heads = heads;
+      if (!store_->add_heat(run, half)) return {};
+    }
+    return store_->finish_run(run, RunStatus::done) ? QString::fromStdString(run.uuid) : QString();
   }
 
  private Q_SLOTS:
@@ -41,14 +73,20 @@ class RunViewTest : public QObject {
     const QString file = folder_.filePath(QStringLiteral("a.db"));
     store_ = std::make_unique<Store>(open_store(file.toStdString()));
     uuid_ = QString::fromStdString(add_done_run(*store_, "made-up", {64, 128, 8192}).uuid);
+    mixed_ = add_mixed_run();
+    QVERIFY(!mixed_.isEmpty());
   }
   void init() {
+    QSettings().clear();
+    asked_.clear();
     view_ = std::make_unique<RunView>();
     view_->resize(1000, 700);
     view_->show();
     QVERIFY(QTest::qWaitForWindowExposed(view_.get()));
-    connect(view_.get(), &RunView::run_wanted, view_.get(),
-            [this](const RunRequest& request) { view_->show_run(snapshot(request)); });
+    connect(view_.get(), &RunView::run_wanted, view_.get(), [this](const RunRequest& request) {
+      asked_.push_back(request);
+      view_->show_run(read_run(*store_, request, view_->run()));
+    });
     view_->choose_run(uuid_);
   }
   void cleanup() { view_.reset(); }
@@ -62,16 +100,55 @@ class RunViewTest : public QObject {
     QCOMPARE(view_->table()->model()->rowCount(), 9);
   }
 
-  void ExecutedWork_MayStandBesideTheTime() {
-    auto* second = view_->findChild<QComboBox*>(QStringLiteral("second_y"));
-    QCOMPARE(second->currentText(), QStringLiteral("Memory"));
+  void EachChart_HasAViewOfItsOwn() {
+    QCOMPARE(box("time_view")->currentText(), QStringLiteral("Time"));
+    QComboBox* right = box("second_view");
+    QCOMPARE(right->currentText(), QStringLiteral("Memory"));
     QVERIFY(!view_->second_chart()->figure().line_at);
-    second->setCurrentIndex(1);
+    choose(right, right->findText(QStringLiteral("Executed over useful work")));
     const report::Figure& figure = view_->second_chart()->figure();
     QCOMPARE(figure.line_at, std::optional(1.0));
     QCOMPARE(figure.series.back().points.front().y, 1.95);
-    QCOMPARE(view_->second_chart()->accessibleName(),
-             QStringLiteral("Chart: Executed over useful products"));
+    QVERIFY(view_->second_chart()->accessibleName().startsWith(
+        QStringLiteral("Chart: Executed over useful products; ")));
+  }
+
+  void EveryViewOfTheReport_IsOffered() {
+    for (const report::View& view : report::views()) {
+      QVERIFY(box("time_view")->findText(words(view.title)) >= 0);
+      QVERIFY(view_->run()->figures.contains(view.y));
+    }
+  }
+
+  void Panels_StandForTheValuesOfAKey_AndAreExported() {
+    view_->choose_run(mixed_);
+    QComboBox* panels = box("facets");
+    QVERIFY(panels->isVisible());
+    choose(panels, panels->findData(QStringLiteral("dtype")));
+    auto* shown = view_->findChild<charts::FacetsView*>(QStringLiteral("time_panels"));
+    QVERIFY(shown && shown->isVisible());
+    QCOMPARE(shown->charts().size(), std::size_t{2});
+    view_->export_figure();
+    auto* dialog = view_->findChild<FigureDialog*>();
+    QVERIFY(dialog && dialog->isVisible());
+    dialog->reject();
+  }
+
+  void TheExportKeyOnAChart_OpensTheDialogForIt() {
+    QTest::keyClick(view_->second_chart(), Qt::Key_E);
+    auto* dialog = view_->findChild<FigureDialog*>();
+    QVERIFY(dialog && dialog->isVisible());
+    QVERIFY(dialog->file().contains(QStringLiteral("memory")));
+    dialog->reject();
+  }
+
+  void ARatioWithoutBaseline_SaysWhatToDo() {
+    view_->set_baseline({});
+    QComboBox* right = box("second_view");
+    choose(right, right->findText(QStringLiteral("Ratio to the baseline")));
+    QVERIFY(view_->second_chart()->figure().series.empty());
+    const QString problem = view_->run()->figures.at(report::YAxis::ratio).problem;
+    QVERIFY2(problem.contains(QStringLiteral("choose one in the bar above")), qPrintable(problem));
   }
 
   void WhatTheChartsAnswer_StandsUnderThem() {
@@ -92,52 +169,148 @@ class RunViewTest : public QObject {
   }
 
   void AnotherBaseline_ChangesTheRatios() {
-    auto* baseline = view_->findChild<QComboBox*>(QStringLiteral("baseline"));
-    QCOMPARE(baseline->currentText(), QStringLiteral("full/dense"));
-    const int row = baseline->findText(QStringLiteral("full/sdpa"));
-    baseline->setCurrentIndex(row);
-    Q_EMIT baseline->activated(row);
+    QCOMPARE(view_->baseline(), QStringLiteral("full/dense"));
+    view_->set_baseline(QStringLiteral("full/sdpa"));
     QCOMPARE(view_->run()->table.baseline, std::optional<std::string>("full/sdpa"));
     QCOMPARE(view_->preferred_baseline(), QStringLiteral("full/sdpa"));
-    baseline->setCurrentIndex(0);
-    Q_EMIT baseline->activated(0);
+    view_->set_baseline({});
     QVERIFY(!view_->run()->table.baseline.has_value());
   }
 
   void WindowsAlongX_AskForOneLength() {
-    auto* axis = view_->findChild<QComboBox*>(QStringLiteral("x_axis"));
-    auto* slice = view_->findChild<QComboBox*>(QStringLiteral("slice"));
-    QVERIFY(!slice->isVisible());
-    axis->setCurrentIndex(1);
-    Q_EMIT axis->activated(1);
-    QVERIFY(slice->isVisible());
-    QCOMPARE(slice->count(), 3);
+    QVERIFY(view_->slice_bar()->selector(QStringLiteral("sequence_tokens")) == nullptr);
+    choose(box("x_axis"), 1);
+    QComboBox* length = view_->slice_bar()->selector(QStringLiteral("sequence_tokens"));
+    QVERIFY(length != nullptr);
+    QCOMPARE(length->count(), 3);
+    QCOMPARE(length->accessibleName(), QStringLiteral("Length"));
   }
 
-  void ASortedTable_OrdersByNumber() {
+  void AChart_NeverMixesDtypesOrHeads() {
+    view_->choose_run(mixed_);
+    QComboBox* dtype = view_->slice_bar()->selector(QStringLiteral("dtype"));
+    QComboBox* heads = view_->slice_bar()->selector(QStringLiteral("heads"));
+    QVERIFY(dtype != nullptr && heads != nullptr);
+    QCOMPARE(dtype->currentText(), QStringLiteral("float32"));
+    QCOMPARE(points_of(view_->time_chart()), (std::vector<std::size_t>{2, 2, 2}));
+    choose(dtype, 1);
+    QCOMPARE(points_of(view_->time_chart()), (std::vector<std::size_t>{1, 1, 1}));
+  }
+
+  void AValueNotMeasuredWithTheOthers_IsInParentheses_AndMovesThemWithASentence() {
+    view_->choose_run(mixed_);
+    QComboBox* heads = view_->slice_bar()->selector(QStringLiteral("heads"));
+    QVERIFY(heads != nullptr);
+    QCOMPARE(heads->itemText(0), QStringLiteral("(4)"));
+    QCOMPARE(heads->itemText(1), QStringLiteral("12"));
+    const auto* moved = view_->findChild<QLabel*>(QStringLiteral("slice_moved"));
+    QVERIFY(!moved->isVisible());
+    choose(heads, 0);
+    QCOMPARE(view_->slice_bar()->selector(QStringLiteral("dtype"))->currentText(),
+             QStringLiteral("float16"));
+    QVERIFY(moved->isVisible());
+    QCOMPARE(moved->text(), QStringLiteral("Dtype float32 was not measured with Heads 4: showing "
+                                           "Dtype float16."));
+  }
+
+  void AnotherRun_ForgetsWhatWasHeldFixed() {
+    view_->choose_run(mixed_);
+    choose(view_->slice_bar()->selector(QStringLiteral("dtype")), 1);
+    view_->choose_run(uuid_);
+    QVERIFY(asked_.back().slice.values.empty());
+    QVERIFY(view_->slice_bar()->selector(QStringLiteral("dtype")) == nullptr);
+  }
+
+  void TheTable_IsContendersAgainstLengthsAtFirst() {
+    QVERIFY(!view_->run_table()->shows_list());
+    QCOMPARE(pivot()->model()->rowCount(), 3);
+    QCOMPARE(pivot()->model()->columnCount(), 4);
+    QCOMPARE(pivot_text(0, 0), QStringLiteral("full/dense (baseline)"));
+    QVERIFY2(pivot_text(1, 1).contains(QStringLiteral("(+")), qPrintable(pivot_text(1, 1)));
+    QCOMPARE(pivot_text(0, 3), QStringLiteral("oom"));
+  }
+
+  void RowsColumnsAndCells_AreChosenByKeyboard() {
+    choose(box("pivot_cells"), 2);
+    QCOMPARE(pivot()->model()->rowCount(), 6);
+    QCOMPARE(pivot_text(1, 1), QStringLiteral("mem/doc"));
+    // Lengths along rows leave the columns to the contenders.
+    choose(box("pivot_rows"), 1);
+    QCOMPARE(view_->run()->request.pivot.columns, std::string("contender"));
+    QCOMPARE(pivot()->model()->headerData(2, Qt::Horizontal).toString(),
+             QStringLiteral("full/dense (baseline)"));
+    QCOMPARE(pivot_text(0, 0), QStringLiteral("64 tokens"));
+  }
+
+  void WhatIsCopied_IsWhatIsShown() {
+    view_->copy_table(report::TableFormat::csv);
+    QVERIFY(QApplication::clipboard()->text().startsWith(
+        QStringLiteral("setting,contender,quantity,64,128,8192")));
+    view_->copy_table(report::TableFormat::latex);
+    QVERIFY(QApplication::clipboard()->text().contains(QStringLiteral("\\toprule")));
+    choose(box("table_form"), 1);
+    QVERIFY(view_->run_table()->shows_list());
+    QVERIFY(!box("pivot_rows")->isVisible());
+    view_->copy_table(report::TableFormat::csv);
+    QVERIFY(QApplication::clipboard()->text().startsWith(QStringLiteral("contender,name,")));
+  }
+
+  void SelectedCells_AreCopiedWithTheirColumns() {
+    pivot()->setFocus();
+    pivot()->setCurrentIndex(pivot()->model()->index(1, 0));
+    QTest::keyClick(pivot(), Qt::Key_Right, Qt::ShiftModifier);
+    QTest::keySequence(pivot(), QKeySequence::Copy);
+    const QStringList lines = QApplication::clipboard()->text().split(QLatin1Char('\n'));
+    QCOMPARE(lines[0], QStringLiteral("Contender\t64 tokens"));
+    QVERIFY2(lines[1].startsWith(QStringLiteral("full/sdpa\t")), qPrintable(lines[1]));
+  }
+
+  void ASortedList_OrdersByNumber() {
     view_->table()->sortByColumn(CellTableModel::tokens, Qt::DescendingOrder);
     const QAbstractItemModel* rows = view_->table()->model();
     QCOMPARE(rows->index(0, CellTableModel::tokens).data().toString(), QStringLiteral("8192"));
     QCOMPARE(rows->index(8, CellTableModel::tokens).data().toString(), QStringLiteral("64"));
   }
 
-  void ACopiedTable_IsOnTheClipboardInItsFormat() {
-    view_->copy_table(report::TableFormat::csv);
-    const QString csv = QApplication::clipboard()->text();
-    QVERIFY(csv.contains(QStringLiteral("contender")));
-    QVERIFY(csv.contains(QStringLiteral("sparse/segment/4")));
-    view_->copy_table(report::TableFormat::latex);
-    QVERIFY(QApplication::clipboard()->text().contains(QStringLiteral("\\toprule")));
+  void Verdicts_AreNotCut() {
+    view_->run_table()->show_list(true);
+    const QTableView* list = view_->table();
+    QVERIFY(list->columnWidth(CellTableModel::verdict) >
+            list->fontMetrics().horizontalAdvance(QStringLiteral("no difference shown")));
   }
 
-  void TheMenus_OfferEveryFormat() {
-    QStringList offered;
-    for (const QAction* action :
-         view_->findChild<QPushButton*>(QStringLiteral("export"))->menu()->actions())
-      offered.append(action->text());
-    const QString all = offered.join(QLatin1Char('\n'));
-    for (const char* format : {"CSV", "Markdown", "LaTeX", "JSON", "PDF", "SVG", "PNG"})
-      QVERIFY2(all.contains(QLatin1String(format)), format);
+  void AChosenCell_IsTheSameInBothFormsAndInThePanel() {
+    QTest::keyClick(view_.get(), Qt::Key_D, Qt::ControlModifier | Qt::ShiftModifier);
+    QVERIFY(view_->cell_panel()->isVisible());
+    pivot()->setFocus();
+    pivot()->setCurrentIndex(pivot()->model()->index(2, 1));
+    QTest::keyClick(pivot(), Qt::Key_Right);
+    const QString text = view_->cell_panel()->text();
+    QVERIFY2(text.startsWith(QStringLiteral("sparse/segment/4\n")), qPrintable(text));
+    QVERIFY(text.contains(QStringLiteral("128 tokens")));
+    QCOMPARE(view_->table()->currentIndex().data(table_row_role).toInt(), 5);
+    QVERIFY(!view_->cell_panel()->samples()->dots().empty());
+  }
+
+  void TheChosenCell_StaysWhileTheRunIsReadAgain() {
+    view_->choose_cell(5);
+    const QString before = view_->cell_panel()->text();
+    view_->choose_run(uuid_);
+    QCOMPARE(view_->cell_panel()->text(), before);
+    view_->choose_run(mixed_);
+    QVERIFY(view_->cell_panel()->text().startsWith(QStringLiteral("No cell chosen")));
+  }
+
+  void TheCellPanel_IsShownAndHiddenByMouse_AndRemembered() {
+    auto* button = view_->findChild<QToolButton*>(QStringLiteral("toggle_cell_panel"));
+    QVERIFY(!view_->cell_panel()->isVisible());
+    QTest::mouseClick(button, Qt::LeftButton);
+    QVERIFY(view_->cell_panel()->isVisible());
+    const RunView another;
+    QVERIFY(!another.cell_panel()->isHidden());
+    auto* hide = view_->findChild<QToolButton*>(QStringLiteral("close_cell_panel"));
+    QTest::mouseClick(hide, Qt::LeftButton);
+    QVERIFY(!view_->cell_panel()->isVisible());
   }
 
   void FiguresAndTables_AreWrittenToFiles() {
@@ -158,6 +331,40 @@ class RunViewTest : public QObject {
     other->request.uuid = QStringLiteral("another");
     view_->show_run(other);
     QCOMPARE(view_->run(), before);
+  }
+
+  void EveryControl_HasANameAndIsReachedByTab() {
+    view_->choose_run(mixed_);
+    view_->show_cell_panel(true);
+    view_->choose_cell(0);
+    // Selectors made just now are shown when the layout comes to them.
+    QTRY_VERIFY(box("slice_dtype") && box("slice_dtype")->isVisible());
+    std::set<QWidget*> reached;
+    box("x_axis")->setFocus();
+    for (int i = 0; i < 60 && reached.insert(QApplication::focusWidget()).second; ++i)
+      QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
+    QStringList names;
+    for (const QWidget* widget : reached) names.append(widget->objectName());
+    const QString all = names.join(QLatin1Char(' '));
+    for (const char* name :
+         {"x_axis", "slice_dtype", "slice_heads", "time_view", "time_chart", "second_view",
+          "second_chart", "table_form", "pivot_rows", "pivot_columns", "pivot_cells", "save_table",
+          "pivot", "samples", "repeat_command", "copy_command"}) {
+      auto* widget = view_->findChild<QWidget*>(QLatin1String(name));
+      QVERIFY2(widget != nullptr, name);
+      QVERIFY2(reached.contains(widget),
+               qPrintable(QLatin1String(name) + QStringLiteral(" of ") + all));
+      const auto* button = qobject_cast<QAbstractButton*>(widget);
+      QVERIFY2(!widget->accessibleName().isEmpty() || (button && !button->text().isEmpty()), name);
+    }
+  }
+
+  void ASmallWindow_IsEnough() {
+    view_->choose_run(mixed_);
+    view_->show_cell_panel(true);
+    const QSize least = view_->minimumSizeHint();
+    QVERIFY2(least.width() <= 640 && least.height() <= 500,
+             qPrintable(QStringLiteral("%1x%2").arg(least.width()).arg(least.height())));
   }
 };
 

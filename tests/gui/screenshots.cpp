@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// attnscope_screenshots DATABASE FOLDER [WIDTHxHEIGHT]: both pages and the new-run form of the real
+// attnscope_screenshots DATABASE FOLDER [WIDTHxHEIGHT]: all pages and the new-run form of the real
 // window on a real database, light and dark, as PNG. QT_SCALE_FACTOR=2 doubles them.
 
 #include <QSettings>
 #include <cstdio>
 
 #include "app/gui/main_window.h"
+#include "app/gui/session/read_run.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/new_run_dialog.h"
 #include "app/gui/views/patterns_page.h"
+#include "app/gui/views/run_table.h"
 #include "app/gui/views/run_view.h"
+#include "tests/gui/attention_screenshots.h"
+#include "tests/gui/chart_screenshots.h"
 #include "tests/gui/gui_test.h"
+#include "tests/gui/pattern_screenshots.h"
+#include "tests/gui/shoot_run_list.h"
 
 namespace attnscope::gui {
 namespace {
@@ -19,19 +25,74 @@ namespace {
 constexpr int patience_ms = 10'000;
 
 bool save(QWidget& widget, const QString& file) {
-  QTest::qWait(0);  // layout and polish
+  // Layout and polish: labels that wrap ask for their height once they have a width.
+  for (int round = 0; round < 5; ++round) QTest::qWait(0);
   if (widget.grab().save(file)) return true;
   std::fprintf(stderr, "Cannot write %s.\n", qPrintable(file));
   return false;
 }
 
-bool shoot(MainWindow& window, const QString& folder, Theme theme) {
+/// The run with the most axes to choose from, else nothing.
+QString many_sided_run(const std::filesystem::path& database) {
+  const Result<Store> store = Store::open(database, Store::Mode::read_only);
+  const auto runs =
+      store ? store->run_list() : Result<std::vector<RunInfo>>(std::vector<RunInfo>());
+  QString found;
+  std::size_t most = 0;
+  for (const RunInfo& run : runs.value_or(std::vector<RunInfo>())) {
+    RunRequest request;
+    request.uuid = QString::fromStdString(run.id.uuid);
+    const std::size_t axes = read_run(*store, request)->slice.axes.size();
+    if (axes > most) found = request.uuid;
+    most = std::max(most, axes);
+  }
+  return found;
+}
+
+/// The run page's states: a cell beside the charts, the list of cells, another run with windows
+/// along x and lengths against contenders.
+bool shoot_runs(MainWindow& window, const QString& folder, const QString& suffix,
+                const QString& many_sided) {
+  RunView* view = window.compare()->run_view();
+  const QString first = view->run() ? view->run()->request.uuid : QString();
+  view->show_cell_panel(true);
+  view->choose_cell(view->run() && view->run()->table.rows.size() > 6 ? 6 : 0);
+  bool saved = save(window, folder + QStringLiteral("/compare-cell") + suffix);
+  view->run_table()->show_list(true);
+  saved = save(window, folder + QStringLiteral("/compare-list") + suffix) && saved;
+  view->show_cell_panel(false);
+  view->run_table()->show_list(false);
+  if (many_sided.isEmpty()) return saved;
+  window.compare()->choose_run(many_sided);
+  const auto is_shown = [&](const QString& uuid) {
+    return QTest::qWaitFor([&] { return view->run()->request.uuid == uuid; }, patience_ms);
+  };
+  saved = is_shown(many_sided) && saved;
+  saved = save(window, folder + QStringLiteral("/compare-slices") + suffix) && saved;
+  window.compare()->choose_run(first);
+  return is_shown(first) && saved;
+}
+
+bool shoot(MainWindow& window, const QString& folder, Theme theme, const QString& many_sided) {
   window.set_theme(theme);
   const QString suffix = QLatin1Char('-') + name_of(theme) + QStringLiteral(".png");
   window.show_page(MainWindow::compare_page);
   bool saved = save(window, folder + QStringLiteral("/compare") + suffix);
+  saved = shoot_runs(window, folder, suffix, many_sided) && saved;
+  saved = shoot_run_list(window,
+                         [&](QWidget& widget, const QString& name) {
+                           return save(widget, folder + QLatin1Char('/') + name + suffix);
+                         }) &&
+          saved;
   window.show_page(MainWindow::patterns_page);
-  saved = save(window, folder + QStringLiteral("/patterns") + suffix) && saved;
+  saved = shoot_patterns(*window.patterns(),
+                         [&](const QString& name) {
+                           return save(window, folder + QLatin1Char('/') + name + suffix);
+                         }) &&
+          saved;
+  shoot_attention(window, [&](const QString& name) {
+    saved = save(window, folder + QLatin1Char('/') + name + suffix) && saved;
+  });
   window.open_new_run();
   auto* form = window.findChild<NewRunDialog*>();
   const bool listed = QTest::qWaitFor([&] { return !form || form->is_listed(); }, patience_ms);
@@ -53,8 +114,11 @@ int shoot_all(const std::filesystem::path& database, const QString& folder, QSiz
       },
       patience_ms);
   if (!shown) std::fprintf(stderr, "No run with a finished heat was read; the page is empty.\n");
-  const bool light = shoot(window, folder, Theme::light);
-  const bool dark = shoot(window, folder, Theme::dark);
+  const QString many_sided = many_sided_run(database);
+  const bool light = shoot(window, folder, Theme::light, many_sided) &&
+                     shoot_charts(database, folder, QStringLiteral("-light.png"));
+  const bool dark = shoot(window, folder, Theme::dark, many_sided) &&
+                    shoot_charts(database, folder, QStringLiteral("-dark.png"));
   return light && dark ? 0 : 1;
 }
 

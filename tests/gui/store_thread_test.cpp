@@ -4,6 +4,7 @@
 #include <QSignalSpy>
 
 #include "app/gui/models/run_list_model.h"
+#include "app/gui/session/read_run.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 
@@ -88,8 +89,8 @@ class StoreThreadTest : public QObject {
     QTRY_VERIFY(last_run(read) && last_run(read)->table.rows.size() == 3);
     QVERIFY(other.add_heat(run, made_up_heat(1, 128, three_contenders())).has_value());
     QTRY_COMPARE(last_run(read)->table.rows.size(), std::size_t{6});
-    QVERIFY(last_run(read)->time.figure.has_value());
-    QVERIFY(last_run(read)->memory.figure.has_value());
+    for (const report::YAxis view : {report::YAxis::time, report::YAxis::memory})
+      QVERIFY(last_run(read)->figures.at(view).figure.has_value());
   }
 
   void ABaselineTheRunLacks_IsReplacedByItsFirstContender() {
@@ -113,11 +114,20 @@ class StoreThreadTest : public QObject {
     StoreThread store(path("a.db"));
     QSignalSpy read(&store, &StoreThread::run_read);
     store.start();
-    store.show_run({.uuid = text_of(run), .baseline = {}, .x = report::XAxis::window, .slice = 1});
+    store.show_run({.uuid = text_of(run),
+                    .baseline = {},
+                    .x = report::XAxis::window,
+                    .slice = {.values = {{"sequence_tokens", "128"}}},
+                    .facet = {},
+                    .pivot = {}});
     QTRY_COMPARE(read.count(), 1);
-    QCOMPARE(last_run(read)->slices, QStringList({"64 tokens", "128 tokens"}));
-    QCOMPARE(last_run(read)->request.slice, 1);
-    QVERIFY2(last_run(read)->time.figure.has_value(), qPrintable(last_run(read)->time.problem));
+    const RunPointer shown = last_run(read);
+    QCOMPARE(shown->slice.axes.size(), std::size_t{1});
+    QCOMPARE(shown->slice.axes.front().name, std::string("Length"));
+    QCOMPARE(shown->slice.axes.front().values.size(), std::size_t{2});
+    QCOMPARE(shown->slice.axes.front().chosen, std::size_t{1});
+    const FigureSnapshot& time = shown->figures.at(report::YAxis::time);
+    QVERIFY2(time.figure.has_value(), qPrintable(time.problem));
   }
 
   void CacheStatesAreSlices() {
@@ -132,9 +142,32 @@ class StoreThreadTest : public QObject {
     store.start();
     store.show_run({.uuid = text_of(run), .baseline = {}});
     QTRY_COMPARE(read.count(), 1);
-    QCOMPARE(last_run(read)->slices, QStringList({"one document an item, warm caches",
-                                                  "4 documents an item, cold caches"}));
-    QVERIFY2(last_run(read)->time.figure.has_value(), qPrintable(last_run(read)->time.problem));
+    const RunPointer shown = last_run(read);
+    QCOMPARE(shown->slice.axes.size(), std::size_t{2});
+    QCOMPARE(shown->slice.axes[0].key, std::string("documents"));
+    QCOMPARE(shown->slice.axes[1].key, std::string("cache"));
+    // Neither was measured without the other.
+    QVERIFY(!shown->slice.axes[0].values[1].together);
+    const FigureSnapshot& time = shown->figures.at(report::YAxis::time);
+    QVERIFY2(time.figure.has_value(), qPrintable(time.problem));
+  }
+
+  void AnotherSliceOfAnEndedRun_IsCutFromWhatWasRead() {
+    Store other = open_store(path("a.db"));
+    const RunId run = add_done_run(other, "done", {64, 128});
+    const RunRequest whole = {.uuid = text_of(run)};
+    const RunPointer first = read_run(other, whole);
+    RunRequest windows = whole;
+    windows.x = report::XAxis::window;
+    const RunPointer second = read_run(other, windows, first);
+    QCOMPARE(second->table.rows.size(), first->table.rows.size());
+    QCOMPARE(second->table.rows.front().cell.cell.samples.size(), std::size_t{10});
+    QCOMPARE(second->slice.axes.front().key, std::string("sequence_tokens"));
+    // Another baseline has other ratios.
+    RunRequest against = whole;
+    against.baseline = QStringLiteral("full/sdpa");
+    QCOMPARE(read_run(other, against, second)->table.baseline,
+             std::optional<std::string>("full/sdpa"));
   }
 
   void ARemovedRun_LeavesTheList() {
@@ -145,8 +178,79 @@ class StoreThreadTest : public QObject {
     connect(&store, &StoreThread::runs_changed, &model, &RunListModel::set_runs);
     store.start();
     QTRY_COMPARE(model.rowCount(), 1);
-    store.remove_run(text_of(run));
+    store.remove_runs({text_of(run)});
     QTRY_COMPARE(model.rowCount(), 0);
+  }
+
+  void NameTagsAndTrash_AreAnsweredByANewList() {
+    Store other = open_store(path("a.db"));
+    const RunId run = add_done_run(other, "done", {64});
+    StoreThread store(path("a.db"));
+    RunListModel model, trash;
+    connect(&store, &StoreThread::runs_changed, &model, [&](const RunListPointer& runs) {
+      model.set_runs(runs);
+      trash.set_entries(runs->trash);
+    });
+    QSignalSpy trashed(&store, &StoreThread::trashed);
+    store.start();
+    QTRY_COMPARE(model.rowCount(), 1);
+    store.describe_run(text_of(run), {.name = "mine", .note = "a note"});
+    QTRY_COMPARE(model.entry(text_of(run))->info.name, std::string("mine"));
+    store.change_tags({text_of(run)}, {QStringLiteral("a"), QStringLiteral("b")}, {});
+    QTRY_COMPARE(model.entry(text_of(run))->info.tag, std::string("a b"));
+    store.change_tags({text_of(run)}, {QStringLiteral("c")}, {QStringLiteral("a")});
+    QTRY_COMPARE(model.entry(text_of(run))->info.tag, std::string("b c"));
+    store.put_in_trash({text_of(run)});
+    QTRY_COMPARE(trash.rowCount(), 1);
+    QCOMPARE(model.rowCount(), 0);
+    QTRY_COMPARE(trashed.count(), 1);
+    store.take_from_trash({text_of(run)});
+    QTRY_COMPARE(model.rowCount(), 1);
+    QCOMPARE(trash.rowCount(), 0);
+    store.put_in_trash({text_of(run)});
+    store.empty_trash();
+    QTRY_VERIFY(other.run_list(RunsOf::both)->empty());
+    QTRY_COMPARE(trash.rowCount(), 0);
+  }
+
+  void ARunInTheTrash_IsShownToo() {
+    Store other = open_store(path("a.db"));
+    const RunId run = add_done_run(other, "done", {64});
+    QVERIFY(other.put_in_trash({run}));
+    StoreThread store(path("a.db"));
+    QSignalSpy read(&store, &StoreThread::run_read);
+    store.start();
+    store.show_run(request_for(text_of(run)));
+    QTRY_VERIFY(last_run(read) && last_run(read)->table.rows.size() == 3);
+  }
+
+  void PublishedRuns_AreShownFromTheirFilesWithoutBeingImported() {
+    Store other = open_store(path("other.db"));
+    const RunId run = add_done_run(other, "published", {64});
+    std::filesystem::create_directories(path("results/one"));
+    std::filesystem::create_directories(path("results/empty"));
+    QVERIFY(other.export_runs({run}, path("results/one/run.attn")).has_value());
+    StoreThread store(path("a.db"));
+    QSignalSpy published(&store, &StoreThread::published_read);
+    QSignalSpy read(&store, &StoreThread::run_read);
+    store.start();
+    store.read_published(path("results"));
+    QTRY_COMPARE(published.count(), 1);
+    const auto list = published.constFirst().constFirst().value<PublishedPointer>();
+    QCOMPARE(list->runs.size(), std::size_t{1});
+    QCOMPARE(list->runs.front().entry.info.id.uuid, run.uuid);
+    store.show_run(request_for(text_of(run)));
+    QTRY_VERIFY(last_run(read) && last_run(read)->table.rows.size() == 3);
+    QVERIFY(open_store(path("a.db")).runs()->empty());
+  }
+
+  void AFolderThatIsNotThere_PublishesNothing() {
+    StoreThread store(path("a.db"));
+    QSignalSpy published(&store, &StoreThread::published_read);
+    store.start();
+    store.read_published(path("nowhere"));
+    QTRY_COMPARE(published.count(), 1);
+    QVERIFY(published.constFirst().constFirst().value<PublishedPointer>()->runs.empty());
   }
 
   void AnExportedRun_ComesBackByImport() {
@@ -177,7 +281,7 @@ class StoreThreadTest : public QObject {
     QSignalSpy failed(&store, &StoreThread::failed);
     store.start();
     QTRY_COMPARE(model.rowCount(), 1);
-    store.remove_run(text_of(run));
+    store.remove_runs({text_of(run)});
     QTRY_COMPARE(failed.count(), 1);
     QVERIFY(failed.constFirst().constFirst().toString().contains(QStringLiteral("read-only")));
     QCOMPARE(model.rowCount(), 1);
@@ -205,6 +309,22 @@ class StoreThreadTest : public QObject {
     const QString sentence = damaged.constFirst().constFirst().toString();
     QVERIFY2(sentence.contains(QStringLiteral("attnscope export")), qPrintable(sentence));
     QVERIFY2(sentence.contains(QStringLiteral("a.db")), qPrintable(sentence));
+  }
+
+  void ACopyWithoutItsLog_IsWarnedOfAfterOpening() {
+    {
+      Store first = open_store(path("live.db"));
+      static_cast<void>(begin_run_with(first, "live", {64}, 2));
+    }
+    Store live = open_store(path("live.db"));
+    static_cast<void>(add_done_run(live, "in the log", {64}));
+    std::filesystem::copy_file(path("live.db"), path("copy.db"));
+    StoreThread store(path("copy.db"));
+    QSignalSpy warned(&store, &StoreThread::warned);
+    store.start();
+    QTRY_COMPARE(warned.count(), 1);
+    const QString sentence = warned.constFirst().constFirst().toString();
+    QVERIFY2(sentence.contains(QStringLiteral("copied without its log")), qPrintable(sentence));
   }
 
   void ARunThatIsGone_IsSaidInTheSnapshot() {

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <cstring>
+#include <optional>
+#include <vector>
 
 #include "engine/measure/available_memory.h"
 
@@ -118,6 +120,86 @@ TEST(BlockCache, MoreThanTheMachineHas_IsRefusedBeforeAnythingIsMapped) {
   EXPECT_THROW(Buffer(memory, too_much), OutOfMemory);
   EXPECT_THROW(static_cast<void>(memory.allocate(SIZE_MAX)), OutOfMemory);
   EXPECT_EQ(memory.counters().fresh, 0);
+}
+
+TEST(BlockCache, WhatACallNeeded_IsProvidedForTheNext) {
+  BlockCache memory;
+  std::optional<Buffer> kept;
+  const auto call = [&] {
+    const Buffer one(memory, 5 * mib);
+    const Buffer two(memory, 5 * mib);
+    const Buffer small(memory, 700);
+    if (!kept) kept.emplace(memory, 8 * mib);  // what a first call keeps no other needs
+  };
+  call();
+  const std::vector<std::int64_t> needed = memory.cached_blocks();
+  EXPECT_EQ(needed, (std::vector<std::int64_t>{1024, 6 * mib, 6 * mib}));
+  memory.empty_cache();
+  memory.provide(needed);
+  EXPECT_EQ(memory.counters().requested, 8 * mib);
+  EXPECT_EQ(memory.counters().cached, 12 * mib + 1024);
+  const std::int64_t fresh = memory.counters().fresh;
+  memory.provide(needed);  // it is all there
+  call();
+  EXPECT_EQ(memory.counters().fresh, fresh);
+}
+
+TEST(BlockCache, ProvidedMemoryIsTouched) {
+  BlockCache memory;
+  const std::vector<std::int64_t> blocks = {64 * mib};
+  const std::int64_t before = resident_bytes();
+  memory.provide(blocks);
+  EXPECT_GE(resident_bytes() - before, 60 * mib);
+}
+
+TEST(BlockCache, MoreThanFits_IsNotProvided) {
+  BlockCache memory;
+  memory.set_limit(16 * mib);
+  const std::vector<std::int64_t> blocks = {10 * mib, 10 * mib};
+  memory.provide(blocks);
+  EXPECT_EQ(memory.counters().fresh, 0);
+}
+
+TEST(BlockCache, OfMovableBlocksTheCacheIsEmptied_TheLargestStay) {
+  BlockCache memory;
+  { const Buffer small(memory, 1000), medium(memory, 8 * mib), large(memory, 64 * mib); }
+  memory.empty_cache_of_movable();
+  EXPECT_EQ(memory.counters().cached, 64 * mib);
+  EXPECT_EQ(memory.counters().reserved, 64 * mib);
+}
+
+TEST(BlockCache, WhatWasSetAside_ServesNobodyUntilItIsBack) {
+  BlockCache memory;
+  std::uintptr_t before = 0;
+  {
+    const Buffer large(memory, 64 * mib);
+    before = address(large);
+  }
+  {
+    const EmptyCache alone(memory);
+    EXPECT_EQ(memory.counters().reserved, 0);
+    const Buffer own(memory, 64 * mib);
+    EXPECT_NE(address(own), before);
+    EXPECT_EQ(memory.counters().reserved, 64 * mib);
+  }
+  EXPECT_EQ(memory.counters().cached, 2 * 64 * mib);
+  EXPECT_EQ(memory.counters().reserved, 2 * 64 * mib);
+  memory.empty_cache();
+  EXPECT_EQ(memory.counters().reserved, 0);
+}
+
+TEST(BlockCache, WhatWasSetAside_GoesWhenItsRoomIsNeeded) {
+  BlockCache memory;
+  memory.set_limit(256 * mib);
+  { const Buffer large(memory, 100 * mib); }
+  {
+    const EmptyCache alone(memory);
+    EXPECT_EQ(memory.free_bytes(), 256 * mib);
+    const Buffer nearly_all(memory, 200 * mib);
+    EXPECT_EQ(memory.counters().reserved, 200 * mib);
+  }
+  EXPECT_EQ(memory.counters().reserved, 200 * mib);
+  EXPECT_EQ(memory.counters().cached, 200 * mib);
 }
 
 TEST(Buffer, MovedFrom_ReleasesOnce) {

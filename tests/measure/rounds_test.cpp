@@ -17,7 +17,7 @@ namespace {
 
 class RoundsTest : public testing::Test {
  protected:
-  RoundsOptions options() {
+  RoundsOptions options(Stopwatch& stopwatch = wall_clock()) {
     return {.memory = memory_,
             .beacon = beacon_,
             .rule = {.relative_interval = 1e9,
@@ -27,7 +27,8 @@ class RoundsTest : public testing::Test {
             .process = 1,
             .placement = 3,
             .seed = 5,
-            .cancel = &cancel_};
+            .cancel = &cancel_,
+            .stopwatch = stopwatch};
   }
 
   BlockCache memory_;
@@ -75,12 +76,7 @@ class CountingWatch final : public Stopwatch {
 TEST_F(RoundsTest, SamplesAreTimedByTheStopwatchOfTheirDevice) {
   CountingWatch watch;
   const std::vector<Lane> lanes = {{.contender = 0, .call = [&] { work(); }}};
-  RoundsOptions on_device{.memory = memory_,
-                          .beacon = beacon_,
-                          .rule = options().rule,
-                          .cancel = &cancel_,
-                          .stopwatch = watch};
-  const auto results = run_rounds(lanes, on_device);
+  const auto results = run_rounds(lanes, options(watch));
   ASSERT_EQ(results[0].samples.size(), 4U);
   for (const Sample& sample : results[0].samples) {
     EXPECT_DOUBLE_EQ(sample.time_ns, 1e7);
@@ -115,12 +111,7 @@ TEST_F(RoundsTest, ALongCallThatWasMadeBefore_IsNotWarmedUpAgain) {
   const std::vector<Lane> lanes = {
       {.contender = 0, .call = [&] { ++known_calls; }, .earlier_ns = 160e6},
       {.contender = 1, .call = [&] { ++other_calls; }}};
-  RoundsOptions timed{.memory = memory_,
-                      .beacon = beacon_,
-                      .rule = options().rule,
-                      .cancel = &cancel_,
-                      .stopwatch = watch};
-  const auto results = run_rounds(lanes, timed);
+  const auto results = run_rounds(lanes, options(watch));
   EXPECT_EQ(results[0].samples.size(), 4U);
   EXPECT_EQ(results[1].samples.size(), 4U);
   EXPECT_EQ(known_calls, 4) << "every call is a sample";
@@ -320,6 +311,24 @@ TEST_F(RoundsTest, SampleThatNeededFreshMemory_IsTakenAgain) {
   const auto results = run_rounds(lanes, options());
   EXPECT_EQ(results[0].samples.size(), 4U);
   EXPECT_EQ(entered, 1 + 4 + 1);
+}
+
+TEST_F(RoundsTest, WorkspaceThatIsFresh_CostsALongCallItsFirstSample) {
+  SlowWatch watch;
+  Buffer workspace;
+  int entered = 0;
+  const std::vector<Lane> lanes = {{.contender = 0,
+                                    .enter =
+                                        [&] {
+                                          ++entered;
+                                          workspace = Buffer(memory_, 4096);
+                                        },
+                                    .call = [&] { work(); },
+                                    .leave = [&] { workspace = Buffer(); },
+                                    .earlier_ns = 150e6}};
+  const auto results = run_rounds(lanes, options(watch));
+  EXPECT_EQ(results[0].samples.size(), 4U);
+  EXPECT_EQ(entered, 1 + 4);  // nothing led the first sample in: it met the page faults
 }
 
 TEST(Beacon, CountsCallsAndNamesTheContender) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "engine/sweep/protocol.h"
 #include "tests/measure/small_heat.h"
 #include "tests/measure/worker_under_test.h"
@@ -129,6 +131,34 @@ TEST(Worker, Ceilings_AreMeasured) {
   ASSERT_TRUE(ceilings.has_value()) << ceilings.error().message;
   EXPECT_EQ(ceilings->threads, 2);
   EXPECT_GT(ceilings->flop_per_second, 0);
+}
+
+json costs_request(const std::string& pattern_json) {
+  return {{"request", "costs"},      {"pattern_json", pattern_json},
+          {"window", "1"},           {"layout_json", R"({"items": [{"query": 2, "document": 5}]})"},
+          {"layout_source", "here"}, {"heads", 3},
+          {"head_dim", 16},          {"dtype", "float32"},
+          {"direction", "forward"},  {"threads", 1}};
+}
+
+TEST(Worker, Costs_AreWhatEachImplementationSaysItExecutes) {
+  WorkerUnderTest worker;
+  worker.send(costs_request(R"({"name": "p", "attends": {"document": {"document": "window"}}})"));
+  const json event = worker.read_event();
+  ASSERT_EQ(event.at("event"), "costs") << event;
+  std::map<std::string, json> of;
+  for (const json& row : event.at("implementations")) of[row.at("id")] = row;
+  // 13 pairs a head of the 64: the fused kernel does them alone, the dense one all.
+  EXPECT_EQ(of.at("segment").at("executed_flop"), 4.0 * 16 * 3 * 13);
+  EXPECT_EQ(of.at("dense").at("executed_flop"), 4.0 * 16 * 3 * 64);
+  EXPECT_THAT(of.at("sdpa").at("reason").get<std::string>(), HasSubstr("full attention"));
+  EXPECT_FALSE(of.at("sdpa").contains("executed_flop"));
+}
+
+TEST(Worker, CostsOfABrokenPattern_AreAnErrorInWords) {
+  WorkerUnderTest worker;
+  worker.send(costs_request(R"({"name": "p", "atends": {}})"));
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("atends"));
 }
 
 TEST(Worker, Quit_EndsIt) {

@@ -262,7 +262,7 @@ TEST(CrossoverMarks, StandWhereTheAnswerSaysItCrosses) {
   auto figure = make_figure(table, XAxis::length, YAxis::time);
   ASSERT_TRUE(figure) << figure.error().message;
   EXPECT_TRUE(figure->marks.empty());
-  mark_crossovers(*figure, table, XAxis::length);
+  mark_crossovers(*figure, table, XAxis::length, YAxis::time);
   ASSERT_EQ(figure->marks.size(), 1U);
   EXPECT_NEAR(figure->marks[0].x, 181, 1);
   EXPECT_EQ(figure->marks[0].text, "from 181 tokens");

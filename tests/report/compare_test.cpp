@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/report/measured_run.h"
 
@@ -55,6 +57,47 @@ TEST(Compare, AsJson_HasVerdictsAndNullsWhereThereIsNoTime) {
     EXPECT_TRUE(cell.at("sequence_tokens").is_number());
   }
   EXPECT_EQ(without, 1);
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Compare, AsCsv_HasOneLineACellWithNumbersWhereThereAreTimes) {
+  const MeasuredRun run;
+  const auto lines = lines_of(write_comparison(compare_or_throw(run, run), TableFormat::csv));
+  ASSERT_EQ(lines.size(), 1U + 8U);
+  EXPECT_EQ(lines[0].substr(0, 35), "setting,contender,a_ms,b_ms,ratio,r");
+  int without_time = 0;
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    EXPECT_EQ(std::ranges::count(lines[i], ','), std::ranges::count(lines[0], ',')) << lines[i];
+    without_time += lines[i].find(",,,,,") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_EQ(without_time, 1);
+}
+
+TEST(Compare, AsMarkdown_IsATableAboveItsNotes) {
+  const MeasuredRun run;
+  const std::string text = write_comparison(compare_or_throw(run, run), TableFormat::markdown);
+  const auto lines = lines_of(text);
+  ASSERT_GT(lines.size(), 10U);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(std::ranges::count(lines[static_cast<std::size_t>(i)], '|'), 8);
+  }
+  EXPECT_THAT(text, HasSubstr("no difference shown in 7 of 8 shared cells"));
+  EXPECT_THAT(text, HasSubstr(run.info().id.uuid.substr(0, 8)));
+}
+
+TEST(Compare, AsLatex_HasABooktabsTableWithEscapedWords) {
+  const MeasuredRun run;
+  const std::string text = write_comparison(compare_or_throw(run, run), TableFormat::latex);
+  EXPECT_THAT(text, HasSubstr("\\toprule"));
+  EXPECT_THAT(text, HasSubstr("\\bottomrule"));
+  EXPECT_THAT(text, HasSubstr("95 \\% of it"));
+  EXPECT_EQ(lines_of(text).size(), 8U + 8U);
 }
 
 TEST(Compare, Cells_AreMatchedByPointAndContender) {

@@ -40,7 +40,8 @@ TEST(Figure, AlongLength_HasOneSeriesForEachContenderAndWindow) {
   EXPECT_NEAR(dense.points[1].y, 8, 1e-9);  // 32 ms over four documents
   EXPECT_LT(dense.points[1].low, dense.points[1].y);
   EXPECT_GT(dense.points[1].high, dense.points[1].y);
-  EXPECT_TRUE(figure.log_x && figure.log_y);
+  EXPECT_EQ(figure.x_scale, Scale::log2);
+  EXPECT_EQ(figure.y_scale, Scale::log10);
 }
 
 TEST(Figure, ACellWithoutATime_IsOnTheRailWithItsReason) {
@@ -115,7 +116,7 @@ TEST(Figure, WindowsZeroAndInfinite_HaveAPlace) {
   ASSERT_EQ(figure.series.size(), 1U);
   EXPECT_EQ(figure.series[0].points[0].x, 0);
   EXPECT_EQ(figure.series[0].points[1].x, 500);
-  EXPECT_FALSE(figure.log_x);
+  EXPECT_EQ(figure.x_scale, Scale::linear);
 }
 
 TEST(Figure, MixedAxes_AreRefusedNamingTheAxisAndTheWayOut) {
@@ -163,7 +164,7 @@ TEST(Figure, Ratio_NeedsABaselineAndDrawsItsIntervals) {
 TEST(Figure, Limit_IsAShareOnALinearAxis) {
   const MeasuredRun run;
   const Figure figure = figure_or_throw(run.table(), XAxis::length, YAxis::limit);
-  EXPECT_FALSE(figure.log_y);
+  EXPECT_EQ(figure.y_scale, Scale::linear);
   const Point& point = series_of(figure, "full/dense").points[0];  // 1 ms of 2 ms
   EXPECT_NEAR(point.y, 0.5, 1e-9);
   EXPECT_LT(point.low, point.y);
@@ -173,7 +174,7 @@ TEST(Figure, Limit_IsAShareOnALinearAxis) {
 TEST(Figure, Executed_IsWorkOverUsefulWorkWithALineAtOne) {
   const MeasuredRun run;
   const Figure figure = figure_or_throw(run.table(), XAxis::length, YAxis::executed);
-  EXPECT_TRUE(figure.log_y);
+  EXPECT_EQ(figure.y_scale, Scale::log10);
   EXPECT_EQ(figure.line_at, 1);
   EXPECT_EQ(series_of(figure, "full/dense").points[0].y, 2);
   EXPECT_FALSE(figure_or_throw(run.table(), XAxis::length, YAxis::time).line_at);
@@ -194,7 +195,7 @@ TEST(Figure, SeveralDocuments_ShareTheTimeAndNotTheTokens) {
 TEST(Figure, PerToken_IsFlatForWhatIsLinear) {
   const MeasuredRun run;
   const Figure figure = figure_or_throw(run.table(), XAxis::length, YAxis::per_token);
-  EXPECT_FALSE(figure.log_y);
+  EXPECT_EQ(figure.y_scale, Scale::linear);
   const auto& points = series_of(figure, "sparse/segment/4").points;
   EXPECT_NEAR(points[0].y, 0.25 / 0.064, 1e-9);
   EXPECT_NEAR(points[1].y, points[0].y, 1e-9);

@@ -119,6 +119,15 @@ TEST(Cautions, CountCellsThatAreNotWhatTheyShouldBe) {
                   HasSubstr("1 of 5 cells drifted"), HasSubstr("1 of 5 cells ran with more")));
 }
 
+TEST(Cautions, TellOfAClockThatWasSetBack) {
+  RunDescription description = settled_description();
+  description.run.started_unix_ms = 1'700'000'000'000;
+  description.run.finished_unix_ms = description.run.started_unix_ms + 1;
+  EXPECT_THAT(cautions(description), IsEmpty());
+  description.run.finished_unix_ms -= 2;
+  EXPECT_THAT(cautions(description), ElementsAre(HasSubstr("clock was set back")));
+}
+
 TEST(Cautions, TellOfMissingHeatsMovedCeilingsAndRestartsElsewhere) {
   RunDescription description = settled_description();
   description.run.start.heats_planned = 3;

@@ -64,8 +64,9 @@ class Readme(unittest.TestCase):
              "by_length": [{"tokens": 512, "found": 19, "repeats": 20, "interval": [0.76, 0.99], "wrong_way": 0,
                             "median_ratio": 1.031, "median_low": 1.01, "median_high": 1.05,
                             "holds_3_percent": 19}]},
-            {"name": "overhead", "machine": MACHINE, "cells": [1, 2], "least_call_ms": 120, "timed_s": 9.0,
-             "wall_s": 10.0, "share": 0.1, "outside_s": {"worker starts": 1.0}},
+            {"name": "overhead", "machine": MACHINE, "sweeps": {"one": {
+                "title": "some kernels", "cells": [1, 2], "least_call_ms": 120, "wall_s": 10.0, "timed_s": 8.0,
+                "first_calls_s": 1.0, "share_outside": 0.2, "share_own": 0.1, "outside_s": {"worker starts": 1.0}}}},
             {"name": "crosscheck", "machine": MACHINE, "rounds": 9,
              "sweep": {"sequence_tokens": [1024], "windows": [64], "batch": {"max": 8}},
              "median_ms": {"AttnScope": 2.0, "perf stat": 2.02}, "against": {"perf stat": -0.0099}}]

@@ -43,7 +43,7 @@ class Damage : public testing::Test {
       need(store.add_ceilings(run, random_ceilings(random)));
       need(store.set_progress(run, {5, 7, "64 tokens", 1.5}));
       need(store.finish_run(run, number == 0 ? RunStatus::cancelled : RunStatus::done));
-      need(store.describe_run(run, "tag", "a note"));
+      need(store.describe_run(run, {.tag = "tag", .note = "a note"}));
       if (number == 0) need(store.resume_run(run, sample_run("run 0")));
       runs_.push_back(run);
     }

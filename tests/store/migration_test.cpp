@@ -101,6 +101,8 @@ class Version1 : public testing::Test {
     ASSERT_TRUE(run) << run.error().message;
     EXPECT_EQ(run->start.sweep_name, "version-1");
     EXPECT_FALSE(run->damaged);
+    EXPECT_EQ(run->name, "");
+    EXPECT_FALSE(is_in_trash(*run));
     const auto cells = store.cells(run->id, true);
     ASSERT_TRUE(cells) << cells.error().message;
     ASSERT_EQ(cells->size(), 4U);
@@ -199,6 +201,19 @@ TEST_F(Version1, WhatLaterVersionsStore_FitsBesideTheOldRows) {
     EXPECT_EQ(cell.cell.samples[0].temperature_c, 60);
     EXPECT_TRUE(cell.cell.samples[0].throttled);
   }
+}
+
+TEST_F(Version1, ARunOfIt_IsNamedAndPutInTheTrash) {
+  Store store = open_or_throw(copied_to("old.db"));
+  const RunId run = store.find_run("last")->id;
+  ASSERT_TRUE(store.describe_run(run, {.name = "the first"}));
+  ASSERT_TRUE(store.put_in_trash({run}));
+  EXPECT_TRUE(store.run_list()->empty());
+  ASSERT_EQ(store.run_list(RunsOf::trash)->size(), 1U);
+  EXPECT_EQ(store.run_list(RunsOf::trash)->front().name, "the first");
+  ASSERT_TRUE(store.take_from_trash({run}));
+  EXPECT_EQ(title_of(*store.find_run("last")), "the first");
+  EXPECT_TRUE(store.check_integrity());
 }
 
 TEST(PublishedRuns, OfEarlierVersions_AreSoundWhetherReadOrMigrated) {

@@ -94,7 +94,7 @@ TEST_F(Network, AChangeItsWriterDidNotFinish_IsTakenBackBeforeItIsRead) {
   {
     Store store = open_or_throw(file_);
     run = begin_or_throw(store, sample_run());
-    ASSERT_TRUE(store.describe_run(run, "before", ""));
+    ASSERT_TRUE(store.describe_run(run, {.tag = "before"}));
   }
   // Pages of a change that is not committed are in the file, and its journal is beside it.
   sqlite3* writer = nullptr;

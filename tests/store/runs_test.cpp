@@ -35,6 +35,24 @@ TEST(Runs, NumbersGrowAndLastIsTheNewest) {
   EXPECT_EQ(store.find_run(first.uuid.substr(0, 8))->id, first);
 }
 
+TEST(Runs, AfterTheClockWasSetBack_LastIsStillTheOneThatCameLast) {
+  const TemporaryFolder folder;
+  Store store = open_or_throw(folder / "results.db");
+  const RunId first = begin_or_throw(store, sample_run("before"));
+  sqlite3* handle = nullptr;
+  ASSERT_EQ(sqlite3_open((folder / "results.db").c_str(), &handle), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(handle, "UPDATE runs SET started_unix_ms = started_unix_ms + 86400000",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(handle);
+  const RunId second = begin_or_throw(store, sample_run("after"));
+  ASSERT_LT(store.find_run(second.uuid)->started_unix_ms,
+            store.find_run(first.uuid)->started_unix_ms);
+  EXPECT_EQ(store.find_run("last")->id, second);
+  EXPECT_EQ(store.runs()->front().id, second);
+  EXPECT_EQ(store.run_list()->front().id, second);
+}
+
 TEST(Runs, Uuids_AreRandomOfVersionFour) {
   const TemporaryFolder folder;
   Store store = open_or_throw(folder / "results.db");
@@ -170,7 +188,7 @@ TEST(Runs, TagAndNote_AreKept) {
   const TemporaryFolder folder;
   Store store = open_or_throw(folder / "results.db");
   const RunId run = begin_or_throw(store, sample_run());
-  ASSERT_TRUE(store.describe_run(run, "camera-ready", "with 'quotes'\nand lines"));
+  ASSERT_TRUE(store.describe_run(run, {.tag = "camera-ready", .note = "with 'quotes'\nand lines"}));
   EXPECT_EQ(store.find_run("last")->tag, "camera-ready");
   EXPECT_EQ(store.find_run("last")->note, "with 'quotes'\nand lines");
 }

@@ -101,7 +101,7 @@ TEST_F(Transfer, Import_AddsEveryRunOnceUnderNewNumbers) {
   EXPECT_EQ(other.find_run("1")->id, own);
   EXPECT_EQ(other.find_run("2")->id, runs_[1]);
   EXPECT_EQ(other.find_run("3")->id, runs_[2]);
-  EXPECT_EQ(other.find_run("last")->id, own);
+  EXPECT_EQ(other.find_run("last")->id, runs_[2]);  // the one that came last, whatever its date
   expect_equal_run(other, runs_[1]);
   expect_equal_run(other, runs_[2]);
 
@@ -140,6 +140,52 @@ TEST_F(Transfer, AnExportedFile_IsReadOnlyInEitherMode) {
     EXPECT_THAT(refused.error().message, HasSubstr("import it"));
   }
   EXPECT_EQ(bytes_of(folder_ / "one.attn"), before);
+}
+
+TEST_F(Transfer, NameTagAndNote_TravelWithTheRun) {
+  const RunWords words{.name = "for the paper", .tag = "camera-ready laptop", .note = "quiet room"};
+  ASSERT_TRUE(store_.describe_run(runs_[1], words));
+  ASSERT_TRUE(store_.export_runs({runs_[1]}, folder_ / "one.attn"));
+  Store other = open_or_throw(folder_ / "other.db");
+  ASSERT_TRUE(other.import_file(folder_ / "one.attn"));
+  const auto run = other.find_run("for the paper");
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->id, runs_[1]);
+  EXPECT_EQ(run->tag, words.tag);
+  EXPECT_EQ(run->note, words.note);
+  EXPECT_FALSE(run->damaged);
+
+  ASSERT_TRUE(other.describe_run(runs_[1], {.name = "mine"}));
+  ASSERT_TRUE(other.import_file(folder_ / "one.attn"));
+  EXPECT_EQ(other.find_run("last")->name, "mine") << "what is there is never replaced";
+}
+
+TEST_F(Transfer, ARunFromTheTrash_IsExportedAsOneThatIsNot) {
+  ASSERT_TRUE(store_.put_in_trash({runs_[1]}));
+  ASSERT_TRUE(store_.export_runs({runs_[1]}, folder_ / "one.attn"));
+  const Store exported = open_or_throw(folder_ / "one.attn", Store::Mode::read_only);
+  ASSERT_TRUE(exported.find_run("last"));
+  EXPECT_FALSE(is_in_trash(*exported.find_run("last")));
+  expect_equal_run(exported, runs_[1]);
+}
+
+TEST_F(Transfer, AnImportedRun_ComesOutOfTheTrashItLayIn) {
+  ASSERT_TRUE(store_.export_runs({runs_[0], runs_[1]}, folder_ / "two.attn"));
+  ASSERT_TRUE(store_.put_in_trash({runs_[1]}));
+  const auto imported = store_.import_file(folder_ / "two.attn");
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(imported->already_there, 2);
+  EXPECT_EQ(imported->taken_from_trash, 1);
+  EXPECT_EQ(store_.runs()->size(), 3U);
+}
+
+TEST_F(Transfer, WhatLiesInAnothersTrash_StaysThere) {
+  ASSERT_TRUE(store_.put_in_trash({runs_[1]}));
+  Store other = open_or_throw(folder_ / "other.db");
+  const auto imported = other.import_file(folder_ / "results.db");
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(imported->added, 2);
+  EXPECT_FALSE(other.find_run(runs_[1].uuid));
 }
 
 TEST_F(Transfer, ImportOfSomethingElse_IsRefusedAndChangesNothing) {

@@ -436,5 +436,30 @@ TEST(SweepFile, BatchPerContender_IsRefusedWithItsReason) {
               AllOf(HasSubstr("'batch.per_contender'"), HasSubstr("operation 'model'")));
 }
 
+constexpr std::string_view with_own_pattern = R"("patterns": [{"name": "near",
+  "attends": {"cls": {"document": "whole"}, "document": {"document": "window"}}}],
+"contenders": ["near/segment", "full/sdpa"], "windows": [4], "sequence_tokens": 64)";
+
+TEST(SweepFile, PatternsOfItsOwn_AreNamedByContendersAndKept) {
+  const auto sweep = parse(with_own_pattern);
+  ASSERT_TRUE(sweep) << sweep.error().message;
+  EXPECT_THAT(ids(sweep->heats.at(0)), ElementsAre("near/segment/4", "full/sdpa"));
+  const auto kept = parse_pattern(sweep->heats[0].contenders[0].pattern_json, "kept");
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->rule(TokenGroup::cls, TokenGroup::document).kind, GroupRule::Kind::whole);
+  EXPECT_EQ(kept->rule(TokenGroup::query, TokenGroup::query).kind, GroupRule::Kind::none);
+}
+
+TEST(SweepFile, MistakesInPatternsOfItsOwn_AreNamedWithTheirLine) {
+  EXPECT_THAT(error_with(R"("patterns": {"name": "near"})"), HasSubstr("line 5"));
+  EXPECT_THAT(error_with(R"("patterns": [{"name": "near", "atends": {}}])"),
+              AllOf(HasSubstr("my.json, line 5"), HasSubstr("patterns[0]"), HasSubstr("attends")));
+  EXPECT_THAT(error_with(R"("patterns": [{"name": "sparse", "global": ["cls"]}])"),
+              AllOf(HasSubstr("'sparse'"), HasSubstr("ships"), HasSubstr("another name")));
+  EXPECT_THAT(error_with(R"("patterns": [{"name": "a", "global": ["cls"]},
+{"name": "a", "global": ["query"]}])"),
+              AllOf(HasSubstr("line 6"), HasSubstr("'a'"), HasSubstr("of its own")));
+}
+
 }  // namespace
 }  // namespace attnscope

@@ -145,15 +145,60 @@ void AxisScale::fit_log10(double low, double high) {
   }
 }
 
-double AxisScale::fraction(double value) const {
-  double result = 0;
-  if (kind_ == ScaleKind::linear) {
-    result = (value - low_) / (high_ - low_);
-  } else {
-    if (value <= 0) return 0;
-    result = std::log(value / low_) / std::log(high_ / low_);
+AxisScale AxisScale::within(ScaleKind kind, AxisRange range) {
+  AxisScale scale;
+  scale.kind_ = kind;
+  scale.low_ = range.low;
+  scale.high_ = range.high;
+  const auto add = [&](double value) {
+    const bool inside =
+        value >= range.low * (1 - tolerance) && value <= range.high * (1 + tolerance);
+    if (inside) scale.ticks_.push_back({value, number_text(value, 6)});
+  };
+  if (kind == ScaleKind::log2) {
+    const int last = static_cast<int>(std::floor(std::log2(range.high) + tolerance));
+    for (int p = static_cast<int>(std::floor(std::log2(range.low))); p <= last; ++p) {
+      add(std::exp2(p));
+    }
+  } else if (kind == ScaleKind::log10) {
+    const int last = static_cast<int>(std::floor(std::log10(range.high) + tolerance));
+    const bool sparse = std::log10(range.high / range.low) > 3.01;
+    for (int p = static_cast<int>(std::floor(std::log10(range.low))); p <= last; ++p) {
+      for (const double digit : {1.0, 2.0, 5.0}) {
+        if (digit == 1 || !sparse) add(digit * std::pow(10.0, p));
+      }
+    }
   }
-  return std::clamp(result, 0.0, 1.0);
+  if (scale.ticks_.size() < 2) scale.add_round_ticks();
+  return scale;
+}
+
+void AxisScale::add_round_ticks() {
+  const double step = nice_step(high_ - low_, 5);
+  // As many digits as tell one tick from the next.
+  const double largest = std::max(std::abs(low_), std::abs(high_));
+  const int digits = std::clamp(
+      static_cast<int>(std::floor(std::log10(largest)) - std::floor(std::log10(step))) + 1, 1, 15);
+  ticks_.clear();
+  const double last = std::floor(high_ / step + tolerance);
+  for (double i = std::ceil(low_ / step - tolerance); i <= last; ++i) {
+    ticks_.push_back({i * step, number_text(i * step, digits)});
+  }
+}
+
+double AxisScale::place(double value) const {
+  if (kind_ == ScaleKind::linear) return (value - low_) / (high_ - low_);
+  return std::log(value / low_) / std::log(high_ / low_);
+}
+
+double AxisScale::value_at(double place) const {
+  if (kind_ == ScaleKind::linear) return low_ + place * (high_ - low_);
+  return low_ * std::exp(place * std::log(high_ / low_));
+}
+
+double AxisScale::fraction(double value) const {
+  if (kind_ != ScaleKind::linear && value <= 0) return 0;
+  return std::clamp(place(value), 0.0, 1.0);
 }
 
 void AxisScale::keep_at_most(int count) {

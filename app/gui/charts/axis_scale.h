@@ -8,9 +8,17 @@
 #include <span>
 #include <vector>
 
+#include "engine/report/figure.h"
+
 namespace attnscope::charts {
 
-enum class ScaleKind { linear, log2, log10 };
+using ScaleKind = report::Scale;
+
+/// A part of an axis, in its values.
+struct AxisRange {
+  double low = 0, high = 0;
+  friend bool operator==(const AxisRange&, const AxisRange&) = default;
+};
 
 struct Tick {
   double value = 0;
@@ -24,12 +32,21 @@ class AxisScale {
   /// Without a usable value the axis runs from 0 to 1 (linear) or 1 to 10.
   AxisScale(ScaleKind kind, std::span<const double> values);
 
+  /// The axis from `range.low` to `range.high` exactly, as after zooming: low < high, and both can
+  /// be shown. Where too few ticks of the scale's own lie within, they stand at round values.
+  [[nodiscard]] static AxisScale within(ScaleKind kind, AxisRange range);
+
   [[nodiscard]] static bool can_show(ScaleKind kind, double value);
 
   [[nodiscard]] ScaleKind kind() const { return kind_; }
   [[nodiscard]] double low() const { return low_; }
   [[nodiscard]] double high() const { return high_; }
-  /// Place along the axis, 0 at low and 1 at high; values beyond the ends stay at the ends.
+  [[nodiscard]] AxisRange range() const { return {low_, high_}; }
+  /// Place along the axis, 0 at low and 1 at high, and beyond them outside. `value` can be shown.
+  [[nodiscard]] double place(double value) const;
+  /// The value at a place.
+  [[nodiscard]] double value_at(double place) const;
+  /// As place(), but values beyond the ends stay at the ends.
   [[nodiscard]] double fraction(double value) const;
   [[nodiscard]] const std::vector<Tick>& ticks() const { return ticks_; }
   [[nodiscard]] const std::vector<double>& minor_ticks() const { return minor_ticks_; }
@@ -38,6 +55,7 @@ class AxisScale {
   void keep_at_most(int count);
 
  private:
+  void add_round_ticks();
   void fit_linear(double low, double high);
   void fit_log2(double low, double high);
   void fit_log10(double low, double high);

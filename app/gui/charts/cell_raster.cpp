@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "app/gui/charts/mask_cells.h"
 #include "app/gui/charts/mask_colors.h"
@@ -12,7 +13,17 @@ namespace {
 
 // Intervals looked at in one image: some milliseconds' work.
 constexpr double interval_budget = 8e5;
-constexpr std::int64_t most_samples_per_pixel = 64;
+
+double intervals_per_row(const CellPicture& picture) {
+  const std::size_t more = picture.other ? picture.other->sentence_tokens().size() : 0;
+  return static_cast<double>(4 + picture.problem.sentence_tokens().size() + more);
+}
+
+std::int64_t samples_per_pixel(const CellPicture& picture) {
+  return std::clamp(
+      static_cast<std::int64_t>(interval_budget / (intervals_per_row(picture) * picture.pixels)),
+      std::int64_t{1}, picture.most_samples);
+}
 
 // A pixel in which few pairs are allowed must still be seen: strength starts at 0.15.
 float strength_of(float share) {
@@ -23,21 +34,31 @@ float strength_of(float share) {
 
 }  // namespace
 
-CellRaster::CellRaster(const MaskProblem& problem, const MaskAxis& axis, int pixels,
-                       double pixels_per_unit, ChartTheme theme)
-    : problem_(problem), axis_(axis), pixels_(pixels), scale_(pixels_per_unit), theme_(theme) {
-  const auto width = static_cast<std::size_t>(pixels) + 1;
-  const double intervals_per_row = 4 + static_cast<double>(problem.sentence_tokens().size());
-  samples_per_pixel_ =
-      std::clamp(static_cast<std::int64_t>(interval_budget / (intervals_per_row * pixels)),
-                 std::int64_t{1}, most_samples_per_pixel);
+CellRaster::CellRaster(const CellPicture& picture)
+    : problem_(picture.problem),
+      other_(picture.other),
+      axis_(picture.axis),
+      pixels_(picture.pixels),
+      scale_(picture.pixels_per_unit),
+      hatch_(std::max(3.0, picture.hatch_pixels)),
+      theme_(picture.theme),
+      special_(picture.problem.sentence_tokens()),
+      color_(static_cast<std::size_t>(picture.pixels)),
+      total_(static_cast<std::size_t>(picture.pixels)) {
+  if (other_) {
+    std::vector<std::int64_t> merged;
+    std::ranges::set_union(special_, other_->sentence_tokens(), std::back_inserter(merged));
+    special_ = std::move(merged);
+  }
+  const auto width = static_cast<std::size_t>(pixels_) + 1;
+  samples_per_pixel_ = samples_per_pixel(picture);
   Cover blocks{std::vector<float>(width), std::vector<float>(width), true};
   Cover sentences = blocks;
-  for (const MaskBlock& block : axis.blocks()) {
+  for (const MaskBlock& block : axis_.blocks()) {
     add_interval(blocks, block, block.tokens, 1);
-    if (is_crisp(block) || block.group != TokenGroup::document) continue;
-    for (std::int64_t s = problem.next_sentence(block.tokens.begin - 1); s < block.tokens.end;
-         s = problem.next_sentence(s)) {
+    if (other_ || is_crisp(block) || block.group != TokenGroup::document) continue;
+    for (std::int64_t s = problem_.next_sentence(block.tokens.begin - 1); s < block.tokens.end;
+         s = problem_.next_sentence(s)) {
       add_interval(sentences, block, {s, s + 1}, 1);
     }
   }
@@ -48,8 +69,14 @@ CellRaster::CellRaster(const MaskProblem& problem, const MaskAxis& axis, int pix
   }
 }
 
-CellRaster::Cover& CellRaster::cover_of(TokenGroup from, std::size_t to) {
-  Cover& cover = covers_[static_cast<std::size_t>(from) * columns + to];
+double CellRaster::intervals_of(const CellPicture& picture) {
+  const std::int64_t rows =
+      std::min(picture.problem.tokens(), picture.pixels * samples_per_pixel(picture));
+  return static_cast<double>(rows) * intervals_per_row(picture);
+}
+
+CellRaster::Cover& CellRaster::cover_of(std::size_t channel) {
+  Cover& cover = covers_[channel];
   if (!cover.touched) {
     const auto width = static_cast<std::size_t>(pixels_) + 1;
     cover.part.assign(width, 0);
@@ -100,21 +127,37 @@ std::vector<float> CellRaster::summed(const Cover& cover) const {
 
 void CellRaster::add_row(std::int64_t query, float weight) {
   ++rows_sampled_;
-  const TokenGroup from = problem_.group_of(query);
+  if (other_) return add_difference_row(query, weight);
+  const auto first = static_cast<std::size_t>(problem_.group_of(query)) * columns;
   problem_.keys_of(query, intervals_);
   visit_blocks(axis_, intervals_, [&](const MaskBlock& block, TokenRange keys) {
     const TokenRange run = same_group_run(problem_, block, keys);
     if (is_crisp(block)) {
       visit_runs(problem_, block, keys, [&](TokenGroup to, TokenRange part) {
-        add_interval(cover_of(from, static_cast<std::size_t>(to)), block, part, weight);
+        add_interval(cover_of(first + static_cast<std::size_t>(to)), block, part, weight);
       });
     } else if (run == keys) {
       const auto to = static_cast<std::size_t>(problem_.group_of(keys.begin));
-      add_interval(cover_of(from, to), block, keys, weight);
+      add_interval(cover_of(first + to), block, keys, weight);
     } else {  // tiny tokens of two groups: divided by sentence_share_ in the end
-      add_interval(cover_of(from, mixed), block, keys, weight);
+      add_interval(cover_of(first + mixed), block, keys, weight);
     }
   });
+}
+
+void CellRaster::add_difference_row(std::int64_t query, float weight) {
+  row_.split(problem_, *other_, query);
+  for (std::size_t part = 0; part < difference_part_count; ++part) {
+    visit_blocks(axis_, row_.keys(static_cast<DifferencePart>(part)),
+                 [&](const MaskBlock& block, TokenRange keys) {
+                   add_interval(cover_of(part), block, keys, weight);
+                 });
+  }
+}
+
+std::int64_t CellRaster::next_special(std::int64_t token) const {
+  const auto next = std::ranges::upper_bound(special_, token);
+  return next == special_.end() ? problem_.tokens() : *next;
 }
 
 void CellRaster::add_samples(std::int64_t begin, std::int64_t end, bool sentences,
@@ -124,12 +167,12 @@ void CellRaster::add_samples(std::int64_t begin, std::int64_t end, bool sentence
   const float weight =
       static_cast<float>(there) / static_cast<float>(end - begin) / static_cast<float>(count);
   const auto is_wanted = [&](std::int64_t token) {
-    return (problem_.group_of(token) == TokenGroup::sentence) == sentences;
+    return std::ranges::binary_search(special_, token) == sentences;
   };
   std::int64_t next = begin;
   for (std::int64_t i = 0; i < count; ++i) {
     std::int64_t token = std::max(next, begin + (end - begin) * i / count);
-    if (sentences && !is_wanted(token)) token = problem_.next_sentence(token);
+    if (sentences && !is_wanted(token)) token = next_special(token);
     while (token < end && !is_wanted(token)) ++token;
     if (token >= end) {  // the tail held none: take it from the front, the weights stay whole
       token = begin;
@@ -143,26 +186,20 @@ void CellRaster::add_samples(std::int64_t begin, std::int64_t end, bool sentence
 void CellRaster::add_rows(const MaskBlock& block, std::int64_t begin, std::int64_t end) {
   std::int64_t sentences = 0;
   if (block.group == TokenGroup::document) {
-    const std::vector<std::int64_t>& all = problem_.sentence_tokens();
-    sentences = std::ranges::lower_bound(all, end) - std::ranges::lower_bound(all, begin);
+    sentences = std::ranges::lower_bound(special_, end) - std::ranges::lower_bound(special_, begin);
   }
   add_samples(begin, end, true, sentences, std::max<std::int64_t>(1, samples_per_pixel_ / 8));
   add_samples(begin, end, false, end - begin - sentences, samples_per_pixel_);
 }
 
-void CellRaster::resolve(QRgb* line) {
-  const auto width = static_cast<std::size_t>(pixels_);
-  struct Rgb {
-    float r = 0, g = 0, b = 0;
-  };
-  std::vector<Rgb> color(width);
-  std::vector<float> total(width);
-  const auto blend = [&](std::size_t x, float share, const QColor& c) {
-    color[x].r += share * static_cast<float>(c.red());
-    color[x].g += share * static_cast<float>(c.green());
-    color[x].b += share * static_cast<float>(c.blue());
-    total[x] += share;
-  };
+void CellRaster::blend(std::size_t x, float share, const QColor& color) {
+  color_[x].r += share * static_cast<float>(color.red());
+  color_[x].g += share * static_cast<float>(color.green());
+  color_[x].b += share * static_cast<float>(color.blue());
+  total_[x] += share;
+}
+
+void CellRaster::blend_groups() {
   for (std::size_t c = 0; c < covers_.size(); ++c) {
     if (!covers_[c].touched) continue;
     covers_[c].touched = false;
@@ -172,12 +209,43 @@ void CellRaster::resolve(QRgb* line) {
     const QColor own = pair_color(from, to, theme_);
     const QColor sentence = pair_color(from, TokenGroup::sentence, theme_);
     const std::vector<float> sums = summed(covers_[c]);
-    for (std::size_t x = 0; x < width; ++x) {
+    for (std::size_t x = 0; x < sums.size(); ++x) {
       if (sums[x] <= 1e-6F) continue;
       const float share = is_mixed ? sentence_share_[x] : 0;
       if (share > 0) blend(x, sums[x] * share, sentence);
       blend(x, sums[x] * (1 - share), own);
     }
+  }
+}
+
+void CellRaster::blend_parts(int y) {
+  const QColor paper = colors_of(theme_).background;
+  for (std::size_t c = 0; c < difference_part_count; ++c) {
+    if (!covers_[c].touched) continue;
+    covers_[c].touched = false;
+    const auto part = static_cast<DifferencePart>(c);
+    const QColor own = difference_color(part, theme_);
+    const QColor line((own.red() + paper.red()) / 2, (own.green() + paper.green()) / 2,
+                      (own.blue() + paper.blue()) / 2);
+    const std::vector<float> sums = summed(covers_[c]);
+    for (std::size_t x = 0; x < sums.size(); ++x) {
+      if (sums[x] <= 1e-6F) continue;
+      const double along = static_cast<double>(x) + hatch_of(part) * y;
+      const double phase = along - hatch_ * std::floor(along / hatch_);
+      const bool hatched = hatch_of(part) != 0 && phase < std::max(1.0, 0.2 * hatch_);
+      blend(x, sums[x], hatched ? line : own);
+    }
+  }
+}
+
+void CellRaster::resolve(QRgb* line, int y) {
+  const auto width = static_cast<std::size_t>(pixels_);
+  std::ranges::fill(color_, Rgb{});
+  std::ranges::fill(total_, 0.0F);
+  if (other_) {
+    blend_parts(y);
+  } else {
+    blend_groups();
   }
   const QColor ground = ground_color(theme_);
   const QRgb background = colors_of(theme_).background.rgb();
@@ -186,33 +254,35 @@ void CellRaster::resolve(QRgb* line) {
       line[x] = background;
       continue;
     }
-    if (total[x] <= 1e-6F) {
+    if (total_[x] <= 1e-6F) {
       line[x] = ground.rgb();
       continue;
     }
-    const float strength = strength_of(total[x] / available_[x]);
+    const float strength = strength_of(total_[x] / available_[x]);
     const auto mix = [&](float part, int under) {
-      const float over = part / total[x];
+      const float over = part / total_[x];
       return static_cast<int>(
           std::lround(over * strength + static_cast<float>(under) * (1 - strength)));
     };
-    line[x] = qRgb(mix(color[x].r, ground.red()), mix(color[x].g, ground.green()),
-                   mix(color[x].b, ground.blue()));
+    line[x] = qRgb(mix(color_[x].r, ground.red()), mix(color_[x].g, ground.green()),
+                   mix(color_[x].b, ground.blue()));
   }
 }
 
-QImage CellRaster::render() {
+QImage CellRaster::render(const std::function<bool()>& superseded) {
   QImage image(pixels_, pixels_, QImage::Format_RGB32);
   image.fill(colors_of(theme_).background);
   std::int64_t drawn_token = -1;  // of the row above, where one token fills several rows
   for (int y = 0; y < pixels_; ++y) {
+    if (superseded && superseded()) return {};
     const auto units = [&](double pixel) { return pixel / scale_ + axis_.row_scroll(); };
     const std::optional<std::int64_t> center = axis_.token_at(units(y + 0.5));
     if (!center) continue;
     auto* line = reinterpret_cast<QRgb*>(image.scanLine(y));
     const MaskBlock& block = axis_.block_of(*center);
     if (is_crisp(block)) {
-      if (*center == drawn_token) {
+      // Hatching differs from line to line within a token.
+      if (*center == drawn_token && !other_) {
         std::copy_n(reinterpret_cast<const QRgb*>(image.constScanLine(y - 1)), pixels_, line);
         continue;
       }
@@ -227,7 +297,7 @@ QImage CellRaster::render() {
       const std::int64_t begin = std::min(token(y), *center);
       add_rows(block, begin, std::max(token(y + 1), *center + 1));
     }
-    resolve(line);
+    resolve(line, y);
   }
   return image;
 }

@@ -4,25 +4,42 @@
 // CellRaster renders a mask's cells into an image, one pixel row after the other, from key
 // intervals. A token of a pixel or more is drawn crisply: a pixel belongs to the token under its
 // centre. Smaller tokens share pixels, which then show the share of their pairs that is allowed.
+// With a second mask of the same tokens it renders what the two have in common and what not.
 
 #include <QImage>
 #include <array>
+#include <functional>
 #include <utility>
 #include <vector>
 
 #include "app/gui/charts/chart_theme.h"
 #include "app/gui/charts/mask_axis.h"
+#include "app/gui/charts/mask_difference.h"
 #include "app/gui/charts/mask_problem.h"
 
 namespace attnscope::charts {
 
+/// What is rendered, and how large.
+struct CellPicture {
+  const MaskProblem& problem;
+  const MaskProblem* other = nullptr;  // set: the difference of the two, which have equal tokens
+  const MaskAxis& axis;
+  int pixels = 1;              // of each side
+  double pixels_per_unit = 1;  // of the axis
+  double hatch_pixels = 6;     // between two lines of the difference's hatching
+  ChartTheme theme = ChartTheme::light;
+  std::int64_t most_samples = 64;  // rows looked at for a pixel that holds more
+};
+
 class CellRaster {
  public:
-  CellRaster(const MaskProblem& problem, const MaskAxis& axis, int pixels, double pixels_per_unit,
-             ChartTheme theme);
+  explicit CellRaster(const CellPicture& picture);
 
-  [[nodiscard]] QImage render();
+  /// Null when `superseded` said so meanwhile.
+  [[nodiscard]] QImage render(const std::function<bool()>& superseded = {});
   [[nodiscard]] qint64 rows_sampled() const { return rows_sampled_; }
+  /// About how many intervals render() will look at.
+  [[nodiscard]] static double intervals_of(const CellPicture& picture);
 
  private:
   /// Coverage of pixels by intervals: partial ends in `part`, whole stretches as steps in `step`.
@@ -34,29 +51,45 @@ class CellRaster {
 
   void add_interval(Cover& cover, const MaskBlock& block, TokenRange keys, float weight) const;
   void add_row(std::int64_t query, float weight);
+  void add_difference_row(std::int64_t query, float weight);
   void add_rows(const MaskBlock& block, std::int64_t begin, std::int64_t end);
   /// `count` of the tokens in [begin, end) that are or are not sentence starts, evenly spread.
   void add_samples(std::int64_t begin, std::int64_t end, bool sentences, std::int64_t there,
                    std::int64_t most);
-  void resolve(QRgb* line);
+  void resolve(QRgb* line, int y);
+  void blend_groups();
+  void blend_parts(int y);
+  void blend(std::size_t x, float share, const QColor& color);
   [[nodiscard]] std::vector<float> summed(const Cover& cover) const;
-  [[nodiscard]] Cover& cover_of(TokenGroup from, std::size_t to);
+  [[nodiscard]] Cover& cover_of(std::size_t channel);
+  [[nodiscard]] std::int64_t next_special(std::int64_t token) const;
   [[nodiscard]] bool is_crisp(const MaskBlock& block) const {
     return block.units_per_token * scale_ >= 1;
   }
 
   const MaskProblem& problem_;
+  const MaskProblem* other_;
   const MaskAxis& axis_;
   int pixels_;
   double scale_;
+  double hatch_;
   ChartTheme theme_;
   std::int64_t samples_per_pixel_ = 1;
   qint64 rows_sampled_ = 0;
+  // Sentence starts of either mask, ascending: rows unlike their neighbours, sampled apart.
+  std::vector<std::int64_t> special_;
   // By attending and attended group; the last column is document tokens and sentence starts mixed.
+  // A difference takes the first three for its parts.
   static constexpr std::size_t mixed = token_group_count;
   static constexpr std::size_t columns = token_group_count + 1;
   std::array<Cover, token_group_count * columns> covers_;
   std::vector<TokenRange> intervals_;  // of one row
+  DifferenceRow row_;
+  struct Rgb {
+    float r = 0, g = 0, b = 0;
+  };
+  std::vector<Rgb> color_;             // of one line of pixels, not yet divided by total_
+  std::vector<float> total_;           // share of the line's pairs that is drawn
   std::vector<float> available_;       // how much of a pixel column lies in blocks
   std::vector<float> sentence_share_;  // how much of it is sentence starts, where tokens share it
 };

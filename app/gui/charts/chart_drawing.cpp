@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "app/gui/charts/figure_font.h"
+#include "app/gui/charts/text_lines.h"
 #include "engine/sweep/cell.h"
 
 namespace attnscope::charts {
@@ -20,17 +21,22 @@ QString text_of(std::string_view text) {
   return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
-QSizeF wrapped_size(const QFont& font, const QString& text, double width) {
-  return QFontMetricsF(font)
-      .boundingRect(QRectF(0, 0, width, 1e6), Qt::TextWordWrap | Qt::TextWrapAnywhere, text)
-      .size();
-}
-
 double widest(const QFont& font, const std::vector<Tick>& ticks) {
   const QFontMetricsF metrics(font);
   double width = 0;
   for (const Tick& tick : ticks) width = std::max(width, metrics.horizontalAdvance(tick.label));
   return width;
+}
+
+double distance_to(const QLineF& line, QPointF point) {
+  const QPointF along = line.p2() - line.p1();
+  const double length_squared = QPointF::dotProduct(along, along);
+  const double t =
+      length_squared == 0
+          ? 0
+          : std::clamp(QPointF::dotProduct(point - line.p1(), along) / length_squared, 0.0, 1.0);
+  const QPointF d = line.p1() + t * along - point;
+  return std::hypot(d.x(), d.y());
 }
 
 QString status_text(const report::Series& series) {
@@ -52,26 +58,6 @@ QString nothing_measured(const report::Figure& figure) {
   return common == nullptr ? text : text + QStringLiteral(": ") + text_of(*common);
 }
 
-QString point_text(const report::Figure& figure, const report::Series& series,
-                   const report::Point& point) {
-  QString value = number_text(point.y);
-  if (point.low < point.high) {
-    value += QStringLiteral("  [%1, %2]").arg(number_text(point.low), number_text(point.high));
-  }
-  return QStringLiteral("%1\n%2: %3\n%4: %5")
-      .arg(text_of(series.name), text_of(figure.x_label), number_text(point.x, 6),
-           text_of(figure.y_label), value);
-}
-
-QString rail_text(const report::Figure& figure, const report::Series& series,
-                  const report::RailMark& mark) {
-  QString text = QStringLiteral("%1\n%2: %3\n%4")
-                     .arg(text_of(series.name), text_of(figure.x_label), number_text(mark.x, 6),
-                          text_of(mark.word()));
-  if (!mark.reason.empty()) text += QStringLiteral(": ") + text_of(mark.reason);
-  return text;
-}
-
 }  // namespace
 
 ChartDrawing::ChartDrawing(const report::Figure& figure, ContenderStyles& styles, Page page)
@@ -90,15 +76,16 @@ ChartDrawing::ChartDrawing(const report::Figure& figure, ContenderStyles& styles
   }
   collect_axes(figure);
   lay_out(figure);
-  if (empty_) return;
+  if (empty_ || !page_.plot) return;
   place_series(figure);
   place_rail(figure);
   place_marks(figure);
+  place_ceilings(figure);
 }
 
 void ChartDrawing::collect_axes(const report::Figure& figure) {
-  const ScaleKind x_kind = figure.log_x ? ScaleKind::log2 : ScaleKind::linear;
-  const ScaleKind y_kind = figure.log_y ? ScaleKind::log10 : ScaleKind::linear;
+  const ScaleKind x_kind = figure.x_scale;
+  const ScaleKind y_kind = figure.y_scale;
   const bool any_visible =
       std::ranges::any_of(series_, [](const DrawnSeries& series) { return series.visible; });
   std::vector<double> xs = page_.shared_x;
@@ -122,6 +109,10 @@ void ChartDrawing::collect_axes(const report::Figure& figure) {
       }
     }
   }
+  // Left of all values there is room for the slanted ceilings and their words.
+  constexpr double room_for_ceilings = 8;
+  const bool slanted = std::ranges::any_of(figure.ceilings, &report::Ceiling::per_x);
+  if (slanted && !xs.empty()) xs.push_back(std::ranges::min(xs) / room_for_ceilings);
   x_axis_ = AxisScale(x_kind, xs);
   if (ys.empty()) {
     without_values_ = nothing_measured(figure);  // and no ticks
@@ -130,13 +121,36 @@ void ChartDrawing::collect_axes(const report::Figure& figure) {
       line_at_ = figure.line_at;
       ys.push_back(*line_at_);
     }
+    for (const report::Ceiling& ceiling : figure.ceilings) {
+      if (!ceiling.per_x) ys.push_back(ceiling.rate);
+    }
     y_axis_ = AxisScale(y_kind, ys);
   }
-  if (left_out_ > 0) {
-    note_ = QStringLiteral("%1 value%2 that these axes cannot show (zero, infinite or missing)")
-                .arg(left_out_)
-                .arg(left_out_ == 1 ? QString() : QStringLiteral("s"));
+  whole_x_ = x_axis_.range();
+  whole_y_ = y_axis_.range();
+  const auto is_range = [](ScaleKind kind, const AxisRange& range) {
+    return AxisScale::can_show(kind, range.low) && std::isfinite(range.high) &&
+           range.low < range.high;
+  };
+  if (page_.x_range && is_range(x_kind, *page_.x_range)) {
+    x_axis_ = AxisScale::within(x_kind, *page_.x_range);
   }
+  if (page_.y_range && !ys.empty() && is_range(y_kind, *page_.y_range)) {
+    y_axis_ = AxisScale::within(y_kind, *page_.y_range);
+  }
+  note_left_out(figure);
+}
+
+void ChartDrawing::note_left_out(const report::Figure& figure) {
+  QStringList notes;
+  const auto add = [&](int count, const QString& one, const QString& several) {
+    if (count > 0) notes.append(QStringLiteral("%1 %2").arg(count).arg(count == 1 ? one : several));
+  };
+  add(left_out_, QStringLiteral("value that these axes cannot show (zero, infinite or missing)"),
+      QStringLiteral("values that these axes cannot show (zero, infinite or missing)"));
+  add(figure.without_place, QStringLiteral("cell whose work is not known"),
+      QStringLiteral("cells whose work is not known"));
+  note_ = notes.join(QStringLiteral("; "));
 }
 
 double ChartDrawing::y_label_width() const {
@@ -149,7 +163,7 @@ double ChartDrawing::y_label_width() const {
 }
 
 double ChartDrawing::least_height() const {
-  return height_around_plot_ + least_plot_height * page_.em;
+  return height_around_plot_ + (page_.plot ? least_plot_height * page_.em : 0);
 }
 
 void ChartDrawing::lay_out(const report::Figure& figure) {
@@ -157,17 +171,23 @@ void ChartDrawing::lay_out(const report::Figure& figure) {
   const double pad = 0.5 * em;
   const double width = page_.size.width() - 2 * pad;
   for (std::size_t s = 0; s < series_.size(); ++s) {
-    if (!series_[s].visible || figure.series[s].rail.empty()) continue;
+    const bool has_rail = std::ranges::any_of(
+        figure.series[s].rail, [&](const report::RailMark& m) { return is_shown_along_x(m.x); });
+    if (!series_[s].visible || !has_rail) continue;
     rail_lanes_.push_back({static_cast<int>(s), status_text(figure.series[s]), 0});
   }
 
   double top = pad;
   if (page_.title && !title_.isEmpty()) {
-    const double height = wrapped_size(figure_font(em, true), title_, width).height();
+    const double height = size_of_lines(figure_font(em, true), title_, width).height();
     title_rect_ = QRectF(pad, top, width, height);
     top += height + 0.3 * em;
   }
-  top += 2.0 * em;  // the y axis' label
+  if (page_.plot) {
+    const double height = size_of_lines(figure_font(em), y_label_, width).height();
+    y_label_rect_ = QRectF(pad, top, width, height);
+    top += height + 0.6 * em;
+  }
   const double rail_height = 1.05 * em * static_cast<double>(rail_lanes_.size());
   const double rail_top = top;
   if (!rail_lanes_.empty()) top += rail_height + 0.35 * em;
@@ -175,7 +195,7 @@ void ChartDrawing::lay_out(const report::Figure& figure) {
   // Below the plot, from the bottom upwards.
   double below = pad;
   if (!page_.caption.isEmpty()) {
-    const double height = wrapped_size(figure_font(em * small), page_.caption, width).height();
+    const double height = size_of_lines(figure_font(em * small), page_.caption, width).height();
     caption_rect_ = QRectF(pad, page_.size.height() - below - height, width, height);
     below += height + 0.5 * em;
   }
@@ -187,11 +207,11 @@ void ChartDrawing::lay_out(const report::Figure& figure) {
   }
   if (!legend_.empty()) below += legend_height + 0.5 * em;
   if (!note_.isEmpty()) {
-    const double height = wrapped_size(figure_font(em * small), note_, width).height();
+    const double height = size_of_lines(figure_font(em * small), note_, width).height();
     note_rect_ = QRectF(pad, page_.size.height() - below - height, width, height);
     below += height + 0.3 * em;
   }
-  below += 3.1 * em;  // tick labels and the x axis' label
+  if (page_.plot) below += 3.1 * em;  // tick labels and the x axis' label
 
   height_around_plot_ = top + below;
   const double plot_height = std::max(1.0, page_.size.height() - top - below);
@@ -230,7 +250,7 @@ double ChartDrawing::lay_out_legend(double left, double width) {
       if (index >= count) continue;
       const DrawnSeries& series = series_[static_cast<std::size_t>(index)];
       const double text_width = column - sample;
-      const double text_height = wrapped_size(font, series.name, text_width).height();
+      const double text_height = size_of_lines(font, series.name, text_width).height();
       const double x = left + c * (column + gap);
       legend_.push_back({index, series.name, QRectF(x, top, column, text_height + 0.2 * em),
                          QRectF(x + sample, top + 0.1 * em, text_width, text_height)});
@@ -240,83 +260,6 @@ double ChartDrawing::lay_out_legend(double left, double width) {
   }
   std::ranges::sort(legend_, {}, &LegendEntry::series);
   return top;
-}
-
-QPointF ChartDrawing::place(double x, double y) const {
-  return {plot_.left() + x_axis_.fraction(x) * plot_.width(),
-          plot_.bottom() - y_axis_.fraction(y) * plot_.height()};
-}
-
-void ChartDrawing::place_series(const report::Figure& figure) {
-  for (std::size_t s = 0; s < series_.size(); ++s) {
-    const report::Series& series = figure.series[s];
-    DrawnSeries& drawn = series_[s];
-    QPolygonF line;
-    const auto end_line = [&] {
-      if (line.size() > 1) drawn.lines.push_back(line);
-      line.clear();
-    };
-    double previous_x = 0;
-    for (const report::Point& point : series.points) {
-      if (!AxisScale::can_show(x_axis_.kind(), point.x) ||
-          !AxisScale::can_show(y_axis_.kind(), point.y)) {
-        end_line();
-        continue;
-      }
-      const bool gap = std::ranges::any_of(series.rail, [&](const report::RailMark& mark) {
-        return mark.x > previous_x && mark.x < point.x;
-      });
-      if (gap) end_line();
-      previous_x = point.x;
-      const QPointF position = place(point.x, point.y);
-      line << position;
-      if (point.low < point.high) {
-        drawn.intervals.emplace_back(place(point.x, point.low), place(point.x, point.high));
-      }
-      drawn.points.push_back({static_cast<int>(s), static_cast<int>(drawn.points.size()), position,
-                              point_text(figure, series, point)});
-    }
-    end_line();
-  }
-}
-
-void ChartDrawing::place_rail(const report::Figure& figure) {
-  for (const RailLane& lane : rail_lanes_) {
-    const auto s = static_cast<std::size_t>(lane.series);
-    DrawnSeries& drawn = series_[s];
-    for (const report::RailMark& mark : figure.series[s].rail) {
-      if (!AxisScale::can_show(x_axis_.kind(), mark.x)) continue;
-      drawn.rail.push_back({lane.series, static_cast<int>(drawn.points.size() + drawn.rail.size()),
-                            QPointF(place(mark.x, y_axis_.low()).x(), lane.y),
-                            rail_text(figure, figure.series[s], mark)});
-    }
-  }
-}
-
-// Words stand on the side that has room for them, each mark's below those before it, so that marks
-// close to each other can be read.
-void ChartDrawing::place_marks(const report::Figure& figure) {
-  if (y_axis_.ticks().empty()) return;
-  const double em = page_.em;
-  const QFontMetricsF metrics(figure_font(em * small));
-  double top = plot_.top() + 0.2 * em;
-  for (const report::Mark& mark : figure.marks) {
-    const auto series = std::ranges::find(series_, mark.style_key, &DrawnSeries::key);
-    if (series == series_.end() || !series->visible) continue;
-    if (!AxisScale::can_show(x_axis_.kind(), mark.x)) continue;
-    if (mark.x < x_axis_.low() || mark.x > x_axis_.high()) continue;
-    const double x = place(mark.x, y_axis_.low()).x();
-    DrawnMark drawn;
-    drawn.line = QLineF(x, plot_.top(), x, plot_.bottom());
-    drawn.text = text_of(mark.text);
-    drawn.style = series->style;
-    const double width = metrics.horizontalAdvance(drawn.text) + 1;
-    const double beside = 0.3 * em;
-    const bool right = x + beside + width <= plot_.right();
-    drawn.text_rect = QRectF(right ? x + beside : x - beside - width, top, width, metrics.height());
-    top += metrics.height();
-    marks_.push_back(std::move(drawn));
-  }
 }
 
 const DrawnPoint* ChartDrawing::nearest(QPointF position, double radius) const {
@@ -333,6 +276,22 @@ const DrawnPoint* ChartDrawing::nearest(QPointF position, double radius) const {
     if (!series.visible) continue;
     std::ranges::for_each(series.points, consider);
     std::ranges::for_each(series.rail, consider);
+  }
+  return best;
+}
+
+const DrawnCeiling* ChartDrawing::ceiling_at(QPointF position, double radius) const {
+  const DrawnCeiling* best = nullptr;
+  double best_distance = radius;
+  for (const DrawnCeiling& ceiling : ceilings_) {
+    for (const QPolygonF& line : ceiling.lines) {
+      for (qsizetype i = 0; i + 1 < line.size(); ++i) {
+        const double distance = distance_to(QLineF(line[i], line[i + 1]), position);
+        if (distance > best_distance) continue;
+        best_distance = distance;
+        best = &ceiling;
+      }
+    }
   }
   return best;
 }

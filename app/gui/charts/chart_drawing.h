@@ -55,12 +55,21 @@ struct RailLane {
   double y = 0;
 };
 
-/// A line from the bottom of the plot to its top, with words beside it.
+/// A line from the bottom of the plot to its top, with words beside it where there is room.
 struct DrawnMark {
   QLineF line;
   QString text;
-  QRectF text_rect;
+  QRectF text_rect;  // empty: no room
   ContenderStyle style;
+};
+
+/// A ceiling of the roofline with its words along it.
+struct DrawnCeiling {
+  QString text;
+  std::vector<QPolygonF> lines;
+  QPointF text_start;     // the words' baseline begins here
+  double text_angle = 0;  // degrees, as QPainter::rotate wants them
+  bool has_text = false;  // false: no room
 };
 
 class ChartDrawing {
@@ -74,6 +83,11 @@ class ChartDrawing {
     QString placeholder = QStringLiteral("No values yet");
     std::set<std::string> hidden;  // style keys
     bool legend = true;
+    bool plot = true;  // false: title, legend and caption alone, above one another
+    bool intervals = true;
+    bool marks = true;
+    // Parts of the axes, as after zooming; what lies outside is not drawn.
+    std::optional<AxisRange> x_range = {}, y_range = {};
     // Further values that the axes reach: those of the panels beside this one.
     std::vector<double> shared_x = {}, shared_y = {};
   };
@@ -89,9 +103,13 @@ class ChartDrawing {
   [[nodiscard]] const std::vector<RailLane>& rail_lanes() const { return rail_lanes_; }
   [[nodiscard]] const AxisScale& x_axis() const { return x_axis_; }
   [[nodiscard]] const AxisScale& y_axis() const { return y_axis_; }
+  /// The axes that show every value, of which x_range and y_range are parts.
+  [[nodiscard]] AxisRange whole_x() const { return whole_x_; }
+  [[nodiscard]] AxisRange whole_y() const { return whole_y_; }
   /// Where the figure's line to read against lies; none where the axis cannot show it.
   [[nodiscard]] std::optional<double> line_at() const { return line_at_; }
   [[nodiscard]] const std::vector<DrawnMark>& marks() const { return marks_; }
+  [[nodiscard]] const std::vector<DrawnCeiling>& ceilings() const { return ceilings_; }
   [[nodiscard]] const QRectF& plot() const { return plot_; }
   [[nodiscard]] const Page& page() const { return page_; }
   /// Values that the axes cannot show (zero on a log axis, NaN); said in a note under the chart.
@@ -106,6 +124,8 @@ class ChartDrawing {
 
   /// The drawn value or rail mark of a visible series nearest to `position`, within `radius`.
   [[nodiscard]] const DrawnPoint* nearest(QPointF position, double radius) const;
+  /// The ceiling whose line passes within `radius` of `position`.
+  [[nodiscard]] const DrawnCeiling* ceiling_at(QPointF position, double radius) const;
   /// The legend entry at `position`.
   [[nodiscard]] const LegendEntry* legend_at(QPointF position) const;
 
@@ -116,12 +136,17 @@ class ChartDrawing {
   void place_series(const report::Figure& figure);
   void place_rail(const report::Figure& figure);
   void place_marks(const report::Figure& figure);
+  void place_ceilings(const report::Figure& figure);
+  void place_words(DrawnCeiling& ceiling, std::vector<QPolygonF>& taken) const;
   [[nodiscard]] QPointF place(double x, double y) const;
+  [[nodiscard]] bool is_shown_along_x(double x) const;
+  void note_left_out(const report::Figure& figure);
   [[nodiscard]] double y_label_width() const;
 
   void paint_grid(QPainter& painter) const;
   void paint_axis_labels(QPainter& painter) const;
   void paint_rail(QPainter& painter) const;
+  void paint_ceilings(QPainter& painter) const;
   void paint_marks(QPainter& painter) const;
   void paint_series(QPainter& painter, const DrawnSeries& series) const;
   void paint_legend(QPainter& painter, int focused_series) const;
@@ -132,13 +157,15 @@ class ChartDrawing {
   bool empty_ = true;
   int left_out_ = 0;
   AxisScale x_axis_, y_axis_;
+  AxisRange whole_x_, whole_y_;
   std::optional<double> line_at_;
-  QRectF plot_, rail_rect_, title_rect_, note_rect_, caption_rect_;
+  QRectF plot_, rail_rect_, title_rect_, y_label_rect_, note_rect_, caption_rect_;
   double height_around_plot_ = 0;
   std::vector<DrawnSeries> series_;
   std::vector<LegendEntry> legend_;
   std::vector<RailLane> rail_lanes_;
   std::vector<DrawnMark> marks_;
+  std::vector<DrawnCeiling> ceilings_;
 };
 
 }  // namespace attnscope::charts

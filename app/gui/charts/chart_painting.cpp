@@ -6,6 +6,7 @@
 #include "app/gui/charts/chart_drawing.h"
 #include "app/gui/charts/figure_font.h"
 #include "app/gui/charts/marker.h"
+#include "app/gui/charts/text_lines.h"
 
 namespace attnscope::charts {
 namespace {
@@ -26,6 +27,7 @@ void ChartDrawing::paint(QPainter& painter, const DrawnPoint* current, int focus
   painter.fillRect(QRectF(QPointF(0, 0), page_.size), colors.background);
   paint_texts(painter);
   paint_legend(painter, focused_series);
+  if (!page_.plot) return;
   if (empty_) {
     painter.setFont(figure_font(page_.em));
     painter.setPen(colors.faint_text);
@@ -34,6 +36,7 @@ void ChartDrawing::paint(QPainter& painter, const DrawnPoint* current, int focus
   }
   paint_grid(painter);
   paint_rail(painter);
+  paint_ceilings(painter);
   paint_marks(painter);
   for (const DrawnSeries& series : series_) {
     if (series.visible) paint_series(painter, series);
@@ -62,11 +65,11 @@ void ChartDrawing::paint_grid(QPainter& painter) const {
     painter.drawLine(QPointF(x, plot_.top()), QPointF(x, plot_.bottom()));
   };
   painter.setPen(QPen(colors.minor_grid, hair));
-  for (const double value : y_axis_.minor_ticks()) horizontal(value);
+  for (const double value : y_axis_.minor_ticks()) horizontal(value);  // none of a zoomed axis
   painter.setPen(QPen(colors.grid, hair));
   for (const Tick& tick : y_axis_.ticks()) horizontal(tick.value);
   for (const Tick& tick : x_axis_.ticks()) vertical(tick.value);
-  if (line_at_) {
+  if (line_at_ && *line_at_ >= y_axis_.low() && *line_at_ <= y_axis_.high()) {
     painter.setPen(QPen(colors.faint_text, 0.6 * line_width * page_.em, Qt::DashLine));
     horizontal(*line_at_);
   }
@@ -102,22 +105,18 @@ void ChartDrawing::paint_axis_labels(QPainter& painter) const {
 void ChartDrawing::paint_texts(QPainter& painter) const {
   const ThemeColors& colors = colors_of(page_.theme);
   const double em = page_.em;
-  const int wrap = Qt::TextWordWrap | Qt::TextWrapAnywhere;
   painter.setPen(colors.text);
-  painter.setFont(figure_font(em, true));
-  if (!title_rect_.isEmpty()) painter.drawText(title_rect_, wrap, title_);
-  painter.setFont(figure_font(em));
-  if (!empty_) {
-    const double label_top = (title_rect_.isEmpty() ? 0.5 * em : title_rect_.bottom() + 0.3 * em);
-    painter.drawText(QRectF(0.5 * em, label_top, page_.size.width() - em, 1.5 * em),
-                     Qt::AlignLeft | Qt::AlignTop, y_label_);
+  if (!title_rect_.isEmpty()) draw_lines(painter, figure_font(em, true), title_rect_, title_);
+  if (!empty_ && page_.plot) {
+    draw_lines(painter, figure_font(em), y_label_rect_, y_label_);
+    painter.setFont(figure_font(em));
     painter.drawText(QRectF(plot_.left(), plot_.bottom() + 1.65 * em, plot_.width(), 1.5 * em),
                      Qt::AlignHCenter | Qt::AlignTop, x_label_);
   }
-  painter.setFont(figure_font(em * small));
   painter.setPen(colors.faint_text);
-  if (!note_.isEmpty()) painter.drawText(note_rect_, wrap, note_);
-  if (!page_.caption.isEmpty()) painter.drawText(caption_rect_, wrap, page_.caption);
+  const QFont small_font = figure_font(em * small);
+  if (!note_.isEmpty()) draw_lines(painter, small_font, note_rect_, note_);
+  if (!page_.caption.isEmpty()) draw_lines(painter, small_font, caption_rect_, page_.caption);
 }
 
 void ChartDrawing::paint_rail(QPainter& painter) const {
@@ -140,12 +139,32 @@ void ChartDrawing::paint_rail(QPainter& painter) const {
   }
 }
 
+void ChartDrawing::paint_ceilings(QPainter& painter) const {
+  const ThemeColors& colors = colors_of(page_.theme);
+  painter.setFont(figure_font(page_.em * small));
+  painter.setBrush(Qt::NoBrush);
+  for (const DrawnCeiling& ceiling : ceilings_) {
+    painter.setPen(QPen(colors.axis, 0.7 * line_width * page_.em, Qt::SolidLine, Qt::FlatCap));
+    for (const QPolygonF& line : ceiling.lines) painter.drawPolyline(line);
+  }
+  painter.setPen(colors.faint_text);
+  for (const DrawnCeiling& ceiling : ceilings_) {
+    if (!ceiling.has_text) continue;
+    painter.save();
+    painter.translate(ceiling.text_start);
+    painter.rotate(ceiling.text_angle);
+    painter.drawText(QPointF(0, 0), ceiling.text);
+    painter.restore();
+  }
+}
+
 void ChartDrawing::paint_marks(QPainter& painter) const {
   painter.setFont(figure_font(page_.em * small));
   for (const DrawnMark& mark : marks_) {
     const QColor color = mark.style.color(page_.theme);
     painter.setPen(QPen(color, hair_width * page_.em, Qt::DotLine));
     painter.drawLine(mark.line);
+    if (mark.text_rect.isEmpty()) continue;
     painter.fillRect(mark.text_rect, colors_of(page_.theme).background);
     painter.setPen(color);
     painter.drawText(mark.text_rect, Qt::AlignLeft | Qt::AlignVCenter, mark.text);
@@ -185,9 +204,8 @@ void ChartDrawing::paint_legend(QPainter& painter, int focused_series) const {
     draw_marker(painter, series.style.marker, QPointF(left + 1.25 * em, y), marker_size * em,
                 series.style.color(page_.theme), colors.background);
     painter.setOpacity(1.0);
-    painter.setFont(figure_font(em));
     painter.setPen(series.visible ? colors.text : colors.faint_text);
-    painter.drawText(entry.text_rect, Qt::TextWordWrap | Qt::TextWrapAnywhere, entry.text);
+    draw_lines(painter, figure_font(em), entry.text_rect, entry.text);
     if (entry.series == focused_series) {
       painter.setPen(QPen(colors.selected, hair_width * em));
       painter.setBrush(Qt::NoBrush);

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <memory>
 #include <system_error>
 
 namespace attnscope::charts {
@@ -82,6 +83,14 @@ bool write_png(QIODevice& file, const FilePage& page, const std::function<void(Q
   return image.save(&file, "PNG");
 }
 
+/// The same drawing shall give the same bytes on any day. Blanks in its stead keep every offset of
+/// the file true.
+void blank_creation_date(QByteArray& pdf) {
+  const qsizetype begin = pdf.indexOf("/CreationDate (");
+  const qsizetype end = begin < 0 ? -1 : pdf.indexOf(')', begin);
+  if (end > begin) std::fill(pdf.begin() + begin, pdf.begin() + end + 1, ' ');
+}
+
 }  // namespace
 
 Result<FileFormat> format_of(const std::filesystem::path& path) {
@@ -98,45 +107,69 @@ Result<FileFormat> format_of(const std::filesystem::path& path) {
   return fail("{}: cannot write figures as '{}'; use .pdf, .svg or .png", path.string(), extension);
 }
 
-Status write_drawing(const std::filesystem::path& path, const FilePage& page,
-                     const std::function<void(QPainter&)>& paint) {
+Result<QByteArray> draw_bytes(FileFormat format, const FilePage& page,
+                              const std::function<void(QPainter&)>& paint) {
   assert(qGuiApp != nullptr && "make an OffscreenApplication first");
-  const Result<FileFormat> format = format_of(path);
-  if (!format) return tl::unexpected(format.error());
-  if (*format == FileFormat::png) {
+  if (format == FileFormat::png) {
     const double side =
         std::max(page.size.width(), page.size.height()) * page.png_dpi / units_per_inch;
     if (!(page.png_dpi > 0) || side > largest_png_side) {
-      return fail("{}: {} dpi would make an image of {:.0f} pixels a side; the most is {:.0f}",
-                  path.string(), page.png_dpi, side, largest_png_side);
+      return fail("{} dpi would make an image of {:.0f} pixels a side; the most is {:.0f}",
+                  page.png_dpi, side, largest_png_side);
     }
   }
-  // QSaveFile renames over whatever is there, even over a device.
-  std::error_code error;
-  const std::filesystem::file_status there = std::filesystem::status(path, error);
-  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
-    return fail("cannot write {}: it exists and is not a file", path.string());
-  }
-  QSaveFile file(QString::fromStdString(path.string()));
-  if (!file.open(QIODevice::WriteOnly)) {
-    return fail("cannot write {}: {}", path.string(), file.errorString().toStdString());
-  }
+  QBuffer buffer;
+  buffer.open(QIODevice::WriteOnly);
   bool painted = false;
-  switch (*format) {
+  switch (format) {
     case FileFormat::pdf:
-      painted = write_pdf(file, page, paint);
+      painted = write_pdf(buffer, page, paint);
       break;
     case FileFormat::svg:
-      painted = write_svg(file, page, paint);
+      painted = write_svg(buffer, page, paint);
       break;
     case FileFormat::png:
-      painted = write_png(file, page, paint);
+      painted = write_png(buffer, page, paint);
       break;
   }
-  if (!painted || !file.commit()) {
-    return fail("cannot write {}: {}", path.string(), file.errorString().toStdString());
+  if (!painted) return fail("it could not be drawn; there may be too little memory");
+  if (format == FileFormat::pdf) blank_creation_date(buffer.buffer());
+  return buffer.data();
+}
+
+Status write_files(const std::vector<FileBytes>& files) {
+  std::vector<std::unique_ptr<QSaveFile>> open;
+  for (const FileBytes& one : files) {
+    // QSaveFile renames over whatever is there, even over a device.
+    std::error_code error;
+    const std::filesystem::file_status there = std::filesystem::status(one.path, error);
+    if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
+      return fail("cannot write {}: it exists and is not a file", one.path.string());
+    }
+    auto file = std::make_unique<QSaveFile>(QString::fromStdString(one.path.string()));
+    // Flushed now: a full disk is then found before any file is replaced.
+    if (!file->open(QIODevice::WriteOnly) || file->write(one.bytes) != one.bytes.size() ||
+        !file->flush()) {
+      return fail("cannot write {}: {}", one.path.string(), file->errorString().toStdString());
+    }
+    open.push_back(std::move(file));
+  }
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    if (!open[i]->commit()) {
+      return fail("cannot write {}: {}", files[i].path.string(),
+                  open[i]->errorString().toStdString());
+    }
   }
   return {};
+}
+
+Status write_drawing(const std::filesystem::path& path, const FilePage& page,
+                     const std::function<void(QPainter&)>& paint) {
+  const Result<FileFormat> format = format_of(path);
+  if (!format) return tl::unexpected(format.error());
+  const Result<QByteArray> drawn = draw_bytes(*format, page, paint);
+  if (!drawn) return fail("{}: {}", path.string(), drawn.error().message);
+  return write_files({{path, *drawn}});
 }
 
 }  // namespace attnscope::charts

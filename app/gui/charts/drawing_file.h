@@ -1,14 +1,16 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A page painted into a .pdf, .svg or .png: chosen by extension, written beside the target and
-// renamed. The painter's unit is 1/20 point on every format, so one drawing serves all.
+// A page painted into a .pdf, .svg or .png, and files written whole or not at all. The painter's
+// unit is 1/20 point on every format, so one drawing serves all.
 
+#include <QByteArray>
 #include <QPainter>
 #include <QSizeF>
 #include <QString>
 #include <filesystem>
 #include <functional>
+#include <vector>
 
 #include "kernels/plan/result.h"
 
@@ -30,7 +32,20 @@ struct FilePage {
   double png_dpi = 300;
 };
 
-/// `paint` gets a painter whose unit is 1/20 point and whose page is `page.size` big.
+/// The file's bytes, the same whenever the same is drawn. `paint` gets a painter whose unit is 1/20
+/// point and whose page is `page.size` big.
+[[nodiscard]] Result<QByteArray> draw_bytes(FileFormat format, const FilePage& page,
+                                            const std::function<void(QPainter&)>& paint);
+
+struct FileBytes {
+  std::filesystem::path path;
+  QByteArray bytes;
+};
+/// Writes all of them beside their targets, and renames only when every one is there: what existed
+/// stays whole when anything fails before.
+[[nodiscard]] Status write_files(const std::vector<FileBytes>& files);
+
+/// Both for one drawing, whose format its extension tells.
 [[nodiscard]] Status write_drawing(const std::filesystem::path& path, const FilePage& page,
                                    const std::function<void(QPainter&)>& paint);
 

@@ -2,104 +2,90 @@
 #include "app/gui/charts/facets_export.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "app/gui/charts/chart_drawing.h"
-#include "app/gui/charts/drawing_file.h"
+#include "app/gui/charts/facets_layout.h"
 
 namespace attnscope::charts {
 namespace {
 
 constexpr double panel_aspect = 0.55;
-constexpr double least_panel_width = 19;  // em
-// What a drawing keeps free above and below its plot, of which a frame has no need.
-constexpr double above_plot = 2.0, below_plot = 3.1;  // em
 
-/// A figure of all panels' contenders without their values: title, legend and caption.
-report::Figure frame_of(const report::Facets& facets) {
-  report::Figure frame;
-  frame.title = facets.title;
-  for (const report::Figure& panel : facets.panels) {
-    for (const report::Series& series : panel.series) {
-      const bool known = std::ranges::any_of(frame.series, [&](const report::Series& one) {
-        return one.style_key == series.style_key;
-      });
-      if (!known) {
-        frame.series.push_back(
-            {.name = series.name, .style_key = series.style_key, .points = {}, .rail = {}});
-      }
-    }
-  }
-  return frame;
-}
-
-/// Panels are compared by eye: all axes reach as far as any, upright ones of the same value.
-void share_axes(const report::Facets& facets, const report::Figure& with,
-                ChartDrawing::Page& page) {
-  for (const report::Figure& panel : facets.panels) {
-    const bool same_value = panel.y_label == with.y_label;
-    for (const report::Series& series : panel.series) {
-      for (const report::Point& point : series.points) {
-        page.shared_x.push_back(point.x);
-        if (same_value) page.shared_y.insert(page.shared_y.end(), {point.y, point.low, point.high});
-      }
-      for (const report::RailMark& mark : series.rail) page.shared_x.push_back(mark.x);
-    }
-  }
-}
-
-struct Grid {
-  int columns = 1, rows = 1;
+/// Everything laid out: the panels row by row between the title above and the legend below.
+struct PanelPage {
+  std::unique_ptr<const ChartDrawing> title, rest;
+  std::vector<ChartDrawing> panels;
+  QSizeF size, panel_size;
+  int columns = 1;
 };
 
-Grid grid_of(const report::Facets& facets, double width, double em) {
-  const auto count = static_cast<int>(facets.panels.size());
-  Grid grid;
-  if (facets.columns > 0) {
-    grid.columns = facets.columns;
-    grid.rows = (count + grid.columns - 1) / grid.columns;
-    return grid;
+void paint(const PanelPage& page, QPainter& painter) {
+  const auto at = [&painter](double x, double y, const ChartDrawing& drawing) {
+    painter.save();
+    painter.translate(x, y);
+    drawing.paint(painter);
+    painter.restore();
+  };
+  at(0, 0, *page.title);
+  for (std::size_t i = 0; i < page.panels.size(); ++i) {
+    const auto place = static_cast<int>(i);
+    const int column = place % page.columns, row = place / page.columns;
+    at(column * page.panel_size.width(),
+       page.title->page().size.height() + row * page.panel_size.height(), page.panels[i]);
   }
-  grid.columns = std::clamp(static_cast<int>(width / (least_panel_width * em)), 1, count);
-  grid.rows = (count + grid.columns - 1) / grid.columns;
-  grid.columns = (count + grid.rows - 1) / grid.rows;
-  return grid;
+  at(0, page.size.height() - page.rest->page().size.height(), *page.rest);
 }
 
-}  // namespace
+/// A drawing without a plot, as high as it needs.
+std::unique_ptr<const ChartDrawing> strip(const report::Figure& figure, ContenderStyles& styles,
+                                          ChartDrawing::Page page) {
+  page.plot = false;
+  page.size.setHeight(ChartDrawing(figure, styles, page).height_around_plot());
+  return std::make_unique<const ChartDrawing>(figure, styles, page);
+}
 
-Status export_facets(const report::Facets& facets, const std::filesystem::path& path,
-                     const FigureOptions& options) {
-  if (const Result<FileFormat> format = format_of(path); !format) {
-    return tl::unexpected(format.error());
-  }
-  if (const Status checked = check_options(options); !checked) return checked;
-  if (facets.panels.empty()) {
-    return fail("{}: there is nothing to draw, the figure has no cells", path.string());
-  }
+Result<LaidOut> lay_out(const report::Facets& facets, const FigureOptions& options) {
+  if (facets.panels.empty()) return fail("there is nothing to draw, the figure has no cells");
   std::vector<std::string> ids = options.contenders;
-  const report::Figure frame_figure = frame_of(facets);
-  for (const report::Series& series : frame_figure.series) ids.push_back(series.style_key);
+  const report::Figure frame = frame_of(facets);
+  for (const report::Series& series : frame.series) ids.push_back(series.style_key);
   ContenderStyles styles(ids);
 
   ChartDrawing::Page page;
   page.em = options.font_pt * units_per_point;
   page.theme = options.theme;
-  ChartDrawing::Page frame_page = page;
-  frame_page.title = options.title;
-  frame_page.caption = QString::fromStdString(options.caption);
-  frame_page.placeholder = QString();
+  page.intervals = options.intervals;
+  page.marks = options.crossovers;
+  page.x_range = options.x_range;
+  page.y_range = options.y_range;
   const double width = units_of_mm(options.width_mm);
-  frame_page.size = QSizeF(width, 0);
-  const double around = ChartDrawing(frame_figure, styles, frame_page).height_around_plot() -
-                        (above_plot + below_plot) * page.em;
+  page.size = QSizeF(width, 0);
 
-  const Grid grid = grid_of(facets, width, page.em);
+  auto whole = std::make_shared<PanelPage>();
+  ChartDrawing::Page title_page = page, rest_page = page;
+  title_page.title = options.title;
+  title_page.legend = false;
+  rest_page.title = false;
+  rest_page.caption = QString::fromStdString(options.caption);
+  whole->title = strip(frame, styles, title_page);
+  whole->rest = strip(frame, styles, rest_page);
+  const double around = whole->title->page().size.height() + whole->rest->page().size.height();
+
+  const PanelGrid grid = grid_of(facets, width / page.em);
+  whole->columns = grid.columns;
   page.legend = false;
   page.size = QSizeF(width / grid.columns, 0);
   const auto page_of = [&](const report::Figure& panel) {
     ChartDrawing::Page own = page;
-    share_axes(facets, panel, own);
+    SharedValues shared = shared_values(facets, panel);
+    own.shared_x = std::move(shared.x);
+    own.shared_y = std::move(shared.y);
+    // A part of the first panel's axes means nothing on axes of another kind.
+    if (panel.x_label != facets.panels.front().x_label) own.x_range.reset();
+    if (panel.y_label != facets.panels.front().y_label) own.y_range.reset();
     return own;
   };
   double wanted = 0, least = 0;
@@ -109,37 +95,47 @@ Status export_facets(const report::Facets& facets, const std::filesystem::path& 
                        trial.height_around_plot() + panel_aspect * page.size.width()});
     least = std::max(least, trial.least_height());
   }
-  frame_page.size.setHeight(options.height_mm == 0 ? around + grid.rows * wanted
-                                                   : units_of_mm(options.height_mm));
-  page.size.setHeight((frame_page.size.height() - around) / grid.rows);
+  const double height =
+      options.height_mm == 0 ? around + grid.rows * wanted : units_of_mm(options.height_mm);
+  page.size.setHeight((height - around) / grid.rows);
   if (page.size.height() < least) {
-    return fail("{}: {} mm is not high enough for the panels and their legend; it takes {:.0f} mm",
-                path.string(), options.height_mm,
-                (around + grid.rows * least) / units_of_mm(1) + 1);
+    return fail("{} mm is not high enough for the panels and their legend; it takes {:.0f} mm",
+                options.height_mm, (around + grid.rows * least) / units_of_mm(1) + 1);
   }
-
-  const ChartDrawing frame(frame_figure, styles, frame_page);
-  std::vector<ChartDrawing> panels;
+  whole->size = QSizeF(width, height);
+  whole->panel_size = page.size;
   for (const report::Figure& panel : facets.panels) {
-    panels.emplace_back(panel, styles, page_of(panel));
+    whole->panels.emplace_back(panel, styles, page_of(panel));
   }
-  const double top = frame.plot().top() - above_plot * page.em;
-  return write_drawing(path,
-                       {.size = frame_page.size,
-                        .title = QString::fromStdString(facets.title),
-                        .description = QString::fromStdString(facets.provenance),
-                        .png_dpi = options.png_dpi},
-                       [&](QPainter& painter) {
-                         frame.paint(painter);
-                         for (std::size_t i = 0; i < panels.size(); ++i) {
-                           const auto place = static_cast<int>(i);
-                           painter.save();
-                           painter.translate(place % grid.columns * page.size.width(),
-                                             top + place / grid.columns * page.size.height());
-                           panels[i].paint(painter);
-                           painter.restore();
-                         }
-                       });
+  return LaidOut{whole->size, [whole](QPainter& painter) { paint(*whole, painter); }};
+}
+
+std::string about(const report::Facets& facets) {
+  std::string text;
+  for (const report::Figure& panel : facets.panels) {
+    if (text.find(panel.y_label) != std::string::npos) continue;
+    text += (text.empty() ? "" : ", ") + panel.y_label;
+  }
+  return facets.panels.empty() ? text : text + " against " + facets.panels.front().x_label;
+}
+
+}  // namespace
+
+Printable printable(report::Facets facets) {
+  const auto shared = std::make_shared<const report::Facets>(std::move(facets));
+  return {.title = shared->title,
+          .about = about(*shared),
+          .provenance = shared->provenance,
+          .lay_out = [shared](const FigureOptions& options,
+                              bool /*vectors*/) { return lay_out(*shared, options); },
+          .csv = [shared](const FigureOptions& /*options*/) -> Result<std::string> {
+            return report::facets_csv(*shared);
+          }};
+}
+
+Status export_facets(report::Facets facets, const std::filesystem::path& path,
+                     const FigureOptions& options) {
+  return write_printable(printable(std::move(facets)), path, options).map([](const Files&) {});
 }
 
 }  // namespace attnscope::charts

@@ -9,16 +9,14 @@
 
 #include <filesystem>
 
-#include "app/gui/charts/figure_export.h"
+#include "app/gui/charts/printable.h"
 #include "engine/report/figure.h"
-#include "kernels/plan/result.h"
 
 namespace attnscope::charts {
 
-/// As export_figure. As many columns as the facets ask for, or as leave a
-/// panel 19 times the font's size; a height given in
-/// the options is divided among the rows.
-[[nodiscard]] Status export_facets(const report::Facets& facets, const std::filesystem::path& path,
+/// See write_printable. As many columns as the facets ask for, or as leave a panel 19 times the
+/// font's size; a height given in the options is divided among the rows.
+[[nodiscard]] Status export_facets(report::Facets facets, const std::filesystem::path& path,
                                    const FigureOptions& options = {});
 
 }  // namespace attnscope::charts

@@ -7,7 +7,8 @@
 namespace attnscope::charts {
 namespace {
 
-constexpr double cls_share = 0.12;  // of the axis in style equal-groups
+constexpr double least_share = 0.12;     // of the axis for a group in style equal-groups
+constexpr double most_gap_share = 0.15;  // of the axis for all gaps, of many documents
 
 std::vector<MaskBlock> blocks_of(const SequenceLayout& layout) {
   std::vector<MaskBlock> blocks;
@@ -22,24 +23,39 @@ std::vector<MaskBlock> blocks_of(const SequenceLayout& layout) {
   return blocks;
 }
 
+// [CLS], a single token, has the least; the query and each document have as much as one another,
+// but the query never less than the least, however many documents there are.
+double equal_share(const MaskBlock& block, const std::vector<MaskBlock>& blocks, double least) {
+  const auto count_of = [&](TokenGroup group) {
+    return static_cast<double>(std::ranges::count(blocks, group, &MaskBlock::group));
+  };
+  const double documents = count_of(TokenGroup::document);
+  const bool has_query = count_of(TokenGroup::query) > 0;
+  const bool has_others = has_query || documents > 0;
+  const double cls = has_others ? least * count_of(TokenGroup::cls) : 1;
+  if (block.group == TokenGroup::cls) return cls;
+  const double query = has_query ? std::max(least, (1 - cls) / (documents + 1)) : 0;
+  if (block.group == TokenGroup::query) return documents > 0 ? query : 1 - cls;
+  return (1 - cls - query) / documents;
+}
+
 }  // namespace
 
 MaskAxis::MaskAxis(const MaskProblem& problem, MaskStyle style, double length, double gap,
                    const MaskViewport& viewport)
     : blocks_(blocks_of(problem.layout())), length_(length) {
-  const double gaps = gap * static_cast<double>(blocks_.size() - 1);
+  const auto between = static_cast<double>(blocks_.size() - 1);
+  if (between > 0) gap = std::min(gap, most_gap_share * length / between);
+  gap_ = gap;
+  const double gaps = gap * between;
   const double free = std::max(1.0, length - gaps);
   const double fit = free / static_cast<double>(problem.tokens());
-  const bool has_cls = blocks_.front().group == TokenGroup::cls && blocks_.size() > 1;
-  const auto others = static_cast<double>(blocks_.size() - (has_cls ? 1 : 0));
   double position = 0;
   for (MaskBlock& block : blocks_) {
     block.begin = position;
     if (style == MaskStyle::equal_groups) {
-      const bool is_cls = has_cls && block.group == TokenGroup::cls;
-      const double extent =
-          is_cls ? free * cls_share : free * (1 - (has_cls ? cls_share : 0)) / others;
-      block.units_per_token = extent / static_cast<double>(block.tokens.size());
+      block.units_per_token = free * equal_share(block, blocks_, least_share * length / free) /
+                              static_cast<double>(block.tokens.size());
     } else {
       const bool zoomed = style == MaskStyle::true_scale && viewport.scale > fit;
       block.units_per_token = zoomed ? viewport.scale : fit;
@@ -75,6 +91,18 @@ double MaskAxis::begin_of(std::int64_t token) const {
 
 double MaskAxis::extent_of(std::int64_t token) const {
   return block_of(token).units_per_token;
+}
+
+AxisPlace MaskAxis::place_at(double position) const {
+  std::size_t b = 0;
+  while (b + 1 < blocks_.size() && position >= blocks_[b + 1].begin) ++b;
+  const double tokens = (position - blocks_[b].begin) / blocks_[b].units_per_token;
+  return {b, std::clamp(tokens, 0.0, static_cast<double>(blocks_[b].tokens.size()))};
+}
+
+double MaskAxis::position_of(const AxisPlace& place) const {
+  const MaskBlock& block = blocks_[std::min(place.block, blocks_.size() - 1)];
+  return block.begin + place.tokens * block.units_per_token;
 }
 
 }  // namespace attnscope::charts

@@ -29,6 +29,13 @@ struct MaskBlock {
   }
 };
 
+/// A place among the tokens, whatever their scale: a block and tokens from its begin, fractions
+/// included.
+struct AxisPlace {
+  std::size_t block = 0;
+  double tokens = 0;
+};
+
 class MaskAxis {
  public:
   MaskAxis() = default;
@@ -37,8 +44,9 @@ class MaskAxis {
            const MaskViewport& viewport);
 
   [[nodiscard]] const std::vector<MaskBlock>& blocks() const { return blocks_; }
-  [[nodiscard]] double length() const { return length_; }   // of the page
-  [[nodiscard]] double total() const { return total_; }     // of all tokens; > length when zoomed
+  [[nodiscard]] double length() const { return length_; }  // of the page
+  [[nodiscard]] double total() const { return total_; }    // of all tokens; > length when zoomed
+  [[nodiscard]] double gap() const { return gap_; }  // between blocks; smaller where they are many
   [[nodiscard]] double row_scroll() const { return row_; }  // kept inside the mask
   [[nodiscard]] double column_scroll() const { return column_; }
 
@@ -48,11 +56,15 @@ class MaskAxis {
   [[nodiscard]] double begin_of(std::int64_t token) const;
   [[nodiscard]] double extent_of(std::int64_t token) const;
   [[nodiscard]] const MaskBlock& block_of(std::int64_t token) const;
+  /// What lies at `position` (unscrolled units; a gap belongs to the block before it), and back.
+  [[nodiscard]] AxisPlace place_at(double position) const;
+  [[nodiscard]] double position_of(const AxisPlace& place) const;
 
  private:
   std::vector<MaskBlock> blocks_;
   double length_ = 0;
   double total_ = 0;
+  double gap_ = 0;
   double row_ = 0;
   double column_ = 0;
 };

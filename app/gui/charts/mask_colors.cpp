@@ -24,6 +24,24 @@ QColor ground_color(ChartTheme theme) {
   return theme == ChartTheme::light ? QColor(0xf0, 0xf0, 0xee) : QColor(0x2b, 0x2d, 0x31);
 }
 
+QColor difference_color(DifferencePart part, ChartTheme theme) {
+  const bool light = theme == ChartTheme::light;
+  switch (part) {
+    case DifferencePart::only_a:
+      return light ? QColor(0x1d, 0x62, 0xb0) : QColor(0x62, 0xa9, 0xf4);
+    case DifferencePart::only_b:
+      return light ? QColor(0xc4, 0x51, 0x0a) : QColor(0xff, 0xa0, 0x50);
+    case DifferencePart::both:
+      break;
+  }
+  return light ? QColor(0x9b, 0xa1, 0xa8) : QColor(0x78, 0x7e, 0x87);
+}
+
+int hatch_of(DifferencePart part) {
+  if (part == DifferencePart::both) return 0;
+  return part == DifferencePart::only_a ? 1 : -1;
+}
+
 QColor margin_color(TokenGroup group, ChartTheme theme) {
   const bool light = theme == ChartTheme::light;
   switch (group) {

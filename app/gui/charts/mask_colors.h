@@ -8,6 +8,7 @@
 #include <QString>
 
 #include "app/gui/charts/chart_theme.h"
+#include "app/gui/charts/mask_difference.h"
 #include "engine/pattern/attention_pattern.h"
 
 namespace attnscope::charts {
@@ -16,6 +17,11 @@ namespace attnscope::charts {
 [[nodiscard]] QColor pair_color(TokenGroup from, TokenGroup to, ChartTheme theme);
 /// A pair that is not allowed.
 [[nodiscard]] QColor ground_color(ChartTheme theme);
+/// A pair of two masks set against each other. Hatched as well (hatch_of), so that no colour is
+/// alone in telling A from B.
+[[nodiscard]] QColor difference_color(DifferencePart part, ChartTheme theme);
+/// The way the hatching rises: 1 like "/", -1 like "\\", 0 none.
+[[nodiscard]] int hatch_of(DifferencePart part);
 /// A token in the margin.
 [[nodiscard]] QColor margin_color(TokenGroup group, ChartTheme theme);
 /// "[CLS]", "query", "document", "sentence start".

@@ -34,15 +34,25 @@ QString window_note(const GroupRule& rule, std::optional<Window> window) {
   return QStringLiteral("w = %1").arg(w->tokens());
 }
 
+QString title_of(const MaskProblem& problem) {
+  const AttentionPattern& pattern = problem.pattern();
+  QString title = text_of(pattern.title.empty() ? pattern.name : pattern.title);
+  if (pattern.blocks && pattern.blocks->random > 0) title += QStringLiteral(", head 0");
+  if (pattern.has_window() && problem.true_window()) {
+    title += QStringLiteral(", window ") + QString::fromStdString(problem.true_window()->text());
+  }
+  return title;
+}
+
 }  // namespace
 
 MaskDrawing::MaskDrawing(const MaskProblem& problem, MaskStyle style, const MaskViewport& viewport,
-                         Page page)
-    : problem_(problem), style_(style), page_(std::move(page)) {
+                         const Page& page, const MaskProblem* other)
+    : problem_(problem), other_(other), style_(style), page_(page) {
   strip_ = 0.9 * page_.em;
   gap_ = 0.5 * page_.em;
   if (page_.legend) lay_out_legend();
-  collect_texts();
+  if (page_.names || page_.title) collect_texts();
   lay_out(viewport);
 }
 
@@ -58,15 +68,9 @@ std::vector<TokenGroup> MaskDrawing::present_groups() const {
 }
 
 void MaskDrawing::collect_texts() {
-  const AttentionPattern& pattern = problem_.pattern();
-  if (page_.title) {
-    title_ = text_of(pattern.title.empty() ? pattern.name : pattern.title);
-    if (pattern.blocks && pattern.blocks->random > 0) title_ += QStringLiteral(", head 0");
-    if (pattern.has_window() && problem_.true_window()) {
-      title_ +=
-          QStringLiteral(", window ") + QString::fromStdString(problem_.true_window()->text());
-    }
-  }
+  if (page_.title) title_ = title_of(problem_);
+  if (page_.title && other_) title_ += QStringLiteral(" against ") + title_of(*other_);
+  if (!page_.names) return;
   if (problem_.is_stand_in()) {
     note_ = QStringLiteral("Schematic: sizes are not to scale");
     if (problem_.true_window() != problem_.window()) {
@@ -85,6 +89,37 @@ void MaskDrawing::collect_texts() {
 
 // At the origin; lay_out moves it to its place.
 void MaskDrawing::lay_out_legend() {
+  if (other_) {
+    lay_out_difference_legend();
+  } else {
+    lay_out_group_legend();
+  }
+}
+
+void MaskDrawing::lay_out_difference_legend() {
+  const double em = page_.em;
+  const double line = 1.45 * em;
+  const QFontMetricsF metrics(figure_font(em));
+  const std::pair<std::optional<DifferencePart>, QString> entries[] = {
+      {DifferencePart::only_a, QStringLiteral("only ") + title_of(problem_)},
+      {DifferencePart::only_b, QStringLiteral("only ") + title_of(*other_)},
+      {DifferencePart::both, QStringLiteral("both")},
+      {std::nullopt, QStringLiteral("neither")}};
+  double width = 0;
+  double y = 0;
+  for (const auto& [part, whole_words] : entries) {
+    const QString words =
+        metrics.elidedText(whole_words, Qt::ElideRight, page_.size.width() - 4.5 * em);
+    parts_.push_back({part, QRectF(0, y + 0.2 * em, 1.8 * em, 1.05 * em)});
+    const double advance = metrics.horizontalAdvance(words);
+    headings_.push_back({words, QRectF(2.4 * em, y, advance + em, line), false});
+    width = std::max(width, 2.4 * em + advance);
+    y += line;
+  }
+  legend_size_ = QSizeF(width, y);
+}
+
+void MaskDrawing::lay_out_group_legend() {
   const double em = page_.em;
   const double line = 1.45 * em;
   const double between = 1.4 * em;
@@ -120,6 +155,7 @@ void MaskDrawing::lay_out_legend() {
 
 void MaskDrawing::move_legend(double x, double y) {
   for (MaskLegendEntry& entry : legend_) entry.rect.translate(x, y);
+  for (PartEntry& entry : parts_) entry.box.translate(x, y);
   for (LegendHeading& heading : headings_) heading.rect.translate(x, y);
 }
 
@@ -134,6 +170,7 @@ void MaskDrawing::lay_out(const MaskViewport& viewport) {
   const QFontMetricsF metrics(figure_font(em));
   double widest_name = 0;
   for (const MaskBlock& block : blocks.blocks()) {
+    if (!page_.names) break;
     QString name = group_title(block.group);
     if (block.group == TokenGroup::document && problem_.layout().document_count(0) > 1) {
       name += QStringLiteral(" %1").arg(block.document + 1);
@@ -152,15 +189,16 @@ void MaskDrawing::lay_out(const MaskViewport& viewport) {
     top += title_height + 0.4 * em;
   }
   // Caption, group names and their leaders, coloured margin.
-  const double left = pad + 1.5 * em + widest_name + 1.0 * em + strip_ + 0.35 * em;
-  top += 1.5 * em + 1.5 * em + 0.8 * em + strip_ + 0.35 * em;
+  const double margin = strip_ + 0.35 * em;
+  const double left = pad + (page_.names ? 1.5 * em + widest_name + 1.0 * em : 0) + margin;
+  top += (page_.names ? 1.5 * em + 1.5 * em + 0.8 * em : 0) + margin;
 
   const double note_height =
       note_.isEmpty() ? 0 : wrapped_height(figure_font(em * small), note_, width - 2 * pad);
   double bottom = pad + (note_.isEmpty() ? 0 : note_height + 0.4 * em);
   const double side_room = width - left - pad - legend_size_.width() - 2.5 * em;
   const double height_room = height - top - bottom - 0.6 * em;
-  const bool beside = !legend_.empty() && side_room >= height_room;
+  const bool beside = !headings_.empty() && side_room >= height_room;
   const double legend_height = legend_size_.height();
   if (!beside && legend_height > 0) bottom += legend_height + 0.4 * em;
 

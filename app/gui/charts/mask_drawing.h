@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/gui/charts/cell_raster.h"
 #include "app/gui/charts/chart_theme.h"
 #include "app/gui/charts/mask_axis.h"
 #include "app/gui/charts/mask_colors.h"
@@ -37,10 +38,13 @@ class MaskDrawing {
     ChartTheme theme = ChartTheme::light;
     bool title = false;
     bool legend = true;
+    bool names = true;  // of groups, captions and notes; without them only the coloured margins
   };
 
-  /// `problem` must outlive the drawing.
-  MaskDrawing(const MaskProblem& problem, MaskStyle style, const MaskViewport& viewport, Page page);
+  /// `problem` must outlive the drawing, and so must `other`: set, the difference of the two is
+  /// drawn, which have the same tokens.
+  MaskDrawing(const MaskProblem& problem, MaskStyle style, const MaskViewport& viewport,
+              const Page& page, const MaskProblem* other = nullptr);
 
   void paint_ground(QPainter& painter) const;
   /// The cells as rectangles; for few tokens (see cells_fit_vectors).
@@ -55,6 +59,8 @@ class MaskDrawing {
   };
   /// The cells as pixels, `pixels_per_unit` of them to the page's unit.
   [[nodiscard]] Cells render_cells(double pixels_per_unit) const;
+  /// What render_cells renders, for whoever renders it elsewhere.
+  [[nodiscard]] CellPicture picture(double pixels_per_unit) const;
 
   [[nodiscard]] const Page& page() const { return page_; }
   [[nodiscard]] const QRectF& cells_rect() const { return cells_; }
@@ -73,6 +79,8 @@ class MaskDrawing {
   void collect_texts();
   void lay_out(const MaskViewport& viewport);
   void lay_out_legend();
+  void lay_out_group_legend();
+  void lay_out_difference_legend();
   void move_legend(double x, double y);
   /// Start of a token on the page, along one side.
   [[nodiscard]] double page_begin(Side side, std::int64_t token) const;
@@ -85,9 +93,12 @@ class MaskDrawing {
   void paint_group_names(QPainter& painter, Side side) const;
   void paint_breaks(QPainter& painter) const;
   void paint_legend(QPainter& painter) const;
+  void paint_difference_cells(QPainter& painter) const;
+  void paint_part(QPainter& painter, const QRectF& rect, DifferencePart part) const;
   void paint_cell_lines(QPainter& painter) const;
 
   const MaskProblem& problem_;
+  const MaskProblem* other_;
   MaskStyle style_;
   Page page_;
   MaskAxis axis_;
@@ -100,6 +111,11 @@ class MaskDrawing {
     bool faint = false;
   };
   std::vector<MaskLegendEntry> legend_;
+  struct PartEntry {
+    std::optional<DifferencePart> part;  // none: neither allows the pair
+    QRectF box;
+  };
+  std::vector<PartEntry> parts_;
   std::vector<LegendHeading> headings_;
   QSizeF legend_size_;
   double row_caption_left_ = 0;

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "app/gui/charts/drawing_file.h"
 #include "app/gui/charts/mask_drawing.h"
@@ -13,7 +16,8 @@ namespace attnscope::charts {
 namespace {
 
 constexpr double image_dpi_in_vectors = 600;
-constexpr double unbounded = 1e7;  // units; the width alone decides
+constexpr std::size_t largest_csv = 200'000'000;  // bytes
+constexpr double unbounded = 1e7;                 // units; the width alone decides
 
 std::string made_by(const std::string& command) {
   return fmt::format(" Drawn by AttnScope {}, commit {}{}{}{}", ATTNSCOPE_VERSION,
@@ -21,50 +25,133 @@ std::string made_by(const std::string& command) {
                      command.empty() ? "" : ": ", command);
 }
 
+using ProblemPointer = std::unique_ptr<MaskProblem>;
+
+std::string described(const MaskSource& source) {
+  const bool with_window = source.pattern.has_window() && source.window;
+  return source.pattern.description +
+         (with_window ? " Window " + source.window->text() + "." : std::string());
+}
+
+std::string provenance_of(const MaskSubject& subject) {
+  const std::string first = described({subject.pattern, subject.window});
+  return (subject.against ? first + " Against: " + described(*subject.against) : first) +
+         made_by(subject.command);
+}
+
+/// Problems with their drawing, which points into them.
+struct MaskPage {
+  ProblemPointer problem, other;  // no other: no difference
+  std::unique_ptr<MaskDrawing> drawing;
+};
+
+Status make_problems(const MaskSubject& subject, MaskPage& page) {
+  Result<ProblemPointer> problem =
+      MaskProblem::make(subject.pattern, subject.window, subject.item, subject.style);
+  if (!problem) return tl::unexpected(problem.error());
+  page.problem = std::move(*problem);
+  if (!subject.against) return {};
+  Result<ProblemPointer> other = MaskProblem::make(
+      subject.against->pattern, subject.against->window, subject.item, subject.style);
+  if (!other) return tl::unexpected(other.error());
+  page.other = std::move(*other);
+  return {};
+}
+
+Result<LaidOut> lay_out(const MaskSubject& subject, const FigureOptions& options, bool vectors) {
+  auto whole = std::make_shared<MaskPage>();
+  if (Status made = make_problems(subject, *whole); !made) return tl::unexpected(made.error());
+  MaskDrawing::Page page;
+  page.em = options.font_pt * units_per_point;
+  page.title = options.title;
+  page.legend = subject.legend;
+  page.size = QSizeF(units_of_mm(options.width_mm), unbounded);
+  const auto draw = [&] {
+    return std::make_unique<MaskDrawing>(*whole->problem, subject.style, MaskViewport{}, page,
+                                         whole->other.get());
+  };
+  page.size.setHeight(draw()->needed_height());
+  whole->drawing = draw();
+  const double dpi = vectors ? image_dpi_in_vectors : options.png_dpi;
+  return LaidOut{page.size, [whole, vectors, dpi](QPainter& painter) {
+                   const MaskDrawing& drawing = *whole->drawing;
+                   drawing.paint_ground(painter);
+                   if (vectors && drawing.cells_fit_vectors()) {
+                     drawing.paint_cells(painter);
+                   } else {
+                     painter.drawImage(drawing.cells_rect(),
+                                       drawing.render_cells(dpi / (72 * units_per_point)).image);
+                   }
+                   drawing.paint_frame(painter);
+                 }};
+}
+
+Status add_rows(const MaskProblem& problem, const std::string& before, std::string& text) {
+  std::vector<TokenRange> keys;
+  for (std::int64_t query = 0; query < problem.tokens(); ++query) {
+    problem.keys_of(query, keys);
+    std::ranges::sort(keys, {}, &TokenRange::begin);
+    for (const TokenRange& run : keys) {
+      text += fmt::format("{}{},{},{}\r\n", before, query, run.begin, run.end - 1);
+    }
+    if (text.size() > largest_csv) {
+      return fail(
+          "the mask's runs of keys take more than {} MB; draw fewer tokens or leave the .csv out",
+          largest_csv / 1'000'000);
+    }
+  }
+  return {};
+}
+
+Result<std::string> mask_csv(const MaskSubject& subject) {
+  MaskPage page;
+  if (Status made = make_problems(subject, page); !made) return tl::unexpected(made.error());
+  std::string text =
+      page.other ? "mask,query,first_key,last_key\r\n" : "query,first_key,last_key\r\n";
+  Status added = add_rows(*page.problem, page.other ? "A," : "", text);
+  if (added && page.other) added = add_rows(*page.other, "B,", text);
+  if (!added) return tl::unexpected(added.error());
+  return text;
+}
+
+Status write_mask(MaskSubject subject, const std::filesystem::path& path,
+                  const MaskOptions& options) {
+  subject.style = options.style;
+  subject.legend = options.legend;
+  subject.command = options.command;
+  FigureOptions page;
+  page.width_mm = options.width_mm;
+  page.font_pt = options.font_pt;
+  page.title = options.title;
+  page.png_dpi = options.png_dpi;
+  return write_printable(printable(std::move(subject)), path, page).map([](const Files&) {});
+}
+
 }  // namespace
+
+Printable printable(MaskSubject subject) {
+  const auto shared = std::make_shared<const MaskSubject>(std::move(subject));
+  return {.title = shared->pattern.title,
+          .about = {},
+          .provenance = provenance_of(*shared),
+          .has_series = false,
+          .has_height = false,
+          .has_caption = false,
+          .lay_out = [shared](const FigureOptions& options,
+                              bool vectors) { return lay_out(*shared, options, vectors); },
+          .csv = [shared](const FigureOptions& /*options*/) { return mask_csv(*shared); }};
+}
 
 Status export_mask(const AttentionPattern& pattern, std::optional<Window> window,
                    const LayoutItem& item, const std::filesystem::path& path,
                    const MaskOptions& options) {
-  const Result<FileFormat> format = format_of(path);
-  if (!format) return tl::unexpected(format.error());
-  if (!(options.width_mm >= 30 && options.width_mm <= 2000)) {
-    return fail("a mask's width must lie between 30 and 2000 mm, not {}", options.width_mm);
-  }
-  if (!(options.font_pt >= 4 && options.font_pt <= 40)) {
-    return fail("a mask's font size must lie between 4 and 40 pt, not {}", options.font_pt);
-  }
-  Result<std::unique_ptr<MaskProblem>> problem =
-      MaskProblem::make(pattern, window, item, options.style);
-  if (!problem) return tl::unexpected(problem.error());
+  return write_mask({.pattern = pattern, .window = window, .item = item}, path, options);
+}
 
-  MaskDrawing::Page page;
-  page.em = options.font_pt * units_per_point;
-  page.title = options.title;
-  page.legend = options.legend;
-  page.size = QSizeF(units_of_mm(options.width_mm), unbounded);
-  page.size.setHeight(MaskDrawing(**problem, options.style, {}, page).needed_height());
-  const MaskDrawing drawing(**problem, options.style, {}, page);
-  const double dpi = *format == FileFormat::png ? options.png_dpi : image_dpi_in_vectors;
-  const auto paint = [&](QPainter& painter) {
-    drawing.paint_ground(painter);
-    if (*format != FileFormat::png && drawing.cells_fit_vectors()) {
-      drawing.paint_cells(painter);
-    } else {
-      painter.drawImage(drawing.cells_rect(),
-                        drawing.render_cells(dpi / (72 * units_per_point)).image);
-    }
-    drawing.paint_frame(painter);
-  };
-  const std::string window_text =
-      pattern.has_window() && window ? " Window " + window->text() + "." : std::string();
-  return write_drawing(path,
-                       {.size = page.size,
-                        .title = QString::fromStdString(pattern.title),
-                        .description = QString::fromStdString(pattern.description + window_text +
-                                                              made_by(options.command)),
-                        .png_dpi = options.png_dpi},
-                       paint);
+Status export_difference(const MaskSource& a, const MaskSource& b, const LayoutItem& item,
+                         const std::filesystem::path& path, const MaskOptions& options) {
+  return write_mask({.pattern = a.pattern, .window = a.window, .item = item, .against = b}, path,
+                    options);
 }
 
 }  // namespace attnscope::charts

@@ -9,15 +9,36 @@
 #include <string>
 
 #include "app/gui/charts/mask_problem.h"
+#include "app/gui/charts/printable.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/sequence_layout.h"
 #include "kernels/plan/result.h"
 
 namespace attnscope::charts {
 
+/// What a mask is a mask of, and how it is to be shown.
+struct MaskSubject {
+  AttentionPattern pattern;
+  std::optional<Window> window;
+  LayoutItem item;
+  MaskStyle style = MaskStyle::schematic;
+  bool legend = true;
+  std::string command = {};  // that draws it again; kept inside the file
+  /// Then what only the first allows, only this one, and both, on the same item.
+  std::optional<MaskSource> against = {};
+};
+
+/// Width, font, title, dpi, .csv and .tex of the options mean something to a mask. Its height
+/// follows from its width, it is always light, and its .csv has every run of keys:
+/// query,first_key,last_key (of a difference, mask A or B before them). Errors of the pattern or
+/// the layout come with the first page.
+[[nodiscard]] Printable printable(MaskSubject subject);
+
+inline constexpr double mask_width_mm = 84;  // unless asked otherwise
+
 struct MaskOptions {
   MaskStyle style = MaskStyle::schematic;
-  double width_mm = 84;
+  double width_mm = mask_width_mm;
   double font_pt = 8;
   bool title = true;  // the pattern's title and its window
   bool legend = true;
@@ -25,9 +46,14 @@ struct MaskOptions {
   std::string command = {};  // that draws it again; kept inside the file
 };
 
-/// Errors: as MaskView::show_mask and export_figure.
+/// Errors: as MaskView::show_mask and write_printable.
 [[nodiscard]] Status export_mask(const AttentionPattern& pattern, std::optional<Window> window,
                                  const LayoutItem& item, const std::filesystem::path& path,
                                  const MaskOptions& options = {});
+
+/// What only A allows, only B, and both, on the same item.
+[[nodiscard]] Status export_difference(const MaskSource& a, const MaskSource& b,
+                                       const LayoutItem& item, const std::filesystem::path& path,
+                                       const MaskOptions& options = {});
 
 }  // namespace attnscope::charts

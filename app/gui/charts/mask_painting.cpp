@@ -13,9 +13,10 @@
 namespace attnscope::charts {
 namespace {
 
-constexpr double small = 0.85;  // of em: the note
-constexpr double boxed = 0.35;  // em; tokens from this size on are single boxes
-constexpr double hair = 0.06;   // em
+constexpr double small = 0.85;        // of em: the note
+constexpr double boxed = 0.35;        // em; tokens from this size on are single boxes
+constexpr double hair = 0.06;         // em
+constexpr double hatch_period = 0.5;  // em, of the difference's hatching
 
 // Moves labels of the given extents apart, in order, so that none overlap and all stay in [0, end].
 std::vector<double> spread(std::vector<double> centers, const std::vector<double>& extents,
@@ -35,9 +36,19 @@ std::vector<double> spread(std::vector<double> centers, const std::vector<double
 
 }  // namespace
 
-MaskDrawing::Cells MaskDrawing::render_cells(double pixels_per_unit) const {
+CellPicture MaskDrawing::picture(double pixels_per_unit) const {
   const int pixels = std::max(1, static_cast<int>(std::lround(cells_.width() * pixels_per_unit)));
-  CellRaster raster(problem_, axis_, pixels, pixels / cells_.width(), page_.theme);
+  return {.problem = problem_,
+          .other = other_,
+          .axis = axis_,
+          .pixels = pixels,
+          .pixels_per_unit = pixels / cells_.width(),
+          .hatch_pixels = hatch_period * page_.em * pixels_per_unit,
+          .theme = page_.theme};
+}
+
+MaskDrawing::Cells MaskDrawing::render_cells(double pixels_per_unit) const {
+  CellRaster raster(picture(pixels_per_unit));
   Cells cells{raster.render(), 0};
   cells.rows_sampled = raster.rows_sampled();
   return cells;
@@ -58,6 +69,7 @@ void MaskDrawing::paint_cells(QPainter& painter) const {
       painter.fillRect(ground, ground_color(page_.theme));
     }
   }
+  if (other_) return paint_difference_cells(painter);
   std::vector<TokenRange> intervals;
   for (std::int64_t query = 0; query < problem_.tokens(); ++query) {
     const double top = page_begin(Side::rows, query);
@@ -74,6 +86,46 @@ void MaskDrawing::paint_cells(QPainter& painter) const {
   }
 }
 
+void MaskDrawing::paint_difference_cells(QPainter& painter) const {
+  DifferenceRow row;
+  for (std::int64_t query = 0; query < problem_.tokens(); ++query) {
+    row.split(problem_, *other_, query);
+    for (std::size_t p = 0; p < difference_part_count; ++p) {
+      const auto part = static_cast<DifferencePart>(p);
+      visit_blocks(axis_, row.keys(part), [&](const MaskBlock& block, TokenRange keys) {
+        const double width = block.units_per_token * static_cast<double>(keys.size());
+        paint_part(painter,
+                   QRectF(page_begin(Side::columns, keys.begin), page_begin(Side::rows, query),
+                          width, axis_.extent_of(query)),
+                   part);
+      });
+    }
+  }
+}
+
+// The hatching's lines lie where x + y (or x - y) is a whole number of periods, so that they go on
+// from cell to cell. Cut here and not by clipping, which SVG writers leave out.
+void MaskDrawing::paint_part(QPainter& painter, const QRectF& rect, DifferencePart part) const {
+  const QColor own = difference_color(part, page_.theme);
+  const QColor paper = colors_of(page_.theme).background;
+  painter.fillRect(rect, own);
+  const int way = hatch_of(part);
+  if (way == 0) return;
+  const double period = 1.4 * hatch_period * page_.em;
+  const QColor line((own.red() + paper.red()) / 2, (own.green() + paper.green()) / 2,
+                    (own.blue() + paper.blue()) / 2);
+  painter.setPen(QPen(line, 0.2 * period, Qt::SolidLine, Qt::FlatCap));
+  const double upper = way > 0 ? rect.top() : -rect.bottom();
+  const double lower = way > 0 ? rect.bottom() : -rect.top();
+  const double first = std::ceil((rect.left() + upper) / period) * period;
+  for (double sum = first; sum < rect.right() + lower; sum += period) {
+    const double left = std::max(rect.left(), sum - lower);
+    const double right = std::min(rect.right(), sum - upper);
+    painter.drawLine(QPointF(left, way * (sum - left)), QPointF(right, way * (sum - right)));
+  }
+  painter.setPen(Qt::NoPen);
+}
+
 void MaskDrawing::paint_frame(QPainter& painter) const {
   const ThemeColors& colors = colors_of(page_.theme);
   const double em = page_.em;
@@ -81,13 +133,16 @@ void MaskDrawing::paint_frame(QPainter& painter) const {
   paint_margin(painter, Side::rows);
   paint_margin(painter, Side::columns);
   if (style_ == MaskStyle::equal_groups) paint_breaks(painter);
-  paint_group_names(painter, Side::rows);
-  paint_group_names(painter, Side::columns);
+  if (page_.names) {
+    paint_group_names(painter, Side::rows);
+    paint_group_names(painter, Side::columns);
+  }
   if (page_.legend) paint_legend(painter);
 
   painter.setPen(colors.text);
   painter.setFont(figure_font(em, true));
   if (!title_.isEmpty()) painter.drawText(title_rect_, Qt::TextWordWrap, title_);
+  if (!page_.names) return;
   painter.setFont(figure_font(em));
   painter.setPen(colors.faint_text);
   const double caption_top = cells_.top() - (1.5 + 1.5 + 0.8 + 0.35) * em - strip_;
@@ -163,6 +218,7 @@ void MaskDrawing::paint_margin(QPainter& painter, Side side) const {
       if (at - drawn < 2 * least) continue;
       drawn = at;
       paint_margin_run(painter, side, at, at + std::max(extent, least), TokenGroup::sentence);
+      s += std::max<std::int64_t>(0, static_cast<std::int64_t>(2 * least / extent) - 1);
     }
   }
 }
@@ -174,7 +230,7 @@ void MaskDrawing::paint_breaks(QPainter& painter) const {
   const std::vector<MaskBlock>& blocks = axis_.blocks();
   for (std::size_t b = 1; b < blocks.size(); ++b) {
     if (blocks[b].units_per_token == blocks[b - 1].units_per_token) continue;
-    const double middle = blocks[b].begin - gap_ / 2;
+    const double middle = blocks[b].begin - axis_.gap() / 2;
     const double outside = strip_ + 0.35 * em;
     for (const double shift : {-0.1 * em, 0.1 * em}) {
       const double x = cells_.left() + middle + shift;
@@ -240,6 +296,13 @@ void MaskDrawing::paint_legend(QPainter& painter) const {
   for (const LegendHeading& heading : headings_) {
     painter.setPen(heading.faint ? colors.faint_text : colors.text);
     painter.drawText(heading.rect, Qt::AlignLeft | Qt::AlignVCenter, heading.text);
+  }
+  for (const PartEntry& entry : parts_) {
+    if (entry.part) {
+      paint_part(painter, entry.box, *entry.part);
+    } else {
+      painter.fillRect(entry.box, ground_color(page_.theme));
+    }
   }
   for (const MaskLegendEntry& entry : legend_) {
     const QRectF box(entry.rect.left(), entry.rect.center().y() - 0.45 * em, 0.9 * em, 0.9 * em);

@@ -16,6 +16,12 @@
 
 namespace attnscope::charts {
 
+/// A pattern with the window it takes, if it has one.
+struct MaskSource {
+  AttentionPattern pattern;
+  std::optional<Window> window;
+};
+
 enum class MaskStyle { schematic, equal_groups, true_scale };
 /// "schematic", "equal-groups", "true"; an error lists them and the nearest.
 [[nodiscard]] Result<MaskStyle> parse_mask_style(std::string_view text);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+//
+// What MaskView shows; mask_view_input.cpp has what a person does with it.
 #include "app/gui/charts/mask_view.h"
 
 #include <QEvent>
 #include <QFontInfo>
-#include <QKeyEvent>
-#include <QMouseEvent>
 #include <QPainter>
-#include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
 
@@ -15,28 +14,40 @@
 namespace attnscope::charts {
 namespace {
 
+// Making a mask indexes its tokens, at some 30 ns each.
+constexpr std::int64_t tokens_made_at_once = 20'000;
+// Rendering costs some 20 ns an interval and 4 ns a pixel; these stay below half a frame's 16 ms.
+constexpr double intervals_at_once = 1.5e5;
+constexpr double pixels_at_once = 1.2e6;
+constexpr double coarse_intervals = 1e5;
+constexpr int least_coarse_pixels = 16;
+constexpr int coarse_pixels = 96;
+
 double em_of(const QWidget& widget) {
   return QFontInfo(widget.font()).pixelSize();
 }
 
-/// Where `position` (unscrolled units) lies: a block and tokens from its begin, fractions included.
-/// A position in a gap belongs to the end of the block before it.
-struct AxisPlace {
-  std::size_t block = 0;
-  double tokens = 0;
-};
-
-AxisPlace place_on(const MaskAxis& axis, double position) {
-  const std::vector<MaskBlock>& blocks = axis.blocks();
-  std::size_t b = 0;
-  while (b + 1 < blocks.size() && position >= blocks[b + 1].begin) ++b;
-  const double tokens = (position - blocks[b].begin) / blocks[b].units_per_token;
-  return {b, std::clamp(tokens, 0.0, static_cast<double>(blocks[b].tokens.size()))};
+std::int64_t tokens_of(const LayoutItem& item) {
+  std::int64_t tokens = item.cls + item.query;
+  for (const std::int64_t document : item.documents) tokens += document;
+  return tokens;
 }
 
-double position_on(const MaskAxis& axis, const AxisPlace& place) {
-  const MaskBlock& block = axis.blocks()[place.block];
-  return block.begin + place.tokens * block.units_per_token;
+/// The same in few and large pixels, each from one row or two.
+CellPicture coarse(CellPicture picture, int pixels) {
+  picture.pixels_per_unit *= static_cast<double>(pixels) / picture.pixels;
+  picture.pixels = pixels;
+  picture.most_samples = 2;
+  return picture;
+}
+
+Result<std::shared_ptr<const MaskProblem>> make_shared_problem(const MaskSource& source,
+                                                               const LayoutItem& item,
+                                                               MaskStyle style) {
+  Result<std::unique_ptr<MaskProblem>> made =
+      MaskProblem::make(source.pattern, source.window, item, style);
+  if (!made) return tl::unexpected(made.error());
+  return std::shared_ptr<const MaskProblem>(*std::move(made));
 }
 
 }  // namespace
@@ -48,17 +59,31 @@ MaskView::MaskView(QWidget* parent) : QWidget(parent) {
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
   setAccessibleName(QStringLiteral("Attention mask"));
   message_ = QStringLiteral("No pattern chosen");
+  for (LatestJob* job : {&maker_, &refiner_}) {
+    connect(job, &LatestJob::failed, this, [this](const QString& sentence) {
+      (void)refuse(Error{sentence.toStdString()});
+      Q_EMIT refused(sentence);
+    });
+  }
 }
 
 MaskView::~MaskView() = default;
 
 Status MaskView::show_mask(const AttentionPattern& pattern, std::optional<Window> window,
                            const LayoutItem& item) {
-  const bool same_sizes = pattern_ && item.cls == item_.cls && item.query == item_.query &&
-                          item.documents == item_.documents;
+  return show_sources({pattern, window}, std::nullopt, item);
+}
+
+Status MaskView::show_difference(const MaskSource& a, const MaskSource& b, const LayoutItem& item) {
+  return show_sources(a, b, item);
+}
+
+Status MaskView::show_sources(MaskSource a, std::optional<MaskSource> b, const LayoutItem& item) {
+  const bool same_sizes =
+      a_ && item.cls == item_.cls && item.query == item_.query && item.documents == item_.documents;
   if (!same_sizes) viewport_ = {};
-  pattern_ = pattern;
-  window_ = window;
+  a_ = std::move(a);
+  b_ = std::move(b);
   item_ = item;
   return rebuild();
 }
@@ -67,30 +92,96 @@ void MaskView::set_style(MaskStyle style) {
   if (style == style_) return;
   style_ = style;
   viewport_ = {};
-  if (pattern_) (void)rebuild();  // a failure is shown in the view, as show_mask left it
+  if (a_) (void)rebuild();  // a failure is shown in the view, as show_mask left it
 }
 
 Status MaskView::rebuild() {
-  drawing_.reset();  // refers to the problem
-  problem_.reset();
-  message_.clear();
-  Status status;
-  if (Result<std::unique_ptr<MaskProblem>> made =
-          MaskProblem::make(*pattern_, window_, item_, style_);
-      made) {
-    problem_ = *std::move(made);
-    setAccessibleDescription(QStringLiteral("%1: %2 tokens, style %3. Rows attend to columns.")
-                                 .arg(QString::fromStdString(pattern_->title))
-                                 .arg(problem_->tokens())
-                                 .arg(QString::fromStdString(std::string(name_of(style_)))));
-  } else {
-    message_ = QString::fromStdString(made.error().message);
-    setAccessibleDescription(message_);
-    status = tl::unexpected(made.error());
+  maker_.drop();
+  // Small ones are made here. Of large ones, what can be seen without making them is checked here,
+  // so that the mistake is told at once.
+  const std::int64_t tokens = tokens_of(item_);
+  const bool large = style_ != MaskStyle::schematic && tokens > tokens_made_at_once &&
+                     tokens <= MaskProblem::largest;
+  if (!large) {
+    auto problem = make_shared_problem(*a_, item_, style_);
+    if (!problem) return refuse(problem.error());
+    Result<ProblemPointer> other{nullptr};
+    if (b_) other = make_shared_problem(*b_, item_, style_);
+    if (!other) return refuse(other.error());
+    adopt(*std::move(problem), *std::move(other));
+    return {};
   }
+  if (Result<SequenceLayout> layout = SequenceLayout::make({item_}); !layout) {
+    return refuse(layout.error());
+  }
+  for (const std::optional<MaskSource>* source : {&std::as_const(a_), &std::as_const(b_)}) {
+    if (*source && (*source)->pattern.has_window() && !(*source)->window) {
+      return refuse(Error{"pattern '" + (*source)->pattern.name + "' needs a window"});
+    }
+  }
+  if (!problem_) {
+    message_ = QStringLiteral("Drawing %1 tokens…").arg(tokens);
+    update();
+  }
+  maker_.start(
+      [this, a = *a_, b = b_, item = item_, style = style_](const LatestJob::Token& token) {
+        auto problem = make_shared_problem(a, item, style);
+        Result<ProblemPointer> other{nullptr};
+        if (problem && b) other = make_shared_problem(*b, item, style);
+        token.deliver([this, problem = std::move(problem), other = std::move(other)] {
+          if (problem && other) return adopt(*problem, *other);
+          const Error& error = problem ? other.error() : problem.error();
+          (void)refuse(error);
+          Q_EMIT refused(QString::fromStdString(error.message));
+        });
+      });
+  return {};
+}
+
+Status MaskView::refuse(const Error& error) {
+  drawing_.reset();  // refers to the problems
+  problem_.reset();
+  other_.reset();
+  message_ = QString::fromStdString(error.message);
+  setAccessibleDescription(message_);
   hover(std::nullopt);
+  pin(-1, -1);
   invalidate();
-  return status;
+  return tl::unexpected(error);
+}
+
+void MaskView::adopt(ProblemPointer problem, ProblemPointer other) {
+  drawing_.reset();  // refers to the problems
+  problem_ = std::move(problem);
+  other_ = std::move(other);
+  message_.clear();
+  hover(std::nullopt);
+  if (pinned_ && !is_pair(pinned_->first, pinned_->second)) pin(-1, -1);
+  describe();
+  invalidate();
+}
+
+void MaskView::describe() {
+  if (!problem_) return;
+  const QString style = QString::fromUtf8(name_of(style_).data());
+  QString text = QStringLiteral("%1: %2 tokens, style %3. Rows attend to columns.")
+                     .arg(QString::fromStdString(a_->pattern.title))
+                     .arg(problem_->tokens())
+                     .arg(style);
+  if (other_) text.prepend(QStringLiteral("Difference to %1. ").arg(b_->pattern.title.c_str()));
+  if (pinned_) text += QLatin1Char(' ') + explain(pinned_->first, pinned_->second);
+  setAccessibleDescription(text);
+}
+
+bool MaskView::is_settled() const {
+  return !maker_.is_busy() && !refiner_.is_busy() && (!problem_ || (!is_stale_ && !is_coarse_));
+}
+
+void MaskView::set_compact(bool compact) {
+  if (compact == is_compact_) return;
+  is_compact_ = compact;
+  updateGeometry();
+  invalidate();
 }
 
 void MaskView::set_theme(ChartTheme theme) {
@@ -104,7 +195,8 @@ ChartTheme MaskView::theme() const {
 
 void MaskView::invalidate() {
   drawing_.reset();
-  cells_ = QImage();
+  is_stale_ = true;
+  refiner_.drop();
   update();
 }
 
@@ -112,19 +204,27 @@ const MaskDrawing& MaskView::drawing() const {
   if (!drawing_) {
     MaskDrawing::Page page;
     page.size = QSizeF(size());
-    page.em = em_of(*this);
+    page.em = is_compact_ ? 0.8 * em_of(*this) : em_of(*this);
     page.theme = theme();
-    drawing_ = std::make_unique<MaskDrawing>(*problem_, style_, viewport_, page);
+    page.legend = !is_compact_;
+    page.names = !is_compact_;
+    drawing_ = std::make_unique<MaskDrawing>(*problem_, style_, viewport_, page, other_.get());
   }
   return *drawing_;
 }
 
+bool MaskView::is_pair(qint64 query_token, qint64 key_token) const {
+  return problem_ && query_token >= 0 && key_token >= 0 && query_token < problem_->tokens() &&
+         key_token < problem_->tokens();
+}
+
 QString MaskView::explain(qint64 query_token, qint64 key_token) const {
-  if (!problem_ || query_token < 0 || key_token < 0 || query_token >= problem_->tokens() ||
-      key_token >= problem_->tokens()) {
-    return {};
-  }
-  return QString::fromStdString(problem_->oracle().explain(query_token, key_token));
+  if (!is_pair(query_token, key_token)) return {};
+  const auto sentence = [&](const MaskProblem& problem) {
+    return QString::fromStdString(problem.oracle().explain(query_token, key_token));
+  };
+  if (!other_) return sentence(*problem_);
+  return QStringLiteral("A: %1.\nB: %2.").arg(sentence(*problem_), sentence(*other_));
 }
 
 std::optional<std::pair<qint64, qint64>> MaskView::pair_at(QPointF position) const {
@@ -137,12 +237,81 @@ QPointF MaskView::position_of(qint64 query_token, qint64 key_token) const {
 
 QSize MaskView::sizeHint() const {
   const int em = static_cast<int>(em_of(*this));
-  return {44 * em, 44 * em};
+  return is_compact_ ? QSize(20 * em, 20 * em) : QSize(44 * em, 44 * em);
 }
 
+// Smaller than looks good: a page with large text still has to fit a small screen.
 QSize MaskView::minimumSizeHint() const {
-  const int em = static_cast<int>(em_of(*this));
-  return {24 * em, 26 * em};
+  return is_compact_ ? QSize(110, 110) : QSize(260, 300);
+}
+
+QImage MaskView::cells_at_once() const {
+  return problem_ ? drawing().render_cells(devicePixelRatioF()).image : QImage();
+}
+
+void MaskView::render_cells(const MaskDrawing& mask) {
+  is_stale_ = false;
+  is_coarse_ = false;
+  const CellPicture picture = mask.picture(devicePixelRatioF());
+  const bool quick = CellRaster::intervals_of(picture) <= intervals_at_once &&
+                     static_cast<double>(picture.pixels) * picture.pixels <= pixels_at_once;
+  if (quick) {
+    CellRaster raster(picture);
+    cells_ = raster.render();
+    rows_sampled_ = raster.rows_sampled();
+    return;
+  }
+  is_coarse_ = true;
+  int pixels = std::min(coarse_pixels, picture.pixels);
+  while (pixels >= least_coarse_pixels &&
+         CellRaster::intervals_of(coarse(picture, pixels)) > coarse_intervals) {
+    pixels /= 2;
+  }
+  const bool has_coarse = pixels >= least_coarse_pixels;
+  if (has_coarse) {
+    CellRaster raster(coarse(picture, pixels));
+    cells_ = raster.render();
+    rows_sampled_ = raster.rows_sampled();
+  } else {
+    cells_ = QImage();  // even a coarse one is the thread's
+  }
+  refine(mask, has_coarse);
+}
+
+void MaskView::refine(const MaskDrawing& mask, bool has_coarse) {
+  const CellPicture picture = mask.picture(devicePixelRatioF());
+  refiner_.start([this, problem = problem_, other = other_, axis = mask.axis(), has_coarse,
+                  pixels = picture.pixels, scale = picture.pixels_per_unit,
+                  hatch = picture.hatch_pixels,
+                  theme = picture.theme](const LatestJob::Token& token) {
+    const CellPicture fine{.problem = *problem,
+                           .other = other.get(),
+                           .axis = axis,
+                           .pixels = pixels,
+                           .pixels_per_unit = scale,
+                           .hatch_pixels = hatch,
+                           .theme = theme};
+    const auto superseded = [&token] { return token.superseded(); };
+    if (!has_coarse) {
+      const QImage first =
+          CellRaster(coarse(fine, std::min(coarse_pixels, pixels))).render(superseded);
+      if (first.isNull()) return;
+      token.deliver([this, first] {
+        cells_ = first;
+        update();
+      });
+    }
+    CellRaster raster(fine);
+    const QImage image = raster.render(superseded);
+    if (image.isNull()) return;
+    token.deliver([this, image, rows = raster.rows_sampled()] {
+      cells_ = image;
+      rows_sampled_ = rows;
+      is_coarse_ = false;
+      update();
+      Q_EMIT settled();
+    });
+  });
 }
 
 void MaskView::paintEvent(QPaintEvent* /*event*/) {
@@ -157,29 +326,43 @@ void MaskView::paintEvent(QPaintEvent* /*event*/) {
     return;
   }
   const MaskDrawing& mask = drawing();
-  if (cells_.isNull()) {
-    MaskDrawing::Cells cells = mask.render_cells(devicePixelRatioF());
-    cells_ = std::move(cells.image);
-    rows_sampled_ = cells.rows_sampled;
-  }
+  if (is_stale_) render_cells(mask);
   mask.paint_ground(painter);
-  painter.drawImage(mask.cells_rect(), cells_);
-  mask.paint_frame(painter);
-  if (hovered_) {
-    const QRectF cell = mask.cell_rect(hovered_->first, hovered_->second);
-    painter.setClipRect(mask.cells_rect().adjusted(-2, -2, 2, 2));
-    painter.setPen(QPen(colors.selected, 2));
-    painter.setBrush(Qt::NoBrush);
-    const double grow = std::max(0.0, (5 - cell.width()) / 2);  // a speck would not be seen
-    painter.drawRect(cell.adjusted(-grow, -grow, grow, grow));
-    painter.setClipping(false);
+  if (cells_.isNull()) {
+    painter.fillRect(mask.cells_rect(), ground_color(theme()));
+  } else {
+    painter.drawImage(mask.cells_rect(), cells_);
   }
+  mask.paint_frame(painter);
+  if (pinned_) paint_pair(painter, mask, *pinned_, true);
+  if (hovered_ && hovered_ != pinned_) paint_pair(painter, mask, *hovered_, false);
   if (hasFocus()) {
     painter.setRenderHint(QPainter::Antialiasing, false);
     painter.setPen(QPen(colors.selected, 1));
     painter.setBrush(Qt::NoBrush);
     painter.drawRect(rect().adjusted(0, 0, -1, -1));
   }
+}
+
+// The pinned pair has the cross of its row and column; the hovered one only its box.
+void MaskView::paint_pair(QPainter& painter, const MaskDrawing& mask,
+                          std::pair<qint64, qint64> pair, bool is_pinned) const {
+  const QColor color = colors_of(theme()).selected;
+  const QRectF cell = mask.cell_rect(pair.first, pair.second);
+  const QRectF area = mask.cells_rect();
+  painter.save();
+  painter.setClipRect(area.adjusted(-2, -2, 2, 2));
+  painter.setBrush(Qt::NoBrush);
+  if (is_pinned) {
+    painter.setPen(QPen(color, 1, Qt::DashLine));
+    const QPointF center = cell.center();
+    painter.drawLine(QPointF(area.left(), center.y()), QPointF(cell.left(), center.y()));
+    painter.drawLine(QPointF(center.x(), area.top()), QPointF(center.x(), cell.top()));
+  }
+  painter.setPen(QPen(color, is_pinned ? 3 : 2));
+  const double grow = std::max(0.0, (5 - cell.width()) / 2);  // a speck would not be seen
+  painter.drawRect(cell.adjusted(-grow, -grow, grow, grow));
+  painter.restore();
 }
 
 void MaskView::resizeEvent(QResizeEvent* /*event*/) {
@@ -189,124 +372,6 @@ void MaskView::resizeEvent(QResizeEvent* /*event*/) {
 void MaskView::changeEvent(QEvent* event) {
   if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange) invalidate();
   QWidget::changeEvent(event);
-}
-
-void MaskView::hover(std::optional<std::pair<qint64, qint64>> pair) {
-  if (pair == hovered_) return;
-  hovered_ = pair;
-  setToolTip(pair ? explain(pair->first, pair->second) : QString());
-  update();
-  Q_EMIT hovered(pair ? pair->first : -1, pair ? pair->second : -1);
-}
-
-void MaskView::mouseMoveEvent(QMouseEvent* event) {
-  if (drag_from_) {
-    pan_by(event->position() - *drag_from_);
-    drag_from_ = event->position();
-  }
-  hover(pair_at(event->position()));
-}
-
-void MaskView::mousePressEvent(QMouseEvent* event) {
-  if (event->button() != Qt::LeftButton || !problem_) return QWidget::mousePressEvent(event);
-  if (style_ == MaskStyle::true_scale) drag_from_ = event->position();
-}
-
-void MaskView::mouseReleaseEvent(QMouseEvent* /*event*/) {
-  drag_from_.reset();
-}
-
-void MaskView::mouseDoubleClickEvent(QMouseEvent* /*event*/) {
-  show_all();
-}
-
-void MaskView::leaveEvent(QEvent* /*event*/) {
-  hover(std::nullopt);
-}
-
-void MaskView::wheelEvent(QWheelEvent* event) {
-  if (!problem_ || style_ != MaskStyle::true_scale || event->angleDelta().y() == 0) {
-    return QWidget::wheelEvent(event);
-  }
-  zoom_about(event->position(), std::pow(1.25, event->angleDelta().y() / 120.0));
-  hover(pair_at(event->position()));
-  event->accept();
-}
-
-void MaskView::keyPressEvent(QKeyEvent* event) {
-  if (!problem_ || style_ != MaskStyle::true_scale) return QWidget::keyPressEvent(event);
-  const QPointF middle = drawing().cells_rect().center();
-  const double step = drawing().cells_rect().width() / 8;
-  switch (event->key()) {
-    case Qt::Key_Plus:
-    case Qt::Key_Equal:
-      zoom_about(middle, 1.5);
-      break;
-    case Qt::Key_Minus:
-      zoom_about(middle, 1 / 1.5);
-      break;
-    case Qt::Key_Home:
-      show_all();
-      break;
-    case Qt::Key_Left:
-      pan_by({step, 0});
-      break;
-    case Qt::Key_Right:
-      pan_by({-step, 0});
-      break;
-    case Qt::Key_Up:
-      pan_by({0, step});
-      break;
-    case Qt::Key_Down:
-      pan_by({0, -step});
-      break;
-    default:
-      QWidget::keyPressEvent(event);
-  }
-}
-
-void MaskView::show_all() {
-  viewport_ = {};
-  invalidate();
-}
-
-void MaskView::pan_by(QPointF pixels) {
-  if (!problem_) return;
-  viewport_.row = drawing().axis().row_scroll() - pixels.y();
-  viewport_.column = drawing().axis().column_scroll() - pixels.x();
-  invalidate();
-}
-
-// What lies under `position` stays there.
-void MaskView::zoom_about(QPointF position, double factor) {
-  const MaskDrawing& mask = drawing();
-  const MaskAxis& axis = mask.axis();
-  const QPointF inside = position - mask.cells_rect().topLeft();
-  const AxisPlace row = place_on(axis, inside.y() + axis.row_scroll());
-  const AxisPlace column = place_on(axis, inside.x() + axis.column_scroll());
-  MaskViewport next;
-  next.scale = std::min(axis.blocks().front().units_per_token * factor, 4 * em_of(*this));
-  const MaskAxis zoomed(*problem_, style_, axis.length(), mask.gap(), next);
-  next.row = position_on(zoomed, row) - inside.y();
-  next.column = position_on(zoomed, column) - inside.x();
-  if (zoomed.total() <= zoomed.length() * (1 + 1e-9)) next = {};
-  viewport_ = next;
-  invalidate();
-}
-
-void MaskView::zoom_to(double pixels_per_token, qint64 query_token, qint64 key_token) {
-  if (!problem_ || style_ != MaskStyle::true_scale) return;
-  const MaskDrawing& mask = drawing();
-  MaskViewport next;
-  next.scale = pixels_per_token;
-  const MaskAxis zoomed(*problem_, style_, mask.axis().length(), mask.gap(), next);
-  const auto scroll = [&](qint64 token) {
-    return zoomed.begin_of(token) + zoomed.extent_of(token) / 2 - zoomed.length() / 2;
-  };
-  next.row = scroll(query_token);
-  next.column = scroll(key_token);
-  viewport_ = next;
-  invalidate();
 }
 
 }  // namespace attnscope::charts

@@ -3,14 +3,14 @@
 
 #include <QEvent>
 #include <QFontInfo>
-#include <QKeyEvent>
-#include <QMouseEvent>
 #include <QPainter>
 #include <QResizeEvent>
-#include <QToolTip>
+#include <QStringList>
 #include <algorithm>
 #include <cmath>
 #include <utility>
+
+#include "app/gui/charts/chart_access.h"
 
 namespace attnscope::charts {
 namespace {
@@ -21,19 +21,11 @@ double em_of(const QWidget& widget) {
   return QFontInfo(widget.font()).pixelSize();
 }
 
-// Points first, then rail marks: the order of DrawnPoint::index.
-std::vector<const DrawnPoint*> stops_of(const DrawnSeries& series) {
-  std::vector<const DrawnPoint*> stops;
-  for (const DrawnPoint& point : series.points) stops.push_back(&point);
-  for (const DrawnPoint& mark : series.rail) stops.push_back(&mark);
-  std::ranges::stable_sort(stops, {}, [](const DrawnPoint* stop) { return stop->position.x(); });
-  return stops;
-}
-
 }  // namespace
 
 RunChart::RunChart(QWidget* parent)
     : QWidget(parent), placeholder_(QStringLiteral("No values yet")) {
+  install_chart_access();
   setMouseTracking(true);
   setFocusPolicy(Qt::StrongFocus);
   setAttribute(Qt::WA_OpaquePaintEvent);
@@ -44,13 +36,22 @@ RunChart::RunChart(QWidget* parent)
 RunChart::~RunChart() = default;
 
 void RunChart::set_figure(const report::Figure& figure) {
+  // Another length or value has other places to look at.
+  if (figure.x_label != figure_.x_label) x_range_.reset();
+  if (figure.y_label != figure_.y_label) y_range_.reset();
   figure_ = figure;
   if (keyboard_series_ >= static_cast<int>(figure_.series.size())) keyboard_series_ = -1;
+  scale_figure();
+}
+
+void RunChart::scale_figure() {
+  scaled_ = figure_;
+  report::set_scales(scaled_, x_scale_, y_scale_);
   invalidate();
-  describe();
 }
 
 void RunChart::set_contenders(const std::vector<std::string>& ids) {
+  contenders_ = ids;
   styles_ = ContenderStyles(ids);
   invalidate();
 }
@@ -69,6 +70,32 @@ ChartTheme RunChart::theme() const {
   return theme_.value_or(theme_of(palette()));
 }
 
+void RunChart::set_title_shown(bool shown) {
+  title_ = shown;
+  invalidate();
+}
+
+void RunChart::set_legend_shown(bool shown) {
+  legend_ = shown;
+  invalidate();
+}
+
+void RunChart::set_plot_shown(bool shown) {
+  plot_ = shown;
+  setSizePolicy(QSizePolicy::Expanding, shown ? QSizePolicy::Expanding : QSizePolicy::Fixed);
+  invalidate();
+}
+
+void RunChart::set_shared_values(std::vector<double> xs, std::vector<double> ys) {
+  shared_x_ = std::move(xs);
+  shared_y_ = std::move(ys);
+  invalidate();
+}
+
+bool RunChart::has_plot() const {
+  return plot_ && !drawing().empty();
+}
+
 bool RunChart::is_series_visible(const QString& style_key) const {
   return !hidden_.contains(style_key.toStdString());
 }
@@ -83,11 +110,48 @@ void RunChart::set_series_visible(const QString& style_key, bool visible) {
   invalidate();
 }
 
-void RunChart::toggle(const std::string& style_key) {
-  const QString key = QString::fromStdString(style_key);
-  const bool visible = !is_series_visible(key);
-  set_series_visible(key, visible);
-  Q_EMIT series_toggled(key, visible);
+void RunChart::set_intervals_shown(bool shown) {
+  if (intervals_ == shown) return;
+  intervals_ = shown;
+  invalidate();
+}
+
+void RunChart::set_crossovers_shown(bool shown) {
+  if (crossovers_ == shown) return;
+  crossovers_ = shown;
+  invalidate();
+}
+
+void RunChart::set_x_scale(OptionalScale scale) {
+  if (x_scale_ == scale) return;
+  x_scale_ = scale;
+  scale_figure();
+}
+
+void RunChart::set_y_scale(OptionalScale scale) {
+  if (y_scale_ == scale) return;
+  y_scale_ = scale;
+  scale_figure();
+}
+
+report::Figure RunChart::shown_figure() const {
+  report::Figure shown = scaled_;
+  std::erase_if(shown.series,
+                [this](const report::Series& one) { return hidden_.contains(one.style_key); });
+  std::erase_if(shown.marks, [this](const report::Mark& mark) {
+    return !crossovers_ || hidden_.contains(mark.style_key);
+  });
+  return shown;
+}
+
+FigureOptions RunChart::shown_options() const {
+  FigureOptions options;
+  options.contenders = contenders_;
+  options.intervals = intervals_;
+  options.crossovers = crossovers_;
+  options.x_range = x_range_;
+  options.y_range = y_range_;
+  return options;
 }
 
 void RunChart::invalidate() {
@@ -95,6 +159,8 @@ void RunChart::invalidate() {
   drawing_.reset();
   update();
   updateGeometry();
+  describe();
+  Q_EMIT changed();
 }
 
 const ChartDrawing& RunChart::drawing() const {
@@ -103,18 +169,29 @@ const ChartDrawing& RunChart::drawing() const {
     page.size = QSizeF(size());
     page.em = em_of(*this);
     page.theme = theme();
+    page.title = title_;
     page.placeholder = placeholder_;
     page.hidden = hidden_;
+    page.legend = legend_;
+    page.plot = plot_;
+    page.intervals = intervals_;
+    page.marks = crossovers_;
+    page.x_range = x_range_;
+    page.y_range = y_range_;
+    page.shared_x = shared_x_;
+    page.shared_y = shared_y_;
     // A contender that the run did not name gets its slot in a copy: drawing changes nothing here.
     ContenderStyles styles = styles_;
-    drawing_ = std::make_unique<ChartDrawing>(figure_, styles, page);
+    drawing_ = std::make_unique<ChartDrawing>(scaled_, styles, page);
   }
   return *drawing_;
 }
 
 QString RunChart::value_at(QPointF position) const {
-  const DrawnPoint* point = drawing().nearest(position, hover_radius * em_of(*this));
-  return point == nullptr ? QString() : point->text;
+  const double radius = hover_radius * em_of(*this);
+  if (const DrawnPoint* point = drawing().nearest(position, radius)) return point->text;
+  const DrawnCeiling* ceiling = drawing().ceiling_at(position, radius / 4);
+  return ceiling == nullptr ? QString() : ceiling->text;
 }
 
 QString RunChart::current_value() const {
@@ -123,20 +200,29 @@ QString RunChart::current_value() const {
 
 QSize RunChart::sizeHint() const {
   const int em = static_cast<int>(em_of(*this));
-  return {36 * em, std::max(26 * em, minimumSizeHint().height())};
+  const int least = minimumSizeHint().height();
+  return {36 * em, plot_ ? std::max(26 * em, least) : least};
 }
 
 QSize RunChart::minimumSizeHint() const {
-  return {static_cast<int>(20 * em_of(*this)),
+  return {static_cast<int>(16 * em_of(*this)),
           static_cast<int>(std::ceil(drawing().least_height()))};
 }
 
 void RunChart::paintEvent(QPaintEvent* /*event*/) {
   QPainter painter(this);
   drawing().paint(painter, current_ ? &*current_ : nullptr, hasFocus() ? keyboard_series_ : -1);
+  const QColor selected = colors_of(theme()).selected;
+  if (drag_ == Drag::frame) {
+    QColor ground = selected;
+    ground.setAlphaF(0.15F);
+    painter.setPen(QPen(selected, 1));
+    painter.setBrush(ground);
+    painter.drawRect(QRectF(drag_start_, drag_now_).normalized().intersected(drawing().plot()));
+  }
   if (hasFocus()) {
     painter.setRenderHint(QPainter::Antialiasing, false);
-    painter.setPen(QPen(colors_of(theme()).selected, 1));
+    painter.setPen(QPen(selected, 1));
     painter.setBrush(Qt::NoBrush);
     painter.drawRect(rect().adjusted(0, 0, -1, -1));
   }
@@ -159,121 +245,70 @@ void RunChart::set_current(std::optional<DrawnPoint> point) {
   update();
 }
 
-void RunChart::mouseMoveEvent(QMouseEvent* event) {
-  const DrawnPoint* point = drawing().nearest(event->position(), hover_radius * em_of(*this));
-  set_current(point == nullptr ? std::nullopt : std::optional(*point));
-  setCursor(drawing().legend_at(event->position()) != nullptr ? Qt::PointingHandCursor
-                                                              : Qt::ArrowCursor);
-  if (point != nullptr) {
-    QToolTip::showText(event->globalPosition().toPoint(), point->text, this);
-  } else {
-    QToolTip::hideText();
-  }
-}
-
-void RunChart::mousePressEvent(QMouseEvent* event) {
-  if (event->button() != Qt::LeftButton) return QWidget::mousePressEvent(event);
-  const LegendEntry* entry = drawing().legend_at(event->position());
-  if (entry == nullptr) return;
-  keyboard_series_ = entry->series;
-  toggle(figure_.series[static_cast<std::size_t>(entry->series)].style_key);
-}
-
-void RunChart::leaveEvent(QEvent* /*event*/) {
-  set_current(std::nullopt);
-}
-
-void RunChart::keyPressEvent(QKeyEvent* event) {
-  switch (event->key()) {
-    case Qt::Key_Up:
-      step_series(-1);
-      break;
-    case Qt::Key_Down:
-      step_series(+1);
-      break;
-    case Qt::Key_Left:
-      step_point(-1);
-      break;
-    case Qt::Key_Right:
-      step_point(+1);
-      break;
-    case Qt::Key_Space:
-    case Qt::Key_Return:
-      if (keyboard_series_ < 0) return QWidget::keyPressEvent(event);
-      toggle(figure_.series[static_cast<std::size_t>(keyboard_series_)].style_key);
-      break;
-    case Qt::Key_Escape:
-      if (keyboard_series_ < 0 && !current_) return QWidget::keyPressEvent(event);
-      keyboard_series_ = -1;
-      set_current(std::nullopt);
-      break;
-    default:
-      return QWidget::keyPressEvent(event);
-  }
-  describe();
-  update();
-}
-
-void RunChart::step_series(int direction) {
-  const auto count = static_cast<int>(figure_.series.size());
-  if (count == 0) return;
-  keyboard_series_ = keyboard_series_ < 0 ? (direction > 0 ? 0 : count - 1)
-                                          : (keyboard_series_ + direction + count) % count;
-  set_current(std::nullopt);
-}
-
-void RunChart::step_point(int direction) {
-  if (keyboard_series_ < 0) step_series(+1);
-  if (keyboard_series_ < 0) return;
-  const DrawnSeries& series = drawing().series()[static_cast<std::size_t>(keyboard_series_)];
-  if (!series.visible) return;
-  const std::vector<const DrawnPoint*> stops = stops_of(series);
-  if (stops.empty()) return;
-  auto at = std::ranges::find_if(stops, [this](const DrawnPoint* stop) {
-    return current_ && current_->series == stop->series && current_->index == stop->index;
-  });
-  auto index = static_cast<int>(at - stops.begin());
-  const auto count = static_cast<int>(stops.size());
-  index = at == stops.end() ? (direction > 0 ? 0 : count - 1)
-                            : std::clamp(index + direction, 0, count - 1);
-  const DrawnPoint& stop = *stops[static_cast<std::size_t>(index)];
-  set_current(stop);
-  QToolTip::showText(mapToGlobal(stop.position.toPoint()), stop.text, this);
-}
-
 void RunChart::changeEvent(QEvent* event) {
   if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange) invalidate();
   QWidget::changeEvent(event);
 }
 
-// Screen readers hear the title (or else what is drawn) as the name and, as the description, where
-// the keyboard stands.
+// Screen readers hear what is drawn and the title as the name and, as the description, where
+// the keyboard stands or what there is.
 void RunChart::describe() {
-  const std::string& title = figure_.title.empty() ? figure_.y_label : figure_.title;
-  const QString name = title.empty()
-                           ? QStringLiteral("Chart")
-                           : QStringLiteral("Chart: %1").arg(QString::fromStdString(title));
-  QString description;
-  if (current_) {
-    description = current_->text;
-  } else if (keyboard_series_ >= 0) {
-    const report::Series& series = figure_.series[static_cast<std::size_t>(keyboard_series_)];
-    description = QStringLiteral("%1, %2 values, %3")
-                      .arg(QString::fromStdString(series.name))
-                      .arg(series.points.size())
-                      .arg(is_series_visible(QString::fromStdString(series.style_key))
-                               ? QStringLiteral("shown")
-                               : QStringLiteral("hidden"));
-  } else {
-    description =
-        QStringLiteral(
-            "%1 against %2, %3 contenders. Up and Down choose one, Left and "
-            "Right read its values, Space hides or shows it.")
-            .arg(QString::fromStdString(figure_.y_label), QString::fromStdString(figure_.x_label))
-            .arg(figure_.series.size());
+  QStringList parts;  // two charts of a run differ in their values, and share the title
+  for (const std::string* part : {&figure_.y_label, &figure_.title}) {
+    if (plot_ && !part->empty()) parts.append(QString::fromStdString(*part));
   }
-  setAccessibleName(name);
-  setAccessibleDescription(description);
+  const QString kind = plot_ ? QStringLiteral("Chart") : QStringLiteral("Legend");
+  setAccessibleName(parts.isEmpty()
+                        ? kind
+                        : QStringLiteral("%1: %2").arg(kind, parts.join(QStringLiteral("; "))));
+  if (current_) return setAccessibleDescription(current_->text);
+  if (keyboard_series_ >= 0) {
+    const report::Series& series = figure_.series[static_cast<std::size_t>(keyboard_series_)];
+    const bool visible = is_series_visible(QString::fromStdString(series.style_key));
+    return setAccessibleDescription(
+        QStringLiteral("%1, %2 %3, %4")
+            .arg(QString::fromStdString(series.name))
+            .arg(series.points.size())
+            .arg(series.points.size() == 1 ? QStringLiteral("value") : QStringLiteral("values"),
+                 visible ? QStringLiteral("shown") : QStringLiteral("hidden")));
+  }
+  if (figure_.series.empty()) return setAccessibleDescription(placeholder_);
+  QStringList names;
+  for (const report::Series& series : figure_.series) {
+    names.append(QString::fromStdString(series.name));
+  }
+  QString text =
+      QStringLiteral("%1 against %2 of %3 %4: %5.")
+          .arg(QString::fromStdString(figure_.y_label), QString::fromStdString(figure_.x_label))
+          .arg(names.size())
+          .arg(names.size() == 1 ? QStringLiteral("contender") : QStringLiteral("contenders"),
+               names.join(QStringLiteral("; ")));
+  if (x_range_) {
+    text += QStringLiteral(" Zoomed to %1 to %2.")
+                .arg(number_text(x_range_->low), number_text(x_range_->high));
+  }
+  setAccessibleDescription(
+      text +
+      QStringLiteral(" Up and Down choose one, Left and Right read its values, Space hides or "
+                     "shows it, T opens the numbers as a table, Menu tells what else there "
+                     "is."));
+}
+
+void link_charts(RunChart& first, RunChart& second) {
+  const auto link = [](RunChart& from, RunChart& to) {
+    const auto same_x = [&from, &to] { return from.figure().x_label == to.figure().x_label; };
+    QObject::connect(&from, &RunChart::series_toggled, &to, &RunChart::set_series_visible);
+    QObject::connect(&from, &RunChart::intervals_chosen, &to, &RunChart::set_intervals_shown);
+    QObject::connect(&from, &RunChart::crossovers_chosen, &to, &RunChart::set_crossovers_shown);
+    QObject::connect(&from, &RunChart::x_range_chosen, &to, [same_x, &to](OptionalRange range) {
+      if (same_x()) to.set_x_range(range);
+    });
+    QObject::connect(&from, &RunChart::x_scale_chosen, &to, [same_x, &to](OptionalScale scale) {
+      if (same_x()) to.set_x_scale(scale);
+    });
+  };
+  link(first, second);
+  link(second, first);
 }
 
 }  // namespace attnscope::charts

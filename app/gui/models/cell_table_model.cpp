@@ -100,6 +100,15 @@ QVariant CellTableModel::data(const QModelIndex& index, int role) const {
     case cell_status_role:
       // What is damaged has no status that could be trusted; it is wrong as it stands.
       return static_cast<int>(row.cell.damaged ? CellStatus::wrong : row.cell.cell.status);
+    case baseline_role:
+      return row.cell.cell.contender.id() == run_->table.baseline;
+    case table_row_role:
+      return static_cast<qulonglong>(index.row());
+    case verdict_role:
+      // The baseline has nothing to be compared with, and only these columns compare.
+      if (!row.ratio || row.cell.cell.contender.id() == run_->table.baseline) return {};
+      if (column != verdict && column != against_baseline) return {};
+      return static_cast<int>(row.ratio->verdict);
     default:
       return {};
   }

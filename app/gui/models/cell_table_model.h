@@ -5,6 +5,7 @@
 
 #include <QAbstractTableModel>
 
+#include "app/gui/models/cell_roles.h"
 #include "app/gui/session/snapshot.h"
 
 namespace attnscope::gui {
@@ -28,12 +29,6 @@ class CellTableModel : public QAbstractTableModel {
     status,
     column_count
   };
-  enum Role {
-    sort_role = Qt::UserRole + 1,  // the bare number, or the text
-    style_key_role,                // contender id, bound to the line style of the charts
-    cell_status_role,              // CellStatus as int
-  };
-
   using QAbstractTableModel::QAbstractTableModel;
 
   /// A snapshot of the same run that only grew adds rows, so that scrolling and selection stay.

@@ -1,44 +1,117 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/models/pattern_list_model.h"
 
-#include <QFile>
+#include <QFileInfo>
+#include <QSaveFile>
 #include <algorithm>
 #include <utility>
 
 #include "app/gui/session/text.h"
+#include "engine/pattern/read_text_file.h"
 
 namespace attnscope::gui {
+namespace {
+
+constexpr std::uintmax_t most_bytes = 1 << 20;
+
+}  // namespace
 
 PatternListModel::PatternListModel(QObject* parent) : QAbstractListModel(parent) {
-  for (const AttentionPattern& pattern : built_in_patterns()) entries_.push_back({pattern, {}});
+  for (const AttentionPattern& pattern : built_in_patterns()) {
+    entries_.push_back(
+        {.id = next_id(), .pattern = pattern, .before = pattern, .file = {}, .ships = true});
+  }
 }
 
 Result<int> PatternListModel::open_file(const QString& file) {
-  QFile opened(file);
-  if (!opened.open(QIODevice::ReadOnly)) {
-    return fail("Cannot read {}: {}.", file.toStdString(), opened.errorString().toStdString());
-  }
-  const QByteArray text = opened.readAll();
-  Result<AttentionPattern> pattern =
-      parse_pattern({text.constData(), static_cast<std::size_t>(text.size())}, file.toStdString());
+  const Result<std::string> text = read_text_file(file.toStdString(), "pattern file", most_bytes);
+  if (!text) return tl::unexpected(text.error());
+  Result<AttentionPattern> pattern = parse_pattern(*text, file.toStdString());
   if (!pattern) return tl::unexpected(pattern.error());
 
-  const auto known = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](const Entry& entry) { return entry.file == file; });
-  const auto row = static_cast<int>(known - entries_.begin());
-  if (known != entries_.end()) {
-    known->pattern = std::move(*pattern);
+  if (const int row = row_of_file(file); row >= 0) {
+    PatternEntry& known = entries_[static_cast<std::size_t>(row)];
+    known.pattern = known.before = *std::move(pattern);
     Q_EMIT dataChanged(index(row), index(row));
     return row;
   }
-  beginInsertRows({}, row, row);
-  entries_.push_back({std::move(*pattern), file});
-  endInsertRows();
-  return row;
+  add({.id = next_id(), .pattern = *pattern, .before = *pattern, .file = file});
+  return rowCount() - 1;
 }
 
-const AttentionPattern& PatternListModel::pattern(int row) const {
-  return entries_.at(static_cast<std::size_t>(row)).pattern;
+Status PatternListModel::save(int row, const QString& file) {
+  if (const int other = row_of_file(file); other >= 0 && other != row) {
+    return fail("{} is open here as \"{}\"; choose another file.", file.toStdString(),
+                title(other).toStdString());
+  }
+  PatternEntry& saved = entries_.at(static_cast<std::size_t>(row));
+  const QByteArray json = QByteArray::fromStdString(pattern_json(saved.pattern)) + '\n';
+  QSaveFile out(file);
+  if (!out.open(QIODevice::WriteOnly) || out.write(json) != json.size() || !out.commit()) {
+    return fail("Cannot write {}: {}; choose another file.", file.toStdString(),
+                out.errorString().toStdString());
+  }
+  saved.file = file;
+  saved.before = saved.pattern;
+  Q_EMIT dataChanged(index(row), index(row));
+  return {};
+}
+
+const PatternEntry& PatternListModel::entry(int row) const {
+  return entries_.at(static_cast<std::size_t>(row));
+}
+
+int PatternListModel::row_of(int id) const {
+  const auto found = std::ranges::find(entries_, id, &PatternEntry::id);
+  return found == entries_.end() ? -1 : static_cast<int>(found - entries_.begin());
+}
+
+int PatternListModel::row_of_file(const QString& file) const {
+  const QString whole = QFileInfo(file).absoluteFilePath();
+  const auto found = std::ranges::find_if(entries_, [&](const PatternEntry& entry) {
+    return !entry.file.isEmpty() && QFileInfo(entry.file).absoluteFilePath() == whole;
+  });
+  return found == entries_.end() ? -1 : static_cast<int>(found - entries_.begin());
+}
+
+QString PatternListModel::title(int row) const {
+  const AttentionPattern& shown = pattern(row);
+  return words(shown.title.empty() ? shown.name : shown.title);
+}
+
+bool PatternListModel::has_name(const std::string& name) const {
+  return std::ranges::any_of(entries_,
+                             [&](const PatternEntry& entry) { return entry.pattern.name == name; });
+}
+
+QList<int> PatternListModel::modified_rows() const {
+  QList<int> rows;
+  for (int row = 0; row < rowCount(); ++row) {
+    if (entry(row).is_modified()) rows.append(row);
+  }
+  return rows;
+}
+
+void PatternListModel::add(PatternEntry entry) {
+  const int row = rowCount();
+  beginInsertRows({}, row, row);
+  entries_.push_back(std::move(entry));
+  endInsertRows();
+}
+
+void PatternListModel::remove(int id) {
+  const int row = row_of(id);
+  if (row < 0) return;
+  beginRemoveRows({}, row, row);
+  entries_.erase(entries_.begin() + row);
+  endRemoveRows();
+}
+
+void PatternListModel::set_pattern(int id, const AttentionPattern& pattern) {
+  const int row = row_of(id);
+  if (row < 0 || entry(row).ships || entry(row).pattern == pattern) return;
+  entries_[static_cast<std::size_t>(row)].pattern = pattern;
+  Q_EMIT dataChanged(index(row), index(row));
 }
 
 int PatternListModel::rowCount(const QModelIndex& parent) const {
@@ -47,13 +120,19 @@ int PatternListModel::rowCount(const QModelIndex& parent) const {
 
 QVariant PatternListModel::data(const QModelIndex& index, int role) const {
   if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
-  const Entry& entry = entries_[static_cast<std::size_t>(index.row())];
-  const std::string& title = entry.pattern.title;
+  const PatternEntry& shown = entry(index.row());
   switch (role) {
     case Qt::DisplayRole:
-      return words(title.empty() ? entry.pattern.name : title);
-    case Qt::ToolTipRole:
-      return entry.file.isEmpty() ? words(entry.pattern.description) : entry.file;
+      return shown.is_modified() ? title(index.row()) + QStringLiteral(" *") : title(index.row());
+    case Qt::AccessibleTextRole:
+      return shown.is_modified() ? tr("%1, not saved").arg(title(index.row())) : title(index.row());
+    case Qt::ToolTipRole: {
+      if (shown.ships) return words(shown.pattern.description);
+      const QString place = shown.file.isEmpty() ? tr("No file yet") : shown.file;
+      return shown.is_modified() ? tr("%1. Not saved: Ctrl+S saves it.").arg(place) : place;
+    }
+    case modified_role:
+      return shown.is_modified();
     default:
       return {};
   }

@@ -18,9 +18,7 @@ QString started_words(const RunInfo& run) {
 }
 
 QString title(const RunInfo& run) {
-  QString text = QStringLiteral("%1  %2").arg(run.number).arg(words(run.start.sweep_name));
-  if (!run.tag.empty()) text += QStringLiteral("  (%1)").arg(words(run.tag));
-  return text;
+  return QStringLiteral("%1  %2").arg(run.number).arg(words(title_of(run)));
 }
 
 QString detail(const RunInfo& run) {
@@ -31,9 +29,21 @@ QString detail(const RunInfo& run) {
   return QStringLiteral("%1, %2, %3").arg(status_words(run), started_words(run), heats);
 }
 
+QString accessible_words(const RunInfo& run) {
+  QStringList parts{title(run)};
+  if (!run.tag.empty()) parts.append(words(run.tag));
+  parts.append(detail(run));
+  return parts.join(QStringLiteral(", "));
+}
+
+/// With the date of today too, which the list itself calls "today".
+QString date_words(std::int64_t unix_ms) {
+  return QDateTime::fromMSecsSinceEpoch(unix_ms).toString(QStringLiteral("yyyy-MM-dd HH:mm"));
+}
+
 QString damage_in_words() {
   return QStringLiteral(
-      "\nWhat is stored of this run's start does not match its fingerprint. Export run keeps the "
+      "Some of what is stored of this run does not match its fingerprint. Export run keeps the "
       "cells that can still be read.");
 }
 
@@ -47,6 +57,28 @@ QString status_words(const RunInfo& run) {
   return text;
 }
 
+QString run_tip(const RunEntry& entry) {
+  const RunInfo& run = entry.info;
+  QStringList lines{title(run)};
+  if (!run.name.empty()) lines.append(QStringLiteral("Sweep: ") + words(run.start.sweep_name));
+  if (!run.tag.empty()) lines.append(QStringLiteral("Tags: ") + words(run.tag));
+  if (!run.note.empty()) lines.append(words(run.note));
+  lines.append({detail(run), words(run.start.device),
+                QStringLiteral("Started ") + date_words(run.started_unix_ms), words(run.id.uuid)});
+  if (is_in_trash(run))
+    lines.append(QStringLiteral("In the trash since ") + date_words(run.trashed_unix_ms));
+  if (run.damaged) lines.append(damage_in_words());
+  return lines.join(QLatin1Char('\n'));
+}
+
+QString run_search_words(const RunInfo& run) {
+  return QStringList{title(run),         words(run.start.sweep_name),
+                     words(run.tag),     words(run.start.device),
+                     words(run.note),    detail(run),
+                     words(run.id.uuid), date_words(run.started_unix_ms)}
+      .join(QLatin1Char(' '));
+}
+
 int RunListModel::row_of(const std::string& uuid, int from) const {
   const auto found = std::find_if(runs_.begin() + from, runs_.end(), [&](const RunEntry& entry) {
     return entry.info.id.uuid == uuid;
@@ -55,10 +87,15 @@ int RunListModel::row_of(const std::string& uuid, int from) const {
 }
 
 void RunListModel::set_runs(const RunListPointer& runs) {
+  set_entries(runs->runs);
+}
+
+void RunListModel::set_entries(const std::vector<RunEntry>& entries) {
   known_ = true;
-  const auto wanted = static_cast<int>(runs->runs.size());
+  const auto wanted = static_cast<int>(entries.size());
   for (int row = 0; row < wanted; ++row) {
-    const RunEntry& entry = runs->runs[static_cast<std::size_t>(row)];
+    RunEntry entry = entries[static_cast<std::size_t>(row)];
+    if (damaged_.contains(words(entry.info.id.uuid))) entry.info.damaged = true;
     const int now = row_of(entry.info.id.uuid, row);
     if (now < 0) {
       beginInsertRows({}, row, row);
@@ -79,6 +116,26 @@ void RunListModel::set_runs(const RunListPointer& runs) {
     runs_.erase(runs_.begin() + wanted, runs_.end());
     endRemoveRows();
   }
+}
+
+void RunListModel::mark_damaged(const QStringList& uuids) {
+  for (const QString& uuid : uuids) {
+    damaged_.insert(uuid);
+    const int row = row_of(uuid.toStdString(), 0);
+    if (row < 0) continue;
+    runs_[static_cast<std::size_t>(row)].info.damaged = true;
+    Q_EMIT dataChanged(index(row), index(row));
+  }
+}
+
+QStringList RunListModel::tags() const {
+  QStringList all;
+  for (const RunEntry& entry : runs_) {
+    for (const std::string& word : tag_words(entry.info.tag)) all.append(words(word));
+  }
+  all.removeDuplicates();
+  all.sort(Qt::CaseInsensitive);
+  return all;
 }
 
 const RunEntry* RunListModel::entry(const QString& uuid) const {
@@ -107,12 +164,12 @@ QVariant RunListModel::data(const QModelIndex& index, int role) const {
   switch (role) {
     case Qt::DisplayRole:
       return title(run);
+    case Qt::EditRole:
+      return words(title_of(run));
     case Qt::AccessibleTextRole:
-      return QString(title(run) + QStringLiteral(", ") + detail(run));
+      return accessible_words(run);
     case Qt::ToolTipRole:
-      return QStringLiteral("%1\n%2\n%3\n%4")
-                 .arg(title(run), detail(run), words(run.start.device), words(run.id.uuid)) +
-             (run.damaged ? damage_in_words() : QString());
+      return run_tip(entry);
     case uuid_role:
       return words(run.id.uuid);
     case status_role:
@@ -124,11 +181,31 @@ QVariant RunListModel::data(const QModelIndex& index, int role) const {
                  ? static_cast<double>(run.heats_done) / run.start.heats_planned
                  : 0.0;
     case search_role:
-      return QString(title(run) + QLatin1Char(' ') + detail(run) + QLatin1Char(' ') +
-                     words(run.start.device) + QLatin1Char(' ') + words(run.note));
+      return run_search_words(run);
+    case tags_role:
+      return words(run.tag);
+    case damaged_role:
+      return run.damaged;
     default:
       return {};
   }
+}
+
+bool RunListModel::setData(const QModelIndex& index, const QVariant& value, int role) {
+  if (role != Qt::EditRole || !editable_ || !checkIndex(index, CheckIndexOption::IndexIsValid))
+    return false;
+  const RunInfo& run = runs_[static_cast<std::size_t>(index.row())].info;
+  const QString typed = value.toString().simplified();
+  if (typed == words(title_of(run))) return false;
+  // The sweep's own name needs no second one.
+  const bool own = typed != words(run.start.sweep_name);
+  Q_EMIT rename_asked(words(run.id.uuid), own ? typed : QString());
+  return true;
+}
+
+Qt::ItemFlags RunListModel::flags(const QModelIndex& index) const {
+  Qt::ItemFlags flags = QAbstractListModel::flags(index);
+  return editable_ && index.isValid() ? flags | Qt::ItemIsEditable : flags;
 }
 
 }  // namespace attnscope::gui

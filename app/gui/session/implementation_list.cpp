@@ -12,7 +12,7 @@ namespace attnscope::gui {
 QList<ListedImplementation> read_implementations(const QByteArray& json) {
   QList<ListedImplementation> all;
   const QJsonArray array = QJsonDocument::fromJson(json).array();
-  for (const QJsonValue& value : array) {
+  for (const auto& value : array) {
     const QJsonObject object = value.toObject();
     const QString id = object.value(QLatin1String("id")).toString();
     if (!id.isEmpty()) all.append({id, object.value(QLatin1String("summary")).toString()});

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "app/gui/session/text.h"
-#include "engine/store/locked.h"
 #include "engine/store/store.h"
 
 namespace attnscope::gui {
@@ -22,9 +21,14 @@ IntegrityCheck::~IntegrityCheck() {
 void IntegrityCheck::run() {
   const Result<Store> store = Store::open(database_, Store::Mode::read_only);
   if (!store) return;  // the store thread says so, and why
-  const Status sound = store->check_integrity(&stop_);
+  std::vector<RunId> damaged_runs;
+  const Status sound = store->check_integrity(&stop_, &damaged_runs);
   // Who locks the database is no damage; the next window checks it.
-  if (!sound && !stop_ && !is_locked(sound.error())) Q_EMIT damaged(words(sound.error().message));
+  if (sound || stop_ || sound.error().kind == ErrorKind::locked) return;
+  QStringList uuids;
+  for (const RunId& run : damaged_runs) uuids.append(words(run.uuid));
+  Q_EMIT damage_found(uuids);
+  Q_EMIT damaged(words(sound.error().message));
 }
 
 }  // namespace attnscope::gui

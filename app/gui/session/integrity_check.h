@@ -24,6 +24,7 @@ class IntegrityCheck : public QThread {
  Q_SIGNALS:
   /// Names the damaged runs and the way out.
   void damaged(const QString& sentence);
+  void damage_found(const QStringList& uuids);
 
  protected:
   void run() override;

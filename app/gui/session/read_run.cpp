@@ -1,30 +1,50 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/session/read_run.h"
 
+#include <QCoreApplication>
 #include <algorithm>
-#include <functional>
+#include <array>
+#include <set>
 #include <utility>
 
 #include "app/gui/session/text.h"
 #include "engine/report/answer.h"
-#include "engine/store/locked.h"
+#include "engine/report/axes_in_words.h"
+#include "engine/report/row_values.h"
 
 namespace attnscope::gui {
 namespace {
 
-HeatPoint fixed_part(HeatPoint point, report::XAxis x) {
-  if (x == report::XAxis::length) point.sequence_tokens = 0;
-  return point;
+/// Panels that a window has room for.
+constexpr std::size_t most_panels = 12;
+
+std::string_view drawn_along(report::XAxis x) {
+  return x == report::XAxis::length ? "sequence_tokens" : "window";
 }
 
-FigureSnapshot draw(const report::Table& table, report::XAxis x, report::YAxis y) {
+FigureSnapshot draw(const report::Table& table, const RunRequest& request, report::YAxis y) {
   FigureSnapshot snapshot;
   if (table.rows.empty()) return snapshot;
-  Result<report::Figure> figure = report::make_figure(table, x, y);
-  if (figure) {
-    snapshot.figure = std::move(*figure);
+  if (y == report::YAxis::ratio && !table.baseline) {
+    snapshot.problem = QCoreApplication::translate(
+        "RunView", "Ratios need a baseline: choose one in the bar above.");
+    return snapshot;
+  }
+  if (request.facet.empty()) {
+    Result<report::Figure> figure = report::make_figure(table, request.x, y);
+    if (figure) {
+      report::mark_crossovers(*figure, table, request.x, y);
+      snapshot.figure = std::move(*figure);
+    } else {
+      snapshot.problem = words(figure.error().message);
+    }
+    return snapshot;
+  }
+  Result<report::Facets> facets = report::make_facets(table, request.x, {y}, request.facet, true);
+  if (facets) {
+    snapshot.facets = std::move(*facets);
   } else {
-    snapshot.problem = words(figure.error().message);
+    snapshot.problem = words(facets.error().message);
   }
   return snapshot;
 }
@@ -69,109 +89,133 @@ QStringList answers_of(const report::Table& drawn, report::XAxis x) {
   return crossing + unfit + same_all_along;
 }
 
-using Describe = std::function<QString(const HeatPoint&)>;
+bool is_same_cells(const RunSnapshot& before, const RunInfo& run, const RunRequest& request) {
+  const RunInfo& then = before.table.run;
+  return before.problem.isEmpty() && run.status != RunStatus::running && then.id == run.id &&
+         then.status == run.status && then.heats_done == run.heats_done &&
+         then.cells_failed == run.cells_failed && before.request.baseline == request.baseline &&
+         before.request.any_baseline == request.any_baseline;
+}
 
-const std::vector<Describe>& axes() {
-  static const std::vector<Describe> all = {
-      [](const HeatPoint& p) { return QStringLiteral("%1 tokens").arg(p.sequence_tokens); },
-      [](const HeatPoint& p) { return words(name_of(p.operation)); },
-      [](const HeatPoint& p) { return words(name_of(p.direction)); },
-      [](const HeatPoint& p) { return QStringLiteral("query %1").arg(p.query_tokens); },
-      [](const HeatPoint& p) {
-        return p.shared_query ? QStringLiteral("shared query") : QStringLiteral("own queries");
-      },
-      [](const HeatPoint& p) {
-        return p.documents == 1 ? QStringLiteral("one document an item")
-                                : QStringLiteral("%1 documents an item").arg(p.documents);
-      },
-      [](const HeatPoint& p) { return QStringLiteral("batch up to %1").arg(p.batch_max); },
-      [](const HeatPoint& p) { return QStringLiteral("%1 MB batches").arg(p.batch_memory_mb); },
-      [](const HeatPoint& p) { return QStringLiteral("%1 heads").arg(p.heads); },
-      [](const HeatPoint& p) { return QStringLiteral("head dim %1").arg(p.head_dim); },
-      [](const HeatPoint& p) { return words(name_of(p.dtype)); },
-      [](const HeatPoint& p) { return words(name_of(p.memory_order)); },
-      [](const HeatPoint& p) { return QStringLiteral("%1 caches").arg(words(name_of(p.cache))); },
-      [](const HeatPoint& p) { return words(name_of(p.device)); },
-      [](const HeatPoint& p) { return QStringLiteral("%1 threads").arg(p.threads); },
-      [](const HeatPoint& p) { return QStringLiteral("seed %1").arg(p.seed); },
-  };
-  return all;
+/// What tells its values apart in few enough panels, or rows and columns.
+std::vector<std::string> facet_keys(const report::Table& table, report::XAxis x) {
+  std::vector<std::string> keys = report::varying_keys(table);
+  std::erase_if(keys, [&](const std::string& key) {
+    if (key == drawn_along(x)) return true;
+    std::set<std::string> values;
+    for (const report::Row& row : table.rows) values.insert(report::filter_words(row, key).front());
+    return values.size() > most_panels;
+  });
+  return keys;
+}
+
+std::vector<std::string> pivot_keys(const report::Table& table) {
+  std::vector<std::string> keys{"contender", "sequence_tokens"};
+  for (std::string& key : report::varying_keys(table)) {
+    if (key != keys[1]) keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+/// Rows of the slice; an axis that the table sets out may have any value.
+std::vector<report::Row> rows_in(const RunSnapshot& run) {
+  std::vector<report::Row> rows;
+  for (const report::Row& row : run.table.rows) {
+    if (report::is_in(run.slice, row)) rows.push_back(row);
+  }
+  return rows;
+}
+
+void set_out(RunSnapshot& run) {
+  for (std::string* key : {&run.request.pivot.rows, &run.request.pivot.columns}) {
+    if (std::ranges::find(run.pivot_keys, *key) == run.pivot_keys.end()) *key = {};
+  }
+  report::PivotChoice& choice = run.request.pivot;
+  if (choice.rows.empty())
+    choice.rows = choice.columns == "contender" ? "sequence_tokens" : "contender";
+  if (choice.columns.empty()) {
+    choice.columns =
+        choice.rows == "contender" ? std::string(drawn_along(run.request.x)) : "contender";
+  }
+  const std::array<std::string_view, 2> free{choice.rows, choice.columns};
+  Result<report::Pivot> pivot = report::make_pivot(run.table, choice, [&](const report::Row& row) {
+    return report::is_in(run.slice, row, free);
+  });
+  if (pivot) {
+    run.pivot = std::move(*pivot);
+  } else {
+    run.pivot_problem = words(pivot.error().message);
+  }
+}
+
+void draw(RunSnapshot& run) {
+  RunRequest& request = run.request;
+  if (std::ranges::find(run.facet_keys, request.facet) == run.facet_keys.end()) request.facet = {};
+  std::vector<std::string_view> drawn{drawn_along(request.x)};
+  if (!request.facet.empty()) drawn.push_back(request.facet);
+  run.slice = report::find_slice(run.table, drawn, request.slice);
+  for (const report::SliceAxis& axis : run.slice.axes)
+    request.slice.values[axis.key] = axis.values[axis.chosen].value;
+  report::Table part = report::without_rows(run.table);
+  part.rows = rows_in(run);
+  run.answers = answers_of(part, request.x);
+  // Figures are of summaries; a panel's copies are small without the samples.
+  for (report::Row& row : part.rows) row.cell.cell.samples = {};
+  for (const report::View& view : report::views()) {
+    run.figures.emplace(view.y, draw(part, request, view.y));
+  }
 }
 
 }  // namespace
 
-std::vector<HeatPoint> slices_of(const report::Table& table, report::XAxis x) {
-  std::vector<HeatPoint> slices;
-  for (const report::Row& row : table.rows) {
-    const HeatPoint fixed = fixed_part(row.cell.point, x);
-    if (std::find(slices.begin(), slices.end(), fixed) == slices.end()) slices.push_back(fixed);
-  }
-  return slices;
-}
-
-QStringList slice_words(const std::vector<HeatPoint>& slices) {
-  std::vector<const Describe*> differing;
-  for (const Describe& axis : axes()) {
-    const bool differs = std::any_of(slices.begin(), slices.end(), [&](const HeatPoint& slice) {
-      return axis(slice) != axis(slices.front());
-    });
-    if (differs) differing.push_back(&axis);
-  }
-  QStringList all;
-  for (const HeatPoint& slice : slices) {
-    QStringList parts;
-    for (const Describe* axis : differing) parts.append((*axis)(slice));
-    all.append(parts.join(QStringLiteral(", ")));
-  }
-  return all;
-}
-
-RunPointer read_run(const Store& store, const RunRequest& request) {
+RunPointer read_run(const Store& store, const RunRequest& request, const RunPointer& before) {
   auto snapshot = std::make_shared<RunSnapshot>();
   snapshot->request = request;
+  snapshot->database = store.file();
   const Result<RunInfo> run = store.find_run(request.uuid.toStdString());
   if (!run) {
     snapshot->problem = words(run.error().message);
-    snapshot->locked = is_locked(run.error());
+    snapshot->locked = run.error().kind == ErrorKind::locked;
     return snapshot;
   }
   snapshot->table.run = *run;
-  Result<report::Table> table = read_table(store, *run, request);
+  Result<report::Table> table = before && is_same_cells(*before, *run, request)
+                                    ? before->table
+                                    : read_table(store, *run, request);
   if (!table) {
     snapshot->problem = words(table.error().message);
-    snapshot->locked = is_locked(table.error());
+    snapshot->locked = table.error().kind == ErrorKind::locked;
     return snapshot;
   }
   snapshot->table = std::move(*table);
+  snapshot->table.run = *run;
   snapshot->contenders = contender_ids(snapshot->table);
   snapshot->damaged_cells =
       static_cast<int>(std::count_if(snapshot->table.rows.begin(), snapshot->table.rows.end(),
                                      [](const report::Row& row) { return row.cell.damaged; }));
 
-  const std::vector<HeatPoint> slices = slices_of(snapshot->table, request.x);
-  snapshot->slices = slice_words(slices);
-  report::Table drawn{snapshot->table.run, {}, snapshot->table.baseline};
-  if (!slices.empty()) {
-    const auto last = static_cast<int>(slices.size()) - 1;
-    snapshot->request.slice = std::clamp(request.slice, 0, last);
-    const HeatPoint& wanted = slices[static_cast<std::size_t>(snapshot->request.slice)];
-    std::copy_if(
-        snapshot->table.rows.begin(), snapshot->table.rows.end(), std::back_inserter(drawn.rows),
-        [&](const report::Row& row) { return fixed_part(row.cell.point, request.x) == wanted; });
+  snapshot->facet_keys = facet_keys(snapshot->table, request.x);
+  snapshot->pivot_keys = pivot_keys(snapshot->table);
+  if (!snapshot->table.rows.empty()) {
+    const std::vector<bool> varying = report::varying_axes(snapshot->table.rows);
+    snapshot->fixed =
+        words(report::words_of(snapshot->table.rows.front().cell.point, varying, false));
   }
-  snapshot->time = draw(drawn, request.x, report::YAxis::time);
-  snapshot->memory = draw(drawn, request.x, report::YAxis::memory);
-  snapshot->executed = draw(drawn, request.x, report::YAxis::executed);
-  snapshot->answers = answers_of(drawn, request.x);
+  draw(*snapshot);
+  set_out(*snapshot);
   return snapshot;
 }
 
 Result<RunListPointer> read_run_list(const Store& store) {
-  const Result<std::vector<RunInfo>> runs = store.run_list();
+  const Result<std::vector<RunInfo>> runs = store.run_list(RunsOf::both);
   if (!runs) return tl::unexpected(runs.error());
   auto list = std::make_shared<RunListSnapshot>();
   for (const RunInfo& info : *runs) {
     RunEntry entry{info, std::nullopt};
+    if (is_in_trash(info)) {
+      list->trash.push_back(std::move(entry));
+      continue;
+    }
     if (info.status == RunStatus::running) {
       if (const auto progress = store.progress(info.id); progress) entry.progress = *progress;
     }

@@ -7,11 +7,16 @@
 #include <QMetaType>
 #include <QString>
 #include <QStringList>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "engine/report/compare.h"
 #include "engine/report/figure.h"
+#include "engine/report/pivot.h"
+#include "engine/report/slice.h"
 #include "engine/report/table.h"
 
 namespace attnscope::gui {
@@ -25,41 +30,72 @@ struct RunEntry {
 /// Live runs first, then newest first.
 struct RunListSnapshot {
   std::vector<RunEntry> runs;
+  std::vector<RunEntry> trash = {};
 };
 
-/// A figure, or the sentence that says why there is none.
+/// A run that ships with the program, read from its file without being imported.
+struct PublishedRun {
+  QString file;
+  RunEntry entry;
+};
+struct PublishedSnapshot {
+  std::vector<PublishedRun> runs;
+};
+
+/// One view of the run: a figure, or panels where facets were asked for, or the sentence that says
+/// why there is neither.
 struct FigureSnapshot {
   std::optional<report::Figure> figure;
+  std::optional<report::Facets> facets;
   QString problem;
 };
 
 /// Which part of which run a page wants to see.
 struct RunRequest {
-  QString uuid;
-  QString baseline;          // contender id; empty: none
+  QString uuid = {};
+  QString baseline = {};     // contender id; empty: none
   bool any_baseline = true;  // where the run does not have that one, its first contender will do
   report::XAxis x = report::XAxis::length;
-  int slice = 0;  // which combination of the axes that a chart holds fixed
+  report::SliceWish slice = {};    // what the charts hold fixed
+  std::string facet = {};          // the key that makes panels; empty: one chart
+  report::PivotChoice pivot = {};  // the table along two keys
   friend bool operator==(const RunRequest&, const RunRequest&) = default;
 };
 
 struct RunSnapshot {
   RunRequest request;
-  report::Table table;     // every cell of the run
+  report::Table table;     // every cell of the run, with its samples
   QStringList contenders;  // ids, in order of appearance: the baseline picker's choices
-  QStringList slices;      // words for each combination of fixed axes; one or none: no picker
-  FigureSnapshot time, memory, executed;
+  QString fixed;           // words of the axes that have one value throughout the run
+  report::Slice slice;     // the others that no chart draws, and what is chosen of them
+  std::vector<std::string> facet_keys;              // what panels can be made of
+  std::vector<std::string> pivot_keys;              // what the table's rows and columns can be
+  std::map<report::YAxis, FigureSnapshot> figures;  // every view
+  report::Pivot pivot;
+  QString pivot_problem;
   QStringList answers;  // of what the charts show: crossovers, and what does not fit
   int damaged_cells = 0;
-  QString problem;      // the run could not be read
-  bool locked = false;  // and it was because another process holds the database
+  std::filesystem::path database;  // that the run was read from
+  QString problem;                 // the run could not be read
+  bool locked = false;             // and it was because another process holds the database
 };
 
 using RunListPointer = std::shared_ptr<const RunListSnapshot>;
+/// Two runs set side by side, or why they cannot be.
+struct ComparisonSnapshot {
+  QString uuid_a, uuid_b;
+  report::Comparison comparison;
+  QString problem;
+};
+
+using ComparisonPointer = std::shared_ptr<const ComparisonSnapshot>;
+using PublishedPointer = std::shared_ptr<const PublishedSnapshot>;
 using RunPointer = std::shared_ptr<const RunSnapshot>;
 
 }  // namespace attnscope::gui
 
 Q_DECLARE_METATYPE(attnscope::gui::RunRequest)
 Q_DECLARE_METATYPE(attnscope::gui::RunListPointer)
+Q_DECLARE_METATYPE(attnscope::gui::ComparisonPointer)
+Q_DECLARE_METATYPE(attnscope::gui::PublishedPointer)
 Q_DECLARE_METATYPE(attnscope::gui::RunPointer)

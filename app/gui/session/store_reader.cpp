@@ -7,7 +7,6 @@
 
 #include "app/gui/session/read_run.h"
 #include "app/gui/session/text.h"
-#include "engine/store/locked.h"
 
 namespace attnscope::gui {
 namespace {
@@ -47,7 +46,7 @@ void StoreReader::open() {
   }
   Result<Store> store =
       Store::open(database_, read_only_ ? Store::Mode::read_only : Store::Mode::read_write);
-  if (!store && is_locked(store.error())) {
+  if (!store && store.error().kind == ErrorKind::locked) {
     reading_waits_ = true;
     wait_for_lock();
     tick_->start(tick_ms);
@@ -63,6 +62,7 @@ void StoreReader::open() {
   // Requests wait between their tries, so that the thread is never held for long.
   store_->set_busy_timeout(busy_timeout);
   Q_EMIT opened();
+  if (!store_->warning().empty()) Q_EMIT warned(words(store_->warning()));
   could_read();
   look();
   tick_->start(tick_ms);
@@ -116,8 +116,10 @@ void StoreReader::read_shown_if_it_grew() {
 }
 
 void StoreReader::read_shown() {
-  if (!store_ || !shown_) return;
-  const RunPointer run = read_run(*store_, *shown_);
+  if (!shown_) return;
+  const Store* store = store_of(shown_->uuid);
+  if (store == nullptr) return;
+  const RunPointer run = read_run(*store, *shown_, last_read_);
   if (run->locked) {
     // What the window shows stays as it is until there is something newer.
     shown_heats_ = -1;
@@ -128,6 +130,7 @@ void StoreReader::read_shown() {
   shown_heats_ = run->table.run.heats_done;
   shown_status_ = run->table.run.status;
   since_read_.start();
+  last_read_ = run;
   Q_EMIT run_read(run);
 }
 
@@ -139,7 +142,7 @@ void StoreReader::show_run(const RunRequest& request) {
 }
 
 void StoreReader::cannot_read(const Error& error) {
-  if (is_locked(error)) {
+  if (error.kind == ErrorKind::locked) {
     reading_waits_ = true;
     return wait_for_lock();
   }
@@ -166,68 +169,22 @@ void StoreReader::end_wait_if_free() {
   if (std::exchange(is_waiting_, false)) Q_EMIT waited();
 }
 
-bool StoreReader::writable() {
-  if (store_ && !read_only_) return true;
-  Q_EMIT failed(store_ ? tr("%1 is a run file and opened read-only: import it into your database "
-                            "to change it.")
-                             .arg(words(database_.string()))
-                       : tr("The database is not open."));
-  return false;
-}
-
-void StoreReader::ask(std::function<Status()> request) {
-  requests_.push_back({std::move(request)});
-  // Later requests wait behind one that waits: they may depend on it.
-  if (requests_.size() == 1) ask_again();
-}
-
-void StoreReader::ask_again() {
-  while (!requests_.empty()) {
-    Request& first = requests_.front();
-    const Status done = first.ask();
-    if (!done && is_locked(done.error()) && ++first.tries < most_tries_) return wait_for_lock();
-    requests_.pop_front();
-    if (!done) Q_EMIT failed(words(done.error().message));
+// What cannot be read now is asked for again when the page is next shown.
+void StoreReader::read_ceilings() {
+  if (!store_ || !list_) return;
+  for (const RunEntry& entry : list_->runs) {
+    const auto ceilings = store_->ceilings(entry.info.id);
+    if (!ceilings) continue;
+    for (auto rates = ceilings->rbegin(); rates != ceilings->rend(); ++rates) {
+      if (rates->device != DeviceKind::cpu) continue;
+      const QString from = tr("run %1, %2, on %3")
+                               .arg(entry.info.number)
+                               .arg(words(entry.info.start.sweep_name))
+                               .arg(words(entry.info.start.device));
+      Q_EMIT ceilings_read({*rates, from});
+      return;
+    }
   }
-  end_wait_if_free();
-}
-
-void StoreReader::remove_run(const QString& uuid) {
-  if (!writable()) return;
-  ask([this, uuid]() -> Status {
-    Status removed = store_->remove_run(RunId{uuid.toStdString()});
-    if (!removed) return removed;
-    if (shown_ && shown_->uuid == uuid) shown_.reset();
-    read_list();
-    return {};
-  });
-}
-
-void StoreReader::export_runs(const QStringList& uuids, const QString& file) {
-  if (!store_) return;
-  ask([this, uuids, file]() -> Status {
-    std::vector<RunId> runs;
-    for (const QString& uuid : uuids) runs.push_back(RunId{uuid.toStdString()});
-    Status written = store_->export_runs(runs, std::filesystem::path(file.toStdString()));
-    if (!written) return written;
-    Q_EMIT succeeded(
-        tr("Exported %n run(s) to %1", nullptr, static_cast<int>(runs.size())).arg(file));
-    return {};
-  });
-}
-
-void StoreReader::import_file(const QString& file) {
-  if (!writable()) return;
-  ask([this, file]() -> Status {
-    const Result<Store::Imported> imported =
-        store_->import_file(std::filesystem::path(file.toStdString()));
-    if (!imported) return tl::unexpected(imported.error());
-    read_list();
-    Q_EMIT succeeded(tr("Imported %1 run(s), %2 already there")
-                         .arg(imported->added)
-                         .arg(imported->already_there));
-    return {};
-  });
 }
 
 }  // namespace attnscope::gui

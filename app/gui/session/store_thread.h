@@ -14,6 +14,7 @@
 #include <filesystem>
 
 #include "app/gui/session/integrity_check.h"
+#include "app/gui/session/machine_ceilings.h"
 #include "app/gui/session/snapshot.h"
 
 namespace attnscope::gui {
@@ -33,9 +34,20 @@ class StoreThread : public QObject {
 
   // Requests; each is answered by a signal, in order.
   void show_run(const RunRequest& request);
-  void remove_run(const QString& uuid);
+  void describe_run(const QString& uuid, const RunWords& words);
+  void change_tags(const QStringList& uuids, const QStringList& added, const QStringList& removed);
+  void put_in_trash(const QStringList& uuids);
+  void take_from_trash(const QStringList& uuids);
+  /// For good.
+  void remove_runs(const QStringList& uuids);
+  void empty_trash();
+  void compare_runs(const QString& uuid_a, const QString& uuid_b);
   void export_runs(const QStringList& uuids, const QString& file);
   void import_file(const QString& file);
+  /// Reads the runs under the folder, which are then shown like the database's, read-only.
+  void read_published(const std::filesystem::path& folder);
+  /// Of the newest run that measured what the processor can reach; unanswered when none has.
+  void read_ceilings();
   /// Looks at the file now instead of at the next tick.
   void refresh();
   /// Tries again after `refused`.
@@ -43,15 +55,25 @@ class StoreThread : public QObject {
 
  Q_SIGNALS:
   void opened();
+  /// After opened(): what the user should know of a database that can be used, such as one on a
+  /// network file system.
+  void warned(const QString& sentence);
   /// The store cannot be used at all; the sentence says why and how to mend it.
   void refused(const QString& sentence);
   /// Another process holds the database: requests and reading go on by themselves when it is free.
   void waiting(const QString& sentence);
   void waited();
   void runs_changed(const attnscope::gui::RunListPointer& runs);
+  void published_read(const attnscope::gui::PublishedPointer& runs);
+  void compared(const attnscope::gui::ComparisonPointer& comparison);
   void run_read(const attnscope::gui::RunPointer& run);
+  void ceilings_read(const attnscope::gui::MachineCeilings& machine);
   /// The check in the background found damage; the sentence names the runs and the way out.
   void damaged(const QString& sentence);
+  /// The same, for the list: which runs.
+  void damage_found(const QStringList& uuids);
+  /// These runs are in the trash now; the sentence says so.
+  void trashed(const QStringList& uuids, const QString& sentence);
   /// What a request came to.
   void succeeded(const QString& sentence);
   void failed(const QString& sentence);

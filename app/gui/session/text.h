@@ -11,4 +11,9 @@ namespace attnscope::gui {
   return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
+/// "1 cell", "3 cells": Qt's own plurals need a translation file even in English.
+[[nodiscard]] inline QString counted(qint64 count, const QString& one, const QString& many) {
+  return QStringLiteral("%1 %2").arg(count).arg(count == 1 ? one : many);
+}
+
 }  // namespace attnscope::gui

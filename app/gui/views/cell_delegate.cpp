@@ -14,21 +14,30 @@ namespace {
 constexpr int swatch_width = 30;
 constexpr int padding = 6;
 
+bool has_swatch(const QModelIndex& index) {
+  return index.column() == CellTableModel::contender && index.data(style_key_role).isValid();
+}
+
+QColor verdict_color(statistics::Verdict verdict, const QPalette& palette) {
+  if (verdict == statistics::Verdict::faster) return good_text(palette);
+  if (verdict == statistics::Verdict::slower) return error_text(palette);
+  return faint_text(palette);
+}
+
+/// The words say it too: colour alone tells nothing here.
 QColor text_color(const QModelIndex& index, const QPalette& palette) {
-  if (index.column() == CellTableModel::verdict) {
-    const QString verdict = index.data().toString();
-    if (verdict == QLatin1String("faster")) return good_text(palette);
-    if (verdict == QLatin1String("slower")) return error_text(palette);
-    return faint_text(palette);
-  }
-  switch (static_cast<CellStatus>(index.data(CellTableModel::cell_status_role).toInt())) {
+  const QVariant verdict = index.data(verdict_role);
+  if (verdict.isValid())
+    return verdict_color(static_cast<statistics::Verdict>(verdict.toInt()), palette);
+  const QVariant status = index.data(cell_status_role);
+  if (!status.isValid()) return palette.color(QPalette::Text);
+  switch (static_cast<CellStatus>(status.toInt())) {
     case CellStatus::ok:
       return palette.color(QPalette::Text);
     case CellStatus::wrong:
     case CellStatus::crashed:
     case CellStatus::timeout:
-      return index.column() == CellTableModel::contender ? palette.color(QPalette::Text)
-                                                         : error_text(palette);
+      return has_swatch(index) ? palette.color(QPalette::Text) : error_text(palette);
     default:
       return faint_text(palette);
   }
@@ -43,12 +52,14 @@ void CellDelegate::set_contenders(const std::vector<std::string>& ids) {
 void CellDelegate::initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const {
   QStyledItemDelegate::initStyleOption(option, index);
   option->palette.setColor(QPalette::Text, text_color(index, option->palette));
+  if (index.data(baseline_role).toBool() || index.data(heading_role).toBool())
+    option->font.setBold(true);
 }
 
 QSize CellDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const {
   QSize size = QStyledItemDelegate::sizeHint(option, index);
   size.rwidth() += 2 * padding;
-  if (index.column() == CellTableModel::contender) size.rwidth() += swatch_width;
+  if (has_swatch(index)) size.rwidth() += swatch_width;
   return size;
 }
 
@@ -62,10 +73,10 @@ void CellDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
   style->drawControl(QStyle::CE_ItemViewItem, &item, painter, option.widget);
 
   QRect inner = option.rect.adjusted(padding, 0, -padding, 0);
-  if (index.column() == CellTableModel::contender) {
+  if (has_swatch(index)) {
     const charts::ChartTheme theme = charts::theme_of(option.palette);
     const charts::ContenderStyle line =
-        styles_.style(index.data(CellTableModel::style_key_role).toString().toStdString());
+        styles_.style(index.data(style_key_role).toString().toStdString());
     const QPointF middle(inner.left() + swatch_width / 2.0 - 3, inner.center().y() + 0.5);
     painter->save();
     painter->setRenderHint(QPainter::Antialiasing);
@@ -80,7 +91,7 @@ void CellDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
   painter->setPen(item.palette.color(selected ? QPalette::HighlightedText : QPalette::Text));
   painter->setFont(item.font);
   painter->drawText(inner, static_cast<int>(item.displayAlignment),
-                    item.fontMetrics.elidedText(text, Qt::ElideRight, inner.width()));
+                    QFontMetrics(item.font).elidedText(text, Qt::ElideRight, inner.width()));
 }
 
 }  // namespace attnscope::gui

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/views/compare_page.h"
 
+#include <QCheckBox>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
@@ -11,26 +12,35 @@
 
 #include "app/gui/models/run_list_model.h"
 #include "app/gui/session/text.h"
+#include "app/gui/views/beside_view.h"
+#include "app/gui/views/comparison_view.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/progress_strip.h"
+#include "app/gui/views/published_view.h"
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_view.h"
 
 namespace attnscope::gui {
 
 ComparePage::ComparePage(RunListModel* runs, QWidget* parent)
-    : QWidget(parent),
+    : Page(parent),
       runs_(runs),
-      new_run_(new QPushButton(tr("New run…"))),
       quick_(new QPushButton(tr("Run the quick sweep"))),
       messages_(new MessageBar),
       progress_(new ProgressStrip),
       run_list_(new RunListPanel(runs)),
       run_view_(new RunView),
+      beside_view_(new BesideView),
+      place_(new MessageBar),
+      published_view_(new PublishedView),
+      comparison_view_(new ComparisonView),
       empty_(build_empty()),
+      run_body_(build_run()),
       body_(new QStackedWidget) {
   body_->addWidget(empty_);
-  body_->addWidget(run_view_);
+  body_->addWidget(run_body_);
+  body_->addWidget(published_view_);
+  body_->addWidget(comparison_view_);
 
   auto* main = new QWidget;
   auto* column = new QVBoxLayout(main);
@@ -53,26 +63,40 @@ ComparePage::ComparePage(RunListModel* runs, QWidget* parent)
   layout->addWidget(split);
 
   connect(run_list_, &RunListPanel::run_chosen, this, [this](const QString& uuid) {
-    body_->setCurrentWidget(run_view_);
+    body_->setCurrentWidget(run_body_);
+    say_place(uuid);
     run_view_->choose_run(uuid);
+    Q_EMIT offers_changed();
   });
-  connect(new_run_, &QPushButton::clicked, this, &ComparePage::new_run_asked);
+  connect(run_list_, &RunListPanel::table_chosen, this, &ComparePage::show_table);
+  connect(run_list_, &RunListPanel::nothing_chosen, this, [this] {
+    if (run_list_->section() == RunListPanel::runs_section) runs_changed();
+  });
+  connect(published_view_->beside(), &QCheckBox::toggled, this, &ComparePage::set_beside);
+  connect(beside_view_, &BesideView::close_asked, this,
+          [this] { published_view_->beside()->setChecked(false); });
+  connect(run_list_, &RunListPanel::compare_wanted, this, &ComparePage::comparison_wanted);
+  connect(comparison_view_, &ComparisonView::swap_asked, this, &ComparePage::comparison_wanted);
+  connect(comparison_view_, &ComparisonView::succeeded, this, &Page::succeeded);
+  connect(comparison_view_, &ComparisonView::closed, this, [this] {
+    body_->setCurrentWidget(run_body_);
+    Q_EMIT offers_changed();
+  });
   connect(quick_, &QPushButton::clicked, this, &ComparePage::quick_sweep_asked);
-  connect(run_view_, &RunView::succeeded, messages_, &MessageBar::show_info);
-  connect(run_view_, &RunView::failed, messages_,
+  connect(run_view_, &RunView::succeeded, this, &Page::succeeded);
+  connect(run_view_, &RunView::failed, this, &Page::failed);
+  connect(this, &Page::succeeded, messages_, &MessageBar::show_info);
+  connect(this, &Page::failed, messages_,
           [this](const QString& sentence) { messages_->show_error(sentence); });
   connect(messages_, &MessageBar::mend_asked, this, &ComparePage::open_again_asked);
 }
 
 QWidget* ComparePage::build_side() {
-  new_run_->setObjectName(QStringLiteral("new_run"));
-  new_run_->setToolTip(tr("Measure a sweep (Ctrl+N)"));
   auto* side = new QWidget;
   side->setMinimumWidth(200);
   auto* layout = new QVBoxLayout(side);
   layout->setContentsMargins(12, 12, 12, 12);
   layout->setSpacing(10);
-  layout->addWidget(new_run_);
   layout->addWidget(run_list_, 1);
   return side;
 }
@@ -96,6 +120,14 @@ QWidget* ComparePage::build_empty() {
   centred->addStretch();
   centred->addWidget(text);
   centred->addStretch();
+  look_ = new QPushButton(tr("Look at the published runs"));
+  look_->setObjectName(QStringLiteral("look_at_published"));
+  look_->setToolTip(tr("Runs that ship with AttnScope, read-only (Alt+2)"));
+  look_->hide();
+  connect(look_, &QPushButton::clicked, this, [this] {
+    const QModelIndex first = run_list_->published().first_run();
+    run_list_->choose(first.data(RunListModel::uuid_role).toString());
+  });
   quick_->setObjectName(QStringLiteral("quick_sweep"));
   quick_->setDefault(true);
   auto* empty = new QWidget;
@@ -105,14 +137,128 @@ QWidget* ComparePage::build_empty() {
   layout->addWidget(title);
   layout->addLayout(centred);
   layout->addWidget(quick_, 0, Qt::AlignHCenter);
+  layout->addWidget(look_, 0, Qt::AlignHCenter);
   layout->addStretch();
   return empty;
 }
 
+QWidget* ComparePage::build_run() {
+  auto* run = new QWidget;
+  auto* layout = new QVBoxLayout(run);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(10);
+  layout->addWidget(place_);
+  layout->addWidget(run_view_, 1);
+  layout->addWidget(beside_view_);
+  beside_view_->hide();
+  return run;
+}
+
+void ComparePage::show_table(const QString& id) {
+  const PublishedListModel& published = run_list_->published();
+  const report::PublishedTable* table = published.table(published.index_of(id));
+  if (!table) return;
+  published_view_->show_table(*table);
+  body_->setCurrentWidget(published_view_);
+  Q_EMIT offers_changed();
+}
+
+void ComparePage::say_place(const QString& uuid) {
+  const PublishedListModel& published = run_list_->published();
+  const PublishedRun* run = published.run(published.index_of(uuid));
+  if (run_list_->section() == RunListPanel::published_section && run) {
+    place_->show_offer(tr("This run ships with AttnScope and is read-only."),
+                       tr("Copy into my runs"), {},
+                       [this, file = run->file] { Q_EMIT run_list_->import_file_wanted(file); });
+  } else if (run_list_->section() == RunListPanel::trash_section) {
+    place_->show_offer(tr("This run lies in the trash."), tr("Put back"), {},
+                       [this, uuid] { Q_EMIT run_list_->restore_wanted({uuid}); });
+  } else {
+    place_->clear();
+  }
+}
+
+void ComparePage::show_published(const PublishedPointer& runs) {
+  run_list_->set_published(runs);
+  look_->setVisible(!runs->runs.empty());
+}
+
+void ComparePage::show_trashed(const QStringList& uuids, const QString& sentence) {
+  messages_->show_offer(sentence, tr("Undo"), QKeySequence(tr("Ctrl+Z")),
+                        [this, uuids] { Q_EMIT run_list_->restore_wanted(uuids); });
+}
+
+void ComparePage::set_beside(bool beside) {
+  published_view_->beside()->setChecked(beside);
+  beside_view_->setVisible(beside);
+}
+
+QStringList ComparePage::baselines() const {
+  if (body_->currentWidget() != run_body_) return {};
+  return run_view_->contenders();
+}
+
+QString ComparePage::baseline() const {
+  return run_view_->baseline();
+}
+
+void ComparePage::set_baseline(const QString& baseline) {
+  run_view_->set_baseline(baseline);
+}
+
+bool ComparePage::has_table() const {
+  if (body_->currentWidget() == comparison_view_) return comparison_view_->model().rowCount() > 0;
+  if (body_->currentWidget() == published_view_) return true;
+  return body_->currentWidget() == run_body_ && run_view_->run() &&
+         !run_view_->run()->table.rows.empty();
+}
+
+void ComparePage::copy_table(report::TableFormat format) {
+  if (body_->currentWidget() == comparison_view_) return comparison_view_->copy_table(format);
+  if (body_->currentWidget() == published_view_) {
+    published_view_->copy_table(format);
+    const auto rows = static_cast<qint64>(published_view_->model().table().rows.size());
+    Q_EMIT succeeded(
+        tr("Copied the published table of %1.").arg(counted(rows, tr("row"), tr("rows"))));
+    return;
+  }
+  run_view_->copy_table(format);
+}
+
+bool ComparePage::has_figure() const {
+  return run_view_->has_figure() && body_->currentWidget() == run_body_;
+}
+
+void ComparePage::export_figure() {
+  run_view_->export_figure();
+}
+
+QString ComparePage::run_words() const {
+  return tr("New run…");
+}
+
+void ComparePage::run() {
+  Q_EMIT run_asked({});
+}
+
+void ComparePage::show_comparison(const ComparisonPointer& comparison) {
+  comparison_view_->show_comparison(comparison);
+  body_->setCurrentWidget(comparison_view_);
+  Q_EMIT offers_changed();
+}
+
+void ComparePage::show_run(const RunPointer& run) {
+  run_view_->show_run(run);
+  beside_view_->show_run(run);
+  Q_EMIT offers_changed();
+}
+
 void ComparePage::runs_changed() {
   progress_->show_run(runs_->live());
+  if (run_list_->section() != RunListPanel::runs_section) return;
   if (runs_->rowCount() == 0) {
     body_->setCurrentWidget(empty_);
+    Q_EMIT offers_changed();
     return;
   }
   if (run_list_->chosen().isEmpty())
@@ -130,7 +276,6 @@ void ComparePage::choose_run(const QString& uuid) {
 
 void ComparePage::show_refused(const QString& sentence) {
   messages_->show_error(sentence, tr("Try again"));
-  new_run_->setEnabled(false);
   quick_->setEnabled(false);
 }
 
@@ -146,7 +291,6 @@ void ComparePage::show_waited() {
 
 void ComparePage::show_store_opened() {
   messages_->clear();
-  new_run_->setEnabled(true);
   quick_->setEnabled(true);
 }
 

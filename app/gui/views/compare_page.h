@@ -3,28 +3,47 @@
 //
 // Page Compare: the runs on the left, the chosen one beside them, the live one's progress on top.
 
-#include <QWidget>
-
 #include "app/gui/session/snapshot.h"
+#include "app/gui/views/page.h"
 
 class QPushButton;
 class QStackedWidget;
 
 namespace attnscope::gui {
 
+class BesideView;
+class ComparisonView;
 class MessageBar;
 class ProgressStrip;
+class PublishedView;
 class RunListModel;
 class RunListPanel;
 class RunView;
 
-class ComparePage : public QWidget {
+class ComparePage : public Page {
   Q_OBJECT
  public:
   explicit ComparePage(RunListModel* runs, QWidget* parent = nullptr);
 
+  [[nodiscard]] QStringList baselines() const override;
+  [[nodiscard]] QString baseline() const override;
+  void set_baseline(const QString& baseline) override;
+  [[nodiscard]] bool has_table() const override;
+  void copy_table(report::TableFormat format) override;
+  [[nodiscard]] bool has_figure() const override;
+  void export_figure() override;
+  [[nodiscard]] QString run_words() const override;
+  void run() override;
+
   /// After the list changed: keeps the choice, or makes a first one.
   void runs_changed();
+  void show_run(const RunPointer& run);
+  void show_comparison(const ComparisonPointer& comparison);
+  void show_published(const PublishedPointer& runs);
+  /// These runs are in the trash now; offers to take them out again.
+  void show_trashed(const QStringList& uuids, const QString& sentence);
+  /// The ECIR 2024 paper's times and memory under the run.
+  void set_beside(bool beside);
   void show_starting();
   void choose_run(const QString& uuid);
   /// The store cannot be used; the page says why and offers to try again.
@@ -37,27 +56,39 @@ class ComparePage : public QWidget {
   [[nodiscard]] MessageBar* messages() const { return messages_; }
   [[nodiscard]] ProgressStrip* progress() const { return progress_; }
   [[nodiscard]] RunListPanel* run_list() const { return run_list_; }
+  [[nodiscard]] PublishedView* published_view() const { return published_view_; }
+  [[nodiscard]] BesideView* beside_view() const { return beside_view_; }
+  /// Says of a run that it is read-only or lies in the trash.
+  [[nodiscard]] MessageBar* place() const { return place_; }
+  [[nodiscard]] ComparisonView* comparison_view() const { return comparison_view_; }
   [[nodiscard]] RunView* run_view() const { return run_view_; }
-  [[nodiscard]] QPushButton* new_run_button() const { return new_run_; }
   [[nodiscard]] QPushButton* quick_button() const { return quick_; }
 
  Q_SIGNALS:
-  void new_run_asked();
+  void comparison_wanted(const QString& uuid_a, const QString& uuid_b);
   void quick_sweep_asked();
   void open_again_asked();
 
  private:
   QWidget* build_side();
   QWidget* build_empty();
+  QWidget* build_run();
+  void show_table(const QString& id);
+  void say_place(const QString& uuid);
 
   RunListModel* runs_;
-  QPushButton* new_run_;
   QPushButton* quick_;
+  QPushButton* look_ = nullptr;
   MessageBar* messages_;
   ProgressStrip* progress_;
   RunListPanel* run_list_;
   RunView* run_view_;
+  BesideView* beside_view_;
+  MessageBar* place_;
+  PublishedView* published_view_;
+  ComparisonView* comparison_view_;
   QWidget* empty_;
+  QWidget* run_body_;  // the run with what stands around it
   QStackedWidget* body_;
   QString waiting_;  // the sentence on the bar while the database is locked
 };

@@ -7,6 +7,7 @@
 #include <QLabel>
 #include <QPushButton>
 #include <QToolButton>
+#include <utility>
 
 #include "app/gui/views/theme.h"
 
@@ -28,7 +29,12 @@ MessageBar::MessageBar(QWidget* parent)
   layout->addWidget(close_);
   setAutoFillBackground(true);
   connect(close_, &QToolButton::clicked, this, &MessageBar::clear);
-  connect(mend_, &QPushButton::clicked, this, &MessageBar::mend_asked);
+  connect(mend_, &QPushButton::clicked, this, [this] {
+    if (!offered_) return Q_EMIT mend_asked();
+    const std::function<void()> act = std::exchange(offered_, nullptr);
+    clear();
+    act();
+  });
   hide();
 }
 
@@ -40,8 +46,20 @@ void MessageBar::show_info(const QString& sentence) {
   show_sentence(sentence, {}, false);
 }
 
+void MessageBar::show_offer(const QString& sentence, const QString& button,
+                            const QKeySequence& shortcut, std::function<void()> act) {
+  show_sentence(sentence, button, false);
+  offered_ = std::move(act);
+  mend_->setShortcut(shortcut);
+  const QString keys = shortcut.toString(QKeySequence::NativeText);
+  mend_->setToolTip(keys.isEmpty() ? button : QStringLiteral("%1 (%2)").arg(button, keys));
+}
+
 void MessageBar::show_sentence(const QString& sentence, const QString& mend, bool error) {
   is_error_ = error;
+  offered_ = nullptr;
+  mend_->setShortcut({});
+  mend_->setToolTip({});
   label_->setText(sentence);
   setAccessibleName(sentence);
   mend_->setText(mend);
@@ -65,18 +83,18 @@ QString MessageBar::error() const {
 }
 
 void MessageBar::paint_ground() {
-  // From the application's palette: this widget's own already carries the message's ground.
-  QPalette changed = QGuiApplication::palette();
-  changed.setColor(QPalette::Window, is_error_ ? error_ground(changed) : info_ground(changed));
-  if (changed.color(QPalette::Window) != palette().color(QPalette::Window) ||
-      changed.color(QPalette::WindowText) != palette().color(QPalette::WindowText)) {
-    setPalette(changed);
-  }
+  // Only the ground is this widget's own, so that the rest follows the theme.
+  const QPalette around = parentWidget() ? parentWidget()->palette() : QGuiApplication::palette();
+  const QColor ground = is_error_ ? error_ground(around) : info_ground(around);
+  if (ground == palette().color(QPalette::Window)) return;
+  QPalette own;
+  own.setColor(QPalette::Window, ground);
+  setPalette(own);
 }
 
 void MessageBar::changeEvent(QEvent* event) {
   QFrame::changeEvent(event);
-  if (event->type() == QEvent::ApplicationPaletteChange) paint_ground();
+  if (event->type() == QEvent::PaletteChange) paint_ground();
 }
 
 }  // namespace attnscope::gui

@@ -5,7 +5,9 @@
 // done.
 
 #include <QFrame>
+#include <QKeySequence>
 #include <QString>
+#include <functional>
 
 class QLabel;
 class QPushButton;
@@ -21,6 +23,9 @@ class MessageBar : public QFrame {
   /// `mend` names a button; empty: none.
   void show_error(const QString& sentence, const QString& mend = {});
   void show_info(const QString& sentence);
+  /// What was done, with a button that does more about it, or takes it back.
+  void show_offer(const QString& sentence, const QString& button, const QKeySequence& shortcut,
+                  std::function<void()> act);
   void clear();
   [[nodiscard]] QString text() const;
   /// The sentence shown, when it is of something that went wrong.
@@ -42,6 +47,7 @@ class MessageBar : public QFrame {
   QPushButton* mend_;
   QToolButton* close_;
   bool is_error_ = false;
+  std::function<void()> offered_;  // what the button does instead of asking to mend
 };
 
 }  // namespace attnscope::gui

@@ -184,6 +184,18 @@ void NewRunDialog::choose_preset(const QString& name) {
   if (index >= 0) preset_->setCurrentIndex(index);
 }
 
+bool NewRunDialog::begin_with(const QString& sweep_text) {
+  const std::string text = sweep_text.toStdString();
+  const Result<Sweep> sweep = parse_sweep(text, "this sweep");
+  if (!sweep) {
+    say(other_problem_, words(sweep.error().message));
+    return false;
+  }
+  preset_->setCurrentIndex(preset_->count() - 1);
+  load({.name = sweep->name, .text = text});
+  return true;
+}
+
 void NewRunDialog::set_implementations(const QList<ContenderMatrixModel::Named>& implementations,
                                        const QString& problem) {
   listed_ = true;

@@ -23,6 +23,9 @@ class NewRunDialog : public QDialog {
   explicit NewRunDialog(QWidget* parent = nullptr);
 
   void choose_preset(const QString& name);
+  /// Fills the form from a sweep's JSON; what is no sweep is said in the form, which stays as it
+  /// is.
+  bool begin_with(const QString& sweep_text);
   /// The implementations this machine has; `problem` says why they are not known.
   void set_implementations(const QList<ContenderMatrixModel::Named>& implementations,
                            const QString& problem);

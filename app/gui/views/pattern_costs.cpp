@@ -2,140 +2,251 @@
 #include "app/gui/views/pattern_costs.h"
 
 #include <QFormLayout>
+#include <QHeaderView>
 #include <QLabel>
+#include <QScrollBar>
 #include <QSpinBox>
+#include <QTableView>
 #include <QVBoxLayout>
+#include <algorithm>
+#include <utility>
 
 #include "app/gui/session/text.h"
-#include "app/gui/views/theme.h"
-#include "engine/pattern/compile_plan.h"
-#include "engine/report/table.h"
+#include "app/gui/views/problem_label.h"
 
 namespace attnscope::gui {
 namespace {
 
-QLabel* value_label(const char* name) {
-  auto* label = new QLabel;
-  label->setObjectName(QLatin1String(name));
-  label->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  return label;
-}
-
-QSpinBox* number(int value, int highest, const QString& name) {
+QSpinBox* number(int value, int highest, const QString& name, const char* object) {
   auto* box = new QSpinBox;
   box->setRange(1, highest);
   box->setValue(value);
   box->setAlignment(Qt::AlignRight);
   box->setAccessibleName(name);
+  box->setToolTip(name);
+  box->setObjectName(QLatin1String(object));
   return box;
 }
 
-void add_row(QFormLayout* form, const QString& title, QWidget* value, const QString& tip) {
-  auto* label = new QLabel(title);
-  label->setToolTip(tip);
-  value->setToolTip(tip);
-  value->setAccessibleName(title);
-  form->addRow(label, value);
+CostQuestion question_of(const TitledMask& mask, const LayoutItem& item, int heads, int head_dim) {
+  return {.pattern = mask.source.pattern,
+          .window = mask.source.window,
+          .item = item,
+          .heads = heads,
+          .head_dim = head_dim};
 }
 
 }  // namespace
 
-QString count_words(double count) {
-  static constexpr std::pair<double, const char*> scales[] = {
-      {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e4, "k"}};
-  for (const auto& [scale, letter] : scales) {
-    if (count < scale) continue;
-    const double unit = scale == 1e4 ? 1e3 : scale;
-    const double value = count / unit;
-    return QStringLiteral("%1 %2").arg(
-        QString::number(value, 'f', value < 10 ? 2 : (value < 100 ? 1 : 0)), QLatin1String(letter));
-  }
-  return QString::number(count, 'f', 0);
-}
-
 PatternCosts::PatternCosts(QWidget* parent)
     : QWidget(parent),
-      heads_(number(12, 1024, tr("Heads"))),
-      head_dim_(number(32, 1024, tr("Head dimension"))),
-      tokens_(value_label("cost_tokens")),
-      pairs_(value_label("cost_pairs")),
-      density_value_(value_label("cost_density")),
-      flop_(value_label("cost_flop")),
-      full_flop_(value_label("cost_full_flop")),
-      bytes_(value_label("cost_bytes")),
-      exponentials_(value_label("cost_exponentials")),
-      problem_(new QLabel) {
+      table_(new QTableView),
+      heads_(number(12, 512, tr("Attention heads"), "heads")),
+      head_dim_(number(32, 1024, tr("Dimension of one head"), "head_dim")),
+      problem_(new ProblemLabel("costs_problem")),
+      note_(new QLabel) {
+  build();
+  connect(heads_, &QSpinBox::valueChanged, this, &PatternCosts::recount);
+  connect(head_dim_, &QSpinBox::valueChanged, this, &PatternCosts::recount);
+  for (ImplementationCosts* costs : {&a_implementations_, &b_implementations_}) {
+    connect(costs, &ImplementationCosts::changed, this, &PatternCosts::refresh);
+  }
+  connect(&counter_, &charts::LatestJob::failed, this, [this](const QString& sentence) {
+    take({.a = tl::unexpected(Error{sentence.toStdString()}), .b = {}});
+  });
+}
+
+void PatternCosts::build() {
   auto* title = new QLabel(tr("Cost of one forward call"));
   QFont bold = title->font();
   bold.setBold(true);
   title->setFont(bold);
-  problem_->setWordWrap(true);
-  problem_->hide();
+  title->setBuddy(table_);
+  title->setWordWrap(true);
+  table_->setModel(&model_);
+  table_->setObjectName(QStringLiteral("costs"));
+  table_->setAccessibleName(tr("Costs of the patterns"));
+  table_->setSelectionMode(QAbstractItemView::SingleSelection);
+  table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
+  table_->setTabKeyNavigation(false);
+  table_->setShowGrid(false);
+  table_->setAlternatingRowColors(true);
+  table_->setFrameShape(QFrame::NoFrame);
+  table_->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
+  table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+  table_->horizontalHeader()->setStretchLastSection(true);
+  table_->horizontalHeader()->setSectionsClickable(false);
+  table_->verticalHeader()->setSectionsClickable(false);
+  table_->verticalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+  table_->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+  table_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
+  note_->setObjectName(QStringLiteral("costs_note"));
+  note_->setWordWrap(true);
+  note_->setTextFormat(Qt::PlainText);
 
   auto* form = new QFormLayout;
   form->setContentsMargins(0, 0, 0, 0);
-  form->setHorizontalSpacing(12);
-  form->setVerticalSpacing(8);
   form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
-  add_row(form, tr("Tokens"), tokens_, tr("[CLS], query and document"));
-  add_row(form, tr("Density"), density_value_, tr("Allowed pairs of all pairs"));
-  add_row(form, tr("Pairs"), pairs_, tr("Allowed pairs of one head"));
-  add_row(form, tr("FLOP"), flop_, tr("Two products over all heads: 4 · head dimension a pair"));
-  add_row(form, tr("of full attention"), full_flop_, tr("Share of full attention's FLOP"));
-  add_row(form, tr("Exponentials"), exponentials_, tr("One a pair and head, in the softmax"));
-  add_row(form, tr("Least bytes"), bytes_, tr("float32 q, k, v read once and o written once"));
-  form->addRow(tr("&Heads"), heads_);
-  form->addRow(tr("Head d&imension"), head_dim_);
-
+  form->addRow(tr("Heads"), heads_);
+  form->addRow(tr("Head dimension"), head_dim_);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(10);
+  layout->setSpacing(8);
   layout->addWidget(title);
   layout->addWidget(problem_);
+  layout->addWidget(table_, 100);
+  layout->addStretch(1);
+  layout->addWidget(note_);
   layout->addLayout(form);
-  layout->addStretch();
-  connect(heads_, &QSpinBox::valueChanged, this, &PatternCosts::recount);
-  connect(head_dim_, &QSpinBox::valueChanged, this, &PatternCosts::recount);
 }
 
-void PatternCosts::show_costs(const AttentionPattern& pattern, std::optional<Window> window,
+int PatternCosts::heads() const {
+  return heads_->value();
+}
+
+int PatternCosts::head_dim() const {
+  return head_dim_->value();
+}
+
+double PatternCosts::density() const {
+  return counted_.a ? counted_.a->density : 0;
+}
+
+QStringList PatternCosts::implementations() const {
+  QStringList ids;
+  for (const ForeseenCost& cost : a_implementations_.costs()) {
+    if (cost.reason.isEmpty()) ids.append(cost.id);
+  }
+  return ids;
+}
+
+QString PatternCosts::implementations_problem() const {
+  if (is_measuring_) {
+    return tr("Implementations are asked when the measurement is over.");
+  }
+  if (a_implementations_.is_asking()) return tr("Asking the implementations…");
+  if (!may_be_asked()) return tr("Implementations are asked for 1 to 1,000,000 tokens.");
+  return a_implementations_.problem();
+}
+
+void PatternCosts::show_costs(const TitledMask& a, const std::optional<TitledMask>& b,
                               const LayoutItem& item) {
-  pattern_ = pattern;
-  window_ = window;
+  a_ = a;
+  b_ = b;
   item_ = item;
   recount();
 }
 
+void PatternCosts::set_machine(const std::optional<MachineCeilings>& machine) {
+  machine_ = machine;
+  refresh();
+}
+
+void PatternCosts::set_measuring(bool measuring) {
+  if (measuring == is_measuring_) return;
+  is_measuring_ = measuring;
+  ask();
+  refresh();
+}
+
+void PatternCosts::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  ask();
+}
+
 void PatternCosts::recount() {
-  const SequenceLayout layout = SequenceLayout::uniform(1, item_);
-  const Result<AttentionPlan> plan = compile_plan(pattern_, window_, layout, heads_->value());
-  problem_->setVisible(!plan.has_value());
-  if (!plan) {
-    problem_->setText(words(plan.error().message));
-    density_ = 0;
-    for (QLabel* label :
-         {tokens_, pairs_, density_value_, flop_, full_flop_, bytes_, exponentials_})
-      label->setText(QStringLiteral("–"));
+  if (!a_) return;
+  counter_.drop();
+  const bool quick =
+      is_quickly_counted(a_->source, item_) && (!b_ || is_quickly_counted(b_->source, item_));
+  const auto count = [a = *a_, b = b_, item = item_, heads = heads(), dim = head_dim()] {
+    Counted counted{.a = count_pattern(a.source, item, heads, dim), .b = {}};
+    if (b) counted.b = count_pattern(b->source, item, heads, dim);
+    return counted;
+  };
+  if (quick) {
+    take(count());
+  } else {
+    counter_.start([this, count](const charts::LatestJob::Token& token) {
+      token.deliver([this, counted = count()] { take(counted); });
+    });
+  }
+  ask();
+}
+
+void PatternCosts::take(Counted counted) {
+  counted_ = std::move(counted);
+  refresh();
+}
+
+void PatternCosts::ask() {
+  if (!a_ || is_measuring_ || !isVisible()) {
+    if (is_measuring_) {
+      a_implementations_.forget();
+      b_implementations_.forget();
+    }
     return;
   }
-  const PlanCounts counts = count(*plan);
-  const auto tokens = static_cast<double>(layout.tokens());
-  const auto pairs = static_cast<double>(counts.pairs) / heads_->value();
-  density_ = tokens > 0 ? pairs / (tokens * tokens) : 0;
-  const double flop = useful_flop(counts, head_dim_->value());
-  const double full = 4.0 * head_dim_->value() * heads_->value() * tokens * tokens;
-  tokens_->setText(count_words(tokens));
-  pairs_->setText(count_words(pairs));
-  density_value_->setText(QString::number(density_ * 100, 'f', density_ < 0.1 ? 2 : 1) +
-                          QStringLiteral(" %"));
-  flop_->setText(count_words(flop));
-  full_flop_->setText(full > 0 && flop > 0
-                          ? QStringLiteral("1 / %1").arg(QString::number(full / flop, 'f', 1))
-                          : QStringLiteral("–"));
-  exponentials_->setText(count_words(static_cast<double>(counts.exponentials)));
-  bytes_->setText(
-      words(report::format_bytes(least_bytes(*plan, head_dim_->value(), DType::float32))));
+  if (!may_be_asked()) {
+    a_implementations_.forget();
+    b_implementations_.forget();
+    return;
+  }
+  a_implementations_.ask(question_of(*a_, item_, heads(), head_dim()));
+  if (b_) {
+    b_implementations_.ask(question_of(*b_, item_, heads(), head_dim()));
+  } else {
+    b_implementations_.forget();
+  }
+}
+
+bool PatternCosts::may_be_asked() const {
+  const Result<SequenceLayout> layout = SequenceLayout::make({item_});
+  return layout && layout->tokens() > 0 && layout->tokens() <= charts::MaskProblem::largest;
+}
+
+// As high as its rows and as wide as its values: no empty ground, nothing elided.
+void PatternCosts::fit() {
+  const QHeaderView* columns = table_->horizontalHeader();
+  const QHeaderView* rows = table_->verticalHeader();
+  int width = rows->sizeHint().width() + table_->verticalScrollBar()->sizeHint().width();
+  for (int column = 0; column < model_.columnCount(); ++column) {
+    int widest = 0;
+    for (int row = 0; row < model_.rowCount(); ++row) {
+      const QString text = model_.index(row, column).data().toString();
+      widest = std::max(widest, fontMetrics().horizontalAdvance(text));
+    }
+    width += widest + 2 * fontMetrics().averageCharWidth();
+  }
+  table_->setMinimumWidth(width);
+  table_->setMaximumHeight(columns->sizeHint().height() +
+                           model_.rowCount() * rows->defaultSectionSize() + 2);
+}
+
+void PatternCosts::refresh() {
+  if (!a_) return;
+  const auto side = [](const TitledMask& mask, const Result<PatternCounts>& counts,
+                       const ImplementationCosts& implementations) {
+    PatternCostsModel::Side shown{
+        .title = mask.title, .counts = {}, .implementations = implementations.costs()};
+    if (counts) shown.counts = *counts;
+    return shown;
+  };
+  std::optional<PatternCostsModel::Side> b;
+  if (b_ && counted_.b) b = side(*b_, *counted_.b, b_implementations_);
+  model_.show_sides(side(*a_, counted_.a, a_implementations_), b, machine_);
+  fit();
+  problem_->set_problem(counted_.a ? QString() : words(counted_.a.error().message));
+  QStringList notes;
+  if (!implementations_problem().isEmpty()) {
+    notes.append(implementations_problem());
+  } else if (!a_implementations_.costs().isEmpty()) {
+    notes.append(tr("Below the limit: executed over useful FLOP, as each implementation says."));
+  }
+  if (!machine_) notes.append(tr("Run a sweep once to see the limit of this machine."));
+  note_->setText(notes.join(QLatin1Char(' ')));
+  note_->setVisible(!notes.isEmpty());
+  Q_EMIT changed();
 }
 
 }  // namespace attnscope::gui

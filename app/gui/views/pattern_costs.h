@@ -1,44 +1,76 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What one forward call of a pattern costs at least: pairs, density, FLOPs, bytes, from its plan.
+// The right of page Patterns: what one forward call of pattern A costs, beside B, as a table.
 
 #include <QWidget>
 #include <optional>
 
-#include "engine/pattern/attention_pattern.h"
-#include "engine/pattern/sequence_layout.h"
-#include "kernels/plan/counts.h"
+#include "app/gui/charts/latest_job.h"
+#include "app/gui/models/pattern_costs_model.h"
+#include "app/gui/views/pattern_masks.h"
 
 class QLabel;
 class QSpinBox;
+class QTableView;
 
 namespace attnscope::gui {
+
+class ProblemLabel;
 
 class PatternCosts : public QWidget {
   Q_OBJECT
  public:
   explicit PatternCosts(QWidget* parent = nullptr);
 
-  void show_costs(const AttentionPattern& pattern, std::optional<Window> window,
-                  const LayoutItem& item);
+  void show_costs(const TitledMask& a, const std::optional<TitledMask>& b, const LayoutItem& item);
+  void set_machine(const std::optional<MachineCeilings>& machine);
+  /// A measurement goes on: nobody starts a worker beside it.
+  void set_measuring(bool measuring);
+
   /// Share of all pairs of tokens that is allowed.
-  [[nodiscard]] double density() const { return density_; }
+  [[nodiscard]] double density() const;
+  [[nodiscard]] const PatternCostsModel& model() const { return model_; }
+  [[nodiscard]] int heads() const;
+  [[nodiscard]] int head_dim() const;
+  /// That take pattern A; empty while that is not known.
+  [[nodiscard]] QStringList implementations() const;
+  /// Why they are not known; empty when they are.
+  [[nodiscard]] QString implementations_problem() const;
+  [[nodiscard]] QLabel* note() const { return note_; }
+  [[nodiscard]] QTableView* table() const { return table_; }
+
+ Q_SIGNALS:
+  void changed();
+
+ protected:
+  void showEvent(QShowEvent* event) override;
 
  private:
+  struct Counted {
+    Result<PatternCounts> a = PatternCounts{};
+    std::optional<Result<PatternCounts>> b;
+  };
+  void build();
   void recount();
+  void ask();
+  void refresh();
+  void fit();
+  [[nodiscard]] bool may_be_asked() const;
+  void take(Counted counted);
 
-  AttentionPattern pattern_;
-  std::optional<Window> window_;
+  QTableView* table_;
+  QSpinBox *heads_, *head_dim_;
+  ProblemLabel* problem_;
+  QLabel* note_;
+  PatternCostsModel model_;
+  std::optional<TitledMask> a_, b_;
   LayoutItem item_;
-  double density_ = 0;
-  QSpinBox* heads_;
-  QSpinBox* head_dim_;
-  QLabel *tokens_, *pairs_, *density_value_, *flop_, *full_flop_, *bytes_, *exponentials_;
-  QLabel* problem_;
+  std::optional<MachineCeilings> machine_;
+  Counted counted_;
+  bool is_measuring_ = false;
+  ImplementationCosts a_implementations_, b_implementations_;
+  charts::LatestJob counter_;
 };
-
-/// "1.23 M", "640": a count in few digits.
-[[nodiscard]] QString count_words(double count);
 
 }  // namespace attnscope::gui

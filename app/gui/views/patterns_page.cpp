@@ -1,347 +1,276 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+//
+// What page Patterns shows; patterns_page_files.cpp has what it does with files.
 #include "app/gui/views/patterns_page.h"
 
-#include <QButtonGroup>
-#include <QFontMetrics>
-#include <QFormLayout>
+#include <QApplication>
+#include <QClipboard>
 #include <QHBoxLayout>
-#include <QItemSelectionModel>
 #include <QLabel>
 #include <QListView>
 #include <QMenu>
-#include <QPainter>
 #include <QPushButton>
+#include <QScrollArea>
+#include <QShortcut>
 #include <QSlider>
-#include <QSpinBox>
-#include <QToolButton>
+#include <QSplitter>
 #include <QVBoxLayout>
+#include <algorithm>
 
-#include "app/gui/charts/mask_export.h"
-#include "app/gui/charts/mask_view.h"
+#include "app/gui/models/pattern_sweep.h"
+#include "app/gui/models/table_text.h"
 #include "app/gui/session/text.h"
-#include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/pattern_costs.h"
+#include "app/gui/views/pattern_panel.h"
 
 namespace attnscope::gui {
-namespace {
-
-constexpr int first_window = 4;  // the paper's
-
-QSpinBox* token_count(int value, const QString& tip, const char* name) {
-  auto* box = new QSpinBox;
-  box->setRange(0, 100'000);
-  box->setValue(value);
-  box->setGroupSeparatorShown(true);
-  box->setAlignment(Qt::AlignRight);
-  box->setToolTip(tip);
-  box->setObjectName(QLatin1String(name));
-  return box;
-}
-
-/// One of several choices side by side. Fusion's pressed tool buttons hardly differ from the
-/// others, least of all on a dark ground, and a style sheet would keep the colours of the first
-/// palette.
-class ChoiceButton : public QToolButton {
- public:
-  QSize sizeHint() const override {
-    const QFontMetrics metrics(font());
-    return {metrics.horizontalAdvance(text()) + 24, metrics.height() + 12};
-  }
-
- protected:
-  void paintEvent(QPaintEvent* /*event*/) override {
-    QPainter painter(this);
-    const QPalette colors = palette();
-    painter.setPen(colors.color(hasFocus() ? QPalette::Link : QPalette::Mid));
-    painter.setBrush(colors.brush(isChecked() ? QPalette::Highlight : QPalette::Button));
-    painter.drawRect(rect().adjusted(0, 0, -1, -1));
-    painter.setPen(colors.color(isChecked() ? QPalette::HighlightedText : QPalette::ButtonText));
-    painter.drawText(rect(), Qt::AlignCenter, text());
-  }
-};
-
-}  // namespace
-
-const std::vector<Window>& slider_windows() {
-  static const std::vector<Window> all = [] {
-    std::vector<Window> windows;
-    for (const int width : {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64})
-      windows.push_back(Window::of(width));
-    windows.push_back(Window::infinite());
-    return windows;
-  }();
-  return all;
-}
 
 PatternsPage::PatternsPage(QWidget* parent)
-    : QWidget(parent),
-      list_(new QListView),
-      window_slider_(new QSlider(Qt::Horizontal)),
-      window_value_(new QLabel),
-      query_(token_count(11, tr("Query tokens with their [SEP]"), "query_tokens")),
-      document_(token_count(162, tr("Document tokens with their [SEP]"), "document_tokens")),
-      stride_(new QSpinBox),
-      stride_label_(new QLabel(tr("Sentence e&very"))),
-      title_(new QLabel),
-      description_(new QLabel),
-      styles_(new QButtonGroup(this)),
-      mask_(new charts::MaskView),
-      explanation_(new QLabel),
+    : Page(parent),
+      panel_(new PatternPanel(editor_)),
+      masks_(new PatternMasks),
       costs_(new PatternCosts),
-      export_(new QPushButton(tr("Export mask"))),
+      benchmark_(new QPushButton(tr("&Benchmark this pattern…"))),
+      export_(new QPushButton(tr("E&xport mask"))),
+      benchmark_note_(new QLabel),
       messages_(new MessageBar) {
-  auto* layout = new QHBoxLayout(this);
-  layout->setContentsMargins(12, 12, 12, 12);
-  layout->setSpacing(20);
-  layout->addWidget(build_left());
-  layout->addWidget(build_middle(), 1);
-  layout->addWidget(build_right());
-
-  connect(list_->selectionModel(), &QItemSelectionModel::currentChanged, this,
-          &PatternsPage::pattern_chosen);
-  connect(window_slider_, &QSlider::valueChanged, this, &PatternsPage::refresh);
-  for (QSpinBox* box : {query_, document_, stride_})
-    connect(box, &QSpinBox::valueChanged, this, &PatternsPage::refresh);
-  connect(mask_, &charts::MaskView::hovered, this, &PatternsPage::hovered);
-  choose(QStringLiteral("sparse"));
-  if (!list_->currentIndex().isValid() && patterns_.rowCount() > 0)
-    list_->setCurrentIndex(patterns_.index(0));
-}
-
-QWidget* PatternsPage::build_left() {
-  list_->setModel(&patterns_);
-  list_->setObjectName(QStringLiteral("patterns"));
-  list_->setAccessibleName(tr("Patterns"));
-  list_->setSpacing(2);
-  list_->setTextElideMode(Qt::ElideRight);
-  auto* open = new QPushButton(tr("Open pattern file…"));
-  open->setToolTip(tr("A pattern of your own, as JSON (Ctrl+O)"));
-  connect(open, &QPushButton::clicked, this, &PatternsPage::ask_for_file);
-
-  auto* left = new QWidget;
-  left->setFixedWidth(240);
-  auto* layout = new QVBoxLayout(left);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(10);
-  layout->addWidget(list_, 1);
-  layout->addWidget(open);
-  layout->addSpacing(8);
-  layout->addWidget(build_controls());
-  return left;
-}
-
-QWidget* PatternsPage::build_controls() {
-  window_slider_->setRange(0, static_cast<int>(slider_windows().size()) - 1);
-  window_slider_->setValue(first_window);
-  window_slider_->setPageStep(1);
-  window_slider_->setTickPosition(QSlider::TicksBelow);
-  window_slider_->setTickInterval(1);
-  window_slider_->setObjectName(QStringLiteral("window_slider"));
-  window_slider_->setAccessibleName(tr("Window"));
-  window_value_->setObjectName(QStringLiteral("window_value"));
-  stride_->setRange(1, 10'000);
-  stride_->setSuffix(tr(" tokens"));
-  stride_->setAlignment(Qt::AlignRight);
-  stride_->setToolTip(tr("Every so many document tokens a sentence starts"));
-  stride_->setObjectName(QStringLiteral("sentence_stride"));
-  stride_label_->setBuddy(stride_);
-
-  auto* window_title = new QLabel(tr("&Window"));
-  window_title->setBuddy(window_slider_);
-  auto* window_line = new QHBoxLayout;
-  window_line->addWidget(window_title);
-  window_line->addStretch();
-  window_line->addWidget(window_value_);
-
-  auto* form = new QFormLayout;
-  form->setContentsMargins(0, 0, 0, 0);
-  form->setVerticalSpacing(8);
-  form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
-  form->addRow(tr("&Query tokens"), query_);
-  form->addRow(tr("&Document tokens"), document_);
-  form->addRow(stride_label_, stride_);
-
-  auto* controls = new QWidget;
-  auto* layout = new QVBoxLayout(controls);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(6);
-  layout->addLayout(window_line);
-  layout->addWidget(window_slider_);
-  layout->addSpacing(6);
-  layout->addLayout(form);
-  return controls;
-}
-
-QWidget* PatternsPage::build_styles() {
-  auto* row = new QWidget;
-  auto* layout = new QHBoxLayout(row);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
-  struct Style {
-    charts::MaskStyle style;
-    QString name, tip;
-  };
-  const Style all[] = {
-      {charts::MaskStyle::schematic, tr("Schematic"),
-       tr("A small stand-in, as in the paper's figure")},
-      {charts::MaskStyle::equal_groups, tr("Equal groups"), tr("Every token group equally large")},
-      {charts::MaskStyle::true_scale, tr("True scale"),
-       tr("Every token equally large; wheel zooms")}};
-  for (const Style& style : all) {
-    auto* button = new ChoiceButton;
-    button->setText(style.name);
-    button->setToolTip(style.tip);
-    button->setCheckable(true);
-    button->setFocusPolicy(Qt::TabFocus);
-    button->setChecked(style.style == mask_->style());
-    styles_->addButton(button, static_cast<int>(style.style));
-    layout->addWidget(button);
-  }
-  connect(styles_, &QButtonGroup::idClicked, this, [this](int id) {
-    mask_->set_style(static_cast<charts::MaskStyle>(id));
-    hovered(-1, -1);
-  });
-  return row;
-}
-
-QWidget* PatternsPage::build_middle() {
-  QFont large = title_->font();
-  large.setBold(true);
-  large.setPointSizeF(large.pointSizeF() * 1.2);
-  title_->setFont(large);
-  description_->setWordWrap(true);
-  description_->setTextFormat(Qt::PlainText);
-  description_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
-  mask_->setObjectName(QStringLiteral("mask"));
-  explanation_->setObjectName(QStringLiteral("explanation"));
-  explanation_->setWordWrap(true);
-  explanation_->setTextFormat(Qt::PlainText);
-  // Two lines are reserved, so that the mask does not jump while the pointer moves over it.
-  explanation_->setMinimumHeight(2 * explanation_->fontMetrics().lineSpacing());
-  explanation_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
-
-  auto* heading = new QHBoxLayout;
-  heading->addWidget(title_, 1);
-  heading->addWidget(build_styles());
   auto* middle = new QWidget;
-  auto* layout = new QVBoxLayout(middle);
-  layout->setContentsMargins(0, 0, 0, 0);
+  auto* middle_layout = new QVBoxLayout(middle);
+  middle_layout->setContentsMargins(8, 0, 8, 0);
+  middle_layout->setSpacing(6);
+  middle_layout->addWidget(messages_);
+  middle_layout->addWidget(masks_, 1);
+  auto* split = new QSplitter(Qt::Horizontal);
+  split->setObjectName(QStringLiteral("patterns_split"));
+  split->setChildrenCollapsible(false);
+  split->addWidget(panel_);
+  split->addWidget(middle);
+  split->addWidget(costs_);
+  split->setStretchFactor(1, 1);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(12, 8, 12, 8);
   layout->setSpacing(8);
-  layout->addWidget(messages_);
-  layout->addLayout(heading);
-  layout->addWidget(description_);
-  layout->addWidget(mask_, 1);
-  layout->addWidget(explanation_);
-  return middle;
+  // Large text may need more room than a small screen has.
+  auto* scroll = new QScrollArea;
+  scroll->setWidget(split);
+  scroll->setWidgetResizable(true);
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setFocusPolicy(Qt::NoFocus);
+  layout->addWidget(scroll, 1);
+  layout->addWidget(build_footer());
+
+  // They reach the whole page, not their own part alone.
+  addActions(panel_->actions());
+  addActions(masks_->actions());
+  add_shortcut(tr("Ctrl+S"), [this] { save(); });
+  add_shortcut(tr("Ctrl+Shift+S"), [this] { save_as(); });
+  connect(&editor_, &PatternEditor::changed, this, &PatternsPage::refresh);
+  connect(panel_, &PatternPanel::open_asked, this, &PatternsPage::ask_for_file);
+  connect(panel_, &PatternPanel::file_asked, this,
+          [this](const QString& file) { (void)open_file(file); });
+  connect(panel_, &PatternPanel::save_asked, this, &PatternsPage::save);
+  connect(panel_, &PatternPanel::save_as_asked, this, &PatternsPage::save_as);
+  connect(masks_, &PatternMasks::partner_chosen, this, &PatternsPage::choose_partner);
+  connect(costs_, &PatternCosts::changed, this, &PatternsPage::refresh_benchmark);
+  choose(QStringLiteral("sparse"));
+  refresh();
 }
 
-QWidget* PatternsPage::build_right() {
+PatternsPage::~PatternsPage() {
+  // A field that is being edited ends its edit when it loses the focus: while the editor is there.
+  QWidget* focused = QApplication::focusWidget();
+  if (focused && isAncestorOf(focused)) focused->clearFocus();
+}
+
+QWidget* PatternsPage::build_footer() {
+  benchmark_->setObjectName(QStringLiteral("benchmark"));
+  benchmark_note_->setObjectName(QStringLiteral("benchmark_note"));
+  benchmark_note_->setWordWrap(true);
+  benchmark_note_->setTextFormat(Qt::PlainText);
+  benchmark_note_->setMinimumHeight(2 * benchmark_note_->fontMetrics().lineSpacing());
+  connect(benchmark_, &QPushButton::clicked, this, &PatternsPage::run);
   export_->setObjectName(QStringLiteral("export_mask"));
+  export_->setToolTip(tr("The mask as it is drawn, for a paper"));
   export_->setMenu(new QMenu(export_));
   for (const char* extension : {"pdf", "svg", "png"}) {
     export_->menu()->addAction(tr("As %1…").arg(QString::fromLatin1(extension).toUpper()), this,
                                [this, extension] { export_mask(QLatin1String(extension)); });
   }
-  auto* right = new QWidget;
-  right->setFixedWidth(220);
-  auto* layout = new QVBoxLayout(right);
+  auto* footer = new QWidget;
+  auto* layout = new QHBoxLayout(footer);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(12);
-  layout->addWidget(costs_, 1);
+  layout->addWidget(benchmark_);
+  layout->addWidget(benchmark_note_, 1);
   layout->addWidget(export_);
-  return right;
+  return footer;
 }
 
-AttentionPattern PatternsPage::pattern() const {
-  AttentionPattern chosen = patterns_.pattern(list_->currentIndex().row());
-  if (chosen.has_sentences()) chosen.sentence_every = stride_->value();
-  return chosen;
+void PatternsPage::add_shortcut(const QString& keys, const std::function<void()>& action) {
+  auto* shortcut = new QShortcut(QKeySequence(keys), this);
+  shortcut->setContext(Qt::WidgetWithChildrenShortcut);
+  connect(shortcut, &QShortcut::activated, this, action);
 }
 
-std::optional<Window> PatternsPage::window() const {
-  const auto row = list_->currentIndex().row();
-  if (row < 0 || !patterns_.pattern(row).has_window()) return std::nullopt;
-  return slider_windows()[static_cast<std::size_t>(window_slider_->value())];
+QListView* PatternsPage::pattern_list() const {
+  return panel_->list();
 }
 
-LayoutItem PatternsPage::item() const {
-  return {.cls = 1, .query = query_->value(), .documents = {document_->value()}};
+QSlider* PatternsPage::window_slider() const {
+  return panel_->window_slider();
 }
 
-void PatternsPage::pattern_chosen() {
-  const int row = list_->currentIndex().row();
-  if (row < 0) return;
-  const AttentionPattern& chosen = patterns_.pattern(row);
-  title_->setText(words(chosen.title.empty() ? chosen.name : chosen.title));
-  description_->setText(words(chosen.description));
-  description_->setVisible(!chosen.description.empty());
-  window_slider_->setEnabled(chosen.has_window());
-  stride_->setVisible(chosen.has_sentences());
-  stride_label_->setVisible(chosen.has_sentences());
-  if (chosen.sentence_every) {
-    const QSignalBlocker quiet(stride_);
-    stride_->setValue(static_cast<int>(*chosen.sentence_every));
+TitledMask PatternsPage::titled(const QString& title, const AttentionPattern& pattern) const {
+  const std::optional<Window> window = editor_.window_of(pattern);
+  QString words_with_window = title;
+  if (window) {
+    const QString width = window->is_infinite() ? QStringLiteral("∞") : words(window->text());
+    const QChar hard_space(QChar::Nbsp);
+    words_with_window += QStringLiteral(", w%1=%1%2").arg(hard_space).arg(width);
+  }
+  return {words_with_window, {pattern, window}};
+}
+
+std::vector<PatternsPage::Partner> PatternsPage::partners() const {
+  std::vector<Partner> all;
+  const PatternEntry& chosen = editor_.entry();
+  if (chosen.is_modified()) all.push_back({chosen.id, true});
+  for (int row = 0; row < editor_.patterns().rowCount(); ++row) {
+    const int id = editor_.patterns().entry(row).id;
+    if (id != chosen.id) all.push_back({id, false});
+  }
+  return all;
+}
+
+QString PatternsPage::title_of(const Partner& partner) const {
+  if (partner.before) return tr("Before the edits");
+  const int row = editor_.patterns().row_of(partner.id);
+  return row < 0 ? QString() : editor_.patterns().title(row);
+}
+
+std::optional<TitledMask> PatternsPage::mask_of(const Partner& partner) const {
+  const int row = editor_.patterns().row_of(partner.id);
+  if (row < 0) return std::nullopt;
+  const PatternEntry& entry = editor_.patterns().entry(row);
+  return titled(title_of(partner), partner.before ? entry.before : entry.pattern);
+}
+
+void PatternsPage::choose_partner(int choice) {
+  const std::vector<Partner> all = partners();
+  partner_.reset();
+  if (choice > 0 && static_cast<std::size_t>(choice) <= all.size()) {
+    partner_ = all[static_cast<std::size_t>(choice) - 1];
   }
   refresh();
 }
 
 void PatternsPage::refresh() {
-  if (!list_->currentIndex().isValid()) return;
-  const std::optional<Window> chosen = window();
-  window_value_->setText(!chosen ? tr("none in this pattern")
-                         : chosen->is_infinite()
-                             ? QStringLiteral("w = ∞")
-                             : QStringLiteral("w = %1").arg(words(chosen->text())));
-  // The view shows what is wrong with a problem it cannot draw.
-  (void)mask_->show_mask(pattern(), chosen, item());
-  costs_->show_costs(pattern(), chosen, item());
-  hovered(-1, -1);
+  const std::vector<Partner> all = partners();
+  const auto chosen = partner_ ? std::ranges::find(all, *partner_) : all.end();
+  if (chosen == all.end()) partner_.reset();
+  QStringList titles{tr("none")};
+  for (const Partner& partner : all) titles.append(title_of(partner));
+  masks_->set_choices(titles, partner_ ? static_cast<int>(chosen - all.begin()) + 1 : 0);
+
+  const TitledMask a = titled(editor_.patterns().title(editor_.row()), editor_.pattern());
+  std::optional<TitledMask> b;
+  if (partner_) b = mask_of(*partner_);
+  masks_->set_description(words(editor_.pattern().description));
+  masks_->show_masks(a, b, editor_.item());
+  costs_->show_costs(a, b, editor_.item());
+  refresh_benchmark();
+  Q_EMIT offers_changed();
 }
 
-void PatternsPage::hovered(qint64 query, qint64 key) {
-  explanation_->setText(query < 0 ? tr("Point at the mask: rows attend, columns are attended to.")
-                                  : mask_->explain(query, key));
+void PatternsPage::refresh_benchmark() {
+  const QStringList implementations = costs_->implementations();
+  QString reason = costs_->implementations_problem();
+  if (reason.isEmpty()) {
+    const Result<QString> sweep = sweep_of({.source = {editor_.pattern(), editor_.window()},
+                                            .item = editor_.item(),
+                                            .heads = costs_->heads(),
+                                            .head_dim = costs_->head_dim(),
+                                            .implementations = implementations});
+    if (!sweep) reason = words(sweep.error().message);
+  }
+  benchmark_->setEnabled(reason.isEmpty());
+  benchmark_->setToolTip(reason.isEmpty() ? tr("Measures it against full attention at lengths "
+                                               "around this one")
+                                          : reason);
+  benchmark_note_->setText(reason.isEmpty()
+                               ? counted(implementations.size(), tr("implementation takes it:"),
+                                         tr("implementations take it:")) +
+                                     QLatin1Char(' ') + implementations.join(QStringLiteral(", "))
+                               : reason);
 }
 
-Status PatternsPage::open_file(const QString& file) {
-  const Result<int> row = patterns_.open_file(file);
-  if (!row) {
-    messages_->show_error(words(row.error().message));
-    return tl::unexpected(row.error());
+void PatternsPage::showEvent(QShowEvent* event) {
+  Page::showEvent(event);
+  Q_EMIT ceilings_wanted();
+}
+
+void PatternsPage::set_machine(const std::optional<MachineCeilings>& machine) {
+  costs_->set_machine(machine);
+}
+
+void PatternsPage::set_measuring(bool measuring) {
+  if (measuring == is_measuring_) return;
+  is_measuring_ = measuring;
+  costs_->set_measuring(measuring);
+  refresh_benchmark();
+  if (!measuring) Q_EMIT ceilings_wanted();
+}
+
+QStringList PatternsPage::baselines() const {
+  QStringList titles;
+  for (const Partner& partner : partners()) titles.append(title_of(partner));
+  return titles;
+}
+
+QString PatternsPage::baseline() const {
+  return partner_ ? title_of(*partner_) : QString();
+}
+
+void PatternsPage::set_baseline(const QString& title) {
+  choose_partner(static_cast<int>(baselines().indexOf(title)) + 1);
+}
+
+bool PatternsPage::has_table() const {
+  return costs_->model().side_a().counts.has_value();
+}
+
+void PatternsPage::copy_table(report::TableFormat format) {
+  if (!has_table()) return;
+  const PatternCostsModel& model = costs_->model();
+  QString corner = tr("A: %1").arg(model.side_a().title);
+  if (model.side_b()) corner += tr("; B: %1").arg(model.side_b()->title);
+  QApplication::clipboard()->setText(table_text(model, corner, format));
+  messages_->show_info(tr("Copied the costs as a table."));
+}
+
+QString PatternsPage::run_words() const {
+  return tr("Benchmark…");
+}
+
+void PatternsPage::run() {
+  const Result<QString> sweep = sweep_of({.source = {editor_.pattern(), editor_.window()},
+                                          .item = editor_.item(),
+                                          .heads = costs_->heads(),
+                                          .head_dim = costs_->head_dim(),
+                                          .implementations = costs_->implementations()});
+  const QString reason = costs_->implementations_problem();
+  if (!sweep || !reason.isEmpty()) {
+    return messages_->show_error(reason.isEmpty() ? words(sweep.error().message) : reason);
   }
   messages_->clear();
-  list_->setCurrentIndex(patterns_.index(*row));
-  pattern_chosen();  // a file opened again keeps its row
-  return {};
+  Q_EMIT run_asked(*sweep);
 }
 
 void PatternsPage::choose(const QString& pattern_name) {
-  for (int row = 0; row < patterns_.rowCount(); ++row) {
-    if (words(patterns_.pattern(row).name) == pattern_name)
-      list_->setCurrentIndex(patterns_.index(row));
+  for (int row = 0; row < editor_.patterns().rowCount(); ++row) {
+    if (words(editor_.patterns().pattern(row).name) == pattern_name) return editor_.choose(row);
   }
-}
-
-void PatternsPage::ask_for_file() {
-  gui::ask_for_file(this, tr("Open a pattern"), tr("Patterns (*.json)"),
-                    [this](const QString& file) { (void)open_file(file); });
-}
-
-void PatternsPage::export_mask(const QString& extension) {
-  const QString stem = words(pattern().name) +
-                       (window() ? QStringLiteral("-w") + words(window()->text()) : QString());
-  ask_for_new_file(this, tr("Export mask"), stem, extension, [this](const QString& file) {
-    charts::MaskOptions options;
-    options.style = mask_->style();
-    const Status written =
-        charts::export_mask(pattern(), window(), item(), file.toStdString(), options);
-    if (written) {
-      messages_->show_info(tr("Wrote %1").arg(file));
-    } else {
-      messages_->show_error(words(written.error().message));
-    }
-  });
 }
 
 }  // namespace attnscope::gui

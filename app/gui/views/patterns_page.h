@@ -1,83 +1,118 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Page Patterns: a pattern on one query and one document, as a mask; what it costs beside it.
+// Page Patterns: a pattern is edited on the left, drawn in the middle, alone or beside another, and
+// its costs are counted on the right. Knows models and values only; what it needs of the store or
+// of a run, it asks the window for.
 
-#include <QWidget>
+#include <functional>
 #include <optional>
 
-#include "app/gui/models/pattern_list_model.h"
-#include "engine/pattern/sequence_layout.h"
-#include "engine/pattern/window.h"
+#include "app/gui/models/pattern_editor.h"
+#include "app/gui/session/machine_ceilings.h"
+#include "app/gui/views/page.h"
+#include "app/gui/views/pattern_masks.h"
 
-class QButtonGroup;
 class QLabel;
 class QListView;
-class QSlider;
-class QSpinBox;
 class QPushButton;
-
-namespace attnscope::charts {
-class MaskView;
-}
+class QSlider;
 
 namespace attnscope::gui {
 
 class MessageBar;
 class PatternCosts;
+class PatternPanel;
 
-class PatternsPage : public QWidget {
+class PatternsPage : public Page {
   Q_OBJECT
  public:
   explicit PatternsPage(QWidget* parent = nullptr);
+  ~PatternsPage() override;
 
-  /// The error, if any, is also shown on the page.
+  /// Pattern B.
+  [[nodiscard]] QStringList baselines() const override;
+  [[nodiscard]] QString baseline() const override;
+  void set_baseline(const QString& title) override;
+  [[nodiscard]] bool has_table() const override;
+  void copy_table(report::TableFormat format) override;
+  [[nodiscard]] bool has_figure() const override;
+  void export_figure() override;
+  [[nodiscard]] QString run_words() const override;
+  void run() override;
+
+  /// The error, if any, is also shown beside the list.
   Status open_file(const QString& file);
   void choose(const QString& pattern_name);
   void ask_for_file();
+  void save();
+  void save_as();
 
-  [[nodiscard]] charts::MaskView* mask() const { return mask_; }
-  [[nodiscard]] QLabel* explanation() const { return explanation_; }
-  [[nodiscard]] QListView* pattern_list() const { return list_; }
-  [[nodiscard]] QSlider* window_slider() const { return window_slider_; }
+  [[nodiscard]] bool has_unsaved() const;
+  /// Asks about every pattern with changes that are not saved, then calls `then`; not when a person
+  /// cancels.
+  void settle_unsaved(const std::function<void()>& then);
+
+  /// For the limit; none: no run has measured it yet.
+  void set_machine(const std::optional<MachineCeilings>& machine);
+  /// A run is being measured: no worker is started beside it.
+  void set_measuring(bool measuring);
+
+  [[nodiscard]] PatternEditor& editor() { return editor_; }
+  [[nodiscard]] PatternPanel* panel() const { return panel_; }
+  [[nodiscard]] PatternMasks* masks() const { return masks_; }
+  [[nodiscard]] charts::MaskView* mask() const { return masks_->mask(); }
+  [[nodiscard]] QLabel* explanation() const { return masks_->explanation(); }
+  [[nodiscard]] QListView* pattern_list() const;
+  [[nodiscard]] QSlider* window_slider() const;
   [[nodiscard]] PatternCosts* costs() const { return costs_; }
   [[nodiscard]] MessageBar* messages() const { return messages_; }
+  [[nodiscard]] QPushButton* benchmark_button() const { return benchmark_; }
 
-  /// The pattern with the sentence stride chosen here.
-  [[nodiscard]] AttentionPattern pattern() const;
-  [[nodiscard]] std::optional<Window> window() const;
-  [[nodiscard]] LayoutItem item() const;
+  /// With the sentence stride chosen here.
+  [[nodiscard]] const AttentionPattern& pattern() const { return editor_.pattern(); }
+  [[nodiscard]] std::optional<Window> window() const { return editor_.window(); }
+  [[nodiscard]] const LayoutItem& item() const { return editor_.item(); }
+
+ Q_SIGNALS:
+  /// Answered by set_machine.
+  void ceilings_wanted();
+
+ protected:
+  void showEvent(QShowEvent* event) override;
 
  private:
-  QWidget* build_left();
-  QWidget* build_controls();
-  QWidget* build_middle();
-  QWidget* build_right();
-  QWidget* build_styles();
-  void pattern_chosen();
+  /// What B may be: another of the list, or A before its edits.
+  struct Partner {
+    int id = 0;
+    bool before = false;
+    friend bool operator==(const Partner&, const Partner&) = default;
+  };
+
+  QWidget* build_footer();
+  void add_shortcut(const QString& keys, const std::function<void()>& action);
   void refresh();
-  void hovered(qint64 query, qint64 key);
+  void refresh_benchmark();
+  [[nodiscard]] std::vector<Partner> partners() const;
+  [[nodiscard]] QString title_of(const Partner& partner) const;
+  [[nodiscard]] std::optional<TitledMask> mask_of(const Partner& partner) const;
+  [[nodiscard]] TitledMask titled(const QString& title, const AttentionPattern& pattern) const;
+  void choose_partner(int choice);
+  void save_to(const QString& file, const std::function<void()>& then);
+  void ask_to_save_as(std::function<void()> then);
+  void open_again(const QString& file);
   void export_mask(const QString& extension);
 
-  PatternListModel patterns_;
-  QListView* list_;
-  QSlider* window_slider_;
-  QLabel* window_value_;
-  QSpinBox* query_;
-  QSpinBox* document_;
-  QSpinBox* stride_;
-  QLabel* stride_label_;
-  QLabel* title_;
-  QLabel* description_;
-  QButtonGroup* styles_;
-  charts::MaskView* mask_;
-  QLabel* explanation_;
+  PatternEditor editor_;
+  std::optional<Partner> partner_;
+  bool is_measuring_ = false;
+  QList<int> given_up_;  // ids of patterns whose changes a person gave up while closing
+  PatternPanel* panel_;
+  PatternMasks* masks_;
   PatternCosts* costs_;
-  QPushButton* export_;
+  QPushButton *benchmark_, *export_;
+  QLabel* benchmark_note_;
   MessageBar* messages_;
 };
-
-/// The windows the slider stops at: fine where windows are small, then doubling, then all.
-[[nodiscard]] const std::vector<Window>& slider_windows();
 
 }  // namespace attnscope::gui

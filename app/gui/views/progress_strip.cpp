@@ -72,7 +72,7 @@ void ProgressStrip::show_run(const RunEntry* live) {
   const Progress progress = live->progress.value_or(
       Progress{live->info.heats_done, live->info.start.heats_planned, {}, {}});
   title_->setText(tr("%1: heat %2 of %3")
-                      .arg(words(live->info.start.sweep_name))
+                      .arg(words(title_of(live->info)))
                       .arg(std::min(progress.heats_done + 1, progress.heats_planned))
                       .arg(progress.heats_planned));
   bar_->setRange(0, std::max(1, progress.heats_planned));

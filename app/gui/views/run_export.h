@@ -16,10 +16,14 @@ struct TableFormatEntry {
 };
 [[nodiscard]] const std::vector<TableFormatEntry>& table_formats();
 
+/// The run's name and what is shown of it, as a file name without what shells and file systems
+/// stumble over.
+[[nodiscard]] QString file_stem(const RunSnapshot& run, const QString& suffix);
+
 /// Writes through a temporary file: an existing one stays whole when anything fails.
 [[nodiscard]] Status write_text_file(const QString& file, const std::string& text);
 
-/// The run's figure of that value: time, memory or executed work.
+/// One of the run's views, as its slice is drawn.
 [[nodiscard]] const FigureSnapshot& figure_of(const RunSnapshot& run, report::YAxis y);
 
 /// `file` ends in .pdf, .svg or .png.

@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A run in the list: its name, a line about it, a dot for its status and a bar while it is live.
+// A run in the list: its name and tags, a line about it, a dot for its status and a bar while it is
+// live; a table of a paper has a square instead of the dot. The name is typed where it stands.
 
 #include <QStyledItemDelegate>
 
@@ -15,6 +16,8 @@ class RunItemDelegate : public QStyledItemDelegate {
              const QModelIndex& index) const override;
   [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem& option,
                                const QModelIndex& index) const override;
+  void updateEditorGeometry(QWidget* editor, const QStyleOptionViewItem& option,
+                            const QModelIndex& index) const override;
 };
 
 }  // namespace attnscope::gui

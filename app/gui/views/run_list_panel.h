@@ -1,45 +1,129 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The list of runs with its search field; a context menu exports, imports, continues,
-// repeats and removes.
+// The runs on the left: a person's own, what was published, and the trash; searched by words and
+// tags. Names are typed in place; everything else is in the menu behind "⋯" and the right button.
 
-#include <QSortFilterProxyModel>
 #include <QWidget>
+#include <functional>
+#include <vector>
 
+#include "app/gui/models/published_list_model.h"
+#include "app/gui/models/run_filter.h"
+#include "app/gui/models/run_list_model.h"
+
+class QAction;
+class QLabel;
 class QLineEdit;
 class QListView;
 class QMenu;
+class QStackedWidget;
+class QTabBar;
+class QToolButton;
 
 namespace attnscope::gui {
 
-class RunListModel;
+class TagBar;
 
 class RunListPanel : public QWidget {
   Q_OBJECT
  public:
-  explicit RunListPanel(RunListModel* model, QWidget* parent = nullptr);
+  enum Section { runs_section, published_section, trash_section, section_count };
 
-  void choose(const QString& uuid);
+  explicit RunListPanel(RunListModel* model, QWidget* parent = nullptr);
+  ~RunListPanel() override;
+
+  void set_trash(const RunListPointer& runs);
+  void set_published(const PublishedPointer& runs);
+  /// Of the run with that UUID or the table with that id, in whichever section it is.
+  void choose(const QString& key);
+  void show_section(Section section);
+  [[nodiscard]] Section section() const;
+  /// The UUID or the id of what is current in the section at the front; empty: nothing.
   [[nodiscard]] QString chosen() const;
-  [[nodiscard]] QListView* list() const { return list_; }
+  /// UUIDs of all runs selected there, from top to bottom.
+  [[nodiscard]] QStringList chosen_runs() const;
+
+  [[nodiscard]] QListView* list() const { return lists_[runs_section]; }
+  [[nodiscard]] QListView* list(Section section) const { return lists_[section]; }
   [[nodiscard]] QLineEdit* search() const { return search_; }
-  /// The menu for the chosen run; the caller shows it.
+  [[nodiscard]] QTabBar* sections() const { return sections_; }
+  [[nodiscard]] TagBar* tag_bar() const { return tags_; }
+  [[nodiscard]] QToolButton* more_button() const { return more_; }
+  [[nodiscard]] const PublishedListModel& published() const { return published_; }
+  [[nodiscard]] const RunListModel& trash() const { return trash_; }
+  /// The menu for what is chosen; the caller shows it.
   [[nodiscard]] QMenu* make_menu();
 
  Q_SIGNALS:
   void run_chosen(const QString& uuid);
-  void remove_asked(const QString& uuid);
-  void export_asked(const QString& uuid);
+  /// One of the papers' tables.
+  void table_chosen(const QString& id);
+  /// The section at the front has nothing to choose.
+  void nothing_chosen();
+  void rename_wanted(const QString& uuid, const QString& name);
+  void words_wanted(const QString& uuid, const QString& name, const QStringList& tags,
+                    const QString& note);
+  void tags_wanted(const QStringList& uuids, const QStringList& added, const QStringList& removed);
+  void trash_wanted(const QStringList& uuids);
+  void restore_wanted(const QStringList& uuids);
+  /// Asked for and confirmed.
+  void remove_wanted(const QStringList& uuids);
+  void empty_trash_wanted();
+  void export_asked(const QStringList& uuids);
+  void import_asked();
+  void import_file_wanted(const QString& file);
+  /// B against A.
+  void compare_wanted(const QString& uuid_a, const QString& uuid_b);
   void resume_asked(const QString& uuid);
   void again_asked(const QString& uuid);
-  void import_asked();
 
  private:
+  QListView* make_list(Section section, QAbstractItemModel* model, const QString& name);
+  QWidget* build_head();
+  void build_actions();
+  QAction* add_action(const QString& text, const QString& shortcut, void (RunListPanel::*act)());
+  void show_more();
+  void fill(QMenu* menu);
+  void update_hint();
+  void tell_choice(const QModelIndex& current);
+  [[nodiscard]] QModelIndex current_source() const;
+  [[nodiscard]] const RunEntry* current_run() const;
+  [[nodiscard]] std::vector<const RunEntry*> selected_runs() const;
+  /// Those that are not being measured: a live run keeps its place.
+  [[nodiscard]] QStringList idle_runs() const;
+
+  void rename();
+  void describe();
+  void describe_several(const std::vector<const RunEntry*>& runs);
+  void put_in_trash();
+  void put_back();
+  void ask_to_remove();
+  void ask_to_empty();
+  void ask(const QString& title, const QString& question, const QString& yes,
+           std::function<void()> act);
+  void continue_run();
+  void measure_again();
+  void copy_published();
+  void export_chosen();
+  void compare_chosen();
+  void add_compare_menu(QMenu* menu, const RunInfo& chosen);
+  void import_runs() { Q_EMIT import_asked(); }
+
   RunListModel* model_;
-  QSortFilterProxyModel proxy_;
+  RunListModel trash_;
+  PublishedListModel published_;
+  RunFilter filters_[section_count];
+  QTabBar* sections_;
   QLineEdit* search_;
-  QListView* list_;
+  QToolButton* more_;
+  TagBar* tags_;
+  QStackedWidget* stack_;
+  QLabel* hint_;
+  QListView* lists_[section_count] = {};
+  QAction *rename_ = nullptr, *describe_ = nullptr, *continue_ = nullptr, *again_ = nullptr,
+          *to_trash_ = nullptr, *back_ = nullptr, *remove_ = nullptr, *empty_ = nullptr,
+          *copy_ = nullptr, *compare_ = nullptr;
 };
 
 }  // namespace attnscope::gui

@@ -1,67 +1,45 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/views/run_view.h"
 
+#include <QAction>
 #include <QApplication>
 #include <QClipboard>
 #include <QComboBox>
 #include <QHBoxLayout>
-#include <QHeaderView>
 #include <QLabel>
-#include <QMenu>
-#include <QPushButton>
+#include <QScrollArea>
+#include <QSettings>
 #include <QSplitter>
 #include <QTableView>
+#include <QToolButton>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/models/run_list_model.h"
 #include "app/gui/session/text.h"
-#include "app/gui/views/cell_delegate.h"
+#include "app/gui/views/cell_panel.h"
+#include "app/gui/views/chart_pane.h"
 #include "app/gui/views/file_dialogs.h"
+#include "app/gui/views/flow_layout.h"
 #include "app/gui/views/run_export.h"
+#include "app/gui/views/run_table.h"
+#include "app/gui/views/slice_bar.h"
 
 namespace attnscope::gui {
 namespace {
 
-QPushButton* menu_button(const QString& text, const QString& name) {
-  auto* button = new QPushButton(text);
-  button->setObjectName(name);
-  button->setMenu(new QMenu(button));
-  return button;
-}
+constexpr const char* panel_setting = "compare/cell_panel";
+// A chart may be squeezed to this many characters beside an open panel.
+constexpr int least_chart_characters = 18;
 
-QComboBox* picker(const QString& name, const QString& accessible_name) {
+QComboBox* picker(const QString& name, const QString& accessible_name, const QString& tip) {
   auto* box = new QComboBox;
   box->setObjectName(name);
   box->setAccessibleName(accessible_name);
+  box->setToolTip(tip);
   box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   return box;
-}
-
-QLabel* caption(const QString& text, QWidget* buddy) {
-  auto* label = new QLabel(text);
-  label->setBuddy(buddy);
-  return label;
-}
-
-struct NamedChart {
-  report::YAxis y;
-  QString name, file_name;
-};
-
-/// What stands beside the time, the first unless another is chosen.
-std::vector<NamedChart> second_charts() {
-  return {{report::YAxis::memory, RunView::tr("Memory"), QStringLiteral("memory")},
-          {report::YAxis::executed, RunView::tr("Executed work"), QStringLiteral("executed")}};
-}
-
-/// File names without what shells and file systems stumble over.
-QString file_stem(const RunSnapshot& run, const QString& suffix) {
-  QString stem = QStringLiteral("%1-%2").arg(words(run.table.run.start.sweep_name), suffix);
-  for (QChar& letter : stem) {
-    if (!letter.isLetterOrNumber() && letter != QLatin1Char('-')) letter = QLatin1Char('-');
-  }
-  return stem;
 }
 
 }  // namespace
@@ -70,167 +48,191 @@ RunView::RunView(QWidget* parent)
     : QWidget(parent),
       title_(new QLabel),
       detail_(new QLabel),
-      baseline_(picker(QStringLiteral("baseline"), tr("Baseline"))),
-      x_axis_(picker(QStringLiteral("x_axis"), tr("Horizontal axis"))),
-      second_y_(picker(QStringLiteral("second_y"), tr("What the chart beside the time shows"))),
-      slice_(picker(QStringLiteral("slice"), tr("What the charts hold fixed"))),
-      copy_(menu_button(tr("Copy table"), QStringLiteral("copy_table"))),
-      export_(menu_button(tr("Export"), QStringLiteral("export"))),
-      time_(new charts::RunChart),
-      second_(new charts::RunChart),
+      panel_button_(new QToolButton),
+      x_axis_(picker(QStringLiteral("x_axis"), tr("Horizontal axis"),
+                     tr("What the charts are drawn along"))),
+      facets_(picker(QStringLiteral("facets"), tr("Panels"),
+                     tr("One panel for each value of an axis, on the same scales"))),
+      slice_bar_(new SliceBar),
+      left_(new ChartPane(QStringLiteral("time"), tr("left"), report::YAxis::time)),
+      right_(new ChartPane(QStringLiteral("second"), tr("right"), report::YAxis::memory)),
       answers_(new QLabel),
-      table_(new QTableView),
-      delegate_(new CellDelegate(table_)) {
+      table_(new RunTable),
+      panel_(new CellPanel),
+      sides_(new QSplitter(Qt::Horizontal)) {
   x_axis_->addItems({tr("Length"), tr("Window")});
-  for (const NamedChart& chart : second_charts()) second_y_->addItem(chart.name);
-  fill_menus();
-
-  auto* body = new QSplitter(Qt::Vertical);
-  body->addWidget(build_charts());
-  body->addWidget(build_lower_half());
-  body->setStretchFactor(0, 3);
-  body->setStretchFactor(1, 2);
-  body->setChildrenCollapsible(false);
-  body->setHandleWidth(8);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(6);
-  layout->addWidget(build_top_bar());
-  layout->addWidget(detail_);
-  layout->addWidget(body, 1);
-
-  connect(baseline_, &QComboBox::activated, this, [this](int index) {
-    no_baseline_ = index == 0;
-    if (!no_baseline_) baseline_preference_ = baseline_->itemText(index);
-    ask();
-  });
-  connect(x_axis_, &QComboBox::activated, this, [this] {
-    slice_wanted_ = 0;
-    ask();
-  });
-  connect(second_y_, &QComboBox::currentIndexChanged, this, [this] {
-    if (run()) show_figures(*run());
-  });
-  connect(slice_, &QComboBox::activated, this, [this](int index) {
-    slice_wanted_ = index;
-    ask();
-  });
+  layout->addWidget(build_head());
+  layout->addWidget(slice_bar_);
+  layout->addWidget(build_body(), 1);
+  build_actions();
+  wire();
+  show_cell_panel(QSettings().value(QLatin1String(panel_setting), false).toBool());
 }
 
-QWidget* RunView::build_top_bar() {
+QWidget* RunView::build_head() {
   QFont bold = title_->font();
   bold.setBold(true);
   bold.setPointSizeF(bold.pointSizeF() * 1.2);
   title_->setFont(bold);
   title_->setObjectName(QStringLiteral("run_title"));
   title_->setTextFormat(Qt::PlainText);
+  title_->setWordWrap(true);
+  detail_->setObjectName(QStringLiteral("run_detail"));
   detail_->setTextFormat(Qt::PlainText);
   detail_->setForegroundRole(QPalette::PlaceholderText);
-  title_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   detail_->setWordWrap(true);
-
-  auto* bar = new QWidget;
-  auto* layout = new QHBoxLayout(bar);
+  panel_button_->setObjectName(QStringLiteral("toggle_cell_panel"));
+  auto* head = new QWidget;
+  auto* line = new QHBoxLayout;
+  line->addWidget(title_, 1);
+  line->addWidget(panel_button_, 0, Qt::AlignTop);
+  auto* layout = new QVBoxLayout(head);
   layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(8);
-  layout->addWidget(title_, 1);
-  layout->addSpacing(8);
-  layout->addWidget(slice_);
-  layout->addWidget(caption(tr("&Along"), x_axis_));
-  layout->addWidget(x_axis_);
-  layout->addSpacing(4);
-  layout->addWidget(caption(tr("Be&side time"), second_y_));
-  layout->addWidget(second_y_);
-  layout->addSpacing(4);
-  layout->addWidget(caption(tr("&Baseline"), baseline_));
-  layout->addWidget(baseline_);
-  layout->addSpacing(4);
-  layout->addWidget(copy_);
-  layout->addWidget(export_);
-  return bar;
+  layout->setSpacing(2);
+  layout->addLayout(line);
+  layout->addWidget(detail_);
+  slice_bar_->add_leading(labelled(tr("&Along"), x_axis_));
+  slice_bar_->add_leading(labelled(tr("&Panels"), facets_));
+  return head;
 }
 
 QWidget* RunView::build_charts() {
-  time_->setObjectName(QStringLiteral("time_chart"));
-  second_->setObjectName(QStringLiteral("second_chart"));
-  connect(time_, &charts::RunChart::series_toggled, second_, &charts::RunChart::set_series_visible);
-  connect(second_, &charts::RunChart::series_toggled, time_, &charts::RunChart::set_series_visible);
   auto* pair = new QSplitter(Qt::Horizontal);
-  pair->addWidget(time_);
-  pair->addWidget(second_);
+  for (ChartPane* pane : {left_, right_}) {
+    pair->addWidget(pane);
+    pane->chart()->setMinimumWidth(least_chart_characters * fontMetrics().averageCharWidth());
+  }
   pair->setChildrenCollapsible(false);
   pair->setHandleWidth(8);
   return pair;
 }
 
-QWidget* RunView::build_lower_half() {
+QWidget* RunView::build_body() {
   answers_->setObjectName(QStringLiteral("answers"));
   answers_->setTextFormat(Qt::PlainText);
   answers_->setWordWrap(true);
   answers_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   answers_->setAccessibleName(tr("What the charts answer"));
   answers_->hide();
-  auto* half = new QWidget;
-  auto* layout = new QVBoxLayout(half);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(6);
-  layout->addWidget(answers_);
-  layout->addWidget(build_table(), 1);
-  return half;
+  auto* lower = new QWidget;
+  auto* column = new QVBoxLayout(lower);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(6);
+  column->addWidget(answers_);
+  column->addWidget(table_, 1);
+  auto* halves = new QSplitter(Qt::Vertical);
+  halves->addWidget(build_charts());
+  halves->addWidget(lower);
+  halves->setStretchFactor(0, 5);
+  halves->setStretchFactor(1, 4);
+  halves->setSizes({500, 400});
+  sides_->setObjectName(QStringLiteral("cell_split"));
+  sides_->addWidget(halves);
+  sides_->addWidget(panel_);
+  sides_->setStretchFactor(0, 1);
+  sides_->setStretchFactor(1, 0);
+  for (QSplitter* splitter : {halves, sides_}) {
+    splitter->setChildrenCollapsible(false);
+    splitter->setHandleWidth(8);
+  }
+  // In a small window, or with large text, the body scrolls instead of being cut.
+  auto* scroll = new QScrollArea;
+  scroll->setWidget(sides_);
+  scroll->setWidgetResizable(true);
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setFocusPolicy(Qt::NoFocus);
+  return scroll;
 }
 
-QWidget* RunView::build_table() {
-  proxy_.setSourceModel(&table_model_);
-  proxy_.setSortRole(CellTableModel::sort_role);
-  table_->setModel(&proxy_);
-  table_->setItemDelegate(delegate_);
-  table_->setObjectName(QStringLiteral("cells"));
-  table_->setAccessibleName(tr("Cells of the run"));
-  table_->setSelectionBehavior(QAbstractItemView::SelectRows);
-  table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  table_->setSortingEnabled(true);
-  table_->sortByColumn(-1, Qt::AscendingOrder);  // the run's own order until a header is clicked
-  table_->setShowGrid(false);
-  table_->setAlternatingRowColors(true);
-  table_->setWordWrap(false);
-  table_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
-  table_->verticalHeader()->hide();
-  table_->verticalHeader()->setDefaultSectionSize(table_->fontMetrics().height() + 8);
-  table_->horizontalHeader()->setHighlightSections(false);
-  table_->horizontalHeader()->setStretchLastSection(true);
-  table_->horizontalHeader()->setSectionsMovable(true);
-  table_->setMinimumHeight(120);
-  return table_;
+void RunView::build_actions() {
+  const auto add = [this](const QString& text, const QString& shortcut, auto&& act) {
+    auto* action = new QAction(text, this);
+    action->setShortcut(QKeySequence(shortcut));
+    action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    connect(action, &QAction::triggered, this, act);
+    addAction(action);
+    return action;
+  };
+  QAction* toggle = add(tr("Cell"), tr("Ctrl+Shift+D"), [this](bool on) { show_cell_panel(on); });
+  toggle->setCheckable(true);
+  toggle->setToolTip(tr("Show the chosen cell beside charts and table (Ctrl+Shift+D)"));
+  panel_button_->setDefaultAction(toggle);
+  add(tr("Go to what the charts hold fixed"), tr("Ctrl+L"), [this] {
+    QWidget* first = x_axis_;
+    if (run_ && !run_->slice.axes.empty())
+      first = slice_bar_->selector(words(run_->slice.axes.front().key));
+    first->setFocus(Qt::ShortcutFocusReason);
+  });
+  add(tr("Go to the table"), tr("Ctrl+T"),
+      [this] { table_->shown()->setFocus(Qt::ShortcutFocusReason); });
+  add(tr("Other form of the table"), tr("Ctrl+Shift+T"),
+      [this] { table_->show_list(!table_->shows_list()); });
 }
 
-void RunView::fill_menus() {
-  for (const TableFormatEntry& entry : table_formats()) {
-    QAction* copy = copy_->menu()->addAction(tr("As %1").arg(QLatin1String(entry.name)), this,
-                                             [this, format = entry.format] { copy_table(format); });
-    if (entry.format == report::TableFormat::text)
-      copy->setShortcut(QKeySequence(tr("Ctrl+Shift+C")));
-    export_->menu()->addAction(tr("Table as %1…").arg(QLatin1String(entry.name)), this,
-                               [this, format = entry.format] { export_table(format); });
+void RunView::wire() {
+  charts::link_charts(*left_->chart(), *right_->chart());
+  connect(left_, &ChartPane::series_toggled, right_, &ChartPane::set_series_visible);
+  connect(right_, &ChartPane::series_toggled, left_, &ChartPane::set_series_visible);
+  for (ChartPane* pane : {left_, right_}) {
+    connect(pane, &ChartPane::succeeded, this, &RunView::succeeded);
+    connect(pane, &ChartPane::view_changed, this, [this] {
+      if (run_) show_figures(*run_);
+    });
   }
-  std::vector<NamedChart> figures = second_charts();
-  figures.insert(figures.begin(), {report::YAxis::time, tr("Time"), QStringLiteral("time")});
-  for (const NamedChart& figure : figures) {
-    export_->menu()->addSeparator();
-    for (const char* extension : {"pdf", "svg", "png"}) {
-      export_->menu()->addAction(
-          tr("%1 chart as %2…").arg(figure.name, QString::fromLatin1(extension).toUpper()), this,
-          [this, figure, extension] {
-            export_figure(figure.y, figure.file_name, QLatin1String(extension));
-          });
-    }
-  }
-  // Shortcuts work without opening the menus first.
-  addActions(copy_->menu()->actions());
+  connect(x_axis_, &QComboBox::activated, this, &RunView::ask);
+  connect(facets_, &QComboBox::activated, this, [this](int index) {
+    facet_ = facets_->itemData(index).toString().toStdString();
+    ask();
+  });
+  connect(slice_bar_, &SliceBar::chosen, this, [this](const QString& key, const QString& value) {
+    slice_.first = key.toStdString();
+    slice_.values[slice_.first] = value.toStdString();
+    ask();
+  });
+  connect(table_, &RunTable::choice_changed, this, &RunView::ask);
+  connect(table_, &RunTable::row_chosen, this,
+          [this](qulonglong row) { choose_cell(static_cast<std::size_t>(row)); });
+  connect(table_, &RunTable::save_asked, this, &RunView::export_table);
+  connect(panel_, &CellPanel::close_asked, this, [this] { show_cell_panel(false); });
+  connect(panel_, &CellPanel::succeeded, this, &RunView::succeeded);
+}
+
+charts::RunChart* RunView::time_chart() const {
+  return left_->chart();
+}
+
+charts::RunChart* RunView::second_chart() const {
+  return right_->chart();
+}
+
+QTableView* RunView::table() const {
+  return table_->list();
 }
 
 void RunView::choose_run(const QString& uuid) {
-  if (uuid != uuid_) slice_wanted_ = 0;
+  if (uuid != uuid_) {
+    slice_ = {};
+    facet_.clear();
+    chosen_cell_.reset();
+  }
   uuid_ = uuid;
+  ask();
+}
+
+QStringList RunView::contenders() const {
+  return run_ ? run_->contenders : QStringList();
+}
+
+QString RunView::baseline() const {
+  return run_ && run_->table.baseline ? words(*run_->table.baseline) : QString();
+}
+
+void RunView::set_baseline(const QString& contender) {
+  no_baseline_ = contender.isEmpty();
+  if (!no_baseline_) baseline_preference_ = contender;
   ask();
 }
 
@@ -245,27 +247,51 @@ void RunView::ask() {
        .baseline = no_baseline_ ? QString() : baseline_preference_,
        .any_baseline = !no_baseline_,
        .x = x_axis_->currentIndex() == 0 ? report::XAxis::length : report::XAxis::window,
-       .slice = slice_wanted_});
+       .slice = slice_,
+       .facet = facet_,
+       .pivot = table_->choice()});
 }
 
 void RunView::show_run(const RunPointer& run) {
   if (run->request.uuid != uuid_) return;  // the answer to an earlier question
-  const bool first_rows = table_model_.rowCount() == 0 || !table_model_.run() ||
-                          table_model_.run()->request.uuid != uuid_;
   if (!run->problem.isEmpty()) Q_EMIT failed(run->problem);
+  run_ = run;
+  // What was taken in its stead is what the next choice starts from.
+  slice_.values = run->request.slice.values;
   std::vector<std::string> ids;
+  ids.reserve(static_cast<std::size_t>(run->contenders.size()));
   for (const QString& id : run->contenders) ids.push_back(id.toStdString());
-  time_->set_contenders(ids);
-  second_->set_contenders(ids);
-  delegate_->set_contenders(ids);
-  table_model_.set_run(run);
-  if (first_rows && table_model_.rowCount() > 0) {
-    table_->resizeColumnsToContents();
-    table_->scrollToTop();
-  }
-  show_pickers(*run);
+  for (ChartPane* pane : {left_, right_}) pane->set_contenders(ids);
+  table_->show_run(run);
+  show_head(*run);
   show_figures(*run);
   show_answers(*run);
+  const auto& rows = run->table.rows;
+  const auto chosen = std::ranges::find_if(rows, [this](const report::Row& row) {
+    return chosen_cell_ && row.cell.cell_number == *chosen_cell_;
+  });
+  if (chosen == rows.end()) {
+    panel_->show_cell(run, std::nullopt);
+  } else {
+    choose_cell(static_cast<std::size_t>(chosen - rows.begin()));
+  }
+}
+
+void RunView::choose_cell(std::size_t table_row) {
+  if (!run_ || table_row >= run_->table.rows.size()) return;
+  chosen_cell_ = run_->table.rows[table_row].cell.cell_number;
+  table_->choose_row(table_row);
+  panel_->show_cell(run_, table_row);
+}
+
+void RunView::show_cell_panel(bool shown) {
+  panel_->setVisible(shown);
+  panel_button_->defaultAction()->setChecked(shown);
+  QSettings().setValue(QLatin1String(panel_setting), shown);
+  if (shown && sides_->sizes().value(1) == 0) {
+    const int width = 42 * fontMetrics().averageCharWidth();
+    sides_->setSizes({std::max(1, sides_->width() - width), width});
+  }
 }
 
 void RunView::show_answers(const RunSnapshot& run) {
@@ -281,62 +307,61 @@ void RunView::show_answers(const RunSnapshot& run) {
   answers_->setVisible(!shown.isEmpty());
 }
 
-void RunView::show_pickers(const RunSnapshot& run) {
+void RunView::show_head(const RunSnapshot& run) {
   const RunInfo& info = run.table.run;
-  title_->setText(QStringLiteral("%1  %2").arg(info.number).arg(words(info.start.sweep_name)));
+  title_->setText(QStringLiteral("%1  %2").arg(info.number).arg(words(title_of(info))));
   QStringList detail{status_words(info), words(info.start.device)};
-  if (run.time.figure) detail.append(words(run.time.figure->title));
+  if (!run.fixed.isEmpty()) detail.append(run.fixed);
   if (run.damaged_cells > 0) {
-    detail.append(tr("%n damaged cell(s) without values: Export run keeps the others", nullptr,
-                     run.damaged_cells));
+    detail.append(tr("%1 without values: Export run keeps the others")
+                      .arg(counted(run.damaged_cells, tr("damaged cell"), tr("damaged cells"))));
   }
   detail_->setText(detail.join(QStringLiteral(" · ")));
   detail_->setToolTip(words(report::provenance_line(info)));
 
-  baseline_->clear();
-  baseline_->addItem(tr("none"));
-  baseline_->addItems(run.contenders);
-  baseline_->setCurrentIndex(
-      run.table.baseline ? std::max(0, baseline_->findText(words(*run.table.baseline))) : 0);
-  slice_->clear();
-  slice_->addItems(run.slices);
-  slice_->setCurrentIndex(run.request.slice);
-  slice_->setVisible(run.slices.size() > 1);
-  for (QPushButton* button : {copy_, export_}) button->setEnabled(!run.table.rows.empty());
+  facet_ = run.request.facet;
+  QStringList keys{QString()};
+  for (const std::string& key : run.facet_keys) keys.append(words(key));
+  QStringList offered;
+  for (int i = 0; i < facets_->count(); ++i) offered.append(facets_->itemData(i).toString());
+  if (offered != keys) {
+    facets_->clear();
+    facets_->addItem(tr("one"), QString());
+    for (const std::string& key : run.facet_keys)
+      facets_->addItem(tr("by %1").arg(words(report::axis_name(key)).toLower()), words(key));
+  }
+  facets_->setCurrentIndex(std::max(0, facets_->findData(words(facet_))));
+  facets_->parentWidget()->setVisible(!run.facet_keys.empty());
+  slice_bar_->show_slice(run.slice);
 }
 
 void RunView::show_figures(const RunSnapshot& run) {
-  const QString waiting = run.table.run.status == RunStatus::running
-                              ? tr("The first heat is being measured.")
-                              : tr("This run has no finished heat.");
-  const NamedChart chosen =
-      second_charts()[static_cast<std::size_t>(std::max(0, second_y_->currentIndex()))];
-  const std::pair<charts::RunChart*, const FigureSnapshot*> pairs[] = {
-      {time_, &run.time}, {second_, &figure_of(run, chosen.y)}};
-  for (const auto& [chart, snapshot] : pairs) {
-    chart->set_placeholder(snapshot->problem.isEmpty() ? waiting : snapshot->problem);
-    report::Figure figure = snapshot->figure.value_or(report::Figure{});
-    figure.title.clear();  // stands above both charts
-    chart->set_figure(figure);
-  }
+  const QString waiting =
+      run.table.run.status == RunStatus::running
+          ? tr("The first heat is being measured. Its values stand here when it ends.")
+          : tr("This run has no finished heat. Resume it in the list on the left, or measure "
+               "anew.");
+  for (ChartPane* pane : {left_, right_}) pane->show_run(run, waiting);
 }
 
 void RunView::copy_table(report::TableFormat format) {
-  if (!run() || run()->table.rows.empty()) return;
-  QApplication::clipboard()->setText(words(report::write_table(run()->table, format)));
+  if (!run_ || run_->table.rows.empty()) return;
+  QApplication::clipboard()->setText(words(table_->text(format)));
   Q_EMIT succeeded(
-      tr("Copied the table of %n cell(s).", nullptr, static_cast<int>(run()->table.rows.size())));
+      table_->shows_list()
+          ? tr("Copied the table of %1.")
+                .arg(counted(static_cast<qint64>(run_->table.rows.size()), tr("cell"), tr("cells")))
+          : tr("Copied the table that is shown."));
 }
 
 void RunView::export_table(report::TableFormat format) {
-  if (!run()) return;
+  if (!run_) return;
   QString extension;
   for (const TableFormatEntry& entry : table_formats())
     if (entry.format == format) extension = QLatin1String(entry.extension);
-  ask_for_new_file(this, tr("Export table"), file_stem(*run(), QStringLiteral("table")), extension,
-                   [this, format, shown = run()](const QString& file) {
-                     const Status written =
-                         write_text_file(file, report::write_table(shown->table, format));
+  ask_for_new_file(this, tr("Export table"), file_stem(*run_, QStringLiteral("table")), extension,
+                   [this, text = table_->text(format)](const QString& file) {
+                     const Status written = write_text_file(file, text);
                      if (written) {
                        Q_EMIT succeeded(tr("Wrote %1").arg(file));
                      } else {
@@ -345,17 +370,14 @@ void RunView::export_table(report::TableFormat format) {
                    });
 }
 
-void RunView::export_figure(report::YAxis y, const QString& name, const QString& extension) {
-  if (!run()) return;
-  ask_for_new_file(this, tr("Export figure"), file_stem(*run(), name), extension,
-                   [this, y, shown = run()](const QString& file) {
-                     const Status written = write_figure_file(*shown, y, file);
-                     if (written) {
-                       Q_EMIT succeeded(tr("Wrote %1").arg(file));
-                     } else {
-                       Q_EMIT failed(words(written.error().message));
-                     }
-                   });
+// The chart that was looked at last, which is the left one until the other has the focus.
+void RunView::export_figure() {
+  const bool right = right_->isAncestorOf(focusWidget());
+  (right ? right_ : left_)->export_figure();
+}
+
+bool RunView::has_figure() const {
+  return left_->has_figure();
 }
 
 }  // namespace attnscope::gui

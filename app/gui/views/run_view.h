@@ -1,19 +1,19 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// One run: time beside memory or executed work, the table beneath, and what is done with them.
+// One run: what is held fixed, two charts side by side, the table beneath them and the chosen cell
+// beside all of it.
 
-#include <QSortFilterProxyModel>
 #include <QWidget>
+#include <optional>
 
-#include "app/gui/models/cell_table_model.h"
 #include "app/gui/session/snapshot.h"
 
 class QComboBox;
 class QLabel;
 class QSplitter;
 class QTableView;
-class QPushButton;
+class QToolButton;
 
 namespace attnscope::charts {
 class RunChart;
@@ -21,7 +21,10 @@ class RunChart;
 
 namespace attnscope::gui {
 
-class CellDelegate;
+class CellPanel;
+class ChartPane;
+class RunTable;
+class SliceBar;
 
 class RunView : public QWidget {
   Q_OBJECT
@@ -31,19 +34,34 @@ class RunView : public QWidget {
   /// Wants the run with the axes and the baseline chosen here.
   void choose_run(const QString& uuid);
   void show_run(const RunPointer& run);
-  [[nodiscard]] const RunPointer& run() const { return table_model_.run(); }
+  [[nodiscard]] const RunPointer& run() const { return run_; }
 
   void set_preferred_baseline(const QString& contender);
   [[nodiscard]] const QString& preferred_baseline() const { return baseline_preference_; }
 
-  [[nodiscard]] charts::RunChart* time_chart() const { return time_; }
+  [[nodiscard]] charts::RunChart* time_chart() const;
   /// Memory, or what else is chosen to stand beside the time.
-  [[nodiscard]] charts::RunChart* second_chart() const { return second_; }
-  [[nodiscard]] QTableView* table() const { return table_; }
+  [[nodiscard]] charts::RunChart* second_chart() const;
+  [[nodiscard]] SliceBar* slice_bar() const { return slice_bar_; }
+  [[nodiscard]] RunTable* run_table() const { return table_; }
+  [[nodiscard]] CellPanel* cell_panel() const { return panel_; }
+  /// The list of all cells.
+  [[nodiscard]] QTableView* table() const;
 
+  /// The run's contenders and the one that its numbers are set against now; empty: none.
+  [[nodiscard]] QStringList contenders() const;
+  [[nodiscard]] QString baseline() const;
+  void set_baseline(const QString& contender);
+
+  void choose_cell(std::size_t table_row);
+  void show_cell_panel(bool shown);
+
+  /// What the table shows.
   void copy_table(report::TableFormat format);
   void export_table(report::TableFormat format);
-  void export_figure(report::YAxis y, const QString& name, const QString& extension);
+  /// Asks how, and writes what one of the charts shows.
+  void export_figure();
+  [[nodiscard]] bool has_figure() const;
 
  Q_SIGNALS:
   void run_wanted(const attnscope::gui::RunRequest& request);
@@ -51,36 +69,36 @@ class RunView : public QWidget {
   void failed(const QString& sentence);
 
  private:
-  QWidget* build_top_bar();
+  QWidget* build_head();
   QWidget* build_charts();
-  QWidget* build_lower_half();
-  QWidget* build_table();
-  void fill_menus();
+  QWidget* build_body();
+  void build_actions();
+  void wire();
   void ask();
-  void show_pickers(const RunSnapshot& run);
+  void show_head(const RunSnapshot& run);
   void show_figures(const RunSnapshot& run);
   void show_answers(const RunSnapshot& run);
 
   QLabel* title_;
   QLabel* detail_;
-  QComboBox* baseline_;
+  QToolButton* panel_button_;
   QComboBox* x_axis_;
-  QComboBox* second_y_;
-  QComboBox* slice_;
-  QPushButton* copy_;
-  QPushButton* export_;
-  charts::RunChart* time_;
-  charts::RunChart* second_;
+  QComboBox* facets_;
+  SliceBar* slice_bar_;
+  ChartPane* left_;
+  ChartPane* right_;
   QLabel* answers_;
-  QTableView* table_;
-  CellDelegate* delegate_;
-  CellTableModel table_model_;
-  QSortFilterProxyModel proxy_;
+  RunTable* table_;
+  CellPanel* panel_;
+  QSplitter* sides_;
 
+  RunPointer run_;
   QString uuid_;
   QString baseline_preference_;
   bool no_baseline_ = false;  // the person chose none
-  int slice_wanted_ = 0;
+  report::SliceWish slice_;
+  std::string facet_;
+  std::optional<std::int64_t> chosen_cell_;  // its number in the run
 };
 
 }  // namespace attnscope::gui

@@ -5,6 +5,7 @@
 #include <QFile>
 #include <QPainter>
 #include <QPixmap>
+#include <QSettings>
 #include <QStyleFactory>
 #include <QSvgRenderer>
 
@@ -93,6 +94,27 @@ void apply_theme(Theme theme) {
   const bool dark = theme == Theme::system ? dark_desktop : theme == Theme::dark;
   QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
   QApplication::setPalette(palette_of(dark ? dark_ground() : light_ground()));
+}
+
+const QList<int>& text_sizes() {
+  static const QList<int> sizes{80, 90, 100, 110, 125, 150, 175, 200};
+  return sizes;
+}
+
+int kept_text_size() {
+  const int kept = QSettings().value(QStringLiteral("window/text_size")).toInt();
+  return text_sizes().contains(kept) ? kept : 100;
+}
+
+void keep_text_size(int percent) {
+  QSettings().setValue(QStringLiteral("window/text_size"), percent);
+}
+
+void apply_text_size() {
+  static const double desktop_points = QApplication::font().pointSizeF();
+  QFont font = QApplication::font();
+  font.setPointSizeF(desktop_points * kept_text_size() / 100);
+  QApplication::setFont(font);
 }
 
 bool is_dark(const QPalette& palette) {

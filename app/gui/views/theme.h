@@ -5,6 +5,7 @@
 
 #include <QColor>
 #include <QIcon>
+#include <QList>
 #include <QPalette>
 #include <QString>
 
@@ -16,6 +17,13 @@ enum class Theme { system, light, dark };
 
 /// Must be called before the first widget is shown, and again when the person chooses.
 void apply_theme(Theme theme);
+
+/// Percent of the desktop's size of text that a person may choose, and the choice that is kept.
+[[nodiscard]] const QList<int>& text_sizes();
+[[nodiscard]] int kept_text_size();
+void keep_text_size(int percent);
+/// Before the first widget is made; widgets made earlier keep the size of their headings.
+void apply_text_size();
 
 [[nodiscard]] bool is_dark(const QPalette& palette);
 

@@ -70,6 +70,28 @@ TEST_F(MaskExport, SchematicPdf_EmbedsItsFontAndNoImage) {
   EXPECT_FALSE(bytes.contains("/Subtype /Image"));
 }
 
+TEST_F(MaskExport, DifferenceSvg_HasItsLegendAndHatchingInsideTheViewBox) {
+  const auto path = folder.path("difference.svg");
+  const AttentionPattern& full = built_in_patterns()[0];
+  ASSERT_TRUE(export_difference({sparse, Window::of(4)}, {full, {}}, item_of(500), path));
+  const SvgPage page = read_svg(bytes_of(path));
+  ASSERT_TRUE(page.well_formed);
+  EXPECT_EQ(page.images, 0);
+  EXPECT_TRUE(page.texts.contains("only Sparse asymmetric, window 4"));
+  EXPECT_TRUE(page.texts.contains("only Full attention"));
+  EXPECT_TRUE(page.texts.contains("both"));
+  const QRectF allowed = page.view_box.adjusted(-1, -1, 1, 1);
+  for (const QRectF& box : page.boxes) {
+    EXPECT_TRUE(allowed.contains(box.topLeft()) && allowed.contains(box.bottomRight()));
+  }
+}
+
+TEST_F(MaskExport, DifferenceThatCannotBeDrawn_WritesNothing) {
+  const AttentionPattern& full = built_in_patterns()[0];
+  EXPECT_FALSE(export_difference({full, {}}, {sparse, {}}, item_of(500), folder.path("no.pdf")));
+  EXPECT_EQ(folder.file_count(), 0);
+}
+
 TEST_F(MaskExport, LongMask_IsOneImageInTheSvg) {
   const auto path = folder.path("mask.svg");
   ASSERT_TRUE(

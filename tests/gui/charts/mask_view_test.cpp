@@ -5,6 +5,7 @@
 
 #include <QSignalSpy>
 #include <QTest>
+#include <algorithm>
 #include <cmath>
 
 #include "app/gui/charts/mask_colors.h"
@@ -47,6 +48,15 @@ int wrong_cells(MaskView& view) {
     }
   }
   return wrong;
+}
+
+/// Waits for the finest picture of what was asked for.
+void settle(MaskView& view) {
+  const auto is_settled = [&view] {
+    (void)view.grab();  // a widget that is not painted renders nothing
+    return view.is_settled();
+  };
+  ASSERT_TRUE(QTest::qWaitFor(is_settled, 30'000));
 }
 
 class MaskViewTest : public testing::Test {
@@ -129,6 +139,7 @@ TEST_F(MaskViewTest, ZoomedIntoALongDocument_ShowsSingleTokensAsTheOracleSays) {
   view.set_style(MaskStyle::true_scale);
   ASSERT_TRUE(view.show_mask(pattern("qds"), Window::of(4), item_of(16372)));
   view.zoom_to(12, 9000, 9003);
+  settle(view);
   const QImage image = view.grab().toImage();
   int checked = 0;
   for (qint64 query = 8990; query < 9010; ++query) {
@@ -169,10 +180,45 @@ TEST_F(MaskViewTest, AMillionTokens_AreSampledNotEnumerated) {
   view.set_style(MaskStyle::true_scale);
   for (const char* name : {"sparse", "qds"}) {
     ASSERT_TRUE(view.show_mask(pattern(name), Window::of(64), item_of(999'988)));
-    EXPECT_FALSE(view.grab().isNull());
+    settle(view);
+    EXPECT_EQ(view.problem()->tokens(), 1'000'000);
     EXPECT_GT(view.rows_sampled(), 0);
     EXPECT_LT(view.rows_sampled(), 100'000) << name;
   }
+}
+
+// From the coarse picture on the window's thread to the fine one of the other thread.
+TEST_F(MaskViewTest, RefinedOnAThread_EndsInExactlyTheDirectPicture) {
+  view.set_style(MaskStyle::true_scale);
+  for (const char* name : {"sparse", "qds", "bigbird"}) {
+    ASSERT_TRUE(view.show_mask(pattern(name), Window::of(64), item_of(249'988)));
+    settle(view);
+    EXPECT_EQ(view.cells(), view.cells_at_once()) << name;
+    view.zoom_to(0.25, 120'000, 121'000);
+    settle(view);
+    EXPECT_EQ(view.cells(), view.cells_at_once()) << name << " zoomed";
+    view.show_all();
+  }
+}
+
+TEST_F(MaskViewTest, WhileALargeMaskIsMade_TheOneBeforeStays) {
+  view.set_style(MaskStyle::true_scale);
+  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), small_item));
+  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), item_of(899'988)));
+  ASSERT_NE(view.problem(), nullptr);
+  EXPECT_EQ(view.problem()->tokens(), 40);
+  EXPECT_FALSE(view.is_settled());
+  settle(view);
+  EXPECT_EQ(view.problem()->tokens(), 900'000);
+}
+
+TEST_F(MaskViewTest, OfSeveralLargeMasks_TheLastIsShown) {
+  view.set_style(MaskStyle::true_scale);
+  for (const std::int64_t tokens : {200'000, 300'000, 400'000}) {
+    ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), item_of(tokens - 12)));
+  }
+  settle(view);
+  EXPECT_EQ(view.problem()->tokens(), 400'000);
 }
 
 TEST_F(MaskViewTest, MoreThanAMillionTokens_AreRefusedWithASentence) {
@@ -257,7 +303,7 @@ TEST_F(MaskViewTest, Dragging_MovesTheMaskAndStopsAtItsEdge) {
   QTest::mouseRelease(&view, Qt::LeftButton, {}, before.toPoint() + QPoint(-60, 40));
   EXPECT_NEAR(view.position_of(2000, 2000).x(), before.x() - 60, 1);
   EXPECT_NEAR(view.position_of(2000, 2000).y(), before.y() + 40, 1);
-  for (int i = 0; i < 2000; ++i) QTest::keyClick(&view, Qt::Key_Up);
+  for (int i = 0; i < 2000; ++i) QTest::keyClick(&view, Qt::Key_Up, Qt::ControlModifier);
   EXPECT_TRUE(view.pair_at(view.position_of(0, 2000)));
 }
 
@@ -270,6 +316,68 @@ TEST_F(MaskViewTest, Legend_IsThePatternsTableOfPresentGroups) {
     EXPECT_EQ(entry.allowed, rule.kind != GroupRule::Kind::none);
     EXPECT_EQ(entry.note, rule.kind == GroupRule::Kind::window ? "w = 4" : "");
   }
+}
+
+TEST_F(MaskViewTest, Click_PinsAPairAndArrowsMoveIt) {
+  view.set_style(MaskStyle::equal_groups);
+  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), small_item));
+  QSignalSpy pinned(&view, &MaskView::pinned);
+  QTest::mouseClick(&view, Qt::LeftButton, {}, view.position_of(20, 23).toPoint());
+  using Pair = std::pair<qint64, qint64>;
+  EXPECT_EQ(view.pinned_pair(), Pair(20, 23));
+  QTest::keyClick(&view, Qt::Key_Right);
+  QTest::keyClick(&view, Qt::Key_Up);
+  EXPECT_EQ(view.pinned_pair(), Pair(19, 24));
+  QTest::keyClick(&view, Qt::Key_Left, Qt::ShiftModifier);
+  EXPECT_EQ(view.pinned_pair(), Pair(19, 14));
+  EXPECT_TRUE(view.accessibleDescription().endsWith(view.explain(19, 14)));
+  QTest::keyClick(&view, Qt::Key_Down, Qt::ShiftModifier);
+  QTest::keyClick(&view, Qt::Key_Down, Qt::ShiftModifier);
+  QTest::keyClick(&view, Qt::Key_Down, Qt::ShiftModifier);
+  EXPECT_EQ(view.pinned_pair(), Pair(39, 14));  // the last token
+  QTest::keyClick(&view, Qt::Key_Escape);
+  EXPECT_EQ(view.pinned_pair(), std::nullopt);
+  EXPECT_EQ(pinned.last()[0].toLongLong(), -1);
+}
+
+TEST_F(MaskViewTest, PinnedPairOutOfSight_IsBroughtBack) {
+  view.set_style(MaskStyle::true_scale);
+  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), item_of(4084)));
+  view.zoom_to(10, 2000, 2000);
+  view.pin(3000, 100);
+  EXPECT_TRUE(view.pair_at(view.position_of(3000, 100)));
+}
+
+TEST_F(MaskViewTest, FocusOfOneView_IsTakenOverByOneOfAnotherSize) {
+  view.set_style(MaskStyle::true_scale);
+  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), item_of(4084)));
+  MaskView other;
+  other.resize(300, 320);
+  other.set_compact(true);
+  other.set_style(MaskStyle::true_scale);
+  ASSERT_TRUE(other.show_mask(pattern("full"), std::nullopt, item_of(4084)));
+  QObject::connect(&view, &MaskView::focus_moved, &other, &MaskView::set_focus);
+  QTest::keyClick(&view, Qt::Key_Plus);
+  QTest::keyClick(&view, Qt::Key_Plus);
+  QTest::keyClick(&view, Qt::Key_Left, Qt::ControlModifier);
+  const auto close = [](double a, double b) { return std::abs(a - b) < 1e-6 * (1 + std::abs(a)); };
+  EXPECT_GT(view.focus().tokens, 0);
+  EXPECT_TRUE(close(view.focus().tokens, other.focus().tokens));
+  EXPECT_TRUE(close(view.focus().row.tokens, other.focus().row.tokens));
+  EXPECT_TRUE(close(view.focus().column.tokens, other.focus().column.tokens));
+  QTest::keyClick(&view, Qt::Key_Home);
+  EXPECT_EQ(other.focus().tokens, 0);
+}
+
+TEST_F(MaskViewTest, ManyDocuments_LeaveTheQueryItsEighth) {
+  view.set_style(MaskStyle::equal_groups);
+  LayoutItem item = small_item;
+  item.documents.assign(20, 50);
+  ASSERT_TRUE(view.show_mask(pattern("listwise"), Window::of(4), item));
+  const double first = view.position_of(1, 0).y();
+  const double last = view.position_of(5, 0).y();
+  const double all = view.position_of(1005, 0).y() - view.position_of(0, 0).y();
+  EXPECT_GT((last - first) * 5 / 4, 0.119 * all);
 }
 
 TEST(MaskStyle, NamesAreThoseOfTheCommandLine) {

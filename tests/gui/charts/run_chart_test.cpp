@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "app/gui/charts/figure_font.h"
+#include "app/gui/charts/text_lines.h"
 #include "tests/gui/charts/synthetic_figure.h"
 
 namespace attnscope::charts {
@@ -73,9 +74,8 @@ TEST_F(RunChartTest, LegendTexts_AreTheFullNamesAtEveryWidth) {
     for (const LegendEntry& entry : chart.drawing().legend()) {
       const std::string& name = figure.series[static_cast<std::size_t>(entry.series)].name;
       EXPECT_EQ(entry.text.toStdString(), name);
-      const QRectF needed = QFontMetricsF(figure_font(chart.drawing().page().em))
-                                .boundingRect(QRectF(0, 0, entry.text_rect.width(), 1e6),
-                                              Qt::TextWordWrap | Qt::TextWrapAnywhere, entry.text);
+      const QSizeF needed = size_of_lines(figure_font(chart.drawing().page().em), entry.text,
+                                          entry.text_rect.width());
       EXPECT_LE(needed.width(), entry.text_rect.width() + 0.5) << width;
       EXPECT_LE(needed.height(), entry.text_rect.height() + 0.5) << width;
       EXPECT_TRUE(QRectF(chart.rect()).contains(entry.rect)) << width;
@@ -132,15 +132,17 @@ TEST_F(RunChartTest, RailMark_SplitsTheLine) {
   EXPECT_EQ(chart.drawing().rail_lanes()[0].label, "failed");
 }
 
-TEST_F(RunChartTest, ZeroAndNotANumber_AreLeftOutAndSaidSo) {
+TEST_F(RunChartTest, Zero_IsOnTheRailOfALogAxis_NotANumberIsLeftOutAndSaidSo) {
   report::Figure figure = synthetic_figure();
   figure.series[1].points[2].y = 0;
   figure.series[1].points[4].y = std::numeric_limits<double>::quiet_NaN();
   chart.set_figure(figure);
   EXPECT_EQ(series(1).points.size(), figure.series[1].points.size() - 2);
   EXPECT_EQ(series(1).lines.size(), 2U);  // 64-128, (512 alone,) 2048-4096
-  EXPECT_EQ(chart.drawing().left_out(), 2);
-  EXPECT_TRUE(chart.drawing().note().startsWith("2 values"))
+  ASSERT_EQ(series(1).rail.size(), 1U);
+  EXPECT_TRUE(series(1).rail[0].text.contains("zero: its value is 0"));
+  EXPECT_EQ(chart.drawing().left_out(), 1);
+  EXPECT_TRUE(chart.drawing().note().startsWith("1 value that"))
       << chart.drawing().note().toStdString();
 }
 

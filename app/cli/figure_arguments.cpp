@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/figure_arguments.h"
+
+#include <fmt/format.h>
+
+#include "app/cli/command_line.h"
+#ifdef ATTNSCOPE_HAS_GUI
+#include "app/gui/charts/printable.h"
+#endif
+
+namespace attnscope::cli {
+
+void add_figure_arguments(CLI::App& command, FigureArguments& arguments,
+                          const std::string& default_width) {
+  command.add_option("-o,--output", arguments.file, "FIGURE.pdf, .svg or .png")
+      ->type_name("FIGURE")
+      ->required();
+  command
+      .add_option("--width", arguments.width,
+                  fmt::format("lncs (122 mm), acm (84.7), acl (77) or millimetres; without: {}",
+                              default_width))
+      ->type_name("WIDTH");
+  command.add_option("--font-pt", arguments.font_pt, "Size of the text in points: 8")
+      ->type_name("PT");
+  command.add_option("--dpi", arguments.dpi, "Dots per inch of a .png: 300")->type_name("DPI");
+  command.add_flag("--no-title,!--title", arguments.no_title,
+                   "Draw no title; --title is the default");
+  command.add_flag("--csv", arguments.csv, "Also write what is drawn, as FIGURE.csv");
+  command.add_flag("--tex", arguments.tex,
+                   "Also write a figure environment that includes it, as FIGURE.tex");
+}
+
+#ifdef ATTNSCOPE_HAS_GUI
+
+Result<charts::FigureOptions> figure_options(const FigureArguments& arguments,
+                                             double default_width_mm) {
+  charts::FigureOptions options;
+  options.width_mm = default_width_mm;
+  if (!arguments.width.empty()) {
+    const auto width = charts::width_in_mm(arguments.width);
+    if (!width) return tl::unexpected(width.error());
+    options.width_mm = *width;
+  }
+  options.font_pt = arguments.font_pt;
+  options.png_dpi = arguments.dpi;
+  options.title = !arguments.no_title;
+  options.csv = arguments.csv;
+  options.tex = arguments.tex;
+  return options;
+}
+
+void write_and_tell(Session& session, const charts::Printable& what,
+                    const FigureArguments& arguments, const charts::FigureOptions& options) {
+  const auto written = charts::write_printable(what, arguments.file, options);
+  if (!written) return session.fail(exit_wrong_use, written.error().message);
+  for (const std::filesystem::path& file : *written) {
+    fmt::print(stderr, "{} written\n", file.string());
+  }
+}
+
+#endif
+
+}  // namespace attnscope::cli

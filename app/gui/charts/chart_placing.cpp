@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The part of ChartDrawing that puts values, rail marks and crossovers where they belong.
+#include <QFontMetricsF>
+#include <algorithm>
+
+#include "app/gui/charts/chart_drawing.h"
+#include "app/gui/charts/clip.h"
+#include "app/gui/charts/figure_font.h"
+
+namespace attnscope::charts {
+namespace {
+
+constexpr double small = 0.85;  // of em
+
+QString text_of(std::string_view text) {
+  return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+}
+
+/// Contender, the cell's label where it has one, and where it lies along x.
+QString head_of(const report::Figure& figure, const report::Series& series, double x,
+                const std::string& label) {
+  QString text = text_of(series.name);
+  if (!label.empty()) text += QLatin1Char('\n') + text_of(label);
+  return text + QStringLiteral("\n%1: %2").arg(text_of(figure.x_label), number_text(x, 6));
+}
+
+QString point_text(const report::Figure& figure, const report::Series& series,
+                   const report::Point& point) {
+  QString value = number_text(point.y);
+  if (point.low < point.high) {
+    value += QStringLiteral("  [%1, %2]").arg(number_text(point.low), number_text(point.high));
+  }
+  return QStringLiteral("%1\n%2: %3")
+      .arg(head_of(figure, series, point.x, point.label), text_of(figure.y_label), value);
+}
+
+QString rail_text(const report::Figure& figure, const report::Series& series,
+                  const report::RailMark& mark) {
+  QString text =
+      head_of(figure, series, mark.x, mark.label) + QLatin1Char('\n') + text_of(mark.word());
+  if (!mark.reason.empty()) text += QStringLiteral(": ") + text_of(mark.reason);
+  return text;
+}
+
+}  // namespace
+
+QPointF ChartDrawing::place(double x, double y) const {
+  return {plot_.left() + x_axis_.place(x) * plot_.width(),
+          plot_.bottom() - y_axis_.place(y) * plot_.height()};
+}
+
+bool ChartDrawing::is_shown_along_x(double x) const {
+  constexpr double rounding = 1e-9;
+  if (!AxisScale::can_show(x_axis_.kind(), x)) return false;
+  const double place = x_axis_.place(x);
+  return place >= -rounding && place <= 1 + rounding;
+}
+
+void ChartDrawing::place_series(const report::Figure& figure) {
+  for (std::size_t s = 0; s < series_.size(); ++s) {
+    const report::Series& series = figure.series[s];
+    DrawnSeries& drawn = series_[s];
+    QPolygonF line;
+    const auto end_line = [&] {
+      for (QPolygonF& part : clipped(line, plot_)) drawn.lines.push_back(std::move(part));
+      line.clear();
+    };
+    double previous_x = 0;
+    for (const report::Point& point : series.points) {
+      if (!AxisScale::can_show(x_axis_.kind(), point.x) ||
+          !AxisScale::can_show(y_axis_.kind(), point.y)) {
+        end_line();
+        continue;
+      }
+      const bool gap =
+          figure.along_x && std::ranges::any_of(series.rail, [&](const report::RailMark& mark) {
+            return mark.x > previous_x && mark.x < point.x;
+          });
+      if (gap) end_line();
+      previous_x = point.x;
+      const QPointF position = place(point.x, point.y);
+      line << position;
+      if (!is_inside(position, plot_)) continue;
+      if (page_.intervals && point.low < point.high) {
+        const double low =
+            AxisScale::can_show(y_axis_.kind(), point.low) ? point.low : y_axis_.low();
+        const QLineF whole(place(point.x, low), place(point.x, point.high));
+        if (const auto interval = clipped(whole, plot_)) drawn.intervals.push_back(*interval);
+      }
+      drawn.points.push_back({static_cast<int>(s), static_cast<int>(drawn.points.size()), position,
+                              point_text(figure, series, point)});
+    }
+    end_line();
+  }
+}
+
+void ChartDrawing::place_rail(const report::Figure& figure) {
+  for (const RailLane& lane : rail_lanes_) {
+    const auto s = static_cast<std::size_t>(lane.series);
+    DrawnSeries& drawn = series_[s];
+    for (const report::RailMark& mark : figure.series[s].rail) {
+      if (!is_shown_along_x(mark.x)) continue;
+      drawn.rail.push_back({lane.series, static_cast<int>(drawn.points.size() + drawn.rail.size()),
+                            QPointF(place(mark.x, y_axis_.low()).x(), lane.y),
+                            rail_text(figure, figure.series[s], mark)});
+    }
+  }
+}
+
+// Words stand beside their line, right of it where there is room, in the highest place that no
+// other words take; where the plot has none left, the line stands alone.
+void ChartDrawing::place_marks(const report::Figure& figure) {
+  if (!page_.marks || y_axis_.ticks().empty()) return;
+  const double em = page_.em;
+  const QFontMetricsF metrics(figure_font(em * small));
+  for (const report::Mark& mark : figure.marks) {
+    const auto series = std::ranges::find(series_, mark.style_key, &DrawnSeries::key);
+    if (series == series_.end() || !series->visible || !is_shown_along_x(mark.x)) continue;
+    const double x = place(mark.x, y_axis_.low()).x();
+    DrawnMark drawn;
+    drawn.line = QLineF(x, plot_.top(), x, plot_.bottom());
+    drawn.text = text_of(mark.text);
+    drawn.style = series->style;
+    const double width = metrics.horizontalAdvance(drawn.text) + 1;
+    const double beside = 0.3 * em;
+    const bool right = x + beside + width <= plot_.right();
+    QRectF rect(right ? x + beside : x - beside - width, plot_.top() + 0.2 * em, width,
+                metrics.height());
+    const auto is_taken = [&] {
+      return std::ranges::any_of(
+          marks_, [&](const DrawnMark& other) { return other.text_rect.intersects(rect); });
+    };
+    while (rect.bottom() <= plot_.bottom() && is_taken()) rect.translate(0, metrics.height());
+    if (rect.bottom() <= plot_.bottom() && rect.left() >= plot_.left()) drawn.text_rect = rect;
+    marks_.push_back(std::move(drawn));
+  }
+}
+
+}  // namespace attnscope::charts

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/charts/heat_colors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace attnscope::charts {
+namespace {
+
+/// Lightness, green-red, blue-yellow.
+struct OkLab {
+  double l, a, b;
+};
+
+double srgb_of_linear(double value) {
+  value = std::clamp(value, 0.0, 1.0);
+  return value <= 0.0031308 ? 12.92 * value : 1.055 * std::pow(value, 1 / 2.4) - 0.055;
+}
+
+/// Ottosson's matrices (https://bottosson.github.io/posts/oklab).
+QRgb rgb_of(const OkLab& color) {
+  const double l = std::pow(color.l + 0.3963377774 * color.a + 0.2158037573 * color.b, 3);
+  const double m = std::pow(color.l - 0.1055613458 * color.a - 0.0638541728 * color.b, 3);
+  const double s = std::pow(color.l - 0.0894841775 * color.a - 1.2914855480 * color.b, 3);
+  const auto channel = [](double linear) {
+    return static_cast<int>(std::lround(255 * srgb_of_linear(linear)));
+  };
+  return qRgb(channel(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s),
+              channel(-1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s),
+              channel(-0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s));
+}
+
+/// Straight lines between anchors that stand at equal distances.
+HeatRamp ramp_of(const std::vector<OkLab>& anchors) {
+  HeatRamp ramp{};
+  const auto stretches = static_cast<double>(anchors.size() - 1);
+  for (std::size_t step = 0; step < ramp.size(); ++step) {
+    const double at = static_cast<double>(step) / (heat_steps - 1) * stretches;
+    const auto left = std::min(static_cast<std::size_t>(at), anchors.size() - 2);
+    const double share = at - static_cast<double>(left);
+    const OkLab& from = anchors[left];
+    const OkLab& to = anchors[left + 1];
+    ramp[step] = rgb_of({from.l + share * (to.l - from.l), from.a + share * (to.a - from.a),
+                         from.b + share * (to.b - from.b)});
+  }
+  return ramp;
+}
+
+}  // namespace
+
+const HeatRamp& weight_ramp(ChartTheme theme) {
+  static const HeatRamp light = ramp_of({{0.99, -0.005, 0.015},
+                                         {0.81, -0.02, 0.085},
+                                         {0.63, -0.045, 0.01},
+                                         {0.45, -0.02, -0.09},
+                                         {0.27, 0.005, -0.10}});
+  static const HeatRamp dark = ramp_of({{0.235, 0.0, -0.01},
+                                        {0.41, 0.0, -0.10},
+                                        {0.59, -0.04, -0.04},
+                                        {0.77, -0.03, 0.08},
+                                        {0.95, -0.01, 0.11}});
+  return theme == ChartTheme::light ? light : dark;
+}
+
+const HeatRamp& difference_ramp(ChartTheme theme) {
+  static const HeatRamp light = ramp_of({{0.38, -0.01, -0.13},
+                                         {0.68, -0.03, -0.10},
+                                         {0.99, 0.0, 0.0},
+                                         {0.68, 0.08, 0.11},
+                                         {0.38, 0.07, 0.07}});
+  static const HeatRamp dark = ramp_of({{0.84, -0.04, -0.08},
+                                        {0.53, -0.02, -0.12},
+                                        {0.235, 0.0, 0.0},
+                                        {0.53, 0.08, 0.09},
+                                        {0.84, 0.05, 0.10}});
+  return theme == ChartTheme::light ? light : dark;
+}
+
+QColor not_allowed_color(ChartTheme theme) {
+  return theme == ChartTheme::light ? QColor(0xd9, 0xd9, 0xdb) : QColor(0x3b, 0x3d, 0x43);
+}
+
+double HeatScale::position(double value) const {
+  const double share = largest > 0 ? std::clamp(std::abs(value) / largest, 0.0, 1.0) : 0.0;
+  double at = share;
+  if (logarithmic) {
+    at = share > 0 ? std::clamp(1 + std::log10(share) / decades, 0.0, 1.0) : 0.0;
+  }
+  if (!difference) return at;
+  return 0.5 + (value < 0 ? -at : at) / 2;
+}
+
+double HeatScale::value(double position) const {
+  const double at = difference ? std::abs(position - 0.5) * 2 : position;
+  const double share = logarithmic ? std::pow(10, (at - 1) * decades) : at;
+  return (difference && position < 0.5 ? -1 : 1) * share * largest;
+}
+
+}  // namespace attnscope::charts

@@ -1,0 +1,41 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Colours of attention weights. Both maps change in lightness evenly (in OKLab, Ottosson 2020) and
+// tell values apart by blue against yellow or orange alone, which every common kind of colour
+// blindness leaves: weights run from the ground's lightness to its opposite, differences from blue
+// over the ground to orange.
+
+#include <QColor>
+#include <QRgb>
+#include <array>
+
+#include "app/gui/charts/chart_theme.h"
+
+namespace attnscope::charts {
+
+inline constexpr int heat_steps = 256;
+using HeatRamp = std::array<QRgb, heat_steps>;
+
+[[nodiscard]] const HeatRamp& weight_ramp(ChartTheme theme);
+/// Step 0 is most negative, the middle is 0.
+[[nodiscard]] const HeatRamp& difference_ramp(ChartTheme theme);
+/// Pairs that the pattern does not allow.
+[[nodiscard]] QColor not_allowed_color(ChartTheme theme);
+
+/// How weights become steps of the ramp.
+struct HeatScale {
+  bool logarithmic = false;
+  bool difference = false;  // values of either sign
+  double largest = 1;       // magnitude at the ramp's end
+  /// Weights below so much are drawn as the smallest, where logarithmic.
+  static constexpr double decades = 4;
+
+  /// 0 ... 1 along the ramp.
+  [[nodiscard]] double position(double value) const;
+  /// The value at a position, its inverse.
+  [[nodiscard]] double value(double position) const;
+  friend bool operator==(const HeatScale&, const HeatScale&) = default;
+};
+
+}  // namespace attnscope::charts

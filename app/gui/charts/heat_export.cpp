@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/charts/heat_export.h"
+
+#include <QFontMetricsF>
+#include <QImage>
+#include <algorithm>
+
+#include "app/gui/charts/drawing_file.h"
+#include "app/gui/charts/figure_font.h"
+#include "app/gui/charts/heat_image.h"
+#include "app/gui/charts/mask_colors.h"
+
+namespace attnscope::charts {
+namespace {
+
+constexpr double small = 0.85;  // of em: caption, numbers
+
+/// Lengths in page units, all from the width and the font.
+struct Plan {
+  double em = 0, gap = 0, strip = 0, side = 0, top = 0, bar = 0, width = 0;
+  double caption_top = 0, height = 0;
+  std::vector<TokenGroup> legend;  // groups that are there
+};
+
+std::vector<TokenGroup> groups_in(const std::vector<TokenGroup>& groups) {
+  std::vector<TokenGroup> there;
+  for (const TokenGroup group : token_groups) {
+    if (std::ranges::find(groups, group) != groups.end()) there.push_back(group);
+  }
+  return there;
+}
+
+QFont caption_font(double em) {
+  return figure_font(em * small);
+}
+
+double caption_height(const QString& caption, const Plan& plan) {
+  if (caption.isEmpty()) return 0;
+  const QFontMetricsF metrics(caption_font(plan.em));
+  return metrics.boundingRect(QRectF(0, 0, plan.width, 1e7), Qt::TextWordWrap, caption).height() *
+             1.1 +
+         0.6 * plan.em;
+}
+
+Plan plan_of(const HeatFigure& figure, const HeatFigureOptions& options) {
+  Plan plan;
+  plan.width = units_of_mm(options.width_mm);
+  plan.em = options.font_pt * units_per_point;
+  plan.gap = 1.2 * plan.em;
+  plan.strip = 0.5 * plan.em;
+  const auto count = static_cast<double>(figure.panels.size());
+  plan.side = (plan.width - (count - 1) * plan.gap) / count - 1.25 * plan.strip;
+  plan.top = (options.titles ? 1.6 * plan.em : 0) + 1.25 * plan.strip;
+  plan.bar = 0.7 * plan.em;
+  plan.legend = groups_in(figure.groups);
+  const double legend_bottom = plan.top + plan.side + 0.7 * plan.em + plan.bar + 3.6 * plan.em;
+  plan.caption_top = legend_bottom;
+  plan.height = legend_bottom + (options.caption ? caption_height(figure.caption, plan) : 0);
+  return plan;
+}
+
+void paint_panel(QPainter& painter, const HeatFigure& figure, const HeatPanel& panel, double left,
+                 const Plan& plan, bool titles) {
+  const QRectF map(left + 1.25 * plan.strip, plan.top, plan.side, plan.side);
+  if (titles) {
+    painter.setFont(figure_font(plan.em, true));
+    painter.setPen(colors_of(ChartTheme::light).text);
+    painter.drawText(QRectF(left, 0, plan.side + 1.25 * plan.strip, 1.5 * plan.em),
+                     Qt::AlignLeft | Qt::AlignVCenter,
+                     QFontMetricsF(painter.font())
+                         .elidedText(panel.title, Qt::ElideRight, plan.side + plan.strip));
+  }
+  // Printers smooth a small image: its cells are made pixels here, so that they stay sharp.
+  QImage image = heat_image(panel.map, panel.scale, ChartTheme::light);
+  const int dots = static_cast<int>(plan.side / (72 * units_per_point) * 600);
+  const int times = std::max(1, dots / std::max(1, image.width()));
+  image = image.scaled(image.width() * times, image.height() * times);
+  painter.drawImage(map, image);
+  const MapRegion& region = panel.map.region();
+  const double away = 1.25 * plan.strip;
+  paint_token_strip(painter, {map.left(), map.top() - away, map.width(), plan.strip},
+                    Qt::Horizontal, figure.groups, static_cast<double>(region.columns.begin),
+                    static_cast<double>(region.columns.size()), ChartTheme::light);
+  paint_token_strip(painter, {map.left() - away, map.top(), plan.strip, map.height()}, Qt::Vertical,
+                    figure.groups, static_cast<double>(region.rows.begin),
+                    static_cast<double>(region.rows.size()), ChartTheme::light);
+  painter.setFont(figure_font(plan.em * small));
+  paint_color_bar(painter, {map.left(), map.bottom() + 0.7 * plan.em, map.width(), plan.bar},
+                  panel.scale, ChartTheme::light);
+}
+
+void paint_legend(QPainter& painter, const Plan& plan) {
+  double left = 1.25 * plan.strip;
+  const double top = plan.caption_top - 1.5 * plan.em;
+  painter.setFont(figure_font(plan.em * small));
+  const QFontMetricsF metrics(painter.font());
+  const auto entry = [&](const QColor& color, const QString& text) {
+    painter.fillRect(QRectF(left, top + 0.2 * plan.em, 0.8 * plan.em, 0.8 * plan.em), color);
+    painter.setPen(colors_of(ChartTheme::light).text);
+    const double width = metrics.horizontalAdvance(text) + 1;
+    painter.drawText(QRectF(left + 1.1 * plan.em, top, width, 1.2 * plan.em),
+                     Qt::AlignLeft | Qt::AlignVCenter, text);
+    left += 1.1 * plan.em + width + 1.2 * plan.em;
+  };
+  for (const TokenGroup group : plan.legend) {
+    entry(margin_color(group, ChartTheme::light), group_title(group));
+  }
+  entry(not_allowed_color(ChartTheme::light), QStringLiteral("not allowed"));
+}
+
+}  // namespace
+
+Status export_heat(const HeatFigure& figure, const std::filesystem::path& path,
+                   const HeatFigureOptions& options) {
+  if (figure.panels.empty()) return fail("there are no weights to draw yet");
+  if (!(options.width_mm >= 30 && options.width_mm <= 2000)) {
+    return fail("a figure's width must lie between 30 and 2000 mm, not {}", options.width_mm);
+  }
+  if (!(options.font_pt >= 4 && options.font_pt <= 40)) {
+    return fail("a figure's font size must lie between 4 and 40 pt, not {}", options.font_pt);
+  }
+  const Plan plan = plan_of(figure, options);
+  if (plan.side < 4 * plan.em) {
+    return fail("{} maps of at least four letters' width do not fit {} mm at {} pt",
+                figure.panels.size(), options.width_mm, options.font_pt);
+  }
+  const auto paint = [&](QPainter& painter) {
+    painter.fillRect(QRectF(0, 0, plan.width, plan.height), Qt::white);
+    double left = 0;
+    for (const HeatPanel& panel : figure.panels) {
+      paint_panel(painter, figure, panel, left, plan, options.titles);
+      left += plan.side + 1.25 * plan.strip + plan.gap;
+    }
+    paint_legend(painter, plan);
+    if (!options.caption) return;
+    painter.setFont(caption_font(plan.em));
+    painter.setPen(colors_of(ChartTheme::light).faint_text);
+    painter.drawText(
+        QRectF(0, plan.caption_top + 0.4 * plan.em, plan.width, plan.height - plan.caption_top),
+        Qt::TextWordWrap, figure.caption);
+  };
+  return write_drawing(path,
+                       {.size = QSizeF(plan.width, plan.height),
+                        .title = figure.panels.front().title,
+                        .description = figure.caption,
+                        .png_dpi = options.png_dpi},
+                       paint);
+}
+
+}  // namespace attnscope::charts

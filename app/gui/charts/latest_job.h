@@ -1,0 +1,61 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// LatestJob: slow work on a thread of its own, of which only the newest matters. A job that was
+// superseded is told so, and what it still delivers is dropped.
+//
+//   job_.start([problem, this](const LatestJob::Token& token) {
+//     QImage image = render(*problem, [&] { return token.superseded(); });
+//     token.deliver([this, image] { show(image); });      // on the owner's thread
+//   });
+
+#include <QObject>
+#include <QString>
+#include <QThread>
+#include <atomic>
+#include <functional>
+
+namespace attnscope::charts {
+
+class LatestJob : public QObject {
+  Q_OBJECT
+ public:
+  explicit LatestJob(QObject* parent = nullptr);
+  /// Waits for the job at work, which is told that it is superseded.
+  ~LatestJob() override;
+
+  class Token {
+   public:
+    [[nodiscard]] bool superseded() const { return job_.newest_ != number_; }
+    /// Calls `there` on the owner's thread, unless a newer job has been started by then.
+    void deliver(std::function<void()> there) const;
+
+   private:
+    friend class LatestJob;
+    Token(LatestJob& job, quint64 number) : job_(job), number_(number) {}
+    LatestJob& job_;
+    quint64 number_;
+  };
+
+  using Work = std::function<void(const Token&)>;
+  void start(Work work);
+  /// The job at work, if any, delivers nothing any more.
+  void drop();
+  [[nodiscard]] bool is_busy() const { return is_busy_; }
+
+ Q_SIGNALS:
+  /// The newest job has delivered everything.
+  void finished();
+  /// It ended with an exception, such as memory that was not to be had.
+  void failed(const QString& sentence);
+
+ private:
+  void run(const Work& work, quint64 number);
+
+  QThread thread_;
+  QObject* there_;  // lives on the thread, deleted when it finishes
+  std::atomic<quint64> newest_ = 0;
+  bool is_busy_ = false;
+};
+
+}  // namespace attnscope::charts

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/charts/printable.h"
+
+#include <utility>
+
+namespace attnscope::charts {
+
+Files files_of(const std::filesystem::path& path, const FigureOptions& options) {
+  Files files{path};
+  for (const auto& [wanted, ending] : {std::pair(options.csv, ".csv"), {options.tex, ".tex"}}) {
+    if (wanted) files.push_back(std::filesystem::path(path).replace_extension(ending));
+  }
+  return files;
+}
+
+Result<Files> write_printable(const Printable& what, const std::filesystem::path& path,
+                              const FigureOptions& options) {
+  const Result<FileFormat> format = format_of(path);
+  if (!format) return tl::unexpected(format.error());
+  if (const Status checked = check_options(options); !checked) {
+    return tl::unexpected(checked.error());
+  }
+  const Result<LaidOut> page = what.lay_out(options, *format != FileFormat::png);
+  if (!page) return fail("{}: {}", path.string(), page.error().message);
+  const FilePage file_page{.size = page->size,
+                           .title = QString::fromStdString(what.title),
+                           .description = QString::fromStdString(what.provenance),
+                           .png_dpi = options.png_dpi};
+  const Result<QByteArray> drawn = draw_bytes(*format, file_page, page->paint);
+  if (!drawn) return fail("{}: {}", path.string(), drawn.error().message);
+
+  const Files files = files_of(path, options);
+  std::vector<FileBytes> all{{files.front(), *drawn}};
+  if (options.csv) {
+    const Result<std::string> csv = what.csv(options);
+    if (!csv) return fail("{}: {}", files[all.size()].string(), csv.error().message);
+    all.push_back({files[all.size()], QByteArray::fromStdString(*csv)});
+  }
+  if (options.tex) {
+    const Result<std::string> tex = tex_snippet(what, path, options);
+    if (!tex) return tl::unexpected(tex.error());
+    all.push_back({files[all.size()], QByteArray::fromStdString(*tex)});
+  }
+  if (Status written = write_files(all); !written) return tl::unexpected(written.error());
+  return files;
+}
+
+}  // namespace attnscope::charts

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/charts/text_lines.h"
+
+#include <QFontMetricsF>
+#include <algorithm>
+
+namespace attnscope::charts {
+namespace {
+
+/// The longest beginning of `word` that fits, of at least one letter.
+qsizetype letters_that_fit(const QFontMetricsF& metrics, const QString& word, double width) {
+  qsizetype count = 1;
+  while (count < word.size() && metrics.horizontalAdvance(word.left(count + 1)) <= width) ++count;
+  return count;
+}
+
+}  // namespace
+
+QStringList lines_of(const QFont& font, const QString& text, double width) {
+  const QFontMetricsF metrics(font);
+  QStringList lines;
+  for (const QString& paragraph : text.split(QLatin1Char('\n'))) {
+    QString line;
+    for (QString word : paragraph.split(QLatin1Char(' '), Qt::SkipEmptyParts)) {
+      const QString longer = line.isEmpty() ? word : line + QLatin1Char(' ') + word;
+      if (metrics.horizontalAdvance(longer) <= width) {
+        line = longer;
+        continue;
+      }
+      if (!line.isEmpty()) lines.append(line);
+      while (metrics.horizontalAdvance(word) > width && word.size() > 1) {
+        const qsizetype count = letters_that_fit(metrics, word, width);
+        lines.append(word.left(count));
+        word.remove(0, count);
+      }
+      line = word;
+    }
+    lines.append(line);
+  }
+  return lines;
+}
+
+QSizeF size_of_lines(const QFont& font, const QString& text, double width) {
+  const QFontMetricsF metrics(font);
+  const QStringList lines = lines_of(font, text, width);
+  double widest = 0;
+  for (const QString& line : lines) widest = std::max(widest, metrics.horizontalAdvance(line));
+  return {widest, metrics.lineSpacing() * static_cast<double>(lines.size())};
+}
+
+void draw_lines(QPainter& painter, const QFont& font, const QRectF& rect, const QString& text) {
+  const QFontMetricsF metrics(font);
+  painter.setFont(font);
+  double base = rect.top() + metrics.ascent();
+  for (const QString& line : lines_of(font, text, rect.width())) {
+    painter.drawText(QPointF(rect.left(), base), line);
+    base += metrics.lineSpacing();
+  }
+}
+
+}  // namespace attnscope::charts

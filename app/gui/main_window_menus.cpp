@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The window's menus and what it keeps from one start to the next.
+#include <QActionGroup>
+#include <QCloseEvent>
+#include <QLineEdit>
+#include <QMenuBar>
+#include <QSettings>
+#include <QStackedWidget>
+
+#include "app/gui/main_window.h"
+#include "app/gui/session/recent_files.h"
+#include "app/gui/session/text.h"
+#include "app/gui/views/about_dialog.h"
+#include "app/gui/views/command_bar.h"
+#include "app/gui/views/compare_page.h"
+#include "app/gui/views/patterns_page.h"
+#include "app/gui/views/run_list_panel.h"
+#include "app/gui/views/run_view.h"
+#include "app/gui/views/shortcuts_dialog.h"
+
+namespace attnscope::gui {
+
+void MainWindow::build_menus() {
+  build_file_menu();
+  QMenu* edit = menuBar()->addMenu(tr("&Edit"));
+  edit->addAction(commands_->copy_action());
+  edit->addAction(commands_->export_action());
+
+  QMenu* run = menuBar()->addMenu(tr("&Run"));
+  run->addAction(commands_->run_action());
+  run->addAction(commands_->cancel_action());
+  run->addSeparator();
+  run->addAction(tr("&New run…"), QKeySequence(tr("Ctrl+N")), this, &MainWindow::open_new_run);
+  run->addAction(tr("Run the &quick sweep"), QKeySequence(tr("Ctrl+R")), this,
+                 &MainWindow::start_quick_sweep);
+
+  build_view_menu();
+  QMenu* help = menuBar()->addMenu(tr("&Help"));
+  help->addAction(tr("&Keyboard shortcuts"), QKeySequence(tr("F1")), this,
+                  &MainWindow::show_shortcuts);
+  help->addAction(tr("&About AttnScope"), QKeySequence(tr("Shift+F1")), this,
+                  &MainWindow::show_about);
+}
+
+void MainWindow::build_file_menu() {
+  QMenu* file = menuBar()->addMenu(tr("&File"));
+  file->addAction(tr("&Open…"), QKeySequence(tr("Ctrl+O")), this, &MainWindow::ask_for_open);
+  QMenu* recent = file->addMenu(tr("Open &recent"));
+  connect(recent, &QMenu::aboutToShow, this, [this, recent] { fill_recent(recent); });
+  fill_recent(recent);
+  file->addSeparator();
+  file->addAction(tr("&Import runs…"), QKeySequence(tr("Ctrl+I")), this, &MainWindow::import_runs);
+  file->addAction(tr("&Export runs…"), QKeySequence(tr("Ctrl+E")), this,
+                  [this] { export_runs(compare_->run_list()->chosen_runs()); });
+  file->addSeparator();
+  file->addAction(tr("&Quit"), QKeySequence(tr("Ctrl+Q")), this, &QWidget::close);
+}
+
+void MainWindow::fill_recent(QMenu* menu) {
+  menu->clear();
+  int number = 0;
+  for (const QString& file : recent_files()) {
+    ++number;
+    QAction* action = menu->addAction(file, this, [this, file] { open_file(file); });
+    if (number == 1) action->setShortcut(QKeySequence(tr("Ctrl+Shift+O")));
+  }
+  if (number == 0) {
+    menu->addAction(tr("Nothing opened yet"))->setEnabled(false);
+    return;
+  }
+  menu->addSeparator();
+  menu->addAction(tr("&Forget these"), this, [] { forget_files(); });
+}
+
+void MainWindow::build_view_menu() {
+  QMenu* view = menuBar()->addMenu(tr("&View"));
+  view->addActions(page_actions_->actions());
+  view->addSeparator();
+  view->addAction(tr("&Search runs"), QKeySequence(tr("Ctrl+F")), this, [this] {
+    show_page(compare_page);
+    compare_->run_list()->search()->setFocus(Qt::ShortcutFocusReason);
+  });
+  view->addSeparator();
+  QMenu* themes = view->addMenu(tr("&Theme"));
+  theme_actions_ = new QActionGroup(this);
+  const std::tuple<Theme, QString, QString> entries[] = {
+      {Theme::system, tr("As the &desktop"), tr("Ctrl+Alt+S")},
+      {Theme::light, tr("&Light"), tr("Ctrl+Alt+L")},
+      {Theme::dark, tr("D&ark"), tr("Ctrl+Alt+D")}};
+  for (const auto& [theme, name, shortcut] : entries) {
+    QAction* action = themes->addAction(name, this, [this, theme = theme] { set_theme(theme); });
+    action->setShortcut(QKeySequence(shortcut));
+    action->setCheckable(true);
+    action->setData(name_of(theme));
+    theme_actions_->addAction(action);
+  }
+  QMenu* sizes = view->addMenu(tr("Te&xt size"));
+  sizes->addAction(tr("&Larger"), QKeySequence(tr("Ctrl++")), this, [this] { step_text_size(1); });
+  sizes->addAction(tr("&Smaller"), QKeySequence(tr("Ctrl+-")), this,
+                   [this] { step_text_size(-1); });
+  sizes->addAction(tr("&As the desktop"), QKeySequence(tr("Ctrl+0")), this,
+                   [this] { set_text_size(100); });
+}
+
+void MainWindow::set_theme(Theme theme) {
+  QSettings().setValue(QStringLiteral("window/theme"), name_of(theme));
+  for (QAction* action : theme_actions_->actions())
+    action->setChecked(action->data().toString() == name_of(theme));
+  apply_theme(theme);
+}
+
+void MainWindow::step_text_size(int direction) {
+  const QList<int>& sizes = text_sizes();
+  const qsizetype now = sizes.indexOf(kept_text_size());
+  set_text_size(sizes[std::clamp<qsizetype>(now + direction, 0, sizes.size() - 1)]);
+}
+
+void MainWindow::set_text_size(int percent) {
+  if (percent == kept_text_size()) return;
+  keep_text_size(percent);
+  // Anew: headings were made for the old size.
+  ask_for_window({.database = store_.database()});
+}
+
+void MainWindow::restore() {
+  const QSettings settings;
+  if (!restoreGeometry(settings.value(QStringLiteral("window/geometry")).toByteArray()))
+    resize(1280, 800);
+  compare_->run_view()->set_preferred_baseline(
+      settings.value(QStringLiteral("compare/baseline")).toString());
+  const QString theme = settings.value(QStringLiteral("window/theme")).toString();
+  for (QAction* action : theme_actions_->actions())
+    action->setChecked(action->data().toString() == name_of(theme_named(theme)));
+  const int page = settings.value(QStringLiteral("window/page")).toInt();
+  const bool known = page > 0 && page < page_actions_->actions().size();
+  show_page(known ? static_cast<PageNumber>(page) : compare_page);
+}
+
+void MainWindow::ask_for_window(const WindowOptions& options) {
+  const auto ask = [this, options] {
+    unsaved_is_settled_ = true;
+    save();  // the next window restores it while this one is still open
+    Q_EMIT window_asked(options);
+  };
+  if (!patterns_ || !patterns_->has_unsaved()) return ask();
+  show_page(patterns_page);
+  patterns_->settle_unsaved(ask);
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+  if (patterns_ && patterns_->has_unsaved() && !unsaved_is_settled_) {
+    event->ignore();
+    show_page(patterns_page);
+    patterns_->settle_unsaved([this] {
+      unsaved_is_settled_ = true;
+      close();
+    });
+    return;
+  }
+  save();
+  QMainWindow::closeEvent(event);
+}
+
+void MainWindow::save() const {
+  QSettings settings;
+  settings.setValue(QStringLiteral("window/geometry"), saveGeometry());
+  settings.setValue(QStringLiteral("window/page"),
+                    page_actions_->actions().indexOf(page_actions_->checkedAction()));
+  settings.setValue(QStringLiteral("window/database"), words(store_.database().string()));
+  settings.setValue(QStringLiteral("compare/baseline"), compare_->run_view()->preferred_baseline());
+}
+
+void MainWindow::show_shortcuts() {
+  auto* dialog = new ShortcutsDialog(*menuBar(), this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->open();
+}
+
+void MainWindow::show_about() {
+  auto* dialog = new AboutDialog(store_.database(), this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->open();
+}
+
+}  // namespace attnscope::gui

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/models/cell_facts.h"
+
+#include <QCoreApplication>
+#include <algorithm>
+#include <set>
+
+#include "app/gui/session/text.h"
+#include "engine/report/axes_in_words.h"
+#include "engine/report/conditions.h"
+#include "engine/report/number_text.h"
+#include "engine/report/writers.h"
+
+namespace attnscope::gui {
+namespace {
+
+using Section = CellFacts::Section;
+
+QString tr(const char* text) {
+  return QCoreApplication::translate("CellFacts", text);
+}
+
+QString time(double ns) {
+  return words(report::format_time(ns));
+}
+
+QString bytes(double count) {
+  return words(report::format_bytes(count));
+}
+
+QString three(double value) {
+  return words(report::three_digits(value));
+}
+
+QString interval(double low, double high, QString (*format)(double)) {
+  return tr("%1 to %2").arg(format(low), format(high));
+}
+
+QString relative(double ratio) {
+  return words(report::format_relative(ratio));
+}
+
+Section time_section(const report::Row& row) {
+  const statistics::Summary& summary = row.cell.summary;
+  const double documents = report::documents_of(row);
+  std::set<int> processes;
+  for (const Sample& sample : row.cell.cell.samples) processes.insert(sample.process);
+  Section section{tr("Time"), {}};
+  section.facts.push_back({tr("Median of a call"), time(summary.median_ns)});
+  section.facts.push_back({tr("95 % interval"), interval(summary.low_ns, summary.high_ns, time)});
+  section.facts.push_back(
+      {tr("Per document"), tr("%1, of %2")
+                               .arg(time(summary.median_ns / documents))
+                               .arg(counted(static_cast<qint64>(documents), tr("document a call"),
+                                            tr("documents a call")))});
+  section.facts.push_back(
+      {tr("Samples"),
+       tr("%1 in %2 of %3")
+           .arg(summary.samples)
+           .arg(counted(summary.placements, tr("placement"), tr("placements")),
+                counted(static_cast<qint64>(processes.size()), tr("process"), tr("processes")))});
+  section.facts.push_back(
+      {tr("Stopped"),
+       row.cell.cell.settled ? tr("when its interval was narrow enough") : tr("by its time limit"),
+       !row.cell.cell.settled});
+  return section;
+}
+
+Section ratio_section(const report::Table& table, const report::Row& row) {
+  Section section{tr("Against the baseline"), {}};
+  if (!table.baseline || !row.ratio) return section;
+  if (row.cell.cell.contender.id() == *table.baseline) {
+    section.facts.push_back({tr("Baseline"), tr("this one")});
+    return section;
+  }
+  section.facts.push_back(
+      {words(*table.baseline), tr("%1, %2").arg(relative(row.ratio->ratio),
+                                                words(statistics::name_of(row.ratio->verdict)))});
+  section.facts.push_back(
+      {tr("95 % interval"), interval(row.ratio->low, row.ratio->high, relative)});
+  section.facts.push_back({tr("Compared"),
+                           row.ratio->paired ? tr("round by round, in the same heat")
+                                             : tr("unpaired: not with the same batch"),
+                           !row.ratio->paired});
+  return section;
+}
+
+Section conditions_section(const report::Row& row) {
+  Section section{tr("While it was measured"), {}};
+  for (const std::string& note : report::notes_on_time(row))
+    section.facts.push_back({tr("Note"), words(note), true});
+  if (section.facts.empty())
+    section.facts.push_back({tr("Note"), tr("no drift and no disturbance found")});
+  const auto samples = static_cast<qint64>(row.cell.cell.samples.size());
+  section.facts.push_back(
+      {tr("Outliers"), tr("%1 of %2").arg(report::outlier_samples(row)).arg(samples)});
+  if (const auto clock = report::median_clock_mhz(row))
+    section.facts.push_back({tr("Clock"), tr("%1 MHz").arg(*clock, 0, 'f', 0)});
+  if (const auto warmth = report::median_temperature_c(row))
+    section.facts.push_back({tr("Temperature"), tr("%1 °C").arg(*warmth, 0, 'f', 0)});
+  section.facts.push_back(
+      {tr("Others kept busy"), tr("%1 of a core").arg(three(report::median_foreign_load(row)))});
+  section.facts.push_back({tr("Taken off a core"),
+                           counted(report::involuntary_switches(row), tr("time"), tr("times"))});
+  return section;
+}
+
+Section error_section(const report::Row& row) {
+  Section section{tr("Error against the float64 reference"), {}};
+  const Cell& cell = row.cell.cell;
+  if (!cell.relative_error) return section;
+  const bool wrong = cell.error_bound && *cell.relative_error > *cell.error_bound;
+  section.facts.push_back(
+      {tr("Largest, over max|V|"), QString::number(*cell.relative_error, 'e', 1), wrong});
+  if (cell.error_bound)
+    section.facts.push_back({tr("Allowed"), QString::number(*cell.error_bound, 'e', 1)});
+  return section;
+}
+
+Section memory_section(const report::Row& row) {
+  const CellMemory& memory = row.cell.cell.memory;
+  const auto peak = static_cast<double>(peak_bytes(memory));
+  Section section{tr("Memory of a call"), {}};
+  section.facts.push_back({tr("Peak"), bytes(peak), has_unseen_memory(memory)});
+  section.facts.push_back({tr("Per document"), bytes(peak / report::documents_of(row))});
+  section.facts.push_back({tr("Requested"), bytes(static_cast<double>(memory.requested_bytes))});
+  section.facts.push_back({tr("Reserved"), bytes(static_cast<double>(memory.reserved_bytes))});
+  section.facts.push_back(
+      {tr("Workspace in it"), bytes(static_cast<double>(memory.workspace_bytes))});
+  if (memory.process_peak_bytes) {
+    section.facts.push_back(
+        {tr("Process grew by"), bytes(static_cast<double>(*memory.process_peak_bytes))});
+  }
+  for (const std::string& note : report::notes_on_memory(row))
+    section.facts.push_back({tr("Note"), words(note), true});
+  return section;
+}
+
+Section work_section(const report::Row& row) {
+  const CellWork& work = row.cell.cell.work;
+  Section section{tr("Work of a call"), {}};
+  if (!(work.useful_flop > 0)) return section;
+  section.facts.push_back({tr("Useful"), tr("%1 GFLOP").arg(three(work.useful_flop / 1e9))});
+  if (const auto executed = report::executed_ratio(row)) {
+    section.facts.push_back({tr("Executed"), tr("%1 GFLOP, %2")
+                                                 .arg(three(work.executed_flop / 1e9),
+                                                      words(report::format_times(*executed)))});
+  }
+  section.facts.push_back({tr("Least traffic"), bytes(work.least_bytes)});
+  if (work.executed_bytes > 0)
+    section.facts.push_back({tr("Its traffic"), bytes(work.executed_bytes)});
+  section.facts.push_back(
+      {tr("Exponentials"), tr("%1 million").arg(three(work.exponentials / 1e6))});
+  if (row.limit_ms) section.facts.push_back({tr("Machine's limit"), time(*row.limit_ms * 1e6)});
+  if (row.share_of_limit) {
+    section.facts.push_back(
+        {tr("Reached of it"), tr("%1 %").arg(three(100 * *row.share_of_limit))});
+  }
+  if (report::is_measured(row) && row.cell.summary.median_ns > 0) {
+    section.facts.push_back(
+        {tr("Rate"),
+         tr("%1 useful GFLOP/s").arg(three(work.useful_flop / row.cell.summary.median_ns))});
+  }
+  return section;
+}
+
+}  // namespace
+
+CellFacts cell_facts(const report::Table& table, const report::Row& row) {
+  const report::Outcome outcome = report::outcome_of(row);
+  const std::vector<bool> none(report::axes_of({}).size(), false);
+  std::vector<bool> telling = report::varying_axes(table.rows);
+  telling[report::length_axis] = true;
+  CellFacts facts{.title = words(row.cell.cell.contender.name),
+                  .brief = words(report::words_of(row.cell.point, telling, true)),
+                  .setting = words(report::words_of(row.cell.point, none, false)),
+                  .status = words(outcome.status),
+                  .failed = !report::is_measured(row),
+                  .sections = {}};
+  if (!outcome.reason.empty() && facts.failed)
+    facts.status += QStringLiteral(": ") + words(outcome.reason);
+  // Of what is damaged no value can be trusted.
+  if (row.cell.damaged) return facts;
+  std::vector<Section> all;
+  if (!facts.failed) all = {time_section(row), ratio_section(table, row), conditions_section(row)};
+  all.push_back(error_section(row));
+  if (!facts.failed) all.push_back(memory_section(row));
+  all.push_back(work_section(row));
+  for (Section& section : all) {
+    if (!section.facts.empty()) facts.sections.push_back(std::move(section));
+  }
+  return facts;
+}
+
+}  // namespace attnscope::gui

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/models/pattern_editor.h"
+
+#include <QUndoCommand>
+#include <algorithm>
+#include <utility>
+
+namespace attnscope::gui {
+namespace {
+
+constexpr std::int64_t first_stride = 30;  // QDS-Transformer's
+
+const char* const nobody_sees =
+    "At least one group has to see another: a pattern in which nobody sees anybody cannot be "
+    "computed.";
+
+/// What a table of rules must hold together: a stride is only there for sentences that take part.
+void settle_sentences(AttentionPattern& pattern, const LayoutItem& item) {
+  if (!pattern.has_sentences()) {
+    pattern.sentence_every.reset();
+  } else if (!pattern.sentence_every && !item.sentences_given) {
+    pattern.sentence_every = first_stride;
+  }
+}
+
+}  // namespace
+
+/// One step: from one state to another, and from one pattern of the list to another where the first
+/// edit of one that ships made a copy of it.
+class PatternEdit : public QUndoCommand {
+ public:
+  PatternEdit(PatternEditor& editor, PatternEditor::Kind kind, const QString& words,
+              PatternEditor::State before, PatternEditor::State after)
+      : editor_(editor),
+        kind_(kind),
+        gesture_(editor.gesture_),
+        before_(std::move(before)),
+        after_(std::move(after)),
+        id_before_(editor.id_),
+        id_after_(editor.id_) {
+    setText(words);
+    if (!editor.entry().ships || before_.pattern == after_.pattern) return;
+    copy_ = editor.copy_of(editor.entry());
+    id_after_ = copy_->id;
+    if (kind != PatternEditor::Kind::name) after_.pattern.name = copy_->pattern.name;
+    if (kind != PatternEditor::Kind::title) after_.pattern.title = copy_->pattern.title;
+  }
+
+  int id() const override { return 1; }
+
+  void redo() override {
+    if (copy_ && editor_.patterns_.row_of(id_after_) < 0) {
+      copy_->pattern = after_.pattern;
+      editor_.patterns_.add(*copy_);
+    }
+    editor_.go_to(id_after_, after_);
+  }
+
+  void undo() override {
+    editor_.go_to(id_before_, before_);
+    if (!copy_) return;
+    const int row = editor_.patterns_.row_of(id_after_);
+    // One that was saved meanwhile stays.
+    if (row >= 0 && editor_.patterns_.entry(row).file.isEmpty()) {
+      editor_.patterns_.remove(id_after_);
+      Q_EMIT editor_.changed();
+    }
+  }
+
+  bool mergeWith(const QUndoCommand* other) override {
+    const auto& next = static_cast<const PatternEdit&>(*other);
+    if (next.kind_ != kind_ || next.gesture_ != gesture_ || next.copy_ ||
+        next.id_before_ != id_after_) {
+      return false;
+    }
+    after_ = next.after_;
+    return true;
+  }
+
+ private:
+  PatternEditor& editor_;
+  PatternEditor::Kind kind_;
+  int gesture_;
+  PatternEditor::State before_, after_;
+  int id_before_, id_after_;
+  std::optional<PatternEntry> copy_;
+};
+
+PatternEditor::PatternEditor(QObject* parent) : QObject(parent) {
+  id_ = patterns_.entry(0).id;
+}
+
+void PatternEditor::choose(int row) {
+  if (row < 0 || row >= patterns_.rowCount() || patterns_.entry(row).id == id_) return;
+  end_gesture();
+  id_ = patterns_.entry(row).id;
+  Q_EMIT changed();
+}
+
+std::optional<Window> PatternEditor::window_of(const AttentionPattern& pattern) const {
+  if (!pattern.has_window()) return std::nullopt;
+  return state_.window;
+}
+
+PatternEditor::Sentences PatternEditor::sentences() const {
+  if (state_.item.sentences_given) {
+    return state_.item.sentences.empty() ? Sentences::none : Sentences::listed;
+  }
+  return pattern().sentence_every ? Sentences::every : Sentences::none;
+}
+
+PatternEditor::State PatternEditor::now() const {
+  State state = state_;
+  state.pattern = pattern();
+  return state;
+}
+
+PatternEntry PatternEditor::copy_of(const PatternEntry& origin) {
+  PatternEntry copy{
+      .id = patterns_.next_id(), .pattern = origin.pattern, .before = origin.pattern, .file = {}};
+  const std::string stem = origin.pattern.name + "-edited";
+  copy.pattern.name = stem;
+  for (int number = 2; patterns_.has_name(copy.pattern.name); ++number) {
+    copy.pattern.name = stem + "-" + std::to_string(number);
+  }
+  const std::string& title =
+      origin.pattern.title.empty() ? origin.pattern.name : origin.pattern.title;
+  copy.pattern.title = title + " (edited)";
+  return copy;
+}
+
+void PatternEditor::push(Kind kind, const QString& words, State next) {
+  State before = now();
+  if (before == next) return;
+  undo_.push(new PatternEdit(*this, kind, words, std::move(before), std::move(next)));
+}
+
+Status PatternEditor::push_pattern(Kind kind, const QString& words, AttentionPattern next) {
+  if (!next.has_rules() && !next.blocks) return fail("{}", nobody_sees);
+  State state = now();
+  settle_sentences(next, state.item);
+  state.pattern = std::move(next);
+  push(kind, words, std::move(state));
+  return {};
+}
+
+void PatternEditor::go_to(int id, const State& state) {
+  id_ = id;
+  patterns_.set_pattern(id, state.pattern);
+  state_.window = state.window;
+  state_.item = state.item;
+  Q_EMIT changed();
+}
+
+Status PatternEditor::set_rule(TokenGroup from, TokenGroup to, const GroupRule& rule) {
+  if (pattern().blocks) {
+    return fail("Blocks say alone who sees whom; switch them off to edit the table.");
+  }
+  if (rule.kind == GroupRule::Kind::window && !share_positions(from, to)) {
+    return fail("{} and {} tokens share no positions, so a window between them has no meaning.",
+                name_of(from), name_of(to));
+  }
+  AttentionPattern next = pattern();
+  next.attends[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)] = rule;
+  end_gesture();
+  return push_pattern(Kind::rule, tr("who sees whom"), std::move(next));
+}
+
+Status PatternEditor::set_blocks(const std::optional<BlockRule>& blocks) {
+  AttentionPattern next = pattern();
+  if (blocks) {
+    next.attends = {};
+    next.sentence_every.reset();
+  } else if (next.blocks) {
+    next.attends = entry().before.attends;
+    next.sentence_every = entry().before.sentence_every;
+    if (!next.has_rules()) {  // begun as blocks: everyone sees everyone
+      for (const TokenGroup from : {TokenGroup::cls, TokenGroup::query, TokenGroup::document}) {
+        for (const TokenGroup to : {TokenGroup::cls, TokenGroup::query, TokenGroup::document}) {
+          next.attends[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)].kind =
+              GroupRule::Kind::whole;
+        }
+      }
+    }
+  }
+  next.blocks = blocks;
+  return push_pattern(Kind::blocks, tr("blocks"), std::move(next));
+}
+
+Status PatternEditor::set_name(const std::string& name) {
+  if (name == pattern().name) return {};
+  const bool valid = !name.empty() && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_';
+  });
+  if (!valid) return fail("A name is made of letters a-z, digits, - and _.");
+  if (patterns_.has_name(name)) {
+    return fail("\"{}\" is the name of another pattern here; choose another one.", name);
+  }
+  AttentionPattern next = pattern();
+  next.name = name;
+  return push_pattern(Kind::name, tr("name"), std::move(next));
+}
+
+void PatternEditor::set_title(const std::string& title) {
+  AttentionPattern next = pattern();
+  next.title = title;
+  (void)push_pattern(Kind::title, tr("title"), std::move(next));
+}
+
+void PatternEditor::set_description(const std::string& description) {
+  AttentionPattern next = pattern();
+  next.description = description;
+  (void)push_pattern(Kind::description, tr("description"), std::move(next));
+}
+
+void PatternEditor::set_window(Window window) {
+  State next = now();
+  next.window = window;
+  push(Kind::window, tr("window"), std::move(next));
+}
+
+void PatternEditor::set_query(std::int64_t tokens) {
+  State next = now();
+  next.item.query = tokens;
+  push(Kind::query, tr("query tokens"), std::move(next));
+}
+
+void PatternEditor::set_documents(const std::vector<std::int64_t>& tokens) {
+  State next = now();
+  next.item.documents = tokens;
+  push(Kind::documents, tr("document tokens"), std::move(next));
+}
+
+void PatternEditor::set_no_sentences() {
+  set_sentences({});
+}
+
+void PatternEditor::set_sentences_every(std::int64_t tokens) {
+  State next = now();
+  next.item.sentences.clear();
+  next.item.sentences_given = false;
+  next.pattern.sentence_every = tokens;
+  push(Kind::sentences, tr("sentence starts"), std::move(next));
+}
+
+void PatternEditor::set_sentences(const std::vector<std::int64_t>& starts) {
+  State next = now();
+  next.item.sentences = starts;
+  next.item.sentences_given = true;
+  push(Kind::sentences, tr("sentence starts"), std::move(next));
+}
+
+Status PatternEditor::open_file(const QString& file) {
+  const Result<int> row = patterns_.open_file(file);
+  if (!row) return tl::unexpected(row.error());
+  end_gesture();
+  id_ = patterns_.entry(*row).id;
+  Q_EMIT changed();  // also when a file opened again keeps its row
+  return {};
+}
+
+Status PatternEditor::save(const QString& file) {
+  const Status saved = patterns_.save(row(), file);
+  if (saved) Q_EMIT changed();
+  return saved;
+}
+
+}  // namespace attnscope::gui

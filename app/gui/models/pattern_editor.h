@@ -1,0 +1,95 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// What is edited on the page Patterns: the chosen pattern, its window, and the item it is shown on.
+// Every edit is a step that can be undone. Patterns that ship are never edited: the first edit of
+// one makes a pattern of one's own, "Sparse asymmetric (edited)", beside it.
+//
+//   PatternEditor editor;
+//   editor.choose(1);
+//   Status done = editor.set_rule(TokenGroup::query, TokenGroup::document,
+//   {GroupRule::Kind::whole}); editor.undo_stack().undo();
+
+#include <QObject>
+#include <QUndoStack>
+#include <optional>
+
+#include "app/gui/models/pattern_list_model.h"
+#include "engine/pattern/sequence_layout.h"
+#include "engine/pattern/window.h"
+
+namespace attnscope::gui {
+
+class PatternEditor : public QObject {
+  Q_OBJECT
+ public:
+  explicit PatternEditor(QObject* parent = nullptr);
+
+  [[nodiscard]] PatternListModel& patterns() { return patterns_; }
+  [[nodiscard]] const PatternListModel& patterns() const { return patterns_; }
+  [[nodiscard]] QUndoStack& undo_stack() { return undo_; }
+
+  void choose(int row);
+  [[nodiscard]] int row() const { return patterns_.row_of(id_); }
+  [[nodiscard]] const PatternEntry& entry() const { return patterns_.entry(row()); }
+  [[nodiscard]] const AttentionPattern& pattern() const { return entry().pattern; }
+  /// As chosen, also while the pattern takes none.
+  [[nodiscard]] Window chosen_window() const { return state_.window; }
+  /// Of this pattern; none where it takes none.
+  [[nodiscard]] std::optional<Window> window() const { return window_of(pattern()); }
+  [[nodiscard]] std::optional<Window> window_of(const AttentionPattern& pattern) const;
+  [[nodiscard]] const LayoutItem& item() const { return state_.item; }
+
+  enum class Sentences { none, every, listed };
+  [[nodiscard]] Sentences sentences() const;
+
+  // Edits. An error is one sentence, and nothing has changed. Edits of one kind that follow each
+  // other are one step until end_gesture(): the slider's way is undone at once.
+  Status set_rule(TokenGroup from, TokenGroup to, const GroupRule& rule);
+  Status set_blocks(const std::optional<BlockRule>& blocks);
+  Status set_name(const std::string& name);
+  void set_title(const std::string& title);
+  void set_description(const std::string& description);
+  void set_window(Window window);
+  void set_query(std::int64_t tokens);
+  void set_documents(const std::vector<std::int64_t>& tokens);
+  void set_no_sentences();
+  void set_sentences_every(std::int64_t tokens);
+  void set_sentences(const std::vector<std::int64_t>& starts);
+  void end_gesture() { ++gesture_; }
+
+  // Files; not undone, and no edits.
+  Status open_file(const QString& file);
+  Status save(const QString& file);
+
+ Q_SIGNALS:
+  /// The pattern, its window or the item are others now, or another pattern is chosen.
+  void changed();
+
+ private:
+  friend class PatternEdit;
+  enum class Kind { rule, blocks, name, title, description, window, query, documents, sentences };
+
+  /// What one step moves between two of.
+  struct State {
+    AttentionPattern pattern;
+    Window window = Window::of(4);  // the paper's
+    LayoutItem item{.cls = 1, .query = 11, .documents = {162}};
+    friend bool operator==(const State&, const State&) = default;
+  };
+
+  void push(Kind kind, const QString& words, State next);
+  Status push_pattern(Kind kind, const QString& words, AttentionPattern next);
+  void go_to(int id, const State& state);
+  [[nodiscard]] State now() const;
+  /// A pattern of one's own that begins as this one.
+  [[nodiscard]] PatternEntry copy_of(const PatternEntry& origin);
+
+  PatternListModel patterns_;
+  QUndoStack undo_;
+  int id_ = 0;
+  State state_;  // without the pattern, which the list has
+  int gesture_ = 0;
+};
+
+}  // namespace attnscope::gui

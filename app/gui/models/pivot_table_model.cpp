@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/models/pivot_table_model.h"
+
+#include <algorithm>
+
+#include "app/gui/models/cell_table_model.h"
+#include "app/gui/models/cell_text.h"
+#include "app/gui/session/text.h"
+#include "engine/report/pivot_words.h"
+#include "engine/report/slice.h"
+
+namespace attnscope::gui {
+namespace {
+
+constexpr int left = static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter);
+constexpr int right = static_cast<int>(Qt::AlignRight | Qt::AlignVCenter);
+
+/// Where the list of cells says more about the same quantity.
+CellTableModel::Column column_of(report::Quantity quantity) {
+  switch (quantity) {
+    case report::Quantity::time:
+      return CellTableModel::per_document;
+    case report::Quantity::memory:
+      return CellTableModel::memory;
+    case report::Quantity::ratio:
+      return CellTableModel::against_baseline;
+    case report::Quantity::limit:
+      return CellTableModel::share_of_limit;
+    case report::Quantity::error:
+      return CellTableModel::error;
+    case report::Quantity::executed:
+      break;
+  }
+  return CellTableModel::executed;
+}
+
+bool is_alike(const std::vector<report::PivotHead>& a, const std::vector<report::PivotHead>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const auto& one, const auto& other) { return one.value == other.value; });
+}
+
+/// Whether the same cells stand in the same places.
+bool is_alike(const report::Pivot& a, const report::Pivot& b) {
+  return a.choice == b.choice && is_alike(a.rows, b.rows) && is_alike(a.columns, b.columns) &&
+         std::equal(a.blocks.begin(), a.blocks.end(), b.blocks.begin(), b.blocks.end(),
+                    [](const report::PivotBlock& one, const report::PivotBlock& other) {
+                      return one.words == other.words && one.lines.size() == other.lines.size();
+                    });
+}
+
+}  // namespace
+
+void PivotTableModel::set_run(const RunPointer& run) {
+  // While a run is measured its cells fill and its shape stays: selection and scrolling stay too.
+  const bool same_shape = run_ && run && is_alike(run_->pivot, run->pivot) &&
+                          run_->request.uuid == run->request.uuid && !lines_.empty();
+  if (same_shape) {
+    run_ = run;
+    Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columnCount() - 1));
+    Q_EMIT headerDataChanged(Qt::Horizontal, 0, columnCount() - 1);
+    return;
+  }
+  beginResetModel();
+  run_ = run;
+  lines_.clear();
+  if (run_) lay_out();
+  endResetModel();
+}
+
+void PivotTableModel::lay_out() {
+  const auto& blocks = pivot().blocks;
+  const bool headed = blocks.size() > 1 || (!blocks.empty() && !blocks.front().words.empty());
+  for (std::size_t block = 0; block < blocks.size(); ++block) {
+    const auto& lines = blocks[block].lines;
+    if (headed) lines_.push_back({.block = block, .line = std::nullopt});
+    for (std::size_t line = 0; line < lines.size(); ++line) {
+      lines_.push_back({.block = block,
+                        .line = line,
+                        .repeats_head = line > 0 && lines[line - 1].head == lines[line].head});
+    }
+  }
+}
+
+bool PivotTableModel::is_heading(int row) const {
+  return !lines_.at(static_cast<std::size_t>(row)).line;
+}
+
+QModelIndex PivotTableModel::index_of(std::size_t table_row) const {
+  for (int row = 0; row < rowCount(); ++row) {
+    if (is_heading(row)) continue;
+    const std::vector<report::PivotCell>& cells = line_at(row).cells;
+    for (std::size_t column = 0; column < cells.size(); ++column) {
+      if (cells[column].row == table_row)
+        return index(row, label_columns() + static_cast<int>(column));
+    }
+  }
+  return {};
+}
+
+int PivotTableModel::label_columns() const {
+  return run_ && pivot().choice.cells.size() > 1 ? 2 : 1;
+}
+
+int PivotTableModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(lines_.size());
+}
+
+int PivotTableModel::columnCount(const QModelIndex& parent) const {
+  if (parent.isValid() || !run_ || lines_.empty()) return 0;
+  return label_columns() + static_cast<int>(pivot().columns.size());
+}
+
+const report::PivotLine& PivotTableModel::line_at(int row) const {
+  const Line& line = lines_[static_cast<std::size_t>(row)];
+  return pivot().blocks[line.block].lines[*line.line];
+}
+
+QVariant PivotTableModel::data(const QModelIndex& index, int role) const {
+  if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
+  if (is_heading(index.row())) return heading_data(index.row(), index.column(), role);
+  if (index.column() < label_columns()) return label_data(index.row(), index.column(), role);
+  return cell_data(line_at(index.row()), index.column() - label_columns(), role);
+}
+
+QVariant PivotTableModel::heading_data(int row, int column, int role) const {
+  if (role == heading_role) return true;
+  if (role == Qt::DisplayRole && column == 0)
+    return words(pivot().blocks[lines_[static_cast<std::size_t>(row)].block].words);
+  if (role == Qt::TextAlignmentRole) return left;
+  return {};
+}
+
+QVariant PivotTableModel::label_data(int row, int column, int role) const {
+  const report::PivotLine& line = line_at(row);
+  const report::PivotHead& head = pivot().rows[line.head];
+  if (role == Qt::TextAlignmentRole) return left;
+  if (column == 1)
+    return role == Qt::DisplayRole ? words(report::short_name(line.quantity)) : QVariant();
+  switch (role) {
+    case Qt::DisplayRole:
+      if (lines_[static_cast<std::size_t>(row)].repeats_head) return {};
+      return words(report::head_words(head));
+    case Qt::AccessibleTextRole:
+      return words(report::head_words(head));
+    case Qt::ToolTipRole:
+      return words(head.value);
+    case baseline_role:
+      return head.is_baseline;
+    case style_key_role:
+      // All windows of a contender together have no line in the charts.
+      if (head.contender.empty() || !run_->contenders.contains(words(head.value))) return {};
+      if (lines_[static_cast<std::size_t>(row)].repeats_head) return {};
+      return words(head.value);
+    default:
+      return {};
+  }
+}
+
+QVariant PivotTableModel::cell_data(const report::PivotLine& line, int column, int role) const {
+  const report::PivotCell& cell = line.cells[static_cast<std::size_t>(column)];
+  if (role == Qt::TextAlignmentRole) return right;
+  if (!cell.row) return {};
+  const report::Row& row = run_->table.rows[*cell.row];
+  switch (role) {
+    case Qt::DisplayRole:
+      return words(cell.text);
+    case Qt::ToolTipRole: {
+      const QString tip = cell_tip(row, column_of(line.quantity));
+      return cell.verdict && line.quantity == report::Quantity::time
+                 ? QStringLiteral("%1\n%2").arg(tip, cell_tip(row, CellTableModel::verdict))
+                 : tip;
+    }
+    case cell_status_role:
+      return static_cast<int>(row.cell.damaged ? CellStatus::wrong : row.cell.cell.status);
+    case verdict_role:
+      return cell.verdict ? QVariant(static_cast<int>(*cell.verdict)) : QVariant();
+    case baseline_role:
+      return cell.is_baseline;
+    case table_row_role:
+      return static_cast<qulonglong>(*cell.row);
+    default:
+      return {};
+  }
+}
+
+QVariant PivotTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal || !run_ || section < 0 || section >= columnCount())
+    return QAbstractTableModel::headerData(section, orientation, role);
+  const bool is_label = section < label_columns();
+  if (role == Qt::TextAlignmentRole) return is_label ? left : right;
+  if (is_label) {
+    if (section == 0 && role == Qt::DisplayRole)
+      return words(report::axis_name(pivot().choice.rows));
+    return role == Qt::DisplayRole ? tr("Cells") : QVariant();
+  }
+  const report::PivotHead& head =
+      pivot().columns[static_cast<std::size_t>(section - label_columns())];
+  if (role == Qt::DisplayRole) return words(report::head_words(head));
+  if (role == Qt::ToolTipRole) return words(head.value);
+  return {};
+}
+
+}  // namespace attnscope::gui

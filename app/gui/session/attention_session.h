@@ -1,0 +1,119 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// What page Attention shows: a dump, the chosen head under one or two patterns, the mass that the
+// chosen rows give away. Everything is computed off the GUI thread, and the newest wish alone.
+//
+//   AttentionSession session;
+//   connect(&session, &AttentionSession::head_changed, view, [&] { show(session.head()); });
+//   session.open_example();
+
+#include <QObject>
+#include <QString>
+#include <array>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "app/gui/charts/chart_theme.h"
+#include "app/gui/charts/latest_job.h"
+#include "app/gui/models/head_grid_model.h"
+#include "engine/inspect/dump.h"
+#include "engine/inspect/head_summary.h"
+#include "engine/inspect/head_weights.h"
+
+namespace attnscope::gui {
+
+using DumpPointer = std::shared_ptr<const Dump>;
+
+/// The same scores under pattern A, under B, and what B changes.
+enum class AttentionSide { a, b, difference };
+
+struct PatternChoice {
+  AttentionPattern pattern;
+  std::optional<Window> window;
+  [[nodiscard]] QString title() const;  // "Sparse asymmetric, w = 4"
+};
+
+struct SideWeights {
+  std::shared_ptr<const WeightRows> weights;  // null: not computed (yet)
+  std::shared_ptr<const HeadSummary> summary;
+};
+
+struct HeadUnderPatterns {
+  int layer = -1;
+  int head = -1;
+  std::array<SideWeights, 3> sides;  // by AttentionSide
+  std::optional<KeptMass> kept;      // of A's mass, on pairs that B allows
+  [[nodiscard]] const SideWeights& side(AttentionSide which) const {
+    return sides[static_cast<std::size_t>(which)];
+  }
+};
+
+class AttentionSession : public QObject {
+  Q_OBJECT
+ public:
+  explicit AttentionSession(QObject* parent = nullptr);
+  ~AttentionSession() override;
+
+  void open(const QString& file);
+  void open_example();
+  void choose_head(int layer, int head);
+  /// A missing `a` is what the model ran with; a missing `b`: no second pattern.
+  void set_patterns(std::optional<PatternChoice> a, std::optional<PatternChoice> b);
+  /// Whose mass is asked for: these rows (empty: all) of that side.
+  void choose_rows(std::vector<TokenRange> rows);
+  void choose_side(AttentionSide side);
+  void set_theme(charts::ChartTheme theme);
+
+  [[nodiscard]] const DumpPointer& dump() const { return dump_; }
+  [[nodiscard]] const std::shared_ptr<const std::vector<TokenGroup>>& groups() const {
+    return groups_;
+  }
+  /// Where the dump came from; empty: the example.
+  [[nodiscard]] const QString& file() const { return file_; }
+  [[nodiscard]] HeadGridModel& heads() { return heads_; }
+  [[nodiscard]] const HeadUnderPatterns& head() const { return head_; }
+  /// A as it is for the chosen layer, and B.
+  [[nodiscard]] std::optional<PatternChoice> pattern(AttentionSide side) const;
+  [[nodiscard]] const std::vector<TokenRange>& rows() const { return rows_; }
+  [[nodiscard]] AttentionSide side() const { return side_; }
+  /// Nothing while it is computed.
+  [[nodiscard]] const std::optional<Received>& received() const { return received_; }
+  [[nodiscard]] bool is_busy() const;
+
+ Q_SIGNALS:
+  void opening(const QString& name);
+  void opened();
+  void open_failed(const QString& sentence);
+  /// One side more is there, or none any more.
+  void head_changed();
+  void head_failed(const QString& sentence);
+  void received_changed();
+  void busy_changed();
+
+ private:
+  using Reader = std::function<Result<Dump>()>;
+  void read_dump(const QString& file, const QString& name, Reader reader);
+  void compute_head();
+  void compute_second(const std::shared_ptr<const HeadVectors>& vectors);
+  void compute_received();
+  void compute_pictures();
+  void take_side(AttentionSide which, SideWeights weights);
+  [[nodiscard]] PatternChoice first_pattern(std::size_t layer) const;
+
+  DumpPointer dump_;
+  std::shared_ptr<const std::vector<TokenGroup>> groups_;
+  QString file_;
+  HeadGridModel heads_;
+  std::optional<PatternChoice> a_, b_;
+  HeadUnderPatterns head_;
+  AttentionSide side_ = AttentionSide::a;
+  std::vector<TokenRange> rows_;
+  std::optional<Received> received_;
+  charts::ChartTheme theme_ = charts::ChartTheme::light;
+  // Last, so that they end before what they work on.
+  charts::LatestJob reading_, computing_, summing_, drawing_;
+};
+
+}  // namespace attnscope::gui

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/session/recent_files.h"
+
+#include <QFileInfo>
+#include <QSettings>
+
+namespace attnscope::gui {
+namespace {
+
+constexpr int most = 10;
+const QString key = QStringLiteral("files/recent");
+
+}  // namespace
+
+QStringList recent_files() {
+  QStringList there;
+  const QStringList kept = QSettings().value(key).toStringList();
+  for (const QString& file : kept) {
+    if (QFileInfo::exists(file)) there.append(file);
+  }
+  return there;
+}
+
+void remember_file(const QString& file) {
+  QStringList files = recent_files();
+  const QString absolute = QFileInfo(file).absoluteFilePath();
+  files.removeAll(absolute);
+  files.prepend(absolute);
+  QSettings().setValue(key, files.mid(0, most));
+}
+
+void forget_files() {
+  QSettings().remove(key);
+}
+
+}  // namespace attnscope::gui

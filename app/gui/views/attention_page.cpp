@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/views/attention_page.h"
+
+#include <QApplication>
+#include <QCheckBox>
+#include <QClipboard>
+#include <QComboBox>
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QScrollArea>
+#include <QScrollBar>
+#include <QSettings>
+#include <QSplitter>
+#include <QToolButton>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "app/gui/charts/heat_bar.h"
+#include "app/gui/charts/heat_image.h"
+#include "app/gui/session/text.h"
+#include "app/gui/views/attention_numbers.h"
+#include "app/gui/views/attention_source.h"
+#include "app/gui/views/message_bar.h"
+#include "app/gui/views/token_text.h"
+
+namespace attnscope::gui {
+namespace {
+
+constexpr std::array all_sides{AttentionSide::a, AttentionSide::b, AttentionSide::difference};
+const auto log_key = QStringLiteral("attention/log");
+
+/// Which maps an entry of the picker shows.
+struct Shown {
+  const char* name;
+  std::array<bool, 3> sides;
+};
+constexpr Shown shown_entries[] = {{"A", {true, false, false}},
+                                   {"A and B", {true, true, false}},
+                                   {"A, B and B − A", {true, true, true}},
+                                   {"B − A", {false, false, true}}};
+constexpr int side_by_side = 1;
+
+/// As wide as what is inside needs, up to where a small window would be full; then it scrolls.
+class SideArea : public QScrollArea {
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override {
+    const bool filtered = QScrollArea::eventFilter(watched, event);
+    if (watched == widget() && event->type() == QEvent::LayoutRequest) {
+      constexpr int widest = 284;  // of 1000: with the rail and the other side, a map has 350
+      setMinimumWidth(std::min(
+          widest, widget()->minimumSizeHint().width() + verticalScrollBar()->sizeHint().width()));
+    }
+    return filtered;
+  }
+};
+
+QScrollArea* scrolling(QWidget* inside, const QString& name) {
+  auto* area = new SideArea;
+  area->setWidgetResizable(true);
+  area->setFrameShape(QFrame::NoFrame);
+  area->setFocusPolicy(Qt::NoFocus);
+  area->setAccessibleName(name);
+  area->setWidget(inside);
+  return area;
+}
+
+}  // namespace
+
+AttentionPage::AttentionPage(QWidget* parent)
+    : Page(parent),
+      source_(new AttentionSource(&session_)),
+      numbers_(new AttentionNumbers(&session_)),
+      maps_{new charts::HeatView, new charts::HeatView, new charts::HeatView},
+      bars_{new charts::HeatBar, new charts::HeatBar, new charts::HeatBar},
+      text_(new TokenText),
+      title_(new QLabel),
+      explanation_(new QLabel),
+      shown_(new QComboBox),
+      log_(new QCheckBox(tr("&Log"))),
+      messages_(new MessageBar) {
+  build();
+  wire_session();
+  wire_maps();
+  log_->setChecked(QSettings().value(log_key).toBool());
+  show_maps();
+}
+
+AttentionPage::~AttentionPage() = default;
+
+void AttentionPage::build() {
+  auto* split = new QSplitter(Qt::Horizontal);
+  split->setObjectName(QStringLiteral("attention_columns"));
+  split->setChildrenCollapsible(false);
+  split->addWidget(scrolling(source_, tr("Source, patterns and heads")));
+  split->addWidget(build_middle());
+  split->addWidget(scrolling(numbers_, tr("Numbers")));
+  const int em = fontMetrics().height();
+  split->setSizes({17 * em, 33 * em, 19 * em});
+  split->setStretchFactor(0, 0);
+  split->setStretchFactor(1, 1);
+  split->setStretchFactor(2, 0);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(12, 12, 12, 12);
+  layout->addWidget(messages_);
+  layout->addWidget(split, 1);
+}
+
+QWidget* AttentionPage::build_bar() {
+  QFont bold = title_->font();
+  bold.setBold(true);
+  bold.setPointSizeF(bold.pointSizeF() * 1.15);
+  title_->setFont(bold);
+  title_->setObjectName(QStringLiteral("head_title"));
+  title_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  shown_->setObjectName(QStringLiteral("shown"));
+  shown_->setAccessibleName(tr("Maps"));
+  shown_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  shown_->setMinimumContentsLength(5);
+  shown_->setToolTip(tr("Which maps stand side by side"));
+  for (const Shown& entry : shown_entries) shown_->addItem(QString::fromUtf8(entry.name));
+  log_->setObjectName(QStringLiteral("log"));
+  log_->setToolTip(tr("Colours by the logarithm of the weight, over four decades (Alt+L)"));
+
+  auto* bar = new QWidget;
+  auto* layout = new QHBoxLayout(bar);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->addWidget(title_, 1);
+  layout->addWidget(shown_);
+  layout->addWidget(log_);
+  struct Zoom {
+    QString text, name, tip;
+    double factor;  // 0: all
+  };
+  const Zoom zooms[] = {{QStringLiteral("−"), tr("Zoom out"), tr("Zoom out (Ctrl+-)"), 1 / 1.5},
+                        {QStringLiteral("+"), tr("Zoom in"), tr("Zoom in (Ctrl++)"), 1.5},
+                        {tr("All"), tr("Show all"), tr("Show all tokens (Ctrl+0)"), 0}};
+  const QKeySequence keys[] = {QKeySequence(tr("Ctrl+-")), QKeySequence(tr("Ctrl++")),
+                               QKeySequence(tr("Ctrl+0"))};
+  for (std::size_t i = 0; i < std::size(zooms); ++i) {
+    auto* button = new QToolButton;
+    button->setText(zooms[i].text);
+    button->setAccessibleName(zooms[i].name);
+    button->setToolTip(zooms[i].tip);
+    button->setShortcut(keys[i]);
+    button->setFocusPolicy(Qt::StrongFocus);
+    connect(button, &QToolButton::clicked, this, [this, factor = zooms[i].factor] {
+      for (const AttentionSide side : all_sides) {
+        if (!is_shown(side)) continue;  // the others follow the first
+        return factor > 0 ? map(side)->zoom_by(factor) : map(side)->show_all();
+      }
+    });
+    layout->addWidget(button);
+  }
+  return bar;
+}
+
+QWidget* AttentionPage::build_middle() {
+  const char* names[] = {"map_a", "map_b", "map_difference"};
+  auto* row = new QWidget;
+  auto* row_layout = new QHBoxLayout(row);
+  row_layout->setContentsMargins(0, 0, 0, 0);
+  for (std::size_t i = 0; i < maps_.size(); ++i) {
+    maps_[i]->setObjectName(QLatin1String(names[i]));
+    columns_[i] = new QWidget;
+    auto* column = new QVBoxLayout(columns_[i]);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(4);
+    column->addWidget(maps_[i], 1);
+    column->addWidget(bars_[i]);
+    column->addStretch();  // a map is square; what it leaves stays below its bar
+    row_layout->addWidget(columns_[i], 1);
+  }
+  explanation_->setObjectName(QStringLiteral("explanation"));
+  explanation_->setWordWrap(true);
+  explanation_->setTextFormat(Qt::PlainText);
+  // Two lines are reserved, so that the map does not jump while the pointer moves over it.
+  explanation_->setMinimumHeight(2 * explanation_->fontMetrics().lineSpacing());
+  explanation_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
+
+  auto* upper = new QWidget;
+  auto* upper_layout = new QVBoxLayout(upper);
+  upper_layout->setContentsMargins(0, 0, 0, 0);
+  upper_layout->setSpacing(6);
+  upper_layout->addWidget(build_bar());
+  upper_layout->addWidget(row, 1);
+  upper_layout->addWidget(explanation_);
+  auto* middle = new QSplitter(Qt::Vertical);
+  middle->setObjectName(QStringLiteral("attention_rows"));
+  middle->setChildrenCollapsible(false);
+  middle->addWidget(upper);
+  middle->addWidget(text_);
+  middle->setSizes({34 * fontMetrics().height(), 8 * fontMetrics().height()});
+  middle->setStretchFactor(0, 4);
+  middle->setStretchFactor(1, 1);
+  return middle;
+}
+
+void AttentionPage::wire_session() {
+  connect(&session_, &AttentionSession::opened, this, &AttentionPage::dump_opened);
+  connect(&session_, &AttentionSession::head_changed, this, &AttentionPage::head_changed);
+  connect(&session_, &AttentionSession::received_changed, this, &AttentionPage::received_changed);
+  connect(&session_, &AttentionSession::opening, this, [this](const QString& name) {
+    opened_something_ = true;
+    if (!session_.dump()) map(AttentionSide::a)->show_message(tr("Opening %1.").arg(name));
+  });
+  connect(&session_, &AttentionSession::open_failed, this, [this](const QString& sentence) {
+    messages_->show_error(sentence);
+    if (!session_.dump()) {
+      map(AttentionSide::a)
+          ->show_message(tr("No dump is open. Open one on the left, or the example."));
+    }
+  });
+  connect(&session_, &AttentionSession::head_failed, this, [this](const QString& sentence) {
+    for (const AttentionSide side : all_sides) {
+      if (!session_.head().side(side).weights) map(side)->show_message(sentence);
+    }
+  });
+  connect(source_, &AttentionSource::failed, messages_,
+          [this](const QString& sentence) { messages_->show_error(sentence); });
+  connect(source_->second(), &PatternPicker::changed, this, &AttentionPage::show_maps);
+  connect(numbers_, &AttentionNumbers::copied, this, &Page::succeeded);
+  connect(numbers_, &AttentionNumbers::copied, messages_, &MessageBar::show_info);
+  connect(numbers_, &AttentionNumbers::hovered, this, [this](qint64 token) { hovered(-1, token); });
+  connect(numbers_->side_picker(), &QComboBox::activated, this, &AttentionPage::received_changed);
+}
+
+void AttentionPage::wire_maps() {
+  for (charts::HeatView* view : maps_) {
+    connect(view, &charts::HeatView::hovered, this, &AttentionPage::hovered);
+    connect(view, &charts::HeatView::rows_chosen, this,
+            [this](TokenRange rows) { session_.choose_rows({rows}); });
+    connect(view, &charts::HeatView::choice_given_up, this, [this] { session_.choose_rows({}); });
+    connect(view, &charts::HeatView::viewport_changed, this,
+            [this](const charts::HeatViewport& viewport) {
+              for (charts::HeatView* other : maps_) other->set_viewport(viewport);
+            });
+  }
+  connect(text_, &TokenText::tokens_chosen, this,
+          [this](TokenRange tokens) { session_.choose_rows({tokens}); });
+  connect(text_, &TokenText::choice_given_up, this, [this] { session_.choose_rows({}); });
+  connect(text_, &TokenText::hovered, this, [this](qint64 token) { hovered(-1, token); });
+  connect(shown_, &QComboBox::currentIndexChanged, this, &AttentionPage::show_maps);
+  connect(log_, &QCheckBox::toggled, this, [this](bool log) {
+    QSettings().setValue(log_key, log);
+    scale_maps();
+    received_changed();
+  });
+}
+
+void AttentionPage::showEvent(QShowEvent* event) {
+  Page::showEvent(event);
+  session_.set_theme(charts::theme_of(palette()));
+  if (!opened_something_) session_.open_example();
+}
+
+void AttentionPage::changeEvent(QEvent* event) {
+  Page::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) session_.set_theme(charts::theme_of(palette()));
+}
+
+void AttentionPage::dump_opened() {
+  messages_->clear();
+  text_->show_tokens(session_.dump());
+  hovered(-1, -1);
+  Q_EMIT offers_changed();
+}
+
+bool AttentionPage::is_shown(AttentionSide side) const {
+  const int entry = source_->second()->choice() ? std::max(0, shown_->currentIndex()) : 0;
+  return shown_entries[entry].sides[static_cast<std::size_t>(side)];
+}
+
+void AttentionPage::show_maps() {
+  const bool second = source_->second()->choice().has_value();
+  if (second && !shown_->isVisibleTo(this) && shown_->currentIndex() == 0) {
+    const QSignalBlocker quiet(shown_);
+    shown_->setCurrentIndex(side_by_side);
+  }
+  shown_->setVisible(second);
+  for (const AttentionSide side : all_sides) {
+    columns_[static_cast<std::size_t>(side)]->setVisible(is_shown(side));
+  }
+  Q_EMIT offers_changed();
+}
+
+void AttentionPage::head_changed() {
+  const HeadUnderPatterns& head = session_.head();
+  if (!session_.dump()) return;
+  QString name = session_.heads().name_of(head.layer, head.head);
+  name[0] = name[0].toUpper();
+  title_->setText(name);
+  const auto title_of = [&](AttentionSide side, const QString& letter) {
+    const auto pattern = session_.pattern(side);
+    return pattern ? QStringLiteral("%1: %2").arg(letter, pattern->title()) : QString();
+  };
+  map(AttentionSide::a)->set_title(title_of(AttentionSide::a, tr("A")));
+  map(AttentionSide::b)->set_title(title_of(AttentionSide::b, tr("B")));
+  map(AttentionSide::difference)->set_title(tr("B − A"));
+  scale_maps();
+  for (const AttentionSide side : all_sides) {
+    const SideWeights& weights = head.side(side);
+    if (weights.weights) {
+      map(side)->show_weights(weights.weights, weights.summary, session_.groups());
+    } else {
+      map(side)->show_message(tr("Computing the weights."));
+    }
+  }
+  rows_changed();
+  Q_EMIT offers_changed();
+}
+
+// A and B share their colours, or they could not be compared.
+void AttentionPage::scale_maps() {
+  double largest = 0;
+  double changed = 0;
+  for (const AttentionSide side : all_sides) {
+    const auto& summary = session_.head().side(side).summary;
+    if (!summary) continue;
+    const auto own = static_cast<double>(summary->map.largest());
+    (side == AttentionSide::difference ? changed : largest) =
+        std::max(side == AttentionSide::difference ? changed : largest, own);
+  }
+  for (const AttentionSide side : all_sides) {
+    const bool difference = side == AttentionSide::difference;
+    charts::HeatScale scale{.logarithmic = log_->isChecked(), .difference = difference};
+    if (const double most = difference ? changed : largest; most > 0) scale.largest = most;
+    map(side)->set_scale(scale);
+    bars_[static_cast<std::size_t>(side)]->set_scale(scale);
+  }
+}
+
+void AttentionPage::rows_changed() {
+  for (charts::HeatView* view : maps_) view->set_chosen_rows(session_.rows());
+  const bool one_run = session_.rows().size() == 1;
+  text_->set_chosen(one_run ? std::optional(session_.rows().front()) : std::nullopt);
+}
+
+void AttentionPage::received_changed() {
+  rows_changed();
+  charts::HeatScale scale{.logarithmic = log_->isChecked(),
+                          .difference = session_.side() == AttentionSide::difference};
+  const std::optional<Received>& received = session_.received();
+  std::vector<double> mass = received ? received->mass : std::vector<double>();
+  double largest = 0;
+  for (const double value : mass) largest = std::max(largest, std::abs(value));
+  if (largest > 0) scale.largest = largest;
+  text_->set_mass(std::move(mass), scale);
+}
+
+void AttentionPage::hovered(qint64 query, qint64 key) {
+  text_->set_marked(key);
+  numbers_->set_marked(key);
+  for (charts::HeatView* view : maps_) view->set_marked(query, key);
+  if (!session_.dump()) return explanation_->clear();
+  const DumpInfo& info = session_.dump()->info();
+  const auto token = [&](qint64 at) {
+    return QStringLiteral("%1 “%2”").arg(at).arg(words(info.tokens[static_cast<std::size_t>(at)]));
+  };
+  if (query >= 0 && key >= 0) {
+    QStringList weights;
+    for (const AttentionSide side : all_sides) {
+      const auto& rows = session_.head().side(side).weights;
+      if (!rows || !is_shown(side)) continue;
+      RowWeights row;
+      rows->row(query, row);
+      const bool allowed = std::ranges::any_of(
+          row.keys, [&](const TokenRange& keys) { return key >= keys.begin && key < keys.end; });
+      const QString value =
+          allowed ? share_words(static_cast<double>(row.weights[static_cast<std::size_t>(key)]))
+                  : tr("not allowed");
+      const QString name = side == AttentionSide::a   ? tr("A")
+                           : side == AttentionSide::b ? tr("B")
+                                                      : tr("B − A");
+      weights.append(session_.pattern(AttentionSide::b) ? name + QLatin1Char(' ') + value : value);
+    }
+    explanation_->setText(tr("Token %1 attends to token %2: %3")
+                              .arg(token(query), token(key), weights.join(QStringLiteral(", "))));
+  } else if (key >= 0 && session_.received()) {
+    explanation_->setText(
+        tr("Token %1 receives %2 of a mean selected row")
+            .arg(token(key),
+                 share_words(session_.received()->mass[static_cast<std::size_t>(key)])));
+  } else {
+    explanation_->setText(
+        tr("Rows attend to columns. Drag over rows to choose whose mass is shown; the wheel zooms, "
+           "Ctrl+drag pans, a double click shows all."));
+  }
+}
+
+void AttentionPage::ask_for_dump() {
+  source_->ask_for_dump();
+}
+
+QStringList AttentionPage::baselines() const {
+  return session_.dump() ? source_->second()->titles() : QStringList();
+}
+
+QString AttentionPage::baseline() const {
+  return source_->second()->title();
+}
+
+void AttentionPage::set_baseline(const QString& baseline) {
+  source_->second()->choose(baseline);
+}
+
+bool AttentionPage::has_table() const {
+  return session_.head().side(AttentionSide::a).summary != nullptr;
+}
+
+void AttentionPage::copy_table(report::TableFormat format) {
+  NumberGrid grid = numbers_->grid_in_front();
+  grid.note = caption().toStdString();
+  QApplication::clipboard()->setText(words(write_grid(grid, format)));
+}
+
+bool AttentionPage::has_figure() const {
+  return has_table();
+}
+
+}  // namespace attnscope::gui

@@ -1,0 +1,104 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Page Attention: what a cross-encoder really attends to, head by head, and what another pattern
+// would make of the same scores.
+
+#include <array>
+
+#include "app/gui/charts/heat_export.h"
+#include "app/gui/charts/heat_view.h"
+#include "app/gui/session/attention_session.h"
+#include "app/gui/views/page.h"
+
+class QCheckBox;
+class QComboBox;
+class QLabel;
+class QSplitter;
+class QToolButton;
+
+namespace attnscope::charts {
+class HeatBar;
+}
+
+namespace attnscope::gui {
+
+class AttentionNumbers;
+class AttentionSource;
+class MessageBar;
+class TokenText;
+
+class AttentionPage : public Page {
+  Q_OBJECT
+ public:
+  explicit AttentionPage(QWidget* parent = nullptr);
+  ~AttentionPage() override;
+
+  void open_file(const QString& file) { session_.open(file); }
+  void ask_for_dump();
+
+  /// Patterns for B, against which the head's weights are set.
+  [[nodiscard]] QStringList baselines() const override;
+  [[nodiscard]] QString baseline() const override;
+  void set_baseline(const QString& baseline) override;
+  [[nodiscard]] bool has_table() const override;
+  void copy_table(report::TableFormat format) override;
+  [[nodiscard]] bool has_figure() const override;
+  void export_figure() override;
+  [[nodiscard]] QString run_words() const override;
+  void run() override;
+
+  [[nodiscard]] AttentionSession& session() { return session_; }
+  [[nodiscard]] charts::HeatView* map(AttentionSide side) const {
+    return maps_[static_cast<std::size_t>(side)];
+  }
+  [[nodiscard]] AttentionSource* source() const { return source_; }
+  [[nodiscard]] AttentionNumbers* numbers() const { return numbers_; }
+  [[nodiscard]] TokenText* text() const { return text_; }
+  [[nodiscard]] QComboBox* maps_picker() const { return shown_; }
+  [[nodiscard]] QCheckBox* log_switch() const { return log_; }
+  [[nodiscard]] QLabel* explanation() const { return explanation_; }
+  [[nodiscard]] MessageBar* messages() const { return messages_; }
+
+  /// The maps that are shown, as they are zoomed. Error: nothing is computed yet.
+  [[nodiscard]] Status write_figure(const QString& file,
+                                    const charts::HeatFigureOptions& options) const;
+  /// The sweep that run() asks for.
+  [[nodiscard]] std::string sweep_text() const;
+
+ protected:
+  void showEvent(QShowEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+ private:
+  void build();
+  QWidget* build_bar();
+  QWidget* build_middle();
+  void wire_session();
+  void wire_maps();
+  void dump_opened();
+  void head_changed();
+  void received_changed();
+  void show_maps();
+  void scale_maps();
+  void rows_changed();
+  void hovered(qint64 query, qint64 key);
+  void write_export(const QString& file, const charts::HeatFigureOptions& options, bool numbers);
+  [[nodiscard]] bool is_shown(AttentionSide side) const;
+  [[nodiscard]] QString caption() const;
+
+  AttentionSession session_;
+  AttentionSource* source_;
+  AttentionNumbers* numbers_;
+  std::array<charts::HeatView*, 3> maps_;
+  std::array<charts::HeatBar*, 3> bars_;
+  std::array<QWidget*, 3> columns_{};
+  TokenText* text_;
+  QLabel *title_, *explanation_;
+  QComboBox* shown_;
+  QCheckBox* log_;
+  MessageBar* messages_;
+  bool opened_something_ = false;
+};
+
+}  // namespace attnscope::gui

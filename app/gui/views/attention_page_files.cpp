@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// What leaves page Attention: figures, numbers, and the sweep that measures the dump's problem.
+#include <QFileInfo>
+#include <QSaveFile>
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "app/gui/session/text.h"
+#include "app/gui/views/attention_export.h"
+#include "app/gui/views/attention_numbers.h"
+#include "app/gui/views/attention_page.h"
+#include "app/gui/views/attention_source.h"
+#include "app/gui/views/file_dialogs.h"
+#include "app/gui/views/message_bar.h"
+#include "attnscope/build_info.h"
+
+namespace attnscope::gui {
+namespace {
+
+constexpr std::array all_sides{AttentionSide::a, AttentionSide::b, AttentionSide::difference};
+constexpr std::int64_t figure_cells = 1024;  // a side: finer than 600 dpi on 42 mm
+
+/// The part of the map of all tokens that is seen, as the view has it.
+MapRegion region_of(const charts::HeatViewport& viewport, const PooledMap& map) {
+  const std::int64_t tokens = map.region().rows.size();
+  const auto range = [&](double first) {
+    if (viewport.extent <= 0) return TokenRange{0, tokens};
+    const auto begin = static_cast<std::int64_t>(std::floor(first));
+    const auto end = static_cast<std::int64_t>(std::ceil(first + viewport.extent));
+    return TokenRange{std::max<std::int64_t>(begin, 0), std::min(end, tokens)};
+  };
+  MapRegion region{.rows = range(viewport.row), .columns = range(viewport.column)};
+  region.height = std::min(region.rows.size(), figure_cells);
+  region.width = std::min(region.columns.size(), figure_cells);
+  return region;
+}
+
+Status write_text(const QString& file, const std::string& text) {
+  QSaveFile out(file);
+  const bool written = out.open(QIODevice::WriteOnly) &&
+                       out.write(text.data(), static_cast<qint64>(text.size())) ==
+                           static_cast<qint64>(text.size()) &&
+                       out.commit();
+  if (written) return {};
+  return fail("cannot write {}: {}", file.toStdString(), out.errorString().toStdString());
+}
+
+}  // namespace
+
+QString AttentionPage::caption() const {
+  if (!session_.dump()) return {};
+  const DumpInfo& info = session_.dump()->info();
+  const HeadUnderPatterns& head = session_.head();
+  QStringList parts{tr("Attention weights of %1, layer %2, head %3, on %4.")
+                        .arg(words(info.model))
+                        .arg(info.layers[static_cast<std::size_t>(head.layer)])
+                        .arg(head.head)
+                        .arg(counted(info.layout.tokens(), tr("token"), tr("tokens")))};
+  if (!info.note.empty()) parts.append(words(info.note));
+  for (const AttentionSide side : {AttentionSide::a, AttentionSide::b}) {
+    if (const auto pattern = session_.pattern(side)) {
+      parts.append(QStringLiteral("%1: %2.").arg(side == AttentionSide::a ? tr("A") : tr("B"),
+                                                 pattern->title()));
+    }
+  }
+  parts.append(tr("Rows attend to columns; where pairs share a dot, the largest."));
+  parts.append(
+      QStringLiteral("AttnScope %1, commit %2.")
+          .arg(QLatin1String(ATTNSCOPE_VERSION), QLatin1String(ATTNSCOPE_GIT_COMMIT).left(12)));
+  return parts.join(QLatin1Char(' '));
+}
+
+Status AttentionPage::write_figure(const QString& file,
+                                   const charts::HeatFigureOptions& options) const {
+  charts::HeatFigure figure;
+  for (const AttentionSide side : all_sides) {
+    const auto& summary = session_.head().side(side).summary;
+    if (!is_shown(side) || !summary) continue;
+    figure.panels.push_back({map(side)->title(),
+                             summary->map.pooled(region_of(map(side)->viewport(), summary->map)),
+                             map(side)->scale()});
+  }
+  if (session_.groups()) figure.groups = *session_.groups();
+  figure.caption = caption();
+  return charts::export_heat(figure, file.toStdString(), options);
+}
+
+void AttentionPage::export_figure() {
+  if (!has_figure()) return;
+  auto* dialog = new AttentionExport(this);
+  connect(dialog, &QDialog::accepted, this, [this, dialog] {
+    const HeadUnderPatterns& head = session_.head();
+    const QString stem =
+        QStringLiteral("attention-layer%1-head%2")
+            .arg(session_.dump()->info().layers[static_cast<std::size_t>(head.layer)])
+            .arg(head.head);
+    ask_for_new_file(this, tr("Export figure"), stem, dialog->extension(),
+                     [this, options = dialog->options(), numbers = dialog->writes_numbers()](
+                         const QString& file) { write_export(file, options, numbers); });
+  });
+  dialog->open();
+}
+
+void AttentionPage::write_export(const QString& file, const charts::HeatFigureOptions& options,
+                                 bool numbers) {
+  Status written = write_figure(file, options);
+  QString said = tr("Wrote %1").arg(file);
+  if (written && numbers) {
+    const QFileInfo info(file);
+    const QString csv =
+        info.path() + QLatin1Char('/') + info.completeBaseName() + QStringLiteral(".csv");
+    written = write_text(csv, write_grid(numbers_->group_grid(), report::TableFormat::csv));
+    said = tr("Wrote %1 and %2").arg(file, QFileInfo(csv).fileName());
+  }
+  if (written) {
+    messages_->show_info(said);
+    Q_EMIT succeeded(said);
+  } else {
+    messages_->show_error(words(written.error().message));
+    Q_EMIT failed(words(written.error().message));
+  }
+}
+
+QString AttentionPage::run_words() const {
+  return tr("Benchmark…");
+}
+
+void AttentionPage::run() {
+  Q_EMIT run_asked(session_.dump() ? QString::fromStdString(sweep_text()) : QString());
+}
+
+std::string AttentionPage::sweep_text() const {
+  const DumpInfo& info = session_.dump()->info();
+  const LayoutItem& item = info.layout.item(0);
+  nlohmann::ordered_json contenders = {"full/sdpa"};
+  nlohmann::ordered_json windows = nlohmann::ordered_json::array();
+  std::map<std::string, AttentionPattern> own;  // that the sweep must bring along
+  for (const AttentionSide side : {AttentionSide::a, AttentionSide::b}) {
+    const auto choice = session_.pattern(side);
+    if (!choice) continue;
+    const bool built_in = std::ranges::any_of(
+        built_in_patterns(), [&](const auto& known) { return known == choice->pattern; });
+    const bool name_taken = std::ranges::any_of(
+        built_in_patterns(), [&](const auto& known) { return known.name == choice->pattern.name; });
+    if (!built_in && name_taken) continue;  // a sweep could not tell the two apart
+    if (!built_in) own[choice->pattern.name] = choice->pattern;
+    for (const char* implementation : {"segment", "sdpa-mask"}) {
+      const std::string contender = choice->pattern.name + "/" + implementation;
+      if (std::find(contenders.begin(), contenders.end(), contender) == contenders.end()) {
+        contenders.push_back(contender);
+      }
+    }
+    if (!choice->window) continue;
+    const nlohmann::ordered_json window = choice->window->is_infinite()
+                                              ? nlohmann::ordered_json("inf")
+                                              : nlohmann::ordered_json(choice->window->tokens());
+    if (std::find(windows.begin(), windows.end(), window) == windows.end())
+      windows.push_back(window);
+  }
+  nlohmann::ordered_json sweep = {{"name", "attention-dump"},
+                                  {"operation", "attention"},
+                                  {"direction", "forward"},
+                                  {"contenders", contenders}};
+  for (const auto& [name, pattern] : own) {
+    sweep["patterns"].push_back(nlohmann::ordered_json::parse(pattern_json(pattern)));
+  }
+  if (!windows.empty()) sweep["windows"] = windows;
+  // A sweep's query is counted without its [SEP].
+  sweep["query_tokens"] = std::max<std::int64_t>(item.query - 1, 0);
+  sweep["sequence_tokens"] = nlohmann::ordered_json::array({info.layout.tokens()});
+  sweep["batch"] = {{"max", 1}};
+  sweep["heads"] = info.heads;
+  sweep["head_dim"] = info.head_dim;
+  return sweep.dump(2) + "\n";
+}
+
+}  // namespace attnscope::gui

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/views/cell_panel.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QEvent>
+#include <QFontDatabase>
+#include <QGridLayout>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QScrollBar>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "app/gui/session/text.h"
+#include "app/gui/views/sample_strip.h"
+#include "app/gui/views/theme.h"
+#include "engine/report/repeat_command.h"
+
+namespace attnscope::gui {
+namespace {
+
+QLabel* wrapping(const QString& text = {}) {
+  auto* label = new QLabel(text);
+  label->setTextFormat(Qt::PlainText);
+  label->setWordWrap(true);
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  // Long words, such as a contender's id, must not widen the panel.
+  label->setMinimumWidth(1);
+  return label;
+}
+
+void color(QLabel* label, const QColor& text) {
+  QPalette colored = label->palette();
+  colored.setColor(QPalette::WindowText, text);
+  label->setPalette(colored);
+}
+
+QLabel* heading(const QString& text) {
+  auto* label = wrapping(text);
+  QFont bold = label->font();
+  bold.setBold(true);
+  label->setFont(bold);
+  return label;
+}
+
+}  // namespace
+
+CellPanel::CellPanel(QWidget* parent)
+    : QWidget(parent),
+      title_(heading({})),
+      setting_(wrapping()),
+      status_(wrapping()),
+      strip_(new SampleStrip),
+      body_(nullptr),
+      scroll_(new QScrollArea) {
+  setObjectName(QStringLiteral("cell_panel"));
+  setAccessibleName(tr("The chosen cell"));
+  status_->setObjectName(QStringLiteral("cell_status"));
+  auto* body = new QWidget;
+  body_ = new QVBoxLayout(body);
+  body_->setContentsMargins(0, 0, 6, 0);
+  body_->setSpacing(6);
+  body_->addWidget(setting_);
+  body_->addWidget(status_);
+  body_->addWidget(strip_);
+  repeat_ = build_command();
+  body_->addWidget(repeat_);
+  body_->addStretch(1);
+  scroll_->setWidget(body);
+  scroll_->setWidgetResizable(true);
+  scroll_->setFrameShape(QFrame::NoFrame);
+  scroll_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll_->setFocusPolicy(Qt::StrongFocus);  // the keyboard scrolls it
+  scroll_->setAccessibleName(tr("What is known of the cell"));
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(8, 0, 0, 0);
+  layout->setSpacing(4);
+  layout->addWidget(build_head());
+  layout->addWidget(scroll_, 1);
+  setMinimumWidth(16 * fontMetrics().averageCharWidth());
+  show_cell(nullptr, std::nullopt);
+}
+
+QWidget* CellPanel::build_head() {
+  auto* copy = new QToolButton;
+  copy->setText(tr("Copy"));
+  copy->setObjectName(QStringLiteral("copy_cell"));
+  copy->setToolTip(tr("Copy everything that is known of the cell as text"));
+  copy->setAutoRaise(true);
+  connect(copy, &QToolButton::clicked, this, [this] {
+    QApplication::clipboard()->setText(text());
+    Q_EMIT succeeded(tr("Copied what is known of the cell."));
+  });
+  auto* close = new QToolButton;
+  close->setText(tr("Hide"));
+  close->setObjectName(QStringLiteral("close_cell_panel"));
+  close->setToolTip(tr("Hide the cell (Ctrl+Shift+D)"));
+  close->setAutoRaise(true);
+  connect(close, &QToolButton::clicked, this, &CellPanel::close_asked);
+  auto* head = new QWidget;
+  auto* layout = new QVBoxLayout(head);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(2);
+  auto* buttons = new QHBoxLayout;
+  buttons->addWidget(heading(tr("Cell")), 1);
+  buttons->addWidget(copy);
+  buttons->addWidget(close);
+  layout->addLayout(buttons);
+  layout->addWidget(title_);
+  return head;
+}
+
+QWidget* CellPanel::build_command() {
+  command_ = new QPlainTextEdit;
+  command_->setObjectName(QStringLiteral("repeat_command"));
+  command_->setReadOnly(true);
+  command_->setTabChangesFocus(true);
+  command_->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
+  command_->setWordWrapMode(QTextOption::WrapAnywhere);
+  command_->setFixedHeight(6 * command_->fontMetrics().height());
+  command_->setAccessibleName(tr("Command that measures this cell once more"));
+  beyond_ = wrapping();
+  auto* copy = new QPushButton(tr("Copy command"));
+  copy->setObjectName(QStringLiteral("copy_command"));
+  copy->setToolTip(tr("Copy the command line that measures this cell once more"));
+  connect(copy, &QPushButton::clicked, this, [this] {
+    QApplication::clipboard()->setText(command());
+    Q_EMIT succeeded(tr("Copied the command that measures this cell once more."));
+  });
+  auto* group = new QWidget;
+  auto* layout = new QVBoxLayout(group);
+  layout->setContentsMargins(0, 6, 0, 0);
+  layout->setSpacing(4);
+  layout->addWidget(heading(tr("To measure it once more")));
+  layout->addWidget(command_);
+  layout->addWidget(beyond_);
+  layout->addWidget(copy, 0, Qt::AlignLeft);
+  return group;
+}
+
+void CellPanel::show_cell(const RunPointer& run, std::optional<std::size_t> table_row) {
+  const bool same_cell =
+      run_ && run && row_ == table_row && run_->request.uuid == run->request.uuid;
+  run_ = run;
+  row_ = run && table_row && *table_row < run->table.rows.size() ? table_row : std::nullopt;
+  const report::Row* row = row_ ? &run_->table.rows[*row_] : nullptr;
+  facts_ = row == nullptr ? CellFacts{} : cell_facts(run_->table, *row);
+  if (row == nullptr) {
+    facts_.title = tr("No cell chosen");
+    facts_.setting =
+        tr("Choose one in the table or a value in a chart: its samples, conditions, "
+           "memory and work stand here.");
+  }
+  strip_->show_cell(row);
+  strip_->setVisible(row != nullptr && report::is_measured(*row));
+  show_facts();
+  show_command();
+  if (!same_cell) scroll_->verticalScrollBar()->setValue(0);
+}
+
+void CellPanel::show_facts() {
+  title_->setText(facts_.title);
+  setting_->setText(facts_.brief.isEmpty() ? facts_.setting : facts_.brief);
+  setting_->setToolTip(facts_.setting);
+  status_->setText(facts_.status);
+  status_->setVisible(facts_.failed);
+  color(status_, error_text(palette()));
+  delete sections_;
+  sections_ = new QWidget;
+  auto* grid = new QGridLayout(sections_);
+  grid->setContentsMargins(0, 0, 0, 0);
+  grid->setHorizontalSpacing(8);
+  grid->setVerticalSpacing(3);
+  grid->setColumnStretch(0, 2);
+  grid->setColumnStretch(1, 3);
+  int line = 0;
+  for (const CellFacts::Section& section : facts_.sections) {
+    if (line > 0) grid->setRowMinimumHeight(line++, 4);
+    grid->addWidget(heading(section.name), line++, 0, 1, 2);
+    for (const CellFact& fact : section.facts) {
+      auto* name = wrapping(fact.name);
+      auto* value = wrapping(fact.value);
+      color(name, faint_text(palette()));
+      // Bold as well: a colour alone would not be seen by everyone.
+      if (fact.warns) {
+        color(value, error_text(palette()));
+        QFont bold = value->font();
+        bold.setBold(true);
+        value->setFont(bold);
+      }
+      grid->addWidget(name, line, 0, Qt::AlignTop);
+      grid->addWidget(value, line++, 1, Qt::AlignTop);
+    }
+  }
+  body_->insertWidget(body_->indexOf(repeat_), sections_);
+}
+
+void CellPanel::show_command() {
+  repeat_->setVisible(row_.has_value());
+  if (!row_) return;
+  const std::optional<std::filesystem::path> database =
+      run_->database.empty() || run_->database == default_database()
+          ? std::nullopt
+          : std::optional(run_->database);
+  const report::RepeatCommand command =
+      report::repeat_command(run_->table, run_->table.rows[*row_], run_->table.baseline, database);
+  command_->setPlainText(words(command.text));
+  QString beyond = words(command.beyond);
+  if (run_->table.baseline &&
+      *run_->table.baseline != run_->table.rows[*row_].cell.cell.contender.id())
+    beyond = tr("With the baseline beside it, so that their ratio is paired. %1").arg(beyond);
+  beyond_->setText(beyond.trimmed());
+  beyond_->setVisible(!beyond.isEmpty());
+}
+
+QString CellPanel::command() const {
+  return row_ ? command_->toPlainText() : QString();
+}
+
+QString CellPanel::text() const {
+  QStringList lines{facts_.title, facts_.setting};
+  if (!facts_.status.isEmpty()) lines.append(facts_.status);
+  for (const CellFacts::Section& section : facts_.sections) {
+    lines.append(QString());
+    lines.append(section.name);
+    for (const CellFact& fact : section.facts)
+      lines.append(QStringLiteral("  %1: %2").arg(fact.name, fact.value));
+  }
+  if (row_) {
+    lines.append(QString());
+    lines.append(words(report::provenance_line(run_->table.run)));
+    lines.append(command());
+  }
+  return lines.join(QLatin1Char('\n')) + QLatin1Char('\n');
+}
+
+void CellPanel::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  // Colours are the palette's.
+  if (event->type() == QEvent::PaletteChange && body_) show_facts();
+}
+
+}  // namespace attnscope::gui

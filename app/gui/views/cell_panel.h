@@ -1,0 +1,64 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// One cell of a run: its samples by placement, what is known of it in words, and the command that
+// measures it once more.
+
+#include <QWidget>
+#include <cstddef>
+#include <optional>
+
+#include "app/gui/models/cell_facts.h"
+#include "app/gui/session/snapshot.h"
+
+class QLabel;
+class QPlainTextEdit;
+class QPushButton;
+class QScrollArea;
+class QVBoxLayout;
+
+namespace attnscope::gui {
+
+class SampleStrip;
+
+class CellPanel : public QWidget {
+  Q_OBJECT
+ public:
+  explicit CellPanel(QWidget* parent = nullptr);
+
+  /// A row of the run's table; without one the panel says how to choose.
+  void show_cell(const RunPointer& run, std::optional<std::size_t> table_row);
+  [[nodiscard]] SampleStrip* samples() const { return strip_; }
+  /// Everything it says, as lines: what its Copy button copies.
+  [[nodiscard]] QString text() const;
+  [[nodiscard]] QString command() const;
+
+ Q_SIGNALS:
+  void close_asked();
+  void succeeded(const QString& sentence);
+
+ protected:
+  void changeEvent(QEvent* event) override;
+
+ private:
+  QWidget* build_head();
+  QWidget* build_command();
+  void show_facts();
+  void show_command();
+
+  RunPointer run_;
+  std::optional<std::size_t> row_;
+  CellFacts facts_;
+  QLabel* title_;
+  QLabel* setting_;
+  QLabel* status_;
+  SampleStrip* strip_;
+  QWidget* sections_ = nullptr;
+  QVBoxLayout* body_;
+  QScrollArea* scroll_;
+  QWidget* repeat_;
+  QPlainTextEdit* command_;
+  QLabel* beyond_;
+};
+
+}  // namespace attnscope::gui

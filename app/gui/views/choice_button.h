@@ -1,0 +1,22 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// One of several choices side by side, or a choice that is on or off. Fusion's pressed tool buttons
+// hardly differ from the others, least of all on a dark ground, and a style sheet would keep the
+// colours of the first palette.
+
+#include <QToolButton>
+
+namespace attnscope::gui {
+
+class ChoiceButton : public QToolButton {
+  Q_OBJECT
+ public:
+  explicit ChoiceButton(const QString& text, const QString& tip, QWidget* parent = nullptr);
+  [[nodiscard]] QSize sizeHint() const override;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+};
+
+}  // namespace attnscope::gui

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/views/command_bar.h"
+
+#include <QAction>
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QMenu>
+#include <QPushButton>
+#include <QSignalBlocker>
+#include <QStandardItemModel>
+
+#include "app/gui/views/page.h"
+#include "app/gui/views/run_export.h"
+
+namespace attnscope::gui {
+namespace {
+
+QAction* action(QObject* parent, const QString& text, const QString& shortcut) {
+  auto* made = new QAction(text, parent);
+  made->setShortcut(QKeySequence(shortcut));
+  made->setToolTip(QStringLiteral("%1 (%2)").arg(text, made->shortcut().toString()));
+  return made;
+}
+
+/// A push button that is its action: text, tooltip, whether it can be pressed. A tool button on a
+/// tool bar would look like a label.
+QPushButton* button_of(QAction* action) {
+  auto* button = new QPushButton;
+  const auto follow = [button, action] {
+    button->setText(action->text());
+    button->setToolTip(action->toolTip());
+    button->setEnabled(action->isEnabled());
+  };
+  QObject::connect(action, &QAction::changed, button, follow);
+  QObject::connect(button, &QPushButton::clicked, action, &QAction::trigger);
+  follow();
+  return button;
+}
+
+QComboBox* picker(const char* name, const QString& accessible_name) {
+  auto* box = new QComboBox;
+  box->setObjectName(QLatin1String(name));
+  box->setAccessibleName(accessible_name);
+  box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+  box->setMinimumContentsLength(6);
+  return box;
+}
+
+}  // namespace
+
+CommandBar::CommandBar(QWidget* parent)
+    : QToolBar(parent),
+      run_(action(this, tr("New run…"), tr("Ctrl+Return"))),
+      cancel_(action(this, tr("Cancel run"), tr("Ctrl+."))),
+      copy_(action(this, tr("Copy table"), tr("Ctrl+Shift+C"))),
+      export_(action(this, tr("Export figure…"), tr("Ctrl+Shift+E"))),
+      device_(picker("device", tr("Device that runs are measured on"))),
+      baseline_(picker("page_baseline", tr("Baseline"))) {
+  setObjectName(QStringLiteral("commands"));
+  setWindowTitle(tr("Commands"));
+  setMovable(false);
+  setContextMenuPolicy(Qt::PreventContextMenu);
+  setToolButtonStyle(Qt::ToolButtonTextOnly);
+
+  run_button_ = add_button(run_, "run");
+  run_button_->setDefault(true);
+  add_button(cancel_, "cancel");
+  add_picker(tr("&Device"), device_);
+  add_picker(tr("&Baseline"), baseline_);
+  auto* gap = new QWidget;
+  gap->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+  addWidget(gap);
+  add_copy_buttons();
+  add_button(export_, "export_figure");
+
+  device_->addItem(QStringLiteral("cpu"), QStringLiteral("cpu"));
+  set_live(false);
+  connect(run_, &QAction::triggered, this, [this] {
+    if (page_) page_->run();
+  });
+  connect(cancel_, &QAction::triggered, this, &CommandBar::cancel_asked);
+  connect(copy_, &QAction::triggered, this, [this] { copy_table(format_); });
+  connect(export_, &QAction::triggered, this, [this] {
+    if (page_) page_->export_figure();
+  });
+  connect(device_, &QComboBox::activated, this, [this] { Q_EMIT device_chosen(device()); });
+  connect(baseline_, &QComboBox::activated, this, [this](int index) {
+    if (page_) page_->set_baseline(index == 0 ? QString() : baseline_->itemText(index));
+  });
+}
+
+QPushButton* CommandBar::add_button(QAction* action, const char* name) {
+  QPushButton* button = button_of(action);
+  button->setObjectName(QLatin1String(name));
+  addWidget(button);
+  return button;
+}
+
+void CommandBar::add_copy_buttons() {
+  add_button(copy_, "copy");
+  auto* other = new QPushButton(tr("as"));
+  other->setObjectName(QStringLiteral("copy_as"));
+  other->setAccessibleName(tr("Copy table in another format"));
+  other->setToolTip(tr("Copy in another format"));
+  auto* formats = new QMenu(other);
+  for (const TableFormatEntry& entry : table_formats()) {
+    formats->addAction(tr("As %1").arg(QLatin1String(entry.name)), this,
+                       [this, format = entry.format] { copy_table(format); });
+  }
+  other->setMenu(formats);
+  connect(copy_, &QAction::changed, other,
+          [this, other] { other->setEnabled(copy_->isEnabled()); });
+  addWidget(other);
+}
+
+void CommandBar::copy_table(report::TableFormat format) {
+  format_ = format;
+  if (page_) page_->copy_table(format);
+}
+
+void CommandBar::add_picker(const QString& caption, QComboBox* picker) {
+  auto* both = new QWidget;
+  auto* layout = new QHBoxLayout(both);
+  layout->setContentsMargins(10, 0, 0, 0);
+  layout->setSpacing(6);
+  auto* label = new QLabel(caption);
+  label->setBuddy(picker);
+  layout->addWidget(label);
+  layout->addWidget(picker);
+  addWidget(both);
+}
+
+void CommandBar::set_page(Page* page) {
+  if (page_) page_->disconnect(this);
+  page_ = page;
+  connect(page_, &Page::offers_changed, this, &CommandBar::show_offers);
+  show_offers();
+}
+
+void CommandBar::show_offers() {
+  if (!page_) return;
+  run_->setText(page_->run_words());
+  run_->setEnabled(refused_.isEmpty());
+  run_->setToolTip(refused_.isEmpty()
+                       ? QStringLiteral("%1 (%2)").arg(run_->text(), run_->shortcut().toString())
+                       : refused_);
+  copy_->setEnabled(page_->has_table());
+  export_->setEnabled(page_->has_figure());
+  const QStringList choices = page_->baselines();
+  const QSignalBlocker quiet(baseline_);
+  baseline_->clear();
+  baseline_->addItem(tr("none"));
+  baseline_->addItems(choices);
+  baseline_->setCurrentIndex(std::max(0, static_cast<int>(choices.indexOf(page_->baseline())) + 1));
+  baseline_->setEnabled(!choices.isEmpty());
+}
+
+void CommandBar::set_devices(const QList<ListedDevice>& devices) {
+  const QString chosen = device();
+  const QSignalBlocker quiet(device_);
+  device_->clear();
+  for (const ListedDevice& listed : devices) {
+    device_->addItem(listed.kind, listed.kind);
+    const int row = device_->count() - 1;
+    device_->setItemData(row, listed.available ? listed.name : listed.reason, Qt::ToolTipRole);
+    auto* model = qobject_cast<QStandardItemModel*>(device_->model());
+    if (!listed.available && model) model->item(row)->setEnabled(false);
+  }
+  choose_device(chosen);
+}
+
+void CommandBar::choose_device(const QString& kind) {
+  const int row = device_->findData(kind);
+  const bool possible = row >= 0 && (device_->model()->flags(device_->model()->index(row, 0)) &
+                                     Qt::ItemIsEnabled) != 0;
+  if (possible) device_->setCurrentIndex(row);
+  device_->setToolTip(device_->currentData(Qt::ToolTipRole).toString());
+}
+
+QString CommandBar::device() const {
+  return device_->currentData().toString();
+}
+
+void CommandBar::set_live(bool live) {
+  cancel_->setEnabled(live);
+}
+
+void CommandBar::set_refused(const QString& reason) {
+  refused_ = reason;
+  show_offers();
+}
+
+}  // namespace attnscope::gui

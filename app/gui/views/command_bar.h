@@ -1,0 +1,63 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The bar above all pages: run or cancel, the device, the baseline, copy table, export figure; each
+// one click away on every page, with what the page at the front offers (Page).
+
+#include <QToolBar>
+
+#include "app/gui/session/device_list.h"
+#include "engine/report/table.h"
+
+class QAction;
+class QComboBox;
+class QPushButton;
+
+namespace attnscope::gui {
+
+class Page;
+
+class CommandBar : public QToolBar {
+  Q_OBJECT
+ public:
+  explicit CommandBar(QWidget* parent = nullptr);
+
+  /// The page whose offers the bar shows from now on.
+  void set_page(Page* page);
+  void set_devices(const QList<ListedDevice>& devices);
+  void choose_device(const QString& kind);
+  /// The sweep's word for what is chosen: "cpu" until anything else is.
+  [[nodiscard]] QString device() const;
+  /// A run is being measured, and can be cancelled.
+  void set_live(bool live);
+  /// No run can be started, and why; empty: it can.
+  void set_refused(const QString& reason);
+
+  [[nodiscard]] QPushButton* run_button() const { return run_button_; }
+  [[nodiscard]] QAction* run_action() const { return run_; }
+  [[nodiscard]] QAction* cancel_action() const { return cancel_; }
+  [[nodiscard]] QAction* copy_action() const { return copy_; }
+  [[nodiscard]] QAction* export_action() const { return export_; }
+  [[nodiscard]] QComboBox* device_picker() const { return device_; }
+  [[nodiscard]] QComboBox* baseline_picker() const { return baseline_; }
+
+ Q_SIGNALS:
+  void cancel_asked();
+  void device_chosen(const QString& kind);
+
+ private:
+  QPushButton* add_button(QAction* action, const char* name);
+  void add_copy_buttons();
+  void copy_table(report::TableFormat format);
+  void add_picker(const QString& caption, QComboBox* picker);
+  void show_offers();
+
+  Page* page_ = nullptr;
+  QString refused_;
+  report::TableFormat format_ = report::TableFormat::text;  // of the last table copied
+  QAction *run_, *cancel_, *copy_, *export_;
+  QPushButton* run_button_;
+  QComboBox *device_, *baseline_;
+};
+
+}  // namespace attnscope::gui

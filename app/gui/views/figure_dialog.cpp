@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/views/figure_dialog.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QCoreApplication>
+#include <QDialogButtonBox>
+#include <QDir>
+#include <QDoubleSpinBox>
+#include <QFileInfo>
+#include <QFormLayout>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMessageBox>
+#include <QPointer>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QScrollBar>
+#include <QSettings>
+#include <QSpinBox>
+#include <QSplitter>
+#include <QStandardPaths>
+#include <QThreadPool>
+#include <QVBoxLayout>
+#include <utility>
+
+#include "app/gui/session/text.h"
+#include "app/gui/views/file_dialogs.h"
+#include "app/gui/views/page_preview.h"
+#include "app/gui/views/theme.h"
+
+namespace attnscope::gui {
+namespace {
+
+constexpr int other_width = static_cast<int>(charts::venues.size());  // in the list of venues
+
+QDoubleSpinBox* number_box(const char* name, const QString& accessible_name, double low,
+                           double high, double value, const QString& unit) {
+  auto* box = new QDoubleSpinBox;
+  box->setObjectName(QLatin1String(name));
+  box->setAccessibleName(accessible_name);
+  box->setDecimals(1);
+  box->setRange(low, high);
+  box->setValue(value);
+  box->setSuffix(QLatin1Char(' ') + unit);
+  return box;
+}
+
+QCheckBox* check(const char* name, const QString& text, const QString& tip) {
+  auto* box = new QCheckBox(text);
+  box->setObjectName(QLatin1String(name));
+  box->setToolTip(tip);
+  return box;
+}
+
+QString settings_key(const char* name) {
+  return QStringLiteral("figure/") + QLatin1String(name);
+}
+
+QString folder_to_begin_in() {
+  const QString remembered = QSettings().value(settings_key("folder")).toString();
+  if (!remembered.isEmpty() && QDir(remembered).exists()) return remembered;
+  return QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation);
+}
+
+}  // namespace
+
+FigureDialog::FigureDialog(charts::Printable what, charts::FigureOptions shown, const QString& stem,
+                           QWidget* parent)
+    : QDialog(parent),
+      what_(std::make_shared<const charts::Printable>(std::move(what))),
+      shown_(std::move(shown)),
+      venue_(new QComboBox),
+      width_(number_box("width", tr("Width in millimetres"), 30, 2000, 122, tr("mm"))),
+      own_height_(check("own_height", tr("Hei&ght"),
+                        tr("Without it the height follows from the width and the legend"))),
+      height_(number_box("height", tr("Height in millimetres"), 20, 2000, 80, tr("mm"))),
+      font_(number_box("font", tr("Size of the text in points"), 4, 40, 8, tr("pt"))),
+      title_(check("title", tr("&Title"), tr("What all of it has in common, above the figure"))),
+      caption_(check("caption", tr("C&aption with provenance"),
+                     tr("Run, machine, commit and the command that repeats it, under the figure"))),
+      part_(check("part", tr("Only the part &zoomed into"),
+                  tr("The axes as they are zoomed in the window"))),
+      format_(new QComboBox),
+      dpi_(new QSpinBox),
+      csv_(check("csv", tr("Also a .&csv of what is drawn"), tr("The numbers, beside the figure"))),
+      tex_(check("tex", tr("Also a .te&x snippet"), QString())),
+      file_(new QLineEdit),
+      message_(new QLabel),
+      write_(nullptr),
+      preview_(new PagePreview(what_)) {
+  setWindowTitle(tr("Export figure"));
+  setAttribute(Qt::WA_DeleteOnClose);
+  auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel);
+  write_ = buttons->addButton(tr("&Export"), QDialogButtonBox::AcceptRole);
+  write_->setObjectName(QStringLiteral("write"));
+  write_->setToolTip(tr("Writes the files (Enter)"));
+  connect(write_, &QPushButton::clicked, this, &FigureDialog::write);
+  connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+
+  auto* halves = new QSplitter(Qt::Horizontal);
+  halves->addWidget(build_form(stem));
+  halves->addWidget(preview_);
+  halves->setStretchFactor(0, 0);
+  halves->setStretchFactor(1, 1);
+  halves->setChildrenCollapsible(false);
+  message_->setObjectName(QStringLiteral("figure_message"));
+  message_->setWordWrap(true);
+  message_->setTextFormat(Qt::PlainText);
+  auto* layout = new QVBoxLayout(this);
+  layout->addWidget(halves, 1);
+  layout->addWidget(message_);
+  layout->addWidget(buttons);
+  write_->setDefault(true);  // now that it is in the dialog, whose Enter it takes
+
+  restore();
+  follow_venue();
+  follow_format();
+  connect(venue_, &QComboBox::currentIndexChanged, this, &FigureDialog::follow_venue);
+  connect(format_, &QComboBox::currentIndexChanged, this, &FigureDialog::follow_format);
+  for (QDoubleSpinBox* box : {width_, height_, font_}) {
+    connect(box, &QDoubleSpinBox::valueChanged, this, &FigureDialog::refresh);
+  }
+  for (QCheckBox* box : {own_height_, title_, caption_, part_}) {
+    connect(box, &QCheckBox::toggled, this, &FigureDialog::refresh);
+  }
+  connect(own_height_, &QCheckBox::toggled, height_, &QWidget::setEnabled);
+  connect(preview_, &PagePreview::laid_out, this,
+          [this](double width_mm, double height_mm, const QString& problem) {
+            if (writing_ || failed_) return;
+            if (!problem.isEmpty()) return show_problem(problem);
+            message_->setPalette(palette());
+            message_->setText(
+                tr("The page is %1 × %2 mm.").arg(width_mm, 0, 'f', 1).arg(height_mm, 0, 'f', 1));
+            write_->setEnabled(true);
+          });
+  refresh();
+  const int em = fontMetrics().height();
+  resize(std::min(60 * em, 1000), std::min(36 * em, 650));
+}
+
+QWidget* FigureDialog::build_size() {
+  venue_->setObjectName(QStringLiteral("venue"));
+  venue_->setAccessibleName(tr("Venue, which sets the width"));
+  for (const charts::Venue& venue : charts::venues) venue_->addItem(words(venue.title));
+  venue_->addItem(tr("Other width"));
+  auto* size = new QWidget;
+  auto* layout = new QVBoxLayout(size);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->addWidget(venue_);
+  layout->addWidget(width_);
+  return size;
+}
+
+QWidget* FigureDialog::build_form(const QString& stem) {
+  format_->setObjectName(QStringLiteral("format"));
+  format_->setAccessibleName(tr("Format"));
+  for (const char* name : {"PDF", "SVG", "PNG"}) format_->addItem(QLatin1String(name));
+  dpi_->setObjectName(QStringLiteral("dpi"));
+  dpi_->setAccessibleName(tr("Dots per inch of a PNG"));
+  dpi_->setRange(50, 2400);
+  dpi_->setValue(300);
+  dpi_->setSuffix(tr(" dpi"));
+  file_->setObjectName(QStringLiteral("file"));
+  file_->setAccessibleName(tr("File"));
+  file_->setText(QDir(folder_to_begin_in()).filePath(stem + QStringLiteral(".pdf")));
+  auto* browse = new QPushButton(tr("&Browse…"));
+  browse->setObjectName(QStringLiteral("browse"));
+  browse->setAutoDefault(false);
+  connect(browse, &QPushButton::clicked, this, &FigureDialog::choose_file);
+
+  auto* form = new QWidget;
+  auto* layout = new QFormLayout(form);
+  layout->setRowWrapPolicy(QFormLayout::WrapLongRows);
+  layout->addRow(tr("&Width"), build_size());
+  layout->addRow(own_height_, height_);
+  layout->addRow(tr("Te&xt size"), font_);
+  for (QCheckBox* box : {title_, caption_, part_}) layout->addRow(box);
+  layout->addRow(tr("&Format"), format_);
+  layout->addRow(tr("&Resolution"), dpi_);
+  for (QCheckBox* box : {csv_, tex_}) layout->addRow(box);
+  layout->addRow(tr("Fi&le"), file_);
+  layout->addRow(QString(), browse);
+  own_height_->setVisible(what_->has_height);
+  height_->setVisible(what_->has_height);
+  height_->setEnabled(false);
+  caption_->setVisible(what_->has_caption);
+  part_->setVisible(shown_.x_range || shown_.y_range);
+
+  auto* scroll = new QScrollArea;
+  scroll->setWidgetResizable(true);
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll->setWidget(form);
+  scroll->setMinimumWidth(form->sizeHint().width() +
+                          scroll->verticalScrollBar()->sizeHint().width());
+  return scroll;
+}
+
+void FigureDialog::restore() {
+  const QSettings settings;
+  const auto value = [&settings](const char* name, const QVariant& otherwise) {
+    return settings.value(settings_key(name), otherwise);
+  };
+  width_->setValue(value("width_mm", 122).toDouble());
+  venue_->setCurrentIndex(std::clamp(value("venue", 0).toInt(), 0, other_width));
+  own_height_->setChecked(what_->has_height && value("own_height", false).toBool());
+  height_->setValue(value("height_mm", 80).toDouble());
+  height_->setEnabled(own_height_->isChecked());
+  font_->setValue(value("font_pt", 8).toDouble());
+  title_->setChecked(value("title", true).toBool());
+  caption_->setChecked(value("caption", false).toBool());
+  part_->setChecked(true);
+  format_->setCurrentIndex(std::clamp(value("format", 0).toInt(), 0, format_->count() - 1));
+  dpi_->setValue(value("dpi", 300).toInt());
+  csv_->setChecked(value("csv", false).toBool());
+  tex_->setChecked(value("tex", false).toBool());
+}
+
+void FigureDialog::remember() const {
+  QSettings settings;
+  const auto keep = [&settings](const char* name, const QVariant& value) {
+    settings.setValue(settings_key(name), value);
+  };
+  keep("width_mm", width_->value());
+  keep("venue", venue_->currentIndex());
+  keep("own_height", own_height_->isChecked());
+  keep("height_mm", height_->value());
+  keep("font_pt", font_->value());
+  keep("title", title_->isChecked());
+  keep("caption", caption_->isChecked());
+  keep("format", format_->currentIndex());
+  keep("dpi", dpi_->value());
+  keep("csv", csv_->isChecked());
+  keep("tex", tex_->isChecked());
+  keep("folder", QFileInfo(file()).absolutePath());
+}
+
+void FigureDialog::done(int result) {
+  remember();
+  QDialog::done(result);
+}
+
+QString FigureDialog::extension() const {
+  return format_->currentText().toLower();
+}
+
+QString FigureDialog::file() const {
+  return file_->text().trimmed();
+}
+
+QString FigureDialog::message() const {
+  return message_->text();
+}
+
+charts::FigureOptions FigureDialog::options() const {
+  charts::FigureOptions options = shown_;
+  options.theme = charts::ChartTheme::light;
+  options.width_mm = width_->value();
+  options.height_mm = own_height_->isChecked() ? height_->value() : 0;
+  options.font_pt = font_->value();
+  options.title = title_->isChecked();
+  options.caption = caption_->isChecked() && what_->has_caption ? what_->provenance : std::string();
+  options.png_dpi = dpi_->value();
+  options.csv = csv_->isChecked();
+  options.tex = tex_->isChecked() && tex_->isEnabled();
+  if (!part_->isChecked()) {
+    options.x_range.reset();
+    options.y_range.reset();
+  }
+  return options;
+}
+
+void FigureDialog::follow_venue() {
+  const int index = venue_->currentIndex();
+  width_->setEnabled(index == other_width);
+  if (index < other_width)
+    width_->setValue(charts::venues.at(static_cast<std::size_t>(index)).width_mm);
+  refresh();
+}
+
+void FigureDialog::follow_format() {
+  const QString ending = extension();
+  const QFileInfo info(file());
+  if (!info.suffix().isEmpty()) {
+    file_->setText(QDir(info.path()).filePath(info.completeBaseName() + QLatin1Char('.') + ending));
+  }
+  dpi_->setEnabled(ending == QLatin1String("png"));
+  const bool includable = ending != QLatin1String("svg");
+  tex_->setEnabled(includable);
+  tex_->setToolTip(includable ? tr("A figure environment that includes the file, with caption and "
+                                   "label")
+                              : tr("LaTeX does not include SVG: choose PDF or PNG"));
+  refresh();
+}
+
+void FigureDialog::refresh() {
+  failed_ = false;  // with another choice it may succeed
+  preview_->show_page(options(), extension() != QLatin1String("png"));
+}
+
+void FigureDialog::choose_file() {
+  const QFileInfo info(file());
+  ask_for_new_file(this, tr("Export figure"), QDir(info.path()).filePath(info.completeBaseName()),
+                   extension(), [this](const QString& chosen) { file_->setText(chosen); });
+}
+
+void FigureDialog::show_problem(const QString& sentence) {
+  QPalette colors = palette();
+  colors.setColor(QPalette::WindowText, error_text(palette()));
+  message_->setPalette(colors);
+  message_->setText(sentence);
+}
+
+void FigureDialog::write() {
+  if (writing_) return;
+  if (file().isEmpty()) return show_problem(tr("Name the file to write."));
+  QStringList there;
+  for (const std::filesystem::path& path : charts::files_of(file().toStdString(), options())) {
+    const QString name = QString::fromStdString(path.string());
+    if (QFileInfo::exists(name)) there.append(QDir::toNativeSeparators(name));
+  }
+  if (there.isEmpty()) return write_now();
+  auto* question = new QMessageBox(
+      QMessageBox::Question, tr("Export figure"),
+      there.size() == 1
+          ? tr("This file exists. Replace it?\n\n%1").arg(there.front())
+          : tr("These files exist. Replace them?\n\n%1").arg(there.join(QLatin1Char('\n'))),
+      QMessageBox::Cancel, this);
+  question->setObjectName(QStringLiteral("replace"));
+  question->setAttribute(Qt::WA_DeleteOnClose);
+  question->setTextFormat(Qt::PlainText);
+  QPushButton* replace = question->addButton(tr("&Replace"), QMessageBox::AcceptRole);
+  replace->setObjectName(QStringLiteral("replace_files"));
+  connect(replace, &QPushButton::clicked, this, &FigureDialog::write_now);
+  question->open();
+}
+
+void FigureDialog::write_now() {
+  writing_ = true;
+  write_->setEnabled(false);
+  message_->setPalette(palette());
+  message_->setText(tr("Writing…"));
+  // Only the application's thread looks through the pointer.
+  QThreadPool::globalInstance()->start([what = what_, path = file().toStdString(),
+                                        options = options(), here = QPointer<FigureDialog>(this)] {
+    Result<charts::Files> files = charts::write_printable(*what, path, options);
+    QMetaObject::invokeMethod(
+        QCoreApplication::instance(),
+        [here, files = std::move(files)] {
+          if (here) here->take_written(files);
+        },
+        Qt::QueuedConnection);
+  });
+}
+
+void FigureDialog::take_written(const Result<charts::Files>& files) {
+  writing_ = false;
+  write_->setEnabled(true);
+  if (!files) {
+    failed_ = true;
+    return show_problem(words(files.error().message));
+  }
+  QStringList names;
+  for (const std::filesystem::path& path : *files) names.append(words(path.string()));
+  accept();
+  Q_EMIT written(tr("Wrote %1").arg(names.join(QStringLiteral(", "))));
+}
+
+}  // namespace attnscope::gui

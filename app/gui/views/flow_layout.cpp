@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/views/flow_layout.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QWidget>
+#include <algorithm>
+
+namespace attnscope::gui {
+
+FlowLayout::FlowLayout(int gap, QWidget* parent) : QLayout(parent), gap_(gap) {
+  setContentsMargins(0, 0, 0, 0);
+}
+
+FlowLayout::~FlowLayout() {
+  qDeleteAll(items_);
+}
+
+void FlowLayout::addItem(QLayoutItem* item) {
+  items_.append(item);
+}
+
+int FlowLayout::count() const {
+  return static_cast<int>(items_.size());
+}
+
+QLayoutItem* FlowLayout::itemAt(int index) const {
+  return items_.value(index);
+}
+
+QLayoutItem* FlowLayout::takeAt(int index) {
+  return index >= 0 && index < items_.size() ? items_.takeAt(index) : nullptr;
+}
+
+int FlowLayout::heightForWidth(int width) const {
+  return arrange(QRect(0, 0, width, 0), false);
+}
+
+QSize FlowLayout::sizeHint() const {
+  int width = 0, height = 0;
+  for (const QLayoutItem* item : items_) {
+    if (item->isEmpty()) continue;
+    const QSize hint = item->sizeHint();
+    width += hint.width() + (width > 0 ? gap_ : 0);
+    height = std::max(height, hint.height());
+  }
+  return {width, height};
+}
+
+QSize FlowLayout::minimumSize() const {
+  QSize size;
+  for (const QLayoutItem* item : items_) {
+    if (!item->isEmpty()) size = size.expandedTo(item->minimumSize());
+  }
+  // Splitters and scroll areas ask for this alone, not for the height that a width needs.
+  if (geometry().width() > 0) size.setHeight(heightForWidth(geometry().width()));
+  return size;
+}
+
+void FlowLayout::setGeometry(const QRect& rect) {
+  const bool other_width = rect.width() != geometry().width();
+  QLayout::setGeometry(rect);
+  arrange(rect, true);
+  if (other_width && parentWidget() != nullptr) parentWidget()->updateGeometry();
+}
+
+int FlowLayout::arrange(const QRect& rect, bool place) const {
+  const auto end_line = [&](QList<QLayoutItem*>& line, int top, int height) {
+    int x = rect.left();
+    for (QLayoutItem* item : line) {
+      const int width = std::min(item->sizeHint().width(), rect.width());
+      if (place) item->setGeometry(QRect(x, top, width, height));
+      x += width + gap_;
+    }
+    line.clear();
+  };
+  QList<QLayoutItem*> line;
+  int y = rect.top(), width = 0, height = 0;
+  for (QLayoutItem* item : items_) {
+    if (item->isEmpty()) continue;
+    const QSize hint = item->sizeHint();
+    if (!line.isEmpty() && width + gap_ + hint.width() > rect.width()) {
+      end_line(line, y, height);
+      y += height + gap_ / 2;
+      width = height = 0;
+    }
+    width += hint.width() + (line.isEmpty() ? 0 : gap_);
+    height = std::max(height, hint.height());
+    line.append(item);
+  }
+  end_line(line, y, height);
+  return y + height - rect.top();
+}
+
+QWidget* labelled(const QString& text, QWidget* control) {
+  auto* pair = new QWidget;
+  auto* layout = new QHBoxLayout(pair);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(4);
+  auto* label = new QLabel(text);
+  label->setBuddy(control);
+  layout->addWidget(label);
+  layout->addWidget(control);
+  return pair;
+}
+
+}  // namespace attnscope::gui

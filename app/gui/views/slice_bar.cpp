@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/views/slice_bar.h"
+
+#include <QComboBox>
+#include <QEvent>
+#include <QLabel>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "app/gui/session/text.h"
+#include "app/gui/views/flow_layout.h"
+#include "app/gui/views/theme.h"
+
+namespace attnscope::gui {
+namespace {
+
+QString object_name(const report::SliceAxis& axis) {
+  return QStringLiteral("slice_") + words(axis.key);
+}
+
+}  // namespace
+
+SliceBar::SliceBar(QWidget* parent)
+    : QWidget(parent), flow_(new FlowLayout(12)), moved_(new QLabel) {
+  moved_->setObjectName(QStringLiteral("slice_moved"));
+  moved_->setTextFormat(Qt::PlainText);
+  moved_->setWordWrap(true);
+  moved_->setAccessibleName(tr("What the choice moved"));
+  moved_->hide();
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(4);
+  layout->addLayout(flow_);
+  layout->addWidget(moved_);
+}
+
+void SliceBar::add_leading(QWidget* control) {
+  flow_->addWidget(control);
+  before_ = control->findChild<QComboBox*>();
+}
+
+QComboBox* SliceBar::selector(const QString& key) const {
+  for (std::size_t i = 0; i < slice_.axes.size(); ++i) {
+    if (words(slice_.axes[i].key) == key) return selectors_.at(static_cast<int>(i));
+  }
+  return nullptr;
+}
+
+void SliceBar::show_slice(const report::Slice& slice) {
+  const bool same_axes =
+      std::equal(slice.axes.begin(), slice.axes.end(), slice_.axes.begin(), slice_.axes.end(),
+                 [](const auto& a, const auto& b) { return a.key == b.key; });
+  const bool same_values = slice.axes == slice_.axes;
+  slice_ = slice;
+  // A selector that stays keeps the keyboard, and one whose list is open keeps it open.
+  if (!same_axes) rebuild();
+  if (!same_values) fill();
+  moved_->setText(words(slice_.moved));
+  moved_->setVisible(!slice_.moved.empty());
+}
+
+void SliceBar::rebuild() {
+  for (QComboBox* selector : selectors_) delete selector->parentWidget();
+  selectors_.clear();
+  for (const report::SliceAxis& axis : slice_.axes) {
+    auto* selector = new QComboBox;
+    selector->setObjectName(object_name(axis));
+    selector->setAccessibleName(words(axis.name));
+    selector->setToolTip(
+        tr("The charts show one value of this axis. Ctrl+L goes to the first of these selectors"));
+    selector->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    connect(selector, &QComboBox::activated, this, [this, selector, key = words(axis.key)](int at) {
+      Q_EMIT chosen(key, selector->itemData(at).toString());
+    });
+    selectors_.append(selector);
+    flow_->addWidget(labelled(words(axis.name), selector));
+    // Made later than what stands below, but before it for the keyboard.
+    QWidget* before = selectors_.size() > 1 ? selectors_.at(selectors_.size() - 2) : before_;
+    if (before != nullptr) setTabOrder(before, selector);
+  }
+}
+
+void SliceBar::fill() {
+  for (std::size_t i = 0; i < slice_.axes.size(); ++i) {
+    const report::SliceAxis& axis = slice_.axes[i];
+    QComboBox* selector = selectors_.at(static_cast<int>(i));
+    selector->clear();
+    for (const report::SliceValue& value : axis.values) {
+      const QString text = words(value.words);
+      selector->addItem(value.together ? text : QStringLiteral("(%1)").arg(text),
+                        words(value.value));
+      if (value.together) continue;
+      const int last = selector->count() - 1;
+      selector->setItemData(last, faint_text(palette()), Qt::ForegroundRole);
+      selector->setItemData(last, tr("%1, not measured with the other choices").arg(text),
+                            Qt::AccessibleTextRole);
+      selector->setItemData(
+          last, tr("Not measured with the other choices: choosing it moves them to the nearest"),
+          Qt::ToolTipRole);
+    }
+    selector->setCurrentIndex(static_cast<int>(axis.chosen));
+  }
+}
+
+void SliceBar::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) fill();
+}
+
+}  // namespace attnscope::gui

@@ -1,0 +1,44 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every implementation would execute for a pattern on a layout, by its own account and without
+// running it: `attnscope costs` and the window's page Patterns show it beside the useful work.
+//
+//   auto costs = implementation_costs({.pattern_json = text, .window = "4", .layout_json =
+//   layout}); for (const ImplementationCost& cost : *costs) print(cost.id, cost.executed_flop,
+//   cost.reason);
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/plan/result.h"
+
+namespace attnscope {
+
+struct CostRequest {
+  std::string pattern_json;
+  std::string window;  // "4", "inf" or empty
+  std::string layout_json;
+  std::string layout_source = "layout";  // its file name, for messages
+  std::int64_t heads = 12, head_dim = 32;
+  std::string dtype = "float32";
+  std::string device = "cpu";
+  std::string direction = "forward";
+  int threads = 1;
+};
+
+/// Of one call over the whole layout.
+struct ImplementationCost {
+  std::string id;
+  std::string reason;  // why it does not take this; empty: it does, and the rest is known
+  double executed_flop = 0, executed_bytes = 0;
+  std::int64_t peak_bytes = 0;  // beyond inputs and outputs
+};
+
+/// In display order. Errors: what no implementation could take (a broken pattern, a missing
+/// window).
+[[nodiscard]] Result<std::vector<ImplementationCost>> implementation_costs(
+    const CostRequest& request);
+
+}  // namespace attnscope

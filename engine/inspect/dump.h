@@ -1,0 +1,78 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// A dump: the queries, keys and values of a cross-encoder on one query with its document, as
+// scripts/attnscope_dump.py writes it (docs/attention-dumps.md). Opening reads the header alone; a
+// head's vectors are read when they are asked for.
+//
+//   Result<Dump> dump = Dump::open("monobert.safetensors");
+//   Result<HeadVectors> head = dump->head(/*layer=*/0, /*head=*/3);
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/inspect/byte_source.h"
+#include "engine/inspect/head_vectors.h"
+#include "engine/pattern/attention_pattern.h"
+#include "engine/pattern/sequence_layout.h"
+#include "engine/pattern/window.h"
+#include "engine/safetensors/header.h"
+#include "kernels/plan/result.h"
+
+namespace attnscope {
+
+/// What a dump says of itself, checked.
+struct DumpInfo {
+  std::string model;
+  std::string note;                  // what it is, shown beside it; may be empty
+  SequenceLayout layout;             // of one item
+  std::vector<std::string> tokens;   // their texts
+  std::vector<TokenGroup> groups;    // of the tokens
+  AttentionPattern pattern;          // the model ran with
+  double scale = 1;                  // of the scores, before the softmax
+  std::vector<std::int64_t> layers;  // the model's numbers of those in the dump, ascending
+  std::vector<std::optional<Window>> windows;  // the model ran with, by layer
+  std::int32_t heads = 0;
+  std::int64_t head_dim = 0;
+  /// Rows that a model projects apart (Longformer's global tokens): their scores come from
+  /// `q_global` and `k_global`.
+  std::vector<std::int64_t> global_rows;
+};
+
+/// The texts of a dump's metadata, before its tensors are looked at: `layers`, `heads`, `head_dim`
+/// are left as they are and `windows` holds those given, one or one a layer.
+[[nodiscard]] Result<DumpInfo> parse_dump_metadata(
+    const std::map<std::string, std::string>& metadata, const std::string& file);
+
+class Dump {
+ public:
+  /// The most tokens, so that a row of each of them fits a page.
+  static constexpr std::int64_t most_tokens = 65'536;
+
+  // Errors name the file, what is wrong with it and how to mend it.
+  [[nodiscard]] static Result<Dump> open(const std::filesystem::path& path);
+  [[nodiscard]] static Result<Dump> read(ByteSource source);
+
+  [[nodiscard]] const std::string& name() const { return source_.name(); }
+  [[nodiscard]] const DumpInfo& info() const { return info_; }
+  /// `layer` counts info().layers. Errors: values that are not finite, a file that changed.
+  [[nodiscard]] Result<HeadVectors> head(std::size_t layer, std::int32_t head) const;
+
+ private:
+  explicit Dump(ByteSource source) : source_(std::move(source)) {}
+  [[nodiscard]] Status check_tensors();
+  [[nodiscard]] Status check_tensor(const std::string& name);
+  [[nodiscard]] Result<std::vector<float>> read_head(const std::string& name,
+                                                     std::int32_t head) const;
+
+  ByteSource source_;
+  std::int64_t data_begin_ = 0;
+  std::map<std::string, HeaderEntry> tensors_;
+  DumpInfo info_;
+};
+
+}  // namespace attnscope

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/inspect/head_summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "kernels/plan/key_runs.h"
+
+namespace attnscope {
+namespace {
+
+std::array<std::vector<std::int64_t>, token_group_count> rows_by_group(
+    std::span<const TokenGroup> groups) {
+  std::array<std::vector<std::int64_t>, token_group_count> rows;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    rows[static_cast<std::size_t>(groups[i])].push_back(static_cast<std::int64_t>(i));
+  }
+  return rows;
+}
+
+/// `most` of `rows`, evenly spread; all when `most` is 0.
+std::vector<std::int64_t> spread(const std::vector<std::int64_t>& rows, std::int64_t most) {
+  const auto there = static_cast<std::int64_t>(rows.size());
+  if (most <= 0 || there <= most) return rows;
+  std::vector<std::int64_t> some;
+  some.reserve(static_cast<std::size_t>(most));
+  for (std::int64_t i = 0; i < most; ++i) {
+    some.push_back(rows[static_cast<std::size_t>((2 * i + 1) * there / (2 * most))]);
+  }
+  return some;
+}
+
+}  // namespace
+
+std::optional<HeadSummary> summarise(const WeightRows& weights, std::span<const TokenGroup> groups,
+                                     const SummaryOptions& options, const Stopped& stopped) {
+  const std::int64_t tokens = weights.tokens();
+  const std::int64_t side = std::min(tokens, options.map_side);
+  HeadSummary summary;
+  summary.map = PooledMap({{0, tokens}, {0, tokens}, side, side});
+  RowWeights row;
+  const auto by_group = rows_by_group(groups);
+  for (std::size_t from = 0; from < token_group_count; ++from) {
+    const std::vector<std::int64_t> rows = spread(by_group[from], options.rows_of_a_group);
+    summary.rows[from] = static_cast<std::int64_t>(rows.size());
+    std::vector<double>& received = summary.received[from];
+    received.assign(static_cast<std::size_t>(tokens), 0.0);
+    for (const std::int64_t query : rows) {
+      if (stopped && stopped()) return std::nullopt;
+      weights.row(query, row);
+      summary.map.add(query, row);
+      for (const TokenRange& keys : row.keys) {
+        for (std::int64_t j = keys.begin; j < keys.end; ++j) {
+          const auto at = static_cast<std::size_t>(j);
+          received[at] += static_cast<double>(row.weights[at]);
+        }
+      }
+    }
+    if (rows.empty()) continue;
+    for (std::size_t j = 0; j < received.size(); ++j) {
+      summary.group_mass[from][static_cast<std::size_t>(groups[j])] += received[j];
+    }
+    for (double& mass : summary.group_mass[from]) mass /= static_cast<double>(rows.size());
+  }
+  return summary;
+}
+
+Received received_from_all(const HeadSummary& summary) {
+  Received received;
+  received.rows = std::accumulate(summary.rows.begin(), summary.rows.end(), std::int64_t{0});
+  for (const std::vector<double>& from : summary.received) {
+    received.mass.resize(from.size(), 0.0);
+    for (std::size_t j = 0; j < from.size(); ++j) {
+      received.mass[j] += from[j] / static_cast<double>(received.rows);
+    }
+  }
+  return received;
+}
+
+std::optional<Received> received_from(const WeightRows& weights, std::span<const TokenRange> rows,
+                                      const Stopped& stopped) {
+  Received received;
+  received.mass.assign(static_cast<std::size_t>(weights.tokens()), 0.0);
+  RowWeights row;
+  for (const TokenRange& range : rows) {
+    for (std::int64_t query = range.begin; query < range.end; ++query) {
+      if (stopped && stopped()) return std::nullopt;
+      weights.row(query, row);
+      ++received.rows;
+      for (const TokenRange& keys : row.keys) {
+        for (std::int64_t j = keys.begin; j < keys.end; ++j) {
+          const auto at = static_cast<std::size_t>(j);
+          received.mass[at] += static_cast<double>(row.weights[at]);
+        }
+      }
+    }
+  }
+  if (received.rows > 0) {
+    for (double& mass : received.mass) mass /= static_cast<double>(received.rows);
+  }
+  return received;
+}
+
+std::optional<KeptMass> kept_mass(const HeadWeights& weights, const HeadWeights& allowed,
+                                  std::span<const TokenGroup> groups, const Stopped& stopped) {
+  KeptMass kept;
+  std::array<std::int64_t, token_group_count> rows{};
+  RowWeights row;
+  for (std::int64_t query = 0; query < weights.tokens(); ++query) {
+    if (stopped && stopped()) return std::nullopt;
+    weights.row(query, row);
+    double mass = 0;
+    const std::vector<TokenRange> allowed_keys = allowed.keys(query);
+    auto other = allowed_keys.begin();
+    for (const TokenRange& keys : row.keys) {
+      while (other != allowed_keys.end() && other->end <= keys.begin) ++other;
+      for (auto at = other; at != allowed_keys.end() && at->begin < keys.end; ++at) {
+        const TokenRange both = intersect(keys, *at);
+        mass = std::accumulate(
+            row.weights.begin() + both.begin, row.weights.begin() + both.end, mass,
+            [](double sum, float weight) { return sum + static_cast<double>(weight); });
+      }
+    }
+    const auto from = static_cast<std::size_t>(groups[static_cast<std::size_t>(query)]);
+    kept.by_group[from] += mass;
+    kept.all += mass;
+    ++rows[from];
+  }
+  for (std::size_t from = 0; from < token_group_count; ++from) {
+    if (rows[from] > 0) kept.by_group[from] /= static_cast<double>(rows[from]);
+  }
+  kept.all /= static_cast<double>(weights.tokens());
+  return kept;
+}
+
+std::vector<std::int64_t> most_attended(std::span<const double> mass, std::size_t count) {
+  std::vector<std::int64_t> tokens(mass.size());
+  std::iota(tokens.begin(), tokens.end(), 0);
+  const auto more = [&](std::int64_t a, std::int64_t b) {
+    const double of_a = std::abs(mass[static_cast<std::size_t>(a)]);
+    const double of_b = std::abs(mass[static_cast<std::size_t>(b)]);
+    return of_a != of_b ? of_a > of_b : a < b;
+  };
+  count = std::min(count, tokens.size());
+  std::partial_sort(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(count),
+                    tokens.end(), more);
+  tokens.resize(count);
+  return tokens;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/inspect/head_weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "kernels/plan/key_runs.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::int64_t terms = 4;  // of a sum, for each visit of the scores
+
+/// scores[j] = q . k_j for the keys, with k as [head_dim, tokens].
+void dot_products(const float* q, const float* k, std::int64_t head_dim, std::int64_t tokens,
+                  TokenRange keys, double* scores) {
+  std::fill(scores + keys.begin, scores + keys.end, 0.0);
+  // In float64: a product of two float32 is exact there, so that large scores keep their digits.
+  std::int64_t d = 0;
+  for (; d + terms <= head_dim; d += terms) {
+    const double a[terms] = {q[d], q[d + 1], q[d + 2], q[d + 3]};
+    const float* row = k + d * tokens;
+    for (std::int64_t j = keys.begin; j < keys.end; ++j) {
+      const float* at = row + j;
+      scores[j] +=
+          (a[0] * static_cast<double>(at[0]) + a[1] * static_cast<double>(at[tokens])) +
+          (a[2] * static_cast<double>(at[2 * tokens]) + a[3] * static_cast<double>(at[3 * tokens]));
+    }
+  }
+  for (; d < head_dim; ++d) {
+    const float* row = k + d * tokens;
+    for (std::int64_t j = keys.begin; j < keys.end; ++j) {
+      scores[j] += static_cast<double>(q[d]) * static_cast<double>(row[j]);
+    }
+  }
+}
+
+}  // namespace
+
+HeadWeights::HeadWeights(std::shared_ptr<const HeadVectors> vectors,
+                         std::shared_ptr<const Mask> mask, std::int32_t head, double scale)
+    : vectors_(std::move(vectors)), mask_(std::move(mask)), head_(head), scale_(scale) {}
+
+std::vector<TokenRange> HeadWeights::keys(std::int64_t query) const {
+  return mask_->intervals(head_, query);
+}
+
+void HeadWeights::row(std::int64_t query, RowWeights& row) const {
+  const auto tokens = static_cast<std::size_t>(vectors_->tokens());
+  row.weights.resize(tokens);
+  row.scores.resize(tokens);
+  row.keys = keys(query);
+  double largest = -INFINITY;
+  for (const TokenRange& keys : row.keys) {
+    dot_products(vectors_->query(query), vectors_->keys_for(query), vectors_->head_dim(),
+                 vectors_->tokens(), keys, row.scores.data());
+    largest = std::max(
+        largest, *std::max_element(row.scores.begin() + keys.begin, row.scores.begin() + keys.end));
+  }
+  double sum = 0;
+  for (const TokenRange& keys : row.keys) {
+    for (std::int64_t j = keys.begin; j < keys.end; ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      const auto below = static_cast<float>(scale_ * (row.scores[at] - largest));
+      row.weights[at] = std::exp(below);
+      sum += static_cast<double>(row.weights[at]);
+    }
+  }
+  const auto share = static_cast<float>(1 / sum);
+  for (const TokenRange& keys : row.keys) {
+    for (std::int64_t j = keys.begin; j < keys.end; ++j) {
+      row.weights[static_cast<std::size_t>(j)] *= share;
+    }
+  }
+}
+
+WeightDifference::WeightDifference(std::shared_ptr<const WeightRows> a,
+                                   std::shared_ptr<const WeightRows> b)
+    : a_(std::move(a)), b_(std::move(b)) {}
+
+void WeightDifference::row(std::int64_t query, RowWeights& row) const {
+  RowWeights other;
+  a_->row(query, other);
+  b_->row(query, row);
+  std::vector<TokenRange> either = row.keys;
+  either.insert(either.end(), other.keys.begin(), other.keys.end());
+  merge_intervals(either);
+  std::vector<float> difference(row.weights.size(), 0.0F);
+  for (const TokenRange& keys : row.keys) {
+    std::copy(row.weights.begin() + keys.begin, row.weights.begin() + keys.end,
+              difference.begin() + keys.begin);
+  }
+  for (const TokenRange& keys : other.keys) {
+    for (std::int64_t j = keys.begin; j < keys.end; ++j) {
+      difference[static_cast<std::size_t>(j)] -= other.weights[static_cast<std::size_t>(j)];
+    }
+  }
+  row.keys = std::move(either);
+  row.weights = std::move(difference);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,16 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// A pattern that is part of a larger file, such as a sweep that brings its own; messages name that
+// file's line.
+//
+//   for (const JsonField& part : root.member("patterns")->elements()) auto p = read_pattern(part);
+
+#include "engine/pattern/attention_pattern.h"
+#include "engine/pattern/located_json.h"
+
+namespace attnscope {
+
+[[nodiscard]] Result<AttentionPattern> read_pattern(const JsonField& field);
+
+}  // namespace attnscope

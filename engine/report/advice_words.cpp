@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An advice in sentences. What is carried between measured lengths is marked with "≈", what follows
+// from growth alone with "predicted".
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/report/advise.h"
+#include "engine/report/number_text.h"
+
+namespace attnscope::report {
+namespace {
+
+using statistics::Crossing;
+using statistics::Verdict;
+
+/// Less than this is not worth a word.
+constexpr double shown_times = 1.05;
+
+std::string documents_in_words(std::int64_t count) {
+  return fmt::format("{} document{}", count, count == 1 ? "" : "s");
+}
+
+std::string without_stop(std::string text) {
+  while (!text.empty() && text.back() == '.') text.pop_back();
+  return text;
+}
+
+/// Its name for what attends to everything too: "full attention" would be either of the two.
+std::string baseline_of(const Advised& one, const Advice& advice) {
+  const auto own = std::ranges::find(advice.contenders, true, &Advised::is_baseline);
+  const bool by_name = one.pattern == full_pattern && own != advice.contenders.end();
+  return by_name ? own->name : advice.baseline_words;
+}
+
+std::string speed_in_words(const Advised& one, const Advice& advice) {
+  if (one.is_baseline) return ", what the others are set against";
+  if (!one.to_baseline) return "";
+  const std::string baseline = baseline_of(one, advice);
+  switch (one.to_baseline->verdict) {
+    case Verdict::faster:
+      return fmt::format(", {} faster than {}", times_in_words(1 / one.to_baseline->ratio),
+                         baseline);
+    case Verdict::slower:
+      return fmt::format(", {} slower than {}", times_in_words(one.to_baseline->ratio), baseline);
+    case Verdict::no_difference_shown:
+      break;
+  }
+  return fmt::format(", no difference to {} shown", baseline);
+}
+
+std::string longer_in_words(const Advised& one) {
+  if (!one.times_longer || !one.longest) return "";
+  const double times = *one.times_longer;
+  const bool is_longer = times > shown_times;
+  if (!is_longer && (times * shown_times > 1 || one.longest->at_least || !(times > 0))) return "";
+  return fmt::format(", fits {}{} {} documents", one.longest->at_least ? "at least " : "",
+                     times_in_words(is_longer ? times : 1 / times),
+                     is_longer ? "longer" : "shorter");
+}
+
+std::string crossover_in_words(const Advised& one) {
+  const std::vector<Crossing>& crossings = one.crossovers.crossings;
+  if (crossings.empty()) return "";
+  if (crossings.size() > 1) return "; it overtakes and falls behind along the length";
+  const Crossing& only = crossings.front();
+  if (!only.at) {
+    return fmt::format("; between {:.0f} and {:.0f} tokens it {}", only.after, only.before,
+                       only.a_overtakes ? "begins to win" : "begins to lose");
+  }
+  return only.a_overtakes ? fmt::format("; from {:.0f} tokens on it wins", *only.at)
+                          : fmt::format("; up to {:.0f} tokens it wins", *only.at);
+}
+
+std::string numbers_in_words(const Advised& one, const Advice& advice) {
+  return fmt::format("{}{} for {}", one.is_interpolated || one.counted_as ? "≈ " : "",
+                     format_time(one.time_ns->value),
+                     documents_in_words(advice.question.candidates)) +
+         speed_in_words(one, advice) + longer_in_words(one) + crossover_in_words(one);
+}
+
+std::string sentence_of(const Advised& one, const Advice& advice) {
+  switch (one.standing) {
+    case Standing::within_limits:
+      return fmt::format("{}: {}.", one.name, numbers_in_words(one, advice));
+    case Standing::too_slow:
+      return fmt::format("{} is too slow ({}): {}.", one.name, one.reason,
+                         numbers_in_words(one, advice));
+    case Standing::too_large:
+      return fmt::format("{} does not fit ({}){}.", one.name, one.reason,
+                         one.time_ns ? ": " + numbers_in_words(one, advice) : std::string());
+    case Standing::without_time:
+      break;
+  }
+  return fmt::format("{} has no time here: {}{}.", one.name, without_stop(one.reason),
+                     longer_in_words(one));
+}
+
+std::string longest_in_words(const LongestDocument& longest) {
+  const bool is_predicted = longest.from == LongestDocument::From::predicted;
+  std::string text =
+      fmt::format("Documents of {} {} tokens fit", longest.at_least ? "at least" : "up to",
+                  is_predicted ? two_digits(static_cast<double>(longest.document_tokens))
+                               : longest.document_tokens);
+  if (is_predicted) text += " (predicted from memory's growth)";
+  if (longest.from == LongestDocument::From::between) text += " (≈, between two measured lengths)";
+  return text + ".";
+}
+
+std::string memory_in_words(const Advised& one, const Advice& advice) {
+  std::string text = fmt::format("Memory for {} at once: {}, {} with the tensors themselves",
+                                 documents_in_words(advice.question.candidates),
+                                 format_bytes(*one.peak_bytes), format_bytes(*one.need_bytes));
+  if (one.memory_is_predicted) text += " (predicted from its growth)";
+  if (one.at_once && *one.at_once > 0 && *one.at_once < advice.question.candidates) {
+    text += fmt::format("; the limit holds {} at a time", *one.at_once);
+  }
+  return text + ".";
+}
+
+std::string published_in_words(const Advised& one) {
+  std::string text =
+      fmt::format("nDCG@10 {:.3f} over {}", one.published->ndcg10, one.published->task);
+  if (one.published_loss && *one.published_loss >= 0.01) {
+    text += fmt::format(", about {:.2f} below full attention", *one.published_loss);
+  }
+  text += fmt::format(" ({}; {}", published_label, one.published->source);
+  if (!one.published->note.empty()) text += fmt::format("; {}", one.published->note);
+  return text + ").";
+}
+
+std::vector<std::string> remarks_on(const Advised& one, const Advice& advice) {
+  std::vector<std::string> remarks;
+  if (one.is_interpolated) {
+    const std::string between =
+        one.lower > 0 ? fmt::format("measured at {} and {} tokens", one.lower, one.upper)
+                      : "each between two measured lengths";
+    remarks.push_back(fmt::format("≈: interpolated, {}{}.", between,
+                                  one.is_rough ? ", which lie far apart: a rough estimate" : ""));
+  }
+  if (one.counted_as) {
+    remarks.push_back(fmt::format(
+        "≈: shorter than anything measured counts as {} tokens in all, the shortest measured.",
+        *one.counted_as));
+  }
+  if (one.to_baseline && !one.is_baseline && std::isfinite(one.to_baseline->low)) {
+    const double low = 1 / one.to_baseline->high, high = 1 / one.to_baseline->low;
+    remarks.push_back(fmt::format("Speed-up 95 %: {} to {}{}.", format_times(low),
+                                  format_times(high), one.to_baseline->paired ? "" : ", unpaired"));
+  }
+  for (const Crossing& crossing : one.crossovers.crossings) {
+    if (crossing.at) {
+      remarks.push_back(fmt::format("They cross at about {:.0f} tokens (95 %: {:.0f} to {:.0f}).",
+                                    *crossing.at, std::floor(crossing.low),
+                                    std::ceil(crossing.high)));
+    }
+  }
+  if (one.need_bytes) remarks.push_back(memory_in_words(one, advice));
+  if (one.longest) remarks.push_back(longest_in_words(*one.longest));
+  if (one.published) remarks.push_back(published_in_words(one));
+  return remarks;
+}
+
+std::string lengths_in_words(const DocumentLengths& documents) {
+  if (documents.is_one()) return fmt::format("documents of {} tokens", documents.shortest());
+  return fmt::format("documents as {} given ({} to {} tokens, mean {:.0f}, p50 {}, p95 {})",
+                     documents.count(), documents.shortest(), documents.longest(), documents.mean(),
+                     documents.percentile(50), documents.percentile(95));
+}
+
+std::string_view times_are_of(Operation operation) {
+  switch (operation) {
+    case Operation::windowed_matmul:
+      return "Times are of one layer's two products alone";
+    case Operation::attention:
+      return "Times are of one layer's attention";
+    case Operation::model:
+      break;
+  }
+  return "Times are of the whole model";
+}
+
+std::string heading_of(const Advice& advice) {
+  const Question& question = advice.question;
+  const bool has_query = advice.point.operation != Operation::windowed_matmul;
+  std::string text =
+      fmt::format("{} candidate{}{}, {}", question.candidates, question.candidates == 1 ? "" : "s",
+                  has_query ? fmt::format(", a query of {} token{}", *question.query_tokens,
+                                          *question.query_tokens == 1 ? "" : "s")
+                            : std::string(),
+                  lengths_in_words(question.documents));
+  if (question.documents.is_one()) {
+    text += fmt::format(
+        ": sequences of {} tokens",
+        sequence_of(advice.point, *question.query_tokens, question.documents.shortest()));
+  }
+  return text + ".";
+}
+
+std::vector<std::string> notes_on(const Advice& advice) {
+  const HeatPoint& point = advice.point;
+  std::string of = fmt::format("{}, {}, {}", times_are_of(point.operation),
+                               name_of(point.direction), name_of(point.dtype));
+  if (point.device == DeviceKind::cuda) of += ", on the GPU";
+  std::vector<std::string> notes{of + "; crossovers count the tokens of whole sequences."};
+  if (point.operation != Operation::windowed_matmul &&
+      point.query_tokens != *advice.question.query_tokens) {
+    notes.push_back(
+        fmt::format("It was measured with queries of {} tokens; the length of the whole sequence "
+                    "is what counts "
+                    "here.",
+                    point.query_tokens));
+  }
+  return notes;
+}
+
+}  // namespace
+
+std::string times_in_words(double times) {
+  if (!std::isfinite(times)) return "–";
+  if (times < 1.095) return fmt::format("{:.2f}x", times);
+  return times < 9.95 ? fmt::format("{:.1f}x", times) : fmt::format("{:.0f}x", times);
+}
+
+void say(Advice& advice) {
+  advice.heading = heading_of(advice);
+  advice.notes = notes_on(advice);
+  for (Advised& one : advice.contenders) {
+    one.sentence = sentence_of(one, advice);
+    one.remarks = remarks_on(one, advice);
+  }
+}
+
+}  // namespace attnscope::report

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/pivot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "engine/pattern/nearest_name.h"
+#include "engine/report/axes_in_words.h"
+#include "engine/report/number_text.h"
+#include "engine/report/row_values.h"
+#include "engine/report/slice.h"
+#include "engine/report/writers.h"
+#include "kernels/plan/in_a_sentence.h"
+
+namespace attnscope::report {
+namespace {
+
+constexpr std::array<std::string_view, 6> quantity_names{"time",  "memory", "ratio",
+                                                         "limit", "error",  "executed"};
+constexpr std::string_view contender_key = "contender", window_key = "window";
+
+/// "sparse/segment" for all windows of a contender.
+std::string contender_value(const Row& row, bool without_window) {
+  const Contender& contender = row.cell.cell.contender;
+  return without_window ? contender.pattern + "/" + contender.implementation : contender.id();
+}
+
+std::string value_of(const Row& row, std::string_view key, bool without_window) {
+  if (key == contender_key) return contender_value(row, without_window);
+  return filter_words(row, key).front();
+}
+
+PivotHead head_of(const Table& table, const Row& row, std::string_view key, bool without_window) {
+  PivotHead head{
+      .value = value_of(row, key, without_window), .words = {}, .contender = {}, .window = {}};
+  const Contender& contender = row.cell.cell.contender;
+  if (key == contender_key) {
+    head.contender = base_name(contender);
+    if (!without_window && contender.window) head.window = contender.window->text();
+    head.words = without_window ? head.contender : contender.name;
+    head.is_baseline = table.baseline && contender.id() == *table.baseline;
+    return head;
+  }
+  if (key == window_key) {
+    head.words = contender.window ? "w = " + head.value : "no window";
+    return head;
+  }
+  for (const AxisValue& axis : axes_of(row.cell.point)) {
+    if (axis.key == key) head.words = words_of(axis);
+  }
+  if (!head.words.empty()) return head;
+  const bool number =
+      !head.value.empty() && head.value.find_first_not_of("0123456789") == std::string::npos;
+  head.words = number ? fmt::format("{} {}", key, head.value) : head.value;
+  return head;
+}
+
+/// Each value once, in the order of slices.
+std::vector<PivotHead> heads_of(const Table& table, const std::vector<std::size_t>& rows,
+                                std::string_view key, bool without_window) {
+  std::vector<PivotHead> heads;
+  std::vector<std::string> values;
+  for (const std::size_t at : rows) {
+    const Row& row = table.rows[at];
+    std::string value = value_of(row, key, without_window);
+    const auto known = std::ranges::find(heads, value, &PivotHead::value);
+    if (known != heads.end()) {
+      // A contender of several windows is the baseline where one of them is.
+      known->is_baseline = known->is_baseline || head_of(table, row, key, false).is_baseline;
+      continue;
+    }
+    heads.push_back(head_of(table, row, key, without_window));
+    values.push_back(std::move(value));
+  }
+  order_values(values);
+  std::ranges::stable_sort(heads, {}, [&](const PivotHead& head) {
+    return std::ranges::find(values, head.value) - values.begin();
+  });
+  return heads;
+}
+
+/// What tells the contenders of a block apart from those of others, beyond the two keys.
+std::string contender_remainder(const Row& row, const PivotChoice& choice) {
+  const Contender& contender = row.cell.cell.contender;
+  const auto is_drawn = [&](std::string_view key) {
+    return choice.rows == key || choice.columns == key;
+  };
+  if (is_drawn(contender_key) || is_drawn("name")) return {};
+  std::string words;
+  const auto add = [&](const std::string& word) {
+    if (!word.empty()) words += (words.empty() ? "" : "/") + word;
+  };
+  if (!is_drawn("pattern")) add(contender.pattern);
+  if (!is_drawn("implementation")) add(contender.implementation);
+  if (!is_drawn(window_key) && contender.window) add("w = " + contender.window->text());
+  return words;
+}
+
+double per_document(const Row& row, double value) {
+  return value / documents_of(row);
+}
+
+double bytes_of(const Row& row) {
+  return per_document(row, static_cast<double>(peak_bytes(row.cell.cell.memory)));
+}
+
+std::string ratio_in_words(const statistics::Ratio& ratio) {
+  return fmt::format("{}, {}{}", format_relative(ratio.ratio), name_of(ratio.verdict),
+                     ratio.paired ? "" : " (unpaired)");
+}
+
+PivotCell time_cell(const Row& row) {
+  PivotCell cell;
+  cell.value = per_document(row, row.cell.summary.median_ns);
+  cell.text = format_time(*cell.value);
+  if (!row.ratio) return cell;
+  cell.ratio = row.ratio->ratio;
+  cell.verdict = row.ratio->verdict;
+  cell.text += row.ratio->verdict == statistics::Verdict::no_difference_shown
+                   ? " (no difference)"
+                   : fmt::format(" ({})", format_relative(*cell.ratio));
+  return cell;
+}
+
+PivotCell memory_cell(const Row& row, const Row* baseline) {
+  PivotCell cell;
+  cell.value = bytes_of(row);
+  cell.text = format_bytes(*cell.value);
+  if (baseline == nullptr || !is_measured(*baseline) || !(bytes_of(*baseline) > 0)) return cell;
+  cell.ratio = bytes_of(row) / bytes_of(*baseline);
+  cell.text += fmt::format(" ({})", format_relative(*cell.ratio));
+  return cell;
+}
+
+PivotCell bare_cell(std::optional<double> value, const std::string& text) {
+  PivotCell cell;
+  cell.value = value;
+  if (value) cell.text = text;
+  return cell;
+}
+
+PivotCell measured_cell(const Row& row, const Row* baseline, Quantity quantity) {
+  switch (quantity) {
+    case Quantity::time:
+      return time_cell(row);
+    case Quantity::memory:
+      return memory_cell(row, baseline);
+    case Quantity::ratio: {
+      if (!row.ratio) return {};
+      PivotCell cell = bare_cell(row.ratio->ratio, ratio_in_words(*row.ratio));
+      cell.verdict = row.ratio->verdict;
+      return cell;
+    }
+    case Quantity::limit:
+      return bare_cell(
+          row.share_of_limit,
+          row.share_of_limit ? fmt::format("{} %", three_digits(100 * *row.share_of_limit)) : "");
+    case Quantity::error: {
+      const auto& error = row.cell.cell.relative_error;
+      return bare_cell(error, error ? fmt::format("{:.1e}", *error) : "");
+    }
+    case Quantity::executed:
+      break;
+  }
+  const std::optional<double> executed = executed_ratio(row);
+  return bare_cell(executed, executed ? format_times(*executed) : "");
+}
+
+/// The baseline's own cell has its number alone: there is nothing to compare it with.
+void strip_comparison(PivotCell& cell, const Row& row, Quantity quantity) {
+  cell.is_baseline = true;
+  cell.ratio.reset();
+  cell.verdict.reset();
+  if (quantity == Quantity::ratio) cell.text = "baseline";
+  if (quantity == Quantity::time) cell.text = format_time(*cell.value);
+  if (quantity == Quantity::memory) cell.text = format_bytes(bytes_of(row));
+}
+
+/// The baseline's row of each heat.
+using Baselines = std::map<std::pair<std::int64_t, std::string>, const Row*>;
+
+Baselines baselines_of(const Table& table) {
+  Baselines baselines;
+  if (!table.baseline) return baselines;
+  for (const Row& row : table.rows) {
+    if (row.cell.cell.contender.id() != *table.baseline) continue;
+    baselines.emplace(std::pair(row.cell.heat_number, point_key(row.cell.point)), &row);
+  }
+  return baselines;
+}
+
+PivotCell cell_of(const Row& row, const Row* baseline, Quantity quantity) {
+  // Executed work is known of what was planned, and the error of what was wrong.
+  const bool known = quantity == Quantity::executed ||
+                     (quantity == Quantity::error && row.cell.cell.relative_error);
+  if (row.cell.damaged || (!is_measured(row) && !known)) {
+    PivotCell cell;
+    cell.text = outcome_of(row).status;
+    return cell;
+  }
+  PivotCell cell = measured_cell(row, baseline, quantity);
+  if (&row == baseline && is_measured(row)) strip_comparison(cell, row, quantity);
+  return cell;
+}
+
+/// What the two keys leave open of a row, in words.
+class Rest {
+ public:
+  Rest(const Table& table, const std::vector<std::size_t>& rows, const PivotChoice& choice)
+      : choice_(choice), left_open_(axes_of({}).size(), false) {
+    const std::vector<AxisValue> all = axes_of({});
+    std::vector<AxisValue> first;
+    for (const std::size_t at : rows) {
+      const std::vector<AxisValue> axes = axes_of(table.rows[at].cell.point);
+      if (first.empty()) first = axes;
+      for (std::size_t i = 0; i < axes.size(); ++i) {
+        if (axes[i].value != first[i].value && !is_drawn(all[i].key)) left_open_[i] = true;
+      }
+      const std::string remainder = contender_remainder(table.rows[at], choice);
+      if (at == rows.front()) remainder_ = remainder;
+      if (remainder != remainder_) contenders_differ_ = true;
+    }
+  }
+  /// In the order of blocks: settings as the table has them, then contenders.
+  [[nodiscard]] std::string of(const Row& row) const {
+    std::string words = words_of(row.cell.point, left_open_, true);
+    if (!contenders_differ_) return words;
+    const std::string remainder = contender_remainder(row, choice_);
+    return words.empty() || remainder.empty() ? words + remainder : words + ", " + remainder;
+  }
+  [[nodiscard]] std::string title(const Row& row) const {
+    std::vector<bool> named = left_open_;
+    const std::vector<AxisValue> all = axes_of({});
+    for (std::size_t i = 0; i < all.size(); ++i) named[i] = named[i] || is_drawn(all[i].key);
+    return words_of(row.cell.point, named, false);
+  }
+
+ private:
+  [[nodiscard]] bool is_drawn(std::string_view key) const {
+    if (key == choice_.rows || key == choice_.columns) return true;
+    const auto stands_for = [&](std::string_view drawn) {
+      // Lengths are told by the document's tokens as well, the batch's limit by the batch.
+      return (key == "sequence_tokens" && drawn == "document_tokens") ||
+             (key == "batch_max" && drawn == "batch");
+    };
+    return stands_for(choice_.rows) || stands_for(choice_.columns);
+  }
+
+  const PivotChoice& choice_;
+  std::vector<bool> left_open_;
+  std::string remainder_;
+  bool contenders_differ_ = false;
+};
+
+std::size_t place_of(const std::vector<PivotHead>& heads, const std::string& value) {
+  return static_cast<std::size_t>(std::ranges::find(heads, value, &PivotHead::value) -
+                                  heads.begin());
+}
+
+/// Rows of the table by their place in a block's grid. Of two in one place the first stands there.
+struct Grid {
+  std::string words;
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> rows;
+};
+
+std::vector<Grid> grids_of(const Table& table, const std::vector<std::size_t>& rows,
+                           const Pivot& pivot, const Rest& rest, bool window_apart) {
+  std::vector<Grid> grids;
+  for (const std::size_t at : rows) {
+    const Row& row = table.rows[at];
+    const std::string words = rest.of(row);
+    auto grid = std::ranges::find(grids, words, &Grid::words);
+    if (grid == grids.end()) grid = grids.insert(grids.end(), Grid{words, {}});
+    grid->rows.emplace(
+        std::pair(place_of(pivot.rows, value_of(row, pivot.choice.rows, window_apart)),
+                  place_of(pivot.columns, value_of(row, pivot.choice.columns, window_apart))),
+        at);
+  }
+  return grids;
+}
+
+PivotBlock block_of(const Table& table, const Grid& grid, const Pivot& pivot,
+                    const Baselines& baselines) {
+  PivotBlock block{.words = grid.words, .lines = {}};
+  for (std::size_t head = 0; head < pivot.rows.size(); ++head) {
+    const auto begin = grid.rows.lower_bound({head, 0});
+    if (begin == grid.rows.end() || begin->first.first != head) continue;
+    for (const Quantity quantity : pivot.choice.cells) {
+      PivotLine line{.head = head, .quantity = quantity, .cells = {}};
+      line.cells.resize(pivot.columns.size());
+      for (auto at = begin; at != grid.rows.end() && at->first.first == head; ++at) {
+        const Row& row = table.rows[at->second];
+        const auto baseline =
+            baselines.find(std::pair(row.cell.heat_number, point_key(row.cell.point)));
+        PivotCell cell =
+            cell_of(row, baseline == baselines.end() ? nullptr : baseline->second, quantity);
+        cell.row = at->second;
+        line.cells[at->first.second] = std::move(cell);
+      }
+      block.lines.push_back(std::move(line));
+    }
+  }
+  return block;
+}
+
+}  // namespace
+
+std::string_view name_of(Quantity quantity) {
+  return quantity_names[static_cast<std::size_t>(quantity)];
+}
+
+Result<std::vector<Quantity>> parse_quantities(std::string_view text) {
+  std::vector<Quantity> quantities;
+  for (;;) {
+    const std::size_t comma = text.find(',');
+    const std::string_view word = text.substr(0, comma);
+    const auto found = std::ranges::find(quantity_names, word);
+    if (found == quantity_names.end()) {
+      return fail("--cells: there is no quantity '{}'; {}", in_a_sentence(word),
+                  suggest(in_a_sentence(word), quantity_names));
+    }
+    const auto quantity = static_cast<Quantity>(found - quantity_names.begin());
+    if (std::ranges::find(quantities, quantity) == quantities.end()) quantities.push_back(quantity);
+    if (comma == std::string_view::npos) return quantities;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+Result<std::string> parse_pivot_key(std::string_view option, std::string_view text) {
+  if (text == "length") return std::string("sequence_tokens");
+  if (std::ranges::find(filter_keys(), text) != filter_keys().end()) return std::string(text);
+  return fail("{}: there is no key '{}'; {}", option, in_a_sentence(text),
+              suggest(in_a_sentence(text), filter_keys()));
+}
+
+Result<Pivot> make_pivot(const Table& table, const PivotChoice& choice,
+                         const std::function<bool(const Row&)>& keeps) {
+  if (choice.rows == choice.columns) {
+    return fail("rows and columns are both '{}'; choose another key for one of them", choice.rows);
+  }
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    if (!keeps || keeps(table.rows[i])) rows.push_back(i);
+  }
+  Pivot pivot{.choice = choice, .title = {}, .rows = {}, .columns = {}, .blocks = {}};
+  if (rows.empty()) return pivot;
+  const bool window_apart = choice.rows == window_key || choice.columns == window_key;
+  pivot.rows = heads_of(table, rows, choice.rows, window_apart);
+  pivot.columns = heads_of(table, rows, choice.columns, window_apart);
+  const Rest rest(table, rows, pivot.choice);
+  pivot.title = rest.title(table.rows[rows.front()]);
+  const Baselines baselines = baselines_of(table);
+  for (const Grid& grid : grids_of(table, rows, pivot, rest, window_apart)) {
+    pivot.blocks.push_back(block_of(table, grid, pivot, baselines));
+  }
+  return pivot;
+}
+
+}  // namespace attnscope::report

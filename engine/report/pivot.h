@@ -1,0 +1,79 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// A table's cells set out along two axes, in the form of the ECIR 2024 paper's Table 3: contenders
+// against lengths, or any two keys of --only, with time, memory or another quantity in the cells
+// and its difference to the baseline beside it. What the two axes leave open makes blocks.
+//
+//   Result<Pivot> pivot = make_pivot(table, {.rows = "contender", .columns = "sequence_tokens"});
+//   write_pivot(table, *pivot, TableFormat::latex);
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/report/table.h"
+
+namespace attnscope::report {
+
+enum class Quantity : std::uint8_t { time, memory, ratio, limit, error, executed };
+[[nodiscard]] std::string_view name_of(Quantity quantity);
+/// "time,memory": several are lines of their own in each row.
+[[nodiscard]] Result<std::vector<Quantity>> parse_quantities(std::string_view text);
+/// A key of --only, or "length" for sequence_tokens; `option` is named in the error.
+[[nodiscard]] Result<std::string> parse_pivot_key(std::string_view option, std::string_view text);
+
+struct PivotChoice {
+  std::string rows = "contender", columns = "sequence_tokens";  // keys of --only
+  std::vector<Quantity> cells = {Quantity::time};
+  friend bool operator==(const PivotChoice&, const PivotChoice&) = default;
+};
+
+/// One value of the key along rows or columns. With windows along the other, or among the blocks of
+/// it, a contender is all its windows.
+struct PivotHead {
+  std::string value;              // as --only takes it
+  std::string words;              // "64 tokens", "w = 4", the contender's name
+  std::string contender, window;  // of contenders: their name and window apart
+  bool is_baseline = false;
+};
+
+struct PivotCell {
+  std::optional<std::size_t> row;  // of the table; nothing was planned there without one
+  std::string text;                // "2.41 ms (-43 %)", "oom", "-1 %, no difference shown"
+  // The bare number (ns or bytes per document, a ratio, a share, an error), where it has one, and
+  // for time and memory its ratio to the baseline's.
+  std::optional<double> value, ratio;
+  std::optional<statistics::Verdict> verdict;
+  bool is_baseline = false;
+};
+
+struct PivotLine {
+  std::size_t head = 0;  // of Pivot::rows
+  Quantity quantity = Quantity::time;
+  std::vector<PivotCell> cells;  // one for each of Pivot::columns
+};
+
+struct PivotBlock {
+  std::string words;  // of what its cells share and other blocks do not have: "float16, query 10"
+  std::vector<PivotLine> lines;
+};
+
+struct Pivot {
+  PivotChoice choice;
+  std::string title;  // words of the axes that all cells share
+  std::vector<PivotHead> rows, columns;
+  std::vector<PivotBlock> blocks;
+};
+
+/// Of the rows that `keeps` holds for; all where it is empty. An error when both keys are the same.
+[[nodiscard]] Result<Pivot> make_pivot(const Table& table, const PivotChoice& choice,
+                                       const std::function<bool(const Row&)>& keeps = {});
+
+/// Text and Markdown as people read them, LaTeX with booktabs and a rule before each block; CSV has
+/// the bare numbers in the same grid, JSON an object a cell, both with the units of table rows.
+[[nodiscard]] std::string write_pivot(const Table& table, const Pivot& pivot, TableFormat format);
+
+}  // namespace attnscope::report

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/published.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <charconv>
+
+#include "engine/report/published_sources.h"
+
+namespace attnscope::report {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+constexpr std::string_view ecir24 =
+    "Ferdinand Schlatt, Maik Fröbe, Matthias Hagen: Investigating the Effects of Sparse Attention "
+    "on Cross-Encoders. ECIR 2024";
+
+constexpr std::array<std::string_view, 6> ndcg_keys{"task",   "year",   "model",
+                                                    "window", "ndcg10", "equivalent"};
+constexpr std::array<std::string_view, 10> cost_keys{"task",
+                                                     "document_length",
+                                                     "sequence_length",
+                                                     "model",
+                                                     "window",
+                                                     "time_us_per_document",
+                                                     "memory_mb_per_document",
+                                                     "relative_time_percent",
+                                                     "relative_memory_percent",
+                                                     "baseline"};
+constexpr std::array<std::string_view, 9> tkl_keys{
+    "model",      "max_document_length", "trec2019_ndcg10", "trec2019_mrr10",  "trec2019_map100",
+    "dev_ndcg10", "dev_mrr10",           "dev_map100",      "documents_per_ms"};
+constexpr std::array<std::string_view, 4> mixencoder_keys{"model", "context_embeddings", "time_ms",
+                                                          "cache_gb"};
+
+/// The files are compiled in and held by tests: one that does not parse is our own mistake.
+Rows rows_of(std::string_view file, std::span<const std::string_view> keys) {
+  Result<Rows> rows = parse_reference(published_source(file), keys);
+  assert(rows.has_value());
+  return rows ? std::move(*rows) : Rows();
+}
+
+double number(const std::string& text) {
+  double value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+std::string window_words(const std::string& window) {
+  return window == "inf" ? "∞" : window;
+}
+
+/// "+170", "-1", "" of a percentage as it stands in the file.
+std::string with_sign(const std::string& percent) {
+  const bool bare = !percent.empty() && percent.front() != '-';
+  return bare ? "+" + percent : percent;
+}
+
+std::string model_words(const std::string& model) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> known{{
+      {"full", "Full attention"},
+      {"longformer", "Longformer"},
+      {"qds", "QDS-Transformer"},
+      {"sparse", "Sparse cross-encoder"},
+      {"sparse-without-kernel", "Sparse, without its kernel"},
+      {"sparse-without-independent-query", "Sparse, without independent query"},
+      {"full_or_longformer", "Full / Longformer"},
+  }};
+  const auto found = std::ranges::find(known, model, [](const auto& pair) { return pair.first; });
+  return std::string(found == known.end() ? std::string_view(model) : found->second);
+}
+
+/// As the paper sets it: a row for each task and year, a column for each model and window.
+PublishedTable ndcg_table() {
+  PublishedTable table{.id = "ecir24-table1",
+                       .title = "ECIR 2024, Table 1",
+                       .subject = "nDCG@10 on TREC Deep Learning re-ranking",
+                       .citation = ecir24,
+                       .machine = "none named; effectiveness does not depend on it",
+                       .note =
+                           "† significantly equivalent to the task's reference within 0.02 "
+                           "(paired TOST, p < 0.003): full attention for passages, Longformer "
+                           "w = 64 for documents. Documents with w = ∞ are scored by their "
+                           "best passage (MaxP).",
+                       .columns = {{"task", "Task", false}, {"year", "Year", false}},
+                       .rows = {}};
+  for (const std::vector<std::string>& row : rows_of("ecir24_table1_ndcg10.csv", ndcg_keys)) {
+    const std::string key = row[2] + "/" + row[3];
+    auto column = std::ranges::find(table.columns, key, &PublishedColumn::key);
+    if (column == table.columns.end()) {
+      const std::string title = fmt::format("{} w = {}", model_words(row[2]), window_words(row[3]));
+      column = table.columns.insert(table.columns.end(), {key, title, true});
+      for (std::vector<std::string>& earlier : table.rows) earlier.emplace_back();
+    }
+    const auto at = static_cast<std::size_t>(column - table.columns.begin());
+    const bool same_row =
+        !table.rows.empty() && table.rows.back()[0] == row[0] && table.rows.back()[1] == row[1];
+    if (!same_row) {
+      table.rows.emplace_back(table.columns.size());
+      table.rows.back()[0] = row[0];
+      table.rows.back()[1] = row[1];
+    }
+    table.rows.back()[at] = row[4] + (row[5] == "yes" ? "†" : "");
+  }
+  return table;
+}
+
+PublishedTable cost_table() {
+  PublishedTable table{
+      .id = "ecir24-table3",
+      .title = "ECIR 2024, Table 3",
+      .subject = "Time and memory per document of whole cross-encoders",
+      .citation = ecir24,
+      .machine = "one NVIDIA A100 40 GB",
+      .note =
+          "Random tokens, query of 10, batches of up to 100, MiniLM-L6's shape (6 layers, 12 "
+          "heads, hidden 384). Tokens count query and document. Percentages are the paper's, "
+          "against the baseline of the task.",
+      .columns = {{"task", "Task", false},
+                  {"sequence_tokens", "Tokens"},
+                  {"model", "Model", false},
+                  {"window", "w"},
+                  {"time_us_per_document", "Time per document (µs)"},
+                  {"relative_time_percent", "Time vs. baseline (%)"},
+                  {"memory_mb_per_document", "Memory per document (MB)"},
+                  {"relative_memory_percent", "Memory vs. baseline (%)"},
+                  {"baseline", "Baseline", false}},
+      .rows = {}};
+  for (const std::vector<std::string>& row : rows_of("ecir24_table3.csv", cost_keys)) {
+    table.rows.push_back({row[0], row[2], model_words(row[3]), window_words(row[4]), row[5],
+                          with_sign(row[7]), row[6], with_sign(row[8]), row[9]});
+  }
+  return table;
+}
+
+PublishedTable tkl_table() {
+  return {.id = "tkl-table1",
+          .title = "TKL, Table 1",
+          .subject = "Effectiveness, and documents per millisecond",
+          .citation =
+              "Sebastian Hofstätter, Hamed Zamani, Bhaskar Mitra, Nick Craswell, Allan "
+              "Hanbury: Local Self-Attention over Long Text for Efficient Document "
+              "Retrieval. SIGIR 2020",
+          .machine = "one NVIDIA GTX 1080",
+          .note = "TREC DL 2019 is judged completely, Dev has sparse labels.",
+          .columns = {{"model", "Model", false},
+                      {"max_document_length", "Longest document (tokens)"},
+                      {"trec2019_ndcg10", "TREC nDCG@10"},
+                      {"trec2019_mrr10", "TREC MRR@10"},
+                      {"trec2019_map100", "TREC MAP@100"},
+                      {"dev_ndcg10", "Dev nDCG@10"},
+                      {"dev_mrr10", "Dev MRR@10"},
+                      {"dev_map100", "Dev MAP@100"},
+                      {"documents_per_ms", "Documents per ms"}},
+          .rows = rows_of("tkl_table1.csv", tkl_keys)};
+}
+
+PublishedTable mixencoder_table() {
+  return {.id = "mixencoder-table6",
+          .title = "MixEncoder, Tables 4 and 6",
+          .subject = "Online time per query with 1,000 candidates",
+          .citation =
+              "Yuanhang Yang, Shiyi Qi, Chuanyi Liu, Qifan Wang, Cuiyun Gao, Zenglin Xu: "
+              "Once is Enough: A Lightweight Cross-Attention for Fast Sentence Pair "
+              "Modeling. EMNLP 2023",
+          .machine = "a server with four NVIDIA Tesla A100 40 GB",
+          .note =
+              "Embeddings are computed beforehand; text processing and transfer to the GPU are "
+              "left out. The cache holds the embeddings of 1,000 candidates.",
+          .columns = {{"model", "Model", false},
+                      {"context_embeddings", "Context embeddings"},
+                      {"time_ms", "Time per query (ms)"},
+                      {"cache_gb", "Cache (GB)"}},
+          .rows = rows_of("mixencoder_table6.csv", mixencoder_keys)};
+}
+
+/// The paper's model for one of our patterns and windows; the window as the file writes it.
+struct NdcgModel {
+  std::string_view model;
+  std::string window;
+};
+
+std::optional<NdcgModel> ndcg_model(std::string_view pattern, std::optional<Window> window) {
+  if (pattern == "full") return NdcgModel{"full_or_longformer", "inf"};
+  if (!window) return std::nullopt;
+  if (pattern == "longformer") return NdcgModel{"full_or_longformer", window->text()};
+  if (pattern == "sparse" || pattern == "qds") return NdcgModel{pattern, window->text()};
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<Rows> parse_reference(std::string_view csv, std::span<const std::string_view> keys) {
+  Rows rows;
+  bool seen_header = false;
+  for (int line_number = 1; !csv.empty(); ++line_number) {
+    const auto end = std::min(csv.find('\n'), csv.size());
+    std::string_view line = csv.substr(0, end);
+    csv.remove_prefix(std::min(end + 1, csv.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty() || line.front() == '#') continue;
+    std::vector<std::string> fields;
+    for (std::string_view rest = line;;) {
+      const auto comma = rest.find(',');
+      fields.emplace_back(rest.substr(0, comma));
+      if (comma == std::string_view::npos) break;
+      rest.remove_prefix(comma + 1);
+    }
+    if (!seen_header) {
+      if (!std::ranges::equal(fields, keys)) {
+        return fail("line {} of the reference file does not name the columns it should have",
+                    line_number);
+      }
+      seen_header = true;
+      continue;
+    }
+    if (fields.size() != keys.size()) {
+      return fail("line {} of the reference file has {} fields instead of {}", line_number,
+                  fields.size(), keys.size());
+    }
+    rows.push_back(std::move(fields));
+  }
+  if (rows.empty()) return fail("the reference file has no rows; fetch it again");
+  return rows;
+}
+
+std::vector<PublishedTable> published_tables() {
+  return {ndcg_table(), cost_table(), tkl_table(), mixencoder_table()};
+}
+
+std::vector<PublishedCost> published_costs() {
+  constexpr std::array<std::string_view, 5> of_ours{"full", "longformer", "qds", "sparse",
+                                                    "sparse-without-independent-query"};
+  std::vector<PublishedCost> costs;
+  for (const std::vector<std::string>& row : rows_of("ecir24_table3.csv", cost_keys)) {
+    PublishedCost& cost = costs.emplace_back();
+    cost.model = model_words(row[3]);
+    if (std::ranges::find(of_ours, row[3]) != of_ours.end()) cost.pattern = row[3];
+    // Full attention has no window in our patterns.
+    if (cost.pattern != "full") {
+      if (const Result<Window> window = parse_window(row[4])) cost.window = *window;
+    }
+    cost.sequence_tokens = static_cast<std::int64_t>(number(row[2]));
+    cost.time_us_per_document = number(row[5]);
+    cost.memory_mb_per_document = number(row[6]);
+  }
+  return costs;
+}
+
+std::vector<BesidePublished> beside_published(const Table& table) {
+  const std::vector<PublishedCost> costs = published_costs();
+  std::vector<BesidePublished> found;
+  for (const Row& row : table.rows) {
+    const Contender& contender = row.cell.cell.contender;
+    for (const PublishedCost& cost : costs) {
+      const bool same = !cost.pattern.empty() && cost.pattern == contender.pattern &&
+                        cost.window == contender.window &&
+                        cost.sequence_tokens == row.cell.point.sequence_tokens;
+      if (same && is_measured(row)) found.push_back({&row, cost});
+    }
+  }
+  return found;
+}
+
+std::optional<PublishedNdcg> published_ndcg(std::string_view pattern, std::optional<Window> window,
+                                            std::int64_t sequence_tokens) {
+  // The paper's passage models take 512 tokens, its document models 4096.
+  constexpr std::int64_t longest_passage = 512, longest_document = 4096;
+  if (sequence_tokens > longest_document) return std::nullopt;
+  const std::optional<NdcgModel> wanted = ndcg_model(pattern, window);
+  if (!wanted) return std::nullopt;
+  const bool passages = sequence_tokens <= longest_passage;
+  for (const std::vector<std::string>& row : rows_of("ecir24_table1_ndcg10.csv", ndcg_keys)) {
+    const bool same = row[0] == (passages ? "passage" : "document") && row[1] == "average" &&
+                      row[2] == wanted->model && row[3] == wanted->window;
+    if (!same) continue;
+    const bool by_passages = !passages && wanted->window == "inf";
+    return PublishedNdcg{
+        .ndcg10 = number(row[4]),
+        .is_equivalent = row[5] == "yes",
+        .task = passages ? "passages" : "documents",
+        .source = fmt::format("Schlatt et al., ECIR 2024, Table 1, mean over {}, TREC DL 2019-2022",
+                              passages ? "passages" : "documents"),
+        .note =
+            by_passages ? "scored by the best passage (MaxP), not over the whole document" : ""};
+  }
+  return std::nullopt;
+}
+
+}  // namespace attnscope::report

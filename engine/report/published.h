@@ -1,0 +1,84 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers that papers have published, to set beside ours: never measured here, and only where the
+// paper has them. The files are in resources/reference.
+//
+//   for (const PublishedTable& table : published_tables()) show(table.title, table.citation);
+//   if (const auto loss = published_ndcg("sparse", Window::of(4), 174)) say(loss->ndcg10);
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/pattern/window.h"
+#include "engine/report/table.h"
+#include "kernels/plan/result.h"
+
+namespace attnscope::report {
+
+/// What stands beside every published number wherever it is shown.
+inline constexpr std::string_view published_label = "published, not measured here";
+
+struct PublishedColumn {
+  std::string key;    // in CSV and JSON
+  std::string title;  // with the unit: "Time per document (µs)"
+  bool is_number = true;
+};
+
+struct PublishedTable {
+  std::string_view id;        // "ecir24-table3"
+  std::string_view title;     // "ECIR 2024, Table 3"
+  std::string_view subject;   // "Time and memory per document"
+  std::string_view citation;  // authors, title, venue
+  std::string_view machine;   // what the paper names
+  std::string_view note;      // what one must know to read it
+  std::vector<PublishedColumn> columns;
+  std::vector<std::vector<std::string>> rows;  // as many texts as columns; empty: not published
+};
+
+/// In the order to show them.
+[[nodiscard]] std::vector<PublishedTable> published_tables();
+
+/// The same forms as of a run's table, each with the citation and the label.
+[[nodiscard]] std::string write_published(const PublishedTable& table, TableFormat format);
+
+/// One model of the ECIR 2024 paper's Table 3: a whole cross-encoder on one NVIDIA A100.
+struct PublishedCost {
+  std::string model;    // as the paper calls it
+  std::string pattern;  // ours of the same name and meaning; empty: none
+  std::optional<Window> window;
+  std::int64_t sequence_tokens = 0;
+  double time_us_per_document = 0, memory_mb_per_document = 0;  // megabytes of 10^6 bytes
+};
+[[nodiscard]] std::vector<PublishedCost> published_costs();
+
+/// Our cells of the lengths, windows and patterns of Table 3, in the table's order.
+struct BesidePublished {
+  const Row* row = nullptr;
+  PublishedCost cost;
+};
+[[nodiscard]] std::vector<BesidePublished> beside_published(const Table& table);
+
+/// The paper's mean nDCG@10 over the TREC Deep Learning tracks of 2019 to 2022.
+struct PublishedNdcg {
+  double ndcg10 = 0;
+  bool is_equivalent = false;  // to the task's reference model within 0.02, as the paper tested
+  std::string_view task;       // "passages" up to 512 tokens, above "documents"
+  std::string source;          // "Schlatt et al., ECIR 2024, Table 1, mean over passages"
+  std::string_view note;       // what makes it not quite the same thing; empty: nothing
+};
+/// Nothing where the paper has no number: other patterns and windows, above 4096 tokens.
+[[nodiscard]] std::optional<PublishedNdcg> published_ndcg(std::string_view pattern,
+                                                          std::optional<Window> window,
+                                                          std::int64_t sequence_tokens);
+
+/// Rows of a reference file as texts in the order of `keys`: comments (#) and the header are not
+/// among them. An error names the line where the file does not have the columns it should.
+[[nodiscard]] Result<std::vector<std::vector<std::string>>> parse_reference(
+    std::string_view csv, std::span<const std::string_view> keys);
+
+}  // namespace attnscope::report

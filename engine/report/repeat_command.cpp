@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/repeat_command.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "engine/report/axes_in_words.h"
+
+namespace attnscope::report {
+namespace {
+
+/// As a shell takes it, unquoted where nothing in it means anything to one.
+std::string shell_word(const std::string& text) {
+  const std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+  if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+/// The key that `run --only` knows an axis by; nothing where it knows none.
+std::optional<std::string> key_of_run(std::string_view axis) {
+  if (axis == "batch_max") return "batch";
+  if (axis == "batch_memory_mb") return std::nullopt;
+  return std::string(axis);
+}
+
+/// --only separates its terms with commas.
+bool can_be_said(const std::string& value) {
+  return !value.empty() && value.find(',') == std::string::npos;
+}
+
+}  // namespace
+
+RepeatCommand repeat_command(const Table& table, const Row& row, std::optional<std::string> beside,
+                             const std::optional<std::filesystem::path>& database) {
+  RepeatCommand command;
+  std::vector<std::string> terms;
+  const auto add = [&](const std::string& key, const std::string& value, const char* what) {
+    if (can_be_said(value)) {
+      terms.push_back(fmt::format("{}={}", key, value));
+    } else {
+      command.beyond =
+          fmt::format("It measures every {} of the run: --only has no words for this.", what);
+    }
+  };
+  const std::string contender = row.cell.cell.contender.id();
+  add("contender", contender, "contender");
+  if (beside && *beside != contender && command.beyond.empty()) {
+    add("contender", *beside, "contender");
+  }
+  const std::vector<bool> varying = varying_axes(table.rows);
+  const std::vector<AxisValue> axes = axes_of(row.cell.point);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (!varying[i]) continue;
+    if (const auto key = key_of_run(axes[i].key)) {
+      add(*key, axes[i].value, "setting");
+    } else {
+      command.beyond = "It measures every limit of the batch's memory: --only has no words for it.";
+    }
+  }
+  std::string only;
+  for (const std::string& term : terms) only += (only.empty() ? "" : ",") + term;
+  // A run file is named with its run; a database has an option of its own.
+  const bool is_file = database && database->extension() == ".attn";
+  const std::string run =
+      is_file ? fmt::format("{}:{}", database->string(), table.run.id.uuid) : table.run.id.uuid;
+  command.text = fmt::format("attnscope run --again {}", shell_word(run));
+  if (!only.empty()) command.text += " --only " + shell_word(only);
+  if (database && !is_file) command.text += " --db " + shell_word(database->string());
+  return command;
+}
+
+}  // namespace attnscope::report

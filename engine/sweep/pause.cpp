@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/sweep/pause.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <fstream>
+
+namespace attnscope {
+namespace {
+
+/// Whether the process takes the signal; one that does not would be ended by it.
+bool takes(std::int64_t process_id, int signal) {
+  std::ifstream status(fmt::format("/proc/{}/status", process_id));
+  std::uint64_t taken = 0;
+  for (std::string line; std::getline(status, line);) {
+    // Blocked ones wait to be fetched, which is as good as a handler.
+    if (line.starts_with("SigCgt:") || line.starts_with("SigBlk:"))
+      taken |= std::strtoull(line.c_str() + 7, nullptr, 16);
+  }
+  return (taken >> (signal - 1) & 1U) != 0;
+}
+
+Status send(const RunInfo& run, int signal, std::string_view what) {
+  if (run.status == RunStatus::interrupted || run.status == RunStatus::cancelled) {
+    return fail("run {} is {} and cannot be {}; attnscope run --resume {} measures the rest",
+                run.number, name_of(run.status), what, run.number);
+  }
+  if (run.status != RunStatus::running) {
+    return fail("run {} is done and cannot be {}", run.number, what);
+  }
+  const std::int64_t process = run.start.process_id;
+  // 0 and below would name whole groups of processes.
+  if (process <= 0 || !is_alive(process, run.start.process_start_ticks)) {
+    return fail("run {} has no process any more; attnscope run --resume {} measures the rest",
+                run.number, run.number);
+  }
+  if (!takes(process, signal)) {
+    return fail(
+        "process {}, which measures run {}, does not know how to pause; cancel the run and resume "
+        "it later",
+        process, run.number);
+  }
+  if (::kill(static_cast<pid_t>(process), signal) != 0) {
+    return fail("run {} belongs to another user and cannot be {} from here", run.number, what);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status ask_to_pause(const RunInfo& run) {
+  return send(run, pause_signal, "paused");
+}
+
+Status ask_to_continue(const RunInfo& run) {
+  return send(run, continue_signal, "continued");
+}
+
+}  // namespace attnscope

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// describe and trash: names, tags, notes and the way to the trash and back, on the command line.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace attnscope::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// A database of its own with one run.
+class OwnWordsCommands : public ::testing::Test {
+ protected:
+  OwnWordsCommands() {
+    const std::string file = ATTNSCOPE_SOURCE_DIR "/tests/store/version-1.attn";
+    EXPECT_EQ(in_database({"import", file}).exit_code, 0);
+  }
+  [[nodiscard]] Outcome in_database(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.end(), {"--db", "runs.db"});
+    return program_.run(arguments);
+  }
+  [[nodiscard]] json runs(bool trash = false) const {
+    std::vector<std::string> arguments{"list", "runs", "--json"};
+    if (trash) arguments.emplace_back("--trash");
+    return json::parse(in_database(arguments).out);
+  }
+  void refused(const std::vector<std::string>& arguments, int code, const std::string& word) const {
+    const Outcome outcome = in_database(arguments);
+    EXPECT_EQ(outcome.exit_code, code) << outcome.err;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(word));
+  }
+
+  Program program_;
+};
+
+TEST_F(OwnWordsCommands, Describe_GivesNameTagsAndNote) {
+  ASSERT_EQ(in_database({"describe", "1", "--name", "first one", "--tag", "old", "--tag", "quiet",
+                         "--note", "kept for tests"})
+                .exit_code,
+            0);
+  ASSERT_EQ(in_database({"describe", "last", "--tag", "more", "--untag", "old"}).exit_code, 0);
+  const json run = runs().at(0);
+  EXPECT_EQ(run.at("name"), "first one");
+  EXPECT_EQ(run.at("tags"), json({"quiet", "more"}));
+  EXPECT_EQ(run.at("note"), "kept for tests");
+  EXPECT_EQ(run.at("sweep"), "version-1");
+  const std::string listed = in_database({"list", "runs"}).out;
+  EXPECT_THAT(listed, HasSubstr("first one"));
+  EXPECT_THAT(listed, HasSubstr("quiet more"));
+  const std::string shown = in_database({"show", "first one"}).out;
+  EXPECT_THAT(shown, HasSubstr("kept for tests"));
+  EXPECT_THAT(shown, HasSubstr("quiet more"));
+}
+
+TEST_F(OwnWordsCommands, ColumnsThatNoRunFills_AreNotPrinted) {
+  EXPECT_THAT(in_database({"list", "runs"}).out, Not(HasSubstr("tags")));
+}
+
+TEST_F(OwnWordsCommands, Describe_WithNothingToSayIsWrongUse) {
+  refused({"describe", "1"}, 2, "--name");
+  refused({"describe", "7", "--tag", "x"}, 3, "'7'");
+  refused({"describe", "1", "last", "--name", "x"}, 2, "one run");
+}
+
+TEST_F(OwnWordsCommands, ARunGoesToTheTrashAndBack) {
+  EXPECT_THAT(in_database({"trash", "1"}).err, HasSubstr("1 run put in the trash"));
+  EXPECT_TRUE(runs().empty());
+  EXPECT_EQ(runs(true).size(), 1U);
+  refused({"table", "last"}, 3, "trash --restore");
+  const Outcome by_number = in_database({"table", "1"});
+  EXPECT_EQ(by_number.exit_code, 0);
+  EXPECT_THAT(by_number.err, HasSubstr("run 1 lies in the trash"));
+  EXPECT_EQ(in_database({"trash", "--restore", "1"}).exit_code, 0);
+  EXPECT_EQ(runs().size(), 1U);
+  EXPECT_THAT(in_database({"list", "runs", "--trash"}).err, HasSubstr("The trash is empty."));
+}
+
+TEST_F(OwnWordsCommands, NothingIsRemovedForGoodUnlessItIsMeant) {
+  refused({"trash", "--delete", "1", "--yes"}, 2, "not in the trash");
+  ASSERT_EQ(in_database({"trash", "1"}).exit_code, 0);
+  refused({"trash", "--empty"}, 2, "--yes");
+  refused({"trash", "--delete", "1"}, 2, "--yes");
+  EXPECT_EQ(runs(true).size(), 1U);
+  EXPECT_THAT(in_database({"trash", "--empty", "--yes"}).err, HasSubstr("1 run removed for good"));
+  EXPECT_TRUE(runs(true).empty());
+  refused({"trash"}, 2, "--empty");
+  refused({"trash", "1", "--empty"}, 2, "--empty");
+}
+
+TEST_F(OwnWordsCommands, WhatIsDeletedByName_IsGoneAlone) {
+  ASSERT_EQ(in_database({"trash", "1"}).exit_code, 0);
+  EXPECT_EQ(in_database({"trash", "--delete", "1", "--yes"}).exit_code, 0);
+  EXPECT_TRUE(runs(true).empty());
+}
+
+}  // namespace
+}  // namespace attnscope::testing

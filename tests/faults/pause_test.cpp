@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run pauses between heats, whoever asks, and goes on, is cancelled or is found interrupted.
+#include "engine/sweep/pause.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+
+#include "tests/faults/fault_fixture.h"
+#include "tests/faults/live_program.h"
+
+namespace attnscope {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+using testing::SizeIs;
+using Kind = RunEvent::Kind;
+
+/// The driver in this process, asked to pause by a flag as its program's signal handler would.
+class PauseTest : public FaultFixture {
+ protected:
+  std::atomic<bool> pause{false};
+  std::atomic<int> cancel{0};
+  std::vector<Kind> kinds;
+
+  [[nodiscard]] Sweep two_heats() const { return sweep_of(R"("full/dense")", "64, 128"); }
+  [[nodiscard]] DriverOptions pausing_options(std::function<void(const RunEvent&)> react) {
+    DriverOptions how = options();
+    how.pause = &pause;
+    how.cancel = &cancel;
+    how.on_event = [this, react = std::move(react)](const RunEvent& event) {
+      kinds.push_back(event.kind);
+      react(event);
+    };
+    return how;
+  }
+  [[nodiscard]] std::optional<Progress> progress_of(const RunId& run) const {
+    const auto progress = open_store().progress(run);
+    return progress ? *progress : std::nullopt;
+  }
+};
+
+TEST_F(PauseTest, Asked_WaitsForTheHeatToEndAndGoesOnWithTheNext) {
+  bool paused_in_store = false, pausing_in_store = false;
+  int heats_when_paused = -1;
+  const Ran ran = run(two_heats(), pausing_options([&](const RunEvent& event) {
+                        if (event.kind == Kind::heat_started && event.heats_done == 0) pause = true;
+                        if (event.kind == Kind::heat_finished && event.heats_done == 1) {
+                          const auto progress = progress_of(event.run);
+                          pausing_in_store = progress && !is_paused(*progress);
+                        }
+                        if (event.kind != Kind::paused) return;
+                        heats_when_paused = event.heats_done;
+                        const auto progress = progress_of(event.run);
+                        paused_in_store = progress && is_paused(*progress);
+                        pause = false;
+                      }));
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_EQ(ran.outcome->status, RunStatus::done);
+  EXPECT_EQ(heats_when_paused, 1);
+  EXPECT_TRUE(pausing_in_store);
+  EXPECT_TRUE(paused_in_store);
+  EXPECT_THAT(kinds, Contains(Kind::continued));
+  EXPECT_THAT(ran.cells, SizeIs(2));
+}
+
+TEST_F(PauseTest, WhilePaused_NoWorkerHoldsTheMachine) {
+  std::vector<std::string> asked;
+  const Ran ran = run(two_heats(), pausing_options([&](const RunEvent& event) {
+                        if (event.kind == Kind::heat_finished) pause = event.heats_done == 1;
+                        if (event.kind != Kind::paused) return;
+                        static_cast<void>(requests());
+                        pause = false;
+                      }));
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_THAT(requests(), Contains("hello"));  // of the fresh one that went on
+}
+
+TEST_F(PauseTest, CancelWhilePaused_EndsTheRunAndKeepsItsHeats) {
+  const Ran ran = run(two_heats(), pausing_options([&](const RunEvent& event) {
+                        if (event.kind == Kind::heat_finished) pause = true;
+                        if (event.kind == Kind::paused) cancel = 1;
+                      }));
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_EQ(ran.outcome->status, RunStatus::cancelled);
+  EXPECT_EQ(ran.info.heats_done, 1);
+  EXPECT_THAT(kinds, Not(Contains(Kind::continued)));
+}
+
+TEST_F(PauseTest, NothingLeftToMeasure_IsNoPause) {
+  const Ran ran =
+      run(sweep_of(R"("full/dense")", "64"), pausing_options([&](const RunEvent& event) {
+            if (event.kind == Kind::heat_finished) pause = true;
+          }));
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_EQ(ran.outcome->status, RunStatus::done);
+  EXPECT_THAT(kinds, Not(Contains(Kind::paused)));
+}
+
+/// The same with the program around it, asked from outside while its first heat is held.
+class PausedProgramTest : public FaultFixture {
+ protected:
+  PausedProgramTest() {
+    std::ofstream(hold()) << "held";
+    setenv("FAKE_WORKER_HOLD", hold().c_str(), 1);
+  }
+  ~PausedProgramTest() override { unsetenv("FAKE_WORKER_HOLD"); }
+
+  [[nodiscard]] std::filesystem::path hold() const { return folder_ / "hold"; }
+  void let_go() const { std::filesystem::remove(hold()); }
+  [[nodiscard]] std::vector<std::string> run_arguments() const {
+    std::ofstream(folder_ / "sweep.json") << R"({"name": "pause", "threads": 1,
+        "contenders": ["full/held"], "sequence_tokens": [64, 128],
+        "stop": {"min_samples": 3, "placements": 1, "processes": 1}})";
+    return {"run",
+            (folder_ / "sweep.json").string(),
+            "--db",
+            database().string(),
+            "--events",
+            "--worker",
+            FAKE_WORKER_PROGRAM};
+  }
+  [[nodiscard]] RunInfo last() const { return *open_store().find_run("last"); }
+  /// What `attnscope ARGUMENTS --db DATABASE` prints on both its outputs.
+  [[nodiscard]] std::string say(const std::string& arguments) const {
+    const std::string command =
+        fmt::format("'{}' {} --db '{}' 2>&1", ATTNSCOPE_PROGRAM, arguments, database().string());
+    FILE* pipe = popen(command.c_str(), "r");
+    if (pipe == nullptr) throw std::runtime_error("cannot start " + command);
+    std::string said;
+    std::array<char, 4096> part;
+    while (fgets(part.data(), part.size(), pipe) != nullptr) said += part.data();
+    pclose(pipe);
+    return said;
+  }
+};
+
+TEST_F(PausedProgramTest, PauseAndContinue_FromTheCommandLine) {
+  LiveProgram program(run_arguments(), (folder_ / "errors").string());
+  ASSERT_TRUE(program.read_until("started"));
+  EXPECT_THAT(say("pause last"), HasSubstr("pauses when its heat is done"));
+  let_go();
+  ASSERT_TRUE(program.read_until("paused"));
+  EXPECT_THAT(say("list runs"), HasSubstr("paused"));
+  EXPECT_THAT(say("continue last"), HasSubstr("goes on"));
+  ASSERT_TRUE(program.read_until("continued"));
+  program.read_all();
+  EXPECT_EQ(program.wait(), 0);
+  EXPECT_EQ(last().status, RunStatus::done);
+  EXPECT_EQ(last().heats_done, 2);
+}
+
+TEST_F(PausedProgramTest, InterruptWhilePaused_Cancels) {
+  LiveProgram program(run_arguments(), (folder_ / "errors").string());
+  ASSERT_TRUE(program.read_until("started"));
+  program.send(pause_signal);
+  let_go();
+  ASSERT_TRUE(program.read_until("paused"));
+  program.send(SIGINT);
+  program.read_all();
+  EXPECT_EQ(program.wait(), 130);
+  EXPECT_EQ(last().status, RunStatus::cancelled);
+}
+
+TEST_F(PausedProgramTest, APausedRunWhoseDriverDies_IsInterruptedAndResumes) {
+  LiveProgram program(run_arguments(), (folder_ / "errors").string());
+  ASSERT_TRUE(program.read_until("started"));
+  program.send(pause_signal);
+  let_go();
+  ASSERT_TRUE(program.read_until("paused"));
+  program.send(SIGKILL);
+  EXPECT_EQ(program.wait(), -SIGKILL);
+  EXPECT_EQ(last().status, RunStatus::interrupted);
+  EXPECT_THAT(say("list runs"), HasSubstr("interrupted"));
+  EXPECT_THAT(say("continue last"), HasSubstr("--resume"));
+  Store store = open_store();
+  const auto outcome = resume_run(last(), store, options());
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(last().heats_done, 2);
+}
+
+TEST_F(PausedProgramTest, AskedOfAProgramThatKnowsNoPause_IsRefusedAndHarmsNobody) {
+  // This process has no handler, and the signal would end it.
+  RunInfo run;
+  run.number = 7;
+  run.start.process_id = getpid();
+  run.start.process_start_ticks = own_process_start_ticks();
+  const Status asked = ask_to_pause(run);
+  ASSERT_FALSE(asked);
+  EXPECT_THAT(asked.error().message, HasSubstr("does not know how to pause"));
+}
+
+}  // namespace
+}  // namespace attnscope

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QAbstractItemModelTester>
+#include <QSignalSpy>
+#include <atomic>
+#include <thread>
+
+#include "app/gui/charts/latest_job.h"
+#include "app/gui/models/attended_tokens_model.h"
+#include "app/gui/models/group_mass_model.h"
+#include "app/gui/models/head_grid_model.h"
+#include "app/gui/models/number_grid.h"
+#include "tests/gui/gui_test.h"
+#include "tests/inspect/dump_bytes.h"
+
+namespace attnscope::gui {
+
+class AttentionModelsTest : public QObject {
+  Q_OBJECT
+
+  [[nodiscard]] static std::shared_ptr<const Dump> dump() {
+    return std::make_shared<const Dump>(*small_dump().read());
+  }
+
+ private Q_SLOTS:
+
+  void Heads_AreLayersDownAndHeadsAcross() {
+    HeadGridModel model;
+    const QAbstractItemModelTester tester(&model);
+    model.set_dump(dump());
+    QCOMPARE(model.rowCount(), 2);
+    QCOMPARE(model.columnCount(), 2);
+    QCOMPARE(model.headerData(1, Qt::Vertical, Qt::DisplayRole).toString(), QStringLiteral("2"));
+    QCOMPARE(model.name_of(1, 0), QStringLiteral("layer 2, head 0"));
+    QImage picture(3, 3, QImage::Format_RGB32);
+    picture.fill(Qt::red);
+    model.set_picture(1, 0, picture, QStringLiteral("note"));
+    QCOMPARE(model.pictures(), 1);
+    QCOMPARE(model.index(1, 0).data(Qt::DecorationRole).value<QImage>(), picture);
+    QVERIFY(
+        model.index(1, 0).data(Qt::AccessibleTextRole).toString().contains(QStringLiteral("note")));
+    QVERIFY(!model.index(0, 0).data(Qt::DecorationRole).isValid());
+  }
+
+  void AttendedTokens_AreInOrderWithoutThoseThatGetNothing() {
+    AttendedTokensModel model;
+    const QAbstractItemModelTester tester(&model);
+    std::vector<double> mass(12, 0.0);
+    mass[5] = 0.25;
+    mass[1] = 0.75;
+    model.set_mass(dump(), mass);
+    QCOMPARE(model.rowCount(), 2);
+    QCOMPARE(model.index(0, AttendedTokensModel::token).data().toString(), QStringLiteral("what"));
+    QCOMPARE(model.index(0, AttendedTokensModel::group).data().toString(), QStringLiteral("query"));
+    QCOMPARE(model.index(1, AttendedTokensModel::position).data().toString(), QStringLiteral("5"));
+    QCOMPARE(model.index(1, AttendedTokensModel::mass).data().toString(),
+             QStringLiteral("25.0\u00a0%"));
+  }
+
+  void GroupMass_HasOnlyGroupsWithTokens() {
+    GroupMassModel model;
+    const QAbstractItemModelTester tester(&model);
+    model.set_groups(dump()->info().groups);
+    QCOMPARE(model.rowCount(), 3);
+    QCOMPARE(model.index(0, 0).data().toString(), QStringLiteral("–"));
+    MassTable mass{};
+    mass[1][2] = 0.6;
+    model.set_mass(mass, false);
+    QCOMPARE(model.index(1, 2).data().toString(), QStringLiteral("60.0\u00a0%"));
+    QCOMPARE(model.headerData(2, Qt::Horizontal, Qt::DisplayRole).toString(),
+             QStringLiteral("document"));
+  }
+
+  void Shares_AreSaidInFewDigits() {
+    QCOMPARE(share_words(0.1234), QStringLiteral("12.3\u00a0%"));
+    QCOMPARE(share_words(0), QStringLiteral("0\u00a0%"));
+    QCOMPARE(share_words(0.0001), QStringLiteral("<\u00a00.1\u00a0%"));
+    QCOMPARE(share_words(-0.04), QStringLiteral("−4.0\u00a0%"));
+  }
+
+  void Grids_AreQuotedForWhereTheyGo() {
+    const NumberGrid grid{
+        .heads = {"token", "mass"}, .rows = {{"a,\"b\"", "0.5"}, {"50_%|\t", "1"}}, .note = "n"};
+    QCOMPARE(write_grid(grid, report::TableFormat::csv),
+             std::string("token,mass\n\"a,\"\"b\"\"\",0.5\n50_%|\t,1\n"));
+    QCOMPARE(write_grid(grid, report::TableFormat::text),
+             std::string("token\tmass\na,\"b\"\t0.5\n50_%| \t1\n"));
+    QVERIFY(write_grid(grid, report::TableFormat::markdown).find("50_%\\|") != std::string::npos);
+    QVERIFY(write_grid(grid, report::TableFormat::latex).find("50\\_\\%") != std::string::npos);
+    QVERIFY(write_grid(grid, report::TableFormat::json).find("\"mass\": \"0.5\"") !=
+            std::string::npos);
+  }
+
+  void OfSeveralJobs_OnlyTheLastAnswers() {
+    charts::LatestJob job;
+    QSignalSpy finished(&job, &charts::LatestJob::finished);
+    std::vector<int> answers;
+    for (int i = 0; i < 20; ++i) {
+      job.start([i, &answers](const charts::LatestJob::Token& token) {
+        token.deliver([i, &answers] { answers.push_back(i); });
+      });
+    }
+    QTRY_COMPARE(finished.size(), 1);
+    QCOMPARE(answers, std::vector<int>{19});
+    QVERIFY(!job.is_busy());
+  }
+
+  void ADroppedJob_SeesItAndAnswersNothing() {
+    charts::LatestJob job;
+    std::atomic<bool> began = false;
+    std::atomic<bool> saw_it = false;
+    bool answered = false;
+    job.start([&](const charts::LatestJob::Token& token) {
+      began = true;
+      while (!token.superseded()) std::this_thread::yield();
+      saw_it = true;
+      token.deliver([&] { answered = true; });
+    });
+    QTRY_VERIFY(began);
+    job.drop();
+    QTRY_VERIFY(saw_it);
+    bool next = false;
+    job.start([&](const charts::LatestJob::Token& token) { token.deliver([&] { next = true; }); });
+    QTRY_VERIFY(next);
+    QVERIFY(!answered);
+  }
+};
+
+}  // namespace attnscope::gui
+
+ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::AttentionModelsTest)
+#include "attention_models_test.moc"

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Page Attention as a person drives it: by mouse, and by keyboard alone.
+#include "app/gui/views/attention_page.h"
+
+#include <QCheckBox>
+#include <QClipboard>
+#include <QComboBox>
+#include <QLabel>
+#include <QSettings>
+#include <QSpinBox>
+#include <QTableView>
+#include <QToolButton>
+#include <cmath>
+
+#include "app/gui/views/attention_numbers.h"
+#include "app/gui/views/attention_source.h"
+#include "app/gui/views/head_grid_view.h"
+#include "app/gui/views/message_bar.h"
+#include "app/gui/views/token_text.h"
+#include "engine/sweep/sweep.h"
+#include "tests/gui/gui_test.h"
+#include "tests/inspect/dump_bytes.h"
+
+namespace attnscope::gui {
+
+class AttentionPageTest : public QObject {
+  Q_OBJECT
+
+  QTemporaryDir folder_;
+  std::unique_ptr<AttentionPage> page_;
+
+  [[nodiscard]] AttentionSession& session() const { return page_->session(); }
+  [[nodiscard]] const HeadUnderPatterns& head() const { return session().head(); }
+  [[nodiscard]] bool has(AttentionSide side) const { return head().side(side).summary != nullptr; }
+  [[nodiscard]] charts::HeatView* map(AttentionSide side = AttentionSide::a) const {
+    return page_->map(side);
+  }
+  [[nodiscard]] QPoint at(qint64 query, qint64 key) const {
+    return map()->position_of(query, key).toPoint();
+  }
+  [[nodiscard]] QString written(const DumpParts& parts, const char* name) const {
+    QFile file(folder_.filePath(QLatin1String(name)));
+    const std::vector<std::byte> bytes = parts.bytes();
+    if (!file.open(QIODevice::WriteOnly)) return {};
+    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<qint64>(bytes.size()));
+    return file.fileName();
+  }
+  void choose_second(const QString& title) const { page_->source()->second()->choose(title); }
+
+ private Q_SLOTS:
+
+  void init() {
+    QSettings().clear();
+    page_ = std::make_unique<AttentionPage>();
+    page_->resize(1200, 760);
+    page_->show();
+    QVERIFY(QTest::qWaitForWindowExposed(page_.get()));
+    QTRY_VERIFY(has(AttentionSide::a));
+    QTRY_VERIFY(session().received().has_value());
+    QTRY_VERIFY(map()->is_settled());
+  }
+  void cleanup() { page_.reset(); }
+
+  void TheExample_OpensByItselfAndSaysWhatItIs() {
+    QVERIFY(session().file().isEmpty());
+    auto* note = page_->findChild<QLabel*>(QStringLiteral("dump_note"));
+    QVERIFY(note->text().contains(QStringLiteral("not a trained model")));
+    QVERIFY(has(AttentionSide::a));
+  }
+
+  void EveryHead_GetsAPicture() {
+    HeadGridModel& heads = session().heads();
+    QTRY_COMPARE(heads.pictures(), heads.rowCount() * heads.columnCount());
+    QVERIFY(heads.index(1, 2).data(Qt::ToolTipRole).toString().contains(QStringLiteral("%")));
+  }
+
+  void AClickOnAPicture_ChoosesItsHead() {
+    HeadGridView* grid = page_->source()->heads();
+    const QRect cell = grid->visualRect(grid->model()->index(2, 1));
+    QTest::mouseClick(grid->viewport(), Qt::LeftButton, {}, cell.center());
+    QCOMPARE(head().layer, 2);
+    QCOMPARE(head().head, 1);
+    QTRY_VERIFY(has(AttentionSide::a));
+    QCOMPARE(page_->findChild<QLabel*>(QStringLiteral("head_title"))->text(),
+             QStringLiteral("Layer 2, head 1"));
+  }
+
+  void ArrowKeys_ChooseAmongTheHeads() {
+    HeadGridView* grid = page_->source()->heads();
+    grid->setFocus();
+    QTest::keyClick(grid, Qt::Key_Right);
+    QTest::keyClick(grid, Qt::Key_Down);
+    QCOMPARE(head().layer, 1);
+    QCOMPARE(head().head, 1);
+    QTRY_VERIFY(has(AttentionSide::a));
+  }
+
+  void SwitchingHeadsQuickly_EndsWithTheLastOne() {
+    for (int layer = 0; layer < 3; ++layer) {
+      for (int number = 0; number < 4; ++number) session().choose_head(layer, number);
+    }
+    QVERIFY(!has(AttentionSide::a));
+    QTRY_VERIFY(!session().is_busy());
+    QCOMPARE(head().layer, 2);
+    QCOMPARE(head().head, 3);
+    const auto vectors = session().dump()->head(2, 3);
+    QVERIFY(vectors.has_value());
+    QVERIFY(has(AttentionSide::a));
+  }
+
+  void PointingAtAPair_SaysTokensAndWeight() {
+    QTest::mouseMove(map(), at(3, 7));
+    QTRY_VERIFY(page_->explanation()->text().contains(QStringLiteral("lighthouses")));
+    RowWeights row;
+    head().side(AttentionSide::a).weights->row(3, row);
+    QVERIFY(
+        page_->explanation()->text().contains(share_words(static_cast<double>(row.weights[7]))));
+  }
+
+  void DraggingOverRows_ShowsTheirMass() {
+    QTest::mousePress(map(), Qt::LeftButton, {}, at(20, 5));
+    QTest::mouseMove(map(), at(24, 30));
+    QTest::mouseRelease(map(), Qt::LeftButton, {}, at(24, 30));
+    QCOMPARE(session().rows(), (std::vector<TokenRange>{{20, 25}}));
+    QTRY_VERIFY(session().received().has_value());
+    QCOMPARE(session().received()->rows, std::int64_t{5});
+    QCOMPARE(page_->numbers()->rows_picker()->currentText(), QStringLiteral("Tokens 20 to 24"));
+    QCOMPARE(page_->text()->chosen(), std::optional(TokenRange{20, 25}));
+    QTest::keyClick(map(), Qt::Key_Escape);
+    QVERIFY(session().rows().empty());
+  }
+
+  void AGroup_IsChosenFromTheList() {
+    QComboBox* rows = page_->numbers()->rows_picker();
+    const int query = rows->findText(QStringLiteral("query"));
+    QVERIFY(query > 0);
+    rows->setFocus();
+    for (int i = 0; i < query; ++i) QTest::keyClick(rows, Qt::Key_Down);
+    QTRY_VERIFY(session().received().has_value());
+    QCOMPARE(session().received()->rows, std::int64_t{8});
+    QCOMPARE(rows->currentIndex(), query);
+  }
+
+  void Tokens_AreChosenInTheTextByKeyboard() {
+    TokenText* text = page_->text();
+    text->setFocus();
+    QTest::keyClick(text, Qt::Key_Right);
+    QTest::keyClick(text, Qt::Key_Right);
+    QTest::keyClick(text, Qt::Key_Right, Qt::ShiftModifier);
+    QCOMPARE(session().rows(), (std::vector<TokenRange>{{1, 3}}));
+    QTest::keyClick(text, Qt::Key_Escape);
+    QVERIFY(session().rows().empty());
+  }
+
+  void AClickInTheText_ChoosesOneToken() {
+    TokenText* text = page_->text();
+    QTest::mouseClick(text->viewport(), Qt::LeftButton, {}, text->rect_of(4).center());
+    QCOMPARE(session().rows(), (std::vector<TokenRange>{{4, 5}}));
+    QTRY_VERIFY(session().received().has_value());
+    double sum = 0;
+    for (const double mass : session().received()->mass) sum += mass;
+    QVERIFY(std::abs(sum - 1) < 1e-5);
+  }
+
+  void TheMostAttended_ComeFirst() {
+    const AttendedTokensModel& tokens = page_->numbers()->tokens();
+    QVERIFY(tokens.rowCount() > 10);
+    double last = 1;
+    for (int row = 0; row < tokens.rowCount(); ++row) {
+      const double mass = tokens.index(row, 0).data(AttendedTokensModel::mass_role).toDouble();
+      QVERIFY(mass <= last);
+      last = mass;
+    }
+  }
+
+  void ASecondPattern_StandsBesideTheFirst() {
+    choose_second(QStringLiteral("Sparse asymmetric"));
+    QVERIFY(map(AttentionSide::b)->isVisible());
+    QVERIFY(!map(AttentionSide::difference)->isVisible());
+    QTRY_VERIFY(has(AttentionSide::difference));
+    QVERIFY(page_->numbers()->kept()->isVisible());
+    QVERIFY(head().kept->all < 1);
+    // The sparse query does not see the document.
+    QCOMPARE(head().side(AttentionSide::b).summary->mass(TokenGroup::query, TokenGroup::document),
+             0.0);
+    page_->maps_picker()->setCurrentIndex(2);
+    QVERIFY(map(AttentionSide::difference)->isVisible());
+    QTRY_VERIFY(map(AttentionSide::difference)->is_settled());
+    page_->numbers()->side_picker()->setFocus();
+    QTest::keyClick(page_->numbers()->side_picker(), Qt::Key_End);
+    QCOMPARE(session().side(), AttentionSide::difference);
+    QTRY_VERIFY(session().received().has_value());
+  }
+
+  void TheWindowOfB_ChangesItsWeights() {
+    choose_second(QStringLiteral("Sparse asymmetric"));
+    QTRY_VERIFY(head().kept.has_value());
+    const double narrow = head().kept->all;
+    page_->source()->second()->window()->setValue(30);
+    QTRY_VERIFY(head().kept.has_value());
+    QVERIFY(head().kept->all > narrow);
+  }
+
+  void GivingUpB_LeavesOneMap() {
+    choose_second(page_->baselines().constFirst());
+    QTRY_VERIFY(has(AttentionSide::difference));
+    page_->set_baseline({});
+    QVERIFY(!map(AttentionSide::b)->isVisible());
+    QCOMPARE(session().side(), AttentionSide::a);
+    QVERIFY(page_->baseline().isEmpty());
+  }
+
+  void TheBaselineOfTheBar_IsPatternB() {
+    QVERIFY(page_->baselines().contains(QStringLiteral("Longformer")));
+    page_->set_baseline(QStringLiteral("Longformer"));
+    QCOMPARE(page_->baseline(), QStringLiteral("Longformer"));
+    QTRY_VERIFY(has(AttentionSide::b));
+  }
+
+  void ZoomingOneMap_ZoomsTheOther() {
+    choose_second(QStringLiteral("Sparse asymmetric"));
+    QTRY_VERIFY(has(AttentionSide::b));
+    map()->setFocus();
+    QTest::keyClick(map(), Qt::Key_Plus);
+    QVERIFY(map()->viewport().extent > 0);
+    QCOMPARE(map(AttentionSide::b)->viewport(), map()->viewport());
+    QTest::keyClick(map(), Qt::Key_Right);
+    QVERIFY(map()->viewport().column > 0);
+    QTest::keyClick(map(), Qt::Key_Home);
+    QCOMPARE(map(AttentionSide::b)->viewport(), charts::HeatViewport());
+  }
+
+  void TheLogSwitch_ChangesTheColours() {
+    const QImage before = map()->image();
+    page_->log_switch()->click();
+    QTRY_VERIFY(map()->is_settled() && map()->image() != before);
+    QVERIFY(map()->scale().logarithmic);
+  }
+
+  void ADumpOfOnesOwn_IsOpenedAndRemembered() {
+    const QString file = written(small_dump(), "mine.safetensors");
+    page_->open_file(file);
+    QTRY_COMPARE(session().file(), file);
+    QCOMPARE(recent_dumps(), QStringList{file});
+    QTRY_VERIFY(has(AttentionSide::a));
+    QCOMPARE(map()->tokens(), qint64{12});
+  }
+
+  void ABrokenDump_IsSaidOnThePageAndChangesNothing() {
+    DumpParts parts = small_dump();
+    parts.tensors.erase("layer.0.k");
+    page_->open_file(written(parts, "broken.safetensors"));
+    QTRY_VERIFY(page_->messages()->isVisible());
+    QVERIFY(page_->messages()->error().contains(QStringLiteral("layer.0.k")));
+    QVERIFY(session().file().isEmpty());
+    QVERIFY(has(AttentionSide::a));
+  }
+
+  void AHeadWithNaN_IsSaidInThePlaceOfItsMap() {
+    DumpParts parts = small_dump();
+    parts.tensors["layer.0.q"].values[0] = NAN;
+    page_->open_file(written(parts, "nan.safetensors"));
+    QTRY_COMPARE(map()->tokens(), qint64{0});
+    QTRY_VERIFY(map()->accessibleDescription().contains(QStringLiteral("nan at token 0")));
+    session().choose_head(1, 0);
+    QTRY_VERIFY(has(AttentionSide::a));
+  }
+
+  void TheTable_IsCopiedInTheFormAskedFor() {
+    QVERIFY(page_->has_table());
+    page_->copy_table(report::TableFormat::csv);
+    const QStringList lines =
+        QApplication::clipboard()->text().split(QLatin1Char('\n'), Qt::SkipEmptyParts);
+    QCOMPARE(lines.size(), 1 + 3 * 3);
+    QVERIFY(lines[0].startsWith(QStringLiteral("from,to,")));
+    double query = 0;
+    for (const QString& line : lines) {
+      const QStringList fields = line.split(QLatin1Char(','));
+      if (fields[0] == QLatin1String("query")) query += fields[2].toDouble();
+    }
+    QVERIFY(std::abs(query - 1) < 1e-5);
+  }
+
+  void CopyInTheList_TakesEveryToken() {
+    QTableView* table = page_->numbers()->token_table();
+    table->setFocus();
+    QTest::keyClick(table, Qt::Key_C, Qt::ControlModifier);
+    const QString copied = QApplication::clipboard()->text();
+    QCOMPARE(copied.count(QLatin1Char('\n')), 1 + static_cast<int>(map()->tokens()));
+    QVERIFY(copied.contains(QStringLiteral("lighthouse\tdocument\t")));
+  }
+
+  void TheFigure_IsWrittenInEveryForm() {
+    choose_second(QStringLiteral("Sparse asymmetric"));
+    QTRY_VERIFY(has(AttentionSide::difference));
+    for (const char* extension : {"pdf", "svg", "png"}) {
+      const QString file = folder_.filePath(QStringLiteral("figure.") + QLatin1String(extension));
+      const Status written = page_->write_figure(file, {});
+      QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
+      QVERIFY(QFileInfo(file).size() > 2000);
+    }
+    QVERIFY(!page_->write_figure(folder_.filePath(QStringLiteral("figure.txt")), {}).has_value());
+  }
+
+  void Run_BenchmarksTheProblemOfTheDump() {
+    choose_second(QStringLiteral("Sparse asymmetric"));
+    QSignalSpy asked(page_.get(), &Page::run_asked);
+    page_->run();
+    QCOMPARE(asked.size(), 1);
+    const std::string text = asked.at(0).at(0).toString().toStdString();
+    const auto sweep = parse_sweep(text, "sweep");
+    QVERIFY2(sweep.has_value(), sweep ? "" : sweep.error().message.c_str());
+    QVERIFY(text.find("\"sparse/segment\"") != std::string::npos);
+    QVERIFY(text.find("\"heads\": 4") != std::string::npos);
+  }
+};
+
+}  // namespace attnscope::gui
+
+ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::AttentionPageTest)
+#include "attention_page_test.moc"

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/gui/attention_screenshots.h"
+
+#include <QComboBox>
+#include <QTemporaryDir>
+#include <QtTest>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "app/gui/views/attention_numbers.h"
+#include "app/gui/views/attention_page.h"
+#include "app/gui/views/attention_source.h"
+#include "app/gui/views/message_bar.h"
+#include "engine/safetensors/safetensors.h"
+
+namespace attnscope::gui {
+namespace {
+
+constexpr int patience_ms = 30'000;
+
+/// 4096 tokens, one layer of 12 heads whose queries and keys turn with the position: bands of
+/// several widths. Written by hand, because metadata is not write_safetensors' business.
+QString long_dump(const QTemporaryDir& folder) {
+  constexpr std::int64_t tokens = 4096;
+  constexpr std::int64_t heads = 12;
+  constexpr std::int64_t dim = 16;
+  std::vector<float> q(tokens * heads * dim);
+  std::mt19937 random(3);
+  for (std::int64_t i = 0; i < tokens; ++i) {
+    for (std::int64_t h = 0; h < heads; ++h) {
+      for (std::int64_t d = 0; d < dim; d += 2) {
+        const double rate = std::pow(2.0, -static_cast<double>(d) / 2 - static_cast<double>(h) / 3);
+        const auto at = static_cast<std::size_t>((i * heads + h) * dim + d);
+        const double angle = rate * static_cast<double>(i);
+        const double noise = static_cast<double>(random() % 1000) / 1000 - 0.5;
+        q[at] = static_cast<float>(1.6 * std::cos(angle) + noise);
+        q[at + 1] = static_cast<float>(1.6 * std::sin(angle) + noise);
+      }
+    }
+  }
+  nlohmann::json texts = {"[CLS]", "what", "turns", "with", "its", "place", "[SEP]"};
+  const char* sentence[] = {"a", "word", "that", "stands", "for", "itself", "##s", "."};
+  while (texts.size() + 1 < tokens) texts.push_back(sentence[texts.size() % std::size(sentence)]);
+  texts.push_back("[SEP]");
+  nlohmann::json header;
+  header["__metadata__"] = {{"attnscope_dump", "1"},
+                            {"model", "bands of positions"},
+                            {"note", "Made up for the screenshots; no model."},
+                            {"layout", R"({"items": [{"cls": 1, "query": 6, "document": 4089}]})"},
+                            {"tokens", texts.dump()},
+                            {"pattern", "full"},
+                            {"scale", "1"}};
+  const std::size_t bytes = q.size() * sizeof(float);
+  for (const char* part : {"q", "k", "v"}) {
+    header[std::string("layer.0.") + part] = {
+        {"dtype", "F32"}, {"shape", {tokens, heads, dim}}, {"data_offsets", {0, 0}}};
+  }
+  std::size_t begin = 0;
+  for (const char* part : {"k", "q", "v"}) {
+    header[std::string("layer.0.") + part]["data_offsets"] = {begin, begin + bytes};
+    begin += bytes;
+  }
+  const std::string text = header.dump();
+  QFile file(folder.filePath(QStringLiteral("long.safetensors")));
+  if (!file.open(QIODevice::WriteOnly)) return {};
+  const auto length = static_cast<quint64>(text.size());
+  file.write(reinterpret_cast<const char*>(&length), sizeof length);
+  file.write(text.data(), static_cast<qint64>(text.size()));
+  for (int part = 0; part < 3; ++part) {
+    file.write(reinterpret_cast<const char*>(q.data()), static_cast<qint64>(bytes));
+  }
+  return file.fileName();
+}
+
+void wait_for(const std::function<bool()>& condition) {
+  if (!QTest::qWaitFor(condition, patience_ms)) {
+    std::fprintf(stderr, "Page Attention did not get there in time.\n");
+  }
+}
+
+void wait_until_drawn(AttentionPage& page) {
+  AttentionSession& session = page.session();
+  wait_for([&] {
+    const HeadGridModel& heads = session.heads();
+    return !session.is_busy() && session.received() && page.map(AttentionSide::a)->is_settled() &&
+           heads.pictures() == heads.rowCount() * heads.columnCount();
+  });
+  QTest::qWait(100);
+}
+
+}  // namespace
+
+void shoot_attention(MainWindow& window, const std::function<void(const QString& name)>& save) {
+  const QTemporaryDir folder;
+  window.show_page(MainWindow::attention_page);
+  AttentionPage& page = *window.attention();
+  page.session().open_example();
+  wait_for([&] { return page.session().file().isEmpty() && page.session().dump(); });
+  page.session().choose_head(2, 0);
+  wait_until_drawn(page);
+  save(QStringLiteral("attention"));
+
+  page.source()->second()->choose(QStringLiteral("Sparse asymmetric"));
+  page.maps_picker()->setCurrentIndex(2);
+  page.session().choose_rows({{1, 9}});
+  wait_for([&] { return page.session().head().kept.has_value(); });
+  wait_until_drawn(page);
+  save(QStringLiteral("attention-two-patterns"));
+  page.numbers()->side_picker()->setCurrentIndex(2);
+  page.session().choose_side(AttentionSide::difference);
+  wait_until_drawn(page);
+  save(QStringLiteral("attention-difference"));
+  page.set_baseline({});
+
+  page.open_file(long_dump(folder));
+  wait_for([&] { return !page.session().file().isEmpty(); });
+  page.session().choose_head(0, 4);
+  wait_until_drawn(page);
+  save(QStringLiteral("attention-4096"));
+  page.map(AttentionSide::a)->zoom_by(30);
+  wait_until_drawn(page);
+  save(QStringLiteral("attention-4096-zoomed"));
+
+  page.open_file(folder.filePath(QStringLiteral("none.safetensors")));
+  wait_for([&] { return !page.messages()->error().isEmpty(); });
+  save(QStringLiteral("attention-error"));
+  page.messages()->clear();
+}
+
+}  // namespace attnscope::gui

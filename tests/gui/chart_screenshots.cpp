@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/gui/chart_screenshots.h"
+
+#include <QtTest>
+#include <cstdio>
+#include <memory>
+
+#include "app/gui/charts/facets_export.h"
+#include "app/gui/charts/facets_view.h"
+#include "app/gui/charts/figure_export.h"
+#include "app/gui/charts/figure_table.h"
+#include "app/gui/charts/run_chart.h"
+#include "app/gui/session/text.h"
+#include "app/gui/views/figure_dialog.h"
+#include "app/gui/views/page_preview.h"
+#include "engine/report/answer.h"
+#include "engine/store/store.h"
+
+namespace attnscope::gui {
+namespace {
+
+constexpr int patience_ms = 10'000;
+
+bool save(QWidget& widget, const QString& file) {
+  QTest::qWait(0);  // layout and polish
+  if (widget.grab().save(file)) return true;
+  std::fprintf(stderr, "Cannot write %s.\n", qPrintable(file));
+  return false;
+}
+
+/// The rows of the first setting, against the first contender.
+Result<report::Table> first_setting(const Store& store) {
+  const auto run = store.find_run("last");
+  if (!run) return tl::unexpected(run.error());
+  auto table = report::make_answer_table(store, *run, std::nullopt, {}, report::XAxis::length);
+  if (!table) return table;
+  const auto settings = report::rows_by_setting(*table, report::XAxis::length);
+  report::Table first = report::without_rows(*table);
+  if (settings.empty()) return first;
+  for (const report::Row* row : settings.front()) first.rows.push_back(*row);
+  return first;
+}
+
+bool shoot_views(const report::Table& table, const QString& folder, const QString& suffix) {
+  bool saved = true;
+  for (const report::View& view : report::views()) {
+    auto figure = report::make_figure(table, report::XAxis::length, view.y);
+    if (!figure) continue;
+    report::mark_crossovers(*figure, table, report::XAxis::length, view.y);
+    charts::RunChart chart;
+    chart.set_contenders(table.contenders);
+    chart.set_figure(*figure);
+    chart.resize(620, 520);
+    chart.show();
+    saved = save(chart, folder + QStringLiteral("/chart-") + words(view.key) + suffix) && saved;
+    if (view.y != report::YAxis::time) continue;
+    chart.zoom(3);
+    saved = save(chart, folder + QStringLiteral("/chart-zoomed") + suffix) && saved;
+    chart.show_table();
+    saved = save(*chart.table_window(), folder + QStringLiteral("/chart-table") + suffix) && saved;
+    FigureDialog dialog(charts::printable(*figure), chart.shown_options(), QStringLiteral("time"));
+    dialog.setAttribute(Qt::WA_DeleteOnClose, false);
+    dialog.show();
+    const bool painted =
+        QTest::qWaitFor([&] { return !dialog.preview()->image().isNull(); }, patience_ms);
+    saved = save(dialog, folder + QStringLiteral("/figure-dialog") + suffix) && painted && saved;
+  }
+  return saved;
+}
+
+}  // namespace
+
+bool shoot_charts(const std::filesystem::path& database, const QString& folder,
+                  const QString& suffix) {
+  const auto store = Store::open(database, Store::Mode::read_only);
+  const auto table = store ? first_setting(*store) : tl::unexpected(store.error());
+  if (!table) {
+    std::fprintf(stderr, "%s\n", table.error().message.c_str());
+    return false;
+  }
+  bool saved = shoot_views(*table, folder, suffix);
+  const auto facets =
+      report::make_facets(*table, report::XAxis::length,
+                          {report::YAxis::time, report::YAxis::memory}, "implementation");
+  if (facets) {
+    charts::FacetsView view;
+    view.set_contenders(table->contenders);
+    view.set_facets(*facets);
+    view.resize(1000, 650);
+    view.show();
+    saved = save(view, folder + QStringLiteral("/facets") + suffix) && saved;
+  }
+  return saved;
+}
+
+}  // namespace attnscope::gui

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <QAbstractItemModelTester>
+#include <QAccessible>
+#include <QApplication>
+#include <QClipboard>
+#include <QContextMenuEvent>
+#include <QMenu>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QTest>
+
+#include "app/gui/charts/figure_table.h"
+#include "app/gui/charts/run_chart.h"
+#include "tests/gui/charts/synthetic_figure.h"
+
+namespace attnscope::charts {
+namespace {
+
+class RunChartTools : public testing::Test {
+ protected:
+  void SetUp() override {
+    chart.resize(640, 560);
+    chart.set_figure(synthetic_figure());
+    chart.show();
+  }
+  [[nodiscard]] QAction* action(const QString& name) {
+    menu.reset(chart.make_menu());
+    return menu->findChild<QAction*>(name);
+  }
+  RunChart chart;
+  std::unique_ptr<QMenu> menu;
+};
+
+TEST_F(RunChartTools, EveryActionOfTheMenu_ShowsItsKey) {
+  menu.reset(chart.make_menu());
+  for (QAction* each : menu->actions()) {
+    if (each->isSeparator() || each->menu() != nullptr) continue;
+    EXPECT_TRUE(each->text().contains('\t')) << each->text().toStdString();
+  }
+}
+
+TEST_F(RunChartTools, TheMenuKey_OpensTheMenu) {
+  QContextMenuEvent event(QContextMenuEvent::Keyboard, QPoint(), QPoint());
+  QApplication::sendEvent(&chart, &event);
+  auto* opened = chart.findChild<QMenu*>("chart_menu");
+  ASSERT_NE(opened, nullptr);
+  EXPECT_TRUE(opened->isVisible());
+  opened->close();
+}
+
+TEST_F(RunChartTools, IntervalBars_GoAndComeBackByMenuAndByKey) {
+  EXPECT_FALSE(chart.drawing().series()[0].intervals.empty());
+  action("intervals")->trigger();
+  EXPECT_TRUE(chart.drawing().series()[0].intervals.empty());
+  QTest::keyClick(&chart, Qt::Key_I);
+  EXPECT_FALSE(chart.drawing().series()[0].intervals.empty());
+}
+
+TEST_F(RunChartTools, Crossovers_AreASwitch) {
+  report::Figure figure = synthetic_figure();
+  EXPECT_FALSE(action("crossovers")->isEnabled());
+  figure.marks = {{128, "from 128 tokens", "sparse/windowed/4"}};
+  chart.set_figure(figure);
+  EXPECT_EQ(chart.drawing().marks().size(), 1U);
+  EXPECT_TRUE(action("crossovers")->isEnabled());
+  QTest::keyClick(&chart, Qt::Key_X);
+  EXPECT_TRUE(chart.drawing().marks().empty());
+  EXPECT_TRUE(chart.shown_figure().marks.empty());
+}
+
+TEST_F(RunChartTools, ScalesAreChosenInTheMenu) {
+  menu.reset(chart.make_menu());
+  auto* scales = menu->findChild<QMenu*>("y_scale");
+  ASSERT_NE(scales, nullptr);
+  scales->findChild<QAction*>("linear")->trigger();
+  EXPECT_EQ(chart.y_scale(), report::Scale::linear);
+  EXPECT_EQ(chart.drawing().y_axis().kind(), report::Scale::linear);
+  menu.reset(chart.make_menu());
+  EXPECT_TRUE(menu->findChild<QMenu*>("y_scale")->findChild<QAction*>("linear")->isChecked());
+}
+
+TEST_F(RunChartTools, ExportIsAskedForByKeyAndByMenu) {
+  QSignalSpy asked(&chart, &RunChart::export_wanted);
+  QTest::keyClick(&chart, Qt::Key_E);
+  action("export_figure")->trigger();
+  EXPECT_EQ(asked.size(), 2);
+}
+
+TEST_F(RunChartTools, T_OpensTheNumbersBehindTheChart) {
+  QTest::keyClick(&chart, Qt::Key_T);
+  auto* table = qobject_cast<FigureTable*>(chart.table_window());
+  ASSERT_NE(table, nullptr);
+  EXPECT_TRUE(table->isVisible());
+  std::size_t values = 0;
+  for (const report::Series& series : chart.figure().series) {
+    values += series.points.size() + series.rail.size();
+  }
+  EXPECT_EQ(table->model().rowCount(), static_cast<int>(values));
+  chart.set_series_visible("full/dense", false);
+  EXPECT_EQ(table->model().rowCount(), static_cast<int>(values) - 7);
+  QTest::keyClick(table, Qt::Key_Escape);
+  EXPECT_FALSE(table->isVisible());
+}
+
+TEST_F(RunChartTools, CopiedNumbers_AreEveryRowWithTabs) {
+  QTest::keyClick(&chart, Qt::Key_C, Qt::ControlModifier);
+  const QString text = QApplication::clipboard()->text();
+  EXPECT_TRUE(text.startsWith("Contender\tSequence length (tokens)\tTime (ms per document)\t"))
+      << text.left(80).toStdString();
+  EXPECT_TRUE(text.contains("oom: asked for 9.7 GB"));
+  EXPECT_EQ(text.count('\n'), 1 + 8 * 7);
+}
+
+TEST_F(RunChartTools, AnEmptyChart_OffersNothingToExportOrRead) {
+  chart.set_figure({});
+  for (const char* name : {"export_figure", "copy_numbers", "show_table", "zoom_in"}) {
+    EXPECT_FALSE(action(name)->isEnabled()) << name;
+  }
+  QTest::keyClick(&chart, Qt::Key_T);
+  EXPECT_EQ(chart.table_window(), nullptr);
+}
+
+TEST_F(RunChartTools, AssistivePrograms_SeeAChartWithItsCurrentValue) {
+  QAccessibleInterface* access = QAccessible::queryAccessibleInterface(&chart);
+  ASSERT_NE(access, nullptr);
+  EXPECT_EQ(access->role(), QAccessible::Chart);
+  EXPECT_TRUE(access->text(QAccessible::Name).contains("Attention, forward"));
+  EXPECT_TRUE(access->text(QAccessible::Description).contains("Full, dense"));
+  QTest::keyClick(&chart, Qt::Key_Down);
+  QTest::keyClick(&chart, Qt::Key_Right);
+  EXPECT_TRUE(access->text(QAccessible::Value).startsWith("Full, dense"));
+}
+
+TEST_F(RunChartTools, WhatIsShown_IsWhatAFileWouldHold) {
+  chart.set_series_visible("full/sdpa", false);
+  chart.set_y_scale(report::Scale::linear);
+  chart.set_intervals_shown(false);
+  chart.zoom(2);
+  const report::Figure shown = chart.shown_figure();
+  EXPECT_EQ(shown.series.size(), chart.figure().series.size() - 1);
+  EXPECT_EQ(shown.y_scale, report::Scale::linear);
+  EXPECT_FALSE(chart.shown_options().intervals);
+  EXPECT_EQ(chart.shown_options().x_range, chart.x_range());
+}
+
+TEST_F(RunChartTools, Ceilings_ReachAcrossThePlotWithWordsThatDoNotCollide) {
+  report::Figure figure = synthetic_figure();
+  figure.ceilings = {{"30000 GFLOP/s", 3e4},
+                     {"400 GB/s up to 1 MiB", 400, true},
+                     {"100 GB/s beyond 1 MiB", 100, true}};
+  chart.set_figure(figure);
+  const std::vector<DrawnCeiling>& drawn = chart.drawing().ceilings();
+  ASSERT_EQ(drawn.size(), 3U);
+  for (const DrawnCeiling& ceiling : drawn) {
+    EXPECT_TRUE(ceiling.has_text) << ceiling.text.toStdString();
+    for (const QPolygonF& line : ceiling.lines) {
+      for (const QPointF& point : line) {
+        EXPECT_TRUE(chart.drawing().plot().adjusted(-1, -1, 1, 1).contains(point));
+      }
+    }
+  }
+  EXPECT_EQ(chart.value_at(drawn[0].lines[0].back() - QPointF(40, 0)).toStdString(),
+            "30000 GFLOP/s");
+}
+
+TEST(FigureTableModel, IsASoundModel) {
+  FigureTableModel model;
+  const QAbstractItemModelTester tester(&model,
+                                        QAbstractItemModelTester::FailureReportingMode::Fatal);
+  model.set_figure(synthetic_figure());
+  EXPECT_FALSE(model.has_labels());
+  report::Figure labelled = synthetic_figure();
+  labelled.series[0].points[0].label = "64 tokens";
+  model.set_figure(labelled);
+  EXPECT_TRUE(model.has_labels());
+  EXPECT_EQ(model.index(0, FigureTableModel::label_column).data().toString(), "64 tokens");
+  model.set_figure({});
+  EXPECT_EQ(model.rowCount(), 0);
+}
+
+}  // namespace
+}  // namespace attnscope::charts

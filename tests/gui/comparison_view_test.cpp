@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/gui/views/comparison_view.h"
+
+#include <QAbstractItemModelTester>
+#include <QCheckBox>
+#include <QClipboard>
+#include <QLabel>
+#include <QListView>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QToolButton>
+
+#include "app/gui/main_window.h"
+#include "app/gui/session/text.h"
+#include "app/gui/views/compare_page.h"
+#include "app/gui/views/run_list_panel.h"
+#include "app/gui/views/run_view.h"
+#include "tests/gui/gui_test.h"
+#include "tests/gui/run_fixture.h"
+
+namespace attnscope::gui {
+
+constexpr int patience_ms = 20'000;
+
+class ComparisonViewTest : public QObject {
+  Q_OBJECT
+
+  std::unique_ptr<QTemporaryDir> folder_;
+  std::unique_ptr<ComparisonView> view_;
+
+  /// Two runs of the fixture; the second has one cell that takes ten times as long.
+  [[nodiscard]] ComparisonPointer made_up(const std::vector<std::int64_t>& lengths_b) const {
+    Store store = open_store(folder_->filePath(QStringLiteral("a.db")).toStdString());
+    const RunId a = add_done_run(store, "first", {64, 128});
+    const RunId b = begin_run_with(store, "second", {}, static_cast<int>(lengths_b.size()));
+    int index = 0;
+    for (const std::int64_t tokens : lengths_b) {
+      HeatResult heat = made_up_heat(index, tokens, three_contenders());
+      if (index++ == 0)
+        for (Sample& sample : heat.cells[0].samples) sample.time_ns *= 10;
+      if (!store.add_heat(b, heat)) qFatal("the heat was not stored");
+    }
+    auto snapshot = std::make_shared<ComparisonSnapshot>();
+    snapshot->uuid_a = words(a.uuid);
+    snapshot->uuid_b = words(b.uuid);
+    snapshot->comparison = report::compare_runs(store, store.find_run(a.uuid).value(), store,
+                                                store.find_run(b.uuid).value())
+                               .value();
+    return snapshot;
+  }
+  [[nodiscard]] QString text(int row, int column) const {
+    return view_->table()->model()->index(row, column).data().toString();
+  }
+
+ private Q_SLOTS:
+
+  void init() {
+    folder_ = std::make_unique<QTemporaryDir>();
+    view_ = std::make_unique<ComparisonView>();
+    view_->resize(900, 500);
+    view_->show();
+  }
+
+  void TheModel_KeepsQtsRules() {
+    ComparisonModel model;
+    const QAbstractItemModelTester tester(&model);
+    model.set_comparison(made_up({64, 128}));
+    QCOMPARE(model.rowCount(), 6);
+    model.set_comparison(nullptr);
+    QCOMPARE(model.rowCount(), 0);
+  }
+
+  void EverySharedCell_HasItsVerdict() {
+    view_->show_comparison(made_up({64, 128}));
+    QCOMPARE(view_->table()->model()->rowCount(), 6);
+    QCOMPARE(text(0, ComparisonModel::contender), QStringLiteral("full/dense"));
+    QCOMPARE(text(0, ComparisonModel::verdict), QStringLiteral("slower"));
+    QCOMPARE(text(1, ComparisonModel::verdict), QStringLiteral("no difference shown"));
+    const auto* notes = view_->findChild<QLabel*>(QStringLiteral("comparison_notes"));
+    QVERIFY(notes->text().contains(QStringLiteral("slower in 1")));
+  }
+
+  void OnlyDifferences_LeavesTheOthersOut_ByKeyboard() {
+    view_->show_comparison(made_up({64, 128}));
+    view_->only_differences()->setFocus();
+    QTest::keyClick(view_->only_differences(), Qt::Key_Space);
+    QCOMPARE(view_->table()->model()->rowCount(), 1);
+    QTest::keyClick(view_->only_differences(), Qt::Key_Space);
+    QCOMPARE(view_->table()->model()->rowCount(), 6);
+  }
+
+  void AClickOnARatioHeader_SortsByTheNumber() {
+    view_->show_comparison(made_up({64, 128}));
+    view_->table()->sortByColumn(ComparisonModel::ratio, Qt::DescendingOrder);
+    QCOMPARE(text(0, ComparisonModel::verdict), QStringLiteral("slower"));
+  }
+
+  void Swap_AsksForTheTwoExchanged() {
+    const ComparisonPointer shown = made_up({64});
+    view_->show_comparison(shown);
+    const QSignalSpy asked(view_.get(), &ComparisonView::swap_asked);
+    QTest::mouseClick(view_->findChild<QToolButton*>(QStringLiteral("comparison_swap")),
+                      Qt::LeftButton);
+    QCOMPARE(asked.count(), 1);
+    QCOMPARE(asked[0][0].toString(), shown->uuid_b);
+    QCOMPARE(asked[0][1].toString(), shown->uuid_a);
+  }
+
+  void RunsWithoutASharedCell_SayWhatToDo() {
+    view_->show_comparison(made_up({512}));
+    QCOMPARE(view_->table()->model()->rowCount(), 0);
+    const auto* notes = view_->findChild<QLabel*>(QStringLiteral("comparison_notes"));
+    QVERIFY(notes->text().contains(QStringLiteral("Choose runs of the same sweep")));
+  }
+
+  void TwoChosenRuns_AreComparedByKeyboard_AndEscapeGoesBack() {
+    const std::string database = folder_->filePath(QStringLiteral("both.db")).toStdString();
+    {
+      Store store = open_store(database);
+      (void)add_done_run(store, "same", {64, 128});
+      (void)add_done_run(store, "same", {64, 128});
+    }
+    QSettings().clear();
+    qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE);
+    MainWindow window({.database = database});
+    window.show();
+    QTRY_COMPARE_WITH_TIMEOUT(window.runs().rowCount(), 2, patience_ms);
+    QListView* list = window.compare()->run_list()->list();
+    list->setFocus();
+    list->selectAll();
+    QTest::keyClick(list, Qt::Key_D, Qt::ControlModifier);
+    ComparisonView* comparison = window.compare()->comparison_view();
+    QTRY_VERIFY_WITH_TIMEOUT(comparison->isVisible(), patience_ms);
+    QCOMPARE(comparison->model().rowCount(), 6);
+    QCOMPARE(comparison->model().comparison()->comparison.run_a.number, 1);
+    QCOMPARE(comparison->model().comparison()->comparison.run_b.number, 2);
+    QTest::keyClick(comparison->back_button(), Qt::Key_Escape);
+    QTRY_VERIFY(!comparison->isVisible());
+    QVERIFY(window.compare()->run_view()->isVisible());
+  }
+
+  void TheTable_IsCopiedInEveryForm() {
+    view_->show_comparison(made_up({64, 128}));
+    view_->copy_table(report::TableFormat::csv);
+    QCOMPARE(QApplication::clipboard()->text().count(QStringLiteral("\r\n")), 7);
+    view_->copy_table(report::TableFormat::markdown);
+    QVERIFY(QApplication::clipboard()->text().startsWith(QStringLiteral("| setting |")));
+  }
+};
+
+}  // namespace attnscope::gui
+
+ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::ComparisonViewTest)
+#include "comparison_view_test.moc"

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/gui/views/figure_dialog.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDoubleSpinBox>
+#include <QLineEdit>
+#include <QMessageBox>
+#include <QProcess>
+#include <QPushButton>
+#include <QSettings>
+#include <QSignalSpy>
+
+#include "app/gui/charts/facets_export.h"
+#include "app/gui/charts/figure_export.h"
+#include "app/gui/charts/mask_export.h"
+#include "app/gui/views/page_preview.h"
+#include "tests/gui/gui_test.h"
+#include "tests/gui/run_fixture.h"
+
+namespace attnscope::gui {
+
+class FigureDialogTest : public QObject {
+  Q_OBJECT
+
+  QTemporaryDir folder_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<FigureDialog> dialog_;
+
+  [[nodiscard]] QString path(const char* name) const {
+    return folder_.filePath(QLatin1String(name));
+  }
+  [[nodiscard]] QByteArray bytes(const char* name) const {
+    QFile file(path(name));
+    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+  }
+  [[nodiscard]] report::Table table() const {
+    return report::make_table(*store_, *store_->find_run("last"), std::nullopt, {}).value();
+  }
+  [[nodiscard]] report::Figure figure() const {
+    return report::make_figure(table(), report::XAxis::length, report::YAxis::time).value();
+  }
+  void open(charts::Printable what, charts::FigureOptions shown = {}) {
+    dialog_ =
+        std::make_unique<FigureDialog>(std::move(what), std::move(shown), QStringLiteral("figure"));
+    dialog_->setAttribute(Qt::WA_DeleteOnClose, false);
+    dialog_->show();
+    QVERIFY(QTest::qWaitForWindowExposed(dialog_.get()));
+  }
+  template <typename Widget>
+  [[nodiscard]] Widget* find(const char* name) const {
+    return dialog_->findChild<Widget*>(QLatin1String(name));
+  }
+  void name_file(const char* name) { find<QLineEdit>("file")->setText(path(name)); }
+
+ private Q_SLOTS:
+
+  void initTestCase() {
+    store_ = std::make_unique<Store>(open_store(path("a.db").toStdString()));
+    QVERIFY(!add_done_run(*store_, "made-up", {64, 128, 8192}).uuid.empty());
+  }
+  void init() { QSettings().remove(QStringLiteral("figure")); }
+  void cleanup() { dialog_.reset(); }
+
+  void WhatIsWritten_IsByteForByteWhatPlotWrites() {
+    charts::FigureOptions shown;
+    shown.contenders = table().contenders;
+    shown.intervals = false;
+    shown.x_range = charts::AxisRange{64, 256};
+    for (const char* format : {"pdf", "svg", "png"}) {
+      open(charts::printable(figure()), shown);
+      find<QComboBox>("format")->setCurrentText(QString::fromLatin1(format).toUpper());
+      find<QComboBox>("venue")->setCurrentIndex(1);
+      find<QDoubleSpinBox>("font")->setValue(7);
+      find<QCheckBox>("caption")->setChecked(true);
+      find<QCheckBox>("title")->setChecked(false);
+      find<QCheckBox>("own_height")->setChecked(true);
+      find<QDoubleSpinBox>("height")->setValue(90);
+      find<QCheckBox>("csv")->setChecked(true);
+      const bool svg = qstrcmp(format, "svg") == 0;
+      QCOMPARE(find<QCheckBox>("tex")->isEnabled(), !svg);
+      find<QCheckBox>("tex")->setChecked(true);
+      QDir(folder_.path()).mkpath(QStringLiteral("window"));
+      QDir(folder_.path()).mkpath(QStringLiteral("plot"));
+      const QString name = QStringLiteral("f-%1.%1").arg(QLatin1String(format));
+      find<QLineEdit>("file")->setText(folder_.filePath(QStringLiteral("window/") + name));
+      QSignalSpy written(dialog_.get(), &FigureDialog::written);
+      QTest::mouseClick(find<QPushButton>("write"), Qt::LeftButton);
+      QTRY_COMPARE(written.size(), 1);
+
+      QStringList arguments{"plot",      "last",
+                            "--db",      path("a.db"),
+                            "--width",   "acm",
+                            "--font-pt", "7",
+                            "--caption", "--no-title",
+                            "--height",  "90",
+                            "--csv",     "--no-intervals",
+                            "--range-x", "64:256",
+                            "-o",        folder_.filePath(QStringLiteral("plot/") + name)};
+      if (!svg) arguments.append("--tex");
+      QProcess plot;
+      plot.start(QStringLiteral(REAL_ATTNSCOPE), arguments);
+      QVERIFY(plot.waitForFinished());
+      QCOMPARE(plot.exitCode(), 0);
+      const auto same = [&](const QString& ending) {
+        const QString stem = QStringLiteral("/f-%1.").arg(QLatin1String(format)) + ending;
+        const QByteArray ours = bytes(qPrintable(QStringLiteral("window") + stem));
+        return !ours.isEmpty() && ours == bytes(qPrintable(QStringLiteral("plot") + stem));
+      };
+      QVERIFY2(same(QLatin1String(format)), format);
+      QVERIFY2(same(QStringLiteral("csv")), format);
+      QVERIFY2(svg || same(QStringLiteral("tex")), format);
+    }
+  }
+
+  void ThePreview_HasThePagesProportions() {
+    open(charts::printable(figure()));
+    QTRY_VERIFY(!dialog_->preview()->image().isNull());
+    find<QCheckBox>("own_height")->setChecked(true);
+    find<QDoubleSpinBox>("height")->setValue(122);
+    QTRY_VERIFY(dialog_->message().contains(QStringLiteral("122.0 × 122.0 mm")));
+    const QSize size = dialog_->preview()->image().size();
+    QVERIFY(std::abs(size.width() - size.height()) <= 1);
+  }
+
+  void APageTooLow_IsSaidWithTheHeightItTakes() {
+    open(charts::printable(figure()));
+    find<QCheckBox>("own_height")->setChecked(true);
+    find<QDoubleSpinBox>("height")->setValue(20);
+    QTRY_VERIFY(dialog_->message().contains(QStringLiteral("it takes")));
+  }
+
+  void ExistingFiles_AreReplacedOnlyAfterAskingWithTheirNames() {
+    open(charts::printable(figure()));
+    name_file("old.pdf");
+    find<QCheckBox>("csv")->setChecked(true);
+    for (const char* name : {"old.pdf", "old.csv"}) {
+      QFile file(path(name));
+      QVERIFY(file.open(QIODevice::WriteOnly));
+      file.write("old");
+    }
+    dialog_->write();
+    auto* question = dialog_->findChild<QMessageBox*>(QStringLiteral("replace"));
+    QVERIFY(question);
+    QVERIFY(question->text().contains(QStringLiteral("old.pdf")));
+    QVERIFY(question->text().contains(QStringLiteral("old.csv")));
+    question->reject();
+    QCOMPARE(bytes("old.pdf"), QByteArray("old"));
+    QTRY_VERIFY(!dialog_->findChild<QMessageBox*>(QStringLiteral("replace")));
+    dialog_->write();
+    question = dialog_->findChild<QMessageBox*>(QStringLiteral("replace"));
+    QVERIFY(question);
+    QSignalSpy written(dialog_.get(), &FigureDialog::written);
+    QTest::mouseClick(question->findChild<QPushButton*>(QStringLiteral("replace_files")),
+                      Qt::LeftButton);
+    QTRY_COMPARE(written.size(), 1);
+    QVERIFY(written[0][0].toString().contains(path("old.csv")));
+    QVERIFY(bytes("old.pdf").startsWith("%PDF"));
+  }
+
+  void AnUnwritableFile_KeepsTheDialogOpenWithTheSentence() {
+    open(charts::printable(figure()));
+    name_file("no/such/f.pdf");
+    QTest::keyClick(dialog_.get(), Qt::Key_Return);
+    QTRY_VERIFY2(dialog_->message().contains(QStringLiteral("cannot write")),
+                 qPrintable(dialog_->message()));
+    QVERIFY(dialog_->isVisible());
+  }
+
+  void TheChoices_AreThereAgainNextTime() {
+    open(charts::printable(figure()));
+    find<QComboBox>("venue")->setCurrentIndex(3);
+    find<QDoubleSpinBox>("width")->setValue(101.5);
+    find<QComboBox>("format")->setCurrentText(QStringLiteral("SVG"));
+    find<QCheckBox>("csv")->setChecked(true);
+    QTest::keyClick(dialog_.get(), Qt::Key_Escape);
+    open(charts::printable(figure()));
+    QCOMPARE(dialog_->options().width_mm, 101.5);
+    QVERIFY(dialog_->options().csv);
+    QVERIFY(dialog_->file().endsWith(QStringLiteral(".svg")));
+  }
+
+  void ADarkWindow_StillExportsLight() {
+    charts::FigureOptions shown;
+    shown.theme = charts::ChartTheme::dark;
+    open(charts::printable(figure()), shown);
+    QCOMPARE(dialog_->options().theme, charts::ChartTheme::light);
+  }
+
+  void MasksAndPanels_HaveTheSameDialog() {
+    const auto pattern = find_pattern("full");
+    QVERIFY(pattern.has_value());
+    LayoutItem item;
+    item.query = 3;
+    item.documents = {4};
+    open(charts::printable(charts::MaskSubject{
+        .pattern = *pattern, .window = {}, .item = item, .style = charts::MaskStyle::schematic}));
+    QVERIFY(!find<QCheckBox>("own_height")->isVisible());
+    QVERIFY(!find<QCheckBox>("caption")->isVisible());
+    QTRY_VERIFY(!dialog_->preview()->image().isNull());
+    const auto facets = report::make_facets(table(), report::XAxis::length,
+                                            {report::YAxis::time, report::YAxis::memory}, "");
+    QVERIFY(facets.has_value());
+    open(charts::printable(*facets));
+    QTRY_VERIFY(!dialog_->preview()->image().isNull());
+  }
+
+  void EveryChoice_IsReachedByTheKeyboardAndHasAName() {
+    open(charts::printable(figure()));
+    find<QComboBox>("venue")->setFocus();
+    QStringList reached;
+    for (int i = 0; i < 20; ++i) {
+      QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
+      if (QApplication::focusWidget()) reached.append(QApplication::focusWidget()->objectName());
+    }
+    for (const char* name : {"own_height", "font", "title", "caption", "format", "csv", "tex",
+                             "file", "browse", "write"}) {
+      QVERIFY2(reached.contains(QLatin1String(name)), name);
+    }
+  }
+};
+
+}  // namespace attnscope::gui
+
+ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::FigureDialogTest)
+#include "figure_dialog_test.moc"

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/gui/models/pattern_costs_model.h"
+
+#include <QAbstractItemModelTester>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <cmath>
+
+#include "app/gui/models/pattern_sweep.h"
+#include "app/gui/models/table_text.h"
+#include "engine/pattern/compile_plan.h"
+#include "engine/sweep/sweep.h"
+#include "kernels/plan/counts.h"
+#include "tests/gui/gui_test.h"
+
+namespace attnscope::gui {
+
+class PatternCostsModelTest : public QObject {
+  Q_OBJECT
+
+  const LayoutItem item_{.cls = 1, .query = 2, .documents = {5}};
+  static charts::MaskSource sparse(std::int64_t window) {
+    return {find_pattern("sparse").value(), Window::of(window)};
+  }
+  static charts::MaskSource full() { return {find_pattern("full").value(), std::nullopt}; }
+  PatternCostsModel::Side side(const charts::MaskSource& source) const {
+    return {.title = QStringLiteral("side"),
+            .counts = count_pattern(source, item_, 2, 8).value(),
+            .implementations = {{QStringLiteral("dense"), {}, 4.0 * 8 * 2 * 64, 1, 1},
+                                {QStringLiteral("sdpa"), QStringLiteral("it does not"), 0, 0, 0}}};
+  }
+  static QString text(const PatternCostsModel& model, int row, int column) {
+    return model.index(row, column).data().toString();
+  }
+  static Sweep sweep_made(const BenchmarkWish& wish) {
+    return parse_sweep(sweep_of(wish).value().toStdString(), "made").value();
+  }
+
+ private Q_SLOTS:
+
+  void Counts_AreThoseOfThePlan() {
+    // [CLS] sees 8; each query token 2; each document token 3 and its window, 13 in all at w = 1.
+    const PatternCounts counts = count_pattern(sparse(1), item_, 2, 8).value();
+    const double pairs = 8 + 2 * 2 + 5 * 3 + 13;
+    QCOMPARE(counts.tokens, 8.0);
+    QCOMPARE(counts.pairs, pairs);
+    QCOMPARE(counts.density, pairs / 64);
+    QCOMPARE(counts.flop, 4.0 * 8 * 2 * pairs);
+    QCOMPARE(counts.full_flop, 4.0 * 8 * 2 * 64);
+    QCOMPARE(counts.exponentials, 2 * pairs);
+    QCOMPARE(counts.bytes, 4.0 * 8 * 8 * 2 * 4);
+  }
+
+  void HeadsOfBlocks_HaveAsManyPairsAsTheFirst() {
+    const AttentionPattern bigbird = find_pattern("bigbird").value();
+    const LayoutItem item{.cls = 1, .query = 11, .documents = {1500}};
+    const SequenceLayout layout = SequenceLayout::make({item}).value();
+    const AttentionPlan plan = compile_plan(bigbird, std::nullopt, layout, 3).value();
+    const PatternCounts counts = count_pattern({bigbird, std::nullopt}, item, 3, 16).value();
+    QCOMPARE(counts.pairs * 3, static_cast<double>(count(plan).pairs));
+    QCOMPARE(counts.bytes, least_bytes(plan, 16, DType::float32));
+  }
+
+  void AAloneThenAWithB_IsAConsistentModel() {
+    PatternCostsModel model;
+    QAbstractItemModelTester tester(&model);
+    model.show_sides(side(sparse(1)), std::nullopt, std::nullopt);
+    QCOMPARE(model.columnCount(), 1);
+    QCOMPARE(text(model, PatternCostsModel::pairs, 0), QStringLiteral("40"));
+    QCOMPARE(text(model, PatternCostsModel::limit, 0), QStringLiteral("–"));
+    model.show_sides(side(sparse(1)), side(full()), std::nullopt);
+    QCOMPARE(model.columnCount(), 3);
+    QCOMPARE(text(model, PatternCostsModel::pairs, 1), QStringLiteral("64"));
+    QCOMPARE(text(model, PatternCostsModel::pairs, 2), times_words(40.0 / 64));
+    QCOMPARE(text(model, PatternCostsModel::tokens, 2), times_words(1));
+  }
+
+  void Implementations_ShowExecutedOverUsefulOrTheReason() {
+    PatternCostsModel model;
+    model.show_sides(side(sparse(1)), side(full()), std::nullopt);
+    const int dense = PatternCostsModel::fixed_rows;
+    QCOMPARE(model.headerData(dense, Qt::Vertical, Qt::DisplayRole).toString(),
+             QStringLiteral("dense"));
+    QCOMPARE(text(model, dense, 0), times_words(64.0 / 40));
+    QCOMPARE(text(model, dense, 1), times_words(1));
+    QCOMPARE(text(model, dense + 1, 0), QStringLiteral("–"));
+    QCOMPARE(model.index(dense + 1, 0).data(Qt::ToolTipRole).toString(),
+             QStringLiteral("it does not"));
+  }
+
+  void TheLimit_IsTheSlowestOfTheThreeRates() {
+    MachineCeilings machine;
+    machine.rates.flop_per_second = 1e3;
+    machine.rates.exponentials_per_second = 1e9;
+    machine.rates.copy = {{1 << 20, 1e9}};
+    const PatternCounts counts = count_pattern(sparse(1), item_, 2, 8).value();
+    const PatternLimit limit = limit_of(counts, machine);
+    QVERIFY(std::abs(limit.ms - counts.flop) < 1e-9 * counts.flop);
+    QCOMPARE(limit.by, QStringLiteral("arithmetic"));
+    PatternCostsModel model;
+    model.show_sides(side(sparse(1)), std::nullopt, machine);
+    QVERIFY(text(model, PatternCostsModel::limit, 0).endsWith(QStringLiteral(" ms")));
+  }
+
+  void TheTable_IsCopiedInEveryForm() {
+    PatternCostsModel model;
+    model.show_sides(side(sparse(1)), side(full()), std::nullopt);
+    const QString corner = QStringLiteral("A_1, B");
+    using report::TableFormat;
+    const QStringList lines =
+        table_text(model, corner, TableFormat::text).split(QLatin1Char('\n'), Qt::SkipEmptyParts);
+    QCOMPARE(lines.size(), model.rowCount() + 1);
+    for (const QString& line : lines) QCOMPARE(line.count(QLatin1Char('\t')), 3);
+    QVERIFY(
+        table_text(model, corner, TableFormat::csv).startsWith(QStringLiteral("\"A_1, B\",A,B")));
+    QVERIFY(
+        table_text(model, corner, TableFormat::markdown).contains(QStringLiteral("| --- | --: |")));
+    const QString latex = table_text(model, corner, TableFormat::latex);
+    QVERIFY(latex.contains(QStringLiteral("\\toprule")));
+    QVERIFY(latex.contains(QStringLiteral("A\\_1")));
+    QVERIFY(latex.contains(QStringLiteral("\\%")));
+    const QJsonArray rows =
+        QJsonDocument::fromJson(table_text(model, corner, TableFormat::json).toUtf8()).array();
+    QCOMPARE(rows.size(), model.rowCount());
+    QCOMPARE(rows[PatternCostsModel::pairs].toObject()[QStringLiteral("A")].toString(),
+             QStringLiteral("40"));
+  }
+
+  void ABenchmark_HasEveryImplementationAgainstFullAttention() {
+    const Sweep sweep =
+        sweep_made({.source = sparse(4),
+                    .item = {.cls = 1, .query = 11, .documents = {500}},
+                    .implementations = {QStringLiteral("segment"), QStringLiteral("windowed")}});
+    QCOMPARE(sweep.heats.size(), std::size_t{4});
+    QCOMPARE(sweep.heats[2].point.sequence_tokens, std::int64_t{512});
+    QCOMPARE(sweep.heats[3].point.sequence_tokens, std::int64_t{1024});
+    QCOMPARE(sweep.heats[0].point.query_tokens, std::int64_t{10});
+    std::vector<std::string> ids;
+    for (const Contender& contender : sweep.heats[0].contenders) ids.push_back(contender.id());
+    QCOMPARE(ids, (std::vector<std::string>{"sparse/segment/4", "sparse/windowed/4", "full/sdpa"}));
+  }
+
+  void ABenchmarkOfAPatternOfOnesOwn_BringsItAlong() {
+    charts::MaskSource own = sparse(4);
+    own.pattern.attends[1][2].kind = GroupRule::Kind::whole;  // still under the shipped name
+    const Sweep sweep = sweep_made({.source = own,
+                                    .item = {.cls = 1, .query = 3, .documents = {40, 40}},
+                                    .implementations = {QStringLiteral("segment")}});
+    const Contender& contender = sweep.heats[0].contenders[0];
+    QCOMPARE(contender.pattern, std::string("sparse-own"));
+    QCOMPARE(sweep.heats[0].point.documents, std::int64_t{2});
+    QCOMPARE(parse_pattern(contender.pattern_json, "kept").value().attends, own.pattern.attends);
+  }
+
+  void ABenchmarkOfFullAttention_NamesItOnce() {
+    const Sweep sweep =
+        sweep_made({.source = full(), .item = item_, .implementations = {QStringLiteral("sdpa")}});
+    QCOMPARE(sweep.heats[0].contenders.size(), std::size_t{1});
+  }
+
+  void WhatASweepCannotCarry_IsSaid() {
+    charts::MaskSource qds{find_pattern("qds").value(), Window::of(4)};
+    LayoutItem listed{.cls = 1, .query = 3, .documents = {40}};
+    listed.sentences = {0, 7};
+    listed.sentences_given = true;
+    const auto by_hand =
+        sweep_of({.source = qds, .item = listed, .implementations = {QStringLiteral("segment")}});
+    QVERIFY(!by_hand);
+    QVERIFY(by_hand.error().message.find("every") != std::string::npos);
+    QVERIFY(!sweep_of({.source = qds, .item = item_, .implementations = {}}));
+  }
+
+  void CountsAreSaidInFewDigits() {
+    QCOMPARE(count_words(640), QStringLiteral("640"));
+    QCOMPARE(count_words(12'340), QStringLiteral("12.3 k"));
+    QCOMPARE(count_words(1.5e9), QStringLiteral("1.50 G"));
+    QCOMPARE(times_words(1.236), QStringLiteral("1.24×"));
+    QCOMPARE(times_words(2860.4), QStringLiteral("2860×"));
+  }
+};
+
+}  // namespace attnscope::gui
+
+ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::PatternCostsModelTest)
+#include "pattern_costs_model_test.moc"

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/gui/models/pattern_editor.h"
+
+#include <QAbstractItemModelTester>
+#include <QSignalSpy>
+#include <functional>
+
+#include "app/gui/models/number_list.h"
+#include "app/gui/models/pattern_matrix_model.h"
+#include "tests/gui/gui_test.h"
+
+namespace attnscope::gui {
+
+class PatternEditorTest : public QObject {
+  Q_OBJECT
+
+  QTemporaryDir folder_;
+  std::unique_ptr<PatternEditor> editor_;
+
+  void choose(const std::string& name) const {
+    for (int row = 0; row < editor_->patterns().rowCount(); ++row) {
+      if (editor_->patterns().pattern(row).name == name) editor_->choose(row);
+    }
+  }
+  static GroupRule rule(GroupRule::Kind kind) { return {.kind = kind}; }
+
+  struct Seen {
+    AttentionPattern pattern;
+    Window window = Window::of(0);
+    LayoutItem item;
+    friend bool operator==(const Seen&, const Seen&) = default;
+  };
+  Seen seen() const { return {editor_->pattern(), editor_->chosen_window(), editor_->item()}; }
+
+ private Q_SLOTS:
+
+  void init() {
+    editor_ = std::make_unique<PatternEditor>();
+    choose("sparse");
+  }
+
+  void TheFirstEditOfAPatternThatShips_MakesOneOfOnesOwn() {
+    const int before = editor_->patterns().rowCount();
+    QVERIFY(
+        editor_->set_rule(TokenGroup::query, TokenGroup::document, rule(GroupRule::Kind::whole)));
+    QCOMPARE(editor_->patterns().rowCount(), before + 1);
+    QCOMPARE(editor_->pattern().name, std::string("sparse-edited"));
+    QVERIFY(editor_->pattern().title.ends_with(" (edited)"));
+    QVERIFY(editor_->entry().is_modified());
+    QCOMPARE(editor_->entry().before, find_pattern("sparse").value());
+    QCOMPARE(editor_->patterns().pattern(1), built_in_patterns()[1]);
+    choose("sparse");
+    QVERIFY(!editor_->entry().is_modified());
+    QVERIFY(editor_->set_rule(TokenGroup::query, TokenGroup::cls, rule(GroupRule::Kind::whole)));
+    QCOMPARE(editor_->pattern().name, std::string("sparse-edited-2"));
+  }
+
+  void EveryEdit_IsOneStepBackAndForth() {
+    using Edit = std::function<void()>;
+    const std::pair<const char*, Edit> edits[] = {
+        {"rule",
+         [&] {
+           (void)editor_->set_rule(TokenGroup::query, TokenGroup::document,
+                                   rule(GroupRule::Kind::whole));
+         }},
+        {"own window",
+         [&] {
+           (void)editor_->set_rule(TokenGroup::document, TokenGroup::document,
+                                   {.kind = GroupRule::Kind::window, .fixed_window = 7});
+         }},
+        {"sentences take part",
+         [&] {
+           (void)editor_->set_rule(TokenGroup::sentence, TokenGroup::document,
+                                   rule(GroupRule::Kind::window));
+         }},
+        {"stride", [&] { editor_->set_sentences_every(5); }},
+        {"listed",
+         [&] {
+           editor_->set_sentences({0, 9, 20});
+         }},
+        {"no sentences", [&] { editor_->set_no_sentences(); }},
+        {"window", [&] { editor_->set_window(Window::of(9)); }},
+        {"infinite window", [&] { editor_->set_window(Window::infinite()); }},
+        {"query", [&] { editor_->set_query(3); }},
+        {"documents",
+         [&] {
+           editor_->set_documents({30, 20, 10});
+         }},
+        {"name", [&] { (void)editor_->set_name("mine"); }},
+        {"title", [&] { editor_->set_title("My own"); }},
+        {"description", [&] { editor_->set_description("What it is for."); }},
+        {"blocks",
+         [&] { (void)editor_->set_blocks(BlockRule{.length = 8, .random = 2, .seed = 5}); }},
+        {"no blocks", [&] { (void)editor_->set_blocks(std::nullopt); }}};
+    std::vector<Seen> states{seen()};
+    for (const auto& [name, edit] : edits) {
+      edit();
+      QVERIFY2(!(seen() == states.back()), name);
+      states.push_back(seen());
+      editor_->end_gesture();
+    }
+    QCOMPARE(editor_->undo_stack().count(), static_cast<int>(std::size(edits)));
+    for (std::size_t i = states.size(); i-- > 1;) {
+      QVERIFY2(seen() == states[i], edits[i - 1].first);
+      editor_->undo_stack().undo();
+    }
+    QVERIFY(seen() == states.front());
+    QVERIFY(!editor_->undo_stack().canUndo());
+    QCOMPARE(editor_->patterns().rowCount(), static_cast<int>(built_in_patterns().size()));
+    for (std::size_t i = 1; i < states.size(); ++i) {
+      editor_->undo_stack().redo();
+      QVERIFY2(seen() == states[i], edits[i - 1].first);
+    }
+  }
+
+  void OneGesture_IsOneStep() {
+    for (const int width : {5, 6, 7, 8}) editor_->set_window(Window::of(width));
+    editor_->end_gesture();
+    editor_->set_window(Window::of(20));
+    QCOMPARE(editor_->undo_stack().count(), 2);
+    editor_->undo_stack().undo();
+    QCOMPARE(editor_->chosen_window(), Window::of(8));
+    editor_->undo_stack().undo();
+    QCOMPARE(editor_->chosen_window(), Window::of(4));
+  }
+
+  void Undo_GoesBackToThePatternItWasAbout() {
+    QVERIFY(editor_->set_rule(TokenGroup::query, TokenGroup::cls, rule(GroupRule::Kind::whole)));
+    choose("full");
+    editor_->undo_stack().undo();
+    QCOMPARE(editor_->pattern().name, std::string("sparse"));
+  }
+
+  void WhatCannotBe_IsRefusedInASentenceAndChangesNothing() {
+    const Seen before = seen();
+    const Status window =
+        editor_->set_rule(TokenGroup::query, TokenGroup::document, rule(GroupRule::Kind::window));
+    QVERIFY(!window);
+    QVERIFY(window.error().message.find("positions") != std::string::npos);
+    QVERIFY(!editor_->set_name("with blank"));
+    QVERIFY(!editor_->set_name(""));
+    QVERIFY(!editor_->set_name("full"));
+    QVERIFY(seen() == before);
+    choose("full");
+    std::size_t refused = 0;
+    for (const TokenGroup from : token_groups) {
+      for (const TokenGroup to : token_groups) {
+        refused += editor_->set_rule(from, to, rule(GroupRule::Kind::none)) ? 0U : 1U;
+      }
+    }
+    QCOMPARE(refused, std::size_t{1});  // the last rule that was left
+    QVERIFY(editor_->pattern().has_rules());
+    QVERIFY(parse_pattern(pattern_json(editor_->pattern()), "edited").has_value());
+  }
+
+  void SentencesThatTakePart_HaveAStride() {
+    QVERIFY(editor_->set_rule(TokenGroup::sentence, TokenGroup::document,
+                              rule(GroupRule::Kind::whole)));
+    QCOMPARE(editor_->sentences(), PatternEditor::Sentences::every);
+    QVERIFY(
+        editor_->set_rule(TokenGroup::sentence, TokenGroup::document, rule(GroupRule::Kind::none)));
+    QVERIFY(!editor_->pattern().sentence_every.has_value());
+    QVERIFY(parse_pattern(pattern_json(editor_->pattern()), "edited").has_value());
+  }
+
+  void Blocks_SwitchTheTableOffAndBackOn() {
+    const AttentionPattern before = editor_->pattern();
+    QVERIFY(editor_->set_blocks(BlockRule{}));
+    QVERIFY(!editor_->set_rule(TokenGroup::query, TokenGroup::cls, rule(GroupRule::Kind::whole)));
+    QVERIFY(parse_pattern(pattern_json(editor_->pattern()), "edited").has_value());
+    QVERIFY(editor_->set_blocks(std::nullopt));
+    QCOMPARE(editor_->pattern().attends, before.attends);
+    choose("bigbird");
+    QVERIFY(editor_->set_blocks(std::nullopt));
+    QVERIFY(editor_->pattern().has_rules());
+  }
+
+  void ASavedPattern_IsNoLongerModifiedAndOpensAsItWas() {
+    QVERIFY(
+        editor_->set_rule(TokenGroup::query, TokenGroup::document, rule(GroupRule::Kind::whole)));
+    const QString file = folder_.filePath(QStringLiteral("mine.json"));
+    QVERIFY(editor_->save(file));
+    QVERIFY(!editor_->entry().is_modified());
+    QCOMPARE(find_pattern(file.toStdString()).value(), editor_->pattern());
+    const AttentionPattern saved = editor_->pattern();
+    editor_->undo_stack().undo();
+    QCOMPARE(editor_->pattern().name, std::string("sparse"));
+    QVERIFY(editor_->patterns().row_of_file(file) >= 0);  // the file's pattern stays in the list
+    QVERIFY(editor_->open_file(file));
+    QCOMPARE(editor_->pattern(), saved);
+  }
+
+  void SavingOverAnotherOpenPattern_IsRefused() {
+    QVERIFY(editor_->set_rule(TokenGroup::query, TokenGroup::cls, rule(GroupRule::Kind::whole)));
+    const QString file = folder_.filePath(QStringLiteral("taken.json"));
+    QVERIFY(editor_->save(file));
+    choose("full");
+    editor_->set_title("Another");
+    QVERIFY(!editor_->save(file));
+    QVERIFY(!editor_->save(QStringLiteral("/nowhere/at/all.json")));
+    QVERIFY(editor_->entry().is_modified());
+  }
+
+  void TheMatrix_ShowsAndEditsTheTable() {
+    PatternMatrixModel matrix(*editor_);
+    QAbstractItemModelTester tester(&matrix);
+    const auto cell = [&](TokenGroup from, TokenGroup to) {
+      return matrix.index(static_cast<int>(from), static_cast<int>(to));
+    };
+    const QModelIndex documents = cell(TokenGroup::document, TokenGroup::document);
+    QCOMPARE(documents.data().toString(), QStringLiteral("w"));
+    QVERIFY(matrix.setData(documents, 12, Qt::EditRole));
+    QCOMPARE(documents.data().toString(), QStringLiteral("w = 12"));
+    QVERIFY(matrix.setData(documents, PatternMatrixModel::slider_window, Qt::EditRole));
+    QCOMPARE(documents.data().toString(), QStringLiteral("w"));
+    const QModelIndex query = cell(TokenGroup::query, TokenGroup::document);
+    QVERIFY(!(query.flags() & Qt::ItemIsEditable));
+    QSignalSpy refused(&matrix, &PatternMatrixModel::refused);
+    QVERIFY(!matrix.setData(query, static_cast<int>(GroupRule::Kind::window),
+                            PatternMatrixModel::kind_role));
+    QVERIFY(!refused.last()[0].toString().isEmpty());
+    QVERIFY(matrix.setData(query, static_cast<int>(GroupRule::Kind::whole),
+                           PatternMatrixModel::kind_role));
+    QVERIFY(refused.last()[0].toString().isEmpty());
+    QCOMPARE(query.data().toString(), QStringLiteral("whole"));
+    QVERIFY(!matrix.setData(query, QStringLiteral("sideways"), PatternMatrixModel::kind_role));
+    QVERIFY(!matrix.setData(query, 7, PatternMatrixModel::kind_role));
+    QVERIFY(editor_->set_blocks(BlockRule{}));
+    QVERIFY(!(documents.flags() & Qt::ItemIsEnabled));
+  }
+
+  void ListsOfNumbers_AreReadAsTheyAreWritten() {
+    const std::vector<std::int64_t> lengths{300, 200, 100, 100, 100};
+    QCOMPARE(parse_lengths(QStringLiteral("300, 200 3x100")).value(), lengths);
+    QCOMPARE(lengths_text(lengths), QStringLiteral("300, 200, 3x100"));
+    QCOMPARE(parse_lengths(lengths_text(lengths)).value(), lengths);
+    for (const char* wrong : {"", "a", "-3", "2x", "x5", "1e9", "2000x5", "9999999"}) {
+      QVERIFY2(!parse_lengths(QLatin1String(wrong)), wrong);
+    }
+    QCOMPARE(parse_offsets(QStringLiteral("0, 30; 60")).value(),
+             (std::vector<std::int64_t>{0, 30, 60}));
+    QVERIFY(parse_offsets(QString()).value().empty());
+    QVERIFY(!parse_offsets(QStringLiteral("5, 5")));
+    QVERIFY(!parse_offsets(QStringLiteral("9, 5")));
+  }
+};
+
+}  // namespace attnscope::gui
+
+ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::PatternEditorTest)
+#include "pattern_editor_test.moc"

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/gui/pattern_screenshots.h"
+
+#include <QListView>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QSpinBox>
+#include <QtTest>
+
+#include "app/gui/charts/mask_view.h"
+#include "app/gui/views/message_bar.h"
+#include "app/gui/views/pattern_costs.h"
+#include "app/gui/views/pattern_panel.h"
+#include "app/gui/views/patterns_page.h"
+
+namespace attnscope::gui {
+namespace {
+
+constexpr int patience_ms = 20'000;
+
+/// Masks in their finest picture, implementations answered.
+void settle(PatternsPage& page) {
+  const auto is_settled = [&page] {
+    (void)page.grab();
+    const bool drawn = page.mask()->is_settled() &&
+                       (!page.masks()->is_split() || page.masks()->difference()->is_settled());
+    return drawn && page.costs()->implementations_problem().isEmpty();
+  };
+  if (!QTest::qWaitFor(is_settled, patience_ms)) qWarning("page Patterns did not settle");
+}
+
+}  // namespace
+
+bool shoot_patterns(PatternsPage& page, const std::function<bool(const QString&)>& save) {
+  const auto shoot = [&](const char* name) {
+    settle(page);
+    return save(QLatin1String(name));
+  };
+  page.choose(QStringLiteral("sparse"));
+  page.masks()->set_style(charts::MaskStyle::schematic);
+  page.mask()->pin(17, 19);
+  bool saved = shoot("patterns");
+  page.masks()->set_style(charts::MaskStyle::equal_groups);
+  saved = shoot("patterns-equal") && saved;
+  page.masks()->set_style(charts::MaskStyle::true_scale);
+  saved = shoot("patterns-true") && saved;
+
+  page.masks()->set_style(charts::MaskStyle::schematic);
+  const Status edited = page.editor().set_rule(TokenGroup::sentence, TokenGroup::query,
+                                               {.kind = GroupRule::Kind::whole});
+  page.set_baseline(QStringLiteral("Longformer"));
+  page.masks()->set_split(true);
+  page.mask()->pin(13, 16);
+  saved = edited.has_value() && shoot("patterns-split") && saved;
+  auto* scroll = page.panel()->findChild<QScrollArea*>();
+  if (scroll) scroll->ensureVisible(0, scroll->widget()->height());
+  page.masks()->set_style(charts::MaskStyle::true_scale);
+  saved = shoot("patterns-split-true") && saved;
+  page.set_baseline({});
+  if (scroll) scroll->ensureVisible(0, 0);
+
+  page.choose(QStringLiteral("bigbird"));
+  page.editor().set_documents({4084});
+  saved = shoot("patterns-blocks") && saved;
+  page.editor().set_documents({2'000'000});
+  (void)page.open_file(QStringLiteral("/nowhere/mine.json"));
+  saved = shoot("patterns-errors") && saved;
+  page.panel()->show_problem({});
+  while (page.editor().undo_stack().canUndo()) page.editor().undo_stack().undo();
+  page.mask()->pin(-1, -1);
+  return saved;
+}
+
+}  // namespace attnscope::gui

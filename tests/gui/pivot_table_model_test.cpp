@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/gui/models/pivot_table_model.h"
+
+#include <QAbstractItemModelTester>
+#include <QSignalSpy>
+
+#include "app/gui/session/read_run.h"
+#include "tests/gui/gui_test.h"
+#include "tests/gui/run_fixture.h"
+
+namespace attnscope::gui {
+
+class PivotTableModelTest : public QObject {
+  Q_OBJECT
+
+  QTemporaryDir folder_;
+  std::unique_ptr<Store> store_;
+  RunId run_;
+
+  [[nodiscard]] RunPointer read(const report::PivotChoice& pivot) const {
+    RunRequest request;
+    request.uuid = QString::fromStdString(run_.uuid);
+    request.pivot = pivot;
+    return read_run(*store_, request);
+  }
+  static QString text(const PivotTableModel& model, int row, int column) {
+    return model.index(row, column).data().toString();
+  }
+
+ private Q_SLOTS:
+
+  void init() {
+    store_.reset();
+    QFile::remove(folder_.filePath(QStringLiteral("a.db")));
+    const QString file = folder_.filePath(QStringLiteral("a.db"));
+    store_ = std::make_unique<Store>(open_store(file.toStdString()));
+    run_ = begin_run_with(*store_, "made-up", {64, 8192}, 3);
+  }
+
+  void KeepsTheRulesOfItemModels_InEveryForm() {
+    PivotTableModel model;
+    const QAbstractItemModelTester tester(&model);
+    model.set_run(read({}));
+    QVERIFY(model.rowCount() == 3 && model.columnCount() == 3);
+    model.set_run(read({.rows = "sequence_tokens", .columns = "contender"}));
+    QVERIFY(model.rowCount() == 2 && model.columnCount() == 4);
+    model.set_run(read({.columns = "pattern"}));
+    model.set_run(std::make_shared<RunSnapshot>());
+    QCOMPARE(model.rowCount(), 0);
+    QCOMPARE(model.columnCount(), 0);
+  }
+
+  void ARunThatGrowsInItsShape_KeepsSelections() {
+    PivotTableModel model;
+    model.set_run(read({}));
+    const QPersistentModelIndex kept(model.index(2, 1));
+    QSignalSpy reset(&model, &QAbstractItemModel::modelReset);
+    model.set_run(read({}));
+    QCOMPARE(reset.count(), 0);
+    QVERIFY(kept.isValid());
+    QVERIFY(store_->add_heat(run_, made_up_heat(2, 128, three_contenders())).has_value());
+    model.set_run(read({}));
+    QCOMPARE(reset.count(), 1);
+    QCOMPARE(model.columnCount(), 4);
+  }
+
+  void Blocks_HaveAHeadingEach() {
+    PivotTableModel model;
+    model.set_run(read({.rows = "pattern", .columns = "implementation"}));
+    QVERIFY(model.is_heading(0));
+    QVERIFY(text(model, 0, 0).contains(QStringLiteral("64 tokens")));
+    QVERIFY(model.index(0, 0).data(heading_role).toBool());
+    QVERIFY(!model.index(0, 1).data(table_row_role).isValid());
+  }
+
+  void ACell_KnowsItsRowItsVerdictAndWhetherItIsTheBaselines() {
+    PivotTableModel model;
+    model.set_run(read({}));
+    QVERIFY(model.index(0, 1).data(baseline_role).toBool());
+    QVERIFY(!model.index(0, 1).data(verdict_role).isValid());
+    const QModelIndex sparse = model.index(2, 1);
+    QCOMPARE(sparse.data(table_row_role).toInt(), 2);
+    QCOMPARE(static_cast<statistics::Verdict>(sparse.data(verdict_role).toInt()),
+             statistics::Verdict::slower);
+    QVERIFY(sparse.data(Qt::ToolTipRole).toString().contains(QStringLiteral("95 % interval")));
+    QCOMPARE(model.index_of(2), sparse);
+    QVERIFY(!model.index_of(99).isValid());
+    QCOMPARE(text(model, 0, 2), QStringLiteral("oom"));
+  }
+
+  void WithSeveralQuantities_EachLineSaysWhatItIs() {
+    PivotTableModel model;
+    model.set_run(read({.cells = {report::Quantity::time, report::Quantity::memory}}));
+    QCOMPARE(model.label_columns(), 2);
+    QCOMPARE(text(model, 0, 1), QStringLiteral("time/doc"));
+    QCOMPARE(text(model, 1, 1), QStringLiteral("mem/doc"));
+    QVERIFY(text(model, 1, 0).isEmpty());
+    QVERIFY(!model.index(1, 0).data(Qt::AccessibleTextRole).toString().isEmpty());
+  }
+};
+
+}  // namespace attnscope::gui
+
+ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::PivotTableModelTest)
+#include "pivot_table_model_test.moc"

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The papers' tables and the runs that ship: models, the folder they are found in, and the page.
+#include <QAbstractItemModelTester>
+#include <QCheckBox>
+#include <QClipboard>
+#include <QLabel>
+#include <QListView>
+#include <QPushButton>
+#include <QSettings>
+#include <QTableView>
+
+#include "app/gui/main_window.h"
+#include "app/gui/models/beside_model.h"
+#include "app/gui/models/published_list_model.h"
+#include "app/gui/models/published_table_model.h"
+#include "app/gui/session/results_folder.h"
+#include "app/gui/views/beside_view.h"
+#include "app/gui/views/compare_page.h"
+#include "app/gui/views/message_bar.h"
+#include "app/gui/views/published_view.h"
+#include "app/gui/views/run_list_panel.h"
+#include "app/gui/views/run_view.h"
+#include "tests/gui/gui_test.h"
+#include "tests/gui/run_fixture.h"
+
+namespace attnscope::gui {
+
+constexpr int patience_ms = 20'000;
+
+PublishedPointer one_run() {
+  PublishedRun run;
+  run.file = QStringLiteral("/somewhere/run.attn");
+  run.entry.info.id.uuid = "a-uuid";
+  run.entry.info.start = new_run("paper-fig2a", 4);
+  run.entry.info.status = RunStatus::done;
+  return std::make_shared<PublishedSnapshot>(PublishedSnapshot{{run}});
+}
+
+class PublishedTest : public QObject {
+  Q_OBJECT
+
+  std::unique_ptr<QTemporaryDir> folder_;
+  std::unique_ptr<MainWindow> window_;
+
+  [[nodiscard]] std::filesystem::path path(const char* name) const {
+    return folder_->filePath(QLatin1String(name)).toStdString();
+  }
+  void open_window() {
+    window_ = std::make_unique<MainWindow>(WindowOptions{.database = path("attnscope.db")});
+    window_->resize(1280, 800);
+    window_->show();
+    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
+    QTRY_VERIFY_WITH_TIMEOUT(panel()->published().first_run().isValid(), patience_ms);
+  }
+  [[nodiscard]] ComparePage* page() const { return window_->compare(); }
+  [[nodiscard]] RunListPanel* panel() const { return page()->run_list(); }
+  [[nodiscard]] QListView* list() const { return panel()->list(RunListPanel::published_section); }
+
+ private Q_SLOTS:
+
+  void init() {
+    folder_ = std::make_unique<QTemporaryDir>();
+    qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE);
+    QSettings().clear();
+  }
+  void cleanup() { window_.reset(); }
+
+  void TheList_KeepsTheRulesOfItemModels() {
+    PublishedListModel model;
+    QAbstractItemModelTester tester(&model);
+    const int tables = model.rowCount();
+    QCOMPARE(tables, 4);
+    QVERIFY(!model.first_run().isValid());
+    model.set_runs(one_run());
+    QCOMPARE(model.rowCount(), tables + 1);
+    QVERIFY(model.table(model.index(0)) != nullptr);
+    QVERIFY(model.run(model.index(0)) == nullptr);
+    QCOMPARE(model.run(model.first_run())->file, QStringLiteral("/somewhere/run.attn"));
+    QCOMPARE(model.index_of(QStringLiteral("a-uuid")).row(), tables);
+    model.set_runs(one_run());
+    QCOMPARE(model.rowCount(), tables + 1);
+    model.set_runs(std::make_shared<PublishedSnapshot>());
+    QCOMPARE(model.rowCount(), tables);
+  }
+
+  void ATable_IsShownWithAllItsRowsAndUnits() {
+    PublishedTableModel model;
+    QAbstractItemModelTester tester(&model);
+    for (const report::PublishedTable& table : report::published_tables()) {
+      model.set_table(table);
+      QCOMPARE(model.rowCount(), static_cast<int>(table.rows.size()));
+      QCOMPARE(model.columnCount(), static_cast<int>(table.columns.size()));
+      for (int column = 0; column < model.columnCount(); ++column)
+        QVERIFY(!model.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString().isEmpty());
+    }
+  }
+
+  void OurCells_StandBesideThePublishedOnesOfTheirLengthAndWindow() {
+    auto run = std::make_shared<RunSnapshot>();
+    const HeatResult heat = made_up_heat(0, 4096, three_contenders());
+    for (const Cell& cell : heat.cells) {
+      report::Row& row = run->table.rows.emplace_back();
+      row.cell.point = heat.point;
+      row.cell.cell = cell;
+      row.cell.summary = {.median_ns = 5e6, .samples = 10, .placements = 2};
+    }
+    BesideModel model;
+    QAbstractItemModelTester tester(&model);
+    model.set_run(run);
+    QCOMPARE(model.rowCount(), 3);  // full twice, sparse at w = 4
+    const auto text = [&](int row, BesideModel::Column column) {
+      return model.index(row, column).data().toString();
+    };
+    QCOMPARE(text(2, BesideModel::contender), QStringLiteral("sparse/segment/4"));
+    QCOMPARE(text(2, BesideModel::own_time), QStringLiteral("5.00 ms"));
+    QCOMPARE(text(2, BesideModel::their_time), QStringLiteral("8.00 ms"));
+    QCOMPARE(text(2, BesideModel::their_memory), QStringLiteral("66.0 MB"));
+    model.set_run(nullptr);
+    QCOMPARE(model.rowCount(), 0);
+  }
+
+  void TheResultsFolder_IsTheInstalledOneBeforeTheSourcesOne() {
+    const auto make = [this](const char* name) { std::filesystem::create_directories(path(name)); };
+    make("source/build/release/tests");
+    QCOMPARE(results_folder(path("source/build/release")), std::filesystem::path());
+    make("source/results");
+    QCOMPARE(results_folder(path("source/build/release")), std::filesystem::path());
+    make("source/resources/reference");
+    QCOMPARE(results_folder(path("source/build/release")), path("source/results"));
+    QCOMPARE(results_folder(path("source/build/release/tests")), path("source/results"));
+    make("prefix/share/attnscope/results");
+    QCOMPARE(results_folder(path("prefix/bin")), path("prefix/share/attnscope/results"));
+    QCOMPARE(results_folder(path("nowhere/bin")), std::filesystem::path());
+  }
+
+  void AnEmptyDatabase_OffersThePublishedRunsAndShowsOneReadOnly() {
+    open_window();
+    auto* look = page()->findChild<QPushButton*>(QStringLiteral("look_at_published"));
+    QTRY_VERIFY(look != nullptr && look->isVisible());
+    QTest::mouseClick(look, Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(
+        page()->run_view()->run() && !page()->run_view()->run()->table.rows.empty(), patience_ms);
+    QVERIFY(page()->run_view()->isVisible());
+    QVERIFY(page()->place()->text().contains(QStringLiteral("read-only")));
+    QCOMPARE(window_->runs().rowCount(), 0);
+  }
+
+  void APublishedRun_IsCopiedIntoOnesOwn() {
+    open_window();
+    panel()->choose(panel()->published().first_run().data(RunListModel::uuid_role).toString());
+    QTRY_VERIFY(page()->place()->isVisible());
+    QTest::mouseClick(page()->place()->mend_button(), Qt::LeftButton);
+    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
+    QCOMPARE(window_->runs().index(0).data(RunListModel::uuid_role),
+             panel()->published().first_run().data(RunListModel::uuid_role));
+  }
+
+  void APapersTable_IsReachedByKeysAndCopied() {
+    open_window();
+    QTest::keyClick(window_.get(), Qt::Key_2, Qt::AltModifier);
+    QTRY_VERIFY(list()->isVisible() && list()->hasFocus());
+    QTRY_VERIFY(page()->published_view()->isVisible());
+    QCOMPARE(page()->published_view()->model().table().id, std::string_view("ecir24-table1"));
+    QTest::keyClick(list(), Qt::Key_Down);
+    QCOMPARE(page()->published_view()->model().table().id, std::string_view("ecir24-table3"));
+    auto* label = page()->findChild<QLabel*>(QStringLiteral("published_label"));
+    QCOMPARE(label->text(), QStringLiteral("published, not measured here"));
+    QVERIFY(page()->has_table());
+    QVERIFY(!page()->has_figure());
+    page()->copy_table(report::TableFormat::csv);
+    QVERIFY(QGuiApplication::clipboard()->text().contains(QStringLiteral("time_us_per_document")));
+    QVERIFY(QGuiApplication::clipboard()->text().contains(QStringLiteral("not measured here")));
+  }
+
+  void TheNumbersOfTable3_AreSetBesideARunAndTakenAwayAgain() {
+    {
+      Store store = open_store(path("attnscope.db"));
+      static_cast<void>(add_done_run(store, "mine", {64, 4096}));
+    }
+    open_window();
+    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
+    QVERIFY(!page()->beside_view()->isVisible());
+    panel()->choose(QStringLiteral("ecir24-table3"));
+    QCheckBox* beside = page()->published_view()->beside();
+    QTRY_VERIFY(beside->isVisible());
+    beside->setFocus();
+    QTest::keyClick(beside, Qt::Key_Space);
+    panel()->show_section(RunListPanel::runs_section);
+    QTRY_VERIFY(page()->beside_view()->isVisible());
+    QTRY_COMPARE_WITH_TIMEOUT(page()->beside_view()->model().rowCount(), 3, patience_ms);
+    auto* close = page()->findChild<QAbstractButton*>(QStringLiteral("close_beside"));
+    QTest::mouseClick(close, Qt::LeftButton);
+    QVERIFY(!page()->beside_view()->isVisible());
+    QVERIFY(!beside->isChecked());
+  }
+};
+
+}  // namespace attnscope::gui
+
+ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::PublishedTest)
+#include "published_test.moc"

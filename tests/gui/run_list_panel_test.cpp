@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The runs on the left, by mouse and by keyboard, in the real window on a real store.
+#include "app/gui/views/run_list_panel.h"
+
+#include <QLabel>
+#include <QLineEdit>
+#include <QListView>
+#include <QMenu>
+#include <QMessageBox>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QTabBar>
+#include <QToolButton>
+#include <algorithm>
+
+#include "app/gui/main_window.h"
+#include "app/gui/views/compare_page.h"
+#include "app/gui/views/describe_run_dialog.h"
+#include "app/gui/views/message_bar.h"
+#include "app/gui/views/run_view.h"
+#include "app/gui/views/tag_bar.h"
+#include "tests/gui/gui_test.h"
+#include "tests/gui/run_fixture.h"
+
+namespace attnscope::gui {
+
+constexpr int patience_ms = 20'000;
+
+class RunListPanelTest : public QObject {
+  Q_OBJECT
+
+  std::unique_ptr<QTemporaryDir> folder_;
+  std::unique_ptr<MainWindow> window_;
+
+  [[nodiscard]] std::filesystem::path database() const {
+    return folder_->filePath(QStringLiteral("attnscope.db")).toStdString();
+  }
+  [[nodiscard]] RunListPanel* panel() const { return window_->compare()->run_list(); }
+  /// Three finished runs: alpha (1), beta (2), gamma (3).
+  void open_window() {
+    {
+      Store store = open_store(database());
+      for (const char* name : {"alpha", "beta", "gamma"})
+        static_cast<void>(add_done_run(store, name, {64}));
+    }
+    window_ = std::make_unique<MainWindow>(WindowOptions{.database = database()});
+    window_->resize(1280, 800);
+    window_->show();
+    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
+    QTRY_COMPARE_WITH_TIMEOUT(panel()->list()->model()->rowCount(), 3, patience_ms);
+  }
+  static QString title(const QListView* list, int row) {
+    return list->model()->index(row, 0).data().toString();
+  }
+  static void click(QListView* list, int row, Qt::KeyboardModifiers keys = Qt::NoModifier) {
+    const QRect place = list->visualRect(list->model()->index(row, 0));
+    QTest::mouseClick(list->viewport(), Qt::LeftButton, keys, place.center());
+  }
+  static QAction* action(const QMenu* menu, const QString& start) {
+    const QList<QAction*> actions = menu->actions();
+    const auto found = std::find_if(actions.begin(), actions.end(), [&](const QAction* each) {
+      return each->text().startsWith(start);
+    });
+    return found == actions.end() ? nullptr : *found;
+  }
+  [[nodiscard]] QListView* trash() const { return panel()->list(RunListPanel::trash_section); }
+  [[nodiscard]] int count(RunsOf which) const {
+    const Store store = open_store(database());
+    const auto runs = store.run_list(which);
+    return runs ? static_cast<int>(runs->size()) : -1;
+  }
+
+ private Q_SLOTS:
+
+  void init() {
+    folder_ = std::make_unique<QTemporaryDir>();
+    qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE);
+    QSettings().clear();
+  }
+  void cleanup() { window_.reset(); }
+
+  void F2_RenamesInPlace() {
+    open_window();
+    panel()->list()->setFocus();
+    QTest::keyClick(panel()->list(), Qt::Key_F2);
+    QLineEdit* editor = nullptr;
+    QTRY_VERIFY((editor = panel()->list()->findChild<QLineEdit*>()) && editor->isVisible());
+    QCOMPARE(editor->text(), QStringLiteral("gamma"));
+    editor->selectAll();
+    QTest::keyClicks(editor, QStringLiteral("for the paper"));
+    QTest::keyClick(editor, Qt::Key_Return);
+    QTRY_COMPARE_WITH_TIMEOUT(title(panel()->list(), 0), QStringLiteral("3  for the paper"),
+                              patience_ms);
+    const Store store = open_store(database());
+    QCOMPARE(store.find_run("last")->name, std::string("for the paper"));
+    QCOMPARE(store.find_run("last")->start.sweep_name, std::string("gamma"));
+  }
+
+  void TheSweepsOwnName_TakesTheOtherAway() {
+    open_window();
+    {
+      Store store = open_store(database());
+      QVERIFY(store.describe_run(store.find_run("3")->id, {.name = "other"}));
+    }
+    QTRY_COMPARE_WITH_TIMEOUT(title(panel()->list(), 0), QStringLiteral("3  other"), patience_ms);
+    QVERIFY(
+        window_->runs().setData(window_->runs().index(0), QStringLiteral(" gamma "), Qt::EditRole));
+    QTRY_COMPARE_WITH_TIMEOUT(title(panel()->list(), 0), QStringLiteral("3  gamma"), patience_ms);
+    QCOMPARE(open_store(database()).find_run("3")->name, std::string());
+  }
+
+  void Delete_PutsTheSelectedRunsInTheTrashAndUndoTakesThemOut() {
+    open_window();
+    click(panel()->list(), 0);
+    click(panel()->list(), 1, Qt::ControlModifier);
+    QTest::keyClick(panel()->list(), Qt::Key_Delete);
+    QTRY_COMPARE_WITH_TIMEOUT(panel()->list()->model()->rowCount(), 1, patience_ms);
+    QCOMPARE(title(panel()->list(), 0), QStringLiteral("1  alpha"));
+    QTRY_VERIFY(window_->compare()->messages()->text().contains(QStringLiteral("2 runs")));
+    QCOMPARE(count(RunsOf::trash), 2);
+    QPushButton* undo = window_->compare()->messages()->mend_button();
+    QCOMPARE(undo->text(), QStringLiteral("Undo"));
+    QVERIFY(undo->toolTip().contains(QStringLiteral("Ctrl+Z")));
+    QTest::mouseClick(undo, Qt::LeftButton);
+    QTRY_COMPARE_WITH_TIMEOUT(panel()->list()->model()->rowCount(), 3, patience_ms);
+    QCOMPARE(count(RunsOf::trash), 0);
+  }
+
+  void TheTrash_IsReachedByKeysAndARunPutBack() {
+    open_window();
+    panel()->list()->setFocus();
+    QTest::keyClick(panel()->list(), Qt::Key_Delete);
+    QTRY_COMPARE_WITH_TIMEOUT(panel()->trash().rowCount(), 1, patience_ms);
+    QTest::keyClick(window_.get(), Qt::Key_3, Qt::AltModifier);
+    QTRY_VERIFY(trash()->isVisible() && trash()->hasFocus());
+    QCOMPARE(title(trash(), 0), QStringLiteral("3  gamma"));
+    QTRY_VERIFY(window_->compare()->place()->text().contains(QStringLiteral("trash")));
+    QTest::keyClick(trash(), Qt::Key_B, Qt::ControlModifier);
+    QTRY_COMPARE_WITH_TIMEOUT(panel()->trash().rowCount(), 0, patience_ms);
+    QCOMPARE(count(RunsOf::list), 3);
+    QTRY_VERIFY(panel()->findChild<QLabel*>(QStringLiteral("run_list_hint"))->isVisible());
+  }
+
+  void NothingIsDeletedForGood_BeforeTheQuestionIsAnswered() {
+    open_window();
+    panel()->list()->setFocus();
+    QTest::keyClick(panel()->list(), Qt::Key_Delete);
+    QTRY_COMPARE_WITH_TIMEOUT(panel()->trash().rowCount(), 1, patience_ms);
+    panel()->show_section(RunListPanel::trash_section);
+    const auto question = [this] {
+      QTest::keyClick(trash(), Qt::Key_Delete, Qt::ShiftModifier);
+      return panel()->findChild<QMessageBox*>(QStringLiteral("remove_question"));
+    };
+    QMessageBox* box = question();
+    QVERIFY(box != nullptr);
+    box->reject();
+    QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+    QCOMPARE(count(RunsOf::trash), 1);
+    box = question();
+    QVERIFY(box != nullptr);
+    QTest::mouseClick(box->findChild<QPushButton*>(QStringLiteral("remove_for_good")),
+                      Qt::LeftButton);
+    QTRY_COMPARE_WITH_TIMEOUT(panel()->trash().rowCount(), 0, patience_ms);
+    QCOMPARE(count(RunsOf::both), 2);
+  }
+
+  void EmptyingTheTrash_AsksAndRemovesAllInIt() {
+    open_window();
+    panel()->list()->setFocus();
+    panel()->list()->selectAll();
+    QTest::keyClick(panel()->list(), Qt::Key_Delete);
+    QTRY_COMPARE_WITH_TIMEOUT(panel()->trash().rowCount(), 3, patience_ms);
+    panel()->show_section(RunListPanel::trash_section);
+    QCOMPARE(panel()->sections()->tabText(RunListPanel::trash_section),
+             QStringLiteral("Trash (3)"));
+    const std::unique_ptr<QMenu> menu(panel()->make_menu());
+    QAction* empty = action(menu.get(), QStringLiteral("Empty the trash"));
+    QVERIFY(empty != nullptr);
+    empty->trigger();
+    auto* box = panel()->findChild<QMessageBox*>(QStringLiteral("remove_question"));
+    QVERIFY(box != nullptr);
+    QTest::mouseClick(box->findChild<QPushButton*>(QStringLiteral("remove_for_good")),
+                      Qt::LeftButton);
+    QTRY_COMPARE_WITH_TIMEOUT(panel()->trash().rowCount(), 0, patience_ms);
+    QCOMPARE(count(RunsOf::both), 0);
+  }
+
+  void NameTagsAndNote_AreTypedInOneForm() {
+    open_window();
+    panel()->list()->setFocus();
+    QTest::keyClick(panel()->list(), Qt::Key_T, Qt::ControlModifier);
+    auto* form = panel()->findChild<DescribeRunDialog*>();
+    QVERIFY(form != nullptr);
+    QTRY_VERIFY(form->isVisible());
+    QTest::keyClicks(form->name(), QStringLiteral("mine"));
+    QTest::keyClicks(form->tags(), QStringLiteral("laptop, quiet laptop"));
+    QTest::keyClicks(form->note(), QStringLiteral("with the lid closed"));
+    QTest::mouseClick(form->findChild<QPushButton*>(QStringLiteral("save_words")), Qt::LeftButton);
+    QTRY_COMPARE_WITH_TIMEOUT(title(panel()->list(), 0), QStringLiteral("3  mine"), patience_ms);
+    const RunInfo run = *open_store(database()).find_run("3");
+    QCOMPARE(run.tag, std::string("laptop quiet"));
+    QCOMPARE(run.note, std::string("with the lid closed"));
+    const QString tip = panel()->list()->model()->index(0, 0).data(Qt::ToolTipRole).toString();
+    QVERIFY(tip.contains(QStringLiteral("with the lid closed")));
+    QTRY_VERIFY(window_->compare()->run_view()->run() &&
+                window_->compare()->run_view()->run()->table.run.name == "mine");
+  }
+
+  void SeveralRuns_GetAndLoseTagsTogether() {
+    open_window();
+    {
+      Store store = open_store(database());
+      QVERIFY(store.describe_run(store.find_run("3")->id, {.tag = "own shared"}));
+      QVERIFY(store.describe_run(store.find_run("2")->id, {.tag = "shared"}));
+    }
+    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().tags(), QStringList({"own", "shared"}), patience_ms);
+    click(panel()->list(), 0);
+    click(panel()->list(), 1, Qt::ControlModifier);
+    QTest::keyClick(panel()->list(), Qt::Key_T, Qt::ControlModifier);
+    auto* form = panel()->findChild<DescribeRunDialog*>();
+    QVERIFY(form != nullptr);
+    QVERIFY(!form->name()->isVisible());
+    QCOMPARE(form->tags()->text(), QStringLiteral("shared"));
+    form->tags()->setText(QStringLiteral("both"));
+    QTest::mouseClick(form->findChild<QPushButton*>(QStringLiteral("save_words")), Qt::LeftButton);
+    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().tags(), QStringList({"both", "own"}), patience_ms);
+    const Store store = open_store(database());
+    QCOMPARE(store.find_run("3")->tag, std::string("own both"));
+    QCOMPARE(store.find_run("2")->tag, std::string("both"));
+    QCOMPARE(store.find_run("1")->tag, std::string());
+  }
+
+  void ATagsButton_NarrowsTheList() {
+    open_window();
+    QVERIFY(!panel()->tag_bar()->isVisible());
+    {
+      Store store = open_store(database());
+      QVERIFY(store.describe_run(store.find_run("2")->id, {.tag = "laptop"}));
+    }
+    QToolButton* tag = nullptr;
+    QTRY_VERIFY_WITH_TIMEOUT(
+        (tag = panel()->tag_bar()->findChild<QToolButton*>(QStringLiteral("tag_laptop"))) &&
+            tag->isVisible(),
+        patience_ms);
+    QTest::mouseClick(tag, Qt::LeftButton);
+    QCOMPARE(panel()->list()->model()->rowCount(), 1);
+    QCOMPARE(title(panel()->list(), 0), QStringLiteral("2  beta"));
+    tag->setFocus();
+    QTest::keyClick(tag, Qt::Key_Space);
+    QCOMPARE(panel()->list()->model()->rowCount(), 3);
+  }
+
+  void ASearch_LooksForAllItsWordsInNameTagDeviceDateAndNote() {
+    open_window();
+    {
+      Store store = open_store(database());
+      QVERIFY(store.describe_run(store.find_run("2")->id,
+                                 {.name = "second", .tag = "laptop", .note = "noisy fan"}));
+    }
+    QTRY_COMPARE_WITH_TIMEOUT(title(panel()->list(), 1), QStringLiteral("2  second"), patience_ms);
+    const auto found = [this](const char* text) {
+      panel()->search()->setText(QLatin1String(text));
+      return panel()->list()->model()->rowCount();
+    };
+    QCOMPARE(found("FAN laptop"), 1);
+    QCOMPARE(found("beta"), 1);
+    QCOMPARE(found("made-up processor"), 3);
+    QCOMPARE(found("laptop gamma"), 0);
+    const QByteArray year = QByteArray::number(QDate::currentDate().year());
+    QCOMPARE(found(year.constData()), 3);
+    QVERIFY(found("nowhere") == 0 &&
+            panel()->findChild<QLabel*>(QStringLiteral("run_list_hint"))->isVisible());
+    QCOMPARE(found(""), 3);
+  }
+
+  void TheMenu_ShowsEveryActionWithItsKey() {
+    open_window();
+    const std::unique_ptr<QMenu> menu(panel()->make_menu());
+    const std::pair<const char*, const char*> expected[] = {
+        {"Measure again", "Ctrl+Shift+A"}, {"Rename", "F2"},         {"Name, tags", "Ctrl+T"},
+        {"Put in the trash", "Del"},       {"Export run", "Ctrl+E"}, {"Import runs", "Ctrl+I"}};
+    for (const auto& [text, keys] : expected) {
+      const QAction* found = action(menu.get(), QLatin1String(text));
+      QVERIFY2(found != nullptr, text);
+      QVERIFY2(found->shortcut().toString() == QLatin1String(keys) ||
+                   found->text().endsWith(QLatin1String(keys)),
+               text);
+    }
+    QTest::mouseClick(panel()->more_button(), Qt::LeftButton);
+    auto* shown = qobject_cast<QMenu*>(QApplication::activePopupWidget());
+    QVERIFY(shown != nullptr);
+    QVERIFY(action(shown, QStringLiteral("Rename")) != nullptr);
+    shown->close();
+  }
+
+  void EveryExportedRun_IsAmongTheSelected() {
+    open_window();
+    click(panel()->list(), 0);
+    click(panel()->list(), 2, Qt::ShiftModifier);
+    const std::unique_ptr<QMenu> menu(panel()->make_menu());
+    QAction* exported = action(menu.get(), QStringLiteral("Export 3 runs"));
+    QVERIFY(exported != nullptr);
+    disconnect(panel(), &RunListPanel::export_asked, nullptr, nullptr);
+    QSignalSpy asked(panel(), &RunListPanel::export_asked);
+    exported->trigger();
+    QCOMPARE(asked.count(), 1);
+    QCOMPARE(asked.constFirst().constFirst().toStringList().size(), 3);
+  }
+
+  void ALiveRun_StaysAndTheStoreSaysWhy() {
+    {
+      Store store = open_store(database());
+      static_cast<void>(begin_run_with(store, "live", {64}, 3));
+    }
+    window_ = std::make_unique<MainWindow>(WindowOptions{.database = database()});
+    window_->show();
+    QTRY_COMPARE_WITH_TIMEOUT(panel()->list()->model()->rowCount(), 1, patience_ms);
+    panel()->list()->setFocus();
+    QTest::keyClick(panel()->list(), Qt::Key_Delete);
+    QTRY_VERIFY_WITH_TIMEOUT(
+        window_->compare()->messages()->text().contains(QStringLiteral("is being measured")),
+        patience_ms);
+    QCOMPARE(count(RunsOf::trash), 0);
+  }
+};
+
+}  // namespace attnscope::gui
+
+ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::RunListPanelTest)
+#include "run_list_panel_test.moc"

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/gui/shoot_run_list.h"
+
+#include <QCheckBox>
+#include <QLineEdit>
+#include <QListView>
+#include <QtTest>
+
+#include "app/gui/views/beside_view.h"
+#include "app/gui/views/compare_page.h"
+#include "app/gui/views/describe_run_dialog.h"
+#include "app/gui/views/published_view.h"
+#include "app/gui/views/run_list_panel.h"
+#include "app/gui/views/run_view.h"
+
+namespace attnscope::gui {
+namespace {
+
+constexpr int patience_ms = 10'000;
+
+QString key_of(const RunListPanel& panel, int row) {
+  return panel.list()->model()->index(row, 0).data(RunListModel::uuid_role).toString();
+}
+
+void wait_for_run(MainWindow& window, const QString& uuid) {
+  static_cast<void>(QTest::qWaitFor(
+      [&] {
+        const RunPointer& run = window.compare()->run_view()->run();
+        return run && run->request.uuid == uuid && !run->table.rows.empty();
+      },
+      patience_ms));
+}
+
+/// The first is named and tagged, the second tagged, the last put away.
+bool prepare(MainWindow& window, RunListPanel& panel) {
+  const int rows = panel.list()->model()->rowCount();
+  if (rows < 3 || panel.trash().rowCount() > 0) return rows >= 2;
+  Q_EMIT panel.words_wanted(key_of(panel, 0), QStringLiteral("Laptop, lid open"),
+                            {QStringLiteral("camera-ready"), QStringLiteral("laptop")},
+                            QStringLiteral("Plugged in, nothing else running."));
+  Q_EMIT panel.tags_wanted({key_of(panel, 1)}, {QStringLiteral("draft")}, {});
+  Q_EMIT panel.trash_wanted({key_of(panel, rows - 1)});
+  return QTest::qWaitFor(
+      [&] { return panel.trash().rowCount() == 1 && window.runs().tags().size() == 3; },
+      patience_ms);
+}
+
+}  // namespace
+
+bool shoot_run_list(MainWindow& window, const Save& save) {
+  window.show_page(MainWindow::compare_page);
+  ComparePage* page = window.compare();
+  RunListPanel& panel = *page->run_list();
+  if (!prepare(window, panel)) return true;  // too few runs to show anything with
+  panel.show_section(RunListPanel::runs_section);
+  const QString first = key_of(panel, 0);
+  panel.choose(first);
+  wait_for_run(window, first);
+  bool saved = save(window, QStringLiteral("runs-named"));
+  panel.list()->edit(panel.list()->currentIndex());
+  saved = save(window, QStringLiteral("runs-renaming")) && saved;
+  if (auto* editor = panel.list()->findChild<QLineEdit*>()) QTest::keyClick(editor, Qt::Key_Escape);
+  panel.list()->setFocus();
+  QTest::keyClick(panel.list(), Qt::Key_T, Qt::ControlModifier);
+  if (auto* form = panel.findChild<DescribeRunDialog*>()) {
+    saved = save(*form, QStringLiteral("runs-describe")) && saved;
+    form->reject();
+  }
+  panel.show_section(RunListPanel::published_section);
+  for (const char* table : {"ecir24-table1", "ecir24-table3"}) {
+    panel.choose(QLatin1String(table));
+    saved = save(window, QStringLiteral("published-") + QLatin1String(table)) && saved;
+  }
+  const QString shipped = panel.published().first_run().data(RunListModel::uuid_role).toString();
+  panel.list(RunListPanel::published_section)
+      ->setCurrentIndex(panel.list(RunListPanel::published_section)->model()->index(4, 0));
+  wait_for_run(window, shipped);
+  saved = save(window, QStringLiteral("published-run")) && saved;
+  page->set_beside(true);
+  panel.choose(first);
+  wait_for_run(window, first);
+  saved = save(window, QStringLiteral("runs-beside")) && saved;
+  page->set_beside(false);
+  panel.show_section(RunListPanel::trash_section);
+  wait_for_run(window, panel.chosen());
+  saved = save(window, QStringLiteral("runs-trash")) && saved;
+  panel.show_section(RunListPanel::runs_section);
+  return saved;
+}
+
+}  // namespace attnscope::gui

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Files opened, dropped and remembered; menus and their shortcuts; size of text.
+#include <QDragEnterEvent>
+#include <QDropEvent>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
+#include <QMenuBar>
+#include <QMimeData>
+#include <QSettings>
+#include <QSignalSpy>
+#include <fstream>
+#include <set>
+
+#include "app/gui/main_window.h"
+#include "app/gui/session/file_kind.h"
+#include "app/gui/session/recent_files.h"
+#include "app/gui/session/text.h"
+#include "app/gui/views/about_dialog.h"
+#include "app/gui/views/command_bar.h"
+#include "app/gui/views/compare_page.h"
+#include "app/gui/views/message_bar.h"
+#include "app/gui/views/new_run_dialog.h"
+#include "app/gui/views/patterns_page.h"
+#include "app/gui/views/shortcuts_dialog.h"
+#include "tests/gui/gui_test.h"
+#include "tests/gui/run_fixture.h"
+
+namespace attnscope::gui {
+
+constexpr int patience_ms = 20'000;
+
+class WindowFilesTest : public QObject {
+  Q_OBJECT
+
+  std::unique_ptr<QTemporaryDir> folder_;
+  std::unique_ptr<MainWindow> window_;
+
+  [[nodiscard]] QString path(const char* name) const {
+    return folder_->filePath(QLatin1String(name));
+  }
+  [[nodiscard]] QString written(const char* name, const std::string& text) const {
+    const QString file = path(name);
+    std::ofstream(file.toStdString(), std::ios::binary) << text;
+    return file;
+  }
+  /// An exported run and, beside it, the database it came from.
+  [[nodiscard]] QString exported(const char* name) const {
+    Store store = open_store(path("source.db").toStdString());
+    const RunId run = add_done_run(store, "travelled", {64, 128});
+    const Status done = store.export_runs({run}, path(name).toStdString());
+    if (!done) qFatal("%s", done.error().message.c_str());
+    return path(name);
+  }
+  [[nodiscard]] static QString resource(const char* name) {
+    return QStringLiteral(ATTNSCOPE_SOURCE_DIR "/resources/") + QLatin1String(name);
+  }
+  void open_window(const QString& file = {}) {
+    window_ = std::make_unique<MainWindow>(
+        WindowOptions{.database = path("mine.db").toStdString(), .file = file.toStdString()});
+    window_->show();
+    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
+  }
+  void drop(const QStringList& files) {
+    QMimeData data;
+    QList<QUrl> urls;
+    for (const QString& file : files) urls.append(QUrl::fromLocalFile(file));
+    data.setUrls(urls);
+    QDragEnterEvent enter({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QCoreApplication::sendEvent(window_.get(), &enter);
+    QVERIFY(enter.isAccepted());
+    QDropEvent event({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QCoreApplication::sendEvent(window_.get(), &event);
+  }
+  [[nodiscard]] QString said() const { return window_->compare()->messages()->text(); }
+
+  static void collect(const QMenu& menu, QList<QAction*>& leaves) {
+    for (QAction* action : menu.actions()) {
+      if (action->isSeparator()) continue;
+      if (action->menu()) {
+        collect(*action->menu(), leaves);
+      } else {
+        leaves.append(action);
+      }
+    }
+  }
+
+ private Q_SLOTS:
+
+  void init() {
+    folder_ = std::make_unique<QTemporaryDir>();
+    qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE);
+    QSettings().clear();
+  }
+  void cleanup() { window_.reset(); }
+
+  void AFile_IsKnownByWhatItHolds() {
+    const auto kind = [](const QString& file) { return kind_of(file.toStdString()); };
+    QCOMPARE(kind(resource("sweeps/quick.json")).value(), FileKind::sweep);
+    QCOMPARE(kind(resource("patterns/sparse.json")).value(), FileKind::pattern);
+    QCOMPARE(kind(exported("runs.attn")).value(), FileKind::exported_runs);
+    QCOMPARE(kind(path("source.db")).value(), FileKind::database);
+    QCOMPARE(kind(written("dump.safetensors", "")).value(), FileKind::dump);
+  }
+
+  void AFileOfAnotherKind_IsRefusedInOneSentence() {
+    for (const auto& [name, text] :
+         {std::pair{"empty.json", ""}, std::pair{"list.json", "[1, 2]"},
+          std::pair{"other.json", "{\"name\": \"x\"}"}, std::pair{"picture.png", "PNG"}}) {
+      const auto kind = kind_of(written(name, text).toStdString());
+      QVERIFY(!kind);
+      QVERIFY(words(kind.error().message).contains(QLatin1String(name)));
+      QVERIFY(!words(kind.error().message).contains(QLatin1Char('\n')));
+    }
+    QVERIFY(words(kind_of(path("gone.json").toStdString()).error().message)
+                .contains(QStringLiteral("there is no such file")));
+  }
+
+  void RecentFiles_AreKeptNewestFirstWithoutThoseThatAreGone() {
+    const QString first = written("first.json", "{}"), second = written("second.json", "{}");
+    remember_file(first);
+    remember_file(second);
+    remember_file(first);
+    QCOMPARE(recent_files(), (QStringList{first, second}));
+    QVERIFY(QFile::remove(second));
+    QCOMPARE(recent_files(), QStringList{first});
+    for (int i = 0; i < 20; ++i)
+      remember_file(written(QByteArray::number(i).append(".json").constData(), "{}"));
+    QCOMPARE(recent_files().size(), 10);
+    forget_files();
+    QVERIFY(recent_files().isEmpty());
+  }
+
+  void ADroppedRun_IsAmongTheOwnRuns() {
+    open_window();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->runs().is_known(), patience_ms);
+    drop({exported("runs.attn")});
+    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
+    QTRY_VERIFY(said().startsWith(QStringLiteral("Imported 1 run, 0 already there")));
+  }
+
+  void ADroppedPattern_IsShownOnItsPage() {
+    open_window();
+    drop({resource("patterns/qds.json")});
+    QVERIFY(window_->patterns()->isVisible());
+    QVERIFY(words(window_->patterns()->pattern().name).startsWith(QStringLiteral("qds")));
+  }
+
+  void ADroppedSweep_FillsTheNewRunForm() {
+    open_window();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_action()->isEnabled(), patience_ms);
+    drop({written("mine.json",
+                  R"({"name": "mine", "contenders": ["full/sdpa"], "query_tokens": 10,
+                      "sequence_tokens": [96], "heads": 2, "head_dim": 16})")});
+    auto* form = window_->findChild<NewRunDialog*>();
+    QVERIFY(form && form->isVisible());
+    QCOMPARE(form->findChild<QLineEdit*>(QStringLiteral("sweep_name"))->text(),
+             QStringLiteral("mine"));
+    QCOMPARE(form->findChild<QLineEdit*>(QStringLiteral("lengths"))->text(), QStringLiteral("96"));
+  }
+
+  void WhatCannotBeOpened_IsSaidOnThePage() {
+    open_window();
+    drop({written("other.json", "{}")});
+    QVERIFY(said().contains(QStringLiteral("neither a sweep")));
+    QVERIFY(recent_files().isEmpty());
+  }
+
+  void AnExportedRun_OpensInAWindowOfItsOwn() {
+    open_window();
+    const QSignalSpy asked(window_.get(), &MainWindow::window_asked);
+    const QString file = exported("runs.attn");
+    QVERIFY(window_->open_file(file));
+    QCOMPARE(asked.count(), 1);
+    QCOMPARE(words(asked[0][0].value<WindowOptions>().database.string()), file);
+    QCOMPARE(recent_files(), QStringList{file});
+  }
+
+  void AFileOfTheCommandLine_IsOpenedOnceTheDatabaseIs() {
+    open_window(resource("patterns/qds.json"));
+    QTRY_VERIFY_WITH_TIMEOUT(window_->patterns()->isVisible(), patience_ms);
+  }
+
+  void EveryMenuEntry_HasAShortcutOfItsOwn() {
+    open_window();
+    QList<QAction*> leaves;
+    for (const QAction* menu : window_->menuBar()->actions()) collect(*menu->menu(), leaves);
+    QVERIFY(leaves.size() > 15);
+    std::set<QString> seen;
+    for (const QAction* action : leaves) {
+      const bool of_recent_files =
+          qobject_cast<QMenu*>(action->parent()) && !action->isEnabled();  // "Nothing opened yet"
+      if (of_recent_files) continue;
+      QVERIFY2(!action->shortcut().isEmpty(), qPrintable(action->text()));
+      QVERIFY2(seen.insert(action->shortcut().toString()).second, qPrintable(action->text()));
+    }
+  }
+
+  void TheTableOfShortcuts_HoldsThoseOfTheMenus() {
+    open_window();
+    const ShortcutsDialog dialog(*window_->menuBar());
+    const auto found = dialog.model().findItems(QStringLiteral("New run…"), Qt::MatchExactly, 1);
+    QVERIFY(!found.isEmpty());
+    QStringList keys;
+    for (const QStandardItem* item : found)
+      keys.append(dialog.model().item(item->row(), 2)->text());
+    QVERIFY(keys.contains(QStringLiteral("Ctrl+N")));
+  }
+
+  void LargerText_AsksForTheWindowAnew() {
+    open_window();
+    const QSignalSpy asked(window_.get(), &MainWindow::window_asked);
+    window_->show_page(MainWindow::patterns_page);
+    QTest::keyClick(window_.get(), Qt::Key_Plus, Qt::ControlModifier);
+    QCOMPARE(asked.count(), 1);
+    QCOMPARE(kept_text_size(), 110);
+    // What the next window restores is kept before this one closes.
+    QCOMPARE(QSettings().value(QStringLiteral("window/page")).toInt(),
+             static_cast<int>(MainWindow::patterns_page));
+    QTest::keyClick(window_.get(), Qt::Key_0, Qt::ControlModifier);
+    QCOMPARE(kept_text_size(), 100);
+  }
+
+  void About_NamesTheVersionAndThePapers() {
+    QVERIFY(citations().contains(QStringLiteral("schlatt-2024-sparse-cross-encoders")));
+    const AboutDialog dialog(path("mine.db").toStdString());
+    QString all;
+    for (const QLabel* label : dialog.findChildren<QLabel*>()) all += label->text();
+    QVERIFY(all.contains(QStringLiteral("AttnScope 0.")));
+    QVERIFY(all.contains(QStringLiteral("SQLite 3.")));
+    QVERIFY(all.contains(path("mine.db")));
+  }
+};
+
+}  // namespace attnscope::gui
+
+ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::WindowFilesTest)
+#include "window_files_test.moc"

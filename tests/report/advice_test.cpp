@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Advice on runs whose truth is known: full attention takes n^2 us a document of n tokens in all,
+// sparse with w = 4 takes 128 n us, so that they cross at 128 tokens.
+
+#include "engine/report/advice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "engine/sweep/sweep.h"
+#include "tests/report/measured_run.h"
+
+namespace attnscope::report {
+namespace {
+
+using statistics::Verdict;
+using test::point_at;
+using test::timed_cell;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Row row_of(Cell cell, std::int64_t tokens) {
+  Row row{.cell = {}, .limit_ms = {}, .share_of_limit = {}, .ratio = {}};
+  cell.batch = 1;
+  cell.memory.requested_bytes = 1000 * tokens * tokens;
+  if (cell.contender.pattern != "full") cell.memory.requested_bytes = 1'000'000;
+  cell.work.least_bytes = 0;
+  row.cell.cell = std::move(cell);
+  row.cell.point = point_at(tokens);
+  row.cell.heat_number = tokens;
+  row.cell.summary = statistics::summarise(per_item(row.cell.cell));
+  return row;
+}
+
+Cell full_cell(double tokens) {
+  return timed_cell("full", "dense", std::nullopt, "Full", tokens * tokens / 1000);
+}
+
+Cell sparse_cell(double tokens) {
+  return timed_cell("sparse", "segment", Window::of(4), "Sparse, w = 4", 128 * tokens / 1000);
+}
+
+Table table_of(const std::vector<std::int64_t>& lengths) {
+  Table table{.run = {}, .rows = {}, .baseline = "full/dense"};
+  for (const std::int64_t tokens : lengths) {
+    Row full = row_of(full_cell(static_cast<double>(tokens)), tokens);
+    Row sparse = row_of(sparse_cell(static_cast<double>(tokens)), tokens);
+    sparse.ratio = ratio_between(sparse, full);
+    full.ratio = ratio_between(full, full);
+    table.rows.push_back(full);
+    table.rows.push_back(sparse);
+  }
+  return table;
+}
+
+const std::vector<std::int64_t> doubling{64, 128, 256, 512, 1024};
+
+/// A sequence of so many tokens with the run's query of 10 words.
+DocumentLengths in_all(std::int64_t tokens) {
+  return DocumentLengths(tokens - 13);
+}
+
+Advice advice_on(const Table& table, const Question& question) {
+  std::vector<Advice> all = make_advice(table, question);
+  EXPECT_EQ(all.size(), 1U);
+  return all.front();
+}
+
+Advice advice_at(std::int64_t tokens) {
+  return advice_on(table_of(doubling), {.documents = in_all(tokens), .candidates = 100});
+}
+
+const Advised& of(const Advice& advice, std::string_view pattern) {
+  for (const Advised& one : advice.contenders) {
+    if (one.pattern == pattern) return one;
+  }
+  throw std::runtime_error("no such contender");
+}
+
+double ms(const Advised& one) {
+  return one.time_ns->value / 1e6;
+}
+
+Row& last_full(Table& table) {
+  return table.rows[table.rows.size() - 2];
+}
+
+void lose(Row& row, CellStatus status, const std::string& reason) {
+  row.cell.cell.samples.clear();
+  row.cell.summary = {};
+  row.cell.cell.status = status;
+  row.cell.cell.reason = reason;
+  row.ratio.reset();
+}
+
+TEST(Advice, AtMeasuredLengthsIsExactlyWhatWasMeasured) {
+  for (const std::int64_t tokens : doubling) {
+    const Advice advice = advice_at(tokens);
+    const auto n = static_cast<double>(tokens);
+    EXPECT_NEAR(ms(of(advice, "full")), 100 * n * n / 1000, 1e-6 * n * n);
+    EXPECT_NEAR(ms(of(advice, "sparse")), 100 * 128 * n / 1000, 1e-3);
+    EXPECT_FALSE(of(advice, "full").is_interpolated);
+    EXPECT_TRUE(advice.to_measure.empty());
+    EXPECT_THAT(of(advice, "full").sentence, Not(HasSubstr("≈")));
+  }
+}
+
+TEST(Advice, BetweenMeasuredLengthsFollowsThePowerOfTheLengthAndIsMarked) {
+  const Advice advice = advice_at(300);
+  // Powers are straight lines in logarithms: here interpolation finds the truth.
+  EXPECT_NEAR(ms(of(advice, "full")), 100 * 300 * 300 / 1000.0, 1e-3);
+  EXPECT_NEAR(ms(of(advice, "sparse")), 100 * 128 * 300 / 1000.0, 1e-3);
+  EXPECT_NEAR(of(advice, "sparse").to_baseline->ratio, 128.0 / 300, 1e-9);
+  EXPECT_TRUE(of(advice, "sparse").is_interpolated);
+  EXPECT_EQ(of(advice, "sparse").lower, 256);
+  EXPECT_EQ(of(advice, "sparse").upper, 512);
+  EXPECT_THAT(of(advice, "sparse").sentence, HasSubstr("≈"));
+  EXPECT_THAT(of(advice, "sparse").remarks,
+              Contains("≈: interpolated, measured at 256 and 512 tokens."));
+  EXPECT_THAT(advice.to_measure, ElementsAre(300));
+}
+
+TEST(Advice, TimesOfLongerDocumentsAreNeverShorter) {
+  double before = 0;
+  for (std::int64_t tokens = 64; tokens <= 1024; tokens += 7) {
+    const double now = ms(of(advice_at(tokens), "full"));
+    EXPECT_GT(now, before) << tokens;
+    before = now;
+  }
+}
+
+TEST(Advice, IntervalsBetweenMeasuredLengthsHoldTheirValue) {
+  const Advised sparse = of(advice_at(300), "sparse");
+  EXPECT_LT(sparse.time_ns->low, sparse.time_ns->value);
+  EXPECT_GT(sparse.time_ns->high, sparse.time_ns->value);
+  EXPECT_LE(sparse.to_baseline->low, sparse.to_baseline->ratio);
+  EXPECT_GE(sparse.to_baseline->high, sparse.to_baseline->ratio);
+}
+
+TEST(Advice, BeyondTheLongestMeasuredLengthHasNoTime) {
+  const Advice advice = advice_at(1025);
+  for (const Advised& one : advice.contenders) {
+    EXPECT_FALSE(one.time_ns.has_value());
+    EXPECT_EQ(one.standing, Standing::without_time);
+    EXPECT_THAT(one.sentence, HasSubstr("1025 tokens are more than 1024 tokens, the longest"));
+    // Memory grows on, and says so.
+    EXPECT_TRUE(one.memory_is_predicted);
+  }
+  EXPECT_NEAR(*of(advice, "full").peak_bytes, 100 * 1000.0 * 1025 * 1025, 1e6);
+  EXPECT_THAT(advice.to_measure, ElementsAre(1025));
+}
+
+TEST(Advice, BelowTheShortestMeasuredLengthCountsAsThatAndSaysSo) {
+  const Advised sparse = of(advice_at(20), "sparse");
+  EXPECT_NEAR(ms(sparse), ms(of(advice_at(64), "sparse")), 1e-9);
+  EXPECT_EQ(sparse.counted_as, 64);
+  EXPECT_THAT(sparse.sentence, HasSubstr("≈"));
+}
+
+TEST(Advice, DoesNotBridgeALengthThatHasNoTime) {
+  Table table = table_of(doubling);
+  lose(table.rows[4], CellStatus::timeout, "it took more than 3 s");  // full at 256
+  table.rows[5].ratio.reset();
+  const Advice advice = advice_on(table, {.documents = in_all(200)});
+  EXPECT_FALSE(of(advice, "full").time_ns.has_value());
+  EXPECT_TRUE(of(advice, "sparse").time_ns.has_value());
+  EXPECT_FALSE(of(advice, "sparse").to_baseline.has_value());
+}
+
+TEST(Advice, SumsOverTheLengthsOfAFile) {
+  const DocumentLengths lengths({51, 51, 243, 499});  // 64, 64, 256 and 512 in all
+  const Advice advice = advice_on(table_of(doubling), {.documents = lengths, .candidates = 200});
+  const double squares = 2 * 64 * 64 + 256 * 256 + 512 * 512, sum = 2 * 64 + 256 + 512;
+  EXPECT_NEAR(ms(of(advice, "full")), 50 * squares / 1000, 1e-3);
+  EXPECT_NEAR(ms(of(advice, "sparse")), 50 * 128 * sum / 1000, 1e-3);
+  EXPECT_NEAR(of(advice, "sparse").to_baseline->ratio, 128 * sum / squares, 1e-9);
+  EXPECT_THAT(advice.heading, HasSubstr("4 given (51 to 499 tokens, mean 211, p50 51, p95 499)"));
+}
+
+TEST(Advice, OneDocumentThatIsTooLongIsCounted) {
+  const Advice advice = advice_on(table_of(doubling), {.documents = DocumentLengths({51, 2000})});
+  EXPECT_THAT(of(advice, "full").reason,
+              HasSubstr("1 of 2 documents is longer than 1024 tokens, the longest measured of it"));
+}
+
+TEST(Advice, RanksTheFastestFirst) {
+  EXPECT_EQ(advice_at(64).contenders.front().pattern, "full");
+  EXPECT_EQ(advice_at(512).contenders.front().pattern, "sparse");
+}
+
+TEST(Advice, SaysSpeedUpCrossoverAndThatNoDifferenceIsShown) {
+  const Advice fast = advice_at(512);
+  EXPECT_EQ(of(fast, "sparse").sentence,
+            "Sparse, w = 4: 6.55 s for 100 documents, 4.0x faster than full attention; from 128 "
+            "tokens on it wins.");
+  EXPECT_EQ(of(fast, "full").sentence,
+            "Full: 26.2 s for 100 documents, what the others are set against.");
+  EXPECT_THAT(of(advice_at(64), "sparse").sentence, HasSubstr("2.0x slower than full attention"));
+  const Advised same = of(advice_at(128), "sparse");
+  EXPECT_EQ(same.to_baseline->verdict, Verdict::no_difference_shown);
+  EXPECT_THAT(same.sentence, HasSubstr("no difference to full attention shown"));
+}
+
+TEST(Advice, PutsWhatIsTooSlowBehindWithItsReason) {
+  const Advice advice = advice_on(
+      table_of(doubling), {.documents = in_all(512), .candidates = 100, .latency_ns = 1e10});
+  EXPECT_EQ(advice.contenders.front().standing, Standing::within_limits);
+  EXPECT_EQ(advice.contenders.back().standing, Standing::too_slow);
+  EXPECT_THAT(advice.contenders.back().sentence,
+              HasSubstr("Full is too slow (the limit is 10.0 s): 26.2 s"));
+}
+
+TEST(Advice, PutsWhatDoesNotFitBehindAndSaysHowManyFitAtATime) {
+  // At 512 tokens a document of full attention takes 262 MB, one of sparse 1 MB.
+  const Question question{.documents = in_all(512), .candidates = 100, .memory_bytes = 50e6};
+  const Advice advice = advice_on(table_of(doubling), question);
+  EXPECT_EQ(of(advice, "full").standing, Standing::too_large);
+  EXPECT_THAT(of(advice, "full").sentence,
+              HasSubstr("Full does not fit (one document takes 262 MB, the limit is 50.0 MB)"));
+  EXPECT_EQ(of(advice, "sparse").standing, Standing::within_limits);
+  EXPECT_EQ(of(advice, "sparse").at_once, 50);
+}
+
+TEST(Advice, ComparesTheLongestDocumentsThatFit) {
+  // 1000 n^2 bytes: 223 tokens stay within 50 MB, which is 210 of the document.
+  const Question question{.documents = in_all(128), .memory_bytes = 50e6};
+  const Advice advice = advice_on(table_of(doubling), question);
+  const Advised full = of(advice, "full"), sparse = of(advice, "sparse");
+  ASSERT_TRUE(full.longest && sparse.longest);
+  EXPECT_EQ(full.longest->document_tokens, 210);
+  EXPECT_EQ(full.longest->from, LongestDocument::From::between);
+  EXPECT_EQ(sparse.longest->from, LongestDocument::From::predicted);
+  EXPECT_TRUE(sparse.longest->at_least);
+  EXPECT_THAT(sparse.sentence, HasSubstr("fits at least 78x longer documents"));
+}
+
+TEST(Advice, PredictsNoFitBeyondALengthThatWasSeenNotToFit) {
+  Table table = table_of(doubling);
+  lose(last_full(table), CellStatus::oom, "it asks for 9 GB");
+  table.run.start.provenance = R"({"device":{"available_bytes":1e12}})";
+  const Advice advice = advice_on(table, {.documents = in_all(700)});
+  EXPECT_EQ(of(advice, "full").longest->document_tokens, 499);
+  EXPECT_FALSE(of(advice, "full").longest->at_least);
+  EXPECT_THAT(of(advice, "full").sentence,
+              HasSubstr("700 tokens are more than 512 tokens, the longest measured of it; at 1024 "
+                        "oom: it asks for 9 GB"));
+}
+
+TEST(Advice, SetsPublishedEffectivenessBesideItAndLabelsIt) {
+  const Advised sparse = of(advice_at(256), "sparse");
+  ASSERT_TRUE(sparse.published.has_value());
+  EXPECT_DOUBLE_EQ(sparse.published->ndcg10, 0.612);
+  EXPECT_THAT(sparse.remarks, Contains(HasSubstr("published, not measured here")));
+  Table table = table_of(doubling);
+  for (Row& row : table.rows) {
+    Contender& contender = row.cell.cell.contender;
+    if (contender.pattern == "sparse") contender.window = Window::of(0);
+  }
+  EXPECT_THAT(of(advice_on(table, {.documents = in_all(256)}), "sparse").remarks,
+              Contains(HasSubstr("nDCG@10 0.560 over passages, about 0.06 below full attention")));
+  for (Row& row : table.rows) {
+    Contender& contender = row.cell.cell.contender;
+    if (contender.pattern == "sparse") contender.window = Window::of(5);
+  }
+  EXPECT_FALSE(of(advice_on(table, {.documents = in_all(256)}), "sparse").published.has_value());
+}
+
+TEST(Advice, TakesTheQueryThatWasMeasuredNearest) {
+  Table table = table_of(doubling);
+  const std::size_t own = table.rows.size();
+  for (std::size_t i = 0; i < own; ++i) {
+    Row longer = table.rows[i];
+    longer.cell.point.query_tokens = 30;
+    table.rows.push_back(longer);
+  }
+  const Advice advice = advice_on(table, {.query_tokens = 28, .documents = DocumentLengths(100)});
+  EXPECT_EQ(advice.point.query_tokens, 30);
+  EXPECT_THAT(advice.notes, Contains(HasSubstr("measured with queries of 30 tokens")));
+  EXPECT_THAT(advice.heading, HasSubstr("a query of 28 tokens"));
+  EXPECT_THAT(advice.to_measure, ElementsAre(131));
+}
+
+TEST(Advice, AnswersEachSettingOfItsOwn) {
+  Table table = table_of(doubling);
+  Row half = table.rows.front();
+  half.cell.point.dtype = DType::float16;
+  table.rows.push_back(half);
+  const std::vector<Advice> all = make_advice(table, {});
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].setting, "float32");
+  EXPECT_EQ(all[1].setting, "float16");
+}
+
+TEST(Advice, OfARunWithoutATimeGivesTheReason) {
+  Table table = table_of({64});
+  for (Row& row : table.rows) lose(row, CellStatus::unsupported, "it knows no such pattern");
+  const Advice advice = advice_on(table, {});
+  for (const Advised& one : advice.contenders) {
+    EXPECT_THAT(one.sentence, HasSubstr("unsupported: it knows no such pattern"));
+  }
+  EXPECT_TRUE(make_advice(Table{}, {}).empty());
+}
+
+TEST(Advice, HoldsWithoutABaseline) {
+  Table table = table_of(doubling);
+  table.baseline.reset();
+  for (Row& row : table.rows) row.ratio.reset();
+  EXPECT_EQ(of(advice_on(table, {.documents = in_all(512)}), "sparse").sentence,
+            "Sparse, w = 4: 6.55 s for 100 documents.");
+}
+
+TEST(Advice, ExactSweepMeasuresTheSameContendersAtTheMissingLengthsAlone) {
+  Table table = table_of(doubling);
+  table.run.start.sweep_text = R"({"name": "mine", "contenders": ["full/dense", "sparse/segment/4"],
+      "sequence_tokens": ["64:1024:*2"], "dtype": ["float32", "float16"], "batch": {"max": [1, 100]}})";
+  const auto sweep = parse_sweep(
+      exact_sweep(advice_on(table, {.query_tokens = 12, .documents = DocumentLengths({100, 700})})),
+      "the sweep");
+  ASSERT_TRUE(sweep.has_value()) << sweep.error().message;
+  ASSERT_EQ(sweep->heats.size(), 2U);
+  EXPECT_EQ(sweep->heats[0].point.sequence_tokens, 115);
+  EXPECT_EQ(sweep->heats[1].point.sequence_tokens, 715);
+  EXPECT_EQ(sweep->heats[0].point.query_tokens, 12);
+  EXPECT_EQ(sweep->heats[0].point.batch_max, 100);
+  EXPECT_EQ(sweep->heats[0].contenders.size(), 2U);
+}
+
+TEST(Advice, WithoutAQueryCountsTheDocumentAlone) {
+  Table table = table_of(doubling);
+  for (Row& row : table.rows) row.cell.point.operation = Operation::windowed_matmul;
+  const Advice advice = advice_on(table, {.documents = DocumentLengths(256)});
+  EXPECT_TRUE(advice.to_measure.empty());
+  EXPECT_THAT(advice.heading, HasSubstr("100 candidates, documents of 256 tokens"));
+}
+
+TEST(Advice, IsWrittenAsTextAndAsJson) {
+  const Advice advice = advice_at(300);
+  EXPECT_THAT(write_advice(advice), HasSubstr(" 1. Sparse, w = 4: ≈ 3.84 s for 100 documents"));
+  const auto json = nlohmann::json::parse(write_advice_json({advice}));
+  ASSERT_EQ(json.size(), 1U);
+  const auto& first = json[0]["contenders"][0];
+  EXPECT_EQ(first["contender"], "sparse/segment/4");
+  EXPECT_EQ(first["between"], nlohmann::json({256, 512}));
+  EXPECT_EQ(first["to_baseline"]["verdict"], "faster");
+  EXPECT_NEAR(first["ms"]["value"].get<double>(), 3840, 1e-6);
+  EXPECT_EQ(first["published"]["label"], "published, not measured here");
+  EXPECT_EQ(json[0]["lengths_to_measure"], nlohmann::json({300}));
+}
+
+}  // namespace
+}  // namespace attnscope::report

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/published.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "engine/report/published_sources.h"
+
+namespace attnscope::report {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+PublishedTable table_named(std::string_view id) {
+  for (PublishedTable& table : published_tables()) {
+    if (table.id == id) return std::move(table);
+  }
+  ADD_FAILURE() << "no table " << id;
+  return {};
+}
+
+std::string cell(const PublishedTable& table, std::size_t row, std::string_view key) {
+  const auto found = std::ranges::find(table.columns, key, &PublishedColumn::key);
+  if (found == table.columns.end() || row >= table.rows.size()) return "none";
+  return table.rows[row][static_cast<std::size_t>(found - table.columns.begin())];
+}
+
+TEST(Published, EveryTable_HasItsCitationMachineAndWholeRows) {
+  const std::vector<PublishedTable> tables = published_tables();
+  ASSERT_EQ(tables.size(), 4U);
+  for (const PublishedTable& table : tables) {
+    SCOPED_TRACE(table.id);
+    EXPECT_FALSE(table.rows.empty());
+    EXPECT_FALSE(table.machine.empty());
+    EXPECT_THAT(std::string(table.citation), HasSubstr("20"));
+    for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.columns.size());
+  }
+}
+
+TEST(Published, TheNdcgTable_IsSetAsThePaperSetsIt) {
+  const PublishedTable table = table_named("ecir24-table1");
+  EXPECT_EQ(table.rows.size(), 10U);     // two tasks: four years and their mean
+  EXPECT_EQ(table.columns.size(), 15U);  // task, year, 6 + 6 + 1 windows
+  EXPECT_EQ(cell(table, 0, "full_or_longformer/inf"), "0.724");
+  EXPECT_EQ(cell(table, 0, "full_or_longformer/64"), "0.719†");
+  EXPECT_EQ(cell(table, 4, "year"), "average");
+  EXPECT_EQ(cell(table, 4, "sparse/4"), "0.612†");
+  EXPECT_EQ(cell(table, 9, "sparse/0"), "0.561");
+  EXPECT_EQ(cell(table, 9, "qds/64"), "0.587†");
+}
+
+TEST(Published, TheCostTable_HasThePapersNumbersWithTheirUnits) {
+  const PublishedTable table = table_named("ecir24-table3");
+  EXPECT_EQ(table.rows.size(), 10U);
+  EXPECT_EQ(cell(table, 0, "time_us_per_document"), "368");
+  EXPECT_EQ(cell(table, 1, "relative_time_percent"), "+170");
+  EXPECT_EQ(cell(table, 2, "relative_time_percent"), "-1");
+  EXPECT_EQ(cell(table, 3, "window"), "∞");
+  EXPECT_EQ(cell(table, 3, "memory_mb_per_document"), "1608");
+  const auto time = std::ranges::find(table.columns, "time_us_per_document", &PublishedColumn::key);
+  ASSERT_NE(time, table.columns.end());
+  EXPECT_THAT(time->title, HasSubstr("µs"));
+}
+
+TEST(Published, Costs_NameOurPatternsWhereTheyMeanTheSame) {
+  const std::vector<PublishedCost> costs = published_costs();
+  ASSERT_EQ(costs.size(), 10U);
+  EXPECT_EQ(costs[0].pattern, "full");
+  EXPECT_EQ(costs[0].window, std::nullopt);
+  EXPECT_EQ(costs[0].sequence_tokens, 174);
+  EXPECT_EQ(costs[7].pattern, "sparse");
+  EXPECT_EQ(costs[7].window, Window::of(4));
+  EXPECT_EQ(costs[7].time_us_per_document, 8000);
+  EXPECT_EQ(costs[7].memory_mb_per_document, 66);
+  EXPECT_EQ(costs[8].pattern, "") << "the paper's ablation of its kernel is no pattern";
+}
+
+TEST(Published, Ndcg_IsThePapersMeanOfTheTaskOfThatLength) {
+  const auto passages = published_ndcg("sparse", Window::of(4), 174);
+  ASSERT_TRUE(passages);
+  EXPECT_EQ(passages->ndcg10, 0.612);
+  EXPECT_TRUE(passages->is_equivalent);
+  EXPECT_THAT(passages->source, HasSubstr("Table 1"));
+  EXPECT_EQ(passages->note, "");
+  EXPECT_EQ(published_ndcg("sparse", Window::of(4), 512)->ndcg10, 0.612);
+  EXPECT_EQ(published_ndcg("sparse", Window::of(4), 513)->ndcg10, 0.577);
+  EXPECT_EQ(published_ndcg("sparse", Window::of(0), 174)->ndcg10, 0.560);
+  EXPECT_EQ(published_ndcg("full", std::nullopt, 174)->ndcg10, 0.619);
+  EXPECT_EQ(published_ndcg("longformer", Window::of(64), 4096)->ndcg10, 0.582);
+  EXPECT_EQ(published_ndcg("qds", Window::of(64), 4096)->ndcg10, 0.587);
+}
+
+TEST(Published, Ndcg_IsAbsentWhereThePaperHasNone) {
+  EXPECT_FALSE(published_ndcg("sparse", Window::of(8), 174));
+  EXPECT_FALSE(published_ndcg("qds", Window::of(4), 174));
+  EXPECT_FALSE(published_ndcg("bigbird", std::nullopt, 174));
+  EXPECT_FALSE(published_ndcg("sparse", std::nullopt, 174));
+  EXPECT_FALSE(published_ndcg("sparse", Window::of(4), 4097));
+}
+
+TEST(Published, FullAttentionOverDocuments_IsSaidToBeScoredByPassages) {
+  EXPECT_THAT(std::string(published_ndcg("full", std::nullopt, 4096)->note), HasSubstr("MaxP"));
+  EXPECT_EQ(published_ndcg("full", std::nullopt, 174)->note, "");
+}
+
+/// A measured cell of a length.
+Row measured(const std::string& pattern, std::optional<Window> window, std::int64_t tokens) {
+  Row row;
+  row.cell.point.sequence_tokens = tokens;
+  row.cell.cell.contender.pattern = pattern;
+  row.cell.cell.contender.window = window;
+  row.cell.cell.samples = {{.time_ns = 5}};
+  row.cell.cell.batch = 1;
+  row.cell.summary.median_ns = 5;
+  row.cell.summary.samples = 1;
+  return row;
+}
+
+TEST(Published, OurCells_StandBesideThoseOfTheSameLengthWindowAndPattern) {
+  Table table;
+  table.rows = {measured("full", std::nullopt, 4096), measured("sparse", Window::of(4), 4096),
+                measured("sparse", Window::of(4), 2048), measured("sparse", Window::of(16), 4096),
+                measured("qds", Window::of(64), 4096)};
+  table.rows.push_back(measured("longformer", Window::of(64), 4096));
+  table.rows.back().cell.cell.status = CellStatus::oom;
+  const auto found = beside_published(table);
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found[0].row, &table.rows[0]);
+  EXPECT_EQ(found[0].cost.time_us_per_document, 49000);
+  EXPECT_EQ(found[1].row, &table.rows[1]);
+  EXPECT_EQ(found[1].cost.time_us_per_document, 8000);
+  EXPECT_EQ(found[2].row, &table.rows[4]);
+}
+
+TEST(Published, EveryForm_CarriesTheCitationAndSaysThatItIsNotMeasuredHere) {
+  for (const PublishedTable& table : published_tables()) {
+    SCOPED_TRACE(table.id);
+    for (const TableFormat format : {TableFormat::text, TableFormat::markdown, TableFormat::csv,
+                                     TableFormat::latex, TableFormat::json}) {
+      const std::string text = write_published(table, format);
+      EXPECT_THAT(text, HasSubstr("not measured here"));
+      EXPECT_THAT(text, HasSubstr(std::string(table.title)));
+    }
+  }
+}
+
+TEST(Published, Csv_HasARowForEveryRowAndAFieldForEveryColumn) {
+  const PublishedTable table = table_named("ecir24-table3");
+  const std::string csv = write_published(table, TableFormat::csv);
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 11);
+  EXPECT_THAT(csv, HasSubstr("passage,174,Full attention,∞,368,,9,,yes,"));
+}
+
+TEST(Published, Json_IsRowsByKey) {
+  const auto rows =
+      nlohmann::json::parse(write_published(table_named("tkl-table1"), TableFormat::json));
+  EXPECT_EQ(rows.size(), 9U);
+  EXPECT_EQ(rows.at(7).at("documents_per_ms"), "1.1");
+}
+
+TEST(Published, Latex_EscapesWhatItWouldReadAsItsOwn) {
+  const std::string latex = write_published(table_named("ecir24-table3"), TableFormat::latex);
+  EXPECT_THAT(latex, HasSubstr("(\\%)"));
+  EXPECT_THAT(latex, HasSubstr("\\toprule"));
+}
+
+TEST(PublishedFiles, AreThoseOfTheRepository) {
+  EXPECT_THAT(std::string(published_source("ecir24_table3.csv")), HasSubstr("NVIDIA A100"));
+  EXPECT_EQ(published_source("nothing.csv"), "");
+}
+
+TEST(PublishedFiles, AFileWithoutItsColumns_IsAnErrorThatNamesTheLine) {
+  constexpr std::array<std::string_view, 2> keys{"a", "b"};
+  EXPECT_THAT(parse_reference("# c\na,b\r\n1,\n", keys).value(), ElementsAre(ElementsAre("1", "")));
+  EXPECT_THAT(parse_reference("a,c\n1,2\n", keys).error().message, HasSubstr("line 1"));
+  EXPECT_THAT(parse_reference("a,b\n1,2\n3\n", keys).error().message, HasSubstr("line 3"));
+  EXPECT_THAT(parse_reference("# only\n", keys).error().message, HasSubstr("no rows"));
+}
+
+}  // namespace
+}  // namespace attnscope::report
