@@ -131,7 +131,7 @@ void MainWindow::wire_launcher() {
   connect(&launcher_, &RunLauncher::failed, this, [this](const QString& sentence) {
     show_page(compare_page);
     compare_->messages()->show_error(sentence);
-    compare_->progress()->allow_cancel();
+    compare_->progress()->allow_again();
     compare_->runs_changed();
   });
 }
@@ -145,6 +145,13 @@ void MainWindow::wire_compare() {
   connect(compare_->progress(), &ProgressStrip::cancel_asked, this, [this](const QString& uuid) {
     if (const RunEntry* entry = runs_.entry(uuid)) launcher_.cancel(entry->info);
   });
+  connect(compare_->progress(), &ProgressStrip::pause_asked, this, [this](const QString& uuid) {
+    if (const RunEntry* entry = runs_.entry(uuid)) launcher_.pause(entry->info);
+  });
+  connect(compare_->progress(), &ProgressStrip::continue_asked, this, [this](const QString& uuid) {
+    if (const RunEntry* entry = runs_.entry(uuid)) launcher_.go_on(entry->info);
+  });
+  connect(&store_, &StoreThread::heats_read, compare_->progress(), &ProgressStrip::show_heats);
   wire_run_list();
 }
 

@@ -14,7 +14,9 @@
 #include "app/gui/views/about_dialog.h"
 #include "app/gui/views/command_bar.h"
 #include "app/gui/views/compare_page.h"
+#include "app/gui/views/heats_view.h"
 #include "app/gui/views/patterns_page.h"
+#include "app/gui/views/progress_strip.h"
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_view.h"
 #include "app/gui/views/shortcuts_dialog.h"
@@ -29,6 +31,7 @@ void MainWindow::build_menus() {
 
   QMenu* run = menuBar()->addMenu(tr("&Run"));
   run->addAction(commands_->run_action());
+  run->addAction(compare_->progress()->pause_action());
   run->addAction(commands_->cancel_action());
   run->addSeparator();
   run->addAction(tr("&New run…"), QKeySequence(tr("Ctrl+N")), this, &MainWindow::open_new_run);
@@ -81,6 +84,11 @@ void MainWindow::build_view_menu() {
     show_page(compare_page);
     compare_->run_list()->search()->setFocus(Qt::ShortcutFocusReason);
   });
+  connect(compare_->progress()->heats_action(), &QAction::triggered, this, [this] {
+    show_page(compare_page);
+    compare_->progress()->heats_view()->setFocus(Qt::ShortcutFocusReason);
+  });
+  view->addAction(compare_->progress()->heats_action());
   view->addSeparator();
   QMenu* themes = view->addMenu(tr("&Theme"));
   theme_actions_ = new QActionGroup(this);

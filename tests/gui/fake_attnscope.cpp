@@ -2,14 +2,16 @@
 //
 // `attnscope` as a window test needs it: the same commands and the same store, made-up numbers. The
 // sweep's name says what happens: "until-cancelled" waits after its first heat until it is
-// interrupted, "until-told" until SIGUSR1 lets it go on, "refused" ends with a sentence before its
-// run begins.
+// interrupted, "until-told" until SIGUSR1 lets it go on, "pausable" until it is paused, and then
+// until it is continued; "refused" ends with a sentence before its run begins.
 
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <string>
 
+#include "engine/sweep/pause.h"
+#include "engine/sweep/run_plan.h"
 #include "engine/sweep/sweep.h"
 #include "tests/gui/run_fixture.h"
 
@@ -58,13 +60,18 @@ int run(const std::string& sweep_file, const std::string& database) {
   sigemptyset(&go_on);
   sigaddset(&go_on, SIGUSR1);
   sigprocmask(SIG_BLOCK, &go_on, nullptr);
+  sigset_t continued;
+  sigemptyset(&continued);
+  sigaddset(&continued, continue_signal);
+  sigprocmask(SIG_BLOCK, &continued, nullptr);
 
   const Result<Sweep> sweep = load_sweep(sweep_file);
   if (!sweep) return refuse(sweep.error().message);
   if (sweep->name == "refused") return refuse("the worker attnscope-worker was not found.");
   Store store = gui::open_store(database);
-  const Result<RunId> id =
-      store.begin_run(gui::new_run(sweep->name, static_cast<int>(sweep->heats.size())));
+  NewRun start = gui::new_run(sweep->name, static_cast<int>(sweep->heats.size()));
+  start.provenance = nlohmann::json{{"plan", plan_json(sweep->heats)}}.dump();
+  const Result<RunId> id = store.begin_run(start);
   if (!id) return refuse(id.error().message);
   int done = 0;
   const int planned = static_cast<int>(sweep->heats.size());
@@ -81,6 +88,12 @@ int run(const std::string& sweep_file, const std::string& database) {
       int signal = 0;
       sigwait(&interrupt, &signal);
       return store.finish_run(*id, RunStatus::cancelled) ? 130 : 3;
+    }
+    if (sweep->name == "pausable" && done == 1) {
+      int signal = 0;
+      sigwait(&go_on, &signal);
+      if (!store.set_progress(*id, {done, planned, std::string(paused_words), {}})) return 3;
+      sigwait(&continued, &signal);
     }
     if (sweep->name == "until-told" && done == 1) {
       int signal = 0;

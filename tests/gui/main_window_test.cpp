@@ -16,6 +16,7 @@
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/views/command_bar.h"
 #include "app/gui/views/compare_page.h"
+#include "app/gui/views/heats_view.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/new_run_dialog.h"
 #include "app/gui/views/patterns_page.h"
@@ -130,6 +131,58 @@ class MainWindowTest : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(window_->runs().live() != nullptr, patience_ms);
     QTRY_VERIFY(page()->progress()->cancel_button()->isVisible());
     QTest::mouseClick(page()->progress()->cancel_button(), Qt::LeftButton);
+    QTRY_COMPARE_WITH_TIMEOUT(status_of(window_->runs()), RunStatus::cancelled, patience_ms);
+  }
+
+  void ALiveRun_IsPausedAndGoesOnByKeyAndButton() {
+    open_window();
+    start_by_clicks(QStringLiteral("pausable"), QStringLiteral("64:256:*2"));
+    ProgressStrip* strip = page()->progress();
+    QTRY_VERIFY_WITH_TIMEOUT(strip->heats().count(HeatState::done) == 1, patience_ms);
+    QCOMPARE(strip->heats().count(HeatState::running), 1);
+    QCOMPARE(strip->pause_button()->text(), QStringLiteral("Pause run"));
+    QTest::keyClick(window_.get(), Qt::Key_P, Qt::ControlModifier);
+    QCOMPARE(strip->pause_button()->text(), QStringLiteral("Continue run"));
+    QTRY_COMPARE_WITH_TIMEOUT(strip->heats().count(HeatState::paused), 1, patience_ms);
+    QVERIFY(strip->text().contains(QStringLiteral("paused")));
+    // The next window finds it paused.
+    window_->close();
+    window_.reset();
+    open_window();
+    strip = page()->progress();
+    QTRY_COMPARE_WITH_TIMEOUT(strip->heats().count(HeatState::paused), 1, patience_ms);
+    QTRY_VERIFY(strip->pause_button()->isVisible());
+    QCOMPARE(strip->pause_button()->text(), QStringLiteral("Continue run"));
+    QTest::mouseClick(strip->pause_button(), Qt::LeftButton);
+    QTRY_COMPARE_WITH_TIMEOUT(status_of(window_->runs()), RunStatus::done, patience_ms);
+    QTRY_VERIFY(!strip->isVisible());
+    QVERIFY(!strip->pause_action()->isEnabled());
+  }
+
+  void ARunThatCannotPause_SaysSoAndTheButtonStays() {
+    open_window();
+    Store store = open_store(database());
+    // This test itself, which takes no such signal.
+    static_cast<void>(begin_run_with(store, "foreign", {64}, 3));
+    ProgressStrip* strip = page()->progress();
+    QTRY_VERIFY_WITH_TIMEOUT(strip->pause_button()->isVisible(), patience_ms);
+    QTest::mouseClick(strip->pause_button(), Qt::LeftButton);
+    QTRY_VERIFY(page()->messages()->text().contains(QStringLiteral("does not know how to pause")));
+    QCOMPARE(strip->pause_button()->text(), QStringLiteral("Pause run"));
+  }
+
+  void TheHeatsOfALiveRun_AreReachedByKeys() {
+    open_window();
+    start_by_clicks(QStringLiteral("until-cancelled"), QStringLiteral("64:256:*2"));
+    ProgressStrip* strip = page()->progress();
+    QTRY_VERIFY_WITH_TIMEOUT(strip->heats().count(HeatState::done) == 1, patience_ms);
+    QTest::keyClick(window_.get(), Qt::Key_H, Qt::ControlModifier);
+    QTRY_VERIFY(strip->heats_view()->hasFocus());
+    auto* sentence = strip->findChild<QLabel*>(QStringLiteral("chosen_heat"));
+    QCOMPARE(sentence->text(), QStringLiteral("Heat 2 of 3, 128 tokens: being measured"));
+    QTest::keyClick(strip->heats_view(), Qt::Key_Left);
+    QVERIFY(sentence->text().startsWith(QStringLiteral("Heat 1 of 3, 64 tokens: measured (")));
+    QTest::mouseClick(strip->cancel_button(), Qt::LeftButton);
     QTRY_COMPARE_WITH_TIMEOUT(status_of(window_->runs()), RunStatus::cancelled, patience_ms);
   }
 

@@ -14,6 +14,7 @@
 #include "app/gui/session/program.h"
 #include "app/gui/session/text.h"
 #include "engine/store/store.h"
+#include "engine/sweep/pause.h"
 
 namespace attnscope::gui {
 namespace {
@@ -96,6 +97,15 @@ void RunLauncher::cancel(const RunInfo& run) {
     Q_EMIT failed(
         tr("Run %1 belongs to another user and cannot be cancelled from here.").arg(run.number));
   }
+}
+
+void RunLauncher::pause(const RunInfo& run) {
+  if (const Status asked = ask_to_pause(run); !asked) Q_EMIT failed(words(asked.error().message));
+}
+
+void RunLauncher::go_on(const RunInfo& run) {
+  if (const Status asked = ask_to_continue(run); !asked)
+    Q_EMIT failed(words(asked.error().message));
 }
 
 void RunLauncher::see_runs(const RunListPointer& runs) {

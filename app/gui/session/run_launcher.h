@@ -1,8 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Starts runs as detached processes and cancels them. The window only follows what they commit, so
-// closing it never ends a run, and a window opened later finds the run through the store.
+// Starts runs as detached processes, pauses and cancels them. The window only follows what they
+// commit, so closing it never ends a run, and a window opened later finds the run through the
+// store.
 
 #include <QObject>
 #include <QStringList>
@@ -28,6 +29,9 @@ class RunLauncher : public QObject {
   void again(const RunInfo& run);
   /// Interrupts the run's process, if it is still the one that wrote the run.
   void cancel(const RunInfo& run);
+  /// Lets the run wait when its heat is done, whoever started it.
+  void pause(const RunInfo& run);
+  void go_on(const RunInfo& run);
   /// Lets the launcher see which of its children have begun their run.
   void see_runs(const RunListPointer& runs);
   [[nodiscard]] bool is_starting() const { return !children_.empty(); }

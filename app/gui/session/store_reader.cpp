@@ -103,6 +103,14 @@ void StoreReader::read_list() {
   could_read();
   list_ = *list;
   Q_EMIT runs_changed(list_);
+  read_live_heats();
+}
+
+void StoreReader::read_live_heats() {
+  const bool live = !list_->runs.empty() && list_->runs.front().info.status == RunStatus::running;
+  const HeatsPointer before = heats_;
+  heats_ = live ? read_heats(*store_, list_->runs.front(), before) : nullptr;
+  if (heats_ != before) Q_EMIT heats_read(heats_);
 }
 
 void StoreReader::read_shown_if_it_grew() {

@@ -12,6 +12,7 @@
 #include <functional>
 #include <optional>
 
+#include "app/gui/session/heats.h"
 #include "app/gui/session/machine_ceilings.h"
 #include "app/gui/session/snapshot.h"
 #include "engine/store/store.h"
@@ -48,6 +49,8 @@ class StoreReader : public QObject {
   void waiting(const QString& sentence);
   void waited();
   void runs_changed(const attnscope::gui::RunListPointer& runs);
+  /// Of the live run; null: there is none.
+  void heats_read(const attnscope::gui::HeatsPointer& heats);
   void published_read(const attnscope::gui::PublishedPointer& runs);
   void run_read(const attnscope::gui::RunPointer& run);
   void compared(const attnscope::gui::ComparisonPointer& comparison);
@@ -65,6 +68,7 @@ class StoreReader : public QObject {
 
   void tick();
   void read_list();
+  void read_live_heats();
   void read_shown();
   void read_shown_if_it_grew();
   void read_next_published();
@@ -94,6 +98,7 @@ class StoreReader : public QObject {
   QString said_;  // the last error of reading, so that it is not said twice a second
   std::int64_t seen_version_ = -1;
   RunListPointer list_;
+  HeatsPointer heats_;  // of the live run
   std::deque<std::filesystem::path> to_publish_;
   std::shared_ptr<PublishedSnapshot> publishing_;
   PublishedPointer published_;

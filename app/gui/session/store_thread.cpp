@@ -14,6 +14,7 @@ StoreThread::StoreThread(std::filesystem::path database, QObject* parent)
       check_(database_),
       reader_(new StoreReader(database_)) {
   qRegisterMetaType<RunListPointer>("attnscope::gui::RunListPointer");
+  qRegisterMetaType<HeatsPointer>("attnscope::gui::HeatsPointer");
   qRegisterMetaType<PublishedPointer>("attnscope::gui::PublishedPointer");
   qRegisterMetaType<RunPointer>("attnscope::gui::RunPointer");
   qRegisterMetaType<MachineCeilings>("attnscope::gui::MachineCeilings");
@@ -29,6 +30,7 @@ StoreThread::StoreThread(std::filesystem::path database, QObject* parent)
   connect(reader_, &StoreReader::runs_changed, this, &StoreThread::check_when_idle);
   connect(&check_, &IntegrityCheck::damaged, this, &StoreThread::damaged);
   connect(&check_, &IntegrityCheck::damage_found, this, &StoreThread::damage_found);
+  connect(reader_, &StoreReader::heats_read, this, &StoreThread::heats_read);
   connect(reader_, &StoreReader::published_read, this, &StoreThread::published_read);
   connect(reader_, &StoreReader::trashed, this, &StoreThread::trashed);
   connect(reader_, &StoreReader::run_read, this, &StoreThread::run_read);

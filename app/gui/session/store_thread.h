@@ -13,6 +13,7 @@
 #include <QThread>
 #include <filesystem>
 
+#include "app/gui/session/heats.h"
 #include "app/gui/session/integrity_check.h"
 #include "app/gui/session/machine_ceilings.h"
 #include "app/gui/session/snapshot.h"
@@ -64,6 +65,8 @@ class StoreThread : public QObject {
   void waiting(const QString& sentence);
   void waited();
   void runs_changed(const attnscope::gui::RunListPointer& runs);
+  /// Of the live run, whenever one of them is in another state; null: no run is live.
+  void heats_read(const attnscope::gui::HeatsPointer& heats);
   void published_read(const attnscope::gui::PublishedPointer& runs);
   void compared(const attnscope::gui::ComparisonPointer& comparison);
   void run_read(const attnscope::gui::RunPointer& run);

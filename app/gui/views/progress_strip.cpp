@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/views/progress_strip.h"
 
+#include <QAction>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QProgressBar>
@@ -9,6 +10,8 @@
 
 #include "app/gui/session/sweep_draft.h"
 #include "app/gui/session/text.h"
+#include "app/gui/views/heats_view.h"
+#include "engine/sweep/pause.h"
 
 namespace attnscope::gui {
 
@@ -18,9 +21,23 @@ ProgressStrip::ProgressStrip(QWidget* parent)
       current_(new QLabel),
       left_(new QLabel),
       bar_(new QProgressBar),
-      cancel_(new QPushButton(tr("Cancel run"))) {
+      pause_button_(new QPushButton),
+      cancel_(new QPushButton(tr("Cancel run"))),
+      pause_(new QAction(tr("Pause run"), this)),
+      go_to_heats_(new QAction(tr("Go to the run's heats"), this)),
+      heats_view_(new HeatsView(&heats_)),
+      legend_(new HeatsLegend(&heats_)),
+      chosen_(new QLabel),
+      grid_(new QWidget) {
   setFrameShape(QFrame::StyledPanel);
   setAccessibleName(tr("Live run"));
+  build_actions();
+  build_line();
+  set_live(false);
+  hide();
+}
+
+void ProgressStrip::build_line() {
   QFont bold = title_->font();
   bold.setBold(true);
   title_->setFont(bold);
@@ -29,22 +46,67 @@ ProgressStrip::ProgressStrip(QWidget* parent)
   bar_->setMinimumWidth(120);
   bar_->setAccessibleName(tr("Heats done"));
   current_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-  cancel_->setObjectName(QStringLiteral("cancel_run"));
-  cancel_->setToolTip(tr("Stop after the current iteration; finished heats stay"));
-  auto* layout = new QHBoxLayout(this);
+  auto* line = new QHBoxLayout;
+  line->setSpacing(12);
+  line->addWidget(title_);
+  line->addWidget(bar_, 1);
+  line->addWidget(current_, 2);
+  line->addWidget(left_);
+  line->addWidget(pause_button_);
+  line->addWidget(cancel_);
+
+  chosen_->setObjectName(QStringLiteral("chosen_heat"));
+  chosen_->setTextFormat(Qt::PlainText);
+  chosen_->setWordWrap(true);
+  chosen_->hide();
+  auto* grid = new QVBoxLayout(grid_);
+  grid->setContentsMargins(0, 0, 0, 0);
+  grid->setSpacing(4);
+  grid->addWidget(heats_view_);
+  grid->addWidget(legend_);
+  grid->addWidget(chosen_);
+  connect(heats_view_, &HeatsView::chosen, chosen_, [this](const QString& sentence) {
+    chosen_->setText(sentence);
+    chosen_->setVisible(!sentence.isEmpty());
+  });
+
+  auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(12, 6, 8, 6);
-  layout->setSpacing(12);
-  layout->addWidget(title_);
-  layout->addWidget(bar_, 1);
-  layout->addWidget(current_, 2);
-  layout->addWidget(left_);
-  layout->addWidget(cancel_);
+  layout->setSpacing(6);
+  layout->addLayout(line);
+  layout->addWidget(grid_);
+}
+
+void ProgressStrip::build_actions() {
+  pause_->setShortcut(QKeySequence(tr("Ctrl+P")));
+  go_to_heats_->setShortcut(QKeySequence(tr("Ctrl+H")));
+  pause_button_->setObjectName(QStringLiteral("pause_run"));
+  cancel_->setObjectName(QStringLiteral("cancel_run"));
+  cancel_->setToolTip(tr("Stop after the current iteration; finished heats stay (Ctrl+.)"));
+  connect(pause_button_, &QPushButton::clicked, pause_, &QAction::trigger);
+  connect(pause_, &QAction::triggered, this, [this] {
+    const bool waits = pause_wish_.value_or(is_paused(progress_) || is_pausing(progress_));
+    pause_wish_ = !waits;
+    show_pause(progress_);
+    if (waits) {
+      Q_EMIT continue_asked(uuid_);
+    } else {
+      Q_EMIT pause_asked(uuid_);
+    }
+  });
   connect(cancel_, &QPushButton::clicked, this, [this] {
     cancel_->setEnabled(false);
     cancel_->setText(tr("Stopping…"));
     Q_EMIT cancel_asked(uuid_);
   });
-  hide();
+}
+
+void ProgressStrip::set_live(bool live) {
+  pause_->setEnabled(live);
+  pause_button_->setVisible(live);
+  cancel_->setVisible(live);
+  grid_->setVisible(live && heats_.rowCount() > 0);
+  go_to_heats_->setEnabled(live && heats_.rowCount() > 0);
 }
 
 void ProgressStrip::show_starting() {
@@ -54,41 +116,68 @@ void ProgressStrip::show_starting() {
   left_->clear();
   bar_->setRange(0, 1);
   bar_->setValue(0);
-  cancel_->hide();
+  heats_.set_heats(nullptr);
+  set_live(false);
   show();
 }
 
 void ProgressStrip::show_run(const RunEntry* live) {
   if (!live) {
     uuid_.clear();
+    heats_.set_heats(nullptr);
+    set_live(false);
     hide();
     return;
   }
   const QString uuid = words(live->info.id.uuid);
   if (uuid != uuid_) {
     uuid_ = uuid;
-    allow_cancel();
+    heats_.set_heats(nullptr);
+    allow_again();
   }
-  const Progress progress = live->progress.value_or(
+  progress_ = live->progress.value_or(
       Progress{live->info.heats_done, live->info.start.heats_planned, {}, {}});
   title_->setText(tr("%1: heat %2 of %3")
                       .arg(words(title_of(live->info)))
-                      .arg(std::min(progress.heats_done + 1, progress.heats_planned))
-                      .arg(progress.heats_planned));
-  bar_->setRange(0, std::max(1, progress.heats_planned));
-  bar_->setValue(progress.heats_done);
-  current_->setText(words(progress.current));
-  current_->setToolTip(current_->text());
-  left_->setText(progress.seconds_left
-                     ? tr("about %1 left").arg(duration_words(*progress.seconds_left))
+                      .arg(std::min(progress_.heats_done + 1, progress_.heats_planned))
+                      .arg(progress_.heats_planned));
+  bar_->setRange(0, std::max(1, progress_.heats_planned));
+  bar_->setValue(progress_.heats_done);
+  left_->setText(progress_.seconds_left
+                     ? tr("about %1 left").arg(duration_words(*progress_.seconds_left))
                      : QString());
-  cancel_->show();
+  show_pause(progress_);
+  set_live(true);
   show();
 }
 
-void ProgressStrip::allow_cancel() {
+void ProgressStrip::show_pause(const Progress& progress) {
+  const bool told = is_paused(progress) || is_pausing(progress);
+  if (pause_wish_ == told) pause_wish_.reset();
+  const bool waits = pause_wish_.value_or(told);
+  pause_->setText(waits ? tr("Continue run") : tr("Pause run"));
+  pause_->setToolTip(waits ? tr("Let the run go on")
+                           : tr("Wait when this heat is done; the worker's memory is free then"));
+  pause_button_->setText(pause_->text());
+  pause_button_->setToolTip(
+      QStringLiteral("%1 (%2)").arg(pause_->toolTip(), pause_->shortcut().toString()));
+  QString now = words(progress.current);
+  if (waits && !told) now += words(pausing_words);
+  current_->setText(now);
+  current_->setToolTip(now);
+}
+
+void ProgressStrip::show_heats(const HeatsPointer& heats) {
+  const bool own = heats && heats->uuid == uuid_;
+  heats_.set_heats(own ? heats : nullptr);
+  set_live(!uuid_.isEmpty());
+}
+
+void ProgressStrip::allow_again() {
   cancel_->setEnabled(true);
   cancel_->setText(tr("Cancel run"));
+  pause_wish_.reset();
+  show_pause(progress_);
 }
 
 QString ProgressStrip::text() const {

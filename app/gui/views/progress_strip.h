@@ -1,18 +1,24 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What the live run is doing: heats done, the current contender, time left, and the way to stop it.
+// What the live run is doing: heats done, the current contender, time left, every heat as a square,
+// and the ways to pause and to stop it.
 
 #include <QFrame>
 #include <optional>
 
+#include "app/gui/models/heats_model.h"
 #include "app/gui/session/snapshot.h"
 
+class QAction;
 class QLabel;
 class QProgressBar;
 class QPushButton;
 
 namespace attnscope::gui {
+
+class HeatsLegend;
+class HeatsView;
 
 class ProgressStrip : public QFrame {
   Q_OBJECT
@@ -22,21 +28,47 @@ class ProgressStrip : public QFrame {
   void show_starting();
   /// Hidden without a live run.
   void show_run(const RunEntry* live);
-  /// After a cancel that did not reach the run.
-  void allow_cancel();
+  /// Of the live run; those of another are not shown.
+  void show_heats(const HeatsPointer& heats);
+  /// After a cancel or a pause that did not reach the run.
+  void allow_again();
   [[nodiscard]] QPushButton* cancel_button() const { return cancel_; }
+  [[nodiscard]] QPushButton* pause_button() const { return pause_button_; }
+  /// Pauses the live run, or lets it go on.
+  [[nodiscard]] QAction* pause_action() const { return pause_; }
+  /// Enabled while there are heats to go to.
+  [[nodiscard]] QAction* heats_action() const { return go_to_heats_; }
+  [[nodiscard]] const HeatsModel& heats() const { return heats_; }
+  [[nodiscard]] HeatsView* heats_view() const { return heats_view_; }
+  [[nodiscard]] HeatsLegend* legend() const { return legend_; }
   [[nodiscard]] QString text() const;
 
  Q_SIGNALS:
   void cancel_asked(const QString& uuid);
+  void pause_asked(const QString& uuid);
+  void continue_asked(const QString& uuid);
 
  private:
+  void build_line();
+  void build_actions();
+  void show_pause(const Progress& progress);
+  void set_live(bool live);
+
+  HeatsModel heats_;
   QLabel* title_;
   QLabel* current_;
   QLabel* left_;
   QProgressBar* bar_;
+  QPushButton* pause_button_;
   QPushButton* cancel_;
+  QAction *pause_, *go_to_heats_;
+  HeatsView* heats_view_;
+  HeatsLegend* legend_;
+  QLabel* chosen_;
+  QWidget* grid_;  // heats, legend and what is said of the chosen one
   QString uuid_;
+  Progress progress_;
+  std::optional<bool> pause_wish_;  // asked for, and not yet seen in the run's progress
 };
 
 }  // namespace attnscope::gui

@@ -1,0 +1,52 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The heats of the live run as small squares, in lines as wide as there is room, one of which is
+// chosen by mouse or arrow keys; and the legend of what the squares mean, with how many there are.
+
+#include <QListView>
+
+#include "app/gui/session/heats.h"
+
+namespace attnscope::gui {
+
+class HeatsModel;
+
+class HeatsView : public QListView {
+  Q_OBJECT
+ public:
+  explicit HeatsView(HeatsModel* heats, QWidget* parent = nullptr);
+
+ Q_SIGNALS:
+  /// The sentence of the chosen heat; empty: none is chosen.
+  void chosen(const QString& sentence);
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+  void changeEvent(QEvent* event) override;
+  void focusInEvent(QFocusEvent* event) override;
+  void currentChanged(const QModelIndex& current, const QModelIndex& previous) override;
+
+ private:
+  /// As high as its lines, up to a few, which then scroll.
+  void fit();
+  void heats_changed();
+
+  HeatsModel* heats_;
+};
+
+class HeatsLegend : public QWidget {
+  Q_OBJECT
+ public:
+  explicit HeatsLegend(HeatsModel* heats, QWidget* parent = nullptr);
+  /// "12 measured, 1 being measured, 8 waiting"
+  [[nodiscard]] QString text() const;
+
+ private:
+  void count();
+
+  HeatsModel* heats_;
+  std::vector<QWidget*> entries_;  // by state
+};
+
+}  // namespace attnscope::gui

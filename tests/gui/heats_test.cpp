@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The heats of a live run: read from the store, as a model, and as squares.
+#include "app/gui/session/heats.h"
+
+#include <QAbstractItemModelTester>
+#include <QLabel>
+#include <QSignalSpy>
+
+#include "app/gui/models/heats_model.h"
+#include "app/gui/views/heat_mark.h"
+#include "app/gui/views/heats_view.h"
+#include "app/gui/views/progress_strip.h"
+#include "engine/sweep/pause.h"
+#include "engine/sweep/run_plan.h"
+#include "tests/gui/gui_test.h"
+#include "tests/gui/run_fixture.h"
+
+namespace attnscope::gui {
+namespace {
+
+HeatsPointer with_states(const std::vector<HeatState>& states) {
+  auto heats = std::make_shared<HeatsSnapshot>();
+  heats->uuid = QStringLiteral("a");
+  for (const HeatState state : states)
+    heats->heats.push_back({.state = state, .point = QStringLiteral("64 tokens")});
+  return heats;
+}
+
+/// Lengths 64, 128, 256, as the driver keeps them: in the provenance.
+std::vector<Heat> three_heats() {
+  std::vector<Heat> heats;
+  for (const std::int64_t tokens : {64, 128, 256}) {
+    Heat heat{.index = static_cast<int>(heats.size())};
+    heat.point.sequence_tokens = tokens;
+    heat.point.threads = 2;
+    heat.contenders = three_contenders();
+    heats.push_back(heat);
+  }
+  return heats;
+}
+
+}  // namespace
+
+class HeatsTest : public QObject {
+  Q_OBJECT
+
+  std::unique_ptr<QTemporaryDir> folder_;
+  std::unique_ptr<Store> store_;
+  RunId run_;
+
+  void begin(bool with_plan) {
+    NewRun start = new_run("live", 3);
+    if (with_plan) start.provenance = nlohmann::json{{"plan", plan_json(three_heats())}}.dump();
+    const Result<RunId> run = store_->begin_run(start);
+    QVERIFY(run.has_value());
+    run_ = *run;
+  }
+  void add_heat(std::int64_t tokens, CellStatus last = CellStatus::ok) {
+    HeatResult heat = made_up_heat(0, tokens, three_contenders());
+    heat.cells.back().status = last;
+    if (last != CellStatus::ok) heat.cells.back().samples.clear();
+    QVERIFY(store_->add_heat(run_, heat).has_value());
+  }
+  void tell(const std::string& current) {
+    QVERIFY(store_->set_progress(run_, {1, 3, current, {}}).has_value());
+  }
+  [[nodiscard]] RunEntry entry() const {
+    RunEntry live{*store_->find_run(run_.uuid), std::nullopt};
+    if (const auto progress = store_->progress(run_)) live.progress = *progress;
+    return live;
+  }
+
+ private Q_SLOTS:
+
+  void init() {
+    folder_ = std::make_unique<QTemporaryDir>();
+    store_ = std::make_unique<Store>(
+        open_store(folder_->filePath(QStringLiteral("heats.db")).toStdString()));
+  }
+  void cleanup() { store_.reset(); }
+
+  void HeatsOfTheStoredPlan_AreKnownBeforeAnyIsMeasured() {
+    begin(true);
+    const HeatsPointer heats = read_heats(*store_, entry(), nullptr);
+    QVERIFY(heats);
+    QCOMPARE(heats->heats.size(), std::size_t{3});
+    QCOMPARE(heats->heats[2].point, QStringLiteral("256 tokens"));
+    for (const HeatEntry& heat : heats->heats) QCOMPARE(heat.state, HeatState::waiting);
+  }
+
+  void TheFirstThatIsNotDone_IsTheOneBeingMeasured() {
+    begin(true);
+    add_heat(64);
+    tell("128 tokens, sparse/segment/4");
+    const HeatsPointer heats = read_heats(*store_, entry(), nullptr);
+    QCOMPARE(heats->heats[0].state, HeatState::done);
+    QCOMPARE(heats->heats[0].outcome, QStringLiteral("3 ok"));
+    QCOMPARE(heats->heats[1].state, HeatState::running);
+    QCOMPARE(heats->heats[2].state, HeatState::waiting);
+  }
+
+  void CeilingsAreNoHeat_AndAPausedRunHasNoneRunning() {
+    begin(true);
+    tell("ceilings of this machine");
+    HeatsPointer heats = read_heats(*store_, entry(), nullptr);
+    QCOMPARE(heats->heats[0].state, HeatState::waiting);
+    tell(std::string(paused_words));
+    heats = read_heats(*store_, entry(), heats);
+    QCOMPARE(heats->heats[0].state, HeatState::paused);
+    tell("64 tokens");
+    heats = read_heats(*store_, entry(), heats);
+    QCOMPARE(heats->heats[0].state, HeatState::running);
+  }
+
+  void AHeat_HasTheWorstOfItsCells() {
+    begin(true);
+    add_heat(64, CellStatus::oom);
+    add_heat(128, CellStatus::wrong);
+    add_heat(256, CellStatus::unsupported);
+    const HeatsPointer heats = read_heats(*store_, entry(), nullptr);
+    QCOMPARE(heats->heats[0].state, HeatState::too_large);
+    QCOMPARE(heats->heats[0].outcome, QStringLiteral("2 ok, 1 oom"));
+    QCOMPARE(heats->heats[1].state, HeatState::wrong);
+    QCOMPARE(heats->heats[2].state, HeatState::done);
+  }
+
+  void NothingNew_IsTheSnapshotBefore() {
+    begin(true);
+    add_heat(64);
+    const HeatsPointer heats = read_heats(*store_, entry(), nullptr);
+    QCOMPARE(read_heats(*store_, entry(), heats), heats);
+    add_heat(128);
+    QVERIFY(read_heats(*store_, entry(), heats) != heats);
+  }
+
+  void WithoutAPlan_HeatsAreCounted() {
+    begin(false);
+    add_heat(64);
+    const HeatsPointer heats = read_heats(*store_, entry(), nullptr);
+    QCOMPARE(heats->heats.size(), std::size_t{3});
+    QCOMPARE(heats->heats[0].state, HeatState::done);
+    QCOMPARE(heats->heats[1].state, HeatState::waiting);
+  }
+
+  void TheModel_ChangesSingleRowsOfOneRun() {
+    HeatsModel model;
+    const QAbstractItemModelTester tester(&model);
+    model.set_heats(with_states({HeatState::running, HeatState::waiting}));
+    QSignalSpy changed(&model, &QAbstractItemModel::dataChanged);
+    QSignalSpy reset(&model, &QAbstractItemModel::modelReset);
+    model.set_heats(with_states({HeatState::done, HeatState::waiting}));
+    QCOMPARE(changed.count(), 1);
+    QCOMPARE(reset.count(), 0);
+    QCOMPARE(model.count(HeatState::done), 1);
+    QCOMPARE(model.index(0).data(Qt::AccessibleTextRole).toString(),
+             QStringLiteral("Heat 1 of 2, 64 tokens: measured"));
+    model.set_heats(nullptr);
+    QCOMPARE(model.rowCount(), 0);
+    QCOMPARE(reset.count(), 1);
+  }
+
+  void EveryState_IsDrawnItsOwnWayWithoutColour() {
+    std::vector<QImage> drawn;
+    for (int state = 0; state < heat_states; ++state) {
+      QImage image(24, 24, QImage::Format_RGB32);
+      image.fill(Qt::white);
+      QPainter painter(&image);
+      paint_heat_mark(painter, image.rect().adjusted(2, 2, -2, -2), static_cast<HeatState>(state),
+                      QApplication::palette());
+      painter.end();
+      const QImage ink = image.convertToFormat(QImage::Format_Mono, Qt::ThresholdDither);
+      for (const QImage& other : drawn) QVERIFY2(ink != other, qPrintable(QString::number(state)));
+      drawn.push_back(ink);
+    }
+  }
+
+  void TheView_IsMovedThroughByKeysAndSaysTheHeat() {
+    HeatsModel model;
+    HeatsView view(&model);
+    view.resize(400, 60);
+    view.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&view));
+    model.set_heats(with_states(std::vector(200, HeatState::waiting)));
+    const int wide = view.height();
+    view.resize(200, 60);
+    QTRY_VERIFY(view.height() >= wide);
+    QSignalSpy chosen(&view, &HeatsView::chosen);
+    view.setFocus();
+    QTRY_COMPARE(view.currentIndex().row(), 0);
+    QTest::keyClick(&view, Qt::Key_Right);
+    QCOMPARE(view.currentIndex().row(), 1);
+    QTest::keyClick(&view, Qt::Key_Down);
+    QVERIFY(view.currentIndex().row() > 2);
+    QTest::keyClick(&view, Qt::Key_End);
+    QCOMPARE(view.currentIndex().row(), 199);
+    QVERIFY(chosen.last().front().toString().startsWith(QStringLiteral("Heat 200 of 200")));
+  }
+
+  void TheLegend_CountsInWords() {
+    HeatsModel model;
+    const HeatsLegend legend(&model);
+    model.set_heats(with_states({HeatState::done, HeatState::crashed, HeatState::waiting}));
+    QCOMPARE(legend.text(), QStringLiteral("1 waiting, 1 measured, 1 crashed"));
+    QCOMPARE(legend.accessibleName(), legend.text());
+  }
+
+  void TheStrip_HasNoHeatsOfAnotherRun() {
+    begin(true);
+    ProgressStrip strip;
+    const RunEntry live = entry();
+    strip.show_run(&live);
+    strip.show_heats(with_states({HeatState::done}));
+    QCOMPARE(strip.heats().rowCount(), 0);
+    strip.show_heats(read_heats(*store_, live, nullptr));
+    QCOMPARE(strip.heats().rowCount(), 3);
+    QVERIFY(strip.heats_action()->isEnabled());
+    strip.show_run(nullptr);
+    QCOMPARE(strip.heats().rowCount(), 0);
+    QVERIFY(!strip.heats_action()->isEnabled());
+  }
+
+  void PauseAndContinue_FollowWhatTheRunTells() {
+    begin(true);
+    ProgressStrip strip;
+    tell("64 tokens");
+    RunEntry live = entry();
+    strip.show_run(&live);
+    QSignalSpy paused(&strip, &ProgressStrip::pause_asked);
+    QSignalSpy continued(&strip, &ProgressStrip::continue_asked);
+    strip.pause_action()->trigger();
+    QCOMPARE(paused.count(), 1);
+    QVERIFY(strip.text().contains(QStringLiteral("then a pause")));
+    live.progress->current = std::string(paused_words);
+    strip.show_run(&live);
+    QCOMPARE(strip.pause_button()->text(), QStringLiteral("Continue run"));
+    strip.pause_action()->trigger();
+    QCOMPARE(continued.count(), 1);
+    QCOMPARE(strip.pause_button()->text(), QStringLiteral("Pause run"));
+    live.progress->current = "128 tokens";
+    strip.show_run(&live);
+    QCOMPARE(strip.pause_button()->text(), QStringLiteral("Pause run"));
+  }
+};
+
+}  // namespace attnscope::gui
+
+ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::HeatsTest)
+#include "heats_test.moc"
