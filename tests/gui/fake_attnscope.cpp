@@ -60,6 +60,8 @@ int run(const std::string& sweep_file, const std::string& database) {
   sigemptyset(&go_on);
   sigaddset(&go_on, SIGUSR1);
   sigprocmask(SIG_BLOCK, &go_on, nullptr);
+  // While sigwait waits they do not count as blocked; a handler says that they are taken.
+  for (const int signal : {pause_signal, continue_signal}) std::signal(signal, [](int) {});
   sigset_t continued;
   sigemptyset(&continued);
   sigaddset(&continued, continue_signal);

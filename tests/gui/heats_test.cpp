@@ -4,7 +4,10 @@
 #include "app/gui/session/heats.h"
 
 #include <QAbstractItemModelTester>
+#include <QAction>
 #include <QLabel>
+#include <QPainter>
+#include <QPushButton>
 #include <QSignalSpy>
 
 #include "app/gui/models/heats_model.h"
@@ -31,7 +34,8 @@ HeatsPointer with_states(const std::vector<HeatState>& states) {
 std::vector<Heat> three_heats() {
   std::vector<Heat> heats;
   for (const std::int64_t tokens : {64, 128, 256}) {
-    Heat heat{.index = static_cast<int>(heats.size())};
+    Heat heat;
+    heat.index = static_cast<int>(heats.size());
     heat.point.sequence_tokens = tokens;
     heat.point.threads = 2;
     heat.contenders = three_contenders();
@@ -186,6 +190,8 @@ class HeatsTest : public QObject {
     view.resize(200, 60);
     QTRY_VERIFY(view.height() >= wide);
     QSignalSpy chosen(&view, &HeatsView::chosen);
+    view.clearFocus();
+    view.activateWindow();
     view.setFocus();
     QTRY_COMPARE(view.currentIndex().row(), 0);
     QTest::keyClick(&view, Qt::Key_Right);

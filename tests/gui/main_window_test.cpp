@@ -141,6 +141,8 @@ class MainWindowTest : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(strip->heats().count(HeatState::done) == 1, patience_ms);
     QCOMPARE(strip->heats().count(HeatState::running), 1);
     QCOMPARE(strip->pause_button()->text(), QStringLiteral("Pause run"));
+    window_->activateWindow();
+    QTRY_VERIFY(window_->isActiveWindow());
     QTest::keyClick(window_.get(), Qt::Key_P, Qt::ControlModifier);
     QCOMPARE(strip->pause_button()->text(), QStringLiteral("Continue run"));
     QTRY_COMPARE_WITH_TIMEOUT(strip->heats().count(HeatState::paused), 1, patience_ms);
@@ -176,6 +178,8 @@ class MainWindowTest : public QObject {
     start_by_clicks(QStringLiteral("until-cancelled"), QStringLiteral("64:256:*2"));
     ProgressStrip* strip = page()->progress();
     QTRY_VERIFY_WITH_TIMEOUT(strip->heats().count(HeatState::done) == 1, patience_ms);
+    window_->activateWindow();
+    QTRY_VERIFY(window_->isActiveWindow());
     QTest::keyClick(window_.get(), Qt::Key_H, Qt::ControlModifier);
     QTRY_VERIFY(strip->heats_view()->hasFocus());
     auto* sentence = strip->findChild<QLabel*>(QStringLiteral("chosen_heat"));

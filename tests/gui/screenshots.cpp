@@ -17,6 +17,7 @@
 #include "tests/gui/chart_screenshots.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/pattern_screenshots.h"
+#include "tests/gui/shoot_live_run.h"
 #include "tests/gui/shoot_run_list.h"
 
 namespace attnscope::gui {
@@ -93,6 +94,12 @@ bool shoot(MainWindow& window, const QString& folder, Theme theme, const QString
   shoot_attention(window, [&](const QString& name) {
     saved = save(window, folder + QLatin1Char('/') + name + suffix) && saved;
   });
+  window.show_page(MainWindow::compare_page);
+  saved = shoot_live_run(window,
+                         [&](const QString& name) {
+                           return save(window, folder + QLatin1Char('/') + name + suffix);
+                         }) &&
+          saved;
   window.open_new_run();
   auto* form = window.findChild<NewRunDialog*>();
   const bool listed = QTest::qWaitFor([&] { return !form || form->is_listed(); }, patience_ms);

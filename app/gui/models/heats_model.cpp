@@ -17,7 +17,7 @@ QString state_words(HeatState state) {
     case HeatState::done:
       return HeatsModel::tr("measured");
     case HeatState::too_large:
-      return HeatsModel::tr("does not fit in part");
+      return HeatsModel::tr("out of memory in part");
     case HeatState::wrong:
       return HeatsModel::tr("wrong result");
     case HeatState::crashed:
@@ -27,7 +27,7 @@ QString state_words(HeatState state) {
     case HeatState::skipped:
       break;
   }
-  return HeatsModel::tr("nothing to measure");
+  return HeatsModel::tr("skipped");
 }
 
 void HeatsModel::set_heats(const HeatsPointer& heats) {

@@ -33,7 +33,7 @@ class HeatsModel : public QAbstractListModel {
   HeatsPointer heats_;
 };
 
-/// "waiting", "does not fit", ...
+/// "waiting", "wrong result", ...
 [[nodiscard]] QString state_words(HeatState state);
 
 }  // namespace attnscope::gui

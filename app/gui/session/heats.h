@@ -31,8 +31,8 @@ inline constexpr int heat_states = 9;
 
 struct HeatEntry {
   HeatState state = HeatState::waiting;
-  QString point;    // what tells it from the others: "512 tokens"
-  QString outcome;  // "3 ok, 1 oom"; empty until it is done
+  QString point = {};    // what tells it from the others: "512 tokens"
+  QString outcome = {};  // "3 ok, 1 oom"; empty until it is done
   friend bool operator==(const HeatEntry&, const HeatEntry&) = default;
 };
 

@@ -59,6 +59,7 @@ void paint_heat_mark(QPainter& painter, const QRect& square, HeatState state,
   painter.drawRect(box.adjusted(0, 0, -1, -1));
   if (state == HeatState::running) {
     painter.fillRect(box.adjusted(third, third, -third, -third), color);
+    painter.setBrush(Qt::NoBrush);
     painter.drawRect(box.adjusted(1, 1, -2, -2));
   } else if (state == HeatState::paused) {
     const int bar = std::max(2, side / 5);

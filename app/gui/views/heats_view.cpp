@@ -118,9 +118,10 @@ void HeatsView::changeEvent(QEvent* event) {
 }
 
 void HeatsView::focusInEvent(QFocusEvent* event) {
-  QListView::focusInEvent(event);
+  // Before the base class, which would choose the first.
   if (!currentIndex().isValid() && heats_->rowCount() > 0)
     setCurrentIndex(heats_->index(std::max(0, heats_->current_row())));
+  QListView::focusInEvent(event);
 }
 
 void HeatsView::currentChanged(const QModelIndex& current, const QModelIndex& previous) {

@@ -50,7 +50,6 @@ void ProgressStrip::build_line() {
   line->setSpacing(12);
   line->addWidget(title_);
   line->addWidget(bar_, 1);
-  line->addWidget(current_, 2);
   line->addWidget(left_);
   line->addWidget(pause_button_);
   line->addWidget(cancel_);
@@ -72,8 +71,9 @@ void ProgressStrip::build_line() {
 
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(12, 6, 8, 6);
-  layout->setSpacing(6);
+  layout->setSpacing(5);
   layout->addLayout(line);
+  layout->addWidget(current_);
   layout->addWidget(grid_);
 }
 
@@ -112,7 +112,7 @@ void ProgressStrip::set_live(bool live) {
 void ProgressStrip::show_starting() {
   uuid_.clear();
   title_->setText(tr("Starting…"));
-  current_->clear();
+  current_->hide();
   left_->clear();
   bar_->setRange(0, 1);
   bar_->setValue(0);
@@ -164,6 +164,7 @@ void ProgressStrip::show_pause(const Progress& progress) {
   QString now = words(progress.current);
   if (waits && !told) now += words(pausing_words);
   current_->setText(now);
+  current_->setVisible(!now.isEmpty());
   current_->setToolTip(now);
 }
 
