@@ -210,6 +210,7 @@ void MainWindow::wire_commands() {
 PatternsPage* MainWindow::patterns() {
   if (!patterns_) {
     patterns_ = new PatternsPage;
+    patterns_->restore(QSettings().value(QStringLiteral("patterns/chosen")).toMap());
     add_page(patterns_);
     patterns_->set_measuring(runs_.live() != nullptr);
     connect(patterns_, &PatternsPage::ceilings_wanted, &store_, &StoreThread::read_ceilings);
@@ -222,6 +223,7 @@ PatternsPage* MainWindow::patterns() {
 AttentionPage* MainWindow::attention() {
   if (!attention_) {
     attention_ = new AttentionPage;
+    attention_->restore(QSettings().value(QStringLiteral("attention/chosen")).toMap());
     add_page(attention_);
   }
   return attention_;

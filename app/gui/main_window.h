@@ -70,6 +70,7 @@ class MainWindow : public QMainWindow {
   void build_menus();
   void build_file_menu();
   void build_view_menu();
+  void build_page_menu();
   void fill_recent(QMenu* menu);
   void wire_commands();
   void add_page(Page* page);

@@ -12,6 +12,7 @@
 #include "app/gui/session/recent_files.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/about_dialog.h"
+#include "app/gui/views/attention_page.h"
 #include "app/gui/views/command_bar.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/heats_view.h"
@@ -39,6 +40,7 @@ void MainWindow::build_menus() {
                  &MainWindow::start_quick_sweep);
 
   build_view_menu();
+  build_page_menu();
   QMenu* help = menuBar()->addMenu(tr("&Help"));
   help->addAction(tr("&Keyboard shortcuts"), QKeySequence(tr("F1")), this,
                   &MainWindow::show_shortcuts);
@@ -111,6 +113,24 @@ void MainWindow::build_view_menu() {
                    [this] { set_text_size(100); });
 }
 
+// What can be done on the page at the front; the keys work where its groups say.
+void MainWindow::build_page_menu() {
+  QMenu* menu = menuBar()->addMenu(tr("&Page"));
+  menu->menuAction()->setObjectName(ShortcutsDialog::page_menu);
+  const auto fill = [this, menu] {
+    menu->clear();
+    const auto* page = qobject_cast<Page*>(pages_->currentWidget());
+    for (const Page::PageActions& group :
+         page ? page->page_actions() : QList<Page::PageActions>()) {
+      menu->addSection(group.where);
+      menu->addActions(group.actions);
+    }
+    menu->menuAction()->setVisible(!menu->isEmpty());
+  };
+  connect(pages_, &QStackedWidget::currentChanged, menu, fill);
+  fill();
+}
+
 void MainWindow::set_theme(Theme theme) {
   QSettings().setValue(QStringLiteral("window/theme"), name_of(theme));
   for (QAction* action : theme_actions_->actions())
@@ -137,6 +157,7 @@ void MainWindow::restore() {
     resize(1280, 800);
   compare_->run_view()->set_preferred_baseline(
       settings.value(QStringLiteral("compare/baseline")).toString());
+  compare_->run_view()->restore(settings.value(QStringLiteral("compare/chosen")).toMap());
   const QString theme = settings.value(QStringLiteral("window/theme")).toString();
   for (QAction* action : theme_actions_->actions())
     action->setChecked(action->data().toString() == name_of(theme_named(theme)));
@@ -177,10 +198,13 @@ void MainWindow::save() const {
                     page_actions_->actions().indexOf(page_actions_->checkedAction()));
   settings.setValue(QStringLiteral("window/database"), words(store_.database().string()));
   settings.setValue(QStringLiteral("compare/baseline"), compare_->run_view()->preferred_baseline());
+  settings.setValue(QStringLiteral("compare/chosen"), compare_->run_view()->chosen());
+  if (patterns_) settings.setValue(QStringLiteral("patterns/chosen"), patterns_->chosen());
+  if (attention_) settings.setValue(QStringLiteral("attention/chosen"), attention_->chosen());
 }
 
 void MainWindow::show_shortcuts() {
-  auto* dialog = new ShortcutsDialog(*menuBar(), this);
+  auto* dialog = new ShortcutsDialog(*menuBar(), {compare_, patterns(), attention()}, this);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->open();
 }

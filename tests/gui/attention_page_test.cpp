@@ -7,6 +7,9 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QLabel>
+#include <QLineEdit>
+#include <QPointer>
+#include <QPushButton>
 #include <QSettings>
 #include <QSpinBox>
 #include <QTableView>
@@ -15,6 +18,7 @@
 
 #include "app/gui/views/attention_numbers.h"
 #include "app/gui/views/attention_source.h"
+#include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/head_grid_view.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/token_text.h"
@@ -294,13 +298,42 @@ class AttentionPageTest : public QObject {
   void TheFigure_IsWrittenInEveryForm() {
     choose_second(QStringLiteral("Sparse asymmetric"));
     QTRY_VERIFY(has(AttentionSide::difference));
-    for (const char* extension : {"pdf", "svg", "png"}) {
-      const QString file = folder_.filePath(QStringLiteral("figure.") + QLatin1String(extension));
-      const Status written = page_->write_figure(file, {});
+    QVERIFY(page_->has_figure());
+    page_->export_figure();
+    QPointer<FigureDialog> dialog = page_->findChild<FigureDialog*>();
+    QVERIFY(dialog != nullptr);
+    QVERIFY(!dialog->findChild<QCheckBox*>(QStringLiteral("own_height"))->isVisible());
+    dialog->findChild<QCheckBox*>(QStringLiteral("csv"))->setChecked(true);
+    const QString file = folder_.filePath(QStringLiteral("figure.pdf"));
+    dialog->findChild<QLineEdit*>(QStringLiteral("file"))->setText(file);
+    QTest::mouseClick(dialog->findChild<QPushButton*>(QStringLiteral("write")), Qt::LeftButton);
+    QTRY_VERIFY(page_->messages()->text().contains(QStringLiteral("figure.pdf")));
+    QVERIFY(QFileInfo(file).size() > 2000);
+    QFile csv(folder_.filePath(QStringLiteral("figure.csv")));
+    QVERIFY(csv.open(QIODevice::ReadOnly));
+    QVERIFY(csv.readAll().contains("document"));
+    QTRY_VERIFY(dialog.isNull());
+  }
+
+  void TheFigure_ComesInEveryForm_AndInNoOther() {
+    choose_second(QStringLiteral("Sparse asymmetric"));
+    QTRY_VERIFY(has(AttentionSide::difference));
+    const charts::Printable what = charts::printable(page_->figure());
+    for (const char* extension : {"svg", "png"}) {
+      const QString file = folder_.filePath(QStringLiteral("form.") + QLatin1String(extension));
+      const auto written = charts::write_printable(what, file.toStdString(), {});
       QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
       QVERIFY(QFileInfo(file).size() > 2000);
     }
-    QVERIFY(!page_->write_figure(folder_.filePath(QStringLiteral("figure.txt")), {}).has_value());
+    const std::string other = folder_.filePath(QStringLiteral("figure.txt")).toStdString();
+    QVERIFY(!charts::write_printable(what, other, {}).has_value());
+    charts::FigureOptions narrow;
+    narrow.width_mm = 30;
+    narrow.font_pt = 40;
+    const auto refused = charts::write_printable(
+        what, folder_.filePath(QStringLiteral("narrow.pdf")).toStdString(), narrow);
+    QVERIFY(!refused.has_value());
+    QVERIFY(refused.error().message.find("do not fit 30 mm") != std::string::npos);
   }
 
   void Run_BenchmarksTheProblemOfTheDump() {

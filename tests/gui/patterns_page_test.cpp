@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/gui/views/patterns_page.h"
 
+#include <QCheckBox>
 #include <QClipboard>
 #include <QComboBox>
 #include <QFileDialog>
@@ -8,6 +9,7 @@
 #include <QLineEdit>
 #include <QListView>
 #include <QMessageBox>
+#include <QPointer>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QSlider>
@@ -18,6 +20,7 @@
 
 #include "app/gui/charts/mask_view.h"
 #include "app/gui/views/difference_legend.h"
+#include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/pattern_costs.h"
 #include "app/gui/views/pattern_matrix.h"
@@ -159,11 +162,32 @@ class PatternsPageTest : public QObject {
     }
     for (const char* name : {"pattern_matrix", "window_slider", "window_box", "query_tokens",
                              "document_tokens", "document_count", "document_lengths",
-                             "pattern_name", "mask", "partner", "costs", "heads", "export_mask"}) {
+                             "pattern_name", "mask", "partner", "costs", "heads"}) {
       QVERIFY2(reached.contains(find<QWidget>(name)), name);
       QVERIFY2(!find<QWidget>(name)->toolTip().isEmpty() ||
                    !find<QWidget>(name)->accessibleName().isEmpty(),
                name);
+    }
+  }
+
+  void TheMaskAndTheDifference_AreExportedByTheDialogOfEveryFigure() {
+    QTRY_VERIFY(page_->has_figure());
+    QTemporaryDir folder;
+    for (const bool difference : {false, true}) {
+      page_->masks()->set_split(difference);
+      page_->export_figure();
+      QPointer<FigureDialog> dialog = page_->findChild<FigureDialog*>();
+      QVERIFY(dialog != nullptr);
+      dialog->findChild<QCheckBox*>(QStringLiteral("csv"))->setChecked(true);
+      const QString name = difference ? QStringLiteral("both") : QStringLiteral("one");
+      dialog->findChild<QLineEdit*>(QStringLiteral("file"))
+          ->setText(folder.filePath(name + QStringLiteral(".svg")));
+      QTest::mouseClick(dialog->findChild<QPushButton*>(QStringLiteral("write")), Qt::LeftButton);
+      QTRY_VERIFY(page_->messages()->text().contains(name + QStringLiteral(".svg")));
+      QFile csv(folder.filePath(name + QStringLiteral(".csv")));
+      QVERIFY(csv.open(QIODevice::ReadOnly));
+      QCOMPARE(csv.readLine().startsWith("mask,"), difference);
+      QTRY_VERIFY(dialog.isNull());
     }
   }
 

@@ -191,7 +191,7 @@ class RunListPanelTest : public QObject {
   void NameTagsAndNote_AreTypedInOneForm() {
     open_window();
     panel()->list()->setFocus();
-    QTest::keyClick(panel()->list(), Qt::Key_T, Qt::ControlModifier);
+    QTest::keyClick(panel()->list(), Qt::Key_N, Qt::ControlModifier | Qt::ShiftModifier);
     auto* form = panel()->findChild<DescribeRunDialog*>();
     QVERIFY(form != nullptr);
     QTRY_VERIFY(form->isVisible());
@@ -219,7 +219,7 @@ class RunListPanelTest : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().tags(), QStringList({"own", "shared"}), patience_ms);
     click(panel()->list(), 0);
     click(panel()->list(), 1, Qt::ControlModifier);
-    QTest::keyClick(panel()->list(), Qt::Key_T, Qt::ControlModifier);
+    QTest::keyClick(panel()->list(), Qt::Key_N, Qt::ControlModifier | Qt::ShiftModifier);
     auto* form = panel()->findChild<DescribeRunDialog*>();
     QVERIFY(form != nullptr);
     QVERIFY(!form->name()->isVisible());
@@ -280,7 +280,7 @@ class RunListPanelTest : public QObject {
     open_window();
     const std::unique_ptr<QMenu> menu(panel()->make_menu());
     const std::pair<const char*, const char*> expected[] = {
-        {"Measure again", "Ctrl+Shift+A"}, {"Rename", "F2"},         {"Name, tags", "Ctrl+T"},
+        {"Measure again", "Ctrl+Shift+A"}, {"Rename", "F2"},         {"Name, tags", "Ctrl+Shift+N"},
         {"Put in the trash", "Del"},       {"Export run", "Ctrl+E"}, {"Import runs", "Ctrl+I"}};
     for (const auto& [text, keys] : expected) {
       const QAction* found = action(menu.get(), QLatin1String(text));

@@ -163,6 +163,30 @@ class RunViewTest : public QObject {
                             "(64 to 128 tokens)."));
   }
 
+  void OneLegend_StandsForBothCharts() {
+    charts::RunChart* legend = view_->legend();
+    QTRY_VERIFY(legend->isVisible());
+    QCOMPARE(legend->drawing().legend().size(), view_->run()->contenders.size());
+    for (const charts::RunChart* chart : {view_->time_chart(), view_->second_chart()})
+      QVERIFY(chart->drawing().legend().empty());
+    const QPoint first = legend->drawing().legend().front().rect.center().toPoint();
+    QTest::mouseClick(legend, Qt::LeftButton, {}, first);
+    const QString hidden = QString::fromStdString(legend->figure().series.front().style_key);
+    for (const charts::RunChart* chart : {view_->time_chart(), view_->second_chart()})
+      QVERIFY(!chart->is_series_visible(hidden));
+    const auto hidden_in = [legend](const charts::RunChart* chart) {
+      return std::ranges::count_if(legend->figure().series, [chart](const report::Series& series) {
+        return !chart->is_series_visible(QString::fromStdString(series.style_key));
+      });
+    };
+    legend->setFocus();
+    QTest::keyClick(legend, Qt::Key_Down);
+    QTest::keyClick(legend, Qt::Key_Space);
+    QVERIFY(hidden_in(legend) != 1);
+    QCOMPARE(hidden_in(view_->time_chart()), hidden_in(legend));
+    QCOMPARE(hidden_in(view_->second_chart()), hidden_in(legend));
+  }
+
   void ASeriesHiddenInOneChart_IsHiddenInTheOther() {
     Q_EMIT view_->time_chart()->series_toggled(QStringLiteral("full/sdpa"), false);
     QVERIFY(!view_->second_chart()->is_series_visible(QStringLiteral("full/sdpa")));
@@ -348,8 +372,8 @@ class RunViewTest : public QObject {
     const QString all = names.join(QLatin1Char(' '));
     for (const char* name :
          {"x_axis", "slice_dtype", "slice_heads", "time_view", "time_chart", "second_view",
-          "second_chart", "table_form", "pivot_rows", "pivot_columns", "pivot_cells", "save_table",
-          "pivot", "samples", "repeat_command", "copy_command"}) {
+          "second_chart", "charts_legend", "table_form", "pivot_rows", "pivot_columns",
+          "pivot_cells", "save_table", "pivot", "samples", "repeat_command", "copy_command"}) {
       auto* widget = view_->findChild<QWidget*>(QLatin1String(name));
       QVERIFY2(widget != nullptr, name);
       QVERIFY2(reached.contains(widget),

@@ -61,7 +61,7 @@ bool shoot_run_list(MainWindow& window, const Save& save) {
   saved = save(window, QStringLiteral("runs-renaming")) && saved;
   if (auto* editor = panel.list()->findChild<QLineEdit*>()) QTest::keyClick(editor, Qt::Key_Escape);
   panel.list()->setFocus();
-  QTest::keyClick(panel.list(), Qt::Key_T, Qt::ControlModifier);
+  QTest::keyClick(panel.list(), Qt::Key_N, Qt::ControlModifier | Qt::ShiftModifier);
   if (auto* form = panel.findChild<DescribeRunDialog*>()) {
     saved = save(*form, QStringLiteral("runs-describe")) && saved;
     form->reject();

@@ -197,15 +197,40 @@ class WindowFilesTest : public QObject {
     }
   }
 
-  void TheTableOfShortcuts_HoldsThoseOfTheMenus() {
+  void TheTableOfShortcuts_HoldsThoseOfMenusAndPages() {
     open_window();
-    const ShortcutsDialog dialog(*window_->menuBar());
+    const ShortcutsDialog dialog(*window_->menuBar(), {window_->compare(), window_->patterns()});
+    for (const auto& [what, keys] : {std::pair{"Rename", "F2"},
+                                     {"Go to the table", "Ctrl+T"},
+                                     {"Save the pattern", "Ctrl+S"}}) {
+      const auto rows = dialog.model().findItems(QLatin1String(what), Qt::MatchExactly, 1);
+      QCOMPARE(rows.size(), 1);  // once, though the page's menu has it, too
+      QCOMPARE(dialog.model().item(rows.front()->row(), 2)->text(), QLatin1String(keys));
+    }
     const auto found = dialog.model().findItems(QStringLiteral("New run…"), Qt::MatchExactly, 1);
     QVERIFY(!found.isEmpty());
     QStringList keys;
     for (const QStandardItem* item : found)
       keys.append(dialog.model().item(item->row(), 2)->text());
     QVERIFY(keys.contains(QStringLiteral("Ctrl+N")));
+  }
+
+  void TheMenuOfThePage_HoldsWhatCanBeDoneOnIt() {
+    open_window();
+    const auto texts = [this] {
+      QStringList found;
+      for (const QAction* menu : window_->menuBar()->actions()) {
+        if (menu->objectName() != ShortcutsDialog::page_menu || !menu->isVisible()) continue;
+        for (const QAction* action : menu->menu()->actions()) found.append(action->text());
+      }
+      return found;
+    };
+    QVERIFY(texts().contains(QStringLiteral("Rename")));
+    window_->show_page(MainWindow::patterns_page);
+    QVERIFY(texts().contains(QStringLiteral("Save the pattern")));
+    QVERIFY(!texts().contains(QStringLiteral("Rename")));
+    window_->show_page(MainWindow::attention_page);
+    QVERIFY(texts().isEmpty());
   }
 
   void LargerText_AsksForTheWindowAnew() {

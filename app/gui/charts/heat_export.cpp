@@ -4,6 +4,8 @@
 #include <QFontMetricsF>
 #include <QImage>
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "app/gui/charts/drawing_file.h"
 #include "app/gui/charts/figure_font.h"
@@ -34,15 +36,17 @@ QFont caption_font(double em) {
   return figure_font(em * small);
 }
 
-double caption_height(const QString& caption, const Plan& plan) {
-  if (caption.isEmpty()) return 0;
+double caption_height(const std::string& caption, const Plan& plan) {
+  if (caption.empty()) return 0;
   const QFontMetricsF metrics(caption_font(plan.em));
-  return metrics.boundingRect(QRectF(0, 0, plan.width, 1e7), Qt::TextWordWrap, caption).height() *
+  return metrics.boundingRect(QRectF(0, 0, plan.width, 1e7), Qt::TextWordWrap,
+                              QString::fromStdString(caption))
+                 .height() *
              1.1 +
          0.6 * plan.em;
 }
 
-Plan plan_of(const HeatFigure& figure, const HeatFigureOptions& options) {
+Plan plan_of(const HeatFigure& figure, const FigureOptions& options) {
   Plan plan;
   plan.width = units_of_mm(options.width_mm);
   plan.em = options.font_pt * units_per_point;
@@ -50,12 +54,12 @@ Plan plan_of(const HeatFigure& figure, const HeatFigureOptions& options) {
   plan.strip = 0.5 * plan.em;
   const auto count = static_cast<double>(figure.panels.size());
   plan.side = (plan.width - (count - 1) * plan.gap) / count - 1.25 * plan.strip;
-  plan.top = (options.titles ? 1.6 * plan.em : 0) + 1.25 * plan.strip;
+  plan.top = (options.title ? 1.6 * plan.em : 0) + 1.25 * plan.strip;
   plan.bar = 0.7 * plan.em;
   plan.legend = groups_in(figure.groups);
   const double legend_bottom = plan.top + plan.side + 0.7 * plan.em + plan.bar + 3.6 * plan.em;
   plan.caption_top = legend_bottom;
-  plan.height = legend_bottom + (options.caption ? caption_height(figure.caption, plan) : 0);
+  plan.height = legend_bottom + caption_height(options.caption, plan);
   return plan;
 }
 
@@ -108,43 +112,52 @@ void paint_legend(QPainter& painter, const Plan& plan) {
   entry(not_allowed_color(ChartTheme::light), QStringLiteral("not allowed"));
 }
 
-}  // namespace
+void paint_page(QPainter& painter, const HeatFigure& figure, const FigureOptions& options,
+                const Plan& plan) {
+  painter.fillRect(QRectF(0, 0, plan.width, plan.height), Qt::white);
+  double left = 0;
+  for (const HeatPanel& panel : figure.panels) {
+    paint_panel(painter, figure, panel, left, plan, options.title);
+    left += plan.side + 1.25 * plan.strip + plan.gap;
+  }
+  paint_legend(painter, plan);
+  if (options.caption.empty()) return;
+  painter.setFont(caption_font(plan.em));
+  painter.setPen(colors_of(ChartTheme::light).faint_text);
+  painter.drawText(
+      QRectF(0, plan.caption_top + 0.4 * plan.em, plan.width, plan.height - plan.caption_top),
+      Qt::TextWordWrap, QString::fromStdString(options.caption));
+}
 
-Status export_heat(const HeatFigure& figure, const std::filesystem::path& path,
-                   const HeatFigureOptions& options) {
-  if (figure.panels.empty()) return fail("there are no weights to draw yet");
-  if (!(options.width_mm >= 30 && options.width_mm <= 2000)) {
-    return fail("a figure's width must lie between 30 and 2000 mm, not {}", options.width_mm);
-  }
-  if (!(options.font_pt >= 4 && options.font_pt <= 40)) {
-    return fail("a figure's font size must lie between 4 and 40 pt, not {}", options.font_pt);
-  }
-  const Plan plan = plan_of(figure, options);
+using SharedFigure = std::shared_ptr<const HeatFigure>;
+
+Result<LaidOut> lay_out(const SharedFigure& figure, const FigureOptions& options) {
+  if (figure->panels.empty()) return fail("there are no weights to draw yet");
+  const Plan plan = plan_of(*figure, options);
   if (plan.side < 4 * plan.em) {
     return fail("{} maps of at least four letters' width do not fit {} mm at {} pt",
-                figure.panels.size(), options.width_mm, options.font_pt);
+                figure->panels.size(), options.width_mm, options.font_pt);
   }
-  const auto paint = [&](QPainter& painter) {
-    painter.fillRect(QRectF(0, 0, plan.width, plan.height), Qt::white);
-    double left = 0;
-    for (const HeatPanel& panel : figure.panels) {
-      paint_panel(painter, figure, panel, left, plan, options.titles);
-      left += plan.side + 1.25 * plan.strip + plan.gap;
-    }
-    paint_legend(painter, plan);
-    if (!options.caption) return;
-    painter.setFont(caption_font(plan.em));
-    painter.setPen(colors_of(ChartTheme::light).faint_text);
-    painter.drawText(
-        QRectF(0, plan.caption_top + 0.4 * plan.em, plan.width, plan.height - plan.caption_top),
-        Qt::TextWordWrap, figure.caption);
-  };
-  return write_drawing(path,
-                       {.size = QSizeF(plan.width, plan.height),
-                        .title = figure.panels.front().title,
-                        .description = figure.caption,
-                        .png_dpi = options.png_dpi},
-                       paint);
+  return LaidOut{QSizeF(plan.width, plan.height), [figure, options, plan](QPainter& painter) {
+                   paint_page(painter, *figure, options, plan);
+                 }};
+}
+
+}  // namespace
+
+Printable printable(HeatFigure figure) {
+  const auto shared = std::make_shared<const HeatFigure>(std::move(figure));
+  return {.title = shared->title,
+          .about = {},
+          .provenance = shared->provenance,
+          .has_series = false,
+          .has_height = false,
+          .has_caption = true,
+          .lay_out = [shared](const FigureOptions& options,
+                              bool /*vectors*/) { return lay_out(shared, options); },
+          .csv = [shared](const FigureOptions& /*options*/) -> Result<std::string> {
+            return shared->numbers;
+          }};
 }
 
 }  // namespace attnscope::charts

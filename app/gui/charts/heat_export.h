@@ -3,16 +3,16 @@
 //
 // Maps of attention weights as a figure: one to three of them side by side, with strips of the
 // token groups, colour bars and, where asked for, a caption. In .pdf and .svg the weights are an
-// image at 600 dpi inside vector lines and texts. Always light.
+// image at 600 dpi inside vector lines and texts.
 
 #include <QString>
-#include <filesystem>
+#include <string>
 #include <vector>
 
 #include "app/gui/charts/heat_colors.h"
+#include "app/gui/charts/printable.h"
 #include "engine/inspect/pooled_map.h"
 #include "engine/pattern/attention_pattern.h"
-#include "kernels/plan/result.h"
 
 namespace attnscope::charts {
 
@@ -25,19 +25,14 @@ struct HeatPanel {
 struct HeatFigure {
   std::vector<HeatPanel> panels;  // of the same tokens
   std::vector<TokenGroup> groups;
-  QString caption;  // what the weights are of; provenance
+  std::string title;       // what the weights are of, in a line
+  std::string provenance;  // the same in sentences: model, head, tokens, patterns, program
+  std::string numbers;     // what its .csv holds
 };
 
-struct HeatFigureOptions {
-  double width_mm = 122;  // the text width of Springer's LNCS
-  double font_pt = 8;
-  bool titles = true;
-  bool caption = true;
-  double png_dpi = 300;
-};
-
-/// Errors: as export_figure; no panel.
-[[nodiscard]] Status export_heat(const HeatFigure& figure, const std::filesystem::path& path,
-                                 const HeatFigureOptions& options = {});
+/// Width, font, title (of each map), caption, dpi, .csv and .tex of the options mean something to
+/// it. Its height follows from its width, and it is always light. Errors come with the first page:
+/// no panel, maps that do not fit the width.
+[[nodiscard]] Printable printable(HeatFigure figure);
 
 }  // namespace attnscope::charts

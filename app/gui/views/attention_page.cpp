@@ -6,6 +6,7 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QEvent>
+#include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QScrollArea>
@@ -15,12 +16,14 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <utility>
 
 #include "app/gui/charts/heat_bar.h"
 #include "app/gui/charts/heat_image.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/attention_numbers.h"
 #include "app/gui/views/attention_source.h"
+#include "app/gui/views/kept.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/token_text.h"
 
@@ -100,6 +103,7 @@ void AttentionPage::build() {
   split->setStretchFactor(0, 0);
   split->setStretchFactor(1, 1);
   split->setStretchFactor(2, 0);
+  keep_sizes(*split);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(12, 12, 12, 12);
   layout->addWidget(messages_);
@@ -193,6 +197,7 @@ QWidget* AttentionPage::build_middle() {
   middle->setSizes({34 * fontMetrics().height(), 8 * fontMetrics().height()});
   middle->setStretchFactor(0, 4);
   middle->setStretchFactor(1, 1);
+  keep_sizes(*middle);
   return middle;
 }
 
@@ -251,7 +256,20 @@ void AttentionPage::wire_maps() {
 void AttentionPage::showEvent(QShowEvent* event) {
   Page::showEvent(event);
   session_.set_theme(charts::theme_of(palette()));
-  if (!opened_something_) session_.open_example();
+  if (!opened_something_) open_first();
+}
+
+void AttentionPage::open_first() {
+  const QString file = kept_.value(QStringLiteral("file")).toString();
+  if (!file.isEmpty() && QFileInfo::exists(file)) return session_.open(file);
+  if (!file.isEmpty()) kept_.clear();  // of a dump that is gone
+  session_.open_example();
+}
+
+QVariantMap AttentionPage::chosen() const {
+  return {{QStringLiteral("file"), session_.file()},
+          {QStringLiteral("layer"), session_.head().layer},
+          {QStringLiteral("head"), session_.head().head}};
 }
 
 void AttentionPage::changeEvent(QEvent* event) {
@@ -263,6 +281,15 @@ void AttentionPage::dump_opened() {
   messages_->clear();
   text_->show_tokens(session_.dump());
   hovered(-1, -1);
+  const QVariantMap kept = std::exchange(kept_, {});
+  const DumpInfo& info = session_.dump()->info();
+  const int layer = kept.value(QStringLiteral("layer"), -1).toInt();
+  const int head = kept.value(QStringLiteral("head"), -1).toInt();
+  const bool is_there =
+      layer >= 0 && layer < static_cast<int>(info.layers.size()) && head >= 0 && head < info.heads;
+  if (is_there && kept.value(QStringLiteral("file")).toString() == session_.file()) {
+    session_.choose_head(layer, head);
+  }
   Q_EMIT offers_changed();
 }
 

@@ -48,9 +48,13 @@ class AttentionPage : public Page {
   [[nodiscard]] QString run_words() const override;
   void run() override;
 
+  /// The dump and the head that are looked at, for restore() after a restart.
+  [[nodiscard]] QVariantMap chosen() const;
+  void restore(const QVariantMap& chosen) { kept_ = chosen; }
+
   [[nodiscard]] AttentionSession& session() { return session_; }
   [[nodiscard]] charts::HeatView* map(AttentionSide side) const {
-    return maps_[static_cast<std::size_t>(side)];
+    return maps_.at(static_cast<std::size_t>(side));
   }
   [[nodiscard]] AttentionSource* source() const { return source_; }
   [[nodiscard]] AttentionNumbers* numbers() const { return numbers_; }
@@ -60,9 +64,8 @@ class AttentionPage : public Page {
   [[nodiscard]] QLabel* explanation() const { return explanation_; }
   [[nodiscard]] MessageBar* messages() const { return messages_; }
 
-  /// The maps that are shown, as they are zoomed. Error: nothing is computed yet.
-  [[nodiscard]] Status write_figure(const QString& file,
-                                    const charts::HeatFigureOptions& options) const;
+  /// The maps that are shown, as they are zoomed; no panel: nothing is computed yet.
+  [[nodiscard]] charts::HeatFigure figure() const;
   /// The sweep that run() asks for.
   [[nodiscard]] std::string sweep_text() const;
 
@@ -76,6 +79,7 @@ class AttentionPage : public Page {
   QWidget* build_middle();
   void wire_session();
   void wire_maps();
+  void open_first();
   void dump_opened();
   void head_changed();
   void received_changed();
@@ -83,9 +87,9 @@ class AttentionPage : public Page {
   void scale_maps();
   void rows_changed();
   void hovered(qint64 query, qint64 key);
-  void write_export(const QString& file, const charts::HeatFigureOptions& options, bool numbers);
   [[nodiscard]] bool is_shown(AttentionSide side) const;
   [[nodiscard]] QString caption() const;
+  [[nodiscard]] QString head_words() const;
 
   AttentionSession session_;
   AttentionSource* source_;
@@ -99,6 +103,7 @@ class AttentionPage : public Page {
   QCheckBox* log_;
   MessageBar* messages_;
   bool opened_something_ = false;
+  QVariantMap kept_;  // to be restored when the page is first shown
 };
 
 }  // namespace attnscope::gui

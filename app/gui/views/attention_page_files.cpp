@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // What leaves page Attention: figures, numbers, and the sweep that measures the dump's problem.
-#include <QFileInfo>
-#include <QSaveFile>
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "app/gui/session/text.h"
-#include "app/gui/views/attention_export.h"
 #include "app/gui/views/attention_numbers.h"
 #include "app/gui/views/attention_page.h"
 #include "app/gui/views/attention_source.h"
-#include "app/gui/views/file_dialogs.h"
+#include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/message_bar.h"
 #include "attnscope/build_info.h"
 
@@ -38,27 +35,14 @@ MapRegion region_of(const charts::HeatViewport& viewport, const PooledMap& map) 
   return region;
 }
 
-Status write_text(const QString& file, const std::string& text) {
-  QSaveFile out(file);
-  const bool written = out.open(QIODevice::WriteOnly) &&
-                       out.write(text.data(), static_cast<qint64>(text.size())) ==
-                           static_cast<qint64>(text.size()) &&
-                       out.commit();
-  if (written) return {};
-  return fail("cannot write {}: {}", file.toStdString(), out.errorString().toStdString());
-}
-
 }  // namespace
 
 QString AttentionPage::caption() const {
   if (!session_.dump()) return {};
   const DumpInfo& info = session_.dump()->info();
-  const HeadUnderPatterns& head = session_.head();
-  QStringList parts{tr("Attention weights of %1, layer %2, head %3, on %4.")
-                        .arg(words(info.model))
-                        .arg(info.layers[static_cast<std::size_t>(head.layer)])
-                        .arg(head.head)
-                        .arg(counted(info.layout.tokens(), tr("token"), tr("tokens")))};
+  QStringList parts{tr("Attention weights of %1, %2, on %3.")
+                        .arg(words(info.model), head_words(),
+                             counted(info.layout.tokens(), tr("token"), tr("tokens")))};
   if (!info.note.empty()) parts.append(words(info.note));
   for (const AttentionSide side : {AttentionSide::a, AttentionSide::b}) {
     if (const auto pattern = session_.pattern(side)) {
@@ -73,8 +57,7 @@ QString AttentionPage::caption() const {
   return parts.join(QLatin1Char(' '));
 }
 
-Status AttentionPage::write_figure(const QString& file,
-                                   const charts::HeatFigureOptions& options) const {
+charts::HeatFigure AttentionPage::figure() const {
   charts::HeatFigure figure;
   for (const AttentionSide side : all_sides) {
     const auto& summary = session_.head().side(side).summary;
@@ -84,44 +67,29 @@ Status AttentionPage::write_figure(const QString& file,
                              map(side)->scale()});
   }
   if (session_.groups()) figure.groups = *session_.groups();
-  figure.caption = caption();
-  return charts::export_heat(figure, file.toStdString(), options);
+  figure.title = tr("Attention weights, %1").arg(head_words()).toStdString();
+  figure.provenance = caption().toStdString();
+  figure.numbers = write_grid(numbers_->group_grid(), report::TableFormat::csv);
+  return figure;
+}
+
+QString AttentionPage::head_words() const {
+  const HeadUnderPatterns& head = session_.head();
+  return tr("layer %1, head %2")
+      .arg(session_.dump()->info().layers[static_cast<std::size_t>(head.layer)])
+      .arg(head.head);
 }
 
 void AttentionPage::export_figure() {
   if (!has_figure()) return;
-  auto* dialog = new AttentionExport(this);
-  connect(dialog, &QDialog::accepted, this, [this, dialog] {
-    const HeadUnderPatterns& head = session_.head();
-    const QString stem =
-        QStringLiteral("attention-layer%1-head%2")
-            .arg(session_.dump()->info().layers[static_cast<std::size_t>(head.layer)])
-            .arg(head.head);
-    ask_for_new_file(this, tr("Export figure"), stem, dialog->extension(),
-                     [this, options = dialog->options(), numbers = dialog->writes_numbers()](
-                         const QString& file) { write_export(file, options, numbers); });
+  QString stem = QStringLiteral("attention-") + head_words();
+  stem.remove(QLatin1Char(',')).replace(QLatin1Char(' '), QLatin1Char('-'));
+  auto* dialog = new FigureDialog(charts::printable(figure()), {}, stem, this);
+  connect(dialog, &FigureDialog::written, this, [this](const QString& sentence) {
+    messages_->show_info(sentence);
+    Q_EMIT succeeded(sentence);
   });
   dialog->open();
-}
-
-void AttentionPage::write_export(const QString& file, const charts::HeatFigureOptions& options,
-                                 bool numbers) {
-  Status written = write_figure(file, options);
-  QString said = tr("Wrote %1").arg(file);
-  if (written && numbers) {
-    const QFileInfo info(file);
-    const QString csv =
-        info.path() + QLatin1Char('/') + info.completeBaseName() + QStringLiteral(".csv");
-    written = write_text(csv, write_grid(numbers_->group_grid(), report::TableFormat::csv));
-    said = tr("Wrote %1 and %2").arg(file, QFileInfo(csv).fileName());
-  }
-  if (written) {
-    messages_->show_info(said);
-    Q_EMIT succeeded(said);
-  } else {
-    messages_->show_error(words(written.error().message));
-    Q_EMIT failed(words(written.error().message));
-  }
 }
 
 QString AttentionPage::run_words() const {

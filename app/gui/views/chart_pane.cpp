@@ -65,6 +65,10 @@ void ChartPane::set_contenders(const std::vector<std::string>& ids) {
   panels_->set_contenders(ids);
 }
 
+void ChartPane::set_legend_shown(bool shown) {
+  chart_->set_legend_shown(shown);
+}
+
 void ChartPane::set_series_visible(const QString& style_key, bool visible) {
   chart_->set_series_visible(style_key, visible);
   panels_->set_series_visible(style_key, visible);

@@ -26,6 +26,8 @@ class ChartPane : public QWidget {
 
   void show_run(const RunSnapshot& run, const QString& waiting);
   void set_contenders(const std::vector<std::string>& ids);
+  /// Beneath the single chart; panels always have their own.
+  void set_legend_shown(bool shown);
   [[nodiscard]] report::YAxis view() const;
   void set_view(report::YAxis view);
   [[nodiscard]] charts::RunChart* chart() const { return chart_; }

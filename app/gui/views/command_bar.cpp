@@ -9,6 +9,7 @@
 #include <QPushButton>
 #include <QSignalBlocker>
 #include <QStandardItemModel>
+#include <algorithm>
 
 #include "app/gui/views/page.h"
 #include "app/gui/views/run_export.h"
@@ -99,7 +100,7 @@ QPushButton* CommandBar::add_button(QAction* action, const char* name) {
 
 void CommandBar::add_copy_buttons() {
   add_button(copy_, "copy");
-  auto* other = new QPushButton(tr("as"));
+  auto* other = new QPushButton;
   other->setObjectName(QStringLiteral("copy_as"));
   other->setAccessibleName(tr("Copy table in another format"));
   other->setToolTip(tr("Copy in another format"));
@@ -109,6 +110,13 @@ void CommandBar::add_copy_buttons() {
                        [this, format = entry.format] { copy_table(format); });
   }
   other->setMenu(formats);
+  const auto name_format = [this, other] {
+    const auto& all = table_formats();
+    const auto chosen = std::ranges::find(all, format_, &TableFormatEntry::format);
+    other->setText(chosen == all.end() ? tr("as") : tr("as %1").arg(QLatin1String(chosen->name)));
+  };
+  name_format();
+  connect(formats, &QMenu::triggered, other, name_format);
   connect(copy_, &QAction::changed, other,
           [this, other] { other->setEnabled(copy_->isEnabled()); });
   addWidget(other);

@@ -14,6 +14,7 @@
 #include "app/gui/session/text.h"
 #include "app/gui/views/beside_view.h"
 #include "app/gui/views/comparison_view.h"
+#include "app/gui/views/kept.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/progress_strip.h"
 #include "app/gui/views/published_view.h"
@@ -58,6 +59,7 @@ ComparePage::ComparePage(RunListModel* runs, QWidget* parent)
   split->setSizes({250, 950});
   split->setChildrenCollapsible(false);
   split->setHandleWidth(1);
+  keep_sizes(*split);
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(split);
@@ -241,6 +243,11 @@ void ComparePage::run() {
   Q_EMIT run_asked({});
 }
 
+QList<Page::PageActions> ComparePage::page_actions() const {
+  return {{tr("In the list of runs"), run_list_->actions()},
+          {tr("In a run"), run_view_->actions()}};
+}
+
 void ComparePage::show_comparison(const ComparisonPointer& comparison) {
   comparison_view_->show_comparison(comparison);
   body_->setCurrentWidget(comparison_view_);
@@ -261,8 +268,10 @@ void ComparePage::runs_changed() {
     Q_EMIT offers_changed();
     return;
   }
-  if (run_list_->chosen().isEmpty())
-    choose_run(runs_->index(0).data(RunListModel::uuid_role).toString());
+  if (!run_list_->chosen().isEmpty()) return;
+  const QString kept = run_view_->chosen().value(QStringLiteral("run")).toString();
+  const bool goes_on = !runs_->live() && runs_->entry(kept);
+  choose_run(goes_on ? kept : runs_->index(0).data(RunListModel::uuid_role).toString());
 }
 
 void ComparePage::show_starting() {

@@ -34,6 +34,7 @@ class ComparePage : public Page {
   void export_figure() override;
   [[nodiscard]] QString run_words() const override;
   void run() override;
+  [[nodiscard]] QList<PageActions> page_actions() const override;
 
   /// After the list changed: keeps the choice, or makes a first one.
   void runs_changed();

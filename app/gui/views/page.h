@@ -7,6 +7,7 @@
 //   class PatternsPage : public Page { ... };
 //   connect(page, &Page::offers_changed, bar, [=] { bar->show_offers(*page); });
 
+#include <QAction>
 #include <QStringList>
 #include <QWidget>
 
@@ -32,6 +33,13 @@ class Page : public QWidget {
   /// Whether there is a figure to export now; asks for a file and its options, then writes it.
   [[nodiscard]] virtual bool has_figure() const = 0;
   virtual void export_figure() = 0;
+
+  /// What can be done on this page and has a shortcut, for the menu and the list of shortcuts.
+  struct PageActions {
+    QString where;  // that the keys work: "In the list of runs"
+    QList<QAction*> actions;
+  };
+  [[nodiscard]] virtual QList<PageActions> page_actions() const { return {}; }
 
   /// What a press on Run measures here: "New run…", "Benchmark this pattern…".
   [[nodiscard]] virtual QString run_words() const = 0;

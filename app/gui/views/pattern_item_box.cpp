@@ -17,7 +17,6 @@
 namespace attnscope::gui {
 namespace {
 
-constexpr int most_tokens = 1'000'000;
 constexpr int most_documents = 1000;
 constexpr std::size_t most_listed = 1000;  // sentence starts that a list begins with
 

@@ -19,6 +19,8 @@ class ProblemLabel;
 class PatternItemBox : public QWidget {
   Q_OBJECT
  public:
+  static constexpr int most_tokens = 1'000'000;  // that a mask shows
+
   explicit PatternItemBox(PatternEditor& editor, QWidget* parent = nullptr);
 
  private:

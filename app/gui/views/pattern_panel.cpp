@@ -21,6 +21,7 @@
 #include "app/gui/session/file_kind.h"
 #include "app/gui/session/recent_files.h"
 #include "app/gui/session/text.h"
+#include "app/gui/views/kept.h"
 #include "app/gui/views/pattern_item_box.h"
 #include "app/gui/views/pattern_matrix.h"
 #include "app/gui/views/pattern_own_box.h"
@@ -90,6 +91,8 @@ PatternPanel::PatternPanel(PatternEditor& editor, QWidget* parent)
   split->addWidget(build_edits());
   split->setStretchFactor(0, 2);
   split->setStretchFactor(1, 5);
+  split->setObjectName(QStringLiteral("pattern_panel_split"));
+  keep_sizes(*split);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(split);

@@ -8,10 +8,8 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QListView>
-#include <QMenu>
 #include <QPushButton>
 #include <QScrollArea>
-#include <QShortcut>
 #include <QSlider>
 #include <QSplitter>
 #include <QVBoxLayout>
@@ -20,6 +18,7 @@
 #include "app/gui/models/pattern_sweep.h"
 #include "app/gui/models/table_text.h"
 #include "app/gui/session/text.h"
+#include "app/gui/views/kept.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/pattern_costs.h"
 #include "app/gui/views/pattern_panel.h"
@@ -32,7 +31,6 @@ PatternsPage::PatternsPage(QWidget* parent)
       masks_(new PatternMasks),
       costs_(new PatternCosts),
       benchmark_(new QPushButton(tr("&Benchmark this pattern…"))),
-      export_(new QPushButton(tr("E&xport mask"))),
       benchmark_note_(new QLabel),
       messages_(new MessageBar) {
   auto* middle = new QWidget;
@@ -48,6 +46,7 @@ PatternsPage::PatternsPage(QWidget* parent)
   split->addWidget(middle);
   split->addWidget(costs_);
   split->setStretchFactor(1, 1);
+  keep_sizes(*split);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(12, 8, 12, 8);
   layout->setSpacing(8);
@@ -63,8 +62,8 @@ PatternsPage::PatternsPage(QWidget* parent)
   // They reach the whole page, not their own part alone.
   addActions(panel_->actions());
   addActions(masks_->actions());
-  add_shortcut(tr("Ctrl+S"), [this] { save(); });
-  add_shortcut(tr("Ctrl+Shift+S"), [this] { save_as(); });
+  add_action(tr("Save the pattern"), tr("Ctrl+S"), &PatternsPage::save);
+  add_action(tr("Save the pattern as…"), tr("Ctrl+Shift+S"), &PatternsPage::save_as);
   connect(&editor_, &PatternEditor::changed, this, &PatternsPage::refresh);
   connect(panel_, &PatternPanel::open_asked, this, &PatternsPage::ask_for_file);
   connect(panel_, &PatternPanel::file_asked, this,
@@ -90,27 +89,26 @@ QWidget* PatternsPage::build_footer() {
   benchmark_note_->setTextFormat(Qt::PlainText);
   benchmark_note_->setMinimumHeight(2 * benchmark_note_->fontMetrics().lineSpacing());
   connect(benchmark_, &QPushButton::clicked, this, &PatternsPage::run);
-  export_->setObjectName(QStringLiteral("export_mask"));
-  export_->setToolTip(tr("The mask as it is drawn, for a paper"));
-  export_->setMenu(new QMenu(export_));
-  for (const char* extension : {"pdf", "svg", "png"}) {
-    export_->menu()->addAction(tr("As %1…").arg(QString::fromLatin1(extension).toUpper()), this,
-                               [this, extension] { export_mask(QLatin1String(extension)); });
-  }
   auto* footer = new QWidget;
   auto* layout = new QHBoxLayout(footer);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(12);
   layout->addWidget(benchmark_);
   layout->addWidget(benchmark_note_, 1);
-  layout->addWidget(export_);
   return footer;
 }
 
-void PatternsPage::add_shortcut(const QString& keys, const std::function<void()>& action) {
-  auto* shortcut = new QShortcut(QKeySequence(keys), this);
-  shortcut->setContext(Qt::WidgetWithChildrenShortcut);
-  connect(shortcut, &QShortcut::activated, this, action);
+void PatternsPage::add_action(const QString& text, const QString& keys,
+                              void (PatternsPage::*act)()) {
+  auto* action = new QAction(text, this);
+  action->setShortcut(QKeySequence(keys));
+  action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+  connect(action, &QAction::triggered, this, act);
+  addAction(action);
+}
+
+QList<Page::PageActions> PatternsPage::page_actions() const {
+  return {{tr("On page Patterns"), actions()}};
 }
 
 QListView* PatternsPage::pattern_list() const {

@@ -40,10 +40,15 @@ class PatternsPage : public Page {
   void export_figure() override;
   [[nodiscard]] QString run_words() const override;
   void run() override;
+  [[nodiscard]] QList<PageActions> page_actions() const override;
 
   /// The error, if any, is also shown beside the list.
   Status open_file(const QString& file);
   void choose(const QString& pattern_name);
+  /// What is shown, for restore() after a restart: pattern, window and lengths, not edits that were
+  /// never saved.
+  [[nodiscard]] QVariantMap chosen() const;
+  void restore(const QVariantMap& chosen);
   void ask_for_file();
   void save();
   void save_as();
@@ -90,7 +95,7 @@ class PatternsPage : public Page {
   };
 
   QWidget* build_footer();
-  void add_shortcut(const QString& keys, const std::function<void()>& action);
+  void add_action(const QString& text, const QString& keys, void (PatternsPage::*act)());
   void refresh();
   void refresh_benchmark();
   [[nodiscard]] std::vector<Partner> partners() const;
@@ -101,7 +106,6 @@ class PatternsPage : public Page {
   void save_to(const QString& file, const std::function<void()>& then);
   void ask_to_save_as(std::function<void()> then);
   void open_again(const QString& file);
-  void export_mask(const QString& extension);
 
   PatternEditor editor_;
   std::optional<Partner> partner_;
@@ -110,7 +114,7 @@ class PatternsPage : public Page {
   PatternPanel* panel_;
   PatternMasks* masks_;
   PatternCosts* costs_;
-  QPushButton *benchmark_, *export_;
+  QPushButton* benchmark_;
   QLabel* benchmark_note_;
   MessageBar* messages_;
 };

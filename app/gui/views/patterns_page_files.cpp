@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // What page Patterns does with files: opens, saves, exports, and asks before changes are lost.
+#include <QFileInfo>
 #include <QMessageBox>
 #include <QPushButton>
+#include <algorithm>
 #include <utility>
 
 #include "app/gui/charts/mask_export.h"
 #include "app/gui/session/recent_files.h"
 #include "app/gui/session/text.h"
+#include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/message_bar.h"
+#include "app/gui/views/pattern_item_box.h"
 #include "app/gui/views/pattern_panel.h"
 #include "app/gui/views/patterns_page.h"
 
@@ -41,6 +45,41 @@ void PatternsPage::open_again(const QString& file) {
     panel_->show_problem(opened ? QString() : words(opened.error().message));
   });
   box->open();
+}
+
+QVariantMap PatternsPage::chosen() const {
+  QVariantList documents;
+  for (const std::int64_t tokens : item().documents) documents.append(qint64{tokens});
+  return {{QStringLiteral("file"), editor_.entry().file},
+          {QStringLiteral("pattern"), words(pattern().name)},
+          {QStringLiteral("window"), words(editor_.chosen_window().text())},
+          {QStringLiteral("query"), qint64{item().query}},
+          {QStringLiteral("documents"), documents}};
+}
+
+// What is gone or makes no sense any more stays as it is.
+void PatternsPage::restore(const QVariantMap& chosen) {
+  if (chosen.isEmpty()) return;
+  const QString file = chosen.value(QStringLiteral("file")).toString();
+  if (file.isEmpty() || !QFileInfo::exists(file) || !editor_.open_file(file)) {
+    choose(chosen.value(QStringLiteral("pattern")).toString());
+  }
+  const std::string window = chosen.value(QStringLiteral("window")).toString().toStdString();
+  if (const Result<Window> parsed = parse_window(window)) editor_.set_window(*parsed);
+  std::vector<std::int64_t> documents;
+  const QVariantList kept = chosen.value(QStringLiteral("documents")).toList();
+  documents.reserve(static_cast<std::size_t>(kept.size()));
+  for (const QVariant& tokens : kept) documents.push_back(tokens.toLongLong());
+  const std::int64_t query = chosen.value(QStringLiteral("query")).toLongLong();
+  const auto makes_sense = [](std::int64_t tokens) {
+    return tokens > 0 && tokens <= PatternItemBox::most_tokens;
+  };
+  if (query >= 0 && query <= PatternItemBox::most_tokens && !documents.empty() &&
+      std::ranges::all_of(documents, makes_sense)) {
+    editor_.set_query(query);
+    editor_.set_documents(documents);
+  }
+  editor_.undo_stack().clear();
 }
 
 void PatternsPage::ask_for_file() {
@@ -116,32 +155,24 @@ bool PatternsPage::has_figure() const {
   return mask()->problem() != nullptr;
 }
 
-void PatternsPage::export_figure() {
-  export_mask(QStringLiteral("pdf"));
-}
-
 // Side by side, the difference; alone, the mask.
-void PatternsPage::export_mask(const QString& extension) {
+void PatternsPage::export_figure() {
+  if (!has_figure()) return;
   const std::optional<TitledMask> b =
       masks_->is_split() && partner_ ? mask_of(*partner_) : std::nullopt;
   QString stem = words(pattern().name);
   if (window()) stem += QStringLiteral("-w") + words(window()->text());
   if (b) stem += QStringLiteral("-against-") + words(b->source.pattern.name);
-  ask_for_new_file(
-      this, b ? tr("Export the difference") : tr("Export mask"), stem, extension,
-      [this, b](const QString& file) {
-        charts::MaskOptions options;
-        options.style = mask()->style();
-        const charts::MaskSource a{pattern(), window()};
-        const Status written =
-            b ? charts::export_difference(a, b->source, item(), file.toStdString(), options)
-              : charts::export_mask(a.pattern, a.window, item(), file.toStdString(), options);
-        if (written) {
-          messages_->show_info(tr("Wrote %1").arg(file));
-        } else {
-          messages_->show_error(words(written.error().message));
-        }
-      });
+  charts::MaskSubject subject{
+      .pattern = pattern(), .window = window(), .item = item(), .style = mask()->style()};
+  if (b) subject.against = b->source;
+  auto* dialog = new FigureDialog(charts::printable(std::move(subject)), {}, stem, this);
+  dialog->setWindowTitle(b ? tr("Export the difference") : tr("Export the mask"));
+  connect(dialog, &FigureDialog::written, this, [this](const QString& sentence) {
+    messages_->show_info(sentence);
+    Q_EMIT succeeded(sentence);
+  });
+  dialog->open();
 }
 
 }  // namespace attnscope::gui

@@ -45,7 +45,7 @@ void RunListPanel::build_actions() {
   continue_ = add_action(tr("Continue run"), tr("Ctrl+Shift+R"), &RunListPanel::continue_run);
   again_ = add_action(tr("Measure again"), tr("Ctrl+Shift+A"), &RunListPanel::measure_again);
   rename_ = add_action(tr("Rename"), tr("F2"), &RunListPanel::rename);
-  describe_ = add_action(tr("Name, tags and note…"), tr("Ctrl+T"), &RunListPanel::describe);
+  describe_ = add_action(tr("Name, tags and note…"), tr("Ctrl+Shift+N"), &RunListPanel::describe);
   to_trash_ = add_action(tr("Put in the trash"), tr("Del"), &RunListPanel::put_in_trash);
   back_ = add_action(tr("Put back"), tr("Ctrl+B"), &RunListPanel::put_back);
   remove_ = add_action(tr("Delete for good…"), tr("Shift+Del"), &RunListPanel::ask_to_remove);

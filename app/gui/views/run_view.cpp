@@ -19,9 +19,11 @@
 #include "app/gui/models/run_list_model.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/cell_panel.h"
+#include "app/gui/views/chart_pair.h"
 #include "app/gui/views/chart_pane.h"
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/flow_layout.h"
+#include "app/gui/views/kept.h"
 #include "app/gui/views/run_export.h"
 #include "app/gui/views/run_table.h"
 #include "app/gui/views/slice_bar.h"
@@ -30,8 +32,6 @@ namespace attnscope::gui {
 namespace {
 
 constexpr const char* panel_setting = "compare/cell_panel";
-// A chart may be squeezed to this many characters beside an open panel.
-constexpr int least_chart_characters = 18;
 
 QComboBox* picker(const QString& name, const QString& accessible_name, const QString& tip) {
   auto* box = new QComboBox;
@@ -54,13 +54,13 @@ RunView::RunView(QWidget* parent)
       facets_(picker(QStringLiteral("facets"), tr("Panels"),
                      tr("One panel for each value of an axis, on the same scales"))),
       slice_bar_(new SliceBar),
-      left_(new ChartPane(QStringLiteral("time"), tr("left"), report::YAxis::time)),
-      right_(new ChartPane(QStringLiteral("second"), tr("right"), report::YAxis::memory)),
+      charts_(new ChartPair),
       answers_(new QLabel),
       table_(new RunTable),
       panel_(new CellPanel),
       sides_(new QSplitter(Qt::Horizontal)) {
   x_axis_->addItems({tr("Length"), tr("Window")});
+  keep_choice(*x_axis_);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(6);
@@ -99,17 +99,6 @@ QWidget* RunView::build_head() {
   return head;
 }
 
-QWidget* RunView::build_charts() {
-  auto* pair = new QSplitter(Qt::Horizontal);
-  for (ChartPane* pane : {left_, right_}) {
-    pair->addWidget(pane);
-    pane->chart()->setMinimumWidth(least_chart_characters * fontMetrics().averageCharWidth());
-  }
-  pair->setChildrenCollapsible(false);
-  pair->setHandleWidth(8);
-  return pair;
-}
-
 QWidget* RunView::build_body() {
   answers_->setObjectName(QStringLiteral("answers"));
   answers_->setTextFormat(Qt::PlainText);
@@ -124,7 +113,7 @@ QWidget* RunView::build_body() {
   column->addWidget(answers_);
   column->addWidget(table_, 1);
   auto* halves = new QSplitter(Qt::Vertical);
-  halves->addWidget(build_charts());
+  halves->addWidget(charts_);
   halves->addWidget(lower);
   halves->setStretchFactor(0, 5);
   halves->setStretchFactor(1, 4);
@@ -134,9 +123,11 @@ QWidget* RunView::build_body() {
   sides_->addWidget(panel_);
   sides_->setStretchFactor(0, 1);
   sides_->setStretchFactor(1, 0);
+  halves->setObjectName(QStringLiteral("run_split"));
   for (QSplitter* splitter : {halves, sides_}) {
     splitter->setChildrenCollapsible(false);
     splitter->setHandleWidth(8);
+    keep_sizes(*splitter);
   }
   // In a small window, or with large text, the body scrolls instead of being cut.
   auto* scroll = new QScrollArea;
@@ -173,15 +164,10 @@ void RunView::build_actions() {
 }
 
 void RunView::wire() {
-  charts::link_charts(*left_->chart(), *right_->chart());
-  connect(left_, &ChartPane::series_toggled, right_, &ChartPane::set_series_visible);
-  connect(right_, &ChartPane::series_toggled, left_, &ChartPane::set_series_visible);
-  for (ChartPane* pane : {left_, right_}) {
-    connect(pane, &ChartPane::succeeded, this, &RunView::succeeded);
-    connect(pane, &ChartPane::view_changed, this, [this] {
-      if (run_) show_figures(*run_);
-    });
-  }
+  connect(charts_, &ChartPair::succeeded, this, &RunView::succeeded);
+  connect(charts_, &ChartPair::view_changed, this, [this] {
+    if (run_) show_figures(*run_);
+  });
   connect(x_axis_, &QComboBox::activated, this, &RunView::ask);
   connect(facets_, &QComboBox::activated, this, [this](int index) {
     facet_ = facets_->itemData(index).toString().toStdString();
@@ -201,15 +187,36 @@ void RunView::wire() {
 }
 
 charts::RunChart* RunView::time_chart() const {
-  return left_->chart();
+  return charts_->left()->chart();
 }
 
 charts::RunChart* RunView::second_chart() const {
-  return right_->chart();
+  return charts_->right()->chart();
+}
+
+charts::RunChart* RunView::legend() const {
+  return charts_->legend();
 }
 
 QTableView* RunView::table() const {
   return table_->list();
+}
+
+QVariantMap RunView::chosen() const {
+  QVariantMap slice;
+  for (const auto& [axis, value] : slice_.values) slice.insert(words(axis), words(value));
+  return {{QStringLiteral("run"), uuid_},
+          {QStringLiteral("slice"), slice},
+          {QStringLiteral("panels"), words(facet_)}};
+}
+
+void RunView::restore(const QVariantMap& chosen) {
+  uuid_ = chosen.value(QStringLiteral("run")).toString();
+  slice_ = {};
+  const QVariantMap slice = chosen.value(QStringLiteral("slice")).toMap();
+  for (auto axis = slice.begin(); axis != slice.end(); ++axis)
+    slice_.values[axis.key().toStdString()] = axis.value().toString().toStdString();
+  facet_ = chosen.value(QStringLiteral("panels")).toString().toStdString();
 }
 
 void RunView::choose_run(const QString& uuid) {
@@ -261,7 +268,7 @@ void RunView::show_run(const RunPointer& run) {
   std::vector<std::string> ids;
   ids.reserve(static_cast<std::size_t>(run->contenders.size()));
   for (const QString& id : run->contenders) ids.push_back(id.toStdString());
-  for (ChartPane* pane : {left_, right_}) pane->set_contenders(ids);
+  charts_->set_contenders(ids);
   table_->show_run(run);
   show_head(*run);
   show_figures(*run);
@@ -341,7 +348,7 @@ void RunView::show_figures(const RunSnapshot& run) {
           ? tr("The first heat is being measured. Its values stand here when it ends.")
           : tr("This run has no finished heat. Resume it in the list on the left, or measure "
                "anew.");
-  for (ChartPane* pane : {left_, right_}) pane->show_run(run, waiting);
+  charts_->show_run(run, waiting);
 }
 
 void RunView::copy_table(report::TableFormat format) {
@@ -370,14 +377,12 @@ void RunView::export_table(report::TableFormat format) {
                    });
 }
 
-// The chart that was looked at last, which is the left one until the other has the focus.
 void RunView::export_figure() {
-  const bool right = right_->isAncestorOf(focusWidget());
-  (right ? right_ : left_)->export_figure();
+  charts_->export_figure();
 }
 
 bool RunView::has_figure() const {
-  return left_->has_figure();
+  return charts_->has_figure();
 }
 
 }  // namespace attnscope::gui

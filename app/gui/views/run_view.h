@@ -22,7 +22,7 @@ class RunChart;
 namespace attnscope::gui {
 
 class CellPanel;
-class ChartPane;
+class ChartPair;
 class RunTable;
 class SliceBar;
 
@@ -34,6 +34,10 @@ class RunView : public QWidget {
   /// Wants the run with the axes and the baseline chosen here.
   void choose_run(const QString& uuid);
   void show_run(const RunPointer& run);
+  /// The run that is looked at, what its charts hold fixed and its panels, for restore() after a
+  /// restart, which asks for nothing yet.
+  [[nodiscard]] QVariantMap chosen() const;
+  void restore(const QVariantMap& chosen);
   [[nodiscard]] const RunPointer& run() const { return run_; }
 
   void set_preferred_baseline(const QString& contender);
@@ -42,6 +46,8 @@ class RunView : public QWidget {
   [[nodiscard]] charts::RunChart* time_chart() const;
   /// Memory, or what else is chosen to stand beside the time.
   [[nodiscard]] charts::RunChart* second_chart() const;
+  /// Of what both show; panels have their own.
+  [[nodiscard]] charts::RunChart* legend() const;
   [[nodiscard]] SliceBar* slice_bar() const { return slice_bar_; }
   [[nodiscard]] RunTable* run_table() const { return table_; }
   [[nodiscard]] CellPanel* cell_panel() const { return panel_; }
@@ -70,7 +76,6 @@ class RunView : public QWidget {
 
  private:
   QWidget* build_head();
-  QWidget* build_charts();
   QWidget* build_body();
   void build_actions();
   void wire();
@@ -85,8 +90,7 @@ class RunView : public QWidget {
   QComboBox* x_axis_;
   QComboBox* facets_;
   SliceBar* slice_bar_;
-  ChartPane* left_;
-  ChartPane* right_;
+  ChartPair* charts_;
   QLabel* answers_;
   RunTable* table_;
   CellPanel* panel_;

@@ -9,6 +9,8 @@
 #include <QTableView>
 #include <QVBoxLayout>
 
+#include "app/gui/views/page.h"
+
 namespace attnscope::gui {
 namespace {
 
@@ -19,23 +21,25 @@ QString plain(QString text) {
 
 }  // namespace
 
-ShortcutsDialog::ShortcutsDialog(const QMenuBar& menus, QWidget* parent) : QDialog(parent) {
+ShortcutsDialog::ShortcutsDialog(const QMenuBar& menus, const QList<const Page*>& pages,
+                                 QWidget* parent)
+    : QDialog(parent) {
   setWindowTitle(tr("Keyboard shortcuts"));
   model_.setHorizontalHeaderLabels({tr("Where"), tr("What"), tr("Keys")});
   for (const QAction* action : menus.actions()) {
-    if (action->menu()) add_menu(plain(action->text()), action->menu()->actions());
+    if (action->menu() && action->objectName() != page_menu)
+      add_menu(plain(action->text()), action->menu()->actions());
+  }
+  for (const Page* page : pages) {
+    for (const Page::PageActions& group : page->page_actions())
+      add_menu(group.where, group.actions);
   }
   const QString chart = tr("In a chart");
   add(chart, tr("Choose a series"), tr("Up, Down"));
   add(chart, tr("Walk along its values"), tr("Left, Right"));
   add(chart, tr("Hide or show it"), tr("Space"));
   add(chart, tr("Let go of the value"), tr("Escape"));
-  const QString run = tr("In a run");
-  add(run, tr("Go to what the charts hold fixed"), tr("Ctrl+L"));
-  add(run, tr("Go to the table"), tr("Ctrl+T"));
-  add(run, tr("The table along two keys, or the list of all cells"), tr("Ctrl+Shift+T"));
-  add(run, tr("Copy the selected cells"), tr("Ctrl+C"));
-  add(run, tr("Show or hide the chosen cell"), tr("Ctrl+Shift+D"));
+  add(tr("In a table"), tr("Copy the selected cells"), tr("Ctrl+C"));
   const QString everywhere = tr("Everywhere");
   add(everywhere, tr("Next and previous control"), tr("Tab, Shift+Tab"));
   add(everywhere, tr("Open the menus"), tr("F10"));

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Every shortcut of the window in one table: those of its menus, read from the menus themselves,
-// and the keys of charts and masks.
+// Every shortcut of the window in one table: those of its menus and pages, read from the menus and
+// the pages themselves, and the keys of charts and tables.
 
 #include <QDialog>
 #include <QStandardItemModel>
@@ -11,10 +11,17 @@ class QMenuBar;
 
 namespace attnscope::gui {
 
+class Page;
+
 class ShortcutsDialog : public QDialog {
   Q_OBJECT
  public:
-  explicit ShortcutsDialog(const QMenuBar& menus, QWidget* parent = nullptr);
+  /// The menu bar's own entry that holds what can be done on the page at the front; not read, since
+  /// every page is asked.
+  static inline const QString page_menu = QStringLiteral("page_menu");
+
+  ShortcutsDialog(const QMenuBar& menus, const QList<const Page*>& pages,
+                  QWidget* parent = nullptr);
   [[nodiscard]] const QStandardItemModel& model() const { return model_; }
 
  private:

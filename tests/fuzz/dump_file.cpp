@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Dumps of a model's queries and keys: what an accepted one says of itself holds together, and
+// every row of its heads gives weights that add up to one.
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+#include "engine/inspect/dump.h"
+#include "engine/inspect/head_weights.h"
+#include "engine/pattern/compile_plan.h"
+#include "tests/fuzz/fuzz_input.h"
+
+namespace attnscope {
+namespace {
+
+using fuzz::expect;
+using fuzz::expect_sentence;
+
+constexpr std::int64_t most_tokens = 64;  // that are followed: the cost is their square
+constexpr std::int32_t most_heads = 4;
+
+void follow_rows(const HeadWeights& weights, std::int64_t tokens) {
+  RowWeights row;
+  for (std::int64_t query = 0; query < tokens; ++query) {
+    weights.row(query, row);
+    double sum = 0;
+    std::int64_t last = 0;
+    for (const TokenRange& keys : row.keys) {
+      expect(keys.begin >= last && keys.end <= tokens, "runs of keys ascend within the tokens");
+      last = keys.end;
+      for (std::int64_t key = keys.begin; key < keys.end; ++key)
+        sum += static_cast<double>(row.weights[static_cast<std::size_t>(key)]);
+    }
+    // Scores that overflow have no softmax; what they give is not a number, and nothing else.
+    expect(row.keys.empty() || !std::isfinite(sum) || std::abs(sum - 1) < 1e-3,
+           "a row's weights add up to one");
+  }
+}
+
+void follow(const Dump& dump) {
+  const DumpInfo& info = dump.info();
+  const auto tokens = static_cast<std::size_t>(info.layout.tokens());
+  expect(info.layout.item_count() == 1, "a dump has one item");
+  expect(info.tokens.size() == tokens && info.groups.size() == tokens, "every token has a text");
+  expect(info.heads > 0 && info.head_dim > 0 && !info.layers.empty(), "a dump has heads");
+  expect(info.windows.size() == info.layers.size(), "every layer has its window");
+  if (info.layout.tokens() > most_tokens || info.heads > most_heads) return;
+  for (std::size_t layer = 0; layer < info.layers.size(); ++layer) {
+    const auto plan = compile_plan(info.pattern, info.windows[layer], info.layout, info.heads);
+    if (!plan) {
+      expect_sentence(plan.error().message);
+      continue;
+    }
+    const auto mask = std::make_shared<const Mask>(*plan);
+    for (std::int32_t head = 0; head < info.heads; ++head) {
+      Result<HeadVectors> vectors = dump.head(layer, head);
+      if (!vectors) {
+        expect_sentence(vectors.error().message);
+        continue;
+      }
+      follow_rows(HeadWeights(std::make_shared<const HeadVectors>(std::move(*vectors)), mask, head,
+                              info.scale),
+                  info.layout.tokens());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attnscope
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::vector<std::byte> bytes(size);
+  if (size > 0) std::memcpy(bytes.data(), data, size);
+  const auto dump = attnscope::Dump::read(attnscope::ByteSource::of(std::move(bytes), "dump"));
+  if (dump) {
+    attnscope::follow(*dump);
+  } else {
+    attnscope::fuzz::expect_sentence(dump.error().message);
+  }
+  return 0;
+}
