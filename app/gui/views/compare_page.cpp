@@ -12,6 +12,8 @@
 
 #include "app/gui/models/run_list_model.h"
 #include "app/gui/session/text.h"
+#include "app/gui/views/answer_above.h"
+#include "app/gui/views/answer_panel.h"
 #include "app/gui/views/beside_view.h"
 #include "app/gui/views/comparison_view.h"
 #include "app/gui/views/kept.h"
@@ -31,6 +33,7 @@ ComparePage::ComparePage(RunListModel* runs, QWidget* parent)
       progress_(new ProgressStrip),
       run_list_(new RunListPanel(runs)),
       run_view_(new RunView),
+      answer_(new AnswerPanel),
       beside_view_(new BesideView),
       place_(new MessageBar),
       published_view_(new PublishedView),
@@ -87,6 +90,10 @@ ComparePage::ComparePage(RunListModel* runs, QWidget* parent)
   connect(quick_, &QPushButton::clicked, this, &ComparePage::quick_sweep_asked);
   connect(run_view_, &RunView::succeeded, this, &Page::succeeded);
   connect(run_view_, &RunView::failed, this, &Page::failed);
+  connect(answer_, &AnswerPanel::measure_asked, this, &Page::run_asked);
+  connect(answer_, &AnswerPanel::succeeded, this, &Page::succeeded);
+  connect(answer_, &AnswerPanel::failed, this, &Page::failed);
+  addActions(answer_->actions());  // from anywhere on the page
   connect(this, &Page::succeeded, messages_, &MessageBar::show_info);
   connect(this, &Page::failed, messages_,
           [this](const QString& sentence) { messages_->show_error(sentence); });
@@ -150,7 +157,7 @@ QWidget* ComparePage::build_run() {
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(10);
   layout->addWidget(place_);
-  layout->addWidget(run_view_, 1);
+  layout->addWidget(new AnswerAbove(answer_, run_view_), 1);
   layout->addWidget(beside_view_);
   beside_view_->hide();
   return run;
@@ -245,6 +252,7 @@ void ComparePage::run() {
 
 QList<Page::PageActions> ComparePage::page_actions() const {
   return {{tr("In the list of runs"), run_list_->actions()},
+          {tr("In the answer"), answer_->actions()},
           {tr("In a run"), run_view_->actions()}};
 }
 
@@ -256,6 +264,7 @@ void ComparePage::show_comparison(const ComparisonPointer& comparison) {
 
 void ComparePage::show_run(const RunPointer& run) {
   run_view_->show_run(run);
+  answer_->show_run(run_view_->run());
   beside_view_->show_run(run);
   Q_EMIT offers_changed();
 }

@@ -11,6 +11,7 @@ class QStackedWidget;
 
 namespace attnscope::gui {
 
+class AnswerPanel;
 class BesideView;
 class ComparisonView;
 class MessageBar;
@@ -63,6 +64,7 @@ class ComparePage : public Page {
   [[nodiscard]] MessageBar* place() const { return place_; }
   [[nodiscard]] ComparisonView* comparison_view() const { return comparison_view_; }
   [[nodiscard]] RunView* run_view() const { return run_view_; }
+  [[nodiscard]] AnswerPanel* answer() const { return answer_; }
   [[nodiscard]] QPushButton* quick_button() const { return quick_; }
 
  Q_SIGNALS:
@@ -84,6 +86,7 @@ class ComparePage : public Page {
   ProgressStrip* progress_;
   RunListPanel* run_list_;
   RunView* run_view_;
+  AnswerPanel* answer_;
   BesideView* beside_view_;
   MessageBar* place_;
   PublishedView* published_view_;

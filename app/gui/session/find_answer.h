@@ -1,0 +1,26 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// What a run's chosen slice answers to a question. Away from the GUI thread: a file of lengths may
+// have millions of lines.
+
+#include <QString>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "app/gui/models/question_text.h"
+#include "app/gui/session/snapshot.h"
+#include "engine/report/advice.h"
+
+namespace attnscope::gui {
+
+struct AnswerSnapshot {
+  std::vector<report::Advice> settings;  // one, unless panels stand for an axis
+  QString lengths_problem;               // the file of lengths could not be read
+};
+using AnswerPointer = std::shared_ptr<const AnswerSnapshot>;
+
+[[nodiscard]] AnswerPointer find_answer(const RunSnapshot& run, const AskedQuestion& asked);
+
+}  // namespace attnscope::gui

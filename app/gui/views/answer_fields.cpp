@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/views/answer_fields.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QSettings>
+#include <QToolButton>
+#include <QVBoxLayout>
+#include <utility>
+
+#include "app/gui/session/text.h"
+#include "app/gui/views/file_dialogs.h"
+#include "app/gui/views/flow_layout.h"
+#include "app/gui/views/problem_label.h"
+
+namespace attnscope::gui {
+namespace {
+
+constexpr double bytes_per_mb = 1e6;
+constexpr double ns_per_ms = 1e6;
+
+QString setting_of(const QLineEdit* edit) {
+  return QStringLiteral("answer/") + edit->objectName();
+}
+
+/// Shows what is wrong; whether nothing is.
+template <typename T>
+bool take(const Result<T>& parsed, ProblemLabel* problem) {
+  problem->set_problem(parsed ? QString() : words(parsed.error().message));
+  return parsed.has_value();
+}
+
+}  // namespace
+
+AnswerFields::AnswerFields(QWidget* parent) : QWidget(parent), file_(new QToolButton) {
+  file_->setObjectName(QStringLiteral("lengths_file"));
+  file_->setText(tr("File…"));
+  file_->setAccessibleName(tr("Choose a file of document lengths"));
+  file_->setToolTip(
+      tr("Take the lengths from a file, one whole number a line: a sample of the collection "
+         "(Ctrl+Shift+L)"));
+  file_->setFocusPolicy(Qt::StrongFocus);
+  connect(file_, &QToolButton::clicked, this, &AnswerFields::choose_file);
+  new FlowLayout(12, this);
+  query_ =
+      add_field("query_tokens", tr("Query"),
+                tr("The query's tokens without its [SEP]; empty: as measured"), 11, tr("tokens"));
+  documents_ =
+      add_field("document_tokens", tr("Documents"),
+                tr("Tokens of a document without its [SEP]: a length, several as in 300, 200, "
+                   "4x100, or a file with one a line"),
+                14, tr("tokens"), file_);
+  candidates_ = add_field("candidates", tr("Candidates"), tr("Documents of one query"), 7);
+  memory_ = add_field(
+      "memory_mb", tr("Memory up to"),
+      tr("What is computed at a time must fit; 1 MB is 10^6 bytes; empty: no limit"), 8, tr("MB"));
+  latency_ = add_field("latency_ms", tr("Time up to"),
+                       tr("For all candidates of a query; empty: no limit"), 8, tr("ms"));
+  query_.edit->setPlaceholderText(tr("as measured"));
+  for (const Field& limit : {memory_, latency_}) limit.edit->setPlaceholderText(tr("no limit"));
+  const QSettings settings;
+  const std::pair<Field, const char*> defaults[] = {
+      {query_, ""}, {documents_, "512"}, {candidates_, "100"}, {memory_, ""}, {latency_, ""}};
+  for (const auto& [field, value] : defaults) {
+    field.edit->setText(settings.value(setting_of(field.edit), QLatin1String(value)).toString());
+    connect(field.edit, &QLineEdit::textChanged, this, [this, edit = field.edit] {
+      QSettings().setValue(setting_of(edit), edit->text());
+      check();
+      Q_EMIT changed();
+    });
+  }
+  check();
+}
+
+AnswerFields::Field AnswerFields::add_field(const char* name, const QString& label,
+                                            const QString& tip, int characters, const QString& unit,
+                                            QWidget* button) {
+  Field field{new QLineEdit, new ProblemLabel(name)};
+  field.problem->setObjectName(QLatin1String(name) + QStringLiteral("_problem"));
+  field.edit->setObjectName(QLatin1String(name));
+  field.edit->setAccessibleName(unit.isEmpty() ? label : QStringLiteral("%1, %2").arg(label, unit));
+  field.edit->setAccessibleDescription(tip);
+  field.edit->setToolTip(tip);
+  // Beside the digits a frame, and room for the cursor.
+  field.edit->setFixedWidth((characters + 2) * fontMetrics().averageCharWidth() + 8);
+  auto* line = new QHBoxLayout;
+  line->setSpacing(4);
+  line->addWidget(labelled(label, field.edit));
+  if (!unit.isEmpty()) line->addWidget(new QLabel(unit));
+  if (button != nullptr) line->addWidget(button);
+  line->addStretch();
+  auto* whole = new QWidget;
+  auto* column = new QVBoxLayout(whole);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(2);
+  column->addLayout(line);
+  column->addWidget(field.problem);
+  column->addStretch();
+  layout()->addWidget(whole);
+  return field;
+}
+
+void AnswerFields::choose_file() {
+  ask_for_file(this, tr("Document lengths"),
+               tr("Lengths, one a line (*.txt *.csv *.tsv);;All files (*)"),
+               [this](const QString& file) { documents_.edit->setText(file); });
+}
+
+void AnswerFields::check() {
+  const auto query = parse_query_tokens(query_.edit->text());
+  const auto documents = parse_documents(documents_.edit->text());
+  const auto candidates = parse_candidates(candidates_.edit->text());
+  const auto memory = parse_limit(memory_.edit->text(), "500 for 500 MB");
+  const auto latency = parse_limit(latency_.edit->text(), "200 for 200 ms");
+  bool is_whole = take(query, query_.problem);
+  is_whole = take(documents, documents_.problem) && is_whole;
+  is_whole = take(candidates, candidates_.problem) && is_whole;
+  is_whole = take(memory, memory_.problem) && is_whole;
+  is_whole = take(latency, latency_.problem) && is_whole;
+  asked_.reset();
+  if (!is_whole) return;
+  asked_.emplace();
+  asked_->question.query_tokens = *query;
+  asked_->question.candidates = *candidates;
+  if (*memory) asked_->question.memory_bytes = **memory * bytes_per_mb;
+  if (*latency) asked_->question.latency_ns = **latency * ns_per_ms;
+  if (const auto* lengths = std::get_if<report::DocumentLengths>(&*documents)) {
+    asked_->question.documents = *lengths;
+  } else {
+    asked_->lengths_file = std::get<QString>(*documents);
+  }
+}
+
+void AnswerFields::set_file_problem(const QString& sentence) {
+  if (asked_ && !asked_->lengths_file.isEmpty()) documents_.problem->set_problem(sentence);
+}
+
+}  // namespace attnscope::gui

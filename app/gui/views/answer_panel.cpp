@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/views/answer_panel.h"
+
+#include <QAction>
+#include <QApplication>
+#include <QClipboard>
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
+#include <QSettings>
+#include <QSplitter>
+#include <QToolButton>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <utility>
+
+#include "app/gui/session/text.h"
+#include "app/gui/views/answer_fields.h"
+#include "app/gui/views/answer_list.h"
+#include "app/gui/views/effectiveness_plot.h"
+#include "app/gui/views/file_dialogs.h"
+#include "app/gui/views/run_export.h"
+
+namespace attnscope::gui {
+namespace {
+
+constexpr const char* folded_setting = "answer/folded";
+constexpr int typing_pause_ms = 200;
+
+QLabel* text_label(const char* name) {
+  auto* label = new QLabel;
+  label->setObjectName(QLatin1String(name));
+  label->setTextFormat(Qt::PlainText);
+  label->setWordWrap(true);
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  return label;
+}
+
+}  // namespace
+
+AnswerPanel::AnswerPanel(QWidget* parent)
+    : QWidget(parent),
+      fold_(new QToolButton),
+      best_(new QLabel),
+      settings_(new QComboBox),
+      heading_(text_label("answer_heading")),
+      nothing_(text_label("answer_nothing")),
+      fields_(new AnswerFields),
+      list_(new AnswerList),
+      plot_(new EffectivenessPlot) {
+  typing_.setSingleShot(true);
+  typing_.setInterval(typing_pause_ms);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(4);
+  layout->addWidget(build_head());
+  body_ = build_body();
+  layout->addWidget(body_, 1);
+  connect(&typing_, &QTimer::timeout, this, &AnswerPanel::ask);
+  connect(fields_, &AnswerFields::changed, this, [this] { typing_.start(); });
+  connect(settings_, &QComboBox::activated, this, &AnswerPanel::show_setting);
+  connect(&job_, &charts::LatestJob::failed, this, &AnswerPanel::say);
+  connect(plot_, &EffectivenessPlot::succeeded, this, &AnswerPanel::succeeded);
+  connect(list_, &AnswerList::copied, this,
+          [this] { Q_EMIT succeeded(tr("Copied what is said of this contender.")); });
+  set_folded(QSettings().value(QLatin1String(folded_setting), false).toBool());
+  ask();
+}
+
+AnswerPanel::~AnswerPanel() = default;
+
+QAction* AnswerPanel::add_action(const QString& text, const char* keys, const char* name,
+                                 void (AnswerPanel::*act)()) {
+  auto* action = new QAction(text, this);
+  action->setObjectName(QLatin1String(name));
+  action->setShortcut(QKeySequence(QLatin1String(keys)));
+  action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+  action->setToolTip(
+      QStringLiteral("%1 (%2)").arg(text, action->shortcut().toString(QKeySequence::NativeText)));
+  connect(action, &QAction::triggered, this, act);
+  addAction(action);
+  return action;
+}
+
+void AnswerPanel::build_actions(QHBoxLayout& line) {
+  QAction* fold =
+      add_action(tr("Answer"), "Ctrl+Shift+J", "fold_answer", &AnswerPanel::toggle_fold);
+  fold->setToolTip(tr("Show or hide the question and the whole answer (Ctrl+Shift+J)"));
+  fold_->setDefaultAction(fold);
+  add_action(tr("Go to the question"), "Ctrl+J", "go_to_question", &AnswerPanel::go_to_question);
+  auto* file = add_action(tr("Lengths from a file…"), "Ctrl+Shift+L", "choose_lengths",
+                          &AnswerPanel::go_to_question);
+  connect(file, &QAction::triggered, fields_, &AnswerFields::choose_file);
+  measure_ =
+      add_action(tr("Measure exactly"), "Ctrl+Shift+M", "measure_exactly", &AnswerPanel::measure);
+  copy_ = add_action(tr("Copy answer"), "Ctrl+Alt+C", "copy_answer", &AnswerPanel::copy);
+  save_text_ =
+      add_action(tr("Save as text…"), "Ctrl+Alt+T", "save_answer_text", &AnswerPanel::save_text);
+  save_json_ =
+      add_action(tr("Save as JSON…"), "Ctrl+Alt+J", "save_answer_json", &AnswerPanel::save_json);
+  for (QAction* action : {measure_, copy_}) {
+    auto* button = new QToolButton;
+    button->setObjectName(action->objectName() + QStringLiteral("_button"));
+    button->setDefaultAction(action);
+    button->setFocusPolicy(Qt::StrongFocus);
+    line.addWidget(button);
+    tools_.append(button);
+  }
+  auto* saving = new QToolButton;
+  saving->setObjectName(QStringLiteral("save_answer"));
+  saving->setText(tr("Save"));
+  saving->setAccessibleName(tr("Save the answer"));
+  saving->setToolTip(tr("Save the answer as a text (Ctrl+Alt+T) or as JSON (Ctrl+Alt+J)"));
+  saving->setPopupMode(QToolButton::InstantPopup);
+  saving->setFocusPolicy(Qt::StrongFocus);
+  auto* forms = new QMenu(saving);
+  forms->addActions({save_text_, save_json_});
+  saving->setMenu(forms);
+  line.addWidget(saving);
+  tools_.append(saving);
+}
+
+QWidget* AnswerPanel::build_head() {
+  QFont bold = font();
+  bold.setBold(true);
+  fold_->setFont(bold);
+  fold_->setObjectName(QStringLiteral("fold_answer_button"));
+  fold_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+  fold_->setAutoRaise(true);
+  fold_->setFocusPolicy(Qt::StrongFocus);
+  best_->setObjectName(QStringLiteral("best_contender"));
+  best_->setTextFormat(Qt::PlainText);
+  best_->setWordWrap(true);
+  settings_->setObjectName(QStringLiteral("answer_setting"));
+  settings_->setAccessibleName(tr("Setting that is answered for"));
+  settings_->setToolTip(tr("Setting that is answered for"));
+  settings_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+  auto* head = new QWidget;
+  auto* line = new QHBoxLayout(head);
+  line->setContentsMargins(0, 0, 0, 0);
+  line->setSpacing(6);
+  line->addWidget(fold_, 0, Qt::AlignTop);
+  line->addWidget(settings_);
+  line->addWidget(best_, 1);
+  build_actions(*line);
+  return head;
+}
+
+QWidget* AnswerPanel::build_body() {
+  nothing_->setAlignment(Qt::AlignCenter);
+  auto* left = new QWidget;
+  auto* column = new QVBoxLayout(left);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(4);
+  column->addWidget(fields_);
+  column->addWidget(heading_);
+  column->addWidget(list_, 1);
+  column->addWidget(nothing_, 1);
+  auto* sides = new QSplitter(Qt::Horizontal);
+  sides->setObjectName(QStringLiteral("answer_sides"));
+  sides->addWidget(left);
+  sides->addWidget(plot_);
+  sides->setStretchFactor(0, 7);
+  sides->setStretchFactor(1, 3);
+  sides->setSizes({700, 300});
+  sides->setChildrenCollapsible(false);
+  sides->setHandleWidth(8);
+  return sides;
+}
+
+void AnswerPanel::set_folded(bool folded) {
+  folded_ = folded;
+  QSettings().setValue(QLatin1String(folded_setting), folded);
+  body_->setVisible(!folded);
+  best_->setVisible(folded);
+  for (QWidget* tool : std::as_const(tools_)) tool->setVisible(!folded);
+  fold_->setArrowType(folded ? Qt::RightArrow : Qt::DownArrow);
+  fold_->setAccessibleName(folded ? tr("Show the question and the whole answer")
+                                  : tr("Hide the question and the answer"));
+  setSizePolicy(QSizePolicy::Preferred, folded ? QSizePolicy::Maximum : QSizePolicy::Expanding);
+  show_heading();
+  Q_EMIT fold_changed(folded);
+}
+
+void AnswerPanel::toggle_fold() {
+  set_folded(!folded_);
+}
+
+void AnswerPanel::go_to_question() {
+  if (folded_) set_folded(false);
+  fields_->documents()->setFocus(Qt::ShortcutFocusReason);
+  fields_->documents()->selectAll();
+}
+
+void AnswerPanel::show_run(const RunPointer& run) {
+  run_ = run;
+  if (run_) {
+    const std::vector<std::string>& ids = run_->table.contenders;
+    list_->set_contenders(ids);
+    plot_->set_contenders(ids);
+  }
+  ask();
+}
+
+void AnswerPanel::ask() {
+  typing_.stop();
+  job_.drop();
+  if (!run_ || run_->table.rows.empty()) {
+    const bool runs = run_ && run_->table.run.status == RunStatus::running;
+    show_answer(nullptr);
+    return say(runs ? tr("The first heat is being measured. The answer stands here when it ends.")
+                    : tr("There is nothing to answer from: choose a run with a finished heat, or "
+                         "start one with New run (Ctrl+N)."));
+  }
+  const std::optional<AskedQuestion>& asked = fields_->asked();
+  if (!asked) {
+    show_answer(nullptr);
+    return say(tr("Mend what is marked above: the answer stands here then."));
+  }
+  job_.start([run = run_, question = *asked, this](const charts::LatestJob::Token& token) {
+    token.deliver([this, answer = find_answer(*run, question)] { show_answer(answer); });
+  });
+}
+
+void AnswerPanel::show_answer(const AnswerPointer& answer) {
+  answer_ = answer;
+  const QString chosen = settings_->currentText();
+  settings_->clear();
+  if (answer_) {
+    for (const report::Advice& one : answer_->settings) settings_->addItem(words(one.setting));
+    fields_->set_file_problem(answer_->lengths_problem);
+  }
+  settings_->setCurrentIndex(std::max(0, settings_->findText(chosen)));
+  settings_->setVisible(settings_->count() > 1);
+  show_setting();
+}
+
+const report::Advice* AnswerPanel::advice() const {
+  if (!answer_ || answer_->settings.empty()) return nullptr;
+  const auto at = static_cast<std::size_t>(std::max(0, settings_->currentIndex()));
+  return &answer_->settings[std::min(at, answer_->settings.size() - 1)];
+}
+
+void AnswerPanel::show_setting() {
+  const report::Advice* shown = advice();
+  list_->show_advice(shown ? std::optional(*shown) : std::nullopt);
+  if (shown) {
+    plot_->show_advice(*shown);
+  } else {
+    plot_->clear();
+  }
+  say(shown ? QString() : tr("Mend what is marked above: the answer stands here then."));
+  for (QAction* action : {copy_, save_text_, save_json_}) action->setEnabled(shown != nullptr);
+  const auto lacking = shown ? static_cast<qint64>(shown->to_measure.size()) : 0;
+  measure_->setEnabled(lacking > 0);
+  if (lacking == 0) {
+    measure_->setText(tr("Measure exactly"));
+    measure_->setToolTip(tr("Every number here was measured at its length"));
+  } else {
+    QStringList lengths;
+    for (const std::int64_t tokens : shown->to_measure) lengths.append(QString::number(tokens));
+    measure_->setText(lacking == 1 ? tr("Measure %1 tokens").arg(lengths.front())
+                                   : tr("Measure %1 lengths").arg(lacking));
+    measure_->setToolTip(
+        tr("A new run with sequences of %1 tokens in all, instead of numbers carried between "
+           "measured lengths (%2)")
+            .arg(lengths.join(QStringLiteral(", ")),
+                 measure_->shortcut().toString(QKeySequence::NativeText)));
+  }
+}
+
+void AnswerPanel::say(const QString& sentence) {
+  nothing_->setText(sentence);
+  nothing_->setVisible(!sentence.isEmpty());
+  list_->setVisible(sentence.isEmpty());
+  show_heading();
+}
+
+void AnswerPanel::show_heading() {
+  const report::Advice* shown = advice();
+  heading_->setText(shown ? words(shown->heading) : QString());
+  heading_->setVisible(shown != nullptr);
+  const bool has_best = shown && !shown->contenders.empty();
+  best_->setText(has_best ? words(shown->contenders.front().sentence) : nothing_->text());
+}
+
+void AnswerPanel::measure() {
+  const report::Advice* shown = advice();
+  if (shown && !shown->to_measure.empty()) Q_EMIT measure_asked(words(report::exact_sweep(*shown)));
+}
+
+QString AnswerPanel::text() const {
+  const report::Advice* shown = advice();
+  if (!shown) return {};
+  return words(report::write_advice(*shown) + "\n" + report::provenance_line(shown->run) + "\n");
+}
+
+void AnswerPanel::copy() {
+  if (!advice()) return;
+  QApplication::clipboard()->setText(text());
+  Q_EMIT succeeded(tr("Copied the answer."));
+}
+
+void AnswerPanel::save_text() {
+  save(QStringLiteral("txt"), text().toStdString());
+}
+
+void AnswerPanel::save_json() {
+  if (const report::Advice* shown = advice())
+    save(QStringLiteral("json"), report::write_advice_json({*shown}));
+}
+
+void AnswerPanel::save(const QString& extension, const std::string& text) {
+  if (!run_ || !advice()) return;
+  ask_for_new_file(this, tr("Save the answer"), file_stem(*run_, QStringLiteral("answer")),
+                   extension, [this, text](const QString& file) {
+                     const Status written = write_text_file(file, text);
+                     if (written) {
+                       Q_EMIT succeeded(tr("Wrote %1").arg(file));
+                     } else {
+                       Q_EMIT failed(words(written.error().message));
+                     }
+                   });
+}
+
+}  // namespace attnscope::gui

@@ -1,0 +1,92 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Above a run: a question (query, documents, candidates, limits) and what the run answers to it,
+// the best contender first, beside the paper's effectiveness. Folded, the best one's sentence
+// remains.
+//
+// Answers are found on a thread of their own; of many asked while typing only the last is shown.
+
+#include <QTimer>
+#include <QWidget>
+
+#include "app/gui/charts/latest_job.h"
+#include "app/gui/session/find_answer.h"
+
+class QAction;
+class QComboBox;
+class QHBoxLayout;
+class QLabel;
+class QToolButton;
+
+namespace attnscope::gui {
+
+class AnswerFields;
+class AnswerList;
+class EffectivenessPlot;
+
+class AnswerPanel : public QWidget {
+  Q_OBJECT
+ public:
+  explicit AnswerPanel(QWidget* parent = nullptr);
+  ~AnswerPanel() override;
+
+  void show_run(const RunPointer& run);
+  void set_folded(bool folded);
+  [[nodiscard]] bool is_folded() const { return folded_; }
+
+  [[nodiscard]] AnswerFields* fields() const { return fields_; }
+  [[nodiscard]] AnswerList* list() const { return list_; }
+  [[nodiscard]] EffectivenessPlot* plot() const { return plot_; }
+  /// The answer that is shown; null: none.
+  [[nodiscard]] const report::Advice* advice() const;
+  /// The whole answer, with what the run was measured on.
+  [[nodiscard]] QString text() const;
+
+ Q_SIGNALS:
+  /// A sweep of the setting that is shown, with the lengths that the answer lacks.
+  void measure_asked(const QString& sweep_text);
+  void fold_changed(bool folded);
+  void succeeded(const QString& sentence);
+  void failed(const QString& sentence);
+
+ private:
+  QWidget* build_head();
+  QWidget* build_body();
+  QAction* add_action(const QString& text, const char* keys, const char* name,
+                      void (AnswerPanel::*act)());
+  void build_actions(QHBoxLayout& line);
+  void ask();
+  void show_answer(const AnswerPointer& answer);
+  void show_setting();
+  /// Instead of an answer; empty: there is one.
+  void say(const QString& sentence);
+  void show_heading();
+  void go_to_question();
+  void toggle_fold();
+  void measure();
+  void copy();
+  void save_text();
+  void save_json();
+  void save(const QString& extension, const std::string& text);
+
+  QToolButton* fold_;
+  QLabel* best_;  // in one line, while folded
+  QComboBox* settings_;
+  QLabel* heading_;
+  QLabel* nothing_;
+  AnswerFields* fields_;
+  AnswerList* list_;
+  EffectivenessPlot* plot_;
+  QWidget* body_ = nullptr;
+  QAction *measure_ = nullptr, *copy_ = nullptr, *save_text_ = nullptr, *save_json_ = nullptr;
+  QList<QWidget*> tools_;  // in the head, while open
+
+  bool folded_ = false;
+  RunPointer run_;
+  AnswerPointer answer_;
+  QTimer typing_;
+  charts::LatestJob job_;
+};
+
+}  // namespace attnscope::gui

@@ -1,0 +1,45 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Beside an answer: what each contender takes here against the effectiveness that the paper
+// published of its pattern, and how many contenders that leaves out.
+
+#include <QWidget>
+#include <string>
+#include <vector>
+
+#include "engine/report/advice.h"
+
+class QLabel;
+
+namespace attnscope::charts {
+class RunChart;
+}
+
+namespace attnscope::gui {
+
+class EffectivenessPlot : public QWidget {
+  Q_OBJECT
+ public:
+  explicit EffectivenessPlot(QWidget* parent = nullptr);
+
+  /// Ids of all the run's contenders, which decide how each is drawn.
+  void set_contenders(const std::vector<std::string>& ids);
+  void show_advice(const report::Advice& advice);
+  void clear();
+
+  [[nodiscard]] charts::RunChart* chart() const { return chart_; }
+  /// Says which contenders are absent.
+  [[nodiscard]] QLabel* absent() const { return absent_; }
+
+ Q_SIGNALS:
+  void succeeded(const QString& sentence);
+
+ private:
+  void export_figure();
+
+  charts::RunChart* chart_;
+  QLabel* absent_;
+};
+
+}  // namespace attnscope::gui

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The answer above a run, by mouse and by keyboard: full attention takes 12 n^2 ns and 1.4 times
+// that, sparse 7200 n ns, at lengths from 64 to 2048 tokens.
+
+#include "app/gui/views/answer_panel.h"
+
+#include <QClipboard>
+#include <QComboBox>
+#include <QFileDialog>
+#include <QLabel>
+#include <QLineEdit>
+#include <QSignalSpy>
+#include <QToolButton>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "app/gui/charts/run_chart.h"
+#include "app/gui/session/read_run.h"
+#include "app/gui/views/answer_above.h"
+#include "app/gui/views/answer_fields.h"
+#include "app/gui/views/answer_list.h"
+#include "app/gui/views/effectiveness_plot.h"
+#include "tests/gui/gui_test.h"
+#include "tests/gui/run_fixture.h"
+
+namespace attnscope::gui {
+
+class AnswerPanelTest : public QObject {
+  Q_OBJECT
+
+  QTemporaryDir folder_;
+  std::unique_ptr<Store> store_;
+  RunPointer run_, mixed_, empty_;
+  std::unique_ptr<AnswerAbove> above_;
+  AnswerPanel* panel_ = nullptr;
+
+  [[nodiscard]] RunPointer read(const RunId& run) const {
+    RunRequest request;
+    request.uuid = QString::fromStdString(run.uuid);
+    return read_run(*store_, request);
+  }
+  [[nodiscard]] QLineEdit* field(const char* name) const {
+    return panel_->findChild<QLineEdit*>(QLatin1String(name));
+  }
+  [[nodiscard]] QLabel* label(const char* name) const {
+    return panel_->findChild<QLabel*>(QLatin1String(name));
+  }
+  [[nodiscard]] QToolButton* button(const char* name) const {
+    return panel_->findChild<QToolButton*>(QLatin1String(name));
+  }
+  [[nodiscard]] QString sentence(int row) const {
+    return panel_->list()->model()->index(row, 0).data().toString();
+  }
+  /// As a person replaces what stands in a field.
+  void type(const char* name, const QString& text) {
+    QLineEdit* edit = field(name);
+    edit->setFocus();
+    edit->selectAll();
+    QTest::keyClick(edit, Qt::Key_Delete);
+    QTest::keyClicks(edit, text);
+  }
+  [[nodiscard]] bool heading_has(const char* words) const {
+    return panel_->advice() && label("answer_heading")->text().contains(QString::fromUtf8(words));
+  }
+  [[nodiscard]] QString write_lengths(const QByteArray& text) const {
+    QFile file(folder_.filePath(QStringLiteral("lengths.txt")));
+    if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size()) return {};
+    return file.fileName();
+  }
+
+ private Q_SLOTS:
+
+  void initTestCase() {
+    const QString file = folder_.filePath(QStringLiteral("a.db"));
+    store_ = std::make_unique<Store>(open_store(file.toStdString()));
+    run_ = read(add_done_run(*store_, "made-up", {64, 128, 256, 512, 1024, 2048}));
+    empty_ = read(begin_run_with(*store_, "empty", {}, 2));
+    const RunId mixed = begin_run_with(*store_, "mixed", {64, 128}, 4);
+    HeatResult half = made_up_heat(2, 64, three_contenders());
+    half.point.dtype = DType::float16;
+    QVERIFY(store_->add_heat(mixed, half).has_value());
+    RunRequest request;
+    request.uuid = QString::fromStdString(mixed.uuid);
+    request.facet = "dtype";
+    mixed_ = read_run(*store_, request);
+  }
+  void init() {
+    QSettings().clear();
+    panel_ = new AnswerPanel;
+    above_ = std::make_unique<AnswerAbove>(panel_, new QWidget);
+    above_->resize(1000, 720);
+    above_->show();
+    QVERIFY(QTest::qWaitForWindowExposed(above_.get()));
+    panel_->show_run(run_);
+    QTRY_VERIFY(panel_->advice() != nullptr);
+  }
+  void cleanup() { above_.reset(); }
+
+  void TheContenders_AreRankedInSentences() {
+    QCOMPARE(panel_->list()->advice_model().rowCount(), 4);  // the last is a note
+    QVERIFY2(sentence(0).startsWith(QStringLiteral("full/dense: ≈ ")), qPrintable(sentence(0)));
+    QVERIFY2(sentence(1).contains(QStringLiteral("slower than full attention")),
+             qPrintable(sentence(1)));
+    QVERIFY(heading_has("documents of 512 tokens"));
+  }
+
+  void AQuestion_IsAskedByKeyboardAlone() {
+    panel_->list()->setFocus();
+    QTest::keySequence(panel_->list(), QKeySequence(QStringLiteral("Ctrl+J")));
+    QCOMPARE(QApplication::focusWidget(), field("document_tokens"));
+    QTest::keyClicks(field("document_tokens"), QStringLiteral("2000"));
+    QTRY_VERIFY(heading_has("documents of 2000 tokens"));
+    QVERIFY2(sentence(0).startsWith(QStringLiteral("sparse/segment/4: ")), qPrintable(sentence(0)));
+    QTest::keyClick(field("document_tokens"), Qt::Key_Tab);  // the file button
+    QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
+    QCOMPARE(QApplication::focusWidget(), field("candidates"));
+    QTest::keySequence(field("candidates"), QKeySequence::SelectAll);
+    QTest::keyClicks(field("candidates"), QStringLiteral("7"));
+    QTRY_VERIFY(heading_has("7 candidates"));
+  }
+
+  void SeveralLengths_AreAskedAtOnce() {
+    type("document_tokens", QStringLiteral("3x100, 400"));
+    QTRY_VERIFY(heading_has("documents as 4 given (100 to 400 tokens, mean 175"));
+  }
+
+  void AFileOfLengths_IsReadElsewhere_AndWhatIsWrongWithItStandsBesideIt() {
+    type("document_tokens", write_lengths("100\n# a comment\n200\n300\n"));
+    QTRY_VERIFY(heading_has("documents as 3 given"));
+    type("document_tokens", write_lengths("100\nmany\n"));
+    QTRY_VERIFY(label("document_tokens_problem")->isVisible() &&
+                label("document_tokens_problem")->text().contains(QStringLiteral("line 2")));
+    QVERIFY(panel_->advice() == nullptr);
+    type("document_tokens", QStringLiteral("lengths-that-are-not-there.txt"));
+    QTRY_VERIFY(label("document_tokens_problem")
+                    ->text()
+                    .startsWith(QStringLiteral("There is no file of lengths")));
+  }
+
+  void AFileOfLengths_IsChosenByMouse() {
+    const QString file = write_lengths("100\n200\n");
+    QTest::mouseClick(button("lengths_file"), Qt::LeftButton);
+    QFileDialog* dialog = nullptr;
+    QTRY_VERIFY((dialog = panel_->findChild<QFileDialog*>()) != nullptr);
+    Q_EMIT dialog->fileSelected(file);
+    dialog->reject();
+    QCOMPARE(field("document_tokens")->text(), file);
+    QTRY_VERIFY(heading_has("documents as 2 given"));
+  }
+
+  void WhatCannotBeRead_IsSaidBesideItsField_AndNoOldAnswerStands() {
+    const std::pair<const char*, const char*> wrong[] = {
+        {"query_tokens", "-1"},  {"document_tokens", "12.5"}, {"document_tokens", "0"},
+        {"document_tokens", ""}, {"candidates", "0"},         {"memory_mb", "much"},
+        {"latency_ms", "0"}};
+    for (const auto& [name, text] : wrong) {
+      const QString right = field(name)->text();
+      type(name, QLatin1String(text));
+      const QByteArray problem = QByteArray(name) + "_problem";
+      QVERIFY2(label(problem)->isVisible(), name);
+      QVERIFY(label(problem)->text().endsWith(QLatin1Char('.')));
+      QTRY_VERIFY(panel_->advice() == nullptr);
+      QVERIFY(label("answer_nothing")->text().contains(QStringLiteral("marked above")));
+      type(name, right);
+      QVERIFY(!label(problem)->isVisible());
+      QTRY_VERIFY(panel_->advice() != nullptr);
+    }
+  }
+
+  void Limits_PutContendersLast_WithTheReason() {
+    type("latency_ms", QStringLiteral("350"));
+    QTRY_VERIFY(sentence(1).contains(QStringLiteral("is too slow (the limit is 350 ms)")));
+    QCOMPARE(panel_->list()->model()->index(1, 0).data(AdviceModel::place_role).toInt(), 0);
+    type("memory_mb", QStringLiteral("0.5"));
+    QTRY_VERIFY(sentence(2).contains(QStringLiteral("does not fit")));
+  }
+
+  void AnInterpolatedLength_IsMarked_AndAButtonMeasuresIt() {
+    QVERIFY(sentence(0).contains(QStringLiteral("≈")));
+    QVERIFY(panel_->list()->model()->index(0, 0).data(AdviceModel::interpolated_role).toBool());
+    QSignalSpy asked(panel_, &AnswerPanel::measure_asked);
+    auto* measure = button("measure_exactly_button");
+    QVERIFY(measure->isEnabled());
+    const auto tokens = panel_->advice()->to_measure.front();
+    QCOMPARE(measure->text(), QStringLiteral("Measure %1 tokens").arg(tokens));
+    QTest::mouseClick(measure, Qt::LeftButton);
+    QCOMPARE(asked.size(), 1);
+    const auto sweep = nlohmann::json::parse(asked.front().front().toString().toStdString());
+    QCOMPARE(sweep["sequence_tokens"].get<std::vector<std::int64_t>>(), std::vector{tokens});
+  }
+
+  void AMeasuredLength_NeedsNoMeasuring() {
+    const auto query = panel_->advice()->point.query_tokens;
+    type("document_tokens", QString::number(512 - 3 - query));
+    QTRY_VERIFY(panel_->advice() && panel_->advice()->to_measure.empty());
+    QVERIFY(!button("measure_exactly_button")->isEnabled());
+    QVERIFY(!sentence(0).contains(QStringLiteral("≈")));
+    QSignalSpy asked(panel_, &AnswerPanel::measure_asked);
+    QTest::keySequence(field("document_tokens"), QKeySequence(QStringLiteral("Ctrl+Shift+M")));
+    QCOMPARE(asked.size(), 0);
+  }
+
+  void Arrows_OpenWhatOneMustKnow_AndTheKeyCopiesIt() {
+    AnswerList* list = panel_->list();
+    list->setFocus();
+    list->setCurrentIndex(list->model()->index(0, 0));
+    QTest::keyClick(list, Qt::Key_Down);
+    QCOMPARE(list->currentIndex().row(), 1);
+    QTRY_VERIFY(list->visualRect(list->currentIndex()).height() >
+                list->visualRect(list->model()->index(0, 0)).height() +
+                    list->fontMetrics().height());
+    QTest::keySequence(list, QKeySequence::Copy);
+    const QStringList lines = QApplication::clipboard()->text().split(QLatin1Char('\n'));
+    QVERIFY2(lines[0].startsWith(QStringLiteral("2. ") + sentence(1)), qPrintable(lines[0]));
+    QVERIFY(lines.size() > 2);
+    const QString open = list->currentIndex().data(AdviceModel::style_key_role).toString();
+    type("document_tokens", QStringLiteral("2000"));
+    QTRY_VERIFY(heading_has("2000 tokens"));
+    QCOMPARE(list->currentIndex().data(AdviceModel::style_key_role).toString(), open);
+  }
+
+  void TheAnswer_IsCopiedAndSaved() {
+    QTest::mouseClick(button("copy_answer_button"), Qt::LeftButton);
+    const QString text = QApplication::clipboard()->text();
+    QVERIFY(text.contains(QStringLiteral("1. full/dense: ≈ ")));
+    QVERIFY(text.contains(QStringLiteral("made-up processor")));
+    QSignalSpy said(panel_, &AnswerPanel::succeeded);
+    QTest::keySequence(panel_->list(), QKeySequence(QStringLiteral("Ctrl+Alt+J")));
+    QFileDialog* dialog = nullptr;
+    QTRY_VERIFY((dialog = panel_->findChild<QFileDialog*>()) != nullptr);
+    const QString file = folder_.filePath(QStringLiteral("answer.json"));
+    Q_EMIT dialog->fileSelected(file);
+    dialog->reject();
+    QCOMPARE(said.size(), 1);
+    QFile written(file);
+    QVERIFY(written.open(QIODevice::ReadOnly));
+    const auto json = nlohmann::json::parse(written.readAll().toStdString());
+    QCOMPARE(json.at(0).at("contenders").size(), std::size_t{3});
+  }
+
+  void Effectiveness_StandsBeside_LabelledForWhatItIs() {
+    const charts::RunChart* chart = panel_->plot()->chart();
+    QCOMPARE(chart->figure().series.size(), std::size_t{3});
+    QVERIFY(chart->accessibleName().contains(QStringLiteral("published, not measured here")));
+    QVERIFY(chart->y_range() && chart->y_range()->low > 0.1);
+    QVERIFY(!panel_->plot()->absent()->isVisible());
+    type("document_tokens", QStringLiteral("5000"));  // longer than the paper's documents
+    QTRY_VERIFY(chart->figure().series.empty());
+  }
+
+  void Folded_TheBestSentenceRemains_AndIsRemembered() {
+    QTest::mouseClick(button("fold_answer_button"), Qt::LeftButton);
+    QVERIFY(panel_->is_folded());
+    QVERIFY(!panel_->list()->isVisible());
+    QCOMPARE(label("best_contender")->text(), sentence(0));
+    QTRY_VERIFY(panel_->height() < 4 * panel_->fontMetrics().height());
+    const AnswerPanel another;
+    QVERIFY(another.is_folded());
+    QTest::keySequence(panel_, QKeySequence(QStringLiteral("Ctrl+Shift+J")));
+    QVERIFY(!panel_->is_folded() && panel_->list()->isVisible());
+  }
+
+  void AtFirst_ItTakesAThirdOfTheHeightAtMost() {
+    above_->resize(720, 580);
+    QTRY_VERIFY(panel_->height() <= above_->height() / 3 + 1);
+    QVERIFY(panel_->list()->height() >= 3 * panel_->fontMetrics().height());
+  }
+
+  void TheQuestion_IsKept() {
+    type("document_tokens", QStringLiteral("300"));
+    type("latency_ms", QStringLiteral("90"));
+    const AnswerFields again;
+    QCOMPARE(again.documents()->text(), QStringLiteral("300"));
+    QVERIFY(again.asked() && again.asked()->question.latency_ns == 90e6);
+  }
+
+  void WithoutAFinishedHeat_ItSaysWhatToDo() {
+    panel_->show_run(empty_);
+    QVERIFY(panel_->advice() == nullptr);
+    QVERIFY(label("answer_nothing")->isVisible());
+    QVERIFY(label("answer_nothing")->text().contains(QStringLiteral("first heat")));
+    QVERIFY(!button("copy_answer_button")->isEnabled());
+    panel_->show_run(nullptr);
+    QVERIFY(label("answer_nothing")->text().contains(QStringLiteral("Ctrl+N")));
+  }
+
+  void ARunOfSeveralSettings_IsAnsweredForOneOfThem() {
+    panel_->show_run(mixed_);
+    auto* settings = panel_->findChild<QComboBox*>(QStringLiteral("answer_setting"));
+    QTRY_VERIFY(settings->isVisible() && settings->count() == 2);
+    QVERIFY2(settings->itemText(1).contains(QStringLiteral("float16")),
+             qPrintable(settings->itemText(1)));
+    settings->setFocus();
+    QTest::keyClick(settings, Qt::Key_Down);
+    QCOMPARE(panel_->advice()->point.dtype, DType::float16);
+  }
+
+  void EveryControl_HasANameAndIsReachedByTab() {
+    std::set<QWidget*> reached;
+    field("query_tokens")->setFocus();
+    for (int i = 0; i < 40 && reached.insert(QApplication::focusWidget()).second; ++i)
+      QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
+    QVERIFY(reached.contains(panel_->list()));
+    QVERIFY(reached.contains(panel_->plot()->chart()));
+    for (const char* name : {"document_tokens", "candidates", "memory_mb", "latency_ms"})
+      QVERIFY2(reached.contains(field(name)), name);
+    for (const char* name : {"lengths_file", "measure_exactly_button", "save_answer"})
+      QVERIFY2(reached.contains(button(name)), name);
+    for (const QWidget* widget : reached) {
+      const auto* tool = qobject_cast<const QToolButton*>(widget);
+      QVERIFY2(!widget->accessibleName().isEmpty() || (tool && !tool->text().isEmpty()),
+               qPrintable(widget->objectName()));
+    }
+  }
+};
+
+}  // namespace attnscope::gui
+
+ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::AnswerPanelTest)
+#include "answer_panel_test.moc"
