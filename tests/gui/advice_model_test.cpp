@@ -29,9 +29,11 @@ report::Advice advice() {
   advice.contenders[0].to_baseline = {
       .ratio = 0.2, .low = 0.19, .high = 0.21, .verdict = statistics::Verdict::faster};
   advice.contenders[0].is_interpolated = true;
-  advice.contenders[0].published = report::PublishedNdcg{.ndcg10 = 0.66, .task = "passages"};
+  advice.contenders[0].published =
+      report::PublishedNdcg{.ndcg10 = 0.66, .task = "passages", .source = {}, .note = {}};
   advice.contenders[1].is_baseline = true;
-  advice.contenders[1].published = report::PublishedNdcg{.ndcg10 = 0.67, .task = "passages"};
+  advice.contenders[1].published =
+      report::PublishedNdcg{.ndcg10 = 0.67, .task = "passages", .source = {}, .note = {}};
   advice.contenders[2].standing = Standing::without_time;
   advice.contenders[2].time_ns.reset();
   advice.notes = {"Times are of one layer."};
@@ -106,7 +108,8 @@ class AdviceModelTest : public QObject {
     QCOMPARE(figure.y_label, std::string("nDCG@10 over passages (published, not measured here)"));
     QCOMPARE(figure.x_label, std::string("Time for 100 documents (ms)"));
     QCOMPARE(without_published(advice()), QStringList{QStringLiteral("full/sdpa")});
-    QVERIFY(effectiveness_figure({}).series.empty());
+    const report::Advice nothing;
+    QVERIFY(effectiveness_figure(nothing).series.empty());
   }
 
   void LongTimes_AreInSeconds() {
@@ -122,7 +125,8 @@ class AdviceModelTest : public QObject {
     QVERIFY(range.has_value());
     QVERIFY(range->low < 0.66 && range->high > 0.67);
     QVERIFY(std::abs(range->high - range->low - 0.04) < 1e-9);
-    QVERIFY(!effectiveness_range({}).has_value());
+    const report::Figure nothing;
+    QVERIFY(!effectiveness_range(nothing).has_value());
   }
 };
 

@@ -10,6 +10,7 @@
 #include <QFileDialog>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QSignalSpy>
 #include <QToolButton>
 #include <nlohmann/json.hpp>
@@ -305,11 +306,12 @@ class AnswerPanelTest : public QObject {
     QVERIFY(reached.contains(panel_->plot()->chart()));
     for (const char* name : {"document_tokens", "candidates", "memory_mb", "latency_ms"})
       QVERIFY2(reached.contains(field(name)), name);
-    for (const char* name : {"lengths_file", "measure_exactly_button", "save_answer"})
+    for (const char* name : {"lengths_file", "measure_exactly_button", "copy_answer_button"})
       QVERIFY2(reached.contains(button(name)), name);
+    QVERIFY(reached.contains(panel_->findChild<QPushButton*>(QStringLiteral("save_answer"))));
     for (const QWidget* widget : reached) {
-      const auto* tool = qobject_cast<const QToolButton*>(widget);
-      QVERIFY2(!widget->accessibleName().isEmpty() || (tool && !tool->text().isEmpty()),
+      const auto* named = qobject_cast<const QAbstractButton*>(widget);
+      QVERIFY2(!widget->accessibleName().isEmpty() || (named && !named->text().isEmpty()),
                qPrintable(widget->objectName()));
     }
   }

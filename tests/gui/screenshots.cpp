@@ -13,6 +13,7 @@
 #include "app/gui/views/patterns_page.h"
 #include "app/gui/views/run_table.h"
 #include "app/gui/views/run_view.h"
+#include "tests/gui/answer_screenshots.h"
 #include "tests/gui/attention_screenshots.h"
 #include "tests/gui/chart_screenshots.h"
 #include "tests/gui/gui_test.h"
@@ -79,6 +80,11 @@ bool shoot(MainWindow& window, const QString& folder, Theme theme, const QString
   const QString suffix = QLatin1Char('-') + name_of(theme) + QStringLiteral(".png");
   window.show_page(MainWindow::compare_page);
   bool saved = save(window, folder + QStringLiteral("/compare") + suffix);
+  saved = shoot_answer(window,
+                       [&](const QString& name) {
+                         return save(window, folder + QLatin1Char('/') + name + suffix);
+                       }) &&
+          saved;
   saved = shoot_runs(window, folder, suffix, many_sided) && saved;
   saved = shoot_run_list(window,
                          [&](QWidget& widget, const QString& name) {

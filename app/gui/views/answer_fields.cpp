@@ -104,7 +104,10 @@ AnswerFields::Field AnswerFields::add_field(const char* name, const QString& lab
 void AnswerFields::choose_file() {
   ask_for_file(this, tr("Document lengths"),
                tr("Lengths, one a line (*.txt *.csv *.tsv);;All files (*)"),
-               [this](const QString& file) { documents_.edit->setText(file); });
+               [this](const QString& file) {
+                 documents_.edit->setText(file);
+                 documents_.edit->setFocus();
+               });
 }
 
 void AnswerFields::check() {

@@ -9,6 +9,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
+#include <QPushButton>
 #include <QSettings>
 #include <QSplitter>
 #include <QToolButton>
@@ -108,13 +109,11 @@ void AnswerPanel::build_actions(QHBoxLayout& line) {
     line.addWidget(button);
     tools_.append(button);
   }
-  auto* saving = new QToolButton;
+  auto* saving = new QPushButton;
   saving->setObjectName(QStringLiteral("save_answer"));
   saving->setText(tr("Save"));
   saving->setAccessibleName(tr("Save the answer"));
   saving->setToolTip(tr("Save the answer as a text (Ctrl+Alt+T) or as JSON (Ctrl+Alt+J)"));
-  saving->setPopupMode(QToolButton::InstantPopup);
-  saving->setFocusPolicy(Qt::StrongFocus);
   auto* forms = new QMenu(saving);
   forms->addActions({save_text_, save_json_});
   saving->setMenu(forms);
@@ -174,7 +173,6 @@ void AnswerPanel::set_folded(bool folded) {
   folded_ = folded;
   QSettings().setValue(QLatin1String(folded_setting), folded);
   body_->setVisible(!folded);
-  best_->setVisible(folded);
   for (QWidget* tool : std::as_const(tools_)) tool->setVisible(!folded);
   fold_->setArrowType(folded ? Qt::RightArrow : Qt::DownArrow);
   fold_->setAccessibleName(folded ? tr("Show the question and the whole answer")
@@ -283,7 +281,8 @@ void AnswerPanel::show_heading() {
   heading_->setText(shown ? words(shown->heading) : QString());
   heading_->setVisible(shown != nullptr);
   const bool has_best = shown && !shown->contenders.empty();
-  best_->setText(has_best ? words(shown->contenders.front().sentence) : nothing_->text());
+  const QString best = has_best ? words(shown->contenders.front().sentence) : nothing_->text();
+  best_->setText(folded_ ? best : QString());
 }
 
 void AnswerPanel::measure() {

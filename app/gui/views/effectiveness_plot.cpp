@@ -17,6 +17,9 @@ EffectivenessPlot::EffectivenessPlot(QWidget* parent)
   chart_->setObjectName(QStringLiteral("effectiveness"));
   chart_->set_title_shown(false);
   chart_->set_legend_shown(false);  // the list beside it is one
+  // Lower than the chart asks for: in a small window its plot gives way, its labels stay.
+  constexpr int least_lines = 9;
+  chart_->setMinimumHeight(least_lines * fontMetrics().height());
   absent_->setObjectName(QStringLiteral("without_published"));
   absent_->setTextFormat(Qt::PlainText);
   absent_->setForegroundRole(QPalette::PlaceholderText);
@@ -42,8 +45,7 @@ void EffectivenessPlot::show_advice(const report::Advice& advice) {
   chart_->set_figure(figure);
   chart_->set_y_range(effectiveness_range(figure));
   const auto count = static_cast<qint64>(absent.size());
-  absent_->setText(tr("Absent: %1 without a published nDCG@10.")
-                       .arg(counted(count, tr("contender"), tr("contenders"))));
+  absent_->setText(tr("Not published: %1").arg(counted(count, tr("contender"), tr("contenders"))));
   absent_->setToolTip(absent.join(QLatin1Char('\n')));
   absent_->setAccessibleDescription(absent.join(QStringLiteral("; ")));
   absent_->setVisible(count > 0 && !figure.series.empty());

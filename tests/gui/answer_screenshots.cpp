@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/gui/answer_screenshots.h"
+
+#include <QLabel>
+#include <QLineEdit>
+#include <QtTest>
+
+#include "app/gui/views/answer_fields.h"
+#include "app/gui/views/answer_list.h"
+#include "app/gui/views/answer_panel.h"
+#include "app/gui/views/compare_page.h"
+
+namespace attnscope::gui {
+namespace {
+
+constexpr int patience_ms = 10'000;
+
+void fill(const AnswerPanel& panel, const char* field, const char* text) {
+  auto* edit = panel.findChild<QLineEdit*>(QLatin1String(field));
+  if (edit != nullptr) edit->setText(QLatin1String(text));
+}
+
+/// Whether the answer has come to documents of these lengths.
+bool is_answered(const AnswerPanel& panel, const report::DocumentLengths& documents) {
+  return QTest::qWaitFor(
+      [&] { return panel.advice() && panel.advice()->question.documents == documents; },
+      patience_ms);
+}
+
+}  // namespace
+
+bool shoot_answer(MainWindow& window, const std::function<bool(const QString& name)>& save) {
+  AnswerPanel* panel = window.compare()->answer();
+  const QString asked = panel->fields()->documents()->text();
+  bool saved = is_answered(*panel, report::DocumentLengths(512));
+  panel->list()->setCurrentIndex(panel->list()->model()->index(0, 0));
+  saved = save(QStringLiteral("answer-open")) && saved;
+  fill(*panel, "document_tokens", "20x120, 60x300, 15x700, 5x1500");
+  fill(*panel, "memory_mb", "500");
+  fill(*panel, "latency_ms", "150");
+  std::vector<std::int64_t> lengths(20, 120);
+  lengths.insert(lengths.end(), 60, 300);
+  lengths.insert(lengths.end(), 15, 700);
+  lengths.insert(lengths.end(), 5, 1500);
+  saved = is_answered(*panel, report::DocumentLengths(lengths)) && saved;
+  panel->list()->setCurrentIndex({});
+  saved = save(QStringLiteral("answer-limits")) && saved;
+  fill(*panel, "document_tokens", "12.5");
+  saved = QTest::qWaitFor([&] { return panel->advice() == nullptr; }, patience_ms) && saved;
+  saved = save(QStringLiteral("answer-problem")) && saved;
+  for (const char* limit : {"memory_mb", "latency_ms"}) fill(*panel, limit, "");
+  panel->fields()->documents()->setText(asked);
+  saved = QTest::qWaitFor([&] { return panel->advice() != nullptr; }, patience_ms) && saved;
+  panel->set_folded(true);
+  saved = save(QStringLiteral("answer-folded")) && saved;
+  panel->set_folded(false);
+  return saved;
+}
+
+}  // namespace attnscope::gui
