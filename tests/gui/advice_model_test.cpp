@@ -106,7 +106,7 @@ class AdviceModelTest : public QObject {
     QCOMPARE(figure.series.front().points.front().y, 0.66);
     QCOMPARE(figure.series.front().points.front().label, std::string("≈ interpolated"));
     QCOMPARE(figure.y_label, std::string("nDCG@10 over passages (published, not measured here)"));
-    QCOMPARE(figure.x_label, std::string("Time for 100 documents (ms)"));
+    QCOMPARE(figure.x_label, std::string("ms for 100 documents"));
     QCOMPARE(without_published(advice()), QStringList{QStringLiteral("full/sdpa")});
     const report::Advice nothing;
     QVERIFY(effectiveness_figure(nothing).series.empty());
@@ -116,7 +116,7 @@ class AdviceModelTest : public QObject {
     report::Advice slow = advice();
     slow.contenders[1].time_ns->value = 20e9;
     const report::Figure figure = effectiveness_figure(slow);
-    QCOMPARE(figure.x_label, std::string("Time for 100 documents (s)"));
+    QCOMPARE(figure.x_label, std::string("s for 100 documents"));
     QCOMPARE(figure.series.back().points.front().x, 20.0);
   }
 

@@ -37,8 +37,8 @@ report::Figure effectiveness_figure(const report::Advice& advice) {
   }
   const bool in_seconds = longest_ms >= 10 * ms_per_second;
   const std::int64_t count = advice.question.candidates;
-  figure.x_label = fmt::format("Time for {} document{} ({})", count, count == 1 ? "" : "s",
-                               in_seconds ? "s" : "ms");
+  figure.x_label =
+      fmt::format("{} for {} document{}", in_seconds ? "s" : "ms", count, count == 1 ? "" : "s");
   figure.y_label =
       fmt::format("nDCG@10 over {} ({})", first->published->task, report::published_label);
   figure.x_scale = report::Scale::log10;

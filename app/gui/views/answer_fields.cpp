@@ -42,21 +42,26 @@ AnswerFields::AnswerFields(QWidget* parent) : QWidget(parent), file_(new QToolBu
          "(Ctrl+Shift+L)"));
   file_->setFocusPolicy(Qt::StrongFocus);
   connect(file_, &QToolButton::clicked, this, &AnswerFields::choose_file);
-  new FlowLayout(12, this);
-  query_ =
-      add_field("query_tokens", tr("Query"),
-                tr("The query's tokens without its [SEP]; empty: as measured"), 11, tr("tokens"));
+  new FlowLayout(8, this);
+  query_ = add_field("query_tokens", tr("Query"), tr("Query tokens"),
+                     tr("The query's tokens without its [SEP]; empty: as measured"), 13);
   documents_ =
-      add_field("document_tokens", tr("Documents"),
+      add_field("document_tokens", tr("Documents"), tr("Document tokens"),
                 tr("Tokens of a document without its [SEP]: a length, several as in 300, 200, "
                    "4x100, or a file with one a line"),
-                14, tr("tokens"), file_);
-  candidates_ = add_field("candidates", tr("Candidates"), tr("Documents of one query"), 7);
-  memory_ = add_field(
-      "memory_mb", tr("Memory up to"),
-      tr("What is computed at a time must fit; 1 MB is 10^6 bytes; empty: no limit"), 8, tr("MB"));
-  latency_ = add_field("latency_ms", tr("Time up to"),
-                       tr("For all candidates of a query; empty: no limit"), 8, tr("ms"));
+                18, {}, file_);
+  candidates_ =
+      add_field("candidates", tr("Candidates"), tr("Candidates"), tr("Documents of one query"), 6);
+  memory_ = add_field("memory_mb", tr("Memory ≤"), tr("Memory limit in MB"),
+                      tr("Memory limit: what is computed at a time must fit; 1 MB is 10^6 bytes; "
+                         "empty: no limit"),
+                      8, tr("MB"));
+  latency_ =
+      add_field("latency_ms", tr("Time ≤"), tr("Latency limit in ms"),
+                tr("Latency limit for all candidates of a query; empty: no limit"), 8, tr("ms"));
+  // A long list is read from its beginning.
+  connect(documents_.edit, &QLineEdit::editingFinished, documents_.edit,
+          [edit = documents_.edit] { edit->home(false); });
   query_.edit->setPlaceholderText(tr("as measured"));
   for (const Field& limit : {memory_, latency_}) limit.edit->setPlaceholderText(tr("no limit"));
   const QSettings settings;
@@ -74,16 +79,16 @@ AnswerFields::AnswerFields(QWidget* parent) : QWidget(parent), file_(new QToolBu
 }
 
 AnswerFields::Field AnswerFields::add_field(const char* name, const QString& label,
-                                            const QString& tip, int characters, const QString& unit,
-                                            QWidget* button) {
+                                            const QString& full_name, const QString& tip,
+                                            int characters, const QString& unit, QWidget* button) {
   Field field{new QLineEdit, new ProblemLabel(name)};
   field.problem->setObjectName(QLatin1String(name) + QStringLiteral("_problem"));
   field.edit->setObjectName(QLatin1String(name));
-  field.edit->setAccessibleName(unit.isEmpty() ? label : QStringLiteral("%1, %2").arg(label, unit));
+  field.edit->setAccessibleName(full_name);
   field.edit->setAccessibleDescription(tip);
   field.edit->setToolTip(tip);
   // Beside the digits a frame, and room for the cursor.
-  field.edit->setFixedWidth((characters + 2) * fontMetrics().averageCharWidth() + 8);
+  field.edit->setFixedWidth((characters + 1) * fontMetrics().averageCharWidth() + 8);
   auto* line = new QHBoxLayout;
   line->setSpacing(4);
   line->addWidget(labelled(label, field.edit));

@@ -38,8 +38,9 @@ class AnswerFields : public QWidget {
     ProblemLabel* problem = nullptr;
   };
   /// `name` is the setting's and the widgets' too.
-  Field add_field(const char* name, const QString& label, const QString& tip, int characters,
-                  const QString& unit = {}, QWidget* button = nullptr);
+  Field add_field(const char* name, const QString& label, const QString& full_name,
+                  const QString& tip, int characters, const QString& unit = {},
+                  QWidget* button = nullptr);
   void check();
 
   QToolButton* file_;

@@ -42,7 +42,7 @@ void AnswerList::show_advice(std::optional<report::Advice> advice) {
 
 QSize AnswerList::sizeHint() const {
   const QFontMetrics metrics(font());
-  return {60 * metrics.averageCharWidth(), 8 * metrics.height()};
+  return {60 * metrics.averageCharWidth(), minimumSizeHint().height()};
 }
 
 QSize AnswerList::minimumSizeHint() const {

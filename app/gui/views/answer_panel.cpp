@@ -10,6 +10,7 @@
 #include <QLineEdit>
 #include <QMenu>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QSettings>
 #include <QSplitter>
 #include <QToolButton>
@@ -157,9 +158,16 @@ QWidget* AnswerPanel::build_body() {
   column->addWidget(heading_);
   column->addWidget(list_, 1);
   column->addWidget(nothing_, 1);
+  // With large text it scrolls instead of being cut.
+  auto* scroll = new QScrollArea;
+  scroll->setWidget(left);
+  scroll->setWidgetResizable(true);
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setFocusPolicy(Qt::NoFocus);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   auto* sides = new QSplitter(Qt::Horizontal);
   sides->setObjectName(QStringLiteral("answer_sides"));
-  sides->addWidget(left);
+  sides->addWidget(scroll);
   sides->addWidget(plot_);
   sides->setStretchFactor(0, 7);
   sides->setStretchFactor(1, 3);
