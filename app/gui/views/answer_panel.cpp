@@ -23,6 +23,7 @@
 #include "app/gui/views/answer_list.h"
 #include "app/gui/views/effectiveness_plot.h"
 #include "app/gui/views/file_dialogs.h"
+#include "app/gui/views/kept.h"
 #include "app/gui/views/run_export.h"
 
 namespace attnscope::gui {
@@ -87,8 +88,9 @@ QAction* AnswerPanel::add_action(const QString& text, const char* keys, const ch
 }
 
 void AnswerPanel::build_actions(QHBoxLayout& line) {
-  QAction* fold =
-      add_action(tr("Answer"), "Ctrl+Shift+J", "fold_answer", &AnswerPanel::toggle_fold);
+  QAction* fold = add_action(tr("Show or hide the answer"), "Ctrl+Shift+J", "fold_answer",
+                             &AnswerPanel::toggle_fold);
+  fold->setIconText(tr("Answer"));
   fold->setToolTip(tr("Show or hide the question and the whole answer (Ctrl+Shift+J)"));
   fold_->setDefaultAction(fold);
   add_action(tr("Go to the question"), "Ctrl+J", "go_to_question", &AnswerPanel::go_to_question);
@@ -174,6 +176,7 @@ QWidget* AnswerPanel::build_body() {
   sides->setSizes({700, 300});
   sides->setChildrenCollapsible(false);
   sides->setHandleWidth(8);
+  keep_sizes(*sides);
   return sides;
 }
 
