@@ -22,6 +22,7 @@
 #include "app/gui/views/answer_fields.h"
 #include "app/gui/views/answer_list.h"
 #include "app/gui/views/effectiveness_plot.h"
+#include "engine/sweep/sweep.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 
@@ -191,6 +192,27 @@ class AnswerPanelTest : public QObject {
     QCOMPARE(sweep["sequence_tokens"].get<std::vector<std::int64_t>>(), std::vector{tokens});
   }
 
+  void WhatIsMeasured_IsTheRunsOwnSweepWithTheLengthsThatLack() {
+    const auto quick = load_sweep("quick");
+    NewRun planned = new_run("quick", 1);
+    planned.sweep_text = quick.value_or(Sweep{}).text;
+    const auto begun = store_->begin_run(planned);
+    QVERIFY(begun && store_->add_heat(*begun, made_up_heat(0, 1024, three_contenders())));
+    panel_->show_run(read(*begun));
+    type("document_tokens", QStringLiteral("300, 700"));
+    QTRY_VERIFY(heading_has("documents as 2 given"));
+    QSignalSpy asked(panel_, &AnswerPanel::measure_asked);
+    QTest::keySequence(field("document_tokens"), QKeySequence(QStringLiteral("Ctrl+Shift+M")));
+    QCOMPARE(asked.size(), 1);
+    const auto sweep =
+        parse_sweep(asked.front().front().toString().toStdString(), "what is to be measured");
+    QVERIFY2(sweep.has_value(), sweep ? "" : sweep.error().message.c_str());
+    std::vector<std::int64_t> lengths;
+    for (const Heat& heat : sweep->heats) lengths.push_back(heat.point.sequence_tokens);
+    QCOMPARE(lengths.size(), std::size_t{2});
+    QCOMPARE(lengths, panel_->advice()->to_measure);
+  }
+
   void AMeasuredLength_NeedsNoMeasuring() {
     const auto query = panel_->advice()->point.query_tokens;
     type("document_tokens", QString::number(512 - 3 - query));
@@ -282,6 +304,7 @@ class AnswerPanelTest : public QObject {
     QVERIFY(label("answer_nothing")->isVisible());
     QVERIFY(label("answer_nothing")->text().contains(QStringLiteral("first heat")));
     QVERIFY(!button("copy_answer_button")->isEnabled());
+    QVERIFY(!panel_->findChild<QPushButton*>(QStringLiteral("save_answer"))->isEnabled());
     panel_->show_run(nullptr);
     QVERIFY(label("answer_nothing")->text().contains(QStringLiteral("Ctrl+N")));
   }

@@ -7,6 +7,7 @@
 #include <QSettings>
 #include <QToolButton>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <utility>
 
 #include "app/gui/session/text.h"
@@ -87,8 +88,10 @@ AnswerFields::Field AnswerFields::add_field(const char* name, const QString& lab
   field.edit->setAccessibleName(full_name);
   field.edit->setAccessibleDescription(tip);
   field.edit->setToolTip(tip);
-  // Beside the digits a frame, and room for the cursor.
-  field.edit->setFixedWidth((characters + 1) * fontMetrics().averageCharWidth() + 8);
+  // Beside the digits a frame; with large text a field gives way before it is cut.
+  const int letter = fontMetrics().averageCharWidth();
+  field.edit->setMaximumWidth((characters + 1) * letter + 8);
+  field.edit->setMinimumWidth((std::min(characters, 6) + 1) * letter + 8);
   auto* line = new QHBoxLayout;
   line->setSpacing(4);
   line->addWidget(labelled(label, field.edit));

@@ -4,7 +4,7 @@
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>
-#include <QSignalBlocker>
+#include <QScrollBar>
 #include <utility>
 
 #include "app/gui/views/answer_delegate.h"
@@ -35,9 +35,13 @@ void AnswerList::set_contenders(const std::vector<std::string>& ids) {
 
 void AnswerList::show_advice(std::optional<report::Advice> advice) {
   const QString open = currentIndex().data(AdviceModel::style_key_role).toString();
+  const int scrolled = verticalScrollBar()->value();
   model_.set_advice(std::move(advice));
   const QModelIndex again = open.isEmpty() ? QModelIndex() : model_.index_of(open);
   if (again.isValid()) setCurrentIndex(again);
+  // A run that goes on leaves the reader where they were.
+  QMetaObject::invokeMethod(
+      this, [this, scrolled] { verticalScrollBar()->setValue(scrolled); }, Qt::QueuedConnection);
 }
 
 QSize AnswerList::sizeHint() const {

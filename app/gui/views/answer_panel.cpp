@@ -48,6 +48,7 @@ AnswerPanel::AnswerPanel(QWidget* parent)
       fold_(new QToolButton),
       best_(new QLabel),
       settings_(new QComboBox),
+      save_(new QPushButton),
       heading_(text_label("answer_heading")),
       nothing_(text_label("answer_nothing")),
       fields_(new AnswerFields),
@@ -112,16 +113,15 @@ void AnswerPanel::build_actions(QHBoxLayout& line) {
     line.addWidget(button);
     tools_.append(button);
   }
-  auto* saving = new QPushButton;
-  saving->setObjectName(QStringLiteral("save_answer"));
-  saving->setText(tr("Save"));
-  saving->setAccessibleName(tr("Save the answer"));
-  saving->setToolTip(tr("Save the answer as a text (Ctrl+Alt+T) or as JSON (Ctrl+Alt+J)"));
-  auto* forms = new QMenu(saving);
+  save_->setObjectName(QStringLiteral("save_answer"));
+  save_->setText(tr("Save"));
+  save_->setAccessibleName(tr("Save the answer"));
+  save_->setToolTip(tr("Save the answer as a text (Ctrl+Alt+T) or as JSON (Ctrl+Alt+J)"));
+  auto* forms = new QMenu(save_);
   forms->addActions({save_text_, save_json_});
-  saving->setMenu(forms);
-  line.addWidget(saving);
-  tools_.append(saving);
+  save_->setMenu(forms);
+  line.addWidget(save_);
+  tools_.append(save_);
 }
 
 QWidget* AnswerPanel::build_head() {
@@ -262,6 +262,7 @@ void AnswerPanel::show_setting() {
   }
   say(shown ? QString() : tr("Mend what is marked above: the answer stands here then."));
   for (QAction* action : {copy_, save_text_, save_json_}) action->setEnabled(shown != nullptr);
+  save_->setEnabled(shown != nullptr);
   const auto lacking = shown ? static_cast<qint64>(shown->to_measure.size()) : 0;
   measure_->setEnabled(lacking > 0);
   if (lacking == 0) {

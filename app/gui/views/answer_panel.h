@@ -17,6 +17,7 @@ class QAction;
 class QComboBox;
 class QHBoxLayout;
 class QLabel;
+class QPushButton;
 class QToolButton;
 
 namespace attnscope::gui {
@@ -73,6 +74,7 @@ class AnswerPanel : public QWidget {
   QToolButton* fold_;
   QLabel* best_;  // in one line, while folded
   QComboBox* settings_;
+  QPushButton* save_;
   QLabel* heading_;
   QLabel* nothing_;
   AnswerFields* fields_;
