@@ -97,6 +97,8 @@ struct Advice {
 [[nodiscard]] std::string exact_sweep(const Advice& advice);
 
 [[nodiscard]] std::string write_advice(const Advice& advice);
+/// With provenance; as a table in all but text and JSON.
+[[nodiscard]] std::string write_advice(const Advice& advice, TableFormat format);
 [[nodiscard]] std::string write_advice_json(const std::vector<Advice>& advice);
 
 }  // namespace attnscope::report

@@ -352,5 +352,22 @@ TEST(Advice, IsWrittenAsTextAndAsJson) {
   EXPECT_EQ(json[0]["lengths_to_measure"], nlohmann::json({300}));
 }
 
+TEST(Advice, IsATableForPapersAndSpreadsheets) {
+  Question question{.documents = in_all(300), .candidates = 100, .latency_ns = 5e9};
+  const Advice advice = advice_on(table_of(doubling), question);
+  const std::string markdown = write_advice(advice, TableFormat::markdown);
+  EXPECT_THAT(markdown, HasSubstr("| Contender | 100 documents | Against full attention |"));
+  EXPECT_THAT(markdown, HasSubstr("| Sparse, w = 4 | ≈ 3.84 s | 2.3x faster |"));
+  EXPECT_THAT(markdown, HasSubstr("published, not measured here"));
+  const std::string latex = write_advice(advice, TableFormat::latex);
+  EXPECT_THAT(latex, HasSubstr("Sparse, w = 4 & $\\approx$ 3.84 s & 2.3x faster & "));
+  EXPECT_THAT(latex, HasSubstr("too slow: the limit is 5.00 s"));
+  EXPECT_THAT(latex, Not(HasSubstr("≈")));
+  const std::string csv = write_advice(advice, TableFormat::csv);
+  EXPECT_THAT(csv, HasSubstr("sparse/segment/4,\"Sparse, w = 4\",within limits,,3840,"));
+  EXPECT_THAT(csv, HasSubstr("full/dense,Full,too slow,"));
+  EXPECT_THAT(write_advice(advice, TableFormat::text), HasSubstr(write_advice(advice)));
+}
+
 }  // namespace
 }  // namespace attnscope::report

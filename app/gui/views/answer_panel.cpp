@@ -32,6 +32,11 @@ namespace {
 constexpr const char* folded_setting = "answer/folded";
 constexpr int typing_pause_ms = 200;
 
+const TableFormatEntry& entry_of(report::TableFormat format) {
+  const auto& all = table_formats();
+  return *std::ranges::find(all, format, &TableFormatEntry::format);
+}
+
 QLabel* text_label(const char* name) {
   auto* label = new QLabel;
   label->setObjectName(QLatin1String(name));
@@ -75,36 +80,40 @@ AnswerPanel::AnswerPanel(QWidget* parent)
 
 AnswerPanel::~AnswerPanel() = default;
 
-QAction* AnswerPanel::add_action(const QString& text, const char* keys, const char* name,
-                                 void (AnswerPanel::*act)()) {
-  auto* action = new QAction(text, this);
-  action->setObjectName(QLatin1String(name));
-  action->setShortcut(QKeySequence(QLatin1String(keys)));
-  action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-  action->setToolTip(
-      QStringLiteral("%1 (%2)").arg(text, action->shortcut().toString(QKeySequence::NativeText)));
-  connect(action, &QAction::triggered, this, act);
-  addAction(action);
-  return action;
-}
-
 void AnswerPanel::build_actions(QHBoxLayout& line) {
-  QAction* fold = add_action(tr("Show or hide the answer"), "Ctrl+Shift+J", "fold_answer",
-                             &AnswerPanel::toggle_fold);
+  const auto add = [this](const QString& text, const char* keys, const char* name, auto&& act) {
+    auto* action = new QAction(text, this);
+    action->setObjectName(QLatin1String(name));
+    action->setShortcut(QKeySequence(QLatin1String(keys)));
+    action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    action->setToolTip(QStringLiteral("%1 (%2)").arg(text, QLatin1String(keys)));
+    connect(action, &QAction::triggered, this, act);
+    addAction(action);
+    return action;
+  };
+  QAction* fold =
+      add(tr("Show or hide the answer"), "Ctrl+Shift+J", "fold_answer", &AnswerPanel::toggle_fold);
   fold->setIconText(tr("Answer"));
   fold->setToolTip(tr("Show or hide the question and the whole answer (Ctrl+Shift+J)"));
   fold_->setDefaultAction(fold);
-  add_action(tr("Go to the question"), "Ctrl+J", "go_to_question", &AnswerPanel::go_to_question);
-  auto* file = add_action(tr("Lengths from a file…"), "Ctrl+Shift+L", "choose_lengths",
-                          &AnswerPanel::go_to_question);
-  connect(file, &QAction::triggered, fields_, &AnswerFields::choose_file);
-  measure_ =
-      add_action(tr("Measure exactly"), "Ctrl+Shift+M", "measure_exactly", &AnswerPanel::measure);
-  copy_ = add_action(tr("Copy answer"), "Ctrl+Alt+C", "copy_answer", &AnswerPanel::copy);
-  save_text_ =
-      add_action(tr("Save as text…"), "Ctrl+Alt+T", "save_answer_text", &AnswerPanel::save_text);
-  save_json_ =
-      add_action(tr("Save as JSON…"), "Ctrl+Alt+J", "save_answer_json", &AnswerPanel::save_json);
+  add(tr("Go to the question"), "Ctrl+J", "go_to_question", &AnswerPanel::go_to_question);
+  add(tr("Lengths from a file…"), "Ctrl+Shift+L", "choose_lengths", [this] {
+    go_to_question();
+    fields_->choose_file();
+  });
+  measure_ = add(tr("Measure exactly"), "Ctrl+Shift+M", "measure_exactly", &AnswerPanel::measure);
+  copy_ = add(tr("Copy answer"), "Ctrl+Alt+C", "copy_answer", &AnswerPanel::copy);
+  const std::pair<report::TableFormat, const char*> keys_to_save[] = {
+      {report::TableFormat::text, "Ctrl+Alt+P"},
+      {report::TableFormat::markdown, "Ctrl+Alt+M"},
+      {report::TableFormat::latex, "Ctrl+Alt+X"},
+      {report::TableFormat::csv, "Ctrl+Alt+V"},
+      {report::TableFormat::json, "Ctrl+Alt+J"}};
+  for (const auto& [format, keys] : keys_to_save) {
+    const QString name = QLatin1String(entry_of(format).name);
+    saves_.append(add(tr("Save answer as %1…").arg(name), keys, "save_answer",
+                      [this, saved = format] { save(saved); }));
+  }
   for (QAction* action : {measure_, copy_}) {
     auto* button = new QToolButton;
     button->setObjectName(action->objectName() + QStringLiteral("_button"));
@@ -116,9 +125,9 @@ void AnswerPanel::build_actions(QHBoxLayout& line) {
   save_->setObjectName(QStringLiteral("save_answer"));
   save_->setText(tr("Save"));
   save_->setAccessibleName(tr("Save the answer"));
-  save_->setToolTip(tr("Save the answer as a text (Ctrl+Alt+T) or as JSON (Ctrl+Alt+J)"));
+  save_->setToolTip(tr("Save the answer as text, Markdown, LaTeX, CSV or JSON"));
   auto* forms = new QMenu(save_);
-  forms->addActions({save_text_, save_json_});
+  forms->addActions(saves_);
   save_->setMenu(forms);
   line.addWidget(save_);
   tools_.append(save_);
@@ -261,7 +270,8 @@ void AnswerPanel::show_setting() {
     plot_->clear();
   }
   say(shown ? QString() : tr("Mend what is marked above: the answer stands here then."));
-  for (QAction* action : {copy_, save_text_, save_json_}) action->setEnabled(shown != nullptr);
+  copy_->setEnabled(shown != nullptr);
+  for (QAction* action : std::as_const(saves_)) action->setEnabled(shown != nullptr);
   save_->setEnabled(shown != nullptr);
   const auto lacking = shown ? static_cast<qint64>(shown->to_measure.size()) : 0;
   measure_->setEnabled(lacking > 0);
@@ -304,8 +314,7 @@ void AnswerPanel::measure() {
 
 QString AnswerPanel::text() const {
   const report::Advice* shown = advice();
-  if (!shown) return {};
-  return words(report::write_advice(*shown) + "\n" + report::provenance_line(shown->run) + "\n");
+  return shown ? words(report::write_advice(*shown, report::TableFormat::text)) : QString();
 }
 
 void AnswerPanel::copy() {
@@ -314,19 +323,12 @@ void AnswerPanel::copy() {
   Q_EMIT succeeded(tr("Copied the answer."));
 }
 
-void AnswerPanel::save_text() {
-  save(QStringLiteral("txt"), text().toStdString());
-}
-
-void AnswerPanel::save_json() {
-  if (const report::Advice* shown = advice())
-    save(QStringLiteral("json"), report::write_advice_json({*shown}));
-}
-
-void AnswerPanel::save(const QString& extension, const std::string& text) {
-  if (!run_ || !advice()) return;
+void AnswerPanel::save(report::TableFormat format) {
+  const report::Advice* shown = advice();
+  if (!run_ || !shown) return;
   ask_for_new_file(this, tr("Save the answer"), file_stem(*run_, QStringLiteral("answer")),
-                   extension, [this, text](const QString& file) {
+                   QLatin1String(entry_of(format).extension),
+                   [this, text = report::write_advice(*shown, format)](const QString& file) {
                      const Status written = write_text_file(file, text);
                      if (written) {
                        Q_EMIT succeeded(tr("Wrote %1").arg(file));

@@ -54,8 +54,6 @@ class AnswerPanel : public QWidget {
  private:
   QWidget* build_head();
   QWidget* build_body();
-  QAction* add_action(const QString& text, const char* keys, const char* name,
-                      void (AnswerPanel::*act)());
   void build_actions(QHBoxLayout& line);
   void ask();
   void show_answer(const AnswerPointer& answer);
@@ -67,9 +65,7 @@ class AnswerPanel : public QWidget {
   void toggle_fold();
   void measure();
   void copy();
-  void save_text();
-  void save_json();
-  void save(const QString& extension, const std::string& text);
+  void save(report::TableFormat format);
 
   QToolButton* fold_;
   QLabel* best_;  // in one line, while folded
@@ -81,7 +77,8 @@ class AnswerPanel : public QWidget {
   AnswerList* list_;
   EffectivenessPlot* plot_;
   QWidget* body_ = nullptr;
-  QAction *measure_ = nullptr, *copy_ = nullptr, *save_text_ = nullptr, *save_json_ = nullptr;
+  QAction *measure_ = nullptr, *copy_ = nullptr;
+  QList<QAction*> saves_;
   QList<QWidget*> tools_;  // in the head, while open
 
   bool folded_ = false;
