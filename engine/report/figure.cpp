@@ -127,6 +127,7 @@ void add(Series& series, const Row& row, YAxis y, double x, const std::string& l
   if (drawn.point) {
     drawn.point->x = x;
     drawn.point->label = label;
+    drawn.point->cell = row.cell.cell_number;
     series.points.push_back(*drawn.point);
   } else {
     const CellStatus status = row.cell.damaged ? CellStatus::wrong : row.cell.cell.status;
@@ -134,7 +135,8 @@ void add(Series& series, const Row& row, YAxis y, double x, const std::string& l
                            .status = status,
                            .reason = std::move(drawn.reason),
                            .damaged = row.cell.damaged,
-                           .label = label});
+                           .label = label,
+                           .cell = row.cell.cell_number});
   }
 }
 

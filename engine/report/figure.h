@@ -46,6 +46,7 @@ struct Point {
   double y = 0;
   double low = 0, high = 0;  // 95% interval; equal to y where there is none
   std::string label = {};    // where x does not tell which cell it is: "4096 tokens"
+  std::int64_t cell = -1;    // its number in the run; -1: of no run
 };
 
 /// A cell without a value: drawn on the rail at the top.
@@ -57,6 +58,7 @@ struct RailMark {
   std::string label = {};
   /// A value of 0, which the scale of y cannot show; another scale can.
   std::optional<Point> value = std::nullopt;
+  std::int64_t cell = -1;                       // as a point's
   [[nodiscard]] std::string_view word() const;  // "oom", "damaged"
 };
 

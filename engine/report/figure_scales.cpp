@@ -34,7 +34,8 @@ void take_out(const Figure& figure, Series& series) {
                              .status = CellStatus::ok,
                              .reason = std::string(not_on_a_log_axis),
                              .label = point.label,
-                             .value = point});
+                             .value = point,
+                             .cell = point.cell});
     }
   }
   series.points = std::move(kept);

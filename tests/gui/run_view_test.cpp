@@ -187,6 +187,28 @@ class RunViewTest : public QObject {
     QCOMPARE(hidden_in(view_->second_chart()), hidden_in(legend));
   }
 
+  void AClickOnAValue_OpensItsCell() {
+    charts::RunChart* chart = view_->time_chart();
+    const auto& series = chart->drawing().series().at(1);
+    QVERIFY(series.points.size() > 1);
+    const charts::DrawnPoint point = series.points.at(1);
+    QTest::mouseClick(chart, Qt::LeftButton, {}, point.position.toPoint());
+    QVERIFY(view_->cell_panel()->isVisible());
+    QTRY_VERIFY(!view_->table()->selectionModel()->selectedRows().isEmpty());
+    const auto numbers = [this] {
+      std::vector<std::int64_t> all;
+      for (const report::Row& row : view_->run()->table.rows) all.push_back(row.cell.cell_number);
+      return all;
+    };
+    QCOMPARE(std::ranges::count(numbers(), point.cell), 1);
+    view_->show_cell_panel(false);
+    chart->setFocus();
+    QTest::keyClick(chart, Qt::Key_Down);
+    QTest::keyClick(chart, Qt::Key_Right);
+    QTest::keyClick(chart, Qt::Key_Return);
+    QVERIFY(view_->cell_panel()->isVisible());
+  }
+
   void ASeriesHiddenInOneChart_IsHiddenInTheOther() {
     Q_EMIT view_->time_chart()->series_toggled(QStringLiteral("full/sdpa"), false);
     QVERIFY(!view_->second_chart()->is_series_visible(QStringLiteral("full/sdpa")));

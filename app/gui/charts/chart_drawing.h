@@ -28,7 +28,8 @@ struct DrawnPoint {
   int series = 0;
   int index = 0;  // among the series' drawn values; rail marks come after points
   QPointF position;
-  QString text;  // contender, x, value and interval, or the reason of a rail mark
+  QString text;            // contender, x, value and interval, or the reason of a rail mark
+  std::int64_t cell = -1;  // its number in the run; -1: of no run
 };
 
 struct DrawnSeries {

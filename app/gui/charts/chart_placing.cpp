@@ -89,7 +89,7 @@ void ChartDrawing::place_series(const report::Figure& figure) {
         if (const auto interval = clipped(whole, plot_)) drawn.intervals.push_back(*interval);
       }
       drawn.points.push_back({static_cast<int>(s), static_cast<int>(drawn.points.size()), position,
-                              point_text(figure, series, point)});
+                              point_text(figure, series, point), point.cell});
     }
     end_line();
   }
@@ -103,7 +103,7 @@ void ChartDrawing::place_rail(const report::Figure& figure) {
       if (!is_shown_along_x(mark.x)) continue;
       drawn.rail.push_back({lane.series, static_cast<int>(drawn.points.size() + drawn.rail.size()),
                             QPointF(place(mark.x, y_axis_.low()).x(), lane.y),
-                            rail_text(figure, figure.series[s], mark)});
+                            rail_text(figure, figure.series[s], mark), mark.cell});
     }
   }
 }

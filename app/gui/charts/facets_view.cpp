@@ -80,6 +80,7 @@ void FacetsView::adopt(RunChart& chart) {
   }
   link_charts(chart, *legend_);
   connect(&chart, &RunChart::series_toggled, this, &FacetsView::series_toggled);
+  connect(&chart, &RunChart::cell_chosen, this, &FacetsView::cell_chosen);
   connect(&chart, &RunChart::export_wanted, this, &FacetsView::export_wanted);
   for (RunChart* other : charts_) {
     link_charts(chart, *other);

@@ -52,6 +52,7 @@ class FacetsView : public QScrollArea {
 
  Q_SIGNALS:
   void series_toggled(const QString& style_key, bool visible);
+  void cell_chosen(qint64 cell);
   void export_wanted();
 
  protected:

@@ -118,6 +118,8 @@ class RunChart : public QWidget {
  Q_SIGNALS:
   /// The user hid or showed a series here.
   void series_toggled(const QString& style_key, bool visible);
+  /// The user clicked a value or pressed Return on it; its cell's number in the run.
+  void cell_chosen(qint64 cell);
   /// The user zoomed, moved or reset here.
   void x_range_chosen(attnscope::charts::OptionalRange range);
   void y_range_chosen(attnscope::charts::OptionalRange range);

@@ -2,7 +2,9 @@
 //
 // The part of RunChart that hears mouse and keyboard.
 #include <QAccessible>
+#include <QApplication>
 #include <QKeyEvent>
+#include <QLineF>
 #include <QMouseEvent>
 #include <QToolTip>
 #include <QWheelEvent>
@@ -126,7 +128,18 @@ void RunChart::mouseReleaseEvent(QMouseEvent* event) {
   const Drag drag = drag_;
   drag_ = Drag::none;
   if (drag == Drag::none) return QWidget::mouseReleaseEvent(event);
-  if (drag == Drag::frame) zoom_into(QRectF(drag_start_, event->position()).normalized());
+  if (drag == Drag::frame) {
+    const double moved = QLineF(drag_start_, event->position()).length();
+    const DrawnPoint* point =
+        moved < QApplication::startDragDistance()
+            ? drawing().nearest(event->position(), hover_radius * drawing().page().em)
+            : nullptr;
+    if (point != nullptr && point->cell >= 0) {
+      Q_EMIT cell_chosen(point->cell);
+    } else {
+      zoom_into(QRectF(drag_start_, event->position()).normalized());
+    }
+  }
   update_cursor(event->position());
   update();
 }
@@ -236,6 +249,10 @@ void RunChart::keyPressEvent(QKeyEvent* event) {
       }
       return;
     case Qt::Key_Return:
+      if (current_ && current_->cell >= 0) {
+        Q_EMIT cell_chosen(current_->cell);
+        return;
+      }
       if (keyboard_series_ < 0) return QWidget::keyPressEvent(event);
       toggle_keyboard_series();
       break;

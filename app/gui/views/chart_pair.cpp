@@ -34,6 +34,7 @@ ChartPair::ChartPair(QWidget* parent)
     connect(legend_, &charts::RunChart::series_toggled, pane, &ChartPane::set_series_visible);
     connect(pane, &ChartPane::series_toggled, legend_, &charts::RunChart::set_series_visible);
     connect(pane, &ChartPane::succeeded, this, &ChartPair::succeeded);
+    connect(pane, &ChartPane::cell_chosen, this, &ChartPair::cell_chosen);
     connect(pane, &ChartPane::view_changed, this, &ChartPair::view_changed);
   }
   split->setChildrenCollapsible(false);

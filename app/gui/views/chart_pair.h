@@ -39,6 +39,8 @@ class ChartPair : public QWidget {
  Q_SIGNALS:
   /// Another view was chosen for one of the two; show_run() draws it.
   void view_changed();
+  /// A value was clicked; its cell's number in the run.
+  void cell_chosen(qint64 cell);
   void succeeded(const QString& sentence);
 
  private:

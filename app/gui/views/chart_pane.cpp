@@ -47,6 +47,8 @@ ChartPane::ChartPane(const QString& name, const QString& side, report::YAxis vie
   connect(panels_, &charts::FacetsView::series_toggled, this, &ChartPane::series_toggled);
   connect(panels_, &charts::FacetsView::series_toggled, chart_,
           &charts::RunChart::set_series_visible);
+  connect(chart_, &charts::RunChart::cell_chosen, this, &ChartPane::cell_chosen);
+  connect(panels_, &charts::FacetsView::cell_chosen, this, &ChartPane::cell_chosen);
   connect(chart_, &charts::RunChart::export_wanted, this, &ChartPane::export_figure);
   connect(panels_, &charts::FacetsView::export_wanted, this, &ChartPane::export_figure);
 }

@@ -45,6 +45,8 @@ class ChartPane : public QWidget {
   void view_changed();
   /// The person hid or showed a contender here.
   void series_toggled(const QString& style_key, bool visible);
+  /// A value was clicked; its cell's number in the run.
+  void cell_chosen(qint64 cell);
   void succeeded(const QString& sentence);
 
  private:

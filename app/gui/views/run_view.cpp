@@ -164,6 +164,9 @@ void RunView::build_actions() {
 }
 
 void RunView::wire() {
+  connect(charts_, &ChartPair::cell_chosen, this, [this](qint64 cell) {
+    if (run_ && choose_numbered(cell)) show_cell_panel(true);
+  });
   connect(charts_, &ChartPair::succeeded, this, &RunView::succeeded);
   connect(charts_, &ChartPair::view_changed, this, [this] {
     if (run_) show_figures(*run_);
@@ -273,15 +276,16 @@ void RunView::show_run(const RunPointer& run) {
   show_head(*run);
   show_figures(*run);
   show_answers(*run);
-  const auto& rows = run->table.rows;
-  const auto chosen = std::ranges::find_if(rows, [this](const report::Row& row) {
-    return chosen_cell_ && row.cell.cell_number == *chosen_cell_;
-  });
-  if (chosen == rows.end()) {
-    panel_->show_cell(run, std::nullopt);
-  } else {
-    choose_cell(static_cast<std::size_t>(chosen - rows.begin()));
-  }
+  if (!chosen_cell_ || !choose_numbered(*chosen_cell_)) panel_->show_cell(run, std::nullopt);
+}
+
+bool RunView::choose_numbered(std::int64_t cell) {
+  const auto& rows = run_->table.rows;
+  const auto chosen = std::ranges::find_if(
+      rows, [cell](const report::Row& row) { return row.cell.cell_number == cell; });
+  if (chosen == rows.end()) return false;
+  choose_cell(static_cast<std::size_t>(chosen - rows.begin()));
+  return true;
 }
 
 void RunView::choose_cell(std::size_t table_row) {

@@ -81,6 +81,8 @@ class RunView : public QWidget {
   void wire();
   void ask();
   void show_head(const RunSnapshot& run);
+  /// Of the run's cells; false: the table has none of that number.
+  bool choose_numbered(std::int64_t cell);
   void show_figures(const RunSnapshot& run);
   void show_answers(const RunSnapshot& run);
 

@@ -38,6 +38,7 @@ ShortcutsDialog::ShortcutsDialog(const QMenuBar& menus, const QList<const Page*>
   add(chart, tr("Choose a series"), tr("Up, Down"));
   add(chart, tr("Walk along its values"), tr("Left, Right"));
   add(chart, tr("Hide or show it"), tr("Space"));
+  add(chart, tr("Open the value's cell"), tr("Return"));
   add(chart, tr("Let go of the value"), tr("Escape"));
   add(tr("In a table"), tr("Copy the selected cells"), tr("Ctrl+C"));
   const QString everywhere = tr("Everywhere");
