@@ -83,6 +83,8 @@ class MainWindowTest : public QObject {
 
   void AnEmptyDatabase_OffersTheQuickSweep() {
     open_window();
+    QTRY_VERIFY_WITH_TIMEOUT(page()->place()->isVisible(), patience_ms);  // a published run
+    page()->run_list()->show_section(RunListPanel::runs_section);
     QTRY_VERIFY(page()->quick_button()->isVisible());
     QTest::mouseClick(page()->quick_button(), Qt::LeftButton);
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);

@@ -136,30 +136,53 @@ class PublishedTest : public QObject {
 
   void AnEmptyDatabase_OffersThePublishedRunsAndShowsOneReadOnly() {
     open_window();
-    auto* look = page()->findChild<QPushButton*>(QStringLiteral("look_at_published"));
-    QTRY_VERIFY(look != nullptr && look->isVisible());
-    QTest::mouseClick(look, Qt::LeftButton);
     QTRY_VERIFY_WITH_TIMEOUT(
         page()->run_view()->run() && !page()->run_view()->run()->table.rows.empty(), patience_ms);
     QVERIFY(page()->run_view()->isVisible());
+    QCOMPARE(panel()->section(), RunListPanel::published_section);
     QVERIFY(page()->place()->text().contains(QStringLiteral("read-only")));
     QCOMPARE(window_->runs().rowCount(), 0);
+    // One's own section is still empty, and says what to do.
+    panel()->show_section(RunListPanel::runs_section);
+    auto* look = page()->findChild<QPushButton*>(QStringLiteral("look_at_published"));
+    QTRY_VERIFY(look != nullptr && look->isVisible());
+    QTest::mouseClick(look, Qt::LeftButton);
+    QTRY_VERIFY(page()->run_view()->isVisible());
+  }
+
+  void TheFirstStart_OffersTheQuickSweepBesideThePublishedRun() {
+    open_window();
+    QTRY_VERIFY_WITH_TIMEOUT(page()->place()->isVisible(), patience_ms);
+    const QSignalSpy asked(page(), &ComparePage::quick_sweep_asked);
+    QTest::mouseClick(page()->place()->mend_button(), Qt::LeftButton);
+    QCOMPARE(asked.count(), 1);
+    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
+    QTRY_COMPARE(panel()->section(), RunListPanel::runs_section);
   }
 
   void APublishedRun_IsCopiedIntoOnesOwn() {
+    {
+      Store store = open_store(path("attnscope.db"));
+      static_cast<void>(add_done_run(store, "mine", {64}));
+    }
     open_window();
+    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
+    QTRY_VERIFY(panel()->published().first_run().isValid());
     panel()->choose(panel()->published().first_run().data(RunListModel::uuid_role).toString());
     QTRY_VERIFY(page()->place()->isVisible());
     QTest::mouseClick(page()->place()->mend_button(), Qt::LeftButton);
-    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
-    QCOMPARE(window_->runs().index(0).data(RunListModel::uuid_role),
-             panel()->published().first_run().data(RunListModel::uuid_role));
+    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 2, patience_ms);
+    QVERIFY(window_->runs()
+                .index_of(panel()->published().first_run().data(RunListModel::uuid_role).toString())
+                .isValid());
   }
 
   void APapersTable_IsReachedByKeysAndCopied() {
     open_window();
+    QTRY_VERIFY_WITH_TIMEOUT(page()->place()->isVisible(), patience_ms);
     QTest::keyClick(window_.get(), Qt::Key_2, Qt::AltModifier);
     QTRY_VERIFY(list()->isVisible() && list()->hasFocus());
+    QTest::keyClick(list(), Qt::Key_Home);
     QTRY_VERIFY(page()->published_view()->isVisible());
     QCOMPARE(page()->published_view()->model().table().id, std::string_view("ecir24-table1"));
     QTest::keyClick(list(), Qt::Key_Down);

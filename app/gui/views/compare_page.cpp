@@ -175,7 +175,11 @@ void ComparePage::show_table(const QString& id) {
 void ComparePage::say_place(const QString& uuid) {
   const PublishedListModel& published = run_list_->published();
   const PublishedRun* run = published.run(published.index_of(uuid));
-  if (run_list_->section() == RunListPanel::published_section && run) {
+  if (run_list_->section() == RunListPanel::published_section && run && runs_->rowCount() == 0) {
+    place_->show_offer(tr("You have no runs yet: this one ships with AttnScope and is read-only. "
+                          "The quick sweep measures this machine in less than a minute."),
+                       tr("Run the quick sweep"), {}, [this] { Q_EMIT quick_sweep_asked(); });
+  } else if (run_list_->section() == RunListPanel::published_section && run) {
     place_->show_offer(tr("This run ships with AttnScope and is read-only."),
                        tr("Copy into my runs"), {},
                        [this, file = run->file] { Q_EMIT run_list_->import_file_wanted(file); });
@@ -190,6 +194,16 @@ void ComparePage::say_place(const QString& uuid) {
 void ComparePage::show_published(const PublishedPointer& runs) {
   run_list_->set_published(runs);
   look_->setVisible(!runs->runs.empty());
+  show_first_start();
+}
+
+// Numbers at once instead of an empty page: those of a run that ships.
+void ComparePage::show_first_start() {
+  const QModelIndex first = run_list_->published().first_run();
+  const bool chose_something = !run_list_->chosen().isEmpty();
+  if (!is_empty_ || started_ || chose_something || !first.isValid()) return;
+  started_ = true;
+  run_list_->choose(first.data(RunListModel::uuid_role).toString());
 }
 
 void ComparePage::show_trashed(const QStringList& uuids, const QString& sentence) {
@@ -272,11 +286,13 @@ void ComparePage::show_run(const RunPointer& run) {
 void ComparePage::runs_changed() {
   progress_->show_run(runs_->live());
   if (run_list_->section() != RunListPanel::runs_section) return;
-  if (runs_->rowCount() == 0) {
+  is_empty_ = runs_->rowCount() == 0;
+  if (is_empty_) {
     body_->setCurrentWidget(empty_);
     Q_EMIT offers_changed();
-    return;
+    return show_first_start();
   }
+  started_ = true;
   if (!run_list_->chosen().isEmpty()) return;
   const QString kept = run_view_->chosen().value(QStringLiteral("run")).toString();
   const bool goes_on = !runs_->live() && runs_->entry(kept);
@@ -284,6 +300,7 @@ void ComparePage::runs_changed() {
 }
 
 void ComparePage::show_starting() {
+  started_ = true;
   messages_->clear();
   if (!runs_->live()) progress_->show_starting();
 }

@@ -78,6 +78,7 @@ class ComparePage : public Page {
   QWidget* build_run();
   void show_table(const QString& id);
   void say_place(const QString& uuid);
+  void show_first_start();
 
   RunListModel* runs_;
   QPushButton* quick_;
@@ -94,7 +95,9 @@ class ComparePage : public Page {
   QWidget* empty_;
   QWidget* run_body_;  // the run with what stands around it
   QStackedWidget* body_;
-  QString waiting_;  // the sentence on the bar while the database is locked
+  bool is_empty_ = false;  // the list of one's own runs is read, and there are none
+  bool started_ = false;   // a run is there, was asked for, or a published one was shown instead
+  QString waiting_;        // the sentence on the bar while the database is locked
 };
 
 }  // namespace attnscope::gui
