@@ -301,6 +301,7 @@ void ComparePage::runs_changed() {
 
 void ComparePage::show_starting() {
   started_ = true;
+  run_list_->show_section(RunListPanel::runs_section);
   messages_->clear();
   if (!runs_->live()) progress_->show_starting();
 }
