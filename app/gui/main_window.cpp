@@ -18,7 +18,7 @@
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/message_bar.h"
-#include "app/gui/views/new_run_dialog.h"
+#include "app/gui/views/new_run_drawer.h"
 #include "app/gui/views/patterns_page.h"
 #include "app/gui/views/progress_strip.h"
 #include "app/gui/views/run_list_panel.h"
@@ -115,6 +115,7 @@ void MainWindow::wire_store() {
     compare_->runs_changed();
     commands_->set_live(runs_.live() != nullptr);
     if (patterns_) patterns_->set_measuring(runs_.live() != nullptr);
+    forecast_.set_measuring(runs_.live() != nullptr);
     if (!runs_.live()) devices_.ask();  // it starts a worker, which would disturb a measurement
   });
   connect(&store_, &StoreThread::run_read, compare_, &ComparePage::show_run);
@@ -247,27 +248,6 @@ void MainWindow::tint_icons() {
   const char* icons[] = {"compare", "patterns", "attention"};
   for (int page = 0; page < page_actions_->actions().size(); ++page)
     page_actions_->actions().at(page)->setIcon(line_icon(QLatin1String(icons[page]), palette()));
-}
-
-void MainWindow::open_new_run() {
-  show_page(compare_page);
-  if (!commands_->run_action()->isEnabled()) return;  // the page says why
-  if (!new_run_) {
-    new_run_ = new NewRunDialog(this);
-    connect(new_run_, &NewRunDialog::start_asked, this, &MainWindow::start_run);
-    connect(&implementations_, &ImplementationList::changed, new_run_, [this] {
-      QList<ContenderMatrixModel::Named> names;
-      for (const ListedImplementation& listed : implementations_.implementations())
-        names.append({listed.id, listed.summary});
-      new_run_->set_implementations(names, implementations_.problem());
-    });
-  }
-  implementations_.ask();
-  new_run_->open();
-}
-
-void MainWindow::start_run(const std::string& sweep_text) {
-  launcher_.start(sweep_text);
 }
 
 void MainWindow::start_quick_sweep() {

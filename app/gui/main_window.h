@@ -11,6 +11,7 @@
 #include "app/gui/session/implementation_list.h"
 #include "app/gui/session/run_launcher.h"
 #include "app/gui/session/store_thread.h"
+#include "app/gui/session/sweep_forecast.h"
 #include "app/gui/views/theme.h"
 #include "app/gui/window.h"
 
@@ -25,7 +26,7 @@ namespace attnscope::gui {
 class AttentionPage;
 class CommandBar;
 class ComparePage;
-class NewRunDialog;
+class NewRunDrawer;
 class Page;
 class PatternsPage;
 
@@ -38,12 +39,13 @@ class MainWindow : public QMainWindow {
   enum PageNumber { compare_page, patterns_page, attention_page };
   void show_page(PageNumber number);
   void set_theme(Theme theme);
+  /// The drawer over the page Compare, as it was left.
   void open_new_run();
   /// A database, exported runs, a sweep, a pattern, a dump; what is none of them is said on the
   /// page.
   bool open_file(const QString& file);
   void start_quick_sweep();
-  /// What the new-run form does when it is done.
+  /// What the new-run drawer does when it is done.
   void start_run(const std::string& sweep_text);
 
   [[nodiscard]] ComparePage* compare() const { return compare_; }
@@ -66,6 +68,7 @@ class MainWindow : public QMainWindow {
  private:
   /// Another window in place of this one, after changes that are not saved were asked about.
   void ask_for_window(const WindowOptions& options);
+  void make_new_run();
   void build_rail();
   void build_menus();
   void build_file_menu();
@@ -94,6 +97,7 @@ class MainWindow : public QMainWindow {
   RunLauncher launcher_;
   ImplementationList implementations_;
   DeviceList devices_;
+  SweepForecast forecast_;  // of what the new-run drawer holds
   RunListModel runs_;
   bool quick_when_open_ = false;
   std::filesystem::path open_first_;  // once the database is open
@@ -105,7 +109,7 @@ class MainWindow : public QMainWindow {
   PatternsPage* patterns_ = nullptr;
   AttentionPage* attention_ = nullptr;
   bool unsaved_is_settled_ = false;  // the window may close
-  NewRunDialog* new_run_ = nullptr;
+  NewRunDrawer* new_run_ = nullptr;
   QToolBar* rail_ = nullptr;
   QActionGroup* page_actions_ = nullptr;
   QActionGroup* theme_actions_ = nullptr;

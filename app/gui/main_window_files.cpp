@@ -13,7 +13,7 @@
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/message_bar.h"
-#include "app/gui/views/new_run_dialog.h"
+#include "app/gui/views/new_run_drawer.h"
 #include "app/gui/views/patterns_page.h"
 #include "engine/pattern/read_text_file.h"
 

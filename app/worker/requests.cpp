@@ -213,17 +213,19 @@ std::int64_t whole_field(const json& message, const char* name) {
 
 void answer_costs(const Request& request, ProtocolChannel& channel) {
   const json& message = request.message;
-  const auto costs =
-      implementation_costs({.pattern_json = text_field(message, "pattern_json"),
-                            .window = text_field(message, "window"),
-                            .layout_json = text_field(message, "layout_json"),
-                            .layout_source = text_field(message, "layout_source"),
-                            .heads = whole_field(message, "heads"),
-                            .head_dim = whole_field(message, "head_dim"),
-                            .dtype = text_field(message, "dtype"),
-                            .device = std::string(attnscope::name_of(device_field(message))),
-                            .direction = text_field(message, "direction"),
-                            .threads = threads_field(message)});
+  const auto costs = implementation_costs(
+      {.pattern_json = text_field(message, "pattern_json"),
+       .window = text_field(message, "window"),
+       .layout_json = text_field(message, "layout_json"),
+       .layout_source = text_field(message, "layout_source"),
+       .heads = whole_field(message, "heads"),
+       .head_dim = whole_field(message, "head_dim"),
+       .dtype = text_field(message, "dtype"),
+       .device = std::string(attnscope::name_of(device_field(message))),
+       .direction = text_field(message, "direction"),
+       .operation = message.contains("operation") ? text_field(message, "operation")
+                                                  : std::string("attention"),
+       .threads = threads_field(message)});
   if (!costs) throw RequestError(costs.error().message);
   json rows = json::array();
   for (const ImplementationCost& cost : *costs) {

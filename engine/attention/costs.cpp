@@ -69,6 +69,8 @@ Result<std::vector<ImplementationCost>> implementation_costs(const CostRequest& 
   if (!device) return tl::unexpected(device.error());
   const auto direction = parse_direction(request.direction);
   if (!direction) return tl::unexpected(direction.error());
+  const auto operation = parse_operation(request.operation);
+  if (!operation) return tl::unexpected(operation.error());
   const auto plan =
       compile_plan(*pattern, window, *layout, static_cast<std::int32_t>(request.heads));
   if (!plan) return tl::unexpected(plan.error());
@@ -82,8 +84,11 @@ Result<std::vector<ImplementationCost>> implementation_costs(const CostRequest& 
       .dtype = *dtype,
       .memory_order = layout->is_uniform() ? MemoryOrder::head_major : MemoryOrder::token_major,
       .device = *device,
+      .operation = *operation,
       .direction = *direction,
-      .scale = 1.0F / std::sqrt(static_cast<float>(request.head_dim)),
+      .scale = *operation == Operation::windowed_matmul
+                   ? 1.0F
+                   : 1.0F / std::sqrt(static_cast<float>(request.head_dim)),
       .threads = request.threads};
   std::vector<ImplementationCost> costs;
   costs.reserve(implementations().size());

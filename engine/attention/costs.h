@@ -25,6 +25,7 @@ struct CostRequest {
   std::string dtype = "float32";
   std::string device = "cpu";
   std::string direction = "forward";
+  std::string operation = "attention";
   int threads = 1;
 };
 

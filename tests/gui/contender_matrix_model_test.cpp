@@ -51,6 +51,22 @@ class ContenderMatrixModelTest : public QObject {
     QCOMPARE(cell.data(Qt::CheckStateRole).toInt(), static_cast<int>(Qt::Checked));
   }
 
+  void AnImpossiblePair_CannotBeCheckedButUnchecked() {
+    ContenderMatrixModel model;
+    const QAbstractItemModelTester tester(&model);
+    name_two_by_two(model);
+    const QModelIndex cell = model.index_of(full_dense.first, full_dense.second);
+    model.set_checked({full_dense});
+    model.set_impossible({{full_dense, QStringLiteral("no memory")}});
+    QVERIFY(cell.data(Qt::ToolTipRole).toString().contains(QStringLiteral("no memory")));
+    QVERIFY(cell.data(Qt::AccessibleTextRole).toString().contains(QStringLiteral("no memory")));
+    QVERIFY(model.setData(cell, Qt::Unchecked, Qt::CheckStateRole));
+    QVERIFY(!model.setData(cell, Qt::Checked, Qt::CheckStateRole));
+    QVERIFY(model.checked().empty());
+    model.set_impossible({});
+    QVERIFY(model.setData(cell, Qt::Checked, Qt::CheckStateRole));
+  }
+
   void NewNames_KeepTheChecks() {
     ContenderMatrixModel model;
     model.set_checked({full_dense});

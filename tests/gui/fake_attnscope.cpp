@@ -35,6 +35,18 @@ int costs() {
   return 0;
 }
 
+/// As if sdpa knew only full attention, and an item took a megabyte, a hundred with dense.
+int foresee() {
+  std::puts(R"({"largest_tokens": 256, "batch_max": 10, "batch_memory_mb": 4096, "pairs": [
+ {"pattern": "full", "implementation": "dense", "reason": "", "item_bytes": 104857600},
+ {"pattern": "full", "implementation": "sdpa", "reason": "", "item_bytes": 1048576},
+ {"pattern": "full", "implementation": "segment", "reason": "", "item_bytes": 1048576},
+ {"pattern": "sparse", "implementation": "dense", "reason": "", "item_bytes": 104857600},
+ {"pattern": "sparse", "implementation": "sdpa", "reason": "sdpa knows only full attention"},
+ {"pattern": "sparse", "implementation": "segment", "reason": "", "item_bytes": 1048576}]})");
+  return 0;
+}
+
 int refuse(const std::string& sentence) {
   std::fprintf(stderr, "attnscope: %s\n", sentence.c_str());
   return 2;
@@ -110,6 +122,7 @@ int run(const std::string& sweep_file, const std::string& database) {
 int main(int argc, char** argv) {
   if (argc >= 3 && std::strcmp(argv[1], "list") == 0) return list_implementations();
   if (argc >= 3 && std::strcmp(argv[1], "costs") == 0) return costs();
+  if (argc >= 3 && std::strcmp(argv[1], "foresee") == 0) return foresee();
   if (argc >= 6 && std::strcmp(argv[1], "run") == 0 && std::strcmp(argv[2], "--again") == 0)
     return repeat(argv[3], argv[5]);
   if (argc >= 5 && std::strcmp(argv[1], "run") == 0 && std::strcmp(argv[3], "--db") == 0)

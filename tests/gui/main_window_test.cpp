@@ -18,7 +18,7 @@
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/heats_view.h"
 #include "app/gui/views/message_bar.h"
-#include "app/gui/views/new_run_dialog.h"
+#include "app/gui/views/new_run_drawer.h"
 #include "app/gui/views/patterns_page.h"
 #include "app/gui/views/progress_strip.h"
 #include "app/gui/views/run_list_panel.h"
@@ -56,20 +56,19 @@ class MainWindowTest : public QObject {
   void start_by_clicks(const QString& name, const QString& lengths) {
     QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_button()->isEnabled(), patience_ms);
     QTest::mouseClick(window_->commands()->run_button(), Qt::LeftButton);
-    auto* dialog = window_->findChild<NewRunDialog*>();
-    QVERIFY(dialog != nullptr);
-    QTRY_VERIFY(dialog->isVisible());
-    dialog->choose_preset(QStringLiteral("quick"));
+    auto* drawer = window_->findChild<NewRunDrawer*>();
+    QVERIFY(drawer != nullptr);
+    QTRY_VERIFY(drawer->is_open());
+    drawer->choose_preset(QStringLiteral("quick"));
     for (const auto& [field, text] : {std::pair{QStringLiteral("lengths"), lengths},
                                       std::pair{QStringLiteral("sweep_name"), name}}) {
-      auto* edit = dialog->findChild<QLineEdit*>(field);
+      auto* edit = drawer->findChild<QLineEdit*>(field);
       edit->selectAll();
       QTest::keyClicks(edit, text);
     }
-    auto* start = dialog->findChild<QPushButton*>(QStringLiteral("start_run"));
-    QVERIFY(start->isEnabled());
-    QTest::mouseClick(start, Qt::LeftButton);
-    QVERIFY(!dialog->isVisible());
+    QTRY_VERIFY(drawer->is_checked() && drawer->checked().ok());
+    QTest::mouseClick(drawer->findChild<QPushButton*>(QStringLiteral("start_run")), Qt::LeftButton);
+    QVERIFY(!drawer->is_open());
   }
 
  private Q_SLOTS:

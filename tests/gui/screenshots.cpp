@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// attnscope_screenshots DATABASE FOLDER [WIDTHxHEIGHT]: all pages and the new-run form of the real
-// window on a real database, light and dark, as PNG. QT_SCALE_FACTOR=2 doubles them.
+// attnscope_screenshots DATABASE FOLDER [WIDTHxHEIGHT]: all pages, the new-run drawer and a live
+// run of the real window on a real database, light and dark, as PNG. QT_SCALE_FACTOR=2 doubles
+// them.
 
 #include <QSettings>
 #include <cstdio>
@@ -9,7 +10,6 @@
 #include "app/gui/main_window.h"
 #include "app/gui/session/read_run.h"
 #include "app/gui/views/compare_page.h"
-#include "app/gui/views/new_run_dialog.h"
 #include "app/gui/views/patterns_page.h"
 #include "app/gui/views/run_table.h"
 #include "app/gui/views/run_view.h"
@@ -19,6 +19,7 @@
 #include "tests/gui/gui_test.h"
 #include "tests/gui/pattern_screenshots.h"
 #include "tests/gui/shoot_live_run.h"
+#include "tests/gui/shoot_new_run.h"
 #include "tests/gui/shoot_run_list.h"
 
 namespace attnscope::gui {
@@ -100,20 +101,12 @@ bool shoot(MainWindow& window, const QString& folder, Theme theme, const QString
   shoot_attention(window, [&](const QString& name) {
     saved = save(window, folder + QLatin1Char('/') + name + suffix) && saved;
   });
+  const auto shoot_page = [&](const QString& name) {
+    return save(window, folder + QLatin1Char('/') + name + suffix);
+  };
   window.show_page(MainWindow::compare_page);
-  saved = shoot_live_run(window,
-                         [&](const QString& name) {
-                           return save(window, folder + QLatin1Char('/') + name + suffix);
-                         }) &&
-          saved;
-  window.open_new_run();
-  auto* form = window.findChild<NewRunDialog*>();
-  const bool listed = QTest::qWaitFor([&] { return !form || form->is_listed(); }, patience_ms);
-  if (form && listed) {
-    saved = save(*form, folder + QStringLiteral("/new-run") + suffix) && saved;
-    form->reject();
-  }
-  return saved;
+  saved = shoot_live_run(window, shoot_page) && saved;
+  return shoot_new_run(window, shoot_page) && saved;
 }
 
 int shoot_all(const std::filesystem::path& database, const QString& folder, QSize size) {

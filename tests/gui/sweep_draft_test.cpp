@@ -117,6 +117,51 @@ class SweepDraftTest : public QObject {
     QVERIFY(!checked.ok());
   }
 
+  void ANewNameAlone_IsInTheSweep() {
+    SweepDraft draft = draft_of(preset());
+    draft.name = QStringLiteral("renamed");
+    const CheckedDraft checked = check(draft);
+    QVERIFY(checked.ok());
+    QVERIFY(nlohmann::json::parse(checked.sweep_text).at("name") == "renamed");
+  }
+
+  void OtherAxes_AreReadWrittenAndTakenAway() {
+    SweepDraft draft = draft_of({"two", R"({"name": "two", "contenders": ["full/sdpa"],
+        "sequence_tokens": [64], "batch": {"max": 8}, "dtype": ["float32", "float16"]})"});
+    QCOMPARE(draft.axes[QStringLiteral("batch.max")], QStringLiteral("8"));
+    QCOMPARE(draft.axes[QStringLiteral("dtype")], QStringLiteral("float32, float16"));
+    QCOMPARE(draft.axes[QStringLiteral("heads")], QString());
+    draft.axes[QStringLiteral("batch.max")].clear();
+    draft.axes[QStringLiteral("heads")] = QStringLiteral("2, 4");
+    draft.axes[QStringLiteral("shared_query")] = QStringLiteral("true");
+    draft.axes[QStringLiteral("memory_order")] = QStringLiteral("token-major");
+    const CheckedDraft checked = check(draft);
+    QVERIFY2(checked.ok(), qPrintable(checked.problem()));
+    QCOMPARE(checked.heats, 4);
+    const auto sweep = nlohmann::json::parse(checked.sweep_text);
+    QVERIFY(!sweep.contains("batch"));
+    QVERIFY(sweep.at("heads") == nlohmann::json::array({2, 4}));
+    QVERIFY(sweep.at("shared_query") == true);
+  }
+
+  void AWrongAxis_IsSaidBesideItsField() {
+    SweepDraft draft = draft_of(preset());
+    draft.axes[QStringLiteral("stop.placements")] = QStringLiteral("0");
+    const CheckedDraft checked = check(draft);
+    QVERIFY(!checked.ok());
+    QCOMPARE(checked.axis_problems.size(), std::size_t{1});
+    QCOMPARE(checked.axis_problems.begin()->first, QStringLiteral("stop.placements"));
+    QCOMPARE(checked.problem(), checked.axis_problems.begin()->second);
+  }
+
+  void ATypedSweep_IsTakenAsItIsOrRefusedWithItsLine() {
+    const std::string text = preset().text;
+    QCOMPARE(check_text(text).sweep_text, text);
+    QVERIFY(check_text(text).ok());
+    const CheckedDraft wrong = check_text("{\n\"name\": 3}");
+    QVERIFY(wrong.problem().contains(QStringLiteral("line 2")));
+  }
+
   void DurationsAreSaidInRoundedUpWords() {
     QCOMPARE(duration_words(12.2), QStringLiteral("13 s"));
     QCOMPARE(duration_words(61), QStringLiteral("2 min"));

@@ -21,7 +21,7 @@
 #include "app/gui/views/command_bar.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/message_bar.h"
-#include "app/gui/views/new_run_dialog.h"
+#include "app/gui/views/new_run_drawer.h"
 #include "app/gui/views/patterns_page.h"
 #include "app/gui/views/shortcuts_dialog.h"
 #include "tests/gui/gui_test.h"
@@ -153,7 +153,7 @@ class WindowFilesTest : public QObject {
     drop({written("mine.json",
                   R"({"name": "mine", "contenders": ["full/sdpa"], "query_tokens": 10,
                       "sequence_tokens": [96], "heads": 2, "head_dim": 16})")});
-    auto* form = window_->findChild<NewRunDialog*>();
+    auto* form = window_->findChild<NewRunDrawer*>();
     QVERIFY(form && form->isVisible());
     QCOMPARE(form->findChild<QLineEdit*>(QStringLiteral("sweep_name"))->text(),
              QStringLiteral("mine"));

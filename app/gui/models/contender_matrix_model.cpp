@@ -2,6 +2,7 @@
 #include "app/gui/models/contender_matrix_model.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace attnscope::gui {
 namespace {
@@ -40,6 +41,18 @@ void ContenderMatrixModel::set_checked(const std::vector<PatternAndImplementatio
   endResetModel();
 }
 
+void ContenderMatrixModel::set_impossible(std::map<PatternAndImplementation, QString> reasons) {
+  if (reasons == impossible_) return;
+  impossible_ = std::move(reasons);
+  if (rowCount() > 0 && columnCount() > 0)
+    Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columnCount() - 1));
+}
+
+QString ContenderMatrixModel::reason_against(const PatternAndImplementation& pair) const {
+  const auto found = impossible_.find(pair);
+  return found == impossible_.end() ? QString() : found->second;
+}
+
 QModelIndex ContenderMatrixModel::index_of(const QString& pattern,
                                            const QString& implementation) const {
   const int row = place_of(implementations_, implementation);
@@ -68,8 +81,12 @@ QVariant ContenderMatrixModel::data(const QModelIndex& index, int role) const {
   const PatternAndImplementation pair = pair_at(index);
   const QString id = pair.first + QLatin1Char('/') + pair.second;
   if (role == Qt::CheckStateRole) return is_checked(pair) ? Qt::Checked : Qt::Unchecked;
-  if (role == Qt::AccessibleTextRole) return id;
+  const QString reason = reason_against(pair);
+  if (role == reason_role) return reason;
+  if (role == Qt::AccessibleTextRole)
+    return reason.isEmpty() ? id : tr("%1, cannot be measured: %2").arg(id, reason);
   if (role == Qt::ToolTipRole) {
+    if (!reason.isEmpty()) return tr("%1 cannot be measured: %2").arg(id, reason);
     const QString tip = implementations_.at(index.row()).tip;
     return tip.isEmpty() ? id : QStringLiteral("%1\n%2").arg(id, tip);
   }
@@ -99,6 +116,7 @@ bool ContenderMatrixModel::setData(const QModelIndex& index, const QVariant& val
   const PatternAndImplementation pair = pair_at(index);
   const bool check = value.toInt() == Qt::Checked;
   if (check == is_checked(pair)) return true;
+  if (check && !reason_against(pair).isEmpty()) return false;
   if (check) {
     checked_.push_back(pair);
   } else {

@@ -2,11 +2,13 @@
 #include "app/gui/session/sweep_draft.h"
 
 #include <QCoreApplication>
+#include <QRegularExpression>
 #include <QStringList>
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "app/gui/session/sweep_axes.h"
 #include "app/gui/session/text.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/sweep/driver.h"
@@ -25,13 +27,7 @@ QString both_directions() {
 }
 
 QString list_text(const Json& sweep, const char* key) {
-  if (!sweep.contains(key)) return {};
-  const Json& value = sweep.at(key);
-  QStringList parts;
-  for (const Json& part : value.is_array() ? value : Json::array({value})) {
-    parts.append(words(part.is_string() ? part.get<std::string>() : part.dump()));
-  }
-  return parts.join(QStringLiteral(", "));
+  return axis_text(sweep, QLatin1String(key));
 }
 
 PatternAndImplementation pair_of(const Json& contender) {
@@ -104,19 +100,35 @@ Json contenders_json(const SweepDraft& draft, const Json& base) {
   return list;
 }
 
-Json direction_json(const QString& direction) {
+/// One word, or a list of them.
+Json words_json(const QString& text) {
   Json list = Json::array();
-  for (const QString& part : direction.split(QLatin1Char(',')))
+  for (const QString& part : text.split(QLatin1Char(',')))
     list.push_back(part.trimmed().toStdString());
   return list.size() == 1 ? list.front() : list;
 }
 
-void measure(CheckedDraft& checked) {
-  const Result<Sweep> sweep = parse_sweep(checked.sweep_text, "this form");
-  if (!sweep) {
-    checked.other_problem = words(sweep.error().message);
-    return;
+/// "this form, line 5: 'batch.max' must be ..." goes beside the field that it names.
+void place_problem(const QString& sentence, CheckedDraft& checked) {
+  static const QRegularExpression place(
+      QStringLiteral("^this form, line \\d+: ('([a-z_.]+)[^']*' .*)$"),
+      QRegularExpression::DotMatchesEverythingOption);
+  const QRegularExpressionMatch found = place.match(sentence);
+  const QString key = found.captured(2);
+  QString* field = &checked.other_problem;
+  if (key == QLatin1String("sequence_tokens")) field = &checked.lengths_problem;
+  if (key == QLatin1String("windows")) field = &checked.windows_problem;
+  if (key == QLatin1String("contenders")) field = &checked.contenders_problem;
+  if (key == QLatin1String("documents")) field = &checked.documents_problem;
+  for (const SweepAxis& axis : sweep_axes()) {
+    if (axis.key == key) field = &checked.axis_problems[key];
   }
+  *field = field == &checked.other_problem ? sentence : found.captured(1);
+}
+
+void measure(CheckedDraft& checked, std::string_view source) {
+  const Result<Sweep> sweep = parse_sweep(checked.sweep_text, source);
+  if (!sweep) return place_problem(words(sweep.error().message), checked);
   checked.heats = static_cast<int>(sweep->heats.size());
   for (const Heat& heat : sweep->heats) checked.cells += static_cast<int>(heat.contenders.size());
   checked.longest_seconds = longest_seconds(*sweep);
@@ -130,6 +142,8 @@ SweepDraft draft_of(const NamedSweep& preset) {
   draft.name = words(preset.name);
   const Json sweep = parse(preset.text);
   if (!sweep.is_object()) return draft;
+  if (sweep.contains("name") && sweep.at("name").is_string())
+    draft.name = words(sweep.at("name").get<std::string>());
   for (const Json& contender : sweep.value("contenders", Json::array())) {
     const PatternAndImplementation pair = pair_of(contender);
     if (std::find(draft.contenders.begin(), draft.contenders.end(), pair) == draft.contenders.end())
@@ -144,6 +158,7 @@ SweepDraft draft_of(const NamedSweep& preset) {
   if (draft.direction.contains(QLatin1Char(','))) draft.direction = both_directions();
   draft.device = list_text(sweep, "device");
   if (draft.device.isEmpty()) draft.device = QStringLiteral("cpu");
+  for (const SweepAxis& axis : sweep_axes()) draft.axes[axis.key] = axis_text(sweep, axis.key);
   return draft;
 }
 
@@ -151,7 +166,7 @@ CheckedDraft check(const SweepDraft& draft) {
   CheckedDraft checked;
   if (draft == draft_of({draft.name.toStdString(), draft.base_text})) {
     checked.sweep_text = draft.base_text;
-    measure(checked);
+    measure(checked, "this form");
     return checked;
   }
   Json sweep = parse(draft.base_text);
@@ -185,11 +200,29 @@ CheckedDraft check(const SweepDraft& draft) {
   } else {
     sweep["documents"] = documents;
   }
-  sweep["direction"] = direction_json(draft.direction);
-  sweep["device"] = draft.device.toStdString();
+  sweep["direction"] = words_json(draft.direction);
+  sweep["device"] = words_json(draft.device);
+  for (const auto& [key, text] : draft.axes) {
+    if (text.trimmed() != axis_text(sweep, key)) set_axis(sweep, key, text);
+  }
   checked.sweep_text = sweep.dump(2) + "\n";
-  measure(checked);
+  measure(checked, "this form");
   return checked;
+}
+
+CheckedDraft check_text(const std::string& sweep_text) {
+  CheckedDraft checked;
+  checked.sweep_text = sweep_text;
+  measure(checked, "this sweep");
+  return checked;
+}
+
+QString CheckedDraft::problem() const {
+  for (const QString& one :
+       {contenders_problem, windows_problem, lengths_problem, documents_problem, other_problem}) {
+    if (!one.isEmpty()) return one;
+  }
+  return axis_problems.empty() ? QString() : axis_problems.begin()->second;
 }
 
 QString duration_words(double seconds) {

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What the new-run form holds, and the sweep it becomes. Fields the form does not show (heads,
-// batch, stop rule, ...) come from the preset it started from.
+// What the new-run form holds, and the sweep it becomes. What the form does not show (display
+// names, patterns of the sweep's own, ...) comes from the preset it started from.
 //
 //   SweepDraft draft = draft_of(preset);
 //   draft.lengths = "64:4096:*2";
@@ -10,6 +10,7 @@
 //   if (checked.ok()) launcher.start(checked.sweep_text);
 
 #include <QString>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,26 +30,32 @@ struct SweepDraft {
   QString lengths;    // "64:2048:*2"
   QString documents;  // of an item: "1" or "1, 4"
   QString direction;  // "forward", "forward-backward" or both: "forward, forward-backward"
-  QString device;     // "cpu" or "cuda"
+  QString device;     // "cpu", "cuda" or both
+  std::map<QString, QString> axes = {};  // the others, as sweep_axes() names them; empty ones too
   friend bool operator==(const SweepDraft&, const SweepDraft&) = default;
 };
 
 struct CheckedDraft {
   // One sentence beside each field; empty where nothing is wrong.
   QString contenders_problem, windows_problem, lengths_problem, documents_problem, other_problem;
+  std::map<QString, QString> axis_problems = {};
   std::string sweep_text;
   int heats = 0;
   int cells = 0;
   double longest_seconds = 0;
   [[nodiscard]] bool ok() const {
     return contenders_problem.isEmpty() && windows_problem.isEmpty() && lengths_problem.isEmpty() &&
-           documents_problem.isEmpty() && other_problem.isEmpty();
+           documents_problem.isEmpty() && other_problem.isEmpty() && axis_problems.empty();
   }
+  /// The first of them; empty: none.
+  [[nodiscard]] QString problem() const;
 };
 
 [[nodiscard]] SweepDraft draft_of(const NamedSweep& preset);
 /// An unchanged draft becomes the preset's own text, byte for byte.
 [[nodiscard]] CheckedDraft check(const SweepDraft& draft);
+/// A sweep as it is typed; what is wrong is the other problem, with its line.
+[[nodiscard]] CheckedDraft check_text(const std::string& sweep_text);
 
 /// "40 s", "12 min", "3 h 20 min"; rounded up.
 [[nodiscard]] QString duration_words(double seconds);

@@ -6,6 +6,8 @@
 #include <QMouseEvent>
 #include <QPainter>
 
+#include "app/gui/models/contender_matrix_model.h"
+
 namespace attnscope::gui {
 
 void CheckDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
@@ -24,6 +26,15 @@ void CheckDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
   const QPalette& palette = option.palette;
   painter->save();
   painter->setRenderHint(QPainter::Antialiasing);
+  const bool impossible = !index.data(ContenderMatrixModel::reason_role).toString().isEmpty();
+  if (impossible && !checked) {
+    painter->setPen(QPen(palette.color(QPalette::Mid), 1));
+    painter->setBrush(Qt::NoBrush);
+    painter->drawRoundedRect(box, 3, 3);
+    painter->drawLine(box.bottomLeft(), box.topRight());
+    painter->restore();
+    return;
+  }
   painter->setPen(QPen(palette.color(QPalette::PlaceholderText), 1));
   painter->setBrush(palette.color(checked ? QPalette::Highlight : QPalette::Base));
   painter->drawRoundedRect(box, 3, 3);
@@ -34,6 +45,7 @@ void CheckDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
     const QPointF corner = box.topLeft();
     painter->drawPolyline(QPolygonF(
         {corner + QPointF(3.5, 7.5), corner + QPointF(6.5, 10.5), corner + QPointF(11.5, 4.5)}));
+    if (impossible) painter->drawLine(box.bottomLeft(), box.topRight());
   }
   painter->restore();
 }

@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A check box in the middle of a cell; a click anywhere in the cell, or Space, turns it.
+// A check box in the middle of a cell; a click anywhere in the cell, or Space, turns it. A pair
+// that cannot be measured has a struck-out one.
 
 #include <QStyledItemDelegate>
 

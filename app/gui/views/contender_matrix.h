@@ -1,0 +1,43 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The contenders of a new run, to be checked one by one, and a sentence about the one under the
+// pointer or the keyboard: what it is, or why it cannot be measured.
+
+#include <QWidget>
+
+#include "app/gui/models/contender_matrix_model.h"
+
+class QLabel;
+class QTableView;
+
+namespace attnscope::gui {
+
+class ProblemLabel;
+
+class ContenderMatrix : public QWidget {
+  Q_OBJECT
+ public:
+  explicit ContenderMatrix(QWidget* parent = nullptr);
+
+  [[nodiscard]] ContenderMatrixModel& model() { return model_; }
+  [[nodiscard]] const ContenderMatrixModel& model() const { return model_; }
+  [[nodiscard]] QTableView* table() const { return table_; }
+
+  /// The implementations this machine has; `problem` says why they are not known.
+  void set_implementations(const QList<ContenderMatrixModel::Named>& implementations,
+                           const QString& problem);
+  /// Of the checks.
+  void set_problem(const QString& sentence);
+
+ private:
+  void say(const QModelIndex& cell);
+  void count_impossible();
+
+  ContenderMatrixModel model_;
+  QTableView* table_;
+  QLabel* note_;
+  ProblemLabel *problem_, *implementations_problem_, *impossible_;
+};
+
+}  // namespace attnscope::gui

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/gui/shoot_new_run.h"
+
+#include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QScrollArea>
+#include <QTableView>
+#include <QtTest>
+
+#include "app/gui/views/contender_matrix.h"
+#include "app/gui/views/new_run_drawer.h"
+#include "app/gui/views/sweep_file_edit.h"
+#include "app/gui/views/sweep_form.h"
+
+namespace attnscope::gui {
+namespace {
+
+constexpr int patience_ms = 20'000;
+
+/// Until nothing slides, is checked or is foreseen any more.
+bool settle(const NewRunDrawer& drawer) {
+  QTest::qWait(300);
+  return QTest::qWaitFor([&] { return drawer.is_checked(); }, patience_ms);
+}
+
+}  // namespace
+
+bool shoot_new_run(MainWindow& window, const SaveWindow& save) {
+  window.open_new_run();
+  auto* drawer = window.findChild<NewRunDrawer*>();
+  if (drawer == nullptr) return false;
+  drawer->choose_preset(QStringLiteral("quick"));
+  static_cast<void>(QTest::qWaitFor([&] { return drawer->is_listed(); }, patience_ms));
+  const ContenderMatrix& contenders = *drawer->form()->contenders();
+  const QString full = QStringLiteral("full"), sparse = QStringLiteral("sparse");
+  static_cast<void>(QTest::qWaitFor(
+      [&] {
+        return !contenders.model().reason_against({sparse, QStringLiteral("sdpa")}).isEmpty();
+      },
+      patience_ms));
+  contenders.table()->setCurrentIndex(contenders.model().index_of(sparse, QStringLiteral("sdpa")));
+  bool saved = settle(*drawer) && save(QStringLiteral("new-run"));
+
+  auto* lengths = drawer->findChild<QLineEdit*>(QStringLiteral("lengths"));
+  lengths->clear();
+  QTest::keyClicks(lengths, QStringLiteral("64:4"));
+  auto* heads = drawer->findChild<QLineEdit*>(QStringLiteral("heads"));
+  drawer->form()->show_advanced(true);
+  static_cast<void>(settle(*drawer));
+  for (auto* scroll : drawer->findChildren<QScrollArea*>()) scroll->ensureWidgetVisible(heads);
+  saved = save(QStringLiteral("new-run-advanced")) && saved;
+  drawer->form()->show_advanced(false);
+
+  drawer->choose_preset(QStringLiteral("quick"));
+  saved = settle(*drawer) && saved;
+  drawer->show_file(true);
+  saved = save(QStringLiteral("new-run-file")) && saved;
+  auto* text = drawer->findChild<QPlainTextEdit*>(QStringLiteral("sweep_text"));
+  text->setPlainText(
+      text->toPlainText().replace(QStringLiteral("\"heads\""), QStringLiteral("\"haeds\"")));
+  drawer->findChild<SweepFileEdit*>()->flush();
+  saved = settle(*drawer) && save(QStringLiteral("new-run-file-wrong")) && saved;
+  drawer->show_file(false);
+  drawer->choose_preset(QStringLiteral("quick"));
+  drawer->shut();
+  return saved;
+}
+
+}  // namespace attnscope::gui
