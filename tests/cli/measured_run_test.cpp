@@ -292,6 +292,26 @@ TEST(Costs, WrongUseIsNamedBeforeAWorkerIsAsked) {
   }
 }
 
+TEST(Foresee, SaysWhatASweepTakesAndWhatCannotBeMeasured) {
+  const Program program;
+  const Outcome outcome = program.run({"foresee", "quick", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json answer = json::parse(outcome.out);
+  EXPECT_EQ(answer.at("largest_tokens"), 2048);
+  EXPECT_GT(answer.at("longest_seconds"), 0);
+  int asked = 0;
+  for (const json& pair : answer.at("pairs")) {
+    if (pair.at("implementation") != "sdpa") continue;
+    const bool full = pair.at("pattern") == "full";
+    EXPECT_EQ(pair.at("reason").get<std::string>().empty(), full) << pair;
+    EXPECT_EQ(pair.value("item_bytes", 0.0) > 0, full) << pair;
+    ++asked;
+  }
+  EXPECT_GT(asked, 3);
+  EXPECT_THAT(program.run({"foresee", "quick"}).out, HasSubstr("full/dense"));
+  EXPECT_EQ(program.run({"foresee", "nowhere.json"}).exit_code, 2);
+}
+
 TEST(Check, AnUnknownDeviceIsRefused) {
   const Program program;
   const Outcome outcome = program.run({"check", "--device", "tpu"});

@@ -16,6 +16,7 @@
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/views/command_bar.h"
 #include "app/gui/views/compare_page.h"
+#include "app/gui/views/contender_matrix.h"
 #include "app/gui/views/heats_view.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/new_run_drawer.h"
@@ -23,6 +24,7 @@
 #include "app/gui/views/progress_strip.h"
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_view.h"
+#include "app/gui/views/sweep_form.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 
@@ -189,6 +191,28 @@ class MainWindowTest : public QObject {
     QVERIFY(sentence->text().startsWith(QStringLiteral("Heat 1 of 3, 64 tokens: measured (")));
     QTest::mouseClick(strip->cancel_button(), Qt::LeftButton);
     QTRY_COMPARE_WITH_TIMEOUT(status_of(window_->runs()), RunStatus::cancelled, patience_ms);
+  }
+
+  void TheDrawer_OpensByKeyAndAsksWhatIsPossible() {
+    open_window();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_button()->isEnabled(), patience_ms);
+    window_->activateWindow();
+    QTRY_VERIFY(window_->isActiveWindow());
+    QTest::keyClick(window_.get(), Qt::Key_Return, Qt::ControlModifier);
+    auto* drawer = window_->findChild<NewRunDrawer*>();
+    QVERIFY(drawer && drawer->is_open());
+    const ContenderMatrixModel& model = drawer->form()->contenders()->model();
+    const PatternAndImplementation pair{QStringLiteral("sparse"), QStringLiteral("sdpa")};
+    QTRY_COMPARE_WITH_TIMEOUT(model.reason_against(pair),
+                              QStringLiteral("sdpa knows only full attention"), patience_ms);
+    auto* estimate = drawer->findChild<QLabel*>(QStringLiteral("estimate"));
+    QVERIFY2(estimate->text().contains(QStringLiteral("with full/dense")),
+             qPrintable(estimate->text()));
+    // The same key starts from within, and is not the window's to open what is open.
+    QTRY_VERIFY(drawer->is_checked() && drawer->isAncestorOf(QApplication::focusWidget()));
+    QTest::keyClick(QApplication::focusWidget(), Qt::Key_Return, Qt::ControlModifier);
+    QVERIFY(!drawer->is_open());
+    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
   }
 
   void AFinishedRun_IsMeasuredAgainFromItsMenu() {

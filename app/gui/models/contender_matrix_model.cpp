@@ -15,6 +15,18 @@ int place_of(const QList<Named>& names, const QString& name) {
   return found == names.end() ? -1 : static_cast<int>(found - names.begin());
 }
 
+/// A long name is broken behind the hyphen that is nearest to its middle.
+QString in_two_lines(const QString& name) {
+  constexpr qsizetype longest_line = 18;
+  const qsizetype middle = name.size() / 2;
+  qsizetype best = -1;
+  for (qsizetype at = 0; at < name.size(); ++at) {
+    if (name.at(at) == QLatin1Char('-') && qAbs(at - middle) < qAbs(best - middle)) best = at;
+  }
+  if (name.size() <= longest_line || best < 0) return name;
+  return name.left(best + 1) + QLatin1Char('\n') + name.mid(best + 1);
+}
+
 }  // namespace
 
 void ContenderMatrixModel::add_missing_names() {
@@ -97,7 +109,11 @@ QVariant ContenderMatrixModel::headerData(int section, Qt::Orientation orientati
                                           int role) const {
   const QList<Named>& names = orientation == Qt::Horizontal ? patterns_ : implementations_;
   if (section < 0 || section >= names.size()) return {};
-  if (role == Qt::DisplayRole) return names.at(section).name;
+  if (role == Qt::DisplayRole) {
+    return orientation == Qt::Horizontal ? in_two_lines(names.at(section).name)
+                                         : names.at(section).name;
+  }
+  if (role == Qt::AccessibleTextRole) return names.at(section).name;
   if (role == Qt::ToolTipRole) return names.at(section).tip;
   if (role == Qt::TextAlignmentRole && orientation == Qt::Vertical)
     return static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter);

@@ -105,7 +105,12 @@ void SweepForecast::set_measuring(bool measuring) {
 }
 
 void SweepForecast::start() {
-  if (measuring_ || question_ == answered_) return;
+  if (question_ == answered_) return;
+  if (measuring_) {
+    forecast_.problem = tr("a run is being measured, which asking would disturb.");
+    Q_EMIT changed();
+    return;
+  }
   if (process_.state() != QProcess::NotRunning)
     return pause_.start();  // one killed is not yet gone
   const QString file_name = folder_.filePath(QStringLiteral("sweep.json"));

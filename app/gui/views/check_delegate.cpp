@@ -28,7 +28,7 @@ void CheckDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
   painter->setRenderHint(QPainter::Antialiasing);
   const bool impossible = !index.data(ContenderMatrixModel::reason_role).toString().isEmpty();
   if (impossible && !checked) {
-    painter->setPen(QPen(palette.color(QPalette::Mid), 1));
+    painter->setPen(QPen(palette.color(QPalette::Disabled, QPalette::Text), 1));
     painter->setBrush(Qt::NoBrush);
     painter->drawRoundedRect(box, 3, 3);
     painter->drawLine(box.bottomLeft(), box.topRight());

@@ -208,7 +208,7 @@ void NewRunDrawer::show_checked(CheckedDraft checked) {
     file_->set_problem(checked_.problem());
     form_->show_problems({});
     problem_->set_problem(ok ? QString()
-                             : tr("The sweep file has a mistake: %1").arg(checked_.problem()));
+                             : tr("The sweep file has a mistake, which is said beneath it."));
     if (ok)
       form_->set_draft(
           draft_of({.name = form_->name().toStdString(), .text = checked_.sweep_text}));

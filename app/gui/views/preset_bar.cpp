@@ -17,7 +17,7 @@ namespace attnscope::gui {
 PresetBar::PresetBar(QWidget* parent)
     : QWidget(parent),
       picker_(new QComboBox),
-      save_(new QPushButton(tr("Save as preset…"))),
+      save_(new QPushButton(tr("Save as preset"))),
       done_(new QLabel),
       problem_(new ProblemLabel("preset_problem")) {
   picker_->setObjectName(QStringLiteral("preset"));
