@@ -141,7 +141,8 @@ json pairs_with(WorkerProcess& worker, const Sweep& sweep, const AttentionPatter
   for (const HeatPoint& point : shortest_points(sweep)) {
     take(costs_of(worker, pattern, point, window_of(sweep, false)),
          [](json& pair, const json& row) {
-           if (pair.at("reason") != "") pair["reason"] = row.value("reason", "");
+           if (!pair.at("reason").get<std::string>().empty())
+             pair["reason"] = row.value("reason", "");
          });
   }
   const HeatPoint& largest = largest_point(sweep);

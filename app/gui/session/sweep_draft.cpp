@@ -213,7 +213,7 @@ CheckedDraft check(const SweepDraft& draft) {
 CheckedDraft check_text(const std::string& sweep_text) {
   CheckedDraft checked;
   checked.sweep_text = sweep_text;
-  measure(checked, "this sweep");
+  measure(checked, "The sweep");
   return checked;
 }
 

@@ -132,9 +132,10 @@ void SweepForecast::read(int exit_code) {
   Forecast answer = read_forecast(process_.readAllStandardOutput());
   if (exit_code != 0 || process_.exitStatus() == QProcess::CrashExit || answer.pairs.empty()) {
     answer.problem = last_sentence(process_.readAllStandardError());
-    if (answer.problem.isEmpty())
+    if (answer.problem.isEmpty()) {
       answer.problem =
           tr("The worker did not say what it can measure (exit code %1).").arg(exit_code);
+    }
   }
   finish(std::move(answer));
 }

@@ -3,6 +3,7 @@
 
 #include <QHeaderView>
 #include <QLabel>
+#include <QScrollArea>
 #include <QTableView>
 #include <QVBoxLayout>
 
@@ -76,11 +77,12 @@ ContenderMatrix::ContenderMatrix(QWidget* parent)
 
   connect(table_, &QTableView::entered, this, &ContenderMatrix::say);
   connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this,
-          &ContenderMatrix::say);
+          [this](const QModelIndex& cell) {
+            say(cell);
+            bring_into_sight(cell);
+          });
   connect(&model_, &QAbstractItemModel::modelReset, table_, &QWidget::updateGeometry);
-  for (const auto changed : {&QAbstractItemModel::modelReset}) {
-    connect(&model_, changed, this, &ContenderMatrix::count_impossible);
-  }
+  connect(&model_, &QAbstractItemModel::modelReset, this, &ContenderMatrix::count_impossible);
   connect(&model_, &QAbstractItemModel::dataChanged, this, [this] {
     say(table_->currentIndex());
     count_impossible();
@@ -103,6 +105,16 @@ void ContenderMatrix::say(const QModelIndex& cell) {
       cell.isValid()
           ? cell.data(Qt::ToolTipRole).toString().replace(QLatin1Char('\n'), QStringLiteral(": "))
           : tr("Arrow keys and Space, or clicks. Struck-out boxes cannot be measured."));
+}
+
+void ContenderMatrix::bring_into_sight(const QModelIndex& cell) {
+  QWidget* around = parentWidget();
+  while (around && !qobject_cast<QScrollArea*>(around)) around = around->parentWidget();
+  if (!around || !cell.isValid()) return;
+  auto* area = static_cast<QScrollArea*>(around);
+  const QRect there = table_->visualRect(cell);
+  const QPoint centre = table_->viewport()->mapTo(area->widget(), there.center());
+  area->ensureVisible(0, centre.y(), 0, 2 * there.height());
 }
 
 void ContenderMatrix::count_impossible() {

@@ -32,6 +32,8 @@ class ContenderMatrix : public QWidget {
 
  private:
   void say(const QModelIndex& cell);
+  /// In what scrolls around the whole table.
+  void bring_into_sight(const QModelIndex& cell);
   void count_impossible();
 
   ContenderMatrixModel model_;

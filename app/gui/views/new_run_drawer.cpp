@@ -21,7 +21,7 @@
 namespace attnscope::gui {
 namespace {
 
-constexpr int width_in_characters = 118;
+constexpr int width_in_characters = 128;
 
 bool is_start(const QKeyEvent& event) {
   return (event.key() == Qt::Key_Return || event.key() == Qt::Key_Enter) &&
@@ -51,6 +51,8 @@ NewRunDrawer::NewRunDrawer(QWidget* page)
   file_->setContentsMargins(8, 8, 8, 8);
   tabs_->setObjectName(QStringLiteral("new_run_tabs"));
   tabs_->setAccessibleName(tr("The new run as a form or as its file"));
+  tabs_->setDocumentMode(true);
+  file_->setAutoFillBackground(true);
   tabs_->addTab(scroll, tr("F&orm"));
   tabs_->addTab(file_, tr("Sweep file (&JSON)"));
   auto* layout = new QVBoxLayout(this);
@@ -124,7 +126,7 @@ void NewRunDrawer::choose_preset(const QString& name) {
 
 bool NewRunDrawer::begin_with(const QString& sweep_text) {
   const std::string text = sweep_text.toStdString();
-  const Result<Sweep> sweep = parse_sweep(text, "this sweep");
+  const Result<Sweep> sweep = parse_sweep(text, "The sweep");
   if (!sweep) {
     problem_->set_problem(words(sweep.error().message));
     return false;
@@ -209,9 +211,10 @@ void NewRunDrawer::show_checked(CheckedDraft checked) {
     form_->show_problems({});
     problem_->set_problem(ok ? QString()
                              : tr("The sweep file has a mistake, which is said beneath it."));
-    if (ok)
+    if (ok) {
       form_->set_draft(
           draft_of({.name = form_->name().toStdString(), .text = checked_.sweep_text}));
+    }
   } else {
     form_->show_problems(checked_);
     problem_->set_problem(checked_.other_problem);

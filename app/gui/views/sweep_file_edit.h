@@ -21,7 +21,7 @@ class SweepFileEdit : public QWidget {
   [[nodiscard]] QString text() const;
   /// As one step of undo; nobody is told of an edit.
   void set_text(const QString& text);
-  /// "this sweep, line 3: ..." marks line 3; empty: nothing is wrong.
+  /// "The sweep, line 3: ..." marks line 3; empty: nothing is wrong.
   void set_problem(const QString& sentence);
   /// Hands out now what would be handed out in a moment.
   void flush();
