@@ -4,6 +4,7 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <QTableView>
 #include <QVBoxLayout>
 
@@ -27,8 +28,12 @@ QList<ContenderMatrixModel::Named> pattern_names() {
 /// As high as its rows: what it stands in scrolls, not the table.
 class WholeTable : public QTableView {
  public:
+  WholeTable() {
+    connect(horizontalScrollBar(), &QScrollBar::rangeChanged, this, [this] { updateGeometry(); });
+  }
   [[nodiscard]] QSize sizeHint() const override {
-    const int bar = horizontalScrollBarPolicy() == Qt::ScrollBarAlwaysOff ? 0 : 16;
+    const QScrollBar& across = *horizontalScrollBar();
+    const int bar = across.maximum() > 0 ? across.sizeHint().height() : 0;
     return {QTableView::sizeHint().width(), horizontalHeader()->sizeHint().height() +
                                                 verticalHeader()->length() + 2 * frameWidth() +
                                                 bar};
