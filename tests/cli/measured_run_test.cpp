@@ -301,7 +301,8 @@ TEST(Foresee, SaysWhatASweepTakesAndWhatCannotBeMeasured) {
   EXPECT_GT(answer.at("longest_seconds"), 0);
   int asked = 0;
   for (const json& pair : answer.at("pairs")) {
-    if (pair.at("implementation") != "sdpa") continue;
+    // Short sequences of bigbird are full attention, which sdpa takes.
+    if (pair.at("implementation") != "sdpa" || pair.at("pattern") == "bigbird") continue;
     const bool full = pair.at("pattern") == "full";
     EXPECT_EQ(pair.at("reason").get<std::string>().empty(), full) << pair;
     EXPECT_EQ(pair.value("item_bytes", 0.0) > 0, full) << pair;
