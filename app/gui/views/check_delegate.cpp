@@ -28,7 +28,10 @@ void CheckDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
   painter->setRenderHint(QPainter::Antialiasing);
   const bool impossible = !index.data(ContenderMatrixModel::reason_role).toString().isEmpty();
   if (impossible && !checked) {
-    painter->setPen(QPen(palette.color(QPalette::Disabled, QPalette::Text), 1));
+    const bool selected = (option.state & QStyle::State_Selected) != 0;
+    painter->setPen(QPen(selected ? palette.color(QPalette::HighlightedText)
+                                  : palette.color(QPalette::Disabled, QPalette::Text),
+                         1));
     painter->setBrush(Qt::NoBrush);
     painter->drawRoundedRect(box, 3, 3);
     painter->drawLine(box.bottomLeft(), box.topRight());
