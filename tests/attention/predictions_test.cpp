@@ -156,8 +156,9 @@ TEST_P(PredictedPeak, OfLongformerChunksIsWhatLibTorchAllocates) {
       if (layout == 3 && std::string_view(pattern) != "sparse") continue;  // no shared query there
       const Peaks peaks = measure("longformer-chunks", pattern, layout_number(layout));
       EXPECT_LE(peaks.measured, peaks.predicted + 4096) << layout << " " << pattern;
-      // What oneDNN takes for 16-bit products differs between processors.
-      const double least = std::get<1>(GetParam()) == DType::float32 ? 0.95 : 0.2;
+      // What oneDNN takes for 16-bit products differs between processors: of this bound, all of it
+      // on some, a tenth on an AMD EPYC with AVX512-BF16.
+      const double least = std::get<1>(GetParam()) == DType::float32 ? 0.95 : 0.05;
       EXPECT_GE(static_cast<double>(peaks.measured), least * static_cast<double>(peaks.predicted))
           << layout << " " << pattern;
     }
