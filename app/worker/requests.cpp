@@ -66,9 +66,10 @@ int threads_field(const json& message) {
   const auto found = message.find("threads");
   std::int64_t threads = 0;
   if (found != message.end()) {
-    if (!found->is_number_integer() || *found < 0 || *found > most)
+    if (!found->is_number_integer() || *found < 0 || *found > most) {
       throw RequestError(
           fmt::format("the field 'threads' must be a whole number from 0 to {}", most));
+    }
     threads = found->get<std::int64_t>();
   }
   if (threads == 0) threads = static_cast<std::int64_t>(measure::allowed_cores().size());
@@ -98,9 +99,10 @@ json devices(const json& processor) {
   const CudaDevices found = cuda_devices();
   for (const CudaDevice& device : found.devices)
     list.push_back(device_row(device, &device == found.devices.data()));
-  if (found.devices.empty())
+  if (found.devices.empty()) {
     list.push_back(
         {{"kind", "cuda"}, {"name", ""}, {"available", false}, {"reason", found.reason}});
+  }
   return list;
 }
 

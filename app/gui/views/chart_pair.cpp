@@ -14,8 +14,10 @@
 namespace attnscope::gui {
 namespace {
 
-// A chart may be squeezed to this many characters beside an open panel.
+// A chart may be squeezed to this: beside an open panel, and under an open answer. Then the page
+// scrolls.
 constexpr int least_chart_characters = 18;
+constexpr int least_chart_lines = 16;
 
 }  // namespace
 
@@ -29,6 +31,7 @@ ChartPair::ChartPair(QWidget* parent)
   for (ChartPane* pane : {left_, right_}) {
     split->addWidget(pane);
     pane->chart()->setMinimumWidth(least_chart_characters * fontMetrics().averageCharWidth());
+    pane->chart()->setMinimumHeight(least_chart_lines * fontMetrics().height());
     pane->set_legend_shown(false);
     keep_choice(*pane->selector());
     connect(legend_, &charts::RunChart::series_toggled, pane, &ChartPane::set_series_visible);

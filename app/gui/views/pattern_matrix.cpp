@@ -69,6 +69,14 @@ QSize PatternMatrix::sizeHint() const {
                                                      2 * frameWidth()};
 }
 
+// A word is never cut.
+QSize PatternMatrix::minimumSizeHint() const {
+  const int word = fontMetrics().horizontalAdvance(tr("whole")) + 2 * fontMetrics().averageCharWidth();
+  const int columns = static_cast<int>(token_group_count);
+  return {verticalHeader()->sizeHint().width() + columns * word + 2 * frameWidth(),
+          sizeHint().height()};
+}
+
 void PatternMatrix::set_kind(const QModelIndex& cell, GroupRule::Kind kind) {
   if (!cell.isValid() || !(cell.flags() & Qt::ItemIsEnabled)) return;
   model()->setData(cell, static_cast<int>(kind), PatternMatrixModel::kind_role);

@@ -17,6 +17,7 @@ class PatternMatrix : public QTableView {
   explicit PatternMatrix(PatternMatrixModel* model, QWidget* parent = nullptr);
 
   [[nodiscard]] QSize sizeHint() const override;
+  [[nodiscard]] QSize minimumSizeHint() const override;
   [[nodiscard]] QSize minimumSizeHint() const override { return sizeHint(); }
 
  protected:
