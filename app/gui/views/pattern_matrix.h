@@ -18,7 +18,6 @@ class PatternMatrix : public QTableView {
 
   [[nodiscard]] QSize sizeHint() const override;
   [[nodiscard]] QSize minimumSizeHint() const override;
-  [[nodiscard]] QSize minimumSizeHint() const override { return sizeHint(); }
 
  protected:
   void keyPressEvent(QKeyEvent* event) override;
