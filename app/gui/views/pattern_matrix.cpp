@@ -71,7 +71,8 @@ QSize PatternMatrix::sizeHint() const {
 
 // A word is never cut.
 QSize PatternMatrix::minimumSizeHint() const {
-  const int word = fontMetrics().horizontalAdvance(tr("whole")) + 2 * fontMetrics().averageCharWidth();
+  const int word =
+      fontMetrics().horizontalAdvance(tr("whole")) + 2 * fontMetrics().averageCharWidth();
   const int columns = static_cast<int>(token_group_count);
   return {verticalHeader()->sizeHint().width() + columns * word + 2 * frameWidth(),
           sizeHint().height()};
