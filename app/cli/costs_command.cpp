@@ -5,8 +5,10 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "app/cli/command_line.h"
+#include "app/cli/pattern_arguments.h"
 #include "app/cli/worker_requests.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/axes.h"
@@ -23,9 +25,9 @@ namespace {
 using nlohmann::json;
 
 struct Arguments {
-  std::string pattern, window, layout, dtype = "float32", direction = "forward", device = "cpu",
-                                       worker;
-  std::int64_t query = 10, document = 500, heads = 12, head_dim = 32;
+  PatternArguments pattern;
+  std::string layout, dtype = "float32", direction = "forward", device = "cpu", worker;
+  std::int64_t heads = 12, head_dim = 32;
   bool as_json = false;
 };
 
@@ -42,14 +44,9 @@ struct Asked {
 
 Result<SequenceLayout> layout_of(const Arguments& arguments) {
   if (arguments.layout.empty()) {
-    if (arguments.query < 0 || arguments.document < 0) {
-      return fail("--query {} and --document {} count tokens and cannot be negative.",
-                  arguments.query, arguments.document);
-    }
-    LayoutItem item;
-    item.query = arguments.query;
-    item.documents = {arguments.document};
-    return SequenceLayout::make({item});
+    const auto item = read_item(arguments.pattern);
+    if (!item) return tl::unexpected(item.error());
+    return SequenceLayout::make({*item});
   }
   auto text = read_text_file(arguments.layout, "layout file", max_layout_bytes);
   if (!text) return tl::unexpected(text.error());
@@ -58,17 +55,10 @@ Result<SequenceLayout> layout_of(const Arguments& arguments) {
 
 Result<Asked> read(const Arguments& arguments) {
   Asked asked;
-  auto pattern = find_pattern(arguments.pattern);
+  auto pattern = read_pattern(arguments.pattern);
   if (!pattern) return tl::unexpected(pattern.error());
-  asked.pattern = std::move(*pattern);
-  if (asked.pattern.has_window() && arguments.window.empty()) {
-    return fail("pattern '{}' has a window; give --window W (tokens, or inf).", asked.pattern.name);
-  }
-  if (!arguments.window.empty()) {
-    auto window = parse_window(arguments.window);
-    if (!window) return tl::unexpected(window.error());
-    asked.window = *window;
-  }
+  asked.pattern = std::move(pattern->pattern);
+  asked.window = pattern->window;
   auto layout = layout_of(arguments);
   if (!layout) return tl::unexpected(layout.error());
   asked.layout = std::move(*layout);
@@ -130,23 +120,19 @@ void costs(Session& session, const Arguments& arguments) {
   if (!answer) return session.fail(exit_wrong_use, answer.error().message);
   auto worker = WorkerProcess::start(arguments.worker);
   if (!worker) return session.fail(exit_wrong_use, worker.error().message);
-  const json request = {{"request", "costs"},
-                        {"pattern_json", pattern_json(asked->pattern)},
-                        {"window", arguments.window},
-                        {"layout_json", layout_json(asked->layout)},
-                        {"layout_source", arguments.layout},
-                        {"heads", arguments.heads},
-                        {"head_dim", arguments.head_dim},
-                        {"dtype", arguments.dtype},
-                        {"direction", arguments.direction},
-                        {"device", arguments.device},
-                        {"threads", worker_cores(worker->hello())}};
-  const Status done = ask(*worker, request, [&](const json& event) {
-    if (event.value("event", "") != "costs") return false;
-    (*answer)["implementations"] = event.value("implementations", json::array());
-    return true;
-  });
-  if (!done) return session.fail(exit_wrong_use, done.error().message);
+  const json question = {{"pattern_json", pattern_json(asked->pattern)},
+                         {"window", arguments.pattern.window},
+                         {"layout_json", layout_json(asked->layout)},
+                         {"layout_source", arguments.layout},
+                         {"heads", arguments.heads},
+                         {"head_dim", arguments.head_dim},
+                         {"dtype", arguments.dtype},
+                         {"direction", arguments.direction},
+                         {"device", arguments.device},
+                         {"threads", worker_cores(worker->hello())}};
+  auto rows = ask_costs(*worker, question);
+  if (!rows) return session.fail(exit_wrong_use, rows.error().message);
+  (*answer)["implementations"] = std::move(*rows);
   print_result(session, arguments.as_json ? answer->dump(2) + "\n" : as_text(*answer));
 }
 
@@ -156,15 +142,7 @@ void add_costs_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand(
       "costs", "What a pattern costs at least, and what each implementation would execute");
-  command->add_option("pattern", arguments->pattern, "Name or JSON file")
-      ->type_name("PATTERN")
-      ->required();
-  command->add_option("--window", arguments->window, "Tokens to each side, or inf")->type_name("W");
-  command->add_option("--query", arguments->query, "Tokens of the query, its [SEP] included")
-      ->type_name("N");
-  command
-      ->add_option("--document", arguments->document, "Tokens of the document, its [SEP] included")
-      ->type_name("N");
+  add_pattern_arguments(*command, arguments->pattern);
   command->add_option("--layout", arguments->layout, "Layout JSON, in place of the two lengths")
       ->type_name("LAYOUT");
   command->add_option("--heads", arguments->heads, "Attention heads")->type_name("N");

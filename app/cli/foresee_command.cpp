@@ -96,27 +96,18 @@ Result<json> costs_of(WorkerProcess& worker, const AttentionPattern& pattern,
   item.documents = sizes->documents;
   const auto layout = SequenceLayout::make({item}, point.shared_query ? sizes->query : 0);
   if (!layout) return tl::unexpected(layout.error());
-  const json request = {
-      {"request", "costs"},
-      {"pattern_json", pattern_json(pattern)},
-      {"window", pattern.has_window() ? window : ""},
-      {"layout_json", layout_json(*layout)},
-      {"layout_source", "one item"},
-      {"heads", point.heads},
-      {"head_dim", point.head_dim},
-      {"dtype", name_of(point.dtype)},
-      {"direction", name_of(point.direction)},
-      {"operation", name_of(point.operation)},
-      {"device", name_of(point.device)},
-      {"threads", point.threads > 0 ? point.threads : worker_cores(worker.hello())}};
-  json rows;
-  const Status done = ask(worker, request, [&](const json& event) {
-    if (event.value("event", "") != "costs") return false;
-    rows = event.value("implementations", json::array());
-    return true;
-  });
-  if (!done) return tl::unexpected(done.error());
-  return rows;
+  return ask_costs(worker,
+                   {{"pattern_json", pattern_json(pattern)},
+                    {"window", pattern.has_window() ? window : ""},
+                    {"layout_json", layout_json(*layout)},
+                    {"layout_source", "one item"},
+                    {"heads", point.heads},
+                    {"head_dim", point.head_dim},
+                    {"dtype", name_of(point.dtype)},
+                    {"direction", name_of(point.direction)},
+                    {"operation", name_of(point.operation)},
+                    {"device", name_of(point.device)},
+                    {"threads", point.threads > 0 ? point.threads : worker_cores(worker.hello())}});
 }
 
 /// Every implementation with this pattern; possible where one setting of the sweep takes it.

@@ -2,10 +2,11 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <utility>
 
 #include "app/cli/command_line.h"
 #include "app/cli/figure_arguments.h"
-#include "engine/pattern/attention_pattern.h"
+#include "app/cli/pattern_arguments.h"
 #ifdef ATTNSCOPE_HAS_GUI
 #include "app/gui/charts/mask_export.h"
 #include "app/gui/charts/offscreen_application.h"
@@ -16,8 +17,8 @@ namespace attnscope::cli {
 namespace {
 
 struct Arguments {
-  std::string pattern, window, style = "schematic";
-  std::int64_t query = 10, document = 500;
+  PatternArguments pattern;
+  std::string style = "schematic";
   FigureArguments figure;
   bool no_legend = false;
 };
@@ -25,29 +26,15 @@ struct Arguments {
 #ifdef ATTNSCOPE_HAS_GUI
 
 Result<charts::MaskSubject> subject_of(const Session& session, const Arguments& arguments) {
-  const auto pattern = find_pattern(arguments.pattern);
+  auto pattern = read_pattern(arguments.pattern);
   if (!pattern) return tl::unexpected(pattern.error());
-  std::optional<Window> window;
-  if (!arguments.window.empty()) {
-    auto parsed = parse_window(arguments.window);
-    if (!parsed) return tl::unexpected(parsed.error());
-    window = *parsed;
-  }
-  if (pattern->has_window() && !window) {
-    return fail("pattern '{}' has a window; give --window W (tokens, or inf).", pattern->name);
-  }
-  if (arguments.query < 0 || arguments.document < 0) {
-    return fail("--query {} and --document {} count tokens and cannot be negative.",
-                arguments.query, arguments.document);
-  }
+  const auto item = read_item(arguments.pattern);
+  if (!item) return tl::unexpected(item.error());
   const auto style = charts::parse_mask_style(arguments.style);
   if (!style) return tl::unexpected(style.error());
-  LayoutItem item;
-  item.query = arguments.query;
-  item.documents = {arguments.document};
-  return charts::MaskSubject{.pattern = *pattern,
-                             .window = window,
-                             .item = item,
+  return charts::MaskSubject{.pattern = std::move(pattern->pattern),
+                             .window = pattern->window,
+                             .item = *item,
                              .style = *style,
                              .legend = !arguments.no_legend,
                              .command = session.command_line};
@@ -78,15 +65,7 @@ void mask(Session& session, const Arguments&) {
 void add_mask_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("mask", "Draw a pattern's mask");
-  command->add_option("pattern", arguments->pattern, "Name or JSON file")
-      ->type_name("PATTERN")
-      ->required();
-  command->add_option("--window", arguments->window, "Tokens to each side, or inf")->type_name("W");
-  command->add_option("--query", arguments->query, "Tokens of the query, its [SEP] included")
-      ->type_name("N");
-  command
-      ->add_option("--document", arguments->document, "Tokens of the document, its [SEP] included")
-      ->type_name("N");
+  add_pattern_arguments(*command, arguments->pattern);
   command->add_option("--style", arguments->style, "schematic, equal-groups or true")
       ->type_name("STYLE");
   command->add_flag("--no-legend,!--legend", arguments->no_legend,

@@ -16,4 +16,7 @@ namespace attnscope::cli {
 [[nodiscard]] Status ask(WorkerProcess& worker, const nlohmann::json& request,
                          const std::function<bool(const nlohmann::json&)>& on_event);
 
+/// The request `costs` (docs/protocol.md) with these fields: a row for each implementation.
+[[nodiscard]] Result<nlohmann::json> ask_costs(WorkerProcess& worker, nlohmann::json fields);
+
 }  // namespace attnscope::cli

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/pattern_arguments.h"
+
+#include <utility>
+
+namespace attnscope::cli {
+
+void add_pattern_arguments(CLI::App& command, PatternArguments& arguments) {
+  command.add_option("pattern", arguments.pattern, "Name or JSON file")
+      ->type_name("PATTERN")
+      ->required();
+  command.add_option("--window", arguments.window, "Tokens to each side, or inf")->type_name("W");
+  command.add_option("--query", arguments.query, "Tokens of the query, its [SEP] included")
+      ->type_name("N");
+  command
+      .add_option("--document", arguments.document, "Tokens of the document, its [SEP] included")
+      ->type_name("N");
+}
+
+Result<PatternWithWindow> read_pattern(const PatternArguments& arguments) {
+  auto pattern = find_pattern(arguments.pattern);
+  if (!pattern) return tl::unexpected(pattern.error());
+  std::optional<Window> window;
+  if (!arguments.window.empty()) {
+    auto parsed = parse_window(arguments.window);
+    if (!parsed) return tl::unexpected(parsed.error());
+    window = *parsed;
+  }
+  if (pattern->has_window() && !window) {
+    return fail("pattern '{}' has a window; give --window W (tokens, or inf).", pattern->name);
+  }
+  return PatternWithWindow{std::move(*pattern), window};
+}
+
+Result<LayoutItem> read_item(const PatternArguments& arguments) {
+  if (arguments.query < 0 || arguments.document < 0) {
+    return fail("--query {} and --document {} count tokens and cannot be negative.",
+                arguments.query, arguments.document);
+  }
+  LayoutItem item;
+  item.query = arguments.query;
+  item.documents = {arguments.document};
+  return item;
+}
+
+}  // namespace attnscope::cli

@@ -1,0 +1,31 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// How `mask` and `costs` are told a pattern, its window and one query with its document.
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "engine/pattern/attention_pattern.h"
+#include "engine/pattern/sequence_layout.h"
+
+namespace attnscope::cli {
+
+struct PatternArguments {
+  std::string pattern, window;
+  std::int64_t query = 10, document = 500;
+};
+void add_pattern_arguments(CLI::App& command, PatternArguments& arguments);
+
+struct PatternWithWindow {
+  AttentionPattern pattern;
+  std::optional<Window> window;
+};
+/// Errors: an unknown pattern, no window, a pattern that has one without it.
+[[nodiscard]] Result<PatternWithWindow> read_pattern(const PatternArguments& arguments);
+/// Error: a negative length.
+[[nodiscard]] Result<LayoutItem> read_item(const PatternArguments& arguments);
+
+}  // namespace attnscope::cli
