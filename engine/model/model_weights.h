@@ -1,0 +1,47 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// A cross-encoder's weights as LibTorch tensors, float32 on the CPU; encoders take from them what
+// they need in their own dtype, device and packing.
+
+#include <cstdint>
+#include <memory>
+
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/model_shape.h"
+#include "kernels/plan/result.h"
+
+namespace attnscope {
+
+struct RandomWeights {
+  std::uint64_t seed = 1;
+  bool global_projections = true;
+};
+
+class ModelWeights {
+ public:
+  /// Normal with deviation 0.02 as BERT is initialised, biases alike, LayerNorm near 1; head of one
+  /// label behind a pooler.
+  [[nodiscard]] static std::shared_ptr<const ModelWeights> random(const ModelShape& shape,
+                                                                  const RandomWeights& options);
+  /// A copy of the checkpoint's tensors. An error when it has no classification head.
+  [[nodiscard]] static Result<std::shared_ptr<const ModelWeights>> of(const Checkpoint& checkpoint);
+  /// The same with as many positions, made by linear interpolation between the first and the last
+  /// (Schlatt et al., Sec. 3.5); global projections, where there are none, are copies of the
+  /// others, as Longformer's training starts.
+  [[nodiscard]] std::shared_ptr<const ModelWeights> extended_to(std::int64_t positions) const;
+  [[nodiscard]] std::shared_ptr<const ModelWeights> with_global_projections() const;
+
+  [[nodiscard]] const ModelShape& shape() const;
+  [[nodiscard]] bool has_global_projections() const;
+
+  struct Tensors;
+  explicit ModelWeights(std::unique_ptr<const Tensors> tensors);
+  ~ModelWeights();
+  [[nodiscard]] const Tensors& tensors() const { return *tensors_; }
+
+ private:
+  std::unique_ptr<const Tensors> tensors_;
+};
+
+}  // namespace attnscope

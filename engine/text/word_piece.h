@@ -1,0 +1,64 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// BERT's uncased WordPiece tokenizer, token for token as Hugging Face's: cleaning, CJK characters
+// apart, lower case, accents stripped, punctuation apart, then the longest pieces of the
+// vocabulary.
+//
+//   Result<WordPiece> pieces = WordPiece::open("ms-marco-MiniLM-L-6-v2");   // vocab.txt or
+//   tokenizer.json Result<TokenPair> pair = pieces->encode("how tall is it", text, {.most_tokens =
+//   512});
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/plan/result.h"
+
+namespace attnscope {
+
+struct PairLimits {
+  std::int64_t most_tokens = 512;      // of the pair, [CLS] and both [SEP] among them
+  std::int64_t most_query_tokens = 0;  // with its [SEP]; 0: no limit of its own
+};
+
+/// Ids of a pair, each part with its [SEP] and without [CLS], as PairBatch takes them.
+struct TokenPair {
+  std::vector<std::int32_t> query, document;
+  bool document_cut = false, query_cut = false;
+};
+
+class WordPiece {
+ public:
+  /// Errors name the file and what is wrong with it: no vocabulary, a special token missing, a
+  /// tokenizer.json of another kind (BPE, cased with other rules), a piece twice.
+  [[nodiscard]] static Result<WordPiece> open(const std::filesystem::path& folder);
+  /// From a vocabulary's text, one piece a line; `source` names it in messages.
+  [[nodiscard]] static Result<WordPiece> parse(std::string_view vocabulary,
+                                               std::string_view source);
+  WordPiece(WordPiece&&) noexcept;
+  WordPiece& operator=(WordPiece&&) noexcept;
+  ~WordPiece();
+
+  /// Pieces alone, no special tokens. Bytes that are no UTF-8 become U+FFFD, which is dropped.
+  [[nodiscard]] std::vector<std::int32_t> tokenize(std::string_view utf8) const;
+  /// Cuts the document's end off, never the query's but by its own limit. An error when the query
+  /// leaves no room for a document.
+  [[nodiscard]] Result<TokenPair> encode(std::string_view query, std::string_view document,
+                                         const PairLimits& limits) const;
+  [[nodiscard]] std::string_view token(std::int32_t id) const;  // "##ing"; ids out of range: ""
+  [[nodiscard]] std::int64_t size() const;
+  [[nodiscard]] std::int32_t cls() const;
+  [[nodiscard]] std::int32_t sep() const;
+  [[nodiscard]] std::int32_t unknown() const;
+
+ private:
+  struct Vocabulary;
+  explicit WordPiece(std::unique_ptr<Vocabulary> vocabulary);
+  std::unique_ptr<Vocabulary> vocabulary_;
+};
+
+}  // namespace attnscope
