@@ -92,6 +92,7 @@ unpack_packages() {
     case $package in
       libfmt-dev) with_runtime+=(libfmt9) ;;
       libsqlite3-dev) with_runtime+=(libsqlite3-0) ;;
+      libicu-dev) with_runtime+=(libicu72) ;;
       libgtest-dev|libgmock-dev) with_runtime+=(googletest) ;;
     esac
   done

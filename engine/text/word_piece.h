@@ -3,11 +3,10 @@
 //
 // BERT's uncased WordPiece tokenizer, token for token as Hugging Face's: cleaning, CJK characters
 // apart, lower case, accents stripped, punctuation apart, then the longest pieces of the
-// vocabulary.
+// vocabulary. Special tokens written out in a text ("[SEP]") are those tokens, as there.
 //
-//   Result<WordPiece> pieces = WordPiece::open("ms-marco-MiniLM-L-6-v2");   // vocab.txt or
-//   tokenizer.json Result<TokenPair> pair = pieces->encode("how tall is it", text, {.most_tokens =
-//   512});
+//   Result<WordPiece> pieces = WordPiece::open("ms-marco-MiniLM-L-6-v2");
+//   Result<TokenPair> pair = pieces->encode("how tall is it", text, {.most_tokens = 512});
 
 #include <cstdint>
 #include <filesystem>
@@ -33,8 +32,9 @@ struct TokenPair {
 
 class WordPiece {
  public:
-  /// Errors name the file and what is wrong with it: no vocabulary, a special token missing, a
-  /// tokenizer.json of another kind (BPE, cased with other rules), a piece twice.
+  /// From tokenizer.json, or else vocab.txt and tokenizer_config.json. Errors name the file and
+  /// what is wrong with it: no vocabulary, a special token missing, a tokenizer.json of another
+  /// kind (BPE, another normaliser), a piece twice.
   [[nodiscard]] static Result<WordPiece> open(const std::filesystem::path& folder);
   /// From a vocabulary's text, one piece a line; `source` names it in messages.
   [[nodiscard]] static Result<WordPiece> parse(std::string_view vocabulary,
@@ -56,9 +56,9 @@ class WordPiece {
   [[nodiscard]] std::int32_t unknown() const;
 
  private:
-  struct Vocabulary;
-  explicit WordPiece(std::unique_ptr<Vocabulary> vocabulary);
-  std::unique_ptr<Vocabulary> vocabulary_;
+  struct Parts;
+  explicit WordPiece(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace attnscope

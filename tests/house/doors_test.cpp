@@ -39,6 +39,10 @@ std::string closed_door(const std::string& file, const std::string& header) {
       !starts_with_any(file, {"engine/store/", "tests/store/", "tests/fuzz/database_file.cpp"})) {
     return "SQL belongs to engine/store";
   }
+  if (starts_with_any(header, {"unicode/"}) &&
+      !starts_with_any(file, {"engine/text/", "tests/text/"})) {
+    return "ICU belongs to engine/text";
+  }
   if (starts_with_any(header, {"torch/", "ATen/", "c10/"}) &&
       !starts_with_any(file,
                        {"engine/attention/", "engine/model/", "engine/measure/", "app/worker/",
@@ -123,6 +127,9 @@ TEST(Doors, ACrossingIsNoticed) {
   EXPECT_NE(closed_door("kernels/cpu/segment.cpp", "engine/pattern/window.h"), "");
   EXPECT_NE(closed_door("engine/pattern/window.cpp", "engine/sweep/heat.h"), "");
   EXPECT_NE(closed_door("app/cli/run.cpp", "engine/attention/list.h"), "");
+  EXPECT_NE(closed_door("engine/inspect/dump.cpp", "unicode/uchar.h"), "");
+  EXPECT_NE(closed_door("engine/text/word_piece.cpp", "ATen/ops/matmul.h"), "");
+  EXPECT_NE(closed_door("engine/checkpoint/checkpoint.cpp", "torch/torch.h"), "");
   EXPECT_EQ(closed_door("app/gui/window.cpp", "QtWidgets/QWidget"), "");
   EXPECT_EQ(closed_door("engine/store/store.cpp", "sqlite3.h"), "");
   const auto found = includes_of("a.cpp", "#include <x.h>\n  #  include \"y/z.h\"\nint include;\n");

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/text/word_piece.h"
+
+#include <algorithm>
+#include <array>
+
+#include "engine/text/vocabulary.h"
+#include "kernels/plan/in_a_sentence.h"
+
+namespace attnscope {
+
+struct WordPiece::Parts {
+  TokenizerModel model;
+  std::int32_t cls = 0, sep = 0, unknown = 0;
+  std::array<bool, 256> begins_added{};  // first bytes of added tokens
+
+  [[nodiscard]] static Result<std::unique_ptr<Parts>> of(TokenizerModel model,
+                                                         std::string_view source);
+  /// The longest added token that the text begins with; null when it begins with none.
+  [[nodiscard]] const TokenizerModel::AddedToken* added_at(std::string_view text) const;
+  void append_words(std::string_view utf8, std::vector<std::int32_t>& ids) const;
+};
+
+Result<std::unique_ptr<WordPiece::Parts>> WordPiece::Parts::of(TokenizerModel model,
+                                                               std::string_view source) {
+  auto parts = std::make_unique<Parts>();
+  parts->model = std::move(model);
+  const Vocabulary& vocabulary = parts->model.vocabulary;
+  struct Special {
+    std::string_view piece;
+    std::int32_t* id;
+  };
+  for (const Special special : {Special{"[CLS]", &parts->cls}, Special{"[SEP]", &parts->sep},
+                                Special{parts->model.unknown_piece, &parts->unknown}}) {
+    *special.id = vocabulary.id(special.piece);
+    if (*special.id < 0) {
+      return fail("{}: '{}' is not among its {} pieces, and a cross-encoder needs it", source,
+                  in_a_sentence(special.piece), vocabulary.size());
+    }
+  }
+  for (const auto& token : parts->model.added) {
+    parts->begins_added[static_cast<unsigned char>(token.text.front())] = true;
+  }
+  return parts;
+}
+
+const TokenizerModel::AddedToken* WordPiece::Parts::added_at(std::string_view text) const {
+  const TokenizerModel::AddedToken* longest = nullptr;
+  for (const auto& token : model.added) {
+    if (!text.starts_with(token.text)) continue;
+    if (longest == nullptr || token.text.size() > longest->text.size()) longest = &token;
+  }
+  return longest;
+}
+
+void WordPiece::Parts::append_words(std::string_view utf8, std::vector<std::int32_t>& ids) const {
+  const std::string words = split_into_words(utf8, model.rules);
+  for (std::size_t begin = 0; begin < words.size();) {
+    const std::size_t end = std::min(words.find(' ', begin), words.size());
+    append_pieces(std::string_view(words).substr(begin, end - begin), model, unknown, ids);
+    begin = end + 1;
+  }
+}
+
+WordPiece::WordPiece(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+WordPiece::WordPiece(WordPiece&&) noexcept = default;
+WordPiece& WordPiece::operator=(WordPiece&&) noexcept = default;
+WordPiece::~WordPiece() = default;
+
+Result<WordPiece> WordPiece::open(const std::filesystem::path& folder) {
+  Result<TokenizerModel> model = read_tokenizer_folder(folder);
+  if (!model) return tl::unexpected(model.error());
+  Result<std::unique_ptr<Parts>> parts = Parts::of(std::move(*model), folder.string());
+  if (!parts) return tl::unexpected(parts.error());
+  return WordPiece(std::move(*parts));
+}
+
+Result<WordPiece> WordPiece::parse(std::string_view vocabulary, std::string_view source) {
+  Result<Vocabulary> read = read_vocabulary(vocabulary, source);
+  if (!read) return tl::unexpected(read.error());
+  TokenizerModel model;
+  model.vocabulary = std::move(*read);
+  model.added = special_tokens(model.vocabulary);
+  Result<std::unique_ptr<Parts>> parts = Parts::of(std::move(model), source);
+  if (!parts) return tl::unexpected(parts.error());
+  return WordPiece(std::move(*parts));
+}
+
+std::vector<std::int32_t> WordPiece::tokenize(std::string_view utf8) const {
+  std::vector<std::int32_t> ids;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < utf8.size();) {
+    const auto* added = parts_->begins_added[static_cast<unsigned char>(utf8[at])]
+                            ? parts_->added_at(utf8.substr(at))
+                            : nullptr;
+    if (added == nullptr) {
+      ++at;
+      continue;
+    }
+    parts_->append_words(utf8.substr(begin, at - begin), ids);
+    ids.push_back(added->id);
+    at += added->text.size();
+    begin = at;
+  }
+  parts_->append_words(utf8.substr(begin), ids);
+  return ids;
+}
+
+Result<TokenPair> WordPiece::encode(std::string_view query, std::string_view document,
+                                    const PairLimits& limits) const {
+  constexpr std::int64_t around = 3;  // [CLS] and a [SEP] behind each part
+  TokenPair pair{.query = tokenize(query), .document = tokenize(document)};
+  const auto size_of = [](const std::vector<std::int32_t>& ids) {
+    return static_cast<std::int64_t>(ids.size());
+  };
+  if (limits.most_query_tokens > 0 && size_of(pair.query) >= limits.most_query_tokens) {
+    pair.query_cut = size_of(pair.query) > limits.most_query_tokens - 1;
+    pair.query.resize(static_cast<std::size_t>(limits.most_query_tokens - 1));
+  }
+  const std::int64_t room = limits.most_tokens - around - size_of(pair.query);
+  if (room < 0 || (room == 0 && !pair.document.empty())) {
+    return fail(
+        "the query has {} tokens with its [SEP], which leaves no room for a document within {} "
+        "tokens; limit the query's or allow more",
+        size_of(pair.query) + 1, limits.most_tokens);
+  }
+  if (size_of(pair.document) > room) {
+    pair.document_cut = true;
+    pair.document.resize(static_cast<std::size_t>(room));
+  }
+  pair.query.push_back(sep());
+  pair.document.push_back(sep());
+  return pair;
+}
+
+std::string_view WordPiece::token(std::int32_t id) const {
+  return parts_->model.vocabulary.piece(id);
+}
+
+std::int64_t WordPiece::size() const {
+  return parts_->model.vocabulary.size();
+}
+
+std::int32_t WordPiece::cls() const {
+  return parts_->cls;
+}
+
+std::int32_t WordPiece::sep() const {
+  return parts_->sep;
+}
+
+std::int32_t WordPiece::unknown() const {
+  return parts_->unknown;
+}
+
+}  // namespace attnscope

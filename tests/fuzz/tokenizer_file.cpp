@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A tokenizer's file and a text behind it: what an accepted one says of the text are ids it has.
+// The first byte chooses the kind of file; the text begins at the last 0x1E.
+#include "engine/text/vocabulary.h"
+#include "engine/text/word_piece.h"
+#include "tests/fuzz/fuzz_input.h"
+
+namespace attnscope {
+namespace {
+
+using fuzz::expect;
+using fuzz::expect_sentence;
+
+void follow(const WordPiece& pieces, std::string_view text) {
+  for (const std::int32_t id : pieces.tokenize(text)) {
+    expect(id >= 0 && id < pieces.size(), "every id is one of the vocabulary");
+    expect(!pieces.token(id).empty(), "every id has a piece");
+  }
+  constexpr std::int64_t most = 16;
+  const auto pair = pieces.encode(text.substr(0, text.size() / 4), text, {.most_tokens = most});
+  if (!pair) {
+    expect_sentence(pair.error().message);
+    return;
+  }
+  expect(1 + pair->query.size() + pair->document.size() <= most, "a pair keeps to its limit");
+  expect(pair->query.back() == pieces.sep() && pair->document.back() == pieces.sep(),
+         "both parts end in [SEP]");
+}
+
+void read(bool json, std::string_view file, std::string_view text) {
+  if (json) {
+    const auto model = read_tokenizer_json(file, "tokenizer.json");
+    if (!model) {
+      expect_sentence(model.error().message);
+      return;
+    }
+    std::vector<std::int32_t> ids;
+    const std::string words = split_into_words(text, model->rules);
+    append_pieces(words.substr(0, words.find(' ')), *model, 0, ids);
+    return;
+  }
+  const auto pieces = WordPiece::parse(file, "vocab.txt");
+  if (!pieces) {
+    expect_sentence(pieces.error().message);
+    return;
+  }
+  follow(*pieces, text);
+}
+
+}  // namespace
+}  // namespace attnscope
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string_view input = attnscope::fuzz::text_of(data, size);
+  if (input.empty()) return 0;
+  const bool json = input.front() == '{';
+  const std::size_t end = input.rfind('\x1e');
+  const std::string_view text = end == std::string_view::npos ? "" : input.substr(end + 1);
+  attnscope::read(json, input.substr(0, end), text);
+  return 0;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/text/word_piece.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace attnscope {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// ids         0      1      2      3     4   5     6      7  8
+constexpr std::string_view vocabulary =
+    "[PAD]\n[UNK]\n[CLS]\n[SEP]\nhow\ntall\nis\nun\n##aff\n##able\na\nb\n";
+
+WordPiece small() {
+  return std::move(WordPiece::parse(vocabulary, "vocab.txt").value());
+}
+
+std::string message_for(std::string_view text) {
+  const auto parsed = WordPiece::parse(text, "v.txt");
+  return parsed ? "parsed" : parsed.error().message;
+}
+
+TEST(WordPiece, TheLongestPiecesAreTakenFromTheLeft) {
+  EXPECT_THAT(small().tokenize("How unaffable"), ElementsAre(4, 7, 8, 9));
+}
+
+TEST(WordPiece, AWordWithALetterInNoPieceIsUnknownAsAWhole) {
+  EXPECT_THAT(small().tokenize("unaffably tall"), ElementsAre(1, 5));
+}
+
+TEST(WordPiece, ASpecialTokenWrittenOutIsThatToken) {
+  EXPECT_THAT(small().tokenize("a[SEP]b"), ElementsAre(10, 3, 11));
+  EXPECT_THAT(small().tokenize("a [sep]"), ElementsAre(10, 1, 1, 1));
+}
+
+TEST(WordPiece, NoTextHasNoPieces) {
+  EXPECT_THAT(small().tokenize(""), IsEmpty());
+}
+
+TEST(WordPiece, KnowsItsPiecesByTheirIds) {
+  const WordPiece pieces = small();
+  EXPECT_EQ(pieces.token(8), "##aff");
+  EXPECT_EQ(pieces.token(-1), "");
+  EXPECT_EQ(pieces.token(12), "");
+  EXPECT_EQ(pieces.size(), 12);
+  EXPECT_EQ(pieces.cls(), 2);
+  EXPECT_EQ(pieces.sep(), 3);
+  EXPECT_EQ(pieces.unknown(), 1);
+}
+
+TEST(WordPiece, EachPartOfAPairEndsInItsSep) {
+  const auto pair = small().encode("how tall", "a b", {});
+  ASSERT_TRUE(pair.has_value());
+  EXPECT_THAT(pair->query, ElementsAre(4, 5, 3));
+  EXPECT_THAT(pair->document, ElementsAre(10, 11, 3));
+  EXPECT_FALSE(pair->document_cut);
+  EXPECT_FALSE(pair->query_cut);
+}
+
+TEST(WordPiece, TheDocumentsEndIsCutOff) {
+  const auto pair = small().encode("how tall", "a b a b", {.most_tokens = 7});
+  ASSERT_TRUE(pair.has_value());
+  EXPECT_THAT(pair->query, ElementsAre(4, 5, 3));
+  EXPECT_THAT(pair->document, ElementsAre(10, 11, 3));
+  EXPECT_TRUE(pair->document_cut);
+}
+
+TEST(WordPiece, AQueryIsCutByItsOwnLimitAlone) {
+  const auto pair = small().encode("how tall is", "a", {.most_query_tokens = 3});
+  ASSERT_TRUE(pair.has_value());
+  EXPECT_THAT(pair->query, ElementsAre(4, 5, 3));
+  EXPECT_TRUE(pair->query_cut);
+  const auto fits = small().encode("how tall", "a", {.most_query_tokens = 3});
+  ASSERT_TRUE(fits.has_value());
+  EXPECT_THAT(fits->query, ElementsAre(4, 5, 3));
+  EXPECT_FALSE(fits->query_cut);
+}
+
+TEST(WordPiece, AQueryThatLeavesNoRoomIsAnError_WithTheNumbers) {
+  const auto pair = small().encode("how tall", "a", {.most_tokens = 5});
+  ASSERT_FALSE(pair.has_value());
+  EXPECT_THAT(pair.error().message, HasSubstr("the query has 3 tokens with its [SEP]"));
+  EXPECT_THAT(pair.error().message, HasSubstr("within 5 tokens"));
+  EXPECT_TRUE(small().encode("how tall", "", {.most_tokens = 5}).has_value());
+}
+
+TEST(WordPiece, AVocabularyMayHaveWindowsLineEndsAndNoLastOne) {
+  EXPECT_EQ(message_for("[UNK]\r\n[CLS]\r\n[SEP]\r\na"), "parsed");
+}
+
+TEST(WordPiece, AVocabularyWithoutASpecialTokenIsNamed) {
+  EXPECT_THAT(message_for("[UNK]\n[CLS]\n"), HasSubstr("v.txt: '[SEP]' is not among its 2 pieces"));
+  EXPECT_THAT(message_for(""), HasSubstr("'[CLS]' is not among its 0 pieces"));
+}
+
+TEST(WordPiece, APieceGivenTwiceIsNamedWithItsLines) {
+  EXPECT_THAT(message_for("[UNK]\n[CLS]\n[SEP]\na\nb\na\n"),
+              HasSubstr("v.txt, line 6: the piece 'a' is given twice, first in line 4"));
+}
+
+}  // namespace
+}  // namespace attnscope
