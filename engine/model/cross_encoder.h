@@ -69,7 +69,7 @@ struct ModelWork {
 struct CapturedLayer {
   std::int64_t layer = 0;
   std::vector<float> q, k, v;
-  std::vector<float> q_global, k_global, v_global;  // of models with global projections
+  std::vector<float> q_global{}, k_global{}, v_global{};  // of models with global projections
 };
 
 class CrossEncoder {

@@ -16,12 +16,14 @@ namespace attnscope {
 struct RandomWeights {
   std::uint64_t seed = 1;
   bool global_projections = true;
+  /// Of every weight and bias; 0.02 is what BERT is initialised with. In small models attention is
+  /// then nearly uniform.
+  double deviation = 0.02;
 };
 
 class ModelWeights {
  public:
-  /// Normal with deviation 0.02 as BERT is initialised, biases alike, LayerNorm near 1; head of one
-  /// label behind a pooler.
+  /// Normal, biases alike, LayerNorm around 1; a head of one label behind a pooler.
   [[nodiscard]] static std::shared_ptr<const ModelWeights> random(const ModelShape& shape,
                                                                   const RandomWeights& options);
   /// A copy of the checkpoint's tensors. An error when it has no classification head.

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/model/attention_stage.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "engine/attention/list.h"
+#include "engine/attention/torch_tensors.h"
+#include "engine/model/plan_rows.h"
+#include "engine/pattern/compile_plan.h"
+#include "kernels/plan/counts.h"
+
+namespace attnscope {
+namespace {
+
+Tensor strided(const at::Tensor& heads, DType dtype) {
+  return {.data = static_cast<std::byte*>(heads.data_ptr()),
+          .dtype = dtype,
+          .head_dim = heads.size(2),
+          .token_stride = heads.stride(0),
+          .head_stride = heads.stride(1)};
+}
+
+ConstTensor strided_input(const at::Tensor& heads, DType dtype) {
+  return attnscope::as_const(strided(heads, dtype));
+}
+
+ModelWork work_of(const AttentionPlan& plan, const PreparedAttention& prepared,
+                  const ModelShape& shape, DType dtype) {
+  const PlanCounts counts = count(plan);
+  return {.attention_flop = useful_flop(counts, shape.head_dim()),
+          .executed_attention_flop = prepared.executed().flop,
+          .exponentials = useful_exponentials(counts),
+          .least_bytes = least_bytes(plan, shape.head_dim(), dtype)};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<AttentionStage>> AttentionStage::make(const ModelVariant& variant,
+                                                             const ModelShape& shape,
+                                                             const Implementation& implementation,
+                                                             SequenceLayout layout) {
+  std::unique_ptr<AttentionStage> stage(new AttentionStage(variant, shape, std::move(layout)));
+  if (Status ready = stage->plan_and_prepare(implementation); !ready) {
+    return tl::unexpected(ready.error());
+  }
+  return stage;
+}
+
+AttentionStage::AttentionStage(const ModelVariant& variant, const ModelShape& shape,
+                               SequenceLayout layout)
+    : variant_(variant), shape_(shape), layout_(std::move(layout)) {}
+
+Status AttentionStage::plan_and_prepare(const Implementation& implementation) {
+  auto plan = compile_plan(variant_.pattern, variant_.window, layout_,
+                           static_cast<std::int32_t>(shape_.heads));
+  if (!plan) return tl::unexpected(plan.error());
+  whole_ = std::move(*plan);
+  const at::Device device = torch_device(variant_.device);
+  std::vector<std::int64_t> cls = cls_rows(layout_);
+  cls_index_ = at::tensor(cls, at::kLong).to(device);
+  if (variant_.cls_only_last_layer) {
+    cls_ = with_rows(whole_, marked(cls, layout_.tokens()));
+    // One row an item, of every model by the kernel that takes any plan.
+    auto prepared = find_implementation("segment")->prepare(problem_of(cls_));
+    if (!prepared) return tl::unexpected(prepared.error());
+    cls_prepared_ = std::move(*prepared);
+  }
+  const AttentionPlan* attended = &whole_;
+  if (variant_.global_projections) {
+    std::vector<std::int64_t> rows = global_rows(variant_.pattern, layout_);
+    std::vector<bool> keeps = marked(rows, layout_.tokens());
+    keeps.flip();
+    rest_ = with_rows(whole_, keeps);
+    attended = &rest_;
+    global_.emplace(layout_, std::move(rows), device);
+  }
+  auto prepared = implementation.prepare(problem_of(*attended));
+  if (!prepared) return tl::unexpected(prepared.error());
+  prepared_ = std::move(*prepared);
+  return {};
+}
+
+Problem AttentionStage::problem_of(const AttentionPlan& plan) const {
+  return {.pattern = variant_.pattern,
+          .window = variant_.window,
+          .layout = layout_,
+          .plan = plan,
+          .head_dim = shape_.head_dim(),
+          .dtype = variant_.dtype,
+          .memory_order = MemoryOrder::token_major,
+          .device = variant_.device,
+          .scale = 1.0F / std::sqrt(static_cast<float>(shape_.head_dim())),
+          .threads = variant_.threads};
+}
+
+/// Queries, keys or values of a projection that made several side by side.
+at::Tensor AttentionStage::heads_of(const at::Tensor& projected, std::int64_t part) const {
+  return projected.narrow(1, part * shape_.hidden, shape_.hidden)
+      .unflatten(1, {shape_.heads, shape_.head_dim()});
+}
+
+Result<at::Tensor> AttentionStage::run(PreparedAttention& prepared, const LayerHeads& heads) const {
+  const at::TensorOptions options = heads.k.options();
+  at::Tensor o = at::empty({heads.k.size(0), shape_.heads, shape_.head_dim()}, options);
+  const at::Tensor workspace = at::empty({prepared.workspace_bytes()}, options.dtype(at::kByte));
+  const Status done =
+      prepared.forward({.q = strided_input(heads.q, variant_.dtype),
+                        .k = strided_input(heads.k, variant_.dtype),
+                        .v = strided_input(heads.v, variant_.dtype),
+                        .o = strided(o, variant_.dtype),
+                        .lse = {},
+                        .workspace = {static_cast<std::byte*>(workspace.data_ptr()),
+                                      static_cast<std::size_t>(workspace.numel())}});
+  if (!done) return tl::unexpected(done.error());
+  return o.flatten(1);
+}
+
+Result<at::Tensor> AttentionStage::attend(const EncoderLayer& layer, const at::Tensor& x,
+                                          const Seen& seen) const {
+  LayerHeads local;
+  {
+    const at::Tensor projected = (*layer.projections().all)(x);
+    local = {heads_of(projected, 0), heads_of(projected, 1), heads_of(projected, 2)};
+  }
+  auto o = run(*prepared_, local);
+  if (!seen) local = {};
+  if (!o || !global_ || global_->count() == 0) {
+    if (o && seen) seen(local, nullptr);
+    return o;
+  }
+  const at::Tensor key_value = (*layer.global().key_value)(x);
+  const LayerHeads global{heads_of((*layer.global().query)(x.index_select(0, global_->index())), 0),
+                          heads_of(key_value, 0), heads_of(key_value, 1)};
+  const double scale = 1 / std::sqrt(static_cast<double>(shape_.head_dim()));
+  o->index_copy_(0, global_->index(),
+                 global_->attend(global.q, global.k, global.v, scale).flatten(1));
+  if (seen) seen(local, &global);
+  return o;
+}
+
+Result<at::Tensor> AttentionStage::attend_cls(const EncoderLayer& layer,
+                                              const at::Tensor& x) const {
+  const bool global = global_ && variant_.global_projections;
+  const Projections& projections = global ? layer.global() : layer.projections();
+  const at::Tensor key_value = (*projections.key_value)(x);
+  // The kernel finds a row by its token's number; of the others it reads nothing.
+  const at::Tensor q = at::empty(x.sizes(), x.options());
+  q.index_copy_(0, cls_index_, (*projections.query)(x.index_select(0, cls_index_)));
+  auto o = run(*cls_prepared_, {heads_of(q, 0), heads_of(key_value, 0), heads_of(key_value, 1)});
+  if (!o) return o;
+  return o->index_select(0, cls_index_);
+}
+
+ModelWork AttentionStage::work_of_layer() const {
+  ModelWork work = work_of(whole_, *prepared_, shape_, variant_.dtype);
+  if (global_) {
+    const double rows = static_cast<double>(global_->count());
+    const double share = static_cast<double>(layout_.tokens()) /
+                         static_cast<double>(std::max<std::int64_t>(layout_.item_count(), 1));
+    work.executed_attention_flop += 4 * rows * share * static_cast<double>(shape_.hidden);
+  }
+  return work;
+}
+
+ModelWork AttentionStage::work_of_cls_layer() const {
+  return work_of(cls_, *cls_prepared_, shape_, variant_.dtype);
+}
+
+std::int64_t AttentionStage::peak_bytes() const {
+  const std::int64_t element = size_of(variant_.dtype);
+  const std::int64_t states = layout_.tokens() * shape_.hidden * element;
+  // Queries, keys, values and the output.
+  std::int64_t peak =
+      4 * states + std::max(prepared_->predicted_peak_bytes(), prepared_->workspace_bytes());
+  if (global_) {
+    const std::int64_t apart = global_->peak_bytes(shape_.heads, shape_.head_dim(), element) +
+                               2 * global_->count() * shape_.hidden * element;
+    peak = std::max(peak, 3 * states + apart);
+  }
+  return peak;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,72 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// The attention of every layer of one call: its plan compiled and prepared once, then used by each
+// layer on its own projections. For engine/model alone: LibTorch inside.
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/attention/implementation.h"
+#include "engine/model/cross_encoder.h"
+#include "engine/model/encoder_layer.h"
+#include "engine/model/global_attention.h"
+
+namespace attnscope {
+
+/// Queries, keys and values of a layer, [tokens, heads, head_dim] each, of any strides whose last
+/// is 1.
+struct LayerHeads {
+  at::Tensor q, k, v;
+};
+
+class AttentionStage {
+ public:
+  /// Errors: what compile_plan and the implementation say.
+  [[nodiscard]] static Result<std::unique_ptr<AttentionStage>> make(
+      const ModelVariant& variant, const ModelShape& shape, const Implementation& implementation,
+      SequenceLayout layout);
+  AttentionStage(const AttentionStage&) = delete;
+  AttentionStage& operator=(const AttentionStage&) = delete;
+
+  /// One layer's attention of x [tokens, hidden]: [tokens, hidden]. `seen` is told the projections.
+  using Seen = std::function<void(const LayerHeads& local, const LayerHeads* global)>;
+  [[nodiscard]] Result<at::Tensor> attend(const EncoderLayer& layer, const at::Tensor& x,
+                                          const Seen& seen = {}) const;
+  /// Of a split layer, the rows of [CLS] alone: [items, hidden].
+  [[nodiscard]] Result<at::Tensor> attend_cls(const EncoderLayer& layer, const at::Tensor& x) const;
+
+  [[nodiscard]] const SequenceLayout& layout() const { return layout_; }
+  [[nodiscard]] const at::Tensor& cls_index() const { return cls_index_; }
+  /// int64 [global rows]; only where there are projections of their own.
+  [[nodiscard]] const at::Tensor& global_index() const { return global_->index(); }
+  [[nodiscard]] std::int64_t global_row_count() const { return global_ ? global_->count() : 0; }
+  /// Of one whole layer and of a last layer of [CLS] alone.
+  [[nodiscard]] ModelWork work_of_layer() const;
+  [[nodiscard]] ModelWork work_of_cls_layer() const;
+  /// At a layer's worst moment, beside its input.
+  [[nodiscard]] std::int64_t peak_bytes() const;
+
+ private:
+  AttentionStage(const ModelVariant& variant, const ModelShape& shape, SequenceLayout layout);
+  [[nodiscard]] Status plan_and_prepare(const Implementation& implementation);
+  [[nodiscard]] Problem problem_of(const AttentionPlan& plan) const;
+  [[nodiscard]] Result<at::Tensor> run(PreparedAttention& prepared, const LayerHeads& heads) const;
+  [[nodiscard]] at::Tensor heads_of(const at::Tensor& projected, std::int64_t part) const;
+
+  const ModelVariant& variant_;
+  ModelShape shape_;
+  SequenceLayout layout_;
+  AttentionPlan whole_;  // every row
+  AttentionPlan rest_;   // without the global rows, where those are computed apart
+  AttentionPlan cls_;    // [CLS] rows alone
+  std::unique_ptr<PreparedAttention> prepared_, cls_prepared_;
+  std::optional<GlobalRows> global_;
+  at::Tensor cls_index_;  // int64 [items]
+};
+
+}  // namespace attnscope

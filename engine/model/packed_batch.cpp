@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/model/packed_batch.h"
+
+#include <algorithm>
+
+namespace attnscope {
+namespace {
+
+std::int64_t size_of(std::span<const std::int32_t> ids) {
+  return static_cast<std::int64_t>(ids.size());
+}
+
+class Packer {
+ public:
+  Packer(const ModelShape& shape, PackedBatch& packed) : shape_(shape), packed_(packed) {
+    const auto tokens = static_cast<std::size_t>(packed.layout.tokens());
+    packed.ids.reserve(tokens);
+    packed.positions.reserve(tokens);
+    packed.types.reserve(tokens);
+  }
+
+  Status add(std::span<const std::int32_t> ids, std::int64_t position, std::int64_t type) {
+    const auto outside = std::ranges::find_if(
+        ids, [&](std::int32_t id) { return id < 0 || id >= shape_.vocabulary; });
+    if (outside != ids.end()) {
+      return fail("a token id is {}, and the model's vocabulary ends at {}", *outside,
+                  shape_.vocabulary - 1);
+    }
+    for (const std::int32_t id : ids) {
+      packed_.ids.push_back(id);
+      packed_.positions.push_back(shape_.first_position + position++);
+      packed_.types.push_back(std::min(type, shape_.types - 1));
+    }
+    return {};
+  }
+
+ private:
+  const ModelShape& shape_;
+  PackedBatch& packed_;
+};
+
+Status fits_positions(const PairBatch& batch, const ModelShape& shape) {
+  for (std::size_t i = 0; i < batch.items.size(); ++i) {
+    const std::int64_t tokens =
+        1 + size_of(batch.items[i].query) + size_of(batch.items[i].document);
+    if (tokens <= shape.positions) continue;
+    return fail(
+        "pair {} has {} tokens, and the model knows {} positions; cut the document, or extend the "
+        "positions",
+        i + 1, tokens, shape.positions);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<SequenceLayout> layout_of(const PairBatch& batch, bool shares_query) {
+  if (batch.items.empty()) return fail("a batch without pairs has nothing to score");
+  std::vector<LayoutItem> items;
+  items.reserve(batch.items.size());
+  for (const PairBatch::Item& item : batch.items) {
+    items.push_back({.cls = 1,
+                     .query = shares_query ? 0 : size_of(item.query),
+                     .documents = {size_of(item.document)}});
+  }
+  return SequenceLayout::make(std::move(items),
+                              shares_query ? size_of(batch.items.front().query) : 0);
+}
+
+Result<PackedBatch> pack_batch(const PairBatch& batch, bool shares_query, const ModelShape& shape) {
+  auto layout = layout_of(batch, shares_query);
+  if (!layout) return tl::unexpected(layout.error());
+  if (const Status fits = fits_positions(batch, shape); !fits) return tl::unexpected(fits.error());
+  PackedBatch packed{.layout = std::move(*layout), .ids = {}, .positions = {}, .types = {}};
+  Packer packer(shape, packed);
+  const auto add_query = [&](const PairBatch::Item& item) { return packer.add(item.query, 1, 0); };
+  Status added;
+  if (shares_query) added = add_query(batch.items.front());
+  for (const PairBatch::Item& item : batch.items) {
+    if (added) added = packer.add({&batch.cls, 1}, 0, 0);
+    if (added && !shares_query) added = add_query(item);
+    if (added) added = packer.add(item.document, 1 + size_of(item.query), 1);
+    if (!added) return tl::unexpected(added.error());
+  }
+  return packed;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,32 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// A plan for some of its rows: the others attend to nothing. Longformer's global rows are computed
+// apart from the others, and the last layer may compute [CLS] alone.
+//
+//   AttentionPlan local = with_rows(plan, [&](std::int64_t token) { return !is_global[token]; });
+
+#include <functional>
+#include <vector>
+
+#include "engine/pattern/attention_pattern.h"
+#include "engine/pattern/sequence_layout.h"
+#include "kernels/plan/attention_plan.h"
+
+namespace attnscope {
+
+/// O(tokens of the plan). Rows left out become tasks without segments.
+[[nodiscard]] AttentionPlan with_rows(const AttentionPlan& plan, const std::vector<bool>& keeps);
+
+/// Ascending: the [CLS] of every item.
+[[nodiscard]] std::vector<std::int64_t> cls_rows(const SequenceLayout& layout);
+
+/// Ascending: tokens of groups that attend to all groups and are attended by all, whole - what a
+/// pattern's "global" list says.
+[[nodiscard]] std::vector<std::int64_t> global_rows(const AttentionPattern& pattern,
+                                                    const SequenceLayout& layout);
+
+/// [tokens], true where listed.
+[[nodiscard]] std::vector<bool> marked(const std::vector<std::int64_t>& rows, std::int64_t tokens);
+
+}  // namespace attnscope

@@ -1,0 +1,256 @@
+#include "engine/model/cross_encoder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/attention/list.h"
+#include "tests/model/drawn_pairs.h"
+
+namespace attnscope::test {
+namespace {
+
+std::shared_ptr<const ModelWeights> weights() {
+  static const auto drawn = ModelWeights::random(small_shape(), {.seed = 7, .deviation = 0.1});
+  return drawn;
+}
+
+struct Row {
+  const char* pattern;
+  const char* implementation;
+  std::optional<Window> window{};
+  bool global_projections = false;
+};
+
+std::string name_of(const Row& row) {
+  return row.window ? fmt::format("{}/{}/{}", row.pattern, row.implementation, row.window->text())
+                    : fmt::format("{}/{}", row.pattern, row.implementation);
+}
+
+/// Every row of the paper, each with implementations that take its pattern.
+std::vector<Row> rows() {
+  std::vector<Row> all{{"full", "sdpa"},
+                       {"full", "dense"},
+                       {"full", "segment"},
+                       {"longformer", "longformer-chunks", Window::of(16), true},
+                       {"longformer", "longformer-chunks", Window::of(4), true},
+                       {"longformer", "segment", Window::of(4), true},
+                       {"longformer", "segment", Window::of(0), true},
+                       {"qds", "longformer-chunks", Window::of(8), true},
+                       {"qds", "segment", Window::of(8), true},
+                       {"bigbird", "segment"},
+                       {"sparse", "longformer-chunks", Window::of(4)},
+                       {"sparse", "windowed", Window::of(4)},
+                       {"sparse", "sdpa-mask", Window::of(4)},
+                       {"sparse-without-independent-query", "segment", Window::of(4)},
+                       {"sparse-without-independent-query", "segment", Window::infinite()}};
+  for (const std::int64_t w : {64, 16, 4, 1, 0})
+    all.push_back({"sparse", "segment", Window::of(w)});
+  all.push_back({"sparse", "segment", Window::infinite()});
+  return all;
+}
+
+ModelVariant variant_of(const Row& row) {
+  return {.pattern = *find_pattern(row.pattern),
+          .window = row.window,
+          .global_projections = row.global_projections,
+          .threads = 2};
+}
+
+std::unique_ptr<CrossEncoder> encoder_of(const Row& row, bool cls_only = false) {
+  ModelVariant variant = variant_of(row);
+  variant.cls_only_last_layer = cls_only;
+  auto encoder =
+      CrossEncoder::make(weights(), std::move(variant), *find_implementation(row.implementation));
+  EXPECT_TRUE(encoder) << encoder.error().message;
+  return std::move(*encoder);
+}
+
+ModelOutput scored(CrossEncoder& encoder, const PairBatch& batch) {
+  auto output = encoder.score(batch);
+  EXPECT_TRUE(output) << output.error().message;
+  return output ? std::move(*output) : ModelOutput{};
+}
+
+/// The largest difference of an item's [CLS] state over the largest value of the reference's.
+double error_of(const ModelOutput& output, std::size_t item, const ReferenceOutput& reference) {
+  double error = 0;
+  double largest = 0;
+  const std::size_t hidden = reference.cls_state.size();
+  for (std::size_t i = 0; i < hidden; ++i) {
+    const double value = output.cls_states[item * hidden + i];
+    error =
+        std::max(error, std::isnan(value) ? INFINITY : std::abs(value - reference.cls_state[i]));
+    largest = std::max(largest, std::abs(reference.cls_state[i]));
+  }
+  return error / largest;
+}
+
+std::vector<double> references_of(const Row& row, const DrawnPairs& pairs) {
+  std::vector<double> scores;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    scores.push_back(reference_score(*weights(), variant_of(row), pairs.item(i), 101)->score);
+  }
+  return scores;
+}
+
+class EveryRow : public testing::TestWithParam<Row> {};
+
+std::string test_name(const testing::TestParamInfo<Row>& of) {
+  std::string name = name_of(of.param);
+  std::ranges::replace_if(
+      name, [](char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(CrossEncoder, EveryRow, testing::ValuesIn(rows()), test_name);
+
+TEST_P(EveryRow, IsTheFloat64ModelWithTheOraclesMask) {
+  const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
+  const auto encoder = encoder_of(GetParam());
+  const ModelOutput output = scored(*encoder, pairs.batch());
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const auto reference = reference_score(*weights(), variant_of(GetParam()), pairs.item(i), 101);
+    ASSERT_TRUE(reference);
+    EXPECT_LT(error_of(output, i, *reference), state_error_bound(DType::float32, 3)) << i;
+    EXPECT_NEAR(output.scores[i], reference->score, 1e-5) << i;
+  }
+}
+
+TEST_P(EveryRow, ScoresTheSameWithTheLastLayerForClsAlone) {
+  const DrawnPairs pairs = DrawnPairs::with_one_query(5, {130, 40, 77});
+  const auto whole = encoder_of(GetParam());
+  const auto cls_only = encoder_of(GetParam(), /*cls_only=*/true);
+  const ModelOutput expected = scored(*whole, pairs.batch());
+  const ModelOutput output = scored(*cls_only, pairs.batch());
+  EXPECT_THAT(output.scores, testing::Pointwise(testing::FloatNear(1e-5F), expected.scores));
+  EXPECT_LT(cls_only->work(pairs.batch())->linear_flop, whole->work(pairs.batch())->linear_flop);
+}
+
+TEST_P(EveryRow, ABatchOfOneQueryIsItsPairsOneByOne) {
+  const DrawnPairs pairs = DrawnPairs::with_one_query(6, std::vector<std::int64_t>(100, 21));
+  const auto encoder = encoder_of(GetParam());
+  const ModelOutput together = scored(*encoder, pairs.batch());
+  for (std::size_t i = 0; i < pairs.size(); i += 9) {
+    const ModelOutput alone = scored(*encoder, {.items = {pairs.item(i)}});
+    // Products of other sizes may add in another order.
+    EXPECT_NEAR(together.scores[i], alone.scores[0], 1e-6) << i;
+  }
+}
+
+TEST_P(EveryRow, ScoresDoNotDependOnOrderOrCompany) {
+  const DrawnPairs pairs({5, 1, 9, 2}, {130, 40, 1, 66});
+  const auto encoder = encoder_of(GetParam());
+  const ModelOutput output = scored(*encoder, pairs.batch());
+  const ModelOutput turned =
+      scored(*encoder, {.items = {pairs.item(3), pairs.item(1), pairs.item(0)}});
+  EXPECT_NEAR(turned.scores[0], output.scores[3], 1e-6);
+  EXPECT_NEAR(turned.scores[1], output.scores[1], 1e-6);
+  EXPECT_NEAR(turned.scores[2], output.scores[0], 1e-6);
+}
+
+TEST(CrossEncoder, SparseOfInfiniteWindowWithoutIndependentQueryIsFullAttention) {
+  const DrawnPairs pairs({5, 9}, {130, 40});
+  const auto sparse =
+      encoder_of({"sparse-without-independent-query", "segment", Window::infinite()});
+  const auto full = encoder_of({"full", "sdpa"});
+  EXPECT_THAT(scored(*sparse, pairs.batch()).scores,
+              testing::Pointwise(testing::FloatNear(1e-6F), scored(*full, pairs.batch()).scores));
+}
+
+TEST(CrossEncoder, PatternsGiveScoresOfTheirOwn) {
+  const DrawnPairs pairs({5}, {130});
+  const std::vector<double> scores{
+      references_of({"full", "sdpa"}, pairs)[0],
+      references_of({"sparse", "segment", Window::of(4)}, pairs)[0],
+      references_of({"sparse", "segment", Window::of(0)}, pairs)[0],
+      references_of({"longformer", "segment", Window::of(4)}, pairs)[0],
+      references_of({"longformer", "segment", Window::of(4), true}, pairs)[0]};
+  for (std::size_t a = 0; a < scores.size(); ++a) {
+    for (std::size_t b = 0; b < a; ++b) EXPECT_GT(std::abs(scores[a] - scores[b]), 1e-5) << a << b;
+  }
+}
+
+TEST(CrossEncoder, An_independent_query_is_counted_once) {
+  const DrawnPairs pairs = DrawnPairs::with_one_query(50, {10, 10, 10, 10});
+  const auto sparse = encoder_of({"sparse", "segment", Window::of(4)});
+  PairBatch apart = pairs.batch();
+  apart.one_query = false;
+  EXPECT_LT(sparse->work(pairs.batch())->linear_flop, 0.45 * sparse->work(apart)->linear_flop);
+  const auto full = encoder_of({"full", "sdpa"});
+  EXPECT_EQ(full->work(pairs.batch())->linear_flop, full->work(apart)->linear_flop);
+}
+
+TEST(CrossEncoder, SixteenBitModelsStayWithinTheirBound) {
+  const DrawnPairs pairs({5}, {130});
+  for (const DType dtype : {DType::float16, DType::bfloat16}) {
+    ModelVariant variant = variant_of({"sparse", "segment", Window::of(4)});
+    variant.dtype = dtype;
+    const auto reference = reference_score(*weights(), variant, pairs.item(0), 101);
+    auto encoder = CrossEncoder::make(weights(), variant, *find_implementation("segment"));
+    ASSERT_TRUE(encoder) << encoder.error().message;
+    const double error = error_of(scored(**encoder, pairs.batch()), 0, *reference);
+    EXPECT_LT(error, state_error_bound(dtype, 3)) << attnscope::name_of(dtype);
+    EXPECT_GT(error, state_error_bound(DType::float32, 3)) << "is this float32?";
+  }
+}
+
+TEST(CrossEncoder, HandsOutEveryLayersQueriesKeysAndValues) {
+  const DrawnPairs pairs({5}, {130});
+  for (const bool global : {false, true}) {
+    const auto encoder = encoder_of({"longformer", "segment", Window::of(4), global});
+    std::vector<CapturedLayer> layers;
+    const auto output = encoder->inspect(
+        pairs.item(0), 101, [&](const CapturedLayer& layer) { layers.push_back(layer); });
+    ASSERT_TRUE(output);
+    EXPECT_EQ(output->scores, scored(*encoder, pairs.batch()).scores);
+    ASSERT_EQ(layers.size(), 3U);
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      EXPECT_EQ(layers[l].layer, static_cast<std::int64_t>(l));
+      for (const auto* values : {&layers[l].q, &layers[l].k, &layers[l].v}) {
+        EXPECT_EQ(values->size(), 136U * 48U);
+      }
+      EXPECT_EQ(layers[l].q_global.size(), global ? 136U * 48U : 0U);
+      EXPECT_NE(layers[l].q, layers[l].k);
+    }
+  }
+}
+
+TEST(CrossEncoder, RefusesWhatTheModelDoesNotKnow) {
+  const auto encoder = encoder_of({"sparse", "segment", Window::of(4)});
+  const auto message_of = [&](const PairBatch& batch) {
+    const auto output = encoder->score(batch);
+    return output ? std::string() : output.error().message;
+  };
+  EXPECT_THAT(message_of({}), testing::HasSubstr("without pairs"));
+  const DrawnPairs long_pair({5}, {300});
+  EXPECT_THAT(message_of(long_pair.batch()),
+              testing::HasSubstr("pair 1 has 306 tokens, and the model knows 300 positions"));
+  const std::vector<std::int32_t> query{200, 102};
+  const std::vector<std::int32_t> document{120, 102};
+  EXPECT_THAT(message_of({.items = {{query, document}}}),
+              testing::HasSubstr("a token id is 200, and the model's vocabulary ends at 199"));
+}
+
+TEST(CrossEncoder, WithoutGlobalProjectionsLongformersRowIsRefused) {
+  const auto plain = ModelWeights::random(small_shape(), {.seed = 7, .global_projections = false});
+  const Row row{"longformer", "segment", Window::of(4), true};
+  const auto encoder = CrossEncoder::make(plain, variant_of(row), *find_implementation("segment"));
+  ASSERT_FALSE(encoder);
+  EXPECT_THAT(encoder.error().message, testing::HasSubstr("projections of their own"));
+  EXPECT_TRUE(CrossEncoder::make(plain->with_global_projections(), variant_of(row),
+                                 *find_implementation("segment")));
+}
+
+TEST(CrossEncoder, SaysWhyAnImplementationDoesNotTakeItsPattern) {
+  const auto encoder = encoder_of({"sparse", "sdpa", Window::of(4)});
+  const DrawnPairs pairs({5}, {130});
+  const Status able = encoder->supports(pairs.batch());
+  ASSERT_FALSE(able);
+  EXPECT_THAT(able.error().message, testing::HasSubstr("sdpa"));
+}
+
+}  // namespace
+}  // namespace attnscope::test

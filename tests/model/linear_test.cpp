@@ -1,0 +1,44 @@
+#include "engine/model/linear.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/randn.h>
+#include <c10/core/InferenceMode.h>
+#include <gtest/gtest.h>
+
+namespace attnscope {
+namespace {
+
+double difference(const at::Tensor& a, const at::Tensor& b) {
+  return (a.to(at::kDouble) - b).abs().max().item<double>();
+}
+
+TEST(Linear, BothRoutesMultiplyAndAdd) {
+  const c10::InferenceMode no_graph;
+  const at::Tensor weight = at::randn({96, 48});
+  const at::Tensor bias = at::randn({96});
+  for (const LinearRoute route : {LinearRoute::plain, LinearRoute::packed}) {
+    const Linear linear(weight, bias, route);
+    EXPECT_EQ(linear.out(), 96);
+    for (const std::int64_t tokens : {1, 7, 256, 300}) {
+      const at::Tensor x = at::randn({tokens, 48});
+      const at::Tensor rest = at::randn({tokens, 96});
+      const at::Tensor expected =
+          at::matmul(x.to(at::kDouble), weight.to(at::kDouble).t()) + bias.to(at::kDouble);
+      EXPECT_LT(difference(linear(x), expected), 3e-5) << name_of(route) << ' ' << tokens;
+      EXPECT_LT(difference(linear.plus(x, rest), expected + rest.to(at::kDouble)), 3e-5)
+          << name_of(route) << ' ' << tokens;
+    }
+  }
+}
+
+TEST(Linear, TheRouteIsChosenOnceAProcess) {
+  const LinearRoute chosen = fastest_route(DType::float32, DeviceKind::cpu, 48, 96);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(fastest_route(DType::float32, DeviceKind::cpu, 48, 96), chosen);
+  }
+  EXPECT_EQ(fastest_route(DType::float32, DeviceKind::cuda, 48, 96), LinearRoute::plain);
+}
+
+}  // namespace
+}  // namespace attnscope
