@@ -15,6 +15,7 @@
 #include "engine/pattern/sequence_layout.h"
 #include "engine/report/table.h"
 #include "engine/sweep/driver.h"
+#include "engine/sweep/model_row.h"
 #include "engine/sweep/run_preparation.h"
 
 namespace attnscope::cli {
@@ -43,12 +44,19 @@ std::vector<HeatPoint> shortest_points(const Sweep& sweep) {
   return points;
 }
 
-/// Bytes of an item's inputs and outputs: q, k, v and o, and as many gradients.
+/// Numbers that a token takes beside what the attention needs: q, k, v and o, and as many
+/// gradients. Of a model, in the layer's larger half: those and the token's state, or the state
+/// before and after the feed-forward layers and what is between them.
+double numbers_of_a_token(const HeatPoint& point) {
+  const auto hidden = static_cast<double>(point.heads) * static_cast<double>(point.head_dim);
+  if (point.operation == Operation::model)
+    return std::max(5 * hidden, 2 * hidden + static_cast<double>(point.feed_forward));
+  return (point.direction == Direction::forward ? 4 : 8) * hidden;
+}
+
 double tensor_bytes(const HeatPoint& point) {
-  const int tensors = point.direction == Direction::forward ? 4 : 8;
-  return static_cast<double>(tensors) * static_cast<double>(size_of(point.dtype)) *
-         static_cast<double>(point.sequence_tokens) * static_cast<double>(point.heads) *
-         static_cast<double>(point.head_dim);
+  return static_cast<double>(size_of(point.dtype)) * static_cast<double>(point.sequence_tokens) *
+         numbers_of_a_token(point);
 }
 
 const HeatPoint& largest_point(const Sweep& sweep) {
@@ -57,18 +65,32 @@ const HeatPoint& largest_point(const Sweep& sweep) {
       ->point;
 }
 
+/// A pattern by the name that contenders give it: its own, or that of a model's row.
+struct NamedPattern {
+  std::string name;
+  AttentionPattern pattern;
+};
+
+bool of_models(const Sweep& sweep) {
+  return sweep.heats.front().point.operation == Operation::model;
+}
+
 /// Those that ship, and the sweep's own.
-std::vector<AttentionPattern> patterns_of(const Sweep& sweep) {
-  std::vector<AttentionPattern> patterns = built_in_patterns();
+std::vector<NamedPattern> patterns_of(const Sweep& sweep) {
+  std::vector<NamedPattern> patterns;
+  for (const AttentionPattern& pattern : built_in_patterns()) {
+    patterns.push_back({pattern.name, pattern});
+    if (of_models(sweep) && pattern.name == "sparse")
+      patterns.push_back({"sparse-without-kernel", pattern});
+  }
   for (const Contender& contender : sweep.heats.front().contenders) {
-    const auto named = [&](const AttentionPattern& known) {
-      return known.name == contender.pattern;
-    };
-    if (std::ranges::any_of(patterns, named)) continue;
+    std::string name = contender.pattern;
+    if (const auto row = parse_model_row(contender.model); row && of_models(sweep))
+      name = row->name;
+    if (std::ranges::find(patterns, name, &NamedPattern::name) != patterns.end()) continue;
     auto own = parse_pattern(contender.pattern_json, contender.pattern);
     if (!own) continue;  // what cannot be read is the run's to say
-    own->name = contender.pattern;
-    patterns.push_back(std::move(*own));
+    patterns.push_back({name, std::move(*own)});
   }
   return patterns;
 }
@@ -105,16 +127,18 @@ Result<json> costs_of(WorkerProcess& worker, const AttentionPattern& pattern,
                     {"head_dim", point.head_dim},
                     {"dtype", name_of(point.dtype)},
                     {"direction", name_of(point.direction)},
-                    {"operation", name_of(point.operation)},
+                    {"operation", name_of(point.operation == Operation::model ? Operation::attention
+                                                                              : point.operation)},
                     {"device", name_of(point.device)},
                     {"threads", point.threads > 0 ? point.threads : worker_cores(worker.hello())}});
 }
 
 /// Every implementation with this pattern; possible where one setting of the sweep takes it.
-json pairs_with(WorkerProcess& worker, const Sweep& sweep, const AttentionPattern& pattern) {
+json pairs_with(WorkerProcess& worker, const Sweep& sweep, const NamedPattern& named) {
+  const AttentionPattern& pattern = named.pattern;
   json pairs = json::array();
   for (const json& listed : worker.hello().value("implementations", json::array())) {
-    pairs.push_back({{"pattern", pattern.name},
+    pairs.push_back({{"pattern", named.name},
                      {"implementation", listed.value("id", "")},
                      {"reason", "not asked"}});
   }
@@ -156,9 +180,14 @@ json foreseen(WorkerProcess& worker, const Sweep& sweep) {
                  {"batch_max", largest.batch_max},
                  {"batch_memory_mb", largest.batch_memory_mb},
                  {"pairs", json::array()}};
-  for (const AttentionPattern& pattern : patterns_of(sweep)) {
-    for (json& pair : pairs_with(worker, sweep, pattern))
+  for (const NamedPattern& pattern : patterns_of(sweep)) {
+    for (json& pair : pairs_with(worker, sweep, pattern)) {
+      answer["pairs"].push_back(pair);
+      if (!of_models(sweep)) continue;
+      // The shortcut computes less of the same.
+      pair["pattern"] = pattern.name + std::string(cls_only_option);
       answer["pairs"].push_back(std::move(pair));
+    }
   }
   return answer;
 }
@@ -172,11 +201,11 @@ std::string as_text(const Sweep& sweep, const json& answer) {
       answer.at("longest_seconds").get<double>());
   std::set<std::string> said;
   for (const Contender& contender : sweep.heats.front().contenders) {
-    const std::string id = contender.pattern + "/" + contender.implementation;
+    const std::string id = contender.id_without_window();
     if (!said.insert(id).second) continue;
     std::string words = "the worker has no such implementation";
     for (const json& pair : answer.at("pairs")) {
-      if (pair.at("pattern") != contender.pattern ||
+      if (pair.at("pattern") != (contender.model.empty() ? contender.pattern : contender.model) ||
           pair.at("implementation") != contender.implementation)
         continue;
       words = pair.at("reason").get<std::string>();

@@ -10,6 +10,7 @@ namespace attnscope::report {
 std::vector<AxisValue> axes_of(const HeatPoint& point) {
   const auto number = [](auto value) { return fmt::format("{}", value); };
   const auto word = [](std::string_view value) { return std::string(value); };
+  const bool of_models = point.operation == Operation::model;
   const bool has_query = point.operation != Operation::windowed_matmul;
   return {
       {"operation", word(name_of(point.operation)), word(name_of(point.operation))},
@@ -24,8 +25,14 @@ std::vector<AxisValue> axes_of(const HeatPoint& point) {
        point.documents > 1 ? fmt::format("{} documents an item", point.documents) : std::string()},
       {"batch_max", number(point.batch_max), fmt::format("batch up to {}", point.batch_max)},
       {"batch_memory_mb", number(point.batch_memory_mb), ""},
+      {"batch_per_contender", point.batch_per_contender ? "true" : "false",
+       point.batch_per_contender ? "each its own batch" : ""},
       {"heads", number(point.heads), fmt::format("{} heads", point.heads)},
       {"head_dim", number(point.head_dim), fmt::format("head dimension {}", point.head_dim)},
+      {"layers", number(point.layers),
+       of_models ? fmt::format("{} layers", point.layers) : std::string()},
+      {"feed_forward", number(point.feed_forward),
+       of_models ? fmt::format("feed-forward {}", point.feed_forward) : std::string()},
       {"dtype", word(name_of(point.dtype)), word(name_of(point.dtype))},
       {"memory_order", word(name_of(point.memory_order)), word(name_of(point.memory_order))},
       {"cache", word(name_of(point.cache)), point.cache == CacheState::cold ? "cold caches" : ""},
@@ -39,8 +46,9 @@ std::vector<AxisValue> axes_of(const HeatPoint& point) {
 bool comes_before(const HeatPoint& a, const HeatPoint& b) {
   const auto order = [](const HeatPoint& p) {
     return std::tie(p.operation, p.direction, p.device, p.dtype, p.memory_order, p.cache, p.heads,
-                    p.head_dim, p.threads, p.shared_query, p.documents, p.query_tokens, p.batch_max,
-                    p.batch_memory_mb, p.seed, p.sequence_tokens);
+                    p.head_dim, p.layers, p.feed_forward, p.threads, p.shared_query, p.documents,
+                    p.query_tokens, p.batch_max, p.batch_memory_mb, p.batch_per_contender, p.seed,
+                    p.sequence_tokens);
   };
   return order(a) < order(b);
 }

@@ -152,7 +152,7 @@ void add_along_windows(Figure& figure, const Table& table, YAxis y,
                        const std::set<double>& places) {
   for (const Row& row : table.rows) {
     const Contender& contender = row.cell.cell.contender;
-    const std::string key = contender.pattern + "/" + contender.implementation;
+    const std::string key = contender.id_without_window();
     Series& series = series_of(figure, base_name(contender), key);
     if (contender.window) {
       add(series, row, y, place_of(*contender.window, row));
@@ -178,9 +178,8 @@ void add_roofline(Figure& figure, const Table& table, XAxis x) {
   for (const Row* row : rows) {
     const Contender& contender = row->cell.cell.contender;
     const bool along_length = x == XAxis::length;
-    Series& series = series_of(
-        figure, along_length ? contender.name : base_name(contender),
-        along_length ? contender.id() : contender.pattern + "/" + contender.implementation);
+    Series& series = series_of(figure, along_length ? contender.name : base_name(contender),
+                               along_length ? contender.id() : contender.id_without_window());
     const std::optional<double> place = work_per_byte(*row);
     if (!place) {
       ++figure.without_place;

@@ -26,7 +26,7 @@ constexpr std::string_view contender_key = "contender", window_key = "window";
 /// "sparse/segment" for all windows of a contender.
 std::string contender_value(const Row& row, bool without_window) {
   const Contender& contender = row.cell.cell.contender;
-  return without_window ? contender.pattern + "/" + contender.implementation : contender.id();
+  return without_window ? contender.id_without_window() : contender.id();
 }
 
 std::string value_of(const Row& row, std::string_view key, bool without_window) {
@@ -94,7 +94,11 @@ std::string contender_remainder(const Row& row, const PivotChoice& choice) {
   const auto add = [&](const std::string& word) {
     if (!word.empty()) words += (words.empty() ? "" : "/") + word;
   };
-  if (!is_drawn("pattern")) add(contender.pattern);
+  if (!contender.model.empty()) {
+    if (!is_drawn("model")) add(contender.model);
+  } else if (!is_drawn("pattern")) {
+    add(contender.pattern);
+  }
   if (!is_drawn("implementation")) add(contender.implementation);
   if (!is_drawn(window_key) && contender.window) add("w = " + contender.window->text());
   return words;

@@ -68,7 +68,7 @@ std::string_view Places::noun() const {
 }
 
 std::string contender_along(const Contender& contender, XAxis x) {
-  return x == XAxis::length ? contender.id() : contender.pattern + "/" + contender.implementation;
+  return x == XAxis::length ? contender.id() : contender.id_without_window();
 }
 
 std::string name_along(const Contender& contender, XAxis x) {

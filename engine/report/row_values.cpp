@@ -65,10 +65,16 @@ Value reason_of(const Row& row) {
   return row.cell.cell.reason;
 }
 
-/// The model's name: of the operation `model`, the pattern names the row.
+/// The model's row; the implementation is then that of the attention inside.
 Value model_of(const Row& row) {
-  return row.cell.point.operation == Operation::model ? Value(row.cell.cell.contender.pattern)
-                                                      : Value();
+  const std::string& model = row.cell.cell.contender.model;
+  return model.empty() ? Value() : Value(model);
+}
+
+/// A value that models alone have.
+template <typename T>
+Value of_model(const Row& row, T value) {
+  return row.cell.point.operation == Operation::model ? Value(value) : Value();
 }
 
 // Of every table.
@@ -87,6 +93,8 @@ constexpr std::array plain_columns{
     Column{"batch", [](const Row& r) -> Value { return r.cell.cell.batch; }},
     Column{"heads", [](const Row& r) -> Value { return r.cell.point.heads; }},
     Column{"head_dim", [](const Row& r) -> Value { return r.cell.point.head_dim; }},
+    Column{"layers", [](const Row& r) { return of_model(r, r.cell.point.layers); }},
+    Column{"feed_forward", [](const Row& r) { return of_model(r, r.cell.point.feed_forward); }},
     Column{"dtype", [](const Row& r) { return word(name_of(r.cell.point.dtype)); }},
     Column{"memory_order", [](const Row& r) { return word(name_of(r.cell.point.memory_order)); }},
     Column{"cache", [](const Row& r) { return word(name_of(r.cell.point.cache)); }},
@@ -97,6 +105,8 @@ constexpr std::array plain_columns{
     Column{"shared_query", [](const Row& r) -> Value { return r.cell.point.shared_query; }},
     Column{"batch_max", [](const Row& r) -> Value { return r.cell.point.batch_max; }},
     Column{"batch_memory_mb", [](const Row& r) -> Value { return r.cell.point.batch_memory_mb; }},
+    Column{"batch_per_contender",
+           [](const Row& r) { return of_model(r, r.cell.point.batch_per_contender); }},
     Column{"seed", [](const Row& r) -> Value { return r.cell.point.seed; }},
     Column{"status", status_of},
     Column{"reason", reason_of},
@@ -173,12 +183,14 @@ constexpr std::array growth_columns{
     Column{"growth_high", [](const Row& r) { return r.growth ? real(r.growth->high) : Value(); }},
 };
 
-constexpr std::array<std::string_view, 25> keys_of_filter{
-    "contender",       "name",         "implementation",  "pattern", "model",     "window",
-    "sequence_tokens", "query_tokens", "document_tokens", "batch",   "heads",     "head_dim",
-    "dtype",           "memory_order", "cache",           "device",  "threads",   "operation",
-    "direction",       "status",       "shared_query",    "seed",    "batch_max", "batch_memory_mb",
-    "documents"};
+constexpr std::array<std::string_view, 28> keys_of_filter{
+    "contender",       "name",         "implementation",  "pattern",
+    "model",           "window",       "sequence_tokens", "query_tokens",
+    "document_tokens", "batch",        "heads",           "head_dim",
+    "dtype",           "memory_order", "cache",           "device",
+    "threads",         "operation",    "direction",       "status",
+    "shared_query",    "seed",         "batch_max",       "batch_memory_mb",
+    "documents",       "layers",       "feed_forward",    "batch_per_contender"};
 
 }  // namespace
 

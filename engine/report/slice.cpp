@@ -23,7 +23,7 @@ constexpr std::string_view window_key = "window";
 struct Name {
   std::string_view key, name;
 };
-constexpr std::array<Name, 20> names{{
+constexpr std::array<Name, 24> names{{
     {"operation", "Operation"},
     {"direction", "Direction"},
     {"sequence_tokens", "Length"},
@@ -32,8 +32,11 @@ constexpr std::array<Name, 20> names{{
     {"documents", "Documents"},
     {"batch_max", "Batch"},
     {"batch_memory_mb", "Batch memory"},
+    {"batch_per_contender", "Batches"},
     {"heads", "Heads"},
     {"head_dim", "Head dimension"},
+    {"layers", "Layers"},
+    {"feed_forward", "Feed-forward width"},
     {"dtype", "Dtype"},
     {"memory_order", "Memory order"},
     {"cache", "Caches"},
@@ -42,6 +45,7 @@ constexpr std::array<Name, 20> names{{
     {"seed", "Seed"},
     {"window", "Window"},
     {"contender", "Contender"},
+    {"model", "Model"},
     {"pattern", "Pattern"},
     {"implementation", "Implementation"},
 }};
@@ -52,6 +56,7 @@ std::string short_words(std::string_view key, const std::string& value) {
   if (key == "batch_max") return "up to " + value;
   if (key == "batch_memory_mb") return value + " MB";
   if (key == "documents") return value + " an item";
+  if (key == "batch_per_contender") return value == "true" ? "one each" : "common";
   if (key == "shared_query") return value == "true" ? "shared" : "one each";
   if (key == window_key) return "w = " + value;
   return value;
@@ -267,7 +272,7 @@ std::vector<std::string> varying_keys(const Table& table) {
     if (varying[i]) keys.emplace_back(all[i].key);
   }
   if (windows_of(table).size() > 1) keys.emplace_back(window_key);
-  for (const std::string_view key : {"pattern", "implementation"}) {
+  for (const std::string_view key : {"model", "pattern", "implementation"}) {
     const bool varies = std::ranges::any_of(table.rows, [&](const Row& row) {
       return filter_words(row, key) != filter_words(table.rows.front(), key);
     });

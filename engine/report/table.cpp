@@ -18,11 +18,6 @@
 namespace attnscope::report {
 namespace {
 
-/// "sparse/segment" of "sparse/segment/4".
-std::string id_without_window(const Contender& contender) {
-  return contender.pattern + "/" + contender.implementation;
-}
-
 /// The ids that `text` can mean, in the run's order: an id, a display name, or either without
 /// window.
 std::vector<std::string> ids_named(const std::vector<StoredCell>& cells, std::string_view text) {
@@ -34,7 +29,7 @@ std::vector<std::string> ids_named(const std::vector<StoredCell>& cells, std::st
     const Contender& contender = cell.cell.contender;
     if (cell.damaged) continue;
     if (contender.id() == text || contender.name == text) add(exact, contender.id());
-    if (id_without_window(contender) == text || base_name(contender) == text) {
+    if (contender.id_without_window() == text || base_name(contender) == text) {
       add(loose, contender.id());
     }
   }

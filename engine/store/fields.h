@@ -28,9 +28,10 @@ inline constexpr std::string_view run_columns =
     "process_start_ticks";
 inline constexpr std::string_view point_columns =
     "operation, direction, sequence_tokens, query_tokens, shared_query, documents, batch_max, "
-    "batch_memory_mb, heads, head_dim, dtype, memory_order, cache, device, threads, seed";
+    "batch_memory_mb, batch_per_contender, heads, head_dim, layers, feed_forward, dtype, "
+    "memory_order, cache, device, threads, seed";
 inline constexpr std::string_view cell_columns =
-    "pattern, implementation, attention_window, name, pattern_json, status, reason, batch, "
+    "pattern, implementation, attention_window, name, pattern_json, model, status, reason, batch, "
     "query_tokens, document_tokens, relative_error, error_bound, requested_bytes, reserved_bytes, "
     "workspace_bytes, process_peak_bytes, useful_flop, least_bytes, exponentials, executed_flop, "
     "executed_bytes, "
@@ -150,13 +151,19 @@ void visit_run(Visitor& visit, Run& run) {
 template <typename Visitor, typename Point>  // Point: HeatPoint
 void visit_point(Visitor& visit, Point& point) {
   auto& [operation, direction, sequence_tokens, query_tokens, shared_query, documents, batch_max,
-         batch_memory_mb, heads, head_dim, dtype, memory_order, cache, device, threads, seed] =
-      point;
+         batch_memory_mb, batch_per_contender, heads, head_dim, layers, feed_forward, dtype,
+         memory_order, cache, device, threads, seed] = point;
   visit_all(visit, operation, direction, sequence_tokens, query_tokens, shared_query);
   // So cells of versions 1 to 3, whose items all had one document, keep their fingerprints.
   if (!std::is_same_v<Visitor, Fingerprinter> || documents != 1) visit_all(visit, documents);
-  visit_all(visit, batch_max, batch_memory_mb, heads, head_dim, dtype, memory_order, cache, device,
-            threads, seed);
+  visit_all(visit, batch_max, batch_memory_mb);
+  // So cells of versions 1 to 6, none of which was a model's, keep their fingerprints.
+  const bool of_model = !std::is_same_v<Visitor, Fingerprinter> || batch_per_contender ||
+                        layers != 0 || feed_forward != 0;
+  if (of_model) visit_all(visit, batch_per_contender);
+  visit_all(visit, heads, head_dim);
+  if (of_model) visit_all(visit, layers, feed_forward);
+  visit_all(visit, dtype, memory_order, cache, device, threads, seed);
 }
 
 /// Everything of a cell but its samples.
@@ -164,13 +171,15 @@ template <typename Visitor, typename OneCell, typename Summary>  // Cell, statis
 void visit_cell(Visitor& visit, OneCell& cell, Summary& summary) {
   auto& [contender, status, reason, batch, query_tokens, document_tokens, samples, relative_error,
          error_bound, memory, work, settled] = cell;
-  auto& [pattern, implementation, window, name, pattern_json] = contender;
+  auto& [pattern, implementation, window, name, pattern_json, model] = contender;
   auto& [requested, reserved, workspace, process_peak] = memory;
   auto& [useful_flop, least_bytes, exponentials, executed_flop, executed_bytes] = work;
   auto& [median, low, high, sample_count, placement_count] = summary;
-  visit_all(visit, pattern, implementation, window, name, pattern_json, status, reason, batch,
-            query_tokens, document_tokens, relative_error, error_bound, requested, reserved,
-            workspace);
+  visit_all(visit, pattern, implementation, window, name, pattern_json);
+  // Likewise.
+  if (!std::is_same_v<Visitor, Fingerprinter> || !model.empty()) visit_all(visit, model);
+  visit_all(visit, status, reason, batch, query_tokens, document_tokens, relative_error,
+            error_bound, requested, reserved, workspace);
   // So cells of versions 1 to 4, of which the system was not asked, keep their fingerprints.
   if (!std::is_same_v<Visitor, Fingerprinter> || process_peak) visit_all(visit, process_peak);
   visit_all(visit, useful_flop, least_bytes, exponentials, executed_flop, executed_bytes, settled,

@@ -7,7 +7,7 @@
 
 namespace attnscope::store {
 
-inline constexpr int schema_version = 6;
+inline constexpr int schema_version = 7;
 inline constexpr int application_id = 0x41745363;  // "AtSc"
 
 extern const char* const schema_text;
@@ -49,6 +49,12 @@ inline constexpr std::array migration_steps{
                   "CREATE INDEX run_list ON runs(started_unix_ms, uuid, sweep_name, device, "
                   "heats_planned, process_id, process_start_ticks, status, tag, note, "
                   "finished_unix_ms, name, trashed_unix_ms)"},
+    // Versions up to 6 knew single attention calls only.
+    MigrationStep{6,
+                  "ALTER TABLE heats ADD COLUMN batch_per_contender INTEGER NOT NULL DEFAULT 0;"
+                  "ALTER TABLE heats ADD COLUMN layers INTEGER NOT NULL DEFAULT 0;"
+                  "ALTER TABLE heats ADD COLUMN feed_forward INTEGER NOT NULL DEFAULT 0;"
+                  "ALTER TABLE cells ADD COLUMN model TEXT NOT NULL DEFAULT ''"},
 };
 static_assert(migration_steps.size() + 1 == schema_version);
 

@@ -1,4 +1,4 @@
--- AttnScope's results, version 6. PRAGMA application_id is 0x41745363 ("AtSc") and user_version the
+-- AttnScope's results, version 7. PRAGMA application_id is 0x41745363 ("AtSc") and user_version the
 -- version of this schema. The same tables are in an exported .attn file.
 --
 -- Times are nanoseconds (_ns), points in time milliseconds since 1970-01-01 UTC (_unix_ms), memory
@@ -68,8 +68,11 @@ CREATE TABLE heats (
   documents INTEGER NOT NULL DEFAULT 1,      -- of one item, which share its document tokens; since version 4
   batch_max INTEGER NOT NULL,                -- at most this many items together
   batch_memory_mb INTEGER NOT NULL,          -- megabytes for q, k, v, o and workspaces at most
+  batch_per_contender INTEGER NOT NULL DEFAULT 0, -- 1: each contender took the largest that fits it; since version 7
   heads INTEGER NOT NULL,
   head_dim INTEGER NOT NULL,                 -- elements
+  layers INTEGER NOT NULL DEFAULT 0,         -- of models, 0 for other operations; since version 7
+  feed_forward INTEGER NOT NULL DEFAULT 0,   -- elements between its two layers; of models likewise; since version 7
   dtype TEXT NOT NULL,                       -- float32, float16, bfloat16
   memory_order TEXT NOT NULL,                -- head-major, token-major
   cache TEXT NOT NULL DEFAULT 'warm',        -- warm, cold: where a call finds its inputs; since version 2
@@ -89,6 +92,7 @@ CREATE TABLE cells (
   attention_window TEXT,                     -- one-sided, tokens, or 'inf'; NULL: the pattern has none
   name TEXT NOT NULL,                        -- display name
   pattern_json TEXT NOT NULL,                -- the pattern itself
+  model TEXT NOT NULL DEFAULT '',            -- of operation model, the row's name; since version 7
   status TEXT NOT NULL,                      -- ok, unsupported, oom, wrong, crashed, timeout, cancelled
   reason TEXT NOT NULL,                      -- one sentence when status is not ok
   batch INTEGER NOT NULL,                    -- items measured together

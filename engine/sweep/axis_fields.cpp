@@ -70,14 +70,19 @@ Result<std::vector<std::int64_t>> read_numbers(const JsonField& field, Bounds bo
   return all;
 }
 
+Result<bool> read_truth(const JsonField& field) {
+  if (field.value().kind != JsonValue::Kind::boolean) return field.wrong("must be true or false");
+  return field.value().boolean;
+}
+
 Result<std::vector<bool>> read_truths(const JsonField& field) {
   auto parts = one_or_more(field);
   if (!parts) return tl::unexpected(parts.error());
   std::vector<bool> values;
   for (const JsonField& part : *parts) {
-    if (part.value().kind != JsonValue::Kind::boolean) return part.wrong("must be true or false");
-    const bool value = part.value().boolean;
-    if (Status added = add_once(part, value, value ? "true" : "false", values); !added) {
+    const Result<bool> value = read_truth(part);
+    if (!value) return tl::unexpected(value.error());
+    if (Status added = add_once(part, *value, *value ? "true" : "false", values); !added) {
       return tl::unexpected(added.error());
     }
   }

@@ -23,6 +23,7 @@ struct Bounds {
 /// Numbers, and where `ranges` says so strings like "64:4096:*2".
 [[nodiscard]] Result<std::vector<std::int64_t>> read_numbers(const JsonField& field, Bounds bounds,
                                                              bool ranges);
+[[nodiscard]] Result<bool> read_truth(const JsonField& field);
 [[nodiscard]] Result<std::vector<bool>> read_truths(const JsonField& field);
 /// Numbers, ranges and "inf".
 [[nodiscard]] Result<std::vector<Window>> read_windows(const JsonField& field);

@@ -14,14 +14,18 @@
 
 namespace attnscope {
 
-/// PATTERN/IMPLEMENTATION[/WINDOW] with a display name.
+/// PATTERN/IMPLEMENTATION[/WINDOW] with a display name; of operation model,
+/// MODEL/IMPLEMENTATION[/WINDOW].
 struct Contender {
   std::string pattern;  // built-in name or the path of a JSON file, as the sweep says it
   std::string implementation;
   std::optional<Window> window;  // absent for patterns without windows
   std::string name;          // as in charts and tables; by default "pattern/implementation, w = W"
   std::string pattern_json;  // the pattern itself, so that workers and later readers agree
+  std::string model = {};    // of operation model alone: the row's name (model_row.h)
   [[nodiscard]] std::string id() const;  // "sparse/segment/4", "full/dense"
+  /// One word for all windows: "sparse/segment".
+  [[nodiscard]] std::string id_without_window() const;
   friend bool operator==(const Contender&, const Contender&) = default;
 };
 
@@ -45,8 +49,11 @@ struct HeatPoint {
   std::int64_t documents = 1;           // of one item: more than one beside a query is list-wise
   std::int64_t batch_max = 1;           // at most this many items
   std::int64_t batch_memory_mb = 4096;  // at most this much for tensors, gradients and workspaces
+  bool batch_per_contender = false;     // each takes the largest that fits it; of models alone
   std::int64_t heads = 12;
   std::int64_t head_dim = 32;
+  std::int64_t layers = 0;        // of models, 0 for other operations
+  std::int64_t feed_forward = 0;  // width between the two feed-forward layers; of models likewise
   DType dtype = DType::float32;
   MemoryOrder memory_order = MemoryOrder::head_major;
   CacheState cache = CacheState::warm;
@@ -68,7 +75,8 @@ struct Heat {
 
 /// Query and document group sizes of one item: operation windowed-matmul has documents of all
 /// tokens and nothing else; otherwise cls 1, query query_tokens + 1 ([SEP]) and the rest are the
-/// documents (with a [SEP] each). An error when sequence_tokens cannot hold them.
+/// documents (with a [SEP] each); of operation model, an item has one. An error when
+/// sequence_tokens cannot hold them.
 struct GroupSizes {
   std::int64_t cls = 0, query = 0;
   std::int64_t document = 0;            // of all documents of the item together

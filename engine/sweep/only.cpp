@@ -16,18 +16,19 @@ namespace attnscope {
 namespace {
 
 // The columns of a table row that are known before anything is measured.
-constexpr std::array<std::string_view, 21> known_keys{
+constexpr std::array<std::string_view, 25> known_keys{
     "contender", "name",      "implementation",  "pattern",      "window",
     "operation", "direction", "sequence_tokens", "query_tokens", "document_tokens",
     "batch",     "heads",     "head_dim",        "dtype",        "memory_order",
     "cache",     "device",    "threads",         "seed",         "shared_query",
-    "documents"};
+    "documents", "model",     "layers",          "feed_forward", "batch_per_contender"};
 
 std::optional<std::string> contender_value(const Contender& contender, std::string_view key) {
   if (key == "contender") return contender.id();
   if (key == "name") return contender.name;
   if (key == "implementation") return contender.implementation;
   if (key == "pattern") return contender.pattern;
+  if (key == "model") return contender.model;
   if (key == "window") return contender.window ? contender.window->text() : "none";
   return std::nullopt;
 }
@@ -45,6 +46,11 @@ std::optional<std::string> point_value(const HeatPoint& point, std::string_view 
   if (key == "batch") return std::to_string(point.batch_max);
   if (key == "heads") return std::to_string(point.heads);
   if (key == "head_dim") return std::to_string(point.head_dim);
+  if (key == "layers") return std::to_string(point.layers);
+  if (key == "feed_forward") return std::to_string(point.feed_forward);
+  if (key == "batch_per_contender") {
+    return std::string(point.batch_per_contender ? "true" : "false");
+  }
   if (key == "dtype") return std::string(name_of(point.dtype));
   if (key == "memory_order") return std::string(name_of(point.memory_order));
   if (key == "cache") return std::string(name_of(point.cache));

@@ -48,7 +48,8 @@ json to_json(const Contender& contender) {
           {"implementation", contender.implementation},
           {"window", contender.window ? json(contender.window->text()) : json(nullptr)},
           {"name", contender.name},
-          {"pattern_json", contender.pattern_json}};
+          {"pattern_json", contender.pattern_json},
+          {"model", contender.model}};
 }
 
 json to_json(const HeatPoint& point) {
@@ -60,8 +61,11 @@ json to_json(const HeatPoint& point) {
           {"documents", point.documents},
           {"batch_max", point.batch_max},
           {"batch_memory_mb", point.batch_memory_mb},
+          {"batch_per_contender", point.batch_per_contender},
           {"heads", point.heads},
           {"head_dim", point.head_dim},
+          {"layers", point.layers},
+          {"feed_forward", point.feed_forward},
           {"dtype", name_of(point.dtype)},
           {"memory_order", name_of(point.memory_order)},
           {"cache", name_of(point.cache)},

@@ -137,6 +137,7 @@ Contender contender(const Reader& r) {
   if (!r["window"].is_null()) c.window = r["window"].named(parse_window);
   c.name = r["name"].text();
   c.pattern_json = r["pattern_json"].text();
+  c.model = r["model"].text();
   return c;
 }
 
@@ -150,8 +151,11 @@ HeatPoint point(const Reader& r) {
   p.documents = r["documents"].whole<std::int64_t>(1);
   p.batch_max = r["batch_max"].whole<std::int64_t>(1);
   p.batch_memory_mb = r["batch_memory_mb"].whole<std::int64_t>(1);
+  p.batch_per_contender = r["batch_per_contender"].truth();
   p.heads = r["heads"].whole<std::int64_t>(1);
   p.head_dim = r["head_dim"].whole<std::int64_t>(1);
+  p.layers = r["layers"].whole<std::int64_t>(0);
+  p.feed_forward = r["feed_forward"].whole<std::int64_t>(0);
   p.dtype = r["dtype"].named(parse_dtype);
   p.memory_order = r["memory_order"].named(parse_memory_order);
   p.cache = r["cache"].named(parse_cache);

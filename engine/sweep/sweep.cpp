@@ -12,14 +12,18 @@
 namespace attnscope {
 namespace {
 
-constexpr std::array<std::string_view, 20> known_fields{
+constexpr std::array<std::string_view, 22> known_fields{
     "name",         "operation",       "direction", "contenders", "windows",
     "query_tokens", "sequence_tokens", "batch",     "heads",      "head_dim",
     "dtype",        "memory_order",    "cache",     "device",     "threads",
-    "seed",         "shared_query",    "documents", "patterns",   "stop"};
+    "seed",         "shared_query",    "documents", "patterns",   "stop",
+    "layers",       "feed_forward"};
 
 constexpr std::size_t most_cells = 100'000;
 constexpr std::int64_t longest_sequence = 100'000'000;
+// Of the paper's model, MiniLM-L6; its feed-forward layers are four times as wide as the others.
+constexpr std::int64_t paper_layers = 6;
+constexpr std::int64_t feed_forward_factor = 4;
 
 // The values of every axis, outermost first. Without a field, the default of HeatPoint.
 struct Axes {
@@ -35,6 +39,9 @@ struct Axes {
   std::vector<std::int64_t> head_dim{defaults.head_dim};
   std::vector<std::int64_t> batch_max{defaults.batch_max};
   std::int64_t batch_memory_mb = defaults.batch_memory_mb;
+  bool batch_per_contender = defaults.batch_per_contender;
+  std::vector<std::int64_t> layers{defaults.layers};
+  std::vector<std::int64_t> feed_forward{defaults.feed_forward};  // 0: by the factor
   std::vector<bool> shared_query{defaults.shared_query};
   std::vector<std::int64_t> documents{defaults.documents};
   std::vector<std::int64_t> query_tokens{defaults.query_tokens};
@@ -47,11 +54,12 @@ struct Axes {
          {operation.size(), direction.size(), device.size(), threads.size(), dtype.size(),
           memory_order.size(), cache.size(), heads.size(), head_dim.size(), batch_max.size(),
           shared_query.size(), documents.size(), query_tokens.size(), seed.size(),
-          sequence_tokens.size()}) {
+          sequence_tokens.size(), layers.size(), feed_forward.size()}) {
       count = std::min(count * values, std::numeric_limits<std::size_t>::max() / (2 * most_cells));
     }
     return count;
   }
+  [[nodiscard]] bool of_models() const { return operation.front() == Operation::model; }
 };
 
 // Puts what `read` makes of a field into `place`; without the field, `place` keeps its default.
@@ -85,15 +93,75 @@ Status read_batch(const JsonField& root, Axes& axes) {
   if (!batch) return {};
   static constexpr std::array<std::string_view, 3> known{"max", "memory_mb", "per_contender"};
   if (Status fields = batch->only(known); !fields) return fields;
-  if (const auto own = batch->member("per_contender")) {
+  if (const auto own = batch->member("per_contender"); own && !axes.of_models()) {
     return own->wrong(
-        "is for the operation 'model', which this version does not have; leave it out: all "
-        "contenders of a heat then share the largest batch that all fit");
+        "is for operation model; leave it out: all contenders of a heat then share the largest "
+        "batch that all fit");
   }
-  return fill(axes.batch_max, *batch, "max", numbers(1, 1'000'000)).and_then([&] {
-    return fill(axes.batch_memory_mb, *batch, "memory_mb",
-                [](const JsonField& field) { return field.whole_number(1, 1'000'000'000); });
+  return fill(axes.batch_max, *batch, "max", numbers(1, 1'000'000))
+      .and_then([&] {
+        return fill(axes.batch_memory_mb, *batch, "memory_mb",
+                    [](const JsonField& field) { return field.whole_number(1, 1'000'000'000); });
+      })
+      .and_then(
+          [&] { return fill(axes.batch_per_contender, *batch, "per_contender", read_truth); });
+}
+
+/// The operations, and what they mean for other fields' defaults.
+Status read_operation(const JsonField& root, Axes& axes) {
+  if (Status read = fill(axes.operation, root, "operation", names(parse_operation)); !read)
+    return read;
+  if (std::ranges::find(axes.operation, Operation::model) == axes.operation.end()) return {};
+  if (axes.operation.size() > 1) {
+    return root.member("operation")
+        ->wrong(
+            "has 'model' beside others, whose contenders are patterns; give models a sweep of "
+            "their own");
+  }
+  axes.layers = {paper_layers};
+  axes.memory_order = {MemoryOrder::token_major};
+  return {};
+}
+
+/// Fields that mean something for models alone.
+Status read_model_axes(const JsonField& root, Axes& axes) {
+  constexpr std::int64_t most_layers = 1000;
+  constexpr std::int64_t widest = 1 << 20;
+  for (const std::string_view key : {"layers", "feed_forward"}) {
+    const auto field = root.member(key);
+    if (field && !axes.of_models())
+      return field->wrong("is for operation model; leave it out, or add \"operation\": \"model\"");
+  }
+  return fill(axes.layers, root, "layers", numbers(1, most_layers)).and_then([&] {
+    return fill(axes.feed_forward, root, "feed_forward", numbers(1, widest));
   });
+}
+
+/// What a sweep of models cannot ask for.
+Status check_models(const JsonField& root, const Axes& axes) {
+  if (!axes.of_models()) return {};
+  const auto refuse = [&](std::string_view key, std::string_view why) -> Status {
+    return root.member(key)->wrong(std::string(why));
+  };
+  if (axes.direction != std::vector{Direction::forward})
+    return refuse("direction", "must be forward in operation model: a re-ranker only scores");
+  if (axes.memory_order != std::vector{MemoryOrder::token_major}) {
+    return refuse("memory_order",
+                  "must be token-major in operation model, which is what a model's projections "
+                  "give; leave it out");
+  }
+  if (axes.cache != std::vector{CacheState::warm}) {
+    return refuse("cache",
+                  "must be warm in operation model: each layer finds what the one before it left");
+  }
+  if (axes.shared_query != std::vector{false}) {
+    return refuse("shared_query",
+                  "must be false in operation model, whose batch always is one query with many "
+                  "documents: a model that can encodes it once; leave it out");
+  }
+  if (axes.documents != std::vector<std::int64_t>{1})
+    return refuse("documents", "must be 1 in operation model, which scores pairs; leave it out");
+  return {};
 }
 
 Result<Axes> read_axes(const JsonField& root) {
@@ -103,7 +171,7 @@ Result<Axes> read_axes(const JsonField& root) {
         "needs the field 'sequence_tokens', as in \"sequence_tokens\": [\"64:4096:*2\"]");
   }
   const Status read =
-      fill(axes.operation, root, "operation", names(parse_operation))
+      read_operation(root, axes)
           .and_then([&] { return fill(axes.direction, root, "direction", names(parse_direction)); })
           .and_then([&] { return fill(axes.device, root, "device", names(parse_device)); })
           .and_then([&] { return fill(axes.threads, root, "threads", numbers(0, 4096)); })
@@ -114,6 +182,7 @@ Result<Axes> read_axes(const JsonField& root) {
           .and_then([&] { return fill(axes.cache, root, "cache", names(parse_cache)); })
           .and_then([&] { return fill(axes.heads, root, "heads", numbers(1, 65536)); })
           .and_then([&] { return fill(axes.head_dim, root, "head_dim", numbers(1, 65536)); })
+          .and_then([&] { return read_model_axes(root, axes); })
           .and_then([&] { return read_batch(root, axes); })
           .and_then([&] { return fill(axes.shared_query, root, "shared_query", read_truths); })
           .and_then([&] { return fill(axes.documents, root, "documents", numbers(1, 1'000'000)); })
@@ -122,8 +191,8 @@ Result<Axes> read_axes(const JsonField& root) {
             return fill(axes.seed, root, "seed",
                         numbers(0, std::numeric_limits<std::int64_t>::max()));
           })
-          .and_then(
-              [&] { return fill(axes.sequence_tokens, root, "sequence_tokens", lengths(1)); });
+          .and_then([&] { return fill(axes.sequence_tokens, root, "sequence_tokens", lengths(1)); })
+          .and_then([&] { return check_models(root, axes); });
   if (!read) return tl::unexpected(read.error());
   std::ranges::sort(axes.sequence_tokens);
   return axes;
@@ -186,6 +255,7 @@ std::vector<HeatPoint> points_of(const Axes& axes) {
   std::vector<HeatPoint> points;
   HeatPoint p;
   p.batch_memory_mb = axes.batch_memory_mb;
+  p.batch_per_contender = axes.batch_per_contender;
   for_each_value([&] { points.push_back(p); },                                                //
                  axes.operation, [&](Operation v) { p.operation = v; },                       //
                  axes.direction, [&](Direction v) { p.direction = v; },                       //
@@ -196,12 +266,18 @@ std::vector<HeatPoint> points_of(const Axes& axes) {
                  axes.cache, [&](CacheState v) { p.cache = v; },                              //
                  axes.heads, [&](std::int64_t v) { p.heads = v; },                            //
                  axes.head_dim, [&](std::int64_t v) { p.head_dim = v; },                      //
+                 axes.layers, [&](std::int64_t v) { p.layers = v; },                          //
+                 axes.feed_forward, [&](std::int64_t v) { p.feed_forward = v; },              //
                  axes.batch_max, [&](std::int64_t v) { p.batch_max = v; },                    //
                  axes.shared_query, [&](bool v) { p.shared_query = v; },                      //
                  axes.documents, [&](std::int64_t v) { p.documents = v; },                    //
                  axes.query_tokens, [&](std::int64_t v) { p.query_tokens = v; },              //
                  axes.seed, [&](std::int64_t v) { p.seed = static_cast<std::uint64_t>(v); },  //
                  axes.sequence_tokens, [&](std::int64_t v) { p.sequence_tokens = v; });
+  for (HeatPoint& point : points) {
+    if (axes.of_models() && point.feed_forward == 0)
+      point.feed_forward = feed_forward_factor * point.heads * point.head_dim;
+  }
   return points;
 }
 
@@ -262,8 +338,9 @@ Result<Sweep> parse_sweep(std::string_view json, std::string_view source) {
   }
   auto own_patterns = read_own_patterns(root);
   if (!own_patterns) return tl::unexpected(own_patterns.error());
-  auto contenders = read_contenders(*contender_list, windows,
-                                    std::filesystem::path(source).parent_path(), *own_patterns);
+  auto contenders =
+      read_contenders(*contender_list, windows, std::filesystem::path(source).parent_path(),
+                      *own_patterns, axes->of_models());
   if (!contenders) return tl::unexpected(contenders.error());
   auto heats = heats_of(root, *axes, *stop, *contenders);
   if (!heats) return tl::unexpected(heats.error());

@@ -5,9 +5,11 @@
 #include <array>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "engine/pattern/pattern_json.h"
 #include "engine/sweep/axis_fields.h"
+#include "engine/sweep/model_row.h"
 #include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope {
@@ -16,6 +18,7 @@ namespace {
 // One contender as the file says it, before the sweep's windows.
 struct Declared {
   std::string pattern, implementation, name;
+  std::string model = {};  // in operation model, its row with options
   std::optional<Window> window;
 };
 
@@ -60,12 +63,34 @@ Result<std::string> required_text(const JsonField& object, std::string_view key)
   return text;
 }
 
-Result<Declared> from_object(const JsonField& field) {
+Status only_known_fields(const JsonField& field, bool of_models) {
   static constexpr std::array<std::string_view, 4> known{"pattern", "implementation", "window",
                                                          "name"};
-  if (Status fields = field.only(known); !fields) return tl::unexpected(fields.error());
-  auto pattern = required_text(field, "pattern");
+  static constexpr std::array<std::string_view, 5> known_of_models{
+      "model", "implementation", "window", "name", "cls_only_last_layer"};
+  if (of_models) {
+    if (const auto pattern = field.member("pattern")) {
+      return pattern->wrong("must be \"model\" in operation model, as in \"model\": \"sparse\"");
+    }
+    return field.only(known_of_models);
+  }
+  for (const std::string_view key : {"model", "cls_only_last_layer"}) {
+    if (const auto of_a_model = field.member(key))
+      return of_a_model->wrong("is for operation model; add \"operation\": \"model\" to the sweep");
+  }
+  return field.only(known);
+}
+
+Result<Declared> from_object(const JsonField& field, bool of_models) {
+  if (Status fields = only_known_fields(field, of_models); !fields)
+    return tl::unexpected(fields.error());
+  auto pattern = required_text(field, of_models ? "model" : "pattern");
   if (!pattern) return tl::unexpected(pattern.error());
+  if (const auto shortcut = field.member("cls_only_last_layer")) {
+    auto chosen = read_truth(*shortcut);
+    if (!chosen) return tl::unexpected(chosen.error());
+    if (*chosen) pattern->append(cls_only_option);
+  }
   auto implementation = required_text(field, "implementation");
   if (!implementation) return tl::unexpected(implementation.error());
   Declared declared{
@@ -83,11 +108,40 @@ Result<Declared> from_object(const JsonField& field) {
   return declared;
 }
 
-Result<Declared> read_declared(const JsonField& field) {
-  if (field.value().kind == JsonValue::Kind::text) return from_text(field);
-  if (field.value().kind == JsonValue::Kind::object) return from_object(field);
+/// What is declared as a pattern is a model's row; its pattern takes that place.
+Status take_model_row(const JsonField& field, Declared& declared) {
+  auto row = parse_model_row(declared.pattern);
+  if (!row) {
+    return field.wrong(
+        fmt::format("is '{}', which {}", in_a_sentence(declared.pattern), row.error().message));
+  }
+  declared.model = std::exchange(declared.pattern, row->pattern);
+  return {};
+}
+
+/// Words of a model where patterns are asked for.
+Status no_model_row(const JsonField& field, const Declared& declared) {
+  const bool is_row = declared.pattern == "sparse-without-kernel";
+  if (!is_row && !declared.pattern.ends_with(cls_only_option)) return {};
   return field.wrong(
-      "must be a string \"PATTERN/IMPLEMENTATION\" or an object with pattern and implementation");
+      fmt::format("is '{}', which is a whole model; add \"operation\": \"model\" to the sweep",
+                  in_a_sentence(declared.pattern)));
+}
+
+Result<Declared> read_declared(const JsonField& field, bool of_models) {
+  const JsonValue::Kind kind = field.value().kind;
+  if (kind != JsonValue::Kind::text && kind != JsonValue::Kind::object) {
+    return field.wrong(
+        of_models ? "must be a string \"MODEL/IMPLEMENTATION\" or an object with model and "
+                    "implementation"
+                  : "must be a string \"PATTERN/IMPLEMENTATION\" or an object with pattern "
+                    "and implementation");
+  }
+  auto declared = kind == JsonValue::Kind::text ? from_text(field) : from_object(field, of_models);
+  if (!declared) return declared;
+  const Status fits = of_models ? take_model_row(field, *declared) : no_model_row(field, *declared);
+  if (!fits) return tl::unexpected(fits.error());
+  return declared;
 }
 
 // Every pattern is read once however many contenders share it.
@@ -115,8 +169,13 @@ class Patterns {
 std::string display_name(const Declared& declared, const AttentionPattern& pattern,
                          std::optional<Window> window) {
   const bool given = !declared.name.empty();
+  std::string row = declared.model;
+  // A file is called by its pattern's name.
+  if (row.starts_with(declared.pattern) && declared.pattern != pattern.name)
+    row.replace(0, declared.pattern.size(), pattern.name);
   const std::string name =
-      given ? declared.name : fmt::format("{}/{}", pattern.name, declared.implementation);
+      given ? declared.name
+            : fmt::format("{}/{}", row.empty() ? pattern.name : row, declared.implementation);
   // One name given for all windows of the sweep must not become the name of several lines.
   const bool names_window = window && !(given && declared.window);
   return names_window ? fmt::format("{}, w = {}", name, window->text()) : name;
@@ -201,7 +260,8 @@ Result<std::vector<AttentionPattern>> read_own_patterns(const JsonField& root) {
 Result<std::vector<Contender>> read_contenders(const JsonField& field,
                                                const std::vector<Window>& windows,
                                                const std::filesystem::path& folder,
-                                               const std::vector<AttentionPattern>& own) {
+                                               const std::vector<AttentionPattern>& own,
+                                               bool of_models) {
   constexpr std::size_t most = 1000;
   if (Status list = field.list(); !list) return tl::unexpected(list.error());
   auto parts = one_or_more(field);
@@ -209,7 +269,7 @@ Result<std::vector<Contender>> read_contenders(const JsonField& field,
   Patterns patterns(folder, own);
   Lineup lineup;
   for (const JsonField& part : *parts) {
-    auto declared = read_declared(part);
+    auto declared = read_declared(part, of_models);
     if (!declared) return tl::unexpected(declared.error());
     auto pattern = patterns.find(declared->pattern);
     if (!pattern) return placed(part, pattern.error());
@@ -225,7 +285,8 @@ Result<std::vector<Contender>> read_contenders(const JsonField& field,
                                        .implementation = declared->implementation,
                                        .window = window,
                                        .name = display_name(*declared, *pattern, window),
-                                       .pattern_json = json});
+                                       .pattern_json = json,
+                                       .model = declared->model});
       if (!added) return tl::unexpected(added.error());
     }
   }

@@ -224,6 +224,25 @@ class NewRunDrawerTest : public QObject {
     QVERIFY(text().find("\"max_seconds\": 0.5") != std::string::npos);
   }
 
+  void WholeModels_AreAnOperationWhoseContendersAreModels() {
+    choose("quick");
+    drawer_->form()->show_advanced(true);
+    drawer_->form()->contenders()->model().set_checked({});
+    type_into("operation", QStringLiteral("model"));
+    click_pair(QStringLiteral("sparse-without-kernel"), QStringLiteral("segment"));
+    click_pair(QStringLiteral("full+cls-only-last-layer"), QStringLiteral("sdpa"));
+    type_into("layers", QStringLiteral("1, 2"));
+    QTRY_VERIFY(find<QLabel>("memory_order_problem")->isVisible());
+    type_into("memory_order", QString());
+    type_into("batch_per_contender", QStringLiteral("true"));
+    QVERIFY2(drawer_->checked().ok(), qPrintable(drawer_->checked().problem()));
+    QVERIFY(text().find("\"sparse-without-kernel/segment\"") != std::string::npos);
+    QVERIFY(text().find("\"per_contender\": true") != std::string::npos);
+    type_into("cache", QStringLiteral("cold"));
+    QTRY_VERIFY(find<QLabel>("cache_problem")->isVisible());
+    QVERIFY(find<QLabel>("cache_problem")->text().contains(QStringLiteral("operation model")));
+  }
+
   void AnotherDirection_IsPartOfWhatStarts() {
     choose("quick");
     drawer_->form()->show_advanced(true);

@@ -56,6 +56,27 @@ class SweepDraftTest : public QObject {
     }
   }
 
+  void ContendersWithWindowsOfTheirOwn_AreKeptAndNeedNoOthers() {
+    const NamedSweep models{"models", R"({"name": "models", "operation": "model",
+      "contenders": ["full/sdpa", "sparse+cls-only-last-layer/segment/4",
+                     {"model": "longformer", "implementation": "longformer-chunks", "window": 64,
+                      "cls_only_last_layer": true}],
+      "sequence_tokens": 174})"};
+    SweepDraft draft = draft_of(models);
+    const std::vector<PatternAndImplementation> expected{
+        {QStringLiteral("full"), QStringLiteral("sdpa")},
+        {QStringLiteral("sparse+cls-only-last-layer"), QStringLiteral("segment")},
+        {QStringLiteral("longformer+cls-only-last-layer"), QStringLiteral("longformer-chunks")}};
+    QVERIFY(draft.contenders == expected);
+    draft.lengths = QStringLiteral("64");
+    CheckedDraft checked = check(draft);
+    QVERIFY2(checked.ok(), qPrintable(checked.problem()));
+    QVERIFY(nlohmann::json::parse(checked.sweep_text).at("contenders") ==
+            nlohmann::json::parse(models.text).at("contenders"));
+    draft.contenders.push_back({QStringLiteral("sparse"), QStringLiteral("segment")});
+    QVERIFY(!check(draft).windows_problem.isEmpty());
+  }
+
   void ADirection_IsForwardUnlessThePresetSaysMore() {
     QCOMPARE(draft_of(preset()).direction, QStringLiteral("forward"));
     SweepDraft draft = draft_of({"two", R"({"name": "two", "contenders": ["full/sdpa"],

@@ -116,6 +116,35 @@ TEST(Json, Values_AreNumbersPerCallAndPerDocument) {
   EXPECT_EQ(row.at("paired"), true);
 }
 
+TEST(Json, OfModels_TheRowIsNamedBesideTheAttentionInside) {
+  MeasuredRun run;
+  HeatResult heat{.heat_index = 2, .point = point_at(512), .cells = {}};
+  heat.point.operation = Operation::model;
+  heat.point.layers = 6;
+  heat.point.feed_forward = 1536;
+  heat.point.batch_per_contender = true;
+  heat.cells = {timed_cell("sparse", "longformer-chunks", Window::of(4), "a", 1),
+                timed_cell("sparse", "longformer-chunks", Window::of(4), "b", 2)};
+  heat.cells[0].contender.model = "sparse-without-kernel";
+  heat.cells[1].contender.model = "sparse+cls-only-last-layer";
+  run.add(heat);
+  const json rows = json::parse(write_table(run.table({}, "operation=model"), TableFormat::json));
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].at("contender"), "sparse-without-kernel/longformer-chunks/4");
+  EXPECT_EQ(rows[0].at("model"), "sparse-without-kernel");
+  EXPECT_EQ(rows[0].at("pattern"), "sparse");
+  EXPECT_EQ(rows[0].at("implementation"), "longformer-chunks");
+  EXPECT_EQ(rows[1].at("model"), "sparse+cls-only-last-layer");
+  EXPECT_EQ(rows[1].at("layers"), 6);
+  EXPECT_EQ(rows[1].at("feed_forward"), 1536);
+  EXPECT_EQ(rows[1].at("batch_per_contender"), true);
+  const json others =
+      json::parse(write_table(run.table({}, "operation=attention"), TableFormat::json));
+  EXPECT_TRUE(others.at(0).at("model").is_null());
+  EXPECT_TRUE(others.at(0).at("layers").is_null());
+  EXPECT_EQ(run.table({}, "model=sparse-without-kernel;layers=6").rows.size(), 1U);
+}
+
 TEST(Json, WhatIsNotThere_IsNull) {
   const MeasuredRun run;
   const json rows = json::parse(write_table(run.table("full/dense"), TableFormat::json));

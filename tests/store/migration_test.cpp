@@ -115,6 +115,8 @@ class Version1 : public testing::Test {
       EXPECT_EQ(cell.cell.memory.process_peak_bytes, std::nullopt);
       EXPECT_EQ(cell.point.cache, CacheState::warm);
       EXPECT_EQ(cell.point.documents, 1);
+      EXPECT_EQ(cell.point.layers, 0);
+      EXPECT_EQ(cell.cell.contender.model, "");
       EXPECT_EQ(cell.point.memory_order, MemoryOrder::head_major);
       EXPECT_EQ(cell.point.threads, 2);
     }
@@ -184,7 +186,10 @@ TEST_F(Version1, WhatLaterVersionsStore_FitsBesideTheOldRows) {
   HeatResult heat = random_heat(random, 0, 2);
   heat.point.cache = CacheState::cold;
   heat.point.documents = 4;
+  heat.point.layers = 6;
+  heat.point.batch_per_contender = true;
   for (Cell& cell : heat.cells) {
+    cell.contender.model = "sparse-without-kernel";
     cell.memory.process_peak_bytes = 5;
     cell.samples = {{.clock_mhz = 2000, .temperature_c = 60, .throttled = true}};
   }
@@ -195,6 +200,9 @@ TEST_F(Version1, WhatLaterVersionsStore_FitsBesideTheOldRows) {
     EXPECT_FALSE(cell.damaged);
     EXPECT_EQ(cell.point.cache, CacheState::cold);
     EXPECT_EQ(cell.point.documents, 4);
+    EXPECT_EQ(cell.point.layers, 6);
+    EXPECT_TRUE(cell.point.batch_per_contender);
+    EXPECT_EQ(cell.cell.contender.model, "sparse-without-kernel");
     EXPECT_EQ(cell.cell.memory.process_peak_bytes, 5);
     ASSERT_EQ(cell.cell.samples.size(), 1U);
     EXPECT_EQ(cell.cell.samples[0].clock_mhz, 2000);

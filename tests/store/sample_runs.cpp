@@ -96,6 +96,7 @@ Cell random_cell(std::mt19937_64& random) {
       random, {std::nullopt, Window::of(0), Window::of(64), Window::infinite()});
   cell.contender.name = some_text(random);
   cell.contender.pattern_json = some_text(random);
+  cell.contender.model = pick<std::string>(random, {"", "sparse+cls-only-last-layer"});
   cell.status = static_cast<CellStatus>(random() % 7);
   cell.reason = some_text(random);
   cell.batch = some_integer(random);
@@ -135,8 +136,11 @@ HeatResult random_heat(std::mt19937_64& random, int index, int cells) {
                 .documents = 1 + static_cast<std::int64_t>(random() % 3),
                 .batch_max = some_integer(random),
                 .batch_memory_mb = some_integer(random),
+                .batch_per_contender = random() % 2 == 0,
                 .heads = some_integer(random),
                 .head_dim = some_integer(random),
+                .layers = some_integer(random),
+                .feed_forward = some_integer(random),
                 .dtype = static_cast<DType>(random() % 3),
                 .memory_order = static_cast<MemoryOrder>(random() % 2),
                 .cache = static_cast<CacheState>(random() % 2),

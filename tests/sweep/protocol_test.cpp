@@ -68,7 +68,8 @@ Contender random_contender(Random& r) {
           .implementation = r.text(),
           .window = window,
           .name = r.text(),
-          .pattern_json = r.text()};
+          .pattern_json = r.text(),
+          .model = r.text()};
 }
 
 HeatPoint random_point(Random& r) {
@@ -80,8 +81,11 @@ HeatPoint random_point(Random& r) {
           .documents = r.whole(1),
           .batch_max = r.whole(1),
           .batch_memory_mb = r.whole(1),
+          .batch_per_contender = r.truth(),
           .heads = r.whole(1),
           .head_dim = r.whole(1),
+          .layers = r.whole(),
+          .feed_forward = r.whole(),
           .dtype = static_cast<DType>(r.below(3)),
           .memory_order = static_cast<MemoryOrder>(r.below(2)),
           .cache = static_cast<CacheState>(r.below(2)),

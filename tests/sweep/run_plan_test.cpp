@@ -49,6 +49,22 @@ TEST(RunPlan, APlanFromBeforeThereWereSeveralDocuments_HadOne) {
   for (const Heat& heat : *read) EXPECT_EQ(heat.point.documents, 1);
 }
 
+TEST(RunPlan, APlanFromBeforeThereWereModels_HasNone) {
+  nlohmann::json plan = plan_json(some_heats());
+  for (nlohmann::json& heat : plan["heats"]) {
+    for (const char* key : {"layers", "feed_forward", "batch_per_contender"})
+      heat["point"].erase(key);
+  }
+  for (nlohmann::json& contender : plan["contenders"]) contender.erase("model");
+  const auto read = read_plan(plan);
+  ASSERT_TRUE(read) << read.error().message;
+  for (const Heat& heat : *read) {
+    EXPECT_EQ(heat.point.layers, 0);
+    EXPECT_FALSE(heat.point.batch_per_contender);
+    EXPECT_EQ(heat.contenders[0].model, "");
+  }
+}
+
 TEST(RunPlan, APlaceThatDoesNotExist_IsAnErrorAndNoCrash) {
   nlohmann::json plan = plan_json(some_heats());
   plan["heats"][1]["contenders"][0] = 99;

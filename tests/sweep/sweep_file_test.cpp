@@ -431,9 +431,9 @@ TEST(SweepFile, AbsurdCounts_AreRefusedBeforeTheyAreBuilt) {
               HasSubstr("at most 1000 contenders"));
 }
 
-TEST(SweepFile, BatchPerContender_IsRefusedWithItsReason) {
+TEST(SweepFile, BatchPerContender_IsForModelsAlone) {
   EXPECT_THAT(error_with("\"batch\": {\"per_contender\": true}"),
-              AllOf(HasSubstr("'batch.per_contender'"), HasSubstr("operation 'model'")));
+              AllOf(HasSubstr("'batch.per_contender'"), HasSubstr("operation model")));
 }
 
 constexpr std::string_view with_own_pattern = R"("patterns": [{"name": "near",

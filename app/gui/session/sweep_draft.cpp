@@ -12,6 +12,7 @@
 #include "app/gui/session/text.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/sweep/driver.h"
+#include "engine/sweep/model_row.h"
 
 namespace attnscope::gui {
 namespace {
@@ -30,12 +31,25 @@ QString list_text(const Json& sweep, const char* key) {
   return axis_text(sweep, QLatin1String(key));
 }
 
+/// The window that a contender's text ends in, with its slash: "/64".
+QString own_window(const QString& id) {
+  static const QRegularExpression window(QStringLiteral("/.+(/(?:\\d+|inf))$"));
+  return window.match(id).captured(1);
+}
+
+bool has_own_window(const Json& contender) {
+  if (contender.is_object()) return contender.contains("window");
+  return contender.is_string() && !own_window(words(contender.get<std::string>())).isEmpty();
+}
+
 PatternAndImplementation pair_of(const Json& contender) {
   if (contender.is_object()) {
-    return {words(contender.value("pattern", std::string())),
-            words(contender.value("implementation", std::string()))};
+    std::string pattern = contender.value("model", contender.value("pattern", std::string()));
+    if (contender.value("cls_only_last_layer", false)) pattern.append(cls_only_option);
+    return {words(pattern), words(contender.value("implementation", std::string()))};
   }
-  const QString id = contender.is_string() ? words(contender.get<std::string>()) : QString();
+  QString id = contender.is_string() ? words(contender.get<std::string>()) : QString();
+  id.chop(own_window(id).size());
   // A pattern may be a path, so the implementation follows the last slash.
   const qsizetype slash = id.lastIndexOf(QLatin1Char('/'));
   return {id.left(slash), id.mid(slash + 1)};
@@ -81,7 +95,8 @@ Json documents_field(const QString& text, QString& problem) {
 }
 
 bool takes_window(const QString& pattern) {
-  const Result<AttentionPattern> found = find_pattern(pattern.toStdString());
+  const Result<ModelRow> row = parse_model_row(pattern.toStdString());
+  const Result<AttentionPattern> found = find_pattern(row ? row->pattern : pattern.toStdString());
   return found && found->has_window();
 }
 
@@ -174,9 +189,11 @@ CheckedDraft check(const SweepDraft& draft) {
 
   if (draft.contenders.empty()) checked.contenders_problem = tr("Choose at least one contender.");
   const Json windows = list_field(draft.windows, true, checked.windows_problem);
+  const Json contenders = contenders_json(draft, sweep);
   const bool window_needed =
-      std::any_of(draft.contenders.begin(), draft.contenders.end(),
-                  [](const PatternAndImplementation& pair) { return takes_window(pair.first); });
+      std::any_of(contenders.begin(), contenders.end(), [](const Json& contender) {
+        return !has_own_window(contender) && takes_window(pair_of(contender).first);
+      });
   if (window_needed && windows.empty() && checked.windows_problem.isEmpty()) {
     checked.windows_problem = tr("A chosen pattern has a window: give at least one, such as 4.");
   }
@@ -188,7 +205,7 @@ CheckedDraft check(const SweepDraft& draft) {
   if (!checked.ok()) return checked;
 
   sweep["name"] = draft.name.toStdString();
-  sweep["contenders"] = contenders_json(draft, sweep);
+  sweep["contenders"] = contenders;
   if (windows.empty()) {
     sweep.erase("windows");
   } else {

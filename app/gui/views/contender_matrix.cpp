@@ -7,11 +7,13 @@
 #include <QScrollBar>
 #include <QTableView>
 #include <QVBoxLayout>
+#include <utility>
 
 #include "app/gui/session/text.h"
 #include "app/gui/views/check_delegate.h"
 #include "app/gui/views/problem_label.h"
 #include "engine/pattern/attention_pattern.h"
+#include "engine/sweep/model_row.h"
 
 namespace attnscope::gui {
 namespace {
@@ -22,6 +24,21 @@ QList<ContenderMatrixModel::Named> pattern_names() {
   QList<ContenderMatrixModel::Named> names;
   for (const AttentionPattern& pattern : built_in_patterns())
     names.append({words(pattern.name), words(pattern.description)});
+  return names;
+}
+
+QList<ContenderMatrixModel::Named> model_names() {
+  QList<ContenderMatrixModel::Named> names = pattern_names();
+  names.append({QStringLiteral("sparse-without-kernel"),
+                ContenderMatrix::tr("The pattern sparse by an implementation that was not made "
+                                    "for it, such as longformer-chunks.")});
+  const QList<ContenderMatrixModel::Named> whole = names;
+  for (const auto& [name, tip] : whole) {
+    names.append({name + words(cls_only_option),
+                  ContenderMatrix::tr("%1 Its last layer computes what [CLS] needs and nothing "
+                                      "else.")
+                      .arg(tip)});
+  }
   return names;
 }
 
@@ -97,8 +114,14 @@ ContenderMatrix::ContenderMatrix(QWidget* parent)
 
 void ContenderMatrix::set_implementations(const QList<ContenderMatrixModel::Named>& implementations,
                                           const QString& problem) {
-  model_.set_names(pattern_names(), implementations);
+  implementations_ = implementations;
+  model_.set_names(of_models_ ? model_names() : pattern_names(), implementations);
   implementations_problem_->set_problem(problem);
+}
+
+void ContenderMatrix::show_models(bool of_models) {
+  if (std::exchange(of_models_, of_models) == of_models) return;
+  model_.set_names(of_models ? model_names() : pattern_names(), implementations_);
 }
 
 void ContenderMatrix::set_problem(const QString& sentence) {

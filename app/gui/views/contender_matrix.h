@@ -27,6 +27,8 @@ class ContenderMatrix : public QWidget {
   /// The implementations this machine has; `problem` says why they are not known.
   void set_implementations(const QList<ContenderMatrixModel::Named>& implementations,
                            const QString& problem);
+  /// Models in the patterns' places; each once more with the shortcut of the last layer.
+  void show_models(bool of_models);
   /// Of the checks.
   void set_problem(const QString& sentence);
 
@@ -37,6 +39,8 @@ class ContenderMatrix : public QWidget {
   void count_impossible();
 
   ContenderMatrixModel model_;
+  QList<ContenderMatrixModel::Named> implementations_;
+  bool of_models_ = false;
   QTableView* table_;
   QLabel* note_;
   ProblemLabel *problem_, *implementations_problem_, *impossible_;

@@ -65,6 +65,7 @@ SweepForm::SweepForm(QWidget* parent)
   connect(&contenders_->model(), &ContenderMatrixModel::edited, this, &SweepForm::edited);
   for (QComboBox* box : {device_, direction_})
     connect(box, &QComboBox::activated, this, &SweepForm::edited);
+  connect(this, &SweepForm::edited, this, &SweepForm::name_contenders);
   show_advanced(false);
 }
 
@@ -184,6 +185,17 @@ void SweepForm::set_draft(const SweepDraft& draft) {
       static_cast<QLineEdit*>(field.control)->setText(text);
     }
   }
+  name_contenders();
+}
+
+QString SweepForm::axis(const QString& key) const {
+  QWidget* const control = axes_.at(key).control;
+  const auto* box = qobject_cast<QComboBox*>(control);
+  return (box ? box->currentText() : static_cast<QLineEdit*>(control)->text()).trimmed();
+}
+
+void SweepForm::name_contenders() {
+  contenders_->show_models(axis(QStringLiteral("operation")) == QLatin1String("model"));
 }
 
 SweepDraft SweepForm::draft() const {
@@ -195,11 +207,7 @@ SweepDraft SweepForm::draft() const {
                    .documents = documents_->text().trimmed(),
                    .direction = direction_->currentData().toString(),
                    .device = device_->currentData().toString()};
-  for (const auto& [key, field] : axes_) {
-    const auto* box = qobject_cast<QComboBox*>(field.control);
-    draft.axes[key] =
-        (box ? box->currentText() : static_cast<QLineEdit*>(field.control)->text()).trimmed();
-  }
+  for (const auto& [key, field] : axes_) draft.axes[key] = axis(key);
   return draft;
 }
 

@@ -51,6 +51,9 @@ class SweepForm : public QWidget {
   void build_basic();
   void build_advanced();
   void add_axes(QFormLayout& form);
+  [[nodiscard]] QString axis(const QString& key) const;
+  /// Patterns or models, as the operation has it.
+  void name_contenders();
 
   ContenderMatrix* contenders_;
   QLineEdit *name_, *windows_, *lengths_, *documents_;
