@@ -8,6 +8,7 @@
 //   Result<Checkpoint> checkpoint = Checkpoint::open("ms-marco-MiniLM-L-6-v2");
 //   checkpoint->tensors().layers[0].query.weight;   // TensorView, [hidden, hidden]
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -74,6 +75,8 @@ class Checkpoint {
   [[nodiscard]] const std::string& pattern() const;
   /// Of that pattern, one-sided; absent where it has none.
   [[nodiscard]] std::optional<Window> window() const;
+  /// With its [SEP]: what the training cut queries to; 0 where nothing is said of it.
+  [[nodiscard]] std::int64_t most_query_tokens() const;
   /// Tensors that are in the files and no part of a cross-encoder (position_ids, a pre-training
   /// head).
   [[nodiscard]] const std::vector<std::string>& left_out() const;

@@ -84,6 +84,10 @@ struct SafetensorsFile::Mapping {
   /// Maps the whole file; the descriptor may be closed afterwards.
   Status map(const std::filesystem::path& path);
   Status read_header();
+  [[nodiscard]] TensorView view(const HeaderEntry& entry) const {
+    const std::byte* first = bytes + data_begin + entry.begin;
+    return {entry.dtype, entry.shape, {first, static_cast<std::size_t>(entry.end - entry.begin)}};
+  }
 };
 
 Status SafetensorsFile::Mapping::map(const std::filesystem::path& path) {
@@ -147,6 +151,15 @@ std::vector<std::string> SafetensorsFile::names() const {
   return names;
 }
 
+std::vector<NamedView> SafetensorsFile::tensors() const {
+  std::vector<NamedView> all;
+  all.reserve(mapping_->entries.size());
+  for (const HeaderEntry& entry : mapping_->entries) {
+    all.push_back({entry.name, mapping_->view(entry)});
+  }
+  return all;
+}
+
 Result<std::string_view> SafetensorsFile::metadata(std::string_view key) const {
   for (const auto& [name, text] : mapping_->metadata) {
     if (name == key) return std::string_view(text);
@@ -157,9 +170,7 @@ Result<std::string_view> SafetensorsFile::metadata(std::string_view key) const {
 Result<TensorView> SafetensorsFile::tensor(std::string_view name) const {
   for (const HeaderEntry& entry : mapping_->entries) {
     if (entry.name != name) continue;
-    const std::byte* first = mapping_->bytes + mapping_->data_begin + entry.begin;
-    return TensorView{
-        entry.dtype, entry.shape, {first, static_cast<std::size_t>(entry.end - entry.begin)}};
+    return mapping_->view(entry);
   }
   constexpr std::size_t longest_list = 300;
   if (mapping_->entries.empty()) {

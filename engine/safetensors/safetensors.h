@@ -26,6 +26,11 @@ struct TensorView {
   std::span<const std::byte> bytes;  // alive as long as the file
 };
 
+struct NamedView {
+  std::string_view name;  // alive as long as the file
+  TensorView view;
+};
+
 class SafetensorsFile {
  public:
   [[nodiscard]] static Result<SafetensorsFile> open(const std::filesystem::path& path);
@@ -34,6 +39,7 @@ class SafetensorsFile {
   ~SafetensorsFile();
 
   [[nodiscard]] std::vector<std::string> names() const;
+  [[nodiscard]] std::vector<NamedView> tensors() const;  // all of them, in the header's order
   /// A text of the writer's own from `__metadata__`; errors name the file and the key.
   [[nodiscard]] Result<std::string_view> metadata(std::string_view key) const;
   /// Errors name the file, the tensor and the tensors that are there.

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/checkpoint/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/checkpoint/tiny_checkpoint.h"
+#include "tests/safetensors/scratch_folder.h"
+
+namespace attnscope {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using tests::ScratchFolder;
+using tests::TinyCheckpoint;
+using tests::write_bytes;
+
+Checkpoint opened(const TinyCheckpoint& tiny) {
+  const ScratchFolder folder;
+  tiny.write(folder.path());
+  Result<Checkpoint> checkpoint = Checkpoint::open(folder.path());
+  if (!checkpoint) throw std::runtime_error(checkpoint.error().message);
+  return std::move(*checkpoint);
+}
+
+TEST(Checkpoint, ABertForSequenceClassificationHasAllItsTensors) {
+  const Checkpoint checkpoint = opened(TinyCheckpoint::bert());
+  EXPECT_EQ(checkpoint.shape(), (ModelShape{.layers = 2,
+                                            .hidden = 8,
+                                            .heads = 2,
+                                            .feed_forward = 16,
+                                            .vocabulary = 20,
+                                            .positions = 10}));
+  EXPECT_EQ(checkpoint.architecture(), "BertForSequenceClassification");
+  EXPECT_EQ(checkpoint.pattern(), "full");
+  EXPECT_FALSE(checkpoint.window());
+  EXPECT_EQ(checkpoint.most_query_tokens(), 0);
+  EXPECT_THAT(checkpoint.left_out(), IsEmpty());
+  const ModelViews& tensors = checkpoint.tensors();
+  ASSERT_EQ(tensors.layers.size(), 2U);
+  EXPECT_THAT(tensors.layers[1].intermediate.weight.shape, ElementsAre(16, 8));
+  EXPECT_EQ(tensors.layers[1].intermediate.weight.bytes.size(), 16U * 8 * 4);
+  EXPECT_FALSE(tensors.layers[0].global);
+  ASSERT_TRUE(tensors.pooler && tensors.classifier);
+  EXPECT_THAT(tensors.classifier->weight.shape, ElementsAre(1, 8));
+}
+
+TEST(Checkpoint, ABertModelHasNoPrefixAndNoClassifier) {
+  TinyCheckpoint tiny = TinyCheckpoint::bert().with_prefix("bert.", "");
+  tiny.config["architectures"] = R"(["BertModel"])";
+  tiny.tensors.erase("classifier.weight");
+  tiny.tensors.erase("classifier.bias");
+  tiny.tensors["embeddings.position_ids"] = {{1, 10}, "I64"};
+  const Checkpoint checkpoint = opened(tiny);
+  EXPECT_TRUE(checkpoint.tensors().pooler);
+  EXPECT_FALSE(checkpoint.tensors().classifier);
+  EXPECT_THAT(checkpoint.left_out(), ElementsAre("embeddings.position_ids"));
+}
+
+TEST(Checkpoint, ASparseCrossEncoderSaysItsPatternAndWindow) {
+  TinyCheckpoint tiny = TinyCheckpoint::bert();
+  tiny.config["architectures"] = R"(["SparseCrossEncoderModelForSequenceClassification"])";
+  tiny.config["attention_window_size"] = "4";
+  tiny.config["query_cls_attention"] = "false";
+  tiny.config["query_doc_attention"] = "false";
+  tiny.tensors["bert.embeddings.position_ids"] = {{1, 10}, "I64"};
+  tiny.tensors["bert.embeddings.token_type_ids"] = {{1, 10}, "I64"};
+  const Checkpoint checkpoint = opened(tiny);
+  EXPECT_EQ(checkpoint.pattern(), "sparse");
+  EXPECT_EQ(checkpoint.window(), Window::of(4));
+  EXPECT_EQ(checkpoint.most_query_tokens(), 31);
+  EXPECT_EQ(checkpoint.left_out().size(), 2U);
+}
+
+TEST(Checkpoint, WithoutAWindowASparseCrossEncodersDocumentSeesAllOfItself) {
+  TinyCheckpoint tiny = TinyCheckpoint::bert();
+  tiny.config["attention_window_size"] = "null";
+  tiny.config["query_cls_attention"] = "false";
+  tiny.config["query_doc_attention"] = "false";
+  EXPECT_EQ(opened(tiny).window(), Window::infinite());
+}
+
+TEST(Checkpoint, AWindowAloneLeavesTheQuerySeeingAll) {
+  TinyCheckpoint tiny = TinyCheckpoint::bert();
+  tiny.config["attention_window_size"] = "0";
+  const Checkpoint checkpoint = opened(tiny);
+  EXPECT_EQ(checkpoint.pattern(), "sparse-without-independent-query");
+  EXPECT_EQ(checkpoint.window(), Window::of(0));
+}
+
+TEST(Checkpoint, ALongformerHasGlobalProjectionsAndPositionsBehindThePadding) {
+  TinyCheckpoint tiny = TinyCheckpoint::longformer();
+  tiny.tensors["longformer.embeddings.position_ids"] = {{1, 10}, "I64"};
+  const Checkpoint checkpoint = opened(tiny);
+  EXPECT_EQ(checkpoint.pattern(), "longformer");
+  EXPECT_EQ(checkpoint.window(), Window::of(4));
+  EXPECT_EQ(checkpoint.shape().first_position, 2);
+  EXPECT_EQ(checkpoint.shape().positions, 8);
+  EXPECT_EQ(checkpoint.shape().types, 1);
+  ASSERT_TRUE(checkpoint.tensors().layers[1].global);
+  ASSERT_TRUE(checkpoint.tensors().pooler);
+  EXPECT_THAT(checkpoint.tensors().classifier->weight.shape, ElementsAre(1, 8));
+}
+
+TEST(Checkpoint, AHeadOfThePreTrainingIsLeftOutByName) {
+  TinyCheckpoint tiny = TinyCheckpoint::bert();
+  tiny.tensors["cls.predictions.bias"] = {{20}};
+  EXPECT_THAT(opened(tiny).left_out(), ElementsAre("cls.predictions.bias"));
+}
+
+TEST(Checkpoint, OlderFilesCallLayerNormsTensorsGammaAndBeta) {
+  TinyCheckpoint tiny = TinyCheckpoint::bert();
+  tiny.tensors.erase("bert.embeddings.LayerNorm.weight");
+  tiny.tensors.erase("bert.embeddings.LayerNorm.bias");
+  tiny.tensors["bert.embeddings.LayerNorm.gamma"] = {{8}};
+  tiny.tensors["bert.embeddings.LayerNorm.beta"] = {{8}};
+  EXPECT_THAT(opened(tiny).tensors().embedding_norm.weight.shape, ElementsAre(8));
+}
+
+TEST(Checkpoint, HalfPrecisionIsReadAsItIs) {
+  TinyCheckpoint tiny = TinyCheckpoint::bert();
+  for (auto& [name, tensor] : tiny.tensors) tensor.dtype = "BF16";
+  EXPECT_EQ(opened(tiny).tensors().words.dtype, "BF16");
+}
+
+TEST(Checkpoint, ShardsAreFoundThroughTheirIndex) {
+  const ScratchFolder folder;
+  TinyCheckpoint first = TinyCheckpoint::bert();
+  TinyCheckpoint second{first.config, {}};
+  std::string map;
+  for (const auto& [name, tensor] : TinyCheckpoint::bert().tensors) {
+    const bool moves = name.find("layer.1") != std::string::npos;
+    if (moves) second.tensors.insert(first.tensors.extract(name));
+    map += fmt::format("{}\"{}\": \"{}.safetensors\"", map.empty() ? "" : ",", name,
+                       moves ? "two" : "one");
+  }
+  write_bytes(folder / "config.json", first.config_json());
+  write_bytes(folder / "one.safetensors", first.weights());
+  write_bytes(folder / "two.safetensors", second.weights());
+  write_bytes(folder / "model.safetensors.index.json", "{\"weight_map\": {" + map + "}}");
+  const auto checkpoint = Checkpoint::open(folder.path());
+  ASSERT_TRUE(checkpoint.has_value()) << checkpoint.error().message;
+  EXPECT_EQ(checkpoint->tensors().layers.size(), 2U);
+}
+
+}  // namespace
+}  // namespace attnscope

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/checkpoint/tiny_checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <utility>
+
+namespace attnscope::tests {
+namespace {
+
+constexpr std::int64_t hidden = 8, wide = 16, vocabulary = 20, positions = 10;
+
+void add_linear(TinyCheckpoint& to, const std::string& name, std::int64_t out, std::int64_t in) {
+  to.tensors[name + ".weight"] = {{out, in}};
+  to.tensors[name + ".bias"] = {{out}};
+}
+
+void add_norm(TinyCheckpoint& to, const std::string& name) {
+  to.tensors[name + ".weight"] = {{hidden}};
+  to.tensors[name + ".bias"] = {{hidden}};
+}
+
+TinyCheckpoint encoder(const std::string& prefix, std::int64_t types) {
+  TinyCheckpoint tiny;
+  tiny.config = {{"num_hidden_layers", "2"},
+                 {"hidden_size", "8"},
+                 {"num_attention_heads", "2"},
+                 {"intermediate_size", "16"},
+                 {"vocab_size", "20"},
+                 {"max_position_embeddings", "10"},
+                 {"type_vocab_size", std::to_string(types)},
+                 {"hidden_act", "\"gelu\""},
+                 {"layer_norm_eps", "1e-12"}};
+  const std::string embeddings = prefix + "embeddings.";
+  tiny.tensors[embeddings + "word_embeddings.weight"] = {{vocabulary, hidden}};
+  tiny.tensors[embeddings + "position_embeddings.weight"] = {{positions, hidden}};
+  tiny.tensors[embeddings + "token_type_embeddings.weight"] = {{types, hidden}};
+  add_norm(tiny, embeddings + "LayerNorm");
+  for (int number = 0; number < 2; ++number) {
+    const std::string layer = fmt::format("{}encoder.layer.{}.", prefix, number);
+    for (const char* part : {"query", "key", "value"}) {
+      add_linear(tiny, layer + "attention.self." + part, hidden, hidden);
+    }
+    add_linear(tiny, layer + "attention.output.dense", hidden, hidden);
+    add_norm(tiny, layer + "attention.output.LayerNorm");
+    add_linear(tiny, layer + "intermediate.dense", wide, hidden);
+    add_linear(tiny, layer + "output.dense", hidden, wide);
+    add_norm(tiny, layer + "output.LayerNorm");
+  }
+  return tiny;
+}
+
+std::int64_t bytes_of(const TinyTensor& tensor) {
+  std::int64_t bytes = tensor.dtype == "I64" ? 8 : tensor.dtype == "F32" ? 4 : 2;
+  for (const std::int64_t size : tensor.shape) bytes *= size;
+  return bytes;
+}
+
+}  // namespace
+
+TinyCheckpoint TinyCheckpoint::bert() {
+  TinyCheckpoint tiny = encoder("bert.", 2);
+  tiny.config.emplace("model_type", "\"bert\"");
+  tiny.config.emplace("architectures", R"(["BertForSequenceClassification"])");
+  add_linear(tiny, "bert.pooler.dense", hidden, hidden);
+  add_linear(tiny, "classifier", 1, hidden);
+  return tiny;
+}
+
+TinyCheckpoint TinyCheckpoint::longformer() {
+  TinyCheckpoint tiny = encoder("longformer.", 1);
+  tiny.config.emplace("model_type", "\"longformer\"");
+  tiny.config.emplace("architectures", R"(["LongformerForSequenceClassification"])");
+  tiny.config.emplace("attention_window", "[8, 8]");
+  tiny.config.emplace("pad_token_id", "1");
+  for (int number = 0; number < 2; ++number) {
+    for (const char* part : {"query_global", "key_global", "value_global"}) {
+      add_linear(tiny, fmt::format("longformer.encoder.layer.{}.attention.self.{}", number, part),
+                 hidden, hidden);
+    }
+  }
+  add_linear(tiny, "classifier.dense", hidden, hidden);
+  add_linear(tiny, "classifier.out_proj", 1, hidden);
+  return tiny;
+}
+
+std::string TinyCheckpoint::config_json() const {
+  std::vector<std::string> fields;
+  for (const auto& [name, value] : config) fields.push_back(fmt::format("\"{}\": {}", name, value));
+  return fmt::format("{{{}}}\n", fmt::join(fields, ",\n"));
+}
+
+std::string TinyCheckpoint::weights() const {
+  std::vector<std::string> entries;
+  std::int64_t end = 0;
+  for (const auto& [name, tensor] : tensors) {
+    const std::int64_t begin = std::exchange(end, end + bytes_of(tensor));
+    entries.push_back(fmt::format(R"("{}":{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
+                                  name, tensor.dtype, fmt::join(tensor.shape, ","), begin, end));
+  }
+  std::string header = fmt::format("{{{}}}", fmt::join(entries, ","));
+  header.resize((header.size() + 7) / 8 * 8, ' ');
+  std::string length(8, '\0');
+  for (unsigned i = 0; i < 8; ++i) {
+    length[i] = static_cast<char>((header.size() >> (8U * i)) & 0xFFU);
+  }
+  return fmt::format("{}{}{}", length, header, std::string(static_cast<std::size_t>(end), '\1'));
+}
+
+void TinyCheckpoint::write(const std::filesystem::path& folder) const {
+  std::ofstream(folder / "config.json", std::ios::binary) << config_json();
+  std::ofstream(folder / "model.safetensors", std::ios::binary) << weights();
+}
+
+TinyCheckpoint TinyCheckpoint::with_prefix(const std::string& was, const std::string& is) const {
+  TinyCheckpoint renamed{config, {}};
+  for (const auto& [name, tensor] : tensors) {
+    const bool has = name.rfind(was, 0) == 0;
+    renamed.tensors[has ? fmt::format("{}{}", is, name.substr(was.size())) : name] = tensor;
+  }
+  return renamed;
+}
+
+}  // namespace attnscope::tests

@@ -1,0 +1,37 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// A checkpoint of two small layers, written into a folder as Hugging Face would, to be spoilt by
+// tests.
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace attnscope::tests {
+
+struct TinyTensor {
+  std::vector<std::int64_t> shape;
+  std::string dtype = "F32";
+};
+
+/// hidden 8, 2 heads, feed-forward 16, vocabulary 20, 10 positions.
+struct TinyCheckpoint {
+  std::map<std::string, std::string> config;  // field -> JSON
+  std::map<std::string, TinyTensor> tensors;
+
+  [[nodiscard]] static TinyCheckpoint bert();
+  [[nodiscard]] static TinyCheckpoint longformer();
+
+  [[nodiscard]] std::string config_json() const;
+  /// The bytes of a safetensors file.
+  [[nodiscard]] std::string weights() const;
+  /// config.json and model.safetensors.
+  void write(const std::filesystem::path& folder) const;
+  /// The same with another prefix in place of the model's.
+  [[nodiscard]] TinyCheckpoint with_prefix(const std::string& was, const std::string& is) const;
+};
+
+}  // namespace attnscope::tests

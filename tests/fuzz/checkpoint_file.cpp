@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A checkpoint's config.json and, behind the first 0x1E, the header of its weights: what an
+// accepted one says of itself holds together.
+#include "engine/checkpoint/model_config.h"
+#include "engine/checkpoint/tensor_names.h"
+#include "engine/safetensors/header.h"
+#include "tests/fuzz/fuzz_input.h"
+
+namespace attnscope {
+namespace {
+
+using fuzz::expect;
+using fuzz::expect_sentence;
+
+void follow_config(const ModelConfig& config) {
+  const ModelShape& shape = config.shape;
+  expect(shape.head_dim() * shape.heads == shape.hidden, "heads divide the hidden size");
+  expect(shape.layers > 0 && shape.positions > 0 && shape.vocabulary > 0, "sizes are positive");
+  expect(config.pattern == "full" || config.window.has_value(), "a window goes with its pattern");
+}
+
+void follow_header(const ModelConfig& config, std::string_view json) {
+  constexpr std::int64_t data_bytes = 1 << 20;
+  const Result<Header> header = parse_header(json, data_bytes, "model.safetensors");
+  if (!header) {
+    expect_sentence(header.error().message);
+    return;
+  }
+  WeightFiles weights;
+  for (const HeaderEntry& entry : header->entries) {
+    weights.tensors.emplace(entry.name, TensorView{entry.dtype, entry.shape, {}});
+  }
+  const auto found = find_tensors(weights, config, "folder");
+  if (!found) {
+    expect_sentence(found.error().message);
+    return;
+  }
+  expect(static_cast<std::int64_t>(found->views.layers.size()) == config.shape.layers,
+         "every layer is there");
+  expect(found->views.words.shape.front() == config.shape.vocabulary, "shapes are the config's");
+}
+
+}  // namespace
+}  // namespace attnscope
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view input = attnscope::fuzz::text_of(data, size);
+  const std::size_t end = input.find('\x1e');
+  const auto config = attnscope::read_model_config(input.substr(0, end), "config.json");
+  if (!config) {
+    attnscope::fuzz::expect_sentence(config.error().message);
+    return 0;
+  }
+  attnscope::follow_config(*config);
+  if (end != std::string_view::npos) {
+    attnscope::follow_header(*config, input.substr(end + 1));
+  }
+  return 0;
+}
