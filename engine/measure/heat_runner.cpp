@@ -6,19 +6,14 @@
 #include <stdexcept>
 
 #include "engine/attention/cuda_runtime.h"
-#include "engine/measure/available_memory.h"
-#include "engine/measure/beacon.h"
 #include "engine/measure/gate.h"
 #include "engine/measure/guard_zones.h"
-#include "engine/measure/heat_device.h"
+#include "engine/measure/heat_record.h"
 #include "engine/measure/heat_tensors.h"
 #include "engine/measure/lineup.h"
+#include "engine/measure/model_heat.h"
 #include "engine/measure/process_peak.h"
-#include "engine/measure/random.h"
-#include "engine/measure/rounds.h"
 #include "engine/measure/row_watch.h"
-#include "engine/measure/torch_runtime.h"
-#include "engine/sweep/heartbeat.h"
 #include "kernels/plan/counts.h"
 
 namespace attnscope::measure {
@@ -37,70 +32,21 @@ CellWork work_of(const HeatPoint& point, const AttentionPlan& plan,
           .executed_bytes = executed.bytes};
 }
 
-class HeatRun {
+/// A heat of attention calls.
+class AttentionHeat {
  public:
-  HeatRun(const protocol::HeatRequest& request, const HeatHooks& hooks)
-      : request_(request),
-        heat_(request.heat),
-        hooks_(hooks),
-        device_(heat_device(heat_.point.device)),
-        memory_(device_.memory()),
-        beacon_(request.beacon, request.beacon_nonce, hooks.own_beacon),
-        troubles_(heat_.contenders.size()),
+  explicit AttentionHeat(HeatRecord& record)
+      : record_(record),
+        heat_(record.heat()),
+        device_(record.device()),
+        memory_(record.memory()),
+        beacon_(record.beacon()),
+        troubles_(record.troubles()),
+        cells_(record.cells()),
         first_call_ns_(heat_.contenders.size()),
-        first_call_blocks_(heat_.contenders.size()) {
-    if (hooks.on_alive && !beacon_.is_shared())
-      heartbeat_.emplace(protocol::alive_interval, [this] { hooks_.on_alive(beacon_.read()); });
-    auto limit = memory_limit_bytes();
-    if (!limit) throw std::runtime_error(limit.error().message);
-    memory_.empty_cache();
-    memory_.set_limit(*limit);
-    set_threads(std::max(heat_.point.threads, 1));
-    for (const Contender& contender : heat_.contenders) {
-      Cell cell;
-      cell.contender = contender;
-      cell.batch = 1;
-      cells_.push_back(std::move(cell));
-    }
-  }
-
-  /// Throws cuda::DeviceLost, with the beacon left at the contender that lost the device.
-  HeatResult run() {
-    try {
-      measure_all();
-    } catch (const cuda::DeviceLost&) {
-      beacon_.leave_lit();
-      throw;
-    }
-    for (std::size_t i = 0; i < cells_.size(); ++i) conclude(i);
-    memory_.empty_cache();
-    return {.heat_index = heat_.index, .point = heat_.point, .cells = std::move(cells_)};
-  }
-
- private:
-  [[nodiscard]] bool cancelled() const {
-    return hooks_.cancel != nullptr && hooks_.cancel->load(std::memory_order_relaxed);
-  }
-
-  void tell(std::size_t contender, std::string_view phase) const {
-    if (hooks_.on_phase) hooks_.on_phase(static_cast<int>(contender), phase);
-  }
-
-  void measure_all() {
-    if (const auto sizes = group_sizes(heat_.point)) {
-      measure(*sizes);
-    } else {
-      for (auto& trouble : troubles_)
-        trouble = Trouble{CellStatus::unsupported, sizes.error().message};
-    }
-  }
+        first_call_blocks_(heat_.contenders.size()) {}
 
   void measure(const GroupSizes& sizes) {
-    for (std::size_t i = 0; i < cells_.size(); ++i) {
-      cells_[i].query_tokens = sizes.query;
-      cells_[i].document_tokens = sizes.document;
-      tell(i, "prepare");
-    }
     const std::unique_ptr<Lineup> lineup = choose_lineup(heat_, sizes, memory_, troubles_);
     if (!lineup) return;
     for (std::size_t i = 0; i < cells_.size(); ++i) {
@@ -111,29 +57,20 @@ class HeatRun {
     bool checked = false;
     HeatTensors tensors(device_, lineup->shape(), heat_.point.seed);
     References references(*lineup, heat_.point.seed);
-    for (const int placement : request_.placements) {
-      if (cancelled() || nobody_left()) return;
+    for (const int placement : record_.placements()) {
+      if (record_.cancelled() || record_.nobody_left()) return;
       if (const auto trouble = guarded(memory_, [&] {
             tensors.place(placement);
             if (!checked) check_all_left(*lineup, references, tensors, placement);
             checked = true;
             time_all_left(*lineup, references, tensors, placement);
           })) {
-        drop_all_left(*trouble);
+        record_.drop_all_left(*trouble);
       }
     }
   }
 
-  [[nodiscard]] bool nobody_left() const {
-    return std::all_of(troubles_.begin(), troubles_.end(),
-                       [](const auto& trouble) { return trouble.has_value(); });
-  }
-
-  void drop_all_left(const Trouble& trouble) {
-    for (auto& one : troubles_)
-      if (!one) one = trouble;
-  }
-
+ private:
   /// One call of what the heat measures: forward, or forward and backward.
   void call(PreparedAttention& prepared, const PlacedTensors& buffers,
             std::span<std::byte> workspace) const {
@@ -166,8 +103,8 @@ class HeatRun {
     if (gradients) tensors.fill_grad_o(references.rows());
     const std::uint64_t inputs = tensors.input_print();
     for (std::size_t i = 0; i < cells_.size(); ++i) {
-      if (troubles_[i] || cancelled()) continue;
-      tell(i, "check");
+      if (troubles_[i] || record_.cancelled()) continue;
+      record_.tell(i, "check");
       const char* outside = nullptr;
       troubles_[i] = guarded(memory_, [&] { outside = meter(i, *lineup.prepared(i), tensors); });
       beacon_.idle();
@@ -222,7 +159,8 @@ class HeatRun {
 
   void time_all_left(const Lineup& lineup, References& references, const HeatTensors& tensors,
                      int placement) {
-    if (cancelled()) return;  // before references of what was not checked any more are computed
+    if (record_.cancelled())
+      return;  // before references of what was not checked any more are computed
     const PlacedTensors& buffers = tensors.on_device();
     std::vector<Buffer> workspaces(cells_.size());
     std::vector<std::optional<RowWatch>> watches(cells_.size());
@@ -250,20 +188,9 @@ class HeatRun {
            .judge = [=, this, &watch, &buffers] { return judge_sample(i, watch, buffers); },
            .earlier_ns = first_call_ns_[i]});
     }
-    const RoundsOptions options{
-        .memory = memory_,
-        .beacon = beacon_,
-        .rule = placement_rule(heat_.stop),
-        .process = request_.process,
-        .placement = placement,
-        .seed = random_bits(heat_.point.seed, static_cast<std::uint64_t>(heat_.index)),
-        .cancel = hooks_.cancel,
-        .on_start = [&](int contender) { tell(static_cast<std::size_t>(contender), "time"); },
-        .stopwatch = device_.stopwatch(),
-        .conditions = device_.conditions()};
-    std::vector<LaneResult> results = run_rounds(lanes, options);
+    std::vector<LaneResult> results = run_rounds(lanes, record_.rounds(placement));
     for (std::size_t lane = 0; lane < lanes.size(); ++lane)
-      keep(static_cast<std::size_t>(lanes[lane].contender), std::move(results[lane]));
+      record_.keep(std::move(results[lane]), static_cast<std::size_t>(lanes[lane].contender));
   }
 
   std::optional<Trouble> judge_sample(std::size_t contender, const RowWatch& watch,
@@ -275,47 +202,45 @@ class HeatRun {
     return wrong->trouble;
   }
 
-  void keep(std::size_t contender, LaneResult&& result) {
-    Cell& cell = cells_[contender];
-    const bool first = cell.samples.empty();
-    cell.samples.insert(cell.samples.end(), result.samples.begin(), result.samples.end());
-    cell.settled = result.settled && (first || cell.settled);
-    troubles_[contender] = std::move(result.trouble);
-  }
-
-  /// A cell has samples or a reason, never both. A cancelled heat is measured again whole.
-  void conclude(std::size_t contender) {
-    Cell& cell = cells_[contender];
-    if (troubles_[contender]) {
-      cell.status = troubles_[contender]->status;
-      cell.reason = troubles_[contender]->reason;
-    } else if (cancelled()) {
-      cell.status = CellStatus::cancelled;
-      cell.reason = "cancelled before the heat was complete";
-    }
-    if (cell.status == CellStatus::ok) return;
-    cell.samples.clear();
-    cell.settled = false;
-  }
-
-  const protocol::HeatRequest& request_;
+  HeatRecord& record_;
   const Heat& heat_;
-  const HeatHooks& hooks_;
   HeatDevice& device_;
   HeatMemory& memory_;
-  BeaconFile beacon_;
-  std::vector<std::optional<Trouble>> troubles_;
-  std::vector<Cell> cells_;
+  BeaconFile& beacon_;
+  std::vector<std::optional<Trouble>>& troubles_;
+  std::vector<Cell>& cells_;
   // By contender; on a device that of handing it over, far less.
   std::vector<double> first_call_ns_;
   std::vector<std::vector<std::int64_t>> first_call_blocks_;  // that such a call needs
-  std::optional<Heartbeat> heartbeat_;  // the last member: it ends before what it reads
 };
+
+void measure(HeatRecord& record) {
+  const auto sizes = group_sizes(record.heat().point);
+  if (!sizes) return record.drop_all_left({CellStatus::unsupported, sizes.error().message});
+  for (std::size_t i = 0; i < record.cells().size(); ++i) {
+    record.cells()[i].query_tokens = sizes->query;
+    record.cells()[i].document_tokens = sizes->document;
+    record.tell(i, "prepare");
+  }
+  if (record.heat().point.operation == Operation::model) {
+    measure_models(record, *sizes);
+  } else {
+    AttentionHeat(record).measure(*sizes);
+  }
+}
 
 }  // namespace
 
+/// Throws cuda::DeviceLost, with the beacon left at the contender that lost the device.
 HeatResult run_heat(const protocol::HeatRequest& request, const HeatHooks& hooks) {
-  return HeatRun(request, hooks).run();
+  HeatRecord record(request, hooks);
+  try {
+    measure(record);
+  } catch (const cuda::DeviceLost&) {
+    record.beacon().leave_lit();
+    throw;
+  }
+  return record.finish();
 }
 
 }  // namespace attnscope::measure

@@ -31,22 +31,12 @@ Result<SequenceLayout> layout_of(const HeatPoint& point, const GroupSizes& sizes
 /// What no implementation of this build can do, in the words shown to the user.
 std::optional<std::string> reason_against(const HeatPoint& point, const SequenceLayout& layout) {
   if (point.device == DeviceKind::cuda && !cuda::usable()) return cuda::usable().error().message;
-  if (point.operation == Operation::model)
-    return "this worker has no models yet; use operation attention or windowed-matmul";
   if (point.cache == CacheState::cold && point.device == DeviceKind::cpu && !can_flush_caches())
     return "this processor does not let a program empty its caches; use cache warm";
   if (point.memory_order == MemoryOrder::head_major && !layout.is_uniform())
     return "head-major memory needs a query of its own in every item; use memory_order token-major "
            "with a shared query";
   return std::nullopt;
-}
-
-Result<const Implementation*> implementation_of(const Contender& contender) {
-  if (const Implementation* found = find_implementation(contender.implementation)) return found;
-  std::vector<std::string_view> known;
-  for (const Implementation* one : implementations()) known.push_back(one->id());
-  return fail("this worker has no implementation '{}'; {}", contender.implementation,
-              suggest(contender.implementation, known));
 }
 
 bool any_left(const std::vector<std::optional<Trouble>>& troubles) {
@@ -87,6 +77,14 @@ std::unique_ptr<Lineup> lineup_within(const Heat& heat, const GroupSizes& sizes,
 }
 
 }  // namespace
+
+Result<const Implementation*> implementation_of(const Contender& contender) {
+  if (const Implementation* found = find_implementation(contender.implementation)) return found;
+  std::vector<std::string_view> known;
+  for (const Implementation* one : implementations()) known.push_back(one->id());
+  return fail("this worker has no implementation '{}'; {}", contender.implementation,
+              suggest(contender.implementation, known));
+}
 
 Lineup::Lineup(const Heat& heat, SequenceLayout layout, HeatMemory& memory,
                std::vector<std::optional<Trouble>>& troubles)
