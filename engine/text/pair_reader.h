@@ -1,0 +1,66 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Queries and documents to be scored, one pair a line, read as they are needed:
+//
+//   pairs.tsv    QUERY <tab> DOCUMENT, or QID <tab> DOCID <tab> QUERY <tab> DOCUMENT as MS MARCO's
+//                top1000 files have it
+//   pairs.jsonl  {"qid": "1", "docno": "a", "query": "...", "text": "..."}
+//
+//   Result<PairReader> pairs = PairReader::open("pairs.tsv", std::nullopt);
+//   while (auto pair = pairs->next()) {
+//     if (!*pair) break;   // the end
+//     ...
+//   }
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kernels/plan/result.h"
+
+namespace attnscope {
+
+enum class PairFormat : std::uint8_t { tsv, jsonl };
+/// Errors name the formats.
+[[nodiscard]] Result<PairFormat> parse_pair_format(std::string_view text);
+
+struct TextPair {
+  std::string query, document;
+  std::string query_id{}, document_id{};  // empty where the line has none
+  std::int64_t line = 0;                  // from 1
+};
+
+class PairReader {
+ public:
+  static constexpr std::size_t longest_line = 32U << 20U;  // bytes
+
+  /// "-" is standard input, which has no name to tell its format by.
+  [[nodiscard]] static Result<PairReader> open(const std::filesystem::path& file,
+                                               std::optional<PairFormat> format);
+  PairReader(PairReader&&) noexcept;
+  PairReader& operator=(PairReader&&) noexcept;
+  ~PairReader();
+
+  /// The next pair, nothing at the end. Errors name file and line: a line that is no pair, has
+  /// other columns than the first, is no UTF-8 or longer than longest_line, or an empty one between
+  /// others. An empty document is one; an empty query is an error.
+  [[nodiscard]] Result<std::optional<TextPair>> next();
+  /// How much of the file is read, from 0 to 1; absent where nobody knows its size.
+  [[nodiscard]] std::optional<double> progress() const;
+
+ private:
+  struct Source;
+  explicit PairReader(std::unique_ptr<Source> source);
+  std::unique_ptr<Source> source_;
+};
+
+/// One line without its end; `columns` is 0 before the first line of a TSV file and then 2 or 4.
+/// The message is what a line is wrong with ("has 3 columns, ..."), without file and number.
+[[nodiscard]] Result<TextPair> parse_pair(std::string_view line, PairFormat format,
+                                          std::int64_t& columns);
+
+}  // namespace attnscope
