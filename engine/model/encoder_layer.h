@@ -54,7 +54,7 @@ class EncoderLayer {
   /// and `x` are [tokens, hidden]; the result takes x's place. In pieces of so many tokens that the
   /// wide layer's values stay in the caches.
   void finish(const at::Tensor& o, at::Tensor& x) const;
-  static constexpr std::int64_t tokens_at_once = 256;
+  static constexpr std::int64_t tokens_at_once = 512;
 
  private:
   Projections projections_, global_;

@@ -1,0 +1,111 @@
+// Scores of Hugging Face's own classes on small checkpoints (scripts/golden/make_models.py).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "engine/attention/list.h"
+#include "engine/model/cross_encoder.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+
+struct Pair {
+  std::vector<std::int32_t> query, document;
+};
+
+/// A checkpoint with the pairs and scores beside it.
+class Golden {
+ public:
+  explicit Golden(const std::string& name) {
+    const std::filesystem::path folder =
+        std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/golden/models" / name;
+    auto checkpoint = Checkpoint::open(folder);
+    if (!checkpoint) throw std::runtime_error(checkpoint.error().message);
+    auto weights = ModelWeights::of(*checkpoint);
+    if (!weights) throw std::runtime_error(weights.error().message);
+    weights_ = *weights;
+    std::ifstream file(folder / "cases.json");
+    cases_ = json::parse(file);
+    for (const json& pair : cases_["pairs"]) {
+      pairs_.push_back({pair["query"], pair["document"]});
+    }
+  }
+
+  [[nodiscard]] const std::shared_ptr<const ModelWeights>& weights() const { return weights_; }
+  [[nodiscard]] std::vector<float> scores(const std::string& row) const {
+    return cases_["scores"][row];
+  }
+  [[nodiscard]] PairBatch batch() const {
+    PairBatch batch{.items = {}, .cls = cases_["cls"]};
+    for (const Pair& pair : pairs_) batch.items.push_back({pair.query, pair.document});
+    return batch;
+  }
+
+ private:
+  std::shared_ptr<const ModelWeights> weights_;
+  json cases_;
+  std::vector<Pair> pairs_;
+};
+
+struct Asked {
+  const char* pattern;
+  std::optional<Window> window;
+  std::vector<const char*> implementations;
+  bool global_projections = false;
+};
+
+void expect_scores(const Golden& golden, const Asked& asked) {
+  const std::string row =
+      asked.window ? fmt::format("{}/{}", asked.pattern, asked.window->text()) : asked.pattern;
+  for (const char* id : asked.implementations) {
+    for (const bool cls_only : {false, true}) {
+      SCOPED_TRACE(fmt::format("{} by {}{}", row, id, cls_only ? ", [CLS] alone last" : ""));
+      auto encoder = CrossEncoder::make(golden.weights(),
+                                        {.pattern = *find_pattern(asked.pattern),
+                                         .window = asked.window,
+                                         .global_projections = asked.global_projections,
+                                         .cls_only_last_layer = cls_only,
+                                         .threads = 2},
+                                        *find_implementation(id));
+      ASSERT_TRUE(encoder) << encoder.error().message;
+      const auto output = (*encoder)->score(golden.batch());
+      ASSERT_TRUE(output) << output.error().message;
+      EXPECT_THAT(output->scores,
+                  testing::Pointwise(testing::FloatNear(1e-5F), golden.scores(row)));
+    }
+  }
+}
+
+TEST(GoldenModels, FullIsBertForSequenceClassification) {
+  const Golden bert("bert");
+  expect_scores(bert, {"full", {}, {"sdpa", "dense", "segment"}});
+}
+
+TEST(GoldenModels, SparseIsTheMaskedFullModelOfFloat64) {
+  const Golden bert("bert");
+  for (const std::int64_t w : {64, 4, 1, 0}) {
+    expect_scores(bert, {"sparse", Window::of(w), {"segment", "windowed", "sdpa-mask"}});
+    expect_scores(bert, {"sparse-without-independent-query", Window::of(w), {"segment"}});
+  }
+  for (const std::int64_t w : {64, 4, 1}) {
+    expect_scores(bert, {"sparse", Window::of(w), {"longformer-chunks"}});
+  }
+}
+
+TEST(GoldenModels, LongformerIsLongformerForSequenceClassification) {
+  const Golden longformer("longformer");
+  expect_scores(longformer, {"longformer", Window::of(4), {"longformer-chunks", "segment"}, true});
+}
+
+TEST(GoldenModels, QdsIsLongformerWithGlobalSentenceStarts) {
+  const Golden longformer("longformer");
+  expect_scores(longformer, {"qds", Window::of(4), {"longformer-chunks", "segment"}, true});
+}
+
+}  // namespace
+}  // namespace attnscope
