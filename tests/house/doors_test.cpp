@@ -44,10 +44,9 @@ std::string closed_door(const std::string& file, const std::string& header) {
     return "ICU belongs to engine/text";
   }
   if (starts_with_any(header, {"torch/", "ATen/", "c10/"}) &&
-      !starts_with_any(file,
-                       {"engine/attention/", "engine/model/", "engine/measure/", "app/worker/",
-                        "tests/attention/", "tests/conformance/", "tests/measure/",
-                        "tests/model/"})) {
+      !starts_with_any(
+          file, {"engine/attention/", "engine/model/", "engine/measure/", "app/worker/",
+                 "tests/attention/", "tests/conformance/", "tests/measure/", "tests/model/"})) {
     return "LibTorch belongs to the rooms that only the worker links";
   }
   if (starts_with_any(file, {"kernels/"}) && !starts_with_any(file, {"kernels/cpu/benchmark/"}) &&
