@@ -92,14 +92,14 @@ std::vector<float> spread(const at::Tensor& rows, const at::Tensor& index, std::
 
 class Encoder final : public CrossEncoder {
  public:
-  Encoder(std::shared_ptr<const ModelWeights> weights, ModelVariant variant,
-          const Implementation& implementation, const Computing& computing)
-      : shape_(weights->shape()),
+  Encoder(const ModelWeights& weights, ModelVariant variant, const Implementation& implementation,
+          const Computing& computing)
+      : shape_(weights.shape()),
         variant_(std::move(variant)),
         implementation_(implementation),
-        embeddings_(weights->tensors(), computing),
-        head_(weights->tensors(), computing) {
-    const std::vector<LayerWeights>& layers = weights->tensors().layers;
+        embeddings_(weights.tensors(), computing),
+        head_(weights.tensors(), computing) {
+    const std::vector<LayerWeights>& layers = weights.tensors().layers;
     layers_.reserve(layers.size());
     for (const LayerWeights& layer : layers) {
       const bool split = variant_.cls_only_last_layer && &layer == &layers.back();
@@ -261,7 +261,7 @@ class Encoder final : public CrossEncoder {
 }  // namespace
 
 Result<std::unique_ptr<CrossEncoder>> CrossEncoder::make(
-    std::shared_ptr<const ModelWeights> weights, ModelVariant variant,
+    const std::shared_ptr<const ModelWeights>& weights, ModelVariant variant,
     const Implementation& implementation) {
   const c10::InferenceMode no_graph;
   if (variant.global_projections && !weights->has_global_projections()) {
@@ -276,8 +276,7 @@ Result<std::unique_ptr<CrossEncoder>> CrossEncoder::make(
       .dtype = variant.dtype,
       .device = torch_device(variant.device),
       .route = fastest_route(variant.dtype, variant.device, shape.hidden, shape.feed_forward)};
-  return std::make_unique<Encoder>(std::move(weights), std::move(variant), implementation,
-                                   computing);
+  return std::make_unique<Encoder>(*weights, std::move(variant), implementation, computing);
 }
 
 bool has_independent_query(const AttentionPattern& pattern) {

@@ -76,7 +76,7 @@ class CrossEncoder {
  public:
   /// Errors: weights without what the variant needs, an implementation that does not take it.
   [[nodiscard]] static Result<std::unique_ptr<CrossEncoder>> make(
-      std::shared_ptr<const ModelWeights> weights, ModelVariant variant,
+      const std::shared_ptr<const ModelWeights>& weights, ModelVariant variant,
       const Implementation& implementation);
   CrossEncoder(const CrossEncoder&) = delete;
   CrossEncoder& operator=(const CrossEncoder&) = delete;
