@@ -116,8 +116,9 @@ TEST(SweepFile, ShippedSweeps_AreValid) {
   EXPECT_THAT(load_sweep("kernels-cuda-backward")->heats, SizeIs(2 * 2 * 3));
   EXPECT_THAT(load_sweep("baselines-cuda")->heats, SizeIs(2 * 2 * 3));
   EXPECT_THAT(load_sweep("paper-fig2a-cuda")->heats, SizeIs(2 * 7));
-  for (const char* name :
-       {"kernels-cuda", "kernels-cuda-backward", "baselines-cuda", "paper-fig2a-cuda"}) {
+  EXPECT_THAT(load_sweep("models-cuda")->heats, SizeIs(2 * 2));
+  for (const char* name : {"kernels-cuda", "kernels-cuda-backward", "baselines-cuda",
+                           "paper-fig2a-cuda", "models-cuda"}) {
     const auto sweep = load_sweep(name);
     for (const Heat& heat : sweep->heats) EXPECT_EQ(heat.point.device, DeviceKind::cuda);
   }
