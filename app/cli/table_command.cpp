@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "app/cli/command_line.h"
+#include "engine/report/beside_table3.h"
 #include "engine/report/pivot.h"
 #include "engine/report/table.h"
+#include "kernels/plan/in_a_sentence.h"
 
 namespace attnscope::cli {
 
@@ -13,6 +17,7 @@ struct Arguments : TableArguments {
   std::string format = "text";
   bool growth = false;
   std::string rows, columns, cells;  // of a pivot, where any of them is given
+  std::string beside;                // a published table
 
   [[nodiscard]] bool is_pivot() const { return !(rows + columns + cells).empty(); }
 };
@@ -54,9 +59,31 @@ void print_pivot(Session& session, const Arguments& arguments, report::TableForm
   }
 }
 
+void print_beside(Session& session, const Arguments& arguments, report::TableFormat format) {
+  constexpr std::string_view known = "ecir24-table3";
+  if (arguments.beside != known) {
+    return session.fail(exit_wrong_use,
+                        fmt::format("--beside: there is no published table '{}' to set models "
+                                    "beside; there is {}",
+                                    in_a_sentence(arguments.beside), known));
+  }
+  if (arguments.is_pivot() || arguments.growth) {
+    return session.fail(
+        exit_wrong_use,
+        "--beside has rows and columns of its own; leave --rows, --columns, --cells "
+        "and --growth out.");
+  }
+  const auto table = open_table(session, arguments);
+  if (!table) return;
+  const auto text = report::write_beside_table3(*table, format);
+  if (!text) return session.fail(exit_wrong_use, text.error().message);
+  print_result(session, *text);
+}
+
 void table(Session& session, const Arguments& arguments) {
   const auto format = report::parse_table_format(arguments.format);
   if (!format) return session.fail(exit_wrong_use, format.error().message);
+  if (!arguments.beside.empty()) return print_beside(session, arguments, *format);
   if (arguments.is_pivot()) return print_pivot(session, arguments, *format);
   if (arguments.growth && *format == report::TableFormat::latex) {
     return session.fail(
@@ -91,6 +118,11 @@ void add_table_command(CLI::App& app, Session& session) {
       ->add_option("--cells", arguments->cells,
                    "and its cells: time, memory, ratio, limit, error, executed, or several of them")
       ->type_name("LIST");
+  command
+      ->add_option("--beside", arguments->beside,
+                   "Whole models in the form of a published table, its numbers beside: "
+                   "ecir24-table3")
+      ->type_name("TABLE");
   command->add_flag("--growth", arguments->growth,
                     "Time per token, against that of the shortest length");
   command->callback([&session, arguments] { table(session, *arguments); });

@@ -238,17 +238,30 @@ std::vector<PublishedCost> published_costs() {
   std::vector<PublishedCost> costs;
   for (const std::vector<std::string>& row : rows_of("ecir24_table3.csv", cost_keys)) {
     PublishedCost& cost = costs.emplace_back();
+    cost.task = row[0];
+    cost.row = row[3];
     cost.model = model_words(row[3]);
     if (std::ranges::find(of_ours, row[3]) != of_ours.end()) cost.pattern = row[3];
     // Full attention has no window in our patterns.
-    if (cost.pattern != "full") {
+    if (cost.row != "full") {
       if (const Result<Window> window = parse_window(row[4])) cost.window = *window;
     }
     cost.sequence_tokens = static_cast<std::int64_t>(number(row[2]));
     cost.time_us_per_document = number(row[5]);
     cost.memory_mb_per_document = number(row[6]);
+    cost.relative_time = with_sign(row[7]);
+    cost.relative_memory = with_sign(row[8]);
+    cost.is_baseline = row[9] == "yes";
   }
   return costs;
+}
+
+std::string published_model(std::string_view row) {
+  return model_words(std::string(row));
+}
+
+std::string_view published_costs_source() {
+  return ecir24;
 }
 
 std::vector<BesidePublished> beside_published(const Table& table) {
@@ -257,8 +270,10 @@ std::vector<BesidePublished> beside_published(const Table& table) {
   for (const Row& row : table.rows) {
     const Contender& contender = row.cell.cell.contender;
     for (const PublishedCost& cost : costs) {
-      const bool same = !cost.pattern.empty() && cost.pattern == contender.pattern &&
-                        cost.window == contender.window &&
+      const bool same_row = contender.model.empty()
+                                ? !cost.pattern.empty() && cost.pattern == contender.pattern
+                                : cost.row == contender.model;
+      const bool same = same_row && cost.window == contender.window &&
                         cost.sequence_tokens == row.cell.point.sequence_tokens;
       if (same && is_measured(row)) found.push_back({&row, cost});
     }

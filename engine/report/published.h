@@ -48,15 +48,25 @@ struct PublishedTable {
 
 /// One model of the ECIR 2024 paper's Table 3: a whole cross-encoder on one NVIDIA A100.
 struct PublishedCost {
+  std::string task;     // "passage", "document"
+  std::string row;      // its model's name in our sweeps: "sparse-without-kernel"
   std::string model;    // as the paper calls it
   std::string pattern;  // ours of the same name and meaning; empty: none
   std::optional<Window> window;
   std::int64_t sequence_tokens = 0;
   double time_us_per_document = 0, memory_mb_per_document = 0;  // megabytes of 10^6 bytes
+  std::string relative_time, relative_memory;  // against the task's baseline, "-43"; empty: of it
+  bool is_baseline = false;                    // of its task
 };
 [[nodiscard]] std::vector<PublishedCost> published_costs();
 
-/// Our cells of the lengths, windows and patterns of Table 3, in the table's order.
+/// As the paper calls a model of that name; the name itself where it has none.
+[[nodiscard]] std::string published_model(std::string_view row);
+/// The paper's citation, in one line.
+[[nodiscard]] std::string_view published_costs_source();
+
+/// Our cells of the lengths, windows and patterns of Table 3, in the table's order; of whole
+/// models, those of the same row.
 struct BesidePublished {
   const Row* row = nullptr;
   PublishedCost cost;

@@ -12,10 +12,11 @@ namespace {
 using Answer = WorkerCrew::Answer;
 using std::chrono::milliseconds;
 
-milliseconds default_patience(const StopRule& stop) {
-  constexpr double least_seconds = 60;
+milliseconds default_patience(const Heat& heat) {
+  // A call of a model is layers times the calls of attention, and 100 documents in it take minutes.
+  const double least_seconds = heat.point.operation == Operation::model ? 900 : 60;
   return std::chrono::ceil<milliseconds>(
-      std::chrono::duration<double>(std::max(least_seconds, 20 * stop.max_seconds)));
+      std::chrono::duration<double>(std::max(least_seconds, 20 * heat.stop.max_seconds)));
 }
 
 Cell failed_cell(const Heat& heat, const Contender& contender, CellStatus status,
@@ -259,7 +260,7 @@ std::vector<std::vector<int>> divide_placements(int placements, int processes) {
 Result<std::optional<HeatResult>> measure_heat(const Heat& heat, WorkerCrew& crew,
                                                std::optional<milliseconds> patience,
                                                const HeatListener& listener) {
-  return Measurement(heat, crew, patience.value_or(default_patience(heat.stop)), listener).run();
+  return Measurement(heat, crew, patience.value_or(default_patience(heat)), listener).run();
 }
 
 }  // namespace attnscope
