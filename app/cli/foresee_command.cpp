@@ -199,6 +199,9 @@ std::string as_text(const Sweep& sweep, const json& answer) {
       "and checks\n\n",
       answer.at("heats").get<std::size_t>(), answer.at("cells").get<std::size_t>(),
       answer.at("longest_seconds").get<double>());
+  std::size_t width = 32;
+  for (const Contender& contender : sweep.heats.front().contenders)
+    width = std::max(width, contender.id_without_window().size());
   std::set<std::string> said;
   for (const Contender& contender : sweep.heats.front().contenders) {
     const std::string id = contender.id_without_window();
@@ -217,7 +220,7 @@ std::string as_text(const Sweep& sweep, const json& answer) {
                             answer.at("largest_tokens").get<std::int64_t>())
               : fmt::format("not at {} tokens", answer.at("largest_tokens").get<std::int64_t>());
     }
-    text += fmt::format("{:<32} {}\n", id, words);
+    text += fmt::format("{:<{}} {}\n", id, width, words);
   }
   return text;
 }

@@ -111,9 +111,14 @@ std::string longest_in_words(const LongestDocument& longest) {
 }
 
 std::string memory_in_words(const Advised& one, const Advice& advice) {
-  std::string text = fmt::format("Memory for {} at once: {}, {} with the tensors themselves",
-                                 documents_in_words(advice.question.candidates),
-                                 format_bytes(*one.peak_bytes), format_bytes(*one.need_bytes));
+  std::string text =
+      fmt::format("Memory for {} at once: {}", documents_in_words(advice.question.candidates),
+                  format_bytes(*one.peak_bytes));
+  if (advice.point.operation == Operation::model) {
+    text += ", beside the weights";
+  } else {
+    text += fmt::format(", {} with the tensors themselves", format_bytes(*one.need_bytes));
+  }
   if (one.memory_is_predicted) text += " (predicted from its growth)";
   if (one.at_once && *one.at_once > 0 && *one.at_once < advice.question.candidates) {
     text += fmt::format("; the limit holds {} at a time", *one.at_once);

@@ -9,9 +9,11 @@ namespace attnscope::report {
 
 Need need_of(const Row& row) {
   const double items = items_of(row);
+  // A model reads token ids and gives scores: its peak is all it needs beside its weights.
+  const bool of_model = row.cell.point.operation == Operation::model;
   return {static_cast<double>(row.cell.point.sequence_tokens),
           static_cast<double>(peak_bytes(row.cell.cell.memory)) / items,
-          std::max(0.0, row.cell.cell.work.least_bytes) / items};
+          of_model ? 0 : std::max(0.0, row.cell.cell.work.least_bytes) / items};
 }
 
 Need need_at(double tokens, const Need& before, const Need& longest) {
