@@ -63,7 +63,7 @@ TEST(ModelHeat, EveryRowOfThePaper_IsRightAndMeasured) {
     SCOPED_TRACE(cell.contender.id());
     EXPECT_EQ(cell.status, CellStatus::ok) << cell.reason;
     EXPECT_EQ(cell.batch, 3);
-    EXPECT_GE(cell.samples.size(), 6U);
+    EXPECT_GE(cell.samples.size(), 3U);
     ASSERT_TRUE(cell.relative_error && cell.error_bound);
     EXPECT_LE(*cell.relative_error, *cell.error_bound);
     EXPECT_GT(cell.work.useful_flop, 0);
