@@ -55,7 +55,8 @@ int serve() {
   }
   static_cast<void>(measure::process_memory());  // before LibTorch allocates its first tensor
   RequestReader reader(channel);
-  while (const auto request = reader.next()) answer(*request, channel);
+  Answers answers;
+  while (const auto request = reader.next()) answers.answer(*request, channel);
   // Other threads may be in the middle of anything; nothing is left to clean up.
   channel.end_process(0);
 }

@@ -21,7 +21,8 @@ std::string kind_of(const nlohmann::json& message) {
 
 bool is_long(const Request& request) {
   const std::string kind = kind_of(request.message);
-  return kind == "heat" || kind == "ceilings" || kind == "attend" || kind == "check";
+  return kind == "heat" || kind == "ceilings" || kind == "attend" || kind == "check" ||
+         kind == "model" || kind == "score" || kind == "inspect";
 }
 
 }  // namespace

@@ -32,8 +32,8 @@ class RequestReader {
   explicit RequestReader(ProtocolChannel& channel);
 
   /// The next request, when there is one; absent when quit or the end of stdin came and all short
-  /// requests before it are answered. In the middle of a long one (heat, ceilings, attend, check)
-  /// those end the process at once.
+  /// requests before it are answered. In the middle of a long one (heat, ceilings, attend, check,
+  /// model, score, inspect) those end the process at once.
   [[nodiscard]] std::optional<Request> next();
 
  private:

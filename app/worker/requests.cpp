@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/worker/requests.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
 
+#include "app/worker/request_fields.h"
 #include "attnscope/build_info.h"
 #include "engine/attention/attend.h"
 #include "engine/attention/check.h"
@@ -32,49 +32,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int exit_device_lost = 3;
-
-/// One sentence for the driver, thrown out of a handler.
-class RequestError : public std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-const json& field(const json& message, const char* name) {
-  const auto found = message.find(name);
-  if (found == message.end())
-    throw RequestError(fmt::format("the request has no field '{}'", name));
-  return *found;
-}
-
-std::string text_field(const json& message, const char* name) {
-  const json& value = field(message, name);
-  if (!value.is_string()) throw RequestError(fmt::format("the field '{}' must be a text", name));
-  return value.get<std::string>();
-}
-
-/// Absent: false.
-bool truth_field(const json& message, const char* name) {
-  const auto found = message.find(name);
-  if (found == message.end()) return false;
-  if (!found->is_boolean())
-    throw RequestError(fmt::format("the field '{}' must be true or false", name));
-  return found->get<bool>();
-}
-
-/// Absent or 0: every core this process may use.
-int threads_field(const json& message) {
-  constexpr std::int64_t most = 4096;
-  const auto found = message.find("threads");
-  std::int64_t threads = 0;
-  if (found != message.end()) {
-    if (!found->is_number_integer() || *found < 0 || *found > most) {
-      throw RequestError(
-          fmt::format("the field 'threads' must be a whole number from 0 to {}", most));
-    }
-    threads = found->get<std::int64_t>();
-  }
-  if (threads == 0) threads = static_cast<std::int64_t>(measure::allowed_cores().size());
-  return static_cast<int>(std::max<std::int64_t>(threads, 1));
-}
 
 /// One CUDA device: the first is the one that is computed on.
 json device_row(const CudaDevice& device, bool is_first) {
@@ -164,16 +121,6 @@ void answer_heat(const Request& request, ProtocolChannel& channel) {
   channel.send({{"event", "heat"}, {"result", protocol::to_json(result)}});
 }
 
-/// Absent: the processor. One that cannot be used is refused with the reason.
-DeviceKind device_field(const json& message) {
-  if (!message.contains("device")) return DeviceKind::cpu;
-  const auto device = parse_device(text_field(message, "device"));
-  if (!device) throw RequestError(device.error().message);
-  if (*device == DeviceKind::cuda && !cuda::usable())
-    throw RequestError("nothing can be computed on CUDA: " + cuda::usable().error().message);
-  return *device;
-}
-
 void answer_ceilings(const Request& request, ProtocolChannel& channel) {
   const Ceilings ceilings = device_field(request.message) == DeviceKind::cuda
                                 ? measure::measure_cuda_ceilings()
@@ -204,13 +151,6 @@ void answer_attend(const Request& request, ProtocolChannel& channel) {
                 {"relative_error", outcome->relative_error},
                 {"error_bound", outcome->error_bound},
                 {"lse_written", outcome->lse_written}});
-}
-
-std::int64_t whole_field(const json& message, const char* name) {
-  const json& value = field(message, name);
-  if (!value.is_number_integer())
-    throw RequestError(fmt::format("the field '{}' must be a whole number", name));
-  return value.get<std::int64_t>();
 }
 
 void answer_costs(const Request& request, ProtocolChannel& channel) {
@@ -277,15 +217,25 @@ void answer_check(const Request& request, ProtocolChannel& channel) {
   channel.send({{"event", "check-done"}, {"wrong", wrong}});
 }
 
+using Handle = void (*)(const Request&, ProtocolChannel&, LoadedModel&);
+
+/// An answer that needs no model.
+template <void (*Answer)(const Request&, ProtocolChannel&)>
+void alone(const Request& request, ProtocolChannel& channel, LoadedModel& /*model*/) {
+  Answer(request, channel);
+}
+
 struct Handler {
   std::string_view request;
-  void (*answer)(const Request&, ProtocolChannel&);
+  Handle answer;
 };
 
-constexpr Handler handlers[] = {{"hello", &answer_hello},   {"describe", &answer_describe},
-                                {"heat", &answer_heat},     {"ceilings", &answer_ceilings},
-                                {"attend", &answer_attend}, {"check", &answer_check},
-                                {"costs", &answer_costs}};
+constexpr Handler handlers[] = {
+    {"hello", &alone<&answer_hello>},   {"describe", &alone<&answer_describe>},
+    {"heat", &alone<&answer_heat>},     {"ceilings", &alone<&answer_ceilings>},
+    {"attend", &alone<&answer_attend>}, {"check", &alone<&answer_check>},
+    {"costs", &alone<&answer_costs>},   {"model", &answer_model},
+    {"score", &answer_score},           {"inspect", &answer_inspect}};
 
 const Handler& handler_of(const Request& request) {
   if (!request.malformed.empty()) throw RequestError(request.malformed);
@@ -300,9 +250,9 @@ const Handler& handler_of(const Request& request) {
 
 }  // namespace
 
-void answer(const Request& request, ProtocolChannel& channel) {
+void Answers::answer(const Request& request, ProtocolChannel& channel) {
   try {
-    handler_of(request).answer(request, channel);
+    handler_of(request).answer(request, channel, model_);
   } catch (const cuda::DeviceLost& error) {
     // No event: the driver asks a fresh process, which gets the device back, and takes the last
     // line on stderr for the reason.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
@@ -52,14 +53,18 @@ LayerWeights copy_of(const LayerViews& views) {
 }  // namespace
 
 Result<std::shared_ptr<const ModelWeights>> ModelWeights::of(const Checkpoint& checkpoint) {
-  const c10::InferenceMode no_graph;
-  const ModelViews& views = checkpoint.tensors();
-  if (!views.classifier) {
+  if (!checkpoint.tensors().classifier) {
     return fail(
         "the checkpoint is a {} without a classification head, so it gives no scores; take one "
         "that was trained to rank, with the tensors classifier.weight and classifier.bias",
         checkpoint.architecture());
   }
+  return encoder_of(checkpoint);
+}
+
+std::shared_ptr<const ModelWeights> ModelWeights::encoder_of(const Checkpoint& checkpoint) {
+  const c10::InferenceMode no_graph;
+  const ModelViews& views = checkpoint.tensors();
   auto tensors = std::make_unique<Tensors>();
   tensors->shape = checkpoint.shape();
   tensors->words = copy_of(views.words);
@@ -69,7 +74,11 @@ Result<std::shared_ptr<const ModelWeights>> ModelWeights::of(const Checkpoint& c
   tensors->layers.reserve(views.layers.size());
   for (const LayerViews& layer : views.layers) tensors->layers.push_back(copy_of(layer));
   if (views.pooler) tensors->pooler = copy_of(*views.pooler);
-  tensors->classifier = copy_of(*views.classifier);
+  if (views.classifier) {
+    tensors->classifier = copy_of(*views.classifier);
+  } else {
+    tensors->classifier = {at::zeros({1, tensors->shape.hidden}), at::zeros({1})};
+  }
   return std::make_shared<const ModelWeights>(std::move(tensors));
 }
 

@@ -28,6 +28,9 @@ class ModelWeights {
                                                                   const RandomWeights& options);
   /// A copy of the checkpoint's tensors. An error when it has no classification head.
   [[nodiscard]] static Result<std::shared_ptr<const ModelWeights>> of(const Checkpoint& checkpoint);
+  /// The same of a checkpoint that may have no head: its scores are then 0, its states those of
+  /// the encoder.
+  [[nodiscard]] static std::shared_ptr<const ModelWeights> encoder_of(const Checkpoint& checkpoint);
   /// The same with as many positions, made by linear interpolation between the first and the last
   /// (Schlatt et al., Sec. 3.5); global projections, where there are none, are copies of the
   /// others, as Longformer's training starts.

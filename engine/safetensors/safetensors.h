@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -60,8 +61,14 @@ struct NamedTensor {
   std::span<const float> values;
 };
 
-/// Writes float32 tensors; through a temporary file, so that a failure leaves no half file.
+struct SafetensorsOptions {
+  std::map<std::string, std::string> metadata{};  // the file's `__metadata__`
+  bool half = false;                              // F16 in place of F32, rounded to nearest even
+};
+
+/// Writes floats; through a temporary file, so that a failure leaves no half file.
 [[nodiscard]] Status write_safetensors(const std::filesystem::path& path,
-                                       std::span<const NamedTensor> tensors);
+                                       std::span<const NamedTensor> tensors,
+                                       const SafetensorsOptions& options = {});
 
 }  // namespace attnscope

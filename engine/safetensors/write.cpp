@@ -3,12 +3,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "engine/safetensors/half.h"
 #include "engine/safetensors/safetensors.h"
 
 namespace attnscope {
@@ -20,8 +22,11 @@ std::string reason(int error) {
 
 /// The header with its length in front, padded by spaces so that the data starts at 8 bytes.
 Result<std::string> header_of(const std::filesystem::path& path,
-                              std::span<const NamedTensor> tensors) {
+                              std::span<const NamedTensor> tensors,
+                              const SafetensorsOptions& options) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!options.metadata.empty()) header["__metadata__"] = options.metadata;
+  const std::size_t element = options.half ? sizeof(std::uint16_t) : sizeof(float);
   std::size_t offset = 0;
   for (const NamedTensor& tensor : tensors) {
     std::int64_t count = 1;
@@ -33,9 +38,10 @@ Result<std::string> header_of(const std::filesystem::path& path,
     if (header.contains(tensor.name)) {
       return fail("{}: tensor '{}' was given twice", path.string(), tensor.name);
     }
-    const std::size_t end = offset + tensor.values.size_bytes();
-    header[tensor.name] = {
-        {"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
+    const std::size_t end = offset + element * tensor.values.size();
+    header[tensor.name] = {{"dtype", options.half ? "F16" : "F32"},
+                           {"shape", tensor.shape},
+                           {"data_offsets", {offset, end}}};
     offset = end;
   }
   std::string json = header.dump();
@@ -95,12 +101,21 @@ class TemporaryFile {
 
 }  // namespace
 
-Status write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors) {
-  const Result<std::string> header = header_of(path, tensors);
+Status write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
+                         const SafetensorsOptions& options) {
+  const Result<std::string> header = header_of(path, tensors, options);
   if (!header) return tl::unexpected(header.error());
   TemporaryFile file(path);
   file.write(std::as_bytes(std::span(*header)));
-  for (const NamedTensor& tensor : tensors) file.write(std::as_bytes(tensor.values));
+  for (const NamedTensor& tensor : tensors) {
+    if (!options.half) {
+      file.write(std::as_bytes(tensor.values));
+      continue;
+    }
+    std::vector<std::uint16_t> halves(tensor.values.size());
+    std::ranges::transform(tensor.values, halves.begin(), half_of);
+    file.write(std::as_bytes(std::span(halves)));
+  }
   return file.move_to_target();
 }
 

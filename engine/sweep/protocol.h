@@ -4,8 +4,8 @@
 // The worker protocol: JSON Lines on the worker's stdin (requests) and its original stdout
 // (events). A driver in any language can speak it; docs/protocol.md has the grammar with examples.
 //
-//   -> {"request":"hello","protocol":5,"version":"0.1.0"}
-//   <- {"event":"hello","protocol":5,"version":"0.1.0","build":{...},"device":{...}}
+//   -> {"request":"hello","protocol":6,"version":"0.1.0"}
+//   <- {"event":"hello","protocol":6,"version":"0.1.0","build":{...},"device":{...}}
 //   -> {"request":"heat","heat":{...},"process":0,"placements":[0,1,2],"beacon":"/path"}
 //   <- {"event":"progress","contender":2,"phase":"check"}        (never inside timed rounds)
 //   <- {"event":"alive","contender":2,"calls":117}   (from a worker that cannot map the beacon)
@@ -31,7 +31,7 @@
 
 namespace attnscope::protocol {
 
-inline constexpr int version = 5;
+inline constexpr int version = 6;
 
 /// Which placements this worker process measures.
 struct HeatRequest {

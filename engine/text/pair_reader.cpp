@@ -147,6 +147,10 @@ Result<std::optional<TextPair>> PairReader::next() {
   }
 }
 
+std::string PairReader::place(std::int64_t line) const {
+  return fmt::format("{}, line {}", source_->name, line);
+}
+
 std::optional<double> PairReader::progress() const {
   if (source_->size == 0) return std::nullopt;
   const auto waiting = static_cast<std::int64_t>(source_->buffer.size() - source_->at);

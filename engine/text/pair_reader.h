@@ -49,6 +49,8 @@ class PairReader {
   /// other columns than the first, is no UTF-8 or longer than longest_line, or an empty one between
   /// others. An empty document is one; an empty query is an error.
   [[nodiscard]] Result<std::optional<TextPair>> next();
+  /// "pairs.tsv, line 7", for messages about a pair that was read.
+  [[nodiscard]] std::string place(std::int64_t line) const;
   /// How much of the file is read, from 0 to 1; absent where nobody knows its size.
   [[nodiscard]] std::optional<double> progress() const;
 

@@ -31,7 +31,7 @@ TEST(Checkpoint, ABertForSequenceClassificationHasAllItsTensors) {
                                             .heads = 2,
                                             .feed_forward = 16,
                                             .vocabulary = 20,
-                                            .positions = 10}));
+                                            .positions = 64}));
   EXPECT_EQ(checkpoint.architecture(), "BertForSequenceClassification");
   EXPECT_EQ(checkpoint.pattern(), "full");
   EXPECT_FALSE(checkpoint.window());
@@ -51,7 +51,7 @@ TEST(Checkpoint, ABertModelHasNoPrefixAndNoClassifier) {
   tiny.config["architectures"] = R"(["BertModel"])";
   tiny.tensors.erase("classifier.weight");
   tiny.tensors.erase("classifier.bias");
-  tiny.tensors["embeddings.position_ids"] = {{1, 10}, "I64"};
+  tiny.tensors["embeddings.position_ids"] = {{1, 64}, "I64"};
   const Checkpoint checkpoint = opened(tiny);
   EXPECT_TRUE(checkpoint.tensors().pooler);
   EXPECT_FALSE(checkpoint.tensors().classifier);
@@ -64,8 +64,8 @@ TEST(Checkpoint, ASparseCrossEncoderSaysItsPatternAndWindow) {
   tiny.config["attention_window_size"] = "4";
   tiny.config["query_cls_attention"] = "false";
   tiny.config["query_doc_attention"] = "false";
-  tiny.tensors["bert.embeddings.position_ids"] = {{1, 10}, "I64"};
-  tiny.tensors["bert.embeddings.token_type_ids"] = {{1, 10}, "I64"};
+  tiny.tensors["bert.embeddings.position_ids"] = {{1, 64}, "I64"};
+  tiny.tensors["bert.embeddings.token_type_ids"] = {{1, 64}, "I64"};
   const Checkpoint checkpoint = opened(tiny);
   EXPECT_EQ(checkpoint.pattern(), "sparse");
   EXPECT_EQ(checkpoint.window(), Window::of(4));
@@ -91,12 +91,12 @@ TEST(Checkpoint, AWindowAloneLeavesTheQuerySeeingAll) {
 
 TEST(Checkpoint, ALongformerHasGlobalProjectionsAndPositionsBehindThePadding) {
   TinyCheckpoint tiny = TinyCheckpoint::longformer();
-  tiny.tensors["longformer.embeddings.position_ids"] = {{1, 10}, "I64"};
+  tiny.tensors["longformer.embeddings.position_ids"] = {{1, 64}, "I64"};
   const Checkpoint checkpoint = opened(tiny);
   EXPECT_EQ(checkpoint.pattern(), "longformer");
   EXPECT_EQ(checkpoint.window(), Window::of(4));
   EXPECT_EQ(checkpoint.shape().first_position, 2);
-  EXPECT_EQ(checkpoint.shape().positions, 8);
+  EXPECT_EQ(checkpoint.shape().positions, 62);
   EXPECT_EQ(checkpoint.shape().types, 1);
   ASSERT_TRUE(checkpoint.tensors().layers[1].global);
   ASSERT_TRUE(checkpoint.tensors().pooler);

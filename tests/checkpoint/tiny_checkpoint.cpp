@@ -3,13 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <fstream>
+#include <random>
 #include <utility>
 
 namespace attnscope::tests {
 namespace {
 
-constexpr std::int64_t hidden = 8, wide = 16, vocabulary = 20, positions = 10;
+constexpr std::int64_t hidden = 8, wide = 16, vocabulary = 20, positions = 64;
 
 void add_linear(TinyCheckpoint& to, const std::string& name, std::int64_t out, std::int64_t in) {
   to.tensors[name + ".weight"] = {{out, in}};
@@ -28,7 +30,7 @@ TinyCheckpoint encoder(const std::string& prefix, std::int64_t types) {
                  {"num_attention_heads", "2"},
                  {"intermediate_size", "16"},
                  {"vocab_size", "20"},
-                 {"max_position_embeddings", "10"},
+                 {"max_position_embeddings", "64"},
                  {"type_vocab_size", std::to_string(types)},
                  {"hidden_act", "\"gelu\""},
                  {"layer_norm_eps", "1e-12"}};
@@ -55,6 +57,21 @@ std::int64_t bytes_of(const TinyTensor& tensor) {
   std::int64_t bytes = tensor.dtype == "I64" ? 8 : tensor.dtype == "F32" ? 4 : 2;
   for (const std::int64_t size : tensor.shape) bytes *= size;
   return bytes;
+}
+
+/// Drawn floats between -1 and 1, the same every time; ones of other types.
+std::string values_of(const std::map<std::string, TinyTensor>& tensors) {
+  std::mt19937 draw(9);
+  std::string values;
+  for (const auto& [name, tensor] : tensors) {
+    std::string bytes(static_cast<std::size_t>(bytes_of(tensor)), '\1');
+    for (std::size_t at = 0; tensor.dtype == "F32" && at < bytes.size(); at += sizeof(float)) {
+      const float value = static_cast<float>(draw()) / static_cast<float>(1U << 31U) - 1;
+      std::memcpy(bytes.data() + at, &value, sizeof(value));
+    }
+    values += bytes;
+  }
+  return values;
 }
 
 }  // namespace
@@ -105,7 +122,7 @@ std::string TinyCheckpoint::weights() const {
   for (unsigned i = 0; i < 8; ++i) {
     length[i] = static_cast<char>((header.size() >> (8U * i)) & 0xFFU);
   }
-  return fmt::format("{}{}{}", length, header, std::string(static_cast<std::size_t>(end), '\1'));
+  return fmt::format("{}{}{}", length, header, values_of(tensors));
 }
 
 void TinyCheckpoint::write(const std::filesystem::path& folder) const {

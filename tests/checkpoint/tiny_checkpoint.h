@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A checkpoint of two small layers, written into a folder as Hugging Face would, to be spoilt by
-// tests.
+// A checkpoint of two small layers with drawn weights, written into a folder as Hugging Face would,
+// to be spoilt by tests.
 
 #include <cstdint>
 #include <filesystem>
@@ -17,7 +17,7 @@ struct TinyTensor {
   std::string dtype = "F32";
 };
 
-/// hidden 8, 2 heads, feed-forward 16, vocabulary 20, 10 positions.
+/// hidden 8, 2 heads, feed-forward 16, vocabulary 20, 64 positions.
 struct TinyCheckpoint {
   std::map<std::string, std::string> config;  // field -> JSON
   std::map<std::string, TinyTensor> tensors;

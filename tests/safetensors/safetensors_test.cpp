@@ -7,8 +7,11 @@
 
 #include <array>
 #include <csignal>
+#include <cstring>
+#include <limits>
 #include <numeric>
 
+#include "engine/safetensors/half.h"
 #include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope {
@@ -181,6 +184,35 @@ TEST(Safetensors, AWriteThatFailsHalfwayLeavesTheOldFile) {
   EXPECT_THAT(written.error().message, HasSubstr("cannot be written: File too large"));
   EXPECT_EQ(std::filesystem::file_size(folder / "t"), 3U);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(Safetensors, MetadataAndHalvesAreWrittenAsTheyAreRead) {
+  const ScratchFolder folder;
+  const std::vector<float> values{1.0F, -2.5F, 65504.0F, 1e30F};
+  const std::vector<NamedTensor> tensors{{"x", {2, 2}, values}};
+  ASSERT_TRUE(write_safetensors(folder / "h.safetensors", tensors,
+                                {.metadata = {{"made by", "hand"}}, .half = true}));
+  const auto file = SafetensorsFile::open(folder / "h.safetensors");
+  ASSERT_TRUE(file.has_value()) << file.error().message;
+  EXPECT_EQ(file->metadata("made by").value(), "hand");
+  const auto x = file->tensor("x").value();
+  EXPECT_EQ(x.dtype, "F16");
+  std::array<std::uint16_t, 4> halves{};
+  ASSERT_EQ(x.bytes.size(), sizeof(halves));
+  std::memcpy(halves.data(), x.bytes.data(), sizeof(halves));
+  EXPECT_EQ(halves, (std::array<std::uint16_t, 4>{0x3C00, 0xC100, 0x7BFF, 0x7C00}));
+}
+
+TEST(HalfPrecision, RoundsToTheNearest_TiesToEven) {
+  EXPECT_EQ(half_of(1.0F + 0x1p-11F), 0x3C00);  // half way
+  EXPECT_EQ(half_of(1.0F + 0x3p-11F), 0x3C02);
+  EXPECT_EQ(half_of(65520.0F), 0x7C00);
+  EXPECT_EQ(half_of(-0.0F), 0x8000);
+  EXPECT_EQ(half_of(0x1p-24F), 0x0001);
+  EXPECT_EQ(half_of(0x1p-14F), 0x0400);
+  EXPECT_EQ(half_of(0x1p-26F), 0x0000);
+  EXPECT_EQ(half_of(std::numeric_limits<float>::infinity()), 0x7C00);
+  EXPECT_GT(half_of(std::numeric_limits<float>::quiet_NaN()) & 0x7FFF, 0x7C00);
 }
 
 }  // namespace

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/model_arguments.h"
+
+#include "app/cli/worker_requests.h"
+#include "engine/sweep/beacon_file.h"
+#include "engine/sweep/run_preparation.h"
+
+namespace attnscope::cli {
+
+void add_model_arguments(CLI::App& command, ModelArguments& arguments) {
+  ModelQuestion& question = arguments.question;
+  command.add_option("--checkpoint", arguments.checkpoint, "Folder as Hugging Face lays it out")
+      ->type_name("DIR")
+      ->required();
+  command.add_option("--pattern", question.pattern, "Name or JSON file; else the checkpoint's own")
+      ->type_name("P");
+  command.add_option("--window", question.window, "Tokens to each side, or inf")->type_name("W");
+  command
+      .add_option("--implementation", question.implementation,
+                  "Of the attention; else segment, or another where it does not take the pattern")
+      ->type_name("ID");
+  command.add_option("--dtype", question.dtype, "float32, float16 or bfloat16")->type_name("D");
+  command.add_option("--device", question.device, "cpu or cuda")->type_name("DEVICE");
+  command.add_option("--threads", arguments.threads, "Cores; 0 is all of them")
+      ->type_name("N")
+      ->check(CLI::Range(0, 4096));
+  command
+      .add_option("--max-tokens", question.most_tokens,
+                  "Of a pair; the document's end is cut off. Else as many as the model has "
+                  "positions")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--max-query-tokens", question.most_query_tokens,
+                  "Of a query with its [SEP]; else as the checkpoint was trained")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--extend-positions", question.positions,
+                  "Interpolate the position embeddings to so many")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--worker", arguments.worker, "Command that starts the measuring process")
+      ->type_name("CMD");
+}
+
+Result<ScoringModel> open_model(const ModelArguments& arguments) {
+  ModelQuestion question = arguments.question;
+  question.checkpoint = arguments.checkpoint;
+  return ScoringModel::open(question);
+}
+
+Result<ModelWorker> start_model(const ModelArguments& arguments, const ScoringModel& model,
+                                const std::atomic<int>* interrupted) {
+  auto beacon = BeaconFile::make();
+  if (!beacon) return tl::unexpected(beacon.error());
+  auto worker = WorkerProcess::start(arguments.worker, StartOptions{.beacon = beacon->path(),
+                                                                    .beacon_nonce = beacon->nonce(),
+                                                                    .cancel = interrupted});
+  if (!worker) return fail("{}", worker.error().message);
+  if (!worker->shares_beacon()) {
+    return fail(
+        "the worker is on another machine, where the checkpoint's files cannot be seen; run this "
+        "command there");
+  }
+  nlohmann::json request = model.request;
+  request["threads"] = arguments.threads > 0 ? arguments.threads : worker_cores(worker->hello());
+  std::string implementation;
+  const Status loaded = ask(*worker, request, [&](const nlohmann::json& event) {
+    implementation = event.value("implementation", "");
+    return event.value("event", "") == "model";
+  });
+  if (!loaded) return tl::unexpected(loaded.error());
+  return ModelWorker{std::move(*worker), std::move(implementation)};
+}
+
+nlohmann::json pair_json(const TokenPair& pair) {
+  return {{"query", pair.query}, {"document", pair.document}};
+}
+
+}  // namespace attnscope::cli

@@ -1,0 +1,40 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// How `score` and `inspect` are told a checkpoint and the attention it computes with, and how they
+// have a worker load it.
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "engine/scoring/scoring_model.h"
+#include "engine/sweep/worker_process.h"
+
+namespace attnscope::cli {
+
+struct ModelArguments {
+  ModelQuestion question;
+  std::string checkpoint;
+  std::string worker;
+  int threads = 0;  // 0: every core of the worker
+};
+void add_model_arguments(CLI::App& command, ModelArguments& arguments);
+
+/// The checkpoint as the arguments have it.
+[[nodiscard]] Result<ScoringModel> open_model(const ModelArguments& arguments);
+
+/// A worker with the model loaded.
+struct ModelWorker {
+  WorkerProcess process;
+  std::string implementation;  // that computes its attention
+};
+/// Errors: a worker on another machine, what it answers. `interrupted` (may be null): above 0, the
+/// start is given up.
+[[nodiscard]] Result<ModelWorker> start_model(const ModelArguments& arguments,
+                                              const ScoringModel& model,
+                                              const std::atomic<int>* interrupted);
+
+/// A pair as requests have it.
+[[nodiscard]] nlohmann::json pair_json(const TokenPair& pair);
+
+}  // namespace attnscope::cli

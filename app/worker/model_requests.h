@@ -1,0 +1,29 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole models: `model` loads a checkpoint, `score` and `inspect` compute with it until another is
+// loaded (docs/protocol.md).
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "app/worker/protocol_channel.h"
+#include "app/worker/request_reader.h"
+#include "engine/checkpoint/model_shape.h"
+#include "engine/model/cross_encoder.h"
+
+namespace attnscope::worker {
+
+struct LoadedModel {
+  nlohmann::json request;  // what it was loaded by
+  ModelShape shape;
+  std::string implementation;             // its attention
+  std::unique_ptr<CrossEncoder> encoder;  // null: none is loaded
+};
+
+void answer_model(const Request& request, ProtocolChannel& channel, LoadedModel& model);
+void answer_score(const Request& request, ProtocolChannel& channel, LoadedModel& model);
+void answer_inspect(const Request& request, ProtocolChannel& channel, LoadedModel& model);
+
+}  // namespace attnscope::worker

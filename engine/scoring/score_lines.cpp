@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/scoring/score_lines.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "kernels/plan/in_a_sentence.h"
+
+namespace attnscope {
+namespace {
+
+bool is_one_word(std::string_view id) {
+  return !id.empty() && id.find_first_of(" \t\r\n\v\f") == std::string_view::npos;
+}
+
+}  // namespace
+
+Result<ScoreFormat> parse_score_format(std::string_view text) {
+  if (text == "tsv") return ScoreFormat::tsv;
+  if (text == "trec") return ScoreFormat::trec;
+  if (text == "jsonl") return ScoreFormat::jsonl;
+  return fail("'{}' is no format of scores; known: tsv, trec, jsonl", in_a_sentence(text));
+}
+
+Result<std::string> ScoreLines::add(const PairIds& ids, float score) {
+  switch (format_) {
+    case ScoreFormat::trec:
+      return add_ranked(ids, score);
+    case ScoreFormat::jsonl: {
+      nlohmann::ordered_json line = nlohmann::ordered_json::object();
+      if (!ids.query_id.empty()) line["qid"] = ids.query_id;
+      if (!ids.document_id.empty()) line["docno"] = ids.document_id;
+      // As the float is written, not the double that it becomes.
+      std::string text = line.dump();
+      text.pop_back();
+      return fmt::format("{}{}\"score\":{}}}\n", text, line.empty() ? "" : ",", score);
+    }
+    case ScoreFormat::tsv:
+      break;
+  }
+  if (ids.query_id.empty() && ids.document_id.empty()) return fmt::format("{}\n", score);
+  return fmt::format("{}\t{}\t{}\n", ids.query_id, ids.document_id, score);
+}
+
+Result<std::string> ScoreLines::add_ranked(const PairIds& ids, float score) {
+  if (!is_one_word(ids.query_id) || !is_one_word(ids.document_id)) {
+    return fail("a TREC run needs a query id and a document id without blanks, not '{}' and '{}'",
+                in_a_sentence(ids.query_id), in_a_sentence(ids.document_id));
+  }
+  std::string text;
+  if (ids.query_id != query_id_) {
+    text = finish();
+    query_id_ = ids.query_id;
+    if (!seen_.insert(std::hash<std::string>{}(query_id_)).second) {
+      return fail(
+          "the documents of query '{}' do not stand together, so they cannot be ranked while they "
+          "are read; sort the pairs by query",
+          in_a_sentence(query_id_));
+    }
+  }
+  documents_.push_back({ids.document_id, score});
+  return text;
+}
+
+std::string ScoreLines::finish() {
+  std::ranges::stable_sort(documents_, std::ranges::greater(), &Ranked::score);
+  std::string text;
+  std::int64_t rank = 0;
+  for (const Ranked& document : documents_) {
+    fmt::format_to(std::back_inserter(text), "{} Q0 {} {} {} {}\n", query_id_, document.document_id,
+                   ++rank, document.score, tag_);
+  }
+  documents_.clear();
+  return text;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,57 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Scores as lines of text, in the order of the pairs.
+//
+//   tsv    SCORE, or QID <tab> DOCID <tab> SCORE where the pairs have ids
+//   jsonl  {"qid": "1", "docno": "a", "score": 2.5}
+//   trec   QID Q0 DOCID RANK SCORE TAG, a query's documents ranked once its last one has come
+//
+//   ScoreLines lines(ScoreFormat::tsv, "minilm");
+//   Result<std::string> text = lines.add({.query_id = "1", .document_id = "a"}, 2.5F);
+//   write(*text + lines.finish());
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "kernels/plan/result.h"
+
+namespace attnscope {
+
+enum class ScoreFormat : std::uint8_t { tsv, trec, jsonl };
+/// Errors name the formats.
+[[nodiscard]] Result<ScoreFormat> parse_score_format(std::string_view text);
+
+struct PairIds {
+  std::string query_id, document_id;  // empty where the pair has none
+};
+
+class ScoreLines {
+ public:
+  /// `tag`: what a TREC run is called.
+  ScoreLines(ScoreFormat format, std::string tag) : format_(format), tag_(std::move(tag)) {}
+
+  /// What can be written now, possibly nothing. Errors, of `trec` alone: pairs without ids or with
+  /// blanks in them, a query whose documents do not stand together.
+  [[nodiscard]] Result<std::string> add(const PairIds& ids, float score);
+  /// The rest.
+  [[nodiscard]] std::string finish();
+
+ private:
+  struct Ranked {
+    std::string document_id;
+    float score;
+  };
+  [[nodiscard]] Result<std::string> add_ranked(const PairIds& ids, float score);
+
+  ScoreFormat format_;
+  std::string tag_;
+  std::string query_id_;                  // whose documents are gathered
+  std::vector<Ranked> documents_;         // of that query
+  std::unordered_set<std::size_t> seen_;  // hashes of queries that are written
+};
+
+}  // namespace attnscope

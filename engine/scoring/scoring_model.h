@@ -1,0 +1,51 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// A checkpoint made ready for texts: its tokenizer, the attention it is asked to compute with, and
+// the request that has a worker load it (docs/protocol.md, model).
+//
+//   Result<ScoringModel> model = ScoringModel::open({.checkpoint = "ms-marco-MiniLM-L-6-v2"});
+//   Result<TokenPair> pair = model->pieces.encode(query, document, model->limits);
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "engine/checkpoint/model_shape.h"
+#include "engine/pattern/attention_pattern.h"
+#include "engine/text/word_piece.h"
+#include "kernels/plan/result.h"
+
+namespace attnscope {
+
+/// What is asked for; empty texts and zeros leave the choice to the checkpoint.
+struct ModelQuestion {
+  std::filesystem::path checkpoint{};
+  std::string pattern{}, window{};
+  std::string implementation{};  // empty: the first of the worker's own order that takes it
+  std::string dtype = "float32", device = "cpu";
+  bool cls_only_last_layer = false;
+  std::int64_t positions = 0;          // above the checkpoint's: interpolated
+  std::int64_t most_tokens = 0;        // of a pair
+  std::int64_t most_query_tokens = 0;  // with its [SEP]
+};
+
+struct ScoringModel {
+  std::string name;  // the folder's
+  ModelShape shape;  // with the positions asked for
+  bool has_classifier = false;
+  bool global_projections = false;
+  WordPiece pieces;
+  AttentionPattern pattern;
+  std::optional<Window> window;
+  PairLimits limits;
+  nlohmann::json request;  // but for "threads"
+
+  /// Errors: what Checkpoint, WordPiece and the pattern say, a window that is missing or too many,
+  /// limits that contradict the positions.
+  [[nodiscard]] static Result<ScoringModel> open(const ModelQuestion& question);
+};
+
+}  // namespace attnscope

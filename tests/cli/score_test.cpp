@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `score` as a person runs it, on a small checkpoint with drawn weights.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <vector>
+
+#include "tests/checkpoint/tiny_checkpoint.h"
+#include "tests/cli/program.h"
+
+namespace attnscope::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using tests::TinyCheckpoint;
+
+const char* const vocabulary =
+    "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\np\n";
+
+/// A folder with a checkpoint, and pairs of six queries in no order.
+class Score : public ::testing::Test {
+ protected:
+  Score() {
+    TinyCheckpoint::bert().write(program_.path(""));
+    program_.write("vocab.txt", vocabulary);
+    std::string tsv;
+    for (int i = 0; i < 60; ++i) {
+      const char query = static_cast<char>('a' + i * 7 % 6);
+      tsv += fmt::format("q{}\td{}\t{} b\t", query, i, query);
+      for (int token = 0; token <= i % 13; ++token) {
+        tsv += fmt::format("{} ", static_cast<char>('a' + (i + token * token) % 16));
+      }
+      tsv += "\n";
+    }
+    program_.write("pairs.tsv", tsv);
+  }
+
+  /// With these arguments behind those that are always there.
+  [[nodiscard]] Outcome score(const std::vector<std::string>& more,
+                              const std::string& pairs = "pairs.tsv") const {
+    std::vector<std::string> arguments{"score", "--checkpoint", ".", "--pairs", pairs};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return program_.run(arguments);
+  }
+  [[nodiscard]] std::vector<double> scores(const std::vector<std::string>& more) const {
+    const Outcome outcome = score(more);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    std::vector<double> values;
+    std::istringstream lines(outcome.out);
+    for (std::string line; std::getline(lines, line);) {
+      values.push_back(std::stod(line.substr(line.rfind('\t') + 1)));
+    }
+    return values;
+  }
+
+  Program program_;
+};
+
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    largest = std::fmax(largest, std::fabs(a[i] - b[i]));
+  }
+  return largest;
+}
+
+TEST_F(Score, ScoresComeInTheOrderOfThePairs_HoweverTheyAreBatched) {
+  const auto all = scores({});
+  ASSERT_EQ(all.size(), 60U);
+  EXPECT_LT(largest_difference(all, scores({"--batch-pairs", "1", "--read-ahead", "7"})), 1e-5);
+  EXPECT_GT(std::fabs(all[0] - all[1]), 1e-3);
+}
+
+TEST_F(Score, TheSparsePatternsSharedQueryGivesTheScoresOfSinglePairs) {
+  const auto sparse = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--pattern", "sparse", "--window", "1"});
+    return scores(more);
+  };
+  const auto all = sparse({});
+  EXPECT_LT(largest_difference(all, sparse({"--batch-pairs", "1", "--read-ahead", "1"})), 1e-5);
+  EXPECT_LT(largest_difference(all, sparse({"--implementation", "dense"})), 1e-5);
+  EXPECT_LT(largest_difference(all, sparse({"--cls-only-last-layer"})), 1e-5);
+  EXPECT_GT(largest_difference(all, scores({})), 1e-3);
+}
+
+TEST_F(Score, JsonLinesAreAnsweredAsJsonLines) {
+  program_.write("pairs.jsonl", "{\"query\": \"a b\", \"text\": \"c d\", \"docno\": \"x\"}\n");
+  const Outcome outcome = score({"--format", "jsonl"}, "pairs.jsonl");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("{\"docno\":\"x\",\"score\":"));
+}
+
+TEST_F(Score, StandardInputWithoutPairsHasNoScores) {
+  const Outcome outcome = score({"--pairs-format", "tsv"}, "-");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST_F(Score, ABadLineEndsInItsNumber_WithTheScoresBeforeItWritten) {
+  program_.write("pairs.tsv", "a\tb\nc\td\nalone\ne\tf\n");
+  const Outcome outcome = score({});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("pairs.tsv, line 3: has 1 columns"));
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 2);
+}
+
+TEST_F(Score, AQueryThatFillsThePairIsNamedWithItsLine) {
+  program_.write("pairs.tsv", "a\tb\na a a a a a\tb\n");
+  const Outcome outcome = score({"--max-tokens", "8"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("pairs.tsv, line 2: the query has 7 tokens"));
+}
+
+TEST_F(Score, ATrecRunIsRanked) {
+  program_.write("pairs.tsv", "1\tx\ta\tb c\n1\ty\ta\tc d\n2\tx\tb\tc\n");
+  const Outcome outcome = score({"--format", "trec", "--tag", "mine"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("1 Q0 "));
+  EXPECT_THAT(outcome.out, HasSubstr("2 Q0 x 1 "));
+  EXPECT_THAT(outcome.out, HasSubstr(" mine\n"));
+}
+
+TEST_F(Score, ScoresGoIntoAFileWhenOneIsNamed) {
+  const Outcome outcome = score({"-o", "out.tsv"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(program_.read("out.tsv"), HasSubstr("qa\td0\t"));
+}
+
+TEST_F(Score, WithoutAHeadThereAreNoScores) {
+  TinyCheckpoint tiny = TinyCheckpoint::bert();
+  tiny.config["architectures"] = R"(["BertModel"])";
+  tiny.tensors.erase("classifier.weight");
+  tiny.tensors.erase("classifier.bias");
+  tiny.write(program_.path(""));
+  const Outcome outcome = score({});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("without a classification head"));
+}
+
+TEST_F(Score, AnImplementationThatDoesNotTakeThePatternSaysWhy) {
+  const Outcome outcome =
+      score({"--pattern", "sparse", "--window", "4", "--implementation", "sdpa"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("sdpa knows only full attention"));
+}
+
+}  // namespace
+}  // namespace attnscope::testing

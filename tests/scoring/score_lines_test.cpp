@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/scoring/score_lines.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace attnscope {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(ScoreLines, WithoutIdsALineIsItsScore) {
+  ScoreLines lines(ScoreFormat::tsv, "");
+  EXPECT_EQ(lines.add({}, 0.1F).value(), "0.1\n");
+  EXPECT_EQ(lines.finish(), "");
+}
+
+TEST(ScoreLines, IdsGoBeforeTheScore) {
+  ScoreLines lines(ScoreFormat::tsv, "");
+  EXPECT_EQ(lines.add({"7", "d1"}, -2.5F).value(), "7\td1\t-2.5\n");
+}
+
+TEST(ScoreLines, JsonLinesHaveTheIdsThatThereAre) {
+  ScoreLines lines(ScoreFormat::jsonl, "");
+  EXPECT_EQ(lines.add({"a\"b", "d1"}, 0.1F).value(),
+            "{\"qid\":\"a\\\"b\",\"docno\":\"d1\",\"score\":0.1}\n");
+  EXPECT_EQ(lines.add({}, 1.5F).value(), "{\"score\":1.5}\n");
+}
+
+TEST(ScoreLines, ATrecRunRanksAQuerysDocumentsWhenTheNextQueryComes) {
+  ScoreLines lines(ScoreFormat::trec, "mini");
+  EXPECT_EQ(lines.add({"1", "a"}, 1.0F).value(), "");
+  EXPECT_EQ(lines.add({"1", "b"}, 2.0F).value(), "");
+  EXPECT_EQ(lines.add({"2", "c"}, 3.0F).value(), "1 Q0 b 1 2 mini\n1 Q0 a 2 1 mini\n");
+  EXPECT_EQ(lines.finish(), "2 Q0 c 1 3 mini\n");
+}
+
+TEST(ScoreLines, ATrecRunOfAQueryThatComesBackIsAnError) {
+  ScoreLines lines(ScoreFormat::trec, "mini");
+  static_cast<void>(lines.add({"1", "a"}, 1.0F));
+  static_cast<void>(lines.add({"2", "a"}, 1.0F));
+  const auto again = lines.add({"1", "b"}, 1.0F);
+  ASSERT_FALSE(again.has_value());
+  EXPECT_THAT(again.error().message, HasSubstr("query '1' do not stand together"));
+}
+
+TEST(ScoreLines, ATrecRunNeedsIdsOfOneWord) {
+  ScoreLines lines(ScoreFormat::trec, "mini");
+  EXPECT_FALSE(lines.add({"1", "two words"}, 1.0F).has_value());
+  EXPECT_FALSE(lines.add({}, 1.0F).has_value());
+}
+
+TEST(ScoreLines, AnUnknownFormatIsNamed) {
+  EXPECT_THAT(parse_score_format("csv").error().message, HasSubstr("known: tsv, trec, jsonl"));
+}
+
+}  // namespace
+}  // namespace attnscope

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/scoring/scoring_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/scoring/pair_dump.h"
+#include "tests/checkpoint/tiny_checkpoint.h"
+#include "tests/safetensors/scratch_folder.h"
+
+namespace attnscope {
+namespace {
+
+using testing::HasSubstr;
+using tests::ScratchFolder;
+using tests::TinyCheckpoint;
+using tests::write_bytes;
+
+constexpr std::string_view vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nhow\ntall\n##er\n";
+
+TinyCheckpoint sparse() {
+  TinyCheckpoint tiny = TinyCheckpoint::bert();
+  tiny.config.emplace("attention_window_size", "4");
+  tiny.config.emplace("query_cls_attention", "false");
+  tiny.config.emplace("query_doc_attention", "false");
+  return tiny;
+}
+
+Result<ScoringModel> open(const TinyCheckpoint& tiny, ModelQuestion question = {}) {
+  const ScratchFolder folder;
+  tiny.write(folder.path());
+  write_bytes(folder / "vocab.txt", vocabulary);
+  question.checkpoint = folder.path();
+  return ScoringModel::open(question);
+}
+
+std::string error_of(const TinyCheckpoint& tiny, const ModelQuestion& question) {
+  const auto model = open(tiny, question);
+  return model ? "opened" : model.error().message;
+}
+
+TEST(ScoringModel, TakesPatternWindowAndLimitsOfItsCheckpoint) {
+  const auto model = open(sparse());
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  EXPECT_EQ(model->pattern.name, "sparse");
+  EXPECT_EQ(model->window, Window::of(4));
+  EXPECT_EQ(model->limits.most_tokens, model->shape.positions);
+  EXPECT_EQ(model->limits.most_query_tokens, 31);
+  EXPECT_EQ(model->request["window"], "4");
+}
+
+TEST(ScoringModel, AnotherWindowOrPatternTakesTheirPlace) {
+  EXPECT_EQ(open(sparse(), {.window = "inf"})->window, Window::infinite());
+  const auto full = open(sparse(), {.pattern = "full"});
+  ASSERT_TRUE(full.has_value());
+  EXPECT_EQ(full->window, std::nullopt);
+  EXPECT_TRUE(full->request["window"].is_null());
+}
+
+TEST(ScoringModel, AWindowIsAskedForWhereAPatternHasOne) {
+  EXPECT_THAT(error_of(TinyCheckpoint::bert(), {.pattern = "sparse"}),
+              HasSubstr("pattern 'sparse' has a window; give one"));
+  EXPECT_THAT(error_of(TinyCheckpoint::bert(), {.window = "4"}),
+              HasSubstr("pattern 'full' has no window"));
+}
+
+TEST(ScoringModel, PairsMayBeLongerWherePositionsAreExtended) {
+  const std::int64_t positions = open(sparse())->shape.positions;
+  EXPECT_THAT(error_of(sparse(), {.most_tokens = positions + 1}), HasSubstr("extend them"));
+  const auto extended = open(sparse(), {.positions = 2 * positions, .most_tokens = positions + 1});
+  ASSERT_TRUE(extended.has_value());
+  EXPECT_EQ(extended->limits.most_tokens, positions + 1);
+  EXPECT_EQ(extended->request["positions"], 2 * positions);
+}
+
+TEST(ScoringModel, ATokenizerLargerThanTheModelIsAnError) {
+  TinyCheckpoint tiny = TinyCheckpoint::bert();
+  tiny.config["vocab_size"] = std::to_string(5);
+  tiny.tensors["bert.embeddings.word_embeddings.weight"].shape.front() = 5;
+  EXPECT_THAT(error_of(tiny, {}), HasSubstr("its tokenizer has 7 pieces, and its model's"));
+}
+
+TEST(ScoringModel, AnUnknownDtypeOrDeviceIsNamed) {
+  EXPECT_THAT(error_of(sparse(), {.dtype = "int8"}), HasSubstr("int8"));
+  EXPECT_THAT(error_of(sparse(), {.device = "tpu"}), HasSubstr("tpu"));
+}
+
+TEST(PairDump, SaysWhatADumpOfThePairIsOf) {
+  const auto model = open(sparse());
+  const auto pair = model->pieces.encode("how tall", "taller", model->limits);
+  const auto metadata = dump_metadata(*model, *pair, "a note");
+  EXPECT_EQ(metadata.at("layout"), R"({"items":[{"cls":1,"document":3,"query":3}]})");
+  EXPECT_EQ(metadata.at("tokens"), R"(["[CLS]","how","tall","[SEP]","tall","##er","[SEP]"])");
+  EXPECT_EQ(metadata.at("pattern"), "sparse");
+  EXPECT_EQ(metadata.at("window"), "4");
+  EXPECT_EQ(metadata.at("note"), "a note");
+  EXPECT_EQ(metadata.count("global_rows"), 0U);
+}
+
+TEST(PairDump, ALongformersGlobalRowsAreClsAndQuery) {
+  const auto model = open(TinyCheckpoint::longformer());
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  const auto pair = model->pieces.encode("how", "tall", model->limits);
+  EXPECT_EQ(dump_metadata(*model, *pair, "").at("global_rows"), "[0,1,2]");
+}
+
+}  // namespace
+}  // namespace attnscope
