@@ -30,7 +30,8 @@ std::vector<AxisValue> axes_of(const HeatPoint& point) {
       {"heads", number(point.heads), fmt::format("{} heads", point.heads)},
       {"head_dim", number(point.head_dim), fmt::format("head dimension {}", point.head_dim)},
       {"layers", number(point.layers),
-       of_models ? fmt::format("{} layers", point.layers) : std::string()},
+       of_models ? fmt::format("{} layer{}", point.layers, point.layers == 1 ? "" : "s")
+                 : std::string()},
       {"feed_forward", number(point.feed_forward),
        of_models ? fmt::format("feed-forward {}", point.feed_forward) : std::string()},
       {"dtype", word(name_of(point.dtype)), word(name_of(point.dtype))},

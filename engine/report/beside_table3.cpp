@@ -92,9 +92,9 @@ class Block {
     if (cost == nullptr) {
       texts.insert(texts.end(), 4, "");
     } else {
-      texts.push_back(three_digits(cost->time_us_per_document));
+      texts.push_back(fmt::format("{}", cost->time_us_per_document));
       texts.push_back(cost->relative_time);
-      texts.push_back(three_digits(cost->memory_mb_per_document));
+      texts.push_back(fmt::format("{}", cost->memory_mb_per_document));
       texts.push_back(cost->relative_memory);
     }
     return texts;
@@ -160,17 +160,16 @@ Result<std::string> write_beside_table3(const Table& table, TableFormat format) 
         "run paper-table3 measures them",
         table.run.number);
   }
-  grid.source = fmt::format("{}; beside it, {}: {}. ECIR 2024, Table 3; one NVIDIA A100 40 GB",
+  grid.source = fmt::format("{}; beside it, {}: {}, Table 3; one NVIDIA A100 40 GB",
                             provenance_line(table.run), published_label, published_costs_source());
   grid.notes = {
       fmt::format("Percentages are against the line of the task without any{}; ° no difference "
                   "shown.",
                   table.baseline ? fmt::format(" ({})", *table.baseline) : ""),
       fmt::format("Ours: {}.", provenance_line(table.run)),
-      fmt::format(
-          "The paper's, {}: {}. ECIR 2024, Table 3; one NVIDIA A100 40 GB, batches of up to "
-          "100.",
-          published_label, published_costs_source())};
+      fmt::format("The paper's, {}: {}, Table 3; one NVIDIA A100 40 GB, batches of up to "
+                  "100.",
+                  published_label, published_costs_source())};
   return write_grid(grid, format);
 }
 

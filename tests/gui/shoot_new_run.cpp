@@ -51,6 +51,14 @@ bool shoot_new_run(MainWindow& window, const SaveWindow& save) {
   saved = save(QStringLiteral("new-run-advanced")) && saved;
   drawer->form()->show_advanced(false);
 
+  drawer->choose_preset(QStringLiteral("models-cpu"));
+  static_cast<void>(QTest::qWaitFor(
+      [&] {
+        return !contenders.model().reason_against({sparse, QStringLiteral("sdpa")}).isEmpty();
+      },
+      patience_ms));
+  saved = settle(*drawer) && save(QStringLiteral("new-run-models")) && saved;
+
   drawer->choose_preset(QStringLiteral("quick"));
   saved = settle(*drawer) && saved;
   drawer->show_file(true);

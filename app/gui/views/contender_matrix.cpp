@@ -28,10 +28,14 @@ QList<ContenderMatrixModel::Named> pattern_names() {
 }
 
 QList<ContenderMatrixModel::Named> model_names() {
-  QList<ContenderMatrixModel::Named> names = pattern_names();
-  names.append({QStringLiteral("sparse-without-kernel"),
-                ContenderMatrix::tr("The pattern sparse by an implementation that was not made "
-                                    "for it, such as longformer-chunks.")});
+  QList<ContenderMatrixModel::Named> names;
+  for (const ContenderMatrixModel::Named& pattern : pattern_names()) {
+    names.append(pattern);
+    if (pattern.name != QLatin1String("sparse")) continue;
+    names.append({QStringLiteral("sparse-without-kernel"),
+                  ContenderMatrix::tr("The pattern sparse by an implementation that was not made "
+                                      "for it, such as longformer-chunks.")});
+  }
   const QList<ContenderMatrixModel::Named> whole = names;
   for (const auto& [name, tip] : whole) {
     names.append({name + words(cls_only_option),
