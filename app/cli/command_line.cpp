@@ -137,6 +137,7 @@ int run_command_line(int argc, char** argv) {
   add_import_command(app, session);
   add_attend_command(app, session);
   add_score_command(app, session);
+  add_inspect_command(app, session);
   add_check_command(app, session);
   add_check_store_command(app, session);
   if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) {

@@ -3,6 +3,7 @@
 
 #include <QFontMetricsF>
 #include <QImage>
+#include <QStringList>
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -21,8 +22,49 @@ constexpr double small = 0.85;  // of em: caption, numbers
 struct Plan {
   double em = 0, gap = 0, strip = 0, side = 0, top = 0, bar = 0, width = 0;
   double caption_top = 0, height = 0;
+  double letters = 0, label = 0;   // of tokens along the axes: their size and room; 0: none
   std::vector<TokenGroup> legend;  // groups that are there
 };
+
+/// The tokens of a range, as they are drawn.
+QStringList labels_of(const HeatFigure& figure, const TokenRange& range) {
+  constexpr int longest = 14;
+  QStringList labels;
+  for (std::int64_t at = range.begin; at < range.end; ++at) {
+    QString label = QString::fromStdString(figure.tokens[static_cast<std::size_t>(at)]);
+    if (label.size() > longest) label = label.left(longest - 1) + QChar(0x2026);
+    labels.append(label);
+  }
+  return labels;
+}
+
+/// Makes room for tokens along the axes of a single map, where they are large enough to be read.
+void plan_labels(const HeatFigure& figure, Plan& plan) {
+  constexpr double least = 0.45;  // of em
+  if (figure.panels.size() != 1 || figure.tokens.size() != figure.groups.size()) return;
+  const MapRegion& region = figure.panels.front().map.region();
+  const auto tokens = static_cast<double>(std::max(region.rows.size(), region.columns.size()));
+  const auto letters_in = [&](double side) {
+    return std::min(small * plan.em, 0.9 * side / tokens);
+  };
+  double letters = letters_in(plan.side);
+  double room = 0;
+  for (int pass = 0; pass < 2; ++pass) {  // their room makes the map smaller, and so the letters
+    const QFontMetricsF metrics(figure_font(letters));
+    double widest = 0;
+    for (const TokenRange& range : {region.rows, region.columns}) {
+      for (const QString& label : labels_of(figure, range)) {
+        widest = std::max(widest, metrics.horizontalAdvance(label));
+      }
+    }
+    room = widest + 0.5 * letters;
+    letters = letters_in(plan.side - room);
+    if (letters < least * plan.em) return;
+  }
+  plan.label = room;
+  plan.letters = letters;
+  plan.side -= plan.label;
+}
 
 std::vector<TokenGroup> groups_in(const std::vector<TokenGroup>& groups) {
   std::vector<TokenGroup> there;
@@ -54,7 +96,8 @@ Plan plan_of(const HeatFigure& figure, const FigureOptions& options) {
   plan.strip = 0.5 * plan.em;
   const auto count = static_cast<double>(figure.panels.size());
   plan.side = (plan.width - (count - 1) * plan.gap) / count - 1.25 * plan.strip;
-  plan.top = (options.title ? 1.6 * plan.em : 0) + 1.25 * plan.strip;
+  plan_labels(figure, plan);
+  plan.top = (options.title ? 1.6 * plan.em : 0) + plan.label + 1.25 * plan.strip;
   plan.bar = 0.7 * plan.em;
   plan.legend = groups_in(figure.groups);
   const double legend_bottom = plan.top + plan.side + 0.7 * plan.em + plan.bar + 3.6 * plan.em;
@@ -63,16 +106,44 @@ Plan plan_of(const HeatFigure& figure, const FigureOptions& options) {
   return plan;
 }
 
+/// Rows' tokens left of their strip, columns' tokens above theirs, read from below.
+void paint_labels(QPainter& painter, const HeatFigure& figure, const QRectF& map,
+                  const MapRegion& region, const Plan& plan) {
+  if (plan.letters == 0) return;
+  painter.setFont(figure_font(plan.letters));
+  painter.setPen(colors_of(ChartTheme::light).text);
+  const double away = 1.5 * plan.strip;
+  const double row = map.height() / static_cast<double>(region.rows.size());
+  const QStringList rows = labels_of(figure, region.rows);
+  for (qsizetype i = 0; i < rows.size(); ++i) {
+    painter.drawText(QRectF(map.left() - away - plan.label,
+                            map.top() + row * (static_cast<double>(i) + 0.5) - plan.letters,
+                            plan.label, 2 * plan.letters),
+                     Qt::AlignRight | Qt::AlignVCenter, rows[i]);
+  }
+  const double column = map.width() / static_cast<double>(region.columns.size());
+  const QStringList columns = labels_of(figure, region.columns);
+  for (qsizetype i = 0; i < columns.size(); ++i) {
+    painter.save();
+    painter.translate(map.left() + column * (static_cast<double>(i) + 0.5), map.top() - away);
+    painter.rotate(-90);
+    painter.drawText(QRectF(0, -plan.letters, plan.label, 2 * plan.letters),
+                     Qt::AlignLeft | Qt::AlignVCenter, columns[i]);
+    painter.restore();
+  }
+}
+
 void paint_panel(QPainter& painter, const HeatFigure& figure, const HeatPanel& panel, double left,
                  const Plan& plan, bool titles) {
-  const QRectF map(left + 1.25 * plan.strip, plan.top, plan.side, plan.side);
+  const QRectF map(left + plan.label + 1.25 * plan.strip, plan.top, plan.side, plan.side);
   if (titles) {
     painter.setFont(figure_font(plan.em, true));
     painter.setPen(colors_of(ChartTheme::light).text);
-    painter.drawText(QRectF(left, 0, plan.side + 1.25 * plan.strip, 1.5 * plan.em),
-                     Qt::AlignLeft | Qt::AlignVCenter,
-                     QFontMetricsF(painter.font())
-                         .elidedText(panel.title, Qt::ElideRight, plan.side + plan.strip));
+    painter.drawText(
+        QRectF(left, 0, plan.label + plan.side + 1.25 * plan.strip, 1.5 * plan.em),
+        Qt::AlignLeft | Qt::AlignVCenter,
+        QFontMetricsF(painter.font())
+            .elidedText(panel.title, Qt::ElideRight, plan.label + plan.side + plan.strip));
   }
   // Printers smooth a small image: its cells are made pixels here, so that they stay sharp.
   QImage image = heat_image(panel.map, panel.scale, ChartTheme::light);
@@ -88,6 +159,7 @@ void paint_panel(QPainter& painter, const HeatFigure& figure, const HeatPanel& p
   paint_token_strip(painter, {map.left() - away, map.top(), plan.strip, map.height()}, Qt::Vertical,
                     figure.groups, static_cast<double>(region.rows.begin),
                     static_cast<double>(region.rows.size()), ChartTheme::light);
+  paint_labels(painter, figure, map, region, plan);
   painter.setFont(figure_font(plan.em * small));
   paint_color_bar(painter, {map.left(), map.bottom() + 0.7 * plan.em, map.width(), plan.bar},
                   panel.scale, ChartTheme::light);

@@ -25,6 +25,9 @@ struct HeatPanel {
 struct HeatFigure {
   std::vector<HeatPanel> panels;  // of the same tokens
   std::vector<TokenGroup> groups;
+  /// Texts of all tokens, written along the axes of a single map where they can be read; empty:
+  /// none are.
+  std::vector<std::string> tokens;
   std::string title;       // what the weights are of, in a line
   std::string provenance;  // the same in sentences: model, head, tokens, patterns, program
   std::string numbers;     // what its .csv holds

@@ -67,6 +67,7 @@ charts::HeatFigure AttentionPage::figure() const {
                              map(side)->scale()});
   }
   if (session_.groups()) figure.groups = *session_.groups();
+  if (session_.dump()) figure.tokens = session_.dump()->info().tokens;
   figure.title = tr("Attention weights, %1").arg(head_words()).toStdString();
   figure.provenance = caption().toStdString();
   figure.numbers = write_grid(numbers_->group_grid(), report::TableFormat::csv);

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `inspect` as a person runs it, on a small checkpoint with drawn weights.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "engine/inspect/dump.h"
+#include "engine/inspect/group_masses.h"
+#include "tests/checkpoint/tiny_checkpoint.h"
+#include "tests/cli/program.h"
+
+namespace attnscope::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using tests::TinyCheckpoint;
+
+class Inspect : public ::testing::Test {
+ protected:
+  Inspect() {
+    TinyCheckpoint::bert().write(program_.path(""));
+    program_.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\n##d\n");
+  }
+
+  [[nodiscard]] Outcome inspect(const std::vector<std::string>& more) const {
+    std::vector<std::string> arguments{"inspect",    "--checkpoint", ".", "--query", "a b",
+                                       "--document", "cd b [MASK] c"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return program_.run(arguments);
+  }
+  [[nodiscard]] Dump dump_with(const std::vector<std::string>& more) const {
+    std::vector<std::string> arguments = more;
+    arguments.insert(arguments.end(), {"-o", "dump.safetensors"});
+    const Outcome outcome = inspect(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    Result<Dump> dump = Dump::open(program_.path("dump.safetensors"));
+    if (!dump) throw std::runtime_error(dump.error().message);
+    return std::move(*dump);
+  }
+
+  Program program_;
+};
+
+TEST_F(Inspect, ADumpSaysPatternTokensAndLayers) {
+  const Dump dump = dump_with({"--pattern", "sparse", "--window", "1"});
+  const DumpInfo& info = dump.info();
+  EXPECT_THAT(info.tokens, ElementsAre("[CLS]", "a", "b", "[SEP]", "c", "##d", "b", "[UNK]",
+                                       "[UNK]", "[UNK]", "c", "[SEP]"));
+  EXPECT_EQ(info.pattern.name, "sparse");
+  EXPECT_EQ(info.windows.front(), Window::of(1));
+  EXPECT_THAT(info.layers, ElementsAre(0, 1));
+  EXPECT_EQ(info.heads, 2);
+}
+
+TEST_F(Inspect, WhatItWritesAreTheQueriesAndKeysThatWereComputedWith) {
+  // Of the first layer they depend on the embeddings alone, so on no pattern.
+  const Dump full = dump_with({});
+  const HeadVectors first = full.head(0, 1).value();
+  const Dump sparse = dump_with({"--pattern", "sparse", "--window", "0"});
+  const HeadVectors again = sparse.head(0, 1).value();
+  const HeadVectors later = sparse.head(1, 1).value(), full_later = full.head(1, 1).value();
+  double changed = 0;
+  for (std::int64_t row = 0; row < first.tokens(); ++row) {
+    for (std::int64_t at = 0; at < first.head_dim(); ++at) {
+      EXPECT_NEAR(first.query(row)[at], again.query(row)[at], 1e-5);
+      changed = std::fmax(changed, std::fabs(static_cast<double>(full_later.query(row)[at] -
+                                                                 later.query(row)[at])));
+    }
+  }
+  EXPECT_GT(changed, 1e-3);
+}
+
+TEST_F(Inspect, LayersAndHalfPrecisionMakeADumpSmaller) {
+  const Dump dump = dump_with({"--layers", "1", "--half"});
+  EXPECT_THAT(dump.info().layers, ElementsAre(1));
+  EXPECT_TRUE(dump.head(0, 0).has_value());
+}
+
+TEST_F(Inspect, MassesOfEveryRowAddUpToOne) {
+  const Outcome outcome = inspect({"--mass", "json"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("score "));
+  const auto heads = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(heads.size(), 4U);
+  for (const auto& head : heads) {
+    for (const auto& from : head.at("mass")) {
+      double sum = 0;
+      for (const auto& mass : from) sum += mass.get<double>();
+      EXPECT_NEAR(sum, 1, 1e-5);
+    }
+  }
+}
+
+TEST_F(Inspect, AnIndependentQueryPutsNoMassElsewhere) {
+  const Outcome outcome = inspect({"--pattern", "sparse", "--window", "1", "--mass", "csv"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("layer,head,from,to,mass\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("\n1,1,query,cls,0\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("\n1,1,query,document,0\n"));
+}
+
+TEST_F(Inspect, AnEncoderWithoutAHeadIsInspectedWithoutAScore) {
+  TinyCheckpoint tiny = TinyCheckpoint::bert().with_prefix("bert.", "");
+  tiny.config["architectures"] = R"(["BertModel"])";
+  tiny.tensors.erase("classifier.weight");
+  tiny.tensors.erase("classifier.bias");
+  tiny.write(program_.path(""));
+  const Outcome outcome = inspect({"--mass", "text"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST_F(Inspect, ALongDocumentIsCut_AndThatIsSaid) {
+  const Outcome outcome = inspect({"--max-tokens", "8", "--mass", "csv"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("note: the document was cut to 4 tokens"));
+}
+
+TEST_F(Inspect, WithoutAFileOrMassesThereIsNothingToDo) {
+  const Outcome outcome = inspect({});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("give -o FILE or --mass FORMAT"));
+}
+
+TEST_F(Inspect, ALayerOrHeadThatIsNotThereIsNamed) {
+  const Outcome layer = inspect({"--layers", "2", "-o", "dump.safetensors"});
+  EXPECT_EQ(layer.exit_code, 2);
+  EXPECT_THAT(layer.err, HasSubstr("layers are counted from 0 to 1"));
+#ifdef ATTNSCOPE_HAS_GUI
+  const Outcome head = inspect({"--head", "2", "-o", "head.pdf"});
+  EXPECT_EQ(head.exit_code, 2);
+  EXPECT_THAT(head.err, HasSubstr("heads are counted from 0 to 1"));
+#endif
+}
+
+#ifdef ATTNSCOPE_HAS_GUI
+TEST_F(Inspect, AHeadIsDrawnWithItsTokens) {
+  const Outcome outcome = inspect({"--head", "1", "-o", "head.svg", "--csv"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(program_.read("head.svg"), HasSubstr("##d"));
+  EXPECT_THAT(program_.read("head.csv"), HasSubstr("0,1,cls,document,"));
+}
+#else
+TEST_F(Inspect, ABuildWithoutQtWritesDumpsAndDoesNotDraw) {
+  const Outcome outcome = inspect({"-o", "head.svg"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("has no Qt and cannot draw"));
+}
+#endif
+
+}  // namespace
+}  // namespace attnscope::testing
