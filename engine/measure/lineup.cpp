@@ -33,9 +33,10 @@ std::optional<std::string> reason_against(const HeatPoint& point, const Sequence
   if (point.device == DeviceKind::cuda && !cuda::usable()) return cuda::usable().error().message;
   if (point.cache == CacheState::cold && point.device == DeviceKind::cpu && !can_flush_caches())
     return "this processor does not let a program empty its caches; use cache warm";
-  if (point.memory_order == MemoryOrder::head_major && !layout.is_uniform())
+  if (point.memory_order == MemoryOrder::head_major && !layout.is_uniform()) {
     return "head-major memory needs a query of its own in every item; use memory_order token-major "
            "with a shared query";
+  }
   return std::nullopt;
 }
 
@@ -122,10 +123,11 @@ std::optional<Trouble> Lineup::prepare(std::size_t index, const Contender& conte
   std::optional<Trouble> refused;
   const auto thrown = guarded(memory, [&] {
     auto prepared = (*implementation)->prepare(problem(index));
-    if (prepared)
+    if (prepared) {
       prepared_[index] = std::move(*prepared);
-    else
+    } else {
       refused = Trouble{CellStatus::unsupported, prepared.error().message};
+    }
   });
   return thrown ? thrown : refused;
 }
@@ -134,9 +136,10 @@ Result<const PlannedPattern*> Lineup::plan_for(const Contender& contender) {
   const std::string key = fmt::format("{}\n{}", contender.window ? contender.window->text() : "",
                                       contender.pattern_json);
   if (const auto known = plans_.find(key); known != plans_.end()) return known->second.get();
-  if (point_.heads > std::numeric_limits<std::int32_t>::max())
+  if (point_.heads > std::numeric_limits<std::int32_t>::max()) {
     return fail("heads is {}; at most {} can be planned", point_.heads,
                 std::numeric_limits<std::int32_t>::max());
+  }
   auto pattern = parse_pattern(contender.pattern_json, contender.pattern);
   if (!pattern) return tl::unexpected(pattern.error());
   auto plan =

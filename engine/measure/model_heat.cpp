@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "engine/attention/cuda_runtime.h"
+#include "engine/measure/attention_inside.h"
 #include "engine/measure/available_memory.h"
 #include "engine/measure/lineup.h"
 #include "engine/measure/model_gate.h"
@@ -112,6 +113,7 @@ class ModelHeat {
     for_each_left([&](std::size_t i) { troubles_[i] = make_encoder(entrants_[i]); });
     if (!inputs_) {
       choose_batches();
+      check_attention();
       for_each_left([&](std::size_t i) { check(i); });
     }
     time_all_left(placement);
@@ -126,10 +128,11 @@ class ModelHeat {
     std::optional<Trouble> refused;
     const auto thrown = guarded(memory_, [&] {
       auto made = CrossEncoder::make(weights_, entrant.variant, *entrant.implementation);
-      if (made)
+      if (made) {
         entrant.encoder = std::move(*made);
-      else
+      } else {
         refused = unsupported(made.error());
+      }
     });
     return thrown ? thrown : refused;
   }
@@ -187,6 +190,19 @@ class ModelHeat {
     auto output = entrant.encoder->score(entrant.batch);
     if (!output) throw std::runtime_error(output.error().message);
     return std::move(*output);
+  }
+
+  void check_attention() {
+    AttentionInside inside(record_, sizes_);
+    for_each_left([&](std::size_t i) {
+      record_.tell(i, "check");
+      std::optional<Verdict> verdict;
+      troubles_[i] = guarded(memory_, [&] { verdict = inside.check(i); });
+      if (!verdict || !verdict->trouble) return;
+      cells_[i].relative_error = verdict->error.error;
+      cells_[i].error_bound = verdict->error.bound;
+      troubles_[i] = std::move(verdict->trouble);
+    });
   }
 
   void check(std::size_t i) {

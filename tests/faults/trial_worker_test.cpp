@@ -99,6 +99,32 @@ void expect_fresh_neighbours(const Session::Cells& cells) {
   }
 }
 
+/// The same implementations inside a model.
+const Session::Cells& troubled_models() {
+  static const Session::Cells cells = Session::cells_of(
+      heat_of(R"("sparse/trial-throw/4", "sparse/trial-nan/4", "sparse/trial-one-mask-cell/4",
+                 "sparse/trial-late-wrong/4", "sparse/segment/4")",
+              R"(, "operation": "model", "layers": 3, "feed_forward": 64)"));
+  return cells;
+}
+
+TEST(TrialWorker, InsideAModel_WhatMisbehavesHasAnOutcomeAndNoTime) {
+  const Session::Cells& cells = troubled_models();
+  EXPECT_EQ(trial(cells, "throw").status, CellStatus::crashed);
+  EXPECT_THAT(trial(cells, "throw").reason, HasSubstr("a library gave up in words"));
+  for (const char* id : {"nan", "one-mask-cell", "late-wrong"}) {
+    SCOPED_TRACE(id);
+    EXPECT_EQ(trial(cells, id).status, CellStatus::wrong) << trial(cells, id).reason;
+    EXPECT_GT(trial(cells, id).relative_error.value(), trial(cells, id).error_bound.value());
+  }
+}
+
+TEST(TrialWorker, InsideAModel_TheNeighboursAreMeasured) {
+  const Cell& cell = troubled_models().at("64 sparse/segment/4");
+  EXPECT_EQ(cell.status, CellStatus::ok) << cell.reason;
+  EXPECT_THAT(cell.samples, Not(IsEmpty()));
+}
+
 TEST(TrialWorker, Throwing_IsCrashedInItsWords) {
   const Cell& cell = trial(troubled(), "throw");
   EXPECT_EQ(cell.status, CellStatus::crashed);
