@@ -2,6 +2,8 @@
 #include "tests/gui/attention_screenshots.h"
 
 #include <QComboBox>
+#include <QLineEdit>
+#include <QPlainTextEdit>
 #include <QTemporaryDir>
 #include <QtTest>
 #include <cmath>
@@ -11,6 +13,7 @@
 #include "app/gui/views/attention_numbers.h"
 #include "app/gui/views/attention_page.h"
 #include "app/gui/views/attention_source.h"
+#include "app/gui/views/checkpoint_dialog.h"
 #include "app/gui/views/message_bar.h"
 #include "engine/safetensors/safetensors.h"
 
@@ -91,7 +94,8 @@ void wait_until_drawn(AttentionPage& page) {
 
 }  // namespace
 
-void shoot_attention(MainWindow& window, const std::function<void(const QString& name)>& save) {
+void shoot_attention(MainWindow& window,
+                     const std::function<void(QWidget& shown, const QString& name)>& save) {
   const QTemporaryDir folder;
   window.show_page(MainWindow::attention_page);
   AttentionPage& page = *window.attention();
@@ -99,32 +103,45 @@ void shoot_attention(MainWindow& window, const std::function<void(const QString&
   wait_for([&] { return page.session().file().isEmpty() && page.session().dump(); });
   page.session().choose_head(2, 0);
   wait_until_drawn(page);
-  save(QStringLiteral("attention"));
+  save(window, QStringLiteral("attention"));
 
   page.source()->second()->choose(QStringLiteral("Sparse asymmetric"));
   page.maps_picker()->setCurrentIndex(2);
   page.session().choose_rows({{1, 9}});
   wait_for([&] { return page.session().head().kept.has_value(); });
   wait_until_drawn(page);
-  save(QStringLiteral("attention-two-patterns"));
+  save(window, QStringLiteral("attention-two-patterns"));
   page.numbers()->side_picker()->setCurrentIndex(2);
   page.session().choose_side(AttentionSide::difference);
   wait_until_drawn(page);
-  save(QStringLiteral("attention-difference"));
+  save(window, QStringLiteral("attention-difference"));
   page.set_baseline({});
 
   page.open_file(long_dump(folder));
   wait_for([&] { return !page.session().file().isEmpty(); });
   page.session().choose_head(0, 4);
   wait_until_drawn(page);
-  save(QStringLiteral("attention-4096"));
+  save(window, QStringLiteral("attention-4096"));
   page.map(AttentionSide::a)->zoom_by(30);
   wait_until_drawn(page);
-  save(QStringLiteral("attention-4096-zoomed"));
+  save(window, QStringLiteral("attention-4096-zoomed"));
+
+  page.ask_for_checkpoint();
+  auto* dialog = page.findChild<CheckpointDialog*>();
+  dialog->folder()->setText(QStringLiteral("/home/me/models/ms-marco-MiniLM-L-6-v2"));
+  dialog->query()->setText(QStringLiteral("how tall is the tower"));
+  dialog->document()->setPlainText(QStringLiteral(
+      "The tower is 330 metres tall, about the same height as an 81-storey building. "
+      "Its base is square, measuring 125 metres on each side."));
+  dialog->pattern()->choose(QStringLiteral("Sparse asymmetric"));
+  wait_for([&] { return dialog->isVisible(); });
+  QTest::qWait(100);
+  save(*dialog, QStringLiteral("attention-checkpoint"));
+  dialog->reject();
 
   page.open_file(folder.filePath(QStringLiteral("none.safetensors")));
   wait_for([&] { return !page.messages()->error().isEmpty(); });
-  save(QStringLiteral("attention-error"));
+  save(window, QStringLiteral("attention-error"));
   page.messages()->clear();
 }
 

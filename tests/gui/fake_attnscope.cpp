@@ -5,9 +5,14 @@
 // interrupted, "until-told" until SIGUSR1 lets it go on, "pausable" until it is paused, and then
 // until it is continued; "refused" ends with a sentence before its run begins.
 
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "engine/sweep/pause.h"
@@ -117,12 +122,35 @@ int run(const std::string& sweep_file, const std::string& database) {
   return store.finish_run(*id, RunStatus::done) ? 0 : 3;
 }
 
+/// The value of "--NAME=VALUE"; empty: there is none.
+std::string option(int argc, char** argv, const std::string& name) {
+  const std::string begin = "--" + name + "=";
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument.rfind(begin, 0) == 0) return argument.substr(begin.size());
+  }
+  return {};
+}
+
+/// The dump $FAKE_DUMP, whatever the model. A query "wait" is never answered, "refused" is.
+int inspect(int argc, char** argv) {
+  const std::string query = option(argc, argv, "query");
+  if (query == "refused") return refuse("there is no model's configuration 'x'; check the path");
+  if (query == "wait") return pause();
+  std::error_code failed;
+  std::filesystem::copy_file(std::getenv("FAKE_DUMP"), option(argc, argv, "output"), failed);
+  std::ofstream asked(std::string(std::getenv("FAKE_DUMP")) + ".asked");
+  for (int i = 2; i < argc; ++i) asked << argv[i] << '\n';
+  return failed ? refuse("cannot copy") : 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc >= 3 && std::strcmp(argv[1], "list") == 0) return list_implementations();
   if (argc >= 3 && std::strcmp(argv[1], "costs") == 0) return costs();
   if (argc >= 3 && std::strcmp(argv[1], "foresee") == 0) return foresee();
+  if (argc >= 3 && std::strcmp(argv[1], "inspect") == 0) return inspect(argc, argv);
   if (argc >= 6 && std::strcmp(argv[1], "run") == 0 && std::strcmp(argv[2], "--again") == 0)
     return repeat(argv[3], argv[5]);
   if (argc >= 5 && std::strcmp(argv[1], "run") == 0 && std::strcmp(argv[3], "--db") == 0)

@@ -98,8 +98,8 @@ bool shoot(MainWindow& window, const QString& folder, Theme theme, const QString
                            return save(window, folder + QLatin1Char('/') + name + suffix);
                          }) &&
           saved;
-  shoot_attention(window, [&](const QString& name) {
-    saved = save(window, folder + QLatin1Char('/') + name + suffix) && saved;
+  shoot_attention(window, [&](QWidget& shown, const QString& name) {
+    saved = save(shown, folder + QLatin1Char('/') + name + suffix) && saved;
   });
   const auto shoot_page = [&](const QString& name) {
     return save(window, folder + QLatin1Char('/') + name + suffix);

@@ -81,8 +81,10 @@ AttentionPage::AttentionPage(QWidget* parent)
       explanation_(new QLabel),
       shown_(new QComboBox),
       log_(new QCheckBox(tr("&Log"))),
-      messages_(new MessageBar) {
+      messages_(new MessageBar),
+      checkpoint_action_(new QAction(tr("Open &checkpoint…"), this)) {
   build();
+  build_actions();
   wire_session();
   wire_maps();
   log_->setChecked(QSettings().value(log_key).toBool());

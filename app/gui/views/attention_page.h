@@ -36,6 +36,8 @@ class AttentionPage : public Page {
 
   void open_file(const QString& file) { session_.open(file); }
   void ask_for_dump();
+  /// A folder, texts and a pattern, from which a dump is computed and opened.
+  void ask_for_checkpoint();
 
   /// Patterns for B, against which the head's weights are set.
   [[nodiscard]] QStringList baselines() const override;
@@ -45,6 +47,7 @@ class AttentionPage : public Page {
   void copy_table(report::TableFormat format) override;
   [[nodiscard]] bool has_figure() const override;
   void export_figure() override;
+  [[nodiscard]] QList<PageActions> page_actions() const override;
   [[nodiscard]] QString run_words() const override;
   void run() override;
 
@@ -63,6 +66,7 @@ class AttentionPage : public Page {
   [[nodiscard]] QCheckBox* log_switch() const { return log_; }
   [[nodiscard]] QLabel* explanation() const { return explanation_; }
   [[nodiscard]] MessageBar* messages() const { return messages_; }
+  [[nodiscard]] QAction* checkpoint_action() const { return checkpoint_action_; }
 
   /// The maps that are shown, as they are zoomed; no panel: nothing is computed yet.
   [[nodiscard]] charts::HeatFigure figure() const;
@@ -75,6 +79,7 @@ class AttentionPage : public Page {
 
  private:
   void build();
+  void build_actions();
   QWidget* build_bar();
   QWidget* build_middle();
   void wire_session();
@@ -102,6 +107,7 @@ class AttentionPage : public Page {
   QComboBox* shown_;
   QCheckBox* log_;
   MessageBar* messages_;
+  QAction* checkpoint_action_;
   bool opened_something_ = false;
   QVariantMap kept_;  // to be restored when the page is first shown
 };

@@ -136,6 +136,7 @@ AttentionSource::AttentionSource(AttentionSession* session, QWidget* parent)
       model_(new QLabel),
       note_(new QLabel),
       open_(new QToolButton),
+      checkpoint_(new QToolButton),
       first_(new PatternPicker(&patterns_, tr("As the model ran"), tr("Pattern A"))),
       second_(new PatternPicker(&patterns_, tr("None"), tr("Pattern B"))),
       grid_(new HeadGridView) {
@@ -159,6 +160,9 @@ AttentionSource::AttentionSource(AttentionSession* session, QWidget* parent)
   open_->setMenu(new QMenu(open_));
   connect(open_->menu(), &QMenu::aboutToShow, this, &AttentionSource::fill_menu);
   fill_menu();
+  checkpoint_->setObjectName(QStringLiteral("open_checkpoint"));
+  checkpoint_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  checkpoint_->setFocusPolicy(Qt::StrongFocus);
   first_->box()->setToolTip(tr("The pattern under which the weights are shown"));
   second_->box()->setToolTip(tr("A second pattern: the same scores, normalised over its pairs"));
   second_->setObjectName(QStringLiteral("second"));
@@ -180,6 +184,7 @@ AttentionSource::AttentionSource(AttentionSession* session, QWidget* parent)
   layout->addWidget(model_);
   layout->addWidget(note_);
   layout->addWidget(open_);
+  layout->addWidget(checkpoint_);
   layout->addLayout(form);
   layout->addWidget(heads);
   layout->addWidget(grid_, 1);

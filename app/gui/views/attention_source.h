@@ -61,6 +61,7 @@ class AttentionSource : public QWidget {
   [[nodiscard]] PatternPicker* second() const { return second_; }
   [[nodiscard]] HeadGridView* heads() const { return grid_; }
   [[nodiscard]] QToolButton* open_button() const { return open_; }
+  [[nodiscard]] QToolButton* checkpoint_button() const { return checkpoint_; }
 
  Q_SIGNALS:
   void failed(const QString& sentence);
@@ -73,7 +74,7 @@ class AttentionSource : public QWidget {
   AttentionSession* session_;
   PatternListModel patterns_;
   QLabel *model_, *note_;
-  QToolButton* open_;
+  QToolButton *open_, *checkpoint_;
   PatternPicker *first_, *second_;
   HeadGridView* grid_;
 };

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/views/checkpoint_dialog.h"
+
+#include <QDialogButtonBox>
+#include <QFileDialog>
+#include <QFormLayout>
+#include <QHBoxLayout>
+#include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QSettings>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "app/gui/session/text.h"
+#include "app/gui/views/attention_source.h"
+#include "app/gui/views/file_dialogs.h"
+#include "app/gui/views/problem_label.h"
+#include "engine/pattern/read_text_file.h"
+
+namespace attnscope::gui {
+namespace {
+
+const auto folder_key = QStringLiteral("attention/checkpoint/folder");
+const auto query_key = QStringLiteral("attention/checkpoint/query");
+const auto document_key = QStringLiteral("attention/checkpoint/document");
+constexpr std::uintmax_t most_document_bytes = 4U << 20U;
+constexpr int most_kept_letters = 20'000;  // of a document, in the settings
+
+}  // namespace
+
+CheckpointDialog::CheckpointDialog(QWidget* parent)
+    : QDialog(parent),
+      folder_(new QLineEdit),
+      query_(new QLineEdit),
+      document_(new QPlainTextEdit),
+      pattern_(new PatternPicker(&patterns_, tr("The checkpoint's own"), tr("Pattern"))),
+      progress_(new QProgressBar),
+      problem_(new ProblemLabel("checkpoint_problem")),
+      compute_(new QPushButton(tr("&Compute"))) {
+  setWindowTitle(tr("Open a checkpoint"));
+  const QSettings settings;
+  folder_->setText(settings.value(folder_key).toString());
+  query_->setText(settings.value(query_key).toString());
+  document_->setPlainText(settings.value(document_key).toString());
+  build();
+  for (QLineEdit* line : {folder_, query_}) {
+    connect(line, &QLineEdit::textChanged, this, &CheckpointDialog::changed);
+  }
+  connect(document_, &QPlainTextEdit::textChanged, this, &CheckpointDialog::changed);
+  connect(pattern_, &PatternPicker::changed, this, &CheckpointDialog::changed);
+  connect(pattern_, &PatternPicker::file_failed, problem_, &ProblemLabel::set_problem);
+  connect(&inspection_, &CheckpointInspection::busy_changed, this, &CheckpointDialog::busy_changed);
+  connect(&inspection_, &CheckpointInspection::failed, problem_, &ProblemLabel::set_problem);
+  connect(&inspection_, &CheckpointInspection::written, this, [this](const QString& file) {
+    Q_EMIT written(file);
+    accept();
+  });
+  connect(this, &QDialog::rejected, &inspection_, &CheckpointInspection::stop);
+  changed();
+}
+
+CheckpointDialog::~CheckpointDialog() {
+  inspection_.disconnect(this);
+}
+
+QWidget* CheckpointDialog::folder_row() {
+  folder_->setObjectName(QStringLiteral("checkpoint_folder"));
+  folder_->setAccessibleName(tr("Folder of the checkpoint"));
+  folder_->setPlaceholderText(tr("with config.json, model.safetensors and its tokenizer"));
+  folder_->setMinimumWidth(48 * fontMetrics().averageCharWidth());
+  auto* browse = new QToolButton;
+  browse->setText(tr("…"));
+  browse->setAccessibleName(tr("Choose a folder"));
+  browse->setToolTip(tr("Choose a folder"));
+  connect(browse, &QToolButton::clicked, this, [this] {
+    auto* dialog = new QFileDialog(this, tr("Folder of a checkpoint"), folder_->text());
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::Directory);
+    dialog->setOption(QFileDialog::ShowDirsOnly);
+    connect(dialog, &QFileDialog::fileSelected, folder_, &QLineEdit::setText);
+    dialog->open();
+  });
+  auto* row = new QWidget;
+  auto* layout = new QHBoxLayout(row);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->addWidget(folder_, 1);
+  layout->addWidget(browse);
+  row->setFocusProxy(folder_);
+  return row;
+}
+
+QWidget* CheckpointDialog::document_box() {
+  document_->setObjectName(QStringLiteral("checkpoint_document"));
+  document_->setAccessibleName(tr("Document"));
+  document_->setPlaceholderText(tr("The document's text; its end is cut off where it is too long"));
+  document_->setTabChangesFocus(true);
+  document_->setMinimumHeight(8 * document_->fontMetrics().lineSpacing());
+  auto* file = new QPushButton(tr("From a &file…"));
+  file->setAutoDefault(false);
+  connect(file, &QPushButton::clicked, this, [this] {
+    ask_for_file(this, tr("Open a document"), tr("Texts (*.txt *.md *.html);;All files (*)"),
+                 [this](const QString& name) { read_document(name); });
+  });
+  auto* box = new QWidget;
+  auto* layout = new QVBoxLayout(box);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->addWidget(document_, 1);
+  layout->addWidget(file, 0, Qt::AlignLeft);
+  box->setFocusProxy(document_);
+  return box;
+}
+
+void CheckpointDialog::build() {
+  query_->setObjectName(QStringLiteral("checkpoint_query"));
+  query_->setAccessibleName(tr("Query"));
+  query_->setPlaceholderText(tr("how tall is the tower"));
+  progress_->setRange(0, 0);
+  progress_->setTextVisible(false);
+  progress_->setAccessibleName(tr("The model computes"));
+  progress_->hide();
+  compute_->setObjectName(QStringLiteral("compute"));
+  auto* form = new QFormLayout;
+  form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+  form->addRow(tr("F&older"), folder_row());
+  form->addRow(tr("&Query"), query_);
+  form->addRow(tr("&Document"), document_box());
+  form->addRow(tr("&Pattern"), pattern_);
+  auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel);
+  buttons->button(QDialogButtonBox::Cancel)->setAutoDefault(false);
+  buttons->addButton(compute_, QDialogButtonBox::ActionRole);
+  compute_->setDefault(true);
+  connect(compute_, &QPushButton::clicked, this, &CheckpointDialog::compute);
+  connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+  auto* layout = new QVBoxLayout(this);
+  layout->addLayout(form, 1);
+  layout->addWidget(problem_);
+  layout->addWidget(progress_);
+  layout->addWidget(buttons);
+}
+
+void CheckpointDialog::read_document(const QString& file) {
+  const Result<std::string> text =
+      read_text_file(file.toStdString(), "document", most_document_bytes);
+  if (!text) return problem_->set_problem(words(text.error().message));
+  document_->setPlainText(QString::fromStdString(*text));
+}
+
+void CheckpointDialog::changed() {
+  problem_->set_problem({});
+  compute_->setEnabled(!is_busy() && !folder_->text().trimmed().isEmpty() &&
+                       !query_->text().trimmed().isEmpty());
+}
+
+void CheckpointDialog::busy_changed() {
+  progress_->setVisible(is_busy());
+  for (QWidget* input : {static_cast<QWidget*>(folder_), static_cast<QWidget*>(query_),
+                         static_cast<QWidget*>(document_), static_cast<QWidget*>(pattern_)}) {
+    input->setEnabled(!is_busy());
+  }
+  changed();
+}
+
+void CheckpointDialog::compute() {
+  QSettings settings;
+  settings.setValue(folder_key, folder_->text());
+  settings.setValue(query_key, query_->text());
+  settings.setValue(document_key, document_->toPlainText().left(most_kept_letters));
+  inspection_.compute({.folder = folder_->text().trimmed(),
+                       .query = query_->text().simplified(),
+                       .document = document_->toPlainText(),
+                       .attention = pattern_->choice()});
+}
+
+}  // namespace attnscope::gui
