@@ -113,6 +113,21 @@ class AttentionPageTest : public QObject {
     QVERIFY(has(AttentionSide::a));
   }
 
+  void Tokens_StandAlongTheAxesOfALargeMap() {
+    const QRectF labelled = map()->map_rect();
+    const QRect beside(
+        QPoint(static_cast<int>(labelled.left()) - 60, static_cast<int>(labelled.top())),
+        QSize(40, static_cast<int>(labelled.height())));
+    const QImage with = map()->grab(beside).toImage();
+    map()->set_token_texts(nullptr);
+    QVERIFY(map()->map_rect().height() > labelled.height());
+    map()->set_token_texts(std::make_shared<const std::vector<std::string>>(
+        static_cast<std::size_t>(map()->tokens()), std::string()));
+    QCOMPARE(map()->map_rect(), labelled);
+    QTRY_VERIFY(map()->is_settled());
+    QVERIFY(map()->grab(beside).toImage() != with);
+  }
+
   void PointingAtAPair_SaysTokensAndWeight() {
     QTest::mouseMove(map(), at(3, 7));
     QTRY_VERIFY(page_->explanation()->text().contains(QStringLiteral("lighthouses")));

@@ -3,7 +3,6 @@
 
 #include <QFontMetricsF>
 #include <QImage>
-#include <QStringList>
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "app/gui/charts/drawing_file.h"
 #include "app/gui/charts/figure_font.h"
 #include "app/gui/charts/heat_image.h"
+#include "app/gui/charts/heat_labels.h"
 #include "app/gui/charts/mask_colors.h"
 
 namespace attnscope::charts {
@@ -25,18 +25,6 @@ struct Plan {
   double letters = 0, label = 0;   // of tokens along the axes: their size and room; 0: none
   std::vector<TokenGroup> legend;  // groups that are there
 };
-
-/// The tokens of a range, as they are drawn.
-QStringList labels_of(const HeatFigure& figure, const TokenRange& range) {
-  constexpr int longest = 14;
-  QStringList labels;
-  for (std::int64_t at = range.begin; at < range.end; ++at) {
-    QString label = QString::fromStdString(figure.tokens[static_cast<std::size_t>(at)]);
-    if (label.size() > longest) label = label.left(longest - 1) + QChar(0x2026);
-    labels.append(label);
-  }
-  return labels;
-}
 
 /// Makes room for tokens along the axes of a single map, where they are large enough to be read.
 void plan_labels(const HeatFigure& figure, Plan& plan) {
@@ -53,7 +41,8 @@ void plan_labels(const HeatFigure& figure, Plan& plan) {
     const QFontMetricsF metrics(figure_font(letters));
     double widest = 0;
     for (const TokenRange& range : {region.rows, region.columns}) {
-      for (const QString& label : labels_of(figure, range)) {
+      for (std::int64_t at = range.begin; at < range.end; ++at) {
+        const QString label = token_label(figure.tokens[static_cast<std::size_t>(at)]);
         widest = std::max(widest, metrics.horizontalAdvance(label));
       }
     }
@@ -106,31 +95,20 @@ Plan plan_of(const HeatFigure& figure, const FigureOptions& options) {
   return plan;
 }
 
-/// Rows' tokens left of their strip, columns' tokens above theirs, read from below.
+/// Rows' tokens left of their strip, columns' tokens above theirs.
 void paint_labels(QPainter& painter, const HeatFigure& figure, const QRectF& map,
                   const MapRegion& region, const Plan& plan) {
   if (plan.letters == 0) return;
-  painter.setFont(figure_font(plan.letters));
-  painter.setPen(colors_of(ChartTheme::light).text);
   const double away = 1.5 * plan.strip;
-  const double row = map.height() / static_cast<double>(region.rows.size());
-  const QStringList rows = labels_of(figure, region.rows);
-  for (qsizetype i = 0; i < rows.size(); ++i) {
-    painter.drawText(QRectF(map.left() - away - plan.label,
-                            map.top() + row * (static_cast<double>(i) + 0.5) - plan.letters,
-                            plan.label, 2 * plan.letters),
-                     Qt::AlignRight | Qt::AlignVCenter, rows[i]);
-  }
-  const double column = map.width() / static_cast<double>(region.columns.size());
-  const QStringList columns = labels_of(figure, region.columns);
-  for (qsizetype i = 0; i < columns.size(); ++i) {
-    painter.save();
-    painter.translate(map.left() + column * (static_cast<double>(i) + 0.5), map.top() - away);
-    painter.rotate(-90);
-    painter.drawText(QRectF(0, -plan.letters, plan.label, 2 * plan.letters),
-                     Qt::AlignLeft | Qt::AlignVCenter, columns[i]);
-    painter.restore();
-  }
+  const QColor color = colors_of(ChartTheme::light).text;
+  const auto paint = [&](const QRectF& room, Qt::Orientation orientation, const TokenRange& range) {
+    paint_token_labels(painter, room, orientation, figure.tokens, static_cast<double>(range.begin),
+                       static_cast<double>(range.size()), plan.letters, color);
+  };
+  paint({map.left() - away - plan.label, map.top(), plan.label, map.height()}, Qt::Vertical,
+        region.rows);
+  paint({map.left(), map.top() - away - plan.label, map.width(), plan.label}, Qt::Horizontal,
+        region.columns);
 }
 
 void paint_panel(QPainter& painter, const HeatFigure& figure, const HeatPanel& panel, double left,

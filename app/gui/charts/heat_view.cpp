@@ -5,21 +5,15 @@
 #include <QFontInfo>
 #include <QKeyEvent>
 #include <QMouseEvent>
-#include <QPainter>
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "app/gui/charts/figure_font.h"
 #include "app/gui/charts/heat_image.h"
 
 namespace attnscope::charts {
 namespace {
-
-double em_of(const QWidget& widget) {
-  return QFontInfo(widget.font()).pixelSize();
-}
 
 TokenRange tokens_between(double first, double extent, std::int64_t tokens) {
   const auto begin =
@@ -78,6 +72,11 @@ void HeatView::show_weights(std::shared_ptr<const WeightRows> weights,
   render();
 }
 
+void HeatView::set_token_texts(std::shared_ptr<const std::vector<std::string>> tokens) {
+  texts_ = std::move(tokens);
+  render();
+}
+
 void HeatView::show_message(const QString& message) {
   job_.drop();
   weights_.reset();
@@ -125,14 +124,25 @@ HeatViewport HeatView::shown() const {
   return shown;
 }
 
+double HeatView::em_pixels() const {
+  return QFontInfo(font()).pixelSize();
+}
+
 double HeatView::strip() const {
-  return std::round(0.55 * em_of(*this));
+  return std::round(0.55 * em_pixels());
+}
+
+double HeatView::label_room() const {
+  constexpr double room = 4.5, least_side = 26;  // of em
+  const double em = em_pixels();
+  return texts_ && std::min(width(), height()) >= least_side * em ? std::round(room * em) : 0;
 }
 
 QRectF HeatView::map_rect() const {
-  const double em = em_of(*this);
-  const double top = std::round((title_.isEmpty() ? 0.3 : 1.7) * em + 1.25 * strip());
-  const double left = std::round(0.3 * em + 1.25 * strip());
+  const double em = em_pixels();
+  const double axis = 1.25 * strip() + label_room();
+  const double top = std::round((title_.isEmpty() ? 0.3 : 1.7) * em + axis);
+  const double left = std::round(0.3 * em + axis);
   const double side =
       std::floor(std::max(8.0, std::min(width() - left - 0.3 * em, height() - top - 0.3 * em)));
   const double slack = std::max(0.0, std::floor((width() - left - 0.3 * em - side) / 2));
@@ -161,60 +171,13 @@ void HeatView::render() {
 }
 
 QSize HeatView::sizeHint() const {
-  const int em = static_cast<int>(em_of(*this));
+  const int em = static_cast<int>(em_pixels());
   return {36 * em, 36 * em};
 }
 
 QSize HeatView::minimumSizeHint() const {
-  const int em = static_cast<int>(em_of(*this));
+  const int em = static_cast<int>(em_pixels());
   return {8 * em, 10 * em};  // three beside each other in a window of 1000 points
-}
-
-void HeatView::paintEvent(QPaintEvent* /*event*/) {
-  QPainter painter(this);
-  const ChartTheme theme = theme_of(palette());
-  const ThemeColors& colors = colors_of(theme);
-  painter.fillRect(rect(), colors.background);
-  const double em = em_of(*this);
-  const QRectF map = map_rect();
-  if (!title_.isEmpty()) {
-    painter.setFont(figure_font(em, true));
-    painter.setPen(colors.text);
-    const QRectF line(0.3 * em, 0.15 * em, width() - 0.6 * em, 1.5 * em);
-    painter.drawText(
-        line, Qt::AlignLeft | Qt::AlignVCenter,
-        QFontMetricsF(painter.font()).elidedText(title_, Qt::ElideRight, line.width()));
-  }
-  if (!weights_ || image_.isNull()) {
-    painter.setFont(figure_font(em));
-    painter.setPen(colors.faint_text);
-    painter.drawText(QRectF(rect()).adjusted(em, em, -em, -em), Qt::AlignCenter | Qt::TextWordWrap,
-                     weights_ ? tr("Computing the weights.") : message_);
-  } else {
-    const HeatViewport seen = shown();
-    const double scale = map.width() / seen.extent;
-    const auto on_map = [&](const MapRegion& region) {
-      return QRectF(map.left() + (static_cast<double>(region.columns.begin) - seen.column) * scale,
-                    map.top() + (static_cast<double>(region.rows.begin) - seen.row) * scale,
-                    static_cast<double>(region.columns.size()) * scale,
-                    static_cast<double>(region.rows.size()) * scale);
-    };
-    painter.save();
-    painter.setClipRect(map);
-    painter.drawImage(on_map(image_region_), image_);
-    painter.restore();
-    const double away = 1.25 * strip();
-    paint_token_strip(painter, {map.left(), map.top() - away, map.width(), strip()}, Qt::Horizontal,
-                      *groups_, seen.column, seen.extent, theme);
-    paint_token_strip(painter, {map.left() - away, map.top(), strip(), map.height()}, Qt::Vertical,
-                      *groups_, seen.row, seen.extent, theme);
-    paint_marks(painter);
-  }
-  if (hasFocus()) {
-    painter.setPen(QPen(colors.selected, 1));
-    painter.setBrush(Qt::NoBrush);
-    painter.drawRect(rect().adjusted(0, 0, -1, -1));
-  }
 }
 
 QRectF HeatView::rows_rect(TokenRange rows) const {
@@ -223,35 +186,6 @@ QRectF HeatView::rows_rect(TokenRange rows) const {
   const double scale = map.height() / seen.extent;
   return {map.left(), map.top() + (static_cast<double>(rows.begin) - seen.row) * scale, map.width(),
           static_cast<double>(rows.size()) * scale};
-}
-
-void HeatView::paint_marks(QPainter& painter) const {
-  const QRectF map = map_rect();
-  const QColor color = colors_of(theme_of(palette())).selected;
-  painter.save();
-  painter.setClipRect(map.adjusted(-1.25 * strip() - 1, -1.25 * strip() - 1, 1, 1));
-  painter.setBrush(Qt::NoBrush);
-  painter.setPen(QPen(color, 2));
-  std::vector<TokenRange> rows = chosen_rows_;
-  if (band_from_ && band_to_) {
-    rows = {{std::min(*band_from_, *band_to_), std::max(*band_from_, *band_to_) + 1}};
-  }
-  for (const TokenRange& range : rows) painter.drawRect(rows_rect(range));
-  const HeatViewport seen = shown();
-  const double scale = map.width() / seen.extent;
-  const auto [query, key] = hovered_.value_or(marked_);
-  painter.setPen(QPen(color, 1));
-  if (query >= 0 && key >= 0) {
-    QRectF cell = rows_rect({query, query + 1});
-    cell.setLeft(map.left() + (static_cast<double>(key) - seen.column) * scale);
-    cell.setWidth(scale);
-    const double grow = std::max(0.0, (6 - scale) / 2);  // a speck would not be seen
-    painter.drawRect(cell.adjusted(-grow, -grow, grow, grow));
-  } else if (key >= 0) {
-    const double x = map.left() + (static_cast<double>(key) + 0.5 - seen.column) * scale;
-    painter.drawLine(QPointF(x, map.top() - 1.25 * strip()), QPointF(x, map.bottom()));
-  }
-  painter.restore();
 }
 
 std::optional<std::pair<qint64, qint64>> HeatView::pair_at(QPointF position) const {
@@ -282,7 +216,7 @@ void HeatView::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
   // No higher than a square map of this width needs.
   setMaximumHeight(std::max(minimumSizeHint().height(),
-                            width() + static_cast<int>(std::lround(1.4 * em_of(*this)))));
+                            width() + static_cast<int>(std::lround(1.4 * em_pixels()))));
   render();
 }
 

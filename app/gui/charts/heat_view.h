@@ -15,6 +15,7 @@
 #include <QWidget>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,8 @@ class HeatView : public QWidget {
   void show_weights(std::shared_ptr<const WeightRows> weights,
                     std::shared_ptr<const HeadSummary> summary,
                     std::shared_ptr<const std::vector<TokenGroup>> groups);
+  /// Texts of all tokens, written along the axes where there is room; null: none are.
+  void set_token_texts(std::shared_ptr<const std::vector<std::string>> tokens);
   /// Nothing, and a sentence instead.
   void show_message(const QString& message);
   void set_title(const QString& title);
@@ -91,13 +94,16 @@ class HeatView : public QWidget {
 
  private:
   [[nodiscard]] HeatViewport shown() const;  // with an extent
+  [[nodiscard]] double em_pixels() const;    // pixels of the font
   [[nodiscard]] double strip() const;
+  [[nodiscard]] double label_room() const;
   [[nodiscard]] QRectF rows_rect(TokenRange rows) const;
   void render();
   void zoom_about(QPointF position, double factor);
   void pan_by(QPointF pixels);
   void move_to(HeatViewport viewport);
   void hover(std::optional<std::pair<qint64, qint64>> pair);
+  void paint_axes(QPainter& painter) const;
   void paint_marks(QPainter& painter) const;
 
   QString title_;
@@ -105,6 +111,7 @@ class HeatView : public QWidget {
   std::shared_ptr<const WeightRows> weights_;
   std::shared_ptr<const HeadSummary> summary_;
   std::shared_ptr<const std::vector<TokenGroup>> groups_;
+  std::shared_ptr<const std::vector<std::string>> texts_;
   HeatScale scale_;
   HeatViewport viewport_;
   QImage image_;

@@ -282,6 +282,8 @@ void AttentionPage::changeEvent(QEvent* event) {
 void AttentionPage::dump_opened() {
   messages_->clear();
   text_->show_tokens(session_.dump());
+  const DumpPointer& dump = session_.dump();
+  for (charts::HeatView* view : maps_) view->set_token_texts({dump, &dump->info().tokens});
   hovered(-1, -1);
   const QVariantMap kept = std::exchange(kept_, {});
   const DumpInfo& info = session_.dump()->info();
