@@ -230,7 +230,8 @@ class WindowFilesTest : public QObject {
     QVERIFY(texts().contains(QStringLiteral("Save the pattern")));
     QVERIFY(!texts().contains(QStringLiteral("Rename")));
     window_->show_page(MainWindow::attention_page);
-    QCOMPARE(texts(), QStringList{QStringLiteral("Open &checkpoint…")});
+    QVERIFY(texts().contains(QStringLiteral("Open &checkpoint…")));
+    QVERIFY(!texts().contains(QStringLiteral("Save the pattern")));
   }
 
   void LargerText_AsksForTheWindowAnew() {
