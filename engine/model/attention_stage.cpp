@@ -145,8 +145,7 @@ Result<at::Tensor> AttentionStage::attend(const EncoderLayer& layer, const at::T
 
 Result<at::Tensor> AttentionStage::attend_cls(const EncoderLayer& layer,
                                               const at::Tensor& x) const {
-  const bool global = global_ && variant_.global_projections;
-  const Projections& projections = global ? layer.global() : layer.projections();
+  const Projections& projections = global_ ? layer.global() : layer.projections();
   const at::Tensor key_value = (*projections.key_value)(x);
   // The kernel finds a row by its token's number; of the others it reads nothing.
   const at::Tensor q = at::empty(x.sizes(), x.options());

@@ -4,9 +4,9 @@
 // A plan for some of its rows: the others attend to nothing. Longformer's global rows are computed
 // apart from the others, and the last layer may compute [CLS] alone.
 //
-//   AttentionPlan local = with_rows(plan, [&](std::int64_t token) { return !is_global[token]; });
+//   AttentionPlan last = with_rows(plan, marked(cls_rows(layout), layout.tokens()));
 
-#include <functional>
+#include <cstdint>
 #include <vector>
 
 #include "engine/pattern/attention_pattern.h"
