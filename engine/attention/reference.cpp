@@ -6,9 +6,9 @@
 #include <limits>
 #include <random>
 
-#include "engine/attention/number_formats.h"
 #include "engine/attention/reference_row.h"
 #include "engine/pattern/oracle.h"
+#include "kernels/plan/number_formats.h"
 
 namespace attnscope {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/attention/number_formats.h"
 #include "engine/attention/reference_row.h"
+#include "kernels/plan/number_formats.h"
 
 namespace attnscope {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/attention/number_formats.h"
+#include "kernels/plan/number_formats.h"
 
 namespace attnscope {
 namespace {

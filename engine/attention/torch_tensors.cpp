@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "engine/attention/number_formats.h"
+#include "kernels/plan/number_formats.h"
 
 namespace attnscope {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/attention/number_formats.h"
 #include "kernels/plan/in_a_sentence.h"
+#include "kernels/plan/number_formats.h"
 
 namespace attnscope {
 namespace {

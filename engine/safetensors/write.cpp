@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "engine/safetensors/half.h"
 #include "engine/safetensors/safetensors.h"
+#include "kernels/plan/number_formats.h"
 
 namespace attnscope {
 namespace {
@@ -113,7 +113,7 @@ Status write_safetensors(const std::filesystem::path& path, std::span<const Name
       continue;
     }
     std::vector<std::uint16_t> halves(tensor.values.size());
-    std::ranges::transform(tensor.values, halves.begin(), half_of);
+    std::ranges::transform(tensor.values, halves.begin(), float16_from_float);
     file.write(std::as_bytes(std::span(halves)));
   }
   return file.move_to_target();

@@ -11,7 +11,7 @@
 #include <limits>
 #include <numeric>
 
-#include "engine/safetensors/half.h"
+#include "kernels/plan/number_formats.h"
 #include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope {
@@ -204,15 +204,15 @@ TEST(Safetensors, MetadataAndHalvesAreWrittenAsTheyAreRead) {
 }
 
 TEST(HalfPrecision, RoundsToTheNearest_TiesToEven) {
-  EXPECT_EQ(half_of(1.0F + 0x1p-11F), 0x3C00);  // half way
-  EXPECT_EQ(half_of(1.0F + 0x3p-11F), 0x3C02);
-  EXPECT_EQ(half_of(65520.0F), 0x7C00);
-  EXPECT_EQ(half_of(-0.0F), 0x8000);
-  EXPECT_EQ(half_of(0x1p-24F), 0x0001);
-  EXPECT_EQ(half_of(0x1p-14F), 0x0400);
-  EXPECT_EQ(half_of(0x1p-26F), 0x0000);
-  EXPECT_EQ(half_of(std::numeric_limits<float>::infinity()), 0x7C00);
-  EXPECT_GT(half_of(std::numeric_limits<float>::quiet_NaN()) & 0x7FFF, 0x7C00);
+  EXPECT_EQ(float16_from_float(1.0F + 0x1p-11F), 0x3C00);  // half way
+  EXPECT_EQ(float16_from_float(1.0F + 0x3p-11F), 0x3C02);
+  EXPECT_EQ(float16_from_float(65520.0F), 0x7C00);
+  EXPECT_EQ(float16_from_float(-0.0F), 0x8000);
+  EXPECT_EQ(float16_from_float(0x1p-24F), 0x0001);
+  EXPECT_EQ(float16_from_float(0x1p-14F), 0x0400);
+  EXPECT_EQ(float16_from_float(0x1p-26F), 0x0000);
+  EXPECT_EQ(float16_from_float(std::numeric_limits<float>::infinity()), 0x7C00);
+  EXPECT_GT(float16_from_float(std::numeric_limits<float>::quiet_NaN()) & 0x7FFF, 0x7C00);
 }
 
 }  // namespace
