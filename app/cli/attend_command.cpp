@@ -7,10 +7,10 @@
 #include "app/cli/worker_requests.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/axes.h"
-#include "engine/pattern/read_text_file.h"
 #include "engine/pattern/sequence_layout.h"
 #include "engine/sweep/beacon_file.h"
 #include "engine/sweep/run_preparation.h"
+#include "kernels/base/text_file.h"
 
 namespace attnscope::cli {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "attnscope/build_info.h"
-#include "engine/pattern/nearest_name.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::cli {
 

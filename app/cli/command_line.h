@@ -11,7 +11,7 @@
 
 #include "engine/report/table.h"
 #include "engine/store/store.h"
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope::cli {
 

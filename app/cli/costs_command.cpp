@@ -13,9 +13,9 @@
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/axes.h"
 #include "engine/pattern/compile_plan.h"
-#include "engine/pattern/read_text_file.h"
 #include "engine/report/table.h"
 #include "engine/sweep/run_preparation.h"
+#include "kernels/base/text_file.h"
 #include "kernels/plan/counts.h"
 
 namespace attnscope::cli {

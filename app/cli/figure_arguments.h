@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope::charts {
 struct FigureOptions;

@@ -7,7 +7,7 @@
 #include "engine/report/beside_table3.h"
 #include "engine/report/pivot.h"
 #include "engine/report/table.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::cli {
 

@@ -15,7 +15,7 @@
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/new_run_drawer.h"
 #include "app/gui/views/patterns_page.h"
-#include "engine/pattern/read_text_file.h"
+#include "kernels/base/text_file.h"
 
 namespace attnscope::gui {
 namespace {

@@ -12,8 +12,8 @@
 #include "engine/attention/list.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/measure/torch_runtime.h"
-#include "engine/pattern/nearest_name.h"
 #include "engine/safetensors/safetensors.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::worker {
 namespace {

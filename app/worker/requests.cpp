@@ -19,11 +19,11 @@
 #include "engine/measure/load_meter.h"
 #include "engine/measure/machine.h"
 #include "engine/measure/torch_runtime.h"
-#include "engine/pattern/nearest_name.h"
 #include "engine/sweep/protocol.h"
 #include "engine/sweep/shared_beacon.h"
 #include "engine/sweep/sole_worker.h"
 #include "engine/sweep/worker_watch.h"
+#include "kernels/base/sentences.h"
 #include "kernels/cuda/devices.h"
 
 namespace attnscope::worker {

@@ -13,8 +13,8 @@
 #include "engine/attention/attend_compute.h"
 #include "engine/attention/list.h"
 #include "engine/pattern/compile_plan.h"
-#include "engine/pattern/nearest_name.h"
 #include "engine/safetensors/safetensors.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope {
 

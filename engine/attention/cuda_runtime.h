@@ -19,9 +19,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/base/result.h"
 #include "kernels/cuda/devices.h"
 #include "kernels/cuda/stream.h"
-#include "kernels/plan/result.h"
 
 namespace attnscope::cuda {
 

@@ -23,10 +23,10 @@
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/axes.h"
 #include "engine/pattern/sequence_layout.h"
+#include "kernels/base/result.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"
 #include "kernels/plan/gradients.h"
-#include "kernels/plan/result.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope {

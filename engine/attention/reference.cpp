@@ -8,7 +8,7 @@
 
 #include "engine/attention/reference_row.h"
 #include "engine/pattern/oracle.h"
-#include "kernels/plan/number_formats.h"
+#include "kernels/base/number_formats.h"
 
 namespace attnscope {
 namespace {

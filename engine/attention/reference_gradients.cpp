@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "engine/attention/reference_row.h"
-#include "kernels/plan/number_formats.h"
+#include "kernels/base/number_formats.h"
 
 namespace attnscope {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/plan/number_formats.h"
+#include "kernels/base/number_formats.h"
 
 namespace attnscope {
 namespace {

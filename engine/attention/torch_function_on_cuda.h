@@ -9,9 +9,9 @@
 
 #include <memory>
 
+#include "kernels/base/result.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/gradients.h"
-#include "kernels/plan/result.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::on_cuda {

@@ -4,7 +4,7 @@
 #include "engine/checkpoint/model_config.h"
 #include "engine/checkpoint/tensor_names.h"
 #include "engine/checkpoint/weight_files.h"
-#include "engine/pattern/read_text_file.h"
+#include "kernels/base/text_file.h"
 
 namespace attnscope {
 

@@ -18,7 +18,7 @@
 #include "engine/checkpoint/model_shape.h"
 #include "engine/pattern/window.h"
 #include "engine/safetensors/safetensors.h"
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope {
 

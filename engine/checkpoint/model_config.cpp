@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
-#include "engine/pattern/located_json.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/json.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

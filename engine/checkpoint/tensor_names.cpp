@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

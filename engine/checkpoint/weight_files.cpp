@@ -5,8 +5,8 @@
 #include <set>
 #include <system_error>
 
-#include "engine/pattern/read_text_file.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
+#include "kernels/base/text_file.h"
 
 namespace attnscope {
 namespace {

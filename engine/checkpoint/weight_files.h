@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/safetensors/safetensors.h"
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope {
 

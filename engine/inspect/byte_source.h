@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "kernels/plan/in_a_sentence.h"
-#include "kernels/plan/number_formats.h"
+#include "kernels/base/number_formats.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -21,7 +21,7 @@
 #include "engine/pattern/sequence_layout.h"
 #include "engine/pattern/window.h"
 #include "engine/safetensors/header.h"
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "engine/inspect/dump.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

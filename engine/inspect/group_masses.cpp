@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/pattern/compile_plan.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
+#include "kernels/base/result.h"
 #include "kernels/cuda/stream.h"
-#include "kernels/plan/result.h"
 
 namespace attnscope::measure {
 

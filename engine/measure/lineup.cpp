@@ -10,7 +10,7 @@
 #include "engine/measure/available_memory.h"
 #include "engine/measure/flush_caches.h"
 #include "engine/pattern/compile_plan.h"
-#include "engine/pattern/nearest_name.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::measure {
 namespace {

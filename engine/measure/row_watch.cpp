@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "engine/attention/cuda_runtime.h"
-#include "kernels/plan/number_formats.h"
+#include "kernels/base/number_formats.h"
 
 namespace attnscope::measure {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/model_shape.h"
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -5,9 +5,8 @@
 #include <stdexcept>
 
 #include "engine/pattern/built_in_patterns.h"
-#include "engine/pattern/nearest_name.h"
-#include "engine/pattern/read_text_file.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
+#include "kernels/base/text_file.h"
 
 namespace attnscope {
 namespace {

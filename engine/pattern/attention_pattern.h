@@ -31,7 +31,7 @@
 #include <vector>
 
 #include "engine/pattern/window.h"
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope {
 

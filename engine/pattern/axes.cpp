@@ -3,8 +3,7 @@
 
 #include <array>
 
-#include "engine/pattern/nearest_name.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/sequence_layout.h"
+#include "kernels/base/result.h"
 #include "kernels/plan/attention_plan.h"
-#include "kernels/plan/result.h"
 
 namespace attnscope {
 

@@ -2,8 +2,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "engine/pattern/located_json.h"
 #include "engine/pattern/sequence_layout.h"
+#include "kernels/base/json.h"
 
 namespace attnscope {
 namespace {

@@ -5,10 +5,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "engine/pattern/located_json.h"
-#include "engine/pattern/nearest_name.h"
 #include "engine/pattern/sequence_layout.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/json.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

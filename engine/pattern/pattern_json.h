@@ -7,7 +7,7 @@
 //   for (const JsonField& part : root.member("patterns")->elements()) auto p = read_pattern(part);
 
 #include "engine/pattern/attention_pattern.h"
-#include "engine/pattern/located_json.h"
+#include "kernels/base/json.h"
 
 namespace attnscope {
 

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/base/result.h"
 #include "kernels/plan/attention_plan.h"
-#include "kernels/plan/result.h"
 
 namespace attnscope {
 

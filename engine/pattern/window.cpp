@@ -3,7 +3,7 @@
 
 #include <charconv>
 
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 

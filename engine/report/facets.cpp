@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "engine/pattern/nearest_name.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/figure.h"
 #include "engine/report/row_values.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 namespace {

@@ -5,9 +5,8 @@
 #include <array>
 #include <cassert>
 
-#include "engine/pattern/nearest_name.h"
 #include "engine/report/figure.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 namespace {

@@ -9,7 +9,7 @@
 #include <ctime>
 
 #include "engine/report/table.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 namespace {

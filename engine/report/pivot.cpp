@@ -8,13 +8,12 @@
 #include <cmath>
 #include <map>
 
-#include "engine/pattern/nearest_name.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/number_text.h"
 #include "engine/report/row_values.h"
 #include "engine/report/slice.h"
 #include "engine/report/writers.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "engine/pattern/window.h"
 #include "engine/report/table.h"
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope::report {
 

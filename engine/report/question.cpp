@@ -6,8 +6,8 @@
 #include <cmath>
 #include <string>
 
-#include "engine/pattern/read_text_file.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
+#include "kernels/base/text_file.h"
 
 namespace attnscope::report {
 namespace {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope::report {
 

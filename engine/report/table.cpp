@@ -10,10 +10,9 @@
 #include <map>
 #include <set>
 
-#include "engine/pattern/nearest_name.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/row_values.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 namespace {

@@ -14,7 +14,7 @@
 #include "engine/statistics/summary.h"
 #include "engine/store/store.h"
 #include "engine/sweep/sweep.h"
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope::report {
 

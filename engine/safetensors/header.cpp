@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

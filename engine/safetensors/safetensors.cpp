@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "engine/safetensors/header.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "engine/safetensors/safetensors.h"
-#include "kernels/plan/number_formats.h"
+#include "kernels/base/number_formats.h"
 
 namespace attnscope {
 namespace {

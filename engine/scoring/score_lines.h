@@ -17,7 +17,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope {
 

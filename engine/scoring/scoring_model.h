@@ -16,7 +16,7 @@
 #include "engine/checkpoint/model_shape.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/text/word_piece.h"
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope {
 

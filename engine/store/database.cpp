@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "engine/store/store.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::store {
 namespace {

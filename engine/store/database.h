@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 struct sqlite3;
 struct sqlite3_stmt;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/store/implementation.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "engine/store/database.h"
 #include "engine/store/schema.h"
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope::store {
 

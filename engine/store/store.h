@@ -22,7 +22,7 @@
 
 #include "engine/statistics/summary.h"
 #include "engine/sweep/cell.h"
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope::store {
 

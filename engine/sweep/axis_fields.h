@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/pattern/located_json.h"
 #include "engine/pattern/window.h"
+#include "kernels/base/json.h"
 
 namespace attnscope {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "engine/pattern/nearest_name.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

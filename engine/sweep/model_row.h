@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -8,9 +8,8 @@
 #include <map>
 #include <set>
 
-#include "engine/pattern/nearest_name.h"
 #include "engine/sweep/sweep.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/sweep/protocol.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::protocol {
 namespace {

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "attnscope/build_info.h"
-#include "engine/pattern/nearest_name.h"
 #include "engine/sweep/protocol.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -5,9 +5,9 @@
 #include <array>
 #include <limits>
 
-#include "engine/pattern/located_json.h"
 #include "engine/sweep/axis_fields.h"
 #include "engine/sweep/sweep_contenders.h"
+#include "kernels/base/json.h"
 
 namespace attnscope {
 namespace {

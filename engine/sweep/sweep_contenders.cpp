@@ -10,7 +10,7 @@
 #include "engine/pattern/pattern_json.h"
 #include "engine/sweep/axis_fields.h"
 #include "engine/sweep/model_row.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "engine/pattern/attention_pattern.h"
-#include "engine/pattern/located_json.h"
 #include "engine/sweep/heat.h"
+#include "kernels/base/json.h"
 
 namespace attnscope {
 

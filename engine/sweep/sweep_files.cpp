@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attnscope/built_in_sweeps.h"
-#include "engine/pattern/nearest_name.h"
-#include "engine/pattern/read_text_file.h"
 #include "engine/sweep/sweep.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
+#include "kernels/base/text_file.h"
 
 namespace attnscope {
 namespace {

@@ -13,7 +13,7 @@
 #include "attnscope/build_info.h"
 #include "engine/sweep/child_process.h"
 #include "engine/sweep/protocol.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/text/pair_reader.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <system_error>
 
-#include "engine/pattern/read_text_file.h"
 #include "engine/text/vocabulary.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
+#include "kernels/base/text_file.h"
 
 namespace attnscope {
 namespace {

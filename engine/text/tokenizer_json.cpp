@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "engine/text/vocabulary.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

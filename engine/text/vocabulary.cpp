@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

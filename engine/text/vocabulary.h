@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/text/basic_text.h"
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "engine/text/vocabulary.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -6,10 +6,10 @@
 
 #include <span>
 
+#include "kernels/base/result.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/gradients.h"
-#include "kernels/plan/result.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::cpu {

@@ -14,9 +14,9 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/base/result.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/gradients.h"
-#include "kernels/plan/result.h"
 #include "kernels/plan/tensor.h"
 #include "kernels/plan/windowed_layout.h"
 

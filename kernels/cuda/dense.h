@@ -21,10 +21,10 @@
 #include <cstdint>
 #include <memory>
 
+#include "kernels/base/result.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"
-#include "kernels/plan/result.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::cuda {

@@ -9,9 +9,9 @@
 
 #include <cstdint>
 
+#include "kernels/base/result.h"
 #include "kernels/cuda/failures.h"
 #include "kernels/cuda/stream.h"
-#include "kernels/plan/result.h"
 
 #ifdef ATTNSCOPE_CUDA_ON_HOST
 #include "tests/cuda_on_host/cuda_on_host.h"

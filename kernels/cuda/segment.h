@@ -19,11 +19,11 @@
 #include <span>
 #include <vector>
 
+#include "kernels/base/result.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"
 #include "kernels/plan/gradients.h"
-#include "kernels/plan/result.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::cuda {

@@ -21,11 +21,11 @@
 #include <memory>
 #include <span>
 
+#include "kernels/base/result.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"
 #include "kernels/plan/gradients.h"
-#include "kernels/plan/result.h"
 #include "kernels/plan/tensor.h"
 #include "kernels/plan/windowed_layout.h"
 

@@ -19,9 +19,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/base/result.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"
-#include "kernels/plan/result.h"
 
 namespace attnscope::cuda {
 

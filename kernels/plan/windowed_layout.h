@@ -9,8 +9,8 @@
 #include <limits>
 #include <span>
 
+#include "kernels/base/result.h"
 #include "kernels/plan/attention_plan.h"
-#include "kernels/plan/result.h"
 
 namespace attnscope {
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/base/number_formats.h"
 #include "kernels/cuda/dense/softmax.h"
-#include "kernels/plan/number_formats.h"
 #include "tests/cuda_on_host/device_memory.h"
 #include "tests/kernels/attention_case.h"
 #include "tests/kernels/packed.h"

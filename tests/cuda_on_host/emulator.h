@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope::on_host {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "kernels/plan/number_formats.h"
+#include "kernels/base/number_formats.h"
 #include "kernels/plan/tensor.h"
 #include "tests/cuda_on_host/device_memory.h"
 

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/plan/number_formats.h"
+#include "kernels/base/number_formats.h"
 
 namespace attnscope::on_host {
 namespace {

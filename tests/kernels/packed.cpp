@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "kernels/plan/number_formats.h"
+#include "kernels/base/number_formats.h"
 
 namespace attnscope::testing {
 namespace {

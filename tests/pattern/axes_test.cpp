@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/pattern/nearest_name.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

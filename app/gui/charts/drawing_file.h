@@ -12,7 +12,7 @@
 #include <functional>
 #include <vector>
 
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope::charts {
 

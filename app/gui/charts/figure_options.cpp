@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::charts {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "app/gui/charts/axis_scale.h"
 #include "app/gui/charts/chart_theme.h"
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope::charts {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/pattern/compile_plan.h"
-#include "engine/pattern/nearest_name.h"
+#include "kernels/base/sentences.h"
 #include "kernels/plan/row_intervals.h"
 
 namespace attnscope::charts {

@@ -32,7 +32,7 @@
 #include "app/gui/charts/mask_problem.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/sequence_layout.h"
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope::charts {
 

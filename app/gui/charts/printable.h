@@ -18,7 +18,7 @@
 #include "app/gui/charts/drawing_file.h"
 #include "app/gui/charts/figure_options.h"
 #include "engine/report/figure.h"
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope::charts {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "app/gui/session/text.h"
-#include "engine/pattern/read_text_file.h"
+#include "kernels/base/text_file.h"
 
 namespace attnscope::gui {
 namespace {

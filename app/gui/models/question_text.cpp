@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "app/gui/models/number_list.h"
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::gui {
 namespace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "engine/pattern/read_text_file.h"
+#include "kernels/base/text_file.h"
 
 namespace attnscope::gui {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope::gui {
 

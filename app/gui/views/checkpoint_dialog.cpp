@@ -17,7 +17,7 @@
 #include "app/gui/views/attention_source.h"
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/problem_label.h"
-#include "engine/pattern/read_text_file.h"
+#include "kernels/base/text_file.h"
 
 namespace attnscope::gui {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "engine/pattern/sequence_layout.h"
+#include "kernels/base/result.h"
 #include "kernels/plan/attention_plan.h"
-#include "kernels/plan/result.h"
 
 namespace attnscope {
 

@@ -13,9 +13,9 @@
 #include <span>
 #include <vector>
 
+#include "kernels/base/result.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"
-#include "kernels/plan/result.h"
 
 namespace attnscope::longformer_banded {
 

@@ -8,8 +8,8 @@
 #include <cstdint>
 
 #include "engine/attention/longformer_banded/device_lists.h"
+#include "kernels/base/result.h"
 #include "kernels/cuda/stream.h"
-#include "kernels/plan/result.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::longformer_banded {

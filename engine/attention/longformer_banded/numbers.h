@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "kernels/plan/number_formats.h"
+#include "kernels/base/number_formats.h"
 
 namespace attnscope::longformer_banded {
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/base/result.h"
 #include "kernels/plan/attention_plan.h"
-#include "kernels/plan/result.h"
 
 namespace attnscope {
 

@@ -12,8 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/base/result.h"
 #include "kernels/cuda/stream.h"
-#include "kernels/plan/result.h"
 
 namespace attnscope::cuda {
 

@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "kernels/base/result.h"
 #include "kernels/cuda/dense/cublaslt.h"
-#include "kernels/plan/result.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::cuda {

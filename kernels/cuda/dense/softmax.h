@@ -11,8 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/base/result.h"
 #include "kernels/cuda/stream.h"
-#include "kernels/plan/result.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::cuda {

@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/base/result.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/cuda/work/device_list.h"
-#include "kernels/plan/result.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::cuda {

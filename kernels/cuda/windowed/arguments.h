@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
+#include "kernels/base/result.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/cuda/windowed/lists.h"
-#include "kernels/plan/result.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::cuda::windowed {

@@ -21,9 +21,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/base/result.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"
-#include "kernels/plan/result.h"
 #include "kernels/plan/tensor.h"
 
 #ifdef __CUDACC__

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 
 namespace attnscope::cuda::planted {
 

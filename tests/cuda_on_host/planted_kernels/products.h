@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "kernels/plan/result.h"
+#include "kernels/base/result.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::cuda::planted {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/pattern/read_text_file.h"
+#include "kernels/base/text_file.h"
 
 #include <fstream>
 #include <iterator>
 #include <system_error>
 
-#include "kernels/plan/in_a_sentence.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/plan/in_a_sentence.h"
-
 #include <gtest/gtest.h>
+
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/pattern/located_json.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
+
+#include "kernels/base/json.h"
 
 namespace attnscope {
 namespace {

@@ -1,0 +1,25 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// What sentences to a person are made of: texts from outside (a file's field, an argument, a line
+// of another process) on one line, in UTF-8, and short; and the mend for a misspelt name, the known
+// one at the least edit distance.
+//
+//   return fail("'{}' is not a window; {}", in_a_sentence(text), suggest(text, known));
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace attnscope {
+
+/// Control characters and bytes that are not UTF-8 become '?'; beyond `most` bytes the text ends
+/// in "...".
+[[nodiscard]] std::string in_a_sentence(std::string_view text, std::size_t most = 60);
+
+/// "did you mean 'window'? known: a, b, c"; without the question when nothing is near.
+[[nodiscard]] std::string suggest(std::string_view unknown,
+                                  std::span<const std::string_view> known);
+
+}  // namespace attnscope
