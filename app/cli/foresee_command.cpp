@@ -11,11 +11,11 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/worker_requests.h"
+#include "engine/heat/model_row.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/sequence_layout.h"
 #include "engine/report/table.h"
 #include "engine/sweep/driver.h"
-#include "engine/sweep/model_row.h"
 #include "engine/sweep/run_preparation.h"
 
 namespace attnscope::cli {

@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "engine/sweep/protocol.h"
+#include "engine/heat/protocol.h"
 
 namespace attnscope::cli {
 

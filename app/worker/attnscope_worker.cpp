@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // attnscope-worker: the process that computes. It takes requests as JSON Lines on stdin and answers
-// with events on its original stdout (engine/sweep/protocol.h); all else it prints goes to stderr.
+// with events on its original stdout (engine/heat/protocol.h); all else it prints goes to stderr.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -14,10 +14,10 @@
 #include "app/worker/request_reader.h"
 #include "app/worker/requests.h"
 #include "attnscope/build_info.h"
+#include "engine/heat/worker_watch.h"
 #include "engine/measure/available_memory.h"
 #include "engine/measure/counting_allocator.h"
 #include "engine/measure/machine.h"
-#include "engine/sweep/worker_watch.h"
 #include "kernels/cpu/instruction_set.h"
 
 namespace attnscope::worker {

@@ -9,7 +9,7 @@
 #include <string>
 #include <system_error>
 
-#include "engine/sweep/protocol.h"
+#include "engine/heat/protocol.h"
 
 namespace attnscope::worker {
 namespace {

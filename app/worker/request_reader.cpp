@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <thread>
 
-#include "engine/sweep/protocol.h"
+#include "engine/heat/protocol.h"
 
 namespace attnscope::worker {
 namespace {

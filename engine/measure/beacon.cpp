@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "engine/sweep/shared_beacon.h"
+#include "engine/heat/shared_beacon.h"
 
 namespace attnscope::measure {
 

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "engine/sweep/protocol.h"
+#include "engine/heat/protocol.h"
 
 namespace attnscope::measure {
 

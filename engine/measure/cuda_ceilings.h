@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "engine/sweep/cell.h"
+#include "engine/heat/cell.h"
 
 namespace attnscope::measure {
 

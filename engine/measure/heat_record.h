@@ -13,12 +13,12 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/heat/heartbeat.h"
 #include "engine/measure/beacon.h"
 #include "engine/measure/heat_device.h"
 #include "engine/measure/heat_runner.h"
 #include "engine/measure/rounds.h"
 #include "engine/measure/trouble.h"
-#include "engine/sweep/heartbeat.h"
 
 namespace attnscope::measure {
 

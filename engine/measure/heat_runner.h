@@ -7,8 +7,8 @@
 #include <functional>
 #include <string_view>
 
-#include "engine/sweep/cell.h"
-#include "engine/sweep/protocol.h"
+#include "engine/heat/cell.h"
+#include "engine/heat/protocol.h"
 
 namespace attnscope::measure {
 

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "engine/attention/implementation.h"
+#include "engine/heat/heat.h"
 #include "engine/measure/inputs.h"
 #include "engine/measure/trouble.h"
-#include "engine/sweep/heat.h"
 
 namespace attnscope::measure {
 

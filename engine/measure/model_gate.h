@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "engine/heat/heat.h"
 #include "engine/measure/trouble.h"
 #include "engine/model/cross_encoder.h"
-#include "engine/sweep/heat.h"
 
 namespace attnscope::measure {
 

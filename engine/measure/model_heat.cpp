@@ -6,13 +6,13 @@
 #include <stdexcept>
 
 #include "engine/attention/cuda_runtime.h"
+#include "engine/heat/model_row.h"
 #include "engine/measure/attention_inside.h"
 #include "engine/measure/available_memory.h"
 #include "engine/measure/lineup.h"
 #include "engine/measure/model_gate.h"
 #include "engine/measure/model_inputs.h"
 #include "engine/measure/process_peak.h"
-#include "engine/sweep/model_row.h"
 
 namespace attnscope::measure {
 namespace {

@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/heat/heat.h"
 #include "engine/model/cross_encoder.h"
-#include "engine/sweep/heat.h"
 
 namespace attnscope::measure {
 

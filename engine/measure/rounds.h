@@ -15,12 +15,12 @@
 #include <span>
 #include <vector>
 
+#include "engine/heat/time_asleep.h"
 #include "engine/measure/beacon.h"
 #include "engine/measure/conditions.h"
 #include "engine/measure/stop_rule.h"
 #include "engine/measure/stopwatch.h"
 #include "engine/measure/trouble.h"
-#include "engine/sweep/time_asleep.h"
 
 namespace attnscope::measure {
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/sweep/heat.h"
+#include "engine/heat/heat.h"
 
 namespace attnscope::measure {
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "engine/heat/cell.h"
 #include "engine/measure/heat_memory.h"
-#include "engine/sweep/cell.h"
 
 namespace attnscope::measure {
 

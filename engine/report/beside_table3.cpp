@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/heat/model_row.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/grid.h"
 #include "engine/report/number_text.h"
 #include "engine/report/published.h"
 #include "engine/report/writers.h"
-#include "engine/sweep/model_row.h"
 
 namespace attnscope::report {
 namespace {

@@ -14,11 +14,11 @@
 #include <string_view>
 #include <type_traits>
 
+#include "engine/heat/cell.h"
 #include "engine/statistics/summary.h"
 #include "engine/store/database.h"
 #include "engine/store/fingerprint.h"
 #include "engine/store/store.h"
-#include "engine/sweep/cell.h"
 
 namespace attnscope::store {
 

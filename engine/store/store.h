@@ -20,8 +20,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/heat/cell.h"
 #include "engine/statistics/summary.h"
-#include "engine/sweep/cell.h"
 #include "kernels/base/result.h"
 
 namespace attnscope {

@@ -10,7 +10,7 @@
 #include <random>
 #include <utility>
 
-#include "engine/sweep/shared_beacon.h"
+#include "engine/heat/shared_beacon.h"
 
 namespace attnscope {
 

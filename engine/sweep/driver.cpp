@@ -6,10 +6,10 @@
 #include <set>
 #include <utility>
 
+#include "engine/heat/protocol.h"
 #include "engine/sweep/heat_keeper.h"
 #include "engine/sweep/heat_measurement.h"
 #include "engine/sweep/pause.h"
-#include "engine/sweep/protocol.h"
 #include "engine/sweep/run_plan.h"
 #include "engine/sweep/run_preparation.h"
 #include "engine/sweep/time_left.h"

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/heat/time_asleep.h"
 #include "engine/store/store.h"
 #include "engine/sweep/sweep.h"
-#include "engine/sweep/time_asleep.h"
 #include "engine/sweep/worker_crew.h"
 
 namespace attnscope {

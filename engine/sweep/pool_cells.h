@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/sweep/cell.h"
+#include "engine/heat/cell.h"
 
 namespace attnscope {
 

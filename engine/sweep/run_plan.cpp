@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/sweep/protocol.h"
+#include "engine/heat/protocol.h"
 
 namespace attnscope {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "attnscope/build_info.h"
-#include "engine/sweep/protocol.h"
+#include "engine/heat/protocol.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {

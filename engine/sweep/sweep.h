@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/sweep/heat.h"
+#include "engine/heat/heat.h"
 
 namespace attnscope {
 

@@ -7,9 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "engine/heat/model_row.h"
 #include "engine/pattern/pattern_json.h"
 #include "engine/sweep/axis_fields.h"
-#include "engine/sweep/model_row.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/heat/heat.h"
 #include "engine/pattern/attention_pattern.h"
-#include "engine/sweep/heat.h"
 #include "kernels/base/json.h"
 
 namespace attnscope {

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <optional>
 
-#include "engine/sweep/heat.h"
+#include "engine/heat/heat.h"
 
 namespace attnscope {
 

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "attnscope/build_info.h"
+#include "engine/heat/protocol.h"
 #include "engine/sweep/child_process.h"
-#include "engine/sweep/protocol.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {

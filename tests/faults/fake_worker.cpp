@@ -28,11 +28,11 @@
 #include <string>
 
 #include "attnscope/build_info.h"
-#include "engine/sweep/heartbeat.h"
-#include "engine/sweep/protocol.h"
-#include "engine/sweep/shared_beacon.h"
-#include "engine/sweep/sole_worker.h"
-#include "engine/sweep/worker_watch.h"
+#include "engine/heat/heartbeat.h"
+#include "engine/heat/protocol.h"
+#include "engine/heat/shared_beacon.h"
+#include "engine/heat/sole_worker.h"
+#include "engine/heat/worker_watch.h"
 
 namespace attnscope {
 namespace {

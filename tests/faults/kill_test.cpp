@@ -11,7 +11,7 @@
 #include <random>
 #include <set>
 
-#include "engine/sweep/protocol.h"
+#include "engine/heat/protocol.h"
 #include "tests/faults/fault_fixture.h"
 #include "tests/faults/live_program.h"
 

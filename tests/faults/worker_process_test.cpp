@@ -6,7 +6,7 @@
 #include <csignal>
 
 #include "attnscope/build_info.h"
-#include "engine/sweep/protocol.h"
+#include "engine/heat/protocol.h"
 #include "tests/faults/fault_fixture.h"
 
 namespace attnscope {

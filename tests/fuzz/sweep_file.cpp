@@ -2,7 +2,7 @@
 //
 // Sweep files: what is accepted has a bounded number of cells, and every heat survives the way to a
 // worker.
-#include "engine/sweep/protocol.h"
+#include "engine/heat/protocol.h"
 #include "engine/sweep/sweep.h"
 #include "tests/fuzz/fuzz_input.h"
 

@@ -125,7 +125,7 @@ TEST(Doors, ACrossingIsNoticed) {
   EXPECT_NE(closed_door("engine/sweep/driver.cpp", "sqlite3.h"), "");
   EXPECT_NE(closed_door("app/gui/window.cpp", "ATen/ops/matmul.h"), "");
   EXPECT_NE(closed_door("kernels/cpu/segment.cpp", "engine/pattern/window.h"), "");
-  EXPECT_NE(closed_door("engine/pattern/window.cpp", "engine/sweep/heat.h"), "");
+  EXPECT_NE(closed_door("engine/pattern/window.cpp", "engine/heat/heat.h"), "");
   EXPECT_NE(closed_door("app/cli/run.cpp", "engine/attention/list.h"), "");
   EXPECT_NE(closed_door("engine/inspect/dump.cpp", "unicode/uchar.h"), "");
   EXPECT_NE(closed_door("engine/text/word_piece.cpp", "ATen/ops/matmul.h"), "");

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/heat/model_row.h"
 #include "engine/measure/heat_runner.h"
 #include "engine/measure/model_gate.h"
 #include "engine/measure/model_inputs.h"
-#include "engine/sweep/model_row.h"
 #include "tests/measure/small_heat.h"
 
 namespace attnscope::measure {

@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "engine/sweep/protocol.h"
+#include "engine/heat/protocol.h"
 #include "tests/measure/small_heat.h"
 #include "tests/measure/worker_under_test.h"
 

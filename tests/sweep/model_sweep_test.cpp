@@ -3,7 +3,7 @@
 // Sweeps of operation model: contenders are rows of the paper's Table 3.
 #include <gmock/gmock.h>
 
-#include "engine/sweep/model_row.h"
+#include "engine/heat/model_row.h"
 #include "engine/sweep/sweep.h"
 
 namespace attnscope {

@@ -9,7 +9,7 @@
 
 #include "app/gui/charts/figure_font.h"
 #include "app/gui/charts/text_lines.h"
-#include "engine/sweep/cell.h"
+#include "engine/heat/cell.h"
 
 namespace attnscope::charts {
 namespace {

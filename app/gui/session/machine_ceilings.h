@@ -6,7 +6,7 @@
 #include <QMetaType>
 #include <QString>
 
-#include "engine/sweep/cell.h"
+#include "engine/heat/cell.h"
 
 namespace attnscope::gui {
 

@@ -10,9 +10,9 @@
 
 #include "app/gui/session/sweep_axes.h"
 #include "app/gui/session/text.h"
+#include "engine/heat/model_row.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/sweep/driver.h"
-#include "engine/sweep/model_row.h"
 
 namespace attnscope::gui {
 namespace {

@@ -12,8 +12,8 @@
 #include "app/gui/session/text.h"
 #include "app/gui/views/check_delegate.h"
 #include "app/gui/views/problem_label.h"
+#include "engine/heat/model_row.h"
 #include "engine/pattern/attention_pattern.h"
-#include "engine/sweep/model_row.h"
 
 namespace attnscope::gui {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/sweep/worker_watch.h"
+#include "engine/heat/worker_watch.h"
 
 #include <sys/mman.h>
 #include <sys/prctl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/sweep/time_asleep.h"
+#include "engine/heat/time_asleep.h"
 
 #include <ctime>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/sweep/heartbeat.h"
+#include "engine/heat/heartbeat.h"
 
 #include <utility>
 

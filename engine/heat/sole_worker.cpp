@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/sweep/sole_worker.h"
+#include "engine/heat/sole_worker.h"
 
 #include <poll.h>
 #include <sys/socket.h>

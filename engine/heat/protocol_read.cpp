@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "engine/sweep/protocol.h"
+#include "engine/heat/protocol.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope::protocol {

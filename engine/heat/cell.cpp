@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/sweep/cell.h"
+#include "engine/heat/cell.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/sweep/protocol.h"
+#include "engine/heat/protocol.h"
 
 #include <gmock/gmock.h>
 

@@ -26,8 +26,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/sweep/cell.h"
-#include "engine/sweep/heat.h"
+#include "engine/heat/cell.h"
+#include "engine/heat/heat.h"
 
 namespace attnscope::protocol {
 

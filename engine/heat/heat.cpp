@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/sweep/heat.h"
+#include "engine/heat/heat.h"
 
 #include <fmt/format.h>
 

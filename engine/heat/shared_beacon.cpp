@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/sweep/shared_beacon.h"
+#include "engine/heat/shared_beacon.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

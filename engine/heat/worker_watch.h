@@ -9,7 +9,7 @@
 
 #include <optional>
 
-#include "engine/sweep/protocol.h"
+#include "engine/heat/protocol.h"
 
 namespace attnscope {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/sweep/model_row.h"
+#include "engine/heat/model_row.h"
 
 #include <algorithm>
 #include <array>
