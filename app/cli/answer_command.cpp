@@ -12,7 +12,7 @@ namespace attnscope::cli {
 
 namespace {
 
-struct Arguments : TableArguments {
+struct AnswerCommandArguments : TableArguments {
   std::string x;
   bool json = false;
   // What a person re-ranks; asked when documents have lengths.
@@ -34,7 +34,7 @@ Result<report::DocumentLengths> lengths_of(const std::string& text) {
   return report::DocumentLengths(tokens);
 }
 
-Result<report::Question> question_of(const Arguments& arguments) {
+Result<report::Question> question_of(const AnswerCommandArguments& arguments) {
   if (!arguments.x.empty() && arguments.x != "length") {
     return fail("--x {} and --document-tokens do not go together; leave one out", arguments.x);
   }
@@ -48,7 +48,7 @@ Result<report::Question> question_of(const Arguments& arguments) {
   return question;
 }
 
-void advise(Session& session, const Arguments& arguments, const OpenRun& open,
+void advise(Session& session, const AnswerCommandArguments& arguments, const OpenRun& open,
             const OnlyFilter& filter) {
   const Result<report::Question> question = question_of(arguments);
   if (!question) return session.fail(exit_wrong_use, question.error().message);
@@ -73,7 +73,7 @@ void advise(Session& session, const Arguments& arguments, const OpenRun& open,
   print_result(session, text + "\n" + report::provenance_line(open.run) + "\n");
 }
 
-void answer(Session& session, const Arguments& arguments) {
+void answer(Session& session, const AnswerCommandArguments& arguments) {
   const bool is_question = !arguments.document_tokens.empty();
   if (!is_question && (arguments.query_tokens || arguments.candidates || arguments.memory_mb ||
                        arguments.latency_ms)) {
@@ -100,7 +100,7 @@ void answer(Session& session, const Arguments& arguments) {
 }  // namespace
 
 void add_answer_command(CLI::App& app, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<AnswerCommandArguments>();
   CLI::App* command = app.add_subcommand(
       "answer",
       "Say who is fastest where, from which length on, and what still fits; with "

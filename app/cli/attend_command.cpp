@@ -16,7 +16,7 @@ namespace attnscope::cli {
 
 namespace {
 
-struct Arguments {
+struct AttendCommandArguments {
   std::string in, out, pattern, window, layout, implementation, dtype = "float32", device = "cpu",
                                                                 worker;
   bool backward = false;
@@ -25,7 +25,7 @@ struct Arguments {
 constexpr std::uintmax_t max_layout_bytes = 256 << 20;
 
 /// Checks here what can be checked without the worker, and makes the request.
-Result<nlohmann::json> make_request(const Arguments& arguments) {
+Result<nlohmann::json> make_request(const AttendCommandArguments& arguments) {
   auto pattern = find_pattern(arguments.pattern);
   if (!pattern) return tl::unexpected(pattern.error());
   if (pattern->has_window() && arguments.window.empty()) {
@@ -54,7 +54,7 @@ Result<nlohmann::json> make_request(const Arguments& arguments) {
                         {"backward", arguments.backward}};
 }
 
-void attend(Session& session, const Arguments& arguments) {
+void attend(Session& session, const AttendCommandArguments& arguments) {
   auto request = make_request(arguments);
   if (!request) return session.fail(exit_wrong_use, request.error().message);
   auto beacon = BeaconFile::make();
@@ -84,7 +84,7 @@ void attend(Session& session, const Arguments& arguments) {
 }  // namespace
 
 void add_attend_command(CLI::App& app, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<AttendCommandArguments>();
   CLI::App* command = app.add_subcommand("attend", "Run one attention on your own tensors");
   command->add_option("in", arguments->in, "q, k, v as [tokens, heads, head_dim], float32")
       ->type_name("IN.safetensors")

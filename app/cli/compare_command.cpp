@@ -8,14 +8,14 @@ namespace attnscope::cli {
 
 namespace {
 
-struct Arguments {
+struct CompareCommandArguments {
   std::string a, b;
   bool as_json = false;
   std::string format = "text";
   std::filesystem::path database;
 };
 
-void compare(Session& session, const Arguments& arguments) {
+void compare(Session& session, const CompareCommandArguments& arguments) {
   const auto format = report::parse_table_format(arguments.as_json ? "json" : arguments.format);
   if (!format) return session.fail(exit_wrong_use, format.error().message);
   auto a = open_run(arguments.a, arguments.database);
@@ -30,7 +30,7 @@ void compare(Session& session, const Arguments& arguments) {
 }  // namespace
 
 void add_compare_command(CLI::App& app, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CompareCommandArguments>();
   CLI::App* command =
       app.add_subcommand("compare", "Set two runs side by side, with a verdict per cell");
   command->add_option("run_a", arguments->a, "Number, UUID, 'last', or FILE.attn:RUN")

@@ -24,14 +24,14 @@ namespace {
 
 using nlohmann::json;
 
-struct Arguments {
+struct CostsCommandArguments {
   PatternArguments pattern;
   std::string layout, dtype = "float32", direction = "forward", device = "cpu", worker;
   std::int64_t heads = 12, head_dim = 32;
   bool as_json = false;
 };
 
-constexpr std::uintmax_t max_layout_bytes = 256 << 20;
+constexpr std::uintmax_t largest_layout = 256 << 20;
 
 /// What is asked for, checked as far as that needs no worker.
 struct Asked {
@@ -42,18 +42,18 @@ struct Asked {
   Direction direction = Direction::forward;
 };
 
-Result<SequenceLayout> layout_of(const Arguments& arguments) {
+Result<SequenceLayout> layout_of(const CostsCommandArguments& arguments) {
   if (arguments.layout.empty()) {
     const auto item = read_item(arguments.pattern);
     if (!item) return tl::unexpected(item.error());
     return SequenceLayout::make({*item});
   }
-  auto text = read_text_file(arguments.layout, "layout file", max_layout_bytes);
+  auto text = read_text_file(arguments.layout, "layout file", largest_layout);
   if (!text) return tl::unexpected(text.error());
   return parse_layout(*text, arguments.layout);
 }
 
-Result<Asked> read(const Arguments& arguments) {
+Result<Asked> read(const CostsCommandArguments& arguments) {
   Asked asked;
   auto pattern = read_pattern(arguments.pattern);
   if (!pattern) return tl::unexpected(pattern.error());
@@ -73,7 +73,7 @@ Result<Asked> read(const Arguments& arguments) {
 }
 
 /// The plan's own counts: what no implementation can do without.
-Result<json> useful_work(const Asked& asked, const Arguments& arguments) {
+Result<json> useful_work(const Asked& asked, const CostsCommandArguments& arguments) {
   const Passes passes =
       asked.direction == Direction::forward ? Passes::forward : Passes::forward_backward;
   const auto plan =
@@ -113,7 +113,7 @@ std::string as_text(const json& costs) {
   return text;
 }
 
-void costs(Session& session, const Arguments& arguments) {
+void costs(Session& session, const CostsCommandArguments& arguments) {
   const auto asked = read(arguments);
   if (!asked) return session.fail(exit_wrong_use, asked.error().message);
   auto answer = useful_work(*asked, arguments);
@@ -139,7 +139,7 @@ void costs(Session& session, const Arguments& arguments) {
 }  // namespace
 
 void add_costs_command(CLI::App& app, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CostsCommandArguments>();
   CLI::App* command = app.add_subcommand(
       "costs", "What a pattern costs at least, and what each implementation would execute");
   add_pattern_arguments(*command, arguments->pattern);

@@ -14,13 +14,13 @@ namespace attnscope::cli {
 
 namespace {
 
-struct Arguments {
+struct DescribeCommandArguments {
   std::vector<std::string> runs, tags, untags;
   std::optional<std::string> name, note;
   std::filesystem::path database;
 };
 
-std::string changed_tags(const RunInfo& run, const Arguments& arguments) {
+std::string changed_tags(const RunInfo& run, const DescribeCommandArguments& arguments) {
   std::vector<std::string> words = tag_words(run.tag);
   for (const std::string& tag : arguments.untags) {
     for (const std::string& word : tag_words(tag)) std::erase(words, word);
@@ -30,7 +30,7 @@ std::string changed_tags(const RunInfo& run, const Arguments& arguments) {
   return tag_of(tag_words(tag));
 }
 
-void describe(Session& session, const Arguments& arguments) {
+void describe(Session& session, const DescribeCommandArguments& arguments) {
   const bool tags = !arguments.tags.empty() || !arguments.untags.empty();
   if (!arguments.name && !arguments.note && !tags) {
     return session.fail(exit_wrong_use,
@@ -60,7 +60,7 @@ void describe(Session& session, const Arguments& arguments) {
 }  // namespace
 
 void add_describe_command(CLI::App& app, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<DescribeCommandArguments>();
   CLI::App* command =
       app.add_subcommand("describe", "Give runs a name, tags and a note of your own");
   command->add_option("runs", arguments->runs, "Numbers, UUIDs, own names or 'last'")

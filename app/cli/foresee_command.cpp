@@ -26,7 +26,7 @@ using nlohmann::json;
 
 constexpr std::size_t most_settings = 8;  // points that differ in more than their length
 
-struct Arguments {
+struct ForeseeCommandArguments {
   std::string sweep, worker;
   bool as_json = false;
 };
@@ -225,7 +225,7 @@ std::string as_text(const Sweep& sweep, const json& answer) {
   return text;
 }
 
-void foresee(Session& session, const Arguments& arguments) {
+void foresee(Session& session, const ForeseeCommandArguments& arguments) {
   const auto sweep = load_sweep(arguments.sweep);
   if (!sweep) return session.fail(exit_wrong_use, sweep.error().message);
   auto worker = WorkerProcess::start(arguments.worker);
@@ -237,7 +237,7 @@ void foresee(Session& session, const Arguments& arguments) {
 }  // namespace
 
 void add_foresee_command(CLI::App& app, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ForeseeCommandArguments>();
   CLI::App* command = app.add_subcommand(
       "foresee", "What a sweep would take, and what of it cannot be measured, without running it");
   command->add_option("sweep", arguments->sweep, "Sweep file, or the name of one that ships")

@@ -24,7 +24,7 @@ namespace attnscope::cli {
 
 namespace {
 
-struct Arguments {
+struct InspectCommandArguments {
   ModelArguments model;
   std::string query, document, document_file, mass;
   std::vector<std::int64_t> layers;
@@ -36,7 +36,7 @@ struct Arguments {
 enum class Wanted : std::uint8_t { dump, figure, masses };
 
 /// By what is asked for and how the file is called.
-Result<Wanted> wanted_of(const Arguments& arguments) {
+Result<Wanted> wanted_of(const InspectCommandArguments& arguments) {
   if (!arguments.mass.empty()) {
     if (auto known = parse_mass_format(arguments.mass); !known) {
       return tl::unexpected(known.error());
@@ -58,7 +58,7 @@ Result<Wanted> wanted_of(const Arguments& arguments) {
 #endif
 }
 
-Result<std::string> document_of(const Arguments& arguments) {
+Result<std::string> document_of(const InspectCommandArguments& arguments) {
   constexpr std::uintmax_t most_bytes = 64U << 20U;
   if (arguments.document_file.empty()) return arguments.document;
   return read_text_file(arguments.document_file, "document", most_bytes);
@@ -83,7 +83,8 @@ class Scratch {
 };
 
 /// Has the worker compute the pair and write its dump; the score, where there is a head.
-Result<std::optional<double>> write_dump(const Arguments& arguments, const ScoringModel& model,
+Result<std::optional<double>> write_dump(const InspectCommandArguments& arguments,
+                                         const ScoringModel& model,
                                          const std::vector<std::int64_t>& layers,
                                          const std::filesystem::path& file) {
   const Result<std::string> document = document_of(arguments);
@@ -117,7 +118,7 @@ Result<std::optional<double>> write_dump(const Arguments& arguments, const Scori
 #ifdef ATTNSCOPE_HAS_GUI
 
 /// One head's map, with the tokens beside it where they can be read.
-Result<charts::HeatFigure> figure_of(const Dump& dump, const Arguments& arguments) {
+Result<charts::HeatFigure> figure_of(const Dump& dump, const InspectCommandArguments& arguments) {
   constexpr std::int64_t cells = 1024;  // a side, at most
   const DumpInfo& info = dump.info();
   const auto head = static_cast<std::int32_t>(arguments.head);
@@ -149,7 +150,8 @@ Result<charts::HeatFigure> figure_of(const Dump& dump, const Arguments& argument
   return figure;
 }
 
-void draw(Session& session, const std::filesystem::path& file, const Arguments& arguments) {
+void draw(Session& session, const std::filesystem::path& file,
+          const InspectCommandArguments& arguments) {
   const auto dump = Dump::open(file);
   if (!dump) return session.fail(exit_wrong_use, dump.error().message);
   auto figure = figure_of(*dump, arguments);
@@ -163,13 +165,15 @@ void draw(Session& session, const std::filesystem::path& file, const Arguments& 
 
 #else
 
-void draw(Session& session, const std::filesystem::path& /*file*/, const Arguments& /*arguments*/) {
+void draw(Session& session, const std::filesystem::path& /*file*/,
+          const InspectCommandArguments& /*arguments*/) {
   session.fail(exit_wrong_use, "this build has no Qt and cannot draw");
 }
 
 #endif
 
-void print_masses(Session& session, const std::filesystem::path& file, const Arguments& arguments) {
+void print_masses(Session& session, const std::filesystem::path& file,
+                  const InspectCommandArguments& arguments) {
   const auto dump = Dump::open(file);
   if (!dump) return session.fail(exit_wrong_use, dump.error().message);
   const auto masses = group_masses(*dump);
@@ -177,7 +181,7 @@ void print_masses(Session& session, const std::filesystem::path& file, const Arg
   print_result(session, write_masses(*masses, *parse_mass_format(arguments.mass)));
 }
 
-void inspect(Session& session, const Arguments& arguments) {
+void inspect(Session& session, const InspectCommandArguments& arguments) {
   const auto wanted = wanted_of(arguments);
   if (!wanted) return session.fail(exit_wrong_use, wanted.error().message);
   const auto model = open_model(arguments.model);
@@ -202,7 +206,7 @@ void inspect(Session& session, const Arguments& arguments) {
 }  // namespace
 
 void add_inspect_command(CLI::App& app, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<InspectCommandArguments>();
   CLI::App* command =
       app.add_subcommand("inspect", "What a checkpoint attends to in one query with its document");
   add_model_arguments(*command, arguments->model);

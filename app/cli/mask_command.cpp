@@ -16,7 +16,7 @@ namespace attnscope::cli {
 
 namespace {
 
-struct Arguments {
+struct MaskCommandArguments {
   PatternArguments pattern;
   std::string style = "schematic";
   FigureArguments figure;
@@ -25,7 +25,8 @@ struct Arguments {
 
 #ifdef ATTNSCOPE_HAS_GUI
 
-Result<charts::MaskSubject> subject_of(const Session& session, const Arguments& arguments) {
+Result<charts::MaskSubject> subject_of(const Session& session,
+                                       const MaskCommandArguments& arguments) {
   auto pattern = read_pattern(arguments.pattern);
   if (!pattern) return tl::unexpected(pattern.error());
   const auto item = read_item(arguments.pattern);
@@ -40,7 +41,7 @@ Result<charts::MaskSubject> subject_of(const Session& session, const Arguments& 
                              .command = session.command_line};
 }
 
-void mask(Session& session, const Arguments& arguments) {
+void mask(Session& session, const MaskCommandArguments& arguments) {
   auto subject = subject_of(session, arguments);
   if (!subject) return session.fail(exit_wrong_use, subject.error().message);
   const auto options = figure_options(arguments.figure, charts::mask_width_mm);
@@ -51,7 +52,7 @@ void mask(Session& session, const Arguments& arguments) {
 
 #else
 
-void mask(Session& session, const Arguments&) {
+void mask(Session& session, const MaskCommandArguments&) {
   session.fail(
       exit_wrong_use,
       "this build has no Qt and cannot draw; results leave it with 'attnscope export', masks are "
@@ -63,7 +64,7 @@ void mask(Session& session, const Arguments&) {
 }  // namespace
 
 void add_mask_command(CLI::App& app, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<MaskCommandArguments>();
   CLI::App* command = app.add_subcommand("mask", "Draw a pattern's mask");
   add_pattern_arguments(*command, arguments->pattern);
   command->add_option("--style", arguments->style, "schematic, equal-groups or true")

@@ -13,14 +13,15 @@ namespace attnscope::cli {
 
 namespace {
 
-struct Arguments {
+struct PauseCommandArguments {
   std::string run = "last";
   std::filesystem::path database;
 };
 
 using Ask = Status (*)(const RunInfo&);
 
-void ask(Session& session, const Arguments& arguments, Ask ask, std::string_view words) {
+void ask(Session& session, const PauseCommandArguments& arguments, Ask ask,
+         std::string_view words) {
   auto store = Store::open(arguments.database, Store::Mode::read_only);
   if (!store) return session.fail(exit_store_refused, store.error().message);
   const auto run = store->find_run(arguments.run);
@@ -33,7 +34,7 @@ void ask(Session& session, const Arguments& arguments, Ask ask, std::string_view
 
 void add_command(CLI::App& app, Session& session, const std::string& name,
                  const std::string& description, Ask what, const std::string& words) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<PauseCommandArguments>();
   CLI::App* command = app.add_subcommand(name, description);
   command->add_option("run", arguments->run, "A number, a UUID or 'last'")
       ->type_name("RUN")

@@ -17,7 +17,7 @@ namespace attnscope::cli {
 
 namespace {
 
-struct Arguments : TableArguments {
+struct PlotCommandArguments : TableArguments {
   std::string x = "length", y = "time", theme = "light", facet;
   std::string scale_x, scale_y, range_x, range_y;
   double height_mm = 0;
@@ -41,7 +41,7 @@ Result<std::optional<report::Scale>> scale_of(std::string_view option, const std
   });
 }
 
-Result<Choice> choice_of(const Arguments& arguments) {
+Result<Choice> choice_of(const PlotCommandArguments& arguments) {
   const auto x = report::parse_x(arguments.x);
   if (!x) return tl::unexpected(x.error());
   auto ys = report::parse_ys(arguments.y);
@@ -53,7 +53,8 @@ Result<Choice> choice_of(const Arguments& arguments) {
   return Choice{*x, std::move(*ys), *x_scale, *y_scale};
 }
 
-Result<charts::FigureOptions> options_of(const Arguments& arguments, const report::Table& table) {
+Result<charts::FigureOptions> options_of(const PlotCommandArguments& arguments,
+                                         const report::Table& table) {
   auto options = figure_options(arguments.figure, charts::venues.front().width_mm);
   if (!options) return options;
   options->height_mm = arguments.height_mm;
@@ -77,7 +78,7 @@ Result<charts::FigureOptions> options_of(const Arguments& arguments, const repor
 }
 
 Result<charts::Printable> printable_of(const report::Table& table, const Choice& choice,
-                                       const Arguments& arguments) {
+                                       const PlotCommandArguments& arguments) {
   if (!arguments.facet.empty() || choice.ys.size() > 1) {
     auto facets =
         report::make_facets(table, choice.x, choice.ys, arguments.facet, arguments.crossovers);
@@ -96,7 +97,7 @@ Result<charts::Printable> printable_of(const report::Table& table, const Choice&
   return charts::printable(std::move(*figure));
 }
 
-void plot(Session& session, const Arguments& arguments) {
+void plot(Session& session, const PlotCommandArguments& arguments) {
   const auto refuse = [&](const Error& error) { session.fail(exit_wrong_use, error.message); };
   const auto choice = choice_of(arguments);
   if (!choice) return refuse(choice.error());
@@ -121,7 +122,7 @@ void plot(Session& session, const Arguments& arguments) {
 
 #else
 
-void plot(Session& session, const Arguments& arguments) {
+void plot(Session& session, const PlotCommandArguments& arguments) {
   session.fail(
       exit_wrong_use,
       fmt::format(
@@ -144,7 +145,7 @@ std::string words_of_views() {
 }  // namespace
 
 void add_plot_command(CLI::App& app, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<PlotCommandArguments>();
   CLI::App* command = app.add_subcommand("plot", "Draw a run as a figure");
   const auto add = [command](const char* name, std::string& value, const std::string& help,
                              const char* type) {

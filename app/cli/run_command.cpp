@@ -21,7 +21,7 @@ namespace attnscope::cli {
 
 namespace {
 
-struct Arguments {
+struct RunCommandArguments {
   std::string sweep, resume, again, only, worker;
   bool quiet = false, events = false;
   std::filesystem::path database;
@@ -49,21 +49,22 @@ void catch_signals() {
   for (const int signal : {pause_signal, continue_signal}) sigaction(signal, &action, nullptr);
 }
 
-Result<Sweep> narrowed(Result<Sweep> sweep, const Arguments& arguments) {
+Result<Sweep> narrowed(Result<Sweep> sweep, const RunCommandArguments& arguments) {
   if (!sweep || arguments.only.empty()) return sweep;
   auto filter = parse_only(arguments.only);
   if (!filter) return tl::unexpected(filter.error());
   return only(*sweep, *filter);
 }
 
-Result<Sweep> chosen_sweep(const Arguments& arguments, const std::optional<OpenRun>& first) {
+Result<Sweep> chosen_sweep(const RunCommandArguments& arguments,
+                           const std::optional<OpenRun>& first) {
   if (first) return narrowed(stored_sweep(first->run), arguments);
   if (arguments.sweep.empty()) return Sweep{};
   return narrowed(load_sweep(arguments.sweep), arguments);
 }
 
 /// One way to say what to run.
-Status check_choice(const Arguments& arguments) {
+Status check_choice(const RunCommandArguments& arguments) {
   if (arguments.sweep.empty() && arguments.resume.empty() && arguments.again.empty()) {
     return fail(
         "run needs a sweep (a file, or a name from 'attnscope list sweeps'), --resume RUN, whose "
@@ -100,8 +101,8 @@ void print_comparison(Session& session, const OpenRun& first, const Store& store
   print_result(session, report::write_comparison(*comparison));
 }
 
-void report_outcome(Session& session, const Arguments& arguments, const RunOutcome& outcome,
-                    const std::optional<OpenRun>& first) {
+void report_outcome(Session& session, const RunCommandArguments& arguments,
+                    const RunOutcome& outcome, const std::optional<OpenRun>& first) {
   for (const std::string& failure : outcome.failures) fmt::print(stderr, "{}\n", failure);
   if (!outcome.store_refusal.empty()) {
     return session.fail(exit_store_refused, outcome.store_refusal);
@@ -127,7 +128,7 @@ void report_outcome(Session& session, const Arguments& arguments, const RunOutco
   }
 }
 
-void run(Session& session, const Arguments& arguments) {
+void run(Session& session, const RunCommandArguments& arguments) {
   if (Status chosen = check_choice(arguments); !chosen) {
     return session.fail(exit_wrong_use, chosen.error().message);
   }
@@ -198,7 +199,7 @@ void run(Session& session, const Arguments& arguments) {
 }  // namespace
 
 void add_run_command(CLI::App& app, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<RunCommandArguments>();
   CLI::App* command = app.add_subcommand("run", "Measure a sweep and keep it in the store");
   command->add_option("sweep", arguments->sweep, "Sweep file, or the name of one that ships")
       ->type_name("SWEEP");

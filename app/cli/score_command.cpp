@@ -12,7 +12,7 @@ namespace attnscope::cli {
 
 namespace {
 
-struct Arguments {
+struct ScoreCommandArguments {
   ModelArguments model;
   std::string pairs, pairs_format, format = "tsv", tag, out;
   ScoreOptions options;
@@ -43,7 +43,7 @@ struct Prepared {
   File out;  // null: standard output
 };
 
-Result<Prepared> prepare(const Arguments& arguments) {
+Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
   const auto format = parse_score_format(arguments.format);
   if (!format) return tl::unexpected(format.error());
   std::optional<PairFormat> pairs_format;
@@ -70,7 +70,7 @@ Result<Prepared> prepare(const Arguments& arguments) {
   return Prepared{std::move(*model), std::move(*pairs), *format, std::move(out)};
 }
 
-void score(Session& session, const Arguments& arguments) {
+void score(Session& session, const ScoreCommandArguments& arguments) {
   auto prepared = prepare(arguments);
   if (!prepared) return session.fail(exit_wrong_use, prepared.error().message);
   catch_interrupts();
@@ -95,7 +95,7 @@ void score(Session& session, const Arguments& arguments) {
 }  // namespace
 
 void add_score_command(CLI::App& app, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ScoreCommandArguments>();
   CLI::App* command =
       app.add_subcommand("score", "Score queries and documents by a cross-encoder's checkpoint");
   add_model_arguments(*command, arguments->model);

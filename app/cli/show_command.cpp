@@ -8,13 +8,13 @@ namespace attnscope::cli {
 
 namespace {
 
-struct Arguments {
+struct ShowCommandArguments {
   std::string run = "last";
   bool as_json = false;
   std::filesystem::path database;
 };
 
-void show(Session& session, const Arguments& arguments) {
+void show(Session& session, const ShowCommandArguments& arguments) {
   auto open = open_run(arguments.run, arguments.database);
   if (!open) return session.fail(exit_store_refused, open.error().message);
   const auto description = report::describe(open->store, open->run);
@@ -26,7 +26,7 @@ void show(Session& session, const Arguments& arguments) {
 }  // namespace
 
 void add_show_command(CLI::App& app, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ShowCommandArguments>();
   CLI::App* command = app.add_subcommand(
       "show", "How a run was measured: machine, build, restarts, what speaks against its numbers");
   command->add_option("run", arguments->run, "Number, UUID, 'last', or FILE.attn:RUN")

@@ -13,7 +13,7 @@ namespace attnscope::cli {
 
 namespace {
 
-struct Arguments : TableArguments {
+struct TableCommandArguments : TableArguments {
   std::string format = "text";
   bool growth = false;
   std::string rows, columns, cells;  // of a pivot, where any of them is given
@@ -22,7 +22,7 @@ struct Arguments : TableArguments {
   [[nodiscard]] bool is_pivot() const { return !(rows + columns + cells).empty(); }
 };
 
-Result<report::PivotChoice> pivot_choice(const Arguments& arguments) {
+Result<report::PivotChoice> pivot_choice(const TableCommandArguments& arguments) {
   report::PivotChoice choice;
   if (!arguments.rows.empty()) {
     auto key = report::parse_pivot_key("--rows", arguments.rows);
@@ -44,7 +44,8 @@ Result<report::PivotChoice> pivot_choice(const Arguments& arguments) {
   return choice;
 }
 
-void print_pivot(Session& session, const Arguments& arguments, report::TableFormat format) {
+void print_pivot(Session& session, const TableCommandArguments& arguments,
+                 report::TableFormat format) {
   const auto choice = pivot_choice(arguments);
   if (!choice) return session.fail(exit_wrong_use, choice.error().message);
   if (arguments.growth) {
@@ -59,7 +60,8 @@ void print_pivot(Session& session, const Arguments& arguments, report::TableForm
   }
 }
 
-void print_beside(Session& session, const Arguments& arguments, report::TableFormat format) {
+void print_beside(Session& session, const TableCommandArguments& arguments,
+                  report::TableFormat format) {
   constexpr std::string_view known = "ecir24-table3";
   if (arguments.beside != known) {
     return session.fail(exit_wrong_use,
@@ -80,7 +82,7 @@ void print_beside(Session& session, const Arguments& arguments, report::TableFor
   print_result(session, *text);
 }
 
-void table(Session& session, const Arguments& arguments) {
+void table(Session& session, const TableCommandArguments& arguments) {
   const auto format = report::parse_table_format(arguments.format);
   if (!format) return session.fail(exit_wrong_use, format.error().message);
   if (!arguments.beside.empty()) return print_beside(session, arguments, *format);
@@ -100,7 +102,7 @@ void table(Session& session, const Arguments& arguments) {
 }  // namespace
 
 void add_table_command(CLI::App& app, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TableCommandArguments>();
   CLI::App* command = app.add_subcommand("table", "Print a run as a table");
   command->footer(
       "A cell marked ~ drifted while it was measured, one marked ! was disturbed; a note below the "

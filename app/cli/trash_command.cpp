@@ -14,7 +14,7 @@ namespace attnscope::cli {
 
 namespace {
 
-struct Arguments {
+struct TrashCommandArguments {
   std::vector<std::string> runs;
   bool restore = false, remove = false, empty = false, yes = false;
   std::filesystem::path database;
@@ -25,7 +25,7 @@ std::string counted_runs(std::size_t runs) {
 }
 
 /// Whether the person means it: asked on a terminal, else --yes has to say it.
-bool is_meant(Session& session, const Arguments& arguments, std::size_t runs) {
+bool is_meant(Session& session, const TrashCommandArguments& arguments, std::size_t runs) {
   if (arguments.yes) return true;
   if (isatty(STDIN_FILENO) == 0) {
     session.fail(exit_wrong_use,
@@ -38,7 +38,7 @@ bool is_meant(Session& session, const Arguments& arguments, std::size_t runs) {
   return answer == 'y' || answer == 'Y';
 }
 
-void empty_trash(Session& session, const Arguments& arguments, Store& store) {
+void empty_trash(Session& session, const TrashCommandArguments& arguments, Store& store) {
   const auto trash = store.run_list(RunsOf::trash);
   if (!trash) return session.fail(exit_store_refused, trash.error().message);
   if (!trash->empty() && !is_meant(session, arguments, trash->size())) return;
@@ -47,7 +47,7 @@ void empty_trash(Session& session, const Arguments& arguments, Store& store) {
   fmt::print(stderr, "{} removed for good\n", counted_runs(static_cast<std::size_t>(*removed)));
 }
 
-void remove_for_good(Session& session, const Arguments& arguments, Store& store,
+void remove_for_good(Session& session, const TrashCommandArguments& arguments, Store& store,
                      const std::vector<RunInfo>& runs) {
   for (const RunInfo& run : runs) {
     if (is_in_trash(run)) continue;
@@ -64,7 +64,7 @@ void remove_for_good(Session& session, const Arguments& arguments, Store& store,
   fmt::print(stderr, "{} removed for good\n", counted_runs(runs.size()));
 }
 
-void change(Session& session, const Arguments& arguments) {
+void change(Session& session, const TrashCommandArguments& arguments) {
   if (arguments.empty != arguments.runs.empty()) {
     return session.fail(exit_wrong_use,
                         "name the runs, or --empty without any; attnscope list runs --trash shows "
@@ -91,7 +91,7 @@ void change(Session& session, const Arguments& arguments) {
 }  // namespace
 
 void add_trash_command(CLI::App& app, Session& session) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TrashCommandArguments>();
   CLI::App* command = app.add_subcommand(
       "trash", "Put runs in the trash, take them out of it, or remove them for good");
   command->add_option("runs", arguments->runs, "Numbers, UUIDs, own names or 'last'")

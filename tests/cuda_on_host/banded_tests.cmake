@@ -5,6 +5,6 @@ attnscope_cuda_on_host(attnscope_banded_on_host SOURCES ${banded}/cells.cu ${ban
 attnscope_library(attnscope_banded_on_host_case
                   SOURCES ${banded}/band_on_cuda.cpp ${banded}/device_lists.cpp
                           ${banded}/key_runs_of_plan.cpp
-                  LINK attnscope_banded_on_host attnscope_gradient_cases)
+                  LINK attnscope_banded_on_host attnscope_kernel_cases)
 attnscope_test(cuda_on_host_banded_test SOURCES banded_test.cpp
                LINK attnscope_banded_on_host_case)

@@ -1,6 +1,6 @@
 # The paper's windowed products and the three steps around them, in the emulation.
 attnscope_library(attnscope_windowed_on_host_case SOURCES windowed_case.cpp
-                  LINK attnscope_cuda_windowed_on_host attnscope_gradient_cases)
+                  LINK attnscope_cuda_windowed_on_host attnscope_kernel_cases)
 set(windowed_suites windowed_products)
 if(NOT ATTNSCOPE_SANITIZE)
   list(APPEND windowed_suites windowed_attention)
