@@ -1,6 +1,23 @@
-# Decides whether CUDA is built: AUTO builds it when nvcc is found, ON insists, OFF leaves it out.
+# Decides whether CUDA is built: AUTO builds it for the GPU of this machine where there is one and nvcc
+# is found, ON insists and builds for sm_80 and sm_90 unless told, OFF leaves it out. Compiling for GPUs
+# that are not here would cost five minutes of a first build.
 set(ATTNSCOPE_HAS_CUDA OFF)
-if(NOT ATTNSCOPE_CUDA STREQUAL "OFF")
+set(build_cuda ON)
+if(ATTNSCOPE_CUDA STREQUAL "OFF")
+  set(build_cuda OFF)
+elseif(ATTNSCOPE_CUDA STREQUAL "AUTO" AND NOT CMAKE_CUDA_ARCHITECTURES)
+  execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+                  OUTPUT_VARIABLE capabilities ERROR_QUIET RESULT_VARIABLE no_gpu)
+  string(REGEX MATCHALL "[0-9]+\\.[0-9]+" capabilities "${capabilities}")
+  if(no_gpu OR NOT capabilities)
+    set(build_cuda OFF)
+    message(STATUS "No GPU here: CUDA is left out; -DATTNSCOPE_CUDA=ON builds it for sm_80 and sm_90")
+  else()
+    list(REMOVE_DUPLICATES capabilities)
+    string(REPLACE "." "" CMAKE_CUDA_ARCHITECTURES "${capabilities}")
+  endif()
+endif()
+if(build_cuda)
   include(CheckLanguage)
   if(NOT CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES 80-real 90)

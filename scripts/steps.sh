@@ -143,16 +143,30 @@ wheels_are_cached() {
 
 build_preset() {
   local preset=$1 options=()
+  shift
   command -v cmake >/dev/null || stop "cmake is not on PATH" "python3 -m pip install --user cmake ninja, or install it"
   [ ! -d "$sysroot" ] || options+=("-DCMAKE_PREFIX_PATH=$sysroot/usr")
-  # Compiler jobs of LibTorch sources take about 0.5 GB each.
+  # Compiler jobs of LibTorch sources take about 0.7 GB each.
   local jobs memory_gb
   jobs=$(nproc)
   memory_gb=$(awk '/MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo)
   [ "$jobs" -le $((memory_gb + 1)) ] || jobs=$((memory_gb + 1))
-  say "Building ($preset, $jobs jobs) ..."
   logged "configure-$preset" "configuring the build" "The lines above name what is missing" \
     cmake --preset "$preset" "${options[@]}"
-  logged "build-$preset" "building" "If the compiler was killed, free some memory and repeat" \
-    cmake --build --preset "$preset" -j "$jobs"
+  if command -v nvcc >/dev/null && grep -q '^ATTNSCOPE_CUDA:.*=AUTO' "build/$preset/CMakeCache.txt" &&
+     grep -q 'CUDA is left out' ".deps/logs/configure-$preset.log"; then
+    say "nvcc is here but no GPU: CUDA is left out (cmake --preset $preset -DATTNSCOPE_CUDA=ON builds it for sm_80 and sm_90)."
+  fi
+  shown "build-$preset" "$preset, $jobs jobs" cmake --build --preset "$preset" -j "$jobs" --target "$@" ||
+    stop "building failed (whole log: .deps/logs/build-$preset.log)" "If the compiler was killed, free some memory and repeat"
+}
+
+# shown NAME WHAT COMMAND...: runs a build, keeps its log, and says how far it is: on a terminal in one
+# line that changes, else every half minute.
+shown() {
+  local name=$1 what=$2
+  shift 2
+  mkdir -p .deps/logs
+  NINJA_STATUS='[%f/%t] ' "$@" 2>&1 | tee ".deps/logs/$name.log" | python3 scripts/progress.py "$what" >&2
+  return "${PIPESTATUS[0]}"
 }

@@ -1,23 +1,28 @@
 """Prints one line of totals per suite, and their sum, from ctest's log (GoogleTest, QTest, plain
-programs)."""
+programs). A suite that could run none of its tests here is told as skipped, one that ran nothing
+without saying why has failed."""
 import re
 import sys
 
 text = open(sys.argv[1], encoding="utf-8", errors="replace").read()
-total_passed = total_failed = 0
+totals = [0, 0, 0]
 SUITE = r"^\d+/\d+ Test: (\S+)\n(.*?)^<end of output>.*?^Test (?!time)([^\n]+)\.$"
 FRAMEWORK = r"^Running main\(\) from|^\[==========\]|^\*+ Start testing"
 for name, body, end in re.findall(SUITE, text, re.M | re.S):
     passed = sum(map(int, re.findall(r"^\[  PASSED  \] (\d+) tests?\.", body, re.M)))
     failed = sum(map(int, re.findall(r"^ *(\d+) FAILED TESTS?$", body, re.M)))
-    for good, bad in re.findall(r"^Totals: (\d+) passed, (\d+) failed", body, re.M):
-        passed, failed = passed + int(good), failed + int(bad)
+    skipped = sum(map(int, re.findall(r"^\[  SKIPPED \] (\d+) tests?, listed below", body, re.M)))
+    for good, bad, left_out in re.findall(r"^Totals: (\d+) passed, (\d+) failed, (\d+) skipped", body, re.M):
+        passed, failed, skipped = passed + int(good), failed + int(bad), skipped + int(left_out)
     counts_itself = re.search(FRAMEWORK, body, re.M)
     if not counts_itself and end == "Passed":
         passed = 1  # a plain program, which says all with its exit status
-    if failed == 0 and (passed == 0 or end != "Passed"):
+    if end == "Skipped":
+        skipped = max(1, skipped)
+    if failed == 0 and (passed + skipped == 0 or end not in ("Passed", "Skipped")):
         failed = 1  # it ran nothing, crashed, hung, or a sanitizer spoke at its end
-    print(f"  {name}: {passed} passed, {failed} failed")
-    total_passed, total_failed = total_passed + passed, total_failed + failed
-print(f"{total_passed} passed, {total_failed} failed")
-sys.exit(1 if total_failed or not total_passed else 0)
+    print(f"  {name}: {passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    totals = [total + more for total, more in zip(totals, (passed, failed, skipped))]
+passed, failed, skipped = totals
+print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+sys.exit(1 if failed or not passed else 0)

@@ -176,7 +176,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual((self.folder / "out/kernels-cuda.csv").read_text().strip(), "table of kernels-cuda")
 
     def test_a_suite_that_is_not_built_is_named(self):
-        self.environment["FAKE_SUITES"] = "cuda_devices_test cuda_kernels_test cpu_attention_test"
+        self.environment["FAKE_SUITES"] = "cuda_devices_test cuda_kernels_test kernels_test"
         check = self.check()
         with contextlib.redirect_stdout(io.StringIO()):
             check.run()
