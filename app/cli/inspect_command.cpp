@@ -13,7 +13,6 @@
 #include "attnscope/build_info.h"
 #include "engine/inspect/dump.h"
 #include "engine/inspect/group_masses.h"
-#include "engine/scoring/pair_dump.h"
 #include "kernels/base/text_file.h"
 #ifdef ATTNSCOPE_HAS_GUI
 #include "app/gui/charts/heat_export.h"

@@ -10,16 +10,16 @@
 
 #include "app/worker/protocol_channel.h"
 #include "app/worker/request_reader.h"
-#include "engine/checkpoint/model_shape.h"
-#include "engine/model/cross_encoder.h"
+#include "engine/model/family.h"
 
 namespace attnscope::worker {
 
 struct LoadedModel {
   nlohmann::json request;  // what it was loaded by
   ModelShape shape;
-  std::string implementation;             // its attention
-  std::unique_ptr<CrossEncoder> encoder;  // null: none is loaded
+  bool gives_scores = false;
+  std::string implementation;    // its attention
+  std::unique_ptr<Model> model;  // null: none is loaded
 };
 
 void answer_model(const Request& request, ProtocolChannel& channel, LoadedModel& model);

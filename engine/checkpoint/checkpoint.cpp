@@ -1,65 +1,231 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/checkpoint/checkpoint.h"
 
-#include "engine/checkpoint/model_config.h"
-#include "engine/checkpoint/tensor_names.h"
-#include "engine/checkpoint/weight_files.h"
+#include <nlohmann/json.hpp>
+#include <set>
+#include <system_error>
+
+#include "kernels/base/sentences.h"
 #include "kernels/base/text_file.h"
 
 namespace attnscope {
+namespace {
 
-struct Checkpoint::Opened {
-  ModelConfig config;
-  WeightFiles weights;  // what the views look at
-  NamedTensors tensors;
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* single_name = "model.safetensors";
+constexpr const char* index_name = "model.safetensors.index.json";
+constexpr std::uintmax_t most_index_bytes = 64U << 20U;
+constexpr std::size_t most_shards = 1000;
+constexpr std::size_t longest_path = 400;
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+/// A name of a file in the folder itself.
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
+}
+
+/// The files that the index names, each once.
+Result<std::set<std::string>> shards_of(const fs::path& index) {
+  const Result<std::string> text = read_text_file(index, "index of shards", most_index_bytes);
+  if (!text) return tl::unexpected(text.error());
+  const std::string source = in_a_sentence(index.string(), longest_path);
+  const json file = json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!file.is_object() || !file.contains("weight_map") || !file["weight_map"].is_object()) {
+    return fail("{}: is no index of shards: it has no 'weight_map'", source);
+  }
+  std::set<std::string> shards;
+  for (const auto& [tensor, shard] : file["weight_map"].items()) {
+    if (!shard.is_string() || !is_plain_name(shard.get_ref<const std::string&>())) {
+      return fail("{}: the shard of '{}' is no name of a file beside it", source,
+                  in_a_sentence(tensor));
+    }
+    shards.insert(shard.get<std::string>());
+    if (shards.size() > most_shards) {
+      return fail("{}: names more than {} shards", source, most_shards);
+    }
+  }
+  return shards;
+}
+
+std::string present_name(std::string_view name) {
+  struct Renamed {
+    std::string_view was, is;
+  };
+  std::string present(name);
+  for (const Renamed renamed : {Renamed{"LayerNorm.gamma", "LayerNorm.weight"},
+                                Renamed{"LayerNorm.beta", "LayerNorm.bias"}}) {
+    if (!name.ends_with(renamed.was)) continue;
+    present.replace(present.size() - renamed.was.size(), renamed.was.size(), renamed.is);
+  }
+  return present;
+}
+
+/// LayerNorm's "gamma" and "beta" of older files are its "weight" and "bias".
+struct WeightFiles {
+  std::vector<SafetensorsFile> files{};
+  TensorViews tensors{};
 };
 
-Checkpoint::Checkpoint(std::unique_ptr<Opened> opened) : opened_(std::move(opened)) {}
-Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
-Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
-Checkpoint::~Checkpoint() = default;
+Status add_file(const fs::path& path, WeightFiles& weights) {
+  Result<SafetensorsFile> file = SafetensorsFile::open(path);
+  if (!file) return tl::unexpected(file.error());
+  for (NamedView& tensor : file->tensors()) {
+    const std::string name = present_name(tensor.name);
+    if (!weights.tensors.emplace(name, std::move(tensor.view)).second) {
+      return fail("{}: the tensor '{}' is given twice", in_a_sentence(path.string(), longest_path),
+                  in_a_sentence(name));
+    }
+  }
+  weights.files.push_back(std::move(*file));
+  return {};
+}
 
-Result<Checkpoint> Checkpoint::open(const std::filesystem::path& folder) {
+tl::unexpected<Error> no_weights(const fs::path& folder) {
+  const std::string name = in_a_sentence(folder.string(), longest_path);
+  if (is_there(folder / "pytorch_model.bin") || is_there(folder / "pytorch_model.bin.index.json")) {
+    return fail(
+        "'{}' has its weights in pytorch_model.bin alone, which is not read because loading it "
+        "runs "
+        "code; convert it in Python: AutoModelForSequenceClassification.from_pretrained(FOLDER)"
+        ".save_pretrained(FOLDER, safe_serialization=True)",
+        name);
+  }
+  return fail("there is neither {} nor {} in '{}'; give a checkpoint's folder", single_name,
+              index_name, name);
+}
+
+/// Errors: no weights (with the way to convert a pytorch_model.bin), an index that leads out of the
+/// folder, a tensor twice.
+Result<WeightFiles> open_weight_files(const fs::path& folder) {
+  WeightFiles weights;
+  if (is_there(folder / single_name)) {
+    if (Status added = add_file(folder / single_name, weights); !added) {
+      return tl::unexpected(added.error());
+    }
+    return weights;
+  }
+  if (!is_there(folder / index_name)) return no_weights(folder);
+  const Result<std::set<std::string>> shards = shards_of(folder / index_name);
+  if (!shards) return tl::unexpected(shards.error());
+  for (const std::string& shard : *shards) {
+    if (Status added = add_file(folder / shard, weights); !added) {
+      return tl::unexpected(added.error());
+    }
+  }
+  return weights;
+}
+
+using Shape = std::vector<std::int64_t>;
+
+std::string in_words(const Shape& shape) {
+  constexpr std::size_t longest = 60;
+  return in_a_sentence(fmt::format("[{}]", fmt::join(shape, ", ")), longest);
+}
+
+/// What is wrong with the tensors, a few of each kind by name.
+class Complaints {
+ public:
+  void add(std::string_view kind, std::string_view name, std::string_view remark = "") {
+    for (Kind& known : kinds_) {
+      if (known.words == kind) {
+        known.add(name, remark);
+        return;
+      }
+    }
+    kinds_.push_back({kind, {}, 0});
+    kinds_.back().add(name, remark);
+  }
+  [[nodiscard]] bool empty() const { return kinds_.empty(); }
+  [[nodiscard]] std::string text() const {
+    std::string all;
+    for (const Kind& kind : kinds_) {
+      if (!all.empty()) all += "; ";
+      all += fmt::format("{} {}", kind.words, fmt::join(kind.named, ", "));
+      if (kind.more > 0) all += fmt::format(" and {} more", kind.more);
+    }
+    return all;
+  }
+
+ private:
+  struct Kind {
+    std::string_view words;
+    std::vector<std::string> named;
+    std::int64_t more;
+    void add(std::string_view name, std::string_view remark) {
+      constexpr std::size_t most = 3;
+      if (named.size() == most) {
+        ++more;
+      } else {
+        named.push_back(fmt::format("'{}'{}", in_a_sentence(name), remark));
+      }
+    }
+  };
+  std::vector<Kind> kinds_;
+};
+
+/// The view, and what is wrong with it.
+TensorView take(const TensorSpec& spec, const TensorViews& files, Complaints& complaints) {
+  const auto found = files.find(spec.in_file);
+  if (found == files.end()) {
+    complaints.add("missing:", spec.in_file);
+    return {};
+  }
+  const TensorView& view = found->second;
+  if (view.shape != spec.shape) {
+    complaints.add("of another shape than config.json says:", spec.in_file,
+                   fmt::format(" {}, not {}", in_words(view.shape), in_words(spec.shape)));
+  }
+  if (view.dtype != "F32" && view.dtype != "F16" && view.dtype != "BF16") {
+    complaints.add("neither F32 nor F16 nor BF16:", spec.in_file, fmt::format(" {}", view.dtype));
+  }
+  return view;
+}
+
+}  // namespace
+
+Result<Checkpoint> find_tensors(const TensorViews& files, ModelConfig config,
+                                std::string_view source) {
+  const ModelTensors wanted = config.family->tensors(config, &files);
+  Checkpoint found{.config = std::move(config), .tensors = {}, .gives_scores = wanted.gives_scores};
+  Complaints complaints;
+  std::set<std::string_view> taken;
+  for (const TensorSpec& spec : wanted.specs) {
+    taken.insert(spec.in_file);
+    found.tensors.emplace(spec.name, take(spec, files, complaints));
+  }
+  for (const auto& [name, view] : files) {
+    if (taken.contains(name)) continue;
+    if (found.config.family->leaves_out(found.config, name)) {
+      found.left_out.push_back(name);
+    } else {
+      complaints.add("no part of such a model:", name);
+    }
+  }
+  if (complaints.empty()) return found;
+  return fail("the tensors in '{}' are not those of its config.json: {}",
+              in_a_sentence(source, longest_path), complaints.text());
+}
+
+Result<Checkpoint> Checkpoint::open(const fs::path& folder) {
   constexpr std::uintmax_t most_config_bytes = 1U << 20U;
-  const std::filesystem::path path = folder / "config.json";
+  const fs::path path = folder / "config.json";
   const Result<std::string> text = read_text_file(path, "model's configuration", most_config_bytes);
   if (!text) return tl::unexpected(text.error());
   Result<ModelConfig> config = read_model_config(*text, path.string());
   if (!config) return tl::unexpected(config.error());
   Result<WeightFiles> weights = open_weight_files(folder);
   if (!weights) return tl::unexpected(weights.error());
-  Result<NamedTensors> tensors = find_tensors(*weights, *config, folder.string());
-  if (!tensors) return tl::unexpected(tensors.error());
-  return Checkpoint(std::make_unique<Opened>(
-      Opened{std::move(*config), std::move(*weights), std::move(*tensors)}));
-}
-
-const ModelShape& Checkpoint::shape() const {
-  return opened_->config.shape;
-}
-
-const ModelViews& Checkpoint::tensors() const {
-  return opened_->tensors.views;
-}
-
-const std::string& Checkpoint::architecture() const {
-  return opened_->config.architecture;
-}
-
-const std::string& Checkpoint::pattern() const {
-  return opened_->config.pattern;
-}
-
-std::optional<Window> Checkpoint::window() const {
-  return opened_->config.window;
-}
-
-std::int64_t Checkpoint::most_query_tokens() const {
-  return opened_->config.most_query_tokens;
-}
-
-const std::vector<std::string>& Checkpoint::left_out() const {
-  return opened_->tensors.left_out;
+  Result<Checkpoint> checkpoint =
+      find_tensors(weights->tensors, std::move(*config), folder.string());
+  if (checkpoint) checkpoint->files = std::move(weights->files);
+  return checkpoint;
 }
 
 }  // namespace attnscope

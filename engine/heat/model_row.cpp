@@ -2,14 +2,9 @@
 #include "engine/heat/model_row.h"
 
 #include <algorithm>
-#include <array>
-
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {
-
-constexpr std::array<std::string_view, 2> with_global_projections{"longformer", "qds"};
 
 /// Where options begin: the first '+' of the last part of a path, unless that names a file.
 std::size_t options_of(std::string_view text) {
@@ -20,23 +15,26 @@ std::size_t options_of(std::string_view text) {
   return text.find('+', slash == std::string_view::npos ? 0 : slash);
 }
 
+const FamilyDescription& family_of_row(std::string_view name) {
+  for (const FamilyDescription* family : family_descriptions()) {
+    const std::vector<std::string_view> rows = family->rows();
+    if (std::ranges::find(rows, name) != rows.end()) return *family;
+  }
+  return *family_descriptions().front();
+}
+
 }  // namespace
 
 Result<ModelRow> parse_model_row(std::string_view text) {
   const std::size_t plus = options_of(text);
   const std::string_view name = text.substr(0, plus);
-  const std::string_view options =
-      plus == std::string_view::npos ? std::string_view() : text.substr(plus);
-  if (!options.empty() && options != cls_only_option) {
-    return fail("has the option '{}', and the option of a model is '{}'", in_a_sentence(options),
-                cls_only_option);
+  std::vector<std::string_view> options;
+  for (std::size_t at = plus; at != std::string_view::npos;) {
+    const std::size_t next = text.find('+', at + 1);
+    options.push_back(text.substr(at + 1, next == std::string_view::npos ? next : next - at - 1));
+    at = next;
   }
-  const bool is_without_kernel = name == "sparse-without-kernel";
-  return ModelRow{.name = std::string(name),
-                  .pattern = std::string(is_without_kernel ? std::string_view("sparse") : name),
-                  .global_projections = std::ranges::find(with_global_projections, name) !=
-                                        with_global_projections.end(),
-                  .cls_only_last_layer = !options.empty()};
+  return family_of_row(name).row(name, options);
 }
 
 }  // namespace attnscope

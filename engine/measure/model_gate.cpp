@@ -16,13 +16,13 @@ double worse(double a, double b) {
 }
 
 double error_of(const ReferenceOutput& reference, const ModelOutput& output, std::size_t item) {
-  const std::size_t hidden = reference.cls_state.size();
+  const std::size_t hidden = reference.state.size();
   double largest = 0;
-  for (const double value : reference.cls_state) largest = std::max(largest, std::abs(value));
+  for (const double value : reference.state) largest = std::max(largest, std::abs(value));
   double error = std::abs(static_cast<double>(output.scores[item]) - reference.score);
   for (std::size_t i = 0; i < hidden; ++i) {
-    const double state = output.cls_states[item * hidden + i];
-    error = worse(error, std::abs(state - reference.cls_state[i]));
+    const double state = output.states[item * hidden + i];
+    error = worse(error, std::abs(state - reference.state[i]));
   }
   return error / largest;
 }
@@ -34,23 +34,24 @@ std::vector<std::size_t> documents_to_compare(std::int64_t sequence_tokens, std:
   return {0, batch - 1};
 }
 
-Result<ModelReferences::Outputs> ModelReferences::of(const ModelWeights& weights,
-                                                     const ModelVariant& variant,
-                                                     const Contender& contender,
-                                                     const PairBatch& batch,
-                                                     const std::vector<std::size_t>& items) {
+Result<ModelReferences::Outputs> ModelReferences::of(
+    const Family& family, const ModelWeights& weights, const ModelVariant& variant,
+    const Contender& contender, const PairBatch& batch, const std::vector<std::size_t>& items) {
+  ModelVariant whole = variant;
+  for (const std::string_view shortcut : family.shortcuts()) {
+    whole.options.erase(std::string(shortcut));
+  }
+  const std::string options = fmt::format("{}", fmt::join(whole.options, "+"));
   Outputs outputs;
   outputs.reserve(items.size());
   for (const std::size_t item : items) {
     const bool is_last = item + 1 == batch.items.size();
     const std::string key =
-        fmt::format("{}\n{}\n{}\n{}", is_last, variant.global_projections,
+        fmt::format("{}\n{}\n{}\n{}\n{}", family.description().id(), is_last, options,
                     contender.window ? contender.window->text() : "", contender.pattern_json);
     auto known = known_.find(key);
     if (known == known_.end()) {
-      ModelVariant whole = variant;
-      whole.cls_only_last_layer = false;
-      auto reference = reference_score(weights, whole, batch.items[item], batch.cls);
+      auto reference = family.reference(weights, whole, batch.items[item], batch.cls);
       if (!reference) return tl::unexpected(reference.error());
       known = known_.emplace(key, std::move(*reference)).first;
     }
@@ -76,11 +77,10 @@ ModelVerdict judge(const ModelReferences::Outputs& references, const ModelOutput
     verdict.error = std::numeric_limits<double>::infinity();
     verdict.trouble = Trouble{CellStatus::wrong, "a score is not a number"};
   } else if (verdict.error > bound) {
-    verdict.trouble = Trouble{
-        CellStatus::wrong,
-        fmt::format("its [CLS] states and scores differ from the float64 model's: the relative "
-                    "error is {:.3g}, above {:.3g}",
-                    verdict.error, bound)};
+    verdict.trouble = Trouble{CellStatus::wrong,
+                              fmt::format("its states and scores differ from the float64 model's: "
+                                          "the relative error is {:.3g}, above {:.3g}",
+                                          verdict.error, bound)};
   }
   return verdict;
 }
@@ -88,7 +88,7 @@ ModelVerdict judge(const ModelReferences::Outputs& references, const ModelOutput
 std::optional<ModelVerdict> judge_again(const ModelOutput& checked, const ModelOutput& later,
                                         double bound) {
   double largest = 0;
-  for (const float value : checked.cls_states)
+  for (const float value : checked.states)
     largest = std::max(largest, static_cast<double>(std::abs(value)));
   double error =
       checked.scores.size() == later.scores.size() ? 0 : std::numeric_limits<double>::infinity();

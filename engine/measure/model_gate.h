@@ -1,12 +1,12 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Right before fast, for models: [CLS] states and scores of some documents against the float64
+// Right before fast, for models: states and scores of some documents against the float64
 // model, and after every timed sample the scores of all documents against those of the call that
 // was checked.
 //
 //   ModelReferences references(heat.point);
-//   const auto reference = references.of(*weights, variant, contender, batch);
+//   const auto reference = references.of(family, *weights, variant, contender, batch, items);
 //   const ModelVerdict verdict = judge(*reference, output, bound);
 
 #include <map>
@@ -17,7 +17,7 @@
 
 #include "engine/heat/heat.h"
 #include "engine/measure/trouble.h"
-#include "engine/model/cross_encoder.h"
+#include "engine/model/family.h"
 
 namespace attnscope::measure {
 
@@ -26,14 +26,13 @@ namespace attnscope::measure {
 [[nodiscard]] std::vector<std::size_t> documents_to_compare(std::int64_t sequence_tokens,
                                                             std::size_t batch);
 
-/// One for each distinct pattern, window and way of projecting global tokens, computed when first
-/// asked for. The shortcut of the last layer changes none.
+/// One for each distinct family, pattern, window and options, computed when first asked for.
 class ModelReferences {
  public:
   using Outputs = std::vector<std::pair<std::size_t, const ReferenceOutput*>>;  // by item
-  [[nodiscard]] Result<Outputs> of(const ModelWeights& weights, const ModelVariant& variant,
-                                   const Contender& contender, const PairBatch& batch,
-                                   const std::vector<std::size_t>& items);
+  [[nodiscard]] Result<Outputs> of(const Family& family, const ModelWeights& weights,
+                                   const ModelVariant& variant, const Contender& contender,
+                                   const PairBatch& batch, const std::vector<std::size_t>& items);
 
  private:
   std::map<std::string, ReferenceOutput> known_;

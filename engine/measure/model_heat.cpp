@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <stdexcept>
 
 #include "engine/attention/cuda_runtime.h"
@@ -13,6 +14,7 @@
 #include "engine/measure/model_gate.h"
 #include "engine/measure/model_inputs.h"
 #include "engine/measure/process_peak.h"
+#include "engine/model/model_weights.h"
 
 namespace attnscope::measure {
 namespace {
@@ -27,15 +29,13 @@ ModelShape shape_of(const HeatPoint& point) {
           .positions = std::max(point.sequence_tokens, least_positions)};
 }
 
-Result<ModelVariant> variant_of(const Contender& contender, const HeatPoint& point) {
-  auto row = parse_model_row(contender.model);
-  if (!row) return fail("the model {}", row.error().message);
+Result<ModelVariant> variant_of(const Contender& contender, const ModelRow& row,
+                                const HeatPoint& point) {
   auto pattern = parse_pattern(contender.pattern_json, contender.pattern);
   if (!pattern) return tl::unexpected(pattern.error());
   return ModelVariant{.pattern = std::move(*pattern),
                       .window = contender.window,
-                      .global_projections = row->global_projections,
-                      .cls_only_last_layer = row->cls_only_last_layer,
+                      .options = row.options,
                       .dtype = point.dtype,
                       .device = point.device,
                       .threads = std::max(point.threads, 1)};
@@ -50,9 +50,11 @@ CellWork work_of(const ModelWork& work) {
 
 /// What a contender is measured with.
 struct Entrant {
+  ModelRow row;
+  const Family* family = nullptr;
   ModelVariant variant;
-  const Implementation* implementation = nullptr;
-  std::unique_ptr<CrossEncoder> encoder;  // of the current placement
+  std::shared_ptr<const ModelWeights> weights;  // of the current placement, as is the model
+  std::unique_ptr<Model> model;
   PairBatch batch;
   ModelOutput checked;  // of the call that was held against the reference
   ModelOutput latest;
@@ -95,22 +97,27 @@ class ModelHeat {
     if (point_.device == DeviceKind::cuda && !cuda::usable())
       return unsupported(cuda::usable().error());
     const Contender& contender = cells_[i].contender;
-    auto variant = variant_of(contender, point_);
+    Entrant& entrant = entrants_[i];
+    auto row = parse_model_row(contender.model);
+    if (!row) return Trouble{CellStatus::unsupported, "the model " + row.error().message};
+    entrant.row = std::move(*row);
+    entrant.family = &family_of(*entrant.row.family);
+    auto variant = variant_of(contender, entrant.row, point_);
     if (!variant) return unsupported(variant.error());
-    entrants_[i].variant = std::move(*variant);
-    const auto implementation = implementation_of(contender);
-    if (!implementation) return unsupported(implementation.error());
-    entrants_[i].implementation = *implementation;
+    entrant.variant = std::move(*variant);
     return std::nullopt;
   }
 
-  /// Weights lie elsewhere at every placement, as do what the encoders made of them.
+  /// Weights lie elsewhere at every placement, as do what the models made of them.
   void measure_at(int placement) {
-    for (Entrant& entrant : entrants_) entrant.encoder.reset();
-    weights_.reset();
-    weights_ = ModelWeights::random(shape_of(point_),
-                                    {.seed = point_.seed, .global_projections = any_global()});
-    for_each_left([&](std::size_t i) { troubles_[i] = make_encoder(entrants_[i]); });
+    for (Entrant& entrant : entrants_) {
+      entrant.model.reset();
+      entrant.weights.reset();
+    }
+    draw_weights();
+    for_each_left([&](std::size_t i) {
+      troubles_[i] = make_model(entrants_[i], cells_[i].contender.implementation);
+    });
     if (!inputs_) {
       choose_batches();
       check_attention();
@@ -119,17 +126,27 @@ class ModelHeat {
     time_all_left(placement);
   }
 
-  [[nodiscard]] bool any_global() const {
-    return std::ranges::any_of(
-        entrants_, [](const Entrant& entrant) { return entrant.variant.global_projections; });
+  /// Once for all rows that share them.
+  void draw_weights() {
+    std::map<std::string, std::vector<ModelRow>> rows;
+    for (const Entrant& entrant : entrants_) {
+      if (entrant.family != nullptr) rows[entrant.row.weights].push_back(entrant.row);
+    }
+    for (const auto& [key, sharing] : rows) {
+      const ModelConfig config = sharing.front().family->config_for(shape_of(point_), sharing);
+      const auto weights = ModelWeights::random(config, {.seed = point_.seed});
+      for (Entrant& entrant : entrants_) {
+        if (entrant.family != nullptr && entrant.row.weights == key) entrant.weights = weights;
+      }
+    }
   }
 
-  std::optional<Trouble> make_encoder(Entrant& entrant) {
+  std::optional<Trouble> make_model(Entrant& entrant, const std::string& implementation) {
     std::optional<Trouble> refused;
     const auto thrown = guarded(memory_, [&] {
-      auto made = CrossEncoder::make(weights_, entrant.variant, *entrant.implementation);
+      auto made = entrant.family->make(entrant.weights, entrant.variant, implementation);
       if (made) {
-        entrant.encoder = std::move(*made);
+        entrant.model = std::move(*made);
       } else {
         refused = unsupported(made.error());
       }
@@ -137,12 +154,12 @@ class ModelHeat {
     return thrown ? thrown : refused;
   }
 
-  /// Batches that fit, from what the encoders foresee. Nobody is foreseen to need less for more.
+  /// Batches that fit, from what the models foresee. Nobody is foreseen to need less for more.
   void choose_batches() {
     const ModelInputs single(point_, sizes_, 1);
     const std::int64_t free = memory_.free_bytes();
     for_each_left([&](std::size_t i) {
-      const auto needed = entrants_[i].encoder->predicted_peak_bytes(single.batch_of(1));
+      const auto needed = entrants_[i].model->predicted_peak_bytes(single.batch_of(1));
       if (!needed) {
         troubles_[i] = unsupported(needed.error());
       } else if (*needed < 0 || *needed > free) {
@@ -160,20 +177,20 @@ class ModelHeat {
     inputs_.emplace(point_, sizes_, most);
     std::int64_t common = most;
     for_each_left([&](std::size_t i) {
-      cells_[i].batch = largest_batch(*entrants_[i].encoder, budget);
+      cells_[i].batch = largest_batch(*entrants_[i].model, budget);
       common = std::min(common, cells_[i].batch);
     });
     for_each_left([&](std::size_t i) {
       if (!point_.batch_per_contender) cells_[i].batch = common;
       entrants_[i].batch = inputs_->batch_of(cells_[i].batch);
-      if (const auto work = entrants_[i].encoder->work(entrants_[i].batch))
+      if (const auto work = entrants_[i].model->work(entrants_[i].batch))
         cells_[i].work = work_of(*work);
     });
   }
 
-  [[nodiscard]] std::int64_t largest_batch(const CrossEncoder& encoder, std::int64_t budget) const {
+  [[nodiscard]] std::int64_t largest_batch(const Model& model, std::int64_t budget) const {
     const auto fits = [&](std::int64_t documents) {
-      const auto needed = encoder.predicted_peak_bytes(inputs_->batch_of(documents));
+      const auto needed = model.predicted_peak_bytes(inputs_->batch_of(documents));
       return needed && *needed >= 0 && *needed <= budget;
     };
     if (fits(inputs_->most())) return inputs_->most();
@@ -187,7 +204,7 @@ class ModelHeat {
   }
 
   static ModelOutput score(Entrant& entrant) {
-    auto output = entrant.encoder->score(entrant.batch);
+    auto output = entrant.model->score(entrant.batch);
     if (!output) throw std::runtime_error(output.error().message);
     return std::move(*output);
   }
@@ -215,11 +232,11 @@ class ModelHeat {
     troubles_[i] = guarded(memory_, [&] {
       const std::size_t documents = entrant.batch.items.size();
       const auto references =
-          references_.of(*weights_, entrant.variant, cells_[i].contender, entrant.batch,
-                         documents_to_compare(point_.sequence_tokens, documents));
+          references_.of(*entrant.family, *entrant.weights, entrant.variant, cells_[i].contender,
+                         entrant.batch, documents_to_compare(point_.sequence_tokens, documents));
       if (!references) throw std::runtime_error(references.error().message);
-      const ModelVerdict verdict = judge(*references, entrant.checked, documents,
-                                         state_error_bound(point_.dtype, point_.layers));
+      const ModelVerdict verdict =
+          judge(*references, entrant.checked, documents, bound_of(entrant));
       cells_[i].relative_error = verdict.error;
       cells_[i].error_bound = verdict.bound;
       wrong = verdict.trouble;
@@ -265,12 +282,15 @@ class ModelHeat {
   }
 
   std::optional<Trouble> judge_sample(std::size_t i) {
-    auto wrong = judge_again(entrants_[i].checked, entrants_[i].latest,
-                             state_error_bound(point_.dtype, point_.layers));
+    auto wrong = judge_again(entrants_[i].checked, entrants_[i].latest, bound_of(entrants_[i]));
     if (!wrong) return std::nullopt;
     cells_[i].relative_error = wrong->error;
     cells_[i].error_bound = wrong->bound;
     return wrong->trouble;
+  }
+
+  [[nodiscard]] double bound_of(const Entrant& entrant) const {
+    return entrant.family->error_bound(point_.dtype, shape_of(point_));
   }
 
   HeatRecord& record_;
@@ -279,7 +299,6 @@ class ModelHeat {
   HeatMemory& memory_;
   std::vector<std::optional<Trouble>>& troubles_;
   std::vector<Cell>& cells_;
-  std::shared_ptr<const ModelWeights> weights_;  // of the current placement
   std::optional<ModelInputs> inputs_;
   ModelReferences references_;
   std::vector<Entrant> entrants_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/measure/model_inputs.h"
 
-#include "engine/checkpoint/model_shape.h"
+#include "engine/checkpoint/family_description.h"
 #include "engine/measure/random.h"
 
 namespace attnscope::measure {

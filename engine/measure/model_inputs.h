@@ -5,13 +5,13 @@
 // token ids and all different (Schlatt et al., ECIR 2024, Sec. 4.3).
 //
 //   const ModelInputs inputs(point, sizes, 100);
-//   encoder->score(inputs.batch_of(8));     // the document compared stands last in every batch
+//   model->score(inputs.batch_of(8));     // the document compared stands last in every batch
 
 #include <cstdint>
 #include <vector>
 
 #include "engine/heat/heat.h"
-#include "engine/model/cross_encoder.h"
+#include "engine/model/family.h"
 
 namespace attnscope::measure {
 

@@ -1,52 +1,67 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A cross-encoder's weights as LibTorch tensors, float32 on the CPU; encoders take from them what
-// they need in their own dtype, device and packing.
+// A model's weights as LibTorch tensors by their family's names, float32 on the CPU; models take
+// from them what they need in their own dtype, device and packing. LibTorch inside.
+//
+//   auto weights = ModelWeights::random(config, {.seed = 1});
+//   const LinearWeights query = weights->linear("encoder.layer.0.attention.self.query");
+
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/checkpoint/model_shape.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 
 struct RandomWeights {
   std::uint64_t seed = 1;
-  bool global_projections = true;
   /// Of every weight and bias; 0.02 is what BERT is initialised with. In small models attention is
   /// then nearly uniform.
   double deviation = 0.02;
 };
 
+/// y = x weight^T + bias.
+struct LinearWeights {
+  at::Tensor weight;  // [out, in]
+  at::Tensor bias;    // [out]
+};
+
+struct NormWeights {
+  at::Tensor weight, bias;  // [hidden]
+};
+
 class ModelWeights {
  public:
-  /// Normal, biases alike, LayerNorm around 1; a head of one label behind a pooler.
-  [[nodiscard]] static std::shared_ptr<const ModelWeights> random(const ModelShape& shape,
+  using Tensors = std::map<std::string, at::Tensor, std::less<>>;  // contiguous
+
+  /// Normal, biases alike, LayerNorm around 1.
+  [[nodiscard]] static std::shared_ptr<const ModelWeights> random(const ModelConfig& config,
                                                                   const RandomWeights& options);
-  /// A copy of the checkpoint's tensors. An error when it has no classification head.
-  [[nodiscard]] static Result<std::shared_ptr<const ModelWeights>> of(const Checkpoint& checkpoint);
-  /// The same of a checkpoint that may have no head: its scores are then 0, its states those of
-  /// the encoder.
-  [[nodiscard]] static std::shared_ptr<const ModelWeights> encoder_of(const Checkpoint& checkpoint);
-  /// The same with as many positions, made by linear interpolation between the first and the last
-  /// (Schlatt et al., Sec. 3.5); global projections, where there are none, are copies of the
-  /// others, as Longformer's training starts.
-  [[nodiscard]] std::shared_ptr<const ModelWeights> extended_to(std::int64_t positions) const;
-  [[nodiscard]] std::shared_ptr<const ModelWeights> with_global_projections() const;
+  /// A copy of the checkpoint's tensors.
+  [[nodiscard]] static std::shared_ptr<const ModelWeights> of(const Checkpoint& checkpoint);
+  ModelWeights(ModelConfig config, Tensors tensors)
+      : config_(std::move(config)), tensors_(std::move(tensors)) {}
 
-  [[nodiscard]] const ModelShape& shape() const;
-  [[nodiscard]] bool has_global_projections() const;
-
-  struct Tensors;
-  explicit ModelWeights(std::unique_ptr<const Tensors> tensors);
-  ~ModelWeights();
-  [[nodiscard]] const Tensors& tensors() const { return *tensors_; }
+  [[nodiscard]] const ModelConfig& config() const { return config_; }
+  [[nodiscard]] const ModelShape& shape() const { return config_.shape; }
+  [[nodiscard]] const Tensors& tensors() const { return tensors_; }
+  [[nodiscard]] bool has(std::string_view name) const { return tensors_.contains(name); }
+  /// Precondition, as of those below: they are there.
+  [[nodiscard]] const at::Tensor& tensor(std::string_view name) const;
+  [[nodiscard]] LinearWeights linear(const std::string& name) const;
+  [[nodiscard]] NormWeights norm(const std::string& name) const;
+  /// Of names, shapes and values: what encoded documents are known by.
+  [[nodiscard]] std::uint64_t fingerprint() const;
 
  private:
-  std::unique_ptr<const Tensors> tensors_;
+  ModelConfig config_;
+  Tensors tensors_;
 };
 
 }  // namespace attnscope

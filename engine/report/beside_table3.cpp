@@ -84,7 +84,7 @@ class Block {
     const Contender& contender = row.cell.cell.contender;
     const auto model = parse_model_row(contender.model);
     std::string name = published_model(model ? model->name : contender.model);
-    if (model && model->cls_only_last_layer) name += ", last layer [CLS] only";
+    if (model && model->options.contains("cls-only-last-layer")) name += ", last layer [CLS] only";
     std::vector<std::string> texts{heading, name, contender.window ? contender.window->text() : "–",
                                    contender.implementation,
                                    fmt::format("{}", row.cell.cell.batch)};

@@ -192,6 +192,25 @@ std::int64_t element_bytes(std::string_view dtype) {
   return 0;
 }
 
+Result<std::int64_t> header_length(std::span<const std::byte, 8> bytes, std::int64_t file_bytes,
+                                   std::int64_t longest, std::string_view file) {
+  std::uint64_t length = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    length |= std::to_integer<std::uint64_t>(bytes[i]) << (8U * static_cast<unsigned>(i));
+  }
+  const auto behind = static_cast<std::uint64_t>(file_bytes) - bytes.size();
+  if (length > behind) {
+    return fail(
+        "{}: says its header has {} bytes, and only {} follow: no safetensors file, or cut short",
+        file, length, behind);
+  }
+  if (length > static_cast<std::uint64_t>(longest)) {
+    return fail("{}: says its header has {} bytes; at most {} are read here", file, length,
+                longest);
+  }
+  return static_cast<std::int64_t>(length);
+}
+
 Result<Header> parse_header(std::string_view text, std::int64_t data_bytes, std::string_view file) {
   const ParsedHeader parsed = parse(text);
   if (parsed.document.is_discarded()) {

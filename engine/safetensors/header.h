@@ -3,8 +3,10 @@
 //
 // The JSON header of a safetensors file, checked entry by entry against the bytes that follow it.
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +31,11 @@ struct Header {
 
 /// Bytes of one element, or 0 for a dtype the format does not have.
 [[nodiscard]] std::int64_t element_bytes(std::string_view dtype);
+
+/// Of the header, from the 8 bytes that a file begins with. `longest` is what its reader takes.
+[[nodiscard]] Result<std::int64_t> header_length(std::span<const std::byte, 8> bytes,
+                                                 std::int64_t file_bytes, std::int64_t longest,
+                                                 std::string_view file);
 
 /// `data_bytes` is what follows the header in the file; `file` names it in messages.
 [[nodiscard]] Result<Header> parse_header(std::string_view json, std::int64_t data_bytes,

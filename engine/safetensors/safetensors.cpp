@@ -7,12 +7,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
 #include "engine/safetensors/header.h"
+#include "kernels/base/number_formats.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -40,14 +44,6 @@ class Descriptor {
   int fd_;
 };
 
-std::uint64_t little_endian_length(const std::byte* bytes) {
-  std::uint64_t value = 0;
-  for (int i = 0; i < length_bytes; ++i) {
-    value |= std::to_integer<std::uint64_t>(bytes[i]) << (8U * static_cast<unsigned>(i));
-  }
-  return value;
-}
-
 bool fits(const std::vector<std::int64_t>& shape, std::span<const std::int64_t> wanted) {
   return std::ranges::equal(shape, wanted, [](std::int64_t size, std::int64_t want) {
     return want == -1 || size == want;
@@ -63,6 +59,83 @@ std::string shape_text(std::span<const std::int64_t> shape) {
   }
   return in_a_sentence(text + "]", longest);
 }
+
+/// The header with its length in front, padded by spaces so that the data starts at 8 bytes.
+Result<std::string> header_of(const std::filesystem::path& path, std::span<const NamedView> tensors,
+                              const std::map<std::string, std::string>& metadata) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::size_t offset = 0;
+  for (const auto& [view_name, view] : tensors) {
+    const std::string name(view_name);
+    std::int64_t count = 1;
+    for (const std::int64_t size : view.shape) count *= size;
+    const auto given = static_cast<std::int64_t>(view.bytes.size()) / element_bytes(view.dtype);
+    if (count != given) {
+      return fail("{}: tensor '{}' of shape [{}] was given {} values", path.string(), name,
+                  fmt::join(view.shape, ", "), given);
+    }
+    if (header.contains(name)) {
+      return fail("{}: tensor '{}' was given twice", path.string(), name);
+    }
+    const std::size_t end = offset + view.bytes.size();
+    header[name] = {{"dtype", view.dtype}, {"shape", view.shape}, {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+  std::string json = header.dump();
+  json.resize((json.size() + 7) / 8 * 8, ' ');
+  std::string text;
+  for (unsigned i = 0; i < 8; ++i) text += static_cast<char>((json.size() >> (8U * i)) & 0xFFU);
+  return text + json;
+}
+
+/// A file beside the target that vanishes unless it is moved there.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::filesystem::path& target)
+      : target_(target), name_(target.string() + ".XXXXXX") {
+    descriptor_ = ::mkostemp(name_.data(), O_CLOEXEC);
+    if (descriptor_ < 0) error_ = errno;
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() {
+    if (descriptor_ >= 0) {
+      ::close(descriptor_);
+      ::unlink(name_.c_str());
+    }
+  }
+
+  void write(std::span<const std::byte> bytes) {
+    while (error_ == 0 && !bytes.empty()) {
+      const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+      if (written >= 0) {
+        bytes = bytes.subspan(static_cast<std::size_t>(written));
+      } else if (errno != EINTR) {
+        error_ = errno;
+      }
+    }
+  }
+
+  Status move_to_target() {
+    // mkostemp makes files for the owner alone; results are as readable as any other new file.
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    if (error_ == 0 && ::fchmod(descriptor_, 0666U & ~mask) != 0) error_ = errno;
+    if (error_ == 0 && ::fsync(descriptor_) != 0) error_ = errno;
+    if (error_ == 0 && ::rename(name_.c_str(), target_.c_str()) != 0) error_ = errno;
+    if (error_ != 0) return fail("{}: cannot be written: {}", target_.string(), reason(error_));
+    ::close(descriptor_);
+    descriptor_ = -1;
+    return {};
+  }
+
+ private:
+  std::filesystem::path target_;
+  std::string name_;
+  int descriptor_ = -1;
+  int error_ = 0;
+};
 
 }  // namespace
 
@@ -112,20 +185,12 @@ Status SafetensorsFile::Mapping::map(const std::filesystem::path& path) {
 }
 
 Status SafetensorsFile::Mapping::read_header() {
-  const std::uint64_t length = little_endian_length(bytes);
-  const std::uint64_t behind = size - static_cast<std::uint64_t>(length_bytes);
-  if (length > behind) {
-    return fail(
-        "{}: says its header has {} bytes, and only {} follow: no safetensors file, or cut "
-        "short",
-        file, length, behind);
-  }
-  if (length > static_cast<std::uint64_t>(longest_header)) {
-    return fail("{}: says its header has {} bytes; the format allows {}", file, length,
-                longest_header);
-  }
-  data_begin = length_bytes + static_cast<std::int64_t>(length);
-  const std::string_view json(reinterpret_cast<const char*>(bytes) + length_bytes, length);
+  const auto length = header_length(std::span<const std::byte, 8>(bytes, 8),
+                                    static_cast<std::int64_t>(size), longest_header, file);
+  if (!length) return tl::unexpected(length.error());
+  data_begin = length_bytes + *length;
+  const std::string_view json(reinterpret_cast<const char*>(bytes) + length_bytes,
+                              static_cast<std::size_t>(*length));
   auto parsed = parse_header(json, static_cast<std::int64_t>(size) - data_begin, file);
   if (!parsed) return tl::unexpected(parsed.error());
   entries = std::move(parsed->entries);
@@ -202,6 +267,33 @@ Result<std::span<const float>> SafetensorsFile::floats(std::string_view name,
   }
   return std::span(reinterpret_cast<const float*>(found->bytes.data()),
                    found->bytes.size() / sizeof(float));
+}
+
+Status write_safetensors(const std::filesystem::path& path, std::span<const NamedView> tensors,
+                         const std::map<std::string, std::string>& metadata) {
+  const Result<std::string> header = header_of(path, tensors, metadata);
+  if (!header) return tl::unexpected(header.error());
+  TemporaryFile file(path);
+  file.write(std::as_bytes(std::span(*header)));
+  for (const NamedView& tensor : tensors) file.write(tensor.view.bytes);
+  return file.move_to_target();
+}
+
+Status write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
+                         const SafetensorsOptions& options) {
+  std::vector<std::vector<std::uint16_t>> halves;
+  halves.reserve(tensors.size());
+  std::vector<NamedView> views;
+  for (const NamedTensor& tensor : tensors) {
+    if (options.half) {
+      std::vector<std::uint16_t>& half = halves.emplace_back(tensor.values.size());
+      std::ranges::transform(tensor.values, half.begin(), float16_from_float);
+      views.push_back({tensor.name, {"F16", tensor.shape, std::as_bytes(std::span(half))}});
+    } else {
+      views.push_back({tensor.name, {"F32", tensor.shape, std::as_bytes(tensor.values)}});
+    }
+  }
+  return write_safetensors(path, views, options.metadata);
 }
 
 }  // namespace attnscope

@@ -28,7 +28,7 @@ struct TensorView {
 };
 
 struct NamedView {
-  std::string_view name;  // alive as long as the file
+  std::string_view name;  // alive as long as its file
   TensorView view;
 };
 
@@ -66,7 +66,11 @@ struct SafetensorsOptions {
   bool half = false;                              // F16 in place of F32, rounded to nearest even
 };
 
-/// Writes floats; through a temporary file, so that a failure leaves no half file.
+/// Bytes as they are; through a temporary file, so that a failure leaves no half file.
+[[nodiscard]] Status write_safetensors(const std::filesystem::path& path,
+                                       std::span<const NamedView> tensors,
+                                       const std::map<std::string, std::string>& metadata);
+/// Floats.
 [[nodiscard]] Status write_safetensors(const std::filesystem::path& path,
                                        std::span<const NamedTensor> tensors,
                                        const SafetensorsOptions& options = {});

@@ -33,9 +33,8 @@ Result<std::string> ScoreLines::add(const PairIds& ids, float score) {
       if (!ids.query_id.empty()) line["qid"] = ids.query_id;
       if (!ids.document_id.empty()) line["docno"] = ids.document_id;
       // As the float is written, not the double that it becomes.
-      std::string text = line.dump();
-      text.pop_back();
-      return fmt::format("{}{}\"score\":{}}}\n", text, line.empty() ? "" : ",", score);
+      line["score"] = nlohmann::json::parse(fmt::format("{}", score));
+      return line.dump() + "\n";
     }
     case ScoreFormat::tsv:
       break;

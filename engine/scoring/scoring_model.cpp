@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/scoring/scoring_model.h"
 
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
 #include <system_error>
 
 #include "engine/checkpoint/checkpoint.h"
@@ -17,11 +20,11 @@ struct Attention {
 };
 
 /// The pattern asked for, or the checkpoint's own with its own window.
-Result<Attention> attention_of(const ModelQuestion& question, const Checkpoint& checkpoint) {
-  const bool own = question.pattern.empty() || question.pattern == checkpoint.pattern();
-  auto pattern = find_pattern(own ? checkpoint.pattern() : question.pattern);
+Result<Attention> attention_of(const ModelQuestion& question, const ModelConfig& config) {
+  const bool own = question.pattern.empty() || question.pattern == config.pattern;
+  auto pattern = find_pattern(own ? config.pattern : question.pattern);
   if (!pattern) return tl::unexpected(pattern.error());
-  std::optional<Window> window = own ? checkpoint.window() : std::nullopt;
+  std::optional<Window> window = own ? config.window : std::nullopt;
   if (!question.window.empty()) {
     const auto parsed = parse_window(question.window);
     if (!parsed) return tl::unexpected(parsed.error());
@@ -34,11 +37,6 @@ Result<Attention> attention_of(const ModelQuestion& question, const Checkpoint& 
     return fail("pattern '{}' has a window; give one (tokens, or inf)", pattern->name);
   }
   return Attention{std::move(*pattern), window};
-}
-
-/// Some group attends to everything and is attended by everything.
-bool has_global_groups(const AttentionPattern& pattern) {
-  return pattern.name == "longformer" || pattern.name == "qds";
 }
 
 Result<PairLimits> limits_of(const ModelQuestion& question, std::int64_t positions,
@@ -60,6 +58,25 @@ std::string name_of_folder(const std::filesystem::path& folder) {
   return (failed ? folder : path).filename().string();
 }
 
+std::int64_t size_of(const std::vector<std::int32_t>& ids) {
+  return static_cast<std::int64_t>(ids.size());
+}
+
+std::string tokens_json(const WordPiece& pieces, const TokenPair& pair) {
+  nlohmann::json tokens = nlohmann::json::array();
+  tokens.push_back(pieces.token(pieces.cls()));
+  for (const auto* part : {&pair.query, &pair.document}) {
+    for (const std::int32_t id : *part) tokens.push_back(pieces.token(id));
+  }
+  return tokens.dump();
+}
+
+std::string layout_of(const TokenPair& pair) {
+  const nlohmann::json item = {
+      {"cls", 1}, {"query", size_of(pair.query)}, {"document", size_of(pair.document)}};
+  return nlohmann::json{{"items", {item}}}.dump();
+}
+
 }  // namespace
 
 Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
@@ -71,7 +88,8 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
   if (!checkpoint) return tl::unexpected(checkpoint.error());
   Result<WordPiece> pieces = WordPiece::open(question.checkpoint);
   if (!pieces) return tl::unexpected(pieces.error());
-  ModelShape shape = checkpoint->shape();
+  const ModelConfig& config = checkpoint->config;
+  ModelShape shape = config.shape;
   if (pieces->size() > shape.vocabulary) {
     return fail("{}: its tokenizer has {} pieces, and its model's vocabulary {}",
                 question.checkpoint.string(), pieces->size(), shape.vocabulary);
@@ -80,12 +98,12 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
     return fail("{} positions are more than {}", question.positions, most_positions);
   }
   shape.positions = std::max(shape.positions, question.positions);
-  Result<Attention> attention = attention_of(question, *checkpoint);
+  Result<Attention> attention = attention_of(question, config);
   if (!attention) return tl::unexpected(attention.error());
-  const auto limits = limits_of(question, shape.positions, checkpoint->most_query_tokens());
+  const auto limits = limits_of(question, shape.positions, config.most_query_tokens);
   if (!limits) return tl::unexpected(limits.error());
-  const bool projections = checkpoint->tensors().layers.front().global.has_value();
-  const bool global = projections && has_global_groups(attention->pattern);
+  auto options = config.family->options_for(config, attention->pattern, question.options);
+  if (!options) return tl::unexpected(options.error());
   nlohmann::json request = {
       {"request", "model"},
       {"checkpoint", std::filesystem::absolute(question.checkpoint).string()},
@@ -94,19 +112,41 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
       {"implementation", question.implementation},
       {"dtype", question.dtype},
       {"device", question.device},
-      {"cls_only_last_layer", question.cls_only_last_layer},
-      {"global_projections", global},
-      {"headless", !checkpoint->tensors().classifier.has_value()},
+      {"options", *options},
       {"positions", shape.positions}};
   return ScoringModel{.name = name_of_folder(question.checkpoint),
                       .shape = shape,
-                      .has_classifier = checkpoint->tensors().classifier.has_value(),
-                      .global_projections = global,
+                      .gives_scores = checkpoint->gives_scores,
+                      .options = std::move(*options),
                       .pieces = std::move(*pieces),
                       .pattern = std::move(attention->pattern),
                       .window = attention->window,
                       .limits = *limits,
                       .request = std::move(request)};
+}
+
+std::map<std::string, std::string> dump_metadata(const ScoringModel& model, const TokenPair& pair,
+                                                 const std::string& note) {
+  bool built_in = false;
+  for (const AttentionPattern& pattern : built_in_patterns()) {
+    built_in = built_in || pattern == model.pattern;
+  }
+  std::map<std::string, std::string> metadata = {
+      {"attnscope_dump", "1"},
+      {"model", model.name},
+      {"layout", layout_of(pair)},
+      {"tokens", tokens_json(model.pieces, pair)},
+      {"pattern", built_in ? model.pattern.name : pattern_json(model.pattern)},
+      {"scale", fmt::format("{}", 1 / std::sqrt(static_cast<double>(model.shape.head_dim())))}};
+  if (!note.empty()) metadata["note"] = note;
+  if (model.window) metadata["window"] = model.window->text();
+  if (model.options.contains("global-projections")) {
+    // [CLS] and query, as Longformer's global tokens are.
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(1 + size_of(pair.query)));
+    std::iota(rows.begin(), rows.end(), 0);
+    metadata["global_rows"] = nlohmann::json(rows).dump();
+  }
+  return metadata;
 }
 
 }  // namespace attnscope

@@ -9,11 +9,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
-#include "engine/checkpoint/model_shape.h"
+#include "engine/checkpoint/family_description.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/text/word_piece.h"
 #include "kernels/base/result.h"
@@ -26,7 +27,7 @@ struct ModelQuestion {
   std::string pattern{}, window{};
   std::string implementation{};  // empty: the first of the worker's own order that takes it
   std::string dtype = "float32", device = "cpu";
-  bool cls_only_last_layer = false;
+  ModelOptions options{};              // of the family, as "cls-only-last-layer"
   std::int64_t positions = 0;          // above the checkpoint's: interpolated
   std::int64_t most_tokens = 0;        // of a pair
   std::int64_t most_query_tokens = 0;  // with its [SEP]
@@ -35,8 +36,8 @@ struct ModelQuestion {
 struct ScoringModel {
   std::string name;  // the folder's
   ModelShape shape;  // with the positions asked for
-  bool has_classifier = false;
-  bool global_projections = false;
+  bool gives_scores = false;
+  ModelOptions options;  // of the family, as "cls-only-last-layer"
   WordPiece pieces;
   AttentionPattern pattern;
   std::optional<Window> window;
@@ -47,5 +48,11 @@ struct ScoringModel {
   /// limits that contradict the positions.
   [[nodiscard]] static Result<ScoringModel> open(const ModelQuestion& question);
 };
+
+/// What a dump (docs/attention-dumps.md) says of a pair before anything is computed: the texts of
+/// its `__metadata__`.
+[[nodiscard]] std::map<std::string, std::string> dump_metadata(const ScoringModel& model,
+                                                               const TokenPair& pair,
+                                                               const std::string& note);
 
 }  // namespace attnscope

@@ -121,7 +121,10 @@ Status take_model_row(const JsonField& field, Declared& declared) {
 
 /// Words of a model where patterns are asked for.
 Status no_model_row(const JsonField& field, const Declared& declared) {
-  const bool is_row = declared.pattern == "sparse-without-kernel";
+  const bool is_row = std::ranges::any_of(family_descriptions(), [&](const auto* family) {
+    const auto rows = family->rows();
+    return std::ranges::find(rows, declared.pattern) != rows.end();
+  });
   if (!is_row && !declared.pattern.ends_with(cls_only_option)) return {};
   return field.wrong(
       fmt::format("is '{}', which is a whole model; add \"operation\": \"model\" to the sweep",

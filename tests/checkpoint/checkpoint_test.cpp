@@ -16,6 +16,8 @@ using tests::ScratchFolder;
 using tests::TinyCheckpoint;
 using tests::write_bytes;
 
+const std::string layer_1 = "encoder.layer.1.";
+
 Checkpoint opened(const TinyCheckpoint& tiny) {
   const ScratchFolder folder;
   tiny.write(folder.path());
@@ -26,24 +28,24 @@ Checkpoint opened(const TinyCheckpoint& tiny) {
 
 TEST(Checkpoint, ABertForSequenceClassificationHasAllItsTensors) {
   const Checkpoint checkpoint = opened(TinyCheckpoint::bert());
-  EXPECT_EQ(checkpoint.shape(), (ModelShape{.layers = 2,
-                                            .hidden = 8,
-                                            .heads = 2,
-                                            .feed_forward = 16,
-                                            .vocabulary = 20,
-                                            .positions = 64}));
-  EXPECT_EQ(checkpoint.architecture(), "BertForSequenceClassification");
-  EXPECT_EQ(checkpoint.pattern(), "full");
-  EXPECT_FALSE(checkpoint.window());
-  EXPECT_EQ(checkpoint.most_query_tokens(), 0);
-  EXPECT_THAT(checkpoint.left_out(), IsEmpty());
-  const ModelViews& tensors = checkpoint.tensors();
-  ASSERT_EQ(tensors.layers.size(), 2U);
-  EXPECT_THAT(tensors.layers[1].intermediate.weight.shape, ElementsAre(16, 8));
-  EXPECT_EQ(tensors.layers[1].intermediate.weight.bytes.size(), 16U * 8 * 4);
-  EXPECT_FALSE(tensors.layers[0].global);
-  ASSERT_TRUE(tensors.pooler && tensors.classifier);
-  EXPECT_THAT(tensors.classifier->weight.shape, ElementsAre(1, 8));
+  EXPECT_EQ(checkpoint.config.shape, (ModelShape{.layers = 2,
+                                                 .hidden = 8,
+                                                 .heads = 2,
+                                                 .feed_forward = 16,
+                                                 .vocabulary = 20,
+                                                 .positions = 64}));
+  EXPECT_EQ(checkpoint.config.architecture, "BertForSequenceClassification");
+  EXPECT_EQ(checkpoint.config.pattern, "full");
+  EXPECT_FALSE(checkpoint.config.window);
+  EXPECT_EQ(checkpoint.config.most_query_tokens, 0);
+  EXPECT_THAT(checkpoint.left_out, IsEmpty());
+  EXPECT_TRUE(checkpoint.gives_scores);
+  const TensorView& intermediate = checkpoint.tensors.at(layer_1 + "intermediate.dense.weight");
+  EXPECT_THAT(intermediate.shape, ElementsAre(16, 8));
+  EXPECT_EQ(intermediate.bytes.size(), 16U * 8 * 4);
+  EXPECT_FALSE(checkpoint.tensors.contains(layer_1 + "attention.self.query_global.weight"));
+  EXPECT_TRUE(checkpoint.tensors.contains("pooler.dense.weight"));
+  EXPECT_THAT(checkpoint.tensors.at("classifier.weight").shape, ElementsAre(1, 8));
 }
 
 TEST(Checkpoint, ABertModelHasNoPrefixAndNoClassifier) {
@@ -53,9 +55,9 @@ TEST(Checkpoint, ABertModelHasNoPrefixAndNoClassifier) {
   tiny.tensors.erase("classifier.bias");
   tiny.tensors["embeddings.position_ids"] = {{1, 64}, "I64"};
   const Checkpoint checkpoint = opened(tiny);
-  EXPECT_TRUE(checkpoint.tensors().pooler);
-  EXPECT_FALSE(checkpoint.tensors().classifier);
-  EXPECT_THAT(checkpoint.left_out(), ElementsAre("embeddings.position_ids"));
+  EXPECT_TRUE(checkpoint.tensors.contains("pooler.dense.weight"));
+  EXPECT_FALSE(checkpoint.gives_scores);
+  EXPECT_THAT(checkpoint.left_out, ElementsAre("embeddings.position_ids"));
 }
 
 TEST(Checkpoint, ASparseCrossEncoderSaysItsPatternAndWindow) {
@@ -67,10 +69,10 @@ TEST(Checkpoint, ASparseCrossEncoderSaysItsPatternAndWindow) {
   tiny.tensors["bert.embeddings.position_ids"] = {{1, 64}, "I64"};
   tiny.tensors["bert.embeddings.token_type_ids"] = {{1, 64}, "I64"};
   const Checkpoint checkpoint = opened(tiny);
-  EXPECT_EQ(checkpoint.pattern(), "sparse");
-  EXPECT_EQ(checkpoint.window(), Window::of(4));
-  EXPECT_EQ(checkpoint.most_query_tokens(), 31);
-  EXPECT_EQ(checkpoint.left_out().size(), 2U);
+  EXPECT_EQ(checkpoint.config.pattern, "sparse");
+  EXPECT_EQ(checkpoint.config.window, Window::of(4));
+  EXPECT_EQ(checkpoint.config.most_query_tokens, 31);
+  EXPECT_EQ(checkpoint.left_out.size(), 2U);
 }
 
 TEST(Checkpoint, WithoutAWindowASparseCrossEncodersDocumentSeesAllOfItself) {
@@ -78,35 +80,35 @@ TEST(Checkpoint, WithoutAWindowASparseCrossEncodersDocumentSeesAllOfItself) {
   tiny.config["attention_window_size"] = "null";
   tiny.config["query_cls_attention"] = "false";
   tiny.config["query_doc_attention"] = "false";
-  EXPECT_EQ(opened(tiny).window(), Window::infinite());
+  EXPECT_EQ(opened(tiny).config.window, Window::infinite());
 }
 
 TEST(Checkpoint, AWindowAloneLeavesTheQuerySeeingAll) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.config["attention_window_size"] = "0";
   const Checkpoint checkpoint = opened(tiny);
-  EXPECT_EQ(checkpoint.pattern(), "sparse-without-independent-query");
-  EXPECT_EQ(checkpoint.window(), Window::of(0));
+  EXPECT_EQ(checkpoint.config.pattern, "sparse-without-independent-query");
+  EXPECT_EQ(checkpoint.config.window, Window::of(0));
 }
 
 TEST(Checkpoint, ALongformerHasGlobalProjectionsAndPositionsBehindThePadding) {
   TinyCheckpoint tiny = TinyCheckpoint::longformer();
   tiny.tensors["longformer.embeddings.position_ids"] = {{1, 64}, "I64"};
   const Checkpoint checkpoint = opened(tiny);
-  EXPECT_EQ(checkpoint.pattern(), "longformer");
-  EXPECT_EQ(checkpoint.window(), Window::of(4));
-  EXPECT_EQ(checkpoint.shape().first_position, 2);
-  EXPECT_EQ(checkpoint.shape().positions, 62);
-  EXPECT_EQ(checkpoint.shape().types, 1);
-  ASSERT_TRUE(checkpoint.tensors().layers[1].global);
-  ASSERT_TRUE(checkpoint.tensors().pooler);
-  EXPECT_THAT(checkpoint.tensors().classifier->weight.shape, ElementsAre(1, 8));
+  EXPECT_EQ(checkpoint.config.pattern, "longformer");
+  EXPECT_EQ(checkpoint.config.window, Window::of(4));
+  EXPECT_EQ(checkpoint.config.shape.first_position, 2);
+  EXPECT_EQ(checkpoint.config.shape.positions, 62);
+  EXPECT_EQ(checkpoint.config.shape.types, 1);
+  EXPECT_TRUE(checkpoint.tensors.contains(layer_1 + "attention.self.query_global.weight"));
+  EXPECT_TRUE(checkpoint.tensors.contains("pooler.dense.weight"));
+  EXPECT_THAT(checkpoint.tensors.at("classifier.weight").shape, ElementsAre(1, 8));
 }
 
 TEST(Checkpoint, AHeadOfThePreTrainingIsLeftOutByName) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.tensors["cls.predictions.bias"] = {{20}};
-  EXPECT_THAT(opened(tiny).left_out(), ElementsAre("cls.predictions.bias"));
+  EXPECT_THAT(opened(tiny).left_out, ElementsAre("cls.predictions.bias"));
 }
 
 TEST(Checkpoint, OlderFilesCallLayerNormsTensorsGammaAndBeta) {
@@ -115,13 +117,13 @@ TEST(Checkpoint, OlderFilesCallLayerNormsTensorsGammaAndBeta) {
   tiny.tensors.erase("bert.embeddings.LayerNorm.bias");
   tiny.tensors["bert.embeddings.LayerNorm.gamma"] = {{8}};
   tiny.tensors["bert.embeddings.LayerNorm.beta"] = {{8}};
-  EXPECT_THAT(opened(tiny).tensors().embedding_norm.weight.shape, ElementsAre(8));
+  EXPECT_THAT(opened(tiny).tensors.at("embeddings.LayerNorm.weight").shape, ElementsAre(8));
 }
 
 TEST(Checkpoint, HalfPrecisionIsReadAsItIs) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   for (auto& [name, tensor] : tiny.tensors) tensor.dtype = "BF16";
-  EXPECT_EQ(opened(tiny).tensors().words.dtype, "BF16");
+  EXPECT_EQ(opened(tiny).tensors.at("embeddings.word_embeddings.weight").dtype, "BF16");
 }
 
 TEST(Checkpoint, ShardsAreFoundThroughTheirIndex) {
@@ -141,7 +143,7 @@ TEST(Checkpoint, ShardsAreFoundThroughTheirIndex) {
   write_bytes(folder / "model.safetensors.index.json", "{\"weight_map\": {" + map + "}}");
   const auto checkpoint = Checkpoint::open(folder.path());
   ASSERT_TRUE(checkpoint.has_value()) << checkpoint.error().message;
-  EXPECT_EQ(checkpoint->tensors().layers.size(), 2U);
+  EXPECT_EQ(checkpoint->files.size(), 2U);
 }
 
 }  // namespace

@@ -125,6 +125,22 @@ TEST(TrialWorker, InsideAModel_TheNeighboursAreMeasured) {
   EXPECT_THAT(cell.samples, Not(IsEmpty()));
 }
 
+TEST(TrialWorker, AFamilyThatIsNoCrossEncoder_IsASweepsRowLikeOthers) {
+  const auto cells = Session::cells_of(
+      heat_of(R"("mean-embeddings/plain", "mean-embeddings/segment", "full/sdpa")",
+              R"(, "operation": "model", "layers": 1, "feed_forward": 64)"));
+  for (const char* row : {"64 mean-embeddings/plain", "64 full/sdpa"}) {
+    const Cell& cell = cells.at(row);
+    EXPECT_EQ(cell.status, CellStatus::ok) << row << cell.reason;
+    EXPECT_THAT(cell.samples, Not(IsEmpty())) << row;
+    EXPECT_LE(cell.relative_error.value(), cell.error_bound.value()) << row;
+    EXPECT_GT(cell.work.useful_flop, 0) << row;
+  }
+  const Cell& declined = cells.at("64 mean-embeddings/segment");
+  EXPECT_EQ(declined.status, CellStatus::unsupported);
+  EXPECT_THAT(declined.reason, HasSubstr("'plain' alone, not by 'segment'"));
+}
+
 TEST(TrialWorker, Throwing_IsCrashedInItsWords) {
   const Cell& cell = trial(troubled(), "throw");
   EXPECT_EQ(cell.status, CellStatus::crashed);

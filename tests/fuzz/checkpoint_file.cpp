@@ -2,8 +2,7 @@
 //
 // A checkpoint's config.json and, behind the first 0x1E, the header of its weights: what an
 // accepted one says of itself holds together.
-#include "engine/checkpoint/model_config.h"
-#include "engine/checkpoint/tensor_names.h"
+#include "engine/checkpoint/checkpoint.h"
 #include "engine/safetensors/header.h"
 #include "tests/fuzz/fuzz_input.h"
 
@@ -27,18 +26,20 @@ void follow_header(const ModelConfig& config, std::string_view json) {
     expect_sentence(header.error().message);
     return;
   }
-  WeightFiles weights;
+  TensorViews files;
   for (const HeaderEntry& entry : header->entries) {
-    weights.tensors.emplace(entry.name, TensorView{entry.dtype, entry.shape, {}});
+    files.emplace(entry.name, TensorView{entry.dtype, entry.shape, {}});
   }
-  const auto found = find_tensors(weights, config, "folder");
+  const auto found = find_tensors(files, config, "folder");
   if (!found) {
     expect_sentence(found.error().message);
     return;
   }
-  expect(static_cast<std::int64_t>(found->views.layers.size()) == config.shape.layers,
-         "every layer is there");
-  expect(found->views.words.shape.front() == config.shape.vocabulary, "shapes are the config's");
+  for (const TensorSpec& spec : config.family->tensors(config, &files).specs) {
+    const auto tensor = found->tensors.find(spec.name);
+    expect(tensor != found->tensors.end(), "every tensor is there");
+    expect(tensor->second.shape == spec.shape, "shapes are the config's");
+  }
 }
 
 }  // namespace

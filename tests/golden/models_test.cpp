@@ -6,8 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "engine/attention/list.h"
-#include "engine/model/cross_encoder.h"
+#include "engine/model/family.h"
+#include "engine/model/model_weights.h"
 
 namespace attnscope {
 namespace {
@@ -26,9 +26,7 @@ class Golden {
         std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/golden/models" / name;
     auto checkpoint = Checkpoint::open(folder);
     if (!checkpoint) throw std::runtime_error(checkpoint.error().message);
-    auto weights = ModelWeights::of(*checkpoint);
-    if (!weights) throw std::runtime_error(weights.error().message);
-    weights_ = *weights;
+    weights_ = ModelWeights::of(*checkpoint);
     std::ifstream file(folder / "cases.json");
     cases_ = json::parse(file);
     for (const json& pair : cases_["pairs"]) {
@@ -65,13 +63,12 @@ void expect_scores(const Golden& golden, const Asked& asked) {
   for (const char* id : asked.implementations) {
     for (const bool cls_only : {false, true}) {
       SCOPED_TRACE(fmt::format("{} by {}{}", row, id, cls_only ? ", [CLS] alone last" : ""));
-      auto encoder = CrossEncoder::make(golden.weights(),
-                                        {.pattern = *find_pattern(asked.pattern),
-                                         .window = asked.window,
-                                         .global_projections = asked.global_projections,
-                                         .cls_only_last_layer = cls_only,
-                                         .threads = 2},
-                                        *find_implementation(id));
+      ModelVariant variant{
+          .pattern = *find_pattern(asked.pattern), .window = asked.window, .threads = 2};
+      if (asked.global_projections) variant.options.emplace("global-projections");
+      if (cls_only) variant.options.emplace("cls-only-last-layer");
+      const Family& family = family_of(*golden.weights()->config().family);
+      auto encoder = family.make(golden.weights(), variant, id);
       ASSERT_TRUE(encoder) << encoder.error().message;
       const auto output = (*encoder)->score(golden.batch());
       ASSERT_TRUE(output) << output.error().message;

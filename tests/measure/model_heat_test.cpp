@@ -132,36 +132,35 @@ TEST(ModelGate, LongDocuments_AreComparedOnce) {
 }
 
 TEST(ModelGate, AWrongStateOrScore_IsWrongWithTheNumbers) {
-  const ReferenceOutput reference{.score = 0.5, .cls_state = {1, -2}};
+  const ReferenceOutput reference{.score = 0.5, .state = {1, -2}};
   const ModelReferences::Outputs references{{1, &reference}};
-  ModelOutput output{.scores = {0, 0.5F}, .cls_states = {9, 9, 1, -2}};
+  ModelOutput output{.scores = {0, 0.5F}, .states = {9, 9, 1, -2}};
   EXPECT_FALSE(judge(references, output, 2, 1e-5).trouble);
-  output.cls_states[3] = -2.001F;
+  output.states[3] = -2.001F;
   const ModelVerdict verdict = judge(references, output, 2, 1e-5);
   ASSERT_TRUE(verdict.trouble);
   EXPECT_EQ(verdict.trouble->status, CellStatus::wrong);
   EXPECT_NEAR(verdict.error, 0.0005, 1e-6);
-  output.cls_states[3] = -2;
+  output.states[3] = -2;
   output.scores[1] = 0.6F;
   EXPECT_TRUE(judge(references, output, 2, 1e-5).trouble);
-  EXPECT_THAT(judge(references, {.scores = {1}, .cls_states = {1, 1}}, 2, 1e-5).trouble->reason,
+  EXPECT_THAT(judge(references, {.scores = {1}, .states = {1, 1}}, 2, 1e-5).trouble->reason,
               HasSubstr("1 scores for 2 documents"));
 }
 
 TEST(ModelGate, AScoreThatIsNoNumber_IsWrongWhereverItStands) {
-  const ReferenceOutput reference{.score = 0.5, .cls_state = {1, -2}};
+  const ReferenceOutput reference{.score = 0.5, .state = {1, -2}};
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  const ModelOutput output{.scores = {nan, 0.5F}, .cls_states = {9, 9, 1, -2}};
+  const ModelOutput output{.scores = {nan, 0.5F}, .states = {9, 9, 1, -2}};
   EXPECT_TRUE(judge({{1, &reference}}, output, 2, 1e-5).trouble);
-  EXPECT_TRUE(
-      judge_again({.scores = {1}, .cls_states = {1}}, {.scores = {nan}, .cls_states = {1}}, 1e-5));
+  EXPECT_TRUE(judge_again({.scores = {1}, .states = {1}}, {.scores = {nan}, .states = {1}}, 1e-5));
 }
 
 TEST(ModelGate, LaterScores_MayDifferByRoundingAlone) {
-  const ModelOutput checked{.scores = {1, 2}, .cls_states = {1, 1}};
+  const ModelOutput checked{.scores = {1, 2}, .states = {1, 1}};
   EXPECT_FALSE(judge_again(checked, checked, 1e-5));
-  EXPECT_FALSE(judge_again(checked, {.scores = {1, 2.00001F}, .cls_states = {1, 1}}, 1e-5));
-  const auto wrong = judge_again(checked, {.scores = {1, 2.1F}, .cls_states = {1, 1}}, 1e-5);
+  EXPECT_FALSE(judge_again(checked, {.scores = {1, 2.00001F}, .states = {1, 1}}, 1e-5));
+  const auto wrong = judge_again(checked, {.scores = {1, 2.1F}, .states = {1, 1}}, 1e-5);
   ASSERT_TRUE(wrong);
   EXPECT_THAT(wrong->trouble->reason, HasSubstr("right when they were checked"));
 }

@@ -1,20 +1,26 @@
-#include "engine/model/cross_encoder.h"
-
+// BERT's family: every row of the paper held against the float64 model.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "engine/attention/list.h"
+#include "engine/model/document_cache.h"
+#include "engine/model/family.h"
+#include "engine/model/model_weights.h"
 #include "tests/model/drawn_pairs.h"
 
 namespace attnscope::test {
 namespace {
 
 std::shared_ptr<const ModelWeights> weights() {
-  static const auto drawn = ModelWeights::random(small_shape(), {.seed = 7, .deviation = 0.1});
+  static const auto drawn =
+      ModelWeights::random(small_config({"global-projections"}), {.seed = 7, .deviation = 0.1});
   return drawn;
+}
+
+const Family& bert() {
+  return *families().front();
 }
 
 struct Row {
@@ -53,22 +59,20 @@ std::vector<Row> rows() {
 }
 
 ModelVariant variant_of(const Row& row) {
-  return {.pattern = *find_pattern(row.pattern),
-          .window = row.window,
-          .global_projections = row.global_projections,
-          .threads = 2};
+  ModelVariant variant{.pattern = *find_pattern(row.pattern), .window = row.window, .threads = 2};
+  if (row.global_projections) variant.options.emplace("global-projections");
+  return variant;
 }
 
-std::unique_ptr<CrossEncoder> encoder_of(const Row& row, bool cls_only = false) {
+std::unique_ptr<Model> encoder_of(const Row& row, bool cls_only = false) {
   ModelVariant variant = variant_of(row);
-  variant.cls_only_last_layer = cls_only;
-  auto encoder =
-      CrossEncoder::make(weights(), std::move(variant), *find_implementation(row.implementation));
+  if (cls_only) variant.options.emplace("cls-only-last-layer");
+  auto encoder = bert().make(weights(), variant, row.implementation);
   EXPECT_TRUE(encoder) << encoder.error().message;
   return std::move(*encoder);
 }
 
-ModelOutput scored(CrossEncoder& encoder, const PairBatch& batch) {
+ModelOutput scored(Model& encoder, const PairBatch& batch) {
   auto output = encoder.score(batch);
   EXPECT_TRUE(output) << output.error().message;
   return output ? std::move(*output) : ModelOutput{};
@@ -78,12 +82,11 @@ ModelOutput scored(CrossEncoder& encoder, const PairBatch& batch) {
 double error_of(const ModelOutput& output, std::size_t item, const ReferenceOutput& reference) {
   double error = 0;
   double largest = 0;
-  const std::size_t hidden = reference.cls_state.size();
+  const std::size_t hidden = reference.state.size();
   for (std::size_t i = 0; i < hidden; ++i) {
-    const double value = output.cls_states[item * hidden + i];
-    error =
-        std::max(error, std::isnan(value) ? INFINITY : std::abs(value - reference.cls_state[i]));
-    largest = std::max(largest, std::abs(reference.cls_state[i]));
+    const double value = output.states[item * hidden + i];
+    error = std::max(error, std::isnan(value) ? INFINITY : std::abs(value - reference.state[i]));
+    largest = std::max(largest, std::abs(reference.state[i]));
   }
   return error / largest;
 }
@@ -91,7 +94,7 @@ double error_of(const ModelOutput& output, std::size_t item, const ReferenceOutp
 std::vector<double> references_of(const Row& row, const DrawnPairs& pairs) {
   std::vector<double> scores;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    scores.push_back(reference_score(*weights(), variant_of(row), pairs.item(i), 101)->score);
+    scores.push_back(bert().reference(*weights(), variant_of(row), pairs.item(i), 101)->score);
   }
   return scores;
 }
@@ -112,9 +115,10 @@ TEST_P(EveryRow, IsTheFloat64ModelWithTheOraclesMask) {
   const auto encoder = encoder_of(GetParam());
   const ModelOutput output = scored(*encoder, pairs.batch());
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const auto reference = reference_score(*weights(), variant_of(GetParam()), pairs.item(i), 101);
+    const auto reference = bert().reference(*weights(), variant_of(GetParam()), pairs.item(i), 101);
     ASSERT_TRUE(reference);
-    EXPECT_LT(error_of(output, i, *reference), state_error_bound(DType::float32, 3)) << i;
+    EXPECT_LT(error_of(output, i, *reference), bert().error_bound(DType::float32, small_shape()))
+        << i;
     EXPECT_NEAR(output.scores[i], reference->score, 1e-5) << i;
   }
 }
@@ -188,12 +192,12 @@ TEST(CrossEncoder, SixteenBitModelsStayWithinTheirBound) {
   for (const DType dtype : {DType::float16, DType::bfloat16}) {
     ModelVariant variant = variant_of({"sparse", "segment", Window::of(4)});
     variant.dtype = dtype;
-    const auto reference = reference_score(*weights(), variant, pairs.item(0), 101);
-    auto encoder = CrossEncoder::make(weights(), variant, *find_implementation("segment"));
+    const auto reference = bert().reference(*weights(), variant, pairs.item(0), 101);
+    auto encoder = bert().make(weights(), variant, "segment");
     ASSERT_TRUE(encoder) << encoder.error().message;
     const double error = error_of(scored(**encoder, pairs.batch()), 0, *reference);
-    EXPECT_LT(error, state_error_bound(dtype, 3)) << attnscope::name_of(dtype);
-    EXPECT_GT(error, state_error_bound(DType::float32, 3)) << "is this float32?";
+    EXPECT_LT(error, bert().error_bound(dtype, small_shape())) << attnscope::name_of(dtype);
+    EXPECT_GT(error, bert().error_bound(DType::float32, small_shape())) << "is this float32?";
   }
 }
 
@@ -201,20 +205,21 @@ TEST(CrossEncoder, HandsOutEveryLayersQueriesKeysAndValues) {
   const DrawnPairs pairs({5}, {130});
   for (const bool global : {false, true}) {
     const auto encoder = encoder_of({"longformer", "segment", Window::of(4), global});
-    std::vector<CapturedLayer> layers;
-    const auto output = encoder->inspect(
-        pairs.item(0), 101, [&](const CapturedLayer& layer) { layers.push_back(layer); });
+    std::vector<Shown> shown;
+    const auto output =
+        encoder->score(pairs.batch(), [&](Shown one) { shown.push_back(std::move(one)); });
     ASSERT_TRUE(output);
     EXPECT_EQ(output->scores, scored(*encoder, pairs.batch()).scores);
-    ASSERT_EQ(layers.size(), 3U);
-    for (std::size_t l = 0; l < layers.size(); ++l) {
-      EXPECT_EQ(layers[l].layer, static_cast<std::int64_t>(l));
-      for (const auto* values : {&layers[l].q, &layers[l].k, &layers[l].v}) {
-        EXPECT_EQ(values->size(), 136U * 48U);
-      }
-      EXPECT_EQ(layers[l].q_global.size(), global ? 136U * 48U : 0U);
-      EXPECT_NE(layers[l].q, layers[l].k);
+    std::vector<std::string> names{"q", "k", "v"};
+    if (global) names.insert(names.end(), {"q_global", "k_global", "v_global"});
+    ASSERT_EQ(shown.size(), 3 * names.size());
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+      EXPECT_EQ(shown[i].layer, static_cast<std::int64_t>(i / names.size()));
+      EXPECT_EQ(shown[i].name, names[i % names.size()]);
+      EXPECT_THAT(shown[i].shape, testing::ElementsAre(136, 3, 16));
+      EXPECT_EQ(shown[i].values.size(), 136U * 48U);
     }
+    EXPECT_NE(shown[0].values, shown[1].values);
   }
 }
 
@@ -235,13 +240,11 @@ TEST(CrossEncoder, RefusesWhatTheModelDoesNotKnow) {
 }
 
 TEST(CrossEncoder, WithoutGlobalProjectionsLongformersRowIsRefused) {
-  const auto plain = ModelWeights::random(small_shape(), {.seed = 7, .global_projections = false});
+  const auto plain = ModelWeights::random(small_config(), {.seed = 7});
   const Row row{"longformer", "segment", Window::of(4), true};
-  const auto encoder = CrossEncoder::make(plain, variant_of(row), *find_implementation("segment"));
+  const auto encoder = bert().make(plain, variant_of(row), "segment");
   ASSERT_FALSE(encoder);
   EXPECT_THAT(encoder.error().message, testing::HasSubstr("projections of their own"));
-  EXPECT_TRUE(CrossEncoder::make(plain->with_global_projections(), variant_of(row),
-                                 *find_implementation("segment")));
 }
 
 TEST(CrossEncoder, SaysWhyAnImplementationDoesNotTakeItsPattern) {
@@ -250,6 +253,15 @@ TEST(CrossEncoder, SaysWhyAnImplementationDoesNotTakeItsPattern) {
   const Status able = encoder->supports(pairs.batch());
   ASSERT_FALSE(able);
   EXPECT_THAT(able.error().message, testing::HasSubstr("sdpa"));
+  EXPECT_FALSE(bert().supports(small_config(), variant_of({"sparse", "", Window::of(4)}), "sdpa"));
+}
+
+TEST(CrossEncoder, HasNothingToEncodeBeforeTheQuery) {
+  const auto encoder = encoder_of({"full", "sdpa"});
+  const std::vector<std::int32_t> document{120, 102};
+  const TokenIds ids = document;
+  EXPECT_FALSE(encoder->encode_documents({&ids, 1}));
+  EXPECT_FALSE(encoder->work_of_documents({&ids, 1}));
 }
 
 }  // namespace

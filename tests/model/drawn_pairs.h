@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "engine/model/cross_encoder.h"
+#include "engine/model/family.h"
 
 namespace attnscope::test {
 
@@ -19,6 +19,14 @@ inline ModelShape small_shape() {
           .types = 2,
           .first_position = 0,
           .norm_epsilon = 1e-12};
+}
+
+/// Of BERT's family; `with`: the options whose weights it has.
+inline ModelConfig small_config(const ModelOptions& with = {}, ModelShape shape = small_shape()) {
+  const FamilyDescription& bert = *family_descriptions().front();
+  ModelRow row = *bert.row("full", {});
+  row.options = with;
+  return bert.config_for(shape, {&row, 1});
 }
 
 /// Words and a [SEP], as many as `tokens`.

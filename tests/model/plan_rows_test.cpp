@@ -1,4 +1,4 @@
-#include "engine/model/plan_rows.h"
+#include "engine/model/bert/plan_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

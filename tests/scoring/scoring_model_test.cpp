@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/scoring/pair_dump.h"
 #include "tests/checkpoint/tiny_checkpoint.h"
 #include "tests/safetensors/scratch_folder.h"
 

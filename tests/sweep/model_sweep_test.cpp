@@ -43,20 +43,22 @@ TEST(ModelRow, TheRowWithoutKernels_HasThePatternSparse) {
   ASSERT_TRUE(row);
   EXPECT_EQ(row->name, "sparse-without-kernel");
   EXPECT_EQ(row->pattern, "sparse");
-  EXPECT_FALSE(row->global_projections || row->cls_only_last_layer);
+  EXPECT_THAT(row->options, testing::IsEmpty());
+  EXPECT_EQ(row->family->id(), "bert");
 }
 
 TEST(ModelRow, LongformerAndQds_ProjectGlobalTokensByTheirOwn) {
-  EXPECT_TRUE(parse_model_row("longformer")->global_projections);
-  EXPECT_TRUE(parse_model_row("qds+cls-only-last-layer")->global_projections);
-  EXPECT_FALSE(parse_model_row("full")->global_projections);
+  EXPECT_THAT(parse_model_row("longformer")->options, ElementsAre("global-projections"));
+  EXPECT_THAT(parse_model_row("qds+cls-only-last-layer")->options,
+              ElementsAre("cls-only-last-layer", "global-projections"));
+  EXPECT_THAT(parse_model_row("full")->options, testing::IsEmpty());
 }
 
 TEST(ModelRow, AnOption_FollowsTheNameAndNeverAFolders) {
   const auto row = parse_model_row("c++/mine.json+cls-only-last-layer");
   ASSERT_TRUE(row);
   EXPECT_EQ(row->pattern, "c++/mine.json");
-  EXPECT_TRUE(row->cls_only_last_layer);
+  EXPECT_THAT(row->options, ElementsAre("cls-only-last-layer"));
   EXPECT_EQ(parse_model_row("c++/a+b.json")->pattern, "c++/a+b.json");
   EXPECT_THAT(parse_model_row("sparse+cls-only").error().message,
               AllOf(HasSubstr("'+cls-only'"), HasSubstr("+cls-only-last-layer")));

@@ -16,11 +16,9 @@
 #include <random>
 #include <vector>
 
-#include "engine/attention/list.h"
 #include "engine/measure/counting_allocator.h"
-#include "engine/model/cross_encoder.h"
-#include "engine/model/encoder_layer.h"
-#include "engine/model/weight_tensors.h"
+#include "engine/model/bert/encoder_layer.h"
+#include "engine/model/family.h"
 
 namespace attnscope {
 namespace {
@@ -50,12 +48,17 @@ std::vector<std::int32_t> drawn(std::int64_t tokens, std::mt19937& draw) {
 class LinearLayers {
  public:
   LinearLayers(const ModelWeights& weights, const Computing& computing) {
-    for (const LayerWeights& layer : weights.tensors().layers) {
-      const LinearWeights projections{
-          at::cat({layer.query.weight, layer.key.weight, layer.value.weight}),
-          at::cat({layer.query.bias, layer.key.bias, layer.value.bias})};
-      layers_.push_back({computing.of(projections), computing.of(layer.attention_output),
-                         computing.of(layer.intermediate), computing.of(layer.output)});
+    for (std::int64_t l = 0; l < weights.shape().layers; ++l) {
+      const std::string layer = name_of_layer(l);
+      const LinearWeights query = weights.linear(layer + "attention.self.query");
+      const LinearWeights key = weights.linear(layer + "attention.self.key");
+      const LinearWeights value = weights.linear(layer + "attention.self.value");
+      const LinearWeights projections{at::cat({query.weight, key.weight, value.weight}),
+                                      at::cat({query.bias, key.bias, value.bias})};
+      layers_.push_back({computing.of(projections),
+                         computing.of(weights.linear(layer + "attention.output.dense")),
+                         computing.of(weights.linear(layer + "intermediate.dense")),
+                         computing.of(weights.linear(layer + "output.dense"))});
     }
   }
 
@@ -86,7 +89,8 @@ int run(std::int64_t tokens, std::int64_t documents, int turns) {
   at::set_num_threads(threads);
   ModelShape shape;
   shape.positions = std::max(shape.positions, tokens);
-  const auto weights = ModelWeights::random(shape, {});
+  const Family& bert = *families().front();
+  const auto weights = ModelWeights::random(bert.description().config_for(shape, {}), {});
   std::mt19937 draw(1);
   const std::vector<std::int32_t> query = drawn(query_tokens, draw);
   std::vector<std::vector<std::int32_t>> texts;
@@ -94,9 +98,9 @@ int run(std::int64_t tokens, std::int64_t documents, int turns) {
   for (std::int64_t d = 0; d < documents; ++d) texts.push_back(drawn(tokens - 12, draw));
   for (const auto& text : texts) batch.items.push_back({query, text});
 
-  auto encoder = CrossEncoder::make(
+  auto encoder = bert.make(
       weights, {.pattern = *find_pattern("sparse"), .window = Window::of(4), .threads = threads},
-      *find_implementation("segment"));
+      "segment");
   const LinearRoute route =
       fastest_route(DType::float32, DeviceKind::cpu, shape.hidden, shape.feed_forward);
   const LinearLayers layers(*weights, {.route = route});

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The attention of every layer of one call: its plan compiled and prepared once, then used by each
-// layer on its own projections. For engine/model alone: LibTorch inside.
+// layer on its own projections. LibTorch inside.
 
 #include <ATen/core/Tensor.h>
 
@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "engine/attention/implementation.h"
-#include "engine/model/cross_encoder.h"
-#include "engine/model/encoder_layer.h"
-#include "engine/model/global_attention.h"
+#include "engine/model/bert/encoder_layer.h"
+#include "engine/model/family.h"
+#include "engine/pattern/sequence_layout.h"
 
 namespace attnscope {
 
@@ -22,6 +22,36 @@ namespace attnscope {
 /// is 1.
 struct LayerHeads {
   at::Tensor q, k, v;
+};
+
+/// Longformer's global rows and the items they belong to: each attends to all tokens of its item,
+/// through projections of their own (Beltagy et al., 2020, Sec. 3.1), as its authors' PyTorch code
+/// computes them: gathered rows, one dense product for scores and one for values.
+class GlobalRows {
+ public:
+  /// `rows` ascending. The layout shares no query.
+  GlobalRows(const SequenceLayout& layout, std::vector<std::int64_t> rows, at::Device device);
+
+  [[nodiscard]] const at::Tensor& index() const { return index_; }  // int64 [rows]
+  [[nodiscard]] std::int64_t count() const { return index_.size(0); }
+
+  /// q [rows, heads, dim] of the global rows; k, v [tokens, heads, dim] of all. [rows, heads, dim].
+  [[nodiscard]] at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                  double scale) const;
+
+  /// Bytes of `attend` at its worst moment.
+  [[nodiscard]] std::int64_t peak_bytes(std::int64_t heads, std::int64_t head_dim,
+                                        std::int64_t element_bytes) const;
+
+ private:
+  /// Items of one size one after the other: one product for all of them.
+  struct Stretch {
+    std::int64_t items = 0;
+    std::int64_t first_row = 0, rows = 0;      // of each item
+    std::int64_t first_token = 0, tokens = 0;  // of each item
+  };
+  std::vector<Stretch> stretches_;
+  at::Tensor index_;
 };
 
 class AttentionStage {
@@ -59,6 +89,7 @@ class AttentionStage {
   [[nodiscard]] at::Tensor heads_of(const at::Tensor& projected, std::int64_t part) const;
 
   const ModelVariant& variant_;
+  bool cls_only_;  // in the last layer
   ModelShape shape_;
   SequenceLayout layout_;
   AttentionPlan whole_;  // every row

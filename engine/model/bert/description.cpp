@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/checkpoint/model_config.h"
-
+//
+// BERT's checkpoints and those of its kind (the sparse cross-encoders of Schlatt et al.,
+// Longformer): config.json, and what Hugging Face calls the tensors. What would make other scores
+// than BERT's is an error.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "kernels/base/json.h"
+#include "engine/checkpoint/family_description.h"
+#include "engine/model/bert/bert_config.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -52,19 +56,6 @@ Status must_be(const JsonField& config, std::string_view name, std::string_view 
   if (!text) return tl::unexpected(text.error());
   if (*text == wanted) return {};
   return field->wrong(fmt::format("is '{}'; {}", in_a_sentence(*text), why));
-}
-
-Result<ModelFamily> read_family(const JsonField& config) {
-  const auto field = said(config, "model_type");
-  if (!field) return config.wrong("has no 'model_type'; is it a model's config.json?");
-  const Result<std::string> type = field->text();
-  if (!type) return tl::unexpected(type.error());
-  if (*type == "bert") return ModelFamily::bert;
-  if (*type == "longformer") return ModelFamily::longformer;
-  return field->wrong(
-      fmt::format("is '{}'; cross-encoders of the types bert and longformer are "
-                  "read here",
-                  in_a_sentence(*type)));
 }
 
 Status check_computation(const JsonField& config) {
@@ -230,24 +221,189 @@ Status read_longformer_attention(const JsonField& config, ModelConfig& model) {
       ->wrong("leaves no position behind that of padding");
 }
 
+/// Its row in a sweep that is no pattern: `sparse`, which the paper's row of that name computes
+/// without kernels of its own.
+constexpr std::string_view row_without_kernel = "sparse-without-kernel";
+
+/// Patterns some of whose groups attend to everything and are attended by everything.
+bool has_global_groups(std::string_view pattern) {
+  return pattern == "longformer" || pattern == "qds";
+}
+
+void append(std::vector<TensorSpec>& specs, std::string_view name, std::string_view in_file,
+            std::int64_t out, std::int64_t in) {
+  specs.push_back({fmt::format("{}.weight", name), fmt::format("{}.weight", in_file), {out, in}});
+  specs.push_back({fmt::format("{}.bias", name), fmt::format("{}.bias", in_file), {out}});
+}
+
+/// The names of a model's tensors in some files: all but the head's may stand behind a prefix.
+class BertTensors {
+ public:
+  BertTensors(const ModelConfig& config, const TensorViews* files)
+      : config_(config), own_(std::any_cast<const BertConfig&>(config.own)), files_(files) {
+    const std::string prefix = own_.is_longformer ? "longformer." : "bert.";
+    if (files == nullptr) return;
+    const auto first = files->lower_bound(prefix);
+    if (first != files->end() && first->first.starts_with(prefix)) prefix_ = prefix;
+  }
+
+  ModelTensors all() && {
+    const ModelShape& shape = config_.shape;
+    table("embeddings.word_embeddings", shape.vocabulary);
+    table("embeddings.position_embeddings", shape.first_position + shape.positions);
+    table("embeddings.token_type_embeddings", shape.types);
+    norm("embeddings.LayerNorm");
+    for (std::int64_t layer = 0; layer < shape.layers; ++layer) add_layer(layer);
+    add_head();
+    // Behind all others, so that random weights are the same without them.
+    for (std::int64_t layer = 0; own_.global_projections && layer < shape.layers; ++layer) {
+      for (const char* part : {"query_global", "key_global", "value_global"}) {
+        linear(fmt::format("encoder.layer.{}.attention.self.{}", layer, part), shape.hidden,
+               shape.hidden);
+      }
+    }
+    return std::move(found_);
+  }
+
+ private:
+  [[nodiscard]] bool has(const std::string& name) const {
+    return files_ != nullptr && files_->contains(name);
+  }
+  void table(const std::string& name, std::int64_t rows) {
+    found_.specs.push_back(
+        {name + ".weight", prefix_ + name + ".weight", {rows, config_.shape.hidden}});
+  }
+  void norm(const std::string& name) {
+    const std::int64_t hidden = config_.shape.hidden;
+    found_.specs.push_back({name + ".weight", prefix_ + name + ".weight", {hidden}, true});
+    found_.specs.push_back({name + ".bias", prefix_ + name + ".bias", {hidden}});
+  }
+  void linear(const std::string& name, std::int64_t out, std::int64_t in) {
+    append(found_.specs, name, prefix_ + name, out, in);
+  }
+
+  void add_layer(std::int64_t number) {
+    const std::int64_t hidden = config_.shape.hidden, wide = config_.shape.feed_forward;
+    const std::string layer = fmt::format("encoder.layer.{}.", number);
+    for (const char* part : {"query", "key", "value"}) {
+      linear(layer + "attention.self." + part, hidden, hidden);
+    }
+    linear(layer + "attention.output.dense", hidden, hidden);
+    norm(layer + "attention.output.LayerNorm");
+    linear(layer + "intermediate.dense", wide, hidden);
+    linear(layer + "output.dense", hidden, wide);
+    norm(layer + "output.LayerNorm");
+  }
+
+  /// A head makes scores: BERT's a pooler and a classifier, Longformer's two layers of its own.
+  void add_head() {
+    const std::int64_t hidden = config_.shape.hidden;
+    const std::string pooler = prefix_ + "pooler.dense";
+    const std::string classifier = own_.is_longformer ? "classifier.out_proj" : "classifier";
+    found_.gives_scores = files_ == nullptr || has(classifier + ".weight") ||
+                          config_.architecture.ends_with("ForSequenceClassification");
+    if (found_.gives_scores) {
+      append(found_.specs, "pooler.dense", own_.is_longformer ? "classifier.dense" : pooler, hidden,
+             hidden);
+      append(found_.specs, "classifier", classifier, 1, hidden);
+    } else if (has(pooler + ".weight") || has(pooler + ".bias")) {
+      append(found_.specs, "pooler.dense", pooler, hidden, hidden);
+    }
+  }
+
+  const ModelConfig& config_;
+  const BertConfig& own_;
+  const TensorViews* files_;
+  std::string prefix_;
+  ModelTensors found_;
+};
+
+class BertDescription final : public FamilyDescription {
+ public:
+  [[nodiscard]] std::string_view id() const override { return "bert"; }
+  [[nodiscard]] std::vector<std::string_view> model_types() const override {
+    return {"bert", "longformer"};
+  }
+
+  [[nodiscard]] Result<ModelConfig> read_config(const JsonField& config,
+                                                std::string_view model_type) const override {
+    const bool is_longformer = model_type == "longformer";
+    ModelConfig model;
+    for (const Status& step : {read_architecture(config, model.architecture),
+                               check_computation(config), read_shape(config, model.shape)}) {
+      if (!step) return tl::unexpected(step.error());
+    }
+    const Status attention = is_longformer ? read_longformer_attention(config, model)
+                                           : read_bert_attention(config, model);
+    if (!attention) return tl::unexpected(attention.error());
+    model.own = BertConfig{.is_longformer = is_longformer, .global_projections = is_longformer};
+    return model;
+  }
+
+  [[nodiscard]] ModelTensors tensors(const ModelConfig& config,
+                                     const TensorViews* files) const override {
+    return BertTensors(config, files).all();
+  }
+
+  /// Buffers, heads of the pre-training, and a pooler beside a head that has its own.
+  [[nodiscard]] bool leaves_out(const ModelConfig& config, std::string_view name) const override {
+    for (const std::string_view buffer : {"embeddings.position_ids", "embeddings.token_type_ids"}) {
+      if (name == buffer || name.ends_with(fmt::format(".{}", buffer))) return true;
+    }
+    for (const std::string_view head : {"cls.predictions.", "cls.seq_relationship.", "lm_head."}) {
+      if (name.starts_with(head)) return true;
+    }
+    return std::any_cast<const BertConfig&>(config.own).is_longformer &&
+           name.starts_with("longformer.pooler.");
+  }
+
+  [[nodiscard]] std::vector<std::string_view> rows() const override { return {row_without_kernel}; }
+
+  [[nodiscard]] Result<ModelRow> row(std::string_view name,
+                                     std::span<const std::string_view> options) const override {
+    ModelRow row{.family = this,
+                 .name = std::string(name),
+                 .pattern = std::string(name == row_without_kernel ? "sparse" : name),
+                 .weights = std::string(id())};
+    if (has_global_groups(name)) row.options.emplace(with_global_projections);
+    if (options.empty()) return row;
+    if (options.size() > 1 || options.front() != cls_only_last_layer) {
+      return fail("has the option '{}', and the option of a model is '+{}'",
+                  in_a_sentence(fmt::format("+{}", fmt::join(options, "+"))), cls_only_last_layer);
+    }
+    row.options.emplace(cls_only_last_layer);
+    return row;
+  }
+
+  [[nodiscard]] ModelConfig config_for(const ModelShape& shape,
+                                       std::span<const ModelRow> rows) const override {
+    const bool global = std::ranges::any_of(
+        rows, [](const ModelRow& row) { return row.options.contains(with_global_projections); });
+    return {.family = this, .shape = shape, .own = BertConfig{.global_projections = global}};
+  }
+
+  [[nodiscard]] Result<ModelOptions> options_for(const ModelConfig& config,
+                                                 const AttentionPattern& pattern,
+                                                 ModelOptions asked) const override {
+    for (const std::string& option : asked) {
+      if (option != cls_only_last_layer) {
+        return fail("there is no option '{}' of a model; it is '{}'", in_a_sentence(option),
+                    cls_only_last_layer);
+      }
+    }
+    if (std::any_cast<const BertConfig&>(config.own).global_projections &&
+        has_global_groups(pattern.name)) {
+      asked.emplace(with_global_projections);
+    }
+    return asked;
+  }
+};
+
 }  // namespace
 
-Result<ModelConfig> read_model_config(std::string_view json, std::string_view source) {
-  const Result<JsonValue> value = parse_json(json, source);
-  if (!value) return tl::unexpected(value.error());
-  const JsonField config(source, *value);
-  if (Status object = config.object(); !object) return tl::unexpected(object.error());
-  const Result<ModelFamily> family = read_family(config);
-  if (!family) return tl::unexpected(family.error());
-  ModelConfig model{.family = *family};
-  for (const Status& step : {read_architecture(config, model.architecture),
-                             check_computation(config), read_shape(config, model.shape)}) {
-    if (!step) return tl::unexpected(step.error());
-  }
-  const Status attention = *family == ModelFamily::bert ? read_bert_attention(config, model)
-                                                        : read_longformer_attention(config, model);
-  if (!attention) return tl::unexpected(attention.error());
-  return model;
+const FamilyDescription& bert_description() {
+  static const BertDescription description;
+  return description;
 }
 
 }  // namespace attnscope

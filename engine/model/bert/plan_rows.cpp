@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/model/plan_rows.h"
+#include "engine/model/bert/plan_rows.h"
 
 #include <algorithm>
 

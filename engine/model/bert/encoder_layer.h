@@ -1,15 +1,15 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// One encoder layer's weights as they are computed with, and all that is not attention in it. For
-// engine/model alone: LibTorch inside.
+// One encoder layer's weights as they are computed with, and all that is not attention in it.
+// LibTorch inside.
 
 #include <ATen/core/Tensor.h>
 
 #include <optional>
 
 #include "engine/model/linear.h"
-#include "engine/model/weight_tensors.h"
+#include "engine/model/model_weights.h"
 
 namespace attnscope {
 
@@ -25,13 +25,17 @@ struct Computing {
 
 class Norm {
  public:
+  Norm() = default;
   Norm(const NormWeights& weights, const Computing& computing, double epsilon);
   [[nodiscard]] at::Tensor operator()(const at::Tensor& x) const;
 
  private:
   at::Tensor weight_, bias_;
-  double epsilon_;
+  double epsilon_ = 0;
 };
+
+/// What its tensors' names begin with.
+[[nodiscard]] std::string name_of_layer(std::int64_t number);
 
 /// The projections of a layer. `all` makes queries, keys and values side by side; a last layer that
 /// computes [CLS] alone has `query` and `key_value` instead.
@@ -43,8 +47,8 @@ struct Projections {
 class EncoderLayer {
  public:
   /// `split`: a layer of which [CLS] alone is needed. `global`: Longformer's own projections.
-  EncoderLayer(const LayerWeights& weights, const Computing& computing, double epsilon, bool split,
-               bool global);
+  EncoderLayer(const ModelWeights& weights, std::int64_t number, const Computing& computing,
+               bool split, bool global);
 
   [[nodiscard]] const Projections& projections() const { return projections_; }
   /// Of global tokens; `query` and `key_value`.

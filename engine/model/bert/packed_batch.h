@@ -8,8 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/checkpoint/model_shape.h"
-#include "engine/model/cross_encoder.h"
+#include "engine/model/family.h"
 #include "engine/pattern/sequence_layout.h"
 
 namespace attnscope {
@@ -26,5 +25,14 @@ struct PackedBatch {
 
 /// The layout alone.
 [[nodiscard]] Result<SequenceLayout> layout_of(const PairBatch& batch, bool shares_query);
+
+/// Whether the query of such a pattern sees itself alone, so that one encoding serves all
+/// documents.
+[[nodiscard]] bool has_independent_query(const AttentionPattern& pattern);
+
+/// The float64 model with the oracle's mask, of one item.
+[[nodiscard]] Result<ReferenceOutput> bert_reference(const ModelWeights& weights,
+                                                     const ModelVariant& variant,
+                                                     const PairBatch::Item& item, std::int32_t cls);
 
 }  // namespace attnscope

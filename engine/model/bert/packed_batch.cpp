@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/model/packed_batch.h"
+#include "engine/model/bert/packed_batch.h"
 
 #include <algorithm>
 
@@ -83,6 +83,14 @@ Result<PackedBatch> pack_batch(const PairBatch& batch, bool shares_query, const 
     if (!added) return tl::unexpected(added.error());
   }
   return packed;
+}
+
+bool has_independent_query(const AttentionPattern& pattern) {
+  if (pattern.blocks) return false;
+  return std::ranges::all_of(token_groups, [&](TokenGroup group) {
+    return group == TokenGroup::query ||
+           pattern.rule(TokenGroup::query, group).kind == GroupRule::Kind::none;
+  });
 }
 
 }  // namespace attnscope

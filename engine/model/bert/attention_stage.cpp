@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/model/attention_stage.h"
+#include "engine/model/bert/attention_stage.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/softmax.h>
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
@@ -10,7 +13,8 @@
 
 #include "engine/attention/list.h"
 #include "engine/attention/torch_tensors.h"
-#include "engine/model/plan_rows.h"
+#include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/plan_rows.h"
 #include "engine/pattern/compile_plan.h"
 #include "kernels/plan/counts.h"
 
@@ -38,7 +42,59 @@ ModelWork work_of(const AttentionPlan& plan, const PreparedAttention& prepared,
           .least_bytes = least_bytes(plan, shape.head_dim(), dtype)};
 }
 
+/// [items, heads, rows, dim] of the rows from `first` on.
+at::Tensor frame(const at::Tensor& packed, std::int64_t first, std::int64_t items,
+                 std::int64_t rows) {
+  return packed.narrow(0, first, items * rows).unflatten(0, {items, rows}).transpose(1, 2);
+}
+
 }  // namespace
+
+GlobalRows::GlobalRows(const SequenceLayout& layout, std::vector<std::int64_t> rows,
+                       at::Device device)
+    : index_(at::tensor(rows, at::kLong).to(device)) {
+  std::int64_t first_row = 0;
+  const auto count = static_cast<std::int64_t>(rows.size());
+  for (std::int64_t i = 0; i < layout.item_count(); ++i) {
+    const TokenRange tokens = layout.item_tokens(i);
+    std::int64_t end = first_row;
+    while (end < count && rows[static_cast<std::size_t>(end)] < tokens.end) ++end;
+    const std::int64_t own = end - first_row;
+    Stretch* last = stretches_.empty() ? nullptr : &stretches_.back();
+    if (last != nullptr && last->rows == own && last->tokens == tokens.size()) {
+      ++last->items;
+    } else {
+      stretches_.push_back({1, first_row, own, tokens.begin, tokens.size()});
+    }
+    first_row = end;
+  }
+}
+
+at::Tensor GlobalRows::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                              double scale) const {
+  at::Tensor o = at::empty(q.sizes(), q.options());
+  for (const Stretch& one : stretches_) {
+    if (one.rows == 0) continue;
+    const at::Tensor rows = frame(q, one.first_row, one.items, one.rows) * scale;
+    const at::Tensor keys = frame(k, one.first_token, one.items, one.tokens);
+    const at::Tensor weights = at::softmax(at::matmul(rows, keys.transpose(2, 3)), -1);
+    frame(o, one.first_row, one.items, one.rows)
+        .copy_(at::matmul(weights, frame(v, one.first_token, one.items, one.tokens)));
+  }
+  return o;
+}
+
+std::int64_t GlobalRows::peak_bytes(std::int64_t heads, std::int64_t head_dim,
+                                    std::int64_t element_bytes) const {
+  std::int64_t most = 0;
+  for (const Stretch& one : stretches_) {
+    const std::int64_t scores = one.items * heads * one.rows * one.tokens;
+    // Keys or values of strided heads are copied for the product.
+    const std::int64_t copies = one.items * heads * head_dim * (one.tokens + 2 * one.rows);
+    most = std::max(most, (2 * scores + copies) * element_bytes);
+  }
+  return most + count() * heads * head_dim * element_bytes;
+}
 
 Result<std::unique_ptr<AttentionStage>> AttentionStage::make(const ModelVariant& variant,
                                                              const ModelShape& shape,
@@ -53,7 +109,10 @@ Result<std::unique_ptr<AttentionStage>> AttentionStage::make(const ModelVariant&
 
 AttentionStage::AttentionStage(const ModelVariant& variant, const ModelShape& shape,
                                SequenceLayout layout)
-    : variant_(variant), shape_(shape), layout_(std::move(layout)) {}
+    : variant_(variant),
+      cls_only_(variant.options.contains(cls_only_last_layer)),
+      shape_(shape),
+      layout_(std::move(layout)) {}
 
 Status AttentionStage::plan_and_prepare(const Implementation& implementation) {
   auto plan = compile_plan(variant_.pattern, variant_.window, layout_,
@@ -63,7 +122,7 @@ Status AttentionStage::plan_and_prepare(const Implementation& implementation) {
   const at::Device device = torch_device(variant_.device);
   std::vector<std::int64_t> cls = cls_rows(layout_);
   cls_index_ = at::tensor(cls, at::kLong).to(device);
-  if (variant_.cls_only_last_layer) {
+  if (cls_only_) {
     cls_ = with_rows(whole_, marked(cls, layout_.tokens()));
     // One row an item, of every model by the kernel that takes any plan.
     auto prepared = find_implementation("segment")->prepare(problem_of(cls_));
@@ -71,7 +130,7 @@ Status AttentionStage::plan_and_prepare(const Implementation& implementation) {
     cls_prepared_ = std::move(*prepared);
   }
   const AttentionPlan* attended = &whole_;
-  if (variant_.global_projections) {
+  if (variant_.options.contains(with_global_projections)) {
     std::vector<std::int64_t> rows = global_rows(variant_.pattern, layout_);
     std::vector<bool> keeps = marked(rows, layout_.tokens());
     keeps.flip();

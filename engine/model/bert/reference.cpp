@@ -16,11 +16,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "engine/attention/torch_tensors.h"
-#include "engine/model/cross_encoder.h"
-#include "engine/model/packed_batch.h"
-#include "engine/model/weight_tensors.h"
+#include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/encoder_layer.h"
+#include "engine/model/bert/packed_batch.h"
+#include "engine/model/model_weights.h"
 #include "engine/pattern/oracle.h"
 
 namespace attnscope {
@@ -30,25 +32,25 @@ class ReferenceModel {
  public:
   ReferenceModel(const ModelWeights& weights, const ModelVariant& variant,
                  const PackedBatch& packed)
-      : weights_(weights.tensors()),
+      : weights_(weights),
         variant_(variant),
         packed_(packed),
         tokens_(packed.layout.tokens()),
-        heads_(weights_.shape.heads),
+        heads_(weights.shape().heads),
         oracle_(variant.pattern, variant.window, packed.layout) {
-    if (variant.global_projections) find_global_rows();
+    if (variant.options.contains(with_global_projections)) find_global_rows();
   }
 
   ReferenceOutput run() {
     make_masks();
     at::Tensor x = embed();
-    for (const LayerWeights& layer : weights_.layers) x = encode(layer, x);
+    for (std::int64_t l = 0; l < weights_.shape().layers; ++l) x = encode(name_of_layer(l), x);
     const at::Tensor state = x.narrow(0, 0, 1);  // [CLS] stands first
     at::Tensor pooled = state;
-    if (weights_.pooler) pooled = linear(*weights_.pooler, state).tanh();
-    const at::Tensor score = linear(weights_.classifier, pooled);
+    if (weights_.has("pooler.dense.weight")) pooled = linear("pooler.dense", state).tanh();
+    const at::Tensor score = linear("classifier", pooled);
     const double* first = state.const_data_ptr<double>();
-    return {.score = score.item<double>(), .cls_state = {first, first + weights_.shape.hidden}};
+    return {.score = score.item<double>(), .state = {first, first + weights_.shape().hidden}};
   }
 
  private:
@@ -57,41 +59,51 @@ class ReferenceModel {
     return weight.to(scalar_type(variant_.dtype)).to(at::kDouble);
   }
 
-  [[nodiscard]] at::Tensor linear(const LinearWeights& weights, const at::Tensor& x) const {
+  [[nodiscard]] at::Tensor linear(const std::string& name, const at::Tensor& x) const {
+    const LinearWeights weights = weights_.linear(name);
     return at::linear(x, wide(weights.weight), wide(weights.bias));
   }
 
-  [[nodiscard]] at::Tensor norm(const NormWeights& weights, const at::Tensor& x) const {
+  [[nodiscard]] at::Tensor norm(const std::string& name, const at::Tensor& x) const {
+    const NormWeights weights = weights_.norm(name);
     return at::layer_norm(x, {x.size(1)}, wide(weights.weight), wide(weights.bias),
-                          weights_.shape.norm_epsilon);
+                          weights_.shape().norm_epsilon);
   }
 
   [[nodiscard]] at::Tensor embed() const {
-    const auto look_up = [&](const at::Tensor& table, const std::vector<std::int64_t>& rows) {
-      return at::embedding(wide(table), at::tensor(rows, at::kLong));
+    const auto look_up = [&](const char* table, const std::vector<std::int64_t>& rows) {
+      return at::embedding(wide(weights_.tensor(table)), at::tensor(rows, at::kLong));
     };
-    return norm(weights_.embedding_norm, look_up(weights_.words, packed_.ids) +
-                                             look_up(weights_.types, packed_.types) +
-                                             look_up(weights_.positions, packed_.positions));
+    return norm("embeddings.LayerNorm",
+                look_up("embeddings.word_embeddings.weight", packed_.ids) +
+                    look_up("embeddings.token_type_embeddings.weight", packed_.types) +
+                    look_up("embeddings.position_embeddings.weight", packed_.positions));
   }
 
-  [[nodiscard]] at::Tensor encode(const LayerWeights& layer, const at::Tensor& x) const {
-    at::Tensor o = attend(linear(layer.query, x), linear(layer.key, x), linear(layer.value, x));
+  [[nodiscard]] at::Tensor encode(const std::string& layer, const at::Tensor& x) const {
+    at::Tensor o = attend(layer, "", x);
     if (!global_rows_.empty()) {
       const at::Tensor index = at::tensor(global_rows_, at::kLong);
-      const GlobalProjectionWeights& own = *layer.global;
-      const at::Tensor all = attend(linear(own.query, x), linear(own.key, x), linear(own.value, x));
-      o.index_copy_(0, index, all.index_select(0, index));
+      o.index_copy_(0, index, attend(layer, "_global", x).index_select(0, index));
     }
-    const at::Tensor y = norm(layer.attention_norm, x + linear(layer.attention_output, o));
-    const at::Tensor wide_layer = at::gelu(linear(layer.intermediate, y));
-    return norm(layer.output_norm, y + linear(layer.output, wide_layer));
+    const at::Tensor y =
+        norm(layer + "attention.output.LayerNorm", x + linear(layer + "attention.output.dense", o));
+    const at::Tensor wide_layer = at::gelu(linear(layer + "intermediate.dense", y));
+    return norm(layer + "output.LayerNorm", y + linear(layer + "output.dense", wide_layer));
+  }
+
+  /// Through a layer's projections, or Longformer's "_global" ones.
+  [[nodiscard]] at::Tensor attend(const std::string& layer, const std::string& own,
+                                  const at::Tensor& x) const {
+    const std::string self = layer + "attention.self.";
+    return attend(linear(self + "query" + own, x), linear(self + "key" + own, x),
+                  linear(self + "value" + own, x));
   }
 
   /// Head by head and some rows at a time: scores of the whole item would not fit at its lengths.
   [[nodiscard]] at::Tensor attend(const at::Tensor& q, const at::Tensor& k,
                                   const at::Tensor& v) const {
-    const std::int64_t dim = weights_.shape.head_dim();
+    const std::int64_t dim = weights_.shape().head_dim();
     const double scale = 1 / std::sqrt(static_cast<double>(dim));
     at::Tensor o = at::empty(q.sizes(), q.options());
     for (std::int64_t h = 0; h < heads_; ++h) {
@@ -147,7 +159,7 @@ class ReferenceModel {
   }
 
   static constexpr std::int64_t rows_at_once = 512;
-  const ModelWeights::Tensors& weights_;
+  const ModelWeights& weights_;
   const ModelVariant& variant_;
   const PackedBatch& packed_;
   std::int64_t tokens_, heads_;
@@ -158,30 +170,14 @@ class ReferenceModel {
 
 }  // namespace
 
-Result<ReferenceOutput> reference_score(const ModelWeights& weights, const ModelVariant& variant,
-                                        const PairBatch::Item& item, std::int32_t cls) {
+Result<ReferenceOutput> bert_reference(const ModelWeights& weights, const ModelVariant& variant,
+                                       const PairBatch::Item& item, std::int32_t cls) {
   const c10::InferenceMode no_graph;
   use_torch_threads(variant.threads);
   const auto packed =
       pack_batch({.items = {item}, .cls = cls}, /*shares_query=*/false, weights.shape());
   if (!packed) return tl::unexpected(packed.error());
   return ReferenceModel(weights, variant, *packed).run();
-}
-
-double state_error_bound(DType dtype, std::int64_t layers) {
-  // Rounding of a layer's sums adds up over layers like a random walk, which LayerNorm holds in
-  // check. The factors leave room over the largest errors seen in models of MiniLM's width with one
-  // to six layers: 1.3e-6 in float32 and 4.3 roundings in 16 bits.
-  const double walk = std::sqrt(static_cast<double>(std::max<std::int64_t>(layers, 1)));
-  switch (dtype) {
-    case DType::float32:
-      return 4e-6 * walk;
-    case DType::float16:
-      return 8 * 0x1p-11 * walk;
-    case DType::bfloat16:
-      return 8 * 0x1p-8 * walk;
-  }
-  return 0;
 }
 
 }  // namespace attnscope

@@ -1,0 +1,132 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a family of models says of itself without computing anything: its checkpoints, the tensors
+// they hold and the rows it has in sweeps. A family is a folder of engine/model and one line of
+// engine/model/list.inc; this is the face that programs without LibTorch see
+// (<folder>/description.cpp), engine/model/family.h the one that computes.
+//
+//   Result<const FamilyDescription*> family = family_of_model_type("bert");
+//   ModelConfig config = (*family)->config_for({.layers = 2}, {});
+//   for (const TensorSpec& tensor : (*family)->tensors(config, nullptr).specs) draw(tensor.shape);
+
+#include <any>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/pattern/attention_pattern.h"
+#include "engine/pattern/window.h"
+#include "engine/safetensors/safetensors.h"
+#include "kernels/base/json.h"
+#include "kernels/base/result.h"
+
+namespace attnscope {
+
+class FamilyDescription;
+
+/// The sizes of a model; a family leaves be what it has not. By default MiniLM-L6, the model of
+/// the paper (Schlatt et al., ECIR 2024, Sec. 3.5).
+struct ModelShape {
+  std::int64_t layers = 6;
+  std::int64_t hidden = 384;  // heads x head dimension
+  std::int64_t heads = 12;
+  std::int64_t feed_forward = 1536;  // the intermediate layer's width
+  std::int64_t vocabulary = 30522;
+  std::int64_t positions = 512;  // tokens that can be told apart, [CLS] and both [SEP] among them
+  std::int64_t types = 2;        // token types: 0 for [CLS] and query, 1 for the document
+  std::int64_t first_position = 0;  // the table's row for [CLS]: 2 where padding has rows before it
+  double norm_epsilon = 1e-12;
+  [[nodiscard]] std::int64_t head_dim() const { return hidden / heads; }
+  friend bool operator==(const ModelShape&, const ModelShape&) = default;
+};
+
+/// A model before its weights, as config.json has it.
+struct ModelConfig {
+  const FamilyDescription* family = nullptr;
+  ModelShape shape{};
+  std::string architecture{};  // as in the file; "" where it names none
+  /// The built-in pattern it was trained with: full, sparse, sparse-without-independent-query,
+  /// longformer; and that pattern's window, one-sided, where it has one.
+  std::string pattern = "full";
+  std::optional<Window> window{};
+  /// With its [SEP]: what the training cut queries to; 0 where nothing is said of it.
+  std::int64_t most_query_tokens = 0;
+  std::any own{};  // what the family alone reads
+};
+
+struct TensorSpec {
+  std::string name;     // by which the family computes with it
+  std::string in_file;  // what the checkpoint calls it
+  std::vector<std::int64_t> shape;
+  bool around_one = false;  // a LayerNorm's factor, when weights are drawn
+};
+
+struct ModelTensors {
+  std::vector<TensorSpec> specs;  // in the order in which random weights are drawn
+  bool gives_scores = true;       // false: an encoder without a head, to be inspected
+};
+
+using TensorViews = std::map<std::string, TensorView, std::less<>>;
+
+/// What a model does beside its family's usual, in the family's words: "cls-only-last-layer".
+using ModelOptions = std::set<std::string, std::less<>>;
+
+/// A row of a sweep of operation `model`: which family, which pattern its attention has, and what
+/// the model does beside it.
+struct ModelRow {
+  const FamilyDescription* family = nullptr;
+  std::string name;     // without options: "sparse-without-kernel"
+  std::string pattern;  // built-in name or the path of a JSON file: "sparse"
+  ModelOptions options{};
+  /// Rows of a heat that say the same here share one set of random weights.
+  std::string weights{};
+};
+
+class FamilyDescription {
+ public:
+  virtual ~FamilyDescription() = default;
+  [[nodiscard]] virtual std::string_view id() const = 0;  // "bert"
+
+  /// The values of config.json's model_type that it reads.
+  [[nodiscard]] virtual std::vector<std::string_view> model_types() const = 0;
+  /// Errors name the field that asks for what is not computed here.
+  [[nodiscard]] virtual Result<ModelConfig> read_config(const JsonField& config,
+                                                        std::string_view model_type) const = 0;
+  /// The tensors of such a model; where `files` are given, by the names that those use.
+  [[nodiscard]] virtual ModelTensors tensors(const ModelConfig& config,
+                                             const TensorViews* files) const = 0;
+  /// A tensor that may be in the files and is no part of the model: a buffer, another head.
+  [[nodiscard]] virtual bool leaves_out(const ModelConfig& config, std::string_view name) const = 0;
+
+  /// Its rows that are named otherwise than by a pattern.
+  [[nodiscard]] virtual std::vector<std::string_view> rows() const = 0;
+  /// One of them, or, of the first family of the list, a pattern's name or file. `options` are the
+  /// words behind each '+'. Errors go on after the row's name: "has the option ...".
+  [[nodiscard]] virtual Result<ModelRow> row(std::string_view name,
+                                             std::span<const std::string_view> options) const = 0;
+  /// A model of that shape whose weights serve all these rows.
+  [[nodiscard]] virtual ModelConfig config_for(const ModelShape& shape,
+                                               std::span<const ModelRow> rows) const = 0;
+  /// What a checkpoint computes with under that pattern, when `asked` for these.
+  [[nodiscard]] virtual Result<ModelOptions> options_for(const ModelConfig& config,
+                                                         const AttentionPattern& pattern,
+                                                         ModelOptions asked) const = 0;
+};
+
+/// Every family of this build, one line each in engine/model/list.inc.
+[[nodiscard]] std::span<const FamilyDescription* const> family_descriptions();
+
+/// By config.json's model_type; the error lists those that are known.
+[[nodiscard]] Result<const FamilyDescription*> family_of_model_type(std::string_view model_type);
+
+/// config.json; `source` names the file in messages.
+[[nodiscard]] Result<ModelConfig> read_model_config(std::string_view json, std::string_view source);
+
+}  // namespace attnscope

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/model/bert/encoder_layer.h"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/layer_norm.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/attention/torch_tensors.h"
+
+namespace attnscope {
+namespace {
+
+/// Layers side by side.
+LinearWeights beside(const ModelWeights& weights, const std::vector<std::string>& names) {
+  std::vector<at::Tensor> parts;
+  std::vector<at::Tensor> biases;
+  for (const std::string& name : names) {
+    parts.push_back(weights.tensor(name + ".weight"));
+    biases.push_back(weights.tensor(name + ".bias"));
+  }
+  return {at::cat(parts), at::cat(biases)};
+}
+
+/// `suffix`: of Longformer's own projections, "_global".
+Projections projections_of(const ModelWeights& weights, const std::string& layer,
+                           std::string_view suffix, const Computing& computing, bool split) {
+  const auto name = [&](std::string_view part) {
+    return fmt::format("{}attention.self.{}{}", layer, part, suffix);
+  };
+  Projections projections;
+  if (split) {
+    projections.query = computing.of(weights.linear(name("query")));
+    projections.key_value = computing.of(beside(weights, {name("key"), name("value")}));
+  } else {
+    projections.all = computing.of(beside(weights, {name("query"), name("key"), name("value")}));
+  }
+  return projections;
+}
+
+}  // namespace
+
+at::Tensor Computing::of(const at::Tensor& weight) const {
+  return weight.to(device, scalar_type(dtype));
+}
+
+Linear Computing::of(const LinearWeights& weights) const {
+  return {of(weights.weight), of(weights.bias), route};
+}
+
+Norm::Norm(const NormWeights& weights, const Computing& computing, double epsilon)
+    : weight_(computing.of(weights.weight)), bias_(computing.of(weights.bias)), epsilon_(epsilon) {}
+
+at::Tensor Norm::operator()(const at::Tensor& x) const {
+  return at::layer_norm(x, {x.size(1)}, weight_, bias_, epsilon_);
+}
+
+std::string name_of_layer(std::int64_t number) {
+  return fmt::format("encoder.layer.{}.", number);
+}
+
+EncoderLayer::EncoderLayer(const ModelWeights& weights, std::int64_t number,
+                           const Computing& computing, bool split, bool global)
+    : projections_(projections_of(weights, name_of_layer(number), "", computing, split)) {
+  const std::string layer = name_of_layer(number);
+  const double epsilon = weights.shape().norm_epsilon;
+  const auto norm = [&](const char* name) {
+    return Norm(weights.norm(layer + name), computing, epsilon);
+  };
+  if (global) global_ = projections_of(weights, layer, "_global", computing, /*split=*/true);
+  attention_output_ = computing.of(weights.linear(layer + "attention.output.dense"));
+  attention_norm_ = norm("attention.output.LayerNorm");
+  intermediate_ = computing.of(weights.linear(layer + "intermediate.dense"));
+  output_ = computing.of(weights.linear(layer + "output.dense"));
+  output_norm_ = norm("output.LayerNorm");
+}
+
+void EncoderLayer::finish(const at::Tensor& o, at::Tensor& x) const {
+  const std::int64_t tokens = x.size(0);
+  for (std::int64_t first = 0; first < tokens; first += tokens_at_once) {
+    const std::int64_t count = std::min(tokens_at_once, tokens - first);
+    at::Tensor states = x.narrow(0, first, count);
+    const at::Tensor attended =
+        attention_norm_(attention_output_.plus(o.narrow(0, first, count), states));
+    at::Tensor wide = intermediate_(attended);
+    at::gelu_(wide);
+    states.copy_(output_norm_(output_.plus(wide, attended)));
+  }
+}
+
+}  // namespace attnscope

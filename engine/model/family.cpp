@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/model/family.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "engine/model/document_cache.h"
+#include "engine/model/model_weights.h"
+
+namespace attnscope {
+namespace {
+
+tl::unexpected<Error> no_offline_stage() {
+  return fail("this model reads query and document together, so nothing can be encoded before");
+}
+
+}  // namespace
+
+Result<DocumentCache> Model::encode_documents(std::span<const TokenIds> /*documents*/) {
+  return no_offline_stage();
+}
+
+Result<ModelWork> Model::work_of_documents(std::span<const TokenIds> /*documents*/) const {
+  return no_offline_stage();
+}
+
+Result<std::shared_ptr<const ModelWeights>> Family::extended_to(
+    const std::shared_ptr<const ModelWeights>& weights, std::int64_t positions) const {
+  return fail("a model of the family {} has {} positions and cannot be stretched to {}",
+              description().id(), weights->shape().positions, positions);
+}
+
+const Family& family_of(const FamilyDescription& description) {
+  const auto all = families();
+  const auto found = std::ranges::find_if(
+      all, [&](const Family* family) { return &family->description() == &description; });
+  if (found == all.end()) throw std::logic_error("a family is described and not computed");
+  return **found;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/model/mean_embeddings/mean_embeddings.h"
+
+namespace attnscope {
+namespace {
+
+class Description final : public FamilyDescription {
+ public:
+  [[nodiscard]] std::string_view id() const override { return "mean-embeddings"; }
+  [[nodiscard]] std::vector<std::string_view> model_types() const override { return {id()}; }
+
+  [[nodiscard]] Result<ModelConfig> read_config(const JsonField& config,
+                                                std::string_view /*model_type*/) const override {
+    constexpr std::int64_t most = 1 << 20;
+    ModelConfig model;
+    for (const auto& [name, size] : {std::pair{"vocab_size", &model.shape.vocabulary},
+                                     std::pair{"hidden_size", &model.shape.hidden}}) {
+      const auto field = config.member(name);
+      if (!field) return config.wrong(fmt::format("has no '{}'", name));
+      const auto number = field->whole_number(1, most);
+      if (!number) return tl::unexpected(number.error());
+      *size = *number;
+    }
+    return model;
+  }
+  [[nodiscard]] ModelTensors tensors(const ModelConfig& config,
+                                     const TensorViews* /*files*/) const override {
+    const std::string table(mean_embeddings_table);
+    return {.specs = {{table, table, {config.shape.vocabulary, config.shape.hidden}}}};
+  }
+  [[nodiscard]] bool leaves_out(const ModelConfig& /*config*/,
+                                std::string_view /*name*/) const override {
+    return false;
+  }
+
+  [[nodiscard]] std::vector<std::string_view> rows() const override { return {id()}; }
+  [[nodiscard]] Result<ModelRow> row(std::string_view name,
+                                     std::span<const std::string_view> options) const override {
+    if (!options.empty()) return fail("has the option '+{}', and knows none", options.front());
+    return ModelRow{
+        .family = this, .name = std::string(name), .pattern = "full", .weights = std::string(id())};
+  }
+  [[nodiscard]] ModelConfig config_for(const ModelShape& shape,
+                                       std::span<const ModelRow> /*rows*/) const override {
+    return {.family = this, .shape = shape};
+  }
+  [[nodiscard]] Result<ModelOptions> options_for(const ModelConfig& /*config*/,
+                                                 const AttentionPattern& /*pattern*/,
+                                                 ModelOptions asked) const override {
+    return asked;
+  }
+};
+
+}  // namespace
+
+const FamilyDescription& mean_embeddings_description() {
+  static const Description description;
+  return description;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,19 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// A family that is no cross-encoder, for the tests: query and document are the means of their
+// words' embeddings, a score is their dot product, and documents can be encoded before any query is
+// known. Who links family_list.cpp and description_list.cpp has it behind the families of the
+// build.
+
+#include <string_view>
+
+#include "engine/checkpoint/family_description.h"
+
+namespace attnscope {
+
+inline constexpr std::string_view mean_embeddings_table = "embeddings.weight";
+
+[[nodiscard]] const FamilyDescription& mean_embeddings_description();
+
+}  // namespace attnscope
