@@ -8,15 +8,17 @@
 //   Result<Dump> dump = Dump::open("monobert.safetensors");
 //   Result<HeadVectors> head = dump->head(/*layer=*/0, /*head=*/3);
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "engine/inspect/byte_source.h"
-#include "engine/inspect/head_vectors.h"
+#include "engine/inspect/head_weights.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/sequence_layout.h"
 #include "engine/pattern/window.h"
@@ -43,10 +45,27 @@ struct DumpInfo {
   std::vector<std::int64_t> global_rows;
 };
 
-/// The texts of a dump's metadata, before its tensors are looked at: `layers`, `heads`, `head_dim`
-/// are left as they are and `windows` holds those given, one or one a layer.
-[[nodiscard]] Result<DumpInfo> parse_dump_metadata(
-    const std::map<std::string, std::string>& metadata, const std::string& file);
+/// Bytes of a file, or of memory, read where they are needed. A file is read and not mapped: one
+/// that another program cuts short while it is open ends in a sentence, where a mapping would end
+/// the process.
+class ByteSource {
+ public:
+  [[nodiscard]] static Result<ByteSource> open(const std::filesystem::path& path);
+  /// `name` is what messages call the bytes.
+  [[nodiscard]] static ByteSource of(std::vector<std::byte> bytes, std::string name);
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] std::int64_t size() const { return size_; }
+  /// Fills `bytes` from `offset` on; may be called from several threads at once.
+  [[nodiscard]] Status read(std::int64_t offset, std::span<std::byte> bytes) const;
+
+ private:
+  class Descriptor;
+  std::string name_;
+  std::int64_t size_ = 0;
+  std::shared_ptr<const Descriptor> file_;  // null: the bytes lie in memory
+  std::vector<std::byte> memory_;
+};
 
 class Dump {
  public:

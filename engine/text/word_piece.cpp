@@ -4,45 +4,76 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/text/vocabulary.h"
+#include "engine/text/tokenizer_model.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
+namespace {
+
+bool continues_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
+}
+
+std::int64_t characters(std::string_view utf8) {
+  std::int64_t count = 0;
+  for (const char byte : utf8) count += continues_character(byte) ? 0 : 1;
+  return count;
+}
+
+void drop_last_character(std::string& text) {
+  while (!text.empty() && continues_character(text.back())) text.pop_back();
+  if (!text.empty()) text.pop_back();
+}
+
+/// Shortens `candidate` from its end until it is a piece with a character behind the prefix; -1
+/// when there is none.
+std::int32_t longest_piece(std::string& candidate, std::size_t prefix,
+                           const Vocabulary& vocabulary) {
+  std::int32_t id = vocabulary.id(candidate);
+  while (id < 0) {
+    drop_last_character(candidate);
+    if (candidate.size() <= prefix) return -1;
+    id = vocabulary.id(candidate);
+  }
+  return id;
+}
+
+/// Appends the pieces of one word, the longest first from its start, or the unknown piece.
+void append_pieces(std::string_view word, const TokenizerModel& model, std::int32_t unknown,
+                   std::vector<std::int32_t>& ids) {
+  const std::size_t before = ids.size();
+  if (characters(word) > model.most_characters) {
+    ids.push_back(unknown);
+    return;
+  }
+  std::string candidate;
+  for (std::size_t begin = 0; begin < word.size();) {
+    candidate = begin == 0 ? "" : model.continuing_prefix;
+    const std::size_t prefix = candidate.size();
+    // Longer than any piece is not worth looking up.
+    candidate += word.substr(begin, model.vocabulary.longest_piece());
+    const std::int32_t id = longest_piece(candidate, prefix, model.vocabulary);
+    if (id < 0) {
+      ids.resize(before);
+      ids.push_back(unknown);
+      return;
+    }
+    ids.push_back(id);
+    begin += candidate.size() - prefix;
+  }
+}
+
+}  // namespace
 
 struct WordPiece::Parts {
   TokenizerModel model;
   std::int32_t cls = 0, sep = 0, unknown = 0;
   std::array<bool, 256> begins_added{};  // first bytes of added tokens
 
-  [[nodiscard]] static Result<std::unique_ptr<Parts>> of(TokenizerModel model,
-                                                         std::string_view source);
   /// The longest added token that the text begins with; null when it begins with none.
   [[nodiscard]] const TokenizerModel::AddedToken* added_at(std::string_view text) const;
   void append_words(std::string_view utf8, std::vector<std::int32_t>& ids) const;
 };
-
-Result<std::unique_ptr<WordPiece::Parts>> WordPiece::Parts::of(TokenizerModel model,
-                                                               std::string_view source) {
-  auto parts = std::make_unique<Parts>();
-  parts->model = std::move(model);
-  const Vocabulary& vocabulary = parts->model.vocabulary;
-  struct Special {
-    std::string_view piece;
-    std::int32_t* id;
-  };
-  for (const Special special : {Special{"[CLS]", &parts->cls}, Special{"[SEP]", &parts->sep},
-                                Special{parts->model.unknown_piece, &parts->unknown}}) {
-    *special.id = vocabulary.id(special.piece);
-    if (*special.id < 0) {
-      return fail("{}: '{}' is not among its {} pieces, and a cross-encoder needs it", source,
-                  in_a_sentence(special.piece), vocabulary.size());
-    }
-  }
-  for (const auto& token : parts->model.added) {
-    parts->begins_added[static_cast<unsigned char>(token.text.front())] = true;
-  }
-  return parts;
-}
 
 const TokenizerModel::AddedToken* WordPiece::Parts::added_at(std::string_view text) const {
   const TokenizerModel::AddedToken* longest = nullptr;
@@ -67,12 +98,32 @@ WordPiece::WordPiece(WordPiece&&) noexcept = default;
 WordPiece& WordPiece::operator=(WordPiece&&) noexcept = default;
 WordPiece::~WordPiece() = default;
 
+Result<WordPiece> WordPiece::of(TokenizerModel model, std::string_view source) {
+  auto parts = std::make_unique<Parts>();
+  parts->model = std::move(model);
+  const Vocabulary& vocabulary = parts->model.vocabulary;
+  struct Special {
+    std::string_view piece;
+    std::int32_t* id;
+  };
+  for (const Special special : {Special{"[CLS]", &parts->cls}, Special{"[SEP]", &parts->sep},
+                                Special{parts->model.unknown_piece, &parts->unknown}}) {
+    *special.id = vocabulary.id(special.piece);
+    if (*special.id < 0) {
+      return fail("{}: '{}' is not among its {} pieces, and a cross-encoder needs it", source,
+                  in_a_sentence(special.piece), vocabulary.size());
+    }
+  }
+  for (const auto& token : parts->model.added) {
+    parts->begins_added[static_cast<unsigned char>(token.text.front())] = true;
+  }
+  return WordPiece(std::move(parts));
+}
+
 Result<WordPiece> WordPiece::open(const std::filesystem::path& folder) {
   Result<TokenizerModel> model = read_tokenizer_folder(folder);
   if (!model) return tl::unexpected(model.error());
-  Result<std::unique_ptr<Parts>> parts = Parts::of(std::move(*model), folder.string());
-  if (!parts) return tl::unexpected(parts.error());
-  return WordPiece(std::move(*parts));
+  return of(std::move(*model), folder.string());
 }
 
 Result<WordPiece> WordPiece::parse(std::string_view vocabulary, std::string_view source) {
@@ -81,9 +132,7 @@ Result<WordPiece> WordPiece::parse(std::string_view vocabulary, std::string_view
   TokenizerModel model;
   model.vocabulary = std::move(*read);
   model.added = special_tokens(model.vocabulary);
-  Result<std::unique_ptr<Parts>> parts = Parts::of(std::move(model), source);
-  if (!parts) return tl::unexpected(parts.error());
-  return WordPiece(std::move(*parts));
+  return of(std::move(model), source);
 }
 
 std::vector<std::int32_t> WordPiece::tokenize(std::string_view utf8) const {

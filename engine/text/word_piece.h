@@ -19,6 +19,8 @@
 
 namespace attnscope {
 
+struct TokenizerModel;  // tokenizer_model.h
+
 struct PairLimits {
   std::int64_t most_tokens = 512;      // of the pair, [CLS] and both [SEP] among them
   std::int64_t most_query_tokens = 0;  // with its [SEP]; 0: no limit of its own
@@ -39,6 +41,8 @@ class WordPiece {
   /// From a vocabulary's text, one piece a line; `source` names it in messages.
   [[nodiscard]] static Result<WordPiece> parse(std::string_view vocabulary,
                                                std::string_view source);
+  /// From what its files say; an error when a special token is missing.
+  [[nodiscard]] static Result<WordPiece> of(TokenizerModel model, std::string_view source);
   WordPiece(WordPiece&&) noexcept;
   WordPiece& operator=(WordPiece&&) noexcept;
   ~WordPiece();

@@ -2,7 +2,7 @@
 //
 // A tokenizer's file and a text behind it: what an accepted one says of the text are ids it has.
 // The first byte chooses the kind of file; the text begins at the last 0x1E.
-#include "engine/text/vocabulary.h"
+#include "engine/text/tokenizer_model.h"
 #include "engine/text/word_piece.h"
 #include "tests/fuzz/fuzz_input.h"
 
@@ -29,18 +29,13 @@ void follow(const WordPiece& pieces, std::string_view text) {
 }
 
 void read(bool json, std::string_view file, std::string_view text) {
-  if (json) {
-    const auto model = read_tokenizer_json(file, "tokenizer.json");
-    if (!model) {
-      expect_sentence(model.error().message);
-      return;
-    }
-    std::vector<std::int32_t> ids;
-    const std::string words = split_into_words(text, model->rules);
-    append_pieces(words.substr(0, words.find(' ')), *model, 0, ids);
+  auto model = json ? read_tokenizer_json(file, "tokenizer.json") : TokenizerModel{};
+  if (!model) {
+    expect_sentence(model.error().message);
     return;
   }
-  const auto pieces = WordPiece::parse(file, "vocab.txt");
+  const auto pieces = json ? WordPiece::of(std::move(*model), "tokenizer.json")
+                           : WordPiece::parse(file, "vocab.txt");
   if (!pieces) {
     expect_sentence(pieces.error().message);
     return;

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pieces of a WordPiece tokenizer and their ids, and how words fall into them.
+// What the files of a WordPiece tokenizer say: its pieces with their ids, and its rules.
 
 #include <cstdint>
 #include <filesystem>
@@ -68,13 +68,5 @@ struct TokenizerModel {
 
 /// tokenizer.json of a folder, or else its vocab.txt and what tokenizer_config.json says of it.
 [[nodiscard]] Result<TokenizerModel> read_tokenizer_folder(const std::filesystem::path& folder);
-
-/// tokenizer_config.json beside a vocab.txt: do_lower_case, strip_accents, tokenize_chinese_chars.
-[[nodiscard]] Result<TextRules> read_tokenizer_config(std::string_view text,
-                                                      std::string_view source);
-
-/// Appends the pieces of one word, the longest first from its start, or the unknown piece.
-void append_pieces(std::string_view word, const TokenizerModel& model, std::int32_t unknown,
-                   std::vector<std::int32_t>& ids);
 
 }  // namespace attnscope

@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tokenizer.json and tokenizer_config.json. What they say beside words and pieces (padding,
-// truncation, how pairs are put together, decoding) is the model's own here and not read.
+// tokenizer.json, or vocab.txt and tokenizer_config.json. What they say beside words and pieces
+// (padding, truncation, how pairs are put together, decoding) is the model's own here and not read.
+#include "engine/text/tokenizer_model.h"
+
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
 
-#include "engine/text/vocabulary.h"
 #include "kernels/base/sentences.h"
+#include "kernels/base/text_file.h"
 
 namespace attnscope {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
+
+constexpr std::string_view blanks = " \t\r\v\f";
+
+std::string_view trimmed(std::string_view line) {
+  const std::size_t last = line.find_last_not_of(blanks);
+  return last == std::string_view::npos ? std::string_view{} : line.substr(0, last + 1);
+}
 
 /// A member of an object; null where there is none.
 const json& member(const json& object, const char* name) {
@@ -128,7 +141,98 @@ Status read_added_token(const json& token, TokenizerModel& model, std::string_vi
   return {};
 }
 
+constexpr std::uintmax_t most_bytes = 256U << 20U;
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+/// Beside a vocab.txt: do_lower_case, strip_accents, tokenize_chinese_chars.
+Result<TextRules> read_tokenizer_config(std::string_view text, std::string_view source) {
+  const Result<json> file = parse_object(text, source);
+  if (!file) return tl::unexpected(file.error());
+  return read_rules(*file,
+                    {.clean_text = "clean_text",
+                     .handle_chinese_chars = "tokenize_chinese_chars",
+                     .lowercase = "do_lower_case"},
+                    source);
+}
+
+Result<TokenizerModel> read_vocabulary_folder(const fs::path& folder) {
+  const fs::path path = folder / "vocab.txt";
+  const Result<std::string> text = read_text_file(path, "vocabulary", most_bytes);
+  if (!text) return tl::unexpected(text.error());
+  TokenizerModel model;
+  Result<Vocabulary> vocabulary = read_vocabulary(*text, path.string());
+  if (!vocabulary) return tl::unexpected(vocabulary.error());
+  model.vocabulary = std::move(*vocabulary);
+  model.added = special_tokens(model.vocabulary);
+  const fs::path config = folder / "tokenizer_config.json";
+  if (!is_there(config)) return model;
+  const Result<std::string> said = read_text_file(config, "tokenizer's configuration", most_bytes);
+  if (!said) return tl::unexpected(said.error());
+  const Result<TextRules> rules = read_tokenizer_config(*said, config.string());
+  if (!rules) return tl::unexpected(rules.error());
+  model.rules = *rules;
+  return model;
+}
+
 }  // namespace
+
+bool Vocabulary::add(std::string piece, std::int32_t id) {
+  const auto at = static_cast<std::size_t>(id);
+  if (at >= pieces_.size()) pieces_.resize(at + 1);
+  if (!pieces_[at].empty()) return false;
+  pieces_[at] = piece;
+  longest_piece_ = std::max(longest_piece_, piece.size());
+  return piece.empty() || ids_.emplace(std::move(piece), id).second;
+}
+
+std::int32_t Vocabulary::id(std::string_view piece) const {
+  const auto found = ids_.find(piece);
+  return found == ids_.end() ? -1 : found->second;
+}
+
+std::string_view Vocabulary::piece(std::int32_t id) const {
+  if (id < 0 || id >= size()) return {};
+  return pieces_[static_cast<std::size_t>(id)];
+}
+
+std::int64_t Vocabulary::size() const {
+  return static_cast<std::int64_t>(pieces_.size());
+}
+
+Result<Vocabulary> read_vocabulary(std::string_view text, std::string_view source) {
+  Vocabulary vocabulary;
+  std::int32_t line = 0;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::string_view piece = trimmed(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line == Vocabulary::most_pieces) {
+      return fail("{}: more than {} lines, so no vocabulary of a cross-encoder", source,
+                  Vocabulary::most_pieces);
+    }
+    if (!vocabulary.add(std::string(piece), line++)) {
+      return fail("{}, line {}: the piece '{}' is given twice, first in line {}", source, line,
+                  in_a_sentence(piece), vocabulary.id(piece) + 1);
+    }
+  }
+  return vocabulary;
+}
+
+std::vector<TokenizerModel::AddedToken> special_tokens(const Vocabulary& vocabulary) {
+  constexpr std::array<std::string_view, 5> names{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
+  std::vector<TokenizerModel::AddedToken> tokens;
+  tokens.reserve(names.size());
+  for (const std::string_view name : names) {
+    if (const std::int32_t id = vocabulary.id(name); id >= 0) {
+      tokens.push_back({std::string(name), id});
+    }
+  }
+  return tokens;
+}
 
 Result<TokenizerModel> read_tokenizer_json(std::string_view text, std::string_view source) {
   const Result<json> file = parse_object(text, source);
@@ -170,14 +274,19 @@ Result<TokenizerModel> read_tokenizer_json(std::string_view text, std::string_vi
   return model;
 }
 
-Result<TextRules> read_tokenizer_config(std::string_view text, std::string_view source) {
-  const Result<json> file = parse_object(text, source);
-  if (!file) return tl::unexpected(file.error());
-  return read_rules(*file,
-                    {.clean_text = "clean_text",
-                     .handle_chinese_chars = "tokenize_chinese_chars",
-                     .lowercase = "do_lower_case"},
-                    source);
+Result<TokenizerModel> read_tokenizer_folder(const fs::path& folder) {
+  const fs::path path = folder / "tokenizer.json";
+  if (is_there(path)) {
+    const Result<std::string> text = read_text_file(path, "tokenizer", most_bytes);
+    if (!text) return tl::unexpected(text.error());
+    return read_tokenizer_json(*text, path.string());
+  }
+  if (is_there(folder / "vocab.txt")) return read_vocabulary_folder(folder);
+  constexpr std::size_t longest_path = 400;
+  return fail(
+      "there is neither tokenizer.json nor vocab.txt in '{}'; copy the one that the checkpoint "
+      "came with there",
+      in_a_sentence(folder.string(), longest_path));
 }
 
 }  // namespace attnscope
