@@ -8,8 +8,6 @@
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/axes.h"
 #include "engine/pattern/sequence_layout.h"
-#include "engine/sweep/beacon_file.h"
-#include "engine/sweep/run_preparation.h"
 #include "kernels/base/text_file.h"
 
 namespace attnscope::cli {
@@ -57,12 +55,9 @@ Result<nlohmann::json> make_request(const AttendCommandArguments& arguments) {
 void attend(Session& session, const AttendCommandArguments& arguments) {
   auto request = make_request(arguments);
   if (!request) return session.fail(exit_wrong_use, request.error().message);
-  auto beacon = BeaconFile::make();
-  if (!beacon) return session.fail(exit_wrong_use, beacon.error().message);
-  auto worker = WorkerProcess::start(
-      arguments.worker, StartOptions{.beacon = beacon->path(), .beacon_nonce = beacon->nonce()});
+  auto worker = WorkerProcess::start(arguments.worker);
   if (!worker) return session.fail(exit_wrong_use, worker.error().message);
-  if (!worker->shares_beacon()) {
+  if (!is_this_machine(worker->hello())) {
     return session.fail(exit_wrong_use,
                         "attend hands its tensors over as files of this machine, and the worker is "
                         "on another; run attend there.");

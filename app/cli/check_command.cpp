@@ -8,7 +8,6 @@
 #include "app/cli/command_line.h"
 #include "app/cli/worker_requests.h"
 #include "engine/pattern/axes.h"
-#include "engine/sweep/run_preparation.h"
 
 namespace attnscope::cli {
 

@@ -14,7 +14,6 @@
 #include "engine/pattern/axes.h"
 #include "engine/pattern/compile_plan.h"
 #include "engine/report/table.h"
-#include "engine/sweep/run_preparation.h"
 #include "kernels/base/text_file.h"
 #include "kernels/plan/counts.h"
 

@@ -16,7 +16,6 @@
 #include "engine/pattern/sequence_layout.h"
 #include "engine/report/table.h"
 #include "engine/sweep/driver.h"
-#include "engine/sweep/run_preparation.h"
 
 namespace attnscope::cli {
 

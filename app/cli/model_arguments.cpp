@@ -2,8 +2,6 @@
 #include "app/cli/model_arguments.h"
 
 #include "app/cli/worker_requests.h"
-#include "engine/sweep/beacon_file.h"
-#include "engine/sweep/run_preparation.h"
 
 namespace attnscope::cli {
 
@@ -52,13 +50,9 @@ Result<ScoringModel> open_model(const ModelArguments& arguments) {
 
 Result<ModelWorker> start_model(const ModelArguments& arguments, const ScoringModel& model,
                                 const std::atomic<int>* interrupted) {
-  auto beacon = BeaconFile::make();
-  if (!beacon) return tl::unexpected(beacon.error());
-  auto worker = WorkerProcess::start(arguments.worker, StartOptions{.beacon = beacon->path(),
-                                                                    .beacon_nonce = beacon->nonce(),
-                                                                    .cancel = interrupted});
-  if (!worker) return fail("{}", worker.error().message);
-  if (!worker->shares_beacon()) {
+  auto worker = WorkerProcess::start(arguments.worker, {.cancel = interrupted});
+  if (!worker) return tl::unexpected(worker.error());
+  if (!is_this_machine(worker->hello())) {
     return fail(
         "the worker is on another machine, where the checkpoint's files cannot be seen; run this "
         "command there");

@@ -14,7 +14,7 @@
 #include "app/worker/request_reader.h"
 #include "app/worker/requests.h"
 #include "attnscope/build_info.h"
-#include "engine/heat/worker_watch.h"
+#include "engine/heat/sign_of_life.h"
 #include "engine/measure/available_memory.h"
 #include "engine/measure/counting_allocator.h"
 #include "engine/measure/machine.h"

@@ -13,9 +13,7 @@
 #include "engine/attention/cuda_runtime.h"
 #include "engine/attention/list.h"
 #include "engine/heat/protocol.h"
-#include "engine/heat/shared_beacon.h"
-#include "engine/heat/sole_worker.h"
-#include "engine/heat/worker_watch.h"
+#include "engine/heat/sign_of_life.h"
 #include "engine/measure/available_memory.h"
 #include "engine/measure/counting_allocator.h"
 #include "engine/measure/cuda_ceilings.h"
@@ -78,22 +76,9 @@ json description(const char* event) {
           {"implementations", known}};
 }
 
-/// Whether the driver's beacon can be seen from here; the driver then knows how to look after us.
-bool shares_beacon(const json& message) {
-  if (!message.contains("beacon") || !message.contains("beacon_nonce")) return false;
-  protocol::Beacon* const shared =
-      map_beacon(text_field(message, "beacon"), text_field(message, "beacon_nonce"));
-  unmap_beacon(shared);
-  return shared != nullptr;
-}
-
 void answer_hello(const Request& request, ProtocolChannel& channel) {
-  if (request.message.contains("beacon_nonce"))
-    be_the_sole_worker(text_field(request.message, "beacon_nonce"));
-  json event = description("hello");
-  event["shares_beacon"] = shares_beacon(request.message);
-  event["tells_end"] = true;
-  channel.send(event);
+  if (request.message.contains("driver")) take_over_from(text_field(request.message, "driver"));
+  channel.send(description("hello"));
 }
 
 void answer_describe(const Request&, ProtocolChannel& channel) {
@@ -111,13 +96,12 @@ void answer_heat(const Request& request, ProtocolChannel& channel) {
             channel.send({{"event", "progress"}, {"contender", contender}, {"phase", phase}});
           },
       .cancel = request.cancelled.get(),
-      .own_beacon = watched_beacon(),
-      .on_alive =
-          [&](const protocol::Beacon& beacon) {
-            channel.send(
-                {{"event", "alive"}, {"contender", beacon.contender}, {"calls", beacon.calls}});
-          }};
-  const HeatResult result = measure::run_heat(*heat, hooks);
+      .beacon = &beacon()};
+  const HeatResult result = [&] {
+    const std::jthread alive =
+        tell_alive(alive_interval, [&](const json& event) { channel.send(event); });
+    return measure::run_heat(*heat, hooks);
+  }();
   channel.send({{"event", "heat"}, {"result", protocol::to_json(result)}});
 }
 

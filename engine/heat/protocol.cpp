@@ -92,9 +92,10 @@ json to_json(const Heat& heat) {
 }
 
 json to_json(const HeatRequest& request) {
-  return {{"request", "heat"},          {"heat", to_json(request.heat)},
-          {"process", request.process}, {"placements", request.placements},
-          {"beacon", request.beacon},   {"beacon_nonce", request.beacon_nonce}};
+  return {{"request", "heat"},
+          {"heat", to_json(request.heat)},
+          {"process", request.process},
+          {"placements", request.placements}};
 }
 
 json to_json(const Cell& cell) {

@@ -4,11 +4,11 @@
 // The worker protocol: JSON Lines on the worker's stdin (requests) and its original stdout
 // (events). A driver in any language can speak it; docs/protocol.md has the grammar with examples.
 //
-//   -> {"request":"hello","protocol":6,"version":"0.1.0"}
-//   <- {"event":"hello","protocol":6,"version":"0.1.0","build":{...},"device":{...}}
-//   -> {"request":"heat","heat":{...},"process":0,"placements":[0,1,2],"beacon":"/path"}
+//   -> {"request":"hello","protocol":7,"version":"0.1.0"}
+//   <- {"event":"hello","protocol":7,"version":"0.1.0","build":{...},"device":{...}}
+//   -> {"request":"heat","heat":{...},"process":0,"placements":[0,1,2]}
 //   <- {"event":"progress","contender":2,"phase":"check"}        (never inside timed rounds)
-//   <- {"event":"alive","contender":2,"calls":117}   (from a worker that cannot map the beacon)
+//   <- {"event":"alive","contender":2,"calls":117}               (every 2 s: which one runs)
 //   <- {"event":"heat","result":{...}}
 //   <- {"event":"ended","signal":11,"contender":2}    (from the process that watches the worker)
 //   -> {"request":"cancel"}    {"request":"describe"}    {"request":"ceilings","threads":2}
@@ -16,11 +16,8 @@
 //   -> {"request":"attend",...}    {"request":"check","device":"cpu"}    {"request":"quit"}
 //   <- {"event":"error","message":"..."}
 //
-// One request is answered before the next is read; only cancel and quit overtake. The beacon is a
-// small file the worker maps and keeps current without system calls: which contender runs now.
+// One request is answered before the next is read; only cancel and quit overtake.
 
-#include <chrono>
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -31,25 +28,13 @@
 
 namespace attnscope::protocol {
 
-inline constexpr int version = 6;
+inline constexpr int version = 7;
 
 /// Which placements this worker process measures.
 struct HeatRequest {
   Heat heat;
   int process = 0;
   std::vector<int> placements;
-  std::string beacon;             // path of the beacon file; empty: none
-  std::string beacon_nonce = {};  // what is written in it, so that no other file is taken for it
-};
-
-/// How often a worker that cannot see the driver's beacon tells what it does.
-inline constexpr std::chrono::milliseconds alive_interval{2'000};
-
-/// What the beacon file holds, in native byte order; the worker stores, the driver reads.
-struct Beacon {
-  std::int32_t contender = -1;  // index within the heat, -1: none
-  std::uint32_t calls = 0;      // grows with every call into a contender
-  std::uint64_t nonce = 0;      // the driver's; HeatRequest::beacon_nonce in hexadecimal
 };
 
 // Every struct survives the way there and back unchanged. Readers answer what does not fit with one

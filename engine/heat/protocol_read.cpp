@@ -240,8 +240,6 @@ HeatRequest heat_request(const Reader& r) {
   request.heat = heat(r["heat"]);
   request.process = r["process"].whole<int>(0);
   request.placements = r["placements"].list([](const Reader& one) { return one.whole<int>(0); });
-  request.beacon = r["beacon"].text();
-  if (r.has("beacon_nonce")) request.beacon_nonce = r["beacon_nonce"].text();
   return request;
 }
 

@@ -15,10 +15,9 @@ HeatRecord::HeatRecord(const protocol::HeatRequest& request, const HeatHooks& ho
       hooks_(hooks),
       device_(heat_device(request.heat.point.device)),
       memory_(device_.memory()),
-      beacon_(request.beacon, request.beacon_nonce, hooks.own_beacon),
+      beacon_(hooks.beacon != nullptr ? *hooks.beacon : unseen_),
       troubles_(request.heat.contenders.size()) {
-  if (hooks.on_alive && !beacon_.is_shared())
-    heartbeat_.emplace(protocol::alive_interval, [this] { hooks_.on_alive(beacon_.read()); });
+  beacon_.idle();
   auto limit = memory_limit_bytes();
   if (!limit) throw std::runtime_error(limit.error().message);
   memory_.empty_cache();

@@ -13,8 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/heat/heartbeat.h"
-#include "engine/measure/beacon.h"
+#include "engine/heat/sign_of_life.h"
 #include "engine/measure/heat_device.h"
 #include "engine/measure/heat_runner.h"
 #include "engine/measure/rounds.h"
@@ -31,7 +30,7 @@ class HeatRecord {
   [[nodiscard]] const std::vector<int>& placements() const { return request_.placements; }
   [[nodiscard]] HeatDevice& device() const { return device_; }
   [[nodiscard]] HeatMemory& memory() const { return memory_; }
-  [[nodiscard]] BeaconFile& beacon() { return beacon_; }
+  [[nodiscard]] Beacon& beacon() const { return beacon_; }
   [[nodiscard]] std::vector<Cell>& cells() { return cells_; }
   /// By contender; whoever has one is out.
   [[nodiscard]] std::vector<std::optional<Trouble>>& troubles() { return troubles_; }
@@ -56,10 +55,10 @@ class HeatRecord {
   const HeatHooks& hooks_;
   HeatDevice& device_;
   HeatMemory& memory_;
-  BeaconFile beacon_;
+  Beacon unseen_;  // where nobody asks who runs
+  Beacon& beacon_;
   std::vector<std::optional<Trouble>> troubles_;
   std::vector<Cell> cells_;
-  std::optional<Heartbeat> heartbeat_;  // the last member: it ends before what it reads
 };
 
 }  // namespace attnscope::measure

@@ -206,7 +206,7 @@ class AttentionHeat {
   const Heat& heat_;
   HeatDevice& device_;
   HeatMemory& memory_;
-  BeaconFile& beacon_;
+  Beacon& beacon_;
   std::vector<std::optional<Trouble>>& troubles_;
   std::vector<Cell>& cells_;
   // By contender; on a device that of handing it over, far less.
@@ -231,15 +231,9 @@ void measure(HeatRecord& record) {
 
 }  // namespace
 
-/// Throws cuda::DeviceLost, with the beacon left at the contender that lost the device.
 HeatResult run_heat(const protocol::HeatRequest& request, const HeatHooks& hooks) {
   HeatRecord record(request, hooks);
-  try {
-    measure(record);
-  } catch (const cuda::DeviceLost&) {
-    record.beacon().leave_lit();
-    throw;
-  }
+  measure(record);
   return record.finish();
 }
 

@@ -9,6 +9,7 @@
 
 #include "engine/heat/cell.h"
 #include "engine/heat/protocol.h"
+#include "engine/heat/sign_of_life.h"
 
 namespace attnscope::measure {
 
@@ -17,10 +18,8 @@ struct HeatHooks {
   /// "time" (once for each placement, before its warm-up).
   std::function<void(int contender, std::string_view phase)> on_phase;
   const std::atomic<bool>* cancel = nullptr;
-  /// Where the driver's beacon cannot be reached: takes its place, and from another thread this is
-  /// told at the start and every few seconds of which contender runs and how many calls there were.
-  protocol::Beacon* own_beacon = nullptr;
-  std::function<void(const protocol::Beacon&)> on_alive = {};
+  /// Kept at the contender that runs; left there when one loses the device.
+  Beacon* beacon = nullptr;
 };
 
 /// Cells in the heat's order, holding this process's samples. Contenders that cannot run become

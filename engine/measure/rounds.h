@@ -15,8 +15,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/heat/sign_of_life.h"
 #include "engine/heat/time_asleep.h"
-#include "engine/measure/beacon.h"
 #include "engine/measure/conditions.h"
 #include "engine/measure/stop_rule.h"
 #include "engine/measure/stopwatch.h"
@@ -43,7 +43,7 @@ struct LaneResult {
 
 struct RoundsOptions {
   HeatMemory& memory;
-  const BeaconFile& beacon;
+  Beacon& beacon;
   PlacementRule rule;
   int process = 0;
   int placement = 0;

@@ -13,7 +13,7 @@
 #include "engine/sweep/run_plan.h"
 #include "engine/sweep/run_preparation.h"
 #include "engine/sweep/time_left.h"
-#include "engine/sweep/worker_crew.h"
+#include "engine/sweep/worker_pool.h"
 
 namespace attnscope {
 namespace {
@@ -41,11 +41,11 @@ std::string failure_line(const Cell& cell, const HeatPoint& point) {
 // A run from its first event to its last.
 class Run {
  public:
-  Run(Store& store, const DriverOptions& options, WorkerCrew crew, RunOutcome outcome,
+  Run(Store& store, const DriverOptions& options, WorkerPool pool, RunOutcome outcome,
       std::vector<Heat> heats, int heats_done)
       : store_(store),
         options_(options),
-        crew_(std::move(crew)),
+        pool_(std::move(pool)),
         outcome_(std::move(outcome)),
         heats_(std::move(heats)),
         heats_done_(heats_done),
@@ -55,7 +55,7 @@ class Run {
         keeper_(store, outcome_.run, [this](const std::string& text) { warn(text); }) {}
 
   Result<RunOutcome> run(const std::vector<std::string>& warnings) {
-    crew_.listen([this](const std::string& text) { warn(text); }, [this] { acknowledge_cancel(); });
+    pool_.listen([this](const std::string& text) { warn(text); }, [this] { acknowledge_cancel(); });
     send(Kind::started, {});
     for (const std::string& text : warnings) warn(text);
     const Status measured = measure_all();
@@ -109,15 +109,15 @@ class Run {
   // The worker goes home meanwhile: whoever pauses a run may want its memory, or the device.
   void wait_while_paused() {
     if (!is_pause_asked()) return;
-    crew_.dismiss();
+    pool_.dismiss();
     bool told = set_progress(std::string(paused_words), /*now=*/true);
     send(Kind::paused, std::string(paused_words));
-    while (is_pause_asked() && !crew_.is_cancelled()) {
-      crew_.pause(std::chrono::milliseconds(100));
+    while (is_pause_asked() && !pool_.is_cancelled()) {
+      pool_.pause(std::chrono::milliseconds(100));
       // The database may have been locked when it was first told.
       told = told || set_progress(std::string(paused_words), /*now=*/false);
     }
-    if (crew_.is_cancelled()) {
+    if (pool_.is_cancelled()) {
       outcome_.status = RunStatus::cancelled;
     } else {
       send(Kind::continued, "goes on");
@@ -156,9 +156,9 @@ class Run {
     constexpr int most_repeats = 10;
     for (int repeats = 0;; ++repeats) {
       const auto before = options_.time_asleep();
-      auto result = measure_heat(heat, crew_, options_.patience, listener);
+      auto result = measure_heat(heat, pool_, options_.patience, listener);
       const auto slept = options_.time_asleep() - before;
-      if (!result || !*result || !crew_.is_here() || slept < least_suspend) return result;
+      if (!result || !*result || !pool_.is_here() || slept < least_suspend) return result;
       const double seconds = std::chrono::duration<double>(slept).count();
       if (repeats == most_repeats) {
         warn(
@@ -198,24 +198,24 @@ class Run {
   Status measure_ceilings(const std::string& whose, const json& request) {
     set_progress("ceilings of " + whose, /*now=*/true);
     const auto ask = [&] {
-      return crew_.ask(request, "ceilings", std::chrono::minutes(2), [](const json&) {});
+      return pool_.ask(request, "ceilings", std::chrono::minutes(2), [](const json&) {});
     };
     auto answer = ask();
-    while (answer.kind == WorkerCrew::Answer::Kind::lost) {
+    while (answer.kind == WorkerPool::Answer::Kind::lost) {
       warn("the connection to the worker was lost: " + answer.words + "; connecting again");
       answer = ask();
     }
-    if (answer.kind == WorkerCrew::Answer::Kind::cancelled) {
+    if (answer.kind == WorkerPool::Answer::Kind::cancelled) {
       outcome_.status = RunStatus::cancelled;
       return {};
     }
-    if (answer.kind == WorkerCrew::Answer::Kind::no_worker) return fail("{}", answer.words);
+    if (answer.kind == WorkerPool::Answer::Kind::no_worker) return fail("{}", answer.words);
     store_ceilings(answer);
     return {};
   }
 
-  void store_ceilings(const WorkerCrew::Answer& answer) {
-    const bool answered = answer.kind == WorkerCrew::Answer::Kind::answered;
+  void store_ceilings(const WorkerPool::Answer& answer) {
+    const bool answered = answer.kind == WorkerPool::Answer::Kind::answered;
     auto ceilings = answered ? protocol::read_ceilings(answer.event.value("ceilings", json()))
                              : Result<Ceilings>(fail("{}", answer.words));
     if (!ceilings) {
@@ -278,7 +278,7 @@ class Run {
 
   Store& store_;
   const DriverOptions& options_;
-  WorkerCrew crew_;
+  WorkerPool pool_;
   RunOutcome outcome_;
   std::vector<Heat> heats_;  // still to be measured
   int heats_done_, heats_planned_;
@@ -329,11 +329,11 @@ Status check_resumable(const RunInfo& run) {
 }  // namespace
 
 Result<RunOutcome> run_sweep(const Sweep& sweep, Store& store, const DriverOptions& options) {
-  auto crew = WorkerCrew::start(options.worker_command, options.connection, options.cancel);
-  if (!crew) return tl::unexpected(crew.error());
+  auto pool = WorkerPool::start(options.worker_command, options.connection, options.cancel);
+  if (!pool) return tl::unexpected(pool.error());
   std::vector<Heat> heats = sweep.heats;
-  const int cores = worker_cores(crew->hello());
-  if (Status known = check_implementations(heats, crew->hello()); !known) {
+  const int cores = worker_cores(pool->hello());
+  if (Status known = check_implementations(heats, pool->hello()); !known) {
     return tl::unexpected(known.error());
   }
   if (Status settled = settle_threads(heats, cores); !settled) {
@@ -341,7 +341,7 @@ Result<RunOutcome> run_sweep(const Sweep& sweep, Store& store, const DriverOptio
   }
   RunOutcome outcome{.run = {}, .status = RunStatus::done, .failures = {}, .store_refusal = {}};
   auto id = store.begin_run(
-      describe_run(sweep, crew->hello(), options.command_line, plan_json(heats), options.again_of));
+      describe_run(sweep, pool->hello(), options.command_line, plan_json(heats), options.again_of));
   if (!id) {
     outcome.status = RunStatus::interrupted;
     outcome.store_refusal = id.error().message;
@@ -349,7 +349,7 @@ Result<RunOutcome> run_sweep(const Sweep& sweep, Store& store, const DriverOptio
   }
   outcome.run = *id;
   const std::vector<std::string> warnings = warnings_of_threads(heats, cores);
-  return Run(store, options, std::move(*crew), std::move(outcome), std::move(heats),
+  return Run(store, options, std::move(*pool), std::move(outcome), std::move(heats),
              /*heats_done=*/0)
       .run(warnings);
 }
@@ -370,14 +370,14 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   auto outcome = outcome_so_far(earlier, store);
   if (!outcome) return outcome;
 
-  auto crew = WorkerCrew::start(options.worker_command, options.connection, options.cancel);
-  if (!crew) return tl::unexpected(crew.error());
-  if (Status known = check_implementations(*heats, crew->hello()); !known) {
+  auto pool = WorkerPool::start(options.worker_command, options.connection, options.cancel);
+  if (!pool) return tl::unexpected(pool.error());
+  if (Status known = check_implementations(*heats, pool->hello()); !known) {
     return tl::unexpected(known.error());
   }
   NewRun restart = describe_run(
       {.name = earlier.start.sweep_name, .text = earlier.start.sweep_text, .heats = *heats},
-      crew->hello(), options.command_line, json());
+      pool->hello(), options.command_line, json());
   restart.heats_planned = earlier.start.heats_planned;
   if (Status resumed = store.resume_run(earlier.id, restart); !resumed) {
     outcome->status = RunStatus::interrupted;
@@ -385,14 +385,14 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
     return outcome;
   }
   const int heats_done = earlier.start.heats_planned - static_cast<int>(heats->size());
-  auto warnings = warnings_of_threads(*heats, worker_cores(crew->hello()));
+  auto warnings = warnings_of_threads(*heats, worker_cores(pool->hello()));
   if (restart.device != earlier.start.device) {
     warnings.push_back(
         fmt::format("the run began on '{}' and goes on on '{}'; its heats do not "
                     "compare",
                     earlier.start.device, restart.device));
   }
-  return Run(store, options, std::move(*crew), std::move(*outcome), std::move(*heats), heats_done)
+  return Run(store, options, std::move(*pool), std::move(*outcome), std::move(*heats), heats_done)
       .run(warnings);
 }
 

@@ -16,7 +16,7 @@
 #include "engine/heat/time_asleep.h"
 #include "engine/store/store.h"
 #include "engine/sweep/sweep.h"
-#include "engine/sweep/worker_crew.h"
+#include "engine/sweep/worker_pool.h"
 
 namespace attnscope {
 

@@ -9,7 +9,7 @@
 namespace attnscope {
 namespace {
 
-using Answer = WorkerCrew::Answer;
+using Answer = WorkerPool::Answer;
 using std::chrono::milliseconds;
 
 milliseconds default_patience(const Heat& heat) {
@@ -47,10 +47,10 @@ std::pair<CellStatus, std::string> verdict_on(const Answer& answer) {
 
 class Measurement {
  public:
-  Measurement(const Heat& heat, WorkerCrew& crew, milliseconds patience,
+  Measurement(const Heat& heat, WorkerPool& pool, milliseconds patience,
               const HeatListener& listener)
       : heat_(heat),
-        crew_(crew),
+        pool_(pool),
         patience_(patience),
         listener_(listener),
         shares_(divide_placements(heat.stop.placements, heat.stop.processes)),
@@ -76,22 +76,22 @@ class Measurement {
   // One process after another; the last answer tells whether all of them did their share.
   Answer measure_all_shares(std::vector<HeatResult>& results) {
     for (std::size_t share = 0; share < shares_.size(); ++share) {
-      if (share > 0) crew_.dismiss();
+      if (share > 0) pool_.dismiss();
       const Answer answer = measure_share(share, results);
       if (answer.kind != Answer::Kind::answered) return answer;
     }
     // Several processes a heat are to be independent of each other in every heat.
-    if (shares_.size() > 1) crew_.dismiss();
+    if (shares_.size() > 1) pool_.dismiss();
     return {};
   }
 
   Answer measure_share(std::size_t share, std::vector<HeatResult>& results) {
-    Answer answer = crew_.ask(protocol::to_json(request(share)), "heat", patience_,
+    Answer answer = pool_.ask(protocol::to_json(request(share)), "heat", patience_,
                               [this](const nlohmann::json& event) { report_phase(event); });
     if (answer.kind != Answer::Kind::answered) return answer;
     auto result = read_result(answer.event);
     if (!result) {
-      crew_.dismiss();
+      pool_.dismiss();
       return {.kind = Answer::Kind::died, .words = result.error().message};
     }
     results.push_back(std::move(*result));
@@ -102,16 +102,16 @@ class Measurement {
   Answer measure_alone() {
     Answer answer;
     do {
-      crew_.dismiss();
+      pool_.dismiss();
       std::vector<HeatResult> of_no_use;
       answer = measure_share(0, of_no_use);
     } while (was_cut_off(answer));
-    crew_.dismiss();
+    pool_.dismiss();
     return answer;
   }
 
   // A lost connection is nobody's fault: what was asked for is asked for again, whole, of a worker
-  // that is reached anew. The crew gives up when that goes on for too long.
+  // that is reached anew. The pool gives up when that goes on for too long.
   bool was_cut_off(const Answer& answer) const {
     if (answer.kind != Answer::Kind::lost) return false;
     listener_.on_warning(
@@ -121,11 +121,8 @@ class Measurement {
   }
 
   protocol::HeatRequest request(std::size_t share) const {
-    protocol::HeatRequest request{.heat = heat_,
-                                  .process = static_cast<int>(share),
-                                  .placements = shares_[share],
-                                  .beacon = crew_.beacon_path(),
-                                  .beacon_nonce = crew_.beacon_nonce()};
+    protocol::HeatRequest request{
+        .heat = heat_, .process = static_cast<int>(share), .placements = shares_[share]};
     request.heat.contenders.clear();
     for (const std::size_t i : active_) request.heat.contenders.push_back(heat_.contenders[i]);
     return request;
@@ -236,7 +233,7 @@ class Measurement {
   }
 
   const Heat& heat_;
-  WorkerCrew& crew_;
+  WorkerPool& pool_;
   milliseconds patience_;
   const HeatListener& listener_;
   std::vector<std::vector<int>> shares_;
@@ -257,10 +254,10 @@ std::vector<std::vector<int>> divide_placements(int placements, int processes) {
   return divided;
 }
 
-Result<std::optional<HeatResult>> measure_heat(const Heat& heat, WorkerCrew& crew,
+Result<std::optional<HeatResult>> measure_heat(const Heat& heat, WorkerPool& pool,
                                                std::optional<milliseconds> patience,
                                                const HeatListener& listener) {
-  return Measurement(heat, crew, patience.value_or(default_patience(heat)), listener).run();
+  return Measurement(heat, pool, patience.value_or(default_patience(heat)), listener).run();
 }
 
 }  // namespace attnscope

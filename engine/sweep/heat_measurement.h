@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/sweep/pool_cells.h"
-#include "engine/sweep/worker_crew.h"
+#include "engine/sweep/worker_pool.h"
 
 namespace attnscope {
 
@@ -23,7 +23,7 @@ struct HeatListener {
 /// The heat's cells in the order of its contenders; nothing when it was cancelled; an error when no
 /// worker can be had.
 [[nodiscard]] Result<std::optional<HeatResult>> measure_heat(
-    const Heat& heat, WorkerCrew& crew, std::optional<std::chrono::milliseconds> patience,
+    const Heat& heat, WorkerPool& pool, std::optional<std::chrono::milliseconds> patience,
     const HeatListener& listener);
 
 /// The placements 0 ... placements-1 in as many equal runs as there are processes.

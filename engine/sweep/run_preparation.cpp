@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/sweep/run_preparation.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <set>
 
 #include "attnscope/build_info.h"
-#include "engine/heat/protocol.h"
+#include "engine/sweep/worker_process.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -45,17 +44,6 @@ Status check_implementations(const std::vector<Heat>& heats, const json& hello) 
     }
   }
   return {};
-}
-
-int worker_cores(const json& hello) {
-  const json device = part(hello, "device");
-  if (const json cores = device.is_object() ? part(device, "cores") : json();
-      cores.is_number_integer() && cores >= 1 && cores <= 65536) {
-    return cores.get<int>();
-  }
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
 }
 
 Status settle_threads(std::vector<Heat>& heats, int cores) {
@@ -118,7 +106,7 @@ NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& co
                        {"flags", ATTNSCOPE_FLAGS},
                        {"build_type", ATTNSCOPE_BUILD_TYPE},
                        {"libraries", libraries()}}}};
-  if (part(hello, "shares_beacon") == false) provenance["worker"] = {{"elsewhere", true}};
+  if (!is_this_machine(hello)) provenance["worker"] = {{"elsewhere", true}};
   if (!again_of.empty()) provenance["again_of"] = again_of;
   if (!plan.is_null()) provenance["plan"] = plan;
   std::string device_name = name.is_string() ? name.get<std::string>() : "unknown device";

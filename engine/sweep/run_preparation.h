@@ -16,9 +16,6 @@ namespace attnscope {
 [[nodiscard]] Status check_implementations(const std::vector<Heat>& heats,
                                            const nlohmann::json& hello);
 
-/// Cores the worker may use, from its greeting; else those of this process.
-[[nodiscard]] int worker_cores(const nlohmann::json& hello);
-
 /// Threads 0 become `cores`; an error when two heats are then the same point.
 [[nodiscard]] Status settle_threads(std::vector<Heat>& heats, int cores);
 

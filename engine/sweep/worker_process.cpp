@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/sweep/worker_process.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "attnscope/build_info.h"
 #include "engine/heat/protocol.h"
-#include "engine/sweep/child_process.h"
 #include "kernels/base/sentences.h"
+
+extern char** environ;
 
 namespace attnscope {
 namespace {
@@ -24,16 +34,124 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds writing_patience{30'000};
 constexpr milliseconds quitting_patience{2'000};
+constexpr std::size_t longest_line = std::size_t{256} << 20;  // bytes
+
+class Descriptor {
+ public:
+  Descriptor() = default;
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() { close(); }
+  [[nodiscard]] int get() const { return number_; }
+  [[nodiscard]] bool is_open() const { return number_ >= 0; }
+  void close() {
+    if (is_open()) ::close(number_);
+    number_ = -1;
+  }
+  // A number from 3 up, so that giving a pipe to the child as 0, 1 or 2 never overwrites another
+  // pipe when this process itself was started with closed standard descriptors.
+  [[nodiscard]] bool take(int number) {
+    number_ = fcntl(number, F_DUPFD_CLOEXEC, 3);
+    ::close(number);
+    return is_open();
+  }
+  void never_block() const { fcntl(number_, F_SETFL, fcntl(number_, F_GETFL) | O_NONBLOCK); }
+
+ private:
+  int number_ = -1;
+};
+
+bool make_pipe(Descriptor& reading, Descriptor& writing) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return false;
+  const bool read = reading.take(ends[0]);
+  return writing.take(ends[1]) && read;
+}
+
+// Turns a write to a pipe nobody reads into EPIPE instead of the death of this process, without
+// touching handlers that belong to the program.
+class HoldBrokenPipeSignal {
+ public:
+  HoldBrokenPipeSignal() {
+    sigemptyset(&broken_pipe_);
+    sigaddset(&broken_pipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &broken_pipe_, &before_);
+  }
+  ~HoldBrokenPipeSignal() {
+    const timespec now{};
+    const bool was_held = sigismember(&before_, SIGPIPE) == 1;
+    if (!was_held) {
+      while (sigtimedwait(&broken_pipe_, nullptr, &now) == SIGPIPE) {
+      }
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  HoldBrokenPipeSignal(const HoldBrokenPipeSignal&) = delete;
+  HoldBrokenPipeSignal& operator=(const HoldBrokenPipeSignal&) = delete;
+
+ private:
+  sigset_t broken_pipe_{}, before_{};
+};
+
+bool is_shell_command(const std::string& command) {
+  std::error_code ignored;
+  return command.find(' ') != std::string::npos && !std::filesystem::exists(command, ignored);
+}
+
+// Signals as in a fresh program, whatever this one blocks or ignores; a process group of its own.
+int spawn(const std::string& command, const std::array<int, 3>& standard, pid_t& pid) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  for (int number = 0; number < 3; ++number)
+    posix_spawn_file_actions_adddup2(&actions, standard[static_cast<std::size_t>(number)], number);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+
+  std::string shell = "/bin/sh", option = "-c", text = command;
+  const bool through_shell = is_shell_command(command);
+  std::array<char*, 4> arguments =
+      through_shell ? std::array<char*, 4>{shell.data(), option.data(), text.data(), nullptr}
+                    : std::array<char*, 4>{text.data(), nullptr, nullptr, nullptr};
+  const int failed =
+      posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  return failed;
+}
+
+std::string why_not_started(const std::string& command, int error) {
+  if (error == ENOENT) {
+    return fmt::format(
+        "the measuring process '{}' was not found: build it with scripts/setup, or name it in "
+        "ATTNSCOPE_WORKER or with --worker",
+        command);
+  }
+  if (error == EACCES || error == ENOEXEC) {
+    return fmt::format(
+        "the measuring process '{}' is not an executable file: build it with scripts/setup, or "
+        "name "
+        "another in ATTNSCOPE_WORKER or with --worker",
+        command);
+  }
+  return fmt::format("the measuring process '{}' could not be started: {}", command,
+                     std::strerror(error));
+}
+
+milliseconds left_until(Clock::time_point deadline) {
+  return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(deadline - Clock::now()));
+}
 
 std::string excerpt(std::string_view line) {
   constexpr std::size_t shown = 200;
   return in_a_sentence(line, shown);
-}
-
-std::optional<int> number_of(const json& message, const char* field) {
-  const auto found = message.find(field);
-  if (found == message.end() || !found->is_number_integer()) return std::nullopt;
-  return found->get<int>();
 }
 
 bool is_blank(std::string_view line) {
@@ -46,7 +164,8 @@ std::string signal_name(int number) {
                          : fmt::format("signal {}", number);
 }
 
-std::string text_of(const json& message, const char* field) {
+/// A field in words, of whatever kind it is.
+std::string in_words(const json& message, const char* field) {
   const auto found = message.find(field);
   if (found == message.end()) return "none";
   return found->is_string() ? found->get<std::string>() : found->dump();
@@ -54,221 +173,358 @@ std::string text_of(const json& message, const char* field) {
 
 Status check_versions(const json& hello, const std::string& command) {
   const std::string own_protocol = std::to_string(protocol::version);
-  if (text_of(hello, "protocol") != own_protocol) {
+  if (in_words(hello, "protocol") != own_protocol) {
     return fail(
         "the measuring process '{}' speaks protocol {}, this program protocol {}: build both from "
         "one version, or name the right one in ATTNSCOPE_WORKER or with --worker",
-        command, text_of(hello, "protocol"), own_protocol);
+        command, in_words(hello, "protocol"), own_protocol);
   }
-  if (text_of(hello, "version") != ATTNSCOPE_VERSION) {
+  if (in_words(hello, "version") != ATTNSCOPE_VERSION) {
     return fail(
         "the measuring process '{}' is version {}, this program version {}: build both from one "
         "version, or name the right one in ATTNSCOPE_WORKER or with --worker",
-        command, text_of(hello, "version"), ATTNSCOPE_VERSION);
+        command, in_words(hello, "version"), ATTNSCOPE_VERSION);
   }
   return {};
 }
 
-}  // namespace
-
-struct WorkerProcess::State {
-  explicit State(ChildProcess started) : child(std::move(started)) {}
-
-  ChildProcess child;
-  json hello;
-  json last_event;             // "ended", once it has come
-  std::optional<Ended> ended;  // the words of an end that is already known
-
-  Read end(const std::string& before = {});
-};
-
-// Collects how the process ended; one that closed its output but lives on is killed. What its own
-// last event says counts more than how the program ended that was started here, which may be a
-// connection to it.
-WorkerProcess::Read WorkerProcess::State::end(const std::string& before) {
-  if (!ended) {
-    const bool by_itself = child.wait_for_end(quitting_patience).has_value();
-    if (!by_itself) child.kill();
-    Ended now;
-    const int status = child.end().value_or(0);
-    now.told = last_event.is_object();
-    now.signal = now.told ? number_of(last_event, "signal").value_or(0)
-                          : (WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-    now.contender = now.told ? number_of(last_event, "contender") : std::nullopt;
-    const bool our_doing = !by_itself && !now.told;
-    if (our_doing) {
-      now.words = "it closed its output and was ended";
-    } else if (now.signal != 0) {
-      now.words = "killed by " + signal_name(now.signal);
-    } else {
-      now.exit_code =
-          now.told ? number_of(last_event, "exit_code").value_or(-1) : WEXITSTATUS(status);
-      now.words = fmt::format("it ended with exit code {}", now.exit_code);
-    }
-    if (!before.empty() || our_doing) now.signal = 0;  // our own signal tells nothing of the worker
-    if (!before.empty()) now.words = before;
-    if (!child.last_error_line().empty()) {
-      now.words += fmt::format("; its last words: {}", child.last_error_line());
-    }
-    ended = std::move(now);
-  }
-  return {.wait = Wait::ended, .event = {}, .ended = *ended};
+json device_field(const json& hello, const char* field) {
+  const auto device = hello.find("device");
+  const bool told = device != hello.end() && device->is_object() && device->contains(field);
+  return told ? device->at(field) : json();
 }
 
-WorkerProcess::WorkerProcess(std::unique_ptr<State> state) : state_(std::move(state)) {}
+}  // namespace
+
+/// The process itself and its three pipes.
+class WorkerProcess::Child {
+ public:
+  Child() = default;
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() { kill(); }
+
+  [[nodiscard]] Status start(const std::string& command);
+  /// Writes all of `text`, reading meanwhile what the child prints; false when it reads no more, or
+  /// not a byte for `patience`: a slow line may take its time.
+  [[nodiscard]] bool write(std::string_view text, milliseconds patience);
+  void close_input() { input_.close(); }
+  /// Waits until output or errors arrive, the child ends, a signal comes or `patience` is over.
+  void wait_for_news(milliseconds patience);
+  /// The next whole line of its output.
+  [[nodiscard]] std::optional<std::string> take_line();
+  [[nodiscard]] bool has_line() const { return output_text_.find('\n') != std::string::npos; }
+  /// Bytes of a line that is still arriving.
+  [[nodiscard]] std::size_t pending_bytes() const { return output_text_.size(); }
+  /// Its output is closed and read to the end.
+  [[nodiscard]] bool output_ended() const { return !output_.is_open(); }
+  /// The line its errors end with, for messages.
+  [[nodiscard]] const std::string& last_error_line() const { return last_error_line_; }
+  /// Its wait status once it has ended; never blocks.
+  [[nodiscard]] std::optional<int> end();
+  /// Waits for the end at most `patience`, reading what it prints.
+  std::optional<int> wait_for_end(milliseconds patience);
+  void kill();
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+ private:
+  void read_output();
+  void read_errors();
+
+  pid_t pid_ = -1;
+  std::optional<int> wait_status_;
+  Descriptor input_, output_, errors_;
+  std::string output_text_;   // not yet taken
+  std::size_t searched_ = 0;  // bytes of it known to hold no line feed
+  std::string error_line_, last_error_line_;
+};
+
+Status WorkerProcess::Child::start(const std::string& command) {
+  Descriptor in, out, err;  // the child's ends
+  if (!make_pipe(in, input_) || !make_pipe(output_, out) || !make_pipe(errors_, err))
+    return fail("no pipe to the measuring process could be made: {}", std::strerror(errno));
+  if (const int error = spawn(command, {in.get(), out.get(), err.get()}, pid_); error != 0) {
+    pid_ = -1;
+    return fail("{}", why_not_started(command, error));
+  }
+  for (const Descriptor* descriptor : {&input_, &output_, &errors_}) descriptor->never_block();
+  return {};
+}
+
+bool WorkerProcess::Child::write(std::string_view text, milliseconds patience) {
+  auto deadline = Clock::now() + patience;
+  const HoldBrokenPipeSignal hold;
+  while (!text.empty()) {
+    if (!input_.is_open()) return false;
+    const ssize_t written = ::write(input_.get(), text.data(), text.size());
+    if (written > 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+      deadline = Clock::now() + patience;
+      continue;
+    }
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno != EAGAIN) return false;
+    if (Clock::now() >= deadline || end()) return false;
+    // A child that is blocked on its own full pipe reads nothing: empty those first.
+    read_output();
+    read_errors();
+    pollfd room{input_.get(), POLLOUT, 0};
+    poll(&room, 1, 20);
+  }
+  return true;
+}
+
+void WorkerProcess::Child::wait_for_news(milliseconds patience) {
+  // A child whose own children keep its pipes open ends without closing them: look at it, too.
+  constexpr milliseconds slice{100};
+  std::array<pollfd, 2> sources{{{output_.get(), POLLIN, 0}, {errors_.get(), POLLIN, 0}}};
+  poll(sources.data(), sources.size(), static_cast<int>(std::min(patience, slice).count()));
+  read_output();
+  read_errors();
+}
+
+void WorkerProcess::Child::read_output() {
+  std::array<char, 65536> chunk;
+  while (output_.is_open() && output_text_.size() <= longest_line) {
+    const ssize_t got = ::read(output_.get(), chunk.data(), chunk.size());
+    if (got > 0) {
+      output_text_.append(chunk.data(), static_cast<std::size_t>(got));
+    } else if (got == 0) {
+      output_.close();
+    } else if (errno != EINTR) {
+      if (errno != EAGAIN) output_.close();
+      return;
+    }
+  }
+}
+
+void WorkerProcess::Child::read_errors() {
+  std::array<char, 4096> chunk;
+  constexpr std::size_t longest = 400;
+  while (errors_.is_open()) {
+    const ssize_t got = ::read(errors_.get(), chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got == 0) errors_.close();
+    if (got <= 0) return;
+    for (const char c : std::string_view(chunk.data(), static_cast<std::size_t>(got))) {
+      if (c != '\n') {
+        if (error_line_.size() < longest) error_line_ += c;
+      } else {
+        if (!error_line_.empty()) last_error_line_ = error_line_;
+        error_line_.clear();
+      }
+    }
+    if (!error_line_.empty()) last_error_line_ = error_line_;
+  }
+}
+
+std::optional<std::string> WorkerProcess::Child::take_line() {
+  const std::size_t feed = output_text_.find('\n', searched_);
+  if (feed == std::string::npos) {
+    searched_ = output_text_.size();
+    return std::nullopt;
+  }
+  std::string line = output_text_.substr(0, feed);
+  output_text_.erase(0, feed + 1);
+  searched_ = 0;
+  return line;
+}
+
+std::optional<int> WorkerProcess::Child::end() {
+  if (wait_status_ || pid_ <= 0) return wait_status_;
+  int status = 0;
+  const pid_t ended = waitpid(pid_, &status, WNOHANG);
+  if (ended == pid_) wait_status_ = status;
+  if (ended < 0 && errno == ECHILD) wait_status_ = 0;
+  return wait_status_;
+}
+
+std::optional<int> WorkerProcess::Child::wait_for_end(milliseconds patience) {
+  const auto deadline = Clock::now() + patience;
+  while (!end() && Clock::now() < deadline) {
+    read_output();
+    pollfd errors{errors_.get(), POLLIN, 0};
+    poll(&errors, 1, static_cast<int>(std::min(left_until(deadline), milliseconds(5)).count()));
+    read_errors();
+  }
+  read_output();
+  read_errors();
+  return wait_status_;
+}
+
+void WorkerProcess::Child::kill() {
+  if (pid_ <= 0 || end()) return;
+  ::kill(-pid_, SIGKILL);
+  // Only a process stuck in the kernel outlives this; it is left to the system then.
+  wait_for_end(std::chrono::seconds(5));
+}
+
+WorkerProcess::WorkerProcess(std::unique_ptr<Child> child) : child_(std::move(child)) {}
 WorkerProcess::WorkerProcess(WorkerProcess&&) noexcept = default;
 
 WorkerProcess& WorkerProcess::operator=(WorkerProcess&& other) noexcept {
-  std::swap(state_, other.state_);
+  std::swap(child_, other.child_);
+  std::swap(hello_, other.hello_);
+  std::swap(last_event_, other.last_event_);
+  std::swap(ended_, other.ended_);
   return *this;
 }
 
 WorkerProcess::~WorkerProcess() {
-  if (!state_ || state_->ended) return;
-  ChildProcess& child = state_->child;
-  if (child.end()) return;
-  static_cast<void>(child.write(protocol::write_line({{"request", "quit"}}), milliseconds(100)));
-  child.close_input();
-  if (!child.wait_for_end(quitting_patience)) child.kill();
-}
-
-Result<WorkerProcess> WorkerProcess::start(const std::string& command, milliseconds patience) {
-  auto worker = start(command, StartOptions{.patience = patience});
-  if (!worker) return fail("{}", worker.error().message);
-  return std::move(*worker);
+  if (!child_ || ended_ || child_->end()) return;
+  static_cast<void>(child_->write(protocol::write_line({{"request", "quit"}}), milliseconds(100)));
+  child_->close_input();
+  child_->wait_for_end(quitting_patience);  // and is killed then
 }
 
 tl::expected<WorkerProcess, StartFailure> WorkerProcess::start(const std::string& command,
                                                                const StartOptions& how) {
-  const auto failure = [](std::string message, bool may_pass = false) {
-    return tl::unexpected(StartFailure{.message = std::move(message), .may_pass = may_pass});
-  };
   const std::string program = command.empty() ? default_worker() : command;
-  const auto cancelled = [&] { return how.cancel != nullptr && how.cancel->load() > 0; };
-  const auto cancellation = [&] {
+  const auto is_cancelled = [&] { return how.cancel != nullptr && how.cancel->load() > 0; };
+  const auto cancelled = [&] {
     return tl::unexpected(StartFailure{
-        .message = fmt::format("cancelled while the measuring process '{}' was started", program),
-        .cancelled = true});
+        {fmt::format("cancelled while the measuring process '{}' was started", program)},
+        /*may_pass=*/false,
+        /*cancelled=*/true});
   };
-  if (cancelled()) return cancellation();
-  auto child = ChildProcess::start(program);
-  if (!child) return failure(child.error().message);
-  WorkerProcess worker(std::make_unique<State>(std::move(*child)));
+  const auto silent = [](std::string message) {
+    return tl::unexpected(StartFailure{{std::move(message)}, /*may_pass=*/true});
+  };
+  const auto wrong = [](std::string message) {
+    return tl::unexpected(StartFailure{{std::move(message)}});
+  };
+  if (is_cancelled()) return cancelled();
+  auto child = std::make_unique<Child>();
+  if (Status started = child->start(program); !started) return wrong(started.error().message);
+  WorkerProcess worker(std::move(child));
   static_cast<void>(worker.send({{"request", "hello"},
                                  {"protocol", protocol::version},
                                  {"version", ATTNSCOPE_VERSION},
-                                 {"beacon", how.beacon},
-                                 {"beacon_nonce", how.beacon_nonce}}));
-  Read answer = worker.read_greeting(how.patience, cancelled);
+                                 {"driver", how.driver}}));
+  Read answer = worker.read_greeting(how);
   if (answer.wait == Wait::timeout) {
     worker.kill();
-    if (cancelled()) return cancellation();
-    return failure(fmt::format("the measuring process '{}' gave no answer within {} s", program,
-                               std::chrono::duration<double>(how.patience).count()),
-                   /*may_pass=*/true);
+    if (is_cancelled()) return cancelled();
+    return silent(fmt::format("the measuring process '{}' gave no answer within {} s", program,
+                              std::chrono::duration<double>(how.patience).count()));
   }
   if (answer.wait == Wait::ended) {
-    return failure(
-        fmt::format("the measuring process '{}' did not start: {}", program, answer.ended.words),
-        /*may_pass=*/true);
+    return silent(
+        fmt::format("the measuring process '{}' did not start: {}", program, answer.ended.words));
   }
-  if (text_of(answer.event, "event") == "error") {
-    return failure(fmt::format("the measuring process '{}' refused to start: {}", program,
-                               text_of(answer.event, "message")));
+  const std::string event = in_words(answer.event, "event");
+  if (event == "error") {
+    return wrong(fmt::format("the measuring process '{}' refused to start: {}", program,
+                             in_words(answer.event, "message")));
   }
-  if (text_of(answer.event, "event") != "hello") {
-    return failure(
-        fmt::format("'{}' is not a measuring process of this program: it greeted with {}", program,
-                    excerpt(answer.event.dump())));
+  if (event != "hello") {
+    return wrong(fmt::format("'{}' is not a measuring process of this program: it greeted with {}",
+                             program, excerpt(answer.event.dump())));
   }
-  if (Status same = check_versions(answer.event, program); !same) {
-    return failure(same.error().message);
-  }
-  worker.state_->hello = std::move(answer.event);
+  if (Status same = check_versions(answer.event, program); !same)
+    return wrong(same.error().message);
+  worker.hello_ = std::move(answer.event);
   return worker;
 }
 
 // A greeting that arrives byte by byte is waited for.
-WorkerProcess::Read WorkerProcess::read_greeting(milliseconds patience,
-                                                 const std::function<bool()>& cancelled) {
+WorkerProcess::Read WorkerProcess::read_greeting(const StartOptions& how) {
   constexpr milliseconds glance{200};
-  auto deadline = Clock::now() + patience;
+  auto deadline = Clock::now() + how.patience;
   std::size_t pending = 0;
   while (true) {
-    const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
-    Read answer = read(std::clamp(left, milliseconds(0), glance));
-    if (answer.wait != Wait::timeout || cancelled()) return answer;
+    Read answer = read(std::min(left_until(deadline), glance));
+    const bool cancelled = how.cancel != nullptr && how.cancel->load() > 0;
+    if (answer.wait != Wait::timeout || cancelled) return answer;
     if (pending_bytes() > pending) {
       pending = pending_bytes();
-      deadline = Clock::now() + patience;
+      deadline = Clock::now() + how.patience;
     }
     if (Clock::now() >= deadline) return answer;
   }
 }
 
-bool WorkerProcess::shares_beacon() const {
-  const auto found = state_->hello.find("shares_beacon");
-  return found == state_->hello.end() || *found != false;
-}
-
-bool WorkerProcess::tells_end() const {
-  const auto found = state_->hello.find("tells_end");
-  return found != state_->hello.end() && *found == true;
-}
-
-std::size_t WorkerProcess::pending_bytes() const {
-  return state_->child.pending_bytes();
-}
-
-const json& WorkerProcess::hello() const {
-  return state_->hello;
-}
-
 Status WorkerProcess::send(const json& request) {
   // Whatever it has started may hold its input open a moment longer than itself.
-  if (!state_->ended && state_->child.write(protocol::write_line(request), writing_patience))
-    return {};
+  if (!ended_ && child_->write(protocol::write_line(request), writing_patience)) return {};
   return fail("the measuring process takes no more requests");
 }
 
 WorkerProcess::Read WorkerProcess::read(milliseconds patience) {
   const auto deadline = Clock::now() + patience;
-  ChildProcess& child = state_->child;
   for (bool looked = false;; looked = true) {
-    if (const auto line = child.take_line()) {
+    if (const auto line = child_->take_line()) {
       if (is_blank(*line)) continue;
       auto event = protocol::parse_line(*line);
-      if (event && text_of(*event, "event") == "ended") {
-        state_->last_event = std::move(*event);
+      if (event && in_words(*event, "event") == "ended") {
+        last_event_ = std::move(*event);
         continue;
       }
-      if (event && event->contains("event")) {
+      if (event && event->contains("event"))
         return {.wait = Wait::event, .event = std::move(*event), .ended = {}};
-      }
-      child.kill();
-      return state_->end("it sent a line that is not of the protocol: " + excerpt(*line));
+      child_->kill();
+      return end("it sent a line that is not of the protocol: " + excerpt(*line));
     }
-    if (child.is_overlong()) {
-      child.kill();
-      return state_->end("it sent a line of more than 256 MiB, which is not of the protocol");
+    if (child_->pending_bytes() > longest_line) {
+      child_->kill();
+      return end("it sent a line of more than 256 MiB, which is not of the protocol");
     }
     // Ended before the last look at its output: nothing more can come.
-    const bool gone = child.end().has_value();
-    if (child.output_ended()) return state_->end();
-    const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
-    if (!gone && looked && left <= milliseconds(0)) return {};
-    child.wait_for_news(gone ? milliseconds(0) : std::max(left, milliseconds(0)));
-    if (gone && !child.has_line()) return state_->end();
+    const bool gone = child_->end().has_value();
+    if (child_->output_ended()) return end();
+    if (!gone && looked && Clock::now() >= deadline) return {};
+    child_->wait_for_news(gone ? milliseconds(0) : left_until(deadline));
+    if (gone && !child_->has_line()) return end();
   }
 }
 
+// Collects how the process ended; one that closed its output but lives on is killed. What its own
+// last event says counts more than how the program ended that was started here, which may be a
+// connection to it.
+WorkerProcess::Read WorkerProcess::end(const std::string& before) {
+  if (!ended_) {
+    const bool by_itself = child_->wait_for_end(quitting_patience).has_value();
+    child_->kill();
+    const int status = child_->end().value_or(0);
+    const bool told = last_event_.is_object();
+    Ended now;
+    now.is_lost = !told && before.empty();
+    if (!before.empty()) {
+      now.words = before;
+    } else if (told) {
+      now.signal = int_field(last_event_, "signal").value_or(0);
+      now.contender = int_field(last_event_, "contender");
+      if (now.contender.value_or(0) < 0) now.contender.reset();
+    } else if (by_itself && WIFSIGNALED(status)) {
+      now.signal = WTERMSIG(status);
+    }
+    if (now.signal != 0) {
+      now.words = "killed by " + signal_name(now.signal);
+    } else if (!told && !by_itself && now.words.empty()) {
+      now.words = "it closed its output and was ended";
+    } else if (now.words.empty()) {
+      now.words = fmt::format(
+          "it ended with exit code {}",
+          told ? int_field(last_event_, "exit_code").value_or(-1) : WEXITSTATUS(status));
+    }
+    if (!child_->last_error_line().empty())
+      now.words += fmt::format("; its last words: {}", child_->last_error_line());
+    ended_ = std::move(now);
+  }
+  return {.wait = Wait::ended, .event = {}, .ended = *ended_};
+}
+
+std::size_t WorkerProcess::pending_bytes() const {
+  return child_->pending_bytes();
+}
+
 void WorkerProcess::kill() {
-  state_->child.kill();
-  state_->end("it was ended by this program");
+  child_->kill();
+  static_cast<void>(end("it was ended by this program"));
 }
 
 int WorkerProcess::pid() const {
-  return static_cast<int>(state_->child.pid());
+  return static_cast<int>(child_->pid());
 }
 
 std::string default_worker() {
@@ -278,6 +534,33 @@ std::string default_worker() {
   std::error_code failed;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
   return failed ? "attnscope-worker" : (self.parent_path() / "attnscope-worker").string();
+}
+
+bool is_this_machine(const json& hello) {
+  std::string boot_id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot_id;
+  const json told = device_field(hello, "boot_id");
+  return !told.is_string() || told == boot_id;
+}
+
+int worker_cores(const json& hello) {
+  const std::optional<int> told = int_field(hello.value("device", json()), "cores");
+  if (told && *told >= 1 && *told <= 65536) return *told;
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+}
+
+std::string text_field(const json& message, const char* field) {
+  const auto found = message.is_object() ? message.find(field) : message.end();
+  return found != message.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::optional<int> int_field(const json& message, const char* field) {
+  const auto found = message.is_object() ? message.find(field) : message.end();
+  const bool whole = found != message.end() && found->is_number_integer();
+  if (!whole || !std::in_range<int>(found->get<std::int64_t>())) return std::nullopt;
+  return found->get<int>();
 }
 
 }  // namespace attnscope

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,8 +18,7 @@
 namespace attnscope {
 
 /// Why a worker could not be had.
-struct StartFailure {
-  std::string message;
+struct StartFailure : Error {
   bool may_pass = false;  // nobody answered: a line may be down for now. Else it answered wrongly
   bool cancelled = false;
 };
@@ -28,8 +26,8 @@ struct StartFailure {
 struct StartOptions {
   /// Without a byte from it; LibTorch's first load from a cold disk takes seconds.
   std::chrono::milliseconds patience = std::chrono::minutes(1);
-  /// The driver's beacon, which the worker looks for.
-  std::string beacon = {}, beacon_nonce = {};
+  /// A driver's own number: a worker that it has lost is ended by the next one.
+  std::string driver = {};
   /// Above 0: the start is given up.
   const std::atomic<int>* cancel = nullptr;
 };
@@ -37,31 +35,25 @@ struct StartOptions {
 class WorkerProcess {
  public:
   /// Starts `command` (empty: default_worker()) and shakes hands. A command with spaces is a shell
-  /// command unless a file has that name. Errors: not found, not executable, another protocol or
-  /// program version (both named), no answer within `patience` (LibTorch's first load from a cold
-  /// disk takes seconds).
-  [[nodiscard]] static Result<WorkerProcess> start(
-      const std::string& command, std::chrono::milliseconds patience = std::chrono::minutes(1));
-  [[nodiscard]] static tl::expected<WorkerProcess, StartFailure> start(const std::string& command,
-                                                                       const StartOptions& how);
+  /// command unless a file has that name. It leads a process group of its own: a Ctrl-C at the
+  /// terminal reaches the driver alone, and a kill whatever the worker has started (a shell's or
+  /// ssh's children). Errors: not found, not executable, another protocol or program version (both
+  /// named), no answer.
+  [[nodiscard]] static tl::expected<WorkerProcess, StartFailure> start(
+      const std::string& command, const StartOptions& how = {});
   WorkerProcess(WorkerProcess&&) noexcept;
   WorkerProcess& operator=(WorkerProcess&&) noexcept;
   ~WorkerProcess();  // asks it to quit, kills it after 2 s
 
-  [[nodiscard]] const nlohmann::json& hello()
-      const;  // its handshake: build, device, implementations
-  /// It sees the beacon named in the greeting, so it is on this machine. One that does not say is.
-  [[nodiscard]] bool shares_beacon() const;
-  /// It ends with an event that says how; without one, the line to it was cut.
-  [[nodiscard]] bool tells_end() const;
+  /// Its handshake: build, device, implementations.
+  [[nodiscard]] const nlohmann::json& hello() const { return hello_; }
   [[nodiscard]] Status send(const nlohmann::json& request);
 
   struct Ended {
-    int exit_code = -1;
     int signal = 0;
-    std::string words;  // "killed by signal 9 (SIGKILL)", with the last line it printed
-    bool told = false;  // by its own last event
-    std::optional<int> contender = {};  // told: the one that ran
+    std::string words;     // "killed by signal 9 (SIGKILL)", with the last line it printed
+    bool is_lost = false;  // without the event that tells its end: the line to it was cut
+    std::optional<int> contender = {};  // the one that ran, from that event
   };
   enum class Wait : std::uint8_t { event, timeout, ended };
   struct Read {
@@ -79,14 +71,28 @@ class WorkerProcess {
   [[nodiscard]] int pid() const;
 
  private:
-  struct State;
-  explicit WorkerProcess(std::unique_ptr<State> state);
-  [[nodiscard]] Read read_greeting(std::chrono::milliseconds patience,
-                                   const std::function<bool()>& cancelled);
-  std::unique_ptr<State> state_;
+  class Child;
+  explicit WorkerProcess(std::unique_ptr<Child> child);
+  [[nodiscard]] Read read_greeting(const StartOptions& how);
+  [[nodiscard]] Read end(const std::string& before = {});
+
+  std::unique_ptr<Child> child_;
+  nlohmann::json hello_;
+  nlohmann::json last_event_;   // "ended", once it has come
+  std::optional<Ended> ended_;  // an end that is already known
 };
 
 /// Path of the worker that belongs to this program: $ATTNSCOPE_WORKER, else beside the executable.
 [[nodiscard]] std::string default_worker();
+
+/// Whether the worker of this greeting computes on this machine. One that does not tell does.
+[[nodiscard]] bool is_this_machine(const nlohmann::json& hello);
+/// Cores the worker may use, from its greeting; else those of this process.
+[[nodiscard]] int worker_cores(const nlohmann::json& hello);
+
+/// A text of a message, or an empty one.
+[[nodiscard]] std::string text_field(const nlohmann::json& message, const char* field);
+/// A whole number of a message that an int holds.
+[[nodiscard]] std::optional<int> int_field(const nlohmann::json& message, const char* field);
 
 }  // namespace attnscope

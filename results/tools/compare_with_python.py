@@ -102,8 +102,7 @@ def time_ours(arguments, settings):
     worker = Worker(arguments)
     samples = []
     for setting in settings:
-        request = {"request": "heat", "process": 0, "placements": [0], "beacon": "",
-                   "heat": heat_of(setting, arguments)}
+        request = {"request": "heat", "process": 0, "placements": [0], "heat": heat_of(setting, arguments)}
         cell, = worker.ask(request, "heat")["result"]["cells"]
         if cell["status"] != "ok" or cell["batch"] != setting["batch"]:
             sys.exit(f"compare_with_python: {setting}: {cell['status']}, batch {cell['batch']}: {cell['reason']}")

@@ -10,8 +10,8 @@
 // cancelled), held (runs while the file FAKE_WORKER_HOLD is there). Faults of the worker itself are
 // words in FAKE_WORKER:
 //   mute old-version old-protocol garbage-hello refuses silent-exit heats-die-before-running
-//   garbage-heat other-heat no-ceilings deaf elsewhere (keeps its own beacon) no-heartbeat
-//   restarted another-governor (in its greeting)
+//   garbage-heat other-heat no-ceilings deaf no-heartbeat; in its greeting elsewhere (on another
+//   machine) restarted another-governor
 // Processes are noted in the file FAKE_WORKER_PIDS, where that is set.
 // Every request is noted in the file FAKE_WORKER_LOG, one line each: "hello", "heat 64", ...
 #include <poll.h>
@@ -28,11 +28,8 @@
 #include <string>
 
 #include "attnscope/build_info.h"
-#include "engine/heat/heartbeat.h"
 #include "engine/heat/protocol.h"
-#include "engine/heat/shared_beacon.h"
-#include "engine/heat/sole_worker.h"
-#include "engine/heat/worker_watch.h"
+#include "engine/heat/sign_of_life.h"
 
 namespace attnscope {
 namespace {
@@ -71,40 +68,6 @@ void note_process() {
 [[noreturn]] void hang() {
   while (true) pause();
 }
-
-// The driver's beacon where it can be seen; else one of its own and a heartbeat.
-class Beacon {
- public:
-  explicit Beacon(const protocol::HeatRequest& request)
-      : shared_(has_fault("elsewhere") ? nullptr
-                                       : map_beacon(request.beacon, request.beacon_nonce)),
-        beacon_(shared_ != nullptr ? shared_ : watched_beacon()) {
-    if (shared_ == nullptr && !has_fault("no-heartbeat"))
-      heartbeat_.emplace(std::chrono::milliseconds(20), [this] { beat(); });
-  }
-  ~Beacon() {
-    heartbeat_.reset();
-    unmap_beacon(shared_);
-  }
-  Beacon(const Beacon&) = delete;
-  Beacon& operator=(const Beacon&) = delete;
-
-  void running(int contender) {
-    std::atomic_ref(beacon_->contender).store(contender, std::memory_order_release);
-    std::atomic_ref(beacon_->calls).fetch_add(1, std::memory_order_release);
-  }
-
- private:
-  void beat() {
-    send({{"event", "alive"},
-          {"contender", std::atomic_ref(beacon_->contender).load()},
-          {"calls", std::atomic_ref(beacon_->calls).load()}});
-  }
-
-  protocol::Beacon* shared_;
-  protocol::Beacon* beacon_;
-  std::optional<Heartbeat> heartbeat_;
-};
 
 // Requests are read between contenders only; this one waits for the next, which must be cancel.
 bool wait_for_cancel() {
@@ -159,7 +122,9 @@ bool run_contender(const protocol::HeatRequest& request, const Contender& conten
   if (fault == "exit") std::_Exit(3);
   if (fault == "hang") hang();
   if (fault == "refuse") {
-    send({{"event", "error"}, {"message", "this one is beyond me"}});
+    send({{"event", "error"},
+          {"message", "this one is beyond me"},
+          {"contender", beacon().contender()}});
     return false;
   }
   if (fault == "held") wait_while_held();
@@ -185,18 +150,20 @@ void answer_heat(const json& message) {
   }
   HeatResult result{.heat_index = request->heat.index, .point = request->heat.point, .cells = {}};
   if (has_fault("other-heat")) result.point.sequence_tokens += 1;
-  Beacon beacon(*request);
+  std::jthread alive;
+  if (!has_fault("no-heartbeat")) alive = tell_alive(std::chrono::milliseconds(20), send);
   for (std::size_t i = 0; i < request->heat.contenders.size(); ++i) {
     send({{"event", "progress"}, {"contender", i}, {"phase", "time"}});
-    beacon.running(static_cast<int>(i));
+    beacon().calling(static_cast<int>(i));
     if (!run_contender(*request, request->heat.contenders[i], result)) return;
   }
-  beacon.running(-1);
+  beacon().idle();
   for (const Contender& contender : request->heat.contenders) {
     const std::string& fault = contender.implementation;
     const bool alone = request->heat.contenders.size() == 1;
     if (fault == "crash-idle" || (fault == "crash-together" && !alone)) die_of(SIGABRT);
   }
+  alive = std::jthread();
   send({{"event", "heat"}, {"result", protocol::to_json(result)}});
 }
 
@@ -211,7 +178,7 @@ void answer_ceilings(const json& message) {
 }
 
 void answer_hello(const json& message) {
-  be_the_sole_worker(message.value("beacon_nonce", ""));
+  take_over_from(message.value("driver", ""));
   note_process();
   note("hello");
   if (has_fault("mute")) hang();
@@ -230,10 +197,9 @@ void answer_hello(const json& message) {
         "crash-together", "kill", "exit", "hang", "refuse", "wrong", "endless", "held"}) {
     implementations.push_back({{"id", id}, {"summary", "made up"}});
   }
-  protocol::Beacon* const shared =
-      map_beacon(message.value("beacon", ""), message.value("beacon_nonce", ""));
-  const bool is_here = shared != nullptr && !has_fault("elsewhere");
-  unmap_beacon(shared);
+  std::string boot_id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot_id;
+  if (has_fault("elsewhere")) boot_id = has_fault("restarted") ? "second" : "first";
   const int spoken = has_fault("old-protocol") ? 0 : protocol::version;
   send({{"event", "hello"},
         {"protocol", spoken},
@@ -244,10 +210,8 @@ void answer_hello(const json& message) {
           {"name", "Fake processor"},
           {"cores", 2},
           {"host", "fakebox"},
-          {"boot_id", has_fault("restarted") ? "second" : "first"},
+          {"boot_id", boot_id},
           {"governor", has_fault("another-governor") ? "powersave" : "performance"}}},
-        {"shares_beacon", is_here},
-        {"tells_end", true},
         {"implementations", implementations}});
 }
 

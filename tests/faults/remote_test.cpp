@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A worker on another machine: looked after by its heartbeat, reached again when the line is cut.
-// Here it is one that says it cannot see the driver's beacon.
+// Here it is one that names another start of the machine.
 #include "attnscope/build_info.h"
 #include "tests/faults/fault_fixture.h"
 
@@ -221,11 +221,10 @@ TEST_F(RemoteTest, AnswerThatTakesLong_IsASignOfLife) {
 // A line that is cut without a word leaves a worker behind that measures for nobody.
 TEST_F(RemoteTest, NextWorkerOfARun_TakesThePlaceOfOneLeftBehind) {
   misbehave("elsewhere deaf");
-  const StartOptions run_of_one{.beacon_nonce = "0123456789abcdef"};
+  const StartOptions run_of_one{.driver = "0123456789abcdef"};
   auto left_behind = WorkerProcess::start(FAKE_WORKER_PROGRAM, run_of_one);
   ASSERT_TRUE(left_behind) << left_behind.error().message;
-  auto other_run =
-      WorkerProcess::start(FAKE_WORKER_PROGRAM, StartOptions{.beacon_nonce = "fedcba9876543210"});
+  auto other_run = WorkerProcess::start(FAKE_WORKER_PROGRAM, {.driver = "fedcba9876543210"});
   ASSERT_TRUE(other_run) << other_run.error().message;
   auto next = WorkerProcess::start(FAKE_WORKER_PROGRAM, run_of_one);
   ASSERT_TRUE(next) << next.error().message;

@@ -90,7 +90,7 @@ TEST_F(SshTest, ConnectionKilledInAHeat_MeasuresItAgainWhole) {
                                       "heat 128", "ceilings"));
 }
 
-// The beacon can be seen over ssh to this very machine; its line may be cut all the same.
+// A worker reached over ssh may be on this very machine; its line may be cut all the same.
 TEST_F(SshTest, ConnectionToThisMachineKilledInAHeat_IsNoCrashEither) {
   far_end("");
   std::ofstream(hold()) << "";

@@ -20,7 +20,7 @@ class WorkerProcessTest : public FaultFixture {
  protected:
   static std::string error_of(const std::string& command,
                               std::chrono::milliseconds patience = seconds(60)) {
-    auto worker = WorkerProcess::start(command, patience);
+    auto worker = WorkerProcess::start(command, {.patience = patience});
     return worker ? "no error" : worker.error().message;
   }
   static bool exists(int pid) { return kill(pid, 0) == 0; }

@@ -189,11 +189,8 @@ constexpr unsigned rounds = 300;
 TEST(Protocol, HeatRequests_SurviveTheWayThereAndBack) {
   for (unsigned seed = 0; seed < rounds; ++seed) {
     Random r(seed);
-    const protocol::HeatRequest sent{.heat = random_heat(r),
-                                     .process = r.small(),
-                                     .placements = {r.small(), r.small()},
-                                     .beacon = r.text(),
-                                     .beacon_nonce = r.text()};
+    const protocol::HeatRequest sent{
+        .heat = random_heat(r), .process = r.small(), .placements = {r.small(), r.small()}};
     const json message = over_the_wire(protocol::to_json(sent));
     EXPECT_EQ(message.at("request"), "heat");
     const auto received = protocol::read_heat_request(message);
@@ -201,8 +198,6 @@ TEST(Protocol, HeatRequests_SurviveTheWayThereAndBack) {
     expect_equal(received->heat, sent.heat);
     EXPECT_EQ(received->process, sent.process);
     EXPECT_EQ(received->placements, sent.placements);
-    EXPECT_EQ(received->beacon, sent.beacon);
-    EXPECT_EQ(received->beacon_nonce, sent.beacon_nonce);
   }
 }
 
@@ -274,7 +269,7 @@ TEST(Protocol, BytesThatAreNoText_StillMakeALine) {
 TEST(Protocol, MissingField_IsNamedWithItsWay) {
   Random r(3);
   json message = protocol::to_json(
-      protocol::HeatRequest{.heat = random_heat(r), .process = 0, .placements = {}, .beacon = {}});
+      protocol::HeatRequest{.heat = random_heat(r), .process = 0, .placements = {}});
   message["heat"]["point"].erase("heads");
   EXPECT_THAT(protocol::read_heat_request(message).error().message,
               HasSubstr("no field 'request.heat.point.heads'"));

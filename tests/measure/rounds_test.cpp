@@ -10,7 +10,6 @@
 #include <string>
 
 #include "engine/measure/block_cache.h"
-#include "engine/sweep/beacon_file.h"
 
 namespace attnscope::measure {
 namespace {
@@ -32,7 +31,7 @@ class RoundsTest : public testing::Test {
   }
 
   BlockCache memory_;
-  BeaconFile beacon_{""};
+  Beacon beacon_;
   std::atomic<bool> cancel_ = false;
   volatile double sink_ = 0;
 
@@ -329,30 +328,6 @@ TEST_F(RoundsTest, WorkspaceThatIsFresh_CostsALongCallItsFirstSample) {
   const auto results = run_rounds(lanes, options(watch));
   EXPECT_EQ(results[0].samples.size(), 4U);
   EXPECT_EQ(entered, 1 + 4);  // nothing led the first sample in: it met the page faults
-}
-
-TEST(Beacon, CountsCallsAndNamesTheContender) {
-  auto driver = attnscope::BeaconFile::make();
-  ASSERT_TRUE(driver) << driver.error().message;
-  {
-    const BeaconFile beacon(driver->path(), driver->nonce());
-    EXPECT_TRUE(beacon.is_shared());
-    EXPECT_EQ(driver->read().contender, -1);
-    const std::uint32_t before = driver->read().calls;
-    beacon.calling(4);
-    beacon.calling(4);
-    EXPECT_EQ(driver->read().contender, 4);
-    EXPECT_EQ(driver->read().calls, before + 2);
-  }
-  EXPECT_EQ(driver->read().contender, -1);
-}
-
-TEST(Beacon, PathThatLeadsNowhere_IsNotLit) {
-  protocol::Beacon own;
-  const BeaconFile beacon("/nowhere/at/all/beacon", "00000000000000ff", &own);
-  EXPECT_FALSE(beacon.is_shared());
-  beacon.calling(3);
-  EXPECT_EQ(own.contender, 3);
 }
 
 }  // namespace

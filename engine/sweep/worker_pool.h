@@ -1,9 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The workers of a run, one at a time: asked, watched for signs of life, replaced when they end. A
-// worker on another machine is looked after through its heartbeat, and reached again when the line
-// to it was cut.
+// The workers of a run, one at a time: asked, watched for signs of life, replaced when they end,
+// and reached again when the line to one was cut.
 
 #include <atomic>
 #include <chrono>
@@ -12,7 +11,6 @@
 #include <string>
 #include <string_view>
 
-#include "engine/sweep/beacon_file.h"
 #include "engine/sweep/worker_process.h"
 
 namespace attnscope {
@@ -20,7 +18,7 @@ namespace attnscope {
 /// What is done about a lost connection.
 struct ConnectionRule {
   /// Not a byte from a worker on another machine for so long while it measures: the line is cut. It
-  /// sends a heartbeat every protocol::alive_interval.
+  /// tells that it lives every alive_interval.
   std::chrono::milliseconds silence = std::chrono::seconds(30);
   /// Between attempts to reach it again, doubled each time up to the longest, ...
   std::chrono::milliseconds first_pause = std::chrono::seconds(1);
@@ -31,7 +29,7 @@ struct ConnectionRule {
   int most_losses = 5;
 };
 
-class WorkerCrew {
+class WorkerPool {
  public:
   using Milliseconds = std::chrono::milliseconds;
 
@@ -41,12 +39,12 @@ class WorkerCrew {
     Kind kind = Kind::answered;
     nlohmann::json event = {};          // answered
     std::string words = {};             // of what went wrong
-    std::optional<int> contender = {};  // refused, died, hung: the one that ran, from the beacon
+    std::optional<int> contender = {};  // refused, died, hung: the one that ran
     bool killed_by_system = false;      // died of a SIGKILL that was not ours: for want of memory
   };
 
   /// Starts the first worker.
-  [[nodiscard]] static Result<WorkerCrew> start(const std::string& command,
+  [[nodiscard]] static Result<WorkerPool> start(const std::string& command,
                                                 const ConnectionRule& connection,
                                                 const std::atomic<int>* cancel);
 
@@ -60,43 +58,37 @@ class WorkerCrew {
               std::function<void()> on_cancelling);
 
   /// Sends `request` (starting a worker if none is there) and waits for the event `awaited`; others
-  /// go to `on_event`. A worker that neither answers nor moves its beacon for `patience` is killed.
+  /// go to `on_event`. A worker that neither answers nor calls a contender for `patience` is
+  /// killed.
   [[nodiscard]] Answer ask(const nlohmann::json& request, std::string_view awaited,
                            Milliseconds patience,
                            const std::function<void(const nlohmann::json&)>& on_event);
   /// Sends the current worker home: the next request begins in a fresh process.
-  void dismiss();
+  void dismiss() { worker_.reset(); }
   /// Waits; any signal that comes meanwhile ends it early.
   void pause(Milliseconds length) const;
   [[nodiscard]] bool is_cancelled() const { return cancel_level() > 0; }
-  [[nodiscard]] std::string beacon_path() const { return beacon_.path(); }
-  [[nodiscard]] std::string beacon_nonce() const { return beacon_.nonce(); }
 
  private:
-  WorkerCrew(std::string command, const ConnectionRule& connection, const std::atomic<int>* cancel,
-             WorkerProcess first, BeaconFile beacon);
+  WorkerPool(std::string command, const ConnectionRule& connection, const std::atomic<int>* cancel);
   [[nodiscard]] int cancel_level() const;
+  [[nodiscard]] tl::expected<WorkerProcess, StartFailure> start_worker() const;
   [[nodiscard]] std::optional<Answer> provide_worker();
   [[nodiscard]] std::optional<Answer> no_worker_after(const StartFailure& failure,
                                                       std::chrono::steady_clock::time_point began);
   [[nodiscard]] std::string why_not_the_same(const nlohmann::json& hello) const;
-  void pass_on_cancel();
-  [[nodiscard]] protocol::Beacon beacon() const;
-  void take_heartbeat(const nlohmann::json& event);
+  void end_worker();
   [[nodiscard]] Answer ended(const WorkerProcess::Ended& end);
   [[nodiscard]] Answer lost(std::string words);
-  [[nodiscard]] Answer with_suspect(Answer answer) const;
-  [[nodiscard]] Answer stopped(Answer::Kind kind, std::string words);
 
   std::string command_;
   ConnectionRule connection_;
   const std::atomic<int>* cancel_;
+  std::string driver_;  // this one's number
   std::optional<WorkerProcess> worker_;
-  BeaconFile beacon_;
   nlohmann::json hello_;
   bool is_here_ = true;
   bool over_a_line_ = false;  // one that may be cut: elsewhere, or by ssh to this very machine
-  protocol::Beacon heard_;    // of a worker elsewhere, from its heartbeat
   int losses_ = 0;
   bool told_cancelling_ = false;
   std::function<void(const std::string&)> on_warning_ = [](const std::string&) {};
