@@ -6,19 +6,10 @@
 #include <vector>
 
 #include "engine/report/axes_in_words.h"
+#include "kernels/base/shell_word.h"
 
 namespace attnscope::report {
 namespace {
-
-/// As a shell takes it, unquoted where nothing in it means anything to one.
-std::string shell_word(const std::string& text) {
-  const std::string_view plain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
-  if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
 
 /// The key that `run --only` knows an axis by; nothing where it knows none.
 std::optional<std::string> key_of_run(std::string_view axis) {

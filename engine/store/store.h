@@ -120,8 +120,8 @@ class Store {
   /// A new .attn file that takes what the run's own database does not take now: it begins with the
   /// run itself and no heats, and import_file brings what is added to it into that database. Never
   /// over another file.
-  [[nodiscard]] static Result<Store> create_aside(const std::filesystem::path& file,
-                                                  const RunInfo& run);
+  [[nodiscard]] static Result<Store> create_with(const std::filesystem::path& file,
+                                                 const RunInfo& run);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
   ~Store();

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/sweep/driver.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <set>
 #include <utility>
 
+#include "attnscope/build_info.h"
 #include "engine/heat/protocol.h"
-#include "engine/sweep/heat_keeper.h"
 #include "engine/sweep/heat_measurement.h"
 #include "engine/sweep/pause.h"
+#include "engine/sweep/pending_results.h"
 #include "engine/sweep/run_plan.h"
-#include "engine/sweep/run_preparation.h"
 #include "engine/sweep/time_left.h"
 #include "engine/sweep/worker_pool.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {
@@ -38,6 +41,119 @@ std::string failure_line(const Cell& cell, const HeatPoint& point) {
                      name_of(cell.status), cell.reason);
 }
 
+std::vector<std::string> listed_implementations(const json& hello) {
+  std::vector<std::string> ids;
+  const auto listed = hello.find("implementations");
+  if (listed == hello.end() || !listed->is_array()) return ids;
+  for (const json& one : *listed) {
+    const auto id = one.is_object() ? one.find("id") : one.end();
+    if (id != one.end() && id->is_string()) ids.push_back(id->get<std::string>());
+  }
+  return ids;
+}
+
+json part(const json& hello, const char* key) {
+  const auto found = hello.find(key);
+  return found == hello.end() ? json() : *found;
+}
+
+/// Every implementation of the heats is one that the worker's greeting lists.
+Status check_implementations(const std::vector<Heat>& heats, const json& hello) {
+  const std::vector<std::string> ids = listed_implementations(hello);
+  const std::vector<std::string_view> known(ids.begin(), ids.end());
+  for (const Heat& heat : heats) {
+    for (const Contender& contender : heat.contenders) {
+      if (std::ranges::find(known, contender.implementation) != known.end()) continue;
+      return fail("contender '{}': there is no implementation '{}'; {}", contender.id(),
+                  contender.implementation, suggest(contender.implementation, known));
+    }
+  }
+  return {};
+}
+
+/// Threads 0 become `cores`; an error when two heats are then the same point.
+Status settle_threads(std::vector<Heat>& heats, int cores) {
+  std::set<std::string> points;
+  for (Heat& heat : heats) {
+    if (heat.point.threads == 0) heat.point.threads = cores;
+    if (!points.insert(point_key(heat.point)).second) {
+      return fail(
+          "threads 0 and {} are the same on this machine, which has {} cores; leave one out", cores,
+          cores);
+    }
+  }
+  return {};
+}
+
+/// "warm", "cold" or "warm, cold": the states of the caches that the sweep's heats ask for.
+std::string cache_states(const Sweep& sweep) {
+  std::set<CacheState> states;
+  for (const Heat& heat : sweep.heats) states.insert(heat.point.cache);
+  std::string text;
+  for (const CacheState state : states)
+    text.append(text.empty() ? "" : ", ").append(name_of(state));
+  return text;
+}
+
+/// The first CUDA device that the worker can use, as it describes it, if the sweep has heats there;
+/// else null.
+json device_of(const Sweep& sweep, const json& hello) {
+  const auto on_cuda = [](const Heat& heat) { return heat.point.device == DeviceKind::cuda; };
+  if (std::ranges::none_of(sweep.heats, on_cuda)) return {};
+  const json devices = part(hello, "devices");
+  for (const json& device : devices.is_array() ? devices : json::array()) {
+    if (!device.is_object()) continue;
+    if (part(device, "kind") == "cuda" && part(device, "available") == true) return device;
+  }
+  return {};
+}
+
+/// What this program, not the worker, is made of.
+json libraries() {
+  return {{"sqlite", sqlite_version()},
+          {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
+                              FMT_VERSION % 100)},
+          {"nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR,
+                                        NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)}};
+}
+
+/// The record of a start: device and build from the greeting, this program's own build, and the
+/// plan of a run that starts (a resumed one has its own). `again_of` is the run that it repeats, if
+/// any.
+NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& command_line,
+                    const json& plan, const std::string& again_of = {}) {
+  const json device = part(hello, "device");
+  const json name = device.is_object() ? part(device, "name") : json();
+  json provenance = {{"device", device},
+                     {"measuring", {{"cache", cache_states(sweep)}}},
+                     {"build", part(hello, "build")},
+                     {"driver",
+                      {{"version", ATTNSCOPE_VERSION},
+                       {"commit", ATTNSCOPE_GIT_COMMIT},
+                       {"dirty", ATTNSCOPE_GIT_DIRTY != 0},
+                       {"compiler", ATTNSCOPE_COMPILER},
+                       {"flags", ATTNSCOPE_FLAGS},
+                       {"build_type", ATTNSCOPE_BUILD_TYPE},
+                       {"libraries", libraries()}}}};
+  if (!is_this_machine(hello)) provenance["worker"] = {{"elsewhere", true}};
+  if (!again_of.empty()) provenance["again_of"] = again_of;
+  if (!plan.is_null()) provenance["plan"] = plan;
+  std::string device_name = name.is_string() ? name.get<std::string>() : "unknown device";
+  if (const json cuda = device_of(sweep, hello); !cuda.is_null()) {
+    provenance["cuda"] = cuda;
+    if (const json cuda_name = part(cuda, "name"); cuda_name.is_string())
+      device_name = cuda_name.get<std::string>();
+  }
+  return {.sweep_name = sweep.name,
+          .sweep_text = sweep.text,
+          .command_line = command_line,
+          .provenance = provenance.dump(-1, ' ', false, json::error_handler_t::replace),
+          .device = device_name,
+          .heats_planned = static_cast<int>(sweep.heats.size()),
+          .process_id = getpid(),
+          .process_start_ticks = own_process_start_ticks()};
+}
+
 // A run from its first event to its last.
 class Run {
  public:
@@ -52,7 +168,10 @@ class Run {
         heats_planned_(heats_done + static_cast<int>(heats_.size())),
         time_left_(bound_of(heats_)),
         began_(Clock::now()),
-        keeper_(store, outcome_.run, [this](const std::string& text) { warn(text); }) {}
+        pending_(
+            store, outcome_.run,
+            [this](const PendingResults::Measured& result) { announce(result); },
+            [this](const std::string& text) { warn(text); }) {}
 
   Result<RunOutcome> run(const std::vector<std::string>& warnings) {
     pool_.listen([this](const std::string& text) { warn(text); }, [this] { acknowledge_cancel(); });
@@ -61,12 +180,12 @@ class Run {
     const Status measured = measure_all();
     const RunStatus status = measured ? outcome_.status : RunStatus::interrupted;
     outcome_.status = status;
-    if (Status finished = keeper_.finish(status); !finished) {
-      if (outcome_.store_refusal.empty()) outcome_.store_refusal = finished.error().message;
-    }
+    finish(status);
     send(Kind::finished, measured ? std::string(name_of(status)) : measured.error().message);
-    if (!measured) return fail("{}{}", measured.error().message, way_on());
-    return std::move(outcome_);
+    if (measured) return std::move(outcome_);
+    if (!outcome_.store_refusal.empty())
+      return fail("{}; {}", measured.error().message, outcome_.store_refusal);
+    return fail("{}{}", measured.error().message, way_on());
   }
 
  private:
@@ -97,9 +216,48 @@ class Run {
   }
   void warn(std::string text) { send(Kind::warning, std::move(text)); }
   [[nodiscard]] bool is_over() const { return outcome_.status != RunStatus::done; }
-  void refuse(const Error& error) {
-    outcome_.status = RunStatus::interrupted;
-    if (outcome_.store_refusal.empty()) outcome_.store_refusal = error.message;
+
+  // Ends the run in the store. A database that is locked or full is waited for: a person may be
+  // mending it. Whoever cancels has had enough of that.
+  void finish(RunStatus status) {
+    pool_.dismiss();
+    const auto began = Clock::now();
+    for (bool told = false;; told = true) {
+      Status stored = pending_.store_all();
+      if (stored) stored = store_.finish_run(outcome_.run, status);
+      if (stored) return;
+      if (pool_.is_cancelled() || Clock::now() - began >= options_.store_patience) {
+        outcome_.store_refusal = pending_.write_out(status, stored.error());
+        return;
+      }
+      if (!told) {
+        warn(fmt::format(
+            "{}; {} wait for it and are stored as soon as it takes them; a cancel, or "
+            "{:g} min without, writes them to a file instead",
+            stored.error().message, pending_.in_words(),
+            std::chrono::duration<double, std::ratio<60>>(options_.store_patience).count()));
+      }
+      pool_.pause(std::chrono::seconds(1));
+    }
+  }
+
+  // What is stored from now on, and never before.
+  void announce(const PendingResults::Measured& measured) {
+    if (const auto* ceilings = std::get_if<Ceilings>(&measured)) return announce(*ceilings);
+    const auto& result = std::get<HeatResult>(measured);
+    ++heats_done_;
+    set_progress({}, /*now=*/true);
+    const auto heat = std::ranges::find(heats_, result.heat_index, &Heat::index);
+    send(Kind::heat_finished, {}, heat == heats_.end() ? nullptr : &*heat, &result);
+  }
+
+  void announce(const Ceilings& ceilings) {
+    const double gflops = ceilings.flop_per_second / 1e9;
+    send(Kind::ceilings,
+         ceilings.device == DeviceKind::cpu
+             ? fmt::format("{:.1f} GFLOP/s, {} threads", gflops, ceilings.threads)
+             : fmt::format("{:.1f} GFLOP/s, {:.1f} on tensor cores, {}", gflops,
+                           ceilings.tensor_flop_per_second / 1e9, name_of(ceilings.device)));
   }
 
   [[nodiscard]] bool is_pause_asked() const {
@@ -138,15 +296,9 @@ class Run {
       outcome_.status = RunStatus::cancelled;
       return {};
     }
-    if (Status stored = keeper_.keep(**result); !stored) {
-      refuse(stored.error());
-      return {};
-    }
     time_left_.heat_finished(Clock::now());
-    ++heats_done_;
     count_failures(**result);
-    set_progress({}, /*now=*/true);
-    send(Kind::heat_finished, {}, &heat, &**result);
+    pending_.add(std::move(**result));
     return {};
   }
 
@@ -222,15 +374,7 @@ class Run {
       return warn("the machine's ceilings could not be measured: " + ceilings.error().message);
     }
     ceilings->seconds_into_run = std::chrono::duration<double>(Clock::now() - began_).count();
-    if (Status stored = keeper_.keep(*ceilings); !stored) {
-      return refuse(stored.error());
-    }
-    const double gflops = ceilings->flop_per_second / 1e9;
-    send(Kind::ceilings,
-         ceilings->device == DeviceKind::cpu
-             ? fmt::format("{:.1f} GFLOP/s, {} threads", gflops, ceilings->threads)
-             : fmt::format("{:.1f} GFLOP/s, {:.1f} on tensor cores, {}", gflops,
-                           ceilings->tensor_flop_per_second / 1e9, name_of(ceilings->device)));
+    pending_.add(*ceilings);
   }
 
   void report_phase(const Heat& heat, const Contender& contender, const std::string& phase) {
@@ -285,7 +429,7 @@ class Run {
   TimeLeft time_left_;
   Clock::time_point began_;
   Clock::time_point last_progress_{};
-  HeatKeeper keeper_;
+  PendingResults pending_;
 };
 
 std::vector<std::string> warnings_of_threads(const std::vector<Heat>& heats, int cores) {
@@ -360,9 +504,6 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   }
   auto heats = stored_heats(earlier);
   if (!heats) return tl::unexpected(heats.error());
-  if (auto taken = take_in_left_aside(store, earlier.id); !taken) {
-    return tl::unexpected(taken.error());
-  }
   auto finished = store.finished_points(earlier.id);
   if (!finished) return tl::unexpected(finished.error());
   const std::set<std::string> done(finished->begin(), finished->end());

@@ -37,8 +37,8 @@ struct RunEvent {
   Kind kind = Kind::started;
   RunId run;
   int heats_done = 0, heats_planned = 0;
-  const Heat* heat = nullptr;          // heat_started, contender
-  const HeatResult* result = nullptr;  // heat_finished; kept before this is sent
+  const Heat* heat = nullptr;          // heat_started, contender, heat_finished
+  const HeatResult* result = nullptr;  // heat_finished; stored before this is sent
   std::string text;                    // contender and phase, warning, or closing words
   std::optional<double> seconds_left;
 };
@@ -57,6 +57,8 @@ struct DriverOptions {
   std::optional<std::chrono::milliseconds> patience;
   /// For a worker on another machine.
   ConnectionRule connection = {};
+  /// How long the end of the run waits for a database that does not take what was measured.
+  std::chrono::milliseconds store_patience = std::chrono::minutes(10);
   /// How long this machine has been suspended so far; a heat over which it grows is measured again.
   std::function<std::chrono::nanoseconds()> time_asleep = attnscope::time_asleep;
 };
@@ -66,8 +68,8 @@ struct RunOutcome {
   RunStatus status = RunStatus::done;
   int cells_failed = 0;               // wrong, crashed, timeout: exit code 1
   std::vector<std::string> failures;  // one line each
-  /// Why the store took no more, when it did not: the run ended there, with the heats before
-  /// intact, or went on with what was measured kept in a file aside, which this then names.
+  /// Why the store took no more, when it did not, and which file then has what it lacks: the heats
+  /// before are intact.
   std::string store_refusal;
 };
 

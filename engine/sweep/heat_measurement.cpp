@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/sweep/heat_measurement.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "engine/heat/protocol.h"
@@ -65,7 +68,7 @@ class Measurement {
       if (last.kind == Answer::Kind::answered) return assemble(std::move(results));
       if (was_cut_off(last)) continue;
       Answer ended = last;
-      if (!lose_the_one_that_ran(last)) ended = look_for_the_culprit(last);
+      if (!lose_the_one_that_ran(last)) ended = find_who_does_it(last);
       if (ended.kind == Answer::Kind::cancelled) return std::nullopt;
       if (ended.kind == Answer::Kind::no_worker) return fail("{}", ended.words);
     }
@@ -182,8 +185,8 @@ class Measurement {
   // A process that dies while nobody runs may have been hit by chance, or carry what a contender
   // did to it before (a heap that was written over). So the heat gets a second try; then each
   // contender runs alone in a fresh process, and the others are measured together without those
-  // that died there. Times of the lonely are not kept: they had no company.
-  Answer look_for_the_culprit(const Answer& answer) {
+  // that died there. Times of one alone are not kept: nobody ran beside them.
+  Answer find_who_does_it(const Answer& answer) {
     if (!std::exchange(tried_again_, true)) {
       warn("", answer, "trying once more");
       return answer;
@@ -242,7 +245,47 @@ class Measurement {
   bool tried_again_ = false;
 };
 
+// The larger error; one that is not a number is the worst of all.
+std::optional<double> worst(std::optional<double> a, std::optional<double> b) {
+  if (!a || !b) return a ? a : b;
+  if (std::isnan(*a) || std::isnan(*b)) return std::isnan(*a) ? a : b;
+  return std::max(*a, *b);
+}
+
+void pool(Cell& into, Cell&& from, std::vector<std::string>& warnings) {
+  into.relative_error = worst(into.relative_error, from.relative_error);
+  if (into.status != CellStatus::ok) return;
+  if (from.status != CellStatus::ok) {
+    into.status = from.status;
+    into.reason = std::move(from.reason);
+    into.samples.clear();
+    into.settled = false;
+    return;
+  }
+  if (into.batch != from.batch) {
+    warnings.push_back(
+        fmt::format("{}: one process measured a batch of {}, another {}; only the first is kept",
+                    into.contender.id(), into.batch, from.batch));
+    return;
+  }
+  into.samples.insert(into.samples.end(), from.samples.begin(), from.samples.end());
+  into.settled = into.settled && from.settled;
+}
+
 }  // namespace
+
+PooledHeat pool_cells(std::vector<HeatResult> shares) {
+  PooledHeat pooled{.result = std::move(shares.front()), .warnings = {}};
+  for (std::size_t share = 1; share < shares.size(); ++share) {
+    for (std::size_t i = 0; i < pooled.result.cells.size(); ++i) {
+      pool(pooled.result.cells[i], std::move(shares[share].cells[i]), pooled.warnings);
+    }
+  }
+  for (Cell& cell : pooled.result.cells) {
+    if (cell.status != CellStatus::ok) cell.samples.clear();
+  }
+  return pooled;
+}
 
 std::vector<std::vector<int>> divide_placements(int placements, int processes) {
   const int shares = std::max(1, std::min(placements, processes));

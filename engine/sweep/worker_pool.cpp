@@ -15,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
 // How often the cancel flag is looked at; a worker's event is answered at once.
-constexpr std::chrono::milliseconds glance{100};
+constexpr std::chrono::milliseconds between_looks{100};
 constexpr std::chrono::milliseconds cancel_patience{2'000};
 // Longer than any `alive`: an unfinished line beyond this is an answer on its way.
 constexpr std::size_t longest_alive = 256;
@@ -69,7 +69,7 @@ void WorkerPool::pause(Milliseconds length) const {
   const auto until = Clock::now() + length;
   while (cancel_level() == 0 && Clock::now() < until) {
     const auto left = std::chrono::ceil<Milliseconds>(until - Clock::now());
-    poll(nullptr, 0, static_cast<int>(std::min(left, glance).count()));
+    poll(nullptr, 0, static_cast<int>(std::min(left, between_looks).count()));
   }
 }
 
@@ -170,7 +170,7 @@ WorkerPool::Answer WorkerPool::ask(const json& request, std::string_view awaited
       end_worker();
       return {.kind = Answer::Kind::cancelled};
     }
-    WorkerProcess::Read read = worker_->read(glance);
+    WorkerProcess::Read read = worker_->read(between_looks);
     if (read.wait == WorkerProcess::Wait::ended) {
       worker_.reset();
       if (cancel_deadline) return {.kind = Answer::Kind::cancelled};

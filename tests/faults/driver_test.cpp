@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/sweep/driver.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
-#include <csignal>
 
 #include "tests/faults/fault_fixture.h"
 
@@ -22,8 +19,7 @@ using Kind = RunEvent::Kind;
 using DriverTest = FaultFixture;
 
 TEST_F(DriverTest, WholeSweep_IsMeasuredAndStored) {
-  const Ran ran = run(sweep_of(R"("full/dense", "sparse/segment/4")", "64, 128"));
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/dense", "sparse/segment/4")", "64, 128"));
   EXPECT_EQ(ran.outcome->status, RunStatus::done);
   EXPECT_EQ(ran.outcome->cells_failed, 0);
   EXPECT_THAT(ran.outcome->failures, IsEmpty());
@@ -41,8 +37,8 @@ TEST_F(DriverTest, WholeSweep_IsMeasuredAndStored) {
 }
 
 TEST_F(DriverTest, SeveralProcesses_EachMeasureTheirPlacementsInAFreshOne) {
-  const Ran ran = run(sweep_of(R"("full/dense")", "64, 128", R"("placements": 3, "processes": 2)"));
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran =
+      measured(sweep_of(R"("full/dense")", "64, 128", R"("placements": 3, "processes": 2)"));
   std::vector<std::pair<int, int>> places;
   for (const Sample& sample : ran.cells.at("64 full/dense").samples) {
     if (sample.round == 0) places.emplace_back(sample.process, sample.placement);
@@ -94,15 +90,13 @@ TEST_F(DriverTest, Events_ComeInOrderAndFinishedHeatsAreStoredBefore) {
     EXPECT_EQ(event.heats_planned, 1);
     EXPECT_TRUE(event.seconds_left);
   };
-  const Ran ran = run(sweep_of(R"("full/dense", "full/sdpa")", "64"), how);
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/dense", "full/sdpa")", "64"), how);
   EXPECT_THAT(events, ElementsAre("started", "ceilings", "heat", "full/dense: time",
                                   "full/sdpa: time", "finished", "ceilings", "done"));
 }
 
 TEST_F(DriverTest, Crash_CostsOneContender) {
-  const Ran ran = run(sweep_of(R"("full/dense", "full/crash", "full/sdpa")", "64"));
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/dense", "full/crash", "full/sdpa")", "64"));
   EXPECT_EQ(ran.outcome->status, RunStatus::done);
   EXPECT_EQ(ran.outcome->cells_failed, 1);
   ASSERT_THAT(ran.outcome->failures, SizeIs(1));
@@ -116,9 +110,8 @@ TEST_F(DriverTest, Crash_CostsOneContender) {
 }
 
 TEST_F(DriverTest, CrashInALaterProcess_MeasuresTheOthersAgainWhole) {
-  const Ran ran = run(sweep_of(R"("full/dense", "full/crash-later", "full/sdpa")", "64",
-                               R"("placements": 4, "processes": 2)"));
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/dense", "full/crash-later", "full/sdpa")", "64",
+                                    R"("placements": 4, "processes": 2)"));
   EXPECT_THAT(ran.cells.at("64 full/dense").samples, SizeIs(12));
   EXPECT_THAT(ran.cells.at("64 full/sdpa").samples, SizeIs(12));
   EXPECT_EQ(ran.cells.at("64 full/crash-later").status, CellStatus::crashed);
@@ -127,15 +120,13 @@ TEST_F(DriverTest, CrashInALaterProcess_MeasuresTheOthersAgainWhole) {
 }
 
 TEST_F(DriverTest, EveryContenderCrashing_StillFinishesTheSweep) {
-  const Ran ran = run(sweep_of(R"("full/crash", "sparse/crash/4")", "64, 128"));
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/crash", "sparse/crash/4")", "64, 128"));
   EXPECT_EQ(ran.outcome->cells_failed, 4);
   EXPECT_EQ(ran.info.heats_done, 2);
 }
 
 TEST_F(DriverTest, KilledByTheSystem_IsOutOfMemory) {
-  const Ran ran = run(sweep_of(R"("full/kill", "full/dense")", "64"));
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/kill", "full/dense")", "64"));
   const Cell& killed = ran.cells.at("64 full/kill");
   EXPECT_EQ(killed.status, CellStatus::oom);
   EXPECT_THAT(killed.reason, AllOf(HasSubstr("memory ran out"), HasSubstr("SIGKILL")));
@@ -144,8 +135,7 @@ TEST_F(DriverTest, KilledByTheSystem_IsOutOfMemory) {
 }
 
 TEST_F(DriverTest, SilentExit_IsACrashWithItsCode) {
-  const Ran ran = run(sweep_of(R"("full/exit", "full/dense")", "64"));
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/exit", "full/dense")", "64"));
   EXPECT_EQ(ran.cells.at("64 full/exit").status, CellStatus::crashed);
   EXPECT_THAT(ran.cells.at("64 full/exit").reason, HasSubstr("exit code 3"));
 }
@@ -153,8 +143,7 @@ TEST_F(DriverTest, SilentExit_IsACrashWithItsCode) {
 TEST_F(DriverTest, Hang_IsATimeoutAndCostsOneContender) {
   DriverOptions how = options();
   how.patience = std::chrono::milliseconds(300);
-  const Ran ran = run(sweep_of(R"("full/dense", "full/hang", "full/sdpa")", "64"), how);
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/dense", "full/hang", "full/sdpa")", "64"), how);
   EXPECT_EQ(ran.cells.at("64 full/hang").status, CellStatus::timeout);
   EXPECT_THAT(ran.cells.at("64 full/hang").reason, HasSubstr("no sign of life for 0.3 s"));
   EXPECT_EQ(ran.cells.at("64 full/dense").status, CellStatus::ok);
@@ -163,8 +152,7 @@ TEST_F(DriverTest, Hang_IsATimeoutAndCostsOneContender) {
 }
 
 TEST_F(DriverTest, WorkerThatGivesUpOnAContender_GoesOnWithTheOthers) {
-  const Ran ran = run(sweep_of(R"("full/refuse", "full/dense")", "64"));
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/refuse", "full/dense")", "64"));
   EXPECT_EQ(ran.cells.at("64 full/refuse").status, CellStatus::crashed);
   EXPECT_THAT(ran.cells.at("64 full/refuse").reason, HasSubstr("beyond me"));
   EXPECT_EQ(ran.cells.at("64 full/dense").status, CellStatus::ok);
@@ -172,16 +160,14 @@ TEST_F(DriverTest, WorkerThatGivesUpOnAContender_GoesOnWithTheOthers) {
 }
 
 TEST_F(DriverTest, WrongOutput_CountsAsFailed) {
-  const Ran ran = run(sweep_of(R"("full/wrong", "full/dense")", "64"));
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/wrong", "full/dense")", "64"));
   EXPECT_EQ(ran.outcome->cells_failed, 1);
   EXPECT_THAT(ran.outcome->failures[0], HasSubstr("wrong: the output differs"));
 }
 
-TEST_F(DriverTest, DeathNobodyCanBeBlamedFor_FindsTheCulpritAloneAndMeasuresTheOthersTogether) {
-  const Ran ran = run(sweep_of(R"("full/dense", "full/crash-idle", "full/sdpa")", "64",
-                               R"("placements": 4, "processes": 2)"));
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+TEST_F(DriverTest, DeathNobodyCanBeBlamedFor_FindsItAloneAndMeasuresTheOthersTogether) {
+  const Ran ran = measured(sweep_of(R"("full/dense", "full/crash-idle", "full/sdpa")", "64",
+                                    R"("placements": 4, "processes": 2)"));
   EXPECT_EQ(ran.outcome->cells_failed, 1);
   EXPECT_EQ(ran.cells.at("64 full/crash-idle").status, CellStatus::crashed);
   EXPECT_THAT(ran.cells.at("64 full/crash-idle").reason, HasSubstr("SIGABRT"));
@@ -197,16 +183,15 @@ TEST_F(DriverTest, DeathNobodyCanBeBlamedFor_FindsTheCulpritAloneAndMeasuresTheO
                                         HasSubstr("crash-idle")));
 }
 
-TEST_F(DriverTest, SeveralCulprits_AreAllFoundInOneSearch) {
-  const Ran ran = run(sweep_of(R"("full/crash-idle", "full/dense", "sparse/crash-idle/4")", "64"));
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+TEST_F(DriverTest, SeveralOfThem_AreAllFoundInOneSearch) {
+  const Ran ran =
+      measured(sweep_of(R"("full/crash-idle", "full/dense", "sparse/crash-idle/4")", "64"));
   EXPECT_EQ(ran.outcome->cells_failed, 2);
   EXPECT_EQ(ran.cells.at("64 full/dense").status, CellStatus::ok);
 }
 
 TEST_F(DriverTest, DeathOfAllTogetherAndNoneAlone_LosesTheHeatAndSaysSo) {
-  const Ran ran = run(sweep_of(R"("full/crash-together", "full/dense")", "64, 128"));
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/crash-together", "full/dense")", "64, 128"));
   EXPECT_EQ(ran.outcome->status, RunStatus::done);
   EXPECT_EQ(ran.outcome->cells_failed, 4);
   for (const auto& [key, cell] : ran.cells) {
@@ -223,16 +208,14 @@ TEST_F(DriverTest, CancelDuringTheSearch_EndsTheRunAsCancelled) {
     if (event.kind == Kind::warning && event.text.find("each alone") != std::string::npos)
       cancel = 1;
   };
-  const Ran ran = run(sweep_of(R"("full/dense", "full/crash-idle")", "64"), how);
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/dense", "full/crash-idle")", "64"), how);
   EXPECT_EQ(ran.outcome->status, RunStatus::cancelled);
   EXPECT_THAT(ran.cells, IsEmpty());
 }
 
 TEST_F(DriverTest, DeathWhileNothingRan_IsTriedOnceMoreThenAlone) {
   misbehave("heats-die-before-running");
-  const Ran ran = run(sweep_of(R"("full/dense", "full/sdpa")", "64"));
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/dense", "full/sdpa")", "64"));
   EXPECT_EQ(ran.outcome->status, RunStatus::done);
   EXPECT_EQ(ran.outcome->cells_failed, 2);
   EXPECT_EQ(ran.cells.at("64 full/dense").status, CellStatus::crashed);
@@ -243,24 +226,21 @@ TEST_F(DriverTest, DeathWhileNothingRan_IsTriedOnceMoreThenAlone) {
 
 TEST_F(DriverTest, GarbageInsteadOfAnAnswer_IsQuoted) {
   misbehave("garbage-heat");
-  const Ran ran = run(sweep_of(R"("full/dense")", "64"));
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/dense")", "64"));
   EXPECT_EQ(ran.cells.at("64 full/dense").status, CellStatus::crashed);
   EXPECT_THAT(ran.cells.at("64 full/dense").reason, HasSubstr("Intel MKL WARNING"));
 }
 
 TEST_F(DriverTest, AnswerToAnotherHeat_IsNotTaken) {
   misbehave("other-heat");
-  const Ran ran = run(sweep_of(R"("full/dense")", "64"));
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/dense")", "64"));
   EXPECT_EQ(ran.cells.at("64 full/dense").status, CellStatus::crashed);
   EXPECT_THAT(ran.cells.at("64 full/dense").reason, HasSubstr("another heat"));
 }
 
 TEST_F(DriverTest, WithoutCeilings_TheRunGoesOnWithAWarning) {
   misbehave("no-ceilings");
-  const Ran ran = run(sweep_of(R"("full/dense")", "64"));
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/dense")", "64"));
   EXPECT_EQ(ran.outcome->status, RunStatus::done);
   EXPECT_EQ(ran.cells.at("64 full/dense").status, CellStatus::ok);
   EXPECT_THAT(ran.warnings, SizeIs(2));
@@ -268,8 +248,7 @@ TEST_F(DriverTest, WithoutCeilings_TheRunGoesOnWithAWarning) {
 }
 
 TEST_F(DriverTest, Ceilings_AreStoredBeforeAndAfter) {
-  const Ran ran = run(sweep_of(R"("full/dense")", "64"));
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/dense")", "64"));
   const auto ceilings = open_store().ceilings(ran.outcome->run);
   ASSERT_TRUE(ceilings) << ceilings.error().message;
   ASSERT_THAT(*ceilings, SizeIs(2));
@@ -341,8 +320,7 @@ TEST_F(DriverTest, SuspendDuringAHeat_MeasuresItAgain) {
   how.on_event = [&](const RunEvent& event) {
     if (event.kind == Kind::contender && ++begun == 1) slept += std::chrono::seconds(90);
   };
-  const Ran ran = run(sweep_of(R"("full/dense")", "64, 128"), how);
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/dense")", "64, 128"), how);
   EXPECT_THAT(ran.warnings, ElementsAre(HasSubstr("slept for 90.0 s while 64 tokens")));
   EXPECT_THAT(ran.cells, SizeIs(2));
   EXPECT_THAT(requests(),
@@ -353,8 +331,7 @@ TEST_F(DriverTest, MachineThatSleepsInEveryHeat_IsNotMeasuredForever) {
   DriverOptions how = options();
   auto slept = std::chrono::nanoseconds(0);
   how.time_asleep = [&] { return slept += std::chrono::seconds(1); };
-  const Ran ran = run(sweep_of(R"("full/dense")", "64"), how);
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/dense")", "64"), how);
   EXPECT_EQ(ran.outcome->status, RunStatus::done);
   EXPECT_THAT(ran.warnings.back(), HasSubstr("these times are kept"));
 }
@@ -363,35 +340,6 @@ TEST(TimeAsleep, StandsStillWhileTheMachineIsAwake) {
   const auto before = time_asleep();
   EXPECT_GE(before.count(), -1'000'000'000);
   EXPECT_LT(time_asleep() - before, least_suspend);
-}
-
-// As full disks do: no file of this process may grow beyond `bytes`.
-void limit_file_size(rlim_t bytes) {
-  std::signal(SIGXFSZ, SIG_IGN);
-  rlimit limit{};
-  getrlimit(RLIMIT_FSIZE, &limit);
-  limit.rlim_cur = std::min(bytes, limit.rlim_max);
-  setrlimit(RLIMIT_FSIZE, &limit);
-}
-
-TEST_F(DriverTest, WhenNoDiskTakesAnything_TheRunStopsAndKeepsEarlierHeats) {
-  DriverOptions how = options();
-  how.on_event = [&](const RunEvent& event) {
-    if (event.kind == Kind::contender && event.heat->index == 1) limit_file_size(0);
-  };
-  Result<RunOutcome> outcome;
-  {
-    Store store = open_store();
-    outcome = run_sweep(sweep_of(R"("full/dense")", "64, 128, 256"), store, how);
-    limit_file_size(RLIM_INFINITY);
-  }
-  ASSERT_TRUE(outcome) << outcome.error().message;
-  EXPECT_EQ(outcome->status, RunStatus::interrupted);
-  EXPECT_NE(outcome->store_refusal, "");
-  EXPECT_THAT(requests(), ElementsAre("hello", "ceilings", "heat 64", "heat 128"));
-  const auto cells = stored_cells(open_store(), outcome->run);
-  ASSERT_THAT(cells, SizeIs(1));
-  EXPECT_THAT(cells.at("64 full/dense").samples, SizeIs(6));
 }
 
 TEST(LongestSeconds, CountsEveryCell) {

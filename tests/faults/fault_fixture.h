@@ -5,7 +5,10 @@
 // what to do; all of it gone after the test.
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
+#include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -20,20 +23,31 @@
 
 namespace attnscope {
 
+/// As a full disk does: no file of this process may grow beyond `bytes`.
+inline void limit_file_size(rlim_t bytes) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  limit.rlim_cur = std::min(bytes, limit.rlim_max);
+  setrlimit(RLIMIT_FSIZE, &limit);
+}
+
 class FaultFixture : public testing::Test {
  protected:
   FaultFixture() {
     std::string folder = testing::TempDir() + "attnscope-faults-XXXXXX";
     folder_ = mkdtemp(folder.data());
     setenv("FAKE_WORKER_LOG", (folder_ / "log").c_str(), 1);
+    setenv("FAKE_WORKER_PIDS", (folder_ / "pids").c_str(), 1);
+    setenv("FAKE_WORKER_HOLD", hold().c_str(), 1);
     // What a driver leaves behind, it leaves here.
     if (const char* before = std::getenv("TMPDIR")) temporary_before_ = before;
     setenv("TMPDIR", folder_.c_str(), 1);
     misbehave("");
   }
   ~FaultFixture() override {
-    unsetenv("FAKE_WORKER_LOG");
-    unsetenv("FAKE_WORKER");
+    for (const char* name : {"", "_LOG", "_PIDS", "_HOLD"})
+      unsetenv(("FAKE_WORKER" + std::string(name)).c_str());
     if (temporary_before_) {
       setenv("TMPDIR", temporary_before_->c_str(), 1);
     } else {
@@ -44,11 +58,26 @@ class FaultFixture : public testing::Test {
 
   static void misbehave(const char* faults) { setenv("FAKE_WORKER", faults, 1); }
 
+  /// Contenders named "held" run while this file is there.
+  [[nodiscard]] std::filesystem::path hold() const { return folder_ / "hold"; }
+  void hold_on() const { std::ofstream(hold()) << "held"; }
+  void let_go() const { std::filesystem::remove(hold()); }
+
   [[nodiscard]] std::filesystem::path database() const { return folder_ / "runs.db"; }
   [[nodiscard]] Store open_store() const {
     auto store = Store::open(database(), Store::Mode::read_write);
     if (!store) throw std::runtime_error(store.error().message);
     return std::move(*store);
+  }
+
+  [[nodiscard]] RunInfo last() const { return *open_store().find_run("last"); }
+
+  /// Every process that has greeted as a worker, each behind the one that watches it.
+  [[nodiscard]] std::vector<pid_t> workers() const {
+    std::vector<pid_t> all;
+    std::ifstream file(folder_ / "pids");
+    for (pid_t pid = 0; file >> pid;) all.push_back(pid);
+    return all;
   }
 
   /// What the fake workers were asked for since the last look, without the quits.
@@ -76,16 +105,18 @@ class FaultFixture : public testing::Test {
     throw std::runtime_error("nobody asked for " + request);
   }
 
-  [[nodiscard]] static Sweep sweep_of(
-      const std::string& contenders, const std::string& lengths,
-      const std::string& stop = R"("placements": 2, "processes": 1)") {
-    auto sweep = parse_sweep(
-        fmt::format(R"({{"name": "faults", "contenders": [{}],
+  static constexpr const char* two_placements = R"("placements": 2, "processes": 1)";
+  [[nodiscard]] static std::string sweep_text(const std::string& contenders,
+                                              const std::string& lengths,
+                                              const std::string& stop = two_placements) {
+    const bool given = stop.find("min_samples") != std::string::npos;
+    return fmt::format(R"({{"name": "faults", "contenders": [{}],
         "sequence_tokens": [{}], "threads": 1, "stop": {{{}{}}}}})",
-                    contenders, lengths,
-                    stop.find("min_samples") == std::string::npos ? R"("min_samples": 3, )" : "",
-                    stop),
-        "faults.json");
+                       contenders, lengths, given ? "" : R"("min_samples": 3, )", stop);
+  }
+  [[nodiscard]] static Sweep sweep_of(const std::string& contenders, const std::string& lengths,
+                                      const std::string& stop = two_placements) {
+    auto sweep = parse_sweep(sweep_text(contenders, lengths, stop), "faults.json");
     if (!sweep) throw std::runtime_error(sweep.error().message);
     return *sweep;
   }
@@ -118,6 +149,13 @@ class FaultFixture : public testing::Test {
       ran.cells = stored_cells(store, ran.outcome->run);
       ran.info = *store.find_run("last");
     }
+    return ran;
+  }
+
+  /// The same of a run that must get there.
+  Ran measured(const Sweep& sweep, DriverOptions how = options()) {
+    Ran ran = run(sweep, std::move(how));
+    if (!ran.outcome) throw std::runtime_error(ran.outcome.error().message);
     return ran;
   }
 

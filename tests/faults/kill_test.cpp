@@ -12,7 +12,6 @@
 #include <set>
 
 #include "engine/heat/protocol.h"
-#include "tests/faults/fault_fixture.h"
 #include "tests/faults/live_program.h"
 
 namespace attnscope {
@@ -44,40 +43,19 @@ Moment draw(std::mt19937& random) {
       .microseconds = static_cast<useconds_t>(std::exponential_distribution(1.0 / 1500)(random))};
 }
 
-class KillTest : public FaultFixture {
+class KillTest : public ProgramFixture {
  protected:
-  KillTest() {
-    setenv("FAKE_WORKER_PIDS", (folder_ / "pids").c_str(), 1);
-    std::ofstream(folder_ / "sweep.json") << R"({"name": "kills", "threads": 1,
-        "contenders": ["full/dense", "full/sdpa"], "sequence_tokens": [64, 128, 256, 512],
-        "stop": {"min_samples": 3, "placements": 2, "processes": 1}})";
-  }
-  ~KillTest() override { unsetenv("FAKE_WORKER_PIDS"); }
-
   void fresh_store() {
     for (const char* file : {"runs.db", "runs.db-wal", "runs.db-shm", "log", "pids", "errors"})
       std::filesystem::remove(folder_ / file);
   }
 
-  [[nodiscard]] std::vector<std::string> command(const std::string& what) const {
-    std::vector<std::string> words = {"run"};
-    if (what == "last") words.emplace_back("--resume");
-    words.push_back(what);
-    words.insert(words.end(),
-                 {"--db", database().string(), "--events", "--worker", FAKE_WORKER_PROGRAM});
-    return words;
-  }
   [[nodiscard]] std::vector<std::string> whole_run() const {
-    return command((folder_ / "sweep.json").string());
+    return run_of(R"("full/dense", "full/sdpa")", "64, 128, 256, 512");
   }
-  [[nodiscard]] std::string errors() const { return (folder_ / "errors").string(); }
-
-  /// Of every process that has greeted as a worker, and of those that watch them.
-  [[nodiscard]] std::vector<pid_t> workers() const {
-    std::vector<pid_t> all;
-    std::ifstream file(folder_ / "pids");
-    for (pid_t pid = 0; file >> pid;) all.push_back(pid);
-    return all;
+  [[nodiscard]] std::vector<std::string> rest_of_it() const {
+    return {"run",      "--resume",         "last", "--db", database().string(), "--events",
+            "--worker", FAKE_WORKER_PROGRAM};
   }
 
   void expect_no_worker_left() const {
@@ -130,9 +108,9 @@ class KillTest : public FaultFixture {
 
   // What was interrupted goes on to its end, and only what was not stored is measured.
   void resume_to_the_end() {
-    const RunInfo run = *open_store().find_run("last");
+    const RunInfo run = last();
     static_cast<void>(requests());
-    LiveProgram rest(command("last"), errors());
+    LiveProgram rest(rest_of_it(), errors());
     rest.read_all();
     EXPECT_EQ(rest.wait(), 0);
     EXPECT_EQ(heats_asked(), heats - run.heats_done);

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/faults/fault_fixture.h"
+
 namespace attnscope {
 
 class LiveProgram {
@@ -50,6 +52,21 @@ class LiveProgram {
   int output_ = -1;
   std::string pending_;
   std::vector<nlohmann::json> seen_;
+};
+
+/// Its commands, in the folder of the fixture.
+class ProgramFixture : public FaultFixture {
+ protected:
+  [[nodiscard]] std::vector<std::string> run_of(
+      const std::string& contenders, const std::string& lengths,
+      const std::string& worker = FAKE_WORKER_PROGRAM) const {
+    std::ofstream(folder_ / "sweep.json") << sweep_text(contenders, lengths);
+    return {"run",      (folder_ / "sweep.json").string(),
+            "--db",     database().string(),
+            "--events", "--worker",
+            worker};
+  }
+  [[nodiscard]] std::string errors() const { return (folder_ / "errors").string(); }
 };
 
 /// Waits until no such process runs any more; false after half a minute.

@@ -9,7 +9,6 @@
 #include <csignal>
 #include <cstdio>
 
-#include "tests/faults/fault_fixture.h"
 #include "tests/faults/live_program.h"
 
 namespace attnscope {
@@ -48,19 +47,19 @@ class PauseTest : public FaultFixture {
 TEST_F(PauseTest, Asked_WaitsForTheHeatToEndAndGoesOnWithTheNext) {
   bool paused_in_store = false, pausing_in_store = false;
   int heats_when_paused = -1;
-  const Ran ran = run(two_heats(), pausing_options([&](const RunEvent& event) {
-                        if (event.kind == Kind::heat_started && event.heats_done == 0) pause = true;
-                        if (event.kind == Kind::heat_finished && event.heats_done == 1) {
-                          const auto progress = progress_of(event.run);
-                          pausing_in_store = progress && !is_paused(*progress);
-                        }
-                        if (event.kind != Kind::paused) return;
-                        heats_when_paused = event.heats_done;
-                        const auto progress = progress_of(event.run);
-                        paused_in_store = progress && is_paused(*progress);
-                        pause = false;
-                      }));
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(two_heats(), pausing_options([&](const RunEvent& event) {
+                             if (event.kind == Kind::heat_started && event.heats_done == 0)
+                               pause = true;
+                             if (event.kind == Kind::heat_finished && event.heats_done == 1) {
+                               const auto progress = progress_of(event.run);
+                               pausing_in_store = progress && !is_paused(*progress);
+                             }
+                             if (event.kind != Kind::paused) return;
+                             heats_when_paused = event.heats_done;
+                             const auto progress = progress_of(event.run);
+                             paused_in_store = progress && is_paused(*progress);
+                             pause = false;
+                           }));
   EXPECT_EQ(ran.outcome->status, RunStatus::done);
   EXPECT_EQ(heats_when_paused, 1);
   EXPECT_TRUE(pausing_in_store);
@@ -71,22 +70,20 @@ TEST_F(PauseTest, Asked_WaitsForTheHeatToEndAndGoesOnWithTheNext) {
 
 TEST_F(PauseTest, WhilePaused_NoWorkerHoldsTheMachine) {
   std::vector<std::string> asked;
-  const Ran ran = run(two_heats(), pausing_options([&](const RunEvent& event) {
-                        if (event.kind == Kind::heat_finished) pause = event.heats_done == 1;
-                        if (event.kind != Kind::paused) return;
-                        static_cast<void>(requests());
-                        pause = false;
-                      }));
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(two_heats(), pausing_options([&](const RunEvent& event) {
+                             if (event.kind == Kind::heat_finished) pause = event.heats_done == 1;
+                             if (event.kind != Kind::paused) return;
+                             static_cast<void>(requests());
+                             pause = false;
+                           }));
   EXPECT_THAT(requests(), Contains("hello"));  // of the fresh one that went on
 }
 
 TEST_F(PauseTest, CancelWhilePaused_EndsTheRunAndKeepsItsHeats) {
-  const Ran ran = run(two_heats(), pausing_options([&](const RunEvent& event) {
-                        if (event.kind == Kind::heat_finished) pause = true;
-                        if (event.kind == Kind::paused) cancel = 1;
-                      }));
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(two_heats(), pausing_options([&](const RunEvent& event) {
+                             if (event.kind == Kind::heat_finished) pause = true;
+                             if (event.kind == Kind::paused) cancel = 1;
+                           }));
   EXPECT_EQ(ran.outcome->status, RunStatus::cancelled);
   EXPECT_EQ(ran.info.heats_done, 1);
   EXPECT_THAT(kinds, Not(Contains(Kind::continued)));
@@ -94,54 +91,37 @@ TEST_F(PauseTest, CancelWhilePaused_EndsTheRunAndKeepsItsHeats) {
 
 TEST_F(PauseTest, NothingLeftToMeasure_IsNoPause) {
   const Ran ran =
-      run(sweep_of(R"("full/dense")", "64"), pausing_options([&](const RunEvent& event) {
-            if (event.kind == Kind::heat_finished) pause = true;
-          }));
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+      measured(sweep_of(R"("full/dense")", "64"), pausing_options([&](const RunEvent& event) {
+                 if (event.kind == Kind::heat_finished) pause = true;
+               }));
   EXPECT_EQ(ran.outcome->status, RunStatus::done);
   EXPECT_THAT(kinds, Not(Contains(Kind::paused)));
 }
 
 /// The same with the program around it, asked from outside while its first heat is held.
-class PausedProgramTest : public FaultFixture {
+class PausedProgramTest : public ProgramFixture {
  protected:
-  PausedProgramTest() {
-    std::ofstream(hold()) << "held";
-    setenv("FAKE_WORKER_HOLD", hold().c_str(), 1);
-  }
-  ~PausedProgramTest() override { unsetenv("FAKE_WORKER_HOLD"); }
+  PausedProgramTest() { hold_on(); }
 
-  [[nodiscard]] std::filesystem::path hold() const { return folder_ / "hold"; }
-  void let_go() const { std::filesystem::remove(hold()); }
-  [[nodiscard]] std::vector<std::string> run_arguments() const {
-    std::ofstream(folder_ / "sweep.json") << R"({"name": "pause", "threads": 1,
-        "contenders": ["full/held"], "sequence_tokens": [64, 128],
-        "stop": {"min_samples": 3, "placements": 1, "processes": 1}})";
-    return {"run",
-            (folder_ / "sweep.json").string(),
-            "--db",
-            database().string(),
-            "--events",
-            "--worker",
-            FAKE_WORKER_PROGRAM};
+  [[nodiscard]] std::vector<std::string> held_run() const {
+    return run_of(R"("full/held")", "64, 128");
   }
-  [[nodiscard]] RunInfo last() const { return *open_store().find_run("last"); }
   /// What `attnscope ARGUMENTS --db DATABASE` prints on both its outputs.
   [[nodiscard]] std::string say(const std::string& arguments) const {
     const std::string command =
         fmt::format("'{}' {} --db '{}' 2>&1", ATTNSCOPE_PROGRAM, arguments, database().string());
     FILE* pipe = popen(command.c_str(), "r");
     if (pipe == nullptr) throw std::runtime_error("cannot start " + command);
-    std::string said;
+    std::string text;
     std::array<char, 4096> part;
-    while (fgets(part.data(), part.size(), pipe) != nullptr) said += part.data();
+    while (fgets(part.data(), part.size(), pipe) != nullptr) text += part.data();
     pclose(pipe);
-    return said;
+    return text;
   }
 };
 
 TEST_F(PausedProgramTest, PauseAndContinue_FromTheCommandLine) {
-  LiveProgram program(run_arguments(), (folder_ / "errors").string());
+  LiveProgram program(held_run(), errors());
   ASSERT_TRUE(program.read_until("started"));
   EXPECT_THAT(say("pause last"), HasSubstr("pauses when its heat is done"));
   let_go();
@@ -156,7 +136,7 @@ TEST_F(PausedProgramTest, PauseAndContinue_FromTheCommandLine) {
 }
 
 TEST_F(PausedProgramTest, InterruptWhilePaused_Cancels) {
-  LiveProgram program(run_arguments(), (folder_ / "errors").string());
+  LiveProgram program(held_run(), errors());
   ASSERT_TRUE(program.read_until("started"));
   program.send(pause_signal);
   let_go();
@@ -168,7 +148,7 @@ TEST_F(PausedProgramTest, InterruptWhilePaused_Cancels) {
 }
 
 TEST_F(PausedProgramTest, APausedRunWhoseDriverDies_IsInterruptedAndResumes) {
-  LiveProgram program(run_arguments(), (folder_ / "errors").string());
+  LiveProgram program(held_run(), errors());
   ASSERT_TRUE(program.read_until("started"));
   program.send(pause_signal);
   let_go();

@@ -18,11 +18,7 @@ using Kind = RunEvent::Kind;
 
 class RemoteTest : public FaultFixture {
  protected:
-  RemoteTest() {
-    setenv("FAKE_WORKER_HOLD", hold().c_str(), 1);
-    misbehave("elsewhere");
-  }
-  ~RemoteTest() override { unsetenv("FAKE_WORKER_HOLD"); }
+  RemoteTest() { misbehave("elsewhere"); }
 
   static DriverOptions options() {
     DriverOptions how = FaultFixture::options();
@@ -33,7 +29,6 @@ class RemoteTest : public FaultFixture {
                       .most_losses = 2};
     return how;
   }
-  [[nodiscard]] std::filesystem::path hold() const { return folder_ / "hold"; }
   [[nodiscard]] std::filesystem::path cut() const { return folder_ / "cut"; }
 
   /// Ends with 255 and without a word, as ssh does, as long as the line is cut.
@@ -55,11 +50,41 @@ class RemoteTest : public FaultFixture {
     how.worker_command = (folder_ / "line").string();
     return how;
   }
+
+  // After each heat of several processes, the next one greets anew.
+  void expect_refused_afterwards(const char* other,
+                                 const testing::Matcher<std::string>& in_its_words) {
+    DriverOptions how = options();
+    how.on_event = [&](const RunEvent& event) {
+      if (event.kind == Kind::heat_finished) misbehave(other);
+    };
+    const Ran ran =
+        run(sweep_of(R"("full/dense")", "64, 128", R"("placements": 2, "processes": 2)"), how);
+    ASSERT_FALSE(ran.outcome);
+    EXPECT_THAT(ran.outcome.error().message, in_its_words);
+    EXPECT_THAT(ran.outcome.error().message, HasSubstr("--resume"));
+    EXPECT_EQ(last().heats_done, 1);
+    EXPECT_THAT(requests(),
+                ElementsAre("hello", "ceilings", "heat 64", "hello", "heat 64", "hello"));
+  }
+
+  void expect_whole_over_a_slow_line(DriverOptions how, int bytes, int microseconds, int samples) {
+    how.worker_command =
+        fmt::format("{} {} {} {}", SLOW_PIPE_PROGRAM, bytes, microseconds, FAKE_WORKER_PROGRAM);
+    const Ran ran = measured(
+        sweep_of(R"("full/dense", "full/sdpa")", "64",
+                 fmt::format(R"("min_samples": {}, "placements": 1, "processes": 1)", samples)),
+        how);
+    EXPECT_EQ(ran.outcome->status, RunStatus::done);
+    EXPECT_THAT(ran.warnings, IsEmpty());
+    for (const auto& [key, cell] : ran.cells)
+      EXPECT_THAT(cell.samples, SizeIs(static_cast<std::size_t>(samples))) << key;
+    EXPECT_THAT(requests(), ElementsAre("hello", "ceilings", "heat 64", "ceilings"));
+  }
 };
 
 TEST_F(RemoteTest, WholeSweep_IsMeasuredAndNamesTheMachine) {
-  const Ran ran = run(sweep_of(R"("full/dense", "full/sdpa")", "64, 128"), options());
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/dense", "full/sdpa")", "64, 128"), options());
   EXPECT_EQ(ran.outcome->status, RunStatus::done);
   EXPECT_THAT(ran.cells, SizeIs(4));
   EXPECT_THAT(ran.warnings, IsEmpty());
@@ -67,35 +92,8 @@ TEST_F(RemoteTest, WholeSweep_IsMeasuredAndNamesTheMachine) {
               AllOf(HasSubstr(R"("host":"fakebox")"), HasSubstr(R"("elsewhere":true)")));
 }
 
-TEST_F(RemoteTest, Crash_IsBlamedOnTheContenderThatRan) {
-  const Ran ran = run(sweep_of(R"("full/dense", "full/crash", "full/sdpa")", "64"), options());
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
-  EXPECT_EQ(ran.cells.at("64 full/crash").status, CellStatus::crashed);
-  EXPECT_THAT(ran.cells.at("64 full/crash").reason,
-              AllOf(HasSubstr("SIGSEGV"), HasSubstr("about to fall over")));
-  EXPECT_EQ(ran.cells.at("64 full/dense").status, CellStatus::ok);
-  EXPECT_EQ(ran.cells.at("64 full/sdpa").status, CellStatus::ok);
-}
-
-TEST_F(RemoteTest, KilledByItsSystem_IsOutOfMemory) {
-  const Ran ran = run(sweep_of(R"("full/kill", "full/dense")", "64"), options());
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
-  EXPECT_EQ(ran.cells.at("64 full/kill").status, CellStatus::oom);
-  EXPECT_EQ(ran.cells.at("64 full/dense").status, CellStatus::ok);
-}
-
-TEST_F(RemoteTest, Hang_IsATimeoutAlthoughTheHeartBeats) {
-  DriverOptions how = options();
-  how.patience = milliseconds(300);
-  const Ran ran = run(sweep_of(R"("full/dense", "full/hang", "full/sdpa")", "64"), how);
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
-  EXPECT_EQ(ran.cells.at("64 full/hang").status, CellStatus::timeout);
-  EXPECT_EQ(ran.cells.at("64 full/dense").status, CellStatus::ok);
-  EXPECT_EQ(ran.cells.at("64 full/sdpa").status, CellStatus::ok);
-}
-
 TEST_F(RemoteTest, LineCutInAHeat_MeasuresItAgainWholeAndBlamesNobody) {
-  std::ofstream(hold()) << "";
+  hold_on();
   DriverOptions how = over_a_line();
   how.connection.patience = std::chrono::minutes(1);
   int begun = 0, refused = 0;
@@ -103,14 +101,12 @@ TEST_F(RemoteTest, LineCutInAHeat_MeasuresItAgainWholeAndBlamesNobody) {
     if (event.kind == Kind::contender && event.text == "full/held: time" && ++begun == 1) {
       std::ofstream(cut()) << "";
     }
-    if (event.kind == Kind::warning && event.text.find("was lost") != std::string::npos)
-      std::filesystem::remove(hold());
+    if (event.kind == Kind::warning && event.text.find("was lost") != std::string::npos) let_go();
     // Reached again at the third attempt.
     const bool again = event.text.find("trying again") != std::string::npos;
     if (event.kind == Kind::warning && again && ++refused == 2) std::filesystem::remove(cut());
   };
-  const Ran ran = run(sweep_of(R"("full/dense", "full/held")", "64, 128"), how);
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/dense", "full/held")", "64, 128"), how);
   EXPECT_EQ(ran.outcome->status, RunStatus::done);
   ASSERT_THAT(ran.cells, SizeIs(4));
   for (const auto& [key, cell] : ran.cells) {
@@ -126,7 +122,7 @@ TEST_F(RemoteTest, LineCutInAHeat_MeasuresItAgainWholeAndBlamesNobody) {
 }
 
 TEST_F(RemoteTest, MachineOutOfReach_KeepsTheRunAndTellsHowToGoOn) {
-  std::ofstream(hold()) << "";
+  hold_on();
   DriverOptions how = over_a_line();
   how.on_event = [&](const RunEvent& event) {
     if (event.kind == Kind::heat_started && event.heat->index == 1) std::ofstream(cut()) << "";
@@ -138,10 +134,10 @@ TEST_F(RemoteTest, MachineOutOfReach_KeepsTheRunAndTellsHowToGoOn) {
   EXPECT_THAT(ran.outcome.error().message,
               AllOf(HasSubstr("could not be reached again"), HasSubstr("no route to host"),
                     HasSubstr("attnscope run --resume 1")));
-  EXPECT_EQ(open_store().find_run("last")->status, RunStatus::interrupted);
-  EXPECT_EQ(open_store().find_run("last")->heats_done, 1);
+  EXPECT_EQ(last().status, RunStatus::interrupted);
+  EXPECT_EQ(last().heats_done, 1);
 
-  std::filesystem::remove(hold());
+  let_go();
   std::filesystem::remove(cut());
   Store store = open_store();
   const auto resumed = resume_run(*store.find_run("last"), store, over_a_line());
@@ -159,47 +155,22 @@ TEST_F(RemoteTest, SilenceInAHeat_IsALostConnectionAndNotForever) {
   EXPECT_THAT(ran.outcome.error().message,
               AllOf(HasSubstr("lost 3 times in a row"), HasSubstr("not a byte came"),
                     HasSubstr("--resume")));
-  EXPECT_EQ(open_store().find_run("last")->status, RunStatus::interrupted);
-  EXPECT_THAT(stored_cells(open_store(), open_store().find_run("last")->id), IsEmpty());
+  EXPECT_EQ(last().status, RunStatus::interrupted);
+  EXPECT_THAT(stored_cells(open_store(), last().id), IsEmpty());
 }
 
-// After each heat of several processes, the next one greets anew.
 TEST_F(RemoteTest, MachineStartedAnew_IsNotTakenForTheSame) {
-  DriverOptions how = options();
-  how.on_event = [](const RunEvent& event) {
-    if (event.kind == Kind::heat_finished) misbehave("elsewhere restarted");
-  };
-  const Ran ran =
-      run(sweep_of(R"("full/dense")", "64, 128", R"("placements": 2, "processes": 2)"), how);
-  ASSERT_FALSE(ran.outcome);
-  EXPECT_THAT(ran.outcome.error().message,
-              AllOf(HasSubstr("'fakebox'"), HasSubstr("started anew"), HasSubstr("--resume")));
-  EXPECT_EQ(open_store().find_run("last")->heats_done, 1);
+  expect_refused_afterwards("elsewhere restarted",
+                            AllOf(HasSubstr("'fakebox'"), HasSubstr("started anew")));
 }
 
 TEST_F(RemoteTest, OtherVersionAfterwards_IsNamedAndNotTriedAgain) {
-  DriverOptions how = options();
-  how.on_event = [](const RunEvent& event) {
-    if (event.kind == Kind::heat_finished) misbehave("elsewhere old-version");
-  };
-  const Ran ran =
-      run(sweep_of(R"("full/dense")", "64, 128", R"("placements": 2, "processes": 2)"), how);
-  ASSERT_FALSE(ran.outcome);
-  EXPECT_THAT(ran.outcome.error().message,
-              AllOf(HasSubstr("version 0.0.1"), HasSubstr(ATTNSCOPE_VERSION)));
-  EXPECT_THAT(requests(), ElementsAre("hello", "ceilings", "heat 64", "hello", "heat 64", "hello"));
+  expect_refused_afterwards("elsewhere old-version",
+                            AllOf(HasSubstr("version 0.0.1"), HasSubstr(ATTNSCOPE_VERSION)));
 }
 
 TEST_F(RemoteTest, SlowLine_BringsLargeRequestsAndResultsWhole) {
-  DriverOptions how = options();
-  how.worker_command = fmt::format("{} 1 0 {}", SLOW_PIPE_PROGRAM, FAKE_WORKER_PROGRAM);
-  const Ran ran = run(sweep_of(R"("full/dense", "full/sdpa")", "64",
-                               R"("min_samples": 500, "placements": 1, "processes": 1)"),
-                      how);
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
-  EXPECT_EQ(ran.outcome->status, RunStatus::done);
-  EXPECT_THAT(ran.warnings, IsEmpty());
-  for (const auto& [key, cell] : ran.cells) EXPECT_THAT(cell.samples, SizeIs(500)) << key;
+  expect_whole_over_a_slow_line(options(), /*bytes=*/1, /*microseconds=*/0, /*samples=*/500);
 }
 
 // The answer takes longer than a worker may be silent, but it is on its way all the time.
@@ -208,14 +179,7 @@ TEST_F(RemoteTest, AnswerThatTakesLong_IsASignOfLife) {
   DriverOptions how = options();
   how.patience = std::chrono::seconds(2);
   how.connection.silence = std::chrono::seconds(2);
-  how.worker_command = fmt::format("{} 20 1000 {}", SLOW_PIPE_PROGRAM, FAKE_WORKER_PROGRAM);
-  const Ran ran = run(sweep_of(R"("full/dense", "full/sdpa")", "64",
-                               R"("min_samples": 1500, "placements": 1, "processes": 1)"),
-                      how);
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
-  EXPECT_EQ(ran.outcome->status, RunStatus::done);
-  EXPECT_THAT(ran.warnings, IsEmpty());
-  EXPECT_THAT(requests(), ElementsAre("hello", "ceilings", "heat 64", "ceilings"));
+  expect_whole_over_a_slow_line(how, /*bytes=*/20, /*microseconds=*/1000, /*samples=*/1500);
 }
 
 // A line that is cut without a word leaves a worker behind that measures for nobody.
@@ -238,8 +202,7 @@ TEST_F(RemoteTest, SuspendOfThisMachine_RepeatsNoHeatMeasuredElsewhere) {
   DriverOptions how = options();
   auto slept = std::chrono::nanoseconds(0);
   how.time_asleep = [&] { return slept += std::chrono::hours(1); };
-  const Ran ran = run(sweep_of(R"("full/dense")", "64"), how);
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/dense")", "64"), how);
   EXPECT_THAT(requests(), ElementsAre("hello", "ceilings", "heat 64", "ceilings"));
 }
 

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs that end early - cancelled, or with their driver killed - and go on later.
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
+// Runs that are cancelled, and go on later.
 #include <atomic>
-#include <csignal>
 
 #include "tests/faults/fault_fixture.h"
 
@@ -30,26 +25,12 @@ TEST_F(ResumeTest, Cancel_KeepsFinishedHeatsAndDropsTheInterruptedOne) {
   };
   Sweep sweep = sweep_of(R"("full/dense")", "64, 128, 256");
   sweep.heats[1].contenders[0].implementation = "endless";
-  const Ran ran = run(sweep, how);
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep, how);
   EXPECT_EQ(ran.outcome->status, RunStatus::cancelled);
   EXPECT_EQ(ran.info.status, RunStatus::cancelled);
   ASSERT_THAT(ran.cells, SizeIs(1));
   EXPECT_EQ(ran.cells.begin()->first, "64 full/dense");
   EXPECT_THAT(requests(), ElementsAre("hello", "ceilings", "heat 64", "heat 128"));
-}
-
-TEST_F(ResumeTest, CancelOfAWorkerThatDoesNotListen_KillsIt) {
-  std::atomic<int> cancel = 0;
-  DriverOptions how = options();
-  how.cancel = &cancel;
-  how.on_event = [&](const RunEvent& event) {
-    if (event.kind == Kind::contender) cancel = 1;
-  };
-  const Ran ran = run(sweep_of(R"("full/hang")", "64"), how);
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
-  EXPECT_EQ(ran.outcome->status, RunStatus::cancelled);
-  EXPECT_THAT(ran.cells, IsEmpty());
 }
 
 TEST_F(ResumeTest, CancelBeforeTheFirstHeat_MeasuresNothing) {
@@ -59,8 +40,7 @@ TEST_F(ResumeTest, CancelBeforeTheFirstHeat_MeasuresNothing) {
   how.on_event = [&](const RunEvent& event) {
     if (event.kind == Kind::started) cancel = 2;
   };
-  const Ran ran = run(sweep_of(R"("full/dense")", "64"), how);
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/dense")", "64"), how);
   EXPECT_EQ(ran.outcome->status, RunStatus::cancelled);
   EXPECT_THAT(ran.cells, IsEmpty());
 }
@@ -130,60 +110,6 @@ TEST_F(ResumeTest, RunningRun_IsNotResumed) {
   };
   ASSERT_TRUE(run(sweep_of(R"("full/dense")", "64"), how).outcome);
   EXPECT_THAT(message, HasSubstr("still running"));
-}
-
-// Runs the sweep in a child process that kills itself the hard way while the third heat is
-// measured. Returns the lengths of the heats it had announced as finished.
-std::vector<std::int64_t> run_until_killed(const Sweep& sweep,
-                                           const std::filesystem::path& database,
-                                           DriverOptions how) {
-  std::array<int, 2> announcements{};
-  if (pipe(announcements.data()) != 0) throw std::runtime_error("no pipe");
-  const pid_t child = fork();
-  if (child == 0) {
-    int heats_begun = 0;
-    how.on_event = [&](const RunEvent& event) {
-      if (event.kind == Kind::heat_started) ++heats_begun;
-      if (event.kind == Kind::heat_finished &&
-          write(announcements[1], &event.result->point.sequence_tokens, sizeof(std::int64_t)) < 0) {
-        _exit(1);
-      }
-      if (event.kind == Kind::contender && heats_begun == 3) raise(SIGKILL);
-    };
-    auto store = Store::open(database, Store::Mode::read_write);
-    if (store) static_cast<void>(run_sweep(sweep, *store, how));
-    _exit(1);
-  }
-  close(announcements[1]);
-  std::vector<std::int64_t> announced;
-  std::int64_t tokens = 0;
-  while (read(announcements[0], &tokens, sizeof tokens) == sizeof tokens)
-    announced.push_back(tokens);
-  close(announcements[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-  return announced;
-}
-
-TEST_F(ResumeTest, KilledDriver_LosesNoAnnouncedHeatAndResumesOnlyTheRest) {
-  const Sweep sweep = sweep_of(R"("full/dense", "full/sdpa")", "64, 128, 256, 512");
-  const auto announced = run_until_killed(sweep, database(), options());
-  EXPECT_THAT(announced, ElementsAre(64, 128));
-  static_cast<void>(requests());
-
-  Store store = open_store();
-  const RunInfo killed = *store.find_run("last");
-  EXPECT_EQ(killed.status, RunStatus::interrupted);
-  const auto before = stored_cells(store, killed.id);
-  ASSERT_THAT(before, SizeIs(4));
-  for (const auto& [key, cell] : before) EXPECT_THAT(cell.samples, SizeIs(6)) << key;
-
-  const auto resumed = resume_run(killed, store, options());
-  ASSERT_TRUE(resumed) << resumed.error().message;
-  EXPECT_EQ(resumed->status, RunStatus::done);
-  EXPECT_THAT(stored_cells(store, killed.id), SizeIs(8));
-  EXPECT_THAT(requests(), ElementsAre("hello", "ceilings", "heat 256", "heat 512", "ceilings"));
 }
 
 }  // namespace

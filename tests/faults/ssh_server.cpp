@@ -23,6 +23,7 @@ namespace attnscope {
 namespace {
 
 constexpr const char* server_program = "/usr/sbin/sshd";
+const std::string privilege_separation = "/run/sshd";
 
 sockaddr_in local(int port) {
   sockaddr_in address{};
@@ -106,8 +107,14 @@ SshServer::SshServer(std::filesystem::path folder)
       "PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin "
       "prohibit-password\nMaxStartups 100\n",
       folder_.string(), port_);
-  // Compiled into sshd, and made by its service where that runs.
-  if (getuid() == 0) mkdir("/run/sshd", 0755);
+  // Compiled into sshd, which wants it when it runs as root. Its service makes it where that runs;
+  // a container has none, and may not even have /run.
+  if (getuid() == 0) {
+    std::error_code failed;
+    std::filesystem::create_directories(privilege_separation, failed);
+    std::filesystem::permissions(privilege_separation, std::filesystem::perms(0755), failed);
+    if (failed) throw std::runtime_error(privilege_separation + (": " + failed.message()));
+  }
   const std::string config = folder_ / "config", log = folder_ / "sshd.log";
   server_ = fork();
   if (server_ == 0) {
@@ -123,6 +130,10 @@ SshServer::SshServer(std::filesystem::path folder)
       throw std::runtime_error("sshd did not come up: " + text_of(folder_ / "sshd.log"));
     std::this_thread::sleep_for(std::chrono::milliseconds(5));  // between looks
   }
+  // One that listens may still let nobody in: an account that is locked, a container without
+  // chroot.
+  if (std::system((command("true") + " 2>/dev/null").c_str()) != 0)
+    throw std::runtime_error("sshd lets nobody in: " + text_of(folder_ / "sshd.log"));
 }
 
 SshServer::~SshServer() {

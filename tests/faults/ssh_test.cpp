@@ -4,7 +4,6 @@
 #include <csignal>
 
 #include "attnscope/build_info.h"
-#include "tests/faults/fault_fixture.h"
 #include "tests/faults/live_program.h"
 #include "tests/faults/ssh_server.h"
 
@@ -18,7 +17,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using Kind = RunEvent::Kind;
 
-class SshTest : public FaultFixture {
+class SshTest : public ProgramFixture {
  protected:
   void SetUp() override {
     if (const auto reason = SshServer::missing()) GTEST_SKIP() << *reason;
@@ -36,7 +35,6 @@ class SshTest : public FaultFixture {
         FAKE_WORKER_PROGRAM);
   }
   [[nodiscard]] std::filesystem::path script() const { return folder_ / "worker.sh"; }
-  [[nodiscard]] std::filesystem::path hold() const { return folder_ / "hold"; }
   [[nodiscard]] std::string worker() const { return server_->command("sh " + script().string()); }
   [[nodiscard]] DriverOptions over_ssh() const {
     DriverOptions how = options();
@@ -44,19 +42,11 @@ class SshTest : public FaultFixture {
     how.connection.first_pause = std::chrono::milliseconds(1);
     return how;
   }
-  [[nodiscard]] std::vector<pid_t> workers() const {
-    std::vector<pid_t> all;
-    std::ifstream file(folder_ / "pids");
-    for (pid_t pid = 0; file >> pid;) all.push_back(pid);
-    return all;
-  }
-
   std::optional<SshServer> server_;
 };
 
 TEST_F(SshTest, WholeSweep_IsMeasuredThereAndKeptHere) {
-  const Ran ran = run(sweep_of(R"("full/dense", "full/sdpa")", "64, 128"), over_ssh());
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/dense", "full/sdpa")", "64, 128"), over_ssh());
   EXPECT_EQ(ran.outcome->status, RunStatus::done);
   EXPECT_THAT(ran.cells, SizeIs(4));
   EXPECT_THAT(ran.warnings, IsEmpty());
@@ -64,7 +54,7 @@ TEST_F(SshTest, WholeSweep_IsMeasuredThereAndKeptHere) {
 }
 
 TEST_F(SshTest, ConnectionKilledInAHeat_MeasuresItAgainWhole) {
-  std::ofstream(hold()) << "";
+  hold_on();
   DriverOptions how = over_ssh();
   std::vector<pid_t> cut_off;
   how.on_event = [&](const RunEvent& event) {
@@ -73,10 +63,9 @@ TEST_F(SshTest, ConnectionKilledInAHeat_MeasuresItAgainWhole) {
     cut_off = workers();
     server_->cut_connections();
     for (const pid_t pid : cut_off) EXPECT_TRUE(is_gone(pid)) << pid;  // with its connection
-    std::filesystem::remove(hold());
+    let_go();
   };
-  const Ran ran = run(sweep_of(R"("full/dense", "full/held")", "64, 128"), how);
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  const Ran ran = measured(sweep_of(R"("full/dense", "full/held")", "64, 128"), how);
   EXPECT_EQ(ran.outcome->status, RunStatus::done);
   EXPECT_THAT(cut_off, SizeIs(2));
   ASSERT_THAT(ran.cells, SizeIs(4));
@@ -90,26 +79,8 @@ TEST_F(SshTest, ConnectionKilledInAHeat_MeasuresItAgainWhole) {
                                       "heat 128", "ceilings"));
 }
 
-// A worker reached over ssh may be on this very machine; its line may be cut all the same.
-TEST_F(SshTest, ConnectionToThisMachineKilledInAHeat_IsNoCrashEither) {
-  far_end("");
-  std::ofstream(hold()) << "";
-  DriverOptions how = over_ssh();
-  bool cut = false;
-  how.on_event = [&](const RunEvent& event) {
-    if (event.kind != Kind::contender || std::exchange(cut, true)) return;
-    server_->cut_connections();
-    std::filesystem::remove(hold());
-  };
-  const Ran ran = run(sweep_of(R"("full/held")", "64"), how);
-  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
-  EXPECT_EQ(ran.cells.at("64 full/held").status, CellStatus::ok);
-  EXPECT_THAT(requests(),
-              ElementsAre("hello", "ceilings", "heat 64", "hello", "heat 64", "ceilings"));
-}
-
 TEST_F(SshTest, ServerGone_KeepsTheRunForResume) {
-  std::ofstream(hold()) << "";
+  hold_on();
   DriverOptions how = over_ssh();
   how.connection.patience = std::chrono::milliseconds(20);
   how.on_event = [&](const RunEvent& event) {
@@ -120,7 +91,7 @@ TEST_F(SshTest, ServerGone_KeepsTheRunForResume) {
   EXPECT_THAT(ran.outcome.error().message,
               AllOf(HasSubstr("could not be reached again"), HasSubstr("refused"),
                     HasSubstr("attnscope run --resume 1")));
-  EXPECT_EQ(open_store().find_run("last")->status, RunStatus::interrupted);
+  EXPECT_EQ(last().status, RunStatus::interrupted);
 }
 
 TEST_F(SshTest, CrashAndKillAtTheFarEnd_CostTheContendersThatRan) {
@@ -143,19 +114,14 @@ TEST_F(SshTest, OtherVersionAtTheFarEnd_NamesBoth) {
 }
 
 TEST_F(SshTest, KilledDriver_LeavesNoWorkerAtTheFarEnd) {
-  std::ofstream(hold()) << "";
-  std::ofstream(folder_ / "sweep.json") << R"({"name": "far", "threads": 1,
-      "contenders": ["full/held"], "sequence_tokens": [64],
-      "stop": {"min_samples": 3, "placements": 1, "processes": 1}})";
-  LiveProgram program({"run", (folder_ / "sweep.json").string(), "--db", database().string(),
-                       "--events", "--worker", worker()},
-                      (folder_ / "errors").string());
+  hold_on();
+  LiveProgram program(run_of(R"("full/held")", "64", worker()), errors());
   ASSERT_TRUE(program.read_until("contender"));
   ASSERT_THAT(workers(), SizeIs(2));
   program.send(SIGKILL);
   EXPECT_EQ(program.wait(), -SIGKILL);
   for (const pid_t pid : workers()) EXPECT_TRUE(is_gone(pid)) << pid;
-  EXPECT_EQ(open_store().find_run("last")->status, RunStatus::interrupted);
+  EXPECT_EQ(last().status, RunStatus::interrupted);
 }
 
 #ifdef ATTNSCOPE_WORKER_PROGRAM

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "engine/sweep/pool_cells.h"
+#include "engine/sweep/heat_measurement.h"
 
 namespace attnscope {
 namespace {

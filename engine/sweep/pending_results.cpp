@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/sweep/pending_results.h"
+
+#include <fmt/format.h>
+
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "kernels/base/shell_word.h"
+
+namespace attnscope {
+namespace {
+
+/// Where a file may lie, best first: a disk that is full may not be the only one.
+std::vector<std::filesystem::path> folders_for(const std::filesystem::path& database) {
+  std::error_code none;
+  return {std::filesystem::absolute(database).parent_path(),
+          std::filesystem::temp_directory_path(none)};
+}
+
+/// "results.db.pending-1c0ffee5.attn", or the next name that is free.
+std::filesystem::path free_name(const std::filesystem::path& folder,
+                                const std::filesystem::path& database, const RunId& run) {
+  const std::string stem =
+      fmt::format("{}.pending-{}", database.filename().string(), run.uuid.substr(0, 8));
+  std::filesystem::path file = folder / (stem + ".attn");
+  std::error_code none;
+  for (int again = 2; std::filesystem::exists(file, none); ++again)
+    file = folder / fmt::format("{}-{}.attn", stem, again);
+  return file;
+}
+
+}  // namespace
+
+PendingResults::PendingResults(Store& store, RunId run,
+                               std::function<void(const Measured&)> on_stored,
+                               std::function<void(const std::string&)> on_warning)
+    : store_(store),
+      run_(std::move(run)),
+      on_stored_(std::move(on_stored)),
+      on_warning_(std::move(on_warning)) {
+  if (auto info = store_.find_run(run_.uuid)) info_ = std::move(*info);
+}
+
+void PendingResults::add(Measured result) {
+  waiting_.push_back(std::move(result));
+  static_cast<void>(store_all());
+}
+
+Status PendingResults::store_in(Store& store, const Measured& result) const {
+  if (const auto* heat = std::get_if<HeatResult>(&result)) return store.add_heat(run_, *heat);
+  return store.add_ceilings(run_, std::get<Ceilings>(result));
+}
+
+Status PendingResults::store_all() {
+  while (!waiting_.empty()) {
+    if (Status stored = store_in(store_, waiting_.front()); !stored) {
+      if (!std::exchange(told_, true)) {
+        on_warning_(fmt::format("{}; what is measured waits in memory until the database takes it",
+                                stored.error().message));
+      }
+      return stored;
+    }
+    on_stored_(waiting_.front());
+    waiting_.pop_front();
+  }
+  if (std::exchange(told_, false))
+    on_warning_("the database takes results again; those that waited are in it now");
+  return {};
+}
+
+std::string PendingResults::in_words() const {
+  return waiting_.size() == 1 ? "1 result" : fmt::format("{} results", waiting_.size());
+}
+
+Status PendingResults::write(const std::filesystem::path& file, RunStatus status) const {
+  if (!info_) return fail("the run could not be read when it began");
+  auto store = Store::create_with(file, *info_);
+  if (!store) return tl::unexpected(store.error());
+  for (const Measured& result : waiting_) {
+    if (Status stored = store_in(*store, result); !stored) return stored;
+  }
+  return store->finish_run(run_, status);
+}
+
+std::string PendingResults::write_out(RunStatus status, const Error& why) {
+  if (waiting_.empty()) return why.message;
+  const std::filesystem::path database = store_.file();
+  for (const std::filesystem::path& folder : folders_for(database)) {
+    const std::filesystem::path file = free_name(folder, database, run_);
+    if (write(file, status)) {
+      return fmt::format(
+          "{}; {} that it did not take are safe: attnscope import {} --db {} "
+          "brings them in",
+          why.message, in_words(), shell_word(file.string()), shell_word(database.string()));
+    }
+    std::error_code ignored;
+    std::filesystem::remove(file, ignored);
+  }
+  return fmt::format(
+      "{}; nor could {} be written to a file beside it or in {}; they are lost, and "
+      "attnscope run --resume {} measures them again",
+      why.message, in_words(), folders_for(database).back().string(), run_.uuid.substr(0, 8));
+}
+
+}  // namespace attnscope

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A database that takes no results while a run measures: they wait in memory, none is announced
+// before it is stored, nothing is measured twice, and at the end one file has what is left.
+#include <functional>
+
+#include "engine/store/database.h"
+#include "tests/faults/fault_fixture.h"
+
+namespace attnscope {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using Kind = RunEvent::Kind;
+
+/// Another program's transaction on the database: nobody else can write until it ends.
+class OtherWriter {
+ public:
+  explicit OtherWriter(const std::filesystem::path& file)
+      : database_(store::uri_of(file, ""), store::Database::Access::read_write),
+        transaction_(database_, store::Transaction::Kind::exclusive) {}
+
+ private:
+  store::Database database_;
+  store::Transaction transaction_;
+};
+
+class PendingResultsTest : public FaultFixture {
+ protected:
+  /// Three heats with a store that waits no time for others, and a listener.
+  Result<RunOutcome> run_impatiently(std::chrono::milliseconds store_patience,
+                                     const std::function<void(const RunEvent&)>& listener) {
+    Store store = open_store();
+    store.set_busy_timeout(std::chrono::milliseconds(0));
+    DriverOptions how = options();
+    how.store_patience = store_patience;
+    how.cancel = &cancel_;
+    how.on_event = [&](const RunEvent& event) {
+      if (event.kind == Kind::warning) warnings_.push_back(event.text);
+      if (event.kind == Kind::heat_finished)
+        announced_.push_back(event.heat->point.sequence_tokens);
+      listener(event);
+    };
+    return run_sweep(sweep_of(R"("full/dense")", "64, 128, 256"), store, how);
+  }
+  void lock_from_the_second_heat(const RunEvent& event) {
+    if (event.kind == Kind::heat_started && event.heat->index == 1) other_.emplace(database());
+  }
+  static bool tells_of_waiting(const RunEvent& event) {
+    return event.kind == Kind::warning && event.text.find("wait for it") != std::string::npos;
+  }
+  [[nodiscard]] std::vector<std::filesystem::path> files() const {
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      if (entry.path().extension() == ".attn") files.push_back(entry.path());
+    }
+    return files;
+  }
+  [[nodiscard]] std::size_t cells_of_last_run() const {
+    const Store store = open_store();
+    return store.cells(store.find_run("last")->id, true)->size();
+  }
+  void expect_each_heat_measured_once() {
+    EXPECT_THAT(requests(),
+                ElementsAre("hello", "ceilings", "heat 64", "heat 128", "heat 256", "ceilings"));
+  }
+
+  std::optional<OtherWriter> other_;
+  std::atomic<int> cancel_ = 0;
+  std::vector<std::string> warnings_;
+  std::vector<std::int64_t> announced_;
+};
+
+constexpr std::chrono::minutes long_patience{10};
+constexpr std::chrono::milliseconds no_patience{0};
+
+TEST_F(PendingResultsTest, ALockedDatabase_GetsWhatWaitedWhenItIsFreeAgain) {
+  const auto outcome = run_impatiently(long_patience, [&](const RunEvent& event) {
+    lock_from_the_second_heat(event);
+    if (event.kind != Kind::heat_started || event.heat->index != 2) return;
+    EXPECT_THAT(announced_, ElementsAre(64));
+    other_.reset();
+  });
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(outcome->status, RunStatus::done);
+  EXPECT_EQ(outcome->store_refusal, "");
+  EXPECT_THAT(announced_, ElementsAre(64, 128, 256));
+  EXPECT_EQ(cells_of_last_run(), 3U);
+  EXPECT_THAT(warnings_, ElementsAre(AllOf(HasSubstr("is locked by another process"),
+                                           HasSubstr("waits in memory")),
+                                     HasSubstr("takes results again")));
+  EXPECT_THAT(files(), IsEmpty());
+  expect_each_heat_measured_once();
+}
+
+TEST_F(PendingResultsTest, ADatabaseLockedAtTheEnd_IsWaitedFor) {
+  const auto outcome = run_impatiently(long_patience, [&](const RunEvent& event) {
+    lock_from_the_second_heat(event);
+    if (!tells_of_waiting(event)) return;
+    EXPECT_THAT(event.text, AllOf(HasSubstr("is locked"), HasSubstr("3 results wait")));
+    EXPECT_THAT(announced_, ElementsAre(64));
+    other_.reset();
+  });
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(outcome->store_refusal, "");
+  EXPECT_THAT(announced_, ElementsAre(64, 128, 256));
+  EXPECT_EQ(last().status, RunStatus::done);
+  EXPECT_EQ(last().heats_done, 3);
+}
+
+TEST_F(PendingResultsTest, ACancelWhileItIsWaitedFor_WritesTheFileAtOnce) {
+  const auto outcome = run_impatiently(long_patience, [&](const RunEvent& event) {
+    lock_from_the_second_heat(event);
+    if (tells_of_waiting(event)) cancel_ = 1;
+  });
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_THAT(outcome->store_refusal, HasSubstr("attnscope import"));
+  EXPECT_THAT(files(), SizeIs(1));
+}
+
+TEST_F(PendingResultsTest, ADatabaseThatStaysLocked_LeavesAFileThatImportBringsIn) {
+  const auto outcome = run_impatiently(
+      no_patience, [&](const RunEvent& event) { lock_from_the_second_heat(event); });
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_THAT(files(), SizeIs(1));
+  const auto file = files()[0];
+  EXPECT_THAT(outcome->store_refusal, AllOf(HasSubstr("attnscope import " + file.string()),
+                                            HasSubstr("--db " + database().string())));
+  EXPECT_THAT(announced_, ElementsAre(64));
+  expect_each_heat_measured_once();
+  other_.reset();
+
+  EXPECT_EQ(cells_of_last_run(), 1U);
+  const auto imported = open_store().import_file(file);
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(imported->added, 0);
+  EXPECT_EQ(imported->heats_added, 2);
+  Store store = open_store();
+  const RunInfo info = *store.find_run("last");
+  EXPECT_EQ(info.status, RunStatus::done);
+  EXPECT_EQ(info.heats_done, 3);
+  EXPECT_THAT(stored_cells(store, info.id), SizeIs(3));
+  EXPECT_THAT(*store.ceilings(info.id), SizeIs(2));
+  EXPECT_TRUE(store.check_integrity());
+  EXPECT_EQ(store.import_file(file)->heats_added, 0) << "a second time adds nothing";
+}
+
+TEST_F(PendingResultsTest, ADatabaseThatCannotGrow_LetsTheRunGoOn) {
+  const auto outcome = run_impatiently(no_patience, [&](const RunEvent& event) {
+    if (event.kind != Kind::heat_started || event.heat->index != 1) return;
+    // The log gets longer than the other file will be, and then no file may grow beyond it.
+    ASSERT_TRUE(open_store().describe_run(event.run, {.note = std::string(1 << 19, 'x')}));
+    limit_file_size(std::filesystem::file_size(database().string() + "-wal"));
+  });
+  limit_file_size(RLIM_INFINITY);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_THAT(outcome->store_refusal, HasSubstr("attnscope import"));
+  EXPECT_EQ(cells_of_last_run(), 1U);
+  ASSERT_THAT(files(), SizeIs(1));
+  ASSERT_TRUE(open_store().import_file(files()[0]));
+  EXPECT_EQ(cells_of_last_run(), 3U);
+}
+
+TEST_F(PendingResultsTest, WhenNoDiskTakesAnything_EarlierHeatsAreKeptAndTheLossIsTold) {
+  const auto outcome = run_impatiently(no_patience, [&](const RunEvent& event) {
+    if (event.kind == Kind::heat_started && event.heat->index == 1) limit_file_size(0);
+  });
+  limit_file_size(RLIM_INFINITY);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_THAT(outcome->store_refusal, AllOf(HasSubstr("are lost"), HasSubstr("--resume")));
+  EXPECT_THAT(announced_, ElementsAre(64));
+  EXPECT_EQ(cells_of_last_run(), 1U);
+  EXPECT_THAT(files(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace attnscope
