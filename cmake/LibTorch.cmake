@@ -66,6 +66,7 @@ if(ATTNSCOPE_TORCH_HAS_CUDA)
     target_compile_options(libtorch INTERFACE "SHELL:-idirafter ${folder}")
   endforeach()
   target_link_libraries(libtorch INTERFACE ${torch_lib}/libtorch_cuda.so ${torch_lib}/libc10_cuda.so)
+  target_compile_definitions(libtorch INTERFACE ATTNSCOPE_COMPUTES_ON_CUDA)
 endif()
 
 # Wheels differ in what they call the OpenMP runtime they bring. Where it is no plain libgomp.so.1,

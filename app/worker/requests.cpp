@@ -66,7 +66,7 @@ json description(const char* event) {
   const json machine = measure::describe_machine();
   json known = json::array();
   for (const Implementation* one : implementations())
-    known.push_back({{"id", one->id()}, {"summary", one->summary()}});
+    known.push_back({{"id", one->id}, {"summary", one->summary}});
   return {{"event", event},
           {"protocol", protocol::version},
           {"version", ATTNSCOPE_VERSION},

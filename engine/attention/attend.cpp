@@ -2,7 +2,6 @@
 #include "engine/attention/attend.h"
 
 #include <algorithm>
-#include <cmath>
 #include <exception>
 #include <limits>
 #include <optional>
@@ -14,7 +13,6 @@
 #include "engine/attention/list.h"
 #include "engine/pattern/compile_plan.h"
 #include "engine/safetensors/safetensors.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {
@@ -56,16 +54,6 @@ Result<AttendInputs> read_inputs(const AttendRequest& request, const Safetensors
   return inputs;
 }
 
-Result<const Implementation*> implementation_of(const AttendRequest& request) {
-  if (const Implementation* found = find_implementation(request.implementation)) return found;
-  std::vector<std::string_view> known;
-  for (const Implementation* implementation : implementations()) {
-    known.push_back(implementation->id());
-  }
-  return fail("unknown implementation '{}': {}", request.implementation,
-              suggest(request.implementation, known));
-}
-
 Result<std::optional<Window>> window_of(const AttendRequest& request) {
   if (request.window.empty()) return std::optional<Window>();
   return parse_window(request.window).map([](Window window) { return std::optional(window); });
@@ -91,7 +79,7 @@ std::string first_line(std::string_view text) {
 
 Result<AttendOutcome> attend_unguarded(const AttendRequest& request) {
   if (request.threads < 1) return fail("threads is {}; at least 1 is needed", request.threads);
-  const auto implementation = implementation_of(request);
+  const auto implementation = implementation_named(request.implementation);
   if (!implementation) return tl::unexpected(implementation.error());
   const auto pattern = parse_pattern(request.pattern_json, "pattern");
   if (!pattern) return tl::unexpected(pattern.error());
@@ -121,7 +109,7 @@ Result<AttendOutcome> attend_unguarded(const AttendRequest& request) {
       .memory_order = MemoryOrder::token_major,
       .device = *device,
       .direction = request.backward ? Direction::forward_backward : Direction::forward,
-      .scale = 1.0F / std::sqrt(static_cast<float>(inputs->head_dim)),
+      .scale = scale_of(Operation::attention, inputs->head_dim),
       .threads = request.threads};
   if (const Status ok = (*implementation)->supports(problem); !ok) {
     return fail("{} cannot compute this: {}", request.implementation, ok.error().message);

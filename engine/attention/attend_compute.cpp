@@ -167,7 +167,7 @@ class Attend {
     return fail(
         "{} is wrong here: its log-sum-exp differs from the float64 reference by {:.2g}, and "
         "{:.2g} is allowed; nothing was written",
-        implementation_.id(), error, bound);
+        implementation_.id, error, bound);
   }
 
   Status judge(std::string_view name, double error, double bound) {
@@ -176,7 +176,7 @@ class Attend {
     return fail(
         "{} is wrong here: its {} differs from the float64 reference by {:.2g} of the largest "
         "value, and {:.2g} is allowed; nothing was written",
-        implementation_.id(), name, error, bound);
+        implementation_.id, name, error, bound);
   }
 
   Result<std::vector<float>> unpack_finite(std::string_view name,
@@ -185,7 +185,7 @@ class Attend {
     unpack(memory.input(), inputs_.tokens, inputs_.heads, values);
     if (std::ranges::all_of(values, [](float x) { return std::isfinite(x); })) return values;
     return fail("{} is wrong here: its {} holds values that are not finite; nothing was written",
-                implementation_.id(), name);
+                implementation_.id, name);
   }
 
   Result<AttendResult> unpacked() {

@@ -2,7 +2,6 @@
 #include "engine/attention/check.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <random>
 #include <utility>
@@ -51,9 +50,7 @@ class Case {
                  .device = device,
                  .operation = shape.operation,
                  .direction = shape.direction,
-                 .scale = shape.operation == Operation::windowed_matmul
-                              ? 1.0F
-                              : 1.0F / std::sqrt(static_cast<float>(shape.head_dim)),
+                 .scale = scale_of(shape.operation, shape.head_dim),
                  .threads = threads} {}
   Case(const Case&) = delete;
   Case& operator=(const Case&) = delete;
@@ -128,7 +125,7 @@ int check_case(std::span<const Implementation* const> checked, const AttentionPa
   int wrong = 0;
   for (const Implementation* implementation : checked) {
     CheckRow row;
-    row.implementation = implementation->id();
+    row.implementation = implementation->id;
     row.pattern = pattern.name;
     row.window = window ? window->text() : "";
     row.shape = shape.text();

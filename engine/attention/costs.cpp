@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/attention/costs.h"
 
-#include <cmath>
 #include <exception>
 #include <optional>
 #include <string_view>
@@ -21,7 +20,7 @@ std::string first_line(std::string_view text) {
 }
 
 ImplementationCost cost_of(const Implementation& implementation, const Problem& problem) {
-  ImplementationCost cost{.id = std::string(implementation.id()), .reason = {}};
+  ImplementationCost cost{.id = std::string(implementation.id), .reason = {}};
   try {
     if (const Status able = implementation.supports(problem); !able) {
       cost.reason = able.error().message;
@@ -86,9 +85,7 @@ Result<std::vector<ImplementationCost>> implementation_costs(const CostRequest& 
       .device = *device,
       .operation = *operation,
       .direction = *direction,
-      .scale = *operation == Operation::windowed_matmul
-                   ? 1.0F
-                   : 1.0F / std::sqrt(static_cast<float>(request.head_dim)),
+      .scale = scale_of(*operation, request.head_dim),
       .threads = request.threads};
   std::vector<ImplementationCost> costs;
   costs.reserve(implementations().size());

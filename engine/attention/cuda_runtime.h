@@ -4,7 +4,8 @@
 // The little of CUDA that the engine asks for beside its kernels: whether a device can be used,
 // memory from LibTorch's caching allocator, copies, LibTorch's current stream. Everything is for
 // the current device and queued on that stream. Builds without it have these functions, too, and
-// usable() says why none of them may be called.
+// usable() says why none of them may be called; getting there is our own mistake, and throws
+// std::logic_error.
 //
 //   if (Status ok = cuda::usable(); !ok) return ok;
 //   cuda::Block block(bytes);                         // of the device
@@ -30,6 +31,7 @@ struct LibTorchCuda {
   bool built = false;  // with its CUDA libraries
   int devices = 0;     // that it sees
 };
+[[nodiscard]] LibTorchCuda libtorch_cuda();
 
 /// Ok, or the first reason why nothing can be computed on CUDA: no driver, no device, one too old
 /// for the kernels, LibTorch for the CPU only.

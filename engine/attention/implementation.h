@@ -3,7 +3,7 @@
 //
 // The interface every attention implementation stands behind. Adding one is a folder
 // engine/attention/<name>/ and one line in list.inc; conformance tests, command line, sweep and
-// window find it there.
+// window find it there (list.h).
 //
 //   const Implementation& segment = *find_implementation("segment");
 //   if (Status ok = segment.supports(problem); !ok) report(ok.error().message);
@@ -12,8 +12,10 @@
 //   (*prepared)->forward({q, k, v, o, lse, workspace});
 //   (*prepared)->backward({gradients, workspace});     // a problem of direction forward-backward
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -43,9 +45,15 @@ struct Problem {
   DeviceKind device = DeviceKind::cpu;
   Operation operation = Operation::attention;
   Direction direction = Direction::forward;
-  float scale = 1.0F;  // 1/sqrt(head_dim) for attention, 1 for windowed_matmul
+  float scale = 1.0F;  // scale_of() it
   int threads = 1;
 };
+
+/// What attention scales its scores with; products alone are what they are.
+[[nodiscard]] inline float scale_of(Operation operation, std::int64_t head_dim) {
+  if (operation == Operation::windowed_matmul) return 1.0F;
+  return 1.0F / std::sqrt(static_cast<float>(head_dim));
+}
 
 /// The direction in the words of the plan's counts.
 [[nodiscard]] constexpr Passes passes_of(Direction direction) {
@@ -92,16 +100,39 @@ class PreparedAttention {
   [[nodiscard]] virtual bool writes_lse() const = 0;
 };
 
-class Implementation {
- public:
-  virtual ~Implementation() = default;
-  [[nodiscard]] virtual std::string_view id() const = 0;
-  /// One line: what it is and what a timing of it contains.
-  [[nodiscard]] virtual std::string_view summary() const = 0;
-  /// Ok, or the reason shown to the user for what it cannot do.
-  [[nodiscard]] virtual Status supports(const Problem& problem) const = 0;
-  [[nodiscard]] virtual Result<std::unique_ptr<PreparedAttention>> prepare(
-      const Problem& problem) const = 0;
+using Supports = std::function<Status(const Problem&)>;
+using Prepare = std::function<Result<std::unique_ptr<PreparedAttention>>(const Problem&)>;
+
+/// An implementation's own kernels for CUDA, beside those for the CPU.
+struct CudaVariant {
+  Supports supports;  // none: every problem that gets here
+  Prepare prepare;
+};
+
+/// The variant in builds that can compute on CUDA; elsewhere files named *on_cuda.cpp are left out,
+/// and the list declines every problem of device cuda (cuda::usable() says why).
+#ifdef ATTNSCOPE_COMPUTES_ON_CUDA
+#define ATTNSCOPE_ON_CUDA(variant) (variant)
+#else
+#define ATTNSCOPE_ON_CUDA(variant) std::nullopt
+#endif
+
+/// A way to compute attention, as its folder defines it:
+///
+///   std::vector<Implementation> segment_implementations() {
+///     return {{.id = "segment", .summary = "...", .supports = takes, .prepare = bind}};
+///   }
+///
+/// The list checks what holds for all before it asks one: a device that can be used, an operation
+/// that is one attention, products alone of none that is fused. `prepare` is only asked for
+/// problems that `supports` takes.
+struct Implementation {
+  std::string_view id;
+  std::string_view summary;  // one line: what it is and what a timing of it contains
+  bool is_fused = false;     // declines windowed_matmul
+  Supports supports = {};    // ok, or the reason shown to the user; none: takes everything
+  Prepare prepare;
+  std::optional<CudaVariant> on_cuda = std::nullopt;  // none: the same for both devices
 };
 
 }  // namespace attnscope

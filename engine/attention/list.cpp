@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Apart from what fills the list: a program may link a list of its own in this file's place.
 #include "engine/attention/list.h"
-
-#include <array>
 
 namespace attnscope {
 
-#define IMPLEMENTATION(folder) const Implementation& folder##_implementation();
-#include "engine/attention/list.inc"
-#undef IMPLEMENTATION
-
 std::span<const Implementation* const> implementations() {
-#define IMPLEMENTATION(folder) &folder##_implementation(),
-  static const std::array all{
-#include "engine/attention/list.inc"
-  };
-#undef IMPLEMENTATION
-  return all;
+  static const ImplementationList list = listed_implementations();
+  return list.all();
 }
 
 }  // namespace attnscope

@@ -1,17 +1,37 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 
+#include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "engine/attention/implementation.h"
 
 namespace attnscope {
 
-/// Every implementation of this build, one line each in list.inc, in display order.
+/// Implementations behind the limits that all have in common. What comes out declines by these
+/// first, then as it says itself; `supports` and `prepare` can always be called.
+class ImplementationList {
+ public:
+  void add(std::vector<Implementation> of_folder);
+  [[nodiscard]] std::span<const Implementation* const> all() const { return all_; }
+
+ private:
+  std::vector<std::unique_ptr<const Implementation>> kept_;
+  std::vector<const Implementation*> all_;
+};
+
+/// Those of list.inc, in display order.
+[[nodiscard]] ImplementationList listed_implementations();
+
+/// Every implementation of this program.
 [[nodiscard]] std::span<const Implementation* const> implementations();
 
 /// nullptr when there is none of that id.
 [[nodiscard]] const Implementation* find_implementation(std::string_view id);
+
+/// The same, or the sentence that names the nearest.
+[[nodiscard]] Result<const Implementation*> implementation_named(std::string_view id);
 
 }  // namespace attnscope

@@ -147,34 +147,19 @@ std::int64_t PreparedBlocks::mask_bytes_of(const Block& block) const {
 }
 
 std::int64_t PreparedBlocks::predicted_peak_bytes() const {
-  std::int64_t masks = 0;
-  std::int64_t largest = 0;
+  std::int64_t lasting = 0;
+  std::int64_t passing = 0;
   for (const Block& block : blocks_) {
-    masks += mask_bytes_of(block);
-    if (!with_gradients()) largest = std::max(largest, run_bytes(block));
-  }
-  if (with_gradients()) largest = peak_with_gradients();
-  return masks + largest + (blocks_.empty() ? 0 : library_bytes());
-}
-
-/// Graphs pile up block by block, and are taken down in the same order.
-std::int64_t PreparedBlocks::peak_with_gradients() const {
-  std::int64_t live = 0;
-  std::int64_t peak = 0;
-  for (const Block& block : blocks_) {
-    const GraphBytes bytes = graph_bytes(block);
-    live += bytes.kept;
-    peak = std::max(peak, live + bytes.forward);
+    const BlockBytes bytes = bytes_of(block);
+    lasting += mask_bytes_of(block);
+    if (with_gradients()) lasting += bytes.kept;
+    passing = std::max(passing, bytes.working + (with_gradients() ? 0 : bytes.kept));
   }
   // The sums of a shared query's keys and values, and what one block adds to them.
   const std::int64_t shared = 2 * problem_.layout.shared_query() * heads_ * problem_.head_dim *
                               static_cast<std::int64_t>(sizeof(float));
-  for (const Block& block : blocks_) {
-    const GraphBytes bytes = graph_bytes(block);
-    peak = std::max(peak, live + bytes.backward + shared);
-    live -= bytes.kept;
-  }
-  return peak;
+  return lasting + passing + (with_gradients() ? shared : 0) +
+         (blocks_.empty() ? 0 : library_bytes());
 }
 
 }  // namespace attnscope

@@ -24,11 +24,10 @@ struct MaskValues {
   float allowed, refused;
 };
 
-/// Bytes that one block takes in a direction forward-backward.
-struct GraphBytes {
-  std::int64_t kept = 0;      // from its forward to its backward
-  std::int64_t forward = 0;   // on top of what is kept, at the forward's worst moment
-  std::int64_t backward = 0;  // the same of the backward, its gradients included
+/// What one block takes at most beyond inputs, outputs and masks.
+struct BlockBytes {
+  std::int64_t kept = 0;     // with gradients from its forward to its backward
+  std::int64_t working = 0;  // beside that at the worst moment of either
 };
 
 class PreparedBlocks : public PreparedAttention {
@@ -56,9 +55,7 @@ class PreparedBlocks : public PreparedAttention {
                                        const at::Tensor& v, const Block& block,
                                        const TorchMask* mask) const = 0;
 
-  /// Bytes of `run` beyond inputs, outputs and masks.
-  [[nodiscard]] virtual std::int64_t run_bytes(const Block& block) const = 0;
-  [[nodiscard]] virtual GraphBytes graph_bytes(const Block& block) const = 0;
+  [[nodiscard]] virtual BlockBytes bytes_of(const Block& block) const = 0;
   /// What the library holds whatever the block.
   [[nodiscard]] virtual std::int64_t library_bytes() const = 0;
 
@@ -94,7 +91,6 @@ class PreparedBlocks : public PreparedAttention {
   };
   void make_masks();
   [[nodiscard]] Graph make_graph(const ForwardCall& call, std::size_t block) const;
-  [[nodiscard]] std::int64_t peak_with_gradients() const;
 
   MaskValues values_;
   TaskIndex tasks_;

@@ -6,11 +6,14 @@
 #include <c10/core/DeviceGuard.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
 
-#include "engine/attention/torch_function_on_cuda.h"
+#include "engine/attention/cuda_runtime.h"
+#include "engine/attention/implementation.h"
+#include "engine/attention/plan_kernels.h"
 #include "kernels/cpu/segment.h"
 #include "kernels/cpu/windowed.h"
 
@@ -19,15 +22,10 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-using SharedPlan = std::shared_ptr<const AttentionPlan>;
 
 template <typename... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> sentence, Args&&... args) {
   throw std::invalid_argument(fmt::format(sentence, std::forward<Args>(args)...));
-}
-
-void require(const Status& done) {
-  if (!done) throw std::invalid_argument(done.error().message);
 }
 
 DType dtype_of(std::string_view function, const at::Tensor& tensor) {
@@ -103,143 +101,151 @@ std::span<std::byte> byte_span(const at::Tensor& tensor) {
   return {static_cast<std::byte*>(tensor.data_ptr()), static_cast<std::size_t>(tensor.numel())};
 }
 
-/// The one-pass kernels. What the backward needs beside o is the log-sum-exp.
-struct SegmentKernels {
-  static constexpr std::string_view function = "segment_attention";
+at::Tensor segment_forward(const SharedPlan& shared_plan, const PlanOperands& operands,
+                           float scale) {
+  const AttentionPlan& plan = *shared_plan;
+  const auto& [q, k, v, o] = operands;
+  const int threads = at::get_num_threads();
+  at::Tensor lse = floats(plan.tokens * plan.heads);
+  const at::Tensor workspace = bytes(cpu::segment_workspace_bytes(plan, q.head_dim, threads));
+  require(cpu::segment_forward(plan, q, k, v, scale, o, float_span(lse), threads,
+                               byte_span(workspace)));
+  return lse;
+}
 
-  static Status supports(const AttentionPlan& plan, std::int64_t head_dim, bool is_cuda) {
-    return is_cuda ? on_cuda::segment_supports(plan, head_dim)
-                   : cpu::segment_supports(plan, head_dim);
-  }
+void segment_backward(const SharedPlan& shared_plan, GradientTensors tensors, float scale,
+                      const at::Tensor& lse) {
+  tensors.lse = float_span(lse);
+  const AttentionPlan& plan = *shared_plan;
+  const int threads = at::get_num_threads();
+  const at::Tensor workspace =
+      bytes(cpu::segment_backward_workspace_bytes(plan, tensors.q.head_dim, threads));
+  require(cpu::segment_backward(plan, tensors, scale, threads, byte_span(workspace)));
+}
 
-  static at::Tensor forward(const SharedPlan& shared_plan, const on_cuda::Operands& operands,
-                            float scale, bool is_cuda) {
-    if (is_cuda) return on_cuda::segment_forward(shared_plan, operands, scale);
-    const AttentionPlan& plan = *shared_plan;
-    const auto& [q, k, v, o] = operands;
-    const int threads = at::get_num_threads();
-    at::Tensor lse = floats(plan.tokens * plan.heads);
-    const at::Tensor workspace = bytes(cpu::segment_workspace_bytes(plan, q.head_dim, threads));
-    require(cpu::segment_forward(plan, q, k, v, scale, o, float_span(lse), threads,
-                                 byte_span(workspace)));
-    return lse;
-  }
+at::Tensor windowed_forward(const SharedPlan& shared_plan, const PlanOperands& operands,
+                            float scale) {
+  const AttentionPlan& plan = *shared_plan;
+  const auto& [q, k, v, o] = operands;
+  at::Tensor weights = floats(cpu::windowed_score_elements(plan));
+  require(cpu::windowed_forward(plan, q, k, v, scale, o, /*lse=*/{}, at::get_num_threads(),
+                                float_span(weights)));
+  return weights;
+}
 
-  static void backward(const SharedPlan& shared_plan, GradientTensors tensors, float scale,
-                       const at::Tensor& lse, bool is_cuda) {
-    tensors.lse = float_span(lse);
-    if (is_cuda) return on_cuda::segment_backward(shared_plan, tensors, scale);
-    const AttentionPlan& plan = *shared_plan;
-    const int threads = at::get_num_threads();
-    const at::Tensor workspace =
-        bytes(cpu::segment_backward_workspace_bytes(plan, tensors.q.head_dim, threads));
-    require(cpu::segment_backward(plan, tensors, scale, threads, byte_span(workspace)));
-  }
-};
+void windowed_backward(const SharedPlan& shared_plan, GradientTensors tensors, float scale,
+                       const at::Tensor& weights) {
+  const AttentionPlan& plan = *shared_plan;
+  const at::Tensor workspace = floats(cpu::windowed_backward_elements(plan, tensors.q.head_dim));
+  require(cpu::windowed_backward(plan, tensors, scale, float_span(weights), at::get_num_threads(),
+                                 float_span(workspace)));
+}
 
-/// The three steps. What the backward needs are the weights.
-struct WindowedKernels {
-  static constexpr std::string_view function = "windowed_attention";
+/// The kernels of one function on either device.
+struct Kernels {
+  std::string_view function;
+  PlanKernels on_cpu;
+  std::optional<PlanKernels> on_cuda;
 
-  static Status supports(const AttentionPlan& plan, std::int64_t head_dim, bool is_cuda) {
-    return is_cuda ? on_cuda::windowed_supports(plan, head_dim)
-                   : cpu::windowed_supports(plan, head_dim);
-  }
-
-  static at::Tensor forward(const SharedPlan& shared_plan, const on_cuda::Operands& operands,
-                            float scale, bool is_cuda) {
-    if (is_cuda) return on_cuda::windowed_forward(shared_plan, operands, scale);
-    const AttentionPlan& plan = *shared_plan;
-    const auto& [q, k, v, o] = operands;
-    at::Tensor weights = floats(cpu::windowed_score_elements(plan));
-    require(cpu::windowed_forward(plan, q, k, v, scale, o, /*lse=*/{}, at::get_num_threads(),
-                                  float_span(weights)));
-    return weights;
-  }
-
-  static void backward(const SharedPlan& shared_plan, const GradientTensors& tensors, float scale,
-                       const at::Tensor& weights, bool is_cuda) {
-    if (is_cuda) return on_cuda::windowed_backward(shared_plan, tensors, scale, weights);
-    const AttentionPlan& plan = *shared_plan;
-    const at::Tensor workspace = floats(cpu::windowed_backward_elements(plan, tensors.q.head_dim));
-    require(cpu::windowed_backward(plan, tensors, scale, float_span(weights), at::get_num_threads(),
-                                   float_span(workspace)));
+  [[nodiscard]] const PlanKernels& of(const at::Device& device) const {
+    if (!device.is_cuda()) return on_cpu;
+    require(cuda::usable());
+    return *on_cuda;
   }
 };
+
+const Kernels& segment() {
+  static const Kernels kernels{"segment_attention",
+                               {cpu::segment_supports, segment_forward, segment_backward},
+                               ATTNSCOPE_ON_CUDA(segment_kernels_on_cuda())};
+  return kernels;
+}
+
+const Kernels& windowed() {
+  static const Kernels kernels{"windowed_attention",
+                               {cpu::windowed_supports, windowed_forward, windowed_backward},
+                               ATTNSCOPE_ON_CUDA(windowed_kernels_on_cuda())};
+  return kernels;
+}
 
 /// What a graph holds beside tensors.
 struct Held final : torch::CustomClassHolder {
-  Held(SharedPlan plan_in, float scale_in) : plan(std::move(plan_in)), scale(scale_in) {}
+  Held(const Kernels& kernels_in, SharedPlan plan_in, float scale_in)
+      : kernels(kernels_in), plan(std::move(plan_in)), scale(scale_in) {}
+  const Kernels& kernels;
   SharedPlan plan;
   float scale;
 };
 
-template <typename Kernels>
-class PlanFunction : public torch::autograd::Function<PlanFunction<Kernels>> {
+class PlanFunction : public torch::autograd::Function<PlanFunction> {
  public:
-  static at::Tensor forward(AutogradContext* context, const SharedPlan& plan, const at::Tensor& q,
-                            const at::Tensor& k, const at::Tensor& v, float scale) {
+  static at::Tensor forward(AutogradContext* context, const Kernels* kernels,
+                            const SharedPlan& plan, const at::Tensor& q, const at::Tensor& k,
+                            const at::Tensor& v, float scale) {
     const c10::DeviceGuard device(q.device());
-    const DType dtype = dtype_of(Kernels::function, q);
+    const DType dtype = dtype_of(kernels->function, q);
     const at::Tensor o = at::empty(q.sizes(), q.options());
-    const at::Tensor kept = Kernels::forward(plan,
-                                             {.q = packed_input(q, dtype),
-                                              .k = packed_input(k, dtype),
-                                              .v = packed_input(v, dtype),
-                                              .o = packed(o, dtype)},
-                                             scale, q.device().is_cuda());
-    context->saved_data["held"] = at::IValue::make_capsule(c10::make_intrusive<Held>(plan, scale));
+    const at::Tensor kept = kernels->of(q.device())
+                                .forward(plan,
+                                         {.q = packed_input(q, dtype),
+                                          .k = packed_input(k, dtype),
+                                          .v = packed_input(v, dtype),
+                                          .o = packed(o, dtype)},
+                                         scale);
+    context->saved_data["held"] =
+        at::IValue::make_capsule(c10::make_intrusive<Held>(*kernels, plan, scale));
     context->save_for_backward({q, k, v, o, kept});
     return o;
   }
 
   static variable_list backward(AutogradContext* context, variable_list arriving) {
-    if (at::GradMode::is_enabled())
-      refuse("{} has no second derivative: leave create_graph out", Kernels::function);
     const auto held =
         c10::static_intrusive_pointer_cast<Held>(context->saved_data["held"].toCapsule());
+    const Kernels& kernels = held->kernels;
+    if (at::GradMode::is_enabled())
+      refuse("{} has no second derivative: leave create_graph out", kernels.function);
     const variable_list saved = context->get_saved_variables();
     const at::Tensor& q = saved[0];
     const c10::DeviceGuard device(q.device());
-    const DType dtype = dtype_of(Kernels::function, q);
+    const DType dtype = dtype_of(kernels.function, q);
     // What arrives may be a single number seen everywhere.
     const at::Tensor grad_o = arriving[0].contiguous();
     const at::Tensor grad_q = at::empty(q.sizes(), q.options());
     const at::Tensor grad_k = at::empty(q.sizes(), q.options());
     const at::Tensor grad_v = at::empty(q.sizes(), q.options());
-    Kernels::backward(held->plan,
-                      {.q = packed_input(q, dtype),
-                       .k = packed_input(saved[1], dtype),
-                       .v = packed_input(saved[2], dtype),
-                       .o = packed_input(saved[3], dtype),
-                       .lse = {},
-                       .grad_o = packed_input(grad_o, dtype),
-                       .grad_q = packed(grad_q, dtype),
-                       .grad_k = packed(grad_k, dtype),
-                       .grad_v = packed(grad_v, dtype)},
-                      held->scale, saved[4], q.device().is_cuda());
-    return {at::Tensor(), grad_q, grad_k, grad_v, at::Tensor()};
+    kernels.of(q.device())
+        .backward(held->plan,
+                  {.q = packed_input(q, dtype),
+                   .k = packed_input(saved[1], dtype),
+                   .v = packed_input(saved[2], dtype),
+                   .o = packed_input(saved[3], dtype),
+                   .lse = {},
+                   .grad_o = packed_input(grad_o, dtype),
+                   .grad_q = packed(grad_q, dtype),
+                   .grad_k = packed(grad_k, dtype),
+                   .grad_v = packed(grad_v, dtype)},
+                  held->scale, saved[4]);
+    return {at::Tensor(), at::Tensor(), grad_q, grad_k, grad_v, at::Tensor()};
   }
 };
 
-template <typename Kernels>
-at::Tensor attention(const SharedPlan& plan, const at::Tensor& q, const at::Tensor& k,
-                     const at::Tensor& v, float scale) {
-  check_inputs(Kernels::function, plan, q, k, v);
-  require(Kernels::supports(*plan, q.size(2), q.device().is_cuda()));
-  return PlanFunction<Kernels>::apply(plan, q, k, v, scale);
+at::Tensor attention(const Kernels& kernels, const SharedPlan& plan, const at::Tensor& q,
+                     const at::Tensor& k, const at::Tensor& v, float scale) {
+  check_inputs(kernels.function, plan, q, k, v);
+  require(kernels.of(q.device()).supports(*plan, q.size(2)));
+  return PlanFunction::apply(&kernels, plan, q, k, v, scale);
 }
 
 }  // namespace
 
 at::Tensor segment_attention(const SharedPlan& plan, const at::Tensor& q, const at::Tensor& k,
                              const at::Tensor& v, float scale) {
-  return attention<SegmentKernels>(plan, q, k, v, scale);
+  return attention(segment(), plan, q, k, v, scale);
 }
 
 at::Tensor windowed_attention(const SharedPlan& plan, const at::Tensor& q, const at::Tensor& k,
                               const at::Tensor& v, float scale) {
-  return attention<WindowedKernels>(plan, q, k, v, scale);
+  return attention(windowed(), plan, q, k, v, scale);
 }
 
 }  // namespace attnscope

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/attention/torch_function_on_cuda.h"
-
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -10,18 +8,13 @@
 #include <vector>
 
 #include "engine/attention/cuda_runtime.h"
+#include "engine/attention/plan_kernels.h"
 #include "engine/attention/torch_tensors.h"
 #include "kernels/cuda/segment.h"
 #include "kernels/cuda/windowed.h"
 
-namespace attnscope::on_cuda {
+namespace attnscope {
 namespace {
-
-using SharedPlan = std::shared_ptr<const AttentionPlan>;
-
-void require(const Status& done) {
-  if (!done) throw std::invalid_argument(done.error().message);
-}
 
 /// A plan cut for one kernel, on the device.
 template <typename Work>
@@ -108,13 +101,7 @@ at::Tensor floats(std::int64_t count) {
                    at::TensorOptions().dtype(at::kFloat).device(torch_device(DeviceKind::cuda)));
 }
 
-}  // namespace
-
-Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim) {
-  return cuda::segment_supports(plan, head_dim);
-}
-
-at::Tensor segment_forward(const SharedPlan& plan, const Operands& operands, float scale) {
+at::Tensor segment_forward(const SharedPlan& plan, const PlanOperands& operands, float scale) {
   const auto cut = segment_cut(plan, operands.q.head_dim, operands.q.dtype);
   at::Tensor lse = floats(plan->tokens * plan->heads);
   require(cuda::segment_forward(cut->work, memory_of<cuda::SegmentMemory>(*cut), operands.q,
@@ -123,17 +110,15 @@ at::Tensor segment_forward(const SharedPlan& plan, const Operands& operands, flo
   return lse;
 }
 
-void segment_backward(const SharedPlan& plan, const GradientTensors& tensors, float scale) {
+void segment_backward(const SharedPlan& plan, GradientTensors tensors, float scale,
+                      const at::Tensor& lse) {
+  tensors.lse = {lse.data_ptr<float>(), static_cast<std::size_t>(lse.numel())};
   const auto cut = segment_cut(plan, tensors.q.head_dim, tensors.q.dtype);
   require(cuda::segment_backward(cut->work, memory_of<cuda::SegmentMemory>(*cut), tensors, scale,
                                  cuda::current_stream()));
 }
 
-Status windowed_supports(const AttentionPlan& plan, std::int64_t head_dim) {
-  return cuda::windowed_supports(plan, head_dim);
-}
-
-at::Tensor windowed_forward(const SharedPlan& plan, const Operands& operands, float scale) {
+at::Tensor windowed_forward(const SharedPlan& plan, const PlanOperands& operands, float scale) {
   const auto cut = windowed_cut(plan, operands.q.head_dim, operands.q.dtype);
   at::Tensor weights = floats(cut->work.score_elements());
   require(cuda::windowed_forward(cut->work, memory_of<cuda::WindowedMemory>(*cut), operands.q,
@@ -142,7 +127,7 @@ at::Tensor windowed_forward(const SharedPlan& plan, const Operands& operands, fl
   return weights;
 }
 
-void windowed_backward(const SharedPlan& plan, const GradientTensors& tensors, float scale,
+void windowed_backward(const SharedPlan& plan, GradientTensors tensors, float scale,
                        const at::Tensor& weights) {
   const auto cut = windowed_cut(plan, tensors.q.head_dim, tensors.q.dtype);
   const at::Tensor grad_scores = floats(cut->work.score_elements());
@@ -151,4 +136,14 @@ void windowed_backward(const SharedPlan& plan, const GradientTensors& tensors, f
                                   cuda::current_stream()));
 }
 
-}  // namespace attnscope::on_cuda
+}  // namespace
+
+PlanKernels segment_kernels_on_cuda() {
+  return {cuda::segment_supports, segment_forward, segment_backward};
+}
+
+PlanKernels windowed_kernels_on_cuda() {
+  return {cuda::windowed_supports, windowed_forward, windowed_backward};
+}
+
+}  // namespace attnscope

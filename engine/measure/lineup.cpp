@@ -2,7 +2,6 @@
 #include "engine/measure/lineup.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "engine/attention/cuda_runtime.h"
@@ -10,7 +9,6 @@
 #include "engine/measure/available_memory.h"
 #include "engine/measure/flush_caches.h"
 #include "engine/pattern/compile_plan.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::measure {
 namespace {
@@ -79,14 +77,6 @@ std::unique_ptr<Lineup> lineup_within(const Heat& heat, const GroupSizes& sizes,
 
 }  // namespace
 
-Result<const Implementation*> implementation_of(const Contender& contender) {
-  if (const Implementation* found = find_implementation(contender.implementation)) return found;
-  std::vector<std::string_view> known;
-  for (const Implementation* one : implementations()) known.push_back(one->id());
-  return fail("this worker has no implementation '{}'; {}", contender.implementation,
-              suggest(contender.implementation, known));
-}
-
 Lineup::Lineup(const Heat& heat, SequenceLayout layout, HeatMemory& memory,
                std::vector<std::optional<Trouble>>& troubles)
     : point_(heat.point),
@@ -116,7 +106,7 @@ std::optional<Trouble> Lineup::prepare(std::size_t index, const Contender& conte
   const auto planned = plan_for(contender);
   if (!planned) return Trouble{CellStatus::unsupported, planned.error().message};
   planned_[index] = *planned;
-  const auto implementation = implementation_of(contender);
+  const auto implementation = implementation_named(contender.implementation);
   if (!implementation) return Trouble{CellStatus::unsupported, implementation.error().message};
   if (const Status able = (*implementation)->supports(problem(index)); !able)
     return Trouble{CellStatus::unsupported, able.error().message};
@@ -152,7 +142,6 @@ Result<const PlannedPattern*> Lineup::plan_for(const Contender& contender) {
 
 Problem Lineup::problem(std::size_t contender) const {
   const PlannedPattern& planned = *planned_[contender];
-  const bool products_only = point_.operation == Operation::windowed_matmul;
   return {.pattern = planned.pattern,
           .window = planned.window,
           .layout = layout_,
@@ -163,7 +152,7 @@ Problem Lineup::problem(std::size_t contender) const {
           .device = point_.device,
           .operation = point_.operation,
           .direction = point_.direction,
-          .scale = products_only ? 1.0F : 1.0F / std::sqrt(static_cast<float>(point_.head_dim)),
+          .scale = scale_of(point_.operation, point_.head_dim),
           .threads = std::max(point_.threads, 1)};
 }
 

@@ -29,9 +29,6 @@ struct PlannedPattern {
   AttentionPlan plan;
 };
 
-/// An error names the nearest that this worker has.
-[[nodiscard]] Result<const Implementation*> implementation_of(const Contender& contender);
-
 class Lineup {
  public:
   /// Prepares every contender that has no trouble yet, and notes the troubles of this batch.

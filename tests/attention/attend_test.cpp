@@ -86,7 +86,7 @@ TEST_F(Attend, EveryImplementationThatTakesThePatternWritesTheSameOutput) {
   std::vector<float> first;
   int computed = 0;
   for (const Implementation* implementation : implementations()) {
-    request_.implementation = implementation->id();
+    request_.implementation = implementation->id;
     const auto outcome = attend(request_);
     if (declined(outcome)) continue;
     ASSERT_TRUE(outcome) << outcome.error().message;
@@ -128,7 +128,7 @@ TEST_F(Attend, EveryImplementationWritesTheSameGradients) {
     write_inputs({count, heads, dim}, {count, heads, dim});
     std::vector<float> first;
     for (const Implementation* implementation : implementations()) {
-      request_.implementation = implementation->id();
+      request_.implementation = implementation->id;
       const auto outcome = attend(request_);
       if (declined(outcome)) continue;
       ASSERT_TRUE(outcome) << outcome.error().message;
@@ -229,7 +229,7 @@ TEST_F(Attend, InputsThatAreNotFiniteAreNamed) {
 TEST_F(Attend, UnknownNamesAreAnsweredWithTheNearest) {
   request_.implementation = "segmnet";
   EXPECT_THAT(refusal(),
-              AllOf(HasSubstr("unknown implementation 'segmnet'"), HasSubstr("segment")));
+              AllOf(HasSubstr("there is no implementation 'segmnet'"), HasSubstr("segment")));
 }
 
 TEST_F(Attend, ARefusalSaysWhichImplementationAndWhy) {

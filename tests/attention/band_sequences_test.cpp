@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/attention/windowed/band_sequences.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/attention/windowed/windowed.h"
 #include "tests/attention/small_problem.h"
 
 namespace attnscope {

@@ -3,6 +3,8 @@
 // flash-window without its kernel: how plans fall into parts, how parts become one attention, and
 // what is declined. A plain kernel on the CPU stands in for LibTorch's.
 
+#include "engine/attention/flash_window/flash_window.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,8 +15,8 @@
 
 #include "engine/attention/check.h"
 #include "engine/attention/flash_window/assembled_attention.h"
-#include "engine/attention/flash_window/flash_window_limits.h"
 #include "engine/attention/flash_window/token_rows.h"
+#include "engine/attention/list.h"
 #include "engine/attention/packed_tensor.h"
 #include "engine/attention/reference.h"
 #include "tests/attention/loop_part_kernel.h"
@@ -133,33 +135,32 @@ TEST(EvenSequences, AreOfOneLengthAndEquallyFarApart) {
 }
 
 /// flash-window with the kernel of the tests.
-class Assembled final : public Implementation {
- public:
-  std::string_view id() const override { return "assembled"; }
-  std::string_view summary() const override { return "parts of plain softmax"; }
-  Status supports(const Problem& problem) const override {
-    if (problem.operation != Operation::attention) return fail("no products alone");
-    const auto groups = parts_of(problem);
-    return groups ? Status() : tl::unexpected(groups.error());
-  }
-  Result<std::unique_ptr<PreparedAttention>> prepare(const Problem& problem) const override {
-    static const tests::LoopPartKernel kernel;
-    return prepare_assembled(problem, *parts_of(problem), kernel);
-  }
-};
+Implementation assembled() {
+  return {.id = "assembled",
+          .summary = "parts of plain softmax",
+          .is_fused = true,
+          .supports =
+              [](const Problem& problem) {
+                const auto groups = parts_of(problem);
+                return groups ? Status() : tl::unexpected(groups.error());
+              },
+          .prepare =
+              [](const Problem& problem) {
+                static const tests::LoopPartKernel kernel;
+                return prepare_assembled(problem, *parts_of(problem), kernel);
+              }};
+}
 
 TEST(AssembledAttention, IsRightWithLogSumExpsAndGradientsWhereverItsPartsSuffice) {
-  const Assembled assembled;
-  const Implementation* checked = &assembled;
+  ImplementationList list;
+  list.add({assembled()});
   std::map<std::string, std::set<std::string>> computed;
-  const int wrong =
-      check_implementations({&checked, 1}, DeviceKind::cpu, 1, [&](const CheckRow& row) {
-        if (row.outcome == CheckRow::Outcome::wrong) {
-          ADD_FAILURE() << row.pattern << " " << row.window << " " << row.shape << ": "
-                        << row.reason;
-        }
-        if (row.outcome == CheckRow::Outcome::ok) computed[row.pattern].insert(row.shape);
-      });
+  const int wrong = check_implementations(list.all(), DeviceKind::cpu, 1, [&](const CheckRow& row) {
+    if (row.outcome == CheckRow::Outcome::wrong) {
+      ADD_FAILURE() << row.pattern << " " << row.window << " " << row.shape << ": " << row.reason;
+    }
+    if (row.outcome == CheckRow::Outcome::ok) computed[row.pattern].insert(row.shape);
+  });
   EXPECT_EQ(wrong, 0);
   for (const char* pattern :
        {"full", "longformer", "sparse", "sparse-without-independent-query", "listwise"}) {

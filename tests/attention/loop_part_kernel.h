@@ -6,7 +6,7 @@
 
 #include <ATen/ATen.h>
 
-#include "engine/attention/flash_window/part_kernel.h"
+#include "engine/attention/flash_window/assembled_attention.h"
 
 namespace attnscope::tests {
 

@@ -3,7 +3,6 @@
 //
 // A pattern on a layout with everything a Problem refers to, for tests.
 
-#include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -37,7 +36,7 @@ struct SmallProblem {
                 .layout = layout,
                 .plan = plan,
                 .head_dim = head_dim,
-                .scale = 1.0F / std::sqrt(static_cast<float>(head_dim))} {}
+                .scale = scale_of(Operation::attention, head_dim)} {}
   SmallProblem(const SmallProblem&) = delete;
   SmallProblem& operator=(const SmallProblem&) = delete;
 

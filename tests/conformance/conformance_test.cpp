@@ -44,7 +44,7 @@ TEST(Conformance, EveryImplementationComputesSomethingOfEveryPatternItTakes) {
     if (row.outcome == Outcome::ok) computed[row.implementation].insert(row.pattern);
   }
   for (const Implementation* implementation : implementations()) {
-    const std::string id(implementation->id());
+    const std::string id(implementation->id);
     if (is_of_cuda(id)) {
       EXPECT_TRUE(computed[id].empty()) << id;
       continue;
@@ -91,7 +91,7 @@ TEST(Conformance, GradientsAreComputedOfEveryPatternInBothMemoryOrdersAndAllDtyp
         fmt::format("{} {}", name_of(row.dtype), head_major ? "head-major" : "token-major"));
   }
   for (const Implementation* implementation : implementations()) {
-    const std::string id(implementation->id());
+    const std::string id(implementation->id);
     if (is_of_cuda(id)) continue;
     EXPECT_EQ(patterns[id].size(), std::ranges::count_if(built_in_patterns(),
                                                          [&](const AttentionPattern& pattern) {

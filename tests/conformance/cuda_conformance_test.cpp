@@ -44,7 +44,7 @@ TEST_F(CudaConformance, EveryImplementationComputesEveryPatternInEveryDtype_AndB
     forms[row.implementation].insert(std::string(name_of(row.dtype)));
   }
   for (const Implementation* implementation : implementations()) {
-    const std::string id(implementation->id());
+    const std::string id(implementation->id);
     // Sliding chunks are of a window.
     const bool needs_a_window = id == "longformer-chunks";
     EXPECT_EQ(patterns[id].contains("full"), !needs_a_window) << id;

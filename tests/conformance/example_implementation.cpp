@@ -62,25 +62,19 @@ class PreparedRows final : public PreparedAttention {
   Problem p_;
 };
 
-class NaiveRows final : public Implementation {
- public:
-  std::string_view id() const override { return "naive-rows"; }
-  std::string_view summary() const override { return "plain loops over the keys of each row"; }
-  Status supports(const Problem& p) const override {
-    const bool known = p.device == DeviceKind::cpu && p.direction == Direction::forward &&
-                       p.operation == Operation::attention && p.dtype == DType::float32;
-    return known ? Status() : fail("naive-rows knows attention, forward, float32, on the CPU only");
-  }
-  Result<std::unique_ptr<PreparedAttention>> prepare(const Problem& problem) const override {
-    return std::make_unique<PreparedRows>(problem);
-  }
-};
-
 }  // namespace
 
-const Implementation& naive_rows_implementation() {
-  static const NaiveRows naive_rows;
-  return naive_rows;
+std::vector<Implementation> naive_rows_implementations() {
+  return {{.id = "naive-rows",
+           .summary = "plain loops over the keys of each row",
+           .is_fused = true,
+           .supports =
+               [](const Problem& p) {
+                 const bool known = p.device == DeviceKind::cpu && p.dtype == DType::float32 &&
+                                    p.direction == Direction::forward;
+                 return known ? Status() : fail("naive-rows knows float32, forward, on the CPU");
+               },
+           .prepare = [](const Problem& p) { return std::make_unique<PreparedRows>(p); }}};
 }
 
 }  // namespace attnscope::example

@@ -5,6 +5,6 @@
 
 namespace attnscope::example {
 
-[[nodiscard]] const Implementation& naive_rows_implementation();
+[[nodiscard]] std::vector<Implementation> naive_rows_implementations();
 
 }  // namespace attnscope::example

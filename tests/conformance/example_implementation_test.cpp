@@ -3,17 +3,17 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
-
 #include "engine/attention/check.h"
+#include "engine/attention/list.h"
 
 namespace attnscope {
 namespace {
 
 TEST(ExampleImplementation, PassesTheConformanceCheckOnEveryPattern) {
-  const std::array<const Implementation*, 1> example{&example::naive_rows_implementation()};
+  ImplementationList list;
+  list.add(example::naive_rows_implementations());
   int computed = 0;
-  const int wrong = check_implementations(example, DeviceKind::cpu, 1, [&](const CheckRow& row) {
+  const int wrong = check_implementations(list.all(), DeviceKind::cpu, 1, [&](const CheckRow& row) {
     if (row.outcome == CheckRow::Outcome::ok) ++computed;
     EXPECT_NE(row.outcome, CheckRow::Outcome::wrong)
         << row.pattern << " " << row.window << " on " << row.shape << ": " << row.reason;

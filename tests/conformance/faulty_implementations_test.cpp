@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -14,6 +13,7 @@
 #include <set>
 
 #include "engine/attention/check.h"
+#include "engine/attention/list.h"
 #include "kernels/plan/row_intervals.h"
 
 namespace attnscope {
@@ -245,23 +245,21 @@ class PreparedFaulty final : public PreparedAttention {
   int calls_ = 0;
 };
 
-class Faulty final : public Implementation {
- public:
-  explicit Faulty(Fault fault) : fault_(fault) {}
-  std::string_view id() const override { return "faulty"; }
-  std::string_view summary() const override { return "right but for one fault"; }
-  Status supports(const Problem& problem) const override {
-    const bool fits = problem.device == DeviceKind::cpu && problem.dtype == DType::float32 &&
-                      problem.operation == Operation::attention && problem.plan.tokens < 60;
-    return fits ? Status() : fail("not what this test is about");
-  }
-  Result<std::unique_ptr<PreparedAttention>> prepare(const Problem& problem) const override {
-    return std::make_unique<PreparedFaulty>(problem, fault_);
-  }
-
- private:
-  Fault fault_;
-};
+Implementation faulty(Fault fault) {
+  return {.id = "faulty",
+          .summary = "right but for one fault",
+          .is_fused = true,
+          .supports =
+              [](const Problem& problem) {
+                const bool fits = problem.device == DeviceKind::cpu &&
+                                  problem.dtype == DType::float32 && problem.plan.tokens < 60;
+                return fits ? Status() : fail("not what this test is about");
+              },
+          .prepare =
+              [fault](const Problem& problem) {
+                return std::make_unique<PreparedFaulty>(problem, fault);
+              }};
+}
 
 struct Findings {
   int ok = 0;
@@ -270,10 +268,10 @@ struct Findings {
 };
 
 Findings check(Fault fault) {
-  const Faulty faulty(fault);
-  const std::array<const Implementation*, 1> checked{&faulty};
+  ImplementationList list;
+  list.add({faulty(fault)});
   Findings findings;
-  const int wrong = check_implementations(checked, DeviceKind::cpu, 1, [&](const CheckRow& row) {
+  const int wrong = check_implementations(list.all(), DeviceKind::cpu, 1, [&](const CheckRow& row) {
     if (row.outcome == CheckRow::Outcome::ok) ++findings.ok;
     if (row.outcome != CheckRow::Outcome::wrong) return;
     ++findings.wrong;

@@ -2,7 +2,6 @@
 #include "tests/golden/fixture.h"
 
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 
@@ -57,7 +56,7 @@ Problem Fixture::problem(MemoryOrder order, Direction direction) const {
           .head_dim = head_dim_,
           .memory_order = order,
           .direction = direction,
-          .scale = 1.0F / std::sqrt(static_cast<float>(head_dim_))};
+          .scale = scale_of(Operation::attention, head_dim_)};
 }
 
 std::span<const float> Fixture::values(std::string_view tensor) const {

@@ -56,7 +56,7 @@ TEST_P(Golden, EveryImplementationThatTakesItAgrees) {
         if (!implementation->supports(fixture.problem(order, direction))) continue;
         for (const auto& [name, values] : answer(*implementation, fixture, order, direction)) {
           EXPECT_LE(distance(values, fixture.values(name)), closeness)
-              << name << " of " << implementation->id() << ", " << name_of(order) << ", "
+              << name << " of " << implementation->id << ", " << name_of(order) << ", "
               << name_of(direction);
         }
       }

@@ -2,7 +2,6 @@
 #include "tests/trial_worker/faults.h"
 
 #include <array>
-#include <list>
 #include <memory>
 #include <vector>
 
@@ -61,36 +60,24 @@ class PreparedFaulty final : public PreparedImitation {
   int calls_ = 0;
 };
 
-class Faulty final : public Imitation {
- public:
-  explicit Faulty(const Fault& fault)
-      : Imitation(fault.id, "segment", fault.summary), fault_(fault) {}
-  [[nodiscard]] Status supports(const Problem& problem) const override {
-    if (problem.device != DeviceKind::cpu || problem.dtype != DType::float32)
-      return fail("{} goes wrong in float32 on the processor only", id());
-    return Imitation::supports(problem);
-  }
-
- protected:
-  [[nodiscard]] std::unique_ptr<PreparedAttention> wrap(
-      const Problem& problem, std::unique_ptr<PreparedAttention> imitated) const override {
-    return std::make_unique<PreparedFaulty>(problem, fault_, std::move(imitated));
-  }
-
- private:
-  const Fault& fault_;
-};
+Implementation faulty_segment(const Fault& fault) {
+  return imitation(
+      {fault.id, "segment", fault.summary,
+       [&fault](const Problem& problem) {
+         const bool here = problem.device == DeviceKind::cpu && problem.dtype == DType::float32;
+         return here ? Status() : fail("{} goes wrong in float32 on the processor only", fault.id);
+       },
+       [&fault](const Problem& problem, std::unique_ptr<PreparedAttention> imitated) {
+         return std::make_unique<PreparedFaulty>(problem, fault, std::move(imitated));
+       }});
+}
 
 }  // namespace
 
-const std::vector<const Implementation*>& faulty() {
-  static const std::list<Faulty> owned(faults.begin(), faults.end());
-  static const std::vector<const Implementation*> all = [] {
-    std::vector<const Implementation*> list;
-    for (const Faulty& one : owned) list.push_back(&one);
-    return list;
-  }();
-  return all;
+std::vector<Implementation> faulty() {
+  std::vector<Implementation> list;
+  for (const Fault& fault : faults) list.push_back(faulty_segment(fault));
+  return list;
 }
 
 }  // namespace attnscope::trial

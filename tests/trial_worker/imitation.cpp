@@ -7,27 +7,29 @@
 #include "engine/attention/list.h"
 
 namespace attnscope::trial {
+namespace {
 
-const Implementation& Imitation::imitated() const {
-  const Implementation* found = find_implementation(imitated_);
+const Implementation& known(std::string_view id) {
+  const Implementation* found = find_implementation(id);
   if (found == nullptr) std::abort();  // a trial of something that is gone
   return *found;
 }
 
-Status Imitation::supports(const Problem& problem) const {
-  return imitated().supports(problem);
-}
+}  // namespace
 
-Result<std::unique_ptr<PreparedAttention>> Imitation::prepare(const Problem& problem) const {
-  if (const Status ok = supports(problem); !ok) return tl::unexpected(ok.error());
-  auto prepared = imitated().prepare(problem);
-  if (!prepared) return prepared;
-  return wrap(problem, std::move(*prepared));
-}
-
-std::unique_ptr<PreparedAttention> Imitation::wrap(
-    const Problem&, std::unique_ptr<PreparedAttention> imitated) const {
-  return std::make_unique<PreparedImitation>(std::move(imitated));
+Implementation imitation(const Imitated& one) {
+  return {.id = one.id,
+          .summary = one.summary,
+          .supports =
+              [one](const Problem& problem) {
+                const Status here = one.only_where ? one.only_where(problem) : Status();
+                return here ? known(one.imitated).supports(problem) : here;
+              },
+          .prepare = [one](const Problem& problem) -> Result<std::unique_ptr<PreparedAttention>> {
+            auto prepared = known(one.imitated).prepare(problem);
+            if (!prepared || !one.wrap) return prepared;
+            return one.wrap(problem, std::move(*prepared));
+          }};
 }
 
 }  // namespace attnscope::trial

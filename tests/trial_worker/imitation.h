@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A real implementation under another id: it supports, predicts and computes what that one does.
-// Who derives from both classes adds what is different.
 
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -11,6 +11,7 @@
 
 namespace attnscope::trial {
 
+/// Who derives from it does something more in a call.
 class PreparedImitation : public PreparedAttention {
  public:
   explicit PreparedImitation(std::unique_ptr<PreparedAttention> imitated)
@@ -34,23 +35,15 @@ class PreparedImitation : public PreparedAttention {
   std::unique_ptr<PreparedAttention> imitated_;
 };
 
-class Imitation : public Implementation {
- public:
-  Imitation(std::string_view id, std::string_view imitated, std::string_view summary)
-      : id_(id), imitated_(imitated), summary_(summary) {}
-  [[nodiscard]] std::string_view id() const final { return id_; }
-  [[nodiscard]] std::string_view summary() const final { return summary_; }
-  [[nodiscard]] Status supports(const Problem& problem) const override;
-  [[nodiscard]] Result<std::unique_ptr<PreparedAttention>> prepare(
-      const Problem& problem) const final;
+using Wrap = std::function<std::unique_ptr<PreparedAttention>(
+    const Problem&, std::unique_ptr<PreparedAttention> imitated)>;
 
- protected:
-  [[nodiscard]] virtual std::unique_ptr<PreparedAttention> wrap(
-      const Problem& problem, std::unique_ptr<PreparedAttention> imitated) const;
-
- private:
-  [[nodiscard]] const Implementation& imitated() const;
-  std::string_view id_, imitated_, summary_;
+struct Imitated {
+  std::string_view id, imitated, summary;
+  Supports only_where = {};  // of what the imitated one supports
+  Wrap wrap = {};            // none: nothing is different
 };
+
+[[nodiscard]] Implementation imitation(const Imitated& one);
 
 }  // namespace attnscope::trial

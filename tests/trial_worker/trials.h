@@ -12,9 +12,9 @@ namespace attnscope::trial {
 
 /// segment-twin, windowed-twin, sdpa-twin: the same code under another id, between which no
 /// difference may be shown. segment-slowed: segment, and then 3% of each call's own time once more.
-[[nodiscard]] const std::vector<const Implementation*>& twins();
+[[nodiscard]] std::vector<Implementation> twins();
 
 /// trial-...: segment, with one fault each (faults.cpp lists them).
-[[nodiscard]] const std::vector<const Implementation*>& faulty();
+[[nodiscard]] std::vector<Implementation> faulty();
 
 }  // namespace attnscope::trial

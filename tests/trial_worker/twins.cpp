@@ -33,31 +33,22 @@ class PreparedSlowed final : public PreparedImitation {
   }
 };
 
-class Slowed final : public Imitation {
- public:
-  using Imitation::Imitation;
-  [[nodiscard]] Status supports(const Problem& problem) const override {
-    if (problem.device != DeviceKind::cpu)
-      return fail("{} waits on the processor, where a call on CUDA is only queued", id());
-    return Imitation::supports(problem);
-  }
-
- protected:
-  [[nodiscard]] std::unique_ptr<PreparedAttention> wrap(
-      const Problem&, std::unique_ptr<PreparedAttention> imitated) const override {
-    return std::make_unique<PreparedSlowed>(std::move(imitated));
-  }
-};
+Status on_the_processor(const Problem& problem) {
+  if (problem.device == DeviceKind::cpu) return {};
+  return fail("segment-slowed waits on the processor, where a call on CUDA is only queued");
+}
 
 }  // namespace
 
-const std::vector<const Implementation*>& twins() {
-  static const Imitation segment("segment-twin", "segment", "segment under another id");
-  static const Imitation windowed("windowed-twin", "windowed", "windowed under another id");
-  static const Imitation sdpa("sdpa-twin", "sdpa", "sdpa under another id");
-  static const Slowed slow("segment-slowed", "segment", "segment, every call slowed by 3%");
-  static const std::vector<const Implementation*> all{&segment, &windowed, &sdpa, &slow};
-  return all;
+std::vector<Implementation> twins() {
+  return {
+      imitation({"segment-twin", "segment", "segment under another id"}),
+      imitation({"windowed-twin", "windowed", "windowed under another id"}),
+      imitation({"sdpa-twin", "sdpa", "sdpa under another id"}),
+      imitation({"segment-slowed", "segment", "segment, every call slowed by 3%", on_the_processor,
+                 [](const Problem&, std::unique_ptr<PreparedAttention> imitated) {
+                   return std::make_unique<PreparedSlowed>(std::move(imitated));
+                 }})};
 }
 
 }  // namespace attnscope::trial

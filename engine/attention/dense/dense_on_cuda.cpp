@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/attention/dense/dense_on_cuda.h"
+//
+// kernels/cuda/dense.h (cuBLASLt's products with our softmax) behind the engine's interface.
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
@@ -10,6 +11,7 @@
 
 #include "engine/attention/blocks.h"
 #include "engine/attention/cuda_runtime.h"
+#include "engine/attention/implementation.h"
 #include "engine/attention/packed_tensor.h"
 #include "engine/attention/torch_tensors.h"
 #include "kernels/cuda/dense.h"
@@ -284,8 +286,8 @@ class PreparedDenseOnCuda final : public PreparedAttention {
 
 }  // namespace
 
-Result<std::unique_ptr<PreparedAttention>> prepare_dense_on_cuda(const Problem& problem) {
-  return PreparedDenseOnCuda::make(problem);
+CudaVariant dense_on_cuda() {
+  return {.supports = {}, .prepare = PreparedDenseOnCuda::make};
 }
 
 }  // namespace attnscope

@@ -15,13 +15,68 @@
 #include <limits>
 #include <utility>
 
-#include "engine/attention/flash_window/assembled_work.h"
 #include "engine/attention/flash_window/token_rows.h"
 #include "engine/attention/packed_tensor.h"
+#include "engine/attention/sdpa/flash_tiles.h"
 #include "engine/attention/torch_tensors.h"
 
 namespace attnscope {
 namespace {
+
+/// In the tiles of LibTorch's flash kernels.
+ExecutedWork assembled_work(const Problem& problem, std::span<const RowGroup> groups) {
+  const bool backward = problem.direction == Direction::forward_backward;
+  const FlashTile forward_tile = flash_forward_tile(problem.head_dim);
+  const FlashTile backward_tile = flash_backward_tile(problem.head_dim);
+  const auto heads = static_cast<double>(problem.plan.heads);
+  const auto element = static_cast<double>(size_of(problem.dtype));
+  double flop = 0;
+  double values = 0;  // of head_dim elements, read or written in the problem's dtype
+  double sums = 0;    // the same in float32
+  for (const RowGroup& group : groups) {
+    double rows = 0;
+    for (const TokenRange& sequence : group.queries) rows += static_cast<double>(sequence.size());
+    const auto parts = static_cast<double>(group.parts.size());
+    for (const AttentionPart& part : group.parts) {
+      double keys = 0;
+      for (std::size_t s = 0; s < part.keys.size(); ++s) {
+        const FlashPairs pairs{
+            .rows = group.queries[s].size(), .keys = part.keys[s].size(), .window = part.window};
+        flop += 2 * 2 * pairs_in_tiles(pairs, forward_tile) * static_cast<double>(forward_tile.dim);
+        if (backward) {
+          flop +=
+              2 * 5 * pairs_in_tiles(pairs, backward_tile) * static_cast<double>(backward_tile.dim);
+        }
+        keys += static_cast<double>(part.keys[s].size());
+      }
+      // q, k and v in, o out; then q, k, v, o and grad_o in, three gradients out, sums of keys' and
+      // values' read and written.
+      values += 2 * rows + 2 * keys;
+      if (backward) values += 4 * rows + 4 * keys;
+      if (backward) sums += 2 * 2 * keys;
+    }
+    // Results are merged in float32, a pass a part, and written to their places.
+    values += parts * rows + rows;
+    if (parts > 1) sums += (2 * parts - 1) * rows + rows;
+    if (backward) values += rows + (parts > 1 ? parts * rows : rows);
+  }
+  return {.flop = heads * flop,
+          .bytes = heads * static_cast<double>(problem.head_dim) *
+                   (element * values + static_cast<double>(sizeof(float)) * sums)};
+}
+
+/// Bytes of float32 sums that the flash backward allocates for sequences of these rows
+/// (mha_varlen_bwd in aten/src/ATen/native/transformers/cuda/flash_attn/flash_api.cpp: 128 rows
+/// more a sequence).
+std::int64_t flash_backward_scratch(std::span<const TokenRange> sequences, std::int64_t heads,
+                                    std::int64_t head_dim) {
+  constexpr std::int64_t more_rows = 128;
+  std::int64_t rows = 0;
+  for (const TokenRange& sequence : sequences) rows += sequence.size() + more_rows;
+  const std::int64_t multiple = head_dim <= 128 ? 32 : 64;
+  const std::int64_t dim = (head_dim + multiple - 1) / multiple * multiple;
+  return rows * heads * (dim + 1) * static_cast<std::int64_t>(sizeof(float));
+}
 
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
@@ -93,24 +148,39 @@ class PreparedAssembled final : public PreparedAttention {
   bool writes_lse() const override { return true; }
   ExecutedWork executed() const override { return work_; }
 
+  /// Gathered operands and, for a backward, all of them kept; the parts' results and what they are
+  /// merged into in float32; gradients of a part beside the sums of all.
   std::int64_t predicted_peak_bytes() const override {
+    const std::int64_t row = heads_ * problem_.head_dim;
+    const std::int64_t in_dtype = row * size_of(problem_.dtype);
+    const std::int64_t in_float = row * float_bytes;
+    const std::int64_t number = heads_ * float_bytes;
     std::int64_t kept = 0;
-    std::int64_t peak = 0;
+    std::int64_t worst = 0;
     for (const BoundGroup& group : groups_) {
+      const auto parts = static_cast<std::int64_t>(group.keys.size());
+      const std::int64_t rows = group.rows.tokens();
+      std::int64_t gathered = group.rows.is_even() ? 0 : rows;
+      std::int64_t keys = 0;
       kept += group.rows.list_bytes();
-      for (const TokenRows& keys : group.keys) kept += keys.list_bytes();
+      for (const TokenRows& of_part : group.keys) {
+        kept += of_part.list_bytes();
+        keys = std::max(keys, of_part.tokens());
+        if (!of_part.is_even()) gathered += 2 * of_part.tokens();
+      }
+      std::int64_t merging = rows * parts * (in_dtype + number);
+      if (parts != 1) merging += rows * (2 * in_float + in_dtype + 3 * number);
+      if (with_gradients()) {
+        kept += gathered * in_dtype + rows * number;
+        worst = std::max(
+            {worst, merging,
+             (3 * rows + 2 * keys) * in_dtype + (rows + keys) * in_float +
+                 flash_backward_scratch(group.rows.sequences(), heads_, problem_.head_dim)});
+      } else {
+        worst = std::max(worst, gathered * in_dtype + merging);
+      }
     }
-    for (const BoundGroup& group : groups_) {
-      const std::int64_t gathered = gathered_bytes(group);
-      peak = std::max(peak, kept + gathered + forward_bytes(group));
-      if (with_gradients()) kept += gathered + lse_bytes(group);
-    }
-    if (!with_gradients()) return peak;
-    const std::int64_t sums = 2 * problem_.plan.tokens * heads_ * problem_.head_dim * float_bytes;
-    for (const BoundGroup& group : groups_) {
-      peak = std::max(peak, kept + sums + backward_bytes(group));
-    }
-    return peak;
+    return kept + worst + (with_gradients() ? 2 * problem_.plan.tokens * in_float : 0);
   }
 
   Status forward(const ForwardCall& call) override {
@@ -233,44 +303,6 @@ class PreparedAssembled final : public PreparedAttention {
     const at::Tensor all =
         all_tokens(attnscope::as_const(target), problem_.plan.tokens, heads_, device());
     all.copy_(sums.view(all.sizes()));
-  }
-
-  [[nodiscard]] std::int64_t values_bytes(std::int64_t tokens, std::int64_t element) const {
-    return tokens * heads_ * problem_.head_dim * element;
-  }
-  [[nodiscard]] std::int64_t lse_bytes(const BoundGroup& group) const {
-    return group.rows.tokens() * heads_ * float_bytes;
-  }
-  [[nodiscard]] std::int64_t gathered_bytes(const BoundGroup& group) const {
-    if (group.rows.is_even()) return 0;
-    std::int64_t tokens = group.rows.tokens();
-    for (const TokenRows& keys : group.keys) tokens += 2 * keys.tokens();
-    return values_bytes(tokens, size_of(problem_.dtype));
-  }
-  /// Adding 16-bit values to float32 ones: CUDA converts them as it reads, the CPU beforehand.
-  [[nodiscard]] bool widens() const {
-    return problem_.device == DeviceKind::cpu && problem_.dtype != DType::float32;
-  }
-  /// What the parts leave, what they are merged into, weights, and a rounded copy to be scattered.
-  [[nodiscard]] std::int64_t forward_bytes(const BoundGroup& group) const {
-    const std::int64_t element = size_of(problem_.dtype);
-    const auto parts = static_cast<std::int64_t>(group.keys.size());
-    const std::int64_t rows = group.rows.tokens();
-    std::int64_t bytes = parts * (values_bytes(rows, element) + lse_bytes(group));
-    if (parts != 1) bytes += values_bytes(rows, float_bytes) + 3 * lse_bytes(group);
-    if (parts != 1 && widens()) bytes += values_bytes(rows, float_bytes);
-    if (!group.rows.is_even() && parts != 1) bytes += values_bytes(rows, element);
-    return bytes;
-  }
-  /// Gradients of one part, float32 sums of grad_q, and what the kernel itself sums in float32.
-  [[nodiscard]] std::int64_t backward_bytes(const BoundGroup& group) const {
-    const std::int64_t element = size_of(problem_.dtype);
-    const std::int64_t rows = group.rows.tokens();
-    std::int64_t keys = 0;
-    for (const TokenRows& of_part : group.keys) keys = std::max(keys, of_part.tokens());
-    // grad_o and o in rows of their own; the part's gradients; these in float32, to be added.
-    return values_bytes(3 * rows + 2 * keys, element) + values_bytes(rows + keys, float_bytes) +
-           flash_backward_scratch(group.rows.sequences(), heads_, problem_.head_dim);
   }
 
   Problem problem_;

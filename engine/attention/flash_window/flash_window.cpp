@@ -1,45 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/attention/flash_window/flash_window.h"
+
+#include <ATen/ops/_flash_attention_backward.h>
+#include <ATen/ops/_flash_attention_forward.h>
+#include <ATen/ops/empty.h>
+
 #include <algorithm>
+#include <optional>
+#include <tuple>
 
 #include "engine/attention/flash_window/assembled_attention.h"
-#include "engine/attention/flash_window/flash_part_kernel.h"
-#include "engine/attention/flash_window/flash_window_limits.h"
+#include "engine/attention/flash_window/parts.h"
 #include "engine/attention/implementation.h"
-#include "engine/attention/limits.h"
-#include "engine/attention/sdpa/sdpa_kernels.h"
 
 namespace attnscope {
 namespace {
 
-class FlashWindow final : public Implementation {
+constexpr double no_dropout = 0.0;
+constexpr bool not_causal = false;
+
+std::optional<at::Tensor> borders(const at::Tensor& tensor) {
+  return tensor.defined() ? std::optional(tensor) : std::nullopt;
+}
+
+std::optional<std::int64_t> side(std::int64_t window) {
+  return window < 0 ? std::nullopt : std::optional(window);
+}
+
+class FlashPartKernel final : public PartKernel {
  public:
-  std::string_view id() const override { return "flash-window"; }
-
-  std::string_view summary() const override {
-    return "LibTorch's flash kernel for CUDA with its own window over the document, one call more "
-           "for each global part, merged by log-sum-exp; one call for a batch, even items in "
-           "place, "
-           "others gathered without padding in every call, which is timed; backward part by part";
+  PartResult forward(const PartOperands& part) const override {
+    const auto result = at::_flash_attention_forward(
+        part.q, part.k, part.v, borders(part.row_borders), borders(part.key_borders),
+        part.longest_rows, part.longest_keys, no_dropout, not_causal, /*return_debug_mask=*/false,
+        part.scale, side(part.window), side(part.window));
+    return {.o = std::get<0>(result), .lse = std::get<1>(result)};
   }
 
-  Status supports(const Problem& problem) const override {
-    if (Status ok = within_build_limits(problem, id()); !ok) return ok;
-    return flash_window_takes(problem, current_sdpa_device());
-  }
-
-  Result<std::unique_ptr<PreparedAttention>> prepare(const Problem& problem) const override {
-    if (const Status ok = supports(problem); !ok) return tl::unexpected(ok.error());
-    auto groups = parts_of(problem);
-    if (!groups) return tl::unexpected(groups.error());
-    return prepare_assembled(problem, std::move(*groups), flash_part_kernel());
+  PartGradients backward(const PartOperands& part, const at::Tensor& grad_o,
+                         const PartResult& whole) const override {
+    // Without dropout no random state is read.
+    const at::Tensor state = at::empty({2}, part.q.options().dtype(at::kUInt64));
+    auto [q, k, v] = at::_flash_attention_backward(
+        grad_o, part.q, part.k, part.v, whole.o, whole.lse, part.row_borders, part.key_borders,
+        part.longest_rows, part.longest_keys, no_dropout, not_causal, state, state, part.scale,
+        side(part.window), side(part.window));
+    return {.q = q, .k = k, .v = v};
   }
 };
 
 }  // namespace
 
-const Implementation& flash_window_implementation() {
-  static const FlashWindow flash_window;
-  return flash_window;
+Status flash_window_takes(const Problem& problem, const SdpaDevice& device) {
+  if (problem.device == DeviceKind::cpu) {
+    return fail(
+        "flash-window is made of LibTorch's flash kernel for CUDA; its kernel for the CPU "
+        "has no window");
+  }
+  if (Status ok = flash_takes_on_cuda("flash-window", problem, device); !ok) return ok;
+  // mha_fwd and mha_varlen_fwd in aten/src/ATen/native/transformers/cuda/flash_attn/flash_api.cpp.
+  if (problem.head_dim % 8 != 0) {
+    return fail("flash-window takes head dimensions that are multiples of 8, not {}",
+                problem.head_dim);
+  }
+  const auto groups = parts_of(problem);
+  if (!groups) return tl::unexpected(groups.error());
+  constexpr std::size_t most_sequences = 65535;  // in a grid's second dimension
+  for (const RowGroup& group : *groups) {
+    if (group.queries.size() > most_sequences) {
+      return fail("flash-window takes at most {} sequences in one call, not {}", most_sequences,
+                  group.queries.size());
+    }
+  }
+  return {};
+}
+
+std::vector<Implementation> flash_window_implementations() {
+  return {{.id = "flash-window",
+           .summary =
+               "LibTorch's flash kernel for CUDA with its own window over the document, one "
+               "call more for each global part, merged by log-sum-exp; one call for a batch, "
+               "even items in place, others gathered without padding in every call, which "
+               "is timed; backward part by part",
+           .is_fused = true,
+           .supports =
+               [](const Problem& problem) {
+                 return flash_window_takes(problem, current_sdpa_device());
+               },
+           .prepare = [](const Problem& problem) -> Result<std::unique_ptr<PreparedAttention>> {
+             auto groups = parts_of(problem);
+             if (!groups) return tl::unexpected(groups.error());
+             static const FlashPartKernel kernel;
+             return prepare_assembled(problem, std::move(*groups), kernel);
+           }}};
 }
 
 }  // namespace attnscope

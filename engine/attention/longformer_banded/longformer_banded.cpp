@@ -4,17 +4,48 @@
 // section 3.1 and appendix A): each cell of the band is computed by itself, without chunks and
 // their overlap, so that memory is exactly the band's.
 
-#include <algorithm>
+#include "engine/attention/longformer_banded/longformer_banded.h"
+
 #include <limits>
 
 #include "engine/attention/implementation.h"
-#include "engine/attention/limits.h"
 #include "engine/attention/longformer_banded/on_cpu.h"
-#include "engine/attention/longformer_banded/on_cuda.h"
-#include "engine/attention/longformer_banded/work.h"
+#include "kernels/plan/counts.h"
 #include "kernels/plan/windowed_layout.h"
 
 namespace attnscope {
+namespace longformer_banded {
+
+ExecutedWork banded_work(const Problem& problem) {
+  const bool backward = problem.direction == Direction::forward_backward;
+  const bool softmax = weighting_of(problem) == Weighting::softmax;
+  const PlanCounts counts = count(problem.plan);
+  const auto pairs = static_cast<double>(counts.pairs);
+  const double row_bytes = static_cast<double>(problem.head_dim * size_of(problem.dtype));
+  const auto scores = static_cast<double>(windowed_score_elements(problem.plan));
+  // Cells beyond a sequence's ends are written, not computed. Backward are the gradients of both
+  // factors of both products: the weights are kept.
+  const double products = backward ? 2 + 4 : 2;
+  // Scores are written, read and written by the softmax, and read. Backward the weights are read,
+  // read again and become the scores' gradients, and those are read twice.
+  const double passes = (softmax ? 4 : 2) + (backward ? 1 + (softmax ? 2 : 1) + 2 : 0);
+  // grad_o is read for grad_v, for the scores' gradients and, on CUDA, for its product with o.
+  const double arriving = !backward || !softmax ? 0 : problem.device == DeviceKind::cuda ? 2 : 1;
+  return {.flop = 2.0 * products * pairs * static_cast<double>(problem.head_dim),
+          .bytes = least_bytes(problem.plan, problem.head_dim, problem.dtype,
+                               passes_of(problem.direction)) +
+                   passes * scores * static_cast<double>(sizeof(float)) +
+                   arriving * static_cast<double>(counts.query_rows) * row_bytes};
+}
+
+Status has_head_dim(const Problem& problem) {
+  if (problem.head_dim >= 1 && problem.head_dim <= largest_head_dim) return {};
+  return fail("longformer-banded takes head dimensions 1 to {}, not {}", largest_head_dim,
+              problem.head_dim);
+}
+
+}  // namespace longformer_banded
+
 namespace {
 
 using namespace longformer_banded;
@@ -51,38 +82,22 @@ class PreparedOnCpu final : public PreparedAttention {
   BandOnCpu band_;
 };
 
-class LongformerBanded final : public Implementation {
- public:
-  std::string_view id() const override { return "longformer-banded"; }
-
-  std::string_view summary() const override {
-    return "Longformer's banded kernel: one thread computes one cell of the band, no chunks, "
-           "weights in float32, then softmax, then one sum a number; for windowed-matmul the two "
-           "products alone; backward leaves the gradients where the weights were";
-  }
-
-  Status supports(const Problem& problem) const override {
-    if (const Status ok = within_build_limits(problem, id()); !ok) return ok;
-    if (problem.head_dim < 1 || problem.head_dim > largest_head_dim) {
-      return fail("longformer-banded takes head dimensions 1 to {}, not {}", largest_head_dim,
-                  problem.head_dim);
-    }
-    if (problem.device == DeviceKind::cuda) return supported_on_cuda(problem);
-    return has_windowed_layout(problem.plan, std::numeric_limits<std::int64_t>::max() / 8);
-  }
-
-  Result<std::unique_ptr<PreparedAttention>> prepare(const Problem& problem) const override {
-    if (const Status ok = supports(problem); !ok) return tl::unexpected(ok.error());
-    if (problem.device == DeviceKind::cuda) return prepare_on_cuda(problem);
-    return std::make_unique<PreparedOnCpu>(problem);
-  }
-};
-
 }  // namespace
 
-const Implementation& longformer_banded_implementation() {
-  static const LongformerBanded banded;
-  return banded;
+std::vector<Implementation> longformer_banded_implementations() {
+  return {
+      {.id = "longformer-banded",
+       .summary =
+           "Longformer's banded kernel: one thread computes one cell of the band, no chunks, "
+           "weights in float32, then softmax, then one sum a number; for windowed-matmul the "
+           "two products alone; backward leaves the gradients where the weights were",
+       .supports =
+           [](const Problem& problem) {
+             if (Status ok = has_head_dim(problem); !ok) return ok;
+             return has_windowed_layout(problem.plan, std::numeric_limits<std::int64_t>::max() / 8);
+           },
+       .prepare = [](const Problem& problem) { return std::make_unique<PreparedOnCpu>(problem); },
+       .on_cuda = ATTNSCOPE_ON_CUDA(longformer_banded::on_cuda())}};
 }
 
 }  // namespace attnscope

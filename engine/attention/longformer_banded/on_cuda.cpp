@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/attention/longformer_banded/on_cuda.h"
-
+//
+// The band's kernels behind the engine's interface, for problems of device cuda once
+// cuda::usable().
 #include <utility>
 
 #include "engine/attention/cuda_runtime.h"
 #include "engine/attention/longformer_banded/band_on_cuda.h"
-#include "engine/attention/longformer_banded/work.h"
+#include "engine/attention/longformer_banded/longformer_banded.h"
 
 namespace attnscope::longformer_banded {
 namespace {
@@ -46,14 +47,18 @@ class PreparedOnCuda final : public PreparedAttention {
 
 }  // namespace
 
-Status supported_on_cuda(const Problem& problem) {
-  return DeviceLists::fit(problem.plan);
-}
-
-Result<std::unique_ptr<PreparedAttention>> prepare_on_cuda(const Problem& problem) {
-  auto band = BandOnCuda::make(problem.plan, problem.head_dim, passes_of(problem.direction));
-  if (!band) return tl::unexpected(band.error());
-  return std::make_unique<PreparedOnCuda>(problem, std::move(*band));
+CudaVariant on_cuda() {
+  return {.supports =
+              [](const Problem& problem) {
+                if (Status ok = has_head_dim(problem); !ok) return ok;
+                return DeviceLists::fit(problem.plan);
+              },
+          .prepare = [](const Problem& problem) -> Result<std::unique_ptr<PreparedAttention>> {
+            auto band =
+                BandOnCuda::make(problem.plan, problem.head_dim, passes_of(problem.direction));
+            if (!band) return tl::unexpected(band.error());
+            return std::make_unique<PreparedOnCuda>(problem, std::move(*band));
+          }};
 }
 
 }  // namespace attnscope::longformer_banded

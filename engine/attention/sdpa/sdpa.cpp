@@ -1,51 +1,223 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/attention/sdpa/sdpa.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <utility>
 
 #include "engine/attention/blocks.h"
-#include "engine/attention/implementation.h"
-#include "engine/attention/limits.h"
-#include "engine/attention/sdpa/prepared_sdpa.h"
+#include "engine/attention/prepared_blocks.h"
+#include "engine/attention/sdpa/flash_tiles.h"
+#include "engine/attention/sdpa/sdpa_kernels.h"
 
 namespace attnscope {
 namespace {
 
-class Sdpa final : public Implementation {
+// LibTorch's CPU kernel works in tiles of at most this many rows and keys, a set for each thread
+// (aten/src/ATen/native/cpu/FlashAttentionKernel.cpp: q_split_size, kv_split_size).
+constexpr std::int64_t tile_rows = 256;
+constexpr std::int64_t tile_keys = 512;
+
+// A boolean mask would be turned into an additive one inside every call. For cuDNN LibTorch used to
+// write the most negative float16 (convert_boolean_attn_mask_cudnn in
+// aten/src/ATen/native/transformers/attention.cpp), which every version takes.
+MaskValues additive(SdpaKernel kernel) {
+  if (kernel == SdpaKernel::cudnn) return {0.0F, -65504.0F};
+  return {0.0F, -std::numeric_limits<float>::infinity()};
+}
+
+class PreparedSdpa final : public PreparedBlocks {
  public:
-  std::string_view id() const override { return "sdpa"; }
+  PreparedSdpa(const Problem& problem, SdpaKernel kernel, bool masked)
+      : PreparedBlocks(problem, masked, additive(kernel)), kernel_(kernel) {}
 
-  std::string_view summary() const override {
-    return "LibTorch scaled_dot_product_attention without a mask: full attention over each item, "
-           "one "
-           "call for a uniform batch and one an item otherwise, result copied into place; backward "
-           "by autograd, gradients copied too";
+  /// LibTorch's own choice returns o alone.
+  bool writes_lse() const override { return kernel_ != SdpaKernel::chosen_by_libtorch; }
+
+  ExecutedWork executed() const override {
+    ExecutedWork work;
+    const auto element = static_cast<double>(size_of(problem_.dtype));
+    for (const Block& block : blocks_) {
+      const auto matrices = static_cast<double>(block.batch * heads_);
+      const auto rows = static_cast<double>(block.rows());
+      const auto columns = static_cast<double>(block.columns());
+      const auto dim = static_cast<double>(problem_.head_dim);
+      work.flop += matrices * flop_of(block);
+      work.bytes += element * matrices * (with_gradients() ? 2 + 4 : 2) * (rows + columns) * dim;
+      // Each matrix reads the mask anew, in either pass.
+      if (masked_) work.bytes += element * matrices * (with_gradients() ? 2 : 1) * rows * columns;
+    }
+    return work;
   }
 
-  Status supports(const Problem& problem) const override {
-    if (const Status ok = within_build_limits(problem, id()); !ok) return ok;
-    if (problem.operation == Operation::windowed_matmul) {
-      return fail("sdpa is fused: it has no separate products for windowed-matmul");
+ protected:
+  /// The result and the log-sum-exps, which LibTorch computes whether anyone asks or not; operands
+  /// padded to a head dimension that the flash kernel of CUDA takes. Beside them keys and values
+  /// that 16-bit products pack anew; backward the gradient that arrives in LibTorch's own order,
+  /// three that leave, and on CUDA their sums in float32.
+  BlockBytes bytes_of(const Block& block) const override {
+    const std::int64_t matrices = block.batch * heads_;
+    const std::int64_t element = size_of(problem_.dtype);
+    const std::int64_t rows = whole(block.rows(), on_cuda() ? 128 : 1);
+    const std::int64_t columns = whole(block.columns(), on_cuda() ? 128 : 64);
+    const bool pads = on_cuda() && kernel_ == SdpaKernel::flash && problem_.head_dim % 8 != 0;
+    const std::int64_t dim = pads ? whole(problem_.head_dim, 8) : problem_.head_dim;
+    const std::int64_t operands = pads ? block.rows() + 2 * block.columns() : 0;
+    const std::int64_t gathered = block.shared_keys.empty() ? 0 : 2 * block.columns();
+    const std::int64_t kept = (block.rows() + operands + gathered) * dim * element +
+                              rows * static_cast<std::int64_t>(sizeof(float));
+    std::int64_t working = on_cuda() || element == sizeof(float) ? 0 : 2 * columns * dim * element;
+    if (with_gradients()) {
+      const std::int64_t gradients = 2 * (block.rows() + block.columns()) * dim * element;
+      const std::int64_t sums = on_cuda() ? (rows + 2 * columns) * (whole(dim, 32) + 1) * 4 : 0;
+      working = std::max(working, (pads ? 2 : 1) * gradients + sums);
     }
-    if (problem.layout.shares_query()) {
-      return fail(
-          "sdpa knows only full attention within an item, and a shared query stands outside");
-    }
-    if (!is_full_attention(problem.layout, problem.plan)) {
-      return fail("sdpa knows only full attention; sdpa-mask takes pattern {}",
-                  problem.pattern.name);
-    }
-    return {};
+    return {.kept = matrices * kept, .working = matrices * working};
   }
 
-  Result<std::unique_ptr<PreparedAttention>> prepare(const Problem& problem) const override {
-    if (const Status ok = supports(problem); !ok) return tl::unexpected(ok.error());
-    return prepare_sdpa(problem, SdpaKernel::chosen_by_libtorch, /*masked=*/false);
+  /// Tiles of a thread: scores, sums and, backward, weights beside their gradient, in 16-bit types
+  /// both again rounded and then multiplied.
+  std::int64_t library_bytes() const override {
+    if (on_cuda()) return 0;  // tiles are in the processor's own memory
+    const std::int64_t floats = (with_gradients() ? 2 : 1) * tile_keys + problem_.head_dim + 2;
+    std::int64_t bytes = tile_rows * floats * static_cast<std::int64_t>(sizeof(float));
+    if (with_gradients() && problem_.dtype != DType::float32) {
+      bytes += bytes / 2 + product_blocks_of_a_thread;
+    }
+    return problem_.threads * bytes;
   }
+
+ private:
+  /// Products of one matrix: two forward; backward the scores again and four gradients. The flash
+  /// kernels of CUDA compute whole tiles.
+  double flop_of(const Block& block) const {
+    const auto pairs = static_cast<double>(block.rows()) * static_cast<double>(block.columns());
+    const auto dim = static_cast<double>(problem_.head_dim);
+    if (!on_cuda() || kernel_ != SdpaKernel::flash) {
+      return 2 * (with_gradients() ? 2 + 5 : 2) * pairs * dim;
+    }
+    const FlashPairs all{.rows = block.rows(), .keys = block.columns()};
+    const auto products = [&](double count, const FlashTile& tile) {
+      return 2 * count * pairs_in_tiles(all, tile) * static_cast<double>(tile.dim);
+    };
+    const double forward = products(2, flash_forward_tile(problem_.head_dim));
+    if (!with_gradients()) return forward;
+    return forward + products(5, flash_backward_tile(problem_.head_dim));
+  }
+
+  static std::int64_t whole(std::int64_t count, std::int64_t tile) {
+    return (count + tile - 1) / tile * tile;
+  }
+
+  SdpaResult attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                    const TorchMask* mask, bool with_lse) const {
+    std::optional<at::Tensor> bias;
+    if (mask != nullptr) bias = mask->mask.unsqueeze(0);
+    return run_sdpa_kernel(kernel_, {.q = q, .k = k, .v = v, .bias = bias},
+                           static_cast<double>(problem_.scale), with_lse);
+  }
+
+  void run(const ForwardCall& call, const Block& block, const TorchMask* mask) const override {
+    const at::Tensor q = view(call.q, block.queries, block.batch);
+    const at::Tensor k = view_columns(call.k, block);
+    const at::Tensor v = view_columns(call.v, block);
+    at::Tensor o = view(call.o, block.queries, block.batch);
+    const SdpaResult result = attend(q, k, v, mask, !call.lse.empty());
+    o.copy_(result.o);
+    if (mask != nullptr && mask->empty_rows.defined()) o.masked_fill_(mask->empty_rows, 0);
+    write_lse(call, block, result.lse, mask);
+  }
+
+  Attended graph(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                 const Block& /*block*/, const TorchMask* mask) const override {
+    SdpaResult result = attend(q, k, v, mask, /*with_lse=*/true);
+    if (mask != nullptr && mask->empty_rows.defined()) {
+      result.o = result.o.masked_fill(mask->empty_rows, 0);
+    }
+    return {.o = std::move(result.o), .lse = std::move(result.lse)};
+  }
+
+  SdpaKernel kernel_;
 };
 
 }  // namespace
 
-const Implementation& sdpa_implementation() {
-  static const Sdpa sdpa;
-  return sdpa;
+std::unique_ptr<PreparedAttention> prepare_sdpa(const Problem& problem, SdpaKernel kernel,
+                                                bool masked) {
+  return std::make_unique<PreparedSdpa>(problem, kernel, masked);
+}
+
+namespace {
+
+/// What LibTorch's fused attention is asked for, an implementation each.
+struct Kind {
+  std::string_view id;
+  SdpaKernel kernel;
+  enum class Mask : std::uint8_t { never, always, unless_full } mask;
+  std::string_view summary;
+};
+
+constexpr std::array kinds{
+    Kind{"sdpa", SdpaKernel::chosen_by_libtorch, Kind::Mask::never,
+         "LibTorch scaled_dot_product_attention without a mask: full attention over each item, one "
+         "call for a uniform batch and one an item otherwise, result copied into place; backward "
+         "by autograd, gradients copied too"},
+    Kind{"sdpa-mask", SdpaKernel::chosen_by_libtorch, Kind::Mask::always,
+         "LibTorch scaled_dot_product_attention with the pattern as its mask, made once a layout "
+         "as LibTorch would convert a boolean one, and not timed; result copied into place; "
+         "backward by autograd, gradients copied too"},
+    Kind{"sdpa-flash", SdpaKernel::flash, Kind::Mask::unless_full,
+         "LibTorch's flash attention, and no other kernel: full attention on CUDA, any pattern as "
+         "a mask on the CPU, made once a layout, not timed; one call for a uniform batch and one "
+         "an item otherwise, result copied into place; backward by autograd, gradients copied too"},
+    Kind{"sdpa-efficient", SdpaKernel::efficient, Kind::Mask::unless_full,
+         "LibTorch's memory-efficient attention, and no other kernel, on CUDA: any pattern as an "
+         "additive mask made once a layout, not timed; one call for a uniform batch and one an "
+         "item otherwise, result copied into place; backward by autograd, gradients copied too"},
+    Kind{"sdpa-cudnn", SdpaKernel::cudnn, Kind::Mask::unless_full,
+         "LibTorch's cuDNN attention, and no other kernel, on CUDA: any pattern as an additive "
+         "mask made once a layout, not timed; one call for a uniform batch and one an item "
+         "otherwise, result copied into place; backward by autograd, gradients copied too"},
+};
+
+Status takes(const Kind& kind, const Problem& problem) {
+  if (kind.kernel != SdpaKernel::chosen_by_libtorch) {
+    return sdpa_kernel_takes(kind.kernel, problem, current_sdpa_device());
+  }
+  if (kind.mask == Kind::Mask::always) return {};
+  if (problem.layout.shares_query()) {
+    return fail("sdpa knows only full attention within an item, and a shared query stands outside");
+  }
+  if (!is_full_attention(problem.layout, problem.plan)) {
+    return fail("sdpa knows only full attention; sdpa-mask takes pattern {}", problem.pattern.name);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view id_of(SdpaKernel kernel) {
+  return std::ranges::find(kinds, kernel, &Kind::kernel)->id;
+}
+
+std::vector<Implementation> sdpa_implementations() {
+  std::vector<Implementation> rows;
+  for (const Kind& kind : kinds) {
+    rows.push_back({.id = kind.id,
+                    .summary = kind.summary,
+                    .is_fused = true,
+                    .supports = [kind](const Problem& problem) { return takes(kind, problem); },
+                    .prepare =
+                        [kind](const Problem& problem) {
+                          const bool masked = kind.mask == Kind::Mask::unless_full
+                                                  ? !is_full_attention(problem.layout, problem.plan)
+                                                  : kind.mask == Kind::Mask::always;
+                          return prepare_sdpa(problem, kind.kernel, masked);
+                        }});
+  }
+  return rows;
 }
 
 }  // namespace attnscope

@@ -9,7 +9,7 @@
 
 #include <optional>
 
-#include "engine/attention/sdpa/kernel_limits.h"
+#include "engine/attention/sdpa/sdpa.h"
 
 namespace attnscope {
 
@@ -28,8 +28,5 @@ struct SdpaResult {
 /// `with_lse`: some kernels write it only if asked, and their backward asks for it.
 [[nodiscard]] SdpaResult run_sdpa_kernel(SdpaKernel kernel, const SdpaOperands& operands,
                                          double scale, bool with_lse);
-
-/// The current CUDA device, or nothing without one.
-[[nodiscard]] SdpaDevice current_sdpa_device();
 
 }  // namespace attnscope

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-
 #include "kernels/cpu/segment.h"
 
 #include <algorithm>
 
 #include "engine/attention/implementation.h"
-#include "engine/attention/limits.h"
-#include "engine/attention/segment/segment_on_cuda.h"
 #include "kernels/plan/counts.h"
 
 namespace attnscope {
@@ -54,36 +51,23 @@ class PreparedSegment final : public PreparedAttention {
   std::int64_t workspace_bytes_;
 };
 
-class SegmentAttention final : public Implementation {
- public:
-  std::string_view id() const override { return "segment"; }
-
-  std::string_view summary() const override {
-    return "the plan in one fused pass: online softmax over all segments of a row, no scores "
-           "stored; backward in one pass more";
-  }
-
-  Status supports(const Problem& problem) const override {
-    if (const Status ok = within_build_limits(problem, id()); !ok) return ok;
-    if (problem.operation == Operation::windowed_matmul) {
-      return fail("segment is fused: it has no separate products for windowed-matmul");
-    }
-    if (problem.device == DeviceKind::cuda) return segment_on_cuda_supports(problem);
-    return cpu::segment_supports(problem.plan, problem.head_dim);
-  }
-
-  Result<std::unique_ptr<PreparedAttention>> prepare(const Problem& problem) const override {
-    if (const Status ok = supports(problem); !ok) return tl::unexpected(ok.error());
-    if (problem.device == DeviceKind::cuda) return prepare_segment_on_cuda(problem);
-    return std::make_unique<PreparedSegment>(problem);
-  }
-};
-
 }  // namespace
 
-const Implementation& segment_implementation() {
-  static const SegmentAttention segment;
-  return segment;
+CudaVariant segment_on_cuda();  // segment_on_cuda.cpp
+
+std::vector<Implementation> segment_implementations() {
+  return {
+      {.id = "segment",
+       .summary =
+           "the plan in one fused pass: online softmax over all segments of a row, no scores "
+           "stored; backward in one pass more",
+       .is_fused = true,
+       .supports =
+           [](const Problem& problem) {
+             return cpu::segment_supports(problem.plan, problem.head_dim);
+           },
+       .prepare = [](const Problem& problem) { return std::make_unique<PreparedSegment>(problem); },
+       .on_cuda = ATTNSCOPE_ON_CUDA(segment_on_cuda())}};
 }
 
 }  // namespace attnscope

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/attention/segment/segment_on_cuda.h"
-
+//
+// The fused kernels of kernels/cuda/segment.h behind the engine's interface.
 #include <utility>
 
 #include "engine/attention/cuda_runtime.h"
+#include "engine/attention/implementation.h"
 #include "kernels/cuda/segment.h"
 #include "kernels/plan/counts.h"
 
@@ -60,15 +61,17 @@ class PreparedSegmentOnCuda final : public PreparedAttention {
 
 }  // namespace
 
-Status segment_on_cuda_supports(const Problem& problem) {
-  return cuda::segment_supports(problem.plan, problem.head_dim);
-}
-
-Result<std::unique_ptr<PreparedAttention>> prepare_segment_on_cuda(const Problem& problem) {
-  auto work = cuda::segment_work(problem.plan, problem.head_dim, problem.dtype,
-                                 passes_of(problem.direction));
-  if (!work) return tl::unexpected(work.error());
-  return std::make_unique<PreparedSegmentOnCuda>(problem, std::move(*work));
+CudaVariant segment_on_cuda() {
+  return {.supports =
+              [](const Problem& problem) {
+                return cuda::segment_supports(problem.plan, problem.head_dim);
+              },
+          .prepare = [](const Problem& problem) -> Result<std::unique_ptr<PreparedAttention>> {
+            auto work = cuda::segment_work(problem.plan, problem.head_dim, problem.dtype,
+                                           passes_of(problem.direction));
+            if (!work) return tl::unexpected(work.error());
+            return std::make_unique<PreparedSegmentOnCuda>(problem, std::move(*work));
+          }};
 }
 
 }  // namespace attnscope

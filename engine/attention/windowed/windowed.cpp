@@ -2,19 +2,74 @@
 //
 // The paper's windowed matrix products (Schlatt et al., ECIR 2024, Section 3.2): two products
 // around a compact band, alone (operation windowed-matmul) or with the joint softmax between them.
+#include "engine/attention/windowed/windowed.h"
 
-#include "kernels/cpu/windowed.h"
-
+#include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
-#include "engine/attention/implementation.h"
-#include "engine/attention/limits.h"
-#include "engine/attention/windowed/band_sequences.h"
-#include "engine/attention/windowed/windowed_on_cuda.h"
-#include "engine/attention/windowed/windowed_work.h"
+#include "kernels/cpu/windowed.h"
+#include "kernels/plan/counts.h"
 
 namespace attnscope {
+
+Result<BandSequences> band_sequences(const AttentionPlan& plan) {
+  BandSequences result;
+  std::optional<std::int64_t> window;
+  std::int64_t longest = 0;
+  bool any_whole = false;
+  for (const Task& task : plan.tasks) {
+    if (task.queries.size() == 0) continue;
+    const auto segments = plan.segments_of(task);
+    const bool own_band = segments.size() == 1 && !task.queries.listed && task.heads.begin == 0 &&
+                          task.heads.end == plan.heads && !segments[0].keys.listed &&
+                          segments[0].keys.begin == task.queries.begin &&
+                          segments[0].keys.end == task.queries.end && segments[0].offset == 0 &&
+                          segments[0].kind != SegmentKind::block &&
+                          segments[0].skip_begin == segments[0].skip_end;
+    if (!own_band) {
+      return fail(
+          "windowed-matmul needs sequences that attend to nothing but a window on themselves; "
+          "tokens {} to {} do otherwise: use a layout of documents alone, without [CLS] and query",
+          task.queries.begin, task.queries.end - 1);
+    }
+    result.sequences.push_back({task.queries.begin, task.queries.end});
+    longest = std::max(longest, task.queries.size());
+    if (segments[0].kind == SegmentKind::whole) {
+      any_whole = true;
+    } else if (window && *window != segments[0].window) {
+      return fail("windowed-matmul takes one window, and this pattern has {} and {}", *window,
+                  segments[0].window);
+    } else {
+      window = segments[0].window;
+    }
+  }
+  if (any_whole && window) {
+    return fail("windowed-matmul takes one window, and this pattern has {} and inf", *window);
+  }
+  // A window as long as the longest sequence is the whole sequence.
+  result.window = window.value_or(std::max<std::int64_t>(longest - 1, 0));
+  return result;
+}
+
+/// The band's cut-off ends are computed (as zeros) and stored, too. Backward are the gradients of
+/// both factors of each product.
+ExecutedWork executed_on_scores(const Problem& problem, std::int64_t scores) {
+  const bool backward = problem.direction == Direction::forward_backward;
+  // Scores are written, read and written by the softmax, and read. Backward the gradient of the
+  // weights is written, that of the scores made of it and the weights, and three products read.
+  int passes = backward ? 4 + 7 : 4;
+  // The band is written and read. Backward it is read once more, its gradient written and read
+  // twice.
+  if (problem.operation == Operation::windowed_matmul) passes = backward ? 2 + 4 : 2;
+  return {.flop = 2.0 * (backward ? 2 + 4 : 2) * static_cast<double>(scores) *
+                  static_cast<double>(problem.head_dim),
+          .bytes = least_bytes(problem.plan, problem.head_dim, problem.dtype,
+                               passes_of(problem.direction)) +
+                   static_cast<double>(scores) * static_cast<double>(sizeof(float)) * passes};
+}
+
 namespace {
 
 constexpr auto float_bytes = static_cast<std::int64_t>(sizeof(float));
@@ -67,7 +122,7 @@ class PreparedWindowed final : public PreparedAttention {
   std::int64_t workspace_bytes() const override { return workspace_.bytes(); }
   std::int64_t predicted_peak_bytes() const override { return workspace_.bytes(); }
   ExecutedWork executed() const override {
-    return windowed_steps_work(problem_, workspace_.scores());
+    return executed_on_scores(problem_, workspace_.scores());
   }
 
   Status forward(const ForwardCall& call) override {
@@ -103,7 +158,7 @@ class PreparedProducts final : public PreparedAttention {
   std::int64_t workspace_bytes() const override { return workspace_.bytes(); }
   std::int64_t predicted_peak_bytes() const override { return workspace_.bytes(); }
   ExecutedWork executed() const override {
-    return windowed_products_work(problem_, workspace_.scores());
+    return executed_on_scores(problem_, workspace_.scores());
   }
 
   Status forward(const ForwardCall& call) override {
@@ -138,47 +193,31 @@ class PreparedProducts final : public PreparedAttention {
   ScoreWorkspace workspace_;
 };
 
-class Windowed final : public Implementation {
- public:
-  std::string_view id() const override { return "windowed"; }
+Status supports_on_cpu(const Problem& problem) {
+  if (Status ok = cpu::windowed_supports(problem.plan, problem.head_dim); !ok) return ok;
+  if (problem.operation != Operation::windowed_matmul) return {};
+  const auto band = band_sequences(problem.plan);
+  return band ? Status() : tl::unexpected(band.error());
+}
 
-  std::string_view summary() const override {
-    return "the paper's three steps: windowed QK^T into a compact band, joint softmax over all "
-           "segments, windowed PV; for windowed-matmul the two products alone; backward in the "
-           "same steps";
+Result<std::unique_ptr<PreparedAttention>> prepare_on_cpu(const Problem& problem) {
+  if (problem.operation == Operation::windowed_matmul) {
+    return std::make_unique<PreparedProducts>(problem, *band_sequences(problem.plan));
   }
-
-  Status supports(const Problem& problem) const override {
-    if (const Status ok = within_build_limits(problem, id()); !ok) return ok;
-    if (const Status ok = problem.device == DeviceKind::cuda
-                              ? windowed_on_cuda_supports(problem)
-                              : cpu::windowed_supports(problem.plan, problem.head_dim);
-        !ok) {
-      return ok;
-    }
-    if (problem.operation == Operation::windowed_matmul) {
-      if (const auto band = band_sequences(problem.plan); !band) {
-        return tl::unexpected(band.error());
-      }
-    }
-    return {};
-  }
-
-  Result<std::unique_ptr<PreparedAttention>> prepare(const Problem& problem) const override {
-    if (const Status ok = supports(problem); !ok) return tl::unexpected(ok.error());
-    if (problem.device == DeviceKind::cuda) return prepare_windowed_on_cuda(problem);
-    if (problem.operation == Operation::windowed_matmul) {
-      return std::make_unique<PreparedProducts>(problem, *band_sequences(problem.plan));
-    }
-    return std::make_unique<PreparedWindowed>(problem);
-  }
-};
+  return std::make_unique<PreparedWindowed>(problem);
+}
 
 }  // namespace
 
-const Implementation& windowed_implementation() {
-  static const Windowed windowed;
-  return windowed;
+std::vector<Implementation> windowed_implementations() {
+  return {{.id = "windowed",
+           .summary =
+               "the paper's three steps: windowed QK^T into a compact band, joint softmax over all "
+               "segments, windowed PV; for windowed-matmul the two products alone; backward in the "
+               "same steps",
+           .supports = supports_on_cpu,
+           .prepare = prepare_on_cpu,
+           .on_cuda = ATTNSCOPE_ON_CUDA(windowed_on_cuda())}};
 }
 
 }  // namespace attnscope

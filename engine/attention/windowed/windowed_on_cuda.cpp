@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/attention/windowed/windowed_on_cuda.h"
-
+//
+// The windowed products and the three steps of kernels/cuda/windowed.h behind the engine's
+// interface.
 #include <limits>
 #include <utility>
 
 #include "engine/attention/cuda_runtime.h"
-#include "engine/attention/windowed/band_sequences.h"
-#include "engine/attention/windowed/windowed_work.h"
+#include "engine/attention/windowed/windowed.h"
 #include "kernels/cuda/windowed.h"
 
 namespace attnscope {
@@ -53,6 +53,9 @@ class PreparedOnCuda : public PreparedAttention {
                problem.direction == Direction::forward_backward ? work_.score_elements() : 0,
                work_.workspace_bytes()) {}
 
+  ExecutedWork executed() const final {
+    return executed_on_scores(problem_, work_.score_elements());
+  }
   std::int64_t workspace_bytes() const final { return parts_.bytes(); }
   std::int64_t predicted_peak_bytes() const final {
     return parts_.bytes() < 0 ? -1 : list_.size() + parts_.bytes();
@@ -61,9 +64,6 @@ class PreparedOnCuda : public PreparedAttention {
  protected:
   [[nodiscard]] cuda::WindowedMemory memory(std::span<std::byte> workspace) {
     return {.list = list_.data(), .workspace = parts_.scratch(workspace)};
-  }
-  [[nodiscard]] bool backward_follows() const {
-    return problem_.direction == Direction::forward_backward;
   }
 
   Problem problem_;
@@ -75,10 +75,6 @@ class PreparedOnCuda : public PreparedAttention {
 class PreparedStepsOnCuda final : public PreparedOnCuda {
  public:
   using PreparedOnCuda::PreparedOnCuda;
-
-  ExecutedWork executed() const override {
-    return windowed_steps_work(problem_, work_.score_elements());
-  }
 
   Status forward(const ForwardCall& call) override {
     float* lse = call.lse.empty() ? nullptr : call.lse.data();
@@ -99,10 +95,6 @@ class PreparedStepsOnCuda final : public PreparedOnCuda {
 class PreparedProductsOnCuda final : public PreparedOnCuda {
  public:
   using PreparedOnCuda::PreparedOnCuda;
-
-  ExecutedWork executed() const override {
-    return windowed_products_work(problem_, work_.score_elements());
-  }
 
   Status forward(const ForwardCall& call) override {
     const cuda::WindowedMemory memory = this->memory(call.workspace);
@@ -143,22 +135,27 @@ Result<cuda::WindowedWork> products_of(const Problem& problem) {
                          problem.dtype, passes_of(problem.direction));
 }
 
-}  // namespace
-
-Status windowed_on_cuda_supports(const Problem& problem) {
-  return cuda::windowed_supports(problem.plan, problem.head_dim);
+Status supports(const Problem& problem) {
+  if (Status ok = cuda::windowed_supports(problem.plan, problem.head_dim); !ok) return ok;
+  if (problem.operation != Operation::windowed_matmul) return {};
+  const auto band = band_sequences(problem.plan);
+  return band ? Status() : tl::unexpected(band.error());
 }
 
-Result<std::unique_ptr<PreparedAttention>> prepare_windowed_on_cuda(const Problem& problem) {
-  if (problem.operation == Operation::windowed_matmul) {
-    auto work = products_of(problem);
-    if (!work) return tl::unexpected(work.error());
-    return std::make_unique<PreparedProductsOnCuda>(problem, std::move(*work));
-  }
-  auto work = cuda::windowed_work(problem.plan, problem.head_dim, problem.dtype,
-                                  passes_of(problem.direction));
+Result<std::unique_ptr<PreparedAttention>> prepare(const Problem& problem) {
+  const bool products = problem.operation == Operation::windowed_matmul;
+  auto work = products ? products_of(problem)
+                       : cuda::windowed_work(problem.plan, problem.head_dim, problem.dtype,
+                                             passes_of(problem.direction));
   if (!work) return tl::unexpected(work.error());
+  if (products) return std::make_unique<PreparedProductsOnCuda>(problem, std::move(*work));
   return std::make_unique<PreparedStepsOnCuda>(problem, std::move(*work));
+}
+
+}  // namespace
+
+CudaVariant windowed_on_cuda() {
+  return {.supports = supports, .prepare = prepare};
 }
 
 }  // namespace attnscope

@@ -153,7 +153,7 @@ Problem AttentionStage::problem_of(const AttentionPlan& plan) const {
           .dtype = variant_.dtype,
           .memory_order = MemoryOrder::token_major,
           .device = variant_.device,
-          .scale = 1.0F / std::sqrt(static_cast<float>(shape_.head_dim())),
+          .scale = scale_of(Operation::attention, shape_.head_dim()),
           .threads = variant_.threads};
 }
 

@@ -25,7 +25,6 @@
 #include "engine/model/bert/encoder_layer.h"
 #include "engine/model/bert/packed_batch.h"
 #include "engine/model/family.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 
@@ -271,13 +270,6 @@ at::Tensor interpolated(const at::Tensor& rows, std::int64_t count) {
   const at::Tensor weight = (place - below).to(at::kFloat).unsqueeze(1);
   return at::lerp(rows.index_select(0, below.to(at::kLong)),
                   rows.index_select(0, above.to(at::kLong)), weight);
-}
-
-Result<const Implementation*> implementation_named(std::string_view id) {
-  if (const Implementation* found = find_implementation(id)) return found;
-  std::vector<std::string_view> known;
-  for (const Implementation* one : implementations()) known.push_back(one->id());
-  return fail("there is no implementation '{}'; {}", id, suggest(id, known));
 }
 
 class BertFamily final : public Family {

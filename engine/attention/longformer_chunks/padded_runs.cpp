@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/attention/longformer_chunks/chunk_work.h"
+#include "engine/attention/longformer_chunks/padded_runs.h"
 
 #include <algorithm>
 #include <utility>
+
+#include "engine/attention/prepared_blocks.h"
 
 namespace attnscope {
 namespace {
@@ -143,6 +145,50 @@ ExecutedWork executed_by_chunks(const Problem& problem, const ChunkStructure& st
     }
   }
   return work;
+}
+
+std::int64_t peak_bytes_of_chunks(const Problem& problem, const ChunkStructure& structure) {
+  const PaddedRuns padded(problem, structure);
+  const BandShape& shape = padded.shape;
+  const bool backward = problem.direction == Direction::forward_backward;
+  const std::int64_t element = size_of(problem.dtype);
+  constexpr auto float_bytes = static_cast<std::int64_t>(sizeof(float));
+  constexpr auto index_bytes = static_cast<std::int64_t>(sizeof(std::int64_t));
+
+  const std::int64_t weights = shape.matrices * shape.tokens * shape.columns() * float_bytes;
+  const std::int64_t rows = padded.elements() * element;
+  // Either factor of the scores beside their chunks, or the unskewed band beside the values.
+  const std::int64_t chunks =
+      shape.chunk_elements() + (shape.across_matrices() ? 0 : 4 * padded.elements());
+  const std::int64_t blocks = shape.block_elements() + shape.rows_with_ends() * padded.head_dim;
+  const std::int64_t globals = shape.matrices * shape.globals * padded.head_dim;
+  std::int64_t working = weights + (padded.direct ? 0 : 2 * rows) +
+                         element * (std::max(chunks, blocks) + padded.global_scores() + globals);
+  // What goes back through the band is three products, and their sum in float32.
+  if (backward) working += rows + 3 * rows + (padded.elements() + globals) * float_bytes;
+
+  std::int64_t kept = backward ? weights : 0;
+  kept += padded.slots * (shape.tokens + 2 * shape.window + shape.globals);  // masks
+  for (const ChunkedItem& item : structure.items) {
+    for (const ChunkedRun& run : item.runs) {
+      kept += index_bytes * (shape.tokens + size_of(run.globals));
+    }
+    for (const DenseRows& dense : item.dense) {
+      const std::int64_t matrices = item.block.batch * problem.plan.heads;
+      const std::int64_t of_rows = matrices * size_of(dense.rows) * problem.head_dim;
+      const std::int64_t of_keys = matrices * size_of(dense.keys) * problem.head_dim;
+      const std::int64_t scores = matrices * size_of(dense.rows) * size_of(dense.keys);
+      kept += index_bytes * (size_of(dense.rows) + size_of(dense.keys));
+      if (backward) kept += scores * float_bytes;
+      working = std::max(working, scores * (float_bytes + element) +
+                                      2 * (of_rows + of_keys) * element + of_keys * float_bytes);
+    }
+  }
+  if (backward) {
+    kept += 2 * problem.plan.tokens * problem.plan.heads * problem.head_dim * float_bytes;
+  }
+  const bool packs = problem.dtype != DType::float32 && problem.device == DeviceKind::cpu;
+  return kept + working + (packs ? problem.threads * product_blocks_of_a_thread : 0);
 }
 
 }  // namespace attnscope

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <utility>
-
 #include "engine/attention/cuda_runtime.h"
-#include "engine/attention/libtorch_cuda.h"
+
+#include <stdexcept>
+#include <utility>
 
 namespace attnscope::cuda {
 namespace {
@@ -54,5 +54,43 @@ const std::byte* DeviceList::data() {
   }
   return block_.data();
 }
+
+#ifndef ATTNSCOPE_COMPUTES_ON_CUDA
+
+namespace {
+
+[[noreturn]] void refuse() {
+  throw std::logic_error("CUDA was asked for in a build that cannot use it");
+}
+
+}  // namespace
+
+LibTorchCuda libtorch_cuda() {
+  return {};
+}
+std::optional<std::string> lost() {
+  return std::nullopt;
+}
+std::byte* allocate(std::int64_t) {
+  refuse();
+}
+void release(std::byte*) noexcept {}
+void copy_to_device(std::byte*, std::span<const std::byte>) {
+  refuse();
+}
+void copy_to_host(std::span<std::byte>, const std::byte*) {
+  refuse();
+}
+void fill(std::byte*, std::int64_t, std::byte) {
+  refuse();
+}
+void wait() {
+  refuse();
+}
+Stream current_stream() {
+  refuse();
+}
+
+#endif
 
 }  // namespace attnscope::cuda

@@ -2,9 +2,8 @@
 //
 // The conditions are LibTorch's own, from aten/src/ATen/native/transformers/cuda/sdp_utils.cpp of
 // 2.15; each names the function there.
-#include "engine/attention/sdpa/kernel_limits.h"
-
 #include "engine/attention/blocks.h"
+#include "engine/attention/sdpa/sdpa.h"
 
 namespace attnscope {
 namespace {
@@ -85,20 +84,6 @@ Status cudnn_is_there(const SdpaDevice& device) {
 
 }  // namespace
 
-std::string_view id_of(SdpaKernel kernel) {
-  switch (kernel) {
-    case SdpaKernel::flash:
-      return "sdpa-flash";
-    case SdpaKernel::efficient:
-      return "sdpa-efficient";
-    case SdpaKernel::cudnn:
-      return "sdpa-cudnn";
-    case SdpaKernel::chosen_by_libtorch:
-      break;
-  }
-  return {};
-}
-
 Status flash_takes_on_cuda(std::string_view id, const Problem& problem, const SdpaDevice& device) {
   if (Status ok = is_16_bit(id, problem); !ok) return ok;
   if (Status ok = device_is_known(id, device); !ok) return ok;
@@ -119,9 +104,6 @@ Status flash_takes_on_cuda(std::string_view id, const Problem& problem, const Sd
 
 Status sdpa_kernel_takes(SdpaKernel kernel, const Problem& problem, const SdpaDevice& device) {
   const std::string_view id = id_of(kernel);
-  if (problem.operation == Operation::windowed_matmul) {
-    return fail("{} is fused: it has no separate products for windowed-matmul", id);
-  }
   // On the CPU LibTorch has one fused kernel, which takes every dtype, head dimension and mask
   // (use_flash_attention_cpp in aten/src/ATen/native/transformers/sdp_utils_cpp.cpp).
   if (problem.device == DeviceKind::cpu) {

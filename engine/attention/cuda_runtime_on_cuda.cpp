@@ -9,7 +9,6 @@
 
 #include "engine/attention/cuda_call.h"
 #include "engine/attention/cuda_runtime.h"
-#include "engine/attention/libtorch_cuda.h"
 
 namespace attnscope::cuda {
 namespace {

@@ -12,6 +12,12 @@ namespace attnscope::longformer_banded {
   return problem.operation == Operation::attention ? Weighting::softmax : Weighting::none;
 }
 
+/// Ok for 1 to largest_head_dim.
+[[nodiscard]] Status has_head_dim(const Problem& problem);
+
 [[nodiscard]] ExecutedWork banded_work(const Problem& problem);
+
+/// on_cuda.cpp
+[[nodiscard]] CudaVariant on_cuda();
 
 }  // namespace attnscope::longformer_banded

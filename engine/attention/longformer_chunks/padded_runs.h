@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a recognised structure becomes padded matrices, and what their products execute and take.
+// How a recognised structure becomes padded matrices, what their products execute and what memory
+// they take.
 
 #include "engine/attention/implementation.h"
 #include "engine/attention/longformer_chunks/band_chunks.h"
@@ -36,7 +37,7 @@ struct PaddedRuns {
 [[nodiscard]] ExecutedWork executed_by_chunks(const Problem& problem,
                                               const ChunkStructure& structure);
 
-/// Every tensor that is live at the worst moment, lists of the layout included.
+/// At most, lists of the layout included.
 [[nodiscard]] std::int64_t peak_bytes_of_chunks(const Problem& problem,
                                                 const ChunkStructure& structure);
 

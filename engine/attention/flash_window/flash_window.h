@@ -5,7 +5,7 @@
 // parts.
 
 #include "engine/attention/implementation.h"
-#include "engine/attention/sdpa/kernel_limits.h"
+#include "engine/attention/sdpa/sdpa.h"
 
 namespace attnscope {
 

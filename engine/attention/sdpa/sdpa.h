@@ -8,6 +8,7 @@
 //   Status ok = sdpa_kernel_takes(SdpaKernel::flash, problem, device);   // "sdpa-flash takes ..."
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "engine/attention/implementation.h"
@@ -16,7 +17,7 @@ namespace attnscope {
 
 enum class SdpaKernel : std::uint8_t { chosen_by_libtorch, flash, efficient, cudnn };
 
-/// The id of the implementation that runs this kernel, and of none for LibTorch's own choice.
+/// The id of the implementation that asks for this kernel.
 [[nodiscard]] std::string_view id_of(SdpaKernel kernel);
 
 /// What decides about a problem on CUDA beside the problem itself.
@@ -25,7 +26,11 @@ struct SdpaDevice {
   std::int64_t cudnn_version = 0;  // as cuDNN counts it: 91300 is 9.13; 0 without cuDNN
 };
 
-/// Ok, or why the named kernel cannot compute the problem. `device` is not looked at on the CPU.
+/// Nothing without a device.
+[[nodiscard]] SdpaDevice current_sdpa_device();
+
+/// Ok, or why the named kernel cannot compute the problem, an attention. `device` is not looked at
+/// on the CPU.
 [[nodiscard]] Status sdpa_kernel_takes(SdpaKernel kernel, const Problem& problem,
                                        const SdpaDevice& device);
 
@@ -33,5 +38,9 @@ struct SdpaDevice {
 /// head dimension up to 256, compute capability, gradients of wide heads.
 [[nodiscard]] Status flash_takes_on_cuda(std::string_view id, const Problem& problem,
                                          const SdpaDevice& device);
+
+/// The problem must be one that the kernel takes.
+[[nodiscard]] std::unique_ptr<PreparedAttention> prepare_sdpa(const Problem& problem,
+                                                              SdpaKernel kernel, bool masked);
 
 }  // namespace attnscope

@@ -1,1 +1,0 @@
-set(sources dense_torch.cpp prepared_dense.cpp)

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/attention/implementation.h"
+
+#include <utility>
+
+#include "engine/attention/cuda_runtime.h"
+#include "engine/attention/list.h"
+#include "kernels/base/sentences.h"
+
+namespace attnscope {
+namespace {
+
+/// What no implementation can do here, said in one place.
+Status within_common_limits(const Implementation& one, const Problem& problem) {
+  if (problem.device == DeviceKind::cuda && !cuda::usable()) return cuda::usable();
+  if (problem.operation == Operation::model) {
+    return fail("{} is one attention, not a model: operation model has no implementation yet",
+                one.id);
+  }
+  if (problem.operation == Operation::windowed_matmul && one.is_fused) {
+    return fail("{} is fused: it has no separate products for windowed-matmul", one.id);
+  }
+  return {};
+}
+
+Implementation within_limits(Implementation own) {
+  Implementation checked = own;
+  checked.supports = [own](const Problem& problem) -> Status {
+    if (Status ok = within_common_limits(own, problem); !ok) return ok;
+    const bool apart = problem.device == DeviceKind::cuda && own.on_cuda.has_value();
+    const Supports& supports = apart ? own.on_cuda->supports : own.supports;
+    return supports ? supports(problem) : Status();
+  };
+  checked.prepare = [own = std::move(own), supports = checked.supports](
+                        const Problem& problem) -> Result<std::unique_ptr<PreparedAttention>> {
+    if (const Status ok = supports(problem); !ok) return tl::unexpected(ok.error());
+    const bool apart = problem.device == DeviceKind::cuda && own.on_cuda.has_value();
+    return apart ? own.on_cuda->prepare(problem) : own.prepare(problem);
+  };
+  return checked;
+}
+
+}  // namespace
+
+void ImplementationList::add(std::vector<Implementation> of_folder) {
+  for (Implementation& one : of_folder) {
+    kept_.push_back(std::make_unique<const Implementation>(within_limits(std::move(one))));
+    all_.push_back(kept_.back().get());
+  }
+}
+
+#define IMPLEMENTATION(folder) std::vector<Implementation> folder##_implementations();
+#include "engine/attention/list.inc"
+#undef IMPLEMENTATION
+
+ImplementationList listed_implementations() {
+  ImplementationList list;
+#define IMPLEMENTATION(folder) list.add(folder##_implementations());
+#include "engine/attention/list.inc"
+#undef IMPLEMENTATION
+  return list;
+}
+
+const Implementation* find_implementation(std::string_view id) {
+  for (const Implementation* implementation : implementations()) {
+    if (implementation->id == id) return implementation;
+  }
+  return nullptr;
+}
+
+Result<const Implementation*> implementation_named(std::string_view id) {
+  if (const Implementation* found = find_implementation(id)) return found;
+  std::vector<std::string_view> known;
+  for (const Implementation* one : implementations()) known.push_back(one->id);
+  return fail("there is no implementation '{}'; {}", id, suggest(id, known));
+}
+
+}  // namespace attnscope

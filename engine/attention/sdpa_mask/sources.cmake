@@ -1,1 +1,0 @@
-set(sources sdpa_mask.cpp)
