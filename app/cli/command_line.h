@@ -4,7 +4,6 @@
 // The command line. One file per sub-command; each adds itself to the CLI11 app and, when chosen,
 // leaves its exit code in the session.
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -12,6 +11,10 @@
 #include "engine/report/table.h"
 #include "engine/store/store.h"
 #include "kernels/base/result.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace attnscope::cli {
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "app/cli/command_line.h"
 #ifdef ATTNSCOPE_HAS_GUI
 #include "app/gui/charts/printable.h"

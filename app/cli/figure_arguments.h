@@ -4,7 +4,6 @@
 // What `plot` and `mask` are told about the file they draw: the command line's form of
 // charts::FigureOptions.
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -15,6 +14,10 @@ namespace attnscope::charts {
 struct FigureOptions;
 struct Printable;
 }  // namespace attnscope::charts
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace attnscope::cli {
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/model_arguments.h"
 
+#include <CLI/CLI.hpp>
+
 #include "app/cli/worker_requests.h"
 
 namespace attnscope::cli {

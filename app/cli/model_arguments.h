@@ -4,11 +4,14 @@
 // How `score` and `inspect` are told a checkpoint and the attention it computes with, and how they
 // have a worker load it.
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "engine/scoring/scoring_model.h"
 #include "engine/sweep/worker_process.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace attnscope::cli {
 

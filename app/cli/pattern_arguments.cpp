@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/pattern_arguments.h"
 
+#include <CLI/CLI.hpp>
 #include <utility>
 
 namespace attnscope::cli {

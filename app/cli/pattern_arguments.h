@@ -3,13 +3,16 @@
 //
 // How `mask` and `costs` are told a pattern, its window and one query with its document.
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/sequence_layout.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace attnscope::cli {
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -11,7 +12,7 @@
 #include "app/cli/progress_line.h"
 #include "app/cli/run_events.h"
 #include "engine/report/compare.h"
-#include "engine/report/run_differences.h"
+#include "engine/report/provenance.h"
 #include "engine/report/table.h"
 #include "engine/sweep/driver.h"
 #include "engine/sweep/pause.h"

@@ -1,24 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/report/answer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <map>
 #include <tuple>
 #include <utility>
 
 #include "engine/report/axes_in_words.h"
-#include "engine/report/memory_growth.h"
-#include "engine/report/places.h"
 
 namespace attnscope::report {
 namespace {
 
-constexpr statistics::Ratio itself{.ratio = 1, .low = 1, .high = 1, .paired = true};
-
-HeatPoint without_x(HeatPoint point, XAxis x) {
-  if (x == XAxis::length) point.sequence_tokens = 0;
-  return point;
+/// Rows of each contender, in the order in which they come.
+std::vector<std::vector<const Row*>> by_contender(const std::vector<const Row*>& rows) {
+  std::vector<std::vector<const Row*>> contenders;
+  std::map<std::string, std::size_t> known;
+  for (const Row* row : rows) {
+    const auto [place, is_new] = known.emplace(row->cell.cell.contender.id(), contenders.size());
+    if (is_new) contenders.emplace_back();
+    contenders[place->second].push_back(row);
+  }
+  return contenders;
 }
+
+constexpr statistics::Ratio itself{.ratio = 1, .low = 1, .high = 1, .paired = true};
 
 double time_per_document(const Row& row) {
   return row.cell.summary.median_ns / documents_of(row);
@@ -54,7 +63,8 @@ std::map<std::string, std::vector<std::string>> windows_of(const Table& table) {
   return ids;
 }
 
-/// The id without window that `text` names, when it names all windows of one contender.
+/// The id without window that `text` names, when it names all windows of one
+/// contender.
 std::optional<std::string> windowed_baseline(const Table& table, std::string_view text) {
   for (const Row& row : table.rows) {
     const Contender& contender = row.cell.cell.contender;
@@ -85,7 +95,8 @@ void set_window_by_window(Table& table, const Table& all, const std::string& bas
   table.baseline = baseline;
 }
 
-/// The sweep's first contender that has a time; along windows without its window.
+/// The sweep's first contender that has a time; along windows without its
+/// window.
 std::optional<std::string> first_measured(const Table& table, XAxis x) {
   const Row* first = nullptr;
   for (const Row& row : table.rows) {
@@ -95,20 +106,6 @@ std::optional<std::string> first_measured(const Table& table, XAxis x) {
   }
   if (first == nullptr) return std::nullopt;
   return contender_along(first->cell.cell.contender, x);
-}
-
-}  // namespace
-
-std::vector<std::vector<const Row*>> rows_by_setting(const Table& table, XAxis x) {
-  std::vector<std::vector<const Row*>> settings;
-  std::map<std::string, std::size_t> known;
-  for (const Row& row : table.rows) {
-    const auto [place, is_new] =
-        known.emplace(point_key(without_x(row.cell.point, x)), settings.size());
-    if (is_new) settings.emplace_back();
-    settings[place->second].push_back(&row);
-  }
-  return settings;
 }
 
 std::vector<Ranking> rank(const std::vector<const Row*>& rows, XAxis x) {
@@ -128,6 +125,413 @@ std::vector<Ranking> rank(const std::vector<const Row*>& rows, XAxis x) {
     rankings.push_back(ranking_of(places.words(place), own));
   }
   return rankings;
+}
+
+// What fits.
+
+void predict(FitAnswer& fit, const Row* before, const Row& longest, double available) {
+  if (before == nullptr) return;
+  const double tokens = longest_within(available, need_of(*before), need_of(longest));
+  fit.predicted_is_least = tokens >= farthest_prediction * static_cast<double>(*fit.longest);
+  fit.predicted = std::max(*fit.longest, fit.predicted_is_least ? static_cast<std::int64_t>(tokens)
+                                                                : two_digits(tokens));
+  if (fit.next && fit.next_status == CellStatus::oom && *fit.predicted >= *fit.next) {
+    // What was measured is right: it does not fit there.
+    fit.predicted.reset();
+    fit.predicted_is_least = false;
+  }
+}
+
+FitAnswer fit_of(const std::vector<const Row*>& own, std::optional<double> available_bytes) {
+  const LengthCurve curve(own);
+  const Contender& contender = own.front()->cell.cell.contender;
+  FitAnswer fit;
+  fit.contender = contender.id();
+  fit.name = contender.name;
+  if (const Row* next = curve.next()) {
+    fit.next = next->cell.point.sequence_tokens;
+    fit.next_status = next->cell.cell.status;
+    fit.next_reason = next->cell.cell.reason;
+  }
+  if (const Row* longest = curve.longest()) {
+    fit.longest = longest->cell.point.sequence_tokens;
+    fit.bytes_per_document =
+        static_cast<double>(peak_bytes(longest->cell.cell.memory)) / documents_of(*longest);
+    if (available_bytes) predict(fit, curve.before_longest(), *longest, *available_bytes);
+  }
+  fit.sentence = sentence_of(fit);
+  return fit;
+}
+
+// What to take.
+
+using Reach = LengthCurve::Reach;
+using statistics::Ratio;
+
+double tokens_of(const Row* row) {
+  return static_cast<double>(row->cell.point.sequence_tokens);
+}
+
+/// One contender's share of the question.
+class Adviser {
+ public:
+  Adviser(const Answer& answer, const std::vector<const Row*>& rows, std::optional<double> memory)
+      : answer_(answer), curve_(rows), memory_(memory) {
+    const Contender& contender = rows.front()->cell.cell.contender;
+    advised_.contender = contender.id();
+    advised_.name = contender.name;
+    advised_.pattern = contender.pattern;
+    advised_.window = contender.window;
+    advised_.is_baseline = answer.baseline == advised_.contender;
+  }
+
+  Advised advised() && {
+    add_up();
+    find_longest();
+    set_published();
+    return std::move(advised_);
+  }
+
+ private:
+  [[nodiscard]] double sequence(std::int64_t document_tokens) const {
+    return static_cast<double>(
+        sequence_of(answer_.point, *answer_.question->query_tokens, document_tokens));
+  }
+
+  /// Sums over the lengths; a list of candidates is made up like the lengths.
+  void add_up() {
+    const Question& question = *answer_.question;
+    const double lists =
+        static_cast<double>(question.candidates) / static_cast<double>(question.documents.count());
+    Estimate time;
+    Ratio ratio{.ratio = 0, .low = 0, .high = 0, .paired = true};
+    double baseline_time = 0;
+    Need need;
+    bool has_time = true, has_ratio = true, has_need = true;
+    for (const auto& [tokens, count] : question.documents.counted()) {
+      const double length = sequence(tokens);
+      const auto place = curve_.place(length);
+      const double times = lists * static_cast<double>(count);
+      has_need = add_need(need, length, place, times / documents_per_item()) && has_need;
+      if (!place.has_value()) {
+        has_time = false;
+        miss(tokens, count, place);
+        continue;
+      }
+      mark(place);
+      const Estimate one = LengthCurve::time_ns(place);
+      time.value += times * one.value;
+      time.low += times * one.low;
+      time.high += times * one.high;
+      const std::optional<Ratio> there = LengthCurve::ratio(place);
+      if (!there) {
+        has_ratio = false;
+        continue;
+      }
+      // Weighted by what the baseline takes at each length; the ends of the
+      // intervals are added as if all lengths were off the same way.
+      const double weight = times * one.value / there->ratio;
+      baseline_time += weight;
+      ratio.ratio += weight * there->ratio;
+      ratio.low += weight * there->low;
+      ratio.high += weight * there->high;
+      ratio.paired = ratio.paired && there->paired;
+    }
+    if (has_time) advised_.time_ns = time;
+    if (has_time && has_ratio && baseline_time > 0) set_ratio(ratio, baseline_time);
+    if (has_need) {
+      advised_.peak_bytes = need.peak;
+      advised_.need_bytes = need.bytes();
+    }
+    judge();
+  }
+
+  void set_ratio(Ratio sums, double baseline_time) {
+    sums.ratio /= baseline_time;
+    sums.low /= baseline_time;
+    sums.high /= baseline_time;
+    sums.verdict = verdict_of(sums.low, sums.high);
+    advised_.to_baseline = sums;
+  }
+
+  [[nodiscard]] double documents_per_item() const {
+    return static_cast<double>(std::max<std::int64_t>(answer_.point.documents, 1));
+  }
+
+  bool add_need(Need& sum, double length, const LengthCurve::Place& place, double items) {
+    std::optional<Need> one;
+    if (place.has_value()) one = LengthCurve::need(length, place);
+    if (place.reach == Reach::longer) {
+      one = curve_.predicted_need(length);
+      advised_.memory_is_predicted = advised_.memory_is_predicted || one.has_value();
+    }
+    if (!one) return false;
+    sum.peak += items * one->peak;
+    sum.tensors += items * one->tensors;
+    largest_item_ = std::max(largest_item_, one->bytes());
+    return true;
+  }
+
+  /// What is carried between lengths, or counted as another one, is said.
+  void mark(const LengthCurve::Place& place) {
+    if (place.reach == Reach::shorter)
+      advised_.counted_as = place.before->cell.point.sequence_tokens;
+    if (place.reach != Reach::between) return;
+    advised_.is_rough = advised_.is_rough || place.is_rough();
+    const bool first = !std::exchange(advised_.is_interpolated, true);
+    const bool is_one = answer_.question->documents.is_one();
+    if (first && is_one) {
+      advised_.lower = place.before->cell.point.sequence_tokens;
+      advised_.upper = place.after->cell.point.sequence_tokens;
+    }
+  }
+
+  void miss(std::int64_t document_tokens, std::int64_t count, const LengthCurve::Place& place) {
+    missing_ += count;
+    longest_missing_ = std::max(longest_missing_, document_tokens);
+    if (missing_reach_ == Reach::measured || place.reach == Reach::longer) {
+      missing_reach_ = place.reach;
+    }
+  }
+
+  void judge() {
+    const Question& question = *answer_.question;
+    if (question.memory_bytes && largest_item_ > 0 && advised_.need_bytes) {
+      // A batch is of whole items, of which the largest must fit.
+      const double items = std::floor(*question.memory_bytes / largest_item_);
+      const double documents = items * documents_per_item();
+      advised_.at_once =
+          static_cast<std::int64_t>(std::min(documents, static_cast<double>(question.candidates)));
+    }
+    if (advised_.at_once == 0) {
+      advised_.standing = Standing::too_large;
+      advised_.reason = fmt::format("one document takes {}, the limit is {}",
+                                    format_bytes(largest_item_ / documents_per_item()),
+                                    format_bytes(*question.memory_bytes));
+    } else if (!advised_.time_ns) {
+      advised_.standing = Standing::without_time;
+      advised_.reason = why_without_time();
+    } else if (question.latency_ns && advised_.time_ns->value > *question.latency_ns) {
+      advised_.standing = Standing::too_slow;
+      advised_.reason = fmt::format("the limit is {}", format_time(*question.latency_ns));
+    } else {
+      advised_.standing = Standing::within_limits;
+    }
+  }
+
+  [[nodiscard]] static std::string outcome(const Row& row) {
+    const Cell& cell = row.cell.cell;
+    if (row.cell.damaged) return std::string(damaged_status);
+    return cell.reason.empty() ? std::string(name_of(cell.status))
+                               : fmt::format("{}: {}", name_of(cell.status), cell.reason);
+  }
+
+  [[nodiscard]] std::string why_without_time() const {
+    const Row* const next = curve_.next();
+    if (missing_reach_ == Reach::nowhere) {
+      return next == nullptr ? "nothing of it was measured" : outcome(*next);
+    }
+    const bool is_one = answer_.question->documents.is_one();
+    if (missing_reach_ == Reach::broken) {
+      return is_one ? "it has no time at a length beside this one"
+                    : "it has no time at a length among these";
+    }
+    const std::string longest = fmt::format("{} tokens, the longest measured of it",
+                                            curve_.longest()->cell.point.sequence_tokens);
+    std::string text =
+        is_one ? fmt::format("{:.0f} tokens are more than {}", sequence(longest_missing_), longest)
+               : fmt::format("{} of {} documents {} longer than {}", missing_,
+                             answer_.question->documents.count(), missing_ == 1 ? "is" : "are",
+                             longest);
+    if (next != nullptr) {
+      text += fmt::format("; at {} {}", next->cell.point.sequence_tokens, outcome(*next));
+    }
+    return text;
+  }
+
+  [[nodiscard]] LongestDocument document(double tokens, LongestDocument::From from,
+                                         bool at_least) const {
+    return {document_of(answer_.point, *answer_.question->query_tokens, tokens), from, at_least};
+  }
+
+  void find_longest() {
+    const Row* const longest = curve_.longest();
+    if (longest == nullptr) return;
+    const Row* const next = curve_.next();
+    const bool ended = next != nullptr && next->cell.cell.status == CellStatus::oom;
+    using From = LongestDocument::From;
+    if (!memory_) {
+      advised_.longest = document(tokens_of(longest), From::measured, !ended);
+      return;
+    }
+    if (need_of(*longest).bytes() > *memory_) return find_longest_measured();
+    advised_.longest = document(tokens_of(longest), From::measured, !ended);
+    if (curve_.before_longest() == nullptr) return;
+    const double tokens =
+        longest_within(*memory_, need_of(*curve_.before_longest()), need_of(*longest));
+    // Where it was seen not to fit, a prediction that it does is wrong, unless
+    // the limit is larger than what the run had.
+    const bool was_tried = ended && tokens >= tokens_of(next);
+    if (was_tried && !answer_.question->memory_bytes) return;
+    const bool at_least = tokens >= farthest_prediction * tokens_of(longest);
+    advised_.longest = document(tokens, From::predicted, at_least);
+  }
+
+  /// The limit lies below what the longest measured length needs.
+  void find_longest_measured() {
+    const Row *fits = nullptr, *too_long = nullptr;
+    for (const Row* row : curve_.rows()) {
+      if (!is_measured(*row)) continue;
+      if (need_of(*row).bytes() <= *memory_) {
+        fits = row;
+      } else if (fits != nullptr) {
+        too_long = row;
+        break;
+      }
+    }
+    if (fits == nullptr) return;
+    double low = tokens_of(fits), high = tokens_of(too_long);
+    while (high - low > 0.5) {
+      const double middle = (low + high) / 2;
+      const auto place = curve_.place(middle);
+      if (!place.has_value()) break;
+      (LengthCurve::need(middle, place).bytes() <= *memory_ ? low : high) = middle;
+    }
+    const bool is_between = std::floor(low) > tokens_of(fits);
+    advised_.longest = document(
+        std::floor(low),
+        is_between ? LongestDocument::From::between : LongestDocument::From::measured, false);
+  }
+
+  /// Of passages or documents, by the length that 95 of 100 do not exceed.
+  void set_published() {
+    const auto tokens =
+        static_cast<std::int64_t>(sequence(answer_.question->documents.percentile(95)));
+    advised_.published = published_ndcg(advised_.pattern, advised_.window, tokens);
+    const auto full = published_ndcg(full_pattern, std::nullopt, tokens);
+    if (!advised_.published || !full || advised_.pattern == full_pattern) return;
+    advised_.published_loss = full->ndcg10 - advised_.published->ndcg10;
+  }
+
+  const Answer& answer_;
+  LengthCurve curve_;
+  std::optional<double> memory_;
+  Advised advised_;
+  double largest_item_ = 0;
+  std::int64_t missing_ = 0, longest_missing_ = 0;
+  Reach missing_reach_ = Reach::measured;
+};
+
+bool has_query(const HeatPoint& point) {
+  return point.operation != Operation::windowed_matmul;
+}
+
+HeatPoint setting_of(HeatPoint point) {
+  point.sequence_tokens = 0;
+  point.query_tokens = 0;
+  return point;
+}
+
+/// Of the queries that a setting was measured with, the one that comes nearest.
+std::vector<const Row*> with_nearest_query(const std::vector<const Row*>& rows,
+                                           std::optional<std::int64_t> query_tokens) {
+  std::int64_t nearest = rows.front()->cell.point.query_tokens;
+  for (const Row* row : rows) {
+    const std::int64_t own = row->cell.point.query_tokens;
+    if (query_tokens && std::abs(own - *query_tokens) < std::abs(nearest - *query_tokens)) {
+      nearest = own;
+    }
+  }
+  std::vector<const Row*> kept;
+  std::ranges::copy_if(rows, std::back_inserter(kept), [nearest](const Row* row) {
+    return row->cell.point.query_tokens == nearest;
+  });
+  return kept;
+}
+
+/// Lengths that were measured of no contender, so that their numbers are
+/// carried or missing.
+std::vector<std::int64_t> lengths_to_measure(const Answer& answer,
+                                             const std::vector<const Row*>& rows) {
+  const DocumentLengths& documents = answer.question->documents;
+  const std::int64_t query = *answer.question->query_tokens;
+  std::vector<std::int64_t> lengths;
+  for (const std::int64_t document : {documents.shortest(), documents.percentile(50),
+                                      documents.percentile(95), documents.longest()}) {
+    const std::int64_t tokens = sequence_of(answer.point, query, document);
+    const auto is_there = [&](const Row* row) {
+      return row->cell.point.sequence_tokens == tokens && row->cell.point.query_tokens == query;
+    };
+    if (std::ranges::none_of(rows, is_there) && (lengths.empty() || lengths.back() != tokens)) {
+      lengths.push_back(tokens);
+    }
+  }
+  return lengths;
+}
+
+std::vector<Advised> advise_all(const Answer& answer, const std::vector<const Row*>& rows) {
+  std::optional<double> memory = answer.question->memory_bytes;
+  if (!memory) memory = free_bytes_at_start(answer.run, answer.point.device);
+  std::vector<Advised> contenders;
+  for (const std::vector<const Row*>& own : by_contender(rows))
+    contenders.push_back(Adviser(answer, own, memory).advised());
+  return contenders;
+}
+
+void compare(Answer& answer, const std::vector<const Row*>& rows) {
+  if (!answer.baseline) return;
+  for (CrossoverAnswer& one : find_crossover_answers(rows, XAxis::length, *answer.baseline)) {
+    const auto own = std::ranges::find(answer.contenders, one.contender, &Advised::contender);
+    if (own != answer.contenders.end()) own->crossovers = std::move(one.found);
+  }
+  const auto baseline = std::ranges::find(answer.contenders, true, &Advised::is_baseline);
+  if (baseline == answer.contenders.end()) return;
+  answer.baseline_words = baseline->pattern == full_pattern ? "full attention" : baseline->name;
+  const std::optional<LongestDocument> theirs = baseline->longest;
+  if (!theirs || theirs->at_least) return;
+  for (Advised& one : answer.contenders) {
+    if (!one.longest || one.is_baseline) continue;
+    one.times_longer = static_cast<double>(one.longest->document_tokens) /
+                       static_cast<double>(std::max<std::int64_t>(theirs->document_tokens, 1));
+  }
+}
+
+void order(std::vector<Advised>& contenders) {
+  std::ranges::stable_sort(contenders, [](const Advised& a, const Advised& b) {
+    if (a.standing != b.standing) return a.standing < b.standing;
+    return a.time_ns && b.time_ns && a.time_ns->value < b.time_ns->value;
+  });
+}
+
+}  // namespace
+
+std::string_view name_of(Standing standing) {
+  switch (standing) {
+    case Standing::within_limits:
+      return "within limits";
+    case Standing::too_slow:
+      return "too slow";
+    case Standing::too_large:
+      return "does not fit";
+    case Standing::without_time:
+      break;
+  }
+  return "no time";
+}
+
+std::int64_t sequence_of(const HeatPoint& point, std::int64_t query_tokens,
+                         std::int64_t document_tokens) {
+  const std::int64_t documents = std::max<std::int64_t>(point.documents, 1);
+  if (!has_query(point)) return documents * document_tokens;
+  return 1 + (query_tokens + 1) + documents * (document_tokens + 1);
+}
+
+std::int64_t document_of(const HeatPoint& point, std::int64_t query_tokens,
+                         double sequence_tokens) {
+  const double documents = static_cast<double>(std::max<std::int64_t>(point.documents, 1));
+  const double around = has_query(point) ? static_cast<double>(query_tokens) + 2 : 0;
+  const double own = (sequence_tokens - around) / documents - (has_query(point) ? 1 : 0);
+  return static_cast<std::int64_t>(std::max(0.0, std::floor(own)));
 }
 
 Result<Table> make_answer_table(const Store& store, const RunInfo& run,
@@ -151,26 +555,96 @@ Result<Table> make_answer_table(const Store& store, const RunInfo& run,
   return make_table(store, run, baseline, filter);
 }
 
-Answer make_answer(const Table& table, XAxis x) {
-  Answer answer{
-      .run = table.run, .x = x, .baseline = table.baseline, .shared_words = {}, .settings = {}};
-  if (table.rows.empty()) return answer;
-  std::vector<bool> varying = varying_axes(table.rows);
-  if (x == XAxis::length) varying[length_axis] = true;
-  answer.shared_words = words_of(table.rows.front().cell.point, varying, false);
-  if (x == XAxis::length) varying[length_axis] = false;  // x itself is said at every place
-  for (const std::vector<const Row*>& rows : rows_by_setting(table, x)) {
-    const HeatPoint& point = rows.front()->cell.point;
-    AnswerOfSetting setting{.words = words_of(point, varying, true),
-                            .rankings = rank(rows, x),
-                            .crossovers = {},
-                            .fits = {}};
-    if (table.baseline) setting.crossovers = find_crossover_answers(rows, x, *table.baseline);
-    if (x == XAxis::length)
-      setting.fits = find_fits(rows, free_bytes_at_start(table.run, point.device));
-    answer.settings.push_back(std::move(setting));
+std::optional<std::string> full_contender(const Table& table) {
+  const Row *full = nullptr, *any = nullptr;
+  for (const Row& row : table.rows) {
+    if (!is_measured(row)) continue;
+    const auto comes_first = [&row](const Row* other) {
+      return other == nullptr || row.cell.cell_number < other->cell.cell_number;
+    };
+    if (comes_first(any)) any = &row;
+    if (row.cell.cell.contender.pattern == full_pattern && comes_first(full)) full = &row;
   }
-  return answer;
+  const Row* const chosen = full != nullptr ? full : any;
+  if (chosen == nullptr) return std::nullopt;
+  return chosen->cell.cell.contender.id();
+}
+
+std::vector<Answer> make_answers(const Table& table, XAxis x) {
+  std::vector<Answer> answers;
+  if (table.rows.empty()) return answers;
+  std::vector<bool> varying = varying_axes(table.rows);
+  // x itself is said at every place.
+  std::vector<bool> told = varying;
+  if (x == XAxis::length) {
+    varying[length_axis] = true;
+    told[length_axis] = false;
+  }
+  const std::string shared = words_of(table.rows.front().cell.point, varying, false);
+  for (const std::vector<const Row*>& rows : rows_by_setting(table, x)) {
+    Answer& answer = answers.emplace_back();
+    answer.run = table.run;
+    answer.x = x;
+    answer.baseline = table.baseline;
+    answer.shared = shared;
+    answer.point = rows.front()->cell.point;
+    answer.setting = words_of(answer.point, told, true);
+    answer.rankings = rank(rows, x);
+    if (table.baseline) answer.crossovers = find_crossover_answers(rows, x, *table.baseline);
+    if (x == XAxis::length)
+      answer.fits = find_fits(rows, free_bytes_at_start(table.run, answer.point.device));
+  }
+  return answers;
+}
+
+std::vector<FitAnswer> find_fits(const std::vector<const Row*>& rows,
+                                 std::optional<double> available_bytes) {
+  std::vector<FitAnswer> fits;
+  for (const std::vector<const Row*>& own : by_contender(rows))
+    fits.push_back(fit_of(own, available_bytes));
+  return fits;
+}
+
+std::vector<Answer> make_answers(const RunInfo& run, const std::optional<std::string>& baseline,
+                                 const std::vector<const Row*>& rows, const Question& question) {
+  std::vector<std::vector<const Row*>> settings;
+  std::map<std::string, std::size_t> known;
+  std::vector<Row> of_points;
+  for (const Row* row : rows) {
+    const auto [place, is_new] =
+        known.emplace(point_key(setting_of(row->cell.point)), settings.size());
+    if (is_new) {
+      settings.emplace_back();
+      of_points.emplace_back();
+      of_points.back().cell.point = setting_of(row->cell.point);
+    }
+    settings[place->second].push_back(row);
+  }
+  const std::vector<bool> varying = varying_axes(of_points);
+  std::vector<Answer> all;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const std::vector<const Row*> own = with_nearest_query(settings[i], question.query_tokens);
+    Answer& answer = all.emplace_back();
+    answer.run = run;
+    answer.question = question;
+    answer.point = own.front()->cell.point;
+    answer.setting = words_of(of_points[i].cell.point, varying, true);
+    answer.baseline = baseline;
+    if (!question.query_tokens) answer.question->query_tokens = answer.point.query_tokens;
+    answer.contenders = advise_all(answer, own);
+    compare(answer, own);
+    order(answer.contenders);
+    answer.to_measure = lengths_to_measure(answer, own);
+    say(answer);
+  }
+  return all;
+}
+
+std::vector<Answer> make_answers(const Table& table, const Question& question) {
+  std::vector<const Row*> rows;
+  rows.reserve(table.rows.size());
+  for (const Row& row : table.rows) rows.push_back(&row);
+  return make_answers(table.run, table.baseline, rows, question);
 }
 
 }  // namespace attnscope::report

@@ -6,16 +6,17 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "engine/report/axes_in_words.h"
 #include "engine/report/number_text.h"
-#include "engine/report/run_differences.h"
-#include "engine/report/writers.h"
+#include "engine/report/provenance.h"
 #include "engine/statistics/placements.h"
 
 namespace attnscope::report {
 namespace {
 
+using nlohmann::ordered_json;
 using Line = std::array<std::string, ComparedLine::texts_count>;
 
 std::string cell_key(const StoredCell& cell) {
@@ -113,6 +114,99 @@ std::string between_in_words(const Comparison& comparison) {
   return text;
 }
 
+ordered_json side_of(const StoredCell& cell) {
+  const Row row = row_of(cell);
+  ordered_json side = {{"status", cell.damaged ? damaged_status : name_of(cell.cell.status)},
+                       {"batch", cell.cell.batch},
+                       {"ms_per_document", nullptr}};
+  if (is_measured(row)) side["ms_per_document"] = cell.summary.median_ns / 1e6 / documents_of(row);
+  return side;
+}
+
+ordered_json json_of(const ComparedCell& compared) {
+  ordered_json row = {{"contender", compared.a.cell.contender.id()},
+                      {"name", compared.a.cell.contender.name}};
+  for (const AxisValue& axis : axes_of(compared.a.point)) row[std::string(axis.key)] = axis.value;
+  row["sequence_tokens"] = compared.a.point.sequence_tokens;
+  row["a"] = side_of(compared.a);
+  row["b"] = side_of(compared.b);
+  for (const char* key : {"ratio", "ratio_low", "ratio_high", "verdict"}) row[key] = nullptr;
+  if (compared.ratio) {
+    row["ratio"] = compared.ratio->ratio;
+    row["ratio_low"] = compared.ratio->low;
+    row["ratio_high"] = compared.ratio->high;
+    row["verdict"] = name_of(compared.ratio->verdict);
+  }
+  return row;
+}
+
+Value number(std::optional<double> value) {
+  return value && std::isfinite(*value) ? Value(fmt::format("{:.9g}", *value)) : Value();
+}
+
+Value ms_of(const StoredCell& cell) {
+  const Row row = row_of(cell);
+  return is_measured(row) ? number(cell.summary.median_ns / 1e6 / items_of(row)) : Value();
+}
+
+Sheet sheet_for_programs(const Comparison& comparison) {
+  Sheet sheet{.columns = {{"setting", ""},
+                          {"contender", ""},
+                          {"a_ms", ""},
+                          {"b_ms", ""},
+                          {"ratio", ""},
+                          {"ratio_low", ""},
+                          {"ratio_high", ""},
+                          {"verdict", ""},
+                          {"run_a", ""},
+                          {"run_b", ""}}};
+  const std::vector<ComparedLine> lines = comparison_lines(comparison);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const ComparedCell& cell = comparison.cells[i];
+    const auto of_ratio = [&](double statistics::Ratio::*part) {
+      return cell.ratio ? number((*cell.ratio).*part) : Value();
+    };
+    sheet.add({lines[i].setting, cell.a.cell.contender.id(), ms_of(cell.a), ms_of(cell.b),
+               of_ratio(&statistics::Ratio::ratio), of_ratio(&statistics::Ratio::low),
+               of_ratio(&statistics::Ratio::high),
+               cell.ratio ? Value(std::string(name_of(cell.ratio->verdict))) : Value(),
+               comparison.run_a.id.uuid, comparison.run_b.id.uuid});
+  }
+  return sheet;
+}
+
+Sheet sheet_for_people(const Comparison& comparison, TableFormat format) {
+  const std::array<std::string, 2> runs{"A: " + provenance_line(comparison.run_a),
+                                        "B: " + provenance_line(comparison.run_b)};
+  std::vector<std::string> notes = comparison_notes(comparison);
+  Sheet sheet;
+  if (format == TableFormat::text) {
+    sheet.above.assign(runs.begin(), runs.end());
+    // The last two tell of the cells and stand below them.
+    sheet.above.insert(sheet.above.end(), notes.begin(), notes.end() - 2);
+    sheet.below.assign(notes.end() - 2, notes.end());
+  } else {
+    if (format != TableFormat::latex) sheet.notes = std::move(notes);
+    sheet.below.assign(runs.begin(), runs.end());
+  }
+  const SheetColumn setting{"", "setting", false};
+  const bool in_column = format == TableFormat::latex;
+  if (in_column) sheet.columns.push_back({"", "Setting", false});
+  if (!in_column) sheet.block_column = setting;
+  const Line& headings = comparison_headings();
+  for (std::size_t i = 0; i < headings.size(); ++i)
+    sheet.columns.push_back({"", headings[i], i > 0 && i + 1 < headings.size()});
+  for (ComparedLine& line : comparison_lines(comparison)) {
+    if (!in_column && (sheet.blocks.empty() || sheet.blocks.back().title != line.setting))
+      sheet.blocks.push_back({.title = line.setting, .rows = {}});
+    std::vector<SheetCell> cells;
+    if (in_column) cells.emplace_back(std::move(line.setting));
+    for (std::string& text : line.texts) cells.emplace_back(std::move(text));
+    sheet.add(std::move(cells));
+  }
+  return sheet;
+}
+
 }  // namespace
 
 Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a, const Store& store_b,
@@ -182,6 +276,31 @@ std::vector<std::string> comparison_notes(const Comparison& comparison) {
   notes.push_back(counts_of(comparison));
   notes.push_back(between_in_words(comparison));
   return notes;
+}
+
+std::string write_comparison_json(const Comparison& comparison) {
+  ordered_json cells = ordered_json::array();
+  for (const ComparedCell& cell : comparison.cells) cells.push_back(json_of(cell));
+  const ordered_json whole = {
+      {"a", comparison.run_a.id.uuid},
+      {"b", comparison.run_b.id.uuid},
+      {"not_alike", differences(comparison.run_a, comparison.run_b)},
+      {"machine_moved",
+       comparison.machine_moved ? ordered_json(*comparison.machine_moved) : nullptr},
+      {"shift_between", comparison.between.shift},
+      {"spread_between", comparison.between.spread},
+      {"only_in_a", comparison.only_in_a},
+      {"only_in_b", comparison.only_in_b},
+      {"cells", std::move(cells)}};
+  // Infinite ends of an interval are null in JSON.
+  return whole.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string write_comparison(const Comparison& comparison, TableFormat format) {
+  if (format == TableFormat::json) return write_comparison_json(comparison);
+  return write_sheet(format == TableFormat::csv ? sheet_for_programs(comparison)
+                                                : sheet_for_people(comparison, format),
+                     format);
 }
 
 }  // namespace attnscope::report

@@ -127,4 +127,16 @@ std::vector<std::string> notes_on(const Row& row) {
   return notes;
 }
 
+std::vector<std::string> notes_with_name(const Row& row) {
+  std::vector<std::string> notes = notes_on(row);
+  const Outcome outcome = outcome_of(row);
+  if (!is_measured(row) && !outcome.reason.empty())
+    notes.push_back(fmt::format("{}: {}", outcome.status, outcome.reason));
+  for (std::string& note : notes) {
+    note = fmt::format("{}, {} tokens: {}", row.cell.cell.contender.name,
+                       row.cell.point.sequence_tokens, note);
+  }
+  return notes;
+}
+
 }  // namespace attnscope::report

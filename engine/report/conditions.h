@@ -33,5 +33,7 @@ namespace attnscope::report {
 [[nodiscard]] std::vector<std::string> notes_on(const Row& row);
 [[nodiscard]] std::vector<std::string> notes_on_time(const Row& row);
 [[nodiscard]] std::vector<std::string> notes_on_memory(const Row& row);
+/// "full/dense, 256 tokens: oom: it asks for 9.1 GB": notes on a row, or why it has no time.
+[[nodiscard]] std::vector<std::string> notes_with_name(const Row& row);
 
 }  // namespace attnscope::report

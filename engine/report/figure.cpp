@@ -4,18 +4,47 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cassert>
 #include <cmath>
 #include <set>
 
-#include "engine/report/answer.h"
 #include "engine/report/axes_in_words.h"
-#include "engine/report/places.h"
+#include "engine/report/crossovers.h"
 #include "engine/report/roofline.h"
 #include "engine/report/row_values.h"
-#include "engine/report/writers.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 namespace {
+
+// The words of a figure's choices: views, axes, scales.
+
+constexpr std::array<std::string_view, 2> x_names{"length", "window"};
+constexpr std::array<std::string_view, 3> scale_names{"linear", "log2", "log10"};
+
+constexpr std::array<View, 7> all_views{{
+    {YAxis::time, "time", "Time"},
+    {YAxis::memory, "memory", "Memory"},
+    {YAxis::ratio, "ratio", "Ratio to the baseline", true},
+    {YAxis::limit, "limit", "Share of the limit"},
+    {YAxis::roofline, "roofline", "Roofline"},
+    {YAxis::executed, "executed", "Executed over useful work"},
+    {YAxis::per_token, "per-token", "Time per token"},
+}};
+
+template <typename Names>
+Result<std::size_t> place_in(const Names& names, std::string_view option, std::string_view what,
+                             std::string_view text) {
+  const auto found = std::ranges::find(names, text);
+  if (found == names.end()) {
+    return fail("{}: there is no {} '{}'; {}", option, what, in_a_sentence(text),
+                suggest(in_a_sentence(text), names));
+  }
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+// What stands where.
 
 /// A row's place above x: a value with its interval, or the reason why there is none.
 struct Drawn {
@@ -226,7 +255,146 @@ std::string title_of(const Table& table, XAxis x) {
   return words_of(table.rows.front().cell.point, left_out, false);
 }
 
+constexpr std::string_view not_on_a_log_axis =
+    "its value is 0, which a logarithmic axis cannot show";
+
+/// Sorted by x where the figure runs along it.
+void put_back(const Figure& figure, Series& series) {
+  std::vector<RailMark> kept;
+  for (RailMark& mark : series.rail) {
+    if (mark.value && can_show(figure.y_scale, mark.value->y)) {
+      series.points.push_back(*mark.value);
+    } else {
+      kept.push_back(std::move(mark));
+    }
+  }
+  series.rail = std::move(kept);
+  if (figure.along_x) std::ranges::stable_sort(series.points, {}, &Point::x);
+}
+
+void take_out(const Figure& figure, Series& series) {
+  std::vector<Point> kept;
+  for (Point& point : series.points) {
+    if (can_show(figure.y_scale, point.y) || !std::isfinite(point.y)) {
+      kept.push_back(std::move(point));
+    } else {
+      series.rail.push_back({.x = point.x,
+                             .status = CellStatus::ok,
+                             .reason = std::string(not_on_a_log_axis),
+                             .label = point.label,
+                             .value = point,
+                             .cell = point.cell});
+    }
+  }
+  series.points = std::move(kept);
+  if (figure.along_x) std::ranges::stable_sort(series.rail, {}, &RailMark::x);
+}
+
+bool has_labels(const Figure& figure) {
+  return std::ranges::any_of(figure.series, [](const Series& series) {
+    const auto is_labelled = [](const auto& one) { return !one.label.empty(); };
+    return std::ranges::any_of(series.points, is_labelled) ||
+           std::ranges::any_of(series.rail, is_labelled);
+  });
+}
+
+/// The data beside a figure, as a Sheet; `before` stands in front of every row.
+class FigureData {
+ public:
+  FigureData(std::vector<SheetColumn> before, bool has_labels) : has_labels_(has_labels) {
+    sheet_.columns = std::move(before);
+    for (const char* key : {"series", "x", "y", "low", "high", "status"})
+      sheet_.columns.push_back({key, ""});
+    if (has_labels) sheet_.columns.push_back({"label", ""});
+  }
+
+  void add(const Figure& figure, const std::vector<SheetCell>& before) {
+    const auto add_row = [&](std::string_view name, std::array<Value, 4> numbers,
+                             std::string_view status, std::string_view label = {}) {
+      std::vector<SheetCell> cells = before;
+      cells.emplace_back(std::string(name));
+      for (Value& number : numbers) cells.emplace_back(std::move(number));
+      cells.emplace_back(std::string(status));
+      if (has_labels_) cells.emplace_back(std::string(label));
+      sheet_.add(std::move(cells));
+    };
+    for (const Series& series : figure.series) {
+      for (const Point& point : series.points) {
+        add_row(series.name, {point.x, point.y, point.low, point.high}, "ok", point.label);
+      }
+      for (const RailMark& mark : series.rail) {
+        add_row(series.name, {mark.x, mark.value ? Value(mark.value->y) : Value()}, mark.word(),
+                mark.label);
+      }
+    }
+    for (const Mark& mark : figure.marks) {
+      const auto about = std::ranges::find(figure.series, mark.style_key, &Series::style_key);
+      if (about != figure.series.end()) add_row(about->name, {mark.x}, "crossover");
+    }
+    for (const Ceiling& ceiling : figure.ceilings) {
+      add_row(ceiling.text, {ceiling.per_x ? Value(1.0) : Value(), ceiling.rate}, "ceiling");
+    }
+  }
+
+  [[nodiscard]] std::string csv() const { return write_sheet(sheet_, TableFormat::csv); }
+
+ private:
+  bool has_labels_;
+  Sheet sheet_;
+};
+
 }  // namespace
+
+std::span<const View> views() {
+  return all_views;
+}
+
+const View& view_of(YAxis y) {
+  const auto found = std::ranges::find(all_views, y, &View::y);
+  assert(found != all_views.end());
+  return *found;
+}
+
+bool tells_time(YAxis y) {
+  return y == YAxis::time || y == YAxis::per_token || y == YAxis::ratio;
+}
+
+Result<XAxis> parse_x(std::string_view text) {
+  return place_in(x_names, "--x", "axis", text).map([](std::size_t i) {
+    return static_cast<XAxis>(i);
+  });
+}
+
+Result<YAxis> parse_y(std::string_view text) {
+  std::array<std::string_view, all_views.size()> names;
+  std::ranges::transform(all_views, names.begin(), &View::key);
+  return place_in(names, "--y", "axis", text).map([](std::size_t i) { return all_views.at(i).y; });
+}
+
+Result<std::vector<YAxis>> parse_ys(std::string_view text) {
+  std::vector<YAxis> ys;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    const Result<YAxis> y = parse_y(text.substr(0, comma));
+    if (!y) return tl::unexpected(y.error());
+    if (std::ranges::find(ys, *y) != ys.end()) {
+      return fail("--y: '{}' is there a second time; name every value once", text.substr(0, comma));
+    }
+    ys.push_back(*y);
+    if (comma == std::string_view::npos) return ys;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+Result<Scale> parse_scale(std::string_view option, std::string_view text) {
+  return place_in(scale_names, option, "scale", text).map([](std::size_t i) {
+    return static_cast<Scale>(i);
+  });
+}
+
+std::string_view name_of(Scale scale) {
+  return scale_names.at(static_cast<std::size_t>(scale));
+}
 
 std::string_view RailMark::word() const {
   if (value) return "zero";
@@ -285,6 +453,31 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
   }
   set_scales(figure, std::nullopt, std::nullopt);  // zeros to the rail
   return figure;
+}
+
+bool can_show(Scale scale, double value) {
+  return std::isfinite(value) && (scale == Scale::linear || value > 0);
+}
+
+void set_scales(Figure& figure, std::optional<Scale> x, std::optional<Scale> y) {
+  figure.x_scale = x.value_or(figure.x_scale);
+  figure.y_scale = y.value_or(figure.y_scale);
+  for (Series& series : figure.series) {
+    put_back(figure, series);
+    take_out(figure, series);
+  }
+}
+
+std::string figure_csv(const Figure& figure) {
+  FigureData data({}, has_labels(figure));
+  data.add(figure, {});
+  return data.csv();
+}
+
+std::string facets_csv(const Facets& facets) {
+  FigureData data({{"panel", ""}, {"value", ""}}, std::ranges::any_of(facets.panels, has_labels));
+  for (const Figure& panel : facets.panels) data.add(panel, {panel.title, panel.y_label});
+  return data.csv();
 }
 
 }  // namespace attnscope::report

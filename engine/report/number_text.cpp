@@ -8,7 +8,6 @@
 #include <cmath>
 #include <ctime>
 
-#include "engine/report/table.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope::report {

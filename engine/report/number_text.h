@@ -15,6 +15,12 @@ inline constexpr std::size_t line_width = 110;
 /// Three significant digits without an exponent: "0.0123", "2.41", "368", "12300".
 [[nodiscard]] std::string three_digits(double value);
 
+// "2.41 ms", "12.6 MB", "-43 %", "1.95x"
+[[nodiscard]] std::string format_time(double ns);
+[[nodiscard]] std::string format_bytes(double bytes);
+[[nodiscard]] std::string format_relative(double ratio);  // 0.57 -> "-43 %"
+[[nodiscard]] std::string format_times(double ratio);     // 1.953 -> "1.95x", 292.7 -> "293x"
+
 /// Code points, not bytes: what a terminal's columns count.
 [[nodiscard]] std::size_t width_of(std::string_view utf8);
 

@@ -7,12 +7,12 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "engine/report/axes_in_words.h"
 #include "engine/report/number_text.h"
 #include "engine/report/row_values.h"
 #include "engine/report/slice.h"
-#include "engine/report/writers.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope::report {
@@ -20,6 +20,23 @@ namespace {
 
 constexpr std::array<std::string_view, 6> quantity_names{"time",  "memory", "ratio",
                                                          "limit", "error",  "executed"};
+
+struct Words {
+  std::string_view brief, full;
+};
+constexpr std::array<Words, 6> quantity_words{{
+    {"time/doc", "time per document"},
+    {"mem/doc", "memory per document"},
+    {"vs base", "time against the baseline's"},
+    {"of limit", "share of the machine's limit"},
+    {"error", "error against the float64 reference"},
+    {"executed", "executed over useful products"},
+}};
+
+const Words& names_of(Quantity quantity) {
+  return quantity_words[static_cast<std::size_t>(quantity)];
+}
+
 constexpr std::string_view contender_key = "contender", window_key = "window";
 
 /// "sparse/segment" for all windows of a contender.
@@ -338,6 +355,40 @@ Result<std::string> parse_pivot_key(std::string_view option, std::string_view te
   if (std::ranges::find(filter_keys(), text) != filter_keys().end()) return std::string(text);
   return fail("{}: there is no key '{}'; {}", option, in_a_sentence(text),
               suggest(in_a_sentence(text), filter_keys()));
+}
+
+std::string_view short_name(Quantity quantity) {
+  return names_of(quantity).brief;
+}
+
+std::string quantities_in_words(const Table& table, const Pivot& pivot) {
+  std::string text;
+  bool in_parentheses = false, of_baseline = false;
+  for (const Quantity quantity : pivot.choice.cells) {
+    text += (text.empty() ? "" : ", ") + std::string(names_of(quantity).full);
+    if (quantity == Quantity::time || quantity == Quantity::memory) in_parentheses = true;
+    if (quantity == Quantity::ratio) of_baseline = true;
+  }
+  if (!table.baseline) return text;
+  if (in_parentheses) return text + ", in parentheses the difference to " + *table.baseline;
+  return of_baseline ? text + ", " + *table.baseline : text;
+}
+
+std::string head_words(const PivotHead& head) {
+  return head.is_baseline ? head.words + " (baseline)" : head.words;
+}
+
+std::vector<const Row*> rows_shown(const Table& table, const Pivot& pivot) {
+  std::vector<const Row*> rows;
+  std::set<std::size_t> seen;
+  for (const PivotBlock& block : pivot.blocks) {
+    for (const PivotLine& line : block.lines) {
+      for (const PivotCell& cell : line.cells) {
+        if (cell.row && seen.insert(*cell.row).second) rows.push_back(&table.rows[*cell.row]);
+      }
+    }
+  }
+  return rows;
 }
 
 Result<Pivot> make_pivot(const Table& table, const PivotChoice& choice,

@@ -68,6 +68,15 @@ struct Pivot {
   std::vector<PivotBlock> blocks;
 };
 
+/// "time/doc": beside a line of it.
+[[nodiscard]] std::string_view short_name(Quantity quantity);
+/// "time per document, in parentheses the difference to full/dense"; of all quantities shown.
+[[nodiscard]] std::string quantities_in_words(const Table& table, const Pivot& pivot);
+/// "sparse/segment/4 (baseline)".
+[[nodiscard]] std::string head_words(const PivotHead& head);
+/// The table's rows that the pivot shows, in its order, each once.
+[[nodiscard]] std::vector<const Row*> rows_shown(const Table& table, const Pivot& pivot);
+
 /// Of the rows that `keeps` holds for; all where it is empty. An error when both keys are the same.
 [[nodiscard]] Result<Pivot> make_pivot(const Table& table, const PivotChoice& choice,
                                        const std::function<bool(const Row&)>& keeps = {});

@@ -1,66 +1,152 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/report/provenance.h"
+
 #include <fmt/format.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
 
 #include "engine/report/number_text.h"
-#include "engine/report/table.h"
 
 namespace attnscope::report {
 namespace {
 
 using nlohmann::json;
 
-std::string text_at(const json& object, const char* key) {
-  if (!object.is_object()) return {};
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-const json& part(const json& object, const char* key) {
-  static const json nothing;
-  if (!object.is_object()) return nothing;
-  const auto found = object.find(key);
-  return found != object.end() ? *found : nothing;
+std::string text_at(const json& provenance, const std::string& pointer) {
+  const json found = provenance_at(provenance, pointer);
+  return found.is_string() ? found.get<std::string>() : std::string();
 }
 
 /// "AttnScope 0.1.0, commit 1a2b3c4d5e (modified), GNU 12.2.0 -O3"
-std::string build_in_words(const json& build) {
+std::string driver_in_words(const json& provenance) {
   std::string text = "AttnScope";
-  if (const std::string version = text_at(build, "version"); !version.empty()) {
+  if (const std::string version = text_at(provenance, "/driver/version"); !version.empty()) {
     text += " " + version;
   }
-  if (const std::string commit = text_at(build, "commit"); !commit.empty()) {
+  if (const std::string commit = text_at(provenance, "/driver/commit"); !commit.empty()) {
     text += ", commit " + commit.substr(0, 10);
-    const json& dirty = part(build, "dirty");
-    if (dirty.is_boolean() && dirty.get<bool>()) text += " (modified)";
+    if (provenance_at(provenance, "/driver/dirty") == true) text += " (modified)";
   }
-  for (const char* key : {"compiler", "flags"}) {
-    if (const std::string value = text_at(build, key); !value.empty()) {
-      text += (std::string_view(key) == "compiler" ? ", " : " ") + value;
-    }
+  for (const auto& [key, before] : {std::pair("/driver/compiler", ", "), {"/driver/flags", " "}}) {
+    if (const std::string value = text_at(provenance, key); !value.empty()) text += before + value;
   }
   return text;
 }
 
-/// "; cold caches" of a run that says it.
-std::string caches_in_words(const json& measuring) {
-  const std::string states = text_at(measuring, "cache");
-  return states.empty() ? std::string() : fmt::format("; {} caches", states);
+struct Fact {
+  const char* pointer;
+  std::string_view words;
+};
+
+constexpr std::array<Fact, 24> facts{{
+    {"/device/name", "processor"},
+    {"/device/host", "host"},
+    {"/device/cores", "cores"},
+    {"/device/affinity", "cores it may use"},
+    {"/device/cpu_quota", "the container's share of the cores"},
+    {"/device/smt", "simultaneous multithreading"},
+    {"/device/governor", "governor"},
+    {"/device/turbo", "turbo"},
+    {"/device/microcode", "microcode"},
+    {"/device/kernel", "kernel"},
+    {"/device/huge_pages", "transparent huge pages"},
+    {"/device/instruction_set", "instruction set"},
+    {"/device/c_library", "C library"},
+    {"/device/nvidia_driver", "GPU driver"},
+    {"/cuda/name", "GPU"},
+    {"/build/version", "version"},
+    {"/build/compiler", "compiler"},
+    {"/build/flags", "compiler flags"},
+    {"/build/build_type", "build type"},
+    {"/build/libtorch", "LibTorch"},
+    {"/build/blas", "BLAS"},
+    {"/build/onednn", "oneDNN"},
+    {"/build/libtorch_instruction_set", "LibTorch's instruction set"},
+    {"/build/allocator", "allocator"},
+}};
+
+std::string words_of(const json& value) {
+  std::string text = value.is_string() ? value.get<std::string>()
+                     : value.is_boolean()
+                         ? (value.get<bool>() ? "on" : "off")
+                         : value.dump(-1, ' ', false, json::error_handler_t::replace);
+  return text.empty() ? "none" : one_line(std::move(text));
+}
+
+void compare_commits(const json& a, const json& b, std::vector<std::string>& found) {
+  const json commit_a = provenance_at(a, "/build/commit"),
+             commit_b = provenance_at(b, "/build/commit");
+  if (!commit_a.is_string() || !commit_b.is_string()) return;
+  if (commit_a != commit_b) {
+    found.push_back(fmt::format("commit: {} in A, {} in B",
+                                commit_a.get<std::string>().substr(0, 10),
+                                commit_b.get<std::string>().substr(0, 10)));
+  }
+  const bool dirty_a = provenance_at(a, "/build/dirty") == true,
+             dirty_b = provenance_at(b, "/build/dirty") == true;
+  if (dirty_a || dirty_b) {
+    found.push_back(fmt::format("{} built from modified sources, which no commit names",
+                                dirty_a && dirty_b ? "both were"
+                                : dirty_a          ? "A was"
+                                                   : "B was"));
+  }
+}
+
+void compare_environments(const json& a, const json& b, std::vector<std::string>& found) {
+  const json in_a = provenance_at(a, "/device/environment"),
+             in_b = provenance_at(b, "/device/environment");
+  if (!in_a.is_object() || !in_b.is_object()) return;
+  json names = in_a;
+  names.update(in_b);
+  for (const auto& [name, ignored] : names.items()) {
+    const auto value = [&name = name](const json& settings) {
+      return settings.contains(name) ? words_of(settings.at(name)) : std::string("not set");
+    };
+    if (value(in_a) == value(in_b)) continue;
+    found.push_back(fmt::format("{}: {} in A, {} in B", name, value(in_a), value(in_b)));
+  }
 }
 
 }  // namespace
 
+json provenance_of(const RunInfo& run) {
+  return json::parse(run.start.provenance, nullptr, /*allow_exceptions=*/false);
+}
+
+json provenance_at(const json& provenance, const std::string& pointer) {
+  const json::json_pointer place(pointer);
+  return provenance.is_object() && provenance.contains(place) ? provenance.at(place) : json();
+}
+
 std::string provenance_line(const RunInfo& run) {
   // Whoever wrote the run decides what its provenance holds; what is not there is left out.
-  const json provenance = json::parse(run.start.provenance, nullptr, /*allow_exceptions=*/false);
+  const json provenance = provenance_of(run);
+  const std::string caches = text_at(provenance, "/measuring/cache");
   std::string line = fmt::format(
       "Run {} ({}), {}, {}; {}{}; {}; to repeat: attnscope run --again {}", run.number,
       run.start.sweep_name, time_in_words(run.started_unix_ms), run.start.device,
-      build_in_words(part(provenance, "driver")), caches_in_words(part(provenance, "measuring")),
+      driver_in_words(provenance), caches.empty() ? "" : fmt::format("; {} caches", caches),
       run.start.command_line, run.id.uuid);
   if (run.damaged) line += "; this run's own values are damaged";
   return one_line(std::move(line));
+}
+
+std::vector<std::string> differences(const RunInfo& a, const RunInfo& b) {
+  const json of_a = provenance_of(a);
+  const json of_b = provenance_of(b);
+  std::vector<std::string> found;
+  for (const Fact& fact : facts) {
+    const json in_a = provenance_at(of_a, fact.pointer), in_b = provenance_at(of_b, fact.pointer);
+    if (in_a.is_null() || in_b.is_null() || in_a == in_b) continue;
+    found.push_back(
+        fmt::format("{}: {} in A, {} in B", fact.words, words_of(in_a), words_of(in_b)));
+  }
+  compare_commits(of_a, of_b, found);
+  compare_environments(of_a, of_b, found);
+  return found;
 }
 
 }  // namespace attnscope::report

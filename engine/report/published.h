@@ -23,12 +23,6 @@ namespace attnscope::report {
 /// What stands beside every published number wherever it is shown.
 inline constexpr std::string_view published_label = "published, not measured here";
 
-struct PublishedColumn {
-  std::string key;    // in CSV and JSON
-  std::string title;  // with the unit: "Time per document (µs)"
-  bool is_number = true;
-};
-
 struct PublishedTable {
   std::string_view id;        // "ecir24-table3"
   std::string_view title;     // "ECIR 2024, Table 3"
@@ -36,14 +30,14 @@ struct PublishedTable {
   std::string_view citation;  // authors, title, venue
   std::string_view machine;   // what the paper names
   std::string_view note;      // what one must know to read it
-  std::vector<PublishedColumn> columns;
+  std::vector<SheetColumn> columns;
   std::vector<std::vector<std::string>> rows;  // as many texts as columns; empty: not published
 };
 
 /// In the order to show them.
 [[nodiscard]] std::vector<PublishedTable> published_tables();
 
-/// The same forms as of a run's table, each with the citation and the label.
+/// In the forms of a run's table, never without the citation and the label.
 [[nodiscard]] std::string write_published(const PublishedTable& table, TableFormat format);
 
 /// One model of the ECIR 2024 paper's Table 3: a whole cross-encoder on one NVIDIA A100.
@@ -60,11 +54,6 @@ struct PublishedCost {
 };
 [[nodiscard]] std::vector<PublishedCost> published_costs();
 
-/// As the paper calls a model of that name; the name itself where it has none.
-[[nodiscard]] std::string published_model(std::string_view row);
-/// The paper's citation, in one line.
-[[nodiscard]] std::string_view published_costs_source();
-
 /// Our cells of the lengths, windows and patterns of Table 3, in the table's order; of whole
 /// models, those of the same row.
 struct BesidePublished {
@@ -72,6 +61,15 @@ struct BesidePublished {
   PublishedCost cost;
 };
 [[nodiscard]] std::vector<BesidePublished> beside_published(const Table& table);
+
+/// A run of whole models in the form of Table 3, with the paper's numbers beside ours: time and
+/// memory per document in its units, each against the task's baseline. The paper's are of another
+/// machine, so nothing of ours is set in relation to them.
+///
+/// The baseline of each task is the paper's (passages: full, documents: longformer, w = 64), in the
+/// run's order the first contender that was measured, unless the table has one. An error when the
+/// run has no models at the paper's lengths.
+[[nodiscard]] Result<std::string> write_beside_table3(const Table& table, TableFormat format);
 
 /// The paper's mean nDCG@10 over the TREC Deep Learning tracks of 2019 to 2022.
 struct PublishedNdcg {

@@ -8,17 +8,16 @@
 #include <map>
 
 #include "engine/report/number_text.h"
+#include "engine/statistics/placements.h"
 
 namespace attnscope::report {
 namespace {
 
 constexpr double giga = 1e9;
 
+/// 0 where nothing was measured.
 double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+  return values.empty() ? 0 : statistics::median_of(std::move(values));
 }
 
 /// "64 KiB", "1 GiB": working sets are powers of two.

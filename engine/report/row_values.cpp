@@ -201,19 +201,6 @@ std::vector<Column> columns(const Table& table) {
   return all;
 }
 
-std::string text_of(const Value& value) {
-  return std::visit(
-      [](const auto& held) -> std::string {
-        using Held = std::decay_t<decltype(held)>;
-        if constexpr (std::is_same_v<Held, std::monostate>) {
-          return "";
-        } else {
-          return fmt::format("{}", held);  // shortest form that reads back, never with a locale
-        }
-      },
-      value);
-}
-
 std::span<const std::string_view> filter_keys() {
   return keys_of_filter;
 }

@@ -12,7 +12,7 @@
 
 #include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
-#include "engine/report/run_differences.h"
+#include "engine/report/provenance.h"
 
 namespace attnscope::report {
 namespace {
@@ -21,16 +21,6 @@ using nlohmann::json;
 
 constexpr double moved_ceilings = 0.05;  // between the first and the last
 constexpr std::size_t label_width = 16;
-
-json parsed(const std::string& provenance) {
-  return json::parse(provenance, nullptr, /*allow_exceptions=*/false);
-}
-
-/// What is there, else null.
-json at(const json& provenance, const char* pointer) {
-  const json::json_pointer place(pointer);
-  return provenance.is_object() && provenance.contains(place) ? provenance.at(place) : json();
-}
 
 std::string words(const json& value) {
   if (value.is_string()) return one_line(value.get<std::string>());
@@ -100,17 +90,17 @@ constexpr std::array<Fact, 10> build_facts{{
 }};
 
 std::string program_of(const json& provenance, const char* part) {
-  const json version = at(provenance, fmt::format("/{}/version", part).c_str());
-  const json commit = at(provenance, fmt::format("/{}/commit", part).c_str());
-  const json dirty = at(provenance, fmt::format("/{}/dirty", part).c_str());
+  const json version = provenance_at(provenance, fmt::format("/{}/version", part));
+  const json commit = provenance_at(provenance, fmt::format("/{}/commit", part));
+  const json dirty = provenance_at(provenance, fmt::format("/{}/dirty", part));
   if (!version.is_string() || !commit.is_string()) return {};
   return fmt::format("AttnScope {}, commit {}{}", words(version), words(commit),
                      dirty == true ? ", with changes that no commit names" : "");
 }
 
 std::string memory_of(const json& provenance) {
-  const json total = at(provenance, "/device/memory_bytes");
-  const json free = at(provenance, "/device/available_bytes");
+  const json total = provenance_at(provenance, "/device/memory_bytes");
+  const json free = provenance_at(provenance, "/device/available_bytes");
   if (!total.is_number()) return {};
   std::string text = format_bytes(total.get<double>());
   if (free.is_number())
@@ -169,35 +159,41 @@ std::string ceilings_in_words(const Moved& moved) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-/// "120: 118 ok, 2 oom".
-std::string cells_in_words(const std::vector<Row>& rows) {
+/// "ok" 118, "oom" 2.
+std::map<std::string, int> cell_counts(const std::vector<Row>& rows) {
   std::map<std::string, int> counts;
   for (const Row& row : rows) {
     ++counts[std::string(row.cell.damaged ? damaged_status : name_of(row.cell.cell.status))];
   }
+  return counts;
+}
+
+/// "120: 118 ok, 2 oom".
+std::string cells_in_words(const std::vector<Row>& rows) {
   std::vector<std::string> parts;
-  parts.reserve(counts.size());
-  for (const auto& [status, count] : counts) parts.push_back(fmt::format("{} {}", count, status));
+  for (const auto& [status, count] : cell_counts(rows))
+    parts.push_back(fmt::format("{} {}", count, status));
   return fmt::format("{}{}{}", rows.size(), parts.empty() ? "" : ": ", fmt::join(parts, ", "));
 }
 
 void warn_of_build(const json& provenance, std::vector<std::string>& found) {
-  if (at(provenance, "/build/dirty") == true) {
+  if (provenance_at(provenance, "/build/dirty") == true) {
     found.emplace_back(
         "the measuring program was built from modified sources, which no commit names");
   }
-  const json type = at(provenance, "/build/build_type");
+  const json type = provenance_at(provenance, "/build/build_type");
   if (type.is_string() && type != "Release") {
     found.push_back(
         fmt::format("the measuring program was built as '{}', not for speed", words(type)));
   }
-  const json ours = at(provenance, "/driver/commit"), theirs = at(provenance, "/build/commit");
+  const json ours = provenance_at(provenance, "/driver/commit"),
+             theirs = provenance_at(provenance, "/build/commit");
   if (ours.is_string() && theirs.is_string() && ours != theirs) {
     found.push_back(
         fmt::format("the measuring process is of another commit ({}) than the driver ({})",
                     words(theirs).substr(0, 10), words(ours).substr(0, 10)));
   }
-  const json governor = at(provenance, "/device/governor");
+  const json governor = provenance_at(provenance, "/device/governor");
   if (governor.is_string() && governor != "performance") {
     found.push_back(
         fmt::format("the governor was '{}': clocks may change while measuring; "
@@ -231,6 +227,12 @@ void warn_of_cells(const std::vector<Row>& rows, int cores, std::vector<std::str
   add(crowded, timed, fmt::format("ran with more threads than the {} cores there were", cores));
 }
 
+/// The object; what is no JSON as the text that it is.
+nlohmann::ordered_json stored(const std::string& provenance) {
+  auto parsed = nlohmann::ordered_json::parse(provenance, nullptr, /*allow_exceptions=*/false);
+  return parsed.is_discarded() ? nlohmann::ordered_json(provenance) : parsed;
+}
+
 }  // namespace
 
 Result<RunDescription> describe(const Store& store, const RunInfo& run) {
@@ -248,7 +250,7 @@ Result<RunDescription> describe(const Store& store, const RunInfo& run) {
 
 std::vector<std::string> cautions(const RunDescription& description) {
   const RunInfo& run = description.run;
-  const json provenance = parsed(run.start.provenance);
+  const json provenance = provenance_of(run);
   std::vector<std::string> found;
   if (run.damaged) {
     found.emplace_back("what the run started with does not match its fingerprint: it is damaged");
@@ -263,7 +265,7 @@ std::vector<std::string> cautions(const RunDescription& description) {
         "are taken by another one, which only goes forward");
   }
   warn_of_build(provenance, found);
-  const json cores = at(provenance, "/device/cores");
+  const json cores = provenance_at(provenance, "/device/cores");
   warn_of_cells(description.rows, cores.is_number_integer() ? cores.get<int>() : 0, found);
   for (const Moved& moved : moved_ceilings_of(description.ceilings)) {
     const double ratio = moved.last->flop_per_second / moved.first->flop_per_second;
@@ -286,7 +288,7 @@ std::vector<std::string> cautions(const RunDescription& description) {
 
 std::string write_description(const RunDescription& description) {
   const RunInfo& run = description.run;
-  const json provenance = parsed(run.start.provenance);
+  const json provenance = provenance_of(run);
   std::string text = wrapped(
       fmt::format("Run {} ({}), {}", run.number, run.start.sweep_name, name_of(run.status)), "  ");
   text += line("uuid", run.id.uuid);
@@ -297,7 +299,7 @@ std::string write_description(const RunDescription& description) {
   text += line("started", time_in_words(run.started_unix_ms));
   if (run.finished_unix_ms > 0) text += line("finished", time_in_words(run.finished_unix_ms));
   text += line("command", run.start.command_line);
-  text += line("repetition of", words(at(provenance, "/again_of")));
+  text += line("repetition of", words(provenance_at(provenance, "/again_of")));
   text += line("to repeat it", fmt::format("attnscope run --again {}", run.number));
   for (const Restart& restart : description.restarts) {
     text += line("restarted", fmt::format("{}: {}", time_in_words(restart.restarted_unix_ms),
@@ -305,11 +307,11 @@ std::string write_description(const RunDescription& description) {
   }
   text += line("heats", fmt::format("{} of {}", run.heats_done, run.start.heats_planned));
   text += line("cells", cells_in_words(description.rows));
-  text += line("caches", words(at(provenance, "/measuring/cache")));
+  text += line("caches", words(provenance_at(provenance, "/measuring/cache")));
   text += "\nMachine\n";
   text += line("device", run.start.device);
   for (const Fact& fact : machine_facts)
-    text += line(fact.label, words(at(provenance, fact.pointer)));
+    text += line(fact.label, words(provenance_at(provenance, fact.pointer)));
   text += line("memory", memory_of(provenance));
   for (const Moved& moved : moved_ceilings_of(description.ceilings)) {
     text += line("rates, " + whose(*moved.first), ceilings_in_words(moved));
@@ -318,7 +320,7 @@ std::string write_description(const RunDescription& description) {
   text += line("measured by", program_of(provenance, "build"));
   text += line("driven by", program_of(provenance, "driver"));
   for (const Fact& fact : build_facts)
-    text += line(fact.label, words(at(provenance, fact.pointer)));
+    text += line(fact.label, words(provenance_at(provenance, fact.pointer)));
   text += "\nTo know before trusting its numbers\n";
   const std::vector<std::string> known = cautions(description);
   if (known.empty()) text += "  nothing is known against them\n";
@@ -326,6 +328,54 @@ std::string write_description(const RunDescription& description) {
   text += fmt::format("\nSweep as it was read\n{}", run.start.sweep_text);
   if (!text.ends_with('\n')) text += '\n';
   return text;
+}
+
+std::string write_description_json(const RunDescription& description) {
+  using nlohmann::ordered_json;
+  const RunInfo& run = description.run;
+  ordered_json restarts = ordered_json::array();
+  for (const Restart& restart : description.restarts) {
+    restarts.push_back({{"restarted_unix_ms", restart.restarted_unix_ms},
+                        {"command_line", restart.command_line},
+                        {"provenance", stored(restart.provenance)}});
+  }
+  ordered_json ceilings = ordered_json::array();
+  for (const Ceilings& one : description.ceilings) {
+    ordered_json copy = ordered_json::array();
+    for (const Ceilings::Copy& rate : one.copy) {
+      copy.push_back({{"working_set_bytes", rate.working_set_bytes},
+                      {"bytes_per_second", rate.bytes_per_second}});
+    }
+    ceilings.push_back({{"device", name_of(one.device)},
+                        {"threads", one.threads},
+                        {"flop_per_second", one.flop_per_second},
+                        {"tensor_flop_per_second", one.tensor_flop_per_second},
+                        {"exponentials_per_second", one.exponentials_per_second},
+                        {"copy", std::move(copy)},
+                        {"seconds_into_run", one.seconds_into_run}});
+  }
+  const ordered_json whole = {{"run", run.number},
+                              {"uuid", run.id.uuid},
+                              {"sweep", run.start.sweep_name},
+                              {"status", name_of(run.status)},
+                              {"damaged", run.damaged},
+                              {"name", run.name},
+                              {"tag", run.tag},
+                              {"trashed_unix_ms", run.trashed_unix_ms},
+                              {"note", run.note},
+                              {"started_unix_ms", run.started_unix_ms},
+                              {"finished_unix_ms", run.finished_unix_ms},
+                              {"device", run.start.device},
+                              {"command_line", run.start.command_line},
+                              {"heats_done", run.heats_done},
+                              {"heats_planned", run.start.heats_planned},
+                              {"cells", cell_counts(description.rows)},
+                              {"cautions", cautions(description)},
+                              {"restarts", std::move(restarts)},
+                              {"ceilings", std::move(ceilings)},
+                              {"provenance", stored(run.start.provenance)},
+                              {"sweep_text", run.start.sweep_text}};
+  return whole.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace attnscope::report

@@ -5,13 +5,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <set>
 
 #include "engine/report/axes_in_words.h"
 #include "engine/report/row_values.h"
+#include "engine/statistics/placements.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope::report {
@@ -67,9 +67,7 @@ std::optional<double> limit_ms(const StoredCell& cell, const std::vector<Ceiling
     if (std::isfinite(limit) && limit > 0) limits.push_back(limit / 1e6);
   }
   if (limits.empty()) return std::nullopt;
-  std::ranges::sort(limits);
-  const std::size_t middle = limits.size() / 2;
-  return limits.size() % 2 == 1 ? limits[middle] : (limits[middle - 1] + limits[middle]) / 2;
+  return statistics::median_of(std::move(limits));
 }
 
 void add_ratios(std::vector<Row>& rows, const std::string& baseline) {
@@ -156,6 +154,21 @@ std::vector<std::string> contender_ids(const std::vector<Row>& rows) {
     if (known.insert(id).second) ids.push_back(std::move(id));
   }
   return ids;
+}
+
+/// Rows of one line: one contender, every axis alike but the length.
+std::string line_of(const Row& row) {
+  HeatPoint point = row.cell.point;
+  point.sequence_tokens = 0;
+  return point_key(point) + " " + row.cell.cell.contender.id();
+}
+
+std::vector<statistics::Observation> per_token(const Row& row) {
+  std::vector<statistics::Observation> observations = per_item(row.cell.cell);
+  for (statistics::Observation& one : observations) {
+    one.time_ns /= static_cast<double>(row.cell.point.sequence_tokens);
+  }
+  return observations;
 }
 
 }  // namespace
@@ -258,14 +271,27 @@ Result<Table> make_table(const Store& store, const RunInfo& run,
   return table;
 }
 
-Result<TableFormat> parse_table_format(std::string_view text) {
-  constexpr std::array<std::string_view, 5> names{"text", "markdown", "csv", "latex", "json"};
-  const auto found = std::ranges::find(names, text);
-  if (found == names.end()) {
-    return fail("--format: there is no table format '{}'; {}", in_a_sentence(text),
-                suggest(in_a_sentence(text), names));
+void add_growth(Table& table) {
+  std::map<std::string, const Row*> shortest;
+  for (const Row& row : table.rows) {
+    if (!is_measured(row)) continue;
+    const Row*& known = shortest[line_of(row)];
+    if (known == nullptr || row.cell.point.sequence_tokens < known->cell.point.sequence_tokens) {
+      known = &row;
+    }
   }
-  return static_cast<TableFormat>(found - names.begin());
+  for (Row& row : table.rows) {
+    row.growth.reset();
+    if (!is_measured(row)) continue;
+    const Row* const from = shortest.at(line_of(row));
+    if (from == &row) {
+      row.growth = statistics::Ratio{.ratio = 1, .low = 1, .high = 1};
+      continue;
+    }
+    const statistics::Ratio ratio = statistics::unpaired_ratio(per_token(row), per_token(*from));
+    if (std::isfinite(ratio.ratio)) row.growth = ratio;
+  }
+  table.has_growth = true;
 }
 
 }  // namespace attnscope::report

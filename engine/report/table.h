@@ -10,6 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/report/number_text.h"
+#include "engine/report/provenance.h"
+#include "engine/report/sheet.h"
 #include "engine/statistics/drift.h"
 #include "engine/statistics/summary.h"
 #include "engine/store/store.h"
@@ -45,6 +48,11 @@ struct Table {
 
 /// Whether the row has a time that may be trusted: status ok, not damaged, samples there.
 [[nodiscard]] bool is_measured(const Row& row);
+/// "oom" with its reason, for cells that have no time; "damaged" likewise.
+struct Outcome {
+  std::string status, reason;
+};
+[[nodiscard]] Outcome outcome_of(const Row& row);
 /// Items of one call over the whole batch, and documents: an item may have several beside one
 /// query. At least 1.
 [[nodiscard]] double items_of(const Row& row);
@@ -77,22 +85,12 @@ struct Table {
 /// what is linear, 2 at twice the length for what is quadratic.
 void add_growth(Table& table);
 
-enum class TableFormat : std::uint8_t { text, markdown, csv, latex, json };
-[[nodiscard]] Result<TableFormat> parse_table_format(std::string_view text);
 [[nodiscard]] std::string write_table(const Table& table, TableFormat format);
 
 /// Rows in CSV (RFC 4180) and JSON have the columns of the command line's contract, and more. A
 /// cell whose fingerprint does not match has the status "damaged" and no values.
 inline constexpr std::string_view damaged_status = "damaged";
 
-/// One line of provenance for table footers and figure metadata.
-[[nodiscard]] std::string provenance_line(const RunInfo& run);
-
-// Value formatting shared with the window: "2.41 ms", "12.6 MB", "-43 %".
-[[nodiscard]] std::string format_time(double ns);
-[[nodiscard]] std::string format_bytes(double bytes);
-[[nodiscard]] std::string format_relative(double ratio);  // 0.57 -> "-43 %"
-[[nodiscard]] std::string format_times(double ratio);     // 1.953 -> "1.95x", 292.7 -> "293x"
 /// "executes 1.95x the useful products"; empty where the work is not known.
 [[nodiscard]] std::string executed_in_words(const Row& row);
 

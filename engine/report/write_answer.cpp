@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Answers as text, as Sheets and as JSON.
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "engine/report/answer.h"
-#include "engine/report/number_text.h"
-#include "engine/report/places.h"
-#include "engine/report/writers.h"
 
 namespace attnscope::report {
 namespace {
@@ -18,6 +17,10 @@ namespace {
 using nlohmann::json;
 using statistics::Ratio;
 using statistics::Verdict;
+
+bool is_to_a_question(std::span<const Answer> answers) {
+  return !answers.empty() && answers.front().question.has_value();
+}
 
 /// The fastest, and those of whom nothing shows that they are slower.
 bool may_be_fastest(const Ranked& ranked) {
@@ -32,7 +35,8 @@ double bytes_per_document(const Row& row) {
   return static_cast<double>(peak_bytes(row.cell.cell.memory)) / documents_of(row);
 }
 
-/// "256 tokens: sparse/segment, w = 4 is fastest; no difference to it is shown for ..."
+/// "256 tokens: sparse/segment, w = 4 is fastest; no difference to it is shown
+/// for ..."
 std::string head_of(const Ranking& ranking) {
   std::vector<std::string> fastest;
   for (const Ranked& one : ranking.contenders) {
@@ -47,74 +51,213 @@ std::string head_of(const Ranking& ranking) {
   return text + ".";
 }
 
-constexpr std::size_t columns_of_ranking = 5;
-using Line = std::array<std::string, columns_of_ranking>;
-
 bool is_baseline(const Row& row, const Answer& answer) {
   const Contender& contender = row.cell.cell.contender;
   return answer.baseline && (contender.id() == *answer.baseline ||
                              contender_along(contender, answer.x) == *answer.baseline);
 }
 
-Line line_of(const Ranked& ranked, const Answer& answer) {
+std::vector<SheetCell> line_of(const Ranked& ranked, const Answer& answer) {
   const Row& row = ranked.row;
-  Line line{row.cell.cell.contender.name, "", "", "", ""};
-  if (!is_measured(row)) {
-    const Outcome outcome = outcome_of(row);
-    line[1] = outcome.status;
-    return line;
+  std::vector<SheetCell> line{row.cell.cell.contender.name};
+  if (is_measured(row)) {
+    line.emplace_back(format_time(per_document_ns(row)));
+    line.emplace_back(ranked.to_fastest ? format_times(ranked.to_fastest->ratio) : "");
+    line.emplace_back(format_bytes(bytes_per_document(row)));
+  } else {
+    line.insert(line.end(), {outcome_of(row).status, "", ""});
   }
-  line[1] = format_time(per_document_ns(row));
-  if (ranked.to_fastest) line[2] = format_times(ranked.to_fastest->ratio);
-  line[3] = format_bytes(bytes_per_document(row));
-  if (is_baseline(row, answer)) {
-    line[4] = "baseline";
-  } else if (row.ratio) {
-    line[4] =
-        fmt::format("{} ({})", name_of(row.ratio->verdict), format_relative(row.ratio->ratio));
+  if (!answer.baseline) return line;
+  SheetCell& last = line.emplace_back("");
+  if (is_measured(row) && is_baseline(row, answer)) {
+    last = "baseline";
+  } else if (is_measured(row) && row.ratio) {
+    last = fmt::format("{} ({})", name_of(row.ratio->verdict), format_relative(row.ratio->ratio));
   }
   return line;
 }
 
-std::string write_ranking(const Ranking& ranking, const Answer& answer) {
-  std::vector<Line> lines{{"", "time/doc", "of fastest", "mem/doc", "against the baseline"}};
-  if (!answer.baseline) lines.front()[4].clear();
-  for (const Ranked& one : ranking.contenders) lines.push_back(line_of(one, answer));
-  std::array<std::size_t, columns_of_ranking> widths{};
-  for (std::size_t i = 0; i < columns_of_ranking; ++i) {
-    for (const Line& line : lines) widths[i] = std::max(widths[i], width_of(line[i]));
+Sheet sheet_of_rankings(const Answer& answer) {
+  Sheet sheet{.columns = {{"", "", false}, {"", "time/doc"}, {"", "of fastest"}, {"", "mem/doc"}},
+              .labels = 1};
+  if (answer.baseline) sheet.columns.push_back({"", "against the baseline", false});
+  for (const Ranking& ranking : answer.rankings) {
+    SheetBlock& block = sheet.blocks.emplace_back();
+    block.title = head_of(ranking);
+    for (const Ranked& one : ranking.contenders) block.rows.push_back(line_of(one, answer));
   }
-  std::string text = wrapped(head_of(ranking), "  ");
-  for (const Line& line : lines) {
-    std::string row;
-    for (std::size_t i = 0; i < columns_of_ranking; ++i) {
-      row.append("  ").append(padded(line[i], widths[i], i == 0 || i == 4));
-    }
-    text += without_trailing_blanks(row) + "\n";
-  }
-  return text;
+  return sheet;
 }
 
-std::string write_setting(const AnswerOfSetting& setting, const Answer& answer) {
-  std::string text;
-  if (!setting.crossovers.empty()) {
-    text += fmt::format("\nAlong the {}:\n", answer.x == XAxis::length ? "length" : "window");
-    for (const CrossoverAnswer& one : setting.crossovers) {
-      text += wrapped("  " + one.sentence, "      ");
+constexpr std::string_view missing = "–";
+
+bool is_carried(const Advised& one) {
+  return one.time_ns && (one.is_interpolated || one.counted_as);
+}
+
+std::string speed_of(const Advised& one) {
+  if (one.is_baseline) return "baseline";
+  if (!one.to_baseline) return std::string(missing);
+  switch (one.to_baseline->verdict) {
+    case Verdict::faster:
+      return times_in_words(1 / one.to_baseline->ratio) + " faster";
+    case Verdict::slower:
+      return times_in_words(one.to_baseline->ratio) + " slower";
+    case Verdict::no_difference_shown:
+      break;
+  }
+  return std::string(name_of(one.to_baseline->verdict));
+}
+
+std::string remark_on(const Advised& one) {
+  if (one.standing == Standing::within_limits) return "";
+  return fmt::format("{}: {}", name_of(one.standing), one.reason);
+}
+
+/// What the columns rest on, below the table.
+std::vector<std::string> notes_below(const Answer& answer) {
+  std::vector<std::string> notes = answer.notes;
+  const auto published = std::ranges::find_if(
+      answer.contenders, [](const Advised& one) { return one.published.has_value(); });
+  if (published != answer.contenders.end()) {
+    notes.push_back(fmt::format("nDCG@10 over {}: {} ({}).", published->published->task,
+                                published_label, published->published->source));
+  }
+  if (std::ranges::any_of(answer.contenders, is_carried))
+    notes.emplace_back("≈: interpolated between measured lengths.");
+  return notes;
+}
+
+Sheet sheet_of_contenders(const Answer& answer) {
+  const std::int64_t count = answer.question->candidates;
+  Sheet sheet{.above = {answer.heading},
+              .columns = {{"", "Contender", false},
+                          {"", fmt::format("{} document{}", count, count == 1 ? "" : "s")},
+                          {"",
+                           answer.baseline ? fmt::format("Against {}", answer.baseline_words)
+                                           : "Against the baseline",
+                           false},
+                          {"", "Memory"},
+                          {"", "nDCG@10"},
+                          {"", "Remark", false}},
+              .notes = notes_below(answer)};
+  for (const Advised& one : answer.contenders) {
+    sheet.add({one.name,
+               one.time_ns ? (is_carried(one) ? "≈ " : "") + format_time(one.time_ns->value)
+                           : std::string(missing),
+               speed_of(one), one.peak_bytes ? format_bytes(*one.peak_bytes) : std::string(missing),
+               one.published ? fmt::format("{:.3f}", one.published->ndcg10) : std::string(missing),
+               remark_on(one)});
+  }
+  return sheet;
+}
+
+/// One sheet of all settings, each with blocks of its own.
+Sheet sheet_for_people(const RunInfo& run, std::span<const Answer> answers) {
+  Sheet sheet;
+  for (const Answer& answer : answers) {
+    const bool is_question = answer.question.has_value();
+    Sheet own = is_question ? sheet_of_contenders(answer) : sheet_of_rankings(answer);
+    const std::string setting = answer.setting.empty() ? "" : answer.setting + ": ";
+    if (sheet.columns.empty()) sheet.columns = std::move(own.columns);
+    if (is_question) {
+      for (const std::string& line : own.above) sheet.above.push_back(setting + line);
+      for (SheetBlock& block : own.blocks) block.title = answer.setting;
+    } else {
+      for (std::size_t i = 0; i < own.blocks.size(); ++i)
+        own.blocks[i].title = setting + answer.rankings[i].place;
+      for (const CrossoverAnswer& one : answer.crossovers)
+        own.notes.push_back(setting + one.sentence);
+      for (const FitAnswer& one : answer.fits) own.notes.push_back(setting + one.sentence);
+    }
+    std::ranges::move(own.blocks, std::back_inserter(sheet.blocks));
+    for (std::string& note : own.notes) {
+      if (std::ranges::find(sheet.notes, note) == sheet.notes.end())
+        sheet.notes.push_back(std::move(note));
     }
   }
-  if (!setting.fits.empty()) {
-    text += "\nLongest length that fits:\n";
-    for (const FitAnswer& one : setting.fits) text += wrapped("  " + one.sentence, "      ");
+  if (!answers.empty() && !answers.front().question) sheet.above = {answers.front().shared};
+  if (answers.size() > 1 || !is_to_a_question(answers))
+    sheet.block_column = SheetColumn{"", "At", false};
+  sheet.below = {provenance_line(run)};
+  return sheet;
+}
+
+Value value_of(std::optional<double> value) {
+  return value && std::isfinite(*value) ? Value(fmt::format("{:.9g}", *value)) : Value();
+}
+
+/// The ends too of a time in ms or a ratio.
+void add_estimate(std::vector<SheetCell>& cells, const std::optional<Estimate>& estimate) {
+  for (double Estimate::*part : {&Estimate::value, &Estimate::low, &Estimate::high})
+    cells.emplace_back(estimate ? value_of((*estimate).*part) : Value());
+}
+
+void add_ratio(std::vector<SheetCell>& cells, const std::optional<Ratio>& ratio) {
+  for (double Ratio::*part : {&Ratio::ratio, &Ratio::low, &Ratio::high})
+    cells.emplace_back(ratio ? value_of((*ratio).*part) : Value());
+  cells.emplace_back(ratio ? Value(std::string(name_of(ratio->verdict))) : Value());
+}
+
+std::vector<SheetColumn> columns_of(std::initializer_list<const char*> keys) {
+  std::vector<SheetColumn> columns;
+  for (const char* key : keys) columns.push_back({key, ""});
+  return columns;
+}
+
+Sheet sheet_for_programs(std::span<const Answer> answers) {
+  Sheet sheet;
+  const bool is_question = is_to_a_question(answers);
+  sheet.columns = is_question
+                      ? columns_of({"contender", "name", "standing", "reason", "ms", "low_ms",
+                                    "high_ms", "ratio", "ratio_low", "ratio_high", "verdict",
+                                    "peak_bytes", "is_interpolated", "ndcg10_published", "run"})
+                      : columns_of({"place", "contender", "name", "status", "ms_per_document",
+                                    "of_fastest", "peak_bytes_per_document", "ratio", "ratio_low",
+                                    "ratio_high", "verdict", "run"});
+  if (answers.size() > 1) sheet.block_column = SheetColumn{"setting", ""};
+  for (const Answer& answer : answers) {
+    SheetBlock& block = sheet.blocks.emplace_back();
+    block.title = answer.setting;
+    const std::string& run = answer.run.id.uuid;
+    for (const Advised& one : answer.contenders) {
+      std::optional<Estimate> ms = one.time_ns;
+      if (ms) ms = Estimate{ms->value / 1e6, ms->low / 1e6, ms->high / 1e6};
+      std::vector<SheetCell> cells{one.contender, one.name, std::string(name_of(one.standing)),
+                                   one.reason};
+      add_estimate(cells, ms);
+      add_ratio(cells, one.to_baseline);
+      cells.insert(cells.end(), {value_of(one.peak_bytes), Value(is_carried(one)),
+                                 one.published ? value_of(one.published->ndcg10) : Value(), run});
+      block.rows.push_back(std::move(cells));
+    }
+    for (const Ranking& ranking : answer.rankings) {
+      for (const Ranked& one : ranking.contenders) {
+        const bool measured = is_measured(one.row);
+        const Contender& contender = one.row.cell.cell.contender;
+        std::vector<SheetCell> cells{ranking.place,
+                                     contender.id(),
+                                     contender.name,
+                                     measured ? "ok" : outcome_of(one.row).status,
+                                     measured ? value_of(per_document_ns(one.row) / 1e6) : Value(),
+                                     one.to_fastest ? value_of(one.to_fastest->ratio) : Value(),
+                                     measured ? value_of(bytes_per_document(one.row)) : Value()};
+        add_ratio(cells, one.row.ratio);
+        cells.emplace_back(run);
+        block.rows.push_back(std::move(cells));
+      }
+    }
   }
-  for (const Ranking& ranking : setting.rankings) {
-    text.append("\n").append(write_ranking(ranking, answer));
-  }
-  return text;
+  return sheet;
 }
 
 json number(double value) {
   return std::isfinite(value) ? json(value) : json();
+}
+
+template <typename T>
+json json_of(const std::optional<T>& value) {
+  return value ? json(*value) : json();
 }
 
 json json_of(const std::optional<Ratio>& ratio) {
@@ -143,36 +286,32 @@ json json_of(const Ranked& ranked) {
           {"to_baseline", json_of(row.ratio)}};
 }
 
-/// Windows are told as w, which may be a fraction where it was not measured; null when infinite.
-json place(double x, const Answer& answer) {
-  return number(answer.x == XAxis::window ? (x - 1) / 2 : x);
+/// Windows are told as w, which may be a fraction where it was not measured;
+/// null when infinite.
+json place(double at, XAxis x) {
+  return number(x == XAxis::window ? (at - 1) / 2 : at);
 }
 
-json json_of(const CrossoverAnswer& one, const Answer& answer) {
+json json_of(const CrossoverAnswer& one, XAxis x) {
   json stretches = json::array(), crossings = json::array();
   for (const statistics::Stretch& stretch : one.found.stretches) {
     stretches.push_back({{"verdict", name_of(stretch.verdict)},
-                         {"first", place(stretch.first, answer)},
-                         {"last", place(stretch.last, answer)}});
+                         {"first", place(stretch.first, x)},
+                         {"last", place(stretch.last, x)}});
   }
   for (const statistics::Crossing& crossing : one.found.crossings) {
     crossings.push_back({{"overtakes", crossing.a_overtakes},
-                         {"at", crossing.at ? place(*crossing.at, answer) : json()},
-                         {"low", place(crossing.low, answer)},
-                         {"high", place(crossing.high, answer)},
-                         {"after", place(crossing.after, answer)},
-                         {"before", place(crossing.before, answer)}});
+                         {"at", crossing.at ? place(*crossing.at, x) : json()},
+                         {"low", place(crossing.low, x)},
+                         {"high", place(crossing.high, x)},
+                         {"after", place(crossing.after, x)},
+                         {"before", place(crossing.before, x)}});
   }
   return {{"contender", one.contender},
           {"name", one.name},
           {"sentence", one.sentence},
           {"stretches", stretches},
           {"crossings", crossings}};
-}
-
-template <typename T>
-json json_of(const std::optional<T>& value) {
-  return value ? json(*value) : json();
 }
 
 json json_of(const FitAnswer& fit) {
@@ -188,47 +327,229 @@ json json_of(const FitAnswer& fit) {
           {"sentence", fit.sentence}};
 }
 
-}  // namespace
-
-std::string write_answer(const Answer& answer) {
-  if (answer.settings.empty()) {
-    return wrapped(provenance_line(answer.run), "  ") + "No heat of this run is finished yet.\n";
+json setting_json(const Answer& answer) {
+  json rankings = json::array(), crossovers = json::array(), fits = json::array();
+  for (const Ranking& ranking : answer.rankings) {
+    json contenders = json::array();
+    for (const Ranked& one : ranking.contenders) contenders.push_back(json_of(one));
+    rankings.push_back({{"place", ranking.place}, {"contenders", contenders}});
   }
-  std::string text = answer.shared_words;
-  if (answer.baseline) text += fmt::format("; baseline: {}", *answer.baseline);
-  text = wrapped(text, "  ");
-  for (const AnswerOfSetting& setting : answer.settings) {
-    if (!setting.words.empty()) text += "\n" + wrapped("== " + setting.words, "   ");
-    text += write_setting(setting, answer);
-  }
-  return text + "\n" + wrapped(provenance_line(answer.run), "  ");
+  for (const CrossoverAnswer& one : answer.crossovers) crossovers.push_back(json_of(one, answer.x));
+  for (const FitAnswer& fit : answer.fits) fits.push_back(json_of(fit));
+  return {{"setting", answer.setting},
+          {"rankings", rankings},
+          {"crossovers", crossovers},
+          {"longest_that_fits", fits}};
 }
 
-std::string write_answer_json(const Answer& answer) {
-  json settings = json::array();
-  for (const AnswerOfSetting& setting : answer.settings) {
-    json rankings = json::array(), crossovers = json::array(), fits = json::array();
-    for (const Ranking& ranking : setting.rankings) {
-      json contenders = json::array();
-      for (const Ranked& one : ranking.contenders) contenders.push_back(json_of(one));
-      rankings.push_back({{"place", ranking.place}, {"contenders", contenders}});
-    }
-    for (const CrossoverAnswer& one : setting.crossovers) {
-      crossovers.push_back(json_of(one, answer));
-    }
-    for (const FitAnswer& fit : setting.fits) fits.push_back(json_of(fit));
-    settings.push_back({{"setting", setting.words},
-                        {"rankings", rankings},
-                        {"crossovers", crossovers},
-                        {"longest_that_fits", fits}});
+json milliseconds(const std::optional<Estimate>& time) {
+  if (!time) return nullptr;
+  return {{"value", number(time->value / 1e6)},
+          {"low", number(time->low / 1e6)},
+          {"high", number(time->high / 1e6)}};
+}
+
+std::string_view name_of_source(LongestDocument::From from) {
+  switch (from) {
+    case LongestDocument::From::measured:
+      return "measured";
+    case LongestDocument::From::between:
+      return "interpolated";
+    case LongestDocument::From::predicted:
+      break;
   }
-  const json whole = {{"run", answer.run.id.uuid},
-                      {"x", answer.x == XAxis::length ? "length" : "window"},
-                      {"baseline", json_of(answer.baseline)},
-                      {"shared", answer.shared_words},
-                      {"settings", settings},
-                      {"provenance", provenance_line(answer.run)}};
+  return "predicted";
+}
+
+json json_of(const std::optional<LongestDocument>& longest) {
+  if (!longest) return nullptr;
+  return {{"document_tokens", longest->document_tokens},
+          {"from", name_of_source(longest->from)},
+          {"at_least", longest->at_least}};
+}
+
+json json_of(const std::vector<statistics::Crossing>& crossings) {
+  json list = json::array();
+  for (const statistics::Crossing& one : crossings) {
+    list.push_back({{"overtakes", one.a_overtakes},
+                    {"at", one.at ? number(*one.at) : json()},
+                    {"low", number(one.low)},
+                    {"high", number(one.high)}});
+  }
+  return list;
+}
+
+json published_json(const Advised& one) {
+  if (!one.published) return nullptr;
+  return {{"ndcg10", one.published->ndcg10}, {"below_full", json_of(one.published_loss)},
+          {"task", one.published->task},     {"source", one.published->source},
+          {"note", one.published->note},     {"label", published_label}};
+}
+
+json json_of(const Advised& one) {
+  return {{"contender", one.contender},
+          {"name", one.name},
+          {"pattern", one.pattern},
+          {"window", one.window ? json(one.window->text()) : json()},
+          {"standing", name_of(one.standing)},
+          {"reason", one.reason},
+          {"ms", milliseconds(one.time_ns)},
+          {"to_baseline", json_of(one.to_baseline)},
+          {"peak_bytes", json_of(one.peak_bytes)},
+          {"bytes_with_tensors", json_of(one.need_bytes)},
+          {"memory_is_predicted", one.memory_is_predicted},
+          {"documents_at_once", json_of(one.at_once)},
+          {"longest_document", json_of(one.longest)},
+          {"times_longer", json_of(one.times_longer)},
+          {"crossings", json_of(one.crossovers.crossings)},
+          {"is_interpolated", one.is_interpolated},
+          {"between", one.lower > 0 ? json({one.lower, one.upper}) : json()},
+          {"is_rough", one.is_rough},
+          {"shorter_count_as", json_of(one.counted_as)},
+          {"published", published_json(one)},
+          {"sentence", one.sentence},
+          {"remarks", one.remarks}};
+}
+
+json json_of(const DocumentLengths& documents) {
+  return {{"count", documents.count()},      {"shortest", documents.shortest()},
+          {"longest", documents.longest()},  {"mean", documents.mean()},
+          {"p50", documents.percentile(50)}, {"p95", documents.percentile(95)}};
+}
+
+json question_json(const Answer& answer) {
+  json contenders = json::array();
+  for (const Advised& one : answer.contenders) contenders.push_back(json_of(one));
+  const Question& question = *answer.question;
+  return {{"run", answer.run.id.uuid},
+          {"setting", answer.setting},
+          {"baseline", json_of(answer.baseline)},
+          {"query_tokens", json_of(question.query_tokens)},
+          {"document_tokens", json_of(question.documents)},
+          {"candidates", question.candidates},
+          {"memory_limit_bytes", json_of(question.memory_bytes)},
+          {"latency_limit_ms", question.latency_ns ? json(*question.latency_ns / 1e6) : json()},
+          {"heading", answer.heading},
+          {"notes", answer.notes},
+          {"contenders", contenders},
+          {"lengths_to_measure", answer.to_measure},
+          {"provenance", provenance_line(answer.run)}};
+}
+
+std::string as_json(const RunInfo& run, std::span<const Answer> answers) {
+  json settings = json::array();
+  const bool is_question = is_to_a_question(answers);
+  for (const Answer& one : answers)
+    settings.push_back(is_question ? question_json(one) : setting_json(one));
+  json whole = std::move(settings);
+  if (!is_question) {
+    const Answer none;
+    const Answer& first = answers.empty() ? none : answers.front();
+    whole = {{"run", run.id.uuid},
+             {"x", first.x == XAxis::length ? "length" : "window"},
+             {"baseline", json_of(first.baseline)},
+             {"shared", first.shared},
+             {"settings", whole},
+             {"provenance", provenance_line(run)}};
+  }
   return whole.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+std::string sentences(const Answer& answer) {
+  std::string text;
+  if (!answer.setting.empty()) text += wrapped("== " + answer.setting, "   ");
+  if (!answer.crossovers.empty()) {
+    text += fmt::format("\nAlong the {}:\n", answer.x == XAxis::length ? "length" : "window");
+    for (const CrossoverAnswer& one : answer.crossovers)
+      text += wrapped("  " + one.sentence, "      ");
+  }
+  if (!answer.fits.empty()) {
+    text += "\nLongest length that fits:\n";
+    for (const FitAnswer& one : answer.fits) text += wrapped("  " + one.sentence, "      ");
+  }
+  return text + "\n" + write_sheet(sheet_of_rankings(answer), TableFormat::text);
+}
+
+std::string sentences_to_question(const Answer& answer) {
+  std::string text;
+  if (!answer.setting.empty()) text += wrapped("== " + answer.setting, "   ");
+  text += wrapped(answer.heading, "  ");
+  for (const std::string& note : answer.notes) text += wrapped(note, "  ");
+  text += "\n";
+  std::size_t place = 0;
+  for (const Advised& one : answer.contenders) {
+    const bool has_place = one.standing == Standing::within_limits;
+    if (has_place) ++place;
+    text +=
+        wrapped(fmt::format("{:>3} {}", has_place ? fmt::format("{}.", place) : "-", one.sentence),
+                "      ");
+    for (const std::string& remark : one.remarks) text += wrapped("      " + remark, "        ");
+  }
+  return text;
+}
+
+std::string as_text(const RunInfo& run, std::span<const Answer> answers) {
+  const std::string provenance = provenance_line(run);
+  std::string text;
+  if (answers.empty()) return wrapped(provenance, "  ") + "No heat of this run is finished yet.\n";
+  if (is_to_a_question(answers)) {
+    for (const Answer& one : answers)
+      text.append(text.empty() ? "" : "\n").append(sentences_to_question(one));
+    return fmt::format("{}\n{}\n", text, provenance);
+  }
+  text = answers.front().shared;
+  if (answers.front().baseline) text += fmt::format("; baseline: {}", *answers.front().baseline);
+  text = wrapped(text, "  ");
+  for (const Answer& one : answers) {
+    if (!one.setting.empty()) text += "\n";
+    text += sentences(one);
+  }
+  return text + "\n" + wrapped(provenance, "  ");
+}
+
+}  // namespace
+
+std::string write_answers(const RunInfo& run, std::span<const Answer> answers, TableFormat format) {
+  if (format == TableFormat::text) return as_text(run, answers);
+  if (format == TableFormat::json) return as_json(run, answers);
+  return write_sheet(
+      format == TableFormat::csv ? sheet_for_programs(answers) : sheet_for_people(run, answers),
+      format);
+}
+
+std::string exact_sweep(const Answer& answer) {
+  json sweep = json::parse(answer.run.start.sweep_text, nullptr, false);
+  if (!sweep.is_object()) return {};
+  const HeatPoint& point = answer.point;
+  const json setting = {{"operation", name_of(point.operation)},
+                        {"direction", name_of(point.direction)},
+                        {"shared_query", point.shared_query},
+                        {"documents", point.documents},
+                        {"heads", point.heads},
+                        {"head_dim", point.head_dim},
+                        {"dtype", name_of(point.dtype)},
+                        {"memory_order", name_of(point.memory_order)},
+                        {"cache", name_of(point.cache)},
+                        {"device", name_of(point.device)},
+                        {"threads", point.threads},
+                        {"seed", point.seed}};
+  // What the sweep leaves to its defaults stays there.
+  for (const auto& [key, value] : setting.items()) {
+    if (sweep.contains(key)) sweep[key] = value;
+  }
+  if (sweep.contains("batch") && sweep["batch"].is_object()) {
+    json& batch = sweep["batch"];
+    if (batch.contains("max")) batch["max"] = point.batch_max;
+    if (batch.contains("memory_mb")) batch["memory_mb"] = point.batch_memory_mb;
+  }
+  sweep["sequence_tokens"] = answer.to_measure;
+  if (point.operation != Operation::windowed_matmul) {
+    sweep["query_tokens"] = *answer.question->query_tokens;
+  }
+  if (sweep.contains("name") && sweep["name"].is_string()) {
+    sweep["name"] = sweep["name"].get<std::string>() + "-exact";
+  }
+  return sweep.dump(2) + "\n";
 }
 
 }  // namespace attnscope::report

@@ -1,151 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A pivot for people's eyes and for programs; its LaTeX is in write_pivot_latex.cpp.
+// A pivot as a Sheet. In LaTeX it is in the manner of the ECIR 2024 paper's Table 3: the baseline
+// underlined, the others' relative difference in parentheses, a rule and a heading before each
+// block. Numbers that are to be compared have one unit there.
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <cctype>
+#include <cmath>
+#include <limits>
 #include <span>
 
 #include "engine/report/conditions.h"
-#include "engine/report/number_text.h"
-#include "engine/report/pivot_words.h"
-#include "engine/report/row_values.h"
+#include "engine/report/pivot.h"
 #include "engine/report/slice.h"
-#include "engine/report/writers.h"
 
 namespace attnscope::report {
 namespace {
 
-std::string joined(const std::string& a, const std::string& b) {
-  return a.empty() || b.empty() ? a + b : fmt::format("{}; {}", a, b);
+bool has_several(const Pivot& pivot) {
+  return pivot.choice.cells.size() > 1;
 }
 
-/// Lines of words; the first `labels` of each are no numbers.
-struct Words {
-  std::vector<std::vector<std::string>> lines;
-  std::size_t labels = 1;
-};
-
-Words words_of(const Pivot& pivot, const PivotBlock& block) {
-  Words words;
-  const bool several = pivot.choice.cells.size() > 1;
-  words.labels = several ? 2 : 1;
-  std::vector<std::string> head{axis_name(pivot.choice.rows)};
-  if (several) head.emplace_back();
-  for (const PivotHead& column : pivot.columns) head.push_back(head_words(column));
-  words.lines.push_back(std::move(head));
+/// Calls `each` with every line and whether its row was begun by the line before.
+void for_each_line(const PivotBlock& block, auto&& each) {
   const PivotLine* before = nullptr;
   for (const PivotLine& line : block.lines) {
-    const bool again = before != nullptr && before->head == line.head;
-    std::vector<std::string> text{again ? "" : head_words(pivot.rows[line.head])};
-    if (several) text.emplace_back(short_name(line.quantity));
-    for (const PivotCell& cell : line.cells) text.push_back(cell.text);
-    words.lines.push_back(std::move(text));
+    each(line, before != nullptr && before->head == line.head);
     before = &line;
   }
-  return words;
 }
 
-std::vector<std::size_t> widths_of(const Words& words) {
-  std::vector<std::size_t> widths(words.lines.front().size(), 0);
-  for (const auto& line : words.lines) {
-    for (std::size_t i = 0; i < line.size(); ++i) {
-      widths[i] = std::max(widths[i], width_of(line[i]));
-    }
-  }
-  return widths;
-}
-
-/// As many columns side by side as a terminal's line takes, the others below.
-std::string bands_of(const Words& words) {
-  const std::vector<std::size_t> widths = widths_of(words);
-  std::size_t label_width = 0;
-  for (std::size_t i = 0; i < words.labels; ++i) label_width += widths[i] + 2;
-  std::string text;
-  for (std::size_t begin = words.labels; begin < widths.size();) {
-    std::size_t end = begin, width = label_width;
-    while (end < widths.size() && (end == begin || width + widths[end] + 2 <= line_width)) {
-      width += widths[end++] + 2;
-    }
-    if (begin != words.labels) text += "\n";
-    for (const auto& line : words.lines) {
-      std::string row;
-      for (std::size_t i = 0; i < end; ++i) {
-        if (i >= words.labels && i < begin) continue;
-        row.append("  ").append(padded(one_line(line[i]), widths[i], i < words.labels));
-      }
-      text.append(without_trailing_blanks(row)).append("\n");
-    }
-    begin = end;
-  }
-  return text;
-}
-
-/// Why cells have no number, and what is to be known beside those that have one.
 std::vector<std::string> notes_of(const Table& table, const Pivot& pivot) {
   std::vector<std::string> notes;
-  for (const Row* row : rows_shown(table, pivot)) {
-    const std::string who = fmt::format("{}, {} tokens", row->cell.cell.contender.name,
-                                        row->cell.point.sequence_tokens);
-    for (const std::string& note : notes_on(*row)) {
-      notes.push_back(one_line(fmt::format("{}: {}", who, note)));
-    }
-    const Outcome outcome = outcome_of(*row);
-    if (is_measured(*row) || outcome.reason.empty()) continue;
-    notes.push_back(one_line(fmt::format("{}: {}: {}", who, outcome.status, outcome.reason)));
-  }
+  for (const Row* row : rows_shown(table, pivot))
+    std::ranges::move(notes_with_name(*row), std::back_inserter(notes));
   return notes;
 }
 
-std::string write_text(const Table& table, const Pivot& pivot) {
-  std::string text = wrapped(joined(pivot.title, quantities_in_words(table, pivot)), "  ");
+Sheet sheet_for_people(const Table& table, const Pivot& pivot, bool is_text) {
+  const std::string quantities = quantities_in_words(table, pivot);
+  const std::string between = pivot.title.empty() || quantities.empty() ? "" : "; ";
+  Sheet sheet{.frame = SheetFrame::floating,
+              .above = {pivot.title + between + quantities},
+              .columns = {{"", axis_name(pivot.choice.rows), false}},
+              .notes = notes_of(table, pivot),
+              .below = {provenance_line(table.run)}};
+  if (has_several(pivot)) sheet.columns.push_back({"", "", false});
+  sheet.labels = sheet.columns.size();
+  for (const PivotHead& column : pivot.columns) sheet.columns.push_back({"", head_words(column)});
+  if (pivot.blocks.size() > 1 && !is_text) sheet.block_column = SheetColumn{"", "Setting", false};
   for (const PivotBlock& block : pivot.blocks) {
-    text += "\n";
-    if (!block.words.empty()) text += wrapped(block.words, "  ");
-    text += bands_of(words_of(pivot, block));
-  }
-  for (const std::string& note : notes_of(table, pivot))
-    text += wrapped(fmt::format("  {}", note), "      ");
-  return text.append("\n").append(wrapped(provenance_line(table.run), "  "));
-}
-
-std::string markdown_field(std::string_view text) {
-  std::string escaped;
-  for (const char c : one_line(std::string(text))) {
-    if (std::string_view("|\\*_`<").find(c) != std::string_view::npos) escaped.push_back('\\');
-    escaped.push_back(c);
-  }
-  return escaped;
-}
-
-std::string write_markdown(const Table& table, const Pivot& pivot) {
-  std::string text =
-      fmt::format("{}\n\n", markdown_field(joined(pivot.title, quantities_in_words(table, pivot))));
-  const bool settings = pivot.blocks.size() > 1;
-  for (std::size_t b = 0; b < pivot.blocks.size(); ++b) {
-    const Words words = words_of(pivot, pivot.blocks[b]);
-    for (std::size_t l = b == 0 ? 0 : 1; l < words.lines.size(); ++l) {
-      text += "|";
-      if (settings) {
-        text += fmt::format(" {} |", l == 0 ? "Setting" : markdown_field(pivot.blocks[b].words));
+    SheetBlock& lines = sheet.blocks.emplace_back();
+    lines.title = block.words;
+    for_each_line(block, [&](const PivotLine& line, bool again) {
+      std::vector<SheetCell>& cells = lines.rows.emplace_back();
+      cells.emplace_back(again ? "" : head_words(pivot.rows[line.head]));
+      if (has_several(pivot)) cells.emplace_back(std::string(short_name(line.quantity)));
+      for (const PivotCell& cell : line.cells) {
+        cells.emplace_back(cell.text);
+        cells.back().is_baseline = cell.is_baseline;
       }
-      for (const std::string& word : words.lines[l]) {
-        text += fmt::format(" {} |", markdown_field(word));
-      }
-      text += "\n";
-      if (l > 0) continue;
-      text += settings ? "| :-- |" : "|";
-      for (std::size_t i = 0; i < words.lines[l].size(); ++i) {
-        text += i < words.labels ? " :-- |" : " --: |";
-      }
-      text += "\n";
-    }
+    });
   }
-  for (const std::string& note : notes_of(table, pivot))
-    text += fmt::format("\n{}\n", markdown_field(note));
-  return text + fmt::format("\n{}\n", markdown_field(provenance_line(table.run)));
+  return sheet;
 }
 
 /// One value of a row, under the name that a table's column of it has.
@@ -179,97 +98,204 @@ std::vector<Named> values_of(const PivotCell& cell, Quantity quantity) {
   return {{"executed_ratio", number(cell.value)}};
 }
 
-/// One line of numbers: a quantity's own, or what it is beside the baseline.
-std::string csv_line(const PivotLine& line, std::size_t which) {
-  std::string text;
-  for (const PivotCell& cell : line.cells) {
-    const Value value = values_of(cell, line.quantity)[which].value;
-    const bool is_absent = std::holds_alternative<std::monostate>(value);
-    // Why there is none stands where the number would.
-    const bool says_why = is_absent && which == 0 && !cell.is_baseline;
-    text += csv_field(says_why ? cell.text : text_of(value)).append(",");
-  }
-  return text;
-}
-
-std::string write_csv(const Table& table, const Pivot& pivot) {
-  std::string text = fmt::format("setting,{},quantity,", pivot.choice.rows);
-  for (const PivotHead& column : pivot.columns) text += csv_field(column.value).append(",");
-  text += "run,provenance\r\n";
-  const std::string ending =
-      fmt::format("{},{}\r\n", csv_field(table.run.id.uuid), csv_field(provenance_line(table.run)));
+/// The pivot's own grid, a line for each number of a quantity: itself, and what it is beside the
+/// baseline.
+Sheet grid_of_numbers(const Table& table, const Pivot& pivot) {
+  Sheet sheet{.columns = {{pivot.choice.rows, ""}, {"quantity", ""}},
+              .block_column = SheetColumn{"setting", ""}};
+  for (const PivotHead& column : pivot.columns) sheet.columns.push_back({column.value, ""});
+  sheet.columns.push_back({"run", ""});
+  sheet.columns.push_back({"provenance", ""});
+  const std::string provenance = provenance_line(table.run);
   for (const PivotBlock& block : pivot.blocks) {
+    SheetBlock& lines = sheet.blocks.emplace_back();
+    lines.title = block.words;
     for (const PivotLine& line : block.lines) {
       const std::vector<Named> names = values_of({}, line.quantity);
       // Without a baseline there is nothing beside a quantity but itself.
-      const std::size_t lines = table.baseline ? names.size() : 1;
-      for (std::size_t i = 0; i < lines; ++i) {
-        text += fmt::format("{},{},{},", csv_field(block.words),
-                            csv_field(pivot.rows[line.head].value), names[i].key);
-        text += csv_line(line, i) + ending;
+      const std::size_t count = table.baseline ? names.size() : 1;
+      for (std::size_t i = 0; i < count; ++i) {
+        std::vector<SheetCell>& cells = lines.rows.emplace_back();
+        cells.emplace_back(pivot.rows[line.head].value);
+        cells.emplace_back(std::string(names[i].key));
+        for (const PivotCell& cell : line.cells) {
+          const Value value = values_of(cell, line.quantity)[i].value;
+          // Why there is none stands where the number would.
+          const bool says_why =
+              std::holds_alternative<std::monostate>(value) && i == 0 && !cell.is_baseline;
+          cells.emplace_back(says_why ? Value(cell.text) : value);
+        }
+        cells.emplace_back(table.run.id.uuid);
+        cells.emplace_back(provenance);
       }
     }
   }
-  return text;
+  return sheet;
 }
 
-nlohmann::ordered_json json_of(const Value& value) {
-  return std::visit(
-      [](const auto& held) -> nlohmann::ordered_json {
-        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>) {
-          return nullptr;
-        } else {
-          return held;
-        }
-      },
-      value);
-}
-
-std::string write_json(const Table& table, const Pivot& pivot) {
-  using nlohmann::ordered_json;
-  const std::string provenance = provenance_line(table.run);
-  ordered_json cells = ordered_json::array();
+/// An object for each cell, with all its quantities.
+Sheet list_of_cells(const Table& table, const Pivot& pivot) {
+  Sheet sheet{
+      .columns = {
+          {"setting", ""}, {pivot.choice.rows, ""}, {pivot.choice.columns, ""}, {"status", ""}}};
   const std::size_t quantities = pivot.choice.cells.size();
+  for (const Quantity quantity : pivot.choice.cells) {
+    for (const Named& named : values_of({}, quantity))
+      sheet.columns.push_back({std::string(named.key), ""});
+  }
+  sheet.columns.push_back({"run", ""});
+  sheet.columns.push_back({"provenance", ""});
+  const std::string provenance = provenance_line(table.run);
   for (const PivotBlock& block : pivot.blocks) {
     for (std::size_t first = 0; first < block.lines.size(); first += quantities) {
       for (std::size_t column = 0; column < pivot.columns.size(); ++column) {
         const PivotCell& any = block.lines[first].cells[column];
         if (!any.row) continue;
-        ordered_json& object = cells.emplace_back(ordered_json::object());
-        object["setting"] = block.words;
-        object[pivot.choice.rows] = pivot.rows[block.lines[first].head].value;
-        object[pivot.choice.columns] = pivot.columns[column].value;
-        object["status"] = outcome_of(table.rows[*any.row]).status;
+        std::vector<SheetCell> cells{block.words, pivot.rows[block.lines[first].head].value,
+                                     pivot.columns[column].value,
+                                     outcome_of(table.rows[*any.row]).status};
         for (std::size_t q = 0; q < quantities; ++q) {
           const PivotLine& line = block.lines[first + q];
-          for (const Named& named : values_of(line.cells[column], line.quantity)) {
-            object[std::string(named.key)] = json_of(named.value);
-          }
+          for (Named& named : values_of(line.cells[column], line.quantity))
+            cells.emplace_back(std::move(named.value));
         }
-        object["run"] = table.run.id.uuid;
-        object["provenance"] = provenance;
+        cells.emplace_back(table.run.id.uuid);
+        cells.emplace_back(provenance);
+        sheet.add(std::move(cells));
       }
     }
   }
-  return cells.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return sheet;
+}
+
+struct Unit {
+  std::string_view name;
+  double size;  // in ns, bytes or as it is
+};
+
+double least_of(const PivotLine& line) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const PivotCell& cell : line.cells) least = std::min(least, cell.value.value_or(least));
+  return least;
+}
+
+/// Of all times, or of one line's where its cells are what is compared.
+double least_time(const Pivot& pivot, const PivotLine& line) {
+  // One quantity has one unit, which the caption names.
+  if (has_several(pivot) && pivot.choice.columns == "contender") return least_of(line);
+  double least = std::numeric_limits<double>::infinity();
+  for (const PivotBlock& block : pivot.blocks) {
+    for (const PivotLine& one : block.lines) {
+      if (one.quantity == Quantity::time) least = std::min(least, least_of(one));
+    }
+  }
+  return least;
+}
+
+Unit unit_of(const Pivot& pivot, const PivotLine& line) {
+  switch (line.quantity) {
+    case Quantity::time: {
+      const double least = least_time(pivot, line);
+      return least >= 1e6 && std::isfinite(least) ? Unit{"ms", 1e6} : Unit{"µs", 1e3};
+    }
+    case Quantity::memory:
+      return {"MB", 1e6};
+    case Quantity::limit:
+      return {"%", 0.01};
+    case Quantity::executed:
+      return {"×", 1};
+    default:
+      return {"", 1};
+  }
+}
+
+SheetCell paper_cell(const PivotCell& cell, Quantity quantity, const Unit& unit) {
+  SheetCell one;
+  if (!cell.value) {
+    one = cell.text;
+  } else if (quantity == Quantity::error) {
+    one = fmt::format("{:.1e}", *cell.value);
+  } else if (quantity == Quantity::ratio) {
+    one = cell.is_baseline ? "1"
+                           : fmt::format("{}, {}", format_relative(*cell.value),
+                                         cell.verdict ? name_of(*cell.verdict) : "");
+  } else {
+    one = three_digits(*cell.value / unit.size);
+    if (cell.ratio) one.difference = format_relative(*cell.ratio);
+  }
+  one.is_baseline = cell.value && cell.is_baseline && quantity != Quantity::error;
+  return one;
+}
+
+std::string caption_of(const Table& table, const Pivot& pivot) {
+  std::string text = quantities_in_words(table, pivot);
+  // In parentheses and underlined is said once, as the paper says it.
+  if (const std::size_t comma = text.find(", in parentheses"); comma != std::string::npos)
+    text.resize(comma);
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(text[0]));
+  if (!has_several(pivot)) {
+    PivotLine any;
+    any.quantity = pivot.choice.cells.front();
+    if (const Unit unit = unit_of(pivot, any); !unit.name.empty())
+      text += fmt::format(", in {}", unit.name);
+  }
+  if (!pivot.title.empty()) text += fmt::format(" ({})", pivot.title);
+  text += ".";
+  if (table.baseline)
+    text += " Relative differences to the baseline (underlined) are given in parentheses.";
+  return text;
+}
+
+Sheet sheet_for_paper(const Table& table, const Pivot& pivot) {
+  const bool several = has_several(pivot);
+  Sheet sheet{.frame = SheetFrame::floating,
+              .above = {caption_of(table, pivot)},
+              .columns = {{"", "", false}},
+              .notes = notes_of(table, pivot),
+              .below = {provenance_line(table.run)}};
+  if (several) sheet.columns.push_back({"", "", false});
+  std::string label = latex_escaped(axis_name(pivot.choice.rows)) + (several ? " & Unit" : "");
+  std::vector<LatexHead> heads;
+  for (const PivotHead& head : pivot.columns) {
+    heads.push_back({head.contender, head.window});
+    sheet.columns.push_back({"", head.words});
+    const std::string words = latex_escaped(head.words);
+    if (pivot.choice.columns != "contender")
+      label += " & " + (head.is_baseline ? fmt::format("\\underline{{{}}}", words) : words);
+  }
+  sheet.latex_head = pivot.choice.columns == "contender"
+                         ? latex_head(label, several ? " & " : "", heads)
+                         : label + " \\\\\n";
+  for (const PivotBlock& block : pivot.blocks) {
+    SheetBlock& lines = sheet.blocks.emplace_back();
+    lines.title = block.words;
+    for_each_line(block, [&](const PivotLine& line, bool again) {
+      const Unit unit = unit_of(pivot, line);
+      std::vector<SheetCell>& cells = lines.rows.emplace_back();
+      const PivotHead& head = pivot.rows[line.head];
+      cells.emplace_back(again ? "" : head.words);
+      cells.back().is_baseline = !again && head.is_baseline;
+      if (several) cells.emplace_back(std::string(unit.name));
+      for (const PivotCell& cell : line.cells)
+        cells.push_back(paper_cell(cell, line.quantity, unit));
+    });
+  }
+  return sheet;
 }
 
 }  // namespace
 
 std::string write_pivot(const Table& table, const Pivot& pivot, TableFormat format) {
   switch (format) {
-    case TableFormat::text:
-      return write_text(table, pivot);
-    case TableFormat::markdown:
-      return write_markdown(table, pivot);
     case TableFormat::csv:
-      return write_csv(table, pivot);
-    case TableFormat::latex:
-      return write_pivot_latex(table, pivot);
+      return write_sheet(grid_of_numbers(table, pivot), format);
     case TableFormat::json:
-      break;
+      return write_sheet(list_of_cells(table, pivot), format);
+    case TableFormat::latex:
+      return write_sheet(sheet_for_paper(table, pivot), format);
+    default:
+      return write_sheet(sheet_for_people(table, pivot, format == TableFormat::text), format);
   }
-  return write_json(table, pivot);
 }
 
 }  // namespace attnscope::report

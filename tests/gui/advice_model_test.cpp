@@ -22,8 +22,9 @@ Advised advised(const std::string& contender, double time_ms) {
   return one;
 }
 
-report::Advice advice() {
-  report::Advice advice;
+report::Answer advice() {
+  report::Answer advice;
+  advice.question.emplace();
   advice.contenders = {advised("sparse/segment/4", 20), advised("full/dense", 100),
                        advised("full/sdpa", 0)};
   advice.contenders[0].to_baseline = {
@@ -108,12 +109,12 @@ class AdviceModelTest : public QObject {
     QCOMPARE(figure.y_label, std::string("nDCG@10 over passages (published, not measured here)"));
     QCOMPARE(figure.x_label, std::string("ms for 100 documents"));
     QCOMPARE(without_published(advice()), QStringList{QStringLiteral("full/sdpa")});
-    const report::Advice nothing;
+    const report::Answer nothing;
     QVERIFY(effectiveness_figure(nothing).series.empty());
   }
 
   void LongTimes_AreInSeconds() {
-    report::Advice slow = advice();
+    report::Answer slow = advice();
     slow.contenders[1].time_ns->value = 20e9;
     const report::Figure figure = effectiveness_figure(slow);
     QCOMPARE(figure.x_label, std::string("s for 100 documents"));

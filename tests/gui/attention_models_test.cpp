@@ -8,7 +8,6 @@
 #include "app/gui/models/attended_tokens_model.h"
 #include "app/gui/models/group_mass_model.h"
 #include "app/gui/models/head_grid_model.h"
-#include "app/gui/models/number_grid.h"
 #include "tests/gui/gui_test.h"
 #include "tests/inspect/dump_bytes.h"
 
@@ -75,19 +74,6 @@ class AttentionModelsTest : public QObject {
     QCOMPARE(share_words(0), QStringLiteral("0\u00a0%"));
     QCOMPARE(share_words(0.0001), QStringLiteral("<\u00a00.1\u00a0%"));
     QCOMPARE(share_words(-0.04), QStringLiteral("−4.0\u00a0%"));
-  }
-
-  void Grids_AreQuotedForWhereTheyGo() {
-    const NumberGrid grid{
-        .heads = {"token", "mass"}, .rows = {{"a,\"b\"", "0.5"}, {"50_%|\t", "1"}}, .note = "n"};
-    QCOMPARE(write_grid(grid, report::TableFormat::csv),
-             std::string("token,mass\n\"a,\"\"b\"\"\",0.5\n50_%|\t,1\n"));
-    QCOMPARE(write_grid(grid, report::TableFormat::text),
-             std::string("token\tmass\na,\"b\"\t0.5\n50_%| \t1\n"));
-    QVERIFY(write_grid(grid, report::TableFormat::markdown).find("50_%\\|") != std::string::npos);
-    QVERIFY(write_grid(grid, report::TableFormat::latex).find("50\\_\\%") != std::string::npos);
-    QVERIFY(write_grid(grid, report::TableFormat::json).find("\"mass\": \"0.5\"") !=
-            std::string::npos);
   }
 
   void OfSeveralJobs_OnlyTheLastAnswers() {

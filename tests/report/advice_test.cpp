@@ -3,13 +3,12 @@
 // Advice on runs whose truth is known: full attention takes n^2 us a document of n tokens in all,
 // sparse with w = 4 takes 128 n us, so that they cross at 128 tokens.
 
-#include "engine/report/advice.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
+#include "engine/report/answer.h"
 #include "engine/sweep/sweep.h"
 #include "tests/report/measured_run.h"
 
@@ -65,21 +64,25 @@ DocumentLengths in_all(std::int64_t tokens) {
   return DocumentLengths(tokens - 13);
 }
 
-Advice advice_on(const Table& table, const Question& question) {
-  std::vector<Advice> all = make_advice(table, question);
+Answer advice_on(const Table& table, const Question& question) {
+  std::vector<Answer> all = make_answers(table, question);
   EXPECT_EQ(all.size(), 1U);
   return all.front();
 }
 
-Advice advice_at(std::int64_t tokens) {
+Answer advice_at(std::int64_t tokens) {
   return advice_on(table_of(doubling), {.documents = in_all(tokens), .candidates = 100});
 }
 
-const Advised& of(const Advice& advice, std::string_view pattern) {
+const Advised& of(const Answer& advice, std::string_view pattern) {
   for (const Advised& one : advice.contenders) {
     if (one.pattern == pattern) return one;
   }
   throw std::runtime_error("no such contender");
+}
+
+std::string written(const Answer& advice, TableFormat format) {
+  return write_answers(advice.run, std::span(&advice, 1), format);
 }
 
 double ms(const Advised& one) {
@@ -100,7 +103,7 @@ void lose(Row& row, CellStatus status, const std::string& reason) {
 
 TEST(Advice, AtMeasuredLengthsIsExactlyWhatWasMeasured) {
   for (const std::int64_t tokens : doubling) {
-    const Advice advice = advice_at(tokens);
+    const Answer advice = advice_at(tokens);
     const auto n = static_cast<double>(tokens);
     EXPECT_NEAR(ms(of(advice, "full")), 100 * n * n / 1000, 1e-6 * n * n);
     EXPECT_NEAR(ms(of(advice, "sparse")), 100 * 128 * n / 1000, 1e-3);
@@ -111,7 +114,7 @@ TEST(Advice, AtMeasuredLengthsIsExactlyWhatWasMeasured) {
 }
 
 TEST(Advice, BetweenMeasuredLengthsFollowsThePowerOfTheLengthAndIsMarked) {
-  const Advice advice = advice_at(300);
+  const Answer advice = advice_at(300);
   // Powers are straight lines in logarithms: here interpolation finds the truth.
   EXPECT_NEAR(ms(of(advice, "full")), 100 * 300 * 300 / 1000.0, 1e-3);
   EXPECT_NEAR(ms(of(advice, "sparse")), 100 * 128 * 300 / 1000.0, 1e-3);
@@ -143,7 +146,7 @@ TEST(Advice, IntervalsBetweenMeasuredLengthsHoldTheirValue) {
 }
 
 TEST(Advice, BeyondTheLongestMeasuredLengthHasNoTime) {
-  const Advice advice = advice_at(1025);
+  const Answer advice = advice_at(1025);
   for (const Advised& one : advice.contenders) {
     EXPECT_FALSE(one.time_ns.has_value());
     EXPECT_EQ(one.standing, Standing::without_time);
@@ -166,7 +169,7 @@ TEST(Advice, DoesNotBridgeALengthThatHasNoTime) {
   Table table = table_of(doubling);
   lose(table.rows[4], CellStatus::timeout, "it took more than 3 s");  // full at 256
   table.rows[5].ratio.reset();
-  const Advice advice = advice_on(table, {.documents = in_all(200)});
+  const Answer advice = advice_on(table, {.documents = in_all(200)});
   EXPECT_FALSE(of(advice, "full").time_ns.has_value());
   EXPECT_TRUE(of(advice, "sparse").time_ns.has_value());
   EXPECT_FALSE(of(advice, "sparse").to_baseline.has_value());
@@ -174,7 +177,7 @@ TEST(Advice, DoesNotBridgeALengthThatHasNoTime) {
 
 TEST(Advice, SumsOverTheLengthsOfAFile) {
   const DocumentLengths lengths({51, 51, 243, 499});  // 64, 64, 256 and 512 in all
-  const Advice advice = advice_on(table_of(doubling), {.documents = lengths, .candidates = 200});
+  const Answer advice = advice_on(table_of(doubling), {.documents = lengths, .candidates = 200});
   const double squares = 2 * 64 * 64 + 256 * 256 + 512 * 512, sum = 2 * 64 + 256 + 512;
   EXPECT_NEAR(ms(of(advice, "full")), 50 * squares / 1000, 1e-3);
   EXPECT_NEAR(ms(of(advice, "sparse")), 50 * 128 * sum / 1000, 1e-3);
@@ -183,7 +186,7 @@ TEST(Advice, SumsOverTheLengthsOfAFile) {
 }
 
 TEST(Advice, OneDocumentThatIsTooLongIsCounted) {
-  const Advice advice = advice_on(table_of(doubling), {.documents = DocumentLengths({51, 2000})});
+  const Answer advice = advice_on(table_of(doubling), {.documents = DocumentLengths({51, 2000})});
   EXPECT_THAT(of(advice, "full").reason,
               HasSubstr("1 of 2 documents is longer than 1024 tokens, the longest measured of it"));
 }
@@ -194,7 +197,7 @@ TEST(Advice, RanksTheFastestFirst) {
 }
 
 TEST(Advice, SaysSpeedUpCrossoverAndThatNoDifferenceIsShown) {
-  const Advice fast = advice_at(512);
+  const Answer fast = advice_at(512);
   EXPECT_EQ(of(fast, "sparse").sentence,
             "Sparse, w = 4: 6.55 s for 100 documents, 4.0x faster than full attention; from 128 "
             "tokens on it wins.");
@@ -207,7 +210,7 @@ TEST(Advice, SaysSpeedUpCrossoverAndThatNoDifferenceIsShown) {
 }
 
 TEST(Advice, PutsWhatIsTooSlowBehindWithItsReason) {
-  const Advice advice = advice_on(
+  const Answer advice = advice_on(
       table_of(doubling), {.documents = in_all(512), .candidates = 100, .latency_ns = 1e10});
   EXPECT_EQ(advice.contenders.front().standing, Standing::within_limits);
   EXPECT_EQ(advice.contenders.back().standing, Standing::too_slow);
@@ -218,7 +221,7 @@ TEST(Advice, PutsWhatIsTooSlowBehindWithItsReason) {
 TEST(Advice, PutsWhatDoesNotFitBehindAndSaysHowManyFitAtATime) {
   // At 512 tokens a document of full attention takes 262 MB, one of sparse 1 MB.
   const Question question{.documents = in_all(512), .candidates = 100, .memory_bytes = 50e6};
-  const Advice advice = advice_on(table_of(doubling), question);
+  const Answer advice = advice_on(table_of(doubling), question);
   EXPECT_EQ(of(advice, "full").standing, Standing::too_large);
   EXPECT_THAT(of(advice, "full").sentence,
               HasSubstr("Full does not fit (one document takes 262 MB, the limit is 50.0 MB)"));
@@ -229,7 +232,7 @@ TEST(Advice, PutsWhatDoesNotFitBehindAndSaysHowManyFitAtATime) {
 TEST(Advice, ComparesTheLongestDocumentsThatFit) {
   // 1000 n^2 bytes: 223 tokens stay within 50 MB, which is 210 of the document.
   const Question question{.documents = in_all(128), .memory_bytes = 50e6};
-  const Advice advice = advice_on(table_of(doubling), question);
+  const Answer advice = advice_on(table_of(doubling), question);
   const Advised full = of(advice, "full"), sparse = of(advice, "sparse");
   ASSERT_TRUE(full.longest && sparse.longest);
   EXPECT_EQ(full.longest->document_tokens, 210);
@@ -243,7 +246,7 @@ TEST(Advice, PredictsNoFitBeyondALengthThatWasSeenNotToFit) {
   Table table = table_of(doubling);
   lose(last_full(table), CellStatus::oom, "it asks for 9 GB");
   table.run.start.provenance = R"({"device":{"available_bytes":1e12}})";
-  const Advice advice = advice_on(table, {.documents = in_all(700)});
+  const Answer advice = advice_on(table, {.documents = in_all(700)});
   EXPECT_EQ(of(advice, "full").longest->document_tokens, 499);
   EXPECT_FALSE(of(advice, "full").longest->at_least);
   EXPECT_THAT(of(advice, "full").sentence,
@@ -278,7 +281,7 @@ TEST(Advice, TakesTheQueryThatWasMeasuredNearest) {
     longer.cell.point.query_tokens = 30;
     table.rows.push_back(longer);
   }
-  const Advice advice = advice_on(table, {.query_tokens = 28, .documents = DocumentLengths(100)});
+  const Answer advice = advice_on(table, {.query_tokens = 28, .documents = DocumentLengths(100)});
   EXPECT_EQ(advice.point.query_tokens, 30);
   EXPECT_THAT(advice.notes, Contains(HasSubstr("measured with queries of 30 tokens")));
   EXPECT_THAT(advice.heading, HasSubstr("a query of 28 tokens"));
@@ -290,7 +293,7 @@ TEST(Advice, AnswersEachSettingOfItsOwn) {
   Row half = table.rows.front();
   half.cell.point.dtype = DType::float16;
   table.rows.push_back(half);
-  const std::vector<Advice> all = make_advice(table, {});
+  const std::vector<Answer> all = make_answers(table, {});
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].setting, "float32");
   EXPECT_EQ(all[1].setting, "float16");
@@ -299,11 +302,11 @@ TEST(Advice, AnswersEachSettingOfItsOwn) {
 TEST(Advice, OfARunWithoutATimeGivesTheReason) {
   Table table = table_of({64});
   for (Row& row : table.rows) lose(row, CellStatus::unsupported, "it knows no such pattern");
-  const Advice advice = advice_on(table, {});
+  const Answer advice = advice_on(table, {});
   for (const Advised& one : advice.contenders) {
     EXPECT_THAT(one.sentence, HasSubstr("unsupported: it knows no such pattern"));
   }
-  EXPECT_TRUE(make_advice(Table{}, {}).empty());
+  EXPECT_TRUE(make_answers(Table{}, Question{}).empty());
 }
 
 TEST(Advice, HoldsWithoutABaseline) {
@@ -333,15 +336,16 @@ TEST(Advice, ExactSweepMeasuresTheSameContendersAtTheMissingLengthsAlone) {
 TEST(Advice, WithoutAQueryCountsTheDocumentAlone) {
   Table table = table_of(doubling);
   for (Row& row : table.rows) row.cell.point.operation = Operation::windowed_matmul;
-  const Advice advice = advice_on(table, {.documents = DocumentLengths(256)});
+  const Answer advice = advice_on(table, {.documents = DocumentLengths(256)});
   EXPECT_TRUE(advice.to_measure.empty());
   EXPECT_THAT(advice.heading, HasSubstr("100 candidates, documents of 256 tokens"));
 }
 
 TEST(Advice, IsWrittenAsTextAndAsJson) {
-  const Advice advice = advice_at(300);
-  EXPECT_THAT(write_advice(advice), HasSubstr(" 1. Sparse, w = 4: ≈ 3.84 s for 100 documents"));
-  const auto json = nlohmann::json::parse(write_advice_json({advice}));
+  const Answer advice = advice_at(300);
+  EXPECT_THAT(written(advice, TableFormat::text),
+              HasSubstr(" 1. Sparse, w = 4: ≈ 3.84 s for 100 documents"));
+  const auto json = nlohmann::json::parse(written(advice, TableFormat::json));
   ASSERT_EQ(json.size(), 1U);
   const auto& first = json[0]["contenders"][0];
   EXPECT_EQ(first["contender"], "sparse/segment/4");
@@ -354,19 +358,19 @@ TEST(Advice, IsWrittenAsTextAndAsJson) {
 
 TEST(Advice, IsATableForPapersAndSpreadsheets) {
   Question question{.documents = in_all(300), .candidates = 100, .latency_ns = 5e9};
-  const Advice advice = advice_on(table_of(doubling), question);
-  const std::string markdown = write_advice(advice, TableFormat::markdown);
+  const Answer advice = advice_on(table_of(doubling), question);
+  const std::string markdown = written(advice, TableFormat::markdown);
   EXPECT_THAT(markdown, HasSubstr("| Contender | 100 documents | Against full attention |"));
   EXPECT_THAT(markdown, HasSubstr("| Sparse, w = 4 | ≈ 3.84 s | 2.3x faster |"));
   EXPECT_THAT(markdown, HasSubstr("published, not measured here"));
-  const std::string latex = write_advice(advice, TableFormat::latex);
+  const std::string latex = written(advice, TableFormat::latex);
   EXPECT_THAT(latex, HasSubstr("Sparse, w = 4 & $\\approx$ 3.84 s & 2.3x faster & "));
   EXPECT_THAT(latex, HasSubstr("too slow: the limit is 5.00 s"));
   EXPECT_THAT(latex, Not(HasSubstr("≈")));
-  const std::string csv = write_advice(advice, TableFormat::csv);
+  const std::string csv = written(advice, TableFormat::csv);
   EXPECT_THAT(csv, HasSubstr("sparse/segment/4,\"Sparse, w = 4\",within limits,,3840,"));
   EXPECT_THAT(csv, HasSubstr("full/dense,Full,too slow,"));
-  EXPECT_THAT(write_advice(advice, TableFormat::text), HasSubstr(write_advice(advice)));
+  EXPECT_THAT(written(advice, TableFormat::text), HasSubstr(" is too slow (the limit is 5.00 s)"));
 }
 
 }  // namespace

@@ -64,10 +64,10 @@ Table table_of(const std::vector<std::int64_t>& lengths,
 
 std::string crossover_sentence(const std::vector<std::int64_t>& lengths,
                                const std::function<double(double)>& times) {
-  const Answer answer = make_answer(table_of(lengths, times), XAxis::length);
-  EXPECT_EQ(answer.settings.size(), 1U);
-  EXPECT_EQ(answer.settings.front().crossovers.size(), 1U);
-  return answer.settings.front().crossovers.front().sentence;
+  const std::vector<Answer> answers = make_answers(table_of(lengths, times), XAxis::length);
+  EXPECT_EQ(answers.size(), 1U);
+  EXPECT_EQ(answers.front().crossovers.size(), 1U);
+  return answers.front().crossovers.front().sentence;
 }
 
 const std::vector<std::int64_t> doubling{64, 128, 256, 512, 1024};
@@ -114,7 +114,7 @@ TEST(CrossoverAnswer, CrossingMoreThanOnce_IsSaid) {
 TEST(CrossoverAnswer, WithoutACommonLength_ThereIsNothingToSay) {
   Table table = table_of({64}, [](double) { return 1; });
   for (Row& row : table.rows) row.ratio.reset();
-  EXPECT_EQ(make_answer(table, XAxis::length).settings.at(0).crossovers.at(0).sentence,
+  EXPECT_EQ(make_answers(table, XAxis::length).at(0).crossovers.at(0).sentence,
             "Full, a and Full, b have no length at which both were measured.");
 }
 
@@ -194,10 +194,10 @@ TEST(Ranking, TheFastestStandsFirst_WithThoseThatMayBeAsFast) {
   const auto table = make_answer_table(run.store(), run.info(), std::nullopt, {}, XAxis::length);
   ASSERT_TRUE(table) << table.error().message;
   EXPECT_EQ(table->baseline, "full/dense");  // the first of the sweep
-  const Answer answer = make_answer(*table, XAxis::length);
-  ASSERT_EQ(answer.settings.size(), 1U);
-  ASSERT_EQ(answer.settings.front().rankings.size(), 2U);
-  const Ranking& at_256 = answer.settings.front().rankings.back();
+  const std::vector<Answer> answers = make_answers(*table, XAxis::length);
+  ASSERT_EQ(answers.size(), 1U);
+  ASSERT_EQ(answers.front().rankings.size(), 2U);
+  const Ranking& at_256 = answers.front().rankings.back();
   EXPECT_EQ(at_256.place, "256 tokens");
   std::vector<std::string> order;
   for (const Ranked& one : at_256.contenders) order.push_back(one.row.cell.cell.contender.id());
@@ -205,7 +205,7 @@ TEST(Ranking, TheFastestStandsFirst_WithThoseThatMayBeAsFast) {
                                              "sparse/sdpa-mask/4"}));
   EXPECT_NEAR(at_256.contenders[1].to_fastest->ratio, 1.5, 0.01);
   EXPECT_FALSE(at_256.contenders[3].to_fastest);
-  const std::string text = write_answer(answer);
+  const std::string text = write_answers(table->run, answers);
   EXPECT_THAT(text, HasSubstr("256 tokens: Sparse, fused, w = 4 is fastest."));
   EXPECT_THAT(text, HasSubstr("Sparse, fused, w = 4 is faster than Full/dense at every measured "));
   EXPECT_THAT(text, HasSubstr("sparse/sdpa-mask, w = 4 fits 64 tokens, not 256 (oom: it asks"));
@@ -213,8 +213,10 @@ TEST(Ranking, TheFastestStandsFirst_WithThoseThatMayBeAsFast) {
 }
 
 TEST(Ranking, ATwinOfTheFastest_IsNamedBesideIt) {
-  const Answer answer = make_answer(table_of({64}, [](double) { return 1; }), XAxis::length);
-  EXPECT_THAT(write_answer(answer), HasSubstr("is fastest, with no difference shown to Full, "));
+  const std::vector<Answer> answers =
+      make_answers(table_of({64}, [](double) { return 1; }), XAxis::length);
+  EXPECT_THAT(write_answers({}, answers),
+              HasSubstr("is fastest, with no difference shown to Full, "));
 }
 
 TEST(AnswerTable, FiltersWhatIsAnsweredAbout_AndKeepsTheBaseline) {
@@ -222,9 +224,9 @@ TEST(AnswerTable, FiltersWhatIsAnsweredAbout_AndKeepsTheBaseline) {
   const auto table = make_answer_table(run.store(), run.info(), "full/dense",
                                        filter_of("implementation=segment"), XAxis::length);
   ASSERT_TRUE(table) << table.error().message;
-  const Answer answer = make_answer(*table, XAxis::length);
-  ASSERT_EQ(answer.settings.front().crossovers.size(), 2U);
-  EXPECT_THAT(answer.settings.front().crossovers.front().sentence, HasSubstr("full/dense"));
+  const std::vector<Answer> answers = make_answers(*table, XAxis::length);
+  ASSERT_EQ(answers.front().crossovers.size(), 2U);
+  EXPECT_THAT(answers.front().crossovers.front().sentence, HasSubstr("full/dense"));
   EXPECT_FALSE(make_answer_table(run.store(), run.info(), "full/nothing", {}, XAxis::length));
 }
 
@@ -232,14 +234,14 @@ TEST(AnswerAlongWindows, SetsEveryWindowAgainstTheBaselineWithout) {
   const MeasuredRun run;
   const auto table = make_answer_table(run.store(), run.info(), "full/dense", {}, XAxis::window);
   ASSERT_TRUE(table) << table.error().message;
-  const Answer answer = make_answer(*table, XAxis::window);
-  ASSERT_EQ(answer.settings.size(), 2U);  // one a length
-  EXPECT_EQ(answer.settings.front().words, "64 tokens");
-  EXPECT_EQ(answer.settings.front().rankings.front().place, "w = 4");
-  EXPECT_EQ(answer.settings.front().rankings.front().contenders.size(), 3U);
-  EXPECT_THAT(answer.settings.front().crossovers.front().sentence,
+  const std::vector<Answer> answers = make_answers(*table, XAxis::window);
+  ASSERT_EQ(answers.size(), 2U);  // one a length
+  EXPECT_EQ(answers.front().setting, "64 tokens");
+  EXPECT_EQ(answers.front().rankings.front().place, "w = 4");
+  EXPECT_EQ(answers.front().rankings.front().contenders.size(), 3U);
+  EXPECT_THAT(answers.front().crossovers.front().sentence,
               HasSubstr("is faster than Full/dense at every measured window (w = 4 to 64)."));
-  EXPECT_TRUE(answer.settings.front().fits.empty());
+  EXPECT_TRUE(answers.front().fits.empty());
 }
 
 TEST(AnswerAlongWindows, ABaselineWithWindows_IsMetAtItsOwn) {
@@ -252,8 +254,8 @@ TEST(AnswerAlongWindows, ABaselineWithWindows_IsMetAtItsOwn) {
   EXPECT_EQ(twin.ratio->ratio, 1);
   EXPECT_NEAR(test::row_of(*table, "sparse/sdpa-mask/4", 64).ratio->ratio, 4, 0.01);
   EXPECT_FALSE(test::row_of(*table, "full/dense", 64).ratio);
-  const Answer answer = make_answer(*table, XAxis::window);
-  EXPECT_EQ(answer.settings.front().crossovers.at(0).sentence,
+  const std::vector<Answer> answers = make_answers(*table, XAxis::window);
+  EXPECT_EQ(answers.front().crossovers.at(0).sentence,
             "sparse/sdpa-mask is slower than Sparse, fused at every measured window (w = 4).");
 }
 
@@ -271,7 +273,8 @@ TEST(CrossoverMarks, StandWhereTheAnswerSaysItCrosses) {
 
 TEST(AnswerJson, HasTheSameAsTheText) {
   Table table = table_of(doubling, [](double n) { return 181 / n; });
-  const auto json = nlohmann::json::parse(write_answer_json(make_answer(table, XAxis::length)));
+  const auto json = nlohmann::json::parse(
+      write_answers({}, make_answers(table, XAxis::length), TableFormat::json));
   EXPECT_EQ(json.at("x"), "length");
   EXPECT_EQ(json.at("baseline"), "full/b");
   const auto& setting = json.at("settings").at(0);
@@ -286,9 +289,11 @@ TEST(AnswerJson, HasTheSameAsTheText) {
 }
 
 TEST(Answer, OfARunWithoutAHeat_SaysSo) {
-  const Answer answer = make_answer(Table{}, XAxis::length);
-  EXPECT_THAT(write_answer(answer), HasSubstr("No heat of this run is finished yet."));
-  EXPECT_EQ(nlohmann::json::parse(write_answer_json(answer)).at("settings").size(), 0U);
+  const std::vector<Answer> answers = make_answers(Table{}, XAxis::length);
+  EXPECT_THAT(write_answers({}, answers), HasSubstr("No heat of this run is finished yet."));
+  EXPECT_EQ(
+      nlohmann::json::parse(write_answers({}, answers, TableFormat::json)).at("settings").size(),
+      0U);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tests/report/measured_run.h"
@@ -12,6 +13,7 @@ namespace attnscope::report {
 namespace {
 
 using namespace test;
+using nlohmann::json;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -100,6 +102,93 @@ TEST(Conditions, ReachEveryForm) {
     EXPECT_THAT(text, AllOf(HasSubstr("2 of 6 samples"), HasSubstr("outside the counted")));
     EXPECT_THAT(text, Not(HasSubstr("Plain: its process")));
   }
+}
+
+/// A cell of five placements of twelve rounds, whose times rise by that much over a placement.
+Cell rising_cell(const std::string& implementation, double rise) {
+  Cell cell = timed_cell("sparse", implementation, Window::of(4), implementation, 1);
+  cell.document_tokens = 500;
+  cell.samples.clear();
+  for (int placement = 0; placement < 5; ++placement) {
+    for (int round = 0; round < 12; ++round) {
+      const double ripple = 0.0005 * ((round * 7 + placement * 3) % 5);
+      cell.samples.push_back({.process = placement < 3 ? 0 : 1,
+                              .placement = placement,
+                              .round = round,
+                              .time_ns = 1e6 * (1 + ripple + rise * round / 11)});
+    }
+  }
+  return cell;
+}
+
+Table table_of(std::vector<Cell> cells) {
+  MeasuredRun run;
+  run.add(HeatResult{.heat_index = 2, .point = point_at(512), .cells = std::move(cells)});
+  return run.table(std::nullopt, "sequence_tokens=512");
+}
+
+TEST(DriftInTables, ASteadyCell_HasNoMarkAndNoNote) {
+  const Table table = table_of({rising_cell("segment", 0)});
+  EXPECT_FALSE(table.rows[0].drift.is_flagged);
+  EXPECT_THAT(marks_of(table.rows[0]), IsEmpty());
+  EXPECT_THAT(notes_on(table.rows[0]), IsEmpty());
+}
+
+TEST(DriftInTables, ACellThatDrifted_IsMarkedNotedAndKept) {
+  const Table table = table_of({rising_cell("segment", 0.05)});
+  EXPECT_EQ(marks_of(table.rows[0]), "~");
+  EXPECT_EQ(table.rows[0].cell.summary.samples, 60);
+  EXPECT_THAT(notes_on(table.rows[0]), ElementsAre(HasSubstr("drifted by +5.")));
+  const std::string text = write_table(table, TableFormat::text);
+  EXPECT_THAT(text, HasSubstr(" ~"));
+  EXPECT_THAT(text, HasSubstr("segment: drifted by +5."));
+  const json row = json::parse(write_table(table, TableFormat::json)).at(0);
+  EXPECT_NEAR(row.at("drift").get<double>(), 0.05, 0.006);
+  EXPECT_EQ(row.at("drifted"), true);
+}
+
+TEST(DriftInTables, ContendersThatDriftAlike_HaveRatiosThatDoNot) {
+  const Table table = table_of({rising_cell("segment", 0.05), rising_cell("windowed", 0.05)});
+  EXPECT_EQ(table.rows[0].ratio_drifted, false);
+  EXPECT_THAT(notes_on(table.rows[1]), ElementsAre(HasSubstr("its ratio to a contender beside it "
+                                                             "did not")));
+}
+
+TEST(DriftInTables, AContenderThatDriftsAlone_TakesItsRatioAlong) {
+  const Table table = table_of({rising_cell("segment", 0.05), rising_cell("windowed", 0)});
+  EXPECT_EQ(table.rows[0].ratio_drifted, true);
+  EXPECT_EQ(table.rows[1].ratio_drifted, std::nullopt);
+  EXPECT_THAT(notes_on(table.rows[0]), ElementsAre(HasSubstr("and its ratio to a contender beside "
+                                                             "it too")));
+}
+
+TEST(Disturbance, OtherProcessesOnMoreThanATenthOfTheCores_AreMarkedAndNoted) {
+  Cell busy = rising_cell("segment", 0), quiet = rising_cell("windowed", 0);
+  for (Sample& sample : busy.samples) sample.foreign_load = 0.6;
+  for (Sample& sample : quiet.samples) sample.foreign_load = 0.1;
+  quiet.samples[0].foreign_load = 2;  // once is not half of the time
+  busy.samples[3].involuntary_switches = 4;
+  const Table table = table_of({busy, quiet});
+  EXPECT_EQ(marks_of(table.rows[0]), "!");
+  EXPECT_THAT(notes_on(table.rows[0]),
+              ElementsAre(HasSubstr("kept 0.600 cores busy, beside the 2 it uses")));
+  EXPECT_THAT(marks_of(table.rows[1]), IsEmpty());
+  const json rows = json::parse(write_table(table, TableFormat::json));
+  EXPECT_EQ(rows.at(0).at("foreign_load"), 0.6);
+  EXPECT_EQ(rows.at(0).at("involuntary_switches"), 4);
+  EXPECT_EQ(rows.at(0).at("disturbed"), true);
+  EXPECT_EQ(rows.at(1).at("disturbed"), false);
+}
+
+TEST(Disturbance, MoreThanAFifthOfOutliers_AreMarkedCountedAndKept) {
+  Cell cell = rising_cell("segment", 0);
+  for (std::size_t i = 0; i < cell.samples.size(); i += 4) cell.samples[i].time_ns *= 1.5;
+  const Table table = table_of({cell});
+  EXPECT_THAT(marks_of(table.rows[0]), HasSubstr("!"));
+  const json row = json::parse(write_table(table, TableFormat::json)).at(0);
+  EXPECT_EQ(row.at("outliers"), 15);
+  EXPECT_EQ(row.at("samples"), 60);
+  EXPECT_THAT(write_table(table, TableFormat::latex), HasSubstr("15 of 60 samples are outliers"));
 }
 
 }  // namespace

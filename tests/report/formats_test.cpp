@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <clocale>
 #include <locale>
 #include <nlohmann/json.hpp>
@@ -18,11 +19,11 @@
 namespace attnscope::report {
 namespace {
 
+using Record = std::vector<std::string>;
 using namespace test;
 using nlohmann::json;
 using testing::HasSubstr;
-
-using Record = std::vector<std::string>;
+using testing::Not;
 
 /// RFC 4180 with CRLF lines.
 std::vector<Record> parse_csv(const std::string& text) {
@@ -208,15 +209,6 @@ TEST(Csv, ReadBack_HasTheSameValuesAsJson) {
   }
 }
 
-TEST(Csv, EveryRow_TellsItsRunAndProvenance) {
-  const MeasuredRun run;
-  const auto records = parse_csv(write_table(run.table(), TableFormat::csv));
-  const auto last = records[0].size() - 1;
-  EXPECT_EQ(records[0][last], "provenance");
-  EXPECT_EQ(records[1][last - 1], run.info().id.uuid);
-  EXPECT_EQ(records[1][last], provenance_line(run.info()));
-}
-
 TEST(Text, AReasonOfSeveralContenders_StandsOnce) {
   const MeasuredRun run;
   Table table = run.table("full/dense");
@@ -328,13 +320,6 @@ TEST(Markdown, EveryLineOfTheTable_HasAsManyFieldsAsItsHead) {
   for (const int count : counts) EXPECT_EQ(count, counts.front());
 }
 
-TEST(Formats, UnknownNames_AreRefusedWithTheNearest) {
-  EXPECT_EQ(*parse_table_format("latex"), TableFormat::latex);
-  EXPECT_EQ(*parse_table_format("text"), TableFormat::text);
-  EXPECT_EQ(*parse_table_format("json"), TableFormat::json);
-  EXPECT_THAT(parse_table_format("latec").error().message, HasSubstr("did you mean 'latex'"));
-}
-
 /// As in German: a decimal comma and points between thousands.
 struct Commas : std::numpunct<char> {
   char do_decimal_point() const override { return ','; }
@@ -403,6 +388,86 @@ TEST(Provenance, ThatIsNotJson_IsLeftOut) {
   run.start.provenance = "not json {";
   run.start.command_line = "two\nlines";
   EXPECT_THAT(provenance_line(run), HasSubstr("two lines"));
+}
+
+std::string latex(std::optional<std::string_view> baseline) {
+  const MeasuredRun run;
+  return write_table(run.table(baseline), TableFormat::latex);
+}
+
+/// Columns that a line of the tabular fills: one more than its &, \multicolumn counted as it spans.
+int columns_filled(const std::string& line) {
+  int count = 1;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '&' && (i == 0 || line[i - 1] != '\\')) ++count;
+  }
+  const std::string spanning = "\\multicolumn{";
+  for (std::size_t at = line.find(spanning); at != std::string::npos;
+       at = line.find(spanning, at + 1)) {
+    count += std::stoi(line.substr(at + spanning.size())) - 1;
+  }
+  return count;
+}
+
+TEST(Latex, EveryLine_FillsTheDeclaredColumns) {
+  std::stringstream lines(latex("full/dense"));
+  int declared = 0, checked = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (const auto at = line.find("\\begin{tabular}{"); at != std::string::npos) {
+      declared = static_cast<int>(line.size() - at - std::string("\\begin{tabular}{}").size());
+    }
+    if (!line.ends_with("\\\\")) continue;
+    EXPECT_EQ(columns_filled(line), declared) << line;
+    ++checked;
+  }
+  EXPECT_EQ(declared, 5);
+  EXPECT_EQ(checked, 8);  // two of head, three a length
+}
+
+TEST(Latex, BracesAndEnvironments_AreBalanced) {
+  const std::string text = latex("full/dense");
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool literal = i > 0 && text[i - 1] == '\\';
+    if (text[i] == '{' && !literal) ++depth;
+    if (text[i] == '}' && !literal) --depth;
+    ASSERT_GE(depth, 0);
+  }
+  EXPECT_EQ(depth, 0);
+  const auto count = [&](const std::string& word) {
+    int found = 0;
+    for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("\\begin{"), count("\\end{"));
+  EXPECT_EQ(count("$") % 2, 0);
+  EXPECT_EQ(count("\\toprule") + count("\\bottomrule"), 2);
+}
+
+TEST(Latex, TheForm_IsThatOfThePapersTable3) {
+  const std::string text = latex("full/dense");
+  EXPECT_THAT(text, HasSubstr("\\multicolumn{1}{c}{Full/dense} & \\multicolumn{2}{c}{Sparse, fused}"
+                              " & \\multicolumn{1}{c}{sparse/sdpa-mask}"));
+  EXPECT_THAT(text, HasSubstr("Unit, $w =$ & -- & 4 & 64 & 4 \\\\"));
+  // 256 tokens, batch 4: dense 32 ms, segment 4 and 6 ms, each over four documents.
+  EXPECT_THAT(text,
+              HasSubstr("ms & \\underline{8.00} & 1.00 $(-88\\,\\%)$ & 1.50 $(-81\\,\\%)$ & oom"));
+  EXPECT_THAT(text,
+              HasSubstr("$\\mu$s & \\underline{500} & 250 $(-50\\,\\%)$ & 375 $(-25\\,\\%)$ & "
+                        "1000 $(+100\\,\\%)$"));
+  EXPECT_THAT(text, HasSubstr("MB & \\underline{2.00} & 2.00 $(0\\,\\%)$"));
+  EXPECT_LT(text.find("64 tokens"), text.find("256 tokens"));
+}
+
+TEST(Latex, WithoutBaseline_NothingIsUnderlinedOrCompared) {
+  const std::string text = latex(std::nullopt);
+  EXPECT_THAT(text, Not(HasSubstr("underline")));
+  EXPECT_THAT(text, Not(HasSubstr("\\,\\%)")));
+}
+
+TEST(Latex, AnEmptyTable_IsStillWellFormed) {
+  const std::string text = write_table(Table{}, TableFormat::latex);
+  EXPECT_THAT(text, HasSubstr("\\begin{tabular}{l}"));
 }
 
 }  // namespace

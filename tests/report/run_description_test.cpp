@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "engine/report/run_differences.h"
+#include "engine/report/provenance.h"
 #include "tests/report/measured_run.h"
 
 namespace attnscope::report {

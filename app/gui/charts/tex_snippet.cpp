@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/gui/charts/printable.h"
-#include "engine/report/latex_text.h"
+#include "engine/report/sheet.h"
 
 namespace attnscope::charts {
 namespace {

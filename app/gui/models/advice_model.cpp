@@ -37,7 +37,7 @@ int place_of(const Advised& one, std::size_t row) {
 
 }  // namespace
 
-void AdviceModel::set_advice(std::optional<report::Advice> advice) {
+void AdviceModel::set_advice(std::optional<report::Answer> advice) {
   beginResetModel();
   advice_ = std::move(advice);
   endResetModel();

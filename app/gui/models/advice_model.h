@@ -7,7 +7,7 @@
 #include <QAbstractListModel>
 #include <optional>
 
-#include "engine/report/advice.h"
+#include "engine/report/answer.h"
 
 namespace attnscope::gui {
 
@@ -30,8 +30,8 @@ class AdviceModel : public QAbstractListModel {
   using QAbstractListModel::QAbstractListModel;
 
   /// Nothing: no answer.
-  void set_advice(std::optional<report::Advice> advice);
-  [[nodiscard]] const std::optional<report::Advice>& advice() const { return advice_; }
+  void set_advice(std::optional<report::Answer> advice);
+  [[nodiscard]] const std::optional<report::Answer>& advice() const { return advice_; }
 
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
   [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
@@ -45,7 +45,7 @@ class AdviceModel : public QAbstractListModel {
   [[nodiscard]] QVariant contender_data(std::size_t place, int role) const;
   [[nodiscard]] QVariant note_data(std::size_t place, int role) const;
 
-  std::optional<report::Advice> advice_;
+  std::optional<report::Answer> advice_;
 };
 
 }  // namespace attnscope::gui

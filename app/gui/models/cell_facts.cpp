@@ -9,7 +9,6 @@
 #include "engine/report/axes_in_words.h"
 #include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
-#include "engine/report/writers.h"
 
 namespace attnscope::gui {
 namespace {

@@ -27,7 +27,7 @@ std::string remark_on(const Advised& one) {
 
 }  // namespace
 
-report::Figure effectiveness_figure(const report::Advice& advice) {
+report::Figure effectiveness_figure(const report::Answer& advice) {
   const auto first = std::ranges::find_if(advice.contenders, is_shown);
   report::Figure figure;
   if (first == advice.contenders.end()) return figure;
@@ -36,7 +36,7 @@ report::Figure effectiveness_figure(const report::Advice& advice) {
     if (is_shown(one)) longest_ms = std::max(longest_ms, one.time_ns->value / 1e6);
   }
   const bool in_seconds = longest_ms >= 10 * ms_per_second;
-  const std::int64_t count = advice.question.candidates;
+  const std::int64_t count = advice.question->candidates;
   figure.x_label =
       fmt::format("{} for {} document{}", in_seconds ? "s" : "ms", count, count == 1 ? "" : "s");
   figure.y_label =
@@ -73,7 +73,7 @@ std::optional<charts::AxisRange> effectiveness_range(const report::Figure& figur
   return charts::AxisRange{std::max(0.0, middle - span / 2), middle + span / 2};
 }
 
-QStringList without_published(const report::Advice& advice) {
+QStringList without_published(const report::Answer& advice) {
   QStringList names;
   for (const Advised& one : advice.contenders) {
     if (!one.published) names.append(words(one.name));

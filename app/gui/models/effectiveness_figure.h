@@ -12,15 +12,15 @@
 #include <optional>
 
 #include "app/gui/charts/axis_scale.h"
-#include "engine/report/advice.h"
+#include "engine/report/answer.h"
 
 namespace attnscope::gui {
 
-[[nodiscard]] report::Figure effectiveness_figure(const report::Advice& advice);
+[[nodiscard]] report::Figure effectiveness_figure(const report::Answer& advice);
 /// A part of the axis that shows differences of 0.01; nothing without a point.
 [[nodiscard]] std::optional<charts::AxisRange> effectiveness_range(const report::Figure& figure);
 
 /// Names of the contenders without a published number.
-[[nodiscard]] QStringList without_published(const report::Advice& advice);
+[[nodiscard]] QStringList without_published(const report::Answer& advice);
 
 }  // namespace attnscope::gui

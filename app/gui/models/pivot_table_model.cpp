@@ -6,7 +6,7 @@
 #include "app/gui/models/cell_table_model.h"
 #include "app/gui/models/cell_text.h"
 #include "app/gui/session/text.h"
-#include "engine/report/pivot_words.h"
+#include "engine/report/pivot.h"
 #include "engine/report/slice.h"
 
 namespace attnscope::gui {

@@ -34,7 +34,7 @@ QVariant PublishedTableModel::data(const QModelIndex& index, int role) const {
 QVariant PublishedTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || section < 0 || section >= columnCount())
     return QAbstractTableModel::headerData(section, orientation, role);
-  const report::PublishedColumn& column = table_.columns[static_cast<std::size_t>(section)];
+  const report::SheetColumn& column = table_.columns[static_cast<std::size_t>(section)];
   if (role == Qt::DisplayRole) {
     // In two lines: fifteen columns of long titles would not fit beside each other.
     QString title = words(column.title);

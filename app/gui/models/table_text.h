@@ -1,18 +1,22 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Any model's table as text for the clipboard.
+// What the window shows as a table, for the clipboard and for files.
 
 #include <QAbstractTableModel>
 #include <QString>
 
-#include "engine/report/table.h"
+#include "engine/report/sheet.h"
 
 namespace attnscope::gui {
 
-/// A table's texts as others take them: tab-separated for a spreadsheet, Markdown, CSV, LaTeX with
-/// booktabs, or a JSON array of objects. `corner` names the row headings.
-[[nodiscard]] QString table_text(const QAbstractTableModel& model, const QString& corner,
-                                 report::TableFormat format);
+/// A number with all its digits, and a decimal point in every locale.
+[[nodiscard]] std::string number_text(double value);
+
+/// A model's texts, its row headings in the first column, which `corner` names.
+[[nodiscard]] report::Sheet sheet_of(const QAbstractTableModel& model, const QString& corner);
+
+/// As others take it from the clipboard: tabs for a spreadsheet in place of a terminal's blanks.
+[[nodiscard]] QString clipboard_text(const report::Sheet& sheet, report::TableFormat format);
 
 }  // namespace attnscope::gui

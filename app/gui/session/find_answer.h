@@ -11,12 +11,12 @@
 
 #include "app/gui/models/question_text.h"
 #include "app/gui/session/snapshot.h"
-#include "engine/report/advice.h"
+#include "engine/report/answer.h"
 
 namespace attnscope::gui {
 
 struct AnswerSnapshot {
-  std::vector<report::Advice> settings;  // one, unless panels stand for an axis
+  std::vector<report::Answer> settings;  // one, unless panels stand for an axis
   QString lengths_problem;               // the file of lengths could not be read
 };
 using AnswerPointer = std::shared_ptr<const AnswerSnapshot>;

@@ -10,7 +10,7 @@
 #include "app/gui/charts/text_lines.h"
 #include "app/gui/models/advice_model.h"
 #include "app/gui/views/theme.h"
-#include "engine/report/advice.h"
+#include "engine/report/answer.h"
 
 namespace attnscope::gui {
 namespace {

@@ -33,7 +33,7 @@ void AnswerList::set_contenders(const std::vector<std::string>& ids) {
   delegate_->set_contenders(ids);
 }
 
-void AnswerList::show_advice(std::optional<report::Advice> advice) {
+void AnswerList::show_advice(std::optional<report::Answer> advice) {
   const QString open = currentIndex().data(AdviceModel::style_key_role).toString();
   const int scrolled = verticalScrollBar()->value();
   model_.set_advice(std::move(advice));

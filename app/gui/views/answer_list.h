@@ -19,7 +19,7 @@ class AnswerList : public QListView {
 
   void set_contenders(const std::vector<std::string>& ids);
   /// Keeps the contender that is open.
-  void show_advice(std::optional<report::Advice> advice);
+  void show_advice(std::optional<report::Answer> advice);
   [[nodiscard]] const AdviceModel& advice_model() const { return model_; }
 
   [[nodiscard]] QSize sizeHint() const override;

@@ -16,6 +16,7 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "app/gui/session/text.h"
@@ -32,9 +33,17 @@ namespace {
 constexpr const char* folded_setting = "answer/folded";
 constexpr int typing_pause_ms = 200;
 
-const TableFormatEntry& entry_of(report::TableFormat format) {
-  const auto& all = table_formats();
-  return *std::ranges::find(all, format, &TableFormatEntry::format);
+/// "Ctrl+Alt+M" saves the answer as Markdown; a format beyond these has its menu alone.
+const char* keys_to_save(report::TableFormat format) {
+  using report::TableFormat;
+  constexpr std::array<std::pair<TableFormat, const char*>, 5> known{
+      {{TableFormat::text, "Ctrl+Alt+P"},
+       {TableFormat::markdown, "Ctrl+Alt+M"},
+       {TableFormat::latex, "Ctrl+Alt+X"},
+       {TableFormat::csv, "Ctrl+Alt+V"},
+       {TableFormat::json, "Ctrl+Alt+J"}}};
+  const auto* found = std::ranges::find(known, format, [](const auto& one) { return one.first; });
+  return found == known.end() ? "" : found->second;
 }
 
 QLabel* text_label(const char* name) {
@@ -86,7 +95,7 @@ void AnswerPanel::build_actions(QHBoxLayout& line) {
     action->setObjectName(QLatin1String(name));
     action->setShortcut(QKeySequence(QLatin1String(keys)));
     action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-    action->setToolTip(QStringLiteral("%1 (%2)").arg(text, QLatin1String(keys)));
+    if (*keys != 0) action->setToolTip(QStringLiteral("%1 (%2)").arg(text, QLatin1String(keys)));
     connect(action, &QAction::triggered, this, act);
     addAction(action);
     return action;
@@ -103,16 +112,9 @@ void AnswerPanel::build_actions(QHBoxLayout& line) {
   });
   measure_ = add(tr("Measure exactly"), "Ctrl+Shift+M", "measure_exactly", &AnswerPanel::measure);
   copy_ = add(tr("Copy answer"), "Ctrl+Alt+C", "copy_answer", &AnswerPanel::copy);
-  const std::pair<report::TableFormat, const char*> keys_to_save[] = {
-      {report::TableFormat::text, "Ctrl+Alt+P"},
-      {report::TableFormat::markdown, "Ctrl+Alt+M"},
-      {report::TableFormat::latex, "Ctrl+Alt+X"},
-      {report::TableFormat::csv, "Ctrl+Alt+V"},
-      {report::TableFormat::json, "Ctrl+Alt+J"}};
-  for (const auto& [format, keys] : keys_to_save) {
-    const QString name = QLatin1String(entry_of(format).name);
-    saves_.append(add(tr("Save answer as %1…").arg(name), keys, "save_answer",
-                      [this, saved = format] { save(saved); }));
+  for (const report::TableFormatName& form : report::table_formats()) {
+    saves_.append(add(tr("Save answer as %1…").arg(words(form.title)), keys_to_save(form.format),
+                      "save_answer", [this, format = form.format] { save(format); }));
   }
   for (QAction* action : {measure_, copy_}) {
     auto* button = new QToolButton;
@@ -125,7 +127,7 @@ void AnswerPanel::build_actions(QHBoxLayout& line) {
   save_->setObjectName(QStringLiteral("save_answer"));
   save_->setText(tr("Save"));
   save_->setAccessibleName(tr("Save the answer"));
-  save_->setToolTip(tr("Save the answer as text, Markdown, LaTeX, CSV or JSON"));
+  save_->setToolTip(tr("Save the answer as a table, for a text, a paper or a program"));
   auto* forms = new QMenu(save_);
   forms->addActions(saves_);
   save_->setMenu(forms);
@@ -247,7 +249,7 @@ void AnswerPanel::show_answer(const AnswerPointer& answer) {
   const QString chosen = settings_->currentText();
   settings_->clear();
   if (answer_) {
-    for (const report::Advice& one : answer_->settings) settings_->addItem(words(one.setting));
+    for (const report::Answer& one : answer_->settings) settings_->addItem(words(one.setting));
     fields_->set_file_problem(answer_->lengths_problem);
   }
   settings_->setCurrentIndex(std::max(0, settings_->findText(chosen)));
@@ -255,14 +257,14 @@ void AnswerPanel::show_answer(const AnswerPointer& answer) {
   show_setting();
 }
 
-const report::Advice* AnswerPanel::advice() const {
+const report::Answer* AnswerPanel::advice() const {
   if (!answer_ || answer_->settings.empty()) return nullptr;
   const auto at = static_cast<std::size_t>(std::max(0, settings_->currentIndex()));
   return &answer_->settings[std::min(at, answer_->settings.size() - 1)];
 }
 
 void AnswerPanel::show_setting() {
-  const report::Advice* shown = advice();
+  const report::Answer* shown = advice();
   list_->show_advice(shown ? std::optional(*shown) : std::nullopt);
   if (shown) {
     plot_->show_advice(*shown);
@@ -299,7 +301,7 @@ void AnswerPanel::say(const QString& sentence) {
 }
 
 void AnswerPanel::show_heading() {
-  const report::Advice* shown = advice();
+  const report::Answer* shown = advice();
   heading_->setText(shown ? words(shown->heading) : QString());
   heading_->setVisible(shown != nullptr);
   const bool has_best = shown && !shown->contenders.empty();
@@ -308,13 +310,13 @@ void AnswerPanel::show_heading() {
 }
 
 void AnswerPanel::measure() {
-  const report::Advice* shown = advice();
+  const report::Answer* shown = advice();
   if (shown && !shown->to_measure.empty()) Q_EMIT measure_asked(words(report::exact_sweep(*shown)));
 }
 
 QString AnswerPanel::text() const {
-  const report::Advice* shown = advice();
-  return shown ? words(report::write_advice(*shown, report::TableFormat::text)) : QString();
+  const report::Answer* shown = advice();
+  return shown ? words(report::write_answers(shown->run, std::span(shown, 1))) : QString();
 }
 
 void AnswerPanel::copy() {
@@ -324,11 +326,12 @@ void AnswerPanel::copy() {
 }
 
 void AnswerPanel::save(report::TableFormat format) {
-  const report::Advice* shown = advice();
+  const report::Answer* shown = advice();
   if (!run_ || !shown) return;
   ask_for_new_file(this, tr("Save the answer"), file_stem(*run_, QStringLiteral("answer")),
-                   QLatin1String(entry_of(format).extension),
-                   [this, text = report::write_advice(*shown, format)](const QString& file) {
+                   words(report::name_of(format).extension),
+                   [this, text = report::write_answers(shown->run, std::span(shown, 1), format)](
+                       const QString& file) {
                      const Status written = write_text_file(file, text);
                      if (written) {
                        Q_EMIT succeeded(tr("Wrote %1").arg(file));

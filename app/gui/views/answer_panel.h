@@ -40,7 +40,7 @@ class AnswerPanel : public QWidget {
   [[nodiscard]] AnswerList* list() const { return list_; }
   [[nodiscard]] EffectivenessPlot* plot() const { return plot_; }
   /// The answer that is shown; null: none.
-  [[nodiscard]] const report::Advice* advice() const;
+  [[nodiscard]] const report::Answer* advice() const;
   /// The whole answer, with what the run was measured on.
   [[nodiscard]] QString text() const;
 

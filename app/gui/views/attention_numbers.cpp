@@ -13,6 +13,7 @@
 #include <array>
 
 #include "app/gui/charts/mask_colors.h"
+#include "app/gui/models/table_text.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/group_mass_view.h"
 #include "app/gui/views/token_profile.h"
@@ -232,47 +233,50 @@ void AttentionNumbers::set_marked(qint64 token) {
   profile_->set_marked(token);
 }
 
-NumberGrid AttentionNumbers::group_grid() const {
-  NumberGrid grid{.heads = {"from", "to"}, .rows = {}};
+report::Sheet AttentionNumbers::group_grid() const {
+  report::Sheet grid{.columns = {{"from", "from", false}, {"to", "to", false}}};
   if (!session_->dump()) return grid;
   for (const AttentionSide side : all_sides) {
     if (!session_->head().side(side).summary) continue;
     const auto pattern = session_->pattern(side);
     const QString title = pattern ? QStringLiteral(": ") + pattern->title() : QString();
-    grid.heads.push_back((side_name(side) + title).toStdString());
+    const std::string side_title = (side_name(side) + title).toStdString();
+    grid.columns.push_back({side_title, side_title});
   }
   for (const TokenGroup from : groups_.groups()) {
     for (const TokenGroup to : groups_.groups()) {
-      std::vector<std::string> row{std::string(name_of(from)), std::string(name_of(to))};
+      std::vector<report::SheetCell> row{std::string(name_of(from)), std::string(name_of(to))};
       for (const AttentionSide side : all_sides) {
         const auto& summary = session_->head().side(side).summary;
-        if (summary) row.push_back(number_text(summary->mass(from, to)));
+        if (summary) row.emplace_back(number_text(summary->mass(from, to)));
       }
-      grid.rows.push_back(std::move(row));
+      grid.add(std::move(row));
     }
   }
   return grid;
 }
 
-NumberGrid AttentionNumbers::token_grid() const {
-  NumberGrid grid{.heads = {"position", "token", "group", "received"}, .rows = {}};
+report::Sheet AttentionNumbers::token_grid() const {
+  report::Sheet grid{.columns = {{"position", "position"},
+                                 {"token", "token", false},
+                                 {"group", "group", false},
+                                 {"received", "received"}}};
   const std::optional<Received>& received = session_->received();
   if (!received) return grid;
   const DumpInfo& info = session_->dump()->info();
-  grid.rows.reserve(info.tokens.size());
   for (std::size_t i = 0; i < info.tokens.size(); ++i) {
-    grid.rows.push_back({std::to_string(i), info.tokens[i], std::string(name_of(info.groups[i])),
-                         number_text(received->mass[i])});
+    grid.add({std::to_string(i), info.tokens[i], std::string(name_of(info.groups[i])),
+              number_text(received->mass[i])});
   }
   return grid;
 }
 
-NumberGrid AttentionNumbers::grid_in_front() const {
+report::Sheet AttentionNumbers::grid_in_front() const {
   return token_table_->hasFocus() ? token_grid() : group_grid();
 }
 
-void AttentionNumbers::copy(const NumberGrid& grid, const QString& sentence) {
-  QApplication::clipboard()->setText(words(write_grid(grid, report::TableFormat::text)));
+void AttentionNumbers::copy(const report::Sheet& grid, const QString& sentence) {
+  QApplication::clipboard()->setText(clipboard_text(grid, report::TableFormat::text));
   Q_EMIT copied(sentence);
 }
 

@@ -9,8 +9,8 @@
 
 #include "app/gui/models/attended_tokens_model.h"
 #include "app/gui/models/group_mass_model.h"
-#include "app/gui/models/number_grid.h"
 #include "app/gui/session/attention_session.h"
+#include "engine/report/sheet.h"
 
 class QComboBox;
 class QLabel;
@@ -30,11 +30,11 @@ class AttentionNumbers : public QWidget {
   /// The token under a cursor elsewhere; -1: none.
   void set_marked(qint64 token);
   /// From group to group, of every side that is computed.
-  [[nodiscard]] NumberGrid group_grid() const;
+  [[nodiscard]] report::Sheet group_grid() const;
   /// What every token receives from the chosen rows, of the side that is shown.
-  [[nodiscard]] NumberGrid token_grid() const;
+  [[nodiscard]] report::Sheet token_grid() const;
   /// The one that a person is looking at: tokens where their list has the focus, else groups.
-  [[nodiscard]] NumberGrid grid_in_front() const;
+  [[nodiscard]] report::Sheet grid_in_front() const;
 
   [[nodiscard]] GroupMassModel& groups() { return groups_; }
   [[nodiscard]] AttendedTokensModel& tokens() { return tokens_; }
@@ -55,7 +55,7 @@ class AttentionNumbers : public QWidget {
   void rows_picked(int entry);
   void show_rows();
   void show_groups();
-  void copy(const NumberGrid& grid, const QString& sentence);
+  void copy(const report::Sheet& grid, const QString& sentence);
   [[nodiscard]] QString rows_words() const;
 
   AttentionSession* session_;

@@ -20,6 +20,7 @@
 
 #include "app/gui/charts/heat_bar.h"
 #include "app/gui/charts/heat_image.h"
+#include "app/gui/models/table_text.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/attention_numbers.h"
 #include "app/gui/views/attention_source.h"
@@ -440,9 +441,9 @@ bool AttentionPage::has_table() const {
 }
 
 void AttentionPage::copy_table(report::TableFormat format) {
-  NumberGrid grid = numbers_->grid_in_front();
-  grid.note = caption().toStdString();
-  QApplication::clipboard()->setText(words(write_grid(grid, format)));
+  report::Sheet grid = numbers_->grid_in_front();
+  grid.below = {caption().toStdString()};
+  QApplication::clipboard()->setText(clipboard_text(grid, format));
 }
 
 bool AttentionPage::has_figure() const {

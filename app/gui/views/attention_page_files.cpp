@@ -70,7 +70,7 @@ charts::HeatFigure AttentionPage::figure() const {
   if (session_.dump()) figure.tokens = session_.dump()->info().tokens;
   figure.title = tr("Attention weights, %1").arg(head_words()).toStdString();
   figure.provenance = caption().toStdString();
-  figure.numbers = write_grid(numbers_->group_grid(), report::TableFormat::csv);
+  figure.numbers = write_sheet(numbers_->group_grid(), report::TableFormat::csv);
   return figure;
 }
 

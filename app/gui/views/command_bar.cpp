@@ -11,8 +11,8 @@
 #include <QStandardItemModel>
 #include <algorithm>
 
+#include "app/gui/session/text.h"
 #include "app/gui/views/page.h"
-#include "app/gui/views/run_export.h"
 
 namespace attnscope::gui {
 namespace {
@@ -105,15 +105,13 @@ void CommandBar::add_copy_buttons() {
   other->setAccessibleName(tr("Copy table in another format"));
   other->setToolTip(tr("Copy in another format"));
   auto* formats = new QMenu(other);
-  for (const TableFormatEntry& entry : table_formats()) {
-    formats->addAction(tr("As %1").arg(QLatin1String(entry.name)), this,
+  for (const report::TableFormatName& entry : report::table_formats()) {
+    formats->addAction(tr("As %1").arg(words(entry.title)), this,
                        [this, format = entry.format] { copy_table(format); });
   }
   other->setMenu(formats);
   const auto name_format = [this, other] {
-    const auto& all = table_formats();
-    const auto chosen = std::ranges::find(all, format_, &TableFormatEntry::format);
-    other->setText(chosen == all.end() ? tr("as") : tr("as %1").arg(QLatin1String(chosen->name)));
+    other->setText(tr("as %1").arg(words(report::name_of(format_).title)));
   };
   name_format();
   connect(formats, &QMenu::triggered, other, name_format);

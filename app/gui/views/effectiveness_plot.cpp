@@ -37,7 +37,7 @@ void EffectivenessPlot::set_contenders(const std::vector<std::string>& ids) {
   chart_->set_contenders(ids);
 }
 
-void EffectivenessPlot::show_advice(const report::Advice& advice) {
+void EffectivenessPlot::show_advice(const report::Answer& advice) {
   const report::Figure figure = effectiveness_figure(advice);
   const QStringList absent = without_published(advice);
   chart_->set_placeholder(

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/report/advice.h"
+#include "engine/report/answer.h"
 
 class QLabel;
 
@@ -25,7 +25,7 @@ class EffectivenessPlot : public QWidget {
 
   /// Ids of all the run's contenders, which decide how each is drawn.
   void set_contenders(const std::vector<std::string>& ids);
-  void show_advice(const report::Advice& advice);
+  void show_advice(const report::Answer& advice);
   void clear();
 
   [[nodiscard]] charts::RunChart* chart() const { return chart_; }

@@ -243,7 +243,7 @@ void PatternsPage::copy_table(report::TableFormat format) {
   const PatternCostsModel& model = costs_->model();
   QString corner = tr("A: %1").arg(model.side_a().title);
   if (model.side_b()) corner += tr("; B: %1").arg(model.side_b()->title);
-  QApplication::clipboard()->setText(table_text(model, corner, format));
+  QApplication::clipboard()->setText(clipboard_text(sheet_of(model, corner), format));
   messages_->show_info(tr("Copied the costs as a table."));
 }
 

@@ -9,17 +9,6 @@
 
 namespace attnscope::gui {
 
-const std::vector<TableFormatEntry>& table_formats() {
-  static const std::vector<TableFormatEntry> all = {
-      {report::TableFormat::csv, "CSV", "csv"},
-      {report::TableFormat::markdown, "Markdown", "md"},
-      {report::TableFormat::latex, "LaTeX", "tex"},
-      {report::TableFormat::json, "JSON", "json"},
-      {report::TableFormat::text, "Text", "txt"},
-  };
-  return all;
-}
-
 QString file_stem(const RunSnapshot& run, const QString& suffix) {
   QString stem = QStringLiteral("%1-%2").arg(words(run.table.run.start.sweep_name), suffix);
   for (QChar& letter : stem) {

@@ -9,13 +9,6 @@
 
 namespace attnscope::gui {
 
-struct TableFormatEntry {
-  report::TableFormat format;
-  const char* name;       // in menus
-  const char* extension;  // without the dot
-};
-[[nodiscard]] const std::vector<TableFormatEntry>& table_formats();
-
 /// The run's name and what is shown of it, as a file name without what shells and file systems
 /// stumble over.
 [[nodiscard]] QString file_stem(const RunSnapshot& run, const QString& suffix);

@@ -112,8 +112,8 @@ QWidget* RunTable::build_selectors() {
   form_->addItems({tr("Along two keys"), tr("List of all cells")});
   for (const Cells& cells : offered_cells()) cells_->addItem(cells.name);
   auto* formats = new QMenu(save_);
-  for (const TableFormatEntry& entry : table_formats()) {
-    formats->addAction(tr("As %1…").arg(QLatin1String(entry.name)), this,
+  for (const report::TableFormatName& entry : report::table_formats()) {
+    formats->addAction(tr("As %1…").arg(words(entry.title)), this,
                        [this, format = entry.format] { Q_EMIT save_asked(format); });
   }
   save_->setObjectName(QStringLiteral("save_table"));

@@ -367,10 +367,8 @@ void RunView::copy_table(report::TableFormat format) {
 
 void RunView::export_table(report::TableFormat format) {
   if (!run_) return;
-  QString extension;
-  for (const TableFormatEntry& entry : table_formats())
-    if (entry.format == format) extension = QLatin1String(entry.extension);
-  ask_for_new_file(this, tr("Export table"), file_stem(*run_, QStringLiteral("table")), extension,
+  ask_for_new_file(this, tr("Export table"), file_stem(*run_, QStringLiteral("table")),
+                   words(report::name_of(format).extension),
                    [this, text = table_->text(format)](const QString& file) {
                      const Status written = write_text_file(file, text);
                      if (written) {

@@ -1,21 +1,30 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// foresee: what a sweep would take, and which pairs of pattern and implementation could be measured
-// in it, asked of the implementations without running anything.
+// What a pattern costs (costs), and what a sweep would take and which pairs of pattern and
+// implementation could be measured in it (foresee), asked of the implementations without running
+// anything.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "app/cli/command_line.h"
+#include "app/cli/pattern_arguments.h"
 #include "app/cli/worker_requests.h"
 #include "engine/heat/model_row.h"
 #include "engine/pattern/attention_pattern.h"
+#include "engine/pattern/axes.h"
+#include "engine/pattern/compile_plan.h"
 #include "engine/pattern/sequence_layout.h"
-#include "engine/report/table.h"
+#include "engine/report/number_text.h"
 #include "engine/sweep/driver.h"
+#include "kernels/base/text_file.h"
+#include "kernels/plan/counts.h"
 
 namespace attnscope::cli {
 
@@ -23,9 +32,121 @@ namespace {
 
 using nlohmann::json;
 
+struct CostsCommand {
+  PatternArguments pattern;
+  std::string layout, dtype = "float32", direction = "forward", device = "cpu", worker;
+  std::int64_t heads = 12, head_dim = 32;
+  bool as_json = false;
+};
+
+constexpr std::uintmax_t largest_layout = 256 << 20;
+
+/// What is asked for, checked as far as that needs no worker.
+struct Asked {
+  AttentionPattern pattern;
+  std::optional<Window> window;
+  SequenceLayout layout;
+  DType dtype = DType::float32;
+  Direction direction = Direction::forward;
+};
+
+Result<SequenceLayout> layout_of(const CostsCommand& arguments) {
+  if (arguments.layout.empty()) {
+    const auto item = read_item(arguments.pattern);
+    if (!item) return tl::unexpected(item.error());
+    return SequenceLayout::make({*item});
+  }
+  auto text = read_text_file(arguments.layout, "layout file", largest_layout);
+  if (!text) return tl::unexpected(text.error());
+  return parse_layout(*text, arguments.layout);
+}
+
+Result<Asked> read(const CostsCommand& arguments) {
+  Asked asked;
+  auto pattern = read_pattern(arguments.pattern);
+  if (!pattern) return tl::unexpected(pattern.error());
+  asked.pattern = std::move(pattern->pattern);
+  asked.window = pattern->window;
+  auto layout = layout_of(arguments);
+  if (!layout) return tl::unexpected(layout.error());
+  asked.layout = std::move(*layout);
+  auto dtype = parse_dtype(arguments.dtype);
+  if (!dtype) return tl::unexpected(dtype.error());
+  asked.dtype = *dtype;
+  auto direction = parse_direction(arguments.direction);
+  if (!direction) return tl::unexpected(direction.error());
+  asked.direction = *direction;
+  if (auto device = parse_device(arguments.device); !device) return tl::unexpected(device.error());
+  return asked;
+}
+
+/// The plan's own counts: what no implementation can do without.
+Result<json> useful_work(const Asked& asked, const CostsCommand& arguments) {
+  const Passes passes =
+      asked.direction == Direction::forward ? Passes::forward : Passes::forward_backward;
+  const auto plan =
+      compile_plan(asked.pattern, asked.window, asked.layout,
+                   static_cast<std::int32_t>(std::clamp<std::int64_t>(
+                       arguments.heads, 0, std::numeric_limits<std::int32_t>::max())));
+  if (!plan) return tl::unexpected(plan.error());
+  const PlanCounts counts = count(*plan);
+  return json{{"tokens", asked.layout.tokens()},
+              {"pairs", counts.pairs},
+              {"useful_flop", useful_flop(counts, arguments.head_dim, passes)},
+              {"least_bytes", least_bytes(*plan, arguments.head_dim, asked.dtype, passes)},
+              {"exponentials", useful_exponentials(counts, passes)}};
+}
+
+std::string as_text(const json& costs) {
+  const double useful = costs.at("useful_flop").get<double>();
+  std::string text = fmt::format(
+      "{} tokens, {} pairs over all heads; useful: {:.4g} FLOP, {:.4g} exponentials, at least "
+      "{}\n\n",
+      costs.at("tokens").get<std::int64_t>(), costs.at("pairs").get<std::int64_t>(), useful,
+      costs.at("exponentials").get<double>(),
+      report::format_bytes(costs.at("least_bytes").get<double>()));
+  text += fmt::format("{:<20} {:>14} {:>10} {:>12}\n", "implementation", "executed FLOP",
+                      "x useful", "peak memory");
+  for (const json& row : costs.at("implementations")) {
+    const auto id = row.at("id").get<std::string>();
+    if (const auto reason = row.at("reason").get<std::string>(); !reason.empty()) {
+      text += fmt::format("{:<20} {}\n", id, reason);
+      continue;
+    }
+    const double executed = row.at("executed_flop").get<double>();
+    text += fmt::format("{:<20} {:>14.4g} {:>10} {:>12}\n", id, executed,
+                        useful > 0 ? fmt::format("{:.2f}", executed / useful) : "-",
+                        report::format_bytes(row.at("peak_bytes").get<double>()));
+  }
+  return text;
+}
+
+void costs(Session& session, const CostsCommand& arguments) {
+  const auto asked = read(arguments);
+  if (!asked) return session.fail(exit_wrong_use, asked.error().message);
+  auto answer = useful_work(*asked, arguments);
+  if (!answer) return session.fail(exit_wrong_use, answer.error().message);
+  auto worker = WorkerProcess::start(arguments.worker);
+  if (!worker) return session.fail(exit_wrong_use, worker.error().message);
+  const json question = {{"pattern_json", pattern_json(asked->pattern)},
+                         {"window", arguments.pattern.window},
+                         {"layout_json", layout_json(asked->layout)},
+                         {"layout_source", arguments.layout},
+                         {"heads", arguments.heads},
+                         {"head_dim", arguments.head_dim},
+                         {"dtype", arguments.dtype},
+                         {"direction", arguments.direction},
+                         {"device", arguments.device},
+                         {"threads", worker_cores(worker->hello())}};
+  auto rows = ask_costs(*worker, question);
+  if (!rows) return session.fail(exit_wrong_use, rows.error().message);
+  (*answer)["implementations"] = std::move(*rows);
+  print_result(session, arguments.as_json ? answer->dump(2) + "\n" : as_text(*answer));
+}
+
 constexpr std::size_t most_settings = 8;  // points that differ in more than their length
 
-struct ForeseeCommandArguments {
+struct ForeseeCommand {
   std::string sweep, worker;
   bool as_json = false;
 };
@@ -224,7 +345,7 @@ std::string as_text(const Sweep& sweep, const json& answer) {
   return text;
 }
 
-void foresee(Session& session, const ForeseeCommandArguments& arguments) {
+void foresee(Session& session, const ForeseeCommand& arguments) {
   const auto sweep = load_sweep(arguments.sweep);
   if (!sweep) return session.fail(exit_wrong_use, sweep.error().message);
   auto worker = WorkerProcess::start(arguments.worker);
@@ -235,8 +356,28 @@ void foresee(Session& session, const ForeseeCommandArguments& arguments) {
 
 }  // namespace
 
+void add_costs_command(CLI::App& app, Session& session) {
+  auto arguments = std::make_shared<CostsCommand>();
+  CLI::App* command = app.add_subcommand(
+      "costs", "What a pattern costs at least, and what each implementation would execute");
+  add_pattern_arguments(*command, arguments->pattern);
+  command->add_option("--layout", arguments->layout, "Layout JSON, in place of the two lengths")
+      ->type_name("LAYOUT");
+  command->add_option("--heads", arguments->heads, "Attention heads")->type_name("N");
+  command->add_option("--head-dim", arguments->head_dim, "Dimension of one head")->type_name("N");
+  command->add_option("--dtype", arguments->dtype, "float32, float16 or bfloat16")
+      ->type_name("DTYPE");
+  command->add_option("--direction", arguments->direction, "forward or forward-backward")
+      ->type_name("DIRECTION");
+  command->add_option("--device", arguments->device, "cpu or cuda")->type_name("DEVICE");
+  command->add_option("--worker", arguments->worker, "Command that starts the measuring process")
+      ->type_name("CMD");
+  command->add_flag("--json", arguments->as_json, "As JSON");
+  command->callback([&session, arguments] { costs(session, *arguments); });
+}
+
 void add_foresee_command(CLI::App& app, Session& session) {
-  auto arguments = std::make_shared<ForeseeCommandArguments>();
+  auto arguments = std::make_shared<ForeseeCommand>();
   CLI::App* command = app.add_subcommand(
       "foresee", "What a sweep would take, and what of it cannot be measured, without running it");
   command->add_option("sweep", arguments->sweep, "Sweep file, or the name of one that ships")

@@ -1,18 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Crossovers of one setting in sentences. What was measured is said as measured; what is carried
-// between lengths is said with "about" and its interval.
+// What was measured is said as measured; what is carried between lengths is
+// said with "about" and its interval.
+#include "engine/report/crossovers.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-
-#include "engine/report/answer.h"
-#include "engine/report/places.h"
+#include <cmath>
+#include <map>
 
 namespace attnscope::report {
 namespace {
+
+HeatPoint without_x(HeatPoint point, XAxis x) {
+  if (x == XAxis::length) point.sequence_tokens = 0;
+  return point;
+}
+
+double keys_of(std::int64_t window) {
+  return 2 * static_cast<double>(window) + 1;
+}
+
+double document_keys(const Row& row) {
+  const auto documents = static_cast<double>(std::max<std::int64_t>(row.cell.point.documents, 1));
+  const auto tokens =
+      static_cast<double>(row.cell.cell.document_tokens > 0 ? row.cell.cell.document_tokens
+                                                            : row.cell.point.sequence_tokens);
+  return std::ceil(tokens / documents);
+}
 
 using statistics::Crossing;
 using statistics::Crossovers;
@@ -20,7 +37,8 @@ using statistics::Stretch;
 using statistics::Verdict;
 using Round = Places::Round;
 
-/// "at about 96 tokens (95 %: 90 to 103)" or "somewhere between 64 and 1024 tokens".
+/// "at about 96 tokens (95 %: 90 to 103)" or "somewhere between 64 and 1024
+/// tokens".
 std::string where(const Crossing& crossing, const Places& places) {
   const bool windows = places.x() == XAxis::window;
   const char* const before = windows ? "w = " : "";
@@ -45,8 +63,9 @@ std::string all_of(const std::vector<Stretch>& stretches, const Places& places) 
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// Stretches without a verdict that lie before the first or behind the last one with a verdict;
-/// between them they belong to a crossing or are noise beside it.
+/// Stretches without a verdict that lie before the first or behind the last one
+/// with a verdict; between them they belong to a crossing or are noise beside
+/// it.
 std::vector<Stretch> open_ends(const Crossovers& found) {
   std::vector<Stretch> open;
   for (const Stretch* end : {&found.stretches.front(), &found.stretches.back()}) {
@@ -70,7 +89,8 @@ std::string without_crossing(const std::string& a, const std::string& b, const C
                        places.words(first, last));
   }
   return fmt::format(
-      "{} is {} than {} at {}; no difference is shown at {}, so whether they cross there cannot be "
+      "{} is {} than {} at {}; no difference is shown at {}, so "
+      "whether they cross there cannot be "
       "said.",
       a, verdict, b, all_of(shown, places), all_of(open, places));
 }
@@ -102,6 +122,70 @@ std::string in_words(const std::string& a, const std::string& b, const Crossover
 }
 
 }  // namespace
+
+Places::Places(const std::vector<const Row*>& rows, XAxis x) : x_(x) {
+  for (const Row* row : rows) {
+    const auto& window = row->cell.cell.contender.window;
+    if (!window) continue;
+    infinite_ = std::max(
+        infinite_, window->is_infinite() ? document_keys(*row) : keys_of(window->tokens()) + 1);
+  }
+}
+
+double Places::of(const Row& row) const {
+  if (x_ == XAxis::length) return static_cast<double>(row.cell.point.sequence_tokens);
+  const auto& window = row.cell.cell.contender.window;
+  return !window || window->is_infinite() ? infinite_ : keys_of(window->tokens());
+}
+
+std::string Places::number(double place, Round round) const {
+  if (x_ == XAxis::window && place >= infinite_) return "inf";
+  const double bare = x_ == XAxis::window ? (place - 1) / 2 : place;
+  switch (round) {
+    case Round::down:
+      return fmt::format("{:.0f}", std::floor(bare));
+    case Round::up:
+      return fmt::format("{:.0f}", std::ceil(bare));
+    case Round::nearest:
+      break;
+  }
+  return fmt::format("{:.0f}", std::round(bare));
+}
+
+std::string Places::words(double place) const {
+  return x_ == XAxis::window ? fmt::format("w = {}", number(place))
+                             : fmt::format("{} tokens", number(place));
+}
+
+std::string Places::words(double first, double last) const {
+  if (first == last) return words(first);
+  return x_ == XAxis::window ? fmt::format("w = {} to {}", number(first), number(last))
+                             : fmt::format("{} to {} tokens", number(first), number(last));
+}
+
+std::string_view Places::noun() const {
+  return x_ == XAxis::window ? "window" : "length";
+}
+
+std::string contender_along(const Contender& contender, XAxis x) {
+  return x == XAxis::length ? contender.id() : contender.id_without_window();
+}
+
+std::string name_along(const Contender& contender, XAxis x) {
+  return x == XAxis::length ? contender.name : base_name(contender);
+}
+
+std::vector<std::vector<const Row*>> rows_by_setting(const Table& table, XAxis x) {
+  std::vector<std::vector<const Row*>> settings;
+  std::map<std::string, std::size_t> known;
+  for (const Row& row : table.rows) {
+    const auto [place, is_new] =
+        known.emplace(point_key(without_x(row.cell.point, x)), settings.size());
+    if (is_new) settings.emplace_back();
+    settings[place->second].push_back(&row);
+  }
+  return settings;
+}
 
 std::vector<CrossoverAnswer> find_crossover_answers(const std::vector<const Row*>& rows, XAxis x,
                                                     const std::string& baseline) {

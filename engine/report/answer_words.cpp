@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An advice in sentences. What is carried between measured lengths is marked with "≈", what follows
-// from growth alone with "predicted".
+// Answers in sentences. What is carried between measured lengths is marked with
+// "≈", what follows from growth alone with "predicted".
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "engine/report/advise.h"
-#include "engine/report/number_text.h"
+#include "engine/report/answer.h"
 
 namespace attnscope::report {
 namespace {
@@ -29,17 +28,18 @@ std::string without_stop(std::string text) {
   return text;
 }
 
-/// Its name for what attends to everything too: "full attention" would be either of the two.
-std::string baseline_of(const Advised& one, const Advice& advice) {
-  const auto own = std::ranges::find(advice.contenders, true, &Advised::is_baseline);
-  const bool by_name = one.pattern == full_pattern && own != advice.contenders.end();
-  return by_name ? own->name : advice.baseline_words;
+/// Its name for what attends to everything too: "full attention" would be
+/// either of the two.
+std::string baseline_of(const Advised& one, const Answer& answer) {
+  const auto own = std::ranges::find(answer.contenders, true, &Advised::is_baseline);
+  const bool by_name = one.pattern == full_pattern && own != answer.contenders.end();
+  return by_name ? own->name : answer.baseline_words;
 }
 
-std::string speed_in_words(const Advised& one, const Advice& advice) {
+std::string speed_in_words(const Advised& one, const Answer& answer) {
   if (one.is_baseline) return ", what the others are set against";
   if (!one.to_baseline) return "";
-  const std::string baseline = baseline_of(one, advice);
+  const std::string baseline = baseline_of(one, answer);
   switch (one.to_baseline->verdict) {
     case Verdict::faster:
       return fmt::format(", {} faster than {}", times_in_words(1 / one.to_baseline->ratio),
@@ -75,23 +75,23 @@ std::string crossover_in_words(const Advised& one) {
                           : fmt::format("; up to {:.0f} tokens it wins", *only.at);
 }
 
-std::string numbers_in_words(const Advised& one, const Advice& advice) {
+std::string numbers_in_words(const Advised& one, const Answer& answer) {
   return fmt::format("{}{} for {}", one.is_interpolated || one.counted_as ? "≈ " : "",
                      format_time(one.time_ns->value),
-                     documents_in_words(advice.question.candidates)) +
-         speed_in_words(one, advice) + longer_in_words(one) + crossover_in_words(one);
+                     documents_in_words(answer.question->candidates)) +
+         speed_in_words(one, answer) + longer_in_words(one) + crossover_in_words(one);
 }
 
-std::string sentence_of(const Advised& one, const Advice& advice) {
+std::string sentence_of(const Advised& one, const Answer& answer) {
   switch (one.standing) {
     case Standing::within_limits:
-      return fmt::format("{}: {}.", one.name, numbers_in_words(one, advice));
+      return fmt::format("{}: {}.", one.name, numbers_in_words(one, answer));
     case Standing::too_slow:
       return fmt::format("{} is too slow ({}): {}.", one.name, one.reason,
-                         numbers_in_words(one, advice));
+                         numbers_in_words(one, answer));
     case Standing::too_large:
       return fmt::format("{} does not fit ({}){}.", one.name, one.reason,
-                         one.time_ns ? ": " + numbers_in_words(one, advice) : std::string());
+                         one.time_ns ? ": " + numbers_in_words(one, answer) : std::string());
     case Standing::without_time:
       break;
   }
@@ -110,17 +110,17 @@ std::string longest_in_words(const LongestDocument& longest) {
   return text + ".";
 }
 
-std::string memory_in_words(const Advised& one, const Advice& advice) {
+std::string memory_in_words(const Advised& one, const Answer& answer) {
   std::string text =
-      fmt::format("Memory for {} at once: {}", documents_in_words(advice.question.candidates),
+      fmt::format("Memory for {} at once: {}", documents_in_words(answer.question->candidates),
                   format_bytes(*one.peak_bytes));
-  if (advice.point.operation == Operation::model) {
+  if (answer.point.operation == Operation::model) {
     text += ", beside the weights";
   } else {
     text += fmt::format(", {} with the tensors themselves", format_bytes(*one.need_bytes));
   }
   if (one.memory_is_predicted) text += " (predicted from its growth)";
-  if (one.at_once && *one.at_once > 0 && *one.at_once < advice.question.candidates) {
+  if (one.at_once && *one.at_once > 0 && *one.at_once < answer.question->candidates) {
     text += fmt::format("; the limit holds {} at a time", *one.at_once);
   }
   return text + ".";
@@ -137,7 +137,7 @@ std::string published_in_words(const Advised& one) {
   return text + ").";
 }
 
-std::vector<std::string> remarks_on(const Advised& one, const Advice& advice) {
+std::vector<std::string> remarks_on(const Advised& one, const Answer& answer) {
   std::vector<std::string> remarks;
   if (one.is_interpolated) {
     const std::string between =
@@ -147,9 +147,10 @@ std::vector<std::string> remarks_on(const Advised& one, const Advice& advice) {
                                   one.is_rough ? ", which lie far apart: a rough estimate" : ""));
   }
   if (one.counted_as) {
-    remarks.push_back(fmt::format(
-        "≈: shorter than anything measured counts as {} tokens in all, the shortest measured.",
-        *one.counted_as));
+    remarks.push_back(
+        fmt::format("≈: shorter than anything measured counts as "
+                    "{} tokens in all, the shortest measured.",
+                    *one.counted_as));
   }
   if (one.to_baseline && !one.is_baseline && std::isfinite(one.to_baseline->low)) {
     const double low = 1 / one.to_baseline->high, high = 1 / one.to_baseline->low;
@@ -163,7 +164,7 @@ std::vector<std::string> remarks_on(const Advised& one, const Advice& advice) {
                                     std::ceil(crossing.high)));
     }
   }
-  if (one.need_bytes) remarks.push_back(memory_in_words(one, advice));
+  if (one.need_bytes) remarks.push_back(memory_in_words(one, answer));
   if (one.longest) remarks.push_back(longest_in_words(*one.longest));
   if (one.published) remarks.push_back(published_in_words(one));
   return remarks;
@@ -188,9 +189,9 @@ std::string_view times_are_of(Operation operation) {
   return "Times are of the whole model";
 }
 
-std::string heading_of(const Advice& advice) {
-  const Question& question = advice.question;
-  const bool has_query = advice.point.operation != Operation::windowed_matmul;
+std::string heading_of(const Answer& answer) {
+  const Question& question = *answer.question;
+  const bool has_query = answer.point.operation != Operation::windowed_matmul;
   std::string text =
       fmt::format("{} candidate{}{}, {}", question.candidates, question.candidates == 1 ? "" : "s",
                   has_query ? fmt::format(", a query of {} token{}", *question.query_tokens,
@@ -200,21 +201,22 @@ std::string heading_of(const Advice& advice) {
   if (question.documents.is_one()) {
     text += fmt::format(
         ": sequences of {} tokens",
-        sequence_of(advice.point, *question.query_tokens, question.documents.shortest()));
+        sequence_of(answer.point, *question.query_tokens, question.documents.shortest()));
   }
   return text + ".";
 }
 
-std::vector<std::string> notes_on(const Advice& advice) {
-  const HeatPoint& point = advice.point;
+std::vector<std::string> notes_on(const Answer& answer) {
+  const HeatPoint& point = answer.point;
   std::string of = fmt::format("{}, {}, {}", times_are_of(point.operation),
                                name_of(point.direction), name_of(point.dtype));
   if (point.device == DeviceKind::cuda) of += ", on the GPU";
   std::vector<std::string> notes{of + "; crossovers count the tokens of whole sequences."};
   if (point.operation != Operation::windowed_matmul &&
-      point.query_tokens != *advice.question.query_tokens) {
+      point.query_tokens != *answer.question->query_tokens) {
     notes.push_back(
-        fmt::format("It was measured with queries of {} tokens; the length of the whole sequence "
+        fmt::format("It was measured with queries of {} tokens; "
+                    "the length of the whole sequence "
                     "is what counts "
                     "here.",
                     point.query_tokens));
@@ -222,7 +224,33 @@ std::vector<std::string> notes_on(const Advice& advice) {
   return notes;
 }
 
+std::string reason_in_words(const FitAnswer& fit) {
+  return fit.next_reason.empty() ? std::string(name_of(fit.next_status))
+                                 : fmt::format("{}: {}", name_of(fit.next_status), fit.next_reason);
+}
+
 }  // namespace
+
+std::string sentence_of(const FitAnswer& fit) {
+  if (!fit.longest) {
+    return fmt::format("{} has no time at any measured length ({}).", fit.name,
+                       without_stop(reason_in_words(fit)));
+  }
+  std::string text = fmt::format("{} fits {} tokens", fit.name, *fit.longest);
+  if (fit.next) {
+    text += fmt::format(", not {} ({})", *fit.next, without_stop(reason_in_words(fit)));
+  } else {
+    text += ", the longest measured";
+  }
+  if (fit.bytes_per_document) {
+    text += fmt::format("; {} a document there", format_bytes(*fit.bytes_per_document));
+  }
+  if (fit.predicted) {
+    text += fmt::format("; predicted from its growth: {} {} tokens",
+                        fit.predicted_is_least ? "more than" : "up to about", *fit.predicted);
+  }
+  return text + ".";
+}
 
 std::string times_in_words(double times) {
   if (!std::isfinite(times)) return "–";
@@ -230,12 +258,12 @@ std::string times_in_words(double times) {
   return times < 9.95 ? fmt::format("{:.1f}x", times) : fmt::format("{:.0f}x", times);
 }
 
-void say(Advice& advice) {
-  advice.heading = heading_of(advice);
-  advice.notes = notes_on(advice);
-  for (Advised& one : advice.contenders) {
-    one.sentence = sentence_of(one, advice);
-    one.remarks = remarks_on(one, advice);
+void say(Answer& answer) {
+  answer.heading = heading_of(answer);
+  answer.notes = notes_on(answer);
+  for (Advised& one : answer.contenders) {
+    one.sentence = sentence_of(one, answer);
+    one.remarks = remarks_on(one, answer);
   }
 }
 

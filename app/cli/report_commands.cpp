@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// table, answer, compare and show: what is printed of stored runs.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <memory>
+
+#include "app/cli/command_line.h"
+#include "engine/report/answer.h"
+#include "engine/report/compare.h"
+#include "engine/report/pivot.h"
+#include "engine/report/published.h"
+#include "engine/report/run_description.h"
+#include "kernels/base/sentences.h"
+
+namespace attnscope::cli {
+
+namespace {
+
+void add_format_option(CLI::App& command, std::string& format) {
+  command.add_option("--format", format, report::table_format_words())->type_name("FORMAT");
+}
+
+struct TableCommand : TableArguments {
+  std::string format = "text";
+  bool growth = false;
+  std::string rows, columns, cells;  // of a pivot, where any of them is given
+  std::string beside;                // a published table
+
+  [[nodiscard]] bool is_pivot() const { return !(rows + columns + cells).empty(); }
+};
+
+Result<report::PivotChoice> pivot_choice(const TableCommand& arguments) {
+  report::PivotChoice choice;
+  if (!arguments.rows.empty()) {
+    auto key = report::parse_pivot_key("--rows", arguments.rows);
+    if (!key) return tl::unexpected(key.error());
+    choice.rows = std::move(*key);
+  }
+  if (!arguments.columns.empty()) {
+    auto key = report::parse_pivot_key("--columns", arguments.columns);
+    if (!key) return tl::unexpected(key.error());
+    choice.columns = std::move(*key);
+  } else if (choice.rows == choice.columns) {
+    choice.columns = "contender";  // --rows length alone turns the table around
+  }
+  if (!arguments.cells.empty()) {
+    auto quantities = report::parse_quantities(arguments.cells);
+    if (!quantities) return tl::unexpected(quantities.error());
+    choice.cells = std::move(*quantities);
+  }
+  return choice;
+}
+
+void print_pivot(Session& session, const TableCommand& arguments, report::TableFormat format) {
+  const auto choice = pivot_choice(arguments);
+  if (!choice) return session.fail(exit_wrong_use, choice.error().message);
+  if (arguments.growth) {
+    return session.fail(exit_wrong_use,
+                        "--growth: a table with --rows, --columns or --cells has no such column; "
+                        "leave one or the other out.");
+  }
+  if (const auto table = open_table(session, arguments)) {
+    const auto pivot = report::make_pivot(*table, *choice);
+    if (!pivot) return session.fail(exit_wrong_use, pivot.error().message);
+    print_result(session, report::write_pivot(*table, *pivot, format));
+  }
+}
+
+void print_beside(Session& session, const TableCommand& arguments, report::TableFormat format) {
+  constexpr std::string_view known = "ecir24-table3";
+  if (arguments.beside != known) {
+    return session.fail(exit_wrong_use,
+                        fmt::format("--beside: there is no published table '{}' to set models "
+                                    "beside; there is {}",
+                                    in_a_sentence(arguments.beside), known));
+  }
+  if (arguments.is_pivot() || arguments.growth) {
+    return session.fail(
+        exit_wrong_use,
+        "--beside has rows and columns of its own; leave --rows, --columns, --cells "
+        "and --growth out.");
+  }
+  const auto table = open_table(session, arguments);
+  if (!table) return;
+  const auto text = report::write_beside_table3(*table, format);
+  if (!text) return session.fail(exit_wrong_use, text.error().message);
+  print_result(session, *text);
+}
+
+void table(Session& session, const TableCommand& arguments) {
+  const auto format = report::parse_table_format(arguments.format);
+  if (!format) return session.fail(exit_wrong_use, format.error().message);
+  if (!arguments.beside.empty()) return print_beside(session, arguments, *format);
+  if (arguments.is_pivot()) return print_pivot(session, arguments, *format);
+  if (arguments.growth && *format == report::TableFormat::latex) {
+    return session.fail(
+        exit_wrong_use,
+        "--growth: a LaTeX table has no such column; write --format text, markdown, "
+        "csv or json.");
+  }
+  if (auto table = open_table(session, arguments)) {
+    if (arguments.growth) report::add_growth(*table);
+    print_result(session, report::write_table(*table, *format));
+  }
+}
+
+struct AnswerCommand : TableArguments {
+  std::string x;
+  bool json = false;
+  std::string format = "text";
+  // What a person re-ranks; asked when documents have lengths.
+  std::string document_tokens;
+  std::optional<std::int64_t> query_tokens, candidates;
+  std::optional<double> memory_mb, latency_ms;
+};
+
+/// A number, or a file of them.
+Result<report::DocumentLengths> lengths_of(const std::string& text) {
+  std::int64_t tokens = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, tokens);
+  if (stopped != end) return report::read_document_lengths(text);
+  if (error != std::errc() || tokens < 1 || tokens > report::longest_document) {
+    return fail("--document-tokens {} is no length; give a number from 1 to {} or a file of them",
+                text, report::longest_document);
+  }
+  return report::DocumentLengths(tokens);
+}
+
+Result<report::Question> question_of(const AnswerCommand& arguments) {
+  if (!arguments.x.empty() && arguments.x != "length") {
+    return fail("--x {} and --document-tokens do not go together; leave one out", arguments.x);
+  }
+  Result<report::DocumentLengths> lengths = lengths_of(arguments.document_tokens);
+  if (!lengths) return tl::unexpected(lengths.error());
+  report::Question question{.query_tokens = arguments.query_tokens,
+                            .documents = std::move(*lengths),
+                            .candidates = arguments.candidates.value_or(100)};
+  if (arguments.memory_mb) question.memory_bytes = *arguments.memory_mb * 1e6;
+  if (arguments.latency_ms) question.latency_ns = *arguments.latency_ms * 1e6;
+  return question;
+}
+
+Result<std::vector<report::Answer>> answers_of(const AnswerCommand& arguments, const OpenRun& open,
+                                               const OnlyFilter& filter, report::XAxis x) {
+  std::optional<std::string> baseline;
+  if (!arguments.baseline.empty()) baseline = arguments.baseline;
+  if (arguments.document_tokens.empty()) {
+    const auto table = report::make_answer_table(open.store, open.run, baseline, filter, x);
+    if (!table) return tl::unexpected(table.error());
+    return report::make_answers(*table, x);
+  }
+  const Result<report::Question> question = question_of(arguments);
+  if (!question) return tl::unexpected(question.error());
+  Result<report::Table> table = report::make_table(open.store, open.run, baseline, filter);
+  if (table && !baseline) {
+    if (const auto full = report::full_contender(*table))
+      table = report::make_table(open.store, open.run, *full, filter);
+  }
+  if (!table) return tl::unexpected(table.error());
+  return report::make_answers(*table, *question);
+}
+
+void answer(Session& session, const AnswerCommand& arguments) {
+  if (arguments.document_tokens.empty() && (arguments.query_tokens || arguments.candidates ||
+                                            arguments.memory_mb || arguments.latency_ms)) {
+    return session.fail(exit_wrong_use,
+                        "a query, candidates or limits need the documents' lengths; add "
+                        "--document-tokens with a number or a file of them");
+  }
+  const auto format = report::parse_table_format(arguments.json ? "json" : arguments.format);
+  if (!format) return session.fail(exit_wrong_use, format.error().message);
+  const auto x = report::parse_x(arguments.x.empty() ? "length" : arguments.x);
+  if (!x) return session.fail(exit_wrong_use, x.error().message);
+  const auto filter = arguments.only.empty() ? Result<OnlyFilter>() : parse_only(arguments.only);
+  if (!filter) return session.fail(exit_wrong_use, filter.error().message);
+  const auto open = open_run(arguments.run, arguments.database);
+  if (!open) return session.fail(exit_store_refused, open.error().message);
+  const auto answers = answers_of(arguments, *open, *filter, *x);
+  if (!answers) return session.fail(exit_wrong_use, answers.error().message);
+  print_result(session, report::write_answers(open->run, *answers, *format));
+}
+
+struct CompareCommand {
+  std::string a, b;
+  bool as_json = false;
+  std::string format = "text";
+  std::filesystem::path database;
+};
+
+void compare(Session& session, const CompareCommand& arguments) {
+  const auto format = report::parse_table_format(arguments.as_json ? "json" : arguments.format);
+  if (!format) return session.fail(exit_wrong_use, format.error().message);
+  auto a = open_run(arguments.a, arguments.database);
+  if (!a) return session.fail(exit_store_refused, a.error().message);
+  auto b = open_run(arguments.b, arguments.database);
+  if (!b) return session.fail(exit_store_refused, b.error().message);
+  const auto comparison = report::compare_runs(a->store, a->run, b->store, b->run);
+  if (!comparison) return session.fail(exit_wrong_use, comparison.error().message);
+  print_result(session, report::write_comparison(*comparison, *format));
+}
+
+struct ShowCommand {
+  std::string run = "last";
+  bool as_json = false;
+  std::filesystem::path database;
+};
+
+void show(Session& session, const ShowCommand& arguments) {
+  auto open = open_run(arguments.run, arguments.database);
+  if (!open) return session.fail(exit_store_refused, open.error().message);
+  const auto description = report::describe(open->store, open->run);
+  if (!description) return session.fail(exit_store_refused, description.error().message);
+  print_result(session, arguments.as_json ? report::write_description_json(*description)
+                                          : report::write_description(*description));
+}
+
+}  // namespace
+
+void add_table_command(CLI::App& app, Session& session) {
+  auto arguments = std::make_shared<TableCommand>();
+  CLI::App* command = app.add_subcommand("table", "Print a run as a table");
+  command->footer(
+      "A cell marked ~ drifted while it was measured, one marked ! was disturbed; a note below the "
+      "block says by what. docs/sweeps.md has the rules.");
+  add_table_arguments(*command, *arguments);
+  add_format_option(*command, arguments->format);
+  command
+      ->add_option("--rows", arguments->rows,
+                   "A table along two keys: what its rows are (contender; any key of --only)")
+      ->type_name("KEY");
+  command->add_option("--columns", arguments->columns, "and its columns (length)")
+      ->type_name("KEY");
+  command
+      ->add_option("--cells", arguments->cells,
+                   "and its cells: time, memory, ratio, limit, error, executed, or several of them")
+      ->type_name("LIST");
+  command
+      ->add_option("--beside", arguments->beside,
+                   "Whole models in the form of a published table, its numbers beside: "
+                   "ecir24-table3")
+      ->type_name("TABLE");
+  command->add_flag("--growth", arguments->growth,
+                    "Time per token, against that of the shortest length");
+  command->callback([&session, arguments] { table(session, *arguments); });
+}
+
+void add_answer_command(CLI::App& app, Session& session) {
+  auto arguments = std::make_shared<AnswerCommand>();
+  CLI::App* command = app.add_subcommand(
+      "answer",
+      "Say who is fastest where, from which length on, and what still fits; with "
+      "--document-tokens: what to take for a list of candidates");
+  add_table_arguments(*command, *arguments);
+  command->add_option("--x", arguments->x, "length or window: what crossovers are looked for along")
+      ->type_name("AXIS");
+  command
+      ->add_option("--document-tokens", arguments->document_tokens,
+                   "Length of the candidates, or a file with one length a line: ranks all "
+                   "contenders for the whole list")
+      ->type_name("N|FILE");
+  command
+      ->add_option("--query-tokens", arguments->query_tokens,
+                   "The query's words, without its [SEP]; as measured unless given")
+      ->check(CLI::Range(std::int64_t{0}, report::longest_document))
+      ->type_name("N");
+  command
+      ->add_option("--candidates", arguments->candidates,
+                   "Documents of one query; 100 unless given")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
+      ->type_name("N");
+  command
+      ->add_option("--memory-mb", arguments->memory_mb,
+                   "Memory limit in MB of 10^6 bytes, for what is computed at a time")
+      ->check(CLI::PositiveNumber)
+      ->type_name("M");
+  command->add_option("--latency-ms", arguments->latency_ms, "Time limit for all candidates in ms")
+      ->check(CLI::PositiveNumber)
+      ->type_name("L");
+  command->add_flag("--json", arguments->json, "The same as data");
+  add_format_option(*command, arguments->format);
+  command->callback([&session, arguments] { answer(session, *arguments); });
+}
+
+void add_compare_command(CLI::App& app, Session& session) {
+  auto arguments = std::make_shared<CompareCommand>();
+  CLI::App* command =
+      app.add_subcommand("compare", "Set two runs side by side, with a verdict per cell");
+  command->add_option("run_a", arguments->a, "Number, UUID, 'last', or FILE.attn:RUN")
+      ->type_name("RUN_A")
+      ->required();
+  command->add_option("run_b", arguments->b, "The run whose times are divided by RUN_A's")
+      ->type_name("RUN_B")
+      ->required();
+  command->footer(
+      "Intervals hold what may have moved between the runs: what all cells share, up to what the "
+      "machine's ceilings moved by, and what single cells do. docs/sweeps.md says how.");
+  command->add_flag("--json", arguments->as_json, "As a JSON object");
+  add_format_option(*command, arguments->format);
+  add_database_option(*command, arguments->database);
+  command->callback([&session, arguments] { compare(session, *arguments); });
+}
+
+void add_show_command(CLI::App& app, Session& session) {
+  auto arguments = std::make_shared<ShowCommand>();
+  CLI::App* command = app.add_subcommand(
+      "show", "How a run was measured: machine, build, restarts, what speaks against its numbers");
+  command->add_option("run", arguments->run, "Number, UUID, 'last', or FILE.attn:RUN")
+      ->type_name("RUN");
+  command->add_flag("--json", arguments->as_json, "All of it as a JSON object");
+  add_database_option(*command, arguments->database);
+  command->callback([&session, arguments] { show(session, *arguments); });
+}
+
+}  // namespace attnscope::cli

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// What is done with stored runs: a person's own name, tags and note for them; the trash, from which
+// they are removed for good only when that is asked for by name; files in which they travel; the
+// look at every stored value; and a run that is being measured waits between heats, and goes on.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "app/cli/command_line.h"
+#include "engine/sweep/pause.h"
+
+namespace attnscope::cli {
+
+namespace {
+
+/// The runs that words name; nothing, and the session has the reason, where one is unknown.
+std::optional<std::vector<RunInfo>> find_runs(Session& session, const Store& store,
+                                              const std::vector<std::string>& texts,
+                                              ExitCode code) {
+  std::vector<RunInfo> runs;
+  for (const std::string& text : texts) {
+    auto run = store.find_run(text);
+    if (!run) {
+      session.fail(code, run.error().message);
+      return std::nullopt;
+    }
+    runs.push_back(std::move(*run));
+  }
+  return runs;
+}
+
+std::string counted_runs(std::size_t runs) {
+  return fmt::format("{} run{}", runs, runs == 1 ? "" : "s");
+}
+
+std::vector<RunId> ids_of(const std::vector<RunInfo>& runs) {
+  std::vector<RunId> ids;
+  for (const RunInfo& run : runs) ids.push_back(run.id);
+  return ids;
+}
+
+struct DescribeCommand {
+  std::vector<std::string> runs, tags, untags;
+  std::optional<std::string> name, note;
+  std::filesystem::path database;
+};
+
+std::string changed_tags(const RunInfo& run, const DescribeCommand& arguments) {
+  std::vector<std::string> words = tag_words(run.tag);
+  for (const std::string& tag : arguments.untags) {
+    for (const std::string& word : tag_words(tag)) std::erase(words, word);
+  }
+  std::string tag = tag_of(words);
+  for (const std::string& added : arguments.tags) tag += " " + added;
+  return tag_of(tag_words(tag));
+}
+
+void describe(Session& session, const DescribeCommand& arguments) {
+  const bool tags = !arguments.tags.empty() || !arguments.untags.empty();
+  if (!arguments.name && !arguments.note && !tags) {
+    return session.fail(exit_wrong_use,
+                        "nothing is said of the run; add --name, --tag, --untag or --note");
+  }
+  if (arguments.name && arguments.runs.size() > 1) {
+    return session.fail(exit_wrong_use,
+                        "--name is for one run; name several runs one after the other");
+  }
+  auto store = Store::open(arguments.database, Store::Mode::read_write);
+  if (!store) return session.fail(exit_store_refused, store.error().message);
+  const auto runs = find_runs(session, *store, arguments.runs, exit_store_refused);
+  if (!runs) return;
+  for (const RunInfo& run : *runs) {
+    RunWords words{.name = arguments.name, .note = arguments.note};
+    if (tags) words.tag = changed_tags(run, arguments);
+    if (Status done = store->describe_run(run.id, words); !done) {
+      return session.fail(exit_store_refused, done.error().message);
+    }
+  }
+}
+
+struct TrashCommand {
+  std::vector<std::string> runs;
+  bool restore = false, remove = false, empty = false, yes = false;
+  std::filesystem::path database;
+};
+
+/// Whether the person means it: asked on a terminal, else --yes has to say it.
+bool is_meant(Session& session, const TrashCommand& arguments, std::size_t runs) {
+  if (arguments.yes) return true;
+  if (isatty(STDIN_FILENO) == 0) {
+    session.fail(exit_wrong_use,
+                 fmt::format("this would remove {} for good; add --yes if that is meant",
+                             counted_runs(runs)));
+    return false;
+  }
+  fmt::print(stderr, "Remove {} for good? This cannot be undone. [y/N] ", counted_runs(runs));
+  const int answer = std::getchar();
+  return answer == 'y' || answer == 'Y';
+}
+
+void empty_trash(Session& session, const TrashCommand& arguments, Store& store) {
+  const auto trash = store.run_list(RunsOf::trash);
+  if (!trash) return session.fail(exit_store_refused, trash.error().message);
+  if (!trash->empty() && !is_meant(session, arguments, trash->size())) return;
+  const auto removed = store.empty_trash();
+  if (!removed) return session.fail(exit_store_refused, removed.error().message);
+  fmt::print(stderr, "{} removed for good\n", counted_runs(static_cast<std::size_t>(*removed)));
+}
+
+void remove_for_good(Session& session, const TrashCommand& arguments, Store& store,
+                     const std::vector<RunInfo>& runs) {
+  for (const RunInfo& run : runs) {
+    if (is_in_trash(run)) continue;
+    return session.fail(exit_wrong_use,
+                        fmt::format("run {} is not in the trash; attnscope trash {} puts it there",
+                                    run.number, run.number));
+  }
+  if (!is_meant(session, arguments, runs.size())) return;
+  for (const RunInfo& run : runs) {
+    if (Status done = store.remove_run(run.id); !done) {
+      return session.fail(exit_store_refused, done.error().message);
+    }
+  }
+  fmt::print(stderr, "{} removed for good\n", counted_runs(runs.size()));
+}
+
+void change(Session& session, const TrashCommand& arguments) {
+  if (arguments.empty != arguments.runs.empty()) {
+    return session.fail(exit_wrong_use,
+                        "name the runs, or --empty without any; attnscope list runs --trash shows "
+                        "what lies in the trash");
+  }
+  auto store = Store::open(arguments.database, Store::Mode::read_write);
+  if (!store) return session.fail(exit_store_refused, store.error().message);
+  if (arguments.empty) return empty_trash(session, arguments, *store);
+  const auto runs = find_runs(session, *store, arguments.runs, exit_store_refused);
+  if (!runs) return;
+  if (arguments.remove) return remove_for_good(session, arguments, *store, *runs);
+  const std::vector<RunId> ids = ids_of(*runs);
+  const Status done = arguments.restore ? store->take_from_trash(ids) : store->put_in_trash(ids);
+  if (!done) return session.fail(exit_store_refused, done.error().message);
+  fmt::print(stderr, "{} {}\n", counted_runs(ids.size()),
+             arguments.restore ? "taken out of the trash" : "put in the trash");
+}
+
+struct PauseCommand {
+  std::string run = "last";
+  std::filesystem::path database;
+};
+
+using Ask = Status (*)(const RunInfo&);
+
+void ask(Session& session, const PauseCommand& arguments, Ask ask, std::string_view words) {
+  auto store = Store::open(arguments.database, Store::Mode::read_only);
+  if (!store) return session.fail(exit_store_refused, store.error().message);
+  const auto run = store->find_run(arguments.run);
+  if (!run) return session.fail(exit_store_refused, run.error().message);
+  if (Status asked = ask(*run); !asked) {
+    return session.fail(exit_wrong_use, asked.error().message);
+  }
+  fmt::print(stderr, "run {} {}\n", run->number, words);
+}
+
+void add_pause_command(CLI::App& app, Session& session, const std::string& name,
+                       const std::string& description, Ask what, const std::string& words) {
+  auto arguments = std::make_shared<PauseCommand>();
+  CLI::App* command = app.add_subcommand(name, description);
+  command->add_option("run", arguments->run, "A number, a UUID or 'last'")
+      ->type_name("RUN")
+      ->capture_default_str();
+  add_database_option(*command, arguments->database);
+  command->callback([&session, arguments, what, words] { ask(session, *arguments, what, words); });
+}
+
+struct ExportCommand {
+  std::vector<std::string> runs;
+  std::filesystem::path file, database;
+};
+
+void export_runs(Session& session, const ExportCommand& arguments) {
+  auto store = Store::open(arguments.database, Store::Mode::read_only);
+  if (!store) return session.fail(exit_store_refused, store.error().message);
+  const auto runs = find_runs(session, *store, arguments.runs, exit_wrong_use);
+  if (!runs) return;
+  if (Status done = store->export_runs(ids_of(*runs), arguments.file); !done) {
+    return session.fail(exit_store_refused, done.error().message);
+  }
+  fmt::print(stderr, "{} written to {}\n", counted_runs(runs->size()), arguments.file.string());
+}
+
+struct ImportCommand {
+  std::filesystem::path file, database;
+};
+
+void import_runs(Session& session, const ImportCommand& arguments) {
+  auto store = Store::open(arguments.database, Store::Mode::read_write);
+  if (!store) return session.fail(exit_store_refused, store.error().message);
+  const auto imported = store->import_file(arguments.file);
+  if (!imported) return session.fail(exit_store_refused, imported.error().message);
+  const std::string from_trash =
+      imported->taken_from_trash == 0
+          ? ""
+          : fmt::format(", {} of them taken out of the trash", imported->taken_from_trash);
+  fmt::print(stderr, "{} imported, {} already there{}{}\n", imported->added,
+             imported->already_there, from_trash,
+             imported->heats_added == 0
+                 ? ""
+                 : fmt::format(", {} heat{} added to {}", imported->heats_added,
+                               imported->heats_added == 1 ? "" : "s",
+                               imported->already_there == 1 ? "it" : "them"));
+}
+
+void check_store(Session& session, const std::filesystem::path& database) {
+  const auto store = Store::open(database, Store::Mode::read_only);
+  if (!store) return session.fail(exit_store_refused, store.error().message);
+  if (const Status sound = store->check_integrity(); !sound) {
+    return session.fail(exit_store_refused, sound.error().message);
+  }
+  const auto runs = store->run_list(RunsOf::both);
+  if (!runs) return session.fail(exit_store_refused, runs.error().message);
+  print_result(session, fmt::format("{}: {}, every value as it was stored\n", database.string(),
+                                    counted_runs(runs->size())));
+}
+
+}  // namespace
+
+void add_describe_command(CLI::App& app, Session& session) {
+  auto arguments = std::make_shared<DescribeCommand>();
+  CLI::App* command =
+      app.add_subcommand("describe", "Give runs a name, tags and a note of your own");
+  command->add_option("runs", arguments->runs, "Numbers, UUIDs, own names or 'last'")
+      ->type_name("RUN")
+      ->required();
+  command->add_option("--name", arguments->name, "Its name; '' for the sweep's again")
+      ->type_name("NAME");
+  command->add_option("--tag", arguments->tags, "Add a tag (one word); may be repeated")
+      ->type_name("TAG")
+      ->expected(1)
+      ->take_all();
+  command->add_option("--untag", arguments->untags, "Take a tag away; may be repeated")
+      ->type_name("TAG")
+      ->expected(1)
+      ->take_all();
+  command->add_option("--note", arguments->note, "Its note, in place of the one it had")
+      ->type_name("TEXT");
+  add_database_option(*command, arguments->database);
+  command->callback([&session, arguments] { describe(session, *arguments); });
+}
+
+void add_trash_command(CLI::App& app, Session& session) {
+  auto arguments = std::make_shared<TrashCommand>();
+  CLI::App* command = app.add_subcommand(
+      "trash", "Put runs in the trash, take them out of it, or remove them for good");
+  command->add_option("runs", arguments->runs, "Numbers, UUIDs, own names or 'last'")
+      ->type_name("RUN");
+  auto* restore = command->add_flag("--restore", arguments->restore, "Take them out of it again");
+  auto* remove =
+      command->add_flag("--delete", arguments->remove, "Remove them, which lie in it, for good");
+  auto* empty = command->add_flag("--empty", arguments->empty, "Remove for good all that is in it");
+  restore->excludes(remove);
+  empty->excludes(restore)->excludes(remove);
+  command->add_flag("--yes", arguments->yes, "Remove without asking");
+  add_database_option(*command, arguments->database);
+  command->callback([&session, arguments] { change(session, *arguments); });
+}
+
+void add_pause_commands(CLI::App& app, Session& session) {
+  add_pause_command(
+      app, session, "pause",
+      "Let a running measurement wait when its heat is done; its memory is free meanwhile",
+      &ask_to_pause, "pauses when its heat is done");
+  add_pause_command(app, session, "continue", "Let a paused measurement go on", &ask_to_continue,
+                    "goes on");
+}
+
+void add_export_command(CLI::App& app, Session& session) {
+  auto arguments = std::make_shared<ExportCommand>();
+  CLI::App* command = app.add_subcommand("export", "Write runs into a file that travels");
+  command->add_option("runs", arguments->runs, "Numbers, UUIDs or 'last'")
+      ->type_name("RUN")
+      ->required();
+  command->add_option("-o,--output", arguments->file, "File to write")
+      ->type_name("F.attn")
+      ->required();
+  add_database_option(*command, arguments->database);
+  command->callback([&session, arguments] { export_runs(session, *arguments); });
+}
+
+void add_import_command(CLI::App& app, Session& session) {
+  auto arguments = std::make_shared<ImportCommand>();
+  CLI::App* command = app.add_subcommand("import", "Take the runs of a file into the database");
+  command->add_option("file", arguments->file, "File from 'attnscope export'")
+      ->type_name("F.attn")
+      ->required();
+  add_database_option(*command, arguments->database);
+  command->callback([&session, arguments] { import_runs(session, *arguments); });
+}
+
+void add_check_store_command(CLI::App& app, Session& session) {
+  auto database = std::make_shared<std::filesystem::path>();
+  CLI::App* command = app.add_subcommand(
+      "check-store",
+      "Look at every stored value for damage; names the damaged runs and the way out");
+  add_database_option(*command, *database);
+  command->callback([&session, database] { check_store(session, *database); });
+}
+
+}  // namespace attnscope::cli

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/sheet.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <nlohmann/json.hpp>
+
+#include "engine/report/number_text.h"
+#include "kernels/base/sentences.h"
+
+namespace attnscope::report {
+namespace {
+
+constexpr std::array<TableFormatName, 5> formats{{
+    {TableFormat::text, "text", "Text", "txt"},
+    {TableFormat::markdown, "markdown", "Markdown", "md"},
+    {TableFormat::csv, "csv", "CSV", "csv"},
+    {TableFormat::latex, "latex", "LaTeX", "tex"},
+    {TableFormat::json, "json", "JSON", "json"},
+}};
+
+/// With its difference, where the form has no sign of its own for it.
+std::string words_of(const SheetCell& cell) {
+  std::string text = one_line(text_of(cell.value));
+  return cell.difference.empty() ? text : fmt::format("{} ({})", text, cell.difference);
+}
+
+// Text.
+
+using Widths = std::vector<std::size_t>;
+
+Widths widths_of(const Sheet& sheet, std::span<const SheetBlock> blocks) {
+  Widths widths;
+  for (std::size_t i = 0; i < sheet.columns.size(); ++i) {
+    std::size_t width = width_of(sheet.columns[i].title);
+    for (const SheetBlock& block : blocks) {
+      for (const auto& row : block.rows) width = std::max(width, width_of(words_of(row[i])));
+    }
+    widths.push_back(width);
+  }
+  return widths;
+}
+
+/// The columns of each stretch of lines.
+std::vector<std::vector<std::size_t>> bands_of(const Sheet& sheet, const Widths& widths) {
+  constexpr std::size_t between = 2;
+  std::vector<std::vector<std::size_t>> bands;
+  std::size_t all = 0;
+  for (const std::size_t width : widths) all += width + between;
+  if (sheet.labels == 0) {
+    std::vector<std::size_t>& only = bands.emplace_back();
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      if (all <= line_width || !sheet.columns[i].is_dispensable) only.push_back(i);
+    }
+    return bands;
+  }
+  for (std::size_t next = sheet.labels; next < widths.size();) {
+    std::vector<std::size_t>& band = bands.emplace_back();
+    std::size_t width = 0;
+    for (std::size_t i = 0; i < sheet.labels; ++i) {
+      band.push_back(i);
+      width += widths[i] + between;
+    }
+    const std::size_t first = next;
+    while (next < widths.size() &&
+           (next == first || width + widths[next] + between <= line_width)) {
+      width += widths[next] + between;
+      band.push_back(next++);
+    }
+  }
+  return bands;
+}
+
+std::string lines_of(const Sheet& sheet, const SheetBlock& block, const Widths& widths) {
+  std::string text;
+  const auto add_line = [&](const std::vector<std::size_t>& band, auto&& words) {
+    std::string line;
+    for (const std::size_t i : band) {
+      if (!line.empty() || sheet.frame != SheetFrame::captioned) line += "  ";
+      line += padded(words(i), widths[i], !sheet.columns[i].is_number);
+    }
+    text += without_trailing_blanks(std::move(line)) + "\n";
+  };
+  for (const std::vector<std::size_t>& band : bands_of(sheet, widths)) {
+    if (!text.empty()) text += "\n";
+    add_line(band, [&](std::size_t i) { return sheet.columns[i].title; });
+    for (const auto& row : block.rows) {
+      add_line(band, [&](std::size_t i) { return words_of(row[i]); });
+    }
+  }
+  return text;
+}
+
+/// Later lines stand under the text; that of "A: ..." begins behind its label.
+std::string paragraph(std::string_view text) {
+  const bool is_labelled = text.size() > 3 && text.substr(1, 2) == ": ";
+  return wrapped(text, is_labelled ? "   " : "  ");
+}
+
+std::string as_text(const Sheet& sheet) {
+  std::string text;
+  for (const std::string& line : sheet.above) text += paragraph(line);
+  const Widths shared = widths_of(sheet, sheet.blocks);
+  const auto add_notes = [&](const std::vector<std::string>& notes) {
+    for (const std::string& note : notes) text += wrapped("  " + one_line(note), "      ");
+  };
+  for (const SheetBlock& block : sheet.blocks) {
+    if (!text.empty()) text += "\n";
+    if (!block.title.empty()) text += wrapped(block.title, "  ");
+    text +=
+        lines_of(sheet, block, sheet.labels > 0 ? widths_of(sheet, std::span(&block, 1)) : shared);
+    add_notes(block.notes);
+  }
+  add_notes(sheet.notes);
+  if (!sheet.below.empty() && !text.empty()) text += "\n";
+  for (const std::string& line : sheet.below) text += wrapped(line, "  ");
+  return text;
+}
+
+// Markdown.
+
+std::string in_markdown(std::string_view text) {
+  std::string escaped;
+  for (const char c : one_line(std::string(text))) {
+    if (std::string_view("|\\*_`<").find(c) != std::string_view::npos) escaped.push_back('\\');
+    escaped.push_back(c);
+  }
+  return escaped;
+}
+
+std::string as_markdown(const Sheet& sheet) {
+  const bool is_floating = sheet.frame == SheetFrame::floating;
+  const std::string_view left = is_floating ? ":--" : "---", right = is_floating ? "--:" : "---:";
+  std::string text, rule = "|";
+  for (const std::string& line : sheet.above) text += in_markdown(line) + "\n\n";
+  text += "|";
+  const auto add_head = [&](const SheetColumn& column) {
+    text += fmt::format(" {} |", in_markdown(column.title));
+    rule += fmt::format(" {} |", column.is_number ? right : left);
+  };
+  if (sheet.block_column) add_head(*sheet.block_column);
+  std::ranges::for_each(sheet.columns, add_head);
+  text += fmt::format("\n{}\n", rule);
+  for (const SheetBlock& block : sheet.blocks) {
+    for (const auto& row : block.rows) {
+      text += "|";
+      if (sheet.block_column) text += fmt::format(" {} |", in_markdown(block.title));
+      for (const SheetCell& cell : row) text += fmt::format(" {} |", in_markdown(words_of(cell)));
+      text += "\n";
+    }
+  }
+  for (const auto* lines : {&sheet.notes, &sheet.below}) {
+    for (const std::string& line : *lines) text += fmt::format("\n{}\n", in_markdown(line));
+  }
+  return text;
+}
+
+// LaTeX, with booktabs.
+
+/// A number's sign is a minus, not a hyphen, its percentage a number with its unit, and its
+/// exponent a power of ten.
+std::string number_in_latex(std::string_view text) {
+  constexpr std::string_view digits = "0123456789.";
+  const std::size_t sign = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
+  const std::size_t end = std::min(text.find_first_not_of(digits, sign), text.size());
+  const std::string_view mantissa = text.substr(0, end), rest = text.substr(end);
+  if (end > sign && rest.starts_with(" %") && sign > 0)
+    return fmt::format("${}\\,\\%${}", mantissa, latex_escaped(rest.substr(2)));
+  if (end > sign && rest.size() > 2 && rest.front() == 'e')
+    return fmt::format("${} \\cdot 10^{{{}}}$", mantissa, std::stoi(std::string(rest.substr(1))));
+  if (text.starts_with('-') && text.size() > 1)
+    return fmt::format("$-${}", latex_escaped(text.substr(1)));
+  return latex_escaped(text);
+}
+
+std::string in_latex(const SheetCell& cell, bool is_number) {
+  const std::string words = text_of(cell.value);
+  std::string text = is_number ? number_in_latex(words) : latex_escaped(words);
+  if (cell.is_baseline) text = fmt::format("\\underline{{{}}}", text);
+  if (cell.difference.empty()) return text;
+  const std::string_view percent(cell.difference);
+  return fmt::format("{} $({}\\,\\%)$", text, percent.substr(0, percent.find(" %")));
+}
+
+std::string tabular(const Sheet& sheet) {
+  const bool is_bare = sheet.frame == SheetFrame::bare;
+  std::string text = is_bare ? "\\begin{tabular}{@{}" : "\\begin{tabular}{";
+  for (const SheetColumn& column : sheet.columns) text += column.is_number ? 'r' : 'l';
+  text += is_bare ? "@{}}\n\\toprule\n" : "}\n\\toprule\n";
+  if (sheet.latex_head.empty()) {
+    std::vector<std::string> titles;
+    for (const SheetColumn& column : sheet.columns) titles.push_back(latex_escaped(column.title));
+    text += fmt::format("{} \\\\\n", fmt::join(titles, " & "));
+  }
+  text += sheet.latex_head;
+  for (const SheetBlock& block : sheet.blocks) {
+    text += "\\midrule\n";
+    if (!block.title.empty()) {
+      text += fmt::format("\\multicolumn{{{}}}{{l}}{{\\emph{{{}}}}} \\\\\n", sheet.columns.size(),
+                          latex_escaped(block.title));
+    }
+    for (const auto& row : block.rows) {
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        text += (i > 0 ? " & " : "") + in_latex(row[i], sheet.columns[i].is_number);
+      }
+      text += " \\\\\n";
+    }
+  }
+  return text + "\\bottomrule\n\\end{tabular}\n";
+}
+
+std::string escaped_together(const std::vector<std::string>& lines, std::string_view between) {
+  std::vector<std::string> escaped;
+  for (const std::string& line : lines) escaped.push_back(latex_escaped(line));
+  return fmt::format("{}", fmt::join(escaped, between));
+}
+
+std::string as_latex(const Sheet& sheet) {
+  if (sheet.frame == SheetFrame::bare) {
+    std::string text;
+    for (const std::string& line : sheet.above) text += fmt::format("% {}\n", one_line(line));
+    text += tabular(sheet);
+    for (const std::string& note : sheet.notes) text += fmt::format("\n{}\n", latex_escaped(note));
+    for (const std::string& line : sheet.below) text += fmt::format("% {}\n", one_line(line));
+    return text;
+  }
+  if (sheet.frame == SheetFrame::captioned) {
+    return fmt::format("\\begin{{table}}\n\\centering\n{}\\caption{{{}}}\n\\end{{table}}\n",
+                       tabular(sheet), escaped_together(sheet.below, " "));
+  }
+  std::string text = fmt::format(
+      "% needs \\usepackage{{booktabs}}\n\\begin{{table}}\n\\centering\n\\caption{{{}}}\n"
+      "\\label{{tab:attnscope}}\n{}\\par\\smallskip\n{{\\footnotesize\n",
+      escaped_together(sheet.above, " "), tabular(sheet));
+  for (const std::string& note : sheet.notes) text += latex_escaped(note) + "\\par\n";
+  return text + escaped_together(sheet.below, "\\par\n") + "\\par}\n\\end{table}\n";
+}
+
+// CSV (RFC 4180) and JSON.
+
+std::string in_csv(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted.push_back('"');
+    quoted.push_back(c);
+  }
+  return quoted + "\"";
+}
+
+/// The columns' keys, then every row, with its block's title before it where that is a column.
+void for_each_line(const Sheet& sheet, auto&& add_line, auto&& text_of_column) {
+  std::vector<std::string> texts;
+  if (sheet.block_column) texts.push_back(text_of_column(*sheet.block_column));
+  for (const SheetColumn& column : sheet.columns) texts.push_back(text_of_column(column));
+  add_line(texts);
+  for (const SheetBlock& block : sheet.blocks) {
+    for (const auto& row : block.rows) {
+      texts.clear();
+      if (sheet.block_column) texts.push_back(block.title);
+      for (const SheetCell& cell : row) texts.push_back(text_of(cell.value));
+      add_line(texts);
+    }
+  }
+}
+
+std::string as_csv(const Sheet& sheet) {
+  std::string text;
+  const auto add_line = [&](std::vector<std::string>& fields) {
+    for (std::string& field : fields) field = in_csv(field);
+    text += fmt::format("{}\r\n", fmt::join(fields, ","));
+  };
+  for_each_line(sheet, add_line, [](const SheetColumn& column) { return column.key; });
+  return text;
+}
+
+nlohmann::ordered_json json_of(const Value& value) {
+  return std::visit(
+      [](const auto& held) -> nlohmann::ordered_json {
+        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>) {
+          return nullptr;
+        } else {
+          return held;
+        }
+      },
+      value);
+}
+
+std::string as_json(const Sheet& sheet) {
+  using nlohmann::ordered_json;
+  ordered_json rows = ordered_json::array();
+  for (const SheetBlock& block : sheet.blocks) {
+    for (const auto& row : block.rows) {
+      ordered_json& object = rows.emplace_back(ordered_json::object());
+      if (sheet.block_column) object[sheet.block_column->key] = block.title;
+      for (std::size_t i = 0; i < row.size(); ++i)
+        object[sheet.columns[i].key] = json_of(row[i].value);
+    }
+  }
+  // Names come from people: bytes that are not UTF-8 are replaced, not thrown at them.
+  return rows.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::span<const TableFormatName> table_formats() {
+  return formats;
+}
+
+const TableFormatName& name_of(TableFormat format) {
+  const auto found = std::ranges::find(formats, format, &TableFormatName::format);
+  assert(found != formats.end());
+  return *found;
+}
+
+Result<TableFormat> parse_table_format(std::string_view text) {
+  const auto found = std::ranges::find(formats, text, &TableFormatName::name);
+  if (found != formats.end()) return found->format;
+  std::array<std::string_view, formats.size()> names;
+  std::ranges::transform(formats, names.begin(), &TableFormatName::name);
+  return fail("--format: there is no table format '{}'; {}", in_a_sentence(text),
+              suggest(in_a_sentence(text), names));
+}
+
+std::string table_format_words() {
+  std::string words(formats.front().name);
+  for (std::size_t i = 1; i < formats.size(); ++i) {
+    words.append(i + 1 < formats.size() ? ", " : " or ").append(formats[i].name);
+  }
+  return words;
+}
+
+std::string text_of(const Value& value) {
+  return std::visit(
+      [](const auto& held) -> std::string {
+        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>) {
+          return "";
+        } else {
+          return fmt::format("{}", held);  // shortest form that reads back, never with a locale
+        }
+      },
+      value);
+}
+
+void Sheet::add(std::vector<SheetCell> row) {
+  if (blocks.empty()) blocks.emplace_back();
+  blocks.back().rows.push_back(std::move(row));
+}
+
+std::string write_sheet(const Sheet& sheet, TableFormat format) {
+  switch (format) {
+    case TableFormat::text:
+      return as_text(sheet);
+    case TableFormat::markdown:
+      return as_markdown(sheet);
+    case TableFormat::csv:
+      return as_csv(sheet);
+    case TableFormat::latex:
+      return as_latex(sheet);
+    case TableFormat::json:
+      break;
+  }
+  return as_json(sheet);
+}
+
+std::string write_tabbed(const Sheet& sheet) {
+  std::string text;
+  const auto add_line = [&](std::vector<std::string>& fields) {
+    for (std::string& field : fields) field = one_line(std::move(field));
+    text += fmt::format("{}\n", fmt::join(fields, "\t"));
+  };
+  for_each_line(sheet, add_line, [](const SheetColumn& column) { return column.title; });
+  return text;
+}
+
+std::string latex_head(std::string_view label, std::string_view beneath,
+                       std::span<const LatexHead> heads) {
+  std::string names(label), windows = fmt::format("{}$w =$", beneath);
+  for (std::size_t i = 0; i < heads.size();) {
+    std::size_t end = i;
+    for (; end < heads.size() && heads[end].name == heads[i].name; ++end) {
+      const std::string& window = heads[end].window;
+      windows += window.empty() ? " & --" : window == "inf" ? " & $\\infty$" : " & " + window;
+    }
+    names +=
+        fmt::format(" & \\multicolumn{{{}}}{{c}}{{{}}}", end - i, latex_escaped(heads[i].name));
+    i = end;
+  }
+  return fmt::format("{} \\\\\n{} \\\\\n", names, windows);
+}
+
+std::string latex_escaped(std::string_view text) {
+  // Signs that LaTeX's own fonts lack.
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> signs{
+      {{"µ", "$\\mu$"}, {"∞", "$\\infty$"}, {"≈", "$\\approx$"}, {"×", "$\\times$"}, {"–", "--"}}};
+  std::string result;
+  while (!text.empty()) {
+    const auto sign =
+        std::ranges::find_if(signs, [&](const auto& one) { return text.starts_with(one.first); });
+    if (sign != signs.end()) {
+      result += sign->second;
+      text.remove_prefix(sign->first.size());
+      continue;
+    }
+    const char c = text.front();
+    text.remove_prefix(1);
+    switch (c) {
+      case '\\':
+        result += "\\textbackslash{}";
+        break;
+      case '~':
+        result += "\\textasciitilde{}";
+        break;
+      case '^':
+        result += "\\textasciicircum{}";
+        break;
+      case '<':
+        result += "\\textless{}";
+        break;
+      case '>':
+        result += "\\textgreater{}";
+        break;
+      case '|':
+        result += "\\textbar{}";
+        break;
+      case '-':  // two in a row would become a dash
+        result += result.ends_with('-') ? "{}-" : "-";
+        break;
+      case '{':
+      case '}':
+      case '$':
+      case '&':
+      case '#':
+      case '_':
+      case '%':
+        result += '\\';
+        result += c;
+        break;
+      default:
+        result += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+    }
+  }
+  return result;
+}
+
+}  // namespace attnscope::report

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A table as a Sheet: for people one block for each length, with the columns that any row fills;
+// for programs every column of the contract; for LaTeX the form of the ECIR 2024 paper's Table 3,
+// contenders as columns with their window beneath, a line of times and one of memory per document.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "engine/report/axes_in_words.h"
+#include "engine/report/conditions.h"
+#include "engine/report/row_values.h"
+#include "engine/report/table.h"
+
+namespace attnscope::report {
+namespace {
+
+std::string joined(const std::string& a, const std::string& b) {
+  return a.empty() || b.empty() ? a + b : fmt::format("{}; {}", a, b);
+}
+
+/// Both ends of an interval relative to a value, in percent: "-0.4/+0.5 %".
+std::string ends_in_percent(double low, double high) {
+  if (!std::isfinite(low) || !std::isfinite(high) || low == high) return {};
+  return fmt::format("{:+.1f}/{:+.1f} %", (low - 1) * 100, (high - 1) * 100);
+}
+
+double time_ns(const Row& row) {
+  return row.cell.summary.median_ns / documents_of(row);
+}
+double bytes(const Row& row) {
+  return static_cast<double>(peak_bytes(row.cell.cell.memory)) / documents_of(row);
+}
+
+std::string time_interval(const Row& row) {
+  const statistics::Summary& time = row.cell.summary;
+  if (!is_measured(row) || !(time.median_ns > 0)) return {};
+  return ends_in_percent(time.low_ns / time.median_ns, time.high_ns / time.median_ns);
+}
+
+std::string verdict(const Row& row) {
+  // The baseline's own row has the ratio 1 without any width: there is nothing to judge.
+  if (!row.ratio || (row.ratio->low == 1 && row.ratio->high == 1)) return {};
+  const bool shown = row.ratio->verdict != statistics::Verdict::no_difference_shown;
+  std::string text(shown ? name_of(row.ratio->verdict) : "none shown");
+  return row.ratio->paired ? text : text.append(" (unpaired)");
+}
+
+struct Field {
+  std::string_view title;
+  bool is_number;
+  std::string (*text)(const Row& row);
+};
+
+constexpr std::array<Field, 14> fields{{
+    {"contender", false, [](const Row& r) { return r.cell.cell.contender.name; }},
+    {"batch", true,
+     [](const Row& r) {
+       return r.cell.cell.batch > 1 ? fmt::format("{}", r.cell.cell.batch) : std::string();
+     }},
+    {"time/doc", true,
+     [](const Row& r) { return is_measured(r) ? format_time(time_ns(r)) : outcome_of(r).status; }},
+    {"95 %", true, time_interval},
+    {"", false, marks_of},
+    {"mem/doc", true,
+     [](const Row& r) { return is_measured(r) ? format_bytes(bytes(r)) : std::string(); }},
+    {"of limit", true,
+     [](const Row& r) {
+       return r.share_of_limit ? fmt::format("{} %", three_digits(100 * *r.share_of_limit))
+                               : std::string();
+     }},
+    {"executed", true,
+     [](const Row& r) {
+       const std::optional<double> ratio = executed_ratio(r);
+       return ratio ? format_times(*ratio) : std::string();
+     }},
+    {"vs base", true,
+     [](const Row& r) { return r.ratio ? format_relative(r.ratio->ratio) : std::string(); }},
+    {"95 % of it", true,
+     [](const Row& r) {
+       return r.ratio ? ends_in_percent(r.ratio->low, r.ratio->high) : std::string();
+     }},
+    {"difference", false, verdict},
+    {"per 1k tokens", true,
+     [](const Row& r) {
+       const auto tokens = static_cast<double>(r.cell.point.sequence_tokens);
+       return r.growth ? format_time(r.cell.summary.median_ns / items_of(r) / tokens * 1000)
+                       : std::string();
+     }},
+    {"growth", true,
+     [](const Row& r) { return r.growth ? format_relative(r.growth->ratio) : std::string(); }},
+    {"95 % of growth", true,
+     [](const Row& r) {
+       return r.growth ? ends_in_percent(r.growth->low, r.growth->high) : std::string();
+     }},
+}};
+
+constexpr std::size_t batch_field = 1;
+constexpr std::size_t executed_field = 7;
+static_assert(fields[batch_field].title == "batch" && fields[executed_field].title == "executed");
+
+struct Line {
+  const Row* row;
+  std::array<std::string, fields.size()> text;
+};
+
+/// The lines of one point. A batch that all share stands in the head alone.
+struct Block {
+  std::string head;
+  std::vector<Line> lines;
+};
+
+/// One point's rows: those from `begin` on.
+std::span<const Row> rows_of_point(std::span<const Row> rows, std::size_t begin) {
+  std::size_t end = begin;
+  while (end < rows.size() && rows[end].cell.point == rows[begin].cell.point) ++end;
+  return rows.subspan(begin, end - begin);
+}
+
+Block block_of(std::span<const Row> rows, const std::vector<bool>& varying) {
+  const StoredCell& first = rows.front().cell;
+  Block block{words_of(first.point, varying, true), {}};
+  for (const Row& row : rows) {
+    Line& line = block.lines.emplace_back(Line{&row, {}});
+    for (std::size_t f = 0; f < fields.size(); ++f) line.text[f] = fields[f].text(row);
+  }
+  const bool shared = std::ranges::all_of(rows, [&](const Row& row) {
+    return row.cell.cell.batch == first.cell.batch || !is_measured(row);
+  });
+  if (shared) {
+    if (first.cell.batch > 0) block.head += fmt::format(", batch {}", first.cell.batch);
+    for (Line& line : block.lines) line.text[batch_field].clear();
+  }
+  return block;
+}
+
+/// Why rows have no time, each reason once, after those whom it holds; then what has to be known
+/// beside the numbers of the others.
+std::vector<std::string> notes_below(const std::vector<Line>& lines) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+  std::vector<std::string> notes;
+  for (const Line& line : lines) {
+    const std::string& name = line.row->cell.cell.contender.name;
+    for (const std::string& note : notes_on(*line.row)) notes.push_back(name + ": " + note);
+    const Outcome outcome = outcome_of(*line.row);
+    if (is_measured(*line.row) || outcome.reason.empty()) continue;
+    const std::string sentence = fmt::format("{}: {}", outcome.status, outcome.reason);
+    auto known = std::ranges::find(reasons, sentence, [](const auto& one) { return one.first; });
+    if (known == reasons.end()) known = reasons.insert(reasons.end(), {sentence, {}});
+    known->second.push_back(name);
+  }
+  std::vector<std::string> all;
+  for (const auto& [sentence, names] : reasons) {
+    const bool is_all = names.size() == lines.size() && names.size() > 1;
+    all.push_back(is_all ? fmt::format("all {}: {}", names.size(), sentence)
+                         : fmt::format("{}: {}", fmt::join(names, "; "), sentence));
+  }
+  std::ranges::move(notes, std::back_inserter(all));
+  return all;
+}
+
+/// Beside a row: why it has no time, or the notes on it.
+std::string remark_of(const Row& row) {
+  return is_measured(row) ? fmt::format("{}", fmt::join(notes_on(row), "; "))
+                          : outcome_of(row).reason;
+}
+
+/// What the relative columns are relative to.
+std::string relations_line(const Table& table) {
+  return joined(table.baseline ? fmt::format("base: {}, per document", *table.baseline) : "",
+                table.has_growth ? "growth: time per token against the shortest length" : "");
+}
+
+std::vector<bool> varying_beside_length(const Table& table) {
+  std::vector<bool> varying = varying_axes(table.rows);
+  varying[length_axis] = true;
+  return varying;
+}
+
+/// Notes stand below their block in text, beside their row elsewhere.
+Sheet sheet_for_people(const Table& table, bool has_notes_below) {
+  const std::vector<bool> varying = varying_beside_length(table);
+  Sheet sheet{.frame = SheetFrame::floating, .block_column = SheetColumn{"", "setting", false}};
+  std::vector<Block> blocks;
+  for (std::size_t begin = 0; begin < table.rows.size();) {
+    blocks.push_back(block_of(rows_of_point(table.rows, begin), varying));
+    begin += blocks.back().lines.size();
+  }
+  const auto any_line = [&blocks](auto&& holds) {
+    return std::ranges::any_of(
+        blocks, [&](const Block& block) { return std::ranges::any_of(block.lines, holds); });
+  };
+  std::vector<std::size_t> shown;
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    const bool tells = any_line([f](const Line& line) {
+      // A column in which everybody executes what is useful and no more tells nothing.
+      return !line.text[f].empty() && (f != executed_field || line.text[f] != format_times(1));
+    });
+    if (!tells) continue;
+    shown.push_back(f);
+    sheet.columns.push_back(
+        {"", std::string(fields[f].title), fields[f].is_number, f == executed_field});
+  }
+  const bool has_remarks = !has_notes_below && any_line([](const Line& line) {
+    return !is_measured(*line.row) || !remark_of(*line.row).empty();
+  });
+  if (has_remarks) sheet.columns.push_back({"", "reason", false});
+  for (Block& block : blocks) {
+    SheetBlock& lines = sheet.blocks.emplace_back();
+    lines.title = block.head;
+    for (Line& line : block.lines) {
+      std::vector<SheetCell>& cells = lines.rows.emplace_back();
+      for (const std::size_t f : shown) cells.emplace_back(std::move(line.text[f]));
+      if (has_remarks) cells.emplace_back(remark_of(*line.row));
+    }
+    if (has_notes_below) lines.notes = notes_below(block.lines);
+  }
+  if (!table.rows.empty()) {
+    sheet.above = {
+        joined(words_of(table.rows.front().cell.point, varying, false), relations_line(table))};
+    sheet.below = {provenance_line(table.run)};
+  } else {
+    sheet.above = {provenance_line(table.run), "No heat of this run is finished yet."};
+  }
+  return sheet;
+}
+
+Sheet sheet_for_programs(const Table& table) {
+  Sheet sheet;
+  const std::vector<Column> all = columns(table);
+  for (const Column& column : all) sheet.columns.push_back({std::string(column.key), ""});
+  sheet.columns.push_back({"run", ""});
+  sheet.columns.push_back({"provenance", ""});
+  const std::string provenance = provenance_line(table.run);
+  for (const Row& row : table.rows) {
+    std::vector<SheetCell> cells;
+    cells.reserve(sheet.columns.size());
+    for (const Column& column : all) cells.emplace_back(column.value(row));
+    cells.emplace_back(table.run.id.uuid);
+    cells.emplace_back(provenance);
+    sheet.add(std::move(cells));
+  }
+  return sheet;
+}
+
+/// Every contender once, in the order of the rows.
+std::vector<const Contender*> contenders_of(const Table& table) {
+  std::vector<const Contender*> contenders;
+  for (const Row& row : table.rows) {
+    const Contender& contender = row.cell.cell.contender;
+    const auto is_it = [&](const Contender* known) { return known->id() == contender.id(); };
+    if (std::ranges::none_of(contenders, is_it)) contenders.push_back(&contender);
+  }
+  return contenders;
+}
+
+/// A line of one point: the unit, then each contender's number or what became of it.
+std::vector<SheetCell> paper_line(const Table& table, std::span<const Row> rows,
+                                  const std::vector<const Contender*>& contenders, bool is_time) {
+  const auto value = is_time ? time_ns : bytes;
+  const Row* baseline = nullptr;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Row& row : rows) {
+    if (!is_measured(row)) continue;
+    least = std::min(least, value(row));
+    if (row.cell.cell.contender.id() == table.baseline) baseline = &row;
+  }
+  const bool in_ms = is_time && least >= 1e6 && std::isfinite(least);
+  const double unit = is_time && !in_ms ? 1e3 : 1e6;
+  std::vector<SheetCell> cells{is_time ? (in_ms ? "ms" : "µs") : "MB"};
+  for (const Contender* contender : contenders) {
+    SheetCell& cell = cells.emplace_back();
+    const auto row = std::ranges::find_if(
+        rows, [&](const Row& one) { return one.cell.cell.contender.id() == contender->id(); });
+    if (row == rows.end()) continue;
+    if (!is_measured(*row)) {
+      if (is_time) cell = outcome_of(*row).status;
+      continue;
+    }
+    cell = three_digits(value(*row) / unit);
+    cell.is_baseline = &*row == baseline;
+    if (cell.is_baseline) continue;
+    if (is_time && row->ratio) cell.difference = format_relative(row->ratio->ratio);
+    if (!is_time && baseline != nullptr && bytes(*baseline) > 0)
+      cell.difference = format_relative(bytes(*row) / bytes(*baseline));
+  }
+  return cells;
+}
+
+Sheet sheet_for_paper(const Table& table) {
+  const std::vector<bool> varying = varying_beside_length(table);
+  const std::string fixed =
+      table.rows.empty() ? "" : words_of(table.rows.front().cell.point, varying, false);
+  Sheet sheet{.frame = SheetFrame::floating,
+              .above = {"Time and memory per document" + (fixed.empty() ? "" : " (" + fixed + ")") +
+                        (table.baseline ? ". Relative differences to the baseline (underlined) are "
+                                          "given in parentheses."
+                                        : ".")},
+              .columns = {{"", "", false}},
+              .below = {provenance_line(table.run)}};
+  const std::vector<const Contender*> contenders = contenders_of(table);
+  std::vector<LatexHead> heads;
+  for (const Contender* contender : contenders) {
+    heads.push_back({base_name(*contender), contender->window ? contender->window->text() : ""});
+    sheet.columns.push_back({"", heads.back().name});
+  }
+  sheet.latex_head = latex_head("", "Unit, ", heads);
+  const std::span<const Row> rows(table.rows);
+  for (std::size_t begin = 0; begin < rows.size();) {
+    const std::span<const Row> own = rows_of_point(rows, begin);
+    SheetBlock& block = sheet.blocks.emplace_back();
+    block.title = words_of(own.front().cell.point, varying, true);
+    for (const bool is_time : {true, false})
+      block.rows.push_back(paper_line(table, own, contenders, is_time));
+    begin += own.size();
+  }
+  for (const Row& row : table.rows)
+    std::ranges::move(notes_with_name(row), std::back_inserter(sheet.notes));
+  return sheet;
+}
+
+}  // namespace
+
+Outcome outcome_of(const Row& row) {
+  if (row.cell.damaged) {
+    return {std::string(damaged_status), "its stored values do not match their fingerprint"};
+  }
+  if (row.cell.cell.status == CellStatus::ok && row.cell.summary.samples == 0) {
+    return {"no samples", "it was found right but not timed"};
+  }
+  return {std::string(name_of(row.cell.cell.status)), row.cell.cell.reason};
+}
+
+std::string write_table(const Table& table, TableFormat format) {
+  if (is_for_programs(format)) return write_sheet(sheet_for_programs(table), format);
+  if (format == TableFormat::latex) return write_sheet(sheet_for_paper(table), format);
+  return write_sheet(sheet_for_people(table, format == TableFormat::text), format);
+}
+
+}  // namespace attnscope::report

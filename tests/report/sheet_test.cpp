@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every table is a Sheet: what its writers escape and where they put things is held here once.
+
+#include "engine/report/sheet.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace attnscope::report {
+namespace {
+
+using testing::HasSubstr;
+
+/// Signs that mean something to one form or another.
+const std::string hostile = "a|b_{c}*`<d>&\\, \"e\"\n50 % # $ ~ ^ µ ∞";
+
+Sheet sheet_of(const std::string& name) {
+  Sheet sheet{.above = {"What it is of"},
+              .columns = {{"name", "Name", false}, {"ms", "Time (µs)"}},
+              .below = {"Where it is from"}};
+  sheet.add({name, "-43 %"});
+  return sheet;
+}
+
+TEST(Sheet, Markdown_EscapesWhatWouldEndACellOrBeMarkup) {
+  const std::string text = write_sheet(sheet_of(hostile), TableFormat::markdown);
+  EXPECT_THAT(text,
+              HasSubstr("\n| a\\|b\\_{c}\\*\\`\\<d>&\\\\, \"e\" 50 % # $ ~ ^ µ ∞ | -43 % |\n"));
+  EXPECT_THAT(text, HasSubstr("| --- | ---: |"));
+}
+
+TEST(Sheet, Latex_EscapesEverySignAndSetsNumbersAsNumbers) {
+  const std::string text = write_sheet(sheet_of(hostile), TableFormat::latex);
+  EXPECT_THAT(text, HasSubstr("a\\textbar{}b\\_\\{c\\}*`\\textless{}d\\textgreater{}\\&"
+                              "\\textbackslash{}, \"e\" 50 \\% \\# \\$ \\textasciitilde{} "
+                              "\\textasciicircum{} $\\mu$ $\\infty$ & $-43\\,\\%$ \\\\"));
+  EXPECT_THAT(text, HasSubstr("Time ($\\mu$s)"));
+  EXPECT_EQ(latex_escaped("a--b"), "a-{}-b");
+  EXPECT_EQ(latex_escaped("–"), "--");
+}
+
+TEST(Sheet, Csv_QuotesWhatHoldsACommaAQuoteOrALinesEnd) {
+  Sheet sheet = sheet_of("a,\"b\"\nc");
+  sheet.add({Value(0.1), Value()});
+  EXPECT_EQ(write_sheet(sheet, TableFormat::csv),
+            "name,ms\r\n\"a,\"\"b\"\"\nc\",-43 %\r\n0.1,\r\n");
+}
+
+TEST(Sheet, Json_HasValuesUnderTheirKeys) {
+  Sheet sheet = sheet_of(hostile + "\xff");
+  sheet.add({Value(std::int64_t{3}), Value()});
+  const auto rows = nlohmann::json::parse(write_sheet(sheet, TableFormat::json));
+  EXPECT_EQ(rows.at(0).at("name"), hostile + "\xEF\xBF\xBD");
+  EXPECT_EQ(rows.at(1).at("name"), 3);
+  EXPECT_TRUE(rows.at(1).at("ms").is_null());
+}
+
+TEST(Sheet, Tabs_StandBetweenCellsAlone) {
+  EXPECT_EQ(write_tabbed(sheet_of("a\tb\nc")), "Name\tTime (µs)\na b c\t-43 %\n");
+}
+
+TEST(Sheet, Text_IsAlignedByCodePoints) {
+  Sheet sheet = sheet_of("µµ");
+  sheet.add({"abc", "1"});
+  EXPECT_EQ(write_sheet(sheet, TableFormat::text),
+            "What it is of\n\n  Name  Time (µs)\n  µµ        -43 %\n  abc           1\n\n"
+            "Where it is from\n");
+}
+
+TEST(Sheet, ColumnsBeyondALine_StandBelowWithTheirLabels) {
+  Sheet sheet{.columns = {{"", "row", false}}, .labels = 1};
+  std::vector<SheetCell> cells{"label"};
+  for (int i = 0; i < 4; ++i) {
+    sheet.columns.push_back({"", std::string(40, 'x')});
+    cells.emplace_back(std::to_string(i));
+  }
+  sheet.add(cells);
+  const std::string text = write_sheet(sheet, TableFormat::text);
+  EXPECT_THAT(text, HasSubstr(" 1\n\n  row"));
+  EXPECT_EQ(std::ranges::count(text, '\n'), 5);
+}
+
+TEST(Sheet, Formats_AreKnownByTheirNames) {
+  for (const TableFormatName& one : table_formats()) {
+    EXPECT_EQ(*parse_table_format(one.name), one.format);
+    EXPECT_EQ(name_of(one.format).name, one.name);
+    EXPECT_THAT(table_format_words(), HasSubstr(std::string(one.name)));
+  }
+  EXPECT_THAT(parse_table_format("latec").error().message, HasSubstr("did you mean 'latex'"));
+}
+
+}  // namespace
+}  // namespace attnscope::report
