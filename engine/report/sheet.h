@@ -20,7 +20,7 @@
 
 namespace attnscope::report {
 
-enum class TableFormat : std::uint8_t { text, markdown, csv, latex, json };
+enum class TableFormat : std::uint8_t { text, markdown, csv, latex, json, html };
 
 /// A format as the command line, a menu and a file name call it.
 struct TableFormatName {

@@ -14,6 +14,7 @@ namespace attnscope::report {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 /// Signs that mean something to one form or another.
 const std::string hostile = "a|b_{c}*`<d>&\\, \"e\"\n50 % # $ ~ ^ µ ∞";
@@ -91,6 +92,22 @@ TEST(Sheet, Formats_AreKnownByTheirNames) {
     EXPECT_THAT(table_format_words(), HasSubstr(std::string(one.name)));
   }
   EXPECT_THAT(parse_table_format("latec").error().message, HasSubstr("did you mean 'latex'"));
+}
+
+TEST(SheetHtml, IsAPageOfItsOwnWithEverythingEscaped) {
+  Sheet sheet = sheet_of(hostile);
+  sheet.blocks.front().title = "<256 tokens>";
+  sheet.blocks.front().rows.front().back().is_baseline = true;
+  const std::string page = write_sheet(sheet, TableFormat::html);
+  EXPECT_THAT(page, testing::StartsWith("<!doctype html>"));
+  EXPECT_THAT(page, HasSubstr("<title>What it is of</title>"));
+  EXPECT_THAT(page, HasSubstr("a|b_{c}*`&lt;d&gt;&amp;\\, &quot;e&quot; 50 %"));
+  EXPECT_THAT(page, HasSubstr("<td class=\"number baseline\">-43 %</td>"));
+  EXPECT_THAT(page, HasSubstr("colspan=\"2\">&lt;256 tokens&gt;</th>"));
+  EXPECT_THAT(page, HasSubstr("<footer>\n<p>Where it is from</p>"));
+  EXPECT_THAT(page, HasSubstr("light-dark("));
+  for (const char* outside : {"http", "<script", "<link", "<img", "url("})
+    EXPECT_THAT(page, Not(HasSubstr(outside)));
 }
 
 }  // namespace
