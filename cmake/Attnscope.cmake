@@ -79,6 +79,10 @@ endfunction()
 option(ATTNSCOPE_UNITY "Compile several files of a room at once" ON)
 function(attnscope_compile_together target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${ATTNSCOPE_UNITY} UNITY_BUILD_BATCH_SIZE 10)
+  # Says of a source what is true of headers alone: here sources are included, too.
+  if(ATTNSCOPE_UNITY)
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  endif()
 endfunction()
 
 # attnscope_library(NAME [SOURCES...] [LINK public libraries...] [HEADERS KIND]
