@@ -2,22 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Calls into the CUDA runtime, checked. An error is a Status that names the call, the file and the
-// line; nothing is thrown, printed or synchronised. Included by .cu files only.
+// line; nothing is thrown, printed or synchronised. Included by .cu files only. An emulation of the
+// machine gives the toolkit's headers itself and defines ATTNSCOPE_CUDA_ON_HOST.
 //
 //   ATTNSCOPE_CUDA(cudaMemsetAsync(counters, 0, bytes, stream));  // returns the Status on failure
 //   return launch("segment_forward", kernel, {blocks, threads, shared_bytes}, stream, arguments);
+
+#include <cuda_runtime.h>
 
 #include <cstdint>
 
 #include "kernels/base/result.h"
 #include "kernels/cuda/failures.h"
 #include "kernels/cuda/stream.h"
-
-#ifdef ATTNSCOPE_CUDA_ON_HOST
-#include "tests/cuda_on_host/cuda_on_host.h"
-#else
-#include <cuda_runtime.h>
-#endif
 
 namespace attnscope::cuda {
 

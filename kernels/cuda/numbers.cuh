@@ -6,6 +6,7 @@
 // __half2float, __bfloat162float.
 
 #include "kernels/cuda/ptx.h"
+#include "kernels/plan/tensor.h"
 
 namespace attnscope::cuda {
 
@@ -13,6 +14,21 @@ inline constexpr unsigned all_lanes = 0xffffffffu;
 inline constexpr float log2_e = 1.4426950408889634f;
 inline constexpr float ln_2 = 0.6931471805599453f;
 inline constexpr float minus_infinity = -__builtin_inff();
+
+template <DType type>
+struct NumberOf;
+template <>
+struct NumberOf<DType::float32> {
+  using T = float;
+};
+template <>
+struct NumberOf<DType::float16> {
+  using T = __half;
+};
+template <>
+struct NumberOf<DType::bfloat16> {
+  using T = __nv_bfloat16;
+};
 
 __device__ inline float to_float(float x) {
   return x;

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every PTX instruction of the kernels, one function each; all of them exist from sm_80 on. Tests
-// compile the kernels for the host, where tests/cuda_on_host/ptx_on_host.h stands in for this file.
+// Every PTX instruction of the kernels, one function each; all of them exist from sm_80 on. An
+// emulation of the machine has the same functions in a ptx_on_host.h of its own.
 //
 // Fragments of mma.m16n8k16 with 16-bit factors (PTX ISA 9.7.14.5.8; CuTe
 // SM80_16x8x16_F32F16F16F32_TN), for lane = 4 g + t, pairs of 16-bit numbers low half first:
@@ -13,7 +13,7 @@
 //   C [16 x 8]   c0, c1: row g, columns 2t, 2t+1   c2, c3: row g+8, columns 2t, 2t+1
 
 #ifdef ATTNSCOPE_CUDA_ON_HOST
-#include "tests/cuda_on_host/ptx_on_host.h"
+#include <ptx_on_host.h>
 #else
 
 #include <cuda_bf16.h>

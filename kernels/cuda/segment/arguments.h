@@ -80,7 +80,7 @@ struct RowDotArguments {
 };
 
 /// Head dimensions are padded with zeros to 16, 32, 64, 128 or 256; each class and type is compiled
-/// in a file of its own.
+/// in a file of its own, which the build writes from instantiation.cu.in.
 struct SegmentKernels {
   Status (*forward)(const ForwardArguments& arguments, std::int64_t units, int warps,
                     Stream stream) = nullptr;
@@ -89,21 +89,8 @@ struct SegmentKernels {
                      Stream stream) = nullptr;
 };
 
-SegmentKernels float32_d16();
-SegmentKernels float32_d32();
-SegmentKernels float32_d64();
-SegmentKernels float32_d128();
-SegmentKernels float32_d256();
-SegmentKernels float16_d16();
-SegmentKernels float16_d32();
-SegmentKernels float16_d64();
-SegmentKernels float16_d128();
-SegmentKernels float16_d256();
-SegmentKernels bfloat16_d16();
-SegmentKernels bfloat16_d32();
-SegmentKernels bfloat16_d64();
-SegmentKernels bfloat16_d128();
-SegmentKernels bfloat16_d256();
+template <DType type, int columns>
+[[nodiscard]] SegmentKernels segment_kernels();
 
 /// Columns of a gradient that a block of the backward pass sums in registers; wider heads are taken
 /// by several blocks, a part of the columns each, which compute the weights anew. More of them

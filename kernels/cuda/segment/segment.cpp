@@ -25,16 +25,24 @@ std::size_t class_of(std::int64_t head_dim) {
   return number;
 }
 
-SegmentKernels kernels_of(DType dtype, std::int64_t head_dim) {
-  using Makers = std::array<SegmentKernels (*)(), classes.size()>;
-  constexpr Makers of_float32{float32_d16, float32_d32, float32_d64, float32_d128, float32_d256};
-  constexpr Makers of_float16{float16_d16, float16_d32, float16_d64, float16_d128, float16_d256};
-  constexpr Makers of_bfloat16{bfloat16_d16, bfloat16_d32, bfloat16_d64, bfloat16_d128,
-                               bfloat16_d256};
-  const Makers& makers = dtype == DType::float32   ? of_float32
-                         : dtype == DType::float16 ? of_float16
-                                                   : of_bfloat16;
+template <DType type>
+SegmentKernels kernels_of(std::int64_t head_dim) {
+  constexpr std::array makers{segment_kernels<type, 16>, segment_kernels<type, 32>,
+                              segment_kernels<type, 64>, segment_kernels<type, 128>,
+                              segment_kernels<type, 256>};
   return makers[class_of(head_dim)]();
+}
+
+SegmentKernels kernels_of(DType dtype, std::int64_t head_dim) {
+  switch (dtype) {
+    case DType::float32:
+      return kernels_of<DType::float32>(head_dim);
+    case DType::float16:
+      return kernels_of<DType::float16>(head_dim);
+    case DType::bfloat16:
+      break;
+  }
+  return kernels_of<DType::bfloat16>(head_dim);
 }
 
 std::int64_t round_up(std::int64_t value, std::int64_t unit) {

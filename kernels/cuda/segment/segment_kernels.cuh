@@ -36,8 +36,9 @@ Status launch_backward(const BackwardArguments& arguments, std::int64_t units, i
                 stream, arguments);
 }
 
-template <typename T, int Columns>
+template <DType type, int Columns>
 SegmentKernels segment_kernels() {
+  using T = typename NumberOf<type>::T;
   return {launch_forward<T, Columns>, launch_row_dots<T, Columns>, launch_backward<T, Columns>};
 }
 

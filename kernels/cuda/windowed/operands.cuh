@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operands in global and shared memory: number types, rows of tensors, staging, and which places a
+// Operands in global and shared memory: rows of tensors, staging, and which places a
 // row's columns stand for.
 
 #include <cstring>
@@ -12,21 +12,6 @@
 namespace attnscope::cuda::windowed {
 
 inline constexpr int warps = block_threads / 32;
-
-template <DType type>
-struct NumberOf;
-template <>
-struct NumberOf<DType::float32> {
-  using T = float;
-};
-template <>
-struct NumberOf<DType::float16> {
-  using T = __half;
-};
-template <>
-struct NumberOf<DType::bfloat16> {
-  using T = __nv_bfloat16;
-};
 
 /// Two numbers as registers and memory hold them, the first in the low half.
 template <typename T>

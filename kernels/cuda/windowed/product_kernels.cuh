@@ -36,8 +36,7 @@ Status launch_keys(const ProductArguments& arguments, std::int64_t blocks, Strea
 #define ATTNSCOPE_WINDOWED_SCORES(type, dim) \
   template Status launch_scores<type, dim>(const ProductArguments&, std::int64_t, Stream);
 
-#define ATTNSCOPE_WINDOWED_PRODUCTS(type, dim)                                             \
-  ATTNSCOPE_WINDOWED_SCORES(type, dim)                                                     \
+#define ATTNSCOPE_WINDOWED_SUMS(type, dim)                                                 \
   template Status launch_values<type, dim>(const ProductArguments&, std::int64_t, Stream); \
   template Status launch_keys<type, dim>(const ProductArguments&, std::int64_t, Stream);
 

@@ -1,8 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A work list as device memory holds it: its sections one after the other in a single block, each
-// aligned to 256 bytes, and the pointers kernels read them through.
+// A work list as device memory holds it (sections.h), and the pointers kernels read it through.
 //
 //   std::vector<std::byte> bytes = list_bytes(list);  // copy them to `memory` on the device
 //   DeviceList seen = device_list(list, memory);      // a kernel argument, by value
@@ -15,18 +14,6 @@
 
 namespace attnscope::cuda {
 
-/// Where each section of a list starts, in bytes from the block's first; multiples of 256.
-struct ListOffsets {
-  std::int64_t units = 0;
-  std::int64_t spans = 0;
-  std::int64_t rules = 0;
-  std::int64_t strips = 0;
-  std::int64_t merges = 0;
-  std::int64_t skip_words = 0;
-  std::int64_t indices = 0;
-  std::int64_t bytes = 0;  // of the whole block
-};
-
 /// Pointers into the block; the sections' lengths are those of the WorkList.
 struct DeviceList {
   const WorkUnit* units = nullptr;
@@ -37,8 +24,6 @@ struct DeviceList {
   const std::uint32_t* skip_words = nullptr;
   const std::int32_t* indices = nullptr;
 };
-
-[[nodiscard]] ListOffsets list_offsets(const WorkList& list);
 
 [[nodiscard]] std::vector<std::byte> list_bytes(const WorkList& list);
 

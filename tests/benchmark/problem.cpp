@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/benchmark/problem.h"
+#include "tests/benchmark/problem.h"
 
 #include <sys/mman.h>
 

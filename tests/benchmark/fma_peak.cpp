@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/benchmark/fma_peak.h"
+#include "tests/benchmark/fma_peak.h"
 
 #include <immintrin.h>
 

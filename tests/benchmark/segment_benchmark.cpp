@@ -14,11 +14,11 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/cpu/benchmark/fma_peak.h"
-#include "kernels/cpu/benchmark/problem.h"
 #include "kernels/cpu/segment.h"
 #include "kernels/cpu/windowed.h"
 #include "kernels/plan/counts.h"
+#include "tests/benchmark/fma_peak.h"
+#include "tests/benchmark/problem.h"
 
 namespace attnscope::cpu {
 namespace {

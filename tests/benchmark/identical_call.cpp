@@ -17,8 +17,8 @@
 #include <random>
 #include <string_view>
 
-#include "kernels/cpu/benchmark/problem.h"
 #include "kernels/cpu/segment.h"
+#include "tests/benchmark/problem.h"
 
 namespace attnscope::cpu {
 namespace {

@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#include "kernels/cuda/segment/segment_kernels.cuh"
-
-namespace attnscope::cuda {
-SegmentKernels bfloat16_d64() {
-  return segment_kernels<__nv_bfloat16, 64>();
-}
-}  // namespace attnscope::cuda
