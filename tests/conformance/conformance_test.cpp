@@ -76,7 +76,8 @@ TEST(Conformance, BothMemoryOrdersAndAllDtypesAreComputedByTheBaselines) {
     seen[row.implementation].insert(
         fmt::format("{} {}", name_of(row.dtype), head_major ? "head-major" : "token-major"));
   }
-  for (const char* id : {"dense", "dense-torch", "sdpa", "sdpa-mask", "sdpa-flash", "bigbird"}) {
+  for (const char* id :
+       {"dense", "dense-torch", "sdpa", "sdpa-mask", "sdpa-flash", "bigbird", "flex-blocks"}) {
     EXPECT_EQ(seen[id].size(), 6U) << id;
   }
 }

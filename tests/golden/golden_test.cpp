@@ -127,6 +127,7 @@ TEST(GoldenFixtures, AreTakenByTheImplementationsTheyAreOf) {
       {"longformer-chunks", of_windows},
       {"longformer-banded", all},
       {"bigbird", {"bigbird-8", "bigbird-16", "full"}},
+      {"flex-blocks", all},
       {"windowed", all},
       {"segment", all}};
   for (const auto& [id, names] : taken_by) {
