@@ -5,7 +5,6 @@
 #include <cmath>
 #include <set>
 
-#include "app/worker/request_fields.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/measure/torch_runtime.h"
 #include "engine/model/model_weights.h"
@@ -23,23 +22,18 @@ T taken(Result<T> result) {
   return std::move(*result);
 }
 
-ModelVariant variant_of(const json& message) {
-  ModelVariant variant{
-      .pattern = taken(parse_pattern(text_field(message, "pattern_json"), "pattern")),
-      .window = {},
-      .options = {},
-      .dtype = taken(parse_dtype(text_field(message, "dtype"))),
-      .device = device_field(message),
-      .threads = threads_field(message)};
-  if (!field(message, "window").is_null()) {
-    variant.window = taken(parse_window(text_field(message, "window")));
+ModelVariant variant_of(const JsonField& message) {
+  ModelVariant variant{.pattern = taken(parse_pattern(message["pattern_json"].text(), "pattern")),
+                       .window = {},
+                       .options = {},
+                       .dtype = taken(parse_dtype(message["dtype"].text())),
+                       .device = device_of(message),
+                       .threads = threads_of(message)};
+  if (!message["window"].is_null()) {
+    variant.window = taken(parse_window(message["window"].text()));
   }
-  const json& options = field(message, "options");
-  for (const json& option : options) {
-    if (!options.is_array() || !option.is_string()) {
-      throw RequestError("the field 'options' must be a list of texts");
-    }
-    variant.options.insert(option.get<std::string>());
+  for (const JsonField& option : message["options"].elements()) {
+    variant.options.insert(option.text());
   }
   return variant;
 }
@@ -58,17 +52,13 @@ std::string choose(const Family& family, const ModelConfig& config, const ModelV
   throw RequestError(first_reason);
 }
 
-Ids ids_of(const json& value, std::int64_t vocabulary) {
+std::int32_t id_of(const JsonField& field, std::int64_t vocabulary) {
+  return field.whole<std::int32_t>(0, vocabulary - 1);
+}
+
+Ids ids_of(const JsonField& field, std::int64_t vocabulary) {
   Ids ids;
-  if (!value.is_array()) throw RequestError("token ids must be a list of whole numbers");
-  ids.reserve(value.size());
-  for (const json& id : value) {
-    if (!id.is_number_integer() || id < 0 || id >= vocabulary) {
-      throw RequestError(
-          fmt::format("token ids must be whole numbers from 0 to {}", vocabulary - 1));
-    }
-    ids.push_back(id.get<std::int32_t>());
-  }
+  for (const JsonField& id : field.elements()) ids.push_back(id_of(id, vocabulary));
   return ids;
 }
 
@@ -78,19 +68,17 @@ struct Pairs {
   PairBatch batch;
 };
 
-Pairs pairs_of(const json& message, const LoadedModel& model) {
+Pairs pairs_of(const JsonField& message, const LoadedModel& model) {
   Pairs pairs;
-  const json& items = field(message, "items");
-  if (!items.is_array()) throw RequestError("the field 'items' must be a list of pairs");
-  for (const json& item : items) {
-    pairs.queries.push_back(ids_of(field(item, "query"), model.shape.vocabulary));
-    pairs.documents.push_back(ids_of(field(item, "document"), model.shape.vocabulary));
+  for (const JsonField& item : message["items"].elements()) {
+    pairs.queries.push_back(ids_of(item["query"], model.shape.vocabulary));
+    pairs.documents.push_back(ids_of(item["document"], model.shape.vocabulary));
   }
   for (std::size_t i = 0; i < pairs.queries.size(); ++i) {
     pairs.batch.items.push_back({.query = pairs.queries[i], .document = pairs.documents[i]});
   }
-  pairs.batch.cls = ids_of(json::array({field(message, "cls")}), model.shape.vocabulary).front();
-  pairs.batch.one_query = truth_field(message, "one_query");
+  pairs.batch.cls = id_of(message["cls"], model.shape.vocabulary);
+  pairs.batch.one_query = message.truth_or("one_query", false);
   const bool alike = std::ranges::all_of(
       pairs.queries, [&](const Ids& query) { return query == pairs.queries.front(); });
   if (pairs.batch.one_query && !alike) {
@@ -104,41 +92,35 @@ Model& loaded(const LoadedModel& model) {
   return *model.model;
 }
 
-std::set<std::int64_t> layers_of(const json& message, std::int64_t count) {
+std::set<std::int64_t> layers_of(const JsonField& message, std::int64_t count) {
   std::set<std::int64_t> layers;
-  const json& wanted = field(message, "layers");
+  const JsonField wanted = message["layers"];
   if (wanted.is_null()) {
     for (std::int64_t layer = 0; layer < count; ++layer) layers.insert(layer);
     return layers;
   }
-  if (!wanted.is_array()) throw RequestError("the field 'layers' must be a list, or null for all");
-  for (const json& layer : wanted) {
-    if (!layer.is_number_integer() || layer < 0 || layer >= count) {
-      throw RequestError(fmt::format("layers are counted from 0 to {}", count - 1));
-    }
-    layers.insert(layer.get<std::int64_t>());
-  }
+  for (const JsonField& layer : wanted.elements()) layers.insert(layer.whole(0, count - 1));
   return layers;
 }
 
 }  // namespace
 
-void answer_model(const Request& request, ProtocolChannel& channel, LoadedModel& model) {
-  const json& message = request.message;
-  if (!model.model || model.request != message) {
+void answer_model(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
+  const JsonField& message = asked.message;
+  if (!model.model || model.request != message.value()) {
     model = {};
     const ModelVariant variant = variant_of(message);
     measure::set_threads(variant.threads);
-    const Checkpoint checkpoint = taken(Checkpoint::open(text_field(message, "checkpoint")));
+    const Checkpoint checkpoint = taken(Checkpoint::open(message["checkpoint"].text()));
     const Family& family = family_of(*checkpoint.config.family);
     auto weights = ModelWeights::of(checkpoint);
-    const std::int64_t positions = whole_field(message, "positions");
+    const std::int64_t positions = message["positions"].whole();
     if (positions > weights->shape().positions) {
       weights = taken(family.extended_to(weights, positions));
     }
-    const std::string named = text_field(message, "implementation");
+    const std::string named = message["implementation"].text();
     const std::string implementation = choose(family, weights->config(), variant, named);
-    model = {.request = message,
+    model = {.request = message.value(),
              .shape = weights->shape(),
              .gives_scores = checkpoint.gives_scores,
              .implementation = implementation,
@@ -147,12 +129,12 @@ void answer_model(const Request& request, ProtocolChannel& channel, LoadedModel&
   channel.send({{"event", "model"}, {"implementation", model.implementation}});
 }
 
-void answer_score(const Request& request, ProtocolChannel& channel, LoadedModel& model) {
+void answer_score(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
   Model& scorer = loaded(model);
   if (!model.gives_scores) {
     throw RequestError("the model was loaded without a head, so it gives no scores");
   }
-  const Pairs pairs = pairs_of(request.message, model);
+  const Pairs pairs = pairs_of(asked.message, model);
   const ModelOutput output = taken(scorer.score(pairs.batch));
   for (std::size_t i = 0; i < output.scores.size(); ++i) {
     if (std::isfinite(output.scores[i])) continue;
@@ -163,8 +145,8 @@ void answer_score(const Request& request, ProtocolChannel& channel, LoadedModel&
   channel.send({{"event", "score"}, {"scores", output.scores}});
 }
 
-void answer_inspect(const Request& request, ProtocolChannel& channel, LoadedModel& model) {
-  const json& message = request.message;
+void answer_inspect(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
+  const JsonField& message = asked.message;
   Model& scorer = loaded(model);
   const Pairs pairs = pairs_of(message, model);
   if (pairs.batch.items.size() != 1) throw RequestError("'inspect' looks at one pair");
@@ -177,13 +159,11 @@ void answer_inspect(const Request& request, ProtocolChannel& channel, LoadedMode
   for (const Shown& one : shown) {
     tensors.push_back({fmt::format("layer.{}.{}", one.layer, one.name), one.shape, one.values});
   }
-  SafetensorsOptions options{.metadata = {}, .half = truth_field(message, "half")};
-  for (const auto& [key, text] : field(message, "metadata").items()) {
-    if (!text.is_string()) throw RequestError(fmt::format("the metadata '{}' must be a text", key));
-    options.metadata.emplace(key, text.get<std::string>());
+  SafetensorsOptions options{.metadata = {}, .half = message.truth_or("half", false)};
+  for (const JsonField& text : message["metadata"].members()) {
+    options.metadata.emplace(text.key(), text.text());
   }
-  if (const Status written = write_safetensors(text_field(message, "out"), tensors, options);
-      !written) {
+  if (const Status written = write_safetensors(message["out"].text(), tensors, options); !written) {
     throw RequestError(written.error().message);
   }
   json event = {{"event", "inspect"}};

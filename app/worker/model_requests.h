@@ -9,7 +9,7 @@
 #include <string>
 
 #include "app/worker/protocol_channel.h"
-#include "app/worker/request_reader.h"
+#include "app/worker/request_fields.h"
 #include "engine/model/family.h"
 
 namespace attnscope::worker {
@@ -22,8 +22,8 @@ struct LoadedModel {
   std::unique_ptr<Model> model;  // null: none is loaded
 };
 
-void answer_model(const Request& request, ProtocolChannel& channel, LoadedModel& model);
-void answer_score(const Request& request, ProtocolChannel& channel, LoadedModel& model);
-void answer_inspect(const Request& request, ProtocolChannel& channel, LoadedModel& model);
+void answer_model(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);
+void answer_score(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);
+void answer_inspect(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);
 
 }  // namespace attnscope::worker

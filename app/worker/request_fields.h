@@ -1,14 +1,13 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fields of a request, each read with a sentence for what is wrong with it.
+// A request's fields: what does not fit is a JsonProblem, which the caller of a handler answers.
 
-#include <cstdint>
-#include <nlohmann/json.hpp>
+#include <atomic>
 #include <stdexcept>
-#include <string>
 
 #include "engine/pattern/axes.h"
+#include "kernels/base/json.h"
 
 namespace attnscope::worker {
 
@@ -17,14 +16,15 @@ class RequestError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-[[nodiscard]] const nlohmann::json& field(const nlohmann::json& message, const char* name);
-[[nodiscard]] std::string text_field(const nlohmann::json& message, const char* name);
-/// Absent: false.
-[[nodiscard]] bool truth_field(const nlohmann::json& message, const char* name);
-[[nodiscard]] std::int64_t whole_field(const nlohmann::json& message, const char* name);
+/// A request as handlers get it.
+struct Asked {
+  const JsonField& message;
+  const std::atomic<bool>& cancelled;
+};
+
 /// Absent or 0: every core this process may use.
-[[nodiscard]] int threads_field(const nlohmann::json& message);
+[[nodiscard]] int threads_of(const JsonField& message);
 /// Absent: the processor. One that cannot be used is refused with the reason.
-[[nodiscard]] DeviceKind device_field(const nlohmann::json& message);
+[[nodiscard]] DeviceKind device_of(const JsonField& message);
 
 }  // namespace attnscope::worker

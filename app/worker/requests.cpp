@@ -76,17 +76,17 @@ json description(const char* event) {
           {"implementations", known}};
 }
 
-void answer_hello(const Request& request, ProtocolChannel& channel) {
-  if (request.message.contains("driver")) take_over_from(text_field(request.message, "driver"));
+void answer_hello(const Asked& asked, ProtocolChannel& channel) {
+  if (const auto driver = asked.message.member("driver")) take_over_from(driver->text());
   channel.send(description("hello"));
 }
 
-void answer_describe(const Request&, ProtocolChannel& channel) {
+void answer_describe(const Asked&, ProtocolChannel& channel) {
   channel.send(description("describe"));
 }
 
-void answer_heat(const Request& request, ProtocolChannel& channel) {
-  auto heat = protocol::read_heat_request(request.message);
+void answer_heat(const Asked& asked, ProtocolChannel& channel) {
+  auto heat = protocol::read_heat_request(asked.message.value());
   if (!heat) throw RequestError(heat.error().message);
   if (heat->heat.point.threads == 0)
     heat->heat.point.threads = static_cast<int>(measure::allowed_cores().size());
@@ -95,7 +95,7 @@ void answer_heat(const Request& request, ProtocolChannel& channel) {
           [&](int contender, std::string_view phase) {
             channel.send({{"event", "progress"}, {"contender", contender}, {"phase", phase}});
           },
-      .cancel = request.cancelled.get(),
+      .cancel = &asked.cancelled,
       .beacon = &beacon()};
   const HeatResult result = [&] {
     const std::jthread alive =
@@ -105,26 +105,26 @@ void answer_heat(const Request& request, ProtocolChannel& channel) {
   channel.send({{"event", "heat"}, {"result", protocol::to_json(result)}});
 }
 
-void answer_ceilings(const Request& request, ProtocolChannel& channel) {
-  const Ceilings ceilings = device_field(request.message) == DeviceKind::cuda
+void answer_ceilings(const Asked& asked, ProtocolChannel& channel) {
+  const Ceilings ceilings = device_of(asked.message) == DeviceKind::cuda
                                 ? measure::measure_cuda_ceilings()
-                                : measure::measure_ceilings(threads_field(request.message));
+                                : measure::measure_ceilings(threads_of(asked.message));
   channel.send({{"event", "ceilings"}, {"ceilings", protocol::to_json(ceilings)}});
 }
 
-void answer_attend(const Request& request, ProtocolChannel& channel) {
-  const json& message = request.message;
-  const AttendRequest attention{.in = text_field(message, "in"),
-                                .out = text_field(message, "out"),
-                                .backward = truth_field(message, "backward"),
-                                .pattern_json = text_field(message, "pattern_json"),
-                                .window = text_field(message, "window"),
-                                .layout_json = text_field(message, "layout_json"),
-                                .layout_source = text_field(message, "layout_source"),
-                                .implementation = text_field(message, "implementation"),
-                                .dtype = text_field(message, "dtype"),
-                                .device = std::string(name_of(device_field(message))),
-                                .threads = threads_field(message)};
+void answer_attend(const Asked& asked, ProtocolChannel& channel) {
+  const JsonField& message = asked.message;
+  const AttendRequest attention{.in = message["in"].text(),
+                                .out = message["out"].text(),
+                                .backward = message.truth_or("backward", false),
+                                .pattern_json = message["pattern_json"].text(),
+                                .window = message["window"].text(),
+                                .layout_json = message["layout_json"].text(),
+                                .layout_source = message["layout_source"].text(),
+                                .implementation = message["implementation"].text(),
+                                .dtype = message["dtype"].text(),
+                                .device = std::string(name_of(device_of(message))),
+                                .threads = threads_of(message)};
   measure::set_threads(attention.threads);
   const Result<AttendOutcome> outcome = attend(attention);
   if (!outcome) throw RequestError(outcome.error().message);
@@ -137,21 +137,20 @@ void answer_attend(const Request& request, ProtocolChannel& channel) {
                 {"lse_written", outcome->lse_written}});
 }
 
-void answer_costs(const Request& request, ProtocolChannel& channel) {
-  const json& message = request.message;
-  const auto costs = implementation_costs(
-      {.pattern_json = text_field(message, "pattern_json"),
-       .window = text_field(message, "window"),
-       .layout_json = text_field(message, "layout_json"),
-       .layout_source = text_field(message, "layout_source"),
-       .heads = whole_field(message, "heads"),
-       .head_dim = whole_field(message, "head_dim"),
-       .dtype = text_field(message, "dtype"),
-       .device = std::string(attnscope::name_of(device_field(message))),
-       .direction = text_field(message, "direction"),
-       .operation = message.contains("operation") ? text_field(message, "operation")
-                                                  : std::string("attention"),
-       .threads = threads_field(message)});
+void answer_costs(const Asked& asked, ProtocolChannel& channel) {
+  const JsonField& message = asked.message;
+  const auto costs =
+      implementation_costs({.pattern_json = message["pattern_json"].text(),
+                            .window = message["window"].text(),
+                            .layout_json = message["layout_json"].text(),
+                            .layout_source = message["layout_source"].text(),
+                            .heads = message["heads"].whole(),
+                            .head_dim = message["head_dim"].whole(),
+                            .dtype = message["dtype"].text(),
+                            .device = std::string(attnscope::name_of(device_of(message))),
+                            .direction = message["direction"].text(),
+                            .operation = message.text_or("operation", "attention"),
+                            .threads = threads_of(message)});
   if (!costs) throw RequestError(costs.error().message);
   json rows = json::array();
   for (const ImplementationCost& cost : *costs) {
@@ -178,13 +177,13 @@ std::string_view name_of(CheckRow::Outcome outcome) {
   return "wrong";
 }
 
-void answer_check(const Request& request, ProtocolChannel& channel) {
-  static_cast<void>(field(request.message, "device"));
-  const DeviceKind device = device_field(request.message);
-  const int threads = threads_field(request.message);
+void answer_check(const Asked& asked, ProtocolChannel& channel) {
+  static_cast<void>(asked.message["device"]);
+  const DeviceKind device = device_of(asked.message);
+  const int threads = threads_of(asked.message);
   measure::set_threads(threads);
   const int wrong = check_all(device, threads, [&](const CheckRow& row) {
-    if (*request.cancelled) throw RequestError("the check was cancelled");
+    if (asked.cancelled) throw RequestError("the check was cancelled");
     json event = {{"event", "check"},
                   {"implementation", row.implementation},
                   {"pattern", row.pattern},
@@ -201,12 +200,12 @@ void answer_check(const Request& request, ProtocolChannel& channel) {
   channel.send({{"event", "check-done"}, {"wrong", wrong}});
 }
 
-using Handle = void (*)(const Request&, ProtocolChannel&, LoadedModel&);
+using Handle = void (*)(const Asked&, ProtocolChannel&, LoadedModel&);
 
 /// An answer that needs no model.
-template <void (*Answer)(const Request&, ProtocolChannel&)>
-void alone(const Request& request, ProtocolChannel& channel, LoadedModel& /*model*/) {
-  Answer(request, channel);
+template <void (*Answer)(const Asked&, ProtocolChannel&)>
+void alone(const Asked& asked, ProtocolChannel& channel, LoadedModel& /*model*/) {
+  Answer(asked, channel);
 }
 
 struct Handler {
@@ -221,22 +220,26 @@ constexpr Handler handlers[] = {
     {"costs", &alone<&answer_costs>},   {"model", &answer_model},
     {"score", &answer_score},           {"inspect", &answer_inspect}};
 
-const Handler& handler_of(const Request& request) {
-  if (!request.malformed.empty()) throw RequestError(request.malformed);
-  const std::string kind = text_field(request.message, "request");
+const Handler& handler_of(const JsonField& message) {
+  const std::string kind = message["request"].text();
   std::vector<std::string_view> known = {"cancel", "quit"};
   for (const Handler& handler : handlers) {
     if (handler.request == kind) return handler;
     known.push_back(handler.request);
   }
-  throw RequestError(fmt::format("there is no request '{}'; {}", kind, suggest(kind, known)));
+  throw RequestError(fmt::format("there is no request '{}'; {}", in_a_sentence(kind),
+                                 suggest(in_a_sentence(kind), known)));
 }
 
 }  // namespace
 
 void Answers::answer(const Request& request, ProtocolChannel& channel) {
   try {
-    handler_of(request).answer(request, channel, model_);
+    if (!request.malformed.empty()) throw RequestError(request.malformed);
+    const Status answered = with_json(request.message, "request", [&](const JsonField& message) {
+      handler_of(message).answer({message, *request.cancelled}, channel, model_);
+    });
+    if (!answered) channel.send_error(answered.error().message);
   } catch (const cuda::DeviceLost& error) {
     // No event: the driver asks a fresh process, which gets the device back, and takes the last
     // line on stderr for the reason.

@@ -18,21 +18,18 @@ Result<const FamilyDescription*> family_of_model_type(std::string_view model_typ
 }
 
 Result<ModelConfig> read_model_config(std::string_view json, std::string_view source) {
-  const Result<JsonValue> value = parse_json(json, source);
-  if (!value) return tl::unexpected(value.error());
-  const JsonField config(source, *value);
-  if (Status object = config.object(); !object) return tl::unexpected(object.error());
-  const auto field = config.member("model_type");
-  if (!field || field->value().kind == JsonValue::Kind::null) {
-    return config.wrong("has no 'model_type'; is it a model's config.json?");
-  }
-  const Result<std::string> type = field->text();
-  if (!type) return tl::unexpected(type.error());
-  const auto family = family_of_model_type(*type);
-  if (!family) return field->wrong(family.error().message);
-  Result<ModelConfig> model = (*family)->read_config(config, *type);
-  if (model) model->family = *family;
-  return model;
+  return read_json(json, source, [](const JsonField& config) {
+    if (!config.is_object()) config.must_be("an object {...}");
+    const auto type = config.member("model_type");
+    if (!type || type->is_null()) {
+      config.wrong("has no 'model_type'; is it a model's config.json?");
+    }
+    const auto family = family_of_model_type(type->text());
+    if (!family) type->wrong(family.error().message);
+    ModelConfig model = (*family)->read_config(config, type->text());
+    model.family = *family;
+    return model;
+  });
 }
 
 }  // namespace attnscope

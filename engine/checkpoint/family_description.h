@@ -96,9 +96,10 @@ class FamilyDescription {
 
   /// The values of config.json's model_type that it reads.
   [[nodiscard]] virtual std::vector<std::string_view> model_types() const = 0;
-  /// Errors name the field that asks for what is not computed here.
-  [[nodiscard]] virtual Result<ModelConfig> read_config(const JsonField& config,
-                                                        std::string_view model_type) const = 0;
+  /// Throws a JsonProblem, for read_json to catch, at the field that asks for what is not computed
+  /// here.
+  [[nodiscard]] virtual ModelConfig read_config(const JsonField& config,
+                                                std::string_view model_type) const = 0;
   /// The tensors of such a model; where `files` are given, by the names that those use.
   [[nodiscard]] virtual ModelTensors tensors(const ModelConfig& config,
                                              const TensorViews* files) const = 0;

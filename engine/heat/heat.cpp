@@ -25,22 +25,6 @@ std::string Contender::id() const {
   return id;
 }
 
-std::string point_key(const HeatPoint& point) {
-  std::string of_models;
-  if (point.operation == Operation::model) {
-    of_models = fmt::format(",batch_per_contender={},layers={},feed_forward={}",
-                            point.batch_per_contender, point.layers, point.feed_forward);
-  }
-  return fmt::format(
-      "operation={},direction={},sequence_tokens={},query_tokens={},shared_query={},documents={},"
-      "batch_max={},batch_memory_mb={},heads={},head_dim={},dtype={},memory_order={},cache={},"
-      "device={},threads={},seed={}{}",
-      name_of(point.operation), name_of(point.direction), point.sequence_tokens, point.query_tokens,
-      point.shared_query, point.documents, point.batch_max, point.batch_memory_mb, point.heads,
-      point.head_dim, name_of(point.dtype), name_of(point.memory_order), name_of(point.cache),
-      name_of(point.device), point.threads, point.seed, of_models);
-}
-
 Result<GroupSizes> group_sizes(const HeatPoint& point) {
   if (point.documents < 1) return fail("documents {} is too small: at least 1", point.documents);
   // Every document has at least one token, its [SEP].

@@ -70,7 +70,8 @@ struct Heat {
   StopRule stop;
 };
 
-/// Identity of a point across runs and for --resume: every axis, as "key=value" pairs.
+/// Identity of a point across runs and for --resume: "key=value" pairs of all axes but those at a
+/// neutral default (axes.h).
 [[nodiscard]] std::string point_key(const HeatPoint& point);
 
 /// Query and document group sizes of one item: operation windowed-matmul has documents of all

@@ -2,6 +2,11 @@
 #include "engine/heat/protocol.h"
 
 #include <cmath>
+#include <limits>
+
+#include "engine/heat/axes.h"
+#include "kernels/base/json.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::protocol {
 namespace {
@@ -41,6 +46,116 @@ json to_json(const CellWork& work) {
           {"executed_bytes", number(work.executed_bytes)}};
 }
 
+/// The numbers that JSON does not have as well.
+double real(const JsonField& field) {
+  if (field.value() == "nan") return std::numeric_limits<double>::quiet_NaN();
+  if (field.value() == "inf") return std::numeric_limits<double>::infinity();
+  if (field.value() == "-inf") return -std::numeric_limits<double>::infinity();
+  return field.number();
+}
+
+std::optional<double> real_or_null(const JsonField& field) {
+  return field.is_null() ? std::nullopt : std::optional(real(field));
+}
+
+template <typename Each>
+auto list(const JsonField& field, Each each) {
+  std::vector<decltype(each(field))> all;
+  for (const JsonField& element : field.elements()) all.push_back(each(element));
+  return all;
+}
+
+Contender read_contender(const JsonField& f) {
+  Contender c{.pattern = f["pattern"].text(),
+              .implementation = f["implementation"].text(),
+              .window = std::nullopt,
+              .name = f["name"].text(),
+              .pattern_json = f["pattern_json"].text(),
+              .model = f.text_or("model", "")};
+  if (const JsonField window = f["window"]; !window.is_null()) {
+    c.window = window.take(parse_window(window.text()));
+  }
+  return c;
+}
+
+/// What adds nothing at its default may be left out, and what is not of the point's operation has
+/// to be there, if at all, as it is by default.
+HeatPoint read_one_point(const JsonField& f) {
+  HeatPoint point;
+  for (const Axis& axis : heat_axes) {
+    if (axis.at_default == Axis::Default::neutral) {
+      const auto field = f.member(axis.key);
+      if (!field || field->value() == json_of(axis, HeatPoint{})) continue;
+    }
+    axis.set(point, read_value(axis, f[axis.key]));
+  }
+  return point;
+}
+
+StopRule read_stop(const JsonField& f) {
+  return {.relative_interval = real(f["relative_interval"]),
+          .max_seconds = real(f["max_seconds"]),
+          .min_samples = f["min_samples"].whole<int>(1),
+          .placements = f["placements"].whole<int>(1),
+          .processes = f["processes"].whole<int>(1)};
+}
+
+Heat read_one_heat(const JsonField& f) {
+  return {.index = f["index"].whole<int>(0),
+          .point = read_one_point(f["point"]),
+          .contenders = list(f["contenders"], read_contender),
+          .stop = read_stop(f["stop"])};
+}
+
+Sample read_sample(const JsonField& f) {
+  constexpr std::size_t fields = 10;
+  const std::vector<JsonField> s = f.elements();
+  if (s.size() != fields) f.must_be(fmt::format("a list of {} values", fields));
+  return {.process = s[0].whole<int>(0),
+          .placement = s[1].whole<int>(0),
+          .round = s[2].whole<int>(0),
+          .time_ns = real(s[3]),
+          .iterations = s[4].whole<int>(1),
+          .involuntary_switches = s[5].whole(),
+          .foreign_load = real(s[6]),
+          .clock_mhz = real_or_null(s[7]),
+          .temperature_c = real_or_null(s[8]),
+          .throttled = s[9].truth()};
+}
+
+CellMemory read_memory(const JsonField& f) {
+  const JsonField process_peak = f["process_peak_bytes"];
+  return {.requested_bytes = f["requested_bytes"].whole(),
+          .reserved_bytes = f["reserved_bytes"].whole(),
+          .workspace_bytes = f["workspace_bytes"].whole(),
+          .process_peak_bytes =
+              process_peak.is_null() ? std::nullopt : std::optional(process_peak.whole())};
+}
+
+CellWork read_work(const JsonField& f) {
+  return {.useful_flop = real(f["useful_flop"]),
+          .least_bytes = real(f["least_bytes"]),
+          .exponentials = real(f["exponentials"]),
+          .executed_flop = real(f["executed_flop"]),
+          .executed_bytes = real(f["executed_bytes"])};
+}
+
+Cell read_cell(const JsonField& f) {
+  const JsonField status = f["status"];
+  return {.contender = read_contender(f["contender"]),
+          .status = status.take(parse_cell_status(status.text())),
+          .reason = f["reason"].text(),
+          .batch = f["batch"].whole(0),
+          .query_tokens = f["query_tokens"].whole(0),
+          .document_tokens = f["document_tokens"].whole(0),
+          .samples = list(f["samples"], read_sample),
+          .relative_error = real_or_null(f["relative_error"]),
+          .error_bound = real_or_null(f["error_bound"]),
+          .memory = read_memory(f["memory"]),
+          .work = read_work(f["work"]),
+          .settled = f["settled"].truth()};
+}
+
 }  // namespace
 
 json to_json(const Contender& contender) {
@@ -53,25 +168,9 @@ json to_json(const Contender& contender) {
 }
 
 json to_json(const HeatPoint& point) {
-  return {{"operation", name_of(point.operation)},
-          {"direction", name_of(point.direction)},
-          {"sequence_tokens", point.sequence_tokens},
-          {"query_tokens", point.query_tokens},
-          {"shared_query", point.shared_query},
-          {"documents", point.documents},
-          {"batch_max", point.batch_max},
-          {"batch_memory_mb", point.batch_memory_mb},
-          {"batch_per_contender", point.batch_per_contender},
-          {"heads", point.heads},
-          {"head_dim", point.head_dim},
-          {"layers", point.layers},
-          {"feed_forward", point.feed_forward},
-          {"dtype", name_of(point.dtype)},
-          {"memory_order", name_of(point.memory_order)},
-          {"cache", name_of(point.cache)},
-          {"device", name_of(point.device)},
-          {"threads", point.threads},
-          {"seed", point.seed}};
+  json all = json::object();
+  for (const Axis& axis : heat_axes) all[axis.key] = json_of(axis, point);
+  return all;
 }
 
 json to_json(const StopRule& stop) {
@@ -136,6 +235,61 @@ json to_json(const Ceilings& ceilings) {
           {"seconds_into_run", number(ceilings.seconds_into_run)},
           {"device", name_of(ceilings.device)},
           {"tensor_flop_per_second", number(ceilings.tensor_flop_per_second)}};
+}
+
+Result<HeatPoint> read_point(const json& value) {
+  return read_json(value, "point", read_one_point);
+}
+
+Result<Heat> read_heat(const json& value) {
+  return read_json(value, "heat", read_one_heat);
+}
+
+Result<HeatRequest> read_heat_request(const json& value) {
+  return read_json(value, "request", [](const JsonField& f) {
+    return HeatRequest{.heat = read_one_heat(f["heat"]),
+                       .process = f["process"].whole<int>(0),
+                       .placements = list(f["placements"],
+                                          [](const JsonField& one) { return one.whole<int>(0); })};
+  });
+}
+
+Result<HeatResult> read_heat_result(const json& value) {
+  return read_json(value, "result", [](const JsonField& f) {
+    return HeatResult{.heat_index = f["heat_index"].whole<int>(0),
+                      .point = read_one_point(f["point"]),
+                      .cells = list(f["cells"], read_cell)};
+  });
+}
+
+Result<Ceilings> read_ceilings(const json& value) {
+  return read_json(value, "ceilings", [](const JsonField& f) {
+    const JsonField device = f["device"];
+    return Ceilings{.threads = f["threads"].whole<int>(0),
+                    .flop_per_second = real(f["flop_per_second"]),
+                    .exponentials_per_second = real(f["exponentials_per_second"]),
+                    .copy = list(f["copy"],
+                                 [](const JsonField& one) {
+                                   return Ceilings::Copy{one["working_set_bytes"].whole(0),
+                                                         real(one["bytes_per_second"])};
+                                 }),
+                    .seconds_into_run = real(f["seconds_into_run"]),
+                    .device = device.take(parse_device(device.text())),
+                    .tensor_flop_per_second = real(f["tensor_flop_per_second"])};
+  });
+}
+
+Result<json> parse_line(std::string_view line) {
+  constexpr std::size_t shown = 80;
+  if (is_deep_json(line)) {
+    return fail("the line is nested deeper than {} levels: {}", most_json_depth,
+                in_a_sentence(line, shown));
+  }
+  json parsed = json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+  if (!parsed.is_object()) {
+    return fail("expected one JSON object on the line, found: {}", in_a_sentence(line, shown));
+  }
+  return parsed;
 }
 
 std::string write_line(const json& message) {

@@ -4,13 +4,14 @@
 // A pattern that is part of a larger file, such as a sweep that brings its own; messages name that
 // file's line.
 //
-//   for (const JsonField& part : root.member("patterns")->elements()) auto p = read_pattern(part);
+//   for (const JsonField& part : root["patterns"].elements()) all.push_back(read_pattern(part));
 
 #include "engine/pattern/attention_pattern.h"
 #include "kernels/base/json.h"
 
 namespace attnscope {
 
-[[nodiscard]] Result<AttentionPattern> read_pattern(const JsonField& field);
+/// Throws a JsonProblem, for read_json to catch.
+[[nodiscard]] AttentionPattern read_pattern(const JsonField& field);
 
 }  // namespace attnscope

@@ -3,55 +3,53 @@
 
 #include <fmt/format.h>
 
-#include <tuple>
+#include <utility>
 
 namespace attnscope::report {
 
+namespace {
+
+/// "{}" becomes the value, "(s)" the plural.
+std::string filled(std::string_view words, std::string_view value) {
+  const std::size_t place = words.find("{}");
+  if (place == std::string_view::npos) return std::string(words);
+  std::string_view behind = words.substr(place + 2);
+  const bool has_plural = behind.ends_with("(s)");
+  if (has_plural) behind.remove_suffix(3);
+  return fmt::format("{}{}{}{}", words.substr(0, place), value, behind,
+                     has_plural && value != "1" ? "s" : "");
+}
+
+bool goes_without_saying(const Axis& axis, const HeatPoint& point) {
+  return !axis.belongs_to(point) ||
+         (axis.at_default != Axis::Default::counts && axis.is_at_default(point));
+}
+
+}  // namespace
+
 std::vector<AxisValue> axes_of(const HeatPoint& point) {
-  const auto number = [](auto value) { return fmt::format("{}", value); };
-  const auto word = [](std::string_view value) { return std::string(value); };
-  const bool of_models = point.operation == Operation::model;
-  const bool has_query = point.operation != Operation::windowed_matmul;
-  return {
-      {"operation", word(name_of(point.operation)), word(name_of(point.operation))},
-      {"direction", word(name_of(point.direction)), word(name_of(point.direction))},
-      {"sequence_tokens", number(point.sequence_tokens),
-       fmt::format("{} tokens", point.sequence_tokens)},
-      {"query_tokens", number(point.query_tokens),
-       has_query ? fmt::format("query {}", point.query_tokens) : std::string()},
-      {"shared_query", point.shared_query ? "true" : "false",
-       point.shared_query ? "shared query" : ""},
-      {"documents", number(point.documents),
-       point.documents > 1 ? fmt::format("{} documents an item", point.documents) : std::string()},
-      {"batch_max", number(point.batch_max), fmt::format("batch up to {}", point.batch_max)},
-      {"batch_memory_mb", number(point.batch_memory_mb), ""},
-      {"batch_per_contender", point.batch_per_contender ? "true" : "false",
-       point.batch_per_contender ? "each its own batch" : ""},
-      {"heads", number(point.heads), fmt::format("{} heads", point.heads)},
-      {"head_dim", number(point.head_dim), fmt::format("head dimension {}", point.head_dim)},
-      {"layers", number(point.layers),
-       of_models ? fmt::format("{} layer{}", point.layers, point.layers == 1 ? "" : "s")
-                 : std::string()},
-      {"feed_forward", number(point.feed_forward),
-       of_models ? fmt::format("feed-forward {}", point.feed_forward) : std::string()},
-      {"dtype", word(name_of(point.dtype)), word(name_of(point.dtype))},
-      {"memory_order", word(name_of(point.memory_order)), word(name_of(point.memory_order))},
-      {"cache", word(name_of(point.cache)), point.cache == CacheState::cold ? "cold caches" : ""},
-      {"device", word(name_of(point.device)), word(name_of(point.device))},
-      {"threads", number(point.threads),
-       fmt::format("{} thread{}", point.threads, point.threads == 1 ? "" : "s")},
-      {"seed", number(point.seed), ""},
-  };
+  std::vector<AxisValue> all;
+  for (const Axis& axis : heat_axes) {
+    std::string value = text_of(axis, point);
+    std::string words =
+        goes_without_saying(axis, point) ? std::string() : filled(axis.in_titles, value);
+    all.push_back({axis.key, std::move(value), std::move(words)});
+  }
+  return all;
+}
+
+std::string words_beside_title(const Axis& axis, const std::string& value) {
+  if (axis.kind == Axis::Kind::truth)
+    return std::string(axis.beside_truths[value == "true" ? 1 : 0]);
+  return filled(axis.beside_title, value);
 }
 
 bool comes_before(const HeatPoint& a, const HeatPoint& b) {
-  const auto order = [](const HeatPoint& p) {
-    return std::tie(p.operation, p.direction, p.device, p.dtype, p.memory_order, p.cache, p.heads,
-                    p.head_dim, p.layers, p.feed_forward, p.threads, p.shared_query, p.documents,
-                    p.query_tokens, p.batch_max, p.batch_memory_mb, p.batch_per_contender, p.seed,
-                    p.sequence_tokens);
-  };
-  return order(a) < order(b);
+  for (const std::size_t place : nesting_order()) {
+    const Axis& axis = heat_axes[place];
+    if (axis.get(a) != axis.get(b)) return axis.get(a) < axis.get(b);
+  }
+  return false;
 }
 
 std::vector<bool> varying_axes(std::span<const Row> rows) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/heat/axes.h"
 #include "engine/report/table.h"
 
 namespace attnscope::report {
@@ -20,6 +21,9 @@ struct AxisValue {
 
 /// Every axis, in the order of titles; the same order for every point.
 [[nodiscard]] std::vector<AxisValue> axes_of(const HeatPoint& point);
+
+/// A value beside its axis' title: "512 tokens", "up to 16", "shared".
+[[nodiscard]] std::string words_beside_title(const Axis& axis, const std::string& value);
 
 /// The place of sequence_tokens: lengths head blocks even when there is only one.
 inline constexpr std::size_t length_axis = 2;

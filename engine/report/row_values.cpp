@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
+#include "engine/heat/axes.h"
 #include "engine/report/conditions.h"
 
 namespace attnscope::report {
@@ -44,12 +46,6 @@ Value window_of(const Row& row) {
   return window->is_infinite() ? Value(std::string("inf")) : Value(window->tokens());
 }
 
-Value query_tokens(const Row& row) {
-  // Without query there is none to count, whatever the sweep says.
-  const bool has_query = row.cell.point.operation != Operation::windowed_matmul;
-  return has_query ? row.cell.point.query_tokens : std::int64_t{0};
-}
-
 Value document_tokens(const Row& row) {
   if (row.cell.cell.document_tokens > 0) return row.cell.cell.document_tokens;
   const Result<GroupSizes> sizes = group_sizes(row.cell.point);
@@ -71,14 +67,27 @@ Value model_of(const Row& row) {
   return model.empty() ? Value() : Value(model);
 }
 
-/// A value that models alone have.
-template <typename T>
-Value of_model(const Row& row, T value) {
-  return row.cell.point.operation == Operation::model ? Value(value) : Value();
+/// What does not belong to a point is missing, but without a query there is none to count.
+template <std::size_t Place>
+Value axis_value(const Row& row) {
+  const Axis& axis = heat_axes[Place];
+  const HeatPoint& point = row.cell.point;
+  if (!axis.belongs_to(point))
+    return axis.of == Axis::Of::queries ? Value(std::int64_t{0}) : Value();
+  if (axis.kind == Axis::Kind::word) return text_of(axis, point);
+  if (axis.kind == Axis::Kind::truth) return axis.get(point) != 0;
+  return axis.get(point);
 }
 
-// Of every table.
-constexpr std::array plain_columns{
+template <std::size_t... Places>
+constexpr std::array<Column, sizeof...(Places)> columns_of_axes(std::index_sequence<Places...>) {
+  return {Column{heat_axes[Places].key, axis_value<Places>}...};
+}
+
+// In the order of heat_axes.
+constexpr std::array axis_columns = columns_of_axes(std::make_index_sequence<heat_axes.size()>());
+
+constexpr std::array columns_of_contenders{
     Column{"contender", [](const Row& r) -> Value { return r.cell.cell.contender.id(); }},
     Column{"name", [](const Row& r) -> Value { return r.cell.cell.contender.name; }},
     Column{"implementation",
@@ -86,28 +95,13 @@ constexpr std::array plain_columns{
     Column{"pattern", [](const Row& r) -> Value { return r.cell.cell.contender.pattern; }},
     Column{"model", model_of},
     Column{"window", window_of},
-    Column{"sequence_tokens", [](const Row& r) -> Value { return r.cell.point.sequence_tokens; }},
-    Column{"query_tokens", query_tokens},
-    Column{"document_tokens", document_tokens},
-    Column{"documents", [](const Row& r) -> Value { return r.cell.point.documents; }},
-    Column{"batch", [](const Row& r) -> Value { return r.cell.cell.batch; }},
-    Column{"heads", [](const Row& r) -> Value { return r.cell.point.heads; }},
-    Column{"head_dim", [](const Row& r) -> Value { return r.cell.point.head_dim; }},
-    Column{"layers", [](const Row& r) { return of_model(r, r.cell.point.layers); }},
-    Column{"feed_forward", [](const Row& r) { return of_model(r, r.cell.point.feed_forward); }},
-    Column{"dtype", [](const Row& r) { return word(name_of(r.cell.point.dtype)); }},
-    Column{"memory_order", [](const Row& r) { return word(name_of(r.cell.point.memory_order)); }},
-    Column{"cache", [](const Row& r) { return word(name_of(r.cell.point.cache)); }},
-    Column{"device", [](const Row& r) { return word(name_of(r.cell.point.device)); }},
-    Column{"threads", [](const Row& r) -> Value { return std::int64_t{r.cell.point.threads}; }},
-    Column{"operation", [](const Row& r) { return word(name_of(r.cell.point.operation)); }},
-    Column{"direction", [](const Row& r) { return word(name_of(r.cell.point.direction)); }},
-    Column{"shared_query", [](const Row& r) -> Value { return r.cell.point.shared_query; }},
-    Column{"batch_max", [](const Row& r) -> Value { return r.cell.point.batch_max; }},
-    Column{"batch_memory_mb", [](const Row& r) -> Value { return r.cell.point.batch_memory_mb; }},
-    Column{"batch_per_contender",
-           [](const Row& r) { return of_model(r, r.cell.point.batch_per_contender); }},
-    Column{"seed", [](const Row& r) -> Value { return r.cell.point.seed; }},
+};
+
+// What was made of an axis stands behind it.
+constexpr Column document_tokens_column{"document_tokens", document_tokens};
+constexpr Column batch_column{"batch", [](const Row& r) -> Value { return r.cell.cell.batch; }};
+
+constexpr std::array measured_columns{
     Column{"status", status_of},
     Column{"reason", reason_of},
     Column{"median_ms", [](const Row& r) { return measured(r, r.cell.summary.median_ns / 1e6); }},
@@ -183,33 +177,66 @@ constexpr std::array growth_columns{
     Column{"growth_high", [](const Row& r) { return r.growth ? real(r.growth->high) : Value(); }},
 };
 
-constexpr std::array<std::string_view, 28> keys_of_filter{
-    "contender",       "name",         "implementation",  "pattern",
-    "model",           "window",       "sequence_tokens", "query_tokens",
-    "document_tokens", "batch",        "heads",           "head_dim",
-    "dtype",           "memory_order", "cache",           "device",
-    "threads",         "operation",    "direction",       "status",
-    "shared_query",    "seed",         "batch_max",       "batch_memory_mb",
-    "documents",       "layers",       "feed_forward",    "batch_per_contender"};
+void add_axes(Axis::Column where, std::vector<Column>& all) {
+  for (std::size_t place = 0; place < heat_axes.size(); ++place) {
+    if (heat_axes[place].column != where) continue;
+    all.push_back(axis_columns[place]);
+    if (heat_axes[place].key == "query_tokens") all.push_back(document_tokens_column);
+    if (heat_axes[place].key == "documents") all.push_back(batch_column);
+  }
+}
+
+// Of every table.
+const std::vector<Column>& plain_columns() {
+  static const std::vector<Column> all = [] {
+    std::vector<Column> columns(columns_of_contenders.begin(), columns_of_contenders.end());
+    add_axes(Axis::Column::front, columns);
+    add_axes(Axis::Column::back, columns);
+    columns.insert(columns.end(), measured_columns.begin(), measured_columns.end());
+    return columns;
+  }();
+  return all;
+}
 
 }  // namespace
 
 std::vector<Column> columns(const Table& table) {
-  std::vector<Column> all(plain_columns.begin(), plain_columns.end());
+  std::vector<Column> all = plain_columns();
   if (table.baseline) all.insert(all.end(), ratio_columns.begin(), ratio_columns.end());
   if (table.has_growth) all.insert(all.end(), growth_columns.begin(), growth_columns.end());
+  for (std::size_t place = 0; place < heat_axes.size(); ++place) {
+    const Axis& axis = heat_axes[place];
+    const bool is_used = std::ranges::any_of(
+        table.rows, [&](const Row& row) { return !axis.is_at_default(row.cell.point); });
+    if (axis.column == Axis::Column::when_used && is_used) all.push_back(axis_columns[place]);
+  }
   return all;
 }
 
 std::span<const std::string_view> filter_keys() {
-  return keys_of_filter;
+  static const std::vector<std::string_view> keys = [] {
+    std::vector<std::string_view> all;
+    for (const Column& column : columns_of_contenders) all.push_back(column.key);
+    for (const Axis& axis : heat_axes) all.push_back(axis.key);
+    all.insert(all.end(), {document_tokens_column.key, batch_column.key, "status"});
+    return all;
+  }();
+  return keys;
 }
 
 std::vector<std::string> filter_words(const Row& row, std::string_view key) {
   std::vector<std::string> words;
-  const auto column = std::ranges::find(plain_columns, key, [](const Column& c) { return c.key; });
-  if (column != plain_columns.end()) words.push_back(text_of(column->value(row)));
+  const Axis* const axis = find_axis(key);
+  if (axis != nullptr) {
+    const Column& column = axis_columns[static_cast<std::size_t>(axis - heat_axes.data())];
+    words.push_back(text_of(column.value(row)));
+  } else {
+    const auto& all = plain_columns();
+    const auto column = std::ranges::find(all, key, &Column::key);
+    if (column != all.end()) words.push_back(text_of(column->value(row)));
+  }
   if (key == "window" && !row.cell.cell.contender.window) words = {"none"};
+  // By what the sweep says as well, where that is not what the column shows.
   if (key == "query_tokens") words.push_back(fmt::format("{}", row.cell.point.query_tokens));
   if (key == "batch") words.push_back(fmt::format("{}", row.cell.point.batch_max));
   return words;

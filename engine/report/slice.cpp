@@ -12,6 +12,7 @@
 #include <set>
 #include <tuple>
 
+#include "engine/heat/axes.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/row_values.h"
 
@@ -23,27 +24,8 @@ constexpr std::string_view window_key = "window";
 struct Name {
   std::string_view key, name;
 };
-constexpr std::array<Name, 24> names{{
-    {"operation", "Operation"},
-    {"direction", "Direction"},
-    {"sequence_tokens", "Length"},
-    {"query_tokens", "Query"},
-    {"shared_query", "Queries"},
-    {"documents", "Documents"},
-    {"batch_max", "Batch"},
-    {"batch_memory_mb", "Batch memory"},
-    {"batch_per_contender", "Batches"},
-    {"heads", "Heads"},
-    {"head_dim", "Head dimension"},
-    {"layers", "Layers"},
-    {"feed_forward", "Feed-forward width"},
-    {"dtype", "Dtype"},
-    {"memory_order", "Memory order"},
-    {"cache", "Caches"},
-    {"device", "Device"},
-    {"threads", "Threads"},
-    {"seed", "Seed"},
-    {"window", "Window"},
+constexpr std::array<Name, 5> names_of_contenders{{
+    {window_key, "Window"},
     {"contender", "Contender"},
     {"model", "Model"},
     {"pattern", "Pattern"},
@@ -52,14 +34,9 @@ constexpr std::array<Name, 24> names{{
 
 /// The value beside its axis' name.
 std::string short_words(std::string_view key, const std::string& value) {
-  if (key == "sequence_tokens" || key == "query_tokens") return value + " tokens";
-  if (key == "batch_max") return "up to " + value;
-  if (key == "batch_memory_mb") return value + " MB";
-  if (key == "documents") return value + " an item";
-  if (key == "batch_per_contender") return value == "true" ? "one each" : "common";
-  if (key == "shared_query") return value == "true" ? "shared" : "one each";
   if (key == window_key) return "w = " + value;
-  return value;
+  const Axis* const axis = find_axis(key);
+  return axis == nullptr ? value : words_beside_title(*axis, value);
 }
 
 std::optional<double> number_of(std::string_view text) {
@@ -211,8 +188,9 @@ void add_windows(Slice& slice, const Table& table, const SliceWish& wish) {
 }  // namespace
 
 std::string axis_name(std::string_view key) {
-  const auto found = std::ranges::find(names, key, &Name::key);
-  return std::string(found == names.end() ? key : found->name);
+  if (const Axis* const axis = find_axis(key)) return std::string(axis->title);
+  const auto found = std::ranges::find(names_of_contenders, key, &Name::key);
+  return std::string(found == names_of_contenders.end() ? key : found->name);
 }
 
 void order_values(std::vector<std::string>& values) {

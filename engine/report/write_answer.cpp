@@ -9,6 +9,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "engine/heat/axes.h"
 #include "engine/report/answer.h"
 
 namespace attnscope::report {
@@ -521,26 +522,12 @@ std::string exact_sweep(const Answer& answer) {
   json sweep = json::parse(answer.run.start.sweep_text, nullptr, false);
   if (!sweep.is_object()) return {};
   const HeatPoint& point = answer.point;
-  const json setting = {{"operation", name_of(point.operation)},
-                        {"direction", name_of(point.direction)},
-                        {"shared_query", point.shared_query},
-                        {"documents", point.documents},
-                        {"heads", point.heads},
-                        {"head_dim", point.head_dim},
-                        {"dtype", name_of(point.dtype)},
-                        {"memory_order", name_of(point.memory_order)},
-                        {"cache", name_of(point.cache)},
-                        {"device", name_of(point.device)},
-                        {"threads", point.threads},
-                        {"seed", point.seed}};
   // What the sweep leaves to its defaults stays there.
-  for (const auto& [key, value] : setting.items()) {
-    if (sweep.contains(key)) sweep[key] = value;
-  }
-  if (sweep.contains("batch") && sweep["batch"].is_object()) {
-    json& batch = sweep["batch"];
-    if (batch.contains("max")) batch["max"] = point.batch_max;
-    if (batch.contains("memory_mb")) batch["memory_mb"] = point.batch_memory_mb;
+  for (const Axis& axis : heat_axes) {
+    std::string way(axis.field);
+    std::ranges::replace(way, '.', '/');
+    const json::json_pointer place("/" + way);
+    if (sweep.contains(place)) sweep[place] = json_of(axis, point);
   }
   sweep["sequence_tokens"] = answer.to_measure;
   if (point.operation != Operation::windowed_matmul) {

@@ -4,10 +4,95 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "engine/pattern/window.h"
+#include "engine/store/schema.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::store {
+
+const std::string& point_columns() {
+  static const std::string columns = [] {
+    std::string text;
+    for (const Axis& axis : heat_axes) {
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", axis.key);
+    }
+    return text;
+  }();
+  return columns;
+}
+
+namespace {
+
+std::string_view type_of(const Axis& axis) {
+  return axis.kind == Axis::Kind::word ? "TEXT" : "INTEGER";
+}
+
+/// As SQL writes it.
+std::string neutral_value(const Axis& axis) {
+  const std::int64_t value = axis.default_value();
+  return axis.kind == Axis::Kind::word ? fmt::format("'{}'", text_of(axis, value))
+                                       : std::to_string(value);
+}
+
+std::vector<std::string> columns_of_heats(const Database& database) {
+  std::vector<std::string> columns;
+  Statement list = database.prepare("SELECT name FROM pragma_table_info('heats')");
+  while (list.step()) columns.push_back(list.text(0));
+  return columns;
+}
+
+bool lacks(const std::vector<std::string>& columns, const Axis& axis) {
+  return axis.at_default == Axis::Default::neutral &&
+         std::ranges::find(columns, axis.key) == columns.end();
+}
+
+}  // namespace
+
+Result<std::string> point_values(const Database& database, const std::filesystem::path& file) {
+  constexpr std::array<std::string_view, 4> others{"id", "run_number", "heat_index", "cell_count"};
+  const std::vector<std::string> columns = columns_of_heats(database);
+  for (const std::string& column : columns) {
+    if (find_axis(column) != nullptr || std::ranges::find(others, column) != others.end()) continue;
+    return fail(
+        "{} was written by an AttnScope that knows the axis '{}', which this one does not; use "
+        "that AttnScope, or name another file with --db",
+        file.string(), in_a_sentence(column));
+  }
+  std::string values;
+  for (const Axis& axis : heat_axes) {
+    if (!values.empty()) values += ", ";
+    values += lacks(columns, axis) ? neutral_value(axis) : fmt::format("row.{}", axis.key);
+  }
+  return values;
+}
+
+std::string all_point_values() {
+  return qualified("row", point_columns());
+}
+
+void add_axes(Database& database) {
+  Transaction transaction(database, Transaction::Kind::exclusive);
+  const std::vector<std::string> columns = columns_of_heats(database);
+  for (const Axis& axis : heat_axes) {
+    if (!lacks(columns, axis)) continue;
+    database.execute(fmt::format("ALTER TABLE heats ADD COLUMN {} {} NOT NULL DEFAULT {}", axis.key,
+                                 type_of(axis), neutral_value(axis)));
+  }
+  transaction.commit();
+}
+
+std::string schema() {
+  std::string columns;
+  for (const Axis& axis : heat_axes) {
+    columns += fmt::format("{}  -- {}\n  {} {} NOT NULL", columns.empty() ? "" : ",\n", axis.says,
+                           axis.key, type_of(axis));
+  }
+  constexpr std::string_view place = "  :axes";
+  std::string text(schema_text);
+  return text.replace(text.find(place), place.size(), columns);
+}
 
 std::string qualified(std::string_view alias, std::string_view columns) {
   std::string result = fmt::format("{}.", alias);
@@ -70,6 +155,32 @@ void Reader::operator()(std::optional<Window>& value) {
     }
   }
   ++column_;
+}
+
+void Writer::visit(const Axis& axis, const HeatPoint& point) {
+  if (axis.kind == Axis::Kind::word) {
+    statement_.bind(std::string_view(text_of(axis, point)));
+  } else {
+    statement_.bind(axis.get(point));
+  }
+}
+
+void Reader::visit(const Axis& axis, HeatPoint& point) {
+  if (axis.kind != Axis::Kind::word) return axis.set(point, statement_.integer(column_++));
+  if (const auto value = word_value(axis, statement_.text(column_++))) {
+    axis.set(point, *value);
+  } else {
+    damaged_ = true;
+  }
+}
+
+void Fingerprinter::visit(const Axis& axis, const HeatPoint& point) {
+  if (!axis.adds_to(point)) return;
+  if (axis.kind == Axis::Kind::word) {
+    print_.text(text_of(axis, point));
+  } else {
+    print_.integer(axis.get(point));
+  }
 }
 
 void Fingerprinter::operator()(const std::optional<double>& value) {

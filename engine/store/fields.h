@@ -14,6 +14,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "engine/heat/axes.h"
 #include "engine/heat/cell.h"
 #include "engine/statistics/summary.h"
 #include "engine/store/database.h"
@@ -26,10 +27,6 @@ namespace attnscope::store {
 inline constexpr std::string_view run_columns =
     "sweep_name, sweep_text, command_line, provenance, device, heats_planned, process_id, "
     "process_start_ticks";
-inline constexpr std::string_view point_columns =
-    "operation, direction, sequence_tokens, query_tokens, shared_query, documents, batch_max, "
-    "batch_memory_mb, batch_per_contender, heads, head_dim, layers, feed_forward, dtype, "
-    "memory_order, cache, device, threads, seed";
 inline constexpr std::string_view cell_columns =
     "pattern, implementation, attention_window, name, pattern_json, model, status, reason, batch, "
     "query_tokens, document_tokens, relative_error, error_bound, requested_bytes, reserved_bytes, "
@@ -43,6 +40,18 @@ inline constexpr std::string_view sample_columns =
 inline constexpr std::string_view ceilings_columns =
     "threads, flop_per_second, exponentials_per_second, seconds_into_run, device, "
     "tensor_flop_per_second";
+
+/// The columns of a point, one for each axis.
+[[nodiscard]] const std::string& point_columns();
+/// What a row of heats, called `row`, says of every axis: its column or, in a file from before
+/// there was the axis, the neutral default. An error when the file has an axis that is not known
+/// here.
+[[nodiscard]] Result<std::string> point_values(const Database& database,
+                                               const std::filesystem::path& file);
+/// The same of a file that has all of them.
+[[nodiscard]] std::string all_point_values();
+/// Gives heats a column for every axis that the file is from before.
+void add_axes(Database& database);
 
 /// The list with an alias before every name: "cells.pattern, cells.implementation".
 [[nodiscard]] std::string qualified(std::string_view alias, std::string_view columns);
@@ -65,6 +74,7 @@ class Writer {
   template <typename Enum>
   requires std::is_enum_v<Enum>
   void operator()(Enum value) { statement_.bind(name_of(value)); }
+  void visit(const Axis& axis, const HeatPoint& point);
 
  private:
   Statement& statement_;
@@ -88,13 +98,9 @@ class Reader {
   void operator()(std::optional<double>& value);
   void operator()(std::optional<std::int64_t>& value);
   void operator()(std::optional<Window>& value);
-  void operator()(Operation& value) { word(parse_operation, value); }
-  void operator()(Direction& value) { word(parse_direction, value); }
-  void operator()(DType& value) { word(parse_dtype, value); }
-  void operator()(MemoryOrder& value) { word(parse_memory_order, value); }
-  void operator()(CacheState& value) { word(parse_cache, value); }
   void operator()(DeviceKind& value) { word(parse_device, value); }
   void operator()(CellStatus& value) { word(parse_cell_status, value); }
+  void visit(const Axis& axis, HeatPoint& point);
 
  private:
   template <typename Parse, typename Enum>
@@ -125,10 +131,7 @@ class Fingerprinter {
   template <typename Enum>
   requires std::is_enum_v<Enum>
   void operator()(Enum value) { print_.text(name_of(value)); }
-  /// Adds nothing for warm: so rows of version 1, which were all warm, keep their fingerprints.
-  void operator()(CacheState value) {
-    if (value != CacheState::warm) print_.text(name_of(value));
-  }
+  void visit(const Axis& axis, const HeatPoint& point);
   [[nodiscard]] std::int64_t value() const { return print_.value(); }
 
  private:
@@ -140,6 +143,14 @@ void visit_all(Visitor& visit, Fields&... fields) {
   (visit(fields), ...);
 }
 
+/// Fingerprints leave out what is neutral, so that rows keep theirs when more is stored beside
+/// them.
+template <typename Visitor, typename... Fields>
+void visit_unless(bool is_neutral, Visitor& visit, Fields&... fields) {
+  if (std::is_same_v<Visitor, Fingerprinter> && is_neutral) return;
+  visit_all(visit, fields...);
+}
+
 template <typename Visitor, typename Run>  // Run: NewRun
 void visit_run(Visitor& visit, Run& run) {
   auto& [sweep_name, sweep_text, command_line, provenance, device, heats_planned, process_id,
@@ -149,21 +160,8 @@ void visit_run(Visitor& visit, Run& run) {
 }
 
 template <typename Visitor, typename Point>  // Point: HeatPoint
-void visit_point(Visitor& visit, Point& point) {
-  auto& [operation, direction, sequence_tokens, query_tokens, shared_query, documents, batch_max,
-         batch_memory_mb, batch_per_contender, heads, head_dim, layers, feed_forward, dtype,
-         memory_order, cache, device, threads, seed] = point;
-  visit_all(visit, operation, direction, sequence_tokens, query_tokens, shared_query);
-  // So cells of versions 1 to 3, whose items all had one document, keep their fingerprints.
-  if (!std::is_same_v<Visitor, Fingerprinter> || documents != 1) visit_all(visit, documents);
-  visit_all(visit, batch_max, batch_memory_mb);
-  // So cells of versions 1 to 6, none of which was a model's, keep their fingerprints.
-  const bool of_model = !std::is_same_v<Visitor, Fingerprinter> || batch_per_contender ||
-                        layers != 0 || feed_forward != 0;
-  if (of_model) visit_all(visit, batch_per_contender);
-  visit_all(visit, heads, head_dim);
-  if (of_model) visit_all(visit, layers, feed_forward);
-  visit_all(visit, dtype, memory_order, cache, device, threads, seed);
+void visit_point(Visitor& visitor, Point& point) {
+  for (const Axis& axis : heat_axes) visitor.visit(axis, point);
 }
 
 /// Everything of a cell but its samples.
@@ -176,12 +174,10 @@ void visit_cell(Visitor& visit, OneCell& cell, Summary& summary) {
   auto& [useful_flop, least_bytes, exponentials, executed_flop, executed_bytes] = work;
   auto& [median, low, high, sample_count, placement_count] = summary;
   visit_all(visit, pattern, implementation, window, name, pattern_json);
-  // Likewise.
-  if (!std::is_same_v<Visitor, Fingerprinter> || !model.empty()) visit_all(visit, model);
+  visit_unless(model.empty(), visit, model);
   visit_all(visit, status, reason, batch, query_tokens, document_tokens, relative_error,
             error_bound, requested, reserved, workspace);
-  // So cells of versions 1 to 4, of which the system was not asked, keep their fingerprints.
-  if (!std::is_same_v<Visitor, Fingerprinter> || process_peak) visit_all(visit, process_peak);
+  visit_unless(!process_peak, visit, process_peak);
   visit_all(visit, useful_flop, least_bytes, exponentials, executed_flop, executed_bytes, settled,
             median, low, high, sample_count, placement_count);
 }
@@ -192,9 +188,8 @@ void visit_sample(Visitor& visit, OneSample& sample) {
          clock_mhz, temperature_c, throttled] = sample;
   visit_all(visit, process, placement, round, time_ns, iterations, involuntary_switches,
             foreign_load);
-  // So samples of versions 1 to 4, which knew none of these, keep their fingerprints.
-  if (!std::is_same_v<Visitor, Fingerprinter> || clock_mhz || temperature_c || throttled)
-    visit_all(visit, clock_mhz, temperature_c, throttled);
+  visit_unless(!clock_mhz && !temperature_c && !throttled, visit, clock_mhz, temperature_c,
+               throttled);
 }
 
 /// Everything of ceilings but the copy rates.
@@ -203,11 +198,7 @@ void visit_ceilings(Visitor& visit, OneCeilings& ceilings) {
   auto& [threads, flop_per_second, exponentials_per_second, copy, seconds_into_run, device,
          tensor_flop_per_second] = ceilings;
   visit_all(visit, threads, flop_per_second, exponentials_per_second, seconds_into_run);
-  if constexpr (std::is_same_v<Visitor, Fingerprinter>) {
-    // So rows of versions 1 and 2, which were all of the processor, keep their fingerprints.
-    if (device == DeviceKind::cpu) return;
-  }
-  visit_all(visit, device, tensor_flop_per_second);
+  visit_unless(device == DeviceKind::cpu, visit, device, tensor_flop_per_second);
 }
 
 // What the fingerprint columns hold.

@@ -22,6 +22,7 @@ struct Store::Implementation {
   store::Database database;
   bool writable = false;
   std::string warning;
+  std::string point_values;  // how a row of heats is read: fields.h
   int busy_timeout_ms = store::busy_timeout_ms;
 };
 

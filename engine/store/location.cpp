@@ -64,8 +64,8 @@ tl::unexpected<Error> refuse_version(const std::filesystem::path& file, int vers
         file.string(), version, schema_version);
   }
   return fail(
-      "{} has the database version {}, from which there is no way to {}, this AttnScope's; name "
-      "another file with --db",
+      "{} was written by an older AttnScope (database version {}; this one reads {}); use that "
+      "AttnScope to read it, or name another file with --db",
       file.string(), version, schema_version);
 }
 

@@ -7,61 +7,19 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
-#include <tuple>
 
+#include "engine/store/fields.h"
 #include "engine/store/implementation.h"
 #include "engine/store/location.h"
+#include "engine/store/schema.h"
 #include "engine/store/store.h"
-#include "engine/store/unfinished_file.h"
 
 namespace attnscope {
 namespace store {
 namespace {
 
-std::filesystem::path backup_of(const std::filesystem::path& file, int version) {
-  std::filesystem::path backup = file;
-  backup += fmt::format(".version-{}.backup", version);
-  for (int again = 2; std::filesystem::exists(backup); ++again) {
-    backup = file;
-    backup += fmt::format(".version-{}.backup-{}", version, again);
-  }
-  return backup;
-}
-
 int version_of(const Database& database) {
   return static_cast<int>(database.integer("PRAGMA user_version"));
-}
-
-void set_version(Database& database, int version) {
-  database.execute(fmt::format("PRAGMA user_version = {}", version));
-}
-
-/// The other file must not be there yet, or be empty.
-void copy_into(const Database& database, std::string_view file) {
-  Statement copy = database.prepare("VACUUM INTO ?");
-  copy.bind(file);
-  copy.run();
-}
-
-/// All steps in one transaction; `otherwise` closes the sentence when one fails.
-Status upgrade(Database& database, const std::filesystem::path& file,
-               std::span<const MigrationStep> steps, int target, std::string_view otherwise) {
-  Transaction transaction(database, Transaction::Kind::exclusive);
-  int version = version_of(database);  // another process may have been first
-  for (const MigrationStep& step : steps) {
-    if (step.from != version || version == target) continue;
-    try {
-      database.execute(step.sql);
-    } catch (const DatabaseError& error) {
-      return fail("{} could not be brought from version {} to {} ({}) and was left as it is; {}",
-                  file.string(), version, target, error.what(), otherwise);
-    }
-    ++version;
-  }
-  if (version != target) return refuse_version(file, version);
-  set_version(database, version);
-  transaction.commit();
-  return {};
 }
 
 /// The folder that will hold the file: made when it is the default place, else it has to be there.
@@ -153,19 +111,6 @@ std::string lacks_log(const Database& database, const std::filesystem::path& fil
   return {};
 }
 
-/// A file of an older version that may only be read: its copy in memory, brought up to date. Named,
-/// because import and export attach it to a connection of their own.
-Result<std::pair<Database, std::string>> upgraded_copy(const Database& original,
-                                                       const std::filesystem::path& file) {
-  const std::string uri = fmt::format("file:/{}?vfs=memdb", new_uuid());
-  Database copy(uri, Database::Access::create);
-  copy_into(original, uri);
-  const Status current = upgrade(copy, file, migration_steps, schema_version,
-                                 "open it with the AttnScope that wrote it");
-  if (!current) return tl::unexpected(current.error());
-  return std::pair(std::move(copy), uri + "&mode=ro");
-}
-
 /// The version as SQLite sees it, with what is still in the write-ahead log. A read-only connection
 /// does not write the log back when it is closed, so a refused file stays as it is.
 Result<int> version_with_log(const std::filesystem::path& file) {
@@ -192,21 +137,11 @@ void prepare_single_file(Database& database) {
 void create_schema(Database& database) {
   Transaction transaction(database, Transaction::Kind::exclusive);
   if (database.integer("SELECT count(*) FROM sqlite_master") == 0) {
-    database.execute(schema_text);
+    database.execute(schema());
     database.execute(fmt::format("PRAGMA application_id = {}", application_id));
-    set_version(database, schema_version);
+    database.execute(fmt::format("PRAGMA user_version = {}", schema_version));
   }
   transaction.commit();
-}
-
-Status migrate(Database& database, const std::filesystem::path& file,
-               std::span<const MigrationStep> steps, int target) {
-  if (version_of(database) == target) return {};
-  const std::filesystem::path backup = backup_of(file, version_of(database));
-  const UnfinishedFile copy(backup);
-  copy_into(database, copy.path().string());
-  if (Status kept = copy.publish(); !kept) return kept;
-  return upgrade(database, file, steps, target, fmt::format("a copy is in {}", backup.string()));
 }
 
 }  // namespace store
@@ -238,17 +173,14 @@ Result<Store> Store::open(const std::filesystem::path& file, Mode mode) {
     if (empty && !writing) {
       return fail("{} is empty; attnscope run fills it, or name another file", file.string());
     }
-    if (version > schema_version) return refuse_version(file, version);
+    if (!empty && version != schema_version) return refuse_version(file, version);
     if (!writing) {
       auto [database, uri] = open_for_reading(file);
-      if (version < schema_version) {
-        auto copy = upgraded_copy(database, file);
-        if (!copy) return tl::unexpected(copy.error());
-        std::tie(database, uri) = std::move(*copy);
-      }
+      auto values = point_values(database, file);
+      if (!values) return tl::unexpected(values.error());
       std::string warning = may_lack_log ? lacks_log(database, file) : std::string();
-      return Store(std::make_unique<Implementation>(
-          Implementation{file, uri, std::move(database), false, std::move(warning)}));
+      return Store(std::make_unique<Implementation>(Implementation{
+          file, uri, std::move(database), false, std::move(warning), std::move(*values)}));
     }
     if (const Status ready = prepare_folder(file); !ready) return tl::unexpected(ready.error());
     if (const Status ready = check_writable(file, exists); !ready) {
@@ -263,11 +195,13 @@ Result<Store> Store::open(const std::filesystem::path& file, Mode mode) {
     // First the schema, then WAL: so the main file tells whose it is from its first page on.
     if (empty) create_schema(database);
     std::string warning = choose_journal(database, file);
-    const Status current = migrate(database, file, migration_steps, schema_version);
-    if (!current) return tl::unexpected(current.error());
+    const auto before = point_values(database, file);
+    if (!before) return tl::unexpected(before.error());
+    if (*before != all_point_values()) add_axes(database);
     if (may_lack_log && warning.empty()) warning = lacks_log(database, file);
-    return Store(std::make_unique<Implementation>(Implementation{
-        file, uri_of(file, "mode=ro"), std::move(database), true, std::move(warning)}));
+    return Store(std::make_unique<Implementation>(
+        Implementation{file, uri_of(file, "mode=ro"), std::move(database), true, std::move(warning),
+                       all_point_values()}));
   });
 }
 

@@ -1,4 +1,4 @@
--- AttnScope's results, version 7. PRAGMA application_id is 0x41745363 ("AtSc") and user_version the
+-- AttnScope's results, version 8. PRAGMA application_id is 0x41745363 ("AtSc") and user_version the
 -- version of this schema. The same tables are in an exported .attn file.
 --
 -- Times are nanoseconds (_ns), points in time milliseconds since 1970-01-01 UTC (_unix_ms), memory
@@ -27,8 +27,8 @@ CREATE TABLE runs (
   note TEXT NOT NULL DEFAULT '',
   started_unix_ms INTEGER NOT NULL,
   finished_unix_ms INTEGER NOT NULL DEFAULT 0, -- 0: not yet
-  name TEXT NOT NULL DEFAULT '',             -- a person's own; '': the sweep's serves; since version 6
-  trashed_unix_ms INTEGER NOT NULL DEFAULT 0 -- in the trash since then; 0: it is not; since version 6
+  name TEXT NOT NULL DEFAULT '',             -- a person's own; '': the sweep's serves
+  trashed_unix_ms INTEGER NOT NULL DEFAULT 0 -- in the trash since then; 0: it is not
 );
 
 -- What lists show, without the long texts.
@@ -60,25 +60,10 @@ CREATE TABLE heats (
   run_number INTEGER NOT NULL REFERENCES runs(number) ON DELETE CASCADE,
   heat_index INTEGER NOT NULL,               -- position within the sweep, from 0
   cell_count INTEGER NOT NULL,               -- how many cells were stored with it
-  operation TEXT NOT NULL,                   -- windowed-matmul, attention, model
-  direction TEXT NOT NULL,                   -- forward, forward-backward
-  sequence_tokens INTEGER NOT NULL,          -- all of them: [CLS], query, document, every [SEP]
-  query_tokens INTEGER NOT NULL,             -- the query's own words, without its [SEP]
-  shared_query INTEGER NOT NULL,             -- 1: one query beside all documents of the batch
-  documents INTEGER NOT NULL DEFAULT 1,      -- of one item, which share its document tokens; since version 4
-  batch_max INTEGER NOT NULL,                -- at most this many items together
-  batch_memory_mb INTEGER NOT NULL,          -- megabytes for q, k, v, o and workspaces at most
-  batch_per_contender INTEGER NOT NULL DEFAULT 0, -- 1: each contender took the largest that fits it; since version 7
-  heads INTEGER NOT NULL,
-  head_dim INTEGER NOT NULL,                 -- elements
-  layers INTEGER NOT NULL DEFAULT 0,         -- of models, 0 for other operations; since version 7
-  feed_forward INTEGER NOT NULL DEFAULT 0,   -- elements between its two layers; of models likewise; since version 7
-  dtype TEXT NOT NULL,                       -- float32, float16, bfloat16
-  memory_order TEXT NOT NULL,                -- head-major, token-major
-  cache TEXT NOT NULL DEFAULT 'warm',        -- warm, cold: where a call finds its inputs; since version 2
-  device TEXT NOT NULL,                      -- cpu, cuda
-  threads INTEGER NOT NULL,
-  seed INTEGER NOT NULL                      -- of the inputs; unsigned 64 bit, stored as signed
+  -- Then a column NOT NULL for each axis of engine/heat/axes.h, under its key: numbers and truths
+  -- (0, 1) INTEGER, words TEXT. A file from before there was an axis lacks its column, which counts
+  -- as the axis' default.
+  :axes
 );
 CREATE INDEX heats_of_run ON heats(run_number);
 
@@ -92,7 +77,7 @@ CREATE TABLE cells (
   attention_window TEXT,                     -- one-sided, tokens, or 'inf'; NULL: the pattern has none
   name TEXT NOT NULL,                        -- display name
   pattern_json TEXT NOT NULL,                -- the pattern itself
-  model TEXT NOT NULL DEFAULT '',            -- of operation model, the row's name; since version 7
+  model TEXT NOT NULL,                       -- of operation model, the row's name
   status TEXT NOT NULL,                      -- ok, unsupported, oom, wrong, crashed, timeout, cancelled
   reason TEXT NOT NULL,                      -- one sentence when status is not ok
   batch INTEGER NOT NULL,                    -- items measured together
@@ -103,7 +88,7 @@ CREATE TABLE cells (
   requested_bytes INTEGER NOT NULL,          -- peak above what was live before the call, as asked for
   reserved_bytes INTEGER NOT NULL,           -- the same after the allocator's rounding and caching
   workspace_bytes INTEGER NOT NULL,          -- the part of it handed to the kernel as workspace
-  process_peak_bytes INTEGER,                -- what the process grew by as the system saw it; NULL: not looked at; since version 5
+  process_peak_bytes INTEGER,                -- what the process grew by as the system saw it; NULL: not looked at
   useful_flop REAL NOT NULL,
   least_bytes REAL NOT NULL,
   exponentials REAL NOT NULL,
@@ -132,9 +117,9 @@ CREATE TABLE samples (
   iterations INTEGER NOT NULL,
   involuntary_switches INTEGER NOT NULL,     -- context switches forced on the process meanwhile
   foreign_load REAL NOT NULL,                -- cores kept busy by other processes meanwhile
-  clock_mhz REAL,                            -- of the processor's cores in use, or the device; NULL: unknown; since version 5
-  temperature_c REAL,                        -- of the device; NULL: unknown; since version 5
-  throttled INTEGER NOT NULL DEFAULT 0,      -- 1: slowed down for heat or power meanwhile; since version 5
+  clock_mhz REAL,                            -- of the processor's cores in use, or the device; NULL: unknown
+  temperature_c REAL,                        -- of the device; NULL: unknown
+  throttled INTEGER NOT NULL,                -- 1: slowed down for heat or power meanwhile
   outlier INTEGER NOT NULL,                  -- 1: modified z-score above 3.5; flagged, never dropped
   PRIMARY KEY (cell_id, ordinal)
 ) WITHOUT ROWID;
@@ -147,8 +132,8 @@ CREATE TABLE ceilings (
   flop_per_second REAL NOT NULL,             -- float32 fused multiply-adds, counted as two
   exponentials_per_second REAL NOT NULL,
   seconds_into_run REAL NOT NULL,
-  device TEXT NOT NULL DEFAULT 'cpu',        -- cpu, cuda; since version 3
-  tensor_flop_per_second REAL NOT NULL DEFAULT 0,  -- of 16-bit factors on tensor cores; since version 3
+  device TEXT NOT NULL,                      -- cpu, cuda
+  tensor_flop_per_second REAL NOT NULL,      -- of 16-bit factors on tensor cores
   fingerprint INTEGER NOT NULL               -- of the run's uuid, this row and its copy_rates
 );
 CREATE INDEX ceilings_of_run ON ceilings(run_number);

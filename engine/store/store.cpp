@@ -272,11 +272,10 @@ Result<std::vector<StoredCell>> Store::cells(const RunId& run, bool with_samples
     const Result<std::int64_t> number = store::number_of(own.database, run);
     if (!number) return tl::unexpected(number.error());
     Statement query = own.database.prepare(fmt::format(
-        "SELECT cells.id, heats.id, cells.ordinal, cells.samples_fingerprint, cells.fingerprint, "
-        "{}, {} FROM heats JOIN cells ON cells.heat_id = heats.id WHERE heats.run_number = ? "
-        "ORDER BY heats.id, cells.ordinal",
-        store::qualified("heats", store::point_columns),
-        store::qualified("cells", store::cell_columns)));
+        "SELECT cells.id, row.id, cells.ordinal, cells.samples_fingerprint, cells.fingerprint, "
+        "{}, {} FROM heats AS row JOIN cells ON cells.heat_id = row.id WHERE row.run_number = ? "
+        "ORDER BY row.id, cells.ordinal",
+        own.point_values, store::qualified("cells", store::cell_columns)));
     Statement samples = own.database.prepare(
         fmt::format("SELECT {}, outlier FROM samples WHERE cell_id = ? ORDER BY ordinal",
                     store::sample_columns));
@@ -370,9 +369,9 @@ Result<std::optional<Progress>> Store::progress(const RunId& run) const {
 Result<std::vector<std::string>> Store::finished_points(const RunId& run) const {
   return store::guarded(implementation_->file, [&]() -> Result<std::vector<std::string>> {
     Statement query = implementation_->database.prepare(fmt::format(
-        "SELECT {} FROM heats WHERE run_number = (SELECT number FROM runs WHERE uuid = ?) "
+        "SELECT {} FROM heats AS row WHERE run_number = (SELECT number FROM runs WHERE uuid = ?) "
         "ORDER BY id",
-        store::point_columns));
+        implementation_->point_values));
     query.bind(std::string_view(run.uuid));
     std::vector<std::string> keys;
     while (query.step()) {

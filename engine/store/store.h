@@ -111,11 +111,9 @@ class Store {
  public:
   enum class Mode : std::uint8_t { read_only, read_write };
 
-  /// Creates or migrates as needed (migration keeps a backup beside the file). Refuses a foreign
-  /// file, a newer version (both versions named) and an unwritable place, untouched. The default
-  /// place's folders are made, others are not. An exported .attn file is opened read-only in either
-  /// mode. Where only reading is meant and the file is of an older version, the file stays as it is
-  /// and a copy in memory is brought up to date, which does not follow the file.
+  /// Creates as needed. Refuses a foreign file, one of another version (both are named) and an
+  /// unwritable place, untouched. The default place's folders are made, others are not. An exported
+  /// .attn file is opened read-only in either mode.
   [[nodiscard]] static Result<Store> open(const std::filesystem::path& file, Mode mode);
   /// A new .attn file that takes what the run's own database does not take now: it begins with the
   /// run itself and no heats, and import_file brings what is added to it into that database. Never

@@ -21,29 +21,31 @@ using store::Transaction;
 
 /// A table whose rows belong to a parent's row.
 struct Level {
-  std::string_view table;
-  std::string_view parent;                 // the column that names the parent
-  std::string_view before, fields, after;  // all other columns but the row's own number
-  [[nodiscard]] std::string columns() const { return fmt::format("{}{}{}", before, fields, after); }
+  std::string table;
+  std::string parent;       // the column that names the parent
+  std::string columns;      // all others but the row's own number
+  std::string values = {};  // what is copied into them, of a row called `row`; empty: the same
 };
 
-constexpr Level restart_level{"restarts", "run_number",
-                              "restarted_unix_ms, command_line, provenance", "", ""};
-constexpr Level heat_level{"heats", "run_number", "heat_index, cell_count, ", store::point_columns,
-                           ""};
-constexpr Level cell_level{"cells", "heat_id", "ordinal, ", store::cell_columns,
-                           ", samples_fingerprint, fingerprint"};
-constexpr Level sample_level{"samples", "cell_id", "ordinal, ", store::sample_columns, ", outlier"};
-constexpr Level ceilings_level{"ceilings", "run_number", "", store::ceilings_columns,
-                               ", fingerprint"};
-constexpr Level rate_level{"copy_rates", "ceilings_id",
-                           "ordinal, working_set_bytes, bytes_per_second", "", ""};
+const Level restart_level{"restarts", "run_number", "restarted_unix_ms, command_line, provenance"};
+const Level cell_level{
+    "cells", "heat_id",
+    fmt::format("ordinal, {}, samples_fingerprint, fingerprint", store::cell_columns)};
+const Level sample_level{"samples", "cell_id",
+                         fmt::format("ordinal, {}, outlier", store::sample_columns)};
+const Level ceilings_level{"ceilings", "run_number",
+                           fmt::format("{}, fingerprint", store::ceilings_columns)};
+const Level rate_level{"copy_rates", "ceilings_id", "ordinal, working_set_bytes, bytes_per_second"};
 
 /// Copies between two schemas of one connection.
 class Copier {
  public:
-  Copier(Database& database, std::string from, std::string to)
-      : database_(database), from_(std::move(from)), to_(std::move(to)) {}
+  /// `point_values`: how a row of `from`'s heats is read.
+  Copier(Database& database, std::string from, std::string to, std::string point_values)
+      : database_(database),
+        from_(std::move(from)),
+        to_(std::move(to)),
+        point_values_(std::move(point_values)) {}
 
   /// Gives the copy's number.
   std::int64_t copy_row(std::int64_t number) {
@@ -86,8 +88,7 @@ class Copier {
         number, into,
         fmt::format("NOT EXISTS (SELECT 1 FROM {}.heats AS known WHERE known.run_number = {} AND "
                     "({}) = ({}))",
-                    to_, into, store::qualified("known", store::point_columns),
-                    store::qualified("row", store::point_columns)));
+                    to_, into, store::qualified("known", store::point_columns()), point_values_));
     settle_status(number, into);
     return added;
   }
@@ -118,8 +119,10 @@ class Copier {
   }
 
   int copy_heats(std::int64_t number, std::int64_t into, const std::string& which) {
+    const Level heats{"heats", "run_number", "heat_index, cell_count, " + store::point_columns(),
+                      "heat_index, cell_count, " + point_values_};
     return copy_each(
-        heat_level, number, into,
+        heats, number, into,
         [&](std::int64_t heat, std::int64_t new_heat) {
           copy_each(cell_level, heat, new_heat, [&](std::int64_t cell, std::int64_t new_cell) {
             copy_all(sample_level, cell, new_cell);
@@ -140,7 +143,7 @@ class Copier {
                 const std::string& which = {}) {
     Statement copy = database_.prepare(fmt::format(
         "INSERT INTO {1}.{2} ({3}, {4}) SELECT ?, {4} FROM {0}.{2} AS row WHERE {3} = ?{5}", from_,
-        to_, level.table, level.parent, level.columns(), which.empty() ? "" : " AND " + which));
+        to_, level.table, level.parent, level.columns, which.empty() ? "" : " AND " + which));
     copy.bind(new_parent);
     copy.bind(parent);
     copy.run();
@@ -154,8 +157,9 @@ class Copier {
         fmt::format("SELECT id FROM {}.{} AS row WHERE {} = ?{} ORDER BY id", from_, level.table,
                     level.parent, which.empty() ? "" : " AND " + which));
     Statement copy = database_.prepare(
-        fmt::format("INSERT INTO {1}.{2} ({3}, {4}) SELECT ?, {4} FROM {0}.{2} WHERE id = ?", from_,
-                    to_, level.table, level.parent, level.columns()));
+        fmt::format("INSERT INTO {1}.{2} ({3}, {4}) SELECT ?, {5} FROM {0}.{2} AS row WHERE id = ?",
+                    from_, to_, level.table, level.parent, level.columns,
+                    level.values.empty() ? level.columns : level.values));
     list.bind(parent);
     int copied = 0;
     while (list.step()) {
@@ -170,7 +174,7 @@ class Copier {
   }
 
   Database& database_;
-  std::string from_, to_;
+  std::string from_, to_, point_values_;
 };
 
 void attach(Database& database, const std::string& uri) {
@@ -239,7 +243,7 @@ Status Store::export_runs(const std::vector<RunId>& runs, const std::filesystem:
         const Result<std::int64_t> number = store::number_of(own.database, run);
         if (!number) return tl::unexpected(number.error());
         if (store::number_of(target, run)) continue;  // named twice
-        Copier(target, "other", "main").copy_run(*number);
+        Copier(target, "other", "main", own.point_values).copy_run(*number);
       }
       transaction.commit();
       return {};
@@ -262,8 +266,12 @@ Result<Store> Store::create_with(const std::filesystem::path& file, const RunInf
     if (Status named = part.publish(); !named) return tl::unexpected(named.error());
     store::Database database(store::uri_of(file, ""), store::Database::Access::read_write);
     store::prepare_single_file(database);
-    return Store(std::make_unique<Implementation>(
-        Implementation{file, store::uri_of(file, "mode=ro"), std::move(database), true, {}}));
+    return Store(std::make_unique<Implementation>(Implementation{file,
+                                                                 store::uri_of(file, "mode=ro"),
+                                                                 std::move(database),
+                                                                 true,
+                                                                 {},
+                                                                 store::all_point_values()}));
   });
 }
 
@@ -284,7 +292,7 @@ Result<Store::Imported> Store::import_file(const std::filesystem::path& file) {
       Imported imported;
       Transaction transaction(own.database, Transaction::Kind::write);
       for (auto run = incoming->rbegin(); run != incoming->rend(); ++run) {  // oldest first
-        Copier copier(own.database, "other", "main");
+        Copier copier(own.database, "other", "main", source->implementation_->point_values);
         if (const Result<std::int64_t> there = store::number_of(own.database, run->id)) {
           ++imported.already_there;
           imported.taken_from_trash += copier.take_from_trash(*there);

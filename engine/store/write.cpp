@@ -146,7 +146,7 @@ Status Store::add_heat(const RunId& run, const HeatResult& heat) {
   return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
     Statement insert = own.database.prepare(
         fmt::format("INSERT INTO heats (run_number, heat_index, cell_count, {}) VALUES ({})",
-                    store::point_columns, store::places(store::point_columns, 3)));
+                    store::point_columns(), store::places(store::point_columns(), 3)));
     Writer write(insert);
     write(number);
     write(heat.heat_index);

@@ -8,19 +8,17 @@
 #include <map>
 #include <set>
 
+#include "engine/heat/axes.h"
 #include "engine/sweep/sweep.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {
 
-// The columns of a table row that are known before anything is measured.
-constexpr std::array<std::string_view, 25> known_keys{
-    "contender", "name",      "implementation",  "pattern",      "window",
-    "operation", "direction", "sequence_tokens", "query_tokens", "document_tokens",
-    "batch",     "heads",     "head_dim",        "dtype",        "memory_order",
-    "cache",     "device",    "threads",         "seed",         "shared_query",
-    "documents", "model",     "layers",          "feed_forward", "batch_per_contender"};
+// What is known of a table's row before anything is measured, but for the axes.
+constexpr std::array<std::string_view, 8> other_keys{"contender",       "name",  "implementation",
+                                                     "pattern",         "model", "window",
+                                                     "document_tokens", "batch"};
 
 std::optional<std::string> contender_value(const Contender& contender, std::string_view key) {
   if (key == "contender") return contender.id();
@@ -33,31 +31,18 @@ std::optional<std::string> contender_value(const Contender& contender, std::stri
 }
 
 std::optional<std::string> point_value(const HeatPoint& point, std::string_view key) {
-  if (key == "operation") return std::string(name_of(point.operation));
-  if (key == "direction") return std::string(name_of(point.direction));
-  if (key == "sequence_tokens") return std::to_string(point.sequence_tokens);
-  if (key == "query_tokens") return std::to_string(point.query_tokens);
   if (key == "document_tokens") {
     const auto sizes = group_sizes(point);
     return sizes ? std::to_string(sizes->document) : std::string();
   }
-  if (key == "documents") return std::to_string(point.documents);
-  if (key == "batch") return std::to_string(point.batch_max);
-  if (key == "heads") return std::to_string(point.heads);
-  if (key == "head_dim") return std::to_string(point.head_dim);
-  if (key == "layers") return std::to_string(point.layers);
-  if (key == "feed_forward") return std::to_string(point.feed_forward);
-  if (key == "batch_per_contender") {
-    return std::string(point.batch_per_contender ? "true" : "false");
-  }
-  if (key == "dtype") return std::string(name_of(point.dtype));
-  if (key == "memory_order") return std::string(name_of(point.memory_order));
-  if (key == "cache") return std::string(name_of(point.cache));
-  if (key == "device") return std::string(name_of(point.device));
-  if (key == "threads") return std::to_string(point.threads);
-  if (key == "seed") return std::to_string(point.seed);
-  if (key == "shared_query") return std::string(point.shared_query ? "true" : "false");
-  return std::nullopt;
+  const Axis* const axis = find_axis(key == "batch" ? "batch_max" : key);
+  return axis == nullptr ? std::nullopt : std::optional(text_of(*axis, point));
+}
+
+std::vector<std::string_view> known_keys() {
+  std::vector<std::string_view> keys(other_keys.begin(), other_keys.end());
+  for (const Axis& axis : heat_axes) keys.push_back(axis.key);
+  return keys;
 }
 
 using Wanted = std::map<std::string, std::set<std::string>, std::less<>>;
@@ -106,10 +91,11 @@ Result<OnlyFilter> parse_only(std::string_view text) {
 
 Result<Sweep> only(const Sweep& sweep, const OnlyFilter& filter) {
   Wanted wanted;
+  const std::vector<std::string_view> known = known_keys();
   for (const auto& [key, value] : filter.terms) {
-    if (std::ranges::find(known_keys, key) == known_keys.end()) {
+    if (std::ranges::find(known, key) == known.end()) {
       return fail("--only: there is no key '{}' before a run; {}", in_a_sentence(key),
-                  suggest(in_a_sentence(key), known_keys));
+                  suggest(in_a_sentence(key), known));
     }
     wanted[key].insert(value);
   }

@@ -31,24 +31,10 @@ json list_of(const std::vector<Value>& values) {
 json whole_heat(const json& plan, const json& heat, std::size_t index) {
   json contenders = json::array();
   for (const json& place : heat.at("contenders")) {
-    json contender = plan.at("contenders").at(place.get<std::size_t>());
-    // Plans of database versions 1 to 6 know no models.
-    if (contender.is_object() && !contender.contains("model")) contender["model"] = "";
-    contenders.push_back(std::move(contender));
-  }
-  json point = heat.at("point");
-  // Plans of database version 1 say nothing of the caches, which were warm.
-  if (point.is_object() && !point.contains("cache")) point["cache"] = name_of(CacheState::warm);
-  // Those of versions 1 to 3 say nothing of documents: items had one.
-  if (point.is_object() && !point.contains("documents")) point["documents"] = 1;
-  for (const char* key : {"layers", "feed_forward"}) {
-    if (point.is_object() && !point.contains(key)) point[key] = 0;
-  }
-  if (point.is_object() && !point.contains("batch_per_contender")) {
-    point["batch_per_contender"] = false;
+    contenders.push_back(plan.at("contenders").at(place.get<std::size_t>()));
   }
   return {{"index", index},
-          {"point", std::move(point)},
+          {"point", heat.at("point")},
           {"contenders", std::move(contenders)},
           {"stop", plan.at("stops").at(heat.at("stop").get<std::size_t>())}};
 }

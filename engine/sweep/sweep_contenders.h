@@ -6,25 +6,24 @@
 // pattern's place (model_row.h).
 
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include "engine/heat/heat.h"
-#include "engine/pattern/attention_pattern.h"
 #include "kernels/base/json.h"
 
 namespace attnscope {
 
-/// The patterns that a sweep brings along, `"patterns": [{"name": "mine", "attends": {...}}]`, so
-/// that contenders can name them without a file. Errors: what is wrong with one, a name twice, the
-/// name of a pattern that ships.
-[[nodiscard]] Result<std::vector<AttentionPattern>> read_own_patterns(const JsonField& root);
+/// Of the sweep's fields "contenders", "windows" and "patterns", the last being patterns it brings
+/// along, so that contenders can name them without a file. `folder` is where relative pattern files
+/// are looked for. Whether an implementation exists is the worker's to say. `of_models`: in
+/// operation model. Errors: unknown patterns, a window missing or out of place, a contender or a
+/// display name twice, what is wrong with an own pattern, its name twice or that of one that ships.
+[[nodiscard]] std::vector<Contender> read_contenders(const JsonField& root,
+                                                     const std::filesystem::path& folder,
+                                                     bool of_models);
 
-/// `folder` is where relative pattern files are looked for. Whether an implementation exists is the
-/// worker's to say. `of_models`: in operation model. Errors: unknown patterns, a window missing or
-/// out of place, a contender or a display name twice.
-[[nodiscard]] Result<std::vector<Contender>> read_contenders(
-    const JsonField& field, const std::vector<Window>& windows, const std::filesystem::path& folder,
-    const std::vector<AttentionPattern>& own, bool of_models);
+/// A number, or those of a range like "64:4096:*2".
+[[nodiscard]] std::vector<std::int64_t> read_numbers(const JsonField& part, std::int64_t least,
+                                                     std::int64_t most);
 
 }  // namespace attnscope

@@ -10,12 +10,21 @@
 namespace attnscope {
 namespace {
 
-constexpr std::size_t max_depth = 64;     // far beyond any file of ours, far below the stack
+using nlohmann::json;
+
 constexpr std::size_t max_fields = 1000;  // in one object; keeps the search for twins quick
+constexpr std::size_t shown = 80;         // of a value, in a sentence
+
+/// A step from a value to one below it.
+struct Step {
+  std::string key;  // of a member
+  std::size_t at = 0;
+  bool is_member = false;
+};
 
 /// How far the parser has read, and the line there.
 struct ReadPosition {
-  std::int64_t lines_before_last = 1;  // line of the character read last
+  std::int64_t line = 1;  // of the character read last
   std::int64_t next_line = 1;
 };
 
@@ -31,7 +40,7 @@ class CountingIterator {
   CountingIterator(const char* at, ReadPosition* position) : at_(at), position_(position) {}
   reference operator*() const { return *at_; }
   CountingIterator& operator++() {
-    position_->lines_before_last = position_->next_line;
+    position_->line = position_->next_line;
     if (*at_ == '\n') ++position_->next_line;
     ++at_;
     return *this;
@@ -61,59 +70,49 @@ std::string reason_of(const std::string& what) {
     if (colon != std::string::npos) begin = colon + 2;
   }
   constexpr std::size_t longest = 200;
-  std::string reason = in_a_sentence(what.substr(begin), longest);
-  return reason;
+  return in_a_sentence(what.substr(begin), longest);
 }
 
-/// Builds JsonValues from the parser's events. The parser reports a key, string or bracket when it
-/// has just read its last character; of a number, it has read at most the one character after it.
-class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
+/// Walks a text: what a file must not have, and on which line the value at the end of a way stands.
+/// Lines are wanted only of what is wrong, so the values that are read need not carry them. The
+/// parser reports a key, text or bracket when it has just read its last character; of a number, it
+/// has read at most the one character after it, which is never a line's first.
+class Walk : public nlohmann::json_sax<json> {
  public:
-  TreeBuilder(std::string_view text, std::string_view source, const ReadPosition& position)
-      : text_(text), source_(source), position_(position) {}
+  Walk(std::string_view text, std::string_view source, const std::vector<Step>* way = nullptr)
+      : text_(text), source_(source), way_(way) {}
 
-  bool null() override { return put({}) != nullptr; }
-  bool boolean(bool value) override {
-    return put({.kind = JsonValue::Kind::boolean, .boolean = value, .members = {}}) != nullptr;
+  bool run() {
+    const CountingIterator begin(text_.data(), &position_);
+    const CountingIterator end(text_.data() + text_.size(), &position_);
+    return json::sax_parse(begin, end, this);
   }
-  bool number_integer(number_integer_t value) override {
-    return put({.kind = JsonValue::Kind::integer,
-                .integer = value,
-                .real = static_cast<double>(value),
-                .text = fmt::format("{}", value),
-                .members = {}}) != nullptr;
-  }
-  bool number_unsigned(number_unsigned_t value) override {
-    if (value <= static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max())) {
-      return number_integer(static_cast<number_integer_t>(value));
-    }
-    return number_float(static_cast<double>(value), fmt::format("{}", value));
-  }
-  bool number_float(number_float_t value, const string_t& written) override {
-    return put({.kind = JsonValue::Kind::real, .real = value, .text = written, .members = {}}) !=
-           nullptr;
-  }
-  bool string(string_t& value) override {
-    return put({.kind = JsonValue::Kind::text, .text = std::move(value), .members = {}}) != nullptr;
-  }
-  bool binary(binary_t& /*value*/) override { return false; }  // never in JSON text
-  bool start_object(std::size_t /*elements*/) override { return open(JsonValue::Kind::object); }
-  bool start_array(std::size_t /*elements*/) override { return open(JsonValue::Kind::list); }
+  [[nodiscard]] const std::string& error() const { return error_; }
+  [[nodiscard]] std::int64_t found() const { return found_; }
+
+  bool null() override { return value(); }
+  bool boolean(bool) override { return value(); }
+  bool number_integer(number_integer_t) override { return value(); }
+  bool number_unsigned(number_unsigned_t) override { return value(); }
+  bool number_float(number_float_t, const string_t&) override { return value(); }
+  bool string(string_t&) override { return value(); }
+  bool binary(binary_t&) override { return false; }  // never in JSON text
+  bool start_object(std::size_t) override { return open(); }
+  bool start_array(std::size_t) override { return open(); }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(string_t& key) override {
-    JsonValue& object = *open_.back();
-    const std::int64_t line = position_.lines_before_last;
-    for (const JsonMember& member : object.members) {
-      if (member.key != key) continue;
+    auto& keys = open_.back().keys;
+    const auto twin = std::ranges::find(keys, key, &Key::key);
+    if (twin != keys.end()) {
       return stop(fmt::format("{}, line {}: field '{}' is given twice, first in line {}", source_,
-                              line, in_a_sentence(key), member.line));
+                              position_.line, in_a_sentence(key), twin->line));
     }
-    if (object.members.size() == max_fields) {
-      return stop(
-          fmt::format("{}, line {}: more than {} fields in one object", source_, line, max_fields));
+    if (keys.size() == max_fields) {
+      return stop(fmt::format("{}, line {}: more than {} fields in one object", source_,
+                              position_.line, max_fields));
     }
-    object.members.push_back({.key = std::move(key), .line = line, .value = {}});
+    keys.push_back({std::move(key), position_.line});
     return true;
   }
   bool parse_error(std::size_t position, const std::string& /*last_token*/,
@@ -127,31 +126,48 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
                             read.size() - line_begin + 1, reason_of(error.what())));
   }
 
-  [[nodiscard]] const std::string& error() const { return error_; }
-  [[nodiscard]] JsonValue take() { return std::move(root_); }
-
  private:
-  JsonValue* put(JsonValue value) {
-    // A number's lookahead is never a line's first character, so its line is the last one's.
-    value.line = position_.lines_before_last;
-    if (open_.empty()) {
-      root_ = std::move(value);
-      return &root_;
+  struct Key {
+    std::string key;
+    std::int64_t line;
+  };
+  struct Open {
+    bool on_the_way = false;
+    std::size_t count = 0;
+    std::vector<Key> keys{};
+  };
+
+  /// Whether the value that begins now lies on the way; false stops at its end.
+  bool begins(bool& on_the_way) {
+    on_the_way = way_ != nullptr;
+    std::int64_t line = position_.line;
+    if (!open_.empty()) {
+      Open& parent = open_.back();
+      on_the_way = on_the_way && parent.on_the_way;
+      if (on_the_way) {
+        const Step& step = (*way_)[open_.size() - 1];
+        on_the_way = step.is_member ? !parent.keys.empty() && parent.keys.back().key == step.key
+                                    : parent.count == step.at;
+        if (step.is_member && on_the_way) line = parent.keys.back().line;
+      }
+      ++parent.count;
     }
-    JsonValue& parent = *open_.back();
-    if (parent.kind == JsonValue::Kind::object) {
-      parent.members.back().value = std::move(value);
-      return &parent.members.back().value;
-    }
-    parent.elements.push_back(std::move(value));
-    return &parent.elements.back();
+    if (!on_the_way || open_.size() != way_->size()) return true;
+    found_ = line;
+    return false;
   }
-  bool open(JsonValue::Kind kind) {
-    if (open_.size() == max_depth) {
-      return stop(fmt::format("{}, line {}: nested deeper than {} levels", source_,
-                              position_.lines_before_last, max_depth));
+  bool value() {
+    bool on_the_way = false;
+    return begins(on_the_way);
+  }
+  bool open() {
+    bool on_the_way = false;
+    if (!begins(on_the_way)) return false;
+    if (open_.size() == most_json_depth) {
+      return stop(fmt::format("{}, line {}: nested deeper than {} levels", source_, position_.line,
+                              most_json_depth));
     }
-    open_.push_back(put({.kind = kind, .members = {}}));
+    open_.push_back({.on_the_way = on_the_way});
     return true;
   }
   bool close() {
@@ -163,122 +179,224 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     return false;
   }
 
-  std::string_view text_;
-  std::string_view source_;
-  const ReadPosition& position_;
-  JsonValue root_;
-  std::vector<JsonValue*> open_;  // the way from the root; only the last one's children still move
+  std::string_view text_, source_;
+  const std::vector<Step>* way_;
+  ReadPosition position_;
+  std::vector<Open> open_;
+  std::int64_t found_ = 0;
   std::string error_;
 };
 
-std::string_view word_of(JsonValue::Kind kind) {
-  switch (kind) {
-    case JsonValue::Kind::null:
-      return "null";
-    case JsonValue::Kind::boolean:
-      return "true or false";
-    case JsonValue::Kind::integer:
-    case JsonValue::Kind::real:
-      return "a number";
-    case JsonValue::Kind::text:
-      return "a string";
-    case JsonValue::Kind::list:
-      return "a list";
-    case JsonValue::Kind::object:
-      return "an object";
+/// The way from `from` to the very value `to`; looked for only where something is wrong.
+bool find_way(const json& from, const json& to, std::vector<Step>& way) {
+  if (&from == &to) return true;
+  if (!from.is_structured()) return false;
+  std::size_t at = 0;
+  for (auto below = from.begin(); below != from.end(); ++below, ++at) {
+    way.push_back(from.is_object() ? Step{below.key(), at, true} : Step{{}, at, false});
+    if (find_way(*below, to, way)) return true;
+    way.pop_back();
   }
-  return "";
+  return false;
 }
 
-}  // namespace
-
-Result<JsonValue> parse_json(std::string_view text, std::string_view source) {
-  ReadPosition position;
-  TreeBuilder builder(text, source, position);
-  const CountingIterator begin(text.data(), &position);
-  const CountingIterator end(text.data() + text.size(), &position);
-  if (!nlohmann::json::sax_parse(begin, end, &builder)) {
-    return tl::unexpected(Error{builder.error()});
-  }
-  return builder.take();
+std::vector<Step> way_to(const JsonSource& source, const json& value) {
+  std::vector<Step> way;
+  find_way(*source.value, value, way);
+  return way;
 }
 
-std::optional<JsonField> JsonField::member(std::string_view key) const {
-  for (const JsonMember& member : value_->members) {
-    if (member.key != key) continue;
-    JsonField field = *this;
-    field.value_ = &member.value;
-    field.line_ = member.line;
-    if (!path_.empty()) field.path_ += '.';
-    field.path_.append(in_a_sentence(member.key));
-    field.key_ = member.key;
-    return field;
-  }
-  return std::nullopt;
+std::string in_words(const json& value) {
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return "a list";
+  return in_a_sentence(value.dump(-1, ' ', false, json::error_handler_t::replace), shown);
 }
 
-std::vector<JsonField> JsonField::members() const {
-  std::vector<JsonField> fields;
-  for (const JsonMember& member : value_->members) fields.push_back(*this->member(member.key));
-  return fields;
-}
-
-std::vector<JsonField> JsonField::elements() const {
-  std::vector<JsonField> fields;
-  for (std::size_t i = 0; i < value_->elements.size(); ++i) {
-    JsonField field = *this;
-    field.value_ = &value_->elements[i];
-    field.line_ = field.value_->line;
-    field.path_ += fmt::format("[{}]", i);
-    fields.push_back(std::move(field));
-  }
-  return fields;
-}
-
-tl::unexpected<Error> JsonField::wrong(std::string_view what) const {
-  constexpr std::size_t longest = 1000;
-  const std::string words = in_a_sentence(what, longest);
-  if (path_.empty()) return fail("{}, line {}: the file {}", source_, line_, words);
-  return fail("{}, line {}: '{}' {}", source_, line_, path_, words);
-}
-
-Status JsonField::object() const {
-  if (value_->kind == JsonValue::Kind::object) return {};
-  return wrong(fmt::format("must be an object {{...}}, not {}", word_of(value_->kind)));
-}
-
-Status JsonField::list() const {
-  if (value_->kind == JsonValue::Kind::list) return {};
-  return wrong(fmt::format("must be a list [...], not {}", word_of(value_->kind)));
-}
-
-Status JsonField::only(std::span<const std::string_view> known) const {
-  if (Status is_object = object(); !is_object) return is_object;
-  for (const JsonMember& member : value_->members) {
-    if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
-    return this->member(member.key)
-        ->wrong(fmt::format("is an unknown field; {}", suggest(in_a_sentence(member.key), known)));
+Status read_root(const JsonSource& source, const std::function<void(const JsonField&)>& read) {
+  try {
+    read(JsonField(source));
+  } catch (const JsonProblem& problem) {
+    return tl::unexpected(problem.error);
   }
   return {};
 }
 
-Result<std::string> JsonField::text() const {
-  if (value_->kind == JsonValue::Kind::text) return value_->text;
-  return wrong(fmt::format("must be a string \"...\", not {}", word_of(value_->kind)));
+}  // namespace
+
+std::string JsonField::path() const {
+  std::string path(source_->root);
+  for (const Step& step : way_to(*source_, *value_)) {
+    if (!step.is_member) {
+      path += fmt::format("[{}]", step.at);
+    } else {
+      path += fmt::format("{}{}", path.empty() ? "" : ".", in_a_sentence(step.key));
+    }
+  }
+  return path;
 }
 
-Result<std::int64_t> JsonField::whole_number(std::int64_t least, std::int64_t most) const {
-  const bool number =
-      value_->kind == JsonValue::Kind::integer || value_->kind == JsonValue::Kind::real;
-  if (!number) {
-    return wrong(fmt::format("must be a whole number from {} to {}, not {}", least, most,
-                             word_of(value_->kind)));
+std::int64_t JsonField::line() const {
+  if (source_->text.empty()) return 0;
+  const std::vector<Step> way = way_to(*source_, *value_);
+  Walk walk(source_->text, source_->name, &way);
+  walk.run();
+  return walk.found();
+}
+
+bool JsonField::is_null() const {
+  return value_->is_null();
+}
+bool JsonField::is_text() const {
+  return value_->is_string();
+}
+bool JsonField::is_list() const {
+  return value_->is_array();
+}
+bool JsonField::is_object() const {
+  return value_->is_object();
+}
+
+JsonField JsonField::below(const json& value, std::string_view key) const {
+  JsonField field = *this;
+  field.value_ = &value;
+  field.key_ = key;
+  return field;
+}
+
+JsonField JsonField::operator[](std::string_view key) const {
+  if (const auto field = member(key)) return *field;
+  if (!is_object()) must_be("an object {...}");
+  wrong(fmt::format("needs the field '{}'", key));
+}
+
+std::optional<JsonField> JsonField::member(std::string_view key) const {
+  if (!is_object()) return std::nullopt;
+  const auto found = value_->find(key);
+  if (found == value_->end()) return std::nullopt;
+  return below(*found, found.key());
+}
+
+std::vector<JsonField> JsonField::members() const {
+  if (!is_object()) must_be("an object {...}");
+  std::vector<JsonField> fields;
+  for (auto at = value_->begin(); at != value_->end(); ++at) fields.push_back(below(*at, at.key()));
+  return fields;
+}
+
+std::vector<JsonField> JsonField::elements() const {
+  if (!is_list()) must_be("a list [...]");
+  std::vector<JsonField> fields;
+  fields.reserve(value_->size());
+  for (const json& element : *value_) fields.push_back(below(element, {}));
+  return fields;
+}
+
+std::vector<JsonField> JsonField::one_or_more() const {
+  if (!is_list()) return {*this};
+  if (value_->empty()) wrong("is an empty list; give at least one value");
+  return elements();
+}
+
+void JsonField::only(std::span<const std::string_view> known) const {
+  for (const JsonField& field : members()) {
+    if (std::ranges::find(known, field.key()) != known.end()) continue;
+    field.wrong(fmt::format("is an unknown field; {}", suggest(in_a_sentence(field.key()), known)));
   }
-  if (value_->kind == JsonValue::Kind::real || value_->integer < least || value_->integer > most) {
-    return wrong(fmt::format("must be a whole number from {} to {}, not {}", least, most,
-                             in_a_sentence(value_->text)));
+}
+
+std::string JsonField::text() const {
+  if (!is_text()) must_be("a string \"...\"");
+  return value_->get<std::string>();
+}
+
+std::string JsonField::text_or(std::string_view key, std::string otherwise) const {
+  const auto field = member(key);
+  return field ? field->text() : std::move(otherwise);
+}
+
+bool JsonField::truth() const {
+  if (!value_->is_boolean()) must_be("true or false");
+  return value_->get<bool>();
+}
+
+bool JsonField::truth_or(std::string_view key, bool otherwise) const {
+  const auto field = member(key);
+  return field ? field->truth() : otherwise;
+}
+
+double JsonField::number() const {
+  if (!value_->is_number()) must_be("a number");
+  return value_->get<double>();
+}
+
+std::int64_t JsonField::whole_number(std::int64_t least, std::int64_t most) const {
+  const bool fits = value_->is_number_unsigned()
+                        ? std::in_range<std::int64_t>(value_->get<std::uint64_t>())
+                        : value_->is_number_integer();
+  const std::int64_t number = fits ? value_->get<std::int64_t>() : 0;
+  if (!fits || number < least || number > most) {
+    must_be(fmt::format("a whole number from {} to {}", least, most));
   }
-  return value_->integer;
+  return number;
+}
+
+std::size_t JsonField::one_of(std::span<const std::string_view> words,
+                              std::string_view what) const {
+  const std::string word = text();
+  const auto found = std::ranges::find(words, word);
+  if (found == words.end()) {
+    wrong(fmt::format("is the unknown {} '{}'; {}", what, in_a_sentence(word),
+                      suggest(in_a_sentence(word), words)));
+  }
+  return static_cast<std::size_t>(found - words.begin());
+}
+
+void JsonField::wrong(std::string_view what) const {
+  constexpr std::size_t longest = 1000;
+  const std::string words = in_a_sentence(what, longest);
+  const std::string path = this->path();
+  if (source_->text.empty()) {
+    throw JsonProblem{{fmt::format("'{}' in {} {}", path, source_->name, words)}};
+  }
+  throw JsonProblem{{fmt::format("{}, line {}: {} {}", source_->name, line(),
+                                 path.empty() ? "the file" : "'" + path + "'", words)}};
+}
+
+void JsonField::must_be(std::string_view expected) const {
+  wrong(fmt::format("must be {}, not {}", expected, in_words(*value_)));
+}
+
+Status with_json(std::string_view text, std::string_view source,
+                 const std::function<void(const JsonField&)>& read) {
+  Walk walk(text, source);
+  if (!walk.run()) return tl::unexpected(Error{walk.error()});
+  const json root = json::parse(text.begin(), text.end());
+  return read_root({.name = source, .text = text, .root = {}, .value = &root}, read);
+}
+
+Status with_json(const json& value, std::string_view root,
+                 const std::function<void(const JsonField&)>& read) {
+  return read_root({.name = "the protocol message", .text = {}, .root = root, .value = &value},
+                   read);
+}
+
+bool is_deep_json(std::string_view text) {
+  std::size_t depth = 0;
+  bool in_text = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_text) {
+      if (c == '\\') ++i;
+      in_text = c != '"';
+    } else if (c == '"') {
+      in_text = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > most_json_depth) return true;
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return false;
 }
 
 }  // namespace attnscope

@@ -1,84 +1,129 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON that remembers its lines, so that messages about a file's meaning can name the line as well
-// as the field. Broken JSON, fields given twice and deep nesting are errors here already.
+// The one reader of JSON: of people's files and of other processes' messages. What is wrong is one
+// sentence that names the field by its path and, of a file, by its line.
 //
-//   Result<JsonValue> root = parse_json(text, "my.json");
-//   JsonField field("my.json", *root);
-//   if (Status known = field.only({"name", "window"}); !known) return
-//   tl::unexpected(known.error()); Result<std::int64_t> window =
-//   field.member("window")->whole_number(0, 100);
+//   Result<Thing> thing = read_json(text, "my.json", [](const JsonField& root) {
+//     root.only({"name", "window"});
+//     return Thing{root["name"].text(), root["window"].whole(0, 100)};
+//   });
+//
+// Fields answer what does not fit by throwing a JsonProblem, so that readers are plain code;
+// read_json turns it into its Result's error, and nothing else may let it pass.
 
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kernels/base/result.h"
 
 namespace attnscope {
 
-struct JsonMember;
-
-struct JsonValue {
-  enum class Kind : std::uint8_t { null, boolean, integer, real, text, list, object };
-  Kind kind = Kind::null;
-  std::int64_t line = 0;  // from 1
-  bool boolean = false;
-  std::int64_t integer = 0;
-  double real = 0;     // an integer beyond 64 bits is a real
-  std::string text{};  // a string's content; a number as written
-  std::vector<JsonValue> elements{};
-  std::vector<JsonMember> members;  // in the order of the file; {} here would need the whole type
+struct JsonProblem {
+  Error error;
 };
 
-struct JsonMember {
-  std::string key;
-  std::int64_t line = 0;  // of the key
-  JsonValue value;
+/// Where values come from: a file's name and text, or what messages call themselves.
+struct JsonSource {
+  std::string_view name;  // "my.json"; "the protocol message"
+  std::string_view text;  // of a file, to find lines in; empty: it has none
+  std::string_view root;  // what the root is called in paths; empty: nothing
+  const nlohmann::json* value = nullptr;
 };
 
-/// `source` names the file in messages, which read "SOURCE, line 3, column 7: ...".
-[[nodiscard]] Result<JsonValue> parse_json(std::string_view text, std::string_view source);
-
-/// A value with the way to it, for checks whose messages read "SOURCE, line 3: 'a.b[2]' ...". Views
-/// the source name and the value, which must outlive it.
+/// A value of a document and the way to it, for as long as read_json reads.
 class JsonField {
  public:
-  JsonField(std::string_view source, const JsonValue& root)
-      : source_(source), value_(&root), line_(root.line) {}
+  explicit JsonField(const JsonSource& source) : source_(&source), value_(source.value) {}
 
-  [[nodiscard]] const JsonValue& value() const { return *value_; }
-  /// The way from the root, e.g. "items[2].query"; empty for the root.
-  [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] std::int64_t line() const { return line_; }
-
-  [[nodiscard]] std::optional<JsonField> member(std::string_view key) const;
-  [[nodiscard]] std::vector<JsonField> members() const;   // of an object
-  [[nodiscard]] std::vector<JsonField> elements() const;  // of a list
+  [[nodiscard]] const nlohmann::json& value() const { return *value_; }
+  /// The way from the root, e.g. "items[2].query".
+  [[nodiscard]] std::string path() const;
+  /// In the source's text: a member's is that of its key. 0 where there is no text.
+  [[nodiscard]] std::int64_t line() const;
   /// The last part of the path: the key of a member.
   [[nodiscard]] std::string_view key() const { return key_; }
 
-  /// The value is an object (or list).
-  [[nodiscard]] Status object() const;
-  [[nodiscard]] Status list() const;
-  /// The value is an object that has no other fields than these.
-  [[nodiscard]] Status only(std::span<const std::string_view> known) const;
-  [[nodiscard]] Result<std::string> text() const;
-  [[nodiscard]] Result<std::int64_t> whole_number(std::int64_t least, std::int64_t most) const;
+  [[nodiscard]] bool is_null() const;
+  [[nodiscard]] bool is_text() const;
+  [[nodiscard]] bool is_list() const;
+  [[nodiscard]] bool is_object() const;
 
-  /// "SOURCE, line N: 'PATH' " before `what`.
-  [[nodiscard]] tl::unexpected<Error> wrong(std::string_view what) const;
+  /// A field of an object; an error where it is missing.
+  [[nodiscard]] JsonField operator[](std::string_view key) const;
+  [[nodiscard]] std::optional<JsonField> member(std::string_view key) const;
+  [[nodiscard]] std::vector<JsonField> members() const;   // of an object, sorted by key
+  [[nodiscard]] std::vector<JsonField> elements() const;  // of a list
+  /// The list's elements, or the value itself when it is no list; an empty list is an error.
+  [[nodiscard]] std::vector<JsonField> one_or_more() const;
+  /// The value is an object that has no other fields than these.
+  void only(std::span<const std::string_view> known) const;
+  void only(std::initializer_list<std::string_view> known) const {
+    only(std::span(known.begin(), known.size()));
+  }
+
+  [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::string text_or(std::string_view key, std::string otherwise) const;
+  [[nodiscard]] bool truth() const;
+  [[nodiscard]] bool truth_or(std::string_view key, bool otherwise) const;
+  [[nodiscard]] double number() const;
+  template <typename Int = std::int64_t>
+  [[nodiscard]] Int whole(std::int64_t least = std::numeric_limits<Int>::min(),
+                          std::int64_t most = std::numeric_limits<Int>::max()) const {
+    return static_cast<Int>(whole_number(least, most));
+  }
+  /// The place of its text among these; `what` they are: "token group".
+  [[nodiscard]] std::size_t one_of(std::span<const std::string_view> words,
+                                   std::string_view what) const;
+
+  /// "SOURCE, line N: 'PATH' " before `what`, or "'PATH' in SOURCE " of a message.
+  [[noreturn]] void wrong(std::string_view what) const;
+  /// "must be EXPECTED, not ...".
+  [[noreturn]] void must_be(std::string_view expected) const;
+  /// What was made of the value elsewhere; its error gets this field's place.
+  template <typename T>
+  [[nodiscard]] T take(Result<T> result) const {
+    if (!result) wrong("cannot be used: " + result.error().message);
+    return std::move(*result);
+  }
 
  private:
-  std::string_view source_;
-  const JsonValue* value_;
-  std::int64_t line_;
-  std::string path_;
+  [[nodiscard]] JsonField below(const nlohmann::json& value, std::string_view key) const;
+  [[nodiscard]] std::int64_t whole_number(std::int64_t least, std::int64_t most) const;
+
+  const JsonSource* source_;
+  const nlohmann::json* value_;
   std::string_view key_;
 };
+
+/// Parses a file's text, or takes a value that was parsed, and has its root read. Broken JSON,
+/// fields given twice and deep nesting are errors of a file: "SOURCE, line 3, column 7: ...".
+[[nodiscard]] Status with_json(std::string_view text, std::string_view source,
+                               const std::function<void(const JsonField&)>& read);
+[[nodiscard]] Status with_json(const nlohmann::json& value, std::string_view root,
+                               const std::function<void(const JsonField&)>& read);
+
+template <typename Json, typename Read>
+[[nodiscard]] auto read_json(const Json& json, std::string_view name, Read read)
+    -> Result<decltype(read(std::declval<const JsonField&>()))> {
+  std::optional<decltype(read(std::declval<const JsonField&>()))> made;
+  Status done = with_json(json, name, [&](const JsonField& root) { made.emplace(read(root)); });
+  if (!done) return tl::unexpected(done.error());
+  return std::move(*made);
+}
+
+/// Whether brackets outside texts stand in more than this many others: far beyond any text of ours
+/// and far below the stack, which many functions of the JSON library follow.
+inline constexpr std::size_t most_json_depth = 64;
+[[nodiscard]] bool is_deep_json(std::string_view text);
 
 }  // namespace attnscope

@@ -88,7 +88,7 @@ TEST(CommandLine, AnEmptyStoreHasNoRuns) {
 TEST(CommandLine, CheckStore_TellsASoundDatabaseFromADamagedOne) {
   const Program program;
   const std::filesystem::path sound =
-      std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/store/version-1.attn";
+      std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/store/small_run.attn";
   const Outcome passed = program.run({"check-store", "--db", sound.string()});
   EXPECT_EQ(passed.exit_code, 0) << passed.err;
   EXPECT_THAT(passed.out, HasSubstr("1 run,"));
@@ -117,7 +117,7 @@ TEST(CommandLine, AMistakeInASweepNamesFieldLineAndMend) {
 
 TEST(CommandLine, AnswersInSentencesAndAsData) {
   const Program program;
-  const std::string run = ATTNSCOPE_SOURCE_DIR "/tests/store/version-1.attn:last";
+  const std::string run = ATTNSCOPE_SOURCE_DIR "/tests/store/small_run.attn:last";
   const Outcome text = program.run({"answer", run});
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("is fastest"));
@@ -133,7 +133,7 @@ TEST(CommandLine, AnswersInSentencesAndAsData) {
 
 TEST(CommandLine, AnswersWhatToTakeForAListOfCandidates) {
   const Program program;
-  const std::string run = ATTNSCOPE_SOURCE_DIR "/tests/store/version-1.attn:last";
+  const std::string run = ATTNSCOPE_SOURCE_DIR "/tests/store/small_run.attn:last";
   const Outcome text = program.run({"answer", run, "--document-tokens", "51"});
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("100 candidates"));
@@ -154,7 +154,7 @@ TEST(CommandLine, AnswersWhatToTakeForAListOfCandidates) {
 
 TEST(CommandLine, AWrongQuestionNamesItsMend) {
   const Program program;
-  const std::string run = ATTNSCOPE_SOURCE_DIR "/tests/store/version-1.attn:last";
+  const std::string run = ATTNSCOPE_SOURCE_DIR "/tests/store/small_run.attn:last";
   program.write("lengths.txt", "51\nlong\n");
   const auto refused = [&](const std::vector<std::string>& more,
                            const std::vector<std::string>& words) {

@@ -21,7 +21,7 @@ using ::testing::Not;
 class OwnWordsCommands : public ::testing::Test {
  protected:
   OwnWordsCommands() {
-    const std::string file = ATTNSCOPE_SOURCE_DIR "/tests/store/version-1.attn";
+    const std::string file = ATTNSCOPE_SOURCE_DIR "/tests/store/small_run.attn";
     EXPECT_EQ(in_database({"import", file}).exit_code, 0);
   }
   [[nodiscard]] Outcome in_database(std::vector<std::string> arguments) const {

@@ -38,10 +38,10 @@ std::map<std::string, std::string> files_of(const Program& program, const std::s
   return files;
 }
 
-/// A folder with the run of the store's tests, which version 1 has written.
+/// A folder with the run of the store's tests.
 void make_page(const Program& program, const std::string& outputs) {
   fs::create_directory(program.path("page"));
-  fs::copy_file(source / "tests/store/version-1.attn", program.path("page/run.attn"));
+  fs::copy_file(source / "tests/store/small_run.attn", program.path("page/run.attn"));
   static_cast<void>(program.write("page/outputs", outputs));
 }
 

@@ -3,8 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <set>
-
 #include "engine/sweep/heat_measurement.h"
 #include "engine/sweep/time_left.h"
 
@@ -25,30 +23,6 @@ TEST(Contender, Id_EndsWithItsWindow) {
   EXPECT_EQ(contender.id(), "sparse/segment/inf");
   contender.window.reset();
   EXPECT_EQ(contender.id(), "sparse/segment");
-}
-
-TEST(PointKey, EveryAxis_MakesAnotherKey) {
-  const HeatPoint base{.sequence_tokens = 64};
-  std::vector<HeatPoint> points(17, base);
-  points[1].operation = Operation::model;
-  points[2].direction = Direction::forward_backward;
-  points[3].sequence_tokens = 65;
-  points[4].query_tokens = 11;
-  points[5].shared_query = true;
-  points[6].batch_max = 2;
-  points[7].batch_memory_mb = 1;
-  points[8].heads = 1;
-  points[9].head_dim = 33;
-  points[10].dtype = DType::float16;
-  points[11].memory_order = MemoryOrder::token_major;
-  points[12].device = DeviceKind::cuda;
-  points[13].threads = 3;
-  points[14].seed = 2;
-  points[15].cache = CacheState::cold;
-  points[16].documents = 2;
-  std::set<std::string> keys;
-  for (const HeatPoint& point : points) keys.insert(point_key(point));
-  EXPECT_EQ(keys.size(), points.size());
 }
 
 TEST(GroupSizes, Attention_CountsEverySeparator) {

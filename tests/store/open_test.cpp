@@ -79,6 +79,102 @@ TEST(Open, ANewerVersion_IsRefusedUntouchedNamingBothVersions) {
                            fmt::format("database version 42; this one knows {}", schema_version));
 }
 
+TEST(Open, AnOlderVersion_IsRefusedUntouchedNamingBothVersions) {
+  const TemporaryFolder folder;
+  { const Store store = open_or_throw(folder / "older.db"); }
+  run_sql(folder / "older.db", "PRAGMA user_version = 3");
+  expect_refused_untouched(folder, folder / "older.db",
+                           fmt::format("database version 3; this one reads {}", schema_version));
+}
+
+/// A heat at the defaults of every axis in a file from before there were `documents`, and so
+/// without their column.
+void make_without_documents(const std::filesystem::path& file) {
+  {
+    Store store = open_or_throw(file);
+    const RunId run = begin_or_throw(store, sample_run());
+    HeatResult heat;
+    heat.point.sequence_tokens = 64;
+    heat.cells.resize(2);
+    ASSERT_TRUE(store.add_heat(run, heat));
+  }
+  run_sql(file, "ALTER TABLE heats DROP COLUMN documents");
+}
+
+void expect_sound_with_one_document(const Store& store, std::size_t cells) {
+  const auto stored = store.cells(store.find_run("last")->id, true);
+  ASSERT_TRUE(stored) << stored.error().message;
+  EXPECT_EQ(stored->size(), cells);
+  for (const StoredCell& cell : *stored) {
+    EXPECT_FALSE(cell.damaged);
+    EXPECT_EQ(cell.point.documents, 1);
+  }
+  EXPECT_TRUE(store.check_integrity());
+}
+
+TEST(Open, AFileFromBeforeThereWasAnAxis_IsReadAsItIsAtTheDefault) {
+  const TemporaryFolder folder;
+  make_without_documents(folder / "old.db");
+  const std::string before = bytes_of(folder / "old.db");
+  {
+    const Store store = open_or_throw(folder / "old.db", Store::Mode::read_only);
+    expect_sound_with_one_document(store, 2);
+    EXPECT_EQ(store.finished_points(store.find_run("last")->id)->size(), 1U);
+    ASSERT_TRUE(store.export_runs({store.find_run("last")->id}, folder / "new.attn"));
+  }
+  EXPECT_EQ(bytes_of(folder / "old.db"), before);
+  expect_sound_with_one_document(open_or_throw(folder / "new.attn", Store::Mode::read_only), 2);
+}
+
+TEST(Open, AFileFromBeforeThereWasAnAxis_TakesRowsOfEveryValueOfIt) {
+  const TemporaryFolder folder;
+  make_without_documents(folder / "old.db");
+  Store store = open_or_throw(folder / "old.db");
+  HeatResult heat;
+  heat.point.sequence_tokens = 64;
+  heat.point.documents = 4;
+  heat.cells.resize(1);
+  const RunId run = store.find_run("last")->id;
+  ASSERT_TRUE(store.add_heat(run, heat));
+  const auto cells = store.cells(run, true);
+  ASSERT_EQ(cells->size(), 3U);
+  EXPECT_EQ(cells->back().point.documents, 4);
+  EXPECT_TRUE(store.check_integrity());
+}
+
+TEST(Open, AFileFromBeforeThereWasAnAxis_IsImportedOnce) {
+  const TemporaryFolder folder;
+  make_without_documents(folder / "old.attn");
+  Store store = open_or_throw(folder / "results.db");
+  EXPECT_EQ(store.import_file(folder / "old.attn")->added, 1);
+  const auto again = store.import_file(folder / "old.attn");
+  EXPECT_EQ(again->already_there, 1);
+  EXPECT_EQ(again->heats_added, 0);
+  expect_sound_with_one_document(store, 2);
+}
+
+TEST(Open, AnAxisThatIsNotKnownHere_IsRefusedUntouchedByName) {
+  const TemporaryFolder folder;
+  { const Store store = open_or_throw(folder / "newer.db"); }
+  run_sql(folder / "newer.db", "ALTER TABLE heats ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'");
+  expect_refused_untouched(folder, folder / "newer.db", "the axis 'colour'");
+}
+
+TEST(PublishedRuns, AreSound) {
+  const auto results = std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "results";
+  int runs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(results)) {
+    const auto published = entry.path() / "run.attn";
+    if (!std::filesystem::exists(published)) continue;
+    SCOPED_TRACE(published);
+    const Store store = open_or_throw(published, Store::Mode::read_only);
+    const Status sound = store.check_integrity();
+    EXPECT_TRUE(sound) << sound.error().message;
+    ++runs;
+  }
+  EXPECT_GE(runs, 11);
+}
+
 TEST(Open, ANewerVersionThatIsOnlyInTheLogYet_IsRefusedUntouched) {
   const TemporaryFolder folder;
   { const Store store = open_or_throw(folder / "newer.db"); }

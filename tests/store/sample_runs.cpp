@@ -8,6 +8,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "engine/heat/axes.h"
+
 namespace attnscope::test {
 namespace {
 
@@ -128,25 +130,12 @@ Cell random_cell(std::mt19937_64& random) {
 HeatResult random_heat(std::mt19937_64& random, int index, int cells) {
   HeatResult heat;
   heat.heat_index = index;
-  heat.point = {.operation = static_cast<Operation>(random() % 3),
-                .direction = static_cast<Direction>(random() % 2),
-                .sequence_tokens = 64 + index,
-                .query_tokens = some_integer(random),
-                .shared_query = random() % 2 == 0,
-                .documents = 1 + static_cast<std::int64_t>(random() % 3),
-                .batch_max = some_integer(random),
-                .batch_memory_mb = some_integer(random),
-                .batch_per_contender = random() % 2 == 0,
-                .heads = some_integer(random),
-                .head_dim = some_integer(random),
-                .layers = some_integer(random),
-                .feed_forward = some_integer(random),
-                .dtype = static_cast<DType>(random() % 3),
-                .memory_order = static_cast<MemoryOrder>(random() % 2),
-                .cache = static_cast<CacheState>(random() % 2),
-                .device = static_cast<DeviceKind>(random() % 2),
-                .threads = static_cast<int>(random() % 64),
-                .seed = random()};
+  for (const Axis& axis : heat_axes) {
+    const std::int64_t values = axis.kind == Axis::Kind::truth ? 2 : axis.words;
+    axis.set(heat.point,
+             values > 0 ? static_cast<std::int64_t>(random() % 64) % values : some_integer(random));
+  }
+  heat.point.sequence_tokens = 64 + index;
   for (int i = 0; i < cells; ++i) heat.cells.push_back(random_cell(random));
   return heat;
 }

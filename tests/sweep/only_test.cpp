@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include "engine/heat/axes.h"
 #include "engine/sweep/sweep.h"
 
 namespace attnscope {
@@ -30,24 +31,14 @@ TEST(Only, PointKeys_KeepHeatsAndNumberThemAnew) {
   EXPECT_THAT(kept->heats[0].contenders, SizeIs(3));
 }
 
-TEST(Only, CacheState_IsAKey) {
-  const auto both = parse_sweep(R"({"contenders": ["full/dense"], "sequence_tokens": [64, 128],
-                                    "cache": ["warm", "cold"]})",
-                                "my.json");
-  const auto cold = only(*both, *parse_only("cache=cold"));
-  ASSERT_TRUE(cold) << cold.error().message;
-  ASSERT_THAT(cold->heats, SizeIs(2));
-  for (const Heat& heat : cold->heats) EXPECT_EQ(heat.point.cache, CacheState::cold);
-}
-
-TEST(Only, Documents_AreAKey) {
-  const auto both = parse_sweep(R"({"contenders": ["full/dense"], "sequence_tokens": [64, 128],
-                                    "documents": [1, 4]})",
-                                "my.json");
-  const auto four = only(*both, *parse_only("documents=4"));
-  ASSERT_TRUE(four) << four.error().message;
-  ASSERT_THAT(four->heats, SizeIs(2));
-  for (const Heat& heat : four->heats) EXPECT_EQ(heat.point.documents, 4);
+TEST(Only, EveryAxis_IsAKey) {
+  for (const Axis& axis : heat_axes) {
+    const std::string value = text_of(axis, sweep().heats.front().point);
+    const auto kept = filtered(fmt::format("{}={}", axis.key, value));
+    ASSERT_TRUE(kept) << kept.error().message;
+    for (const Heat& heat : kept->heats) EXPECT_EQ(text_of(axis, heat.point), value) << axis.key;
+    EXPECT_FALSE(filtered(fmt::format("{}=other", axis.key))) << axis.key;
+  }
 }
 
 TEST(Only, RepeatedKey_KeepsEitherValue) {

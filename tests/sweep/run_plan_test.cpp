@@ -33,36 +33,21 @@ TEST(RunPlan, EveryHeat_ReadsBackAsItWas) {
   }
 }
 
-TEST(RunPlan, APlanFromBeforeThereWereCacheStates_HadWarmOnes) {
+TEST(RunPlan, APlanFromBeforeThereWasAnAxis_HasItAtItsDefault) {
   nlohmann::json plan = plan_json(some_heats());
   for (nlohmann::json& heat : plan["heats"]) heat["point"].erase("cache");
-  const auto read = read_plan(plan);
-  ASSERT_TRUE(read) << read.error().message;
-  for (const Heat& heat : *read) EXPECT_EQ(heat.point.cache, CacheState::warm);
-}
-
-TEST(RunPlan, APlanFromBeforeThereWereSeveralDocuments_HadOne) {
-  nlohmann::json plan = plan_json(some_heats());
-  for (nlohmann::json& heat : plan["heats"]) heat["point"].erase("documents");
-  const auto read = read_plan(plan);
-  ASSERT_TRUE(read) << read.error().message;
-  for (const Heat& heat : *read) EXPECT_EQ(heat.point.documents, 1);
-}
-
-TEST(RunPlan, APlanFromBeforeThereWereModels_HasNone) {
-  nlohmann::json plan = plan_json(some_heats());
-  for (nlohmann::json& heat : plan["heats"]) {
-    for (const char* key : {"layers", "feed_forward", "batch_per_contender"})
-      heat["point"].erase(key);
-  }
   for (nlohmann::json& contender : plan["contenders"]) contender.erase("model");
   const auto read = read_plan(plan);
   ASSERT_TRUE(read) << read.error().message;
   for (const Heat& heat : *read) {
-    EXPECT_EQ(heat.point.layers, 0);
-    EXPECT_FALSE(heat.point.batch_per_contender);
+    EXPECT_EQ(heat.point.cache, CacheState::warm);
     EXPECT_EQ(heat.contenders[0].model, "");
   }
+}
+
+TEST(RunPlan, Damaged_IsRefused) {
+  EXPECT_FALSE(read_plan(nlohmann::json()));
+  EXPECT_FALSE(read_plan({{"heats", {{{"contenders", {5}}, {"point", 1}, {"stop", 9}}}}}));
 }
 
 TEST(RunPlan, APlaceThatDoesNotExist_IsAnErrorAndNoCrash) {

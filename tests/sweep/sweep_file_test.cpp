@@ -3,7 +3,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
+#include "engine/heat/axes.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/sweep/sweep.h"
 
@@ -201,26 +203,27 @@ TEST(SweepFile, Lengths_AscendWithinEveryCombinationOfTheOtherAxes) {
   }
 }
 
-TEST(SweepFile, CacheStates_AreAnAxisAndWarmByDefault) {
-  const auto both = parse(
-      R"("contenders": ["full/dense"], "sequence_tokens": [64, 128], "cache": ["warm", "cold"])");
-  ASSERT_TRUE(both) << both.error().message;
-  ASSERT_THAT(both->heats, SizeIs(4));
-  EXPECT_EQ(both->heats[0].point.cache, CacheState::warm);
-  EXPECT_EQ(both->heats[3].point.cache, CacheState::cold);
-  const auto neither = parse(R"("contenders": ["full/dense"], "sequence_tokens": 64)");
-  EXPECT_EQ(neither->heats[0].point.cache, CacheState::warm);
+TEST(SweepFile, EveryAxisThatTakesLists_IsOne) {
+  for (const Axis& axis : heat_axes) {
+    if (!axis.takes_lists || axis.of == Axis::Of::models || axis.key == "operation") continue;
+    const bool number = axis.kind == Axis::Kind::number;
+    const nlohmann::json values = number ? nlohmann::json{20, 21}
+                                  : axis.kind == Axis::Kind::truth
+                                      ? nlohmann::json{false, true}
+                                      : nlohmann::json{axis.word(0), axis.word(1)};
+    nlohmann::json file{{"contenders", {"full/dense"}}, {"sequence_tokens", 64}};
+    file[nlohmann::json::json_pointer(
+        axis.key == "batch_max" ? "/batch/max" : "/" + std::string(axis.key))] = values;
+    const auto read = parse_sweep(file.dump(), "my.json");
+    ASSERT_TRUE(read) << read.error().message;
+    ASSERT_THAT(read->heats, SizeIs(2)) << axis.key;
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(axis.get(read->heats[i].point), static_cast<std::int64_t>(number ? 20 + i : i));
+    }
+  }
 }
 
-TEST(SweepFile, Documents_AreAnAxisAndOneByDefault) {
-  const auto both =
-      parse(R"("contenders": ["full/dense"], "sequence_tokens": [64, 128], "documents": [1, 4])");
-  ASSERT_TRUE(both) << both.error().message;
-  ASSERT_THAT(both->heats, SizeIs(4));
-  EXPECT_EQ(both->heats[1].point.documents, 1);
-  EXPECT_EQ(both->heats[2].point.documents, 4);
-  const auto neither = parse(R"("contenders": ["full/dense"], "sequence_tokens": 64)");
-  EXPECT_EQ(neither->heats[0].point.documents, 1);
+TEST(SweepFile, MoreDocumentsThanTokensForThem_AreRefused) {
   EXPECT_THAT(error_with("\"documents\": [1, 100]"), HasSubstr("each of 100 documents"));
   EXPECT_THAT(error_with("\"documents\": 0"), HasSubstr("documents"));
 }
@@ -311,7 +314,7 @@ TEST(SweepFile, NegativeWindow_IsRefused) {
 }
 
 TEST(SweepFile, WrongTypes_AreRefused) {
-  EXPECT_THAT(error_with("\"heads\": \"twelve\""), HasSubstr("'heads' must be a whole number"));
+  EXPECT_THAT(error_with("\"heads\": \"twelve\""), HasSubstr("'twelve' is neither a number"));
   EXPECT_THAT(error_with("\"heads\": 1.5"), HasSubstr("not 1.5"));
   EXPECT_THAT(error_with("\"heads\": {}"), HasSubstr("'heads'"));
   EXPECT_THAT(error_with("\"heads\": 0"), HasSubstr("not 0"));

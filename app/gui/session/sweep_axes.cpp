@@ -4,6 +4,7 @@
 #include <QCoreApplication>
 
 #include "app/gui/session/text.h"
+#include "engine/heat/axes.h"
 
 namespace attnscope::gui {
 namespace {
@@ -32,72 +33,62 @@ Json value_of(const QString& part) {
   return part.toStdString();
 }
 
+/// A value that a sweep may give, or all of them: "warm, cold".
+QStringList choices_of(const Axis& axis) {
+  QStringList choices;
+  if (axis.kind == Axis::Kind::number) return choices;
+  const std::int64_t count = axis.kind == Axis::Kind::truth ? 2 : axis.words;
+  const std::int64_t usual = axis.default_value();
+  choices.append(words(text_of(axis, usual)));
+  for (std::int64_t value = 0; value < count; ++value) {
+    if (value != usual) choices.append(words(text_of(axis, value)));
+  }
+  if (axis.takes_lists && count == 2) choices.append(choices.join(QStringLiteral(", ")));
+  return choices;
+}
+
+QString text(std::string_view words_of_axis) {
+  return words(std::string(words_of_axis));
+}
+
+SweepAxis line_of(const Axis& axis) {
+  QString tip = text(axis.says);
+  tip[0] = tip[0].toUpper();
+  return {
+      text(axis.field), text(axis.title), tip,
+      axis.otherwise.empty() ? words(text_of(axis, axis.default_value())) : text(axis.otherwise),
+      choices_of(axis)};
+}
+
+/// Axes with a field of their own outside "Advanced".
+bool has_own_field(const Axis& axis) {
+  return axis.key == "sequence_tokens" || axis.key == "documents" || axis.key == "direction" ||
+         axis.key == "device";
+}
+
 }  // namespace
 
 const QList<SweepAxis>& sweep_axes() {
-  static const QList<SweepAxis> axes{
-      {QStringLiteral("operation"),
-       tr("Operation"),
-       tr("With softmax, or the two products of a window alone; or whole cross-encoders"),
-       QStringLiteral("attention"),
-       {QStringLiteral("attention"), QStringLiteral("windowed-matmul"),
-        QStringLiteral("attention, windowed-matmul"), QStringLiteral("model")}},
-      {QStringLiteral("layers"), tr("Layers"), tr("Of models"), QStringLiteral("6")},
-      {QStringLiteral("feed_forward"), tr("Feed-forward width"),
-       tr("Of models, between the two feed-forward layers"),
-       QStringLiteral("4 x heads x head dimension")},
-      {QStringLiteral("query_tokens"), tr("Query tokens"),
-       tr("The query's own words, without its [SEP]"), QStringLiteral("10")},
-      {QStringLiteral("shared_query"),
-       tr("Shared query"),
-       tr("true: one query with many documents; false: every item has its own"),
-       QStringLiteral("false"),
-       {QStringLiteral("false"), QStringLiteral("true"), QStringLiteral("false, true")}},
-      {QStringLiteral("batch.max"), tr("Batch, at most"), tr("Items measured together at most"),
-       QStringLiteral("1")},
-      {QStringLiteral("batch.memory_mb"), tr("Memory of a batch (MB)"),
-       tr("Fewer items are taken where they would need more"), QStringLiteral("4096")},
-      {QStringLiteral("batch.per_contender"),
-       tr("Batch of its own"),
-       tr("Of models: each takes the largest batch that fits it; where batches differ, ratios are "
-          "unpaired"),
-       QStringLiteral("false"),
-       {QStringLiteral("false"), QStringLiteral("true")}},
-      {QStringLiteral("heads"), tr("Heads"), tr("Attention heads"), QStringLiteral("12")},
-      {QStringLiteral("head_dim"), tr("Head dimension"), tr("Numbers in a head's vector"),
-       QStringLiteral("32")},
-      {QStringLiteral("dtype"),
-       tr("Number format"),
-       tr("Of queries, keys, values and outputs"),
-       QStringLiteral("float32"),
-       {QStringLiteral("float32"), QStringLiteral("float16"), QStringLiteral("bfloat16")}},
-      {QStringLiteral("memory_order"),
-       tr("Memory order"),
-       tr("head-major [batch, heads, tokens, dim] or token-major [tokens, heads, dim]"),
-       QStringLiteral("head-major"),
-       {QStringLiteral("head-major"), QStringLiteral("token-major"),
-        QStringLiteral("head-major, token-major")}},
-      {QStringLiteral("cache"),
-       tr("Caches"),
-       tr("What a call finds of its inputs there"),
-       QStringLiteral("warm"),
-       {QStringLiteral("warm"), QStringLiteral("cold"), QStringLiteral("warm, cold")}},
-      {QStringLiteral("threads"), tr("Threads"), tr("0: every core that may be used"),
-       QStringLiteral("0")},
-      {QStringLiteral("seed"), tr("Seed"), tr("Of the inputs"), QStringLiteral("1")},
-      {QStringLiteral("stop.relative_interval"), tr("Interval to reach"),
-       tr("A cell is done when its interval's half-width is at most this part of the median"),
-       QStringLiteral("0.02")},
-      {QStringLiteral("stop.max_seconds"), tr("Seconds of a cell, at most"),
-       tr("It ends then, settled or not"), QStringLiteral("3")},
-      {QStringLiteral("stop.min_samples"), tr("Samples of a cell, at least"),
-       tr("Before its interval is believed"), QStringLiteral("10")},
-      {QStringLiteral("stop.placements"), tr("Placements"), tr("Buffers allocated anew so often"),
-       QStringLiteral("5")},
-      {QStringLiteral("stop.processes"), tr("Processes"),
-       tr("Worker processes that the placements are spread over"), QStringLiteral("2")},
-  };
-  return axes;
+  static const QList<SweepAxis> lines = [] {
+    QList<SweepAxis> all;
+    for (const Axis& axis : heat_axes) {
+      if (!has_own_field(axis)) all.append(line_of(axis));
+    }
+    all.append(
+        {{QStringLiteral("stop.relative_interval"), tr("Interval to reach"),
+          tr("A cell is done when its interval's half-width is at most this part of the median"),
+          QStringLiteral("0.02")},
+         {QStringLiteral("stop.max_seconds"), tr("Seconds of a cell, at most"),
+          tr("It ends then, settled or not"), QStringLiteral("3")},
+         {QStringLiteral("stop.min_samples"), tr("Samples of a cell, at least"),
+          tr("Before its interval is believed"), QStringLiteral("10")},
+         {QStringLiteral("stop.placements"), tr("Placements"),
+          tr("Buffers allocated anew so often"), QStringLiteral("5")},
+         {QStringLiteral("stop.processes"), tr("Processes"),
+          tr("Worker processes that the placements are spread over"), QStringLiteral("2")}});
+    return all;
+  }();
+  return lines;
 }
 
 QString axis_text(const Json& sweep, const QString& key) {

@@ -24,111 +24,81 @@ constexpr std::int64_t sparse_query_tokens = 31;
 /// The field, when it is there and says something.
 std::optional<JsonField> said(const JsonField& config, std::string_view name) {
   auto field = config.member(name);
-  if (field && field->value().kind == JsonValue::Kind::null) field.reset();
+  if (field && field->is_null()) field.reset();
   return field;
 }
 
-Status read_size(const JsonField& config, std::string_view name, std::int64_t most,
-                 std::int64_t& size) {
+JsonField needed(const JsonField& config, std::string_view name) {
   const auto field = said(config, name);
-  if (!field) return config.wrong(fmt::format("has no '{}'", name));
-  const Result<std::int64_t> number = field->whole_number(1, most);
-  if (!number) return tl::unexpected(number.error());
-  size = *number;
-  return {};
+  if (!field) config.wrong(fmt::format("has no '{}'", name));
+  return *field;
 }
 
-Result<bool> read_flag(const JsonField& config, std::string_view name, bool otherwise) {
+bool read_flag(const JsonField& config, std::string_view name, bool otherwise) {
   const auto field = said(config, name);
-  if (!field) return otherwise;
-  if (field->value().kind != JsonValue::Kind::boolean) {
-    return field->wrong("must be true or false");
-  }
-  return field->value().boolean;
+  return field ? field->truth() : otherwise;
 }
 
 /// A field that may be left out and else must have this text.
-Status must_be(const JsonField& config, std::string_view name, std::string_view wanted,
-               std::string_view why) {
+void must_be(const JsonField& config, std::string_view name, std::string_view wanted,
+             std::string_view why) {
   const auto field = said(config, name);
-  if (!field) return {};
-  const Result<std::string> text = field->text();
-  if (!text) return tl::unexpected(text.error());
-  if (*text == wanted) return {};
-  return field->wrong(fmt::format("is '{}'; {}", in_a_sentence(*text), why));
+  if (!field) return;
+  const std::string text = field->text();
+  if (text != wanted) field->wrong(fmt::format("is '{}'; {}", in_a_sentence(text), why));
 }
 
-Status check_computation(const JsonField& config) {
-  if (Status gelu = must_be(config, "hidden_act", "gelu",
-                            "only BERT's gelu (the exact one, by erf) is computed here");
-      !gelu) {
-    return gelu;
-  }
-  if (Status absolute = must_be(config, "position_embedding_type", "absolute",
-                                "only absolute position embeddings are computed here");
-      !absolute) {
-    return absolute;
-  }
+void check_computation(const JsonField& config) {
+  must_be(config, "hidden_act", "gelu",
+          "only BERT's gelu (the exact one, by erf) is computed here");
+  must_be(config, "position_embedding_type", "absolute",
+          "only absolute position embeddings are computed here");
   struct Wanted {
     std::string_view name;
     bool value;
   };
   for (const Wanted wanted : {Wanted{"is_decoder", false}, Wanted{"add_cross_attention", false},
                               Wanted{"token_type_embedding", true}}) {
-    const Result<bool> value = read_flag(config, wanted.name, wanted.value);
-    if (!value) return tl::unexpected(value.error());
-    if (*value != wanted.value) {
-      return config.member(wanted.name)
-          ->wrong(fmt::format("is {}, which is not what a cross-encoder of the BERT family has",
-                              *value));
+    const bool value = read_flag(config, wanted.name, wanted.value);
+    if (value != wanted.value) {
+      config[wanted.name].wrong(
+          fmt::format("is {}, which is not what a cross-encoder of the BERT family has", value));
     }
   }
-  return {};
 }
 
-Status read_shape(const JsonField& config, ModelShape& shape) {
-  struct Size {
-    std::string_view name;
-    std::int64_t most;
-    std::int64_t* size;
+void read_shape(const JsonField& config, ModelShape& shape) {
+  const auto size = [&](std::string_view name, std::int64_t most) {
+    return needed(config, name).whole(1, most);
   };
-  for (const Size& size : {Size{"num_hidden_layers", most_layers, &shape.layers},
-                           Size{"hidden_size", most_width, &shape.hidden},
-                           Size{"num_attention_heads", most_width, &shape.heads},
-                           Size{"intermediate_size", most_width, &shape.feed_forward},
-                           Size{"vocab_size", most_rows, &shape.vocabulary},
-                           Size{"max_position_embeddings", most_rows, &shape.positions},
-                           Size{"type_vocab_size", most_width, &shape.types}}) {
-    if (Status read = read_size(config, size.name, size.most, *size.size); !read) return read;
-  }
+  shape.layers = size("num_hidden_layers", most_layers);
+  shape.hidden = size("hidden_size", most_width);
+  shape.heads = size("num_attention_heads", most_width);
+  shape.feed_forward = size("intermediate_size", most_width);
+  shape.vocabulary = size("vocab_size", most_rows);
+  shape.positions = size("max_position_embeddings", most_rows);
+  shape.types = size("type_vocab_size", most_width);
   if (shape.hidden % shape.heads != 0) {
-    return config.member("hidden_size")
-        ->wrong(fmt::format("is {}, which its {} heads do not divide", shape.hidden, shape.heads));
+    config["hidden_size"].wrong(
+        fmt::format("is {}, which its {} heads do not divide", shape.hidden, shape.heads));
   }
-  const auto epsilon = said(config, "layer_norm_eps");
-  if (!epsilon) return {};
-  const JsonValue& value = epsilon->value();
-  const double number = value.kind == JsonValue::Kind::integer ? static_cast<double>(value.integer)
-                        : value.kind == JsonValue::Kind::real  ? value.real
-                                                               : -1;
-  if (!(number >= 0 && number < 1)) return epsilon->wrong("must be a number from 0 to 1");
-  shape.norm_epsilon = number;
-  return {};
+  if (const auto epsilon = said(config, "layer_norm_eps")) {
+    shape.norm_epsilon = epsilon->number();
+    if (!(shape.norm_epsilon >= 0 && shape.norm_epsilon < 1)) {
+      epsilon->must_be("a number from 0 to 1");
+    }
+  }
 }
 
-Status read_architecture(const JsonField& config, std::string& architecture) {
+std::string read_architecture(const JsonField& config) {
   const auto list = said(config, "architectures");
-  if (!list) return {};
-  if (Status is_list = list->list(); !is_list) return is_list;
-  if (list->value().elements.empty()) return {};
-  const Result<std::string> first = list->elements().front().text();
-  if (!first) return tl::unexpected(first.error());
-  architecture = *first;
+  if (!list || list->elements().empty()) return {};
+  std::string architecture = list->elements().front().text();
   for (const std::string_view known :
        {"ForSequenceClassification", "Model", "ForMaskedLM", "ForPreTraining"}) {
-    if (architecture.ends_with(known)) return {};
+    if (architecture.ends_with(known)) return architecture;
   }
-  return list->wrong(
+  list->wrong(
       fmt::format("is '{}'; a cross-encoder is one for sequence classification, and encoders "
                   "without a head are read as well",
                   in_a_sentence(architecture)));
@@ -144,81 +114,55 @@ struct GroupFlags {
   }
 };
 
-Result<GroupFlags> read_groups(const JsonField& config) {
-  GroupFlags groups;
-  struct Named {
-    std::string_view name;
-    bool* flag;
-  };
-  for (const Named& named : {Named{"cls_query_attention", &groups.cls_query},
-                             Named{"cls_doc_attention", &groups.cls_document},
-                             Named{"query_cls_attention", &groups.query_cls},
-                             Named{"query_doc_attention", &groups.query_document},
-                             Named{"doc_cls_attention", &groups.document_cls},
-                             Named{"doc_query_attention", &groups.document_query}}) {
-    const Result<bool> flag = read_flag(config, named.name, true);
-    if (!flag) return tl::unexpected(flag.error());
-    *named.flag = *flag;
-  }
-  return groups;
+GroupFlags read_groups(const JsonField& config) {
+  return {.cls_query = read_flag(config, "cls_query_attention", true),
+          .cls_document = read_flag(config, "cls_doc_attention", true),
+          .query_cls = read_flag(config, "query_cls_attention", true),
+          .query_document = read_flag(config, "query_doc_attention", true),
+          .document_cls = read_flag(config, "doc_cls_attention", true),
+          .document_query = read_flag(config, "doc_query_attention", true)};
 }
 
 /// BERT's own attention, or the sparse cross-encoder's.
-Status read_bert_attention(const JsonField& config, ModelConfig& model) {
-  const Result<GroupFlags> groups = read_groups(config);
-  if (!groups) return tl::unexpected(groups.error());
-  const auto size = said(config, "attention_window_size");
+void read_bert_attention(const JsonField& config, ModelConfig& model) {
+  const GroupFlags groups = read_groups(config);
   std::optional<Window> window;
-  if (size) {
-    const Result<std::int64_t> tokens = size->whole_number(0, most_rows);
-    if (!tokens) return tl::unexpected(tokens.error());
-    window = Window::of(*tokens);
+  if (const auto size = said(config, "attention_window_size")) {
+    window = Window::of(size->whole(0, most_rows));
   }
-  const bool query_alone = !groups->query_cls && !groups->query_document;
-  const bool query_sees_all = groups->query_cls && groups->query_document;
-  if (!groups->others_see_all() || !(query_alone || query_sees_all)) {
-    return config.wrong(
+  const bool query_alone = !groups.query_cls && !groups.query_document;
+  const bool query_sees_all = groups.query_cls && groups.query_document;
+  if (!groups.others_see_all() || !(query_alone || query_sees_all)) {
+    config.wrong(
         "switches attention off between other groups than from the query to [CLS] and the document "
         "together; of the sparse cross-encoders only those two are read here");
   }
-  if (query_sees_all && !window) return {};
+  if (query_sees_all && !window) return;
   model.pattern = query_alone ? "sparse" : "sparse-without-independent-query";
   model.window = window.value_or(Window::infinite());
   model.most_query_tokens = sparse_query_tokens;
-  return {};
 }
 
 /// 'attention_window' counts both sides: one number, or one for each layer.
-Status read_longformer_attention(const JsonField& config, ModelConfig& model) {
-  const auto field = said(config, "attention_window");
-  if (!field) return config.wrong("has no 'attention_window'");
-  const std::vector<JsonField> windows = field->value().kind == JsonValue::Kind::list
-                                             ? field->elements()
-                                             : std::vector<JsonField>{*field};
-  for (const JsonField& window : windows) {
-    const Result<std::int64_t> both_sides = window.whole_number(2, most_rows);
-    if (!both_sides) return tl::unexpected(both_sides.error());
-    const Window one_sided = Window::of(*both_sides / 2);
-    if (*both_sides % 2 != 0) return window.wrong("is odd; it counts both sides of a token");
+void read_longformer_attention(const JsonField& config, ModelConfig& model) {
+  const JsonField field = needed(config, "attention_window");
+  for (const JsonField& window : field.one_or_more()) {
+    const std::int64_t both_sides = window.whole(2, most_rows);
+    const Window one_sided = Window::of(both_sides / 2);
+    if (both_sides % 2 != 0) window.wrong("is odd; it counts both sides of a token");
     if (model.window && *model.window != one_sided) {
-      return field->wrong("differs between layers; one window for all layers is computed here");
+      field.wrong("differs between layers; one window for all layers is computed here");
     }
     model.window = one_sided;
   }
-  if (!model.window) return field->wrong("is empty");
   model.pattern = "longformer";
   // Positions begin behind that of padding.
-  std::int64_t padding = 1;
-  if (const auto id = said(config, "pad_token_id")) {
-    const Result<std::int64_t> number = id->whole_number(0, most_rows);
-    if (!number) return tl::unexpected(number.error());
-    padding = *number;
-  }
-  model.shape.first_position = padding + 1;
+  const auto padding = said(config, "pad_token_id");
+  model.shape.first_position = (padding ? padding->whole(0, most_rows) : 1) + 1;
   model.shape.positions -= model.shape.first_position;
-  if (model.shape.positions > 0) return {};
-  return config.member("max_position_embeddings")
-      ->wrong("leaves no position behind that of padding");
+  if (model.shape.positions <= 0) {
+    config["max_position_embeddings"].wrong("leaves no position behind that of padding");
+  }
 }
 
 /// Its row in a sweep that is no pattern: `sparse`, which the paper's row of that name computes
@@ -325,17 +269,18 @@ class BertDescription final : public FamilyDescription {
     return {"bert", "longformer"};
   }
 
-  [[nodiscard]] Result<ModelConfig> read_config(const JsonField& config,
-                                                std::string_view model_type) const override {
+  [[nodiscard]] ModelConfig read_config(const JsonField& config,
+                                        std::string_view model_type) const override {
     const bool is_longformer = model_type == "longformer";
     ModelConfig model;
-    for (const Status& step : {read_architecture(config, model.architecture),
-                               check_computation(config), read_shape(config, model.shape)}) {
-      if (!step) return tl::unexpected(step.error());
+    model.architecture = read_architecture(config);
+    check_computation(config);
+    read_shape(config, model.shape);
+    if (is_longformer) {
+      read_longformer_attention(config, model);
+    } else {
+      read_bert_attention(config, model);
     }
-    const Status attention = is_longformer ? read_longformer_attention(config, model)
-                                           : read_bert_attention(config, model);
-    if (!attention) return tl::unexpected(attention.error());
     model.own = BertConfig{.is_longformer = is_longformer, .global_projections = is_longformer};
     return model;
   }

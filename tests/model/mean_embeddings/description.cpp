@@ -9,18 +9,12 @@ class Description final : public FamilyDescription {
   [[nodiscard]] std::string_view id() const override { return "mean-embeddings"; }
   [[nodiscard]] std::vector<std::string_view> model_types() const override { return {id()}; }
 
-  [[nodiscard]] Result<ModelConfig> read_config(const JsonField& config,
-                                                std::string_view /*model_type*/) const override {
+  [[nodiscard]] ModelConfig read_config(const JsonField& config,
+                                        std::string_view /*model_type*/) const override {
     constexpr std::int64_t most = 1 << 20;
     ModelConfig model;
-    for (const auto& [name, size] : {std::pair{"vocab_size", &model.shape.vocabulary},
-                                     std::pair{"hidden_size", &model.shape.hidden}}) {
-      const auto field = config.member(name);
-      if (!field) return config.wrong(fmt::format("has no '{}'", name));
-      const auto number = field->whole_number(1, most);
-      if (!number) return tl::unexpected(number.error());
-      *size = *number;
-    }
+    model.shape.vocabulary = config["vocab_size"].whole(1, most);
+    model.shape.hidden = config["hidden_size"].whole(1, most);
     return model;
   }
   [[nodiscard]] ModelTensors tensors(const ModelConfig& config,

@@ -1,0 +1,263 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one table of a sweep's axes: what each is called, which values it takes and where it matters.
+// A point's key, the protocol, sweep files, --only, the database's columns and fingerprints, the
+// columns and words of tables, slices of charts and the window's form all walk the table, so a new
+// axis is a member of HeatPoint, a row, and its user.
+//
+//   for (const Axis& axis : heat_axes) fmt::print("{}={}\n", axis.key, text_of(axis, point));
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "engine/heat/heat.h"
+#include "kernels/base/json.h"
+
+namespace attnscope {
+
+struct Axis {
+  enum class Kind : std::uint8_t { number, truth, word };
+  /// Which points it means something for.
+  enum class Of : std::uint8_t { all, queries, models };
+  /// What is left out at the default: nothing; its words in titles; and its part of a point's
+  /// identity too, so that what was stored before there was the axis keeps its fingerprints and is
+  /// read without it.
+  enum class Default : std::uint8_t { counts, unsaid, neutral };
+  /// Where its column stands in tables; `when_used`: behind all, where a row is not at the default.
+  enum class Column : std::uint8_t { front, back, when_used };
+
+  std::string_view key;         // in tables, --only, the protocol and the database
+  std::string_view title;       // in front of a choice of values: "Length"
+  std::string_view says;        // what it is
+  std::string_view field = {};  // in a sweep file: "batch.max"; by default the key
+  std::int64_t words = 0;       // how many there are, of words
+  std::array<std::string_view, 2> beside_truths = {};  // how false and true are called there
+  std::int64_t least = 0, most = 1'000'000;            // of numbers
+  std::string_view in_titles = "{}";                   // "{} thread(s)"; empty: titles leave it out
+  std::string_view beside_title = "{}";                // "{} tokens"
+  std::string_view otherwise = {};  // what holds where a sweep is silent, if not the default
+  Of of = Of::all;
+  Default at_default = Default::counts;
+  Column column = Column::front;
+  int nesting = 0;          // the highest runs fastest, in a sweep's heats and down a table
+  bool takes_lists = true;  // in a sweep
+
+  Kind kind = Kind::number;
+  std::int64_t (*get)(const HeatPoint&) = nullptr;
+  void (*set)(HeatPoint&, std::int64_t) = nullptr;
+  std::string_view (*word)(std::int64_t) = nullptr;  // of words, by value
+
+  [[nodiscard]] std::int64_t default_value() const { return get(HeatPoint{}); }
+  [[nodiscard]] bool belongs_to(const HeatPoint& point) const {
+    return of == Of::all || (of == Of::queries && point.operation != Operation::windowed_matmul) ||
+           (of == Of::models && point.operation == Operation::model);
+  }
+  [[nodiscard]] bool is_at_default(const HeatPoint& point) const {
+    return get(point) == default_value();
+  }
+  /// The one exception from a point's identity: a neutral default, unless the axis is of models and
+  /// the point one of theirs.
+  [[nodiscard]] bool adds_to(const HeatPoint& point) const {
+    return at_default != Default::neutral || !is_at_default(point) ||
+           (of == Of::models && belongs_to(point));
+  }
+};
+
+template <auto Member>
+constexpr Axis axis_of(Axis row) {
+  if (row.field.empty()) row.field = row.key;
+  using Value = std::remove_cvref_t<decltype(HeatPoint{}.*Member)>;
+  row.kind = std::is_enum_v<Value>         ? Axis::Kind::word
+             : std::is_same_v<Value, bool> ? Axis::Kind::truth
+                                           : Axis::Kind::number;
+  row.get = [](const HeatPoint& point) { return static_cast<std::int64_t>(point.*Member); };
+  row.set = [](HeatPoint& point, std::int64_t value) { point.*Member = static_cast<Value>(value); };
+  if constexpr (std::is_enum_v<Value>) {
+    row.word = [](std::int64_t value) { return name_of(static_cast<Value>(value)); };
+  }
+  return row;
+}
+
+/// In the order of titles, of the database's columns and of fingerprints.
+inline constexpr std::array heat_axes{
+    axis_of<&HeatPoint::operation>(
+        {.key = "operation",
+         .title = "Operation",
+         .says = "with softmax, or the two products of a window alone; or whole cross-encoders",
+         .words = 3,
+         .column = Axis::Column::back}),
+    axis_of<&HeatPoint::direction>({.key = "direction",
+                                    .title = "Direction",
+                                    .says = "forward, or forward and backward timed together",
+                                    .words = 2,
+                                    .column = Axis::Column::back}),
+    axis_of<&HeatPoint::sequence_tokens>(
+        {.key = "sequence_tokens",
+         .title = "Length",
+         .says = "all of them: [CLS], query, document, every [SEP]",
+         .least = 1,
+         .most = 100'000'000,
+         .in_titles = "{} tokens",
+         .beside_title = "{} tokens",
+         .nesting = 9}),
+    axis_of<&HeatPoint::query_tokens>({.key = "query_tokens",
+                                       .title = "Query",
+                                       .says = "the query's own words, without its [SEP]",
+                                       .most = 100'000'000,
+                                       .in_titles = "query {}",
+                                       .beside_title = "{} tokens",
+                                       .of = Axis::Of::queries,
+                                       .nesting = 6}),
+    axis_of<&HeatPoint::shared_query>(
+        {.key = "shared_query",
+         .title = "Queries",
+         .says = "true: one query with many documents; false: every item has its own",
+         .beside_truths = {"one each", "shared"},
+         .in_titles = "shared query",
+         .at_default = Axis::Default::unsaid,
+         .column = Axis::Column::back,
+         .nesting = 5}),
+    axis_of<&HeatPoint::documents>({.key = "documents",
+                                    .title = "Documents",
+                                    .says = "of one item, which share its document tokens",
+                                    .least = 1,
+                                    .in_titles = "{} documents an item",
+                                    .beside_title = "{} an item",
+                                    .at_default = Axis::Default::neutral,
+                                    .nesting = 5}),
+    axis_of<&HeatPoint::batch_max>({.key = "batch_max",
+                                    .title = "Batch",
+                                    .says = "items measured together at most",
+                                    .field = "batch.max",
+                                    .least = 1,
+                                    .in_titles = "batch up to {}",
+                                    .beside_title = "up to {}",
+                                    .column = Axis::Column::back,
+                                    .nesting = 7}),
+    axis_of<&HeatPoint::batch_memory_mb>(
+        {.key = "batch_memory_mb",
+         .title = "Batch memory",
+         .says = "megabytes; fewer items are taken where they would need more",
+         .field = "batch.memory_mb",
+         .least = 1,
+         .most = 1'000'000'000,
+         .in_titles = "",
+         .beside_title = "{} MB",
+         .column = Axis::Column::back,
+         .nesting = 7,
+         .takes_lists = false}),
+    axis_of<&HeatPoint::batch_per_contender>(
+        {.key = "batch_per_contender",
+         .title = "Batches",
+         .says =
+             "of models: true: each takes the largest batch that fits it; where batches differ, "
+             "ratios are unpaired",
+         .field = "batch.per_contender",
+         .beside_truths = {"common", "one each"},
+         .in_titles = "each its own batch",
+         .of = Axis::Of::models,
+         .at_default = Axis::Default::neutral,
+         .column = Axis::Column::back,
+         .nesting = 7,
+         .takes_lists = false}),
+    axis_of<&HeatPoint::heads>({.key = "heads",
+                                .title = "Heads",
+                                .says = "attention heads",
+                                .least = 1,
+                                .most = 65536,
+                                .in_titles = "{} heads",
+                                .nesting = 3}),
+    axis_of<&HeatPoint::head_dim>({.key = "head_dim",
+                                   .title = "Head dimension",
+                                   .says = "numbers in a head's vector",
+                                   .least = 1,
+                                   .most = 65536,
+                                   .in_titles = "head dimension {}",
+                                   .nesting = 3}),
+    axis_of<&HeatPoint::layers>({.key = "layers",
+                                 .title = "Layers",
+                                 .says = "of models",
+                                 .least = 1,
+                                 .most = 1000,
+                                 .in_titles = "{} layer(s)",
+                                 .otherwise = "6",
+                                 .of = Axis::Of::models,
+                                 .at_default = Axis::Default::neutral,
+                                 .nesting = 3}),
+    axis_of<&HeatPoint::feed_forward>(
+        {.key = "feed_forward",
+         .title = "Feed-forward width",
+         .says = "of models, numbers between the two feed-forward layers",
+         .least = 1,
+         .most = 1 << 20,
+         .in_titles = "feed-forward {}",
+         .otherwise = "4 x heads x head dimension",
+         .of = Axis::Of::models,
+         .at_default = Axis::Default::neutral,
+         .nesting = 3}),
+    axis_of<&HeatPoint::dtype>({.key = "dtype",
+                                .title = "Dtype",
+                                .says = "of queries, keys, values and outputs",
+                                .words = 3,
+                                .nesting = 2}),
+    axis_of<&HeatPoint::memory_order>(
+        {.key = "memory_order",
+         .title = "Memory order",
+         .says = "head-major [batch, heads, tokens, dim] or token-major [tokens, heads, dim]",
+         .words = 2,
+         .nesting = 2}),
+    axis_of<&HeatPoint::cache>({.key = "cache",
+                                .title = "Caches",
+                                .says = "what a call finds of its inputs there",
+                                .words = 2,
+                                .in_titles = "{} caches",
+                                .at_default = Axis::Default::neutral,
+                                .nesting = 2}),
+    axis_of<&HeatPoint::device>({.key = "device",
+                                 .title = "Device",
+                                 .says = "the processor, or the first CUDA device",
+                                 .words = 2,
+                                 .nesting = 1}),
+    axis_of<&HeatPoint::threads>(
+        {.key = "threads",
+         .title = "Threads",
+         .says = "of the processor; 0 in a sweep: every core that may be used",
+         .most = 4096,
+         .in_titles = "{} thread(s)",
+         .nesting = 4}),
+    axis_of<&HeatPoint::seed>({.key = "seed",
+                               .title = "Seed",
+                               .says = "of the inputs",
+                               .most = std::numeric_limits<std::int64_t>::max(),
+                               .in_titles = "",
+                               .column = Axis::Column::back,
+                               .nesting = 8}),
+};
+
+/// Null where there is none of that key.
+[[nodiscard]] const Axis* find_axis(std::string_view key);
+
+/// Places in the table, in the order in which combinations of values follow one another.
+[[nodiscard]] const std::array<std::size_t, heat_axes.size()>& nesting_order();
+
+/// As --only and tables have it: "512", "true", "cold"; of a word that is none, its number.
+[[nodiscard]] std::string text_of(const Axis& axis, std::int64_t value);
+[[nodiscard]] std::string text_of(const Axis& axis, const HeatPoint& point);
+/// The words there are, by value.
+[[nodiscard]] std::vector<std::string_view> words_of(const Axis& axis);
+/// Nothing where no word of the axis is called so.
+[[nodiscard]] std::optional<std::int64_t> word_value(const Axis& axis, std::string_view name);
+
+// As a sweep file or a message has it: a number, a truth, or a word.
+[[nodiscard]] nlohmann::json json_of(const Axis& axis, const HeatPoint& point);
+[[nodiscard]] std::int64_t read_value(const Axis& axis, const JsonField& field);
+
+}  // namespace attnscope
