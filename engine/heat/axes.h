@@ -226,6 +226,15 @@ inline constexpr std::array heat_axes{
                                  .says = "the processor, or the first CUDA device",
                                  .words = 2,
                                  .nesting = 1}),
+    axis_of<&HeatPoint::page_size>(
+        {.key = "page_size",
+         .title = "Pages",
+         .says = "huge: the processor's memory is asked for huge pages; default: it has none",
+         .words = 2,
+         .in_titles = "{} pages",
+         .at_default = Axis::Default::neutral,
+         .column = Axis::Column::when_used,
+         .nesting = 2}),
     axis_of<&HeatPoint::threads>(
         {.key = "threads",
          .title = "Threads",

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/pattern/axes.h"
@@ -39,6 +40,12 @@ struct StopRule {
   friend bool operator==(const StopRule&, const StopRule&) = default;
 };
 
+/// Pages of the processor's memory: 4 KiB each, or 2 MiB wherever they can be had.
+enum class PageSize : std::uint8_t { usual, huge };
+[[nodiscard]] constexpr std::string_view name_of(PageSize size) {
+  return size == PageSize::huge ? "huge" : "default";
+}
+
 /// One point of all axes but the contender's.
 struct HeatPoint {
   Operation operation = Operation::attention;
@@ -58,6 +65,7 @@ struct HeatPoint {
   MemoryOrder memory_order = MemoryOrder::head_major;
   CacheState cache = CacheState::warm;
   DeviceKind device = DeviceKind::cpu;
+  PageSize page_size = PageSize::huge;
   int threads = 0;  // 0 in a sweep: every core this process may use; resolved before a heat is sent
   std::uint64_t seed = 1;
   friend bool operator==(const HeatPoint&, const HeatPoint&) = default;

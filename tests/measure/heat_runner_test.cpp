@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 
 #include <cstdlib>
 #include <limits>
@@ -80,6 +81,19 @@ TEST(RunHeat, SamplesNameProcessPlacementAndRound_AndPairContenders) {
   EXPECT_EQ(rounds[0], rounds[1]);
   EXPECT_EQ(rounds[0].begin()->first, 3);
   EXPECT_EQ(rounds[0].rbegin()->first, 4);
+}
+
+TEST(RunHeat, PagesAreThoseThatTheHeatAsksFor) {
+  for (const PageSize size : {PageSize::usual, PageSize::huge}) {
+    auto request = small_heat({contender("full", "dense")});
+    request.heat.point.page_size = size;
+    std::set<int> refused;
+    const HeatHooks hooks{.on_phase = [&](int, std::string_view) {
+      refused.insert(prctl(PR_GET_THP_DISABLE, 0UL, 0UL, 0UL, 0UL));
+    }};
+    EXPECT_EQ(run_heat(request, hooks).cells[0].status, CellStatus::ok);
+    EXPECT_EQ(refused, std::set{size == PageSize::usual ? 1 : 0});
+  }
 }
 
 TEST(RunHeat, BothMemoryOrdersAreRight) {
