@@ -3,15 +3,101 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <map>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
+#include "kernels/cuda/work/directed_tasks.h"
 #include "kernels/cuda/work/rules.h"
 #include "kernels/cuda/work/tiles.h"
-#include "kernels/cuda/work/unseen_tokens.h"
 
 namespace attnscope::cuda {
+
+/// What has not streamed past a narrow task's rows yet.
+class UnseenTokens {
+ public:
+  /// All of the segments, which are whole.
+  explicit UnseenTokens(std::span<const DirectedSegment> segments);
+
+  [[nodiscard]] std::int64_t count() const { return count_; }
+  /// In how many pieces they lie.
+  [[nodiscard]] std::size_t stretches() const { return stretches_.size(); }
+
+  /// Takes the first interval that a staged span and the unseen tokens share, and gives the rule
+  /// for it.
+  [[nodiscard]] std::optional<WorkRule> take(const WorkSpan& staged, Indices indices);
+
+  /// Takes all that is left, as spans to be staged.
+  [[nodiscard]] std::vector<WorkSpan> take_rest();
+
+ private:
+  /// Contiguous tokens by their number, listed ones by their position in the index list.
+  using Place = std::pair<std::int32_t, std::int32_t>;  // listed, begin
+  struct Stretch {
+    std::int32_t end = 0;
+    std::int32_t skips = -1;  // as of a WorkSpan
+    std::int32_t skip_origin = 0;
+  };
+
+  std::map<Place, Stretch> stretches_;
+  std::int64_t count_ = 0;
+};
+
+UnseenTokens::UnseenTokens(std::span<const DirectedSegment> segments) {
+  for (const DirectedSegment& segment : segments) {
+    const WorkRun& run = segment.run;
+    stretches_[{run.listed, run.begin}] = {.end = run.begin + run.count,
+                                           .skips = segment.span.skips,
+                                           .skip_origin = segment.span.skip_origin};
+    count_ += run.count;
+  }
+}
+
+std::optional<WorkRule> UnseenTokens::take(const WorkSpan& staged, Indices indices) {
+  const std::int32_t listed = staged.run.listed;
+  const TokenInterval offered{staged.run.begin, staged.run.begin + staged.run.count};
+  auto found = stretches_.upper_bound({listed, offered.begin});
+  if (found != stretches_.begin()) {
+    const auto before = std::prev(found);
+    if (before->first.first == listed && before->second.end > offered.begin) found = before;
+  }
+  for (; found != stretches_.end(); ++found) {
+    const auto [place, stretch] = *found;
+    if (place.first != listed || place.second >= offered.end) break;
+    // Left-out tokens are known by the span's bitmap alone.
+    if (stretch.skips >= 0 && stretch.skips != staged.skips) continue;
+    const TokenInterval taken{std::max(place.second, offered.begin),
+                              std::min(stretch.end, offered.end)};
+    stretches_.erase(found);
+    if (place.second < taken.begin) {
+      stretches_[place] = {taken.begin, stretch.skips, stretch.skip_origin};
+    }
+    if (taken.end < stretch.end) stretches_[{listed, taken.end}] = stretch;
+    count_ -= taken.size();
+    WorkRule rule = whole_of(hull_of({taken.begin, taken.size(), listed}, indices));
+    rule.skips = stretch.skips >= 0 ? 1 : 0;
+    return rule;
+  }
+  return std::nullopt;
+}
+
+std::vector<WorkSpan> UnseenTokens::take_rest() {
+  std::vector<WorkSpan> spans;
+  for (const auto& [place, stretch] : stretches_) {
+    spans.push_back({.run = {place.second, stretch.end - place.second, place.first},
+                     .skips = stretch.skips,
+                     .skip_origin = stretch.skip_origin});
+  }
+  stretches_.clear();
+  count_ = 0;
+  return spans;
+}
+
 namespace {
 
 /// Narrow rows of an item that its tiles are offered to; the others get units of their own. It
