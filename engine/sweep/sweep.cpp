@@ -228,7 +228,7 @@ std::vector<Heat> heats_of(const JsonField& root, const Values& values, const St
   return heats;
 }
 
-Sweep read_sweep(const JsonField& root, std::string_view json,
+Sweep read_sweep(const JsonField& root, std::string_view text,
                  const std::filesystem::path& source) {
   check_fields(root);
   std::string name = root.text_or("name", source.stem().string());
@@ -240,7 +240,7 @@ Sweep read_sweep(const JsonField& root, std::string_view json,
       static_cast<std::int64_t>(Operation::model);
   const auto contenders = read_contenders(root, source.parent_path(), of_models);
   return {.name = std::move(name),
-          .text = std::string(json),
+          .text = std::string(text),
           .heats = heats_of(root, values, stop, contenders)};
 }
 
