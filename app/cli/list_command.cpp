@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <ctime>
 #include <memory>
+#include <utility>
 
 #include "app/cli/command_line.h"
 #include "engine/pattern/attention_pattern.h"
+#include "engine/report/sheet.h"
 #include "engine/sweep/pause.h"
 #include "engine/sweep/sweep.h"
 #include "engine/sweep/worker_process.h"
@@ -112,28 +114,17 @@ std::vector<std::string> filled(const json& rows, const std::vector<std::string>
   return some.empty() ? columns : some;
 }
 
-/// Rows as aligned columns; `columns` in the order to print, the last one as wide as it likes.
+/// `columns` in the order to print.
 std::string aligned(const json& rows, const std::vector<std::string>& columns) {
-  std::vector<std::size_t> widths;
-  for (const std::string& column : columns) {
-    std::size_t width = column.size();
-    for (const json& row : rows)
-      width = std::max(width, cell_text(row.value(column, json())).size());
-    widths.push_back(width);
-  }
-  std::string text;
-  const auto add_line = [&](auto&& cell) {
-    std::string line;
-    for (std::size_t i = 0; i < columns.size(); ++i)
-      line += fmt::format("{:<{}}  ", cell(columns[i]), widths[i]);
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  };
-  add_line([](const std::string& column) { return column; });
+  report::Sheet sheet{.frame = report::SheetFrame::captioned};
+  for (const std::string& column : columns) sheet.columns.push_back({column, column, false});
   for (const json& row : rows) {
-    add_line([&](const std::string& column) { return cell_text(row.value(column, json())); });
+    std::vector<report::SheetCell> cells;
+    for (const std::string& column : columns)
+      cells.emplace_back(cell_text(row.value(column, json())));
+    sheet.add(std::move(cells));
   }
-  return text;
+  return write_sheet(sheet, report::TableFormat::text);
 }
 
 struct Listing {
