@@ -8,51 +8,55 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/pattern/axes.h"
 #include "kernels/cuda/dense/softmax.h"
-#include "tests/cuda/on_device.h"
+#include "tests/cuda/device_subjects.h"
 
 namespace attnscope::cuda {
 namespace {
 
 using namespace attnscope::testing;
+using Content = DeviceTensor::Content;
 
 constexpr std::int64_t item_tokens = 51;
-
-void run_dense(const AttentionPlan& plan, OnDevice& device) {
-  DenseProblem problem;
-  problem.queries = problem.keys = {0, item_tokens};
-  problem.batch = plan.tokens / item_tokens;
-  problem.heads = plan.heads;
-  problem.rows_like = problem.columns_like = device.shape.view();
-  problem.scale = scale_of(device.shape.head_dim);
-  problem.passes = Passes::forward_backward;
-  const Result<DenseAttention> dense = DenseAttention::prepare(problem);
-  ASSERT_TRUE(dense) << dense.error().message;
-  const DeviceMemory workspace(dense->workspace_bytes());
-  const cuda::DenseMemory memory = {workspace.data(), nullptr};
-  const Status forward = dense->forward({device.q.data(), device.k.data(), device.v.data(),
-                                         device.o.data(), device.logarithms(), memory},
-                                        nullptr);
-  ASSERT_TRUE(forward) << forward.error().message;
-  const Status backward =
-      dense->backward({device.q.data(), device.k.data(), device.v.data(), device.grad_o.data(),
-                       device.grad_q.data(), device.grad_k.data(), device.grad_v.data(), memory},
-                      nullptr);
-  ASSERT_TRUE(backward) << backward.error().message;
-}
 
 class CudaDense : public ::testing::TestWithParam<DType> {};
 
 TEST_P(CudaDense, IsRightForwardAndBackwardInEveryMemoryOrder) {
   if (const auto reason = no_device()) GTEST_SKIP() << "not run: " << *reason;
-  AttentionCase problem;
-  problem.pattern = "full";
-  problem.layout = layout_of({{.cls = 1, .query = 10, .documents = {item_tokens - 11}},
-                              {.cls = 1, .query = 10, .documents = {item_tokens - 11}}});
-  problem.dtype = GetParam();
-  for (const Order order : {Order::token_major, Order::head_major, Order::head_major_items}) {
-    problem.order = order;
-    expect_right_on_device(problem, run_dense);
+  AttentionCase of{
+      .pattern = "full",
+      .layout = SequenceLayout::uniform(2, {.query = 10, .documents = {item_tokens - 11}}),
+      .dtype = GetParam()};
+  for (const Order order : {Order::token_major_apart, Order::head_major, Order::head_major_items}) {
+    of.order = order;
+    SCOPED_TRACE(of.text());
+    BackwardCase problem{of.inputs(), {of.inputs().q, {}}, random_like(of.inputs().q, 7)};
+    const DeviceTensor o("o", problem.in.q, Content::unwritten);
+    const DeviceMemory lse("lse", problem.in.q.tokens * problem.in.q.heads * 4);
+    DeviceGradients gradients(problem);
+    DenseProblem dense_problem;
+    dense_problem.queries = dense_problem.keys = {0, item_tokens};
+    dense_problem.batch = of.layout.item_count();
+    dense_problem.heads = of.heads;
+    dense_problem.rows_like = dense_problem.columns_like = gradients.q.view();
+    dense_problem.scale = scale_of(of.head_dim);
+    dense_problem.passes = Passes::forward_backward;
+    const Result<DenseAttention> dense = DenseAttention::prepare(dense_problem);
+    ASSERT_TRUE(dense) << dense.error().message;
+    const DeviceMemory workspace("workspace", dense->workspace_bytes());
+    const DenseMemory memory = {workspace.data(), nullptr};
+    const GradientTensors t = gradients.tensors();
+    const Status forward = dense->forward(
+        {t.q.data, t.k.data, t.v.data, o.tensor().data, lse.floats(), memory}, nullptr);
+    ASSERT_TRUE(forward) << forward.error().message;
+    const Status backward = dense->backward({t.q.data, t.k.data, t.v.data, t.grad_o.data,
+                                             t.grad_q.data, t.grad_k.data, t.grad_v.data, memory},
+                                            nullptr);
+    ASSERT_TRUE(backward) << backward.error().message;
+    problem.forward = {o.read_back(), lse.read_floats()};
+    expect_near(problem.forward, reference(of.keys(), problem.in), "forward");
+    expect_near(gradients.read_back(), reference_gradients(of.keys(), exact(problem)), "backward");
   }
 }
 
@@ -68,9 +72,10 @@ TEST(CudaWithoutADevice, ALaunchAnswersWithTheCallThePlaceAndTheReason) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryDType, CudaDense,
-                         ::testing::Values(DType::float32, DType::float16, DType::bfloat16),
-                         name_of_parameter);
+INSTANTIATE_TEST_SUITE_P(EveryDType, CudaDense, ::testing::ValuesIn(dtypes),
+                         [](const auto& parameter) {
+                           return std::string(attnscope::name_of(parameter.param));
+                         });
 
 }  // namespace
 }  // namespace attnscope::cuda

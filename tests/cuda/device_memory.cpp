@@ -24,6 +24,8 @@ std::optional<std::string> no_device() {
   return std::nullopt;
 }
 
+void set_order(int) {}
+
 struct DeviceMemory::Memory {
   void* data = nullptr;
   std::size_t bytes;
@@ -36,17 +38,30 @@ struct DeviceMemory::Memory {
   ~Memory() { cudaFree(data); }
 };
 
-DeviceMemory::DeviceMemory(std::int64_t bytes)
-    : memory_(std::make_shared<Memory>(static_cast<std::size_t>(bytes))) {}
+DeviceMemory::DeviceMemory(const std::string& name, std::int64_t bytes)
+    : name_(name), memory_(std::make_shared<Memory>(static_cast<std::size_t>(bytes))) {}
 
-DeviceMemory::DeviceMemory(std::span<const std::byte> values)
-    : DeviceMemory(static_cast<std::int64_t>(values.size())) {
-  expect(cudaMemcpy(memory_->data, values.data(), values.size(), cudaMemcpyHostToDevice),
-         "cudaMemcpy");
+DeviceMemory::DeviceMemory(const std::string& name, std::span<const std::byte> values)
+    : DeviceMemory(name, static_cast<std::int64_t>(values.size())) {
+  set(values);
 }
 
 std::byte* DeviceMemory::data() const {
   return static_cast<std::byte*>(memory_->data);
+}
+
+void DeviceMemory::set(std::span<const std::byte> values, std::int64_t at) {
+  if (values.empty()) return;
+  expect(cudaMemcpy(data() + at, values.data(), values.size(), cudaMemcpyHostToDevice),
+         "cudaMemcpy");
+}
+
+void DeviceMemory::poison() {
+  expect(cudaMemset(memory_->data, 0xff, memory_->bytes), "cudaMemset");
+}
+
+bool DeviceMemory::is_written(std::int64_t, std::int64_t) const {
+  return true;
 }
 
 void DeviceMemory::clear(std::int64_t bytes) {

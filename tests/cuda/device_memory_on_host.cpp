@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/cuda/device_memory.h"
 #include "tests/cuda_on_host/device_memory.h"
+#include "tests/cuda_on_host/emulator.h"
 
 namespace attnscope::testing {
 
@@ -8,21 +9,32 @@ std::optional<std::string> no_device() {
   return std::nullopt;
 }
 
+void set_order(int seed) {
+  on_host::set_seed(static_cast<std::uint64_t>(seed));
+}
+
 struct DeviceMemory::Memory {
   on_host::DeviceArray<std::byte> array;
 };
 
-DeviceMemory::DeviceMemory(std::int64_t bytes)
-    : memory_(new Memory{on_host::DeviceArray<std::byte>("memory", bytes)}) {}
+DeviceMemory::DeviceMemory(const std::string& name, std::int64_t bytes)
+    : name_(name), memory_(new Memory{on_host::DeviceArray<std::byte>(name, bytes)}) {}
 
-DeviceMemory::DeviceMemory(std::span<const std::byte> values)
-    : memory_(new Memory{on_host::DeviceArray<std::byte>("memory", values)}) {}
+DeviceMemory::DeviceMemory(const std::string& name, std::span<const std::byte> values)
+    : name_(name), memory_(new Memory{on_host::DeviceArray<std::byte>(name, values)}) {}
 
 std::byte* DeviceMemory::data() const {
   return memory_->array.data();
 }
+void DeviceMemory::set(std::span<const std::byte> values, std::int64_t at) {
+  memory_->array.set(values, at);
+}
 void DeviceMemory::clear(std::int64_t bytes) {
   memory_->array.fill_with_zeros(bytes);
+}
+void DeviceMemory::poison() {}  // as it is from the beginning
+bool DeviceMemory::is_written(std::int64_t at, std::int64_t bytes) const {
+  return on_host::is_written(data() + at, bytes);
 }
 std::vector<std::byte> DeviceMemory::read() const {
   return memory_->array.values();

@@ -53,8 +53,7 @@ void hand_over(void* const (&given)[warp_lanes]) {
   }
 }
 
-const Collective shuffled{"__shfl_sync, __shfl_xor_sync, __shfl_up_sync or __shfl_down_sync",
-                          hand_over};
+const Collective shuffled{"__shfl_sync, __shfl_xor_sync or __shfl_down_sync", hand_over};
 
 struct Vote {
   bool given;

@@ -19,7 +19,6 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
-#define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
 
@@ -49,12 +48,6 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 
 // ---- vectors
 
-struct alignas(8) int2 {
-  int x, y;
-};
-struct alignas(16) int4 {
-  int x, y, z, w;
-};
 struct alignas(8) uint2 {
   unsigned x, y;
 };
@@ -68,18 +61,6 @@ struct alignas(16) float4 {
   float x, y, z, w;
 };
 
-inline int2 make_int2(int x, int y) {
-  return {x, y};
-}
-inline int4 make_int4(int x, int y, int z, int w) {
-  return {x, y, z, w};
-}
-inline uint2 make_uint2(unsigned x, unsigned y) {
-  return {x, y};
-}
-inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
-  return {x, y, z, w};
-}
 inline float2 make_float2(float x, float y) {
   return {x, y};
 }
@@ -134,20 +115,10 @@ T __shfl_down_sync(unsigned mask, T value, unsigned distance, int width = 32) {
   return attnscope::on_host::shuffle_value("__shfl_down_sync", mask, value,
                                            from > (lane | (width - 1)) ? lane : from);
 }
-template <typename T>
-T __shfl_up_sync(unsigned mask, T value, unsigned distance, int width = 32) {
-  const int lane = attnscope::on_host::lane();
-  const int from = lane - static_cast<int>(distance);
-  return attnscope::on_host::shuffle_value("__shfl_up_sync", mask, value,
-                                           from < (lane & ~(width - 1)) ? lane : from);
-}
 
 unsigned __ballot_sync(unsigned mask, int predicate);
 inline int __any_sync(unsigned mask, int predicate) {
   return __ballot_sync(mask, predicate) != 0 ? 1 : 0;
-}
-inline int __all_sync(unsigned mask, int predicate) {
-  return __ballot_sync(mask, predicate) == 0xffffffffU ? 1 : 0;
 }
 
 // ---- memory
@@ -173,30 +144,6 @@ inline float __int_as_float(int bits) {
 }
 inline float __uint_as_float(unsigned bits) {
   return std::bit_cast<float>(bits);
-}
-inline int __float_as_int(float x) {
-  return std::bit_cast<int>(x);
-}
-inline unsigned __float_as_uint(float x) {
-  return std::bit_cast<unsigned>(x);
-}
-inline int __popc(unsigned bits) {
-  return std::popcount(bits);
-}
-inline int __clz(int bits) {
-  return std::countl_zero(static_cast<unsigned>(bits));
-}
-inline int __ffs(int bits) {
-  return bits == 0 ? 0 : std::countr_zero(static_cast<unsigned>(bits)) + 1;
-}
-inline float __fdividef(float a, float b) {
-  return a / b;
-}
-inline float __frcp_rn(float x) {
-  return 1.0F / x;
-}
-inline float rsqrtf(float x) {
-  return 1.0F / std::sqrt(x);
 }
 
 constexpr int min(int a, int b) {

@@ -6,28 +6,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "kernels/cuda/dense.h"
+#include "tests/cuda/device_memory.h"
 #include "tests/cuda_on_host/device_memory.h"
 #include "tests/cuda_on_host/host_cublaslt.h"
-#include "tests/kernels/attention_case.h"
-#include "tests/kernels/packed.h"
+#include "tests/kernels/cases.h"
 
 namespace attnscope::cuda {
 namespace {
 
-using attnscope::testing::Order;
-using attnscope::testing::Packed;
-using attnscope::testing::random_like;
-using attnscope::testing::unit_roundoff;
-using attnscope::testing::Values;
+using namespace attnscope::testing;
 using on_host::DeviceArray;
 using on_host::host_cublaslt;
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 struct Case {
   DenseProblem problem;
@@ -36,7 +29,7 @@ struct Case {
   std::vector<std::uint8_t> mask;
 
   [[nodiscard]] std::string text() const {
-    return attnscope::testing::name_of(order) + ", " + std::to_string(problem.batch) + " items, " +
+    return name_of(order) + ", " + std::to_string(problem.batch) + " items, " +
            std::to_string(problem.queries.size()) + " x " + std::to_string(problem.keys.size());
   }
   [[nodiscard]] bool allows(std::int64_t head, std::int64_t row, std::int64_t column) const {
@@ -56,7 +49,7 @@ Case uniform(Order order, std::int64_t batch, std::int64_t heads, std::int64_t n
   made.problem = {.queries = {0, n}, .keys = {0, n}, .batch = batch, .heads = heads};
   const Packed shape(made.tokens, heads, head_dim, order, n, 0.0F, dtype);
   made.problem.rows_like = made.problem.columns_like = shape.view();
-  made.problem.scale = attnscope::testing::scale_of(head_dim);
+  made.problem.scale = scale_of(head_dim);
   made.problem.passes = Passes::forward_backward;
   return made;
 }
@@ -74,96 +67,39 @@ void set_band(Case& c, std::int64_t masks) {
   }
 }
 
-struct Gradients {
-  Values o, q, k, v;
-  std::vector<double> lse;
-};
-
-/// In float64, a row of one head at a time.
-Gradients expected(const Case& c, const Values& q, const Values& k, const Values& v,
-                   const Values& grad_o) {
-  Gradients g{q, q, q, q, std::vector<double>(static_cast<std::size_t>(q.tokens * q.heads), nan)};
-  for (Values* values : {&g.o, &g.q, &g.k, &g.v})
-    std::fill_n(values->data.begin(), values->data.size(), 0.0);
-  const DenseProblem& p = c.problem;
-  const std::int64_t columns = p.keys.size();
-  const auto dot = [&](const double* a, const double* b) {
-    double sum = 0;
-    for (std::int64_t x = 0; x < q.head_dim; ++x) sum += a[x] * b[x];
-    return sum;
-  };
-  const auto add = [&](double* to, double factor, const double* from) {
-    for (std::int64_t x = 0; x < q.head_dim; ++x) to[x] += factor * from[x];
-  };
-  for (std::int64_t item = 0; item < p.batch; ++item) {
-    const std::int64_t step = item * p.queries.size();
-    for (std::int64_t head = 0; head < p.heads; ++head) {
-      for (std::int64_t row = 0; row < p.queries.size(); ++row) {
-        const std::int64_t token = p.queries.begin + step + row;
-        std::vector<double> weights(static_cast<std::size_t>(columns), 0.0);
-        double sum = 0;
-        for (std::int64_t column = 0; column < columns; ++column) {
-          const double score = static_cast<double>(p.scale) *
-                               dot(q.row(token, head), k.row(p.keys.begin + step + column, head));
-          double& weight = weights[static_cast<std::size_t>(column)];
-          if (c.allows(head, row, column)) {
-            weight = p.weights == DenseWeights::softmax ? std::exp(score) : score;
-          }
-          sum += weight;
-        }
-        g.lse[static_cast<std::size_t>(token * p.heads + head)] = std::log(sum);
-        double through_rows = 0;
-        for (std::int64_t column = 0; column < columns; ++column) {
-          const std::int64_t key = p.keys.begin + step + column;
-          double& weight = weights[static_cast<std::size_t>(column)];
-          if (p.weights == DenseWeights::softmax && sum > 0) weight /= sum;
-          add(g.o.row(token, head), weight, v.row(key, head));
-          add(g.v.row(key, head), weight, grad_o.row(token, head));
-          through_rows += weight * dot(grad_o.row(token, head), v.row(key, head));
-        }
-        for (std::int64_t column = 0; column < columns; ++column) {
-          if (!c.allows(head, row, column)) continue;
-          const std::int64_t key = p.keys.begin + step + column;
-          const double incoming = dot(grad_o.row(token, head), v.row(key, head));
-          const double ds =
-              p.weights == DenseWeights::softmax
-                  ? weights[static_cast<std::size_t>(column)] * (incoming - through_rows)
-                  : incoming;
-          add(g.q.row(token, head), static_cast<double>(p.scale) * ds, k.row(key, head));
-          add(g.k.row(key, head), static_cast<double>(p.scale) * ds, q.row(token, head));
-        }
-      }
+/// Token and key of a rectangle see each other where the mask allows it.
+KeysOf keys_of(const Case& c) {
+  return [&c](std::int64_t token, std::int32_t head) {
+    const DenseProblem& p = c.problem;
+    std::vector<std::int64_t> keys;
+    const std::int64_t place = token - p.queries.begin, n = p.queries.size();
+    if (place < 0 || place >= n * p.batch) return keys;
+    const std::int64_t first_key = p.keys.begin + place / n * n;
+    for (std::int64_t column = 0; column < p.keys.size(); ++column) {
+      if (c.allows(head, place % n, column)) keys.push_back(first_key + column);
     }
-  }
-  return g;
+    return keys;
+  };
 }
 
-DeviceArray<std::byte> on_device(const std::string& name, const Packed& packed) {
-  return {name, packed.data};
-}
-
-/// What lies in device memory, as `shape` is packed.
-Values read_back(const DeviceArray<std::byte>& memory, Packed shape) {
-  shape.data = memory.values();
-  return Values(shape);
-}
-
-void expect_near(const Values& got, const Values& expected, DType dtype, const char* what) {
+void expect_close(const DeviceTensor& got, const Values& expected, DType dtype, const char* what) {
   const double bound = (8 * unit_roundoff(dtype) + 4e-6) * std::max(1.0, expected.largest());
-  for (std::size_t i = 0; i < expected.data.size(); ++i) {
-    ASSERT_NEAR(got.data[i], expected.data[i], bound) << what << ", element " << i;
-  }
+  expect_near(got.read_back(), expected, bound, what);
 }
 
-/// NaN is expected where nothing may be written, as what stands there is.
-void expect_logarithms(const std::vector<float>& got, const std::vector<double>& expected,
-                       DType dtype) {
+/// Rows outside the rectangle are not written: what stands there is NaN.
+void expect_logarithms(const Case& c, const std::vector<float>& got,
+                       const std::vector<double>& expected) {
+  const DType dtype = c.problem.rows_like.dtype;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    if (std::isfinite(expected[i])) {
+    const std::int64_t place =
+        static_cast<std::int64_t>(i) / c.problem.heads - c.problem.queries.begin;
+    if (place < 0 || place >= c.problem.queries.size() * c.problem.batch) {
+      ASSERT_TRUE(std::isnan(got[i])) << "row " << i;
+    } else if (std::isfinite(expected[i])) {
       ASSERT_NEAR(double{got[i]}, expected[i], 16 * unit_roundoff(dtype) + 1e-5) << "row " << i;
     } else {
-      ASSERT_EQ(std::isnan(got[i]), std::isnan(expected[i])) << "row " << i;
-      ASSERT_TRUE(std::isnan(got[i]) || double{got[i]} == expected[i]) << "row " << i;
+      ASSERT_EQ(double{got[i]}, expected[i]) << "row " << i;
     }
   }
 }
@@ -175,44 +111,49 @@ void expect_right(const Case& c) {
   const Packed shape(c.tokens, c.problem.heads, like.head_dim, c.order, n, 0.0F, like.dtype);
   const Packed q = random_like(shape, 1), k = random_like(shape, 2), v = random_like(shape, 3);
   const Packed grad_o = random_like(shape, 4);
-  const Gradients right = expected(c, Values(q), Values(k), Values(v), Values(grad_o));
+  const bool softmax = c.problem.weights == DenseWeights::softmax;
+  const Formula formula{.scale = double{c.problem.scale}, .softmax = softmax};
+  ExactCase values{Values(q), Values(k), Values(v), {}, Values(grad_o)};
+  const Reference right = reference(keys_of(c), values, formula);
+  values.o = right.o;
+  const ReferenceGradients gradients = reference_gradients(keys_of(c), values, formula);
 
   const int products_before = on_host::cublaslt_products();
   {
     const Result<DenseAttention> dense = DenseAttention::prepare(c.problem, host_cublaslt());
     ASSERT_TRUE(dense) << dense.error().message;
-    const auto dq = on_device("q", q), dk = on_device("k", k), dv = on_device("v", v),
-               dgrad_o = on_device("grad_o", grad_o), o = on_device("o", shape),
-               grad_q = on_device("grad_q", shape), grad_k = on_device("grad_k", shape),
-               grad_v = on_device("grad_v", shape);
+    const auto given = DeviceTensor::Content::given;
+    const DeviceTensor dq("q", q, given), dk("k", k, given), dv("v", v, given),
+        dgrad_o("grad_o", grad_o, given), o("o", shape, given), grad_q("grad_q", shape, given),
+        grad_k("grad_k", shape, given), grad_v("grad_v", shape, given);
     const DeviceArray<float> lse("lse", c.tokens * c.problem.heads);
     const DeviceArray<std::uint8_t> mask("mask", c.mask);
     const DeviceArray<std::byte> workspace("workspace", dense->workspace_bytes());
     const DenseMemory memory = {workspace.data(), mask.data()};
-    const bool softmax = c.problem.weights == DenseWeights::softmax;
-    const Status forward = dense->forward(
-        {dq.data(), dk.data(), dv.data(), o.data(), softmax ? lse.data() : nullptr, memory},
-        nullptr);
+    const Status forward = dense->forward({dq.view().data, dk.view().data, dv.view().data,
+                                           o.tensor().data, softmax ? lse.data() : nullptr, memory},
+                                          nullptr);
     ASSERT_TRUE(forward) << forward.error().message;
-    expect_near(read_back(o, shape), right.o, like.dtype, "o");
-    if (softmax) expect_logarithms(lse.values(), right.lse, like.dtype);
-    const Status backward = dense->backward({dq.data(), dk.data(), dv.data(), dgrad_o.data(),
-                                             grad_q.data(), grad_k.data(), grad_v.data(), memory},
-                                            nullptr);
+    expect_close(o, right.o, like.dtype, "o");
+    if (softmax) expect_logarithms(c, lse.values(), right.lse);
+    const Status backward =
+        dense->backward({dq.view().data, dk.view().data, dv.view().data, dgrad_o.view().data,
+                         grad_q.tensor().data, grad_k.tensor().data, grad_v.tensor().data, memory},
+                        nullptr);
     ASSERT_TRUE(backward) << backward.error().message;
-    expect_near(read_back(grad_q, shape), right.q, like.dtype, "grad_q");
-    expect_near(read_back(grad_k, shape), right.k, like.dtype, "grad_k");
-    expect_near(read_back(grad_v, shape), right.v, like.dtype, "grad_v");
+    expect_close(grad_q, gradients.q, like.dtype, "grad_q");
+    expect_close(grad_k, gradients.k, like.dtype, "grad_k");
+    expect_close(grad_v, gradients.v, like.dtype, "grad_v");
   }
   EXPECT_GE(on_host::cublaslt_products() - products_before, 6);
   EXPECT_EQ(on_host::live_cublaslt_objects(), 0);
 }
 
-constexpr DType dtypes[] = {DType::float32, DType::float16, DType::bfloat16};
-constexpr Order orders[] = {Order::token_major, Order::head_major, Order::head_major_items};
+constexpr Order memory_orders[] = {Order::token_major_apart, Order::head_major,
+                                   Order::head_major_items};
 
 TEST(DenseAttention, IsRightForwardAndBackwardInEveryMemoryOrderAndDType) {
-  for (const Order order : orders) {
+  for (const Order order : memory_orders) {
     for (const DType dtype : dtypes) {
       expect_right(uniform(order, 2, 3, 19, 8, dtype));
       expect_right(uniform(order, 3, 2, 16, 16, dtype));
@@ -222,7 +163,7 @@ TEST(DenseAttention, IsRightForwardAndBackwardInEveryMemoryOrderAndDType) {
 }
 
 TEST(DenseAttention, TakesOneMaskForAllHeadsOrOneEach) {
-  for (const Order order : orders) {
+  for (const Order order : memory_orders) {
     for (const std::int64_t masks : {1, 2}) {
       Case c = uniform(order, 2, 2, 13, 8, DType::float32);
       set_band(c, masks);
@@ -241,7 +182,7 @@ TEST(DenseAttention, ProductsWithoutASoftmaxAreMaskedByZero) {
 }
 
 TEST(DenseAttention, ARectangleInsideTheTensorsReadsAndWritesItsTokensAlone) {
-  for (const Order order : {Order::token_major, Order::head_major}) {
+  for (const Order order : {Order::token_major_apart, Order::head_major}) {
     Case c = uniform(order, 1, 2, 24, 8, DType::bfloat16);
     c.problem.queries = {5, 16};
     c.problem.keys = {7, 24};

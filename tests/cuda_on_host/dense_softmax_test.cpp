@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "engine/pattern/axes.h"
 #include "kernels/base/number_formats.h"
 #include "kernels/cuda/dense/softmax.h"
 #include "tests/cuda_on_host/device_memory.h"
-#include "tests/kernels/attention_case.h"
-#include "tests/kernels/packed.h"
+#include "tests/kernels/cases.h"
 
 namespace attnscope::cuda {
 namespace {
@@ -232,9 +232,10 @@ TEST_P(DenseSoftmax, MaskAloneZeroesWhatItRefusesAndLeavesTheRest) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryDType, DenseSoftmax,
-                         ::testing::Values(DType::float32, DType::float16, DType::bfloat16),
-                         attnscope::testing::name_of_parameter);
+INSTANTIATE_TEST_SUITE_P(EveryDType, DenseSoftmax, ::testing::ValuesIn(attnscope::testing::dtypes),
+                         [](const auto& parameter) {
+                           return std::string(attnscope::name_of(parameter.param));
+                         });
 
 }  // namespace
 }  // namespace attnscope::cuda

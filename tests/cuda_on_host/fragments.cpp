@@ -19,7 +19,7 @@ struct Product {
 };
 
 [[nodiscard]] float half_number(std::uint16_t bits) {
-  return half_to_float(bits);
+  return float_from_float16(bits);
 }
 [[nodiscard]] float bfloat16_number(std::uint16_t bits) {
   return __bfloat162float(__nv_bfloat16{bits});

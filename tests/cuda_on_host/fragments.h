@@ -8,7 +8,7 @@
 //   the rows and columns given there for lane = 4 groupID + threadID_in_group CuTe,
 //   include/cute/atom/mma_traits_sm80.hpp, MMA_Traits<SM80_16x8x16_F32F16F16F32_TN>, and
 //   copy_traits_sm75.hpp, Copy_Traits<SM75_U32x4_LDSM_N> and <SM75_U16x8_LDSM_T>: the same as
-//   layouts; fragments_test.cpp holds this file against both, written out.
+//   layouts, which fragments_test.cpp holds this file against.
 
 #include <cstdint>
 

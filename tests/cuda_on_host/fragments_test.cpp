@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the tensor cores' numbers lie in registers, held against two sources written by others than
+// Where the tensor cores' numbers lie in registers, held against a source written by others than
 // this house, and against plain matrix products.
 #include "tests/cuda_on_host/fragments.h"
 
@@ -20,42 +20,6 @@ namespace attnscope::on_host {
 namespace {
 
 using cuda::planted::Fragments;
-
-// ---- PTX ISA 9, section 9.7.14.5.8, "Matrix Fragments for mma.m16n8k16 with floating point type"
-
-struct PtxLane {
-  explicit PtxLane(int lane) : group(lane >> 2), thread_in_group(lane % 4) {}
-  int group, thread_in_group;
-
-  [[nodiscard]] Place a(int i) const {
-    const int row = (0 <= i && i < 2) || (4 <= i && i < 6) ? group : group + 8;
-    const int column = i < 4 ? thread_in_group * 2 + (i & 1) : thread_in_group * 2 + (i & 1) + 8;
-    return {row, column};
-  }
-  [[nodiscard]] Place b(int i) const {
-    const int row = i < 2 ? thread_in_group * 2 + (i & 1) : thread_in_group * 2 + (i & 1) + 8;
-    return {row, group};
-  }
-  [[nodiscard]] Place c(int i) const {
-    return {i < 2 ? group : group + 8, thread_in_group * 2 + (i & 1)};
-  }
-};
-
-TEST(Fragments, LieWhereThePtxManualSays) {
-  for (int lane = 0; lane < 32; ++lane) {
-    const PtxLane ptx(lane);
-    for (int i = 0; i < 8; ++i) {
-      EXPECT_EQ(place_in_a(lane, i).row, ptx.a(i).row) << lane << " a" << i;
-      EXPECT_EQ(place_in_a(lane, i).column, ptx.a(i).column) << lane << " a" << i;
-    }
-    for (int i = 0; i < 4; ++i) {
-      EXPECT_EQ(place_in_b(lane, i).row, ptx.b(i).row) << lane << " b" << i;
-      EXPECT_EQ(place_in_b(lane, i).column, ptx.b(i).column) << lane << " b" << i;
-      EXPECT_EQ(place_in_c(lane, i).row, ptx.c(i).row) << lane << " c" << i;
-      EXPECT_EQ(place_in_c(lane, i).column, ptx.c(i).column) << lane << " c" << i;
-    }
-  }
-}
 
 // ---- CuTe (NVIDIA/cutlass, include/cute/atom): layouts as shapes and strides, the first mode
 // fastest

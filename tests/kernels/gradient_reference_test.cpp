@@ -5,14 +5,14 @@
 
 #include <cmath>
 
-#include "tests/kernels/gradient_case.h"
+#include "tests/kernels/cases.h"
 
 namespace attnscope::testing {
 namespace {
 
 /// sum of grad_o * o(q, k, v), whose gradients reference_gradients gives.
 double loss(const KeysOf& keys, const ExactCase& problem) {
-  const Values o = reference_output(keys, problem);
+  const Values o = reference(keys, problem, softmax_of(problem.q.head_dim)).o;
   double sum = 0;
   for (std::size_t i = 0; i < o.data.size(); ++i) sum += o.data[i] * problem.grad_o.data[i];
   return sum;
@@ -32,11 +32,9 @@ double difference(const KeysOf& keys, const ExactCase& problem, double& x) {
 }
 
 void expect_differences_near(const AttentionCase& problem) {
-  const Inputs in = random_inputs(problem);
+  const Inputs in = problem.inputs();
   const KeysOf keys = problem.keys();
-  ExactCase values{Values(in.q), Values(in.k), Values(in.v), Values(in.q),
-                   Values(random_like(in.q, 5))};
-  values.o = reference_output(keys, values);
+  ExactCase values = exact(keys, in, random_like(in.q, 5));
   const ReferenceGradients gradients = reference_gradients(keys, values);
   const auto expect_all_near = [&](Values& operand, const Values& gradient) {
     for (std::size_t i = 0; i < operand.data.size(); ++i) {
@@ -50,7 +48,7 @@ void expect_differences_near(const AttentionCase& problem) {
 }
 
 TEST(ReferenceGradients, AreThoseOfDifferences) {
-  const SequenceLayout layout = *SequenceLayout::make(
+  const SequenceLayout layout = layout_of(
       {{.cls = 1, .query = 2, .documents = {6}}, {.cls = 1, .query = 1, .documents = {2, 3}}});
   for (const std::string pattern : {"sparse", "longformer", "full"}) {
     expect_differences_near(
@@ -59,18 +57,12 @@ TEST(ReferenceGradients, AreThoseOfDifferences) {
 }
 
 TEST(ReferenceGradients, OfRowsWithoutKeys_AreZero) {
-  const AttentionCase problem{
-      .window = Window::of(0),
-      .layout = *SequenceLayout::make({{.cls = 1, .query = 0, .documents = {4}}}),
-      .heads = 1,
-      .head_dim = 3};
-  const Inputs in = random_inputs(problem);
-  ExactCase values{Values(in.q), Values(in.k), Values(in.v), Values(in.q), Values(in.q)};
+  const AttentionCase problem{.layout = layout_of({{.documents = {4}}}), .head_dim = 3};
+  const Inputs in = problem.inputs();
   const KeysOf none = [](std::int64_t, std::int32_t) { return std::vector<std::int64_t>{}; };
-  values.o = reference_output(none, values);
+  const ExactCase values = exact(none, in, in.q);
   const ReferenceGradients gradients = reference_gradients(none, values);
-  EXPECT_EQ(values.o.largest(), 0);
-  for (const Values* of : {&gradients.q, &gradients.k, &gradients.v}) {
+  for (const Values* of : {&values.o, &gradients.q, &gradients.k, &gradients.v}) {
     for (const double x : of->data) ASSERT_EQ(x, 0);
   }
 }

@@ -15,12 +15,11 @@
 #include "kernels/cpu/segment.h"
 #include "kernels/cpu/selected_kernels.h"
 #include "kernels/cpu/windowed.h"
-#include "tests/kernels/attention_case.h"
+#include "tests/kernels/subject.h"
 
 namespace attnscope::testing {
 namespace {
 
-constexpr float inf = std::numeric_limits<float>::infinity();
 constexpr std::int64_t patterns = 65536;
 
 struct Format {
@@ -49,8 +48,8 @@ double number_of(const Format& format, std::uint32_t pattern) {
 
 /// Whether a kernel set takes numbers below the least normal one for 0 when it writes this format:
 /// the processor's own conversion to bfloat16 does.
-bool flushes_subnormals(cpu::InstructionSet set, const Format& format) {
-  return format.dtype == DType::bfloat16 && cpu::name_of(set) == "avx512-bf16";
+bool flushes_subnormals(const std::string& set, const Format& format) {
+  return format.dtype == DType::bfloat16 && set == "avx512-bf16";
 }
 
 ConstTensor tensor_of(std::span<const std::uint16_t> halves, DType dtype, std::int64_t d) {
@@ -94,7 +93,7 @@ TEST_P(NumberFormat, EveryPatternIsWidenedExactly) {
     const std::vector<std::uint16_t> units = unit_rows(dtype, d, column);
     const cpu::BandProblem problem{sequences, 1, d, 0};
     std::vector<float> as_key(patterns), as_query(patterns);
-    for_each_instruction_set([&](cpu::InstructionSet set) {
+    for_each_instruction_set([&](const std::string& set) {
       // One key per row: its score with a unit vector is the number itself, in float32.
       ASSERT_TRUE(cpu::windowed_qk(problem, tensor_of(units, dtype, d), tensor_of(rows, dtype, d),
                                    1.0f, 1, as_key));
@@ -104,9 +103,9 @@ TEST_P(NumberFormat, EveryPatternIsWidenedExactly) {
         const double expected = number_of(GetParam(), static_cast<std::uint32_t>(i));
         for (const float widened : {as_key[i], as_query[i]}) {
           if (std::isnan(expected)) {
-            ASSERT_TRUE(std::isnan(widened)) << cpu::name_of(set) << fmt::format(" {:#x}", i);
+            ASSERT_TRUE(std::isnan(widened)) << set << fmt::format(" {:#x}", i);
           } else {
-            ASSERT_EQ(widened, expected) << cpu::name_of(set) << fmt::format(" {:#x}", i);
+            ASSERT_EQ(widened, expected) << set << fmt::format(" {:#x}", i);
           }
         }
       }
@@ -128,7 +127,7 @@ TEST_P(NumberFormat, AttendingToOneself_ReturnsEveryPattern) {
     const std::vector<std::uint16_t> values = all_patterns(format.dtype, d, column);
     const std::vector<std::uint16_t> keys = unit_rows(format.dtype, d, 0);
     const ConstTensor q = tensor_of(keys, format.dtype, d);
-    for_each_instruction_set([&](cpu::InstructionSet set) {
+    for_each_instruction_set([&](const std::string& set) {
       std::vector<std::uint16_t> out(values.size(), 0x1234);
       const Tensor o{reinterpret_cast<std::byte*>(out.data()), format.dtype, d, d, d, 0, 0};
       std::vector<std::byte> workspace(
@@ -140,12 +139,12 @@ TEST_P(NumberFormat, AttendingToOneself_ReturnsEveryPattern) {
         const auto pattern = static_cast<std::uint16_t>(i);
         const double number = number_of(format, pattern);
         if (std::isnan(number)) {
-          ASSERT_TRUE(std::isnan(number_of(format, got))) << cpu::name_of(set) << " " << i;
+          ASSERT_TRUE(std::isnan(number_of(format, got))) << set << " " << i;
         } else if (number == 0 ||
                    (flushes_subnormals(set, format) && std::abs(number) < 0x1p-126)) {
-          ASSERT_EQ(number_of(format, got), 0) << cpu::name_of(set) << " " << i;
+          ASSERT_EQ(number_of(format, got), 0) << set << " " << i;
         } else {
-          ASSERT_EQ(got, pattern) << cpu::name_of(set) << fmt::format(" {:#x}", i);
+          ASSERT_EQ(got, pattern) << set << fmt::format(" {:#x}", i);
         }
       }
     });
@@ -208,17 +207,16 @@ TEST_P(NumberFormat, NarrowingRoundsToNearestEven) {
   const Format format = GetParam();
   const Roundings points = turning_points(format);
   ASSERT_GT(points.number.size(), 200'000U);
-  for_each_instruction_set([&](cpu::InstructionSet set) {
+  for_each_instruction_set([&](const std::string& set) {
     for (const std::int64_t d : {48, 19, 1}) {
       const std::vector<std::uint16_t> out = stored(points.number, format.dtype, d);
       for (std::size_t i = 0; i < out.size(); ++i) {
         const double x = points.number[i];
         if (flushes_subnormals(set, format) && std::abs(x) < 0x1p-126) {
-          ASSERT_LE(std::abs(number_of(format, out[i])), 0x1p-126) << cpu::name_of(set) << " " << x;
+          ASSERT_LE(std::abs(number_of(format, out[i])), 0x1p-126) << set << " " << x;
           continue;
         }
-        ASSERT_EQ(out[i], points.pattern[i])
-            << cpu::name_of(set) << fmt::format(" {:a} in rows of {}", x, d);
+        ASSERT_EQ(out[i], points.pattern[i]) << set << fmt::format(" {:a} in rows of {}", x, d);
       }
     }
   });
@@ -232,11 +230,11 @@ TEST_P(NumberFormat, NarrowingKeepsNaN) {
       nans.push_back(std::bit_cast<float>(sign | payload));
     }
   }
-  for_each_instruction_set([&](cpu::InstructionSet set) {
+  for_each_instruction_set([&](const std::string& set) {
     for (const std::int64_t d : {12, 5}) {
       for (const std::uint16_t pattern : stored(nans, format.dtype, d)) {
         ASSERT_TRUE(std::isnan(number_of(format, pattern)))
-            << cpu::name_of(set) << fmt::format(" {:#x}", pattern);
+            << set << fmt::format(" {:#x}", pattern);
       }
     }
   });

@@ -4,54 +4,46 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "kernels/base/number_formats.h"
 
 namespace attnscope::testing {
 namespace {
 
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-/// Token-major rows stand this many numbers apart beyond their heads, to catch packed assumptions.
-constexpr std::int64_t token_gap = 3;
-
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
+/// Numbers between tokens, and before the first row.
+std::int64_t gap(Order order) {
+  return order == Order::token_major_apart ? 3 : 0;
+}
+std::int64_t lead(Order order) {
+  return order == Order::off_its_boundary ? 1 : 0;
 }
 
 template <typename Byte>
 StridedTensor<Byte> strided(const Packed& p, Byte* data) {
-  StridedTensor<Byte> t{data, p.dtype, p.head_dim, p.head_dim, p.tokens * p.head_dim, 0, 0};
-  if (p.order == Order::token_major) {
-    t.token_stride = p.heads * p.head_dim + token_gap;
-    t.head_stride = p.head_dim;
+  const std::int64_t d = p.head_dim;
+  StridedTensor<Byte> t{data + lead(p.order) * size_of(p.dtype), p.dtype, d, d, p.tokens * d, 0, 0};
+  if (p.order == Order::token_major || p.order == Order::token_major_apart) {
+    t.token_stride = p.heads * d + gap(p.order);
+    t.head_stride = d;
   } else if (p.order == Order::head_major_items) {
-    t.head_stride = p.item_tokens * p.head_dim;
+    t.head_stride = p.item_tokens * d;
     t.item_tokens = p.item_tokens;
-    t.item_stride = p.heads * p.item_tokens * p.head_dim;
+    t.item_stride = p.heads * p.item_tokens * d;
   }
   return t;
 }
 
 std::int64_t extent(const Packed& p) {
-  const std::int64_t elements = p.tokens * p.heads * p.head_dim;
-  return p.order == Order::token_major
-             ? elements + std::max<std::int64_t>(p.tokens - 1, 0) * token_gap
-             : elements;
+  return p.tokens * p.heads * p.head_dim + lead(p.order) +
+         std::max<std::int64_t>(p.tokens - 1, 0) * gap(p.order);
 }
 
 }  // namespace
 
 std::string name_of(Order order) {
-  switch (order) {
-    case Order::token_major:
-      return "token-major";
-    case Order::head_major:
-      return "head-major";
-    case Order::head_major_items:
-      return "head-major items";
-  }
-  return "";
+  constexpr std::array names{"token-major", "token-major, rows apart", "head-major",
+                             "head-major items", "head-major, off its boundary"};
+  return names.at(static_cast<std::size_t>(order));
 }
 
 double unit_roundoff(DType dtype) {
@@ -99,10 +91,13 @@ ConstTensor Packed::view() const {
   return strided(*this, data.data());
 }
 Element Packed::at(std::int64_t token, std::int64_t head, std::int64_t x) {
-  return {data.data(), dtype, view().offset(token, head) + x};
+  return {data.data(), dtype, lead(order) + view().offset(token, head) + x};
 }
 float Packed::at(std::int64_t token, std::int64_t head, std::int64_t x) const {
-  return read_value(data.data(), dtype, view().offset(token, head) + x);
+  return read_value(data.data(), dtype, lead(order) + view().offset(token, head) + x);
+}
+std::int64_t Packed::row(std::int64_t token, std::int64_t head) const {
+  return (lead(order) + view().offset(token, head)) * size_of(dtype);
 }
 
 Packed like(const Packed& shape, float value) {
@@ -112,15 +107,25 @@ Packed like(const Packed& shape, float value) {
 
 bool gaps_are_untouched(const Packed& packed) {
   Packed expected = like(packed, nan);
-  const std::int64_t size = size_of(packed.dtype);
   for (std::int64_t t = 0; t < packed.tokens; ++t) {
     for (std::int64_t h = 0; h < packed.heads; ++h) {
-      const std::size_t at = index(packed.view().offset(t, h) * size);
-      std::memcpy(expected.data.data() + at, packed.data.data() + at,
-                  index(packed.head_dim * size));
+      const std::int64_t at = packed.row(t, h);
+      std::memcpy(expected.data.data() + at, packed.data.data() + at, index(packed.row_bytes()));
     }
   }
   return expected.data == packed.data;
+}
+
+bool same_row(const Packed& a, const Packed& b, std::int64_t token, std::int64_t head) {
+  return std::memcmp(a.data.data() + a.row(token, head), b.data.data() + b.row(token, head),
+                     index(a.row_bytes())) == 0;
+}
+
+bool is_finite(const Packed& packed, std::int64_t token, std::int64_t head) {
+  for (std::int64_t x = 0; x < packed.head_dim; ++x) {
+    if (!std::isfinite(packed.at(token, head, x))) return false;
+  }
+  return true;
 }
 
 Values::Values(std::int64_t tokens_in, std::int64_t heads_in, std::int64_t head_dim_in)
@@ -132,7 +137,10 @@ Values::Values(std::int64_t tokens_in, std::int64_t heads_in, std::int64_t head_
 Values::Values(const Packed& packed) : Values(packed.tokens, packed.heads, packed.head_dim) {
   for (std::int64_t t = 0; t < tokens; ++t) {
     for (std::int64_t h = 0; h < heads; ++h) {
-      for (std::int64_t x = 0; x < head_dim; ++x) row(t, h)[x] = double{packed.at(t, h, x)};
+      const std::byte* from = packed.data.data() + packed.row(t, h);
+      for (std::int64_t x = 0; x < head_dim; ++x) {
+        row(t, h)[x] = double{read_value(from, packed.dtype, x)};
+      }
     }
   }
 }

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "tests/kernels/hand_made_plans.h"
+#include "tests/kernels/plans.h"
 
 namespace attnscope::cuda {
 namespace {

@@ -7,7 +7,6 @@
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/compile_plan.h"
 #include "tests/kernels/cuda_work/list_checks.h"
-#include "tests/kernels/cuda_work/walked_list.h"
 
 namespace attnscope::testing {
 namespace {

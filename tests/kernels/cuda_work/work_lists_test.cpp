@@ -9,67 +9,24 @@
 
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/compile_plan.h"
+#include "tests/kernels/cases.h"
 #include "tests/kernels/cuda_work/list_checks.h"
-#include "tests/kernels/hand_made_plans.h"
-#include "tests/kernels/random_plan.h"
+#include "tests/kernels/plans.h"
 
 namespace attnscope::testing {
 namespace {
 
-struct NamedLayout {
-  std::string name;
-  SequenceLayout layout;
-};
-
-std::vector<NamedLayout> layouts() {
-  const auto make = [](std::vector<LayoutItem> items, std::int64_t shared_query = 0) {
-    return *SequenceLayout::make(std::move(items), shared_query);
-  };
-  return {
-      {"uniform", SequenceLayout::uniform(3, {.query = 11, .documents = {90}})},
-      {"ragged", make({{.query = 5, .documents = {70}},
-                       {.query = 17, .documents = {131}},
-                       {.query = 1, .documents = {3}},
-                       {.query = 16, .documents = {16}}})},
-      {"shared query", make({{.documents = {60}}, {.documents = {1}}, {.documents = {129}}}, 11)},
-      {"long shared query", make({{.documents = {20}}, {.documents = {33}}}, 40)},
-      {"nothing", make({{.cls = 0}})},
-      {"without query", make({{.query = 0, .documents = {75}}})},
-      {"without document", make({{.query = 9, .documents = {0}}, {.query = 20}})},
-      {"without [CLS]", make({{.cls = 0, .query = 7, .documents = {66}}})},
-      {"sentences", make({{.query = 6,
-                           .documents = {150},
-                           .sentences = {0, 1, 40, 41, 42, 77, 149},
-                           .sentences_given = true},
-                          {.query = 3, .documents = {9}, .sentences_given = true}})},
-      {"list-wise",
-       make({{.query = 4, .documents = {80, 0, 35, 1}}, {.query = 4, .documents = {17, 64}}})},
-      {"tiny items", SequenceLayout::uniform(9, {.query = 4, .documents = {7}})},
-  };
-}
-
-class PatternLists : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(WorkLists, PatternLists,
-                         ::testing::Values("full", "longformer", "qds", "sparse",
-                                           "sparse-without-independent-query", "listwise"));
-
-TEST_P(PatternLists, EveryAllowedPair_IsComputedOnce) {
-  const AttentionPattern pattern = *find_pattern(GetParam());
-  std::vector<std::optional<Window>> windows{std::nullopt};
-  if (pattern.has_window()) {
-    windows = {Window::of(0), Window::of(4), Window::of(40), Window::infinite()};
-  }
+/// The patterns, windows and layouts that the kernels are held against.
+TEST(WorkLists, OfTheCasesOfTheKernels_AreComputedOnce) {
   int checked = 0;
-  for (const auto& [name, layout] : layouts()) {
-    for (const std::optional<Window> window : windows) {
-      const Result<AttentionPlan> plan = compile_plan(pattern, window, layout, 2);
-      if (!plan) continue;  // a shared query that would attend to its documents
+  for (const auto& list : {cases_of_windows(DType::float32), cases_of_lengths(DType::float32),
+                           cases_of_layouts(DType::float32)}) {
+    for (const AttentionCase& problem : list) {
       ++checked;
-      EXPECT_TRUE(cuts_well(*plan, keys_from_oracle(GetParam(), window, layout)))
-          << name << ", window " << (window ? window->text() : "none");
+      ASSERT_TRUE(cuts_well(problem.plan(), problem.keys(), problem.head_dim)) << problem.text();
     }
   }
-  EXPECT_GT(checked, 8);
+  EXPECT_GT(checked, 200);
 }
 
 TEST(WorkLists, HandMadePlans_AreComputedOnce) {

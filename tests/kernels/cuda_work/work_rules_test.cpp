@@ -7,7 +7,7 @@
 
 #include "kernels/cuda/work/rules.h"
 #include "kernels/plan/key_runs.h"
-#include "tests/kernels/cuda_work/walked_list.h"
+#include "tests/kernels/cuda_work/list_checks.h"
 
 namespace attnscope::cuda {
 namespace {

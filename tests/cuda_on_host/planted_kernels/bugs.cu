@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small kernels, right as they are and each wrong in one way when `planted` is set.
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/ptx.h"
+#include "tests/cuda_on_host/planted_kernels/planted.h"
+
+namespace attnscope::cuda::planted {
+
+namespace {
+
+/// The thread of the grid, and its number in its block.
+__device__ int place() {
+  return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+}
+__device__ int thread() {
+  return static_cast<int>(threadIdx.x);
+}
+__device__ float* shared_numbers() {
+  return reinterpret_cast<float*>(dynamic_shared());
+}
+
+/// Shared memory for a number of each thread.
+template <void (*kernel)(Memory)>
+Status run(const Memory& memory) {
+  return launch("planted", kernel, {blocks, threads, threads * 4}, nullptr, memory);
+}
+
+// ---- accesses out of bounds, of nothing, off their boundary
+
+__global__ void read_past_the_end(Memory memory) {
+  memory.out[place()] = memory.in[place() + (memory.planted ? 1 : 0)];
+}
+
+__global__ void read_before_the_beginning(Memory memory) {
+  memory.out[place()] = memory.in[place() - (memory.planted ? 1 : 0)];
+}
+
+__global__ void write_past_the_end(Memory memory) {
+  memory.out[place()] = memory.in[place()];
+  if (memory.planted && place() == numbers - 1) memory.out[numbers] = 0;
+}
+
+__global__ void read_host_memory(Memory memory) {
+  memory.out[place()] = memory.planted ? *memory.host : memory.in[place()];
+}
+
+__global__ void read_what_nothing_wrote(Memory memory) {
+  if (!memory.planted || place() != 7) memory.out[place()] = memory.in[place()];
+  memory.out[place()] += 1;
+}
+
+__global__ void read_past_shared_memory(Memory memory) {
+  float* shared = shared_numbers();
+  shared[thread()] = memory.in[place()];
+  __syncthreads();
+  memory.out[place()] = shared[memory.planted ? thread() + 1 : (thread() + 1) % threads];
+}
+
+__global__ void write_past_shared_memory(Memory memory) {
+  shared_numbers()[thread() + (memory.planted ? 1 : 0)] = 1;
+  memory.out[place()] = memory.in[place()];
+}
+
+__global__ void read_shared_memory_of_the_last_block(Memory memory) {
+  float* shared = shared_numbers();
+  if (!memory.planted || blockIdx.x == 0) shared[thread()] = memory.in[place()];
+  __syncthreads();
+  memory.out[place()] = shared[thread()];
+}
+
+__global__ void vector_load_off_its_boundary(Memory memory) {
+  if (thread() % 4 != 0 || place() + 4 >= numbers) return;
+  const float* from = memory.in + place() + (memory.planted ? 1 : 0);
+  const float4 four = *reinterpret_cast<const float4*>(from);
+  memory.out[place()] = four.x + four.y + four.z + four.w;
+}
+
+__global__ void index_beyond_an_array_of_registers(Memory memory) {
+  float registers[4] = {memory.in[place()], 1, 2, 3};
+  const int last = memory.planted ? 4 : 3;
+  for (int i = 0; i <= last; ++i) registers[i] += static_cast<float>(thread() % (i + 2));
+  memory.out[place()] = registers[thread() % 4];
+}
+
+__global__ void copy_of_bytes_past_the_end(Memory memory) {
+  std::byte wide[24];
+  std::size_t bytes = memory.planted ? sizeof wide : sizeof(float);
+  memcpy(wide, memory.in + place(), bytes);
+  memcpy(memory.out + place(), wide, sizeof(float));
+}
+
+// ---- missing barriers
+
+__global__ void missing_barrier_before_a_read(Memory memory) {
+  float* shared = shared_numbers();
+  shared[thread()] = memory.in[place()];
+  if (!memory.planted) __syncthreads();
+  memory.out[place()] = shared[threads - 1 - thread()];
+}
+
+__global__ void missing_barrier_before_the_next_write(Memory memory) {
+  float* shared = shared_numbers();
+  float sum = 0;
+  for (int round = 0; round < 2; ++round) {
+    shared[thread()] = memory.in[place()];
+    __syncthreads();
+    sum += shared[(thread() + 32) % threads];
+    if (!memory.planted) __syncthreads();
+  }
+  memory.out[place()] = sum;
+}
+
+__global__ void two_writers(Memory memory) {
+  float* shared = shared_numbers();
+  shared[memory.planted ? thread() / 2 : thread()] = memory.in[place()];
+  __syncthreads();
+  memory.out[place()] = shared[thread() / 2];
+}
+
+__global__ void missing_warp_barrier(Memory memory) {
+  float* shared = shared_numbers();
+  shared[thread()] = memory.in[place()];
+  if (!memory.planted) __syncwarp();
+  memory.out[place()] = shared[thread() ^ 1];
+}
+
+/// A shuffle is no barrier for memory.
+__global__ void shuffle_for_a_warp_barrier(Memory memory) {
+  float* shared = shared_numbers();
+  shared[thread()] = memory.in[place()];
+  const float other = __shfl_xor_sync(0xffffffffu, memory.in[place()], 1);
+  if (!memory.planted) __syncwarp();
+  memory.out[place()] = shared[thread() ^ 1] + other;
+}
+
+/// __syncwarp orders one warp, not two.
+__global__ void warp_barrier_for_two_warps(Memory memory) {
+  float* shared = shared_numbers();
+  shared[thread()] = memory.in[place()];
+  if (memory.planted) {
+    __syncwarp();
+  } else {
+    __syncthreads();
+  }
+  memory.out[place()] = shared[(thread() + 32) % threads];
+}
+
+__global__ void missing_barrier_before_a_matrix(Memory memory) {
+  std::byte* shared = dynamic_shared();
+  float* numbers_of_thread = shared_numbers();
+  numbers_of_thread[thread()] = memory.in[place()];
+  if (!memory.planted) __syncwarp();
+  // The rows of 16 bytes that four lanes of this warp have written, each twice over.
+  std::uint32_t matrices[4];
+  load_matrices(matrices, shared + thread() / 32 * 128 + thread() % 8 * 16);
+  memory.out[place()] = __uint_as_float(matrices[0]);
+}
+
+__global__ void missing_barrier_in_global_memory(Memory memory) {
+  memory.out[place()] = memory.in[place()];
+  if (!memory.planted) __syncthreads();
+  const float other = memory.out[place() ^ 1];
+  __syncthreads();
+  memory.out[place()] = other;
+}
+
+// ---- asynchronous copies
+
+__global__ void missing_wait(Memory memory) {
+  float* shared = shared_numbers();
+  copy_async<4>(shared + thread(), memory.in + place(), true);
+  commit_copies();
+  if (!memory.planted) wait_for_copies<0>();
+  memory.out[place()] = shared[thread()];
+}
+
+/// The wait leaves the latest group under way, and it is the one that is read.
+__global__ void wait_for_too_few(Memory memory) {
+  float* shared = shared_numbers();
+  if (thread() < 32) copy_async<4>(shared + thread(), memory.in + place(), true);
+  commit_copies();
+  if (thread() >= 32) copy_async<4>(shared + thread(), memory.in + place(), true);
+  commit_copies();
+  if (memory.planted) {
+    wait_for_copies<1>();
+  } else {
+    wait_for_copies<0>();
+  }
+  memory.out[place()] = shared[thread()];
+}
+
+__global__ void copy_outside_of_a_group(Memory memory) {
+  float* shared = shared_numbers();
+  copy_async<4>(shared + thread(), memory.in + place(), true);
+  if (!memory.planted) commit_copies();
+  wait_for_copies<0>();
+  memory.out[place()] = shared[thread()];
+}
+
+/// A thread waits for its own copies only.
+__global__ void missing_barrier_behind_the_wait(Memory memory) {
+  float* shared = shared_numbers();
+  copy_async<4>(shared + thread(), memory.in + place(), true);
+  commit_copies();
+  wait_for_copies<0>();
+  if (!memory.planted) __syncthreads();
+  memory.out[place()] = shared[threads - 1 - thread()];
+}
+
+__global__ void copy_over_what_is_read(Memory memory) {
+  float* shared = shared_numbers();
+  shared[thread()] = memory.in[place()];
+  __syncthreads();
+  const float other = shared[threads - 1 - thread()];
+  if (!memory.planted) __syncthreads();
+  copy_async<4>(shared + thread(), memory.in + place(), true);
+  commit_copies();
+  wait_for_copies<0>();
+  memory.out[place()] = other + shared[thread()];
+}
+
+__global__ void copy_past_the_end(Memory memory) {
+  float* shared = shared_numbers();
+  const int from = place() + (memory.planted ? 1 : 0);
+  copy_async<4>(shared + thread(), memory.in + from, from <= numbers);
+  commit_copies();
+  wait_for_copies<0>();
+  memory.out[place()] = shared[thread()];
+}
+
+/// A copy that is not valid reads nothing, wherever it points, and leaves zeros.
+__global__ void invalid_copy_taken_for_valid(Memory memory) {
+  float* shared = shared_numbers();
+  copy_async<4>(shared + thread(), memory.in + numbers + 64 + thread(), memory.planted);
+  commit_copies();
+  wait_for_copies<0>();
+  memory.out[place()] = shared[thread()];
+}
+
+__global__ void copy_off_its_boundary(Memory memory) {
+  float* shared = shared_numbers();
+  if (thread() % 4 == 0) {
+    const int last = numbers - 8;
+    const int from = place() < last ? place() : last;
+    copy_async<16>(shared + thread(), memory.in + from + (memory.planted ? 2 : 0), true);
+  }
+  commit_copies();
+  wait_for_copies<0>();
+  __syncthreads();
+  memory.out[place()] = shared[thread()];
+}
+
+// ---- between blocks
+
+__global__ void two_blocks_write_one_place(Memory memory) {
+  memory.out[memory.planted ? thread() : place()] = memory.in[place()];
+}
+
+/// Reads the other block's results, which may be there or not.
+__global__ void read_of_another_block(Memory memory) {
+  memory.out[place()] = memory.in[place()];
+  __syncthreads();
+  if (memory.planted && memory.counter[0] == 0) {
+    memory.out[place()] += memory.out[(place() + threads) % numbers];
+  }
+}
+
+/// The block that arrives last adds what the others have left. Its atomic operation and fences on
+/// both sides of it order the accesses; `first` and `second` leave one fence out.
+template <bool first, bool second>
+__device__ void last_block_adds(const Memory& memory) {
+  auto* last = reinterpret_cast<unsigned*>(dynamic_shared());
+  memory.out[place()] = memory.in[place()];
+  __syncthreads();
+  if (thread() == 0) {
+    if (first) __threadfence();
+    *last = atomicAdd(memory.counter, 1u) == blocks - 1 ? 1u : 0u;
+    if (second) __threadfence();
+  }
+  __syncthreads();
+  if (*last == 0) return;
+  const float sum = memory.out[thread()] + memory.out[threads + thread()];
+  __syncthreads();
+  memory.out[thread()] = sum;
+  if (thread() == 0) *memory.counter = 0;
+}
+
+__global__ void missing_fence_before_arrival(Memory memory) {
+  if (memory.planted) {
+    last_block_adds<false, true>(memory);
+  } else {
+    last_block_adds<true, true>(memory);
+  }
+}
+
+__global__ void missing_fence_behind_arrival(Memory memory) {
+  if (memory.planted) {
+    last_block_adds<true, false>(memory);
+  } else {
+    last_block_adds<true, true>(memory);
+  }
+}
+
+/// Every thread fences what it wrote itself, then one arrives for all.
+__global__ void missing_barrier_before_arrival(Memory memory) {
+  auto* last = reinterpret_cast<unsigned*>(dynamic_shared());
+  memory.out[place()] = memory.in[place()];
+  __threadfence();
+  if (!memory.planted) __syncthreads();
+  if (thread() == 0) *last = atomicAdd(memory.counter, 1u) == blocks - 1 ? 1u : 0u;
+  __threadfence();
+  __syncthreads();
+  if (*last == 0) return;
+  __threadfence();
+  memory.out[thread()] += memory.out[threads + thread()];
+  if (thread() == 0) *memory.counter = 0;
+}
+
+__global__ void counter_without_atomics(Memory memory) {
+  memory.out[place()] = memory.in[place()];
+  if (thread() != 0) return;
+  if (memory.planted) {
+    ++*memory.counter;
+  } else {
+    atomicAdd(memory.counter, 1u);
+  }
+}
+
+__global__ void read_only_load_of_what_is_written(Memory memory) {
+  memory.out[place()] = __ldg(memory.in + place());
+  if (memory.planted) memory.out[place()] += __ldg(memory.out + place());
+}
+
+// ---- lanes that diverge
+
+__global__ void barrier_in_a_branch(Memory memory) {
+  memory.out[place()] = memory.in[place()];
+  if (!memory.planted || thread() < 48) __syncthreads();
+}
+
+__global__ void barrier_for_one_warp(Memory memory) {
+  memory.out[place()] = memory.in[place()];
+  if (!memory.planted || thread() < 32) __syncthreads();
+}
+
+__global__ void shuffle_in_a_branch(Memory memory) {
+  float sum = memory.in[place()];
+  if (!memory.planted || thread() % 32 < 16) sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+  memory.out[place()] = sum;
+}
+
+__global__ void shuffle_meets_vote(Memory memory) {
+  float sum = memory.in[place()];
+  if (!memory.planted || thread() % 2 == 0) {
+    sum += __shfl_down_sync(0xffffffffu, sum, 1);
+  } else {
+    sum += static_cast<float>(__any_sync(0xffffffffu, thread() == 0));
+  }
+  memory.out[place()] = sum;
+}
+
+__global__ void mask_of_half_a_warp(Memory memory) {
+  const unsigned mask = memory.planted ? 0xffffu : 0xffffffffu;
+  memory.out[place()] = __shfl_sync(mask, memory.in[place()], 0);
+}
+
+__global__ void product_of_half_a_warp(Memory memory) {
+  float c[4] = {};
+  const std::uint32_t a[4] = {0x3c003c00, 0, 0, 0};
+  if (!memory.planted || thread() % 32 < 16) multiply_add<__half>(c, a, 0x3c003c00, 0);
+  memory.out[place()] = memory.in[place()] + c[0];
+}
+
+}  // namespace
+
+std::vector<Bug> bounds() {
+  return {
+      {"ReadPastTheEnd", run<read_past_the_end>,
+       "kernel planted, block 1, thread 63: reads 4 bytes outside in, byte 512 of 512"},
+      {"ReadBeforeTheBeginning", run<read_before_the_beginning>,
+       "block 0, thread 0: reads 4 bytes outside in, byte -4 of 512"},
+      {"WritePastTheEnd", run<write_past_the_end>,
+       "block 1, thread 63: writes 4 bytes outside out, byte 512 of 512"},
+      {"ReadHostMemory", run<read_host_memory>,
+       "reads 4 bytes at an address that is neither device nor shared memory"},
+      {"ReadWhatNothingWrote", run<read_what_nothing_wrote>,
+       "block 0, thread 7: reads out, byte 28 of 512, which nothing has written"},
+      {"ReadPastSharedMemory", run<read_past_shared_memory>,
+       "thread 63: reads 4 bytes outside shared memory, byte 256 of 256"},
+      {"WritePastSharedMemory", run<write_past_shared_memory>,
+       "thread 63: writes 4 bytes outside shared memory, byte 256 of 256"},
+      {"ReadSharedMemoryOfTheLastBlock", run<read_shared_memory_of_the_last_block>,
+       "block 1, thread [0-9]+: reads shared memory, byte [0-9]+ of 256, which nothing has "
+       "written"},
+      {"VectorLoadOffItsBoundary", run<vector_load_off_its_boundary>,
+       "through a type that needs more alignment, at .*bugs.cu:[0-9]+"},
+      {"IndexBeyondAnArrayOfRegisters", run<index_beyond_an_array_of_registers>,
+       "thread [0-9]+: index 4 is beyond its array, at .*bugs.cu:[0-9]+"},
+      {"CopyOfBytesPastTheEnd", run<copy_of_bytes_past_the_end>,
+       "block 1, thread [0-9]+: reads 24 bytes outside in"},
+  };
+}
+
+std::vector<Bug> barriers() {
+  const std::string race = "race: .* shared memory, .* nothing orders the two";
+  return {
+      {"MissingBarrierBeforeARead", run<missing_barrier_before_a_read>,
+       "(race: .* shared memory, .* of this block (wrote|read)|which nothing has written)"},
+      {"MissingBarrierBeforeTheNextWrite", run<missing_barrier_before_the_next_write>, race},
+      {"TwoWriters", run<two_writers>,
+       "race: writes shared memory, .* of this block wrote, and nothing orders the two"},
+      {"MissingWarpBarrier", run<missing_warp_barrier>, "(" + race + "|which nothing has written)"},
+      {"ShuffleForAWarpBarrier", run<shuffle_for_a_warp_barrier>, race},
+      {"WarpBarrierForTwoWarps", run<warp_barrier_for_two_warps>,
+       "(" + race + "|which nothing has written)"},
+      {"MissingBarrierBeforeAMatrix", run<missing_barrier_before_a_matrix>,
+       "(" + race + "|which nothing has written)"},
+      {"MissingBarrierInGlobalMemory", run<missing_barrier_in_global_memory>,
+       "(race: .* out, |which nothing has written)"},
+  };
+}
+
+std::vector<Bug> copies() {
+  const std::string under_way = "a copy that thread [0-9]+ has started and not waited for";
+  return {
+      {"MissingWait", run<missing_wait>, "reads shared memory, .* which " + under_way},
+      {"WaitForTooFew", run<wait_for_too_few>, "reads shared memory, .* which " + under_way},
+      {"CopyOutsideOfAGroup", run<copy_outside_of_a_group>, "which " + under_way},
+      {"MissingBarrierBehindTheWait", run<missing_barrier_behind_the_wait>,
+       "(race: reads shared memory|which nothing has written|" + under_way + ")"},
+      {"CopyOverWhatIsRead", run<copy_over_what_is_read>,
+       "(race: writes shared memory, .* read|" + under_way + "|race: reads shared memory)"},
+      {"CopyPastTheEnd", run<copy_past_the_end>, "reads 4 bytes outside in, byte 512 of 512"},
+      {"InvalidCopyTakenForValid", run<invalid_copy_taken_for_valid>, "reads 4 bytes outside in"},
+      {"CopyOffItsBoundary", run<copy_off_its_boundary>,
+       "cp.async reads at an address that is not a multiple of 16"},
+  };
+}
+
+std::vector<Bug> between_blocks() {
+  const std::string race = "race: .* of another block wrote, and nothing orders the two";
+  return {
+      {"TwoBlocksWriteOnePlace", run<two_blocks_write_one_place>, race},
+      {"ReadOfAnotherBlock", run<read_of_another_block>, "(" + race + "|nothing has written)"},
+      {"MissingFenceBeforeArrival", run<missing_fence_before_arrival>, race},
+      {"MissingFenceBehindArrival", run<missing_fence_behind_arrival>, race},
+      {"MissingBarrierBeforeArrival", run<missing_barrier_before_arrival>, race},
+      {"CounterWithoutAtomics", run<counter_without_atomics>, race},
+      {"ReadOnlyLoadOfWhatIsWritten", run<read_only_load_of_what_is_written>,
+       "__ldg reads out, byte [0-9]+ of 512, which this launch has written"},
+  };
+}
+
+std::vector<Bug> divergence() {
+  return {
+      {"BarrierInABranch", run<barrier_in_a_branch>,
+       "lanes of a warp diverged: lane 0 is at __syncthreads, lane 16 at the end of the kernel"},
+      {"BarrierForOneWarp", run<barrier_for_one_warp>,
+       "warp 1 ended while others wait at __syncthreads"},
+      {"ShuffleInABranch", run<shuffle_in_a_branch>,
+       "lane 0 is at __shfl_sync, .* lane 16 at the end of the kernel"},
+      {"ShuffleMeetsVote", run<shuffle_meets_vote>,
+       "lane 0 is at __shfl_sync, .* lane 1 at __ballot_sync"},
+      {"MaskOfHalfAWarp", run<mask_of_half_a_warp>,
+       "__shfl_sync with mask 0xffff, not the whole warp"},
+      {"ProductOfHalfAWarp", run<product_of_half_a_warp>,
+       "lane 0 is at mma \\(float16\\), lane 16 at the end of the kernel"},
+  };
+}
+
+}  // namespace attnscope::cuda::planted

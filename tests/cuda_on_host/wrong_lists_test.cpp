@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Work lists with a mistake planted: the fused kernels are seen to be wrong by results, or to read
+// out of bounds by the emulation. And what the windowed kernels refuse, in which words.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "engine/pattern/axes.h"
+#include "kernels/cuda/segment.h"
+#include "kernels/cuda/windowed.h"
+#include "kernels/cuda/work_list.h"
+#include "tests/cuda/device_subjects.h"
+#include "tests/kernels/plans.h"
+
+namespace attnscope::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct WrongList {
+  std::string name;
+  std::function<void(cuda::WorkList&)> plant;
+};
+
+cuda::WorkRule& first_band(cuda::WorkList& list) {
+  return *std::ranges::find(list.rules, cuda::RuleKind::band, &cuda::WorkRule::kind);
+}
+
+class WrongLists : public ::testing::TestWithParam<DType> {
+ protected:
+  static AttentionCase problem() { return {.layout = two_items(), .dtype = GetParam()}; }
+
+  static cuda::WorkList right_list() {
+    return *cuda::cut_into_units(problem().plan(), problem().head_dim, Passes::forward);
+  }
+
+  /// The largest difference of outputs from the reference, or a number beyond any for an error.
+  struct Seen {
+    double error = 0;
+    std::string message;
+  };
+  static Seen look_at(const cuda::WorkList& list) {
+    const Inputs inputs = problem().inputs();
+    const cuda::SegmentWork work(std::make_shared<const cuda::WorkList>(list), problem().head_dim,
+                                 GetParam());
+    const Result<Outputs> out = run_segment_forward(work, inputs, {});
+    if (!out) return {HUGE_VAL, out.error().message};
+    const Values o(out->o), expected = reference(problem().keys(), inputs).o;
+    Seen seen;
+    for (std::size_t i = 0; i < o.data.size(); ++i) {
+      seen.error = std::max(seen.error, std::abs(o.data[i] - expected.data[i]));
+    }
+    return seen;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Type, WrongLists, ::testing::ValuesIn(dtypes), [](const auto& parameter) {
+  return std::string(attnscope::name_of(parameter.param));
+});
+
+TEST_P(WrongLists, WithoutAMistake_AreWithinTheBoundOfTheseTests) {
+  const Seen seen = look_at(right_list());
+  EXPECT_EQ(seen.message, "");
+  EXPECT_LT(seen.error, 0.02);
+}
+
+TEST_P(WrongLists, WithAnOffByOneInARule_AreSeenToBeWrong) {
+  const std::vector<WrongList> wrong{
+      {"a window one too wide", [](cuda::WorkList& list) { ++first_band(list).window; }},
+      {"a window one too narrow", [](cuda::WorkList& list) { --first_band(list).window; }},
+      {"a band one to the right", [](cuda::WorkList& list) { ++first_band(list).offset; }},
+      {"an interval that begins one too late",
+       [](cuda::WorkList& list) {
+         ++std::ranges::find(list.rules, cuda::RuleKind::whole, &cuda::WorkRule::kind)->begin;
+       }},
+  };
+  for (const WrongList& mistake : wrong) {
+    cuda::WorkList list = right_list();
+    mistake.plant(list);
+    EXPECT_GT(look_at(list).error, 0.02) << mistake.name;
+  }
+}
+
+TEST_P(WrongLists, WithASpanOneTokenPastTheTensor_ReadOutOfBounds) {
+  cuda::WorkList list = right_list();
+  const auto last = std::ranges::find_if(list.spans, [&](const cuda::WorkSpan& span) {
+    return span.run.listed == 0 && span.run.begin + span.run.count == list.tokens;
+  });
+  ASSERT_NE(last, list.spans.end());
+  ++last->run.count;
+  EXPECT_THAT(look_at(list).message,
+              ::testing::ContainsRegex("reads [0-9]+ bytes outside [kv], byte"));
+}
+
+TEST_P(WrongLists, WithATileOneTokenPastTheTensor_ReadOutOfBounds) {
+  cuda::WorkList list = right_list();
+  const auto last = std::ranges::find_if(list.units, [&](const cuda::WorkUnit& unit) {
+    return unit.run.count > 0 && unit.run.begin + unit.run.count == list.tokens;
+  });
+  ASSERT_NE(last, list.units.end());
+  ++last->run.count;
+  EXPECT_THAT(look_at(list).message, HasSubstr("outside q, byte"));
+}
+
+TEST(CudaWindowedArguments, ThatDoNotFitAreErrors) {
+  const std::vector<TokenRange> sequences{{0, 17}, {17, 50}};
+  const Inputs in = random_inputs(50, 2, 32, Order::token_major, 0, 5);
+  const auto work = *cuda::band_work({sequences, 2, 32, 4}, DType::float32, Passes::forward);
+  const DeviceMemory list("list", work.list()), workspace("workspace", work.workspace_bytes()),
+      scores("scores", work.score_elements() * 4);
+  const DeviceTensor q("q", in.q, DeviceTensor::Content::given),
+      k("k", in.k, DeviceTensor::Content::given), o("o", in.v, DeviceTensor::Content::given);
+  const cuda::WindowedMemory memory{list.data(), workspace.data()};
+  const auto message = [](const auto& of) { return of ? "none" : of.error().message; };
+  const auto qk = [&](const ConstTensor& keys, const cuda::WindowedMemory& of, float* to) {
+    return message(cuda::windowed_qk(work, of, q.view(), keys, 0.5f, to, nullptr));
+  };
+  ConstTensor narrow = k.view(), other = k.view(), nowhere = k.view();
+  narrow.head_dim = 16;
+  other.dtype = DType::bfloat16;
+  nowhere.data = nullptr;
+  EXPECT_EQ(qk(k.view(), memory, scores.floats()), "none");
+  EXPECT_THAT(qk(narrow, memory, scores.floats()), HasSubstr("k has head dimension 16"));
+  EXPECT_THAT(qk(other, memory, scores.floats()), HasSubstr("k is of another type"));
+  EXPECT_THAT(qk(nowhere, memory, scores.floats()), HasSubstr("k has no data"));
+  EXPECT_THAT(qk(k.view(), {}, scores.floats()), HasSubstr("list()"));
+  EXPECT_THAT(qk(k.view(), memory, nullptr), HasSubstr("the band has no memory"));
+  EXPECT_THAT(message(cuda::windowed_qk_backward(work, memory, scores.floats(), q.view(), k.view(),
+                                                 0.5f, o.tensor(), o.tensor(), nullptr)),
+              HasSubstr("forward pass alone"));
+  const auto refused = [&](const cuda::BandProblem& problem) {
+    return message(cuda::band_work(problem, DType::float32, Passes::forward));
+  };
+  EXPECT_THAT(refused({sequences, 2, 7, 4}), HasSubstr("head dimensions 8 to 256, not 7"));
+  EXPECT_THAT(refused({sequences, 2, 257, 4}), HasSubstr("not 257"));
+  EXPECT_THAT(refused({sequences, 2, 32, -1}), HasSubstr("at least 0"));
+  EXPECT_THAT(refused({sequences, 0, 32, 4}), HasSubstr("at least 1"));
+  EXPECT_THAT(refused({sequences, 2, 32, std::int64_t{1} << 62}), HasSubstr("infinite"));
+  EXPECT_EQ(refused({{}, 2, 32, 4}), "none");
+  for (const HandMadePlan& made : hand_made_plans()) {
+    if (!made.windows_over_listed_keys) continue;
+    EXPECT_THAT(message(cuda::windowed_work(made.plan, 32, DType::float32, Passes::forward)),
+                HasSubstr("listed keys"));
+  }
+}
+
+}  // namespace
+}  // namespace attnscope::testing

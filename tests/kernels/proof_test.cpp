@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every subject of this program - the kernels on the CPU, those of CUDA in the emulation - on the
+// same cases, forward and backward, against the float64 reference.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "engine/pattern/axes.h"
+#include "tests/kernels/plans.h"
+#include "tests/kernels/subject.h"
+
+namespace attnscope::testing {
+namespace {
+
+std::string name_of(const Subject& subject) {
+  return subject.name;
+}
+
+std::int64_t pairs(const AttentionPlan& plan) {
+  const KeysOf keys = keys_from_plan(plan);
+  std::size_t count = 0;
+  for (std::int64_t t = 0; t < plan.tokens; ++t) {
+    for (std::int32_t h = 0; h < plan.heads; ++h) count += keys(t, h).size();
+  }
+  return static_cast<std::int64_t>(count);
+}
+
+class OfOneSubject : public ::testing::TestWithParam<Subject> {};
+INSTANTIATE_TEST_SUITE_P(Proof, OfOneSubject, ::testing::ValuesIn(subjects()),
+                         [](const auto& parameter) { return name_of(parameter.param); });
+
+class Proof : public ::testing::TestWithParam<std::tuple<Subject, DType>> {
+ protected:
+  static const Subject& subject() { return std::get<0>(GetParam()); }
+  static DType dtype() { return std::get<1>(GetParam()); }
+
+  static void expect_all_right(const std::vector<AttentionCase>& cases) {
+    int taken = 0;
+    for (const AttentionCase& problem : cases) {
+      if (subject().emulated && !problem.emulated) continue;
+      ++taken;
+      expect_right(subject(), problem);
+      if (HasFailure()) return;
+    }
+    EXPECT_TRUE(subject().emulated || taken > 0);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Kernels, Proof,
+                         ::testing::Combine(::testing::ValuesIn(subjects()),
+                                            ::testing::ValuesIn(dtypes)),
+                         [](const auto& parameter) {
+                           return fmt::format("{}_{}", name_of(std::get<0>(parameter.param)),
+                                              attnscope::name_of(std::get<1>(parameter.param)));
+                         });
+
+TEST_P(Proof, OnEveryPatternAndWindow_IsRight) {
+  expect_all_right(cases_of_windows(dtype()));
+}
+
+TEST_P(Proof, OfOddDocumentLengths_IsRight) {
+  expect_all_right(cases_of_lengths(dtype()));
+}
+
+TEST_P(Proof, AtEveryHeadDimensionAndMemoryOrder_IsRight) {
+  expect_all_right(cases_of_head_dims(dtype()));
+}
+
+TEST_P(Proof, OnEveryKindOfLayout_IsRight) {
+  expect_all_right(cases_of_layouts(dtype()));
+}
+
+TEST_P(Proof, OnLongDocuments_IsRight) {
+  expect_all_right(cases_of_long_documents(dtype()));
+}
+
+TEST_P(Proof, OnPlansMadeByHand_IsRight) {
+  std::size_t number = static_cast<std::size_t>(dtype());
+  for (const auto& [name, plan, windows_over_listed_keys] : hand_made_plans()) {
+    if (!subject().supports(plan, 32)) {
+      EXPECT_TRUE(windows_over_listed_keys) << name;
+      continue;
+    }
+    for (const std::int64_t d : {20, 32}) {
+      // One head dimension and memory order at a time in the emulation.
+      ++number;
+      if (subject().emulated && number % 2 == 0) continue;
+      const Inputs inputs = random_inputs(plan.tokens, plan.heads, d,
+                                          orders.at(number % orders.size()), 0, 3, dtype());
+      expect_right(subject(), plan, inputs, keys_from_plan(plan), name);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(OfOneSubject, OnShortDocumentsWithEveryWindow_IsRight) {
+  if (GetParam().emulated) GTEST_SKIP() << "every length is among the products' sequences";
+  for (const AttentionCase& problem : cases_of_short_documents()) {
+    expect_right(GetParam(), problem);
+    if (HasFailure()) return;
+  }
+}
+
+/// Numbers of the form that the seed stands for; all forms come in turn.
+Inputs inputs_of(const AttentionPlan& plan, unsigned seed) {
+  constexpr std::array head_dims{8, 20, 32};
+  return random_inputs(plan.tokens, plan.heads, head_dims.at(seed % 3),
+                       orders.at(seed % orders.size()), 0, seed, dtypes.at(seed / 3 % 3));
+}
+
+TEST_P(OfOneSubject, OnRandomPlans_IsRightWithTheSameBitsInEveryOrder) {
+  const Subject& subject = GetParam();
+  const unsigned enough = subject.emulated ? 36 : 100;
+  unsigned taken = 0;
+  for (unsigned seed = 0; seed < 400 && taken < enough; ++seed) {
+    const AttentionPlan plan = random_plan(seed);
+    if (!subject.supports(plan, 20) || (subject.emulated && pairs(plan) > 60'000)) continue;
+    ++taken;
+    const Inputs inputs = inputs_of(plan, seed);
+    const std::string what = fmt::format("seed {}\n{}", seed, text_of(plan));
+    expect_right(subject, plan, inputs, keys_from_plan(plan), what);
+    if (!subject.emulated) expect_same_bits(subject, plan, inputs, {3}, what);
+    if (HasFailure()) return;
+  }
+  EXPECT_EQ(taken, enough);
+}
+
+TEST_P(Proof, InAnotherOrder_KeepsEveryBit) {
+  std::vector<AttentionCase> cases{{.pattern = "qds", .layout = two_items()},
+                                   {.pattern = "sparse", .layout = two_items()}};
+  if (!subject().emulated) {
+    const SequenceLayout long_and_short = layout_of({{.query = 11, .documents = {5000}},
+                                                     {.query = 3, .documents = {50}},
+                                                     {.query = 11, .documents = {300, 7}}});
+    for (const char* pattern : {"sparse", "qds", "longformer"}) {
+      cases.push_back({.pattern = pattern, .layout = long_and_short, .head_dim = 16});
+    }
+    cases.push_back(
+        {.layout = SequenceLayout::uniform(200, {.documents = {19}}, 5), .head_dim = 8});
+  }
+  for (AttentionCase& problem : cases) {
+    problem.dtype = dtype();
+    expect_same_bits(subject(), problem.plan(), problem.inputs(), {2, 3, 7}, problem.text());
+  }
+}
+
+TEST_P(OfOneSubject, OnPlansMadeByHand_KeepsEveryBitInAnotherOrder) {
+  if (GetParam().emulated) GTEST_SKIP() << "orders are drawn on small cases";
+  for (const HandMadePlan& made : hand_made_plans()) {
+    if (!GetParam().supports(made.plan, 8)) continue;
+    const Inputs inputs =
+        random_inputs(made.plan.tokens, made.plan.heads, 8, Order::token_major_apart, 0, 3);
+    expect_same_bits(GetParam(), made.plan, inputs, {2, 3}, made.name);
+  }
+}
+
+// ---- planted NaN and infinity
+
+TEST_P(Proof, OfPlantedNaN_ShowsItWhereItIsSeenAlone) {
+  const std::vector<AttentionCase> cases{
+      {.layout = two_items(), .dtype = dtype()},
+      {.pattern = "qds", .layout = two_items(), .dtype = dtype()}};
+  // [CLS], query, the document's start, inside and end, the next item.
+  const std::vector<std::int64_t> tokens =
+      subject().emulated ? std::vector<std::int64_t>{0, 36, 76}
+                         : std::vector<std::int64_t>{0, 3, 6, 36, 40, 75, 76, 78, 103};
+  for (const AttentionCase& problem : cases) expect_confined(subject(), problem, tokens);
+}
+
+TEST_P(OfOneSubject, OfPlantedNaNInOtherPatterns_ShowsItWhereItIsSeenAlone) {
+  if (GetParam().emulated) GTEST_SKIP() << "the patterns with the most kinds of rules are done";
+  const SequenceLayout items =
+      layout_of({{.query = 5, .documents = {70}}, {.query = 5, .documents = {20, 33}}});
+  const auto expect = [&](const AttentionCase& problem, const std::vector<std::int64_t>& tokens) {
+    expect_confined(GetParam(), problem, tokens);
+  };
+  for (const Order order : {Order::token_major_apart, Order::head_major}) {
+    expect({.layout = items, .order = order}, {0, 3, 6, 37, 75, 76, 82, 101, 102, 134});
+  }
+  expect({.window = Window::of(0), .layout = items}, {0, 6, 37, 102});
+  expect({.window = Window::of(1), .layout = items}, {0, 6, 37, 102});
+  expect({.pattern = "qds", .window = Window::of(8), .layout = items},
+         {6, 36, 40, 66, 75, 101, 120});
+  expect({.pattern = "longformer", .layout = items}, {0, 40, 75, 102});
+  expect({.pattern = "full", .layout = items}, {0, 40, 75, 102});
+  for (const std::int64_t d : {8, 20, 33, 64}) {
+    expect({.layout = items, .head_dim = d}, {3, 37});
+  }
+  expect({.layout = layout_of({{.documents = {20}}, {.documents = {3}}, {.documents = {40}}}, 7)},
+         {0, 6, 7, 8, 17, 28, 29, 31, 32, 33, 60});
+  // Across the borders of chunks.
+  expect({.layout = layout_of({{.query = 3, .documents = {700}}}), .heads = 1, .head_dim = 8},
+         {0, 2, 4, 127, 128, 131, 255, 256, 260, 383, 511, 512, 640, 703});
+}
+
+TEST_P(OfOneSubject, OfPlantedNaNOnOtherPlans_ShowsItWhereItIsSeenAlone) {
+  if (GetParam().emulated) GTEST_SKIP() << "the patterns with the most kinds of rules are done";
+  std::vector<HandMadePlan> plans = hand_made_plans();
+  for (unsigned seed = 0; seed < 12; ++seed) {
+    plans.push_back({fmt::format("seed {}", seed), random_plan(seed)});
+  }
+  for (const HandMadePlan& made : plans) {
+    const AttentionPlan& plan = made.plan;
+    if (!GetParam().supports(plan, 8)) continue;
+    const std::int64_t n = plan.tokens;
+    expect_confined(GetParam(), plan, random_inputs(n, plan.heads, 8, Order::head_major, 0, 3),
+                    keys_from_plan(plan), {0, n / 3, n - 1}, made.name);
+  }
+}
+
+TEST_P(Proof, OfExtremeScores_StaysFinite) {
+  const AttentionCase problem{.layout = two_items(), .dtype = dtype()};
+  Inputs inputs = problem.inputs();
+  for (std::int64_t t = 0; t < inputs.q.tokens; ++t) {
+    for (std::int64_t x = 0; x < problem.head_dim; ++x) inputs.q.at(t, 0, x) *= 1e4f;
+  }
+  const AttentionPlan plan = problem.plan();
+  subject().for_each_build([&](const std::string& build) {
+    const BackwardCase left{inputs, subject().forward(plan, inputs, {}), random_like(inputs.q, 7)};
+    const Gradients gradients = subject().backward(plan, left, {});
+    for (const Packed* of : {&left.forward.o, &gradients.q, &gradients.k, &gradients.v}) {
+      // Sums of products with q itself may leave float16.
+      if (of == &gradients.k && dtype() == DType::float16) continue;
+      for (std::int64_t t = 0; t < plan.tokens; ++t) {
+        ASSERT_TRUE(is_finite(*of, t, 0)) << build << " token " << t;
+      }
+    }
+  });
+}
+
+// ---- what is declined
+
+TEST_P(OfOneSubject, ThatDeclinesWindowsOverListedKeys_SaysSo) {
+  int declined = 0, given = 0;
+  for (const HandMadePlan& made : hand_made_plans()) {
+    given += made.windows_over_listed_keys ? 1 : 0;
+    const Status status = GetParam().supports(made.plan, 32);
+    if (status) continue;
+    ++declined;
+    EXPECT_NE(status.error().message.find("listed keys"), std::string::npos) << made.name;
+  }
+  EXPECT_EQ(declined, GetParam().recomputes ? 0 : given);
+}
+
+}  // namespace
+}  // namespace attnscope::testing
