@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The command line. One file per sub-command; each adds itself to the CLI11 app and, when chosen,
+// The command line. Each sub-command adds itself to the CLI11 app and, when chosen,
 // leaves its exit code in the session.
 
 #include <filesystem>
