@@ -99,7 +99,13 @@ std::set<std::int64_t> layers_of(const JsonField& message, std::int64_t count) {
     for (std::int64_t layer = 0; layer < count; ++layer) layers.insert(layer);
     return layers;
   }
-  for (const JsonField& layer : wanted.elements()) layers.insert(layer.whole(0, count - 1));
+  for (const JsonField& layer : wanted.elements()) {
+    const auto number = layer.whole();
+    if (number < 0 || number >= count) {
+      throw RequestError(fmt::format("layers are counted from 0 to {}", count - 1));
+    }
+    layers.insert(number);
+  }
   return layers;
 }
 

@@ -123,7 +123,13 @@ Result<int> version_with_log(const std::filesystem::path& file) {
         "another file with --db",
         file.string());
   }
-  return version_of(database);
+  const int version = version_of(database);
+  if (version == schema_version) {
+    if (const auto known = point_values(database, file); !known) {
+      return tl::unexpected(known.error());
+    }
+  }
+  return version;
 }
 
 }  // namespace

@@ -155,7 +155,7 @@ TEST(AttentionPatternErrors, AKeyThatOccursSeveralTimesIsFoundWhereItIsWrong) {
                        "    \"document\": \"windw\"\n"
                        "  }\n"
                        "}}"),
-              AllOf(StartsWith("my.json, line 6: 'attends.document.document' has the unknown rule "
+              AllOf(StartsWith("my.json, line 6: 'attends.document.document' is the unknown rule "
                                "'windw'; did you mean 'window'?"),
                     HasSubstr("known: none, whole, window")));
 }
@@ -203,7 +203,7 @@ TEST(AttentionPatternErrors, NamesMustFitContenders) {
 
 TEST(AttentionPatternErrors, GlobalNamesKnownGroupsOnce) {
   EXPECT_THAT(error_of("{\"name\": \"n\", \"global\": [\"cls\",\n\"quer\"]}"),
-              AllOf(StartsWith("my.json, line 2: 'global[1]' names the unknown token group 'quer'"),
+              AllOf(StartsWith("my.json, line 2: 'global[1]' is the unknown token group 'quer'"),
                     HasSubstr("did you mean 'query'?")));
   EXPECT_THAT(error_of(R"({"name": "n", "global": ["cls", "cls"]})"), HasSubstr("'cls' twice"));
   EXPECT_THAT(error_of(R"({"name": "n", "global": "cls"})"), HasSubstr("must be a list"));
