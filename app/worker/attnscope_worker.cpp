@@ -15,9 +15,9 @@
 #include "app/worker/requests.h"
 #include "attnscope/build_info.h"
 #include "engine/heat/sign_of_life.h"
-#include "engine/measure/available_memory.h"
-#include "engine/measure/counting_allocator.h"
+#include "engine/measure/block_cache.h"
 #include "engine/measure/machine.h"
+#include "engine/measure/machine_memory.h"
 #include "kernels/cpu/instruction_set.h"
 
 namespace attnscope::worker {

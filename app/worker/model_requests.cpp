@@ -6,7 +6,7 @@
 #include <set>
 
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/measure/torch_runtime.h"
+#include "engine/measure/machine.h"
 #include "engine/model/model_weights.h"
 #include "engine/safetensors/safetensors.h"
 
@@ -15,12 +15,6 @@ namespace {
 
 using nlohmann::json;
 using Ids = std::vector<std::int32_t>;
-
-template <typename T>
-T taken(Result<T> result) {
-  if (!result) throw RequestError(result.error().message);
-  return std::move(*result);
-}
 
 ModelVariant variant_of(const JsonField& message) {
   ModelVariant variant{.pattern = taken(parse_pattern(message["pattern_json"].text(), "pattern")),
@@ -169,9 +163,7 @@ void answer_inspect(const Asked& asked, ProtocolChannel& channel, LoadedModel& m
   for (const JsonField& text : message["metadata"].members()) {
     options.metadata.emplace(text.key(), text.text());
   }
-  if (const Status written = write_safetensors(message["out"].text(), tensors, options); !written) {
-    throw RequestError(written.error().message);
-  }
+  taken(write_safetensors(message["out"].text(), tensors, options));
   json event = {{"event", "inspect"}};
   const float score = output.scores.front();
   if (model.gives_scores && std::isfinite(score)) event["score"] = score;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "engine/attention/cuda_runtime.h"
-#include "engine/measure/load_meter.h"
+#include "engine/measure/conditions.h"
 
 namespace attnscope::worker {
 

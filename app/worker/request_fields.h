@@ -5,9 +5,12 @@
 
 #include <atomic>
 #include <stdexcept>
+#include <type_traits>
+#include <utility>
 
 #include "engine/pattern/axes.h"
 #include "kernels/base/json.h"
+#include "kernels/base/result.h"
 
 namespace attnscope::worker {
 
@@ -15,6 +18,13 @@ namespace attnscope::worker {
 class RequestError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+
+/// The value, or the error thrown: what the engine answers to a handler.
+template <typename T>
+T taken(Result<T> result) {
+  if (!result) throw RequestError(result.error().message);
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
 
 /// A request as handlers get it.
 struct Asked {

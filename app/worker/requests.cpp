@@ -7,20 +7,19 @@
 
 #include "app/worker/request_fields.h"
 #include "attnscope/build_info.h"
-#include "engine/attention/attend.h"
-#include "engine/attention/check.h"
 #include "engine/attention/costs.h"
 #include "engine/attention/cuda_runtime.h"
 #include "engine/attention/list.h"
 #include "engine/heat/protocol.h"
 #include "engine/heat/sign_of_life.h"
-#include "engine/measure/available_memory.h"
-#include "engine/measure/counting_allocator.h"
-#include "engine/measure/cuda_ceilings.h"
+#include "engine/measure/block_cache.h"
+#include "engine/measure/ceilings.h"
+#include "engine/measure/conditions.h"
 #include "engine/measure/heat_runner.h"
-#include "engine/measure/load_meter.h"
 #include "engine/measure/machine.h"
-#include "engine/measure/torch_runtime.h"
+#include "engine/measure/machine_memory.h"
+#include "engine/proof/attend.h"
+#include "engine/proof/check.h"
 #include "kernels/base/sentences.h"
 #include "kernels/cuda/devices.h"
 
@@ -86,10 +85,9 @@ void answer_describe(const Asked&, ProtocolChannel& channel) {
 }
 
 void answer_heat(const Asked& asked, ProtocolChannel& channel) {
-  auto heat = protocol::read_heat_request(asked.message.value());
-  if (!heat) throw RequestError(heat.error().message);
-  if (heat->heat.point.threads == 0)
-    heat->heat.point.threads = static_cast<int>(measure::allowed_cores().size());
+  protocol::HeatRequest heat = taken(protocol::read_heat_request(asked.message.value()));
+  if (heat.heat.point.threads == 0)
+    heat.heat.point.threads = static_cast<int>(measure::allowed_cores().size());
   const measure::HeatHooks hooks{
       .on_phase =
           [&](int contender, std::string_view phase) {
@@ -100,7 +98,7 @@ void answer_heat(const Asked& asked, ProtocolChannel& channel) {
   const HeatResult result = [&] {
     const std::jthread alive =
         tell_alive(alive_interval, [&](const json& event) { channel.send(event); });
-    return measure::run_heat(*heat, hooks);
+    return taken(measure::run_heat(heat, hooks));
   }();
   channel.send({{"event", "heat"}, {"result", protocol::to_json(result)}});
 }
@@ -126,15 +124,14 @@ void answer_attend(const Asked& asked, ProtocolChannel& channel) {
                                 .device = std::string(name_of(device_of(message))),
                                 .threads = threads_of(message)};
   measure::set_threads(attention.threads);
-  const Result<AttendOutcome> outcome = attend(attention);
-  if (!outcome) throw RequestError(outcome.error().message);
+  const AttendOutcome outcome = taken(attend(attention));
   channel.send({{"event", "attend"},
-                {"tokens", outcome->tokens},
-                {"heads", outcome->heads},
-                {"head_dim", outcome->head_dim},
-                {"relative_error", outcome->relative_error},
-                {"error_bound", outcome->error_bound},
-                {"lse_written", outcome->lse_written}});
+                {"tokens", outcome.tokens},
+                {"heads", outcome.heads},
+                {"head_dim", outcome.head_dim},
+                {"relative_error", outcome.relative_error},
+                {"error_bound", outcome.error_bound},
+                {"lse_written", outcome.lse_written}});
 }
 
 void answer_costs(const Asked& asked, ProtocolChannel& channel) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/measure/block_cache.h"
 
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -8,8 +10,8 @@
 #include <limits>
 #include <numeric>
 
-#include "engine/measure/available_memory.h"
 #include "engine/measure/flush_caches.h"
+#include "engine/measure/machine_memory.h"
 
 namespace attnscope::measure {
 namespace {
@@ -59,6 +61,31 @@ void give_back(void* data, std::int64_t size) noexcept {
   else
     munmap(data, static_cast<std::size_t>(size));
 }
+
+// LibTorch's deleters are plain functions without an object, hence the one cache of the process.
+BlockCache& cache() {
+  static auto* const memory = new BlockCache;
+  return *memory;
+}
+
+void release_block(void* data) {
+  cache().release(data);
+}
+
+class CountingAllocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(std::size_t bytes) override {
+    void* data = cache().allocate(bytes);
+    return {data, data, &release_block, c10::Device(c10::DeviceType::CPU)};
+  }
+  [[nodiscard]] c10::DeleterFnPtr raw_deleter() const override { return &release_block; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    default_copy_data(to, from, bytes);
+  }
+};
+
+// Above the priority of every allocator that LibTorch registers for itself.
+constexpr std::uint8_t priority = 127;
 
 }  // namespace
 
@@ -225,6 +252,15 @@ std::int64_t BlockCache::free_bytes_locked() const {
   std::int64_t free = available_memory_bytes() - promised + counters_.cached + aside_bytes_;
   if (limit_) free = std::min(free, *limit_ - (counters_.reserved - counters_.cached));
   return std::max<std::int64_t>(free, 0);
+}
+
+BlockCache& process_memory() {
+  static const bool installed = [] {
+    c10::SetCPUAllocator(new CountingAllocator, priority);
+    return true;
+  }();
+  static_cast<void>(installed);
+  return cache();
 }
 
 }  // namespace attnscope::measure

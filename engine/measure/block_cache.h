@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Counted and cached memory for everything a measured call touches: inputs, outputs, workspaces and
-// LibTorch's own tensors (counting_allocator.h). Freed blocks are kept and handed out again, as the
+// LibTorch's own tensors. Freed blocks are kept and handed out again, as the
 // CUDA caching allocator does; without that a timing measures page faults.
 //
 //   BlockCache memory;
@@ -64,5 +64,15 @@ class BlockCache final : public HeatMemory {
   std::int64_t unchecked_small_ = 0;
   Counters counters_;
 };
+
+/// What lies under every tensor, for provenance.
+inline constexpr const char* process_memory_in_words =
+    "counting and caching, 64-byte aligned; from 2 MiB on aligned to 2 MiB, huge pages advised";
+
+/// The memory of this process, from the first call on under LibTorch, whose every CPU tensor is
+/// then counted, cached, aligned and refused before the machine swaps. (MKL's and oneDNN's private
+/// packing buffers do not pass here.) It is never destroyed: LibTorch keeps tensors of its own
+/// until after main.
+[[nodiscard]] BlockCache& process_memory();
 
 }  // namespace attnscope::measure

@@ -1,12 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/measure/conditions.h"
 
+#include <fmt/format.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+
 namespace attnscope::measure {
 namespace {
 
 class Unknown final : public ConditionsMeter {
   [[nodiscard]] Conditions read() override { return {}; }
 };
+
+std::optional<std::int64_t> number_in(const std::filesystem::path& file) {
+  std::int64_t number = 0;
+  if (std::ifstream(file) >> number) return number;
+  return std::nullopt;
+}
+
+std::filesystem::path core_folder(const std::filesystem::path& cores, int core) {
+  return cores / fmt::format("cpu{}", core);
+}
+
+std::filesystem::path frequency_file(const std::filesystem::path& cores) {
+  return core_folder(cores, std::max(sched_getcpu(), 0)) / "cpufreq/scaling_cur_freq";
+}
+
+constexpr auto shortest_load_window = std::chrono::milliseconds(100);
+
+double own_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+/// Jiffies of one "cpuN user nice system idle iowait irq softirq steal guest guest_nice" line that
+/// somebody used; guest time is already part of user time.
+double busy_jiffies(std::string_view fields) {
+  double busy = 0;
+  const char* at = fields.data();
+  const char* const end = at + fields.size();
+  for (int column = 0; column < 8; ++column) {
+    while (at < end && *at == ' ') ++at;
+    std::int64_t value = 0;
+    const auto [next, error] = std::from_chars(at, end, value);
+    if (error != std::errc{}) break;
+    if (column != 3 && column != 4) busy += static_cast<double>(value);  // idle, iowait
+    at = next;
+  }
+  return busy;
+}
 
 }  // namespace
 
@@ -27,6 +83,135 @@ Conditions ConditionsMeter::since_start() {
 ConditionsMeter& unknown_conditions() {
   static Unknown unknown;
   return unknown;
+}
+
+CycleCounter::CycleCounter() {
+  perf_event_attr wanted{};
+  wanted.type = PERF_TYPE_HARDWARE;
+  wanted.size = sizeof wanted;
+  wanted.config = PERF_COUNT_HW_CPU_CYCLES;
+  wanted.exclude_kernel = 1;  // allowed to everybody up to kernel.perf_event_paranoid = 2
+  wanted.exclude_hv = 1;
+  wanted.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING;
+  constexpr int this_thread = 0, any_core = -1, no_group = -1;
+  descriptor_ = static_cast<int>(
+      syscall(SYS_perf_event_open, &wanted, this_thread, any_core, no_group, PERF_FLAG_FD_CLOEXEC));
+  if (descriptor_ < 0) refusal_ = std::strerror(errno);
+}
+
+CycleCounter::~CycleCounter() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+std::optional<double> CycleCounter::megahertz() {
+  struct {
+    std::uint64_t cycles, running_ns;
+  } now{};
+  if (descriptor_ < 0 || ::read(descriptor_, &now, sizeof now) != sizeof now) return std::nullopt;
+  const std::uint64_t cycles = now.cycles - std::exchange(cycles_, now.cycles);
+  const std::uint64_t running = now.running_ns - std::exchange(running_ns_, now.running_ns);
+  if (cycles == 0 || running == 0) return std::nullopt;
+  return static_cast<double>(cycles) / static_cast<double>(running) * 1000;
+}
+
+ProcessorConditions::ProcessorConditions(std::filesystem::path cores, CycleCounter* counter)
+    : cores_(std::move(cores)), counter_(counter) {
+  for (const int core : allowed_cores()) {
+    for (const char* scope : {"core_throttle_count", "package_throttle_count"}) {
+      auto file = core_folder(cores_, core) / "thermal_throttle" / scope;
+      if (std::filesystem::exists(file)) throttle_files_.push_back(std::move(file));
+    }
+  }
+  throttle_events_ = throttle_events();
+}
+
+std::string ProcessorConditions::clock_source() const {
+  if (counter_ != nullptr && counter_->refusal().empty()) return "cycle counter";
+  if (number_in(frequency_file(cores_))) return "cpufreq";
+  return fmt::format("none: no cycle counter ({}) and no cpufreq",
+                     counter_ == nullptr ? "not asked" : counter_->refusal());
+}
+
+std::optional<double> ProcessorConditions::clock_mhz() {
+  if (counter_ != nullptr && counter_->refusal().empty()) return counter_->megahertz();
+  const auto kilohertz = number_in(frequency_file(cores_));
+  if (!kilohertz) return std::nullopt;
+  return static_cast<double>(*kilohertz) / 1000;
+}
+
+std::int64_t ProcessorConditions::throttle_events() const {
+  std::int64_t events = 0;
+  for (const auto& file : throttle_files_) events += number_in(file).value_or(0);
+  return events;
+}
+
+Conditions ProcessorConditions::read() {
+  const std::int64_t events = throttle_events();
+  return {.clock_mhz = clock_mhz(),
+          .temperature_c = {},
+          .throttled = events > std::exchange(throttle_events_, events)};
+}
+
+ProcessorConditions& processor_conditions() {
+  static CycleCounter counter;
+  static ProcessorConditions conditions("/sys/devices/system/cpu", &counter);
+  return conditions;
+}
+
+std::int64_t involuntary_switches() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nivcsw;
+}
+
+std::vector<int> allowed_cores() {
+  std::vector<int> cores;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0)
+    for (int core = 0; core < CPU_SETSIZE; ++core)
+      if (CPU_ISSET(core, &set)) cores.push_back(core);
+  return cores;
+}
+
+double busy_seconds(std::string_view proc_stat, const std::vector<int>& cores) {
+  double jiffies = 0;
+  std::size_t start = 0;
+  while (start < proc_stat.size()) {
+    const std::size_t end = std::min(proc_stat.find('\n', start), proc_stat.size());
+    const std::string_view line = proc_stat.substr(start, end - start);
+    start = end + 1;
+    if (!line.starts_with("cpu")) continue;
+    int core = -1;
+    const auto [next, error] = std::from_chars(line.data() + 3, line.data() + line.size(), core);
+    if (error != std::errc{} || std::find(cores.begin(), cores.end(), core) == cores.end())
+      continue;
+    jiffies += busy_jiffies(line.substr(static_cast<std::size_t>(next - line.data())));
+  }
+  return jiffies / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+LoadMeter::LoadMeter() : cores_(allowed_cores()), start_(read()) {}
+
+LoadMeter::Reading LoadMeter::read() const {
+  std::ifstream file("/proc/stat");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  return {Clock::now(), busy_seconds(text, cores_), own_seconds()};
+}
+
+double LoadMeter::try_close() {
+  if (Clock::now() - start_.at < shortest_load_window) return -1;
+  return close();
+}
+
+double LoadMeter::close() {
+  const Reading now = read();
+  const double seconds = std::chrono::duration<double>(now.at - start_.at).count();
+  // A window shorter than the kernel's steps says nothing; the one before it still stands.
+  if (seconds < 0.05) return last_;
+  last_ = std::max(0.0, (now.busy - start_.busy - (now.own - start_.own)) / seconds);
+  start_ = now;
+  return last_;
 }
 
 }  // namespace attnscope::measure

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Under what conditions samples are taken: how fast the hardware was clocked meanwhile, how hot it
-// was, whether it was slowed down. Read between rounds only, over windows as LoadMeter's.
+// was, whether it was slowed down, what other processes took of its cores. Read between rounds
+// only, over windows.
 //
 //   ConditionsMeter& meter = device.conditions();
 //   meter.start();
@@ -10,7 +11,12 @@
 //   const Conditions conditions = meter.since_start();   // and the next window begins
 
 #include <chrono>
+#include <cstdint>
+#include <filesystem>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace attnscope::measure {
 
@@ -47,5 +53,83 @@ class ConditionsMeter {
 
 /// Knows nothing.
 [[nodiscard]] ConditionsMeter& unknown_conditions();
+
+/// Cycles of the calling thread in user mode.
+class CycleCounter {
+ public:
+  CycleCounter();
+  CycleCounter(const CycleCounter&) = delete;
+  CycleCounter& operator=(const CycleCounter&) = delete;
+  ~CycleCounter();
+  /// "" when it counts, else why it does not.
+  [[nodiscard]] const std::string& refusal() const { return refusal_; }
+  /// Mean clock since the last call; absent when the thread did not run meanwhile.
+  [[nodiscard]] std::optional<double> megahertz();
+
+ private:
+  int descriptor_ = -1;
+  std::string refusal_;
+  std::uint64_t cycles_ = 0, running_ns_ = 0;
+};
+
+/// The clock of the processor, from the first of these that the system gives: the cycles that the
+/// measuring thread ran over the time it ran (a hardware counter, an average over the window), or
+/// cpufreq's current frequency of the core it runs on. Throttling from the kernel's counts of
+/// thermal events (Intel).
+class ProcessorConditions final : public ConditionsMeter {
+ public:
+  /// `cores` is the folder with cpu0, cpu1, ...; `counter` may be null.
+  ProcessorConditions(std::filesystem::path cores, CycleCounter* counter);
+
+  /// What the clock is read from, for the provenance: "cycle counter", "cpufreq" or "none: ..."
+  /// with the reasons.
+  [[nodiscard]] std::string clock_source() const;
+
+ private:
+  [[nodiscard]] Conditions read() override;
+  [[nodiscard]] std::optional<double> clock_mhz();
+  [[nodiscard]] std::int64_t throttle_events() const;
+
+  std::filesystem::path cores_;
+  CycleCounter* counter_;
+  std::vector<std::filesystem::path> throttle_files_;
+  std::int64_t throttle_events_ = 0;
+};
+
+/// Of the thread that calls it first, which has to be the one that measures.
+[[nodiscard]] ProcessorConditions& processor_conditions();
+
+/// Times this process was taken off a core against its will, so far.
+[[nodiscard]] std::int64_t involuntary_switches();
+
+/// Seconds that the given cores were busy, from the text of /proc/stat.
+[[nodiscard]] double busy_seconds(std::string_view proc_stat, const std::vector<int>& cores);
+
+/// Cores kept busy by others on the cores this process may use. The kernel counts in steps of 10
+/// ms, so a window lasts at least 100 ms; samples wait for the window they lie in to close.
+class LoadMeter {
+ public:
+  LoadMeter();
+  /// The foreign load since the last window closed when that was long enough ago; else negative.
+  double try_close();
+  /// Closes the window now, however short.
+  double close();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Reading {
+    Clock::time_point at;
+    double busy = 0;  // everyone, on our cores
+    double own = 0;   // this process
+  };
+  [[nodiscard]] Reading read() const;
+
+  std::vector<int> cores_;
+  Reading start_;
+  double last_ = 0;
+};
+
+/// Numbers of the cores this process may run on.
+[[nodiscard]] std::vector<int> allowed_cores();
 
 }  // namespace attnscope::measure

@@ -2,8 +2,6 @@
 //
 // Ceilings of the current CUDA device. Each is the best of several short trials between two events:
 // a limit is what was reached once, not on average.
-#include "engine/measure/cuda_ceilings.h"
-
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/randn.h>
@@ -16,6 +14,7 @@
 #include "engine/attention/cuda_call.h"
 #include "engine/attention/cuda_runtime.h"
 #include "engine/attention/torch_tensors.h"
+#include "engine/measure/ceilings.h"
 #include "engine/measure/cuda_peaks.h"
 #include "engine/measure/heat_device.h"
 

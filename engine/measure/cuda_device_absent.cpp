@@ -4,8 +4,9 @@
 // own mistake.
 #include <stdexcept>
 
-#include "engine/measure/cuda_ceilings.h"
+#include "engine/measure/ceilings.h"
 #include "engine/measure/heat_device.h"
+#include "engine/measure/machine.h"
 
 namespace attnscope::measure {
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Loops that do nothing but one thing on all of the device, for its ceilings: the twins of
-// peak_kernels.h. Each is queued on the stream and returns what it will have done.
+// ceilings.h. Each is queued on the stream and returns what it will have done.
 
 #include <cstdint>
 

@@ -4,8 +4,8 @@
 #include <chrono>
 
 #include "engine/attention/cuda_runtime.h"
-#include "engine/measure/counting_allocator.h"
-#include "engine/measure/processor_conditions.h"
+#include "engine/measure/block_cache.h"
+#include "engine/measure/conditions.h"
 
 namespace attnscope::measure {
 namespace {

@@ -9,16 +9,26 @@
 //   call();                                            // may only be queued
 //   const double ns = device.stopwatch().stop_ns();    // waits; an error of the call surfaces here
 
-#include <cstdint>
-#include <optional>
-#include <string>
-
 #include "engine/measure/conditions.h"
 #include "engine/measure/heat_memory.h"
-#include "engine/measure/stopwatch.h"
 #include "engine/pattern/axes.h"
 
 namespace attnscope::measure {
+
+/// Times a stretch of calls on the clock of what computes them.
+class Stopwatch {
+ public:
+  Stopwatch() = default;
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+  virtual ~Stopwatch() = default;
+  virtual void start() = 0;
+  /// Nanoseconds since start(), once everything called in between is done.
+  [[nodiscard]] virtual double stop_ns() = 0;
+};
+
+/// For calls that are done when they return.
+[[nodiscard]] Stopwatch& wall_clock();
 
 class HeatDevice {
  public:

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "engine/measure/available_memory.h"
+#include "engine/measure/machine_memory.h"
 
 namespace attnscope::measure {
 

@@ -76,7 +76,7 @@ class HeatMemory {
   /// The largest request that could be served now, cached blocks given back.
   [[nodiscard]] virtual std::int64_t free_bytes() const = 0;
 
-  /// After trouble: the error that every further use would meet; nothing where all is well.
+  /// After a failure: the error that every further use would meet; nothing where all is well.
   [[nodiscard]] virtual std::optional<std::string> lost() { return std::nullopt; }
 };
 

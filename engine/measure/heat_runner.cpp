@@ -4,231 +4,43 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <limits>
+#include <optional>
 #include <stdexcept>
 
 #include "engine/attention/cuda_runtime.h"
-#include "engine/measure/gate.h"
-#include "engine/measure/guard_zones.h"
-#include "engine/measure/heat_record.h"
-#include "engine/measure/heat_tensors.h"
-#include "engine/measure/lineup.h"
-#include "engine/measure/model_heat.h"
-#include "engine/measure/process_peak.h"
-#include "engine/measure/row_watch.h"
-#include "kernels/plan/counts.h"
+#include "engine/heat/sign_of_life.h"
+#include "engine/measure/flush_caches.h"
+#include "engine/measure/machine.h"
+#include "engine/measure/machine_memory.h"
+#include "engine/measure/random.h"
+#include "engine/measure/rounds.h"
+#include "engine/measure/workload.h"
 
 namespace attnscope::measure {
 namespace {
 
-CellWork work_of(const HeatPoint& point, const AttentionPlan& plan,
-                 const PreparedAttention& prepared) {
-  const PlanCounts counts = count(plan);
-  const ExecutedWork executed = prepared.executed();
-  const bool softmax = point.operation != Operation::windowed_matmul;
-  const Passes passes = passes_of(point.direction);
-  return {.useful_flop = useful_flop(counts, point.head_dim, passes),
-          .least_bytes = least_bytes(plan, point.head_dim, point.dtype, passes),
-          .exponentials = softmax ? useful_exponentials(counts, passes) : 0.0,
-          .executed_flop = executed.flop,
-          .executed_bytes = executed.bytes};
-}
-
-/// A heat of attention calls.
-class AttentionHeat {
- public:
-  explicit AttentionHeat(HeatRecord& record)
-      : record_(record),
-        heat_(record.heat()),
-        device_(record.device()),
-        memory_(record.memory()),
-        beacon_(record.beacon()),
-        troubles_(record.troubles()),
-        cells_(record.cells()),
-        first_call_ns_(heat_.contenders.size()),
-        first_call_blocks_(heat_.contenders.size()) {}
-
-  void measure(const GroupSizes& sizes) {
-    const std::unique_ptr<Lineup> lineup = choose_lineup(heat_, sizes, memory_, troubles_);
-    if (!lineup) return;
-    for (std::size_t i = 0; i < cells_.size(); ++i) {
-      cells_[i].batch = lineup->batch();
-      if (!troubles_[i])
-        cells_[i].work = work_of(heat_.point, lineup->planned(i).plan, *lineup->prepared(i));
-    }
-    bool checked = false;
-    HeatTensors tensors(device_, lineup->shape(), heat_.point.seed);
-    References references(*lineup, heat_.point.seed);
-    for (const int placement : record_.placements()) {
-      if (record_.cancelled() || record_.nobody_left()) return;
-      if (const auto trouble = guarded(memory_, [&] {
-            tensors.place(placement);
-            if (!checked) check_all_left(*lineup, references, tensors, placement);
-            checked = true;
-            time_all_left(*lineup, references, tensors, placement);
-          })) {
-        record_.drop_all_left(*trouble);
-      }
-    }
-  }
-
- private:
-  /// One call of what the heat measures: forward, or forward and backward.
-  void call(PreparedAttention& prepared, const PlacedTensors& buffers,
-            std::span<std::byte> workspace) const {
-    require(prepared.forward({.q = buffers.q(),
-                              .k = buffers.k(),
-                              .v = buffers.v(),
-                              .o = buffers.o(),
-                              .lse = buffers.lse(),
-                              .workspace = workspace}));
-    if (heat_.point.direction == Direction::forward) return;
-    require(prepared.backward({.tensors = {.q = buffers.q(),
-                                           .k = buffers.k(),
-                                           .v = buffers.v(),
-                                           .o = attnscope::as_const(buffers.o()),
-                                           .lse = buffers.lse(),
-                                           .grad_o = buffers.grad_o(),
-                                           .grad_q = buffers.grad_q(),
-                                           .grad_k = buffers.grad_k(),
-                                           .grad_v = buffers.grad_v()},
-                               .workspace = workspace}));
-  }
-
-  static void require(const Status& done) {
-    if (!done) throw std::runtime_error(done.error().message);
-  }
-
-  void check_all_left(const Lineup& lineup, References& references, HeatTensors& tensors,
-                      int placement) {
-    const bool gradients = heat_.point.direction == Direction::forward_backward;
-    if (gradients) tensors.fill_grad_o(references.rows());
-    const std::uint64_t inputs = tensors.input_print();
-    for (std::size_t i = 0; i < cells_.size(); ++i) {
-      if (troubles_[i] || record_.cancelled()) continue;
-      record_.tell(i, "check");
-      const char* outside = nullptr;
-      troubles_[i] = guarded(memory_, [&] { outside = meter(i, *lineup.prepared(i), tensors); });
-      beacon_.idle();
-      if (outside != nullptr)
-        troubles_[i] = Trouble{CellStatus::wrong, fmt::format("it wrote outside its {}", outside)};
-      if (tensors.input_print() != inputs) {
-        // They are everybody's, and the reference is computed from them.
-        troubles_[i] = Trouble{CellStatus::wrong, "it changed its inputs"};
-        tensors.place(placement);
-        if (gradients) tensors.fill_grad_o(references.rows());
-      }
-      if (troubles_[i]) continue;
-      const Verdict verdict = judge(references.of(i, tensors.on_host()), tensors.on_host());
-      cells_[i].relative_error = verdict.error.error;
-      cells_[i].error_bound = verdict.error.bound;
-      troubles_[i] = verdict.trouble;
-    }
-    if (gradients) tensors.fill_grad_o();
-  }
-
-  /// The first call of a contender, alone with an empty cache: what it asks for is its memory.
-  /// Returns the name of what it wrote outside of, if it did.
-  const char* meter(std::size_t contender, PreparedAttention& prepared,
-                    const HeatTensors& tensors) {
-    tensors.poison_outputs();
-    const EmptyCache alone(memory_);
-    memory_.reset_peaks();
-    const HeatMemory::Counters before = memory_.counters();
-    const GuardedWorkspace workspace(memory_, prepared.workspace_bytes());
-    GuardZones guards(device_.kind());
-    tensors.on_device().watched_by(guards);
-    workspace.watched_by(guards);
-    const ProcessPeak process;
-    beacon_.calling(static_cast<int>(contender));
-    const auto start = std::chrono::steady_clock::now();
-    call(prepared, tensors.on_device(), workspace.bytes());
-    first_call_ns_[contender] =
-        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
-    first_call_blocks_[contender] = memory_.cached_blocks();
-    first_call_blocks_[contender].push_back(prepared.workspace_bytes());
-    tensors.fetch_outputs();
-    const HeatMemory::Counters after = memory_.counters();
-    CellMemory& memory = cells_[contender].memory;
-    memory = {
-        .requested_bytes = after.requested_peak - before.requested - workspace.extra_requested(),
-        .reserved_bytes = after.reserved_peak - before.reserved - workspace.extra_reserved(),
-        .workspace_bytes = prepared.workspace_bytes()};
-    // A device's memory is not the process's.
-    if (device_.kind() == DeviceKind::cpu) memory.process_peak_bytes = process.grown_bytes();
-    return guards.broken();
-  }
-
-  void time_all_left(const Lineup& lineup, References& references, const HeatTensors& tensors,
-                     int placement) {
-    if (record_.cancelled())
-      return;  // before references of what was not checked any more are computed
-    const PlacedTensors& buffers = tensors.on_device();
-    std::vector<Buffer> workspaces(cells_.size());
-    std::vector<std::optional<RowWatch>> watches(cells_.size());
-    std::vector<Lane> lanes;
-    std::function<void()> before_call;
-    if (heat_.point.cache == CacheState::cold)
-      before_call = [this] { memory_.flush_from_caches(); };
-    for (std::size_t i = 0; i < cells_.size(); ++i) {
-      if (troubles_[i]) continue;
-      memory_.provide(first_call_blocks_[i]);
-      PreparedAttention* const prepared = lineup.prepared(i);
-      Buffer* const workspace = &workspaces[i];
-      const RowWatch& watch =
-          watches[i].emplace(device_.kind(), references.of(i, tensors.on_host()));
-      lanes.push_back(
-          {.contender = static_cast<int>(i),
-           .enter =
-               [=, this, &watch, &buffers] {
-                 *workspace = Buffer(memory_, prepared->workspace_bytes());
-                 watch.poison(buffers);
-               },
-           .before_call = before_call,
-           .call = [=, this, &buffers] { call(*prepared, buffers, workspace->bytes()); },
-           .leave = [=] { *workspace = Buffer(); },
-           .judge = [=, this, &watch, &buffers] { return judge_sample(i, watch, buffers); },
-           .earlier_ns = first_call_ns_[i]});
-    }
-    std::vector<LaneResult> results = run_rounds(lanes, record_.rounds(placement));
-    for (std::size_t lane = 0; lane < lanes.size(); ++lane)
-      record_.keep(std::move(results[lane]), static_cast<std::size_t>(lanes[lane].contender));
-  }
-
-  std::optional<Trouble> judge_sample(std::size_t contender, const RowWatch& watch,
-                                      const PlacedTensors& buffers) {
-    const auto wrong = watch.judge(buffers);
-    if (!wrong) return std::nullopt;
-    cells_[contender].relative_error = wrong->error;
-    cells_[contender].error_bound = wrong->bound;
-    return wrong->trouble;
-  }
-
-  HeatRecord& record_;
-  const Heat& heat_;
-  HeatDevice& device_;
-  HeatMemory& memory_;
-  Beacon& beacon_;
-  std::vector<std::optional<Trouble>>& troubles_;
-  std::vector<Cell>& cells_;
-  // By contender; on a device that of handing it over, far less.
-  std::vector<double> first_call_ns_;
-  std::vector<std::vector<std::int64_t>> first_call_blocks_;  // that such a call needs
+/// Every operation that can be measured.
+struct OperationWorkload {
+  Operation operation;
+  std::unique_ptr<Workload> (*make)(const HeatSetting& setting);
 };
+constexpr std::array<OperationWorkload, 3> workloads{
+    {{Operation::attention, &attention_workload},
+     {Operation::windowed_matmul, &attention_workload},
+     {Operation::model, &model_workload}}};
 
-void measure(HeatRecord& record) {
-  const auto sizes = group_sizes(record.heat().point);
-  if (!sizes) return record.drop_all_left({CellStatus::unsupported, sizes.error().message});
-  for (std::size_t i = 0; i < record.cells().size(); ++i) {
-    record.cells()[i].query_tokens = sizes->query;
-    record.cells()[i].document_tokens = sizes->document;
-    record.tell(i, "prepare");
-  }
-  if (record.heat().point.operation == Operation::model) {
-    measure_models(record, *sizes);
-  } else {
-    AttentionHeat(record).measure(*sizes);
-  }
+// More items than any measurement needs; a layout of them still takes no memory to speak of.
+constexpr std::int64_t most_items = std::int64_t{1} << 20;
+
+/// What no contender can be measured with here, in the words shown to the user.
+std::optional<std::string> reason_against(const HeatPoint& point) {
+  if (point.device == DeviceKind::cuda && !cuda::usable()) return cuda::usable().error().message;
+  if (point.cache == CacheState::cold && point.device == DeviceKind::cpu && !can_flush_caches())
+    return "this processor does not let a program empty its caches; use cache warm";
+  return std::nullopt;
 }
 
 /// Pages that are touched from here on: the allocator's advice is heeded, or there are no huge
@@ -238,13 +50,299 @@ void set_page_size(PageSize size) {
   prctl(PR_SET_THP_DISABLE, none, 0UL, 0UL, 0UL);
 }
 
+/// The cells of a heat while they come to be.
+class HeatRunner {
+ public:
+  HeatRunner(const protocol::HeatRequest& request, const HeatHooks& hooks)
+      : request_(request),
+        heat_(request.heat),
+        hooks_(hooks),
+        device_(heat_device(heat_.point.device)),
+        memory_(device_.memory()),
+        beacon_(hooks.beacon != nullptr ? *hooks.beacon : unseen_),
+        failures_(heat_.contenders.size()),
+        first_calls_(heat_.contenders.size()) {
+    for (const Contender& contender : heat_.contenders) {
+      Cell cell;
+      cell.contender = contender;
+      cell.batch = 1;
+      cells_.push_back(std::move(cell));
+    }
+  }
+
+  Result<HeatResult> run() {
+    const auto limit = memory_limit_bytes();
+    if (!limit) return tl::unexpected(limit.error());
+    beacon_.idle();
+    set_page_size(heat_.point.page_size);
+    memory_.empty_cache();
+    memory_.set_limit(*limit);
+    set_threads(std::max(heat_.point.threads, 1));
+    measure();
+    for (std::size_t i = 0; i < cells_.size(); ++i) conclude(i);
+    memory_.empty_cache();
+    return HeatResult{.heat_index = heat_.index, .point = heat_.point, .cells = std::move(cells_)};
+  }
+
+ private:
+  void measure() {
+    const auto sizes = group_sizes(heat_.point);
+    if (!sizes) return fail_all_left({CellStatus::unsupported, sizes.error().message});
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      cells_[i].query_tokens = sizes->query;
+      cells_[i].document_tokens = sizes->document;
+      tell(i, "prepare");
+    }
+    if (const auto reason = reason_against(heat_.point))
+      return fail_all_left({CellStatus::unsupported, *reason});
+    const HeatSetting setting{.heat = heat_, .sizes = *sizes, .device = device_, .beacon = beacon_};
+    const auto* const row =
+        std::ranges::find(workloads, heat_.point.operation, &OperationWorkload::operation);
+    const std::unique_ptr<Workload> workload = row->make(setting);
+    choose_batches(*workload);
+    bool is_checked = false;
+    for (const int placement : request_.placements) {
+      if (is_cancelled() || std::ranges::all_of(failures_, &std::optional<Failure>::has_value))
+        return;
+      const auto failure = guarded(memory_, [&] {
+        workload->place(placement);
+        for_each_left([&](std::size_t i) {
+          if (const Status ready = workload->prepare(i); !ready) cannot(i, ready.error());
+        });
+        if (!std::exchange(is_checked, true))
+          for_each_left([&](std::size_t i) { check(*workload, setting, i); });
+        if (!is_cancelled()) time_all_left(*workload, placement);
+      });
+      if (failure) fail_all_left(*failure);
+    }
+  }
+
+  [[nodiscard]] bool is_cancelled() const {
+    return hooks_.cancel != nullptr && hooks_.cancel->load(std::memory_order_relaxed);
+  }
+
+  /// Tells the phase; outside timed rounds only.
+  void tell(std::size_t contender, std::string_view phase) const {
+    if (hooks_.on_phase) hooks_.on_phase(static_cast<int>(contender), phase);
+  }
+
+  void fail_all_left(const Failure& failure) {
+    for (auto& one : failures_)
+      if (!one) one = failure;
+  }
+
+  /// Whoever throws meanwhile is out.
+  template <typename Each>
+  void for_each_left(const Each& each) {
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      if (failures_[i] || is_cancelled()) continue;
+      if (auto thrown = guarded(memory_, [&] { each(i); })) failures_[i] = std::move(thrown);
+      beacon_.idle();
+    }
+  }
+
+  void cannot(std::size_t contender, const Error& error) {
+    failures_[contender] = Failure{CellStatus::unsupported, error.message};
+  }
+
+  /// The largest batch that fits, at most the heat's limit: of all that can run at batch 1
+  /// together, or of each. A contender that does not fit the machine even then is `oom`, with the
+  /// bytes it would ask for. The budget never goes below batch 1.
+  void choose_batches(Workload& workload) {
+    std::vector<std::int64_t> needed(cells_.size());
+    for_each_left([&](std::size_t i) {
+      const auto bytes = workload.needed_bytes(i, 1);
+      if (bytes)
+        needed[i] = *bytes;
+      else
+        cannot(i, bytes.error());
+    });
+    const std::int64_t free = memory_.free_bytes();
+    std::vector<std::size_t> left;
+    for_each_left([&](std::size_t i) {
+      if (needed[i] >= 0 && needed[i] <= free) return left.push_back(i);
+      failures_[i] = Failure{
+          CellStatus::oom,
+          fmt::format("one item would ask for {} when {} are free",
+                      needed[i] >= 0 ? bytes_in_words(needed[i]) : "more bytes than can be counted",
+                      bytes_in_words(free))};
+    });
+    if (left.empty()) return;
+    const HeatPoint& point = heat_.point;
+    const std::int64_t mebibytes =
+        std::min(point.batch_memory_mb, std::numeric_limits<std::int64_t>::max() >> 20);
+    const std::int64_t budget = std::min(free, mebibytes << 20);
+    const auto largest = [&](std::span<const std::size_t> contenders) {
+      return largest_batch(workload, contenders, budget);
+    };
+    if (workload.shares_batch()) {
+      const std::int64_t common = largest(left);
+      for (Cell& cell : cells_) cell.batch = common;
+    } else {
+      for (const std::size_t& i : left) cells_[i].batch = largest({&i, 1});
+    }
+    for_each_left([&](std::size_t i) {
+      const auto work = workload.take(i, cells_[i].batch);
+      if (work)
+        cells_[i].work = *work;
+      else
+        cannot(i, work.error());
+    });
+  }
+
+  std::int64_t largest_batch(Workload& workload, std::span<const std::size_t> contenders,
+                             std::int64_t budget) {
+    const auto fits = [&](std::int64_t batch) {
+      return std::ranges::all_of(contenders, [&](std::size_t i) {
+        std::int64_t needed = -1;
+        static_cast<void>(
+            guarded(memory_, [&] { needed = workload.needed_bytes(i, batch).value_or(-1); }));
+        return needed >= 0 && needed <= budget;
+      });
+    };
+    const std::int64_t most = std::min({heat_.point.batch_max, most_items,
+                                        std::max<std::int64_t>(budget / workload.item_bytes(), 1)});
+    if (most <= 1 || fits(most)) return most;
+    std::int64_t fitting = 1;
+    std::int64_t too_many = most;
+    while (too_many - fitting > 1) {
+      const std::int64_t middle = fitting + (too_many - fitting) / 2;
+      (fits(middle) ? fitting : too_many) = middle;
+    }
+    return fitting;
+  }
+
+  void check(Workload& workload, const HeatSetting& setting, std::size_t i) {
+    tell(i, "check");
+    Verdict verdict;
+    {
+      FirstCall first(setting, i);
+      verdict = workload.check(i, first);
+      cells_[i].memory = first.memory;
+      first_calls_[i] = {first.time_ns, std::move(first.blocks)};
+    }
+    beacon_.idle();
+    if (verdict.wrong.empty()) verdict = workload.judge(i);
+    failures_[i] = failure_of(i, verdict);
+  }
+
+  /// Notes the verdict's numbers.
+  std::optional<Failure> failure_of(std::size_t contender, const Verdict& verdict) {
+    if (verdict.error.bound > 0) {
+      cells_[contender].relative_error = verdict.error.error;
+      cells_[contender].error_bound = verdict.error.bound;
+    }
+    if (verdict.wrong.empty()) return std::nullopt;
+    return Failure{CellStatus::wrong, verdict.wrong};
+  }
+
+  void time_all_left(Workload& workload, int placement) {
+    workload.before_rounds();
+    std::vector<ContenderCalls> calls;
+    for_each_left([&](std::size_t i) {
+      memory_.provide(first_calls_[i].blocks);
+      calls.push_back({.contender = static_cast<int>(i),
+                       .enter = [&workload, i] { workload.enter(i); },
+                       .before_call = {},
+                       .call = [&workload, i] { workload.call(i); },
+                       .leave = [&workload, i] { workload.leave(i); },
+                       .judge = [this, &workload, i]() -> std::optional<Failure> {
+                         const Verdict verdict = workload.judge_sample(i);
+                         if (verdict.wrong.empty())
+                           return std::nullopt;  // the error stays the check's
+                         return failure_of(i, verdict);
+                       },
+                       .earlier_ns = first_calls_[i].time_ns});
+      if (heat_.point.cache == CacheState::cold)
+        calls.back().before_call = [this] { memory_.flush_from_caches(); };
+    });
+    auto results = run_rounds(
+        calls,
+        {.memory = memory_,
+         .beacon = beacon_,
+         .rule = placement_rule(heat_.stop),
+         .process = request_.process,
+         .placement = placement,
+         .seed = random_bits(heat_.point.seed, static_cast<std::uint64_t>(heat_.index)),
+         .cancel = hooks_.cancel,
+         .on_start = [this](int contender) { tell(static_cast<std::size_t>(contender), "time"); },
+         .stopwatch = device_.stopwatch(),
+         .conditions = device_.conditions()});
+    for (std::size_t i = 0; i < calls.size(); ++i)
+      keep(std::move(results[i]), static_cast<std::size_t>(calls[i].contender));
+  }
+
+  void keep(ContenderSamples&& result, std::size_t contender) {
+    Cell& cell = cells_[contender];
+    const bool first = cell.samples.empty();
+    cell.samples.insert(cell.samples.end(), result.samples.begin(), result.samples.end());
+    cell.settled = result.settled && (first || cell.settled);
+    failures_[contender] = std::move(result.failure);
+  }
+
+  /// A cell has samples or a reason, never both. A cancelled heat is measured again whole.
+  void conclude(std::size_t contender) {
+    Cell& cell = cells_[contender];
+    if (failures_[contender]) {
+      cell.status = failures_[contender]->status;
+      cell.reason = failures_[contender]->reason;
+    } else if (is_cancelled()) {
+      cell.status = CellStatus::cancelled;
+      cell.reason = "cancelled before the heat was complete";
+    }
+    if (cell.status == CellStatus::ok) return;
+    cell.samples.clear();
+    cell.settled = false;
+  }
+
+  struct Called {
+    double time_ns = 0;
+    std::vector<std::int64_t> blocks{};
+  };
+
+  const protocol::HeatRequest& request_;
+  const Heat& heat_;
+  const HeatHooks& hooks_;
+  HeatDevice& device_;
+  HeatMemory& memory_;
+  Beacon unseen_;  // where nobody asks who runs
+  Beacon& beacon_;
+  std::vector<Cell> cells_;
+  // By contender; whoever has one is out.
+  std::vector<std::optional<Failure>> failures_;
+  std::vector<Called> first_calls_;
+};
+
 }  // namespace
 
-HeatResult run_heat(const protocol::HeatRequest& request, const HeatHooks& hooks) {
-  set_page_size(request.heat.point.page_size);
-  HeatRecord record(request, hooks);
-  measure(record);
-  return record.finish();
+FirstCall::FirstCall(const HeatSetting& setting, std::size_t contender)
+    : setting_(setting), contender_(contender), alone_(setting.device.memory()) {
+  setting.device.memory().reset_peaks();
+  before_ = setting.device.memory().counters();
+}
+
+void FirstCall::measure(const std::function<void()>& call) {
+  HeatMemory& heat_memory = setting_.device.memory();
+  const ProcessPeak process;
+  setting_.beacon.calling(static_cast<int>(contender_));
+  const auto start = std::chrono::steady_clock::now();
+  call();
+  time_ns =
+      std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+  blocks = heat_memory.cached_blocks();
+  const HeatMemory::Counters after = heat_memory.counters();
+  memory.requested_bytes = after.requested_peak - before_.requested;
+  memory.reserved_bytes = after.reserved_peak - before_.reserved;
+  // A device's memory is not the process's.
+  if (setting_.device.kind() == DeviceKind::cpu) memory.process_peak_bytes = process.grown_bytes();
+}
+
+void require(const Status& done) {
+  if (!done) throw std::runtime_error(done.error().message);
+}
+
+Result<HeatResult> run_heat(const protocol::HeatRequest& request, const HeatHooks& hooks) {
+  return HeatRunner(request, hooks).run();
 }
 
 }  // namespace attnscope::measure

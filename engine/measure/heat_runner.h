@@ -25,12 +25,9 @@ struct HeatHooks {
 /// Cells in the heat's order, holding this process's samples. Contenders that cannot run become
 /// `unsupported`, `oom`, `wrong`; the others are measured together. Once cancelled, cells that
 /// would be `ok` are `cancelled` and hold no samples: an interrupted heat is measured again whole.
-/// Throws std::runtime_error, in words, when ATTNSCOPE_MEMORY_LIMIT_MB is no number;
-/// cuda::DeviceLost when a contender made the device unusable, after which this process must end.
-[[nodiscard]] HeatResult run_heat(const protocol::HeatRequest& request, const HeatHooks& hooks);
-
-/// FMA, exponential and copy rates of the processor with that many threads; about a second on a
-/// quiet machine.
-[[nodiscard]] Ceilings measure_ceilings(int threads);
+/// An error when ATTNSCOPE_MEMORY_LIMIT_MB is no number. Throws cuda::DeviceLost when a contender
+/// made the device unusable, after which this process must end; the beacon stays at that contender.
+[[nodiscard]] Result<HeatResult> run_heat(const protocol::HeatRequest& request,
+                                          const HeatHooks& hooks);
 
 }  // namespace attnscope::measure

@@ -1,113 +1,107 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/measure/heat_tensors.h"
 
-#include <algorithm>
-#include <cstring>
-#include <vector>
+#include <limits>
+#include <memory>
 
-#include "engine/attention/cuda_runtime.h"
-#include "engine/measure/counting_allocator.h"
+#include "engine/measure/random.h"
+#include "kernels/base/number_formats.h"
 
 namespace attnscope::measure {
 namespace {
 
+constexpr std::int64_t line = 64;
+constexpr std::int64_t small_shift = 4096;
+constexpr std::int64_t large_shift = std::int64_t{1} << 20;
+constexpr std::int64_t large_buffer = std::int64_t{2} << 20;
+constexpr std::int64_t spacer_steps = 64;  // of small_shift bytes
 // What LibTorch's allocator aligns its blocks to: every user's tensors start there.
 constexpr std::int64_t device_step = 512;
-constexpr int grad_o_tensor = 4;
+constexpr std::uint64_t grad_o_tensor = 4;
 
-/// The sum of 64-bit words (the last one filled up with zeros), each times an odd number that
-/// depends on its place: one changed word always changes it. At the speed of the memory, because
-/// all inputs are looked at after every contender's check.
-std::uint64_t print_of(std::span<const std::byte> bytes) {
-  constexpr std::size_t word_bytes = sizeof(std::uint64_t);
-  const auto words = static_cast<std::int64_t>(bytes.size() / word_bytes);
-  std::uint64_t print = 0;
-#pragma omp parallel for reduction(+ : print) schedule(static)
-  for (std::int64_t i = 0; i < words; ++i) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes.data() + static_cast<std::size_t>(i) * word_bytes, word_bytes);
-    print += word * (2 * static_cast<std::uint64_t>(i) + 1);
-  }
-  std::uint64_t last = 0;
-  const std::span<const std::byte> rest =
-      bytes.subspan(static_cast<std::size_t>(words) * word_bytes);
-  std::ranges::copy(rest, reinterpret_cast<std::byte*>(&last));
-  return print + last * (2 * static_cast<std::uint64_t>(words) + 1);
+std::int64_t shift_room(std::int64_t bytes) {
+  return bytes >= large_buffer ? large_shift : small_shift;
+}
+
+void fill_row(const Tensor& tensor, std::int64_t heads, const RowId& row, std::uint64_t seed) {
+  const std::int64_t offset = tensor.offset(row.token, row.head);
+  const std::int64_t first = (row.token * heads + row.head) * tensor.head_dim;
+  for (std::int64_t d = 0; d < tensor.head_dim; ++d)
+    write_value(tensor.data, tensor.dtype, offset + d,
+                random_normal(seed, static_cast<std::uint64_t>(first + d)));
 }
 
 }  // namespace
 
-void HeatTensors::place(int placement) {
-  mirror_.reset();
-  if (!is_apart()) {
-    host_.reset();
-    device_.memory().empty_cache_of_movable();
-    host_.emplace(device_.memory(), shape_, seed_, placement);
-    return;
-  }
-  device_.memory().empty_cache_of_movable();
-  if (!host_) host_.emplace(process_memory(), shape_, seed_, /*placement=*/0);
-  mirror_.emplace(device_.memory(), shape_, seed_, placement, device_step);
-  for (int which = 0; which < mirror_->tensors(); ++which) {
-    if (!is_output(which))
-      cuda::copy_to_device(mirror_->bytes_of(which).data(), host_->bytes_of(which));
-  }
-  poison_outputs();
+std::optional<std::int64_t> buffer_bytes(const CallShape& shape) {
+  const auto one = shape.tensor_bytes();
+  if (!one) return std::nullopt;
+  const std::int64_t lse = shape.lse_bytes();  // not above two of the tensors'
+  return shape.tensors() * (*one + shift_room(*one)) + (lse > 0 ? lse + shift_room(lse) : 0) +
+         (spacer_steps + 1) * small_shift;
 }
 
-void HeatTensors::send_grad_o() const {
-  if (!mirror_) return;
-  cuda::copy_to_device(mirror_->bytes_of(grad_o_tensor).data(), host_->bytes_of(grad_o_tensor));
+Room HeatTensors::room_at(std::uint64_t place, std::uint64_t index, std::int64_t bytes) const {
+  const std::int64_t step = tensors_.is_apart() ? device_step : line;
+  const std::int64_t room = shift_room(bytes);
+  const auto steps = static_cast<std::uint64_t>(room / step) - 1;
+  const auto shift = static_cast<std::size_t>(
+      static_cast<std::int64_t>(1 + random_bits(place, index) % steps) * step);
+  auto block = std::make_shared<Buffer>(memory_, bytes + room);
+  const std::span<std::byte> whole = block->bytes();
+  return {.block = std::move(block),
+          .before = whole.first(shift),
+          .values = whole.subspan(shift, static_cast<std::size_t>(bytes)),
+          .behind = whole.subspan(shift + static_cast<std::size_t>(bytes))};
+}
+
+void HeatTensors::give_back() {
+  tensors_.give_back();
+  spacer_ = Buffer();
+}
+
+void HeatTensors::place(int placement) {
+  give_back();
+  memory_.empty_cache_of_movable();
+  if (!tensors_.shape().tensor_bytes())
+    throw OutOfMemory(std::numeric_limits<std::int64_t>::max(), memory_.free_bytes());
+  const std::uint64_t place = random_bits(seed_, static_cast<std::uint64_t>(placement));
+  spacer_ = Buffer(memory_, static_cast<std::int64_t>(1 + place % spacer_steps) * small_shift);
+  std::uint64_t index = 0;
+  tensors_.place([&](std::int64_t bytes) { return room_at(place, index++, bytes); });
+  if (!tensors_.is_apart() || !host_is_filled_) {
+    const CallView host = tensors_.on_host();
+    fill(host.q, 0);
+    fill(host.k, 1);
+    fill(host.v, 2);
+    if (tensors_.shape().goes_back()) fill(host.grad_o, grad_o_tensor);
+    host_is_filled_ = true;
+  }
+  tensors_.send_inputs();
+  tensors_.poison(Pass::both);
+}
+
+void HeatTensors::fill(const Tensor& tensor, std::uint64_t which) const {
+  const CallShape& shape = tensors_.shape();
+  const std::uint64_t seed = random_bits(~seed_, which);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t token = 0; token < shape.layout.tokens(); ++token)
+    for (std::int32_t head = 0; head < shape.heads; ++head)
+      fill_row(tensor, shape.heads, {token, head}, seed);
 }
 
 void HeatTensors::fill_grad_o() const {
-  host_->fill_grad_o();
-  send_grad_o();
+  fill(tensors_.on_host().grad_o, grad_o_tensor);
+  tensors_.send_inputs();
 }
 
 void HeatTensors::fill_grad_o(std::span<const RowId> rows) const {
-  host_->fill_grad_o(rows);
-  send_grad_o();
-}
-
-void HeatTensors::poison_outputs() const {
-  if (!mirror_) return host_->poison_outputs();
-  constexpr std::byte nan{0xFF};
-  for (int which = 0; which < mirror_->tensors(); ++which) {
-    const std::span<std::byte> bytes = mirror_->bytes_of(which);
-    if (is_output(which)) cuda::fill(bytes.data(), static_cast<std::int64_t>(bytes.size()), nan);
-  }
-  const std::span<std::byte> lse = std::as_writable_bytes(mirror_->lse());
-  cuda::fill(lse.data(), static_cast<std::int64_t>(lse.size()), nan);
-}
-
-std::uint64_t HeatTensors::input_print() const {
-  constexpr std::size_t piece = std::size_t{16} << 20;
-  const PlacedTensors& tensors = on_device();
-  std::vector<std::byte> fetched;
-  std::uint64_t print = 0;
-  for (int which = 0; which < tensors.tensors(); ++which) {
-    if (is_output(which)) continue;
-    const std::span<std::byte> whole = tensors.bytes_of(which);
-    for (std::size_t at = 0; at < whole.size(); at += piece) {
-      std::span<const std::byte> bytes = whole.subspan(at, std::min(piece, whole.size() - at));
-      if (mirror_) {
-        fetched.resize(bytes.size());
-        cuda::copy_to_host(fetched, bytes.data());
-        bytes = fetched;
-      }
-      print = print * 31 + print_of(bytes);
-    }
-  }
-  return print;
-}
-
-void HeatTensors::fetch_outputs() const {
-  if (!mirror_) return;
-  for (int which = 0; which < mirror_->tensors(); ++which) {
-    if (is_output(which))
-      cuda::copy_to_host(host_->bytes_of(which), mirror_->bytes_of(which).data());
-  }
+  const Tensor grad_o = tensors_.on_host().grad_o;
+  const CallShape& shape = tensors_.shape();
+  std::fill_n(grad_o.data, shape.tensor_bytes().value(), std::byte{0});
+  for (const RowId& row : rows)
+    fill_row(grad_o, shape.heads, row, random_bits(~seed_, grad_o_tensor));
+  tensors_.send_inputs();
 }
 
 }  // namespace attnscope::measure

@@ -1,59 +1,53 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tensors of a heat, placement by placement: where the contenders find them, and where the host
-// sees them. On the processor both are the same. For a device the host's are made once, since the
-// values are the same at every placement, and copied to where the device has them.
+// The tensors of a heat's attention calls, placement by placement. Their values depend on the seed
+// and on (token, head, dim) alone, not on memory order, placement or process: one reference serves
+// a whole heat.
 //
 //   HeatTensors tensors(device, shape, seed);
 //   tensors.place(0);
-//   tensors.poison_outputs();
-//   call(tensors.on_device());
-//   tensors.fetch_outputs();             // waits for the call
-//   judge(reference, tensors.on_host());
+//   call(*prepared, tensors.get().on_device(), workspace, Pass::both);
 
 #include <cstdint>
 #include <optional>
 #include <span>
 
 #include "engine/measure/heat_device.h"
-#include "engine/measure/inputs.h"
+#include "engine/proof/call.h"
 
 namespace attnscope::measure {
 
+/// Bytes of all tensors (and the log-sum-exps, with gradients) together with the room for their
+/// shifts; absent when they cannot be counted in 63 bits.
+[[nodiscard]] std::optional<std::int64_t> buffer_bytes(const CallShape& shape);
+
 class HeatTensors {
  public:
-  HeatTensors(HeatDevice& device, const InputShape& shape, std::uint64_t seed)
-      : device_(device), shape_(shape), seed_(seed) {}
+  HeatTensors(HeatDevice& device, const CallShape& shape, std::uint64_t seed)
+      : memory_(device.memory()), seed_(seed), tensors_(shape, device.kind()) {}
 
-  /// Gives the last placement's memory back and takes the next one's.
+  /// Gives the last placement's memory back and takes the next one's: each tensor starts at a
+  /// multiple of 64 bytes (512 on a device) that the placement's number decides (up to 4 KiB, large
+  /// tensors up to 1 MiB, into its block, with at least such a step of room on both sides), behind
+  /// a spacer: other addresses, other cache sets. Outputs are NaN; grad_o is random everywhere.
   void place(int placement);
+  void give_back();
 
-  /// After place().
-  [[nodiscard]] const PlacedTensors& on_device() const {
-    return mirror_ ? *mirror_ : static_cast<const PlacedTensors&>(*host_);
-  }
-  [[nodiscard]] const PlacementBuffers& on_host() const { return *host_; }
-
+  [[nodiscard]] const CallTensors& get() const { return tensors_; }
   /// Fills grad_o with its random values: everywhere, or in these rows alone and 0 elsewhere.
   void fill_grad_o() const;
   void fill_grad_o(std::span<const RowId> rows) const;
-  /// NaN in everything that a call writes.
-  void poison_outputs() const;
-  /// A number that changes when a value of q, k, v or grad_o does.
-  [[nodiscard]] std::uint64_t input_print() const;
-  /// What the calls so far wrote becomes visible on_host(); errors of the device surface here.
-  void fetch_outputs() const;
 
  private:
-  [[nodiscard]] bool is_apart() const { return device_.kind() != DeviceKind::cpu; }
-  void send_grad_o() const;
+  [[nodiscard]] Room room_at(std::uint64_t place, std::uint64_t index, std::int64_t bytes) const;
+  void fill(const Tensor& tensor, std::uint64_t which) const;
 
-  HeatDevice& device_;
-  InputShape shape_;
+  HeatMemory& memory_;
   std::uint64_t seed_;
-  std::optional<PlacementBuffers> host_;
-  std::optional<PlacedTensors> mirror_;  // of a device with memory of its own
+  Buffer spacer_;
+  CallTensors tensors_;
+  bool host_is_filled_ = false;  // of a device with memory of its own, whose host's values stay
 };
 
 }  // namespace attnscope::measure

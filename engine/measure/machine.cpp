@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/measure/machine.h"
 
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <fmt/format.h>
+#include <gnu/libc-version.h>
+#include <omp.h>
 #include <sys/utsname.h>
+#include <torch/headeronly/version.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string_view>
+#include <vector>
 
 #include "attnscope/build_info.h"
-#include "engine/measure/available_memory.h"
-#include "engine/measure/counting_allocator.h"
-#include "engine/measure/load_meter.h"
-#include "engine/measure/processor_conditions.h"
-#include "engine/measure/surroundings.h"
-#include "engine/measure/torch_runtime.h"
+#include "engine/measure/block_cache.h"
+#include "engine/measure/conditions.h"
+#include "engine/measure/machine_memory.h"
 #include "kernels/cpu/instruction_set.h"
 
 namespace attnscope::measure {
@@ -53,6 +60,28 @@ std::string value_of(std::string_view text, std::string_view key, char separator
   return value;
 }
 
+json text_or_null(const std::string& text) {
+  return text.empty() ? json(nullptr) : json(text);
+}
+
+/// Of a small file; null where there is none.
+json first_line(const std::string& path) {
+  const std::string text = read_text(path);
+  return text_or_null(text.substr(0, text.find('\n')));
+}
+
+/// "1" and "0" of a switch in /sys as a truth, or the other way round; null where there is none.
+json truth(const char* path, std::string_view yes = "1") {
+  const json line = first_line(path);
+  return line.is_null() ? line : json(line.get<std::string>() == yes);
+}
+
+json runs_under_hypervisor(const std::string& cpuinfo) {
+  const std::string flags = value_of(cpuinfo, "flags", ':');
+  if (flags.empty()) return nullptr;
+  return fmt::format(" {} ", flags).find(" hypervisor ") != std::string::npos;
+}
+
 json instruction_sets() {
   json sets = json::array();
   for (const cpu::InstructionSet set : cpu::available_sets()) sets.push_back(cpu::name_of(set));
@@ -88,15 +117,8 @@ json selected_instruction_set() {
 
 /// Whether the processor may clock itself above its nominal frequency; null where nobody tells.
 json turbo() {
-  const std::string allowed = read_text("/sys/devices/system/cpu/cpufreq/boost");
-  if (!allowed.empty()) return allowed == "1";
-  const std::string forbidden = read_text("/sys/devices/system/cpu/intel_pstate/no_turbo");
-  if (!forbidden.empty()) return forbidden == "0";
-  return nullptr;
-}
-
-json text_or_null(const std::string& text) {
-  return text.empty() ? json(nullptr) : json(text);
+  const json allowed = truth("/sys/devices/system/cpu/cpufreq/boost");
+  return allowed.is_null() ? truth("/sys/devices/system/cpu/intel_pstate/no_turbo", "0") : allowed;
 }
 
 // Provenance travels inside exports and says nothing of a person's folders.
@@ -106,6 +128,34 @@ std::vector<std::string> file_names(const std::vector<std::string>& paths) {
     names.push_back(std::filesystem::path(path).filename().string());
   }
   return names;
+}
+
+// Read by OpenMP runtimes, BLAS libraries, LibTorch, CUDA, the C library's allocator and loader, or
+// by this program.
+constexpr std::array<std::string_view, 19> prefixes{
+    "OMP_",   "GOMP_",   "KMP_",    "MKL_",     "DNNL_",     "ONEDNN_", "OPENBLAS_",
+    "GOTO_",  "BLIS_",   "ATEN_",   "TORCH_",   "PYTORCH_",  "CUDA_",   "CUBLAS",
+    "CUDNN_", "NVIDIA_", "MALLOC_", "JEMALLOC", "ATTNSCOPE_"};
+constexpr std::array<std::string_view, 4> names{"GLIBC_TUNABLES", "LD_PRELOAD", "MALLOC_ARENA_MAX",
+                                                "TCMALLOC_SAMPLE_PARAMETER"};
+
+bool matters(std::string_view name) {
+  return std::ranges::any_of(prefixes, [&](auto prefix) { return name.starts_with(prefix); }) ||
+         std::ranges::find(names, name) != names.end();
+}
+
+/// "/home/a/libx.so:/opt/y" -> "libx.so:y".
+std::string without_folders(std::string_view value) {
+  std::string kept;
+  while (!value.empty()) {
+    const std::size_t end = std::min(value.find_first_of(": ,;="), value.size());
+    const std::string_view word = value.substr(0, end);
+    const std::size_t slash = word.starts_with('/') ? word.find_last_of('/') : std::string::npos;
+    kept += slash == std::string_view::npos ? word : word.substr(slash + 1);
+    if (end < value.size()) kept += value[end];
+    value.remove_prefix(std::min(end + 1, value.size()));
+  }
+  return kept;
 }
 
 }  // namespace
@@ -135,31 +185,35 @@ json describe_machine() {
   if (name.empty()) name = "unknown processor";
   utsname system{};
   uname(&system);
-  json machine = {
-      {"kind", "cpu"},
-      {"name", name},
-      {"cores", allowed_cores().size()},
-      {"memory_bytes", total_memory_bytes()},
-      {"available_bytes", available_memory_bytes()},
-      {"host", system.nodename},
-      {"boot_id", text_or_null(read_text("/proc/sys/kernel/random/boot_id"))},
-      {"architecture", system.machine},
-      {"kernel", fmt::format("{} {}", system.sysname, system.release)},
-      {"system", text_or_null(value_of(read_text("/etc/os-release"), "PRETTY_NAME", '='))},
-      {"instruction_sets", instruction_sets()},
-      {"instruction_set", selected_instruction_set()},
-      {"caches", caches()},
-      {"governor",
-       text_or_null(read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))},
-      {"scaling_driver",
-       text_or_null(read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"))},
-      {"turbo", turbo()},
-      {"clock_source", processor_conditions().clock_source()},
-      {"maximum_mhz", megahertz("cpuinfo_max_freq")},
-      {"current_mhz", megahertz("scaling_cur_freq")},
-      {"huge_pages", text_or_null(read_text("/sys/kernel/mm/transparent_hugepage/enabled"))}};
-  machine.update(describe_surroundings());
-  return machine;
+  return {{"kind", "cpu"},
+          {"name", name},
+          {"cores", allowed_cores().size()},
+          {"memory_bytes", total_memory_bytes()},
+          {"available_bytes", available_memory_bytes()},
+          {"host", system.nodename},
+          {"boot_id", first_line("/proc/sys/kernel/random/boot_id")},
+          {"architecture", system.machine},
+          {"kernel", fmt::format("{} {}", system.sysname, system.release)},
+          {"system", text_or_null(value_of(read_text("/etc/os-release"), "PRETTY_NAME", '='))},
+          {"instruction_sets", instruction_sets()},
+          {"instruction_set", selected_instruction_set()},
+          {"caches", caches()},
+          {"governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")},
+          {"scaling_driver", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver")},
+          {"turbo", turbo()},
+          {"clock_source", processor_conditions().clock_source()},
+          {"maximum_mhz", megahertz("cpuinfo_max_freq")},
+          {"current_mhz", megahertz("scaling_cur_freq")},
+          {"huge_pages", first_line("/sys/kernel/mm/transparent_hugepage/enabled")},
+          {"affinity", core_ranges(allowed_cores())},
+          {"smt", truth("/sys/devices/system/cpu/smt/active")},
+          {"microcode", text_or_null(value_of(cpuinfo, "microcode", ':'))},
+          {"hypervisor", runs_under_hypervisor(cpuinfo)},
+          {"cpu_quota", first_line("/sys/fs/cgroup/cpu.max")},
+          {"load", first_line("/proc/loadavg")},
+          {"nvidia_driver", first_line("/proc/driver/nvidia/version")},
+          {"c_library", fmt::format("glibc {}", gnu_get_libc_version())},
+          {"environment", settings_that_matter(environ)}};
 }
 
 json describe_build() {
@@ -169,14 +223,42 @@ json describe_build() {
           {"compiler", ATTNSCOPE_COMPILER},
           {"flags", ATTNSCOPE_FLAGS},
           {"build_type", ATTNSCOPE_BUILD_TYPE},
-          {"libtorch", libtorch_version()},
-          {"libtorch_parallel", libtorch_parallel_info()},
-          {"libtorch_config", libtorch_config()},
-          {"blas", blas_version()},
-          {"onednn", onednn_version()},
-          {"libtorch_instruction_set", libtorch_instruction_set()},
+          {"libtorch", TORCH_VERSION},
+          {"libtorch_parallel", at::get_parallel_info()},
+          {"libtorch_config", at::show_config()},
+          {"blas", at::get_mkl_version()},
+          {"onednn", at::get_mkldnn_version()},
+          {"libtorch_instruction_set", at::get_cpu_capability()},
           {"allocator", process_memory_in_words},
           {"openmp", file_names(mapped_openmp_runtimes())}};
+}
+
+std::string core_ranges(std::span<const int> cores) {
+  std::string text;
+  for (std::size_t begin = 0; begin < cores.size();) {
+    std::size_t end = begin + 1;
+    while (end < cores.size() && cores[end] == cores[end - 1] + 1) ++end;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", cores[begin]);
+    if (end - begin > 1) text += fmt::format("-{}", cores[end - 1]);
+    begin = end;
+  }
+  return text;
+}
+
+json settings_that_matter(const char* const* environment) {
+  json settings = json::object();
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    const std::string_view entry = *environment;
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string_view::npos || !matters(entry.substr(0, equals))) continue;
+    settings[std::string(entry.substr(0, equals))] = without_folders(entry.substr(equals + 1));
+  }
+  return settings;
+}
+
+void set_threads(int threads) {
+  at::set_num_threads(threads);
+  omp_set_num_threads(threads);
 }
 
 }  // namespace attnscope::measure

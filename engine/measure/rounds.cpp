@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "engine/measure/load_meter.h"
+#include "engine/measure/conditions.h"
 #include "engine/measure/random.h"
 
 namespace attnscope::measure {
@@ -16,9 +16,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double sample_ns = 1.2e6;      // far above the clock's tens of nanoseconds
-constexpr double warm_up_ns = 5e6;       // a lane warms up until then, and at least three calls
+constexpr double warm_up_ns = 5e6;       // until then it is warmed up, and at least three calls
 constexpr double one_is_warm_ns = 50e6;  // except when one call takes so long
-// A sample of a short call is led in by an untimed one: the lane before has left its own data in
+// A sample of a short call is led in by an untimed one: the one before has left its own data in
 // the caches. Refetching tens of MB costs a call of 100 ms about a percent, and the lead-in twice.
 constexpr double lead_in_below_ns = 100e6;
 constexpr int retakes = 2;
@@ -29,18 +29,18 @@ double nanoseconds_since(Clock::time_point start) {
 
 class LeaveOnExit {
  public:
-  explicit LeaveOnExit(const Lane& lane) : lane_(lane) { lane_.enter(); }
+  explicit LeaveOnExit(const ContenderCalls& calls) : calls_(calls) { calls_.enter(); }
   LeaveOnExit(const LeaveOnExit&) = delete;
   LeaveOnExit& operator=(const LeaveOnExit&) = delete;
-  ~LeaveOnExit() { lane_.leave(); }
+  ~LeaveOnExit() { calls_.leave(); }
 
  private:
-  const Lane& lane_;
+  const ContenderCalls& calls_;
 };
 
 struct Runner {
-  const Lane& lane;
-  LaneResult result;
+  const ContenderCalls& calls;
+  ContenderSamples result;
   int iterations = 1;
   double call_ns = std::numeric_limits<double>::infinity();  // the shortest warm call
   double spent_ns = 0;
@@ -57,11 +57,13 @@ struct Runner {
 
 class Rounds {
  public:
-  Rounds(std::span<const Lane> lanes, const RoundsOptions& options) : options_(options) {
-    for (const Lane& lane : lanes) runners_.push_back(Runner{.lane = lane, .result = {}});
+  Rounds(std::span<const ContenderCalls> contenders, const RoundsOptions& options)
+      : options_(options) {
+    for (const ContenderCalls& calls : contenders)
+      runners_.push_back(Runner{.calls = calls, .result = {}});
   }
 
-  std::vector<LaneResult> run() {
+  std::vector<ContenderSamples> run() {
     for (Runner& runner : runners_) guard(runner, [&] { warm_up(runner); });
     options_.conditions.start();
     reference_ = std::ranges::find(runners_, false, &Runner::out);
@@ -76,7 +78,7 @@ class Rounds {
     }
     tag_with_load(load_.close());
     options_.beacon.idle();
-    std::vector<LaneResult> results;
+    std::vector<ContenderSamples> results;
     for (Runner& runner : runners_) results.push_back(std::move(runner.result));
     return results;
   }
@@ -89,32 +91,32 @@ class Rounds {
   template <typename Action>
   void guard(Runner& runner, const Action& action) {
     if (runner.out || cancelled()) return;
-    if (auto trouble = guarded(options_.memory, action)) {
-      runner.result.trouble = std::move(trouble);
+    if (auto failure = guarded(options_.memory, action)) {
+      runner.result.failure = std::move(failure);
       runner.out = true;
     }
   }
 
   void call(const Runner& runner) const {
-    options_.beacon.calling(runner.lane.contender);
-    runner.lane.call();
+    options_.beacon.calling(runner.calls.contender);
+    runner.calls.call();
   }
 
   void warm_up(Runner& runner) {
-    options_.on_start(runner.lane.contender);
+    options_.on_start(runner.calls.contender);
     // A call as long as that has nothing left to warm that an earlier one has not: threads, code
     // and the allocator's blocks. Its next one is as good a sample, and costs as much as all else.
-    if (runner.lane.earlier_ns >= lead_in_below_ns) {
-      runner.call_ns = runner.lane.earlier_ns;
+    if (runner.calls.earlier_ns >= lead_in_below_ns) {
+      runner.call_ns = runner.calls.earlier_ns;
       return;
     }
     const auto start = Clock::now();
-    const LeaveOnExit entered(runner.lane);
+    const LeaveOnExit entered(runner.calls);
     for (int calls = 0; !cancelled(); ++calls) {
       const double spent = nanoseconds_since(start);
       if (calls >= 3 && spent >= warm_up_ns) break;
       if (calls >= 1 && spent >= one_is_warm_ns) break;
-      if (runner.lane.before_call) runner.lane.before_call();
+      if (runner.calls.before_call) runner.calls.before_call();
       options_.stopwatch.start();
       call(runner);
       runner.call_ns = std::min(runner.call_ns, options_.stopwatch.stop_ns());
@@ -125,13 +127,13 @@ class Rounds {
   }
 
   /// One group of iterations. A sample during which the allocator had to go to the system is
-  /// taken again: another lane's needs had emptied the cache, and page faults are not its own time.
+  /// taken again: another one's needs had emptied the cache, and page faults are not its own time.
   /// So is one during which the machine was suspended: what came after began cold.
   void add_sample(Runner& runner, int round) {
     const auto start = Clock::now();
     for (int attempt = 0; attempt <= retakes; ++attempt) {
       std::int64_t fresh = options_.memory.counters().fresh;
-      const LeaveOnExit entered(runner.lane);
+      const LeaveOnExit entered(runner.calls);
       if (runner.call_ns < lead_in_below_ns) {
         call(runner);
         fresh = options_.memory.counters().fresh;
@@ -144,8 +146,8 @@ class Rounds {
       if (disturbed && attempt < retakes) continue;
       runner.call_ns = std::min(runner.call_ns, sample->time_ns);
       runner.result.samples.push_back(*sample);
-      if (auto wrong = runner.lane.judge()) {
-        runner.result.trouble = std::move(wrong);
+      if (auto wrong = runner.calls.judge()) {
+        runner.result.failure = std::move(wrong);
         runner.out = true;
         return;
       }
@@ -156,13 +158,13 @@ class Rounds {
 
   [[nodiscard]] std::optional<Sample> timed(const Runner& runner, int round) const {
     // Work before each call leaves as many timed stretches as there are calls.
-    const bool apart = static_cast<bool>(runner.lane.before_call);
+    const bool apart = static_cast<bool>(runner.calls.before_call);
     const int stretches = apart ? runner.iterations : 1;
     const int calls = apart ? 1 : runner.iterations;
     double spent = 0;
     std::int64_t switches = 0;
     for (int stretch = 0; stretch < stretches; ++stretch) {
-      if (apart) runner.lane.before_call();
+      if (apart) runner.calls.before_call();
       switches -= involuntary_switches();
       options_.stopwatch.start();
       for (int i = 0; i < calls; ++i) {
@@ -244,8 +246,9 @@ class Rounds {
 
 }  // namespace
 
-std::vector<LaneResult> run_rounds(std::span<const Lane> lanes, const RoundsOptions& options) {
-  return Rounds(lanes, options).run();
+std::vector<ContenderSamples> run_rounds(std::span<const ContenderCalls> contenders,
+                                         const RoundsOptions& options) {
+  return Rounds(contenders, options).run();
 }
 
 }  // namespace attnscope::measure

@@ -3,19 +3,60 @@
 //
 // What the conformance check says of a device, for the tests to look at.
 
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "engine/attention/check.h"
+#include "engine/proof/check.h"
 
 namespace attnscope {
 
-[[nodiscard]] std::string describe(const CheckRow& row);
+using Outcome = CheckRow::Outcome;
 
-/// Every listed implementation x every built-in pattern x odd shapes, all threads.
-[[nodiscard]] std::vector<CheckRow> check_rows(DeviceKind device);
+inline std::string describe(const CheckRow& row) {
+  return fmt::format("{}/{}/{} on {}, {}: {} (error {:.3g}, bound {:.3g})", row.pattern,
+                     row.implementation, row.window, row.shape, name_of(row.dtype), row.reason,
+                     row.relative_error, row.error_bound);
+}
+
+/// Every listed implementation x every built-in pattern x odd shapes, all threads; runs once.
+inline const std::vector<CheckRow>& all_rows(DeviceKind device = DeviceKind::cpu) {
+  static std::map<DeviceKind, std::vector<CheckRow>> of;
+  std::vector<CheckRow>& rows = of[device];
+  if (rows.empty())
+    check_all(device, omp_get_num_procs(), [&](const CheckRow& row) { rows.push_back(row); });
+  return rows;
+}
 
 /// Fails with the first 20 wrong rows.
-void expect_none_wrong(const std::vector<CheckRow>& rows);
+inline void expect_none_wrong(const std::vector<CheckRow>& rows) {
+  int wrong = 0;
+  for (const CheckRow& row : rows) {
+    if (row.outcome != Outcome::wrong) continue;
+    if (++wrong <= 20) ADD_FAILURE() << describe(row);
+  }
+  EXPECT_EQ(wrong, 0) << "rows wrong in all";
+}
+
+/// Patterns and dtypes of which an implementation computed gradients.
+struct Computed {
+  std::set<std::string> patterns, forms;
+};
+inline std::map<std::string, Computed> backward_of(const std::vector<CheckRow>& rows) {
+  std::map<std::string, Computed> computed;
+  for (const CheckRow& row : rows) {
+    if (row.outcome != Outcome::ok || !row.shape.ends_with("forward-backward")) continue;
+    const bool head_major = row.shape.find("head-major") != std::string::npos;
+    computed[row.implementation].patterns.insert(row.pattern);
+    computed[row.implementation].forms.insert(
+        fmt::format("{} {}", name_of(row.dtype), head_major ? "head-major" : "token-major"));
+  }
+  return computed;
+}
 
 }  // namespace attnscope

@@ -7,22 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "engine/attention/list.h"
 #include "tests/conformance/check_rows.h"
 
 namespace attnscope {
 namespace {
-
-using Outcome = CheckRow::Outcome;
-
-/// Runs once; the tests look at its rows.
-const std::vector<CheckRow>& all_rows() {
-  static const std::vector<CheckRow> rows = check_rows(DeviceKind::cpu);
-  return rows;
-}
 
 TEST(Conformance, NoImplementationIsWrongAnywhere) {
   expect_none_wrong(all_rows());
@@ -83,23 +73,14 @@ TEST(Conformance, BothMemoryOrdersAndAllDtypesAreComputedByTheBaselines) {
 }
 
 TEST(Conformance, GradientsAreComputedOfEveryPatternInBothMemoryOrdersAndAllDtypes) {
-  std::map<std::string, std::set<std::string>> patterns, forms;
-  for (const CheckRow& row : all_rows()) {
-    if (row.outcome != Outcome::ok || !row.shape.ends_with("forward-backward")) continue;
-    const bool head_major = row.shape.find("head-major") != std::string::npos;
-    patterns[row.implementation].insert(row.pattern);
-    forms[row.implementation].insert(
-        fmt::format("{} {}", name_of(row.dtype), head_major ? "head-major" : "token-major"));
-  }
+  std::map<std::string, Computed> computed = backward_of(all_rows());
   for (const Implementation* implementation : implementations()) {
     const std::string id(implementation->id);
     if (is_of_cuda(id)) continue;
-    EXPECT_EQ(patterns[id].size(), std::ranges::count_if(built_in_patterns(),
-                                                         [&](const AttentionPattern& pattern) {
-                                                           return is_taken(id, pattern);
-                                                         }))
+    const auto taken = [&](const AttentionPattern& pattern) { return is_taken(id, pattern); };
+    EXPECT_EQ(computed[id].patterns.size(), std::ranges::count_if(built_in_patterns(), taken))
         << id;
-    EXPECT_EQ(forms[id].size(), 6U) << id;
+    EXPECT_EQ(computed[id].forms.size(), 6U) << id;
   }
 }
 

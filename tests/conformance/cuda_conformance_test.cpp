@@ -6,9 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
-#include <set>
-
 #include "engine/attention/cuda_runtime.h"
 #include "engine/attention/list.h"
 #include "tests/conformance/check_rows.h"
@@ -16,14 +13,8 @@
 namespace attnscope {
 namespace {
 
-using Outcome = CheckRow::Outcome;
-
-/// Runs once; the tests look at its rows.
-const std::vector<CheckRow>& all_rows() {
-  static const std::vector<CheckRow> rows = check_rows(DeviceKind::cuda);
-  return rows;
-}
-
+/// On the CUDA device; skipped without one, with the reason, and declining in words is what is
+/// held.
 class CudaConformance : public testing::Test {
  protected:
   void SetUp() override {
@@ -32,30 +23,28 @@ class CudaConformance : public testing::Test {
 };
 
 TEST_F(CudaConformance, NoImplementationIsWrongAnywhere) {
-  expect_none_wrong(all_rows());
+  expect_none_wrong(all_rows(DeviceKind::cuda));
 }
 
 TEST_F(CudaConformance, EveryImplementationComputesEveryPatternInEveryDtype_AndBackward) {
-  std::map<std::string, std::set<std::string>> patterns;
-  std::map<std::string, std::set<std::string>> forms;
-  for (const CheckRow& row : all_rows()) {
-    if (row.outcome != Outcome::ok || !row.shape.ends_with("forward-backward")) continue;
-    patterns[row.implementation].insert(row.pattern);
-    forms[row.implementation].insert(std::string(name_of(row.dtype)));
-  }
+  std::map<std::string, Computed> computed = backward_of(all_rows(DeviceKind::cuda));
   for (const Implementation* implementation : implementations()) {
     const std::string id(implementation->id);
+    const std::set<std::string>& patterns = computed[id].patterns;
     // Sliding chunks are of a window.
     const bool needs_a_window = id == "longformer-chunks";
-    EXPECT_EQ(patterns[id].contains("full"), !needs_a_window) << id;
+    EXPECT_EQ(patterns.contains("full"), !needs_a_window) << id;
     // Without a mask full attention is all there is; a window takes no scattered global tokens.
     if (id == "flash-window") {
-      EXPECT_THAT(patterns[id], testing::IsSupersetOf({"full", "longformer", "sparse"}));
+      EXPECT_THAT(patterns, testing::IsSupersetOf({"full", "longformer", "sparse"}));
     } else if (id != "sdpa" && id != "sdpa-flash" && !needs_a_window) {
-      EXPECT_EQ(patterns[id].size(), built_in_patterns().size()) << id;
+      EXPECT_EQ(patterns.size(), built_in_patterns().size()) << id;
     }
+    std::set<std::string> dtypes;
+    for (const std::string& form : computed[id].forms)
+      dtypes.insert(form.substr(0, form.find(' ')));
     const bool is_16_bit_alone = id == "sdpa-flash" || id == "sdpa-cudnn" || id == "flash-window";
-    EXPECT_EQ(forms[id].size(), is_16_bit_alone ? 2U : 3U) << id;
+    EXPECT_EQ(dtypes.size(), is_16_bit_alone ? 2U : 3U) << id;
   }
 }
 

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/attention/check.h"
 #include "engine/attention/list.h"
+#include "engine/proof/check.h"
 
 namespace attnscope {
 namespace {

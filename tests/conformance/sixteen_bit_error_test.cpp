@@ -12,8 +12,7 @@
 
 #include "engine/attention/list.h"
 #include "engine/attention/packed_tensor.h"
-#include "engine/attention/reference.h"
-#include "engine/attention/reference_gradients.h"
+#include "engine/proof/call.h"
 #include "tests/attention/small_problem.h"
 
 namespace attnscope::tests {
@@ -22,30 +21,6 @@ namespace {
 /// What float32 sums may be off, as in error_bound().
 constexpr double absolute_floor = 2e-6;
 
-struct Memory {
-  std::vector<std::byte> bytes;
-
-  explicit Memory(const Problem& problem)
-      : bytes(static_cast<std::size_t>(
-            packed_bytes(problem.layout, problem.plan.heads, problem.head_dim, problem.dtype))) {}
-  Tensor tensor(const Problem& problem) {
-    return packed_tensor(problem.layout, problem.plan.heads, problem.head_dim, problem.dtype,
-                         problem.memory_order, bytes.data());
-  }
-  ConstTensor view(const Problem& problem) { return attnscope::as_const(tensor(problem)); }
-};
-
-Memory random_memory(const Problem& problem, unsigned seed) {
-  Memory memory(problem);
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(
-      static_cast<std::size_t>(problem.plan.tokens * problem.plan.heads * problem.head_dim));
-  for (float& value : values) value = normal(random);
-  pack(values, problem.plan.tokens, problem.plan.heads, memory.tensor(problem));
-  return memory;
-}
-
 /// Errors of o, grad_q, grad_k and grad_v.
 using Errors = std::array<double, 4>;
 constexpr std::array names{"o", "grad_q", "grad_k", "grad_v"};
@@ -53,56 +28,39 @@ constexpr std::array names{"o", "grad_q", "grad_k", "grad_v"};
 class Measured {
  public:
   explicit Measured(const Problem& problem)
-      : problem_(problem),
-        q_(random_memory(problem, 1)),
-        k_(random_memory(problem, 2)),
-        v_(random_memory(problem, 3)),
-        grad_o_(random_memory(problem, 4)) {
-    for (std::int64_t t = 0; t < problem.plan.tokens; ++t) {
-      for (std::int32_t h = 0; h < problem.plan.heads; ++h) rows_.push_back({t, h});
+      : problem_(problem), tensors_(shape_of(problem), problem.device) {
+    tensors_.place([&](std::int64_t bytes) { return guarded_room(problem.device, bytes); });
+    const CallView view = tensors_.on_host();
+    unsigned seed = 0;
+    for (const Tensor& tensor : {view.q, view.k, view.v, view.grad_o}) {
+      std::mt19937 random(++seed);
+      std::normal_distribution<float> normal;
+      std::vector<float> values(
+          static_cast<std::size_t>(problem.plan.tokens * problem.plan.heads * problem.head_dim));
+      for (float& value : values) value = normal(random);
+      pack(values, problem.plan.tokens, problem.plan.heads, tensor);
     }
-    output_ =
-        compute_reference(problem, rows_, q_.view(problem), k_.view(problem), v_.view(problem));
-    gradients_ = compute_reference_gradients(problem, rows_, q_.view(problem), k_.view(problem),
-                                             v_.view(problem), grad_o_.view(problem));
+    const std::int64_t all_rows = problem.plan.tokens * problem.plan.heads;
+    reference_ = reference_of(problem, sample_rows(problem.layout, problem.plan.heads, all_rows, 1),
+                              tensors_);
   }
 
   Errors errors_of(std::string_view id) {
-    const Implementation& implementation = *find_implementation(id);
-    auto prepared = implementation.prepare(problem_);
+    auto prepared = find_implementation(id)->prepare(problem_);
     EXPECT_TRUE(prepared) << prepared.error().message;
-    std::vector<std::byte> workspace(static_cast<std::size_t>((*prepared)->workspace_bytes()));
-    std::vector<float> lse(rows_.size());
-    Memory o(problem_), grad_q(problem_), grad_k(problem_), grad_v(problem_);
-    const Status forward = (*prepared)->forward({.q = q_.view(problem_),
-                                                 .k = k_.view(problem_),
-                                                 .v = v_.view(problem_),
-                                                 .o = o.tensor(problem_),
-                                                 .lse = lse,
-                                                 .workspace = workspace});
-    EXPECT_TRUE(forward) << forward.error().message;
-    const Status backward = (*prepared)->backward({.tensors = {.q = q_.view(problem_),
-                                                               .k = k_.view(problem_),
-                                                               .v = v_.view(problem_),
-                                                               .o = o.view(problem_),
-                                                               .lse = lse,
-                                                               .grad_o = grad_o_.view(problem_),
-                                                               .grad_q = grad_q.tensor(problem_),
-                                                               .grad_k = grad_k.tensor(problem_),
-                                                               .grad_v = grad_v.tensor(problem_)},
-                                                   .workspace = workspace});
-    EXPECT_TRUE(backward) << backward.error().message;
-    const GradientErrors errors = gradient_errors(gradients_, grad_q.tensor(problem_),
-                                                  grad_k.tensor(problem_), grad_v.tensor(problem_));
-    return {relative_error(output_, o.tensor(problem_)), errors.q, errors.k, errors.v};
+    const CallView view = tensors_.on_host();
+    const Room workspace = guarded_room(problem_.device, (*prepared)->workspace_bytes());
+    const Status done = call(**prepared, view, workspace.values, Pass::both);
+    EXPECT_TRUE(done) << done.error().message;
+    const GradientErrors errors =
+        gradient_errors(*reference_.gradients, view.grad_q, view.grad_k, view.grad_v);
+    return {relative_error(reference_.rows, view.o), errors.q, errors.k, errors.v};
   }
 
  private:
   const Problem& problem_;
-  Memory q_, k_, v_, grad_o_;
-  std::vector<RowId> rows_;
-  ReferenceRows output_;
-  ReferenceGradients gradients_;
+  CallTensors tensors_;
+  Reference reference_;
 };
 
 void expect_no_worse_than_libtorch(std::string_view pattern, std::optional<Window> window,

@@ -14,7 +14,7 @@
 
 #include "engine/attention/list.h"
 #include "engine/attention/packed_tensor.h"
-#include "engine/attention/reference_gradients.h"
+#include "engine/proof/reference.h"
 #include "tests/golden/answer.h"
 
 namespace attnscope::tests {

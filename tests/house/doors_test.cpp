@@ -45,9 +45,9 @@ std::string closed_door(const std::string& file, const std::string& header) {
     return "ICU belongs to engine/text";
   }
   if (starts_with_any(header, {"torch/", "ATen/", "c10/"}) &&
-      !starts_with_any(
-          file, {"engine/attention/", "engine/model/", "engine/measure/", "app/worker/",
-                 "tests/attention/", "tests/conformance/", "tests/measure/", "tests/model/"})) {
+      !starts_with_any(file, {"engine/attention/", "engine/model/", "engine/proof/",
+                              "engine/measure/", "app/worker/", "tests/attention/",
+                              "tests/conformance/", "tests/measure/", "tests/model/"})) {
     return "LibTorch belongs to the rooms that only the worker links";
   }
   if (starts_with_any(file, {"kernels/", "engine/", "app/"}) &&
@@ -69,7 +69,8 @@ std::string closed_door(const std::string& file, const std::string& header) {
   }
   if (starts_with_any(file, {"engine/sweep/", "engine/store/", "engine/report/",
                              "engine/statistics/", "app/cli/", "app/gui/"}) &&
-      starts_with_any(header, {"engine/attention/", "engine/measure/", "engine/model/"})) {
+      starts_with_any(header,
+                      {"engine/attention/", "engine/measure/", "engine/model/", "engine/proof/"})) {
     return "computing happens in the worker";
   }
   if (starts_with_any(file, {"app/gui/views/", "app/gui/models/", "app/gui/charts/"}) &&

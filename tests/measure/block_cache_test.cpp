@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/measure/block_cache.h"
 
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -8,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/measure/available_memory.h"
+#include "engine/measure/machine_memory.h"
 
 namespace attnscope::measure {
 namespace {
@@ -210,6 +214,33 @@ TEST(Buffer, MovedFrom_ReleasesOnce) {
   EXPECT_EQ(memory.counters().requested, 300);
   second = Buffer();
   EXPECT_EQ(memory.counters().requested, 200);
+}
+
+TEST(CountingAllocator, LibTorchsTensorsAreCounted) {
+  BlockCache& memory = process_memory();
+  const std::int64_t before = memory.counters().requested;
+  at::Tensor tensor = at::empty({1000, 3});
+  EXPECT_EQ(memory.counters().requested - before, 12000);
+  tensor.reset();
+  EXPECT_EQ(memory.counters().requested, before);
+}
+
+TEST(CountingAllocator, RepeatedOperationsNeedNoFreshMemory) {
+  BlockCache& memory = process_memory();
+  const at::Tensor a = at::ones({256, 256});
+  static_cast<void>(at::matmul(a, a));
+  const std::int64_t fresh = memory.counters().fresh;
+  const at::Tensor product = at::matmul(a, a);
+  EXPECT_EQ(memory.counters().fresh, fresh);
+  EXPECT_EQ(product.data_ptr<float>()[0], 256.0F);
+}
+
+TEST(CountingAllocator, RefusalReachesTheCallerOfLibTorch) {
+  BlockCache& memory = process_memory();
+  memory.set_limit(memory.counters().reserved + (std::int64_t{32} << 20));
+  EXPECT_THROW(at::empty({16 << 20}), OutOfMemory);
+  memory.set_limit(std::nullopt);
+  EXPECT_EQ(at::empty({16 << 20}).numel(), 16 << 20);
 }
 
 }  // namespace

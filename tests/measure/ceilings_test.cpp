@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/measure/ceilings.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
 #include "engine/measure/heat_runner.h"
-#include "engine/measure/peak_kernels.h"
 
 namespace attnscope::measure {
 namespace {

@@ -8,11 +8,12 @@
 #include <cstdlib>
 #include <limits>
 #include <set>
-#include <stdexcept>
 
 #include "engine/attention/cuda_runtime.h"
 #include "engine/attention/list.h"
-#include "engine/measure/counting_allocator.h"
+#include "engine/measure/block_cache.h"
+#include "engine/pattern/compile_plan.h"
+#include "kernels/cpu/segment.h"
 #include "tests/measure/small_heat.h"
 
 namespace attnscope::measure {
@@ -21,7 +22,7 @@ namespace {
 using testing::HasSubstr;
 
 HeatResult run(const protocol::HeatRequest& request) {
-  return run_heat(request, {});
+  return run_heat(request, {}).value();
 }
 
 class MemoryLimited : public testing::Test {
@@ -91,18 +92,8 @@ TEST(RunHeat, PagesAreThoseThatTheHeatAsksFor) {
     const HeatHooks hooks{.on_phase = [&](int, std::string_view) {
       refused.insert(prctl(PR_GET_THP_DISABLE, 0UL, 0UL, 0UL, 0UL));
     }};
-    EXPECT_EQ(run_heat(request, hooks).cells[0].status, CellStatus::ok);
+    EXPECT_EQ(run_heat(request, hooks)->cells[0].status, CellStatus::ok);
     EXPECT_EQ(refused, std::set{size == PageSize::usual ? 1 : 0});
-  }
-}
-
-TEST(RunHeat, BothMemoryOrdersAreRight) {
-  for (const MemoryOrder order : {MemoryOrder::head_major, MemoryOrder::token_major}) {
-    auto request =
-        small_heat({contender("full", "dense"), contender("sparse", "segment", Window::of(2))});
-    request.heat.point.memory_order = order;
-    for (const Cell& cell : run(request).cells)
-      EXPECT_EQ(cell.status, CellStatus::ok) << cell.contender.id() << ": " << cell.reason;
   }
 }
 
@@ -172,17 +163,6 @@ TEST(RunHeat, ForwardAndBackward_AreCheckedMeteredAndTimedTogether) {
   }
 }
 
-TEST(RunHeat, WindowedMatmulGoesBackToo) {
-  auto request = small_heat({contender("sparse", "windowed", Window::of(4)),
-                             contender("sparse", "dense", Window::of(4))});
-  request.heat.point.operation = Operation::windowed_matmul;
-  request.heat.point.direction = Direction::forward_backward;
-  for (const Cell& cell : run(request).cells) {
-    EXPECT_EQ(cell.status, CellStatus::ok) << cell.reason;
-    EXPECT_EQ(cell.work.exponentials, 0);
-  }
-}
-
 TEST(RunHeat, GradientsOfASharedQuery_AreRightForAll) {
   auto request = small_heat({contender("sparse", "dense", Window::of(4)),
                              contender("sparse", "sdpa-mask", Window::of(4)),
@@ -209,31 +189,21 @@ TEST(RunHeat, ImplementationThatCannotDoThePattern_IsUnsupported_AndTheOthersGoO
   EXPECT_EQ(result.cells[1].status, CellStatus::ok) << result.cells[1].reason;
 }
 
-TEST(RunHeat, UnknownImplementation_NamesTheNearest) {
-  const Cell cell = run(small_heat({contender("full", "dens")})).cells.at(0);
-  EXPECT_EQ(cell.status, CellStatus::unsupported);
-  EXPECT_THAT(cell.reason, HasSubstr("'dens'"));
-  EXPECT_THAT(cell.reason, HasSubstr("dense"));
-}
-
-TEST(RunHeat, PatternThatCannotBeRead_IsUnsupportedWithItsFault) {
+TEST(RunHeat, WhatCannotBeMeasured_IsUnsupportedInWords) {
   Contender broken = contender("full", "dense");
   broken.pattern_json = "{\"name\": 3}";
-  const Cell cell = run(small_heat({broken})).cells.at(0);
-  EXPECT_EQ(cell.status, CellStatus::unsupported);
-  EXPECT_FALSE(cell.reason.empty());
-}
-
-TEST(RunHeat, MissingWindow_IsUnsupported) {
-  const Cell cell = run(small_heat({contender("sparse", "segment")})).cells.at(0);
-  EXPECT_EQ(cell.status, CellStatus::unsupported);
-  EXPECT_THAT(cell.reason, HasSubstr("window"));
-}
-
-TEST(RunHeat, WhatThisBuildCannotDo_IsUnsupportedInWords) {
   auto shared = small_heat({contender("full", "dense")});
   shared.heat.point.shared_query = true;
-  EXPECT_THAT(run(shared).cells.at(0).reason, HasSubstr("token-major"));
+  for (const auto& [request, words] :
+       {std::pair(small_heat({contender("full", "dens")}), "'dens'; did you mean 'dense'"),
+        std::pair(small_heat({broken}), "name"),
+        std::pair(small_heat({contender("sparse", "segment")}), "window"),
+        std::pair(small_heat({contender("full", "dense")}, 3), "sequence_tokens"),
+        std::pair(shared, "token-major")}) {
+    const Cell cell = run(request).cells.at(0);
+    EXPECT_EQ(cell.status, CellStatus::unsupported);
+    EXPECT_THAT(cell.reason, HasSubstr(words));
+  }
 }
 
 TEST(RunHeat, OnCuda_CellsAreMeasuredThereOrUnsupportedWithTheReason) {
@@ -258,12 +228,6 @@ TEST(RunHeat, OnCuda_CellsAreMeasuredThereOrUnsupportedWithTheReason) {
       }
     }
   }
-}
-
-TEST(RunHeat, TooFewTokens_AreUnsupportedForAll) {
-  const Cell cell = run(small_heat({contender("full", "dense")}, 3)).cells.at(0);
-  EXPECT_EQ(cell.status, CellStatus::unsupported);
-  EXPECT_THAT(cell.reason, HasSubstr("sequence_tokens"));
 }
 
 TEST(RunHeat, LengthsBeyondAnyMachine_AreOom) {
@@ -320,16 +284,19 @@ TEST(RunHeat, BatchStaysWithinTheHeatsMemory) {
 
 TEST_F(MemoryLimited, LimitThatIsNoNumber_IsAnError) {
   setenv("ATTNSCOPE_MEMORY_LIMIT_MB", "lots", 1);
-  EXPECT_THROW(static_cast<void>(run(small_heat({contender("full", "dense")}))),
-               std::runtime_error);
+  const auto result = run_heat(small_heat({contender("full", "dense")}), {});
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error().message, HasSubstr("ATTNSCOPE_MEMORY_LIMIT_MB is 'lots'"));
 }
 
 TEST(RunHeat, CancelledHeat_HasNoHalfMeasuredCells) {
   std::atomic<bool> cancel = false;
   HeatHooks hooks{.on_phase = [&](int, std::string_view phase) { cancel = phase == "time"; },
                   .cancel = &cancel};
-  const HeatResult result = run_heat(
-      small_heat({contender("full", "dense"), contender("sparse", "sdpa", Window::of(4))}), hooks);
+  const HeatResult result =
+      run_heat(small_heat({contender("full", "dense"), contender("sparse", "sdpa", Window::of(4))}),
+               hooks)
+          .value();
   EXPECT_EQ(result.cells[0].status, CellStatus::cancelled);
   EXPECT_TRUE(result.cells[0].samples.empty());
   EXPECT_EQ(result.cells[1].status, CellStatus::unsupported);
@@ -354,10 +321,51 @@ TEST(RunHeat, MemoryIsGivenBack) {
 TEST(RunHeat, Beacon_CountsCallsAndNamesNobodyAfterwards) {
   Beacon beacon;
   const HeatHooks hooks{.on_phase = {}, .beacon = &beacon};
-  EXPECT_EQ(run_heat(small_heat({contender("full", "dense")}), hooks).cells[0].status,
+  EXPECT_EQ(run_heat(small_heat({contender("full", "dense")}), hooks)->cells[0].status,
             CellStatus::ok);
   EXPECT_GT(beacon.calls(), 0U);
   EXPECT_EQ(beacon.contender(), -1);
+}
+
+Cell measured(const Contender& one, std::int64_t tokens) {
+  auto request = small_heat({one}, tokens);
+  request.heat.point.batch_max = 3;
+  return run(request).cells.at(0);
+}
+
+TEST(HeatMemory, WindowedIsItsScores_BandAndWholeSegmentsExactly) {
+  constexpr std::int64_t tokens = 300;
+  constexpr std::int64_t w = 4;
+  const Cell cell = measured(contender("sparse", "windowed", Window::of(w)), tokens);
+  ASSERT_EQ(cell.status, CellStatus::ok) << cell.reason;
+  // The paper's table: [CLS] sees all, the query the query, the document [CLS], query and a band.
+  const std::int64_t query = 6;
+  const std::int64_t document = tokens - 1 - query;
+  const std::int64_t scores =
+      1 * tokens + query * query + document * (1 + query) + document * (2 * w + 1);
+  EXPECT_EQ(cell.memory.requested_bytes, 3 * 2 * scores * 4);
+  EXPECT_EQ(cell.memory.workspace_bytes, cell.memory.requested_bytes);
+  EXPECT_GE(cell.memory.reserved_bytes, cell.memory.requested_bytes);
+}
+
+TEST(HeatMemory, SegmentIsATileAThread_WhateverTheLength) {
+  const Contender one = contender("sparse", "segment", Window::of(4));
+  const Cell cell = measured(one, 600);
+  ASSERT_EQ(cell.status, CellStatus::ok) << cell.reason;
+  const SequenceLayout layout =
+      SequenceLayout::uniform(3, {.cls = 1, .query = 6, .documents = {593}, .sentences = {}});
+  const AttentionPlan plan =
+      compile_plan(find_pattern("sparse").value(), Window::of(4), layout, 2).value();
+  EXPECT_LE(cell.memory.requested_bytes, cpu::segment_workspace_bytes(plan, 32, 2));
+  EXPECT_EQ(cell.memory.workspace_bytes, cell.memory.requested_bytes);
+  // Far below one score for each pair of tokens.
+  EXPECT_LT(cell.memory.requested_bytes, 3 * 2 * 600 * 600 * 4);
+}
+
+TEST(HeatMemory, DenseHoldsAtLeastItsScores) {
+  const Cell cell = measured(contender("full", "dense"), 300);
+  ASSERT_EQ(cell.status, CellStatus::ok) << cell.reason;
+  EXPECT_GE(cell.memory.requested_bytes, 3 * 2 * 300 * 300 * 4);
 }
 
 }  // namespace

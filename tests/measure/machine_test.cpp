@@ -7,8 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "engine/measure/surroundings.h"
-#include "engine/measure/torch_runtime.h"
+#include "engine/measure/machine.h"
 #include "kernels/cpu/instruction_set.h"
 
 namespace attnscope::measure {

@@ -41,14 +41,14 @@ class RoundsTest : public testing::Test {
 };
 
 TEST_F(RoundsTest, EverySampleIsTagged_AndEveryRoundHasAllContenders) {
-  const std::vector<Lane> lanes = {{.contender = 0, .call = [&] { work(); }},
-                                   {.contender = 7, .call = [&] { work(); }}};
-  const auto results = run_rounds(lanes, options());
+  const std::vector<ContenderCalls> contenders = {{.contender = 0, .call = [&] { work(); }},
+                                                  {.contender = 7, .call = [&] { work(); }}};
+  const auto results = run_rounds(contenders, options());
   ASSERT_EQ(results.size(), 2U);
   ASSERT_EQ(results[0].samples.size(), 4U);
   ASSERT_EQ(results[1].samples.size(), 4U);
   for (std::size_t round = 0; round < 4; ++round) {
-    for (const LaneResult& result : results) {
+    for (const ContenderSamples& result : results) {
       const Sample& sample = result.samples[round];
       EXPECT_EQ(sample.round, static_cast<int>(round));
       EXPECT_EQ(sample.process, 1);
@@ -74,8 +74,8 @@ class CountingWatch final : public Stopwatch {
 
 TEST_F(RoundsTest, SamplesAreTimedByTheStopwatchOfTheirDevice) {
   CountingWatch watch;
-  const std::vector<Lane> lanes = {{.contender = 0, .call = [&] { work(); }}};
-  const auto results = run_rounds(lanes, options(watch));
+  const std::vector<ContenderCalls> contenders = {{.contender = 0, .call = [&] { work(); }}};
+  const auto results = run_rounds(contenders, options(watch));
   ASSERT_EQ(results[0].samples.size(), 4U);
   for (const Sample& sample : results[0].samples) {
     EXPECT_DOUBLE_EQ(sample.time_ns, 1e7);
@@ -89,9 +89,9 @@ TEST_F(RoundsTest, SampleOverASuspend_IsTakenAgain) {
   int looks = 0, entered = 0;
   RoundsOptions suspended = options();
   suspended.time_asleep = [&] { return std::chrono::hours(looks++ == 0 ? 0 : 1); };
-  const std::vector<Lane> lanes = {
+  const std::vector<ContenderCalls> contenders = {
       {.contender = 0, .enter = [&] { ++entered; }, .call = [&] { work(); }}};
-  const auto results = run_rounds(lanes, suspended);
+  const auto results = run_rounds(contenders, suspended);
   EXPECT_EQ(results[0].samples.size(), 4U);
   EXPECT_EQ(entered, 1 + 1 + 4);  // warm-up, the sample over the suspend, four that count
   EXPECT_EQ(looks, 2 * (1 + 4));
@@ -107,10 +107,10 @@ class SlowWatch final : public Stopwatch {
 TEST_F(RoundsTest, ALongCallThatWasMadeBefore_IsNotWarmedUpAgain) {
   SlowWatch watch;
   int known_calls = 0, other_calls = 0;
-  const std::vector<Lane> lanes = {
+  const std::vector<ContenderCalls> contenders = {
       {.contender = 0, .call = [&] { ++known_calls; }, .earlier_ns = 160e6},
       {.contender = 1, .call = [&] { ++other_calls; }}};
-  const auto results = run_rounds(lanes, options(watch));
+  const auto results = run_rounds(contenders, options(watch));
   EXPECT_EQ(results[0].samples.size(), 4U);
   EXPECT_EQ(results[1].samples.size(), 4U);
   EXPECT_EQ(known_calls, 4) << "every call is a sample";
@@ -121,13 +121,13 @@ TEST_F(RoundsTest, TimeLimitEndsIt_ButOnlyAfterTheLeastSamples) {
   RoundsOptions limited = options();
   limited.rule = {
       .relative_interval = -1, .seconds = 0, .settled_samples = 1000, .least_samples = 3};
-  const std::vector<Lane> lanes = {{.contender = 0, .call = [&] { work(); }}};
-  const auto results = run_rounds(lanes, limited);
+  const std::vector<ContenderCalls> contenders = {{.contender = 0, .call = [&] { work(); }}};
+  const auto results = run_rounds(contenders, limited);
   EXPECT_EQ(results[0].samples.size(), 3U);
   EXPECT_FALSE(results[0].settled);
 }
 
-/// Says what the lane that was called last has set.
+/// Says what was called last has set.
 class ScriptedWatch final : public Stopwatch {
  public:
   void start() override {}
@@ -141,7 +141,7 @@ TEST_F(RoundsTest, RoundsGoOnUntilTheRatioToTheFirstContenderIsKnown) {
   for (const double ratio_interval : {0.5, 0.02}) {
     ScriptedWatch watch;
     int entered = 0;  // to warm up, then for every sample
-    const std::vector<Lane> lanes = {
+    const std::vector<ContenderCalls> contenders = {
         {.contender = 0,
          .enter = [&] { ++entered; },
          .call = [&] { watch.next_ns = entered < 14 && entered % 2 == 0 ? 1.1e7 : 1e7; }},
@@ -154,7 +154,7 @@ TEST_F(RoundsTest, RoundsGoOnUntilTheRatioToTheFirstContenderIsKnown) {
                                     .settled_samples = 4},
                            .cancel = &cancel_,
                            .stopwatch = watch};
-    const auto results = run_rounds(lanes, scripted);
+    const auto results = run_rounds(contenders, scripted);
     EXPECT_TRUE(results[0].settled);
     EXPECT_TRUE(results[1].settled);
     EXPECT_EQ(results[0].samples.size(), results[1].samples.size());
@@ -168,18 +168,19 @@ TEST_F(RoundsTest, RoundsGoOnUntilTheRatioToTheFirstContenderIsKnown) {
 
 TEST_F(RoundsTest, AFirstContenderThatFails_LeavesTheOthersTheirOwnMedians) {
   int entered = 0;  // to warm up, then for every sample
-  const std::vector<Lane> lanes = {{.contender = 0,
-                                    .enter = [&] { ++entered; },
-                                    .call =
-                                        [&] {
-                                          work();
-                                          if (entered > 2) throw std::runtime_error("it broke");
-                                        }},
-                                   {.contender = 1, .call = [&] { work(); }},
-                                   {.contender = 2, .call = [&] { work(); }}};
+  const std::vector<ContenderCalls> contenders = {{.contender = 0,
+                                                   .enter = [&] { ++entered; },
+                                                   .call =
+                                                       [&] {
+                                                         work();
+                                                         if (entered > 2)
+                                                           throw std::runtime_error("it broke");
+                                                       }},
+                                                  {.contender = 1, .call = [&] { work(); }},
+                                                  {.contender = 2, .call = [&] { work(); }}};
   RoundsOptions strict = options();
   strict.rule.ratio_interval = -1;
-  const auto results = run_rounds(lanes, strict);
+  const auto results = run_rounds(contenders, strict);
   EXPECT_EQ(results[1].samples.size(), 4U);
   EXPECT_EQ(results[2].samples.size(), 4U);
   EXPECT_FALSE(results[1].settled) << "its ratio was never known";
@@ -187,12 +188,12 @@ TEST_F(RoundsTest, AFirstContenderThatFails_LeavesTheOthersTheirOwnMedians) {
 
 TEST_F(RoundsTest, OrderIsShuffledFromRoundToRound) {
   std::vector<int> started;
-  std::vector<Lane> lanes;
+  std::vector<ContenderCalls> contenders;
   for (int i = 0; i < 6; ++i)
-    lanes.push_back({.contender = i,
-                     .enter = [&started, i] { started.push_back(i); },
-                     .call = [&] { work(); }});
-  static_cast<void>(run_rounds(lanes, options()));
+    contenders.push_back({.contender = i,
+                          .enter = [&started, i] { started.push_back(i); },
+                          .call = [&] { work(); }});
+  static_cast<void>(run_rounds(contenders, options()));
   // Warm-up in order, then four rounds of six.
   ASSERT_EQ(started.size(), 30U);
   std::set<std::vector<int>> orders;
@@ -203,15 +204,15 @@ TEST_F(RoundsTest, OrderIsShuffledFromRoundToRound) {
 
 TEST_F(RoundsTest, WorkBeforeACall_PrecedesEveryTimedOne) {
   std::string seen;
-  const std::vector<Lane> lanes = {{.contender = 0,
-                                    .enter = [&] { seen += '|'; },
-                                    .before_call = [&] { seen += 'b'; },
-                                    .call =
-                                        [&] {
-                                          for (int i = 0; i < 100; ++i) work();
-                                          seen += 'c';
-                                        }}};
-  const auto results = run_rounds(lanes, options());
+  const std::vector<ContenderCalls> contenders = {{.contender = 0,
+                                                   .enter = [&] { seen += '|'; },
+                                                   .before_call = [&] { seen += 'b'; },
+                                                   .call =
+                                                       [&] {
+                                                         for (int i = 0; i < 100; ++i) work();
+                                                         seen += 'c';
+                                                       }}};
+  const auto results = run_rounds(contenders, options());
   ASSERT_EQ(results[0].samples.size(), 4U);
   std::string expected = seen.substr(0, seen.find('|', 1));  // the warm-up, as long as it took
   EXPECT_EQ(expected.substr(0, 7), "|bcbcbc");
@@ -226,19 +227,19 @@ TEST_F(RoundsTest, WorkBeforeACall_IsNotTimed) {
   using Clock = std::chrono::steady_clock;
   using Seconds = std::chrono::duration<double>;
   Seconds before{};
-  const std::vector<Lane> lanes = {{.contender = 0,
-                                    .before_call =
-                                        [&] {
-                                          const auto start = Clock::now();
-                                          for (int i = 0; i < 5000; ++i) work();
-                                          before += Clock::now() - start;
-                                        },
-                                    .call =
-                                        [&] {
-                                          for (int i = 0; i < 500; ++i) work();
-                                        }}};
+  const std::vector<ContenderCalls> contenders = {{.contender = 0,
+                                                   .before_call =
+                                                       [&] {
+                                                         const auto start = Clock::now();
+                                                         for (int i = 0; i < 5000; ++i) work();
+                                                         before += Clock::now() - start;
+                                                       },
+                                                   .call =
+                                                       [&] {
+                                                         for (int i = 0; i < 500; ++i) work();
+                                                       }}};
   const auto start = Clock::now();
-  const auto results = run_rounds(lanes, options());
+  const auto results = run_rounds(contenders, options());
   const Seconds all = Clock::now() - start;
   Seconds timed{};
   for (const Sample& sample : results[0].samples)
@@ -249,65 +250,68 @@ TEST_F(RoundsTest, WorkBeforeACall_IsNotTimed) {
 
 TEST_F(RoundsTest, ContenderThatThrows_LeavesAloneAndTheOthersGoOn) {
   int calls = 0;
-  const std::vector<Lane> lanes = {{.contender = 0,
-                                    .call =
-                                        [&] {
-                                          if (++calls > 5) throw std::runtime_error("it broke");
-                                        }},
-                                   {.contender = 1, .call = [&] { work(); }}};
-  const auto results = run_rounds(lanes, options());
-  ASSERT_TRUE(results[0].trouble.has_value());
-  EXPECT_EQ(results[0].trouble->status, CellStatus::crashed);
-  EXPECT_EQ(results[0].trouble->reason, "it broke");
-  EXPECT_FALSE(results[1].trouble.has_value());
+  const std::vector<ContenderCalls> contenders = {{.contender = 0,
+                                                   .call =
+                                                       [&] {
+                                                         if (++calls > 5)
+                                                           throw std::runtime_error("it broke");
+                                                       }},
+                                                  {.contender = 1, .call = [&] { work(); }}};
+  const auto results = run_rounds(contenders, options());
+  ASSERT_TRUE(results[0].failure.has_value());
+  EXPECT_EQ(results[0].failure->status, CellStatus::crashed);
+  EXPECT_EQ(results[0].failure->reason, "it broke");
+  EXPECT_FALSE(results[1].failure.has_value());
   EXPECT_EQ(results[1].samples.size(), 4U);
 }
 
 TEST_F(RoundsTest, MemoryThatDoesNotFit_IsOomWithBytes) {
-  const std::vector<Lane> lanes = {{.contender = 0, .call = [] { throw OutOfMemory(700, 600); }}};
-  const auto results = run_rounds(lanes, options());
-  ASSERT_TRUE(results[0].trouble.has_value());
-  EXPECT_EQ(results[0].trouble->status, CellStatus::oom);
-  EXPECT_EQ(results[0].trouble->reason, "asked for 700 bytes when 600 bytes were free");
+  const std::vector<ContenderCalls> contenders = {
+      {.contender = 0, .call = [] { throw OutOfMemory(700, 600); }}};
+  const auto results = run_rounds(contenders, options());
+  ASSERT_TRUE(results[0].failure.has_value());
+  EXPECT_EQ(results[0].failure->status, CellStatus::oom);
+  EXPECT_EQ(results[0].failure->reason, "asked for 700 bytes when 600 bytes were free");
 }
 
 TEST_F(RoundsTest, WhatWasEnteredIsLeft_AlsoWhenTheCallThrows) {
   int inside = 0;
-  const std::vector<Lane> lanes = {{.contender = 0,
-                                    .enter = [&] { ++inside; },
-                                    .call = [] { throw std::runtime_error("it broke"); },
-                                    .leave = [&] { --inside; }}};
-  static_cast<void>(run_rounds(lanes, options()));
+  const std::vector<ContenderCalls> contenders = {
+      {.contender = 0,
+       .enter = [&] { ++inside; },
+       .call = [] { throw std::runtime_error("it broke"); },
+       .leave = [&] { --inside; }}};
+  static_cast<void>(run_rounds(contenders, options()));
   EXPECT_EQ(inside, 0);
 }
 
 TEST_F(RoundsTest, Cancel_EndsAfterTheIterationThatRuns) {
   int calls = 0;
-  const std::vector<Lane> lanes = {{.contender = 0, .call = [&] {
-                                      work();
-                                      if (++calls == 20) cancel_ = true;
-                                    }}};
+  const std::vector<ContenderCalls> contenders = {{.contender = 0, .call = [&] {
+                                                     work();
+                                                     if (++calls == 20) cancel_ = true;
+                                                   }}};
   RoundsOptions endless = options();
   endless.rule.relative_interval = -1;
-  static_cast<void>(run_rounds(lanes, endless));
+  static_cast<void>(run_rounds(contenders, endless));
   EXPECT_EQ(calls, 20);
 }
 
 TEST_F(RoundsTest, SampleThatNeededFreshMemory_IsTakenAgain) {
   int entered = 0;
-  const std::vector<Lane> lanes = {{.contender = 0,
-                                    .enter = [&] { ++entered; },
-                                    .call =
-                                        [&] {
-                                          work();
-                                          // The second visit is the first sample; its cache was
-                                          // emptied by someone else.
-                                          if (entered == 2) {
-                                            memory_.empty_cache();
-                                            const Buffer fresh(memory_, 4096);
-                                          }
-                                        }}};
-  const auto results = run_rounds(lanes, options());
+  const std::vector<ContenderCalls> contenders = {{.contender = 0,
+                                                   .enter = [&] { ++entered; },
+                                                   .call =
+                                                       [&] {
+                                                         work();
+                                                         // The second visit is the first sample;
+                                                         // its cache was emptied by someone else.
+                                                         if (entered == 2) {
+                                                           memory_.empty_cache();
+                                                           const Buffer fresh(memory_, 4096);
+                                                         }
+                                                       }}};
+  const auto results = run_rounds(contenders, options());
   EXPECT_EQ(results[0].samples.size(), 4U);
   EXPECT_EQ(entered, 1 + 4 + 1);
 }
@@ -316,16 +320,16 @@ TEST_F(RoundsTest, WorkspaceThatIsFresh_CostsALongCallItsFirstSample) {
   SlowWatch watch;
   Buffer workspace;
   int entered = 0;
-  const std::vector<Lane> lanes = {{.contender = 0,
-                                    .enter =
-                                        [&] {
-                                          ++entered;
-                                          workspace = Buffer(memory_, 4096);
-                                        },
-                                    .call = [&] { work(); },
-                                    .leave = [&] { workspace = Buffer(); },
-                                    .earlier_ns = 150e6}};
-  const auto results = run_rounds(lanes, options(watch));
+  const std::vector<ContenderCalls> contenders = {{.contender = 0,
+                                                   .enter =
+                                                       [&] {
+                                                         ++entered;
+                                                         workspace = Buffer(memory_, 4096);
+                                                       },
+                                                   .call = [&] { work(); },
+                                                   .leave = [&] { workspace = Buffer(); },
+                                                   .earlier_ns = 150e6}};
+  const auto results = run_rounds(contenders, options(watch));
   EXPECT_EQ(results[0].samples.size(), 4U);
   EXPECT_EQ(entered, 1 + 4);  // nothing led the first sample in: it met the page faults
 }

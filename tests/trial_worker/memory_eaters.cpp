@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/measure/counting_allocator.h"
+#include "engine/measure/block_cache.h"
 #include "tests/trial_worker/faults.h"
 
 namespace attnscope::trial {

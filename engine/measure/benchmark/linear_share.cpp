@@ -16,7 +16,7 @@
 #include <random>
 #include <vector>
 
-#include "engine/measure/counting_allocator.h"
+#include "engine/measure/block_cache.h"
 #include "engine/model/bert/encoder_layer.h"
 #include "engine/model/family.h"
 

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention calls, forward or forward and backward, on inputs that all contenders share.
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "engine/attention/list.h"
+#include "engine/measure/heat_tensors.h"
+#include "engine/measure/workload.h"
+#include "engine/pattern/compile_plan.h"
+#include "kernels/plan/counts.h"
+
+namespace attnscope::measure {
+namespace {
+
+// Looked at after every sample. Reading a row costs two cache misses, or a copy of about 10 us from
+// a device, beside samples of a millisecond and more.
+constexpr std::size_t watched_on_processor = 16;
+constexpr std::size_t watched_on_device = 4;
+// What every workspace starts at a multiple of, on each device.
+constexpr std::size_t guard_bytes = 512;
+
+/// A workspace with room before and behind it, and what the room costs: figures of memory are those
+/// of a workspace without.
+class GuardedWorkspace {
+ public:
+  /// Empties the memory's cache.
+  GuardedWorkspace(HeatMemory& memory, std::int64_t bytes) {
+    if (bytes == 0) return;
+    const std::int64_t plain = reserved_for(memory, bytes);
+    extra_requested_ = 2 * static_cast<std::int64_t>(guard_bytes);
+    const std::int64_t before = memory.counters().reserved;
+    auto block = std::make_shared<Buffer>(memory, bytes + extra_requested_);
+    extra_reserved_ = memory.counters().reserved - before - plain;
+    const std::span<std::byte> whole = block->bytes();
+    room_ = {.block = std::move(block),
+             .before = whole.first(guard_bytes),
+             .values = whole.subspan(guard_bytes, static_cast<std::size_t>(bytes)),
+             .behind = whole.last(guard_bytes)};
+  }
+  [[nodiscard]] const Room& room() const { return room_; }
+  [[nodiscard]] std::int64_t extra_requested() const { return extra_requested_; }
+  [[nodiscard]] std::int64_t extra_reserved() const { return extra_reserved_; }
+
+ private:
+  static std::int64_t reserved_for(HeatMemory& memory, std::int64_t bytes) {
+    memory.empty_cache();
+    const std::int64_t before = memory.counters().reserved;
+    std::int64_t taken = 0;
+    {
+      const Buffer block(memory, bytes);
+      taken = memory.counters().reserved - before;
+    }
+    memory.empty_cache();
+    return taken;
+  }
+
+  std::int64_t extra_requested_ = 0, extra_reserved_ = 0;
+  Room room_;
+};
+
+/// The contenders at one batch: layout, plans (one for each distinct pattern and window) and what
+/// each implementation prepared from them. Nothing of the size of the inputs is allocated.
+class PreparedBatch {
+ public:
+  struct PlannedPattern {
+    AttentionPattern pattern;
+    std::optional<Window> window;
+    AttentionPlan plan;
+  };
+
+  PreparedBatch(const Heat& heat, SequenceLayout layout)
+      : heat_(heat), layout_(std::move(layout)), entries_(heat.contenders.size()) {}
+
+  [[nodiscard]] const SequenceLayout& layout() const { return layout_; }
+
+  [[nodiscard]] Result<PreparedAttention*> prepared(std::size_t contender) {
+    Entry& entry = entries_[contender];
+    if (entry.prepared) return entry.prepared.get();
+    const HeatPoint& point = heat_.point;
+    if (point.memory_order == MemoryOrder::head_major && !layout_.is_uniform()) {
+      return fail(
+          "head-major memory needs a query of its own in every item; use memory_order token-major "
+          "with a shared query");
+    }
+    const auto planned = plan_for(heat_.contenders[contender]);
+    if (!planned) return tl::unexpected(planned.error());
+    entry.planned = *planned;
+    const auto implementation = implementation_named(heat_.contenders[contender].implementation);
+    if (!implementation) return tl::unexpected(implementation.error());
+    if (const Status able = (*implementation)->supports(problem(contender)); !able)
+      return tl::unexpected(able.error());
+    auto made = (*implementation)->prepare(problem(contender));
+    if (!made) return tl::unexpected(made.error());
+    entry.prepared = std::move(*made);
+    return entry.prepared.get();
+  }
+
+  /// Of a contender that is prepared.
+  [[nodiscard]] const PlannedPattern& planned(std::size_t contender) const {
+    return *entries_[contender].planned;
+  }
+  [[nodiscard]] Problem problem(std::size_t contender) const {
+    const HeatPoint& point = heat_.point;
+    return {.pattern = planned(contender).pattern,
+            .window = planned(contender).window,
+            .layout = layout_,
+            .plan = planned(contender).plan,
+            .head_dim = point.head_dim,
+            .dtype = point.dtype,
+            .memory_order = point.memory_order,
+            .device = point.device,
+            .operation = point.operation,
+            .direction = point.direction,
+            .scale = scale_of(point.operation, point.head_dim),
+            .threads = std::max(point.threads, 1)};
+  }
+
+ private:
+  struct Entry {
+    const PlannedPattern* planned = nullptr;
+    std::unique_ptr<PreparedAttention> prepared;
+  };
+
+  Result<const PlannedPattern*> plan_for(const Contender& contender) {
+    const std::string key = fmt::format("{}\n{}", contender.window ? contender.window->text() : "",
+                                        contender.pattern_json);
+    if (const auto known = plans_.find(key); known != plans_.end()) return known->second.get();
+    constexpr std::int64_t most_heads = std::numeric_limits<std::int32_t>::max();
+    const std::int64_t heads = heat_.point.heads;
+    if (heads > most_heads)
+      return fail("heads is {}; at most {} can be planned", heads, most_heads);
+    auto pattern = parse_pattern(contender.pattern_json, contender.pattern);
+    if (!pattern) return tl::unexpected(pattern.error());
+    auto plan = compile_plan(*pattern, contender.window, layout_, static_cast<std::int32_t>(heads));
+    if (!plan) return tl::unexpected(plan.error());
+    auto planned = std::make_unique<const PlannedPattern>(
+        PlannedPattern{std::move(*pattern), contender.window, std::move(*plan)});
+    return plans_.emplace(key, std::move(planned)).first->second.get();
+  }
+
+  const Heat& heat_;
+  SequenceLayout layout_;
+  std::map<std::string, std::unique_ptr<const PlannedPattern>> plans_;
+  std::vector<Entry> entries_;
+};
+
+class AttentionWorkload final : public Workload {
+ public:
+  explicit AttentionWorkload(const HeatSetting& setting)
+      : setting_(setting),
+        point_(setting.heat.point),
+        memory_(setting.device.memory()),
+        workspaces_(setting.heat.contenders.size()),
+        watches_(setting.heat.contenders.size()) {}
+
+  [[nodiscard]] std::int64_t item_bytes() const override {
+    const GroupSizes& sizes = setting_.sizes;
+    const int tensors = point_.direction == Direction::forward ? 4 : 8;
+    return tensors * size_of(point_.dtype) * (sizes.cls + sizes.query + sizes.document) *
+           point_.heads * point_.head_dim;
+  }
+
+  Result<std::int64_t> needed_bytes(std::size_t contender, std::int64_t batch) override {
+    const auto prepared = at(batch, contender);
+    if (!prepared) return tl::unexpected(prepared.error());
+    const auto buffers = buffer_bytes(shape());
+    const std::int64_t predicted = (*prepared)->predicted_peak_bytes();
+    std::int64_t needed = 0;
+    // A prediction below 0 has overflowed.
+    if (!buffers || predicted < 0 || __builtin_add_overflow(*buffers, predicted, &needed))
+      return -1;
+    return needed;
+  }
+
+  Result<CellWork> take(std::size_t contender, std::int64_t batch) override {
+    const auto prepared = at(batch, contender);
+    if (!prepared) return tl::unexpected(prepared.error());
+    const AttentionPlan& plan = batch_->planned(contender).plan;
+    const PlanCounts counts = count(plan);
+    const ExecutedWork executed = (*prepared)->executed();
+    const bool softmax = point_.operation != Operation::windowed_matmul;
+    const Passes passes = passes_of(point_.direction);
+    return CellWork{.useful_flop = useful_flop(counts, point_.head_dim, passes),
+                    .least_bytes = least_bytes(plan, point_.head_dim, point_.dtype, passes),
+                    .exponentials = softmax ? useful_exponentials(counts, passes) : 0.0,
+                    .executed_flop = executed.flop,
+                    .executed_bytes = executed.bytes};
+  }
+
+  void place(int placement) override {
+    placement_ = placement;
+    if (!tensors_) {
+      tensors_.emplace(setting_.device, shape(), point_.seed);
+      const std::int64_t item_tokens = batch_->layout().tokens() / batch_->layout().item_count();
+      rows_ = sample_rows(batch_->layout(), static_cast<std::int32_t>(point_.heads),
+                          rows_to_compare(item_tokens), point_.seed);
+    }
+    place_tensors();
+  }
+
+  Verdict check(std::size_t contender, FirstCall& first) override {
+    if (shape().goes_back() && !grad_o_is_sparse_) {
+      tensors_->fill_grad_o(rows_);
+      grad_o_is_sparse_ = true;
+    }
+    PreparedAttention& prepared = of(contender);
+    const GuardedWorkspace workspace(memory_, prepared.workspace_bytes());
+    const auto wrong = watched_call(tensors_->get(), workspace.room(), Pass::both, [&]() -> Status {
+      first.measure([&] { call(prepared, workspace.room().values); });
+      return {};
+    });
+    first.memory.requested_bytes -= workspace.extra_requested();
+    first.memory.reserved_bytes -= workspace.extra_reserved();
+    first.memory.workspace_bytes = prepared.workspace_bytes();
+    first.blocks.push_back(prepared.workspace_bytes());
+    // They are everybody's, and the reference is computed from them.
+    if (!wrong->empty()) place_tensors();
+    return {.error = {}, .wrong = *wrong};
+  }
+
+  Verdict judge(std::size_t contender) override {
+    const Reference& reference = reference_of(contender);
+    const bool on_processor = point_.device == DeviceKind::cpu;
+    watches_[contender].emplace(point_.device, reference,
+                                on_processor ? watched_on_processor : watched_on_device);
+    return attnscope::judge(reference, tensors_->get(), Pass::both);
+  }
+
+  void before_rounds() override {
+    if (grad_o_is_sparse_) tensors_->fill_grad_o();
+    grad_o_is_sparse_ = false;
+  }
+  void enter(std::size_t contender) override {
+    workspaces_[contender] = Buffer(memory_, of(contender).workspace_bytes());
+    watches_[contender]->poison(tensors_->get().on_device());
+  }
+  void call(std::size_t contender) override { call(of(contender), workspaces_[contender].bytes()); }
+  void leave(std::size_t contender) override { workspaces_[contender] = Buffer(); }
+
+  Verdict judge_sample(std::size_t contender) override {
+    Verdict verdict = watches_[contender]->judge(tensors_->get().on_device());
+    if (!verdict.wrong.empty())
+      verdict.wrong =
+          "it was right when it was checked and wrong after timed calls: " + verdict.wrong;
+    return verdict;
+  }
+
+ private:
+  /// Makes the batch the current one.
+  Result<PreparedAttention*> at(std::int64_t batch, std::size_t contender) {
+    if (!batch_ || batch_->layout().item_count() != batch) {
+      const GroupSizes& sizes = setting_.sizes;
+      LayoutItem item;
+      item.cls = sizes.cls;
+      item.query = point_.shared_query ? 0 : sizes.query;
+      item.documents = sizes.documents;
+      auto layout =
+          SequenceLayout::make(std::vector<LayoutItem>(static_cast<std::size_t>(batch), item),
+                               point_.shared_query ? sizes.query : 0);
+      if (!layout) return tl::unexpected(layout.error());
+      batch_.emplace(setting_.heat, std::move(*layout));
+    }
+    return batch_->prepared(contender);
+  }
+
+  [[nodiscard]] CallShape shape() const {
+    return {.layout = batch_->layout(),
+            .heads = point_.heads,
+            .head_dim = point_.head_dim,
+            .dtype = point_.dtype,
+            .memory_order = point_.memory_order,
+            .direction = point_.direction};
+  }
+
+  void place_tensors() {
+    tensors_->place(placement_);
+    grad_o_is_sparse_ = false;
+  }
+
+  PreparedAttention& of(std::size_t contender) { return **batch_->prepared(contender); }
+
+  void call(PreparedAttention& prepared, std::span<std::byte> workspace) const {
+    require(attnscope::call(prepared, tensors_->get().on_device(), workspace, Pass::both));
+  }
+
+  /// One for each distinct pattern and window, computed when first asked for.
+  const Reference& reference_of(std::size_t contender) {
+    const auto* const planned = &batch_->planned(contender);
+    const auto known = references_.find(planned);
+    if (known != references_.end()) return known->second;
+    return references_
+        .emplace(planned,
+                 attnscope::reference_of(batch_->problem(contender), rows_, tensors_->get()))
+        .first->second;
+  }
+
+  HeatSetting setting_;
+  const HeatPoint& point_;
+  HeatMemory& memory_;
+  std::optional<PreparedBatch> batch_;
+  std::optional<HeatTensors> tensors_;
+  int placement_ = 0;
+  std::vector<RowId> rows_;        // compared
+  bool grad_o_is_sparse_ = false;  // 0 in all other rows
+  std::map<const PreparedBatch::PlannedPattern*, Reference> references_;
+  std::vector<Buffer> workspaces_;
+  std::vector<std::optional<RowWatch>> watches_;
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> attention_workload(const HeatSetting& setting) {
+  return std::make_unique<AttentionWorkload>(setting);
+}
+
+}  // namespace attnscope::measure

@@ -1,0 +1,58 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the models of a heat score, and how their scores are judged: states and scores of some
+// documents against the float64 model, and after every timed sample the scores of all documents
+// against those of the call that was checked.
+//
+//   const ModelInputs inputs(point, sizes, 100);
+//   model->score(inputs.batch_of(8));     // the document compared stands last in every batch
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engine/heat/heat.h"
+#include "engine/model/family.h"
+#include "engine/proof/call.h"
+
+namespace attnscope::measure {
+
+/// One query with as many documents as a batch takes, all of random token ids and all different
+/// (Schlatt et al., ECIR 2024, Sec. 4.3).
+class ModelInputs {
+ public:
+  /// For batches of up to `most` documents.
+  ModelInputs(const HeatPoint& point, const GroupSizes& sizes, std::int64_t most);
+
+  [[nodiscard]] std::int64_t most() const { return most_; }
+  /// The last item of every batch is the same document, the first one of all others, so that
+  /// contenders with batches of their own share references. Lives as long as the inputs.
+  [[nodiscard]] PairBatch batch_of(std::int64_t documents) const;
+
+ private:
+  [[nodiscard]] std::span<const std::int32_t> document(std::int64_t index) const;
+
+  std::int64_t most_, document_tokens_;
+  std::vector<std::int32_t> query_;
+  std::vector<std::int32_t> documents_;  // [most, document_tokens]
+};
+
+/// The first and the last document of a batch; of long ones, whose reference takes seconds, the
+/// last alone.
+[[nodiscard]] std::vector<std::size_t> documents_to_compare(std::int64_t sequence_tokens,
+                                                            std::size_t batch);
+
+using ModelReferences = std::vector<std::pair<std::size_t, const ReferenceOutput*>>;  // by item
+
+/// An output of as many documents against the references of some of them. The error is the worst of
+/// states and scores, over the largest number of the state.
+[[nodiscard]] Verdict judge(const ModelReferences& references, const ModelOutput& output,
+                            std::size_t documents, double bound);
+
+/// A later call's scores: they may differ from the checked call's by no more than two right
+/// computations do.
+[[nodiscard]] Verdict judge_again(const ModelOutput& checked, const ModelOutput& later,
+                                  double bound);
+
+}  // namespace attnscope::measure

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/measure/conditions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+namespace attnscope::measure {
+namespace {
+
+using testing::HasSubstr;
+
+/// A folder as the system shows its cores, with the same values for all of them.
+class Cores : public testing::Test {
+ protected:
+  Cores() {
+    std::string name = testing::TempDir() + "attnscope-cores-XXXXXX";
+    folder_ = mkdtemp(name.data());
+  }
+  ~Cores() override { std::filesystem::remove_all(folder_); }
+
+  void write(const std::string& file, std::int64_t value) const {
+    for (const int core : allowed_cores()) {
+      const auto path = folder_ / ("cpu" + std::to_string(core)) / file;
+      std::filesystem::create_directories(path.parent_path());
+      std::ofstream(path) << value << "\n";
+    }
+  }
+  static Conditions read_once(ProcessorConditions& conditions) {
+    conditions.start();
+    return conditions.since_start();
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(Cores, WithoutAnySource_TheClockIsUnknownAndTheReasonIsSaid) {
+  ProcessorConditions conditions(folder_, nullptr);
+  EXPECT_EQ(read_once(conditions).clock_mhz, std::nullopt);
+  EXPECT_FALSE(read_once(conditions).throttled);
+  EXPECT_THAT(conditions.clock_source(), HasSubstr("none: "));
+}
+
+TEST_F(Cores, CpufreqsKilohertz_BecomeMegahertz) {
+  write("cpufreq/scaling_cur_freq", 2'450'000);
+  ProcessorConditions conditions(folder_, nullptr);
+  EXPECT_EQ(read_once(conditions).clock_mhz, 2450);
+  EXPECT_EQ(conditions.clock_source(), "cpufreq");
+}
+
+TEST_F(Cores, ACountOfThermalEventsThatGrows_IsThrottled) {
+  write("thermal_throttle/core_throttle_count", 7);
+  write("thermal_throttle/package_throttle_count", 7);
+  ProcessorConditions conditions(folder_, nullptr);
+  EXPECT_FALSE(read_once(conditions).throttled);
+  conditions.start();
+  write("thermal_throttle/package_throttle_count", 8);
+  EXPECT_TRUE(conditions.since_start().throttled);
+  EXPECT_FALSE(read_once(conditions).throttled);
+}
+
+TEST_F(Cores, TheCycleCounter_CountsOrSaysWhyNot) {
+  CycleCounter counter;
+  ProcessorConditions conditions(folder_, &counter);
+  if (counter.refusal().empty()) {
+    EXPECT_EQ(conditions.clock_source(), "cycle counter");
+    conditions.start();
+    volatile double sink = 0;
+    for (int i = 0; i < 1'000'000; ++i) sink = sink + 1;
+    const Conditions after = conditions.since_start();
+    ASSERT_TRUE(after.clock_mhz);
+    EXPECT_GT(*after.clock_mhz, 0);
+  } else {
+    EXPECT_THAT(conditions.clock_source(), HasSubstr(counter.refusal()));
+    EXPECT_EQ(read_once(conditions).clock_mhz, std::nullopt);
+  }
+}
+
+constexpr const char* stat =
+    "cpu  900 0 900 0 0 0 0 0 0 0\n"
+    "cpu0 100 20 30 5000 400 1 2 3 50 0\n"
+    "cpu1 200 0 0 5000 0 0 0 0 0 0\n"
+    "cpu10 7 0 0 5000 0 0 0 0 0 0\n"
+    "intr 12345\n";
+
+double jiffies(double count) {
+  return count / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+TEST(BusySeconds, LeavesOutIdleWaitingAndTheSumLine) {
+  EXPECT_DOUBLE_EQ(busy_seconds(stat, {0}), jiffies(100 + 20 + 30 + 1 + 2 + 3));
+}
+
+TEST(BusySeconds, CountsOnlyTheGivenCores) {
+  EXPECT_DOUBLE_EQ(busy_seconds(stat, {1, 10}), jiffies(207));
+  EXPECT_DOUBLE_EQ(busy_seconds(stat, {}), 0);
+  EXPECT_DOUBLE_EQ(busy_seconds("", {0}), 0);
+}
+
+TEST(LoadMeter, ShortWindowStaysOpen_AndLoadIsNeverNegative) {
+  LoadMeter meter;
+  EXPECT_LT(LoadMeter().try_close(), 0);
+  EXPECT_GE(meter.close(), 0);
+}
+
+TEST(AllowedCores, HoldAtLeastOne) {
+  EXPECT_FALSE(allowed_cores().empty());
+}
+
+}  // namespace
+}  // namespace attnscope::measure

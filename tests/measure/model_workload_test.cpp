@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Heats of whole models, small ones.
+#include "engine/measure/model_workload.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "engine/heat/model_row.h"
+#include "engine/measure/heat_runner.h"
+#include "tests/measure/small_heat.h"
+
+namespace attnscope::measure {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+Contender model(const std::string& row, const std::string& implementation,
+                std::optional<Window> window = std::nullopt) {
+  Contender made = contender(parse_model_row(row)->pattern, implementation, window);
+  made.model = row;
+  return made;
+}
+
+protocol::HeatRequest model_heat(std::vector<Contender> models) {
+  protocol::HeatRequest request = small_heat(std::move(models));
+  HeatPoint& point = request.heat.point;
+  point.operation = Operation::model;
+  point.memory_order = MemoryOrder::token_major;
+  point.layers = 2;
+  point.feed_forward = 128;
+  point.batch_max = 3;
+  return request;
+}
+
+HeatResult run(const protocol::HeatRequest& request) {
+  return run_heat(request, {}).value();
+}
+
+std::vector<Contender> paper_rows() {
+  return {model("full", "sdpa"),
+          model("longformer", "longformer-chunks", Window::of(16)),
+          model("qds", "longformer-chunks", Window::of(16)),
+          model("sparse", "segment", Window::of(4)),
+          model("sparse", "segment", Window::infinite()),
+          model("sparse-without-kernel", "longformer-chunks", Window::of(4)),
+          model("sparse-without-independent-query", "segment", Window::of(4)),
+          model("bigbird", "bigbird"),
+          model("sparse+cls-only-last-layer", "segment", Window::of(4)),
+          model("longformer+cls-only-last-layer", "longformer-chunks", Window::of(16))};
+}
+
+TEST(ModelHeat, EveryRowOfThePaper_IsRightAndMeasured) {
+  const HeatResult result = run(model_heat(paper_rows()));
+  ASSERT_EQ(result.cells.size(), paper_rows().size());
+  for (const Cell& cell : result.cells) {
+    SCOPED_TRACE(cell.contender.id());
+    EXPECT_EQ(cell.status, CellStatus::ok) << cell.reason;
+    EXPECT_EQ(cell.batch, 3);
+    EXPECT_GE(cell.samples.size(), 3U);
+    ASSERT_TRUE(cell.relative_error && cell.error_bound);
+    EXPECT_LE(*cell.relative_error, *cell.error_bound);
+    EXPECT_GT(cell.work.useful_flop, 0);
+    EXPECT_GE(cell.work.executed_flop, cell.work.useful_flop);
+    EXPECT_GT(cell.memory.requested_bytes, 0);
+  }
+}
+
+TEST(ModelHeat, TheShortcutOfTheLastLayer_HasLessWork) {
+  const HeatResult result =
+      run(model_heat({model("full", "sdpa"), model("full+cls-only-last-layer", "sdpa")}));
+  ASSERT_EQ(result.cells[1].status, CellStatus::ok) << result.cells[1].reason;
+  EXPECT_LT(result.cells[1].work.useful_flop, result.cells[0].work.useful_flop);
+}
+
+TEST(ModelHeat, OneBatchOfAll_IsWhatTheNeediestFits) {
+  auto request = model_heat({model("full", "dense"), model("sparse", "segment", Window::of(4))});
+  request.heat.point.sequence_tokens = 512;
+  request.heat.point.batch_max = 100;
+  request.heat.point.batch_memory_mb = 16;
+  const HeatResult together = run(request);
+  EXPECT_EQ(together.cells[0].batch, together.cells[1].batch);
+  EXPECT_LT(together.cells[0].batch, 100);
+  request.heat.point.batch_per_contender = true;
+  const HeatResult apart = run(request);
+  EXPECT_EQ(apart.cells[0].batch, together.cells[0].batch);
+  EXPECT_GT(apart.cells[1].batch, apart.cells[0].batch);
+  for (const Cell& cell : apart.cells) EXPECT_EQ(cell.status, CellStatus::ok) << cell.reason;
+}
+
+TEST(ModelHeat, WhatAnImplementationDoesNotTake_IsUnsupportedWithItsReason) {
+  const HeatResult result = run(model_heat(
+      {model("sparse", "sdpa", Window::of(4)), model("full", "sdpa"), model("full", "sdap")}));
+  EXPECT_EQ(result.cells[0].status, CellStatus::unsupported);
+  EXPECT_THAT(result.cells[0].reason, HasSubstr("sdpa"));
+  EXPECT_EQ(result.cells[1].status, CellStatus::ok) << result.cells[1].reason;
+  EXPECT_EQ(result.cells[2].status, CellStatus::unsupported);
+  EXPECT_THAT(result.cells[2].reason, HasSubstr("did you mean 'sdpa'"));
+}
+
+TEST(ModelInputs, Documents_DifferAndEndInSep) {
+  const HeatPoint point = model_heat({}).heat.point;
+  const ModelInputs inputs(point, *group_sizes(point), 3);
+  const PairBatch batch = inputs.batch_of(3);
+  ASSERT_EQ(batch.items.size(), 3U);
+  EXPECT_TRUE(batch.one_query);
+  for (const PairBatch::Item& item : batch.items) {
+    EXPECT_EQ(item.query.size(), 6U);
+    EXPECT_EQ(item.document.size(), 57U);
+    EXPECT_EQ(item.query.back(), 102);
+    EXPECT_EQ(item.document.back(), 102);
+    EXPECT_THAT(item.document.first(56),
+                Each(testing::AllOf(testing::Ge(1000), testing::Lt(30522))));
+    EXPECT_EQ(item.query.data(), batch.items[0].query.data());
+  }
+  EXPECT_THAT(std::vector(batch.items[0].document.begin(), batch.items[0].document.end()),
+              Not(testing::ElementsAreArray(batch.items[1].document)));
+  EXPECT_EQ(inputs.batch_of(1).items[0].document.data(), batch.items[2].document.data())
+      << "the document that is compared stands last in every batch";
+}
+
+TEST(ModelGate, LongDocuments_AreComparedOnce) {
+  EXPECT_THAT(documents_to_compare(174, 100), ElementsAre(0, 99));
+  EXPECT_THAT(documents_to_compare(174, 1), ElementsAre(0));
+  EXPECT_THAT(documents_to_compare(4096, 8), ElementsAre(7));
+}
+
+TEST(ModelGate, AWrongStateOrScore_IsWrongWithTheNumbers) {
+  const ReferenceOutput reference{.score = 0.5, .state = {1, -2}};
+  const ModelReferences references{{1, &reference}};
+  ModelOutput output{.scores = {0, 0.5F}, .states = {9, 9, 1, -2}};
+  EXPECT_EQ(judge(references, output, 2, 1e-5).wrong, "");
+  output.states[3] = -2.001F;
+  const Verdict verdict = judge(references, output, 2, 1e-5);
+  EXPECT_NE(verdict.wrong, "");
+  EXPECT_NEAR(verdict.error.error, 0.0005, 1e-6);
+  output.states[3] = -2;
+  output.scores[1] = 0.6F;
+  EXPECT_NE(judge(references, output, 2, 1e-5).wrong, "");
+  EXPECT_THAT(judge(references, {.scores = {1}, .states = {1, 1}}, 2, 1e-5).wrong,
+              HasSubstr("1 scores for 2 documents"));
+}
+
+TEST(ModelGate, AScoreThatIsNoNumber_IsWrongWhereverItStands) {
+  const ReferenceOutput reference{.score = 0.5, .state = {1, -2}};
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const ModelOutput output{.scores = {nan, 0.5F}, .states = {9, 9, 1, -2}};
+  EXPECT_NE(judge({{1, &reference}}, output, 2, 1e-5).wrong, "");
+  EXPECT_NE(
+      judge_again({.scores = {1}, .states = {1}}, {.scores = {nan}, .states = {1}}, 1e-5).wrong,
+      "");
+}
+
+TEST(ModelGate, LaterScores_MayDifferByRoundingAlone) {
+  const ModelOutput checked{.scores = {1, 2}, .states = {1, 1}};
+  EXPECT_EQ(judge_again(checked, checked, 1e-5).wrong, "");
+  EXPECT_EQ(judge_again(checked, {.scores = {1, 2.00001F}, .states = {1, 1}}, 1e-5).wrong, "");
+  EXPECT_THAT(judge_again(checked, {.scores = {1, 2.1F}, .states = {1, 1}}, 1e-5).wrong,
+              HasSubstr("right when they were checked"));
+}
+
+}  // namespace
+}  // namespace attnscope::measure

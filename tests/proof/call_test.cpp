@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/proof/call.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <random>
+
+#include "engine/attention/packed_tensor.h"
+#include "tests/attention/small_problem.h"
+
+namespace attnscope {
+namespace {
+
+using testing::HasSubstr;
+using tests::item;
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+constexpr std::int64_t dim = 16;
+
+/// The reference's own output, which a test then spoils.
+class CallTest : public testing::Test {
+ protected:
+  CallTest() {
+    small_.problem.direction = Direction::forward_backward;
+    shape_.emplace(shape_of(small_.problem));
+    tensors_.emplace(*shape_, DeviceKind::cpu);
+    tensors_->place([](std::int64_t bytes) { return guarded_room(DeviceKind::cpu, bytes); });
+    tensors_->poison(Pass::both);
+    host_ = tensors_->on_host();
+    std::mt19937_64 random(1);
+    std::normal_distribution<float> normal;
+    std::vector<float> values(static_cast<std::size_t>(72 * 2 * dim));
+    for (const Tensor& tensor : {host_.q, host_.k, host_.v, host_.grad_o}) {
+      std::ranges::generate(values, [&] { return normal(random); });
+      pack(values, 72, 2, tensor);
+    }
+    reference_ =
+        reference_of(small_.problem, sample_rows(small_.layout, 2, 1'000'000, 1), *tensors_);
+  }
+
+  Status write_the_reference() {
+    for (std::size_t r = 0; r < reference_.rows.rows.size(); ++r) {
+      const RowId row = reference_.rows.rows[r];
+      const HeadGradients& head = reference_.gradients->heads[static_cast<std::size_t>(row.head)];
+      const auto token = static_cast<std::size_t>(row.token);
+      write(host_.o, row, reference_.rows.output, static_cast<std::int64_t>(r));
+      write(host_.grad_q, row, head.grad_q, head.query_place[token]);
+      write(host_.grad_k, row, head.grad_k, head.key_place[token]);
+      write(host_.grad_v, row, head.grad_v, head.key_place[token]);
+    }
+    return {};
+  }
+
+  static void write(const Tensor& tensor, const RowId& row, const std::vector<double>& rows,
+                    std::int64_t place) {
+    for (std::int64_t d = 0; d < dim; ++d)
+      tensor.at<float>(row.token, row.head)[d] =
+          place < 0 ? 0.0F : static_cast<float>(rows[static_cast<std::size_t>(place * dim + d)]);
+  }
+
+  /// Of a right call but for what is spoiled in its tensors.
+  template <typename Spoil>
+  Verdict verdict_after(const Spoil& spoil) {
+    static_cast<void>(write_the_reference());
+    spoil(host_);
+    return judge(reference_, *tensors_, Pass::both);
+  }
+
+  /// Of a call that writes the reference and does something besides.
+  template <typename Liberty>
+  std::string watched(const Liberty& liberty) {
+    const Room workspace = guarded_room(DeviceKind::cpu, 100);
+    const auto wrong = watched_call(*tensors_, workspace, Pass::both, [&]() -> Status {
+      liberty(host_, workspace);
+      return write_the_reference();
+    });
+    return wrong ? *wrong : "an error: " + wrong.error().message;
+  }
+
+  tests::SmallProblem small_{"sparse", Window::of(4), SequenceLayout::uniform(2, item(1, 5, 30)), 2,
+                             dim};
+  std::optional<CallShape> shape_;
+  std::optional<CallTensors> tensors_;
+  CallView host_;
+  Reference reference_;
+};
+
+TEST_F(CallTest, RightTensorsPass_WithTheirError) {
+  const Verdict verdict = verdict_after([](const CallView&) {});
+  EXPECT_EQ(verdict.wrong, "");
+  EXPECT_LT(verdict.error.error, verdict.error.bound);
+}
+
+TEST_F(CallTest, OneSpoiledValueIsWrong_WithTheNumbers) {
+  const Verdict verdict =
+      verdict_after([](const CallView& host) { host.o.at<float>(40, 1)[3] += 0.5F; });
+  EXPECT_GT(verdict.error.error, 0.05);
+  EXPECT_EQ(verdict.error.bound, error_bound(DType::float32));
+  EXPECT_THAT(verdict.wrong, HasSubstr(fmt::format("error of its output against the float64 "
+                                                   "reference is {:.3g}",
+                                                   verdict.error.error)));
+}
+
+TEST_F(CallTest, RowThatWasNeverWrittenIsWrong) {
+  const auto unwritten = [](const CallView& host) { host.o.at<float>(71, 1)[15] = nan; };
+  EXPECT_THAT(verdict_after(unwritten).wrong, HasSubstr("its output holds values"));
+  reference_.rows.rows.resize(1);  // also when it is not among the compared ones
+  EXPECT_THAT(verdict_after(unwritten).wrong, HasSubstr("rows that were never written"));
+}
+
+TEST_F(CallTest, OneSpoiledGradientIsWrong_AndNamed) {
+  const auto spoil = [](const CallView& host) { host.grad_k.at<float>(17, 1)[3] += 0.5F; };
+  const Verdict verdict = verdict_after(spoil);
+  EXPECT_GT(verdict.error.error, 0.01);
+  EXPECT_THAT(verdict.wrong, HasSubstr("relative error of its grad_k"));
+  EXPECT_EQ(judge(reference_, *tensors_, Pass::forward).wrong, "") << "it is not forward's";
+  EXPECT_THAT(
+      verdict_after([](const CallView& host) { host.grad_v.at<float>(71, 0)[15] = nan; }).wrong,
+      HasSubstr("its grad_v holds values that are not finite"));
+}
+
+TEST_F(CallTest, TheTensorClosestToItsBoundIsTheVerdicts) {
+  const Verdict verdict = verdict_after([](const CallView& host) {
+    host.o.at<float>(40, 1)[3] += 0.5F;
+    host.grad_q.at<float>(40, 1)[3] += 500;
+  });
+  EXPECT_EQ(verdict.error.tensor, "grad_q");
+  EXPECT_EQ(verdict.error.bound, gradient_error_bound(DType::float32));
+}
+
+TEST_F(CallTest, ACallThatKeepsToItsTensors_TookNoLiberty) {
+  EXPECT_EQ(watched([](const CallView&, const Room&) {}), "");
+  EXPECT_EQ(judge(reference_, *tensors_, Pass::both).wrong, "");
+}
+
+TEST_F(CallTest, OutputsArePoisonedBeforeTheCall) {
+  bool poisoned = false;
+  static_cast<void>(watched([&](const CallView& host, const Room&) {
+    poisoned = std::isnan(host.o.at<float>(3, 1)[7]) && std::isnan(host.grad_v.at<float>(3, 1)[7]);
+  }));
+  EXPECT_TRUE(poisoned);
+}
+
+TEST_F(CallTest, AChangedInputIsSeen) {
+  EXPECT_EQ(watched([](const CallView& host, const Room&) { host.k.at<float>(71, 1)[15] += 1; }),
+            "it changed its inputs");
+  EXPECT_EQ(watched([](const CallView& host, const Room&) { host.grad_o.at<float>(0, 0)[0] = 9; }),
+            "it changed its inputs");
+}
+
+TEST_F(CallTest, AWriteBesideWhatIsItsOwn_IsSeenAndNamed) {
+  EXPECT_EQ(watched([](const CallView& host, const Room&) { host.o.at<float>(0, 0)[-1] = 0; }),
+            "it wrote outside its output");
+  EXPECT_EQ(watched([](const CallView& host, const Room&) { host.lse.data()[72 * 2] = 0; }),
+            "it wrote outside its log-sum-exp");
+  EXPECT_EQ(watched([](const CallView&, const Room& workspace) {
+              workspace.values.data()[workspace.values.size()] = {};
+            }),
+            "it wrote outside its workspace");
+}
+
+TEST_F(CallTest, WatchedRows_AreSeenToBeWrongAndNamed) {
+  const RowWatch watch(DeviceKind::cpu, reference_, 5);
+  static_cast<void>(write_the_reference());
+  EXPECT_EQ(watch.judge(host_).wrong, "");
+  // Five rows of 144: the first of them is the batch's first.
+  host_.grad_q.at<float>(0, 0)[2] += 1;
+  EXPECT_THAT(watch.judge(host_).wrong, HasSubstr("grad_q"));
+  host_.o.at<float>(0, 0)[2] += 100;
+  EXPECT_THAT(watch.judge(host_).wrong, HasSubstr("its output"));
+  static_cast<void>(write_the_reference());
+  watch.poison(host_);
+  EXPECT_EQ(watch.judge(host_).error.error, std::numeric_limits<double>::infinity());
+}
+
+TEST(RowsToCompare, ShrinkWithTheLength_ButNeverToNone) {
+  EXPECT_EQ(rows_to_compare(64), 256);
+  EXPECT_EQ(rows_to_compare(0), 256);
+  EXPECT_LT(rows_to_compare(100'000), 256);
+  EXPECT_GE(rows_to_compare(std::numeric_limits<std::int64_t>::max()), 16);
+}
+
+}  // namespace
+}  // namespace attnscope

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/proof/reference.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <set>
+
+#include "engine/attention/packed_tensor.h"
+#include "tests/attention/small_problem.h"
+
+namespace attnscope {
+namespace {
+
+using tests::item;
+using tests::SmallProblem;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// Token-major float32 values as a tensor.
+ConstTensor tensor_of(const std::vector<float>& values, std::int64_t heads, std::int64_t dim) {
+  ConstTensor t;
+  t.data = reinterpret_cast<const std::byte*>(values.data());
+  t.head_dim = dim;
+  t.token_stride = heads * dim;
+  t.head_stride = dim;
+  return t;
+}
+
+Tensor output_of(std::vector<float>& values, std::int64_t heads, std::int64_t dim) {
+  Tensor t;
+  t.data = reinterpret_cast<std::byte*>(values.data());
+  t.head_dim = dim;
+  t.token_stride = heads * dim;
+  t.head_stride = dim;
+  return t;
+}
+
+SequenceLayout documents_alone(std::int64_t tokens) {
+  return SequenceLayout::uniform(1, item(0, 0, tokens));
+}
+
+const std::vector<RowId> both_rows{{0, 0}, {1, 0}};
+
+TEST(Reference, TwoTokensByHand) {
+  // Scores of token 0: ln 3 and 0, so the weights are 3/4 and 1/4.
+  SmallProblem small("full", std::nullopt, documents_alone(2), 1, 1);
+  small.problem.scale = 1;
+  const std::vector<float> q{static_cast<float>(std::log(3.0)), 0};
+  const std::vector<float> k{1, 0};
+  const std::vector<float> v{4, 8};
+  const ReferenceRows reference = compute_reference(small.problem, both_rows, tensor_of(q, 1, 1),
+                                                    tensor_of(k, 1, 1), tensor_of(v, 1, 1));
+  EXPECT_NEAR(reference.output[0], 5.0, 1e-6);
+  EXPECT_NEAR(reference.output[1], 6.0, 1e-12);
+  EXPECT_NEAR(reference.log_sum_exp[0], std::log(4.0), 1e-7);
+  EXPECT_EQ(reference.scale_of_error, 8);
+}
+
+TEST(Reference, WindowedMatmulIsTheTwoProductsWithoutSoftmax) {
+  SmallProblem small(R"({"name":"band","attends":{"document":{"document":"window"}}})",
+                     Window::of(1), documents_alone(3), 1, 1);
+  small.problem.operation = Operation::windowed_matmul;
+  small.problem.scale = 2;
+  const std::vector<float> q{1, 2, 3};
+  const std::vector<float> k{1, 10, 100};
+  const std::vector<float> v{1, 1, 2};
+  const std::vector<RowId> rows{{0, 0}, {1, 0}, {2, 0}};
+  const ReferenceRows reference = compute_reference(small.problem, rows, tensor_of(q, 1, 1),
+                                                    tensor_of(k, 1, 1), tensor_of(v, 1, 1));
+  // 2*(1*1*1 + 1*10*1), 2*2*(1 + 10 + 200), 2*3*(10 + 200)
+  EXPECT_THAT(reference.output, testing::ElementsAre(22, 844, 1260));
+  EXPECT_TRUE(reference.log_sum_exp.empty());
+  EXPECT_EQ(reference.scale_of_error, 1260);
+}
+
+TEST(Reference, WindowZero_AttendsOnlyToItself) {
+  SmallProblem small(R"({"name":"band","attends":{"document":{"document":"window"}}})",
+                     Window::of(0), documents_alone(2), 1, 1);
+  const std::vector<float> any{5, -3};
+  const std::vector<float> v{1.5F, -2.5F};
+  const ReferenceRows reference = compute_reference(small.problem, both_rows, tensor_of(any, 1, 1),
+                                                    tensor_of(any, 1, 1), tensor_of(v, 1, 1));
+  EXPECT_THAT(reference.output, testing::ElementsAre(1.5, -2.5));
+}
+
+TEST(Reference, ARowWithoutKeysIsZeroWithMinusInfinity) {
+  SmallProblem small(R"({"name":"deaf","attends":{"document":{"query":"whole"}}})", std::nullopt,
+                     documents_alone(2), 1, 1);
+  const std::vector<float> any{1, 2};
+  const ReferenceRows reference = compute_reference(small.problem, both_rows, tensor_of(any, 1, 1),
+                                                    tensor_of(any, 1, 1), tensor_of(any, 1, 1));
+  EXPECT_THAT(reference.output, testing::ElementsAre(0, 0));
+  EXPECT_THAT(reference.log_sum_exp, testing::ElementsAre(-infinity, -infinity));
+}
+
+TEST(Reference, ASharedQueryIsSeenByEveryItem) {
+  const auto layout = SequenceLayout::make({item(0, 0, 1), item(0, 0, 1)}, 1).value();
+  SmallProblem small(
+      R"({"name":"p","attends":{"query":{"query":"whole"},"document":{"query":"whole"}}})",
+      std::nullopt, layout, 1, 1);
+  const std::vector<float> any{1, 2, 3};
+  const std::vector<float> v{7, 8, 9};
+  const std::vector<RowId> rows{{0, 0}, {1, 0}, {2, 0}};
+  const ReferenceRows reference = compute_reference(small.problem, rows, tensor_of(any, 1, 1),
+                                                    tensor_of(any, 1, 1), tensor_of(v, 1, 1));
+  EXPECT_THAT(reference.output, testing::ElementsAre(7, 7, 7));
+}
+
+ReferenceRows one_row(double value) {
+  ReferenceRows reference;
+  reference.rows = {{0, 0}};
+  reference.head_dim = 1;
+  reference.output = {value};
+  reference.log_sum_exp = {value};
+  reference.scale_of_error = 4;
+  return reference;
+}
+
+TEST(RelativeError, IsRelativeToTheLargestValue) {
+  std::vector<float> o{3};
+  EXPECT_EQ(relative_error(one_row(1), output_of(o, 1, 1)), 0.5);
+}
+
+TEST(RelativeError, AnyValueThatIsNotFiniteIsInfinitelyWrong) {
+  for (const float value :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    std::vector<float> o{value};
+    EXPECT_EQ(relative_error(one_row(1), output_of(o, 1, 1)), infinity);
+  }
+}
+
+TEST(LogSumExpError, MinusInfinityMustMatch) {
+  const std::vector<float> none{-std::numeric_limits<float>::infinity()};
+  const std::vector<float> two{2};
+  const std::vector<float> nan{std::numeric_limits<float>::quiet_NaN()};
+  EXPECT_EQ(log_sum_exp_error(one_row(-infinity), none, 1), 0);
+  EXPECT_EQ(log_sum_exp_error(one_row(1), two, 1), 1);
+  EXPECT_EQ(log_sum_exp_error(one_row(1), none, 1), infinity);
+  EXPECT_EQ(log_sum_exp_error(one_row(-infinity), two, 1), infinity);
+  EXPECT_EQ(log_sum_exp_error(one_row(1), nan, 1), infinity);
+}
+
+TEST(ErrorBound, IsFourRoundOffsAndAFloor) {
+  EXPECT_DOUBLE_EQ(error_bound(DType::float32), 4 * 0x1p-24 + 2e-6);
+  EXPECT_DOUBLE_EQ(error_bound(DType::float16), 4 * 0x1p-11 + 2e-6);
+  EXPECT_DOUBLE_EQ(error_bound(DType::bfloat16), 4 * 0x1p-8 + 2e-6);
+}
+
+TEST(WorstError, IsTheOneThatTakesTheLargestShareOfItsBound) {
+  WorstError worst;
+  worst.meet(0, 1, "first");
+  EXPECT_EQ(worst.tensor, "first");
+  worst.meet(3, 10, "large");
+  worst.meet(2, 4, "larger share");
+  worst.meet(3, 8, "smaller share");
+  EXPECT_EQ(worst.tensor, "larger share");
+  EXPECT_EQ(worst.error, 2);
+  EXPECT_EQ(worst.bound, 4);
+  EXPECT_TRUE(worst.is_allowed());
+  worst.meet(infinity, 10, "not finite");
+  EXPECT_FALSE(worst.is_allowed());
+  worst.meet(1e9, 1, "finite");
+  EXPECT_EQ(worst.tensor, "not finite");
+}
+
+TEST(SampleRows, TakesAllRowsWhenThereAreFew) {
+  EXPECT_EQ(sample_rows(documents_alone(5), 3, 15, 1).size(), 15U);
+  EXPECT_TRUE(sample_rows(SequenceLayout(), 3, 15, 1).empty());
+}
+
+TEST(SampleRows, SpreadsOverBordersItemsTilesAndHeads) {
+  const auto layout = SequenceLayout::uniform(4, item(1, 10, 989));
+  const auto rows = sample_rows(layout, 12, 256, 7);
+  EXPECT_LE(rows.size(), 256U);
+  EXPECT_GE(rows.size(), 200U);
+  std::set<std::int64_t> tokens;
+  std::set<std::int32_t> heads;
+  std::set<std::int64_t> tiles;
+  for (const RowId& row : rows) {
+    tokens.insert(row.token);
+    heads.insert(row.head);
+    tiles.insert(row.token / 64);
+  }
+  for (std::int64_t first = 0; first < 4000; first += 1000) {
+    for (const std::int64_t border : {0, 1, 10, 11, 999}) {
+      EXPECT_TRUE(tokens.contains(first + border)) << first + border;
+    }
+  }
+  EXPECT_EQ(heads.size(), 12U);
+  EXPECT_EQ(tiles.size(), 63U);
+}
+
+TEST(SampleRows, NeverExceedsTheCountAndNeverRepeatsARow) {
+  const auto layout = SequenceLayout::uniform(100, item(1, 10, 163));
+  for (const std::int64_t count : {0, 1, 2, 3, 64, 511}) {
+    const auto rows = sample_rows(layout, 12, count, 3);
+    EXPECT_LE(static_cast<std::int64_t>(rows.size()), count);
+    EXPECT_EQ(rows.empty(), count == 0);
+    for (std::size_t i = 1; i < rows.size(); ++i) EXPECT_FALSE(rows[i] == rows[i - 1]);
+  }
+}
+
+TEST(SampleRows, AreTheSameForTheSameSeed) {
+  const auto layout = SequenceLayout::uniform(4, item(1, 10, 989));
+  EXPECT_EQ(sample_rows(layout, 12, 64, 5), sample_rows(layout, 12, 64, 5));
+  EXPECT_NE(sample_rows(layout, 12, 64, 5), sample_rows(layout, 12, 64, 6));
+}
+
+}  // namespace
+}  // namespace attnscope
