@@ -195,7 +195,7 @@ TEST(RunHeat, WhatCannotBeMeasured_IsUnsupportedInWords) {
   auto shared = small_heat({contender("full", "dense")});
   shared.heat.point.shared_query = true;
   for (const auto& [request, words] :
-       {std::pair(small_heat({contender("full", "dens")}), "'dens'; did you mean 'dense'"),
+       {std::pair(small_heat({contender("full", "dens")}), "'dens'; did you mean 'dense'?"),
         std::pair(small_heat({broken}), "name"),
         std::pair(small_heat({contender("sparse", "segment")}), "window"),
         std::pair(small_heat({contender("full", "dense")}, 3), "sequence_tokens"),
