@@ -11,9 +11,9 @@
 
 #include "engine/attention/cuda_call.h"
 #include "engine/attention/cuda_runtime.h"
-#include "engine/measure/machine.h"
 #include "engine/measure/cuda_statistics.h"
 #include "engine/measure/heat_device.h"
+#include "engine/measure/machine.h"
 #include "engine/measure/nvml_conditions.h"
 
 namespace attnscope::measure {

@@ -37,7 +37,8 @@ struct RowId {
 [[nodiscard]] std::vector<RowId> sample_rows(const SequenceLayout& layout, std::int32_t heads,
                                              std::int64_t count, std::uint64_t seed);
 
-/// How many are enough: 256 at ordinary lengths, fewer when rows x keys would take a second and more.
+/// How many are enough: 256 at ordinary lengths, fewer when rows x keys would take a second and
+/// more.
 [[nodiscard]] std::int64_t rows_to_compare(std::int64_t item_tokens);
 
 struct ReferenceRows {

@@ -13,11 +13,11 @@
 #include <random>
 #include <set>
 
-#include "engine/proof/check.h"
 #include "engine/attention/flash_window/assembled_attention.h"
 #include "engine/attention/flash_window/token_rows.h"
 #include "engine/attention/list.h"
 #include "engine/attention/packed_tensor.h"
+#include "engine/proof/check.h"
 #include "engine/proof/reference.h"
 #include "tests/attention/loop_part_kernel.h"
 #include "tests/attention/small_problem.h"
