@@ -73,7 +73,9 @@ TEST_P(FailingAtEveryWrite, AnAxisThatAFileLacksIsAddedWholeOrNotAtAll) {
         std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/store/small_run.attn", file);
     {
       const Result<Store> store = Store::open(file, Store::Mode::read_write);
-      if (!store) EXPECT_THAT(store.error().message, AllOf(HasSubstr("old.db"), HasSubstr(";")));
+      if (!store) {
+        EXPECT_THAT(store.error().message, AllOf(HasSubstr("old.db"), HasSubstr(";")));
+      }
     }
     disk.mend();
     const Result<Store> store = Store::open(file, Store::Mode::read_write);
