@@ -38,6 +38,7 @@ target_link_options(attnscope_openmp INTERFACE -fopenmp)
 # Headers of other people's that most files of a kind read, compiled once for all of them:
 #   data     nlohmann-json and fmt       command  the same with CLI11       window  Qt
 #   torch    LibTorch's core             test     GoogleTest with data
+# and such for tests of each kind; kernel_test is for what is compiled with OpenMP.
 # Every file still names what it includes: scripts/lint reads them without.
 set(headers_data <nlohmann/json.hpp> <fmt/format.h> <fmt/ranges.h> <tl/expected.hpp> <algorithm> <array>
     <chrono> <cmath> <cstdint> <filesystem> <fstream> <functional> <map> <memory> <optional> <set> <span>
@@ -55,6 +56,7 @@ set(headers_torch <ATen/core/Tensor.h> <ATen/Parallel.h> <c10/core/Allocator.h> 
     <string> <utility> <vector>)
 set(headers_torch_test <gtest/gtest.h> <gmock/gmock.h> ${headers_torch})
 set(headers_window_gtest <gtest/gtest.h> <gmock/gmock.h> ${headers_window})
+set(headers_kernel_test <gtest/gtest.h> <gmock/gmock.h> ${headers_data})
 set(headers_test <gtest/gtest.h> <gmock/gmock.h> ${headers_data})
 
 # attnscope_use_headers(TARGET KIND [LINK libraries that have them]): the target's files read the
