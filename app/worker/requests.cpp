@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/worker/requests.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -18,6 +19,7 @@
 #include "engine/measure/heat_runner.h"
 #include "engine/measure/machine.h"
 #include "engine/measure/machine_memory.h"
+#include "engine/model/family.h"
 #include "engine/proof/attend.h"
 #include "engine/proof/check.h"
 #include "kernels/base/sentences.h"
@@ -66,6 +68,17 @@ json description(const char* event) {
   json known = json::array();
   for (const Implementation* one : implementations())
     known.push_back({{"id", one->id}, {"summary", one->summary}});
+  // A family may be computed by something of its own; the driver asks for nothing that is not
+  // listed.
+  for (const Family* family : families()) {
+    for (const std::string_view id : family->implementations()) {
+      const auto is_it = [id](const json& one) { return one.at("id") == id; };
+      if (std::ranges::any_of(known, is_it)) continue;
+      known.push_back(
+          {{"id", id},
+           {"summary", fmt::format("what {} is computed by", family->description().id())}});
+    }
+  }
   return {{"event", event},
           {"protocol", protocol::version},
           {"version", ATTNSCOPE_VERSION},
