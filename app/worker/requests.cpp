@@ -246,7 +246,7 @@ const Handler& handler_of(const JsonField& message) {
 void Answers::answer(const Request& request, ProtocolChannel& channel) {
   try {
     if (!request.malformed.empty()) throw RequestError(request.malformed);
-    const Status answered = with_json(request.message, "request", [&](const JsonField& message) {
+    const Status answered = with_json(request.message, "", [&](const JsonField& message) {
       handler_of(message).answer({message, *request.cancelled}, channel, model_);
     });
     if (!answered) channel.send_error(answered.error().message);
