@@ -61,15 +61,9 @@ json part(const json& hello, const char* key) {
 Status check_implementations(const std::vector<Heat>& heats, const json& hello) {
   const std::vector<std::string> ids = listed_implementations(hello);
   const std::vector<std::string_view> known(ids.begin(), ids.end());
-  const json of_families = part(hello, "implementations_of_families");
   for (const Heat& heat : heats) {
     for (const Contender& contender : heat.contenders) {
       if (std::ranges::find(known, contender.implementation) != known.end()) continue;
-      const bool of_family =
-          !contender.model.empty() && std::ranges::any_of(of_families, [&](const json& id) {
-            return id == contender.implementation;
-          });
-      if (of_family) continue;
       return fail("contender '{}': there is no implementation '{}'; {}", contender.id(),
                   contender.implementation, suggest(contender.implementation, known));
     }
