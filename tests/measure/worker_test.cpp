@@ -68,7 +68,8 @@ TEST(Worker, BadLines_AreErrorsInWords_AndItLivesOn) {
   worker.send({{"request", "attend"}, {"in", "x"}});
   EXPECT_THAT(message_of(worker.read_event()), HasSubstr("'out'"));
   worker.send({{"request", "attend"}, {"in", "x"}, {"out", "y"}, {"backward", "yes"}});
-  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("'backward' must be true or false"));
+  EXPECT_THAT(message_of(worker.read_event()),
+              HasSubstr("'backward' in the protocol message must be true or false"));
   worker.send(hello);
   EXPECT_EQ(worker.read_event().at("event"), "hello");
 }
