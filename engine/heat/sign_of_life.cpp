@@ -141,6 +141,8 @@ std::jthread tell_alive(std::chrono::milliseconds interval,
   return std::jthread([interval, send = std::move(send)](const std::stop_token& stop) {
     std::mutex mutex;
     std::condition_variable_any ends;
+    // Guards nothing: the wait that a stop ends asks for one.
+    // cppcheck-suppress localMutex
     std::unique_lock lock(mutex);
     while (!stop.stop_requested()) {
       send({{"event", "alive"}, {"contender", beacon().contender()}, {"calls", beacon().calls()}});

@@ -53,11 +53,11 @@ std::vector<std::vector<std::size_t>> bands_of(const Sheet& sheet, const Widths&
   std::size_t all = 0;
   for (const std::size_t width : widths) all += width + between;
   if (sheet.labels == 0) {
-    std::vector<std::size_t>& only = bands.emplace_back();
+    std::vector<std::size_t> only;
     for (std::size_t i = 0; i < widths.size(); ++i) {
       if (all <= line_width || !sheet.columns[i].is_dispensable) only.push_back(i);
     }
-    return bands;
+    return {only};
   }
   for (std::size_t next = sheet.labels; next < widths.size();) {
     std::vector<std::size_t>& band = bands.emplace_back();
