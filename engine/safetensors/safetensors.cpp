@@ -286,10 +286,10 @@ Status write_safetensors(const std::filesystem::path& path, std::span<const Name
   std::vector<NamedView> views;
   for (const NamedTensor& tensor : tensors) {
     if (options.half) {
-      // Reserved above: none moves.
-      // cppcheck-suppress invalidContainerReference
       std::vector<std::uint16_t>& half = halves.emplace_back(tensor.values.size());
       std::ranges::transform(tensor.values, half.begin(), float16_from_float);
+      // Reserved above: none moves.
+      // cppcheck-suppress invalidContainerReference
       views.push_back({tensor.name, {"F16", tensor.shape, std::as_bytes(std::span(half))}});
     } else {
       views.push_back({tensor.name, {"F32", tensor.shape, std::as_bytes(tensor.values)}});
