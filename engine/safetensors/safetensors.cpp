@@ -281,16 +281,14 @@ Status write_safetensors(const std::filesystem::path& path, std::span<const Name
 
 Status write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                          const SafetensorsOptions& options) {
-  std::vector<std::vector<std::uint16_t>> halves;
-  halves.reserve(tensors.size());
+  std::vector<std::vector<std::uint16_t>> halves(options.half ? tensors.size() : 0);
   std::vector<NamedView> views;
-  for (const NamedTensor& tensor : tensors) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const NamedTensor& tensor = tensors[i];
     if (options.half) {
-      std::vector<std::uint16_t>& half = halves.emplace_back(tensor.values.size());
-      std::ranges::transform(tensor.values, half.begin(), float16_from_float);
-      // Reserved above: none moves.
-      // cppcheck-suppress invalidContainerReference
-      views.push_back({tensor.name, {"F16", tensor.shape, std::as_bytes(std::span(half))}});
+      halves[i].resize(tensor.values.size());
+      std::ranges::transform(tensor.values, halves[i].begin(), float16_from_float);
+      views.push_back({tensor.name, {"F16", tensor.shape, std::as_bytes(std::span(halves[i]))}});
     } else {
       views.push_back({tensor.name, {"F32", tensor.shape, std::as_bytes(tensor.values)}});
     }
