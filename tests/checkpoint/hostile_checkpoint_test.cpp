@@ -106,7 +106,7 @@ TEST(HostileCheckpoint, ALongformersWindowsMustBeAlike) {
   EXPECT_THAT(with_config("attention_window", "[8, 16]", tiny),
               HasSubstr("differs between layers"));
   EXPECT_THAT(with_config("attention_window", "7", tiny), HasSubstr("is odd"));
-  EXPECT_THAT(with_config("attention_window", "[]", tiny), HasSubstr("is empty"));
+  EXPECT_THAT(with_config("attention_window", "[]", tiny), HasSubstr("is an empty list"));
   EXPECT_THAT(with_config("pad_token_id", "63", tiny), HasSubstr("leaves no position"));
 }
 
