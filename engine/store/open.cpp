@@ -112,9 +112,12 @@ std::string lacks_log(const Database& database, const std::filesystem::path& fil
 }
 
 /// The version as SQLite sees it, with what is still in the write-ahead log. A read-only connection
-/// does not write the log back when it is closed, so a refused file stays as it is.
+/// does not write the log back when it is closed, and where there is no log none is begun, so a
+/// refused file and its folder stay as they are.
 Result<int> version_with_log(const std::filesystem::path& file) {
-  const Database database = open_for_reading(file).first;
+  const Database database = has_log(file) || has_journal(file)
+                                ? open_for_reading(file).first
+                                : readable(uri_of(file, "mode=ro&immutable=1"));
   // A view runs what its author wrote, without end perhaps, and a trigger does at every write.
   if (database.integer("SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index')") >
       0) {

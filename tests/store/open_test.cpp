@@ -144,7 +144,8 @@ TEST(Open, AFileFromBeforeThereWasAnAxis_TakesRowsOfEveryValueOfIt) {
 
 TEST(Open, AFileFromBeforeThereWasAnAxis_IsImportedOnce) {
   const TemporaryFolder folder;
-  make_without_documents(folder / "old.attn");
+  make_without_documents(folder / "old.db");
+  std::filesystem::rename(folder / "old.db", folder / "old.attn");
   Store store = open_or_throw(folder / "results.db");
   EXPECT_EQ(store.import_file(folder / "old.attn")->added, 1);
   const auto again = store.import_file(folder / "old.attn");
