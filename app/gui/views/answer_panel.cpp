@@ -36,12 +36,13 @@ constexpr int typing_pause_ms = 200;
 /// "Ctrl+Alt+M" saves the answer as Markdown; a format beyond these has its menu alone.
 const char* keys_to_save(report::TableFormat format) {
   using report::TableFormat;
-  constexpr std::array<std::pair<TableFormat, const char*>, 5> known{
+  constexpr std::array<std::pair<TableFormat, const char*>, 6> known{
       {{TableFormat::text, "Ctrl+Alt+P"},
        {TableFormat::markdown, "Ctrl+Alt+M"},
        {TableFormat::latex, "Ctrl+Alt+X"},
        {TableFormat::csv, "Ctrl+Alt+V"},
-       {TableFormat::json, "Ctrl+Alt+J"}}};
+       {TableFormat::json, "Ctrl+Alt+J"},
+       {TableFormat::html, "Ctrl+Alt+W"}}};
   const auto* found = std::ranges::find(known, format, [](const auto& one) { return one.first; });
   return found == known.end() ? "" : found->second;
 }
