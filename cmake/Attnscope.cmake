@@ -43,8 +43,7 @@ target_link_options(attnscope_openmp INTERFACE -fopenmp)
 set(headers_data <nlohmann/json.hpp> <fmt/format.h> <fmt/ranges.h> <tl/expected.hpp> <algorithm> <array>
     <chrono> <cmath> <cstdint> <filesystem> <fstream> <functional> <map> <memory> <optional> <set> <span>
     <sstream> <string> <string_view> <unordered_map> <utility> <variant> <vector>)
-set(headers_command ${headers_data} <CLI11.hpp> <CLI/CLI.hpp>)
-list(REMOVE_ITEM headers_command <CLI11.hpp>)
+set(headers_command ${headers_data} <CLI/CLI.hpp>)
 set(headers_window <QAbstractItemView> <QApplication> <QBoxLayout> <QComboBox> <QFileDialog> <QFormLayout>
     <QHeaderView> <QKeyEvent> <QLabel> <QLineEdit> <QMainWindow> <QMenu> <QPainter> <QPainterPath>
     <QSettings> <QSpinBox> <QStyledItemDelegate> <QTableView> <QTimer> <QToolButton> <QWidget> <algorithm>
@@ -56,8 +55,8 @@ set(headers_torch <ATen/core/Tensor.h> <ATen/Parallel.h> <c10/core/Allocator.h> 
     <string> <utility> <vector>)
 set(headers_torch_test <gtest/gtest.h> <gmock/gmock.h> ${headers_torch})
 set(headers_window_gtest <gtest/gtest.h> <gmock/gmock.h> ${headers_window})
-set(headers_kernel_test <gtest/gtest.h> <gmock/gmock.h> ${headers_data})
 set(headers_test <gtest/gtest.h> <gmock/gmock.h> ${headers_data})
+set(headers_kernel_test ${headers_test})
 
 # attnscope_use_headers(TARGET KIND [LINK libraries that have them]): the target's files read the
 # compiled headers of this kind, which are made with the first target that asks.
@@ -76,8 +75,8 @@ function(attnscope_use_headers target kind)
 endfunction()
 
 # Files of a room are compiled several at a time: what they all instantiate (JSON, the command line's
-# parser) is then compiled once and not in each, which makes building three times as quick. To work on
-# one file for long, configure with -DATTNSCOPE_UNITY=OFF.
+# parser) is then compiled once for several and not in each. To work on one file for long, configure with
+# -DATTNSCOPE_UNITY=OFF.
 option(ATTNSCOPE_UNITY "Compile several files of a room at once" ON)
 function(attnscope_compile_together target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${ATTNSCOPE_UNITY} UNITY_BUILD_BATCH_SIZE 10)
