@@ -20,6 +20,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/pattern/attention_pattern.h"
@@ -134,5 +135,23 @@ struct Implementation {
   Prepare prepare;
   std::optional<CudaVariant> on_cuda = std::nullopt;  // none: the same for both devices
 };
+
+/// An implementation that derives a structure from the problem, once, and declines a problem that
+/// has none: `derive` is a function Problem -> Result<Structure>, `Prepared` is made of both.
+template <typename Prepared, auto derive>
+Implementation on_structure(std::string_view id, std::string_view summary) {
+  return {.id = id,
+          .summary = summary,
+          .supports =
+              [](const Problem& problem) {
+                const auto structure = derive(problem);
+                return structure ? Status() : tl::unexpected(structure.error());
+              },
+          .prepare = [](const Problem& problem) -> Result<std::unique_ptr<PreparedAttention>> {
+            auto structure = derive(problem);
+            if (!structure) return tl::unexpected(structure.error());
+            return std::make_unique<Prepared>(problem, std::move(*structure));
+          }};
+}
 
 }  // namespace attnscope

@@ -7,12 +7,17 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "engine/attention/blocks.h"
 #include "engine/attention/implementation.h"
 
 namespace attnscope {
+
+/// What a mask adds to the score of a pair that is not allowed, and the log-sum-exp of no key at
+/// all.
+inline constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
 [[nodiscard]] at::ScalarType scalar_type(DType dtype);
 

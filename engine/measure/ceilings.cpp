@@ -12,6 +12,7 @@
 
 #include "engine/measure/block_cache.h"
 #include "engine/measure/machine.h"
+#include "engine/measure/machine_memory.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -24,7 +25,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int trials = 5;
 constexpr double trial_seconds = 0.012;
-constexpr std::int64_t mib = std::int64_t{1} << 20;
 constexpr std::int64_t least_set = mib / 4;
 // Beyond the caches of a server too: the rate from memory, which limits cells with cold caches.
 constexpr std::int64_t largest_set = 1024 * mib;

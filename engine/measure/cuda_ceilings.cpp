@@ -17,13 +17,13 @@
 #include "engine/measure/ceilings.h"
 #include "engine/measure/cuda_peaks.h"
 #include "engine/measure/heat_device.h"
+#include "engine/measure/machine_memory.h"
 
 namespace attnscope::measure {
 namespace {
 
 constexpr int trials = 5;
 constexpr double trial_ns = 10e6;
-constexpr std::int64_t mib = std::int64_t{1} << 20;
 constexpr std::int64_t largest_set = 4096 * mib;  // far beyond the second-level cache
 
 /// Queues so many repeats and says how much that does.

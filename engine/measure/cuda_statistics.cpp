@@ -3,12 +3,9 @@
 
 #include <algorithm>
 
+#include "engine/measure/machine_memory.h"
+
 namespace attnscope::measure {
-namespace {
-
-constexpr std::int64_t mib = std::int64_t{1} << 20;
-
-}  // namespace
 
 HeatMemory::Counters counters_of(const CudaAllocatorStatistics& statistics) {
   return {.requested = statistics.requested,

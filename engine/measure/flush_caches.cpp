@@ -13,7 +13,6 @@ namespace attnscope::measure {
 #ifdef __x86_64__
 namespace {
 
-constexpr std::int64_t line = 64;
 constexpr std::int64_t part_lines = 4096;  // what a thread takes at once: 256 KiB
 
 using FlushLines = void (*)(const std::byte* first, std::int64_t lines);
@@ -22,13 +21,13 @@ using FlushLines = void (*)(const std::byte* first, std::int64_t lines);
 __attribute__((target("clflushopt"))) void flush_in_any_order(const std::byte* first,
                                                               std::int64_t lines) {
   for (std::int64_t i = 0; i < lines; ++i) {
-    _mm_clflushopt(const_cast<std::byte*>(first + i * line));
+    _mm_clflushopt(const_cast<std::byte*>(first + i * cache_line));
   }
   _mm_sfence();
 }
 
 void flush_in_order(const std::byte* first, std::int64_t lines) {
-  for (std::int64_t i = 0; i < lines; ++i) _mm_clflush(first + i * line);
+  for (std::int64_t i = 0; i < lines; ++i) _mm_clflush(first + i * cache_line);
   _mm_mfence();
 }
 
@@ -48,14 +47,15 @@ void flush_from_caches(std::span<const std::byte> bytes) {
   if (bytes.empty()) return;
   static const FlushLines flush = fastest();
   const auto lead =
-      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(bytes.data()) % line);
+      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(bytes.data()) % cache_line);
   const std::byte* const first = bytes.data() - lead;
-  const std::int64_t lines = (lead + static_cast<std::int64_t>(bytes.size()) + line - 1) / line;
+  const std::int64_t lines =
+      (lead + static_cast<std::int64_t>(bytes.size()) + cache_line - 1) / cache_line;
   const std::int64_t parts = (lines + part_lines - 1) / part_lines;
 #pragma omp parallel for schedule(static) if (parts > 1)
   for (std::int64_t part = 0; part < parts; ++part) {
     const std::int64_t begin = part * part_lines;
-    flush(first + begin * line, lines - begin < part_lines ? lines - begin : part_lines);
+    flush(first + begin * cache_line, lines - begin < part_lines ? lines - begin : part_lines);
   }
 }
 #else

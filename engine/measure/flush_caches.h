@@ -8,9 +8,12 @@
 //   flush_from_caches(buffer.bytes());   // 50 GB/s on two cores: cheap beside the call it precedes
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace attnscope::measure {
+
+inline constexpr std::int64_t cache_line = 64;  // bytes
 
 /// Whether this processor lets a process flush lines (x86-64 does).
 [[nodiscard]] bool can_flush_caches();

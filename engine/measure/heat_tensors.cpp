@@ -4,13 +4,13 @@
 #include <limits>
 #include <memory>
 
+#include "engine/measure/flush_caches.h"
 #include "engine/measure/random.h"
 #include "kernels/base/number_formats.h"
 
 namespace attnscope::measure {
 namespace {
 
-constexpr std::int64_t line = 64;
 constexpr std::int64_t small_shift = 4096;
 constexpr std::int64_t large_shift = std::int64_t{1} << 20;
 constexpr std::int64_t large_buffer = std::int64_t{2} << 20;
@@ -42,7 +42,7 @@ std::optional<std::int64_t> buffer_bytes(const CallShape& shape) {
 }
 
 Room HeatTensors::room_at(std::uint64_t place, std::uint64_t index, std::int64_t bytes) const {
-  const std::int64_t step = tensors_.is_apart() ? device_step : line;
+  const std::int64_t step = tensors_.is_apart() ? device_step : cache_line;
   const std::int64_t room = shift_room(bytes);
   const auto steps = static_cast<std::uint64_t>(room / step) - 1;
   const auto shift = static_cast<std::size_t>(

@@ -16,7 +16,6 @@
 namespace attnscope::measure {
 namespace {
 
-constexpr std::int64_t mib = std::int64_t{1} << 20;
 constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
 
 std::optional<std::string> read_file(const std::filesystem::path& path) {

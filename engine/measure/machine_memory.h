@@ -20,6 +20,8 @@
 
 namespace attnscope::measure {
 
+inline constexpr std::int64_t mib = std::int64_t{1} << 20;
+
 /// The least of MemAvailable and what every enclosing control group (v1 and v2) leaves, minus a
 /// safety margin of 5% of the memory, at least 128 MiB and at most 1 GiB; never below 0.
 [[nodiscard]] std::int64_t available_memory_bytes();

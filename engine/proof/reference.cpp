@@ -12,7 +12,7 @@ namespace attnscope {
 namespace {
 
 // Multiply-adds below which starting threads costs more than they save.
-constexpr std::int64_t worth_threads = std::int64_t{1} << 23;
+constexpr std::int64_t products_worth_threads = std::int64_t{1} << 23;
 // Values of gradients, likewise.
 constexpr std::int64_t values_worth_threads = std::int64_t{1} << 20;
 
@@ -44,7 +44,7 @@ double largest_value(const ConstTensor& v, std::int64_t tokens, std::int64_t hea
   double largest = 0;
 #pragma omp parallel for reduction(max        \
                                    : largest) \
-    schedule(static) if (tokens * heads * v.head_dim > worth_threads)
+    schedule(static) if (tokens * heads * v.head_dim > products_worth_threads)
   for (std::int64_t token = 0; token < tokens; ++token) {
     for (std::int64_t head = 0; head < heads; ++head) {
       const std::int64_t row = v.offset(token, head);
@@ -320,7 +320,7 @@ ReferenceRows compute_reference(const Problem& problem, std::span<const RowId> r
   std::vector<double> log_sum_exp(rows.size());
   const Oracle oracle(problem.pattern, problem.window, problem.layout);
 
-#pragma omp parallel if (count * problem.plan.tokens * problem.head_dim > worth_threads)
+#pragma omp parallel if (count * problem.plan.tokens * problem.head_dim > products_worth_threads)
   {
     RowReference row(problem, oracle, q, k, v);
 #pragma omp for schedule(dynamic, 4)

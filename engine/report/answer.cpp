@@ -168,10 +168,6 @@ FitAnswer fit_of(const std::vector<const Row*>& own, std::optional<double> avail
 using Reach = LengthCurve::Reach;
 using statistics::Ratio;
 
-double tokens_of(const Row* row) {
-  return static_cast<double>(row->cell.point.sequence_tokens);
-}
-
 /// One contender's share of the question.
 class Adviser {
  public:

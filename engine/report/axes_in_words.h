@@ -25,6 +25,9 @@ struct AxisValue {
 /// A value beside its axis' title: "512 tokens", "up to 16", "shared".
 [[nodiscard]] std::string words_beside_title(const Axis& axis, const std::string& value);
 
+/// A contender's window where it is read like an axis.
+inline constexpr std::string_view window_key = "window";
+
 /// The place of sequence_tokens: lengths head blocks even when there is only one.
 inline constexpr std::size_t length_axis = 2;
 

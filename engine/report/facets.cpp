@@ -12,7 +12,6 @@ namespace attnscope::report {
 namespace {
 
 constexpr std::size_t most_panels = 24;
-constexpr std::string_view window_key = "window";
 
 std::string value_of(const Row& row, std::string_view key) {
   return filter_words(row, key).front();

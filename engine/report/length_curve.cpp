@@ -12,10 +12,6 @@
 namespace attnscope::report {
 namespace {
 
-double tokens_of(const Row* row) {
-  return static_cast<double>(row->cell.point.sequence_tokens);
-}
-
 /// Straight in logarithms. Neighbouring lengths are measured apart: their
 /// intervals' halves add in quadrature, as they do for crossovers.
 Estimate carried(const Estimate& from, const Estimate& to, double part) {
@@ -39,6 +35,10 @@ double carried(double from, double to, double part) {
 }
 
 }  // namespace
+
+double tokens_of(const Row* row) {
+  return static_cast<double>(row->cell.point.sequence_tokens);
+}
 
 Need need_of(const Row& row) {
   const double items = items_of(row);

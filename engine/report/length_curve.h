@@ -51,6 +51,9 @@ struct Estimate {
   double value = 0, low = 0, high = 0;
 };
 
+/// A row's place on a curve over lengths.
+[[nodiscard]] double tokens_of(const Row* row);
+
 class LengthCurve {
  public:
   /// Rows of one contender and one setting.

@@ -37,7 +37,7 @@ const Words& names_of(Quantity quantity) {
   return quantity_words[static_cast<std::size_t>(quantity)];
 }
 
-constexpr std::string_view contender_key = "contender", window_key = "window";
+constexpr std::string_view contender_key = "contender";
 
 /// "sparse/segment" for all windows of a contender.
 std::string contender_value(const Row& row, bool without_window) {

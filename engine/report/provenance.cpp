@@ -68,7 +68,7 @@ constexpr std::array<Fact, 24> facts{{
     {"/build/allocator", "allocator"},
 }};
 
-std::string words_of(const json& value) {
+std::string value_in_words(const json& value) {
   std::string text = value.is_string() ? value.get<std::string>()
                      : value.is_boolean()
                          ? (value.get<bool>() ? "on" : "off")
@@ -103,7 +103,7 @@ void compare_environments(const json& a, const json& b, std::vector<std::string>
   names.update(in_b);
   for (const auto& [name, ignored] : names.items()) {
     const auto value = [&name = name](const json& settings) {
-      return settings.contains(name) ? words_of(settings.at(name)) : std::string("not set");
+      return settings.contains(name) ? value_in_words(settings.at(name)) : std::string("not set");
     };
     if (value(in_a) == value(in_b)) continue;
     found.push_back(fmt::format("{}: {} in A, {} in B", name, value(in_a), value(in_b)));
@@ -141,8 +141,8 @@ std::vector<std::string> differences(const RunInfo& a, const RunInfo& b) {
   for (const Fact& fact : facts) {
     const json in_a = provenance_at(of_a, fact.pointer), in_b = provenance_at(of_b, fact.pointer);
     if (in_a.is_null() || in_b.is_null() || in_a == in_b) continue;
-    found.push_back(
-        fmt::format("{}: {} in A, {} in B", fact.words, words_of(in_a), words_of(in_b)));
+    found.push_back(fmt::format("{}: {} in A, {} in B", fact.words, value_in_words(in_a),
+                                value_in_words(in_b)));
   }
   compare_commits(of_a, of_b, found);
   compare_environments(of_a, of_b, found);

@@ -47,12 +47,12 @@ std::string line(std::string_view label, const std::string& text) {
                  std::string(label_width + 2, ' '));
 }
 
-struct Fact {
+struct LabelledFact {
   std::string_view label;
   const char* pointer;
 };
 
-constexpr std::array<Fact, 21> machine_facts{{
+constexpr std::array<LabelledFact, 21> machine_facts{{
     {"processor", "/device/name"},
     {"cores", "/device/cores"},
     {"may use cores", "/device/affinity"},
@@ -76,7 +76,7 @@ constexpr std::array<Fact, 21> machine_facts{{
     {"GPU driver", "/device/nvidia_driver"},
 }};
 
-constexpr std::array<Fact, 10> build_facts{{
+constexpr std::array<LabelledFact, 10> build_facts{{
     {"compiler", "/build/compiler"},
     {"flags", "/build/flags"},
     {"build type", "/build/build_type"},
@@ -310,7 +310,7 @@ std::string write_description(const RunDescription& description) {
   text += line("caches", words(provenance_at(provenance, "/measuring/cache")));
   text += "\nMachine\n";
   text += line("device", run.start.device);
-  for (const Fact& fact : machine_facts)
+  for (const LabelledFact& fact : machine_facts)
     text += line(fact.label, words(provenance_at(provenance, fact.pointer)));
   text += line("memory", memory_of(provenance));
   for (const Moved& moved : moved_ceilings_of(description.ceilings)) {
@@ -319,7 +319,7 @@ std::string write_description(const RunDescription& description) {
   text += "\nBuild\n";
   text += line("measured by", program_of(provenance, "build"));
   text += line("driven by", program_of(provenance, "driver"));
-  for (const Fact& fact : build_facts)
+  for (const LabelledFact& fact : build_facts)
     text += line(fact.label, words(provenance_at(provenance, fact.pointer)));
   text += "\nTo know before trusting its numbers\n";
   const std::vector<std::string> known = cautions(description);

@@ -19,8 +19,6 @@
 namespace attnscope::report {
 namespace {
 
-constexpr std::string_view window_key = "window";
-
 struct Name {
   std::string_view key, name;
 };
@@ -177,7 +175,7 @@ void add_windows(Slice& slice, const Table& table, const SliceWish& wish) {
         axis.chosen = axis.values.size();
       } else {
         slice.moved += fmt::format("{}{} was not measured there: showing all windows.",
-                                   slice.moved.empty() ? "" : " ", short_words("window", window));
+                                   slice.moved.empty() ? "" : " ", short_words(window_key, window));
       }
     }
     axis.values.push_back({window, short_words(window_key, window), together});

@@ -82,11 +82,11 @@ Result<std::string> header_of(const std::filesystem::path& path, std::span<const
     header[name] = {{"dtype", view.dtype}, {"shape", view.shape}, {"data_offsets", {offset, end}}};
     offset = end;
   }
-  std::string json = header.dump();
-  json.resize((json.size() + 7) / 8 * 8, ' ');
+  std::string head = header.dump();
+  head.resize((head.size() + 7) / 8 * 8, ' ');
   std::string text;
-  for (unsigned i = 0; i < 8; ++i) text += static_cast<char>((json.size() >> (8U * i)) & 0xFFU);
-  return text + json;
+  for (unsigned i = 0; i < 8; ++i) text += static_cast<char>((head.size() >> (8U * i)) & 0xFFU);
+  return text + head;
 }
 
 /// A file beside the target that vanishes unless it is moved there.
@@ -189,9 +189,9 @@ Status SafetensorsFile::Mapping::read_header() {
                                     static_cast<std::int64_t>(size), longest_header, file);
   if (!length) return tl::unexpected(length.error());
   data_begin = length_bytes + *length;
-  const std::string_view json(reinterpret_cast<const char*>(bytes) + length_bytes,
+  const std::string_view head(reinterpret_cast<const char*>(bytes) + length_bytes,
                               static_cast<std::size_t>(*length));
-  auto parsed = parse_header(json, static_cast<std::int64_t>(size) - data_begin, file);
+  auto parsed = parse_header(head, static_cast<std::int64_t>(size) - data_begin, file);
   if (!parsed) return tl::unexpected(parsed.error());
   entries = std::move(parsed->entries);
   metadata = std::move(parsed->metadata);

@@ -15,8 +15,7 @@
 namespace attnscope::charts {
 namespace {
 
-constexpr double small = 0.85;  // of em
-constexpr int steps = 64;       // of a slanted line, which is bent unless both axes are logarithmic
+constexpr int steps = 64;  // of a slanted line, which is bent unless both axes are logarithmic
 
 /// Where the flat ceilings begin and the slanted ones end.
 struct Ridge {
@@ -70,7 +69,7 @@ void ChartDrawing::place_ceilings(const report::Figure& figure) {
 // first place where they lie in the plot and across no other words.
 void ChartDrawing::place_words(DrawnCeiling& ceiling, std::vector<QPolygonF>& taken) const {
   const double em = page_.em;
-  const QFontMetricsF metrics(figure_font(em * small));
+  const QFontMetricsF metrics(figure_font(em * small_text));
   const double width = metrics.horizontalAdvance(ceiling.text);
   const QRectF box(0, -metrics.ascent(), width, metrics.ascent() + metrics.descent());
   const QLineF whole(ceiling.lines.front().first(), ceiling.lines.back().last());

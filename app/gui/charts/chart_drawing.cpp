@@ -14,12 +14,7 @@
 namespace attnscope::charts {
 namespace {
 
-constexpr double small = 0.85;           // of em: rail labels, notes, captions
 constexpr double least_plot_height = 7;  // em
-
-QString text_of(std::string_view text) {
-  return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-}
 
 double widest(const QFont& font, const std::vector<Tick>& ticks) {
   const QFontMetricsF metrics(font);
@@ -43,7 +38,7 @@ QString status_text(const report::Series& series) {
   const std::string_view first = series.rail.front().word();
   const bool same = std::ranges::all_of(
       series.rail, [first](const report::RailMark& mark) { return mark.word() == first; });
-  return same ? text_of(first) : QStringLiteral("failed");
+  return same ? QString::fromUtf8(first) : QStringLiteral("failed");
 }
 
 QString nothing_measured(const report::Figure& figure) {
@@ -55,19 +50,19 @@ QString nothing_measured(const report::Figure& figure) {
       if (mark.reason.empty() || mark.reason != *common) return text;
     }
   }
-  return common == nullptr ? text : text + QStringLiteral(": ") + text_of(*common);
+  return common == nullptr ? text : text + QStringLiteral(": ") + QString::fromUtf8(*common);
 }
 
 }  // namespace
 
 ChartDrawing::ChartDrawing(const report::Figure& figure, ContenderStyles& styles, Page page)
     : page_(std::move(page)),
-      title_(text_of(figure.title)),
-      x_label_(text_of(figure.x_label)),
-      y_label_(text_of(figure.y_label)) {
+      title_(QString::fromUtf8(figure.title)),
+      x_label_(QString::fromUtf8(figure.x_label)),
+      y_label_(QString::fromUtf8(figure.y_label)) {
   for (const report::Series& series : figure.series) {
     DrawnSeries drawn;
-    drawn.name = text_of(series.name);
+    drawn.name = QString::fromUtf8(series.name);
     drawn.key = series.style_key;
     drawn.style = styles.style(series.style_key);
     drawn.visible = !page_.hidden.contains(series.style_key);
@@ -155,7 +150,7 @@ void ChartDrawing::note_left_out(const report::Figure& figure) {
 
 double ChartDrawing::y_label_width() const {
   double width = widest(figure_font(page_.em), y_axis_.ticks());
-  const QFontMetricsF metrics(figure_font(page_.em * small));
+  const QFontMetricsF metrics(figure_font(page_.em * small_text));
   for (const RailLane& lane : rail_lanes_) {
     width = std::max(width, metrics.horizontalAdvance(lane.label));
   }
@@ -195,7 +190,8 @@ void ChartDrawing::lay_out(const report::Figure& figure) {
   // Below the plot, from the bottom upwards.
   double below = pad;
   if (!page_.caption.isEmpty()) {
-    const double height = size_of_lines(figure_font(em * small), page_.caption, width).height();
+    const double height =
+        size_of_lines(figure_font(em * small_text), page_.caption, width).height();
     caption_rect_ = QRectF(pad, page_.size.height() - below - height, width, height);
     below += height + 0.5 * em;
   }
@@ -207,7 +203,7 @@ void ChartDrawing::lay_out(const report::Figure& figure) {
   }
   if (!legend_.empty()) below += legend_height + 0.5 * em;
   if (!note_.isEmpty()) {
-    const double height = size_of_lines(figure_font(em * small), note_, width).height();
+    const double height = size_of_lines(figure_font(em * small_text), note_, width).height();
     note_rect_ = QRectF(pad, page_.size.height() - below - height, width, height);
     below += height + 0.3 * em;
   }

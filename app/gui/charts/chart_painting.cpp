@@ -16,7 +16,6 @@ constexpr double line_width = 0.12;
 constexpr double hair_width = 0.06;
 constexpr double marker_size = 0.62;
 constexpr double cap_width = 0.4;
-constexpr double small = 0.85;
 
 }  // namespace
 
@@ -114,7 +113,7 @@ void ChartDrawing::paint_texts(QPainter& painter) const {
                      Qt::AlignHCenter | Qt::AlignTop, x_label_);
   }
   painter.setPen(colors.faint_text);
-  const QFont small_font = figure_font(em * small);
+  const QFont small_font = figure_font(em * small_text);
   if (!note_.isEmpty()) draw_lines(painter, small_font, note_rect_, note_);
   if (!page_.caption.isEmpty()) draw_lines(painter, small_font, caption_rect_, page_.caption);
 }
@@ -124,7 +123,7 @@ void ChartDrawing::paint_rail(QPainter& painter) const {
   const ThemeColors& colors = colors_of(page_.theme);
   const double em = page_.em;
   painter.fillRect(rail_rect_, colors.rail);
-  painter.setFont(figure_font(em * small));
+  painter.setFont(figure_font(em * small_text));
   for (const RailLane& lane : rail_lanes_) {
     painter.setPen(QPen(colors.grid, hair_width * em));
     painter.drawLine(QPointF(rail_rect_.left(), lane.y), QPointF(rail_rect_.right(), lane.y));
@@ -141,7 +140,7 @@ void ChartDrawing::paint_rail(QPainter& painter) const {
 
 void ChartDrawing::paint_ceilings(QPainter& painter) const {
   const ThemeColors& colors = colors_of(page_.theme);
-  painter.setFont(figure_font(page_.em * small));
+  painter.setFont(figure_font(page_.em * small_text));
   painter.setBrush(Qt::NoBrush);
   for (const DrawnCeiling& ceiling : ceilings_) {
     painter.setPen(QPen(colors.axis, 0.7 * line_width * page_.em, Qt::SolidLine, Qt::FlatCap));
@@ -159,7 +158,7 @@ void ChartDrawing::paint_ceilings(QPainter& painter) const {
 }
 
 void ChartDrawing::paint_marks(QPainter& painter) const {
-  painter.setFont(figure_font(page_.em * small));
+  painter.setFont(figure_font(page_.em * small_text));
   for (const DrawnMark& mark : marks_) {
     const QColor color = mark.style.color(page_.theme);
     painter.setPen(QPen(color, hair_width * page_.em, Qt::DotLine));

@@ -11,18 +11,13 @@
 namespace attnscope::charts {
 namespace {
 
-constexpr double small = 0.85;  // of em
-
-QString text_of(std::string_view text) {
-  return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-}
-
 /// Contender, the cell's label where it has one, and where it lies along x.
 QString head_of(const report::Figure& figure, const report::Series& series, double x,
                 const std::string& label) {
-  QString text = text_of(series.name);
-  if (!label.empty()) text += QLatin1Char('\n') + text_of(label);
-  return text + QStringLiteral("\n%1: %2").arg(text_of(figure.x_label), number_text(x, 6));
+  QString text = QString::fromUtf8(series.name);
+  if (!label.empty()) text += QLatin1Char('\n') + QString::fromUtf8(label);
+  return text +
+         QStringLiteral("\n%1: %2").arg(QString::fromUtf8(figure.x_label), number_text(x, 6));
 }
 
 QString point_text(const report::Figure& figure, const report::Series& series,
@@ -32,14 +27,14 @@ QString point_text(const report::Figure& figure, const report::Series& series,
     value += QStringLiteral("  [%1, %2]").arg(number_text(point.low), number_text(point.high));
   }
   return QStringLiteral("%1\n%2: %3")
-      .arg(head_of(figure, series, point.x, point.label), text_of(figure.y_label), value);
+      .arg(head_of(figure, series, point.x, point.label), QString::fromUtf8(figure.y_label), value);
 }
 
 QString rail_text(const report::Figure& figure, const report::Series& series,
                   const report::RailMark& mark) {
-  QString text =
-      head_of(figure, series, mark.x, mark.label) + QLatin1Char('\n') + text_of(mark.word());
-  if (!mark.reason.empty()) text += QStringLiteral(": ") + text_of(mark.reason);
+  QString text = head_of(figure, series, mark.x, mark.label) + QLatin1Char('\n') +
+                 QString::fromUtf8(mark.word());
+  if (!mark.reason.empty()) text += QStringLiteral(": ") + QString::fromUtf8(mark.reason);
   return text;
 }
 
@@ -113,14 +108,14 @@ void ChartDrawing::place_rail(const report::Figure& figure) {
 void ChartDrawing::place_marks(const report::Figure& figure) {
   if (!page_.marks || y_axis_.ticks().empty()) return;
   const double em = page_.em;
-  const QFontMetricsF metrics(figure_font(em * small));
+  const QFontMetricsF metrics(figure_font(em * small_text));
   for (const report::Mark& mark : figure.marks) {
     const auto series = std::ranges::find(series_, mark.style_key, &DrawnSeries::key);
     if (series == series_.end() || !series->visible || !is_shown_along_x(mark.x)) continue;
     const double x = place(mark.x, y_axis_.low()).x();
     DrawnMark drawn;
     drawn.line = QLineF(x, plot_.top(), x, plot_.bottom());
-    drawn.text = text_of(mark.text);
+    drawn.text = QString::fromUtf8(mark.text);
     drawn.style = series->style;
     const double width = metrics.horizontalAdvance(drawn.text) + 1;
     const double beside = 0.3 * em;

@@ -16,10 +16,6 @@
 namespace attnscope::charts {
 namespace {
 
-QString text_of(std::string_view text) {
-  return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-}
-
 QVariant number(const std::optional<double>& value, int digits) {
   return value ? QVariant(number_text(*value, digits)) : QVariant();
 }
@@ -29,14 +25,14 @@ QVariant number(const std::optional<double>& value, int digits) {
 void FigureTableModel::set_figure(const report::Figure& figure) {
   beginResetModel();
   entries_.clear();
-  x_label_ = charts::text_of(figure.x_label);
-  y_label_ = charts::text_of(figure.y_label);
+  x_label_ = QString::fromUtf8(figure.x_label);
+  y_label_ = QString::fromUtf8(figure.y_label);
   for (const report::Series& series : figure.series) {
-    const QString name = charts::text_of(series.name);
+    const QString name = QString::fromUtf8(series.name);
     for (const report::Point& point : series.points) {
       const bool interval = point.low < point.high;
       entries_.push_back({name,
-                          charts::text_of(point.label),
+                          QString::fromUtf8(point.label),
                           QStringLiteral("ok"),
                           {},
                           point.x,
@@ -45,14 +41,14 @@ void FigureTableModel::set_figure(const report::Figure& figure) {
                           interval ? std::optional(point.high) : std::nullopt});
     }
     for (const report::RailMark& mark : series.rail) {
-      entries_.push_back({name, charts::text_of(mark.label), charts::text_of(mark.word()),
-                          charts::text_of(mark.reason), mark.x,
+      entries_.push_back({name, QString::fromUtf8(mark.label), QString::fromUtf8(mark.word()),
+                          QString::fromUtf8(mark.reason), mark.x,
                           mark.value ? std::optional(mark.value->y) : std::nullopt, std::nullopt,
                           std::nullopt});
     }
   }
   for (const report::Ceiling& ceiling : figure.ceilings) {
-    entries_.push_back({charts::text_of(ceiling.text),
+    entries_.push_back({QString::fromUtf8(ceiling.text),
                         {},
                         tr("ceiling"),
                         {},
@@ -182,7 +178,7 @@ FigureTable::FigureTable(QWidget* chart) : QDialog(chart), view_(new QTableView)
 void FigureTable::show_figure(const report::Figure& figure) {
   const bool first = model_.rowCount() == 0;
   model_.set_figure(figure);
-  setWindowTitle(tr("Numbers: %1").arg(text_of(figure.y_label)));
+  setWindowTitle(tr("Numbers: %1").arg(QString::fromUtf8(figure.y_label)));
   view_->setColumnHidden(FigureTableModel::label_column, !model_.has_labels());
   if (first) view_->resizeColumnsToContents();
 }

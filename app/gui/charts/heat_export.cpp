@@ -16,8 +16,6 @@
 namespace attnscope::charts {
 namespace {
 
-constexpr double small = 0.85;  // of em: caption, numbers
-
 /// Lengths in page units, all from the width and the font.
 struct Plan {
   double em = 0, gap = 0, strip = 0, side = 0, top = 0, bar = 0, width = 0;
@@ -33,7 +31,7 @@ void plan_labels(const HeatFigure& figure, Plan& plan) {
   const MapRegion& region = figure.panels.front().map.region();
   const auto tokens = static_cast<double>(std::max(region.rows.size(), region.columns.size()));
   const auto letters_in = [&](double side) {
-    return std::min(small * plan.em, 0.9 * side / tokens);
+    return std::min(small_text * plan.em, 0.9 * side / tokens);
   };
   double letters = letters_in(plan.side);
   double room = 0;
@@ -64,7 +62,7 @@ std::vector<TokenGroup> groups_in(const std::vector<TokenGroup>& groups) {
 }
 
 QFont caption_font(double em) {
-  return figure_font(em * small);
+  return figure_font(em * small_text);
 }
 
 double caption_height(const std::string& caption, const Plan& plan) {
@@ -138,7 +136,7 @@ void paint_panel(QPainter& painter, const HeatFigure& figure, const HeatPanel& p
                     figure.groups, static_cast<double>(region.rows.begin),
                     static_cast<double>(region.rows.size()), ChartTheme::light);
   paint_labels(painter, figure, map, region, plan);
-  painter.setFont(figure_font(plan.em * small));
+  painter.setFont(figure_font(plan.em * small_text));
   paint_color_bar(painter, {map.left(), map.bottom() + 0.7 * plan.em, map.width(), plan.bar},
                   panel.scale, ChartTheme::light);
 }
@@ -146,7 +144,7 @@ void paint_panel(QPainter& painter, const HeatFigure& figure, const HeatPanel& p
 void paint_legend(QPainter& painter, const Plan& plan) {
   double left = 1.25 * plan.strip;
   const double top = plan.caption_top - 1.5 * plan.em;
-  painter.setFont(figure_font(plan.em * small));
+  painter.setFont(figure_font(plan.em * small_text));
   const QFontMetricsF metrics(painter.font());
   const auto entry = [&](const QColor& color, const QString& text) {
     painter.fillRect(QRectF(left, top + 0.2 * plan.em, 0.8 * plan.em, 0.8 * plan.em), color);

@@ -11,14 +11,9 @@
 namespace attnscope::charts {
 namespace {
 
-constexpr double small = 0.85;  // of em: the note
 // Up to here every token has a pixel of its own on any usual page; cells are vectors in PDF and
 // SVG.
 constexpr std::int64_t crisp_tokens = 400;
-
-QString text_of(std::string_view text) {
-  return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-}
 
 double wrapped_height(const QFont& font, const QString& text, double width) {
   return QFontMetricsF(font)
@@ -36,7 +31,7 @@ QString window_note(const GroupRule& rule, std::optional<Window> window) {
 
 QString title_of(const MaskProblem& problem) {
   const AttentionPattern& pattern = problem.pattern();
-  QString title = text_of(pattern.title.empty() ? pattern.name : pattern.title);
+  QString title = QString::fromUtf8(pattern.title.empty() ? pattern.name : pattern.title);
   if (pattern.blocks && pattern.blocks->random > 0) title += QStringLiteral(", head 0");
   if (pattern.has_window() && problem.true_window()) {
     title += QStringLiteral(", window ") + QString::fromStdString(problem.true_window()->text());
@@ -194,7 +189,7 @@ void MaskDrawing::lay_out(const MaskViewport& viewport) {
   top += (page_.names ? 1.5 * em + 1.5 * em + 0.8 * em : 0) + margin;
 
   const double note_height =
-      note_.isEmpty() ? 0 : wrapped_height(figure_font(em * small), note_, width - 2 * pad);
+      note_.isEmpty() ? 0 : wrapped_height(figure_font(em * small_text), note_, width - 2 * pad);
   double bottom = pad + (note_.isEmpty() ? 0 : note_height + 0.4 * em);
   const double side_room = width - left - pad - legend_size_.width() - 2.5 * em;
   const double height_room = height - top - bottom - 0.6 * em;

@@ -13,7 +13,6 @@
 namespace attnscope::charts {
 namespace {
 
-constexpr double small = 0.85;        // of em: the note
 constexpr double boxed = 0.35;        // em; tokens from this size on are single boxes
 constexpr double hair = 0.06;         // em
 constexpr double hatch_period = 0.5;  // em, of the difference's hatching
@@ -154,7 +153,7 @@ void MaskDrawing::paint_frame(QPainter& painter) const {
   painter.drawText(QRectF(-cells_.height() / 2, 0, cells_.height(), 1.4 * em),
                    Qt::AlignHCenter | Qt::AlignTop, QStringLiteral("attending tokens (queries)"));
   painter.restore();
-  painter.setFont(figure_font(em * small));
+  painter.setFont(figure_font(em * small_text));
   if (!note_.isEmpty()) painter.drawText(note_rect_, Qt::TextWordWrap, note_);
 }
 

@@ -23,10 +23,6 @@ constexpr double coarse_intervals = 1e5;
 constexpr int least_coarse_pixels = 16;
 constexpr int coarse_pixels = 96;
 
-double em_of(const QWidget& widget) {
-  return QFontInfo(widget.font()).pixelSize();
-}
-
 std::int64_t tokens_of(const LayoutItem& item) {
   std::int64_t tokens = item.cls + item.query;
   for (const std::int64_t document : item.documents) tokens += document;

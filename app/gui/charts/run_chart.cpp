@@ -11,17 +11,10 @@
 #include <utility>
 
 #include "app/gui/charts/chart_access.h"
+#include "app/gui/charts/figure_font.h"
 
 namespace attnscope::charts {
-namespace {
-
-constexpr double hover_radius = 2;  // em
-
-double em_of(const QWidget& widget) {
-  return QFontInfo(widget.font()).pixelSize();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 RunChart::RunChart(QWidget* parent)
     : QWidget(parent), placeholder_(QStringLiteral("No values yet")) {

@@ -40,6 +40,8 @@ class QMenu;
 
 namespace attnscope::charts {
 
+inline constexpr double hover_radius = 2;  // em
+
 using OptionalRange = std::optional<AxisRange>;
 using OptionalScale = std::optional<report::Scale>;
 

@@ -16,7 +16,6 @@
 namespace attnscope::charts {
 namespace {
 
-constexpr double hover_radius = 2;  // em
 constexpr double key_zoom = 1.5, wheel_zoom = 1.25;
 constexpr double key_step = 0.1;  // of the plot
 

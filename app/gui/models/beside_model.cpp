@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/models/beside_model.h"
 
+#include "app/gui/models/cell_roles.h"
 #include "app/gui/session/text.h"
 
 namespace attnscope::gui {
 namespace {
 
-struct Header {
-  const char* title;
-  const char* tip;
-};
-
-constexpr Header headers[BesideModel::column_count] = {
+constexpr ColumnTitle beside_titles[BesideModel::column_count] = {
     {"Contender", "Ours: pattern, implementation and window"},
     {"Measured", "What ours is a time of; the paper's is a whole cross-encoder of six layers"},
     {"Tokens", "[CLS], query and document with their [SEP]"},
@@ -27,7 +23,7 @@ bool is_text(int column) {
          column == BesideModel::their_model;
 }
 
-int alignment_of(int column) {
+int beside_alignment(int column) {
   return static_cast<int>((is_text(column) ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
 }
 
@@ -79,17 +75,17 @@ QVariant BesideModel::data(const QModelIndex& index, int role) const {
   if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
   if (role == Qt::DisplayRole)
     return text(pairs_[static_cast<std::size_t>(index.row())], static_cast<Column>(index.column()));
-  if (role == Qt::ToolTipRole) return tr(headers[index.column()].tip);
-  if (role == Qt::TextAlignmentRole) return alignment_of(index.column());
+  if (role == Qt::ToolTipRole) return tr(beside_titles[index.column()].tip);
+  if (role == Qt::TextAlignmentRole) return beside_alignment(index.column());
   return {};
 }
 
 QVariant BesideModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || section < 0 || section >= column_count)
     return QAbstractTableModel::headerData(section, orientation, role);
-  if (role == Qt::DisplayRole) return tr(headers[section].title);
-  if (role == Qt::ToolTipRole) return tr(headers[section].tip);
-  if (role == Qt::TextAlignmentRole) return alignment_of(section);
+  if (role == Qt::DisplayRole) return tr(beside_titles[section].title);
+  if (role == Qt::ToolTipRole) return tr(beside_titles[section].tip);
+  if (role == Qt::TextAlignmentRole) return beside_alignment(section);
   return {};
 }
 

@@ -9,12 +9,7 @@
 namespace attnscope::gui {
 namespace {
 
-struct Header {
-  const char* title;
-  const char* tip;
-};
-
-constexpr Header headers[CellTableModel::column_count] = {
+constexpr ColumnTitle headers[CellTableModel::column_count] = {
     {"Contender", "Pattern and implementation, in the colour of its line"},
     {"w", "One-sided window: a token sees w neighbours on either side"},
     {"Tokens", "[CLS], query and document with their [SEP]"},

@@ -28,6 +28,8 @@ using DumpPointer = std::shared_ptr<const Dump>;
 
 /// The same scores under pattern A, under B, and what B changes.
 enum class AttentionSide { a, b, difference };
+inline constexpr std::array all_sides{AttentionSide::a, AttentionSide::b,
+                                      AttentionSide::difference};
 
 struct PatternChoice {
   AttentionPattern pattern;

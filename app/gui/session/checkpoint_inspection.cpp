@@ -12,8 +12,6 @@
 namespace attnscope::gui {
 namespace {
 
-constexpr int patience_ms = 2000;  // for a killed process to be gone
-
 /// Names begin with the time, so that the oldest come first.
 void remove_old_dumps(const QString& folder, int most) {
   const QDir dir(folder);

@@ -32,7 +32,6 @@ DeviceList::DeviceList(QObject* parent) : QObject(parent) {
 }
 
 DeviceList::~DeviceList() {
-  constexpr int patience_ms = 1000;
   process_.disconnect(this);
   if (process_.state() == QProcess::NotRunning) return;
   process_.kill();

@@ -13,7 +13,6 @@ namespace attnscope::gui {
 namespace {
 
 constexpr int pause_ms = 300;
-constexpr int patience_ms = 2000;  // for a killed process to be gone
 
 bool write_file(const QString& file, const std::string& text) {
   QFile out(file);

@@ -8,6 +8,8 @@
 
 namespace attnscope::gui {
 
+inline constexpr int patience_ms = 2000;  // for a killed process to be gone
+
 [[nodiscard]] QString attnscope_program();
 
 /// The last line a child printed that says something, without its "error: " prefix.

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-QString tr(const char* text) {
+QString in_form(const char* text) {
   return QCoreApplication::translate("SweepAxes", text);
 }
 
@@ -75,17 +75,18 @@ const QList<SweepAxis>& sweep_axes() {
       if (!has_own_field(axis)) all.append(line_of(axis));
     }
     all.append(
-        {{QStringLiteral("stop.relative_interval"), tr("Interval to reach"),
-          tr("A cell is done when its interval's half-width is at most this part of the median"),
+        {{QStringLiteral("stop.relative_interval"), in_form("Interval to reach"),
+          in_form(
+              "A cell is done when its interval's half-width is at most this part of the median"),
           QStringLiteral("0.02")},
-         {QStringLiteral("stop.max_seconds"), tr("Seconds of a cell, at most"),
-          tr("It ends then, settled or not"), QStringLiteral("3")},
-         {QStringLiteral("stop.min_samples"), tr("Samples of a cell, at least"),
-          tr("Before its interval is believed"), QStringLiteral("10")},
-         {QStringLiteral("stop.placements"), tr("Placements"),
-          tr("Buffers allocated anew so often"), QStringLiteral("5")},
-         {QStringLiteral("stop.processes"), tr("Processes"),
-          tr("Worker processes that the placements are spread over"), QStringLiteral("2")}});
+         {QStringLiteral("stop.max_seconds"), in_form("Seconds of a cell, at most"),
+          in_form("It ends then, settled or not"), QStringLiteral("3")},
+         {QStringLiteral("stop.min_samples"), in_form("Samples of a cell, at least"),
+          in_form("Before its interval is believed"), QStringLiteral("10")},
+         {QStringLiteral("stop.placements"), in_form("Placements"),
+          in_form("Buffers allocated anew so often"), QStringLiteral("5")},
+         {QStringLiteral("stop.processes"), in_form("Processes"),
+          in_form("Worker processes that the placements are spread over"), QStringLiteral("2")}});
     return all;
   }();
   return lines;

@@ -17,7 +17,6 @@ namespace attnscope::gui {
 namespace {
 
 constexpr int pause_ms = 400;
-constexpr int patience_ms = 2000;  // for a killed process to be gone
 
 /// What of a sweep the answer hangs on.
 std::string question_of(const std::string& sweep_text) {

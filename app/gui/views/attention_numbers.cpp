@@ -24,8 +24,6 @@ namespace {
 constexpr int all_entry = 0;
 const auto chosen_data = QVariant(-2);  // of the entry for rows chosen elsewhere
 
-constexpr std::array all_sides{AttentionSide::a, AttentionSide::b, AttentionSide::difference};
-
 QString side_name(AttentionSide side) {
   switch (side) {
     case AttentionSide::a:

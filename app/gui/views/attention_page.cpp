@@ -31,7 +31,6 @@
 namespace attnscope::gui {
 namespace {
 
-constexpr std::array all_sides{AttentionSide::a, AttentionSide::b, AttentionSide::difference};
 const auto log_key = QStringLiteral("attention/log");
 
 /// Which maps an entry of the picker shows.

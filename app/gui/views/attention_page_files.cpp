@@ -17,7 +17,6 @@
 namespace attnscope::gui {
 namespace {
 
-constexpr std::array all_sides{AttentionSide::a, AttentionSide::b, AttentionSide::difference};
 constexpr std::int64_t figure_cells = 1024;  // a side: finer than 600 dpi on 42 mm
 
 /// The part of the map of all tokens that is seen, as the view has it.

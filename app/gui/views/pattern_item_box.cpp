@@ -12,6 +12,7 @@
 #include "app/gui/charts/mask_problem.h"
 #include "app/gui/models/number_list.h"
 #include "app/gui/session/text.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/problem_label.h"
 
 namespace attnscope::gui {
@@ -19,16 +20,6 @@ namespace {
 
 constexpr int most_documents = 1000;
 constexpr std::size_t most_listed = 1000;  // sentence starts that a list begins with
-
-QSpinBox* number_box(int least, int most, const QString& tip, const char* name) {
-  auto* box = new QSpinBox;
-  box->setRange(least, most);
-  box->setGroupSeparatorShown(true);
-  box->setAlignment(Qt::AlignRight);
-  box->setToolTip(tip);
-  box->setObjectName(QLatin1String(name));
-  return box;
-}
 
 QLineEdit* text_box(const QString& name, const QString& tip, const char* object) {
   auto* box = new QLineEdit;
@@ -40,11 +31,6 @@ QLineEdit* text_box(const QString& name, const QString& tip, const char* object)
 
 bool all_alike(const std::vector<std::int64_t>& lengths) {
   return std::ranges::all_of(lengths, [&](std::int64_t length) { return length == lengths[0]; });
-}
-
-void set_quietly(QSpinBox* box, std::int64_t value) {
-  const QSignalBlocker quiet(box);
-  box->setValue(static_cast<int>(std::min<std::int64_t>(value, box->maximum())));
 }
 
 void set_quietly(QLineEdit* box, const QString& text) {

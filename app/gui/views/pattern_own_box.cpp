@@ -10,20 +10,11 @@
 #include <limits>
 
 #include "app/gui/session/text.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/problem_label.h"
 
 namespace attnscope::gui {
 namespace {
-
-QSpinBox* number_box(int least, int most, const QString& tip, const char* name) {
-  auto* box = new QSpinBox;
-  box->setRange(least, most);
-  box->setAlignment(Qt::AlignRight);
-  box->setToolTip(tip);
-  box->setAccessibleName(tip);
-  box->setObjectName(QLatin1String(name));
-  return box;
-}
 
 QLineEdit* text_box(const QString& tip, const char* name) {
   auto* box = new QLineEdit;
@@ -39,11 +30,6 @@ QFormLayout* plain_form(QWidget* parent) {
   form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
   form->setRowWrapPolicy(QFormLayout::WrapLongRows);
   return form;
-}
-
-void set_quietly(QSpinBox* box, std::int64_t value) {
-  const QSignalBlocker quiet(box);
-  box->setValue(static_cast<int>(std::min<std::int64_t>(value, box->maximum())));
 }
 
 void set_quietly(QLineEdit* box, const std::string& text) {

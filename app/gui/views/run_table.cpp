@@ -14,6 +14,7 @@
 
 #include "app/gui/session/text.h"
 #include "app/gui/views/cell_delegate.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/flow_layout.h"
 #include "app/gui/views/run_export.h"
 #include "app/gui/views/table_selection.h"
@@ -38,15 +39,6 @@ std::vector<Cells> offered_cells() {
           {RunTable::tr("Share of the limit"), {Quantity::limit}},
           {RunTable::tr("Error"), {Quantity::error}},
           {RunTable::tr("Executed work"), {Quantity::executed}}};
-}
-
-QComboBox* picker(const QString& name, const QString& accessible_name, const QString& tip) {
-  auto* box = new QComboBox;
-  box->setObjectName(name);
-  box->setAccessibleName(accessible_name);
-  box->setToolTip(tip);
-  box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-  return box;
 }
 
 void fill(QComboBox* box, const std::vector<std::string>& keys, const std::string& current) {

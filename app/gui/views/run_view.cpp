@@ -21,6 +21,7 @@
 #include "app/gui/views/cell_panel.h"
 #include "app/gui/views/chart_pair.h"
 #include "app/gui/views/chart_pane.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/flow_layout.h"
 #include "app/gui/views/kept.h"
@@ -32,15 +33,6 @@ namespace attnscope::gui {
 namespace {
 
 constexpr const char* panel_setting = "compare/cell_panel";
-
-QComboBox* picker(const QString& name, const QString& accessible_name, const QString& tip) {
-  auto* box = new QComboBox;
-  box->setObjectName(name);
-  box->setAccessibleName(accessible_name);
-  box->setToolTip(tip);
-  box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-  return box;
-}
 
 }  // namespace
 

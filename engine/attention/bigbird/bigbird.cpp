@@ -371,7 +371,7 @@ class PreparedBigBird final : public PreparedAttention {
   std::vector<Graph> graphs_;                     // from a forward call to its backward
 };
 
-Result<BlockStructure> structure_of(const Problem& problem) {
+Result<BlockStructure> blocks_for(const Problem& problem) {
   Result<BlockStructure> structure = block_structure(problem.plan, problem.layout);
   if (structure) return structure;
   return fail(
@@ -383,25 +383,14 @@ Result<BlockStructure> structure_of(const Problem& problem) {
 }  // namespace
 
 std::vector<Implementation> bigbird_implementations() {
-  return {
-      {.id = "bigbird",
-       .summary =
-           "BigBird's block-sparse attention in LibTorch's operations: padding to whole blocks, "
-           "gathering each row block's keys and values, dense products of blocks with one "
-           "softmax a row, all timed; the lists of random blocks are made once a layout, not "
-           "timed. Items of as many blocks are computed together, others group by group, and "
-           "items that are full attention by matmul, softmax, matmul; backward by autograd, "
-           "keys' gradients summed in float32",
-       .supports =
-           [](const Problem& problem) {
-             const auto structure = structure_of(problem);
-             return structure ? Status() : tl::unexpected(structure.error());
-           },
-       .prepare = [](const Problem& problem) -> Result<std::unique_ptr<PreparedAttention>> {
-         auto structure = structure_of(problem);
-         if (!structure) return tl::unexpected(structure.error());
-         return std::make_unique<PreparedBigBird>(problem, std::move(*structure));
-       }}};
+  return {on_structure<PreparedBigBird, blocks_for>(
+      "bigbird",
+      "BigBird's block-sparse attention in LibTorch's operations: padding to whole blocks, "
+      "gathering each row block's keys and values, dense products of blocks with one "
+      "softmax a row, all timed; the lists of random blocks are made once a layout, not "
+      "timed. Items of as many blocks are computed together, others group by group, and "
+      "items that are full attention by matmul, softmax, matmul; backward by autograd, "
+      "keys' gradients summed in float32")};
 }
 
 }  // namespace attnscope

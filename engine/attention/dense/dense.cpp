@@ -15,8 +15,6 @@
 namespace attnscope {
 namespace {
 
-constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
-
 /// What LibTorch gives cuBLAS from its caching allocator, once a stream
 /// (aten/src/ATen/cuda/CublasHandlePool.cpp): 32 MiB on compute capability 9.0, about 8 MiB
 /// elsewhere.

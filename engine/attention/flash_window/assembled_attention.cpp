@@ -78,8 +78,6 @@ std::int64_t flash_backward_scratch(std::span<const TokenRange> sequences, std::
   return rows * heads * (dim + 1) * static_cast<std::int64_t>(sizeof(float));
 }
 
-constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
-
 /// A factor for each row and head, [..., heads, rows], beside values [..., rows, heads, dim].
 at::Tensor beside_values(const at::Tensor& factors) {
   return factors.transpose(-1, -2).unsqueeze(-1);

@@ -16,9 +16,6 @@
 namespace attnscope {
 namespace {
 
-constexpr double no_dropout = 0.0;
-constexpr bool not_causal = false;
-
 std::optional<at::Tensor> borders(const at::Tensor& tensor) {
   return tensor.defined() ? std::optional(tensor) : std::nullopt;
 }
@@ -32,8 +29,8 @@ class FlashPartKernel final : public PartKernel {
   PartResult forward(const PartOperands& part) const override {
     const auto result = at::_flash_attention_forward(
         part.q, part.k, part.v, borders(part.row_borders), borders(part.key_borders),
-        part.longest_rows, part.longest_keys, no_dropout, not_causal, /*return_debug_mask=*/false,
-        part.scale, side(part.window), side(part.window));
+        part.longest_rows, part.longest_keys, /*dropout_p=*/0.0, /*is_causal=*/false,
+        /*return_debug_mask=*/false, part.scale, side(part.window), side(part.window));
     return {.o = std::get<0>(result), .lse = std::get<1>(result)};
   }
 
@@ -43,8 +40,8 @@ class FlashPartKernel final : public PartKernel {
     const at::Tensor state = at::empty({2}, part.q.options().dtype(at::kUInt64));
     auto [q, k, v] = at::_flash_attention_backward(
         grad_o, part.q, part.k, part.v, whole.o, whole.lse, part.row_borders, part.key_borders,
-        part.longest_rows, part.longest_keys, no_dropout, not_causal, state, state, part.scale,
-        side(part.window), side(part.window));
+        part.longest_rows, part.longest_keys, /*dropout_p=*/0.0, /*is_causal=*/false, state, state,
+        part.scale, side(part.window), side(part.window));
     return {.q = q, .k = k, .v = v};
   }
 };

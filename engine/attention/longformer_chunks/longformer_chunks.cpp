@@ -398,7 +398,7 @@ class PreparedChunks final : public PreparedAttention {
   std::vector<at::Tensor> dense_weights_;
 };
 
-Result<ChunkStructure> structure_of(const Problem& problem) {
+Result<ChunkStructure> chunks_for(const Problem& problem) {
   if (problem.operation == Operation::attention) return chunk_structure(problem);
   if (const auto band = band_sequences(problem.plan); !band) return tl::unexpected(band.error());
   auto structure = chunk_structure(problem);
@@ -414,23 +414,13 @@ Result<ChunkStructure> structure_of(const Problem& problem) {
 }  // namespace
 
 std::vector<Implementation> longformer_chunks_implementations() {
-  return {{.id = "longformer-chunks",
-           .summary =
-               "Longformer's sliding chunks in LibTorch operations; each call pads to a multiple "
-               "of 2w, multiplies overlapping chunks, skews them to a band behind the gathered "
-               "global keys, masks, takes the softmax in float32, multiplies values, and computes "
-               "global rows apart; backward are the same products transposed. Lists of the layout "
-               "are made once, not timed",
-           .supports =
-               [](const Problem& problem) {
-                 const auto structure = structure_of(problem);
-                 return structure ? Status() : tl::unexpected(structure.error());
-               },
-           .prepare = [](const Problem& problem) -> Result<std::unique_ptr<PreparedAttention>> {
-             auto structure = structure_of(problem);
-             if (!structure) return tl::unexpected(structure.error());
-             return std::make_unique<PreparedChunks>(problem, std::move(*structure));
-           }}};
+  return {on_structure<PreparedChunks, chunks_for>(
+      "longformer-chunks",
+      "Longformer's sliding chunks in LibTorch operations; each call pads to a multiple "
+      "of 2w, multiplies overlapping chunks, skews them to a band behind the gathered "
+      "global keys, masks, takes the softmax in float32, multiplies values, and computes "
+      "global rows apart; backward are the same products transposed. Lists of the layout "
+      "are made once, not timed")};
 }
 
 }  // namespace attnscope

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/views/fields.h"
+
+#include <QComboBox>
+#include <QSignalBlocker>
+#include <QSpinBox>
+#include <algorithm>
+
+namespace attnscope::gui {
+
+QComboBox* picker(const QString& name, const QString& accessible_name, const QString& tip) {
+  auto* box = new QComboBox;
+  box->setObjectName(name);
+  box->setAccessibleName(accessible_name);
+  box->setToolTip(tip);
+  box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+  return box;
+}
+
+QSpinBox* number_box(int least, int most, const QString& tip, const char* name) {
+  auto* box = new QSpinBox;
+  box->setRange(least, most);
+  box->setGroupSeparatorShown(true);
+  box->setAlignment(Qt::AlignRight);
+  box->setToolTip(tip);
+  box->setAccessibleName(tip);
+  box->setObjectName(QLatin1String(name));
+  return box;
+}
+
+void set_quietly(QSpinBox* box, std::int64_t value) {
+  const QSignalBlocker quiet(box);
+  box->setValue(static_cast<int>(std::min<std::int64_t>(value, box->maximum())));
+}
+
+}  // namespace attnscope::gui

@@ -1,0 +1,23 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The controls that forms are made of, set up alike: an object name, what a screen reader says, a
+// tip.
+
+#include <QString>
+#include <cstdint>
+
+class QComboBox;
+class QSpinBox;
+
+namespace attnscope::gui {
+
+/// A list as wide as its longest entry.
+[[nodiscard]] QComboBox* picker(const QString& name, const QString& accessible_name,
+                                const QString& tip);
+/// A number, aligned right; the tip is also what a screen reader says.
+[[nodiscard]] QSpinBox* number_box(int least, int most, const QString& tip, const char* name);
+/// The value, at most the box' largest, without telling anybody.
+void set_quietly(QSpinBox* box, std::int64_t value);
+
+}  // namespace attnscope::gui
