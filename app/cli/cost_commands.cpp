@@ -200,8 +200,11 @@ std::vector<NamedPattern> patterns_of(const Sweep& sweep) {
   std::vector<NamedPattern> patterns;
   for (const AttentionPattern& pattern : built_in_patterns()) {
     patterns.push_back({pattern.name, pattern});
-    if (of_models(sweep) && pattern.name == "sparse")
-      patterns.push_back({"sparse-without-kernel", pattern});
+    if (!of_models(sweep)) continue;
+    for (const FamilyDescription* family : family_descriptions()) {
+      for (const FamilyChoice& row : family->rows())
+        if (row.pattern == pattern.name) patterns.push_back({std::string(row.name), pattern});
+    }
   }
   for (const Contender& contender : sweep.heats.front().contenders) {
     std::string name = contender.pattern;
@@ -304,9 +307,11 @@ json foreseen(WorkerProcess& worker, const Sweep& sweep) {
     for (json& pair : pairs_with(worker, sweep, pattern)) {
       answer["pairs"].push_back(pair);
       if (!of_models(sweep)) continue;
-      // The shortcut computes less of the same.
-      pair["pattern"] = pattern.name + std::string(cls_only_option);
-      answer["pairs"].push_back(std::move(pair));
+      // What options leave out is at most this.
+      for (const FamilyChoice& option : family_of_row(pattern.name).row_options()) {
+        pair["pattern"] = fmt::format("{}+{}", pattern.name, option.name);
+        answer["pairs"].push_back(pair);
+      }
     }
   }
   return answer;

@@ -120,6 +120,7 @@ std::string aligned(const json& rows, const std::vector<std::string>& columns) {
   for (const std::string& column : columns) sheet.columns.push_back({column, column, false});
   for (const json& row : rows) {
     std::vector<report::SheetCell> cells;
+    cells.reserve(columns.size());
     for (const std::string& column : columns)
       cells.emplace_back(cell_text(row.value(column, json())));
     sheet.add(std::move(cells));

@@ -42,6 +42,7 @@ std::string counted_runs(std::size_t runs) {
 
 std::vector<RunId> ids_of(const std::vector<RunInfo>& runs) {
   std::vector<RunId> ids;
+  ids.reserve(runs.size());
   for (const RunInfo& run : runs) ids.push_back(run.id);
   return ids;
 }

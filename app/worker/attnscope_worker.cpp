@@ -29,11 +29,12 @@ constexpr int exit_wrong_use = 2;
 Status fit_to_measure() {
   // Two runtimes mean two thread pools on the same cores: every time would be wrong.
   const auto runtimes = measure::mapped_openmp_runtimes();
-  if (runtimes.size() > 1)
+  if (runtimes.size() > 1) {
     return fail(
         "more than one OpenMP runtime is loaded ({}); unset LD_PRELOAD, or build against the one "
         "that LibTorch brings.",
         fmt::join(runtimes, ", "));
+  }
   if (const auto limit = measure::memory_limit_bytes(); !limit)
     return tl::unexpected(limit.error());
   if (const auto set = cpu::selected_set(); !set) return tl::unexpected(set.error());
@@ -44,10 +45,11 @@ int serve() {
   std::signal(SIGPIPE, SIG_IGN);  // a driver that is gone shows as a failing write
   const bool person = isatty(STDIN_FILENO) == 1;
   ProtocolChannel channel;
-  if (person)
+  if (person) {
     fmt::print(stderr,
                "attnscope-worker measures for 'attnscope run' and expects one JSON request a line "
                "({{\"request\":\"describe\"}} for a start); Ctrl-D ends it.\n");
+  }
   if (const Status fit = fit_to_measure(); !fit) {
     channel.send_error(fit.error().message);
     fmt::print(stderr, "attnscope-worker: {}\n", fit.error().message);

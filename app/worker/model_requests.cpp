@@ -156,6 +156,7 @@ void answer_inspect(const Asked& asked, ProtocolChannel& channel, LoadedModel& m
     if (wanted.contains(one.layer)) shown.push_back(std::move(one));
   }));
   std::vector<NamedTensor> tensors;
+  tensors.reserve(shown.size());
   for (const Shown& one : shown) {
     tensors.push_back({fmt::format("layer.{}.{}", one.layer, one.name), one.shape, one.values});
   }

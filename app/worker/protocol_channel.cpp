@@ -31,10 +31,11 @@ void ProtocolChannel::send(const nlohmann::json& event) {
   const std::lock_guard lock(writing_);
   for (std::size_t written = 0; written < line.size();) {
     const ssize_t count = write(descriptor_, line.data() + written, line.size() - written);
-    if (count >= 0)
+    if (count >= 0) {
       written += static_cast<std::size_t>(count);
-    else if (errno != EINTR)
+    } else if (errno != EINTR) {
       _exit(0);  // the driver is gone, and with it the reason to go on
+    }
   }
 }
 

@@ -66,10 +66,11 @@ void RequestReader::read_all() {
       }
       if (end == std::string_view::npos) break;
       news.remove_prefix(end + 1);
-      if (overlong)
+      if (overlong) {
         channel_.send_error("a request was longer than 64 MiB and was not read");
-      else
+      } else {
         take_line(pending);
+      }
       pending.clear();
       overlong = false;
     }
@@ -81,10 +82,11 @@ void RequestReader::take_line(std::string_view line) {
   if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
   auto message = protocol::parse_line(line);
   Request request;
-  if (message)
+  if (message) {
     request.message = std::move(*message);
-  else
+  } else {
     request.malformed = message.error().message;
+  }
   const std::string kind = kind_of(request.message);
   if (kind == "cancel") return cancel_all();
   if (kind == "quit") return stop();

@@ -58,23 +58,29 @@ ConstTensor packed_input(const at::Tensor& tensor, DType dtype) {
 void check_shape(std::string_view function, const AttentionPlan& plan, std::string_view name,
                  const at::Tensor& tensor, const at::Tensor& q) {
   if (!tensor.defined()) refuse("{}: {} is an undefined tensor", function, name);
-  if (!tensor.device().is_cpu() && !tensor.device().is_cuda())
+  if (!tensor.device().is_cpu() && !tensor.device().is_cuda()) {
     refuse("{} runs on the CPU and on CUDA, and {} is on {}", function, name,
            tensor.device().str());
-  if (tensor.device() != q.device())
+  }
+  if (tensor.device() != q.device()) {
     refuse("{}: {} is on {}, and q is on {}: one device is needed", function, name,
            tensor.device().str(), q.device().str());
-  if (tensor.dim() != 3 || tensor.size(0) != plan.tokens || tensor.size(1) != plan.heads)
+  }
+  if (tensor.dim() != 3 || tensor.size(0) != plan.tokens || tensor.size(1) != plan.heads) {
     refuse("{}: {} has shape [{}]; the plan needs [{}, {}, head_dim]", function, name,
            fmt::join(tensor.sizes(), ", "), plan.tokens, plan.heads);
-  if (tensor.size(2) != q.size(2))
+  }
+  if (tensor.size(2) != q.size(2)) {
     refuse("{}: {} has head_dim {}, and q has {}", function, name, tensor.size(2), q.size(2));
-  if (tensor.scalar_type() != q.scalar_type())
+  }
+  if (tensor.scalar_type() != q.scalar_type()) {
     refuse("{}: {} is {}, and q is {}: one dtype is needed", function, name,
            toString(tensor.scalar_type()), toString(q.scalar_type()));
-  if (tensor.stride(2) != 1 && tensor.size(2) > 1)
+  }
+  if (tensor.stride(2) != 1 && tensor.size(2) > 1) {
     refuse("{}: the last dimension of {} has stride {}; give {}.contiguous()", function, name,
            tensor.stride(2), name);
+  }
 }
 
 void check_inputs(std::string_view function, const SharedPlan& plan, const at::Tensor& q,

@@ -89,6 +89,12 @@ struct ModelRow {
   std::string weights{};
 };
 
+/// A row or an option of rows as sweeps name it and the window offers it.
+struct FamilyChoice {
+  std::string_view name, summary;
+  std::string_view pattern{};  // of a row: the built-in pattern of its attention
+};
+
 class FamilyDescription {
  public:
   virtual ~FamilyDescription() = default;
@@ -107,7 +113,9 @@ class FamilyDescription {
   [[nodiscard]] virtual bool leaves_out(const ModelConfig& config, std::string_view name) const = 0;
 
   /// Its rows that are named otherwise than by a pattern.
-  [[nodiscard]] virtual std::vector<std::string_view> rows() const = 0;
+  [[nodiscard]] virtual std::vector<FamilyChoice> rows() const = 0;
+  /// What may stand behind each '+' of a row.
+  [[nodiscard]] virtual std::vector<FamilyChoice> row_options() const = 0;
   /// One of them, or, of the first family of the list, a pattern's name or file. `options` are the
   /// words behind each '+'. Errors go on after the row's name: "has the option ...".
   [[nodiscard]] virtual Result<ModelRow> row(std::string_view name,

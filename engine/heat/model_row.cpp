@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/heat/model_row.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace attnscope {
@@ -15,15 +17,40 @@ std::size_t options_of(std::string_view text) {
   return text.find('+', slash == std::string_view::npos ? 0 : slash);
 }
 
-const FamilyDescription& family_of_row(std::string_view name) {
+const FamilyDescription* family_that_names(std::string_view row) {
   for (const FamilyDescription* family : family_descriptions()) {
-    const std::vector<std::string_view> rows = family->rows();
-    if (std::ranges::find(rows, name) != rows.end()) return *family;
+    const std::vector<FamilyChoice> rows = family->rows();
+    if (std::ranges::find(rows, row, &FamilyChoice::name) != rows.end()) return family;
   }
-  return *family_descriptions().front();
+  return nullptr;
 }
 
 }  // namespace
+
+const FamilyDescription& family_of_row(std::string_view name) {
+  const FamilyDescription* family = family_that_names(name);
+  return family != nullptr ? *family : *family_descriptions().front();
+}
+
+std::vector<ModelRowOption> model_row_options() {
+  std::vector<ModelRowOption> options;
+  for (const FamilyDescription* family : family_descriptions()) {
+    for (const FamilyChoice& option : family->row_options()) {
+      std::string field(option.name);
+      std::ranges::replace(field, '-', '_');
+      if (std::ranges::find(options, field, &ModelRowOption::field) != options.end()) continue;
+      options.push_back({.field = field, .ending = fmt::format("+{}", option.name)});
+    }
+  }
+  return options;
+}
+
+bool is_model_row(std::string_view text) {
+  return family_that_names(text) != nullptr ||
+         std::ranges::any_of(model_row_options(), [&](const ModelRowOption& option) {
+           return text.ends_with(option.ending);
+         });
+}
 
 Result<ModelRow> parse_model_row(std::string_view text) {
   const std::size_t plus = options_of(text);

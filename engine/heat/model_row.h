@@ -7,16 +7,30 @@
 //   row->pattern;                                   // "sparse"
 //   row->options.contains("cls-only-last-layer");   // true
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/checkpoint/family_description.h"
 
 namespace attnscope {
 
-inline constexpr std::string_view cls_only_option = "+cls-only-last-layer";
-
 /// A row of one of the families, or a pattern's name or file, which are rows of the first family;
 /// options follow a '+' each. Errors are the family's.
 [[nodiscard]] Result<ModelRow> parse_model_row(std::string_view text);
+
+/// Whether it can only be a model's row: a family's own, or one with an option of a family.
+[[nodiscard]] bool is_model_row(std::string_view text);
+
+/// The family whose row this is, without options; the first, where it is a pattern's.
+[[nodiscard]] const FamilyDescription& family_of_row(std::string_view name);
+
+/// An option as a field of a contender that is an object, and as the end of one that is text.
+struct ModelRowOption {
+  std::string field;   // "cls_only_last_layer"
+  std::string ending;  // "+cls-only-last-layer"
+};
+/// Those of all families.
+[[nodiscard]] std::vector<ModelRowOption> model_row_options();
 
 }  // namespace attnscope

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/inspect/dump.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,10 +18,6 @@
 
 namespace attnscope {
 namespace {
-
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
 
 using Metadata = std::map<std::string, std::string>;
 using nlohmann::json;
@@ -243,35 +237,13 @@ Result<std::int64_t> length_of_header(const ByteSource& source) {
 
 }  // namespace
 
-class ByteSource::Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 Result<ByteSource> ByteSource::open(const std::filesystem::path& path) {
+  auto file = OpenFile::to_read(path);
+  if (!file) return tl::unexpected(file.error());
   ByteSource source;
   source.name_ = path.string();
-  // Non-blocking, so that a pipe in place of a file is answered and not waited for.
-  source.file_ =
-      std::make_shared<const Descriptor>(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (source.file_->get() < 0) {
-    return fail("{}: cannot be opened: {}", source.name_, reason(errno));
-  }
-  struct stat info {};
-  if (::fstat(source.file_->get(), &info) != 0) {
-    return fail("{}: cannot be read: {}", source.name_, reason(errno));
-  }
-  if (!S_ISREG(info.st_mode)) return fail("{}: is not a file", source.name_);
-  source.size_ = info.st_size;
+  source.size_ = file->size();
+  source.file_ = std::make_shared<const OpenFile>(std::move(*file));
   return source;
 }
 
@@ -293,9 +265,9 @@ Status ByteSource::read(std::int64_t offset, std::span<std::byte> bytes) const {
     return {};
   }
   while (!bytes.empty()) {
-    const ssize_t got = ::pread(file_->get(), bytes.data(), bytes.size(), offset);
+    const ssize_t got = ::pread(file_->number(), bytes.data(), bytes.size(), offset);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail("{}: cannot be read: {}", name_, reason(errno));
+    if (got < 0) return fail("{}: cannot be read: {}", name_, system_reason(errno));
     if (got == 0) {
       return fail("{}: was cut short since it was opened; open it again", name_);
     }

@@ -23,6 +23,7 @@
 #include "engine/pattern/sequence_layout.h"
 #include "engine/pattern/window.h"
 #include "engine/safetensors/header.h"
+#include "kernels/base/open_file.h"
 #include "kernels/base/result.h"
 
 namespace attnscope {
@@ -60,10 +61,9 @@ class ByteSource {
   [[nodiscard]] Status read(std::int64_t offset, std::span<std::byte> bytes) const;
 
  private:
-  class Descriptor;
   std::string name_;
   std::int64_t size_ = 0;
-  std::shared_ptr<const Descriptor> file_;  // null: the bytes lie in memory
+  std::shared_ptr<const OpenFile> file_;  // null: the bytes lie in memory
   std::vector<std::byte> memory_;
 };
 

@@ -242,9 +242,10 @@ class AttentionWorkload final : public Workload {
 
   Verdict judge_sample(std::size_t contender) override {
     Verdict verdict = watches_[contender]->judge(tensors_->get().on_device());
-    if (!verdict.wrong.empty())
+    if (!verdict.wrong.empty()) {
       verdict.wrong =
           "it was right when it was checked and wrong after timed calls: " + verdict.wrong;
+    }
     return verdict;
   }
 

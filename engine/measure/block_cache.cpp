@@ -56,10 +56,11 @@ void touch(std::span<std::byte> block) {
 }
 
 void give_back(void* data, std::int64_t size) noexcept {
-  if (size < huge_page)
+  if (size < huge_page) {
     std::free(data);
-  else
+  } else {
     munmap(data, static_cast<std::size_t>(size));
+  }
 }
 
 // LibTorch's deleters are plain functions without an object, hence the one cache of the process.

@@ -42,9 +42,10 @@ std::string first_line(const std::string& text) {
 std::optional<Failure> guarded(HeatMemory& memory, const std::function<void()>& action) {
   std::optional<Failure> failure = attempt(memory, action);
   if (!failure) return failure;
-  if (const auto lost = memory.lost())
+  if (const auto lost = memory.lost()) {
     throw cuda::DeviceLost(fmt::format("{}; the device is lost to this process: {}",
                                        first_line(failure->reason), *lost));
+  }
   memory.empty_cache();
   return failure;
 }

@@ -152,10 +152,11 @@ class HeatRunner {
     std::vector<std::int64_t> needed(cells_.size());
     for_each_left([&](std::size_t i) {
       const auto bytes = workload.needed_bytes(i, 1);
-      if (bytes)
+      if (bytes) {
         needed[i] = *bytes;
-      else
+      } else {
         cannot(i, bytes.error());
+      }
     });
     const std::int64_t free = memory_.free_bytes();
     std::vector<std::size_t> left;
@@ -183,10 +184,11 @@ class HeatRunner {
     }
     for_each_left([&](std::size_t i) {
       const auto work = workload.take(i, cells_[i].batch);
-      if (work)
+      if (work) {
         cells_[i].work = *work;
-      else
+      } else {
         cannot(i, work.error());
+      }
     });
   }
 

@@ -26,9 +26,10 @@ std::int64_t shift_room(std::int64_t bytes) {
 void fill_row(const Tensor& tensor, std::int64_t heads, const RowId& row, std::uint64_t seed) {
   const std::int64_t offset = tensor.offset(row.token, row.head);
   const std::int64_t first = (row.token * heads + row.head) * tensor.head_dim;
-  for (std::int64_t d = 0; d < tensor.head_dim; ++d)
+  for (std::int64_t d = 0; d < tensor.head_dim; ++d) {
     write_value(tensor.data, tensor.dtype, offset + d,
                 random_normal(seed, static_cast<std::uint64_t>(first + d)));
+  }
 }
 
 }  // namespace
@@ -85,9 +86,10 @@ void HeatTensors::fill(const Tensor& tensor, std::uint64_t which) const {
   const CallShape& shape = tensors_.shape();
   const std::uint64_t seed = random_bits(~seed_, which);
 #pragma omp parallel for schedule(static)
-  for (std::int64_t token = 0; token < shape.layout.tokens(); ++token)
+  for (std::int64_t token = 0; token < shape.layout.tokens(); ++token) {
     for (std::int32_t head = 0; head < shape.heads; ++head)
       fill_row(tensor, shape.heads, {token, head}, seed);
+  }
 }
 
 void HeatTensors::fill_grad_o() const {

@@ -124,6 +124,7 @@ json turbo() {
 // Provenance travels inside exports and says nothing of a person's folders.
 std::vector<std::string> file_names(const std::vector<std::string>& paths) {
   std::vector<std::string> names;
+  names.reserve(paths.size());
   for (const std::string& path : paths) {
     names.push_back(std::filesystem::path(path).filename().string());
   }

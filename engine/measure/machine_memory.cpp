@@ -89,9 +89,10 @@ GroupLimits group_limits() {
     const std::filesystem::path group = line.substr(second + 1);
     if (controllers.empty())
       tighten(limits, "/sys/fs/cgroup", group, {"memory.max", "memory.current", "inactive_file"});
-    if (("," + controllers + ",").find(",memory,") != std::string::npos)
+    if (("," + controllers + ",").find(",memory,") != std::string::npos) {
       tighten(limits, "/sys/fs/cgroup/memory", group,
               {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"});
+    }
   }
   return limits;
 }
@@ -146,10 +147,11 @@ Result<std::optional<std::int64_t>> memory_limit_bytes() {
   std::int64_t mebibytes = 0;
   const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), mebibytes);
   if (error != std::errc{} || end != view.data() + view.size() || mebibytes < 1 ||
-      mebibytes > unlimited / mib)
+      mebibytes > unlimited / mib) {
     return fail(
         "ATTNSCOPE_MEMORY_LIMIT_MB is '{}'; give a whole number of MiB, 1 or more, or unset it.",
         view);
+  }
   return std::optional(mebibytes * mib);
 }
 

@@ -112,7 +112,7 @@ class Attend {
     if (!in_two_calls || !wrong || !wrong->empty()) return wrong;
     arrive(inputs_.grad_o);
     const Reference output{.rows = reference.rows, .gradients = {}};
-    return call_and_judge(output).map([&](std::string wrong_output) {
+    return call_and_judge(output).map([&](const std::string& wrong_output) {
       const RowWatch rows(DeviceKind::cpu, reference, rows_.size());
       return wrong_output.empty() ? met(rows.judge(tensors_.on_host())) : wrong_output;
     });

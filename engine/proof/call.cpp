@@ -377,9 +377,10 @@ RowWatch::RowWatch(DeviceKind device, const Reference& reference, std::size_t mo
 }
 
 void RowWatch::poison(const CallView& on_device) const {
-  for (const Watched& watched : watched_)
+  for (const Watched& watched : watched_) {
     for (const Row& row : watched.rows)
       fill(device_, row_of(on_device.*watched.tensor, row.id), nan_byte);
+  }
 }
 
 double RowWatch::error_of(const Watched& watched, const Tensor& tensor) const {
@@ -402,9 +403,10 @@ Verdict RowWatch::judge(const CallView& on_device) const {
     const Tensor& tensor = on_device.*watched.tensor;
     verdict.error.meet(error_of(watched, tensor), watched.bound(tensor.dtype), watched.name);
   }
-  if (!verdict.error.is_allowed())
+  if (!verdict.error.is_allowed()) {
     verdict.wrong = differs(verdict.error.tensor, verdict.error.error, verdict.error.bound,
                             watched_.front().rows.size());
+  }
   return verdict;
 }
 

@@ -216,6 +216,7 @@ std::vector<Column> columns(const Table& table) {
 std::span<const std::string_view> filter_keys() {
   static const std::vector<std::string_view> keys = [] {
     std::vector<std::string_view> all;
+    all.reserve(columns_of_contenders.size() + heat_axes.size() + 3);
     for (const Column& column : columns_of_contenders) all.push_back(column.key);
     for (const Axis& axis : heat_axes) all.push_back(axis.key);
     all.insert(all.end(), {document_tokens_column.key, batch_column.key, "status"});

@@ -216,6 +216,7 @@ std::string tabular(const Sheet& sheet) {
 
 std::string escaped_together(const std::vector<std::string>& lines, std::string_view between) {
   std::vector<std::string> escaped;
+  escaped.reserve(lines.size());
   for (const std::string& line : lines) escaped.push_back(latex_escaped(line));
   return fmt::format("{}", fmt::join(escaped, between));
 }

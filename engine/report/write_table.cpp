@@ -147,7 +147,8 @@ std::vector<std::string> notes_below(const std::vector<Line>& lines) {
   std::vector<std::string> notes;
   for (const Line& line : lines) {
     const std::string& name = line.row->cell.cell.contender.name;
-    for (const std::string& note : notes_on(*line.row)) notes.push_back(name + ": " + note);
+    for (const std::string& note : notes_on(*line.row))
+      notes.push_back(fmt::format("{}: {}", name, note));
     const Outcome outcome = outcome_of(*line.row);
     if (is_measured(*line.row) || outcome.reason.empty()) continue;
     const std::string sentence = fmt::format("{}: {}", outcome.status, outcome.reason);

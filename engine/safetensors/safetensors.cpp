@@ -17,6 +17,7 @@
 
 #include "engine/safetensors/header.h"
 #include "kernels/base/number_formats.h"
+#include "kernels/base/open_file.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -25,24 +26,6 @@ namespace {
 constexpr std::int64_t length_bytes = 8;
 // The reference reader's own limit; a longer header is an attack or a damaged length.
 constexpr std::int64_t longest_header = 100'000'000;
-
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 bool fits(const std::vector<std::int64_t>& shape, std::span<const std::int64_t> wanted) {
   return std::ranges::equal(shape, wanted, [](std::int64_t size, std::int64_t want) {
@@ -124,7 +107,8 @@ class TemporaryFile {
     if (error_ == 0 && ::fchmod(descriptor_, 0666U & ~mask) != 0) error_ = errno;
     if (error_ == 0 && ::fsync(descriptor_) != 0) error_ = errno;
     if (error_ == 0 && ::rename(name_.c_str(), target_.c_str()) != 0) error_ = errno;
-    if (error_ != 0) return fail("{}: cannot be written: {}", target_.string(), reason(error_));
+    if (error_ != 0)
+      return fail("{}: cannot be written: {}", target_.string(), system_reason(error_));
     ::close(descriptor_);
     descriptor_ = -1;
     return {};
@@ -165,21 +149,14 @@ struct SafetensorsFile::Mapping {
 
 Status SafetensorsFile::Mapping::map(const std::filesystem::path& path) {
   file = path.string();
-  // Non-blocking, so that a pipe in place of a file is answered and not waited for.
-  const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (descriptor.get() < 0) return fail("{}: cannot be opened: {}", file, reason(errno));
-  struct stat info {};
-  if (::fstat(descriptor.get(), &info) != 0) {
-    return fail("{}: cannot be read: {}", file, reason(errno));
+  const auto opened = OpenFile::to_read(path);
+  if (!opened) return tl::unexpected(opened.error());
+  if (opened->size() < length_bytes) {
+    return fail("{}: holds {} bytes, too few for a safetensors file", file, opened->size());
   }
-  if (S_ISDIR(info.st_mode)) return fail("{}: is a directory, not a safetensors file", file);
-  if (!S_ISREG(info.st_mode)) return fail("{}: is not a regular file", file);
-  if (info.st_size < length_bytes) {
-    return fail("{}: holds {} bytes, too few for a safetensors file", file, info.st_size);
-  }
-  size = static_cast<std::size_t>(info.st_size);
-  void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor.get(), 0);
-  if (mapped == MAP_FAILED) return fail("{}: cannot be mapped: {}", file, reason(errno));
+  size = static_cast<std::size_t>(opened->size());
+  void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, opened->number(), 0);
+  if (mapped == MAP_FAILED) return fail("{}: cannot be mapped: {}", file, system_reason(errno));
   bytes = static_cast<const std::byte*>(mapped);
   return {};
 }

@@ -63,17 +63,23 @@ std::string required_text(const JsonField& object, std::string_view key) {
 }
 
 void only_known_fields(const JsonField& field, bool of_models) {
+  const std::vector<ModelRowOption> options = model_row_options();
+  std::vector<std::string_view> known{"implementation", "window", "name"};
+  std::vector<std::string_view> own{"model"};
+  for (const ModelRowOption& option : options) own.push_back(option.field);
   if (of_models) {
     if (const auto pattern = field.member("pattern")) {
       pattern->wrong("must be \"model\" in operation model, as in \"model\": \"sparse\"");
     }
-    return field.only({"model", "implementation", "window", "name", "cls_only_last_layer"});
+    known.insert(known.end(), own.begin(), own.end());
+    return field.only(known);
   }
-  for (const std::string_view key : {"model", "cls_only_last_layer"}) {
+  for (const std::string_view key : own) {
     if (const auto of_a_model = field.member(key))
       of_a_model->wrong("is for operation model; add \"operation\": \"model\" to the sweep");
   }
-  field.only({"pattern", "implementation", "window", "name"});
+  known.emplace_back("pattern");
+  field.only(known);
 }
 
 Window read_window(const JsonField& field) {
@@ -87,7 +93,8 @@ Declared from_object(const JsonField& field, bool of_models) {
                     .implementation = required_text(field, "implementation"),
                     .name = field.member("name") ? required_text(field, "name") : std::string(),
                     .window = {}};
-  if (field.truth_or("cls_only_last_layer", false)) declared.pattern.append(cls_only_option);
+  for (const ModelRowOption& option : model_row_options())
+    if (field.truth_or(option.field, false)) declared.pattern.append(option.ending);
   if (const auto window = field.member("window")) declared.window = read_window(*window);
   return declared;
 }
@@ -104,11 +111,7 @@ void take_model_row(const JsonField& field, Declared& declared) {
 
 /// Words of a model where patterns are asked for.
 void refuse_model_row(const JsonField& field, const Declared& declared) {
-  const bool is_row = std::ranges::any_of(family_descriptions(), [&](const auto* family) {
-    const auto rows = family->rows();
-    return std::ranges::find(rows, declared.pattern) != rows.end();
-  });
-  if (!is_row && !declared.pattern.ends_with(cls_only_option)) return;
+  if (!is_model_row(declared.pattern)) return;
   field.wrong(
       fmt::format("is '{}', which is a whole model; add \"operation\": \"model\" to the sweep",
                   in_a_sentence(declared.pattern)));

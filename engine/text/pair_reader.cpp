@@ -97,10 +97,6 @@ Result<TextPair> parse_jsonl(std::string_view line) {
 
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
-
 Result<PairFormat> format_by_name(const std::filesystem::path& file, const std::string& name) {
   const std::string extension = file.extension().string();
   if (extension == ".tsv" || extension == ".txt") return PairFormat::tsv;
@@ -160,7 +156,7 @@ Result<bool> PairReader::Source::refill() {
   do {
     got = ::read(descriptor, buffer.data() + before, block);
   } while (got < 0 && errno == EINTR);
-  if (got < 0) return fail("{}: cannot be read: {}", name, reason(errno));
+  if (got < 0) return fail("{}: cannot be read: {}", name, system_reason(errno));
   buffer.resize(before + static_cast<std::size_t>(got));
   taken += got;
   return got > 0;
@@ -210,7 +206,7 @@ Result<PairReader> PairReader::open(const std::filesystem::path& file,
   if (file != "-") {
     source->descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
     if (source->descriptor < 0) {
-      return fail("{}: cannot be opened: {}", source->name, reason(errno));
+      return fail("{}: cannot be opened: {}", source->name, system_reason(errno));
     }
     source->owned = true;
   }

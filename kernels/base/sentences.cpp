@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <system_error>
 #include <vector>
 
 namespace attnscope {
@@ -67,6 +68,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+std::string system_reason(int error) {
+  return std::generic_category().message(error);
+}
 
 std::string in_a_sentence(std::string_view text, std::size_t most) {
   std::string shown;

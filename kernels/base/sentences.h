@@ -18,6 +18,9 @@ namespace attnscope {
 /// in "...".
 [[nodiscard]] std::string in_a_sentence(std::string_view text, std::size_t most = 60);
 
+/// What the system says of an errno: "No such file or directory".
+[[nodiscard]] std::string system_reason(int error);
+
 /// "did you mean 'window'? known: a, b, c"; without the question when nothing is near.
 [[nodiscard]] std::string suggest(std::string_view unknown,
                                   std::span<const std::string_view> known);

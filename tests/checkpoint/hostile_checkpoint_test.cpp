@@ -66,7 +66,7 @@ TEST(HostileCheckpoint, AnotherTypeIsNamed) {
   EXPECT_THAT(message_for(tiny), HasSubstr("neither F32 nor F16 nor BF16: 'classifier.bias' I64"));
 }
 
-TEST(HostileCheckpoint, EveryKindOfTroubleIsSaidAtOnce) {
+TEST(HostileCheckpoint, EveryKindOfFaultIsSaidAtOnce) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.tensors.erase("classifier.bias");
   tiny.tensors["x"] = {{1}};

@@ -62,7 +62,7 @@ class Session : public FaultFixture {
 constexpr const char* neighbours = R"("sparse/segment/4", "full/dense", "full/sdpa")";
 
 /// The heat of every trial whose process lives on, and the same neighbours at another length.
-const Session::Cells& troubled() {
+const Session::Cells& failing() {
   static const Session::Cells cells = [] {
     setenv("ATTNSCOPE_MEMORY_LIMIT_MB", "512", 1);
     auto all = Session::cells_of(
@@ -100,7 +100,7 @@ void expect_fresh_neighbours(const Session::Cells& cells) {
 }
 
 /// The same implementations inside a model.
-const Session::Cells& troubled_models() {
+const Session::Cells& failing_models() {
   static const Session::Cells cells = Session::cells_of(
       heat_of(R"("sparse/trial-throw/4", "sparse/trial-nan/4", "sparse/trial-one-mask-cell/4",
                  "sparse/trial-late-wrong/4", "sparse/segment/4")",
@@ -109,7 +109,7 @@ const Session::Cells& troubled_models() {
 }
 
 TEST(TrialWorker, InsideAModel_WhatMisbehavesHasAnOutcomeAndNoTime) {
-  const Session::Cells& cells = troubled_models();
+  const Session::Cells& cells = failing_models();
   EXPECT_EQ(trial(cells, "throw").status, CellStatus::crashed);
   EXPECT_THAT(trial(cells, "throw").reason, HasSubstr("a library gave up in words"));
   for (const char* id : {"nan", "one-mask-cell", "late-wrong"}) {
@@ -120,7 +120,7 @@ TEST(TrialWorker, InsideAModel_WhatMisbehavesHasAnOutcomeAndNoTime) {
 }
 
 TEST(TrialWorker, InsideAModel_TheNeighboursAreMeasured) {
-  const Cell& cell = troubled_models().at("64 sparse/segment/4");
+  const Cell& cell = failing_models().at("64 sparse/segment/4");
   EXPECT_EQ(cell.status, CellStatus::ok) << cell.reason;
   EXPECT_THAT(cell.samples, Not(IsEmpty()));
 }
@@ -142,25 +142,25 @@ TEST(TrialWorker, AFamilyThatIsNoCrossEncoder_IsASweepsRowLikeOthers) {
 }
 
 TEST(TrialWorker, Throwing_IsCrashedInItsWords) {
-  const Cell& cell = trial(troubled(), "throw");
+  const Cell& cell = trial(failing(), "throw");
   EXPECT_EQ(cell.status, CellStatus::crashed);
   EXPECT_THAT(cell.reason, HasSubstr("a library gave up in words"));
 }
 
 TEST(TrialWorker, ANan_IsWrong) {
-  const Cell& cell = trial(troubled(), "nan");
+  const Cell& cell = trial(failing(), "nan");
   EXPECT_EQ(cell.status, CellStatus::wrong);
   EXPECT_THAT(cell.reason, HasSubstr("not finite"));
 }
 
 TEST(TrialWorker, OneForbiddenPair_IsWrong) {
-  const Cell& cell = trial(troubled(), "one-mask-cell");
+  const Cell& cell = trial(failing(), "one-mask-cell");
   EXPECT_EQ(cell.status, CellStatus::wrong);
   EXPECT_GT(cell.relative_error.value(), cell.error_bound.value());
 }
 
 TEST(TrialWorker, RightOnlyWhileItIsChecked_IsWrong) {
-  const Cell& cell = trial(troubled(), "late-wrong");
+  const Cell& cell = trial(failing(), "late-wrong");
   EXPECT_EQ(cell.status, CellStatus::wrong);
   EXPECT_THAT(cell.reason, HasSubstr("wrong after timed calls"));
   EXPECT_GT(cell.relative_error.value(), cell.error_bound.value());
@@ -170,32 +170,32 @@ TEST(TrialWorker, WritingOutOfBounds_IsWrong) {
   for (const auto& [id, where] : {std::pair("beyond-output", "outside its output"),
                                   std::pair("before-output", "outside its output"),
                                   std::pair("beyond-workspace", "outside its workspace")}) {
-    const Cell& cell = trial(troubled(), id);
+    const Cell& cell = trial(failing(), id);
     EXPECT_EQ(cell.status, CellStatus::wrong) << id << ": " << cell.reason;
     EXPECT_THAT(cell.reason, HasSubstr(where));
   }
 }
 
 TEST(TrialWorker, ChangingTheSharedInputs_IsWrong) {
-  const Cell& cell = trial(troubled(), "changes-input");
+  const Cell& cell = trial(failing(), "changes-input");
   EXPECT_EQ(cell.status, CellStatus::wrong);
   EXPECT_THAT(cell.reason, HasSubstr("changed its inputs"));
 }
 
 TEST(TrialWorker, AskingForAllMemory_IsOutOfMemoryWithBytes) {
-  const Cell& cell = trial(troubled(), "asks-all");
+  const Cell& cell = trial(failing(), "asks-all");
   EXPECT_EQ(cell.status, CellStatus::oom);
   EXPECT_THAT(cell.reason, AllOf(HasSubstr("asked for 64.0 MiB"), HasSubstr("were free")));
 }
 
 TEST(TrialWorker, EatingMemoryPastTheAllocators_IsOutOfMemory) {
-  const Cell& cell = trial(troubled(), "eats-unseen");
+  const Cell& cell = trial(failing(), "eats-unseen");
   EXPECT_EQ(cell.status, CellStatus::oom);
   EXPECT_THAT(cell.reason, HasSubstr("an allocation failed"));
 }
 
-TEST(TrialWorker, AfterTroubleOfEveryKind_NeighboursEqualAFreshProcesss) {
-  expect_fresh_neighbours(troubled());
+TEST(TrialWorker, AfterFailuresOfEveryKind_NeighboursEqualAFreshProcesss) {
+  expect_fresh_neighbours(failing());
 }
 
 TEST(TrialWorker, EndingTheProcess_CostsOneContenderEach_AndTheRestEqualsAFreshProcesss) {
@@ -234,8 +234,8 @@ TEST(TrialWorker, Hanging_IsATimeout_AlsoInATimedCall) {
 }
 
 TEST(TrialWorker, MemoryPastTheAllocators_ShowsThePeakTheSystemSaw) {
-  const Cell& cell = troubled().at("64 sparse/trial-unseen-memory/4");
-  const Cell& plain = troubled().at("64 sparse/segment/4");
+  const Cell& cell = failing().at("64 sparse/trial-unseen-memory/4");
+  const Cell& plain = failing().at("64 sparse/segment/4");
   ASSERT_EQ(cell.status, CellStatus::ok) << cell.reason;
   EXPECT_EQ(cell.memory.requested_bytes, plain.memory.requested_bytes);
   if (!cell.memory.process_peak_bytes)

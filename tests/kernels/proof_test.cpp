@@ -45,7 +45,8 @@ class Proof : public ::testing::TestWithParam<std::tuple<Subject, DType>> {
       expect_right(subject(), problem);
       if (HasFailure()) return;
     }
-    EXPECT_TRUE(subject().emulated || taken > 0);
+    if (taken == 0 && subject().emulated) GTEST_SKIP() << "too large to be emulated";
+    EXPECT_GT(taken, 0);
   }
 };
 INSTANTIATE_TEST_SUITE_P(Kernels, Proof,

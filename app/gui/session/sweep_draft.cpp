@@ -45,7 +45,8 @@ bool has_own_window(const Json& contender) {
 PatternAndImplementation pair_of(const Json& contender) {
   if (contender.is_object()) {
     std::string pattern = contender.value("model", contender.value("pattern", std::string()));
-    if (contender.value("cls_only_last_layer", false)) pattern.append(cls_only_option);
+    for (const ModelRowOption& option : model_row_options())
+      if (contender.value(option.field, false)) pattern.append(option.ending);
     return {words(pattern), words(contender.value("implementation", std::string()))};
   }
   QString id = contender.is_string() ? words(contender.get<std::string>()) : QString();

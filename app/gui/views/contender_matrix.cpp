@@ -31,17 +31,17 @@ QList<ContenderMatrixModel::Named> model_names() {
   QList<ContenderMatrixModel::Named> names;
   for (const ContenderMatrixModel::Named& pattern : pattern_names()) {
     names.append(pattern);
-    if (pattern.name != QLatin1String("sparse")) continue;
-    names.append({QStringLiteral("sparse-without-kernel"),
-                  ContenderMatrix::tr("The pattern sparse by an implementation that was not made "
-                                      "for it, such as longformer-chunks.")});
+    for (const FamilyDescription* family : family_descriptions()) {
+      for (const FamilyChoice& row : family->rows())
+        if (words(row.pattern) == pattern.name) names.append({words(row.name), words(row.summary)});
+    }
   }
   const QList<ContenderMatrixModel::Named> whole = names;
   for (const auto& [name, tip] : whole) {
-    names.append({name + words(cls_only_option),
-                  ContenderMatrix::tr("%1 Its last layer computes what [CLS] needs and nothing "
-                                      "else.")
-                      .arg(tip)});
+    for (const FamilyChoice& option : family_of_row(name.toStdString()).row_options()) {
+      names.append({QStringLiteral("%1+%2").arg(name, words(option.name)),
+                    QStringLiteral("%1 %2").arg(tip, words(option.summary))});
+    }
   }
   return names;
 }

@@ -29,8 +29,7 @@ at::Tensor TokenSet::of(const at::Tensor& frame) const {
 
 void TokenSet::write(const at::Tensor& frame, const at::Tensor& values) const {
   if (index_.defined()) {
-    at::Tensor target = frame;
-    target.index_copy_(2, index_, values.to(frame.scalar_type()));
+    frame.index_copy_(2, index_, values.to(frame.scalar_type()));
   } else {
     frame.narrow(2, begin_, size_).copy_(values);
   }
@@ -38,8 +37,7 @@ void TokenSet::write(const at::Tensor& frame, const at::Tensor& values) const {
 
 void TokenSet::add(const at::Tensor& frame, const at::Tensor& values) const {
   if (index_.defined()) {
-    at::Tensor target = frame;
-    target.index_add_(2, index_, values.to(frame.scalar_type()));
+    frame.index_add_(2, index_, values.to(frame.scalar_type()));
   } else {
     frame.narrow(2, begin_, size_).add_(values);
   }
@@ -47,8 +45,7 @@ void TokenSet::add(const at::Tensor& frame, const at::Tensor& values) const {
 
 void TokenSet::zero(const at::Tensor& frame) const {
   if (index_.defined()) {
-    at::Tensor target = frame;
-    target.index_fill_(2, index_, 0);
+    frame.index_fill_(2, index_, 0);
   } else {
     frame.narrow(2, begin_, size_).zero_();
   }

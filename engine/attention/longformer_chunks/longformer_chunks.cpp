@@ -227,6 +227,7 @@ class PreparedChunks final : public PreparedAttention {
   static std::vector<at::Tensor> select(const std::vector<Frame>& frames,
                                         at::Tensor Frame::*member) {
     std::vector<at::Tensor> result;
+    result.reserve(frames.size());
     for (const Frame& frame : frames) result.push_back(frame.*member);
     return result;
   }
@@ -314,9 +315,7 @@ class PreparedChunks final : public PreparedAttention {
     apply_band(shape_, unskewed(shape_, factors, dtype()),
                padded_rows(select(frames, member), Ends::zero), scale, out);
     if (shape_.globals == 0) return;
-    at::Tensor target = out;
-    target.baddbmm_(global_part(factors).to(dtype()), globals_of(frames, member), /*beta=*/1,
-                    scale);
+    out.baddbmm_(global_part(factors).to(dtype()), globals_of(frames, member), /*beta=*/1, scale);
   }
 
   void write_rows(const std::vector<at::Tensor>& frames, const at::Tensor& matrices) const {

@@ -204,6 +204,7 @@ std::string_view id_of(SdpaKernel kernel) {
 
 std::vector<Implementation> sdpa_implementations() {
   std::vector<Implementation> rows;
+  rows.reserve(kinds.size());
   for (const Kind& kind : kinds) {
     rows.push_back({.id = kind.id,
                     .summary = kind.summary,

@@ -302,7 +302,16 @@ class BertDescription final : public FamilyDescription {
            name.starts_with("longformer.pooler.");
   }
 
-  [[nodiscard]] std::vector<std::string_view> rows() const override { return {row_without_kernel}; }
+  [[nodiscard]] std::vector<FamilyChoice> rows() const override {
+    return {{.name = row_without_kernel,
+             .summary = "The pattern sparse by an implementation that was not made for it, such as "
+                        "longformer-chunks.",
+             .pattern = "sparse"}};
+  }
+  [[nodiscard]] std::vector<FamilyChoice> row_options() const override {
+    return {{.name = cls_only_last_layer,
+             .summary = "Its last layer computes what [CLS] needs and nothing else."}};
+  }
 
   [[nodiscard]] Result<ModelRow> row(std::string_view name,
                                      std::span<const std::string_view> options) const override {

@@ -27,7 +27,11 @@ class Description final : public FamilyDescription {
     return false;
   }
 
-  [[nodiscard]] std::vector<std::string_view> rows() const override { return {id()}; }
+  [[nodiscard]] std::vector<FamilyChoice> rows() const override {
+    return {
+        {.name = id(), .summary = "The mean of a document's rows of a table.", .pattern = "full"}};
+  }
+  [[nodiscard]] std::vector<FamilyChoice> row_options() const override { return {}; }
   [[nodiscard]] Result<ModelRow> row(std::string_view name,
                                      std::span<const std::string_view> options) const override {
     if (!options.empty()) return fail("has the option '+{}', and knows none", options.front());
