@@ -100,7 +100,7 @@ function(attnscope_library name)
     attnscope_compile_together(${name})
     # A program may bring a list of its own, which then takes the place of the room's whole object.
     set(lists ${ROOM_SOURCES})
-    list(FILTER lists INCLUDE REGEX "list\\.cpp$")
+    list(FILTER lists INCLUDE REGEX "/(family_)?list\\.cpp$")
     set_source_files_properties(${lists} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
   if(ROOM_HEADERS)

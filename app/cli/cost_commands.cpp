@@ -327,10 +327,10 @@ std::string as_text(const Sweep& sweep, const json& answer) {
   std::size_t width = 32;
   for (const Contender& contender : sweep.heats.front().contenders)
     width = std::max(width, contender.id_without_window().size());
-  std::set<std::string> said;
+  std::set<std::string> listed;
   for (const Contender& contender : sweep.heats.front().contenders) {
     const std::string id = contender.id_without_window();
-    if (!said.insert(id).second) continue;
+    if (!listed.insert(id).second) continue;
     std::string words = "the worker has no such implementation";
     for (const json& pair : answer.at("pairs")) {
       if (pair.at("pattern") != (contender.model.empty() ? contender.pattern : contender.model) ||

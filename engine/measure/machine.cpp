@@ -65,14 +65,14 @@ json text_or_null(const std::string& text) {
 }
 
 /// Of a small file; null where there is none.
-json first_line(const std::string& path) {
+json first_line_of(const std::string& path) {
   const std::string text = read_text(path);
   return text_or_null(text.substr(0, text.find('\n')));
 }
 
 /// "1" and "0" of a switch in /sys as a truth, or the other way round; null where there is none.
 json truth(const char* path, std::string_view yes = "1") {
-  const json line = first_line(path);
+  const json line = first_line_of(path);
   return line.is_null() ? line : json(line.get<std::string>() == yes);
 }
 
@@ -192,27 +192,27 @@ json describe_machine() {
           {"memory_bytes", total_memory_bytes()},
           {"available_bytes", available_memory_bytes()},
           {"host", system.nodename},
-          {"boot_id", first_line("/proc/sys/kernel/random/boot_id")},
+          {"boot_id", first_line_of("/proc/sys/kernel/random/boot_id")},
           {"architecture", system.machine},
           {"kernel", fmt::format("{} {}", system.sysname, system.release)},
           {"system", text_or_null(value_of(read_text("/etc/os-release"), "PRETTY_NAME", '='))},
           {"instruction_sets", instruction_sets()},
           {"instruction_set", selected_instruction_set()},
           {"caches", caches()},
-          {"governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")},
-          {"scaling_driver", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver")},
+          {"governor", first_line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")},
+          {"scaling_driver", first_line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver")},
           {"turbo", turbo()},
           {"clock_source", processor_conditions().clock_source()},
           {"maximum_mhz", megahertz("cpuinfo_max_freq")},
           {"current_mhz", megahertz("scaling_cur_freq")},
-          {"huge_pages", first_line("/sys/kernel/mm/transparent_hugepage/enabled")},
+          {"huge_pages", first_line_of("/sys/kernel/mm/transparent_hugepage/enabled")},
           {"affinity", core_ranges(allowed_cores())},
           {"smt", truth("/sys/devices/system/cpu/smt/active")},
           {"microcode", text_or_null(value_of(cpuinfo, "microcode", ':'))},
           {"hypervisor", runs_under_hypervisor(cpuinfo)},
-          {"cpu_quota", first_line("/sys/fs/cgroup/cpu.max")},
-          {"load", first_line("/proc/loadavg")},
-          {"nvidia_driver", first_line("/proc/driver/nvidia/version")},
+          {"cpu_quota", first_line_of("/sys/fs/cgroup/cpu.max")},
+          {"load", first_line_of("/proc/loadavg")},
+          {"nvidia_driver", first_line_of("/proc/driver/nvidia/version")},
           {"c_library", fmt::format("glibc {}", gnu_get_libc_version())},
           {"environment", settings_that_matter(environ)}};
 }

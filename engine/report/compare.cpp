@@ -17,7 +17,7 @@ namespace attnscope::report {
 namespace {
 
 using nlohmann::ordered_json;
-using Line = std::array<std::string, ComparedLine::texts_count>;
+using ComparedTexts = std::array<std::string, ComparedLine::texts_count>;
 
 std::string cell_key(const StoredCell& cell) {
   return point_key(cell.point) + " " + cell.cell.contender.id();
@@ -34,8 +34,8 @@ std::string time_of(const StoredCell& cell) {
                      static_cast<double>(std::max<std::int64_t>(cell.cell.batch, 1)));
 }
 
-Line line_of(const ComparedCell& cell) {
-  Line line{cell.a.cell.contender.name, time_of(cell.a), time_of(cell.b), "", "", ""};
+ComparedTexts line_of(const ComparedCell& cell) {
+  ComparedTexts line{cell.a.cell.contender.name, time_of(cell.a), time_of(cell.b), "", "", ""};
   if (cell.ratio) {
     line[3] = format_relative(cell.ratio->ratio);
     if (std::isfinite(cell.ratio->low) && std::isfinite(cell.ratio->high)) {
@@ -193,7 +193,7 @@ Sheet sheet_for_people(const Comparison& comparison, TableFormat format) {
   const bool in_column = format == TableFormat::latex;
   if (in_column) sheet.columns.push_back({"", "Setting", false});
   if (!in_column) sheet.block_column = setting;
-  const Line& headings = comparison_headings();
+  const ComparedTexts& headings = comparison_headings();
   for (std::size_t i = 0; i < headings.size(); ++i)
     sheet.columns.push_back({"", headings[i], i > 0 && i + 1 < headings.size()});
   for (ComparedLine& line : comparison_lines(comparison)) {
@@ -247,9 +247,9 @@ Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a, const St
   return comparison;
 }
 
-const Line& comparison_headings() {
-  static const Line headings{"contender", "A, per doc", "B, per doc",
-                             "B vs A",    "95 % of it", "verdict"};
+const ComparedTexts& comparison_headings() {
+  static const ComparedTexts headings{"contender", "A, per doc", "B, per doc",
+                                      "B vs A",    "95 % of it", "verdict"};
   return headings;
 }
 

@@ -413,11 +413,11 @@ std::vector<BesidePublished> beside_published(const Table& table) {
 std::optional<PublishedNdcg> published_ndcg(std::string_view pattern, std::optional<Window> window,
                                             std::int64_t sequence_tokens) {
   // The paper's passage models take 512 tokens, its document models 4096.
-  constexpr std::int64_t longest_passage = 512, longest_document = 4096;
-  if (sequence_tokens > longest_document) return std::nullopt;
+  constexpr std::int64_t passage_tokens_there = 512, document_tokens_there = 4096;
+  if (sequence_tokens > document_tokens_there) return std::nullopt;
   const std::optional<NdcgModel> wanted = ndcg_model(pattern, window);
   if (!wanted) return std::nullopt;
-  const bool passages = sequence_tokens <= longest_passage;
+  const bool passages = sequence_tokens <= passage_tokens_there;
   for (const std::vector<std::string>& row : rows_of("ecir24_table1_ndcg10.csv", ndcg_keys)) {
     const bool same = row[0] == (passages ? "passage" : "document") && row[1] == "average" &&
                       row[2] == wanted->model && row[3] == wanted->window;

@@ -25,7 +25,7 @@ constexpr std::array<TableFormatName, 6> formats{{
 }};
 
 /// With its difference, where the form has no sign of its own for it.
-std::string words_of(const SheetCell& cell) {
+std::string words_in(const SheetCell& cell) {
   std::string text = one_line(text_of(cell.value));
   return cell.difference.empty() ? text : fmt::format("{} ({})", text, cell.difference);
 }
@@ -39,7 +39,7 @@ Widths widths_of(const Sheet& sheet, std::span<const SheetBlock> blocks) {
   for (std::size_t i = 0; i < sheet.columns.size(); ++i) {
     std::size_t width = width_of(sheet.columns[i].title);
     for (const SheetBlock& block : blocks) {
-      for (const auto& row : block.rows) width = std::max(width, width_of(words_of(row[i])));
+      for (const auto& row : block.rows) width = std::max(width, width_of(words_in(row[i])));
     }
     widths.push_back(width);
   }
@@ -90,7 +90,7 @@ std::string lines_of(const Sheet& sheet, const SheetBlock& block, const Widths& 
     if (!text.empty()) text += "\n";
     add_line(band, [&](std::size_t i) { return sheet.columns[i].title; });
     for (const auto& row : block.rows) {
-      add_line(band, [&](std::size_t i) { return words_of(row[i]); });
+      add_line(band, [&](std::size_t i) { return words_in(row[i]); });
     }
   }
   return text;
@@ -150,7 +150,7 @@ std::string as_markdown(const Sheet& sheet) {
     for (const auto& row : block.rows) {
       text += "|";
       if (sheet.block_column) text += fmt::format(" {} |", in_markdown(block.title));
-      for (const SheetCell& cell : row) text += fmt::format(" {} |", in_markdown(words_of(cell)));
+      for (const SheetCell& cell : row) text += fmt::format(" {} |", in_markdown(words_in(cell)));
       text += "\n";
     }
   }
@@ -389,7 +389,7 @@ std::string as_html(const Sheet& sheet) {
       text += "<tr>";
       for (std::size_t i = 0; i < row.size(); ++i) {
         text += fmt::format("<td class=\"{}{}\">{}</td>", kind_of(sheet.columns[i]),
-                            row[i].is_baseline ? " baseline" : "", in_html(words_of(row[i])));
+                            row[i].is_baseline ? " baseline" : "", in_html(words_in(row[i])));
       }
       text += "</tr>\n";
     }

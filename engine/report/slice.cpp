@@ -145,7 +145,7 @@ std::string moved_sentence(const Axes& axes, const Setting& chosen,
   return fmt::format("{} was not measured{}: showing {}.", lost, with, taken);
 }
 
-std::vector<std::string> windows_of(const Table& table) {
+std::vector<std::string> all_windows_of(const Table& table) {
   std::vector<std::string> windows;
   for (const Row& row : table.rows) {
     if (const auto& window = row.cell.cell.contender.window) add_new(windows, window->text());
@@ -156,7 +156,7 @@ std::vector<std::string> windows_of(const Table& table) {
 
 /// Windows after all other axes are chosen: those that the slice has.
 void add_windows(Slice& slice, const Table& table, const SliceWish& wish) {
-  const std::vector<std::string> windows = windows_of(table);
+  const std::vector<std::string> windows = all_windows_of(table);
   if (windows.size() < 2) return;
   std::vector<std::string> here;
   for (const Row& row : table.rows) {
@@ -247,7 +247,7 @@ std::vector<std::string> varying_keys(const Table& table) {
   for (std::size_t i = 0; i < varying.size(); ++i) {
     if (varying[i]) keys.emplace_back(all[i].key);
   }
-  if (windows_of(table).size() > 1) keys.emplace_back(window_key);
+  if (all_windows_of(table).size() > 1) keys.emplace_back(window_key);
   for (const std::string_view key : {"model", "pattern", "implementation"}) {
     const bool varies = std::ranges::any_of(table.rows, [&](const Row& row) {
       return filter_words(row, key) != filter_words(table.rows.front(), key);

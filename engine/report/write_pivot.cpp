@@ -168,7 +168,7 @@ Sheet list_of_cells(const Table& table, const Pivot& pivot) {
   return sheet;
 }
 
-struct Unit {
+struct SharedUnit {
   std::string_view name;
   double size;  // in ns, bytes or as it is
 };
@@ -192,11 +192,11 @@ double least_time(const Pivot& pivot, const PivotLine& line) {
   return least;
 }
 
-Unit unit_of(const Pivot& pivot, const PivotLine& line) {
+SharedUnit unit_of(const Pivot& pivot, const PivotLine& line) {
   switch (line.quantity) {
     case Quantity::time: {
       const double least = least_time(pivot, line);
-      return least >= 1e6 && std::isfinite(least) ? Unit{"ms", 1e6} : Unit{"µs", 1e3};
+      return least >= 1e6 && std::isfinite(least) ? SharedUnit{"ms", 1e6} : SharedUnit{"µs", 1e3};
     }
     case Quantity::memory:
       return {"MB", 1e6};
@@ -209,7 +209,7 @@ Unit unit_of(const Pivot& pivot, const PivotLine& line) {
   }
 }
 
-SheetCell paper_cell(const PivotCell& cell, Quantity quantity, const Unit& unit) {
+SheetCell paper_cell(const PivotCell& cell, Quantity quantity, const SharedUnit& unit) {
   SheetCell one;
   if (!cell.value) {
     one = cell.text;
@@ -236,7 +236,7 @@ std::string caption_of(const Table& table, const Pivot& pivot) {
   if (!has_several(pivot)) {
     PivotLine any;
     any.quantity = pivot.choice.cells.front();
-    if (const Unit unit = unit_of(pivot, any); !unit.name.empty())
+    if (const SharedUnit unit = unit_of(pivot, any); !unit.name.empty())
       text += fmt::format(", in {}", unit.name);
   }
   if (!pivot.title.empty()) text += fmt::format(" ({})", pivot.title);
@@ -270,7 +270,7 @@ Sheet sheet_for_paper(const Table& table, const Pivot& pivot) {
     SheetBlock& lines = sheet.blocks.emplace_back();
     lines.title = block.words;
     for_each_line(block, [&](const PivotLine& line, bool again) {
-      const Unit unit = unit_of(pivot, line);
+      const SharedUnit unit = unit_of(pivot, line);
       std::vector<SheetCell>& cells = lines.rows.emplace_back();
       const PivotHead& head = pivot.rows[line.head];
       cells.emplace_back(again ? "" : head.words);

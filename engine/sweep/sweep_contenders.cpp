@@ -141,11 +141,11 @@ class Patterns {
     for (const AttentionPattern& pattern : own) known_.emplace(pattern.name, pattern);
   }
 
-  Result<AttentionPattern> find(const std::string& said) {
-    if (const auto found = known_.find(said); found != known_.end()) return found->second;
-    const bool is_file = said.find('/') != std::string::npos || said.ends_with(".json");
-    auto pattern = find_pattern(is_file ? (folder_ / said).string() : said);
-    if (pattern) known_.emplace(said, *pattern);
+  Result<AttentionPattern> find(const std::string& name) {
+    if (const auto found = known_.find(name); found != known_.end()) return found->second;
+    const bool is_file = name.find('/') != std::string::npos || name.ends_with(".json");
+    auto pattern = find_pattern(is_file ? (folder_ / name).string() : name);
+    if (pattern) known_.emplace(name, *pattern);
     return pattern;
   }
 

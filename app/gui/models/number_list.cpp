@@ -9,7 +9,6 @@ namespace attnscope::gui {
 namespace {
 
 constexpr std::int64_t most_tokens = 1'000'000;
-constexpr std::size_t most_documents = 1000;
 
 QStringList parts_of(const QString& text) {
   static const QRegularExpression between(QStringLiteral("[,;\\s]+"));

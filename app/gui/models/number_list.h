@@ -11,6 +11,8 @@
 
 namespace attnscope::gui {
 
+inline constexpr int most_documents = 1000;  // of one item
+
 /// Lengths of documents; "4x100" stands for four of 100. At most 1000 of them, at least one.
 [[nodiscard]] Result<std::vector<std::int64_t>> parse_lengths(const QString& text);
 /// Ascending offsets, each once; an empty text has none.

@@ -12,7 +12,7 @@
 namespace attnscope::gui {
 namespace {
 
-constexpr int left = static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter);
+constexpr int left_aligned = static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter);
 constexpr int right = static_cast<int>(Qt::AlignRight | Qt::AlignVCenter);
 
 /// Where the list of cells says more about the same quantity.
@@ -126,14 +126,14 @@ QVariant PivotTableModel::heading_data(int row, int column, int role) const {
   if (role == heading_role) return true;
   if (role == Qt::DisplayRole && column == 0)
     return words(pivot().blocks[lines_[static_cast<std::size_t>(row)].block].words);
-  if (role == Qt::TextAlignmentRole) return left;
+  if (role == Qt::TextAlignmentRole) return left_aligned;
   return {};
 }
 
 QVariant PivotTableModel::label_data(int row, int column, int role) const {
   const report::PivotLine& line = line_at(row);
   const report::PivotHead& head = pivot().rows[line.head];
-  if (role == Qt::TextAlignmentRole) return left;
+  if (role == Qt::TextAlignmentRole) return left_aligned;
   if (column == 1)
     return role == Qt::DisplayRole ? words(report::short_name(line.quantity)) : QVariant();
   switch (role) {
@@ -187,7 +187,7 @@ QVariant PivotTableModel::headerData(int section, Qt::Orientation orientation, i
   if (orientation != Qt::Horizontal || !run_ || section < 0 || section >= columnCount())
     return QAbstractTableModel::headerData(section, orientation, role);
   const bool is_label = section < label_columns();
-  if (role == Qt::TextAlignmentRole) return is_label ? left : right;
+  if (role == Qt::TextAlignmentRole) return is_label ? left_aligned : right;
   if (is_label) {
     if (section == 0 && role == Qt::DisplayRole)
       return words(report::axis_name(pivot().choice.rows));

@@ -41,7 +41,7 @@ QString date_words(std::int64_t unix_ms) {
   return QDateTime::fromMSecsSinceEpoch(unix_ms).toString(QStringLiteral("yyyy-MM-dd HH:mm"));
 }
 
-QString damage_in_words() {
+QString damaged_run_in_words() {
   return QStringLiteral(
       "Some of what is stored of this run does not match its fingerprint. Export run keeps the "
       "cells that can still be read.");
@@ -67,7 +67,7 @@ QString run_tip(const RunEntry& entry) {
                 QStringLiteral("Started ") + date_words(run.started_unix_ms), words(run.id.uuid)});
   if (is_in_trash(run))
     lines.append(QStringLiteral("In the trash since ") + date_words(run.trashed_unix_ms));
-  if (run.damaged) lines.append(damage_in_words());
+  if (run.damaged) lines.append(damaged_run_in_words());
   return lines.join(QLatin1Char('\n'));
 }
 

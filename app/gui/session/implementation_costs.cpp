@@ -12,7 +12,7 @@
 namespace attnscope::gui {
 namespace {
 
-constexpr int pause_ms = 300;
+constexpr int costs_pause_ms = 300;
 
 bool write_file(const QString& file, const std::string& text) {
   QFile out(file);
@@ -41,7 +41,7 @@ QList<ForeseenCost> read_costs(const QByteArray& json) {
 
 ImplementationCosts::ImplementationCosts(QObject* parent) : QObject(parent) {
   pause_.setSingleShot(true);
-  pause_.setInterval(pause_ms);
+  pause_.setInterval(costs_pause_ms);
   connect(&pause_, &QTimer::timeout, this, &ImplementationCosts::start);
   connect(&process_, &QProcess::finished, this,
           [this](int exit_code, QProcess::ExitStatus) { read(exit_code); });

@@ -8,13 +8,13 @@ namespace attnscope::gui {
 namespace {
 
 constexpr int most = 10;
-const QString key = QStringLiteral("files/recent");
+const QString recent_files_key = QStringLiteral("files/recent");
 
 }  // namespace
 
 QStringList recent_files() {
   QStringList there;
-  const QStringList kept = QSettings().value(key).toStringList();
+  const QStringList kept = QSettings().value(recent_files_key).toStringList();
   for (const QString& file : kept) {
     if (QFileInfo::exists(file)) there.append(file);
   }
@@ -26,11 +26,11 @@ void remember_file(const QString& file) {
   const QString absolute = QFileInfo(file).absoluteFilePath();
   files.removeAll(absolute);
   files.prepend(absolute);
-  QSettings().setValue(key, files.mid(0, most));
+  QSettings().setValue(recent_files_key, files.mid(0, most));
 }
 
 void forget_files() {
-  QSettings().remove(key);
+  QSettings().remove(recent_files_key);
 }
 
 }  // namespace attnscope::gui

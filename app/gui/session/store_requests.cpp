@@ -17,10 +17,6 @@ std::vector<RunId> ids_of(const QStringList& uuids) {
   return ids;
 }
 
-QString counted_runs(qint64 count) {
-  return counted(count, StoreReader::tr("run"), StoreReader::tr("runs"));
-}
-
 std::string changed_tag(const std::string& tag, const QStringList& added,
                         const QStringList& removed) {
   std::vector<std::string> kept = tag_words(tag);

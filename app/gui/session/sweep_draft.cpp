@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-QString tr(const char* text) {
+QString draft_text(const char* text) {
   return QCoreApplication::translate("SweepDraft", text);
 }
 
@@ -90,7 +90,7 @@ Json documents_field(const QString& text, QString& problem) {
   const bool numbers = std::all_of(list.begin(), list.end(),
                                    [](const Json& part) { return part.is_number() && part >= 1; });
   if (problem.isEmpty() && (list.empty() || !numbers)) {
-    problem = tr("Give how many documents an item has: 1, or a list such as 1, 4.");
+    problem = draft_text("Give how many documents an item has: 1, or a list such as 1, 4.");
   }
   return list;
 }
@@ -188,7 +188,8 @@ CheckedDraft check(const SweepDraft& draft) {
   Json sweep = parse(draft.base_text);
   if (!sweep.is_object()) sweep = Json::object();
 
-  if (draft.contenders.empty()) checked.contenders_problem = tr("Choose at least one contender.");
+  if (draft.contenders.empty())
+    checked.contenders_problem = draft_text("Choose at least one contender.");
   const Json windows = list_field(draft.windows, true, checked.windows_problem);
   const Json contenders = contenders_json(draft, sweep);
   const bool window_needed =
@@ -196,11 +197,12 @@ CheckedDraft check(const SweepDraft& draft) {
         return !has_own_window(contender) && takes_window(pair_of(contender).first);
       });
   if (window_needed && windows.empty() && checked.windows_problem.isEmpty()) {
-    checked.windows_problem = tr("A chosen pattern has a window: give at least one, such as 4.");
+    checked.windows_problem =
+        draft_text("A chosen pattern has a window: give at least one, such as 4.");
   }
   const Json lengths = list_field(draft.lengths, false, checked.lengths_problem);
   if (lengths.empty() && checked.lengths_problem.isEmpty()) {
-    checked.lengths_problem = tr("Give at least one length, such as 64:2048:*2.");
+    checked.lengths_problem = draft_text("Give at least one length, such as 64:2048:*2.");
   }
   const Json documents = documents_field(draft.documents, checked.documents_problem);
   if (!checked.ok()) return checked;

@@ -16,7 +16,7 @@
 namespace attnscope::gui {
 namespace {
 
-constexpr int pause_ms = 400;
+constexpr int forecast_pause_ms = 400;
 
 /// What of a sweep the answer hangs on.
 std::string question_of(const std::string& sweep_text) {
@@ -70,7 +70,7 @@ Forecast read_forecast(const QByteArray& json) {
 
 SweepForecast::SweepForecast(QObject* parent) : QObject(parent) {
   pause_.setSingleShot(true);
-  pause_.setInterval(pause_ms);
+  pause_.setInterval(forecast_pause_ms);
   connect(&pause_, &QTimer::timeout, this, &SweepForecast::start);
   connect(&process_, &QProcess::finished, this,
           [this](int exit_code, QProcess::ExitStatus) { read(exit_code); });

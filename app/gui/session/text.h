@@ -16,4 +16,8 @@ namespace attnscope::gui {
   return QStringLiteral("%1 %2").arg(count).arg(count == 1 ? one : many);
 }
 
+[[nodiscard]] inline QString counted_runs(qint64 count) {
+  return counted(count, QStringLiteral("run"), QStringLiteral("runs"));
+}
+
 }  // namespace attnscope::gui

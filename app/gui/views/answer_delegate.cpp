@@ -17,7 +17,7 @@ namespace {
 
 constexpr int pad = 5;
 constexpr int bar_width = 3;
-constexpr int swatch_width = 30;
+constexpr int line_width = 30;
 
 QColor verdict_color(const QModelIndex& index, const QPalette& palette) {
   const auto standing =
@@ -52,7 +52,7 @@ bool is_note(const QModelIndex& index) {
 /// From the row's left edge to its text.
 int indent(const QFont& font, const QModelIndex& index) {
   const int left = bar_width + 2 * pad;
-  return is_note(index) ? left : left + place_width(font) + swatch_width;
+  return is_note(index) ? left : left + place_width(font) + line_width;
 }
 
 /// As if the scroll bar were there: with and without it the lines break alike.
@@ -126,7 +126,7 @@ void AnswerDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option
     painter->drawText(QRectF(left, top, width - pad, metrics.height()),
                       Qt::AlignRight | Qt::AlignVCenter, place_text(index));
     draw_style(painter, option, index,
-               QPointF(left + width + swatch_width / 2.0 - 3, top + metrics.height() / 2));
+               QPointF(left + width + line_width / 2.0 - 3, top + metrics.height() / 2));
   }
   const double start = row.left() + indent(option.font, index);
   const double room = std::max(1, row_width(option) - indent(option.font, index) - pad);

@@ -15,6 +15,7 @@
 #include "app/gui/charts/mask_colors.h"
 #include "app/gui/models/table_text.h"
 #include "app/gui/session/text.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/group_mass_view.h"
 #include "app/gui/views/token_profile.h"
 
@@ -49,16 +50,6 @@ std::vector<TokenRange> rows_of(const std::vector<TokenGroup>& groups, TokenGrou
     }
   }
   return rows;
-}
-
-QLabel* heading(const QString& text, QWidget* buddy) {
-  auto* label = new QLabel(text);
-  QFont bold = label->font();
-  bold.setBold(true);
-  label->setFont(bold);
-  label->setBuddy(buddy);
-  label->setWordWrap(true);
-  return label;
 }
 
 }  // namespace

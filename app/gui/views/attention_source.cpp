@@ -20,22 +20,22 @@
 namespace attnscope::gui {
 namespace {
 
-constexpr int infinite = -1;
+constexpr int no_limit = -1;
 constexpr int first_window = 4;  // the paper's
 constexpr int most_recent = 8;
-const auto recent_key = QStringLiteral("attention/recent");
+const auto recent_dumps_key = QStringLiteral("attention/recent");
 
 }  // namespace
 
 QStringList recent_dumps() {
-  return QSettings().value(recent_key).toStringList();
+  return QSettings().value(recent_dumps_key).toStringList();
 }
 
 void remember_dump(const QString& file) {
   QStringList recent = recent_dumps();
   recent.removeAll(file);
   recent.prepend(file);
-  QSettings().setValue(recent_key, QStringList(recent.mid(0, most_recent)));
+  QSettings().setValue(recent_dumps_key, QStringList(recent.mid(0, most_recent)));
 }
 
 PatternPicker::PatternPicker(PatternListModel* patterns, const QString& no_choice,
@@ -49,7 +49,7 @@ PatternPicker::PatternPicker(PatternListModel* patterns, const QString& no_choic
   window_->setAccessibleName(tr("Window of %1").arg(name));
   window_->setObjectName(QStringLiteral("window"));
   window_->setToolTip(tr("Tokens to each side that a token sees, w"));
-  window_->setRange(infinite, static_cast<int>(Dump::most_tokens));
+  window_->setRange(no_limit, static_cast<int>(Dump::most_tokens));
   window_->setSpecialValueText(QStringLiteral("w = ∞"));
   window_->setPrefix(QStringLiteral("w = "));
   window_->setValue(first_window);
@@ -85,7 +85,7 @@ std::optional<PatternChoice> PatternPicker::choice() const {
   const AttentionPattern& pattern = patterns_->pattern(row);
   std::optional<Window> window;
   if (pattern.has_window()) {
-    window = window_->value() == infinite ? Window::infinite() : Window::of(window_->value());
+    window = window_->value() == no_limit ? Window::infinite() : Window::of(window_->value());
   }
   return PatternChoice{pattern, window};
 }

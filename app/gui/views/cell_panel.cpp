@@ -16,6 +16,7 @@
 #include <QVBoxLayout>
 
 #include "app/gui/session/text.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/sample_strip.h"
 #include "app/gui/views/theme.h"
 #include "engine/report/repeat_command.h"
@@ -37,14 +38,6 @@ void color(QLabel* label, const QColor& text) {
   QPalette colored = label->palette();
   colored.setColor(QPalette::WindowText, text);
   label->setPalette(colored);
-}
-
-QLabel* heading(const QString& text) {
-  auto* label = wrapping(text);
-  QFont bold = label->font();
-  bold.setBold(true);
-  label->setFont(bold);
-  return label;
 }
 
 }  // namespace

@@ -18,7 +18,7 @@
 namespace attnscope::gui {
 namespace {
 
-constexpr int rows_measured_for_widths = 60;
+constexpr int compared_rows_measured = 60;
 
 /// The verdict in its colour; its word says the same.
 class VerdictDelegate : public QStyledItemDelegate {
@@ -143,7 +143,7 @@ void ComparisonView::build_table() {
   table_->setWordWrap(false);
   table_->setTabKeyNavigation(false);
   table_->verticalHeader()->hide();
-  table_->horizontalHeader()->setResizeContentsPrecision(rows_measured_for_widths);
+  table_->horizontalHeader()->setResizeContentsPrecision(compared_rows_measured);
   table_->horizontalHeader()->setStretchLastSection(true);
 }
 

@@ -2,11 +2,22 @@
 #include "app/gui/views/fields.h"
 
 #include <QComboBox>
+#include <QLabel>
 #include <QSignalBlocker>
 #include <QSpinBox>
 #include <algorithm>
 
 namespace attnscope::gui {
+
+QLabel* heading(const QString& text, QWidget* buddy) {
+  auto* label = new QLabel(text);
+  QFont bold = label->font();
+  bold.setBold(true);
+  label->setFont(bold);
+  label->setBuddy(buddy);
+  label->setWordWrap(true);
+  return label;
+}
 
 QComboBox* picker(const QString& name, const QString& accessible_name, const QString& tip) {
   auto* box = new QComboBox;

@@ -8,10 +8,15 @@
 #include <cstdint>
 
 class QComboBox;
+class QLabel;
 class QSpinBox;
+class QWidget;
 
 namespace attnscope::gui {
 
+/// Bold above what it names, over several lines where the room is narrow; its mnemonic goes to
+/// `buddy`.
+[[nodiscard]] QLabel* heading(const QString& text, QWidget* buddy = nullptr);
 /// A list as wide as its longest entry.
 [[nodiscard]] QComboBox* picker(const QString& name, const QString& accessible_name,
                                 const QString& tip);

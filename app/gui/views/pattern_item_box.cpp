@@ -18,7 +18,6 @@
 namespace attnscope::gui {
 namespace {
 
-constexpr int most_documents = 1000;
 constexpr std::size_t most_listed = 1000;  // sentence starts that a list begins with
 
 QLineEdit* text_box(const QString& name, const QString& tip, const char* object) {

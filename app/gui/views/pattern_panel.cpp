@@ -21,6 +21,7 @@
 #include "app/gui/session/file_kind.h"
 #include "app/gui/session/recent_files.h"
 #include "app/gui/session/text.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/kept.h"
 #include "app/gui/views/pattern_item_box.h"
 #include "app/gui/views/pattern_matrix.h"
@@ -30,15 +31,6 @@
 
 namespace attnscope::gui {
 namespace {
-
-QLabel* heading(const QString& text, QWidget* buddy = nullptr) {
-  auto* label = new QLabel(text);
-  QFont bold = label->font();
-  bold.setBold(true);
-  label->setFont(bold);
-  label->setBuddy(buddy);
-  return label;
-}
 
 QToolButton* text_button(const QString& text, const QString& tip, const char* name) {
   auto* button = new QToolButton;

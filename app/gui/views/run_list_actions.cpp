@@ -25,10 +25,6 @@ QStringList tags_of(const RunEntry& entry) {
   return tags;
 }
 
-QString counted_runs(qint64 count) {
-  return counted(count, RunListPanel::tr("run"), RunListPanel::tr("runs"));
-}
-
 }  // namespace
 
 QAction* RunListPanel::add_action(const QString& text, const QString& shortcut,

@@ -16,7 +16,7 @@
 namespace attnscope::gui {
 namespace {
 
-constexpr int padding = 4;  // around the text
+constexpr int around = 4;  // around the text
 
 /// Black or white, whichever contrasts more with the ground.
 QColor text_on(QRgb ground) {
@@ -48,7 +48,7 @@ QSize TokenText::sizeHint() const {
 }
 
 QSize TokenText::minimumSizeHint() const {
-  return {16 * fontMetrics().averageCharWidth(), 2 * line_height() + 2 * padding};
+  return {16 * fontMetrics().averageCharWidth(), 2 * line_height() + 2 * around};
 }
 
 void TokenText::show_tokens(std::shared_ptr<const Dump> dump) {
@@ -96,8 +96,8 @@ void TokenText::read_texts() {
 void TokenText::lay_out() {
   QHash<QString, int> widths;  // words come again and again
   const int space = std::max(3, fontMetrics().horizontalAdvance(QLatin1Char(' ')));
-  const int right = viewport()->width() - padding;
-  int x = padding;
+  const int right = viewport()->width() - around;
+  int x = around;
   int line = 0;
   for (std::size_t i = 0; i < placed_.size(); ++i) {
     Placed& placed = placed_[i];
@@ -107,15 +107,15 @@ void TokenText::lay_out() {
     }
     placed.width = *known;
     if (i > 0 && !joined_[i]) x += space;
-    if (x > padding && x + placed.width > right) {
-      x = padding;
+    if (x > around && x + placed.width > right) {
+      x = around;
       ++line;
     }
     placed.x = x;
     placed.line = line;
     x += placed.width;
   }
-  const int height = 2 * padding + (placed_.empty() ? 0 : line + 1) * line_height();
+  const int height = 2 * around + (placed_.empty() ? 0 : line + 1) * line_height();
   verticalScrollBar()->setPageStep(viewport()->height());
   verticalScrollBar()->setSingleStep(line_height());
   verticalScrollBar()->setRange(0, std::max(0, height - viewport()->height()));
@@ -143,7 +143,7 @@ void TokenText::set_marked(qint64 token) {
 
 QRect TokenText::rect_of(qint64 token) const {
   const Placed& placed = placed_.at(static_cast<std::size_t>(token));
-  return {placed.x, padding + placed.line * line_height() - verticalScrollBar()->value(),
+  return {placed.x, around + placed.line * line_height() - verticalScrollBar()->value(),
           placed.width, line_height() - 2};
 }
 
@@ -152,7 +152,7 @@ qint64 TokenText::first_of_line(int line) const {
 }
 
 qint64 TokenText::token_at(QPoint position) const {
-  const int line = (position.y() + verticalScrollBar()->value() - padding) / line_height();
+  const int line = (position.y() + verticalScrollBar()->value() - around) / line_height();
   for (qint64 i = first_of_line(line); i < size(); ++i) {
     if (placed_[static_cast<std::size_t>(i)].line != line) break;
     if (rect_of(i).contains(position)) return i;
@@ -163,8 +163,8 @@ qint64 TokenText::token_at(QPoint position) const {
 void TokenText::scroll_to(qint64 token) {
   const QRect rect = rect_of(token);
   QScrollBar* bar = verticalScrollBar();
-  if (rect.top() < 0) bar->setValue(bar->value() + rect.top() - padding);
-  const int below = rect.bottom() + padding - viewport()->height();
+  if (rect.top() < 0) bar->setValue(bar->value() + rect.top() - around);
+  const int below = rect.bottom() + around - viewport()->height();
   if (below > 0) bar->setValue(bar->value() + below);
 }
 
@@ -175,7 +175,7 @@ void TokenText::paintEvent(QPaintEvent* /*event*/) {
   const auto& ramp =
       scale_.difference ? charts::difference_ramp(theme) : charts::weight_ramp(theme);
   const QColor accent = palette().color(QPalette::Link);
-  const int first_line = (verticalScrollBar()->value() - padding) / line_height();
+  const int first_line = (verticalScrollBar()->value() - around) / line_height();
   for (qint64 i = first_of_line(std::max(0, first_line)); i < size(); ++i) {
     const auto at = static_cast<std::size_t>(i);
     const QRect rect = rect_of(i);
