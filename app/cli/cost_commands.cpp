@@ -23,6 +23,7 @@
 #include "engine/pattern/sequence_layout.h"
 #include "engine/report/number_text.h"
 #include "engine/sweep/driver.h"
+#include "kernels/base/sentences.h"
 #include "kernels/base/text_file.h"
 #include "kernels/plan/counts.h"
 
@@ -195,10 +196,11 @@ bool of_models(const Sweep& sweep) {
   return sweep.heats.front().point.operation == Operation::model;
 }
 
-/// Those that ship, and the sweep's own.
-std::vector<NamedPattern> patterns_of(const Sweep& sweep) {
+/// The sweep's own, after `all` that ship.
+std::vector<NamedPattern> patterns_of(const Sweep& sweep, bool all) {
   std::vector<NamedPattern> patterns;
   for (const AttentionPattern& pattern : built_in_patterns()) {
+    if (!all) break;
     patterns.push_back({pattern.name, pattern});
     if (!of_models(sweep)) continue;
     for (const FamilyDescription* family : family_descriptions()) {
@@ -292,7 +294,7 @@ json pairs_with(WorkerProcess& worker, const Sweep& sweep, const NamedPattern& n
   return pairs;
 }
 
-json foreseen(WorkerProcess& worker, const Sweep& sweep) {
+json foreseen(WorkerProcess& worker, const Sweep& sweep, bool all_patterns) {
   const HeatPoint& largest = largest_point(sweep);
   std::size_t cells = 0;
   for (const Heat& heat : sweep.heats) cells += heat.contenders.size();
@@ -303,7 +305,7 @@ json foreseen(WorkerProcess& worker, const Sweep& sweep) {
                  {"batch_max", largest.batch_max},
                  {"batch_memory_mb", largest.batch_memory_mb},
                  {"pairs", json::array()}};
-  for (const NamedPattern& pattern : patterns_of(sweep)) {
+  for (const NamedPattern& pattern : patterns_of(sweep, all_patterns)) {
     for (json& pair : pairs_with(worker, sweep, pattern)) {
       answer["pairs"].push_back(pair);
       if (!of_models(sweep)) continue;
@@ -319,11 +321,11 @@ json foreseen(WorkerProcess& worker, const Sweep& sweep) {
 
 /// The contenders alone, each pair once.
 std::string as_text(const Sweep& sweep, const json& answer) {
+  const auto seconds = answer.at("longest_seconds").get<double>();
   std::string text = fmt::format(
-      "{} heats, {} cells; at most {:.0f} s of measuring, besides set-up "
-      "and checks\n\n",
-      answer.at("heats").get<std::size_t>(), answer.at("cells").get<std::size_t>(),
-      answer.at("longest_seconds").get<double>());
+      "{}, {}; at most {:.{}f} s of measuring, besides set-up and checks\n\n",
+      counted(answer.at("heats").get<std::size_t>(), "heat"),
+      counted(answer.at("cells").get<std::size_t>(), "cell"), seconds, seconds < 10 ? 1 : 0);
   std::size_t width = 32;
   for (const Contender& contender : sweep.heats.front().contenders)
     width = std::max(width, contender.id_without_window().size());
@@ -331,7 +333,7 @@ std::string as_text(const Sweep& sweep, const json& answer) {
   for (const Contender& contender : sweep.heats.front().contenders) {
     const std::string id = contender.id_without_window();
     if (!listed.insert(id).second) continue;
-    std::string words = "the worker has no such implementation";
+    std::string words;
     for (const json& pair : answer.at("pairs")) {
       if (pair.at("pattern") != (contender.model.empty() ? contender.pattern : contender.model) ||
           pair.at("implementation") != contender.implementation)
@@ -355,7 +357,10 @@ void foresee(Session& session, const ForeseeCommand& arguments) {
   if (!sweep) return session.fail(exit_wrong_use, sweep.error().message);
   auto worker = WorkerProcess::start(arguments.worker);
   if (!worker) return session.fail(exit_wrong_use, worker.error().message);
-  const json answer = foreseen(*worker, *sweep);
+  if (Status known = check_implementations(sweep->heats, worker->hello()); !known) {
+    return session.fail(exit_wrong_use, known.error().message);
+  }
+  const json answer = foreseen(*worker, *sweep, arguments.as_json);
   print_result(session, arguments.as_json ? answer.dump(2) + "\n" : as_text(*sweep, answer));
 }
 
@@ -368,13 +373,21 @@ void add_costs_command(CLI::App& app, Session& session) {
   add_pattern_arguments(*command, arguments->pattern);
   command->add_option("--layout", arguments->layout, "Layout JSON, in place of the two lengths")
       ->type_name("LAYOUT");
-  command->add_option("--heads", arguments->heads, "Attention heads")->type_name("N");
-  command->add_option("--head-dim", arguments->head_dim, "Dimension of one head")->type_name("N");
+  command->add_option("--heads", arguments->heads, "Attention heads")
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--head-dim", arguments->head_dim, "Dimension of one head")
+      ->type_name("N")
+      ->capture_default_str();
   command->add_option("--dtype", arguments->dtype, "float32, float16 or bfloat16")
-      ->type_name("DTYPE");
+      ->type_name("DTYPE")
+      ->capture_default_str();
   command->add_option("--direction", arguments->direction, "forward or forward-backward")
-      ->type_name("DIRECTION");
-  command->add_option("--device", arguments->device, "cpu or cuda")->type_name("DEVICE");
+      ->type_name("DIRECTION")
+      ->capture_default_str();
+  command->add_option("--device", arguments->device, "cpu or cuda")
+      ->type_name("DEVICE")
+      ->capture_default_str();
   command->add_option("--worker", arguments->worker, "Command that starts the measuring process")
       ->type_name("CMD");
   command->add_flag("--json", arguments->as_json, "As JSON");

@@ -236,7 +236,13 @@ void add_inspect_command(CLI::App& app, Session& session) {
   command->get_option("--output")
       ->required(false)
       ->description("A dump (.safetensors), or the figure of a head (.pdf, .svg, .png)");
-  command->callback([&session, arguments] { inspect(session, *arguments); });
+  command->callback([&session, arguments, document, file] {
+    if (document->count() + file->count() == 0) {
+      return session.fail(exit_wrong_use,
+                          "there is no document to inspect; give --document or --document-file");
+    }
+    inspect(session, *arguments);
+  });
 }
 
 }  // namespace attnscope::cli

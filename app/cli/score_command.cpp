@@ -4,12 +4,15 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,6 +22,7 @@
 #include "engine/scoring/score_batches.h"
 #include "engine/scoring/score_lines.h"
 #include "engine/text/pair_reader.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::cli {
 
@@ -62,6 +66,7 @@ class ScoreRun {
   /// Scores at the window's beginning that are there.
   [[nodiscard]] Status write_ready(Window& window);
   [[nodiscard]] Status write(const std::string& text);
+  [[nodiscard]] Status flush();
   void show_progress(const Window& window, std::size_t scored);
 
   const ScoringModel& model_;
@@ -76,6 +81,11 @@ class ScoreRun {
   bool drawn_ = false;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
+
+Status not_written() {
+  return fail("the scores could not be written ({}); free some space, or name another file with -o",
+              system_reason(errno));
+}
 
 ScoreRun::ScoreRun(const ScoringModel& model, WorkerProcess& worker, PairReader& pairs,
                    ScoreLines lines, std::FILE* out, const std::atomic<int>& interrupted,
@@ -145,7 +155,11 @@ Status ScoreRun::score_batch(const ScoreBatch& batch, Window& window) {
 
 Status ScoreRun::write(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), out_) == text.size()) return {};
-  return fail("the scores could not be written; is the disk full or the pipe closed?");
+  return not_written();
+}
+
+Status ScoreRun::flush() {
+  return std::fflush(out_) == 0 ? Status() : not_written();
 }
 
 Status ScoreRun::write_ready(Window& window) {
@@ -159,8 +173,7 @@ Status ScoreRun::write_ready(Window& window) {
     if (Status wrote = write(*text); !wrote) return wrote;
     ++written_;
   }
-  if (std::fflush(out_) != 0) return write(std::string(1, '\n'));
-  return {};
+  return flush();
 }
 
 void ScoreRun::show_progress(const Window& window, std::size_t scored) {
@@ -206,8 +219,8 @@ Status ScoreRun::run() {
   }
   if (was_interrupted()) worker_.kill();
   if (drawn_) fmt::print(stderr, "\r\x1b[2K");
-  const Status rest = write(lines_.finish());
-  if (std::fflush(out_) != 0 && outcome && rest) return write(std::string(1, '\n'));
+  Status rest = write(lines_.finish());
+  if (rest) rest = flush();
   return outcome ? rest : outcome;
 }
 
@@ -261,8 +274,15 @@ Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
         "was trained to rank, with the tensors classifier.weight and classifier.bias",
         arguments.model.checkpoint);
   }
+  if (*format == ScoreFormat::trec && arguments.tag.find_first_of(" \t\r\n") != std::string::npos) {
+    return fail("--tag '{}' has a blank; a TREC run has none", in_a_sentence(arguments.tag));
+  }
   File out;
   if (!arguments.out.empty()) {
+    std::error_code unknown;
+    if (std::filesystem::equivalent(arguments.out, arguments.pairs, unknown)) {
+      return fail("-o {} is the file of pairs itself; name another file", arguments.out);
+    }
     out.reset(std::fopen(arguments.out.c_str(), "we"));
     if (!out) return fail("{}: cannot be written; check the folder and its rights", arguments.out);
   }
@@ -305,7 +325,9 @@ void add_score_command(CLI::App& app, Session& session) {
       ->required();
   command->add_option("--pairs-format", arguments->pairs_format, "tsv or jsonl; else by the name")
       ->type_name("FORMAT");
-  command->add_option("--format", arguments->format, "tsv, trec or jsonl")->type_name("FORMAT");
+  command->add_option("--format", arguments->format, "tsv, trec or jsonl")
+      ->type_name("FORMAT")
+      ->capture_default_str();
   command->add_option("--tag", arguments->tag, "Of a TREC run; else the checkpoint's name")
       ->type_name("TEXT");
   command->add_flag_callback(
@@ -314,14 +336,17 @@ void add_score_command(CLI::App& app, Session& session) {
       "Compute of the last layer only what [CLS] needs: the same scores, sooner");
   command->add_option("--batch-tokens", arguments->options.batches.tokens, "Most tokens of a batch")
       ->type_name("N")
+      ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command->add_option("--batch-pairs", arguments->options.batches.pairs, "Most pairs of a batch")
       ->type_name("N")
+      ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command
       ->add_option("--read-ahead", arguments->options.read_ahead,
                    "Pairs that are read before batches are made of them")
       ->type_name("N")
+      ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command->add_option("-o,--output", arguments->out, "Else standard output")->type_name("FILE");
   command->callback([&session, arguments] { score(session, *arguments); });

@@ -15,6 +15,7 @@
 
 #include "app/cli/command_line.h"
 #include "engine/sweep/pause.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::cli {
 
@@ -34,10 +35,6 @@ std::optional<std::vector<RunInfo>> find_runs(Session& session, const Store& sto
     runs.push_back(std::move(*run));
   }
   return runs;
-}
-
-std::string counted_runs(std::size_t runs) {
-  return fmt::format("{} run{}", runs, runs == 1 ? "" : "s");
 }
 
 std::vector<RunId> ids_of(const std::vector<RunInfo>& runs) {
@@ -98,10 +95,10 @@ bool is_meant(Session& session, const TrashCommand& arguments, std::size_t runs)
   if (isatty(STDIN_FILENO) == 0) {
     session.fail(exit_wrong_use,
                  fmt::format("this would remove {} for good; add --yes if that is meant",
-                             counted_runs(runs)));
+                             counted(runs, "run")));
     return false;
   }
-  fmt::print(stderr, "Remove {} for good? This cannot be undone. [y/N] ", counted_runs(runs));
+  fmt::print(stderr, "Remove {} for good? This cannot be undone. [y/N] ", counted(runs, "run"));
   const int answer = std::getchar();
   return answer == 'y' || answer == 'Y';
 }
@@ -112,7 +109,7 @@ void empty_trash(Session& session, const TrashCommand& arguments, Store& store) 
   if (!trash->empty() && !is_meant(session, arguments, trash->size())) return;
   const auto removed = store.empty_trash();
   if (!removed) return session.fail(exit_store_refused, removed.error().message);
-  fmt::print(stderr, "{} removed for good\n", counted_runs(static_cast<std::size_t>(*removed)));
+  fmt::print(stderr, "{} removed for good\n", counted(static_cast<std::size_t>(*removed), "run"));
 }
 
 void remove_for_good(Session& session, const TrashCommand& arguments, Store& store,
@@ -129,7 +126,7 @@ void remove_for_good(Session& session, const TrashCommand& arguments, Store& sto
       return session.fail(exit_store_refused, done.error().message);
     }
   }
-  fmt::print(stderr, "{} removed for good\n", counted_runs(runs.size()));
+  fmt::print(stderr, "{} removed for good\n", counted(runs.size(), "run"));
 }
 
 void change(Session& session, const TrashCommand& arguments) {
@@ -147,7 +144,7 @@ void change(Session& session, const TrashCommand& arguments) {
   const std::vector<RunId> ids = ids_of(*runs);
   const Status done = arguments.restore ? store->take_from_trash(ids) : store->put_in_trash(ids);
   if (!done) return session.fail(exit_store_refused, done.error().message);
-  fmt::print(stderr, "{} {}\n", counted_runs(ids.size()),
+  fmt::print(stderr, "{} {}\n", counted(ids.size(), "run"),
              arguments.restore ? "taken out of the trash" : "put in the trash");
 }
 
@@ -193,7 +190,7 @@ void export_runs(Session& session, const ExportCommand& arguments) {
   if (Status done = store->export_runs(ids_of(*runs), arguments.file); !done) {
     return session.fail(exit_store_refused, done.error().message);
   }
-  fmt::print(stderr, "{} written to {}\n", counted_runs(runs->size()), arguments.file.string());
+  fmt::print(stderr, "{} written to {}\n", counted(runs->size(), "run"), arguments.file.string());
 }
 
 struct ImportCommand {
@@ -227,7 +224,7 @@ void check_store(Session& session, const std::filesystem::path& database) {
   const auto runs = store->run_list(RunsOf::both);
   if (!runs) return session.fail(exit_store_refused, runs.error().message);
   print_result(session, fmt::format("{}: {}, every value as it was stored\n", database.string(),
-                                    counted_runs(runs->size())));
+                                    counted(runs->size(), "run")));
 }
 
 }  // namespace

@@ -57,20 +57,6 @@ json part(const json& hello, const char* key) {
   return found == hello.end() ? json() : *found;
 }
 
-/// Every implementation of the heats is one that the worker's greeting lists.
-Status check_implementations(const std::vector<Heat>& heats, const json& hello) {
-  const std::vector<std::string> ids = listed_implementations(hello);
-  const std::vector<std::string_view> known(ids.begin(), ids.end());
-  for (const Heat& heat : heats) {
-    for (const Contender& contender : heat.contenders) {
-      if (std::ranges::find(known, contender.implementation) != known.end()) continue;
-      return fail("contender '{}': there is no implementation '{}'; {}", contender.id(),
-                  contender.implementation, suggest(contender.implementation, known));
-    }
-  }
-  return {};
-}
-
 /// Threads 0 become `cores`; an error when two heats are then the same point.
 Status settle_threads(std::vector<Heat>& heats, int cores) {
   std::set<std::string> points;
@@ -471,6 +457,19 @@ Status check_resumable(const RunInfo& run) {
 }
 
 }  // namespace
+
+Status check_implementations(const std::vector<Heat>& heats, const json& hello) {
+  const std::vector<std::string> ids = listed_implementations(hello);
+  const std::vector<std::string_view> known(ids.begin(), ids.end());
+  for (const Heat& heat : heats) {
+    for (const Contender& contender : heat.contenders) {
+      if (std::ranges::find(known, contender.implementation) != known.end()) continue;
+      return fail("contender '{}': there is no implementation '{}'; {}", contender.id(),
+                  contender.implementation, suggest(contender.implementation, known));
+    }
+  }
+  return {};
+}
 
 Result<RunOutcome> run_sweep(const Sweep& sweep, Store& store, const DriverOptions& options) {
   auto pool = WorkerPool::start(options.worker_command, options.connection, options.cancel);

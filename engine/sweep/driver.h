@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -82,6 +83,10 @@ struct RunOutcome {
 /// before count in the outcome.
 [[nodiscard]] Result<RunOutcome> resume_run(const RunInfo& run, Store& store,
                                             const DriverOptions& options);
+
+/// Every implementation of the heats is one that the worker's greeting lists.
+[[nodiscard]] Status check_implementations(const std::vector<Heat>& heats,
+                                           const nlohmann::json& hello);
 
 /// Upper bound of a sweep's duration from its stop rules.
 [[nodiscard]] double longest_seconds(const Sweep& sweep);

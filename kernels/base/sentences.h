@@ -21,6 +21,9 @@ namespace attnscope {
 /// What the system says of an errno: "No such file or directory".
 [[nodiscard]] std::string system_reason(int error);
 
+/// "1 heat", "3 heats".
+[[nodiscard]] std::string counted(std::size_t count, std::string_view one);
+
 /// "did you mean 'window'? known: a, b, c"; without the question when nothing is near.
 [[nodiscard]] std::string suggest(std::string_view unknown,
                                   std::span<const std::string_view> known);

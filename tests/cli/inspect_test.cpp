@@ -46,6 +46,12 @@ class Inspect : public ::testing::Test {
   Program program_;
 };
 
+TEST_F(Inspect, WithoutADocumentThereIsNothingToInspect) {
+  const Outcome outcome = program_.run({"inspect", "--checkpoint", ".", "--query", "a b"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("give --document or --document-file"));
+}
+
 TEST_F(Inspect, ADumpSaysPatternTokensAndLayers) {
   const Dump dump = dump_with({"--pattern", "sparse", "--window", "1"});
   const DumpInfo& info = dump.info();

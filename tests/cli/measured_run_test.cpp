@@ -311,6 +311,10 @@ TEST(Foresee, SaysWhatASweepTakesAndWhatCannotBeMeasured) {
   EXPECT_GT(asked, 3);
   EXPECT_THAT(program.run({"foresee", "quick"}).out, HasSubstr("full/dense"));
   EXPECT_EQ(program.run({"foresee", "nowhere.json"}).exit_code, 2);
+  program.write("odd.json", R"({"contenders": ["full/spda"], "sequence_tokens": 64})");
+  const Outcome odd = program.run({"foresee", "odd.json"});
+  EXPECT_EQ(odd.exit_code, 2);
+  EXPECT_THAT(odd.err, HasSubstr("did you mean 'sdpa'?"));
 }
 
 TEST(Check, AnUnknownDeviceIsRefused) {

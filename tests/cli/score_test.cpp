@@ -134,6 +134,26 @@ TEST_F(Score, ScoresGoIntoAFileWhenOneIsNamed) {
   EXPECT_THAT(program_.read("out.tsv"), HasSubstr("qa\td0\t"));
 }
 
+TEST_F(Score, ScoresThatCannotBeWritten_AreNoSuccess) {
+  const Outcome outcome = score({"-o", "/dev/full"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("the scores could not be written (No space left on device)"));
+}
+
+TEST_F(Score, ThePairsThemselvesAreNeverWrittenOver) {
+  const std::string pairs = program_.read("pairs.tsv");
+  const Outcome outcome = score({"-o", "./pairs.tsv"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("is the file of pairs itself"));
+  EXPECT_EQ(program_.read("pairs.tsv"), pairs);
+}
+
+TEST_F(Score, ATagThatWouldBeALineOfItsOwnIsRefused) {
+  const Outcome outcome = score({"--format", "trec", "--tag", "a\nq1 Q0 d9 1 99 other"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--tag 'a?q1 Q0 d9 1 99 other' has a blank"));
+}
+
 TEST_F(Score, WithoutAHeadThereAreNoScores) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.config["architectures"] = R"(["BertModel"])";

@@ -171,6 +171,22 @@ TEST(SweepFile, EveryFileInResources_IsCompiledIn) {
   EXPECT_EQ(files, built_in_sweeps().size());
 }
 
+TEST(SweepFile, ExamplesOfTheDocument_AreValid) {
+  std::ifstream document(std::string(ATTNSCOPE_SOURCE_DIR) + "/docs/sweeps.md");
+  std::string line, example;
+  int examples = 0;
+  while (std::getline(document, line)) {
+    const bool is_code = line.starts_with("    ");
+    if (is_code && (line.starts_with("    { \"name\"") || !example.empty())) example += line + "\n";
+    if (is_code || example.empty()) continue;
+    const auto sweep = parse_sweep(example, "docs/sweeps.md");
+    EXPECT_TRUE(sweep) << sweep.error().message << "\n" << example;
+    ++examples;
+    example.clear();
+  }
+  EXPECT_EQ(examples, 2);
+}
+
 TEST(SweepFile, UnknownSweep_NamesTheNearest) {
   const auto sweep = load_sweep("quikc");
   ASSERT_FALSE(sweep);
