@@ -98,10 +98,11 @@ function(attnscope_library name)
   target_link_libraries(${name} PUBLIC attnscope_settings ${ROOM_LINK})
   if(NOT ROOM_APART)
     attnscope_compile_together(${name})
-    # A program may bring a list of its own, which then takes the place of the room's whole object.
-    set(lists ${ROOM_SOURCES})
-    list(FILTER lists INCLUDE REGEX "/(family_)?list\\.cpp$")
-    set_source_files_properties(${lists} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    # A program may bring a list of its own, which then takes the place of the room's whole object; what is
+    # for CUDA alone is not there in every build.
+    set(alone ${ROOM_SOURCES})
+    list(FILTER alone INCLUDE REGEX "/((family_)?list|[^/]*cuda[^/]*)\\.cpp$")
+    set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
   if(ROOM_HEADERS)
     attnscope_use_headers(${name} ${ROOM_HEADERS} ${ROOM_LINK})
