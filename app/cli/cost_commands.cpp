@@ -196,18 +196,21 @@ bool of_models(const Sweep& sweep) {
   return sweep.heats.front().point.operation == Operation::model;
 }
 
-/// The sweep's own, after `all` that ship.
-std::vector<NamedPattern> patterns_of(const Sweep& sweep, bool all) {
+/// Those that ship, and the rows of models that such a sweep may have.
+std::vector<NamedPattern> shipped_patterns(const Sweep& sweep) {
   std::vector<NamedPattern> patterns;
   for (const AttentionPattern& pattern : built_in_patterns()) {
-    if (!all) break;
     patterns.push_back({pattern.name, pattern});
     if (!of_models(sweep)) continue;
-    for (const FamilyDescription* family : family_descriptions()) {
-      for (const FamilyChoice& row : family->rows())
-        if (row.pattern == pattern.name) patterns.push_back({std::string(row.name), pattern});
-    }
+    for (const FamilyChoice& row : rows_with_pattern(pattern.name))
+      patterns.push_back({std::string(row.name), pattern});
   }
+  return patterns;
+}
+
+/// Those of its contenders, after `patterns`.
+std::vector<NamedPattern> with_own_patterns(const Sweep& sweep,
+                                            std::vector<NamedPattern> patterns) {
   for (const Contender& contender : sweep.heats.front().contenders) {
     std::string name = contender.pattern;
     if (const auto row = parse_model_row(contender.model); row && of_models(sweep))
@@ -305,7 +308,8 @@ json foreseen(WorkerProcess& worker, const Sweep& sweep, bool all_patterns) {
                  {"batch_max", largest.batch_max},
                  {"batch_memory_mb", largest.batch_memory_mb},
                  {"pairs", json::array()}};
-  for (const NamedPattern& pattern : patterns_of(sweep, all_patterns)) {
+  for (const NamedPattern& pattern : with_own_patterns(
+           sweep, all_patterns ? shipped_patterns(sweep) : std::vector<NamedPattern>())) {
     for (json& pair : pairs_with(worker, sweep, pattern)) {
       answer["pairs"].push_back(pair);
       if (!of_models(sweep)) continue;

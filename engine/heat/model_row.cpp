@@ -32,6 +32,15 @@ const FamilyDescription& family_of_row(std::string_view name) {
   return family != nullptr ? *family : *family_descriptions().front();
 }
 
+std::vector<FamilyChoice> rows_with_pattern(std::string_view pattern) {
+  std::vector<FamilyChoice> found;
+  for (const FamilyDescription* family : family_descriptions()) {
+    for (const FamilyChoice& row : family->rows())
+      if (row.pattern == pattern) found.push_back(row);
+  }
+  return found;
+}
+
 std::vector<ModelRowOption> model_row_options() {
   std::vector<ModelRowOption> options;
   for (const FamilyDescription* family : family_descriptions()) {

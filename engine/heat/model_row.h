@@ -25,6 +25,9 @@ namespace attnscope {
 /// The family whose row this is, without options; the first, where it is a pattern's.
 [[nodiscard]] const FamilyDescription& family_of_row(std::string_view name);
 
+/// The families' own rows whose attention has this pattern.
+[[nodiscard]] std::vector<FamilyChoice> rows_with_pattern(std::string_view pattern);
+
 /// An option as a field of a contender that is an object, and as the end of one that is text.
 struct ModelRowOption {
   std::string field;   // "cls_only_last_layer"

@@ -14,8 +14,6 @@
 #include "app/gui/charts/figure_font.h"
 
 namespace attnscope::charts {
-namespace {}  // namespace
-
 RunChart::RunChart(QWidget* parent)
     : QWidget(parent), placeholder_(QStringLiteral("No values yet")) {
   install_chart_access();

@@ -31,10 +31,8 @@ QList<ContenderMatrixModel::Named> model_names() {
   QList<ContenderMatrixModel::Named> names;
   for (const ContenderMatrixModel::Named& pattern : pattern_names()) {
     names.append(pattern);
-    for (const FamilyDescription* family : family_descriptions()) {
-      for (const FamilyChoice& row : family->rows())
-        if (words(row.pattern) == pattern.name) names.append({words(row.name), words(row.summary)});
-    }
+    for (const FamilyChoice& row : rows_with_pattern(pattern.name.toStdString()))
+      names.append({words(row.name), words(row.summary)});
   }
   const QList<ContenderMatrixModel::Named> whole = names;
   for (const auto& [name, tip] : whole) {
