@@ -11,12 +11,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <utility>
+
+#include "kernels/base/sentences.h"
 
 namespace attnscope::measure {
 namespace {
@@ -96,7 +97,7 @@ CycleCounter::CycleCounter() {
   constexpr int this_thread = 0, any_core = -1, no_group = -1;
   descriptor_ = static_cast<int>(
       syscall(SYS_perf_event_open, &wanted, this_thread, any_core, no_group, PERF_FLAG_FD_CLOEXEC));
-  if (descriptor_ < 0) refusal_ = std::strerror(errno);
+  if (descriptor_ < 0) refusal_ = system_reason(errno);
 }
 
 CycleCounter::~CycleCounter() {

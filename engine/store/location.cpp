@@ -14,6 +14,7 @@
 #include "engine/store/file_start.h"
 #include "engine/store/schema.h"
 #include "engine/store/store.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 
@@ -99,7 +100,7 @@ Result<FileHeader> inspect(const std::filesystem::path& file) {
   const std::optional<std::size_t> count = read_start(file, header);
   if (!count) {
     return fail("{} cannot be read ({}); make it readable, or name another file with --db", name,
-                std::strerror(errno));
+                system_reason(errno));
   }
   if (*count == 0) return FileHeader{.empty = true};
   // The power went while the file was made: its first page never came, and the journal beside it

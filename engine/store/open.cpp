@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string_view>
 
 #include "engine/store/fields.h"
@@ -13,6 +12,7 @@
 #include "engine/store/location.h"
 #include "engine/store/schema.h"
 #include "engine/store/store.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace store {
@@ -46,7 +46,7 @@ Status check_writable(const std::filesystem::path& file, bool exists) {
   const bool file_refused = exists && access(file.c_str(), W_OK) != 0;
   if (!file_refused && access(folder.c_str(), W_OK | X_OK) == 0) return {};
   return fail("{} cannot be written ({}); make it writable, or name another file with --db",
-              file_refused ? file.string() : "the folder " + folder.string(), std::strerror(errno));
+              file_refused ? file.string() : "the folder " + folder.string(), system_reason(errno));
 }
 
 /// WAL needs shared memory between its users, which network file systems do not give.

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "engine/store/implementation.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::store {
 namespace {
@@ -52,7 +52,7 @@ Status UnfinishedFile::publish() const {
   if (::link(path_.c_str(), name_.c_str()) == 0) return sync_folder_of(name_);
   if (errno == EEXIST) return refuse_existing(name_);
   return fail("{} cannot be written ({}); name a file elsewhere", name_.string(),
-              std::strerror(errno));
+              system_reason(errno));
 }
 
 }  // namespace attnscope::store

@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -142,7 +141,7 @@ std::string why_not_started(const std::string& command, int error) {
         command);
   }
   return fmt::format("the measuring process '{}' could not be started: {}", command,
-                     std::strerror(error));
+                     system_reason(error));
 }
 
 milliseconds left_until(Clock::time_point deadline) {
@@ -242,7 +241,7 @@ class WorkerProcess::Child {
 Status WorkerProcess::Child::start(const std::string& command) {
   Descriptor in, out, err;  // the child's ends
   if (!make_pipe(in, input_) || !make_pipe(output_, out) || !make_pipe(errors_, err))
-    return fail("no pipe to the measuring process could be made: {}", std::strerror(errno));
+    return fail("no pipe to the measuring process could be made: {}", system_reason(errno));
   if (const int error = spawn(command, {in.get(), out.get(), err.get()}, pid_); error != 0) {
     pid_ = -1;
     return fail("{}", why_not_started(command, error));
