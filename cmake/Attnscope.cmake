@@ -19,7 +19,8 @@ add_library(attnscope_settings INTERFACE)
 # g++ 12 raises false alarms about the bounds of short std::strings (its bug 105329); the sanitizers
 # watch bounds. -fPIC for programs, too: objects that are compiled alike can share precompiled headers.
 target_compile_options(attnscope_settings INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-fPIC -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+  $<$<COMPILE_LANGUAGE:CXX>:-fPIC -Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion
+  $<$<NOT:$<BOOL:$<TARGET_PROPERTY:ATTNSCOPE_OF_STRANGERS>>>:-Wshadow>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>
   $<$<BOOL:${ATTNSCOPE_WARNINGS_AS_ERRORS}>:-Werror>>)
 target_include_directories(attnscope_settings INTERFACE ${CMAKE_SOURCE_DIR})
@@ -118,6 +119,10 @@ function(attnscope_test name)
     set(SUITE_HEADERS test)
   endif()
   add_executable(${name} ${SUITE_SOURCES})
+  attnscope_compile_together(${name})
+  # Suites know nothing of each other: a local name may be another's constant. scripts/lint, which reads
+  # each by itself, looks for what is hidden within one.
+  set_target_properties(${name} PROPERTIES ATTNSCOPE_OF_STRANGERS ${ATTNSCOPE_UNITY})
   target_link_libraries(${name} PRIVATE attnscope_settings ${SUITE_LINK} GTest::gtest GTest::gmock
                         GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)

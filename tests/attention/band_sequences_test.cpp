@@ -8,8 +8,8 @@
 namespace attnscope {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using tests::item;
 using tests::SmallProblem;
 

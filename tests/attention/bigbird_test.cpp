@@ -15,7 +15,7 @@
 namespace attnscope {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using tests::item;
 using tests::SmallProblem;
 

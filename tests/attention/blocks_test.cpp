@@ -10,16 +10,13 @@
 namespace attnscope {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 using tests::item;
 using tests::SmallProblem;
+using tests::usual;
 
 bool is_full(const SmallProblem& small) {
   return is_full_attention(small.layout, small.plan);
-}
-
-SequenceLayout usual() {
-  return SequenceLayout::uniform(2, item(1, 3, 9));
 }
 
 TEST(FullAttention, IsReadFromThePlanAndNotFromTheName) {

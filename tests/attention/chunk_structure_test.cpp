@@ -9,9 +9,9 @@
 namespace attnscope {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using tests::item;
 using tests::SmallProblem;
 

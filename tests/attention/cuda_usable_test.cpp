@@ -7,7 +7,7 @@
 namespace attnscope::cuda {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr LibTorchCuda libtorch_without{.built = false, .devices = 0};
 constexpr LibTorchCuda libtorch_with{.built = true, .devices = 1};
@@ -30,7 +30,7 @@ TEST(CudaUsable, LibTorchForTheCpuOnly_IsTheReasonOnAMachineWithADevice) {
 
 TEST(CudaUsable, ADeviceTooOldForTheKernels_IsNamedWithWhatTheyNeed) {
   EXPECT_THAT(usable(one_device(7), libtorch_with).error().message,
-              testing::AllOf(HasSubstr("Some GPU"), HasSubstr("7.5"), HasSubstr("8.0")));
+              ::testing::AllOf(HasSubstr("Some GPU"), HasSubstr("7.5"), HasSubstr("8.0")));
 }
 
 TEST(CudaUsable, ADeviceThatLibTorchDoesNotSee_IsSaid) {

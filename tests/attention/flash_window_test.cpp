@@ -25,8 +25,8 @@
 namespace attnscope {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using tests::item;
 using tests::SmallProblem;
 
@@ -312,7 +312,7 @@ TEST(FlashWindow, TakesWhatItsKernelTakesInPlansOfItsParts) {
       EXPECT_TRUE(ok) << ok.error().message;
     } else {
       ASSERT_FALSE(ok) << one.expected;
-      EXPECT_THAT(ok.error().message, testing::StartsWith(one.expected));
+      EXPECT_THAT(ok.error().message, ::testing::StartsWith(one.expected));
     }
   }
 }

@@ -16,13 +16,10 @@
 namespace attnscope {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using tests::item;
 using tests::SmallProblem;
-
-SequenceLayout usual() {
-  return SequenceLayout::uniform(2, item(1, 3, 9));
-}
+using tests::usual;
 
 std::string refusal(const char* id, const Problem& problem) {
   const Status ok = find_implementation(id)->supports(problem);

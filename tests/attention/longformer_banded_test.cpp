@@ -72,7 +72,7 @@ TEST(LongformerBandedRefusals, NameTheHeadDimensionsItTakes) {
   small.problem.head_dim = 257;
   const Status ok = find_implementation("longformer-banded")->supports(small.problem);
   ASSERT_FALSE(ok);
-  EXPECT_THAT(ok.error().message, testing::HasSubstr("head dimensions 1 to 256, not 257"));
+  EXPECT_THAT(ok.error().message, ::testing::HasSubstr("head dimensions 1 to 256, not 257"));
 }
 
 /// All that a forward and a backward call write.

@@ -121,7 +121,7 @@ const std::vector<SequenceLayout>& layouts() {
   return all;
 }
 
-class PredictedPeak : public testing::TestWithParam<std::tuple<MemoryOrder, DType, Direction>> {
+class PredictedPeak : public ::testing::TestWithParam<std::tuple<MemoryOrder, DType, Direction>> {
  protected:
   /// Nothing where the pattern knows no such layout.
   std::unique_ptr<SmallProblem> problem(const char* pattern, const SequenceLayout& layout) const {
@@ -194,9 +194,9 @@ TEST_P(PredictedPeak, OfPartsAssembledIsAnUpperBoundThatIsNotFarOff) {
 
 INSTANTIATE_TEST_SUITE_P(
     OrdersAndDtypes, PredictedPeak,
-    testing::Combine(testing::Values(MemoryOrder::head_major, MemoryOrder::token_major),
-                     testing::Values(DType::float32, DType::bfloat16),
-                     testing::Values(Direction::forward, Direction::forward_backward)));
+    ::testing::Combine(::testing::Values(MemoryOrder::head_major, MemoryOrder::token_major),
+                       ::testing::Values(DType::float32, DType::bfloat16),
+                       ::testing::Values(Direction::forward, Direction::forward_backward)));
 
 }  // namespace
 }  // namespace attnscope

@@ -117,7 +117,7 @@ TEST(SdpaKernelsOnCuda, TakeNoMoreItemsThanAGridHolds) {
   for (const SdpaKernel kernel : {SdpaKernel::flash, SdpaKernel::efficient, SdpaKernel::cudnn}) {
     const Status ok = sdpa_kernel_takes(kernel, small.problem, hopper);
     ASSERT_FALSE(ok);
-    EXPECT_THAT(ok.error().message, testing::HasSubstr("at most 65535 items in one call"));
+    EXPECT_THAT(ok.error().message, ::testing::HasSubstr("at most 65535 items in one call"));
   }
 }
 

@@ -20,6 +20,10 @@ inline LayoutItem item(std::int64_t cls, std::int64_t query, std::int64_t docume
   return item;
 }
 
+inline SequenceLayout usual() {
+  return SequenceLayout::uniform(2, item(1, 3, 9));
+}
+
 inline AttentionPattern pattern(std::string_view name_or_json) {
   if (name_or_json.starts_with('{')) return parse_pattern(name_or_json, "test").value();
   return find_pattern(name_or_json).value();

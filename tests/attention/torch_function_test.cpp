@@ -15,9 +15,9 @@
 namespace attnscope {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 using tests::item;
 using tests::SmallProblem;
 using Attention = at::Tensor (*)(const std::shared_ptr<const AttentionPlan>&, const at::Tensor&,
@@ -76,7 +76,7 @@ void expect_equal(const std::vector<at::Tensor>& a, const std::vector<at::Tensor
   }
 }
 
-class TorchFunction : public testing::TestWithParam<Attention> {
+class TorchFunction : public ::testing::TestWithParam<Attention> {
  protected:
   at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) const {
     return GetParam()(plan_, q, k, v, small_.problem.scale);
@@ -277,8 +277,8 @@ TEST_P(TorchFunction, ASecondDerivativeIsRefusedInASentence) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, TorchFunction,
-                         testing::Values(&segment_attention, &windowed_attention),
-                         [](const testing::TestParamInfo<Attention>& kernels) {
+                         ::testing::Values(&segment_attention, &windowed_attention),
+                         [](const ::testing::TestParamInfo<Attention>& kernels) {
                            return kernels.param == &segment_attention ? "segment" : "windowed";
                          });
 

@@ -2,6 +2,7 @@
 #include "tests/checkpoint/tiny_checkpoint.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstring>
 #include <fstream>

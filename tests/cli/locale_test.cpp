@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-void fill(const Program& program) {
+void fill_two_lengths(const Program& program) {
   auto store = Store::open(program.path("runs.db"), Store::Mode::read_write);
   ASSERT_TRUE(store) << store.error().message;
   NewRun start;
@@ -64,7 +64,7 @@ class Locale : public ::testing::Test {
   void SetUp() override {
     german_ = german(program_);
     if (german_.empty()) GTEST_SKIP() << "no de_DE locale can be built here (package locales)";
-    fill(program_);
+    fill_two_lengths(program_);
   }
 
   /// What the program prints, or writes into `file`, in both locales.

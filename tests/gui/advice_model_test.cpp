@@ -131,7 +131,7 @@ class AdviceModelTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(AdviceModelTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::AdviceModelTest)
+}  // namespace attnscope::gui
 #include "advice_model_test.moc"

@@ -340,7 +340,7 @@ class AnswerPanelTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(AnswerPanelTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::AnswerPanelTest)
+}  // namespace attnscope::gui
 #include "answer_panel_test.moc"

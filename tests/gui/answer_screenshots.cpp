@@ -9,11 +9,10 @@
 #include "app/gui/views/answer_list.h"
 #include "app/gui/views/answer_panel.h"
 #include "app/gui/views/compare_page.h"
+#include "tests/gui/gui_test.h"
 
 namespace attnscope::gui {
 namespace {
-
-constexpr int patience_ms = 10'000;
 
 void fill(const AnswerPanel& panel, const char* field, const char* text) {
   auto* edit = panel.findChild<QLineEdit*>(QLatin1String(field));

@@ -111,7 +111,7 @@ class AttentionModelsTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(AttentionModelsTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::AttentionModelsTest)
+}  // namespace attnscope::gui
 #include "attention_models_test.moc"

@@ -364,7 +364,7 @@ class AttentionPageTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(AttentionPageTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::AttentionPageTest)
+}  // namespace attnscope::gui
 #include "attention_page_test.moc"

@@ -16,11 +16,10 @@
 #include "app/gui/views/checkpoint_dialog.h"
 #include "app/gui/views/message_bar.h"
 #include "engine/safetensors/safetensors.h"
+#include "tests/gui/gui_test.h"
 
 namespace attnscope::gui {
 namespace {
-
-constexpr int patience_ms = 30'000;
 
 /// 4096 tokens, one layer of 12 heads whose queries and keys turn with the position: bands of
 /// several widths. Written by hand, because metadata is not write_safetensors' business.

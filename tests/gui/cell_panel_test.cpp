@@ -134,7 +134,7 @@ class CellPanelTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(CellPanelTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::CellPanelTest)
+}  // namespace attnscope::gui
 #include "cell_panel_test.moc"

@@ -162,7 +162,7 @@ class CellTableModelTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(CellTableModelTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::CellTableModelTest)
+}  // namespace attnscope::gui
 #include "cell_table_model_test.moc"

@@ -15,18 +15,10 @@
 #include "app/gui/views/page_preview.h"
 #include "engine/report/answer.h"
 #include "engine/store/store.h"
+#include "tests/gui/gui_test.h"
 
 namespace attnscope::gui {
 namespace {
-
-constexpr int patience_ms = 10'000;
-
-bool save(QWidget& widget, const QString& file) {
-  QTest::qWait(0);  // layout and polish
-  if (widget.grab().save(file)) return true;
-  std::fprintf(stderr, "Cannot write %s.\n", qPrintable(file));
-  return false;
-}
 
 /// The rows of the first setting, against the first contender.
 Result<report::Table> first_setting(const Store& store) {

@@ -152,7 +152,7 @@ class CheckpointDialogTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(CheckpointDialogTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::CheckpointDialogTest)
+}  // namespace attnscope::gui
 #include "checkpoint_dialog_test.moc"

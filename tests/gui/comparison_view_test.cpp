@@ -21,8 +21,6 @@
 
 namespace attnscope::gui {
 
-constexpr int patience_ms = 20'000;
-
 class ComparisonViewTest : public QObject {
   Q_OBJECT
 
@@ -149,7 +147,7 @@ class ComparisonViewTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(ComparisonViewTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::ComparisonViewTest)
+}  // namespace attnscope::gui
 #include "comparison_view_test.moc"

@@ -75,7 +75,7 @@ class ContenderMatrixModelTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(ContenderMatrixModelTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::ContenderMatrixModelTest)
+}  // namespace attnscope::gui
 #include "contender_matrix_model_test.moc"

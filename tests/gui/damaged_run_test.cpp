@@ -23,8 +23,6 @@
 
 namespace attnscope::gui {
 
-constexpr int patience_ms = 20'000;
-
 class DamagedRunTest : public QObject {
   Q_OBJECT
 
@@ -136,7 +134,7 @@ class DamagedRunTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(DamagedRunTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::DamagedRunTest)
+}  // namespace attnscope::gui
 #include "damaged_run_test.moc"

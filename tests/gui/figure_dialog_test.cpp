@@ -220,7 +220,7 @@ class FigureDialogTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(FigureDialogTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::FigureDialogTest)
+}  // namespace attnscope::gui
 #include "figure_dialog_test.moc"

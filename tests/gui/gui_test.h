@@ -1,16 +1,21 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// main() of a window test: offscreen, with settings and data in a folder that goes away.
+// What every suite of the window's tests stands on: offscreen, with settings and data in a folder
+// that goes away. The suites of a program are chosen by their files' names: `window_test
+// heats_test`.
 
-#include <QApplication>
 #include <QTemporaryDir>
 #include <QtTest>
 
 #include "app/gui/views/theme.h"
 #include "app/gui/window.h"
+#include "tests/gui/watched_application.h"
 
 namespace attnscope::gui {
+
+/// For what must happen: long enough for a machine that does other things beside.
+constexpr int patience_ms = 60'000;
 
 /// Must live as long as the application.
 class TestHome {
@@ -25,10 +30,15 @@ class TestHome {
   QTemporaryDir folder_;
 };
 
-template <typename Test, typename Application = QApplication>
-int run_gui_test(int argc, char** argv) {
+using RunSuite = int (*)(int argc, char** argv);
+
+/// Enters a suite of this program, whose main() is chosen_suite.cpp's.
+bool enter_suite(const char* file, RunSuite run);
+
+template <typename Test>
+int run_suite(int argc, char** argv) {
   const TestHome home;
-  Application application(argc, argv);
+  WatchedApplication application(argc, argv);
   prepare_application();
   apply_theme(Theme::light);
   Test test;
@@ -37,7 +47,5 @@ int run_gui_test(int argc, char** argv) {
 
 }  // namespace attnscope::gui
 
-#define ATTNSCOPE_GUI_TEST_MAIN(Test)                      \
-  int main(int argc, char** argv) {                        \
-    return attnscope::gui::run_gui_test<Test>(argc, argv); \
-  }
+#define ATTNSCOPE_GUI_TEST(Test) \
+  [[maybe_unused]] static const bool entered_##Test = enter_suite(__FILE__, run_suite<Test>);

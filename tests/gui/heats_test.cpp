@@ -249,7 +249,7 @@ class HeatsTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(HeatsTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::HeatsTest)
+}  // namespace attnscope::gui
 #include "heats_test.moc"

@@ -19,8 +19,6 @@
 
 namespace attnscope::gui {
 
-constexpr int patience_ms = 20'000;
-
 class KeptStateTest : public QObject {
   Q_OBJECT
 
@@ -173,7 +171,7 @@ class KeptStateTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(KeptStateTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::KeptStateTest)
+}  // namespace attnscope::gui
 #include "kept_state_test.moc"

@@ -20,8 +20,6 @@
 
 namespace attnscope::gui {
 
-constexpr int patience_ms = 60'000;
-
 /// Another process with a lock; lets go at the end.
 class Holder {
  public:
@@ -182,7 +180,7 @@ class LockedDatabaseTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(LockedDatabaseTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::LockedDatabaseTest)
+}  // namespace attnscope::gui
 #include "locked_database_test.moc"

@@ -30,7 +30,6 @@
 
 namespace attnscope::gui {
 
-constexpr int patience_ms = 20'000;
 constexpr int measuring_patience_ms = 120'000;
 
 class MainWindowTest : public QObject {
@@ -331,7 +330,7 @@ class MainWindowTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(MainWindowTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::MainWindowTest)
+}  // namespace attnscope::gui
 #include "main_window_test.moc"

@@ -364,7 +364,7 @@ class NewRunDrawerTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(NewRunDrawerTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::NewRunDrawerTest)
+}  // namespace attnscope::gui
 #include "new_run_drawer_test.moc"

@@ -176,7 +176,7 @@ class PatternCostsModelTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(PatternCostsModelTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::PatternCostsModelTest)
+}  // namespace attnscope::gui
 #include "pattern_costs_model_test.moc"

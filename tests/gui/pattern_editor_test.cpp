@@ -245,7 +245,7 @@ class PatternEditorTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(PatternEditorTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::PatternEditorTest)
+}  // namespace attnscope::gui
 #include "pattern_editor_test.moc"

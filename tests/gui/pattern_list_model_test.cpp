@@ -60,7 +60,7 @@ class PatternListModelTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(PatternListModelTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::PatternListModelTest)
+}  // namespace attnscope::gui
 #include "pattern_list_model_test.moc"

@@ -12,11 +12,10 @@
 #include "app/gui/views/pattern_costs.h"
 #include "app/gui/views/pattern_panel.h"
 #include "app/gui/views/patterns_page.h"
+#include "tests/gui/gui_test.h"
 
 namespace attnscope::gui {
 namespace {
-
-constexpr int patience_ms = 20'000;
 
 /// Masks in their finest picture, implementations answered.
 void settle(PatternsPage& page) {

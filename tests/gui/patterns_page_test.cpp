@@ -444,7 +444,6 @@ class PatternsPageTest : public QObject {
   void ALargeItem_IsCountedAndDrawnInTheEnd() {
     page_->masks()->set_style(charts::MaskStyle::true_scale);
     set_number("document_tokens", 400'000);
-    constexpr int patience_ms = 30'000;
     QTRY_VERIFY_WITH_TIMEOUT(
         page_->mask()->problem() && page_->mask()->problem()->tokens() == 400'012, patience_ms);
     const auto counted = [&] {
@@ -471,7 +470,7 @@ class PatternsPageTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(PatternsPageTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::PatternsPageTest)
+}  // namespace attnscope::gui
 #include "patterns_page_test.moc"

@@ -99,7 +99,7 @@ class PivotTableModelTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(PivotTableModelTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::PivotTableModelTest)
+}  // namespace attnscope::gui
 #include "pivot_table_model_test.moc"

@@ -26,8 +26,6 @@
 
 namespace attnscope::gui {
 
-constexpr int patience_ms = 20'000;
-
 PublishedPointer one_run() {
   PublishedRun run;
   run.file = QStringLiteral("/somewhere/run.attn");
@@ -219,7 +217,7 @@ class PublishedTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(PublishedTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::PublishedTest)
+}  // namespace attnscope::gui
 #include "published_test.moc"

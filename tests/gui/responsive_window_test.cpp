@@ -15,7 +15,6 @@
 
 namespace attnscope::gui {
 
-constexpr int patience_ms = 60'000;
 #ifdef __SANITIZE_ADDRESS__
 // The sanitizers multiply every figure.
 constexpr double longest_block_ms = 500;
@@ -104,10 +103,7 @@ class ResponsiveWindowTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(ResponsiveWindowTest)
 
-int main(int argc, char** argv) {
-  return attnscope::gui::run_gui_test<attnscope::gui::ResponsiveWindowTest,
-                                      attnscope::gui::WatchedApplication>(argc, argv);
-}
+}  // namespace attnscope::gui
 #include "responsive_window_test.moc"

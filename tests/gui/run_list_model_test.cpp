@@ -131,7 +131,7 @@ class RunListModelTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(RunListModelTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::RunListModelTest)
+}  // namespace attnscope::gui
 #include "run_list_model_test.moc"

@@ -27,8 +27,6 @@
 
 namespace attnscope::gui {
 
-constexpr int patience_ms = 20'000;
-
 class RunListPanelTest : public QObject {
   Q_OBJECT
 
@@ -327,7 +325,7 @@ class RunListPanelTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(RunListPanelTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::RunListPanelTest)
+}  // namespace attnscope::gui
 #include "run_list_panel_test.moc"

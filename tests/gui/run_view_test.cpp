@@ -414,7 +414,7 @@ class RunViewTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(RunViewTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::RunViewTest)
+}  // namespace attnscope::gui
 #include "run_view_test.moc"

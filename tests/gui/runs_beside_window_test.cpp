@@ -17,8 +17,6 @@
 
 namespace attnscope::gui {
 
-constexpr int patience_ms = 60'000;
-
 class RunsBesideWindowTest : public QObject {
   Q_OBJECT
 
@@ -177,7 +175,7 @@ class RunsBesideWindowTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(RunsBesideWindowTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::RunsBesideWindowTest)
+}  // namespace attnscope::gui
 #include "runs_beside_window_test.moc"

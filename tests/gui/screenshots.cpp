@@ -23,9 +23,6 @@
 #include "tests/gui/shoot_run_list.h"
 
 namespace attnscope::gui {
-namespace {
-
-constexpr int patience_ms = 10'000;
 
 bool save(QWidget& widget, const QString& file) {
   // Layout and polish: labels that wrap ask for their height once they have a width.
@@ -34,6 +31,8 @@ bool save(QWidget& widget, const QString& file) {
   std::fprintf(stderr, "Cannot write %s.\n", qPrintable(file));
   return false;
 }
+
+namespace {
 
 /// The run with the most axes to choose from, else nothing.
 QString many_sided_run(const std::filesystem::path& database) {

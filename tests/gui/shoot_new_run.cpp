@@ -11,11 +11,10 @@
 #include "app/gui/views/new_run_drawer.h"
 #include "app/gui/views/sweep_file_edit.h"
 #include "app/gui/views/sweep_form.h"
+#include "tests/gui/gui_test.h"
 
 namespace attnscope::gui {
 namespace {
-
-constexpr int patience_ms = 20'000;
 
 /// Until nothing slides, is checked or is foreseen any more.
 bool settle(const NewRunDrawer& drawer) {

@@ -12,11 +12,10 @@
 #include "app/gui/views/published_view.h"
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_view.h"
+#include "tests/gui/gui_test.h"
 
 namespace attnscope::gui {
 namespace {
-
-constexpr int patience_ms = 10'000;
 
 QString key_of(const RunListPanel& panel, int row) {
   return panel.list()->model()->index(row, 0).data(RunListModel::uuid_role).toString();

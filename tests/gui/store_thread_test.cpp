@@ -337,7 +337,7 @@ class StoreThreadTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(StoreThreadTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::StoreThreadTest)
+}  // namespace attnscope::gui
 #include "store_thread_test.moc"

@@ -190,7 +190,7 @@ class SweepDraftTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(SweepDraftTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::SweepDraftTest)
+}  // namespace attnscope::gui
 #include "sweep_draft_test.moc"

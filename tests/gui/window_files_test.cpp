@@ -29,8 +29,6 @@
 
 namespace attnscope::gui {
 
-constexpr int patience_ms = 20'000;
-
 class WindowFilesTest : public QObject {
   Q_OBJECT
 
@@ -259,7 +257,7 @@ class WindowFilesTest : public QObject {
   }
 };
 
-}  // namespace attnscope::gui
+ATTNSCOPE_GUI_TEST(WindowFilesTest)
 
-ATTNSCOPE_GUI_TEST_MAIN(attnscope::gui::WindowFilesTest)
+}  // namespace attnscope::gui
 #include "window_files_test.moc"

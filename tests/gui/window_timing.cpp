@@ -23,7 +23,6 @@
 namespace attnscope::gui {
 namespace {
 
-constexpr int patience_ms = 60'000;
 constexpr int frames = 31;
 
 /// Milliseconds of the median and the slowest of several paints.

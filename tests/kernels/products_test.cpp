@@ -26,7 +26,7 @@ Band ragged(std::int64_t window, DType dtype, std::int64_t head_dim = 32,
           .order = order};
 }
 
-std::string text_of(const Band& band) {
+std::string band_text(const Band& band) {
   return fmt::format("w {} d {} {} {} up to token {}", band.window, band.head_dim,
                      attnscope::name_of(band.dtype), name_of(band.order), band.tokens);
 }
@@ -106,7 +106,7 @@ void expect_products_right(const Band& band) {
     add(w, q.row(i, h), d, grad_v.row(key, h));
   });
   product_subject().for_each_build([&](const std::string& build) {
-    const std::string what = build + " " + text_of(band);
+    const std::string what = build + " " + band_text(band);
     const Products forward = product_subject().forward(band, in, weights, 1);
     const ProductGradients backward = product_subject().backward(band, in, weights, 1);
     expect_rows(band, forward.o, o, "o " + what);

@@ -7,7 +7,6 @@ namespace attnscope::measure {
 namespace {
 
 constexpr std::int64_t gib = std::int64_t{1} << 30;
-constexpr std::int64_t mib = std::int64_t{1} << 20;
 
 TEST(CudaStatistics, CachedIsWhatIsReservedAndNotInUse) {
   const HeatMemory::Counters counters = counters_of({.requested = 100,
@@ -34,11 +33,11 @@ TEST(CudaStatistics, FreeIsTheDriversAndTheCached_LessAMargin) {
 TEST(CudaStatistics, ALimitCountsWhatIsInUse) {
   const CudaAllocatorStatistics statistics{.reserved = 3 * gib, .active = gib};
   EXPECT_EQ(free_for_requests(statistics, 10 * gib, 40 * gib, 4 * gib), 3 * gib);
-  EXPECT_EQ(free_for_requests(statistics, 10 * gib, 40 * gib, 512 * mib), 0);
+  EXPECT_EQ(free_for_requests(statistics, 10 * gib, 40 * gib, gib / 2), 0);
 }
 
 TEST(CudaStatistics, AFullDevice_HasNothingFreeRatherThanLess) {
-  EXPECT_EQ(free_for_requests({}, mib, 40 * gib, std::nullopt), 0);
+  EXPECT_EQ(free_for_requests({}, gib / 1024, 40 * gib, std::nullopt), 0);
 }
 
 TEST(CudaStatistics, LibTorchsParagraphEndsWhereItHasSaidWhatWasAskedAndFree) {

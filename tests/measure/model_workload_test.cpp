@@ -39,7 +39,7 @@ protocol::HeatRequest model_heat(std::vector<Contender> models) {
   return request;
 }
 
-HeatResult run(const protocol::HeatRequest& request) {
+HeatResult run_models(const protocol::HeatRequest& request) {
   return run_heat(request, {}).value();
 }
 
@@ -57,7 +57,7 @@ std::vector<Contender> paper_rows() {
 }
 
 TEST(ModelHeat, EveryRowOfThePaper_IsRightAndMeasured) {
-  const HeatResult result = run(model_heat(paper_rows()));
+  const HeatResult result = run_models(model_heat(paper_rows()));
   ASSERT_EQ(result.cells.size(), paper_rows().size());
   for (const Cell& cell : result.cells) {
     SCOPED_TRACE(cell.contender.id());
@@ -74,7 +74,7 @@ TEST(ModelHeat, EveryRowOfThePaper_IsRightAndMeasured) {
 
 TEST(ModelHeat, TheShortcutOfTheLastLayer_HasLessWork) {
   const HeatResult result =
-      run(model_heat({model("full", "sdpa"), model("full+cls-only-last-layer", "sdpa")}));
+      run_models(model_heat({model("full", "sdpa"), model("full+cls-only-last-layer", "sdpa")}));
   ASSERT_EQ(result.cells[1].status, CellStatus::ok) << result.cells[1].reason;
   EXPECT_LT(result.cells[1].work.useful_flop, result.cells[0].work.useful_flop);
 }
@@ -84,18 +84,18 @@ TEST(ModelHeat, OneBatchOfAll_IsWhatTheNeediestFits) {
   request.heat.point.sequence_tokens = 512;
   request.heat.point.batch_max = 100;
   request.heat.point.batch_memory_mb = 16;
-  const HeatResult together = run(request);
+  const HeatResult together = run_models(request);
   EXPECT_EQ(together.cells[0].batch, together.cells[1].batch);
   EXPECT_LT(together.cells[0].batch, 100);
   request.heat.point.batch_per_contender = true;
-  const HeatResult apart = run(request);
+  const HeatResult apart = run_models(request);
   EXPECT_EQ(apart.cells[0].batch, together.cells[0].batch);
   EXPECT_GT(apart.cells[1].batch, apart.cells[0].batch);
   for (const Cell& cell : apart.cells) EXPECT_EQ(cell.status, CellStatus::ok) << cell.reason;
 }
 
 TEST(ModelHeat, WhatAnImplementationDoesNotTake_IsUnsupportedWithItsReason) {
-  const HeatResult result = run(model_heat(
+  const HeatResult result = run_models(model_heat(
       {model("sparse", "sdpa", Window::of(4)), model("full", "sdpa"), model("full", "sdap")}));
   EXPECT_EQ(result.cells[0].status, CellStatus::unsupported);
   EXPECT_THAT(result.cells[0].reason, HasSubstr("sdpa"));

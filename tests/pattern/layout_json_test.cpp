@@ -13,7 +13,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::string error_of(std::string_view json) {
+std::string layout_error(std::string_view json) {
   const auto layout = parse_layout(json, "layout.json");
   return layout ? "" : layout.error().message;
 }
@@ -58,14 +58,14 @@ TEST(LayoutJson, PrintedLayoutReadsBackAsItself) {
 }
 
 TEST(LayoutJson, BrokenJsonNamesLineAndColumn) {
-  EXPECT_THAT(error_of("{\"items\": [\n  {\"cls\": 1,}\n]}"),
+  EXPECT_THAT(layout_error("{\"items\": [\n  {\"cls\": 1,}\n]}"),
               StartsWith("layout.json, line 2, column 13: not valid JSON"));
 }
 
 TEST(LayoutJson, SizesThatAreNoSizesNameLineFieldAndRange) {
   for (const char* size : {"-1", "1.5", "2.0", "\"11\"", "null", "true", "{}", "1e3", "100000001",
                            "9223372036854775808", "99999999999999999999999"}) {
-    EXPECT_THAT(error_of(fmt::format("{{\"items\": [\n{{}},\n{{\"query\": {}}}]}}", size)),
+    EXPECT_THAT(layout_error(fmt::format("{{\"items\": [\n{{}},\n{{\"query\": {}}}]}}", size)),
                 StartsWith("layout.json, line 3: 'items[1].query' must be a whole number from 0 to "
                            "100000000, not "))
         << size;
@@ -73,47 +73,48 @@ TEST(LayoutJson, SizesThatAreNoSizesNameLineFieldAndRange) {
 }
 
 TEST(LayoutJson, UnknownFieldsNameTheNearest) {
-  EXPECT_THAT(error_of("{\"items\": [{\n\"querry\": 3}]}"),
+  EXPECT_THAT(layout_error("{\"items\": [{\n\"querry\": 3}]}"),
               AllOf(StartsWith("layout.json, line 2: 'items[0].querry' is an unknown field"),
                     HasSubstr("did you mean 'query'?")));
-  EXPECT_THAT(error_of("{\"itms\": []}"), HasSubstr("did you mean 'items'?"));
+  EXPECT_THAT(layout_error("{\"itms\": []}"), HasSubstr("did you mean 'items'?"));
 }
 
 TEST(LayoutJson, DocumentAndDocumentsTogetherAreAnError) {
-  EXPECT_THAT(error_of("{\"items\": [{\"document\": 3,\n\"documents\": [3]}]}"),
+  EXPECT_THAT(layout_error("{\"items\": [{\"document\": 3,\n\"documents\": [3]}]}"),
               StartsWith("layout.json, line 2: 'items[0].documents' stands beside 'document'"));
-  EXPECT_THAT(error_of(R"({"items": [{"document": [3, 4]}]})"), HasSubstr("'documents'"));
-  EXPECT_THAT(error_of(R"({"items": [{"documents": 3}]})"), HasSubstr("must be a list"));
+  EXPECT_THAT(layout_error(R"({"items": [{"document": [3, 4]}]})"), HasSubstr("'documents'"));
+  EXPECT_THAT(layout_error(R"({"items": [{"documents": 3}]})"), HasSubstr("must be a list"));
 }
 
 TEST(LayoutJson, SentencesThatDescendOrLieOutsideNameTheirLine) {
-  EXPECT_THAT(error_of("{\"items\": [{\"document\": 50, \"sentences\": [0,\n30,\n30]}]}"),
+  EXPECT_THAT(layout_error("{\"items\": [{\"document\": 50, \"sentences\": [0,\n30,\n30]}]}"),
               StartsWith("layout.json, line 3: 'items[0].sentences[2]' is 30 after 30"));
   EXPECT_THAT(
-      error_of("{\"items\": [{\"document\": 50, \"sentences\": [0,\n50]}]}"),
+      layout_error("{\"items\": [{\"document\": 50, \"sentences\": [0,\n50]}]}"),
       StartsWith("layout.json, line 2: 'items[0].sentences[1]' is 50, outside the item's 50"));
-  EXPECT_THAT(error_of(R"({"items": [{"document": 5, "sentences": [-1]}]})"),
+  EXPECT_THAT(layout_error(R"({"items": [{"document": 5, "sentences": [-1]}]})"),
               HasSubstr("'items[0].sentences[0]' must be a whole number"));
-  EXPECT_THAT(error_of(R"({"items": [{"document": 5, "sentences": 3}]})"),
+  EXPECT_THAT(layout_error(R"({"items": [{"document": 5, "sentences": 3}]})"),
               HasSubstr("'items[0].sentences' must be a list"));
 }
 
 TEST(LayoutJson, MissingOrEmptyItemsAreAnError) {
-  EXPECT_THAT(error_of("{}"), HasSubstr("has no 'items'"));
-  EXPECT_THAT(error_of("\n{\"items\": []}"), StartsWith("layout.json, line 2: 'items' is empty"));
-  EXPECT_THAT(error_of("{\"items\": {}}"), HasSubstr("'items' must be a list"));
-  EXPECT_THAT(error_of("{\"items\": [3]}"), HasSubstr("'items[0]' must be an object"));
-  EXPECT_THAT(error_of("[]"), HasSubstr("the file must be an object"));
+  EXPECT_THAT(layout_error("{}"), HasSubstr("has no 'items'"));
+  EXPECT_THAT(layout_error("\n{\"items\": []}"),
+              StartsWith("layout.json, line 2: 'items' is empty"));
+  EXPECT_THAT(layout_error("{\"items\": {}}"), HasSubstr("'items' must be a list"));
+  EXPECT_THAT(layout_error("{\"items\": [3]}"), HasSubstr("'items[0]' must be an object"));
+  EXPECT_THAT(layout_error("[]"), HasSubstr("the file must be an object"));
 }
 
 TEST(LayoutJson, QueryBesideASharedQueryIsAnError) {
-  EXPECT_THAT(error_of("{\"shared_query\": 4, \"items\": [\n{\"query\": 3}]}"),
+  EXPECT_THAT(layout_error("{\"shared_query\": 4, \"items\": [\n{\"query\": 3}]}"),
               StartsWith("layout.json, line 2: 'items[0].query' stands beside 'shared_query'"));
-  EXPECT_EQ(error_of(R"({"shared_query": 4, "items": [{"query": 0}]})"), "");
+  EXPECT_EQ(layout_error(R"({"shared_query": 4, "items": [{"query": 0}]})"), "");
 }
 
 TEST(LayoutJson, SumsBeyondTheLimitAreAnErrorInsteadOfAnOverflow) {
-  EXPECT_THAT(error_of(R"({"items": [{"documents": [90000000, 90000000], "sentences": [0]}]})"),
+  EXPECT_THAT(layout_error(R"({"items": [{"documents": [90000000, 90000000], "sentences": [0]}]})"),
               AllOf(StartsWith("layout.json, line 1: 'items' is too large"), HasSubstr("item 0")));
 }
 

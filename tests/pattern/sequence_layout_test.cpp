@@ -16,7 +16,7 @@ using ::testing::StartsWith;
 constexpr std::int64_t too_many = SequenceLayout::max_tokens + 1;
 constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
 
-std::string error_of(std::vector<LayoutItem> items, std::int64_t shared_query = 0) {
+std::string item_error(std::vector<LayoutItem> items, std::int64_t shared_query = 0) {
   const auto layout = SequenceLayout::make(std::move(items), shared_query);
   return layout ? "" : layout.error().message;
 }
@@ -67,33 +67,33 @@ TEST(SequenceLayout, EmptyGroupsAreAllowed) {
 }
 
 TEST(SequenceLayout, ImpossibleSizesAreErrorsThatNameItemAndField) {
-  EXPECT_THAT(error_of({{}, {.cls = -1}}), AllOf(StartsWith("item 1: cls"), HasSubstr("not -1")));
-  EXPECT_THAT(error_of({{.query = -5}}), StartsWith("item 0: query"));
-  EXPECT_THAT(error_of({{.documents = {3, -2}}}), StartsWith("item 0: document"));
-  EXPECT_THAT(error_of({{.documents = {huge}}}), StartsWith("item 0: document"));
-  EXPECT_THAT(error_of({{}}, -1), StartsWith("shared_query must be"));
-  EXPECT_THAT(error_of({}), HasSubstr("at least one item"));
+  EXPECT_THAT(item_error({{}, {.cls = -1}}), AllOf(StartsWith("item 1: cls"), HasSubstr("not -1")));
+  EXPECT_THAT(item_error({{.query = -5}}), StartsWith("item 0: query"));
+  EXPECT_THAT(item_error({{.documents = {3, -2}}}), StartsWith("item 0: document"));
+  EXPECT_THAT(item_error({{.documents = {huge}}}), StartsWith("item 0: document"));
+  EXPECT_THAT(item_error({{}}, -1), StartsWith("shared_query must be"));
+  EXPECT_THAT(item_error({}), HasSubstr("at least one item"));
 }
 
 TEST(SequenceLayout, TooManyTokensAreAnErrorInsteadOfAnOverflow) {
-  EXPECT_THAT(error_of({{.documents = {too_many}}}), StartsWith("item 0: document"));
-  EXPECT_THAT(error_of({{}, {.documents = {too_many - 1, too_many - 1}}}),
+  EXPECT_THAT(item_error({{.documents = {too_many}}}), StartsWith("item 0: document"));
+  EXPECT_THAT(item_error({{}, {.documents = {too_many - 1, too_many - 1}}}),
               AllOf(StartsWith("item 1: "), HasSubstr("split it")));
-  EXPECT_THAT(error_of(std::vector<LayoutItem>(11, {.documents = {too_many / 10}})),
+  EXPECT_THAT(item_error(std::vector<LayoutItem>(11, {.documents = {too_many / 10}})),
               StartsWith("item 9: "));
 }
 
 TEST(SequenceLayout, SentenceStartsMustAscendInsideTheDocuments) {
-  EXPECT_EQ(error_of({{.documents = {4, 3}, .sentences = {0, 4, 6}}}), "");
-  EXPECT_THAT(error_of({{.documents = {4, 3}, .sentences = {0, 7}}}),
+  EXPECT_EQ(item_error({{.documents = {4, 3}, .sentences = {0, 4, 6}}}), "");
+  EXPECT_THAT(item_error({{.documents = {4, 3}, .sentences = {0, 7}}}),
               HasSubstr("sentence start 7 lies outside its 7 document tokens"));
-  EXPECT_THAT(error_of({{.documents = {4}, .sentences = {-1}}}), HasSubstr("sentence start -1"));
-  EXPECT_THAT(error_of({{.documents = {4}, .sentences = {2, 2}}}), HasSubstr("2 follows 2"));
-  EXPECT_THAT(error_of({{.documents = {4}, .sentences = {2, 1}}}), HasSubstr("ascending"));
+  EXPECT_THAT(item_error({{.documents = {4}, .sentences = {-1}}}), HasSubstr("sentence start -1"));
+  EXPECT_THAT(item_error({{.documents = {4}, .sentences = {2, 2}}}), HasSubstr("2 follows 2"));
+  EXPECT_THAT(item_error({{.documents = {4}, .sentences = {2, 1}}}), HasSubstr("ascending"));
 }
 
 TEST(SequenceLayout, QueryBesideASharedQueryIsAnError) {
-  EXPECT_THAT(error_of({{.query = 2}}, 3), HasSubstr("beside the shared query"));
+  EXPECT_THAT(item_error({{.query = 2}}, 3), HasSubstr("beside the shared query"));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using tests::item;
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-constexpr std::int64_t dim = 16;
+constexpr std::int64_t call_dim = 16;
 
 /// The reference's own output, which a test then spoils.
 class CallTest : public testing::Test {
@@ -31,7 +31,7 @@ class CallTest : public testing::Test {
     host_ = tensors_->on_host();
     std::mt19937_64 random(1);
     std::normal_distribution<float> normal;
-    std::vector<float> values(static_cast<std::size_t>(72 * 2 * dim));
+    std::vector<float> values(static_cast<std::size_t>(72 * 2 * call_dim));
     for (const Tensor& tensor : {host_.q, host_.k, host_.v, host_.grad_o}) {
       std::ranges::generate(values, [&] { return normal(random); });
       pack(values, 72, 2, tensor);
@@ -55,9 +55,10 @@ class CallTest : public testing::Test {
 
   static void write(const Tensor& tensor, const RowId& row, const std::vector<double>& rows,
                     std::int64_t place) {
-    for (std::int64_t d = 0; d < dim; ++d)
+    for (std::int64_t d = 0; d < call_dim; ++d)
       tensor.at<float>(row.token, row.head)[d] =
-          place < 0 ? 0.0F : static_cast<float>(rows[static_cast<std::size_t>(place * dim + d)]);
+          place < 0 ? 0.0F
+                    : static_cast<float>(rows[static_cast<std::size_t>(place * call_dim + d)]);
   }
 
   /// Of a right call but for what is spoiled in its tensors.
@@ -80,7 +81,7 @@ class CallTest : public testing::Test {
   }
 
   tests::SmallProblem small_{"sparse", Window::of(4), SequenceLayout::uniform(2, item(1, 5, 30)), 2,
-                             dim};
+                             call_dim};
   std::optional<CallShape> shape_;
   std::optional<CallTensors> tensors_;
   CallView host_;

@@ -14,8 +14,6 @@ namespace {
 using tests::item;
 using tests::SmallProblem;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 /// Token-major float32 values of one tensor.
 struct Values {
   Values(const Problem& problem, std::uint64_t seed)
@@ -230,8 +228,8 @@ TEST_F(GradientErrorsOf, TheWorstOneIsNamed) {
 
 TEST_F(GradientErrorsOf, AnyValueThatIsNotFiniteIsInfinitelyWrong) {
   grad_k_.numbers[9] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(errors().k, infinity);
-  EXPECT_EQ(errors().largest(), infinity);
+  EXPECT_EQ(errors().k, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(errors().largest(), std::numeric_limits<double>::infinity());
   EXPECT_EQ(errors().worst(), "grad_k");
 }
 

@@ -21,7 +21,7 @@ using test::point_at;
 using test::timed_cell;
 using ::testing::HasSubstr;
 
-Row row_of(const Cell& cell, std::int64_t tokens) {
+Row answer_row(const Cell& cell, std::int64_t tokens) {
   Row row{.cell = {}, .limit_ms = {}, .share_of_limit = {}, .ratio = {}};
   row.cell.cell = cell;
   row.cell.point = point_at(tokens);
@@ -34,7 +34,7 @@ Row row_of(const Cell& cell, std::int64_t tokens) {
 Row timed(const std::string& implementation, std::int64_t tokens, double ms) {
   Cell cell = timed_cell("full", implementation, std::nullopt, "Full, " + implementation, ms);
   cell.batch = 1;
-  return row_of(cell, tokens);
+  return answer_row(cell, tokens);
 }
 
 Row without_time(const std::string& implementation, std::int64_t tokens, CellStatus status,
@@ -70,25 +70,26 @@ std::string crossover_sentence(const std::vector<std::int64_t>& lengths,
   return answers.front().crossovers.front().sentence;
 }
 
-const std::vector<std::int64_t> doubling{64, 128, 256, 512, 1024};
+const std::vector<std::int64_t> doubling_lengths{64, 128, 256, 512, 1024};
 
 TEST(CrossoverAnswer, SaysFromWhichLengthOn) {
-  const std::string sentence = crossover_sentence(doubling, [](double n) { return 181 / n; });
+  const std::string sentence =
+      crossover_sentence(doubling_lengths, [](double n) { return 181 / n; });
   EXPECT_THAT(sentence, HasSubstr("Full, a overtakes Full, b at about 181 tokens (95 %: 1"));
   EXPECT_THAT(sentence, HasSubstr("slower before, faster after."));
 }
 
 TEST(CrossoverAnswer, SaysWhereItFallsBehind) {
-  EXPECT_THAT(crossover_sentence(doubling, [](double n) { return n / 300; }),
+  EXPECT_THAT(crossover_sentence(doubling_lengths, [](double n) { return n / 300; }),
               HasSubstr("Full, a falls behind Full, b at about 300 tokens (95 %: "));
 }
 
 TEST(CrossoverAnswer, NamesOneVerdictEverywhere) {
-  EXPECT_EQ(crossover_sentence(doubling, [](double) { return 0.5; }),
+  EXPECT_EQ(crossover_sentence(doubling_lengths, [](double) { return 0.5; }),
             "Full, a is faster than Full, b at every measured length (64 to 1024 tokens).");
-  EXPECT_EQ(crossover_sentence(doubling, [](double) { return 2; }),
+  EXPECT_EQ(crossover_sentence(doubling_lengths, [](double) { return 2; }),
             "Full, a is slower than Full, b at every measured length (64 to 1024 tokens).");
-  EXPECT_EQ(crossover_sentence(doubling, [](double) { return 1; }),
+  EXPECT_EQ(crossover_sentence(doubling_lengths, [](double) { return 1; }),
             "No difference between Full, a and Full, b is shown at any measured length (64 to 1024 "
             "tokens).");
   EXPECT_EQ(crossover_sentence({64}, [](double) { return 2; }),
@@ -96,7 +97,7 @@ TEST(CrossoverAnswer, NamesOneVerdictEverywhere) {
 }
 
 TEST(CrossoverAnswer, SaysWhatCannotBeSaid) {
-  EXPECT_EQ(crossover_sentence(doubling, [](double n) { return n < 200 ? 1.3 : 1; }),
+  EXPECT_EQ(crossover_sentence(doubling_lengths, [](double n) { return n < 200 ? 1.3 : 1; }),
             "Full, a is slower than Full, b at 64 to 128 tokens; no difference is shown at 256 to "
             "1024 tokens, so whether they cross there cannot be said.");
 }
@@ -107,7 +108,7 @@ TEST(CrossoverAnswer, LengthsFarApart_GiveOnlyTheGap) {
 }
 
 TEST(CrossoverAnswer, CrossingMoreThanOnce_IsSaid) {
-  EXPECT_THAT(crossover_sentence(doubling, [](double n) { return n == 256 ? 0.5 : 1.5; }),
+  EXPECT_THAT(crossover_sentence(doubling_lengths, [](double n) { return n == 256 ? 0.5 : 1.5; }),
               HasSubstr("cross more than once: Full, a overtakes at about "));
 }
 
@@ -260,7 +261,7 @@ TEST(AnswerAlongWindows, ABaselineWithWindows_IsMetAtItsOwn) {
 }
 
 TEST(CrossoverMarks, StandWhereTheAnswerSaysItCrosses) {
-  const Table table = table_of(doubling, [](double n) { return 181 / n; });
+  const Table table = table_of(doubling_lengths, [](double n) { return 181 / n; });
   auto figure = make_figure(table, XAxis::length, YAxis::time);
   ASSERT_TRUE(figure) << figure.error().message;
   EXPECT_TRUE(figure->marks.empty());
@@ -272,7 +273,7 @@ TEST(CrossoverMarks, StandWhereTheAnswerSaysItCrosses) {
 }
 
 TEST(AnswerJson, HasTheSameAsTheText) {
-  Table table = table_of(doubling, [](double n) { return 181 / n; });
+  Table table = table_of(doubling_lengths, [](double n) { return 181 / n; });
   const auto json = nlohmann::json::parse(
       write_answers({}, make_answers(table, XAxis::length), TableFormat::json));
   EXPECT_EQ(json.at("x"), "length");
@@ -283,7 +284,7 @@ TEST(AnswerJson, HasTheSameAsTheText) {
   EXPECT_NEAR(crossing.at("at").get<double>(), 181, 1);
   EXPECT_LT(crossing.at("low").get<double>(), 181);
   EXPECT_EQ(crossing.at("after"), 128);
-  EXPECT_EQ(setting.at("rankings").size(), doubling.size());
+  EXPECT_EQ(setting.at("rankings").size(), doubling_lengths.size());
   EXPECT_EQ(setting.at("rankings").at(0).at("contenders").at(0).at("contender"), "full/b");
   EXPECT_EQ(setting.at("longest_that_fits").at(0).at("longest_tokens"), 1024);
 }

@@ -59,13 +59,6 @@ TEST(Compare, AsJson_HasVerdictsAndNullsWhereThereIsNoTime) {
   EXPECT_EQ(without, 1);
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
 TEST(Compare, AsCsv_HasOneLineACellWithNumbersWhereThereAreTimes) {
   const MeasuredRun run;
   const auto lines = lines_of(write_comparison(compare_or_throw(run, run), TableFormat::csv));

@@ -317,7 +317,7 @@ std::vector<std::string> fields_of(const std::string& line) {
   return fields;
 }
 
-std::vector<std::vector<std::string>> lines_of(const std::string& csv) {
+std::vector<std::vector<std::string>> table_of_csv(const std::string& csv) {
   std::vector<std::vector<std::string>> lines;
   std::stringstream stream(csv);
   for (std::string line; std::getline(stream, line);) lines.push_back(fields_of(line));
@@ -328,7 +328,7 @@ TEST(FigureCsv, EveryNumberReadsBackAsItIs) {
   const MeasuredRun run;
   for (const YAxis y : {YAxis::time, YAxis::limit, YAxis::roofline}) {
     const Figure figure = make_figure(run.table(), XAxis::length, y).value();
-    const auto lines = lines_of(figure_csv(figure));
+    const auto lines = table_of_csv(figure_csv(figure));
     std::size_t at = 1;
     for (const Series& series : figure.series) {
       for (const Point& point : series.points) {
@@ -351,7 +351,7 @@ TEST(FigureCsv, OfPanels_NamesPanelAndValueBeforeEveryRow) {
   const MeasuredRun run;
   const Facets facets =
       make_facets(run.table(), XAxis::length, {YAxis::time, YAxis::roofline}, "window").value();
-  const auto lines = lines_of(facets_csv(facets));
+  const auto lines = table_of_csv(facets_csv(facets));
   EXPECT_THAT(lines[0], testing::ElementsAre("panel", "value", "series", "x", "y", "low", "high",
                                              "status", "label"));
   EXPECT_EQ(lines[1][0], "w = 4");

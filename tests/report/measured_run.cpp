@@ -117,4 +117,11 @@ const report::Row& row_of(const report::Table& table, std::string_view contender
   throw std::runtime_error("no such row");
 }
 
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
 }  // namespace attnscope::test

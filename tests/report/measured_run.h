@@ -39,5 +39,6 @@ class MeasuredRun {
 [[nodiscard]] OnlyFilter filter_of(const std::string& only);
 [[nodiscard]] const report::Row& row_of(const report::Table& table, std::string_view contender,
                                         std::int64_t sequence_tokens);
+[[nodiscard]] std::vector<std::string> lines_of(const std::string& text);
 
 }  // namespace attnscope::test

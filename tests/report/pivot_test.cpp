@@ -38,13 +38,6 @@ std::string written(const Table& table, const PivotChoice& choice, TableFormat f
   return write_pivot(table, pivot_of(table, choice), format);
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
 TEST(Pivot, ContendersAgainstLengths_HaveATimeAndItsDifferenceInEachCell) {
   const test::MeasuredRun run;
   const Table table = run.table("full/dense");

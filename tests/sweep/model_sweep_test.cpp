@@ -16,24 +16,24 @@ using testing::HasSubstr;
 using testing::Property;
 using testing::SizeIs;
 
-Result<Sweep> parse(std::string_view contenders, std::string_view more = "") {
+Result<Sweep> parse_models(std::string_view contenders, std::string_view more = "") {
   return parse_sweep(fmt::format(R"({{"operation": "model", "contenders": [{}],
 "windows": [4], "sequence_tokens": 174{}{}}})",
                                  contenders, more.empty() ? "" : ",\n", more),
                      "my.json");
 }
 
-std::string error_of(std::string_view contenders, std::string_view more = "") {
-  const auto sweep = parse(contenders, more);
+std::string model_sweep_error(std::string_view contenders, std::string_view more = "") {
+  const auto sweep = parse_models(contenders, more);
   return sweep ? "no error" : sweep.error().message;
 }
 
-std::string error_with(std::string_view field) {
-  return error_of(R"("full/sdpa")", field);
+std::string error_with_field(std::string_view field) {
+  return model_sweep_error(R"("full/sdpa")", field);
 }
 
 std::vector<Contender> contenders_of(std::string_view contenders) {
-  const auto sweep = parse(contenders);
+  const auto sweep = parse_models(contenders);
   EXPECT_TRUE(sweep) << sweep.error().message;
   return sweep ? sweep->heats.at(0).contenders : std::vector<Contender>();
 }
@@ -92,7 +92,7 @@ TEST(ModelSweep, TheObjectForm_SaysTheSame) {
 }
 
 TEST(ModelSweep, Defaults_AreThePapersModel) {
-  const auto sweep = parse(R"("full/sdpa")");
+  const auto sweep = parse_models(R"("full/sdpa")");
   ASSERT_TRUE(sweep) << sweep.error().message;
   const HeatPoint& point = sweep->heats.at(0).point;
   EXPECT_EQ(point.layers, 6);
@@ -102,20 +102,21 @@ TEST(ModelSweep, Defaults_AreThePapersModel) {
 }
 
 TEST(ModelSweep, LayersAndFeedForward_AreAxes) {
-  const auto sweep = parse(R"("full/sdpa")",
-                           R"("layers": [1, 2], "feed_forward": [64, 128], "heads": 2,
+  const auto sweep = parse_models(R"("full/sdpa")",
+                                  R"("layers": [1, 2], "feed_forward": [64, 128], "heads": 2,
                               "batch": {"max": 8, "per_contender": true})");
   ASSERT_TRUE(sweep) << sweep.error().message;
   ASSERT_THAT(sweep->heats, SizeIs(4));
   EXPECT_EQ(sweep->heats[1].point.layers, 1);
   EXPECT_EQ(sweep->heats[1].point.feed_forward, 128);
   EXPECT_TRUE(sweep->heats[3].point.batch_per_contender);
-  EXPECT_EQ(parse(R"("full/sdpa")", R"("heads": 2)")->heats[0].point.feed_forward, 4 * 2 * 32);
+  EXPECT_EQ(parse_models(R"("full/sdpa")", R"("heads": 2)")->heats[0].point.feed_forward,
+            4 * 2 * 32);
 }
 
 TEST(ModelSweep, Only_TakesModelsAndTheirAxes) {
-  const auto sweep = parse(R"("full/sdpa", "sparse/segment", "sparse-without-kernel/segment")",
-                           R"("layers": [1, 2])");
+  const auto sweep = parse_models(
+      R"("full/sdpa", "sparse/segment", "sparse-without-kernel/segment")", R"("layers": [1, 2])");
   ASSERT_TRUE(sweep) << sweep.error().message;
   const auto kept = only(*sweep, *parse_only("layers=2,model=sparse"));
   ASSERT_TRUE(kept) << kept.error().message;
@@ -124,13 +125,15 @@ TEST(ModelSweep, Only_TakesModelsAndTheirAxes) {
 }
 
 TEST(ModelSweep, WhatAModelDoesNotTake_IsRefusedWithTheReason) {
-  EXPECT_THAT(error_with(R"("direction": "forward-backward")"),
+  EXPECT_THAT(error_with_field(R"("direction": "forward-backward")"),
               AllOf(HasSubstr("line 3"), HasSubstr("'direction'"), HasSubstr("only scores")));
-  EXPECT_THAT(error_with(R"("memory_order": "head-major")"), HasSubstr("token-major"));
-  EXPECT_THAT(error_with(R"("cache": "cold")"), HasSubstr("'cache' must be warm"));
-  EXPECT_THAT(error_with(R"("shared_query": true)"), HasSubstr("one query with many documents"));
-  EXPECT_THAT(error_with(R"("documents": 2)"), HasSubstr("scores pairs"));
-  EXPECT_EQ(error_with(R"("memory_order": "token-major", "shared_query": false)"), "no error");
+  EXPECT_THAT(error_with_field(R"("memory_order": "head-major")"), HasSubstr("token-major"));
+  EXPECT_THAT(error_with_field(R"("cache": "cold")"), HasSubstr("'cache' must be warm"));
+  EXPECT_THAT(error_with_field(R"("shared_query": true)"),
+              HasSubstr("one query with many documents"));
+  EXPECT_THAT(error_with_field(R"("documents": 2)"), HasSubstr("scores pairs"));
+  EXPECT_EQ(error_with_field(R"("memory_order": "token-major", "shared_query": false)"),
+            "no error");
 }
 
 TEST(ModelSweep, ModelsBesideOtherOperations_AreRefused) {
@@ -143,12 +146,13 @@ TEST(ModelSweep, ModelsBesideOtherOperations_AreRefused) {
 }
 
 TEST(ModelSweep, AContendersMistake_IsNamed) {
-  EXPECT_THAT(error_of(R"("sparse+last/segment")"),
+  EXPECT_THAT(model_sweep_error(R"("sparse+last/segment")"),
               AllOf(HasSubstr("'contenders[0]' is 'sparse+last'"), HasSubstr("option")));
-  EXPECT_THAT(error_of(R"({"pattern": "sparse", "implementation": "segment"})"),
+  EXPECT_THAT(model_sweep_error(R"({"pattern": "sparse", "implementation": "segment"})"),
               AllOf(HasSubstr("'contenders[0].pattern'"), HasSubstr("\"model\"")));
-  EXPECT_THAT(error_of(R"("spares/segment")"), HasSubstr("sparse"));
-  EXPECT_THAT(error_of(R"("sparse/segment", "sparse/segment")"), HasSubstr("a second time"));
+  EXPECT_THAT(model_sweep_error(R"("spares/segment")"), HasSubstr("sparse"));
+  EXPECT_THAT(model_sweep_error(R"("sparse/segment", "sparse/segment")"),
+              HasSubstr("a second time"));
 }
 
 TEST(ModelSweep, WordsOfModels_AreErrorsInOtherOperations) {

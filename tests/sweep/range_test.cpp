@@ -9,7 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string error_of(std::string_view text) {
+std::string range_error(std::string_view text) {
   const auto values = parse_range(text);
   return values ? "no error" : values.error().message;
 }
@@ -45,32 +45,32 @@ TEST(Range, LargestNumbers_DoNotOverflow) {
 }
 
 TEST(Range, Backwards_IsEmptyAndNamesTheMend) {
-  EXPECT_THAT(error_of("4096:64:*2"), HasSubstr("is empty"));
-  EXPECT_THAT(error_of("4096:64:*2"), HasSubstr("did you mean '64:4096:*2'?"));
+  EXPECT_THAT(range_error("4096:64:*2"), HasSubstr("is empty"));
+  EXPECT_THAT(range_error("4096:64:*2"), HasSubstr("did you mean '64:4096:*2'?"));
 }
 
 TEST(Range, FactorOfOneOrLess_NeverEnds) {
-  EXPECT_THAT(error_of("64:4096:*1"), HasSubstr("factor must be larger than 1"));
-  EXPECT_THAT(error_of("64:4096:*0.5"), HasSubstr("factor must be larger than 1"));
-  EXPECT_THAT(error_of("64:4096:*nan"), HasSubstr("factor must be larger than 1"));
+  EXPECT_THAT(range_error("64:4096:*1"), HasSubstr("factor must be larger than 1"));
+  EXPECT_THAT(range_error("64:4096:*0.5"), HasSubstr("factor must be larger than 1"));
+  EXPECT_THAT(range_error("64:4096:*nan"), HasSubstr("factor must be larger than 1"));
 }
 
 TEST(Range, StepOfZeroOrLess_NeverEnds) {
-  EXPECT_THAT(error_of("64:4096:+0"), HasSubstr("step must be 1 or more"));
-  EXPECT_THAT(error_of("64:4096:+-8"), HasSubstr("step must be 1 or more"));
+  EXPECT_THAT(range_error("64:4096:+0"), HasSubstr("step must be 1 or more"));
+  EXPECT_THAT(range_error("64:4096:+-8"), HasSubstr("step must be 1 or more"));
 }
 
 TEST(Range, GeometricFromZero_NeverLeavesIt) {
-  EXPECT_THAT(error_of("0:64:*2"), HasSubstr("never leaves 0"));
+  EXPECT_THAT(range_error("0:64:*2"), HasSubstr("never leaves 0"));
 }
 
 TEST(Range, TooManyValues_AreRefused) {
-  EXPECT_THAT(error_of("0:1000000000:+1"), HasSubstr("more than 100000 values"));
+  EXPECT_THAT(range_error("0:1000000000:+1"), HasSubstr("more than 100000 values"));
 }
 
 TEST(Range, FactorTooNearToOne_IsRefusedBeforeItIsWalked) {
-  EXPECT_THAT(error_of("1:2:*1.0000000000000002"), HasSubstr("more than 100000 steps"));
-  EXPECT_THAT(error_of("1:9223372036854775807:*1.0000001"), HasSubstr("more than 100000 steps"));
+  EXPECT_THAT(range_error("1:2:*1.0000000000000002"), HasSubstr("more than 100000 steps"));
+  EXPECT_THAT(range_error("1:9223372036854775807:*1.0000001"), HasSubstr("more than 100000 steps"));
 }
 
 TEST(Range, LargestNumber_IsReachedByAFactor) {
@@ -79,18 +79,18 @@ TEST(Range, LargestNumber_IsReachedByAFactor) {
 }
 
 TEST(Range, WhateverIsGiven_IsQuotedInOneLine) {
-  EXPECT_THAT(error_of("4\n\x1b[2J\xff"), HasSubstr("'4??[2J?'"));
-  EXPECT_LT(error_of(std::string(100'000, 'x')).size(), 400U);
+  EXPECT_THAT(range_error("4\n\x1b[2J\xff"), HasSubstr("'4??[2J?'"));
+  EXPECT_LT(range_error(std::string(100'000, 'x')).size(), 400U);
 }
 
 TEST(Range, Negative_IsRefused) {
-  EXPECT_THAT(error_of("-4"), HasSubstr("negative"));
+  EXPECT_THAT(range_error("-4"), HasSubstr("negative"));
 }
 
 TEST(Range, AnythingElse_ShowsTheForms) {
   for (const char* text : {"", "abc", "64:", "64:128", "64:128:", "64:128:2", "64:128:*", "64::*2",
                            "a:b:*2", "64:128:*2x", "-64:128:*2", "1e3", "64 :128:*2"}) {
-    EXPECT_THAT(error_of(text), HasSubstr("\"64:4096:*2\"")) << text;
+    EXPECT_THAT(range_error(text), HasSubstr("\"64:4096:*2\"")) << text;
   }
 }
 

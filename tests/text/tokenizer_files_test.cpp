@@ -16,7 +16,7 @@ using testing::HasSubstr;
 using tests::ScratchFolder;
 using tests::write_bytes;
 
-constexpr std::string_view vocabulary = "[UNK]\n[CLS]\n[SEP]\ne\né\nE\nÉ\nab\n##c\n";
+constexpr std::string_view cased_vocabulary = "[UNK]\n[CLS]\n[SEP]\ne\né\nE\nÉ\nab\n##c\n";
 
 std::string tokenizer(const std::string& normalizer, const std::string& more = "",
                       const std::string& model = "WordPiece") {
@@ -34,14 +34,14 @@ Result<WordPiece> open_json(const std::string& text) {
   return WordPiece::open(folder.path());
 }
 
-std::string message_for(const std::string& text) {
+std::string tokenizer_error(const std::string& text) {
   const auto opened = open_json(text);
   return opened ? "opened" : opened.error().message;
 }
 
 TEST(TokenizerFiles, AVocabularyAloneIsUncased) {
   const ScratchFolder folder;
-  write_bytes(folder / "vocab.txt", vocabulary);
+  write_bytes(folder / "vocab.txt", cased_vocabulary);
   const auto pieces = WordPiece::open(folder.path());
   ASSERT_TRUE(pieces.has_value()) << pieces.error().message;
   EXPECT_THAT(pieces->tokenize("É abc"), ElementsAre(3, 7, 8));
@@ -49,7 +49,7 @@ TEST(TokenizerFiles, AVocabularyAloneIsUncased) {
 
 TEST(TokenizerFiles, TheConfigurationBesideAVocabularySaysWhatBecomesOfCapitals) {
   const ScratchFolder folder;
-  write_bytes(folder / "vocab.txt", vocabulary);
+  write_bytes(folder / "vocab.txt", cased_vocabulary);
   write_bytes(folder / "tokenizer_config.json",
               R"({"do_lower_case": false, "model_max_length": 512})");
   const auto cased = WordPiece::open(folder.path());
@@ -88,21 +88,21 @@ TEST(TokenizerFiles, AddedTokensAreFoundInTheRawText) {
 }
 
 TEST(TokenizerFiles, WhatWouldMakeOtherTokensIsDeclined) {
-  EXPECT_THAT(message_for(tokenizer("", "", "BPE")),
+  EXPECT_THAT(tokenizer_error(tokenizer("", "", "BPE")),
               HasSubstr("tokenizer.json: its 'model' is 'BPE', and only BERT's tokenizer"));
-  EXPECT_THAT(message_for(R"({"model": {"type": "WordPiece"}, "normalizer": {"type": "NFC"}})"),
+  EXPECT_THAT(tokenizer_error(R"({"model": {"type": "WordPiece"}, "normalizer": {"type": "NFC"}})"),
               HasSubstr("its 'normalizer' is 'NFC'"));
-  EXPECT_THAT(message_for(tokenizer("", R"(, "added_tokens": [{"id": 9, "content": "x",
+  EXPECT_THAT(tokenizer_error(tokenizer("", R"(, "added_tokens": [{"id": 9, "content": "x",
                                              "single_word": true}])")),
               HasSubstr("the added token 'x' is 'single_word'"));
-  EXPECT_THAT(message_for(tokenizer("", R"(, "added_tokens": [{"id": 3, "content": "x"}])")),
+  EXPECT_THAT(tokenizer_error(tokenizer("", R"(, "added_tokens": [{"id": 3, "content": "x"}])")),
               HasSubstr("the added token 'x' has id 3, and its vocabulary says otherwise"));
 }
 
 TEST(TokenizerFiles, ABrokenFileEndsInASentence) {
-  EXPECT_THAT(message_for("{"), HasSubstr("tokenizer.json: is no JSON"));
-  EXPECT_THAT(message_for("[]"), HasSubstr("is no JSON object"));
-  EXPECT_THAT(message_for(tokenizer(R"(, "lowercase": 1)")),
+  EXPECT_THAT(tokenizer_error("{"), HasSubstr("tokenizer.json: is no JSON"));
+  EXPECT_THAT(tokenizer_error("[]"), HasSubstr("is no JSON object"));
+  EXPECT_THAT(tokenizer_error(tokenizer(R"(, "lowercase": 1)")),
               HasSubstr("'lowercase' is neither true nor false"));
 }
 

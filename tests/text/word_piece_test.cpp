@@ -19,7 +19,7 @@ WordPiece small() {
   return std::move(WordPiece::parse(vocabulary, "vocab.txt").value());
 }
 
-std::string message_for(std::string_view text) {
+std::string vocabulary_error(std::string_view text) {
   const auto parsed = WordPiece::parse(text, "v.txt");
   return parsed ? "parsed" : parsed.error().message;
 }
@@ -89,16 +89,17 @@ TEST(WordPiece, AQueryThatLeavesNoRoomIsAnError_WithTheNumbers) {
 }
 
 TEST(WordPiece, AVocabularyMayHaveWindowsLineEndsAndNoLastOne) {
-  EXPECT_EQ(message_for("[UNK]\r\n[CLS]\r\n[SEP]\r\na"), "parsed");
+  EXPECT_EQ(vocabulary_error("[UNK]\r\n[CLS]\r\n[SEP]\r\na"), "parsed");
 }
 
 TEST(WordPiece, AVocabularyWithoutASpecialTokenIsNamed) {
-  EXPECT_THAT(message_for("[UNK]\n[CLS]\n"), HasSubstr("v.txt: '[SEP]' is not among its 2 pieces"));
-  EXPECT_THAT(message_for(""), HasSubstr("'[CLS]' is not among its 0 pieces"));
+  EXPECT_THAT(vocabulary_error("[UNK]\n[CLS]\n"),
+              HasSubstr("v.txt: '[SEP]' is not among its 2 pieces"));
+  EXPECT_THAT(vocabulary_error(""), HasSubstr("'[CLS]' is not among its 0 pieces"));
 }
 
 TEST(WordPiece, APieceGivenTwiceIsNamedWithItsLines) {
-  EXPECT_THAT(message_for("[UNK]\n[CLS]\n[SEP]\na\nb\na\n"),
+  EXPECT_THAT(vocabulary_error("[UNK]\n[CLS]\n[SEP]\na\nb\na\n"),
               HasSubstr("v.txt, line 6: the piece 'a' is given twice, first in line 4"));
 }
 

@@ -72,10 +72,10 @@ TEST(ContenderStyle, Lines_StandOutFromTheirGround) {
 
 TEST(ContenderStyles, AnyTenContenders_GetTenSlots) {
   ContenderStyles styles(ids(10));
-  std::set<int> slots;
-  for (const std::string& id : ids(10)) slots.insert(styles.style(id).slot);
-  EXPECT_EQ(slots.size(), 10U);
-  EXPECT_EQ(*slots.rbegin(), 9);
+  std::set<int> taken;
+  for (const std::string& id : ids(10)) taken.insert(styles.style(id).slot);
+  EXPECT_EQ(taken.size(), 10U);
+  EXPECT_EQ(*taken.rbegin(), 9);
 }
 
 TEST(ContenderStyles, WellKnownContenders_LookAlikeInEveryRun) {

@@ -16,19 +16,12 @@ namespace {
 const LayoutItem small_item{
     .cls = 1, .query = 5, .documents = {34}, .sentences = {}, .sentences_given = false};
 
-LayoutItem item_of(std::int64_t document) {
+LayoutItem long_item(std::int64_t document) {
   LayoutItem item;
   item.cls = 1;
   item.query = 11;
   item.documents = {document};
   return item;
-}
-
-const AttentionPattern& pattern(const std::string& name) {
-  for (const AttentionPattern& each : built_in_patterns()) {
-    if (each.name == name) return each;
-  }
-  throw std::runtime_error("no such pattern");
 }
 
 QColor expected_color(const MaskView& view, qint64 query, qint64 key) {
@@ -85,7 +78,7 @@ TEST_F(MaskViewTest, EveryCellOfEveryPatternAndStyle_IsColouredAsTheOracleSays) 
 }
 
 TEST_F(MaskViewTest, BlocksInsideALongItem_AreColouredAsTheOracleSays) {
-  AttentionPattern blocks = pattern("bigbird");
+  AttentionPattern blocks = find_pattern("bigbird").value();
   blocks.blocks = BlockRule{.length = 3, .random = 1, .seed = 2};
   view.set_style(MaskStyle::true_scale);
   ASSERT_TRUE(view.show_mask(blocks, std::nullopt, small_item));
@@ -95,7 +88,7 @@ TEST_F(MaskViewTest, BlocksInsideALongItem_AreColouredAsTheOracleSays) {
 
 TEST_F(MaskViewTest, TheSchematicOfBigBird_HasBlocksItCanShow) {
   view.set_style(MaskStyle::schematic);
-  ASSERT_TRUE(view.show_mask(pattern("bigbird"), std::nullopt, item_of(900)));
+  ASSERT_TRUE(view.show_mask(find_pattern("bigbird").value(), std::nullopt, long_item(900)));
   EXPECT_TRUE(view.problem()->is_stand_in());
   const std::int64_t tokens = view.problem()->tokens();
   EXPECT_GT(tokens, view.problem()->pattern().blocks->full_attention_up_to());
@@ -110,7 +103,7 @@ TEST_F(MaskViewTest, TheSchematicOfBigBird_HasBlocksItCanShow) {
 TEST_F(MaskViewTest, DarkTheme_IsColouredAsTheOracleSays) {
   view.set_theme(ChartTheme::dark);
   view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(pattern("qds"), Window::of(2), small_item));
+  ASSERT_TRUE(view.show_mask(find_pattern("qds").value(), Window::of(2), small_item));
   EXPECT_EQ(wrong_cells(view), 0);
 }
 
@@ -118,7 +111,7 @@ TEST_F(MaskViewTest, SeveralDocuments_DoNotSeeEachOther) {
   LayoutItem item = small_item;
   item.documents = {9, 0, 14};
   view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(3), item));
+  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(3), item));
   EXPECT_EQ(wrong_cells(view), 0);
 }
 
@@ -130,14 +123,14 @@ TEST_F(MaskViewTest, MissingGroups_AreLeftOut) {
   for (const MaskStyle style :
        {MaskStyle::schematic, MaskStyle::equal_groups, MaskStyle::true_scale}) {
     view.set_style(style);
-    ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(3), item));
+    ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(3), item));
     EXPECT_EQ(wrong_cells(view), 0) << name_of(style);
   }
 }
 
 TEST_F(MaskViewTest, ZoomedIntoALongDocument_ShowsSingleTokensAsTheOracleSays) {
   view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(pattern("qds"), Window::of(4), item_of(16372)));
+  ASSERT_TRUE(view.show_mask(find_pattern("qds").value(), Window::of(4), long_item(16372)));
   view.zoom_to(12, 9000, 9003);
   settle(view);
   const QImage image = view.grab().toImage();
@@ -158,7 +151,7 @@ TEST_F(MaskViewTest, ZoomedIntoALongDocument_ShowsSingleTokensAsTheOracleSays) {
 
 TEST_F(MaskViewTest, SixteenThousandTokens_ArePaintedFromEveryRowsIntervals) {
   view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), item_of(16372)));
+  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(16372)));
   const QImage image = view.grab().toImage();
   EXPECT_GT(view.rows_sampled(), 16000);
   EXPECT_LE(view.rows_sampled(), 16384);
@@ -179,7 +172,7 @@ TEST_F(MaskViewTest, SixteenThousandTokens_ArePaintedFromEveryRowsIntervals) {
 TEST_F(MaskViewTest, AMillionTokens_AreSampledNotEnumerated) {
   view.set_style(MaskStyle::true_scale);
   for (const char* name : {"sparse", "qds"}) {
-    ASSERT_TRUE(view.show_mask(pattern(name), Window::of(64), item_of(999'988)));
+    ASSERT_TRUE(view.show_mask(find_pattern(name).value(), Window::of(64), long_item(999'988)));
     settle(view);
     EXPECT_EQ(view.problem()->tokens(), 1'000'000);
     EXPECT_GT(view.rows_sampled(), 0);
@@ -191,7 +184,7 @@ TEST_F(MaskViewTest, AMillionTokens_AreSampledNotEnumerated) {
 TEST_F(MaskViewTest, RefinedOnAThread_EndsInExactlyTheDirectPicture) {
   view.set_style(MaskStyle::true_scale);
   for (const char* name : {"sparse", "qds", "bigbird"}) {
-    ASSERT_TRUE(view.show_mask(pattern(name), Window::of(64), item_of(249'988)));
+    ASSERT_TRUE(view.show_mask(find_pattern(name).value(), Window::of(64), long_item(249'988)));
     settle(view);
     EXPECT_EQ(view.cells(), view.cells_at_once()) << name;
     view.zoom_to(0.25, 120'000, 121'000);
@@ -203,8 +196,8 @@ TEST_F(MaskViewTest, RefinedOnAThread_EndsInExactlyTheDirectPicture) {
 
 TEST_F(MaskViewTest, WhileALargeMaskIsMade_TheOneBeforeStays) {
   view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), small_item));
-  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), item_of(899'988)));
+  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), small_item));
+  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(899'988)));
   ASSERT_NE(view.problem(), nullptr);
   EXPECT_EQ(view.problem()->tokens(), 40);
   EXPECT_FALSE(view.is_settled());
@@ -215,7 +208,8 @@ TEST_F(MaskViewTest, WhileALargeMaskIsMade_TheOneBeforeStays) {
 TEST_F(MaskViewTest, OfSeveralLargeMasks_TheLastIsShown) {
   view.set_style(MaskStyle::true_scale);
   for (const std::int64_t tokens : {200'000, 300'000, 400'000}) {
-    ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), item_of(tokens - 12)));
+    ASSERT_TRUE(
+        view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(tokens - 12)));
   }
   settle(view);
   EXPECT_EQ(view.problem()->tokens(), 400'000);
@@ -223,7 +217,8 @@ TEST_F(MaskViewTest, OfSeveralLargeMasks_TheLastIsShown) {
 
 TEST_F(MaskViewTest, MoreThanAMillionTokens_AreRefusedWithASentence) {
   view.set_style(MaskStyle::true_scale);
-  const Status status = view.show_mask(pattern("full"), std::nullopt, item_of(2'000'000));
+  const Status status =
+      view.show_mask(find_pattern("full").value(), std::nullopt, long_item(2'000'000));
   ASSERT_FALSE(status);
   EXPECT_NE(status.error().message.find("at most 1000000 tokens"), std::string::npos);
   EXPECT_EQ(view.problem(), nullptr);
@@ -232,20 +227,20 @@ TEST_F(MaskViewTest, MoreThanAMillionTokens_AreRefusedWithASentence) {
 }
 
 TEST_F(MaskViewTest, MissingWindow_IsRefusedAndTheNextMaskIsShown) {
-  EXPECT_FALSE(view.show_mask(pattern("sparse"), std::nullopt, small_item));
-  EXPECT_TRUE(view.show_mask(pattern("sparse"), Window::of(1), small_item));
+  EXPECT_FALSE(view.show_mask(find_pattern("sparse").value(), std::nullopt, small_item));
+  EXPECT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(1), small_item));
   EXPECT_NE(view.problem(), nullptr);
 }
 
 TEST_F(MaskViewTest, NegativeSize_IsRefusedInEveryStyle) {
   LayoutItem item = small_item;
   item.query = -1;
-  EXPECT_FALSE(view.show_mask(pattern("sparse"), Window::of(1), item));
+  EXPECT_FALSE(view.show_mask(find_pattern("sparse").value(), Window::of(1), item));
 }
 
 TEST_F(MaskViewTest, Hover_NamesThePairAndItsRule) {
   view.set_style(MaskStyle::equal_groups);
-  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), small_item));
+  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), small_item));
   QSignalSpy hovered(&view, &MaskView::hovered);
   QTest::mouseMove(&view, view.position_of(20, 23).toPoint());
   ASSERT_EQ(hovered.size(), 1);
@@ -258,7 +253,7 @@ TEST_F(MaskViewTest, Hover_NamesThePairAndItsRule) {
 }
 
 TEST_F(MaskViewTest, Schematic_IsAStandInOfThirtyOneTokens) {
-  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(64), item_of(4084)));
+  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(64), long_item(4084)));
   EXPECT_EQ(view.problem()->tokens(), 31);
   EXPECT_TRUE(view.problem()->is_stand_in());
   EXPECT_EQ(view.problem()->true_window(), Window::of(64));
@@ -267,7 +262,7 @@ TEST_F(MaskViewTest, Schematic_IsAStandInOfThirtyOneTokens) {
 
 TEST_F(MaskViewTest, EqualGroups_GiveEveryGroupAnEighthAtLeast) {
   view.set_style(MaskStyle::equal_groups);
-  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), item_of(4084)));
+  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(4084)));
   const double cls = view.position_of(1, 0).y() - view.position_of(0, 0).y();
   const double all = view.position_of(4095, 0).y() - view.position_of(0, 0).y();
   EXPECT_GT(cls, 0.06 * all);
@@ -278,7 +273,7 @@ TEST_F(MaskViewTest, EqualGroups_GiveEveryGroupAnEighthAtLeast) {
 
 TEST_F(MaskViewTest, Wheel_KeepsThePairUnderTheCursor) {
   view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), item_of(4084)));
+  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(4084)));
   const QPointF cursor = view.position_of(1500, 2500);
   for (int i = 0; i < 12; ++i) {
     QWheelEvent event(cursor, view.mapToGlobal(cursor), {}, QPoint(0, 120), Qt::NoButton,
@@ -295,7 +290,7 @@ TEST_F(MaskViewTest, Wheel_KeepsThePairUnderTheCursor) {
 
 TEST_F(MaskViewTest, Dragging_MovesTheMaskAndStopsAtItsEdge) {
   view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), item_of(4084)));
+  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(4084)));
   view.zoom_to(10, 2000, 2000);
   const QPointF before = view.position_of(2000, 2000);
   QTest::mousePress(&view, Qt::LeftButton, {}, before.toPoint());
@@ -308,11 +303,11 @@ TEST_F(MaskViewTest, Dragging_MovesTheMaskAndStopsAtItsEdge) {
 }
 
 TEST_F(MaskViewTest, Legend_IsThePatternsTableOfPresentGroups) {
-  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), small_item));
+  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), small_item));
   const MaskDrawing drawing(*view.problem(), MaskStyle::schematic, {}, {.size = QSizeF(700, 700)});
   ASSERT_EQ(drawing.legend().size(), 9U);
   for (const MaskLegendEntry& entry : drawing.legend()) {
-    const GroupRule& rule = pattern("sparse").rule(entry.from, entry.to);
+    const GroupRule rule = find_pattern("sparse").value().rule(entry.from, entry.to);
     EXPECT_EQ(entry.allowed, rule.kind != GroupRule::Kind::none);
     EXPECT_EQ(entry.note, rule.kind == GroupRule::Kind::window ? "w = 4" : "");
   }
@@ -320,7 +315,7 @@ TEST_F(MaskViewTest, Legend_IsThePatternsTableOfPresentGroups) {
 
 TEST_F(MaskViewTest, Click_PinsAPairAndArrowsMoveIt) {
   view.set_style(MaskStyle::equal_groups);
-  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), small_item));
+  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), small_item));
   QSignalSpy pinned(&view, &MaskView::pinned);
   QTest::mouseClick(&view, Qt::LeftButton, {}, view.position_of(20, 23).toPoint());
   using Pair = std::pair<qint64, qint64>;
@@ -342,7 +337,7 @@ TEST_F(MaskViewTest, Click_PinsAPairAndArrowsMoveIt) {
 
 TEST_F(MaskViewTest, PinnedPairOutOfSight_IsBroughtBack) {
   view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), item_of(4084)));
+  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(4084)));
   view.zoom_to(10, 2000, 2000);
   view.pin(3000, 100);
   EXPECT_TRUE(view.pair_at(view.position_of(3000, 100)));
@@ -350,12 +345,12 @@ TEST_F(MaskViewTest, PinnedPairOutOfSight_IsBroughtBack) {
 
 TEST_F(MaskViewTest, FocusOfOneView_IsTakenOverByOneOfAnotherSize) {
   view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), item_of(4084)));
+  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(4084)));
   MaskView other;
   other.resize(300, 320);
   other.set_compact(true);
   other.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(other.show_mask(pattern("full"), std::nullopt, item_of(4084)));
+  ASSERT_TRUE(other.show_mask(find_pattern("full").value(), std::nullopt, long_item(4084)));
   QObject::connect(&view, &MaskView::focus_moved, &other, &MaskView::set_focus);
   QTest::keyClick(&view, Qt::Key_Plus);
   QTest::keyClick(&view, Qt::Key_Plus);
@@ -373,7 +368,7 @@ TEST_F(MaskViewTest, ManyDocuments_LeaveTheQueryItsEighth) {
   view.set_style(MaskStyle::equal_groups);
   LayoutItem item = small_item;
   item.documents.assign(20, 50);
-  ASSERT_TRUE(view.show_mask(pattern("listwise"), Window::of(4), item));
+  ASSERT_TRUE(view.show_mask(find_pattern("listwise").value(), Window::of(4), item));
   const double first = view.position_of(1, 0).y();
   const double last = view.position_of(5, 0).y();
   const double all = view.position_of(1005, 0).y() - view.position_of(0, 0).y();

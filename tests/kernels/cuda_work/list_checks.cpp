@@ -226,8 +226,8 @@ class Writes {
   std::map<std::pair<std::int32_t, std::int32_t>, std::set<std::int32_t>> arrived_;
 };
 
-AssertionResult writes_all_once(const WorkList& list, std::span<const WorkUnit> units,
-                                UnitKind kind) {
+AssertionResult units_write_all_once(const WorkList& list, std::span<const WorkUnit> units,
+                                     UnitKind kind) {
   Writes writes(list, kind);
   AssertionResult result = AssertionSuccess();
   for (const WorkUnit& unit : units) {
@@ -301,10 +301,10 @@ AssertionResult is_within_bounds(const WorkList& list) {
 
 AssertionResult writes_all_once(const WorkList& list) {
   AssertionResult result = partial_rows_are_apart(list);
-  if (result) result = writes_all_once(list, forward_units(list), UnitKind::rows);
+  if (result) result = units_write_all_once(list, forward_units(list), UnitKind::rows);
   if (!result || backward_units(list).empty()) return result;
-  result = writes_all_once(list, backward_units(list), UnitKind::rows);
-  if (result) result = writes_all_once(list, backward_units(list), UnitKind::keys);
+  result = units_write_all_once(list, backward_units(list), UnitKind::rows);
+  if (result) result = units_write_all_once(list, backward_units(list), UnitKind::keys);
   return result;
 }
 
