@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
-#include <cmath>
 #include <limits>
 
 #include "engine/store/store.h"
@@ -13,198 +12,56 @@
 namespace attnscope::store {
 namespace {
 
-[[noreturn]] void raise(sqlite3* handle, int code) {
-  const char* text = handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
-  const int extended = handle != nullptr ? sqlite3_extended_errcode(handle) : code;
-  throw DatabaseError(code & 0xff, extended, text != nullptr ? text : "unknown error");
-}
-
-int flags_of(Database::Access access) {
-  switch (access) {
-    case Database::Access::read_only:
-      return SQLITE_OPEN_READONLY;
-    case Database::Access::read_write:
-      return SQLITE_OPEN_READWRITE;
-    case Database::Access::create:
-      break;
-  }
-  return SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-}
-
-const char* begin_of(Transaction::Kind kind) {
-  switch (kind) {
-    case Transaction::Kind::read:
-      return "BEGIN DEFERRED";
-    case Transaction::Kind::write:
-      return "BEGIN IMMEDIATE";
-    case Transaction::Kind::exclusive:
-      break;
-  }
-  return "BEGIN EXCLUSIVE";
+int primary_code(const DatabaseError& error) {
+  return error.getErrorCode() & 0xff;
 }
 
 }  // namespace
 
-bool DatabaseError::is_of_reading() const {
-  return code == SQLITE_CORRUPT || code == SQLITE_NOTADB || extended == SQLITE_IOERR_READ ||
-         extended == SQLITE_IOERR_SHORT_READ;
-}
-
-void Statement::Finalize::operator()(sqlite3_stmt* statement) const {
-  sqlite3_finalize(statement);
-}
-
-void Statement::check(int code) const {
-  if (code != SQLITE_OK) raise(sqlite3_db_handle(statement_.get()), code);
-}
-
-void Statement::bind(std::int64_t value) {
-  check(sqlite3_bind_int64(statement_.get(), ++bound_, value));
-}
-
-void Statement::bind(double value) {
-  if (std::isnan(value)) {
-    bind(std::string_view("nan"));
-  } else {
-    check(sqlite3_bind_double(statement_.get(), ++bound_, value));
-  }
-}
-
-void Statement::bind(std::string_view value) {
-  // A null pointer would bind NULL, and an empty view may hold one.
-  const char* data = value.empty() ? "" : value.data();
-  check(sqlite3_bind_text64(statement_.get(), ++bound_, data, value.size(), SQLITE_TRANSIENT,
-                            SQLITE_UTF8));
-}
-
-void Statement::bind_null() {
-  check(sqlite3_bind_null(statement_.get(), ++bound_));
-}
-
-bool Statement::step() {
-  const int code = sqlite3_step(statement_.get());
-  if (code == SQLITE_ROW) return true;
-  if (code == SQLITE_DONE) return false;
-  raise(sqlite3_db_handle(statement_.get()), code);
-}
-
-void Statement::run() {
-  while (step()) {
-  }
-  reset();
-}
-
-void Statement::reset() {
-  sqlite3_reset(statement_.get());
-  bound_ = 0;
-}
-
-std::int64_t Statement::integer(int column) const {
-  return sqlite3_column_int64(statement_.get(), column);
-}
-
-double Statement::real(int column) const {
-  const int type = sqlite3_column_type(statement_.get(), column);
-  if (type != SQLITE_FLOAT && type != SQLITE_INTEGER) {
-    return std::numeric_limits<double>::quiet_NaN();
-  }
-  return sqlite3_column_double(statement_.get(), column);
-}
-
-std::string Statement::text(int column) const {
-  const auto* data = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
-  const int size = sqlite3_column_bytes(statement_.get(), column);
-  return data == nullptr ? std::string() : std::string(data, static_cast<std::size_t>(size));
-}
-
-bool Statement::is_null(int column) const {
-  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
-}
-
-Database::Database(const std::string& uri, Access access) {
-  sqlite3* handle = nullptr;
-  const int flags = flags_of(access) | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
-  const int code = sqlite3_open_v2(uri.c_str(), &handle, flags, nullptr);
-  handle_.reset(handle);
-  if (code != SQLITE_OK) raise(handle, code);
-  sqlite3_extended_result_codes(handle, 0);
+Database open_database(const std::string& uri, int access) {
+  Database database(uri, access | SQLite::OPEN_URI | SQLite::OPEN_NOMUTEX);
   // Files come from other people: their schema may not run functions or edit itself.
-  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(database.getHandle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(database.getHandle(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  return database;
 }
 
-void Database::Close::operator()(sqlite3* handle) const {
-  sqlite3_close_v2(handle);
+void execute(Statement& statement) {
+  statement.exec();
+  statement.reset();
 }
 
-void Database::execute(const std::string& sql) {
-  const int code = sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr);
-  if (code != SQLITE_OK) raise(handle_.get(), code);
+std::int64_t first_integer(const Database& database, const std::string& sql) {
+  Statement statement(database, sql);
+  return statement.executeStep() ? statement.getColumn(0).getInt64() : 0;
 }
 
-Statement Database::prepare(const std::string& sql) const {
-  sqlite3_stmt* statement = nullptr;
-  const int code = sqlite3_prepare_v2(handle_.get(), sql.data(), static_cast<int>(sql.size()),
-                                      &statement, nullptr);
-  if (code != SQLITE_OK) raise(handle_.get(), code);
-  return Statement(statement);
+std::string first_text(const Database& database, const std::string& sql) {
+  Statement statement(database, sql);
+  return statement.executeStep() ? statement.getColumn(0).getString() : std::string();
 }
 
-std::int64_t Database::integer(const std::string& sql) const {
-  Statement statement = prepare(sql);
-  return statement.step() ? statement.integer(0) : 0;
+double real_at(const Statement& row, int column) {
+  const SQLite::Column value = row.getColumn(column);
+  const bool is_number = value.isFloat() || value.isInteger();
+  return is_number ? value.getDouble() : std::numeric_limits<double>::quiet_NaN();
 }
 
-std::string Database::text(const std::string& sql) const {
-  Statement statement = prepare(sql);
-  return statement.step() ? statement.text(0) : std::string();
+bool is_read_only(const Database& database) {
+  return sqlite3_db_readonly(database.getHandle(), "main") == 1;
 }
 
-std::int64_t Database::last_id() const {
-  return sqlite3_last_insert_rowid(handle_.get());
-}
-
-std::int64_t Database::own_changes() const {
-  return sqlite3_total_changes64(handle_.get());
-}
-
-bool Database::is_read_only() const {
-  return sqlite3_db_readonly(handle_.get(), "main") == 1;
-}
-
-void Database::set_busy_timeout(int milliseconds) {
-  sqlite3_busy_timeout(handle_.get(), milliseconds);
-}
-
-void Database::stop_when(const std::atomic<bool>* stop) const {
+void stop_when(const Database& database, const std::atomic<bool>* stop) {
   constexpr int instructions = 1000;  // of SQLite's machine between two looks
   const auto look = [](void* flag) -> int {
     return static_cast<const std::atomic<bool>*>(flag)->load(std::memory_order_relaxed) ? 1 : 0;
   };
   if (stop == nullptr) {
-    sqlite3_progress_handler(handle_.get(), 0, nullptr, nullptr);
+    sqlite3_progress_handler(database.getHandle(), 0, nullptr, nullptr);
   } else {
-    sqlite3_progress_handler(handle_.get(), instructions, look,
+    sqlite3_progress_handler(database.getHandle(), instructions, look,
                              const_cast<std::atomic<bool>*>(stop));
   }
-}
-
-Transaction::Transaction(Database& database, Kind kind) : database_(database) {
-  database_.execute(begin_of(kind));
-}
-
-Transaction::~Transaction() {
-  if (!open_) return;
-  try {
-    database_.execute("ROLLBACK");
-  } catch (const DatabaseError&) {
-    // SQLite has rolled back by itself, as it does when the disk is full.
-  }
-}
-
-void Transaction::commit() {
-  database_.execute("COMMIT");
-  open_ = false;
 }
 
 std::string uri_of(const std::filesystem::path& file, std::string_view query) {
@@ -222,6 +79,12 @@ std::string uri_of(const std::filesystem::path& file, std::string_view query) {
   return query.empty() ? uri : uri.append("?").append(query);
 }
 
+bool is_of_reading(const DatabaseError& error) {
+  const int code = primary_code(error), extended = error.getExtendedErrorCode();
+  return code == SQLITE_CORRUPT || code == SQLITE_NOTADB || extended == SQLITE_IOERR_READ ||
+         extended == SQLITE_IOERR_SHORT_READ;
+}
+
 namespace {
 
 std::string sentence_of(const DatabaseError& error, const std::filesystem::path& file) {
@@ -230,7 +93,8 @@ std::string sentence_of(const DatabaseError& error, const std::filesystem::path&
   constexpr std::size_t longest = 200;
   const std::string what = in_a_sentence(error.what(), longest);
   // The shared memory of the log could not get its size: a full disk, said in other words.
-  const int code = error.extended == SQLITE_IOERR_SHMSIZE ? SQLITE_FULL : error.code;
+  const int code =
+      error.getExtendedErrorCode() == SQLITE_IOERR_SHMSIZE ? SQLITE_FULL : primary_code(error);
   switch (code) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -271,7 +135,8 @@ std::string sentence_of(const DatabaseError& error, const std::filesystem::path&
 }  // namespace
 
 Error error_of(const DatabaseError& error, const std::filesystem::path& file) {
-  const bool locked = error.code == SQLITE_BUSY || error.code == SQLITE_LOCKED;
+  const int code = primary_code(error);
+  const bool locked = code == SQLITE_BUSY || code == SQLITE_LOCKED;
   return {sentence_of(error, file), locked ? ErrorKind::locked : ErrorKind::other};
 }
 

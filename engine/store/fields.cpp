@@ -38,8 +38,8 @@ std::string neutral_value(const Axis& axis) {
 
 std::vector<std::string> columns_of_heats(const Database& database) {
   std::vector<std::string> columns;
-  Statement list = database.prepare("SELECT name FROM pragma_table_info('heats')");
-  while (list.step()) columns.push_back(list.text(0));
+  Statement list(database, "SELECT name FROM pragma_table_info('heats')");
+  while (list.executeStep()) columns.push_back(list.getColumn(0).getString());
   return columns;
 }
 
@@ -73,12 +73,12 @@ std::string all_point_values() {
 }
 
 void add_axes(Database& database) {
-  Transaction transaction(database, Transaction::Kind::exclusive);
+  Transaction transaction(database, SQLite::TransactionBehavior::EXCLUSIVE);
   const std::vector<std::string> columns = columns_of_heats(database);
   for (const Axis& axis : heat_axes) {
     if (!lacks(columns, axis)) continue;
-    database.execute(fmt::format("ALTER TABLE heats ADD COLUMN {} {} NOT NULL DEFAULT {}", axis.key,
-                                 type_of(axis), neutral_value(axis)));
+    database.exec(fmt::format("ALTER TABLE heats ADD COLUMN {} {} NOT NULL DEFAULT {}", axis.key,
+                              type_of(axis), neutral_value(axis)));
   }
   transaction.commit();
 }
@@ -109,46 +109,30 @@ std::string places(std::string_view columns, int more) {
   return text;
 }
 
-void Writer::operator()(const std::optional<double>& value) {
-  if (value) {
-    statement_.bind(*value);
+void Writer::operator()(double value) {
+  if (std::isnan(value)) {
+    (*this)(std::string("nan"));
   } else {
-    statement_.bind_null();
-  }
-}
-
-void Writer::operator()(const std::optional<std::int64_t>& value) {
-  if (value) {
-    statement_.bind(*value);
-  } else {
-    statement_.bind_null();
-  }
-}
-
-void Writer::operator()(const std::optional<Window>& value) {
-  if (value) {
-    statement_.bind(std::string_view(value->text()));
-  } else {
-    statement_.bind_null();
+    statement_.bind(++place_, value);
   }
 }
 
 void Reader::operator()(std::optional<double>& value) {
   value.reset();
-  if (!statement_.is_null(column_)) value = statement_.real(column_);
+  if (!statement_.getColumn(column_).isNull()) value = real_at(statement_, column_);
   ++column_;
 }
 
 void Reader::operator()(std::optional<std::int64_t>& value) {
   value.reset();
-  if (!statement_.is_null(column_)) value = statement_.integer(column_);
+  if (!statement_.getColumn(column_).isNull()) value = statement_.getColumn(column_).getInt64();
   ++column_;
 }
 
 void Reader::operator()(std::optional<Window>& value) {
   value.reset();
-  if (!statement_.is_null(column_)) {
-    if (const Result<Window> window = parse_window(statement_.text(column_))) {
+  if (!statement_.getColumn(column_).isNull()) {
+    if (const Result<Window> window = parse_window(statement_.getColumn(column_).getString())) {
       value = *window;
     } else {
       damaged_ = true;
@@ -159,15 +143,16 @@ void Reader::operator()(std::optional<Window>& value) {
 
 void Writer::visit(const Axis& axis, const HeatPoint& point) {
   if (axis.kind == Axis::Kind::word) {
-    statement_.bind(std::string_view(text_of(axis, point)));
+    (*this)(std::string(text_of(axis, point)));
   } else {
-    statement_.bind(axis.get(point));
+    (*this)(axis.get(point));
   }
 }
 
 void Reader::visit(const Axis& axis, HeatPoint& point) {
-  if (axis.kind != Axis::Kind::word) return axis.set(point, statement_.integer(column_++));
-  if (const auto value = word_value(axis, statement_.text(column_++))) {
+  if (axis.kind != Axis::Kind::word)
+    return axis.set(point, statement_.getColumn(column_++).getInt64());
+  if (const auto value = word_value(axis, statement_.getColumn(column_++).getString())) {
     axis.set(point, *value);
   } else {
     damaged_ = true;

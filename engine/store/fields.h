@@ -62,22 +62,29 @@ void add_axes(Database& database);
 class Writer {
  public:
   explicit Writer(Statement& statement) : statement_(statement) {}
-  void operator()(bool value) { statement_.bind(std::int64_t{value ? 1 : 0}); }
-  void operator()(int value) { statement_.bind(std::int64_t{value}); }
-  void operator()(std::int64_t value) { statement_.bind(value); }
-  void operator()(std::uint64_t value) { statement_.bind(static_cast<std::int64_t>(value)); }
-  void operator()(double value) { statement_.bind(value); }
-  void operator()(const std::string& value) { statement_.bind(std::string_view(value)); }
-  void operator()(const std::optional<double>& value);
-  void operator()(const std::optional<std::int64_t>& value);
-  void operator()(const std::optional<Window>& value);
+  void operator()(bool value) { (*this)(std::int64_t{value ? 1 : 0}); }
+  void operator()(int value) { (*this)(std::int64_t{value}); }
+  void operator()(std::int64_t value) { statement_.bind(++place_, value); }
+  void operator()(std::uint64_t value) { (*this)(static_cast<std::int64_t>(value)); }
+  void operator()(double value);  // NaN, which SQLite would turn into NULL, as the text 'nan'
+  void operator()(const std::string& value) { statement_.bind(++place_, value); }
+  void operator()(const Window& value) { (*this)(value.text()); }
+  template <typename Value>
+  void operator()(const std::optional<Value>& value) {
+    if (value) {
+      (*this)(*value);
+    } else {
+      statement_.bind(++place_);  // NULL
+    }
+  }
   template <typename Enum>
   requires std::is_enum_v<Enum>
-  void operator()(Enum value) { statement_.bind(name_of(value)); }
+  void operator()(Enum value) { (*this)(std::string(name_of(value))); }
   void visit(const Axis& axis, const HeatPoint& point);
 
  private:
   Statement& statement_;
+  int place_ = 0;
 };
 
 /// Reads a row's columns one after the other. A word that is not of an axis is damage, not an
@@ -87,14 +94,16 @@ class Reader {
   Reader(const Statement& statement, int first_column)
       : statement_(statement), column_(first_column) {}
   [[nodiscard]] bool damaged() const { return damaged_; }
-  void operator()(bool& value) { value = statement_.integer(column_++) != 0; }
-  void operator()(int& value) { value = static_cast<int>(statement_.integer(column_++)); }
-  void operator()(std::int64_t& value) { value = statement_.integer(column_++); }
-  void operator()(std::uint64_t& value) {
-    value = static_cast<std::uint64_t>(statement_.integer(column_++));
+  void operator()(bool& value) { value = statement_.getColumn(column_++).getInt64() != 0; }
+  void operator()(int& value) {
+    value = static_cast<int>(statement_.getColumn(column_++).getInt64());
   }
-  void operator()(double& value) { value = statement_.real(column_++); }
-  void operator()(std::string& value) { value = statement_.text(column_++); }
+  void operator()(std::int64_t& value) { value = statement_.getColumn(column_++).getInt64(); }
+  void operator()(std::uint64_t& value) {
+    value = static_cast<std::uint64_t>(statement_.getColumn(column_++).getInt64());
+  }
+  void operator()(double& value) { value = real_at(statement_, column_++); }
+  void operator()(std::string& value) { value = statement_.getColumn(column_++).getString(); }
   void operator()(std::optional<double>& value);
   void operator()(std::optional<std::int64_t>& value);
   void operator()(std::optional<Window>& value);
@@ -105,7 +114,7 @@ class Reader {
  private:
   template <typename Parse, typename Enum>
   void word(Parse parse, Enum& value) {
-    if (const Result<Enum> parsed = parse(statement_.text(column_++))) {
+    if (const Result<Enum> parsed = parse(statement_.getColumn(column_++).getString())) {
       value = *parsed;
     } else {
       damaged_ = true;

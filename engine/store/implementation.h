@@ -48,7 +48,7 @@ Status change(const std::filesystem::path& file, bool is_writable, Database& dat
               Work&& work) {
   if (Status allowed = writable(file, is_writable); !allowed) return allowed;
   return guarded(file, [&]() -> Status {
-    Transaction transaction(database, Transaction::Kind::write);
+    Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
     if (Status done = work(); !done) return done;
     transaction.commit();
     return {};

@@ -17,9 +17,9 @@ namespace {
 using store::Database;
 
 std::int64_t counted(const Database& database, const char* sql, std::int64_t number) {
-  store::Statement query = database.prepare(sql);
-  query.bind(number);
-  return query.step() ? query.integer(0) : 0;
+  store::Statement query(database, sql);
+  query.bind(1, number);
+  return query.executeStep() ? query.getColumn(0).getInt64() : 0;
 }
 
 /// Damaged or missing cells and ceilings of one run, and the run itself.
@@ -72,14 +72,15 @@ Status Store::check_integrity(const std::atomic<bool>* stop,
   const auto stopped = [&] { return stop != nullptr && stop->load(std::memory_order_relaxed); };
   struct Handler {
     const Database& database;
-    ~Handler() { database.stop_when(nullptr); }
+    ~Handler() { store::stop_when(database, nullptr); }
   } const handler{own.database};
-  own.database.stop_when(stop);
+  store::stop_when(own.database, stop);
 
   const Status checked = store::guarded(own.file, [&]() -> Status {
-    std::string of_the_file = own.database.text("PRAGMA integrity_check(1)");
+    std::string of_the_file = store::first_text(own.database, "PRAGMA integrity_check(1)");
     if (of_the_file == "ok") of_the_file.clear();
-    if (of_the_file.empty() && own.database.prepare("PRAGMA foreign_key_check").step()) {
+    if (of_the_file.empty() &&
+        store::Statement(own.database, "PRAGMA foreign_key_check").executeStep()) {
       of_the_file = "rows without their run or heat";
     }
     const Result<std::vector<RunInfo>> all = run_list(RunsOf::both);

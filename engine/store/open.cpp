@@ -19,7 +19,7 @@ namespace store {
 namespace {
 
 int version_of(const Database& database) {
-  return static_cast<int>(database.integer("PRAGMA user_version"));
+  return static_cast<int>(first_integer(database, "PRAGMA user_version"));
 }
 
 /// The folder that will hold the file: made when it is the default place, else it has to be there.
@@ -52,9 +52,9 @@ Status check_writable(const std::filesystem::path& file, bool exists) {
 /// WAL needs shared memory between its users, which network file systems do not give.
 std::string choose_journal(Database& database, const std::filesystem::path& file) {
   if (!is_on_network(file)) {
-    database.execute("PRAGMA synchronous = FULL");
-    database.execute("PRAGMA foreign_keys = ON");
-    static_cast<void>(database.text("PRAGMA journal_mode = WAL"));
+    database.exec("PRAGMA synchronous = FULL");
+    database.exec("PRAGMA foreign_keys = ON");
+    static_cast<void>(store::first_text(database, "PRAGMA journal_mode = WAL"));
     return {};
   }
   prepare_single_file(database);
@@ -65,17 +65,17 @@ std::string choose_journal(Database& database, const std::filesystem::path& file
 }
 
 Database readable(const std::string& uri) {
-  Database database(uri, Database::Access::read_only);
-  database.set_busy_timeout(busy_timeout_ms);
-  static_cast<void>(database.integer("SELECT count(*) FROM sqlite_master"));
+  Database database = open_database(uri, SQLite::OPEN_READONLY);
+  database.setBusyTimeout(busy_timeout_ms);
+  static_cast<void>(first_integer(database, "SELECT count(*) FROM sqlite_master"));
   return database;
 }
 
 /// Takes back a change within which its writer ended. Only what may write can do so.
 void roll_back(const std::filesystem::path& file) {
-  Database database(uri_of(file, ""), Database::Access::read_write);
-  database.set_busy_timeout(busy_timeout_ms);
-  static_cast<void>(database.integer("SELECT count(*) FROM sqlite_master"));
+  Database database = open_database(uri_of(file, ""), SQLite::OPEN_READWRITE);
+  database.setBusyTimeout(busy_timeout_ms);
+  static_cast<void>(first_integer(database, "SELECT count(*) FROM sqlite_master"));
 }
 
 /// A reader needs the write-ahead log's shared memory. Where the folder is not writable and there
@@ -98,15 +98,16 @@ std::pair<Database, std::string> open_for_reading(const std::filesystem::path& f
 /// A run whose driver lives, in a database that had no log before this program opened it: the
 /// driver writes another file, of which this one is a copy. Empty: nothing to say.
 std::string lacks_log(const Database& database, const std::filesystem::path& file) {
-  Statement running = database.prepare(
+  Statement running(
+      database,
       "SELECT number, process_id, process_start_ticks FROM runs WHERE status = 'running'");
-  while (running.step()) {
-    const auto ticks = static_cast<std::uint64_t>(running.integer(2));
-    if (!is_alive(running.integer(1), ticks)) continue;
+  while (running.executeStep()) {
+    const auto ticks = static_cast<std::uint64_t>(running.getColumn(2).getInt64());
+    if (!is_alive(running.getColumn(1).getInt64(), ticks)) continue;
     return fmt::format(
         "{} was copied without its log from a database that is in use: results of run {} and of "
         "others may be missing; attnscope export from the original makes a whole copy",
-        file.string(), running.integer(0));
+        file.string(), running.getColumn(0).getInt64());
   }
   return {};
 }
@@ -119,7 +120,8 @@ Result<int> version_with_log(const std::filesystem::path& file) {
                                 ? open_for_reading(file).first
                                 : readable(uri_of(file, "mode=ro&immutable=1"));
   // A view runs what its author wrote, without end perhaps, and a trigger does at every write.
-  if (database.integer("SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index')") >
+  if (first_integer(database,
+                    "SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index')") >
       0) {
     return fail(
         "{} has views or triggers, which no database of AttnScope has; do not trust it, and name "
@@ -138,17 +140,17 @@ Result<int> version_with_log(const std::filesystem::path& file) {
 }  // namespace
 
 void prepare_single_file(Database& database) {
-  static_cast<void>(database.text("PRAGMA journal_mode = DELETE"));
-  database.execute("PRAGMA synchronous = FULL");
-  database.execute("PRAGMA foreign_keys = ON");
+  static_cast<void>(store::first_text(database, "PRAGMA journal_mode = DELETE"));
+  database.exec("PRAGMA synchronous = FULL");
+  database.exec("PRAGMA foreign_keys = ON");
 }
 
 void create_schema(Database& database) {
-  Transaction transaction(database, Transaction::Kind::exclusive);
-  if (database.integer("SELECT count(*) FROM sqlite_master") == 0) {
-    database.execute(schema());
-    database.execute(fmt::format("PRAGMA application_id = {}", application_id));
-    database.execute(fmt::format("PRAGMA user_version = {}", schema_version));
+  Transaction transaction(database, SQLite::TransactionBehavior::EXCLUSIVE);
+  if (first_integer(database, "SELECT count(*) FROM sqlite_master") == 0) {
+    database.exec(schema());
+    database.exec(fmt::format("PRAGMA application_id = {}", application_id));
+    database.exec(fmt::format("PRAGMA user_version = {}", schema_version));
   }
   transaction.commit();
 }
@@ -195,9 +197,10 @@ Result<Store> Store::open(const std::filesystem::path& file, Mode mode) {
     if (const Status ready = check_writable(file, exists); !ready) {
       return tl::unexpected(ready.error());
     }
-    Database database(uri_of(file, ""), Database::Access::create);
-    database.set_busy_timeout(busy_timeout_ms);
-    if (database.is_read_only()) {
+    Database database =
+        open_database(uri_of(file, ""), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    database.setBusyTimeout(busy_timeout_ms);
+    if (is_read_only(database)) {
       return fail("{} cannot be written; make it writable, or name another file with --db",
                   file.string());
     }

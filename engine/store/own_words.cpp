@@ -14,11 +14,11 @@ using store::Statement;
 using store::Writer;
 
 Status set_trashed(store::Database& database, const RunInfo& run, std::int64_t since_unix_ms) {
-  Statement update = database.prepare("UPDATE runs SET trashed_unix_ms = ? WHERE number = ?");
+  Statement update(database, "UPDATE runs SET trashed_unix_ms = ? WHERE number = ?");
   Writer write(update);
   write(since_unix_ms);
   write(run.number);
-  update.run();
+  store::execute(update);
   return {};
 }
 
@@ -48,18 +48,16 @@ Status Store::describe_run(const RunId& run, const RunWords& words) {
   return store::change(own.file, own.writable, own.database, [&]() -> Status {
     const Result<std::int64_t> number = store::number_of(own.database, run);
     if (!number) return tl::unexpected(number.error());
-    Statement update = own.database.prepare(
+    Statement update(
+        own.database,
         "UPDATE runs SET name = coalesce(?, name), tag = coalesce(?, tag), note = coalesce(?, "
         "note) WHERE number = ?");
-    for (const std::optional<std::string>& text : {words.name, words.tag, words.note}) {
-      if (text) {
-        update.bind(std::string_view(*text));
-      } else {
-        update.bind_null();
-      }
-    }
-    update.bind(*number);
-    update.run();
+    Writer write(update);
+    write(words.name);
+    write(words.tag);
+    write(words.note);
+    write(*number);
+    store::execute(update);
     return {};
   });
 }
@@ -96,9 +94,10 @@ Result<int> Store::empty_trash() {
   int removed = 0;
   const Status done = store::change(own.file, own.writable, own.database, [&]() -> Status {
     removed =
-        static_cast<int>(own.database.integer("SELECT count(*) FROM runs WHERE trashed_unix_ms <> "
+        static_cast<int>(store::first_integer(own.database,
+                                              "SELECT count(*) FROM runs WHERE trashed_unix_ms <> "
                                               "0"));
-    own.database.execute("DELETE FROM runs WHERE trashed_unix_ms <> 0");
+    own.database.exec("DELETE FROM runs WHERE trashed_unix_ms <> 0");
     return {};
   });
   if (!done) return tl::unexpected(done.error());

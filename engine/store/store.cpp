@@ -91,8 +91,8 @@ RunInfo read_run(const Statement& row) {
 /// The cell's samples and their flags; true when they match their fingerprint.
 bool read_samples(Statement& query, std::int64_t samples_print, StoredCell& stored) {
   query.reset();
-  query.bind(stored.cell_number);
-  while (query.step()) {
+  query.bind(1, stored.cell_number);
+  while (query.executeStep()) {
     Reader read(query, 0);
     bool outlier = false;
     store::visit_sample(read, stored.cell.samples.emplace_back());
@@ -132,10 +132,9 @@ Status writable(const std::filesystem::path& file, bool is_writable) {
 Result<std::int64_t> number_of(const Database& database, const RunId& run) {
   // The second time without the index, which may be what is damaged.
   for (const char* how : {"", "NOT INDEXED"}) {
-    Statement query =
-        database.prepare(fmt::format("SELECT number FROM runs {} WHERE uuid = ?", how));
-    query.bind(std::string_view(run.uuid));
-    if (query.step()) return query.integer(0);
+    Statement query(database, fmt::format("SELECT number FROM runs {} WHERE uuid = ?", how));
+    query.bind(1, run.uuid);
+    if (query.executeStep()) return query.getColumn(0).getInt64();
   }
   return fail("there is no run {} in the database any more; attnscope list runs shows which are",
               run.uuid);
@@ -173,7 +172,7 @@ Store::~Store() = default;
 
 void Store::set_busy_timeout(std::chrono::milliseconds timeout) {
   implementation_->busy_timeout_ms = static_cast<int>(timeout.count());
-  implementation_->database.set_busy_timeout(implementation_->busy_timeout_ms);
+  implementation_->database.setBusyTimeout(implementation_->busy_timeout_ms);
 }
 
 const std::filesystem::path& Store::file() const {
@@ -186,10 +185,10 @@ const std::string& Store::warning() const {
 
 Result<std::vector<RunInfo>> Store::runs(RunsOf which) const {
   return store::guarded(implementation_->file, [&]() -> Result<std::vector<RunInfo>> {
-    Statement query = implementation_->database.prepare(
-        fmt::format("{} {} ORDER BY number DESC", run_query(), condition_of(which)));
+    Statement query(implementation_->database,
+                    fmt::format("{} {} ORDER BY number DESC", run_query(), condition_of(which)));
     std::vector<RunInfo> runs;
-    while (query.step()) runs.push_back(read_run(query));
+    while (query.executeStep()) runs.push_back(read_run(query));
     return runs;
   });
 }
@@ -198,13 +197,16 @@ Result<std::vector<RunInfo>> Store::run_list(RunsOf which) const {
   return store::guarded(implementation_->file, [&]() -> Result<std::vector<RunInfo>> {
     // The index run_list holds all of these, so that the long texts need not be passed over; left
     // to itself SQLite would walk the table, whose rows lie in the order asked for.
-    Statement query = implementation_->database.prepare(fmt::format(
-        "SELECT number, uuid, sweep_name, device, heats_planned, process_id, process_start_ticks, "
-        "status, tag, note, started_unix_ms, finished_unix_ms, name, trashed_unix_ms, {} "
-        "FROM runs INDEXED BY run_list {} ORDER BY number DESC",
-        counts, condition_of(which)));
+    Statement query(
+        implementation_->database,
+        fmt::format(
+            "SELECT number, uuid, sweep_name, device, heats_planned, process_id, "
+            "process_start_ticks, "
+            "status, tag, note, started_unix_ms, finished_unix_ms, name, trashed_unix_ms, {} "
+            "FROM runs INDEXED BY run_list {} ORDER BY number DESC",
+            counts, condition_of(which)));
     std::vector<RunInfo> runs;
-    while (query.step()) {
+    while (query.executeStep()) {
       RunInfo& info = runs.emplace_back();
       Reader read(query, 0);
       std::string status;
@@ -225,11 +227,12 @@ Result<RunInfo> Store::find_run(std::string_view text) const {
   const bool is_number = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
   return store::guarded(implementation_->file, [&]() -> Result<RunInfo> {
     const Database& database = implementation_->database;
+    const std::string words(text);
     const auto matching = [&](const char* condition, auto... values) {
-      Statement query = database.prepare(fmt::format("{} WHERE {}", run_query(), condition));
-      (query.bind(values), ...);
+      Statement query(database, fmt::format("{} WHERE {}", run_query(), condition));
+      SQLite::bind(query, values...);
       std::vector<RunInfo> matches;
-      while (query.step()) matches.push_back(read_run(query));
+      while (query.executeStep()) matches.push_back(read_run(query));
       return matches;
     };
     std::vector<RunInfo> matches;
@@ -239,9 +242,9 @@ Result<RunInfo> Store::find_run(std::string_view text) const {
       if (is_number) matches = matching("number = ?", number);
       // A UUID goes on with digits, a to f or a dash.
       if (matches.empty() && text.size() >= 4) {
-        matches = matching("uuid >= ? AND uuid < ? || 'g'", text, text);
+        matches = matching("uuid >= ? AND uuid < ? || 'g'", words, words);
       }
-      if (matches.empty() && !text.empty()) matches = matching("name = ?", text);
+      if (matches.empty() && !text.empty()) matches = matching("name = ?", words);
     }
     if (matches.size() == 1) return matches.front();
     const Result<std::vector<RunInfo>> all = run_list();
@@ -268,20 +271,24 @@ Result<RunInfo> Store::find_run(std::string_view text) const {
 Result<std::vector<StoredCell>> Store::cells(const RunId& run, bool with_samples) const {
   Implementation& own = *implementation_;
   return store::guarded(own.file, [&]() -> Result<std::vector<StoredCell>> {
-    const Transaction snapshot(own.database, Transaction::Kind::read);
+    const Transaction snapshot(own.database, SQLite::TransactionBehavior::DEFERRED);
     const Result<std::int64_t> number = store::number_of(own.database, run);
     if (!number) return tl::unexpected(number.error());
-    Statement query = own.database.prepare(fmt::format(
-        "SELECT cells.id, row.id, cells.ordinal, cells.samples_fingerprint, cells.fingerprint, "
-        "{}, {} FROM heats AS row JOIN cells ON cells.heat_id = row.id WHERE row.run_number = ? "
-        "ORDER BY row.id, cells.ordinal",
-        own.point_values, store::qualified("cells", store::cell_columns)));
-    Statement samples = own.database.prepare(
+    Statement query(
+        own.database,
+        fmt::format(
+            "SELECT cells.id, row.id, cells.ordinal, cells.samples_fingerprint, cells.fingerprint, "
+            "{}, {} FROM heats AS row JOIN cells ON cells.heat_id = row.id WHERE row.run_number = "
+            "? "
+            "ORDER BY row.id, cells.ordinal",
+            own.point_values, store::qualified("cells", store::cell_columns)));
+    Statement samples(
+        own.database,
         fmt::format("SELECT {}, outlier FROM samples WHERE cell_id = ? ORDER BY ordinal",
                     store::sample_columns));
-    query.bind(*number);
+    query.bind(1, *number);
     std::vector<StoredCell> result;
-    while (query.step()) {
+    while (query.executeStep()) {
       StoredCell& stored = result.emplace_back();
       Reader read(query, 0);
       int ordinal = 0;
@@ -305,17 +312,19 @@ Result<std::vector<StoredCell>> Store::cells(const RunId& run, bool with_samples
 Result<std::vector<Ceilings>> Store::ceilings(const RunId& run) const {
   Implementation& own = *implementation_;
   return store::guarded(own.file, [&]() -> Result<std::vector<Ceilings>> {
-    const Transaction snapshot(own.database, Transaction::Kind::read);
-    Statement query = own.database.prepare(
+    const Transaction snapshot(own.database, SQLite::TransactionBehavior::DEFERRED);
+    Statement query(
+        own.database,
         fmt::format("SELECT id, fingerprint, {} FROM ceilings "
                     "WHERE run_number = (SELECT number FROM runs WHERE uuid = ?) ORDER BY id",
                     store::ceilings_columns));
-    Statement rates = own.database.prepare(
+    Statement rates(
+        own.database,
         "SELECT working_set_bytes, bytes_per_second FROM copy_rates WHERE ceilings_id = ? "
         "ORDER BY ordinal");
-    query.bind(std::string_view(run.uuid));
+    query.bind(1, run.uuid);
     std::vector<Ceilings> result;
-    while (query.step()) {
+    while (query.executeStep()) {
       Ceilings ceilings;
       Reader read(query, 0);
       std::int64_t id = 0, print = 0;
@@ -323,8 +332,9 @@ Result<std::vector<Ceilings>> Store::ceilings(const RunId& run) const {
       read(print);
       store::visit_ceilings(read, ceilings);
       rates.reset();
-      rates.bind(id);
-      while (rates.step()) ceilings.copy.push_back({rates.integer(0), rates.real(1)});
+      rates.bind(1, id);
+      while (rates.executeStep())
+        ceilings.copy.push_back({rates.getColumn(0).getInt64(), store::real_at(rates, 1)});
       if (print == store::fingerprint_of(run.uuid, ceilings)) result.push_back(ceilings);
     }
     return result;
@@ -333,12 +343,12 @@ Result<std::vector<Ceilings>> Store::ceilings(const RunId& run) const {
 
 Result<std::vector<Restart>> Store::restarts(const RunId& run) const {
   return store::guarded(implementation_->file, [&]() -> Result<std::vector<Restart>> {
-    Statement query = implementation_->database.prepare(
-        "SELECT restarted_unix_ms, command_line, provenance FROM restarts "
-        "WHERE run_number = (SELECT number FROM runs WHERE uuid = ?) ORDER BY rowid");
-    query.bind(std::string_view(run.uuid));
+    Statement query(implementation_->database,
+                    "SELECT restarted_unix_ms, command_line, provenance FROM restarts "
+                    "WHERE run_number = (SELECT number FROM runs WHERE uuid = ?) ORDER BY rowid");
+    query.bind(1, run.uuid);
     std::vector<Restart> result;
-    while (query.step()) {
+    while (query.executeStep()) {
       Restart& restart = result.emplace_back();
       Reader read(query, 0);
       read(restart.restarted_unix_ms);
@@ -351,11 +361,11 @@ Result<std::vector<Restart>> Store::restarts(const RunId& run) const {
 
 Result<std::optional<Progress>> Store::progress(const RunId& run) const {
   return store::guarded(implementation_->file, [&]() -> Result<std::optional<Progress>> {
-    Statement query = implementation_->database.prepare(
-        "SELECT heats_done, heats_planned, current, seconds_left FROM progress "
-        "WHERE run_number = (SELECT number FROM runs WHERE uuid = ?)");
-    query.bind(std::string_view(run.uuid));
-    if (!query.step()) return std::optional<Progress>();
+    Statement query(implementation_->database,
+                    "SELECT heats_done, heats_planned, current, seconds_left FROM progress "
+                    "WHERE run_number = (SELECT number FROM runs WHERE uuid = ?)");
+    query.bind(1, run.uuid);
+    if (!query.executeStep()) return std::optional<Progress>();
     Progress progress;
     Reader read(query, 0);
     read(progress.heats_done);
@@ -368,13 +378,14 @@ Result<std::optional<Progress>> Store::progress(const RunId& run) const {
 
 Result<std::vector<std::string>> Store::finished_points(const RunId& run) const {
   return store::guarded(implementation_->file, [&]() -> Result<std::vector<std::string>> {
-    Statement query = implementation_->database.prepare(fmt::format(
-        "SELECT {} FROM heats AS row WHERE run_number = (SELECT number FROM runs WHERE uuid = ?) "
-        "ORDER BY id",
-        implementation_->point_values));
-    query.bind(std::string_view(run.uuid));
+    Statement query(implementation_->database,
+                    fmt::format("SELECT {} FROM heats AS row WHERE run_number = (SELECT number "
+                                "FROM runs WHERE uuid = ?) "
+                                "ORDER BY id",
+                                implementation_->point_values));
+    query.bind(1, run.uuid);
     std::vector<std::string> keys;
-    while (query.step()) {
+    while (query.executeStep()) {
       HeatPoint point;
       Reader read(query, 0);
       store::visit_point(read, point);
@@ -387,8 +398,8 @@ Result<std::vector<std::string>> Store::finished_points(const RunId& run) const 
 Result<std::int64_t> Store::data_version() const {
   return store::guarded(implementation_->file, [&]() -> Result<std::int64_t> {
     // SQLite's number leaves out what this connection has committed itself.
-    return implementation_->database.integer("PRAGMA data_version") +
-           implementation_->database.own_changes();
+    return store::first_integer(implementation_->database, "PRAGMA data_version") +
+           implementation_->database.getTotalChanges();
   });
 }
 

@@ -49,19 +49,24 @@ class Copier {
 
   /// Gives the copy's number.
   std::int64_t copy_row(std::int64_t number) {
-    Statement copy = database_.prepare(fmt::format(
-        "INSERT INTO {1}.runs (uuid, {2}, fingerprint, status, name, tag, note, "
-        "started_unix_ms, finished_unix_ms) SELECT uuid, {2}, fingerprint, status, name, tag, "
-        "note, started_unix_ms, finished_unix_ms FROM {0}.runs WHERE number = ?",
-        from_, to_, store::run_columns));
-    copy.bind(number);
-    copy.run();
-    const std::int64_t copied = database_.last_id();
+    Statement copy(
+        database_,
+        fmt::format(
+            "INSERT INTO {1}.runs (uuid, {2}, fingerprint, status, name, tag, note, "
+            "started_unix_ms, finished_unix_ms) SELECT uuid, {2}, fingerprint, status, name, tag, "
+            "note, started_unix_ms, finished_unix_ms FROM {0}.runs WHERE number = ?",
+            from_, to_, store::run_columns));
+    copy.bind(1, number);
+    store::execute(copy);
+    const std::int64_t copied = database_.getLastInsertRowid();
     // Its process means nothing on another machine, and writes another database on this one.
-    Statement stop = database_.prepare(fmt::format(
-        "UPDATE {}.runs SET status = 'interrupted' WHERE number = ? AND status = 'running'", to_));
-    stop.bind(copied);
-    stop.run();
+    Statement stop(
+        database_,
+        fmt::format(
+            "UPDATE {}.runs SET status = 'interrupted' WHERE number = ? AND status = 'running'",
+            to_));
+    stop.bind(1, copied);
+    store::execute(stop);
     return copied;
   }
 
@@ -95,27 +100,31 @@ class Copier {
 
   /// 1 where it lay there.
   int take_from_trash(std::int64_t number) {
-    const std::int64_t before = database_.own_changes();
-    Statement back = database_.prepare(fmt::format(
-        "UPDATE {}.runs SET trashed_unix_ms = 0 WHERE number = ? AND trashed_unix_ms <> 0", to_));
-    back.bind(number);
-    back.run();
-    return static_cast<int>(database_.own_changes() - before);
+    const std::int64_t before = database_.getTotalChanges();
+    Statement back(
+        database_,
+        fmt::format(
+            "UPDATE {}.runs SET trashed_unix_ms = 0 WHERE number = ? AND trashed_unix_ms <> 0",
+            to_));
+    back.bind(1, number);
+    store::execute(back);
+    return static_cast<int>(database_.getTotalChanges() - before);
   }
 
  private:
   /// A run that has all its heats now is done if that is what its last driver says of it.
   void settle_status(std::int64_t number, std::int64_t into) {
-    Statement settle = database_.prepare(fmt::format(
-        "UPDATE {1}.runs SET status = 'done', finished_unix_ms = (SELECT finished_unix_ms FROM "
-        "{0}.runs WHERE number = ?) WHERE number = ? AND finished_unix_ms = 0 AND heats_planned <= "
-        "(SELECT count(*) FROM {1}.heats WHERE run_number = runs.number) AND 'done' = "
-        "(SELECT status FROM {0}.runs WHERE number = ?)",
-        from_, to_));
-    settle.bind(number);
-    settle.bind(into);
-    settle.bind(number);
-    settle.run();
+    Statement settle(
+        database_,
+        fmt::format(
+            "UPDATE {1}.runs SET status = 'done', finished_unix_ms = (SELECT finished_unix_ms FROM "
+            "{0}.runs WHERE number = ?) WHERE number = ? AND finished_unix_ms = 0 AND "
+            "heats_planned <= "
+            "(SELECT count(*) FROM {1}.heats WHERE run_number = runs.number) AND 'done' = "
+            "(SELECT status FROM {0}.runs WHERE number = ?)",
+            from_, to_));
+    SQLite::bind(settle, number, into, number);
+    store::execute(settle);
   }
 
   int copy_heats(std::int64_t number, std::int64_t into, const std::string& which) {
@@ -141,33 +150,35 @@ class Copier {
   /// `which`: a condition on what is copied, called `row`; empty: everything.
   void copy_all(const Level& level, std::int64_t parent, std::int64_t new_parent,
                 const std::string& which = {}) {
-    Statement copy = database_.prepare(fmt::format(
-        "INSERT INTO {1}.{2} ({3}, {4}) SELECT ?, {4} FROM {0}.{2} AS row WHERE {3} = ?{5}", from_,
-        to_, level.table, level.parent, level.columns, which.empty() ? "" : " AND " + which));
-    copy.bind(new_parent);
-    copy.bind(parent);
-    copy.run();
+    Statement copy(
+        database_,
+        fmt::format(
+            "INSERT INTO {1}.{2} ({3}, {4}) SELECT ?, {4} FROM {0}.{2} AS row WHERE {3} = ?{5}",
+            from_, to_, level.table, level.parent, level.columns,
+            which.empty() ? "" : " AND " + which));
+    SQLite::bind(copy, new_parent, parent);
+    store::execute(copy);
   }
 
   /// Row by row, because what hangs below needs the row's old number and its new one. How many.
   template <typename Below>
   int copy_each(const Level& level, std::int64_t parent, std::int64_t new_parent, Below below,
                 const std::string& which = {}) {
-    Statement list = database_.prepare(
-        fmt::format("SELECT id FROM {}.{} AS row WHERE {} = ?{} ORDER BY id", from_, level.table,
-                    level.parent, which.empty() ? "" : " AND " + which));
-    Statement copy = database_.prepare(
+    Statement list(database_,
+                   fmt::format("SELECT id FROM {}.{} AS row WHERE {} = ?{} ORDER BY id", from_,
+                               level.table, level.parent, which.empty() ? "" : " AND " + which));
+    Statement copy(
+        database_,
         fmt::format("INSERT INTO {1}.{2} ({3}, {4}) SELECT ?, {5} FROM {0}.{2} AS row WHERE id = ?",
                     from_, to_, level.table, level.parent, level.columns,
                     level.values.empty() ? level.columns : level.values));
-    list.bind(parent);
+    list.bind(1, parent);
     int copied = 0;
-    while (list.step()) {
-      const std::int64_t id = list.integer(0);
-      copy.bind(new_parent);
-      copy.bind(id);
-      copy.run();
-      below(id, database_.last_id());
+    while (list.executeStep()) {
+      const std::int64_t id = list.getColumn(0).getInt64();
+      SQLite::bind(copy, new_parent, id);
+      store::execute(copy);
+      below(id, database_.getLastInsertRowid());
       ++copied;
     }
     return copied;
@@ -178,9 +189,9 @@ class Copier {
 };
 
 void attach(Database& database, const std::string& uri) {
-  Statement attach = database.prepare("ATTACH DATABASE ? AS other");
-  attach.bind(std::string_view(uri));
-  attach.run();
+  Statement attach(database, "ATTACH DATABASE ? AS other");
+  attach.bind(1, uri);
+  store::execute(attach);
 }
 
 /// As store::guarded, where rows go from one file to another: the sentence names the one that
@@ -191,7 +202,7 @@ auto guarded_between(const std::filesystem::path& from, const std::filesystem::p
   try {
     return std::forward<Work>(work)();
   } catch (const store::DatabaseError& error) {
-    return tl::unexpected<Error>(store::error_of(error, error.is_of_reading() ? from : to));
+    return tl::unexpected<Error>(store::error_of(error, store::is_of_reading(error) ? from : to));
   }
 }
 
@@ -209,10 +220,12 @@ Status check_export_target(const std::filesystem::path& file) {
 
 /// The run as it began, under its own identity: so its rows are this run's wherever they go.
 void insert_run(store::Database& database, const RunInfo& run) {
-  store::Statement insert = database.prepare(fmt::format(
-      "INSERT INTO runs (uuid, {}, fingerprint, status, name, tag, note, started_unix_ms) "
-      "VALUES ({})",
-      store::run_columns, store::places(store::run_columns, 7)));
+  store::Statement insert(
+      database,
+      fmt::format(
+          "INSERT INTO runs (uuid, {}, fingerprint, status, name, tag, note, started_unix_ms) "
+          "VALUES ({})",
+          store::run_columns, store::places(store::run_columns, 7)));
   store::Writer write(insert);
   write(run.id.uuid);
   store::visit_run(write, run.start);
@@ -222,7 +235,7 @@ void insert_run(store::Database& database, const RunInfo& run) {
   write(run.tag);
   write(run.note);
   write(run.started_unix_ms);
-  insert.run();
+  store::execute(insert);
 }
 
 }  // namespace
@@ -233,12 +246,13 @@ Status Store::export_runs(const std::vector<RunId>& runs, const std::filesystem:
   if (Status free = check_export_target(file); !free) return free;
   const store::UnfinishedFile part(file);
   const Status filled = store::guarded(file, [&]() -> Status {
-    Database target(store::uri_of(part.path(), ""), Database::Access::create);
+    Database target = store::open_database(store::uri_of(part.path(), ""),
+                                           SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
     store::prepare_single_file(target);
     store::create_schema(target);
     attach(target, own.uri);
     return guarded_between(own.file, file, [&]() -> Status {
-      Transaction transaction(target, Transaction::Kind::write);
+      Transaction transaction(target, SQLite::TransactionBehavior::IMMEDIATE);
       for (const RunId& run : runs) {
         const Result<std::int64_t> number = store::number_of(own.database, run);
         if (!number) return tl::unexpected(number.error());
@@ -256,15 +270,17 @@ Result<Store> Store::create_with(const std::filesystem::path& file, const RunInf
   return store::guarded(file, [&]() -> Result<Store> {
     const store::UnfinishedFile part(file);
     {
-      store::Database database(store::uri_of(part.path(), ""), store::Database::Access::create);
+      store::Database database = store::open_database(store::uri_of(part.path(), ""),
+                                                      SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
       store::prepare_single_file(database);
       store::create_schema(database);
-      store::Transaction transaction(database, store::Transaction::Kind::write);
+      store::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
       insert_run(database, run);
       transaction.commit();
     }
     if (Status named = part.publish(); !named) return tl::unexpected(named.error());
-    store::Database database(store::uri_of(file, ""), store::Database::Access::read_write);
+    store::Database database =
+        store::open_database(store::uri_of(file, ""), SQLite::OPEN_READWRITE);
     store::prepare_single_file(database);
     return Store(std::make_unique<Implementation>(Implementation{file,
                                                                  store::uri_of(file, "mode=ro"),
@@ -290,7 +306,7 @@ Result<Store::Imported> Store::import_file(const std::filesystem::path& file) {
     attach(own.database, source->implementation_->uri);
     Result<Imported> result = guarded_between(file, own.file, [&]() -> Result<Imported> {
       Imported imported;
-      Transaction transaction(own.database, Transaction::Kind::write);
+      Transaction transaction(own.database, SQLite::TransactionBehavior::IMMEDIATE);
       for (auto run = incoming->rbegin(); run != incoming->rend(); ++run) {  // oldest first
         Copier copier(own.database, "other", "main", source->implementation_->point_values);
         if (const Result<std::int64_t> there = store::number_of(own.database, run->id)) {
@@ -305,7 +321,7 @@ Result<Store::Imported> Store::import_file(const std::filesystem::path& file) {
       transaction.commit();
       return imported;
     });
-    own.database.execute("DETACH DATABASE other");
+    own.database.exec("DETACH DATABASE other");
     return result;
   });
 }

@@ -33,7 +33,8 @@ void add_cell(Database& database, std::int64_t heat, int ordinal, const RunId& r
   const std::vector<bool> outliers = statistics::outliers(observations);
   const std::int64_t samples_print = store::fingerprint_of(cell.samples, outliers);
 
-  Statement insert = database.prepare(
+  Statement insert(
+      database,
       fmt::format("INSERT INTO cells (heat_id, ordinal, {}, samples_fingerprint, fingerprint) "
                   "VALUES ({})",
                   store::cell_columns, store::places(store::cell_columns, 4)));
@@ -43,32 +44,32 @@ void add_cell(Database& database, std::int64_t heat, int ordinal, const RunId& r
   store::visit_cell(write, cell, summary);
   write(samples_print);
   write(store::fingerprint_of(run.uuid, point, ordinal, cell, summary, samples_print));
-  insert.run();
+  store::execute(insert);
 
-  const std::int64_t id = database.last_id();
-  Statement sample = database.prepare(
-      fmt::format("INSERT INTO samples (cell_id, ordinal, {}, outlier) VALUES ({})",
-                  store::sample_columns, store::places(store::sample_columns, 3)));
+  const std::int64_t id = database.getLastInsertRowid();
+  Statement sample(database,
+                   fmt::format("INSERT INTO samples (cell_id, ordinal, {}, outlier) VALUES ({})",
+                               store::sample_columns, store::places(store::sample_columns, 3)));
   for (std::size_t i = 0; i < cell.samples.size(); ++i) {
     Writer bind(sample);
     bind(id);
     bind(static_cast<std::int64_t>(i));
     store::visit_sample(bind, cell.samples[i]);
     bind(static_cast<bool>(outliers[i]));
-    sample.run();
+    store::execute(sample);
   }
 }
 
 void write_start(Database& database, std::int64_t number, const RunId& id, const NewRun& start) {
-  Statement update = database.prepare(
-      "UPDATE runs SET status = 'running', finished_unix_ms = 0, process_id = ?, "
-      "process_start_ticks = ?, fingerprint = ? WHERE number = ?");
+  Statement update(database,
+                   "UPDATE runs SET status = 'running', finished_unix_ms = 0, process_id = ?, "
+                   "process_start_ticks = ?, fingerprint = ? WHERE number = ?");
   Writer write(update);
   write(start.process_id);
   write(start.process_start_ticks);
   write(store::fingerprint_of(id.uuid, start));
   write(number);
-  update.run();
+  store::execute(update);
 }
 
 }  // namespace
@@ -92,8 +93,9 @@ Result<RunId> Store::begin_run(const NewRun& run) {
   }
   return store::guarded(own.file, [&]() -> Result<RunId> {
     const RunId id{store::new_uuid()};
-    Transaction transaction(own.database, Transaction::Kind::write);
-    Statement insert = own.database.prepare(
+    Transaction transaction(own.database, SQLite::TransactionBehavior::IMMEDIATE);
+    Statement insert(
+        own.database,
         fmt::format("INSERT INTO runs (uuid, {}, fingerprint, status, started_unix_ms) VALUES ({})",
                     store::run_columns, store::places(store::run_columns, 4)));
     Writer write(insert);
@@ -102,7 +104,7 @@ Result<RunId> Store::begin_run(const NewRun& run) {
     write(store::fingerprint_of(id.uuid, run));
     write(RunStatus::running);
     write(store::now_unix_ms());
-    insert.run();
+    store::execute(insert);
     transaction.commit();
     return id;
   });
@@ -124,7 +126,8 @@ Status Store::resume_run(const RunId& run, const NewRun& restart) {
       return fail("run {} is damaged in {} and cannot be resumed; start it anew", number,
                   own.file.string());
     }
-    Statement insert = own.database.prepare(
+    Statement insert(
+        own.database,
         "INSERT INTO restarts (run_number, restarted_unix_ms, command_line, provenance) "
         "VALUES (?, ?, ?, ?)");
     Writer write(insert);
@@ -132,7 +135,7 @@ Status Store::resume_run(const RunId& run, const NewRun& restart) {
     write(store::now_unix_ms());
     write(restart.command_line);
     write(restart.provenance);
-    insert.run();
+    store::execute(insert);
     NewRun start = info->start;
     start.process_id = restart.process_id;
     start.process_start_ticks = restart.process_start_ticks;
@@ -144,7 +147,8 @@ Status Store::resume_run(const RunId& run, const NewRun& restart) {
 Status Store::add_heat(const RunId& run, const HeatResult& heat) {
   Implementation& own = *implementation_;
   return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
-    Statement insert = own.database.prepare(
+    Statement insert(
+        own.database,
         fmt::format("INSERT INTO heats (run_number, heat_index, cell_count, {}) VALUES ({})",
                     store::point_columns(), store::places(store::point_columns(), 3)));
     Writer write(insert);
@@ -152,8 +156,8 @@ Status Store::add_heat(const RunId& run, const HeatResult& heat) {
     write(heat.heat_index);
     write(static_cast<std::int64_t>(heat.cells.size()));
     store::visit_point(write, heat.point);
-    insert.run();
-    const std::int64_t id = own.database.last_id();
+    store::execute(insert);
+    const std::int64_t id = own.database.getLastInsertRowid();
     int ordinal = 0;
     for (const Cell& cell : heat.cells) {
       add_cell(own.database, id, ordinal++, run, heat.point, cell);
@@ -165,16 +169,18 @@ Status Store::add_heat(const RunId& run, const HeatResult& heat) {
 Status Store::add_ceilings(const RunId& run, const Ceilings& ceilings) {
   Implementation& own = *implementation_;
   return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
-    Statement insert = own.database.prepare(
+    Statement insert(
+        own.database,
         fmt::format("INSERT INTO ceilings (run_number, {}, fingerprint) VALUES ({})",
                     store::ceilings_columns, store::places(store::ceilings_columns, 2)));
     Writer write(insert);
     write(number);
     store::visit_ceilings(write, ceilings);
     write(store::fingerprint_of(run.uuid, ceilings));
-    insert.run();
-    const std::int64_t id = own.database.last_id();
-    Statement rate = own.database.prepare(
+    store::execute(insert);
+    const std::int64_t id = own.database.getLastInsertRowid();
+    Statement rate(
+        own.database,
         "INSERT INTO copy_rates (ceilings_id, ordinal, working_set_bytes, bytes_per_second) "
         "VALUES (?, ?, ?, ?)");
     for (std::size_t i = 0; i < ceilings.copy.size(); ++i) {
@@ -183,7 +189,7 @@ Status Store::add_ceilings(const RunId& run, const Ceilings& ceilings) {
       bind(static_cast<std::int64_t>(i));
       bind(ceilings.copy[i].working_set_bytes);
       bind(ceilings.copy[i].bytes_per_second);
-      rate.run();
+      store::execute(rate);
     }
     return {};
   });
@@ -191,10 +197,11 @@ Status Store::add_ceilings(const RunId& run, const Ceilings& ceilings) {
 
 Status Store::set_progress(const RunId& run, const Progress& progress) {
   Implementation& own = *implementation_;
-  own.database.set_busy_timeout(0);
+  own.database.setBusyTimeout(0);
   Status told =
       change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
-        Statement insert = own.database.prepare(
+        Statement insert(
+            own.database,
             "INSERT INTO progress (run_number, heats_done, heats_planned, current, seconds_left) "
             "VALUES (?, ?, ?, ?, ?) ON CONFLICT (run_number) DO UPDATE SET "
             "heats_done = excluded.heats_done, heats_planned = excluded.heats_planned, "
@@ -205,23 +212,23 @@ Status Store::set_progress(const RunId& run, const Progress& progress) {
         write(progress.heats_planned);
         write(progress.current);
         write(progress.seconds_left);
-        insert.run();
+        store::execute(insert);
         return {};
       });
-  own.database.set_busy_timeout(own.busy_timeout_ms);
+  own.database.setBusyTimeout(own.busy_timeout_ms);
   return told;
 }
 
 Status Store::finish_run(const RunId& run, RunStatus status) {
   Implementation& own = *implementation_;
   return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
-    Statement update =
-        own.database.prepare("UPDATE runs SET status = ?, finished_unix_ms = ? WHERE number = ?");
+    Statement update(own.database,
+                     "UPDATE runs SET status = ?, finished_unix_ms = ? WHERE number = ?");
     Writer write(update);
     write(status);
     write(store::now_unix_ms());
     write(number);
-    update.run();
+    store::execute(update);
     return {};
   });
 }
@@ -232,9 +239,9 @@ Status Store::remove_run(const RunId& run) {
     const Result<RunInfo> info = find_run(run.uuid);
     if (!info) return tl::unexpected(info.error());
     if (Status free = store::not_being_measured(*info, "removed"); !free) return free;
-    Statement erase = own.database.prepare("DELETE FROM runs WHERE number = ?");
-    erase.bind(number);
-    erase.run();
+    Statement erase(own.database, "DELETE FROM runs WHERE number = ?");
+    erase.bind(1, number);
+    store::execute(erase);
     return {};
   });
 }

@@ -21,8 +21,8 @@ using Kind = RunEvent::Kind;
 class OtherWriter {
  public:
   explicit OtherWriter(const std::filesystem::path& file)
-      : database_(store::uri_of(file, ""), store::Database::Access::read_write),
-        transaction_(database_, store::Transaction::Kind::exclusive) {}
+      : database_(store::open_database(store::uri_of(file, ""), SQLite::OPEN_READWRITE)),
+        transaction_(database_, SQLite::TransactionBehavior::EXCLUSIVE) {}
 
  private:
   store::Database database_;

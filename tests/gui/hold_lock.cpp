@@ -9,13 +9,13 @@
 #include "engine/store/database.h"
 
 int main(int argc, char** argv) {
-  using attnscope::store::Database;
   if (argc != 3) return 2;
-  Database database(attnscope::store::uri_of(argv[1], ""), Database::Access::read_write);
+  using namespace attnscope::store;
+  Database database = open_database(uri_of(argv[1], ""), SQLite::OPEN_READWRITE);
   if (std::strcmp(argv[2], "everything") == 0) {
-    database.execute("PRAGMA locking_mode = EXCLUSIVE");
+    database.exec("PRAGMA locking_mode = EXCLUSIVE");
   }
-  database.execute("BEGIN EXCLUSIVE");
+  database.exec("BEGIN EXCLUSIVE");
   std::puts("held");
   std::fflush(stdout);
   while (std::getchar() != EOF) continue;
