@@ -88,7 +88,8 @@ TEST_P(NumberFormat, EveryPatternIsWidenedExactly) {
   const DType dtype = GetParam().dtype;
   const std::vector<TokenRange> sequences{{0, patterns}};
   // A single number; the first vector of a row; what is left after a row's whole vectors.
-  for (const auto& [d, column] : {std::pair{1, 0}, std::pair{17, 3}, std::pair{17, 16}}) {
+  for (const auto& [dims, column] : {std::pair{1, 0}, std::pair{17, 3}, std::pair{17, 16}}) {
+    const int d = dims;
     const std::vector<std::uint16_t> rows = all_patterns(dtype, d, column);
     const std::vector<std::uint16_t> units = unit_rows(dtype, d, column);
     const cpu::BandProblem problem{sequences, 1, d, 0};

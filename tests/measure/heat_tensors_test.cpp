@@ -120,10 +120,11 @@ TEST(HeatTensors, WhatACallWrites_StartsPoisoned) {
   Placed tensors(backward);
   const CallView& view = tensors.view;
   EXPECT_TRUE(std::isnan(view.lse.back()));
-  for (const auto& [tensor, name] :
+  for (const auto& [part, name] :
        {std::pair(view.o, "output"), std::pair(view.grad_q, "grad_q"),
         std::pair(view.grad_k, "grad_k"), std::pair(view.grad_v, "grad_v")}) {
     EXPECT_STREQ(tensors->get().not_finite(Pass::both), name);
+    const auto& tensor = part;
     for_each_value([&](std::int64_t token, std::int64_t head, std::int64_t d) {
       tensor.at<float>(token, head)[d] = 1;
     });

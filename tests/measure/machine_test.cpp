@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <vector>
 
-#include "engine/measure/machine.h"
 #include "kernels/cpu/instruction_set.h"
 
 namespace attnscope::measure {

@@ -12,6 +12,7 @@
 namespace attnscope::report {
 namespace {
 
+using test::lines_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;

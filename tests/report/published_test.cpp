@@ -18,7 +18,6 @@ using namespace test;
 using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Not;
 
 PublishedTable table_named(std::string_view id) {
   for (PublishedTable& table : published_tables()) {

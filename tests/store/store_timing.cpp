@@ -71,8 +71,9 @@ void ask_everything(const std::filesystem::path& file) {
   time("whether anything has changed", [&] { need(store.data_version()); });
   std::size_t written = 0;
   const auto run_of = [&](const char* number) { return need(store.find_run(number)); };
-  for (const auto& [words, run] : {std::pair("small run", run_of("5000")),
-                                   std::pair("1,000 cells of 50 samples", run_of("10000"))}) {
+  for (const auto& [words, found] : {std::pair("small run", run_of("5000")),
+                                     std::pair("1,000 cells of 50 samples", run_of("10000"))}) {
+    const RunInfo& run = found;
     const auto named = [&, words = words](const char* what) {
       return fmt::format("{}: {}", words, what);
     };

@@ -10,7 +10,6 @@ namespace attnscope {
 namespace {
 
 using testing::AllOf;
-using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Property;
