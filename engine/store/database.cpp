@@ -26,11 +26,6 @@ Database open_database(const std::string& uri, int access) {
   return database;
 }
 
-void execute(Statement& statement) {
-  statement.exec();
-  statement.reset();
-}
-
 std::int64_t first_integer(const Database& database, const std::string& sql) {
   Statement statement(database, sql);
   return statement.executeStep() ? statement.getColumn(0).getInt64() : 0;

@@ -26,8 +26,15 @@ using DatabaseError = SQLite::Exception;
 /// SQLite::OPEN_CREATE.
 [[nodiscard]] Database open_database(const std::string& uri, int access);
 
-/// Runs a statement that gives no rows, and makes it ready to be bound again.
-void execute(Statement& statement);
+/// Runs a statement that gives no rows, with these parameters or those bound before, and makes it
+/// ready to be bound again. How many rows it changed.
+template <typename... Values>
+int execute(Statement& statement, const Values&... values) {
+  SQLite::bind(statement, values...);
+  const int changed = statement.exec();
+  statement.reset();
+  return changed;
+}
 /// The first column of the first row; 0 or "" without one.
 [[nodiscard]] std::int64_t first_integer(const Database& database, const std::string& sql);
 [[nodiscard]] std::string first_text(const Database& database, const std::string& sql);

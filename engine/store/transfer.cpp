@@ -56,8 +56,7 @@ class Copier {
             "started_unix_ms, finished_unix_ms) SELECT uuid, {2}, fingerprint, status, name, tag, "
             "note, started_unix_ms, finished_unix_ms FROM {0}.runs WHERE number = ?",
             from_, to_, store::run_columns));
-    copy.bind(1, number);
-    store::execute(copy);
+    store::execute(copy, number);
     const std::int64_t copied = database_.getLastInsertRowid();
     // Its process means nothing on another machine, and writes another database on this one.
     Statement stop(
@@ -65,8 +64,7 @@ class Copier {
         fmt::format(
             "UPDATE {}.runs SET status = 'interrupted' WHERE number = ? AND status = 'running'",
             to_));
-    stop.bind(1, copied);
-    store::execute(stop);
+    store::execute(stop, copied);
     return copied;
   }
 
@@ -100,15 +98,12 @@ class Copier {
 
   /// 1 where it lay there.
   int take_from_trash(std::int64_t number) {
-    const std::int64_t before = database_.getTotalChanges();
     Statement back(
         database_,
         fmt::format(
             "UPDATE {}.runs SET trashed_unix_ms = 0 WHERE number = ? AND trashed_unix_ms <> 0",
             to_));
-    back.bind(1, number);
-    store::execute(back);
-    return static_cast<int>(database_.getTotalChanges() - before);
+    return store::execute(back, number);
   }
 
  private:
@@ -123,8 +118,7 @@ class Copier {
             "(SELECT count(*) FROM {1}.heats WHERE run_number = runs.number) AND 'done' = "
             "(SELECT status FROM {0}.runs WHERE number = ?)",
             from_, to_));
-    SQLite::bind(settle, number, into, number);
-    store::execute(settle);
+    store::execute(settle, number, into, number);
   }
 
   int copy_heats(std::int64_t number, std::int64_t into, const std::string& which) {
@@ -156,8 +150,7 @@ class Copier {
             "INSERT INTO {1}.{2} ({3}, {4}) SELECT ?, {4} FROM {0}.{2} AS row WHERE {3} = ?{5}",
             from_, to_, level.table, level.parent, level.columns,
             which.empty() ? "" : " AND " + which));
-    SQLite::bind(copy, new_parent, parent);
-    store::execute(copy);
+    store::execute(copy, new_parent, parent);
   }
 
   /// Row by row, because what hangs below needs the row's old number and its new one. How many.
@@ -176,8 +169,7 @@ class Copier {
     int copied = 0;
     while (list.executeStep()) {
       const std::int64_t id = list.getColumn(0).getInt64();
-      SQLite::bind(copy, new_parent, id);
-      store::execute(copy);
+      store::execute(copy, new_parent, id);
       below(id, database_.getLastInsertRowid());
       ++copied;
     }
@@ -190,8 +182,7 @@ class Copier {
 
 void attach(Database& database, const std::string& uri) {
   Statement attach(database, "ATTACH DATABASE ? AS other");
-  attach.bind(1, uri);
-  store::execute(attach);
+  store::execute(attach, uri);
 }
 
 /// As store::guarded, where rows go from one file to another: the sentence names the one that

@@ -240,8 +240,7 @@ Status Store::remove_run(const RunId& run) {
     if (!info) return tl::unexpected(info.error());
     if (Status free = store::not_being_measured(*info, "removed"); !free) return free;
     Statement erase(own.database, "DELETE FROM runs WHERE number = ?");
-    erase.bind(1, number);
-    store::execute(erase);
+    store::execute(erase, number);
     return {};
   });
 }
