@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/store/database.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <limits>
 
@@ -24,6 +26,13 @@ Database open_database(const std::string& uri, int access) {
   sqlite3_db_config(database.getHandle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(database.getHandle(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   return database;
+}
+
+Database open_or_create(const std::filesystem::path& file) {
+  // What speaks against it, SQLite finds as well and has words for.
+  const int made = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (made >= 0) ::close(made);
+  return open_database(uri_of(file, ""), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
 }
 
 std::int64_t first_integer(const Database& database, const std::string& sql) {

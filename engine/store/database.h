@@ -22,9 +22,11 @@ using SQLite::Statement;
 using SQLite::Transaction;  // rolled back when it goes out of scope uncommitted
 using DatabaseError = SQLite::Exception;
 
-/// `uri` is made by uri_of; `access`: SQLite::OPEN_READONLY, SQLite::OPEN_READWRITE, and that with
-/// SQLite::OPEN_CREATE.
+/// `uri` is made by uri_of; `access`: SQLite::OPEN_READONLY or SQLite::OPEN_READWRITE.
 [[nodiscard]] Database open_database(const std::string& uri, int access);
+/// To read and write. A file that is made is its owner's alone, and so are, as SQLite makes them,
+/// its log and journal: runs tell of hosts, folders and commands.
+[[nodiscard]] Database open_or_create(const std::filesystem::path& file);
 
 /// Runs a statement that gives no rows, with these parameters or those bound before, and makes it
 /// ready to be bound again. How many rows it changed.

@@ -22,7 +22,8 @@ struct Store::Implementation {
   store::Database database;
   bool writable = false;
   std::string warning;
-  std::string point_values;  // how a row of heats is read: fields.h
+  std::string point_values;       // how a row of heats is read: fields.h
+  std::int64_t lost_commits = 0;  // with the write-ahead log that was found
   int busy_timeout_ms = store::busy_timeout_ms;
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/store/implementation.h"
+#include "engine/store/write_ahead_log.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -98,6 +99,14 @@ Status Store::check_integrity(const std::atomic<bool>* stop,
     if (!damaged.empty()) {
       return fail("{} in the database {} {} damaged, and what is damaged is shown as such; {}",
                   runs_in_words(damaged), name, damaged.size() == 1 ? "is" : "are", way_out(sound));
+    }
+    std::error_code none;
+    if (own.lost_commits > 0 || std::filesystem::exists(store::kept_log_of(own.file), none)) {
+      return fail(
+          "changes of the database {} were lost with its log, which was damaged: what is left is "
+          "sound, and attnscope run --resume RUN measures heats that are missing; remove {} when "
+          "you know",
+          name, store::kept_log_of(own.file).string());
     }
     if (!of_the_file.empty()) {
       constexpr std::size_t longest = 200;

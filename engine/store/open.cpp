@@ -12,6 +12,7 @@
 #include "engine/store/location.h"
 #include "engine/store/schema.h"
 #include "engine/store/store.h"
+#include "engine/store/write_ahead_log.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -112,6 +113,20 @@ std::string lacks_log(const Database& database, const std::filesystem::path& fil
   return {};
 }
 
+/// Looks at the log before SQLite does, which ends it when the last user leaves.
+std::int64_t damage_of_log(const std::filesystem::path& file, bool writing) {
+  const std::int64_t lost = has_filled_log(file) ? lost_commits(file) : 0;
+  if (lost > 0 && writing) keep_log(file);
+  return lost;
+}
+
+std::string damage_in_words(const std::filesystem::path& file, std::int64_t lost) {
+  return fmt::format(
+      "the log {} of the database {} is damaged, and {} changes in it cannot be read: what was "
+      "measured last may be missing",
+      log_of(file).string(), file.string(), lost);
+}
+
 /// The version as SQLite sees it, with what is still in the write-ahead log. A read-only connection
 /// does not write the log back when it is closed, and where there is no log none is begun, so a
 /// refused file and its folder stay as they are.
@@ -175,6 +190,7 @@ Result<Store> Store::open(const std::filesystem::path& file, Mode mode) {
     header = *inspected;
   }
   return guarded(file, [&]() -> Result<Store> {
+    const std::int64_t lost = damage_of_log(file, writing);
     const bool may_lack_log = header.has_log && !has_filled_log(file);
     const Result<int> stored = header.empty ? Result<int>(0) : version_with_log(file);
     if (!stored) return tl::unexpected(stored.error());
@@ -189,16 +205,17 @@ Result<Store> Store::open(const std::filesystem::path& file, Mode mode) {
       auto [database, uri] = open_for_reading(file);
       auto values = point_values(database, file);
       if (!values) return tl::unexpected(values.error());
-      std::string warning = may_lack_log ? lacks_log(database, file) : std::string();
+      std::string warning = lost > 0       ? damage_in_words(file, lost)
+                            : may_lack_log ? lacks_log(database, file)
+                                           : std::string();
       return Store(std::make_unique<Implementation>(Implementation{
-          file, uri, std::move(database), false, std::move(warning), std::move(*values)}));
+          file, uri, std::move(database), false, std::move(warning), std::move(*values), lost}));
     }
     if (const Status ready = prepare_folder(file); !ready) return tl::unexpected(ready.error());
     if (const Status ready = check_writable(file, exists); !ready) {
       return tl::unexpected(ready.error());
     }
-    Database database =
-        open_database(uri_of(file, ""), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    Database database = open_or_create(file);
     database.setBusyTimeout(busy_timeout_ms);
     if (is_read_only(database)) {
       return fail("{} cannot be written; make it writable, or name another file with --db",
@@ -211,9 +228,13 @@ Result<Store> Store::open(const std::filesystem::path& file, Mode mode) {
     if (!before) return tl::unexpected(before.error());
     if (*before != all_point_values()) add_axes(database);
     if (may_lack_log && warning.empty()) warning = lacks_log(database, file);
+    if (lost > 0) {
+      warning = fmt::format("{}; a copy is kept as {}", damage_in_words(file, lost),
+                            kept_log_of(file).string());
+    }
     return Store(std::make_unique<Implementation>(
         Implementation{file, uri_of(file, "mode=ro"), std::move(database), true, std::move(warning),
-                       all_point_values()}));
+                       all_point_values(), lost}));
   });
 }
 

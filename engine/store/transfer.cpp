@@ -237,8 +237,7 @@ Status Store::export_runs(const std::vector<RunId>& runs, const std::filesystem:
   if (Status free = check_export_target(file); !free) return free;
   const store::UnfinishedFile part(file);
   const Status filled = store::guarded(file, [&]() -> Status {
-    Database target = store::open_database(store::uri_of(part.path(), ""),
-                                           SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    Database target = store::open_or_create(part.path());
     store::prepare_single_file(target);
     store::create_schema(target);
     attach(target, own.uri);
@@ -261,8 +260,7 @@ Result<Store> Store::create_with(const std::filesystem::path& file, const RunInf
   return store::guarded(file, [&]() -> Result<Store> {
     const store::UnfinishedFile part(file);
     {
-      store::Database database = store::open_database(store::uri_of(part.path(), ""),
-                                                      SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+      store::Database database = store::open_or_create(part.path());
       store::prepare_single_file(database);
       store::create_schema(database);
       store::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);

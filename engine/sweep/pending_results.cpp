@@ -12,11 +12,13 @@
 namespace attnscope {
 namespace {
 
-/// Where a file may lie, best first: a disk that is full may not be the only one.
+/// Where a file may lie, best first: a disk that is full may not be the only one. None is a folder
+/// that people share.
 std::vector<std::filesystem::path> folders_for(const std::filesystem::path& database) {
-  std::error_code none;
-  return {std::filesystem::absolute(database).parent_path(),
-          std::filesystem::temp_directory_path(none)};
+  const std::filesystem::path own = default_database().parent_path();
+  std::error_code failed;  // then nothing can be written there, either
+  std::filesystem::create_directories(own, failed);
+  return {std::filesystem::absolute(database).parent_path(), own};
 }
 
 /// "results.db.pending-1c0ffee5.attn", or the next name that is free.

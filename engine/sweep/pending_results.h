@@ -35,8 +35,8 @@ class PendingResults {
   /// "2 results", of those that wait.
   [[nodiscard]] std::string in_words() const;
   /// Writes what waits into a new .attn file beside the database, or where that cannot be, in the
-  /// folder for temporary files. Says why the database took no more, and which command brings the
-  /// file in, or what is lost.
+  /// folder of the default database. Says why the database took no more, and which command brings
+  /// the file in, or what is lost.
   [[nodiscard]] std::string write_out(RunStatus status, const Error& why);
 
  private:

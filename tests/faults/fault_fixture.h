@@ -43,6 +43,7 @@ class FaultFixture : public testing::Test {
     // What a driver leaves behind, it leaves here.
     if (const char* before = std::getenv("TMPDIR")) temporary_before_ = before;
     setenv("TMPDIR", folder_.c_str(), 1);
+    setenv("XDG_DATA_HOME", folder_.c_str(), 1);
     misbehave("");
   }
   ~FaultFixture() override {

@@ -22,6 +22,10 @@ using namespace test;
 using testing::AllOf;
 using testing::HasSubstr;
 
+void need(const Status& status) {
+  if (!status) throw std::runtime_error(status.error().message);
+}
+
 /// A database as a person has it: several runs, ceilings, cells with samples, a restart, words.
 class Damage : public testing::Test {
  protected:
@@ -58,10 +62,6 @@ class Damage : public testing::Test {
     }
     need(store.export_runs(runs_, folder_ / "sound.attn"));
   }
-  static void need(const Status& status) {
-    if (!status) throw std::runtime_error(status.error().message);
-  }
-
   struct Sound {
     RunInfo info;
     std::map<std::string, StoredCell> cells;  // by their names
@@ -253,6 +253,77 @@ TEST_F(Damage, ADamagedCell_StaysDamagedWhenItsRunTravels) {
   const auto cells = other.cells(runs_[1], true);
   for (const StoredCell& cell : *cells) damaged += cell.damaged ? 1 : 0;
   EXPECT_EQ(damaged, 1);
+}
+
+/// A database whose driver was killed: its last changes are in the log alone.
+class DamagedLog : public testing::Test {
+ protected:
+  DamagedLog() {
+    Store store = open_or_throw(folder_ / "live.db");
+    std::mt19937_64 random(7);
+    run_ = begin_or_throw(store, sample_run());
+    for (int i = 0; i < heats; ++i) need(store.add_heat(run_, random_heat(random, i, 1)));
+    for (const char* ending : {"", "-wal"})
+      std::filesystem::copy_file(folder_ / ("live.db" + std::string(ending)), file(ending));
+    log_ = bytes_of(file("-wal"));
+  }
+  [[nodiscard]] std::filesystem::path file(const std::string& ending = "") const {
+    return folder_ / ("left.db" + ending);
+  }
+  [[nodiscard]] std::size_t heats_read() const {
+    return open_or_throw(file(), Store::Mode::read_only).finished_points(run_)->size();
+  }
+
+  static constexpr int heats = 6;
+  TemporaryFolder folder_;
+  RunId run_;
+  std::string log_;
+};
+
+TEST_F(DamagedLog, AWholeOneIsReadToItsEndAndIsSound) {
+  const Store store = open_or_throw(file(), Store::Mode::read_only);
+  EXPECT_EQ(store.warning(), "");
+  EXPECT_TRUE(store.check_integrity());
+  EXPECT_EQ(store.finished_points(run_)->size(), std::size_t{heats});
+}
+
+TEST_F(DamagedLog, AnyFlippedBitBeforeTheLastCommits_IsSaidAndNeverCalledSound) {
+  std::mt19937_64 random(11);
+  int noticed = 0;
+  for (int flip = 0; flip < 300; ++flip) {
+    // Whose last frames are those of the last heats.
+    const std::size_t at = random() % (log_.size() / 2);
+    std::string damaged = log_;
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << random() % 8));
+    write_bytes(file("-wal"), damaged);
+    const Result<Store> store = Store::open(file(), Store::Mode::read_only);
+    if (!store) {  // nothing of the database has left the log yet
+      ++noticed;
+      continue;
+    }
+    // Some of a header's bits mean nothing to a reader.
+    if (heats_read() == heats) continue;
+    ++noticed;
+    EXPECT_THAT(store->warning(), AllOf(HasSubstr("left.db-wal"), HasSubstr("is damaged"))) << at;
+    const Status checked = store->check_integrity();
+    ASSERT_FALSE(checked) << at;
+    EXPECT_THAT(checked.error().message, HasSubstr("were lost with its log"));
+  }
+  EXPECT_GT(noticed, 250);
+}
+
+TEST_F(DamagedLog, OpenedForWriting_KeepsACopyOfTheLogAndIsNotForgotten) {
+  std::string damaged = log_;
+  damaged[damaged.size() / 2] ^= 1;
+  write_bytes(file("-wal"), damaged);
+  {
+    const Store store = open_or_throw(file());
+    EXPECT_THAT(store.warning(), HasSubstr("a copy is kept as " + file("-wal.damaged").string()));
+  }
+  EXPECT_EQ(bytes_of(file("-wal.damaged")), damaged);
+  EXPECT_FALSE(open_or_throw(file()).check_integrity());
+  std::filesystem::remove(file("-wal.damaged"));
+  EXPECT_TRUE(open_or_throw(file()).check_integrity());
 }
 
 }  // namespace

@@ -56,6 +56,20 @@ TEST(Open, ANewFile_IsMadeWithItsIdAndVersionInTheMainFile) {
   EXPECT_EQ(bytes[63], schema_version);
 }
 
+TEST(Open, ADatabaseAndWhatIsExportedOfItAreTheirOwnersAlone) {
+  const TemporaryFolder folder;
+  const mode_t mask = ::umask(0);
+  Store store = open_or_throw(folder / "new.db");
+  const RunId run = begin_or_throw(store, sample_run());
+  EXPECT_TRUE(store.export_runs({run}, folder / "run.attn"));
+  ::umask(mask);
+  for (const char* name : {"new.db", "new.db-wal", "run.attn"}) {
+    struct stat info {};
+    ASSERT_EQ(::stat((folder / name).c_str(), &info), 0) << name;
+    EXPECT_EQ(info.st_mode & 0777U, 0600U) << name;
+  }
+}
+
 TEST(Open, AnEmptyFile_IsFilledForWritingAndRefusedForReading) {
   const TemporaryFolder folder;
   write_bytes(folder / "empty.db", "");
