@@ -140,6 +140,16 @@ NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& co
           .process_start_ticks = own_process_start_ticks()};
 }
 
+/// Rates that some machine may have; a device tells no threads.
+bool is_possible(const Ceilings& ceilings) {
+  const auto is_rate = [](double rate) { return rate >= 0 && rate < 1e21; };  // no NaN
+  return is_rate(ceilings.flop_per_second) && is_rate(ceilings.exponentials_per_second) &&
+         is_rate(ceilings.tensor_flop_per_second) &&
+         std::ranges::all_of(ceilings.copy, [&](const Ceilings::Copy& copy) {
+           return copy.working_set_bytes > 0 && is_rate(copy.bytes_per_second);
+         });
+}
+
 // A run from its first event to its last.
 class Run {
  public:
@@ -336,7 +346,8 @@ class Run {
   Status measure_ceilings(const std::string& whose, const json& request) {
     set_progress("ceilings of " + whose, /*now=*/true);
     const auto ask = [&] {
-      return pool_.ask(request, "ceilings", std::chrono::minutes(2), [](const json&) {});
+      const WorkerPool::Patience patience{std::chrono::minutes(2), std::chrono::minutes(10)};
+      return pool_.ask(request, "ceilings", patience, [](const json&) {});
     };
     auto answer = ask();
     while (answer.kind == WorkerPool::Answer::Kind::lost) {
@@ -359,6 +370,9 @@ class Run {
     if (!ceilings) {
       return warn("the machine's ceilings could not be measured: " + ceilings.error().message);
     }
+    if (!is_possible(*ceilings))
+      return warn(
+          "the machine's ceilings are not kept: the measuring process told impossible rates");
     ceilings->seconds_into_run = std::chrono::duration<double>(Clock::now() - began_).count();
     pending_.add(*ceilings);
   }
@@ -366,7 +380,7 @@ class Run {
   void report_phase(const Heat& heat, const Contender& contender, const std::string& phase) {
     set_progress(fmt::format("{} tokens, {}", heat.point.sequence_tokens, contender.id()),
                  /*now=*/false);
-    send(Kind::contender, contender.id() + ": " + phase, &heat);
+    send(Kind::contender, contender.id() + ": " + in_a_sentence(phase), &heat);
   }
 
   void count_failures(const HeatResult& result) {

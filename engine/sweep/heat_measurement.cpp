@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "engine/heat/protocol.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {
@@ -47,6 +49,95 @@ std::pair<CellStatus, std::string> verdict_on(const Answer& answer) {
   }
   return {CellStatus::crashed, "the measuring process died: " + answer.words};
 }
+
+// What is said of a cell is looked at with what this side knows itself: the question, and how long
+// the answer took. Bounds are generous: they tell a lie or a broken worker, not an odd machine.
+class Belief {
+ public:
+  Belief(const protocol::HeatRequest& request, double seconds)
+      : request_(request), seconds_(seconds) {}
+
+  /// A cell that cannot be what it says is `crashed`, one whose error is above its bound `wrong`.
+  void judge(Cell& cell) const {
+    std::string reason = why_not(cell);
+    if (!reason.empty()) {
+      cell = failed_cell(request_.heat, cell.contender, CellStatus::crashed,
+                         "the measuring process answered what cannot be: " + std::move(reason));
+    } else if (cell.status == CellStatus::ok &&
+               !(cell.relative_error.value_or(0) <= cell.error_bound.value_or(0))) {
+      cell.status = CellStatus::wrong;
+      cell.reason =
+          fmt::format("the measuring process called it ok with an error of {:.2g}, {}",
+                      cell.relative_error.value_or(0),
+                      cell.error_bound ? fmt::format("above the bound of {:.2g}", *cell.error_bound)
+                                       : std::string("and told no bound"));
+    }
+    cell.reason = in_a_sentence(cell.reason, longest_reason);
+  }
+
+ private:
+  static constexpr std::size_t longest_reason = 2000;  // bytes
+  static constexpr std::int64_t most_bytes = std::int64_t{1} << 50;
+  static constexpr double most_work = 1e30;    // of a call, in any unit
+  static constexpr double slack_seconds = 60;  // clocks differ, and run apart
+
+  static bool is_size(std::int64_t bytes) { return bytes >= 0 && bytes <= most_bytes; }
+  static bool is_work(double amount) { return amount >= 0 && amount <= most_work; }  // no NaN
+
+  [[nodiscard]] std::string why_not(const Cell& cell) const {
+    const Cell asked = failed_cell(request_.heat, cell.contender, cell.status, {});
+    if (cell.query_tokens != asked.query_tokens || cell.document_tokens != asked.document_tokens) {
+      return fmt::format("{} query and {} document tokens, where {} and {} were asked for",
+                         cell.query_tokens, cell.document_tokens, asked.query_tokens,
+                         asked.document_tokens);
+    }
+    if (cell.batch < 0 || cell.batch > std::max<std::int64_t>(request_.heat.point.batch_max, 1))
+      return fmt::format("a batch of {}", cell.batch);
+    const CellMemory& memory = cell.memory;
+    if (!is_size(memory.requested_bytes) || !is_size(memory.reserved_bytes) ||
+        !is_size(memory.workspace_bytes) || !is_size(memory.process_peak_bytes.value_or(0)))
+      return "a memory of no possible size";
+    const CellWork& work = cell.work;
+    for (const double amount : {work.useful_flop, work.least_bytes, work.exponentials,
+                                work.executed_flop, work.executed_bytes}) {
+      if (!is_work(amount)) return fmt::format("a work of {:g}", amount);
+    }
+    return cell.status == CellStatus::ok ? why_not_timed(cell) : "";
+  }
+
+  [[nodiscard]] std::string why_not_timed(const Cell& cell) const {
+    if (cell.batch == 0) return "a batch of 0";
+    if (cell.samples.empty()) return "that it was measured, without a sample";
+    double together = 0;
+    std::set<std::pair<int, int>> rounds;
+    for (const Sample& sample : cell.samples) {
+      const double took = sample.time_ns * sample.iterations;
+      if (!std::isfinite(took) || took < 1) return fmt::format("a time of {:g} ns", sample.time_ns);
+      together += took;
+      if (sample.process != request_.process ||
+          !std::ranges::count(request_.placements, sample.placement)) {
+        return fmt::format("a sample of process {} and placement {}, which was not asked for",
+                           sample.process, sample.placement);
+      }
+      if (!rounds.emplace(sample.placement, sample.round).second) {
+        return fmt::format("round {} of placement {} twice", sample.round, sample.placement);
+      }
+      if (sample.involuntary_switches < 0 || !is_work(sample.foreign_load) ||
+          !is_work(sample.clock_mhz.value_or(0)) ||
+          !std::isfinite(sample.temperature_c.value_or(0))) {
+        return "conditions of a sample that no machine has";
+      }
+    }
+    if (together * 1e-9 > seconds_ + slack_seconds) {
+      return fmt::format("calls of {:.3g} s together, {:.3g} s after it was asked", together * 1e-9,
+                         seconds_);
+    }
+    return {};
+  }
+
+  const protocol::HeatRequest& request_;
+  double seconds_;
+};
 
 class Measurement {
  public:
@@ -89,7 +180,12 @@ class Measurement {
   }
 
   Answer measure_share(std::size_t share, std::vector<HeatResult>& results) {
-    Answer answer = pool_.ask(protocol::to_json(request(share)), "heat", patience_,
+    const protocol::HeatRequest asked = request(share);
+    const auto began = std::chrono::steady_clock::now();
+    // A contender with its checks takes less than the patience with its silence.
+    const WorkerPool::Patience patience{
+        patience_, 4 * patience_ * static_cast<int>(asked.heat.contenders.size() + 2)};
+    Answer answer = pool_.ask(protocol::to_json(asked), "heat", patience,
                               [this](const nlohmann::json& event) { report_phase(event); });
     if (answer.kind != Answer::Kind::answered) return answer;
     auto result = read_result(answer.event);
@@ -97,6 +193,9 @@ class Measurement {
       pool_.dismiss();
       return {.kind = Answer::Kind::died, .words = result.error().message};
     }
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    const Belief belief(asked, took.count());
+    for (Cell& cell : result->cells) belief.judge(cell);
     results.push_back(std::move(*result));
     return answer;
   }

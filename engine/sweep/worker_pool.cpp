@@ -19,6 +19,10 @@ constexpr std::chrono::milliseconds between_looks{100};
 constexpr std::chrono::milliseconds cancel_patience{2'000};
 // Longer than any `alive`: an unfinished line beyond this is an answer on its way.
 constexpr std::size_t longest_alive = 256;
+// Events before an answer; a heat of a hundred contenders tells a few thousand.
+constexpr int most_told = 100'000;
+// Of one worker that is killed each time; it may be for want of memory, and stay so.
+constexpr int most_starts = 5;
 
 std::string in_words(std::chrono::milliseconds length) {
   return fmt::format("{:g} s", std::chrono::duration<double>(length).count());
@@ -61,7 +65,12 @@ int WorkerPool::cancel_level() const {
 }
 
 tl::expected<WorkerProcess, StartFailure> WorkerPool::start_worker() const {
-  return WorkerProcess::start(command_, {.driver = driver_, .cancel = cancel_});
+  for (int attempt = 1;; ++attempt) {
+    auto started = WorkerProcess::start(command_, {.driver = driver_, .cancel = cancel_});
+    if (started || !started.error().was_killed || attempt == most_starts) return started;
+    on_warning_(started.error().message + "; starting it again");
+    pause(connection_.first_pause);
+  }
 }
 
 // A signal ends it early, and whoever sends a cancel sends one.
@@ -149,13 +158,15 @@ WorkerPool::Answer WorkerPool::ended(const WorkerProcess::Ended& end) {
 }
 
 WorkerPool::Answer WorkerPool::ask(const json& request, std::string_view awaited,
-                                   Milliseconds patience,
+                                   const Patience& patience,
                                    const std::function<void(const json&)>& on_event) {
   if (auto none = provide_worker()) return *none;
   // One that died between two requests is found out by the first read.
   static_cast<void>(worker_->send(request));
   const bool may_be_silent = is_here_ || awaited != "heat";
-  auto last_sign = Clock::now(), last_byte = last_sign;
+  const auto began = Clock::now();
+  auto last_sign = began, last_byte = began;
+  int told = 0;
   std::optional<int> contender;  // that ran when the worker last told
   json calls;
   std::size_t pending = 0;
@@ -188,6 +199,7 @@ WorkerPool::Answer WorkerPool::ask(const json& request, std::string_view awaited
         calls = std::move(made);
       } else if (kind != awaited && kind != "error") {
         last_sign = now;
+        ++told;
         on_event(read.event);
       } else {
         losses_ = 0;
@@ -208,12 +220,17 @@ WorkerPool::Answer WorkerPool::ask(const json& request, std::string_view awaited
       end_worker();
       return lost(fmt::format("not a byte came from it for {}", in_words(connection_.silence)));
     }
-    if (now - last_sign > patience) {
+    const std::string words =
+        now - last_sign > patience.silence
+            ? fmt::format("it showed no sign of life for {}", in_words(patience.silence))
+        : now - began > patience.whole
+            ? fmt::format("it had not answered after {}", in_words(patience.whole))
+        : told > most_told ? fmt::format("it told {} things and gave no answer", told)
+                           : "";
+    if (!words.empty()) {
       end_worker();
-      return {.kind = Answer::Kind::hung,
-              .words =
-                  fmt::format("it showed no sign of life for {} and was ended", in_words(patience)),
-              .contender = contender};
+      return {
+          .kind = Answer::Kind::hung, .words = words + " and was ended", .contender = contender};
     }
   }
 }

@@ -57,11 +57,15 @@ class WorkerPool {
   void listen(std::function<void(const std::string&)> on_warning,
               std::function<void()> on_cancelling);
 
+  /// How long an answer is waited for.
+  struct Patience {
+    Milliseconds silence;  // without a call of a contender or other news
+    Milliseconds whole;    // whatever it tells meanwhile
+  };
   /// Sends `request` (starting a worker if none is there) and waits for the event `awaited`; others
-  /// go to `on_event`. A worker that neither answers nor calls a contender for `patience` is
-  /// killed.
+  /// go to `on_event`. A worker that tries the patience, or tells more than any would, is killed.
   [[nodiscard]] Answer ask(const nlohmann::json& request, std::string_view awaited,
-                           Milliseconds patience,
+                           const Patience& patience,
                            const std::function<void(const nlohmann::json&)>& on_event);
   /// Sends the current worker home: the next request begins in a fresh process.
   void dismiss() { worker_.reset(); }

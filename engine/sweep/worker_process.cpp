@@ -33,7 +33,9 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds writing_patience{30'000};
 constexpr milliseconds quitting_patience{2'000};
-constexpr std::size_t longest_line = std::size_t{256} << 20;  // bytes
+constexpr std::size_t longest_line = std::size_t{64} << 20;  // bytes
+// At one look: whoever writes without end must not keep this side reading.
+constexpr std::size_t most_at_once = std::size_t{1} << 20;  // bytes
 
 class Descriptor {
  public:
@@ -212,9 +214,13 @@ class WorkerProcess::Child {
   void wait_for_news(milliseconds patience);
   /// The next whole line of its output.
   [[nodiscard]] std::optional<std::string> take_line();
-  [[nodiscard]] bool has_line() const { return output_text_.find('\n') != std::string::npos; }
+  [[nodiscard]] bool has_line() const {
+    return output_text_.find('\n', searched_) != std::string::npos;
+  }
+  /// The last look at its output took less than there was.
+  [[nodiscard]] bool has_more() const { return has_more_; }
   /// Bytes of a line that is still arriving.
-  [[nodiscard]] std::size_t pending_bytes() const { return output_text_.size(); }
+  [[nodiscard]] std::size_t pending_bytes() const { return output_text_.size() - taken_; }
   /// Its output is closed and read to the end.
   [[nodiscard]] bool output_ended() const { return !output_.is_open(); }
   /// The line its errors end with, for messages.
@@ -233,8 +239,10 @@ class WorkerProcess::Child {
   pid_t pid_ = -1;
   std::optional<int> wait_status_;
   Descriptor input_, output_, errors_;
-  std::string output_text_;   // not yet taken
-  std::size_t searched_ = 0;  // bytes of it known to hold no line feed
+  std::string output_text_;
+  std::size_t taken_ = 0;     // bytes of it, as lines
+  std::size_t searched_ = 0;  // no line feed lies between that and this
+  bool has_more_ = false;
   std::string error_line_, last_error_line_;
 };
 
@@ -284,10 +292,15 @@ void WorkerProcess::Child::wait_for_news(milliseconds patience) {
 
 void WorkerProcess::Child::read_output() {
   std::array<char, 65536> chunk;
-  while (output_.is_open() && output_text_.size() <= longest_line) {
+  std::size_t read = 0;
+  has_more_ = false;
+  while (output_.is_open() && pending_bytes() <= longest_line) {
+    has_more_ = read >= most_at_once;
+    if (has_more_) return;
     const ssize_t got = ::read(output_.get(), chunk.data(), chunk.size());
     if (got > 0) {
       output_text_.append(chunk.data(), static_cast<std::size_t>(got));
+      read += static_cast<std::size_t>(got);
     } else if (got == 0) {
       output_.close();
     } else if (errno != EINTR) {
@@ -300,7 +313,7 @@ void WorkerProcess::Child::read_output() {
 void WorkerProcess::Child::read_errors() {
   std::array<char, 4096> chunk;
   constexpr std::size_t longest = 400;
-  while (errors_.is_open()) {
+  for (std::size_t read = 0; errors_.is_open() && read < most_at_once; read += chunk.size()) {
     const ssize_t got = ::read(errors_.get(), chunk.data(), chunk.size());
     if (got < 0 && errno == EINTR) continue;
     if (got == 0) errors_.close();
@@ -323,9 +336,13 @@ std::optional<std::string> WorkerProcess::Child::take_line() {
     searched_ = output_text_.size();
     return std::nullopt;
   }
-  std::string line = output_text_.substr(0, feed);
-  output_text_.erase(0, feed + 1);
-  searched_ = 0;
+  std::string line = output_text_.substr(taken_, feed - taken_);
+  taken_ = searched_ = feed + 1;
+  // Now and then, for many short lines would each move all that follow.
+  if (taken_ == output_text_.size() || taken_ > most_at_once) {
+    output_text_.erase(0, taken_);
+    taken_ = searched_ = 0;
+  }
   return line;
 }
 
@@ -408,8 +425,11 @@ tl::expected<WorkerProcess, StartFailure> WorkerProcess::start(const std::string
                               std::chrono::duration<double>(how.patience).count()));
   }
   if (answer.wait == Wait::ended) {
-    return silent(
-        fmt::format("the measuring process '{}' did not start: {}", program, answer.ended.words));
+    return tl::unexpected(StartFailure{
+        {fmt::format("the measuring process '{}' did not start: {}", program, answer.ended.words)},
+        /*may_pass=*/true,
+        /*cancelled=*/false,
+        /*was_killed=*/answer.ended.signal != 0});
   }
   const std::string event = in_words(answer.event, "event");
   if (event == "error") {
@@ -420,6 +440,9 @@ tl::expected<WorkerProcess, StartFailure> WorkerProcess::start(const std::string
     return wrong(fmt::format("'{}' is not a measuring process of this program: it greeted with {}",
                              program, excerpt(answer.event.dump())));
   }
+  constexpr std::size_t longest_greeting = std::size_t{1} << 20;  // bytes; it is stored with runs
+  if (answer.event.dump(-1, ' ', false, json::error_handler_t::replace).size() > longest_greeting)
+    return wrong(fmt::format("the measuring process '{}' greeted with more than 1 MiB", program));
   if (Status same = check_versions(answer.event, program); !same)
     return wrong(same.error().message);
   worker.hello_ = std::move(answer.event);
@@ -429,7 +452,9 @@ tl::expected<WorkerProcess, StartFailure> WorkerProcess::start(const std::string
 // A greeting that arrives byte by byte is waited for.
 WorkerProcess::Read WorkerProcess::read_greeting(const StartOptions& how) {
   constexpr milliseconds glance{200};
+  constexpr int longest_greeting = 5;  // times the patience, however it trickles
   auto deadline = Clock::now() + how.patience;
+  const auto end = Clock::now() + longest_greeting * how.patience;
   std::size_t pending = 0;
   while (true) {
     Read answer = read(std::min(left_until(deadline), glance));
@@ -439,7 +464,7 @@ WorkerProcess::Read WorkerProcess::read_greeting(const StartOptions& how) {
       pending = pending_bytes();
       deadline = Clock::now() + how.patience;
     }
-    if (Clock::now() >= deadline) return answer;
+    if (Clock::now() >= std::min(deadline, end)) return answer;
   }
 }
 
@@ -453,27 +478,30 @@ WorkerProcess::Read WorkerProcess::read(milliseconds patience) {
   const auto deadline = Clock::now() + patience;
   for (bool looked = false;; looked = true) {
     if (const auto line = child_->take_line()) {
-      if (is_blank(*line)) continue;
+      if (is_blank(*line)) {
+        if (Clock::now() >= deadline) return {};  // they may be all that ever comes
+        continue;
+      }
       auto event = protocol::parse_line(*line);
       if (event && in_words(*event, "event") == "ended") {
         last_event_ = std::move(*event);
         continue;
       }
-      if (event && event->contains("event"))
+      if (event && !text_field(*event, "event").empty())
         return {.wait = Wait::event, .event = std::move(*event), .ended = {}};
       child_->kill();
       return end("it sent a line that is not of the protocol: " + excerpt(*line));
     }
     if (child_->pending_bytes() > longest_line) {
       child_->kill();
-      return end("it sent a line of more than 256 MiB, which is not of the protocol");
+      return end("it sent a line of more than 64 MiB, which is not of the protocol");
     }
     // Ended before the last look at its output: nothing more can come.
     const bool gone = child_->end().has_value();
     if (child_->output_ended()) return end();
     if (!gone && looked && Clock::now() >= deadline) return {};
     child_->wait_for_news(gone ? milliseconds(0) : left_until(deadline));
-    if (gone && !child_->has_line()) return end();
+    if (gone && !child_->has_line() && !child_->has_more()) return end();
   }
 }
 

@@ -21,6 +21,7 @@ namespace attnscope {
 struct StartFailure : Error {
   bool may_pass = false;  // nobody answered: a line may be down for now. Else it answered wrongly
   bool cancelled = false;
+  bool was_killed = false;  // by a signal, as any process may be: by the system, by a person
 };
 
 struct StartOptions {

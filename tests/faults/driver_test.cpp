@@ -95,6 +95,72 @@ TEST_F(DriverTest, Events_ComeInOrderAndFinishedHeatsAreStoredBefore) {
                                   "full/sdpa: time", "finished", "ceilings", "done"));
 }
 
+TEST_F(DriverTest, WhatCannotBeIsNotBelieved) {
+  const std::pair<const char*, const char*> lies[] = {
+      {"lie-negative", "a time of -5 ns"},
+      {"lie-zero", "a time of 0 ns"},
+      {"lie-nan", "a time of nan ns"},
+      {"lie-years", "calls of 1e+09 s together"},
+      {"lie-placement", "a sample of process 0 and placement 77"},
+      {"lie-process", "a sample of process 9"},
+      {"lie-twice", "round 0 of placement 0 twice"},
+      {"lie-empty", "without a sample"},
+      {"lie-batch", "a batch of 4611686018427387904"},
+      {"lie-tokens", "document tokens, where"},
+      {"lie-memory", "a memory of no possible size"},
+      {"lie-work", "a work of "},
+      {"lie-load", "conditions of a sample that no machine has"},
+      {"lie-unsupported", "a batch of 4611686018427387904"},
+  };
+  std::string contenders = R"("full/dense")";
+  for (const auto& [id, words] : lies) contenders += fmt::format(R"(, "full/{}")", id);
+  for (const char* id : {"lie-error", "lie-nan-error", "lie-no-bound"})
+    contenders += fmt::format(R"(, "full/{}")", id);
+  const Ran ran = measured(sweep_of(contenders, "64"));
+  EXPECT_EQ(ran.cells.at("64 full/dense").status, CellStatus::ok);
+  for (const auto& [id, words] : lies) {
+    const Cell& cell = ran.cells.at(fmt::format("64 full/{}", id));
+    EXPECT_EQ(cell.status, CellStatus::crashed) << id;
+    EXPECT_THAT(cell.reason, AllOf(HasSubstr("answered what cannot be"), HasSubstr(words)));
+    EXPECT_THAT(cell.samples, IsEmpty());
+    EXPECT_LE(cell.batch, 1);
+  }
+  for (const auto& [id, words] : {std::pair("lie-error", "above the bound of 2e-06"),
+                                  {"lie-nan-error", "an error of nan"},
+                                  {"lie-no-bound", "told no bound"}}) {
+    const Cell& cell = ran.cells.at(fmt::format("64 full/{}", id));
+    EXPECT_EQ(cell.status, CellStatus::wrong) << id;
+    EXPECT_THAT(cell.reason, HasSubstr(words));
+    EXPECT_THAT(cell.samples, IsEmpty());
+  }
+}
+
+TEST_F(DriverTest, WhoeverTellsItsProgressWithoutEnd_IsATimeout) {
+  DriverOptions how = options();
+  how.patience = std::chrono::milliseconds(50);
+  const Ran ran = measured(sweep_of(R"("full/chatter")", "64"), how);
+  EXPECT_EQ(ran.cells.at("64 full/chatter").status, CellStatus::timeout);
+  EXPECT_THAT(ran.cells.at("64 full/chatter").reason,
+              testing::AnyOf(HasSubstr("had not answered after"), HasSubstr("gave no answer")));
+}
+
+TEST_F(DriverTest, AWorkerThatIsKilledWhileItStartsIsStartedAgain) {
+  misbehave("killed-twice");
+  DriverOptions how = options();
+  how.connection.first_pause = std::chrono::milliseconds(1);
+  const Ran ran = measured(sweep_of(R"("full/dense")", "64"), how);
+  EXPECT_EQ(ran.outcome->status, RunStatus::done);
+  EXPECT_THAT(requests(),
+              ElementsAre("hello", "hello", "hello", "ceilings", "heat 64", "ceilings"));
+}
+
+TEST_F(DriverTest, ImpossibleCeilingsAreNotKept) {
+  misbehave("impossible-ceilings");
+  const Ran ran = measured(sweep_of(R"("full/dense")", "64"));
+  EXPECT_THAT(ran.warnings, testing::Contains(HasSubstr("told impossible rates")));
+  EXPECT_THAT(open_store().ceilings(ran.outcome->run).value(), IsEmpty());
+}
+
 TEST_F(DriverTest, Crash_CostsOneContender) {
   const Ran ran = measured(sweep_of(R"("full/dense", "full/crash", "full/sdpa")", "64"));
   EXPECT_EQ(ran.outcome->status, RunStatus::done);

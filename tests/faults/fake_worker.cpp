@@ -6,18 +6,20 @@
 // Contenders whose implementation is named after a fault have it while they run: crash (SIGSEGV),
 // crash-later (in every process but the first), crash-idle (after all have run, while none
 // does), crash-together (the same, unless it is alone), kill (SIGKILL, as the kernel's
-// out-of-memory killer sends), exit (silently), hang, refuse, wrong, endless (runs until it is
-// cancelled), held (runs while the file FAKE_WORKER_HOLD is there). Faults of the worker itself are
-// words in FAKE_WORKER:
-//   mute old-version old-protocol garbage-hello refuses silent-exit heats-die-before-running
-//   garbage-heat other-heat no-ceilings deaf no-heartbeat; in its greeting elsewhere (on another
-//   machine) restarted another-governor
+// out-of-memory killer sends), exit (silently), hang, chatter (tells its progress without end),
+// refuse, wrong, endless (runs until it is cancelled), held (runs while the file FAKE_WORKER_HOLD
+// is there), or after a lie. Faults of the worker itself are words in FAKE_WORKER:
+//   mute killed-twice (the first two, while they start) old-version old-protocol garbage-hello
+//   refuses silent-exit heats-die-before-running garbage-heat other-heat no-ceilings
+//   impossible-ceilings deaf no-heartbeat; in its greeting elsewhere (on another machine) restarted
+//   another-governor
 // Processes are noted in the file FAKE_WORKER_PIDS, where that is set.
 // Every request is noted in the file FAKE_WORKER_LOG, one line each: "hello", "heat 64", ...
 #include <poll.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -56,6 +58,13 @@ void note(const std::string& line) {
 void note_process() {
   if (const char* path = std::getenv("FAKE_WORKER_PIDS"); path != nullptr)
     std::ofstream(path, std::ios::app) << fmt::format("{}\n{}\n", getppid(), getpid());
+}
+
+int processes_noted() {
+  std::ifstream file(std::getenv("FAKE_WORKER_PIDS"));
+  int lines = 0;
+  for (std::string line; std::getline(file, line);) ++lines;
+  return lines / 2;
 }
 
 [[noreturn]] void die_of(int signal) {
@@ -109,6 +118,36 @@ Cell measured_cell(const protocol::HeatRequest& request, const Contender& conten
   return cell;
 }
 
+struct Lie {
+  std::string_view id;
+  void (*tell)(Cell&);
+};
+
+// What no measuring gives.
+constexpr Lie lies[] = {
+    {"lie-negative", [](Cell& cell) { cell.samples[1].time_ns = -5; }},
+    {"lie-zero", [](Cell& cell) { cell.samples[1].time_ns = 0; }},
+    {"lie-nan", [](Cell& cell) { cell.samples[1].time_ns = std::nan(""); }},
+    {"lie-years", [](Cell& cell) { cell.samples[1].time_ns = 1e18; }},
+    {"lie-placement", [](Cell& cell) { cell.samples[1].placement = 77; }},
+    {"lie-process", [](Cell& cell) { cell.samples[1].process = 9; }},
+    {"lie-twice", [](Cell& cell) { cell.samples[1].round = cell.samples[0].round; }},
+    {"lie-empty", [](Cell& cell) { cell.samples.clear(); }},
+    {"lie-batch", [](Cell& cell) { cell.batch = std::int64_t{1} << 62; }},
+    {"lie-tokens", [](Cell& cell) { cell.document_tokens += 1; }},
+    {"lie-memory", [](Cell& cell) { cell.memory.requested_bytes = -1; }},
+    {"lie-work", [](Cell& cell) { cell.work.useful_flop = -std::nan(""); }},
+    {"lie-load", [](Cell& cell) { cell.samples[1].foreign_load = -1; }},
+    {"lie-unsupported",
+     [](Cell& cell) {
+       cell.status = CellStatus::unsupported;
+       cell.batch = std::int64_t{1} << 62;
+     }},
+    {"lie-error", [](Cell& cell) { cell.relative_error = 0.3; }},
+    {"lie-nan-error", [](Cell& cell) { cell.relative_error = std::nan(""); }},
+    {"lie-no-bound", [](Cell& cell) { cell.error_bound.reset(); }},
+};
+
 // False when the heat was answered with an error.
 bool run_contender(const protocol::HeatRequest& request, const Contender& contender,
                    HeatResult& result) {
@@ -121,6 +160,7 @@ bool run_contender(const protocol::HeatRequest& request, const Contender& conten
   if (fault == "kill") die_of(SIGKILL);
   if (fault == "exit") std::_Exit(3);
   if (fault == "hang") hang();
+  while (fault == "chatter") send({{"event", "progress"}, {"contender", 0}, {"phase", "time"}});
   if (fault == "refuse") {
     send({{"event", "error"},
           {"message", "this one is beyond me"},
@@ -134,6 +174,8 @@ bool run_contender(const protocol::HeatRequest& request, const Contender& conten
     cell.reason = "the output differs from the reference";
     cell.samples.clear();
   }
+  for (const Lie& lie : lies)
+    if (fault == lie.id) lie.tell(cell);
   if (fault == "endless" && wait_for_cancel()) cell.status = CellStatus::cancelled;
   result.cells.push_back(std::move(cell));
   return true;
@@ -171,7 +213,7 @@ void answer_ceilings(const json& message) {
   note("ceilings");
   if (has_fault("no-ceilings")) return send({{"event", "error"}, {"message", "no ceilings today"}});
   const Ceilings ceilings{.threads = message.value("threads", 0),
-                          .flop_per_second = 1e11,
+                          .flop_per_second = has_fault("impossible-ceilings") ? -1 : 1e11,
                           .exponentials_per_second = 1e9,
                           .copy = {{.working_set_bytes = 1 << 20, .bytes_per_second = 2e10}}};
   send({{"event", "ceilings"}, {"ceilings", protocol::to_json(ceilings)}});
@@ -181,6 +223,7 @@ void answer_hello(const json& message) {
   take_over_from(message.value("driver", ""));
   note_process();
   note("hello");
+  if (has_fault("killed-twice") && processes_noted() <= 2) die_of(SIGKILL);
   if (has_fault("mute")) hang();
   if (has_fault("silent-exit")) std::_Exit(5);
   if (has_fault("garbage-hello")) {
@@ -192,11 +235,12 @@ void answer_hello(const json& message) {
     std::_Exit(2);
   }
   json implementations = json::array();
-  for (const char* id :
-       {"dense", "sdpa", "sdpa-mask", "windowed", "segment", "crash", "crash-later", "crash-idle",
-        "crash-together", "kill", "exit", "hang", "refuse", "wrong", "endless", "held"}) {
+  for (const char* id : {"dense", "sdpa", "sdpa-mask", "windowed", "segment", "crash",
+                         "crash-later", "crash-idle", "crash-together", "kill", "exit", "hang",
+                         "chatter", "refuse", "wrong", "endless", "held"}) {
     implementations.push_back({{"id", id}, {"summary", "made up"}});
   }
+  for (const Lie& lie : lies) implementations.push_back({{"id", lie.id}, {"summary", "a lie"}});
   std::string boot_id;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot_id;
   if (has_fault("elsewhere")) boot_id = has_fault("restarted") ? "second" : "first";

@@ -52,7 +52,26 @@ TEST_F(WorkerProcessTest, Environment_NamesTheDefaultWorker) {
 }
 
 TEST_F(WorkerProcessTest, LineWithoutEnd_IsGivenUpBeforeItFillsTheMemory) {
-  EXPECT_THAT(error_of("tr '\\0' x < /dev/zero"), HasSubstr("a line of more than 256 MiB"));
+  EXPECT_THAT(error_of("tr '\\0' x < /dev/zero"), HasSubstr("a line of more than 64 MiB"));
+}
+
+TEST_F(WorkerProcessTest, WhoeverTellsNothingWithoutEndIsGivenUp) {
+  const auto patience = std::chrono::milliseconds(100);
+  for (const char* endless : {"yes ''", "yes nothing >&2", "while sleep 0.01; do printf x; done",
+                              "while :; do echo; echo nothing >&2; done"}) {
+    EXPECT_THAT(error_of(endless, patience), HasSubstr("no answer within 0.1 s")) << endless;
+  }
+}
+
+TEST_F(WorkerProcessTest, AnEventWithoutANameIsNotOfTheProtocol) {
+  EXPECT_THAT(error_of(R"(echo '{"event": 5}'; cat)"), HasSubstr("not of the protocol"));
+}
+
+TEST_F(WorkerProcessTest, AGreetingThatWouldFillTheStoreIsRefused) {
+  EXPECT_THAT(
+      error_of(
+          R"(printf '{"event":"hello","x":"'; head -c 2000000 /dev/zero | tr '\0' x; echo '"}'; cat)"),
+      HasSubstr("greeted with more than 1 MiB"));
 }
 
 TEST_F(WorkerProcessTest, MissingProgram_NamesPathAndMend) {
