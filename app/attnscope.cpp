@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -86,6 +87,8 @@ int open_window(int, char**, const WindowArguments&) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A file that may not grow is an error of the writing, with its sentence, not the program's end.
+  std::signal(SIGXFSZ, SIG_IGN);
   if (const auto arguments = window_arguments(argc, argv))
     return open_window(argc, argv, *arguments);
   return attnscope::cli::run_command_line(argc, argv);

@@ -10,6 +10,7 @@
 #include "engine/pattern/axes.h"
 #include "engine/pattern/sequence_layout.h"
 #include "kernels/base/text_file.h"
+#include "kernels/base/written_file.h"
 
 namespace attnscope::cli {
 
@@ -40,6 +41,9 @@ Result<nlohmann::json> make_request(const AttendCommandArguments& arguments) {
   if (!layout_text) return tl::unexpected(layout_text.error());
   if (auto layout = parse_layout(*layout_text, arguments.layout); !layout)
     return tl::unexpected(layout.error());
+  const std::filesystem::path inputs[] = {arguments.in, arguments.layout, arguments.pattern};
+  if (Status allowed = may_be_written(arguments.out, inputs); !allowed)
+    return tl::unexpected(allowed.error());
   return nlohmann::json{{"request", "attend"},
                         {"in", std::filesystem::absolute(arguments.in).string()},
                         {"out", std::filesystem::absolute(arguments.out).string()},
@@ -70,11 +74,10 @@ void attend(Session& session, const AttendCommandArguments& arguments) {
     return event.value("event", "") == "attend";
   });
   if (!done) return session.fail(exit_wrong_use, done.error().message);
-  fmt::print(stderr, "{}: {} tokens, {} heads of {}; relative error {:.2g} (bound {:.2g}){}\n",
-             arguments.out, answer.value("tokens", 0), answer.value("heads", 0),
-             answer.value("head_dim", 0), answer.value("relative_error", 0.0),
-             answer.value("error_bound", 0.0),
-             answer.value("lse_written", true) ? "" : "; this implementation gives no lse");
+  say("{}: {} tokens, {} heads of {}; relative error {:.2g} (bound {:.2g}){}", arguments.out,
+      answer.value("tokens", 0), answer.value("heads", 0), answer.value("head_dim", 0),
+      answer.value("relative_error", 0.0), answer.value("error_bound", 0.0),
+      answer.value("lse_written", true) ? "" : "; this implementation gives no lse");
 }
 
 }  // namespace

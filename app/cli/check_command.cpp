@@ -60,7 +60,7 @@ class Tallies {
 };
 
 std::string describe_wrong(const nlohmann::json& row) {
-  return fmt::format("{} on {} w={} {} {}: {}\n", row.value("implementation", "?"),
+  return fmt::format("{} on {} w={} {} {}: {}", row.value("implementation", "?"),
                      row.value("pattern", "?"), row.value("window", ""), row.value("shape", ""),
                      row.value("dtype", ""), row.value("reason", ""));
 }
@@ -81,7 +81,7 @@ void check(Session& session, const std::string& device_text, const std::string& 
     const std::string kind = event.value("event", "");
     if (kind == "check") {
       tallies.add(event);
-      if (event.value("outcome", "") == "wrong") fmt::print(stderr, "{}", describe_wrong(event));
+      if (event.value("outcome", "") == "wrong") say_line(describe_wrong(event));
     }
     if (kind == "check-done") wrong = event.value("wrong", 0);
     return kind == "check-done";

@@ -5,7 +5,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
 
@@ -46,8 +48,19 @@ std::string one_line(std::string text) {
 }  // namespace
 
 void Session::fail(int code, const std::string& sentence) {
-  fmt::print(stderr, "attnscope: {}\n", sentence);
+  say("attnscope: {}", sentence);
   exit_code = code;
+}
+
+void catch_interrupts(void (*note)(int signal)) {
+  struct sigaction before {};
+  struct sigaction action {};
+  action.sa_handler = note;
+  sigemptyset(&action.sa_mask);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    sigaction(signal, nullptr, &before);
+    if (signal != SIGHUP || before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
+  }
 }
 
 void add_database_option(CLI::App& command, std::filesystem::path& database) {
@@ -65,14 +78,12 @@ Result<OpenRun> open_run(const std::string& text, const std::filesystem::path& d
   }
   auto store = Store::open(file, Store::Mode::read_only);
   if (!store) return tl::unexpected(store.error());
-  if (!store->warning().empty()) fmt::print(stderr, "attnscope: warning: {}\n", store->warning());
+  if (!store->warning().empty()) say("attnscope: warning: {}", store->warning());
   auto run = store->find_run(name);
   if (!run) return tl::unexpected(run.error());
   if (is_in_trash(*run)) {
-    fmt::print(stderr,
-               "attnscope: note: run {} lies in the trash; attnscope trash --restore {} takes it "
-               "out\n",
-               run->number, run->number);
+    say("attnscope: note: run {} lies in the trash; attnscope trash --restore {} takes it out",
+        run->number, run->number);
   }
   return OpenRun{std::move(*store), std::move(*run)};
 }
@@ -103,7 +114,12 @@ std::optional<report::Table> open_table(Session& session, const TableArguments& 
   return std::move(*table);
 }
 
-void print_result(Session& session, const std::string& text) {
+void say_line(std::string_view line) {
+  fmt::print(stderr, "{}\n", visible(line));
+}
+
+void print_result(Session& session, const std::string& result) {
+  const std::string text = visible(result);
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (!written || std::fflush(stdout) != 0) {
     session.fail(exit_wrong_use,
@@ -151,6 +167,12 @@ int run_command_line(int argc, char** argv) {
     return app.exit(request);  // --help, --version
   } catch (const CLI::ParseError& error) {
     session.fail(exit_wrong_use, one_line(error.what()) + "; attnscope --help shows the usage.");
+  } catch (const nlohmann::json::exception& error) {
+    // Files are read by read_json, which throws nothing: this was an answer.
+    session.fail(exit_wrong_use,
+                 fmt::format("the measuring process answered with a field of another kind than the "
+                             "protocol's ({}); build it from this program's version",
+                             one_line(error.what())));
   }
   return session.exit_code;
 }

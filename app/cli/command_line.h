@@ -4,9 +4,13 @@
 // The command line. Each sub-command adds itself to the CLI11 app and, when chosen,
 // leaves its exit code in the session.
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "engine/report/table.h"
 #include "engine/store/store.h"
@@ -38,6 +42,10 @@ struct Session {
 /// Runs a whole command line; returns the process's exit code. Never opens the window.
 int run_command_line(int argc, char** argv);
 
+/// Ctrl-C, a plain kill and the terminal's end call this; the last not where the program was
+/// started to outlive its terminal (nohup).
+void catch_interrupts(void (*note)(int signal));
+
 /// Adds --db; the returned path is the default database unless given.
 void add_database_option(CLI::App& command, std::filesystem::path& database);
 
@@ -59,6 +67,14 @@ void add_table_arguments(CLI::App& command, TableArguments& arguments);
 /// The table those arguments ask for; when there is none, the session has the reason and the code.
 [[nodiscard]] std::optional<report::Table> open_table(Session& session,
                                                       const TableArguments& arguments);
+
+/// A line on stderr. Names and words from files and other programs may be in it: what a terminal
+/// would obey, and what nobody sees, is shown as '?', here and in results.
+void say_line(std::string_view line);
+template <typename... Values>
+void say(fmt::format_string<Values...> format, Values&&... values) {
+  say_line(fmt::format(format, std::forward<Values>(values)...));
+}
 
 /// Writes results to stdout; a closed or full stdout is exit code 2 with a sentence.
 void print_result(Session& session, const std::string& text);

@@ -56,7 +56,7 @@ void write_and_tell(Session& session, const charts::Printable& what,
   const auto written = charts::write_printable(what, arguments.file, options);
   if (!written) return session.fail(exit_wrong_use, written.error().message);
   for (const std::filesystem::path& file : *written) {
-    fmt::print(stderr, "{} written\n", file.string());
+    say("{} written", file.string());
   }
 }
 

@@ -15,6 +15,7 @@
 #include "engine/inspect/dump.h"
 #include "engine/inspect/group_masses.h"
 #include "kernels/base/text_file.h"
+#include "kernels/base/written_file.h"
 #ifdef ATTNSCOPE_HAS_GUI
 #include "app/gui/charts/heat_export.h"
 #include "app/gui/charts/offscreen_application.h"
@@ -64,6 +65,18 @@ Result<std::string> document_of(const InspectCommandArguments& arguments) {
   return read_text_file(arguments.document_file, "document", most_bytes);
 }
 
+/// Before anything is computed: the file asked for may be written, and is none of what is read.
+Status may_write(const InspectCommandArguments& arguments) {
+  std::vector<std::filesystem::path> inputs{arguments.document_file};
+  std::error_code unknown;  // a folder that cannot be read is told when the model is opened
+  for (const auto& entry :
+       std::filesystem::directory_iterator(arguments.model.checkpoint, unknown)) {
+    // Weights in one file or in shards; earlier dumps may lie there, too.
+    if (entry.path().filename().string().starts_with("model")) inputs.push_back(entry.path());
+  }
+  return may_be_written(arguments.figure.file, inputs);
+}
+
 /// A file's name that nothing has, for a dump that is read and thrown away.
 class Scratch {
  public:
@@ -92,9 +105,8 @@ Result<std::optional<double>> write_dump(const InspectCommandArguments& argument
   const auto pair = model.pieces.encode(arguments.query, *document, model.limits);
   if (!pair) return tl::unexpected(pair.error());
   if (pair->query_cut || pair->document_cut) {
-    fmt::print(stderr, "attnscope: note: the {} was cut to {} tokens\n",
-               pair->document_cut ? "document" : "query",
-               pair->document_cut ? pair->document.size() : pair->query.size());
+    say("attnscope: note: the {} was cut to {} tokens", pair->document_cut ? "document" : "query",
+        pair->document_cut ? pair->document.size() : pair->query.size());
   }
   auto worker = start_model(arguments.model, model, nullptr);
   if (!worker) return tl::unexpected(worker.error());
@@ -184,6 +196,10 @@ void print_masses(Session& session, const std::filesystem::path& file,
 void inspect(Session& session, const InspectCommandArguments& arguments) {
   const auto wanted = wanted_of(arguments);
   if (!wanted) return session.fail(exit_wrong_use, wanted.error().message);
+  if (*wanted != Wanted::masses) {
+    if (Status allowed = may_write(arguments); !allowed)
+      return session.fail(exit_wrong_use, allowed.error().message);
+  }
   const auto model = open_model(arguments.model);
   if (!model) return session.fail(exit_wrong_use, model.error().message);
   if (*wanted == Wanted::figure && arguments.head >= model->shape.heads) {
@@ -198,7 +214,7 @@ void inspect(Session& session, const InspectCommandArguments& arguments) {
       *wanted == Wanted::figure ? std::vector{arguments.layer} : arguments.layers;
   const auto score = write_dump(arguments, *model, layers, file);
   if (!score) return session.fail(exit_wrong_use, score.error().message);
-  if (*score) fmt::print(stderr, "score {}\n", static_cast<float>(**score));
+  if (*score) say("score {}", static_cast<float>(**score));
   if (*wanted == Wanted::figure) draw(session, file, arguments);
   if (*wanted == Wanted::masses) print_masses(session, file, arguments);
 }

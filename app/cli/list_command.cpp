@@ -71,7 +71,7 @@ Result<json> list_runs(const std::filesystem::path& database, RunsOf which) {
   if (!std::filesystem::exists(database) && database == default_database()) return json::array();
   auto store = Store::open(database, Store::Mode::read_only);
   if (!store) return tl::unexpected(store.error());
-  if (!store->warning().empty()) fmt::print(stderr, "attnscope: warning: {}\n", store->warning());
+  if (!store->warning().empty()) say("attnscope: warning: {}", store->warning());
   auto runs = store->run_list(which);
   if (!runs) return tl::unexpected(runs.error());
   json rows = json::array();
@@ -151,12 +151,13 @@ void list(Session& session, const Listing& listing, const ListArguments& argumen
     return session.fail(listing.name == "runs" ? exit_store_refused : exit_wrong_use,
                         rows.error().message);
   }
-  if (arguments.as_json) return print_result(session, rows->dump(2) + "\n");
+  if (arguments.as_json)
+    return print_result(session, rows->dump(2, ' ', false, json::error_handler_t::replace) + "\n");
   if (rows->empty()) {
     if (arguments.trash) {
-      fmt::print(stderr, "The trash is empty.\n");
+      say("The trash is empty.");
     } else {
-      fmt::print(stderr, "No {} yet.\n", listing.name);
+      say("No {} yet.", listing.name);
     }
     return;
   }

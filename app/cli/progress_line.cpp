@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "kernels/base/sentences.h"
+
 namespace attnscope::cli {
 
 std::string format_seconds(double seconds) {
@@ -19,9 +21,9 @@ void ProgressLine::show(const RunEvent& event) {
   if (!visible_ || event.kind == RunEvent::Kind::warning) return;
   const std::string left =
       event.seconds_left ? fmt::format(", {} left", format_seconds(*event.seconds_left)) : "";
-  std::string line =
-      fmt::format("heat {} of {}{}: {}", event.heats_done, event.heats_planned, left, event.text);
-  if (line.size() > 100) line.resize(100);
+  const std::string line = in_a_sentence(
+      fmt::format("heat {} of {}{}: {}", event.heats_done, event.heats_planned, left, event.text),
+      100);
   fmt::print(stderr, "\r\x1b[2K{}", line);
   std::fflush(stderr);
   drawn_ = true;

@@ -35,19 +35,20 @@ extern "C" void count_cancel(int) {
   cancel_requests.fetch_add(1, std::memory_order_relaxed);
 }
 
-extern "C" void note_pause(int signal) {
-  pause_asked.store(signal == pause_signal, std::memory_order_relaxed);
+extern "C" void note_pause(int, siginfo_t* signal, void*) {
+  if (const auto request = pause_request(*signal))
+    pause_asked.store(request == PauseRequest::pause, std::memory_order_relaxed);
 }
 
 void catch_signals() {
   cancel_requests = 0;
   pause_asked = false;
+  catch_interrupts(count_cancel);
   struct sigaction action = {};
-  action.sa_handler = count_cancel;
+  action.sa_sigaction = note_pause;
+  action.sa_flags = SA_SIGINFO;
   sigemptyset(&action.sa_mask);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
-  action.sa_handler = note_pause;
-  for (const int signal : {pause_signal, continue_signal}) sigaction(signal, &action, nullptr);
+  sigaction(pause_signal(), &action, nullptr);
 }
 
 Result<Sweep> narrowed(Result<Sweep> sweep, const RunCommandArguments& arguments) {
@@ -91,7 +92,7 @@ void warn_of_differences(const RunInfo& first, const Store& store, const RunEven
     warning.text = fmt::format("not as when run {} was measured (A: then, B: now): {}",
                                first.number, difference);
     if (as_events) print_event(warning);
-    fmt::print(stderr, "attnscope: warning: {}\n", warning.text);
+    say("attnscope: warning: {}", warning.text);
   }
 }
 
@@ -104,7 +105,7 @@ void print_comparison(Session& session, const OpenRun& first, const Store& store
 
 void report_outcome(Session& session, const RunCommandArguments& arguments,
                     const RunOutcome& outcome, const std::optional<OpenRun>& first) {
-  for (const std::string& failure : outcome.failures) fmt::print(stderr, "{}\n", failure);
+  for (const std::string& failure : outcome.failures) say("{}", failure);
   if (!outcome.store_refusal.empty()) {
     return session.fail(exit_store_refused, outcome.store_refusal);
   }
@@ -122,9 +123,7 @@ void report_outcome(Session& session, const RunCommandArguments& arguments,
     }
   }
   if (!arguments.quiet) {
-    fmt::print(
-        stderr,
-        "run {} is {}; attnscope table {} --baseline CONTENDER, attnscope plot {} -o FIGURE.pdf\n",
+    say("run {} is {}; attnscope table {} --baseline CONTENDER, attnscope plot {} -o FIGURE.pdf",
         run->number, name_of(outcome.status), run->number, run->number);
   }
 }
@@ -144,7 +143,7 @@ void run(Session& session, const RunCommandArguments& arguments) {
 
   auto store = Store::open(arguments.database, Store::Mode::read_write);
   if (!store) return session.fail(exit_store_refused, store.error().message);
-  if (!store->warning().empty()) fmt::print(stderr, "attnscope: warning: {}\n", store->warning());
+  if (!store->warning().empty()) say("attnscope: warning: {}", store->warning());
 
   catch_signals();
   ProgressLine progress(!arguments.quiet && !arguments.events && isatty(STDERR_FILENO) != 0);
@@ -158,16 +157,15 @@ void run(Session& session, const RunCommandArguments& arguments) {
     progress.show(event);
     if (event.kind == RunEvent::Kind::cancelling && !arguments.quiet) {
       progress.clear();
-      fmt::print(stderr, "attnscope: {}; Ctrl-C again ends at once\n", event.text);
+      say("attnscope: {}; Ctrl-C again ends at once", event.text);
     }
     if (event.kind == RunEvent::Kind::paused && !arguments.quiet) {
       progress.clear();
-      fmt::print(stderr, "attnscope: paused; attnscope continue {} goes on\n",
-                 event.run.uuid.substr(0, 8));
+      say("attnscope: paused; attnscope continue {} goes on", event.run.uuid.substr(0, 8));
     }
     if (event.kind == RunEvent::Kind::warning && !arguments.quiet) {
       progress.clear();
-      fmt::print(stderr, "attnscope: warning: {}\n", event.text);
+      say("attnscope: warning: {}", event.text);
     }
     if (arguments.events) print_event(event);
     if (first && event.kind == RunEvent::Kind::started && !arguments.quiet) {

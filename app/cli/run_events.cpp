@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "engine/heat/protocol.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::cli {
 
@@ -52,7 +53,7 @@ std::string event_line(const RunEvent& event) {
 }
 
 void print_event(const RunEvent& event) {
-  const std::string line = event_line(event);
+  const std::string line = visible(event_line(event));
   std::fwrite(line.data(), 1, line.size(), stdout);
   std::fflush(stdout);
 }

@@ -12,7 +12,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -23,6 +22,7 @@
 #include "engine/scoring/score_lines.h"
 #include "engine/text/pair_reader.h"
 #include "kernels/base/sentences.h"
+#include "kernels/base/written_file.h"
 
 namespace attnscope::cli {
 
@@ -41,9 +41,10 @@ struct ScoreOptions {
 /// and written in the order in which they came. Memory does not grow with their number.
 class ScoreRun {
  public:
-  /// `out` is where lines go; `interrupted` above 0 ends the run after what is finished.
+  /// Lines go into `out`, or to standard output; `interrupted` above 0 ends the run after what is
+  /// finished.
   ScoreRun(const ScoringModel& model, WorkerProcess& worker, PairReader& pairs, ScoreLines lines,
-           std::FILE* out, const std::atomic<int>& interrupted, const ScoreOptions& options);
+           WrittenFile* out, const std::atomic<int>& interrupted, const ScoreOptions& options);
 
   /// Until the last pair, an error or the interrupt. Scores of all pairs before are then written.
   [[nodiscard]] Status run();
@@ -73,7 +74,7 @@ class ScoreRun {
   WorkerProcess& worker_;
   PairReader& reader_;
   ScoreLines lines_;
-  std::FILE* out_;
+  WrittenFile* out_;
   const std::atomic<int>& interrupted_;
   ScoreOptions options_;
   std::int64_t written_ = 0, scored_ = 0;
@@ -83,12 +84,12 @@ class ScoreRun {
 };
 
 Status not_written() {
-  return fail("the scores could not be written ({}); free some space, or name another file with -o",
+  return fail("the scores could not be written ({}); make room, or name a file with -o",
               system_reason(errno));
 }
 
 ScoreRun::ScoreRun(const ScoringModel& model, WorkerProcess& worker, PairReader& pairs,
-                   ScoreLines lines, std::FILE* out, const std::atomic<int>& interrupted,
+                   ScoreLines lines, WrittenFile* out, const std::atomic<int>& interrupted,
                    const ScoreOptions& options)
     : model_(model),
       worker_(worker),
@@ -154,12 +155,12 @@ Status ScoreRun::score_batch(const ScoreBatch& batch, Window& window) {
 }
 
 Status ScoreRun::write(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), out_) == text.size()) return {};
-  return not_written();
+  if (out_ != nullptr) return out_->write(text);
+  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() ? Status() : not_written();
 }
 
 Status ScoreRun::flush() {
-  return std::fflush(out_) == 0 ? Status() : not_written();
+  return out_ != nullptr || std::fflush(stdout) == 0 ? Status() : not_written();
 }
 
 Status ScoreRun::write_ready(Window& window) {
@@ -220,8 +221,10 @@ Status ScoreRun::run() {
   if (was_interrupted()) worker_.kill();
   if (drawn_) fmt::print(stderr, "\r\x1b[2K");
   Status rest = write(lines_.finish());
-  if (rest) rest = flush();
-  return outcome ? rest : outcome;
+  if (rest) rest = out_ != nullptr ? out_->commit() : flush();
+  // What could not be written is the worse news: no score before it is there either.
+  if (!rest) written_ = 0;
+  return rest ? outcome : rest;
 }
 
 struct ScoreCommandArguments {
@@ -236,23 +239,12 @@ extern "C" void note_interrupt(int /*signal*/) {
   interrupts.fetch_add(1, std::memory_order_relaxed);
 }
 
-void catch_interrupts() {
-  struct sigaction action {};
-  action.sa_handler = &note_interrupt;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
-}
-
-struct Closing {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, Closing>;
-
 /// Everything that is checked before a worker is started.
 struct Prepared {
   ScoringModel model;
   PairReader pairs;
   ScoreFormat format;
-  File out;  // null: standard output
+  std::optional<WrittenFile> out;  // or standard output
 };
 
 Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
@@ -277,29 +269,29 @@ Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
   if (*format == ScoreFormat::trec && arguments.tag.find_first_of(" \t\r\n") != std::string::npos) {
     return fail("--tag '{}' has a blank; a TREC run has none", in_a_sentence(arguments.tag));
   }
-  File out;
+  Prepared prepared{std::move(*model), std::move(*pairs), *format, std::nullopt};
   if (!arguments.out.empty()) {
-    std::error_code unknown;
-    if (std::filesystem::equivalent(arguments.out, arguments.pairs, unknown)) {
-      return fail("-o {} is the file of pairs itself; name another file", arguments.out);
-    }
-    out.reset(std::fopen(arguments.out.c_str(), "we"));
-    if (!out) return fail("{}: cannot be written; check the folder and its rights", arguments.out);
+    const std::filesystem::path pairs_file = arguments.pairs;
+    if (Status allowed = may_be_written(arguments.out, std::span(&pairs_file, 1)); !allowed)
+      return tl::unexpected(allowed.error());
+    auto out = WrittenFile::beside(arguments.out);
+    if (!out) return tl::unexpected(out.error());
+    prepared.out.emplace(std::move(*out));
   }
-  return Prepared{std::move(*model), std::move(*pairs), *format, std::move(out)};
+  return prepared;
 }
 
 void score(Session& session, const ScoreCommandArguments& arguments) {
   auto prepared = prepare(arguments);
   if (!prepared) return session.fail(exit_wrong_use, prepared.error().message);
-  catch_interrupts();
+  catch_interrupts(note_interrupt);
   auto worker = start_model(arguments.model, prepared->model, &interrupts);
   if (!worker) return session.fail(exit_wrong_use, worker.error().message);
   ScoreOptions options = arguments.options;
   options.shows_progress = isatty(STDERR_FILENO) == 1;
   const std::string tag = arguments.tag.empty() ? prepared->model.name : arguments.tag;
   ScoreRun run(prepared->model, worker->process, prepared->pairs, {prepared->format, tag},
-               prepared->out ? prepared->out.get() : stdout, interrupts, options);
+               prepared->out ? &*prepared->out : nullptr, interrupts, options);
   const Status done = run.run();
   if (!done) {
     return session.fail(exit_wrong_use, fmt::format("{} ({} scores before it are written)",

@@ -109,7 +109,7 @@ void empty_trash(Session& session, const TrashCommand& arguments, Store& store) 
   if (!trash->empty() && !is_meant(session, arguments, trash->size())) return;
   const auto removed = store.empty_trash();
   if (!removed) return session.fail(exit_store_refused, removed.error().message);
-  fmt::print(stderr, "{} removed for good\n", counted(static_cast<std::size_t>(*removed), "run"));
+  say("{} removed for good", counted(static_cast<std::size_t>(*removed), "run"));
 }
 
 void remove_for_good(Session& session, const TrashCommand& arguments, Store& store,
@@ -126,7 +126,7 @@ void remove_for_good(Session& session, const TrashCommand& arguments, Store& sto
       return session.fail(exit_store_refused, done.error().message);
     }
   }
-  fmt::print(stderr, "{} removed for good\n", counted(runs.size(), "run"));
+  say("{} removed for good", counted(runs.size(), "run"));
 }
 
 void change(Session& session, const TrashCommand& arguments) {
@@ -144,8 +144,8 @@ void change(Session& session, const TrashCommand& arguments) {
   const std::vector<RunId> ids = ids_of(*runs);
   const Status done = arguments.restore ? store->take_from_trash(ids) : store->put_in_trash(ids);
   if (!done) return session.fail(exit_store_refused, done.error().message);
-  fmt::print(stderr, "{} {}\n", counted(ids.size(), "run"),
-             arguments.restore ? "taken out of the trash" : "put in the trash");
+  say("{} {}", counted(ids.size(), "run"),
+      arguments.restore ? "taken out of the trash" : "put in the trash");
 }
 
 struct PauseCommand {
@@ -163,7 +163,7 @@ void ask(Session& session, const PauseCommand& arguments, Ask ask, std::string_v
   if (Status asked = ask(*run); !asked) {
     return session.fail(exit_wrong_use, asked.error().message);
   }
-  fmt::print(stderr, "run {} {}\n", run->number, words);
+  say("run {} {}", run->number, words);
 }
 
 void add_pause_command(CLI::App& app, Session& session, const std::string& name,
@@ -190,7 +190,7 @@ void export_runs(Session& session, const ExportCommand& arguments) {
   if (Status done = store->export_runs(ids_of(*runs), arguments.file); !done) {
     return session.fail(exit_store_refused, done.error().message);
   }
-  fmt::print(stderr, "{} written to {}\n", counted(runs->size(), "run"), arguments.file.string());
+  say("{} written to {}", counted(runs->size(), "run"), arguments.file.string());
 }
 
 struct ImportCommand {
@@ -206,13 +206,11 @@ void import_runs(Session& session, const ImportCommand& arguments) {
       imported->taken_from_trash == 0
           ? ""
           : fmt::format(", {} of them taken out of the trash", imported->taken_from_trash);
-  fmt::print(stderr, "{} imported, {} already there{}{}\n", imported->added,
-             imported->already_there, from_trash,
-             imported->heats_added == 0
-                 ? ""
-                 : fmt::format(", {} heat{} added to {}", imported->heats_added,
-                               imported->heats_added == 1 ? "" : "s",
-                               imported->already_there == 1 ? "it" : "them"));
+  say("{} imported, {} already there{}{}", imported->added, imported->already_there, from_trash,
+      imported->heats_added == 0 ? ""
+                                 : fmt::format(", {} heat{} added to {}", imported->heats_added,
+                                               imported->heats_added == 1 ? "" : "s",
+                                               imported->already_there == 1 ? "it" : "them"));
 }
 
 void check_store(Session& session, const std::filesystem::path& database) {

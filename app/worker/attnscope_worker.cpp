@@ -68,6 +68,8 @@ int serve() {
 
 int main(int argc, char** argv) {
   using attnscope::worker::exit_wrong_use;
+  // A file that may not grow is an error of the writing, with its sentence, not the process's end.
+  std::signal(SIGXFSZ, SIG_IGN);
   if (argc == 2 && std::string_view(argv[1]) == "--version") {
     fmt::print("attnscope-worker {}\n", ATTNSCOPE_VERSION);
     return 0;

@@ -5,6 +5,7 @@
 #include <set>
 #include <system_error>
 
+#include "kernels/base/json.h"
 #include "kernels/base/sentences.h"
 #include "kernels/base/text_file.h"
 
@@ -36,7 +37,7 @@ Result<std::set<std::string>> shards_of(const fs::path& index) {
   const Result<std::string> text = read_text_file(index, "index of shards", most_index_bytes);
   if (!text) return tl::unexpected(text.error());
   const std::string source = in_a_sentence(index.string(), longest_path);
-  const json file = json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const json file = parse_json(*text);
   if (!file.is_object() || !file.contains("weight_map") || !file["weight_map"].is_object()) {
     return fail("{}: is no index of shards: it has no 'weight_map'", source);
   }

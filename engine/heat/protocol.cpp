@@ -281,10 +281,8 @@ Result<Ceilings> read_ceilings(const json& value) {
 
 Result<json> parse_line(std::string_view line) {
   constexpr std::size_t shown = 80;
-  if (is_deep_json(line)) {
-    return fail("the line is nested deeper than {} levels: {}", most_json_depth,
-                in_a_sentence(line, shown));
-  }
+  if (Status bounded = check_json_size(line); !bounded)
+    return fail("the line {}: {}", bounded.error().message, in_a_sentence(line, shown));
   json parsed = json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_object()) {
     return fail("expected one JSON object on the line, found: {}", in_a_sentence(line, shown));

@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "kernels/base/json.h"
 #include "kernels/base/number_formats.h"
 #include "kernels/base/sentences.h"
 
@@ -32,7 +33,7 @@ Result<std::string> text_of(const Metadata& metadata, const char* key, const std
 }
 
 Result<json> list_of(const std::string& text, const char* key, const std::string& file) {
-  json list = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  json list = parse_json(text);
   if (!list.is_array()) return fail("{}: metadata '{}' is not a JSON list", file, key);
   return list;
 }

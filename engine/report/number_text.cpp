@@ -118,7 +118,8 @@ std::string time_in_words(std::int64_t unix_ms) {
 std::string one_line(std::string text) {
   std::ranges::replace_if(
       text, [](char c) { return c == '\n' || c == '\t'; }, ' ');
-  return in_a_sentence(text, text.size());
+  constexpr std::size_t longest = 4000;  // bytes; no sentence of ours comes near
+  return in_a_sentence(text, longest);
 }
 
 }  // namespace attnscope::report

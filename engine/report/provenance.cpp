@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/report/number_text.h"
+#include "kernels/base/json.h"
 
 namespace attnscope::report {
 namespace {
@@ -113,7 +114,7 @@ void compare_environments(const json& a, const json& b, std::vector<std::string>
 }  // namespace
 
 json provenance_of(const RunInfo& run) {
-  return json::parse(run.start.provenance, nullptr, /*allow_exceptions=*/false);
+  return parse_json(run.start.provenance);
 }
 
 json provenance_at(const json& provenance, const std::string& pointer) {

@@ -13,6 +13,7 @@
 #include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
+#include "kernels/base/json.h"
 
 namespace attnscope::report {
 namespace {
@@ -229,7 +230,7 @@ void warn_of_cells(const std::vector<Row>& rows, int cores, std::vector<std::str
 
 /// The object; what is no JSON as the text that it is.
 nlohmann::ordered_json stored(const std::string& provenance) {
-  auto parsed = nlohmann::ordered_json::parse(provenance, nullptr, /*allow_exceptions=*/false);
+  auto parsed = parse_ordered_json(provenance);
   return parsed.is_discarded() ? nlohmann::ordered_json(provenance) : parsed;
 }
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <charconv>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "engine/report/number_text.h"
@@ -24,9 +26,16 @@ constexpr std::array<TableFormatName, 6> formats{{
     {TableFormat::html, "html", "HTML page", "html"},
 }};
 
+constexpr std::size_t longest_cell = 300;  // bytes; names come from people
+
+/// As it stands in a cell for people, before any form's own escapes.
+std::string cell_text(std::string_view text) {
+  return in_a_sentence(one_line(std::string(text)), longest_cell);
+}
+
 /// With its difference, where the form has no sign of its own for it.
 std::string words_in(const SheetCell& cell) {
-  std::string text = one_line(text_of(cell.value));
+  std::string text = cell_text(text_of(cell.value));
   return cell.difference.empty() ? text : fmt::format("{} ({})", text, cell.difference);
 }
 
@@ -124,11 +133,22 @@ std::string as_text(const Sheet& sheet) {
 
 // Markdown.
 
+/// Nothing in the text is markup: no emphasis, table, tag, entity, formula or heading. A bracket
+/// alone is none; what makes a link of it is the character behind its end.
 std::string in_markdown(std::string_view text) {
+  const std::string line = one_line(std::string(text));
   std::string escaped;
-  for (const char c : one_line(std::string(text))) {
-    if (std::string_view("|\\*_`<").find(c) != std::string_view::npos) escaped.push_back('\\');
-    escaped.push_back(c);
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const std::string_view rest = std::string_view(line).substr(i);
+    const bool ends_link = rest.size() > 1 && std::string_view("([:").find(rest[1]) != rest.npos;
+    const bool begins_block =
+        i == 0 && (std::string_view("#>=").find(line[0]) != rest.npos || rest.starts_with("- ") ||
+                   rest.starts_with("+ ") || rest.starts_with("---"));
+    if (std::string_view("|\\*_`<&~$").find(line[i]) != std::string_view::npos ||
+        (line[i] == ']' && ends_link) || begins_block) {
+      escaped.push_back('\\');
+    }
+    escaped.push_back(line[i]);
   }
   return escaped;
 }
@@ -162,6 +182,15 @@ std::string as_markdown(const Sheet& sheet) {
 
 // LaTeX, with booktabs.
 
+/// "e+05", "e-12"
+bool is_exponent(std::string_view text, int& exponent) {
+  if (text.size() < 3 || text.front() != 'e') return false;
+  const char* begin = text.data() + (text[1] == '+' ? 2 : 1);
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(begin, end, exponent);
+  return error == std::errc() && rest == end;
+}
+
 /// A number's sign is a minus, not a hyphen, its percentage a number with its unit, and its
 /// exponent a power of ten.
 std::string number_in_latex(std::string_view text) {
@@ -171,15 +200,15 @@ std::string number_in_latex(std::string_view text) {
   const std::string_view mantissa = text.substr(0, end), rest = text.substr(end);
   if (end > sign && rest.starts_with(" %") && sign > 0)
     return fmt::format("${}\\,\\%${}", mantissa, latex_escaped(rest.substr(2)));
-  if (end > sign && rest.size() > 2 && rest.front() == 'e')
-    return fmt::format("${} \\cdot 10^{{{}}}$", mantissa, std::stoi(std::string(rest.substr(1))));
+  if (int exponent = 0; end > sign && is_exponent(rest, exponent))
+    return fmt::format("${} \\cdot 10^{{{}}}$", mantissa, exponent);
   if (text.starts_with('-') && text.size() > 1)
     return fmt::format("$-${}", latex_escaped(text.substr(1)));
   return latex_escaped(text);
 }
 
 std::string in_latex(const SheetCell& cell, bool is_number) {
-  const std::string words = text_of(cell.value);
+  const std::string words = cell_text(text_of(cell.value));
   std::string text = is_number ? number_in_latex(words) : latex_escaped(words);
   if (cell.is_baseline) text = fmt::format("\\underline{{{}}}", text);
   if (cell.difference.empty()) return text;
@@ -202,7 +231,7 @@ std::string tabular(const Sheet& sheet) {
     text += "\\midrule\n";
     if (!block.title.empty()) {
       text += fmt::format("\\multicolumn{{{}}}{{l}}{{\\emph{{{}}}}} \\\\\n", sheet.columns.size(),
-                          latex_escaped(block.title));
+                          latex_escaped(cell_text(block.title)));
     }
     for (const auto& row : block.rows) {
       for (std::size_t i = 0; i < row.size(); ++i) {
@@ -244,8 +273,19 @@ std::string as_latex(const Sheet& sheet) {
 
 // CSV (RFC 4180) and JSON.
 
-std::string in_csv(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+/// A spreadsheet would compute it instead of showing it: no text beside signed numbers, "-43 %".
+bool is_formula(std::string_view text) {
+  if (text.empty() || std::string_view("=+-@\t\r").find(text[0]) == std::string_view::npos)
+    return false;
+  const bool is_signed = text[0] == '-' || text[0] == '+';
+  return !is_signed || text.find_first_not_of("0123456789. %", 1) != std::string_view::npos;
+}
+
+std::string in_csv(const Value& value) {
+  std::string text = text_of(value);
+  // An apostrophe, as a person would type it there.
+  if (std::holds_alternative<std::string>(value) && is_formula(text)) text.insert(0, "'");
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"') quoted.push_back('"');
@@ -256,7 +296,7 @@ std::string in_csv(std::string_view text) {
 
 /// The columns' keys, then every row, with its block's title before it where that is a column.
 void for_each_line(const Sheet& sheet, auto&& add_line, auto&& text_of_column) {
-  std::vector<std::string> texts;
+  std::vector<Value> texts;
   if (sheet.block_column) texts.push_back(text_of_column(*sheet.block_column));
   for (const SheetColumn& column : sheet.columns) texts.push_back(text_of_column(column));
   add_line(texts);
@@ -264,7 +304,7 @@ void for_each_line(const Sheet& sheet, auto&& add_line, auto&& text_of_column) {
     for (const auto& row : block.rows) {
       texts.clear();
       if (sheet.block_column) texts.push_back(block.title);
-      for (const SheetCell& cell : row) texts.push_back(text_of(cell.value));
+      for (const SheetCell& cell : row) texts.push_back(cell.value);
       add_line(texts);
     }
   }
@@ -272,8 +312,9 @@ void for_each_line(const Sheet& sheet, auto&& add_line, auto&& text_of_column) {
 
 std::string as_csv(const Sheet& sheet) {
   std::string text;
-  const auto add_line = [&](std::vector<std::string>& fields) {
-    for (std::string& field : fields) field = in_csv(field);
+  const auto add_line = [&](const std::vector<Value>& values) {
+    std::vector<std::string> fields;
+    std::ranges::transform(values, std::back_inserter(fields), in_csv);
     text += fmt::format("{}\r\n", fmt::join(fields, ","));
   };
   for_each_line(sheet, add_line, [](const SheetColumn& column) { return column.key; });
@@ -466,8 +507,9 @@ std::string write_sheet(const Sheet& sheet, TableFormat format) {
 
 std::string write_tabbed(const Sheet& sheet) {
   std::string text;
-  const auto add_line = [&](std::vector<std::string>& fields) {
-    for (std::string& field : fields) field = one_line(std::move(field));
+  const auto add_line = [&](const std::vector<Value>& values) {
+    std::vector<std::string> fields;
+    for (const Value& value : values) fields.push_back(cell_text(text_of(value)));
     text += fmt::format("{}\n", fmt::join(fields, "\t"));
   };
   for_each_line(sheet, add_line, [](const SheetColumn& column) { return column.title; });
@@ -494,6 +536,8 @@ std::string latex_escaped(std::string_view text) {
   // Signs that LaTeX's own fonts lack.
   constexpr std::array<std::pair<std::string_view, std::string_view>, 5> signs{
       {{"µ", "$\\mu$"}, {"∞", "$\\infty$"}, {"≈", "$\\approx$"}, {"×", "$\\times$"}, {"–", "--"}}};
+  const std::string line = one_line(std::string(text));
+  text = line;
   std::string result;
   while (!text.empty()) {
     const auto sign =
@@ -538,7 +582,7 @@ std::string latex_escaped(std::string_view text) {
         result += c;
         break;
       default:
-        result += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+        result += c;
     }
   }
   return result;

@@ -11,6 +11,7 @@
 
 #include "engine/heat/axes.h"
 #include "engine/report/answer.h"
+#include "kernels/base/json.h"
 
 namespace attnscope::report {
 namespace {
@@ -519,7 +520,7 @@ std::string write_answers(const RunInfo& run, std::span<const Answer> answers, T
 }
 
 std::string exact_sweep(const Answer& answer) {
-  json sweep = json::parse(answer.run.start.sweep_text, nullptr, false);
+  json sweep = parse_json(answer.run.start.sweep_text);
   if (!sweep.is_object()) return {};
   const HeatPoint& point = answer.point;
   // What the sweep leaves to its defaults stays there.

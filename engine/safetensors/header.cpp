@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "kernels/base/json.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -212,6 +213,8 @@ Result<std::int64_t> header_length(std::span<const std::byte, 8> bytes, std::int
 }
 
 Result<Header> parse_header(std::string_view text, std::int64_t data_bytes, std::string_view file) {
+  if (Status bounded = check_json_size(text); !bounded)
+    return fail("{}: its header {}", file, bounded.error().message);
   const ParsedHeader parsed = parse(text);
   if (parsed.document.is_discarded()) {
     return fail("{}: its header is not JSON: this is no safetensors file, or it is damaged", file);

@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/safetensors/safetensors.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <utility>
 
 #include "engine/safetensors/header.h"
 #include "kernels/base/number_formats.h"
 #include "kernels/base/open_file.h"
 #include "kernels/base/sentences.h"
+#include "kernels/base/written_file.h"
 
 namespace attnscope {
 namespace {
@@ -71,55 +67,6 @@ Result<std::string> header_of(const std::filesystem::path& path, std::span<const
   for (unsigned i = 0; i < 8; ++i) text += static_cast<char>((head.size() >> (8U * i)) & 0xFFU);
   return text + head;
 }
-
-/// A file beside the target that vanishes unless it is moved there.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::filesystem::path& target)
-      : target_(target), name_(target.string() + ".XXXXXX") {
-    descriptor_ = ::mkostemp(name_.data(), O_CLOEXEC);
-    if (descriptor_ < 0) error_ = errno;
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    if (descriptor_ >= 0) {
-      ::close(descriptor_);
-      ::unlink(name_.c_str());
-    }
-  }
-
-  void write(std::span<const std::byte> bytes) {
-    while (error_ == 0 && !bytes.empty()) {
-      const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-      if (written >= 0) {
-        bytes = bytes.subspan(static_cast<std::size_t>(written));
-      } else if (errno != EINTR) {
-        error_ = errno;
-      }
-    }
-  }
-
-  Status move_to_target() {
-    // mkostemp makes files for the owner alone; results are as readable as any other new file.
-    const mode_t mask = ::umask(0);
-    ::umask(mask);
-    if (error_ == 0 && ::fchmod(descriptor_, 0666U & ~mask) != 0) error_ = errno;
-    if (error_ == 0 && ::fsync(descriptor_) != 0) error_ = errno;
-    if (error_ == 0 && ::rename(name_.c_str(), target_.c_str()) != 0) error_ = errno;
-    if (error_ != 0)
-      return fail("{}: cannot be written: {}", target_.string(), system_reason(error_));
-    ::close(descriptor_);
-    descriptor_ = -1;
-    return {};
-  }
-
- private:
-  std::filesystem::path target_;
-  std::string name_;
-  int descriptor_ = -1;
-  int error_ = 0;
-};
 
 }  // namespace
 
@@ -250,10 +197,11 @@ Status write_safetensors(const std::filesystem::path& path, std::span<const Name
                          const std::map<std::string, std::string>& metadata) {
   const Result<std::string> header = header_of(path, tensors, metadata);
   if (!header) return tl::unexpected(header.error());
-  TemporaryFile file(path);
-  file.write(std::as_bytes(std::span(*header)));
-  for (const NamedView& tensor : tensors) file.write(tensor.view.bytes);
-  return file.move_to_target();
+  auto file = WrittenFile::beside(path, Readers::owner_alone);
+  if (!file) return tl::unexpected(file.error());
+  file->write(*header);
+  for (const NamedView& tensor : tensors) file->write(tensor.view.bytes);
+  return file->commit();
 }
 
 Status write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,

@@ -66,7 +66,8 @@ struct SafetensorsOptions {
   bool half = false;                              // F16 in place of F32, rounded to nearest even
 };
 
-/// Bytes as they are; through a temporary file, so that a failure leaves no half file.
+/// Bytes as they are, for the owner alone (they may hold what a document says); whole or not at
+/// all.
 [[nodiscard]] Status write_safetensors(const std::filesystem::path& path,
                                        std::span<const NamedView> tensors,
                                        const std::map<std::string, std::string>& metadata);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <fstream>
 
@@ -21,7 +22,7 @@ bool takes(std::int64_t process_id, int signal) {
   return (taken >> (signal - 1) & 1U) != 0;
 }
 
-Status send(const RunInfo& run, int signal, std::string_view what) {
+Status send(const RunInfo& run, PauseRequest request, std::string_view what) {
   if (run.status == RunStatus::interrupted || run.status == RunStatus::cancelled) {
     return fail("run {} is {} and cannot be {}; attnscope run --resume {} measures the rest",
                 run.number, name_of(run.status), what, run.number);
@@ -35,13 +36,18 @@ Status send(const RunInfo& run, int signal, std::string_view what) {
     return fail("run {} has no process any more; attnscope run --resume {} measures the rest",
                 run.number, run.number);
   }
-  if (!takes(process, signal)) {
+  if (!takes(process, pause_signal())) {
     return fail(
         "process {}, which measures run {}, does not know how to pause; cancel the run and resume "
         "it later",
         process, run.number);
   }
-  if (::kill(static_cast<pid_t>(process), signal) != 0) {
+  sigval value{};
+  value.sival_int = static_cast<int>(request);
+  if (::sigqueue(static_cast<pid_t>(process), pause_signal(), value) != 0) {
+    if (errno == EAGAIN) {
+      return fail("run {} has been asked too often and does not look; try again later", run.number);
+    }
     return fail("run {} belongs to another user and cannot be {} from here", run.number, what);
   }
   return {};
@@ -50,11 +56,11 @@ Status send(const RunInfo& run, int signal, std::string_view what) {
 }  // namespace
 
 Status ask_to_pause(const RunInfo& run) {
-  return send(run, pause_signal, "paused");
+  return send(run, PauseRequest::pause, "paused");
 }
 
 Status ask_to_continue(const RunInfo& run) {
-  return send(run, continue_signal, "continued");
+  return send(run, PauseRequest::go_on, "continued");
 }
 
 }  // namespace attnscope

@@ -1,15 +1,17 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run pauses between heats. It is asked by signal, from any process of the same user: SIGUSR1
-// pauses, SIGUSR2 goes on. So the driver that measures holds the pause, and neither a window that
-// was killed nor a locked database can leave a run stopped with nobody to wake it. What it does
-// stands in its progress.
+// A run pauses between heats. It is asked by signal, from any process of the same user: the first
+// real-time signal with the request as its value. Such signals queue, so what was asked last counts
+// however late the driver looks. So the driver that measures holds the pause, and neither a window
+// that was killed nor a locked database can leave a run stopped with nobody to wake it. What it
+// does stands in its progress.
 //
 //   if (Status asked = ask_to_pause(run); !asked) show(asked.error().message);
 //   if (is_paused(progress)) show("paused");
 
 #include <csignal>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,8 +19,16 @@
 
 namespace attnscope {
 
-inline constexpr int pause_signal = SIGUSR1;
-inline constexpr int continue_signal = SIGUSR2;
+/// The number is the C library's to tell, when the program runs.
+[[nodiscard]] inline int pause_signal() {
+  return SIGRTMIN;
+}
+enum class PauseRequest : int { go_on = 1, pause = 2 };
+/// What a signal that came asks for; nothing, where someone sent one without a value.
+[[nodiscard]] inline std::optional<PauseRequest> pause_request(const siginfo_t& signal) {
+  if (signal.si_code != SI_QUEUE) return std::nullopt;
+  return static_cast<PauseRequest>(signal.si_value.sival_int);
+}
 
 /// Errors: the run is not being measured, by a program too old to pause, or by another user.
 [[nodiscard]] Status ask_to_pause(const RunInfo& run);

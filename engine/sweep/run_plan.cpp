@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/heat/protocol.h"
+#include "kernels/base/json.h"
 
 namespace attnscope {
 namespace {
@@ -73,7 +74,7 @@ Result<std::vector<Heat>> read_plan(const json& plan) {
 }
 
 Result<std::vector<Heat>> stored_heats(const RunInfo& run) {
-  const json provenance = json::parse(run.start.provenance, nullptr, /*allow_exceptions=*/false);
+  const json provenance = parse_json(run.start.provenance);
   const auto plan = provenance.is_object() ? provenance.find("plan") : provenance.end();
   if (plan == provenance.end()) {
     return fail(

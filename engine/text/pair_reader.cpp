@@ -13,6 +13,7 @@
 #include <system_error>
 #include <vector>
 
+#include "kernels/base/json.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -78,7 +79,7 @@ Result<std::string> id_of(const json& value, const char* what) {
 }
 
 Result<TextPair> parse_jsonl(std::string_view line) {
-  const json object = json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const json object = parse_json(line);
   if (!object.is_object()) return fail("is no JSON object");
   const json& query = first_of(object, std::array{"query"});
   const json& document = first_of(object, std::array{"document", "text", "passage"});

@@ -10,6 +10,7 @@
 #include <optional>
 #include <system_error>
 
+#include "kernels/base/json.h"
 #include "kernels/base/sentences.h"
 #include "kernels/base/text_file.h"
 
@@ -72,7 +73,7 @@ Result<TextRules> read_rules(const json& object, const RuleNames& names, std::st
 }
 
 Result<json> parse_object(std::string_view text, std::string_view source) {
-  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  json value = parse_json(text);
   if (value.is_discarded()) return fail("{}: is no JSON; copy the file anew", source);
   if (!value.is_object()) return fail("{}: is no JSON object; copy the file anew", source);
   return value;

@@ -370,6 +370,8 @@ Status with_json(std::string_view text, std::string_view source,
                  const std::function<void(const JsonField&)>& read) {
   Walk walk(text, source);
   if (!walk.run()) return tl::unexpected(Error{walk.error()});
+  if (Status bounded = check_json_size(text); !bounded)
+    return fail("{}: {}", source, bounded.error().message);
   const json root = json::parse(text.begin(), text.end());
   return read_root({.name = source, .text = text, .root = {}, .value = &root}, read);
 }
@@ -380,8 +382,8 @@ Status with_json(const json& value, std::string_view root,
                    read);
 }
 
-bool is_deep_json(std::string_view text) {
-  std::size_t depth = 0;
+Status check_json_size(std::string_view text) {
+  std::size_t depth = 0, values = 1;
   bool in_text = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -391,12 +393,27 @@ bool is_deep_json(std::string_view text) {
     } else if (c == '"') {
       in_text = true;
     } else if (c == '[' || c == '{') {
-      if (++depth > most_json_depth) return true;
+      ++values;
+      if (++depth > most_json_depth)
+        return fail("is nested deeper than {} levels", most_json_depth);
     } else if ((c == ']' || c == '}') && depth > 0) {
       --depth;
+    } else if (c == ',' && ++values > most_json_values) {
+      return fail("has more than {} values", most_json_values);
     }
   }
-  return false;
+  return {};
+}
+
+json parse_json(std::string_view text) {
+  if (!check_json_size(text)) return json(json::value_t::discarded);
+  return json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+nlohmann::ordered_json parse_ordered_json(std::string_view text) {
+  using nlohmann::ordered_json;
+  if (!check_json_size(text)) return ordered_json(ordered_json::value_t::discarded);
+  return ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
 }  // namespace attnscope

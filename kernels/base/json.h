@@ -121,9 +121,16 @@ template <typename Json, typename Read>
   return std::move(*made);
 }
 
-/// Whether brackets outside texts stand in more than this many others: far beyond any text of ours
-/// and far below the stack, which many functions of the JSON library follow.
+/// Brackets in brackets: far beyond any text of ours and far below the stack, which many functions
+/// of the JSON library follow.
 inline constexpr std::size_t most_json_depth = 64;
-[[nodiscard]] bool is_deep_json(std::string_view text);
+/// A value takes some fifty times the memory of its text, "[],", and no text of ours comes near.
+inline constexpr std::size_t most_json_values = 8'000'000;
+/// Nothing, or "is nested deeper than 64 levels", "has more than 8000000 values": a text that is
+/// not to be parsed.
+[[nodiscard]] Status check_json_size(std::string_view text);
+/// Of a text that may be anything: `discarded` where it is no JSON or is not to be parsed.
+[[nodiscard]] nlohmann::json parse_json(std::string_view text);
+[[nodiscard]] nlohmann::ordered_json parse_ordered_json(std::string_view text);
 
 }  // namespace attnscope

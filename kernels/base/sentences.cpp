@@ -5,8 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace attnscope {
@@ -36,8 +38,38 @@ std::size_t character_at(std::string_view text) {
   return overlong || no_character ? 0 : length;
 }
 
-bool is_control(char c) {
-  return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+char32_t code_point(std::string_view character) {
+  if (character.size() == 1) return static_cast<unsigned char>(character[0]);
+  char32_t code = static_cast<unsigned char>(character[0]) & (0x7FU >> character.size());
+  for (const char c : character.substr(1))
+    code = code << 6 | (static_cast<unsigned char>(c) & 0x3FU);
+  return code;
+}
+
+/// Characters that no one sees, or that put others elsewhere: controls (a terminal obeys both
+/// kinds), marks and overrides of direction, line and paragraph separators, tags.
+bool is_hidden(char32_t code) {
+  constexpr std::array<std::pair<char32_t, char32_t>, 11> ranges{{{0x00, 0x1F},
+                                                                  {0x7F, 0x9F},
+                                                                  {0x61C, 0x61C},
+                                                                  {0x200B, 0x200B},
+                                                                  {0x200E, 0x200F},
+                                                                  {0x2028, 0x202E},
+                                                                  {0x2060, 0x206F},
+                                                                  {0xFEFF, 0xFEFF},
+                                                                  {0xFFF9, 0xFFFB},
+                                                                  {0xFFFE, 0xFFFF},
+                                                                  {0xE0000, 0xE007F}}};
+  return std::ranges::any_of(
+      ranges, [code](const auto& range) { return code >= range.first && code <= range.second; });
+}
+
+/// Takes the first character off the text; "?" for one that is broken or hidden.
+std::string_view take_visible(std::string_view& text) {
+  const std::size_t length = character_at(text);
+  const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+  text.remove_prefix(character.size());
+  return length == 0 || is_hidden(code_point(character)) ? "?" : character;
 }
 
 char lower(char c) {
@@ -80,14 +112,22 @@ std::string system_reason(int error) {
 std::string in_a_sentence(std::string_view text, std::size_t most) {
   std::string shown;
   while (!text.empty()) {
-    const std::size_t length = std::max<std::size_t>(character_at(text), 1);
-    if (shown.size() + length > most) return shown + "...";
-    if (character_at(text) == 0 || is_control(text[0])) {
-      shown += '?';
-    } else {
-      shown.append(text.substr(0, length));
-    }
-    text.remove_prefix(length);
+    const std::string_view character = take_visible(text);
+    if (shown.size() + character.size() > most) return shown + "...";
+    shown += character;
+  }
+  return shown;
+}
+
+std::string visible(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t layout = text.starts_with("\r\n")                           ? 2
+                               : text.starts_with('\n') || text.starts_with('\t') ? 1
+                                                                                  : 0;
+    shown += layout > 0 ? text.substr(0, layout) : take_visible(text);
+    text.remove_prefix(layout);
   }
   return shown;
 }

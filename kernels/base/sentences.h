@@ -14,9 +14,13 @@
 
 namespace attnscope {
 
-/// Control characters and bytes that are not UTF-8 become '?'; beyond `most` bytes the text ends
+/// Characters that no one sees, that a terminal obeys or that put others elsewhere (controls, ESC,
+/// marks of direction), and bytes that are not UTF-8, become '?'; beyond `most` bytes the text ends
 /// in "...".
 [[nodiscard]] std::string in_a_sentence(std::string_view text, std::size_t most = 60);
+
+/// The same for whole pages: lines and tabs stay, and nothing is cut.
+[[nodiscard]] std::string visible(std::string_view text);
 
 /// What the system says of an errno: "No such file or directory".
 [[nodiscard]] std::string system_reason(int error);

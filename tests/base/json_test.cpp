@@ -81,6 +81,19 @@ TEST(Json, HostileNestingIsAnError) {
   EXPECT_THAT(error_of(objects), StartsWith("f.json, line 65: nested deeper than"));
 }
 
+TEST(Json, ATextOfUnknownContentIsNotParsedBeyondItsBounds) {
+  EXPECT_EQ(parse_json("[[1]]"), nlohmann::json({{1}}));
+  EXPECT_TRUE(parse_json("[").is_discarded());
+  const std::string deep = std::string(80'000, '[') + std::string(80'000, ']');
+  EXPECT_TRUE(parse_json(deep).is_discarded());
+  EXPECT_TRUE(parse_ordered_json(deep).is_discarded());
+  EXPECT_FALSE(parse_json(R"({"text": ")" + deep + R"("})").is_discarded());
+  std::string many = "[[]";
+  for (std::size_t i = 0; i < most_json_values; ++i) many += ",[]";
+  EXPECT_EQ(check_json_size(many + "]").error().message, "has more than 8000000 values");
+  EXPECT_THAT(error_of(many + "]"), HasSubstr("f.json: has more than 8000000 values"));
+}
+
 TEST(Json, ThousandsOfFieldsAreAnError) {
   std::string text = "{\"a\":0";
   for (int i = 0; i < 100'000; ++i) text += fmt::format(",\"k{}\":0", i);

@@ -26,6 +26,17 @@ TEST(InASentence, BytesThatAreNotUtf8_AreShownAsQuestionMarks) {
   EXPECT_EQ(in_a_sentence("\xf4\x90\x80\x80"), "????") << "beyond the last code point";
 }
 
+TEST(InASentence, CharactersThatNobodySeesOrThatMoveOthers_AreShownAsQuestionMarks) {
+  EXPECT_EQ(in_a_sentence("a\u0085b\u009b31mc"), "a?b?31mc") << "controls of eight bits";
+  EXPECT_EQ(in_a_sentence("\u202etxt.exe\u2066\u061c\u200f"), "?txt.exe???") << "direction";
+  EXPECT_EQ(in_a_sentence("a\u2028b\u200bc\ufeff\U000e0041"), "a?b?c??") << "unseen";
+  EXPECT_EQ(in_a_sentence("a\u200db"), "a\u200db") << "joins what is written in one";
+}
+
+TEST(Visible, LinesAndTabsStay) {
+  EXPECT_EQ(visible("a\tb\r\n\x1b[0mc\n"), "a\tb\r\n?[0mc\n");
+}
+
 TEST(InASentence, LongText_IsCutBetweenCharacters) {
   EXPECT_EQ(in_a_sentence("abcdef", 3), "abc...");
   EXPECT_EQ(in_a_sentence("abc", 3), "abc");

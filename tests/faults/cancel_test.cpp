@@ -38,6 +38,33 @@ TEST_F(CancelTest, FirstInterrupt_IsAnsweredAndEndsWithExitCode130) {
   EXPECT_THAT(requests(), Not(Contains("heat 128")));
 }
 
+TEST_F(CancelTest, AHangupEndsTheRun_ButNotOneThatWasStartedToOutliveIt) {
+  for (const bool outlives : {false, true}) {
+    hold_on();
+    const auto before = std::signal(SIGHUP, outlives ? SIG_IGN : SIG_DFL);
+    LiveProgram program(run_of(R"("full/held")", "64"), errors());
+    std::signal(SIGHUP, before);
+    ASSERT_TRUE(program.read_until("contender"));
+    program.send(SIGHUP);
+    EXPECT_TRUE(outlives || program.read_until("cancelling"));
+    let_go();
+    program.read_all();
+    EXPECT_EQ(program.wait(), outlives ? 0 : 130);
+    EXPECT_EQ(last().status, outlives ? RunStatus::done : RunStatus::cancelled);
+  }
+}
+
+TEST_F(CancelTest, AFileThatMayNotGrow_IsASentenceAndNoDeath) {
+  limit_file_size(512);
+  const auto before = std::signal(SIGXFSZ, SIG_DFL);
+  LiveProgram program(run_of(R"("full/dense")", "64"), "/dev/null");
+  program.read_all();
+  const int ended = program.wait();
+  std::signal(SIGXFSZ, before);
+  limit_file_size(RLIM_INFINITY);
+  EXPECT_EQ(ended, 3);
+}
+
 TEST_F(CancelTest, WorkerThatDoesNotListen_IsEndedAndTheRunIsCancelled) {
   LiveProgram program(run_of(R"("full/hang")", "64, 128"), errors());
   ASSERT_TRUE(program.read_until("contender"));

@@ -135,10 +135,25 @@ TEST_F(PausedProgramTest, PauseAndContinue_FromTheCommandLine) {
   EXPECT_EQ(last().heats_done, 2);
 }
 
+TEST_F(PausedProgramTest, WhatWasAskedLastCounts_HoweverLateTheDriverLooks) {
+  LiveProgram program(held_run(), errors());
+  ASSERT_TRUE(program.read_until("started"));
+  program.send(SIGSTOP);
+  EXPECT_TRUE(ask_to_pause(last()));
+  EXPECT_TRUE(ask_to_continue(last()));
+  EXPECT_TRUE(ask_to_pause(last()));
+  program.send(SIGCONT);
+  let_go();
+  ASSERT_TRUE(program.read_until("paused"));
+  EXPECT_TRUE(ask_to_continue(last()));
+  program.read_all();
+  EXPECT_EQ(program.wait(), 0);
+}
+
 TEST_F(PausedProgramTest, InterruptWhilePaused_Cancels) {
   LiveProgram program(held_run(), errors());
   ASSERT_TRUE(program.read_until("started"));
-  program.send(pause_signal);
+  EXPECT_TRUE(ask_to_pause(last()));
   let_go();
   ASSERT_TRUE(program.read_until("paused"));
   program.send(SIGINT);
@@ -150,7 +165,7 @@ TEST_F(PausedProgramTest, InterruptWhilePaused_Cancels) {
 TEST_F(PausedProgramTest, APausedRunWhoseDriverDies_IsInterruptedAndResumes) {
   LiveProgram program(held_run(), errors());
   ASSERT_TRUE(program.read_until("started"));
-  program.send(pause_signal);
+  EXPECT_TRUE(ask_to_pause(last()));
   let_go();
   ASSERT_TRUE(program.read_until("paused"));
   program.send(SIGKILL);

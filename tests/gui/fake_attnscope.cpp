@@ -77,12 +77,18 @@ int run(const std::string& sweep_file, const std::string& database) {
   sigemptyset(&go_on);
   sigaddset(&go_on, SIGUSR1);
   sigprocmask(SIG_BLOCK, &go_on, nullptr);
-  // While sigwait waits they do not count as blocked; a handler says that they are taken.
-  for (const int signal : {pause_signal, continue_signal}) std::signal(signal, [](int) {});
-  sigset_t continued;
-  sigemptyset(&continued);
-  sigaddset(&continued, continue_signal);
-  sigprocmask(SIG_BLOCK, &continued, nullptr);
+  // While sigwait waits it does not count as blocked; a handler says that it is taken.
+  std::signal(pause_signal(), [](int) {});
+  sigset_t asked;
+  sigemptyset(&asked);
+  sigaddset(&asked, pause_signal());
+  sigprocmask(SIG_BLOCK, &asked, nullptr);
+  const auto wait_for = [&](PauseRequest request) {
+    siginfo_t signal;
+    do {
+      sigwaitinfo(&asked, &signal);
+    } while (pause_request(signal) != request);
+  };
 
   const Result<Sweep> sweep = load_sweep(sweep_file);
   if (!sweep) return refuse(sweep.error().message);
@@ -109,10 +115,9 @@ int run(const std::string& sweep_file, const std::string& database) {
       return store.finish_run(*id, RunStatus::cancelled) ? 130 : 3;
     }
     if (sweep->name == "pausable" && done == 1) {
-      int signal = 0;
-      sigwait(&go_on, &signal);
+      wait_for(PauseRequest::pause);
       if (!store.set_progress(*id, {done, planned, std::string(paused_words), {}})) return 3;
-      sigwait(&continued, &signal);
+      wait_for(PauseRequest::go_on);
     }
     if (sweep->name == "until-told" && done == 1) {
       int signal = 0;

@@ -162,7 +162,7 @@ class FigureDialogTest : public QObject {
     open(charts::printable(figure()));
     name_file("no/such/f.pdf");
     QTest::keyClick(dialog_.get(), Qt::Key_Return);
-    QTRY_VERIFY2(dialog_->message().contains(QStringLiteral("cannot write")),
+    QTRY_VERIFY2(dialog_->message().contains(QStringLiteral("cannot be written")),
                  qPrintable(dialog_->message()));
     QVERIFY(dialog_->isVisible());
   }

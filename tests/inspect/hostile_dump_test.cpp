@@ -57,7 +57,7 @@ std::vector<Spoiled> spoiled() {
        metadata("layout", R"({"items": [{"document": 99000000}]})")},
       {"GarbageTokens", "not a JSON list", metadata("tokens", "[\"a\"")},
       {"TokensOfNumbers", "entry 0", metadata("tokens", "[1, 2]")},
-      {"DeepTokens", "entry 0",
+      {"DeepTokens", "not a JSON list",
        [](DumpParts& parts) {
          parts.metadata["tokens"] = std::string(20'000, '[') + std::string(20'000, ']');
        }},

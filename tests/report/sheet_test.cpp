@@ -29,8 +29,8 @@ Sheet sheet_of(const std::string& name) {
 
 TEST(Sheet, Markdown_EscapesWhatWouldEndACellOrBeMarkup) {
   const std::string text = write_sheet(sheet_of(hostile), TableFormat::markdown);
-  EXPECT_THAT(text,
-              HasSubstr("\n| a\\|b\\_{c}\\*\\`\\<d>&\\\\, \"e\" 50 % # $ ~ ^ µ ∞ | -43 % |\n"));
+  EXPECT_THAT(
+      text, HasSubstr("\n| a\\|b\\_{c}\\*\\`\\<d>\\&\\\\, \"e\" 50 % # \\$ \\~ ^ µ ∞ | -43 % |\n"));
   EXPECT_THAT(text, HasSubstr("| --- | ---: |"));
 }
 
@@ -58,6 +58,45 @@ TEST(Sheet, Json_HasValuesUnderTheirKeys) {
   EXPECT_EQ(rows.at(0).at("name"), hostile + "\xEF\xBF\xBD");
   EXPECT_EQ(rows.at(1).at("name"), 3);
   EXPECT_TRUE(rows.at(1).at("ms").is_null());
+}
+
+TEST(Sheet, Markdown_HasNoLinksAndNoBlocksOfANamesMaking) {
+  Sheet sheet = sheet_of("[a](http://b) [c][d] [e]: f, [1, 2]");
+  sheet.above = {"# not a heading"};
+  const std::string text = write_sheet(sheet, TableFormat::markdown);
+  EXPECT_THAT(text, HasSubstr("| [a\\](http://b) [c\\][d] [e\\]: f, [1, 2] |"));
+  EXPECT_THAT(text, testing::StartsWith("\\# not a heading\n"));
+}
+
+TEST(Sheet, Csv_HasNoFormulas) {
+  for (const char* formula : {"=1+1", "@sum(a1)", "+cmd|' /C calc'!A0", "-2+3", "\tx"}) {
+    EXPECT_THAT(write_sheet(sheet_of(formula), TableFormat::csv),
+                HasSubstr(std::string("\n'") + formula + ",-43 %"));
+  }
+}
+
+TEST(Sheet, AnyForm_ShowsControlCharactersAndMarksOfDirectionAsQuestionMarks) {
+  const Sheet sheet = sheet_of("\x1b[2Ja\u202eb\u009bc\x07");
+  for (const TableFormat format :
+       {TableFormat::text, TableFormat::markdown, TableFormat::latex, TableFormat::html})
+    EXPECT_THAT(write_sheet(sheet, format), HasSubstr("?[2Ja?b?c?")) << name_of(format).name;
+  EXPECT_THAT(write_tabbed(sheet), HasSubstr("?[2Ja?b?c?"));
+}
+
+TEST(Sheet, ALongNameIsCut_WhereItIsForPeople) {
+  const Sheet sheet = sheet_of(std::string(100'000, 'x'));
+  for (const TableFormat format :
+       {TableFormat::text, TableFormat::markdown, TableFormat::latex, TableFormat::html})
+    EXPECT_LT(write_sheet(sheet, format).size(), 4000U) << name_of(format).name;
+  EXPECT_GT(write_sheet(sheet, TableFormat::csv).size(), 100'000U);
+}
+
+TEST(Sheet, Latex_TakesOnlyNumbersForNumbers) {
+  Sheet sheet{.columns = {{"ms", "Time"}}};
+  for (const char* text : {"2.5e-05", "1exp", "1e99999999999", "2e"}) sheet.add({text});
+  const std::string text = write_sheet(sheet, TableFormat::latex);
+  for (const char* part : {"$2.5 \\cdot 10^{-5}$", "\n1exp ", "\n1e99999999999 ", "\n2e "})
+    EXPECT_THAT(text, HasSubstr(part));
 }
 
 TEST(Sheet, Tabs_StandBetweenCellsAlone) {

@@ -94,11 +94,9 @@ TEST(HostileSafetensors, AHeaderThatIsNoObjectIsRefused) {
 
 TEST(HostileSafetensors, AHeaderOfBracketsAloneDoesNotExhaustTheStack) {
   const std::string nested = std::string(1'000'000, '[') + std::string(1'000'000, ']');
-  EXPECT_THAT(message_for(safetensors_text(nested, 0)), says("its header is not a JSON object"));
-  EXPECT_THAT(message_for_entry(nested), says("'a': its entry in the header is not an object"));
-  EXPECT_THAT(
-      message_for_entry(R"({"dtype":"F32","shape":[)" + nested + R"(],"data_offsets":[0,4]})"),
-      says("'shape' holds a list"));
+  EXPECT_THAT(message_for(safetensors_text(nested, 0)),
+              says("its header is nested deeper than 64 levels"));
+  EXPECT_THAT(message_for_entry(nested), says("its header is nested deeper than 64 levels"));
 }
 
 TEST(HostileSafetensors, ANameThatWouldBreakTheLineIsShownInOne) {

@@ -8,13 +8,14 @@
 #include <QPageLayout>
 #include <QPageSize>
 #include <QPdfWriter>
-#include <QSaveFile>
 #include <QSvgGenerator>
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <memory>
-#include <system_error>
+#include <string_view>
+
+#include "kernels/base/sentences.h"
+#include "kernels/base/written_file.h"
 
 namespace attnscope::charts {
 namespace {
@@ -44,6 +45,12 @@ bool write_pdf(QIODevice& file, const FilePage& page, const std::function<void(Q
   return painter.end();
 }
 
+/// Titles come from people, too.
+QString shown(const QString& text) {
+  constexpr std::size_t longest = 4000;  // bytes
+  return QString::fromStdString(in_a_sentence(text.toStdString(), longest));
+}
+
 bool write_svg(QIODevice& file, const FilePage& page, const std::function<void(QPainter&)>& paint) {
   QBuffer buffer;
   QSvgGenerator generator;
@@ -53,14 +60,16 @@ bool write_svg(QIODevice& file, const FilePage& page, const std::function<void(Q
                    static_cast<int>(std::ceil(page.size.height())));
   generator.setSize(size);
   generator.setViewBox(QRectF(QPointF(0, 0), QSizeF(size)));
-  generator.setTitle(page.title);
-  generator.setDescription(page.description);
+  // Qt escapes what is drawn, not these.
+  generator.setTitle(page.title.toHtmlEscaped());
+  generator.setDescription(page.description.toHtmlEscaped());
   QPainter painter;
   if (!painter.begin(&generator)) return false;
   paint(painter);
   if (!painter.end()) return false;
   // Texts stay text; a reader without our font shall take the nearest of its own.
-  QByteArray text = buffer.data();
+  // XML knows no control characters, escaped or not.
+  QByteArray text = QByteArray::fromStdString(visible(buffer.data().toStdString()));
   text.replace("font-family=\"Open Sans\"", "font-family=\"Open Sans, sans-serif\"");
   return file.write(text) == text.size();
 }
@@ -107,9 +116,12 @@ Result<FileFormat> format_of(const std::filesystem::path& path) {
   return fail("{}: cannot write figures as '{}'; use .pdf, .svg or .png", path.string(), extension);
 }
 
-Result<QByteArray> draw_bytes(FileFormat format, const FilePage& page,
+Result<QByteArray> draw_bytes(FileFormat format, const FilePage& asked,
                               const std::function<void(QPainter&)>& paint) {
   assert(qGuiApp != nullptr && "make an OffscreenApplication first");
+  FilePage page = asked;
+  page.title = shown(page.title);
+  page.description = shown(page.description);
   if (format == FileFormat::png) {
     const double side =
         std::max(page.size.width(), page.size.height()) * page.png_dpi / units_per_inch;
@@ -137,39 +149,14 @@ Result<QByteArray> draw_bytes(FileFormat format, const FilePage& page,
   return buffer.data();
 }
 
-Status write_files(const std::vector<FileBytes>& files) {
-  std::vector<std::unique_ptr<QSaveFile>> open;
-  for (const FileBytes& one : files) {
-    // QSaveFile renames over whatever is there, even over a device.
-    std::error_code error;
-    const std::filesystem::file_status there = std::filesystem::status(one.path, error);
-    if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
-      return fail("cannot write {}: it exists and is not a file", one.path.string());
-    }
-    auto file = std::make_unique<QSaveFile>(QString::fromStdString(one.path.string()));
-    // Flushed now: a full disk is then found before any file is replaced.
-    if (!file->open(QIODevice::WriteOnly) || file->write(one.bytes) != one.bytes.size() ||
-        !file->flush()) {
-      return fail("cannot write {}: {}", one.path.string(), file->errorString().toStdString());
-    }
-    open.push_back(std::move(file));
-  }
-  for (std::size_t i = 0; i < open.size(); ++i) {
-    if (!open[i]->commit()) {
-      return fail("cannot write {}: {}", files[i].path.string(),
-                  open[i]->errorString().toStdString());
-    }
-  }
-  return {};
-}
-
 Status write_drawing(const std::filesystem::path& path, const FilePage& page,
                      const std::function<void(QPainter&)>& paint) {
   const Result<FileFormat> format = format_of(path);
   if (!format) return tl::unexpected(format.error());
   const Result<QByteArray> drawn = draw_bytes(*format, page, paint);
   if (!drawn) return fail("{}: {}", path.string(), drawn.error().message);
-  return write_files({{path, *drawn}});
+  return write_file(path,
+                    std::string_view(drawn->constData(), static_cast<std::size_t>(drawn->size())));
 }
 
 }  // namespace attnscope::charts

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A page painted into a .pdf, .svg or .png, and files written whole or not at all. The painter's
-// unit is 1/20 point on every format, so one drawing serves all.
+// A page painted into a .pdf, .svg or .png. The painter's unit is 1/20 point on every format, so
+// one drawing serves all.
 
 #include <QByteArray>
 #include <QPainter>
@@ -10,7 +10,6 @@
 #include <QString>
 #include <filesystem>
 #include <functional>
-#include <vector>
 
 #include "kernels/base/result.h"
 
@@ -37,15 +36,7 @@ struct FilePage {
 [[nodiscard]] Result<QByteArray> draw_bytes(FileFormat format, const FilePage& page,
                                             const std::function<void(QPainter&)>& paint);
 
-struct FileBytes {
-  std::filesystem::path path;
-  QByteArray bytes;
-};
-/// Writes all of them beside their targets, and renames only when every one is there: what existed
-/// stays whole when anything fails before.
-[[nodiscard]] Status write_files(const std::vector<FileBytes>& files);
-
-/// Both for one drawing, whose format its extension tells.
+/// Into a file, whole or not at all; its extension tells the format.
 [[nodiscard]] Status write_drawing(const std::filesystem::path& path, const FilePage& page,
                                    const std::function<void(QPainter&)>& paint);
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/charts/printable.h"
 
+#include <string>
 #include <utility>
+#include <vector>
+
+#include "kernels/base/written_file.h"
 
 namespace attnscope::charts {
 
@@ -30,17 +34,19 @@ Result<Files> write_printable(const Printable& what, const std::filesystem::path
   if (!drawn) return fail("{}: {}", path.string(), drawn.error().message);
 
   const Files files = files_of(path, options);
-  std::vector<FileBytes> all{{files.front(), *drawn}};
+  std::vector<std::string> texts{drawn->toStdString()};
   if (options.csv) {
     const Result<std::string> csv = what.csv(options);
-    if (!csv) return fail("{}: {}", files[all.size()].string(), csv.error().message);
-    all.push_back({files[all.size()], QByteArray::fromStdString(*csv)});
+    if (!csv) return fail("{}: {}", files[texts.size()].string(), csv.error().message);
+    texts.push_back(*csv);
   }
   if (options.tex) {
     const Result<std::string> tex = tex_snippet(what, path, options);
     if (!tex) return tl::unexpected(tex.error());
-    all.push_back({files[all.size()], QByteArray::fromStdString(*tex)});
+    texts.push_back(*tex);
   }
+  std::vector<FileText> all;
+  for (std::size_t i = 0; i < files.size(); ++i) all.push_back({files[i], texts[i]});
   if (Status written = write_files(all); !written) return tl::unexpected(written.error());
   return files;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/gui/charts/printable.h"
+#include "engine/report/number_text.h"
 #include "engine/report/sheet.h"
 
 namespace attnscope::charts {
@@ -23,13 +24,6 @@ std::string label_of(std::string stem) {
   std::ranges::replace_if(
       stem, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '-');
   return stem;
-}
-
-/// Behind a '%': on one line, otherwise as it is.
-std::string comment(std::string text) {
-  std::ranges::replace_if(
-      text, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
-  return text;
 }
 
 /// A sentence without its full stop gets one.
@@ -66,7 +60,7 @@ Result<std::string> tex_snippet(const Printable& what, const std::filesystem::pa
       "  \\caption{{{}}}\n"
       "  \\label{{fig:{}}}\n"
       "\\end{{figure}}\n",
-      comment(what.provenance), options.width_mm, name, fmt::join(sentences, " "),
+      report::one_line(what.provenance), options.width_mm, name, fmt::join(sentences, " "),
       label_of(figure.stem().string()));
 }
 

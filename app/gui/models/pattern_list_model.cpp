@@ -2,12 +2,12 @@
 #include "app/gui/models/pattern_list_model.h"
 
 #include <QFileInfo>
-#include <QSaveFile>
 #include <algorithm>
 #include <utility>
 
 #include "app/gui/session/text.h"
 #include "kernels/base/text_file.h"
+#include "kernels/base/written_file.h"
 
 namespace attnscope::gui {
 namespace {
@@ -45,12 +45,8 @@ Status PatternListModel::save(int row, const QString& file) {
                 title(other).toStdString());
   }
   PatternEntry& saved = entries_.at(static_cast<std::size_t>(row));
-  const QByteArray json = QByteArray::fromStdString(pattern_json(saved.pattern)) + '\n';
-  QSaveFile out(file);
-  if (!out.open(QIODevice::WriteOnly) || out.write(json) != json.size() || !out.commit()) {
-    return fail("Cannot write {}: {}; choose another file.", file.toStdString(),
-                out.errorString().toStdString());
-  }
+  if (Status written = write_file(file.toStdString(), pattern_json(saved.pattern) + '\n'); !written)
+    return written;
   saved.file = file;
   saved.before = saved.pattern;
   Q_EMIT dataChanged(index(row), index(row));

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "kernels/base/json.h"
 #include "kernels/base/text_file.h"
 
 namespace attnscope::gui {
@@ -25,7 +26,7 @@ bool is_sqlite(const std::filesystem::path& file) {
 Result<FileKind> kind_of_json(const std::filesystem::path& file) {
   const Result<std::string> text = read_text_file(file, "file", largest_text);
   if (!text) return tl::unexpected(text.error());
-  const auto json = nlohmann::json::parse(*text, nullptr, false);
+  const auto json = parse_json(*text);
   if (json.is_object() && json.contains("contenders")) return FileKind::sweep;
   if (json.is_object() && json.contains("attends")) return FileKind::pattern;
   return fail(

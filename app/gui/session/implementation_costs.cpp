@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/session/implementation_costs.h"
 
-#include <QFile>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
 
 #include "app/gui/session/program.h"
 #include "app/gui/session/text.h"
+#include "kernels/base/written_file.h"
 
 namespace attnscope::gui {
 namespace {
 
 constexpr int costs_pause_ms = 300;
-
-bool write_file(const QString& file, const std::string& text) {
-  QFile out(file);
-  const auto size = static_cast<qint64>(text.size());
-  return out.open(QIODevice::WriteOnly | QIODevice::Truncate) &&
-         out.write(text.data(), size) == size;
-}
 
 }  // namespace
 
@@ -93,8 +86,8 @@ void ImplementationCosts::start() {
   const QString layout = folder_.filePath(QStringLiteral("layout.json"));
   const Result<SequenceLayout> made = SequenceLayout::make({question_.item});
   if (!made) return finish(words(made.error().message));
-  if (!write_file(pattern, pattern_json(question_.pattern)) ||
-      !write_file(layout, layout_json(*made))) {
+  if (!write_file(pattern.toStdString(), pattern_json(question_.pattern)) ||
+      !write_file(layout.toStdString(), layout_json(*made))) {
     return finish(tr("Cannot write to the folder for temporary files, %1.").arg(folder_.path()));
   }
   QStringList arguments{QStringLiteral("costs"),      pattern,

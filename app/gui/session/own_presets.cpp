@@ -4,12 +4,13 @@
 #include <QDir>
 #include <QFile>
 #include <QRegularExpression>
-#include <QSaveFile>
 #include <QStandardPaths>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/gui/session/text.h"
+#include "kernels/base/json.h"
+#include "kernels/base/written_file.h"
 
 namespace attnscope::gui {
 namespace {
@@ -24,6 +25,7 @@ QString file_of(const QString& name) {
 }
 
 nlohmann::ordered_json parsed(const std::string& text) {
+  if (!check_json_size(text)) return {};
   return nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false,
                                        /*ignore_comments=*/true);
 }
@@ -70,13 +72,10 @@ Result<QString> save_own_preset(const QString& name, const std::string& sweep_te
     text = sweep.dump(2) + "\n";
   }
   const QString path = file_of(name);
-  QSaveFile file(path);
-  const auto size = static_cast<qint64>(text.size());
-  if (!QDir().mkpath(own_presets_folder()) || !file.open(QIODevice::WriteOnly) ||
-      file.write(text.data(), size) != size || !file.commit()) {
-    return fail("cannot write {}: {}; make the folder writable and save again.", path.toStdString(),
-                file.errorString().toStdString());
-  }
+  // A folder that cannot be made is told by the file that cannot be written.
+  QDir().mkpath(own_presets_folder());
+  if (Status written = write_file(path.toStdString(), text); !written)
+    return tl::unexpected(written.error());
   return path;
 }
 

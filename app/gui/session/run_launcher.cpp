@@ -15,6 +15,7 @@
 #include "app/gui/session/text.h"
 #include "engine/store/store.h"
 #include "engine/sweep/pause.h"
+#include "kernels/base/written_file.h"
 
 namespace attnscope::gui {
 namespace {
@@ -44,15 +45,12 @@ RunLauncher::RunLauncher(std::filesystem::path database, QObject* parent)
 void RunLauncher::start(const std::string& sweep_text) {
   const QString stem = new_stem();
   const QString sweep_file = stem + QStringLiteral(".json");
-  QFile file(sweep_file);
-  const auto size = static_cast<qint64>(sweep_text.size());
-  if (!QDir().mkpath(QFileInfo(stem).path()) || !file.open(QIODevice::WriteOnly) ||
-      file.write(sweep_text.data(), size) != size || !file.flush()) {
-    Q_EMIT failed(tr("Cannot write %1: %2. Make the folder writable and start again.")
-                      .arg(sweep_file, file.errorString()));
+  // A folder that cannot be made is told by the file that cannot be written.
+  QDir().mkpath(QFileInfo(stem).path());
+  if (Status written = write_file(sweep_file.toStdString(), sweep_text); !written) {
+    Q_EMIT failed(words(written.error().message));
     return;
   }
-  file.close();
   start_child({QStringLiteral("run"), sweep_file}, stem);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/session/sweep_forecast.h"
 
-#include <QFile>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -12,6 +11,8 @@
 #include "app/gui/session/program.h"
 #include "app/gui/session/text.h"
 #include "engine/report/table.h"
+#include "kernels/base/json.h"
+#include "kernels/base/written_file.h"
 
 namespace attnscope::gui {
 namespace {
@@ -20,6 +21,7 @@ constexpr int forecast_pause_ms = 400;
 
 /// What of a sweep the answer hangs on.
 std::string question_of(const std::string& sweep_text) {
+  if (!check_json_size(sweep_text)) return {};
   auto sweep = nlohmann::json::parse(sweep_text, nullptr, /*allow_exceptions=*/false,
                                      /*ignore_comments=*/true);
   if (!sweep.is_object()) return {};
@@ -113,15 +115,11 @@ void SweepForecast::start() {
   if (process_.state() != QProcess::NotRunning)
     return pause_.start();  // one killed is not yet gone
   const QString file_name = folder_.filePath(QStringLiteral("sweep.json"));
-  QFile file(file_name);
-  const auto size = static_cast<qint64>(sweep_.size());
-  if (!file.open(QIODevice::WriteOnly | QIODevice::Truncate) ||
-      file.write(sweep_.data(), size) != size || !file.flush()) {
+  if (Status written = write_file(file_name.toStdString(), sweep_); !written) {
     Forecast none;
-    none.problem = tr("Cannot write to the folder for temporary files, %1.").arg(folder_.path());
+    none.problem = words(written.error().message);
     return finish(std::move(none));
   }
-  file.close();
   process_.start(attnscope_program(),
                  {QStringLiteral("foresee"), file_name, QStringLiteral("--json")});
 }

@@ -26,6 +26,7 @@
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/kept.h"
 #include "app/gui/views/run_export.h"
+#include "kernels/base/written_file.h"
 
 namespace attnscope::gui {
 namespace {
@@ -333,7 +334,7 @@ void AnswerPanel::save(report::TableFormat format) {
                    words(report::name_of(format).extension),
                    [this, text = report::write_answers(shown->run, std::span(shown, 1), format)](
                        const QString& file) {
-                     const Status written = write_text_file(file, text);
+                     const Status written = write_file(file.toStdString(), text);
                      if (written) {
                        Q_EMIT succeeded(tr("Wrote %1").arg(file));
                      } else {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/views/run_export.h"
 
-#include <QSaveFile>
-
 #include "app/gui/charts/facets_export.h"
 #include "app/gui/charts/figure_export.h"
 #include "app/gui/session/text.h"
@@ -15,17 +13,6 @@ QString file_stem(const RunSnapshot& run, const QString& suffix) {
     if (!letter.isLetterOrNumber() && letter != QLatin1Char('-')) letter = QLatin1Char('-');
   }
   return stem;
-}
-
-Status write_text_file(const QString& file, const std::string& text) {
-  QSaveFile target(file);
-  const auto size = static_cast<qint64>(text.size());
-  if (!target.open(QIODevice::WriteOnly) || target.write(text.data(), size) != size ||
-      !target.commit()) {
-    return fail("Cannot write {}: {}. Choose another place or make room.", file.toStdString(),
-                target.errorString().toStdString());
-  }
-  return {};
 }
 
 const FigureSnapshot& figure_of(const RunSnapshot& run, report::YAxis y) {

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What the Copy and Export menus write: the run's table as text, its figures as files.
+// What the Copy and Export menus write: names of files, and figures.
 
 #include <QString>
 
@@ -12,9 +12,6 @@ namespace attnscope::gui {
 /// The run's name and what is shown of it, as a file name without what shells and file systems
 /// stumble over.
 [[nodiscard]] QString file_stem(const RunSnapshot& run, const QString& suffix);
-
-/// Writes through a temporary file: an existing one stays whole when anything fails.
-[[nodiscard]] Status write_text_file(const QString& file, const std::string& text);
 
 /// One of the run's views, as its slice is drawn.
 [[nodiscard]] const FigureSnapshot& figure_of(const RunSnapshot& run, report::YAxis y);

@@ -28,6 +28,7 @@
 #include "app/gui/views/run_export.h"
 #include "app/gui/views/run_table.h"
 #include "app/gui/views/slice_bar.h"
+#include "kernels/base/written_file.h"
 
 namespace attnscope::gui {
 namespace {
@@ -362,7 +363,7 @@ void RunView::export_table(report::TableFormat format) {
   ask_for_new_file(this, tr("Export table"), file_stem(*run_, QStringLiteral("table")),
                    words(report::name_of(format).extension),
                    [this, text = table_->text(format)](const QString& file) {
-                     const Status written = write_text_file(file, text);
+                     const Status written = write_file(file.toStdString(), text);
                      if (written) {
                        Q_EMIT succeeded(tr("Wrote %1").arg(file));
                      } else {

@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 
 #include <QImage>
+#include <QXmlStreamReader>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 
 #include "tests/gui/charts/exported_file.h"
@@ -102,6 +104,26 @@ TEST_F(FigureExport, TitleAndProvenance_AreReadBackFromEveryFormat) {
   EXPECT_EQ(png.text("Description").toStdString(), figure.provenance);
 }
 
+TEST_F(FigureExport, Svg_HoldsHostileNamesAsTextsAlone) {
+  const std::string hostile = "x<script>alert(1)</script>&\"\x1b[2J\x01\u202e";
+  report::Figure figure = synthetic_figure();
+  figure.title = figure.provenance = figure.series[0].name = hostile;
+  ASSERT_TRUE(export_figure(figure, folder.path("f.svg"), {.width_mm = 300}));
+  const QByteArray svg = bytes_of(folder.path("f.svg"));
+  EXPECT_FALSE(svg.contains("<script"));
+  EXPECT_FALSE(svg.contains('\x1b') || svg.contains('\x01') || svg.contains("\u202e"));
+  const QString shown = QStringLiteral("x<script>alert(1)</script>&\"?[2J??");
+  QXmlStreamReader reader(svg);
+  QStringList elements;
+  while (!reader.atEnd()) {
+    if (reader.readNext() != QXmlStreamReader::StartElement) continue;
+    if (reader.name() != QLatin1String("title") && reader.name() != QLatin1String("desc")) continue;
+    elements.append(reader.readElementText());
+  }
+  EXPECT_FALSE(reader.hasError()) << reader.errorString().toStdString();
+  EXPECT_EQ(elements, QStringList({shown, shown}));
+}
+
 TEST_F(FigureExport, ExtensionInCapitals_IsUnderstood) {
   EXPECT_TRUE(export_figure(synthetic_figure(), folder.path("FIGURE.PNG")));
 }
@@ -137,7 +159,7 @@ TEST_F(FigureExport, UnwritablePath_IsASentence) {
        {"no/such/folder/f.pdf", "no/such/folder/f.svg", "no/such/folder/f.png"}) {
     const Status status = export_figure(synthetic_figure(), folder.path(name));
     ASSERT_FALSE(status) << name;
-    EXPECT_THAT(status.error().message, HasSubstr("cannot write"));
+    EXPECT_THAT(status.error().message, HasSubstr("cannot be written"));
     EXPECT_THAT(status.error().message, HasSubstr(name));
   }
 }
@@ -163,7 +185,7 @@ TEST_F(FigureExport, WriteThatFailsHalfway_KeepsTheOldFile) {
     const Status status = export_figure(synthetic_figure(), path);
     ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
     ASSERT_FALSE(status) << name;
-    EXPECT_THAT(status.error().message, HasSubstr("cannot write"));
+    EXPECT_THAT(status.error().message, HasSubstr("cannot be written"));
     EXPECT_EQ(bytes_of(path), "old") << name;
   }
   EXPECT_EQ(folder.file_count(), 3);
@@ -177,7 +199,7 @@ TEST_F(FigureExport, WhatIsNoFile_IsNeverReplaced) {
   for (const char* name : {"pipe.png", "link.png", "folder.png"}) {
     const Status status = export_figure(synthetic_figure(), folder.path(name));
     ASSERT_FALSE(status) << name;
-    EXPECT_THAT(status.error().message, HasSubstr("not a file"));
+    EXPECT_THAT(status.error().message, HasSubstr(std::string(name) + ": is a"));
   }
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
 }

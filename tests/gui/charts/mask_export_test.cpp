@@ -113,7 +113,7 @@ TEST_F(MaskExport, WrongUse_IsASentenceAndNoFile) {
   EXPECT_THAT(extension.error().message, HasSubstr(".pdf, .svg or .png"));
   const Status unwritable = export_mask(sparse, Window::of(4), item_of(9), folder.path("no/m.png"));
   ASSERT_FALSE(unwritable);
-  EXPECT_THAT(unwritable.error().message, HasSubstr("cannot write"));
+  EXPECT_THAT(unwritable.error().message, HasSubstr("cannot be written"));
   EXPECT_FALSE(export_mask(sparse, std::nullopt, item_of(9), folder.path("mask.png")));
   EXPECT_FALSE(export_mask(sparse, Window::of(4), item_of(-9), folder.path("mask.png")));
   EXPECT_FALSE(

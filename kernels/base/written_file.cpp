@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/base/written_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include "kernels/base/sentences.h"
+
+namespace attnscope {
+namespace {
+
+/// As readable as a file that is made in the ordinary way.
+mode_t mode_of_new_files() {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  return 0666U & ~mask;
+}
+
+}  // namespace
+
+Status may_be_written(const std::filesystem::path& target,
+                      std::span<const std::filesystem::path> inputs) {
+  struct stat info {};
+  // Not there, or not to be looked at: opening the file beside it says why.
+  if (::lstat(target.c_str(), &info) != 0) return {};
+  if (S_ISLNK(info.st_mode)) {
+    return fail("{}: is a symbolic link, which is not replaced; name the file itself",
+                target.string());
+  }
+  if (S_ISDIR(info.st_mode)) {
+    return fail("{}: is a directory, not a file; name a file in it", target.string());
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return fail("{}: is a device or a pipe, which is not replaced; name a file", target.string());
+  }
+  if (::access(target.c_str(), W_OK) != 0) {
+    return fail("{}: cannot be written: {}; make it writable, or name a file elsewhere",
+                target.string(), system_reason(errno));
+  }
+  for (const std::filesystem::path& input : inputs) {
+    std::error_code unknown;
+    if (std::filesystem::equivalent(target, input, unknown)) {
+      return fail("{}: is what is read, and would be replaced; name another file", target.string());
+    }
+  }
+  return {};
+}
+
+WrittenFile::WrittenFile(std::filesystem::path target, Readers readers)
+    : target_(std::move(target)), name_(target_.string() + ".part-XXXXXX") {
+  number_ = ::mkostemp(name_.data(), O_CLOEXEC);
+  struct stat before {};
+  const bool replaces = ::stat(target_.c_str(), &before) == 0;
+  const mode_t mode = replaces                          ? before.st_mode & 0777U
+                      : readers == Readers::owner_alone ? 0600U
+                                                        : mode_of_new_files();
+  // mkostemp makes files for the owner alone.
+  if (number_ < 0 || ::fchmod(number_, mode) != 0) error_ = errno;
+}
+
+WrittenFile::WrittenFile(WrittenFile&& other) noexcept
+    : target_(std::move(other.target_)),
+      name_(std::move(other.name_)),
+      number_(std::exchange(other.number_, -1)),
+      error_(other.error_),
+      is_flushed_(other.is_flushed_) {}
+
+WrittenFile::~WrittenFile() {
+  if (number_ < 0) return;
+  ::close(number_);
+  ::unlink(name_.c_str());
+}
+
+Result<WrittenFile> WrittenFile::beside(const std::filesystem::path& target, Readers readers) {
+  if (Status allowed = may_be_written(target); !allowed) return tl::unexpected(allowed.error());
+  WrittenFile file(target, readers);
+  if (Status opened = file.outcome(); !opened) return tl::unexpected(opened.error());
+  return file;
+}
+
+Status WrittenFile::outcome() const {
+  if (error_ == 0) return {};
+  return fail("{}: cannot be written: {}; make room, or name a file elsewhere", target_.string(),
+              system_reason(error_));
+}
+
+Status WrittenFile::write(std::span<const std::byte> bytes) {
+  is_flushed_ = false;
+  while (error_ == 0 && !bytes.empty()) {
+    const ssize_t written = ::write(number_, bytes.data(), bytes.size());
+    if (written >= 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(written));
+    } else if (errno != EINTR) {
+      error_ = errno;
+    }
+  }
+  return outcome();
+}
+
+Status WrittenFile::write(std::string_view text) {
+  return write(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+Status WrittenFile::flush() {
+  if (error_ == 0 && !is_flushed_ && ::fsync(number_) != 0) error_ = errno;
+  is_flushed_ = error_ == 0;
+  return outcome();
+}
+
+Status WrittenFile::commit() {
+  if (Status flushed = flush(); !flushed) return flushed;
+  if (::rename(name_.c_str(), target_.c_str()) != 0) {
+    error_ = errno;
+    return outcome();
+  }
+  ::close(std::exchange(number_, -1));
+  return {};
+}
+
+Status write_files(std::span<const FileText> files) {
+  std::vector<WrittenFile> open;
+  open.reserve(files.size());
+  for (const FileText& one : files) {
+    auto file = WrittenFile::beside(one.path);
+    if (!file) return tl::unexpected(file.error());
+    file->write(one.text);
+    if (Status flushed = file->flush(); !flushed) return flushed;
+    open.push_back(std::move(*file));
+  }
+  for (WrittenFile& file : open) {
+    if (Status done = file.commit(); !done) return done;
+  }
+  return {};
+}
+
+Status write_file(const std::filesystem::path& path, std::string_view text) {
+  const FileText one{path, text};
+  return write_files(std::span(&one, 1));
+}
+
+}  // namespace attnscope

@@ -1,0 +1,67 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file that takes its name only when it is whole: until then it lies beside it under another one,
+// and what was there stays. Devices, pipes, links and folders are never replaced, and no writer
+// replaces what it read.
+//
+//   Result<WrittenFile> file = WrittenFile::beside("out/figure.svg");
+//   file->write(text);
+//   Status done = file->commit();
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "kernels/base/result.h"
+
+namespace attnscope {
+
+/// Nothing, or a sentence: `target` is there and is no regular file, or is one of `inputs`. For
+/// whoever computes for long before the file is written.
+[[nodiscard]] Status may_be_written(const std::filesystem::path& target,
+                                    std::span<const std::filesystem::path> inputs = {});
+
+enum class Readers : bool { as_umask, owner_alone };
+
+class WrittenFile {
+ public:
+  /// What replaces a file is as readable as that one was; a new one as `readers` says.
+  [[nodiscard]] static Result<WrittenFile> beside(const std::filesystem::path& target,
+                                                  Readers readers = Readers::as_umask);
+  WrittenFile(WrittenFile&& other) noexcept;
+  WrittenFile& operator=(WrittenFile&&) = delete;
+  WrittenFile(const WrittenFile&) = delete;
+  WrittenFile& operator=(const WrittenFile&) = delete;
+  ~WrittenFile();  // what was not committed is removed
+
+  /// After a failure nothing more is written, and every later call gives it again.
+  Status write(std::span<const std::byte> bytes);
+  Status write(std::string_view text);
+  /// Waits until the disk has everything: it can no longer be full.
+  [[nodiscard]] Status flush();
+  /// Flushes, and gives the file its name.
+  [[nodiscard]] Status commit();
+
+ private:
+  WrittenFile(std::filesystem::path target, Readers readers);
+  [[nodiscard]] Status outcome() const;
+
+  std::filesystem::path target_;
+  std::string name_;  // until it is whole
+  int number_ = -1;
+  int error_ = 0;
+  bool is_flushed_ = false;
+};
+
+/// All of them or, when anything fails before the first has its name, none.
+struct FileText {
+  std::filesystem::path path;
+  std::string_view text;
+};
+[[nodiscard]] Status write_files(std::span<const FileText> files);
+[[nodiscard]] Status write_file(const std::filesystem::path& path, std::string_view text);
+
+}  // namespace attnscope

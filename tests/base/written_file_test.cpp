@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/base/written_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <iterator>
+
+#include "tests/safetensors/scratch_folder.h"
+
+namespace attnscope {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class Written : public testing::Test {
+ protected:
+  [[nodiscard]] fs::path path(const char* name) const { return folder_ / name; }
+  [[nodiscard]] auto files() const {
+    return std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator());
+  }
+  static std::string read(const fs::path& file) {
+    std::ifstream in(file);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  static mode_t mode_of(const fs::path& file) {
+    struct stat info {};
+    EXPECT_EQ(::stat(file.c_str(), &info), 0);
+    return info.st_mode & 0777U;
+  }
+
+  tests::ScratchFolder folder_;
+};
+
+TEST_F(Written, AFileHasItsNameOnlyWhenItIsWhole) {
+  std::ofstream(path("a")) << "old";
+  {
+    auto file = WrittenFile::beside(path("a"));
+    ASSERT_TRUE(file);
+    EXPECT_TRUE(file->write("ne"));
+    EXPECT_TRUE(file->write("w"));
+    EXPECT_EQ(read(path("a")), "old");
+    EXPECT_TRUE(file->commit());
+    EXPECT_EQ(read(path("a")), "new");
+  }
+  EXPECT_EQ(read(path("a")), "new");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(Written, WhatIsNotCommittedLeavesNothing) {
+  {
+    auto file = WrittenFile::beside(path("a"));
+    ASSERT_TRUE(file);
+    EXPECT_TRUE(file->write("half"));
+  }
+  EXPECT_EQ(files(), 0);
+}
+
+TEST_F(Written, AFullDiskIsASentenceAndKeepsWhatWasThere) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::ofstream(path("a")) << "old";
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 4;  // bytes
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const Status written = write_file(path("a"), "more than four");
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ASSERT_FALSE(written);
+  EXPECT_THAT(written.error().message,
+              HasSubstr("a: cannot be written: File too large; make room"));
+  EXPECT_EQ(read(path("a")), "old");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(Written, OnlyFilesAreReplaced) {
+  std::ofstream(path("real")) << "kept";
+  fs::create_symlink(path("real"), path("link"));
+  fs::create_symlink(path("nowhere"), path("dangling"));
+  fs::create_directory(path("folder"));
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  for (const auto& [file, words] : {std::pair(path("link"), "is a symbolic link"),
+                                    {path("dangling"), "is a symbolic link"},
+                                    {path("folder"), "is a directory"},
+                                    {path("pipe"), "is a device or a pipe"},
+                                    {fs::path("/dev/null"), "is a device or a pipe"}}) {
+    const Status written = write_file(file, "text");
+    ASSERT_FALSE(written) << file;
+    EXPECT_THAT(written.error().message, HasSubstr(file.string() + ": " + words));
+  }
+  EXPECT_EQ(read(path("real")), "kept");
+  EXPECT_FALSE(fs::exists(path("nowhere")));
+}
+
+TEST_F(Written, WhatIsReadIsNotReplaced_UnderAnyOfItsNames) {
+  std::ofstream(path("in")) << "kept";
+  fs::create_hard_link(path("in"), path("also"));
+  const fs::path inputs[] = {path("other"), path("in")};
+  for (const fs::path& name : {path("in"), folder_.path() / "." / "in", path("also")}) {
+    const Status allowed = may_be_written(name, inputs);
+    ASSERT_FALSE(allowed) << name;
+    EXPECT_THAT(allowed.error().message, HasSubstr("is what is read"));
+  }
+  EXPECT_TRUE(may_be_written(path("out"), inputs));
+}
+
+TEST_F(Written, SeveralFilesAreThereTogetherOrNotAtAll) {
+  std::ofstream(path("a")) << "old";
+  const FileText some[] = {{path("a"), "new"}, {path("no") / "such", "new"}};
+  EXPECT_FALSE(write_files(some));
+  EXPECT_EQ(read(path("a")), "old");
+  EXPECT_EQ(files(), 1);
+  const FileText all[] = {{path("a"), "1"}, {path("b"), "2"}};
+  EXPECT_TRUE(write_files(all));
+  EXPECT_EQ(read(path("a")) + read(path("b")), "12");
+}
+
+TEST_F(Written, ReadersAreThoseOfTheFileBefore_OrOfTheUmask_OrTheOwnerAlone) {
+  const mode_t mask = ::umask(022);
+  EXPECT_TRUE(write_file(path("new"), ""));
+  EXPECT_TRUE(WrittenFile::beside(path("own"), Readers::owner_alone)->commit());
+  std::ofstream(path("old")) << "";
+  fs::permissions(path("old"), fs::perms(0640));
+  EXPECT_TRUE(write_file(path("old"), ""));
+  ::umask(mask);
+  EXPECT_EQ(mode_of(path("new")), 0644U);
+  EXPECT_EQ(mode_of(path("own")), 0600U);
+  EXPECT_EQ(mode_of(path("old")), 0640U);
+}
+
+}  // namespace
+}  // namespace attnscope
