@@ -10,6 +10,8 @@
 
 #include "engine/report/number_text.h"
 #include "kernels/base/json.h"
+#include "kernels/base/sentences.h"
+#include "kernels/base/shell_word.h"
 
 namespace attnscope::report {
 namespace {
@@ -126,13 +128,40 @@ std::string provenance_line(const RunInfo& run) {
   // Whoever wrote the run decides what its provenance holds; what is not there is left out.
   const json provenance = provenance_of(run);
   const std::string caches = text_at(provenance, "/measuring/cache");
-  std::string line = fmt::format(
-      "Run {} ({}), {}, {}; {}{}; {}; to repeat: attnscope run --again {}", run.number,
-      run.start.sweep_name, time_in_words(run.started_unix_ms), run.start.device,
-      driver_in_words(provenance), caches.empty() ? "" : fmt::format("; {} caches", caches),
-      run.start.command_line, run.id.uuid);
-  if (run.damaged) line += "; this run's own values are damaged";
+  std::string line =
+      fmt::format("Run {} ({}), {}, {}; {}{}; {}; to repeat: {}", run.number, run.start.sweep_name,
+                  time_in_words(run.started_unix_ms), run.start.device, driver_in_words(provenance),
+                  caches.empty() ? "" : fmt::format("; {} caches", caches), run.start.command_line,
+                  again_command(run));
+  for (const std::string& damage : damage_in_words(run)) line += "; " + damage;
   return one_line(std::move(line));
+}
+
+std::string again_command(const RunInfo& run, const std::string& only) {
+  // A run file is named with its run; a database has an option of its own.
+  const bool is_file = run.file.extension() == ".attn";
+  const std::string name =
+      is_file ? fmt::format("{}:{}", run.file.string(), run.id.uuid) : run.id.uuid;
+  std::string command = "attnscope run --again " + shell_word(name);
+  if (!only.empty()) command += " --only " + shell_word(only);
+  if (!is_file && !run.file.empty() && run.file != default_database())
+    command += " --db " + shell_word(run.file.string());
+  return command;
+}
+
+std::vector<std::string> damage_in_words(const RunInfo& run) {
+  std::vector<std::string> found;
+  if (run.damaged) found.emplace_back("what this run started with is damaged");
+  if (run.damaged_ceilings > 0) {
+    found.push_back(
+        fmt::format("{} of its machine's rates are damaged and left out",
+                    counted(static_cast<std::size_t>(run.damaged_ceilings), "measurement")));
+  }
+  if (run.missing_cells > 0) {
+    found.push_back(fmt::format("{} that it had are missing, or were added to it",
+                                counted(static_cast<std::size_t>(run.missing_cells), "cell")));
+  }
+  return found;
 }
 
 std::vector<std::string> differences(const RunInfo& a, const RunInfo& b) {

@@ -21,6 +21,14 @@ namespace attnscope::report {
 /// One line of provenance for table footers and figure metadata.
 [[nodiscard]] std::string provenance_line(const RunInfo& run);
 
+/// The command that measures the run again, or `only` some of it: by its UUID, with the database
+/// that has it unless that is the default one, or with the file.
+[[nodiscard]] std::string again_command(const RunInfo& run, const std::string& only = {});
+
+/// What of the run itself is damaged or missing, as far as find_run looked; that of cells stands
+/// with them.
+[[nodiscard]] std::vector<std::string> damage_in_words(const RunInfo& run);
+
 /// One sentence for each difference that the runs' provenance shows ("governor: powersave in A,
 /// performance in B"), in the order of the list in the source. What one of them does not tell is
 /// no difference. Empty: none is known.

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/report/axes_in_words.h"
-#include "kernels/base/shell_word.h"
+#include "engine/report/provenance.h"
 
 namespace attnscope::report {
 namespace {
@@ -25,8 +25,8 @@ bool can_be_said(const std::string& value) {
 
 }  // namespace
 
-RepeatCommand repeat_command(const Table& table, const Row& row, std::optional<std::string> beside,
-                             const std::optional<std::filesystem::path>& database) {
+RepeatCommand repeat_command(const Table& table, const Row& row,
+                             std::optional<std::string> beside) {
   RepeatCommand command;
   std::vector<std::string> terms;
   const auto add = [&](const std::string& key, const std::string& value, const char* what) {
@@ -54,13 +54,7 @@ RepeatCommand repeat_command(const Table& table, const Row& row, std::optional<s
   }
   std::string only;
   for (const std::string& term : terms) only += (only.empty() ? "" : ",") + term;
-  // A run file is named with its run; a database has an option of its own.
-  const bool is_file = database && database->extension() == ".attn";
-  const std::string run =
-      is_file ? fmt::format("{}:{}", database->string(), table.run.id.uuid) : table.run.id.uuid;
-  command.text = fmt::format("attnscope run --again {}", shell_word(run));
-  if (!only.empty()) command.text += " --only " + shell_word(only);
-  if (database && !is_file) command.text += " --db " + shell_word(database->string());
+  command.text = again_command(table.run, only);
   return command;
 }
 

@@ -3,7 +3,6 @@
 //
 // The command line that measures one cell of a stored run once more.
 
-#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -19,9 +18,8 @@ struct RepeatCommand {
 
 /// `attnscope run --again RUN --only ...`: the run by its UUID, of the axes only those that tell
 /// the cell's heat from others of the run. `beside` is measured in the same heat, so that the ratio
-/// of the two is paired. `database` is where the run is, nothing for the default one.
+/// of the two is paired.
 [[nodiscard]] RepeatCommand repeat_command(const Table& table, const Row& row,
-                                           std::optional<std::string> beside,
-                                           const std::optional<std::filesystem::path>& database);
+                                           std::optional<std::string> beside);
 
 }  // namespace attnscope::report

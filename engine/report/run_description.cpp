@@ -253,9 +253,7 @@ std::vector<std::string> cautions(const RunDescription& description) {
   const RunInfo& run = description.run;
   const json provenance = provenance_of(run);
   std::vector<std::string> found;
-  if (run.damaged) {
-    found.emplace_back("what the run started with does not match its fingerprint: it is damaged");
-  }
+  for (std::string& damage : damage_in_words(run)) found.push_back(std::move(damage));
   if (run.heats_done < run.start.heats_planned) {
     found.push_back(fmt::format("{} of {} heats are there; the run is {}", run.heats_done,
                                 run.start.heats_planned, name_of(run.status)));
@@ -301,7 +299,7 @@ std::string write_description(const RunDescription& description) {
   if (run.finished_unix_ms > 0) text += line("finished", time_in_words(run.finished_unix_ms));
   text += line("command", run.start.command_line);
   text += line("repetition of", words(provenance_at(provenance, "/again_of")));
-  text += line("to repeat it", fmt::format("attnscope run --again {}", run.number));
+  text += line("to repeat it", again_command(run));
   for (const Restart& restart : description.restarts) {
     text += line("restarted", fmt::format("{}: {}", time_in_words(restart.restarted_unix_ms),
                                           restart.command_line));

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -17,26 +16,13 @@ namespace {
 
 using store::Database;
 
-std::int64_t counted(const Database& database, const char* sql, std::int64_t number) {
-  store::Statement query(database, sql);
-  query.bind(1, number);
-  return query.executeStep() ? query.getColumn(0).getInt64() : 0;
-}
-
 /// Damaged or missing cells and ceilings of one run, and the run itself.
-Result<std::int64_t> damage_of(const Store& store, const Database& database, const RunInfo& run) {
+Result<std::int64_t> damage_of(const Store& store, const RunInfo& run) {
   const Result<std::vector<StoredCell>> cells = store.cells(run.id, true);
   if (!cells) return tl::unexpected(cells.error());
-  const Result<std::vector<Ceilings>> ceilings = store.ceilings(run.id);
-  if (!ceilings) return tl::unexpected(ceilings.error());
-  const auto missing = [&](const char* sql, std::size_t there) {
-    return std::abs(counted(database, sql, run.number) - static_cast<std::int64_t>(there));
-  };
-  std::int64_t damaged =
-      missing("SELECT total(cell_count) FROM heats WHERE run_number = ?", cells->size()) +
-      missing("SELECT count(*) FROM ceilings WHERE run_number = ?", ceilings->size());
+  std::int64_t damaged = run.damaged_ceilings + run.missing_cells + (run.damaged ? 1 : 0);
   for (const StoredCell& cell : *cells) damaged += cell.damaged ? 1 : 0;
-  return damaged + (run.damaged ? 1 : 0);
+  return damaged;
 }
 
 /// "run 3", "runs 3, 4 and 7", "runs 3, 4, 5 and 12 more".
@@ -90,8 +76,7 @@ Status Store::check_integrity(const std::atomic<bool>* stop,
     for (auto listed = all->rbegin(); listed != all->rend(); ++listed) {
       if (stopped()) break;
       const Result<RunInfo> run = find_run(listed->id.uuid);
-      const Result<std::int64_t> damage =
-          run ? damage_of(*this, own.database, *run) : Result<std::int64_t>(1);
+      const Result<std::int64_t> damage = run ? damage_of(*this, *run) : Result<std::int64_t>(1);
       const bool is_sound = damage && *damage == 0;
       (is_sound ? sound : damaged).push_back(listed->number);
       if (!is_sound && !stopped() && damaged_runs != nullptr) damaged_runs->push_back(listed->id);

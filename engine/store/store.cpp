@@ -102,6 +102,50 @@ bool read_samples(Statement& query, std::int64_t samples_print, StoredCell& stor
   return samples_print == store::fingerprint_of(stored.cell.samples, stored.outliers);
 }
 
+/// Those that match their fingerprints.
+std::vector<Ceilings> sound_ceilings(const Database& database, const RunId& run) {
+  Statement query(
+      database,
+      fmt::format("SELECT id, fingerprint, {} FROM ceilings "
+                  "WHERE run_number = (SELECT number FROM runs WHERE uuid = ?) ORDER BY id",
+                  store::ceilings_columns));
+  Statement rates(
+      database,
+      "SELECT working_set_bytes, bytes_per_second FROM copy_rates WHERE ceilings_id = ? "
+      "ORDER BY ordinal");
+  query.bind(1, run.uuid);
+  std::vector<Ceilings> result;
+  while (query.executeStep()) {
+    Ceilings ceilings;
+    Reader read(query, 0);
+    std::int64_t id = 0, print = 0;
+    read(id);
+    read(print);
+    store::visit_ceilings(read, ceilings);
+    rates.reset();
+    rates.bind(1, id);
+    while (rates.executeStep())
+      ceilings.copy.push_back({rates.getColumn(0).getInt64(), store::real_at(rates, 1)});
+    if (print == store::fingerprint_of(run.uuid, ceilings)) result.push_back(ceilings);
+  }
+  return result;
+}
+
+/// What is missing of the run or does not match, beside its cells' own fingerprints.
+void count_losses(const Database& database, RunInfo& run) {
+  const auto total = [&](const char* sql) {
+    Statement query(database, sql);
+    query.bind(1, run.number);
+    return query.executeStep() ? query.getColumn(0).getInt64() : 0;
+  };
+  run.damaged_ceilings = total("SELECT count(*) FROM ceilings WHERE run_number = ?") -
+                         static_cast<std::int64_t>(sound_ceilings(database, run.id).size());
+  run.missing_cells =
+      std::abs(total("SELECT total(cell_count) - (SELECT count(*) FROM cells WHERE heat_id IN "
+                     "(SELECT id FROM heats WHERE run_number = ?1)) "
+                     "FROM heats WHERE run_number = ?1"));
+}
+
 std::string list_of(const std::vector<RunInfo>& runs) {
   constexpr std::size_t most = 8;
   std::string text;
@@ -188,7 +232,10 @@ Result<std::vector<RunInfo>> Store::runs(RunsOf which) const {
     Statement query(implementation_->database,
                     fmt::format("{} {} ORDER BY number DESC", run_query(), condition_of(which)));
     std::vector<RunInfo> runs;
-    while (query.executeStep()) runs.push_back(read_run(query));
+    while (query.executeStep()) {
+      runs.push_back(read_run(query));
+      runs.back().file = implementation_->file;
+    }
     return runs;
   });
 }
@@ -215,6 +262,7 @@ Result<std::vector<RunInfo>> Store::run_list(RunsOf which) const {
                        info.start.process_start_ticks, status, info.tag, info.note,
                        info.started_unix_ms, info.finished_unix_ms, info.name, info.trashed_unix_ms,
                        info.heats_done, info.cells_failed);
+      info.file = implementation_->file;
       set_status(info, status);
     }
     return runs;
@@ -246,7 +294,12 @@ Result<RunInfo> Store::find_run(std::string_view text) const {
       }
       if (matches.empty() && !text.empty()) matches = matching("name = ?", words);
     }
-    if (matches.size() == 1) return matches.front();
+    if (matches.size() == 1) {
+      RunInfo& found = matches.front();
+      found.file = implementation_->file;
+      count_losses(database, found);
+      return std::move(found);
+    }
     const Result<std::vector<RunInfo>> all = run_list();
     if (!all) return tl::unexpected(all.error());
     if (all->empty() && matches.empty()) {
@@ -313,31 +366,7 @@ Result<std::vector<Ceilings>> Store::ceilings(const RunId& run) const {
   Implementation& own = *implementation_;
   return store::guarded(own.file, [&]() -> Result<std::vector<Ceilings>> {
     const Transaction snapshot(own.database, SQLite::TransactionBehavior::DEFERRED);
-    Statement query(
-        own.database,
-        fmt::format("SELECT id, fingerprint, {} FROM ceilings "
-                    "WHERE run_number = (SELECT number FROM runs WHERE uuid = ?) ORDER BY id",
-                    store::ceilings_columns));
-    Statement rates(
-        own.database,
-        "SELECT working_set_bytes, bytes_per_second FROM copy_rates WHERE ceilings_id = ? "
-        "ORDER BY ordinal");
-    query.bind(1, run.uuid);
-    std::vector<Ceilings> result;
-    while (query.executeStep()) {
-      Ceilings ceilings;
-      Reader read(query, 0);
-      std::int64_t id = 0, print = 0;
-      read(id);
-      read(print);
-      store::visit_ceilings(read, ceilings);
-      rates.reset();
-      rates.bind(1, id);
-      while (rates.executeStep())
-        ceilings.copy.push_back({rates.getColumn(0).getInt64(), store::real_at(rates, 1)});
-      if (print == store::fingerprint_of(run.uuid, ceilings)) result.push_back(ceilings);
-    }
-    return result;
+    return sound_ceilings(own.database, run);
   });
 }
 

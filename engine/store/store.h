@@ -60,6 +60,10 @@ struct RunInfo {
   bool damaged = false;              // the values it started with do not match their fingerprint
   std::string name;                  // a person's own; empty: the sweep's serves
   std::int64_t trashed_unix_ms = 0;  // since when it lies in the trash; 0: it does not
+  std::filesystem::path file;        // the database or .attn it was read from
+  // Of find_run alone: ceilings that do not match their fingerprints, and are left out, and cells
+  // that were stored with their heats and are not there.
+  std::int64_t damaged_ceilings = 0, missing_cells = 0;
 };
 
 /// What a run is called: a person's own name for it, else its sweep's.
@@ -157,7 +161,7 @@ class Store {
   /// own name of one run. A run in the trash is found too, but never as "last".
   [[nodiscard]] Result<RunInfo> find_run(std::string_view text) const;
   [[nodiscard]] Result<std::vector<StoredCell>> cells(const RunId& run, bool with_samples) const;
-  /// Damaged ones are left out.
+  /// Damaged ones are left out; RunInfo::damaged_ceilings counts them.
   [[nodiscard]] Result<std::vector<Ceilings>> ceilings(const RunId& run) const;
   /// Oldest first.
   [[nodiscard]] Result<std::vector<Restart>> restarts(const RunId& run) const;

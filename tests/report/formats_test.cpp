@@ -358,7 +358,8 @@ TEST(Provenance, OneLine_NamesRunDeviceBuildCommandAndUuid) {
         "attnscope run", " UTC", "to repeat: attnscope run --again "}) {
     EXPECT_THAT(line, HasSubstr(part));
   }
-  EXPECT_THAT(line, testing::EndsWith("attnscope run --again " + run.info().id.uuid));
+  EXPECT_THAT(line, testing::EndsWith("attnscope run --again " + run.info().id.uuid + " --db " +
+                                      run.info().file.string()));
 }
 
 TEST(Provenance, IsInEveryFormOfATable) {

@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "engine/store/database.h"
 #include "tests/store/failing_disk.h"
 #include "tests/store/sample_runs.h"
 
@@ -253,6 +254,21 @@ TEST_F(Damage, ADamagedCell_StaysDamagedWhenItsRunTravels) {
   const auto cells = other.cells(runs_[1], true);
   for (const StoredCell& cell : *cells) damaged += cell.damaged ? 1 : 0;
   EXPECT_EQ(damaged, 1);
+}
+
+TEST_F(Damage, CeilingsThatDoNotMatchAndCellsThatAreMissing_AreCountedWithTheirRun) {
+  const auto spoilt = [&](const char* sql) {
+    const auto file = folder_ / "spoilt.db";
+    std::filesystem::copy_file(folder_ / "sound.db", file,
+                               std::filesystem::copy_options::overwrite_existing);
+    { store::open_database(store::uri_of(file, ""), SQLite::OPEN_READWRITE).exec(sql); }
+    return *open_or_throw(file, Store::Mode::read_only).find_run(runs_[1].uuid);
+  };
+  EXPECT_EQ(spoilt("SELECT 1").damaged_ceilings, 0);
+  EXPECT_EQ(spoilt("UPDATE ceilings SET flop_per_second = 1e30").damaged_ceilings, 2);
+  EXPECT_EQ(spoilt("DELETE FROM copy_rates WHERE ordinal = 0").damaged_ceilings, 2);
+  EXPECT_EQ(spoilt("SELECT 1").missing_cells, 0);
+  EXPECT_EQ(spoilt("DELETE FROM cells WHERE ordinal = 0").missing_cells, 5);
 }
 
 /// A database whose driver was killed: its last changes are in the log alone.

@@ -195,12 +195,8 @@ void CellPanel::show_facts() {
 void CellPanel::show_command() {
   repeat_->setVisible(row_.has_value());
   if (!row_) return;
-  const std::optional<std::filesystem::path> database =
-      run_->database.empty() || run_->database == default_database()
-          ? std::nullopt
-          : std::optional(run_->database);
   const report::RepeatCommand command =
-      report::repeat_command(run_->table, run_->table.rows[*row_], run_->table.baseline, database);
+      report::repeat_command(run_->table, run_->table.rows[*row_], run_->table.baseline);
   command_->setPlainText(words(command.text));
   QString beyond = words(command.beyond);
   if (run_->table.baseline &&
