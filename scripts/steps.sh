@@ -75,11 +75,13 @@ unpack_packages() {
   for package in "$@"; do
     case $package in
       lib*-dev|nlohmann-json3-dev) ;;
+      qt6-*) stop "without root the window's $package cannot be installed" \
+        "Add --headless for the command line alone, or have the package installed" ;;
       *) tools+=("$package") ;;
     esac
   done
   [ ${#tools[@]} -eq 0 ] || stop "without root these programs cannot be installed: ${tools[*]}" \
-    "Put them on PATH first (cmake and ninja also come as wheels: python3 -m pip install --user cmake ninja)"
+    "Put them on PATH first (cmake and ninja come as wheels, too: python3 -m pip install --user cmake ninja; a compiler has to be the system's)"
   local apt=$PWD/.deps/apt
   mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$sysroot/.have"
   local options=(-o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt" -o "Dir::Cache::archives=$apt/archives"

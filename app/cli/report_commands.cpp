@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <memory>
 
@@ -63,6 +64,10 @@ void print_pivot(Session& session, const TableCommand& arguments, report::TableF
                         "leave one or the other out.");
   }
   if (const auto table = open_table(session, arguments)) {
+    if (!table->baseline && std::ranges::count(choice->cells, report::Quantity::ratio) > 0) {
+      return session.fail(exit_wrong_use,
+                          "--cells ratio: ratios are to a baseline; give --baseline CONTENDER.");
+    }
     const auto pivot = report::make_pivot(*table, *choice);
     if (!pivot) return session.fail(exit_wrong_use, pivot.error().message);
     print_result(session, report::write_pivot(*table, *pivot, format));

@@ -122,7 +122,12 @@ void report_outcome(Session& session, const RunCommandArguments& arguments,
       print_result(session, report::write_table(*table, report::TableFormat::text));
     }
   }
-  if (!arguments.quiet) {
+  const bool has_rest = outcome.status == RunStatus::cancelled;
+  if (has_rest) {
+    say("run {} is cancelled; attnscope run --resume {} measures the rest", run->number,
+        run->number);
+  }
+  if (!arguments.quiet && !has_rest) {
     say("run {} is {}; attnscope table {} --baseline CONTENDER, attnscope plot {} -o FIGURE.pdf",
         run->number, name_of(outcome.status), run->number, run->number);
   }

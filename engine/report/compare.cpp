@@ -2,15 +2,18 @@
 #include "engine/report/compare.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "engine/report/axes_in_words.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
+#include "engine/report/slice.h"
 #include "engine/statistics/placements.h"
 
 namespace attnscope::report {
@@ -112,6 +115,36 @@ std::string between_in_words(const Comparison& comparison) {
                         100 * std::expm1(*comparison.machine_moved));
   }
   return text;
+}
+
+/// The settings, and the contenders, of which no cell of one run has one of the other's.
+std::vector<std::string> settings_apart(const std::vector<StoredCell>& a,
+                                        const std::vector<StoredCell>& b) {
+  const auto values_of = [](const std::vector<StoredCell>& cells) {
+    std::vector<std::pair<std::string, std::set<std::string>>> all;
+    for (const StoredCell& cell : cells) {
+      std::vector<AxisValue> axes = axes_of(cell.point);
+      all.resize(axes.size() + 1);
+      for (std::size_t i = 0; i < axes.size(); ++i) {
+        all[i].first = axis_name(axes[i].key);
+        all[i].second.insert(axes[i].value);
+      }
+      all.back().first = "contenders";
+      all.back().second.insert(cell.cell.contender.id());
+    }
+    return all;
+  };
+  const auto of_a = values_of(a), of_b = values_of(b);
+  std::vector<std::string> apart;
+  for (std::size_t i = 0; i < of_a.size() && i < of_b.size(); ++i) {
+    const auto& [name, in_a] = of_a[i];
+    const std::set<std::string>& in_b = of_b[i].second;
+    if (std::ranges::any_of(in_a, [&](const std::string& one) { return in_b.contains(one); }))
+      continue;
+    apart.push_back(
+        fmt::format("{}: {} in A, {} in B", name, fmt::join(in_a, ", "), fmt::join(in_b, ", ")));
+  }
+  return apart;
 }
 
 ordered_json side_of(const StoredCell& cell) {
@@ -224,6 +257,7 @@ Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a, const St
 
   Comparison comparison{.run_a = a, .run_b = b, .cells = {}, .only_in_a = 0, .only_in_b = 0};
   comparison.machine_moved = machine_moved(*ceilings);
+  std::vector<std::string> apart = settings_apart(*cells_a, *cells_b);
   std::ranges::stable_sort(*cells_a, comes_before, &StoredCell::point);
   std::map<std::string, const StoredCell*> of_b;
   for (const StoredCell& cell : *cells_b) of_b.emplace(cell_key(cell), &cell);
@@ -243,6 +277,7 @@ Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a, const St
     comparison.cells.push_back(std::move(compared));
   }
   comparison.only_in_b = static_cast<int>(of_b.size());
+  if (comparison.cells.empty()) comparison.apart = std::move(apart);
   widen(comparison);
   return comparison;
 }
@@ -273,8 +308,10 @@ std::vector<std::string> comparison_notes(const Comparison& comparison) {
   for (const std::string& difference : differences(comparison.run_a, comparison.run_b)) {
     notes.push_back("not alike: " + difference);
   }
+  for (const std::string& setting : comparison.apart) notes.push_back("not alike: " + setting);
   notes.push_back(counts_of(comparison));
-  notes.push_back(between_in_words(comparison));
+  notes.push_back(comparison.cells.empty() ? "no cell of one has the settings of one of the other"
+                                           : between_in_words(comparison));
   return notes;
 }
 

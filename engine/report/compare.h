@@ -24,6 +24,7 @@ struct Comparison {
   int only_in_a = 0, only_in_b = 0;
   statistics::BetweenRuns between = {};      // added to every interval
   std::optional<double> machine_moved = {};  // 0.08: by 8%; none without ceilings
+  std::vector<std::string> apart = {};       // where no cell is shared: "threads: 2 in A, 1 in B"
 };
 
 [[nodiscard]] Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a,

@@ -132,21 +132,21 @@ std::string provenance_line(const RunInfo& run) {
       fmt::format("Run {} ({}), {}, {}; {}{}; {}; to repeat: {}", run.number, run.start.sweep_name,
                   time_in_words(run.started_unix_ms), run.start.device, driver_in_words(provenance),
                   caches.empty() ? "" : fmt::format("; {} caches", caches), run.start.command_line,
-                  again_command(run));
+                  command_on(run, "run --again"));
   for (const std::string& damage : damage_in_words(run)) line += "; " + damage;
   return one_line(std::move(line));
 }
 
-std::string again_command(const RunInfo& run, const std::string& only) {
+std::string command_on(const RunInfo& run, std::string_view command, const std::string& options) {
   // A run file is named with its run; a database has an option of its own.
   const bool is_file = run.file.extension() == ".attn";
   const std::string name =
       is_file ? fmt::format("{}:{}", run.file.string(), run.id.uuid) : run.id.uuid;
-  std::string command = "attnscope run --again " + shell_word(name);
-  if (!only.empty()) command += " --only " + shell_word(only);
+  std::string words = fmt::format("attnscope {} {}", command, shell_word(name));
+  if (!options.empty()) words += " " + options;
   if (!is_file && !run.file.empty() && run.file != default_database())
-    command += " --db " + shell_word(run.file.string());
-  return command;
+    words += " --db " + shell_word(run.file.string());
+  return words;
 }
 
 std::vector<std::string> damage_in_words(const RunInfo& run) {

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/store/store.h"
@@ -21,9 +22,10 @@ namespace attnscope::report {
 /// One line of provenance for table footers and figure metadata.
 [[nodiscard]] std::string provenance_line(const RunInfo& run);
 
-/// The command that measures the run again, or `only` some of it: by its UUID, with the database
-/// that has it unless that is the default one, or with the file.
-[[nodiscard]] std::string again_command(const RunInfo& run, const std::string& only = {});
+/// "attnscope COMMAND RUN OPTIONS": the run by its UUID, with the database that has it unless that
+/// is the default one, or with the file. "run --again" measures it once more.
+[[nodiscard]] std::string command_on(const RunInfo& run, std::string_view command,
+                                     const std::string& options = {});
 
 /// What of the run itself is damaged or missing, as far as find_run looked; that of cells stands
 /// with them.

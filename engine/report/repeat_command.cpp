@@ -7,6 +7,7 @@
 
 #include "engine/report/axes_in_words.h"
 #include "engine/report/provenance.h"
+#include "kernels/base/shell_word.h"
 
 namespace attnscope::report {
 namespace {
@@ -54,7 +55,8 @@ RepeatCommand repeat_command(const Table& table, const Row& row,
   }
   std::string only;
   for (const std::string& term : terms) only += (only.empty() ? "" : ",") + term;
-  command.text = again_command(table.run, only);
+  command.text =
+      command_on(table.run, "run --again", only.empty() ? only : "--only " + shell_word(only));
   return command;
 }
 

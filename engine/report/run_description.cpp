@@ -44,7 +44,8 @@ std::string words(const json& value) {
 /// "  label           text", empty when there is nothing to say.
 std::string line(std::string_view label, const std::string& text) {
   if (text.empty()) return {};
-  return wrapped("  " + padded(label, label_width, true) + one_line(text),
+  const std::string_view gap = label.size() < label_width ? "" : " ";
+  return wrapped(fmt::format("  {}{}{}", padded(label, label_width, true), gap, one_line(text)),
                  std::string(label_width + 2, ' '));
 }
 
@@ -129,8 +130,9 @@ std::vector<Moved> moved_ceilings_of(const std::vector<Ceilings>& ceilings) {
 }
 
 std::string whose(const Ceilings& ceilings) {
-  return ceilings.device == DeviceKind::cpu ? fmt::format("{} threads", ceilings.threads)
-                                            : std::string(name_of(ceilings.device));
+  return ceilings.device == DeviceKind::cpu
+             ? counted(static_cast<std::size_t>(std::max(ceilings.threads, 0)), "thread")
+             : std::string(name_of(ceilings.device));
 }
 
 double copy_rate(const Ceilings& ceilings) {
@@ -299,7 +301,7 @@ std::string write_description(const RunDescription& description) {
   if (run.finished_unix_ms > 0) text += line("finished", time_in_words(run.finished_unix_ms));
   text += line("command", run.start.command_line);
   text += line("repetition of", words(provenance_at(provenance, "/again_of")));
-  text += line("to repeat it", again_command(run));
+  text += line("to repeat it", command_on(run, "run --again"));
   for (const Restart& restart : description.restarts) {
     text += line("restarted", fmt::format("{}: {}", time_in_words(restart.restarted_unix_ms),
                                           restart.command_line));

@@ -367,7 +367,7 @@ th, td {{ padding: 0.25rem 0.75rem; text-align: left; white-space: nowrap;
 thead th {{ border-bottom: 2px solid light-dark(#8b949e, #6e7681); }}
 th[scope=rowgroup] {{ padding-top: 1rem; font-style: italic; font-weight: normal; }}
 .number {{ text-align: right; }}
-.text {{ white-space: normal; min-width: 8rem; }}
+.text {{ white-space: normal; min-width: 9rem; }}
 .baseline {{ text-decoration: underline; }}
 footer {{ margin-top: 2rem; font-size: 0.85rem; overflow-wrap: anywhere;
   color: light-dark(#57606a, #9aa4ae); }}
@@ -413,7 +413,8 @@ std::string as_html(const Sheet& sheet) {
       page_begin, sheet.above.empty() ? std::string("AttnScope") : in_html(sheet.above.front()));
   text += paragraphs_in_html(sheet.above) + "<div class=\"scroll\">\n<table>\n<thead>\n<tr>";
   const auto kind_of = [](const SheetColumn& column) {
-    return column.is_number ? "number" : "text";
+    // A column without a title holds marks.
+    return column.is_number ? "number" : column.title.empty() ? "mark" : "text";
   };
   for (const SheetColumn& column : sheet.columns) {
     text += fmt::format("<th scope=\"col\" class=\"{}\">{}</th>", kind_of(column),

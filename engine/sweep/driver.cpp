@@ -251,7 +251,9 @@ class Run {
     const double gflops = ceilings.flop_per_second / 1e9;
     send(Kind::ceilings,
          ceilings.device == DeviceKind::cpu
-             ? fmt::format("{:.1f} GFLOP/s, {} threads", gflops, ceilings.threads)
+             ? fmt::format(
+                   "{:.1f} GFLOP/s, {}", gflops,
+                   counted(static_cast<std::size_t>(std::max(ceilings.threads, 0)), "thread"))
              : fmt::format("{:.1f} GFLOP/s, {:.1f} on tensor cores, {}", gflops,
                            ceilings.tensor_flop_per_second / 1e9, name_of(ceilings.device)));
   }
@@ -335,8 +337,9 @@ class Run {
       }
     }
     for (const int count : threads) {
-      const Status done = measure_ceilings(fmt::format("the machine, {} threads", count),
-                                           {{"request", "ceilings"}, {"threads", count}});
+      const Status done = measure_ceilings(
+          fmt::format("the machine, {}", counted(static_cast<std::size_t>(count), "thread")),
+          {{"request", "ceilings"}, {"threads", count}});
       if (!done || is_over()) return done;
     }
     if (!on_device) return {};

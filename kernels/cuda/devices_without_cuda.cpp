@@ -4,7 +4,10 @@
 namespace attnscope {
 
 CudaDevices cuda_devices() {
-  return {.devices = {}, .reason = "this build has no CUDA (nvcc was not found when it was made)"};
+  return {.devices = {},
+          .reason =
+              "this build has no CUDA (it was made without nvcc or without a GPU; cmake "
+              "--preset release -DATTNSCOPE_CUDA=ON takes it in)"};
 }
 
 }  // namespace attnscope

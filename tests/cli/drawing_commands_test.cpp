@@ -95,6 +95,7 @@ TEST(Table, WrongKeysOfItsRowsColumnsAndCells_AreNamed) {
   refused({"--cells", "time,colour"}, "--cells: there is no quantity 'colour'");
   refused({"--rows", "dtype", "--columns", "dtype"}, "both 'dtype'");
   refused({"--rows", "length", "--growth"}, "--growth");
+  refused({"--cells", "time,ratio"}, "give --baseline CONTENDER");
 }
 
 TEST(Plot, WritesEachFormatWithoutADisplay) {

@@ -39,6 +39,23 @@ TEST(Compare, ARunWithItself_ShowsNoDifference) {
   EXPECT_EQ(ratios, 7) << "all but the cell that ran out of memory";
 }
 
+TEST(Compare, RunsThatShareNoCell_SayWhichSettingsAreApart) {
+  const MeasuredRun run;
+  const TemporaryFolder folder;
+  Store store = open_or_throw(folder / "other.db");
+  const RunId other = begin_or_throw(store, sample_run());
+  HeatResult heat = MeasuredRun::heat_at(64);
+  heat.point.threads = 1;
+  heat.point.batch_max = 7;
+  ASSERT_TRUE(store.add_heat(other, heat));
+  const auto comparison = compare_runs(run.store(), run.info(), store, *store.find_run("last"));
+  ASSERT_TRUE(comparison);
+  const std::vector<std::string> notes = comparison_notes(*comparison);
+  EXPECT_THAT(notes, testing::Contains("not alike: Threads: 2 in A, 1 in B"));
+  EXPECT_THAT(notes, testing::Contains(HasSubstr("7 in B")));
+  EXPECT_THAT(notes.back(), HasSubstr("no cell of one has the settings"));
+}
+
 TEST(Compare, AsJson_HasVerdictsAndNullsWhereThereIsNoTime) {
   const MeasuredRun run;
   const auto whole = nlohmann::json::parse(write_comparison_json(compare_or_throw(run, run)));

@@ -28,6 +28,7 @@
 #include "app/gui/views/run_export.h"
 #include "app/gui/views/run_table.h"
 #include "app/gui/views/slice_bar.h"
+#include "engine/report/provenance.h"
 #include "kernels/base/written_file.h"
 
 namespace attnscope::gui {
@@ -302,9 +303,9 @@ void RunView::show_answers(const RunSnapshot& run) {
   constexpr qsizetype most = 3;  // the command line has room for all of them
   QStringList shown = run.answers.mid(0, most);
   if (run.answers.size() > most) {
-    shown.append(tr("%1 more: attnscope answer %2")
+    shown.append(tr("%1 more: %2")
                      .arg(run.answers.size() - most)
-                     .arg(run.table.run.number));
+                     .arg(words(report::command_on(run.table.run, "answer"))));
   }
   answers_->setText(shown.join(QLatin1Char('\n')));
   answers_->setToolTip(run.answers.join(QLatin1Char('\n')));
