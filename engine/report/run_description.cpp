@@ -14,6 +14,7 @@
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
 #include "kernels/base/json.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 namespace {

@@ -510,7 +510,8 @@ std::string write_tabbed(const Sheet& sheet) {
   std::string text;
   const auto add_line = [&](const std::vector<Value>& values) {
     std::vector<std::string> fields;
-    for (const Value& value : values) fields.push_back(cell_text(text_of(value)));
+    std::ranges::transform(values, std::back_inserter(fields),
+                           [](const Value& value) { return cell_text(text_of(value)); });
     text += fmt::format("{}\n", fmt::join(fields, "\t"));
   };
   for_each_line(sheet, add_line, [](const SheetColumn& column) { return column.title; });

@@ -373,9 +373,10 @@ class Run {
     if (!ceilings) {
       return warn("the machine's ceilings could not be measured: " + ceilings.error().message);
     }
-    if (!is_possible(*ceilings))
+    if (!is_possible(*ceilings)) {
       return warn(
           "the machine's ceilings are not kept: the measuring process told impossible rates");
+    }
     ceilings->seconds_into_run = std::chrono::duration<double>(Clock::now() - began_).count();
     pending_.add(*ceilings);
   }
