@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "attnscope/build_info.h"
+#include "engine/report/number_text.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope::cli {
@@ -48,7 +49,7 @@ std::string one_line(std::string text) {
 }  // namespace
 
 void Session::fail(int code, const std::string& sentence) {
-  say("attnscope: {}", sentence);
+  say("attnscope: {}", report::one_line(sentence));
   exit_code = code;
 }
 

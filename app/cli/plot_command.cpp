@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <span>
 
 #include "app/cli/command_line.h"
 #include "app/cli/figure_arguments.h"
@@ -118,7 +119,7 @@ void plot(Session& session, const PlotCommandArguments& arguments) {
   const auto what = printable_of(*table, *choice, arguments);
   if (!what) return refuse(what.error());
   const charts::OffscreenApplication application;
-  write_and_tell(session, *what, arguments.figure, *options);
+  write_and_tell(session, *what, arguments.figure, *options, std::span(&table->run.file, 1));
 }
 
 #else

@@ -291,8 +291,9 @@ std::vector<std::string> cautions(const RunDescription& description) {
 std::string write_description(const RunDescription& description) {
   const RunInfo& run = description.run;
   const json provenance = provenance_of(run);
-  std::string text = wrapped(
-      fmt::format("Run {} ({}), {}", run.number, run.start.sweep_name, name_of(run.status)), "  ");
+  std::string text = wrapped(fmt::format("Run {} ({}), {}", run.number,
+                                         one_line(run.start.sweep_name), name_of(run.status)),
+                             "  ");
   text += line("uuid", run.id.uuid);
   text += line("name", run.name);
   text += line("tags", run.tag);

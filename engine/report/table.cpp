@@ -245,6 +245,14 @@ Result<Table> make_table(const Store& store, const RunInfo& run,
   Result<std::vector<Ceilings>> ceilings = store.ceilings(run.id);
   if (!ceilings) return tl::unexpected(ceilings.error());
 
+  // Names come from sweeps and files of other people; a line of one's own is no name.
+  for (StoredCell& cell : *cells) {
+    Contender& contender = cell.cell.contender;
+    for (std::string* name :
+         {&contender.pattern, &contender.implementation, &contender.name, &contender.model})
+      *name = one_line(std::move(*name));
+  }
+
   Table table{.run = run, .rows = {}, .baseline = std::nullopt};
   if (baseline) {
     Result<std::string> id = find_baseline(*cells, run, *baseline);

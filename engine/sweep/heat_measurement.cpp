@@ -63,8 +63,8 @@ class Belief {
     if (!reason.empty()) {
       cell = failed_cell(request_.heat, cell.contender, CellStatus::crashed,
                          "the measuring process answered what cannot be: " + std::move(reason));
-    } else if (cell.status == CellStatus::ok &&
-               !(cell.relative_error.value_or(0) <= cell.error_bound.value_or(0))) {
+    } else if (cell.status == CellStatus::ok && !(cell.relative_error && cell.error_bound &&
+                                                  *cell.relative_error <= *cell.error_bound)) {
       cell.status = CellStatus::wrong;
       cell.reason =
           fmt::format("the measuring process called it ok with an error of {:.2g}, {}",
@@ -93,6 +93,10 @@ class Belief {
     }
     if (cell.batch < 0 || cell.batch > std::max<std::int64_t>(request_.heat.point.batch_max, 1))
       return fmt::format("a batch of {}", cell.batch);
+    if (cell.status == CellStatus::cancelled)
+      return "a cell that was cancelled, which nobody asked for";
+    if (cell.status != CellStatus::ok && cell.reason.empty())
+      return fmt::format("a cell that is {}, without a reason", name_of(cell.status));
     const CellMemory& memory = cell.memory;
     if (!is_size(memory.requested_bytes) || !is_size(memory.reserved_bytes) ||
         !is_size(memory.workspace_bytes) || !is_size(memory.process_peak_bytes.value_or(0)))
@@ -107,6 +111,11 @@ class Belief {
 
   [[nodiscard]] std::string why_not_timed(const Cell& cell) const {
     if (cell.batch == 0) return "a batch of 0";
+    // No dtype here is as coarse as that.
+    constexpr double largest_bound = 10;
+    const double error = cell.relative_error.value_or(0), bound = cell.error_bound.value_or(0);
+    if (error < 0 || bound < 0 || bound > largest_bound)
+      return fmt::format("an error of {:g} with a bound of {:g}", error, bound);
     if (cell.samples.empty()) return "that it was measured, without a sample";
     double together = 0;
     std::set<std::pair<int, int>> rounds;
@@ -124,7 +133,7 @@ class Belief {
       }
       if (sample.involuntary_switches < 0 || !is_work(sample.foreign_load) ||
           !is_work(sample.clock_mhz.value_or(0)) ||
-          !std::isfinite(sample.temperature_c.value_or(0))) {
+          !(std::abs(sample.temperature_c.value_or(0)) < 1000)) {
         return "conditions of a sample that no machine has";
       }
     }

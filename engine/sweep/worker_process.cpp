@@ -219,8 +219,12 @@ class WorkerProcess::Child {
   }
   /// The last look at its output took less than there was.
   [[nodiscard]] bool has_more() const { return has_more_; }
-  /// Bytes of a line that is still arriving.
-  [[nodiscard]] std::size_t pending_bytes() const { return output_text_.size() - taken_; }
+  /// Bytes of a line that is still arriving, behind those that are whole.
+  [[nodiscard]] std::size_t pending_bytes() const {
+    const std::size_t feed = output_text_.rfind('\n');
+    const std::size_t begin = feed == std::string::npos ? 0 : feed + 1;
+    return output_text_.size() - std::max(begin, taken_);
+  }
   /// Its output is closed and read to the end.
   [[nodiscard]] bool output_ended() const { return !output_.is_open(); }
   /// The line its errors end with, for messages.
@@ -294,7 +298,7 @@ void WorkerProcess::Child::read_output() {
   std::array<char, 65536> chunk;
   std::size_t read = 0;
   has_more_ = false;
-  while (output_.is_open() && pending_bytes() <= longest_line) {
+  while (output_.is_open() && output_text_.size() - taken_ <= longest_line) {
     has_more_ = read >= most_at_once;
     if (has_more_) return;
     const ssize_t got = ::read(output_.get(), chunk.data(), chunk.size());

@@ -98,6 +98,22 @@ TEST(Table, WrongKeysOfItsRowsColumnsAndCells_AreNamed) {
   refused({"--cells", "time,ratio"}, "give --baseline CONTENDER");
 }
 
+TEST(Plot, NeverReplacesTheDatabaseItReads) {
+  const Program program;
+  fill(program);
+  std::filesystem::copy_file(program.path("runs.db"), program.path("runs.svg"));
+  std::filesystem::copy_file(program.path("runs.db"), program.path("runs.csv"));
+  const std::string before = program.read("runs.svg");
+  for (std::vector<std::string> arguments :
+       {std::vector<std::string>{"plot", "last", "--db", "runs.svg", "-o", "runs.svg"},
+        {"plot", "last", "--db", "runs.csv", "-o", "runs.pdf", "--csv"}}) {
+    const Outcome outcome = program.run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("is what is read"));
+  }
+  EXPECT_EQ(program.read("runs.svg"), before);
+}
+
 TEST(Plot, WritesEachFormatWithoutADisplay) {
   const Program program;
   fill(program);

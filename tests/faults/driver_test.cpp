@@ -111,10 +111,14 @@ TEST_F(DriverTest, WhatCannotBeIsNotBelieved) {
       {"lie-work", "a work of "},
       {"lie-load", "conditions of a sample that no machine has"},
       {"lie-unsupported", "a batch of 4611686018427387904"},
+      {"lie-cancelled", "a cell that was cancelled"},
+      {"lie-wordless", "a cell that is oom, without a reason"},
+      {"lie-bound", "with a bound of 1e+300"},
+      {"lie-below", "an error of -1"},
   };
   std::string contenders = R"("full/dense")";
   for (const auto& [id, words] : lies) contenders += fmt::format(R"(, "full/{}")", id);
-  for (const char* id : {"lie-error", "lie-nan-error", "lie-no-bound"})
+  for (const char* id : {"lie-error", "lie-nan-error", "lie-no-bound", "lie-unproven"})
     contenders += fmt::format(R"(, "full/{}")", id);
   const Ran ran = measured(sweep_of(contenders, "64"));
   EXPECT_EQ(ran.cells.at("64 full/dense").status, CellStatus::ok);
@@ -127,7 +131,8 @@ TEST_F(DriverTest, WhatCannotBeIsNotBelieved) {
   }
   for (const auto& [id, words] : {std::pair("lie-error", "above the bound of 2e-06"),
                                   {"lie-nan-error", "an error of nan"},
-                                  {"lie-no-bound", "told no bound"}}) {
+                                  {"lie-no-bound", "told no bound"},
+                                  {"lie-unproven", "told no bound"}}) {
     const Cell& cell = ran.cells.at(fmt::format("64 full/{}", id));
     EXPECT_EQ(cell.status, CellStatus::wrong) << id;
     EXPECT_THAT(cell.reason, HasSubstr(words));

@@ -143,6 +143,19 @@ constexpr Lie lies[] = {
        cell.status = CellStatus::unsupported;
        cell.batch = std::int64_t{1} << 62;
      }},
+    {"lie-cancelled", [](Cell& cell) { cell.status = CellStatus::cancelled; }},
+    {"lie-wordless", [](Cell& cell) { cell.status = CellStatus::oom; }},
+    {"lie-bound",
+     [](Cell& cell) {
+       cell.relative_error = 1e200;
+       cell.error_bound = 1e300;
+     }},
+    {"lie-below", [](Cell& cell) { cell.relative_error = -1; }},
+    {"lie-unproven",
+     [](Cell& cell) {
+       cell.relative_error.reset();
+       cell.error_bound.reset();
+     }},
     {"lie-error", [](Cell& cell) { cell.relative_error = 0.3; }},
     {"lie-nan-error", [](Cell& cell) { cell.relative_error = std::nan(""); }},
     {"lie-no-bound", [](Cell& cell) { cell.error_bound.reset(); }},

@@ -63,6 +63,15 @@ TEST_F(WorkerProcessTest, WhoeverTellsNothingWithoutEndIsGivenUp) {
   }
 }
 
+TEST_F(WorkerProcessTest, LinesThatAreWholeArePendingNoMore) {
+  auto worker = WorkerProcess::start(FAKE_WORKER_PROGRAM);
+  ASSERT_TRUE(worker) << worker.error().message;
+  ASSERT_TRUE(worker->send({{"request", "ceilings"}, {"threads", 1}}));
+  ASSERT_TRUE(worker->send({{"request", "ceilings"}, {"threads", 1}}));
+  ASSERT_EQ(worker->read(seconds(60)).wait, WorkerProcess::Wait::event);
+  EXPECT_EQ(worker->pending_bytes(), 0U);
+}
+
 TEST_F(WorkerProcessTest, AnEventWithoutANameIsNotOfTheProtocol) {
   EXPECT_THAT(error_of(R"(echo '{"event": 5}'; cat)"), HasSubstr("not of the protocol"));
 }
