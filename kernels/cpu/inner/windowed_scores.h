@@ -155,15 +155,7 @@ ATTNSCOPE_INLINE Vector moved_down(Vector v, int by) {
     15,
 #endif
   };
-  const Integers order = load(numbers + by);
-  // clang knows no shuffle by a variable, and g++ 12 warns of its own header's.
-#if !defined(__clang__)
-  return __builtin_shuffle(v, order);
-#elif defined(__AVX512F__)
-  return _mm512_permutexvar_ps(reinterpret_cast<__m512i>(order), v);
-#else
-  return _mm256_permutevar8x32_ps(v, reinterpret_cast<__m256i>(order));
-#endif
+  return __builtin_shuffle(v, load(numbers + by));
 }
 #endif
 
