@@ -85,6 +85,11 @@ Status Store::check_integrity(const std::atomic<bool>* stop,
       return fail("{} in the database {} {} damaged, and what is damaged is shown as such; {}",
                   runs_in_words(damaged), name, damaged.size() == 1 ? "is" : "are", way_out(sound));
     }
+    if (!of_the_file.empty()) {
+      constexpr std::size_t longest = 200;
+      return fail("the database {} is damaged ({}); {}", name, in_a_sentence(of_the_file, longest),
+                  way_out(sound));
+    }
     std::error_code none;
     if (own.lost_commits > 0 || std::filesystem::exists(store::kept_log_of(own.file), none)) {
       return fail(
@@ -92,11 +97,6 @@ Status Store::check_integrity(const std::atomic<bool>* stop,
           "sound, and attnscope run --resume RUN measures heats that are missing; remove {} when "
           "you know",
           name, store::kept_log_of(own.file).string());
-    }
-    if (!of_the_file.empty()) {
-      constexpr std::size_t longest = 200;
-      return fail("the database {} is damaged ({}); {}", name, in_a_sentence(of_the_file, longest),
-                  way_out(sound));
     }
     return {};
   });
