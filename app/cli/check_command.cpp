@@ -68,8 +68,6 @@ std::string describe_wrong(const nlohmann::json& row) {
 void check(Session& session, const std::string& device_text, const std::string& worker_command) {
   const auto device = parse_device(device_text);
   if (!device) return session.fail(exit_wrong_use, device.error().message);
-  // Thousands of tiny calls: threads that spin between them starve each other on a busy machine.
-  ::setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
   auto worker = WorkerProcess::start(worker_command);
   if (!worker) return session.fail(exit_wrong_use, worker.error().message);
   Tallies tallies;

@@ -8,7 +8,6 @@
 #include "app/cli/command_line.h"
 #ifdef ATTNSCOPE_HAS_GUI
 #include "app/gui/charts/printable.h"
-#include "kernels/base/written_file.h"
 #endif
 
 namespace attnscope::cli {
@@ -53,12 +52,7 @@ Result<charts::FigureOptions> figure_options(const FigureArguments& arguments,
 }
 
 void write_and_tell(Session& session, const charts::Printable& what,
-                    const FigureArguments& arguments, const charts::FigureOptions& options,
-                    std::span<const std::filesystem::path> inputs) {
-  for (const std::filesystem::path& file : charts::files_of(arguments.file, options)) {
-    if (Status allowed = may_be_written(file, inputs); !allowed)
-      return session.fail(exit_wrong_use, allowed.error().message);
-  }
+                    const FigureArguments& arguments, const charts::FigureOptions& options) {
   const auto written = charts::write_printable(what, arguments.file, options);
   if (!written) return session.fail(exit_wrong_use, written.error().message);
   for (const std::filesystem::path& file : *written) {

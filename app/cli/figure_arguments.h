@@ -6,7 +6,6 @@
 
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "kernels/base/result.h"
@@ -37,11 +36,9 @@ void add_figure_arguments(CLI::App& command, FigureArguments& arguments,
 #ifdef ATTNSCOPE_HAS_GUI
 [[nodiscard]] Result<charts::FigureOptions> figure_options(const FigureArguments& arguments,
                                                            double default_width_mm);
-/// Writes it and what goes beside it, none of them over one of `inputs`, and names every file on
-/// stderr.
+/// Writes it and what goes beside it, and names every file on stderr.
 void write_and_tell(Session& session, const charts::Printable& what,
-                    const FigureArguments& arguments, const charts::FigureOptions& options,
-                    std::span<const std::filesystem::path> inputs = {});
+                    const FigureArguments& arguments, const charts::FigureOptions& options);
 #endif
 
 }  // namespace attnscope::cli

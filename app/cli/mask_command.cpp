@@ -47,8 +47,10 @@ void mask(Session& session, const MaskCommandArguments& arguments) {
   if (!subject) return session.fail(exit_wrong_use, subject.error().message);
   const auto options = figure_options(arguments.figure, charts::mask_width_mm);
   if (!options) return session.fail(exit_wrong_use, options.error().message);
+  auto what = charts::printable(std::move(*subject));
+  what.inputs = {arguments.pattern.pattern};
   const charts::OffscreenApplication application;
-  write_and_tell(session, charts::printable(std::move(*subject)), arguments.figure, *options);
+  write_and_tell(session, what, arguments.figure, *options);
 }
 
 #else

@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
-#include <span>
 
 #include "app/cli/command_line.h"
 #include "app/cli/figure_arguments.h"
@@ -116,10 +115,11 @@ void plot(Session& session, const PlotCommandArguments& arguments) {
   if (!table) return;
   const auto options = options_of(arguments, *table);
   if (!options) return refuse(options.error());
-  const auto what = printable_of(*table, *choice, arguments);
+  auto what = printable_of(*table, *choice, arguments);
   if (!what) return refuse(what.error());
+  what->inputs = {table->run.file};
   const charts::OffscreenApplication application;
-  write_and_tell(session, *what, arguments.figure, *options, std::span(&table->run.file, 1));
+  write_and_tell(session, *what, arguments.figure, *options);
 }
 
 #else

@@ -12,6 +12,7 @@
 #include "app/cli/progress_line.h"
 #include "app/cli/run_events.h"
 #include "engine/report/compare.h"
+#include "engine/report/conditions.h"
 #include "engine/report/provenance.h"
 #include "engine/report/table.h"
 #include "engine/sweep/driver.h"
@@ -120,6 +121,11 @@ void report_outcome(Session& session, const RunCommandArguments& arguments,
   } else if (!arguments.quiet && !arguments.events) {
     if (auto table = report::make_table(*store, *run, std::nullopt, {})) {
       print_result(session, report::write_table(*table, report::TableFormat::text));
+      std::vector<const report::Row*> rows;
+      for (const report::Row& row : table->rows) rows.push_back(&row);
+      if (const std::string disturbed = report::disturbed_cells_in_words(*run, rows);
+          !disturbed.empty())
+        say("{}", disturbed);
     }
   }
   const bool has_rest = outcome.status == RunStatus::cancelled;

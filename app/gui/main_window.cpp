@@ -51,6 +51,7 @@ MainWindow::MainWindow(const WindowOptions& options, QWidget* parent)
   addToolBar(Qt::TopToolBarArea, commands_);
   build_menus();
   wire_store();
+  wire_files();
   wire_launcher();
   wire_compare();
   wire_commands();
@@ -100,6 +101,7 @@ void MainWindow::wire_store() {
   connect(&store_, &StoreThread::waiting, compare_, &ComparePage::show_waiting);
   connect(&store_, &StoreThread::waited, compare_, &ComparePage::show_waited);
   connect(&store_, &StoreThread::opened, this, [this] {
+    remember_database_ = store_.database().extension() != ".attn";
     compare_->show_store_opened();
     commands_->set_refused({});
     if (!open_first_.empty()) open_file(words(std::exchange(open_first_, {}).string()));
@@ -235,8 +237,13 @@ void MainWindow::show_page(PageNumber number) {
   Page* page = compare_;
   if (number == patterns_page) page = patterns();
   if (number == attention_page) page = attention();
+  const bool turned = pages_->currentWidget() != page;
   pages_->setCurrentWidget(page);
   commands_->set_page(page);
+  // A page's keys work where the focus is.
+  const QWidget* focused = focusWidget();
+  if (turned && !(focused && page->isAncestorOf(focused)))
+    (page->focusWidget() ? page->focusWidget() : page)->setFocus(Qt::OtherFocusReason);
 }
 
 void MainWindow::changeEvent(QEvent* event) {

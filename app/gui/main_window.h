@@ -41,8 +41,8 @@ class MainWindow : public QMainWindow {
   void set_theme(Theme theme);
   /// The drawer over the page Compare, as it was left.
   void open_new_run();
-  /// A database, exported runs, a sweep, a pattern, a dump; what is none of them is said on the
-  /// page.
+  /// A database (in a window of its own), exported runs (imported), a sweep, a pattern, a dump.
+  /// What does not fit is said on the page, changes nothing and is not remembered.
   bool open_file(const QString& file);
   void start_quick_sweep();
   /// What the new-run drawer does when it is done.
@@ -78,6 +78,7 @@ class MainWindow : public QMainWindow {
   void wire_commands();
   void add_page(Page* page);
   void wire_store();
+  void wire_files();
   void wire_launcher();
   void wire_compare();
   void wire_run_list();
@@ -88,6 +89,7 @@ class MainWindow : public QMainWindow {
   void import_runs();
   void ask_for_open();
   bool open_sweep(const QString& file);
+  void refuse_file(const QString& file, const QString& sentence);
   void step_text_size(int direction);
   void set_text_size(int percent);
   void show_shortcuts();
@@ -99,6 +101,7 @@ class MainWindow : public QMainWindow {
   DeviceList devices_;
   SweepForecast forecast_;  // of what the new-run drawer holds
   RunListModel runs_;
+  bool remember_database_ = false;  // it has opened, and holds a person's own runs
   bool quick_when_open_ = false;
   std::filesystem::path open_first_;  // once the database is open
   QTimer opening_;                    // runs out when the database takes long to open

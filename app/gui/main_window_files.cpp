@@ -15,6 +15,7 @@
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/new_run_drawer.h"
 #include "app/gui/views/patterns_page.h"
+#include "engine/sweep/sweep.h"
 #include "kernels/base/text_file.h"
 
 namespace attnscope::gui {
@@ -42,15 +43,16 @@ void MainWindow::ask_for_open() {
 bool MainWindow::open_file(const QString& file) {
   const Result<FileKind> kind = kind_of(file.toStdString());
   if (!kind) {
-    show_page(compare_page);
-    compare_->messages()->show_error(words(kind.error().message));
+    refuse_file(file, words(kind.error().message));
     return false;
   }
-  remember_file(file);
   switch (*kind) {
     case FileKind::database:
+      store_.try_database(file);
+      return true;
     case FileKind::exported_runs:
-      ask_for_window({.database = std::filesystem::absolute(file.toStdString())});
+      show_page(compare_page);
+      store_.import_file(file);
       return true;
     case FileKind::sweep:
       return open_sweep(file);
@@ -58,7 +60,7 @@ bool MainWindow::open_file(const QString& file) {
       show_page(patterns_page);
       return patterns()->open_file(file).has_value();
     case FileKind::dump:
-      attention()->open_file(file);
+      attention()->open_file(file);  // which remembers it once it is open
       show_page(attention_page);
       return true;
   }
@@ -67,12 +69,38 @@ bool MainWindow::open_file(const QString& file) {
 
 bool MainWindow::open_sweep(const QString& file) {
   const auto text = read_text_file(file.toStdString(), "sweep file", largest_sweep);
-  if (!text) {
-    compare_->messages()->show_error(words(text.error().message));
+  const auto sweep =
+      text.and_then([&](const std::string& json) { return parse_sweep(json, file.toStdString()); });
+  if (!sweep) {
+    refuse_file(file, words(sweep.error().message));
     return false;
   }
   open_new_run();
-  return new_run_ != nullptr && new_run_->begin_with(words(*text));
+  if (!new_run_ || !new_run_->begin_with(words(*text))) return false;
+  remember_file(file);
+  return true;
+}
+
+// Nothing that is open changes; but whoever meant this sweep shall not start the one in the drawer.
+void MainWindow::refuse_file(const QString& file, const QString& sentence) {
+  show_page(compare_page);
+  compare_->messages()->show_error(sentence);
+  const bool meant_as_sweep = file.endsWith(QStringLiteral(".json"));
+  if (meant_as_sweep && new_run_ && new_run_->is_open()) new_run_->refuse(sentence);
+}
+
+void MainWindow::wire_files() {
+  connect(&store_, &StoreThread::database_tried, this,
+          [this](const QString& file, const QString& problem) {
+            if (!problem.isEmpty()) return refuse_file(file, problem);
+            remember_file(file);
+            ask_for_window({.database = std::filesystem::absolute(file.toStdString())});
+          });
+  connect(&store_, &StoreThread::file_imported, this,
+          [this](const QString& file, const QString& uuid) {
+            remember_file(file);
+            compare_->choose_run(uuid);
+          });
 }
 
 void MainWindow::import_runs() {
@@ -88,13 +116,7 @@ void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
 void MainWindow::dropEvent(QDropEvent* event) {
   event->acceptProposedAction();
   for (const QString& file : local_files(*event->mimeData())) {
-    // Whoever drops runs onto their own wants to have them there.
-    if (const auto kind = kind_of(file.toStdString()); kind && *kind == FileKind::exported_runs) {
-      show_page(compare_page);
-      store_.import_file(file);
-    } else if (!open_file(file)) {
-      return;  // its sentence stands; the next file's would replace it
-    }
+    if (!open_file(file)) return;  // its sentence stands; the next file's would replace it
   }
 }
 

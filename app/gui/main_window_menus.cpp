@@ -196,7 +196,8 @@ void MainWindow::save() const {
   settings.setValue(QStringLiteral("window/geometry"), saveGeometry());
   settings.setValue(QStringLiteral("window/page"),
                     page_actions_->actions().indexOf(page_actions_->checkedAction()));
-  settings.setValue(QStringLiteral("window/database"), words(store_.database().string()));
+  if (remember_database_)
+    settings.setValue(QStringLiteral("window/database"), words(store_.database().string()));
   settings.setValue(QStringLiteral("compare/baseline"), compare_->run_view()->preferred_baseline());
   settings.setValue(QStringLiteral("compare/chosen"), compare_->run_view()->chosen());
   if (patterns_) settings.setValue(QStringLiteral("patterns/chosen"), patterns_->chosen());

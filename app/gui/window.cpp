@@ -82,7 +82,8 @@ int run_window(int argc, char** argv, const WindowArguments& arguments) {
 
 void prepare_application() {
   register_icons();
-  // Names the folders of settings and of started runs.
+  // Both name the file of settings.
+  QCoreApplication::setOrganizationName(QStringLiteral("AttnScope"));
   QCoreApplication::setApplicationName(QStringLiteral("attnscope"));
   QGuiApplication::setApplicationDisplayName(QStringLiteral("AttnScope"));
   QGuiApplication::setWindowIcon(QIcon(QStringLiteral(":/attnscope/icons/attnscope.svg")));

@@ -15,6 +15,7 @@
 #include "app/worker/requests.h"
 #include "attnscope/build_info.h"
 #include "engine/heat/sign_of_life.h"
+#include "engine/heat/waiting_policy.h"
 #include "engine/measure/block_cache.h"
 #include "engine/measure/machine.h"
 #include "engine/measure/machine_memory.h"
@@ -39,6 +40,14 @@ Status fit_to_measure() {
     return tl::unexpected(limit.error());
   if (const auto set = cpu::selected_set(); !set) return tl::unexpected(set.error());
   return {};
+}
+
+/// The OpenMP runtime has read its environment before main: what is set now needs a new start. A
+/// worker that a driver of this machine starts has the setting already.
+void choose_waiting_policy(char** argv) {
+  if (has_waiting_policy()) return;
+  setenv(spin_count_name, spin_count, /*overwrite=*/0);
+  execv("/proc/self/exe", argv);  // returns only where it cannot: then threads wait as they do
 }
 
 int serve() {
@@ -81,6 +90,7 @@ int main(int argc, char** argv) {
                argv[1]);
     return exit_wrong_use;
   }
+  attnscope::worker::choose_waiting_policy(argv);
   if (const auto exit_code = attnscope::become_watched_worker()) return *exit_code;
   try {
     return attnscope::worker::serve();

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/heat/cell.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <set>
 #include <span>
 #include <utility>
 
+#include "engine/heat/axes.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -29,6 +34,61 @@ double copy_rate(const Ceilings& ceilings, double bytes, CacheState cache) {
   return (found == ceilings.copy.end() ? ceilings.copy.back() : *found).bytes_per_second;
 }
 
+constexpr std::int64_t most_bytes = std::int64_t{1} << 50;
+constexpr double most_work = 1e30;        // of a call, in any unit
+constexpr double most_per_second = 1e16;  // of it, on any one device
+constexpr double a_year_ns = 3.2e16;
+
+bool is_size(std::int64_t bytes) {
+  return bytes >= 0 && bytes <= most_bytes;
+}
+
+bool is_amount(double amount) {  // no NaN
+  return amount >= 0 && amount <= most_work;
+}
+
+std::string why_impossible(const HeatPoint& point) {
+  for (const Axis& axis : heat_axes) {
+    if (axis.kind != Axis::Kind::number || !axis.belongs_to(point)) continue;
+    const std::int64_t value = axis.get(point);
+    if (value < axis.least || value > axis.most) return fmt::format("{} of {}", axis.key, value);
+  }
+  return {};
+}
+
+std::string why_impossible(const Sample& sample) {
+  const double took = sample.time_ns * sample.iterations;
+  if (sample.iterations < 1) return fmt::format("a sample of {} calls", sample.iterations);
+  // Not a nanosecond together, which no clock tells, or no number.
+  if (!(took >= 1 && took <= a_year_ns)) return fmt::format("a time of {:g} ns", sample.time_ns);
+  if (sample.process < 0 || sample.placement < 0 || sample.round < 0) {
+    return fmt::format("a sample of process {}, placement {} and round {}", sample.process,
+                       sample.placement, sample.round);
+  }
+  if (sample.involuntary_switches < 0 || !is_amount(sample.foreign_load) ||
+      !is_amount(sample.clock_mhz.value_or(0)) || !is_amount(sample.cpu_ns.value_or(0)) ||
+      !is_amount(sample.waited_ns.value_or(0)) ||
+      !(std::abs(sample.temperature_c.value_or(0)) < 1000))
+    return "conditions of a sample that no machine has";
+  return {};
+}
+
+std::string why_impossible(const std::vector<Sample>& samples, const CellWork& work) {
+  std::set<std::pair<int, int>> rounds;
+  for (const Sample& sample : samples) {
+    if (std::string reason = why_impossible(sample); !reason.empty()) return reason;
+    if (!rounds.emplace(sample.placement, sample.round).second)
+      return fmt::format("round {} of placement {} twice", sample.round, sample.placement);
+    for (const double amount : {work.useful_flop, work.least_bytes, work.exponentials}) {
+      if (amount > most_per_second * 1e-9 * sample.time_ns) {
+        return fmt::format("a time of {:g} ns for a work of {:g}, which no machine does so fast",
+                           sample.time_ns, amount);
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view name_of(CellStatus status) {
@@ -43,6 +103,15 @@ Result<CellStatus> parse_cell_status(std::string_view text) {
   return static_cast<CellStatus>(found - status_names.begin());
 }
 
+bool is_disturbed(const Sample& sample, int threads) {
+  constexpr double held_up = 0.03;
+  constexpr double share_of_cores = 0.1;
+  if (sample.throttled) return true;
+  if (sample.waited_ns) return *sample.waited_ns > held_up * sample.time_ns;
+  return sample.involuntary_switches > 0 ||
+         sample.foreign_load > share_of_cores * std::max(threads, 1);
+}
+
 bool has_unseen_memory(const CellMemory& memory) {
   constexpr double tolerated_bytes = 32 << 20;
   constexpr double tolerated_share = 1.1;
@@ -53,6 +122,56 @@ bool has_unseen_memory(const CellMemory& memory) {
 
 std::int64_t peak_bytes(const CellMemory& memory) {
   return has_unseen_memory(memory) ? *memory.process_peak_bytes : memory.requested_bytes;
+}
+
+std::string why_impossible(const HeatPoint& point, const Cell& cell) {
+  if (std::string reason = why_impossible(point); !reason.empty()) return reason;
+  for (const std::int64_t tokens : {cell.query_tokens, cell.document_tokens}) {
+    if (tokens < 0 || tokens > point.sequence_tokens) {
+      return fmt::format("{} query and {} document tokens of {}", cell.query_tokens,
+                         cell.document_tokens, point.sequence_tokens);
+    }
+  }
+  if (cell.batch < 0 || cell.batch > std::max<std::int64_t>(point.batch_max, 1))
+    return fmt::format("a batch of {}", cell.batch);
+  const CellMemory& memory = cell.memory;
+  if (!is_size(memory.requested_bytes) || !is_size(memory.reserved_bytes) ||
+      !is_size(memory.workspace_bytes) || !is_size(memory.process_peak_bytes.value_or(0)))
+    return "a memory of no possible size";
+  const CellWork& work = cell.work;
+  for (const double amount : {work.useful_flop, work.least_bytes, work.exponentials,
+                              work.executed_flop, work.executed_bytes}) {
+    if (!is_amount(amount)) return fmt::format("a work of {:g}", amount);
+  }
+  if (cell.status != CellStatus::ok) {
+    if (cell.samples.empty()) return {};
+    return fmt::format("{} of a cell that is {}", counted(cell.samples.size(), "sample"),
+                       name_of(cell.status));
+  }
+  if (cell.batch == 0) return "a batch of 0";
+  constexpr double largest_bound = 10;  // no dtype here is as coarse as that
+  const double error = cell.relative_error.value_or(0), bound = cell.error_bound.value_or(0);
+  if (error < 0 || bound < 0 || bound > largest_bound)
+    return fmt::format("an error of {:g} with a bound of {:g}", error, bound);
+  return why_impossible(cell.samples, work);
+}
+
+std::string why_unproven(const Cell& cell) {
+  if (cell.relative_error && cell.error_bound && *cell.relative_error <= *cell.error_bound)
+    return {};
+  return fmt::format("an error of {:.2g}{}", cell.relative_error.value_or(0),
+                     cell.error_bound
+                         ? fmt::format(", above the bound of {:.2g}", *cell.error_bound)
+                         : std::string(" without a bound"));
+}
+
+bool is_possible(const Ceilings& ceilings) {
+  const auto is_rate = [](double rate) { return rate >= 0 && rate < 1e21; };  // no NaN
+  return is_rate(ceilings.flop_per_second) && is_rate(ceilings.exponentials_per_second) &&
+         is_rate(ceilings.tensor_flop_per_second) &&
+         std::ranges::all_of(ceilings.copy, [&](const Ceilings::Copy& copy) {
+           return copy.working_set_bytes > 0 && is_rate(copy.bytes_per_second);
+         });
 }
 
 bool are_ceilings_of(const Ceilings& ceilings, const HeatPoint& point) {

@@ -30,7 +30,16 @@ struct Sample {
   std::optional<double> clock_mhz = {};
   std::optional<double> temperature_c = {};
   bool throttled = false;  // known to have been slowed down for heat or power
+  // Of an iteration, over all threads of the process; absent where the system does not tell.
+  std::optional<double> cpu_ns = {};     // ran on a core
+  std::optional<double> waited_ns = {};  // ready to run, but others had the cores
 };
+
+/// Whether something else held the sample up: its threads waited for cores for more than 3% of its
+/// time; where that is unknown, it was taken off a core or others kept a tenth of the cores it uses
+/// busy; or it was throttled. Such samples are kept, but times rest on the others where there are
+/// enough of them (engine/statistics/heat_basis.h).
+[[nodiscard]] bool is_disturbed(const Sample& sample, int threads);
 
 struct CellMemory {
   std::int64_t requested_bytes = 0;  // peak above what was live before the call, as asked for
@@ -72,6 +81,14 @@ struct Cell {
   bool settled = false;  // the stop rule's interval was reached (else the time limit ended it)
 };
 
+/// Why a cell at that point cannot be what it says, whoever says so: "a time of -5 ns". Empty where
+/// it can be. Bounds are generous: they tell a lie, a forgery or a broken worker, not an odd
+/// machine. Samples are looked at where there are any.
+[[nodiscard]] std::string why_impossible(const HeatPoint& point, const Cell& cell);
+/// Of a cell that is ok, why its output was not found right: "an error of 0.3, above the bound of
+/// 2e-06". Empty where it was.
+[[nodiscard]] std::string why_unproven(const Cell& cell);
+
 struct HeatResult {
   int heat_index = 0;
   HeatPoint point;
@@ -93,6 +110,9 @@ struct Ceilings {
   DeviceKind device = DeviceKind::cpu;
   double tensor_flop_per_second = 0;  // of 16-bit factors on tensor cores; 0 without any
 };
+
+/// Whether some machine may have these rates.
+[[nodiscard]] bool is_possible(const Ceilings& ceilings);
 
 /// Whether these are ceilings of what the point was measured on, in its dtype: of as many threads
 /// of the processor in float32, or of the device in float32 and on tensor cores.

@@ -27,7 +27,7 @@ json number(const std::optional<double>& value) {
 json to_json(const Sample& s) {
   return json::array({s.process, s.placement, s.round, number(s.time_ns), s.iterations,
                       s.involuntary_switches, number(s.foreign_load), number(s.clock_mhz),
-                      number(s.temperature_c), s.throttled});
+                      number(s.temperature_c), s.throttled, number(s.cpu_ns), number(s.waited_ns)});
 }
 
 json to_json(const CellMemory& memory) {
@@ -108,7 +108,7 @@ Heat read_one_heat(const JsonField& f) {
 }
 
 Sample read_sample(const JsonField& f) {
-  constexpr std::size_t fields = 10;
+  constexpr std::size_t fields = 12;
   const std::vector<JsonField> s = f.elements();
   if (s.size() != fields) f.must_be(fmt::format("a list of {} values", fields));
   return {.process = s[0].whole<int>(0),
@@ -120,7 +120,9 @@ Sample read_sample(const JsonField& f) {
           .foreign_load = real(s[6]),
           .clock_mhz = real_or_null(s[7]),
           .temperature_c = real_or_null(s[8]),
-          .throttled = s[9].truth()};
+          .throttled = s[9].truth(),
+          .cpu_ns = real_or_null(s[10]),
+          .waited_ns = real_or_null(s[11])};
 }
 
 CellMemory read_memory(const JsonField& f) {
@@ -292,6 +294,17 @@ Result<json> parse_line(std::string_view line) {
 
 std::string write_line(const json& message) {
   return message.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+std::optional<int> cores_of(const json& device) {
+  const auto told = device.is_object() ? device.find("cores") : device.end();
+  if (told == device.end() || !told->is_number_integer()) return std::nullopt;
+  // A sweep may ask for as many threads, and each is to have its core.
+  static const std::int64_t most = find_axis("threads")->most;
+  if (told->is_number_unsigned() && told->get<std::uint64_t>() > static_cast<std::uint64_t>(most))
+    return std::nullopt;
+  const auto cores = told->get<std::int64_t>();
+  return cores >= 1 && cores <= most ? std::optional(static_cast<int>(cores)) : std::nullopt;
 }
 
 }  // namespace attnscope::protocol

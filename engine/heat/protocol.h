@@ -19,6 +19,7 @@
 // One request is answered before the next is read; only cancel and quit overtake.
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,5 +58,9 @@ struct HeatRequest {
 [[nodiscard]] Result<nlohmann::json> parse_line(std::string_view line);
 /// A message as one line with its line feed; bytes that are not UTF-8 are replaced.
 [[nodiscard]] std::string write_line(const nlohmann::json& message);
+
+/// How many cores a greeting's `device` tells, or a run's that was kept of one; nothing where it
+/// tells none, or what no machine has.
+[[nodiscard]] std::optional<int> cores_of(const nlohmann::json& device);
 
 }  // namespace attnscope::protocol

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/measure/conditions.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/perf_event.h>
 #include <sched.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <ctime>
@@ -159,10 +161,35 @@ ProcessorConditions& processor_conditions() {
   return conditions;
 }
 
-std::int64_t involuntary_switches() {
+OwnTimesMeter::OwnTimesMeter(const std::filesystem::path& threads) {
+  std::error_code gone;
+  for (const auto& thread : std::filesystem::directory_iterator(threads, gone)) {
+    const int file = open((thread.path() / "schedstat").c_str(), O_RDONLY | O_CLOEXEC);
+    if (file >= 0) schedstats_.push_back(file);
+  }
+}
+
+OwnTimesMeter::~OwnTimesMeter() {
+  for (const int file : schedstats_) close(file);
+}
+
+OwnTimes OwnTimesMeter::read() const {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_nivcsw;
+  OwnTimes times{.involuntary_switches = usage.ru_nivcsw, .ran_ns = own_seconds() * 1e9};
+  for (const int file : schedstats_) {
+    // "ran waited slices", the first two in ns; nothing of a thread that has ended.
+    std::array<char, 96> text{};
+    const ssize_t length = pread(file, text.data(), text.size() - 1, 0);
+    if (length <= 0) continue;
+    const char* const end = text.data() + length;
+    std::int64_t ran = 0, waited = 0;
+    const auto [next, error] = std::from_chars(text.data(), end, ran);
+    if (error != std::errc{} || next == end || ran <= 0) continue;  // a system that counts nothing
+    if (std::from_chars(next + 1, end, waited).ec == std::errc{})
+      times.waited_ns = times.waited_ns.value_or(0) + static_cast<double>(waited);
+  }
+  return times;
 }
 
 std::vector<int> allowed_cores() {

@@ -99,8 +99,27 @@ class ProcessorConditions final : public ConditionsMeter {
 /// Of the thread that calls it first, which has to be the one that measures.
 [[nodiscard]] ProcessorConditions& processor_conditions();
 
-/// Times this process was taken off a core against its will, so far.
-[[nodiscard]] std::int64_t involuntary_switches();
+/// What the system did with this process' threads so far, all of them together.
+struct OwnTimes {
+  std::int64_t involuntary_switches = 0;  // taken off a core against their will
+  double ran_ns = 0;                      // on cores
+  std::optional<double> waited_ns = {};   // ready to run while others had the cores
+};
+
+/// Reads them; waiting is that of the threads there are when this is made, and absent where the
+/// system does not count it.
+class OwnTimesMeter {
+ public:
+  /// `threads` is the folder with one folder a thread.
+  explicit OwnTimesMeter(const std::filesystem::path& threads = "/proc/self/task");
+  OwnTimesMeter(const OwnTimesMeter&) = delete;
+  OwnTimesMeter& operator=(const OwnTimesMeter&) = delete;
+  ~OwnTimesMeter();
+  [[nodiscard]] OwnTimes read() const;
+
+ private:
+  std::vector<int> schedstats_;
+};
 
 /// Seconds that the given cores were busy, from the text of /proc/stat.
 [[nodiscard]] double busy_seconds(std::string_view proc_stat, const std::vector<int>& cores);

@@ -263,6 +263,7 @@ class HeatRunner {
         {.memory = memory_,
          .beacon = beacon_,
          .rule = placement_rule(heat_.stop),
+         .threads = heat_.point.threads,
          .process = request_.process,
          .placement = placement,
          .seed = random_bits(heat_.point.seed, static_cast<std::uint64_t>(heat_.index)),

@@ -44,13 +44,21 @@ struct Runner {
   int iterations = 1;
   double call_ns = std::numeric_limits<double>::infinity();  // the shortest warm call
   double spent_ns = 0;
+  double disturbed_ns = 0;  // of it, in samples that something held up
+  bool is_held_up = false;  // the last sample
   SampledSoFar known = {};
   bool out = false;
 
-  /// The time of that round, if it gave one.
+  /// Time in samples that something held up is given again, once over.
+  [[nodiscard]] bool has_had_its_time(const PlacementRule& rule) const {
+    const double seconds = rule.seconds * 1e9;
+    return spent_ns - std::min(disturbed_ns, seconds) >= seconds;
+  }
+
+  /// The time of that round, if it gave one that nothing held up.
   [[nodiscard]] std::optional<double> time_in(int round) const {
     const auto& samples = result.samples;
-    if (samples.empty() || samples.back().round != round) return std::nullopt;
+    if (samples.empty() || samples.back().round != round || is_held_up) return std::nullopt;
     return samples.back().time_ns;
   }
 };
@@ -65,6 +73,7 @@ class Rounds {
 
   std::vector<ContenderSamples> run() {
     for (Runner& runner : runners_) guard(runner, [&] { warm_up(runner); });
+    own_times_meter_.emplace();  // the threads are there now
     options_.conditions.start();
     reference_ = std::ranges::find(runners_, false, &Runner::out);
     for (int round = 0; !cancelled() && !all_done(); ++round) {
@@ -146,6 +155,8 @@ class Rounds {
       if (disturbed && attempt < retakes) continue;
       runner.call_ns = std::min(runner.call_ns, sample->time_ns);
       runner.result.samples.push_back(*sample);
+      // Load and throttling are known later, and of longer stretches.
+      runner.is_held_up = is_disturbed(*sample, options_.threads);
       if (auto wrong = runner.calls.judge()) {
         runner.result.failure = std::move(wrong);
         runner.out = true;
@@ -153,7 +164,9 @@ class Rounds {
       }
       break;
     }
-    runner.spent_ns += nanoseconds_since(start);
+    const double spent = nanoseconds_since(start);
+    runner.spent_ns += spent;
+    if (runner.is_held_up) runner.disturbed_ns += spent;
   }
 
   [[nodiscard]] std::optional<Sample> timed(const Runner& runner, int round) const {
@@ -162,24 +175,41 @@ class Rounds {
     const int stretches = apart ? runner.iterations : 1;
     const int calls = apart ? 1 : runner.iterations;
     double spent = 0;
-    std::int64_t switches = 0;
+    Sample sample{.process = options_.process,
+                  .placement = options_.placement,
+                  .round = round,
+                  .iterations = runner.iterations,
+                  .cpu_ns = 0,
+                  .waited_ns = 0};
     for (int stretch = 0; stretch < stretches; ++stretch) {
       if (apart) runner.calls.before_call();
-      switches -= involuntary_switches();
+      const OwnTimes before = own_times();
       options_.stopwatch.start();
       for (int i = 0; i < calls; ++i) {
         if (cancelled()) return std::nullopt;
         call(runner);
       }
       spent += options_.stopwatch.stop_ns();
-      switches += involuntary_switches();
+      add_own_times(sample, before, own_times());
     }
-    return Sample{.process = options_.process,
-                  .placement = options_.placement,
-                  .round = round,
-                  .time_ns = spent / runner.iterations,
-                  .iterations = runner.iterations,
-                  .involuntary_switches = switches};
+    sample.time_ns = spent / runner.iterations;
+    return sample;
+  }
+
+  [[nodiscard]] OwnTimes own_times() const {
+    return options_.own_times ? options_.own_times() : own_times_meter_->read();
+  }
+
+  static void add_own_times(Sample& sample, const OwnTimes& before, const OwnTimes& after) {
+    const double calls = sample.iterations;
+    sample.involuntary_switches += after.involuntary_switches - before.involuntary_switches;
+    *sample.cpu_ns += (after.ran_ns - before.ran_ns) / calls;
+    if (!before.waited_ns || !after.waited_ns) {
+      sample.waited_ns.reset();
+    } else if (sample.waited_ns) {
+      // A thread that ended meanwhile takes its waiting with it.
+      *sample.waited_ns += std::max(0.0, *after.waited_ns - *before.waited_ns) / calls;
+    }
   }
 
   void judge(int round) {
@@ -187,15 +217,15 @@ class Rounds {
     const PlacementRule& rule = options_.rule;
     const std::optional<double> reference_ns = reference_->time_in(round);
     for (auto runner = runners_.begin(); runner != runners_.end(); ++runner) {
-      const std::optional<double> time_ns = runner->time_in(round);
-      if (!time_ns) continue;
-      runner->known.add(*time_ns);
-      if (runner != reference_ && reference_ns) runner->known.add_pair(*time_ns, *reference_ns);
-      runner->result.settled = runner->known.knows_median(rule) &&
-                               (runner == reference_ || runner->known.knows_ratio(rule));
-      if (runner->known.samples() >= rule.least_samples && runner->spent_ns >= rule.seconds * 1e9) {
-        runner->out = true;
+      if (const std::optional<double> time_ns = runner->time_in(round)) {
+        runner->known.add(*time_ns);
+        if (runner != reference_ && reference_ns) runner->known.add_pair(*time_ns, *reference_ns);
+        runner->result.settled = runner->known.knows_median(rule) &&
+                                 (runner == reference_ || runner->known.knows_ratio(rule));
       }
+      if (std::ssize(runner->result.samples) >= rule.least_samples &&
+          runner->has_had_its_time(rule))
+        runner->out = true;
     }
   }
 
@@ -240,6 +270,7 @@ class Rounds {
   std::vector<Runner> runners_;
   std::vector<Runner>::iterator reference_ = runners_.end();  // of all ratios, once it is warm
   LoadMeter load_;
+  std::optional<OwnTimesMeter> own_times_meter_;
   int first_untagged_round_ = 0;
   int last_round_ = -1;
 };

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Shuffled rounds: every contender still in gives one sample a round, so that drift hits all alike
-// and samples of one round are a pair. Knows nothing of attention: a lane is something to call.
+// and samples of one round are a pair. A sample that something held up (is_disturbed) is kept but
+// ends nothing: another round follows, until as much time again has gone as the rule gives. Knows
+// nothing of attention: a lane is something to call.
 //
 //   std::vector<ContenderCalls> lanes = {{.contender = 0, .call = [&] { prepared->forward(call);
 //   }}}; std::vector<ContenderSamples> results = run_rounds(contenders, options);
@@ -17,6 +19,7 @@
 
 #include "engine/heat/sign_of_life.h"
 #include "engine/heat/time_asleep.h"
+#include "engine/measure/conditions.h"
 #include "engine/measure/failure.h"
 #include "engine/measure/heat_device.h"
 #include "engine/measure/stop_rule.h"
@@ -44,6 +47,7 @@ struct RoundsOptions {
   HeatMemory& memory;
   Beacon& beacon;
   PlacementRule rule;
+  int threads = 1;  // that a call uses
   int process = 0;
   int placement = 0;
   std::uint64_t seed = 0;
@@ -51,6 +55,7 @@ struct RoundsOptions {
   std::function<void(int contender)> on_start = [](int) {};  // before its warm-up
   Stopwatch& stopwatch = wall_clock();                       // of what computes the calls
   ConditionsMeter& conditions = unknown_conditions();        // of the same
+  std::function<OwnTimes()> own_times = {};                  // empty: of this process' threads
   /// How long this machine has been suspended; a sample over which it grows is taken again.
   std::function<std::chrono::nanoseconds()> time_asleep = attnscope::time_asleep;
 };

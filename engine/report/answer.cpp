@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "engine/report/axes_in_words.h"
+#include "engine/report/conditions.h"
 
 namespace attnscope::report {
 namespace {
@@ -632,6 +633,8 @@ std::vector<Answer> make_answers(const RunInfo& run, const std::optional<std::st
     order(answer.contenders);
     answer.to_measure = lengths_to_measure(answer, own);
     say(answer);
+    if (const std::string disturbed = disturbed_cells_in_words(run, own); !disturbed.empty())
+      answer.notes.push_back(disturbed + ".");
   }
   return all;
 }

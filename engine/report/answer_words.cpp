@@ -40,6 +40,11 @@ std::string speed_in_words(const Advised& one, const Answer& answer) {
   if (one.is_baseline) return ", what the others are set against";
   if (!one.to_baseline) return "";
   const std::string baseline = baseline_of(one, answer);
+  const bool is_shown = one.to_baseline->verdict != Verdict::no_difference_shown;
+  if (!is_known(*one.to_baseline)) {
+    return is_shown ? fmt::format(", {} than {}", name_of(one.to_baseline->verdict), baseline)
+                    : fmt::format(", {} to tell it from {}", too_few_samples, baseline);
+  }
   switch (one.to_baseline->verdict) {
     case Verdict::faster:
       return fmt::format(", {} faster than {}", times_in_words(1 / one.to_baseline->ratio),
@@ -152,7 +157,9 @@ std::vector<std::string> remarks_on(const Advised& one, const Answer& answer) {
                     "{} tokens in all, the shortest measured.",
                     *one.counted_as));
   }
-  if (one.to_baseline && !one.is_baseline && std::isfinite(one.to_baseline->low)) {
+  if (one.to_baseline && !one.is_baseline && !is_known(*one.to_baseline)) {
+    remarks.push_back(fmt::format("Speed-up 95 %: {}.", too_few_samples));
+  } else if (one.to_baseline && !one.is_baseline) {
     const double low = 1 / one.to_baseline->high, high = 1 / one.to_baseline->low;
     remarks.push_back(fmt::format("Speed-up 95 %: {} to {}{}.", format_times(low),
                                   format_times(high), one.to_baseline->paired ? "" : ", unpaired"));

@@ -30,6 +30,12 @@ Row row_of(const StoredCell& cell) {
   return {.cell = cell, .limit_ms = {}, .share_of_limit = {}, .ratio = {}};
 }
 
+/// B over A, per item.
+statistics::Ratio ratio_of(const ComparedCell& cell, const statistics::BetweenRuns& between) {
+  return statistics::unpaired_ratio(per_item(cell.b), per_item(cell.a), between, cell.b.basis,
+                                    cell.a.basis);
+}
+
 std::string time_of(const StoredCell& cell) {
   const Row row = row_of(cell);
   if (!is_measured(row)) return outcome_of(row).status;
@@ -38,14 +44,10 @@ std::string time_of(const StoredCell& cell) {
 }
 
 ComparedTexts line_of(const ComparedCell& cell) {
-  ComparedTexts line{cell.a.cell.contender.name, time_of(cell.a), time_of(cell.b), "", "", ""};
+  ComparedTexts line{cell.a.cell.contender.name, time_of(cell.a), time_of(cell.b), "", ""};
   if (cell.ratio) {
-    line[3] = format_relative(cell.ratio->ratio);
-    if (std::isfinite(cell.ratio->low) && std::isfinite(cell.ratio->high)) {
-      line[4] = fmt::format("{} to {}", format_relative(cell.ratio->low),
-                            format_relative(cell.ratio->high));
-    }
-    line[5] = name_of(cell.ratio->verdict);
+    line[3] = difference_in_words(*cell.ratio);
+    line[4] = interval_in_words(*cell.ratio);
   }
   return line;
 }
@@ -99,8 +101,7 @@ void widen(Comparison& comparison) {
   comparison.between = statistics::between_runs(ratios, comparison.machine_moved.value_or(0));
   for (ComparedCell& cell : comparison.cells) {
     if (!cell.ratio) continue;
-    cell.ratio = statistics::unpaired_ratio(per_item(cell.b.cell), per_item(cell.a.cell),
-                                            comparison.between);
+    cell.ratio = ratio_of(cell, comparison.between);
   }
 }
 
@@ -228,7 +229,7 @@ Sheet sheet_for_people(const Comparison& comparison, TableFormat format) {
   if (!in_column) sheet.block_column = setting;
   const ComparedTexts& headings = comparison_headings();
   for (std::size_t i = 0; i < headings.size(); ++i)
-    sheet.columns.push_back({"", headings[i], i > 0 && i + 1 < headings.size()});
+    sheet.columns.push_back({"", headings[i], i > 0});
   for (ComparedLine& line : comparison_lines(comparison)) {
     if (!in_column && (sheet.blocks.empty() || sheet.blocks.back().title != line.setting))
       sheet.blocks.push_back({.title = line.setting, .rows = {}});
@@ -270,8 +271,7 @@ Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a, const St
     ComparedCell compared{.a = std::move(cell), .b = *match->second, .ratio = {}};
     of_b.erase(match);
     if (is_measured(row_of(compared.a)) && is_measured(row_of(compared.b))) {
-      const statistics::Ratio ratio =
-          statistics::unpaired_ratio(per_item(compared.b.cell), per_item(compared.a.cell));
+      const statistics::Ratio ratio = ratio_of(compared, {});
       if (std::isfinite(ratio.ratio)) compared.ratio = ratio;
     }
     comparison.cells.push_back(std::move(compared));
@@ -283,8 +283,8 @@ Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a, const St
 }
 
 const ComparedTexts& comparison_headings() {
-  static const ComparedTexts headings{"contender", "A, per doc", "B, per doc",
-                                      "B vs A",    "95 % of it", "verdict"};
+  static const ComparedTexts headings{"contender", "A, per doc", "B, per doc", "B vs A",
+                                      "95 % of it"};
   return headings;
 }
 

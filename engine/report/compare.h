@@ -32,11 +32,11 @@ struct Comparison {
 
 /// A compared cell in words, as it is written and shown.
 struct ComparedLine {
-  static constexpr std::size_t texts_count = 6;
+  static constexpr std::size_t texts_count = 5;
   std::string setting;  // "2048 tokens, float16": the axes in which the cells differ
   std::array<std::string, texts_count> texts;
 };
-/// Contender, A, B, B vs A, its interval, verdict.
+/// Contender, A, B, B vs A in the words of difference_in_words, its interval.
 [[nodiscard]] const std::array<std::string, ComparedLine::texts_count>& comparison_headings();
 /// In the order of Comparison::cells.
 [[nodiscard]] std::vector<ComparedLine> comparison_lines(const Comparison& comparison);

@@ -2,10 +2,12 @@
 #include "engine/report/conditions.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "engine/report/number_text.h"
+#include "engine/report/provenance.h"
 #include "engine/statistics/placements.h"
 
 namespace attnscope::report {
@@ -42,17 +44,23 @@ std::string drift_in_words(const Row& row) {
 }
 
 std::string disturbance_in_words(const Row& row) {
-  std::string text = "disturbed:";
+  std::vector<std::string> reasons;
+  if (row.cell.basis.is_disturbed) {
+    reasons.push_back(
+        fmt::format("{} of {} samples waited for cores, too many of its heat to rest "
+                    "on the others",
+                    held_up_samples(row), row.cell.cell.samples.size()));
+  }
   if (has_foreign_load(row)) {
-    text +=
-        fmt::format(" other processes kept {} cores busy, beside the {} it uses",
-                    three_digits(median_foreign_load(row)), std::max(row.cell.point.threads, 1));
+    reasons.push_back(fmt::format("other processes kept {} cores busy, beside the {} it uses",
+                                  three_digits(median_foreign_load(row)),
+                                  std::max(row.cell.point.threads, 1)));
   }
   if (has_many_outliers(row)) {
-    text += fmt::format("{} {} of {} samples are outliers", has_foreign_load(row) ? "," : "",
-                        outlier_samples(row), row.cell.outliers.size());
+    reasons.push_back(fmt::format("{} of {} samples are outliers", outlier_samples(row),
+                                  row.cell.outliers.size()));
   }
-  return text;
+  return fmt::format("disturbed: {}", fmt::join(reasons, ", "));
 }
 
 }  // namespace
@@ -69,12 +77,28 @@ std::int64_t involuntary_switches(const Row& row) {
   return switches;
 }
 
+std::int64_t held_up_samples(const Row& row) {
+  return std::ranges::count_if(row.cell.cell.samples, [&](const Sample& sample) {
+    return attnscope::is_disturbed(sample, row.cell.point.threads);
+  });
+}
+
 std::int64_t outlier_samples(const Row& row) {
   return std::ranges::count(row.cell.outliers, true);
 }
 
 bool is_disturbed(const Row& row) {
-  return is_measured(row) && (has_foreign_load(row) || has_many_outliers(row));
+  return is_measured(row) &&
+         (row.cell.basis.is_disturbed || has_foreign_load(row) || has_many_outliers(row));
+}
+
+std::string disturbed_cells_in_words(const RunInfo& run, const std::vector<const Row*>& rows) {
+  const auto timed = std::ranges::count_if(rows, [](const Row* row) { return is_measured(*row); });
+  const auto disturbed =
+      std::ranges::count_if(rows, [](const Row* row) { return is_disturbed(*row); });
+  if (disturbed == 0) return {};
+  return fmt::format("{} of {} cells were disturbed by other programs: measure again, {}",
+                     disturbed, timed, command_on(run, "run --again"));
 }
 
 std::string marks_of(const Row& row) {
@@ -124,18 +148,6 @@ std::vector<std::string> notes_on_memory(const Row& row) {
 std::vector<std::string> notes_on(const Row& row) {
   std::vector<std::string> notes = notes_on_time(row);
   std::ranges::move(notes_on_memory(row), std::back_inserter(notes));
-  return notes;
-}
-
-std::vector<std::string> notes_with_name(const Row& row) {
-  std::vector<std::string> notes = notes_on(row);
-  const Outcome outcome = outcome_of(row);
-  if (!is_measured(row) && !outcome.reason.empty())
-    notes.push_back(fmt::format("{}: {}", outcome.status, outcome.reason));
-  for (std::string& note : notes) {
-    note = fmt::format("{}, {} tokens: {}", row.cell.cell.contender.name,
-                       row.cell.point.sequence_tokens, note);
-  }
   return notes;
 }
 

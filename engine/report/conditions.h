@@ -23,9 +23,16 @@ namespace attnscope::report {
 [[nodiscard]] double median_foreign_load(const Row& row);
 [[nodiscard]] std::int64_t involuntary_switches(const Row& row);
 [[nodiscard]] std::int64_t outlier_samples(const Row& row);
-/// Others kept more than a tenth of the cores it uses busy during half of its samples, or more than
-/// a fifth of its samples are outliers.
+/// Samples that something else held up (engine/heat/cell.h).
+[[nodiscard]] std::int64_t held_up_samples(const Row& row);
+/// So many samples of its heat were held up that its time rests on them too, others kept more than
+/// a tenth of the cores it uses busy during half of its samples, or more than a fifth of its
+/// samples are outliers.
 [[nodiscard]] bool is_disturbed(const Row& row);
+/// "31 of 48 cells were disturbed by other programs: measure again, attnscope run --again 3"; empty
+/// where none was. One sentence for all of a run, its way out in it.
+[[nodiscard]] std::string disturbed_cells_in_words(const RunInfo& run,
+                                                   const std::vector<const Row*>& rows);
 /// "~" of a row that drifted, "!" of one that was disturbed, "~!" of both; mostly empty.
 [[nodiscard]] std::string marks_of(const Row& row);
 
@@ -33,7 +40,5 @@ namespace attnscope::report {
 [[nodiscard]] std::vector<std::string> notes_on(const Row& row);
 [[nodiscard]] std::vector<std::string> notes_on_time(const Row& row);
 [[nodiscard]] std::vector<std::string> notes_on_memory(const Row& row);
-/// "full/dense, 256 tokens: oom: it asks for 9.1 GB": notes on a row, or why it has no time.
-[[nodiscard]] std::vector<std::string> notes_with_name(const Row& row);
 
 }  // namespace attnscope::report

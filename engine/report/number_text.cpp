@@ -107,6 +107,31 @@ std::string format_times(double ratio) {
   return std::isfinite(ratio) ? three_digits(ratio) + "x" : "–";
 }
 
+std::string difference_in_words(const statistics::Ratio& ratio) {
+  const bool is_shown = ratio.verdict != statistics::Verdict::no_difference_shown;
+  return is_shown && is_known(ratio) ? format_relative(ratio.ratio)
+                                     : std::string(verdict_in_words(ratio));
+}
+
+std::string_view verdict_in_words(const statistics::Ratio& ratio) {
+  const bool is_shown = ratio.verdict != statistics::Verdict::no_difference_shown;
+  return is_shown || is_known(ratio) ? name_of(ratio.verdict) : too_few_samples;
+}
+
+std::string interval_in_words(const statistics::Ratio& ratio) {
+  if (!is_known(ratio)) return std::string(too_few_samples);
+  return fmt::format("{} to {}", format_relative(ratio.low), format_relative(ratio.high));
+}
+
+std::string time_interval_in_words(const statistics::Summary& time) {
+  if (!is_known(relative_interval(time))) return std::string(too_few_samples);
+  return fmt::format("{} to {}", format_time(time.low_ns), format_time(time.high_ns));
+}
+
+statistics::Ratio relative_interval(const statistics::Summary& time) {
+  return {.ratio = 1, .low = time.low_ns / time.median_ns, .high = time.high_ns / time.median_ns};
+}
+
 std::string time_in_words(std::int64_t unix_ms) {
   const auto seconds = static_cast<std::time_t>(unix_ms / 1000);
   std::tm parts{};

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "engine/statistics/summary.h"
+
 namespace attnscope::report {
 
 /// Columns of a terminal that lines of text keep within where they can.
@@ -20,6 +22,21 @@ inline constexpr std::size_t line_width = 110;
 [[nodiscard]] std::string format_bytes(double bytes);
 [[nodiscard]] std::string format_relative(double ratio);  // 0.57 -> "-43 %"
 [[nodiscard]] std::string format_times(double ratio);     // 1.953 -> "1.95x", 292.7 -> "293x"
+
+/// What a ratio says, the same words in every form and in the window: "-43 %" only where a
+/// difference is shown, "faster" or "slower" where its interval tells the side alone, else "no
+/// difference shown" or "too few samples".
+[[nodiscard]] std::string difference_in_words(const statistics::Ratio& ratio);
+/// The same without its number: "faster".
+[[nodiscard]] std::string_view verdict_in_words(const statistics::Ratio& ratio);
+/// "-45 % to -41 %", or "too few samples".
+[[nodiscard]] std::string interval_in_words(const statistics::Ratio& ratio);
+/// The interval of a time as a ratio to it.
+[[nodiscard]] statistics::Ratio relative_interval(const statistics::Summary& time);
+/// "2.3 ms to 2.5 ms", or "too few samples".
+[[nodiscard]] std::string time_interval_in_words(const statistics::Summary& time);
+/// Instead of the ends of an interval that is too wide to be known.
+inline constexpr std::string_view too_few_samples = "too few samples";
 
 /// Code points, not bytes: what a terminal's columns count.
 [[nodiscard]] std::size_t width_of(std::string_view utf8);

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "engine/report/axes_in_words.h"
+#include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
 #include "engine/report/row_values.h"
 #include "engine/report/slice.h"
@@ -129,20 +130,23 @@ double bytes_of(const Row& row) {
 }
 
 std::string ratio_in_words(const statistics::Ratio& ratio) {
-  return fmt::format("{}, {}{}", format_relative(ratio.ratio), name_of(ratio.verdict),
-                     ratio.paired ? "" : " (unpaired)");
+  return difference_in_words(ratio) + (ratio.paired ? "" : " (unpaired)");
+}
+
+std::string time_text(const PivotCell& cell) {
+  return format_time(*cell.value) + (cell.marks.empty() ? "" : " " + cell.marks);
 }
 
 PivotCell time_cell(const Row& row) {
   PivotCell cell;
   cell.value = per_document(row, row.cell.summary.median_ns);
-  cell.text = format_time(*cell.value);
+  cell.marks = marks_of(row);
+  cell.text = time_text(cell);
   if (!row.ratio) return cell;
   cell.ratio = row.ratio->ratio;
   cell.verdict = row.ratio->verdict;
-  cell.text += row.ratio->verdict == statistics::Verdict::no_difference_shown
-                   ? " (no difference)"
-                   : fmt::format(" ({})", format_relative(*cell.ratio));
+  cell.difference = difference_in_words(*row.ratio);
+  cell.text += fmt::format(" ({})", cell.difference);
   return cell;
 }
 
@@ -152,7 +156,8 @@ PivotCell memory_cell(const Row& row, const Row* baseline) {
   cell.text = format_bytes(*cell.value);
   if (baseline == nullptr || !is_measured(*baseline) || !(bytes_of(*baseline) > 0)) return cell;
   cell.ratio = bytes_of(row) / bytes_of(*baseline);
-  cell.text += fmt::format(" ({})", format_relative(*cell.ratio));
+  cell.difference = format_relative(*cell.ratio);
+  cell.text += fmt::format(" ({})", cell.difference);
   return cell;
 }
 
@@ -194,9 +199,10 @@ PivotCell measured_cell(const Row& row, const Row* baseline, Quantity quantity) 
 void strip_comparison(PivotCell& cell, const Row& row, Quantity quantity) {
   cell.is_baseline = true;
   cell.ratio.reset();
+  cell.difference.clear();
   cell.verdict.reset();
   if (quantity == Quantity::ratio) cell.text = "baseline";
-  if (quantity == Quantity::time) cell.text = format_time(*cell.value);
+  if (quantity == Quantity::time) cell.text = time_text(cell);
   if (quantity == Quantity::memory) cell.text = format_bytes(bytes_of(row));
 }
 

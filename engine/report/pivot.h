@@ -42,7 +42,9 @@ struct PivotHead {
 
 struct PivotCell {
   std::optional<std::size_t> row;  // of the table; nothing was planned there without one
-  std::string text;                // "2.41 ms (-43 %)", "oom", "-1 %, no difference shown"
+  std::string text;                // "2.41 ms (-43 %)", "oom", "2.41 ms (no difference shown)"
+  std::string difference = {};     // what stands in its parentheses
+  std::string marks = {};          // of a time: "~!"
   // The bare number (ns or bytes per document, a ratio, a share, an error), where it has one, and
   // for time and memory its ratio to the baseline's.
   std::optional<double> value, ratio;

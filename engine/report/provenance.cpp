@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/heat/protocol.h"
 #include "engine/report/number_text.h"
 #include "kernels/base/json.h"
 #include "kernels/base/sentences.h"
@@ -116,7 +117,12 @@ void compare_environments(const json& a, const json& b, std::vector<std::string>
 }  // namespace
 
 json provenance_of(const RunInfo& run) {
-  return parse_json(run.start.provenance);
+  json provenance = parse_json(run.start.provenance);
+  // A number of cores that no machine has is as good as none.
+  if (const json device = provenance_at(provenance, "/device");
+      device.is_object() && device.contains("cores") && !protocol::cores_of(device))
+    provenance["device"].erase("cores");
+  return provenance;
 }
 
 json provenance_at(const json& provenance, const std::string& pointer) {
@@ -156,6 +162,15 @@ std::vector<std::string> damage_in_words(const RunInfo& run) {
     found.push_back(
         fmt::format("{} of its machine's rates are damaged and left out",
                     counted(static_cast<std::size_t>(run.damaged_ceilings), "measurement")));
+  }
+  if (run.damaged_heats > 0) {
+    found.push_back(fmt::format("the place in the sweep or the number of cells of {} is damaged",
+                                counted(static_cast<std::size_t>(run.damaged_heats), "heat")));
+  }
+  if (run.damaged_restarts > 0) {
+    found.push_back(
+        fmt::format("damaged and left out: {} of it",
+                    counted(static_cast<std::size_t>(run.damaged_restarts), "restart")));
   }
   if (run.missing_cells > 0) {
     found.push_back(fmt::format("{} that it had are missing, or were added to it",

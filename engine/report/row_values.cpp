@@ -57,7 +57,7 @@ Value status_of(const Row& row) {
 }
 
 Value reason_of(const Row& row) {
-  if (row.cell.damaged) return word("its stored values do not match their fingerprint");
+  if (row.cell.damaged) return word(damage_in_words(row.cell));
   return row.cell.cell.reason;
 }
 

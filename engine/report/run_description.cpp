@@ -206,15 +206,21 @@ void warn_of_build(const json& provenance, std::vector<std::string>& found) {
   }
 }
 
-void warn_of_cells(const std::vector<Row>& rows, int cores, std::vector<std::string>& found) {
-  std::size_t timed = 0, damaged = 0, unsettled = 0, disturbed = 0, throttled = 0, drifted = 0,
-              crowded = 0;
+void warn_of_cells(const RunInfo& run, const std::vector<Row>& rows, int cores,
+                   std::vector<std::string>& found) {
+  std::size_t timed = 0, damaged = 0, impossible = 0, unsettled = 0, chosen = 0, throttled = 0,
+              drifted = 0, crowded = 0;
+  std::string example;
+  std::vector<const Row*> every;
   for (const Row& row : rows) {
-    damaged += row.cell.damaged ? 1 : 0;
+    every.push_back(&row);
+    const bool cannot_be = !row.cell.impossible.empty();
+    if (cannot_be && impossible++ == 0) example = row.cell.impossible;
+    damaged += row.cell.damaged && !cannot_be ? 1 : 0;
     if (!is_measured(row)) continue;
     ++timed;
     unsettled += row.cell.cell.settled ? 0 : 1;
-    disturbed += is_disturbed(row) ? 1 : 0;
+    chosen += row.cell.basis.without_disturbed ? 1 : 0;
     throttled += throttled_samples(row) > 0 ? 1 : 0;
     drifted += row.drift.is_flagged ? 1 : 0;
     crowded += cores > 0 && row.cell.point.threads > cores ? 1 : 0;
@@ -223,9 +229,14 @@ void warn_of_cells(const std::vector<Row>& rows, int cores, std::vector<std::str
     if (count > 0) found.push_back(fmt::format("{} of {} cells {}", count, all, what));
   };
   add(damaged, rows.size(), "are damaged: their values do not match their fingerprints");
+  add(impossible, rows.size(),
+      fmt::format("are damaged: their values cannot be, though they match their fingerprints ({})",
+                  example));
   add(unsettled, timed,
       "met their time limit before their interval was as narrow as asked; it tells how wide it is");
-  add(disturbed, timed, "were disturbed by other programs");
+  if (std::string disturbed = disturbed_cells_in_words(run, every); !disturbed.empty())
+    found.push_back(std::move(disturbed));
+  add(chosen, timed, "rest on those of their samples that waited for no other program");
   add(throttled, timed, "have samples during which the machine was slowed down for heat or power");
   add(drifted, timed, "drifted while they were measured");
   add(crowded, timed, fmt::format("ran with more threads than the {} cores there were", cores));
@@ -242,6 +253,7 @@ nlohmann::ordered_json stored(const std::string& provenance) {
 Result<RunDescription> describe(const Store& store, const RunInfo& run) {
   auto restarts = store.restarts(run.id);
   if (!restarts) return tl::unexpected(restarts.error());
+  std::erase_if(*restarts, [](const Restart& restart) { return restart.damaged; });
   auto ceilings = store.ceilings(run.id);
   if (!ceilings) return tl::unexpected(ceilings.error());
   auto table = make_table(store, run, std::nullopt, {});
@@ -268,7 +280,7 @@ std::vector<std::string> cautions(const RunDescription& description) {
   }
   warn_of_build(provenance, found);
   const json cores = provenance_at(provenance, "/device/cores");
-  warn_of_cells(description.rows, cores.is_number_integer() ? cores.get<int>() : 0, found);
+  warn_of_cells(run, description.rows, cores.is_number_integer() ? cores.get<int>() : 0, found);
   for (const Moved& moved : moved_ceilings_of(description.ceilings)) {
     const double ratio = moved.last->flop_per_second / moved.first->flop_per_second;
     if (!std::isfinite(ratio) || std::abs(ratio - 1) <= moved_ceilings) continue;

@@ -36,6 +36,7 @@ std::string cell_text(std::string_view text) {
 /// With its difference, where the form has no sign of its own for it.
 std::string words_in(const SheetCell& cell) {
   std::string text = cell_text(text_of(cell.value));
+  if (!cell.marks.empty()) text += " " + cell.marks;
   return cell.difference.empty() ? text : fmt::format("{} ({})", text, cell.difference);
 }
 
@@ -123,7 +124,6 @@ std::string as_text(const Sheet& sheet) {
     if (!block.title.empty()) text += wrapped(block.title, "  ");
     text +=
         lines_of(sheet, block, sheet.labels > 0 ? widths_of(sheet, std::span(&block, 1)) : shared);
-    add_notes(block.notes);
   }
   add_notes(sheet.notes);
   if (!sheet.below.empty() && !text.empty()) text += "\n";
@@ -207,13 +207,43 @@ std::string number_in_latex(std::string_view text) {
   return latex_escaped(text);
 }
 
+/// What stands for a difference that is not shown where columns are narrow.
+struct Abbreviation {
+  std::string_view full, brief;
+};
+constexpr std::array<Abbreviation, 2> abbreviations{
+    {{"no difference shown", "n.d."}, {too_few_samples, "t.f."}}};
+
+const Abbreviation* abbreviation_of(std::string_view full) {
+  const auto* const found = std::ranges::find(abbreviations, full, &Abbreviation::full);
+  return found == abbreviations.end() ? nullptr : found;
+}
+
 std::string in_latex(const SheetCell& cell, bool is_number) {
   const std::string words = cell_text(text_of(cell.value));
   std::string text = is_number ? number_in_latex(words) : latex_escaped(words);
   if (cell.is_baseline) text = fmt::format("\\underline{{{}}}", text);
+  if (!cell.marks.empty()) text += fmt::format("$^{{\\textrm{{{}}}}}$", latex_escaped(cell.marks));
   if (cell.difference.empty()) return text;
-  const std::string_view percent(cell.difference);
-  return fmt::format("{} $({}\\,\\%)$", text, percent.substr(0, percent.find(" %")));
+  const std::string_view difference(cell.difference);
+  if (const Abbreviation* brief = abbreviation_of(difference))
+    return fmt::format("{} ({})", text, brief->brief);
+  if (!difference.ends_with(" %")) return fmt::format("{} ({})", text, latex_escaped(difference));
+  return fmt::format("{} $({}\\,\\%)$", text, difference.substr(0, difference.find(" %")));
+}
+
+/// What the short words of its cells stand for.
+std::vector<std::string> legend_of(const Sheet& sheet) {
+  std::vector<std::string> legend;
+  for (const Abbreviation& word : abbreviations) {
+    const bool is_used = std::ranges::any_of(sheet.blocks, [&](const SheetBlock& block) {
+      return std::ranges::any_of(block.rows, [&](const std::vector<SheetCell>& row) {
+        return std::ranges::find(row, word.full, &SheetCell::difference) != row.end();
+      });
+    });
+    if (is_used) legend.push_back(fmt::format("{}: {}", word.brief, word.full));
+  }
+  return legend;
 }
 
 std::string tabular(const Sheet& sheet) {
@@ -267,7 +297,9 @@ std::string as_latex(const Sheet& sheet) {
       "% needs \\usepackage{{booktabs}}\n\\begin{{table}}\n\\centering\n\\caption{{{}}}\n"
       "\\label{{tab:attnscope}}\n{}\\par\\smallskip\n{{\\footnotesize\n",
       escaped_together(sheet.above, " "), tabular(sheet));
-  for (const std::string& note : sheet.notes) text += latex_escaped(note) + "\\par\n";
+  for (const auto& notes : {legend_of(sheet), sheet.notes}) {
+    for (const std::string& note : notes) text += latex_escaped(note) + "\\par\n";
+  }
   return text + escaped_together(sheet.below, "\\par\n") + "\\par}\n\\end{table}\n";
 }
 

@@ -58,13 +58,13 @@ struct SheetCell {
 
   Value value;
   std::string difference = {};  // "-43 %": to the baseline's, behind it in parentheses
+  std::string marks = {};       // "~!": behind the value
   bool is_baseline = false;     // what the others are set against
 };
 
 struct SheetBlock {
   std::string title;
   std::vector<std::vector<SheetCell>> rows;  // as many cells as columns
-  std::vector<std::string> notes = {};       // sentences under it, in text
 };
 
 /// What stands around a sheet, and where.

@@ -19,14 +19,15 @@ namespace {
 
 /// The ids that `text` can mean, in the run's order: an id, a display name, or either without
 /// window.
-std::vector<std::string> ids_named(const std::vector<StoredCell>& cells, std::string_view text) {
+std::vector<std::string> ids_named(const std::vector<StoredCell>& cells, std::string_view text,
+                                   bool damaged = false) {
   std::vector<std::string> exact, loose;
   const auto add = [](std::vector<std::string>& to, const std::string& id) {
     if (std::ranges::find(to, id) == to.end()) to.push_back(id);
   };
   for (const StoredCell& cell : cells) {
     const Contender& contender = cell.cell.contender;
-    if (cell.damaged) continue;
+    if (cell.damaged != damaged) continue;
     if (contender.id() == text || contender.name == text) add(exact, contender.id());
     if (contender.id_without_window() == text || base_name(contender) == text) {
       add(loose, contender.id());
@@ -42,6 +43,13 @@ Result<std::string> find_baseline(const std::vector<StoredCell>& cells, const Ru
   if (named.size() > 1) {
     return fail("--baseline: '{}' is several contenders of run {}; name one of {}", text,
                 run.number, fmt::join(named, ", "));
+  }
+  if (!ids_named(cells, text, true).empty()) {
+    return fail(
+        "--baseline: every cell of '{}' in run {} is damaged, so there is nothing to set the "
+        "others "
+        "against; name another contender",
+        text, run.number);
   }
   std::vector<std::string> ids;
   for (const StoredCell& cell : cells) {
@@ -100,11 +108,11 @@ const Row* beside(const std::vector<Row>& rows, const Row& row,
 void add_drift(std::vector<Row>& rows, const std::optional<std::string>& baseline) {
   for (Row& row : rows) {
     if (!is_measured(row)) continue;
-    const auto ours = per_item(row.cell.cell);
+    const auto ours = per_item(row.cell);
     row.drift = statistics::drift_of(ours);
     if (!row.drift.is_flagged) continue;
     if (const Row* other = beside(rows, row, baseline)) {
-      row.ratio_drifted = statistics::drift_of_ratio(ours, per_item(other->cell.cell)).is_flagged;
+      row.ratio_drifted = statistics::drift_of_ratio(ours, per_item(other->cell)).is_flagged;
     }
   }
 }
@@ -164,7 +172,7 @@ std::string line_of(const Row& row) {
 }
 
 std::vector<statistics::Observation> per_token(const Row& row) {
-  std::vector<statistics::Observation> observations = per_item(row.cell.cell);
+  std::vector<statistics::Observation> observations = per_item(row.cell);
   for (statistics::Observation& one : observations) {
     one.time_ns /= static_cast<double>(row.cell.point.sequence_tokens);
   }
@@ -187,6 +195,13 @@ bool is_measured(const Row& row) {
          row.cell.summary.samples > 0;
 }
 
+std::string against_baseline(const Row& row) {
+  if (!row.ratio) return {};
+  // What is divided by itself has the ratio 1 without any width.
+  if (row.ratio->low == 1 && row.ratio->high == 1) return "baseline";
+  return difference_in_words(*row.ratio);
+}
+
 double items_of(const Row& row) {
   return static_cast<double>(std::max<std::int64_t>(row.cell.cell.batch, 1));
 }
@@ -207,24 +222,21 @@ std::string executed_in_words(const Row& row) {
   return ratio ? fmt::format("executes {} the useful products", format_times(*ratio)) : "";
 }
 
-std::vector<statistics::Observation> per_item(const Cell& cell) {
-  const auto batch = static_cast<double>(std::max<std::int64_t>(cell.batch, 1));
-  std::vector<statistics::Observation> observations;
-  observations.reserve(cell.samples.size());
-  for (const Sample& sample : cell.samples) {
-    observations.push_back(
-        {sample.placement, sample.round, sample.time_ns / batch, sample.process});
-  }
+std::vector<statistics::Observation> per_item(const StoredCell& cell) {
+  const auto batch = static_cast<double>(std::max<std::int64_t>(cell.cell.batch, 1));
+  std::vector<statistics::Observation> observations = observations_of(cell.cell, cell.point);
+  for (statistics::Observation& one : observations) one.time_ns /= batch;
   return observations;
 }
 
 std::optional<statistics::Ratio> ratio_between(const Row& row, const Row& baseline) {
   if (!is_measured(row) || !is_measured(baseline)) return std::nullopt;
-  const auto ours = per_item(row.cell.cell), theirs = per_item(baseline.cell.cell);
+  const auto ours = per_item(row.cell), theirs = per_item(baseline.cell);
   const bool together = row.cell.heat_number == baseline.cell.heat_number &&
                         row.cell.cell.batch == baseline.cell.cell.batch;
   const statistics::Ratio ratio =
-      together ? statistics::paired_ratio(ours, theirs) : statistics::unpaired_ratio(ours, theirs);
+      together ? statistics::paired_ratio(ours, theirs, row.cell.basis)
+               : statistics::unpaired_ratio(ours, theirs, {}, row.cell.basis, baseline.cell.basis);
   if (!std::isfinite(ratio.ratio)) return std::nullopt;
   return ratio;
 }
@@ -296,7 +308,8 @@ void add_growth(Table& table) {
       row.growth = statistics::Ratio{.ratio = 1, .low = 1, .high = 1};
       continue;
     }
-    const statistics::Ratio ratio = statistics::unpaired_ratio(per_token(row), per_token(*from));
+    const statistics::Ratio ratio = statistics::unpaired_ratio(per_token(row), per_token(*from), {},
+                                                               row.cell.basis, from->cell.basis);
     if (std::isfinite(ratio.ratio)) row.growth = ratio;
   }
   table.has_growth = true;

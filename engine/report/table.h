@@ -53,6 +53,9 @@ struct Outcome {
   std::string status, reason;
 };
 [[nodiscard]] Outcome outcome_of(const Row& row);
+/// What it says against the baseline: difference_in_words, "baseline" of the baseline itself, "" of
+/// what there is nothing to compare with.
+[[nodiscard]] std::string against_baseline(const Row& row);
 /// Items of one call over the whole batch, and documents: an item may have several beside one
 /// query. At least 1.
 [[nodiscard]] double items_of(const Row& row);
@@ -62,9 +65,9 @@ struct Outcome {
 [[nodiscard]] std::optional<double> executed_ratio(const Row& row);
 /// Divides a cell's times by its batch, so that contenders of different batches compare. At one
 /// point all items have equally many documents: ratios per item are ratios per document.
-[[nodiscard]] std::vector<statistics::Observation> per_item(const Cell& cell);
-/// A row's time over another's at the same point: paired where both were measured together with the
-/// same batch. Nothing where one of them has no time.
+[[nodiscard]] std::vector<statistics::Observation> per_item(const StoredCell& cell);
+/// A row's time over another's at the same point, per item: paired where both were measured
+/// together with the same batch. Nothing where one of them has no time.
 [[nodiscard]] std::optional<statistics::Ratio> ratio_between(const Row& row, const Row& baseline);
 /// Display name without the window that it ends in: one word for all windows of a contender.
 [[nodiscard]] std::string base_name(const Contender& contender);
@@ -90,6 +93,12 @@ void add_growth(Table& table);
 /// Rows in CSV (RFC 4180) and JSON have the columns of the command line's contract, and more. A
 /// cell whose fingerprint does not match has the status "damaged" and no values.
 inline constexpr std::string_view damaged_status = "damaged";
+
+/// What has to be known beside the cells: one sentence for each kind of it, with the names of those
+/// it holds for where they are few, and one for each reason of cells without a time.
+[[nodiscard]] std::vector<std::string> notes_below(const std::vector<const Row*>& rows);
+/// Whether a time is shorter than the measured ceilings allow: then the ceilings or it are wrong.
+[[nodiscard]] bool is_beyond_limit(const Row& row);
 
 /// "executes 1.95x the useful products"; empty where the work is not known.
 [[nodiscard]] std::string executed_in_words(const Row& row);

@@ -74,7 +74,7 @@ std::vector<SheetCell> line_of(const Ranked& ranked, const Answer& answer) {
   if (is_measured(row) && is_baseline(row, answer)) {
     last = "baseline";
   } else if (is_measured(row) && row.ratio) {
-    last = fmt::format("{} ({})", name_of(row.ratio->verdict), format_relative(row.ratio->ratio));
+    last = against_baseline(row);
   }
   return line;
 }
@@ -100,6 +100,7 @@ bool is_carried(const Advised& one) {
 std::string speed_of(const Advised& one) {
   if (one.is_baseline) return "baseline";
   if (!one.to_baseline) return std::string(missing);
+  if (!is_known(*one.to_baseline)) return difference_in_words(*one.to_baseline);
   switch (one.to_baseline->verdict) {
     case Verdict::faster:
       return times_in_words(1 / one.to_baseline->ratio) + " faster";

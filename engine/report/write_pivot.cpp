@@ -32,20 +32,13 @@ void for_each_line(const PivotBlock& block, auto&& each) {
   }
 }
 
-std::vector<std::string> notes_of(const Table& table, const Pivot& pivot) {
-  std::vector<std::string> notes;
-  for (const Row* row : rows_shown(table, pivot))
-    std::ranges::move(notes_with_name(*row), std::back_inserter(notes));
-  return notes;
-}
-
 Sheet sheet_for_people(const Table& table, const Pivot& pivot, bool is_text) {
   const std::string quantities = quantities_in_words(table, pivot);
   const std::string between = pivot.title.empty() || quantities.empty() ? "" : "; ";
   Sheet sheet{.frame = SheetFrame::floating,
               .above = {pivot.title + between + quantities},
               .columns = {{"", axis_name(pivot.choice.rows), false}},
-              .notes = notes_of(table, pivot),
+              .notes = notes_below(rows_shown(table, pivot)),
               .below = {provenance_line(table.run)}};
   if (has_several(pivot)) sheet.columns.push_back({"", "", false});
   sheet.labels = sheet.columns.size();
@@ -216,12 +209,11 @@ SheetCell paper_cell(const PivotCell& cell, Quantity quantity, const SharedUnit&
   } else if (quantity == Quantity::error) {
     one = fmt::format("{:.1e}", *cell.value);
   } else if (quantity == Quantity::ratio) {
-    one = cell.is_baseline ? "1"
-                           : fmt::format("{}, {}", format_relative(*cell.value),
-                                         cell.verdict ? name_of(*cell.verdict) : "");
+    one = cell.is_baseline ? "1" : cell.text;
   } else {
     one = three_digits(*cell.value / unit.size);
-    if (cell.ratio) one.difference = format_relative(*cell.ratio);
+    one.difference = cell.difference;
+    one.marks = cell.marks;
   }
   one.is_baseline = cell.value && cell.is_baseline && quantity != Quantity::error;
   return one;
@@ -251,7 +243,7 @@ Sheet sheet_for_paper(const Table& table, const Pivot& pivot) {
   Sheet sheet{.frame = SheetFrame::floating,
               .above = {caption_of(table, pivot)},
               .columns = {{"", "", false}},
-              .notes = notes_of(table, pivot),
+              .notes = notes_below(rows_shown(table, pivot)),
               .below = {provenance_line(table.run)}};
   if (several) sheet.columns.push_back({"", "", false});
   std::string label = latex_escaped(axis_name(pivot.choice.rows)) + (several ? " & Unit" : "");

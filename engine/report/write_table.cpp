@@ -26,9 +26,10 @@ std::string joined(const std::string& a, const std::string& b) {
 }
 
 /// Both ends of an interval relative to a value, in percent: "-0.4/+0.5 %".
-std::string ends_in_percent(double low, double high) {
-  if (!std::isfinite(low) || !std::isfinite(high) || low == high) return {};
-  return fmt::format("{:+.1f}/{:+.1f} %", (low - 1) * 100, (high - 1) * 100);
+std::string ends_in_percent(const statistics::Ratio& ratio) {
+  if (!is_known(ratio)) return std::string(too_few_samples);
+  if (ratio.low == ratio.high) return {};
+  return fmt::format("{:+.1f}/{:+.1f} %", (ratio.low - 1) * 100, (ratio.high - 1) * 100);
 }
 
 double time_ns(const Row& row) {
@@ -41,15 +42,12 @@ double bytes(const Row& row) {
 std::string time_interval(const Row& row) {
   const statistics::Summary& time = row.cell.summary;
   if (!is_measured(row) || !(time.median_ns > 0)) return {};
-  return ends_in_percent(time.low_ns / time.median_ns, time.high_ns / time.median_ns);
+  return ends_in_percent(relative_interval(time));
 }
 
-std::string verdict(const Row& row) {
-  // The baseline's own row has the ratio 1 without any width: there is nothing to judge.
-  if (!row.ratio || (row.ratio->low == 1 && row.ratio->high == 1)) return {};
-  const bool shown = row.ratio->verdict != statistics::Verdict::no_difference_shown;
-  std::string text(shown ? name_of(row.ratio->verdict) : "none shown");
-  return row.ratio->paired ? text : text.append(" (unpaired)");
+std::string ratio_interval(const Row& row) {
+  const std::string ends = row.ratio ? ends_in_percent(*row.ratio) : "";
+  return ends.empty() || row.ratio->paired ? ends : ends + " (unpaired)";
 }
 
 struct Field {
@@ -58,7 +56,7 @@ struct Field {
   std::string (*text)(const Row& row);
 };
 
-constexpr std::array<Field, 14> fields{{
+constexpr std::array<Field, 13> fields{{
     {"contender", false, [](const Row& r) { return r.cell.cell.contender.name; }},
     {"batch", true,
      [](const Row& r) {
@@ -80,13 +78,8 @@ constexpr std::array<Field, 14> fields{{
        const std::optional<double> ratio = executed_ratio(r);
        return ratio ? format_times(*ratio) : std::string();
      }},
-    {"vs base", true,
-     [](const Row& r) { return r.ratio ? format_relative(r.ratio->ratio) : std::string(); }},
-    {"95 % of it", true,
-     [](const Row& r) {
-       return r.ratio ? ends_in_percent(r.ratio->low, r.ratio->high) : std::string();
-     }},
-    {"difference", false, verdict},
+    {"vs base", true, against_baseline},
+    {"95 % of it", true, ratio_interval},
     {"per 1k tokens", true,
      [](const Row& r) {
        const auto tokens = static_cast<double>(r.cell.point.sequence_tokens);
@@ -96,9 +89,7 @@ constexpr std::array<Field, 14> fields{{
     {"growth", true,
      [](const Row& r) { return r.growth ? format_relative(r.growth->ratio) : std::string(); }},
     {"95 % of growth", true,
-     [](const Row& r) {
-       return r.growth ? ends_in_percent(r.growth->low, r.growth->high) : std::string();
-     }},
+     [](const Row& r) { return r.growth ? ends_in_percent(*r.growth) : std::string(); }},
 }};
 
 constexpr std::size_t batch_field = 1;
@@ -140,42 +131,54 @@ Block block_of(std::span<const Row> rows, const std::vector<bool>& varying) {
   return block;
 }
 
-/// Why rows have no time, each reason once, after those whom it holds; then what has to be known
-/// beside the numbers of the others.
-std::vector<std::string> notes_below(const std::vector<Line>& lines) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
-  std::vector<std::string> notes;
-  for (const Line& line : lines) {
-    const std::string& name = line.row->cell.cell.contender.name;
-    for (const std::string& note : notes_on(*line.row))
-      notes.push_back(fmt::format("{}: {}", name, note));
-    const Outcome outcome = outcome_of(*line.row);
-    if (is_measured(*line.row) || outcome.reason.empty()) continue;
-    const std::string sentence = fmt::format("{}: {}", outcome.status, outcome.reason);
-    auto known = std::ranges::find(reasons, sentence, [](const auto& one) { return one.first; });
-    if (known == reasons.end()) known = reasons.insert(reasons.end(), {sentence, {}});
-    known->second.push_back(name);
-  }
-  std::vector<std::string> all;
-  for (const auto& [sentence, names] : reasons) {
-    const bool is_all = names.size() == lines.size() && names.size() > 1;
-    all.push_back(is_all ? fmt::format("all {}: {}", names.size(), sentence)
-                         : fmt::format("{}: {}", fmt::join(names, "; "), sentence));
-  }
-  std::ranges::move(notes, std::back_inserter(all));
-  return all;
+std::string cell_in_words(const Row& row) {
+  return fmt::format("{}, {} tokens", row.cell.cell.contender.name, row.cell.point.sequence_tokens);
 }
 
-/// Beside a row: why it has no time, or the notes on it.
-std::string remark_of(const Row& row) {
-  return is_measured(row) ? fmt::format("{}", fmt::join(notes_on(row), "; "))
-                          : outcome_of(row).reason;
+/// Rows of which one thing has to be known.
+struct Known {
+  std::string sentence;
+  std::vector<std::string> names;
+};
+
+/// ": drifted by +5.1 % over its heat"
+std::string own_note(const Row& row, std::string_view word) {
+  if (word.empty()) return {};
+  for (const std::string& note : notes_on(row)) {
+    if (note.find(word) != std::string::npos) return ": " + note;
+  }
+  return {};
 }
+
+struct Kind {
+  bool (*holds)(const Row& row);
+  std::string_view sentence;
+  std::string_view word;  // in the row's own note, which stands beside its name where there are few
+};
+constexpr std::array<Kind, 5> kinds{{
+    {[](const Row& r) { return is_measured(r) && r.drift.is_flagged; },
+     "~: times that drifted over their heat", "drifted"},
+    {is_disturbed, "!: disturbed, by other processes or by many outliers", "disturbed"},
+    {[](const Row& r) { return is_measured(r) && throttled_samples(r) > 0; },
+     "partly throttled for heat or power", "throttled"},
+    {[](const Row& r) { return is_measured(r) && has_unseen_memory(r.cell.cell.memory); },
+     "memory outside the counted allocators", "its process grew"},
+    {is_beyond_limit,
+     "above 100 % of the limit: shorter than the measured ceilings allow, so the ceilings or the "
+     "times are disturbed",
+     ""},
+}};
 
 /// What the relative columns are relative to.
 std::string relations_line(const Table& table) {
   return joined(table.baseline ? fmt::format("base: {}, per document", *table.baseline) : "",
                 table.has_growth ? "growth: time per token against the shortest length" : "");
+}
+
+std::vector<const Row*> all_rows(const Table& table) {
+  std::vector<const Row*> rows;
+  for (const Row& row : table.rows) rows.push_back(&row);
+  return rows;
 }
 
 std::vector<bool> varying_beside_length(const Table& table) {
@@ -184,8 +187,7 @@ std::vector<bool> varying_beside_length(const Table& table) {
   return varying;
 }
 
-/// Notes stand below their block in text, beside their row elsewhere.
-Sheet sheet_for_people(const Table& table, bool has_notes_below) {
+Sheet sheet_for_people(const Table& table) {
   const std::vector<bool> varying = varying_beside_length(table);
   Sheet sheet{.frame = SheetFrame::floating, .block_column = SheetColumn{"", "setting", false}};
   std::vector<Block> blocks;
@@ -208,23 +210,18 @@ Sheet sheet_for_people(const Table& table, bool has_notes_below) {
     sheet.columns.push_back(
         {"", std::string(fields[f].title), fields[f].is_number, f == executed_field});
   }
-  const bool has_remarks = !has_notes_below && any_line([](const Line& line) {
-    return !is_measured(*line.row) || !remark_of(*line.row).empty();
-  });
-  if (has_remarks) sheet.columns.push_back({"", "reason", false});
   for (Block& block : blocks) {
     SheetBlock& lines = sheet.blocks.emplace_back();
     lines.title = block.head;
     for (Line& line : block.lines) {
       std::vector<SheetCell>& cells = lines.rows.emplace_back();
       for (const std::size_t f : shown) cells.emplace_back(std::move(line.text[f]));
-      if (has_remarks) cells.emplace_back(remark_of(*line.row));
     }
-    if (has_notes_below) lines.notes = notes_below(block.lines);
   }
   if (!table.rows.empty()) {
     sheet.above = {
         joined(words_of(table.rows.front().cell.point, varying, false), relations_line(table))};
+    sheet.notes = notes_below(all_rows(table));
     sheet.below = {provenance_line(table.run)};
   } else {
     sheet.above = {provenance_line(table.run), "No heat of this run is finished yet."};
@@ -285,9 +282,10 @@ std::vector<SheetCell> paper_line(const Table& table, std::span<const Row> rows,
       continue;
     }
     cell = three_digits(value(*row) / unit);
+    if (is_time) cell.marks = marks_of(*row);
     cell.is_baseline = &*row == baseline;
     if (cell.is_baseline) continue;
-    if (is_time && row->ratio) cell.difference = format_relative(row->ratio->ratio);
+    if (is_time) cell.difference = against_baseline(*row);
     if (!is_time && baseline != nullptr && bytes(*baseline) > 0)
       cell.difference = format_relative(bytes(*row) / bytes(*baseline));
   }
@@ -321,27 +319,55 @@ Sheet sheet_for_paper(const Table& table) {
       block.rows.push_back(paper_line(table, own, contenders, is_time));
     begin += own.size();
   }
-  for (const Row& row : table.rows)
-    std::ranges::move(notes_with_name(row), std::back_inserter(sheet.notes));
+  sheet.notes = notes_below(all_rows(table));
   return sheet;
 }
 
 }  // namespace
 
 Outcome outcome_of(const Row& row) {
-  if (row.cell.damaged) {
-    return {std::string(damaged_status), "its stored values do not match their fingerprint"};
-  }
+  if (row.cell.damaged) return {std::string(damaged_status), damage_in_words(row.cell)};
   if (row.cell.cell.status == CellStatus::ok && row.cell.summary.samples == 0) {
     return {"no samples", "it was found right but not timed"};
   }
   return {std::string(name_of(row.cell.cell.status)), row.cell.cell.reason};
 }
 
+bool is_beyond_limit(const Row& row) {
+  return row.share_of_limit && *row.share_of_limit > 1;
+}
+
+std::vector<std::string> notes_below(const std::vector<const Row*>& rows) {
+  constexpr std::size_t few = 3;
+  std::vector<Known> all;
+  for (const Row* row : rows) {
+    const Outcome outcome = outcome_of(*row);
+    if (is_measured(*row) || outcome.reason.empty()) continue;
+    std::string sentence = fmt::format("{}: {}", outcome.status, outcome.reason);
+    auto known = std::ranges::find(all, sentence, &Known::sentence);
+    if (known == all.end()) known = all.insert(all.end(), {std::move(sentence), {}});
+    known->names.push_back(cell_in_words(*row));
+  }
+  for (const Kind& kind : kinds) {
+    Known known{std::string(kind.sentence), {}};
+    for (const Row* row : rows) {
+      if (kind.holds(*row)) known.names.push_back(cell_in_words(*row) + own_note(*row, kind.word));
+    }
+    if (!known.names.empty()) all.push_back(std::move(known));
+  }
+  std::vector<std::string> notes;
+  notes.reserve(all.size());
+  for (const auto& [sentence, names] : all) {
+    notes.push_back(names.size() <= few ? fmt::format("{} ({})", sentence, fmt::join(names, "; "))
+                                        : fmt::format("{} ({} cells)", sentence, names.size()));
+  }
+  return notes;
+}
+
 std::string write_table(const Table& table, TableFormat format) {
   if (is_for_programs(format)) return write_sheet(sheet_for_programs(table), format);
   if (format == TableFormat::latex) return write_sheet(sheet_for_paper(table), format);
-  return write_sheet(sheet_for_people(table, format == TableFormat::text), format);
+  return write_sheet(sheet_for_people(table), format);
 }
 
 }  // namespace attnscope::report

@@ -21,11 +21,16 @@ double squares_around(std::span<const double> values, double centre) {
   return squares;
 }
 
-/// Half-width from values and some more of a presumed spread; `share` is the variance of the mean
-/// over that of a value.
-double with_presumed(std::span<const double> values, int more, double presumed, double share) {
-  const int degrees = static_cast<int>(values.size()) - 1 + more;
-  const double squares = squares_around(values, mean_of(values)) + more * presumed * presumed;
+/// So many more values than were measured, with their variances together.
+struct Presumed {
+  int count = 0;
+  double squares = 0;
+};
+
+/// `share` is the variance of the mean over that of a value.
+double with_presumed(std::span<const double> values, const Presumed& more, double share) {
+  const int degrees = static_cast<int>(values.size()) - 1 + more.count;
+  const double squares = squares_around(values, mean_of(values)) + more.squares;
   return student_t95(degrees) * std::sqrt(squares / degrees * share);
 }
 
@@ -49,10 +54,11 @@ double student_half_width(std::span<const double> values) {
   return student_t95(static_cast<int>(values.size()) - 1) * std::sqrt(variance / n);
 }
 
-Estimate estimate(std::span<const Unit> units) {
+Estimate estimate(std::span<const Unit> units, const PooledSpread& pooled) {
   assert(!units.empty());
   std::vector<double> values, process_means;
   double shared = 0;  // sum over processes of (placements of it / all placements)^2
+  double squared_error = 0;
   const auto n = static_cast<double>(units.size());
   for (std::size_t begin = 0; begin < units.size();) {
     std::size_t end = begin;
@@ -60,21 +66,63 @@ Estimate estimate(std::span<const Unit> units) {
     for (; end < units.size() && units[end].process == units[begin].process; ++end) {
       values.push_back(units[end].value);
       sum += units[end].value;
+      squared_error += units[end].squared_error / n;
     }
     const auto size = static_cast<double>(end - begin);
     process_means.push_back(sum / size);
     shared += size / n * (size / n);
     begin = end;
   }
+  const double presumed = presumed_placement_spread * presumed_placement_spread + squared_error;
   double half_width =
-      with_presumed(values, 1, presumed_placement_spread, 1 / n + presumed_process_share * shared);
-  if (values.size() > 1) half_width = std::max(half_width, student_half_width(values));
+      with_presumed(values, {1 + pooled.units, presumed * (1 + pooled.units * pooled.inflation)},
+                    1 / n + presumed_process_share * shared);
+  if (pooled.units == 0 && values.size() > 1)
+    half_width = std::max(half_width, student_half_width(values));
   if (process_means.size() > 1) {
     const auto processes = static_cast<double>(process_means.size());
-    half_width = std::max(half_width,
-                          with_presumed(process_means, 2, presumed_process_spread, 1 / processes));
+    half_width = std::max(
+        half_width,
+        with_presumed(process_means, {2, 2 * presumed_process_spread * presumed_process_spread},
+                      1 / processes));
   }
   return {.mean = mean_of(values), .half_width = half_width};
+}
+
+Estimate estimate_with_rounds(std::span<const Unit> units, std::span<const double> rounds,
+                              const PooledSpread& pooled) {
+  if (units.size() > 1) return estimate(units, pooled);
+  const Unit unit{.process = units.front().process, .value = units.front().value};
+  Estimate result = estimate(std::span(&unit, 1), pooled);
+  const double own = student_half_width(rounds);
+  result.half_width = std::isfinite(own) ? std::hypot(result.half_width, own)
+                                         : std::numeric_limits<double>::quiet_NaN();
+  return result;
+}
+
+Estimate estimate_of(const std::vector<Placement>& placements, const PooledSpread& pooled) {
+  std::vector<Unit> units;
+  units.reserve(placements.size());
+  for (const Placement& placement : placements) {
+    units.push_back({.process = placement.process,
+                     .value = median_of(placement.values),
+                     .squared_error = squared_error_of_median(placement.values)});
+  }
+  return estimate_with_rounds(units, placements.front().values, pooled);
+}
+
+void Seen::add(double value) {
+  seen_.low = std::min(seen_.low, value);
+  seen_.high = std::max(seen_.high, value);
+}
+
+Interval Seen::within(const Estimate& estimate, double beyond) const {
+  if (!std::isfinite(estimate.half_width))
+    return {.low = estimate.half_width, .high = estimate.half_width};
+  const Interval bounds{.low = std::min(seen_.low, estimate.mean) - beyond,
+                        .high = std::max(seen_.high, estimate.mean) + beyond};
+  return {.low = std::max(bounds.low, estimate.mean - estimate.half_width),
+          .high = std::min(bounds.high, estimate.mean + estimate.half_width)};
 }
 
 }  // namespace attnscope::statistics

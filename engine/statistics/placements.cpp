@@ -12,6 +12,12 @@ bool before(const Observation& x, const Observation& y) {
   return x.placement != y.placement ? x.placement < y.placement : x.round < y.round;
 }
 
+bool counts(const Observation& o, const HeatBasis& basis) {
+  if (!std::isfinite(o.time_ns)) return false;
+  return !basis.without_disturbed ||
+         (!o.disturbed && std::ranges::binary_search(basis.placements, o.placement));
+}
+
 }  // namespace
 
 std::vector<Observation> ordered(std::span<const Observation> observations) {
@@ -59,6 +65,30 @@ double median_of(std::vector<double> values) {
   std::nth_element(values.begin(), middle, values.end());
   if (values.size() % 2 == 1) return *middle;
   return (*std::max_element(values.begin(), middle) + *middle) / 2;
+}
+
+double squared_error_of_median(const std::vector<double>& values) {
+  if (values.size() < 2) return 0;
+  const double middle = median_of(values);
+  std::vector<double> deviations;
+  deviations.reserve(values.size());
+  for (const double value : values) deviations.push_back(std::abs(value - middle));
+  // 0.6745 makes it the standard deviation of a normal sample, whose median's error is 1.2533 times
+  // that of its mean.
+  const double error = 1.2533 * median_of(std::move(deviations)) / 0.6745;
+  return error * error / static_cast<double>(values.size());
+}
+
+std::vector<Observation> counted_logarithms(std::span<const Observation> observations,
+                                            const HeatBasis& basis) {
+  std::vector<Observation> counted;
+  for (Observation o : observations) {
+    if (!counts(o, basis)) continue;
+    if (!(o.time_ns > 0)) return {};
+    o.time_ns = std::log(o.time_ns);
+    counted.push_back(o);
+  }
+  return ordered(counted);
 }
 
 }  // namespace attnscope::statistics

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/statistics/summary.h"
+#include "engine/statistics/heat_basis.h"
 
 namespace attnscope::statistics {
 
@@ -30,5 +30,13 @@ struct Pairs {
 
 /// Mean of the two middle values for even counts; NaN for none. All values must be finite.
 [[nodiscard]] double median_of(std::vector<double> values);
+
+/// Those that count, ordered, with logarithms of their times; empty when one is not positive.
+[[nodiscard]] std::vector<Observation> counted_logarithms(std::span<const Observation> observations,
+                                                          const HeatBasis& basis);
+
+/// Squared standard error of a median of these values (from their median absolute deviation); 0 of
+/// a single one.
+[[nodiscard]] double squared_error_of_median(const std::vector<double>& values);
 
 }  // namespace attnscope::statistics

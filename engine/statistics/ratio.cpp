@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <limits>
@@ -16,39 +17,42 @@ Ratio undefined(bool paired) {
   return {nan, nan, nan, paired, Verdict::no_difference_shown};
 }
 
-/// Of values that are logarithms: the estimate from the placements' medians. A single placement's
-/// rounds add their own error; of a single round nothing is known, and the half-width is NaN.
-Estimate estimate_of(const std::vector<Placement>& placements) {
-  std::vector<Unit> units;
-  units.reserve(placements.size());
-  for (const Placement& placement : placements) {
-    units.push_back({placement.process, median_of(placement.values)});
-  }
-  Estimate result = estimate(units);
-  if (placements.size() == 1) {
-    const double rounds = student_half_width(placements.front().values);
-    result.half_width = std::isfinite(rounds) ? std::hypot(result.half_width, rounds) : nan;
-  }
-  return result;
-}
-
-Ratio ratio_from(double log_ratio, double half_width, bool paired) {
+Ratio ratio_from(double log_ratio, const Interval& interval, bool paired) {
   Ratio result{std::exp(log_ratio), nan, nan, paired, Verdict::no_difference_shown};
-  if (!std::isfinite(half_width)) return result;
-  result.low = std::exp(log_ratio - half_width);
-  result.high = std::exp(log_ratio + half_width);
+  if (!std::isfinite(interval.low) || !std::isfinite(interval.high)) return result;
+  result.low = std::exp(interval.low);
+  result.high = std::exp(interval.high);
   if (result.high < 1) result.verdict = Verdict::faster;
   if (result.low > 1) result.verdict = Verdict::slower;
   return result;
 }
 
-/// Times become their logarithms; false when one has none.
-bool take_logarithms(std::vector<Observation>& observations) {
-  for (Observation& o : observations) {
-    if (!(o.time_ns > 0)) return false;
-    o.time_ns = std::log(o.time_ns);
+/// How far the medians of placements that both have are apart; `rounds` are those placements'
+/// differences in the rounds that both have, in which what hits both sides cancels.
+std::vector<Unit> differences(const std::vector<Placement>& a, const std::vector<Placement>& b,
+                              const std::vector<Placement>& rounds) {
+  const auto median_in = [](const std::vector<Placement>& side, int number) {
+    return median_of(std::ranges::find(side, number, &Placement::number)->values);
+  };
+  std::vector<Unit> found;
+  found.reserve(rounds.size());
+  for (const Placement& both : rounds) {
+    found.push_back({.process = both.process,
+                     .value = median_in(a, both.number) - median_in(b, both.number),
+                     .squared_error = squared_error_of_median(both.values)});
   }
-  return !observations.empty();
+  return found;
+}
+
+/// The shown time's logarithm.
+double mean_of_medians(const std::vector<Placement>& placements) {
+  double sum = 0;
+  for (const Placement& placement : placements) sum += median_of(placement.values);
+  return sum / static_cast<double>(placements.size());
+}
+
+Interval around(const Estimate& estimate) {
+  return {.low = estimate.mean - estimate.half_width, .high = estimate.mean + estimate.half_width};
 }
 
 }  // namespace
@@ -66,28 +70,47 @@ std::string_view name_of(Verdict verdict) {
   return "no difference shown";
 }
 
-Ratio paired_ratio(std::span<const Observation> a, std::span<const Observation> b) {
-  Pairs shared = shared_rounds(a, b);
-  if (shared.a.empty()) return unpaired_ratio(a, b);
-  if (!take_logarithms(shared.a) || !take_logarithms(shared.b)) return undefined(true);
-  bool is_one_cell = true;
+bool is_known(const Ratio& ratio) {
+  return ratio.low > 0 && ratio.high <= widest_known * ratio.low;
+}
+
+Ratio paired_ratio(std::span<const Observation> a, std::span<const Observation> b,
+                   const HeatBasis& basis) {
+  const std::vector<Observation> log_a = counted_logarithms(a, basis),
+                                 log_b = counted_logarithms(b, basis);
+  Pairs shared = shared_rounds(log_a, log_b);
+  if (shared.a.empty()) return unpaired_ratio(a, b, {}, basis, basis);
+  Seen seen;
+  bool is_one_cell = log_a.size() == shared.a.size() && log_b.size() == shared.a.size();
   for (std::size_t i = 0; i < shared.a.size(); ++i) {
-    shared.a[i].time_ns -= shared.b[i].time_ns;
-    is_one_cell = is_one_cell && shared.a[i].time_ns == 0;
+    double& difference = shared.a[i].time_ns;
+    difference -= shared.b[i].time_ns;
+    seen.add(difference);
+    is_one_cell = is_one_cell && difference == 0;
   }
   if (is_one_cell) return {1, 1, 1, true, Verdict::no_difference_shown};
-  const Estimate found = estimate_of(by_placement(shared.a));
-  return ratio_from(found.mean, found.half_width, true);
+  const std::vector<Placement> of_a = by_placement(log_a), of_b = by_placement(log_b),
+                               rounds = by_placement(shared.a);
+  const std::vector<Unit> units = differences(of_a, of_b, rounds);
+  Estimate found = estimate_with_rounds(units, rounds.front().values, basis.ratios);
+  found.mean = mean_of_medians(of_a) - mean_of_medians(of_b);
+  const double beyond = units.size() > 1 ? little_beyond : placement_beyond;
+  return ratio_from(found.mean, seen.within(found, beyond), true);
 }
 
 Ratio unpaired_ratio(std::span<const Observation> a, std::span<const Observation> b,
-                     const BetweenRuns& between) {
-  std::vector<Observation> log_a = ordered(a), log_b = ordered(b);
-  if (!take_logarithms(log_a) || !take_logarithms(log_b)) return undefined(false);
-  const Estimate of_a = estimate_of(by_placement(log_a)), of_b = estimate_of(by_placement(log_b));
-  const double own = std::hypot(of_a.half_width, of_b.half_width);
-  return ratio_from(of_a.mean - of_b.mean,
-                    std::hypot(own, 1.959964 * between.spread) + between.shift, false);
+                     const BetweenRuns& between, const HeatBasis& basis_a,
+                     const HeatBasis& basis_b) {
+  const std::vector<Placement> of_a = by_placement(counted_logarithms(a, basis_a)),
+                               of_b = by_placement(counted_logarithms(b, basis_b));
+  if (of_a.empty() || of_b.empty()) return undefined(false);
+  const Estimate log_a = estimate_of(of_a, basis_a.times), log_b = estimate_of(of_b, basis_b.times);
+  const double own = std::hypot(log_a.half_width, log_b.half_width);
+  return ratio_from(
+      log_a.mean - log_b.mean,
+      around({.mean = log_a.mean - log_b.mean,
+              .half_width = std::hypot(own, 1.959964 * between.spread) + between.shift}),
+      false);
 }
 
 }  // namespace attnscope::statistics

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <limits>
@@ -55,6 +56,12 @@ bool is_read_only(const Database& database) {
   return sqlite3_db_readonly(database.getHandle(), "main") == 1;
 }
 
+bool is_kept_from_shared_memory() {
+  constexpr rlim_t shared_memory_bytes = 32768;  // of a short log
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < shared_memory_bytes;
+}
+
 void stop_when(const Database& database, const std::atomic<bool>* stop) {
   constexpr int instructions = 1000;  // of SQLite's machine between two looks
   const auto look = [](void* flag) -> int {
@@ -99,6 +106,12 @@ std::string sentence_of(const DatabaseError& error, const std::filesystem::path&
   // The shared memory of the log could not get its size: a full disk, said in other words.
   const int code =
       error.getExtendedErrorCode() == SQLITE_IOERR_SHMSIZE ? SQLITE_FULL : primary_code(error);
+  if ((code == SQLITE_FULL || code == SQLITE_IOERR) && is_kept_from_shared_memory()) {
+    return fmt::format(
+        "the database {} cannot be used while files may not grow (ulimit -f), for what it needs "
+        "beside it; raise that limit, or read a copy of it made by attnscope export",
+        name);
+  }
   switch (code) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:

@@ -44,6 +44,8 @@ int execute(Statement& statement, const Values&... values) {
 [[nodiscard]] double real_at(const Statement& row, int column);
 
 [[nodiscard]] bool is_read_only(const Database& database);
+/// This process may not make files as large as a log's shared memory, which every reader needs.
+[[nodiscard]] bool is_kept_from_shared_memory();
 /// From here on statements end with SQLITE_INTERRUPT once `stop` is true. Null: never.
 void stop_when(const Database& database, const std::atomic<bool>* stop);
 

@@ -36,23 +36,53 @@ std::string neutral_value(const Axis& axis) {
                                        : std::to_string(value);
 }
 
-std::vector<std::string> columns_of_heats(const Database& database) {
+/// A column that there was not always: NULL in the rows of a file from before it.
+struct LaterColumn {
+  std::string_view table, name, type;
+};
+constexpr std::array<LaterColumn, 4> later_columns{{
+    {"samples", "cpu_ns", "REAL"},
+    {"samples", "waited_ns", "REAL"},
+    {"restarts", "fingerprint", "INTEGER"},
+    {"heats", "fingerprint", "INTEGER"},
+}};
+
+std::vector<std::string> columns_of(const Database& database, std::string_view table) {
   std::vector<std::string> columns;
-  Statement list(database, "SELECT name FROM pragma_table_info('heats')");
+  Statement list(database, "SELECT name FROM pragma_table_info(?)");
+  list.bind(1, std::string(table));
   while (list.executeStep()) columns.push_back(list.getColumn(0).getString());
   return columns;
 }
 
+bool has(const std::vector<std::string>& columns, std::string_view name) {
+  return std::ranges::find(columns, name) != columns.end();
+}
+
 bool lacks(const std::vector<std::string>& columns, const Axis& axis) {
-  return axis.at_default == Axis::Default::neutral &&
-         std::ranges::find(columns, axis.key) == columns.end();
+  return axis.at_default == Axis::Default::neutral && !has(columns, axis.key);
+}
+
+/// "row.process, row.round, NULL": of the listed columns, those that came later only where they
+/// are.
+std::string values_of(const Database& database, std::string_view table, std::string_view columns) {
+  std::string values = qualified("row", columns);
+  const std::vector<std::string> present = columns_of(database, table);
+  for (const LaterColumn& later : later_columns) {
+    const std::string value = fmt::format("row.{}", later.name);
+    const std::size_t place = values.find(value);
+    if (later.table == table && place != std::string::npos && !has(present, later.name))
+      values.replace(place, value.size(), "NULL");
+  }
+  return values;
 }
 
 }  // namespace
 
-Result<std::string> point_values(const Database& database, const std::filesystem::path& file) {
-  constexpr std::array<std::string_view, 4> others{"id", "run_number", "heat_index", "cell_count"};
-  const std::vector<std::string> columns = columns_of_heats(database);
+Result<RowValues> row_values(const Database& database, const std::filesystem::path& file) {
+  constexpr std::array<std::string_view, 5> others{"id", "run_number", "heat_index", "cell_count",
+                                                   "fingerprint"};
+  const std::vector<std::string> columns = columns_of(database, "heats");
   for (const std::string& column : columns) {
     if (find_axis(column) != nullptr || std::ranges::find(others, column) != others.end()) continue;
     return fail(
@@ -60,25 +90,36 @@ Result<std::string> point_values(const Database& database, const std::filesystem
         "that AttnScope, or name another file with --db",
         file.string(), in_a_sentence(column));
   }
-  std::string values;
+  RowValues values{.point = {},
+                   .sample = values_of(database, "samples", sample_columns),
+                   .restart = values_of(database, "restarts", restart_columns),
+                   .heat = values_of(database, "heats", heat_columns)};
   for (const Axis& axis : heat_axes) {
-    if (!values.empty()) values += ", ";
-    values += lacks(columns, axis) ? neutral_value(axis) : fmt::format("row.{}", axis.key);
+    if (!values.point.empty()) values.point += ", ";
+    values.point += lacks(columns, axis) ? neutral_value(axis) : fmt::format("row.{}", axis.key);
   }
   return values;
 }
 
-std::string all_point_values() {
-  return qualified("row", point_columns());
+RowValues all_row_values() {
+  return {.point = qualified("row", point_columns()),
+          .sample = qualified("row", sample_columns),
+          .restart = qualified("row", restart_columns),
+          .heat = qualified("row", heat_columns)};
 }
 
-void add_axes(Database& database) {
+void add_later_columns(Database& database) {
   Transaction transaction(database, SQLite::TransactionBehavior::EXCLUSIVE);
-  const std::vector<std::string> columns = columns_of_heats(database);
+  const std::vector<std::string> columns = columns_of(database, "heats");
   for (const Axis& axis : heat_axes) {
     if (!lacks(columns, axis)) continue;
     database.exec(fmt::format("ALTER TABLE heats ADD COLUMN {} {} NOT NULL DEFAULT {}", axis.key,
                               type_of(axis), neutral_value(axis)));
+  }
+  for (const LaterColumn& later : later_columns) {
+    if (has(columns_of(database, later.table), later.name)) continue;
+    database.exec(
+        fmt::format("ALTER TABLE {} ADD COLUMN {} {}", later.table, later.name, later.type));
   }
   transaction.commit();
 }
@@ -212,6 +253,23 @@ std::int64_t fingerprint_of(const std::string& uuid, const HeatPoint& point, int
   return print.value();
 }
 
+std::int64_t fingerprint_of(const std::string& uuid, const Restart& restart) {
+  Fingerprinter print;
+  print(uuid);
+  visit_restart(print, restart);
+  return print.value();
+}
+
+std::int64_t fingerprint_of(const std::string& uuid, int heat_index, std::int64_t cell_count,
+                            const HeatPoint& point) {
+  Fingerprinter print;
+  print(uuid);
+  print(heat_index);
+  print(cell_count);
+  visit_point(print, point);
+  return print.value();
+}
+
 std::int64_t fingerprint_of(const std::string& uuid, const Ceilings& ceilings) {
   Fingerprinter print;
   print(uuid);
@@ -224,13 +282,29 @@ std::int64_t fingerprint_of(const std::string& uuid, const Ceilings& ceilings) {
   return print.value();
 }
 
-std::vector<statistics::Observation> observations_of(const std::vector<Sample>& samples) {
+statistics::HeatBasis basis_of(const HeatPoint& point, const std::vector<const Cell*>& cells) {
+  std::vector<std::vector<statistics::Observation>> contenders;
+  for (const Cell* cell : cells) {
+    if (cell->status == CellStatus::ok) contenders.push_back(observations_of(*cell, point));
+  }
+  return statistics::basis_of(contenders);
+}
+
+}  // namespace attnscope::store
+
+namespace attnscope {
+
+std::vector<statistics::Observation> observations_of(const Cell& cell, const HeatPoint& point) {
   std::vector<statistics::Observation> observations;
-  observations.reserve(samples.size());
-  for (const Sample& sample : samples) {
-    observations.push_back({sample.placement, sample.round, sample.time_ns, sample.process});
+  observations.reserve(cell.samples.size());
+  for (const Sample& sample : cell.samples) {
+    observations.push_back({.placement = sample.placement,
+                            .round = sample.round,
+                            .time_ns = sample.time_ns,
+                            .process = sample.process,
+                            .disturbed = is_disturbed(sample, point.threads)});
   }
   return observations;
 }
 
-}  // namespace attnscope::store
+}  // namespace attnscope

@@ -36,22 +36,31 @@ inline constexpr std::string_view cell_columns =
 inline constexpr std::string_view sample_columns =
     "process, placement, round, time_ns, iterations, involuntary_switches, foreign_load, "
     "clock_mhz, "
-    "temperature_c, throttled";
+    "temperature_c, throttled, cpu_ns, waited_ns";
+inline constexpr std::string_view restart_columns =
+    "restarted_unix_ms, command_line, provenance, fingerprint";
+inline constexpr std::string_view heat_columns = "heat_index, cell_count, fingerprint";
 inline constexpr std::string_view ceilings_columns =
     "threads, flop_per_second, exponentials_per_second, seconds_into_run, device, "
     "tensor_flop_per_second";
 
 /// The columns of a point, one for each axis.
 [[nodiscard]] const std::string& point_columns();
-/// What a row of heats, called `row`, says of every axis: its column or, in a file from before
-/// there was the axis, the neutral default. An error when the file has an axis that is not known
-/// here.
-[[nodiscard]] Result<std::string> point_values(const Database& database,
-                                               const std::filesystem::path& file);
-/// The same of a file that has all of them.
-[[nodiscard]] std::string all_point_values();
-/// Gives heats a column for every axis that the file is from before.
-void add_axes(Database& database);
+/// How rows of a file, called `row`, are read that may lack columns which came later.
+struct RowValues {
+  std::string point;  // of heats: an axis' column or, where it is missing, the neutral default
+  // NULL for a missing column.
+  std::string sample, restart;
+  std::string heat;  // what is not its point
+  friend bool operator==(const RowValues&, const RowValues&) = default;
+};
+/// An error when the file has an axis that is not known here.
+[[nodiscard]] Result<RowValues> row_values(const Database& database,
+                                           const std::filesystem::path& file);
+/// Of a file that has all columns.
+[[nodiscard]] RowValues all_row_values();
+/// Gives the file the columns that it is from before.
+void add_later_columns(Database& database);
 
 /// The list with an alias before every name: "cells.pattern, cells.implementation".
 [[nodiscard]] std::string qualified(std::string_view alias, std::string_view columns);
@@ -194,11 +203,18 @@ void visit_cell(Visitor& visit, OneCell& cell, Summary& summary) {
 template <typename Visitor, typename OneSample>  // Sample
 void visit_sample(Visitor& visit, OneSample& sample) {
   auto& [process, placement, round, time_ns, iterations, involuntary_switches, foreign_load,
-         clock_mhz, temperature_c, throttled] = sample;
+         clock_mhz, temperature_c, throttled, cpu_ns, waited_ns] = sample;
   visit_all(visit, process, placement, round, time_ns, iterations, involuntary_switches,
             foreign_load);
   visit_unless(!clock_mhz && !temperature_c && !throttled, visit, clock_mhz, temperature_c,
                throttled);
+  visit_unless(!cpu_ns && !waited_ns, visit, cpu_ns, waited_ns);
+}
+
+template <typename Visitor, typename OneRestart>  // Restart
+void visit_restart(Visitor& visit, OneRestart& restart) {
+  auto& [restarted_unix_ms, command_line, provenance, damaged] = restart;
+  visit_all(visit, restarted_unix_ms, command_line, provenance);
 }
 
 /// Everything of ceilings but the copy rates.
@@ -219,9 +235,12 @@ void visit_ceilings(Visitor& visit, OneCeilings& ceilings) {
                                           const statistics::Summary& summary,
                                           std::int64_t samples_fingerprint);
 [[nodiscard]] std::int64_t fingerprint_of(const std::string& uuid, const Ceilings& ceilings);
+[[nodiscard]] std::int64_t fingerprint_of(const std::string& uuid, const Restart& restart);
+[[nodiscard]] std::int64_t fingerprint_of(const std::string& uuid, int heat_index,
+                                          std::int64_t cell_count, const HeatPoint& point);
 
-/// The samples as statistics take them.
-[[nodiscard]] std::vector<statistics::Observation> observations_of(
-    const std::vector<Sample>& samples);
+/// What the cells of one heat that have times say together.
+[[nodiscard]] statistics::HeatBasis basis_of(const HeatPoint& point,
+                                             const std::vector<const Cell*>& cells);
 
 }  // namespace attnscope::store

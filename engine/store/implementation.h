@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/store/database.h"
+#include "engine/store/fields.h"
 #include "engine/store/store.h"
 
 namespace attnscope {
@@ -22,7 +23,7 @@ struct Store::Implementation {
   store::Database database;
   bool writable = false;
   std::string warning;
-  std::string point_values;       // how a row of heats is read: fields.h
+  store::RowValues values;        // how its rows are read
   std::int64_t lost_commits = 0;  // with the write-ahead log that was found
   int busy_timeout_ms = store::busy_timeout_ms;
 };

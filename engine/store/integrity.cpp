@@ -16,11 +16,12 @@ namespace {
 
 using store::Database;
 
-/// Damaged or missing cells and ceilings of one run, and the run itself.
+/// Damaged or missing cells, heats, restarts and ceilings of one run, and the run itself.
 Result<std::int64_t> damage_of(const Store& store, const RunInfo& run) {
   const Result<std::vector<StoredCell>> cells = store.cells(run.id, true);
   if (!cells) return tl::unexpected(cells.error());
-  std::int64_t damaged = run.damaged_ceilings + run.missing_cells + (run.damaged ? 1 : 0);
+  std::int64_t damaged = run.damaged_ceilings + run.missing_cells + run.damaged_heats +
+                         run.damaged_restarts + (run.damaged ? 1 : 0);
   for (const StoredCell& cell : *cells) damaged += cell.damaged ? 1 : 0;
   return damaged;
 }
@@ -91,12 +92,13 @@ Status Store::check_integrity(const std::atomic<bool>* stop,
                   way_out(sound));
     }
     std::error_code none;
-    if (own.lost_commits > 0 || std::filesystem::exists(store::kept_log_of(own.file), none)) {
+    const std::filesystem::path kept = store::kept_log_of(own.file);
+    const bool is_kept = std::filesystem::exists(kept, none);  // once it was opened for writing
+    if (own.lost_commits > 0 || is_kept) {
       return fail(
           "changes of the database {} were lost with its log, which was damaged: what is left is "
-          "sound, and attnscope run --resume RUN measures heats that are missing; remove {} when "
-          "you know",
-          name, store::kept_log_of(own.file).string());
+          "sound, and attnscope run --resume RUN measures heats that are missing{}",
+          name, is_kept ? fmt::format("; remove {} when you know", kept.string()) : "");
     }
     return {};
   });

@@ -80,13 +80,16 @@ void roll_back(const std::filesystem::path& file) {
 }
 
 /// A reader needs the write-ahead log's shared memory. Where the folder is not writable and there
-/// is neither a log nor a journal, nothing can change the file and it can be read without.
+/// is neither a log nor a journal, nothing can change the file and it can be read without. So it
+/// can where this process may not make that memory, and has found nobody else's, if the log is
+/// empty.
 std::pair<Database, std::string> open_for_reading(const std::filesystem::path& file) {
   std::string uri = uri_of(file, "mode=ro");
   try {
     return {readable(uri), uri};
   } catch (const DatabaseError&) {
-    if (!has_journal(file) && has_log(file)) throw;
+    const bool needs_log = is_kept_from_shared_memory() ? has_filled_log(file) : has_log(file);
+    if (!has_journal(file) && needs_log) throw;
   }
   if (has_journal(file)) {
     roll_back(file);
@@ -145,7 +148,7 @@ Result<int> version_with_log(const std::filesystem::path& file) {
   }
   const int version = version_of(database);
   if (version == schema_version) {
-    if (const auto known = point_values(database, file); !known) {
+    if (const auto known = row_values(database, file); !known) {
       return tl::unexpected(known.error());
     }
   }
@@ -203,7 +206,7 @@ Result<Store> Store::open(const std::filesystem::path& file, Mode mode) {
     if (!empty && version != schema_version) return refuse_version(file, version);
     if (!writing) {
       auto [database, uri] = open_for_reading(file);
-      auto values = point_values(database, file);
+      auto values = row_values(database, file);
       if (!values) return tl::unexpected(values.error());
       std::string warning = lost > 0       ? damage_in_words(file, lost)
                             : may_lack_log ? lacks_log(database, file)
@@ -224,9 +227,9 @@ Result<Store> Store::open(const std::filesystem::path& file, Mode mode) {
     // First the schema, then WAL: so the main file tells whose it is from its first page on.
     if (empty) create_schema(database);
     std::string warning = choose_journal(database, file);
-    const auto before = point_values(database, file);
+    const auto before = row_values(database, file);
     if (!before) return tl::unexpected(before.error());
-    if (*before != all_point_values()) add_axes(database);
+    if (*before != all_row_values()) add_later_columns(database);
     if (may_lack_log && warning.empty()) warning = lacks_log(database, file);
     if (lost > 0) {
       warning = fmt::format("{}; a copy is kept as {}", damage_in_words(file, lost),
@@ -234,7 +237,7 @@ Result<Store> Store::open(const std::filesystem::path& file, Mode mode) {
     }
     return Store(std::make_unique<Implementation>(
         Implementation{file, uri_of(file, "mode=ro"), std::move(database), true, std::move(warning),
-                       all_point_values(), lost}));
+                       all_row_values(), lost}));
   });
 }
 

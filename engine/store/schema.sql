@@ -5,9 +5,12 @@
 -- bytes, work floating-point operations, bytes and exponentials of ONE CALL OVER THE WHOLE BATCH:
 -- divide by cells.batch for one item, and by heats.documents for one document of it. A REAL that is not a number is the text 'nan'; NULL means
 -- that there is no value. Fingerprints are FNV-1a (64 bit, stored as signed) over the row's values as
--- engine/store/fingerprint.h serialises them; a row that does not match its own is damaged.
+-- engine/store/fingerprint.h serialises them; a row that does not match its own is damaged. So is one
+-- whose values cannot be (why_impossible in engine/heat/cell.h): anyone can reckon a fingerprint.
+-- A file may lack a column that came later (an axis of heats; cpu_ns and waited_ns of samples; the
+-- fingerprints of heats and restarts, whose rows are then under none).
 -- Under no fingerprint, for no measured value hangs on them: a run's status, name, tag, note and times,
--- whether it lies in the trash, its restarts and progress, and heat_index and cell_count of heats.
+-- whether it lies in the trash, and its progress.
 
 -- One execution of a sweep on one machine.
 CREATE TABLE runs (
@@ -41,6 +44,7 @@ CREATE TABLE restarts (
   run_number INTEGER NOT NULL REFERENCES runs(number) ON DELETE CASCADE,
   restarted_unix_ms INTEGER NOT NULL,
   command_line TEXT NOT NULL,
+  fingerprint INTEGER,                       -- of the run's uuid and this row; NULL: from before there was one
   provenance TEXT NOT NULL                   -- JSON, as in runs; the build may be another one
 );
 CREATE INDEX restarts_of_run ON restarts(run_number);
@@ -60,6 +64,7 @@ CREATE TABLE heats (
   run_number INTEGER NOT NULL REFERENCES runs(number) ON DELETE CASCADE,
   heat_index INTEGER NOT NULL,               -- position within the sweep, from 0
   cell_count INTEGER NOT NULL,               -- how many cells were stored with it
+  fingerprint INTEGER,                       -- of the run's uuid and this row; NULL: from before there was one
   -- Then a column NOT NULL for each axis of engine/heat/axes.h, under its key: numbers and truths
   -- (0, 1) INTEGER, words TEXT. A file from before there was an axis lacks its column, which counts
   -- as the axis' default.
@@ -120,6 +125,8 @@ CREATE TABLE samples (
   clock_mhz REAL,                            -- of the processor's cores in use, or the device; NULL: unknown
   temperature_c REAL,                        -- of the device; NULL: unknown
   throttled INTEGER NOT NULL,                -- 1: slowed down for heat or power meanwhile
+  cpu_ns REAL,                               -- its process' threads ran on cores, of one iteration; NULL: unknown
+  waited_ns REAL,                            -- they were ready and others had the cores; NULL: unknown
   outlier INTEGER NOT NULL,                  -- 1: modified z-score above 3.5; flagged, never dropped
   PRIMARY KEY (cell_id, ordinal)
 ) WITHOUT ROWID;

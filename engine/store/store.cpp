@@ -102,7 +102,34 @@ bool read_samples(Statement& query, std::int64_t samples_print, StoredCell& stor
   return samples_print == store::fingerprint_of(stored.cell.samples, stored.outliers);
 }
 
-/// Those that match their fingerprints.
+/// Cells of one heat lie together.
+void summarise_heats(std::vector<StoredCell>& cells) {
+  for (auto begin = cells.begin(); begin != cells.end();) {
+    const auto end = std::find_if(begin, cells.end(), [&](const StoredCell& cell) {
+      return cell.heat_number != begin->heat_number;
+    });
+    std::vector<const Cell*> together;
+    for (auto cell = begin; cell != end; ++cell)
+      if (!cell->damaged) together.push_back(&cell->cell);
+    const statistics::HeatBasis basis = store::basis_of(begin->point, together);
+    for (; begin != end; ++begin) {
+      if (begin->damaged) continue;
+      begin->basis = basis;
+      begin->summary = statistics::summarise(observations_of(begin->cell, begin->point), basis);
+    }
+  }
+}
+
+/// A fingerprint holds what somebody wrote, not what is true: anyone can reckon one.
+void look_at_values(StoredCell& stored) {
+  if (stored.damaged) return;
+  stored.impossible = why_impossible(stored.point, stored.cell);
+  if (stored.impossible.empty() && stored.cell.status == CellStatus::ok)
+    stored.impossible = why_unproven(stored.cell);
+  stored.damaged = !stored.impossible.empty();
+}
+
+/// Those that match their fingerprints and can be.
 std::vector<Ceilings> sound_ceilings(const Database& database, const RunId& run) {
   Statement query(
       database,
@@ -126,13 +153,59 @@ std::vector<Ceilings> sound_ceilings(const Database& database, const RunId& run)
     rates.bind(1, id);
     while (rates.executeStep())
       ceilings.copy.push_back({rates.getColumn(0).getInt64(), store::real_at(rates, 1)});
-    if (print == store::fingerprint_of(run.uuid, ceilings)) result.push_back(ceilings);
+    if (print == store::fingerprint_of(run.uuid, ceilings) && is_possible(ceilings))
+      result.push_back(ceilings);
   }
   return result;
 }
 
+/// Oldest first. A row without a fingerprint is from before there was one.
+std::vector<Restart> restarts_of(const Database& database, const store::RowValues& values,
+                                 const RunId& run) {
+  Statement query(database, fmt::format("SELECT {} FROM restarts AS row WHERE run_number = "
+                                        "(SELECT number FROM runs WHERE uuid = ?) ORDER BY rowid",
+                                        values.restart));
+  query.bind(1, run.uuid);
+  std::vector<Restart> result;
+  while (query.executeStep()) {
+    Restart& restart = result.emplace_back();
+    Reader read(query, 0);
+    std::optional<std::int64_t> print;
+    store::visit_restart(read, restart);
+    read(print);
+    restart.damaged = print && *print != store::fingerprint_of(run.uuid, restart);
+  }
+  return result;
+}
+
+/// Heats that are not the ones, or of as many cells, as they were stored.
+std::int64_t damaged_heats(const Database& database, const store::RowValues& values,
+                           const RunInfo& run) {
+  Statement query(database, fmt::format("SELECT {}, {} FROM heats AS row WHERE run_number = ?",
+                                        values.heat, values.point));
+  query.bind(1, run.number);
+  std::int64_t damaged = 0;
+  while (query.executeStep()) {
+    Reader read(query, 0);
+    int heat_index = 0;
+    std::int64_t cell_count = 0;
+    std::optional<std::int64_t> print;
+    HeatPoint point;
+    read(heat_index);
+    read(cell_count);
+    read(print);
+    store::visit_point(read, point);
+    if (print && *print != store::fingerprint_of(run.id.uuid, heat_index, cell_count, point))
+      ++damaged;
+  }
+  return damaged;
+}
+
 /// What is missing of the run or does not match, beside its cells' own fingerprints.
-void count_losses(const Database& database, RunInfo& run) {
+void count_losses(const Database& database, const store::RowValues& values, RunInfo& run) {
+  run.damaged_heats = damaged_heats(database, values, run);
+  run.damaged_restarts =
+      std::ranges::count(restarts_of(database, values, run.id), true, &Restart::damaged);
   const auto total = [&](const char* sql) {
     Statement query(database, sql);
     query.bind(1, run.number);
@@ -159,6 +232,13 @@ std::string list_of(const std::vector<RunInfo>& runs) {
 
 const std::string& title_of(const RunInfo& run) {
   return run.name.empty() ? run.start.sweep_name : run.name;
+}
+
+std::string damage_in_words(const StoredCell& cell) {
+  return cell.impossible.empty()
+             ? "its stored values do not match their fingerprint"
+             : fmt::format("its stored values cannot be, though they match their fingerprint: {}",
+                           cell.impossible);
 }
 
 std::string_view name_of(RunStatus status) {
@@ -297,7 +377,7 @@ Result<RunInfo> Store::find_run(std::string_view text) const {
     if (matches.size() == 1) {
       RunInfo& found = matches.front();
       found.file = implementation_->file;
-      count_losses(database, found);
+      count_losses(database, implementation_->values, found);
       return std::move(found);
     }
     const Result<std::vector<RunInfo>> all = run_list();
@@ -334,11 +414,11 @@ Result<std::vector<StoredCell>> Store::cells(const RunId& run, bool with_samples
             "{}, {} FROM heats AS row JOIN cells ON cells.heat_id = row.id WHERE row.run_number = "
             "? "
             "ORDER BY row.id, cells.ordinal",
-            own.point_values, store::qualified("cells", store::cell_columns)));
+            own.values.point, store::qualified("cells", store::cell_columns)));
     Statement samples(
         own.database,
-        fmt::format("SELECT {}, outlier FROM samples WHERE cell_id = ? ORDER BY ordinal",
-                    store::sample_columns));
+        fmt::format("SELECT {}, outlier FROM samples AS row WHERE cell_id = ? ORDER BY ordinal",
+                    own.values.sample));
     query.bind(1, *number);
     std::vector<StoredCell> result;
     while (query.executeStep()) {
@@ -357,7 +437,9 @@ Result<std::vector<StoredCell>> Store::cells(const RunId& run, bool with_samples
                        print != store::fingerprint_of(run.uuid, stored.point, ordinal, stored.cell,
                                                       stored.summary, samples_print);
       if (with_samples && !read_samples(samples, samples_print, stored)) stored.damaged = true;
+      look_at_values(stored);
     }
+    if (with_samples) summarise_heats(result);
     return result;
   });
 }
@@ -372,19 +454,7 @@ Result<std::vector<Ceilings>> Store::ceilings(const RunId& run) const {
 
 Result<std::vector<Restart>> Store::restarts(const RunId& run) const {
   return store::guarded(implementation_->file, [&]() -> Result<std::vector<Restart>> {
-    Statement query(implementation_->database,
-                    "SELECT restarted_unix_ms, command_line, provenance FROM restarts "
-                    "WHERE run_number = (SELECT number FROM runs WHERE uuid = ?) ORDER BY rowid");
-    query.bind(1, run.uuid);
-    std::vector<Restart> result;
-    while (query.executeStep()) {
-      Restart& restart = result.emplace_back();
-      Reader read(query, 0);
-      read(restart.restarted_unix_ms);
-      read(restart.command_line);
-      read(restart.provenance);
-    }
-    return result;
+    return restarts_of(implementation_->database, implementation_->values, run);
   });
 }
 
@@ -411,7 +481,7 @@ Result<std::vector<std::string>> Store::finished_points(const RunId& run) const 
                     fmt::format("SELECT {} FROM heats AS row WHERE run_number = (SELECT number "
                                 "FROM runs WHERE uuid = ?) "
                                 "ORDER BY id",
-                                implementation_->point_values));
+                                implementation_->values.point));
     query.bind(1, run.uuid);
     std::vector<std::string> keys;
     while (query.executeStep()) {

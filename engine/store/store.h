@@ -61,9 +61,11 @@ struct RunInfo {
   std::string name;                  // a person's own; empty: the sweep's serves
   std::int64_t trashed_unix_ms = 0;  // since when it lies in the trash; 0: it does not
   std::filesystem::path file;        // the database or .attn it was read from
-  // Of find_run alone: ceilings that do not match their fingerprints, and are left out, and cells
-  // that were stored with their heats and are not there.
+  // Of find_run alone: ceilings that do not match their fingerprints or cannot be, and are left
+  // out, and cells that were stored with their heats and are not there.
   std::int64_t damaged_ceilings = 0, missing_cells = 0;
+  // Likewise; what such a row says of itself is not to be believed.
+  std::int64_t damaged_heats = 0, damaged_restarts = 0;
 };
 
 /// What a run is called: a person's own name for it, else its sweep's.
@@ -91,6 +93,7 @@ struct Restart {
   std::int64_t restarted_unix_ms = 0;
   std::string command_line;
   std::string provenance;  // JSON, as in NewRun, without the plan
+  bool damaged = false;    // its fingerprint does not match its values
 };
 
 /// What the driver is doing now; for the window and other followers.
@@ -100,16 +103,26 @@ struct Progress {
   std::optional<double> seconds_left;
 };
 
-/// Sample plus outlier flag and the summary are computed when a heat is added.
+/// Outlier flags and summaries are stored with a heat. With samples, the summary is made anew of
+/// those of the whole heat: what is shown is what they say.
 struct StoredCell {
   std::int64_t cell_number = 0;
   HeatPoint point;
   Cell cell;
   statistics::Summary summary;
-  bool damaged = false;          // its fingerprint does not match its values
-  std::int64_t heat_number = 0;  // cells of one number were measured together
-  std::vector<bool> outliers;    // one for each sample, when samples were asked for
+  // Its fingerprint does not match its values, or they cannot be, and `impossible` says why.
+  bool damaged = false;
+  std::string impossible = {};
+  std::int64_t heat_number = 0;      // cells of one number were measured together
+  std::vector<bool> outliers;        // one for each sample, when samples were asked for
+  statistics::HeatBasis basis = {};  // of its heat, likewise
 };
+
+/// The cell's samples as statistics take them.
+[[nodiscard]] std::vector<statistics::Observation> observations_of(const Cell& cell,
+                                                                   const HeatPoint& point);
+/// What is damaged of a cell that is: "its stored values do not match their fingerprint".
+[[nodiscard]] std::string damage_in_words(const StoredCell& cell);
 
 class Store {
  public:
@@ -161,7 +174,7 @@ class Store {
   /// own name of one run. A run in the trash is found too, but never as "last".
   [[nodiscard]] Result<RunInfo> find_run(std::string_view text) const;
   [[nodiscard]] Result<std::vector<StoredCell>> cells(const RunId& run, bool with_samples) const;
-  /// Damaged ones are left out; RunInfo::damaged_ceilings counts them.
+  /// Damaged and impossible ones are left out; RunInfo::damaged_ceilings counts them.
   [[nodiscard]] Result<std::vector<Ceilings>> ceilings(const RunId& run) const;
   /// Oldest first.
   [[nodiscard]] Result<std::vector<Restart>> restarts(const RunId& run) const;
@@ -178,6 +191,7 @@ class Store {
     int added = 0, already_there = 0;  // runs
     int heats_added = 0;               // to runs that were there
     int taken_from_trash = 0;          // of those that were there
+    std::vector<RunId> runs = {};      // all of them, the oldest first
   };
   /// Adds the runs that are missing, and to those that are there the heats and ceilings they lack;
   /// what is there is never replaced. One that lies in this store's trash is taken out of it; what

@@ -27,12 +27,9 @@ struct Level {
   std::string values = {};  // what is copied into them, of a row called `row`; empty: the same
 };
 
-const Level restart_level{"restarts", "run_number", "restarted_unix_ms, command_line, provenance"};
 const Level cell_level{
     "cells", "heat_id",
     fmt::format("ordinal, {}, samples_fingerprint, fingerprint", store::cell_columns)};
-const Level sample_level{"samples", "cell_id",
-                         fmt::format("ordinal, {}, outlier", store::sample_columns)};
 const Level ceilings_level{"ceilings", "run_number",
                            fmt::format("{}, fingerprint", store::ceilings_columns)};
 const Level rate_level{"copy_rates", "ceilings_id", "ordinal, working_set_bytes, bytes_per_second"};
@@ -40,12 +37,12 @@ const Level rate_level{"copy_rates", "ceilings_id", "ordinal, working_set_bytes,
 /// Copies between two schemas of one connection.
 class Copier {
  public:
-  /// `point_values`: how a row of `from`'s heats is read.
-  Copier(Database& database, std::string from, std::string to, std::string point_values)
+  /// `values`: how rows of `from` are read.
+  Copier(Database& database, std::string from, std::string to, store::RowValues values)
       : database_(database),
         from_(std::move(from)),
         to_(std::move(to)),
-        point_values_(std::move(point_values)) {}
+        values_(std::move(values)) {}
 
   /// Gives the copy's number.
   std::int64_t copy_row(std::int64_t number) {
@@ -70,7 +67,7 @@ class Copier {
 
   void copy_run(std::int64_t number) {
     const std::int64_t copied = copy_row(number);
-    copy_all(restart_level, number, copied);
+    copy_all(restart_level(), number, copied);
     copy_heats(number, copied, {});
     copy_ceilings(number, copied, {});
   }
@@ -78,7 +75,7 @@ class Copier {
   /// Adds to the run `into` what it lacks of the same run: heats at points it does not have, and
   /// ceilings and restarts it does not know. How many heats these were.
   int add_missing(std::int64_t number, std::int64_t into) {
-    copy_all(restart_level, number, into,
+    copy_all(restart_level(), number, into,
              fmt::format("NOT EXISTS (SELECT 1 FROM {}.restarts AS known WHERE known.run_number = "
                          "{} AND known.restarted_unix_ms = row.restarted_unix_ms AND "
                          "known.command_line = row.command_line)",
@@ -91,7 +88,7 @@ class Copier {
         number, into,
         fmt::format("NOT EXISTS (SELECT 1 FROM {}.heats AS known WHERE known.run_number = {} AND "
                     "({}) = ({}))",
-                    to_, into, store::qualified("known", store::point_columns()), point_values_));
+                    to_, into, store::qualified("known", store::point_columns()), values_.point));
     settle_status(number, into);
     return added;
   }
@@ -107,6 +104,10 @@ class Copier {
   }
 
  private:
+  [[nodiscard]] Level restart_level() const {
+    return {"restarts", "run_number", std::string(store::restart_columns), values_.restart};
+  }
+
   /// A run that has all its heats now is done if that is what its last driver says of it.
   void settle_status(std::int64_t number, std::int64_t into) {
     Statement settle(
@@ -122,13 +123,17 @@ class Copier {
   }
 
   int copy_heats(std::int64_t number, std::int64_t into, const std::string& which) {
-    const Level heats{"heats", "run_number", "heat_index, cell_count, " + store::point_columns(),
-                      "heat_index, cell_count, " + point_values_};
+    const Level heats{"heats", "run_number",
+                      fmt::format("{}, {}", store::heat_columns, store::point_columns()),
+                      fmt::format("{}, {}", values_.heat, values_.point)};
+    const Level samples{"samples", "cell_id",
+                        fmt::format("ordinal, {}, outlier", store::sample_columns),
+                        fmt::format("ordinal, {}, outlier", values_.sample)};
     return copy_each(
         heats, number, into,
         [&](std::int64_t heat, std::int64_t new_heat) {
           copy_each(cell_level, heat, new_heat, [&](std::int64_t cell, std::int64_t new_cell) {
-            copy_all(sample_level, cell, new_cell);
+            copy_all(samples, cell, new_cell);
           });
         },
         which);
@@ -147,8 +152,9 @@ class Copier {
     Statement copy(
         database_,
         fmt::format(
-            "INSERT INTO {1}.{2} ({3}, {4}) SELECT ?, {4} FROM {0}.{2} AS row WHERE {3} = ?{5}",
+            "INSERT INTO {1}.{2} ({3}, {4}) SELECT ?, {5} FROM {0}.{2} AS row WHERE {3} = ?{6}",
             from_, to_, level.table, level.parent, level.columns,
+            level.values.empty() ? level.columns : level.values,
             which.empty() ? "" : " AND " + which));
     store::execute(copy, new_parent, parent);
   }
@@ -177,7 +183,8 @@ class Copier {
   }
 
   Database& database_;
-  std::string from_, to_, point_values_;
+  std::string from_, to_;
+  store::RowValues values_;
 };
 
 void attach(Database& database, const std::string& uri) {
@@ -247,7 +254,7 @@ Status Store::export_runs(const std::vector<RunId>& runs, const std::filesystem:
         const Result<std::int64_t> number = store::number_of(own.database, run);
         if (!number) return tl::unexpected(number.error());
         if (store::number_of(target, run)) continue;  // named twice
-        Copier(target, "other", "main", own.point_values).copy_run(*number);
+        Copier(target, "other", "main", own.values).copy_run(*number);
       }
       transaction.commit();
       return {};
@@ -276,7 +283,7 @@ Result<Store> Store::create_with(const std::filesystem::path& file, const RunInf
                                                                  std::move(database),
                                                                  true,
                                                                  {},
-                                                                 store::all_point_values()}));
+                                                                 store::all_row_values()}));
   });
 }
 
@@ -297,7 +304,8 @@ Result<Store::Imported> Store::import_file(const std::filesystem::path& file) {
       Imported imported;
       Transaction transaction(own.database, SQLite::TransactionBehavior::IMMEDIATE);
       for (auto run = incoming->rbegin(); run != incoming->rend(); ++run) {  // oldest first
-        Copier copier(own.database, "other", "main", source->implementation_->point_values);
+        Copier copier(own.database, "other", "main", source->implementation_->values);
+        imported.runs.push_back(run->id);
         if (const Result<std::int64_t> there = store::number_of(own.database, run->id)) {
           ++imported.already_there;
           imported.taken_from_trash += copier.take_from_trash(*there);

@@ -27,9 +27,9 @@ Status change_run(const std::filesystem::path& file, bool is_writable, Database&
 }
 
 void add_cell(Database& database, std::int64_t heat, int ordinal, const RunId& run,
-              const HeatPoint& point, const Cell& cell) {
-  const auto observations = store::observations_of(cell.samples);
-  const statistics::Summary summary = statistics::summarise(observations);
+              const HeatPoint& point, const Cell& cell, const statistics::HeatBasis& basis) {
+  const auto observations = observations_of(cell, point);
+  const statistics::Summary summary = statistics::summarise(observations, basis);
   const std::vector<bool> outliers = statistics::outliers(observations);
   const std::int64_t samples_print = store::fingerprint_of(cell.samples, outliers);
 
@@ -126,15 +126,16 @@ Status Store::resume_run(const RunId& run, const NewRun& restart) {
       return fail("run {} is damaged in {} and cannot be resumed; start it anew", number,
                   own.file.string());
     }
-    Statement insert(
-        own.database,
-        "INSERT INTO restarts (run_number, restarted_unix_ms, command_line, provenance) "
-        "VALUES (?, ?, ?, ?)");
+    Statement insert(own.database,
+                     fmt::format("INSERT INTO restarts (run_number, {}) VALUES ({})",
+                                 store::restart_columns, store::places(store::restart_columns, 1)));
+    const Restart begun{.restarted_unix_ms = store::now_unix_ms(),
+                        .command_line = restart.command_line,
+                        .provenance = restart.provenance};
     Writer write(insert);
     write(number);
-    write(store::now_unix_ms());
-    write(restart.command_line);
-    write(restart.provenance);
+    store::visit_restart(write, begun);
+    write(store::fingerprint_of(run.uuid, begun));
     store::execute(insert);
     NewRun start = info->start;
     start.process_id = restart.process_id;
@@ -147,20 +148,24 @@ Status Store::resume_run(const RunId& run, const NewRun& restart) {
 Status Store::add_heat(const RunId& run, const HeatResult& heat) {
   Implementation& own = *implementation_;
   return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
-    Statement insert(
-        own.database,
-        fmt::format("INSERT INTO heats (run_number, heat_index, cell_count, {}) VALUES ({})",
-                    store::point_columns(), store::places(store::point_columns(), 3)));
+    Statement insert(own.database, fmt::format("INSERT INTO heats (run_number, {}, {}) VALUES ({})",
+                                               store::heat_columns, store::point_columns(),
+                                               store::places(store::point_columns(), 4)));
     Writer write(insert);
     write(number);
     write(heat.heat_index);
-    write(static_cast<std::int64_t>(heat.cells.size()));
+    const auto cells = static_cast<std::int64_t>(heat.cells.size());
+    write(cells);
+    write(store::fingerprint_of(run.uuid, heat.heat_index, cells, heat.point));
     store::visit_point(write, heat.point);
     store::execute(insert);
     const std::int64_t id = own.database.getLastInsertRowid();
+    std::vector<const Cell*> together;
+    for (const Cell& cell : heat.cells) together.push_back(&cell);
+    const statistics::HeatBasis basis = store::basis_of(heat.point, together);
     int ordinal = 0;
     for (const Cell& cell : heat.cells) {
-      add_cell(own.database, id, ordinal++, run, heat.point, cell);
+      add_cell(own.database, id, ordinal++, run, heat.point, cell, basis);
     }
     return {};
   });

@@ -140,16 +140,6 @@ NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& co
           .process_start_ticks = own_process_start_ticks()};
 }
 
-/// Rates that some machine may have; a device tells no threads.
-bool is_possible(const Ceilings& ceilings) {
-  const auto is_rate = [](double rate) { return rate >= 0 && rate < 1e21; };  // no NaN
-  return is_rate(ceilings.flop_per_second) && is_rate(ceilings.exponentials_per_second) &&
-         is_rate(ceilings.tensor_flop_per_second) &&
-         std::ranges::all_of(ceilings.copy, [&](const Ceilings::Copy& copy) {
-           return copy.working_set_bytes > 0 && is_rate(copy.bytes_per_second);
-         });
-}
-
 // A run from its first event to its last.
 class Run {
  public:
@@ -306,7 +296,7 @@ class Run {
     constexpr int most_repeats = 10;
     for (int repeats = 0;; ++repeats) {
       const auto before = options_.time_asleep();
-      auto result = measure_heat(heat, pool_, options_.patience, listener);
+      auto result = measure_heat(heat, pool_, ceilings_, options_.patience, listener);
       const auto slept = options_.time_asleep() - before;
       if (!result || !*result || !pool_.is_here() || slept < least_suspend) return result;
       const double seconds = std::chrono::duration<double>(slept).count();
@@ -378,6 +368,7 @@ class Run {
           "the machine's ceilings are not kept: the measuring process told impossible rates");
     }
     ceilings->seconds_into_run = std::chrono::duration<double>(Clock::now() - began_).count();
+    ceilings_.push_back(*ceilings);
     pending_.add(*ceilings);
   }
 
@@ -429,6 +420,7 @@ class Run {
   WorkerPool pool_;
   RunOutcome outcome_;
   std::vector<Heat> heats_;  // still to be measured
+  std::vector<Ceilings> ceilings_;
   int heats_done_, heats_planned_;
   TimeLeft time_left_;
   Clock::time_point began_;

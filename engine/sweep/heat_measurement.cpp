@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "engine/heat/protocol.h"
@@ -50,12 +50,14 @@ std::pair<CellStatus, std::string> verdict_on(const Answer& answer) {
   return {CellStatus::crashed, "the measuring process died: " + answer.words};
 }
 
-// What is said of a cell is looked at with what this side knows itself: the question, and how long
-// the answer took. Bounds are generous: they tell a lie or a broken worker, not an odd machine.
+// What is said of a cell is looked at with what this side knows itself: the question, how long the
+// answer took, and the machine's ceilings. Bounds are generous: they tell a lie or a broken worker,
+// not an odd machine.
 class Belief {
  public:
-  Belief(const protocol::HeatRequest& request, double seconds)
-      : request_(request), seconds_(seconds) {}
+  Belief(const protocol::HeatRequest& request, double seconds,
+         const std::vector<Ceilings>& ceilings)
+      : request_(request), seconds_(seconds), ceilings_(ceilings) {}
 
   /// A cell that cannot be what it says is `crashed`, one whose error is above its bound `wrong`.
   void judge(Cell& cell) const {
@@ -63,26 +65,20 @@ class Belief {
     if (!reason.empty()) {
       cell = failed_cell(request_.heat, cell.contender, CellStatus::crashed,
                          "the measuring process answered what cannot be: " + std::move(reason));
-    } else if (cell.status == CellStatus::ok && !(cell.relative_error && cell.error_bound &&
-                                                  *cell.relative_error <= *cell.error_bound)) {
-      cell.status = CellStatus::wrong;
-      cell.reason =
-          fmt::format("the measuring process called it ok with an error of {:.2g}, {}",
-                      cell.relative_error.value_or(0),
-                      cell.error_bound ? fmt::format("above the bound of {:.2g}", *cell.error_bound)
-                                       : std::string("and told no bound"));
+    } else if (cell.status == CellStatus::ok) {
+      if (const std::string unproven = why_unproven(cell); !unproven.empty()) {
+        cell.status = CellStatus::wrong;
+        cell.reason = "the measuring process called it ok with " + unproven;
+      }
     }
     cell.reason = in_a_sentence(cell.reason, longest_reason);
   }
 
  private:
   static constexpr std::size_t longest_reason = 2000;  // bytes
-  static constexpr std::int64_t most_bytes = std::int64_t{1} << 50;
-  static constexpr double most_work = 1e30;    // of a call, in any unit
-  static constexpr double slack_seconds = 60;  // clocks differ, and run apart
-
-  static bool is_size(std::int64_t bytes) { return bytes >= 0 && bytes <= most_bytes; }
-  static bool is_work(double amount) { return amount >= 0 && amount <= most_work; }  // no NaN
+  static constexpr double slack_seconds = 60;          // clocks differ, and run apart
+  // Ceilings may have been measured in a bad moment, and on other formats than are computed in.
+  static constexpr double slack_of_ceilings = 20;
 
   [[nodiscard]] std::string why_not(const Cell& cell) const {
     const Cell asked = failed_cell(request_.heat, cell.contender, cell.status, {});
@@ -91,69 +87,74 @@ class Belief {
                          cell.query_tokens, cell.document_tokens, asked.query_tokens,
                          asked.document_tokens);
     }
-    if (cell.batch < 0 || cell.batch > std::max<std::int64_t>(request_.heat.point.batch_max, 1))
-      return fmt::format("a batch of {}", cell.batch);
+    if (std::string reason = why_impossible(request_.heat.point, cell); !reason.empty())
+      return reason;
     if (cell.status == CellStatus::cancelled)
       return "a cell that was cancelled, which nobody asked for";
     if (cell.status != CellStatus::ok && cell.reason.empty())
       return fmt::format("a cell that is {}, without a reason", name_of(cell.status));
-    const CellMemory& memory = cell.memory;
-    if (!is_size(memory.requested_bytes) || !is_size(memory.reserved_bytes) ||
-        !is_size(memory.workspace_bytes) || !is_size(memory.process_peak_bytes.value_or(0)))
-      return "a memory of no possible size";
-    const CellWork& work = cell.work;
-    for (const double amount : {work.useful_flop, work.least_bytes, work.exponentials,
-                                work.executed_flop, work.executed_bytes}) {
-      if (!is_work(amount)) return fmt::format("a work of {:g}", amount);
-    }
     return cell.status == CellStatus::ok ? why_not_timed(cell) : "";
   }
 
   [[nodiscard]] std::string why_not_timed(const Cell& cell) const {
-    if (cell.batch == 0) return "a batch of 0";
-    // No dtype here is as coarse as that.
-    constexpr double largest_bound = 10;
-    const double error = cell.relative_error.value_or(0), bound = cell.error_bound.value_or(0);
-    if (error < 0 || bound < 0 || bound > largest_bound)
-      return fmt::format("an error of {:g} with a bound of {:g}", error, bound);
     if (cell.samples.empty()) return "that it was measured, without a sample";
+    const double least_ns = limit_of(cell) / slack_of_ceilings;
     double together = 0;
-    std::set<std::pair<int, int>> rounds;
+    std::map<int, int> samples;  // by placement
     for (const Sample& sample : cell.samples) {
-      const double took = sample.time_ns * sample.iterations;
-      if (!std::isfinite(took) || took < 1) return fmt::format("a time of {:g} ns", sample.time_ns);
-      together += took;
+      together += sample.time_ns * sample.iterations;
       if (sample.process != request_.process ||
           !std::ranges::count(request_.placements, sample.placement)) {
         return fmt::format("a sample of process {} and placement {}, which was not asked for",
                            sample.process, sample.placement);
       }
-      if (!rounds.emplace(sample.placement, sample.round).second) {
-        return fmt::format("round {} of placement {} twice", sample.round, sample.placement);
-      }
-      if (sample.involuntary_switches < 0 || !is_work(sample.foreign_load) ||
-          !is_work(sample.clock_mhz.value_or(0)) ||
-          !(std::abs(sample.temperature_c.value_or(0)) < 1000)) {
-        return "conditions of a sample that no machine has";
+      ++samples[sample.placement];
+      if (sample.time_ns < least_ns) {
+        return fmt::format("a time of {:.3g} ns, where the machine's rates allow {:.3g} ns",
+                           sample.time_ns, least_ns * slack_of_ceilings);
       }
     }
     if (together * 1e-9 > seconds_ + slack_seconds) {
       return fmt::format("calls of {:.3g} s together, {:.3g} s after it was asked", together * 1e-9,
                          seconds_);
     }
+    // A placement ends when its time is up, but not before its share of three samples.
+    const int placements = std::max(request_.heat.stop.placements, 1);
+    const int least_samples = (3 + placements - 1) / placements;
+    for (const int placement : request_.placements) {
+      if (samples[placement] < least_samples) {
+        return fmt::format("{} of placement {}, where at least {} were asked for",
+                           counted(static_cast<std::size_t>(samples[placement]), "sample"),
+                           placement, least_samples);
+      }
+    }
     return {};
+  }
+
+  /// By the fastest ceilings that there are; 0 where there are none.
+  [[nodiscard]] double limit_of(const Cell& cell) const {
+    const HeatPoint& point = request_.heat.point;
+    std::optional<double> limit;
+    for (const Ceilings& one : ceilings_) {
+      if (!are_ceilings_of(one, point)) continue;
+      const double own = limit_ns(cell.work, one, point.cache, point.dtype);
+      limit = std::min(limit.value_or(own), own);
+    }
+    return limit.value_or(0);
   }
 
   const protocol::HeatRequest& request_;
   double seconds_;
+  const std::vector<Ceilings>& ceilings_;
 };
 
 class Measurement {
  public:
-  Measurement(const Heat& heat, WorkerPool& pool, milliseconds patience,
-              const HeatListener& listener)
+  Measurement(const Heat& heat, WorkerPool& pool, const std::vector<Ceilings>& ceilings,
+              milliseconds patience, const HeatListener& listener)
       : heat_(heat),
         pool_(pool),
+        ceilings_(ceilings),
         patience_(patience),
         listener_(listener),
         shares_(divide_placements(heat.stop.placements, heat.stop.processes)),
@@ -203,7 +204,7 @@ class Measurement {
       return {.kind = Answer::Kind::died, .words = result.error().message};
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    const Belief belief(asked, took.count());
+    const Belief belief(asked, took.count(), ceilings_);
     for (Cell& cell : result->cells) belief.judge(cell);
     results.push_back(std::move(*result));
     return answer;
@@ -345,6 +346,7 @@ class Measurement {
 
   const Heat& heat_;
   WorkerPool& pool_;
+  const std::vector<Ceilings>& ceilings_;
   milliseconds patience_;
   const HeatListener& listener_;
   std::vector<std::vector<int>> shares_;
@@ -406,9 +408,11 @@ std::vector<std::vector<int>> divide_placements(int placements, int processes) {
 }
 
 Result<std::optional<HeatResult>> measure_heat(const Heat& heat, WorkerPool& pool,
+                                               const std::vector<Ceilings>& ceilings,
                                                std::optional<milliseconds> patience,
                                                const HeatListener& listener) {
-  return Measurement(heat, pool, patience.value_or(default_patience(heat)), listener).run();
+  return Measurement(heat, pool, ceilings, patience.value_or(default_patience(heat)), listener)
+      .run();
 }
 
 }  // namespace attnscope

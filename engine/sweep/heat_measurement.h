@@ -21,10 +21,10 @@ struct HeatListener {
 };
 
 /// The heat's cells in the order of its contenders; nothing when it was cancelled; an error when no
-/// worker can be had.
+/// worker can be had. What is far faster than the machine's `ceilings` is not believed.
 [[nodiscard]] Result<std::optional<HeatResult>> measure_heat(
-    const Heat& heat, WorkerPool& pool, std::optional<std::chrono::milliseconds> patience,
-    const HeatListener& listener);
+    const Heat& heat, WorkerPool& pool, const std::vector<Ceilings>& ceilings,
+    std::optional<std::chrono::milliseconds> patience, const HeatListener& listener);
 
 /// One heat measured by several worker processes as one result: samples pooled, a cell ok only when
 /// it was ok in every process.

@@ -22,7 +22,7 @@ constexpr std::size_t longest_alive = 256;
 // Events before an answer; a heat of a hundred contenders tells a few thousand.
 constexpr int most_told = 100'000;
 // Of one worker that is killed each time; it may be for want of memory, and stay so.
-constexpr int most_starts = 5;
+constexpr int most_restarts = 5;
 
 std::string in_words(std::chrono::milliseconds length) {
   return fmt::format("{:g} s", std::chrono::duration<double>(length).count());
@@ -65,9 +65,9 @@ int WorkerPool::cancel_level() const {
 }
 
 tl::expected<WorkerProcess, StartFailure> WorkerPool::start_worker() const {
-  for (int attempt = 1;; ++attempt) {
+  for (int restarts = 0;; ++restarts) {
     auto started = WorkerProcess::start(command_, {.driver = driver_, .cancel = cancel_});
-    if (started || !started.error().was_killed || attempt == most_starts) return started;
+    if (started || !started.error().was_killed || restarts == most_restarts) return started;
     on_warning_(started.error().message + "; starting it again");
     pause(connection_.first_pause);
   }

@@ -17,9 +17,11 @@
 #include <filesystem>
 #include <fstream>
 #include <utility>
+#include <vector>
 
 #include "attnscope/build_info.h"
 #include "engine/heat/protocol.h"
+#include "engine/heat/waiting_policy.h"
 #include "kernels/base/sentences.h"
 
 extern char** environ;
@@ -99,6 +101,16 @@ bool is_shell_command(const std::string& command) {
   return command.find(' ') != std::string::npos && !std::filesystem::exists(command, ignored);
 }
 
+// This process' own, with a waiting policy for the threads of the one that is started.
+std::vector<char*> environment_with_waiting_policy(std::string& setting) {
+  std::vector<char*> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) variables.push_back(*variable);
+  setting = fmt::format("{}={}", spin_count_name, spin_count);
+  if (!has_waiting_policy()) variables.push_back(setting.data());
+  variables.push_back(nullptr);
+  return variables;
+}
+
 // Signals as in a fresh program, whatever this one blocks or ignores; a process group of its own.
 int spawn(const std::string& command, const std::array<int, 3>& standard, pid_t& pid) {
   posix_spawn_file_actions_t actions;
@@ -121,8 +133,9 @@ int spawn(const std::string& command, const std::array<int, 3>& standard, pid_t&
   std::array<char*, 4> arguments =
       through_shell ? std::array<char*, 4>{shell.data(), option.data(), text.data(), nullptr}
                     : std::array<char*, 4>{text.data(), nullptr, nullptr, nullptr};
-  const int failed =
-      posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(), environ);
+  std::string setting;
+  const int failed = posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(),
+                                  environment_with_waiting_policy(setting).data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   return failed;
@@ -575,8 +588,7 @@ bool is_this_machine(const json& hello) {
 }
 
 int worker_cores(const json& hello) {
-  const std::optional<int> told = int_field(hello.value("device", json()), "cores");
-  if (told && *told >= 1 && *told <= 65536) return *told;
+  if (const auto told = protocol::cores_of(hello.value("device", json()))) return *told;
   cpu_set_t cores;
   CPU_ZERO(&cores);
   return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;

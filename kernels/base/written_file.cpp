@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <fstream>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,16 @@
 
 namespace attnscope {
 namespace {
+
+/// Is one, or what SQLite keeps beside one.
+bool belongs_to_database(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  for (const std::string_view ending : {"-wal", "-shm", "-journal"}) {
+    if (name.ends_with(ending) && is_database(name.substr(0, name.size() - ending.size())))
+      return true;
+  }
+  return is_database(file);
+}
 
 /// As readable as a file that is made in the ordinary way.
 mode_t mode_of_new_files() {
@@ -24,6 +36,14 @@ mode_t mode_of_new_files() {
 }
 
 }  // namespace
+
+bool is_database(const std::filesystem::path& file) {
+  constexpr std::string_view words = "SQLite format 3";
+  std::array<char, words.size()> start{};
+  std::ifstream stream(file, std::ios::binary);
+  return stream.read(start.data(), start.size()) &&
+         std::string_view(start.data(), start.size()) == words;
+}
 
 Status may_be_written(const std::filesystem::path& target,
                       std::span<const std::filesystem::path> inputs) {
@@ -49,6 +69,9 @@ Status may_be_written(const std::filesystem::path& target,
     if (std::filesystem::equivalent(target, input, unknown)) {
       return fail("{}: is what is read, and would be replaced; name another file", target.string());
     }
+  }
+  if (belongs_to_database(target)) {
+    return fail("{}: is a database, which is not replaced; name another file", target.string());
   }
   return {};
 }

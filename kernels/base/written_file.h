@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A file that takes its name only when it is whole: until then it lies beside it under another one,
-// and what was there stays. Devices, pipes, links and folders are never replaced, and no writer
-// replaces what it read.
+// and what was there stays. Devices, pipes, links, folders and databases are never replaced, and no
+// writer replaces what it read.
 //
 //   Result<WrittenFile> file = WrittenFile::beside("out/figure.svg");
 //   file->write(text);
@@ -19,8 +19,11 @@
 
 namespace attnscope {
 
-/// Nothing, or a sentence: `target` is there and is no regular file, or is one of `inputs`. For
-/// whoever computes for long before the file is written.
+/// By its first bytes one of SQLite's: a store, an exported .attn.
+[[nodiscard]] bool is_database(const std::filesystem::path& file);
+
+/// Nothing, or a sentence: `target` is there and is no regular file, is a database, or is one of
+/// `inputs`. For whoever computes for long before the file is written.
 [[nodiscard]] Status may_be_written(const std::filesystem::path& target,
                                     std::span<const std::filesystem::path> inputs = {});
 

@@ -111,6 +111,17 @@ TEST_F(Written, WhatIsReadIsNotReplaced_UnderAnyOfItsNames) {
   EXPECT_TRUE(may_be_written(path("out"), inputs));
 }
 
+TEST_F(Written, ADatabaseIsNotReplaced_NorItsLog_WhateverItsName) {
+  std::ofstream(path("runs.svg")) << "SQLite format 3" << '\0' << "runs";
+  std::ofstream(path("runs.svg-wal")) << "more runs";
+  for (const char* name : {"runs.svg", "runs.svg-wal"}) {
+    const Status written = write_file(path(name), "<svg/>");
+    ASSERT_FALSE(written) << name;
+    EXPECT_THAT(written.error().message, HasSubstr("is a database"));
+  }
+  EXPECT_EQ(read(path("runs.svg-wal")), "more runs");
+}
+
 TEST_F(Written, SeveralFilesAreThereTogetherOrNotAtAll) {
   std::ofstream(path("a")) << "old";
   const FileText some[] = {{path("a"), "new"}, {path("no") / "such", "new"}};

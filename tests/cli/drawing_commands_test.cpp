@@ -28,6 +28,7 @@ Cell measured(const Contender& contender, double time_ns) {
     cell.samples.push_back(sample);
   }
   cell.relative_error = 1e-7;
+  cell.error_bound = 2e-6;
   cell.memory.requested_bytes = static_cast<std::int64_t>(time_ns);
   cell.settled = true;
   return cell;
@@ -73,7 +74,7 @@ TEST(Table, AlongTwoKeys_HasAColumnForEachValue) {
       {"table", "last", "--columns", "length", "--baseline", "full/dense", "--db", "runs.db"});
   EXPECT_EQ(by_length.exit_code, 0) << by_length.err;
   EXPECT_THAT(by_length.out, HasSubstr("128 tokens  256 tokens\n  Full (baseline)"));
-  EXPECT_THAT(by_length.out, HasSubstr("\n  Full, 256 tokens: oom: asked for 2 GB"));
+  EXPECT_THAT(by_length.out, HasSubstr("\n  oom: asked for 2 GB, 1 GB free (Full, 256 tokens)"));
   // Lengths along rows leave the columns to the contenders.
   const Outcome turned = program.run({"table", "last", "--rows", "length", "--cells", "time,memory",
                                       "--format", "latex", "--db", "runs.db"});

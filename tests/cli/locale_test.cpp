@@ -40,6 +40,7 @@ void fill_two_lengths(const Program& program) {
                                 .round = round,
                                 .time_ns = 1234567.891 * (1 + 0.01 * round)});
       cell.relative_error = 1.5e-7;
+      cell.error_bound = 2e-6;
       cell.memory.requested_bytes = 1'500'000;
       heat.cells.push_back(cell);
     }

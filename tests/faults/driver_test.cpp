@@ -100,7 +100,13 @@ TEST_F(DriverTest, WhatCannotBeIsNotBelieved) {
       {"lie-negative", "a time of -5 ns"},
       {"lie-zero", "a time of 0 ns"},
       {"lie-nan", "a time of nan ns"},
-      {"lie-years", "calls of 1e+09 s together"},
+      {"lie-years", "a time of 1e+18 ns"},
+      {"lie-days", "calls of 1e+06 s together"},
+      {"lie-fast", "a time of 0.5 ns for a work of 1e+09"},
+      {"lie-faster", "a time of 6.4e+04 ns, where the machine's rates allow 5e+06 ns"},
+      {"lie-fewer", "0 samples of placement 1, where at least 2"},
+      {"lie-thin", "1 sample of placement 1, where at least 2"},
+      {"lie-samples", "6 samples of a cell that is oom"},
       {"lie-placement", "a sample of process 0 and placement 77"},
       {"lie-process", "a sample of process 9"},
       {"lie-twice", "round 0 of placement 0 twice"},
@@ -131,8 +137,8 @@ TEST_F(DriverTest, WhatCannotBeIsNotBelieved) {
   }
   for (const auto& [id, words] : {std::pair("lie-error", "above the bound of 2e-06"),
                                   {"lie-nan-error", "an error of nan"},
-                                  {"lie-no-bound", "told no bound"},
-                                  {"lie-unproven", "told no bound"}}) {
+                                  {"lie-no-bound", "without a bound"},
+                                  {"lie-unproven", "without a bound"}}) {
     const Cell& cell = ran.cells.at(fmt::format("64 full/{}", id));
     EXPECT_EQ(cell.status, CellStatus::wrong) << id;
     EXPECT_THAT(cell.reason, HasSubstr(words));
@@ -150,13 +156,13 @@ TEST_F(DriverTest, WhoeverTellsItsProgressWithoutEnd_IsATimeout) {
 }
 
 TEST_F(DriverTest, AWorkerThatIsKilledWhileItStartsIsStartedAgain) {
-  misbehave("killed-twice");
+  misbehave("killed-five-times");
   DriverOptions how = options();
   how.connection.first_pause = std::chrono::milliseconds(1);
   const Ran ran = measured(sweep_of(R"("full/dense")", "64"), how);
   EXPECT_EQ(ran.outcome->status, RunStatus::done);
-  EXPECT_THAT(requests(),
-              ElementsAre("hello", "hello", "hello", "ceilings", "heat 64", "ceilings"));
+  EXPECT_THAT(requests(), ElementsAre("hello", "hello", "hello", "hello", "hello", "hello",
+                                      "ceilings", "heat 64", "ceilings"));
 }
 
 TEST_F(DriverTest, ImpossibleCeilingsAreNotKept) {
@@ -365,6 +371,20 @@ TEST_F(DriverTest, ThreadsOfTheSweep_AreSettledByTheWorkersCores) {
   const auto outcome = run_sweep(sweep, store, options());
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_EQ(store.cells(outcome->run, false)->at(0).point.threads, 2);
+}
+
+TEST_F(DriverTest, CoresThatNoMachineHas_AreNotBelieved) {
+  Sweep sweep = sweep_of(R"("full/dense")", "64");
+  sweep.heats[0].point.threads = 0;
+  for (const char* fault : {"owing-cores", "endless-cores"}) {
+    misbehave(fault);
+    Store store = open_store();
+    const auto outcome = run_sweep(sweep, store, options());
+    ASSERT_TRUE(outcome) << outcome.error().message;
+    const int threads = store.cells(outcome->run, false)->at(0).point.threads;
+    EXPECT_THAT(threads, AllOf(testing::Ge(1), testing::Le(4096))) << fault;
+    EXPECT_EQ(outcome->cells_failed, 0) << fault;
+  }
 }
 
 TEST_F(DriverTest, SameThreadsTwice_AreAnError) {

@@ -9,10 +9,10 @@
 // out-of-memory killer sends), exit (silently), hang, chatter (tells its progress without end),
 // refuse, wrong, endless (runs until it is cancelled), held (runs while the file FAKE_WORKER_HOLD
 // is there), or after a lie. Faults of the worker itself are words in FAKE_WORKER:
-//   mute killed-twice (the first two, while they start) old-version old-protocol garbage-hello
-//   refuses silent-exit heats-die-before-running garbage-heat other-heat no-ceilings
+//   mute killed-five-times (the first five, while they start) old-version old-protocol
+//   garbage-hello refuses silent-exit heats-die-before-running garbage-heat other-heat no-ceilings
 //   impossible-ceilings deaf no-heartbeat; in its greeting elsewhere (on another machine) restarted
-//   another-governor
+//   another-governor owing-cores endless-cores
 // Processes are noted in the file FAKE_WORKER_PIDS, where that is set.
 // Every request is noted in the file FAKE_WORKER_LOG, one line each: "hello", "heat 64", ...
 #include <poll.h>
@@ -118,6 +118,10 @@ Cell measured_cell(const protocol::HeatRequest& request, const Contender& conten
   return cell;
 }
 
+bool is_of_second_placement(const Sample& sample) {
+  return sample.placement == 1;
+}
+
 struct Lie {
   std::string_view id;
   void (*tell)(Cell&);
@@ -129,6 +133,23 @@ constexpr Lie lies[] = {
     {"lie-zero", [](Cell& cell) { cell.samples[1].time_ns = 0; }},
     {"lie-nan", [](Cell& cell) { cell.samples[1].time_ns = std::nan(""); }},
     {"lie-years", [](Cell& cell) { cell.samples[1].time_ns = 1e18; }},
+    {"lie-days", [](Cell& cell) { cell.samples[1].time_ns = 1e15; }},
+    {"lie-fast",
+     [](Cell& cell) {
+       cell.work.useful_flop = 1e9;
+       cell.samples[1].time_ns = 0.5;
+       cell.samples[1].iterations = 1'000'000;
+     }},
+    // 1e11 flop/s is what this machine does.
+    {"lie-faster", [](Cell& cell) { cell.work.useful_flop = 5e8; }},
+    {"lie-fewer", [](Cell& cell) { std::erase_if(cell.samples, is_of_second_placement); }},
+    {"lie-thin",
+     [](Cell& cell) { cell.samples.erase(cell.samples.begin() + 4, cell.samples.end()); }},
+    {"lie-samples",
+     [](Cell& cell) {
+       cell.status = CellStatus::oom;
+       cell.reason = "there was no room";
+     }},
     {"lie-placement", [](Cell& cell) { cell.samples[1].placement = 77; }},
     {"lie-process", [](Cell& cell) { cell.samples[1].process = 9; }},
     {"lie-twice", [](Cell& cell) { cell.samples[1].round = cell.samples[0].round; }},
@@ -143,8 +164,16 @@ constexpr Lie lies[] = {
        cell.status = CellStatus::unsupported;
        cell.batch = std::int64_t{1} << 62;
      }},
-    {"lie-cancelled", [](Cell& cell) { cell.status = CellStatus::cancelled; }},
-    {"lie-wordless", [](Cell& cell) { cell.status = CellStatus::oom; }},
+    {"lie-cancelled",
+     [](Cell& cell) {
+       cell.status = CellStatus::cancelled;
+       cell.samples.clear();
+     }},
+    {"lie-wordless",
+     [](Cell& cell) {
+       cell.status = CellStatus::oom;
+       cell.samples.clear();
+     }},
     {"lie-bound",
      [](Cell& cell) {
        cell.relative_error = 1e200;
@@ -236,7 +265,7 @@ void answer_hello(const json& message) {
   take_over_from(message.value("driver", ""));
   note_process();
   note("hello");
-  if (has_fault("killed-twice") && processes_noted() <= 2) die_of(SIGKILL);
+  if (has_fault("killed-five-times") && processes_noted() <= 5) die_of(SIGKILL);
   if (has_fault("mute")) hang();
   if (has_fault("silent-exit")) std::_Exit(5);
   if (has_fault("garbage-hello")) {
@@ -265,7 +294,9 @@ void answer_hello(const json& message) {
         {"device",
          {{"kind", "cpu"},
           {"name", "Fake processor"},
-          {"cores", 2},
+          {"cores", has_fault("owing-cores")     ? json(-5)
+                    : has_fault("endless-cores") ? json(1'000'000'000'000)
+                                                 : json(2)},
           {"host", "fakebox"},
           {"boot_id", boot_id},
           {"governor", has_fault("another-governor") ? "powersave" : "performance"}}},

@@ -330,6 +330,23 @@ class AttentionPageTest : public QObject {
     QTRY_VERIFY(dialog.isNull());
   }
 
+  void TheFigure_DoesNotReplaceTheDump() {
+    const QString file = folder_.filePath(QStringLiteral("dump.svg"));
+    QVERIFY(QFile::copy(QStringLiteral(ATTNSCOPE_SOURCE_DIR "/resources/dumps/example.safetensors"),
+                        file));
+    session().open(file);
+    QTRY_VERIFY(session().file() == file && page_->has_figure());
+    page_->export_figure();
+    auto* dialog = page_->findChild<FigureDialog*>();
+    dialog->findChild<QComboBox*>(QStringLiteral("format"))->setCurrentText(QStringLiteral("SVG"));
+    dialog->findChild<QLineEdit*>(QStringLiteral("file"))->setText(file);
+    dialog->write();
+    dialog->findChild<QPushButton*>(QStringLiteral("replace_files"))->click();
+    QTRY_VERIFY2(dialog->message().contains(QStringLiteral("is what is read")),
+                 qPrintable(dialog->message()));
+    delete dialog;
+  }
+
   void TheFigure_ComesInEveryForm_AndInNoOther() {
     choose_second(QStringLiteral("Sparse asymmetric"));
     QTRY_VERIFY(has(AttentionSide::difference));

@@ -3,7 +3,11 @@
 
 #include <QAbstractItemModelTester>
 #include <QSignalSpy>
+#include <algorithm>
 
+#include "app/gui/models/cell_facts.h"
+#include "engine/report/number_text.h"
+#include "engine/report/pivot.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 
@@ -126,8 +130,38 @@ class CellTableModelTest : public QObject {
     CellTableModel model;
     model.set_run(run);
     QVERIFY(text(model, 2, Column::against_baseline).contains(QStringLiteral("43")));
-    QCOMPARE(text(model, 2, Column::verdict), QStringLiteral("faster"));
-    QVERIFY(text(model, 1, Column::verdict).isEmpty());
+    QVERIFY(text(model, 1, Column::against_baseline).isEmpty());
+  }
+
+  void WhatARatioSays_IsInTheWordsOfTheTables() {
+    using enum statistics::Verdict;
+    auto run = std::make_shared<RunSnapshot>(*run_with({64}));
+    report::Table& table = run->table;
+    table.baseline = table.rows[1].cell.cell.contender.id();
+    report::Row& row = table.rows[2];
+    for (const statistics::Ratio& ratio :
+         {statistics::Ratio{.ratio = 0.57, .low = 0.55, .high = 0.6, .verdict = faster},
+          statistics::Ratio{.ratio = 0.98, .low = 0.9, .high = 1.1},
+          statistics::Ratio{.ratio = 64, .low = 0.1, .high = 900},
+          statistics::Ratio{.ratio = 64, .low = 2, .high = 900, .verdict = slower}}) {
+      row.ratio = ratio;
+      const QString said = QString::fromStdString(report::difference_in_words(ratio));
+      CellTableModel model;
+      model.set_run(run);
+      QCOMPARE(text(model, 2, Column::against_baseline), said);
+      const QString ends = QString::fromStdString(report::interval_in_words(ratio));
+      QVERIFY(
+          model.index(2, Column::against_baseline).data(Qt::ToolTipRole).toString().contains(ends));
+      const auto facts = cell_facts(table, row);
+      const auto section = std::ranges::find(facts.sections, QStringLiteral("Against the baseline"),
+                                             &CellFacts::Section::name);
+      QVERIFY(section != facts.sections.end());
+      QCOMPARE(section->facts[0].value, said);
+      QCOMPARE(section->facts[1].value, ends);
+      const auto pivot = report::make_pivot(table, {.cells = {report::Quantity::ratio}});
+      QVERIFY(pivot.has_value());
+      QVERIFY(QString::fromStdString(pivot->blocks[0].lines[2].cells[0].text).startsWith(said));
+    }
   }
 
   void ACellThatDrifted_IsMarkedAndItsTipSaysHow() {

@@ -167,6 +167,23 @@ class FigureDialogTest : public QObject {
     QVERIFY(dialog_->isVisible());
   }
 
+  void TheDatabase_IsNotReplaced_WhateverItsName() {
+    const std::filesystem::path database = path("runs.svg").toStdString();
+    {
+      Store store = open_store(database);
+      QVERIFY(!add_done_run(store, "own", {64}).uuid.empty());
+    }
+    const QByteArray before = bytes("runs.svg");
+    open(charts::printable(figure()));
+    find<QComboBox>("format")->setCurrentText(QStringLiteral("SVG"));
+    name_file("runs.svg");
+    dialog_->write();
+    find<QPushButton>("replace_files")->click();
+    QTRY_VERIFY2(dialog_->message().contains(QStringLiteral("is a database")),
+                 qPrintable(dialog_->message()));
+    QCOMPARE(bytes("runs.svg"), before);
+  }
+
   void TheChoices_AreThereAgainNextTime() {
     open(charts::printable(figure()));
     find<QComboBox>("venue")->setCurrentIndex(3);

@@ -11,6 +11,7 @@
 #include "app/gui/views/attention_page.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/kept.h"
+#include "app/gui/views/message_bar.h"
 #include "app/gui/views/patterns_page.h"
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_view.h"
@@ -149,6 +150,51 @@ class KeptStateTest : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(
         window_->attention()->session().head().side(AttentionSide::a).summary != nullptr,
         patience_ms);
+  }
+
+  void ADumpThatDoesNotFit_LeavesTheKeptOneToBeShown() {
+    const auto kept = QStringLiteral(ATTNSCOPE_SOURCE_DIR "/resources/dumps/example.safetensors");
+    QSettings().setValue(QStringLiteral("attention/chosen"),
+                         QVariantMap{{QStringLiteral("file"), kept},
+                                     {QStringLiteral("layer"), 0},
+                                     {QStringLiteral("head"), 0}});
+    open_window();
+    QFile broken(folder_->filePath(QStringLiteral("broken.safetensors")));
+    QVERIFY(broken.open(QIODevice::WriteOnly) && broken.write("no tensors") > 0);
+    broken.close();
+    QVERIFY(window_->open_file(broken.fileName()));
+    AttentionPage* page = window_->attention();
+    QTRY_COMPARE_WITH_TIMEOUT(page->session().file(), kept, patience_ms);
+    QVERIFY(page->messages()->error().contains(QStringLiteral("broken.safetensors")));
+    QCOMPARE(page->chosen().value(QStringLiteral("file")).toString(), kept);
+  }
+
+  void ADatabaseThatDoesNotOpen_IsNotTheNextStarts() {
+    QSettings().setValue(QStringLiteral("window/database"), QStringLiteral("/mine.db"));
+    QFile foreign(QString::fromStdString(database().string()));
+    QVERIFY(foreign.open(QIODevice::WriteOnly) && foreign.write(QByteArray(8192, 'x')) > 0);
+    foreign.close();
+    open_window();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->compare()->messages()->isVisible(), patience_ms);
+    window_->close();
+    QCOMPARE(QSettings().value(QStringLiteral("window/database")).toString(),
+             QStringLiteral("/mine.db"));
+  }
+
+  void ARunFileOfTheCommandLine_IsNotTheNextStarts() {
+    const std::filesystem::path file = folder_->filePath(QStringLiteral("run.attn")).toStdString();
+    {
+      Store store = open_store(database());
+      QVERIFY(store.export_runs({add_done_run(store, "made-up", {64})}, file));
+    }
+    window_ = std::make_unique<MainWindow>(WindowOptions{.database = file});
+    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
+    window_->close();
+    QVERIFY(!QSettings().contains(QStringLiteral("window/database")));
+  }
+
+  void Settings_LieInAFolderOfTheProgramsName() {
+    QVERIFY(QSettings().fileName().endsWith(QStringLiteral("/AttnScope/attnscope.conf")));
   }
 
   void NonsenseInTheSettings_LeavesTheDefaults() {

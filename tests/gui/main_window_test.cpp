@@ -14,12 +14,14 @@
 #include <algorithm>
 
 #include "app/gui/charts/run_chart.h"
+#include "app/gui/views/checkpoint_dialog.h"
 #include "app/gui/views/command_bar.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/contender_matrix.h"
 #include "app/gui/views/heats_view.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/new_run_drawer.h"
+#include "app/gui/views/pattern_masks.h"
 #include "app/gui/views/patterns_page.h"
 #include "app/gui/views/progress_strip.h"
 #include "app/gui/views/run_list_panel.h"
@@ -149,6 +151,10 @@ class MainWindowTest : public QObject {
     QCOMPARE(strip->pause_button()->text(), QStringLiteral("Continue run"));
     QTRY_COMPARE_WITH_TIMEOUT(strip->heats().count(HeatState::paused), 1, patience_ms);
     QVERIFY(strip->text().contains(QStringLiteral("paused")));
+    const QModelIndex listed = window_->runs().index(0);
+    QTRY_VERIFY(
+        listed.data(RunListModel::detail_role).toString().startsWith(QStringLiteral("paused, ")));
+    QTRY_VERIFY(page()->run_view()->detail().startsWith(QStringLiteral("paused · ")));
     // The next window finds it paused.
     window_->close();
     window_.reset();
@@ -212,6 +218,20 @@ class MainWindowTest : public QObject {
     QTest::keyClick(QApplication::focusWidget(), Qt::Key_Return, Qt::ControlModifier);
     QVERIFY(!drawer->is_open());
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
+  }
+
+  void APagesKeys_WorkAsSoonAsItIsThere() {
+    const auto press_at_start = [this](Qt::Key page_key, Qt::Key key) {
+      open_window();
+      window_->activateWindow();
+      QTRY_VERIFY(window_->isActiveWindow());
+      QTest::keyClick(window_.get(), page_key, Qt::ControlModifier);
+      QTest::keyClick(window_.get(), key, Qt::ControlModifier);
+    };
+    press_at_start(Qt::Key_2, Qt::Key_D);
+    QVERIFY(window_->patterns()->masks()->is_split());
+    press_at_start(Qt::Key_3, Qt::Key_K);
+    QVERIFY(window_->findChild<CheckpointDialog*>() != nullptr);
   }
 
   void AFinishedRun_IsMeasuredAgainFromItsMenu() {

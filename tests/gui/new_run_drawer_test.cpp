@@ -356,11 +356,14 @@ class NewRunDrawerTest : public QObject {
     QCOMPARE(label->text(), QStringLiteral("attnscope-worker was not found."));
   }
 
-  void WhatIsNoSweep_ChangesNothing() {
+  void WhatIsNoSweep_ChangesNothingAndLeavesNothingToStart() {
     choose("quick");
     QVERIFY(!drawer_->begin_with(QStringLiteral("{\"name\": 3}")));
     QVERIFY(find<QLabel>("other_problem")->isVisible());
     QCOMPARE(find<QLineEdit>("sweep_name")->text(), QStringLiteral("quick"));
+    QVERIFY(!find<QPushButton>("start_run")->isEnabled());
+    choose("quick");
+    QVERIFY(find<QPushButton>("start_run")->isEnabled());
   }
 };
 

@@ -77,6 +77,18 @@ class PatternsPageTest : public QObject {
     delete dialog;
   }
 
+  void write_figure_to(const QString& file) {
+    page_->export_figure();
+    auto* dialog = page_->findChild<FigureDialog*>();
+    dialog->findChild<QComboBox*>(QStringLiteral("format"))->setCurrentText(QStringLiteral("SVG"));
+    dialog->findChild<QLineEdit*>(QStringLiteral("file"))->setText(file);
+    dialog->write();
+    dialog->findChild<QPushButton*>(QStringLiteral("replace_files"))->click();
+    QTRY_VERIFY2(dialog->message().contains(QStringLiteral("is what is read")),
+                 qPrintable(dialog->message()));
+    delete dialog;
+  }
+
  private Q_SLOTS:
 
   void initTestCase() { qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE); }
@@ -89,6 +101,15 @@ class PatternsPageTest : public QObject {
     QVERIFY(QTest::qWaitForWindowActive(page_.get()));
   }
   void cleanup() { page_.reset(); }
+
+  void AFigure_DoesNotReplaceAPatternThatIsOpen() {
+    const QString file =
+        write("drawn.svg", QByteArray::fromStdString(pattern_json(find_pattern("full").value())));
+    QVERIFY(page_->open_file(file));
+    write_figure_to(file);
+    page_->choose(QStringLiteral("sparse"));
+    write_figure_to(file);
+  }
 
   void ByMouse_APatternIsChosenEditedAndUndone() {
     QListView* list = page_->pattern_list();

@@ -68,12 +68,11 @@ class RunListModelTest : public QObject {
   }
 
   void FailedCells_AreSaidInTheStatus() {
-    RunInfo run;
-    run.status = RunStatus::done;
+    RunEntry run = entry("a", "one", RunStatus::done, 4);
     QCOMPARE(status_words(run), QStringLiteral("done"));
-    run.cells_failed = 1;
+    run.info.cells_failed = 1;
     QCOMPARE(status_words(run), QStringLiteral("done, 1 cell failed"));
-    run.cells_failed = 3;
+    run.info.cells_failed = 3;
     QCOMPARE(status_words(run), QStringLiteral("done, 3 cells failed"));
   }
 

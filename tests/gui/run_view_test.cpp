@@ -321,7 +321,7 @@ class RunViewTest : public QObject {
   void Verdicts_AreNotCut() {
     view_->run_table()->show_list(true);
     const QTableView* list = view_->table();
-    QVERIFY(list->columnWidth(CellTableModel::verdict) >
+    QVERIFY(list->columnWidth(CellTableModel::against_baseline) >
             list->fontMetrics().horizontalAdvance(QStringLiteral("no difference shown")));
   }
 

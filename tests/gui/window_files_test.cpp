@@ -8,6 +8,7 @@
 #include <QMenu>
 #include <QMenuBar>
 #include <QMimeData>
+#include <QPushButton>
 #include <QSettings>
 #include <QSignalSpy>
 #include <fstream>
@@ -18,11 +19,13 @@
 #include "app/gui/session/recent_files.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/about_dialog.h"
+#include "app/gui/views/attention_page.h"
 #include "app/gui/views/command_bar.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/new_run_drawer.h"
 #include "app/gui/views/patterns_page.h"
+#include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/shortcuts_dialog.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
@@ -165,14 +168,78 @@ class WindowFilesTest : public QObject {
     QVERIFY(recent_files().isEmpty());
   }
 
-  void AnExportedRun_OpensInAWindowOfItsOwn() {
+  void ADatabase_OpensInAWindowOfItsOwn() {
     open_window();
     const QSignalSpy asked(window_.get(), &MainWindow::window_asked);
+    static_cast<void>(exported("runs.attn"));
+    QVERIFY(window_->open_file(path("source.db")));
+    QTRY_COMPARE_WITH_TIMEOUT(asked.count(), 1, patience_ms);
+    QCOMPARE(words(asked[0][0].value<WindowOptions>().database.string()), path("source.db"));
+    QCOMPARE(recent_files(), QStringList{path("source.db")});
+  }
+
+  void ADatabaseThatDoesNotFit_LeavesTheOneThatIsOpen() {
+    open_window();
+    const QSignalSpy asked(window_.get(), &MainWindow::window_asked);
+    drop({written("other.db", "SQLite format 3" + std::string(500, '\0'))});
+    QTRY_VERIFY_WITH_TIMEOUT(said().contains(path("other.db")), patience_ms);
+    QCOMPARE(asked.count(), 0);
+    QVERIFY(recent_files().isEmpty());
+  }
+
+  void AnExportedRun_OpensAmongTheOwnRuns() {
+    open_window();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->runs().is_known(), patience_ms);
+    const QSignalSpy asked(window_.get(), &MainWindow::window_asked);
     const QString file = exported("runs.attn");
+    window_->show_page(MainWindow::patterns_page);
     QVERIFY(window_->open_file(file));
-    QCOMPARE(asked.count(), 1);
-    QCOMPARE(words(asked[0][0].value<WindowOptions>().database.string()), file);
-    QCOMPARE(recent_files(), QStringList{file});
+    QTRY_COMPARE_WITH_TIMEOUT(recent_files(), QStringList{file}, patience_ms);
+    QCOMPARE(window_->compare()->run_list()->section(), RunListPanel::runs_section);
+    QCOMPARE(window_->compare()->run_list()->chosen(),
+             window_->runs().index(0).data(RunListModel::uuid_role).toString());
+    QVERIFY(window_->compare()->isVisible());
+    QCOMPARE(asked.count(), 0);
+  }
+
+  void AnExportThatDoesNotFit_IsNotRemembered() {
+    open_window();
+    drop({written("broken.attn", "no runs")});
+    QTRY_VERIFY_WITH_TIMEOUT(said().contains(path("broken.attn")), patience_ms);
+    QVERIFY(recent_files().isEmpty());
+  }
+
+  void ASweepWithAMistake_OpensNoForm() {
+    open_window();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_action()->isEnabled(), patience_ms);
+    drop({written("mine.json", R"({"contenders": ["full/sdpa"], "windows": "none"})")});
+    QVERIFY2(said().contains(path("mine.json")), qPrintable(said()));
+    QVERIFY(window_->findChild<NewRunDrawer*>() == nullptr);
+    QVERIFY(recent_files().isEmpty());
+  }
+
+  void ASweepThatIsNoJson_LeavesNoOtherReadyToStart() {
+    open_window();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_action()->isEnabled(), patience_ms);
+    window_->open_new_run();
+    auto* form = window_->findChild<NewRunDrawer*>();
+    auto* start = form->findChild<QPushButton*>(QStringLiteral("start_run"));
+    QTRY_VERIFY(form->is_checked() && start->isEnabled());
+    drop({written("mine.json", R"({"contenders": )")});
+    QVERIFY(!start->isEnabled());
+  }
+
+  void ADumpThatDoesNotFit_LeavesTheOneThatIsOpen() {
+    open_window();
+    window_->show_page(MainWindow::attention_page);
+    const AttentionPage* page = window_->attention();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->attention()->session().dump() != nullptr, patience_ms);
+    const DumpPointer before = window_->attention()->session().dump();
+    drop({written("broken.safetensors", "no tensors")});
+    QTRY_VERIFY_WITH_TIMEOUT(page->messages()->error().contains(QStringLiteral("broken")),
+                             patience_ms);
+    QCOMPARE(window_->attention()->session().dump(), before);
+    QVERIFY(recent_files().isEmpty());
   }
 
   void AFileOfTheCommandLine_IsOpenedOnceTheDatabaseIs() {

@@ -23,6 +23,24 @@ TEST(CellStatus, Names_AreReadBack) {
   EXPECT_THAT(parse_cell_status("crash").error().message, HasSubstr("crashed"));
 }
 
+TEST(DisturbedSample, WaitedForItsCores) {
+  EXPECT_TRUE(is_disturbed({.time_ns = 100, .waited_ns = 4}, 2));
+  EXPECT_FALSE(is_disturbed({.time_ns = 100, .waited_ns = 2}, 2));
+  EXPECT_FALSE(is_disturbed(
+      {.time_ns = 100, .involuntary_switches = 3, .foreign_load = 1, .waited_ns = 0}, 2))
+      << "others ran, but nobody waited for them";
+}
+
+TEST(DisturbedSample, WhereNobodyTellsWhatItWaited_IsToldBySwitchesAndLoad) {
+  EXPECT_TRUE(is_disturbed({.involuntary_switches = 1}, 2));
+  EXPECT_TRUE(is_disturbed({.foreign_load = 0.3}, 2));
+  EXPECT_FALSE(is_disturbed({.foreign_load = 0.1}, 2));
+}
+
+TEST(DisturbedSample, WasThrottled) {
+  EXPECT_TRUE(is_disturbed({.time_ns = 100, .throttled = true, .waited_ns = 0}, 2));
+}
+
 TEST(UnseenMemory, IsWhatTheSystemSawFarAboveWhatWasCounted) {
   CellMemory memory{.requested_bytes = 100 << 20, .reserved_bytes = 102 << 20};
   EXPECT_FALSE(has_unseen_memory(memory));

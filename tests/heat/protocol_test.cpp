@@ -109,7 +109,9 @@ Cell random_cell(Random& r) {
                             .foreign_load = r.real(),
                             .clock_mhz = r.maybe_real(),
                             .temperature_c = r.maybe_real(),
-                            .throttled = r.truth()});
+                            .throttled = r.truth(),
+                            .cpu_ns = r.maybe_real(),
+                            .waited_ns = r.maybe_real()});
   }
   cell.relative_error = r.maybe_real();
   cell.error_bound = r.maybe_real();
@@ -138,6 +140,8 @@ void expect_equal(const Sample& a, const Sample& b) {
   EXPECT_EQ(a.clock_mhz, b.clock_mhz);
   EXPECT_EQ(a.temperature_c, b.temperature_c);
   EXPECT_EQ(a.throttled, b.throttled);
+  EXPECT_EQ(a.cpu_ns, b.cpu_ns);
+  EXPECT_EQ(a.waited_ns, b.waited_ns);
 }
 
 void expect_equal(const Cell& a, const Cell& b) {

@@ -61,6 +61,25 @@ TEST_F(Cores, ACountOfThermalEventsThatGrows_IsThrottled) {
   EXPECT_FALSE(read_once(conditions).throttled);
 }
 
+TEST_F(Cores, WaitingIsThatOfAllThreads) {
+  for (const char* thread : {"11", "12"}) {
+    std::filesystem::create_directory(folder_ / thread);
+    std::ofstream(folder_ / thread / "schedstat") << "900 70 5\n";
+  }
+  const OwnTimesMeter meter(folder_);
+  EXPECT_EQ(meter.read().waited_ns, 140);
+  std::ofstream(folder_ / "12/schedstat") << "1000 90 6\n";
+  EXPECT_EQ(meter.read().waited_ns, 160);
+  EXPECT_GT(meter.read().ran_ns, 0);
+}
+
+TEST_F(Cores, WhereTheSystemDoesNotCountIt_WaitingIsUnknown) {
+  EXPECT_EQ(OwnTimesMeter(folder_ / "nothing").read().waited_ns, std::nullopt);
+  std::filesystem::create_directory(folder_ / "11");
+  std::ofstream(folder_ / "11/schedstat") << "0 0 0\n";
+  EXPECT_EQ(OwnTimesMeter(folder_).read().waited_ns, std::nullopt);
+}
+
 TEST_F(Cores, TheCycleCounter_CountsOrSaysWhyNot) {
   CycleCounter counter;
   ProcessorConditions conditions(folder_, &counter);

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -27,7 +29,8 @@ class RoundsTest : public testing::Test {
             .placement = 3,
             .seed = 5,
             .cancel = &cancel_,
-            .stopwatch = stopwatch};
+            .stopwatch = stopwatch,
+            .own_times = [] { return OwnTimes{.waited_ns = 0}; }};
   }
 
   BlockCache memory_;
@@ -164,6 +167,55 @@ TEST_F(RoundsTest, RoundsGoOnUntilTheRatioToTheFirstContenderIsKnown) {
       EXPECT_GT(results[1].samples.size(), 12U);
     }
   }
+}
+
+/// Own times of a process that waited for half of the 10 ms that CountingWatch says of a sample.
+std::function<OwnTimes()> waiting_in(std::function<bool()> is_held_up) {
+  return [held_up = std::move(is_held_up), times = OwnTimes{.waited_ns = 0}]() mutable {
+    if (held_up()) {
+      *times.waited_ns += 5e6;
+      times.ran_ns += 5e6;
+    }
+    return times;
+  };
+}
+
+TEST_F(RoundsTest, ASampleSaysHowLongItsThreadsRanAndWaited) {
+  CountingWatch watch;
+  RoundsOptions busy = options(watch);
+  busy.own_times = waiting_in([] { return true; });
+  const std::vector<ContenderCalls> contenders = {{.contender = 0, .call = [&] { work(); }}};
+  busy.rule.seconds = 0;
+  const auto results = run_rounds(contenders, busy);
+  ASSERT_FALSE(results[0].samples.empty());
+  EXPECT_EQ(results[0].samples[0].waited_ns, 5e6);
+  EXPECT_EQ(results[0].samples[0].cpu_ns, 5e6);
+}
+
+TEST_F(RoundsTest, RoundsThatWereHeldUp_AreKeptAndMeasuredAgain) {
+  CountingWatch watch;
+  RoundsOptions busy = options(watch);
+  int looks = 0;
+  busy.own_times = waiting_in([&] { return ++looks <= 6; });  // twice a sample
+  const std::vector<ContenderCalls> contenders = {{.contender = 0, .call = [&] { work(); }}};
+  const auto results = run_rounds(contenders, busy);
+  EXPECT_EQ(results[0].samples.size(), 3U + 4U);
+  EXPECT_EQ(std::ranges::count_if(results[0].samples,
+                                  [](const Sample& sample) { return is_disturbed(sample, 1); }),
+            3);
+  EXPECT_TRUE(results[0].settled);
+}
+
+TEST_F(RoundsTest, WhereEveryRoundIsHeldUp_TimeEndsItUnsettled) {
+  CountingWatch watch;
+  RoundsOptions busy = options(watch);
+  busy.own_times = waiting_in([] { return true; });
+  busy.rule.seconds = 1e-3;
+  busy.rule.least_samples = 2;
+  const std::vector<ContenderCalls> contenders = {{.contender = 0, .call = [&] { work(); }}};
+  const auto results = run_rounds(contenders, busy);
+  EXPECT_GE(results[0].samples.size(), 2U);
+  EXPECT_FALSE(results[0].settled);
 }
 
 TEST_F(RoundsTest, AFirstContenderThatFails_LeavesTheOthersTheirOwnMedians) {

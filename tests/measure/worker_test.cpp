@@ -7,6 +7,7 @@
 #include <map>
 
 #include "engine/heat/protocol.h"
+#include "engine/heat/waiting_policy.h"
 #include "tests/measure/small_heat.h"
 #include "tests/measure/worker_under_test.h"
 
@@ -45,6 +46,18 @@ TEST(Worker, Hello_TellsProtocolBuildDevicesAndImplementations) {
   std::vector<std::string> ids;
   for (const json& one : event.at("implementations")) ids.push_back(one.at("id"));
   EXPECT_THAT(ids, testing::IsSupersetOf({"dense", "sdpa", "sdpa-mask", "windowed", "segment"}));
+}
+
+TEST(Worker, ThreadsSpinForABoundedTime_UnlessTheUserChoseOtherwise) {
+  unsetenv("OMP_WAIT_POLICY");  // tests side by side are started with one
+  const auto environment_of = [](const std::vector<std::string>& settings) {
+    WorkerUnderTest worker({}, settings);
+    worker.send(hello);
+    return worker.read_event().at("device").at("environment");
+  };
+  EXPECT_EQ(environment_of({}).at(spin_count_name), spin_count);
+  EXPECT_EQ(environment_of({"GOMP_SPINCOUNT=77"}).at(spin_count_name), "77");
+  EXPECT_FALSE(environment_of({"OMP_WAIT_POLICY=active"}).contains(spin_count_name));
 }
 
 TEST(Worker, BadLines_AreErrorsInWords_AndItLivesOn) {

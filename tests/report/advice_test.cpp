@@ -32,7 +32,7 @@ Row row_of(Cell cell, std::int64_t tokens) {
   row.cell.cell = std::move(cell);
   row.cell.point = point_at(tokens);
   row.cell.heat_number = tokens;
-  row.cell.summary = statistics::summarise(per_item(row.cell.cell));
+  row.cell.summary = statistics::summarise(per_item(row.cell));
   return row;
 }
 

@@ -26,7 +26,7 @@ Row answer_row(const Cell& cell, std::int64_t tokens) {
   row.cell.cell = cell;
   row.cell.point = point_at(tokens);
   row.cell.heat_number = tokens;
-  row.cell.summary = statistics::summarise(per_item(cell));
+  row.cell.summary = statistics::summarise(per_item(row.cell));
   row.cell.summary.median_ns *= static_cast<double>(cell.batch);
   return row;
 }

@@ -95,7 +95,7 @@ TEST(Compare, AsMarkdown_IsATableAboveItsNotes) {
   const auto lines = lines_of(text);
   ASSERT_GT(lines.size(), 10U);
   for (int i = 0; i < 10; ++i) {
-    EXPECT_EQ(std::ranges::count(lines[static_cast<std::size_t>(i)], '|'), 8);
+    EXPECT_EQ(std::ranges::count(lines[static_cast<std::size_t>(i)], '|'), 7);
   }
   EXPECT_THAT(text, HasSubstr("no difference shown in 7 of 8 shared cells"));
   EXPECT_THAT(text, HasSubstr(run.info().id.uuid.substr(0, 8)));

@@ -141,7 +141,7 @@ TEST(DriftInTables, ACellThatDrifted_IsMarkedNotedAndKept) {
   EXPECT_THAT(notes_on(table.rows[0]), ElementsAre(HasSubstr("drifted by +5.")));
   const std::string text = write_table(table, TableFormat::text);
   EXPECT_THAT(text, HasSubstr(" ~"));
-  EXPECT_THAT(text, HasSubstr("segment: drifted by +5."));
+  EXPECT_THAT(text, HasSubstr("segment, 512 tokens: drifted by +5."));
   const json row = json::parse(write_table(table, TableFormat::json)).at(0);
   EXPECT_NEAR(row.at("drift").get<double>(), 0.05, 0.006);
   EXPECT_EQ(row.at("drifted"), true);
@@ -166,7 +166,9 @@ TEST(Disturbance, OtherProcessesOnMoreThanATenthOfTheCores_AreMarkedAndNoted) {
   Cell busy = rising_cell("segment", 0), quiet = rising_cell("windowed", 0);
   for (Sample& sample : busy.samples) sample.foreign_load = 0.6;
   for (Sample& sample : quiet.samples) sample.foreign_load = 0.1;
-  quiet.samples[0].foreign_load = 2;  // once is not half of the time
+  for (Cell* cell : {&busy, &quiet})
+    for (Sample& sample : cell->samples) sample.waited_ns = 0;  // load alone disturbs it
+  quiet.samples[0].foreign_load = 2;                            // once is not half of the time
   busy.samples[3].involuntary_switches = 4;
   const Table table = table_of({busy, quiet});
   EXPECT_EQ(marks_of(table.rows[0]), "!");
@@ -178,6 +180,19 @@ TEST(Disturbance, OtherProcessesOnMoreThanATenthOfTheCores_AreMarkedAndNoted) {
   EXPECT_EQ(rows.at(0).at("involuntary_switches"), 4);
   EXPECT_EQ(rows.at(0).at("disturbed"), true);
   EXPECT_EQ(rows.at(1).at("disturbed"), false);
+}
+
+TEST(Disturbance, AHeatThatWaitedForItsCores_IsMarkedAndHasAWayOut) {
+  Cell held_up = rising_cell("segment", 0), beside = rising_cell("windowed", 0);
+  for (Sample& sample : held_up.samples) sample.waited_ns = sample.time_ns / 2;
+  for (Sample& sample : beside.samples) sample.waited_ns = 0;
+  const Table table = table_of({held_up, beside});
+  EXPECT_EQ(marks_of(table.rows[0]), "!");
+  EXPECT_EQ(marks_of(table.rows[1]), "!") << "its heat has too few rounds without";
+  EXPECT_THAT(notes_on(table.rows[0]), ElementsAre(HasSubstr("samples waited for cores")));
+  EXPECT_THAT(disturbed_cells_in_words(table.run, {&table.rows[0], &table.rows[1]}),
+              AllOf(HasSubstr("2 of 2 cells were disturbed"), HasSubstr("attnscope run --again")));
+  EXPECT_THAT(disturbed_cells_in_words(table.run, {}), IsEmpty());
 }
 
 TEST(Disturbance, MoreThanAFifthOfOutliers_AreMarkedCountedAndKept) {

@@ -234,7 +234,7 @@ TEST(FigureCsv, HoldsEveryPointAndRailMark) {
   EXPECT_EQ(points, 7);
   EXPECT_EQ(marks, 1);
   EXPECT_THAT(csv, HasSubstr("\"sparse/sdpa-mask, w = 4\",256,,,,oom\r\n"));
-  EXPECT_THAT(csv, HasSubstr("\"Sparse, fused, w = 4\",64,0.25,"));
+  EXPECT_THAT(csv, HasSubstr("\"Sparse, fused, w = 4\",64,0.2"));
 }
 
 TEST(FigureAxes, UnknownNames_AreRefusedWithTheNearest) {

@@ -219,11 +219,7 @@ TEST(Text, AReasonOfSeveralContenders_StandsOnce) {
     row.cell.cell.reason = "no driver";
   }
   const std::string text = write_table(table, TableFormat::text);
-  EXPECT_THAT(
-      text,
-      HasSubstr(
-          "\n  Full/dense; Sparse, fused, w = 4; Sparse, fused, w = 64: unsupported: no driver\n"));
-  EXPECT_THAT(text, HasSubstr("\n  all 4: unsupported: no driver\n\n256 tokens"));
+  EXPECT_THAT(text, HasSubstr("\n  unsupported: no driver (7 cells)\n"));
 }
 
 TEST(Text, Blocks_OnePerLengthWithinTheTerminalsWidth) {
@@ -233,8 +229,7 @@ TEST(Text, Blocks_OnePerLengthWithinTheTerminalsWidth) {
   std::stringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(width_of(line), 110U) << line;
   EXPECT_THAT(text, HasSubstr("-88 %"));
-  EXPECT_THAT(text, HasSubstr("faster"));
-  EXPECT_THAT(text, HasSubstr("\n  sparse/sdpa-mask, w = 4: oom: it asks for 9.1 GB"));
+  EXPECT_THAT(text, HasSubstr("\n  oom: it asks for 9.1 GB"));
   EXPECT_THAT(text, HasSubstr("base: full/dense"));
   EXPECT_THAT(text, HasSubstr(run.info().id.uuid));
 }
@@ -245,14 +240,14 @@ TEST(Text, IntervalsAndLongVerdicts_StillFitTheTerminal) {
   for (Row& row : table.rows) {
     if (!row.ratio) continue;
     row.cell.cell.contender.name = "Longformer/windowed/128 tokens";
-    row.ratio->low = 0.1234;
+    row.ratio->low = 0.1334;
     row.ratio->high = 1.2345;
     row.ratio->verdict = statistics::Verdict::no_difference_shown;
   }
   const std::string text = write_table(table, TableFormat::text);
-  EXPECT_THAT(text, HasSubstr("-87.7/+23.4 %"));
+  EXPECT_THAT(text, HasSubstr("-86.7/+23.4 %"));
   EXPECT_THAT(write_table(table, TableFormat::markdown), HasSubstr("| executed |"));
-  EXPECT_THAT(text, HasSubstr("none shown"));
+  EXPECT_THAT(text, HasSubstr("no difference shown"));
   std::stringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(width_of(line), 110U) << line;
 }

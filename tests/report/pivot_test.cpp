@@ -65,7 +65,7 @@ TEST(Pivot, TheBaseline_IsMarkedAndComparedWithNothing) {
   EXPECT_THAT(texts(lines[0]), ElementsAre("baseline", "baseline"));
   EXPECT_TRUE(lines[0].cells.front().is_baseline);
   EXPECT_FALSE(lines[0].cells.front().verdict);
-  EXPECT_THAT(texts(lines[1]), ElementsAre("-50 %, faster", "-88 %, faster"));
+  EXPECT_THAT(texts(lines[1]), ElementsAre("-50 %", "-88 %"));
   EXPECT_EQ(lines[1].cells.front().verdict, statistics::Verdict::faster);
 }
 
@@ -76,8 +76,8 @@ TEST(Pivot, ADifferenceThatIsNotShown_IsSaidInWords) {
     if (row.ratio) row.ratio->verdict = statistics::Verdict::no_difference_shown;
   }
   const Pivot pivot = pivot_of(table, {.cells = {Quantity::time, Quantity::ratio}});
-  EXPECT_EQ(pivot.blocks.front().lines[2].cells.front().text, "250 µs (no difference)");
-  EXPECT_EQ(pivot.blocks.front().lines[3].cells.front().text, "-50 %, no difference shown");
+  EXPECT_EQ(pivot.blocks.front().lines[2].cells.front().text, "250 µs (no difference shown)");
+  EXPECT_EQ(pivot.blocks.front().lines[3].cells.front().text, "no difference shown");
 }
 
 TEST(Pivot, SeveralQuantities_AreLinesOfEachRow) {
@@ -177,7 +177,7 @@ TEST(PivotText, KeepsWithinALineByStackingColumns) {
               TableFormat::text);
   for (const std::string& line : lines_of(text)) EXPECT_LE(line.size(), 110U) << line;
   EXPECT_THAT(text, HasSubstr("Full/dense (baseline)"));
-  EXPECT_THAT(text, HasSubstr("sparse/sdpa-mask, w = 4, 256 tokens: oom: it asks for 9.1 GB"));
+  EXPECT_THAT(text, HasSubstr("oom: it asks for 9.1 GB"));
   EXPECT_THAT(text, HasSubstr("time per document, in parentheses the difference to full/dense"));
 }
 

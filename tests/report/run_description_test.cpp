@@ -119,6 +119,39 @@ TEST(Cautions, CountCellsThatAreNotWhatTheyShouldBe) {
                   HasSubstr("1 of 5 cells drifted"), HasSubstr("1 of 5 cells ran with more")));
 }
 
+TEST(Cautions, CoresThatNoMachineHas_AreSaidNowhere) {
+  RunDescription description = settled_description();
+  description.rows.front().cell.point.threads = 8;
+  for (const char* cores : {"-5", "0", "1000000000000", "18446744073709551612", "4.5"}) {
+    json provenance = sound_provenance();
+    provenance["device"]["cores"] = json::parse(cores);
+    description.run = run_with(provenance);
+    EXPECT_THAT(cautions(description), IsEmpty()) << cores;
+    EXPECT_THAT(write_description(description), Not(HasSubstr("  cores"))) << cores;
+    EXPECT_THAT(differences(description.run, run_with(sound_provenance())), IsEmpty()) << cores;
+  }
+}
+
+TEST(Cautions, AndEveryTableTellOfChangedRestartsAndHeats) {
+  RunDescription description = settled_description();
+  description.run.damaged_heats = 1;
+  description.run.damaged_restarts = 2;
+  EXPECT_THAT(cautions(description),
+              ElementsAre(HasSubstr("the number of cells of 1 heat is damaged"),
+                          "damaged and left out: 2 restarts of it"));
+  EXPECT_THAT(provenance_line(description.run),
+              HasSubstr("of 1 heat is damaged; damaged and left out: 2 restarts of it"));
+}
+
+TEST(Cautions, TellOfForgedCellsAndWhyTheyCannotBe) {
+  RunDescription description = settled_description();
+  description.rows.front().cell.damaged = true;
+  description.rows.front().cell.impossible = "a time of -5 ns";
+  EXPECT_THAT(cautions(description),
+              ElementsAre("1 of 1 cells are damaged: their values cannot be, though they match "
+                          "their fingerprints (a time of -5 ns)"));
+}
+
 TEST(Cautions, TellOfAClockThatWasSetBack) {
   RunDescription description = settled_description();
   description.run.started_unix_ms = 1'700'000'000'000;

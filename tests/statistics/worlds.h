@@ -22,7 +22,17 @@ struct World {
   double noise = 0.015;    // of a round; one round in twenty is five times as noisy, upwards
   double trend = 0;        // from the heat's first round to its last, of both alike
   bool has_burst = false;  // a neighbour slows a third of one placement's rounds by a third
+  // Other programs hold up this share of all samples, in stretches of some rounds, each by a factor
+  // of e^x with x exponential of this mean; and the samples know it or do not.
+  double held_up = 0, held_up_by = 0;
+  int held_up_rounds = 1;
+  bool is_known = true;
 };
+
+/// Contenders of one heat, by the ratio of each to the last.
+[[nodiscard]] std::vector<std::vector<Observation>> draw_heat(const World& world,
+                                                              const std::vector<double>& ratios,
+                                                              std::uint32_t seed);
 
 struct Pair {
   std::vector<Observation> a, b;
@@ -32,6 +42,7 @@ class Dice {
  public:
   explicit Dice(std::uint32_t seed) : random_(seed) {}
   double normal();
+  double uniform() { return (static_cast<double>(random_()) + 1) / 4294967297.0; }
   int below(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
 
  private:

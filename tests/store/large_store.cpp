@@ -27,6 +27,7 @@ HeatResult made_up_heat(int index, int cells, int samples) {
   heat.point.sequence_tokens = 64 << (index % 8);
   heat.point.seed = static_cast<std::uint64_t>(index / 8);
   heat.point.threads = 2;
+  heat.point.batch_max = 100;
   for (int c = 0; c < cells; ++c) {
     Cell& cell = heat.cells.emplace_back();
     cell.contender = {.pattern = "sparse",

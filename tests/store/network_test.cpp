@@ -99,8 +99,10 @@ TEST_F(Network, AChangeItsWriterDidNotFinish_IsTakenBackBeforeItIsRead) {
   // Pages of a change that is not committed are in the file, and its journal is beside it.
   sqlite3* writer = nullptr;
   ASSERT_EQ(sqlite3_open(file_.c_str(), &writer), SQLITE_OK);
-  for (const char* sql : {"PRAGMA cache_size = 1", "BEGIN", "UPDATE runs SET tag = 'halfway'",
-                          "INSERT INTO restarts VALUES (1, 1, hex(zeroblob(400000)), '')"}) {
+  for (const char* sql :
+       {"PRAGMA cache_size = 1", "BEGIN", "UPDATE runs SET tag = 'halfway'",
+        "INSERT INTO restarts (run_number, restarted_unix_ms, command_line, provenance) "
+        "VALUES (1, 1, hex(zeroblob(400000)), '')"}) {
     ASSERT_EQ(sqlite3_exec(writer, sql, nullptr, nullptr, nullptr), SQLITE_OK);
   }
   const std::string database = bytes_of(file_);

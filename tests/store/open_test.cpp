@@ -101,18 +101,31 @@ TEST(Open, AnOlderVersion_IsRefusedUntouchedNamingBothVersions) {
                            fmt::format("database version 3; this one reads {}", schema_version));
 }
 
-/// A heat at the defaults of every axis in a file from before there were `documents`, and so
-/// without their column.
-void make_without_documents(const std::filesystem::path& file) {
+/// As a cell is that was found right.
+void prove(Cell& cell) {
+  cell.batch = 1;
+  cell.relative_error = 0;
+  cell.error_bound = 1;
+}
+
+/// A heat at the defaults of every axis in a file from before there were `documents` and what a
+/// sample's threads ran and waited, and so without their columns.
+void make_older(const std::filesystem::path& file) {
   {
     Store store = open_or_throw(file);
     const RunId run = begin_or_throw(store, sample_run());
     HeatResult heat;
     heat.point.sequence_tokens = 64;
     heat.cells.resize(2);
+    for (Cell& cell : heat.cells) prove(cell);
+    heat.cells.front().samples = {{.time_ns = 5}};
     ASSERT_TRUE(store.add_heat(run, heat));
   }
   run_sql(file, "ALTER TABLE heats DROP COLUMN documents");
+  run_sql(file, "ALTER TABLE samples DROP COLUMN cpu_ns");
+  run_sql(file, "ALTER TABLE heats DROP COLUMN fingerprint");
+  run_sql(file, "ALTER TABLE restarts DROP COLUMN fingerprint");
+  run_sql(file, "ALTER TABLE samples DROP COLUMN waited_ns");
 }
 
 void expect_sound_with_one_document(const Store& store, std::size_t cells) {
@@ -123,12 +136,15 @@ void expect_sound_with_one_document(const Store& store, std::size_t cells) {
     EXPECT_FALSE(cell.damaged);
     EXPECT_EQ(cell.point.documents, 1);
   }
+  ASSERT_EQ(stored->front().cell.samples.size(), 1U);
+  EXPECT_EQ(stored->front().cell.samples.front().time_ns, 5);
+  EXPECT_FALSE(stored->front().cell.samples.front().waited_ns);
   EXPECT_TRUE(store.check_integrity());
 }
 
-TEST(Open, AFileFromBeforeThereWasAnAxis_IsReadAsItIsAtTheDefault) {
+TEST(Open, AFileFromBeforeThereWasAColumn_IsReadAsAtItsDefault) {
   const TemporaryFolder folder;
-  make_without_documents(folder / "old.db");
+  make_older(folder / "old.db");
   const std::string before = bytes_of(folder / "old.db");
   {
     const Store store = open_or_throw(folder / "old.db", Store::Mode::read_only);
@@ -140,25 +156,28 @@ TEST(Open, AFileFromBeforeThereWasAnAxis_IsReadAsItIsAtTheDefault) {
   expect_sound_with_one_document(open_or_throw(folder / "new.attn", Store::Mode::read_only), 2);
 }
 
-TEST(Open, AFileFromBeforeThereWasAnAxis_TakesRowsOfEveryValueOfIt) {
+TEST(Open, AFileFromBeforeThereWasAColumn_TakesRowsOfEveryValueOfIt) {
   const TemporaryFolder folder;
-  make_without_documents(folder / "old.db");
+  make_older(folder / "old.db");
   Store store = open_or_throw(folder / "old.db");
   HeatResult heat;
   heat.point.sequence_tokens = 64;
   heat.point.documents = 4;
   heat.cells.resize(1);
+  prove(heat.cells.front());
+  heat.cells.front().samples = {{.time_ns = 5, .waited_ns = 2}};
   const RunId run = store.find_run("last")->id;
   ASSERT_TRUE(store.add_heat(run, heat));
   const auto cells = store.cells(run, true);
   ASSERT_EQ(cells->size(), 3U);
   EXPECT_EQ(cells->back().point.documents, 4);
+  EXPECT_EQ(cells->back().cell.samples.front().waited_ns, 2);
   EXPECT_TRUE(store.check_integrity());
 }
 
-TEST(Open, AFileFromBeforeThereWasAnAxis_IsImportedOnce) {
+TEST(Open, AFileFromBeforeThereWasAColumn_IsImportedOnce) {
   const TemporaryFolder folder;
-  make_without_documents(folder / "old.db");
+  make_older(folder / "old.db");
   std::filesystem::rename(folder / "old.db", folder / "old.attn");
   Store store = open_or_throw(folder / "results.db");
   EXPECT_EQ(store.import_file(folder / "old.attn")->added, 1);

@@ -77,11 +77,11 @@ TEST(RoundTrip, NumbersThatAreNotFinite_AreKept) {
   cell.work = {nan, inf, -inf, -0.0, std::numeric_limits<double>::denorm_min()};
   cell.samples = {{.time_ns = nan}, {.time_ns = inf, .foreign_load = -inf}, {.time_ns = 5}};
   ASSERT_TRUE(store.add_heat(run, heat));
-  expect_stored(store, run, {heat});
   const auto cells = store.cells(run, true);
+  EXPECT_TRUE(same(cells->front().cell, cell));
   ASSERT_TRUE(cells->front().cell.relative_error.has_value());
   EXPECT_TRUE(std::isnan(*cells->front().cell.relative_error));
-  EXPECT_EQ(cells->front().summary.median_ns, 5);
+  EXPECT_DOUBLE_EQ(cells->front().summary.median_ns, 5);
 }
 
 TEST(RoundTrip, SummaryAndOutliers_AreComputedWhenAHeatIsAdded) {
@@ -97,7 +97,7 @@ TEST(RoundTrip, SummaryAndOutliers_AreComputedWhenAHeatIsAdded) {
   const auto cells = store.cells(run, true);
   ASSERT_TRUE(cells);
   const StoredCell& stored = cells->front();
-  EXPECT_EQ(stored.summary.median_ns, 15);
+  EXPECT_NEAR(stored.summary.median_ns, 15, 1e-12);
   EXPECT_EQ(stored.summary.samples, 9);
   EXPECT_EQ(stored.summary.placements, 1);
   ASSERT_EQ(stored.outliers.size(), 9U);

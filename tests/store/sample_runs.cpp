@@ -18,8 +18,14 @@ T pick(std::mt19937_64& random, std::initializer_list<T> choices) {
   return *(choices.begin() + static_cast<std::ptrdiff_t>(random() % choices.size()));
 }
 
-std::int64_t some_integer(std::mt19937_64& random) {
-  return static_cast<std::int64_t>(random() >> (random() % 60));
+/// From 0 to `most`, of any magnitude.
+std::int64_t some_integer(std::mt19937_64& random, std::int64_t most) {
+  const auto drawn = static_cast<std::int64_t>(random() >> (1 + random() % 60));
+  return most == std::numeric_limits<std::int64_t>::max() ? drawn : drawn % (most + 1);
+}
+
+std::int64_t some_bytes(std::mt19937_64& random) {
+  return some_integer(random, std::int64_t{1} << 50);
 }
 
 double some_real(std::mt19937_64& random) {
@@ -51,7 +57,8 @@ bool equal(const Sample& a, const Sample& b) {
          equal(a.time_ns, b.time_ns) && a.iterations == b.iterations &&
          a.involuntary_switches == b.involuntary_switches &&
          equal(a.foreign_load, b.foreign_load) && equal(a.clock_mhz, b.clock_mhz) &&
-         equal(a.temperature_c, b.temperature_c) && a.throttled == b.throttled;
+         equal(a.temperature_c, b.temperature_c) && a.throttled == b.throttled &&
+         equal(a.cpu_ns, b.cpu_ns) && equal(a.waited_ns, b.waited_ns);
 }
 
 }  // namespace
@@ -99,30 +106,37 @@ Cell random_cell(std::mt19937_64& random) {
   cell.contender.name = some_text(random);
   cell.contender.pattern_json = some_text(random);
   cell.contender.model = pick<std::string>(random, {"", "sparse+cls-only-last-layer"});
-  cell.status = static_cast<CellStatus>(random() % 7);
+  cell.status = random() % 2 == 0 ? CellStatus::ok : static_cast<CellStatus>(random() % 7);
   cell.reason = some_text(random);
-  cell.batch = some_integer(random);
-  cell.query_tokens = some_integer(random);
-  cell.document_tokens = some_integer(random);
+  cell.batch = 1 + some_integer(random, 1000);
+  cell.query_tokens = some_integer(random, 64);
+  cell.document_tokens = some_integer(random, 64);
   cell.relative_error = maybe(random);
   cell.error_bound = maybe(random);
-  cell.memory = {some_integer(random), some_integer(random), some_integer(random), std::nullopt};
-  if (random() % 2 == 0) cell.memory.process_peak_bytes = some_integer(random);
+  cell.memory = {some_bytes(random), some_bytes(random), some_bytes(random), std::nullopt};
+  if (random() % 2 == 0) cell.memory.process_peak_bytes = some_bytes(random);
   cell.work = {some_real(random), some_real(random), some_real(random), some_real(random),
                some_real(random)};
   cell.settled = random() % 2 == 0;
+  if (cell.status != CellStatus::ok) return cell;
+  cell.error_bound = static_cast<double>(random() % 100) / 10;
+  cell.relative_error = *cell.error_bound / 2;
   const auto samples = random() % 12;
   for (std::uint64_t i = 0; i < samples; ++i) {
     cell.samples.push_back({.process = static_cast<int>(random() % 2),
                             .placement = static_cast<int>(i / 4),
                             .round = static_cast<int>(i % 4),
-                            .time_ns = some_real(random),
-                            .iterations = static_cast<int>(random() % 1000),
-                            .involuntary_switches = some_integer(random),
+                            .time_ns = 1 + some_real(random),
+                            .iterations = static_cast<int>(1 + random() % 1000),
+                            .involuntary_switches = some_bytes(random),
                             .foreign_load = some_real(random),
                             .clock_mhz = maybe(random),
-                            .temperature_c = maybe(random),
-                            .throttled = random() % 4 == 0});
+                            .temperature_c = std::nullopt,
+                            .throttled = random() % 4 == 0,
+                            .cpu_ns = maybe(random),
+                            .waited_ns = maybe(random)});
+    if (random() % 2 == 0)
+      cell.samples.back().temperature_c = static_cast<double>(random() % 1000) / 10;
   }
   return cell;
 }
@@ -132,10 +146,11 @@ HeatResult random_heat(std::mt19937_64& random, int index, int cells) {
   heat.heat_index = index;
   for (const Axis& axis : heat_axes) {
     const std::int64_t values = axis.kind == Axis::Kind::truth ? 2 : axis.words;
-    axis.set(heat.point,
-             values > 0 ? static_cast<std::int64_t>(random() % 64) % values : some_integer(random));
+    axis.set(heat.point, values > 0 ? static_cast<std::int64_t>(random() % 64) % values
+                                    : axis.least + some_integer(random, axis.most - axis.least));
   }
   heat.point.sequence_tokens = 64 + index;
+  heat.point.batch_max = 1001;
   for (int i = 0; i < cells; ++i) heat.cells.push_back(random_cell(random));
   return heat;
 }
@@ -147,7 +162,7 @@ Ceilings random_ceilings(std::mt19937_64& random) {
                     .copy = {},
                     .seconds_into_run = some_real(random)};
   for (std::uint64_t i = random() % 5; i > 0; --i) {
-    ceilings.copy.push_back({some_integer(random), some_real(random)});
+    ceilings.copy.push_back({1 + some_bytes(random), some_real(random)});
   }
   if (random() % 2 == 0) {
     ceilings.device = DeviceKind::cuda;

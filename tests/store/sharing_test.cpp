@@ -5,10 +5,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <csignal>
 #include <memory>
 #include <set>
 #include <vector>
@@ -79,6 +82,58 @@ void expect_unmixed(const Store& store, const RunInfo& run) {
     if (!run || !store->finish_run(*run, RunStatus::done)) _exit(3);
   }
   _exit(0);
+}
+
+/// As ulimit -f does, until it goes away.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = std::min(bytes, limit.rlim_max);
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, signal_);
+  }
+
+ private:
+  void (*signal_)(int) = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before_{};
+};
+
+TEST(Sharing, WhereFilesMayNotGrow_ADatabaseIsReadAsItIs) {
+  const TemporaryFolder folder;
+  const auto file = folder / "closed.db";
+  begin_or_throw(*std::make_unique<Store>(open_or_throw(file)), own_run(0));
+  for (const rlim_t bytes : {0, 1024, 16384}) {
+    const FileSizeLimit limit(bytes);
+    const Result<Store> store = Store::open(file, Store::Mode::read_only);
+    ASSERT_TRUE(store) << bytes << ": " << store.error().message;
+    EXPECT_EQ(store->runs().value().size(), 1U) << bytes;
+  }
+}
+
+TEST(Sharing, WhereFilesMayNotGrow_ALogThatNobodyHoldsIsOneSentence) {
+  const TemporaryFolder folder;
+  const Store live = [&] {
+    Store store = open_or_throw(folder / "live.db");
+    begin_or_throw(store, own_run(0));
+    return store;
+  }();
+  for (const char* ending : {"", "-wal"}) {
+    std::filesystem::copy_file(folder / ("live.db" + std::string(ending)),
+                               folder / ("left.db" + std::string(ending)));
+  }
+  for (const rlim_t bytes : {0, 1024}) {
+    const FileSizeLimit limit(bytes);
+    const Result<Store> store = Store::open(folder / "left.db", Store::Mode::read_only);
+    ASSERT_FALSE(store) << bytes;
+    EXPECT_THAT(store.error().message, AllOf(HasSubstr("left.db"), HasSubstr("ulimit -f")));
+  }
 }
 
 TEST(Sharing, ASecondOpeningInTheSameProcess_LeavesTheFirstItsLocks) {

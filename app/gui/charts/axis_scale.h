@@ -5,12 +5,20 @@
 // x ticks are powers of two with integer labels; times span decades, so y ticks are 1, 2, 5, 10 ...
 
 #include <QString>
+#include <algorithm>
 #include <span>
 #include <vector>
 
 #include "engine/report/figure.h"
 
 namespace attnscope::charts {
+
+/// What an axis has to reach for a value: itself, and its interval where that ends near it. Wide
+/// intervals leave the axis, or they would press all values together.
+inline void add_reached(std::vector<double>& values, double y, double low, double high) {
+  constexpr double near = 1.25;
+  values.insert(values.end(), {y, std::max(low, y / near), std::min(high, y * near)});
+}
 
 using ScaleKind = report::Scale;
 

@@ -94,7 +94,7 @@ void ChartDrawing::collect_axes(const report::Figure& figure) {
       }
       xs.push_back(point.x);  // of hidden series too: lengths stay where they are
       if (!counts) continue;
-      ys.insert(ys.end(), {point.y, point.low, point.high});
+      add_reached(ys, point.y, point.low, point.high);
     }
     for (const report::RailMark& mark : figure.series[s].rail) {
       if (AxisScale::can_show(x_kind, mark.x)) {

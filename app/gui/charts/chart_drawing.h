@@ -37,8 +37,9 @@ struct DrawnSeries {
   std::string key;
   ContenderStyle style;
   bool visible = true;
-  std::vector<QPolygonF> lines;  // split where a value is missing
-  std::vector<QLineF> intervals;
+  std::vector<QPolygonF> lines;   // split where a value is missing
+  std::vector<QLineF> intervals;  // cut where they leave the axis
+  std::vector<QPolygonF> arrows;  // the heads at those ends
   std::vector<DrawnPoint> points;
   std::vector<DrawnPoint> rail;
 };

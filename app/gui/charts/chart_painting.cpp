@@ -180,9 +180,13 @@ void ChartDrawing::paint_series(QPainter& painter, const DrawnSeries& series) co
   const QPointF cap(cap_width * em / 2, 0);
   for (const QLineF& interval : series.intervals) {
     painter.drawLine(interval);
-    painter.drawLine(interval.p1() - cap, interval.p1() + cap);
-    painter.drawLine(interval.p2() - cap, interval.p2() + cap);
+    for (const QPointF end : {interval.p1(), interval.p2()}) {
+      const bool is_cut = std::ranges::any_of(
+          series.arrows, [&](const QPolygonF& arrow) { return arrow[1] == end; });
+      if (!is_cut) painter.drawLine(end - cap, end + cap);
+    }
   }
+  for (const QPolygonF& arrow : series.arrows) painter.drawPolyline(arrow);
   for (const DrawnPoint& point : series.points) {
     draw_marker(painter, series.style.marker, point.position, marker_size * em, color,
                 colors_of(page_.theme).background);

@@ -82,6 +82,15 @@ void ChartDrawing::place_series(const report::Figure& figure) {
             AxisScale::can_show(y_axis_.kind(), point.low) ? point.low : y_axis_.low();
         const QLineF whole(place(point.x, low), place(point.x, point.high));
         if (const auto interval = clipped(whole, plot_)) drawn.intervals.push_back(*interval);
+        constexpr double rounding = 1e-6;
+        const double half = 0.25 * page_.em;
+        const auto add_arrow = [&](double edge, double inward) {
+          const double x = position.x(), y = edge + inward * 1.5 * half;
+          drawn.arrows.push_back(QPolygonF({{x - half, y}, {x, edge}, {x + half, y}}));
+        };
+        if (whole.y2() < plot_.top() - rounding) add_arrow(plot_.top(), 1);
+        if (whole.y1() > plot_.bottom() + rounding || low > point.low)
+          add_arrow(plot_.bottom(), -1);
       }
       drawn.points.push_back({static_cast<int>(s), static_cast<int>(drawn.points.size()), position,
                               point_text(figure, series, point), point.cell});

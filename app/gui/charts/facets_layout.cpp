@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "app/gui/charts/axis_scale.h"
+
 namespace attnscope::charts {
 namespace {
 
@@ -34,7 +36,7 @@ SharedValues shared_values(const report::Facets& facets, const report::Figure& p
     for (const report::Series& series : other.series) {
       for (const report::Point& point : series.points) {
         if (same_x) shared.x.push_back(point.x);
-        if (same_y) shared.y.insert(shared.y.end(), {point.y, point.low, point.high});
+        if (same_y) add_reached(shared.y, point.y, point.low, point.high);
       }
       for (const report::RailMark& mark : series.rail) {
         if (same_x) shared.x.push_back(mark.x);

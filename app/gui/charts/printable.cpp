@@ -24,6 +24,11 @@ Result<Files> write_printable(const Printable& what, const std::filesystem::path
   if (const Status checked = check_options(options); !checked) {
     return tl::unexpected(checked.error());
   }
+  const Files files = files_of(path, options);
+  for (const std::filesystem::path& file : files) {
+    if (Status allowed = may_be_written(file, what.inputs); !allowed)
+      return tl::unexpected(allowed.error());
+  }
   const Result<LaidOut> page = what.lay_out(options, *format != FileFormat::png);
   if (!page) return fail("{}: {}", path.string(), page.error().message);
   const FilePage file_page{.size = page->size,
@@ -33,7 +38,6 @@ Result<Files> write_printable(const Printable& what, const std::filesystem::path
   const Result<QByteArray> drawn = draw_bytes(*format, file_page, page->paint);
   if (!drawn) return fail("{}: {}", path.string(), drawn.error().message);
 
-  const Files files = files_of(path, options);
   std::vector<std::string> texts{drawn->toStdString()};
   if (options.csv) {
     const Result<std::string> csv = what.csv(options);

@@ -39,6 +39,7 @@ struct Printable {
   /// `vectors`: whether what it is painted on keeps them (PDF, SVG).
   std::function<Result<LaidOut>(const FigureOptions&, bool vectors)> lay_out;
   std::function<Result<std::string>(const FigureOptions&)> csv;
+  std::vector<std::filesystem::path> inputs = {};  // that it is drawn from, and never replaces
 };
 
 [[nodiscard]] Printable printable(report::Figure figure);
@@ -51,8 +52,8 @@ using Files = std::vector<std::filesystem::path>;
 [[nodiscard]] Files files_of(const std::filesystem::path& path, const FigureOptions& options);
 
 /// Draws everything first, then writes every file beside its target and renames: existing files
-/// stay whole when anything fails before that. Errors: another extension, an unwritable path, a
-/// size in which the legend does not fit, nothing to draw, a .tex for an .svg.
+/// stay whole when anything fails before that. Errors: another extension, an unwritable path,
+/// one that is read, a size in which the legend does not fit, nothing to draw, a .tex for an .svg.
 [[nodiscard]] Result<Files> write_printable(const Printable& what,
                                             const std::filesystem::path& path,
                                             const FigureOptions& options);

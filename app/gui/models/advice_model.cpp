@@ -17,7 +17,7 @@ using report::Standing;
 QString verdict_words(const Advised& one) {
   if (one.standing != Standing::within_limits) return words(report::name_of(one.standing));
   if (one.is_baseline) return AdviceModel::tr("baseline");
-  return one.to_baseline ? words(statistics::name_of(one.to_baseline->verdict)) : QString();
+  return one.to_baseline ? words(report::verdict_in_words(*one.to_baseline)) : QString();
 }
 
 QStringList remarks_of(const Advised& one) {

@@ -31,14 +31,6 @@ QString three(double value) {
   return words(report::three_digits(value));
 }
 
-QString interval(double low, double high, QString (*format)(double)) {
-  return tr("%1 to %2").arg(format(low), format(high));
-}
-
-QString relative(double ratio) {
-  return words(report::format_relative(ratio));
-}
-
 Section time_section(const report::Row& row) {
   const statistics::Summary& summary = row.cell.summary;
   const double documents = report::documents_of(row);
@@ -46,7 +38,7 @@ Section time_section(const report::Row& row) {
   for (const Sample& sample : row.cell.cell.samples) processes.insert(sample.process);
   Section section{tr("Time"), {}};
   section.facts.push_back({tr("Median of a call"), time(summary.median_ns)});
-  section.facts.push_back({tr("95 % interval"), interval(summary.low_ns, summary.high_ns, time)});
+  section.facts.push_back({tr("95 % interval"), words(report::time_interval_in_words(summary))});
   section.facts.push_back(
       {tr("Per document"), tr("%1, of %2")
                                .arg(time(summary.median_ns / documents))
@@ -72,11 +64,8 @@ Section ratio_section(const report::Table& table, const report::Row& row) {
     section.facts.push_back({tr("Baseline"), tr("this one")});
     return section;
   }
-  section.facts.push_back(
-      {words(*table.baseline), tr("%1, %2").arg(relative(row.ratio->ratio),
-                                                words(statistics::name_of(row.ratio->verdict)))});
-  section.facts.push_back(
-      {tr("95 % interval"), interval(row.ratio->low, row.ratio->high, relative)});
+  section.facts.push_back({words(*table.baseline), words(report::difference_in_words(*row.ratio))});
+  section.facts.push_back({tr("95 % interval"), words(report::interval_in_words(*row.ratio))});
   section.facts.push_back({tr("Compared"),
                            row.ratio->paired ? tr("round by round, in the same heat")
                                              : tr("unpaired: not with the same batch"),
@@ -152,8 +141,14 @@ Section work_section(const report::Row& row) {
       {tr("Exponentials"), tr("%1 million").arg(three(work.exponentials / 1e6))});
   if (row.limit_ms) section.facts.push_back({tr("Machine's limit"), time(*row.limit_ms * 1e6)});
   if (row.share_of_limit) {
-    section.facts.push_back(
-        {tr("Reached of it"), tr("%1 %").arg(three(100 * *row.share_of_limit))});
+    section.facts.push_back({tr("Reached of it"), tr("%1 %").arg(three(100 * *row.share_of_limit)),
+                             report::is_beyond_limit(row)});
+    if (report::is_beyond_limit(row)) {
+      section.facts.push_back(
+          {tr("Note"),
+           tr("shorter than the measured ceilings allow: the ceilings or the time are disturbed"),
+           true});
+    }
   }
   if (report::is_measured(row) && row.cell.summary.median_ns > 0) {
     section.facts.push_back(

@@ -15,8 +15,9 @@ constexpr ColumnTitle headers[CellTableModel::column_count] = {
     {"Tokens", "[CLS], query and document with their [SEP]"},
     {"Median", "Median time of one call, with half of its 95 % interval"},
     {"Memory", "Peak bytes during the call above what was live before"},
-    {"vs. baseline", "Time per document against the chosen baseline"},
-    {"Verdict", "Faster or slower only when the interval of the ratio excludes 1"},
+    {"vs. baseline",
+     "Time per document against the chosen baseline: a difference is one only when the "
+     "interval of the ratio excludes 1"},
     {"Of limit", "Share of what the machine's ceilings allow"},
     {"Executed", "Executed over useful products: what padding, overlap and masking cost"},
     {"Per document", "Median time over the documents of the batch"},
@@ -41,8 +42,7 @@ bool only_grew(const RunPointer& before, const RunPointer& now) {
 }
 
 int alignment_of(int column) {
-  const bool is_text = column == CellTableModel::contender || column == CellTableModel::verdict ||
-                       column == CellTableModel::status;
+  const bool is_text = column == CellTableModel::contender || column == CellTableModel::status;
   return static_cast<int>((is_text ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
 }
 
@@ -81,8 +81,6 @@ QVariant CellTableModel::data(const QModelIndex& index, int role) const {
   const auto column = static_cast<Column>(index.column());
   switch (role) {
     case Qt::DisplayRole:
-      if (column == verdict && row.cell.cell.contender.id() == run_->table.baseline)
-        return tr("baseline");
       return cell_text(row, column);
     case Qt::ToolTipRole:
       return cell_tip(row, column);
@@ -102,7 +100,7 @@ QVariant CellTableModel::data(const QModelIndex& index, int role) const {
     case verdict_role:
       // The baseline has nothing to be compared with, and only these columns compare.
       if (!row.ratio || row.cell.cell.contender.id() == run_->table.baseline) return {};
-      if (column != verdict && column != against_baseline) return {};
+      if (column != against_baseline) return {};
       return static_cast<int>(row.ratio->verdict);
     default:
       return {};

@@ -20,7 +20,6 @@ class CellTableModel : public QAbstractTableModel {
     median,
     memory,
     against_baseline,
-    verdict,
     share_of_limit,
     executed,
     per_document,

@@ -32,10 +32,11 @@ QString status_of(const report::Row& row) {
   return words(row.cell.damaged ? report::damaged_status : name_of(row.cell.cell.status));
 }
 
-QString damage_in_words() {
+QString damage_of(const report::Row& row) {
   return QStringLiteral(
-      "The stored values do not match their fingerprint and are not shown; what else the run has "
-      "can be kept: attnscope export RUN -o FILE.attn, or Export run in the list.");
+             "Not shown: %1; what else the run has can be kept: attnscope export RUN -o FILE.attn, "
+             "or Export run in the list.")
+      .arg(words(damage_in_words(row.cell)));
 }
 
 double ns_per_document(const report::Row& row) {
@@ -45,6 +46,8 @@ double ns_per_document(const report::Row& row) {
 /// Half of the interval, relative to the median.
 QString spread(const statistics::Summary& summary) {
   if (summary.median_ns <= 0) return {};
+  if (!is_known(report::relative_interval(summary)))
+    return QStringLiteral(" (%1)").arg(words(report::too_few_samples));
   const double half = (summary.high_ns - summary.low_ns) / 2 / summary.median_ns;
   return QStringLiteral(" ±%1 %").arg(QString::number(half * 100, 'f', 1));
 }
@@ -70,9 +73,7 @@ QString measured_text(const report::Row& row, Column column) {
     case Column::memory:
       return words(report::format_bytes(static_cast<double>(peak_bytes(stored.cell.memory))));
     case Column::against_baseline:
-      return row.ratio ? words(report::format_relative(row.ratio->ratio)) : QString();
-    case Column::verdict:
-      return row.ratio ? words(statistics::name_of(row.ratio->verdict)) : QString();
+      return words(report::against_baseline(row));
     case Column::share_of_limit:
       return row.share_of_limit ? percent(*row.share_of_limit) : QString();
     case Column::executed: {
@@ -148,7 +149,7 @@ QVariant cell_sort_key(const report::Row& row, Column column) {
 
 QString cell_tip(const report::Row& row, Column column) {
   const Cell& cell = row.cell.cell;
-  if (row.cell.damaged && column != Column::contender) return damage_in_words();
+  if (row.cell.damaged && column != Column::contender) return damage_of(row);
   switch (column) {
     case Column::contender:
       return words(cell.contender.id());
@@ -156,9 +157,8 @@ QString cell_tip(const report::Row& row, Column column) {
     case Column::per_document: {
       if (!is_ok(row)) return words(cell.reason);
       const std::vector<std::string> notes = report::notes_on_time(row);
-      return QStringLiteral("95 % interval %1 to %2, %3 samples in %4 placements%5%6")
-          .arg(words(report::format_time(row.cell.summary.low_ns)),
-               words(report::format_time(row.cell.summary.high_ns)))
+      return QStringLiteral("95 % interval: %1; %2 samples in %3 placements%4%5")
+          .arg(words(report::time_interval_in_words(row.cell.summary)))
           .arg(row.cell.summary.samples)
           .arg(row.cell.summary.placements)
           .arg(cell.settled ? QString() : QStringLiteral("; stopped by its time limit"),
@@ -170,11 +170,9 @@ QString cell_tip(const report::Row& row, Column column) {
           .arg(words(report::format_bytes(static_cast<double>(cell.memory.reserved_bytes))),
                words(report::format_bytes(static_cast<double>(cell.memory.workspace_bytes))));
     case Column::against_baseline:
-    case Column::verdict:
       if (!row.ratio) return {};
-      return QStringLiteral("Per document, 95 % interval %1 to %2, %3")
-          .arg(words(report::format_relative(row.ratio->low)),
-               words(report::format_relative(row.ratio->high)),
+      return QStringLiteral("Per document, 95 % interval: %1; %2")
+          .arg(words(report::interval_in_words(*row.ratio)),
                row.ratio->paired ? QStringLiteral("paired") : QStringLiteral("unpaired"));
     case Column::executed: {
       if (!report::executed_ratio(row)) return {};

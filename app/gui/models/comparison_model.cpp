@@ -48,7 +48,7 @@ QVariant ComparisonModel::data(const QModelIndex& index, int role) const {
                  ? words(lines_[row].setting)
                  : words(lines_[row].texts[static_cast<std::size_t>(index.column() - 1)]);
     case Qt::TextAlignmentRole: {
-      const bool is_number = index.column() >= time_a && index.column() <= interval;
+      const bool is_number = index.column() >= time_a;
       return static_cast<int>(Qt::AlignVCenter | (is_number ? Qt::AlignRight : Qt::AlignLeft));
     }
     case Qt::ToolTipRole:

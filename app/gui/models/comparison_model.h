@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Two runs set side by side: one row a cell that both have, with the verdict of its ratio.
+// Two runs set side by side: one row a cell that both have, with what its ratio says.
 
 #include <QAbstractTableModel>
 #include <vector>
@@ -13,7 +13,7 @@ namespace attnscope::gui {
 class ComparisonModel : public QAbstractTableModel {
   Q_OBJECT
  public:
-  enum Column { setting, contender, time_a, time_b, ratio, interval, verdict, column_count };
+  enum Column { setting, contender, time_a, time_b, ratio, interval, column_count };
   enum Role {
     sort_role = Qt::UserRole + 1,  // the bare number, or the text
     style_key_role,                // contender id, bound to the line style of the charts

@@ -167,7 +167,8 @@ QVariant PivotTableModel::cell_data(const report::PivotLine& line, int column, i
     case Qt::ToolTipRole: {
       const QString tip = cell_tip(row, column_of(line.quantity));
       return cell.verdict && line.quantity == report::Quantity::time
-                 ? QStringLiteral("%1\n%2").arg(tip, cell_tip(row, CellTableModel::verdict))
+                 ? QStringLiteral("%1\n%2").arg(tip,
+                                                cell_tip(row, CellTableModel::against_baseline))
                  : tip;
     }
     case cell_status_role:

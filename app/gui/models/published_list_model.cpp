@@ -101,7 +101,7 @@ QVariant PublishedListModel::run_data(const PublishedRun& run, int role) {
     case RunListModel::tags_role:
       return words(info.tag);
     case RunListModel::search_role:
-      return QString(run_search_words(info) + QLatin1Char(' ') + detail);
+      return QString(run_search_words(run.entry) + QLatin1Char(' ') + detail);
     default:
       return {};
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/gui/session/text.h"
+#include "engine/sweep/pause.h"
 
 namespace attnscope::gui {
 namespace {
@@ -21,18 +22,19 @@ QString title(const RunInfo& run) {
   return QStringLiteral("%1  %2").arg(run.number).arg(words(title_of(run)));
 }
 
-QString detail(const RunInfo& run) {
+QString detail(const RunEntry& entry) {
+  const RunInfo& run = entry.info;
   const QString heats =
       run.status == RunStatus::done && run.heats_done == run.start.heats_planned
           ? QStringLiteral("%1 heats").arg(run.heats_done)
           : QStringLiteral("%1 of %2 heats").arg(run.heats_done).arg(run.start.heats_planned);
-  return QStringLiteral("%1, %2, %3").arg(status_words(run), started_words(run), heats);
+  return QStringLiteral("%1, %2, %3").arg(status_words(entry), started_words(run), heats);
 }
 
-QString accessible_words(const RunInfo& run) {
-  QStringList parts{title(run)};
-  if (!run.tag.empty()) parts.append(words(run.tag));
-  parts.append(detail(run));
+QString accessible_words(const RunEntry& entry) {
+  QStringList parts{title(entry.info)};
+  if (!entry.info.tag.empty()) parts.append(words(entry.info.tag));
+  parts.append(detail(entry));
   return parts.join(QStringLiteral(", "));
 }
 
@@ -49,8 +51,10 @@ QString damaged_run_in_words() {
 
 }  // namespace
 
-QString status_words(const RunInfo& run) {
-  QString text = words(name_of(run.status));
+QString status_words(const RunEntry& entry) {
+  const RunInfo& run = entry.info;
+  const bool waits = entry.progress && is_paused(*entry.progress);
+  QString text = words(waits ? paused_words : name_of(run.status));
   if (run.damaged) text = QStringLiteral("damaged, ") + text;
   if (run.cells_failed == 1) text += QStringLiteral(", 1 cell failed");
   if (run.cells_failed > 1) text += QStringLiteral(", %1 cells failed").arg(run.cells_failed);
@@ -63,7 +67,7 @@ QString run_tip(const RunEntry& entry) {
   if (!run.name.empty()) lines.append(QStringLiteral("Sweep: ") + words(run.start.sweep_name));
   if (!run.tag.empty()) lines.append(QStringLiteral("Tags: ") + words(run.tag));
   if (!run.note.empty()) lines.append(words(run.note));
-  lines.append({detail(run), words(run.start.device),
+  lines.append({detail(entry), words(run.start.device),
                 QStringLiteral("Started ") + date_words(run.started_unix_ms), words(run.id.uuid)});
   if (is_in_trash(run))
     lines.append(QStringLiteral("In the trash since ") + date_words(run.trashed_unix_ms));
@@ -71,10 +75,11 @@ QString run_tip(const RunEntry& entry) {
   return lines.join(QLatin1Char('\n'));
 }
 
-QString run_search_words(const RunInfo& run) {
+QString run_search_words(const RunEntry& entry) {
+  const RunInfo& run = entry.info;
   return QStringList{title(run),         words(run.start.sweep_name),
                      words(run.tag),     words(run.start.device),
-                     words(run.note),    detail(run),
+                     words(run.note),    detail(entry),
                      words(run.id.uuid), date_words(run.started_unix_ms)}
       .join(QLatin1Char(' '));
 }
@@ -167,7 +172,7 @@ QVariant RunListModel::data(const QModelIndex& index, int role) const {
     case Qt::EditRole:
       return words(title_of(run));
     case Qt::AccessibleTextRole:
-      return accessible_words(run);
+      return accessible_words(entry);
     case Qt::ToolTipRole:
       return run_tip(entry);
     case uuid_role:
@@ -175,13 +180,13 @@ QVariant RunListModel::data(const QModelIndex& index, int role) const {
     case status_role:
       return static_cast<int>(run.status);
     case detail_role:
-      return detail(run);
+      return detail(entry);
     case fraction_role:
       return run.start.heats_planned > 0
                  ? static_cast<double>(run.heats_done) / run.start.heats_planned
                  : 0.0;
     case search_role:
-      return run_search_words(run);
+      return run_search_words(entry);
     case tags_role:
       return words(run.tag);
     case damaged_role:

@@ -59,11 +59,11 @@ class RunListModel : public QAbstractListModel {
   bool editable_ = false;
 };
 
-/// "running", "done", ... with what went wrong: "done, 2 cells failed", "damaged, done".
-[[nodiscard]] QString status_words(const RunInfo& run);
+/// "running", "paused", "done", ... with what went wrong: "done, 2 cells failed", "damaged, done".
+[[nodiscard]] QString status_words(const RunEntry& entry);
 /// Everything worth knowing about a run at a glance, in lines: name, note, what, where, when.
 [[nodiscard]] QString run_tip(const RunEntry& entry);
 /// What a search looks through: name, sweep, tags, device, date, status and note.
-[[nodiscard]] QString run_search_words(const RunInfo& run);
+[[nodiscard]] QString run_search_words(const RunEntry& entry);
 
 }  // namespace attnscope::gui

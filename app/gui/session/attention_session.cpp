@@ -74,7 +74,8 @@ AttentionSession::AttentionSession(QObject* parent) : QObject(parent) {
     connect(job, &charts::LatestJob::finished, this, &AttentionSession::busy_changed);
     connect(job, &charts::LatestJob::failed, this, &AttentionSession::head_failed);
   }
-  connect(&reading_, &charts::LatestJob::failed, this, &AttentionSession::open_failed);
+  connect(&reading_, &charts::LatestJob::failed, this,
+          [this](const QString& sentence) { Q_EMIT open_failed(sentence, {}); });
 }
 
 AttentionSession::~AttentionSession() = default;
@@ -103,8 +104,9 @@ void AttentionSession::read_dump(const QString& file, const QString& name, Reade
   reading_.start([this, file, reader = std::move(reader)](const charts::LatestJob::Token& token) {
     Result<Dump> read = reader();
     if (!read) {
-      return token.deliver(
-          [this, sentence = words(read.error().message)] { Q_EMIT open_failed(sentence); });
+      return token.deliver([this, file, sentence = words(read.error().message)] {
+        Q_EMIT open_failed(sentence, file);
+      });
     }
     auto dump = std::make_shared<const Dump>(*std::move(read));
     auto groups = std::make_shared<const std::vector<TokenGroup>>(dump->info().groups);

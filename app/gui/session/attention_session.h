@@ -87,7 +87,7 @@ class AttentionSession : public QObject {
  Q_SIGNALS:
   void opening(const QString& name);
   void opened();
-  void open_failed(const QString& sentence);
+  void open_failed(const QString& sentence, const QString& file);
   /// One side more is there, or none any more.
   void head_changed();
   void head_failed(const QString& sentence);

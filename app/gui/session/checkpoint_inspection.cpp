@@ -4,7 +4,6 @@
 #include <QDateTime>
 #include <QDir>
 #include <QFile>
-#include <QStandardPaths>
 
 #include "app/gui/session/program.h"
 #include "app/gui/session/text.h"
@@ -38,8 +37,7 @@ CheckpointInspection::~CheckpointInspection() {
 }
 
 QString CheckpointInspection::folder() {
-  return QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) +
-         QStringLiteral("/dumps");
+  return data_folder() + QStringLiteral("/dumps");
 }
 
 bool CheckpointInspection::write(const QString& name, const QByteArray& text) {

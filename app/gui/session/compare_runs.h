@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // Reads two runs, each from its own file, and sets them side by side. Slow for large runs, and not
-// for a thread that follows a run: every cell's ratio is a bootstrap.
+// for a thread that follows a run.
 
 #include <filesystem>
 #include <string>

@@ -1,27 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/session/file_kind.h"
 
-#include <array>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "kernels/base/json.h"
 #include "kernels/base/text_file.h"
+#include "kernels/base/written_file.h"
 
 namespace attnscope::gui {
 namespace {
 
 constexpr std::size_t largest_text = 1 << 20;  // bytes; sweeps and patterns are far smaller
-
-/// Every SQLite file begins with these words.
-bool is_sqlite(const std::filesystem::path& file) {
-  constexpr std::string_view words = "SQLite format 3";
-  std::array<char, words.size()> start{};
-  std::ifstream stream(file, std::ios::binary);
-  return stream.read(start.data(), start.size()) &&
-         std::string_view(start.data(), start.size()) == words;
-}
 
 Result<FileKind> kind_of_json(const std::filesystem::path& file) {
   const Result<std::string> text = read_text_file(file, "file", largest_text);
@@ -46,7 +36,7 @@ Result<FileKind> kind_of(const std::filesystem::path& file) {
   if (extension == ".attn") return FileKind::exported_runs;
   if (extension == ".safetensors") return FileKind::dump;
   if (extension == ".json") return kind_of_json(file);
-  if (is_sqlite(file)) return FileKind::database;
+  if (is_database(file)) return FileKind::database;
   return fail(
       "{}: not a file of AttnScope's; it opens databases, exported runs (.attn), sweeps and "
       "patterns (.json) and attention dumps (.safetensors).",

@@ -4,10 +4,10 @@
 #include <QDir>
 #include <QFile>
 #include <QRegularExpression>
-#include <QStandardPaths>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/gui/session/program.h"
 #include "app/gui/session/text.h"
 #include "kernels/base/json.h"
 #include "kernels/base/written_file.h"
@@ -33,8 +33,7 @@ nlohmann::ordered_json parsed(const std::string& text) {
 }  // namespace
 
 QString own_presets_folder() {
-  return QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) +
-         QStringLiteral("/sweeps");
+  return data_folder() + QStringLiteral("/sweeps");
 }
 
 std::vector<NamedSweep> own_presets() {

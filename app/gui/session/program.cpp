@@ -5,11 +5,18 @@
 #include <QFile>
 #include <QStringList>
 
+#include "app/gui/session/text.h"
+#include "engine/store/store.h"
+
 namespace attnscope::gui {
 
 QString attnscope_program() {
   const QString other = qEnvironmentVariable("ATTNSCOPE_PROGRAM");
   return other.isEmpty() ? QCoreApplication::applicationFilePath() : other;
+}
+
+QString data_folder() {
+  return words(default_database().parent_path().string());
 }
 
 QString last_sentence(const QByteArray& printed) {

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // The program that the window starts for runs and lists: this executable itself, or
-// $ATTNSCOPE_PROGRAM, by which tests put another in its place.
+// $ATTNSCOPE_PROGRAM, by which tests put another in its place. And the folder where the window
+// keeps what is neither a run nor a setting.
 
 #include <QString>
 
@@ -11,6 +12,9 @@ namespace attnscope::gui {
 inline constexpr int patience_ms = 2000;  // for a killed process to be gone
 
 [[nodiscard]] QString attnscope_program();
+
+/// That of the default database.
+[[nodiscard]] QString data_folder();
 
 /// The last line a child printed that says something, without its "error: " prefix.
 [[nodiscard]] QString last_sentence(const QByteArray& printed);

@@ -6,7 +6,6 @@
 #include <QFile>
 #include <QFileInfo>
 #include <QProcess>
-#include <QStandardPaths>
 #include <algorithm>
 #include <csignal>
 #include <utility>
@@ -24,8 +23,7 @@ constexpr int watch_ms = 250;
 
 /// Where a started run's sweep and standard error go; the time tells runs apart.
 QString new_stem() {
-  return QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) +
-         QStringLiteral("/started/") +
+  return data_folder() + QStringLiteral("/started/") +
          QDateTime::currentDateTimeUtc().toString(QStringLiteral("yyyyMMdd-HHmmss-zzz"));
 }
 

@@ -20,6 +20,10 @@ bool is_run_file(const std::filesystem::path& file) {
   return file.extension() == ".attn";
 }
 
+Result<Store> open_store(const std::filesystem::path& file) {
+  return Store::open(file, is_run_file(file) ? Store::Mode::read_only : Store::Mode::read_write);
+}
+
 const RunEntry* find(const RunListPointer& list, const QString& uuid) {
   if (!list) return nullptr;
   const std::string wanted = uuid.toStdString();
@@ -44,8 +48,7 @@ void StoreReader::open() {
     std::error_code ignored;  // the store says what is wrong with the place
     std::filesystem::create_directories(database_.parent_path(), ignored);
   }
-  Result<Store> store =
-      Store::open(database_, read_only_ ? Store::Mode::read_only : Store::Mode::read_write);
+  Result<Store> store = open_store(database_);
   if (!store && store.error().kind == ErrorKind::locked) {
     reading_waits_ = true;
     wait_for_lock();
@@ -66,6 +69,13 @@ void StoreReader::open() {
   could_read();
   look();
   tick_->start(tick_ms);
+}
+
+void StoreReader::try_database(const QString& file) {
+  const Result<RunListPointer> list = open_store(file.toStdString()).and_then(read_run_list);
+  // One that is locked fits: whoever opens it waits.
+  const bool fits = list || list.error().kind == ErrorKind::locked;
+  Q_EMIT database_tried(file, fits ? QString() : words(list.error().message));
 }
 
 void StoreReader::tick() {

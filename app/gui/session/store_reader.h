@@ -35,7 +35,9 @@ class StoreReader : public QObject {
   void empty_trash();
   void export_runs(const QStringList& uuids, const QString& file);
   void import_file(const QString& file);
-  /// On a thread of its own, for it draws a bootstrap for every cell.
+  /// Opens another database, reads its list and closes it.
+  void try_database(const QString& file);
+  /// On a thread of its own.
   void compare_runs(const QString& uuid_a, const QString& uuid_b);
   /// Opens FOLDER/*/run.attn one after the other, other requests between them.
   void read_published(const std::filesystem::path& folder);
@@ -56,6 +58,8 @@ class StoreReader : public QObject {
   void compared(const attnscope::gui::ComparisonPointer& comparison);
   void trashed(const QStringList& uuids, const QString& sentence);
   void ceilings_read(const attnscope::gui::MachineCeilings& machine);
+  void file_imported(const QString& file, const QString& uuid);
+  void database_tried(const QString& file, const QString& problem);
   void succeeded(const QString& sentence);
   void failed(const QString& sentence);
 

@@ -157,6 +157,7 @@ void StoreReader::import_file(const QString& file) {
     Q_EMIT succeeded(tr("Imported %1, %2 already there")
                          .arg(counted_runs(imported->added))
                          .arg(imported->already_there));
+    if (!imported->runs.empty()) Q_EMIT file_imported(file, words(imported->runs.back().uuid));
     return {};
   });
 }

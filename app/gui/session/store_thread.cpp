@@ -36,6 +36,8 @@ StoreThread::StoreThread(std::filesystem::path database, QObject* parent)
   connect(reader_, &StoreReader::run_read, this, &StoreThread::run_read);
   connect(reader_, &StoreReader::ceilings_read, this, &StoreThread::ceilings_read);
   connect(reader_, &StoreReader::compared, this, &StoreThread::compared);
+  connect(reader_, &StoreReader::file_imported, this, &StoreThread::file_imported);
+  connect(reader_, &StoreReader::database_tried, this, &StoreThread::database_tried);
   connect(reader_, &StoreReader::succeeded, this, &StoreThread::succeeded);
   connect(reader_, &StoreReader::failed, this, &StoreThread::failed);
   thread_.setObjectName(QStringLiteral("store"));
@@ -117,6 +119,10 @@ void StoreThread::export_runs(const QStringList& uuids, const QString& file) {
 
 void StoreThread::import_file(const QString& file) {
   QMetaObject::invokeMethod(reader_, [reader = reader_, file] { reader->import_file(file); });
+}
+
+void StoreThread::try_database(const QString& file) {
+  QMetaObject::invokeMethod(reader_, [reader = reader_, file] { reader->try_database(file); });
 }
 
 void StoreThread::read_ceilings() {

@@ -45,6 +45,8 @@ class StoreThread : public QObject {
   void compare_runs(const QString& uuid_a, const QString& uuid_b);
   void export_runs(const QStringList& uuids, const QString& file);
   void import_file(const QString& file);
+  /// Whether a window could be on this database, which stays as it is; this one stays open.
+  void try_database(const QString& file);
   /// Reads the runs under the folder, which are then shown like the database's, read-only.
   void read_published(const std::filesystem::path& folder);
   /// Of the newest run that measured what the processor can reach; unanswered when none has.
@@ -77,6 +79,10 @@ class StoreThread : public QObject {
   void damage_found(const QStringList& uuids);
   /// These runs are in the trash now; the sentence says so.
   void trashed(const QStringList& uuids, const QString& sentence);
+  /// Its newest run is this one.
+  void file_imported(const QString& file, const QString& uuid);
+  /// An empty problem: the database fits.
+  void database_tried(const QString& file, const QString& problem);
   /// What a request came to.
   void succeeded(const QString& sentence);
   void failed(const QString& sentence);

@@ -21,6 +21,7 @@
 #include "app/gui/charts/heat_bar.h"
 #include "app/gui/charts/heat_image.h"
 #include "app/gui/models/table_text.h"
+#include "app/gui/session/recent_files.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/attention_numbers.h"
 #include "app/gui/views/attention_source.h"
@@ -209,15 +210,10 @@ void AttentionPage::wire_session() {
   connect(&session_, &AttentionSession::received_changed, this, &AttentionPage::received_changed);
   connect(&session_, &AttentionSession::opening, this, [this](const QString& name) {
     opened_something_ = true;
+    messages_->clear();
     if (!session_.dump()) map(AttentionSide::a)->show_message(tr("Opening %1.").arg(name));
   });
-  connect(&session_, &AttentionSession::open_failed, this, [this](const QString& sentence) {
-    messages_->show_error(sentence);
-    if (!session_.dump()) {
-      map(AttentionSide::a)
-          ->show_message(tr("No dump is open. Open one on the left, or the example."));
-    }
-  });
+  connect(&session_, &AttentionSession::open_failed, this, &AttentionPage::open_failed);
   connect(&session_, &AttentionSession::head_failed, this, [this](const QString& sentence) {
     for (const AttentionSide side : all_sides) {
       if (!session_.head().side(side).weights) map(side)->show_message(sentence);
@@ -268,7 +264,19 @@ void AttentionPage::open_first() {
   session_.open_example();
 }
 
+// What would have been shown without it is shown: the kept dump, or the example.
+void AttentionPage::open_failed(const QString& sentence, const QString& file) {
+  if (!session_.dump()) {
+    if (file == kept_.value(QStringLiteral("file")).toString()) kept_.clear();
+    map(AttentionSide::a)
+        ->show_message(tr("No dump is open. Open one on the left, or the example."));
+    if (!file.isEmpty()) open_first();
+  }
+  messages_->show_error(sentence);
+}
+
 QVariantMap AttentionPage::chosen() const {
+  if (!session_.dump()) return kept_;
   return {{QStringLiteral("file"), session_.file()},
           {QStringLiteral("layer"), session_.head().layer},
           {QStringLiteral("head"), session_.head().head}};
@@ -280,7 +288,6 @@ void AttentionPage::changeEvent(QEvent* event) {
 }
 
 void AttentionPage::dump_opened() {
-  messages_->clear();
   text_->show_tokens(session_.dump());
   const DumpPointer& dump = session_.dump();
   for (charts::HeatView* view : maps_) view->set_token_texts({dump, &dump->info().tokens});
@@ -291,9 +298,9 @@ void AttentionPage::dump_opened() {
   const int head = kept.value(QStringLiteral("head"), -1).toInt();
   const bool is_there =
       layer >= 0 && layer < static_cast<int>(info.layers.size()) && head >= 0 && head < info.heads;
-  if (is_there && kept.value(QStringLiteral("file")).toString() == session_.file()) {
-    session_.choose_head(layer, head);
-  }
+  const bool is_kept = kept.value(QStringLiteral("file")).toString() == session_.file();
+  if (is_there && is_kept) session_.choose_head(layer, head);
+  if (!is_kept && !session_.file().isEmpty()) remember_file(session_.file());
   Q_EMIT offers_changed();
 }
 

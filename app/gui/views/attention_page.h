@@ -52,7 +52,7 @@ class AttentionPage : public Page {
   void run() override;
 
   /// The dump and the head that are looked at, for restore() after a restart.
-  [[nodiscard]] QVariantMap chosen() const;
+  [[nodiscard]] QVariantMap chosen() const;  // without a dump, what is still to be restored
   void restore(const QVariantMap& chosen) { kept_ = chosen; }
 
   [[nodiscard]] AttentionSession& session() { return session_; }
@@ -86,6 +86,7 @@ class AttentionPage : public Page {
   void wire_maps();
   void open_first();
   void dump_opened();
+  void open_failed(const QString& sentence, const QString& file);
   void head_changed();
   void received_changed();
   void show_maps();

@@ -84,7 +84,9 @@ void AttentionPage::export_figure() {
   if (!has_figure()) return;
   QString stem = QStringLiteral("attention-") + head_words();
   stem.remove(QLatin1Char(',')).replace(QLatin1Char(' '), QLatin1Char('-'));
-  auto* dialog = new FigureDialog(charts::printable(figure()), {}, stem, this);
+  charts::Printable what = charts::printable(figure());
+  what.inputs = {session_.file().toStdString()};
+  auto* dialog = new FigureDialog(std::move(what), {}, stem, this);
   connect(dialog, &FigureDialog::written, this, [this](const QString& sentence) {
     messages_->show_info(sentence);
     Q_EMIT succeeded(sentence);

@@ -278,13 +278,21 @@ void ComparePage::show_comparison(const ComparisonPointer& comparison) {
 
 void ComparePage::show_run(const RunPointer& run) {
   run_view_->show_run(run);
+  show_progress();
   answer_->show_run(run_view_->run());
   beside_view_->show_run(run);
   Q_EMIT offers_changed();
 }
 
+void ComparePage::show_progress() {
+  const RunPointer& shown = run_view_->run();
+  const RunEntry* entry = shown ? runs_->entry(shown->request.uuid) : nullptr;
+  run_view_->show_progress(entry ? entry->progress : std::nullopt);
+}
+
 void ComparePage::runs_changed() {
   progress_->show_run(runs_->live());
+  show_progress();
   if (run_list_->section() != RunListPanel::runs_section) return;
   is_empty_ = runs_->rowCount() == 0;
   if (is_empty_) {

@@ -79,6 +79,8 @@ class ComparePage : public Page {
   void show_table(const QString& id);
   void say_place(const QString& uuid);
   void show_first_start();
+  /// Of the run that is looked at, beneath its title.
+  void show_progress();
 
   RunListModel* runs_;
   QPushButton* quick_;

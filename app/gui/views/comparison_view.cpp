@@ -20,7 +20,7 @@ namespace {
 
 constexpr int compared_rows_measured = 60;
 
-/// The verdict in its colour; its word says the same.
+/// A difference in the colour of its verdict; its sign says the same.
 class VerdictDelegate : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
@@ -131,7 +131,7 @@ void ComparisonView::build_table() {
   filter_->setSourceModel(&model_);
   filter_->setSortRole(ComparisonModel::sort_role);
   table_->setModel(filter_);
-  table_->setItemDelegateForColumn(ComparisonModel::verdict, new VerdictDelegate(table_));
+  table_->setItemDelegateForColumn(ComparisonModel::ratio, new VerdictDelegate(table_));
   table_->setObjectName(QStringLiteral("comparison_cells"));
   table_->setAccessibleName(tr("Cells of both runs with verdicts"));
   table_->setSelectionBehavior(QAbstractItemView::SelectRows);

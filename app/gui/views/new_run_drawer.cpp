@@ -128,12 +128,20 @@ bool NewRunDrawer::begin_with(const QString& sweep_text) {
   const std::string text = sweep_text.toStdString();
   const Result<Sweep> sweep = parse_sweep(text, "The sweep");
   if (!sweep) {
-    problem_->set_problem(words(sweep.error().message));
+    refuse(words(sweep.error().message));
     return false;
   }
   presets_->choose_custom();
   load({.name = sweep->name, .text = text});
   return true;
+}
+
+void NewRunDrawer::refuse(const QString& sentence) {
+  job_.drop();
+  start_wish_ = from_file_ = false;
+  CheckedDraft none;
+  none.other_problem = sentence;
+  show_checked(none);
 }
 
 void NewRunDrawer::set_lengths(const QList<qint64>& tokens) {

@@ -31,8 +31,11 @@ class NewRunDrawer : public Drawer {
   explicit NewRunDrawer(QWidget* page);
 
   void choose_preset(const QString& name);
-  /// Begins with a sweep's JSON; what is no sweep is said, and the drawer stays as it is.
+  /// Begins with a sweep's JSON; what is no sweep is refused.
   bool begin_with(const QString& sweep_text);
+  /// Says why another sweep cannot be begun with. What is filled in stays, and starts after an edit
+  /// alone.
+  void refuse(const QString& sentence);
   /// The same sweep at these lengths.
   void set_lengths(const QList<qint64>& tokens);
   void set_device(const QString& kind);

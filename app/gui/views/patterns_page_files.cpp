@@ -166,7 +166,10 @@ void PatternsPage::export_figure() {
   charts::MaskSubject subject{
       .pattern = pattern(), .window = window(), .item = item(), .style = mask()->style()};
   if (b) subject.against = b->source;
-  auto* dialog = new FigureDialog(charts::printable(std::move(subject)), {}, stem, this);
+  charts::Printable what = charts::printable(std::move(subject));
+  for (int row = 0; row < editor_.patterns().rowCount(); ++row)
+    what.inputs.emplace_back(editor_.patterns().entry(row).file.toStdString());
+  auto* dialog = new FigureDialog(std::move(what), {}, stem, this);
   dialog->setWindowTitle(b ? tr("Export the difference") : tr("Export the mask"));
   connect(dialog, &FigureDialog::written, this, [this](const QString& sentence) {
     messages_->show_info(sentence);

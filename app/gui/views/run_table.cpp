@@ -224,7 +224,7 @@ void RunTable::fit_columns(QTableView* table, bool keeps_widths) {
   for (int column = 0; column < table->model()->columnCount(); ++column) {
     int least = keeps_widths ? table->columnWidth(column) : 0;
     // The widest words of a verdict may lie below the rows that are looked at.
-    if (table == list_ && column == CellTableModel::verdict) {
+    if (table == list_ && column == CellTableModel::against_baseline) {
       const QString widest = words(statistics::name_of(statistics::Verdict::no_difference_shown));
       least =
           std::max(least, table->fontMetrics().horizontalAdvance(widest + QStringLiteral("mm")));

@@ -25,9 +25,11 @@
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/flow_layout.h"
 #include "app/gui/views/kept.h"
+#include "app/gui/views/problem_label.h"
 #include "app/gui/views/run_export.h"
 #include "app/gui/views/run_table.h"
 #include "app/gui/views/slice_bar.h"
+#include "engine/report/conditions.h"
 #include "engine/report/provenance.h"
 #include "kernels/base/written_file.h"
 
@@ -42,6 +44,7 @@ RunView::RunView(QWidget* parent)
     : QWidget(parent),
       title_(new QLabel),
       detail_(new QLabel),
+      disturbed_(new ProblemLabel("disturbed_cells")),
       panel_button_(new QToolButton),
       x_axis_(picker(QStringLiteral("x_axis"), tr("Horizontal axis"),
                      tr("What the charts are drawn along"))),
@@ -88,6 +91,7 @@ QWidget* RunView::build_head() {
   layout->setSpacing(2);
   layout->addLayout(line);
   layout->addWidget(detail_);
+  layout->addWidget(disturbed_);
   slice_bar_->add_leading(labelled(tr("&Along"), x_axis_));
   slice_bar_->add_leading(labelled(tr("&Panels"), facets_));
   return head;
@@ -312,10 +316,18 @@ void RunView::show_answers(const RunSnapshot& run) {
   answers_->setVisible(!shown.isEmpty());
 }
 
-void RunView::show_head(const RunSnapshot& run) {
+QString RunView::detail() const {
+  return detail_->text();
+}
+
+void RunView::show_progress(const std::optional<Progress>& progress) {
+  progress_ = progress;
+  if (run_) show_detail(*run_);
+}
+
+void RunView::show_detail(const RunSnapshot& run) {
   const RunInfo& info = run.table.run;
-  title_->setText(QStringLiteral("%1  %2").arg(info.number).arg(words(title_of(info))));
-  QStringList detail{status_words(info), words(info.start.device)};
+  QStringList detail{status_words({info, progress_}), words(info.start.device)};
   if (!run.fixed.isEmpty()) detail.append(run.fixed);
   if (run.damaged_cells > 0) {
     detail.append(tr("%1 without values: Export run keeps the others")
@@ -323,6 +335,15 @@ void RunView::show_head(const RunSnapshot& run) {
   }
   detail_->setText(detail.join(QStringLiteral(" · ")));
   detail_->setToolTip(words(report::provenance_line(info)));
+}
+
+void RunView::show_head(const RunSnapshot& run) {
+  const RunInfo& info = run.table.run;
+  title_->setText(QStringLiteral("%1  %2").arg(info.number).arg(words(title_of(info))));
+  show_detail(run);
+  std::vector<const report::Row*> rows;
+  for (const report::Row& row : run.table.rows) rows.push_back(&row);
+  disturbed_->set_problem(words(report::disturbed_cells_in_words(info, rows)));
 
   facet_ = run.request.facet;
   QStringList keys{QString()};

@@ -17,12 +17,13 @@ class QToolButton;
 
 namespace attnscope::charts {
 class RunChart;
-}
+}  // namespace attnscope::charts
 
 namespace attnscope::gui {
 
 class CellPanel;
 class ChartPair;
+class ProblemLabel;
 class RunTable;
 class SliceBar;
 
@@ -34,11 +35,15 @@ class RunView : public QWidget {
   /// Wants the run with the axes and the baseline chosen here.
   void choose_run(const QString& uuid);
   void show_run(const RunPointer& run);
+  /// Of the run that is shown, while it is live: it may be paused.
+  void show_progress(const std::optional<Progress>& progress);
   /// The run that is looked at, what its charts hold fixed and its panels, for restore() after a
   /// restart, which asks for nothing yet.
   [[nodiscard]] QVariantMap chosen() const;
   void restore(const QVariantMap& chosen);
   [[nodiscard]] const RunPointer& run() const { return run_; }
+  /// The line beneath the title: the run's status, the device, what does not vary.
+  [[nodiscard]] QString detail() const;
 
   void set_preferred_baseline(const QString& contender);
   [[nodiscard]] const QString& preferred_baseline() const { return baseline_preference_; }
@@ -81,6 +86,7 @@ class RunView : public QWidget {
   void wire();
   void ask();
   void show_head(const RunSnapshot& run);
+  void show_detail(const RunSnapshot& run);
   /// Of the run's cells; false: the table has none of that number.
   bool choose_numbered(std::int64_t cell);
   void show_figures(const RunSnapshot& run);
@@ -88,6 +94,7 @@ class RunView : public QWidget {
 
   QLabel* title_;
   QLabel* detail_;
+  ProblemLabel* disturbed_;
   QToolButton* panel_button_;
   QComboBox* x_axis_;
   QComboBox* facets_;
@@ -99,6 +106,7 @@ class RunView : public QWidget {
   QSplitter* sides_;
 
   RunPointer run_;
+  std::optional<Progress> progress_;
   QString uuid_;
   QString baseline_preference_;
   bool no_baseline_ = false;  // the person chose none

@@ -52,6 +52,28 @@ TEST_F(RunChartTest, EverySeries_HasItsPointsIntervalsAndLegendEntry) {
   }
 }
 
+TEST_F(RunChartTest, AnIntervalThatLeavesTheAxis_IsCutThereAndEndsInAnArrow) {
+  for (const DrawnSeries& one : chart.drawing().series()) EXPECT_TRUE(one.arrows.empty());
+  const double high = chart.drawing().whole_y().high, low = chart.drawing().whole_y().low;
+  report::Figure figure = synthetic_figure();
+  figure.series[0].points[3].low = 1e-9;
+  figure.series[0].points[3].high = 1e9;
+  chart.set_figure(figure);
+  EXPECT_EQ(chart.drawing().whole_y().high, high);
+  EXPECT_EQ(chart.drawing().whole_y().low, low);
+  ASSERT_EQ(series(0).arrows.size(), 2U);
+  EXPECT_TRUE(series(1).arrows.empty());
+  const QRectF plot = chart.drawing().plot();
+  const QPointF at = series(0).points[3].position;
+  EXPECT_EQ(series(0).arrows[0][1], QPointF(at.x(), plot.top()));
+  EXPECT_EQ(series(0).arrows[1][1], QPointF(at.x(), plot.bottom()));
+  EXPECT_NEAR(series(0).intervals[3].dy(), -plot.height(), 1e-6);
+  for (const QPolygonF& arrow : series(0).arrows)
+    EXPECT_TRUE(plot.contains(arrow.boundingRect().adjusted(0, 0.01, 0, -0.01)));
+  chart.set_intervals_shown(false);
+  EXPECT_TRUE(series(0).arrows.empty());
+}
+
 TEST_F(RunChartTest, WithoutAnyValue_SaysTheReasonThatAllCellsShare) {
   EXPECT_TRUE(chart.drawing().without_values().isEmpty());
   report::Figure figure = synthetic_figure();

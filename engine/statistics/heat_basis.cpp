@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/statistics/heat_basis.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "engine/statistics/interval.h"
+#include "engine/statistics/placements.h"
+
+namespace attnscope::statistics {
+namespace {
+
+// Others' placements count for as many as these at the most, whatever the number of contenders, and
+// for twice those that a contender has beside its first.
+constexpr int most_units = 4;
+constexpr double least_inflation = 1;  // less than what is presumed is luck
+
+bool enough(int undisturbed, int rounds) {
+  return undisturbed >= std::min(rounds, std::max(2, (rounds + 3) / 4));
+}
+
+/// Placements in which every contender has enough rounds that nothing held up, and all of them.
+struct Usable {
+  std::vector<int> enough;
+  std::size_t all = 0;
+  bool some_disturbed = false;
+};
+
+Usable usable_placements(std::span<const std::vector<Observation>> contenders) {
+  std::set<int> all, too_few;
+  Usable usable;
+  for (const std::vector<Observation>& contender : contenders) {
+    struct Rounds {
+      int all = 0, undisturbed = 0;
+    };
+    std::map<int, Rounds> rounds;
+    for (const Observation& o : contender) {
+      Rounds& of = rounds[o.placement];
+      ++of.all;
+      of.undisturbed += o.disturbed ? 0 : 1;
+      usable.some_disturbed = usable.some_disturbed || o.disturbed;
+    }
+    for (const auto& [placement, count] : rounds) {
+      all.insert(placement);
+      if (!enough(count.undisturbed, count.all)) too_few.insert(placement);
+    }
+  }
+  usable.all = all.size();
+  std::ranges::set_difference(all, too_few, std::back_inserter(usable.enough));
+  return usable;
+}
+
+/// Median of a chi-squared variable over its degrees.
+double median_share(std::size_t degrees) {
+  constexpr std::array<double, 4> few{0.455, 0.693, 0.789, 0.839};
+  if (degrees <= few.size()) return few.at(degrees - 1);
+  const auto d = static_cast<double>(degrees);
+  return std::pow(1 - 2 / (9 * d), 3);  // Wilson and Hilferty 1931
+}
+
+/// A contender's placements, or their differences to another's.
+struct Spread {
+  std::vector<double> values;
+  double squared_error = 0;  // of a placement's median, on the average
+};
+
+PooledSpread pooled(const std::vector<Spread>& spreads) {
+  std::vector<double> shares;
+  std::size_t most_placements = 0;
+  for (const Spread& spread : spreads) {
+    if (spread.values.size() < 2) continue;
+    most_placements = std::max(most_placements, spread.values.size());
+    double mean = 0, squares = 0;
+    const auto n = static_cast<double>(spread.values.size());
+    for (const double value : spread.values) mean += value / n;
+    for (const double value : spread.values) squares += (value - mean) * (value - mean);
+    const double presumed =
+        presumed_placement_spread * presumed_placement_spread + spread.squared_error;
+    shares.push_back(squares / (n - 1) / presumed / median_share(spread.values.size() - 1));
+  }
+  // One that is alone has nobody to learn from.
+  if (shares.size() < 2) return {};
+  const int units = std::min(
+      {most_units, static_cast<int>(shares.size()) - 1, 2 * static_cast<int>(most_placements - 1)});
+  return {.inflation = std::max(median_of(std::move(shares)), least_inflation), .units = units};
+}
+
+Spread spread_of(const std::vector<Placement>& placements) {
+  Spread spread;
+  for (const Placement& placement : placements) {
+    spread.values.push_back(median_of(placement.values));
+    spread.squared_error +=
+        squared_error_of_median(placement.values) / static_cast<double>(placements.size());
+  }
+  return spread;
+}
+
+/// Of what remains of the contenders' placements without what most contenders have in common there:
+/// as wide as the differences of two of them.
+std::vector<Spread> spreads_apart(const std::vector<std::vector<Placement>>& contenders) {
+  std::vector<Spread> spreads;
+  if (contenders.size() < 3) return spreads;  // of two, each one's rest is the other's
+  std::map<int, std::vector<double>> together;
+  for (const std::vector<Placement>& contender : contenders) {
+    for (const Placement& placement : contender)
+      together[placement.number].push_back(median_of(placement.values));
+  }
+  for (const std::vector<Placement>& contender : contenders) {
+    Spread& spread = spreads.emplace_back(spread_of(contender));
+    for (std::size_t i = 0; i < contender.size(); ++i) {
+      const double common = median_of(together[contender[i].number]);
+      spread.values[i] = std::sqrt(2.0) * (spread.values[i] - common);
+    }
+    spread.squared_error *= 2;
+  }
+  return spreads;
+}
+
+}  // namespace
+
+HeatBasis basis_of(std::span<const std::vector<Observation>> contenders) {
+  HeatBasis basis;
+  Usable usable = usable_placements(contenders);
+  const std::size_t needed = std::min(usable.all, std::max<std::size_t>(2, (usable.all + 1) / 2));
+  if (usable.some_disturbed) {
+    basis.without_disturbed = usable.enough.size() >= needed;
+    basis.is_disturbed = !basis.without_disturbed;
+    if (basis.without_disturbed) basis.placements = std::move(usable.enough);
+  }
+  std::vector<std::vector<Placement>> counted;
+  for (const std::vector<Observation>& contender : contenders) {
+    counted.push_back(by_placement(counted_logarithms(contender, basis)));
+    if (counted.back().empty()) counted.pop_back();
+  }
+  std::vector<Spread> times;
+  times.reserve(counted.size());
+  for (const std::vector<Placement>& contender : counted) times.push_back(spread_of(contender));
+  basis.times = pooled(times);
+  basis.ratios = pooled(spreads_apart(counted));
+  return basis;
+}
+
+}  // namespace attnscope::statistics
