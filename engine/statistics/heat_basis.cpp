@@ -74,13 +74,11 @@ PooledSpread pooled(const std::vector<Spread>& spreads) {
   for (const Spread& spread : spreads) {
     if (spread.values.size() < 2) continue;
     most_placements = std::max(most_placements, spread.values.size());
-    double mean = 0, squares = 0;
-    const auto n = static_cast<double>(spread.values.size());
-    for (const double value : spread.values) mean += value / n;
-    for (const double value : spread.values) squares += (value - mean) * (value - mean);
+    const std::size_t degrees = spread.values.size() - 1;
     const double presumed =
         presumed_placement_spread * presumed_placement_spread + spread.squared_error;
-    shares.push_back(squares / (n - 1) / presumed / median_share(spread.values.size() - 1));
+    shares.push_back(squares_around(spread.values, mean_of(spread.values)) /
+                     static_cast<double>(degrees) / presumed / median_share(degrees));
   }
   // One that is alone has nobody to learn from.
   if (shares.size() < 2) return {};
@@ -89,27 +87,25 @@ PooledSpread pooled(const std::vector<Spread>& spreads) {
   return {.inflation = std::max(median_of(std::move(shares)), least_inflation), .units = units};
 }
 
-Spread spread_of(const std::vector<Placement>& placements) {
+Spread spread_of(const std::vector<Unit>& units) {
   Spread spread;
-  for (const Placement& placement : placements) {
-    spread.values.push_back(median_of(placement.values));
-    spread.squared_error +=
-        squared_error_of_median(placement.values) / static_cast<double>(placements.size());
+  for (const Unit& unit : units) {
+    spread.values.push_back(unit.value);
+    spread.squared_error += unit.squared_error / static_cast<double>(units.size());
   }
   return spread;
 }
 
 /// Of what remains of the contenders' placements without what most contenders have in common there:
 /// as wide as the differences of two of them.
-std::vector<Spread> spreads_apart(const std::vector<std::vector<Placement>>& contenders) {
+std::vector<Spread> spreads_apart(const std::vector<std::vector<Unit>>& contenders) {
   std::vector<Spread> spreads;
   if (contenders.size() < 3) return spreads;  // of two, each one's rest is the other's
   std::map<int, std::vector<double>> together;
-  for (const std::vector<Placement>& contender : contenders) {
-    for (const Placement& placement : contender)
-      together[placement.number].push_back(median_of(placement.values));
+  for (const std::vector<Unit>& contender : contenders) {
+    for (const Unit& unit : contender) together[unit.number].push_back(unit.value);
   }
-  for (const std::vector<Placement>& contender : contenders) {
+  for (const std::vector<Unit>& contender : contenders) {
     Spread& spread = spreads.emplace_back(spread_of(contender));
     for (std::size_t i = 0; i < contender.size(); ++i) {
       const double common = median_of(together[contender[i].number]);
@@ -131,14 +127,14 @@ HeatBasis basis_of(std::span<const std::vector<Observation>> contenders) {
     basis.is_disturbed = !basis.without_disturbed;
     if (basis.without_disturbed) basis.placements = std::move(usable.enough);
   }
-  std::vector<std::vector<Placement>> counted;
+  std::vector<std::vector<Unit>> counted;
   for (const std::vector<Observation>& contender : contenders) {
-    counted.push_back(by_placement(counted_logarithms(contender, basis)));
+    counted.push_back(units_of(by_placement(counted_logarithms(contender, basis)), basis));
     if (counted.back().empty()) counted.pop_back();
   }
   std::vector<Spread> times;
   times.reserve(counted.size());
-  for (const std::vector<Placement>& contender : counted) times.push_back(spread_of(contender));
+  for (const std::vector<Unit>& contender : counted) times.push_back(spread_of(contender));
   basis.times = pooled(times);
   basis.ratios = pooled(spreads_apart(counted));
   return basis;

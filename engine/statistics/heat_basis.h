@@ -37,7 +37,8 @@ struct HeatBasis {
   /// and two, undisturbed.
   bool without_disturbed = false;
   std::vector<int> placements = {};  // those that count then, ascending
-  /// There were not enough others: times rest on rounds that something held up.
+  /// There were not enough others: times rest on rounds that something held up, and on the faster
+  /// of them.
   bool is_disturbed = false;
   PooledSpread times = {}, ratios = {};
 };

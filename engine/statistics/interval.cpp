@@ -9,7 +9,6 @@
 #include <numeric>
 
 namespace attnscope::statistics {
-namespace {
 
 double mean_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -20,6 +19,8 @@ double squares_around(std::span<const double> values, double centre) {
   for (const double value : values) squares += (value - centre) * (value - centre);
   return squares;
 }
+
+namespace {
 
 /// So many more values than were measured, with their variances together.
 struct Presumed {
@@ -100,15 +101,12 @@ Estimate estimate_with_rounds(std::span<const Unit> units, std::span<const doubl
   return result;
 }
 
-Estimate estimate_of(const std::vector<Placement>& placements, const PooledSpread& pooled) {
-  std::vector<Unit> units;
-  units.reserve(placements.size());
-  for (const Placement& placement : placements) {
-    units.push_back({.process = placement.process,
-                     .value = median_of(placement.values),
-                     .squared_error = squared_error_of_median(placement.values)});
-  }
-  return estimate_with_rounds(units, placements.front().values, pooled);
+Estimate time_of(const std::vector<Placement>& placements, const HeatBasis& basis) {
+  return estimate_with_rounds(units_of(placements, basis), placements.front().values, basis.times);
+}
+
+double beyond_rounds_of(std::size_t placements) {
+  return placements == 1 ? 0.185 : placements == 2 ? 0.08 : 0.05;
 }
 
 void Seen::add(double value) {

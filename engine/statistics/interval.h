@@ -22,13 +22,6 @@
 
 namespace attnscope::statistics {
 
-/// One placement's estimate: a logarithm, so that spreads are relative.
-struct Unit {
-  int process = 0;
-  double value = 0;
-  double squared_error = 0;  // what its rounds leave open
-};
-
 // Relative standard deviations.
 inline constexpr double presumed_placement_spread = 0.013;
 inline constexpr double presumed_process_spread = 0.010;
@@ -55,13 +48,12 @@ struct Estimate {
 [[nodiscard]] Estimate estimate_with_rounds(std::span<const Unit> units,
                                             std::span<const double> rounds,
                                             const PooledSpread& pooled);
-/// Of placements of logarithms, each by its median.
-[[nodiscard]] Estimate estimate_of(const std::vector<Placement>& placements,
-                                   const PooledSpread& pooled);
+/// The same of a contender's placements.
+[[nodiscard]] Estimate time_of(const std::vector<Placement>& placements, const HeatBasis& basis);
 
-// As logarithms: a little, and as far as a second placement may lie from a first.
-inline constexpr double little_beyond = 0.05;
-inline constexpr double placement_beyond = 0.185;
+/// Beyond the rounds of so many placements, as a logarithm: placements that differ by 5% each lie
+/// that far to one side, all of them, in one of twenty pairs at most.
+[[nodiscard]] double beyond_rounds_of(std::size_t placements);
 
 /// Where values were seen: a mean does not lie much further out, whatever a few of them say.
 class Seen {
@@ -74,6 +66,9 @@ class Seen {
   Interval seen_{.low = std::numeric_limits<double>::infinity(),
                  .high = -std::numeric_limits<double>::infinity()};
 };
+
+[[nodiscard]] double mean_of(std::span<const double> values);
+[[nodiscard]] double squares_around(std::span<const double> values, double centre);
 
 /// Half-width of Student's t interval of the mean; infinite for a single value.
 [[nodiscard]] double student_half_width(std::span<const double> values);

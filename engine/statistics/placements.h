@@ -17,6 +17,18 @@ struct Placement {
   std::vector<double> values;
 };
 
+/// What a placement says: logarithms, so that spreads are relative.
+struct Unit {
+  int process = 0;
+  int number = 0;
+  double value = 0;
+  double squared_error = 0;  // what its rounds leave open
+};
+/// By the median of each one's rounds; by their lower quartile where others held them up, since
+/// that only ever takes longer.
+[[nodiscard]] std::vector<Unit> units_of(const std::vector<Placement>& placements,
+                                         const HeatBasis& basis);
+
 /// Finite observations by placement and round.
 [[nodiscard]] std::vector<Observation> ordered(std::span<const Observation> observations);
 /// Of ordered observations.

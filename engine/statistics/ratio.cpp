@@ -27,28 +27,22 @@ Ratio ratio_from(double log_ratio, const Interval& interval, bool paired) {
   return result;
 }
 
-/// How far the medians of placements that both have are apart; `rounds` are those placements'
-/// differences in the rounds that both have, in which what hits both sides cancels.
-std::vector<Unit> differences(const std::vector<Placement>& a, const std::vector<Placement>& b,
-                              const std::vector<Placement>& rounds) {
-  const auto median_in = [](const std::vector<Placement>& side, int number) {
-    return median_of(std::ranges::find(side, number, &Placement::number)->values);
-  };
-  std::vector<Unit> found;
-  found.reserve(rounds.size());
-  for (const Placement& both : rounds) {
-    found.push_back({.process = both.process,
-                     .value = median_in(a, both.number) - median_in(b, both.number),
-                     .squared_error = squared_error_of_median(both.values)});
+/// How far the placements that both have are apart; `rounds` are those placements' differences in
+/// the rounds that both have, in which what hits both sides cancels.
+std::vector<Unit> differences(const std::vector<Unit>& a, const std::vector<Unit>& b,
+                              std::vector<Unit> rounds) {
+  for (Unit& both : rounds) {
+    both.value = std::ranges::find(a, both.number, &Unit::number)->value -
+                 std::ranges::find(b, both.number, &Unit::number)->value;
   }
-  return found;
+  return rounds;
 }
 
 /// The shown time's logarithm.
-double mean_of_medians(const std::vector<Placement>& placements) {
+double mean_of_values(const std::vector<Unit>& units) {
   double sum = 0;
-  for (const Placement& placement : placements) sum += median_of(placement.values);
-  return sum / static_cast<double>(placements.size());
+  for (const Unit& unit : units) sum += unit.value;
+  return sum / static_cast<double>(units.size());
 }
 
 Interval around(const Estimate& estimate) {
@@ -89,13 +83,13 @@ Ratio paired_ratio(std::span<const Observation> a, std::span<const Observation> 
     is_one_cell = is_one_cell && difference == 0;
   }
   if (is_one_cell) return {1, 1, 1, true, Verdict::no_difference_shown};
-  const std::vector<Placement> of_a = by_placement(log_a), of_b = by_placement(log_b),
-                               rounds = by_placement(shared.a);
-  const std::vector<Unit> units = differences(of_a, of_b, rounds);
-  Estimate found = estimate_with_rounds(units, rounds.front().values, basis.ratios);
-  found.mean = mean_of_medians(of_a) - mean_of_medians(of_b);
-  const double beyond = units.size() > 1 ? little_beyond : placement_beyond;
-  return ratio_from(found.mean, seen.within(found, beyond), true);
+  const std::vector<Placement> rounds = by_placement(shared.a);
+  const std::vector<Unit> of_a = units_of(by_placement(log_a), basis),
+                          of_b = units_of(by_placement(log_b), basis),
+                          apart = differences(of_a, of_b, units_of(rounds, basis));
+  Estimate found = estimate_with_rounds(apart, rounds.front().values, basis.ratios);
+  found.mean = mean_of_values(of_a) - mean_of_values(of_b);
+  return ratio_from(found.mean, seen.within(found, beyond_rounds_of(apart.size())), true);
 }
 
 Ratio unpaired_ratio(std::span<const Observation> a, std::span<const Observation> b,
@@ -104,7 +98,7 @@ Ratio unpaired_ratio(std::span<const Observation> a, std::span<const Observation
   const std::vector<Placement> of_a = by_placement(counted_logarithms(a, basis_a)),
                                of_b = by_placement(counted_logarithms(b, basis_b));
   if (of_a.empty() || of_b.empty()) return undefined(false);
-  const Estimate log_a = estimate_of(of_a, basis_a.times), log_b = estimate_of(of_b, basis_b.times);
+  const Estimate log_a = time_of(of_a, basis_a), log_b = time_of(of_b, basis_b);
   const double own = std::hypot(log_a.half_width, log_b.half_width);
   return ratio_from(
       log_a.mean - log_b.mean,

@@ -17,8 +17,8 @@
 namespace attnscope::statistics {
 
 /// What one call takes: the geometric mean over placements of the median over a placement's rounds
-/// that count, and its 95% interval (interval.h), cut where no sample that counts lies, and 5%
-/// beyond. `samples` and `placements` are those that count: finite times, and of a heat with enough
+/// that count (their lower quartile where they count although others held them up), and its 95%
+/// interval (interval.h), cut where no sample that counts lies, and 5% beyond. `samples` and `placements` are those that count: finite times, and of a heat with enough
 /// of them those that nothing held up (heat_basis.h). With a single sample the interval is the
 /// sample itself; with a time that is not positive nothing is known, and `samples` is 0.
 struct Summary {
@@ -36,13 +36,13 @@ enum class Verdict : std::uint8_t { faster, slower, no_difference_shown };
 /// only when the interval excludes 1.
 ///
 /// Paired, the interval is that of interval.h around it, made of how the placements of both differ,
-/// and cut where no round that both have lies, and 5% beyond: so a difference that every round
-/// shows is a verdict. Unpaired, each side's own interval counts.
+/// and cut where no round that both have lies, and 5% beyond (8% of two placements, 18% of one): so
+/// a difference that every round shows is a verdict. Unpaired, each side's own interval counts.
 ///
 /// In tests/statistics/coverage_test.cpp the same contender twice gets a verdict in at most 5% of
 /// cells, with 2, 3 and 5 placements, on a quiet machine (processes that differ by up to 1%,
-/// placements 0 to 5%, rounds 0.5 to 5% with heavy tails, drift of 5% within a heat) and beside
-/// bursts that hold up rounds by up to e^4. What is found of planted differences stands there too.
+/// placements 0 to 5%, rounds 0.5 to 5% with heavy tails, drift of 5% or a processor that gets 40%
+/// slower within a heat) and beside bursts that hold up rounds by up to e^4. What is found of planted differences stands there too.
 /// A single placement finds nothing below 18%: that is what placements may differ by. Of a single
 /// sample nothing is known: low and high are NaN. All three are NaN when a side has no samples or a
 /// time that is not positive. Times that are equal in every round are those of one cell: the

@@ -33,11 +33,12 @@ TEST(Coverage, TheSameContenderTwice_GetsAVerdictInAtMostFivePercent) {
 
 TEST(Coverage, WhatHitsBothContendersAlike_BringsNoFalseVerdicts) {
   const World calm{.placement = 0.01};
-  World shared = calm, drifting = calm, disturbed = calm;
+  World shared = calm, drifting = calm, disturbed = calm, throttled = calm;
   shared.common_process = 0.02, shared.common_placement = 0.05;
   drifting.trend = 0.05;
   disturbed.has_burst = true;
-  for (const World& world : {shared, drifting, disturbed}) {
+  throttled.throttled_by = 0.4;
+  for (const World& world : {shared, drifting, disturbed, throttled}) {
     EXPECT_LE(false_verdicts(world, trials), allowed);
   }
 }
@@ -48,11 +49,7 @@ TEST(Coverage, FewerPlacementsOrRounds_DoNotBringMoreFalseVerdicts) {
     for (const int rounds : {2, 10}) {
       for (const double placement : {0.01, 0.05}) {
         const World world{.placements = placements, .rounds = rounds, .placement = placement};
-        // Two placements that differ by 5% each are both beyond 5% to one side now and then, which
-        // every round then shows.
-        const int per_thousand =
-            placements == Placements{2} || placements == Placements{1, 1} ? 90 : 65;
-        EXPECT_LE(false_verdicts(world, trials), trials * per_thousand / 1000)
+        EXPECT_LE(false_verdicts(world, trials), trials * 65 / 1000)
             << placements.size() << " processes of " << placements.front() << " placements, "
             << rounds << " rounds, placements " << placement;
       }
@@ -110,25 +107,15 @@ Found in_heats(const World& world, double ratio) {
 /// with samples that know it and without.
 std::vector<World> busy_worlds() {
   std::vector<World> worlds;
+  World world{.rounds = 20, .placement = 0.01};
   for (const bool is_known : {true, false}) {
-    worlds.push_back({.rounds = 20,
-                      .placement = 0.01,
-                      .held_up = 0.5,
-                      .held_up_by = 0.7,
-                      .held_up_rounds = 5,
-                      .is_known = is_known});
-    worlds.push_back({.rounds = 20,
-                      .placement = 0.01,
-                      .held_up = 0.9,
-                      .held_up_by = 1,
-                      .held_up_rounds = 20,
-                      .is_known = is_known});
-    worlds.push_back({.rounds = 20,
-                      .placement = 0.01,
-                      .held_up = 0.1,
-                      .held_up_by = 4,
-                      .held_up_rounds = 10,
-                      .is_known = is_known});
+    world.is_known = is_known;
+    world.held_up = 0.5, world.held_up_by = 0.7, world.held_up_rounds = 5;
+    worlds.push_back(world);
+    world.held_up = 0.9, world.held_up_by = 1, world.held_up_rounds = 20;
+    worlds.push_back(world);
+    world.held_up = 0.1, world.held_up_by = 4, world.held_up_rounds = 10;
+    worlds.push_back(world);
   }
   return worlds;
 }
@@ -150,7 +137,7 @@ TEST(Coverage, BesideBusyPrograms_HalfTheTimeIsFoundAndIntervalsStayFinite) {
   const Found one = in_heats(worlds[0], 0.5), two = in_heats(worlds[1], 0.5);
   EXPECT_GE(one.faster, trials * 99 / 100);
   EXPECT_LE(one.widest, widest_known);
-  EXPECT_GE(two.faster, trials * 85 / 100);
+  EXPECT_GE(two.faster, trials * 95 / 100);
   EXPECT_LE(two.widest, widest_known);
 }
 

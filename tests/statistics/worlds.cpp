@@ -40,6 +40,7 @@ std::vector<std::vector<Observation>> draw_heat(const World& world,
   const int all = std::accumulate(world.placements.begin(), world.placements.end(), 0);
   const int burst_placement = dice.below(all);
   const int burst_begin = dice.below(std::max(world.rounds * 2 / 3, 1));
+  const double throttled_from = world.throttled_by > 0 ? dice.uniform() : 1;
   const auto noise = [&] {
     const double one = world.noise * dice.normal();
     return dice.below(20) == 0 ? 5 * std::abs(one) : one;
@@ -61,10 +62,11 @@ std::vector<std::vector<Observation>> draw_heat(const World& world,
           const bool in_burst = world.has_burst && placement == burst_placement &&
                                 round >= burst_begin && round < burst_begin + world.rounds / 3;
           const double burst = in_burst ? 0.33 + 0.1 * dice.normal() : 0;
+          const double throttled = along > throttled_from ? world.throttled_by : 0;
           const double delay = delays[static_cast<std::size_t>(round)];
           const double time =
               1e6 * ratios[contender] *
-              std::exp(shared + own + world.trend * along + burst + delay + noise());
+              std::exp(shared + own + world.trend * along + burst + throttled + delay + noise());
           heat[contender].push_back({.placement = placement,
                                      .round = round,
                                      .time_ns = time,

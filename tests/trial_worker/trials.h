@@ -11,7 +11,8 @@
 namespace attnscope::trial {
 
 /// segment-twin, windowed-twin, sdpa-twin: the same code under another id, between which no
-/// difference may be shown. segment-slowed: segment, and then 3% of each call's own time once more.
+/// difference may be shown. segment-slowed and segment-twice: segment, and then 3% of each call's
+/// own time once more, or all of it.
 [[nodiscard]] std::vector<Implementation> twins();
 
 /// trial-...: segment, with one fault each (faults.cpp lists them).

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
+#include <memory>
+#include <utility>
 
 #include "tests/trial_worker/imitation.h"
 #include "tests/trial_worker/trials.h"
@@ -7,11 +9,9 @@
 namespace attnscope::trial {
 namespace {
 
-constexpr double slowdown = 0.03;
-
 /// Takes as long as the imitated call and `slowdown` of it more.
 template <typename Call>
-Status slowed(const Call& call) {
+Status slowed(double slowdown, const Call& call) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   Status done = call();
@@ -24,18 +24,29 @@ Status slowed(const Call& call) {
 
 class PreparedSlowed final : public PreparedImitation {
  public:
-  using PreparedImitation::PreparedImitation;
+  PreparedSlowed(std::unique_ptr<PreparedAttention> imitated, double slowdown)
+      : PreparedImitation(std::move(imitated)), slowdown_(slowdown) {}
   [[nodiscard]] Status forward(const ForwardCall& call) override {
-    return slowed([&] { return PreparedImitation::forward(call); });
+    return slowed(slowdown_, [&] { return PreparedImitation::forward(call); });
   }
   [[nodiscard]] Status backward(const BackwardCall& call) override {
-    return slowed([&] { return PreparedImitation::backward(call); });
+    return slowed(slowdown_, [&] { return PreparedImitation::backward(call); });
   }
+
+ private:
+  double slowdown_;
 };
 
 Status on_the_processor(const Problem& problem) {
   if (problem.device == DeviceKind::cpu) return {};
-  return fail("segment-slowed waits on the processor, where a call on CUDA is only queued");
+  return fail("a slowed call waits on the processor, where a call on CUDA is only queued");
+}
+
+Implementation slowed_segment(const char* id, const char* words, double slowdown) {
+  return imitation({id, "segment", words, on_the_processor,
+                    [slowdown](const Problem&, std::unique_ptr<PreparedAttention> imitated) {
+                      return std::make_unique<PreparedSlowed>(std::move(imitated), slowdown);
+                    }});
 }
 
 }  // namespace
@@ -45,10 +56,9 @@ std::vector<Implementation> twins() {
       imitation({"segment-twin", "segment", "segment under another id"}),
       imitation({"windowed-twin", "windowed", "windowed under another id"}),
       imitation({"sdpa-twin", "sdpa", "sdpa under another id"}),
-      imitation({"segment-slowed", "segment", "segment, every call slowed by 3%", on_the_processor,
-                 [](const Problem&, std::unique_ptr<PreparedAttention> imitated) {
-                   return std::make_unique<PreparedSlowed>(std::move(imitated));
-                 }})};
+      slowed_segment("segment-slowed", "segment, every call slowed by 3%", 0.03),
+      slowed_segment("segment-twice", "segment, every call as long again", 1),
+  };
 }
 
 }  // namespace attnscope::trial
