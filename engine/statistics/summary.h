@@ -18,9 +18,10 @@ namespace attnscope::statistics {
 
 /// What one call takes: the geometric mean over placements of the median over a placement's rounds
 /// that count (their lower quartile where they count although others held them up), and its 95%
-/// interval (interval.h), cut where no sample that counts lies, and 5% beyond. `samples` and `placements` are those that count: finite times, and of a heat with enough
-/// of them those that nothing held up (heat_basis.h). With a single sample the interval is the
-/// sample itself; with a time that is not positive nothing is known, and `samples` is 0.
+/// interval (interval.h), cut where no sample that counts lies, and 5% beyond. `samples` and
+/// `placements` are those that count: finite times, and of a heat with enough of them those that
+/// nothing held up (heat_basis.h). With a single sample the interval is the sample itself; with a
+/// time that is not positive nothing is known, and `samples` is 0.
 struct Summary {
   double median_ns = 0, low_ns = 0, high_ns = 0;
   int samples = 0, placements = 0;
@@ -42,11 +43,11 @@ enum class Verdict : std::uint8_t { faster, slower, no_difference_shown };
 /// In tests/statistics/coverage_test.cpp the same contender twice gets a verdict in at most 5% of
 /// cells, with 2, 3 and 5 placements, on a quiet machine (processes that differ by up to 1%,
 /// placements 0 to 5%, rounds 0.5 to 5% with heavy tails, drift of 5% or a processor that gets 40%
-/// slower within a heat) and beside bursts that hold up rounds by up to e^4. What is found of planted differences stands there too.
-/// A single placement finds nothing below 18%: that is what placements may differ by. Of a single
-/// sample nothing is known: low and high are NaN. All three are NaN when a side has no samples or a
-/// time that is not positive. Times that are equal in every round are those of one cell: the
-/// interval is 1.
+/// slower within a heat) and beside bursts that hold up rounds by up to e^4. What is found of
+/// planted differences stands there too. A single placement finds nothing below 18%: that is what
+/// placements may differ by. Of a single sample nothing is known: low and high are NaN. All three
+/// are NaN when a side has no samples or a time that is not positive. Times that are equal in every
+/// round are those of one cell: the interval is 1.
 struct Ratio {
   double ratio = 0, low = 0, high = 0;
   bool paired = false;

@@ -19,9 +19,10 @@ struct World {
   double common_process = 0;  // of both alike
   double placement = 0;
   double common_placement = 0;
-  double noise = 0.015;    // of a round; one round in twenty is five times as noisy, upwards
-  double trend = 0;        // from the heat's first round to its last, of both alike
-  // From some point of the heat on the processor is slower by this, for both alike: one that is hot.
+  double noise = 0.015;  // of a round; one round in twenty is five times as noisy, upwards
+  double trend = 0;      // from the heat's first round to its last, of both alike
+  // From some point of the heat on the processor is slower by this, for both alike: one that is
+  // hot.
   double throttled_by = 0;
   bool has_burst = false;  // a neighbour slows a third of one placement's rounds by a third
   // Other programs hold up this share of all samples, in stretches of some rounds, each by a factor
