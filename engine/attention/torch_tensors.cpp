@@ -85,6 +85,7 @@ TorchMask make_mask(const AttentionPlan& plan, const TaskIndex& tasks, const Blo
   bool* empty = empty_rows.data_ptr<bool>();
   bool any_empty = false;
   result.mask.fill_(hidden);
+#pragma omp parallel for collapse(2) schedule(static) reduction(|| : any_empty)
   for (std::int64_t head = 0; head < heads; ++head) {
     for (std::int64_t row = 0; row < rows; ++row) {
       auto runs = visible_columns(plan, tasks, block, row, static_cast<std::int32_t>(head));

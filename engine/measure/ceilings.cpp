@@ -28,6 +28,7 @@ constexpr double trial_seconds = 0.012;
 constexpr std::int64_t least_set = mib / 4;
 // Beyond the caches of a server too: the rate from memory, which limits cells with cold caches.
 constexpr std::int64_t largest_set = 1024 * mib;
+constexpr std::int64_t one_pass_set = 256 * mib;
 // 4 KiB in and as much out stay in the first-level cache.
 constexpr std::size_t exponentials_at_once = 1024;
 
@@ -58,10 +59,11 @@ std::int64_t passes_for_a_trial(const std::function<void(std::int64_t passes, in
   return passes;
 }
 
-/// Best rate of `trials`; `run(passes, thread)` works.
+/// Best rate of `trials`; `run(passes, thread)` works. Passes 0: as many as fill a trial.
 double best_rate(int threads, double amount_per_pass,
-                 const std::function<void(std::int64_t passes, int thread)>& run) {
-  const std::int64_t passes = passes_for_a_trial(run);
+                 const std::function<void(std::int64_t passes, int thread)>& run,
+                 std::int64_t passes = 0) {
+  if (passes == 0) passes = passes_for_a_trial(run);
   // On a busy machine a trial may take far longer than it should.
   const auto patience = Clock::now() + std::chrono::duration<double>(trials * trial_seconds);
   double best = 0;
@@ -115,7 +117,20 @@ double copy_rate(int threads, std::span<std::byte> set) {
       asm volatile("" : : "r"(to) : "memory");  // each pass is observed, none may be merged
     }
   };
-  return best_rate(threads, 2.0 * static_cast<double>(slice), run);
+  // One pass over a set that large fills a trial on any machine.
+  const bool one_fills = set.size() >= static_cast<std::size_t>(one_pass_set);
+  return best_rate(threads, 2.0 * static_cast<double>(slice), run, one_fills ? 1 : 0);
+}
+
+/// Some processors write zeros over zeros faster than anything else.
+void fill_with_ones(int threads, std::span<std::byte> set) {
+  const std::size_t slice =
+      (set.size() + static_cast<std::size_t>(threads) - 1) / static_cast<std::size_t>(threads);
+  seconds_of(threads, [&](int thread) {
+    const std::size_t begin = std::min(slice * static_cast<std::size_t>(thread), set.size());
+    const auto own = set.subspan(begin, std::min(slice, set.size() - begin));
+    std::memset(own.data(), 1, own.size());
+  });
 }
 
 // Latency 4-5 times 2 units a cycle: twelve chains keep every unit busy on all sets, and leave
@@ -247,10 +262,8 @@ Ceilings measure_ceilings(int threads) {
   std::int64_t largest = largest_set;
   while (largest > least_set && largest > memory.free_bytes() / 2) largest /= 4;
   if (largest <= memory.free_bytes() / 2) {
-    memory.provide(std::span(&largest, 1));
     const Buffer sets(memory, largest);
-    // Some processors write zeros over zeros faster than anything else.
-    std::memset(sets.bytes().data(), 1, sets.bytes().size());
+    fill_with_ones(threads, sets.bytes());
     for (std::int64_t bytes = least_set; bytes <= largest; bytes *= 4) {
       const auto set = sets.bytes().first(static_cast<std::size_t>(bytes));
       ceilings.copy.push_back({bytes, copy_rate(threads, set)});

@@ -50,6 +50,12 @@ void set_page_size(PageSize size) {
   prctl(PR_SET_THP_DISABLE, none, 0UL, 0UL, 0UL);
 }
 
+/// 0 without samples.
+double shortest_ns(const std::vector<Sample>& samples) {
+  const auto shortest = std::ranges::min_element(samples, {}, &Sample::time_ns);
+  return shortest == samples.end() ? 0 : shortest->time_ns;
+}
+
 /// The cells of a heat while they come to be.
 class HeatRunner {
  public:
@@ -254,7 +260,8 @@ class HeatRunner {
                            return std::nullopt;  // the error stays the check's
                          return failure_of(i, verdict);
                        },
-                       .earlier_ns = first_calls_[i].time_ns});
+                       .earlier_ns = first_calls_[i].time_ns,
+                       .sampled_ns = shortest_ns(cells_[i].samples)});
       if (heat_.point.cache == CacheState::cold)
         calls.back().before_call = [this] { memory_.flush_from_caches(); };
     });

@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double sample_ns = 1.2e6;      // far above the clock's tens of nanoseconds
 constexpr double warm_up_ns = 5e6;       // until then it is warmed up, and at least three calls
-constexpr double one_is_warm_ns = 50e6;  // except when one call takes so long
+constexpr double one_is_warm_ns = 20e6;  // except when one call takes so long
 // A sample of a short call is led in by an untimed one: the one before has left its own data in
 // the caches. Refetching tens of MB costs a call of 100 ms about a percent, and the lead-in twice.
 constexpr double lead_in_below_ns = 100e6;
@@ -113,11 +113,16 @@ class Rounds {
 
   void warm_up(Runner& runner) {
     options_.on_start(runner.calls.contender);
-    // A call as long as that has nothing left to warm that an earlier one has not: threads, code
-    // and the allocator's blocks. Its next one is as good a sample, and costs as much as all else.
-    if (runner.calls.earlier_ns >= lead_in_below_ns) {
-      runner.call_ns = runner.calls.earlier_ns;
-      return;
+    // What was sampled at an earlier placement, and a long call that was made before, leave nothing
+    // to warm: threads, code and the allocator's blocks are there. A long call's next one is as
+    // good a sample, and costs as much as all else; a shorter one's samples are led in.
+    const double earlier_ns = runner.calls.earlier_ns;
+    const double known_ns = runner.calls.sampled_ns > 0      ? runner.calls.sampled_ns
+                            : earlier_ns >= lead_in_below_ns ? earlier_ns
+                                                             : 0;
+    if (known_ns > 0) {
+      runner.call_ns = known_ns;
+      return choose_iterations(runner);
     }
     const auto start = Clock::now();
     const LeaveOnExit entered(runner.calls);
@@ -130,9 +135,13 @@ class Rounds {
       call(runner);
       runner.call_ns = std::min(runner.call_ns, options_.stopwatch.stop_ns());
     }
+    choose_iterations(runner);
+    runner.spent_ns += nanoseconds_since(start);
+  }
+
+  static void choose_iterations(Runner& runner) {
     runner.iterations = static_cast<int>(
         std::clamp(std::ceil(sample_ns / std::max(runner.call_ns, 1.0)), 1.0, 1e6));
-    runner.spent_ns += nanoseconds_since(start);
   }
 
   /// One group of iterations. A sample during which the allocator had to go to the system is

@@ -35,6 +35,7 @@ struct ContenderCalls {
   /// After a sample, untimed: what is wrong with what its last call left.
   std::function<std::optional<Failure>()> judge = [] { return std::nullopt; };
   double earlier_ns = 0;  // of a call this process made before; 0: none
+  double sampled_ns = 0;  // of one of its samples at an earlier placement; 0: none
 };
 
 struct ContenderSamples {

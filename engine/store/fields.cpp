@@ -40,11 +40,13 @@ std::string neutral_value(const Axis& axis) {
 struct LaterColumn {
   std::string_view table, name, type;
 };
-constexpr std::array<LaterColumn, 4> later_columns{{
+constexpr std::array<LaterColumn, 6> later_columns{{
     {"samples", "cpu_ns", "REAL"},
     {"samples", "waited_ns", "REAL"},
     {"restarts", "fingerprint", "INTEGER"},
     {"heats", "fingerprint", "INTEGER"},
+    {"progress", "fingerprint", "INTEGER"},
+    {"runs", "state_fingerprint", "INTEGER"},
 }};
 
 std::vector<std::string> columns_of(const Database& database, std::string_view table) {
@@ -93,7 +95,9 @@ Result<RowValues> row_values(const Database& database, const std::filesystem::pa
   RowValues values{.point = {},
                    .sample = values_of(database, "samples", sample_columns),
                    .restart = values_of(database, "restarts", restart_columns),
-                   .heat = values_of(database, "heats", heat_columns)};
+                   .progress = values_of(database, "progress", progress_columns),
+                   .heat = values_of(database, "heats", heat_columns),
+                   .state_print = values_of(database, "runs", "state_fingerprint")};
   for (const Axis& axis : heat_axes) {
     if (!values.point.empty()) values.point += ", ";
     values.point += lacks(columns, axis) ? neutral_value(axis) : fmt::format("row.{}", axis.key);
@@ -105,7 +109,9 @@ RowValues all_row_values() {
   return {.point = qualified("row", point_columns()),
           .sample = qualified("row", sample_columns),
           .restart = qualified("row", restart_columns),
-          .heat = qualified("row", heat_columns)};
+          .progress = qualified("row", progress_columns),
+          .heat = qualified("row", heat_columns),
+          .state_print = qualified("row", "state_fingerprint")};
 }
 
 void add_later_columns(Database& database) {
@@ -268,6 +274,44 @@ std::int64_t fingerprint_of(const std::string& uuid, int heat_index, std::int64_
   print(cell_count);
   visit_point(print, point);
   return print.value();
+}
+
+std::int64_t fingerprint_of(const std::string& uuid, const Progress& progress) {
+  Fingerprinter print;
+  print(uuid);
+  visit_progress(print, progress);
+  return print.value();
+}
+
+StatePrint state_print(const Database& database, std::string_view schema, const RowValues& values,
+                       std::int64_t number) {
+  Statement query(database,
+                  fmt::format("SELECT uuid, {}, (SELECT count(*) FROM {}.restarts WHERE run_number "
+                              "= number), {} FROM {}.runs AS row NOT INDEXED WHERE number = ?",
+                              state_columns, schema, values.state_print, schema));
+  query.bind(1, number);
+  StatePrint state;
+  if (!query.executeStep()) return state;
+  Reader read(query, 0);
+  RunInfo run;
+  std::string status;
+  std::int64_t restarts = 0;
+  read(run.id.uuid);
+  visit_state(read, status, run);
+  read(restarts);
+  read(state.stored);
+  Fingerprinter print;
+  print(run.id.uuid);
+  visit_state(print, status, run);
+  print(restarts);
+  state.print = print.value();
+  return state;
+}
+
+void renew_state_print(Database& database, std::int64_t number, const StatePrint& before) {
+  if (!before.matches()) return;
+  Statement renew(database, "UPDATE main.runs SET state_fingerprint = ? WHERE number = ?");
+  execute(renew, state_print(database, "main", all_row_values(), number).print, number);
 }
 
 std::int64_t fingerprint_of(const std::string& uuid, const Ceilings& ceilings) {

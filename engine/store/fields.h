@@ -40,6 +40,10 @@ inline constexpr std::string_view sample_columns =
 inline constexpr std::string_view restart_columns =
     "restarted_unix_ms, command_line, provenance, fingerprint";
 inline constexpr std::string_view heat_columns = "heat_index, cell_count, fingerprint";
+inline constexpr std::string_view state_columns =
+    "status, tag, note, started_unix_ms, finished_unix_ms, name, trashed_unix_ms";
+inline constexpr std::string_view progress_columns =
+    "heats_done, heats_planned, current, seconds_left, fingerprint";
 inline constexpr std::string_view ceilings_columns =
     "threads, flop_per_second, exponentials_per_second, seconds_into_run, device, "
     "tensor_flop_per_second";
@@ -50,8 +54,9 @@ inline constexpr std::string_view ceilings_columns =
 struct RowValues {
   std::string point;  // of heats: an axis' column or, where it is missing, the neutral default
   // NULL for a missing column.
-  std::string sample, restart;
-  std::string heat;  // what is not its point
+  std::string sample, restart, progress;
+  std::string heat;         // what is not its point
+  std::string state_print;  // of runs: their state_fingerprint
   friend bool operator==(const RowValues&, const RowValues&) = default;
 };
 /// An error when the file has an axis that is not known here.
@@ -177,6 +182,19 @@ void visit_run(Visitor& visit, Run& run) {
             process_id, process_start_ticks);
 }
 
+/// What of a run changes after it began, its status in the word that is stored.
+template <typename Visitor, typename Word, typename Run>  // Word: std::string, Run: RunInfo
+void visit_state(Visitor& visit, Word& status, Run& run) {
+  visit_all(visit, status, run.tag, run.note, run.started_unix_ms, run.finished_unix_ms, run.name,
+            run.trashed_unix_ms);
+}
+
+template <typename Visitor, typename OneProgress>  // Progress
+void visit_progress(Visitor& visit, OneProgress& progress) {
+  auto& [heats_done, heats_planned, current, seconds_left] = progress;
+  visit_all(visit, heats_done, heats_planned, current, seconds_left);
+}
+
 template <typename Visitor, typename Point>  // Point: HeatPoint
 void visit_point(Visitor& visitor, Point& point) {
   for (const Axis& axis : heat_axes) visitor.visit(axis, point);
@@ -238,6 +256,20 @@ void visit_ceilings(Visitor& visit, OneCeilings& ceilings) {
 [[nodiscard]] std::int64_t fingerprint_of(const std::string& uuid, const Restart& restart);
 [[nodiscard]] std::int64_t fingerprint_of(const std::string& uuid, int heat_index,
                                           std::int64_t cell_count, const HeatPoint& point);
+[[nodiscard]] std::int64_t fingerprint_of(const std::string& uuid, const Progress& progress);
+
+/// A run's state: the fingerprint that it has, and the one of its values.
+struct StatePrint {
+  std::optional<std::int64_t> stored;  // nullopt: from before there was one
+  std::int64_t print = 0;
+  [[nodiscard]] bool matches() const { return !stored || *stored == print; }
+};
+/// `values`: how the schema's rows are read.
+[[nodiscard]] StatePrint state_print(const Database& database, std::string_view schema,
+                                     const RowValues& values, std::int64_t number);
+/// To be called after every change of a run's state, with what it was before: what did not match
+/// then does not match now.
+void renew_state_print(Database& database, std::int64_t number, const StatePrint& before);
 
 /// What the cells of one heat that have times say together.
 [[nodiscard]] statistics::HeatBasis basis_of(const HeatPoint& point,

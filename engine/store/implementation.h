@@ -57,6 +57,14 @@ Status change(const std::filesystem::path& file, bool is_writable, Database& dat
   });
 }
 
+/// Runs `work`, which changes a run's state, and renews the fingerprint of that.
+template <typename Work>
+void change_state(Database& database, std::int64_t number, Work&& work) {
+  const StatePrint before = state_print(database, "main", all_row_values(), number);
+  work();
+  renew_state_print(database, number, before);
+}
+
 /// An error while the run's driver lives: it would go on writing. `what`: "removed".
 [[nodiscard]] Status not_being_measured(const RunInfo& run, std::string_view what);
 

@@ -13,13 +13,11 @@ namespace {
 using store::Statement;
 using store::Writer;
 
-Status set_trashed(store::Database& database, const RunInfo& run, std::int64_t since_unix_ms) {
-  Statement update(database, "UPDATE runs SET trashed_unix_ms = ? WHERE number = ?");
-  Writer write(update);
-  write(since_unix_ms);
-  write(run.number);
-  store::execute(update);
-  return {};
+void set_trashed(store::Database& database, const RunInfo& run, std::int64_t since_unix_ms) {
+  store::change_state(database, run.number, [&] {
+    Statement update(database, "UPDATE runs SET trashed_unix_ms = ? WHERE number = ?");
+    store::execute(update, since_unix_ms, run.number);
+  });
 }
 
 }  // namespace
@@ -52,12 +50,14 @@ Status Store::describe_run(const RunId& run, const RunWords& words) {
         own.database,
         "UPDATE runs SET name = coalesce(?, name), tag = coalesce(?, tag), note = coalesce(?, "
         "note) WHERE number = ?");
-    Writer write(update);
-    write(words.name);
-    write(words.tag);
-    write(words.note);
-    write(*number);
-    store::execute(update);
+    store::change_state(own.database, *number, [&] {
+      Writer write(update);
+      write(words.name);
+      write(words.tag);
+      write(words.note);
+      write(*number);
+      store::execute(update);
+    });
     return {};
   });
 }
@@ -71,7 +71,7 @@ Status Store::put_in_trash(const std::vector<RunId>& runs) {
       if (!info) return tl::unexpected(info.error());
       if (Status free = store::not_being_measured(*info, "put in the trash"); !free) return free;
       if (is_in_trash(*info)) continue;
-      if (Status done = set_trashed(own.database, *info, now); !done) return done;
+      set_trashed(own.database, *info, now);
     }
     return {};
   });
@@ -83,7 +83,7 @@ Status Store::take_from_trash(const std::vector<RunId>& runs) {
     for (const RunId& run : runs) {
       const Result<RunInfo> info = find_run(run.uuid);
       if (!info) return tl::unexpected(info.error());
-      if (Status done = set_trashed(own.database, *info, 0); !done) return done;
+      set_trashed(own.database, *info, 0);
     }
     return {};
   });

@@ -8,9 +8,7 @@
 -- engine/store/fingerprint.h serialises them; a row that does not match its own is damaged. So is one
 -- whose values cannot be (why_impossible in engine/heat/cell.h): anyone can reckon a fingerprint.
 -- A file may lack a column that came later (an axis of heats; cpu_ns and waited_ns of samples; the
--- fingerprints of heats and restarts, whose rows are then under none).
--- Under no fingerprint, for no measured value hangs on them: a run's status, name, tag, note and times,
--- whether it lies in the trash, and its progress.
+-- fingerprints of heats, restarts, progress and of a run's state, whose rows are then under none).
 
 -- One execution of a sweep on one machine.
 CREATE TABLE runs (
@@ -31,7 +29,9 @@ CREATE TABLE runs (
   started_unix_ms INTEGER NOT NULL,
   finished_unix_ms INTEGER NOT NULL DEFAULT 0, -- 0: not yet
   name TEXT NOT NULL DEFAULT '',             -- a person's own; '': the sweep's serves
-  trashed_unix_ms INTEGER NOT NULL DEFAULT 0 -- in the trash since then; 0: it is not
+  trashed_unix_ms INTEGER NOT NULL DEFAULT 0, -- in the trash since then; 0: it is not
+  state_fingerprint INTEGER                  -- of uuid, status ... trashed_unix_ms and the number of its restarts,
+                                             -- renewed with each of them; NULL: from before there was one
 );
 
 -- What lists show, without the long texts.
@@ -55,7 +55,8 @@ CREATE TABLE progress (
   heats_done INTEGER NOT NULL,
   heats_planned INTEGER NOT NULL,
   current TEXT NOT NULL,                     -- "2048 tokens, sparse/segment/4"
-  seconds_left REAL                          -- seconds; NULL: not known
+  seconds_left REAL,                         -- seconds; NULL: not known
+  fingerprint INTEGER                        -- of the run's uuid and this row; NULL: from before there was one
 );
 
 -- One point of all axes but the contender's; its cells were measured together and stored at once.

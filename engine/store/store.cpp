@@ -35,10 +35,9 @@ constexpr std::array<std::string_view, 4> status_names{"running", "done", "cance
 
 /// Columns of runs that read_run takes, in its order; what follows is counted.
 const std::string& run_query() {
-  static const std::string text = fmt::format(
-      "SELECT number, uuid, {}, fingerprint, status, tag, note, started_unix_ms, finished_unix_ms, "
-      "name, trashed_unix_ms, {} FROM runs",
-      store::run_columns, counts);
+  static const std::string text =
+      fmt::format("SELECT number, uuid, {}, fingerprint, {}, {} FROM runs", store::run_columns,
+                  store::state_columns, counts);
   return text;
 }
 
@@ -74,13 +73,7 @@ RunInfo read_run(const Statement& row) {
   read(info.id.uuid);
   store::visit_run(read, info.start);
   read(print);
-  read(status);
-  read(info.tag);
-  read(info.note);
-  read(info.started_unix_ms);
-  read(info.finished_unix_ms);
-  read(info.name);
-  read(info.trashed_unix_ms);
+  store::visit_state(read, status, info);
   read(info.heats_done);
   read(info.cells_failed);
   info.damaged = print != store::fingerprint_of(info.id.uuid, info.start);
@@ -203,6 +196,7 @@ std::int64_t damaged_heats(const Database& database, const store::RowValues& val
 
 /// What is missing of the run or does not match, beside its cells' own fingerprints.
 void count_losses(const Database& database, const store::RowValues& values, RunInfo& run) {
+  run.damaged_state = !store::state_print(database, "main", values, run.number).matches();
   run.damaged_heats = damaged_heats(database, values, run);
   run.damaged_restarts =
       std::ranges::count(restarts_of(database, values, run.id), true, &Restart::damaged);
@@ -461,16 +455,19 @@ Result<std::vector<Restart>> Store::restarts(const RunId& run) const {
 Result<std::optional<Progress>> Store::progress(const RunId& run) const {
   return store::guarded(implementation_->file, [&]() -> Result<std::optional<Progress>> {
     Statement query(implementation_->database,
-                    "SELECT heats_done, heats_planned, current, seconds_left FROM progress "
-                    "WHERE run_number = (SELECT number FROM runs WHERE uuid = ?)");
+                    fmt::format("SELECT {} FROM progress AS row WHERE run_number = (SELECT number "
+                                "FROM runs WHERE uuid = ?)",
+                                implementation_->values.progress));
     query.bind(1, run.uuid);
     if (!query.executeStep()) return std::optional<Progress>();
     Progress progress;
     Reader read(query, 0);
-    read(progress.heats_done);
-    read(progress.heats_planned);
-    read(progress.current);
-    read(progress.seconds_left);
+    std::optional<std::int64_t> print;
+    store::visit_progress(read, progress);
+    read(print);
+    // The next one of the driver is sound again.
+    if (print && *print != store::fingerprint_of(run.uuid, progress))
+      return std::optional<Progress>();
     return std::optional(progress);
   });
 }

@@ -66,6 +66,8 @@ struct RunInfo {
   std::int64_t damaged_ceilings = 0, missing_cells = 0;
   // Likewise; what such a row says of itself is not to be believed.
   std::int64_t damaged_heats = 0, damaged_restarts = 0;
+  bool damaged_state =
+      false;  // likewise, of its status, name, tag, note, dates and restarts' number
 };
 
 /// What a run is called: a person's own name for it, else its sweep's.
@@ -178,6 +180,7 @@ class Store {
   [[nodiscard]] Result<std::vector<Ceilings>> ceilings(const RunId& run) const;
   /// Oldest first.
   [[nodiscard]] Result<std::vector<Restart>> restarts(const RunId& run) const;
+  /// Nothing where it is damaged.
   [[nodiscard]] Result<std::optional<Progress>> progress(const RunId& run) const;
   /// point_key() of every finished heat; --resume leaves these out.
   [[nodiscard]] Result<std::vector<std::string>> finished_points(const RunId& run) const;

@@ -50,9 +50,10 @@ class Copier {
         database_,
         fmt::format(
             "INSERT INTO {1}.runs (uuid, {2}, fingerprint, status, name, tag, note, "
-            "started_unix_ms, finished_unix_ms) SELECT uuid, {2}, fingerprint, status, name, tag, "
-            "note, started_unix_ms, finished_unix_ms FROM {0}.runs WHERE number = ?",
-            from_, to_, store::run_columns));
+            "started_unix_ms, finished_unix_ms, state_fingerprint) SELECT uuid, {2}, fingerprint, "
+            "status, name, tag, note, started_unix_ms, finished_unix_ms, {3} FROM {0}.runs AS row "
+            "WHERE number = ?",
+            from_, to_, store::run_columns, values_.state_print));
     store::execute(copy, number);
     const std::int64_t copied = database_.getLastInsertRowid();
     // Its process means nothing on another machine, and writes another database on this one.
@@ -68,6 +69,8 @@ class Copier {
   void copy_run(std::int64_t number) {
     const std::int64_t copied = copy_row(number);
     copy_all(restart_level(), number, copied);
+    store::renew_state_print(database_, copied,
+                             store::state_print(database_, from_, values_, number));
     copy_heats(number, copied, {});
     copy_ceilings(number, copied, {});
   }
@@ -75,6 +78,8 @@ class Copier {
   /// Adds to the run `into` what it lacks of the same run: heats at points it does not have, and
   /// ceilings and restarts it does not know. How many heats these were.
   int add_missing(std::int64_t number, std::int64_t into) {
+    const store::StatePrint before =
+        store::state_print(database_, to_, store::all_row_values(), into);
     copy_all(restart_level(), number, into,
              fmt::format("NOT EXISTS (SELECT 1 FROM {}.restarts AS known WHERE known.run_number = "
                          "{} AND known.restarted_unix_ms = row.restarted_unix_ms AND "
@@ -90,17 +95,22 @@ class Copier {
                     "({}) = ({}))",
                     to_, into, store::qualified("known", store::point_columns()), values_.point));
     settle_status(number, into);
+    store::renew_state_print(database_, into, before);
     return added;
   }
 
   /// 1 where it lay there.
   int take_from_trash(std::int64_t number) {
-    Statement back(
-        database_,
-        fmt::format(
-            "UPDATE {}.runs SET trashed_unix_ms = 0 WHERE number = ? AND trashed_unix_ms <> 0",
-            to_));
-    return store::execute(back, number);
+    int taken = 0;
+    store::change_state(database_, number, [&] {
+      Statement back(
+          database_,
+          fmt::format(
+              "UPDATE {}.runs SET trashed_unix_ms = 0 WHERE number = ? AND trashed_unix_ms <> 0",
+              to_));
+      taken = store::execute(back, number);
+    });
+    return taken;
   }
 
  private:
@@ -234,6 +244,7 @@ void insert_run(store::Database& database, const RunInfo& run) {
   write(run.note);
   write(run.started_unix_ms);
   store::execute(insert);
+  store::renew_state_print(database, database.getLastInsertRowid(), {});
 }
 
 }  // namespace

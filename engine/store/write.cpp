@@ -105,6 +105,7 @@ Result<RunId> Store::begin_run(const NewRun& run) {
     write(RunStatus::running);
     write(store::now_unix_ms());
     store::execute(insert);
+    store::renew_state_print(own.database, own.database.getLastInsertRowid(), {});
     transaction.commit();
     return id;
   });
@@ -132,15 +133,17 @@ Status Store::resume_run(const RunId& run, const NewRun& restart) {
     const Restart begun{.restarted_unix_ms = store::now_unix_ms(),
                         .command_line = restart.command_line,
                         .provenance = restart.provenance};
-    Writer write(insert);
-    write(number);
-    store::visit_restart(write, begun);
-    write(store::fingerprint_of(run.uuid, begun));
-    store::execute(insert);
     NewRun start = info->start;
     start.process_id = restart.process_id;
     start.process_start_ticks = restart.process_start_ticks;
-    write_start(own.database, number, run, start);
+    store::change_state(own.database, number, [&] {
+      Writer write(insert);
+      write(number);
+      store::visit_restart(write, begun);
+      write(store::fingerprint_of(run.uuid, begun));
+      store::execute(insert);
+      write_start(own.database, number, run, start);
+    });
     return {};
   });
 }
@@ -207,16 +210,12 @@ Status Store::set_progress(const RunId& run, const Progress& progress) {
       change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
         Statement insert(
             own.database,
-            "INSERT INTO progress (run_number, heats_done, heats_planned, current, seconds_left) "
-            "VALUES (?, ?, ?, ?, ?) ON CONFLICT (run_number) DO UPDATE SET "
-            "heats_done = excluded.heats_done, heats_planned = excluded.heats_planned, "
-            "current = excluded.current, seconds_left = excluded.seconds_left");
+            fmt::format("INSERT OR REPLACE INTO progress (run_number, {}) VALUES ({})",
+                        store::progress_columns, store::places(store::progress_columns, 1)));
         Writer write(insert);
         write(number);
-        write(progress.heats_done);
-        write(progress.heats_planned);
-        write(progress.current);
-        write(progress.seconds_left);
+        store::visit_progress(write, progress);
+        write(store::fingerprint_of(run.uuid, progress));
         store::execute(insert);
         return {};
       });
@@ -229,11 +228,13 @@ Status Store::finish_run(const RunId& run, RunStatus status) {
   return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
     Statement update(own.database,
                      "UPDATE runs SET status = ?, finished_unix_ms = ? WHERE number = ?");
-    Writer write(update);
-    write(status);
-    write(store::now_unix_ms());
-    write(number);
-    store::execute(update);
+    store::change_state(own.database, number, [&] {
+      Writer write(update);
+      write(status);
+      write(store::now_unix_ms());
+      write(number);
+      store::execute(update);
+    });
     return {};
   });
 }

@@ -2,6 +2,8 @@
 """results/trust/README.md, made from the figures beside it, so that no number in it is typed."""
 import json
 
+from trust_busy import LOADS
+
 HEAD = """# Whether the numbers can be trusted
 
 Made by `results/tools/trust.py` on a quiet machine; every figure below is in the JSON file beside it, verdict by
@@ -57,6 +59,27 @@ def planted_slowdown(figures):
     return lines
 
 
+def busy(figures):
+    stop = figures["sweep"]["stop"]["max_seconds"]
+    lines = ["## Beside other programs", "", machine_line(figures),
+             f"Twins, and a copy of `segment` that takes exactly twice as long, at "
+             f"{', '.join(map(str, figures['sweep']['sequence_tokens']))} tokens, {stop} s a cell. Disturbed cells "
+             "are marked as such; an interval that is wider than 10x is shown as \"too few samples\". The last column "
+             "counts the intervals that hold the median of the quiet machine's ratios.", "",
+             "| load | repeats | equal code: false verdicts | twice the time: found | ratio, median | widest interval "
+             "| too few samples | disturbed cells | hold the quiet ratio |",
+             "| :-- | --: | --: | --: | --: | --: | --: | --: | --: |"]
+    for one in figures["loads"].values():
+        equal, planted, holds = one["equal"], one["planted"], one["holds_quiet"]
+        widest = "-" if one["widest_known"] is None else f"{one['widest_known']:.2f}x"
+        lines.append(f"| {LOADS[one['load']]} | {one['repeats']} | {equal['false']} of {equal['verdicts']} "
+                     f"({interval(equal['interval'])}) | {planted['found']} of {planted['cells']} "
+                     f"({interval(planted['interval'])}) | {planted['median_ratio']:.2f}x | {widest} "
+                     f"| {one['too_few_samples']} | {one['disturbed']} of {len(one['verdicts'])} "
+                     f"| {holds['held']} of {holds['intervals']} |")
+    return lines
+
+
 def overhead(figures):
     lines = ["## The tool's own time", "", machine_line(figures),
              "Outside the timed calls lie the first call of each contender in each process, which warms up, is metered "
@@ -88,7 +111,7 @@ def crosscheck(figures):
     return lines
 
 
-PARTS = {"overhead": overhead, "slowdown": planted_slowdown, "crosscheck": crosscheck}
+PARTS = {"overhead": overhead, "busy": busy, "slowdown": planted_slowdown, "crosscheck": crosscheck}
 
 
 def write(folder):

@@ -120,6 +120,16 @@ TEST_F(RoundsTest, ALongCallThatWasMadeBefore_IsNotWarmedUpAgain) {
   EXPECT_GT(other_calls, 4) << "one that nobody knows is warmed up";
 }
 
+TEST_F(RoundsTest, WhatWasSampledAtAnEarlierPlacement_IsNotWarmedUpAgain) {
+  int calls = 0;
+  const std::vector<ContenderCalls> contenders = {
+      {.contender = 0, .call = [&] { ++calls; }, .sampled_ns = 0.5e6}};
+  const auto results = run_rounds(contenders, options());
+  ASSERT_EQ(results[0].samples.size(), 4U);
+  EXPECT_EQ(results[0].samples[0].iterations, 3) << "1.2 ms in a sample";
+  EXPECT_EQ(calls, 4 * (1 + 3)) << "a sample is led in by one call, and nothing else is called";
+}
+
 TEST_F(RoundsTest, TimeLimitEndsIt_ButOnlyAfterTheLeastSamples) {
   RoundsOptions limited = options();
   limited.rule = {

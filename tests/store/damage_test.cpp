@@ -11,6 +11,7 @@
 #include <cmath>
 #include <map>
 #include <stdexcept>
+#include <tuple>
 #include <vector>
 
 #include "engine/store/database.h"
@@ -36,7 +37,7 @@ class Damage : public testing::Test {
     Store store = open_or_throw(folder_ / "sound.db");
     std::mt19937_64 random(31), ceilings(31);
     for (int number = 0; number < 3; ++number) {
-      Sound sound{.info = {}, .cells = {}, .ceilings = {}};
+      Sound sound{.info = {}, .cells = {}, .ceilings = {}, .restarts = 0};
       const RunId run = begin_or_throw(store, sample_run("run " + std::to_string(number)));
       need(store.add_ceilings(run, random_ceilings(ceilings)));
       for (int i = 0; i < 5; ++i) {
@@ -62,6 +63,7 @@ class Damage : public testing::Test {
         sound.cells[cell.cell.contender.name] = cell;
       }
       sound.ceilings = *store.ceilings(run);
+      sound.restarts = store.restarts(run)->size();
     }
     need(store.export_runs(runs_, folder_ / "sound.attn"));
   }
@@ -69,6 +71,7 @@ class Damage : public testing::Test {
     RunInfo info;
     std::map<std::string, StoredCell> cells;  // by their names
     std::vector<Ceilings> ceilings;
+    std::size_t restarts = 0;
   };
 
   /// Values of cells that claim to be sound and are not as they were stored in the run.
@@ -100,6 +103,15 @@ class Damage : public testing::Test {
     if (!runs) return;
     for (const RunInfo& run : *runs) {
       const auto sound = sound_.find(run.id.uuid);
+      if (const auto whole = store.find_run(run.id.uuid);
+          whole && !whole->damaged_state && sound != sound_.end()) {
+        const auto state = [](const RunInfo& of) {
+          return std::tie(of.tag, of.note, of.name, of.started_unix_ms, of.finished_unix_ms,
+                          of.trashed_unix_ms);
+        };
+        EXPECT_EQ(state(*whole), state(sound->second.info));
+        EXPECT_EQ(store.restarts(run.id)->size(), sound->second.restarts);
+      }
       if (!run.damaged) {
         ASSERT_NE(sound, sound_.end());
         EXPECT_TRUE(same(run.start, sound->second.info.start));
@@ -121,7 +133,10 @@ class Damage : public testing::Test {
                                         [&](const Ceilings& known) { return same(one, known); }));
       }
       static_cast<void>(store.finished_points(run.id));
-      static_cast<void>(store.progress(run.id));
+      if (const auto progress = store.progress(run.id); progress && *progress) {
+        EXPECT_EQ((*progress)->heats_planned, 7);
+        EXPECT_EQ((*progress)->current, "64 tokens");
+      }
     }
   }
 
@@ -260,6 +275,30 @@ TEST_F(Damage, ADamagedCell_StaysDamagedWhenItsRunTravels) {
   EXPECT_EQ(damaged, 1);
 }
 
+TEST_F(Damage, AStateThatWasChanged_StaysDamagedWhateverIsWrittenAndWhereverItTravels) {
+  const auto file = folder_ / "spoilt.db";
+  std::filesystem::copy_file(folder_ / "sound.db", file);
+  store::open_database(store::uri_of(file, ""), SQLite::OPEN_READWRITE)
+      .exec("UPDATE runs SET note = 'another note' WHERE number = 2");
+  Store store = open_or_throw(file);
+  ASSERT_TRUE(store.describe_run(runs_[1], {.tag = "other"}));
+  EXPECT_TRUE(store.find_run(runs_[1].uuid)->damaged_state);
+  EXPECT_FALSE(store.find_run(runs_[2].uuid)->damaged_state);
+  ASSERT_TRUE(store.export_runs({runs_[1], runs_[2]}, folder_ / "both.attn"));
+  const Store both = open_or_throw(folder_ / "both.attn", Store::Mode::read_only);
+  EXPECT_TRUE(both.find_run(runs_[1].uuid)->damaged_state);
+  EXPECT_FALSE(both.find_run(runs_[2].uuid)->damaged_state);
+}
+
+TEST_F(Damage, ProgressThatWasChanged_IsNotShown) {
+  const auto file = folder_ / "spoilt.db";
+  std::filesystem::copy_file(folder_ / "sound.db", file);
+  EXPECT_TRUE(open_or_throw(file).progress(runs_[1])->has_value());
+  store::open_database(store::uri_of(file, ""), SQLite::OPEN_READWRITE)
+      .exec("UPDATE progress SET heats_done = 6");
+  EXPECT_FALSE(open_or_throw(file).progress(runs_[1])->has_value());
+}
+
 TEST_F(Damage, CeilingsThatDoNotMatchAndCellsThatAreMissing_AreCountedWithTheirRun) {
   const auto spoilt = [&](const char* sql) {
     const auto file = folder_ / "spoilt.db";
@@ -275,7 +314,7 @@ TEST_F(Damage, CeilingsThatDoNotMatchAndCellsThatAreMissing_AreCountedWithTheirR
   EXPECT_EQ(spoilt("DELETE FROM cells WHERE ordinal = 0").missing_cells, 5);
 }
 
-TEST_F(Damage, ARestartOrAHeatThatWasChanged_IsCountedWithItsRunAndFailsTheFullCheck) {
+TEST_F(Damage, ARestartAHeatOrAStateThatWasChanged_IsCountedWithItsRunAndFailsTheFullCheck) {
   const auto file = folder_ / "spoilt.db";
   const auto spoilt = [&](const char* sql) {
     std::filesystem::copy_file(folder_ / "sound.db", file,
@@ -283,7 +322,8 @@ TEST_F(Damage, ARestartOrAHeatThatWasChanged_IsCountedWithItsRunAndFailsTheFullC
     { store::open_database(store::uri_of(file, ""), SQLite::OPEN_READWRITE).exec(sql); }
     const Store store = open_or_throw(file, Store::Mode::read_only);
     const RunInfo run = *store.find_run(runs_[0].uuid);
-    const std::int64_t damaged = run.damaged_heats + run.damaged_restarts;
+    const std::int64_t damaged =
+        run.damaged_heats + run.damaged_restarts + (run.damaged_state ? 1 : 0);
     EXPECT_EQ(store.check_integrity().has_value(), damaged == 0) << sql;
     return damaged;
   };
@@ -291,6 +331,12 @@ TEST_F(Damage, ARestartOrAHeatThatWasChanged_IsCountedWithItsRunAndFailsTheFullC
   for (const char* sql : {"UPDATE restarts SET restarted_unix_ms = 1",
                           "UPDATE restarts SET command_line = 'attnscope run mine'",
                           "UPDATE restarts SET provenance = '{}'"})
+    EXPECT_EQ(spoilt(sql), 1) << sql;
+  for (const char* sql :
+       {"UPDATE runs SET status = 'done'", "UPDATE runs SET tag = 'best'",
+        "UPDATE runs SET note = 'another note'", "UPDATE runs SET name = 'mine'",
+        "UPDATE runs SET started_unix_ms = 1", "UPDATE runs SET finished_unix_ms = 1",
+        "UPDATE runs SET trashed_unix_ms = 1", "DELETE FROM restarts"})
     EXPECT_EQ(spoilt(sql), 1) << sql;
   EXPECT_EQ(spoilt("UPDATE heats SET heat_index = heat_index + 1"), 5);
   // What one has too many another has too few: their sum is as it was.

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verdicts beside other programs: equal code, code that takes twice as long, and whether ratios stay where a quiet
+machine has them.
+
+    quiet      nothing else
+    one        a program that keeps one core busy
+    two        one for every core
+    bursts     one for every core, each busy for 0.3 s of every second
+    throttled  the worker is stopped for 3 of every 10 ms
+"""
+import contextlib
+import os
+import pathlib
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+
+from trust_runs import Bench
+from trust_verdicts import NO_DIFFERENCE, counted, wilson
+
+LOADS = {"quiet": "nothing else", "one": "a program that keeps one core busy",
+         "two": "one for every core", "bursts": "one for every core, 0.3 s of every second",
+         "throttled": "the worker is stopped for 3 of every 10 ms"}
+TWINS = {"full/sdpa-twin": "full/sdpa", "sparse/segment-twin/4": "sparse/segment/4"}
+TWICE, ONCE = "sparse/segment-twice/4", "sparse/segment/4"
+BUSY = "while True: pass"
+BURST = """import time
+while True:
+    end = time.monotonic() + 0.3
+    while time.monotonic() < end: pass
+    time.sleep(0.7)"""
+WIDEST_KNOWN = 10  # above, tables say "too few samples" (is_known in engine/statistics/summary.h)
+
+
+def workers_of(program):
+    """Process ids of the workers that this program's driver has started."""
+    found = []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/exe"):
+        with contextlib.suppress(OSError):
+            if os.readlink(stat) == str(program):
+                found.append(int(stat.parent.name))
+    return found
+
+
+class Stopper:
+    """Stops a worker for 3 of every 10 ms, as a machine does that must cool down."""
+
+    def __init__(self, program):
+        self.program = program
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        workers, turns = [], 0
+        while not self.ended.is_set():
+            if turns % 50 == 0:
+                workers = workers_of(self.program)
+            turns += 1
+            self.tell(workers, signal.SIGSTOP)
+            self.ended.wait(0.003)
+            self.tell(workers, signal.SIGCONT)
+            self.ended.wait(0.007)
+
+    @staticmethod
+    def tell(workers, what):
+        for worker in workers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker, what)
+
+    def end(self):
+        self.ended.set()
+        self.thread.join()
+
+
+@contextlib.contextmanager
+def load(name, bench):
+    cores = len(os.sched_getaffinity(0))
+    programs = {"one": [BUSY], "two": [BUSY] * cores, "bursts": [BURST] * cores}.get(name, [])
+    running = [subprocess.Popen([sys.executable, "-c", text]) for text in programs]
+    stopper = Stopper((bench.build / "trial_worker").resolve()) if name == "throttled" else None
+    try:
+        yield
+    finally:
+        if stopper:
+            stopper.end()
+        for program in running:
+            program.kill()
+            program.wait()
+
+
+def verdicts_of(bench, run):
+    """Every twin and the planted one against what they are made of."""
+    kept = []
+    for contender, original in [*TWINS.items(), (TWICE, ONCE)]:
+        for row in bench.table(run, original):
+            if row["contender"] == contender and row["status"] == "ok":
+                kept.append({"run": run, "tokens": row["sequence_tokens"], "kind": contender,
+                             "verdict": row["verdict"] or NO_DIFFERENCE, "ratio": row["ratio"],
+                             "low": row["ratio_low"], "high": row["ratio_high"], "disturbed": row["disturbed"]})
+    return kept
+
+
+def is_known(one):
+    return one["ratio"] is not None and one["low"] > 0 and one["high"] / one["low"] <= WIDEST_KNOWN
+
+
+def of_load(name, bench, runs):
+    verdicts = [one for run in runs for one in verdicts_of(bench, run)]
+    planted = [one for one in verdicts if one["kind"] == TWICE]
+    equal = [one for one in verdicts if one["kind"] != TWICE]
+    found = sum(1 for one in planted if one["verdict"] == "slower")
+    known = [one for one in verdicts if is_known(one)]
+    return {"load": name, "repeats": len(runs), "machine": bench.machine(runs[-1]),
+            "equal": counted(equal, lambda verdict: verdict != NO_DIFFERENCE),
+            "planted": {"cells": len(planted), "found": found, "interval": wilson(found, len(planted)),
+                        "wrong_way": sum(1 for one in planted if one["verdict"] == "faster"),
+                        "median_ratio": statistics.median(one["ratio"] for one in planted)},
+            "widest_known": max((one["high"] / one["low"] for one in known), default=None),
+            "too_few_samples": len(verdicts) - len(known),
+            "disturbed": sum(1 for one in verdicts if one["disturbed"]),
+            "verdicts": verdicts}
+
+
+def hold_the_quiet_ratio(loads):
+    """Of the intervals of each load, the share that holds the median of the quiet ratios at its place."""
+    quiet = {}
+    for one in loads["quiet"]["verdicts"]:
+        quiet.setdefault((one["kind"], one["tokens"]), []).append(one["ratio"])
+    middle = {place: statistics.median(ratios) for place, ratios in quiet.items()}
+    for figures in loads.values():
+        known = [one for one in figures["verdicts"] if is_known(one) and (one["kind"], one["tokens"]) in middle]
+        held = sum(1 for one in known if one["low"] <= middle[one["kind"], one["tokens"]] <= one["high"])
+        figures["holds_quiet"] = {"intervals": len(known), "held": held, "interval": wilson(held, len(known))}
+
+
+def measure(arguments):
+    lengths = [512] if arguments.quick else [512, 1024, 2048]
+    repeats = arguments.repeats or (1 if arguments.quick else 20)
+    sweep = {"name": "busy", "sequence_tokens": lengths, "windows": [4], "batch": {"max": 4},
+             "contenders": ["full/sdpa", "full/sdpa-twin", "sparse/segment", "sparse/segment-twin",
+                            "sparse/segment-twice"],
+             "stop": {"max_seconds": 0.2 if arguments.quick else 0.5}}
+    loads = {}
+    for name in LOADS:
+        bench = Bench(arguments, f"busy-{name}" + ("-quick" if arguments.quick else ""), sweep)
+        with load(name, bench):
+            runs = bench.repeat(repeats)
+        loads[name] = of_load(name, bench, runs)
+    hold_the_quiet_ratio(loads)
+    return {"name": "busy", "sweep": sweep, "machine": loads["quiet"]["machine"], "loads": loads}
