@@ -121,9 +121,8 @@ void report_outcome(Session& session, const RunCommandArguments& arguments,
   } else if (!arguments.quiet && !arguments.events) {
     if (auto table = report::make_table(*store, *run, std::nullopt, {})) {
       print_result(session, report::write_table(*table, report::TableFormat::text));
-      std::vector<const report::Row*> rows;
-      for (const report::Row& row : table->rows) rows.push_back(&row);
-      if (const std::string disturbed = report::disturbed_cells_in_words(*run, rows);
+      if (const std::string disturbed =
+              report::disturbed_cells_in_words(*run, report::all_rows(table->rows));
           !disturbed.empty())
         say("{}", disturbed);
     }

@@ -640,10 +640,7 @@ std::vector<Answer> make_answers(const RunInfo& run, const std::optional<std::st
 }
 
 std::vector<Answer> make_answers(const Table& table, const Question& question) {
-  std::vector<const Row*> rows;
-  rows.reserve(table.rows.size());
-  for (const Row& row : table.rows) rows.push_back(&row);
-  return make_answers(table.run, table.baseline, rows, question);
+  return make_answers(table.run, table.baseline, all_rows(table.rows), question);
 }
 
 }  // namespace attnscope::report

@@ -195,9 +195,7 @@ void add_along_windows(Figure& figure, const Table& table, YAxis y,
 
 /// Every cell at its work per byte, labelled with what the other charts have along x.
 void add_roofline(Figure& figure, const Table& table, XAxis x) {
-  std::vector<const Row*> rows;
-  rows.reserve(table.rows.size());
-  for (const Row& row : table.rows) rows.push_back(&row);
+  std::vector<const Row*> rows = all_rows(table.rows);
   const auto order = [x](const Row* row) {
     const auto& window = row->cell.cell.contender.window;
     if (x == XAxis::length) return static_cast<double>(row->cell.point.sequence_tokens);

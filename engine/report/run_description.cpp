@@ -211,9 +211,7 @@ void warn_of_cells(const RunInfo& run, const std::vector<Row>& rows, int cores,
   std::size_t timed = 0, damaged = 0, impossible = 0, unsettled = 0, chosen = 0, throttled = 0,
               drifted = 0, crowded = 0;
   std::string example;
-  std::vector<const Row*> every;
   for (const Row& row : rows) {
-    every.push_back(&row);
     const bool cannot_be = !row.cell.impossible.empty();
     if (cannot_be && impossible++ == 0) example = row.cell.impossible;
     damaged += row.cell.damaged && !cannot_be ? 1 : 0;
@@ -234,7 +232,7 @@ void warn_of_cells(const RunInfo& run, const std::vector<Row>& rows, int cores,
                   example));
   add(unsettled, timed,
       "met their time limit before their interval was as narrow as asked; it tells how wide it is");
-  if (std::string disturbed = disturbed_cells_in_words(run, every); !disturbed.empty())
+  if (std::string disturbed = disturbed_cells_in_words(run, all_rows(rows)); !disturbed.empty())
     found.push_back(std::move(disturbed));
   add(chosen, timed, "rest on those of their samples that waited for no other program");
   add(throttled, timed, "have samples during which the machine was slowed down for heat or power");

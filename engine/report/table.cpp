@@ -202,6 +202,13 @@ std::string against_baseline(const Row& row) {
   return difference_in_words(*row.ratio);
 }
 
+std::vector<const Row*> all_rows(const std::vector<Row>& rows) {
+  std::vector<const Row*> all;
+  all.reserve(rows.size());
+  for (const Row& row : rows) all.push_back(&row);
+  return all;
+}
+
 double items_of(const Row& row) {
   return static_cast<double>(std::max<std::int64_t>(row.cell.cell.batch, 1));
 }

@@ -63,6 +63,8 @@ struct Outcome {
 /// Executed over useful floating-point operations: 1 for what computes the pattern's products and
 /// nothing else, 1.95 for chunks that overlap. Of planned cells, whether or not they ran.
 [[nodiscard]] std::optional<double> executed_ratio(const Row& row);
+/// All of them, as functions that take a choice of rows want them.
+[[nodiscard]] std::vector<const Row*> all_rows(const std::vector<Row>& rows);
 /// Divides a cell's times by its batch, so that contenders of different batches compare. At one
 /// point all items have equally many documents: ratios per item are ratios per document.
 [[nodiscard]] std::vector<statistics::Observation> per_item(const StoredCell& cell);

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "engine/heat/axes.h"
 #include "engine/report/answer.h"
+#include "engine/report/number_text.h"
 #include "kernels/base/json.h"
 
 namespace attnscope::report {
@@ -24,9 +26,10 @@ bool is_to_a_question(std::span<const Answer> answers) {
   return !answers.empty() && answers.front().question.has_value();
 }
 
-/// The fastest, and those of whom nothing shows that they are slower.
-bool may_be_fastest(const Ranked& ranked) {
-  return ranked.to_fastest && ranked.to_fastest->verdict != Verdict::slower;
+/// "1.95x" where it is shown to be slower, else what is known.
+std::string of_fastest(const Ratio& ratio) {
+  const bool is_number = ratio.verdict == Verdict::slower && is_known(ratio);
+  return is_number ? format_times(ratio.ratio) : std::string(verdict_in_words(ratio));
 }
 
 double per_document_ns(const Row& row) {
@@ -37,19 +40,22 @@ double bytes_per_document(const Row& row) {
   return static_cast<double>(peak_bytes(row.cell.cell.memory)) / documents_of(row);
 }
 
-/// "256 tokens: sparse/segment, w = 4 is fastest; no difference to it is shown
-/// for ..."
+/// "256 tokens: sparse/segment, w = 4 is fastest, with no difference shown to ..."
 std::string head_of(const Ranking& ranking) {
-  std::vector<std::string> fastest;
-  for (const Ranked& one : ranking.contenders) {
-    if (may_be_fastest(one)) fastest.push_back(one.row.cell.cell.contender.name);
+  if (ranking.contenders.empty() || !ranking.contenders.front().to_fastest)
+    return fmt::format("{}: nothing was measured.", ranking.place);
+  // Those of whom nothing shows that they are slower.
+  std::vector<std::string> equal, unknown;
+  for (const Ranked& one : std::span(ranking.contenders).subspan(1)) {
+    if (!one.to_fastest || one.to_fastest->verdict == Verdict::slower) continue;
+    (is_known(*one.to_fastest) ? equal : unknown).push_back(one.row.cell.cell.contender.name);
   }
-  if (fastest.empty()) return fmt::format("{}: nothing was measured.", ranking.place);
-  std::string text = fmt::format("{}: {} is fastest", ranking.place, fastest.front());
-  if (fastest.size() > 1) {
-    text += fmt::format(", with no difference shown to {}",
-                        fmt::join(fastest.begin() + 1, fastest.end(), "; "));
-  }
+  std::string text = fmt::format("{}: {} is fastest", ranking.place,
+                                 ranking.contenders.front().row.cell.cell.contender.name);
+  if (!equal.empty())
+    text += fmt::format(", with no difference shown to {}", fmt::join(equal, "; "));
+  if (!unknown.empty())
+    text += fmt::format(", with {} beside {}", too_few_samples, fmt::join(unknown, "; "));
   return text + ".";
 }
 
@@ -59,12 +65,14 @@ bool is_baseline(const Row& row, const Answer& answer) {
                              contender_along(contender, answer.x) == *answer.baseline);
 }
 
-std::vector<SheetCell> line_of(const Ranked& ranked, const Answer& answer) {
+std::vector<SheetCell> line_of(const Ranked& ranked, bool is_first, const Answer& answer) {
   const Row& row = ranked.row;
   std::vector<SheetCell> line{row.cell.cell.contender.name};
   if (is_measured(row)) {
     line.emplace_back(format_time(per_document_ns(row)));
-    line.emplace_back(ranked.to_fastest ? format_times(ranked.to_fastest->ratio) : "");
+    line.emplace_back(is_first            ? "fastest"
+                      : ranked.to_fastest ? of_fastest(*ranked.to_fastest)
+                                          : "");
     line.emplace_back(format_bytes(bytes_per_document(row)));
   } else {
     line.insert(line.end(), {outcome_of(row).status, "", ""});
@@ -86,7 +94,8 @@ Sheet sheet_of_rankings(const Answer& answer) {
   for (const Ranking& ranking : answer.rankings) {
     SheetBlock& block = sheet.blocks.emplace_back();
     block.title = head_of(ranking);
-    for (const Ranked& one : ranking.contenders) block.rows.push_back(line_of(one, answer));
+    for (const Ranked& one : ranking.contenders)
+      block.rows.push_back(line_of(one, &one == &ranking.contenders.front(), answer));
   }
   return sheet;
 }

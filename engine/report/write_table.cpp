@@ -175,12 +175,6 @@ std::string relations_line(const Table& table) {
                 table.has_growth ? "growth: time per token against the shortest length" : "");
 }
 
-std::vector<const Row*> all_rows(const Table& table) {
-  std::vector<const Row*> rows;
-  for (const Row& row : table.rows) rows.push_back(&row);
-  return rows;
-}
-
 std::vector<bool> varying_beside_length(const Table& table) {
   std::vector<bool> varying = varying_axes(table.rows);
   varying[length_axis] = true;
@@ -221,7 +215,7 @@ Sheet sheet_for_people(const Table& table) {
   if (!table.rows.empty()) {
     sheet.above = {
         joined(words_of(table.rows.front().cell.point, varying, false), relations_line(table))};
-    sheet.notes = notes_below(all_rows(table));
+    sheet.notes = notes_below(all_rows(table.rows));
     sheet.below = {provenance_line(table.run)};
   } else {
     sheet.above = {provenance_line(table.run), "No heat of this run is finished yet."};
@@ -319,7 +313,7 @@ Sheet sheet_for_paper(const Table& table) {
       block.rows.push_back(paper_line(table, own, contenders, is_time));
     begin += own.size();
   }
-  sheet.notes = notes_below(all_rows(table));
+  sheet.notes = notes_below(all_rows(table.rows));
   return sheet;
 }
 

@@ -68,23 +68,28 @@ struct Spread {
   double squared_error = 0;  // of a placement's median, on the average
 };
 
-PooledSpread pooled(const std::vector<Spread>& spreads) {
+/// What held up one contender's placements tells little of another's: short calls find gaps that
+/// long ones do not. There others' placements only make up for own ones that are missing.
+PooledSpread pooled(const std::vector<Spread>& spreads, bool is_disturbed) {
+  PooledSpread pooled;
+  if (is_disturbed) pooled.presumed = presumed_disturbed_spread;
   std::vector<double> shares;
   std::size_t most_placements = 0;
   for (const Spread& spread : spreads) {
     if (spread.values.size() < 2) continue;
     most_placements = std::max(most_placements, spread.values.size());
     const std::size_t degrees = spread.values.size() - 1;
-    const double presumed =
-        presumed_placement_spread * presumed_placement_spread + spread.squared_error;
+    const double presumed = pooled.presumed * pooled.presumed + spread.squared_error;
     shares.push_back(squares_around(spread.values, mean_of(spread.values)) /
                      static_cast<double>(degrees) / presumed / median_share(degrees));
   }
   // One that is alone has nobody to learn from.
-  if (shares.size() < 2) return {};
-  const int units = std::min(
-      {most_units, static_cast<int>(shares.size()) - 1, 2 * static_cast<int>(most_placements - 1)});
-  return {.inflation = std::max(median_of(std::move(shares)), least_inflation), .units = units};
+  if (shares.size() < 2) return pooled;
+  const int degrees = static_cast<int>(most_placements) - 1;
+  const int most = is_disturbed ? std::max(most_units - degrees, 0) : most_units;
+  pooled.units = std::min({most, static_cast<int>(shares.size()) - 1, 2 * degrees});
+  pooled.inflation = std::max(median_of(std::move(shares)), least_inflation);
+  return pooled;
 }
 
 Spread spread_of(const std::vector<Unit>& units) {
@@ -135,8 +140,8 @@ HeatBasis basis_of(std::span<const std::vector<Observation>> contenders) {
   std::vector<Spread> times;
   times.reserve(counted.size());
   for (const std::vector<Unit>& contender : counted) times.push_back(spread_of(contender));
-  basis.times = pooled(times);
-  basis.ratios = pooled(spreads_apart(counted));
+  basis.times = pooled(times, basis.is_disturbed);
+  basis.ratios = pooled(spreads_apart(counted), basis.is_disturbed);
   return basis;
 }
 

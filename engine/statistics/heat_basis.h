@@ -22,12 +22,18 @@ struct Observation {
   bool disturbed = false;  // something else held it up
 };
 
+// Relative standard deviations of placements: of a quiet machine, and where others held up most
+// rounds (over 450 pairs beside five kinds of load, results/trust).
+inline constexpr double presumed_placement_spread = 0.013;
+inline constexpr double presumed_disturbed_spread = 0.1;
+
 /// Spread of placements that other contenders of the heat show: a variance, in that which is
 /// presumed with the error of the placements' own medians (interval.h), and for how many placements
 /// it counts beside those of the contender itself.
 struct PooledSpread {
   double inflation = 1;
   int units = 0;
+  double presumed = presumed_placement_spread;
 };
 
 /// Without any, all rounds count, and nothing is pooled.

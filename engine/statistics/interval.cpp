@@ -74,7 +74,7 @@ Estimate estimate(std::span<const Unit> units, const PooledSpread& pooled) {
     shared += size / n * (size / n);
     begin = end;
   }
-  const double presumed = presumed_placement_spread * presumed_placement_spread + squared_error;
+  const double presumed = pooled.presumed * pooled.presumed + squared_error;
   double half_width =
       with_presumed(values, {1 + pooled.units, presumed * (1 + pooled.units * pooled.inflation)},
                     1 / n + presumed_process_share * shared);

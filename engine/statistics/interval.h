@@ -12,7 +12,8 @@
 // 0.4 of it beside. So placements have one unit more than were measured and processes two, of a
 // presumed spread (a scaled inverse chi-squared prior; a fit to those runs gives placements 1.35%
 // and 1.4 units), and a process shares a quarter of its placements' variance whatever is seen. And
-// up to four units more have the spread that the heat's other contenders show beside it.
+// up to four units more have the spread that the heat's other contenders show beside it; where
+// others held up most rounds, so many that there are five with the measured ones.
 
 #include <limits>
 #include <span>
@@ -22,8 +23,7 @@
 
 namespace attnscope::statistics {
 
-// Relative standard deviations.
-inline constexpr double presumed_placement_spread = 0.013;
+/// Relative standard deviation.
 inline constexpr double presumed_process_spread = 0.010;
 /// Variance that placements of one process share over their own.
 inline constexpr double presumed_process_share = 0.25;

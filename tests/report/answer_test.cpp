@@ -220,6 +220,27 @@ TEST(Ranking, ATwinOfTheFastest_IsNamedBesideIt) {
               HasSubstr("is fastest, with no difference shown to Full, "));
 }
 
+/// What the second of two says of its time over the fastest one's, whose interval this is.
+std::string second_with_interval(double low, double high, statistics::Verdict verdict) {
+  std::vector<Answer> answers =
+      make_answers(table_of({64}, [](double) { return 2; }), XAxis::length);
+  answers.front().rankings.front().contenders.back().to_fastest =
+      statistics::Ratio{.ratio = 2, .low = low, .high = high, .paired = true, .verdict = verdict};
+  return write_answers({}, answers, TableFormat::markdown);
+}
+
+TEST(Ranking, ATimesFastestIsANumberOnlyWhereItIsShown) {
+  using enum statistics::Verdict;
+  EXPECT_THAT(second_with_interval(1.9, 2.1, slower), HasSubstr("2.00x"));
+  for (const auto& [text, say] :
+       {std::pair(second_with_interval(0.9, 2.5, no_difference_shown), "no difference shown to"),
+        std::pair(second_with_interval(0.001, 3e6, no_difference_shown),
+                  "too few samples beside")}) {
+    EXPECT_THAT(text, HasSubstr(say));
+    EXPECT_THAT(text, ::testing::Not(HasSubstr("2.00x")));
+  }
+}
+
 TEST(AnswerTable, FiltersWhatIsAnsweredAbout_AndKeepsTheBaseline) {
   const MeasuredRun run;
   const auto table = make_answer_table(run.store(), run.info(), "full/dense",

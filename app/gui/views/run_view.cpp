@@ -341,9 +341,8 @@ void RunView::show_head(const RunSnapshot& run) {
   const RunInfo& info = run.table.run;
   title_->setText(QStringLiteral("%1  %2").arg(info.number).arg(words(title_of(info))));
   show_detail(run);
-  std::vector<const report::Row*> rows;
-  for (const report::Row& row : run.table.rows) rows.push_back(&row);
-  disturbed_->set_problem(words(report::disturbed_cells_in_words(info, rows)));
+  disturbed_->set_problem(
+      words(report::disturbed_cells_in_words(info, report::all_rows(run.table.rows))));
 
   facet_ = run.request.facet;
   QStringList keys{QString()};
