@@ -220,13 +220,14 @@ TEST(Ranking, ATwinOfTheFastest_IsNamedBesideIt) {
               HasSubstr("is fastest, with no difference shown to Full, "));
 }
 
-/// What the second of two says of its time over the fastest one's, whose interval this is.
+/// In sentences and as a table: what the second of two says of its time over the fastest one's,
+/// whose interval this is.
 std::string second_with_interval(double low, double high, statistics::Verdict verdict) {
   std::vector<Answer> answers =
       make_answers(table_of({64}, [](double) { return 2; }), XAxis::length);
   answers.front().rankings.front().contenders.back().to_fastest =
       statistics::Ratio{.ratio = 2, .low = low, .high = high, .paired = true, .verdict = verdict};
-  return write_answers({}, answers, TableFormat::markdown);
+  return write_answers({}, answers) + write_answers({}, answers, TableFormat::markdown);
 }
 
 TEST(Ranking, ATimesFastestIsANumberOnlyWhereItIsShown) {
