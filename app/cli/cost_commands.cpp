@@ -327,7 +327,8 @@ json foreseen(WorkerProcess& worker, const Sweep& sweep, bool all_patterns) {
 std::string as_text(const Sweep& sweep, const json& answer) {
   const auto seconds = answer.at("longest_seconds").get<double>();
   std::string text = fmt::format(
-      "{}, {}; at most {:.{}f} s of measuring, besides set-up and checks\n\n",
+      "{}, {}; at most {:.{}f} s of measuring, on a busy machine twice that, besides set-up and "
+      "checks\n\n",
       counted(answer.at("heats").get<std::size_t>(), "heat"),
       counted(answer.at("cells").get<std::size_t>(), "cell"), seconds, seconds < 10 ? 1 : 0);
   std::size_t width = 32;

@@ -567,6 +567,15 @@ std::optional<std::string> full_contender(const Table& table) {
   return chosen->cell.cell.contender.id();
 }
 
+namespace {
+
+void add_disturbed(Answer& answer, const std::vector<const Row*>& rows) {
+  if (const std::string disturbed = disturbed_cells_in_words(answer.run, rows); !disturbed.empty())
+    answer.notes.push_back(disturbed + ".");
+}
+
+}  // namespace
+
 std::vector<Answer> make_answers(const Table& table, XAxis x) {
   std::vector<Answer> answers;
   if (table.rows.empty()) return answers;
@@ -590,6 +599,7 @@ std::vector<Answer> make_answers(const Table& table, XAxis x) {
     if (table.baseline) answer.crossovers = find_crossover_answers(rows, x, *table.baseline);
     if (x == XAxis::length)
       answer.fits = find_fits(rows, free_bytes_at_start(table.run, answer.point.device));
+    add_disturbed(answer, rows);
   }
   return answers;
 }
@@ -633,8 +643,7 @@ std::vector<Answer> make_answers(const RunInfo& run, const std::optional<std::st
     order(answer.contenders);
     answer.to_measure = lengths_to_measure(answer, own);
     say(answer);
-    if (const std::string disturbed = disturbed_cells_in_words(run, own); !disturbed.empty())
-      answer.notes.push_back(disturbed + ".");
+    add_disturbed(answer, own);
   }
   return all;
 }

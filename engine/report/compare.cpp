@@ -9,8 +9,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "engine/report/axes_in_words.h"
+#include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
 #include "engine/report/slice.h"
@@ -39,8 +41,8 @@ statistics::Ratio ratio_of(const ComparedCell& cell, const statistics::BetweenRu
 std::string time_of(const StoredCell& cell) {
   const Row row = row_of(cell);
   if (!is_measured(row)) return outcome_of(row).status;
-  return format_time(cell.summary.median_ns /
-                     static_cast<double>(std::max<std::int64_t>(cell.cell.batch, 1)));
+  const double items = static_cast<double>(std::max<std::int64_t>(cell.cell.batch, 1));
+  return format_time(cell.summary.median_ns / items) + (is_disturbed(row) ? " !" : "");
 }
 
 ComparedTexts line_of(const ComparedCell& cell) {
@@ -53,16 +55,18 @@ ComparedTexts line_of(const ComparedCell& cell) {
 }
 
 std::string counts_of(const Comparison& comparison) {
-  std::map<statistics::Verdict, int> counts;
+  std::map<std::string_view, int> counts;
   for (const ComparedCell& cell : comparison.cells) {
-    if (cell.ratio) ++counts[cell.ratio->verdict];
+    if (cell.ratio) ++counts[verdict_in_words(*cell.ratio)];
   }
+  const int unknown = counts[too_few_samples];
   return fmt::format(
-      "B against A, unpaired: faster in {}, slower in {}, no difference shown in {} of {} shared "
+      "B against A, unpaired: faster in {}, slower in {}, no difference shown in {}{} of {} shared "
       "cells; {} only in A, {} only in B",
-      counts[statistics::Verdict::faster], counts[statistics::Verdict::slower],
-      counts[statistics::Verdict::no_difference_shown], comparison.cells.size(),
-      comparison.only_in_a, comparison.only_in_b);
+      counts[name_of(statistics::Verdict::faster)], counts[name_of(statistics::Verdict::slower)],
+      counts[name_of(statistics::Verdict::no_difference_shown)],
+      unknown > 0 ? fmt::format(", {} in {}", too_few_samples, unknown) : "",
+      comparison.cells.size(), comparison.only_in_a, comparison.only_in_b);
 }
 
 /// By how much the machine's rates differ over all ceilings of both runs, as a logarithm: of
@@ -154,6 +158,7 @@ ordered_json side_of(const StoredCell& cell) {
                        {"batch", cell.cell.batch},
                        {"ms_per_document", nullptr}};
   if (is_measured(row)) side["ms_per_document"] = cell.summary.median_ns / 1e6 / documents_of(row);
+  side["disturbed"] = is_disturbed(row);
   return side;
 }
 
@@ -169,7 +174,7 @@ ordered_json json_of(const ComparedCell& compared) {
     row["ratio"] = compared.ratio->ratio;
     row["ratio_low"] = compared.ratio->low;
     row["ratio_high"] = compared.ratio->high;
-    row["verdict"] = name_of(compared.ratio->verdict);
+    row["verdict"] = verdict_in_words(*compared.ratio);
   }
   return row;
 }
@@ -203,7 +208,7 @@ Sheet sheet_for_programs(const Comparison& comparison) {
     sheet.add({lines[i].setting, cell.a.cell.contender.id(), ms_of(cell.a), ms_of(cell.b),
                of_ratio(&statistics::Ratio::ratio), of_ratio(&statistics::Ratio::low),
                of_ratio(&statistics::Ratio::high),
-               cell.ratio ? Value(std::string(name_of(cell.ratio->verdict))) : Value(),
+               cell.ratio ? Value(std::string(verdict_in_words(*cell.ratio))) : Value(),
                comparison.run_a.id.uuid, comparison.run_b.id.uuid});
   }
   return sheet;
@@ -303,12 +308,29 @@ std::vector<ComparedLine> comparison_lines(const Comparison& comparison) {
   return lines;
 }
 
+namespace {
+
+/// Of each run whose cells were.
+void add_disturbed(const Comparison& comparison, std::vector<std::string>& notes) {
+  for (const auto& [name, run, side] : {std::tuple("A", &comparison.run_a, &ComparedCell::a),
+                                        {"B", &comparison.run_b, &ComparedCell::b}}) {
+    std::vector<Row> rows;
+    for (const ComparedCell& cell : comparison.cells) rows.push_back(row_of(cell.*side));
+    if (const std::string disturbed = disturbed_cells_in_words(*run, all_rows(rows));
+        !disturbed.empty())
+      notes.push_back(fmt::format("{}: {}", name, disturbed));
+  }
+}
+
+}  // namespace
+
 std::vector<std::string> comparison_notes(const Comparison& comparison) {
   std::vector<std::string> notes;
   for (const std::string& difference : differences(comparison.run_a, comparison.run_b)) {
     notes.push_back("not alike: " + difference);
   }
   for (const std::string& setting : comparison.apart) notes.push_back("not alike: " + setting);
+  add_disturbed(comparison, notes);
   notes.push_back(counts_of(comparison));
   notes.push_back(comparison.cells.empty() ? "no cell of one has the settings of one of the other"
                                            : between_in_words(comparison));

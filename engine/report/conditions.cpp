@@ -21,16 +21,20 @@ std::optional<double> median(const Row& row, std::optional<double> Sample::*what
   return statistics::median_of(std::move(values));
 }
 
-constexpr double disturbing_share_of_cores = 0.1;
 constexpr double disturbing_share_of_outliers = 0.2;
-
-bool has_foreign_load(const Row& row) {
-  return median_foreign_load(row) > disturbing_share_of_cores * std::max(row.cell.point.threads, 1);
-}
 
 bool has_many_outliers(const Row& row) {
   return static_cast<double>(outlier_samples(row)) >
-         disturbing_share_of_outliers * static_cast<double>(row.cell.outliers.size());
+         disturbing_share_of_outliers * static_cast<double>(row.cell.summary.samples);
+}
+
+/// "31 of 48 cells were disturbed by other programs"; empty where none was.
+std::string disturbed_share(const std::vector<const Row*>& rows) {
+  const auto timed = std::ranges::count_if(rows, [](const Row* row) { return is_measured(*row); });
+  const auto disturbed =
+      std::ranges::count_if(rows, [](const Row* row) { return is_disturbed(*row); });
+  if (disturbed == 0) return {};
+  return fmt::format("{} of {} cells were disturbed by other programs", disturbed, timed);
 }
 
 std::string drift_in_words(const Row& row) {
@@ -47,18 +51,14 @@ std::string disturbance_in_words(const Row& row) {
   std::vector<std::string> reasons;
   if (row.cell.basis.is_disturbed) {
     reasons.push_back(
-        fmt::format("{} of {} samples waited for cores, too many of its heat to rest "
-                    "on the others",
-                    held_up_samples(row), row.cell.cell.samples.size()));
-  }
-  if (has_foreign_load(row)) {
-    reasons.push_back(fmt::format("other processes kept {} cores busy, beside the {} it uses",
-                                  three_digits(median_foreign_load(row)),
-                                  std::max(row.cell.point.threads, 1)));
+        fmt::format("{} of {} samples waited for cores, too many of its heat to rest on the others "
+                    "(other processes kept {} cores busy, beside the {} it uses)",
+                    held_up_samples(row), row.cell.cell.samples.size(),
+                    three_digits(median_foreign_load(row)), std::max(row.cell.point.threads, 1)));
   }
   if (has_many_outliers(row)) {
     reasons.push_back(fmt::format("{} of {} samples are outliers", outlier_samples(row),
-                                  row.cell.outliers.size()));
+                                  row.cell.summary.samples));
   }
   return fmt::format("disturbed: {}", fmt::join(reasons, ", "));
 }
@@ -84,21 +84,27 @@ std::int64_t held_up_samples(const Row& row) {
 }
 
 std::int64_t outlier_samples(const Row& row) {
-  return std::ranges::count(row.cell.outliers, true);
+  const auto observations = observations_of(row.cell.cell, row.cell.point);
+  std::int64_t outliers = 0;
+  for (std::size_t i = 0; i < std::min(observations.size(), row.cell.outliers.size()); ++i)
+    outliers += row.cell.outliers[i] && statistics::counts(observations[i], row.cell.basis) ? 1 : 0;
+  return outliers;
 }
 
 bool is_disturbed(const Row& row) {
-  return is_measured(row) &&
-         (row.cell.basis.is_disturbed || has_foreign_load(row) || has_many_outliers(row));
+  return is_measured(row) && (row.cell.basis.is_disturbed || has_many_outliers(row));
 }
 
 std::string disturbed_cells_in_words(const RunInfo& run, const std::vector<const Row*>& rows) {
-  const auto timed = std::ranges::count_if(rows, [](const Row* row) { return is_measured(*row); });
-  const auto disturbed =
-      std::ranges::count_if(rows, [](const Row* row) { return is_disturbed(*row); });
-  if (disturbed == 0) return {};
-  return fmt::format("{} of {} cells were disturbed by other programs: measure again, {}",
-                     disturbed, timed, command_on(run, "run --again"));
+  const std::string disturbed = disturbed_share(rows);
+  if (disturbed.empty()) return {};
+  return fmt::format("{}: close those and measure again, {}", disturbed,
+                     command_on(run, "run --again"));
+}
+
+std::string provenance_line(const Table& table) {
+  const std::string disturbed = disturbed_share(all_rows(table.rows));
+  return provenance_line(table.run) + (disturbed.empty() ? "" : "; " + disturbed);
 }
 
 std::string marks_of(const Row& row) {

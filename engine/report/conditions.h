@@ -22,17 +22,19 @@ namespace attnscope::report {
 /// Cores that other processes kept busy, and how often the measuring process was taken off one.
 [[nodiscard]] double median_foreign_load(const Row& row);
 [[nodiscard]] std::int64_t involuntary_switches(const Row& row);
+/// Of those that its time rests on.
 [[nodiscard]] std::int64_t outlier_samples(const Row& row);
 /// Samples that something else held up (engine/heat/cell.h).
 [[nodiscard]] std::int64_t held_up_samples(const Row& row);
-/// So many samples of its heat were held up that its time rests on them too, others kept more than
-/// a tenth of the cores it uses busy during half of its samples, or more than a fifth of its
-/// samples are outliers.
+/// So many samples of its heat were held up that its time rests on them too, or more than a fifth
+/// of those that it rests on are outliers.
 [[nodiscard]] bool is_disturbed(const Row& row);
-/// "31 of 48 cells were disturbed by other programs: measure again, attnscope run --again 3"; empty
-/// where none was. One sentence for all of a run, its way out in it.
+/// "31 of 48 cells were disturbed by other programs: close those and measure again, attnscope run
+/// --again 3"; empty where none was. One sentence for all of a run, its way out in it.
 [[nodiscard]] std::string disturbed_cells_in_words(const RunInfo& run,
                                                    const std::vector<const Row*>& rows);
+/// The run's, with how many of the table's cells were disturbed.
+[[nodiscard]] std::string provenance_line(const Table& table);
 /// "~" of a row that drifted, "!" of one that was disturbed, "~!" of both; mostly empty.
 [[nodiscard]] std::string marks_of(const Row& row);
 

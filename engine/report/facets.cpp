@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/report/axes_in_words.h"
+#include "engine/report/conditions.h"
 #include "engine/report/figure.h"
 #include "engine/report/row_values.h"
 #include "kernels/base/sentences.h"
@@ -95,7 +96,7 @@ Result<Facets> make_facets(const Table& table, XAxis x, const std::vector<YAxis>
   Facets facets{.title = table.rows.empty() ? "" : shared_title(table, x),
                 .panels = {},
                 .columns = ys.size() > 1 ? static_cast<int>(ys.size()) : 0,
-                .provenance = provenance_line(table.run)};
+                .provenance = provenance_line(table)};
   const std::vector<std::string> values = values_of(table, key);
   if (values.size() * ys.size() > most_panels) {
     return fail(

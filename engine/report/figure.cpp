@@ -10,6 +10,7 @@
 #include <set>
 
 #include "engine/report/axes_in_words.h"
+#include "engine/report/conditions.h"
 #include "engine/report/crossovers.h"
 #include "engine/report/roofline.h"
 #include "engine/report/row_values.h"
@@ -430,7 +431,7 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
                 .y_scale = linear ? Scale::linear : Scale::log10,
                 .line_at = line_at(y),
                 .series = {},
-                .provenance = provenance_line(table.run)};
+                .provenance = provenance_line(table)};
   if (y == YAxis::roofline) {
     add_roofline(figure, table, x);
   } else if (x == XAxis::length) {

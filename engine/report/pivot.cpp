@@ -145,6 +145,7 @@ PivotCell time_cell(const Row& row) {
   if (!row.ratio) return cell;
   cell.ratio = row.ratio->ratio;
   cell.verdict = row.ratio->verdict;
+  cell.verdict_words = verdict_in_words(*row.ratio);
   cell.difference = difference_in_words(*row.ratio);
   cell.text += fmt::format(" ({})", cell.difference);
   return cell;
@@ -178,6 +179,7 @@ PivotCell measured_cell(const Row& row, const Row* baseline, Quantity quantity) 
       if (!row.ratio) return {};
       PivotCell cell = bare_cell(row.ratio->ratio, ratio_in_words(*row.ratio));
       cell.verdict = row.ratio->verdict;
+      cell.verdict_words = verdict_in_words(*row.ratio);
       return cell;
     }
     case Quantity::limit:

@@ -49,6 +49,7 @@ struct PivotCell {
   // for time and memory its ratio to the baseline's.
   std::optional<double> value, ratio;
   std::optional<statistics::Verdict> verdict;
+  std::string_view verdict_words = {};  // "faster", "too few samples"
   bool is_baseline = false;
 };
 

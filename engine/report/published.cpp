@@ -11,6 +11,7 @@
 
 #include "engine/heat/model_row.h"
 #include "engine/report/axes_in_words.h"
+#include "engine/report/conditions.h"
 #include "engine/report/published_sources.h"
 
 namespace attnscope::report {
@@ -460,7 +461,7 @@ Result<std::string> write_beside_table3(const Table& table, TableFormat format) 
         "run paper-table3 measures them",
         table.run.number);
   }
-  const std::string ours = provenance_line(table.run);
+  const std::string ours = provenance_line(table);
   const std::string theirs =
       fmt::format("{}: {}, Table 3; one NVIDIA A100 40 GB", published_label, ecir24);
   return write_grid(

@@ -167,7 +167,7 @@ constexpr std::array ratio_columns{
     Column{"ratio_low", [](const Row& r) { return r.ratio ? real(r.ratio->low) : Value(); }},
     Column{"ratio_high", [](const Row& r) { return r.ratio ? real(r.ratio->high) : Value(); }},
     Column{"verdict",
-           [](const Row& r) { return r.ratio ? word(name_of(r.ratio->verdict)) : Value(); }},
+           [](const Row& r) { return r.ratio ? word(verdict_in_words(*r.ratio)) : Value(); }},
     Column{"paired", [](const Row& r) { return r.ratio ? Value(r.ratio->paired) : Value(); }},
 };
 

@@ -65,7 +65,8 @@ Result<std::string> find_baseline(const std::vector<StoredCell>& cells, const Ru
               suggest(text, known));
 }
 
-/// Median of the limits from ceilings of what the cell was measured on.
+/// The least of the limits from ceilings of what the cell was measured on: what other programs took
+/// of the machine while a ceiling was measured is not its limit.
 std::optional<double> limit_ms(const StoredCell& cell, const std::vector<Ceilings>& ceilings) {
   if (cell.damaged) return std::nullopt;
   std::vector<double> limits;
@@ -75,7 +76,7 @@ std::optional<double> limit_ms(const StoredCell& cell, const std::vector<Ceiling
     if (std::isfinite(limit) && limit > 0) limits.push_back(limit / 1e6);
   }
   if (limits.empty()) return std::nullopt;
-  return statistics::median_of(std::move(limits));
+  return std::ranges::min(limits);
 }
 
 void add_ratios(std::vector<Row>& rows, const std::string& baseline) {

@@ -118,7 +118,7 @@ std::string speed_of(const Advised& one) {
     case Verdict::no_difference_shown:
       break;
   }
-  return std::string(name_of(one.to_baseline->verdict));
+  return std::string(verdict_in_words(*one.to_baseline));
 }
 
 std::string remark_on(const Advised& one) {
@@ -181,6 +181,7 @@ Sheet sheet_for_people(const RunInfo& run, std::span<const Answer> answers) {
       for (const CrossoverAnswer& one : answer.crossovers)
         own.notes.push_back(setting + one.sentence);
       for (const FitAnswer& one : answer.fits) own.notes.push_back(setting + one.sentence);
+      for (const std::string& note : answer.notes) own.notes.push_back(setting + note);
     }
     std::ranges::move(own.blocks, std::back_inserter(sheet.blocks));
     for (std::string& note : own.notes) {
@@ -208,7 +209,7 @@ void add_estimate(std::vector<SheetCell>& cells, const std::optional<Estimate>& 
 void add_ratio(std::vector<SheetCell>& cells, const std::optional<Ratio>& ratio) {
   for (double Ratio::*part : {&Ratio::ratio, &Ratio::low, &Ratio::high})
     cells.emplace_back(ratio ? value_of((*ratio).*part) : Value());
-  cells.emplace_back(ratio ? Value(std::string(name_of(ratio->verdict))) : Value());
+  cells.emplace_back(ratio ? Value(std::string(verdict_in_words(*ratio))) : Value());
 }
 
 std::vector<SheetColumn> columns_of(std::initializer_list<const char*> keys) {
@@ -278,7 +279,7 @@ json json_of(const std::optional<Ratio>& ratio) {
           {"low", number(ratio->low)},
           {"high", number(ratio->high)},
           {"paired", ratio->paired},
-          {"verdict", name_of(ratio->verdict)}};
+          {"verdict", verdict_in_words(*ratio)}};
 }
 
 json json_of(const Ranked& ranked) {
@@ -349,6 +350,7 @@ json setting_json(const Answer& answer) {
   for (const CrossoverAnswer& one : answer.crossovers) crossovers.push_back(json_of(one, answer.x));
   for (const FitAnswer& fit : answer.fits) fits.push_back(json_of(fit));
   return {{"setting", answer.setting},
+          {"notes", answer.notes},
           {"rankings", rankings},
           {"crossovers", crossovers},
           {"longest_that_fits", fits}};
@@ -470,6 +472,7 @@ std::string as_json(const RunInfo& run, std::span<const Answer> answers) {
 std::string sentences(const Answer& answer) {
   std::string text;
   if (!answer.setting.empty()) text += wrapped("== " + answer.setting, "   ");
+  for (const std::string& note : answer.notes) text += wrapped(note, "  ");
   if (!answer.crossovers.empty()) {
     text += fmt::format("\nAlong the {}:\n", answer.x == XAxis::length ? "length" : "window");
     for (const CrossoverAnswer& one : answer.crossovers)

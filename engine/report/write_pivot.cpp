@@ -39,7 +39,7 @@ Sheet sheet_for_people(const Table& table, const Pivot& pivot, bool is_text) {
               .above = {pivot.title + between + quantities},
               .columns = {{"", axis_name(pivot.choice.rows), false}},
               .notes = notes_below(rows_shown(table, pivot)),
-              .below = {provenance_line(table.run)}};
+              .below = {provenance_line(table)}};
   if (has_several(pivot)) sheet.columns.push_back({"", "", false});
   sheet.labels = sheet.columns.size();
   for (const PivotHead& column : pivot.columns) sheet.columns.push_back({"", head_words(column)});
@@ -70,7 +70,7 @@ std::vector<Named> values_of(const PivotCell& cell, Quantity quantity) {
   const auto number = [](const std::optional<double>& value) {
     return value ? Value(*value) : Value();
   };
-  const auto verdict = cell.verdict ? Value(std::string(name_of(*cell.verdict))) : Value();
+  const auto verdict = cell.verdict ? Value(std::string(cell.verdict_words)) : Value();
   switch (quantity) {
     case Quantity::time:
       return {{"ms_per_document", cell.value ? Value(*cell.value / 1e6) : Value()},
@@ -99,7 +99,7 @@ Sheet grid_of_numbers(const Table& table, const Pivot& pivot) {
   for (const PivotHead& column : pivot.columns) sheet.columns.push_back({column.value, ""});
   sheet.columns.push_back({"run", ""});
   sheet.columns.push_back({"provenance", ""});
-  const std::string provenance = provenance_line(table.run);
+  const std::string provenance = provenance_line(table);
   for (const PivotBlock& block : pivot.blocks) {
     SheetBlock& lines = sheet.blocks.emplace_back();
     lines.title = block.words;
@@ -138,7 +138,7 @@ Sheet list_of_cells(const Table& table, const Pivot& pivot) {
   }
   sheet.columns.push_back({"run", ""});
   sheet.columns.push_back({"provenance", ""});
-  const std::string provenance = provenance_line(table.run);
+  const std::string provenance = provenance_line(table);
   for (const PivotBlock& block : pivot.blocks) {
     for (std::size_t first = 0; first < block.lines.size(); first += quantities) {
       for (std::size_t column = 0; column < pivot.columns.size(); ++column) {
@@ -244,7 +244,7 @@ Sheet sheet_for_paper(const Table& table, const Pivot& pivot) {
               .above = {caption_of(table, pivot)},
               .columns = {{"", "", false}},
               .notes = notes_below(rows_shown(table, pivot)),
-              .below = {provenance_line(table.run)}};
+              .below = {provenance_line(table)}};
   if (several) sheet.columns.push_back({"", "", false});
   std::string label = latex_escaped(axis_name(pivot.choice.rows)) + (several ? " & Unit" : "");
   std::vector<LatexHead> heads;

@@ -158,7 +158,9 @@ struct Kind {
 constexpr std::array<Kind, 5> kinds{{
     {[](const Row& r) { return is_measured(r) && r.drift.is_flagged; },
      "~: times that drifted over their heat", "drifted"},
-    {is_disturbed, "!: disturbed, by other processes or by many outliers", "disturbed"},
+    {is_disturbed,
+     "!: disturbed, by other processes or by many outliers: close other programs and measure again",
+     "disturbed"},
     {[](const Row& r) { return is_measured(r) && throttled_samples(r) > 0; },
      "partly throttled for heat or power", "throttled"},
     {[](const Row& r) { return is_measured(r) && has_unseen_memory(r.cell.cell.memory); },
@@ -216,9 +218,9 @@ Sheet sheet_for_people(const Table& table) {
     sheet.above = {
         joined(words_of(table.rows.front().cell.point, varying, false), relations_line(table))};
     sheet.notes = notes_below(all_rows(table.rows));
-    sheet.below = {provenance_line(table.run)};
+    sheet.below = {provenance_line(table)};
   } else {
-    sheet.above = {provenance_line(table.run), "No heat of this run is finished yet."};
+    sheet.above = {provenance_line(table), "No heat of this run is finished yet."};
   }
   return sheet;
 }
@@ -229,7 +231,7 @@ Sheet sheet_for_programs(const Table& table) {
   for (const Column& column : all) sheet.columns.push_back({std::string(column.key), ""});
   sheet.columns.push_back({"run", ""});
   sheet.columns.push_back({"provenance", ""});
-  const std::string provenance = provenance_line(table.run);
+  const std::string provenance = provenance_line(table);
   for (const Row& row : table.rows) {
     std::vector<SheetCell> cells;
     cells.reserve(sheet.columns.size());
@@ -296,7 +298,7 @@ Sheet sheet_for_paper(const Table& table) {
                                           "given in parentheses."
                                         : ".")},
               .columns = {{"", "", false}},
-              .below = {provenance_line(table.run)}};
+              .below = {provenance_line(table)}};
   const std::vector<const Contender*> contenders = contenders_of(table);
   std::vector<LatexHead> heads;
   for (const Contender* contender : contenders) {

@@ -12,13 +12,13 @@ bool before(const Observation& x, const Observation& y) {
   return x.placement != y.placement ? x.placement < y.placement : x.round < y.round;
 }
 
+}  // namespace
+
 bool counts(const Observation& o, const HeatBasis& basis) {
   if (!std::isfinite(o.time_ns)) return false;
   return !basis.without_disturbed ||
          (!o.disturbed && std::ranges::binary_search(basis.placements, o.placement));
 }
-
-}  // namespace
 
 std::vector<Observation> ordered(std::span<const Observation> observations) {
   std::vector<Observation> finite;

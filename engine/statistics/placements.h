@@ -43,6 +43,8 @@ struct Pairs {
 /// Mean of the two middle values for even counts; NaN for none. All values must be finite.
 [[nodiscard]] double median_of(std::vector<double> values);
 
+/// Whether times rest on it.
+[[nodiscard]] bool counts(const Observation& o, const HeatBasis& basis);
 /// Those that count, ordered, with logarithms of their times; empty when one is not positive.
 [[nodiscard]] std::vector<Observation> counted_logarithms(std::span<const Observation> observations,
                                                           const HeatBasis& basis);

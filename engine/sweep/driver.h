@@ -88,7 +88,8 @@ struct RunOutcome {
 [[nodiscard]] Status check_implementations(const std::vector<Heat>& heats,
                                            const nlohmann::json& hello);
 
-/// Upper bound of a sweep's duration from its stop rules.
+/// Upper bound of a sweep's duration from its stop rules; rounds that others hold up may take as
+/// much again.
 [[nodiscard]] double longest_seconds(const Sweep& sweep);
 
 }  // namespace attnscope

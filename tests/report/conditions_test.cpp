@@ -162,24 +162,36 @@ TEST(DriftInTables, AContenderThatDriftsAlone_TakesItsRatioAlong) {
                                                              "it too")));
 }
 
-TEST(Disturbance, OtherProcessesOnMoreThanATenthOfTheCores_AreMarkedAndNoted) {
+TEST(Disturbance, OtherProcesses_MarkACellOnlyWhereItsSamplesWaitedOrDoNotKnow) {
   Cell busy = rising_cell("segment", 0), quiet = rising_cell("windowed", 0);
   for (Sample& sample : busy.samples) sample.foreign_load = 0.6;
-  for (Sample& sample : quiet.samples) sample.foreign_load = 0.1;
-  for (Cell* cell : {&busy, &quiet})
-    for (Sample& sample : cell->samples) sample.waited_ns = 0;  // load alone disturbs it
-  quiet.samples[0].foreign_load = 2;                            // once is not half of the time
   busy.samples[3].involuntary_switches = 4;
-  const Table table = table_of({busy, quiet});
-  EXPECT_EQ(marks_of(table.rows[0]), "!");
-  EXPECT_THAT(notes_on(table.rows[0]),
+  const Row unknown = table_of({busy}).rows[0];
+  EXPECT_EQ(marks_of(unknown), "!") << "0.6 cores, beside the 2 it uses";
+  EXPECT_THAT(notes_on(unknown),
               ElementsAre(HasSubstr("kept 0.600 cores busy, beside the 2 it uses")));
-  EXPECT_THAT(marks_of(table.rows[1]), IsEmpty());
+  EXPECT_THAT(marks_of(table_of({quiet}).rows[0]), IsEmpty());
+  for (Sample& sample : busy.samples) sample.waited_ns = 0;
+  const Table table = table_of({busy});
+  EXPECT_THAT(marks_of(table.rows[0]), IsEmpty()) << "there was room for both";
   const json rows = json::parse(write_table(table, TableFormat::json));
   EXPECT_EQ(rows.at(0).at("foreign_load"), 0.6);
   EXPECT_EQ(rows.at(0).at("involuntary_switches"), 4);
-  EXPECT_EQ(rows.at(0).at("disturbed"), true);
-  EXPECT_EQ(rows.at(1).at("disturbed"), false);
+  EXPECT_EQ(rows.at(0).at("disturbed"), false);
+  EXPECT_THAT(write_table(table, TableFormat::text), Not(HasSubstr("cells were disturbed")));
+}
+
+TEST(Disturbance, StandsInTheLineThatTravelsWithEveryExport) {
+  Cell held_up = rising_cell("segment", 0);
+  for (Sample& sample : held_up.samples) sample.waited_ns = sample.time_ns / 2;
+  const Table table = table_of({held_up});
+  for (const TableFormat format : {TableFormat::text, TableFormat::markdown, TableFormat::latex,
+                                   TableFormat::csv, TableFormat::json, TableFormat::html}) {
+    EXPECT_THAT(write_table(table, format),
+                testing::ContainsRegex("1 of 1 +cells[ \n]+were[ \n]+disturbed"));
+  }
+  EXPECT_THAT(make_figure(table, XAxis::length, YAxis::time)->provenance,
+              HasSubstr("1 of 1 cells were disturbed"));
 }
 
 TEST(Disturbance, AHeatThatWaitedForItsCores_IsMarkedAndHasAWayOut) {

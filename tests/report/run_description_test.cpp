@@ -108,7 +108,7 @@ TEST(Cautions, CountCellsThatAreNotWhatTheyShouldBe) {
   description.rows.assign(6, description.rows.front());
   description.rows[0].cell.damaged = true;
   description.rows[1].cell.cell.settled = false;
-  for (Sample& sample : description.rows[2].cell.cell.samples) sample.foreign_load = 0.5;
+  description.rows[2].cell.basis.is_disturbed = true;
   description.rows[3].cell.cell.samples.front().throttled = true;
   description.rows[4].drift.is_flagged = true;
   description.rows[5].cell.point.threads = 8;

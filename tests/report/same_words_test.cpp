@@ -269,7 +269,8 @@ TEST(TableNotes, AreOneOfAKind_WithNamesWhereTheyAreFew) {
   table.rows[0].share_of_limit = 1.2;
   const std::vector<std::string> wanted{
       "no room (Full/dense, 512 tokens)", "~: times that drifted over their heat (9 cells)",
-      "!: disturbed, by other processes or by many outliers (sparse/sdpa-mask, w = 4, 64 tokens: ",
+      "!: disturbed, by other processes or by many outliers: close other programs and measure "
+      "again (sparse/sdpa-mask, w = 4, 64 tokens: ",
       "above 100 % of the limit: shorter than the measured ceilings allow, so the ceilings or the "
       "times are disturbed (Full/dense, 64 tokens)"};
   std::vector<const Row*> rows;

@@ -239,10 +239,12 @@ void NewRunDrawer::show_checked(CheckedDraft checked) {
 
 void NewRunDrawer::show_estimate() {
   if (!checked_.ok()) return estimate_->clear();
-  QStringList sentences{tr("%1 heats, %2 cells; at most %3 of measuring, besides set-up and checks")
-                            .arg(checked_.heats)
-                            .arg(checked_.cells)
-                            .arg(duration_words(checked_.longest_seconds))};
+  QStringList sentences{
+      tr("%1 heats, %2 cells; at most %3 of measuring, on a busy machine twice that, "
+         "besides set-up and checks")
+          .arg(checked_.heats)
+          .arg(checked_.cells)
+          .arg(duration_words(checked_.longest_seconds))};
   const QString memory = memory_words(forecast_, form_->contenders()->model().checked());
   if (!memory.isEmpty()) sentences.append(memory);
   if (!forecast_.problem.isEmpty())
