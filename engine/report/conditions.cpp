@@ -103,8 +103,7 @@ std::string disturbed_cells_in_words(const RunInfo& run, const std::vector<const
 }
 
 std::string provenance_line(const Table& table) {
-  const std::string disturbed = disturbed_share(all_rows(table.rows));
-  return provenance_line(table.run) + (disturbed.empty() ? "" : "; " + disturbed);
+  return provenance_line(table.run, disturbed_share(all_rows(table.rows)));
 }
 
 std::string marks_of(const Row& row) {

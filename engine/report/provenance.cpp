@@ -130,15 +130,15 @@ json provenance_at(const json& provenance, const std::string& pointer) {
   return provenance.is_object() && provenance.contains(place) ? provenance.at(place) : json();
 }
 
-std::string provenance_line(const RunInfo& run) {
+std::string provenance_line(const RunInfo& run, std::string_view disturbed) {
   // Whoever wrote the run decides what its provenance holds; what is not there is left out.
   const json provenance = provenance_of(run);
   const std::string caches = text_at(provenance, "/measuring/cache");
-  std::string line =
-      fmt::format("Run {} ({}), {}, {}; {}{}; {}; to repeat: {}", run.number, run.start.sweep_name,
-                  time_in_words(run.started_unix_ms), run.start.device, driver_in_words(provenance),
-                  caches.empty() ? "" : fmt::format("; {} caches", caches), run.start.command_line,
-                  command_on(run, "run --again"));
+  std::string line = fmt::format(
+      "Run {} ({}), {}, {}; {}{}; {}{}{}; to repeat: {}", run.number, run.start.sweep_name,
+      time_in_words(run.started_unix_ms), run.start.device, driver_in_words(provenance),
+      caches.empty() ? "" : fmt::format("; {} caches", caches), run.start.command_line,
+      disturbed.empty() ? "" : "; ", disturbed, command_on(run, "run --again"));
   for (const std::string& damage : damage_in_words(run)) line += "; " + damage;
   return one_line(std::move(line));
 }

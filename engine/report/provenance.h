@@ -19,8 +19,9 @@ namespace attnscope::report {
 [[nodiscard]] nlohmann::json provenance_at(const nlohmann::json& provenance,
                                            const std::string& pointer);
 
-/// One line of provenance for table footers and figure metadata.
-[[nodiscard]] std::string provenance_line(const RunInfo& run);
+/// One line of provenance for table footers and figure metadata; `disturbed` says how many of its
+/// cells were. It ends in the command that repeats the run, and what of it is damaged.
+[[nodiscard]] std::string provenance_line(const RunInfo& run, std::string_view disturbed = {});
 
 /// "attnscope COMMAND RUN OPTIONS": the run by its UUID, with the database that has it unless that
 /// is the default one, or with the file. "run --again" measures it once more.
