@@ -3,7 +3,9 @@
 // attnscope: without arguments (or with only --db, --quick-sweep and a file) the window; with a
 // sub-command the command line, which needs no display.
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -84,9 +86,19 @@ int open_window(int, char**, const WindowArguments&) {
 
 #endif
 
+/// A file that is opened gets the first free number: one of the standard three, where whoever
+/// started this closed it, would have messages written into it. What is opened here takes nothing
+/// either.
+void keep_standard_streams() {
+  int opened = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  while (opened >= 0 && opened <= STDERR_FILENO) opened = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (opened >= 0) close(opened);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  keep_standard_streams();
   // A file that may not grow is an error of the writing, with its sentence, not the program's end.
   std::signal(SIGXFSZ, SIG_IGN);
   if (const auto arguments = window_arguments(argc, argv))

@@ -8,12 +8,14 @@
 #include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
 #include "attnscope/build_info.h"
 #include "engine/report/number_text.h"
 #include "kernels/base/sentences.h"
+#include "kernels/base/shell_word.h"
 
 namespace attnscope::cli {
 
@@ -21,7 +23,7 @@ namespace {
 
 std::string joined(int argc, char** argv) {
   std::string text = "attnscope";
-  for (int i = 1; i < argc; ++i) text += fmt::format(" {}", argv[i]);
+  for (int i = 1; i < argc; ++i) text += " " + shell_word(argv[i]);
   return text;
 }
 
@@ -116,7 +118,12 @@ std::optional<report::Table> open_table(Session& session, const TableArguments& 
 }
 
 void say_line(std::string_view line) {
-  fmt::print(stderr, "{}\n", visible(line));
+  print_to_terminal(visible(line) + "\n");
+}
+
+void print_to_terminal(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
 }
 
 void print_result(Session& session, const std::string& result) {
@@ -165,7 +172,9 @@ int run_command_line(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {
-    return app.exit(request);  // --help, --version
+    std::ostringstream asked;  // --help, --version
+    static_cast<void>(app.exit(request, asked, asked));
+    print_result(session, asked.str());
   } catch (const CLI::ParseError& error) {
     session.fail(exit_wrong_use, one_line(error.what()) + "; attnscope --help shows the usage.");
   } catch (const nlohmann::json::exception& error) {

@@ -71,6 +71,9 @@ void add_table_arguments(CLI::App& command, TableArguments& arguments);
 /// A line on stderr. Names and words from files and other programs may be in it: what a terminal
 /// would obey, and what nobody sees, is shown as '?', here and in results.
 void say_line(std::string_view line);
+/// The same without an end of line, as it is. What stderr does not take is lost: nothing else
+/// depends on it.
+void print_to_terminal(std::string_view text);
 template <typename... Values>
 void say(fmt::format_string<Values...> format, Values&&... values) {
   say_line(fmt::format(format, std::forward<Values>(values)...));

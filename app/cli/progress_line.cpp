@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdio>
 
+#include "app/cli/command_line.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope::cli {
@@ -24,13 +24,12 @@ void ProgressLine::show(const RunEvent& event) {
   const std::string line = in_a_sentence(
       fmt::format("heat {} of {}{}: {}", event.heats_done, event.heats_planned, left, event.text),
       100);
-  fmt::print(stderr, "\r\x1b[2K{}", line);
-  std::fflush(stderr);
+  print_to_terminal("\r\x1b[2K" + line);
   drawn_ = true;
 }
 
 void ProgressLine::clear() {
-  if (drawn_) fmt::print(stderr, "\r\x1b[2K");
+  if (drawn_) print_to_terminal("\r\x1b[2K");
   drawn_ = false;
 }
 

@@ -92,7 +92,7 @@ void warn_of_differences(const RunInfo& first, const Store& store, const RunEven
     warning.kind = RunEvent::Kind::warning;
     warning.text = fmt::format("not as when run {} was measured (A: then, B: now): {}",
                                first.number, difference);
-    if (as_events) print_event(warning);
+    if (as_events) static_cast<void>(print_event(warning));
     say("attnscope: warning: {}", warning.text);
   }
 }
@@ -129,12 +129,13 @@ void report_outcome(Session& session, const RunCommandArguments& arguments,
   }
   const bool has_rest = outcome.status == RunStatus::cancelled;
   if (has_rest) {
-    say("run {} is cancelled; attnscope run --resume {} measures the rest", run->number,
-        run->number);
+    say("run {} is cancelled; {} measures the rest", run->number,
+        report::command_on(*run, "run --resume"));
   }
   if (!arguments.quiet && !has_rest) {
-    say("run {} is {}; attnscope table {} --baseline CONTENDER, attnscope plot {} -o FIGURE.pdf",
-        run->number, name_of(outcome.status), run->number, run->number);
+    say("run {} is {}; {}, {}", run->number, name_of(outcome.status),
+        report::command_on(*run, "table", "--baseline CONTENDER"),
+        report::command_on(*run, "plot", "-o FIGURE.pdf"));
   }
 }
 
@@ -163,6 +164,7 @@ void run(Session& session, const RunCommandArguments& arguments) {
   if (first) options.again_of = first->run.id.uuid;
   options.cancel = &cancel_requests;
   options.pause = &pause_asked;
+  bool events_lost = false;
   options.on_event = [&](const RunEvent& event) {
     progress.show(event);
     if (event.kind == RunEvent::Kind::cancelling && !arguments.quiet) {
@@ -177,7 +179,7 @@ void run(Session& session, const RunCommandArguments& arguments) {
       progress.clear();
       say("attnscope: warning: {}", event.text);
     }
-    if (arguments.events) print_event(event);
+    if (arguments.events && !print_event(event)) events_lost = true;
     if (first && event.kind == RunEvent::Kind::started && !arguments.quiet) {
       warn_of_differences(first->run, *store, event, arguments.events);
     }
@@ -203,6 +205,11 @@ void run(Session& session, const RunCommandArguments& arguments) {
     return session.fail(cancelled ? exit_cancelled : exit_wrong_use, outcome.error().message);
   }
   report_outcome(session, arguments, *outcome, first);
+  if (events_lost && session.exit_code == 0) {
+    session.fail(exit_wrong_use,
+                 "standard output did not take every event; the run is in the database all the "
+                 "same");
+  }
 }
 
 }  // namespace

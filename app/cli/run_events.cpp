@@ -52,10 +52,10 @@ std::string event_line(const RunEvent& event) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-void print_event(const RunEvent& event) {
+bool print_event(const RunEvent& event) {
   const std::string line = visible(event_line(event));
-  std::fwrite(line.data(), 1, line.size(), stdout);
-  std::fflush(stdout);
+  return std::fwrite(line.data(), 1, line.size(), stdout) == line.size() &&
+         std::fflush(stdout) == 0;
 }
 
 }  // namespace attnscope::cli

@@ -9,6 +9,7 @@ namespace attnscope::cli {
 
 /// A run event as one JSON line, the form that `run --events` prints.
 [[nodiscard]] std::string event_line(const RunEvent& event);
-void print_event(const RunEvent& event);
+/// False where stdout does not take it.
+bool print_event(const RunEvent& event);
 
 }  // namespace attnscope::cli

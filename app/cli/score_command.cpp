@@ -191,8 +191,7 @@ void ScoreRun::show_progress(const Window& window, std::size_t scored) {
                           format_seconds(seconds * (1 - done) / done));
     }
   }
-  fmt::print(stderr, "\r\x1b[2K{}", line);
-  std::fflush(stderr);
+  print_to_terminal("\r\x1b[2K" + line);
   drawn_ = true;
 }
 
@@ -219,7 +218,7 @@ Status ScoreRun::run() {
     if (window.last) break;
   }
   if (was_interrupted()) worker_.kill();
-  if (drawn_) fmt::print(stderr, "\r\x1b[2K");
+  if (drawn_) print_to_terminal("\r\x1b[2K");
   Status rest = write(lines_.finish());
   if (rest) rest = out_ != nullptr ? out_->commit() : flush();
   // What could not be written is the worse news: no score before it is there either.

@@ -98,7 +98,8 @@ bool is_meant(Session& session, const TrashCommand& arguments, std::size_t runs)
                              counted(runs, "run")));
     return false;
   }
-  fmt::print(stderr, "Remove {} for good? This cannot be undone. [y/N] ", counted(runs, "run"));
+  print_to_terminal(
+      fmt::format("Remove {} for good? This cannot be undone. [y/N] ", counted(runs, "run")));
   const int answer = std::getchar();
   return answer == 'y' || answer == 'Y';
 }

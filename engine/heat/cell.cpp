@@ -166,9 +166,14 @@ std::string why_unproven(const Cell& cell) {
 }
 
 bool is_possible(const Ceilings& ceilings) {
-  const auto is_rate = [](double rate) { return rate >= 0 && rate < 1e21; };  // no NaN
-  return is_rate(ceilings.flop_per_second) && is_rate(ceilings.exponentials_per_second) &&
-         is_rate(ceilings.tensor_flop_per_second) &&
+  // A hundred times what a processor's core does today, and what any device does.
+  constexpr double most_of_a_thread = 1e14, most = 1e21;
+  const double limit = ceilings.threads > 0 ? most_of_a_thread * ceilings.threads : most;
+  const auto is_rate = [&](double rate) { return rate >= 0 && rate < limit; };  // no NaN
+  return ceilings.flop_per_second > 0 && is_rate(ceilings.flop_per_second) &&
+         is_rate(ceilings.exponentials_per_second) && is_rate(ceilings.tensor_flop_per_second) &&
+         std::ranges::adjacent_find(ceilings.copy, std::ranges::greater_equal(),
+                                    &Ceilings::Copy::working_set_bytes) == ceilings.copy.end() &&
          std::ranges::all_of(ceilings.copy, [&](const Ceilings::Copy& copy) {
            return copy.working_set_bytes > 0 && is_rate(copy.bytes_per_second);
          });

@@ -61,13 +61,16 @@ std::string without_trailing_blanks(std::string text) {
 }
 
 std::string wrapped(std::string_view text, std::string_view indent) {
+  // Lines in which it stands end in it, and a shell takes it only whole.
+  constexpr std::string_view command_to_repeat = "attnscope run --again ";
   std::string result;
   // Leading blanks belong to the first line.
   std::string line(text.substr(0, std::min(text.find_first_not_of(' '), text.size())));
   text.remove_prefix(line.size());
   bool is_first_word = true;
   while (!text.empty()) {
-    const std::size_t blank = std::min(text.find(' '), text.size());
+    const bool is_command = text.starts_with(command_to_repeat);
+    const std::size_t blank = is_command ? text.size() : std::min(text.find(' '), text.size());
     const std::string_view word = text.substr(0, blank);
     if (!is_first_word && width_of(line) + 1 + width_of(word) > line_width) {
       result.append(line).append("\n");

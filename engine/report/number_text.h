@@ -46,7 +46,8 @@ inline constexpr std::string_view too_few_samples = "too few samples";
 
 [[nodiscard]] std::string without_trailing_blanks(std::string text);
 
-/// Broken at blanks so that lines keep within line_width, later lines indented; ends in a newline.
+/// Broken at blanks so that lines keep within line_width, later lines indented; ends in a
+/// newline. A command that repeats a run stays on one line, however long.
 [[nodiscard]] std::string wrapped(std::string_view text, std::string_view indent);
 
 /// Line breaks are where a text went on; other bytes that no line carries are shown as '?'.

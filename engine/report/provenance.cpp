@@ -175,6 +175,11 @@ std::vector<std::string> damage_in_words(const RunInfo& run) {
         fmt::format("damaged and left out: {} of it",
                     counted(static_cast<std::size_t>(run.damaged_restarts), "restart")));
   }
+  if (missing_heats(run) > 0) {
+    found.push_back(
+        fmt::format("missing of it: {} of the {} that it was done with", missing_heats(run),
+                    counted(static_cast<std::size_t>(run.start.heats_planned), "heat")));
+  }
   if (run.missing_cells > 0) {
     found.push_back(fmt::format("{} that it had are missing, or were added to it",
                                 counted(static_cast<std::size_t>(run.missing_cells), "cell")));

@@ -267,7 +267,7 @@ std::vector<std::string> cautions(const RunDescription& description) {
   const json provenance = provenance_of(run);
   std::vector<std::string> found;
   for (std::string& damage : damage_in_words(run)) found.push_back(std::move(damage));
-  if (run.heats_done < run.start.heats_planned) {
+  if (run.heats_done < run.start.heats_planned && missing_heats(run) == 0) {
     found.push_back(fmt::format("{} of {} heats are there; the run is {}", run.heats_done,
                                 run.start.heats_planned, name_of(run.status)));
   }

@@ -265,7 +265,10 @@ std::string tabular(const Sheet& sheet) {
     }
     for (const auto& row : block.rows) {
       for (std::size_t i = 0; i < row.size(); ++i) {
-        text += (i > 0 ? " & " : "") + in_latex(row[i], sheet.columns[i].is_number);
+        const std::string cell = in_latex(row[i], sheet.columns[i].is_number);
+        // The line before takes a bracket or a star for its own argument.
+        const bool is_taken = i == 0 && (cell.starts_with('[') || cell.starts_with('*'));
+        text += (i > 0 ? " & " : is_taken ? "{}" : "") + cell;
       }
       text += " \\\\\n";
     }
@@ -586,6 +589,9 @@ std::string latex_escaped(std::string_view text) {
     switch (c) {
       case '\\':
         result += "\\textbackslash{}";
+        break;
+      case '`':
+        result += result.ends_with('?') || result.ends_with('!') ? "{}`" : "`";  // else one sign
         break;
       case '~':
         result += "\\textasciitilde{}";

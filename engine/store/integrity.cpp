@@ -21,7 +21,8 @@ Result<std::int64_t> damage_of(const Store& store, const RunInfo& run) {
   const Result<std::vector<StoredCell>> cells = store.cells(run.id, true);
   if (!cells) return tl::unexpected(cells.error());
   std::int64_t damaged = run.damaged_ceilings + run.missing_cells + run.damaged_heats +
-                         run.damaged_restarts + (run.damaged ? 1 : 0) + (run.damaged_state ? 1 : 0);
+                         run.damaged_restarts + (run.damaged ? 1 : 0) +
+                         (run.damaged_state ? 1 : 0) + missing_heats(run);
   for (const StoredCell& cell : *cells) damaged += cell.damaged ? 1 : 0;
   return damaged;
 }

@@ -70,6 +70,12 @@ struct RunInfo {
       false;  // likewise, of its status, name, tag, note, dates and restarts' number
 };
 
+/// Heats that a run was done with and that are not there any more.
+[[nodiscard]] inline int missing_heats(const RunInfo& run) {
+  const bool fewer = run.status == RunStatus::done && run.heats_done < run.start.heats_planned;
+  return fewer ? run.start.heats_planned - run.heats_done : 0;
+}
+
 /// What a run is called: a person's own name for it, else its sweep's.
 [[nodiscard]] const std::string& title_of(const RunInfo& run);
 [[nodiscard]] inline bool is_in_trash(const RunInfo& run) {

@@ -212,14 +212,15 @@ class Run {
       Status stored = pending_.store_all();
       if (stored) stored = store_.finish_run(outcome_.run, status);
       if (stored) return;
-      if (pool_.is_cancelled() || Clock::now() - began >= options_.store_patience) {
+      if (pool_.is_cancelled() || pending_.run_is_gone() ||
+          Clock::now() - began >= options_.store_patience) {
         outcome_.store_refusal = pending_.write_out(status, stored.error());
         return;
       }
       if (!told) {
         warn(fmt::format(
-            "{}; {} wait for it and are stored as soon as it takes them; a cancel, or "
-            "{:g} min without, writes them to a file instead",
+            "{}; to be stored as soon as it takes more: {}; a cancel, or {:g} min without, writes "
+            "a file instead",
             stored.error().message, pending_.in_words(),
             std::chrono::duration<double, std::ratio<60>>(options_.store_patience).count()));
       }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -72,6 +73,11 @@ Status PendingResults::store_all() {
   return {};
 }
 
+bool PendingResults::run_is_gone() const {
+  const auto runs = store_.run_list(RunsOf::both);
+  return runs && std::ranges::find(*runs, run_, &RunInfo::id) == runs->end();
+}
+
 std::string PendingResults::in_words() const {
   return waiting_.size() == 1 ? "1 result" : fmt::format("{} results", waiting_.size());
 }
@@ -93,9 +99,10 @@ std::string PendingResults::write_out(RunStatus status, const Error& why) {
     const std::filesystem::path file = free_name(folder, database, run_);
     if (write(file, status)) {
       return fmt::format(
-          "{}; {} that it did not take are safe: attnscope import {} --db {} "
-          "brings them in",
-          why.message, in_words(), shell_word(file.string()), shell_word(database.string()));
+          "{}; {} that it did not take {} safe: attnscope import {} --db {} "
+          "brings in what is missing",
+          why.message, in_words(), waiting_.size() == 1 ? "is" : "are", shell_word(file.string()),
+          shell_word(database.string()));
     }
     std::error_code ignored;
     std::filesystem::remove(file, ignored);

@@ -32,6 +32,8 @@ class PendingResults {
   void add(Measured result);
   /// Ok when nothing waits any more.
   [[nodiscard]] Status store_all();
+  /// Somebody has taken the run out of the database, which will never take what waits.
+  [[nodiscard]] bool run_is_gone() const;
   /// "2 results", of those that wait.
   [[nodiscard]] std::string in_words() const;
   /// Writes what waits into a new .attn file beside the database, or where that cannot be, in the

@@ -8,6 +8,8 @@
 #include <random>
 #include <utility>
 
+#include "kernels/base/sentences.h"
+
 namespace attnscope {
 namespace {
 
@@ -206,8 +208,9 @@ WorkerPool::Answer WorkerPool::ask(const json& request, std::string_view awaited
         if (cancel_deadline) return {.kind = Answer::Kind::cancelled};
         if (kind == awaited)
           return {.kind = Answer::Kind::answered, .event = std::move(read.event)};
+        const std::string words = text_field(read.event, "message");
         return {.kind = Answer::Kind::refused,
-                .words = text_field(read.event, "message"),
+                .words = words.empty() ? "it gave no reason" : in_a_sentence(words, longest_words),
                 .contender = int_field(read.event, "contender")};
       }
     }

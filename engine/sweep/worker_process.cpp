@@ -451,7 +451,7 @@ tl::expected<WorkerProcess, StartFailure> WorkerProcess::start(const std::string
   const std::string event = in_words(answer.event, "event");
   if (event == "error") {
     return wrong(fmt::format("the measuring process '{}' refused to start: {}", program,
-                             in_words(answer.event, "message")));
+                             in_a_sentence(in_words(answer.event, "message"), longest_words)));
   }
   if (event != "hello") {
     return wrong(fmt::format("'{}' is not a measuring process of this program: it greeted with {}",
@@ -552,7 +552,8 @@ WorkerProcess::Read WorkerProcess::end(const std::string& before) {
           told ? int_field(last_event_, "exit_code").value_or(-1) : WEXITSTATUS(status));
     }
     if (!child_->last_error_line().empty())
-      now.words += fmt::format("; its last words: {}", child_->last_error_line());
+      now.words += fmt::format("; its last words: {}",
+                               in_a_sentence(child_->last_error_line(), longest_words));
     ended_ = std::move(now);
   }
   return {.wait = Wait::ended, .event = {}, .ended = *ended_};

@@ -17,6 +17,8 @@
 
 namespace attnscope {
 
+inline constexpr std::size_t longest_words = 500;  // bytes, of what a worker says of itself
+
 /// Why a worker could not be had.
 struct StartFailure : Error {
   bool may_pass = false;  // nobody answered: a line may be down for now. Else it answered wrongly

@@ -2,11 +2,14 @@
 //
 // Wrong use ends in one sentence and the contract's exit code; nothing is lost.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
@@ -52,6 +55,20 @@ TEST(CommandLine, UnknownCommandsAndOptionsAreWrongUse) {
   expect_refusal(program.run({"fly"}), 2, {"fly", "--help"});
   expect_refusal(program.run({"table", "--colour"}), 2, {"--colour"});
   expect_refusal(program.run({"export", "last"}), 2, {"--output"});
+}
+
+TEST(CommandLine, WhatTakesNoOutput_ChangesNoExitCodeOnStderrAndIsToldOnStdout) {
+  const auto code_of = [](const std::string& words) {
+    const int status = std::system(fmt::format("'{}' {}", ATTNSCOPE_PROGRAM, words).c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  EXPECT_EQ(code_of("fly 2>&-"), 2);
+  EXPECT_EQ(code_of("fly 2>/dev/full"), 2);
+  EXPECT_EQ(code_of("list patterns 2>&- >/dev/null"), 0);
+  for (const char* words : {"--version", "--help", "list patterns"}) {
+    EXPECT_EQ(code_of(std::string(words) + " >/dev/full 2>/dev/null"), 2) << words;
+    EXPECT_EQ(code_of(std::string(words) + " >&- 2>/dev/null"), 2) << words;
+  }
 }
 
 TEST(CommandLine, TheWindowNeedsADisplay) {

@@ -51,7 +51,8 @@ class PendingResultsTest : public FaultFixture {
     if (event.kind == Kind::heat_started && event.heat->index == 1) other_.emplace(database());
   }
   static bool tells_of_waiting(const RunEvent& event) {
-    return event.kind == Kind::warning && event.text.find("wait for it") != std::string::npos;
+    return event.kind == Kind::warning &&
+           event.text.find("to be stored as soon") != std::string::npos;
   }
   [[nodiscard]] std::vector<std::filesystem::path> files() const {
     std::vector<std::filesystem::path> files;
@@ -101,7 +102,8 @@ TEST_F(PendingResultsTest, ADatabaseLockedAtTheEnd_IsWaitedFor) {
   const auto outcome = run_impatiently(long_patience, [&](const RunEvent& event) {
     lock_from_the_second_heat(event);
     if (!tells_of_waiting(event)) return;
-    EXPECT_THAT(event.text, AllOf(HasSubstr("is locked"), HasSubstr("3 results wait")));
+    EXPECT_THAT(event.text,
+                AllOf(HasSubstr("is locked"), HasSubstr("as it takes more: 3 results")));
     EXPECT_THAT(announced_, ElementsAre(64));
     other_.reset();
   });
@@ -119,6 +121,19 @@ TEST_F(PendingResultsTest, ACancelWhileItIsWaitedFor_WritesTheFileAtOnce) {
   });
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_THAT(outcome->store_refusal, HasSubstr("attnscope import"));
+  EXPECT_THAT(files(), SizeIs(1));
+}
+
+TEST_F(PendingResultsTest, ARunThatSomebodyTookOutOfTheDatabase_IsNotWaitedFor) {
+  const auto outcome = run_impatiently(long_patience, [&](const RunEvent& event) {
+    if (event.kind == Kind::heat_started && event.heat->index == 1) {
+      store::open_database(store::uri_of(database(), ""), SQLite::OPEN_READWRITE)
+          .exec("PRAGMA foreign_keys = ON; DELETE FROM runs");
+    }
+  });
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_THAT(outcome->store_refusal,
+              AllOf(HasSubstr("there is no run"), HasSubstr("attnscope import")));
   EXPECT_THAT(files(), SizeIs(1));
 }
 

@@ -23,6 +23,20 @@ TEST(CellStatus, Names_AreReadBack) {
   EXPECT_THAT(parse_cell_status("crash").error().message, HasSubstr("crashed"));
 }
 
+TEST(Ceilings, ThatNoMachineHas_AreImpossible) {
+  EXPECT_TRUE(is_possible(machine));
+  Ceilings one = machine;
+  one.threads = 0, one.flop_per_second = 1e17;
+  EXPECT_TRUE(is_possible(one)) << "of a device";
+  one.threads = 1;
+  EXPECT_FALSE(is_possible(one)) << "of one thread";
+  one.flop_per_second = 0;
+  EXPECT_FALSE(is_possible(one));
+  one = machine;
+  one.copy.back().working_set_bytes = one.copy.front().working_set_bytes;
+  EXPECT_FALSE(is_possible(one)) << "two rates of one working set";
+}
+
 TEST(DisturbedSample, WaitedForItsCores) {
   EXPECT_TRUE(is_disturbed({.time_ns = 100, .waited_ns = 4}, 2));
   EXPECT_FALSE(is_disturbed({.time_ns = 100, .waited_ns = 2}, 2));

@@ -81,5 +81,11 @@ TEST(NumberText, WrappedText_KeepsWithinTheTerminalAndLosesNoWord) {
   for (int i = 0; i < 60; ++i) EXPECT_NE(text.find("word" + std::to_string(i)), std::string::npos);
 }
 
+TEST(NumberText, WrappedText_LeavesACommandThatRepeatsARunWhole) {
+  const std::string command = "attnscope run --again 1 --db '" + std::string(120, 'x') + "  y z'";
+  EXPECT_NE(wrapped("to repeat: " + command, "  ").find("\n  " + command + "\n"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace attnscope::report

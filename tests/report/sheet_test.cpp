@@ -42,6 +42,12 @@ TEST(Sheet, Latex_EscapesEverySignAndSetsNumbersAsNumbers) {
   EXPECT_THAT(text, HasSubstr("Time ($\\mu$s)"));
   EXPECT_EQ(latex_escaped("a--b"), "a-{}-b");
   EXPECT_EQ(latex_escaped("–"), "--");
+  EXPECT_EQ(latex_escaped("a?`b!`c"), "a?{}`b!{}`c");
+}
+
+TEST(Sheet, Latex_ARowThatBeginsAsAnArgumentIsNone) {
+  for (const std::string name : {"[9cm]x", "*y"})
+    EXPECT_THAT(write_sheet(sheet_of(name), TableFormat::latex), HasSubstr("\n{}" + name));
 }
 
 TEST(Sheet, Csv_QuotesWhatHoldsACommaAQuoteOrALinesEnd) {

@@ -38,7 +38,9 @@ class Damage : public testing::Test {
     std::mt19937_64 random(31), ceilings(31);
     for (int number = 0; number < 3; ++number) {
       Sound sound{.info = {}, .cells = {}, .ceilings = {}, .restarts = 0};
-      const RunId run = begin_or_throw(store, sample_run("run " + std::to_string(number)));
+      NewRun start = sample_run("run " + std::to_string(number));
+      start.heats_planned = 5;
+      const RunId run = begin_or_throw(store, start);
       need(store.add_ceilings(run, random_ceilings(ceilings)));
       for (int i = 0; i < 5; ++i) {
         HeatResult heat = random_heat(random, i, 3);
@@ -273,6 +275,19 @@ TEST_F(Damage, ADamagedCell_StaysDamagedWhenItsRunTravels) {
   const auto cells = other.cells(runs_[1], true);
   for (const StoredCell& cell : *cells) damaged += cell.damaged ? 1 : 0;
   EXPECT_EQ(damaged, 1);
+}
+
+TEST_F(Damage, AHeatThatIsMissingOfARunThatWasDone_FailsTheFullCheck) {
+  const auto file = folder_ / "spoilt.db";
+  std::filesystem::copy_file(folder_ / "sound.db", file);
+  store::open_database(store::uri_of(file, ""), SQLite::OPEN_READWRITE)
+      .exec("PRAGMA foreign_keys = ON; DELETE FROM heats WHERE run_number = 2 AND heat_index = 3");
+  const Store store = open_or_throw(file, Store::Mode::read_only);
+  EXPECT_EQ(missing_heats(*store.find_run(runs_[1].uuid)), 1);
+  EXPECT_EQ(missing_heats(*store.find_run(runs_[2].uuid)), 0);
+  const Status checked = store.check_integrity();
+  ASSERT_FALSE(checked);
+  EXPECT_THAT(checked.error().message, HasSubstr("run 2 "));
 }
 
 TEST_F(Damage, AStateThatWasChanged_StaysDamagedWhateverIsWrittenAndWhereverItTravels) {

@@ -92,7 +92,7 @@ NewRun sample_run(std::string name) {
           .command_line = "attnscope run 'quick sweep.json'",
           .provenance = R"({"device":"Some CPU","commit":"abc123"})",
           .device = "Some CPU",
-          .heats_planned = 7,
+          .heats_planned = 1,
           .process_id = 0,
           .process_start_ticks = std::numeric_limits<std::uint64_t>::max()};
 }
@@ -162,7 +162,8 @@ Ceilings random_ceilings(std::mt19937_64& random) {
                     .copy = {},
                     .seconds_into_run = some_real(random)};
   for (std::uint64_t i = random() % 5; i > 0; --i) {
-    ceilings.copy.push_back({1 + some_bytes(random), some_real(random)});
+    const std::int64_t below = ceilings.copy.empty() ? 0 : ceilings.copy.back().working_set_bytes;
+    ceilings.copy.push_back({below + 1 + some_bytes(random), some_real(random)});
   }
   if (random() % 2 == 0) {
     ceilings.device = DeviceKind::cuda;
