@@ -176,7 +176,9 @@ int run_command_line(int argc, char** argv) {
     static_cast<void>(app.exit(request, asked, asked));
     print_result(session, asked.str());
   } catch (const CLI::ParseError& error) {
-    session.fail(exit_wrong_use, one_line(error.what()) + "; attnscope --help shows the usage.");
+    constexpr std::size_t longest = 300;
+    session.fail(exit_wrong_use,
+                 in_a_sentence(error.what(), longest) + "; attnscope --help shows the usage.");
   } catch (const nlohmann::json::exception& error) {
     // Files are read by read_json, which throws nothing: this was an answer.
     session.fail(exit_wrong_use,
