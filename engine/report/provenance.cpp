@@ -158,9 +158,10 @@ std::string command_on(const RunInfo& run, std::string_view command, const std::
 std::vector<std::string> damage_in_words(const RunInfo& run) {
   std::vector<std::string> found;
   if (run.damaged) found.emplace_back("what this run started with is damaged");
-  if (run.damaged_state)
+  if (run.damaged_state) {
     found.emplace_back(
         "its status, name, tag, note, dates or number of restarts are not as they were stored");
+  }
   if (run.damaged_ceilings > 0) {
     found.push_back(
         fmt::format("{} of its machine's rates are damaged and left out",

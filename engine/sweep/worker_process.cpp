@@ -551,9 +551,10 @@ WorkerProcess::Read WorkerProcess::end(const std::string& before) {
           "it ended with exit code {}",
           told ? int_field(last_event_, "exit_code").value_or(-1) : WEXITSTATUS(status));
     }
-    if (!child_->last_error_line().empty())
+    if (!child_->last_error_line().empty()) {
       now.words += fmt::format("; its last words: {}",
                                in_a_sentence(child_->last_error_line(), longest_words));
+    }
     ended_ = std::move(now);
   }
   return {.wait = Wait::ended, .event = {}, .ended = *ended_};
