@@ -118,10 +118,11 @@ std::optional<report::Table> open_table(Session& session, const TableArguments& 
 }
 
 void say_line(std::string_view line) {
-  print_to_terminal(visible(line) + "\n");
+  const std::string shown = visible(line) + "\n";
+  print_to_terminal(shown);
 }
 
-void print_to_terminal(std::string_view text) {
+void print_to_terminal(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
 }

@@ -73,7 +73,7 @@ void add_table_arguments(CLI::App& command, TableArguments& arguments);
 void say_line(std::string_view line);
 /// The same without an end of line, as it is. What stderr does not take is lost: nothing else
 /// depends on it.
-void print_to_terminal(std::string_view text);
+void print_to_terminal(const std::string& text);
 template <typename... Values>
 void say(fmt::format_string<Values...> format, Values&&... values) {
   say_line(fmt::format(format, std::forward<Values>(values)...));
