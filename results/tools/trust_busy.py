@@ -18,7 +18,7 @@ import sys
 import threading
 
 from trust_runs import Bench
-from trust_verdicts import NO_DIFFERENCE, counted, wilson
+from trust_verdicts import NO_DIFFERENCE, counted, tells_apart, wilson
 
 LOADS = {"quiet": "nothing else", "one": "a program that keeps one core busy",
          "two": "one for every core", "bursts": "one for every core, 0.3 s of every second",
@@ -114,7 +114,7 @@ def of_load(name, bench, runs):
     found = sum(1 for one in planted if one["verdict"] == "slower")
     known = [one for one in verdicts if is_known(one)]
     return {"load": name, "repeats": len(runs), "machine": bench.machine(runs[-1]),
-            "equal": counted(equal, lambda verdict: verdict != NO_DIFFERENCE),
+            "equal": counted(equal, tells_apart),
             "planted": {"cells": len(planted), "found": found, "interval": wilson(found, len(planted)),
                         "wrong_way": sum(1 for one in planted if one["verdict"] == "faster"),
                         "median_ratio": statistics.median(one["ratio"] for one in planted)},

@@ -10,6 +10,11 @@ SLOWED = "sparse/segment-slowed/4"
 NO_DIFFERENCE = "no difference shown"
 
 
+def tells_apart(verdict):
+    """Neither "no difference shown" nor "too few samples"."""
+    return verdict in ("faster", "slower")
+
+
 def wilson(hits, trials, z=1.96):
     """95% interval of a share. Verdicts of one run share its luck: it is narrower than it should be for them."""
     if trials == 0:
@@ -64,12 +69,9 @@ def same_against_same(arguments):
     runs = bench.repeat(repeats, arguments.launcher)
     within = [one for run in runs for one in within_run(bench, run)]
     between = [one for a, b in zip(runs, runs[1:]) for one in between_runs(bench, a, b)]
-
-    def is_false(verdict):
-        return verdict != NO_DIFFERENCE
     return {"name": name, "repeats": len(runs), "launcher": arguments.launcher, "sweep": sweep,
-            "machine": bench.machine(runs[-1]), "within": counted(within, is_false),
-            "between": counted(between, is_false), "verdicts_within": within, "verdicts_between": between}
+            "machine": bench.machine(runs[-1]), "within": counted(within, tells_apart),
+            "between": counted(between, tells_apart), "verdicts_within": within, "verdicts_between": between}
 
 
 def planted_slowdown(arguments):
