@@ -27,9 +27,10 @@ void add_figure_arguments(CLI::App& command, FigureArguments& arguments,
   command.add_option("--dpi", arguments.dpi, "Dots per inch of a .png: 300")->type_name("DPI");
   command.add_flag("--no-title,!--title", arguments.no_title,
                    "Draw no title; --title is the default");
-  command.add_flag("--csv", arguments.csv, "Also write what is drawn, as FIGURE.csv");
+  command.add_flag("--csv", arguments.csv,
+                   "Also write what is drawn, as FIGURE.csv; one that is there is replaced");
   command.add_flag("--tex", arguments.tex,
-                   "Also write a figure environment that includes it, as FIGURE.tex");
+                   "Also write a figure environment that includes it, as FIGURE.tex; likewise");
 }
 
 #ifdef ATTNSCOPE_HAS_GUI

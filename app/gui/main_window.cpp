@@ -182,9 +182,11 @@ void MainWindow::wire_run_list() {
   connect(list, &RunListPanel::resume_asked, this, [this](const QString& uuid) {
     if (const RunEntry* entry = runs_.entry(uuid)) launcher_.resume(entry->info);
   });
-  connect(list, &RunListPanel::again_asked, this, [this](const QString& uuid) {
+  const auto again = [this](const QString& uuid) {
     if (const RunEntry* entry = runs_.entry(uuid)) launcher_.again(entry->info);
-  });
+  };
+  connect(list, &RunListPanel::again_asked, this, again);
+  connect(compare_->run_view(), &RunView::again_asked, this, again);
   connect(&store_, &StoreThread::trashed, compare_, &ComparePage::show_trashed);
   connect(&store_, &StoreThread::damage_found, &runs_, &RunListModel::mark_damaged);
   connect(&store_, &StoreThread::published_read, compare_, &ComparePage::show_published);

@@ -52,13 +52,18 @@ bool comes_before(const HeatPoint& a, const HeatPoint& b) {
   return false;
 }
 
-std::vector<bool> varying_axes(std::span<const Row> rows) {
+std::vector<bool> varying_axes(const std::vector<Row>& rows) {
+  return varying_axes(all_rows(rows));
+}
+
+std::vector<bool> varying_axes(const std::vector<const Row*>& rows) {
   std::vector<bool> varying(axes_of({}).size(), false);
   if (rows.empty()) return varying;
-  const std::vector<AxisValue> first = axes_of(rows.front().cell.point);
-  for (const Row& row : rows) {
-    if (row.cell.point == rows.front().cell.point) continue;
-    const std::vector<AxisValue> axes = axes_of(row.cell.point);
+  const HeatPoint& of_first = rows.front()->cell.point;
+  const std::vector<AxisValue> first = axes_of(of_first);
+  for (const Row* row : rows) {
+    if (row->cell.point == of_first) continue;
+    const std::vector<AxisValue> axes = axes_of(row->cell.point);
     for (std::size_t i = 0; i < axes.size(); ++i) {
       if (axes[i].value != first[i].value) varying[i] = true;
     }

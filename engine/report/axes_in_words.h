@@ -35,7 +35,8 @@ inline constexpr std::size_t length_axis = 2;
 [[nodiscard]] bool comes_before(const HeatPoint& a, const HeatPoint& b);
 
 /// Which axes (by place in axes_of) have more than one value among the rows.
-[[nodiscard]] std::vector<bool> varying_axes(std::span<const Row> rows);
+[[nodiscard]] std::vector<bool> varying_axes(const std::vector<const Row*>& rows);
+[[nodiscard]] std::vector<bool> varying_axes(const std::vector<Row>& rows);
 
 /// One axis' value, as words_of says it when the axis varies: "4096 tokens", "seed 2".
 [[nodiscard]] std::string words_of(const AxisValue& axis);

@@ -28,30 +28,36 @@ std::string cell_key(const StoredCell& cell) {
   return point_key(cell.point) + " " + cell.cell.contender.id();
 }
 
-Row row_of(const StoredCell& cell) {
-  return {.cell = cell, .limit_ms = {}, .share_of_limit = {}, .ratio = {}};
+Row row_of(StoredCell cell) {
+  return {.cell = std::move(cell), .limit_ms = {}, .share_of_limit = {}, .ratio = {}};
 }
 
 /// B over A, per item.
 statistics::Ratio ratio_of(const ComparedCell& cell, const statistics::BetweenRuns& between) {
-  return statistics::unpaired_ratio(per_item(cell.b), per_item(cell.a), between, cell.b.basis,
-                                    cell.a.basis);
+  return statistics::unpaired_ratio(per_item(cell.b.cell), per_item(cell.a.cell), between,
+                                    cell.b.cell.basis, cell.a.cell.basis);
 }
 
-std::string time_of(const StoredCell& cell) {
-  const Row row = row_of(cell);
+std::string time_in_words(const Row& row) {
   if (!is_measured(row)) return outcome_of(row).status;
-  const double items = static_cast<double>(std::max<std::int64_t>(cell.cell.batch, 1));
-  return format_time(cell.summary.median_ns / items) + (is_disturbed(row) ? " !" : "");
+  return format_time(row.cell.summary.median_ns / documents_of(row)) +
+         (is_disturbed(row) ? " !" : "");
 }
 
 ComparedTexts line_of(const ComparedCell& cell) {
-  ComparedTexts line{cell.a.cell.contender.name, time_of(cell.a), time_of(cell.b), "", ""};
+  ComparedTexts line{cell.a.cell.cell.contender.name, time_in_words(cell.a), time_in_words(cell.b), "", ""};
   if (cell.ratio) {
     line[3] = difference_in_words(*cell.ratio);
     line[4] = interval_in_words(*cell.ratio);
   }
   return line;
+}
+
+std::vector<const Row*> rows_of(const Comparison& comparison, Row ComparedCell::*side) {
+  std::vector<const Row*> rows;
+  rows.reserve(comparison.cells.size());
+  for (const ComparedCell& cell : comparison.cells) rows.push_back(&(cell.*side));
+  return rows;
 }
 
 std::string counts_of(const Comparison& comparison) {
@@ -152,8 +158,8 @@ std::vector<std::string> settings_apart(const std::vector<StoredCell>& a,
   return apart;
 }
 
-ordered_json side_of(const StoredCell& cell) {
-  const Row row = row_of(cell);
+ordered_json side_of(const Row& row) {
+  const StoredCell& cell = row.cell;
   ordered_json side = {{"status", cell.damaged ? damaged_status : name_of(cell.cell.status)},
                        {"batch", cell.cell.batch},
                        {"ms_per_document", nullptr}};
@@ -163,10 +169,10 @@ ordered_json side_of(const StoredCell& cell) {
 }
 
 ordered_json json_of(const ComparedCell& compared) {
-  ordered_json row = {{"contender", compared.a.cell.contender.id()},
-                      {"name", compared.a.cell.contender.name}};
-  for (const AxisValue& axis : axes_of(compared.a.point)) row[std::string(axis.key)] = axis.value;
-  row["sequence_tokens"] = compared.a.point.sequence_tokens;
+  const StoredCell& cell = compared.a.cell;
+  ordered_json row = {{"contender", cell.cell.contender.id()}, {"name", cell.cell.contender.name}};
+  for (const AxisValue& axis : axes_of(cell.point)) row[std::string(axis.key)] = axis.value;
+  row["sequence_tokens"] = cell.point.sequence_tokens;
   row["a"] = side_of(compared.a);
   row["b"] = side_of(compared.b);
   for (const char* key : {"ratio", "ratio_low", "ratio_high", "verdict"}) row[key] = nullptr;
@@ -183,9 +189,8 @@ Value number(std::optional<double> value) {
   return value && std::isfinite(*value) ? Value(fmt::format("{:.9g}", *value)) : Value();
 }
 
-Value ms_of(const StoredCell& cell) {
-  const Row row = row_of(cell);
-  return is_measured(row) ? number(cell.summary.median_ns / 1e6 / items_of(row)) : Value();
+Value ms_of(const Row& row) {
+  return is_measured(row) ? number(row.cell.summary.median_ns / 1e6 / documents_of(row)) : Value();
 }
 
 Sheet sheet_for_programs(const Comparison& comparison) {
@@ -205,7 +210,7 @@ Sheet sheet_for_programs(const Comparison& comparison) {
     const auto of_ratio = [&](double statistics::Ratio::*part) {
       return cell.ratio ? number((*cell.ratio).*part) : Value();
     };
-    sheet.add({lines[i].setting, cell.a.cell.contender.id(), ms_of(cell.a), ms_of(cell.b),
+    sheet.add({lines[i].setting, cell.a.cell.cell.contender.id(), ms_of(cell.a), ms_of(cell.b),
                of_ratio(&statistics::Ratio::ratio), of_ratio(&statistics::Ratio::low),
                of_ratio(&statistics::Ratio::high),
                cell.ratio ? Value(std::string(verdict_in_words(*cell.ratio))) : Value(),
@@ -265,17 +270,18 @@ Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a, const St
   comparison.machine_moved = machine_moved(*ceilings);
   std::vector<std::string> apart = settings_apart(*cells_a, *cells_b);
   std::ranges::stable_sort(*cells_a, comes_before, &StoredCell::point);
-  std::map<std::string, const StoredCell*> of_b;
-  for (const StoredCell& cell : *cells_b) of_b.emplace(cell_key(cell), &cell);
+  std::map<std::string, StoredCell*> of_b;
+  for (StoredCell& cell : *cells_b) of_b.emplace(cell_key(cell), &cell);
   for (StoredCell& cell : *cells_a) {
     const auto match = of_b.find(cell_key(cell));
     if (match == of_b.end()) {
       ++comparison.only_in_a;
       continue;
     }
-    ComparedCell compared{.a = std::move(cell), .b = *match->second, .ratio = {}};
+    ComparedCell compared{
+        .a = row_of(std::move(cell)), .b = row_of(std::move(*match->second)), .ratio = {}};
     of_b.erase(match);
-    if (is_measured(row_of(compared.a)) && is_measured(row_of(compared.b))) {
+    if (is_measured(compared.a) && is_measured(compared.b)) {
       const statistics::Ratio ratio = ratio_of(compared, {});
       if (std::isfinite(ratio.ratio)) compared.ratio = ratio;
     }
@@ -294,16 +300,13 @@ const ComparedTexts& comparison_headings() {
 }
 
 std::vector<ComparedLine> comparison_lines(const Comparison& comparison) {
-  std::vector<Row> rows;
-  rows.reserve(comparison.cells.size());
-  for (const ComparedCell& cell : comparison.cells) rows.push_back(row_of(cell.a));
-  std::vector<bool> varying = varying_axes(rows);
+  std::vector<bool> varying = varying_axes(rows_of(comparison, &ComparedCell::a));
   varying[length_axis] = true;
   std::vector<ComparedLine> lines;
-  lines.reserve(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    lines.push_back({.setting = words_of(rows[i].cell.point, varying, true),
-                     .texts = line_of(comparison.cells[i])});
+  lines.reserve(comparison.cells.size());
+  for (const ComparedCell& cell : comparison.cells) {
+    lines.push_back(
+        {.setting = words_of(cell.a.cell.point, varying, true), .texts = line_of(cell)});
   }
   return lines;
 }
@@ -314,9 +317,7 @@ namespace {
 void add_disturbed(const Comparison& comparison, std::vector<std::string>& notes) {
   for (const auto& [name, run, side] : {std::tuple("A", &comparison.run_a, &ComparedCell::a),
                                         {"B", &comparison.run_b, &ComparedCell::b}}) {
-    std::vector<Row> rows;
-    for (const ComparedCell& cell : comparison.cells) rows.push_back(row_of(cell.*side));
-    if (const std::string disturbed = disturbed_cells_in_words(*run, all_rows(rows));
+    if (const std::string disturbed = disturbed_cells_in_words(*run, rows_of(comparison, side));
         !disturbed.empty())
       notes.push_back(fmt::format("{}: {}", name, disturbed));
   }
@@ -326,6 +327,7 @@ void add_disturbed(const Comparison& comparison, std::vector<std::string>& notes
 
 std::vector<std::string> comparison_notes(const Comparison& comparison) {
   std::vector<std::string> notes;
+  if (comparison.run_a.id == comparison.run_b.id) notes.emplace_back("A and B are the same run");
   for (const std::string& difference : differences(comparison.run_a, comparison.run_b)) {
     notes.push_back("not alike: " + difference);
   }

@@ -14,7 +14,7 @@
 namespace attnscope::report {
 
 struct ComparedCell {
-  StoredCell a, b;
+  Row a, b;
   std::optional<statistics::Ratio> ratio;  // b / a, when both are ok
 };
 

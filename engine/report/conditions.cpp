@@ -95,11 +95,14 @@ bool is_disturbed(const Row& row) {
   return is_measured(row) && (row.cell.basis.is_disturbed || has_many_outliers(row));
 }
 
-std::string disturbed_cells_in_words(const RunInfo& run, const std::vector<const Row*>& rows) {
+std::string disturbed_cells_in_words(const std::vector<const Row*>& rows) {
   const std::string disturbed = disturbed_share(rows);
-  if (disturbed.empty()) return {};
-  return fmt::format("{}: close those and measure again, {}", disturbed,
-                     command_on(run, "run --again"));
+  return disturbed.empty() ? disturbed : disturbed + ": close those and measure again";
+}
+
+std::string disturbed_cells_in_words(const RunInfo& run, const std::vector<const Row*>& rows) {
+  const std::string disturbed = disturbed_cells_in_words(rows);
+  return disturbed.empty() ? disturbed : disturbed + ", " + command_on(run, "run --again");
 }
 
 std::string provenance_line(const Table& table) {

@@ -96,14 +96,21 @@ std::string format_bytes(double bytes) {
   return in_unit(bytes, units);
 }
 
-std::string format_relative(double ratio) {
-  const double percent = (ratio - 1) * 100;
-  if (!std::isfinite(percent)) return "–";
-  if (std::abs(percent) < 0.05) return "0 %";
+namespace {
+
+std::string percent_without_unit(double percent) {
+  if (std::abs(percent) < 0.05) return "0";
   // One decimal where a whole percent would hide most of the difference: -99 % may be a factor of
   // 67 or of 200.
   const bool fine = std::abs(percent) < 9.95 || percent < -90;
-  return fine ? fmt::format("{:+.1f} %", percent) : fmt::format("{:+.0f} %", percent);
+  return fine ? fmt::format("{:+.1f}", percent) : fmt::format("{:+.0f}", percent);
+}
+
+}  // namespace
+
+std::string format_relative(double ratio) {
+  const double percent = (ratio - 1) * 100;
+  return std::isfinite(percent) ? percent_without_unit(percent) + " %" : "–";
 }
 
 std::string format_times(double ratio) {
@@ -123,7 +130,8 @@ std::string_view verdict_in_words(const statistics::Ratio& ratio) {
 
 std::string interval_in_words(const statistics::Ratio& ratio) {
   if (!is_known(ratio)) return std::string(too_few_samples);
-  return fmt::format("{} to {}", format_relative(ratio.low), format_relative(ratio.high));
+  return fmt::format("{} to {} %", percent_without_unit((ratio.low - 1) * 100),
+                     percent_without_unit((ratio.high - 1) * 100));
 }
 
 std::string time_interval_in_words(const statistics::Summary& time) {

@@ -29,7 +29,7 @@ inline constexpr std::size_t line_width = 110;
 [[nodiscard]] std::string difference_in_words(const statistics::Ratio& ratio);
 /// The same without its number: "faster".
 [[nodiscard]] std::string_view verdict_in_words(const statistics::Ratio& ratio);
-/// "-45 % to -41 %", or "too few samples".
+/// "-45 to -41 %", or "too few samples".
 [[nodiscard]] std::string interval_in_words(const statistics::Ratio& ratio);
 /// The interval of a time as a ratio to it.
 [[nodiscard]] statistics::Ratio relative_interval(const statistics::Summary& time);

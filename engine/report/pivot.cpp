@@ -143,9 +143,7 @@ PivotCell time_cell(const Row& row) {
   cell.marks = marks_of(row);
   cell.text = time_text(cell);
   if (!row.ratio) return cell;
-  cell.ratio = row.ratio->ratio;
-  cell.verdict = row.ratio->verdict;
-  cell.verdict_words = verdict_in_words(*row.ratio);
+  cell.ratio = row.ratio;
   cell.difference = difference_in_words(*row.ratio);
   cell.text += fmt::format(" ({})", cell.difference);
   return cell;
@@ -156,8 +154,8 @@ PivotCell memory_cell(const Row& row, const Row* baseline) {
   cell.value = bytes_of(row);
   cell.text = format_bytes(*cell.value);
   if (baseline == nullptr || !is_measured(*baseline) || !(bytes_of(*baseline) > 0)) return cell;
-  cell.ratio = bytes_of(row) / bytes_of(*baseline);
-  cell.difference = format_relative(*cell.ratio);
+  cell.memory_ratio = bytes_of(row) / bytes_of(*baseline);
+  cell.difference = format_relative(*cell.memory_ratio);
   cell.text += fmt::format(" ({})", cell.difference);
   return cell;
 }
@@ -178,8 +176,7 @@ PivotCell measured_cell(const Row& row, const Row* baseline, Quantity quantity) 
     case Quantity::ratio: {
       if (!row.ratio) return {};
       PivotCell cell = bare_cell(row.ratio->ratio, ratio_in_words(*row.ratio));
-      cell.verdict = row.ratio->verdict;
-      cell.verdict_words = verdict_in_words(*row.ratio);
+      cell.ratio = row.ratio;
       return cell;
     }
     case Quantity::limit:
@@ -201,8 +198,8 @@ PivotCell measured_cell(const Row& row, const Row* baseline, Quantity quantity) 
 void strip_comparison(PivotCell& cell, const Row& row, Quantity quantity) {
   cell.is_baseline = true;
   cell.ratio.reset();
+  cell.memory_ratio.reset();
   cell.difference.clear();
-  cell.verdict.reset();
   if (quantity == Quantity::ratio) cell.text = "baseline";
   if (quantity == Quantity::time) cell.text = time_text(cell);
   if (quantity == Quantity::memory) cell.text = format_bytes(bytes_of(row));

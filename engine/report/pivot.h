@@ -46,10 +46,9 @@ struct PivotCell {
   std::string difference = {};     // what stands in its parentheses
   std::string marks = {};          // of a time: "~!"
   // The bare number (ns or bytes per document, a ratio, a share, an error), where it has one, and
-  // for time and memory its ratio to the baseline's.
-  std::optional<double> value, ratio;
-  std::optional<statistics::Verdict> verdict;
-  std::string_view verdict_words = {};  // "faster", "too few samples"
+  // for memory its ratio to the baseline's; that of time and ratio has an interval.
+  std::optional<double> value, memory_ratio;
+  std::optional<statistics::Ratio> ratio;
   bool is_baseline = false;
 };
 

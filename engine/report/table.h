@@ -99,6 +99,8 @@ inline constexpr std::string_view damaged_status = "damaged";
 /// What has to be known beside the cells: one sentence for each kind of it, with the names of those
 /// it holds for where they are few, and one for each reason of cells without a time.
 [[nodiscard]] std::vector<std::string> notes_below(const std::vector<const Row*>& rows);
+/// Those, and how far the widest intervals reach: below tables that have no room for each.
+[[nodiscard]] std::vector<std::string> notes_with_intervals(const std::vector<const Row*>& rows);
 /// Whether a time is shorter than the measured ceilings allow: then the ceilings or it are wrong.
 [[nodiscard]] bool is_beyond_limit(const Row& row);
 

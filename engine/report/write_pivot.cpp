@@ -32,13 +32,21 @@ void for_each_line(const PivotBlock& block, auto&& each) {
   }
 }
 
+std::vector<std::string> notes_of(const Table& table, const Pivot& pivot) {
+  const bool tells_time = std::ranges::any_of(pivot.choice.cells, [](Quantity quantity) {
+    return quantity == Quantity::time || quantity == Quantity::ratio;
+  });
+  const std::vector<const Row*> rows = rows_shown(table, pivot);
+  return tells_time ? notes_with_intervals(rows) : notes_below(rows);
+}
+
 Sheet sheet_for_people(const Table& table, const Pivot& pivot, bool is_text) {
   const std::string quantities = quantities_in_words(table, pivot);
   const std::string between = pivot.title.empty() || quantities.empty() ? "" : "; ";
   Sheet sheet{.frame = SheetFrame::floating,
               .above = {pivot.title + between + quantities},
               .columns = {{"", axis_name(pivot.choice.rows), false}},
-              .notes = notes_below(rows_shown(table, pivot)),
+              .notes = notes_of(table, pivot),
               .below = {provenance_line(table)}};
   if (has_several(pivot)) sheet.columns.push_back({"", "", false});
   sheet.labels = sheet.columns.size();
@@ -70,15 +78,16 @@ std::vector<Named> values_of(const PivotCell& cell, Quantity quantity) {
   const auto number = [](const std::optional<double>& value) {
     return value ? Value(*value) : Value();
   };
-  const auto verdict = cell.verdict ? Value(std::string(cell.verdict_words)) : Value();
+  const Value ratio = cell.ratio ? Value(cell.ratio->ratio) : Value(),
+              verdict = cell.ratio ? Value(std::string(verdict_in_words(*cell.ratio))) : Value();
   switch (quantity) {
     case Quantity::time:
       return {{"ms_per_document", cell.value ? Value(*cell.value / 1e6) : Value()},
-              {"ratio", number(cell.ratio)},
+              {"ratio", ratio},
               {"verdict", verdict}};
     case Quantity::memory:
       return {{"peak_bytes_per_document", number(cell.value)},
-              {"peak_bytes_ratio", number(cell.ratio)}};
+              {"peak_bytes_ratio", number(cell.memory_ratio)}};
     case Quantity::ratio:
       return {{"ratio", number(cell.value)}, {"verdict", verdict}};
     case Quantity::limit:
@@ -243,7 +252,7 @@ Sheet sheet_for_paper(const Table& table, const Pivot& pivot) {
   Sheet sheet{.frame = SheetFrame::floating,
               .above = {caption_of(table, pivot)},
               .columns = {{"", "", false}},
-              .notes = notes_below(rows_shown(table, pivot)),
+              .notes = notes_of(table, pivot),
               .below = {provenance_line(table)}};
   if (several) sheet.columns.push_back({"", "", false});
   std::string label = latex_escaped(axis_name(pivot.choice.rows)) + (several ? " & Unit" : "");

@@ -25,7 +25,7 @@ std::string joined(const std::string& a, const std::string& b) {
   return a.empty() || b.empty() ? a + b : fmt::format("{}; {}", a, b);
 }
 
-/// Both ends of an interval relative to a value, in percent: "-0.4/+0.5 %".
+/// Both ends of an interval relative to its own value, in percent: "-0.4/+0.5 %".
 std::string ends_in_percent(const statistics::Ratio& ratio) {
   if (!is_known(ratio)) return std::string(too_few_samples);
   if (ratio.low == ratio.high) return {};
@@ -45,8 +45,15 @@ std::string time_interval(const Row& row) {
   return ends_in_percent(relative_interval(time));
 }
 
+/// Of what is itself a difference, as one: it holds 0 where no difference is shown. None of what is
+/// compared with itself.
+std::string difference_interval(const std::optional<statistics::Ratio>& ratio) {
+  if (!ratio || ratio->low == ratio->high) return {};
+  return interval_in_words(*ratio);
+}
+
 std::string ratio_interval(const Row& row) {
-  const std::string ends = row.ratio ? ends_in_percent(*row.ratio) : "";
+  const std::string ends = difference_interval(row.ratio);
   return ends.empty() || row.ratio->paired ? ends : ends + " (unpaired)";
 }
 
@@ -89,7 +96,7 @@ constexpr std::array<Field, 13> fields{{
     {"growth", true,
      [](const Row& r) { return r.growth ? format_relative(r.growth->ratio) : std::string(); }},
     {"95 % of growth", true,
-     [](const Row& r) { return r.growth ? ends_in_percent(*r.growth) : std::string(); }},
+     [](const Row& r) { return difference_interval(r.growth); }},
 }};
 
 constexpr std::size_t batch_field = 1;
@@ -315,8 +322,28 @@ Sheet sheet_for_paper(const Table& table) {
       block.rows.push_back(paper_line(table, own, contenders, is_time));
     begin += own.size();
   }
-  sheet.notes = notes_below(all_rows(table.rows));
+  sheet.notes = notes_with_intervals(all_rows(table.rows));
   return sheet;
+}
+
+/// "95 % intervals reach at most -2.1/+2.3 % around a time and -1.9/+2.4 % around a ratio": those
+/// that are known, since a cell says which are not.
+std::string widest_intervals(const std::vector<const Row*>& rows) {
+  statistics::Ratio times{.ratio = 1, .low = 1, .high = 1}, ratios = times;
+  const auto reach = [](statistics::Ratio& widest, const statistics::Ratio& one) {
+    if (!is_known(one)) return;
+    widest.low = std::min(widest.low, one.low / one.ratio);
+    widest.high = std::max(widest.high, one.high / one.ratio);
+  };
+  for (const Row* row : rows) {
+    if (!is_measured(*row) || !(row->cell.summary.median_ns > 0)) continue;
+    reach(times, relative_interval(row->cell.summary));
+    if (row->ratio) reach(ratios, *row->ratio);
+  }
+  const std::string of_times = ends_in_percent(times), of_ratios = ends_in_percent(ratios);
+  if (of_times.empty()) return {};
+  return fmt::format("95 % intervals reach at most {} around a time{}", of_times,
+                     of_ratios.empty() ? "" : fmt::format(" and {} around a ratio", of_ratios));
 }
 
 }  // namespace
@@ -357,6 +384,13 @@ std::vector<std::string> notes_below(const std::vector<const Row*>& rows) {
     notes.push_back(names.size() <= few ? fmt::format("{} ({})", sentence, fmt::join(names, "; "))
                                         : fmt::format("{} ({} cells)", sentence, names.size()));
   }
+  return notes;
+}
+
+std::vector<std::string> notes_with_intervals(const std::vector<const Row*>& rows) {
+  std::vector<std::string> notes = notes_below(rows);
+  std::string widest = widest_intervals(rows);
+  if (!widest.empty()) notes.push_back(std::move(widest));
   return notes;
 }
 

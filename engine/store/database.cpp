@@ -7,6 +7,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <limits>
 
 #include "engine/store/store.h"
@@ -98,6 +100,18 @@ bool is_of_reading(const DatabaseError& error) {
 
 namespace {
 
+/// Whether this process may not let the database, or the log beside it, grow any more.
+bool is_kept_from_growing(const std::filesystem::path& file) {
+  constexpr std::uintmax_t next_bytes = 65536;  // what a step of SQLite may add
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;
+  return std::ranges::any_of(std::array{"", "-wal"}, [&](const char* ending) {
+    std::error_code none;
+    const std::uintmax_t bytes = std::filesystem::file_size(file.string() + ending, none);
+    return (none ? 0 : bytes) + next_bytes > limit.rlim_cur;
+  });
+}
+
 std::string sentence_of(const DatabaseError& error, const std::filesystem::path& file) {
   const std::string name = file.string();
   // SQLite quotes names of the file, which another may have written.
@@ -106,10 +120,10 @@ std::string sentence_of(const DatabaseError& error, const std::filesystem::path&
   // The shared memory of the log could not get its size: a full disk, said in other words.
   const int code =
       error.getExtendedErrorCode() == SQLITE_IOERR_SHMSIZE ? SQLITE_FULL : primary_code(error);
-  if ((code == SQLITE_FULL || code == SQLITE_IOERR) && is_kept_from_shared_memory()) {
+  if ((code == SQLITE_FULL || code == SQLITE_IOERR) && is_kept_from_growing(file)) {
     return fmt::format(
-        "the database {} cannot be used while files may not grow (ulimit -f), for what it needs "
-        "beside it; raise that limit, or read a copy of it made by attnscope export",
+        "the database {} and what it needs beside it may not grow as they must (ulimit -f); raise "
+        "that limit, or read a copy of it made by attnscope export",
         name);
   }
   switch (code) {

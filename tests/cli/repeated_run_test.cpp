@@ -3,10 +3,13 @@
 // run --again and show, driven as a person drives them, with a measuring process that needs no
 // LibTorch.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -137,6 +140,24 @@ TEST_F(RepeatedRun, IsShownWithItsMachineBuildAndSweep) {
     EXPECT_THAT(outcome.out, HasSubstr(part));
   }
   EXPECT_EQ(run({"show", "77"}).exit_code, 3);
+}
+
+TEST_F(RepeatedRun, TheCommandThatStartedIt_IsKeptAsAShellTakesIt) {
+  program_.write("two words.json", program_.read("sweep.json"));
+  ASSERT_EQ(run({"run", "two words.json", "--quiet"}).exit_code, 0);
+  EXPECT_THAT(run({"show", "2"}).out, HasSubstr("attnscope run 'two words.json' --quiet"));
+}
+
+TEST_F(RepeatedRun, EventsThatNothingTakes_AreAnErrorThoughTheRunIsKept) {
+  const std::string command =
+      fmt::format("ATTNSCOPE_WORKER='{}' '{}' run '{}' --events --db '{}' >/dev/full 2>'{}'",
+                  FAKE_WORKER_PROGRAM, ATTNSCOPE_PROGRAM, program_.path("sweep.json").string(),
+                  program_.path("attnscope/attnscope.db").string(), program_.path("lost").string());
+  const int status = std::system(command.c_str());
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 2);
+  EXPECT_THAT(program_.read("lost"), HasSubstr("standard output"));
+  EXPECT_EQ(shown("2").at("status"), "done");
 }
 
 }  // namespace

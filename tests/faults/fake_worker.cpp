@@ -10,9 +10,9 @@
 // refuse, wrong, endless (runs until it is cancelled), held (runs while the file FAKE_WORKER_HOLD
 // is there), or after a lie. Faults of the worker itself are words in FAKE_WORKER:
 //   mute killed-five-times (the first five, while they start) old-version old-protocol
-//   garbage-hello refuses silent-exit heats-die-before-running garbage-heat other-heat no-ceilings
-//   impossible-ceilings deaf no-heartbeat; in its greeting elsewhere (on another machine) restarted
-//   another-governor owing-cores endless-cores
+//   garbage-hello refuses endless-refusal silent-exit heats-die-before-running garbage-heat
+//   other-heat no-ceilings impossible-ceilings deaf no-heartbeat; in its greeting elsewhere (on
+//   another machine) restarted another-governor owing-cores endless-cores
 // Processes are noted in the file FAKE_WORKER_PIDS, where that is set.
 // Every request is noted in the file FAKE_WORKER_LOG, one line each: "hello", "heat 64", ...
 #include <poll.h>
@@ -274,6 +274,11 @@ void answer_hello(const json& message) {
   }
   if (has_fault("refuses")) {
     send({{"event", "error"}, {"message", "more than one OpenMP runtime is loaded"}});
+    std::_Exit(2);
+  }
+  if (has_fault("endless-refusal")) {
+    constexpr std::size_t length = 200'000;
+    send({{"event", "error"}, {"message", std::string(length, 'x')}});
     std::_Exit(2);
   }
   json implementations = json::array();

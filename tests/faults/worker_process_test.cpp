@@ -134,6 +134,13 @@ TEST_F(WorkerProcessTest, Refusal_IsQuoted) {
   EXPECT_THAT(error_of(FAKE_WORKER_PROGRAM), HasSubstr("more than one OpenMP runtime"));
 }
 
+TEST_F(WorkerProcessTest, RefusalWithoutEnd_IsCut) {
+  misbehave("endless-refusal");
+  const std::string error = error_of(FAKE_WORKER_PROGRAM);
+  EXPECT_THAT(error, HasSubstr("xxx"));
+  EXPECT_LT(error.size(), 3 * longest_words);
+}
+
 TEST_F(WorkerProcessTest, ProgramThatIsNoWorker_IsQuoted) {
   misbehave("garbage-hello");
   EXPECT_THAT(error_of(FAKE_WORKER_PROGRAM), HasSubstr("Welcome to gpubox!"));

@@ -4,6 +4,7 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QLabel>
+#include <QPushButton>
 #include <QSignalSpy>
 #include <QTableView>
 #include <QToolButton>
@@ -98,6 +99,29 @@ class RunViewTest : public QObject {
       QCOMPARE(chart->figure().series.front().rail.front().status, CellStatus::oom);
     }
     QCOMPARE(view_->table()->model()->rowCount(), 9);
+  }
+
+  void DisturbedCells_AreCountedAndTheWayOutIsAButton() {
+    auto* button = view_->findChild<QPushButton*>(QStringLiteral("measure_disturbed_again"));
+    QVERIFY(button->isHidden());
+    const RunId run = begin_run_with(*store_, "busy", {}, 1);
+    HeatResult heat = made_up_heat(0, 64, three_contenders());
+    for (Cell& cell : heat.cells) {
+      for (Sample& sample : cell.samples) sample.waited_ns = sample.time_ns / 2;
+    }
+    QVERIFY(store_->add_heat(run, heat));
+    const QString uuid = QString::fromStdString(run.uuid);
+    view_->choose_run(uuid);
+    QVERIFY2(button->isHidden(), "while it is measured");
+    QVERIFY(store_->finish_run(run, RunStatus::done));
+    view_->choose_run(uuid);
+    QCOMPARE(view_->findChild<QLabel*>(QStringLiteral("disturbed_cells"))->text(),
+             QStringLiteral("3 of 3 cells were disturbed by other programs: close those and "
+                            "measure again"));
+    const QSignalSpy again(view_.get(), &RunView::again_asked);
+    button->click();
+    QCOMPARE(again.count(), 1);
+    QCOMPARE(again.front().front().toString(), uuid);
   }
 
   void EachChart_HasAViewOfItsOwn() {

@@ -37,6 +37,7 @@ TEST(Compare, ARunWithItself_ShowsNoDifference) {
     EXPECT_EQ(cell.ratio->verdict, statistics::Verdict::no_difference_shown);
   }
   EXPECT_EQ(ratios, 7) << "all but the cell that ran out of memory";
+  EXPECT_THAT(comparison_notes(comparison).front(), "A and B are the same run");
 }
 
 TEST(Compare, RunsThatShareNoCell_SayWhichSettingsAreApart) {
@@ -134,7 +135,7 @@ TEST(Compare, TheRatio_IsBOverAPerDocument) {
   b.add(heat);
   const Comparison comparison = compare_or_throw(a, b);
   const ComparedCell& cell = comparison.cells.back();
-  ASSERT_EQ(cell.a.point.sequence_tokens, 512);
+  ASSERT_EQ(cell.a.cell.point.sequence_tokens, 512);
   EXPECT_NEAR(cell.ratio->ratio, 0.5, 1e-9);
   EXPECT_EQ(cell.ratio->verdict, statistics::Verdict::faster);
 }
@@ -152,7 +153,7 @@ TEST(Compare, ADifferenceThatAllCellsShare_IsTheMachinesUpToFivePercent) {
     }
     const Comparison comparison = compare_or_throw(a, b);
     for (const ComparedCell& cell : comparison.cells) {
-      if (cell.a.cell.contender.name != "Another") continue;
+      if (cell.a.cell.cell.contender.name != "Another") continue;
       EXPECT_EQ(cell.ratio->verdict, slower > 1.1 ? statistics::Verdict::slower
                                                   : statistics::Verdict::no_difference_shown);
     }

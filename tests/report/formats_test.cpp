@@ -22,6 +22,7 @@ namespace {
 using Record = std::vector<std::string>;
 using namespace test;
 using nlohmann::json;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -245,7 +246,7 @@ TEST(Text, IntervalsAndLongVerdicts_StillFitTheTerminal) {
     row.ratio->verdict = statistics::Verdict::no_difference_shown;
   }
   const std::string text = write_table(table, TableFormat::text);
-  EXPECT_THAT(text, HasSubstr("-86.7/+23.4 %"));
+  EXPECT_THAT(text, HasSubstr("  -87 to +23 %\n"));
   EXPECT_THAT(write_table(table, TableFormat::markdown), HasSubstr("| executed |"));
   EXPECT_THAT(text, HasSubstr("no difference shown"));
   std::stringstream lines(text);
@@ -453,6 +454,8 @@ TEST(Latex, TheForm_IsThatOfThePapersTable3) {
                         "1000 $(+100\\,\\%)$"));
   EXPECT_THAT(text, HasSubstr("MB & \\underline{2.00} & 2.00 $(0\\,\\%)$"));
   EXPECT_LT(text.find("64 tokens"), text.find("256 tokens"));
+  EXPECT_THAT(text, ContainsRegex(R"(95 \\% intervals reach at most -[0-9.]+/\+[0-9.]+ \\% )"
+                                  R"(around a time and -[0-9.]+/\+[0-9.]+ \\% around a ratio)"));
 }
 
 TEST(Latex, WithoutBaseline_NothingIsUnderlinedOrCompared) {

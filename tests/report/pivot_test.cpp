@@ -64,9 +64,9 @@ TEST(Pivot, TheBaseline_IsMarkedAndComparedWithNothing) {
   const auto& lines = pivot.blocks.front().lines;
   EXPECT_THAT(texts(lines[0]), ElementsAre("baseline", "baseline"));
   EXPECT_TRUE(lines[0].cells.front().is_baseline);
-  EXPECT_FALSE(lines[0].cells.front().verdict);
+  EXPECT_FALSE(lines[0].cells.front().ratio);
   EXPECT_THAT(texts(lines[1]), ElementsAre("-50 %", "-88 %"));
-  EXPECT_EQ(lines[1].cells.front().verdict, statistics::Verdict::faster);
+  EXPECT_EQ(lines[1].cells.front().ratio->verdict, statistics::Verdict::faster);
 }
 
 TEST(Pivot, ADifferenceThatIsNotShown_IsSaidInWords) {

@@ -27,9 +27,9 @@ QVariant ComparisonModel::sort_key(int row, int column) const {
     case setting:
       return row;  // the runs' own order
     case time_a:
-      return cell.a.summary.median_ns;
+      return cell.a.cell.summary.median_ns / report::documents_of(cell.a);
     case time_b:
-      return cell.b.summary.median_ns;
+      return cell.b.cell.summary.median_ns / report::documents_of(cell.b);
     case ratio:
     case interval:
       return cell.ratio ? cell.ratio->ratio : 0;
@@ -52,13 +52,13 @@ QVariant ComparisonModel::data(const QModelIndex& index, int role) const {
       return static_cast<int>(Qt::AlignVCenter | (is_number ? Qt::AlignRight : Qt::AlignLeft));
     }
     case Qt::ToolTipRole:
-      if (!cell.a.cell.reason.empty()) return tr("A: %1").arg(words(cell.a.cell.reason));
-      if (!cell.b.cell.reason.empty()) return tr("B: %1").arg(words(cell.b.cell.reason));
+      if (!cell.a.cell.cell.reason.empty()) return tr("A: %1").arg(words(cell.a.cell.cell.reason));
+      if (!cell.b.cell.cell.reason.empty()) return tr("B: %1").arg(words(cell.b.cell.cell.reason));
       return {};
     case sort_role:
       return sort_key(index.row(), index.column());
     case style_key_role:
-      return words(cell.a.cell.contender.id());
+      return words(cell.a.cell.cell.contender.id());
     case verdict_role:
       return cell.ratio ? QVariant(static_cast<int>(cell.ratio->verdict)) : QVariant();
     default:

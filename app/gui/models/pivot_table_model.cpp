@@ -166,7 +166,7 @@ QVariant PivotTableModel::cell_data(const report::PivotLine& line, int column, i
       return words(cell.text);
     case Qt::ToolTipRole: {
       const QString tip = cell_tip(row, column_of(line.quantity));
-      return cell.verdict && line.quantity == report::Quantity::time
+      return cell.ratio && line.quantity == report::Quantity::time
                  ? QStringLiteral("%1\n%2").arg(tip,
                                                 cell_tip(row, CellTableModel::against_baseline))
                  : tip;
@@ -174,7 +174,7 @@ QVariant PivotTableModel::cell_data(const report::PivotLine& line, int column, i
     case cell_status_role:
       return static_cast<int>(row.cell.damaged ? CellStatus::wrong : row.cell.cell.status);
     case verdict_role:
-      return cell.verdict ? QVariant(static_cast<int>(*cell.verdict)) : QVariant();
+      return cell.ratio ? QVariant(static_cast<int>(cell.ratio->verdict)) : QVariant();
     case baseline_role:
       return cell.is_baseline;
     case table_row_role:

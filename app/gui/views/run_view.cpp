@@ -11,6 +11,7 @@
 #include <QSettings>
 #include <QSplitter>
 #include <QTableView>
+#include <QPushButton>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -45,6 +46,7 @@ RunView::RunView(QWidget* parent)
       title_(new QLabel),
       detail_(new QLabel),
       disturbed_(new ProblemLabel("disturbed_cells")),
+      measure_again_(new QPushButton(tr("Measure again"))),
       panel_button_(new QToolButton),
       x_axis_(picker(QStringLiteral("x_axis"), tr("Horizontal axis"),
                      tr("What the charts are drawn along"))),
@@ -81,6 +83,9 @@ QWidget* RunView::build_head() {
   detail_->setTextFormat(Qt::PlainText);
   detail_->setForegroundRole(QPalette::PlaceholderText);
   detail_->setWordWrap(true);
+  measure_again_->setObjectName(QStringLiteral("measure_disturbed_again"));
+  measure_again_->setToolTip(tr("Measures the whole run again, as a new one"));
+  measure_again_->hide();
   panel_button_->setObjectName(QStringLiteral("toggle_cell_panel"));
   auto* head = new QWidget;
   auto* line = new QHBoxLayout;
@@ -91,7 +96,10 @@ QWidget* RunView::build_head() {
   layout->setSpacing(2);
   layout->addLayout(line);
   layout->addWidget(detail_);
-  layout->addWidget(disturbed_);
+  auto* disturbed = new QHBoxLayout;
+  disturbed->addWidget(disturbed_, 1);
+  disturbed->addWidget(measure_again_, 0, Qt::AlignTop);
+  layout->addLayout(disturbed);
   slice_bar_->add_leading(labelled(tr("&Along"), x_axis_));
   slice_bar_->add_leading(labelled(tr("&Panels"), facets_));
   return head;
@@ -162,6 +170,7 @@ void RunView::build_actions() {
 }
 
 void RunView::wire() {
+  connect(measure_again_, &QPushButton::clicked, this, [this] { Q_EMIT again_asked(uuid_); });
   connect(charts_, &ChartPair::cell_chosen, this, [this](qint64 cell) {
     if (run_ && choose_numbered(cell)) show_cell_panel(true);
   });
@@ -341,8 +350,11 @@ void RunView::show_head(const RunSnapshot& run) {
   const RunInfo& info = run.table.run;
   title_->setText(QStringLiteral("%1  %2").arg(info.number).arg(words(title_of(info))));
   show_detail(run);
-  disturbed_->set_problem(
-      words(report::disturbed_cells_in_words(info, report::all_rows(run.table.rows))));
+  const QString disturbed =
+      words(report::disturbed_cells_in_words(report::all_rows(run.table.rows)));
+  disturbed_->set_problem(disturbed);
+  measure_again_->setVisible(!disturbed.isEmpty() && info.status != RunStatus::running &&
+                             !info.damaged);
 
   facet_ = run.request.facet;
   QStringList keys{QString()};

@@ -11,6 +11,7 @@
 
 class QComboBox;
 class QLabel;
+class QPushButton;
 class QSplitter;
 class QTableView;
 class QToolButton;
@@ -76,6 +77,7 @@ class RunView : public QWidget {
 
  Q_SIGNALS:
   void run_wanted(const attnscope::gui::RunRequest& request);
+  void again_asked(const QString& uuid);
   void succeeded(const QString& sentence);
   void failed(const QString& sentence);
 
@@ -95,6 +97,7 @@ class RunView : public QWidget {
   QLabel* title_;
   QLabel* detail_;
   ProblemLabel* disturbed_;
+  QPushButton* measure_again_;
   QToolButton* panel_button_;
   QComboBox* x_axis_;
   QComboBox* facets_;
