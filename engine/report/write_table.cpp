@@ -95,8 +95,7 @@ constexpr std::array<Field, 13> fields{{
      }},
     {"growth", true,
      [](const Row& r) { return r.growth ? format_relative(r.growth->ratio) : std::string(); }},
-    {"95 % of growth", true,
-     [](const Row& r) { return difference_interval(r.growth); }},
+    {"95 % of growth", true, [](const Row& r) { return difference_interval(r.growth); }},
 }};
 
 constexpr std::size_t batch_field = 1;
