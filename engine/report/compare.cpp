@@ -45,7 +45,8 @@ std::string time_in_words(const Row& row) {
 }
 
 ComparedTexts line_of(const ComparedCell& cell) {
-  ComparedTexts line{cell.a.cell.cell.contender.name, time_in_words(cell.a), time_in_words(cell.b), "", ""};
+  ComparedTexts line{cell.a.cell.cell.contender.name, time_in_words(cell.a), time_in_words(cell.b),
+                     "", ""};
   if (cell.ratio) {
     line[3] = difference_in_words(*cell.ratio);
     line[4] = interval_in_words(*cell.ratio);
