@@ -25,6 +25,16 @@ Result<ScoreFormat> parse_score_format(std::string_view text) {
 }
 
 Result<std::string> ScoreLines::add(const PairIds& ids, float score) {
+  if (format_ != ScoreFormat::jsonl) {
+    for (const std::string& id : {ids.query_id, ids.document_id}) {
+      if (visible(id) == id) continue;
+      return fail(
+          "the id '{}' has a character that no one sees, that a terminal obeys, or that is no "
+          "UTF-8; "
+          "name it otherwise, or write --format jsonl",
+          in_a_sentence(id));
+    }
+  }
   switch (format_) {
     case ScoreFormat::trec:
       return add_ranked(ids, score);
@@ -34,7 +44,11 @@ Result<std::string> ScoreLines::add(const PairIds& ids, float score) {
       if (!ids.document_id.empty()) line["docno"] = ids.document_id;
       // As the float is written, not the double that it becomes.
       line["score"] = nlohmann::json::parse(fmt::format("{}", score));
-      return line.dump() + "\n";
+      const auto written = [&](bool is_ascii) {
+        return line.dump(-1, ' ', is_ascii, nlohmann::json::error_handler_t::replace);
+      };
+      const std::string text = written(false);
+      return (visible(text) == text ? text : written(true)) + "\n";
     }
     case ScoreFormat::tsv:
       break;

@@ -34,8 +34,9 @@ class ScoreLines {
   /// `tag`: what a TREC run is called.
   ScoreLines(ScoreFormat format, std::string tag) : format_(format), tag_(std::move(tag)) {}
 
-  /// What can be written now, possibly nothing. Errors, of `trec` alone: pairs without ids or with
-  /// blanks in them, a query whose documents do not stand together.
+  /// What can be written now, possibly nothing. Errors: ids that `visible` (kernels/base) would
+  /// change, but of jsonl, which escapes them; of `trec` pairs without ids or with blanks in them,
+  /// a query whose documents do not stand together.
   [[nodiscard]] Result<std::string> add(const PairIds& ids, float score);
   /// The rest.
   [[nodiscard]] std::string finish();

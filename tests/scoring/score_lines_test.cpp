@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernels/base/sentences.h"
+
 namespace attnscope {
 namespace {
 
@@ -48,6 +50,20 @@ TEST(ScoreLines, ATrecRunNeedsIdsOfOneWord) {
   ScoreLines lines(ScoreFormat::trec, "mini");
   EXPECT_FALSE(lines.add({"1", "two words"}, 1.0F).has_value());
   EXPECT_FALSE(lines.add({}, 1.0F).has_value());
+}
+
+TEST(ScoreLines, IdsThatATerminalWouldObeyAreRefusedOrEscaped) {
+  for (const char* id : {"a\x1b[31m", "\xe2\x80\xae", "\xff"}) {
+    for (const ScoreFormat format : {ScoreFormat::tsv, ScoreFormat::trec}) {
+      const auto line = ScoreLines(format, "mini").add({"1", id}, 1.0F);
+      ASSERT_FALSE(line.has_value());
+      EXPECT_THAT(line.error().message, HasSubstr("--format jsonl"));
+    }
+    const std::string line = ScoreLines(ScoreFormat::jsonl, "mini").add({"1", id}, 1.0F).value();
+    EXPECT_EQ(visible(line), line);
+  }
+  EXPECT_EQ(ScoreLines(ScoreFormat::jsonl, "mini").add({"1", "é"}, 1.0F).value(),
+            "{\"qid\":\"1\",\"docno\":\"é\",\"score\":1}\n");
 }
 
 TEST(ScoreLines, AnUnknownFormatIsNamed) {
