@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/store/file_start.h"
+
 namespace attnscope::store {
 namespace {
 
@@ -42,7 +44,7 @@ struct Checksum {
 /// Of the database's pages, from its own header: the log's may be what is damaged.
 std::size_t page_bytes(const std::filesystem::path& database) {
   std::array<char, 18> start{};
-  std::ifstream(database, std::ios::binary).read(start.data(), start.size());
+  if (!read_start(database, start)) return 0;
   const std::size_t bytes = big_endian(start, 14) & 0xffffU;
   return bytes == 1 ? 65536 : bytes;
 }

@@ -2,6 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A regular file that is open to be read, or mapped, for as long as this lives.
+//
+// What begins as an SQLite database stays open until the process ends: it may be one that is in use
+// here, and a process that closes any descriptor of a file loses all its locks on it, those of
+// SQLite's connections too (https://www.sqlite.org/howtocorrupt.html, 2.2). So whatever reads a file
+// that a person named reads it by this.
 
 #include <cstdint>
 #include <filesystem>
@@ -17,7 +22,9 @@ class OpenFile {
   [[nodiscard]] static Result<OpenFile> to_read(const std::filesystem::path& path);
 
   OpenFile(OpenFile&& other) noexcept
-      : number_(std::exchange(other.number_, -1)), size_(other.size_) {}
+      : number_(std::exchange(other.number_, -1)),
+        size_(other.size_),
+        is_database_(other.is_database_) {}
   OpenFile& operator=(OpenFile&&) = delete;
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
@@ -26,12 +33,15 @@ class OpenFile {
   [[nodiscard]] int number() const { return number_; }
   /// In bytes, when it was opened.
   [[nodiscard]] std::int64_t size() const { return size_; }
+  /// Whether it begins as an SQLite database does.
+  [[nodiscard]] bool is_database() const { return is_database_; }
 
  private:
   explicit OpenFile(int number) : number_(number) {}
 
   int number_;
   std::int64_t size_ = 0;
+  bool is_database_ = false;
 };
 
 }  // namespace attnscope

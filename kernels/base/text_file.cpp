@@ -1,13 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/base/text_file.h"
 
-#include <fstream>
-#include <iterator>
+#include <unistd.h>
+
+#include <array>
 #include <system_error>
 
+#include "kernels/base/open_file.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
+namespace {
+
+/// A file may grow while it is read; what is beyond `most_bytes` is left.
+bool read_all(int file, std::uintmax_t most_bytes, std::string& text) {
+  constexpr std::size_t step = 65536;
+  std::array<char, step> bytes{};
+  while (text.size() <= most_bytes) {
+    const ssize_t count =
+        ::pread(file, bytes.data(), bytes.size(), static_cast<off_t>(text.size()));
+    if (count <= 0) return count == 0;
+    text.append(bytes.data(), static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+}  // namespace
 
 Result<std::string> read_text_file(const std::filesystem::path& path, std::string_view kind,
                                    std::uintmax_t most_bytes) {
@@ -28,10 +46,9 @@ Result<std::string> read_text_file(const std::filesystem::path& path, std::strin
     return fail("'{}' is larger than {} bytes and so no {}; check the path", name, most_bytes,
                 kind);
   }
-  std::ifstream file(path, std::ios::binary);
   std::string text;
-  if (file) text.assign(std::istreambuf_iterator<char>(file), {});
-  if (!file.is_open() || file.bad()) {
+  const auto file = OpenFile::to_read(path);
+  if (!file || !read_all(file->number(), most_bytes, text)) {
     return fail("the {} '{}' cannot be read; is it a readable file?", kind, name);
   }
   return text;

@@ -6,13 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <fstream>
 #include <utility>
 #include <vector>
 
+#include "kernels/base/open_file.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -38,11 +37,8 @@ mode_t mode_of_new_files() {
 }  // namespace
 
 bool is_database(const std::filesystem::path& file) {
-  constexpr std::string_view words = "SQLite format 3";
-  std::array<char, words.size()> start{};
-  std::ifstream stream(file, std::ios::binary);
-  return stream.read(start.data(), start.size()) &&
-         std::string_view(start.data(), start.size()) == words;
+  const auto opened = OpenFile::to_read(file);
+  return opened && opened->is_database();
 }
 
 Status may_be_written(const std::filesystem::path& target,
