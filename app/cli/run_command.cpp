@@ -175,7 +175,7 @@ void run(Session& session, const RunCommandArguments& arguments) {
       progress.clear();
       say("attnscope: paused; attnscope continue {} goes on", event.run.uuid.substr(0, 8));
     }
-    if (event.kind == RunEvent::Kind::warning && !arguments.quiet) {
+    if (event.kind == RunEvent::Kind::warning) {
       progress.clear();
       say("attnscope: warning: {}", event.text);
     }

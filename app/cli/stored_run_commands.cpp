@@ -142,6 +142,12 @@ void change(Session& session, const TrashCommand& arguments) {
   const auto runs = find_runs(session, *store, arguments.runs, exit_store_refused);
   if (!runs) return;
   if (arguments.remove) return remove_for_good(session, arguments, *store, *runs);
+  for (const RunInfo& run : *runs) {
+    if (is_in_trash(run) == arguments.restore) continue;
+    return session.fail(exit_wrong_use,
+                        fmt::format("run {} {} in the trash; nothing is changed", run.number,
+                                    arguments.restore ? "does not lie" : "lies already"));
+  }
   const std::vector<RunId> ids = ids_of(*runs);
   const Status done = arguments.restore ? store->take_from_trash(ids) : store->put_in_trash(ids);
   if (!done) return session.fail(exit_store_refused, done.error().message);

@@ -325,8 +325,8 @@ Sheet sheet_for_paper(const Table& table) {
   return sheet;
 }
 
-/// "95 % intervals reach at most -2.1/+2.3 % around a time and -1.9/+2.4 % around a ratio": those
-/// that are known, since a cell says which are not.
+/// "95 % intervals that are shown reach at most -2.1/+2.3 % around a time and -1.9/+2.4 % around a
+/// ratio": those that are known, since a cell says which are not.
 std::string widest_intervals(const std::vector<const Row*>& rows) {
   statistics::Ratio times{.ratio = 1, .low = 1, .high = 1}, ratios = times;
   const auto reach = [](statistics::Ratio& widest, const statistics::Ratio& one) {
@@ -339,10 +339,13 @@ std::string widest_intervals(const std::vector<const Row*>& rows) {
     reach(times, relative_interval(row->cell.summary));
     if (row->ratio) reach(ratios, *row->ratio);
   }
-  const std::string of_times = ends_in_percent(times), of_ratios = ends_in_percent(ratios);
-  if (of_times.empty()) return {};
-  return fmt::format("95 % intervals reach at most {} around a time{}", of_times,
-                     of_ratios.empty() ? "" : fmt::format(" and {} around a ratio", of_ratios));
+  if (times.low == times.high) return {};
+  const auto ends = [](const statistics::Ratio& one) {
+    return fmt::format("{:+.1f}/{:+.1f} %", (one.low - 1) * 100, (one.high - 1) * 100);
+  };
+  return fmt::format(
+      "95 % intervals that are shown reach at most {} around a time{}", ends(times),
+      ratios.low == ratios.high ? "" : fmt::format(" and {} around a ratio", ends(ratios)));
 }
 
 }  // namespace

@@ -285,25 +285,29 @@ std::int64_t fingerprint_of(const std::string& uuid, const Progress& progress) {
 
 StatePrint state_print(const Database& database, std::string_view schema, const RowValues& values,
                        std::int64_t number) {
-  Statement query(database,
-                  fmt::format("SELECT uuid, {}, (SELECT count(*) FROM {}.restarts WHERE run_number "
-                              "= number), {} FROM {}.runs AS row NOT INDEXED WHERE number = ?",
-                              state_columns, schema, values.state_print, schema));
+  Statement query(
+      database, fmt::format("SELECT uuid, {0}, (SELECT count(*) FROM {1}.restarts WHERE run_number "
+                            "= number), (SELECT count(*) FROM {1}.ceilings WHERE run_number = "
+                            "number), {2} FROM {1}.runs AS row NOT INDEXED WHERE number = ?",
+                            state_columns, schema, values.state_print));
   query.bind(1, number);
   StatePrint state;
   if (!query.executeStep()) return state;
   Reader read(query, 0);
   RunInfo run;
   std::string status;
-  std::int64_t restarts = 0;
+  std::int64_t restarts = 0, ceilings = 0;
   read(run.id.uuid);
   visit_state(read, status, run);
   read(restarts);
+  read(ceilings);
   read(state.stored);
   Fingerprinter print;
   print(run.id.uuid);
   visit_state(print, status, run);
   print(restarts);
+  state.without_ceilings = print.value();
+  print(ceilings);
   state.print = print.value();
   return state;
 }

@@ -9,6 +9,7 @@
 
 #include "engine/store/database.h"
 #include "engine/store/fields.h"
+#include "engine/store/location.h"
 #include "engine/store/store.h"
 
 namespace attnscope {
@@ -26,6 +27,7 @@ struct Store::Implementation {
   store::RowValues values;        // how its rows are read
   std::int64_t lost_commits = 0;  // with the write-ahead log that was found
   int busy_timeout_ms = store::busy_timeout_ms;
+  store::FileId id = store::file_id(file);  // when it was opened
 };
 
 namespace store {

@@ -2,6 +2,7 @@
 #include "engine/store/location.h"
 
 #include <pwd.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -68,6 +69,11 @@ tl::unexpected<Error> refuse_version(const std::filesystem::path& file, int vers
       "{} was written by an older AttnScope (database version {}; this one reads {}); use that "
       "AttnScope to read it, or name another file with --db",
       file.string(), version, schema_version);
+}
+
+FileId file_id(const std::filesystem::path& file) {
+  struct stat info {};
+  return ::stat(file.c_str(), &info) == 0 ? FileId{info.st_dev, info.st_ino} : FileId{};
 }
 
 bool has_journal(const std::filesystem::path& file) {

@@ -175,10 +175,15 @@ void create_schema(Database& database) {
 
 }  // namespace store
 
-Result<Store> Store::open(const std::filesystem::path& file, Mode mode) {
+Result<Store> Store::open(const std::filesystem::path& named, Mode mode) {
   using namespace store;
-  if (file.empty()) return fail("the name of the database is empty; name a file with --db");
+  if (named.empty()) return fail("the name of the database is empty; name a file with --db");
   std::error_code failed;
+  // What SQLite keeps beside a database lies beside the file itself, not beside a link to it.
+  const std::filesystem::path behind = std::filesystem::is_symlink(named, failed)
+                                           ? std::filesystem::canonical(named, failed)
+                                           : named;
+  const std::filesystem::path& file = behind.empty() ? named : behind;
   const bool exists = std::filesystem::exists(file, failed);
   const bool writing = mode == Mode::read_write && !is_exported(file);
   if (!exists && !writing) {

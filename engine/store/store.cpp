@@ -11,6 +11,7 @@
 #include <array>
 #include <cassert>
 #include <charconv>
+#include <set>
 #include <stdexcept>
 
 #include "engine/store/fields.h"
@@ -171,13 +172,14 @@ std::vector<Restart> restarts_of(const Database& database, const store::RowValue
   return result;
 }
 
-/// Heats that are not the ones, or of as many cells, as they were stored.
+/// Heats that are not the ones, or of as many cells, as they were stored, or that are there twice.
 std::int64_t damaged_heats(const Database& database, const store::RowValues& values,
                            const RunInfo& run) {
   Statement query(database, fmt::format("SELECT {}, {} FROM heats AS row WHERE run_number = ?",
                                         values.heat, values.point));
   query.bind(1, run.number);
   std::int64_t damaged = 0;
+  std::set<std::pair<int, std::string>> seen;
   while (query.executeStep()) {
     Reader read(query, 0);
     int heat_index = 0;
@@ -188,7 +190,9 @@ std::int64_t damaged_heats(const Database& database, const store::RowValues& val
     read(cell_count);
     read(print);
     store::visit_point(read, point);
-    if (print && *print != store::fingerprint_of(run.id.uuid, heat_index, cell_count, point))
+    const bool is_first = seen.emplace(heat_index, point_key(point)).second;
+    if (!is_first ||
+        (print && *print != store::fingerprint_of(run.id.uuid, heat_index, cell_count, point)))
       ++damaged;
   }
   return damaged;

@@ -11,6 +11,7 @@
 #include "engine/store/location.h"
 #include "engine/store/open.h"
 #include "engine/store/unfinished_file.h"
+#include "kernels/base/written_file.h"
 
 namespace attnscope {
 namespace {
@@ -69,10 +70,10 @@ class Copier {
   void copy_run(std::int64_t number) {
     const std::int64_t copied = copy_row(number);
     copy_all(restart_level(), number, copied);
+    copy_ceilings(number, copied, {});
     store::renew_state_print(database_, copied,
                              store::state_print(database_, from_, values_, number));
     copy_heats(number, copied, {});
-    copy_ceilings(number, copied, {});
   }
 
   /// Adds to the run `into` what it lacks of the same run: heats at points it does not have, and
@@ -219,6 +220,12 @@ Status check_export_target(const std::filesystem::path& file) {
   if (std::filesystem::exists(std::filesystem::symlink_status(file, failed))) {
     return store::refuse_existing(file);
   }
+  if (belongs_to_database(file)) {
+    return fail(
+        "{} has a name that SQLite gives to what it keeps beside a database; name another "
+        "file",
+        file.string());
+  }
   const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
   if (!std::filesystem::is_directory(folder, failed)) {
     return fail("the folder {} does not exist; make it, or name a file elsewhere", folder.string());
@@ -272,6 +279,23 @@ Status Store::export_runs(const std::vector<RunId>& runs, const std::filesystem:
     });
   });
   return filled ? part.publish() : filled;
+}
+
+bool Store::is_at_its_place() const {
+  return store::file_id(implementation_->file) == implementation_->id;
+}
+
+Status Store::save_as(const std::filesystem::path& file) const {
+  if (Status free = check_export_target(file); !free) return free;
+  const store::UnfinishedFile part(file);
+  const Status saved = store::guarded(file, [&]() -> Status {
+    // SQLite writes into an empty file: this one is for its owner alone.
+    static_cast<void>(store::open_or_create(part.path()));
+    Statement copy(implementation_->database, "VACUUM main INTO ?");
+    store::execute(copy, part.path().string());
+    return {};
+  });
+  return saved ? part.publish() : saved;
 }
 
 Result<Store> Store::create_with(const std::filesystem::path& file, const RunInfo& run) {

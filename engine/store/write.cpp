@@ -177,28 +177,30 @@ Status Store::add_heat(const RunId& run, const HeatResult& heat) {
 Status Store::add_ceilings(const RunId& run, const Ceilings& ceilings) {
   Implementation& own = *implementation_;
   return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
-    Statement insert(
-        own.database,
-        fmt::format("INSERT INTO ceilings (run_number, {}, fingerprint) VALUES ({})",
-                    store::ceilings_columns, store::places(store::ceilings_columns, 2)));
-    Writer write(insert);
-    write(number);
-    store::visit_ceilings(write, ceilings);
-    write(store::fingerprint_of(run.uuid, ceilings));
-    store::execute(insert);
-    const std::int64_t id = own.database.getLastInsertRowid();
-    Statement rate(
-        own.database,
-        "INSERT INTO copy_rates (ceilings_id, ordinal, working_set_bytes, bytes_per_second) "
-        "VALUES (?, ?, ?, ?)");
-    for (std::size_t i = 0; i < ceilings.copy.size(); ++i) {
-      Writer bind(rate);
-      bind(id);
-      bind(static_cast<std::int64_t>(i));
-      bind(ceilings.copy[i].working_set_bytes);
-      bind(ceilings.copy[i].bytes_per_second);
-      store::execute(rate);
-    }
+    store::change_state(own.database, number, [&] {
+      Statement insert(
+          own.database,
+          fmt::format("INSERT INTO ceilings (run_number, {}, fingerprint) VALUES ({})",
+                      store::ceilings_columns, store::places(store::ceilings_columns, 2)));
+      Writer write(insert);
+      write(number);
+      store::visit_ceilings(write, ceilings);
+      write(store::fingerprint_of(run.uuid, ceilings));
+      store::execute(insert);
+      const std::int64_t id = own.database.getLastInsertRowid();
+      Statement rate(
+          own.database,
+          "INSERT INTO copy_rates (ceilings_id, ordinal, working_set_bytes, bytes_per_second) "
+          "VALUES (?, ?, ?, ?)");
+      for (std::size_t i = 0; i < ceilings.copy.size(); ++i) {
+        Writer bind(rate);
+        bind(id);
+        bind(static_cast<std::int64_t>(i));
+        bind(ceilings.copy[i].working_set_bytes);
+        bind(ceilings.copy[i].bytes_per_second);
+        store::execute(rate);
+      }
+    });
     return {};
   });
 }

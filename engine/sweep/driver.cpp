@@ -211,6 +211,9 @@ class Run {
     for (bool told = false;; told = true) {
       Status stored = pending_.store_all();
       if (stored) stored = store_.finish_run(outcome_.run, status);
+      if (stored && !store_.is_at_its_place()) {
+        outcome_.store_refusal = pending_.save_all();
+      }
       if (stored) return;
       if (pool_.is_cancelled() || pending_.run_is_gone() ||
           Clock::now() - began >= options_.store_patience) {
@@ -413,7 +416,7 @@ class Run {
                        .heat = heat,
                        .result = result,
                        .text = std::move(text),
-                       .seconds_left = time_left_.seconds(Clock::now())});
+                       .seconds_left = std::max(0.0, time_left_.seconds(Clock::now()))});
   }
 
   Store& store_;

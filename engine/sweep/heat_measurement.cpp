@@ -15,6 +15,17 @@ namespace attnscope {
 namespace {
 
 using Answer = WorkerPool::Answer;
+
+/// What a cell says of its work, but that attention writes its output, whatever a worker says.
+CellWork at_least_its_output(const Cell& cell, const HeatPoint& point) {
+  CellWork work = cell.work;
+  if (point.operation != Operation::attention) return work;
+  double bytes = static_cast<double>(size_of(point.dtype));
+  for (const std::int64_t factor : {cell.batch, point.sequence_tokens, point.heads, point.head_dim})
+    bytes *= static_cast<double>(factor);
+  work.least_bytes = std::max(work.least_bytes, bytes);
+  return work;
+}
 using std::chrono::milliseconds;
 
 milliseconds default_patience(const Heat& heat) {
@@ -137,7 +148,7 @@ class Belief {
     std::optional<double> limit;
     for (const Ceilings& one : ceilings_) {
       if (!are_ceilings_of(one, point)) continue;
-      const double own = limit_ns(cell.work, one, point.cache, point.dtype);
+      const double own = limit_ns(at_least_its_output(cell, point), one, point.cache, point.dtype);
       limit = std::min(limit.value_or(own), own);
     }
     return limit.value_or(0);

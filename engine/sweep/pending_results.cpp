@@ -24,14 +24,26 @@ std::vector<std::filesystem::path> folders_for(const std::filesystem::path& data
 
 /// "results.db.pending-1c0ffee5.attn", or the next name that is free.
 std::filesystem::path free_name(const std::filesystem::path& folder,
-                                const std::filesystem::path& database, const RunId& run) {
+                                const std::filesystem::path& database, std::string_view kind,
+                                const RunId& run, std::string_view ending) {
   const std::string stem =
-      fmt::format("{}.pending-{}", database.filename().string(), run.uuid.substr(0, 8));
-  std::filesystem::path file = folder / (stem + ".attn");
+      fmt::format("{}.{}-{}", database.filename().string(), kind, run.uuid.substr(0, 8));
+  std::filesystem::path file = folder / fmt::format("{}{}", stem, ending);
   std::error_code none;
   for (int again = 2; std::filesystem::exists(file, none); ++again)
-    file = folder / fmt::format("{}-{}.attn", stem, again);
+    file = folder / fmt::format("{}-{}{}", stem, again, ending);
   return file;
+}
+
+std::string moved_in_words(const std::filesystem::path& database) {
+  return fmt::format("the database {} was moved, deleted or replaced while it is written",
+                     database.string());
+}
+
+std::string import_command(const std::filesystem::path& file,
+                           const std::filesystem::path& database) {
+  return fmt::format("attnscope import {} --db {}", shell_word(file.string()),
+                     shell_word(database.string()));
 }
 
 }  // namespace
@@ -57,6 +69,10 @@ Status PendingResults::store_in(Store& store, const Measured& result) const {
 }
 
 Status PendingResults::store_all() {
+  if (!store_.is_at_its_place() && !std::exchange(told_of_its_place_, true)) {
+    on_warning_(moved_in_words(store_.file()) +
+                "; the run goes on, and all that is in it is written beside its place at the end");
+  }
   while (!waiting_.empty()) {
     if (Status stored = store_in(store_, waiting_.front()); !stored) {
       if (!std::exchange(told_, true)) {
@@ -71,6 +87,18 @@ Status PendingResults::store_all() {
   if (std::exchange(told_, false))
     on_warning_("the database takes results again; those that waited are in it now");
   return {};
+}
+
+std::string PendingResults::save_all() const {
+  const std::filesystem::path database = store_.file();
+  for (const std::filesystem::path& folder : folders_for(database)) {
+    const std::filesystem::path file = free_name(folder, database, "saved", run_, ".db");
+    if (!store_.save_as(file)) continue;
+    return fmt::format("{}; all that was in it, this run too, is safe: {} brings it in",
+                       moved_in_words(database), import_command(file, database));
+  }
+  return fmt::format("{}, and no copy of it could be written: what was measured is lost with it",
+                     moved_in_words(database));
 }
 
 bool PendingResults::run_is_gone() const {
@@ -96,13 +124,11 @@ std::string PendingResults::write_out(RunStatus status, const Error& why) {
   if (waiting_.empty()) return why.message;
   const std::filesystem::path database = store_.file();
   for (const std::filesystem::path& folder : folders_for(database)) {
-    const std::filesystem::path file = free_name(folder, database, run_);
+    const std::filesystem::path file = free_name(folder, database, "pending", run_, ".attn");
     if (write(file, status)) {
-      return fmt::format(
-          "{}; {} that it did not take {} safe: attnscope import {} --db {} "
-          "brings in what is missing",
-          why.message, in_words(), waiting_.size() == 1 ? "is" : "are", shell_word(file.string()),
-          shell_word(database.string()));
+      return fmt::format("{}; {} that it did not take {} safe: {} brings in what is missing",
+                         why.message, in_words(), waiting_.size() == 1 ? "is" : "are",
+                         import_command(file, database));
     }
     std::error_code ignored;
     std::filesystem::remove(file, ignored);

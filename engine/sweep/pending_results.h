@@ -34,6 +34,10 @@ class PendingResults {
   [[nodiscard]] Status store_all();
   /// Somebody has taken the run out of the database, which will never take what waits.
   [[nodiscard]] bool run_is_gone() const;
+  /// Of a database that was moved, deleted or replaced while it was open: a copy of all that is in
+  /// it is made beside its place, or in the folder of the default database. What happened, and how
+  /// the copy is brought in.
+  [[nodiscard]] std::string save_all() const;
   /// "2 results", of those that wait.
   [[nodiscard]] std::string in_words() const;
   /// Writes what waits into a new .attn file beside the database, or where that cannot be, in the
@@ -51,7 +55,7 @@ class PendingResults {
   std::function<void(const std::string&)> on_warning_;
   std::optional<RunInfo> info_;  // as the database knew it when the run began
   std::deque<Measured> waiting_;
-  bool told_ = false;
+  bool told_ = false, told_of_its_place_ = false;
 };
 
 }  // namespace attnscope

@@ -17,16 +17,6 @@
 namespace attnscope {
 namespace {
 
-/// Is one, or what SQLite keeps beside one.
-bool belongs_to_database(const std::filesystem::path& file) {
-  const std::string name = file.string();
-  for (const std::string_view ending : {"-wal", "-shm", "-journal"}) {
-    if (name.ends_with(ending) && is_database(name.substr(0, name.size() - ending.size())))
-      return true;
-  }
-  return is_database(file);
-}
-
 /// As readable as a file that is made in the ordinary way.
 mode_t mode_of_new_files() {
   const mode_t mask = ::umask(0);
@@ -41,11 +31,25 @@ bool is_database(const std::filesystem::path& file) {
   return opened && opened->is_database();
 }
 
+bool belongs_to_database(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  for (const std::string_view ending : {"-wal", "-shm", "-journal"}) {
+    if (name.ends_with(ending) && is_database(name.substr(0, name.size() - ending.size())))
+      return true;
+  }
+  return is_database(file);
+}
+
 Status may_be_written(const std::filesystem::path& target,
                       std::span<const std::filesystem::path> inputs) {
+  const auto unless_of_database = [&]() -> Status {
+    if (!belongs_to_database(target)) return {};
+    return fail("{}: is a database, or what SQLite keeps beside one; name another file",
+                target.string());
+  };
   struct stat info {};
   // Not there, or not to be looked at: opening the file beside it says why.
-  if (::lstat(target.c_str(), &info) != 0) return {};
+  if (::lstat(target.c_str(), &info) != 0) return unless_of_database();
   if (S_ISLNK(info.st_mode)) {
     return fail("{}: is a symbolic link, which is not replaced; name the file itself",
                 target.string());
@@ -66,10 +70,7 @@ Status may_be_written(const std::filesystem::path& target,
       return fail("{}: is what is read, and would be replaced; name another file", target.string());
     }
   }
-  if (belongs_to_database(target)) {
-    return fail("{}: is a database, which is not replaced; name another file", target.string());
-  }
-  return {};
+  return unless_of_database();
 }
 
 WrittenFile::WrittenFile(std::filesystem::path target, Readers readers)

@@ -21,6 +21,8 @@ namespace attnscope {
 
 /// By its first bytes one of SQLite's: a store, an exported .attn.
 [[nodiscard]] bool is_database(const std::filesystem::path& file);
+/// Is one, or has a name that SQLite gives to what it keeps beside one (-wal, -shm, -journal).
+[[nodiscard]] bool belongs_to_database(const std::filesystem::path& file);
 
 /// Nothing, or a sentence: `target` is there and is no regular file, is a database, or is one of
 /// `inputs`. For whoever computes for long before the file is written.

@@ -114,7 +114,7 @@ TEST_F(Written, WhatIsReadIsNotReplaced_UnderAnyOfItsNames) {
 TEST_F(Written, ADatabaseIsNotReplaced_NorItsLog_WhateverItsName) {
   std::ofstream(path("runs.svg")) << "SQLite format 3" << '\0' << "runs";
   std::ofstream(path("runs.svg-wal")) << "more runs";
-  for (const char* name : {"runs.svg", "runs.svg-wal"}) {
+  for (const char* name : {"runs.svg", "runs.svg-wal", "runs.svg-journal"}) {
     const Status written = write_file(path(name), "<svg/>");
     ASSERT_FALSE(written) << name;
     EXPECT_THAT(written.error().message, HasSubstr("is a database"));

@@ -79,7 +79,9 @@ TEST_F(OwnWordsCommands, ARunGoesToTheTrashAndBack) {
   const Outcome by_number = in_database({"table", "1"});
   EXPECT_EQ(by_number.exit_code, 0);
   EXPECT_THAT(by_number.err, HasSubstr("run 1 lies in the trash"));
+  refused({"trash", "1"}, 2, "lies already in the trash");
   EXPECT_EQ(in_database({"trash", "--restore", "1"}).exit_code, 0);
+  refused({"trash", "--restore", "1"}, 2, "does not lie in the trash");
   EXPECT_EQ(runs().size(), 1U);
   EXPECT_THAT(in_database({"list", "runs", "--trash"}).err, HasSubstr("The trash is empty."));
 }

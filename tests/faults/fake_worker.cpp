@@ -142,6 +142,11 @@ constexpr Lie lies[] = {
      }},
     // 1e11 flop/s is what this machine does.
     {"lie-faster", [](Cell& cell) { cell.work.useful_flop = 5e8; }},
+    {"lie-idle",
+     [](Cell& cell) {
+       cell.work = {};
+       for (Sample& sample : cell.samples) sample.time_ns = 2, sample.iterations = 1'000;
+     }},
     {"lie-fewer", [](Cell& cell) { std::erase_if(cell.samples, is_of_second_placement); }},
     {"lie-thin",
      [](Cell& cell) { cell.samples.erase(cell.samples.begin() + 4, cell.samples.end()); }},

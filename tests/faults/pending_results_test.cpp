@@ -137,6 +137,25 @@ TEST_F(PendingResultsTest, ARunThatSomebodyTookOutOfTheDatabase_IsNotWaitedFor) 
   EXPECT_THAT(files(), SizeIs(1));
 }
 
+TEST_F(PendingResultsTest, ADatabaseThatIsMovedAway_IsToldAtOnceAndSavedWhole) {
+  const auto outcome = run_impatiently(long_patience, [&](const RunEvent& event) {
+    if (event.kind == Kind::heat_started && event.heat->index == 1)
+      std::filesystem::rename(database(), folder_ / "elsewhere.db");
+  });
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_THAT(warnings_, Contains(HasSubstr("was moved, deleted or replaced")));
+  EXPECT_THAT(outcome->store_refusal, HasSubstr("attnscope import"));
+  std::filesystem::path saved;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    if (entry.path().string().find(".saved-") != std::string::npos) saved = entry.path();
+  }
+  EXPECT_THAT(outcome->store_refusal, HasSubstr(saved.string()));
+  const auto store = Store::open(saved, Store::Mode::read_only);
+  ASSERT_TRUE(store) << store.error().message;
+  EXPECT_EQ(store->find_run("last")->status, RunStatus::done);
+  EXPECT_EQ(store->find_run("last")->heats_done, 3);
+}
+
 TEST_F(PendingResultsTest, ADatabaseThatStaysLocked_LeavesAFileThatImportBringsIn) {
   const auto outcome = run_impatiently(
       no_patience, [&](const RunEvent& event) { lock_from_the_second_heat(event); });

@@ -454,8 +454,9 @@ TEST(Latex, TheForm_IsThatOfThePapersTable3) {
                         "1000 $(+100\\,\\%)$"));
   EXPECT_THAT(text, HasSubstr("MB & \\underline{2.00} & 2.00 $(0\\,\\%)$"));
   EXPECT_LT(text.find("64 tokens"), text.find("256 tokens"));
-  EXPECT_THAT(text, ContainsRegex(R"(95 \\% intervals reach at most -[0-9.]+/\+[0-9.]+ \\% )"
-                                  R"(around a time and -[0-9.]+/\+[0-9.]+ \\% around a ratio)"));
+  EXPECT_THAT(
+      text, ContainsRegex(R"(95 \\% intervals that are shown reach at most -[0-9.]+/\+[0-9.]+ \\% )"
+                          R"(around a time and -[0-9.]+/\+[0-9.]+ \\% around a ratio)"));
 }
 
 TEST(Latex, WithoutBaseline_NothingIsUnderlinedOrCompared) {

@@ -343,6 +343,12 @@ TEST_F(Damage, ARestartAHeatOrAStateThatWasChanged_IsCountedWithItsRunAndFailsTh
     return damaged;
   };
   EXPECT_EQ(spoilt("SELECT 1"), 0);
+  EXPECT_EQ(spoilt("DELETE FROM copy_rates; DELETE FROM ceilings WHERE run_number = 1 AND id = "
+                   "(SELECT max(id) FROM ceilings WHERE run_number = 1)"),
+            1);
+  EXPECT_GE(spoilt("CREATE TEMP TABLE twin AS SELECT * FROM heats WHERE run_number = 1 LIMIT 1; "
+                   "UPDATE twin SET id = NULL; INSERT INTO heats SELECT * FROM twin"),
+            1);
   for (const char* sql : {"UPDATE restarts SET restarted_unix_ms = 1",
                           "UPDATE restarts SET command_line = 'attnscope run mine'",
                           "UPDATE restarts SET provenance = '{}'"})

@@ -170,6 +170,41 @@ TEST(Sharing, ASecondOpeningInTheSameProcess_LeavesTheFirstItsLocks) {
   EXPECT_EQ(open_or_throw(file).runs().value().size(), 4U);
 }
 
+TEST(Sharing, ALinkToADatabase_IsTheDatabase) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "elsewhere");
+  std::filesystem::create_symlink("elsewhere/real.db", folder / "link.db");
+  begin_or_throw(*std::make_unique<Store>(open_or_throw(folder / "elsewhere/real.db")), own_run(0));
+  {
+    Store store = open_or_throw(folder / "link.db");
+    begin_or_throw(store, own_run(0));
+    EXPECT_TRUE(std::filesystem::exists(folder / "elsewhere/real.db-wal"));
+  }
+  EXPECT_EQ(open_or_throw(folder / "link.db", Store::Mode::read_only).runs()->size(), 2U);
+}
+
+TEST(Sharing, WhoseFileIsMovedOrReplaced_KnowsItAndSavesAll) {
+  const TemporaryFolder folder;
+  const auto file = folder / "own.db";
+  for (const bool is_replaced : {false, true}) {
+    Store store = open_or_throw(file);
+    EXPECT_TRUE(store.is_at_its_place());
+    begin_or_throw(store, own_run(0));
+    for (const char* ending : {"", "-wal", "-shm"})
+      std::filesystem::remove(folder / (std::string("own.db") + ending));
+    if (is_replaced) begin_or_throw(*std::make_unique<Store>(open_or_throw(file)), own_run(1));
+    EXPECT_FALSE(store.is_at_its_place());
+    begin_or_throw(store, own_run(0));
+    const auto saved = folder / (is_replaced ? "b.db" : "a.db");
+    const Status status = store.save_as(saved);
+    ASSERT_TRUE(status) << status.error().message;
+    EXPECT_FALSE(store.save_as(saved)) << "nothing is replaced";
+    const Store copy = open_or_throw(saved, Store::Mode::read_only);
+    EXPECT_EQ(copy.runs()->size(), 2U);
+    EXPECT_TRUE(copy.check_integrity());
+  }
+}
+
 TEST(Sharing, TwoDriversAndAReader_WorkOnOneDatabaseAndNoRunIsMixed) {
   const TemporaryFolder folder;
   const auto file = folder / "shared.db";

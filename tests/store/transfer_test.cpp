@@ -79,6 +79,16 @@ TEST_F(Transfer, AnExistingFile_IsNeverOverwritten) {
   EXPECT_EQ(bytes_of(folder_ / "taken.attn"), "mine");
 }
 
+TEST_F(Transfer, ANameThatSqliteWouldTakeForItsOwn_IsRefused) {
+  { const Store other = open_or_throw(folder_ / "other.db"); }
+  for (const char* ending : {"-wal", "-journal", "-shm"}) {
+    const Status exported =
+        store_.export_runs({runs_[0]}, folder_ / (std::string("other.db") + ending));
+    ASSERT_FALSE(exported) << ending;
+    EXPECT_THAT(exported.error().message, HasSubstr("name another file"));
+  }
+}
+
 TEST_F(Transfer, AnExportThatFails_LeavesNoFile) {
   const auto count = [&] {
     return std::distance(std::filesystem::directory_iterator(folder_.path()), {});
