@@ -28,15 +28,6 @@ bool has_many_outliers(const Row& row) {
          disturbing_share_of_outliers * static_cast<double>(row.cell.summary.samples);
 }
 
-/// "31 of 48 cells were disturbed by other programs"; empty where none was.
-std::string disturbed_share(const std::vector<const Row*>& rows) {
-  const auto timed = std::ranges::count_if(rows, [](const Row* row) { return is_measured(*row); });
-  const auto disturbed =
-      std::ranges::count_if(rows, [](const Row* row) { return is_disturbed(*row); });
-  if (disturbed == 0) return {};
-  return fmt::format("{} of {} cells were disturbed by other programs", disturbed, timed);
-}
-
 std::string drift_in_words(const Row& row) {
   std::string text =
       fmt::format("drifted by {} over its heat", format_relative(1 + row.drift.change));
@@ -93,6 +84,14 @@ std::int64_t outlier_samples(const Row& row) {
 
 bool is_disturbed(const Row& row) {
   return is_measured(row) && (row.cell.basis.is_disturbed || has_many_outliers(row));
+}
+
+std::string disturbed_share(const std::vector<const Row*>& rows) {
+  const auto timed = std::ranges::count_if(rows, [](const Row* row) { return is_measured(*row); });
+  const auto disturbed =
+      std::ranges::count_if(rows, [](const Row* row) { return is_disturbed(*row); });
+  if (disturbed == 0) return {};
+  return fmt::format("{} of {} cells were disturbed by other programs", disturbed, timed);
 }
 
 std::string disturbed_cells_in_words(const std::vector<const Row*>& rows) {

@@ -29,6 +29,8 @@ namespace attnscope::report {
 /// So many samples of its heat were held up that its time rests on them too, or more than a fifth
 /// of those that it rests on are outliers.
 [[nodiscard]] bool is_disturbed(const Row& row);
+/// "31 of 48 cells were disturbed by other programs"; empty where none was.
+[[nodiscard]] std::string disturbed_share(const std::vector<const Row*>& rows);
 /// "31 of 48 cells were disturbed by other programs: close those and measure again"; empty where
 /// none was. One sentence for all of a run, its way out in it.
 [[nodiscard]] std::string disturbed_cells_in_words(const std::vector<const Row*>& rows);

@@ -63,14 +63,29 @@ std::string all_of(const std::vector<Stretch>& stretches, const Places& places) 
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+/// "no difference is shown at 64, 128, and too few samples tell at 256": of those without a
+/// verdict.
+std::string open_in_words(const std::vector<Stretch>& open, const Places& places) {
+  std::vector<Stretch> alike, unknown;
+  for (const Stretch& one : open) (one.too_few ? unknown : alike).push_back(one);
+  std::vector<std::string> parts;
+  if (!alike.empty())
+    parts.push_back(fmt::format("no difference is shown at {}", all_of(alike, places)));
+  if (!unknown.empty())
+    parts.push_back(
+        fmt::format("there are too few samples to tell at {}", all_of(unknown, places)));
+  return fmt::format("{}", fmt::join(parts, ", and "));
+}
+
 /// Stretches without a verdict that lie before the first or behind the last one
 /// with a verdict; between them they belong to a crossing or are noise beside
 /// it.
 std::vector<Stretch> open_ends(const Crossovers& found) {
   std::vector<Stretch> open;
-  for (const Stretch* end : {&found.stretches.front(), &found.stretches.back()}) {
-    if (!is_shown(*end) && (open.empty() || open.front().first != end->first)) open.push_back(*end);
-  }
+  const auto first = std::ranges::find_if(found.stretches, is_shown);
+  const auto last = std::find_if(found.stretches.rbegin(), found.stretches.rend(), is_shown).base();
+  open.insert(open.end(), found.stretches.begin(), first);
+  open.insert(open.end(), last, found.stretches.end());
   return open;
 }
 
@@ -79,6 +94,9 @@ std::string without_crossing(const std::string& a, const std::string& b, const C
   const double first = found.stretches.front().first, last = found.stretches.back().last;
   std::vector<Stretch> shown, open;
   for (const Stretch& one : found.stretches) (is_shown(one) ? shown : open).push_back(one);
+  if (shown.empty() && std::ranges::any_of(open, &Stretch::too_few)) {
+    return fmt::format("Between {} and {} {}.", a, b, open_in_words(open, places));
+  }
   if (shown.empty()) {
     return fmt::format("No difference between {} and {} is shown at any measured {} ({}).", a, b,
                        places.noun(), places.words(first, last));
@@ -88,11 +106,8 @@ std::string without_crossing(const std::string& a, const std::string& b, const C
     return fmt::format("{} is {} than {} at every measured {} ({}).", a, verdict, b, places.noun(),
                        places.words(first, last));
   }
-  return fmt::format(
-      "{} is {} than {} at {}; no difference is shown at {}, so "
-      "whether they cross there cannot be "
-      "said.",
-      a, verdict, b, all_of(shown, places), all_of(open, places));
+  return fmt::format("{} is {} than {} at {}; {}, so whether they cross there cannot be said.", a,
+                     verdict, b, all_of(shown, places), open_in_words(open, places));
 }
 
 std::string in_words(const std::string& a, const std::string& b, const Crossovers& found,
@@ -117,7 +132,7 @@ std::string in_words(const std::string& a, const std::string& b, const Crossover
     text = fmt::format("{} and {} cross more than once: {} {}", a, b, a, fmt::join(parts, ", "));
   }
   const std::vector<Stretch> open = open_ends(found);
-  if (!open.empty()) text += fmt::format("; no difference is shown at {}", all_of(open, places));
+  if (!open.empty()) text += "; " + open_in_words(open, places);
   return text + ".";
 }
 

@@ -432,6 +432,8 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
                 .line_at = line_at(y),
                 .series = {},
                 .provenance = provenance_line(table)};
+  if (y != YAxis::memory && y != YAxis::executed)
+    figure.warning = disturbed_share(all_rows(table.rows));
   if (y == YAxis::roofline) {
     add_roofline(figure, table, x);
   } else if (x == XAxis::length) {

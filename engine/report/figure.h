@@ -92,8 +92,9 @@ struct Figure {
   std::string provenance;
   std::vector<Mark> marks = {};        // only where they were asked for
   std::vector<Ceiling> ceilings = {};  // of a roofline
-  bool along_x = true;    // false: points are joined in their own order, wherever x leads
-  int without_place = 0;  // cells whose x is not known: their work was never planned
+  bool along_x = true;       // false: points are joined in their own order, wherever x leads
+  int without_place = 0;     // cells whose x is not known: their work was never planned
+  std::string warning = {};  // what whoever sees it in a paper has to know: disturbed_share
 };
 
 /// With x = length, windowed contenders give one series a window. With x = window, contenders
@@ -117,6 +118,7 @@ struct Facets {
   std::vector<Figure> panels;  // each titled with its value alone: "float16", "w = 4"
   int columns = 0;             // panels of a row; 0: as many as fit
   std::string provenance;
+  std::string warning = {};  // as a figure's
 };
 
 /// One figure for each value of `key`, which is a key of --only, in the table's order; an empty key

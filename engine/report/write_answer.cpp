@@ -308,7 +308,7 @@ json place(double at, XAxis x) {
 json json_of(const CrossoverAnswer& one, XAxis x) {
   json stretches = json::array(), crossings = json::array();
   for (const statistics::Stretch& stretch : one.found.stretches) {
-    stretches.push_back({{"verdict", name_of(stretch.verdict)},
+    stretches.push_back({{"verdict", stretch.too_few ? too_few_samples : name_of(stretch.verdict)},
                          {"first", place(stretch.first, x)},
                          {"last", place(stretch.last, x)}});
   }

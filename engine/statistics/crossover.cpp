@@ -156,8 +156,10 @@ Crossovers find_crossovers(std::vector<RatioAt> places) {
   std::optional<std::size_t> shown;  // the last place with a verdict
   for (std::size_t i = 0; i < places.size(); ++i) {
     const Verdict verdict = places[i].ratio.verdict;
-    if (result.stretches.empty() || result.stretches.back().verdict != verdict) {
-      result.stretches.push_back({verdict, places[i].x, places[i].x});
+    const bool too_few = verdict == Verdict::no_difference_shown && !is_known(places[i].ratio);
+    if (result.stretches.empty() || result.stretches.back().verdict != verdict ||
+        result.stretches.back().too_few != too_few) {
+      result.stretches.push_back({verdict, places[i].x, places[i].x, too_few});
     }
     result.stretches.back().last = places[i].x;
     if (verdict == Verdict::no_difference_shown) continue;

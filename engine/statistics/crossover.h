@@ -25,6 +25,7 @@ struct RatioAt {
 struct Stretch {
   Verdict verdict = Verdict::no_difference_shown;
   double first = 0, last = 0;
+  bool too_few = false;  // no difference is shown, nor is it known that there is none (is_known)
 };
 
 /// A change from one verdict to the opposite one.

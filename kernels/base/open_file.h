@@ -5,8 +5,8 @@
 //
 // What begins as an SQLite database stays open until the process ends: it may be one that is in use
 // here, and a process that closes any descriptor of a file loses all its locks on it, those of
-// SQLite's connections too (https://www.sqlite.org/howtocorrupt.html, 2.2). So whatever reads a file
-// that a person named reads it by this.
+// SQLite's connections too (https://www.sqlite.org/howtocorrupt.html, 2.2). So whatever reads a
+// file that a person named reads it by this.
 
 #include <cstdint>
 #include <filesystem>

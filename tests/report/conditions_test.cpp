@@ -190,8 +190,13 @@ TEST(Disturbance, StandsInTheLineThatTravelsWithEveryExport) {
     EXPECT_THAT(write_table(table, format),
                 testing::ContainsRegex("1 of 1 +cells[ \n]+were[ \n]+disturbed"));
   }
-  EXPECT_THAT(make_figure(table, XAxis::length, YAxis::time)->provenance,
-              HasSubstr("1 of 1 cells were disturbed"));
+  const auto time = make_figure(table, XAxis::length, YAxis::time),
+             memory = make_figure(table, XAxis::length, YAxis::memory);
+  EXPECT_THAT(time->provenance, HasSubstr("1 of 1 cells were disturbed"));
+  EXPECT_EQ(time->warning, "1 of 1 cells were disturbed by other programs");
+  EXPECT_EQ(memory->warning, "") << "bytes are what they are";
+  const auto facets = make_facets(table, XAxis::length, {YAxis::time, YAxis::memory}, "", false);
+  EXPECT_EQ(facets->warning, time->warning);
 }
 
 TEST(Disturbance, AHeatThatWaitedForItsCores_IsMarkedAndHasAWayOut) {

@@ -88,6 +88,17 @@ TEST(Crossover, NoDifferenceShownAfterOneVerdict_IsNoCrossing) {
   EXPECT_EQ(found.stretches.back().first, 128);
 }
 
+TEST(Crossover, TooFewSamples_AreNoStretchWithoutADifference) {
+  RatioAt unknown = place(256, 1.0);
+  unknown.ratio.low = 0.1;
+  unknown.ratio.high = 90;
+  const Crossovers found = find_crossovers({place(64, 1.0), place(128, 1.0), unknown});
+  ASSERT_EQ(found.stretches.size(), 2U);
+  EXPECT_FALSE(found.stretches.front().too_few);
+  EXPECT_TRUE(found.stretches.back().too_few);
+  EXPECT_EQ(found.stretches.back().first, 256);
+}
+
 TEST(Crossover, NoDifferenceShownBetween_WidensTheIntervalOverThosePlaces) {
   const Crossovers found =
       find_crossovers({place(64, 1.2), place(128, 1.005), place(256, 0.995), place(512, 0.8)});

@@ -145,6 +145,7 @@ void ChartDrawing::note_left_out(const report::Figure& figure) {
       QStringLiteral("values that these axes cannot show (zero, infinite or missing)"));
   add(figure.without_place, QStringLiteral("cell whose work is not known"),
       QStringLiteral("cells whose work is not known"));
+  if (page_.warning && !figure.warning.empty()) notes.append(QString::fromUtf8(figure.warning));
   note_ = notes.join(QStringLiteral("; "));
 }
 

@@ -88,6 +88,7 @@ class ChartDrawing {
     bool plot = true;  // false: title, legend and caption alone, above one another
     bool intervals = true;
     bool marks = true;
+    bool warning = false;  // the figure's own, beneath it: the window has said it
     // Parts of the axes, as after zooming; what lies outside is not drawn.
     std::optional<AxisRange> x_range = {}, y_range = {};
     // Further values that the axes reach: those of the panels beside this one.

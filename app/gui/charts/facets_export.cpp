@@ -69,6 +69,7 @@ Result<LaidOut> lay_out(const report::Facets& facets, const FigureOptions& optio
   title_page.title = options.title;
   title_page.legend = false;
   rest_page.title = false;
+  rest_page.warning = true;
   rest_page.caption = QString::fromStdString(options.caption);
   whole->title = strip(frame, styles, title_page);
   whole->rest = strip(frame, styles, rest_page);
@@ -126,6 +127,7 @@ Printable printable(report::Facets facets) {
   return {.title = shared->title,
           .about = about(*shared),
           .provenance = shared->provenance,
+          .warning = shared->warning,
           .lay_out = [shared](const FigureOptions& options,
                               bool /*vectors*/) { return lay_out(*shared, options); },
           .csv = [shared](const FigureOptions& /*options*/) -> Result<std::string> {

@@ -15,6 +15,7 @@ constexpr double least_panel_width = 19;  // em
 report::Figure frame_of(const report::Facets& facets) {
   report::Figure frame;
   frame.title = facets.title;
+  frame.warning = facets.warning;
   for (const report::Figure& panel : facets.panels) {
     for (const report::Series& series : panel.series) {
       const bool known = std::ranges::any_of(frame.series, [&](const report::Series& one) {

@@ -27,6 +27,7 @@ Result<LaidOut> lay_out(const report::Figure& figure, const FigureOptions& optio
   page.caption = QString::fromStdString(options.caption);
   page.intervals = options.intervals;
   page.marks = options.crossovers;
+  page.warning = true;
   page.x_range = options.x_range;
   page.y_range = options.y_range;
   const double width = units_of_mm(options.width_mm);
@@ -51,6 +52,7 @@ Printable printable(report::Figure figure) {
   return {.title = shared->title,
           .about = fmt::format("{} against {}", shared->y_label, shared->x_label),
           .provenance = shared->provenance,
+          .warning = shared->warning,
           .lay_out = [shared](const FigureOptions& options,
                               bool /*vectors*/) { return lay_out(*shared, options); },
           .csv = [shared](const FigureOptions& /*options*/) -> Result<std::string> {

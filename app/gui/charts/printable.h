@@ -30,12 +30,13 @@ struct LaidOut {
 
 /// Immutable once made; may be used from any thread.
 struct Printable {
-  std::string title;        // kept inside the file, and in the .tex caption
-  std::string about;        // what is drawn against what, for the .tex caption; may be empty
-  std::string provenance;   // kept inside the file
-  bool has_series = true;   // whether interval bars and crossovers mean anything
-  bool has_height = true;   // whether a height may be asked for: a mask's follows from its width
-  bool has_caption = true;  // whether provenance can stand under it
+  std::string title;         // kept inside the file, and in the .tex caption
+  std::string about;         // what is drawn against what, for the .tex caption; may be empty
+  std::string provenance;    // kept inside the file
+  std::string warning = {};  // stands in the figure, and in the .tex caption
+  bool has_series = true;    // whether interval bars and crossovers mean anything
+  bool has_height = true;    // whether a height may be asked for: a mask's follows from its width
+  bool has_caption = true;   // whether provenance can stand under it
   /// `vectors`: whether what it is painted on keeps them (PDF, SVG).
   std::function<Result<LaidOut>(const FigureOptions&, bool vectors)> lay_out;
   std::function<Result<std::string>(const FigureOptions&)> csv;

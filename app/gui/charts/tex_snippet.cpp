@@ -49,7 +49,7 @@ Result<std::string> tex_snippet(const Printable& what, const std::filesystem::pa
         figure.string());
   }
   std::vector<std::string> sentences;
-  for (const std::string& one : {what.about, what.title, options.caption}) {
+  for (const std::string& one : {what.about, what.title, what.warning, options.caption}) {
     if (!one.empty()) sentences.push_back(sentence(report::latex_escaped(one)));
   }
   return fmt::format(

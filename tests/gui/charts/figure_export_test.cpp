@@ -128,6 +128,17 @@ TEST_F(FigureExport, ExtensionInCapitals_IsUnderstood) {
   EXPECT_TRUE(export_figure(synthetic_figure(), folder.path("FIGURE.PNG")));
 }
 
+TEST_F(FigureExport, WhatItsReaderHasToKnow_StandsInTheFigureAndInItsCaption) {
+  report::Figure figure = synthetic_figure();
+  figure.warning = "3 of 9 cells were disturbed by other programs";
+  const auto path = folder.path("disturbed.svg"), pdf = folder.path("disturbed.pdf");
+  ASSERT_TRUE(export_figure(figure, path));
+  EXPECT_TRUE(read_svg(bytes_of(path)).texts.contains(QString::fromStdString(figure.warning)));
+  ASSERT_TRUE(export_figure(figure, pdf, {.tex = true}));
+  EXPECT_TRUE(bytes_of(folder.path("disturbed.tex"))
+                  .contains(QByteArray::fromStdString(figure.warning + ".")));
+}
+
 TEST_F(FigureExport, NoTitle_IsNotDrawn) {
   const auto path = folder.path("figure.svg");
   ASSERT_TRUE(export_figure(synthetic_figure(), path, {.title = false}));
