@@ -69,11 +69,13 @@ std::string open_in_words(const std::vector<Stretch>& open, const Places& places
   std::vector<Stretch> alike, unknown;
   for (const Stretch& one : open) (one.too_few ? unknown : alike).push_back(one);
   std::vector<std::string> parts;
-  if (!alike.empty())
+  if (!alike.empty()) {
     parts.push_back(fmt::format("no difference is shown at {}", all_of(alike, places)));
-  if (!unknown.empty())
+  }
+  if (!unknown.empty()) {
     parts.push_back(
         fmt::format("there are too few samples to tell at {}", all_of(unknown, places)));
+  }
   return fmt::format("{}", fmt::join(parts, ", and "));
 }
 

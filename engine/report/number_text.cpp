@@ -61,7 +61,8 @@ std::string without_trailing_blanks(std::string text) {
 }
 
 std::string wrapped(std::string_view text, std::string_view indent) {
-  // Lines in which it stands end in it, and a shell takes it only whole.
+  // Lines in which it stands end in it, and a shell takes it only whole. The run that is repeated
+  // may have been started by one, too.
   constexpr std::string_view command_to_repeat = "attnscope run --again ";
   std::string result;
   // Leading blanks belong to the first line.
@@ -69,7 +70,8 @@ std::string wrapped(std::string_view text, std::string_view indent) {
   text.remove_prefix(line.size());
   bool is_first_word = true;
   while (!text.empty()) {
-    const bool is_command = text.starts_with(command_to_repeat);
+    const bool is_command = text.starts_with(command_to_repeat) &&
+                            text.find(command_to_repeat, 1) == std::string_view::npos;
     const std::size_t blank = is_command ? text.size() : std::min(text.find(' '), text.size());
     const std::string_view word = text.substr(0, blank);
     if (!is_first_word && width_of(line) + 1 + width_of(word) > line_width) {

@@ -2,6 +2,7 @@
 #include "engine/store/open.h"
 
 #include <fmt/format.h>
+#include <sqlite3.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -50,12 +51,26 @@ Status check_writable(const std::filesystem::path& file, bool exists) {
               file_refused ? file.string() : "the folder " + folder.string(), system_reason(errno));
 }
 
+/// SQLite does not wait for others here, who may be beginning the log, too.
+void begin_log(Database& database) {
+  constexpr int pause_ms = 5;
+  for (int waited_ms = 0;; waited_ms += pause_ms) {
+    try {
+      static_cast<void>(store::first_text(database, "PRAGMA journal_mode = WAL"));
+      return;
+    } catch (const DatabaseError& error) {
+      if (error.getErrorCode() != SQLITE_BUSY || waited_ms >= busy_timeout_ms) throw;
+      sqlite3_sleep(pause_ms);
+    }
+  }
+}
+
 /// WAL needs shared memory between its users, which network file systems do not give.
 std::string choose_journal(Database& database, const std::filesystem::path& file) {
   if (!is_on_network(file)) {
     database.exec("PRAGMA synchronous = FULL");
     database.exec("PRAGMA foreign_keys = ON");
-    static_cast<void>(store::first_text(database, "PRAGMA journal_mode = WAL"));
+    begin_log(database);
     return {};
   }
   prepare_single_file(database);

@@ -85,6 +85,10 @@ TEST(NumberText, WrappedText_LeavesACommandThatRepeatsARunWhole) {
   const std::string command = "attnscope run --again 1 --db '" + std::string(120, 'x') + "  y z'";
   EXPECT_NE(wrapped("to repeat: " + command, "  ").find("\n  " + command + "\n"),
             std::string::npos);
+  EXPECT_NE(wrapped("attnscope run --again last --db a.db --quiet; to repeat: " + command, "  ")
+                .find("quiet; to repeat:\n  " + command + "\n"),
+            std::string::npos)
+      << "the one that started the run is not the one that repeats it";
 }
 
 }  // namespace
