@@ -97,7 +97,7 @@ Result<Facets> make_facets(const Table& table, XAxis x, const std::vector<YAxis>
                 .panels = {},
                 .columns = ys.size() > 1 ? static_cast<int>(ys.size()) : 0,
                 .provenance = provenance_line(table)};
-  if (std::ranges::any_of(ys, [](YAxis y) { return y != YAxis::memory && y != YAxis::executed; }))
+  if (std::ranges::any_of(ys, rests_on_times))
     facets.warning = disturbed_share(all_rows(table.rows));
   const std::vector<std::string> values = values_of(table, key);
   if (values.size() * ys.size() > most_panels) {

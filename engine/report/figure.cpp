@@ -358,6 +358,10 @@ bool tells_time(YAxis y) {
   return y == YAxis::time || y == YAxis::per_token || y == YAxis::ratio;
 }
 
+bool rests_on_times(YAxis y) {
+  return y != YAxis::memory && y != YAxis::executed;
+}
+
 Result<XAxis> parse_x(std::string_view text) {
   return place_in(x_names, "--x", "axis", text).map([](std::size_t i) {
     return static_cast<XAxis>(i);
@@ -432,8 +436,7 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
                 .line_at = line_at(y),
                 .series = {},
                 .provenance = provenance_line(table)};
-  if (y != YAxis::memory && y != YAxis::executed)
-    figure.warning = disturbed_share(all_rows(table.rows));
+  if (rests_on_times(y)) figure.warning = disturbed_share(all_rows(table.rows));
   if (y == YAxis::roofline) {
     add_roofline(figure, table, x);
   } else if (x == XAxis::length) {

@@ -106,6 +106,8 @@ struct Figure {
 /// that x. Figures that do not tell time keep without marks.
 void mark_crossovers(Figure& figure, const Table& table, XAxis x, YAxis y);
 [[nodiscard]] bool tells_time(YAxis y);
+/// Whether what disturbs times disturbs it: neither bytes nor planned work.
+[[nodiscard]] bool rests_on_times(YAxis y);
 
 /// Other scales than the figure's own. Values that a scale cannot show go to the rail and come back
 /// with one that can.

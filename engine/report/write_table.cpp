@@ -25,11 +25,15 @@ std::string joined(const std::string& a, const std::string& b) {
   return a.empty() || b.empty() ? a + b : fmt::format("{}; {}", a, b);
 }
 
+/// "-0.4/+0.5 %"
+std::string ends_of(const statistics::Ratio& ratio) {
+  return fmt::format("{:+.1f}/{:+.1f} %", (ratio.low - 1) * 100, (ratio.high - 1) * 100);
+}
+
 /// Both ends of an interval relative to its own value, in percent: "-0.4/+0.5 %".
 std::string ends_in_percent(const statistics::Ratio& ratio) {
   if (!is_known(ratio)) return std::string(too_few_samples);
-  if (ratio.low == ratio.high) return {};
-  return fmt::format("{:+.1f}/{:+.1f} %", (ratio.low - 1) * 100, (ratio.high - 1) * 100);
+  return ratio.low == ratio.high ? std::string() : ends_of(ratio);
 }
 
 double time_ns(const Row& row) {
@@ -340,12 +344,9 @@ std::string widest_intervals(const std::vector<const Row*>& rows) {
     if (row->ratio) reach(ratios, *row->ratio);
   }
   if (times.low == times.high) return {};
-  const auto ends = [](const statistics::Ratio& one) {
-    return fmt::format("{:+.1f}/{:+.1f} %", (one.low - 1) * 100, (one.high - 1) * 100);
-  };
   return fmt::format(
-      "95 % intervals that are shown reach at most {} around a time{}", ends(times),
-      ratios.low == ratios.high ? "" : fmt::format(" and {} around a ratio", ends(ratios)));
+      "95 % intervals that are shown reach at most {} around a time{}", ends_of(times),
+      ratios.low == ratios.high ? "" : fmt::format(" and {} around a ratio", ends_of(ratios)));
 }
 
 }  // namespace
