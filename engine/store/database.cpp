@@ -12,6 +12,8 @@
 #include <limits>
 
 #include "engine/store/store.h"
+#include "engine/store/unfinished_file.h"
+#include "kernels/base/open_file.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope::store {
@@ -32,9 +34,17 @@ Database open_database(const std::string& uri, int access) {
 }
 
 Database open_or_create(const std::filesystem::path& file) {
-  // What speaks against it, SQLite finds as well and has words for.
-  const int made = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (made >= 0) ::close(made);
+  // For its owner alone, and under another name first: whoever closes a descriptor of a database
+  // drops all that its process has locked in it. What speaks against it, SQLite finds as well and
+  // has words for.
+  if (file_id(file) == FileId{}) {
+    const UnfinishedFile fresh(file);
+    const int made = ::open(fresh.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (made >= 0) {
+      ::close(made);
+      static_cast<void>(fresh.publish());
+    }
+  }
   return open_database(uri_of(file, ""), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
 }
 

@@ -11,6 +11,7 @@
 #include "engine/store/fields.h"
 #include "engine/store/location.h"
 #include "engine/store/store.h"
+#include "kernels/base/open_file.h"
 
 namespace attnscope {
 
@@ -27,7 +28,19 @@ struct Store::Implementation {
   store::RowValues values;        // how its rows are read
   std::int64_t lost_commits = 0;  // with the write-ahead log that was found
   int busy_timeout_ms = store::busy_timeout_ms;
-  store::FileId id = store::file_id(file);  // when it was opened
+  FileId id = file_id(file);  // when it was opened
+
+  [[nodiscard]] bool is_at_its_place() const;
+  /// An error when it was opened for reading only, or its file is no longer where it was: what is
+  /// written then reaches no file that anybody finds, or damages another.
+  [[nodiscard]] Status writable_now() const;
+  /// A writing function's frame: SQLite's failures become sentences, and what `work` did in its
+  /// transaction is committed only when it succeeds.
+  template <typename Work>
+  Status change(Work&& work);
+  /// One that changes a run; `work` gets its local number.
+  template <typename Work>
+  Status change_run(const RunId& run, Work&& work);
 };
 
 namespace store {
@@ -40,23 +53,6 @@ auto guarded(const std::filesystem::path& file, Work&& work) -> decltype(work())
   } catch (const DatabaseError& error) {
     return tl::unexpected<Error>(error_of(error, file));
   }
-}
-
-/// An error when the store was opened for reading only.
-[[nodiscard]] Status writable(const std::filesystem::path& file, bool is_writable);
-
-/// A writing function's frame: read-only stores refuse, SQLite's failures become sentences, and
-/// what `work` did in its transaction is committed only when it succeeds.
-template <typename Work>
-Status change(const std::filesystem::path& file, bool is_writable, Database& database,
-              Work&& work) {
-  if (Status allowed = writable(file, is_writable); !allowed) return allowed;
-  return guarded(file, [&]() -> Status {
-    Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
-    if (Status done = work(); !done) return done;
-    transaction.commit();
-    return {};
-  });
 }
 
 /// Runs `work`, which changes a run's state, and renews the fingerprint of that.
@@ -77,4 +73,25 @@ void change_state(Database& database, std::int64_t number, Work&& work) {
 [[nodiscard]] std::int64_t now_unix_ms();
 
 }  // namespace store
+
+template <typename Work>
+Status Store::Implementation::change(Work&& work) {
+  if (Status allowed = writable_now(); !allowed) return allowed;
+  return store::guarded(file, [&]() -> Status {
+    store::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
+    if (Status done = work(); !done) return done;
+    transaction.commit();
+    return {};
+  });
+}
+
+template <typename Work>
+Status Store::Implementation::change_run(const RunId& run, Work&& work) {
+  return change([&]() -> Status {
+    const Result<std::int64_t> number = store::number_of(database, run);
+    if (!number) return tl::unexpected(number.error());
+    return work(*number);
+  });
+}
+
 }  // namespace attnscope

@@ -2,7 +2,6 @@
 #include "engine/store/location.h"
 
 #include <pwd.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -10,11 +9,12 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
+#include <string_view>
 
 #include "engine/store/file_start.h"
 #include "engine/store/schema.h"
 #include "engine/store/store.h"
+#include "kernels/base/open_file.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -41,7 +41,6 @@ namespace {
 // https://www.sqlite.org/fileformat2.html#the_database_header
 constexpr std::size_t header_bytes = 100;
 constexpr std::size_t write_version_at = 18, user_version_at = 60, application_id_at = 68;
-constexpr char magic[] = "SQLite format 3";  // with its closing zero
 
 std::filesystem::path beside(std::filesystem::path file, const char* ending) {
   file += ending;
@@ -69,11 +68,6 @@ tl::unexpected<Error> refuse_version(const std::filesystem::path& file, int vers
       "{} was written by an older AttnScope (database version {}; this one reads {}); use that "
       "AttnScope to read it, or name another file with --db",
       file.string(), version, schema_version);
-}
-
-FileId file_id(const std::filesystem::path& file) {
-  struct stat info {};
-  return ::stat(file.c_str(), &info) == 0 ? FileId{info.st_dev, info.st_ino} : FileId{};
 }
 
 bool has_journal(const std::filesystem::path& file) {
@@ -113,7 +107,8 @@ Result<FileHeader> inspect(const std::filesystem::path& file) {
   // takes the rest away.
   const bool blank = std::ranges::all_of(header, [](char byte) { return byte == 0; });
   if (blank && has_journal(file)) return FileHeader{.empty = true};
-  if (*count < header_bytes || std::memcmp(header.data(), magic, sizeof magic) != 0) {
+  const std::string_view start(header.data(), header.size());
+  if (*count < header_bytes || !start.starts_with(database_mark)) {
     return fail("{} is not a database of AttnScope and was left as it is; name another file", name);
   }
   if (big_endian(header, application_id_at) != application_id) {

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <utility>
 
 #include "kernels/base/result.h"
 
@@ -18,10 +17,6 @@ struct FileHeader {
   int user_version = 0;
   bool has_log = false;  // it says that its newest pages are in a write-ahead log, if there is one
 };
-
-/// Device and number of a file: the same under whatever name. Zeros where there is none.
-using FileId = std::pair<std::uint64_t, std::uint64_t>;
-[[nodiscard]] FileId file_id(const std::filesystem::path& file);
 
 /// An error unless the file is empty or an AttnScope database of a version this program knows.
 [[nodiscard]] Result<FileHeader> inspect(const std::filesystem::path& file);

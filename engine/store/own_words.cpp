@@ -43,7 +43,7 @@ std::string tag_of(const std::vector<std::string>& words) {
 
 Status Store::describe_run(const RunId& run, const RunWords& words) {
   Implementation& own = *implementation_;
-  return store::change(own.file, own.writable, own.database, [&]() -> Status {
+  return own.change([&]() -> Status {
     const Result<std::int64_t> number = store::number_of(own.database, run);
     if (!number) return tl::unexpected(number.error());
     Statement update(
@@ -64,7 +64,7 @@ Status Store::describe_run(const RunId& run, const RunWords& words) {
 
 Status Store::put_in_trash(const std::vector<RunId>& runs) {
   Implementation& own = *implementation_;
-  return store::change(own.file, own.writable, own.database, [&]() -> Status {
+  return own.change([&]() -> Status {
     const std::int64_t now = store::now_unix_ms();
     for (const RunId& run : runs) {
       const Result<RunInfo> info = find_run(run.uuid);
@@ -79,7 +79,7 @@ Status Store::put_in_trash(const std::vector<RunId>& runs) {
 
 Status Store::take_from_trash(const std::vector<RunId>& runs) {
   Implementation& own = *implementation_;
-  return store::change(own.file, own.writable, own.database, [&]() -> Status {
+  return own.change([&]() -> Status {
     for (const RunId& run : runs) {
       const Result<RunInfo> info = find_run(run.uuid);
       if (!info) return tl::unexpected(info.error());
@@ -92,7 +92,7 @@ Status Store::take_from_trash(const std::vector<RunId>& runs) {
 Result<int> Store::empty_trash() {
   Implementation& own = *implementation_;
   int removed = 0;
-  const Status done = store::change(own.file, own.writable, own.database, [&]() -> Status {
+  const Status done = own.change([&]() -> Status {
     removed =
         static_cast<int>(store::first_integer(own.database,
                                               "SELECT count(*) FROM runs WHERE trashed_unix_ms <> "

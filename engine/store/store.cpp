@@ -245,12 +245,6 @@ std::string_view name_of(RunStatus status) {
 
 namespace store {
 
-Status writable(const std::filesystem::path& file, bool is_writable) {
-  if (is_writable) return {};
-  return fail("{} was opened for reading only{}", file.string(),
-              file.extension() == ".attn" ? "; import it into a database to add to it" : "");
-}
-
 Result<std::int64_t> number_of(const Database& database, const RunId& run) {
   // The second time without the index, which may be what is damaged.
   for (const char* how : {"", "NOT INDEXED"}) {
@@ -285,6 +279,21 @@ std::int64_t now_unix_ms() {
 }
 
 }  // namespace store
+
+Status Store::Implementation::writable_now() const {
+  if (!writable) {
+    return fail("{} was opened for reading only{}", file.string(),
+                store::is_exported(file) ? "; import it into a database to add to it" : "");
+  }
+  if (is_at_its_place()) return {};
+  return fail("the database {} was moved, deleted or replaced since it was opened; open it again",
+              file.string());
+}
+
+bool Store::Implementation::is_at_its_place() const {
+  std::error_code none;
+  return file_id(file) == id && std::filesystem::file_size(file, none) > 0;
+}
 
 Store::Store(std::unique_ptr<Implementation> implementation)
     : implementation_(std::move(implementation)) {}

@@ -206,11 +206,14 @@ class Store {
   /// what is there is never replaced. One that lies in this store's trash is taken out of it; what
   /// lies in the other's stays there.
   [[nodiscard]] Result<Imported> import_file(const std::filesystem::path& file);
-  /// Whether the file that was opened still has its name: it may have been moved, deleted or
-  /// replaced, and what is stored then is in no file that anybody finds.
+  /// Whether the file that was opened still has its name and is not empty: it may have been moved,
+  /// deleted or replaced. Such a store can be read, and refuses what is to be written.
   [[nodiscard]] bool is_at_its_place() const;
   /// All that this store sees, into a new database: also when its own file has no name any more.
   [[nodiscard]] Status save_as(const std::filesystem::path& file) const;
+  /// Saves it there and goes on there. What is at the old place has nothing to fear from this store
+  /// any more.
+  [[nodiscard]] Status go_on_in(const std::filesystem::path& file);
   /// SQLite's own check and every fingerprint; slow on large files. The error names the damaged
   /// runs and the way out. Ends early, with an error that says so, once `stop` is true.
   /// `damaged`, if given, gets the runs that are.

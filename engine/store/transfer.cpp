@@ -216,15 +216,15 @@ auto guarded_between(const std::filesystem::path& from, const std::filesystem::p
 }
 
 Status check_export_target(const std::filesystem::path& file) {
-  std::error_code failed;
-  if (std::filesystem::exists(std::filesystem::symlink_status(file, failed))) {
-    return store::refuse_existing(file);
-  }
   if (belongs_to_database(file)) {
     return fail(
         "{} has a name that SQLite gives to what it keeps beside a database; name another "
         "file",
         file.string());
+  }
+  std::error_code failed;
+  if (std::filesystem::exists(std::filesystem::symlink_status(file, failed))) {
+    return store::refuse_existing(file);
   }
   const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
   if (!std::filesystem::is_directory(folder, failed)) {
@@ -282,7 +282,7 @@ Status Store::export_runs(const std::vector<RunId>& runs, const std::filesystem:
 }
 
 bool Store::is_at_its_place() const {
-  return store::file_id(implementation_->file) == implementation_->id;
+  return implementation_->is_at_its_place();
 }
 
 Status Store::save_as(const std::filesystem::path& file) const {
@@ -296,6 +296,23 @@ Status Store::save_as(const std::filesystem::path& file) const {
     return {};
   });
   return saved ? part.publish() : saved;
+}
+
+Status Store::go_on_in(const std::filesystem::path& file) {
+  if (Status saved = save_as(file); !saved) return saved;
+  auto copy = open(file, Mode::read_write);
+  if (!copy) return tl::unexpected(copy.error());
+  copy->set_busy_timeout(std::chrono::milliseconds(implementation_->busy_timeout_ms));
+  // What lies beside the old name must have no pages of this database: SQLite would read them as
+  // pages of whatever has that name now.
+  const Status emptied = store::guarded(implementation_->file, [&]() -> Status {
+    implementation_->database.setBusyTimeout(store::busy_timeout_ms);
+    implementation_->database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    return {};
+  });
+  static_cast<void>(emptied);  // a file that is gone may not take them, nor needs to
+  *this = std::move(*copy);
+  return {};
 }
 
 Result<Store> Store::create_with(const std::filesystem::path& file, const RunInfo& run) {
@@ -324,9 +341,7 @@ Result<Store> Store::create_with(const std::filesystem::path& file, const RunInf
 
 Result<Store::Imported> Store::import_file(const std::filesystem::path& file) {
   Implementation& own = *implementation_;
-  if (Status allowed = store::writable(own.file, own.writable); !allowed) {
-    return tl::unexpected(allowed.error());
-  }
+  if (Status allowed = own.writable_now(); !allowed) return tl::unexpected(allowed.error());
   // Opening it checks whose it is and its version, and finds the way it can be read.
   const Result<Store> source = Store::open(file, Mode::read_only);
   if (!source) return tl::unexpected(source.error());

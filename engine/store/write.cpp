@@ -15,17 +15,6 @@ using store::Statement;
 using store::Transaction;
 using store::Writer;
 
-/// Changes one run; `work` gets its local number.
-template <typename Work>
-Status change_run(const std::filesystem::path& file, bool is_writable, Database& database,
-                  const RunId& run, Work&& work) {
-  return store::change(file, is_writable, database, [&]() -> Status {
-    const Result<std::int64_t> number = store::number_of(database, run);
-    if (!number) return tl::unexpected(number.error());
-    return work(*number);
-  });
-}
-
 void add_cell(Database& database, std::int64_t heat, int ordinal, const RunId& run,
               const HeatPoint& point, const Cell& cell, const statistics::HeatBasis& basis) {
   const auto observations = observations_of(cell, point);
@@ -88,9 +77,7 @@ Status not_being_measured(const RunInfo& run, std::string_view what) {
 
 Result<RunId> Store::begin_run(const NewRun& run) {
   Implementation& own = *implementation_;
-  if (Status allowed = store::writable(own.file, own.writable); !allowed) {
-    return tl::unexpected(allowed.error());
-  }
+  if (Status allowed = own.writable_now(); !allowed) return tl::unexpected(allowed.error());
   return store::guarded(own.file, [&]() -> Result<RunId> {
     const RunId id{store::new_uuid()};
     Transaction transaction(own.database, SQLite::TransactionBehavior::IMMEDIATE);
@@ -113,7 +100,7 @@ Result<RunId> Store::begin_run(const NewRun& run) {
 
 Status Store::resume_run(const RunId& run, const NewRun& restart) {
   Implementation& own = *implementation_;
-  return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
+  return own.change_run(run, [&](std::int64_t number) -> Status {
     const Result<RunInfo> info = find_run(run.uuid);
     if (!info) return tl::unexpected(info.error());
     if (Status free = store::not_being_measured(*info, "resumed"); !free) return free;
@@ -150,7 +137,7 @@ Status Store::resume_run(const RunId& run, const NewRun& restart) {
 
 Status Store::add_heat(const RunId& run, const HeatResult& heat) {
   Implementation& own = *implementation_;
-  return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
+  return own.change_run(run, [&](std::int64_t number) -> Status {
     Statement insert(own.database, fmt::format("INSERT INTO heats (run_number, {}, {}) VALUES ({})",
                                                store::heat_columns, store::point_columns(),
                                                store::places(store::point_columns(), 4)));
@@ -176,7 +163,7 @@ Status Store::add_heat(const RunId& run, const HeatResult& heat) {
 
 Status Store::add_ceilings(const RunId& run, const Ceilings& ceilings) {
   Implementation& own = *implementation_;
-  return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
+  return own.change_run(run, [&](std::int64_t number) -> Status {
     store::change_state(own.database, number, [&] {
       Statement insert(
           own.database,
@@ -208,26 +195,25 @@ Status Store::add_ceilings(const RunId& run, const Ceilings& ceilings) {
 Status Store::set_progress(const RunId& run, const Progress& progress) {
   Implementation& own = *implementation_;
   own.database.setBusyTimeout(0);
-  Status told =
-      change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
-        Statement insert(
-            own.database,
-            fmt::format("INSERT OR REPLACE INTO progress (run_number, {}) VALUES ({})",
-                        store::progress_columns, store::places(store::progress_columns, 1)));
-        Writer write(insert);
-        write(number);
-        store::visit_progress(write, progress);
-        write(store::fingerprint_of(run.uuid, progress));
-        store::execute(insert);
-        return {};
-      });
+  Status told = own.change_run(run, [&](std::int64_t number) -> Status {
+    Statement insert(
+        own.database,
+        fmt::format("INSERT OR REPLACE INTO progress (run_number, {}) VALUES ({})",
+                    store::progress_columns, store::places(store::progress_columns, 1)));
+    Writer write(insert);
+    write(number);
+    store::visit_progress(write, progress);
+    write(store::fingerprint_of(run.uuid, progress));
+    store::execute(insert);
+    return {};
+  });
   own.database.setBusyTimeout(own.busy_timeout_ms);
   return told;
 }
 
 Status Store::finish_run(const RunId& run, RunStatus status) {
   Implementation& own = *implementation_;
-  return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
+  return own.change_run(run, [&](std::int64_t number) -> Status {
     Statement update(own.database,
                      "UPDATE runs SET status = ?, finished_unix_ms = ? WHERE number = ?");
     store::change_state(own.database, number, [&] {
@@ -243,7 +229,7 @@ Status Store::finish_run(const RunId& run, RunStatus status) {
 
 Status Store::remove_run(const RunId& run) {
   Implementation& own = *implementation_;
-  return change_run(own.file, own.writable, own.database, run, [&](std::int64_t number) -> Status {
+  return own.change_run(run, [&](std::int64_t number) -> Status {
     const Result<RunInfo> info = find_run(run.uuid);
     if (!info) return tl::unexpected(info.error());
     if (Status free = store::not_being_measured(*info, "removed"); !free) return free;

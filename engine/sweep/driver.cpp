@@ -160,7 +160,8 @@ class Run {
             [this](const std::string& text) { warn(text); }) {}
 
   Result<RunOutcome> run(const std::vector<std::string>& warnings) {
-    pool_.listen([this](const std::string& text) { warn(text); }, [this] { acknowledge_cancel(); });
+    pool_.listen([this](const std::string& text) { warn(text); }, [this] { acknowledge_cancel(); },
+                 [this] { pending_.follow_database(); });
     send(Kind::started, {});
     for (const std::string& text : warnings) warn(text);
     const Status measured = measure_all();
@@ -211,10 +212,10 @@ class Run {
     for (bool told = false;; told = true) {
       Status stored = pending_.store_all();
       if (stored) stored = store_.finish_run(outcome_.run, status);
-      if (stored && !store_.is_at_its_place()) {
-        outcome_.store_refusal = pending_.save_all();
+      if (stored) {
+        outcome_.store_refusal = pending_.moved();
+        return;
       }
-      if (stored) return;
       if (pool_.is_cancelled() || pending_.run_is_gone() ||
           Clock::now() - began >= options_.store_patience) {
         outcome_.store_refusal = pending_.write_out(status, stored.error());

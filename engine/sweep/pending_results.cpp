@@ -35,15 +35,18 @@ std::filesystem::path free_name(const std::filesystem::path& folder,
   return file;
 }
 
-std::string moved_in_words(const std::filesystem::path& database) {
-  return fmt::format("the database {} was moved, deleted or replaced while it is written",
-                     database.string());
-}
-
-std::string import_command(const std::filesystem::path& file,
-                           const std::filesystem::path& database) {
-  return fmt::format("attnscope import {} --db {}", shell_word(file.string()),
-                     shell_word(database.string()));
+/// How what is in the file comes into the database, or is read where that cannot be opened.
+std::string way_to(const std::filesystem::path& file, const std::filesystem::path& database) {
+  const std::string name = shell_word(file.string());
+  const auto there = Store::open(database, Store::Mode::read_only);
+  if (there || there.error().kind == ErrorKind::locked) {
+    return fmt::format("attnscope import {} --db {} brings in what is missing", name,
+                       shell_word(std::filesystem::absolute(database).string()));
+  }
+  return fmt::format(
+      "attnscope list runs --db {} shows it, and attnscope import {} --db DATABASE "
+      "brings it into another one",
+      name, name);
 }
 
 }  // namespace
@@ -68,11 +71,31 @@ Status PendingResults::store_in(Store& store, const Measured& result) const {
   return store.add_ceilings(run_, std::get<Ceilings>(result));
 }
 
-Status PendingResults::store_all() {
-  if (!store_.is_at_its_place() && !std::exchange(told_of_its_place_, true)) {
-    on_warning_(moved_in_words(store_.file()) +
-                "; the run goes on, and all that is in it is written beside its place at the end");
+void PendingResults::follow_database() {
+  if (!told_of_no_copy_) leave_place();
+}
+
+void PendingResults::leave_place() {
+  if (store_.is_at_its_place()) return;
+  const std::filesystem::path database = store_.file();
+  const std::string what = fmt::format(
+      "the database {} was moved, deleted or replaced while it was written", database.string());
+  for (const std::filesystem::path& folder : folders_for(database)) {
+    const std::filesystem::path file = free_name(folder, database, "saved", run_, ".db");
+    if (!store_.go_on_in(file)) continue;
+    moved_ =
+        fmt::format("{}; all that it held, and this run, is in {}: attnscope list runs --db {}",
+                    what, file.string(), shell_word(file.string()));
+    return on_warning_(moved_);
   }
+  if (!std::exchange(told_of_no_copy_, true)) {
+    on_warning_(what + ", and no copy of it could be written; what is measured waits in memory");
+    told_ = true;
+  }
+}
+
+Status PendingResults::store_all() {
+  leave_place();
   while (!waiting_.empty()) {
     if (Status stored = store_in(store_, waiting_.front()); !stored) {
       if (!std::exchange(told_, true)) {
@@ -89,19 +112,8 @@ Status PendingResults::store_all() {
   return {};
 }
 
-std::string PendingResults::save_all() const {
-  const std::filesystem::path database = store_.file();
-  for (const std::filesystem::path& folder : folders_for(database)) {
-    const std::filesystem::path file = free_name(folder, database, "saved", run_, ".db");
-    if (!store_.save_as(file)) continue;
-    return fmt::format("{}; all that was in it, this run too, is safe: {} brings it in",
-                       moved_in_words(database), import_command(file, database));
-  }
-  return fmt::format("{}, and no copy of it could be written: what was measured is lost with it",
-                     moved_in_words(database));
-}
-
 bool PendingResults::run_is_gone() const {
+  if (told_of_no_copy_) return true;
   const auto runs = store_.run_list(RunsOf::both);
   return runs && std::ranges::find(*runs, run_, &RunInfo::id) == runs->end();
 }
@@ -126,9 +138,9 @@ std::string PendingResults::write_out(RunStatus status, const Error& why) {
   for (const std::filesystem::path& folder : folders_for(database)) {
     const std::filesystem::path file = free_name(folder, database, "pending", run_, ".attn");
     if (write(file, status)) {
-      return fmt::format("{}; {} that it did not take {} safe: {} brings in what is missing",
-                         why.message, in_words(), waiting_.size() == 1 ? "is" : "are",
-                         import_command(file, database));
+      return fmt::format("{}; {} that it did not take {} safe in {}: {}", why.message, in_words(),
+                         waiting_.size() == 1 ? "is" : "are", file.string(),
+                         way_to(file, database));
     }
     std::error_code ignored;
     std::filesystem::remove(file, ignored);

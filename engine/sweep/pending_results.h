@@ -30,14 +30,15 @@ class PendingResults {
                  std::function<void(const std::string&)> on_warning);
 
   void add(Measured result);
+  /// To be called often. Somebody may move, delete or replace the database: then the store goes on
+  /// in a copy of all that it held, beside its old place, before anybody opens what is there now.
+  void follow_database();
+  /// Where the store has gone on, in words; empty while it is where it was opened.
+  [[nodiscard]] const std::string& moved() const { return moved_; }
   /// Ok when nothing waits any more.
   [[nodiscard]] Status store_all();
-  /// Somebody has taken the run out of the database, which will never take what waits.
+  /// Somebody has taken the run out of the database, or that away: it will never take what waits.
   [[nodiscard]] bool run_is_gone() const;
-  /// Of a database that was moved, deleted or replaced while it was open: a copy of all that is in
-  /// it is made beside its place, or in the folder of the default database. What happened, and how
-  /// the copy is brought in.
-  [[nodiscard]] std::string save_all() const;
   /// "2 results", of those that wait.
   [[nodiscard]] std::string in_words() const;
   /// Writes what waits into a new .attn file beside the database, or where that cannot be, in the
@@ -48,6 +49,7 @@ class PendingResults {
  private:
   [[nodiscard]] Status store_in(Store& store, const Measured& result) const;
   [[nodiscard]] Status write(const std::filesystem::path& file, RunStatus status) const;
+  void leave_place();
 
   Store& store_;
   RunId run_;
@@ -55,7 +57,8 @@ class PendingResults {
   std::function<void(const std::string&)> on_warning_;
   std::optional<RunInfo> info_;  // as the database knew it when the run began
   std::deque<Measured> waiting_;
-  bool told_ = false, told_of_its_place_ = false;
+  std::string moved_;
+  bool told_ = false, told_of_no_copy_ = false;
 };
 
 }  // namespace attnscope

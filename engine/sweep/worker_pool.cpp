@@ -57,9 +57,10 @@ WorkerPool::WorkerPool(std::string command, const ConnectionRule& connection,
       driver_(new_number()) {}
 
 void WorkerPool::listen(std::function<void(const std::string&)> on_warning,
-                        std::function<void()> on_cancelling) {
+                        std::function<void()> on_cancelling, std::function<void()> on_look) {
   on_warning_ = std::move(on_warning);
   on_cancelling_ = std::move(on_cancelling);
+  on_look_ = std::move(on_look);
 }
 
 int WorkerPool::cancel_level() const {
@@ -81,6 +82,7 @@ void WorkerPool::pause(Milliseconds length) const {
   while (cancel_level() == 0 && Clock::now() < until) {
     const auto left = std::chrono::ceil<Milliseconds>(until - Clock::now());
     poll(nullptr, 0, static_cast<int>(std::min(left, between_looks).count()));
+    on_look_();
   }
 }
 
@@ -183,6 +185,7 @@ WorkerPool::Answer WorkerPool::ask(const json& request, std::string_view awaited
       end_worker();
       return {.kind = Answer::Kind::cancelled};
     }
+    on_look_();
     WorkerProcess::Read read = worker_->read(between_looks);
     if (read.wait == WorkerProcess::Wait::ended) {
       worker_.reset();

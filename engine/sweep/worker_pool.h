@@ -52,10 +52,10 @@ class WorkerPool {
   [[nodiscard]] const nlohmann::json& hello() const { return hello_; }
   /// The worker computes on this machine.
   [[nodiscard]] bool is_here() const { return is_here_; }
-  /// Called when an attempt to reach a worker has failed, and once when a cancel has been passed
-  /// on.
+  /// Called when an attempt to reach a worker has failed, once when a cancel has been passed on,
+  /// and several times a second while something is waited for.
   void listen(std::function<void(const std::string&)> on_warning,
-              std::function<void()> on_cancelling);
+              std::function<void()> on_cancelling, std::function<void()> on_look);
 
   /// How long an answer is waited for.
   struct Patience {
@@ -97,6 +97,7 @@ class WorkerPool {
   bool told_cancelling_ = false;
   std::function<void(const std::string&)> on_warning_ = [](const std::string&) {};
   std::function<void()> on_cancelling_ = [] {};
+  std::function<void()> on_look_ = [] {};
 };
 
 }  // namespace attnscope

@@ -10,14 +10,15 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <string_view>
 
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {
 
-using FileId = std::pair<dev_t, ino_t>;
+FileId id_of(const struct stat& info) {
+  return {info.st_dev, info.st_ino};
+}
 
 /// The descriptors of databases that were read here, one a file.
 class KeptDatabases {
@@ -43,13 +44,17 @@ KeptDatabases& kept_databases() {
 }
 
 bool begins_as_database(int number) {
-  constexpr std::string_view words = "SQLite format 3";
-  std::array<char, words.size()> start{};
+  std::array<char, database_mark.size()> start{};
   return ::pread(number, start.data(), start.size(), 0) == static_cast<ssize_t>(start.size()) &&
-         std::string_view(start.data(), start.size()) == words;
+         std::string_view(start.data(), start.size()) == database_mark;
 }
 
 }  // namespace
+
+FileId file_id(const std::filesystem::path& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0 ? id_of(info) : FileId{};
+}
 
 OpenFile::~OpenFile() {
   if (number_ >= 0 && !is_database_) ::close(number_);
@@ -58,7 +63,7 @@ OpenFile::~OpenFile() {
 Result<OpenFile> OpenFile::to_read(const std::filesystem::path& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0) {
-    if (const auto number = kept_databases().number_of({info.st_dev, info.st_ino})) {
+    if (const auto number = kept_databases().number_of(id_of(info))) {
       OpenFile kept(*number);
       kept.size_ = info.st_size;
       kept.is_database_ = true;
@@ -75,7 +80,7 @@ Result<OpenFile> OpenFile::to_read(const std::filesystem::path& path) {
   if (!S_ISREG(info.st_mode)) return fail("{}: is not a regular file", path.string());
   file.size_ = info.st_size;
   file.is_database_ = begins_as_database(file.number_);
-  if (file.is_database_) kept_databases().keep({info.st_dev, info.st_ino}, file.number_);
+  if (file.is_database_) kept_databases().keep(id_of(info), file.number_);
   return file;
 }
 

@@ -10,11 +10,20 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string_view>
 #include <utility>
 
 #include "kernels/base/result.h"
 
 namespace attnscope {
+
+/// Device and number of what has this name, of a link itself where it is one: another name of the
+/// same file has the same. Zeros where there is none.
+using FileId = std::pair<std::uint64_t, std::uint64_t>;
+[[nodiscard]] FileId file_id(const std::filesystem::path& path);
+
+/// How every SQLite database begins (https://www.sqlite.org/fileformat2.html#magic_header_string).
+inline constexpr std::string_view database_mark{"SQLite format 3\0", 16};
 
 class OpenFile {
  public:

@@ -137,24 +137,93 @@ TEST_F(PendingResultsTest, ARunThatSomebodyTookOutOfTheDatabase_IsNotWaitedFor) 
   EXPECT_THAT(files(), SizeIs(1));
 }
 
-TEST_F(PendingResultsTest, ADatabaseThatIsMovedAway_IsToldAtOnceAndSavedWhole) {
+TEST_F(PendingResultsTest, ADatabaseThatIsEmptied_IsNotWaitedFor) {
   const auto outcome = run_impatiently(long_patience, [&](const RunEvent& event) {
     if (event.kind == Kind::heat_started && event.heat->index == 1)
-      std::filesystem::rename(database(), folder_ / "elsewhere.db");
+      std::filesystem::resize_file(database(), 0);
   });
   ASSERT_TRUE(outcome) << outcome.error().message;
-  EXPECT_THAT(warnings_, Contains(HasSubstr("was moved, deleted or replaced")));
-  EXPECT_THAT(outcome->store_refusal, HasSubstr("attnscope import"));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("waits in memory")));
+  ASSERT_THAT(files(), SizeIs(1));
+  EXPECT_THAT(outcome->store_refusal, HasSubstr("--db " + files()[0].string() + " shows it"));
+  EXPECT_THAT(announced_, ElementsAre(64));
+  auto rest = Store::open(folder_ / "new.db", Store::Mode::read_write);
+  EXPECT_EQ(rest->import_file(files()[0])->added, 1);
+  EXPECT_THAT(stored_cells(*rest, rest->find_run("last")->id), SizeIs(2));
+}
+
+/// What another person or program does to the file of a database that is being written.
+struct Seizure {
+  const char* name;
+  void (*seize)(const std::filesystem::path& database, const std::filesystem::path& other);
+  bool leaves_other_there;
+};
+
+class ASeizedDatabase : public PendingResultsTest, public testing::WithParamInterface<Seizure> {};
+
+TEST_P(ASeizedDatabase, TheRunGoesOnInACopyAndHarmsNothing) {
+  const auto other = folder_ / "other.db";
+  {
+    auto store = Store::open(other, Store::Mode::read_write);
+    NewRun run;
+    run.sweep_name = "another";
+    ASSERT_TRUE(store->begin_run(run));
+  }
+  const auto outcome = run_impatiently(long_patience, [&](const RunEvent& event) {
+    if (event.kind != Kind::heat_started || event.heat->index != 1) return;
+    EXPECT_GT(std::filesystem::file_size(database().string() + "-wal"), 0U);
+    GetParam().seize(database(), other);
+  });
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(outcome->status, RunStatus::done);
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("was moved, deleted or replaced")));
+  EXPECT_EQ(outcome->store_refusal, warnings_[0]);
   std::filesystem::path saved;
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
-    if (entry.path().string().find(".saved-") != std::string::npos) saved = entry.path();
+    if (entry.path().extension() == ".db" &&
+        entry.path().string().find(".saved-") != std::string::npos)
+      saved = entry.path();
   }
-  EXPECT_THAT(outcome->store_refusal, HasSubstr(saved.string()));
+  EXPECT_THAT(outcome->store_refusal, HasSubstr("--db " + saved.string()));
   const auto store = Store::open(saved, Store::Mode::read_only);
   ASSERT_TRUE(store) << store.error().message;
   EXPECT_EQ(store->find_run("last")->status, RunStatus::done);
   EXPECT_EQ(store->find_run("last")->heats_done, 3);
+  EXPECT_TRUE(store->check_integrity());
+  for (const char* name : {"runs.db", "elsewhere.db"}) {
+    if (!std::filesystem::exists(folder_ / name)) continue;
+    const auto rest = Store::open(folder_ / name, Store::Mode::read_write);
+    ASSERT_TRUE(rest) << rest.error().message;
+    EXPECT_TRUE(rest->check_integrity()) << name;
+  }
+  if (GetParam().leaves_other_there) {
+    EXPECT_EQ(open_store().find_run("last")->start.sweep_name, "another");
+  }
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ASeizedDatabase,
+    testing::Values(
+        Seizure{"Moved",
+                [](const auto& database, const auto& other) {
+                  std::filesystem::rename(database, other.parent_path() / "elsewhere.db");
+                },
+                false},
+        Seizure{"Deleted",
+                [](const auto& database, const auto&) { std::filesystem::remove(database); },
+                false},
+        Seizure{"Replaced",
+                [](const auto& database, const auto& other) {
+                  std::filesystem::rename(other, database);
+                },
+                true},
+        Seizure{"MovedBehindALink",
+                [](const auto& database, const auto& other) {
+                  std::filesystem::rename(database, other.parent_path() / "elsewhere.db");
+                  std::filesystem::create_symlink("elsewhere.db", database);
+                },
+                false}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 TEST_F(PendingResultsTest, ADatabaseThatStaysLocked_LeavesAFileThatImportBringsIn) {
   const auto outcome = run_impatiently(

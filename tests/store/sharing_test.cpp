@@ -183,7 +183,7 @@ TEST(Sharing, ALinkToADatabase_IsTheDatabase) {
   EXPECT_EQ(open_or_throw(folder / "link.db", Store::Mode::read_only).runs()->size(), 2U);
 }
 
-TEST(Sharing, WhoseFileIsMovedOrReplaced_KnowsItAndSavesAll) {
+TEST(Sharing, WhoseFileIsMovedOrReplaced_WritesNoMoreAndSavesAll) {
   const TemporaryFolder folder;
   const auto file = folder / "own.db";
   for (const bool is_replaced : {false, true}) {
@@ -194,11 +194,12 @@ TEST(Sharing, WhoseFileIsMovedOrReplaced_KnowsItAndSavesAll) {
       std::filesystem::remove(folder / (std::string("own.db") + ending));
     if (is_replaced) begin_or_throw(*std::make_unique<Store>(open_or_throw(file)), own_run(1));
     EXPECT_FALSE(store.is_at_its_place());
-    begin_or_throw(store, own_run(0));
+    EXPECT_THAT(store.begin_run(own_run(0)).error().message, HasSubstr("open it again"));
     const auto saved = folder / (is_replaced ? "b.db" : "a.db");
-    const Status status = store.save_as(saved);
+    const Status status = store.go_on_in(saved);
     ASSERT_TRUE(status) << status.error().message;
     EXPECT_FALSE(store.save_as(saved)) << "nothing is replaced";
+    begin_or_throw(store, own_run(0));
     const Store copy = open_or_throw(saved, Store::Mode::read_only);
     EXPECT_EQ(copy.runs()->size(), 2U);
     EXPECT_TRUE(copy.check_integrity());
