@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/store/database.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -34,17 +32,9 @@ Database open_database(const std::string& uri, int access) {
 }
 
 Database open_or_create(const std::filesystem::path& file) {
-  // For its owner alone, and under another name first: whoever closes a descriptor of a database
-  // drops all that its process has locked in it. What speaks against it, SQLite finds as well and
-  // has words for.
-  if (file_id(file) == FileId{}) {
-    const UnfinishedFile fresh(file);
-    const int made = ::open(fresh.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (made >= 0) {
-      ::close(made);
-      static_cast<void>(fresh.publish());
-    }
-  }
+  // Made under another name: whoever closes a descriptor of a database drops all that its process
+  // has locked in it. What speaks against it, SQLite finds as well and has words for.
+  if (file_id(file) == FileId{}) static_cast<void>(UnfinishedFile(file).publish());
   return open_database(uri_of(file, ""), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
 }
 

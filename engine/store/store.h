@@ -209,10 +209,9 @@ class Store {
   /// Whether the file that was opened still has its name and is not empty: it may have been moved,
   /// deleted or replaced. Such a store can be read, and refuses what is to be written.
   [[nodiscard]] bool is_at_its_place() const;
-  /// All that this store sees, into a new database: also when its own file has no name any more.
-  [[nodiscard]] Status save_as(const std::filesystem::path& file) const;
-  /// Saves it there and goes on there. What is at the old place has nothing to fear from this store
-  /// any more.
+  /// All that this store sees goes into a new database, also when its own file has no name any
+  /// more, and the store goes on there. What is at the old place has nothing to fear from it any
+  /// more.
   [[nodiscard]] Status go_on_in(const std::filesystem::path& file);
   /// SQLite's own check and every fingerprint; slow on large files. The error names the damaged
   /// runs and the way out. Ends early, with an error that says so, once `stop` is true.

@@ -285,29 +285,24 @@ bool Store::is_at_its_place() const {
   return implementation_->is_at_its_place();
 }
 
-Status Store::save_as(const std::filesystem::path& file) const {
+Status Store::go_on_in(const std::filesystem::path& file) {
+  Implementation& own = *implementation_;
   if (Status free = check_export_target(file); !free) return free;
   const store::UnfinishedFile part(file);
   const Status saved = store::guarded(file, [&]() -> Status {
-    // SQLite writes into an empty file: this one is for its owner alone.
-    static_cast<void>(store::open_or_create(part.path()));
-    Statement copy(implementation_->database, "VACUUM main INTO ?");
+    Statement copy(own.database, "VACUUM main INTO ?");
     store::execute(copy, part.path().string());
-    return {};
+    return part.publish();
   });
-  return saved ? part.publish() : saved;
-}
-
-Status Store::go_on_in(const std::filesystem::path& file) {
-  if (Status saved = save_as(file); !saved) return saved;
+  if (!saved) return saved;
   auto copy = open(file, Mode::read_write);
   if (!copy) return tl::unexpected(copy.error());
-  copy->set_busy_timeout(std::chrono::milliseconds(implementation_->busy_timeout_ms));
+  copy->set_busy_timeout(std::chrono::milliseconds(own.busy_timeout_ms));
   // What lies beside the old name must have no pages of this database: SQLite would read them as
   // pages of whatever has that name now.
-  const Status emptied = store::guarded(implementation_->file, [&]() -> Status {
-    implementation_->database.setBusyTimeout(store::busy_timeout_ms);
-    implementation_->database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  const Status emptied = store::guarded(own.file, [&]() -> Status {
+    own.database.setBusyTimeout(store::busy_timeout_ms);
+    own.database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     return {};
   });
   static_cast<void>(emptied);  // a file that is gone may not take them, nor needs to

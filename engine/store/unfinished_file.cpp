@@ -33,6 +33,8 @@ tl::unexpected<Error> refuse_existing(const std::filesystem::path& file) {
 
 UnfinishedFile::UnfinishedFile(std::filesystem::path name) : name_(std::move(name)), path_(name_) {
   path_ += fmt::format(".{}.part", new_uuid());
+  const int made = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (made >= 0) ::close(made);
 }
 
 UnfinishedFile::~UnfinishedFile() {

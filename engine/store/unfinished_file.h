@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A file that gets its name only when it is whole: until then it lies beside it under another one,
-// and what is not published is removed.
+// empty at first and for its owner alone, and what is not published is removed.
 
 #include <filesystem>
 
@@ -12,6 +12,7 @@ namespace attnscope::store {
 
 class UnfinishedFile {
  public:
+  /// What speaks against making it, whoever writes it finds as well and has words for.
   explicit UnfinishedFile(std::filesystem::path name);
   ~UnfinishedFile();
   UnfinishedFile(const UnfinishedFile&) = delete;

@@ -12,7 +12,6 @@ namespace {
 
 using store::Database;
 using store::Statement;
-using store::Transaction;
 using store::Writer;
 
 void add_cell(Database& database, std::int64_t heat, int ordinal, const RunId& run,
@@ -77,10 +76,8 @@ Status not_being_measured(const RunInfo& run, std::string_view what) {
 
 Result<RunId> Store::begin_run(const NewRun& run) {
   Implementation& own = *implementation_;
-  if (Status allowed = own.writable_now(); !allowed) return tl::unexpected(allowed.error());
-  return store::guarded(own.file, [&]() -> Result<RunId> {
-    const RunId id{store::new_uuid()};
-    Transaction transaction(own.database, SQLite::TransactionBehavior::IMMEDIATE);
+  const RunId id{store::new_uuid()};
+  const Status begun = own.change([&]() -> Status {
     Statement insert(
         own.database,
         fmt::format("INSERT INTO runs (uuid, {}, fingerprint, status, started_unix_ms) VALUES ({})",
@@ -93,9 +90,10 @@ Result<RunId> Store::begin_run(const NewRun& run) {
     write(store::now_unix_ms());
     store::execute(insert);
     store::renew_state_print(own.database, own.database.getLastInsertRowid(), {});
-    transaction.commit();
-    return id;
+    return {};
   });
+  if (!begun) return tl::unexpected(begun.error());
+  return id;
 }
 
 Status Store::resume_run(const RunId& run, const NewRun& restart) {

@@ -198,7 +198,7 @@ TEST(Sharing, WhoseFileIsMovedOrReplaced_WritesNoMoreAndSavesAll) {
     const auto saved = folder / (is_replaced ? "b.db" : "a.db");
     const Status status = store.go_on_in(saved);
     ASSERT_TRUE(status) << status.error().message;
-    EXPECT_FALSE(store.save_as(saved)) << "nothing is replaced";
+    EXPECT_FALSE(store.go_on_in(saved)) << "nothing is replaced";
     begin_or_throw(store, own_run(0));
     const Store copy = open_or_throw(saved, Store::Mode::read_only);
     EXPECT_EQ(copy.runs()->size(), 2U);
