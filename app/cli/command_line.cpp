@@ -85,8 +85,8 @@ Result<OpenRun> open_run(const std::string& text, const std::filesystem::path& d
   auto run = store->find_run(name);
   if (!run) return tl::unexpected(run.error());
   if (is_in_trash(*run)) {
-    say("attnscope: note: run {} lies in the trash; attnscope trash --restore {} takes it out",
-        run->number, run->number);
+    say("attnscope: note: run {} lies in the trash; {} takes it out", run->number,
+        command_on(*run, "trash --restore"));
   }
   return OpenRun{std::move(*store), std::move(*run)};
 }

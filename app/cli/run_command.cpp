@@ -129,13 +129,12 @@ void report_outcome(Session& session, const RunCommandArguments& arguments,
   }
   const bool has_rest = outcome.status == RunStatus::cancelled;
   if (has_rest) {
-    say("run {} is cancelled; {} measures the rest", run->number,
-        report::command_on(*run, "run --resume"));
+    say("run {} is cancelled; {} measures the rest", run->number, command_on(*run, "run --resume"));
   }
   if (!arguments.quiet && !has_rest) {
     say("run {} is {}; {}, {}", run->number, name_of(outcome.status),
-        report::command_on(*run, "table", "--baseline CONTENDER"),
-        report::command_on(*run, "plot", "-o FIGURE.pdf"));
+        command_on(*run, "table", "--baseline CONTENDER"),
+        command_on(*run, "plot", "-o FIGURE.pdf"));
   }
 }
 
@@ -173,7 +172,8 @@ void run(Session& session, const RunCommandArguments& arguments) {
     }
     if (event.kind == RunEvent::Kind::paused && !arguments.quiet) {
       progress.clear();
-      say("attnscope: paused; attnscope continue {} goes on", event.run.uuid.substr(0, 8));
+      say("attnscope: paused; attnscope continue {}{} goes on", event.run.uuid.substr(0, 8),
+          database_option(store->file()));
     }
     if (event.kind == RunEvent::Kind::warning) {
       progress.clear();

@@ -117,9 +117,8 @@ void remove_for_good(Session& session, const TrashCommand& arguments, Store& sto
                      const std::vector<RunInfo>& runs) {
   for (const RunInfo& run : runs) {
     if (is_in_trash(run)) continue;
-    return session.fail(exit_wrong_use,
-                        fmt::format("run {} is not in the trash; attnscope trash {} puts it there",
-                                    run.number, run.number));
+    return session.fail(exit_wrong_use, fmt::format("run {} is not in the trash; {} puts it there",
+                                                    run.number, command_on(run, "trash")));
   }
   if (!is_meant(session, arguments, runs.size())) return;
   for (const RunInfo& run : runs) {

@@ -143,18 +143,6 @@ std::string provenance_line(const RunInfo& run, std::string_view disturbed) {
   return one_line(std::move(line));
 }
 
-std::string command_on(const RunInfo& run, std::string_view command, const std::string& options) {
-  // A run file is named with its run; a database has an option of its own.
-  const bool is_file = run.file.extension() == ".attn";
-  const std::string name =
-      is_file ? fmt::format("{}:{}", run.file.string(), run.id.uuid) : run.id.uuid;
-  std::string words = fmt::format("attnscope {} {}", command, shell_word(name));
-  if (!options.empty()) words += " " + options;
-  if (!is_file && !run.file.empty() && run.file != default_database())
-    words += " --db " + shell_word(run.file.string());
-  return words;
-}
-
 std::vector<std::string> damage_in_words(const RunInfo& run) {
   std::vector<std::string> found;
   if (run.damaged) found.emplace_back("what this run started with is damaged");

@@ -23,11 +23,6 @@ namespace attnscope::report {
 /// cells were. It ends in the command that repeats the run, and what of it is damaged.
 [[nodiscard]] std::string provenance_line(const RunInfo& run, std::string_view disturbed = {});
 
-/// "attnscope COMMAND RUN OPTIONS": the run by its UUID, with the database that has it unless that
-/// is the default one, or with the file. "run --again" measures it once more.
-[[nodiscard]] std::string command_on(const RunInfo& run, std::string_view command,
-                                     const std::string& options = {});
-
 /// What of the run itself is damaged or missing, as far as find_run looked; that of cells stands
 /// with them.
 [[nodiscard]] std::vector<std::string> damage_in_words(const RunInfo& run);

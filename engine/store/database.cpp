@@ -142,8 +142,8 @@ std::string sentence_of(const DatabaseError& error, const std::filesystem::path&
     case SQLITE_NOTADB:
       return fmt::format(
           "the database {} is damaged ({}); save the runs that can still be read with attnscope "
-          "export RUN -o FILE.attn, and import them into a new database",
-          name, what);
+          "export RUN{} -o FILE.attn, and import them into a new database",
+          name, what, database_option(file));
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:

@@ -39,6 +39,8 @@ int execute(Statement& statement, const Values&... values) {
 }
 /// The first column of the first row; 0 or "" without one.
 [[nodiscard]] std::int64_t first_integer(const Database& database, const std::string& sql);
+/// What SQLite's own checks answer when they find nothing.
+inline constexpr std::string_view sound_words{"ok"};
 [[nodiscard]] std::string first_text(const Database& database, const std::string& sql);
 /// NaN where the column, counted from 0, is no number.
 [[nodiscard]] double real_at(const Statement& row, int column);

@@ -11,6 +11,7 @@
 #include "engine/store/fields.h"
 #include "engine/store/location.h"
 #include "engine/store/store.h"
+#include "engine/store/write_ahead_log.h"
 #include "kernels/base/open_file.h"
 
 namespace attnscope {
@@ -28,14 +29,19 @@ struct Store::Implementation {
   store::RowValues values;        // how its rows are read
   std::int64_t lost_commits = 0;  // with the write-ahead log that was found
   int busy_timeout_ms = store::busy_timeout_ms;
-  FileId id = file_id(file);  // when it was opened
+  /// What lay where when it was opened, the log and its shared memory only of what writes by them.
+  FileId id = file_id(file), log_id = file_id(store::log_of(file)),
+         memory_id = file_id(store::memory_of(file));
 
   [[nodiscard]] bool is_at_its_place() const;
+  /// Whether the log that it writes is the one that others find: else they and this one no longer
+  /// know of each other, and what is moved from the log into the file damages that.
+  [[nodiscard]] bool has_its_log() const;
   /// An error when it was opened for reading only, or its file is no longer where it was: what is
   /// written then reaches no file that anybody finds, or damages another.
   [[nodiscard]] Status writable_now() const;
   /// A writing function's frame: SQLite's failures become sentences, and what `work` did in its
-  /// transaction is committed only when it succeeds.
+  /// transaction is committed only when it succeeds and all is still in its place.
   template <typename Work>
   Status change(Work&& work);
   /// One that changes a run; `work` gets its local number.
@@ -80,6 +86,7 @@ Status Store::Implementation::change(Work&& work) {
   return store::guarded(file, [&]() -> Status {
     store::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
     if (Status done = work(); !done) return done;
+    if (Status allowed = writable_now(); !allowed) return allowed;
     transaction.commit();
     return {};
   });

@@ -40,16 +40,20 @@ std::string runs_in_words(const std::vector<std::int64_t>& numbers) {
 }
 
 /// How to save the runs that are whole.
-std::string way_out(const std::vector<std::int64_t>& sound) {
-  if (sound.empty()) return "attnscope export RUN -o FILE.attn saves what can still be read";
+std::string way_out(const std::vector<std::int64_t>& sound, const std::filesystem::path& file) {
+  const std::string database = database_option(file);
+  if (sound.empty()) {
+    return fmt::format("attnscope export RUN{} -o FILE.attn saves what can still be read",
+                       database);
+  }
   constexpr std::size_t most = 12;
   std::string runs;
   for (std::size_t i = 0; i < sound.size() && i < most; ++i) runs += fmt::format("{} ", sound[i]);
   if (sound.size() > most) runs = "RUN... ";
   return fmt::format(
-      "attnscope export {}-o FILE.attn saves {}, and attnscope import FILE.attn --db NEW.db takes "
-      "that into a new database",
-      runs, sound.size() > most ? "the others" : runs_in_words(sound));
+      "attnscope export {}-o FILE.attn{} saves {}, and attnscope import FILE.attn --db NEW.db "
+      "takes that into a new database",
+      runs, database, sound.size() > most ? "the others" : runs_in_words(sound));
 }
 
 }  // namespace
@@ -67,7 +71,7 @@ Status Store::check_integrity(const std::atomic<bool>* stop,
 
   const Status checked = store::guarded(own.file, [&]() -> Status {
     std::string of_the_file = store::first_text(own.database, "PRAGMA integrity_check(1)");
-    if (of_the_file == "ok") of_the_file.clear();
+    if (of_the_file == store::sound_words) of_the_file.clear();
     if (of_the_file.empty() &&
         store::Statement(own.database, "PRAGMA foreign_key_check").executeStep()) {
       of_the_file = "rows without their run or heat";
@@ -85,12 +89,13 @@ Status Store::check_integrity(const std::atomic<bool>* stop,
     }
     if (!damaged.empty()) {
       return fail("{} in the database {} {} damaged, and what is damaged is shown as such; {}",
-                  runs_in_words(damaged), name, damaged.size() == 1 ? "is" : "are", way_out(sound));
+                  runs_in_words(damaged), name, damaged.size() == 1 ? "is" : "are",
+                  way_out(sound, own.file));
     }
     if (!of_the_file.empty()) {
       constexpr std::size_t longest = 200;
       return fail("the database {} is damaged ({}); {}", name, in_a_sentence(of_the_file, longest),
-                  way_out(sound));
+                  way_out(sound, own.file));
     }
     std::error_code none;
     const std::filesystem::path kept = store::kept_log_of(own.file);
@@ -98,8 +103,9 @@ Status Store::check_integrity(const std::atomic<bool>* stop,
     if (own.lost_commits > 0 || is_kept) {
       return fail(
           "changes of the database {} were lost with its log, which was damaged: what is left is "
-          "sound, and attnscope run --resume RUN measures heats that are missing{}",
-          name, is_kept ? fmt::format("; remove {} when you know", kept.string()) : "");
+          "sound, and attnscope run --resume RUN{} measures heats that are missing{}",
+          name, database_option(own.file),
+          is_kept ? fmt::format("; remove {} when you know", kept.string()) : "");
     }
     return {};
   });

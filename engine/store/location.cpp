@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/store/location.h"
 
+#include <fmt/format.h>
 #include <pwd.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -14,8 +15,10 @@
 #include "engine/store/file_start.h"
 #include "engine/store/schema.h"
 #include "engine/store/store.h"
+#include "engine/store/write_ahead_log.h"
 #include "kernels/base/open_file.h"
 #include "kernels/base/sentences.h"
+#include "kernels/base/shell_word.h"
 
 namespace attnscope {
 
@@ -35,17 +38,28 @@ std::filesystem::path default_database() {
   return below(std::filesystem::path(home) / ".local" / "share");
 }
 
+std::string database_option(const std::filesystem::path& file) {
+  if (file.empty() || file == default_database()) return {};
+  return " --db " + shell_word(file.string());
+}
+
+std::string command_on(const RunInfo& run, std::string_view command, const std::string& options) {
+  // A run file is named with its run; a database has an option of its own.
+  const bool is_file = store::is_exported(run.file);
+  const std::string name =
+      is_file ? fmt::format("{}:{}", run.file.string(), run.id.uuid) : run.id.uuid;
+  std::string words = fmt::format("attnscope {} {}", command, shell_word(name));
+  if (!options.empty()) words += " " + options;
+  if (!is_file) words += database_option(run.file);
+  return words;
+}
+
 namespace store {
 namespace {
 
 // https://www.sqlite.org/fileformat2.html#the_database_header
 constexpr std::size_t header_bytes = 100;
 constexpr std::size_t write_version_at = 18, user_version_at = 60, application_id_at = 68;
-
-std::filesystem::path beside(std::filesystem::path file, const char* ending) {
-  file += ending;
-  return file;
-}
 
 int big_endian(const std::array<char, header_bytes>& header, std::size_t at) {
   std::uint32_t value = 0;
@@ -70,6 +84,11 @@ tl::unexpected<Error> refuse_version(const std::filesystem::path& file, int vers
       file.string(), version, schema_version);
 }
 
+std::filesystem::path beside(std::filesystem::path file, const char* ending) {
+  file += ending;
+  return file;
+}
+
 bool has_journal(const std::filesystem::path& file) {
   std::error_code none;
   return std::filesystem::file_size(beside(file, "-journal"), none) > 0 && !none;
@@ -77,12 +96,12 @@ bool has_journal(const std::filesystem::path& file) {
 
 bool has_log(const std::filesystem::path& file) {
   std::error_code none;
-  return std::filesystem::exists(beside(file, "-wal"), none);
+  return std::filesystem::exists(log_of(file), none);
 }
 
 bool has_filled_log(const std::filesystem::path& file) {
   std::error_code none;
-  return std::filesystem::file_size(beside(file, "-wal"), none) > 0 && !none;
+  return std::filesystem::file_size(log_of(file), none) > 0 && !none;
 }
 
 Result<FileHeader> inspect(const std::filesystem::path& file) {

@@ -21,6 +21,9 @@ struct FileHeader {
 /// An error unless the file is empty or an AttnScope database of a version this program knows.
 [[nodiscard]] Result<FileHeader> inspect(const std::filesystem::path& file);
 
+/// The file of this name that SQLite keeps beside the database: "-journal".
+[[nodiscard]] std::filesystem::path beside(std::filesystem::path database, const char* ending);
+
 /// A rollback journal beside the file: a change is being made, or its writer ended within it.
 [[nodiscard]] bool has_journal(const std::filesystem::path& file);
 

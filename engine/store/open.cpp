@@ -5,7 +5,10 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "engine/store/fields.h"
@@ -145,6 +148,90 @@ std::string damage_in_words(const std::filesystem::path& file, std::int64_t lost
       log_of(file).string(), file.string(), lost);
 }
 
+/// The numbers and identities of the runs, of which none ever gets another's, and the highest
+/// number that was given.
+struct Numbers {
+  std::map<std::int64_t, std::string> uuids;
+  std::int64_t highest = 0;
+};
+
+Numbers numbers_in(const Database& database) {
+  Numbers numbers;
+  Statement runs(database, "SELECT number, uuid FROM runs NOT INDEXED");
+  while (runs.executeStep())
+    numbers.uuids.emplace(runs.getColumn(0).getInt64(), runs.getColumn(1).getString());
+  numbers.highest =
+      first_integer(database, "SELECT max(seq) FROM sqlite_sequence WHERE name = 'runs'");
+  return numbers;
+}
+
+bool is_sound(const Database& database) {
+  return first_text(database, "PRAGMA quick_check(1)") == sound_words;
+}
+
+/// A view runs what its author wrote, without end perhaps, and a trigger does at every write.
+bool has_code(const Database& database) {
+  return first_integer(database,
+                       "SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index')") >
+         0;
+}
+
+/// Whether the filled log beside the database is of another one, whose pages would go over this
+/// one's. It is where they disagree about a run's identity, and where what may be written is sound
+/// only without it.
+bool is_anothers_log(const std::filesystem::path& file, bool writing) {
+  constexpr std::uintmax_t most_bytes = std::uintmax_t{256} << 20U;  // read through in a second
+  try {
+    // First without the log: what others write meanwhile makes the second newer, never older.
+    const Database alone = readable(uri_of(file, "mode=ro&immutable=1"));
+    if (has_code(alone)) return false;
+    const Numbers before = numbers_in(alone);
+    try {
+      const Database with_log = readable(uri_of(file, "mode=ro"));
+      if (has_code(with_log)) return false;
+      const Numbers after = numbers_in(with_log);
+      const bool are_same = after.highest >= before.highest &&
+                            std::ranges::all_of(before.uuids, [&](const auto& run) {
+                              const auto found = after.uuids.find(run.first);
+                              return found == after.uuids.end() || found->second == run.second;
+                            });
+      if (!are_same || !writing || std::filesystem::file_size(file) > most_bytes) return !are_same;
+      if (is_sound(with_log)) return false;
+    } catch (const DatabaseError& error) {
+      if (!is_of_reading(error)) return false;
+    }
+    return is_sound(alone);
+  } catch (const DatabaseError&) {
+    return false;  // it is damaged by itself, or just being written
+  }
+}
+
+/// SQLite takes whatever lies beside a file for what belongs to it, and whoever writes it by
+/// another name does not know of that.
+Status check_company(const std::filesystem::path& file, bool is_empty, bool writing) {
+  std::error_code none;
+  if (!is_empty && has_filled_log(file) && is_anothers_log(file, writing)) {
+    return fail(
+        "the log {} belongs to another database than {} and would damage it; move it to its own, "
+        "or away",
+        log_of(file).string(), file.string());
+  }
+  if (!writing) return {};
+  if (is_empty && has_filled_log(file)) {
+    return fail(
+        "{} is there without its database, which would be lost with it once {} is made; put the "
+        "database back, or remove the log, or name another file with --db",
+        log_of(file).string(), file.string());
+  }
+  if (std::filesystem::hard_link_count(file, none) > 1 && !none) {
+    return fail(
+        "{} has a second name (a hard link), and who writes it by that damages it; remove one of "
+        "them, or write a copy made by cp",
+        file.string());
+  }
+  return {};
+}
+
 /// The version as SQLite sees it, with what is still in the write-ahead log. A read-only connection
 /// does not write the log back when it is closed, and where there is no log none is begun, so a
 /// refused file and its folder stay as they are.
@@ -152,10 +239,7 @@ Result<int> version_with_log(const std::filesystem::path& file) {
   const Database database = has_log(file) || has_journal(file)
                                 ? open_for_reading(file).first
                                 : readable(uri_of(file, "mode=ro&immutable=1"));
-  // A view runs what its author wrote, without end perhaps, and a trigger does at every write.
-  if (first_integer(database,
-                    "SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index')") >
-      0) {
+  if (has_code(database)) {
     return fail(
         "{} has views or triggers, which no database of AttnScope has; do not trust it, and name "
         "another file with --db",
@@ -213,6 +297,8 @@ Result<Store> Store::open(const std::filesystem::path& named, Mode mode) {
     header = *inspected;
   }
   return guarded(file, [&]() -> Result<Store> {
+    if (Status alone = check_company(file, header.empty, writing); !alone)
+      return tl::unexpected(alone.error());
     const std::int64_t lost = damage_of_log(file, writing);
     const bool may_lack_log = header.has_log && !has_filled_log(file);
     const Result<int> stored = header.empty ? Result<int>(0) : version_with_log(file);

@@ -5,6 +5,7 @@
 #include "engine/store/store.h"
 
 #include <fmt/format.h>
+#include <sqlite3.h>
 #include <sys/random.h>
 
 #include <algorithm>
@@ -286,20 +287,36 @@ Status Store::Implementation::writable_now() const {
                 store::is_exported(file) ? "; import it into a database to add to it" : "");
   }
   if (is_at_its_place()) return {};
-  return fail("the database {} was moved, deleted or replaced since it was opened; open it again",
-              file.string());
+  return fail(
+      "the database {}, or its log, was moved, deleted or replaced since it was opened; open it "
+      "again",
+      file.string());
 }
 
 bool Store::Implementation::is_at_its_place() const {
   std::error_code none;
-  return file_id(file) == id && std::filesystem::file_size(file, none) > 0;
+  return file_id(file) == id && has_its_log() && std::filesystem::file_size(file, none) > 0;
+}
+
+bool Store::Implementation::has_its_log() const {
+  if (!writable || log_id == FileId{}) return true;
+  return file_id(store::log_of(file)) == log_id && file_id(store::memory_of(file)) == memory_id;
 }
 
 Store::Store(std::unique_ptr<Implementation> implementation)
     : implementation_(std::move(implementation)) {}
 Store::Store(Store&&) noexcept = default;
-Store& Store::operator=(Store&&) noexcept = default;
-Store::~Store() = default;
+Store& Store::operator=(Store&& other) noexcept {
+  std::swap(implementation_, other.implementation_);
+  return *this;
+}
+Store::~Store() {
+  // As its last user SQLite would empty the log into the file.
+  if (implementation_ && !implementation_->has_its_log()) {
+    sqlite3_db_config(implementation_->database.getHandle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
+                      nullptr);
+  }
+}
 
 void Store::set_busy_timeout(std::chrono::milliseconds timeout) {
   implementation_->busy_timeout_ms = static_cast<int>(timeout.count());
@@ -394,8 +411,9 @@ Result<RunInfo> Store::find_run(std::string_view text) const {
       if (!trash) return tl::unexpected(trash.error());
       if (!trash->empty()) {
         return fail(
-            "every run of {} lies in the trash; attnscope trash --restore RUN puts one back: {}",
-            implementation_->file.string(), list_of(*trash));
+            "every run of {} lies in the trash; attnscope trash --restore RUN{} puts one back: {}",
+            implementation_->file.string(), database_option(implementation_->file),
+            list_of(*trash));
       }
       return fail("{} holds no runs yet; attnscope run makes one", implementation_->file.string());
     }

@@ -206,8 +206,9 @@ class Store {
   /// what is there is never replaced. One that lies in this store's trash is taken out of it; what
   /// lies in the other's stays there.
   [[nodiscard]] Result<Imported> import_file(const std::filesystem::path& file);
-  /// Whether the file that was opened still has its name and is not empty: it may have been moved,
-  /// deleted or replaced. Such a store can be read, and refuses what is to be written.
+  /// Whether the file that was opened still has its name and is not empty, and the log that it was
+  /// opened with is still beside it: they may have been moved, deleted or replaced. Such a store
+  /// can be read, and refuses what is to be written.
   [[nodiscard]] bool is_at_its_place() const;
   /// All that this store sees goes into a new database, also when its own file has no name any
   /// more, and the store goes on there. What is at the old place has nothing to fear from it any
@@ -227,6 +228,13 @@ class Store {
 
 /// $XDG_DATA_HOME/attnscope/attnscope.db or ~/.local/share/attnscope/attnscope.db.
 [[nodiscard]] std::filesystem::path default_database();
+
+/// " --db FILE" as a command takes it; empty for the default one.
+[[nodiscard]] std::string database_option(const std::filesystem::path& file);
+/// "attnscope COMMAND RUN OPTIONS": the run by its UUID, with the database that has it unless that
+/// is the default one, or with the file. "run --again" measures it once more.
+[[nodiscard]] std::string command_on(const RunInfo& run, std::string_view command,
+                                     const std::string& options = {});
 
 /// Of the SQLite that is linked in, for provenance: "3.40.1".
 [[nodiscard]] std::string sqlite_version();

@@ -203,15 +203,18 @@ void attach(Database& database, const std::string& uri) {
   store::execute(attach, uri);
 }
 
-/// As store::guarded, where rows go from one file to another: the sentence names the one that
-/// failed.
+/// As store::guarded, where rows go from one file to another, `target`: the sentence names the one
+/// that failed.
 template <typename Work>
 auto guarded_between(const std::filesystem::path& from, const std::filesystem::path& to,
-                     Work&& work) -> decltype(work()) {
+                     const Database& target, Work&& work) -> decltype(work()) {
   try {
     return std::forward<Work>(work)();
   } catch (const store::DatabaseError& error) {
-    return tl::unexpected<Error>(store::error_of(error, store::is_of_reading(error) ? from : to));
+    const bool is_of_source =
+        store::is_of_reading(error) &&
+        store::first_text(target, "PRAGMA main.quick_check(1)") == store::sound_words;
+    return tl::unexpected<Error>(store::error_of(error, is_of_source ? from : to));
   }
 }
 
@@ -266,7 +269,7 @@ Status Store::export_runs(const std::vector<RunId>& runs, const std::filesystem:
     store::prepare_single_file(target);
     store::create_schema(target);
     attach(target, own.uri);
-    return guarded_between(own.file, file, [&]() -> Status {
+    return guarded_between(own.file, file, target, [&]() -> Status {
       Transaction transaction(target, SQLite::TransactionBehavior::IMMEDIATE);
       for (const RunId& run : runs) {
         const Result<std::int64_t> number = store::number_of(own.database, run);
@@ -292,6 +295,12 @@ Status Store::go_on_in(const std::filesystem::path& file) {
   const Status saved = store::guarded(file, [&]() -> Status {
     Statement copy(own.database, "VACUUM main INTO ?");
     store::execute(copy, part.path().string());
+    // Others may have written over what this one saw there.
+    if (!own.has_its_log()) {
+      const Result<Store> seen = open(part.path(), Mode::read_only);
+      if (!seen) return tl::unexpected(seen.error());
+      if (Status sound = seen->check_integrity(); !sound) return sound;
+    }
     return part.publish();
   });
   if (!saved) return saved;
@@ -299,8 +308,9 @@ Status Store::go_on_in(const std::filesystem::path& file) {
   if (!copy) return tl::unexpected(copy.error());
   copy->set_busy_timeout(std::chrono::milliseconds(own.busy_timeout_ms));
   // What lies beside the old name must have no pages of this database: SQLite would read them as
-  // pages of whatever has that name now.
+  // pages of whatever has that name now. A log that others have begun there is theirs.
   const Status emptied = store::guarded(own.file, [&]() -> Status {
+    if (!own.has_its_log()) return {};
     own.database.setBusyTimeout(store::busy_timeout_ms);
     own.database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     return {};
@@ -345,24 +355,26 @@ Result<Store::Imported> Store::import_file(const std::filesystem::path& file) {
 
   return store::guarded(own.file, [&]() -> Result<Imported> {
     attach(own.database, source->implementation_->uri);
-    Result<Imported> result = guarded_between(file, own.file, [&]() -> Result<Imported> {
-      Imported imported;
-      Transaction transaction(own.database, SQLite::TransactionBehavior::IMMEDIATE);
-      for (auto run = incoming->rbegin(); run != incoming->rend(); ++run) {  // oldest first
-        Copier copier(own.database, "other", "main", source->implementation_->values);
-        imported.runs.push_back(run->id);
-        if (const Result<std::int64_t> there = store::number_of(own.database, run->id)) {
-          ++imported.already_there;
-          imported.taken_from_trash += copier.take_from_trash(*there);
-          imported.heats_added += copier.add_missing(run->number, *there);
-          continue;
-        }
-        copier.copy_run(run->number);
-        ++imported.added;
-      }
-      transaction.commit();
-      return imported;
-    });
+    Result<Imported> result =
+        guarded_between(file, own.file, own.database, [&]() -> Result<Imported> {
+          Imported imported;
+          Transaction transaction(own.database, SQLite::TransactionBehavior::IMMEDIATE);
+          for (auto run = incoming->rbegin(); run != incoming->rend(); ++run) {  // oldest first
+            Copier copier(own.database, "other", "main", source->implementation_->values);
+            imported.runs.push_back(run->id);
+            if (const Result<std::int64_t> there = store::number_of(own.database, run->id)) {
+              ++imported.already_there;
+              imported.taken_from_trash += copier.take_from_trash(*there);
+              imported.heats_added += copier.add_missing(run->number, *there);
+              continue;
+            }
+            copier.copy_run(run->number);
+            ++imported.added;
+          }
+          if (Status allowed = own.writable_now(); !allowed) return tl::unexpected(allowed.error());
+          transaction.commit();
+          return imported;
+        });
     own.database.exec("DETACH DATABASE other");
     return result;
   });

@@ -51,7 +51,10 @@ Status UnfinishedFile::publish() const {
   }
   if (errno == EEXIST) return refuse_existing(name_);
   // Some file systems do not know the flag; a hard link does not replace either.
-  if (::link(path_.c_str(), name_.c_str()) == 0) return sync_folder_of(name_);
+  if (::link(path_.c_str(), name_.c_str()) == 0) {
+    ::unlink(path_.c_str());
+    return sync_folder_of(name_);
+  }
   if (errno == EEXIST) return refuse_existing(name_);
   return fail("{} cannot be written ({}); name a file elsewhere", name_.string(),
               system_reason(errno));

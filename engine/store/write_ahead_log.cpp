@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/store/file_start.h"
+#include "engine/store/location.h"
 
 namespace attnscope::store {
 namespace {
@@ -83,16 +84,14 @@ std::int64_t unread_commits(std::istream& log, const Header& header, std::size_t
   return commits > 1 ? commits : 0;
 }
 
-std::filesystem::path beside(const std::filesystem::path& database, const char* ending) {
-  std::filesystem::path path = database;
-  path += ending;
-  return path;
-}
-
 }  // namespace
 
 std::filesystem::path log_of(const std::filesystem::path& database) {
   return beside(database, "-wal");
+}
+
+std::filesystem::path memory_of(const std::filesystem::path& database) {
+  return beside(database, "-shm");
 }
 
 std::filesystem::path kept_log_of(const std::filesystem::path& database) {

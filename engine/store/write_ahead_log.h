@@ -13,6 +13,8 @@ namespace attnscope::store {
 
 /// The log beside the database.
 [[nodiscard]] std::filesystem::path log_of(const std::filesystem::path& database);
+/// The memory by which all who use the log know of each other.
+[[nodiscard]] std::filesystem::path memory_of(const std::filesystem::path& database);
 
 /// Commits that are in the log and that SQLite will not read; 0: the log is whole, or there is
 /// none. The last commit alone cannot be told from one that the power or a kill cut off before it

@@ -189,10 +189,8 @@ class Run {
 
   std::string way_on() const {
     const auto run = store_.find_run(outcome_.run.uuid);
-    return run ? fmt::format(
-                     "; every finished heat is kept, and 'attnscope run --resume {}' "
-                     "measures the rest",
-                     run->number)
+    return run ? fmt::format("; every finished heat is kept, and {} measures the rest",
+                             command_on(*run, "run --resume"))
                : std::string();
   }
   // Told before it is written: a database may keep one waiting.

@@ -88,8 +88,9 @@ class Belief {
  private:
   static constexpr std::size_t longest_reason = 2000;  // bytes
   static constexpr double slack_seconds = 60;          // clocks differ, and run apart
-  // Ceilings may have been measured in a bad moment, and on other formats than are computed in.
-  static constexpr double slack_of_ceilings = 20;
+  // Ceilings may have been measured beside other programs, which took as many cores as there are,
+  // and on other formats than are computed in.
+  static constexpr double slack_of_ceilings = 200;
 
   [[nodiscard]] std::string why_not(const Cell& cell) const {
     const Cell asked = failed_cell(request_.heat, cell.contender, cell.status, {});

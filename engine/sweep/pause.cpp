@@ -24,8 +24,8 @@ bool takes(std::int64_t process_id, int signal) {
 
 Status send(const RunInfo& run, PauseRequest request, std::string_view what) {
   if (run.status == RunStatus::interrupted || run.status == RunStatus::cancelled) {
-    return fail("run {} is {} and cannot be {}; attnscope run --resume {} measures the rest",
-                run.number, name_of(run.status), what, run.number);
+    return fail("run {} is {} and cannot be {}; {} measures the rest", run.number,
+                name_of(run.status), what, command_on(run, "run --resume"));
   }
   if (run.status != RunStatus::running) {
     return fail("run {} is done and cannot be {}", run.number, what);
@@ -33,8 +33,8 @@ Status send(const RunInfo& run, PauseRequest request, std::string_view what) {
   const std::int64_t process = run.start.process_id;
   // 0 and below would name whole groups of processes.
   if (process <= 0 || !is_alive(process, run.start.process_start_ticks)) {
-    return fail("run {} has no process any more; attnscope run --resume {} measures the rest",
-                run.number, run.number);
+    return fail("run {} has no process any more; {} measures the rest", run.number,
+                command_on(run, "run --resume"));
   }
   if (!takes(process, pause_signal())) {
     return fail(

@@ -79,7 +79,8 @@ void PendingResults::leave_place() {
   if (store_.is_at_its_place()) return;
   const std::filesystem::path database = store_.file();
   const std::string what = fmt::format(
-      "the database {} was moved, deleted or replaced while it was written", database.string());
+      "the database {}, or its log, was moved, deleted or replaced while it was written",
+      database.string());
   for (const std::filesystem::path& folder : folders_for(database)) {
     const std::filesystem::path file = free_name(folder, database, "saved", run_, ".db");
     if (!store_.go_on_in(file)) continue;
@@ -133,12 +134,13 @@ Status PendingResults::write(const std::filesystem::path& file, RunStatus status
 }
 
 std::string PendingResults::write_out(RunStatus status, const Error& why) {
-  if (waiting_.empty()) return why.message;
+  const std::string reason = moved_.empty() ? why.message : moved_ + "; " + why.message;
+  if (waiting_.empty()) return reason;
   const std::filesystem::path database = store_.file();
   for (const std::filesystem::path& folder : folders_for(database)) {
     const std::filesystem::path file = free_name(folder, database, "pending", run_, ".attn");
     if (write(file, status)) {
-      return fmt::format("{}; {} that it did not take {} safe in {}: {}", why.message, in_words(),
+      return fmt::format("{}; {} that it did not take {} safe in {}: {}", reason, in_words(),
                          waiting_.size() == 1 ? "is" : "are", file.string(),
                          way_to(file, database));
     }
@@ -147,8 +149,9 @@ std::string PendingResults::write_out(RunStatus status, const Error& why) {
   }
   return fmt::format(
       "{}; nor could {} be written to a file beside it or in {}; they are lost, and "
-      "attnscope run --resume {} measures them again",
-      why.message, in_words(), folders_for(database).back().string(), run_.uuid.substr(0, 8));
+      "attnscope run --resume {}{} measures them again",
+      reason, in_words(), folders_for(database).back().string(), run_.uuid.substr(0, 8),
+      database_option(database));
 }
 
 }  // namespace attnscope

@@ -103,7 +103,7 @@ TEST_F(DriverTest, WhatCannotBeIsNotBelieved) {
       {"lie-years", "a time of 1e+18 ns"},
       {"lie-days", "calls of 1e+06 s together"},
       {"lie-fast", "a time of 0.5 ns for a work of 1e+09"},
-      {"lie-faster", "a time of 6.4e+04 ns, where the machine's rates allow 5e+06 ns"},
+      {"lie-faster", "a time of 6.4e+04 ns, where the machine's rates allow 5e+07 ns"},
       {"lie-idle", "a time of 2 ns, where the machine's rates allow"},
       {"lie-fewer", "0 samples of placement 1, where at least 2"},
       {"lie-thin", "1 sample of placement 1, where at least 2"},

@@ -61,6 +61,15 @@ class PendingResultsTest : public FaultFixture {
     }
     return files;
   }
+  /// Where a run whose database was taken has gone on.
+  [[nodiscard]] std::filesystem::path saved_database() const {
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      if (entry.path().extension() == ".db" &&
+          entry.path().string().find(".saved-") != std::string::npos)
+        return entry.path();
+    }
+    return {};
+  }
   [[nodiscard]] std::size_t cells_of_last_run() const {
     const Store store = open_store();
     return store.cells(store.find_run("last")->id, true)->size();
@@ -159,6 +168,13 @@ struct Seizure {
   bool leaves_other_there;
 };
 
+void import_by_another_program(const std::filesystem::path& file,
+                               const std::filesystem::path& database) {
+  const std::string command = fmt::format("'{}' import '{}' --db '{}' >/dev/null",
+                                          ATTNSCOPE_PROGRAM, file.string(), database.string());
+  EXPECT_EQ(std::system(command.c_str()), 0);
+}
+
 class ASeizedDatabase : public PendingResultsTest, public testing::WithParamInterface<Seizure> {};
 
 TEST_P(ASeizedDatabase, TheRunGoesOnInACopyAndHarmsNothing) {
@@ -178,12 +194,7 @@ TEST_P(ASeizedDatabase, TheRunGoesOnInACopyAndHarmsNothing) {
   EXPECT_EQ(outcome->status, RunStatus::done);
   EXPECT_THAT(warnings_, ElementsAre(HasSubstr("was moved, deleted or replaced")));
   EXPECT_EQ(outcome->store_refusal, warnings_[0]);
-  std::filesystem::path saved;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
-    if (entry.path().extension() == ".db" &&
-        entry.path().string().find(".saved-") != std::string::npos)
-      saved = entry.path();
-  }
+  const std::filesystem::path saved = saved_database();
   EXPECT_THAT(outcome->store_refusal, HasSubstr("--db " + saved.string()));
   const auto store = Store::open(saved, Store::Mode::read_only);
   ASSERT_TRUE(store) << store.error().message;
@@ -222,8 +233,38 @@ INSTANTIATE_TEST_SUITE_P(
                   std::filesystem::rename(database, other.parent_path() / "elsewhere.db");
                   std::filesystem::create_symlink("elsewhere.db", database);
                 },
-                false}),
+                false},
+        Seizure{"WithoutItsLog",
+                [](const auto& database, const auto&) {
+                  std::filesystem::remove(database.string() + "-wal");
+                },
+                false},
+        Seizure{"WithoutItsLogsMemory_WhileAnotherProgramWrites",
+                [](const auto& database, const auto& other) {
+                  std::filesystem::remove(database.string() + "-shm");
+                  import_by_another_program(other, database);
+                },
+                true},
+        Seizure{"WithoutBoth_WhileAnotherProgramWrites",
+                [](const auto& database, const auto& other) {
+                  std::filesystem::remove(database.string() + "-wal");
+                  std::filesystem::remove(database.string() + "-shm");
+                  import_by_another_program(other, database);
+                },
+                true}),
     [](const auto& info) { return std::string(info.param.name); });
+
+TEST_F(PendingResultsTest, ACopyThatStaysLocked_IsNamedBesideTheFile) {
+  const auto outcome = run_impatiently(no_patience, [&](const RunEvent& event) {
+    if (event.kind != Kind::heat_started) return;
+    if (event.heat->index == 1) std::filesystem::rename(database(), folder_ / "elsewhere.db");
+    if (event.heat->index == 2) other_.emplace(saved_database());
+  });
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_THAT(outcome->store_refusal, AllOf(HasSubstr("is in " + saved_database().string()),
+                                            HasSubstr("attnscope import")));
+  EXPECT_THAT(files(), SizeIs(1));
+}
 
 TEST_F(PendingResultsTest, ADatabaseThatStaysLocked_LeavesAFileThatImportBringsIn) {
   const auto outcome = run_impatiently(

@@ -206,6 +206,86 @@ TEST(Sharing, WhoseFileIsMovedOrReplaced_WritesNoMoreAndSavesAll) {
   }
 }
 
+/// A database whose log was not emptied into it, as a killed driver leaves it, and a good one with
+/// `runs` runs.
+struct KilledAndGood {
+  explicit KilledAndGood(int runs) {
+    Store live = open_or_throw(folder / "live.db");
+    const RunId run = begin_or_throw(live, own_run(0));
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(live.add_heat(run, heat_of(0, i)));
+    for (const char* ending : {"", "-wal"})
+      std::filesystem::copy_file(folder / ("live.db" + std::string(ending)),
+                                 folder / ("killed.db" + std::string(ending)));
+    Store store = open_or_throw(good);
+    for (int i = 0; i < runs; ++i) {
+      const RunId own = begin_or_throw(store, own_run(1));
+      EXPECT_TRUE(store.add_heat(own, heat_of(1, i)));
+    }
+  }
+  TemporaryFolder folder;
+  std::filesystem::path good = folder / "good.db", killed = folder / "killed.db";
+};
+
+TEST(Sharing, AGoodDatabaseBesideAnothersLog_IsLeftAsItIs) {
+  for (const int runs : {1, 3}) {
+    const KilledAndGood files(runs);
+    const std::string before = bytes_of(files.good);
+    std::filesystem::rename(files.good, files.killed);
+    for (const auto mode : {Store::Mode::read_only, Store::Mode::read_write}) {
+      const Result<Store> store = Store::open(files.killed, mode);
+      ASSERT_FALSE(store) << runs;
+      EXPECT_THAT(store.error().message, AllOf(HasSubstr("killed.db-wal belongs to another"),
+                                               HasSubstr("move it to its own")));
+    }
+    EXPECT_EQ(bytes_of(files.killed), before);
+  }
+}
+
+TEST(Sharing, ALogOfPagesThatDoNotFit_IsNotWrittenInto) {
+  const KilledAndGood files(0);
+  {
+    // The same run in both, so that only the pages tell.
+    Store store = open_or_throw(files.good);
+    ASSERT_TRUE(store.import_file(files.killed));
+    const RunId run = store.find_run("last")->id;
+    ASSERT_TRUE(store.describe_run(run, {.note = std::string(1 << 17, 'x')}));
+  }
+  std::filesystem::rename(files.good, files.killed);
+  const std::string before = bytes_of(files.killed);
+  const Result<Store> store = Store::open(files.killed, Store::Mode::read_write);
+  ASSERT_FALSE(store);
+  EXPECT_THAT(store.error().message, HasSubstr("belongs to another database"));
+  EXPECT_EQ(bytes_of(files.killed), before);
+}
+
+TEST(Sharing, ANewDatabase_IsNotMadeBesideALogThatItWouldTakeAway) {
+  const KilledAndGood files(0);
+  const std::filesystem::path log = files.killed.string() + "-wal";
+  const std::string before = bytes_of(log);
+  std::filesystem::remove(files.killed);
+  for (const bool is_there : {false, true}) {
+    if (is_there) write_bytes(files.killed, "");
+    const Result<Store> store = Store::open(files.killed, Store::Mode::read_write);
+    ASSERT_FALSE(store);
+    EXPECT_THAT(store.error().message, AllOf(HasSubstr("without its database"), HasSubstr("--db")));
+    EXPECT_EQ(bytes_of(log), before);
+  }
+}
+
+TEST(Sharing, ADatabaseWithASecondName_IsReadButNotWritten) {
+  const KilledAndGood files(1);
+  const auto second = files.folder / "second.db";
+  std::filesystem::create_hard_link(files.good, second);
+  for (const auto& name : {files.good, second}) {
+    EXPECT_EQ(open_or_throw(name, Store::Mode::read_only).runs()->size(), 1U);
+    const Result<Store> store = Store::open(name, Store::Mode::read_write);
+    ASSERT_FALSE(store);
+    EXPECT_THAT(store.error().message, AllOf(HasSubstr("second name"), HasSubstr("cp")));
+  }
+  std::filesystem::remove(second);
+  begin_or_throw(*std::make_unique<Store>(open_or_throw(files.good)), own_run(1));
+}
+
 TEST(Sharing, TwoDriversAndAReader_WorkOnOneDatabaseAndNoRunIsMixed) {
   const TemporaryFolder folder;
   const auto file = folder / "shared.db";

@@ -318,7 +318,7 @@ void RunView::show_answers(const RunSnapshot& run) {
   if (run.answers.size() > most) {
     shown.append(tr("%1 more: %2")
                      .arg(run.answers.size() - most)
-                     .arg(words(report::command_on(run.table.run, "answer"))));
+                     .arg(words(command_on(run.table.run, "answer"))));
   }
   answers_->setText(shown.join(QLatin1Char('\n')));
   answers_->setToolTip(run.answers.join(QLatin1Char('\n')));
