@@ -212,8 +212,8 @@ Status check_company(const std::filesystem::path& file, bool is_empty, bool writ
   std::error_code none;
   if (!is_empty && has_filled_log(file) && is_anothers_log(file, writing)) {
     return fail(
-        "the log {} belongs to another database than {} and would damage it; move it to its own, "
-        "or away",
+        "the log {} belongs to another database than {}, or was written over, and would damage it; "
+        "move it to its own, or away",
         log_of(file).string(), file.string());
   }
   if (!writing) return {};
