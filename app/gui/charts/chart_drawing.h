@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // ChartDrawing: a figure laid out on a page of a given size, and painted. The widget, PDF, SVG and
-// PNG all come from here, which is why it is QPainter and not Qt Charts: Qt Charts has no interval
-// bars, no rail, elides its legend, and needs its own tick labels and clipping anyway.
+// PNG all come from here. Axes and lines are Qt Charts' (see chart_plot.h); the words around them,
+// the legend, which Qt Charts would elide, interval bars, ceilings and the rail are painted here.
 //
 // All lengths follow from `em`, the font's size in the painter's unit, so a page may be measured in
 // screen pixels or in fractions of a point.
@@ -24,6 +24,11 @@
 
 namespace attnscope::charts {
 
+// All in em.
+inline constexpr double line_width = 0.12;
+inline constexpr double hair_width = 0.06;
+inline constexpr double marker_size = 0.62;
+
 struct DrawnPoint {
   int series = 0;
   int index = 0;  // among the series' drawn values; rail marks come after points
@@ -38,7 +43,7 @@ struct DrawnSeries {
   ContenderStyle style;
   bool visible = true;
   std::vector<QPolygonF> lines;   // split where a value is missing
-  std::vector<QLineF> intervals;  // cut where they leave the axis
+  std::vector<QLineF> intervals;  // cut where they leave the axis, and beside others at their place
   std::vector<QPolygonF> arrows;  // the heads at those ends
   std::vector<DrawnPoint> points;
   std::vector<DrawnPoint> rail;
@@ -97,7 +102,8 @@ class ChartDrawing {
 
   ChartDrawing(const report::Figure& figure, ContenderStyles& styles, Page page);
 
-  /// `current` gets a ring; `focused_series` a frame around its legend entry (-1: none).
+  /// On the application's thread. `current` gets a ring; `focused_series` a frame around its legend
+  /// entry (-1: none).
   void paint(QPainter& painter, const DrawnPoint* current = nullptr, int focused_series = -1) const;
 
   [[nodiscard]] bool empty() const { return empty_; }
@@ -121,6 +127,11 @@ class ChartDrawing {
   /// What stands in the plot when no cell has a value, with the reason where all have the same.
   [[nodiscard]] const QString& without_values() const { return without_values_; }
 
+  // The layers of the plot, which chart_plot.h puts between those of Qt Charts.
+  void paint_minor_grid(QPainter& painter) const;
+  void paint_below_lines(QPainter& painter) const;
+  void paint_markers(QPainter& painter) const;
+
   /// Height of everything but the plot itself, and the least height that leaves a readable plot.
   [[nodiscard]] double height_around_plot() const { return height_around_plot_; }
   [[nodiscard]] double least_height() const;
@@ -137,6 +148,7 @@ class ChartDrawing {
   void lay_out(const report::Figure& figure);
   double lay_out_legend(double left, double width);
   void place_series(const report::Figure& figure);
+  void part_intervals();
   void place_rail(const report::Figure& figure);
   void place_marks(const report::Figure& figure);
   void place_ceilings(const report::Figure& figure);
@@ -146,12 +158,10 @@ class ChartDrawing {
   void note_left_out(const report::Figure& figure);
   [[nodiscard]] double y_label_width() const;
 
-  void paint_grid(QPainter& painter) const;
-  void paint_axis_labels(QPainter& painter) const;
   void paint_rail(QPainter& painter) const;
   void paint_ceilings(QPainter& painter) const;
   void paint_marks(QPainter& painter) const;
-  void paint_series(QPainter& painter, const DrawnSeries& series) const;
+  void paint_intervals(QPainter& painter, const DrawnSeries& series) const;
   void paint_legend(QPainter& painter, int focused_series) const;
   void paint_texts(QPainter& painter) const;
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "app/gui/charts/chart_drawing.h"
+#include "app/gui/charts/chart_plot.h"
 #include "app/gui/charts/figure_font.h"
 #include "app/gui/charts/marker.h"
 #include "app/gui/charts/text_lines.h"
@@ -11,11 +12,7 @@
 namespace attnscope::charts {
 namespace {
 
-// All in em.
-constexpr double line_width = 0.12;
-constexpr double hair_width = 0.06;
-constexpr double marker_size = 0.62;
-constexpr double cap_width = 0.4;
+constexpr double cap_width = 0.4;  // em
 
 }  // namespace
 
@@ -33,14 +30,8 @@ void ChartDrawing::paint(QPainter& painter, const DrawnPoint* current, int focus
     painter.drawText(plot_, Qt::AlignCenter | Qt::TextWordWrap, page_.placeholder);
     return;
   }
-  paint_grid(painter);
   paint_rail(painter);
-  paint_ceilings(painter);
-  paint_marks(painter);
-  for (const DrawnSeries& series : series_) {
-    if (series.visible) paint_series(painter, series);
-  }
-  paint_axis_labels(painter);
+  paint_plot(*this, painter);
   if (y_axis_.ticks().empty()) {
     painter.setPen(colors.faint_text);
     painter.drawText(plot_, Qt::AlignCenter | Qt::TextWordWrap, without_values_);
@@ -52,52 +43,41 @@ void ChartDrawing::paint(QPainter& painter, const DrawnPoint* current, int focus
   }
 }
 
-void ChartDrawing::paint_grid(QPainter& painter) const {
+void ChartDrawing::paint_minor_grid(QPainter& painter) const {
   const ThemeColors& colors = colors_of(page_.theme);
-  const double hair = hair_width * page_.em;
-  const auto horizontal = [&](double value) {
+  painter.setPen(QPen(colors.minor_grid, hair_width * page_.em));
+  for (const double value : y_axis_.minor_ticks()) {  // none of a zoomed axis
     const double y = plot_.bottom() - y_axis_.fraction(value) * plot_.height();
     painter.drawLine(QPointF(plot_.left(), y), QPointF(plot_.right(), y));
-  };
-  const auto vertical = [&](double value) {
+  }
+  painter.setPen(QPen(colors.axis, 1.3 * hair_width * page_.em));
+  for (const double value : x_axis_.minor_ticks()) {
     const double x = plot_.left() + x_axis_.fraction(value) * plot_.width();
-    painter.drawLine(QPointF(x, plot_.top()), QPointF(x, plot_.bottom()));
-  };
-  painter.setPen(QPen(colors.minor_grid, hair));
-  for (const double value : y_axis_.minor_ticks()) horizontal(value);  // none of a zoomed axis
-  painter.setPen(QPen(colors.grid, hair));
-  for (const Tick& tick : y_axis_.ticks()) horizontal(tick.value);
-  for (const Tick& tick : x_axis_.ticks()) vertical(tick.value);
-  if (line_at_ && *line_at_ >= y_axis_.low() && *line_at_ <= y_axis_.high()) {
-    painter.setPen(QPen(colors.faint_text, 0.6 * line_width * page_.em, Qt::DashLine));
-    horizontal(*line_at_);
+    painter.drawLine(QPointF(x, plot_.bottom()), QPointF(x, plot_.bottom() + 0.18 * page_.em));
   }
 }
 
-void ChartDrawing::paint_axis_labels(QPainter& painter) const {
-  const ThemeColors& colors = colors_of(page_.theme);
-  const double em = page_.em;
-  painter.setPen(QPen(colors.axis, 1.3 * hair_width * em));
-  painter.drawLine(plot_.bottomLeft(), plot_.bottomRight());
-  for (const Tick& tick : x_axis_.ticks()) {
-    const double x = plot_.left() + x_axis_.fraction(tick.value) * plot_.width();
-    painter.drawLine(QPointF(x, plot_.bottom()), QPointF(x, plot_.bottom() + 0.3 * em));
+void ChartDrawing::paint_below_lines(QPainter& painter) const {
+  if (line_at_ && *line_at_ >= y_axis_.low() && *line_at_ <= y_axis_.high()) {
+    const double y = plot_.bottom() - y_axis_.fraction(*line_at_) * plot_.height();
+    painter.setPen(
+        QPen(colors_of(page_.theme).faint_text, 0.6 * line_width * page_.em, Qt::DashLine));
+    painter.drawLine(QPointF(plot_.left(), y), QPointF(plot_.right(), y));
   }
-  for (const double value : x_axis_.minor_ticks()) {
-    const double x = plot_.left() + x_axis_.fraction(value) * plot_.width();
-    painter.drawLine(QPointF(x, plot_.bottom()), QPointF(x, plot_.bottom() + 0.18 * em));
+  paint_ceilings(painter);
+  paint_marks(painter);
+  for (const DrawnSeries& series : series_) {
+    if (series.visible) paint_intervals(painter, series);
   }
-  painter.setFont(figure_font(em));
-  painter.setPen(colors.text);
-  for (const Tick& tick : x_axis_.ticks()) {
-    const double x = plot_.left() + x_axis_.fraction(tick.value) * plot_.width();
-    painter.drawText(QRectF(x - 6 * em, plot_.bottom() + 0.35 * em, 12 * em, 1.4 * em),
-                     Qt::AlignHCenter | Qt::AlignTop, tick.label);
-  }
-  for (const Tick& tick : y_axis_.ticks()) {
-    const double y = plot_.bottom() - y_axis_.fraction(tick.value) * plot_.height();
-    painter.drawText(QRectF(0, y - em, plot_.left() - 0.4 * em, 2 * em),
-                     Qt::AlignRight | Qt::AlignVCenter, tick.label);
+}
+
+void ChartDrawing::paint_markers(QPainter& painter) const {
+  for (const DrawnSeries& series : series_) {
+    if (!series.visible) continue;
+    for (const DrawnPoint& point : series.points) {
+      draw_marker(painter, series.style.marker, point.position, marker_size * page_.em,
+                  series.style.color(page_.theme), colors_of(page_.theme).background);
+    }
   }
 }
 
@@ -170,13 +150,11 @@ void ChartDrawing::paint_marks(QPainter& painter) const {
   }
 }
 
-void ChartDrawing::paint_series(QPainter& painter, const DrawnSeries& series) const {
+void ChartDrawing::paint_intervals(QPainter& painter, const DrawnSeries& series) const {
   const double em = page_.em;
-  const QColor color = series.style.color(page_.theme);
   painter.setBrush(Qt::NoBrush);
-  painter.setPen(series.style.pen(page_.theme, line_width * em));
-  for (const QPolygonF& line : series.lines) painter.drawPolyline(line);
-  painter.setPen(QPen(color, 0.75 * line_width * em, Qt::SolidLine, Qt::FlatCap));
+  painter.setPen(
+      QPen(series.style.color(page_.theme), 0.75 * line_width * em, Qt::SolidLine, Qt::FlatCap));
   const QPointF cap(cap_width * em / 2, 0);
   for (const QLineF& interval : series.intervals) {
     painter.drawLine(interval);
@@ -187,10 +165,6 @@ void ChartDrawing::paint_series(QPainter& painter, const DrawnSeries& series) co
     }
   }
   for (const QPolygonF& arrow : series.arrows) painter.drawPolyline(arrow);
-  for (const DrawnPoint& point : series.points) {
-    draw_marker(painter, series.style.marker, point.position, marker_size * em, color,
-                colors_of(page_.theme).background);
-  }
 }
 
 void ChartDrawing::paint_legend(QPainter& painter, int focused_series) const {

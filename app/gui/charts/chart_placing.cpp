@@ -3,6 +3,7 @@
 // The part of ChartDrawing that puts values, rail marks and crossovers where they belong.
 #include <QFontMetricsF>
 #include <algorithm>
+#include <cmath>
 
 #include "app/gui/charts/chart_drawing.h"
 #include "app/gui/charts/clip.h"
@@ -96,6 +97,37 @@ void ChartDrawing::place_series(const report::Figure& figure) {
                               point_text(figure, series, point), point.cell});
     }
     end_line();
+  }
+  part_intervals();
+}
+
+// Bars that would cover each other at one x stand side by side, the first at its place and the next
+// right and left of it by turns.
+void ChartDrawing::part_intervals() {
+  const double step = 0.35 * page_.em, gap = 0.1 * page_.em;
+  constexpr int most_steps = 6;
+  std::vector<QLineF> standing;  // where bars have their place
+  for (DrawnSeries& series : series_) {
+    if (!series.visible) continue;
+    for (QLineF& bar : series.intervals) {
+      const auto is_free = [&](const QLineF& wanted) {
+        return is_inside(wanted.p1(), plot_) &&
+               std::ranges::none_of(standing, [&](const QLineF& other) {
+                 return std::abs(other.x1() - wanted.x1()) < step / 2 &&
+                        other.y2() - gap < wanted.y1() && wanted.y2() - gap < other.y1();
+               });
+      };
+      QLineF placed = bar;
+      for (int i = 1; i <= most_steps && !is_free(placed); ++i)
+        placed = bar.translated((i % 2 == 1 ? 1 : -1) * (i + 1) / 2 * step, 0);
+      if (!is_free(placed)) placed = bar;
+      for (QPolygonF& arrow : series.arrows) {
+        if (arrow[1] == bar.p1() || arrow[1] == bar.p2())
+          arrow.translate(placed.x1() - bar.x1(), 0);
+      }
+      bar = placed;
+      standing.push_back(bar);
+    }
   }
 }
 

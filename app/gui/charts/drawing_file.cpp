@@ -8,6 +8,7 @@
 #include <QPageLayout>
 #include <QPageSize>
 #include <QPdfWriter>
+#include <QRegularExpression>
 #include <QSvgGenerator>
 #include <algorithm>
 #include <cassert>
@@ -70,6 +71,12 @@ bool write_svg(QIODevice& file, const FilePage& page, const std::function<void(Q
   // Texts stay text; a reader without our font shall take the nearest of its own.
   // XML knows no control characters, escaped or not.
   QByteArray text = QByteArray::fromStdString(visible(buffer.data().toStdString()));
+  // The painter's every change of state is a group there, with nothing in it mostly.
+  static const QRegularExpression nothing(QStringLiteral("<g\\b[^>]*>\\s*</g>\\s*"));
+  for (qsizetype before = -1; before != text.size();) {
+    before = text.size();
+    text = QString::fromUtf8(text).remove(nothing).toUtf8();
+  }
   text.replace("font-family=\"Open Sans\"", "font-family=\"Open Sans, sans-serif\"");
   return file.write(text) == text.size();
 }

@@ -132,7 +132,8 @@ Printable printable(report::Facets facets) {
                               bool /*vectors*/) { return lay_out(*shared, options); },
           .csv = [shared](const FigureOptions& /*options*/) -> Result<std::string> {
             return report::facets_csv(*shared);
-          }};
+          },
+          .on_application_thread = true};
 }
 
 Status export_facets(report::Facets facets, const std::filesystem::path& path,

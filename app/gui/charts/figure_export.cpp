@@ -57,7 +57,8 @@ Printable printable(report::Figure figure) {
                               bool /*vectors*/) { return lay_out(*shared, options); },
           .csv = [shared](const FigureOptions& /*options*/) -> Result<std::string> {
             return report::figure_csv(*shared);
-          }};
+          },
+          .on_application_thread = true};
 }
 
 Status export_figure(report::Figure figure, const std::filesystem::path& path,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/charts/printable.h"
 
+#include <QCoreApplication>
+#include <QThreadPool>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +10,14 @@
 #include "kernels/base/written_file.h"
 
 namespace attnscope::charts {
+
+void draw_soon(const Printable& what, std::function<void()> draw) {
+  if (what.on_application_thread) {
+    QMetaObject::invokeMethod(QCoreApplication::instance(), std::move(draw), Qt::QueuedConnection);
+  } else {
+    QThreadPool::globalInstance()->start(std::move(draw));
+  }
+}
 
 Files files_of(const std::filesystem::path& path, const FigureOptions& options) {
   Files files{path};

@@ -22,13 +22,13 @@
 
 namespace attnscope::charts {
 
-/// A page laid out; `paint` may be called from any thread, and for any number of formats.
+/// A page laid out; `paint` may be called for any number of formats.
 struct LaidOut {
   QSizeF size;  // units of 1/20 pt
   std::function<void(QPainter&)> paint;
 };
 
-/// Immutable once made; may be used from any thread.
+/// Immutable once made; may be used from any thread, but for what says otherwise.
 struct Printable {
   std::string title;         // kept inside the file, and in the .tex caption
   std::string about;         // what is drawn against what, for the .tex caption; may be empty
@@ -41,7 +41,12 @@ struct Printable {
   std::function<Result<LaidOut>(const FigureOptions&, bool vectors)> lay_out;
   std::function<Result<std::string>(const FigureOptions&)> csv;
   std::vector<std::filesystem::path> inputs = {};  // that it is drawn from, and never replaces
+  bool on_application_thread = false;  // may be drawn there alone: charts are widgets of a kind
 };
+
+/// Calls `draw` once control is back in the event loop where the printable demands that thread,
+/// else on another one. Only `draw` itself may look whether whoever asked is still there.
+void draw_soon(const Printable& what, std::function<void()> draw);
 
 [[nodiscard]] Printable printable(report::Figure figure);
 [[nodiscard]] Printable printable(report::Facets facets);

@@ -21,7 +21,6 @@
 #include <QSpinBox>
 #include <QSplitter>
 #include <QStandardPaths>
-#include <QThreadPool>
 #include <QVBoxLayout>
 #include <utility>
 
@@ -343,8 +342,8 @@ void FigureDialog::write_now() {
   message_->setPalette(palette());
   message_->setText(tr("Writing…"));
   // Only the application's thread looks through the pointer.
-  QThreadPool::globalInstance()->start([what = what_, path = file().toStdString(),
-                                        options = options(), here = QPointer<FigureDialog>(this)] {
+  charts::draw_soon(*what_, [what = what_, path = file().toStdString(), options = options(),
+                             here = QPointer<FigureDialog>(this)] {
     Result<charts::Files> files = charts::write_printable(*what, path, options);
     QMetaObject::invokeMethod(
         QCoreApplication::instance(),

@@ -4,7 +4,6 @@
 #include <QCoreApplication>
 #include <QPainter>
 #include <QPointer>
-#include <QThreadPool>
 #include <algorithm>
 #include <utility>
 
@@ -63,16 +62,16 @@ void PagePreview::begin() {
   stale_ = false;
   const QSize room = (QSizeF(size()) * devicePixelRatioF()).toSize();
   // Only the application's thread looks through the pointer.
-  QThreadPool::globalInstance()->start(
-      [what = what_, wish = *wish_, room, here = QPointer<PagePreview>(this)] {
-        Painted painted = paint_page(*what, wish.options, wish.vectors, room);
-        QMetaObject::invokeMethod(
-            QCoreApplication::instance(),
-            [here, painted = std::move(painted)] {
-              if (here) here->take(painted.image, painted.page_mm, painted.problem);
-            },
-            Qt::QueuedConnection);
-      });
+  charts::draw_soon(*what_,
+                    [what = what_, wish = *wish_, room, here = QPointer<PagePreview>(this)] {
+                      Painted painted = paint_page(*what, wish.options, wish.vectors, room);
+                      QMetaObject::invokeMethod(
+                          QCoreApplication::instance(),
+                          [here, painted = std::move(painted)] {
+                            if (here) here->take(painted.image, painted.page_mm, painted.problem);
+                          },
+                          Qt::QueuedConnection);
+                    });
 }
 
 void PagePreview::take(const QImage& image, QSizeF page_mm, const QString& problem) {

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <QImage>
+#include <QRegularExpression>
 #include <QXmlStreamReader>
 #include <csignal>
 #include <filesystem>
@@ -51,6 +52,10 @@ TEST_F(FigureExport, Svg_IsWellFormedAndDrawsNothingOutsideItsViewBox) {
   EXPECT_TRUE(page.well_formed);
   ASSERT_FALSE(page.view_box.isEmpty());
   EXPECT_GT(page.boxes.size(), 100U);
+  EXPECT_FALSE(QRegularExpression(QStringLiteral("<g\\b[^>]*>\\s*</g>"))
+                   .match(QString::fromUtf8(bytes_of(path)))
+                   .hasMatch())
+      << "a group without anything in it";
   const QRectF allowed = page.view_box.adjusted(-1, -1, 1, 1);
   for (const QRectF& box : page.boxes) {
     EXPECT_TRUE(allowed.contains(box.topLeft()) && allowed.contains(box.bottomRight()))

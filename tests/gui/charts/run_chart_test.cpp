@@ -74,6 +74,26 @@ TEST_F(RunChartTest, AnIntervalThatLeavesTheAxis_IsCutThereAndEndsInAnArrow) {
   EXPECT_TRUE(series(0).arrows.empty());
 }
 
+TEST_F(RunChartTest, IntervalBarsThatWouldCoverEachOther_StandSideBySide) {
+  report::Figure figure{
+      .title = {}, .x_label = "x", .y_label = "y", .series = {}, .provenance = {}};
+  for (const double y : {10.0, 11.0, 12.0, 500.0}) {
+    const std::string name = std::to_string(y);
+    figure.series.push_back({name, name, {{.x = 64, .y = y, .low = y / 1.2, .high = y * 1.2}}, {}});
+  }
+  chart.set_figure(figure);
+  std::vector<double> xs;
+  for (const DrawnSeries& one : chart.drawing().series()) {
+    ASSERT_EQ(one.intervals.size(), 1U);
+    xs.push_back(one.intervals[0].x1() - one.points[0].position.x());
+    EXPECT_EQ(one.intervals[0].dx(), 0);
+  }
+  EXPECT_EQ(xs[0], 0);
+  EXPECT_GT(xs[1], 2);
+  EXPECT_LT(xs[2], -2);
+  EXPECT_EQ(xs[3], 0) << "which covers none";
+}
+
 TEST_F(RunChartTest, WithoutAnyValue_SaysTheReasonThatAllCellsShare) {
   EXPECT_TRUE(chart.drawing().without_values().isEmpty());
   report::Figure figure = synthetic_figure();
