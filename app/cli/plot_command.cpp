@@ -9,9 +9,8 @@
 #include "app/cli/figure_arguments.h"
 #include "engine/report/figure.h"
 #ifdef ATTNSCOPE_HAS_GUI
-#include "app/gui/charts/facets_export.h"
-#include "app/gui/charts/figure_export.h"
 #include "app/gui/charts/offscreen_application.h"
+#include "app/gui/charts/printable.h"
 #endif
 
 namespace attnscope::cli {

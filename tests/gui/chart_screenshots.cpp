@@ -5,9 +5,6 @@
 #include <cstdio>
 #include <memory>
 
-#include "app/gui/charts/facets_export.h"
-#include "app/gui/charts/facets_view.h"
-#include "app/gui/charts/figure_export.h"
 #include "app/gui/charts/figure_table.h"
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/session/text.h"
@@ -75,7 +72,7 @@ bool shoot_charts(const std::filesystem::path& database, const QString& folder,
       report::make_facets(*table, report::XAxis::length,
                           {report::YAxis::time, report::YAxis::memory}, "implementation");
   if (facets) {
-    charts::FacetsView view;
+    charts::RunChart view;
     view.set_contenders(table->contenders);
     view.set_facets(*facets);
     view.resize(1000, 650);

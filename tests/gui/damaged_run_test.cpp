@@ -103,12 +103,13 @@ class DamagedRunTest : public QObject {
                 .contains(QStringLiteral("attnscope export")));
     QVERIFY(text(row - 1, CellTableModel::median).contains(QStringLiteral("±")));
 
-    for (const charts::RunChart* chart : {view()->time_chart(), view()->second_chart()}) {
-      const report::Series& series = chart->figure().series.at(1);
+    for (const std::size_t panel : {0U, 1U}) {
+      const charts::RunChart* chart = view()->chart();
+      const report::Series& series = chart->figure(panel).series.at(1);
       QCOMPARE(series.points.size(), std::size_t{1});
       QCOMPARE(series.rail.size(), std::size_t{1});
-      QCOMPARE(chart->drawing().rail_lanes().front().label, QStringLiteral("damaged"));
-      QVERIFY(chart->drawing().series().at(1).rail.front().text.contains(
+      QCOMPARE(chart->drawing(panel).rail_lanes().front().label, QStringLiteral("damaged"));
+      QVERIFY(chart->drawing(panel).series().at(1).rail.front().text.contains(
           QStringLiteral("do not match their fingerprint")));
     }
     QVERIFY(labels().contains(QStringLiteral("1 damaged cell")));

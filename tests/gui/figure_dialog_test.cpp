@@ -11,9 +11,8 @@
 #include <QSettings>
 #include <QSignalSpy>
 
-#include "app/gui/charts/facets_export.h"
-#include "app/gui/charts/figure_export.h"
 #include "app/gui/charts/mask_export.h"
+#include "app/gui/charts/printable.h"
 #include "app/gui/views/page_preview.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
@@ -66,7 +65,7 @@ class FigureDialogTest : public QObject {
     charts::FigureOptions shown;
     shown.contenders = table().contenders;
     shown.intervals = false;
-    shown.x_range = charts::AxisRange{64, 256};
+    shown.ranges["Sequence length (tokens)"] = charts::AxisRange{64, 256};
     for (const char* format : {"pdf", "svg", "png"}) {
       open(charts::printable(figure()), shown);
       find<QComboBox>("format")->setCurrentText(QString::fromLatin1(format).toUpper());

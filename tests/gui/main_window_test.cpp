@@ -103,9 +103,9 @@ class MainWindowTest : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(view->isVisible() && view->run() && !view->run()->table.rows.empty(),
                              patience_ms);
     QTRY_VERIFY(view->run() && view->run()->table.run.heats_done == 3);
-    QCOMPARE(view->time_chart()->figure().series.front().points.size(), std::size_t{3});
-    QVERIFY(!view->time_chart()->drawing().empty());
-    QVERIFY(!view->second_chart()->drawing().empty());
+    QCOMPARE(view->chart()->figure().series.front().points.size(), std::size_t{3});
+    QVERIFY(!view->chart()->drawing(0).empty());
+    QVERIFY(!view->chart()->drawing(1).empty());
     QCOMPARE(view->table()->model()->rowCount(), static_cast<int>(view->run()->table.rows.size()));
     QTRY_VERIFY(!page()->progress()->isVisible());
   }
@@ -326,9 +326,9 @@ class MainWindowTest : public QObject {
   void TheDarkTheme_MakesTheChartsDarkToo() {
     open_window();
     window_->set_theme(Theme::dark);
-    QTRY_COMPARE(page()->run_view()->time_chart()->theme(), charts::ChartTheme::dark);
+    QTRY_COMPARE(page()->run_view()->chart()->theme(), charts::ChartTheme::dark);
     window_->set_theme(Theme::light);
-    QTRY_COMPARE(page()->run_view()->time_chart()->theme(), charts::ChartTheme::light);
+    QTRY_COMPARE(page()->run_view()->chart()->theme(), charts::ChartTheme::light);
   }
 
   void ARealRun_IsMeasuredByTheWorkerAndShown() {

@@ -9,13 +9,11 @@
 #include <QTableView>
 #include <QToolButton>
 
-#include "app/gui/charts/facets_view.h"
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/session/read_run.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/cell_panel.h"
 #include "app/gui/views/figure_dialog.h"
-#include "app/gui/views/run_export.h"
 #include "app/gui/views/run_table.h"
 #include "app/gui/views/sample_strip.h"
 #include "app/gui/views/slice_bar.h"
@@ -42,10 +40,9 @@ class RunViewTest : public QObject {
   std::unique_ptr<RunView> view_;
   std::vector<RunRequest> asked_;
 
-  [[nodiscard]] static std::vector<std::size_t> points_of(const charts::RunChart* chart) {
+  [[nodiscard]] static std::vector<std::size_t> points_of(const report::Figure& figure) {
     std::vector<std::size_t> counts;
-    for (const report::Series& series : chart->figure().series)
-      counts.push_back(series.points.size());
+    for (const report::Series& series : figure.series) counts.push_back(series.points.size());
     return counts;
   }
   [[nodiscard]] QComboBox* box(const char* name) const {
@@ -93,11 +90,12 @@ class RunViewTest : public QObject {
   void cleanup() { view_.reset(); }
 
   void BothCharts_ShowEverySeriesAndTheRailOfFailures() {
-    for (const charts::RunChart* chart : {view_->time_chart(), view_->second_chart()}) {
-      QCOMPARE(points_of(chart), (std::vector<std::size_t>{2, 3, 3}));
-      QCOMPARE(chart->figure().series.front().rail.size(), std::size_t{1});
-      QCOMPARE(chart->figure().series.front().rail.front().status, CellStatus::oom);
+    for (const report::Figure& figure : view_->chart()->facets().panels) {
+      QCOMPARE(points_of(figure), (std::vector<std::size_t>{2, 3, 3}));
+      QCOMPARE(figure.series.front().rail.size(), std::size_t{1});
+      QCOMPARE(figure.series.front().rail.front().status, CellStatus::oom);
     }
+    QCOMPARE(view_->chart()->facets().panels.size(), std::size_t{2});
     QCOMPARE(view_->table()->model()->rowCount(), 9);
   }
 
@@ -128,13 +126,15 @@ class RunViewTest : public QObject {
     QCOMPARE(box("time_view")->currentText(), QStringLiteral("Time"));
     QComboBox* right = box("second_view");
     QCOMPARE(right->currentText(), QStringLiteral("Memory"));
-    QVERIFY(!view_->second_chart()->figure().line_at);
+    QVERIFY(!view_->chart()->figure(1).line_at);
     choose(right, right->findText(QStringLiteral("Executed over useful work")));
-    const report::Figure& figure = view_->second_chart()->figure();
+    const report::Figure& figure = view_->chart()->figure(1);
     QCOMPARE(figure.line_at, std::optional(1.0));
     QCOMPARE(figure.series.back().points.front().y, 1.95);
-    QVERIFY(view_->second_chart()->accessibleName().startsWith(
-        QStringLiteral("Chart: Executed over useful products; ")));
+    QVERIFY(view_->chart()->accessibleName().contains(
+        QStringLiteral(", Executed over useful products; ")));
+    choose(right, right->count() - 1);
+    QCOMPARE(view_->chart()->facets().panels.size(), std::size_t{1});
   }
 
   void EveryViewOfTheReport_IsOffered() {
@@ -149,9 +149,11 @@ class RunViewTest : public QObject {
     QComboBox* panels = box("facets");
     QVERIFY(panels->isVisible());
     choose(panels, panels->findData(QStringLiteral("dtype")));
-    auto* shown = view_->findChild<charts::FacetsView*>(QStringLiteral("time_panels"));
-    QVERIFY(shown && shown->isVisible());
-    QCOMPARE(shown->charts().size(), std::size_t{2});
+    const report::Facets& shown = view_->chart()->facets();
+    QCOMPARE(shown.panels.size(), std::size_t{4});
+    QCOMPARE(shown.panels[1].title, shown.panels[0].title);
+    QVERIFY(shown.panels[1].y_label != shown.panels[0].y_label);
+    QVERIFY(shown.panels[2].title != shown.panels[0].title);
     view_->export_figure();
     auto* dialog = view_->findChild<FigureDialog*>();
     QVERIFY(dialog && dialog->isVisible());
@@ -159,7 +161,8 @@ class RunViewTest : public QObject {
   }
 
   void TheExportKeyOnAChart_OpensTheDialogForIt() {
-    QTest::keyClick(view_->second_chart(), Qt::Key_E);
+    choose(box("time_view"), 1);
+    QTest::keyClick(view_->chart(), Qt::Key_E);
     auto* dialog = view_->findChild<FigureDialog*>();
     QVERIFY(dialog && dialog->isVisible());
     QVERIFY(dialog->file().contains(QStringLiteral("memory")));
@@ -170,9 +173,10 @@ class RunViewTest : public QObject {
     view_->set_baseline({});
     QComboBox* right = box("second_view");
     choose(right, right->findText(QStringLiteral("Ratio to the baseline")));
-    QVERIFY(view_->second_chart()->figure().series.empty());
+    QVERIFY(view_->chart()->figure(1).series.empty());
     const QString problem = view_->run()->figures.at(report::YAxis::ratio).problem;
     QVERIFY2(problem.contains(QStringLiteral("choose one in the bar above")), qPrintable(problem));
+    QCOMPARE(view_->chart()->drawing(1).page().placeholder, problem);
   }
 
   void WhatTheChartsAnswer_StandsUnderThem() {
@@ -188,31 +192,18 @@ class RunViewTest : public QObject {
   }
 
   void OneLegend_StandsForBothCharts() {
-    charts::RunChart* legend = view_->legend();
-    QTRY_VERIFY(legend->isVisible());
-    QCOMPARE(legend->drawing().legend().size(), view_->run()->contenders.size());
-    for (const charts::RunChart* chart : {view_->time_chart(), view_->second_chart()})
-      QVERIFY(chart->drawing().legend().empty());
-    const QPoint first = legend->drawing().legend().front().rect.center().toPoint();
-    QTest::mouseClick(legend, Qt::LeftButton, {}, first);
-    const QString hidden = QString::fromStdString(legend->figure().series.front().style_key);
-    for (const charts::RunChart* chart : {view_->time_chart(), view_->second_chart()})
-      QVERIFY(!chart->is_series_visible(hidden));
-    const auto hidden_in = [legend](const charts::RunChart* chart) {
-      return std::ranges::count_if(legend->figure().series, [chart](const report::Series& series) {
-        return !chart->is_series_visible(QString::fromStdString(series.style_key));
-      });
-    };
-    legend->setFocus();
-    QTest::keyClick(legend, Qt::Key_Down);
-    QTest::keyClick(legend, Qt::Key_Space);
-    QVERIFY(hidden_in(legend) != 1);
-    QCOMPARE(hidden_in(view_->time_chart()), hidden_in(legend));
-    QCOMPARE(hidden_in(view_->second_chart()), hidden_in(legend));
+    const charts::ChartPage& page = view_->chart()->page();
+    QCOMPARE(static_cast<qsizetype>(page.legend().size()), view_->run()->contenders.size());
+    const QString first = QString::fromStdString(page.series().front().key);
+    QTest::mouseClick(view_->chart(), Qt::LeftButton, {},
+                      page.legend().front().rect.center().toPoint());
+    QVERIFY(!view_->chart()->is_series_visible(first));
+    for (const std::size_t panel : {0U, 1U})
+      QVERIFY(!view_->chart()->drawing(panel).series().front().visible);
   }
 
   void AClickOnAValue_OpensItsCell() {
-    charts::RunChart* chart = view_->time_chart();
+    charts::RunChart* chart = view_->chart();
     const auto& series = chart->drawing().series().at(1);
     QVERIFY(series.points.size() > 1);
     const charts::DrawnPoint point = series.points.at(1);
@@ -231,11 +222,6 @@ class RunViewTest : public QObject {
     QTest::keyClick(chart, Qt::Key_Right);
     QTest::keyClick(chart, Qt::Key_Return);
     QVERIFY(view_->cell_panel()->isVisible());
-  }
-
-  void ASeriesHiddenInOneChart_IsHiddenInTheOther() {
-    Q_EMIT view_->time_chart()->series_toggled(QStringLiteral("full/sdpa"), false);
-    QVERIFY(!view_->second_chart()->is_series_visible(QStringLiteral("full/sdpa")));
   }
 
   void AnotherBaseline_ChangesTheRatios() {
@@ -262,9 +248,9 @@ class RunViewTest : public QObject {
     QComboBox* heads = view_->slice_bar()->selector(QStringLiteral("heads"));
     QVERIFY(dtype != nullptr && heads != nullptr);
     QCOMPARE(dtype->currentText(), QStringLiteral("float32"));
-    QCOMPARE(points_of(view_->time_chart()), (std::vector<std::size_t>{2, 2, 2}));
+    QCOMPARE(points_of(view_->chart()->figure()), (std::vector<std::size_t>{2, 2, 2}));
     choose(dtype, 1);
-    QCOMPARE(points_of(view_->time_chart()), (std::vector<std::size_t>{1, 1, 1}));
+    QCOMPARE(points_of(view_->chart()->figure()), (std::vector<std::size_t>{1, 1, 1}));
   }
 
   void AValueNotMeasuredWithTheOthers_IsInParentheses_AndMovesThemWithASentence() {
@@ -386,7 +372,9 @@ class RunViewTest : public QObject {
   void Figures_AreWrittenToFiles() {
     for (const char* extension : {"pdf", "svg", "png"}) {
       const QString file = folder_.filePath(QStringLiteral("figure.") + QLatin1String(extension));
-      const Status written = write_figure_file(*view_->run(), report::YAxis::memory, file);
+      const Result<charts::Files> written =
+          charts::write_printable(charts::printable(view_->chart()->shown_facets()),
+                                  file.toStdString(), view_->chart()->shown_options());
       QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
       QVERIFY(QFileInfo(file).size() > 1000);
     }
@@ -414,9 +402,9 @@ class RunViewTest : public QObject {
     for (const QWidget* widget : reached) names.append(widget->objectName());
     const QString all = names.join(QLatin1Char(' '));
     for (const char* name :
-         {"x_axis", "slice_dtype", "slice_heads", "time_view", "time_chart", "second_view",
-          "second_chart", "charts_legend", "table_form", "pivot_rows", "pivot_columns",
-          "pivot_cells", "save_table", "pivot", "samples", "repeat_command", "copy_command"}) {
+         {"x_axis", "slice_dtype", "slice_heads", "time_view", "second_view", "run_chart",
+          "table_form", "pivot_rows", "pivot_columns", "pivot_cells", "save_table", "pivot",
+          "samples", "repeat_command", "copy_command"}) {
       auto* widget = view_->findChild<QWidget*>(QLatin1String(name));
       QVERIFY2(widget != nullptr, name);
       QVERIFY2(reached.contains(widget),

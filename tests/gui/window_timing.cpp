@@ -77,7 +77,7 @@ int time_window(WatchedApplication& application, const std::filesystem::path& da
   time_frames("frame: the mask", *window.patterns()->mask());
   window.show_page(MainWindow::compare_page);
   QTest::qWait(0);
-  time_frames("frame: the chart of times", *window.compare()->run_view()->time_chart());
+  time_frames("frame: the charts", *window.compare()->run_view()->chart());
   if (!sweep_file) return 0;
   std::ifstream stream(sweep_file);
   const std::string sweep{std::istreambuf_iterator<char>(stream), {}};

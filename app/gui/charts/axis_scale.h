@@ -6,7 +6,9 @@
 
 #include <QString>
 #include <algorithm>
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/report/figure.h"
@@ -27,6 +29,9 @@ struct AxisRange {
   double low = 0, high = 0;
   friend bool operator==(const AxisRange&, const AxisRange&) = default;
 };
+
+/// By what the axis says: axes that say the same are alike.
+using AxisRanges = std::map<std::string, AxisRange>;
 
 struct Tick {
   double value = 0;

@@ -165,6 +165,7 @@ double ChartDrawing::least_height() const {
 void ChartDrawing::lay_out(const report::Figure& figure) {
   const double em = page_.em;
   const double pad = 0.5 * em;
+  const double begin = page_.origin.x() + pad, bottom = rect().bottom();
   const double width = page_.size.width() - 2 * pad;
   for (std::size_t s = 0; s < series_.size(); ++s) {
     const bool has_rail = std::ranges::any_of(
@@ -173,15 +174,15 @@ void ChartDrawing::lay_out(const report::Figure& figure) {
     rail_lanes_.push_back({static_cast<int>(s), status_text(figure.series[s]), 0});
   }
 
-  double top = pad;
+  double top = page_.origin.y() + pad;
   if (page_.title && !title_.isEmpty()) {
     const double height = size_of_lines(figure_font(em, true), title_, width).height();
-    title_rect_ = QRectF(pad, top, width, height);
+    title_rect_ = QRectF(begin, top, width, height);
     top += height + 0.3 * em;
   }
   if (page_.plot) {
     const double height = size_of_lines(figure_font(em), y_label_, width).height();
-    y_label_rect_ = QRectF(pad, top, width, height);
+    y_label_rect_ = QRectF(begin, top, width, height);
     top += height + 0.6 * em;
   }
   const double rail_height = 1.05 * em * static_cast<double>(rail_lanes_.size());
@@ -193,11 +194,11 @@ void ChartDrawing::lay_out(const report::Figure& figure) {
   if (!page_.caption.isEmpty()) {
     const double height =
         size_of_lines(figure_font(em * small_text), page_.caption, width).height();
-    caption_rect_ = QRectF(pad, page_.size.height() - below - height, width, height);
+    caption_rect_ = QRectF(begin, bottom - below - height, width, height);
     below += height + 0.5 * em;
   }
-  const double legend_height = page_.legend ? lay_out_legend(pad, width) : 0;
-  const double legend_top = page_.size.height() - below - legend_height;
+  const double legend_height = page_.legend ? lay_out_legend(begin, width) : 0;
+  const double legend_top = bottom - below - legend_height;
   for (LegendEntry& entry : legend_) {
     entry.rect.translate(0, legend_top);
     entry.text_rect.translate(0, legend_top);
@@ -205,17 +206,17 @@ void ChartDrawing::lay_out(const report::Figure& figure) {
   if (!legend_.empty()) below += legend_height + 0.5 * em;
   if (!note_.isEmpty()) {
     const double height = size_of_lines(figure_font(em * small_text), note_, width).height();
-    note_rect_ = QRectF(pad, page_.size.height() - below - height, width, height);
+    note_rect_ = QRectF(begin, bottom - below - height, width, height);
     below += height + 0.3 * em;
   }
   if (page_.plot) below += 3.1 * em;  // tick labels and the x axis' label
 
-  height_around_plot_ = top + below;
-  const double plot_height = std::max(1.0, page_.size.height() - top - below);
+  height_around_plot_ = top - page_.origin.y() + below;
+  const double plot_height = std::max(1.0, bottom - top - below);
   y_axis_.keep_at_most(static_cast<int>(plot_height / (1.5 * em)));
-  const double left = pad + y_label_width() + 0.5 * em;
+  const double left = begin + y_label_width() + 0.5 * em;
   // The last x label is centred under its tick: half of it may stand beyond the frame.
-  const double plot_width = std::max(1.0, page_.size.width() - left - pad - 0.6 * em);
+  const double plot_width = std::max(1.0, rect().right() - left - pad - 0.6 * em);
   plot_ = QRectF(left, top, plot_width, plot_height);
   rail_rect_ = QRectF(left, rail_top, plot_width, rail_height);
   for (std::size_t i = 0; i < rail_lanes_.size(); ++i) {
@@ -275,6 +276,17 @@ const DrawnPoint* ChartDrawing::nearest(QPointF position, double radius) const {
     std::ranges::for_each(series.rail, consider);
   }
   return best;
+}
+
+std::vector<const DrawnPoint*> ChartDrawing::stops_of(int series) const {
+  std::vector<const DrawnPoint*> stops;
+  const DrawnSeries& one = series_[static_cast<std::size_t>(series)];
+  if (!one.visible) return stops;
+  for (const auto* points : {&one.points, &one.rail}) {
+    for (const DrawnPoint& point : *points) stops.push_back(&point);
+  }
+  std::ranges::stable_sort(stops, {}, [](const DrawnPoint* stop) { return stop->position.x(); });
+  return stops;
 }
 
 const DrawnCeiling* ChartDrawing::ceiling_at(QPointF position, double radius) const {

@@ -83,6 +83,7 @@ class ChartDrawing {
  public:
   struct Page {
     QSizeF size;
+    QPointF origin = {};  // where it begins on a larger page, whose coordinates all positions have
     double em = 12;
     ChartTheme theme = ChartTheme::light;
     bool title = true;
@@ -102,9 +103,8 @@ class ChartDrawing {
 
   ChartDrawing(const report::Figure& figure, ContenderStyles& styles, Page page);
 
-  /// On the application's thread. `current` gets a ring; `focused_series` a frame around its legend
-  /// entry (-1: none).
-  void paint(QPainter& painter, const DrawnPoint* current = nullptr, int focused_series = -1) const;
+  /// On the application's thread. `focused_series` gets a frame around its legend entry (-1: none).
+  void paint(QPainter& painter, int focused_series = -1) const;
 
   [[nodiscard]] bool empty() const { return empty_; }
   [[nodiscard]] const std::vector<DrawnSeries>& series() const { return series_; }
@@ -121,6 +121,7 @@ class ChartDrawing {
   [[nodiscard]] const std::vector<DrawnCeiling>& ceilings() const { return ceilings_; }
   [[nodiscard]] const QRectF& plot() const { return plot_; }
   [[nodiscard]] const Page& page() const { return page_; }
+  [[nodiscard]] QRectF rect() const { return {page_.origin, page_.size}; }
   /// Values that the axes cannot show (zero on a log axis, NaN); said in a note under the chart.
   [[nodiscard]] int left_out() const { return left_out_; }
   [[nodiscard]] const QString& note() const { return note_; }
@@ -138,6 +139,8 @@ class ChartDrawing {
 
   /// The drawn value or rail mark of a visible series nearest to `position`, within `radius`.
   [[nodiscard]] const DrawnPoint* nearest(QPointF position, double radius) const;
+  /// Its values and rail marks of one series, from left to right.
+  [[nodiscard]] std::vector<const DrawnPoint*> stops_of(int series) const;
   /// The ceiling whose line passes within `radius` of `position`.
   [[nodiscard]] const DrawnCeiling* ceiling_at(QPointF position, double radius) const;
   /// The legend entry at `position`.

@@ -16,11 +16,11 @@ constexpr double cap_width = 0.4;  // em
 
 }  // namespace
 
-void ChartDrawing::paint(QPainter& painter, const DrawnPoint* current, int focused_series) const {
+void ChartDrawing::paint(QPainter& painter, int focused_series) const {
   const ThemeColors& colors = colors_of(page_.theme);
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setRenderHint(QPainter::TextAntialiasing);
-  painter.fillRect(QRectF(QPointF(0, 0), page_.size), colors.background);
+  painter.fillRect(rect(), colors.background);
   paint_texts(painter);
   paint_legend(painter, focused_series);
   if (!page_.plot) return;
@@ -35,11 +35,6 @@ void ChartDrawing::paint(QPainter& painter, const DrawnPoint* current, int focus
   if (y_axis_.ticks().empty()) {
     painter.setPen(colors.faint_text);
     painter.drawText(plot_, Qt::AlignCenter | Qt::TextWordWrap, without_values_);
-  }
-  if (current != nullptr) {
-    painter.setPen(QPen(colors.selected, 1.5 * line_width * page_.em));
-    painter.setBrush(Qt::NoBrush);
-    painter.drawEllipse(current->position, 0.6 * page_.em, 0.6 * page_.em);
   }
 }
 
@@ -108,8 +103,9 @@ void ChartDrawing::paint_rail(QPainter& painter) const {
     painter.setPen(QPen(colors.grid, hair_width * em));
     painter.drawLine(QPointF(rail_rect_.left(), lane.y), QPointF(rail_rect_.right(), lane.y));
     painter.setPen(colors.faint_text);
-    painter.drawText(QRectF(0, lane.y - em, plot_.left() - 0.4 * em, 2 * em),
-                     Qt::AlignRight | Qt::AlignVCenter, lane.label);
+    painter.drawText(
+        QRectF(page_.origin.x(), lane.y - em, plot_.left() - page_.origin.x() - 0.4 * em, 2 * em),
+        Qt::AlignRight | Qt::AlignVCenter, lane.label);
     const DrawnSeries& series = series_[static_cast<std::size_t>(lane.series)];
     for (const DrawnPoint& mark : series.rail) {
       draw_marker(painter, series.style.marker, mark.position, marker_size * em,

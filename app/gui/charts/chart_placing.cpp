@@ -119,7 +119,7 @@ void ChartDrawing::part_intervals() {
       };
       QLineF placed = bar;
       for (int i = 1; i <= most_steps && !is_free(placed); ++i)
-        placed = bar.translated((i % 2 == 1 ? 1 : -1) * (i + 1) / 2 * step, 0);
+        placed = bar.translated((i % 2 == 1 ? 1.0 : -1.0) * std::ceil(i / 2.0) * step, 0);
       if (!is_free(placed)) placed = bar;
       for (QPolygonF& arrow : series.arrows) {
         if (arrow[1] == bar.p1() || arrow[1] == bar.p2())

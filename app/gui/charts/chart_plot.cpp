@@ -23,10 +23,11 @@ constexpr double below_grid = 1.5, below_series = 3.5, above_series = 9;
 class Layer : public QGraphicsItem {
  public:
   using Paint = std::function<void(QPainter&)>;
-  Layer(QGraphicsItem* chart, double z, QSizeF page, double scale, Paint paint)
-      : QGraphicsItem(chart), bounds_(QPointF(0, 0), page), paint_(std::move(paint)) {
+  Layer(QGraphicsItem* chart, double z, const QRectF& page, double scale, Paint paint)
+      : QGraphicsItem(chart), bounds_(page), paint_(std::move(paint)) {
     setZValue(z);
     setScale(scale);
+    setPos(-chart->pos());
   }
   [[nodiscard]] QRectF boundingRect() const override { return bounds_; }
   void paint(QPainter* painter, const QStyleOptionGraphicsItem* /*option*/,
@@ -75,8 +76,8 @@ void paint_plot(const ChartDrawing& drawing, QPainter& painter) {
   const ChartDrawing::Page& page = drawing.page();
   const QRectF& plot = drawing.plot();
   const double unit = page.em > largest_em ? em_on_scene / page.em : 1;
-  const QRectF paper(QPointF(0, 0), page.size);
-  const QRectF scene_rect(QPointF(0, 0), page.size * unit);
+  const QRectF paper = drawing.rect();
+  const QRectF scene_rect(paper.topLeft() * unit, paper.size() * unit);
 
   QGraphicsScene scene;
   scene.setItemIndexMethod(QGraphicsScene::NoIndex);
@@ -87,7 +88,7 @@ void paint_plot(const ChartDrawing& drawing, QPainter& painter) {
   chart->layout()->setContentsMargins(0, 0, 0, 0);
   chart->setMargins({});
   chart->setGeometry(scene_rect);
-  chart->setPlotArea(QRectF(plot.topLeft() * unit, plot.size() * unit));
+  chart->setPlotArea(QRectF((plot.topLeft() - paper.topLeft()) * unit, plot.size() * unit));
 
   QCategoryAxis* const x = add_axis(*chart, drawing.x_axis(), Qt::AlignBottom, page, unit);
   QCategoryAxis* const y = add_axis(*chart, drawing.y_axis(), Qt::AlignLeft, page, unit);
@@ -106,11 +107,9 @@ void paint_plot(const ChartDrawing& drawing, QPainter& painter) {
     }
   }
   // Layers belong to the chart as its other items do.
-  new Layer(chart, below_grid, page.size, unit,
-            [&](QPainter& on) { drawing.paint_minor_grid(on); });
-  new Layer(chart, below_series, page.size, unit,
-            [&](QPainter& on) { drawing.paint_below_lines(on); });
-  new Layer(chart, above_series, page.size, unit, [&](QPainter& on) { drawing.paint_markers(on); });
+  new Layer(chart, below_grid, paper, unit, [&](QPainter& on) { drawing.paint_minor_grid(on); });
+  new Layer(chart, below_series, paper, unit, [&](QPainter& on) { drawing.paint_below_lines(on); });
+  new Layer(chart, above_series, paper, unit, [&](QPainter& on) { drawing.paint_markers(on); });
   chart->layout()->invalidate();  // else axes stay where they were before the plot had its place
   chart->layout()->activate();
   painter.setBrush(Qt::NoBrush);  // lines are painted with the one that is set

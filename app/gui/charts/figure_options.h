@@ -29,7 +29,8 @@ struct FigureOptions {
   ChartTheme theme = ChartTheme::light;
   bool intervals = true;
   bool crossovers = true;                               // where the figure has any
-  std::optional<AxisRange> x_range = {}, y_range = {};  // parts of the axes, as after zooming
+  std::optional<AxisRange> x_range = {}, y_range = {};  // parts of the first panel's axes
+  AxisRanges ranges = {};                               // and of any, as after zooming
   bool csv = false;  // beside the figure: what is drawn, as FIGURE.csv
   bool tex = false;  // and what includes it, as FIGURE.tex
 };

@@ -1,19 +1,116 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/charts/run_chart.h"
 
-#include <QEvent>
-#include <QFontInfo>
+#include <QAccessibleWidget>
+#include <QActionGroup>
+#include <QApplication>
+#include <QClipboard>
+#include <QContextMenuEvent>
+#include <QKeyEvent>
+#include <QLineF>
+#include <QMenu>
+#include <QMouseEvent>
 #include <QPainter>
 #include <QResizeEvent>
 #include <QStringList>
+#include <QToolTip>
+#include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "app/gui/charts/chart_access.h"
 #include "app/gui/charts/figure_font.h"
+#include "app/gui/charts/figure_table.h"
 
 namespace attnscope::charts {
+namespace {
+
+constexpr double key_zoom = 1.5, wheel_zoom = 1.25;
+constexpr double key_step = 0.1;          // of the plot
+constexpr double narrowest = 1e-3;        // of the whole axis
+constexpr double least_panel_width = 16;  // em
+
+/// What assistive programs see: a chart with the value that the keyboard stands on.
+class ChartAccess : public QAccessibleWidget {
+ public:
+  explicit ChartAccess(RunChart* chart) : QAccessibleWidget(chart, QAccessible::Chart) {}
+
+  [[nodiscard]] QString text(QAccessible::Text kind) const override {
+    const auto* chart = static_cast<const RunChart*>(widget());
+    if (chart != nullptr && kind == QAccessible::Value) return chart->current_value();
+    return QAccessibleWidget::text(kind);
+  }
+};
+
+void install_chart_access() {
+  static const bool installed = [] {
+    QAccessible::installFactory(
+        [](const QString& /*class_name*/, QObject* object) -> QAccessibleInterface* {
+          auto* chart = qobject_cast<RunChart*>(object);
+          return chart == nullptr ? nullptr : new ChartAccess(chart);
+        });
+    return true;
+  }();
+  static_cast<void>(installed);
+}
+
+bool is_own_key(const QKeyEvent& event) {
+  constexpr Qt::KeyboardModifiers none = Qt::NoModifier;
+  const Qt::KeyboardModifiers modifiers = event.modifiers() & ~Qt::KeypadModifier;
+  switch (event.key()) {
+    case Qt::Key_T:
+    case Qt::Key_I:
+    case Qt::Key_X:
+    case Qt::Key_E:
+    case Qt::Key_0:
+    case Qt::Key_Space:
+    case Qt::Key_Minus:
+      return modifiers == none;
+    case Qt::Key_Plus:
+    case Qt::Key_Equal:
+      return modifiers == none || modifiers == Qt::ShiftModifier;
+    case Qt::Key_C:
+      return modifiers == Qt::ControlModifier;
+    case Qt::Key_Left:
+    case Qt::Key_Right:
+    case Qt::Key_Up:
+    case Qt::Key_Down:
+      return modifiers == none || modifiers == Qt::ControlModifier;
+    default:
+      return false;
+  }
+}
+
+/// From `low` to `high`, in places of `axis`, as a part of the whole axis; nothing when it is the
+/// whole.
+OptionalRange part_of(const AxisScale& axis, AxisRange whole, double low, double high) {
+  // In places of the whole axis, where the ends are 0 and 1.
+  const double begin = axis.place(whole.low), end = axis.place(whole.high);
+  double from = (low - begin) / (end - begin), to = (high - begin) / (end - begin);
+  if (to - from < narrowest) {
+    const double middle = (from + to) / 2;
+    from = middle - narrowest / 2;
+    to = middle + narrowest / 2;
+  }
+  if (to - from > 1 - 1e-6) return std::nullopt;
+  const double shift = std::max(0.0, -from) - std::max(0.0, to - 1);
+  const auto value = [&](double part) { return axis.value_at(begin + part * (end - begin)); };
+  return AxisRange{value(from + shift), value(to + shift)};
+}
+
+template <typename Value>
+std::optional<Value> value_of(const std::map<std::string, Value>& values,
+                              const std::string& label) {
+  const auto found = values.find(label);
+  return found == values.end() ? std::nullopt : std::optional(found->second);
+}
+
+QString with_key(const QString& text, const char* key) {
+  return text + QLatin1Char('\t') + QLatin1String(key);
+}
+
+}  // namespace
+
 RunChart::RunChart(QWidget* parent)
     : QWidget(parent), placeholder_(QStringLiteral("No values yet")) {
   install_chart_access();
@@ -26,22 +123,29 @@ RunChart::RunChart(QWidget* parent)
 
 RunChart::~RunChart() = default;
 
-void RunChart::set_figure(const report::Figure& figure) {
-  // Another length or value has other places to look at.
-  if (figure.x_label != figure_.x_label) x_range_.reset();
-  if (figure.y_label != figure_.y_label) y_range_.reset();
-  figure_ = figure;
-  if (keyboard_series_ >= static_cast<int>(figure_.series.size())) keyboard_series_ = -1;
-  scale_figure();
+void RunChart::set_facets(const report::Facets& facets, std::vector<QString> placeholders) {
+  facets_ = facets;
+  placeholders_ = std::move(placeholders);
+  if (panel_ >= facets_.panels.size()) panel_ = 0;
+  scale_figures();
 }
 
-void RunChart::scale_figure() {
-  scaled_ = figure_;
-  report::set_scales(scaled_, x_scale_, y_scale_);
+const report::Figure& RunChart::figure(std::size_t panel) const {
+  static const report::Figure nothing;
+  return panel < facets_.panels.size() ? facets_.panels[panel] : nothing;
+}
+
+void RunChart::scale_figures() {
+  scaled_ = facets_.panels;
+  for (report::Figure& figure : scaled_) {
+    report::set_scales(figure, value_of(scales_, figure.x_label),
+                       value_of(scales_, figure.y_label));
+  }
   invalidate();
 }
 
 void RunChart::set_contenders(const std::vector<std::string>& ids) {
+  if (contenders_ == ids) return;
   contenders_ = ids;
   styles_ = ContenderStyles(ids);
   invalidate();
@@ -71,20 +175,8 @@ void RunChart::set_legend_shown(bool shown) {
   invalidate();
 }
 
-void RunChart::set_plot_shown(bool shown) {
-  plot_ = shown;
-  setSizePolicy(QSizePolicy::Expanding, shown ? QSizePolicy::Expanding : QSizePolicy::Fixed);
-  invalidate();
-}
-
-void RunChart::set_shared_values(std::vector<double> xs, std::vector<double> ys) {
-  shared_x_ = std::move(xs);
-  shared_y_ = std::move(ys);
-  invalidate();
-}
-
 bool RunChart::has_plot() const {
-  return plot_ && !drawing().empty();
+  return !active().empty();
 }
 
 bool RunChart::is_series_visible(const QString& style_key) const {
@@ -102,36 +194,58 @@ void RunChart::set_series_visible(const QString& style_key, bool visible) {
 }
 
 void RunChart::set_intervals_shown(bool shown) {
-  if (intervals_ == shown) return;
   intervals_ = shown;
   invalidate();
 }
 
 void RunChart::set_crossovers_shown(bool shown) {
-  if (crossovers_ == shown) return;
   crossovers_ = shown;
   invalidate();
 }
 
+OptionalScale RunChart::x_scale() const {
+  return value_of(scales_, figure(panel_).x_label);
+}
+
+OptionalScale RunChart::y_scale() const {
+  return value_of(scales_, figure(panel_).y_label);
+}
+
+OptionalRange RunChart::x_range() const {
+  return value_of(ranges_, figure(panel_).x_label);
+}
+
+OptionalRange RunChart::y_range() const {
+  return value_of(ranges_, figure(panel_).y_label);
+}
+
+void RunChart::set_scale(const std::string& label, OptionalScale scale) {
+  if (scale) {
+    scales_[label] = *scale;
+  } else {
+    scales_.erase(label);
+  }
+  scale_figures();
+}
+
 void RunChart::set_x_scale(OptionalScale scale) {
-  if (x_scale_ == scale) return;
-  x_scale_ = scale;
-  scale_figure();
+  set_scale(figure(panel_).x_label, scale);
 }
 
 void RunChart::set_y_scale(OptionalScale scale) {
-  if (y_scale_ == scale) return;
-  y_scale_ = scale;
-  scale_figure();
+  set_scale(figure(panel_).y_label, scale);
 }
 
-report::Figure RunChart::shown_figure() const {
-  report::Figure shown = scaled_;
-  std::erase_if(shown.series,
-                [this](const report::Series& one) { return hidden_.contains(one.style_key); });
-  std::erase_if(shown.marks, [this](const report::Mark& mark) {
-    return !crossovers_ || hidden_.contains(mark.style_key);
-  });
+report::Facets RunChart::shown_facets() const {
+  report::Facets shown = facets_;
+  shown.panels = scaled_;
+  for (report::Figure& figure : shown.panels) {
+    std::erase_if(figure.series,
+                  [this](const report::Series& one) { return hidden_.contains(one.style_key); });
+    std::erase_if(figure.marks, [this](const report::Mark& mark) {
+      return !crossovers_ || hidden_.contains(mark.style_key);
+    });
+  }
   return shown;
 }
 
@@ -140,48 +254,52 @@ FigureOptions RunChart::shown_options() const {
   options.contenders = contenders_;
   options.intervals = intervals_;
   options.crossovers = crossovers_;
-  options.x_range = x_range_;
-  options.y_range = y_range_;
+  options.ranges = ranges_;
   return options;
 }
 
 void RunChart::invalidate() {
   current_.reset();
-  drawing_.reset();
+  page_.reset();
+  picture_ = {};
+  if (keyboard_series_ >= static_cast<int>(page().series().size())) keyboard_series_ = -1;
   update();
   updateGeometry();
   describe();
   Q_EMIT changed();
 }
 
-const ChartDrawing& RunChart::drawing() const {
-  if (!drawing_) {
-    ChartDrawing::Page page;
+const ChartPage& RunChart::page() const {
+  if (!page_) {
+    ChartPage::Look look;
+    ChartDrawing::Page& page = look.page;
     page.size = QSizeF(size());
     page.em = em_of(*this);
     page.theme = theme();
     page.title = title_;
+    page.legend = legend_;
     page.placeholder = placeholder_;
     page.hidden = hidden_;
-    page.legend = legend_;
-    page.plot = plot_;
     page.intervals = intervals_;
     page.marks = crossovers_;
-    page.x_range = x_range_;
-    page.y_range = y_range_;
-    page.shared_x = shared_x_;
-    page.shared_y = shared_y_;
+    look.ranges = ranges_;
+    look.placeholders = placeholders_;
+    look.least_panel_width = least_panel_width;
+    report::Facets facets = facets_;
+    facets.panels = scaled_;
+    facets.warning.clear();  // the window has said it
     // A contender that the run did not name gets its slot in a copy: drawing changes nothing here.
     ContenderStyles styles = styles_;
-    drawing_ = std::make_unique<ChartDrawing>(scaled_, styles, page);
+    page_ = std::make_unique<ChartPage>(facets, styles, look);
   }
-  return *drawing_;
+  return *page_;
 }
 
 QString RunChart::value_at(QPointF position) const {
   const double radius = hover_radius * em_of(*this);
-  if (const DrawnPoint* point = drawing().nearest(position, radius)) return point->text;
-  const DrawnCeiling* ceiling = drawing().ceiling_at(position, radius / 4);
+  if (const DrawnPoint* point = page().nearest(position, radius)) return point->text;
+  const auto panel = page().panel_at(position);
+  const DrawnCeiling* ceiling = panel ? drawing(*panel).ceiling_at(position, radius / 4) : nullptr;
   return ceiling == nullptr ? QString() : ceiling->text;
 }
 
@@ -191,25 +309,41 @@ QString RunChart::current_value() const {
 
 QSize RunChart::sizeHint() const {
   const int em = static_cast<int>(em_of(*this));
-  const int least = minimumSizeHint().height();
-  return {36 * em, plot_ ? std::max(26 * em, least) : least};
+  return {36 * em, std::max(26 * em, minimumSizeHint().height())};
 }
 
 QSize RunChart::minimumSizeHint() const {
-  return {static_cast<int>(16 * em_of(*this)),
-          static_cast<int>(std::ceil(drawing().least_height()))};
+  return {static_cast<int>(least_panel_width * em_of(*this)),
+          static_cast<int>(std::ceil(page().least_height()))};
 }
 
 void RunChart::paintEvent(QPaintEvent* /*event*/) {
+  const int focused = hasFocus() ? keyboard_series_ : -1;
+  const double ratio = devicePixelRatioF();
+  const QSize pixels = (QSizeF(size()) * ratio).toSize();
+  if (picture_.size() != pixels || pictured_series_ != focused) {
+    picture_ = QPixmap(pixels);
+    picture_.setDevicePixelRatio(ratio);
+    picture_.fill(colors_of(theme()).background);
+    QPainter painter(&picture_);
+    page().paint(painter, focused);
+    pictured_series_ = focused;
+  }
   QPainter painter(this);
-  drawing().paint(painter, current_ ? &*current_ : nullptr, hasFocus() ? keyboard_series_ : -1);
+  painter.drawPixmap(0, 0, picture_);
   const QColor selected = colors_of(theme()).selected;
+  painter.setRenderHint(QPainter::Antialiasing);
+  if (current_) {
+    const double em = em_of(*this);
+    painter.setPen(QPen(selected, 1.5 * line_width * em));
+    painter.drawEllipse(current_->position, 0.6 * em, 0.6 * em);
+  }
   if (drag_ == Drag::frame) {
     QColor ground = selected;
     ground.setAlphaF(0.15F);
     painter.setPen(QPen(selected, 1));
     painter.setBrush(ground);
-    painter.drawRect(QRectF(drag_start_, drag_now_).normalized().intersected(drawing().plot()));
+    painter.drawRect(QRectF(drag_start_, drag_now_).normalized().intersected(active().plot()));
   }
   if (hasFocus()) {
     painter.setRenderHint(QPainter::Antialiasing, false);
@@ -220,17 +354,18 @@ void RunChart::paintEvent(QPaintEvent* /*event*/) {
 }
 
 void RunChart::resizeEvent(QResizeEvent* /*event*/) {
-  const double before = drawing_ ? drawing_->least_height() : 0;
-  drawing_.reset();
+  const double before = page_ ? page_->least_height() : 0;
+  page_.reset();
+  picture_ = {};
   current_.reset();
   // A narrower legend is higher; the layout must hear of it.
-  if (drawing().least_height() != before) updateGeometry();
+  if (page().least_height() != before) updateGeometry();
 }
 
 void RunChart::set_current(std::optional<DrawnPoint> point) {
   const bool same =
       point.has_value() == current_.has_value() &&
-      (!point || (point->series == current_->series && point->index == current_->index));
+      (!point || (point->position == current_->position && point->series == current_->series));
   if (same) return;
   current_ = std::move(point);
   update();
@@ -244,39 +379,46 @@ void RunChart::changeEvent(QEvent* event) {
 // Screen readers hear what is drawn and the title as the name and, as the description, where
 // the keyboard stands or what there is.
 void RunChart::describe() {
-  QStringList parts;  // two charts of a run differ in their values, and share the title
-  for (const std::string* part : {&figure_.y_label, &figure_.title}) {
-    if (plot_ && !part->empty()) parts.append(QString::fromStdString(*part));
+  QStringList values, names;
+  const auto add = [](QStringList& list, const std::string& text) {
+    const QString word = QString::fromStdString(text);
+    if (!word.isEmpty() && !list.contains(word)) list.append(word);
+  };
+  for (const report::Figure& one : facets_.panels) {
+    add(values, one.y_label);
+    for (const report::Series& series : one.series) add(names, series.name);
   }
-  const QString kind = plot_ ? QStringLiteral("Chart") : QStringLiteral("Legend");
-  setAccessibleName(parts.isEmpty()
-                        ? kind
-                        : QStringLiteral("%1: %2").arg(kind, parts.join(QStringLiteral("; "))));
+  QStringList parts;
+  if (!values.isEmpty()) parts.append(values.join(QStringLiteral(", ")));
+  const std::string& title = facets_.title.empty() ? figure().title : facets_.title;
+  if (!title.empty()) parts.append(QString::fromStdString(title));
+  setAccessibleName(parts.isEmpty() ? QStringLiteral("Chart")
+                                    : QStringLiteral("Chart: ") + parts.join(QStringLiteral("; ")));
   if (current_) return setAccessibleDescription(current_->text);
   if (keyboard_series_ >= 0) {
-    const report::Series& series = figure_.series[static_cast<std::size_t>(keyboard_series_)];
-    const bool visible = is_series_visible(QString::fromStdString(series.style_key));
+    const DrawnSeries& series = page().series()[static_cast<std::size_t>(keyboard_series_)];
+    std::size_t count = 0;
+    for (const report::Figure& one : facets_.panels) {
+      for (const report::Series& each : one.series)
+        count += each.style_key == series.key ? each.points.size() : 0;
+    }
     return setAccessibleDescription(
         QStringLiteral("%1, %2 %3, %4")
-            .arg(QString::fromStdString(series.name))
-            .arg(series.points.size())
-            .arg(series.points.size() == 1 ? QStringLiteral("value") : QStringLiteral("values"),
-                 visible ? QStringLiteral("shown") : QStringLiteral("hidden")));
+            .arg(series.name)
+            .arg(count)
+            .arg(count == 1 ? QStringLiteral("value") : QStringLiteral("values"),
+                 series.visible ? QStringLiteral("shown") : QStringLiteral("hidden")));
   }
-  if (figure_.series.empty()) return setAccessibleDescription(placeholder_);
-  QStringList names;
-  for (const report::Series& series : figure_.series) {
-    names.append(QString::fromStdString(series.name));
-  }
+  if (names.isEmpty()) return setAccessibleDescription(placeholder_);
   QString text =
       QStringLiteral("%1 against %2 of %3 %4: %5.")
-          .arg(QString::fromStdString(figure_.y_label), QString::fromStdString(figure_.x_label))
+          .arg(values.join(QStringLiteral(", ")), QString::fromStdString(figure().x_label))
           .arg(names.size())
           .arg(names.size() == 1 ? QStringLiteral("contender") : QStringLiteral("contenders"),
                names.join(QStringLiteral("; ")));
-  if (x_range_) {
+  if (const OptionalRange zoomed = x_range()) {
     text += QStringLiteral(" Zoomed to %1 to %2.")
-                .arg(number_text(x_range_->low), number_text(x_range_->high));
+                .arg(number_text(zoomed->low), number_text(zoomed->high));
   }
   setAccessibleDescription(
       text +
@@ -285,21 +427,419 @@ void RunChart::describe() {
                      "is."));
 }
 
-void link_charts(RunChart& first, RunChart& second) {
-  const auto link = [](RunChart& from, RunChart& to) {
-    const auto same_x = [&from, &to] { return from.figure().x_label == to.figure().x_label; };
-    QObject::connect(&from, &RunChart::series_toggled, &to, &RunChart::set_series_visible);
-    QObject::connect(&from, &RunChart::intervals_chosen, &to, &RunChart::set_intervals_shown);
-    QObject::connect(&from, &RunChart::crossovers_chosen, &to, &RunChart::set_crossovers_shown);
-    QObject::connect(&from, &RunChart::x_range_chosen, &to, [same_x, &to](OptionalRange range) {
-      if (same_x()) to.set_x_range(range);
-    });
-    QObject::connect(&from, &RunChart::x_scale_chosen, &to, [same_x, &to](OptionalScale scale) {
-      if (same_x()) to.set_x_scale(scale);
-    });
+// While the chart has the focus its keys are its own, whatever the window uses them for.
+bool RunChart::event(QEvent* event) {
+  if (event->type() == QEvent::ShortcutOverride && is_own_key(*static_cast<QKeyEvent*>(event))) {
+    event->accept();
+    return true;
+  }
+  return QWidget::event(event);
+}
+
+void RunChart::update_cursor(QPointF position) {
+  if (drag_ == Drag::move) {
+    setCursor(Qt::ClosedHandCursor);
+  } else if (page().legend_at(position) != nullptr) {
+    setCursor(Qt::PointingHandCursor);
+  } else {
+    setCursor(Qt::ArrowCursor);
+  }
+}
+
+void RunChart::mouseMoveEvent(QMouseEvent* event) {
+  const QPointF position = event->position();
+  if (drag_ == Drag::move) {
+    const QRectF plot = active().plot();
+    const QPointF moved = position - drag_now_;
+    drag_now_ = position;
+    move_view(-moved.x() / plot.width(), moved.y() / plot.height());
+    return;
+  }
+  if (drag_ == Drag::frame) {
+    drag_now_ = position;
+    update();
+    return;
+  }
+  const DrawnPoint* point = page().nearest(position, hover_radius * em_of(*this));
+  set_current(point == nullptr ? std::nullopt : std::optional(*point));
+  update_cursor(position);
+  const QString text = value_at(position);
+  if (text.isEmpty()) {
+    QToolTip::hideText();
+  } else {
+    QToolTip::showText(event->globalPosition().toPoint(), text, this);
+  }
+}
+
+void RunChart::mousePressEvent(QMouseEvent* event) {
+  const QPointF position = event->position();
+  const bool left = event->button() == Qt::LeftButton;
+  const LegendEntry* entry = left ? page().legend_at(position) : nullptr;
+  if (entry != nullptr) {
+    keyboard_series_ = entry->series;
+    return toggle(entry->series);
+  }
+  panel_ = page().panel_at(position).value_or(panel_);
+  if ((!left && event->button() != Qt::MiddleButton) || !has_plot() ||
+      !active().plot().contains(position)) {
+    return QWidget::mousePressEvent(event);
+  }
+  drag_ = event->modifiers().testFlag(Qt::ShiftModifier) ? Drag::frame : Drag::move;
+  drag_start_ = drag_now_ = position;
+  set_current(std::nullopt);
+  update_cursor(position);
+}
+
+void RunChart::mouseReleaseEvent(QMouseEvent* event) {
+  const Drag drag = drag_;
+  drag_ = Drag::none;
+  if (drag == Drag::none) return QWidget::mouseReleaseEvent(event);
+  const double moved = QLineF(drag_start_, event->position()).length();
+  const DrawnPoint* point = moved < QApplication::startDragDistance()
+                                ? page().nearest(event->position(), hover_radius * em_of(*this))
+                                : nullptr;
+  if (point != nullptr && point->cell >= 0) {
+    Q_EMIT cell_chosen(point->cell);
+  } else if (drag == Drag::frame) {
+    zoom_into(QRectF(drag_start_, event->position()).normalized());
+  }
+  update_cursor(event->position());
+  update();
+}
+
+void RunChart::mouseDoubleClickEvent(QMouseEvent* event) {
+  const auto panel = page().panel_at(event->position());
+  const bool on_plot = panel && drawing(*panel).plot().contains(event->position());
+  if (event->button() != Qt::LeftButton || !on_plot) return mousePressEvent(event);
+  reset_zoom();
+}
+
+void RunChart::wheelEvent(QWheelEvent* event) {
+  const QPointF position = event->position();
+  const double turns = event->angleDelta().y() / 120.0;
+  const auto panel = page().panel_at(position);
+  if (!panel || drawing(*panel).empty()) return event->ignore();
+  const QRectF plot = drawing(*panel).plot(), around = drawing(*panel).rect();
+  const QRectF over(QPointF(around.left(), plot.top()),
+                    QPointF(plot.right(), plot.bottom() + 3 * em_of(*this)));
+  // Out of the whole chart there is no way: the page around it may scroll.
+  if (turns == 0 || !over.contains(position) || (turns < 0 && !is_zoomed())) return event->ignore();
+  panel_ = *panel;
+  Axes axes = Axes::both;
+  if (position.y() > plot.bottom()) axes = Axes::x;
+  if (position.x() < plot.left()) axes = Axes::y;
+  zoom_axes(std::pow(wheel_zoom, turns), position, axes);
+  event->accept();
+}
+
+void RunChart::leaveEvent(QEvent* /*event*/) {
+  set_current(std::nullopt);
+}
+
+void RunChart::focusOutEvent(QFocusEvent* event) {
+  drag_ = Drag::none;
+  QWidget::focusOutEvent(event);
+}
+
+bool RunChart::press_view_key(const QKeyEvent& event) {
+  const bool control = event.modifiers().testFlag(Qt::ControlModifier);
+  switch (event.key()) {
+    case Qt::Key_Plus:
+    case Qt::Key_Equal:
+      zoom(key_zoom, current_ ? std::optional(current_->position) : std::nullopt);
+      return true;
+    case Qt::Key_Minus:
+      zoom(1 / key_zoom);
+      return true;
+    case Qt::Key_0:
+      reset_zoom();
+      return true;
+    case Qt::Key_Left:
+    case Qt::Key_Right:
+      if (!control) return false;
+      move_view(event.key() == Qt::Key_Left ? -key_step : key_step, 0);
+      return true;
+    case Qt::Key_Up:
+    case Qt::Key_Down:
+      if (!control) return false;
+      move_view(0, event.key() == Qt::Key_Down ? -key_step : key_step);
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool RunChart::press_tool_key(const QKeyEvent& event) {
+  switch (event.key()) {
+    case Qt::Key_T:
+      show_table();
+      return true;
+    case Qt::Key_I:
+      set_intervals_shown(!intervals_);
+      return true;
+    case Qt::Key_X:
+      set_crossovers_shown(!crossovers_);
+      return true;
+    case Qt::Key_E:
+      Q_EMIT export_wanted();
+      return true;
+    case Qt::Key_C:
+      copy_numbers();
+      return true;
+    default:
+      return false;
+  }
+}
+
+void RunChart::keyPressEvent(QKeyEvent* event) {
+  const bool own = is_own_key(*event);
+  if (own && (press_view_key(*event) || press_tool_key(*event))) return;
+  switch (own || event->modifiers() == Qt::NoModifier ? event->key() : 0) {
+    case Qt::Key_Up:
+      step_series(-1);
+      break;
+    case Qt::Key_Down:
+      step_series(+1);
+      break;
+    case Qt::Key_Left:
+      step_point(-1);
+      break;
+    case Qt::Key_Right:
+      step_point(+1);
+      break;
+    case Qt::Key_Space:
+    case Qt::Key_Return:
+      if (event->key() == Qt::Key_Return && current_ && current_->cell >= 0) {
+        Q_EMIT cell_chosen(current_->cell);
+        return;
+      }
+      if (keyboard_series_ < 0) return QWidget::keyPressEvent(event);
+      toggle(keyboard_series_);
+      break;
+    case Qt::Key_Escape:
+      if (drag_ == Drag::none && keyboard_series_ < 0 && !current_) {
+        return QWidget::keyPressEvent(event);
+      }
+      drag_ = Drag::none;
+      keyboard_series_ = -1;
+      set_current(std::nullopt);
+      break;
+    default:
+      return QWidget::keyPressEvent(event);
+  }
+  describe();
+  QAccessibleValueChangeEvent told(this, current_value());
+  QAccessible::updateAccessibility(&told);
+  update();
+}
+
+void RunChart::toggle(int series) {
+  const QString key = QString::fromStdString(page().series()[static_cast<std::size_t>(series)].key);
+  set_series_visible(key, !is_series_visible(key));
+}
+
+void RunChart::step_series(int direction) {
+  const auto count = static_cast<int>(page().series().size());
+  if (count == 0) return;
+  keyboard_series_ = keyboard_series_ < 0 ? (direction > 0 ? 0 : count - 1)
+                                          : (keyboard_series_ + direction + count) % count;
+  set_current(std::nullopt);
+}
+
+void RunChart::step_point(int direction) {
+  if (keyboard_series_ < 0) step_series(+1);
+  if (keyboard_series_ < 0) return;
+  const std::string& key = page().series()[static_cast<std::size_t>(keyboard_series_)].key;
+  std::vector<std::pair<std::size_t, const DrawnPoint*>> stops;
+  for (std::size_t panel = 0; panel < page().panels().size(); ++panel) {
+    const std::vector<DrawnSeries>& series = drawing(panel).series();
+    const auto own = std::ranges::find(series, key, &DrawnSeries::key);
+    if (own == series.end()) continue;
+    for (const DrawnPoint* stop : drawing(panel).stops_of(static_cast<int>(own - series.begin())))
+      stops.emplace_back(panel, stop);
+  }
+  if (stops.empty()) return;
+  const auto at = std::ranges::find_if(stops, [this](const auto& stop) {
+    return current_ && current_->position == stop.second->position;
+  });
+  const auto count = static_cast<int>(stops.size());
+  const int index = at == stops.end() ? (direction > 0 ? 0 : count - 1)
+                                      : std::clamp(static_cast<int>(at - stops.begin()) + direction,
+                                                   0, count - 1);
+  const auto& [panel, stop] = stops[static_cast<std::size_t>(index)];
+  panel_ = panel;
+  set_current(*stop);
+  QToolTip::showText(mapToGlobal(stop->position.toPoint()), stop->text, this);
+}
+
+void RunChart::show_parts(OptionalRange x, OptionalRange y) {
+  AxisRanges ranges = ranges_;
+  for (const auto& [label, part] :
+       {std::pair(figure(panel_).x_label, x), {figure(panel_).y_label, y}}) {
+    if (part) {
+      ranges[label] = *part;
+    } else {
+      ranges.erase(label);
+    }
+  }
+  if (ranges == ranges_) return;
+  ranges_ = std::move(ranges);
+  invalidate();
+}
+
+void RunChart::set_y_range(OptionalRange range) {
+  show_parts(x_range(), range);
+}
+
+void RunChart::zoom_axes(double factor, QPointF about, Axes axes) {
+  if (!has_plot()) return;
+  const ChartDrawing& now = active();
+  const QRectF& plot = now.plot();
+  const auto zoomed = [factor](const AxisScale& axis, AxisRange whole, double place) {
+    place = std::clamp(place, 0.0, 1.0);
+    return part_of(axis, whole, place - place / factor, place + (1 - place) / factor);
   };
-  link(first, second);
-  link(second, first);
+  const double right = (about.x() - plot.left()) / plot.width();
+  const double up = (plot.bottom() - about.y()) / plot.height();
+  const OptionalRange x = axes == Axes::y ? x_range() : zoomed(now.x_axis(), now.whole_x(), right);
+  const OptionalRange y = axes == Axes::x ? y_range() : zoomed(now.y_axis(), now.whole_y(), up);
+  show_parts(x, y);
+}
+
+void RunChart::zoom(double factor, std::optional<QPointF> about) {
+  zoom_axes(factor, about.value_or(active().plot().center()), Axes::both);
+}
+
+void RunChart::move_view(double right, double up) {
+  if (!has_plot() || !is_zoomed()) return;
+  const ChartDrawing& now = active();
+  show_parts(x_range() ? part_of(now.x_axis(), now.whole_x(), right, 1 + right) : x_range(),
+             y_range() ? part_of(now.y_axis(), now.whole_y(), up, 1 + up) : y_range());
+}
+
+void RunChart::reset_zoom() {
+  if (ranges_.empty()) return;
+  ranges_.clear();
+  invalidate();
+}
+
+// A frame that is flat in one direction zooms along the other alone.
+void RunChart::zoom_into(const QRectF& frame) {
+  if (!has_plot()) return;
+  const ChartDrawing& now = active();
+  const QRectF plot = now.plot();
+  // Not intersected(): of a frame without height it would leave nothing.
+  const QRectF part(
+      QPointF(std::max(frame.left(), plot.left()), std::max(frame.top(), plot.top())),
+      QPointF(std::min(frame.right(), plot.right()), std::min(frame.bottom(), plot.bottom())));
+  const double least = now.page().em;
+  const bool wide = part.width() >= least, high = part.height() >= least;
+  if (!wide && !high) return;
+  const auto right = [&](double x) { return (x - plot.left()) / plot.width(); };
+  const auto up = [&](double y) { return (plot.bottom() - y) / plot.height(); };
+  show_parts(
+      wide ? part_of(now.x_axis(), now.whole_x(), right(part.left()), right(part.right()))
+           : x_range(),
+      high ? part_of(now.y_axis(), now.whole_y(), up(part.bottom()), up(part.top())) : y_range());
+}
+
+// The keys are the chart's own (see event()), so the menu shows them as text.
+QMenu* RunChart::make_menu() {
+  auto* menu = new QMenu(this);
+  menu->setObjectName(QStringLiteral("chart_menu"));
+  const auto add = [&](const char* name, const QString& text, const char* key, auto act) {
+    QAction* action = menu->addAction(with_key(text, key), this, act);
+    action->setObjectName(QLatin1String(name));
+    return action;
+  };
+  const auto has_marks = [](const report::Figure& one) { return !one.marks.empty(); };
+  const bool drawn = !page().empty();
+  add("export_figure", tr("Export figure…"), "E", &RunChart::export_wanted)->setEnabled(drawn);
+  add("copy_numbers", tr("Copy numbers"), "Ctrl+C", &RunChart::copy_numbers)->setEnabled(drawn);
+  add("show_table", tr("Numbers as a table"), "T", &RunChart::show_table)->setEnabled(has_plot());
+  menu->addSeparator();
+  QAction* intervals =
+      add("intervals", tr("Interval bars"), "I", [this](bool on) { set_intervals_shown(on); });
+  intervals->setCheckable(true);
+  intervals->setChecked(intervals_);
+  QAction* crossovers =
+      add("crossovers", tr("Crossovers"), "X", [this](bool on) { set_crossovers_shown(on); });
+  crossovers->setCheckable(true);
+  crossovers->setChecked(crossovers_);
+  crossovers->setEnabled(std::ranges::any_of(facets_.panels, has_marks));
+  if (!crossovers->isEnabled())
+    crossovers->setToolTip(tr("No contender here crosses the baseline, or there is none."));
+  add_scale_menu(*menu, tr("Horizontal scale"), true);
+  add_scale_menu(*menu, tr("Vertical scale"), false);
+  menu->addSeparator();
+  add("zoom_in", tr("Zoom in"), "+", [this] { zoom(key_zoom); })->setEnabled(has_plot());
+  add("zoom_out", tr("Zoom out"), "-", [this] { zoom(1 / key_zoom); })->setEnabled(is_zoomed());
+  add("reset_zoom", tr("Reset zoom"), "0", &RunChart::reset_zoom)->setEnabled(is_zoomed());
+  return menu;
+}
+
+void RunChart::add_scale_menu(QMenu& menu, const QString& title, bool along_x) {
+  QMenu* scales = menu.addMenu(title);
+  scales->setObjectName(along_x ? QStringLiteral("x_scale") : QStringLiteral("y_scale"));
+  auto* group = new QActionGroup(scales);
+  const OptionalScale chosen = along_x ? x_scale() : y_scale();
+  const std::string& label = along_x ? figure(panel_).x_label : figure(panel_).y_label;
+  const auto add = [&](const QString& text, OptionalScale scale) {
+    QAction* action =
+        scales->addAction(text, this, [this, label, scale] { set_scale(label, scale); });
+    action->setCheckable(true);
+    action->setChecked(chosen == scale);
+    action->setObjectName(scale ? QString::fromUtf8(report::name_of(*scale).data())
+                                : QStringLiteral("own_scale"));
+    group->addAction(action);
+  };
+  add(tr("As suits the values"), std::nullopt);
+  add(tr("Linear"), report::Scale::linear);
+  add(tr("Logarithmic, powers of 2"), report::Scale::log2);
+  add(tr("Logarithmic, powers of 10"), report::Scale::log10);
+}
+
+void RunChart::contextMenuEvent(QContextMenuEvent* event) {
+  const bool by_key = event->reason() == QContextMenuEvent::Keyboard;
+  if (!by_key) panel_ = page().panel_at(event->pos()).value_or(panel_);
+  QMenu* menu = make_menu();
+  menu->setAttribute(Qt::WA_DeleteOnClose);
+  menu->setToolTipsVisible(true);
+  const QPoint there = current_ ? current_->position.toPoint() : rect().center();
+  menu->popup(by_key ? mapToGlobal(there) : event->globalPos());
+}
+
+void RunChart::copy_numbers() const {
+  if (page().empty()) return;
+  QStringList texts;
+  for (const report::Figure& shown : shown_facets().panels) {
+    const QString title = QString::fromStdString(shown.title);
+    const bool is_named = facets_.panels.size() > 1 && !title.isEmpty();
+    texts.append((is_named ? title + QLatin1Char('\n') : QString()) +
+                 FigureTableModel::text_of(shown));
+  }
+  QApplication::clipboard()->setText(texts.join(QLatin1Char('\n')));
+}
+
+QDialog* RunChart::table_window() const {
+  return table_;
+}
+
+void RunChart::show_table() {
+  if (!has_plot()) return;
+  const auto fill = [this](FigureTable& table) {
+    const report::Facets shown = shown_facets();
+    if (panel_ < shown.panels.size()) table.show_figure(shown.panels[panel_]);
+  };
+  if (!table_) {
+    auto* table = new FigureTable(this);
+    connect(this, &RunChart::changed, table, [fill, table] { fill(*table); });
+    table_ = table;
+  }
+  fill(*static_cast<FigureTable*>(table_.data()));
+  table_->show();
+  table_->raise();
+  table_->activateWindow();
 }
 
 }  // namespace attnscope::charts

@@ -1,24 +1,23 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// RunChart shows one report::Figure: lines with markers and interval bars, a rail at the top for
-// `oom` and failed cells, ceilings, crossovers, and its own legend. It is the same drawing as an
-// exported figure.
+// RunChart shows figures of a run, one or several beside and below one another, as one page: the
+// same that is exported. What is done in one panel holds for all whose axes mean the same.
 //
 //   auto* chart = new RunChart(this);
 //   chart->set_contenders(ids_of_all_contenders_of_the_run);
-//   chart->set_figure(figure);           // again whenever a heat has finished
-//   link_charts(*chart, *other_chart);   // hide the same series, zoom along x together
-//   connect(chart, &RunChart::export_wanted, ...);
+//   chart->set_figure(figure);           // again whenever a heat has finished; or set_facets
+//   connect(chart, &RunChart::export_wanted, ...);   // printable(chart->shown_facets())
 //
 // Mouse: hover shows the nearest value; a click on a legend entry hides or shows its series; the
-// wheel zooms about the cursor (beside an axis along that axis alone), a drag zooms into what it
-// frames, a drag with the middle button or with Space held moves, a double click resets.
-// Keyboard: Up and Down choose a series, Left and Right walk along its values, Space hides or shows
-// it, Escape lets go; + and - zoom, Ctrl with arrows moves, 0 resets; T opens the numbers as a
-// table, Ctrl+C copies them, I and X switch interval bars and crossovers, E exports, Menu has it
-// all.
+// wheel zooms about the cursor (beside an axis along that axis alone), a drag moves what is zoomed,
+// with Shift it frames what to zoom into; a double click resets.
+// Keyboard: Up and Down choose a series, Left and Right walk along its values through all panels,
+// Space hides or shows it, Escape lets go; + and - zoom, Ctrl with arrows moves, 0 resets; T opens
+// the numbers as a table, Ctrl+C copies them, I and X switch interval bars and crossovers, E
+// exports, Menu has it all.
 
+#include <QPixmap>
 #include <QPointF>
 #include <QPointer>
 #include <QString>
@@ -29,7 +28,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/charts/chart_drawing.h"
+#include "app/gui/charts/chart_page.h"
 #include "app/gui/charts/chart_theme.h"
 #include "app/gui/charts/contender_style.h"
 #include "app/gui/charts/figure_options.h"
@@ -51,43 +50,43 @@ class RunChart : public QWidget {
   explicit RunChart(QWidget* parent = nullptr);
   ~RunChart() override;
 
-  /// Keeps which series are hidden, by style key, and the zoom while the axes mean the same.
-  void set_figure(const report::Figure& figure);
-  [[nodiscard]] const report::Figure& figure() const { return figure_; }
+  /// Which series are hidden, by style key, and the zoom and scale of an axis, by what it says, are
+  /// kept. `placeholders`: what stands in panels that have nothing to draw; an empty one leaves it
+  /// to set_placeholder().
+  void set_facets(const report::Facets& facets, std::vector<QString> placeholders = {});
+  void set_figure(const report::Figure& figure) { set_facets(facets_of(figure)); }
+  [[nodiscard]] const report::Facets& facets() const { return facets_; }
+  /// As given; an empty one where there is no such panel.
+  [[nodiscard]] const report::Figure& figure(std::size_t panel = 0) const;
   /// Every contender of the run, whether this figure shows it or not (see ContenderStyles).
   void set_contenders(const std::vector<std::string>& ids);
-  /// Shown while the figure has nothing to draw.
+  /// Shown while there is nothing to draw.
   void set_placeholder(const QString& text);
   /// Without a call the chart follows the palette's lightness.
   void set_theme(ChartTheme theme);
   [[nodiscard]] ChartTheme theme() const;
-
-  // Which parts of the drawing are there; all of them unless said otherwise. Without its plot a
-  // chart is a legend.
+  /// Above all panels; each has its own in any case.
   void set_title_shown(bool shown);
   void set_legend_shown(bool shown);
-  void set_plot_shown(bool shown);
-  /// Further values that the axes reach: those of the panels beside this one.
-  void set_shared_values(std::vector<double> xs, std::vector<double> ys);
 
   [[nodiscard]] bool is_series_visible(const QString& style_key) const;
-  [[nodiscard]] bool are_intervals_shown() const { return intervals_; }
-  [[nodiscard]] bool are_crossovers_shown() const { return crossovers_; }
-  /// Nothing: the figure's own scale.
-  [[nodiscard]] OptionalScale x_scale() const { return x_scale_; }
-  [[nodiscard]] OptionalScale y_scale() const { return y_scale_; }
-  /// Nothing: the whole axis.
-  [[nodiscard]] OptionalRange x_range() const { return x_range_; }
-  [[nodiscard]] OptionalRange y_range() const { return y_range_; }
-  [[nodiscard]] bool is_zoomed() const { return x_range_ || y_range_; }
+  // Of the panel last used. Nothing: the figure's own scale, the whole axis.
+  [[nodiscard]] OptionalScale x_scale() const;
+  [[nodiscard]] OptionalScale y_scale() const;
+  [[nodiscard]] OptionalRange x_range() const;
+  [[nodiscard]] OptionalRange y_range() const;
+  [[nodiscard]] bool is_zoomed() const { return !ranges_.empty(); }
 
   /// What is drawn now, for export: without hidden series, on the scales chosen here.
-  [[nodiscard]] report::Figure shown_figure() const;
+  [[nodiscard]] report::Facets shown_facets() const;
   /// The choices made here that a file can repeat: intervals, crossovers, ranges, contenders.
   [[nodiscard]] FigureOptions shown_options() const;
 
   /// What is drawn now: texts, positions, ticks.
-  [[nodiscard]] const ChartDrawing& drawing() const;
+  [[nodiscard]] const ChartPage& page() const;
+  [[nodiscard]] const ChartDrawing& drawing(std::size_t panel = 0) const {
+    return page().panels()[panel];
+  }
   /// The text that hovering at `position` shows; empty when nothing is near.
   [[nodiscard]] QString value_at(QPointF position) const;
   /// The text of the value the keyboard stands on; empty without one.
@@ -95,7 +94,7 @@ class RunChart : public QWidget {
 
   /// The context menu, anew.
   [[nodiscard]] QMenu* make_menu();
-  /// The table behind the chart while it is open.
+  /// The table behind the panel last used while it is open.
   [[nodiscard]] QDialog* table_window() const;
 
   [[nodiscard]] QSize sizeHint() const override;
@@ -107,9 +106,9 @@ class RunChart : public QWidget {
   void set_crossovers_shown(bool shown);
   void set_x_scale(attnscope::charts::OptionalScale scale);
   void set_y_scale(attnscope::charts::OptionalScale scale);
-  void set_x_range(attnscope::charts::OptionalRange range);
   void set_y_range(attnscope::charts::OptionalRange range);
-  /// By a factor above 1 into the chart, about a position on it (without one: the plot's middle).
+  /// By a factor above 1 into the panel last used, about a position on it (without one: the plot's
+  /// middle).
   void zoom(double factor, std::optional<QPointF> about = {});
   /// By parts of the plot's width and height.
   void move_view(double right, double up);
@@ -118,17 +117,8 @@ class RunChart : public QWidget {
   void show_table();
 
  Q_SIGNALS:
-  /// The user hid or showed a series here.
-  void series_toggled(const QString& style_key, bool visible);
   /// The user clicked a value or pressed Return on it; its cell's number in the run.
   void cell_chosen(qint64 cell);
-  /// The user zoomed, moved or reset here.
-  void x_range_chosen(attnscope::charts::OptionalRange range);
-  void y_range_chosen(attnscope::charts::OptionalRange range);
-  /// The user chose in the menu or by its key.
-  void x_scale_chosen(attnscope::charts::OptionalScale scale);
-  void intervals_chosen(bool shown);
-  void crossovers_chosen(bool shown);
   void export_wanted();
   /// What is drawn has changed.
   void changed();
@@ -145,7 +135,6 @@ class RunChart : public QWidget {
   void contextMenuEvent(QContextMenuEvent* event) override;
   void leaveEvent(QEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
-  void keyReleaseEvent(QKeyEvent* event) override;
   void focusOutEvent(QFocusEvent* event) override;
   void changeEvent(QEvent* event) override;
 
@@ -153,47 +142,44 @@ class RunChart : public QWidget {
   enum class Drag { none, frame, move };
   enum class Axes { both, x, y };
   void invalidate();
-  void scale_figure();
+  void scale_figures();
   void set_current(std::optional<DrawnPoint> point);
   void step_series(int direction);
   void step_point(int direction);
-  void toggle(const std::string& style_key);
-  void toggle_keyboard_series();
+  void toggle(int series);
   void describe();
   [[nodiscard]] bool press_view_key(const QKeyEvent& event);
   [[nodiscard]] bool press_tool_key(const QKeyEvent& event);
   void zoom_axes(double factor, QPointF about, Axes axes);
   void zoom_into(const QRectF& frame);
-  void choose_ranges(OptionalRange x, OptionalRange y);
-  void choose_intervals(bool shown);
-  void choose_crossovers(bool shown);
+  void show_parts(OptionalRange x, OptionalRange y);
+  void set_scale(const std::string& label, OptionalScale scale);
   void add_scale_menu(QMenu& menu, const QString& title, bool along_x);
   void update_cursor(QPointF position);
+  /// Whether there is a plot in the panel last used.
   [[nodiscard]] bool has_plot() const;
+  [[nodiscard]] const ChartDrawing& active() const { return drawing(panel_); }
 
-  report::Figure figure_;  // as given
-  report::Figure scaled_;  // on the scales chosen here
+  report::Facets facets_;               // as given
+  std::vector<report::Figure> scaled_;  // on the scales chosen here
+  std::vector<QString> placeholders_;
   ContenderStyles styles_;
   std::vector<std::string> contenders_;
   std::set<std::string> hidden_;
   std::optional<ChartTheme> theme_;
   QString placeholder_;
-  bool title_ = true, legend_ = true, plot_ = true, intervals_ = true, crossovers_ = true;
-  OptionalScale x_scale_, y_scale_;
-  OptionalRange x_range_, y_range_;
-  std::vector<double> shared_x_, shared_y_;
+  bool title_ = true, legend_ = true, intervals_ = true, crossovers_ = true;
+  std::map<std::string, report::Scale> scales_;  // by what the axis says
+  AxisRanges ranges_;
+  std::size_t panel_ = 0;              // last used by mouse or keyboard
   std::optional<DrawnPoint> current_;  // under the cursor or chosen by keyboard
-  int keyboard_series_ = -1;
+  int keyboard_series_ = -1;           // of the legend
   Drag drag_ = Drag::none;
   QPointF drag_start_, drag_now_;
-  bool space_held_ = false;
-  bool space_moved_ = false;  // since Space went down
   QPointer<QDialog> table_;
-  mutable std::unique_ptr<ChartDrawing> drawing_;  // made anew when figure, size or theme change
+  mutable std::unique_ptr<ChartPage> page_;  // made anew when figures, size or theme change
+  QPixmap picture_;                          // of the page, but for what follows the cursor
+  int pictured_series_ = -1;
 };
-
-/// Charts of one run beside each other: series are hidden and shown in both, and along an x of the
-/// same meaning they zoom and change scale together.
-void link_charts(RunChart& first, RunChart& second);
 
 }  // namespace attnscope::charts

@@ -59,7 +59,7 @@ void EffectivenessPlot::clear() {
 
 void EffectivenessPlot::export_figure() {
   if (chart_->figure().series.empty()) return;
-  auto* dialog = new FigureDialog(charts::printable(chart_->shown_figure()),
+  auto* dialog = new FigureDialog(charts::printable(chart_->shown_facets()),
                                   chart_->shown_options(), QStringLiteral("effectiveness"), this);
   connect(dialog, &FigureDialog::written, this, &EffectivenessPlot::succeeded);
   dialog->open();

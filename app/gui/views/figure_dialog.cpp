@@ -185,7 +185,7 @@ QWidget* FigureDialog::build_form(const QString& stem) {
   height_->setVisible(what_->has_height);
   height_->setEnabled(false);
   caption_->setVisible(what_->has_caption);
-  part_->setVisible(shown_.x_range || shown_.y_range);
+  part_->setVisible(!shown_.ranges.empty());
 
   auto* scroll = new QScrollArea;
   scroll->setWidgetResizable(true);
@@ -264,10 +264,7 @@ charts::FigureOptions FigureDialog::options() const {
   options.png_dpi = dpi_->value();
   options.csv = csv_->isChecked();
   options.tex = tex_->isChecked() && tex_->isEnabled();
-  if (!part_->isChecked()) {
-    options.x_range.reset();
-    options.y_range.reset();
-  }
+  if (!part_->isChecked()) options.ranges.clear();
   return options;
 }
 

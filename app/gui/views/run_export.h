@@ -16,8 +16,4 @@ namespace attnscope::gui {
 /// One of the run's views, as its slice is drawn.
 [[nodiscard]] const FigureSnapshot& figure_of(const RunSnapshot& run, report::YAxis y);
 
-/// `file` ends in .pdf, .svg or .png.
-[[nodiscard]] Status write_figure_file(const RunSnapshot& run, report::YAxis y,
-                                       const QString& file);
-
 }  // namespace attnscope::gui

@@ -20,9 +20,8 @@
 #include "app/gui/models/run_list_model.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/cell_panel.h"
-#include "app/gui/views/chart_pair.h"
-#include "app/gui/views/chart_pane.h"
 #include "app/gui/views/fields.h"
+#include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/flow_layout.h"
 #include "app/gui/views/kept.h"
@@ -38,6 +37,19 @@ namespace attnscope::gui {
 namespace {
 
 constexpr const char* panel_setting = "compare/cell_panel";
+constexpr int no_view = -1;
+
+/// A selector of what a chart shows.
+QComboBox* view_picker(const QString& name, const QString& accessible_name, report::YAxis chosen,
+                       bool may_be_none) {
+  QComboBox* box = picker(name, accessible_name, RunView::tr("What this chart shows"));
+  for (const report::View& each : report::views())
+    box->addItem(words(each.title), static_cast<int>(each.y));
+  if (may_be_none) box->addItem(RunView::tr("nothing"), no_view);
+  box->setCurrentIndex(box->findData(static_cast<int>(chosen)));
+  keep_choice(*box);
+  return box;
+}
 
 }  // namespace
 
@@ -53,7 +65,11 @@ RunView::RunView(QWidget* parent)
       facets_(picker(QStringLiteral("facets"), tr("Panels"),
                      tr("One panel for each value of an axis, on the same scales"))),
       slice_bar_(new SliceBar),
-      charts_(new ChartPair),
+      first_view_(view_picker(QStringLiteral("time_view"), tr("What the left chart shows"),
+                              report::YAxis::time, false)),
+      second_view_(view_picker(QStringLiteral("second_view"), tr("What the right chart shows"),
+                               report::YAxis::memory, true)),
+      chart_(new charts::RunChart),
       answers_(new QLabel),
       table_(new RunTable),
       panel_(new CellPanel),
@@ -100,6 +116,8 @@ QWidget* RunView::build_head() {
   disturbed->addWidget(disturbed_, 1);
   disturbed->addWidget(measure_again_, 0, Qt::AlignTop);
   layout->addLayout(disturbed);
+  slice_bar_->add_leading(labelled(tr("Show"), first_view_));
+  slice_bar_->add_leading(labelled(tr("beside"), second_view_));
   slice_bar_->add_leading(labelled(tr("&Along"), x_axis_));
   slice_bar_->add_leading(labelled(tr("&Panels"), facets_));
   return head;
@@ -119,7 +137,9 @@ QWidget* RunView::build_body() {
   column->addWidget(answers_);
   column->addWidget(table_, 1);
   auto* halves = new QSplitter(Qt::Vertical);
-  halves->addWidget(charts_);
+  chart_->setObjectName(QStringLiteral("run_chart"));
+  chart_->set_title_shown(false);  // it stands above
+  halves->addWidget(chart_);
   halves->addWidget(lower);
   halves->setStretchFactor(0, 5);
   halves->setStretchFactor(1, 4);
@@ -171,13 +191,15 @@ void RunView::build_actions() {
 
 void RunView::wire() {
   connect(measure_again_, &QPushButton::clicked, this, [this] { Q_EMIT again_asked(uuid_); });
-  connect(charts_, &ChartPair::cell_chosen, this, [this](qint64 cell) {
+  connect(chart_, &charts::RunChart::cell_chosen, this, [this](qint64 cell) {
     if (run_ && choose_numbered(cell)) show_cell_panel(true);
   });
-  connect(charts_, &ChartPair::succeeded, this, &RunView::succeeded);
-  connect(charts_, &ChartPair::view_changed, this, [this] {
-    if (run_) show_figures(*run_);
-  });
+  connect(chart_, &charts::RunChart::export_wanted, this, &RunView::export_figure);
+  for (QComboBox* view : {first_view_, second_view_}) {
+    connect(view, &QComboBox::currentIndexChanged, this, [this] {
+      if (run_) show_figures(*run_);
+    });
+  }
   connect(x_axis_, &QComboBox::activated, this, &RunView::ask);
   connect(facets_, &QComboBox::activated, this, [this](int index) {
     facet_ = facets_->itemData(index).toString().toStdString();
@@ -194,18 +216,6 @@ void RunView::wire() {
   connect(table_, &RunTable::save_asked, this, &RunView::export_table);
   connect(panel_, &CellPanel::close_asked, this, [this] { show_cell_panel(false); });
   connect(panel_, &CellPanel::succeeded, this, &RunView::succeeded);
-}
-
-charts::RunChart* RunView::time_chart() const {
-  return charts_->left()->chart();
-}
-
-charts::RunChart* RunView::second_chart() const {
-  return charts_->right()->chart();
-}
-
-charts::RunChart* RunView::legend() const {
-  return charts_->legend();
 }
 
 QTableView* RunView::table() const {
@@ -278,7 +288,7 @@ void RunView::show_run(const RunPointer& run) {
   std::vector<std::string> ids;
   ids.reserve(static_cast<std::size_t>(run->contenders.size()));
   for (const QString& id : run->contenders) ids.push_back(id.toStdString());
-  charts_->set_contenders(ids);
+  chart_->set_contenders(ids);
   table_->show_run(run);
   show_head(*run);
   show_figures(*run);
@@ -378,7 +388,45 @@ void RunView::show_figures(const RunSnapshot& run) {
           ? tr("The first heat is being measured. Its values stand here when it ends.")
           : tr("This run has no finished heat. Resume it in the list on the left, or measure "
                "anew.");
-  charts_->show_run(run, waiting);
+  chart_->set_placeholder(waiting);
+  std::vector<const FigureSnapshot*> views{
+      &figure_of(run, static_cast<report::YAxis>(first_view_->currentData().toInt()))};
+  if (second_view_->currentData().toInt() != no_view)
+    views.push_back(
+        &figure_of(run, static_cast<report::YAxis>(second_view_->currentData().toInt())));
+  // Row by row: the same value of the axis that panels are made by.
+  report::Facets all;
+  std::vector<QString> problems;
+  std::size_t rows = 1;
+  for (const FigureSnapshot* view : views)
+    rows = std::max(rows, view->facets ? view->facets->panels.size() : 0);
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (const FigureSnapshot* view : views) {
+      report::Figure panel;
+      if (view->facets && row < view->facets->panels.size()) panel = view->facets->panels[row];
+      if (view->figure) {
+        panel = *view->figure;
+        panel.title.clear();  // the page's
+      }
+      all.panels.push_back(std::move(panel));
+      problems.push_back(view->problem);
+    }
+  }
+  for (const FigureSnapshot* view : views) {
+    if (!all.title.empty()) break;
+    if (view->facets) {
+      all.title = view->facets->title;
+      all.columns = views.size() > 1 ? static_cast<int>(views.size()) : view->facets->columns;
+      all.provenance = view->facets->provenance;
+      all.warning = view->facets->warning;
+    } else if (view->figure) {
+      all.title = view->figure->title;
+      all.columns = static_cast<int>(views.size());
+      all.provenance = view->figure->provenance;
+      all.warning = view->figure->warning;
+    }
+  }
+  chart_->set_facets(all, std::move(problems));
 }
 
 void RunView::copy_table(report::TableFormat format) {
@@ -406,11 +454,21 @@ void RunView::export_table(report::TableFormat format) {
 }
 
 void RunView::export_figure() {
-  charts_->export_figure();
+  if (!has_figure()) return;
+  report::Facets shown = chart_->shown_facets();
+  std::erase_if(shown.panels, [](const report::Figure& panel) { return panel.series.empty(); });
+  const QString name =
+      words(report::view_of(static_cast<report::YAxis>(first_view_->currentData().toInt())).key);
+  auto* dialog = new FigureDialog(charts::printable(std::move(shown)), chart_->shown_options(),
+                                  file_stem(*run_, name), this);
+  connect(dialog, &FigureDialog::written, this, &RunView::succeeded);
+  dialog->open();
 }
 
 bool RunView::has_figure() const {
-  return charts_->has_figure();
+  return run_ && std::ranges::any_of(chart_->facets().panels, [](const report::Figure& panel) {
+           return !panel.series.empty();
+         });
 }
 
 }  // namespace attnscope::gui

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// One run: what is held fixed, two charts side by side, the table beneath them and the chosen cell
+// One run: what is held fixed, its charts side by side, the table beneath them and the chosen cell
 // beside all of it.
 
 #include <QWidget>
@@ -23,7 +23,6 @@ class RunChart;
 namespace attnscope::gui {
 
 class CellPanel;
-class ChartPair;
 class ProblemLabel;
 class RunTable;
 class SliceBar;
@@ -49,11 +48,8 @@ class RunView : public QWidget {
   void set_preferred_baseline(const QString& contender);
   [[nodiscard]] const QString& preferred_baseline() const { return baseline_preference_; }
 
-  [[nodiscard]] charts::RunChart* time_chart() const;
-  /// Memory, or what else is chosen to stand beside the time.
-  [[nodiscard]] charts::RunChart* second_chart() const;
-  /// Of what both show; panels have their own.
-  [[nodiscard]] charts::RunChart* legend() const;
+  /// Time, and memory or what else is chosen to stand beside it; or both for each value of an axis.
+  [[nodiscard]] charts::RunChart* chart() const { return chart_; }
   [[nodiscard]] SliceBar* slice_bar() const { return slice_bar_; }
   [[nodiscard]] RunTable* run_table() const { return table_; }
   [[nodiscard]] CellPanel* cell_panel() const { return panel_; }
@@ -71,7 +67,7 @@ class RunView : public QWidget {
   /// What the table shows.
   void copy_table(report::TableFormat format);
   void export_table(report::TableFormat format);
-  /// Asks how, and writes what one of the charts shows.
+  /// Asks how, and writes what the charts show.
   void export_figure();
   [[nodiscard]] bool has_figure() const;
 
@@ -102,7 +98,9 @@ class RunView : public QWidget {
   QComboBox* x_axis_;
   QComboBox* facets_;
   SliceBar* slice_bar_;
-  ChartPair* charts_;
+  QComboBox* first_view_;
+  QComboBox* second_view_;
+  charts::RunChart* chart_;
   QLabel* answers_;
   RunTable* table_;
   CellPanel* panel_;

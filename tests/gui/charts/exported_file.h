@@ -6,6 +6,9 @@
 #include <QTemporaryDir>
 #include <filesystem>
 #include <string>
+#include <utility>
+
+#include "app/gui/charts/printable.h"
 
 namespace attnscope::charts {
 
@@ -24,6 +27,13 @@ class ExportFolder {
  private:
   QTemporaryDir folder_;
 };
+
+/// A figure or panels into a file.
+template <typename What>
+[[nodiscard]] Status exported(What what, const std::filesystem::path& path,
+                              const FigureOptions& options = {}) {
+  return write_printable(printable(std::move(what)), path, options).map([](const Files&) {});
+}
 
 inline QByteArray bytes_of(const std::filesystem::path& path) {
   QFile file(QString::fromStdString(path.string()));

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/gui/charts/facets_export.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +29,7 @@ class FacetsExport : public testing::Test {
  protected:
   [[nodiscard]] SvgPage svg_of(const report::Facets& facets, const FigureOptions& options = {}) {
     const auto path = folder.path("facets.svg");
-    const Status done = export_facets(facets, path, options);
+    const Status done = exported(facets, path, options);
     EXPECT_TRUE(done) << (done ? "" : done.error().message);
     return read_svg(bytes_of(path));
   }
@@ -89,21 +87,21 @@ TEST_F(FacetsExport, AWiderPage_HasMoreColumnsAndIsLower) {
 
 TEST_F(FacetsExport, TooLowAPage_SaysHowMuchItTakes) {
   const Status status =
-      export_facets(synthetic_facets(4), folder.path("f.pdf"), {.width_mm = 60, .height_mm = 60});
+      exported(synthetic_facets(4), folder.path("f.pdf"), {.width_mm = 60, .height_mm = 60});
   ASSERT_FALSE(status);
   EXPECT_THAT(status.error().message, HasSubstr("it takes"));
   EXPECT_EQ(folder.file_count(), 0);
 }
 
 TEST_F(FacetsExport, WithoutPanels_ThereIsNothingToDraw) {
-  const Status status = export_facets({}, folder.path("f.pdf"));
+  const Status status = exported(report::Facets{}, folder.path("f.pdf"));
   ASSERT_FALSE(status);
   EXPECT_THAT(status.error().message, HasSubstr("nothing to draw"));
 }
 
 TEST_F(FacetsExport, SenselessSizesAndOtherEndings_AreRefused) {
-  EXPECT_FALSE(export_facets(synthetic_facets(1), folder.path("f.pdf"), {.width_mm = -3}));
-  EXPECT_FALSE(export_facets(synthetic_facets(1), folder.path("f.jpg")));
+  EXPECT_FALSE(exported(synthetic_facets(1), folder.path("f.pdf"), {.width_mm = -3}));
+  EXPECT_FALSE(exported(synthetic_facets(1), folder.path("f.jpg")));
 }
 
 }  // namespace

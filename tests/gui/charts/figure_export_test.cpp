@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/gui/charts/figure_export.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -29,7 +27,7 @@ class FigureExport : public testing::Test {
 
 TEST_F(FigureExport, Pdf_HasVectorsAndAnEmbeddedFont) {
   const auto path = folder.path("figure.pdf");
-  ASSERT_TRUE(export_figure(synthetic_figure(), path));
+  ASSERT_TRUE(exported(synthetic_figure(), path));
   const QByteArray bytes = bytes_of(path);
   EXPECT_TRUE(bytes.startsWith("%PDF"));
   EXPECT_TRUE(bytes.contains("/FontFile"));
@@ -39,7 +37,7 @@ TEST_F(FigureExport, Pdf_HasVectorsAndAnEmbeddedFont) {
 
 TEST_F(FigureExport, Pdf_HasThePageSizeAsked) {
   const auto path = folder.path("figure.pdf");
-  ASSERT_TRUE(export_figure(synthetic_figure(), path, {.width_mm = 127, .height_mm = 101.6}));
+  ASSERT_TRUE(exported(synthetic_figure(), path, {.width_mm = 127, .height_mm = 101.6}));
   const QByteArray bytes = bytes_of(path);
   EXPECT_TRUE(bytes.contains("/MediaBox [0 0 360"))
       << bytes.mid(bytes.indexOf("/MediaBox"), 60).toStdString();
@@ -47,7 +45,7 @@ TEST_F(FigureExport, Pdf_HasThePageSizeAsked) {
 
 TEST_F(FigureExport, Svg_IsWellFormedAndDrawsNothingOutsideItsViewBox) {
   const auto path = folder.path("figure.svg");
-  ASSERT_TRUE(export_figure(synthetic_figure(), path, {.width_mm = 84}));
+  ASSERT_TRUE(exported(synthetic_figure(), path, {.width_mm = 84}));
   const SvgPage page = read_svg(bytes_of(path));
   EXPECT_TRUE(page.well_formed);
   ASSERT_FALSE(page.view_box.isEmpty());
@@ -66,7 +64,7 @@ TEST_F(FigureExport, Svg_IsWellFormedAndDrawsNothingOutsideItsViewBox) {
 TEST_F(FigureExport, Svg_KeepsNamesAndLabelsAsText) {
   const auto path = folder.path("figure.svg");
   const report::Figure figure = synthetic_figure();
-  ASSERT_TRUE(export_figure(figure, path, {.caption = figure.provenance}));
+  ASSERT_TRUE(exported(figure, path, {.caption = figure.provenance}));
   const SvgPage page = read_svg(bytes_of(path));
   for (const report::Series& series : figure.series) {
     EXPECT_TRUE(page.texts.contains(QString::fromStdString(series.name))) << series.name;
@@ -80,7 +78,7 @@ TEST_F(FigureExport, Svg_KeepsNamesAndLabelsAsText) {
 
 TEST_F(FigureExport, Png_HasTheSizeAskedAt300Dpi) {
   const auto path = folder.path("figure.png");
-  ASSERT_TRUE(export_figure(synthetic_figure(), path, {.width_mm = 101.6, .height_mm = 127}));
+  ASSERT_TRUE(exported(synthetic_figure(), path, {.width_mm = 101.6, .height_mm = 127}));
   const QImage image(QString::fromStdString(path.string()));
   EXPECT_EQ(image.size(), QSize(1200, 1500));
   EXPECT_NEAR(image.dotsPerMeterX(), 300 / 0.0254, 1);
@@ -97,7 +95,7 @@ QByteArray in_utf16(const std::string& text) {
 TEST_F(FigureExport, TitleAndProvenance_AreReadBackFromEveryFormat) {
   const report::Figure figure = synthetic_figure();
   for (const char* name : {"f.pdf", "f.svg", "f.png"}) {
-    ASSERT_TRUE(export_figure(figure, folder.path(name)));
+    ASSERT_TRUE(exported(figure, folder.path(name)));
   }
   const QByteArray svg = bytes_of(folder.path("f.svg"));
   EXPECT_TRUE(svg.contains(QByteArray("<title>") + figure.title.c_str() + "</title>"));
@@ -113,7 +111,7 @@ TEST_F(FigureExport, Svg_HoldsHostileNamesAsTextsAlone) {
   const std::string hostile = "x<script>alert(1)</script>&\"\x1b[2J\x01\u202e";
   report::Figure figure = synthetic_figure();
   figure.title = figure.provenance = figure.series[0].name = hostile;
-  ASSERT_TRUE(export_figure(figure, folder.path("f.svg"), {.width_mm = 300}));
+  ASSERT_TRUE(exported(figure, folder.path("f.svg"), {.width_mm = 300}));
   const QByteArray svg = bytes_of(folder.path("f.svg"));
   EXPECT_FALSE(svg.contains("<script"));
   EXPECT_FALSE(svg.contains('\x1b') || svg.contains('\x01') || svg.contains("\u202e"));
@@ -130,23 +128,23 @@ TEST_F(FigureExport, Svg_HoldsHostileNamesAsTextsAlone) {
 }
 
 TEST_F(FigureExport, ExtensionInCapitals_IsUnderstood) {
-  EXPECT_TRUE(export_figure(synthetic_figure(), folder.path("FIGURE.PNG")));
+  EXPECT_TRUE(exported(synthetic_figure(), folder.path("FIGURE.PNG")));
 }
 
 TEST_F(FigureExport, WhatItsReaderHasToKnow_StandsInTheFigureAndInItsCaption) {
   report::Figure figure = synthetic_figure();
   figure.warning = "3 of 9 cells were disturbed by other programs";
   const auto path = folder.path("disturbed.svg"), pdf = folder.path("disturbed.pdf");
-  ASSERT_TRUE(export_figure(figure, path));
+  ASSERT_TRUE(exported(figure, path));
   EXPECT_TRUE(read_svg(bytes_of(path)).texts.contains(QString::fromStdString(figure.warning)));
-  ASSERT_TRUE(export_figure(figure, pdf, {.tex = true}));
+  ASSERT_TRUE(exported(figure, pdf, {.tex = true}));
   EXPECT_TRUE(bytes_of(folder.path("disturbed.tex"))
                   .contains(QByteArray::fromStdString(figure.warning + ".")));
 }
 
 TEST_F(FigureExport, NoTitle_IsNotDrawn) {
   const auto path = folder.path("figure.svg");
-  ASSERT_TRUE(export_figure(synthetic_figure(), path, {.title = false}));
+  ASSERT_TRUE(exported(synthetic_figure(), path, {.title = false}));
   EXPECT_FALSE(
       read_svg(bytes_of(path)).texts.contains(QString::fromStdString(synthetic_figure().title)));
 }
@@ -155,25 +153,25 @@ TEST_F(FigureExport, LongName_IsBrokenAndWhole) {
   const auto path = folder.path("figure.svg");
   report::Figure figure = synthetic_figure();
   figure.series[0].name = "A contender whose display name is far longer than any column is wide";
-  ASSERT_TRUE(export_figure(figure, path, {.width_mm = 40}));
+  ASSERT_TRUE(exported(figure, path, {.width_mm = 40}));
   const SvgPage page = read_svg(bytes_of(path));
   QString all = page.texts.join(' ');
   EXPECT_TRUE(all.remove(' ').contains(QString::fromStdString(figure.series[0].name).remove(' ')));
 }
 
 TEST_F(FigureExport, OtherExtension_IsRefusedWithTheThree) {
-  const Status status = export_figure(synthetic_figure(), folder.path("figure.jpg"));
+  const Status status = exported(synthetic_figure(), folder.path("figure.jpg"));
   ASSERT_FALSE(status);
   EXPECT_THAT(status.error().message, HasSubstr(".jpg"));
   EXPECT_THAT(status.error().message, HasSubstr(".pdf, .svg or .png"));
-  EXPECT_FALSE(export_figure(synthetic_figure(), folder.path("figure")));
+  EXPECT_FALSE(exported(synthetic_figure(), folder.path("figure")));
   EXPECT_EQ(folder.file_count(), 0);
 }
 
 TEST_F(FigureExport, UnwritablePath_IsASentence) {
   for (const char* name :
        {"no/such/folder/f.pdf", "no/such/folder/f.svg", "no/such/folder/f.png"}) {
-    const Status status = export_figure(synthetic_figure(), folder.path(name));
+    const Status status = exported(synthetic_figure(), folder.path(name));
     ASSERT_FALSE(status) << name;
     EXPECT_THAT(status.error().message, HasSubstr("cannot be written"));
     EXPECT_THAT(status.error().message, HasSubstr(name));
@@ -183,7 +181,7 @@ TEST_F(FigureExport, UnwritablePath_IsASentence) {
 TEST_F(FigureExport, ExistingFile_IsReplacedAndNothingElseLeft) {
   const auto path = folder.path("figure.svg");
   std::ofstream(path) << "old";
-  ASSERT_TRUE(export_figure(synthetic_figure(), path));
+  ASSERT_TRUE(exported(synthetic_figure(), path));
   EXPECT_TRUE(read_svg(bytes_of(path)).well_formed);
   EXPECT_EQ(folder.file_count(), 1);
 }
@@ -198,7 +196,7 @@ TEST_F(FigureExport, WriteThatFailsHalfway_KeepsTheOldFile) {
     rlimit small = before;
     small.rlim_cur = 4096;  // bytes: less than any figure
     ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-    const Status status = export_figure(synthetic_figure(), path);
+    const Status status = exported(synthetic_figure(), path);
     ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
     ASSERT_FALSE(status) << name;
     EXPECT_THAT(status.error().message, HasSubstr("cannot be written"));
@@ -213,7 +211,7 @@ TEST_F(FigureExport, WhatIsNoFile_IsNeverReplaced) {
   std::filesystem::create_symlink(pipe, folder.path("link.png"));
   std::filesystem::create_directory(folder.path("folder.png"));
   for (const char* name : {"pipe.png", "link.png", "folder.png"}) {
-    const Status status = export_figure(synthetic_figure(), folder.path(name));
+    const Status status = exported(synthetic_figure(), folder.path(name));
     ASSERT_FALSE(status) << name;
     EXPECT_THAT(status.error().message, HasSubstr(std::string(name) + ": is a"));
   }
@@ -222,20 +220,20 @@ TEST_F(FigureExport, WhatIsNoFile_IsNeverReplaced) {
 
 TEST_F(FigureExport, TooLowAPage_SaysHowMuchItTakes) {
   const Status status =
-      export_figure(synthetic_figure(), folder.path("f.pdf"), {.width_mm = 60, .height_mm = 25});
+      exported(synthetic_figure(), folder.path("f.pdf"), {.width_mm = 60, .height_mm = 25});
   ASSERT_FALSE(status);
   EXPECT_THAT(status.error().message, HasSubstr("it takes"));
   EXPECT_EQ(folder.file_count(), 0);
 }
 
 TEST_F(FigureExport, SenselessSizes_AreRefused) {
-  EXPECT_FALSE(export_figure(synthetic_figure(), folder.path("f.pdf"), {.width_mm = -3}));
-  EXPECT_FALSE(export_figure(synthetic_figure(), folder.path("f.pdf"), {.font_pt = 0}));
-  EXPECT_FALSE(export_figure(synthetic_figure(), folder.path("f.png"), {.png_dpi = 1e9}));
+  EXPECT_FALSE(exported(synthetic_figure(), folder.path("f.pdf"), {.width_mm = -3}));
+  EXPECT_FALSE(exported(synthetic_figure(), folder.path("f.pdf"), {.font_pt = 0}));
+  EXPECT_FALSE(exported(synthetic_figure(), folder.path("f.png"), {.png_dpi = 1e9}));
 }
 
 TEST_F(FigureExport, EmptyFigure_IsRefused) {
-  const Status status = export_figure({}, folder.path("figure.pdf"));
+  const Status status = exported(report::Figure{}, folder.path("figure.pdf"));
   ASSERT_FALSE(status);
   EXPECT_THAT(status.error().message, HasSubstr("nothing to draw"));
 }
@@ -246,7 +244,7 @@ TEST_F(FigureExport, AllOutOfMemory_IsStillAFigure) {
     series.points.clear();
     series.rail = {{64, CellStatus::oom, "too big"}};
   }
-  EXPECT_TRUE(export_figure(figure, folder.path("figure.pdf")));
+  EXPECT_TRUE(exported(figure, folder.path("figure.pdf")));
 }
 
 }  // namespace

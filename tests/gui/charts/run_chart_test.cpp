@@ -5,9 +5,9 @@
 
 #include <QFontMetricsF>
 #include <QImage>
-#include <QSignalSpy>
 #include <QTest>
 #include <limits>
+#include <set>
 
 #include "app/gui/charts/figure_font.h"
 #include "app/gui/charts/text_lines.h"
@@ -251,13 +251,9 @@ TEST_F(RunChartTest, NoValues_ShowsThePlaceholder) {
 }
 
 TEST_F(RunChartTest, ClickOnTheLegend_HidesAndShowsTheSeries) {
-  QSignalSpy toggled(&chart, &RunChart::series_toggled);
   EXPECT_GT(pixels_of(chart.grab().toImage(), series(4).style.light), 50);
   QTest::mouseClick(&chart, Qt::LeftButton, {}, legend(4));
   EXPECT_FALSE(chart.is_series_visible("sparse/windowed/4"));
-  ASSERT_EQ(toggled.size(), 1);
-  EXPECT_EQ(toggled[0][0].toString(), "sparse/windowed/4");
-  EXPECT_FALSE(toggled[0][1].toBool());
   EXPECT_EQ(pixels_of(chart.grab().toImage(), series(4).style.light), 0);
   QTest::mouseClick(&chart, Qt::LeftButton, {}, legend(4));
   EXPECT_TRUE(chart.is_series_visible("sparse/windowed/4"));
@@ -330,6 +326,80 @@ TEST_F(RunChartTest, NarrowChart_AsksForTheHeightItsLegendNeeds) {
   const int wide = chart.minimumSizeHint().height();
   chart.resize(220, 600);
   EXPECT_GT(chart.minimumSizeHint().height(), wide);
+}
+
+report::Facets panels_of(int count) {
+  report::Facets facets{.title = "All of them", .panels = {}, .provenance = "A test"};
+  for (int i = 0; i < count; ++i) {
+    report::Figure panel = synthetic_figure();
+    panel.title = "panel " + std::to_string(i);
+    for (report::Series& series : panel.series) {
+      for (report::Point& point : series.points) point.y *= 1 + 10 * i;
+    }
+    facets.panels.push_back(panel);
+  }
+  return facets;
+}
+
+TEST_F(RunChartTest, Panels_StandOnTheSameAxesOverOneLegend) {
+  chart.resize(1000, 700);
+  chart.set_facets(panels_of(4));
+  ASSERT_EQ(chart.page().panels().size(), 4U);
+  for (const ChartDrawing& panel : chart.page().panels()) {
+    EXPECT_EQ(panel.whole_y(), chart.drawing(0).whole_y());
+    EXPECT_TRUE(panel.legend().empty());
+    EXPECT_TRUE(panel.rect().contains(panel.plot()));
+    EXPECT_TRUE(QRectF(chart.rect()).contains(panel.rect()));
+  }
+  EXPECT_EQ(chart.page().legend().size(), 8U);
+  QTest::mouseClick(&chart, Qt::LeftButton, {}, chart.page().legend()[0].rect.center().toPoint());
+  for (const ChartDrawing& panel : chart.page().panels()) EXPECT_FALSE(panel.series()[0].visible);
+  EXPECT_EQ(chart.shown_facets().panels[1].series.size(), 7U);
+  chart.set_facets(panels_of(2));
+  EXPECT_FALSE(chart.drawing(1).series()[0].visible) << "which is kept";
+  chart.set_facets({});
+  EXPECT_TRUE(chart.page().empty());
+}
+
+TEST_F(RunChartTest, AWiderPage_HasMoreColumns_AndANarrowOneNoMoreThanItCanShow) {
+  report::Facets facets = panels_of(4);
+  const auto columns_at = [&](int width) {
+    chart.resize(width, 700);
+    chart.set_facets(facets);
+    return chart.page().columns();
+  };
+  EXPECT_LT(columns_at(600), columns_at(1600));
+  facets.columns = 2;
+  EXPECT_EQ(columns_at(1600), 2);
+  EXPECT_EQ(columns_at(300), 1);
+}
+
+TEST_F(RunChartTest, TheKeyboard_WalksThroughAllPanels) {
+  chart.resize(1000, 700);
+  chart.set_facets(panels_of(2));
+  QTest::keyClick(&chart, Qt::Key_Down);
+  std::set<QString> read;
+  for (int i = 0; i < 20; ++i) {
+    QTest::keyClick(&chart, Qt::Key_Right);
+    read.insert(chart.current_value());
+  }
+  for (std::size_t panel : {0U, 1U}) {
+    for (const DrawnPoint& point : chart.drawing(panel).series()[0].points)
+      EXPECT_TRUE(read.contains(point.text));
+  }
+  EXPECT_EQ(chart.value_at(chart.drawing(1).series()[0].points[2].position),
+            chart.drawing(1).series()[0].points[2].text);
+}
+
+TEST_F(RunChartTest, APanelWithoutAFigure_SaysWhy) {
+  report::Facets facets = panels_of(2);
+  facets.panels[1] = {};
+  chart.resize(1000, 700);
+  chart.set_facets(facets, {QString(), QStringLiteral("Choose a baseline")});
+  EXPECT_FALSE(chart.drawing(0).empty());
+  EXPECT_TRUE(chart.drawing(1).empty());
+  EXPECT_EQ(chart.drawing(1).page().placeholder, QStringLiteral("Choose a baseline"));
+  EXPECT_FALSE(chart.grab().isNull());
 }
 
 TEST(FigureFont, IsCompiledIn) {

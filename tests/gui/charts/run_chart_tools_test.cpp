@@ -67,7 +67,7 @@ TEST_F(RunChartTools, Crossovers_AreASwitch) {
   EXPECT_TRUE(action("crossovers")->isEnabled());
   QTest::keyClick(&chart, Qt::Key_X);
   EXPECT_TRUE(chart.drawing().marks().empty());
-  EXPECT_TRUE(chart.shown_figure().marks.empty());
+  EXPECT_TRUE(chart.shown_facets().panels[0].marks.empty());
 }
 
 TEST_F(RunChartTools, ScalesAreChosenInTheMenu) {
@@ -138,11 +138,11 @@ TEST_F(RunChartTools, WhatIsShown_IsWhatAFileWouldHold) {
   chart.set_y_scale(report::Scale::linear);
   chart.set_intervals_shown(false);
   chart.zoom(2);
-  const report::Figure shown = chart.shown_figure();
+  const report::Figure shown = chart.shown_facets().panels[0];
   EXPECT_EQ(shown.series.size(), chart.figure().series.size() - 1);
   EXPECT_EQ(shown.y_scale, report::Scale::linear);
   EXPECT_FALSE(chart.shown_options().intervals);
-  EXPECT_EQ(chart.shown_options().x_range, chart.x_range());
+  EXPECT_EQ(chart.shown_options().ranges.at(shown.x_label), chart.x_range());
 }
 
 TEST_F(RunChartTools, Ceilings_ReachAcrossThePlotWithWordsThatDoNotCollide) {

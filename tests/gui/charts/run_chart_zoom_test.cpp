@@ -14,12 +14,9 @@ namespace {
 class RunChartZoom : public testing::Test {
  protected:
   void SetUp() override {
-    for (RunChart* each : {&chart, &other}) {
-      each->resize(640, 560);
-      each->set_figure(synthetic_figure());
-      each->show();
-    }
-    link_charts(chart, other);
+    chart.resize(640, 560);
+    chart.set_figure(synthetic_figure());
+    chart.show();
   }
   [[nodiscard]] QPointF plot_at(double right, double up) const {
     const QRectF& plot = chart.drawing().plot();
@@ -31,13 +28,15 @@ class RunChartZoom : public testing::Test {
     QApplication::sendEvent(&chart, &event);
     wheel_taken = event.isAccepted();
   }
-  void drag(Qt::MouseButton button, QPointF from, QPointF to) {
-    QTest::mousePress(&chart, button, {}, from.toPoint());
+  void drag(Qt::MouseButton button, QPointF from, QPointF to,
+            Qt::KeyboardModifiers modifiers = {}) {
+    QTest::mousePress(&chart, button, modifiers, from.toPoint());
     QMouseEvent move(QEvent::MouseMove, to, chart.mapToGlobal(to), Qt::NoButton, button, {});
     QApplication::sendEvent(&chart, &move);
     QTest::mouseRelease(&chart, button, {}, to.toPoint());
   }
-  RunChart chart, other;
+  void frame(QPointF from, QPointF to) { drag(Qt::LeftButton, from, to, Qt::ShiftModifier); }
+  RunChart chart;
   bool wheel_taken = false;
 };
 
@@ -73,14 +72,14 @@ TEST_F(RunChartZoom, OutOfTheWholeChart_TheWheelIsLeftToThePage) {
 
 TEST_F(RunChartZoom, ADraggedFrame_IsWhatIsShownThen) {
   const AxisScale before = chart.drawing().x_axis();
-  drag(Qt::LeftButton, plot_at(0.25, 0.75), plot_at(0.75, 0.25));
+  frame(plot_at(0.25, 0.75), plot_at(0.75, 0.25));
   ASSERT_TRUE(chart.x_range() && chart.y_range());
   EXPECT_NEAR(before.place(chart.x_range()->low), 0.25, 0.01);
   EXPECT_NEAR(before.place(chart.x_range()->high), 0.75, 0.01);
 }
 
 TEST_F(RunChartZoom, AFlatFrame_ZoomsAlongOneAxis_AndAClickNot) {
-  drag(Qt::LeftButton, plot_at(0.25, 0.5), plot_at(0.75, 0.5));
+  frame(plot_at(0.25, 0.5), plot_at(0.75, 0.5));
   EXPECT_TRUE(chart.x_range());
   EXPECT_FALSE(chart.y_range());
   chart.reset_zoom();
@@ -88,25 +87,16 @@ TEST_F(RunChartZoom, AFlatFrame_ZoomsAlongOneAxis_AndAClickNot) {
   EXPECT_FALSE(chart.is_zoomed());
 }
 
-TEST_F(RunChartZoom, TheMiddleButtonOrSpace_MovesWhatIsShown) {
+TEST_F(RunChartZoom, ADrag_MovesWhatIsShown_AndNothingOfTheWhole) {
+  drag(Qt::LeftButton, plot_at(0.5, 0.5), plot_at(0.3, 0.5));
+  EXPECT_FALSE(chart.is_zoomed());
   chart.zoom(4);
   const AxisRange before = *chart.x_range();
-  drag(Qt::MiddleButton, plot_at(0.5, 0.5), plot_at(0.3, 0.5));
+  drag(Qt::LeftButton, plot_at(0.5, 0.5), plot_at(0.3, 0.5));
   EXPECT_GT(chart.x_range()->low, before.low);
   const AxisRange moved = *chart.x_range();
-  QTest::keyPress(&chart, Qt::Key_Space);
-  drag(Qt::LeftButton, plot_at(0.5, 0.5), plot_at(0.7, 0.5));
-  QTest::keyRelease(&chart, Qt::Key_Space);
+  drag(Qt::MiddleButton, plot_at(0.5, 0.5), plot_at(0.7, 0.5));
   EXPECT_LT(chart.x_range()->low, moved.low);
-}
-
-TEST_F(RunChartZoom, SpaceHeldForAMove_HidesNothing) {
-  QTest::keyClick(&chart, Qt::Key_Down);
-  chart.zoom(4);
-  QTest::keyPress(&chart, Qt::Key_Space);
-  drag(Qt::LeftButton, plot_at(0.5, 0.5), plot_at(0.6, 0.5));
-  QTest::keyRelease(&chart, Qt::Key_Space);
-  EXPECT_TRUE(chart.is_series_visible("full/dense"));
 }
 
 TEST_F(RunChartZoom, ADoubleClick_ResetsAll) {
@@ -150,7 +140,7 @@ TEST_F(RunChartZoom, HoweverDeep_TicksStayDistinctAndThereAreTwo) {
 }
 
 TEST_F(RunChartZoom, WhatLiesOutside_IsCutAtTheFrame) {
-  drag(Qt::LeftButton, plot_at(0.3, 0.7), plot_at(0.6, 0.4));
+  frame(plot_at(0.3, 0.7), plot_at(0.6, 0.4));
   const QRectF frame = chart.drawing().plot().adjusted(-0.01, -0.01, 0.01, 0.01);
   int lines = 0;
   for (const DrawnSeries& series : chart.drawing().series()) {
@@ -166,16 +156,26 @@ TEST_F(RunChartZoom, WhatLiesOutside_IsCutAtTheFrame) {
   EXPECT_GT(lines, 0);
 }
 
-TEST_F(RunChartZoom, LinkedCharts_ZoomTogetherWhereTheirXIsTheSame) {
+TEST_F(RunChartZoom, PanelsWhoseAxesSayTheSame_ShowTheSamePart) {
+  report::Facets facets{.title = "Both", .panels = {}, .provenance = {}};
+  facets.panels.assign(3, synthetic_figure());
+  facets.panels[1].y_label = "Memory (MB)";
+  facets.panels[2].x_label = "Useful work per byte (FLOP/byte)";
+  facets.columns = 3;
+  chart.resize(1200, 500);
+  chart.set_facets(facets);
   turn_wheel(plot_at(0.5, 0.5), 3);
-  EXPECT_EQ(other.x_range(), chart.x_range());
-  EXPECT_FALSE(other.y_range());
-  report::Figure roofline = synthetic_figure();
-  roofline.x_label = "Useful work per byte (FLOP/byte)";
-  other.set_figure(roofline);
-  EXPECT_FALSE(other.x_range());  // those were tokens
-  turn_wheel(plot_at(0.5, 0.5), 1);
-  EXPECT_FALSE(other.x_range());
+  const AxisRange x = chart.drawing(0).x_axis().range(), y = chart.drawing(0).y_axis().range();
+  EXPECT_NE(x, chart.drawing(0).whole_x());
+  EXPECT_EQ(chart.drawing(1).x_axis().range(), x);
+  EXPECT_EQ(chart.drawing(1).y_axis().range(), chart.drawing(1).whole_y());
+  EXPECT_EQ(chart.drawing(2).x_axis().range(), chart.drawing(2).whole_x());
+  EXPECT_EQ(chart.drawing(2).y_axis().range(), y);
+  chart.set_figure(facets.panels[2]);  // for a while
+  chart.set_facets(facets);
+  EXPECT_EQ(chart.drawing(1).x_axis().range(), x);
+  QTest::keyClick(&chart, Qt::Key_0);
+  EXPECT_EQ(chart.drawing(1).x_axis().range(), chart.drawing(1).whole_x());
 }
 
 TEST_F(RunChartZoom, AHeatThatEnds_LeavesTheZoomAlone) {
