@@ -279,7 +279,7 @@ void MainWindow::export_runs(const QStringList& uuids) {
       uuids.size() == 1 && entry
           ? QStringLiteral("%1-%2").arg(words(title_of(entry->info))).arg(entry->info.number)
           : QStringLiteral("runs");
-  ask_for_new_file(this, tr("Export runs"), name, QStringLiteral("attn"),
+  ask_for_new_file(this, tr("Export runs"), name, {QStringLiteral("attn")},
                    [this, uuids](const QString& file) { store_.export_runs(uuids, file); });
 }
 

@@ -166,6 +166,11 @@ void say(Answer& answer);
 /// "2.9x", "12x"; two decimals where one would say 1.0x.
 [[nodiscard]] std::string times_in_words(double times);
 
+/// The verdict of one setting's rankings in a sentence: who is fastest where,
+/// how far ahead of the next, how sure, and against the baseline at the last
+/// place. Empty: nothing was measured.
+[[nodiscard]] std::string verdict_of(const Answer& answer);
+
 /// The run's sweep with only the setting of a question's answer and the lengths
 /// that it lacks.
 [[nodiscard]] std::string exact_sweep(const Answer& answer);

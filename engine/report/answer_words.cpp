@@ -265,6 +265,91 @@ std::string times_in_words(double times) {
   return times < 9.95 ? fmt::format("{:.1f}x", times) : fmt::format("{:.0f}x", times);
 }
 
+namespace {
+
+/// Neighbouring places with the same fastest contender.
+struct Reign {
+  std::string name;
+  const Ranking* first = nullptr;
+  const Ranking* last = nullptr;
+  int places = 0;
+  std::vector<double> leads;  // over the next, where they are shown
+  bool has_next = false;
+};
+
+/// "64 to 2048 tokens", "w = 4 to w = 64", "512 tokens".
+std::string places_of(const Reign& reign) {
+  if (reign.first == reign.last) return reign.first->place;
+  const std::string& from = reign.first->place;
+  const std::string tokens = " tokens";
+  return fmt::format("{} to {}",
+                     from.ends_with(tokens) ? from.substr(0, from.size() - tokens.size()) : from,
+                     reign.last->place);
+}
+
+std::string lead_of(const Reign& reign) {
+  if (!reign.has_next) return ", with nobody beside it";
+  if (reign.leads.empty()) return ", with no lead over the next shown";
+  const auto [least, most] = std::ranges::minmax(reign.leads);
+  const std::string from = times_in_words(least), to = times_in_words(most);
+  std::string text = fmt::format(", {} ahead of the next", from == to ? from : from + " to " + to);
+  const auto shown = static_cast<int>(reign.leads.size());
+  if (shown < reign.places) text += fmt::format(" (shown at {} of {})", shown, reign.places);
+  return text;
+}
+
+std::vector<Reign> reigns_of(const Answer& answer) {
+  std::vector<Reign> reigns;
+  for (const Ranking& ranking : answer.rankings) {
+    if (ranking.contenders.empty() || !ranking.contenders.front().to_fastest) continue;
+    const std::string& name = ranking.contenders.front().row.cell.cell.contender.name;
+    if (reigns.empty() || reigns.back().name != name)
+      reigns.push_back({.name = name, .first = &ranking, .leads = {}});
+    Reign& reign = reigns.back();
+    reign.last = &ranking;
+    ++reign.places;
+    if (ranking.contenders.size() < 2 || !ranking.contenders[1].to_fastest) continue;
+    reign.has_next = true;
+    const statistics::Ratio& next = *ranking.contenders[1].to_fastest;
+    if (next.verdict == statistics::Verdict::slower && is_known(next))
+      reign.leads.push_back(next.ratio);
+  }
+  return reigns;
+}
+
+}  // namespace
+
+std::string verdict_of(const Answer& answer) {
+  constexpr std::size_t most = 3;  // more is a table
+  std::vector<Reign> reigns = reigns_of(answer);
+  if (reigns.empty()) return {};
+  const std::size_t all = reigns.size();
+  if (all > most) {
+    std::ranges::stable_sort(reigns, std::ranges::greater(), &Reign::places);
+    reigns.resize(most);
+  }
+  std::string text;
+  for (const Reign& reign : reigns) {
+    text += fmt::format("{}{} is fastest at {}{}", text.empty() ? "" : "; ", reign.name,
+                        places_of(reign), lead_of(reign));
+  }
+  if (all > most) text += fmt::format("; and others at {} more", all - most);
+  const auto last = std::ranges::find_if(
+      answer.rankings.rbegin(), answer.rankings.rend(), [](const Ranking& ranking) {
+        return !ranking.contenders.empty() && ranking.contenders.front().to_fastest;
+      });
+  const Row& winner = last->contenders.front().row;
+  const bool is_faster = winner.ratio && is_known(*winner.ratio) &&
+                         winner.ratio->verdict == statistics::Verdict::faster;
+  if (is_faster && answer.baseline) {
+    text +=
+        fmt::format(". At {} it is {} ({} to {}) faster than {}", last->place,
+                    times_in_words(1 / winner.ratio->ratio), times_in_words(1 / winner.ratio->high),
+                    times_in_words(1 / winner.ratio->low), *answer.baseline);
+  }
+  return text + ".";
+}
+
 void say(Answer& answer) {
   answer.heading = heading_of(answer);
   answer.notes = notes_on(answer);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pictures of the answer above a run: asked, with a contender open, with limits, with a field that
-// cannot be read, folded.
+// cannot be read.
 
 #include <QString>
 #include <functional>

@@ -6,6 +6,8 @@
 #include <QLabel>
 #include <QPushButton>
 #include <QSignalSpy>
+#include <QTabBar>
+#include <QTabWidget>
 #include <QTableView>
 #include <QToolButton>
 
@@ -179,16 +181,24 @@ class RunViewTest : public QObject {
     QCOMPARE(view_->chart()->drawing(1).page().placeholder, problem);
   }
 
-  void WhatTheChartsAnswer_StandsUnderThem() {
-    const auto* answers = view_->findChild<QLabel*>(QStringLiteral("answers"));
-    QVERIFY(answers->isVisible());
-    const QStringList lines = answers->text().split(QLatin1Char('\n'));
+  void TheVerdict_IsTheHeadline_AndTellsTheRestToWhoeverAsks() {
+    const auto* verdict = view_->findChild<QLabel*>(QStringLiteral("verdict"));
+    QVERIFY(verdict->isVisible());
+    QVERIFY2(
+        verdict->text().startsWith(QStringLiteral("full/dense is fastest at 64 to 128 tokens, ")),
+        qPrintable(verdict->text()));
+    const QStringList lines = verdict->toolTip().split(QLatin1Char('\n'));
     QVERIFY2(
         lines.front().startsWith(QStringLiteral("full/dense fits 128 tokens, not 8192 (oom: ")),
         qPrintable(lines.front()));
     QCOMPARE(lines.back(),
              QStringLiteral("sparse/segment/4 is slower than full/dense at every measured length "
                             "(64 to 128 tokens)."));
+  }
+
+  void TheCharts_HaveMostOfTheHeight() {
+    view_->resize(1000, 740);
+    QTRY_VERIFY(view_->chart()->height() >= view_->height() * 6 / 10);
   }
 
   void OneLegend_StandsForBothCharts() {
@@ -216,7 +226,8 @@ class RunViewTest : public QObject {
       return all;
     };
     QCOMPARE(std::ranges::count(numbers(), point.cell), 1);
-    view_->show_cell_panel(false);
+    view_->show_tab(QStringLiteral("table"));
+    QVERIFY(!view_->cell_panel()->isVisible());
     chart->setFocus();
     QTest::keyClick(chart, Qt::Key_Down);
     QTest::keyClick(chart, Qt::Key_Right);
@@ -357,16 +368,18 @@ class RunViewTest : public QObject {
     QVERIFY(view_->cell_panel()->text().startsWith(QStringLiteral("No cell chosen")));
   }
 
-  void TheCellPanel_IsShownAndHiddenByMouse_AndRemembered() {
-    auto* button = view_->findChild<QToolButton*>(QStringLiteral("toggle_cell_panel"));
-    QVERIFY(!view_->cell_panel()->isVisible());
-    QTest::mouseClick(button, Qt::LeftButton);
+  void TheTabThatWasChosen_IsThereAgain() {
+    QVERIFY(view_->run_table()->isVisible());
+    const int cell = 1;
+    QTest::mouseClick(view_->tabs()->tabBar(), Qt::LeftButton, {},
+                      view_->tabs()->tabBar()->tabRect(cell).center());
     QVERIFY(view_->cell_panel()->isVisible());
     const RunView another;
-    QVERIFY(!another.cell_panel()->isHidden());
-    auto* hide = view_->findChild<QToolButton*>(QStringLiteral("close_cell_panel"));
-    QTest::mouseClick(hide, Qt::LeftButton);
-    QVERIFY(!view_->cell_panel()->isVisible());
+    QCOMPARE(another.tabs()->currentWidget(), another.cell_panel());
+    QTest::keySequence(view_->chart(), QKeySequence(QStringLiteral("Ctrl+T")));
+    QVERIFY(view_->run_table()->isVisible());
+    QTest::keySequence(view_->chart(), QKeySequence(QStringLiteral("Ctrl+Shift+D")));
+    QVERIFY(view_->cell_panel()->isVisible());
   }
 
   void Figures_AreWrittenToFiles() {
@@ -390,14 +403,19 @@ class RunViewTest : public QObject {
 
   void EveryControl_HasANameAndIsReachedByTab() {
     view_->choose_run(mixed_);
-    view_->show_cell_panel(true);
     view_->choose_cell(0);
     // Selectors made just now are shown when the layout comes to them.
     QTRY_VERIFY(box("slice_dtype") && box("slice_dtype")->isVisible());
     std::set<QWidget*> reached;
     box("x_axis")->setFocus();
-    for (int i = 0; i < 60 && reached.insert(QApplication::focusWidget()).second; ++i)
-      QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
+    for (const char* tab : {"table", "cell", "samples"}) {
+      view_->show_tab(QLatin1String(tab));
+      box("x_axis")->setFocus();
+      for (int i = 0; i < 60; ++i) {
+        reached.insert(QApplication::focusWidget());
+        QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
+      }
+    }
     QStringList names;
     for (const QWidget* widget : reached) names.append(widget->objectName());
     const QString all = names.join(QLatin1Char(' '));
@@ -416,7 +434,6 @@ class RunViewTest : public QObject {
 
   void ASmallWindow_IsEnough() {
     view_->choose_run(mixed_);
-    view_->show_cell_panel(true);
     const QSize least = view_->minimumSizeHint();
     QVERIFY2(least.width() <= 640 && least.height() <= 500,
              qPrintable(QStringLiteral("%1x%2").arg(least.width()).arg(least.height())));

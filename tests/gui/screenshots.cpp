@@ -57,12 +57,12 @@ bool shoot_runs(MainWindow& window, const QString& folder, const QString& suffix
                 const QString& many_sided) {
   RunView* view = window.compare()->run_view();
   const QString first = view->run() ? view->run()->request.uuid : QString();
-  view->show_cell_panel(true);
+  view->show_tab(QStringLiteral("cell"));
   view->choose_cell(view->run() && view->run()->table.rows.size() > 6 ? 6 : 0);
   bool saved = save(window, folder + QStringLiteral("/compare-cell") + suffix);
+  view->show_tab(QStringLiteral("table"));
   view->run_table()->show_list(true);
   saved = save(window, folder + QStringLiteral("/compare-list") + suffix) && saved;
-  view->show_cell_panel(false);
   view->run_table()->show_list(false);
   if (many_sided.isEmpty()) return saved;
   window.compare()->choose_run(many_sided);

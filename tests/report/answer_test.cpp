@@ -319,5 +319,28 @@ TEST(Answer, OfARunWithoutAHeat_SaysSo) {
       0U);
 }
 
+TEST(VerdictOf, SaysWhoIsFastestWhereAndHowFarAhead) {
+  // "a" takes 4 ms, then 1.02 ms, then half of what "b" takes.
+  const Table table = table_of({64, 128, 256, 512}, [](double tokens) {
+    return tokens < 100 ? 4 : tokens < 200 ? 4 : tokens < 400 ? 0.5 : 0.25;
+  });
+  EXPECT_EQ(verdict_of(make_answers(table, XAxis::length).at(0)).substr(0, 141),
+            "Full, b is fastest at 64 to 128 tokens, 4.0x ahead of the next; Full, a is fastest at "
+            "256 to 512 tokens, 2.0x to 4.0x ahead of the next. At 5");
+}
+
+TEST(VerdictOf, WithoutALeadThatIsShown_SaysSo) {
+  const Table table = table_of({64, 128}, [](double tokens) { return tokens < 100 ? 1.001 : 3; });
+  const std::string verdict = verdict_of(make_answers(table, XAxis::length).at(0));
+  EXPECT_THAT(verdict, HasSubstr("Full, b is fastest at 64 to 128 tokens, 3.0x ahead of the next "
+                                 "(shown at 1 of 2)."));
+}
+
+TEST(VerdictOf, OfNothing_IsNothing) {
+  Table table{.run = {}, .rows = {}, .baseline = {}};
+  table.rows.push_back(without_time("a", 64, CellStatus::oom, "too big"));
+  EXPECT_EQ(verdict_of(make_answers(table, XAxis::length).at(0)), "");
+}
+
 }  // namespace
 }  // namespace attnscope::report

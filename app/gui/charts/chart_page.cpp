@@ -19,10 +19,10 @@ report::Figure frame_of(const report::Facets& facets) {
   frame.warning = facets.warning;
   for (const report::Figure& panel : facets.panels) {
     for (const report::Series& series : panel.series) {
-      if (std::ranges::find(frame.series, series.style_key, &report::Series::style_key) ==
-          frame.series.end())
-        frame.series.push_back(
-            {.name = series.name, .style_key = series.style_key, .points = {}, .rail = {}});
+      if (std::ranges::count(frame.series, series.style_key, &report::Series::style_key) > 0)
+        continue;
+      frame.series.push_back(
+          {.name = series.name, .style_key = series.style_key, .points = {}, .rail = {}});
     }
   }
   return frame;
@@ -182,11 +182,10 @@ void ChartPage::lay_out_panels(const report::Facets& facets, ContenderStyles& st
   foot_ = strip(below, top + height);
   const double panel_height = (height - head - foot) / rows;
   for (std::size_t i = 0; i < pages.size(); ++i) {
-    const auto place = static_cast<int>(i);
+    const int column = static_cast<int>(i) % columns_, row = static_cast<int>(i) / columns_;
     ChartDrawing::Page& page = pages[i];
     page.size.setHeight(panel_height);
-    page.origin +=
-        QPointF(place % columns_ * page.size.width(), head + place / columns_ * panel_height);
+    page.origin += QPointF(column * page.size.width(), head + row * panel_height);
     panels_.emplace_back(facets.panels[i], styles, page);
   }
 }

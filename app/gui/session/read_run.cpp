@@ -159,6 +159,8 @@ void draw(RunSnapshot& run) {
   report::Table part = report::without_rows(run.table);
   part.rows = rows_in(run);
   run.answers = answers_of(part, request.x);
+  if (const auto settings = report::make_answers(part, request.x); settings.size() == 1)
+    run.verdict = words(report::verdict_of(settings.front()));
   // Figures are of summaries; a panel's copies are small without the samples.
   for (report::Row& row : part.rows) row.cell.cell.samples = {};
   for (const report::View& view : report::views()) {

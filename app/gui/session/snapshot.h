@@ -73,6 +73,7 @@ struct RunSnapshot {
   std::map<report::YAxis, FigureSnapshot> figures;  // every view
   report::Pivot pivot;
   QString pivot_problem;
+  QString verdict;  // of what the charts show, in a sentence; empty: no times, or several settings
   QStringList answers;  // of what the charts show: crossovers, and what does not fit
   int damaged_cells = 0;
   std::filesystem::path database;  // that the run was read from

@@ -5,18 +5,14 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QComboBox>
+#include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
-#include <QMenu>
-#include <QPushButton>
-#include <QScrollArea>
-#include <QSettings>
 #include <QSplitter>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "app/gui/session/text.h"
@@ -31,21 +27,22 @@
 namespace attnscope::gui {
 namespace {
 
-constexpr const char* folded_setting = "answer/folded";
 constexpr int typing_pause_ms = 200;
 
-/// "Ctrl+Alt+M" saves the answer as Markdown; a format beyond these has its menu alone.
-const char* keys_to_save(report::TableFormat format) {
-  using report::TableFormat;
-  constexpr std::array<std::pair<TableFormat, const char*>, 6> known{
-      {{TableFormat::text, "Ctrl+Alt+P"},
-       {TableFormat::markdown, "Ctrl+Alt+M"},
-       {TableFormat::latex, "Ctrl+Alt+X"},
-       {TableFormat::csv, "Ctrl+Alt+V"},
-       {TableFormat::json, "Ctrl+Alt+J"},
-       {TableFormat::html, "Ctrl+Alt+W"}}};
-  const auto* found = std::ranges::find(known, format, [](const auto& one) { return one.first; });
-  return found == known.end() ? "" : found->second;
+/// In the format that the file's ending names.
+Status write_answer_file(const report::Answer& answer, const QString& file) {
+  const auto forms = report::table_formats();
+  const std::string ending = QFileInfo(file).suffix().toLower().toStdString();
+  const auto form = std::ranges::find(forms, ending, &report::TableFormatName::extension);
+  if (form == forms.end()) {
+    QStringList known;
+    for (const report::TableFormatName& each : forms)
+      known.append(QLatin1Char('.') + words(each.extension));
+    return fail("{}: an answer is saved as one of {}; give the file such an ending",
+                file.toStdString(), known.join(QStringLiteral(", ")).toStdString());
+  }
+  return write_file(file.toStdString(),
+                    report::write_answers(answer.run, std::span(&answer, 1), form->format));
 }
 
 QLabel* text_label(const char* name) {
@@ -61,10 +58,7 @@ QLabel* text_label(const char* name) {
 
 AnswerPanel::AnswerPanel(QWidget* parent)
     : QWidget(parent),
-      fold_(new QToolButton),
-      best_(new QLabel),
       settings_(new QComboBox),
-      save_(new QPushButton),
       heading_(text_label("answer_heading")),
       nothing_(text_label("answer_nothing")),
       fields_(new AnswerFields),
@@ -75,9 +69,9 @@ AnswerPanel::AnswerPanel(QWidget* parent)
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(4);
+  layout->addWidget(fields_);
   layout->addWidget(build_head());
-  body_ = build_body();
-  layout->addWidget(body_, 1);
+  layout->addWidget(build_body(), 1);
   connect(&typing_, &QTimer::timeout, this, &AnswerPanel::ask);
   connect(fields_, &AnswerFields::changed, this, [this] { typing_.start(); });
   connect(settings_, &QComboBox::activated, this, &AnswerPanel::show_setting);
@@ -85,7 +79,6 @@ AnswerPanel::AnswerPanel(QWidget* parent)
   connect(plot_, &EffectivenessPlot::succeeded, this, &AnswerPanel::succeeded);
   connect(list_, &AnswerList::copied, this,
           [this] { Q_EMIT succeeded(tr("Copied what is said of this contender.")); });
-  set_folded(QSettings().value(QLatin1String(folded_setting), false).toBool());
   ask();
 }
 
@@ -102,11 +95,6 @@ void AnswerPanel::build_actions(QHBoxLayout& line) {
     addAction(action);
     return action;
   };
-  QAction* fold =
-      add(tr("Show or hide the answer"), "Ctrl+Shift+J", "fold_answer", &AnswerPanel::toggle_fold);
-  fold->setIconText(tr("Answer"));
-  fold->setToolTip(tr("Show or hide the question and the whole answer (Ctrl+Shift+J)"));
-  fold_->setDefaultAction(fold);
   add(tr("Go to the question"), "Ctrl+J", "go_to_question", &AnswerPanel::go_to_question);
   add(tr("Lengths from a file…"), "Ctrl+Shift+L", "choose_lengths", [this] {
     go_to_question();
@@ -114,40 +102,18 @@ void AnswerPanel::build_actions(QHBoxLayout& line) {
   });
   measure_ = add(tr("Measure exactly"), "Ctrl+Shift+M", "measure_exactly", &AnswerPanel::measure);
   copy_ = add(tr("Copy answer"), "Ctrl+Alt+C", "copy_answer", &AnswerPanel::copy);
-  for (const report::TableFormatName& form : report::table_formats()) {
-    saves_.append(add(tr("Save answer as %1…").arg(words(form.title)), keys_to_save(form.format),
-                      "save_answer", [this, format = form.format] { save(format); }));
-  }
-  for (QAction* action : {measure_, copy_}) {
+  save_ = add(tr("Save answer…"), "Ctrl+Alt+V", "save_answer", &AnswerPanel::save);
+  save_->setToolTip(tr("As a text, a table or data, as the file's ending says (Ctrl+Alt+V)"));
+  for (QAction* action : {measure_, copy_, save_}) {
     auto* button = new QToolButton;
     button->setObjectName(action->objectName() + QStringLiteral("_button"));
     button->setDefaultAction(action);
     button->setFocusPolicy(Qt::StrongFocus);
-    line.addWidget(button);
-    tools_.append(button);
+    line.addWidget(button, 0, Qt::AlignTop);
   }
-  save_->setObjectName(QStringLiteral("save_answer"));
-  save_->setText(tr("Save"));
-  save_->setAccessibleName(tr("Save the answer"));
-  save_->setToolTip(tr("Save the answer as a table, for a text, a paper or a program"));
-  auto* forms = new QMenu(save_);
-  forms->addActions(saves_);
-  save_->setMenu(forms);
-  line.addWidget(save_);
-  tools_.append(save_);
 }
 
 QWidget* AnswerPanel::build_head() {
-  QFont bold = font();
-  bold.setBold(true);
-  fold_->setFont(bold);
-  fold_->setObjectName(QStringLiteral("fold_answer_button"));
-  fold_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
-  fold_->setAutoRaise(true);
-  fold_->setFocusPolicy(Qt::StrongFocus);
-  best_->setObjectName(QStringLiteral("best_contender"));
-  best_->setTextFormat(Qt::PlainText);
-  best_->setWordWrap(true);
   settings_->setObjectName(QStringLiteral("answer_setting"));
   settings_->setAccessibleName(tr("Setting that is answered for"));
   settings_->setToolTip(tr("Setting that is answered for"));
@@ -156,9 +122,8 @@ QWidget* AnswerPanel::build_head() {
   auto* line = new QHBoxLayout(head);
   line->setContentsMargins(0, 0, 0, 0);
   line->setSpacing(6);
-  line->addWidget(fold_, 0, Qt::AlignTop);
-  line->addWidget(settings_);
-  line->addWidget(best_, 1);
+  line->addWidget(settings_, 0, Qt::AlignTop);
+  line->addWidget(heading_, 1);
   build_actions(*line);
   return head;
 }
@@ -169,20 +134,11 @@ QWidget* AnswerPanel::build_body() {
   auto* column = new QVBoxLayout(left);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(4);
-  column->addWidget(fields_);
-  column->addWidget(heading_);
   column->addWidget(list_, 1);
   column->addWidget(nothing_, 1);
-  // With large text it scrolls instead of being cut.
-  auto* scroll = new QScrollArea;
-  scroll->setWidget(left);
-  scroll->setWidgetResizable(true);
-  scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setFocusPolicy(Qt::NoFocus);
-  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   auto* sides = new QSplitter(Qt::Horizontal);
   sides->setObjectName(QStringLiteral("answer_sides"));
-  sides->addWidget(scroll);
+  sides->addWidget(left);
   sides->addWidget(plot_);
   sides->setStretchFactor(0, 7);
   sides->setStretchFactor(1, 3);
@@ -193,25 +149,8 @@ QWidget* AnswerPanel::build_body() {
   return sides;
 }
 
-void AnswerPanel::set_folded(bool folded) {
-  folded_ = folded;
-  QSettings().setValue(QLatin1String(folded_setting), folded);
-  body_->setVisible(!folded);
-  for (QWidget* tool : std::as_const(tools_)) tool->setVisible(!folded);
-  fold_->setArrowType(folded ? Qt::RightArrow : Qt::DownArrow);
-  fold_->setAccessibleName(folded ? tr("Show the question and the whole answer")
-                                  : tr("Hide the question and the answer"));
-  setSizePolicy(QSizePolicy::Preferred, folded ? QSizePolicy::Maximum : QSizePolicy::Expanding);
-  show_heading();
-  Q_EMIT fold_changed(folded);
-}
-
-void AnswerPanel::toggle_fold() {
-  set_folded(!folded_);
-}
-
 void AnswerPanel::go_to_question() {
-  if (folded_) set_folded(false);
+  Q_EMIT question_wanted();
   fields_->documents()->setFocus(Qt::ShortcutFocusReason);
   fields_->documents()->selectAll();
 }
@@ -275,7 +214,6 @@ void AnswerPanel::show_setting() {
   }
   say(shown ? QString() : tr("Mend what is marked above: the answer stands here then."));
   copy_->setEnabled(shown != nullptr);
-  for (QAction* action : std::as_const(saves_)) action->setEnabled(shown != nullptr);
   save_->setEnabled(shown != nullptr);
   const auto lacking = shown ? static_cast<qint64>(shown->to_measure.size()) : 0;
   measure_->setEnabled(lacking > 0);
@@ -305,10 +243,6 @@ void AnswerPanel::say(const QString& sentence) {
 void AnswerPanel::show_heading() {
   const report::Answer* shown = advice();
   heading_->setText(shown ? words(shown->heading) : QString());
-  heading_->setVisible(shown != nullptr);
-  const bool has_best = shown && !shown->contenders.empty();
-  const QString best = has_best ? words(shown->contenders.front().sentence) : nothing_->text();
-  best_->setText(folded_ ? best : QString());
 }
 
 void AnswerPanel::measure() {
@@ -327,14 +261,14 @@ void AnswerPanel::copy() {
   Q_EMIT succeeded(tr("Copied the answer."));
 }
 
-void AnswerPanel::save(report::TableFormat format) {
-  const report::Answer* shown = advice();
-  if (!run_ || !shown) return;
-  ask_for_new_file(this, tr("Save the answer"), file_stem(*run_, QStringLiteral("answer")),
-                   words(report::name_of(format).extension),
-                   [this, text = report::write_answers(shown->run, std::span(shown, 1), format)](
-                       const QString& file) {
-                     const Status written = write_file(file.toStdString(), text);
+void AnswerPanel::save() {
+  if (!run_ || !advice()) return;
+  QStringList endings;
+  for (const report::TableFormatName& form : report::table_formats())
+    endings.append(words(form.extension));
+  ask_for_new_file(this, tr("Save the answer"), file_stem(*run_, QStringLiteral("answer")), endings,
+                   [this, answer = *advice()](const QString& file) {
+                     const Status written = write_answer_file(answer, file);
                      if (written) {
                        Q_EMIT succeeded(tr("Wrote %1").arg(file));
                      } else {

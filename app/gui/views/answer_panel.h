@@ -1,9 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Above a run: a question (query, documents, candidates, limits) and what the run answers to it,
-// the best contender first, beside the paper's effectiveness. Folded, the best one's sentence
-// remains.
+// Under a run: a question (query, documents, candidates, limits) and what the run answers to it,
+// the best contender first, beside the paper's effectiveness.
 //
 // Answers are found on a thread of their own; of many asked while typing only the last is shown.
 
@@ -17,8 +16,6 @@ class QAction;
 class QComboBox;
 class QHBoxLayout;
 class QLabel;
-class QPushButton;
-class QToolButton;
 
 namespace attnscope::gui {
 
@@ -33,9 +30,6 @@ class AnswerPanel : public QWidget {
   ~AnswerPanel() override;
 
   void show_run(const RunPointer& run);
-  void set_folded(bool folded);
-  [[nodiscard]] bool is_folded() const { return folded_; }
-
   [[nodiscard]] AnswerFields* fields() const { return fields_; }
   [[nodiscard]] AnswerList* list() const { return list_; }
   [[nodiscard]] EffectivenessPlot* plot() const { return plot_; }
@@ -47,7 +41,8 @@ class AnswerPanel : public QWidget {
  Q_SIGNALS:
   /// A sweep of the setting that is shown, with the lengths that the answer lacks.
   void measure_asked(const QString& sweep_text);
-  void fold_changed(bool folded);
+  /// The person goes to the question, wherever the panel is.
+  void question_wanted();
   void succeeded(const QString& sentence);
   void failed(const QString& sentence);
 
@@ -62,26 +57,18 @@ class AnswerPanel : public QWidget {
   void say(const QString& sentence);
   void show_heading();
   void go_to_question();
-  void toggle_fold();
   void measure();
   void copy();
-  void save(report::TableFormat format);
+  void save();
 
-  QToolButton* fold_;
-  QLabel* best_;  // in one line, while folded
   QComboBox* settings_;
-  QPushButton* save_;
   QLabel* heading_;
   QLabel* nothing_;
   AnswerFields* fields_;
   AnswerList* list_;
   EffectivenessPlot* plot_;
-  QWidget* body_ = nullptr;
-  QAction *measure_ = nullptr, *copy_ = nullptr;
-  QList<QAction*> saves_;
-  QList<QWidget*> tools_;  // in the head, while open
+  QAction *measure_ = nullptr, *copy_ = nullptr, *save_ = nullptr;
 
-  bool folded_ = false;
   RunPointer run_;
   AnswerPointer answer_;
   QTimer typing_;

@@ -59,7 +59,6 @@ CellPanel::CellPanel(QWidget* parent)
   body_->setSpacing(6);
   body_->addWidget(setting_);
   body_->addWidget(status_);
-  body_->addWidget(strip_);
   repeat_ = build_command();
   body_->addWidget(repeat_);
   body_->addStretch(1);
@@ -88,22 +87,14 @@ QWidget* CellPanel::build_head() {
     QApplication::clipboard()->setText(text());
     Q_EMIT succeeded(tr("Copied what is known of the cell."));
   });
-  auto* close = new QToolButton;
-  close->setText(tr("Hide"));
-  close->setObjectName(QStringLiteral("close_cell_panel"));
-  close->setToolTip(tr("Hide the cell (Ctrl+Shift+D)"));
-  close->setAutoRaise(true);
-  connect(close, &QToolButton::clicked, this, &CellPanel::close_asked);
   auto* head = new QWidget;
   auto* layout = new QVBoxLayout(head);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(2);
-  auto* buttons = new QHBoxLayout;
-  buttons->addWidget(heading(tr("Cell")), 1);
-  buttons->addWidget(copy);
-  buttons->addWidget(close);
-  layout->addLayout(buttons);
-  layout->addWidget(title_);
+  auto* line = new QHBoxLayout;
+  line->addWidget(title_, 1);
+  line->addWidget(copy);
+  layout->addLayout(line);
   return head;
 }
 
@@ -149,7 +140,6 @@ void CellPanel::show_cell(const RunPointer& run, std::optional<std::size_t> tabl
            "memory and work stand here.");
   }
   strip_->show_cell(row);
-  strip_->setVisible(row != nullptr && report::is_measured(*row));
   show_facts();
   show_command();
   if (!same_cell) scroll_->verticalScrollBar()->setValue(0);

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// One cell of a run: its samples by placement, what is known of it in words, and the command that
-// measures it once more.
+// One cell of a run: what is known of it in words, the command that measures it once more, and its
+// samples by placement.
 
 #include <QWidget>
 #include <cstddef>
@@ -28,13 +28,13 @@ class CellPanel : public QWidget {
 
   /// A row of the run's table; without one the panel says how to choose.
   void show_cell(const RunPointer& run, std::optional<std::size_t> table_row);
+  /// Of the same cell, to stand wherever its owner puts it.
   [[nodiscard]] SampleStrip* samples() const { return strip_; }
   /// Everything it says, as lines: what its Copy button copies.
   [[nodiscard]] QString text() const;
   [[nodiscard]] QString command() const;
 
  Q_SIGNALS:
-  void close_asked();
   void succeeded(const QString& sentence);
 
  protected:

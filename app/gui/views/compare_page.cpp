@@ -12,7 +12,6 @@
 
 #include "app/gui/models/run_list_model.h"
 #include "app/gui/session/text.h"
-#include "app/gui/views/answer_above.h"
 #include "app/gui/views/answer_panel.h"
 #include "app/gui/views/beside_view.h"
 #include "app/gui/views/comparison_view.h"
@@ -94,6 +93,8 @@ ComparePage::ComparePage(RunListModel* runs, QWidget* parent)
   connect(answer_, &AnswerPanel::succeeded, this, &Page::succeeded);
   connect(answer_, &AnswerPanel::failed, this, &Page::failed);
   addActions(answer_->actions());  // from anywhere on the page
+  connect(answer_, &AnswerPanel::question_wanted, this,
+          [this] { run_view_->show_tab(QStringLiteral("answer")); });
   connect(this, &Page::succeeded, messages_, &MessageBar::show_info);
   connect(this, &Page::failed, messages_,
           [this](const QString& sentence) { messages_->show_error(sentence); });
@@ -157,7 +158,8 @@ QWidget* ComparePage::build_run() {
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(10);
   layout->addWidget(place_);
-  layout->addWidget(new AnswerAbove(answer_, run_view_), 1);
+  run_view_->add_tab(answer_, tr("Answer"), QStringLiteral("answer"), 0);
+  layout->addWidget(run_view_, 1);
   layout->addWidget(beside_view_);
   beside_view_->hide();
   return run;

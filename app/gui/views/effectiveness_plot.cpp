@@ -18,7 +18,7 @@ EffectivenessPlot::EffectivenessPlot(QWidget* parent)
   chart_->set_title_shown(false);
   chart_->set_legend_shown(false);  // the list beside it is one
   // Lower than the chart asks for: in a small window its plot gives way, its labels stay.
-  constexpr int least_lines = 9;
+  constexpr int least_lines = 6;
   chart_->setMinimumHeight(least_lines * fontMetrics().height());
   absent_->setObjectName(QStringLiteral("without_published"));
   absent_->setTextFormat(Qt::PlainText);

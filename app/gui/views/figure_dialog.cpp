@@ -299,7 +299,7 @@ void FigureDialog::refresh() {
 void FigureDialog::choose_file() {
   const QFileInfo info(file());
   ask_for_new_file(this, tr("Export figure"), QDir(info.path()).filePath(info.completeBaseName()),
-                   extension(), [this](const QString& chosen) { file_->setText(chosen); });
+                   {extension()}, [this](const QString& chosen) { file_->setText(chosen); });
 }
 
 void FigureDialog::show_problem(const QString& sentence) {

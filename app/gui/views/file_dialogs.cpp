@@ -16,12 +16,12 @@ void open_dialog(QFileDialog* dialog, std::function<void(const QString&)> chosen
 }  // namespace
 
 void ask_for_new_file(QWidget* parent, const QString& title, const QString& suggestion,
-                      const QString& extension, std::function<void(const QString&)> chosen) {
+                      const QStringList& endings, std::function<void(const QString&)> chosen) {
   auto* dialog = new QFileDialog(parent, title);
   dialog->setAcceptMode(QFileDialog::AcceptSave);
-  dialog->setNameFilter(QStringLiteral("*.%1").arg(extension));
-  dialog->setDefaultSuffix(extension);
-  dialog->selectFile(suggestion + QLatin1Char('.') + extension);
+  dialog->setNameFilter(QStringLiteral("*.") + endings.join(QStringLiteral(" *.")));
+  dialog->setDefaultSuffix(endings.first());
+  dialog->selectFile(suggestion + QLatin1Char('.') + endings.first());
   open_dialog(dialog, std::move(chosen));
 }
 

@@ -3,15 +3,16 @@
 //
 // File dialogs that do not block: the window keeps following its run while they are open.
 
-#include <QString>
+#include <QStringList>
 #include <functional>
 
 class QWidget;
 
 namespace attnscope::gui {
 
+/// The first of the endings is suggested.
 void ask_for_new_file(QWidget* parent, const QString& title, const QString& suggestion,
-                      const QString& extension, std::function<void(const QString&)> chosen);
+                      const QStringList& endings, std::function<void(const QString&)> chosen);
 void ask_for_file(QWidget* parent, const QString& title, const QString& filter,
                   std::function<void(const QString&)> chosen);
 

@@ -99,7 +99,7 @@ void PatternsPage::save_as() {
 void PatternsPage::ask_to_save_as(std::function<void()> then) {
   // One that ships becomes a pattern of one's own when its name does not stay.
   ask_for_new_file(this, tr("Save the pattern"), words(editor_.pattern().name),
-                   QStringLiteral("json"),
+                   {QStringLiteral("json")},
                    [this, then = std::move(then)](const QString& file) { save_to(file, then); });
 }
 

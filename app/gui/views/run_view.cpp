@@ -10,9 +10,11 @@
 #include <QPushButton>
 #include <QScrollArea>
 #include <QSettings>
+#include <QSignalBlocker>
 #include <QSplitter>
+#include <QTabBar>
+#include <QTabWidget>
 #include <QTableView>
-#include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -28,6 +30,7 @@
 #include "app/gui/views/problem_label.h"
 #include "app/gui/views/run_export.h"
 #include "app/gui/views/run_table.h"
+#include "app/gui/views/sample_strip.h"
 #include "app/gui/views/slice_bar.h"
 #include "engine/report/conditions.h"
 #include "engine/report/provenance.h"
@@ -36,7 +39,7 @@
 namespace attnscope::gui {
 namespace {
 
-constexpr const char* panel_setting = "compare/cell_panel";
+constexpr const char* tab_setting = "compare/tab";
 constexpr int no_view = -1;
 
 /// A selector of what a chart shows.
@@ -46,6 +49,9 @@ QComboBox* view_picker(const QString& name, const QString& accessible_name, repo
   for (const report::View& each : report::views())
     box->addItem(words(each.title), static_cast<int>(each.y));
   if (may_be_none) box->addItem(RunView::tr("nothing"), no_view);
+  // As wide as most names: the selectors share one line.
+  box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  box->setMinimumContentsLength(9);
   box->setCurrentIndex(box->findData(static_cast<int>(chosen)));
   keep_choice(*box);
   return box;
@@ -59,7 +65,6 @@ RunView::RunView(QWidget* parent)
       detail_(new QLabel),
       disturbed_(new ProblemLabel("disturbed_cells")),
       measure_again_(new QPushButton(tr("Measure again"))),
-      panel_button_(new QToolButton),
       x_axis_(picker(QStringLiteral("x_axis"), tr("Horizontal axis"),
                      tr("What the charts are drawn along"))),
       facets_(picker(QStringLiteral("facets"), tr("Panels"),
@@ -70,10 +75,10 @@ RunView::RunView(QWidget* parent)
       second_view_(view_picker(QStringLiteral("second_view"), tr("What the right chart shows"),
                                report::YAxis::memory, true)),
       chart_(new charts::RunChart),
-      answers_(new QLabel),
+      verdict_(new QLabel),
       table_(new RunTable),
       panel_(new CellPanel),
-      sides_(new QSplitter(Qt::Horizontal)) {
+      tabs_(new QTabWidget) {
   x_axis_->addItems({tr("Length"), tr("Window")});
   keep_choice(*x_axis_);
   auto* layout = new QVBoxLayout(this);
@@ -84,17 +89,21 @@ RunView::RunView(QWidget* parent)
   layout->addWidget(build_body(), 1);
   build_actions();
   wire();
-  show_cell_panel(QSettings().value(QLatin1String(panel_setting), false).toBool());
 }
 
 QWidget* RunView::build_head() {
   QFont bold = title_->font();
   bold.setBold(true);
-  bold.setPointSizeF(bold.pointSizeF() * 1.2);
   title_->setFont(bold);
+  bold.setPointSizeF(bold.pointSizeF() * 1.08);
+  verdict_->setFont(bold);
+  verdict_->setObjectName(QStringLiteral("verdict"));
+  verdict_->setTextFormat(Qt::PlainText);
+  verdict_->setWordWrap(true);
+  verdict_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  verdict_->hide();
   title_->setObjectName(QStringLiteral("run_title"));
   title_->setTextFormat(Qt::PlainText);
-  title_->setWordWrap(true);
   detail_->setObjectName(QStringLiteral("run_detail"));
   detail_->setTextFormat(Qt::PlainText);
   detail_->setForegroundRole(QPalette::PlaceholderText);
@@ -102,16 +111,16 @@ QWidget* RunView::build_head() {
   measure_again_->setObjectName(QStringLiteral("measure_disturbed_again"));
   measure_again_->setToolTip(tr("Measures the whole run again, as a new one"));
   measure_again_->hide();
-  panel_button_->setObjectName(QStringLiteral("toggle_cell_panel"));
   auto* head = new QWidget;
   auto* line = new QHBoxLayout;
-  line->addWidget(title_, 1);
-  line->addWidget(panel_button_, 0, Qt::AlignTop);
+  line->setSpacing(12);
+  line->addWidget(title_, 0, Qt::AlignTop);
+  line->addWidget(detail_, 1);
   auto* layout = new QVBoxLayout(head);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(2);
   layout->addLayout(line);
-  layout->addWidget(detail_);
+  layout->addWidget(verdict_);
   auto* disturbed = new QHBoxLayout;
   disturbed->addWidget(disturbed_, 1);
   disturbed->addWidget(measure_again_, 0, Qt::AlignTop);
@@ -124,44 +133,48 @@ QWidget* RunView::build_head() {
 }
 
 QWidget* RunView::build_body() {
-  answers_->setObjectName(QStringLiteral("answers"));
-  answers_->setTextFormat(Qt::PlainText);
-  answers_->setWordWrap(true);
-  answers_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-  answers_->setAccessibleName(tr("What the charts answer"));
-  answers_->hide();
-  auto* lower = new QWidget;
-  auto* column = new QVBoxLayout(lower);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(6);
-  column->addWidget(answers_);
-  column->addWidget(table_, 1);
-  auto* halves = new QSplitter(Qt::Vertical);
   chart_->setObjectName(QStringLiteral("run_chart"));
   chart_->set_title_shown(false);  // it stands above
-  halves->addWidget(chart_);
-  halves->addWidget(lower);
-  halves->setStretchFactor(0, 5);
-  halves->setStretchFactor(1, 4);
-  halves->setSizes({500, 400});
-  sides_->setObjectName(QStringLiteral("cell_split"));
-  sides_->addWidget(halves);
-  sides_->addWidget(panel_);
-  sides_->setStretchFactor(0, 1);
-  sides_->setStretchFactor(1, 0);
-  halves->setObjectName(QStringLiteral("run_split"));
-  for (QSplitter* splitter : {halves, sides_}) {
-    splitter->setChildrenCollapsible(false);
-    splitter->setHandleWidth(8);
-    keep_sizes(*splitter);
-  }
-  // In a small window, or with large text, the body scrolls instead of being cut.
+  // Many panels, or large text: then the charts scroll instead of being cut.
   auto* scroll = new QScrollArea;
-  scroll->setWidget(sides_);
+  scroll->setWidget(chart_);
   scroll->setWidgetResizable(true);
   scroll->setFrameShape(QFrame::NoFrame);
   scroll->setFocusPolicy(Qt::NoFocus);
-  return scroll;
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  tabs_->setObjectName(QStringLiteral("run_tabs"));
+  tabs_->setDocumentMode(true);
+  add_tab(table_, tr("Table"), QStringLiteral("table"));
+  add_tab(panel_, tr("Cell"), QStringLiteral("cell"));
+  add_tab(panel_->samples(), tr("Samples"), QStringLiteral("samples"));
+  auto* halves = new QSplitter(Qt::Vertical);
+  halves->addWidget(scroll);
+  halves->addWidget(tabs_);
+  halves->setStretchFactor(0, 3);
+  halves->setStretchFactor(1, 1);
+  halves->setSizes({600, 200});
+  halves->setObjectName(QStringLiteral("run_split"));
+  halves->setChildrenCollapsible(false);
+  halves->setHandleWidth(8);
+  keep_sizes(*halves);
+  connect(tabs_, &QTabWidget::currentChanged, this, [this](int at) {
+    QSettings().setValue(QLatin1String(tab_setting), tabs_->tabBar()->tabData(at));
+  });
+  return halves;
+}
+
+void RunView::add_tab(QWidget* content, const QString& title, const QString& name, int place) {
+  const QString kept = QSettings().value(QLatin1String(tab_setting)).toString();
+  const QSignalBlocker quiet(tabs_);  // nobody has chosen
+  const int at = tabs_->insertTab(place < 0 ? tabs_->count() : place, content, title);
+  tabs_->tabBar()->setTabData(at, name);
+  if (name == kept || (kept.isEmpty() && at == 0)) tabs_->setCurrentIndex(at);
+}
+
+void RunView::show_tab(const QString& name) {
+  for (int i = 0; i < tabs_->count(); ++i) {
+    if (tabs_->tabBar()->tabData(i).toString() == name) tabs_->setCurrentIndex(i);
+  }
 }
 
 void RunView::build_actions() {
@@ -173,18 +186,20 @@ void RunView::build_actions() {
     addAction(action);
     return action;
   };
-  QAction* toggle = add(tr("Cell"), tr("Ctrl+Shift+D"), [this](bool on) { show_cell_panel(on); });
-  toggle->setCheckable(true);
-  toggle->setToolTip(tr("Show the chosen cell beside charts and table (Ctrl+Shift+D)"));
-  panel_button_->setDefaultAction(toggle);
+  add(tr("Go to the cell"), tr("Ctrl+Shift+D"), [this] {
+    show_tab(QStringLiteral("cell"));
+    panel_->setFocus(Qt::ShortcutFocusReason);
+  });
   add(tr("Go to what the charts hold fixed"), tr("Ctrl+L"), [this] {
     QWidget* first = x_axis_;
     if (run_ && !run_->slice.axes.empty())
       first = slice_bar_->selector(words(run_->slice.axes.front().key));
     first->setFocus(Qt::ShortcutFocusReason);
   });
-  add(tr("Go to the table"), tr("Ctrl+T"),
-      [this] { table_->shown()->setFocus(Qt::ShortcutFocusReason); });
+  add(tr("Go to the table"), tr("Ctrl+T"), [this] {
+    show_tab(QStringLiteral("table"));
+    table_->shown()->setFocus(Qt::ShortcutFocusReason);
+  });
   add(tr("Other form of the table"), tr("Ctrl+Shift+T"),
       [this] { table_->show_list(!table_->shows_list()); });
 }
@@ -192,7 +207,7 @@ void RunView::build_actions() {
 void RunView::wire() {
   connect(measure_again_, &QPushButton::clicked, this, [this] { Q_EMIT again_asked(uuid_); });
   connect(chart_, &charts::RunChart::cell_chosen, this, [this](qint64 cell) {
-    if (run_ && choose_numbered(cell)) show_cell_panel(true);
+    if (run_ && choose_numbered(cell)) show_tab(QStringLiteral("cell"));
   });
   connect(chart_, &charts::RunChart::export_wanted, this, &RunView::export_figure);
   for (QComboBox* view : {first_view_, second_view_}) {
@@ -214,7 +229,6 @@ void RunView::wire() {
   connect(table_, &RunTable::row_chosen, this,
           [this](qulonglong row) { choose_cell(static_cast<std::size_t>(row)); });
   connect(table_, &RunTable::save_asked, this, &RunView::export_table);
-  connect(panel_, &CellPanel::close_asked, this, [this] { show_cell_panel(false); });
   connect(panel_, &CellPanel::succeeded, this, &RunView::succeeded);
 }
 
@@ -292,7 +306,7 @@ void RunView::show_run(const RunPointer& run) {
   table_->show_run(run);
   show_head(*run);
   show_figures(*run);
-  show_answers(*run);
+  show_verdict(*run);
   if (!chosen_cell_ || !choose_numbered(*chosen_cell_)) panel_->show_cell(run, std::nullopt);
 }
 
@@ -312,27 +326,12 @@ void RunView::choose_cell(std::size_t table_row) {
   panel_->show_cell(run_, table_row);
 }
 
-void RunView::show_cell_panel(bool shown) {
-  panel_->setVisible(shown);
-  panel_button_->defaultAction()->setChecked(shown);
-  QSettings().setValue(QLatin1String(panel_setting), shown);
-  if (shown && sides_->sizes().value(1) == 0) {
-    const int width = 42 * fontMetrics().averageCharWidth();
-    sides_->setSizes({std::max(1, sides_->width() - width), width});
-  }
-}
-
-void RunView::show_answers(const RunSnapshot& run) {
-  constexpr qsizetype most = 3;  // the command line has room for all of them
-  QStringList shown = run.answers.mid(0, most);
-  if (run.answers.size() > most) {
-    shown.append(tr("%1 more: %2")
-                     .arg(run.answers.size() - most)
-                     .arg(words(command_on(run.table.run, "answer"))));
-  }
-  answers_->setText(shown.join(QLatin1Char('\n')));
-  answers_->setToolTip(run.answers.join(QLatin1Char('\n')));
-  answers_->setVisible(!shown.isEmpty());
+void RunView::show_verdict(const RunSnapshot& run) {
+  verdict_->setText(run.verdict);
+  // Crossings, and what does not fit.
+  verdict_->setToolTip(run.answers.join(QLatin1Char('\n')));
+  verdict_->setAccessibleDescription(run.answers.join(QLatin1Char(' ')));
+  verdict_->setVisible(!run.verdict.isEmpty());
 }
 
 QString RunView::detail() const {
@@ -442,7 +441,7 @@ void RunView::copy_table(report::TableFormat format) {
 void RunView::export_table(report::TableFormat format) {
   if (!run_) return;
   ask_for_new_file(this, tr("Export table"), file_stem(*run_, QStringLiteral("table")),
-                   words(report::name_of(format).extension),
+                   {words(report::name_of(format).extension)},
                    [this, text = table_->text(format)](const QString& file) {
                      const Status written = write_file(file.toStdString(), text);
                      if (written) {

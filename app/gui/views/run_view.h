@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// One run: what is held fixed, its charts side by side, the table beneath them and the chosen cell
-// beside all of it.
+// One run: its verdict, what is held fixed, its charts, and beneath them in tabs the table, the
+// chosen cell and its samples, and what else an owner adds.
 
 #include <QWidget>
 #include <optional>
@@ -12,9 +12,8 @@
 class QComboBox;
 class QLabel;
 class QPushButton;
-class QSplitter;
+class QTabWidget;
 class QTableView;
-class QToolButton;
 
 namespace attnscope::charts {
 class RunChart;
@@ -62,7 +61,12 @@ class RunView : public QWidget {
   void set_baseline(const QString& contender);
 
   void choose_cell(std::size_t table_row);
-  void show_cell_panel(bool shown);
+  /// Beneath the charts, before the tab at `place` (below 0: as the last). `name` is kept with what
+  /// the person chose.
+  void add_tab(QWidget* content, const QString& title, const QString& name, int place = -1);
+  /// "table", "cell", "samples"; a name that there is not changes nothing.
+  void show_tab(const QString& name);
+  [[nodiscard]] QTabWidget* tabs() const { return tabs_; }
 
   /// What the table shows.
   void copy_table(report::TableFormat format);
@@ -88,23 +92,22 @@ class RunView : public QWidget {
   /// Of the run's cells; false: the table has none of that number.
   bool choose_numbered(std::int64_t cell);
   void show_figures(const RunSnapshot& run);
-  void show_answers(const RunSnapshot& run);
+  void show_verdict(const RunSnapshot& run);
 
   QLabel* title_;
   QLabel* detail_;
   ProblemLabel* disturbed_;
   QPushButton* measure_again_;
-  QToolButton* panel_button_;
   QComboBox* x_axis_;
   QComboBox* facets_;
   SliceBar* slice_bar_;
   QComboBox* first_view_;
   QComboBox* second_view_;
   charts::RunChart* chart_;
-  QLabel* answers_;
+  QLabel* verdict_;
   RunTable* table_;
   CellPanel* panel_;
-  QSplitter* sides_;
+  QTabWidget* tabs_;
 
   RunPointer run_;
   std::optional<Progress> progress_;

@@ -27,7 +27,7 @@ SampleStrip::SampleStrip(QWidget* parent) : QWidget(parent) {
   setObjectName(QStringLiteral("samples"));
   setFocusPolicy(Qt::StrongFocus);
   setMouseTracking(true);
-  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
   describe();
 }
 
@@ -125,7 +125,8 @@ void SampleStrip::paintEvent(QPaintEvent* /*event*/) {
     painter.drawText(line, flags, metrics.elidedText(text, Qt::ElideRight, line.width()));
   };
   if (samples_.empty()) {
-    draw_text(area.center().y() - metrics.height() / 2, Qt::AlignCenter, tr("No samples"));
+    draw_text(area.center().y() - metrics.height() / 2, Qt::AlignCenter,
+              tr("No samples: choose a cell in the table, or a value in a chart"));
     return;
   }
   draw_text(2, Qt::AlignLeft, words(report::format_time(high_ns_)));
@@ -235,7 +236,7 @@ bool SampleStrip::event(QEvent* event) {
 void SampleStrip::describe() {
   setAccessibleName(tr("Samples by placement"));
   if (samples_.empty()) {
-    setAccessibleDescription(tr("This cell has no samples"));
+    setAccessibleDescription(tr("No cell with samples is chosen"));
   } else if (current_) {
     setAccessibleDescription(current_text());
   } else {
