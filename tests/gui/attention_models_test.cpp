@@ -2,12 +2,14 @@
 #include <QAbstractItemModelTester>
 #include <QSignalSpy>
 #include <atomic>
+#include <cmath>
 #include <thread>
 
 #include "app/gui/charts/latest_job.h"
 #include "app/gui/models/attended_tokens_model.h"
 #include "app/gui/models/group_mass_model.h"
 #include "app/gui/models/head_grid_model.h"
+#include "app/gui/views/theme.h"
 #include "tests/gui/gui_test.h"
 #include "tests/inspect/dump_bytes.h"
 
@@ -53,6 +55,23 @@ class AttentionModelsTest : public QObject {
     QCOMPARE(model.index(1, AttendedTokensModel::position).data().toString(), QStringLiteral("5"));
     QCOMPARE(model.index(1, AttendedTokensModel::mass).data().toString(),
              QStringLiteral("25.0\u00a0%"));
+  }
+
+  void TextOnAnyGround_CanBeRead() {
+    const auto luminance = [](const QColor& color) {
+      const auto linear = [](double value) {
+        return value <= 0.03928 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
+      };
+      return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) +
+             0.0722 * linear(color.blueF());
+    };
+    for (int hue = 0; hue < 360; hue += 15) {
+      for (int lightness = 0; lightness <= 255; lightness += 5) {
+        const QColor ground = QColor::fromHsl(hue, 200, lightness);
+        const double text = luminance(text_on(ground)) + 0.05, behind = luminance(ground) + 0.05;
+        QVERIFY2(std::max(text, behind) / std::min(text, behind) >= 4.5, qPrintable(ground.name()));
+      }
+    }
   }
 
   void GroupMass_HasOnlyGroupsWithTokens() {

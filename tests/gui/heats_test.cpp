@@ -226,6 +226,18 @@ class HeatsTest : public QObject {
     QVERIFY(!strip.heats_action()->isEnabled());
   }
 
+  void WhatGoesOnBeyondTheGuess_HasNoSecondsLeft() {
+    begin(true);
+    ProgressStrip strip;
+    RunEntry live = entry();
+    for (const auto& [seconds, words] :
+         {std::pair(90.0, "about 2 min left"), {0.0, "longer than"}}) {
+      live.progress = Progress{1, 3, "64 tokens", seconds};
+      strip.show_run(&live);
+      QVERIFY2(strip.text().contains(QLatin1String(words)), qPrintable(strip.text()));
+    }
+  }
+
   void PauseAndContinue_FollowWhatTheRunTells() {
     begin(true);
     ProgressStrip strip;

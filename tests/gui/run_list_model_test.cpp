@@ -56,6 +56,18 @@ class RunListModelTest : public QObject {
     QCOMPARE(kept.data(RunListModel::fraction_role).toDouble(), 0.5);
   }
 
+  void OneHeat_IsNotSeveral() {
+    RunEntry one = entry("a", "one", RunStatus::done, 1);
+    one.info.start.heats_planned = 1;
+    RunListModel model;
+    model.set_runs(runs({one, entry("b", "two", RunStatus::done, 4)}));
+    const auto detail = [&](int row) {
+      return model.index(row).data(RunListModel::detail_role).toString();
+    };
+    QVERIFY2(detail(0).endsWith(QStringLiteral(", 1 heat")), qPrintable(detail(0)));
+    QVERIFY2(detail(1).endsWith(QStringLiteral(", 4 heats")), qPrintable(detail(1)));
+  }
+
   void OnlyARunningRun_IsLive() {
     RunListModel model;
     QVERIFY(model.live() == nullptr);

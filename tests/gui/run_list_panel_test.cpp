@@ -97,6 +97,20 @@ class RunListPanelTest : public QObject {
     QCOMPARE(store.find_run("last")->start.sweep_name, std::string("gamma"));
   }
 
+  void AClickOnTheChosenRun_RenamesNothing() {
+    open_window();
+    QListView* list = panel()->list();
+    const QPoint row = list->visualRect(list->currentIndex()).center();
+    const int before = QApplication::doubleClickInterval();
+    QApplication::setDoubleClickInterval(0);  // after which a view begins to edit
+    for (int i = 0; i < 2; ++i) {
+      QTest::mouseClick(list->viewport(), Qt::LeftButton, {}, row);
+      QCoreApplication::processEvents();
+    }
+    QApplication::setDoubleClickInterval(before);
+    QVERIFY(list->findChild<QLineEdit*>() == nullptr);
+  }
+
   void TheSweepsOwnName_TakesTheOtherAway() {
     open_window();
     {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Files opened, dropped and remembered; menus and their shortcuts; size of text.
+#include <QAbstractButton>
 #include <QDragEnterEvent>
 #include <QDropEvent>
 #include <QLabel>
@@ -10,8 +11,11 @@
 #include <QMimeData>
 #include <QPushButton>
 #include <QSettings>
+#include <QShortcut>
 #include <QSignalSpy>
+#include <QToolButton>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "app/gui/main_window.h"
@@ -259,6 +263,51 @@ class WindowFilesTest : public QObject {
       if (of_recent_files) continue;
       QVERIFY2(!action->shortcut().isEmpty(), qPrintable(action->text()));
       QVERIFY2(seen.insert(action->shortcut().toString()).second, qPrintable(action->text()));
+    }
+  }
+
+  void NoKey_IsTakenTwiceOnAPage() {
+    open_window();
+    for (const MainWindow::PageNumber page :
+         {MainWindow::compare_page, MainWindow::patterns_page, MainWindow::attention_page}) {
+      window_->show_page(page);
+      QList<QAction*> menus;
+      for (const QAction* menu : window_->menuBar()->actions()) collect(*menu->menu(), menus);
+      const QWidget* shown = window_->compare();
+      if (page == MainWindow::patterns_page) shown = window_->patterns();
+      if (page == MainWindow::attention_page) shown = window_->attention();
+      std::map<QString, std::set<const QObject*>> taken;  // an action may be in several places
+      std::set<QString> of_parts;                         // of the page, while they have the focus
+      const auto take = [&](const QKeySequence& keys, const QObject* who) {
+        if (!keys.isEmpty()) taken[keys.toString()].insert(who);
+      };
+      const auto take_action = [&](const QAction* action) {
+        if (action->shortcutContext() == Qt::WindowShortcut)
+          return take(action->shortcut(), action);
+        of_parts.insert(action->shortcut().toString());
+      };
+      for (const QAction* action : menus) take_action(action);
+      for (const QAction* action : shown->findChildren<QAction*>()) take_action(action);
+      for (const QShortcut* shortcut : shown->findChildren<QShortcut*>()) {
+        if (shortcut->context() == Qt::WindowShortcut)
+          take(shortcut->key(), shortcut);
+        else
+          of_parts.insert(shortcut->key().toString());
+      }
+      for (const auto* button : shown->findChildren<QAbstractButton*>()) {
+        const auto* tool = qobject_cast<const QToolButton*>(button);
+        if (!tool || !tool->defaultAction()) take(button->shortcut(), button);
+      }
+      for (const QLabel* label : shown->findChildren<QLabel*>()) {
+        if (label->buddy()) take(QKeySequence::mnemonic(label->text()), label);
+      }
+      for (const QAction* menu : window_->menuBar()->actions())
+        take(QKeySequence::mnemonic(menu->text()), menu);
+      for (const auto& [keys, owners] : taken) {
+        QVERIFY2(owners.size() == 1,
+                 qPrintable(QStringLiteral("%1 on page %2").arg(keys).arg(page)));
+        QVERIFY2(!of_parts.contains(keys), qPrintable(keys));
+      }
     }
   }
 

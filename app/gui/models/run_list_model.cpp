@@ -26,8 +26,9 @@ QString detail(const RunEntry& entry) {
   const RunInfo& run = entry.info;
   const QString heats =
       run.status == RunStatus::done && run.heats_done == run.start.heats_planned
-          ? QStringLiteral("%1 heats").arg(run.heats_done)
-          : QStringLiteral("%1 of %2 heats").arg(run.heats_done).arg(run.start.heats_planned);
+          ? counted(run.heats_done, QStringLiteral("heat"), QStringLiteral("heats"))
+          : QStringLiteral("%1 of %2").arg(run.heats_done).arg(
+                counted(run.start.heats_planned, QStringLiteral("heat"), QStringLiteral("heats")));
   return QStringLiteral("%1, %2, %3").arg(status_words(entry), started_words(run), heats);
 }
 

@@ -121,12 +121,12 @@ void AttentionNumbers::build() {
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(6);
   layout->addWidget(side_);
-  layout->addWidget(heading(tr("Mass &from (rows) to (columns)"), table_));
+  layout->addWidget(heading(tr("Mass from (rows) &to (columns)"), table_));
   layout->addWidget(table_);
   layout->addWidget(bars_);
   layout->addWidget(kept_);
   layout->addSpacing(6);
-  layout->addWidget(heading(tr("Mass received from the &rows of"), rows_));
+  layout->addWidget(heading(tr("Mass received from the ro&ws of"), rows_));
   layout->addWidget(rows_);
   layout->addWidget(profile_);
   layout->addWidget(heading(tr("&Most attended"), token_table_));

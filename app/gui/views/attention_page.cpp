@@ -139,19 +139,17 @@ QWidget* AttentionPage::build_bar() {
     QString text, name, tip;
     double factor;  // 0: all
   };
-  const Zoom zooms[] = {{QStringLiteral("−"), tr("Zoom out"), tr("Zoom out (Ctrl+-)"), 1 / 1.5},
-                        {QStringLiteral("+"), tr("Zoom in"), tr("Zoom in (Ctrl++)"), 1.5},
-                        {tr("All"), tr("Show all"), tr("Show all tokens (Ctrl+0)"), 0}};
-  const QKeySequence keys[] = {QKeySequence(tr("Ctrl+-")), QKeySequence(tr("Ctrl++")),
-                               QKeySequence(tr("Ctrl+0"))};
-  for (std::size_t i = 0; i < std::size(zooms); ++i) {
+  // The keys are the maps' own; with Ctrl they are the text size's.
+  const Zoom zooms[] = {{QStringLiteral("−"), tr("Zoom out"), tr("Zoom out (- on a map)"), 1 / 1.5},
+                        {QStringLiteral("+"), tr("Zoom in"), tr("Zoom in (+ on a map)"), 1.5},
+                        {tr("All"), tr("Show all"), tr("Show all tokens (0 on a map)"), 0}};
+  for (const Zoom& zoom : zooms) {
     auto* button = new QToolButton;
-    button->setText(zooms[i].text);
-    button->setAccessibleName(zooms[i].name);
-    button->setToolTip(zooms[i].tip);
-    button->setShortcut(keys[i]);
+    button->setText(zoom.text);
+    button->setAccessibleName(zoom.name);
+    button->setToolTip(zoom.tip);
     button->setFocusPolicy(Qt::StrongFocus);
-    connect(button, &QToolButton::clicked, this, [this, factor = zooms[i].factor] {
+    connect(button, &QToolButton::clicked, this, [this, factor = zoom.factor] {
       for (const AttentionSide side : all_sides) {
         if (!is_shown(side)) continue;  // the others follow the first
         return factor > 0 ? map(side)->zoom_by(factor) : map(side)->show_all();

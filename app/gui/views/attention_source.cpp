@@ -173,7 +173,7 @@ AttentionSource::AttentionSource(AttentionSession* session, QWidget* parent)
   form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
   form->addRow(tr("&A"), first_);
   form->addRow(tr("&B"), second_);
-  auto* heads = new QLabel(tr("&Heads (layers down)"));
+  auto* heads = new QLabel(tr("Hea&ds (layers down)"));
   heads->setBuddy(grid_);
   grid_->set_heads(&session->heads());
   grid_->setMinimumHeight(6 * fontMetrics().height());

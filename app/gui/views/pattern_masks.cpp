@@ -114,7 +114,7 @@ QWidget* PatternMasks::build_choices() {
   partner_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   partner_->setMinimumContentsLength(8);
   connect(partner_, &QComboBox::activated, this, &PatternMasks::partner_chosen);
-  auto* label = new QLabel(tr("Com&pare with"));
+  auto* label = new QLabel(tr("Compare with"));
   label->setBuddy(partner_);
   split_button_->setObjectName(QStringLiteral("side_by_side"));
   split_action_->setShortcut(QKeySequence(tr("Ctrl+D")));

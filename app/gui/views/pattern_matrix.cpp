@@ -20,13 +20,6 @@ GroupRule::Kind kind_of(const QModelIndex& index) {
   return static_cast<GroupRule::Kind>(index.data(PatternMatrixModel::kind_role).toInt());
 }
 
-/// Black or white, whichever reads better on it.
-QColor text_on(const QColor& ground) {
-  const double luminance =
-      0.2126 * ground.redF() + 0.7152 * ground.greenF() + 0.0722 * ground.blueF();
-  return luminance > 0.46 ? QColor(Qt::black) : QColor(Qt::white);
-}
-
 }  // namespace
 
 PatternMatrix::PatternMatrix(PatternMatrixModel* model, QWidget* parent) : QTableView(parent) {

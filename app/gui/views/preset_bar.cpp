@@ -43,12 +43,7 @@ PresetBar::PresetBar(QWidget* parent)
   layout->addWidget(done_);
   layout->addWidget(problem_);
   fill({});
-  connect(picker_, &QComboBox::currentIndexChanged, this, [this] {
-    const auto place = static_cast<std::size_t>(picker_->currentData().toInt());
-    if (!picker_->currentData().isValid() || place >= presets_.size()) return;
-    say({});
-    Q_EMIT preset_chosen(presets_[place]);
-  });
+  connect(picker_, &QComboBox::currentIndexChanged, this, &PresetBar::tell_choice);
   connect(save_, &QPushButton::clicked, this, &PresetBar::save_asked);
 }
 
@@ -70,11 +65,15 @@ void PresetBar::fill(const QString& chosen) {
 void PresetBar::choose(const QString& name) {
   const int place = picker_->findText(name);
   if (place < 0) return;
-  if (place == picker_->currentIndex()) {
-    Q_EMIT picker_->currentIndexChanged(place);
-  } else {
-    picker_->setCurrentIndex(place);
-  }
+  if (place == picker_->currentIndex()) return tell_choice();
+  picker_->setCurrentIndex(place);
+}
+
+void PresetBar::tell_choice() {
+  const auto place = static_cast<std::size_t>(picker_->currentData().toInt());
+  if (!picker_->currentData().isValid() || place >= presets_.size()) return;
+  say({});
+  Q_EMIT preset_chosen(presets_[place]);
 }
 
 void PresetBar::choose_custom() {

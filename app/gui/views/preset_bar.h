@@ -39,6 +39,7 @@ class PresetBar : public QWidget {
   void save_asked();
 
  private:
+  void tell_choice();
   void fill(const QString& chosen);
   void say(const QString& sentence);
 

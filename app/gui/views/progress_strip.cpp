@@ -143,9 +143,11 @@ void ProgressStrip::show_run(const RunEntry* live) {
                       .arg(progress_.heats_planned));
   bar_->setRange(0, std::max(1, progress_.heats_planned));
   bar_->setValue(progress_.heats_done);
-  left_->setText(progress_.seconds_left
-                     ? tr("about %1 left").arg(duration_words(*progress_.seconds_left))
-                     : QString());
+  // It is a guess, and what goes on beyond it has no time left.
+  const std::optional<double>& left = progress_.seconds_left;
+  left_->setText(!left        ? QString()
+                 : *left >= 1 ? tr("about %1 left").arg(duration_words(*left))
+                              : tr("longer than foreseen"));
   show_pause(progress_);
   set_live(true);
   show();

@@ -117,7 +117,7 @@ QListView* RunListPanel::make_list(Section section, QAbstractItemModel* model,
   list->setContextMenuPolicy(Qt::CustomContextMenu);
   list->setSelectionMode(section == published_section ? QAbstractItemView::SingleSelection
                                                       : QAbstractItemView::ExtendedSelection);
-  list->setEditTriggers(QAbstractItemView::SelectedClicked);
+  list->setEditTriggers(QAbstractItemView::NoEditTriggers);  // by F2 or the menu alone
   connect(list->selectionModel(), &QItemSelectionModel::currentChanged, this,
           [this, section](const QModelIndex& current) {
             if (this->section() == section) tell_choice(current);

@@ -111,8 +111,8 @@ QWidget* RunTable::build_selectors() {
   save_->setObjectName(QStringLiteral("save_table"));
   save_->setMenu(formats);
   save_->setToolTip(tr("Write the table that is shown into a file"));
-  of_pivot_ = {labelled(tr("&Rows"), rows_), labelled(tr("Co&lumns"), columns_),
-               labelled(tr("C&ells"), cells_)};
+  of_pivot_ = {labelled(tr("R&ows"), rows_), labelled(tr("Co&lumns"), columns_),
+               labelled(tr("&Cells"), cells_)};
   auto* selectors = new QWidget;
   auto* flow = new FlowLayout(12, selectors);
   flow->addWidget(labelled(tr("&Table"), form_));

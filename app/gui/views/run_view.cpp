@@ -128,7 +128,7 @@ QWidget* RunView::build_head() {
   slice_bar_->add_leading(labelled(tr("Show"), first_view_));
   slice_bar_->add_leading(labelled(tr("beside"), second_view_));
   slice_bar_->add_leading(labelled(tr("&Along"), x_axis_));
-  slice_bar_->add_leading(labelled(tr("&Panels"), facets_));
+  slice_bar_->add_leading(labelled(tr("Pa&nels"), facets_));
   return head;
 }
 
@@ -390,9 +390,8 @@ void RunView::show_figures(const RunSnapshot& run) {
   chart_->set_placeholder(waiting);
   std::vector<const FigureSnapshot*> views{
       &figure_of(run, static_cast<report::YAxis>(first_view_->currentData().toInt()))};
-  if (second_view_->currentData().toInt() != no_view)
-    views.push_back(
-        &figure_of(run, static_cast<report::YAxis>(second_view_->currentData().toInt())));
+  if (const int second = second_view_->currentData().toInt(); second != no_view)
+    views.push_back(&figure_of(run, static_cast<report::YAxis>(second)));
   // Row by row: the same value of the axis that panels are made by.
   report::Facets all;
   std::vector<QString> problems;

@@ -8,6 +8,7 @@
 #include <QSettings>
 #include <QStyleFactory>
 #include <QSvgRenderer>
+#include <cmath>
 
 #include "app/gui/charts/chart_theme.h"
 
@@ -127,6 +128,16 @@ QColor faint_text(const QPalette& palette) {
 
 QColor error_text(const QPalette& palette) {
   return is_dark(palette) ? QColor(0xff, 0x9d, 0x91) : QColor(0xb0, 0x1c, 0x14);
+}
+
+QColor text_on(const QColor& ground) {
+  const auto linear = [](double value) {
+    return value <= 0.03928 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
+  };
+  const double luminance = 0.2126 * linear(ground.redF()) + 0.7152 * linear(ground.greenF()) +
+                           0.0722 * linear(ground.blueF());
+  constexpr double as_far_from_black_as_from_white = 0.179;
+  return luminance > as_far_from_black_as_from_white ? Qt::black : Qt::white;
 }
 
 QColor good_text(const QPalette& palette) {

@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Light, dark or the desktop's own palette, on the Fusion style, which draws what the palette says.
+// Light or dark, or as the desktop is, in palettes of our own on the Fusion style, which draws what
+// the palette says.
 
 #include <QColor>
 #include <QIcon>
@@ -31,6 +32,8 @@ void apply_text_size();
 [[nodiscard]] QColor faint_text(const QPalette& palette);
 [[nodiscard]] QColor error_text(const QPalette& palette);
 [[nodiscard]] QColor good_text(const QPalette& palette);
+/// Black or white, whichever contrasts more with the ground (WCAG 2.1's relative luminance).
+[[nodiscard]] QColor text_on(const QColor& ground);
 [[nodiscard]] QColor error_ground(const QPalette& palette);
 [[nodiscard]] QColor info_ground(const QPalette& palette);
 [[nodiscard]] QColor hairline(const QPalette& palette);

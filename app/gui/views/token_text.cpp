@@ -12,19 +12,12 @@
 
 #include "app/gui/charts/mask_colors.h"
 #include "app/gui/session/text.h"
+#include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
 namespace {
 
 constexpr int around = 4;  // around the text
-
-/// Black or white, whichever contrasts more with the ground.
-QColor text_on(QRgb ground) {
-  const auto linear = [](int value) { return std::pow(value / 255.0, 2.2); };
-  const double luminance = 0.2126 * linear(qRed(ground)) + 0.7152 * linear(qGreen(ground)) +
-                           0.0722 * linear(qBlue(ground));
-  return luminance > 0.18 ? Qt::black : Qt::white;
-}
 
 }  // namespace
 
@@ -184,7 +177,7 @@ void TokenText::paintEvent(QPaintEvent* /*event*/) {
     if (mass_.size() == placed_.size()) {
       const auto step = std::lround(scale_.position(mass_[at]) * (charts::heat_steps - 1));
       painter.fillRect(rect, QColor(ramp[static_cast<std::size_t>(step)]));
-      text = text_on(ramp[static_cast<std::size_t>(step)]);
+      text = text_on(QColor(ramp[static_cast<std::size_t>(step)]));
     }
     painter.fillRect(QRect(rect.left(), rect.bottom(), rect.width(), 2),
                      charts::margin_color(dump_->info().groups[at], theme));
