@@ -27,8 +27,10 @@ QString detail(const RunEntry& entry) {
   const QString heats =
       run.status == RunStatus::done && run.heats_done == run.start.heats_planned
           ? counted(run.heats_done, QStringLiteral("heat"), QStringLiteral("heats"))
-          : QStringLiteral("%1 of %2").arg(run.heats_done).arg(
-                counted(run.start.heats_planned, QStringLiteral("heat"), QStringLiteral("heats")));
+          : QStringLiteral("%1 of %2")
+                .arg(run.heats_done)
+                .arg(counted(run.start.heats_planned, QStringLiteral("heat"),
+                             QStringLiteral("heats")));
   return QStringLiteral("%1, %2, %3").arg(status_words(entry), started_words(run), heats);
 }
 
