@@ -104,6 +104,8 @@ void AnswerPanel::build_actions(QHBoxLayout& line) {
   copy_ = add(tr("Copy answer"), "Ctrl+Alt+C", "copy_answer", &AnswerPanel::copy);
   save_ = add(tr("Save answer…"), "Ctrl+Alt+V", "save_answer", &AnswerPanel::save);
   save_->setToolTip(tr("As a text, a table or data, as the file's ending says (Ctrl+Alt+V)"));
+  copy_->setIconText(tr("Copy"));
+  save_->setIconText(tr("Save…"));
   for (QAction* action : {measure_, copy_, save_}) {
     auto* button = new QToolButton;
     button->setObjectName(action->objectName() + QStringLiteral("_button"));
@@ -147,6 +149,13 @@ QWidget* AnswerPanel::build_body() {
   sides->setHandleWidth(8);
   keep_sizes(*sides);
   return sides;
+}
+
+// Where a plot would have no height, the sentences have it all.
+void AnswerPanel::resizeEvent(QResizeEvent* event) {
+  constexpr int least_lines = 12;
+  QWidget::resizeEvent(event);
+  plot_->setVisible(height() >= least_lines * fontMetrics().height());
 }
 
 void AnswerPanel::go_to_question() {

@@ -46,6 +46,9 @@ class AnswerPanel : public QWidget {
   void succeeded(const QString& sentence);
   void failed(const QString& sentence);
 
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
  private:
   QWidget* build_head();
   QWidget* build_body();

@@ -80,6 +80,8 @@ RunView::RunView(QWidget* parent)
       panel_(new CellPanel),
       tabs_(new QTabWidget) {
   x_axis_->addItems({tr("Length"), tr("Window")});
+  facets_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  facets_->setMinimumContentsLength(5);
   keep_choice(*x_axis_);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
