@@ -179,9 +179,11 @@ void MainWindow::wire_run_list() {
   connect(list, &RunListPanel::import_file_wanted, &store_, &StoreThread::import_file);
   connect(list, &RunListPanel::export_asked, this, &MainWindow::export_runs);
   connect(list, &RunListPanel::import_asked, this, &MainWindow::import_runs);
-  connect(list, &RunListPanel::resume_asked, this, [this](const QString& uuid) {
+  const auto resume = [this](const QString& uuid) {
     if (const RunEntry* entry = runs_.entry(uuid)) launcher_.resume(entry->info);
-  });
+  };
+  connect(list, &RunListPanel::resume_asked, this, resume);
+  connect(compare_->run_view(), &RunView::resume_asked, this, resume);
   const auto again = [this](const QString& uuid) {
     if (const RunEntry* entry = runs_.entry(uuid)) launcher_.again(entry->info);
   };

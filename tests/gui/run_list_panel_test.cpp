@@ -111,6 +111,26 @@ class RunListPanelTest : public QObject {
     QVERIFY(list->findChild<QLineEdit*>() == nullptr);
   }
 
+  void TwoChosenRuns_AreComparedByAButton() {
+    open_window();
+    QListView* list = panel()->list();
+    auto* button = panel()->findChild<QPushButton*>(QStringLiteral("compare_the_two"));
+    QVERIFY(!button->isVisible());
+    QTest::mouseClick(list->viewport(), Qt::LeftButton, {},
+                      list->visualRect(list->model()->index(0, 0)).center());
+    QTest::mouseClick(list->viewport(), Qt::LeftButton, Qt::ControlModifier,
+                      list->visualRect(list->model()->index(1, 0)).center());
+    QVERIFY(button->isVisible());
+    QSignalSpy compared(panel(), &RunListPanel::compare_wanted);
+    QTest::mouseClick(button, Qt::LeftButton);
+    QCOMPARE(compared.size(), 1);
+    QCOMPARE(compared.front().back().toString(),
+             list->model()->index(0, 0).data(RunListModel::uuid_role).toString());
+    QTest::mouseClick(list->viewport(), Qt::LeftButton, {},
+                      list->visualRect(list->model()->index(0, 0)).center());
+    QVERIFY(!button->isVisible());
+  }
+
   void TheSweepsOwnName_TakesTheOtherAway() {
     open_window();
     {

@@ -124,6 +124,19 @@ class RunViewTest : public QObject {
     QCOMPARE(again.front().front().toString(), uuid);
   }
 
+  void ARunThatWasCancelled_IsContinuedByAButton() {
+    auto* button = view_->findChild<QPushButton*>(QStringLiteral("resume_run"));
+    QVERIFY(button->isHidden());
+    const RunId run = begin_run_with(*store_, "ended", {64}, 3);
+    QVERIFY(store_->finish_run(run, RunStatus::cancelled));
+    view_->choose_run(QString::fromStdString(run.uuid));
+    QVERIFY(button->isVisible());
+    const QSignalSpy resumed(view_.get(), &RunView::resume_asked);
+    QTest::mouseClick(button, Qt::LeftButton);
+    QCOMPARE(resumed.count(), 1);
+    QCOMPARE(resumed.front().front().toString(), QString::fromStdString(run.uuid));
+  }
+
   void EachChart_HasAViewOfItsOwn() {
     QCOMPARE(box("time_view")->currentText(), QStringLiteral("Time"));
     QComboBox* right = box("second_view");

@@ -6,6 +6,7 @@
 #include <QLineEdit>
 #include <QListView>
 #include <QMenu>
+#include <QPushButton>
 #include <QStackedWidget>
 #include <QTabBar>
 #include <QToolButton>
@@ -33,6 +34,7 @@ RunListPanel::RunListPanel(RunListModel* model, QWidget* parent)
       more_(new QToolButton),
       tags_(new TagBar),
       stack_(new QStackedWidget),
+      compare_button_(new QPushButton(tr("Compare the two"))),
       hint_(new QLabel) {
   model_->set_editable(true);
   lists_[runs_section] = make_list(runs_section, model, tr("Runs"));
@@ -57,13 +59,20 @@ RunListPanel::RunListPanel(RunListModel* model, QWidget* parent)
   layout->addWidget(tags_);
   layout->addWidget(hint_);
   layout->addWidget(stack_, 1);
+  layout->addWidget(compare_button_);
   build_actions();
+  compare_button_->setObjectName(QStringLiteral("compare_the_two"));
+  compare_button_->setToolTip(tr("The newer one against the older (%1)")
+                                  .arg(compare_->shortcut().toString(QKeySequence::NativeText)));
+  compare_button_->hide();
+  connect(compare_button_, &QPushButton::clicked, compare_, &QAction::trigger);
 
   connect(sections_, &QTabBar::currentChanged, this, [this](int at) {
     stack_->setCurrentIndex(at);
     tags_->setVisible(at == runs_section && !model_->tags().isEmpty());
     QListView* front = lists_[at];
     update_hint();
+    offer_comparison();
     const QModelIndex before = front->currentIndex();
     // A list that gets the focus makes its first row current, but does not select it.
     if (front->selectionModel()->selectedIndexes().isEmpty())
@@ -97,6 +106,10 @@ RunListPanel::RunListPanel(RunListModel* model, QWidget* parent)
   update_hint();
 }
 
+void RunListPanel::offer_comparison() {
+  compare_button_->setVisible(section() == runs_section && selected_runs().size() == 2);
+}
+
 RunListPanel::~RunListPanel() {
   // The models go before the lists that show them, and nobody is to be told of that.
   for (const QListView* each : lists_) disconnect(each->selectionModel(), nullptr, this, nullptr);
@@ -122,6 +135,8 @@ QListView* RunListPanel::make_list(Section section, QAbstractItemModel* model,
           [this, section](const QModelIndex& current) {
             if (this->section() == section) tell_choice(current);
           });
+  connect(list->selectionModel(), &QItemSelectionModel::selectionChanged, this,
+          &RunListPanel::offer_comparison);
   connect(list, &QWidget::customContextMenuRequested, this, [this, list](QPoint position) {
     QMenu* menu = make_menu();
     menu->setAttribute(Qt::WA_DeleteOnClose);

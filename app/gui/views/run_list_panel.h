@@ -15,6 +15,7 @@
 class QAction;
 class QLabel;
 class QLineEdit;
+class QPushButton;
 class QListView;
 class QMenu;
 class QStackedWidget;
@@ -86,6 +87,7 @@ class RunListPanel : public QWidget {
   void show_more();
   void fill(QMenu* menu);
   void update_hint();
+  void offer_comparison();
   void tell_choice(const QModelIndex& current);
   [[nodiscard]] QModelIndex current_source() const;
   [[nodiscard]] const RunEntry* current_run() const;
@@ -119,6 +121,7 @@ class RunListPanel : public QWidget {
   QToolButton* more_;
   TagBar* tags_;
   QStackedWidget* stack_;
+  QPushButton* compare_button_;  // while two runs are chosen
   QLabel* hint_;
   QListView* lists_[section_count] = {};
   QAction *rename_ = nullptr, *describe_ = nullptr, *continue_ = nullptr, *again_ = nullptr,

@@ -65,6 +65,7 @@ RunView::RunView(QWidget* parent)
       detail_(new QLabel),
       disturbed_(new ProblemLabel("disturbed_cells")),
       measure_again_(new QPushButton(tr("Measure again"))),
+      resume_(new QPushButton(tr("Continue run"))),
       x_axis_(picker(QStringLiteral("x_axis"), tr("Horizontal axis"),
                      tr("What the charts are drawn along"))),
       facets_(picker(QStringLiteral("facets"), tr("Panels"),
@@ -113,11 +114,15 @@ QWidget* RunView::build_head() {
   measure_again_->setObjectName(QStringLiteral("measure_disturbed_again"));
   measure_again_->setToolTip(tr("Measures the whole run again, as a new one"));
   measure_again_->hide();
+  resume_->setObjectName(QStringLiteral("resume_run"));
+  resume_->setToolTip(tr("Measures the heats that this run still lacks"));
+  resume_->hide();
   auto* head = new QWidget;
   auto* line = new QHBoxLayout;
   line->setSpacing(12);
   line->addWidget(title_, 0, Qt::AlignTop);
   line->addWidget(detail_, 1);
+  line->addWidget(resume_, 0, Qt::AlignTop);
   auto* layout = new QVBoxLayout(head);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(2);
@@ -208,6 +213,7 @@ void RunView::build_actions() {
 
 void RunView::wire() {
   connect(measure_again_, &QPushButton::clicked, this, [this] { Q_EMIT again_asked(uuid_); });
+  connect(resume_, &QPushButton::clicked, this, [this] { Q_EMIT resume_asked(uuid_); });
   connect(chart_, &charts::RunChart::cell_chosen, this, [this](qint64 cell) {
     if (run_ && choose_numbered(cell)) show_tab(QStringLiteral("cell"));
   });
@@ -366,6 +372,9 @@ void RunView::show_head(const RunSnapshot& run) {
   disturbed_->set_problem(disturbed);
   measure_again_->setVisible(!disturbed.isEmpty() && info.status != RunStatus::running &&
                              !info.damaged);
+  const bool was_ended =
+      info.status == RunStatus::interrupted || info.status == RunStatus::cancelled;
+  resume_->setVisible(was_ended && !info.damaged && !is_in_trash(info));
 
   facet_ = run.request.facet;
   QStringList keys{QString()};

@@ -78,6 +78,8 @@ class RunView : public QWidget {
  Q_SIGNALS:
   void run_wanted(const attnscope::gui::RunRequest& request);
   void again_asked(const QString& uuid);
+  /// To measure what the run still lacks.
+  void resume_asked(const QString& uuid);
   void succeeded(const QString& sentence);
   void failed(const QString& sentence);
 
@@ -98,6 +100,7 @@ class RunView : public QWidget {
   QLabel* detail_;
   ProblemLabel* disturbed_;
   QPushButton* measure_again_;
+  QPushButton* resume_;
   QComboBox* x_axis_;
   QComboBox* facets_;
   SliceBar* slice_bar_;
