@@ -294,6 +294,34 @@ Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a, const St
   return comparison;
 }
 
+Result<Figure> comparison_figure(const Comparison& comparison) {
+  Table table{.run = comparison.run_b, .rows = {}, .baseline = "A"};
+  for (const ComparedCell& cell : comparison.cells) {
+    Row row = cell.b;
+    row.ratio = cell.ratio;
+    row.cell.cell.samples.clear();
+    const std::string id = row.cell.cell.contender.id();
+    if (std::ranges::find(table.contenders, id) == table.contenders.end())
+      table.contenders.push_back(id);
+    table.rows.push_back(std::move(row));
+  }
+  const std::array<std::string_view, 1> drawn{"sequence_tokens"};
+  const Slice slice = find_slice(table, drawn, {});
+  std::erase_if(table.rows, [&](const Row& row) { return !is_in(slice, row); });
+  Result<Figure> figure = make_figure(table, XAxis::length, YAxis::ratio);
+  if (!figure) return figure;
+  const bool has_values = std::ranges::any_of(
+      figure->series, [](const Series& series) { return !series.points.empty(); });
+  if (!has_values) return fail("no cell has a time in both runs");
+  figure->y_label = "Time of B over time of A";
+  figure->title =
+      fmt::format("B: {} {}, A: {} {}; {}", comparison.run_b.number, title_of(comparison.run_b),
+                  comparison.run_a.number, title_of(comparison.run_a), figure->title);
+  figure->provenance = fmt::format("B: {} A: {}", provenance_line(comparison.run_b),
+                                   provenance_line(comparison.run_a));
+  return figure;
+}
+
 const ComparedTexts& comparison_headings() {
   static const ComparedTexts headings{"contender", "A, per doc", "B, per doc", "B vs A",
                                       "95 % of it"};

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/report/figure.h"
 #include "engine/report/table.h"
 #include "engine/statistics/between_runs.h"
 
@@ -43,6 +44,10 @@ struct ComparedLine {
 /// What is not alike, how many cells got which verdict, what may have moved between the runs: a
 /// sentence each.
 [[nodiscard]] std::vector<std::string> comparison_notes(const Comparison& comparison);
+
+/// B's time over A's along the length, of the slice with the most cells; an error where no cell of
+/// it has a ratio.
+[[nodiscard]] Result<Figure> comparison_figure(const Comparison& comparison);
 
 /// JSON is write_comparison_json's.
 [[nodiscard]] std::string write_comparison(const Comparison& comparison,

@@ -11,9 +11,11 @@
 #include <QTableView>
 #include <QToolButton>
 
+#include "app/gui/charts/run_chart.h"
 #include "app/gui/main_window.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/compare_page.h"
+#include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_view.h"
 #include "tests/gui/gui_test.h"
@@ -77,6 +79,21 @@ class ComparisonViewTest : public QObject {
     QCOMPARE(text(1, ComparisonModel::ratio), QStringLiteral("no difference shown"));
     const auto* notes = view_->findChild<QLabel*>(QStringLiteral("comparison_notes"));
     QVERIFY(notes->text().contains(QStringLiteral("slower in 1")));
+  }
+
+  void TheRatios_AreAChart_ThatIsExported() {
+    view_->show_comparison(made_up({64, 128}));
+    const report::Figure& figure = view_->chart()->figure();
+    QCOMPARE(figure.series.size(), std::size_t{3});
+    QCOMPARE(figure.line_at, std::optional(1.0));
+    QVERIFY(std::abs(figure.series.front().points.front().y - 10) < 1e-6);
+    QVERIFY(view_->has_figure());
+    QTest::keyClick(view_->chart(), Qt::Key_E);
+    auto* dialog = view_->findChild<FigureDialog*>();
+    QVERIFY(dialog && dialog->isVisible());
+    dialog->reject();
+    view_->show_comparison(made_up({512}));
+    QVERIFY(!view_->has_figure() && !view_->chart()->isVisible());
   }
 
   void OnlyDifferences_LeavesTheOthersOut_ByKeyboard() {

@@ -40,6 +40,27 @@ TEST(Compare, ARunWithItself_ShowsNoDifference) {
   EXPECT_THAT(comparison_notes(comparison).front(), "A and B are the same run");
 }
 
+TEST(Compare, AsAFigure_HasTheRatiosOverTheLength) {
+  const MeasuredRun run;
+  const auto figure = comparison_figure(compare_or_throw(run, run));
+  ASSERT_TRUE(figure) << figure.error().message;
+  EXPECT_EQ(figure->y_label, "Time of B over time of A");
+  EXPECT_EQ(figure->line_at, 1);
+  std::size_t points = 0, without = 0;
+  for (const Series& series : figure->series) {
+    points += series.points.size();
+    without += series.rail.size();
+    for (const Point& point : series.points) {
+      EXPECT_DOUBLE_EQ(point.y, 1);
+      EXPECT_LT(point.low, 1);
+      EXPECT_GT(point.high, 1);
+    }
+  }
+  EXPECT_EQ(points, 7U);
+  EXPECT_EQ(without, 1U);
+  EXPECT_FALSE(comparison_figure({}));
+}
+
 TEST(Compare, RunsThatShareNoCell_SayWhichSettingsAreApart) {
   const MeasuredRun run;
   const TemporaryFolder folder;

@@ -251,10 +251,12 @@ void ComparePage::copy_table(report::TableFormat format) {
 }
 
 bool ComparePage::has_figure() const {
+  if (body_->currentWidget() == comparison_view_) return comparison_view_->has_figure();
   return run_view_->has_figure() && body_->currentWidget() == run_body_;
 }
 
 void ComparePage::export_figure() {
+  if (body_->currentWidget() == comparison_view_) return comparison_view_->export_figure();
   run_view_->export_figure();
 }
 

@@ -7,12 +7,17 @@
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
+#include <QSplitter>
 #include <QStyledItemDelegate>
 #include <QTableView>
 #include <QToolButton>
 #include <QVBoxLayout>
+#include <algorithm>
 
+#include "app/gui/charts/run_chart.h"
 #include "app/gui/session/text.h"
+#include "app/gui/views/figure_dialog.h"
+#include "app/gui/views/kept.h"
 #include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
@@ -82,6 +87,7 @@ ComparisonView::ComparisonView(QWidget* parent)
       title_(new QLabel),
       notes_(new QLabel),
       only_(new QCheckBox(tr("Only &differences"))),
+      chart_(new charts::RunChart),
       table_(new QTableView) {
   back_->setObjectName(QStringLiteral("comparison_back"));
   back_->setShortcut(QKeySequence(Qt::Key_Escape));
@@ -99,8 +105,20 @@ ComparisonView::ComparisonView(QWidget* parent)
   layout->setSpacing(8);
   layout->addWidget(build_top());
   layout->addWidget(notes_);
-  layout->addWidget(table_, 1);
+  chart_->setObjectName(QStringLiteral("comparison_chart"));
+  chart_->set_title_shown(false);  // it stands above
+  auto* halves = new QSplitter(Qt::Vertical);
+  halves->setObjectName(QStringLiteral("comparison_split"));
+  halves->addWidget(chart_);
+  halves->addWidget(table_);
+  halves->setStretchFactor(0, 3);
+  halves->setStretchFactor(1, 2);
+  halves->setChildrenCollapsible(false);
+  halves->setHandleWidth(8);
+  keep_sizes(*halves);
+  layout->addWidget(halves, 1);
 
+  connect(chart_, &charts::RunChart::export_wanted, this, &ComparisonView::export_figure);
   connect(back_, &QToolButton::clicked, this, &ComparisonView::closed);
   connect(swap_, &QToolButton::clicked, this, [this] {
     if (const ComparisonPointer& now = model_.comparison())
@@ -166,7 +184,29 @@ void ComparisonView::show_comparison(const ComparisonPointer& comparison) {
     notes.append(comparison->problem);
   }
   notes_->setText(notes.join(QLatin1Char('\n')));
+  const auto figure = report::comparison_figure(comparison->comparison);
+  std::vector<std::string> ids;
+  for (const report::ComparedCell& cell : comparison->comparison.cells) {
+    std::string id = cell.b.cell.cell.contender.id();
+    if (std::ranges::find(ids, id) == ids.end()) ids.push_back(std::move(id));
+  }
+  chart_->set_contenders(ids);
+  if (!figure) chart_->set_placeholder(words(figure.error().message));
+  chart_->set_facets(figure ? charts::facets_of(*figure) : report::Facets{});
+  chart_->setVisible(!comparison->comparison.cells.empty());
   table_->resizeColumnsToContents();
+}
+
+bool ComparisonView::has_figure() const {
+  return !chart_->page().empty();
+}
+
+void ComparisonView::export_figure() {
+  if (!has_figure()) return;
+  auto* dialog = new FigureDialog(charts::printable(chart_->shown_facets()),
+                                  chart_->shown_options(), QStringLiteral("comparison"), this);
+  connect(dialog, &FigureDialog::written, this, &ComparisonView::succeeded);
+  dialog->open();
 }
 
 void ComparisonView::copy_table(report::TableFormat format) {

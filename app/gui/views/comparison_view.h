@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Two runs compared, cell by cell with verdicts; above them what was not alike and how far the
-// machine itself may have moved between them.
+// Two runs compared, cell by cell with verdicts, as a chart and as a table; above them what was not
+// alike and how far the machine itself may have moved between them.
 
 #include <QSortFilterProxyModel>
 #include <QWidget>
@@ -13,6 +13,10 @@ class QCheckBox;
 class QLabel;
 class QTableView;
 class QToolButton;
+
+namespace attnscope::charts {
+class RunChart;
+}
 
 namespace attnscope::gui {
 
@@ -26,7 +30,10 @@ class ComparisonView : public QWidget {
   [[nodiscard]] QTableView* table() const { return table_; }
   [[nodiscard]] QCheckBox* only_differences() const { return only_; }
   [[nodiscard]] QToolButton* back_button() const { return back_; }
+  [[nodiscard]] charts::RunChart* chart() const { return chart_; }
   void copy_table(report::TableFormat format);
+  [[nodiscard]] bool has_figure() const;
+  void export_figure();
 
  Q_SIGNALS:
   void closed();
@@ -46,6 +53,7 @@ class ComparisonView : public QWidget {
   QLabel* title_;
   QLabel* notes_;
   QCheckBox* only_;
+  charts::RunChart* chart_;
   QTableView* table_;
 };
 
