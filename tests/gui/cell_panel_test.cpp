@@ -4,10 +4,10 @@
 #include <QClipboard>
 #include <QLabel>
 #include <QPushButton>
-#include <set>
 
+#include "app/gui/charts/run_chart.h"
+#include "app/gui/models/samples_figure.h"
 #include "app/gui/session/read_run.h"
-#include "app/gui/views/sample_strip.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 
@@ -36,12 +36,17 @@ class CellPanelTest : public QObject {
     panel_->resize(300, 900);
     panel_->show();
     QVERIFY(QTest::qWaitForWindowExposed(panel_.get()));
+    panel_->samples()->resize(600, 300);  // where its owner puts it
+    panel_->samples()->show();
   }
-  void cleanup() { panel_.reset(); }
+  void cleanup() {
+    delete panel_->samples();
+    panel_.reset();
+  }
 
   void WithoutACell_ItSaysHowToChooseOne() {
     QVERIFY(panel_->text().contains(QStringLiteral("Choose one in the table")));
-    QVERIFY(!panel_->samples()->isVisible());
+    QVERIFY(panel_->samples()->page().empty());
     QVERIFY(panel_->command().isEmpty());
   }
 
@@ -60,7 +65,7 @@ class CellPanelTest : public QObject {
     const auto* status = panel_->findChild<QLabel*>(QStringLiteral("cell_status"));
     QVERIFY(status->isVisible());
     QVERIFY(status->text().startsWith(QStringLiteral("oom: needs 6.4 GB")));
-    QVERIFY(!panel_->samples()->isVisible());
+    QVERIFY(panel_->samples()->page().empty());
     QVERIFY(!panel_->text().contains(QStringLiteral("95 % interval")));
     QVERIFY(!panel_->command().isEmpty());
   }
@@ -84,40 +89,45 @@ class CellPanelTest : public QObject {
     QVERIFY(command.contains(QStringLiteral("--db ")));
   }
 
-  void EverySample_IsADotInItsPlacementsColumn() {
+  void EverySample_StandsByItself_InTheOrderOfPlacements() {
     panel_->show_cell(run_, 2);
-    const std::vector<SampleStrip::Dot> dots = panel_->samples()->dots();
-    QCOMPARE(dots.size(), std::size_t{10});
-    std::set<double> columns;
-    for (const SampleStrip::Dot& dot : dots) {
-      columns.insert(dot.position.x());
-      QVERIFY(QRectF(panel_->samples()->rect()).contains(dot.position));
-    }
-    QCOMPARE(columns.size(), std::size_t{10});
+    const charts::ChartDrawing& drawing = panel_->samples()->drawing();
+    QCOMPARE(drawing.series().size(), std::size_t{1});
+    const charts::DrawnSeries& samples = drawing.series().front();
+    QCOMPARE(samples.points.size(), std::size_t{10});
+    QVERIFY(samples.lines.empty());
+    for (const charts::DrawnPoint& point : samples.points)
+      QVERIFY(drawing.plot().contains(point.position));
     // Slower is higher.
-    QVERIFY(dots[0].position.y() > dots[4].position.y());
+    QVERIFY(samples.points[0].position.y() > samples.points[4].position.y());
+    QCOMPARE(drawing.marks().size(), std::size_t{2});
+    QCOMPARE(drawing.ceilings().size(), std::size_t{3});
+    QVERIFY(drawing.ceilings().front().text.startsWith(QStringLiteral("median ")));
   }
 
-  void Outliers_AreRinged() {
+  void Outliers_AreASeriesOfTheirOwn() {
     auto odd = std::make_shared<RunSnapshot>(*run_);
     odd->table.rows[2].cell.outliers[3] = true;
     panel_->show_cell(odd, 2);
-    const auto dots = panel_->samples()->dots();
-    QCOMPARE(std::count_if(dots.begin(), dots.end(), [](const auto& dot) { return dot.outlier; }),
-             1);
+    const auto& series = panel_->samples()->drawing().series();
+    QCOMPARE(series.size(), std::size_t{2});
+    QCOMPARE(series.back().points.size(), std::size_t{1});
+    QVERIFY(series.back().points.front().text.contains(QStringLiteral("outlier")));
   }
 
   void Samples_AreReadByMouseAndByKeyboard() {
     panel_->show_cell(run_, 2);
-    SampleStrip* strip = panel_->samples();
-    const QString first = strip->text_at(strip->dots().front().position);
-    QVERIFY2(first.startsWith(QStringLiteral("Placement 1, round 1: ")), qPrintable(first));
-    strip->setFocus();
-    QTest::keyClick(strip, Qt::Key_Right);
-    QCOMPARE(strip->current_text(), first);
-    for (int i = 0; i < 20; ++i) QTest::keyClick(strip, Qt::Key_Right);
-    QVERIFY(strip->current_text().startsWith(QStringLiteral("Placement 2, round 5: ")));
-    QCOMPARE(strip->accessibleDescription(), strip->current_text());
+    charts::RunChart* chart = panel_->samples();
+    const auto& points = chart->drawing().series().front().points;
+    const QString first = chart->value_at(points.front().position);
+    QVERIFY2(first.contains(QStringLiteral("placement 1, round 1")), qPrintable(first));
+    chart->setFocus();
+    QTest::keyClick(chart, Qt::Key_Down);
+    QTest::keyClick(chart, Qt::Key_Right);
+    QCOMPARE(chart->current_value(), first);
+    for (int i = 0; i < 20; ++i) QTest::keyClick(chart, Qt::Key_Right);
+    QVERIFY(chart->current_value().contains(QStringLiteral("placement 2, round 5")));
+    QCOMPARE(chart->accessibleDescription(), chart->current_value());
   }
 
   void VeryManySamples_AreThinnedButKeepTheirOutliers() {
@@ -127,10 +137,9 @@ class CellPanelTest : public QObject {
     row.cell.cell.samples.assign(100'000, sample);
     row.cell.outliers.assign(100'000, false);
     row.cell.outliers[77'777] = true;
-    panel_->show_cell(many, 2);
-    const auto dots = panel_->samples()->dots();
-    QVERIFY(dots.size() < 5000);
-    QVERIFY(std::any_of(dots.begin(), dots.end(), [](const auto& dot) { return dot.outlier; }));
+    const report::Figure figure = samples_figure(&row);
+    QVERIFY(figure.series.front().points.size() < 5000);
+    QCOMPARE(figure.series.back().points.size(), std::size_t{1});
   }
 };
 

@@ -17,7 +17,6 @@
 #include "app/gui/views/cell_panel.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/run_table.h"
-#include "app/gui/views/sample_strip.h"
 #include "app/gui/views/slice_bar.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
@@ -369,7 +368,7 @@ class RunViewTest : public QObject {
     QVERIFY2(text.startsWith(QStringLiteral("sparse/segment/4\n")), qPrintable(text));
     QVERIFY(text.contains(QStringLiteral("128 tokens")));
     QCOMPARE(view_->table()->currentIndex().data(table_row_role).toInt(), 5);
-    QVERIFY(!view_->cell_panel()->samples()->dots().empty());
+    QVERIFY(!view_->cell_panel()->samples()->page().empty());
   }
 
   void TheChosenCell_StaysWhileTheRunIsReadAgain() {

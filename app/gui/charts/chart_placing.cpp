@@ -76,7 +76,7 @@ void ChartDrawing::place_series(const report::Figure& figure) {
       if (gap) end_line();
       previous_x = point.x;
       const QPointF position = place(point.x, point.y);
-      line << position;
+      if (figure.is_joined) line << position;
       if (!is_inside(position, plot_)) continue;
       if (page_.intervals && point.low < point.high) {
         const double low =

@@ -15,9 +15,11 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "app/gui/charts/run_chart.h"
+#include "app/gui/models/samples_figure.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
-#include "app/gui/views/sample_strip.h"
+#include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/theme.h"
 #include "engine/report/repeat_command.h"
 
@@ -47,7 +49,7 @@ CellPanel::CellPanel(QWidget* parent)
       title_(heading({})),
       setting_(wrapping()),
       status_(wrapping()),
-      strip_(new SampleStrip),
+      samples_(new charts::RunChart),
       body_(nullptr),
       scroll_(new QScrollArea) {
   setObjectName(QStringLiteral("cell_panel"));
@@ -73,6 +75,15 @@ CellPanel::CellPanel(QWidget* parent)
   layout->setSpacing(4);
   layout->addWidget(build_head());
   layout->addWidget(scroll_, 1);
+  samples_->setObjectName(QStringLiteral("samples"));
+  samples_->set_placeholder(tr("No samples: choose a cell in the table, or a value in a chart"));
+  connect(samples_, &charts::RunChart::export_wanted, this, [this] {
+    if (samples_->page().empty()) return;
+    auto* dialog = new FigureDialog(charts::printable(samples_->shown_facets()),
+                                    samples_->shown_options(), QStringLiteral("samples"), this);
+    connect(dialog, &FigureDialog::written, this, &CellPanel::succeeded);
+    dialog->open();
+  });
   setMinimumWidth(16 * fontMetrics().averageCharWidth());
   show_cell(nullptr, std::nullopt);
 }
@@ -139,7 +150,9 @@ void CellPanel::show_cell(const RunPointer& run, std::optional<std::size_t> tabl
         tr("Choose one in the table or a value in a chart: its samples, conditions, "
            "memory and work stand here.");
   }
-  strip_->show_cell(row);
+  const report::Figure samples = samples_figure(row);
+  samples_->set_figure(samples);
+  if (!same_cell) samples_->set_y_range(samples_range(samples));
   show_facts();
   show_command();
   if (!same_cell) scroll_->verticalScrollBar()->setValue(0);

@@ -17,9 +17,11 @@ class QPushButton;
 class QScrollArea;
 class QVBoxLayout;
 
-namespace attnscope::gui {
+namespace attnscope::charts {
+class RunChart;
+}
 
-class SampleStrip;
+namespace attnscope::gui {
 
 class CellPanel : public QWidget {
   Q_OBJECT
@@ -29,7 +31,7 @@ class CellPanel : public QWidget {
   /// A row of the run's table; without one the panel says how to choose.
   void show_cell(const RunPointer& run, std::optional<std::size_t> table_row);
   /// Of the same cell, to stand wherever its owner puts it.
-  [[nodiscard]] SampleStrip* samples() const { return strip_; }
+  [[nodiscard]] charts::RunChart* samples() const { return samples_; }
   /// Everything it says, as lines: what its Copy button copies.
   [[nodiscard]] QString text() const;
   [[nodiscard]] QString command() const;
@@ -52,7 +54,7 @@ class CellPanel : public QWidget {
   QLabel* title_;
   QLabel* setting_;
   QLabel* status_;
-  SampleStrip* strip_;
+  charts::RunChart* samples_;
   QWidget* sections_ = nullptr;
   QVBoxLayout* body_;
   QScrollArea* scroll_;

@@ -30,7 +30,6 @@
 #include "app/gui/views/problem_label.h"
 #include "app/gui/views/run_export.h"
 #include "app/gui/views/run_table.h"
-#include "app/gui/views/sample_strip.h"
 #include "app/gui/views/slice_bar.h"
 #include "engine/report/conditions.h"
 #include "engine/report/provenance.h"
