@@ -19,6 +19,7 @@ namespace {
 // (aten/src/ATen/native/cpu/FlashAttentionKernel.cpp: q_split_size, kv_split_size).
 constexpr std::int64_t tile_rows = 256;
 constexpr std::int64_t tile_keys = 512;
+constexpr std::int64_t packed_keys = 64;  // packb_size there
 
 // A boolean mask would be turned into an additive one inside every call. For cuDNN LibTorch used to
 // write the most negative float16 (convert_boolean_attn_mask_cudnn in
@@ -78,13 +79,18 @@ class PreparedSdpa final : public PreparedBlocks {
   }
 
   /// Tiles of a thread: scores, sums and, backward, weights beside their gradient, in 16-bit types
-  /// both again rounded and then multiplied.
+  /// both again rounded and then multiplied. Processors that multiply 16-bit tiles (AMX) have
+  /// queries and a block of keys packed as well.
   std::int64_t library_bytes() const override {
     if (on_cuda()) return 0;  // tiles are in the processor's own memory
     const std::int64_t floats = (with_gradients() ? 2 : 1) * tile_keys + problem_.head_dim + 2;
     std::int64_t bytes = tile_rows * floats * static_cast<std::int64_t>(sizeof(float));
-    if (with_gradients() && problem_.dtype != DType::float32) {
+    if (problem_.dtype != DType::float32 && with_gradients()) {
       bytes += bytes / 2 + product_blocks_of_a_thread;
+    } else if (problem_.dtype != DType::float32) {
+      const std::int64_t packed = tile_rows * problem_.head_dim +
+                                  2 * packed_keys * std::max(problem_.head_dim, packed_keys);
+      bytes += (tile_rows * tile_keys + packed) * size_of(problem_.dtype);
     }
     return problem_.threads * bytes;
   }
