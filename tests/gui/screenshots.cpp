@@ -60,6 +60,8 @@ bool shoot_runs(MainWindow& window, const QString& folder, const QString& suffix
   view->show_tab(QStringLiteral("cell"));
   view->choose_cell(view->run() && view->run()->table.rows.size() > 6 ? 6 : 0);
   bool saved = save(window, folder + QStringLiteral("/compare-cell") + suffix);
+  view->show_tab(QStringLiteral("samples"));
+  saved = save(window, folder + QStringLiteral("/compare-samples") + suffix) && saved;
   view->show_tab(QStringLiteral("table"));
   view->run_table()->show_list(true);
   saved = save(window, folder + QStringLiteral("/compare-list") + suffix) && saved;
