@@ -49,7 +49,7 @@ class RunViewTest : public QObject {
   [[nodiscard]] QComboBox* box(const char* name) const {
     return view_->findChild<QComboBox*>(QLatin1String(name));
   }
-  [[nodiscard]] QTableView* pivot() const { return view_->run_table()->pivot(); }
+  [[nodiscard]] QTableView* pivot() const { return view_->run_table()->view(); }
   [[nodiscard]] QString pivot_text(int row, int column) const {
     return pivot()->model()->index(row, column).data().toString();
   }
@@ -97,7 +97,6 @@ class RunViewTest : public QObject {
       QCOMPARE(figure.series.front().rail.front().status, CellStatus::oom);
     }
     QCOMPARE(view_->chart()->facets().panels.size(), std::size_t{2});
-    QCOMPARE(view_->table()->model()->rowCount(), 9);
   }
 
   void DisturbedCells_AreCountedAndTheWayOutIsAButton() {
@@ -231,7 +230,7 @@ class RunViewTest : public QObject {
     const charts::DrawnPoint point = series.points.at(1);
     QTest::mouseClick(chart, Qt::LeftButton, {}, point.position.toPoint());
     QVERIFY(view_->cell_panel()->isVisible());
-    QTRY_VERIFY(!view_->table()->selectionModel()->selectedRows().isEmpty());
+    QVERIFY(pivot()->currentIndex().isValid());
     const auto numbers = [this] {
       std::vector<std::int64_t> all;
       for (const report::Row& row : view_->run()->table.rows) all.push_back(row.cell.cell_number);
@@ -301,7 +300,6 @@ class RunViewTest : public QObject {
   }
 
   void TheTable_IsContendersAgainstLengthsAtFirst() {
-    QVERIFY(!view_->run_table()->shows_list());
     QCOMPARE(pivot()->model()->rowCount(), 3);
     QCOMPARE(pivot()->model()->columnCount(), 4);
     QCOMPARE(pivot_text(0, 0), QStringLiteral("full/dense (baseline)"));
@@ -327,11 +325,6 @@ class RunViewTest : public QObject {
         QStringLiteral("setting,contender,quantity,64,128,8192")));
     view_->copy_table(report::TableFormat::latex);
     QVERIFY(QApplication::clipboard()->text().contains(QStringLiteral("\\toprule")));
-    choose(box("table_form"), 1);
-    QVERIFY(view_->run_table()->shows_list());
-    QVERIFY(!box("pivot_rows")->isVisible());
-    view_->copy_table(report::TableFormat::csv);
-    QVERIFY(QApplication::clipboard()->text().startsWith(QStringLiteral("contender,name,")));
   }
 
   void SelectedCells_AreCopiedWithTheirColumns() {
@@ -344,31 +337,19 @@ class RunViewTest : public QObject {
     QVERIFY2(lines[1].startsWith(QStringLiteral("full/sdpa\t")), qPrintable(lines[1]));
   }
 
-  void ASortedList_OrdersByNumber() {
-    view_->table()->sortByColumn(CellTableModel::tokens, Qt::DescendingOrder);
-    const QAbstractItemModel* rows = view_->table()->model();
-    QCOMPARE(rows->index(0, CellTableModel::tokens).data().toString(), QStringLiteral("8192"));
-    QCOMPARE(rows->index(8, CellTableModel::tokens).data().toString(), QStringLiteral("64"));
-  }
-
-  void Verdicts_AreNotCut() {
-    view_->run_table()->show_list(true);
-    const QTableView* list = view_->table();
-    QVERIFY(list->columnWidth(CellTableModel::against_baseline) >
-            list->fontMetrics().horizontalAdvance(QStringLiteral("no difference shown")));
-  }
-
-  void AChosenCell_IsTheSameInBothFormsAndInThePanel() {
-    QTest::keyClick(view_.get(), Qt::Key_D, Qt::ControlModifier | Qt::ShiftModifier);
-    QVERIFY(view_->cell_panel()->isVisible());
+  void AChosenCell_StandsInThePanel_WhichReturnOpens() {
     pivot()->setFocus();
     pivot()->setCurrentIndex(pivot()->model()->index(2, 1));
     QTest::keyClick(pivot(), Qt::Key_Right);
     const QString text = view_->cell_panel()->text();
     QVERIFY2(text.startsWith(QStringLiteral("sparse/segment/4\n")), qPrintable(text));
     QVERIFY(text.contains(QStringLiteral("128 tokens")));
-    QCOMPARE(view_->table()->currentIndex().data(table_row_role).toInt(), 5);
     QVERIFY(!view_->cell_panel()->samples()->page().empty());
+    QVERIFY(!view_->cell_panel()->isVisible());
+    QTest::keyClick(pivot(), Qt::Key_Return);
+    QVERIFY(view_->cell_panel()->isVisible());
+    view_->choose_cell(0);
+    QCOMPARE(pivot()->currentIndex(), pivot()->model()->index(0, 1));
   }
 
   void TheChosenCell_StaysWhileTheRunIsReadAgain() {
@@ -431,10 +412,9 @@ class RunViewTest : public QObject {
     QStringList names;
     for (const QWidget* widget : reached) names.append(widget->objectName());
     const QString all = names.join(QLatin1Char(' '));
-    for (const char* name :
-         {"x_axis", "slice_dtype", "slice_heads", "time_view", "second_view", "run_chart",
-          "table_form", "pivot_rows", "pivot_columns", "pivot_cells", "save_table", "pivot",
-          "samples", "repeat_command", "copy_command"}) {
+    for (const char* name : {"x_axis", "slice_dtype", "slice_heads", "time_view", "second_view",
+                             "run_chart", "pivot_rows", "pivot_columns", "pivot_cells",
+                             "save_table", "pivot", "samples", "repeat_command", "copy_command"}) {
       auto* widget = view_->findChild<QWidget*>(QLatin1String(name));
       QVERIFY2(widget != nullptr, name);
       QVERIFY2(reached.contains(widget),

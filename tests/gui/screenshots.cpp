@@ -51,8 +51,8 @@ QString many_sided_run(const std::filesystem::path& database) {
   return found;
 }
 
-/// The run page's states: a cell beside the charts, the list of cells, another run with windows
-/// along x and lengths against contenders.
+/// The run page's states: a cell beneath the charts, its samples, the table, another run with
+/// windows along x and lengths against contenders.
 bool shoot_runs(MainWindow& window, const QString& folder, const QString& suffix,
                 const QString& many_sided) {
   RunView* view = window.compare()->run_view();
@@ -63,9 +63,7 @@ bool shoot_runs(MainWindow& window, const QString& folder, const QString& suffix
   view->show_tab(QStringLiteral("samples"));
   saved = save(window, folder + QStringLiteral("/compare-samples") + suffix) && saved;
   view->show_tab(QStringLiteral("table"));
-  view->run_table()->show_list(true);
-  saved = save(window, folder + QStringLiteral("/compare-list") + suffix) && saved;
-  view->run_table()->show_list(false);
+  saved = save(window, folder + QStringLiteral("/compare-table") + suffix) && saved;
   if (many_sided.isEmpty()) return saved;
   window.compare()->choose_run(many_sided);
   const auto is_shown = [&](const QString& uuid) {

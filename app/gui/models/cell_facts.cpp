@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/models/cell_facts.h"
 
+#include <fmt/format.h>
+
 #include <QCoreApplication>
 #include <algorithm>
 #include <set>
@@ -29,6 +31,50 @@ QString bytes(double count) {
 
 QString three(double value) {
   return words(report::three_digits(value));
+}
+
+QString joined(const std::vector<std::string>& notes) {
+  return words(fmt::format("{}", fmt::join(notes, "; ")));
+}
+
+QString time_tip(const report::Row& row) {
+  const std::vector<std::string> notes = report::notes_on_time(row);
+  QString tip = tr("95 % interval: %1; %2 samples in %3 placements")
+                    .arg(words(report::time_interval_in_words(row.cell.summary)))
+                    .arg(row.cell.summary.samples)
+                    .arg(row.cell.summary.placements);
+  if (!row.cell.cell.settled) tip += tr("; stopped by its time limit");
+  if (!notes.empty()) tip += QStringLiteral("; ") + joined(notes);
+  return tip;
+}
+
+QString memory_tip(const report::Row& row) {
+  const CellMemory& memory = row.cell.cell.memory;
+  if (has_unseen_memory(memory)) return joined(report::notes_on_memory(row));
+  return tr("Peak above what was live before the call; %1 reserved, %2 workspace")
+      .arg(bytes(static_cast<double>(memory.reserved_bytes)),
+           bytes(static_cast<double>(memory.workspace_bytes)));
+}
+
+QString ratio_tip(const report::Row& row) {
+  if (!row.ratio || report::against_baseline(row) == "baseline") return {};
+  return tr("Per document, 95 % interval: %1; %2")
+      .arg(words(report::interval_in_words(*row.ratio)),
+           row.ratio->paired ? tr("paired") : tr("unpaired"));
+}
+
+QString executed_tip(const report::Row& row) {
+  if (!report::executed_ratio(row)) return {};
+  const CellWork& work = row.cell.cell.work;
+  return tr("%1: %2 GFLOP where %3 are useful; it moves %4, and %5 is the least")
+      .arg(words(report::executed_in_words(row)), three(work.executed_flop / 1e9),
+           three(work.useful_flop / 1e9), bytes(work.executed_bytes), bytes(work.least_bytes));
+}
+
+QString error_tip(const report::Row& row) {
+  if (!row.cell.cell.error_bound) return {};
+  return tr("Largest deviation from the float64 reference over max|V|; allowed %1")
+      .arg(QString::number(*row.cell.cell.error_bound, 'e', 1));
 }
 
 Section time_section(const report::Row& row) {
@@ -184,6 +230,25 @@ CellFacts cell_facts(const report::Table& table, const report::Row& row) {
     if (!section.facts.empty()) facts.sections.push_back(std::move(section));
   }
   return facts;
+}
+
+QString cell_tip(const report::Row& row, report::Quantity quantity) {
+  if (row.cell.damaged) {
+    return tr("Not shown: %1; what else the run has can be kept: attnscope export RUN -o "
+              "FILE.attn, or Export run in the list.")
+        .arg(words(damage_in_words(row.cell)));
+  }
+  // What was planned has its work, and what was wrong its error.
+  if (quantity == report::Quantity::executed) return executed_tip(row);
+  if (quantity == report::Quantity::error && row.cell.cell.relative_error) return error_tip(row);
+  if (!report::is_measured(row)) return words(report::outcome_of(row).reason);
+  if (quantity == report::Quantity::memory) return memory_tip(row);
+  if (quantity == report::Quantity::ratio) return ratio_tip(row);
+  if (quantity == report::Quantity::limit && row.limit_ms)
+    return tr("The machine's ceilings allow %1 a call").arg(time(*row.limit_ms * 1e6));
+  if (quantity != report::Quantity::time) return {};
+  const QString ratio = ratio_tip(row);
+  return ratio.isEmpty() ? time_tip(row) : time_tip(row) + QLatin1Char('\n') + ratio;
 }
 
 }  // namespace attnscope::gui

@@ -1,13 +1,12 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What is known of one cell, in words, by section: time, how it stands against the baseline, under
-// what conditions it was measured, error, memory, work.
+// What is known of one cell, in words: by section, or the sentence behind one of its numbers.
 
 #include <QString>
 #include <vector>
 
-#include "engine/report/table.h"
+#include "engine/report/pivot.h"
 
 namespace attnscope::gui {
 
@@ -30,5 +29,8 @@ struct CellFacts {
 };
 
 [[nodiscard]] CellFacts cell_facts(const report::Table& table, const report::Row& row);
+
+/// Behind the number that a table shows: its interval, or why there is none.
+[[nodiscard]] QString cell_tip(const report::Row& row, report::Quantity quantity);
 
 }  // namespace attnscope::gui

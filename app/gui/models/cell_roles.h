@@ -8,13 +8,12 @@
 namespace attnscope::gui {
 
 enum CellRole {
-  sort_role = Qt::UserRole + 1,  // the bare number, or the text
-  style_key_role,                // contender id, bound to the line style of the charts
-  cell_status_role,              // CellStatus as int
-  verdict_role,                  // statistics::Verdict as int; invalid: nothing to compare
-  baseline_role,                 // whether it is the baseline's own
-  table_row_role,                // the row of report::Table it shows; invalid: none
-  heading_role,                  // whether it heads a block
+  style_key_role = Qt::UserRole + 1,  // contender id, bound to the line style of the charts
+  cell_status_role,                   // CellStatus as int
+  verdict_role,                       // statistics::Verdict as int; invalid: nothing to compare
+  baseline_role,                      // whether it is the baseline's own
+  table_row_role,                     // the row of report::Table it shows; invalid: none
+  heading_role,                       // whether it heads a block
 };
 
 /// Heads a column: its name, and the sentence that explains it.

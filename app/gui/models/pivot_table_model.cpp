@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-#include "app/gui/models/cell_table_model.h"
-#include "app/gui/models/cell_text.h"
+#include "app/gui/models/cell_facts.h"
 #include "app/gui/session/text.h"
 #include "engine/report/pivot.h"
 #include "engine/report/slice.h"
@@ -14,25 +13,6 @@ namespace {
 
 constexpr int left_aligned = static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter);
 constexpr int right = static_cast<int>(Qt::AlignRight | Qt::AlignVCenter);
-
-/// Where the list of cells says more about the same quantity.
-CellTableModel::Column column_of(report::Quantity quantity) {
-  switch (quantity) {
-    case report::Quantity::time:
-      return CellTableModel::per_document;
-    case report::Quantity::memory:
-      return CellTableModel::memory;
-    case report::Quantity::ratio:
-      return CellTableModel::against_baseline;
-    case report::Quantity::limit:
-      return CellTableModel::share_of_limit;
-    case report::Quantity::error:
-      return CellTableModel::error;
-    case report::Quantity::executed:
-      break;
-  }
-  return CellTableModel::executed;
-}
 
 bool is_alike(const std::vector<report::PivotHead>& a, const std::vector<report::PivotHead>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
@@ -164,13 +144,8 @@ QVariant PivotTableModel::cell_data(const report::PivotLine& line, int column, i
   switch (role) {
     case Qt::DisplayRole:
       return words(cell.text);
-    case Qt::ToolTipRole: {
-      const QString tip = cell_tip(row, column_of(line.quantity));
-      return cell.ratio && line.quantity == report::Quantity::time
-                 ? QStringLiteral("%1\n%2").arg(tip,
-                                                cell_tip(row, CellTableModel::against_baseline))
-                 : tip;
-    }
+    case Qt::ToolTipRole:
+      return cell_tip(row, line.quantity);
     case cell_status_role:
       return static_cast<int>(row.cell.damaged ? CellStatus::wrong : row.cell.cell.status);
     case verdict_role:

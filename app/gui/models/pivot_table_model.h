@@ -19,6 +19,7 @@ class PivotTableModel : public QAbstractTableModel {
 
   /// A snapshot whose cells stand in the same places keeps selection and scrolling.
   void set_run(const RunPointer& run);
+  [[nodiscard]] const RunPointer& run() const { return run_; }
 
   [[nodiscard]] bool is_heading(int row) const;
   /// The cell that shows a row of the table; the first where several quantities do.

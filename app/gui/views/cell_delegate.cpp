@@ -5,7 +5,7 @@
 #include <QPainter>
 
 #include "app/gui/charts/marker.h"
-#include "app/gui/models/cell_table_model.h"
+#include "app/gui/models/cell_roles.h"
 #include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
@@ -15,7 +15,7 @@ constexpr int swatch_width = 30;
 constexpr int padding = 6;
 
 bool has_swatch(const QModelIndex& index) {
-  return index.column() == CellTableModel::contender && index.data(style_key_role).isValid();
+  return index.column() == 0 && index.data(style_key_role).isValid();
 }
 
 QColor verdict_color(statistics::Verdict verdict, const QPalette& palette) {
@@ -37,7 +37,7 @@ QColor text_color(const QModelIndex& index, const QPalette& palette) {
     case CellStatus::wrong:
     case CellStatus::crashed:
     case CellStatus::timeout:
-      return has_swatch(index) ? palette.color(QPalette::Text) : error_text(palette);
+      return error_text(palette);
     default:
       return faint_text(palette);
   }

@@ -204,10 +204,8 @@ void RunView::build_actions() {
   });
   add(tr("Go to the table"), tr("Ctrl+T"), [this] {
     show_tab(QStringLiteral("table"));
-    table_->shown()->setFocus(Qt::ShortcutFocusReason);
+    table_->view()->setFocus(Qt::ShortcutFocusReason);
   });
-  add(tr("Other form of the table"), tr("Ctrl+Shift+T"),
-      [this] { table_->show_list(!table_->shows_list()); });
 }
 
 void RunView::wire() {
@@ -235,12 +233,9 @@ void RunView::wire() {
   connect(table_, &RunTable::choice_changed, this, &RunView::ask);
   connect(table_, &RunTable::row_chosen, this,
           [this](qulonglong row) { choose_cell(static_cast<std::size_t>(row)); });
+  connect(table_, &RunTable::row_opened, this, [this] { show_tab(QStringLiteral("cell")); });
   connect(table_, &RunTable::save_asked, this, &RunView::export_table);
   connect(panel_, &CellPanel::succeeded, this, &RunView::succeeded);
-}
-
-QTableView* RunView::table() const {
-  return table_->list();
 }
 
 QVariantMap RunView::chosen() const {
@@ -440,11 +435,7 @@ void RunView::show_figures(const RunSnapshot& run) {
 void RunView::copy_table(report::TableFormat format) {
   if (!run_ || run_->table.rows.empty()) return;
   QApplication::clipboard()->setText(words(table_->text(format)));
-  Q_EMIT succeeded(
-      table_->shows_list()
-          ? tr("Copied the table of %1.")
-                .arg(counted(static_cast<qint64>(run_->table.rows.size()), tr("cell"), tr("cells")))
-          : tr("Copied the table that is shown."));
+  Q_EMIT succeeded(tr("Copied the table that is shown."));
 }
 
 void RunView::export_table(report::TableFormat format) {

@@ -13,7 +13,6 @@ class QComboBox;
 class QLabel;
 class QPushButton;
 class QTabWidget;
-class QTableView;
 
 namespace attnscope::charts {
 class RunChart;
@@ -52,8 +51,6 @@ class RunView : public QWidget {
   [[nodiscard]] SliceBar* slice_bar() const { return slice_bar_; }
   [[nodiscard]] RunTable* run_table() const { return table_; }
   [[nodiscard]] CellPanel* cell_panel() const { return panel_; }
-  /// The list of all cells.
-  [[nodiscard]] QTableView* table() const;
 
   /// The run's contenders and the one that its numbers are set against now; empty: none.
   [[nodiscard]] QStringList contenders() const;
