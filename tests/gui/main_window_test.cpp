@@ -25,6 +25,7 @@
 #include "app/gui/views/patterns_page.h"
 #include "app/gui/views/progress_strip.h"
 #include "app/gui/views/run_list_panel.h"
+#include "app/gui/views/run_table.h"
 #include "app/gui/views/run_view.h"
 #include "app/gui/views/sweep_form.h"
 #include "tests/gui/gui_test.h"
@@ -106,7 +107,9 @@ class MainWindowTest : public QObject {
     QCOMPARE(view->chart()->figure().series.front().points.size(), std::size_t{3});
     QVERIFY(!view->chart()->drawing(0).empty());
     QVERIFY(!view->chart()->drawing(1).empty());
-    QCOMPARE(view->table()->model()->rowCount(), static_cast<int>(view->run()->table.rows.size()));
+    const QAbstractItemModel* table = view->run_table()->view()->model();
+    QCOMPARE(table->rowCount() * (table->columnCount() - 1),
+             static_cast<int>(view->run()->table.rows.size()));
     QTRY_VERIFY(!page()->progress()->isVisible());
   }
 
