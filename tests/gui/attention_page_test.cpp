@@ -137,10 +137,13 @@ class AttentionPageTest : public QObject {
         page_->explanation()->text().contains(share_words(static_cast<double>(row.weights[7]))));
   }
 
-  void DraggingOverRows_ShowsTheirMass() {
-    QTest::mousePress(map(), Qt::LeftButton, {}, at(20, 5));
-    QTest::mouseMove(map(), at(24, 30));
-    QTest::mouseRelease(map(), Qt::LeftButton, {}, at(24, 30));
+  void DraggingAlongTheMarginOfRows_ShowsTheirMass() {
+    const auto beside = [&](qint64 row) {
+      return QPoint(static_cast<int>(map()->row_margin().center().x()), at(row, 0).y());
+    };
+    QTest::mousePress(map(), Qt::LeftButton, {}, beside(20));
+    QTest::mouseMove(map(), beside(24));
+    QTest::mouseRelease(map(), Qt::LeftButton, {}, beside(24));
     QCOMPARE(session().rows(), (std::vector<TokenRange>{{20, 25}}));
     QTRY_VERIFY(session().received().has_value());
     QCOMPARE(session().received()->rows, std::int64_t{5});
@@ -148,6 +151,19 @@ class AttentionPageTest : public QObject {
     QCOMPARE(page_->text()->chosen(), std::optional(TokenRange{20, 25}));
     QTest::keyClick(map(), Qt::Key_Escape);
     QVERIFY(session().rows().empty());
+  }
+
+  void AClick_KeepsThePairAndShowsItsRow() {
+    QTest::mouseClick(map(), Qt::LeftButton, {}, at(3, 7));
+    QTest::mouseMove(map(), QPoint(2, 2));
+    QTRY_VERIFY(page_->explanation()->text().contains(QStringLiteral("lighthouses")));
+    QCOMPARE(session().rows(), (std::vector<TokenRange>{{3, 4}}));
+    map()->setFocus();
+    QTest::keyClick(map(), Qt::Key_Down);
+    QCOMPARE(session().rows(), (std::vector<TokenRange>{{4, 5}}));
+    QTest::keyClick(map(), Qt::Key_Escape);
+    QVERIFY(session().rows().empty());
+    QVERIFY(!map()->pinned_pair());
   }
 
   void AGroup_IsChosenFromTheList() {
@@ -242,18 +258,19 @@ class AttentionPageTest : public QObject {
     QTRY_VERIFY(has(AttentionSide::b));
     map()->setFocus();
     QTest::keyClick(map(), Qt::Key_Plus);
-    QVERIFY(map()->viewport().extent > 0);
-    QCOMPARE(map(AttentionSide::b)->viewport(), map()->viewport());
-    QTest::keyClick(map(), Qt::Key_Right);
-    QVERIFY(map()->viewport().column > 0);
-    QTest::keyClick(map(), Qt::Key_Home);
-    QCOMPARE(map(AttentionSide::b)->viewport(), charts::HeatViewport());
+    QVERIFY(map()->focus().tokens > 0);
+    QCOMPARE(map(AttentionSide::b)->focus(), map()->focus());
+    const double middle = map()->focus().column.tokens;
+    QTest::keyClick(map(), Qt::Key_Right, Qt::ControlModifier);
+    QVERIFY(map()->focus().column.tokens > middle);
+    QTest::keyClick(map(), Qt::Key_0);
+    QCOMPARE(map(AttentionSide::b)->focus(), charts::MapFocus());
   }
 
   void TheLogSwitch_ChangesTheColours() {
-    const QImage before = map()->image();
+    const QImage before = map()->cells();
     page_->log_switch()->click();
-    QTRY_VERIFY(map()->is_settled() && map()->image() != before);
+    QTRY_VERIFY(map()->is_settled() && map()->cells() != before);
     QVERIFY(map()->scale().logarithmic);
   }
 

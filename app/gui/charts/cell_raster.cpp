@@ -35,30 +35,24 @@ float strength_of(float share) {
 }  // namespace
 
 CellRaster::CellRaster(const CellPicture& picture)
-    : problem_(picture.problem),
-      other_(picture.other),
-      axis_(picture.axis),
-      pixels_(picture.pixels),
-      scale_(picture.pixels_per_unit),
-      hatch_(std::max(3.0, picture.hatch_pixels)),
-      theme_(picture.theme),
+    : picture_(picture),
       special_(picture.problem.sentence_tokens()),
       color_(static_cast<std::size_t>(picture.pixels)),
       total_(static_cast<std::size_t>(picture.pixels)) {
-  if (other_) {
+  if (picture_.other) {
     std::vector<std::int64_t> merged;
-    std::ranges::set_union(special_, other_->sentence_tokens(), std::back_inserter(merged));
+    std::ranges::set_union(special_, picture_.other->sentence_tokens(), std::back_inserter(merged));
     special_ = std::move(merged);
   }
-  const auto width = static_cast<std::size_t>(pixels_) + 1;
+  const auto width = static_cast<std::size_t>(picture_.pixels) + 1;
   samples_per_pixel_ = samples_per_pixel(picture);
   Cover blocks{std::vector<float>(width), std::vector<float>(width), true};
   Cover sentences = blocks;
-  for (const MaskBlock& block : axis_.blocks()) {
+  for (const MapBlock& block : picture_.axis.blocks()) {
     add_interval(blocks, block, block.tokens, 1);
-    if (other_ || is_crisp(block) || block.group != TokenGroup::document) continue;
-    for (std::int64_t s = problem_.next_sentence(block.tokens.begin - 1); s < block.tokens.end;
-         s = problem_.next_sentence(s)) {
+    if (picture_.other || is_crisp(block) || block.group != TokenGroup::document) continue;
+    for (std::int64_t s = picture_.problem.next_sentence(block.tokens.begin - 1);
+         s < block.tokens.end; s = picture_.problem.next_sentence(s)) {
       add_interval(sentences, block, {s, s + 1}, 1);
     }
   }
@@ -78,7 +72,7 @@ double CellRaster::intervals_of(const CellPicture& picture) {
 CellRaster::Cover& CellRaster::cover_of(std::size_t channel) {
   Cover& cover = covers_[channel];
   if (!cover.touched) {
-    const auto width = static_cast<std::size_t>(pixels_) + 1;
+    const auto width = static_cast<std::size_t>(picture_.pixels) + 1;
     cover.part.assign(width, 0);
     cover.step.assign(width, 0);
     cover.touched = true;
@@ -86,12 +80,13 @@ CellRaster::Cover& CellRaster::cover_of(std::size_t channel) {
   return cover;
 }
 
-void CellRaster::add_interval(Cover& cover, const MaskBlock& block, TokenRange keys,
+void CellRaster::add_interval(Cover& cover, const MapBlock& block, TokenRange keys,
                               float weight) const {
   const auto pixel = [&](std::int64_t token) {
     const double units =
         block.begin + block.units_per_token * static_cast<double>(token - block.tokens.begin);
-    return std::clamp((units - axis_.column_scroll()) * scale_, 0.0, static_cast<double>(pixels_));
+    return std::clamp((units - picture_.axis.column_scroll()) * picture_.pixels_per_unit, 0.0,
+                      static_cast<double>(picture_.pixels));
   };
   const double begin = pixel(keys.begin);
   const double end = pixel(keys.end);
@@ -116,7 +111,7 @@ void CellRaster::add_interval(Cover& cover, const MaskBlock& block, TokenRange k
 }
 
 std::vector<float> CellRaster::summed(const Cover& cover) const {
-  std::vector<float> sums(static_cast<std::size_t>(pixels_));
+  std::vector<float> sums(static_cast<std::size_t>(picture_.pixels));
   double level = 0;
   for (std::size_t x = 0; x < sums.size(); ++x) {
     level += static_cast<double>(cover.step[x]);
@@ -127,17 +122,17 @@ std::vector<float> CellRaster::summed(const Cover& cover) const {
 
 void CellRaster::add_row(std::int64_t query, float weight) {
   ++rows_sampled_;
-  if (other_) return add_difference_row(query, weight);
-  const auto first = static_cast<std::size_t>(problem_.group_of(query)) * columns;
-  problem_.keys_of(query, intervals_);
-  visit_blocks(axis_, intervals_, [&](const MaskBlock& block, TokenRange keys) {
-    const TokenRange run = same_group_run(problem_, block, keys);
+  if (picture_.other) return add_difference_row(query, weight);
+  const auto first = static_cast<std::size_t>(picture_.problem.group_of(query)) * columns;
+  picture_.problem.keys_of(query, intervals_);
+  visit_blocks(picture_.axis, intervals_, [&](const MapBlock& block, TokenRange keys) {
+    const TokenRange run = same_group_run(picture_.problem, block, keys);
     if (is_crisp(block)) {
-      visit_runs(problem_, block, keys, [&](TokenGroup to, TokenRange part) {
+      visit_runs(picture_.problem, block, keys, [&](TokenGroup to, TokenRange part) {
         add_interval(cover_of(first + static_cast<std::size_t>(to)), block, part, weight);
       });
     } else if (run == keys) {
-      const auto to = static_cast<std::size_t>(problem_.group_of(keys.begin));
+      const auto to = static_cast<std::size_t>(picture_.problem.group_of(keys.begin));
       add_interval(cover_of(first + to), block, keys, weight);
     } else {  // tiny tokens of two groups: divided by sentence_share_ in the end
       add_interval(cover_of(first + mixed), block, keys, weight);
@@ -146,10 +141,10 @@ void CellRaster::add_row(std::int64_t query, float weight) {
 }
 
 void CellRaster::add_difference_row(std::int64_t query, float weight) {
-  row_.split(problem_, *other_, query);
+  row_.split(picture_.problem, *picture_.other, query);
   for (std::size_t part = 0; part < difference_part_count; ++part) {
-    visit_blocks(axis_, row_.keys(static_cast<DifferencePart>(part)),
-                 [&](const MaskBlock& block, TokenRange keys) {
+    visit_blocks(picture_.axis, row_.keys(static_cast<DifferencePart>(part)),
+                 [&](const MapBlock& block, TokenRange keys) {
                    add_interval(cover_of(part), block, keys, weight);
                  });
   }
@@ -157,7 +152,7 @@ void CellRaster::add_difference_row(std::int64_t query, float weight) {
 
 std::int64_t CellRaster::next_special(std::int64_t token) const {
   const auto next = std::ranges::upper_bound(special_, token);
-  return next == special_.end() ? problem_.tokens() : *next;
+  return next == special_.end() ? picture_.problem.tokens() : *next;
 }
 
 void CellRaster::add_samples(std::int64_t begin, std::int64_t end, bool sentences,
@@ -183,7 +178,7 @@ void CellRaster::add_samples(std::int64_t begin, std::int64_t end, bool sentence
   }
 }
 
-void CellRaster::add_rows(const MaskBlock& block, std::int64_t begin, std::int64_t end) {
+void CellRaster::add_rows(const MapBlock& block, std::int64_t begin, std::int64_t end) {
   std::int64_t sentences = 0;
   if (block.group == TokenGroup::document) {
     sentences = std::ranges::lower_bound(special_, end) - std::ranges::lower_bound(special_, begin);
@@ -206,8 +201,8 @@ void CellRaster::blend_groups() {
     const auto from = static_cast<TokenGroup>(c / columns);
     const bool is_mixed = c % columns == mixed;
     const TokenGroup to = is_mixed ? TokenGroup::document : static_cast<TokenGroup>(c % columns);
-    const QColor own = pair_color(from, to, theme_);
-    const QColor sentence = pair_color(from, TokenGroup::sentence, theme_);
+    const QColor own = pair_color(from, to, picture_.theme);
+    const QColor sentence = pair_color(from, TokenGroup::sentence, picture_.theme);
     const std::vector<float> sums = summed(covers_[c]);
     for (std::size_t x = 0; x < sums.size(); ++x) {
       if (sums[x] <= 1e-6F) continue;
@@ -219,36 +214,37 @@ void CellRaster::blend_groups() {
 }
 
 void CellRaster::blend_parts(int y) {
-  const QColor paper = colors_of(theme_).background;
+  const QColor paper = colors_of(picture_.theme).background;
+  const double period = std::max(3.0, picture_.hatch_pixels);
   for (std::size_t c = 0; c < difference_part_count; ++c) {
     if (!covers_[c].touched) continue;
     covers_[c].touched = false;
     const auto part = static_cast<DifferencePart>(c);
-    const QColor own = difference_color(part, theme_);
+    const QColor own = difference_color(part, picture_.theme);
     const QColor line((own.red() + paper.red()) / 2, (own.green() + paper.green()) / 2,
                       (own.blue() + paper.blue()) / 2);
     const std::vector<float> sums = summed(covers_[c]);
     for (std::size_t x = 0; x < sums.size(); ++x) {
       if (sums[x] <= 1e-6F) continue;
       const double along = static_cast<double>(x) + hatch_of(part) * y;
-      const double phase = along - hatch_ * std::floor(along / hatch_);
-      const bool hatched = hatch_of(part) != 0 && phase < std::max(1.0, 0.2 * hatch_);
+      const double phase = along - period * std::floor(along / period);
+      const bool hatched = hatch_of(part) != 0 && phase < std::max(1.0, 0.2 * period);
       blend(x, sums[x], hatched ? line : own);
     }
   }
 }
 
 void CellRaster::resolve(QRgb* line, int y) {
-  const auto width = static_cast<std::size_t>(pixels_);
+  const auto width = static_cast<std::size_t>(picture_.pixels);
   std::ranges::fill(color_, Rgb{});
   std::ranges::fill(total_, 0.0F);
-  if (other_) {
+  if (picture_.other) {
     blend_parts(y);
   } else {
     blend_groups();
   }
-  const QColor ground = ground_color(theme_);
-  const QRgb background = colors_of(theme_).background.rgb();
+  const QColor ground = ground_color(picture_.theme);
+  const QRgb background = colors_of(picture_.theme).background.rgb();
   for (std::size_t x = 0; x < width; ++x) {
     if (available_[x] < 0.5F) {
       line[x] = background;
@@ -270,20 +266,23 @@ void CellRaster::resolve(QRgb* line, int y) {
 }
 
 QImage CellRaster::render(const std::function<bool()>& superseded) {
-  QImage image(pixels_, pixels_, QImage::Format_RGB32);
-  image.fill(colors_of(theme_).background);
+  QImage image(picture_.pixels, picture_.pixels, QImage::Format_RGB32);
+  image.fill(colors_of(picture_.theme).background);
   std::int64_t drawn_token = -1;  // of the row above, where one token fills several rows
-  for (int y = 0; y < pixels_; ++y) {
+  for (int y = 0; y < picture_.pixels; ++y) {
     if (superseded && superseded()) return {};
-    const auto units = [&](double pixel) { return pixel / scale_ + axis_.row_scroll(); };
-    const std::optional<std::int64_t> center = axis_.token_at(units(y + 0.5));
+    const auto units = [&](double pixel) {
+      return pixel / picture_.pixels_per_unit + picture_.axis.row_scroll();
+    };
+    const std::optional<std::int64_t> center = picture_.axis.token_at(units(y + 0.5));
     if (!center) continue;
     auto* line = reinterpret_cast<QRgb*>(image.scanLine(y));
-    const MaskBlock& block = axis_.block_of(*center);
+    const MapBlock& block = picture_.axis.block_of(*center);
     if (is_crisp(block)) {
       // Hatching differs from line to line within a token.
-      if (*center == drawn_token && !other_) {
-        std::copy_n(reinterpret_cast<const QRgb*>(image.constScanLine(y - 1)), pixels_, line);
+      if (*center == drawn_token && !picture_.other) {
+        std::copy_n(reinterpret_cast<const QRgb*>(image.constScanLine(y - 1)), picture_.pixels,
+                    line);
         continue;
       }
       drawn_token = *center;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "app/gui/charts/chart_theme.h"
-#include "app/gui/charts/mask_axis.h"
+#include "app/gui/charts/map_axis.h"
 #include "app/gui/charts/mask_difference.h"
 #include "app/gui/charts/mask_problem.h"
 
@@ -23,7 +23,7 @@ namespace attnscope::charts {
 struct CellPicture {
   const MaskProblem& problem;
   const MaskProblem* other = nullptr;  // set: the difference of the two, which have equal tokens
-  const MaskAxis& axis;
+  MapAxis axis;
   int pixels = 1;              // of each side
   double pixels_per_unit = 1;  // of the axis
   double hatch_pixels = 6;     // between two lines of the difference's hatching
@@ -49,10 +49,10 @@ class CellRaster {
     bool touched = false;
   };
 
-  void add_interval(Cover& cover, const MaskBlock& block, TokenRange keys, float weight) const;
+  void add_interval(Cover& cover, const MapBlock& block, TokenRange keys, float weight) const;
   void add_row(std::int64_t query, float weight);
   void add_difference_row(std::int64_t query, float weight);
-  void add_rows(const MaskBlock& block, std::int64_t begin, std::int64_t end);
+  void add_rows(const MapBlock& block, std::int64_t begin, std::int64_t end);
   /// `count` of the tokens in [begin, end) that are or are not sentence starts, evenly spread.
   void add_samples(std::int64_t begin, std::int64_t end, bool sentences, std::int64_t there,
                    std::int64_t most);
@@ -63,17 +63,11 @@ class CellRaster {
   [[nodiscard]] std::vector<float> summed(const Cover& cover) const;
   [[nodiscard]] Cover& cover_of(std::size_t channel);
   [[nodiscard]] std::int64_t next_special(std::int64_t token) const;
-  [[nodiscard]] bool is_crisp(const MaskBlock& block) const {
-    return block.units_per_token * scale_ >= 1;
+  [[nodiscard]] bool is_crisp(const MapBlock& block) const {
+    return block.units_per_token * picture_.pixels_per_unit >= 1;
   }
 
-  const MaskProblem& problem_;
-  const MaskProblem* other_;
-  const MaskAxis& axis_;
-  int pixels_;
-  double scale_;
-  double hatch_;
-  ChartTheme theme_;
+  CellPicture picture_;
   std::int64_t samples_per_pixel_ = 1;
   qint64 rows_sampled_ = 0;
   // Sentence starts of either mask, ascending: rows unlike their neighbours, sampled apart.

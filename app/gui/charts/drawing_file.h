@@ -16,6 +16,7 @@
 namespace attnscope::charts {
 
 inline constexpr double units_per_point = 20;
+inline constexpr double unbounded = 1e7;  // units, of a height that follows from the width
 [[nodiscard]] constexpr double units_of_mm(double mm) {
   return mm / 25.4 * 72 * units_per_point;
 }

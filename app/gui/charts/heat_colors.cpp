@@ -2,6 +2,7 @@
 #include "app/gui/charts/heat_colors.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <vector>
 
@@ -45,6 +46,35 @@ HeatRamp ramp_of(const std::vector<OkLab>& anchors) {
                          from.b + share * (to.b - from.b)});
   }
   return ramp;
+}
+
+/// position() for every cell would take a logarithm each: the scale is read off a table of the
+/// magnitudes' leading bits instead, 1/64 apart.
+class StepTable {
+ public:
+  explicit StepTable(const HeatScale& scale) : scale_(scale), steps_(entries) {
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const auto bits = static_cast<std::uint32_t>(i << dropped_bits);
+      const auto value = static_cast<double>(std::bit_cast<float>(bits));
+      steps_[i] = std::isfinite(value) ? scale.position(value) : scale.position(scale.largest);
+    }
+  }
+  [[nodiscard]] int step(float value) const {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(std::abs(value));
+    const double at = steps_[bits >> dropped_bits];
+    const double side = value < 0 && scale_.difference ? 1 - at : at;
+    return static_cast<int>(std::lround(side * (heat_steps - 1)));
+  }
+
+ private:
+  static constexpr unsigned dropped_bits = 16;
+  static constexpr std::size_t entries = std::size_t{1} << (31U - dropped_bits);
+  HeatScale scale_;
+  std::vector<double> steps_;
+};
+
+const HeatRamp& ramp_of(const HeatScale& scale, ChartTheme theme) {
+  return scale.difference ? difference_ramp(theme) : weight_ramp(theme);
 }
 
 }  // namespace
@@ -95,6 +125,29 @@ double HeatScale::value(double position) const {
   const double at = difference ? std::abs(position - 0.5) * 2 : position;
   const double share = logarithmic ? std::pow(10, (at - 1) * decades) : at;
   return (difference && position < 0.5 ? -1 : 1) * share * largest;
+}
+
+QColor heat_color(double value, const HeatScale& scale, ChartTheme theme) {
+  const auto step = std::lround(scale.position(value) * (heat_steps - 1));
+  return QColor(ramp_of(scale, theme)[static_cast<std::size_t>(step)]);
+}
+
+QImage heat_image(const PooledMap& map, const HeatScale& scale, ChartTheme theme) {
+  const MapRegion& region = map.region();
+  QImage image(static_cast<int>(region.width), static_cast<int>(region.height),
+               QImage::Format_RGB32);
+  if (image.isNull()) return image;
+  const HeatRamp& ramp = ramp_of(scale, theme);
+  const QRgb not_allowed = not_allowed_color(theme).rgb();
+  const StepTable table(scale);
+  for (std::int64_t y = 0; y < region.height; ++y) {
+    auto* line = reinterpret_cast<QRgb*>(image.scanLine(static_cast<int>(y)));
+    for (std::int64_t x = 0; x < region.width; ++x) {
+      const float value = map.cell(y, x);
+      line[x] = std::isnan(value) ? not_allowed : ramp[static_cast<std::size_t>(table.step(value))];
+    }
+  }
+  return image;
 }
 
 }  // namespace attnscope::charts

@@ -7,10 +7,12 @@
 // over the ground to orange.
 
 #include <QColor>
+#include <QImage>
 #include <QRgb>
 #include <array>
 
 #include "app/gui/charts/chart_theme.h"
+#include "engine/inspect/pooled_map.h"
 
 namespace attnscope::charts {
 
@@ -37,5 +39,11 @@ struct HeatScale {
   [[nodiscard]] double value(double position) const;
   friend bool operator==(const HeatScale&, const HeatScale&) = default;
 };
+
+/// The ramp's colour of a value.
+[[nodiscard]] QColor heat_color(double value, const HeatScale& scale, ChartTheme theme);
+
+/// Weights as pixels, one a cell.
+[[nodiscard]] QImage heat_image(const PooledMap& map, const HeatScale& scale, ChartTheme theme);
 
 }  // namespace attnscope::charts

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // Maps of attention weights as a figure: one to three of them side by side, with strips of the
-// token groups, colour bars and, where asked for, a caption. In .pdf and .svg the weights are an
-// image at 600 dpi inside vector lines and texts.
+// token groups, a colour bar for each scale and, where asked for, a caption. In .pdf and .svg the
+// weights are an image at 600 dpi inside vector lines and texts.
 
 #include <QString>
 #include <string>
@@ -25,8 +25,7 @@ struct HeatPanel {
 struct HeatFigure {
   std::vector<HeatPanel> panels;  // of the same tokens
   std::vector<TokenGroup> groups;
-  /// Texts of all tokens, written along the axes of a single map where they can be read; empty:
-  /// none are.
+  /// Texts of all tokens, written along the axes where there is room; empty: none are.
   std::vector<std::string> tokens;
   std::string title;       // what the weights are of, in a line
   std::string provenance;  // the same in sentences: model, head, tokens, patterns, program

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <vector>
 
-#include "app/gui/charts/mask_axis.h"
+#include "app/gui/charts/map_axis.h"
 #include "app/gui/charts/mask_problem.h"
 
 namespace attnscope::charts {
 
 /// The part of `keys`, from its begin on, that is of one token group. `keys` lies in `block`.
-[[nodiscard]] inline TokenRange same_group_run(const MaskProblem& problem, const MaskBlock& block,
+[[nodiscard]] inline TokenRange same_group_run(const MaskProblem& problem, const MapBlock& block,
                                                TokenRange keys) {
   if (block.group != TokenGroup::document || problem.sentence_tokens().empty()) return keys;
   const bool sentence = problem.group_of(keys.begin) == TokenGroup::sentence;
@@ -23,9 +23,9 @@ namespace attnscope::charts {
 
 /// Calls visit(block, TokenRange keys) for every stretch of `intervals` inside one block.
 template <typename Visit>
-void visit_blocks(const MaskAxis& axis, const std::vector<TokenRange>& intervals,
+void visit_blocks(const MapAxis& axis, const std::vector<TokenRange>& intervals,
                   const Visit& visit) {
-  const std::vector<MaskBlock>& blocks = axis.blocks();
+  const std::vector<MapBlock>& blocks = axis.blocks();
   std::size_t b = 0;
   for (const TokenRange& keys : intervals) {
     if (keys.begin < blocks[b].tokens.begin) b = 0;  // the next segment of the plan
@@ -40,7 +40,7 @@ void visit_blocks(const MaskAxis& axis, const std::vector<TokenRange>& intervals
 
 /// Calls visit(TokenGroup to, TokenRange keys) for every run of one token group in `keys`.
 template <typename Visit>
-void visit_runs(const MaskProblem& problem, const MaskBlock& block, TokenRange keys,
+void visit_runs(const MaskProblem& problem, const MapBlock& block, TokenRange keys,
                 const Visit& visit) {
   while (!keys.empty()) {
     const TokenRange run = same_group_run(problem, block, keys);

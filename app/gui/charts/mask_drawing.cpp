@@ -6,7 +6,9 @@
 #include <array>
 #include <cmath>
 
+#include "app/gui/charts/cell_raster.h"
 #include "app/gui/charts/figure_font.h"
+#include "app/gui/charts/mask_cells.h"
 
 namespace attnscope::charts {
 namespace {
@@ -14,6 +16,42 @@ namespace {
 // Up to here every token has a pixel of its own on any usual page; cells are vectors in PDF and
 // SVG.
 constexpr std::int64_t crisp_tokens = 400;
+constexpr double least_share = 0.145;  // of the tokens' room for a group in style equal-groups
+constexpr double boxed = 0.35;         // em; tokens from this size on are single boxes
+constexpr double hair = 0.06;          // em
+constexpr double hatch_period = 0.5;   // em, of the difference's hatching
+
+// [CLS], a single token, has the least; the query and each document have as much as one another,
+// but the query never less than the least, however many documents there are.
+double equal_share(const MapBlock& block, const std::vector<MapBlock>& blocks) {
+  const auto count_of = [&](TokenGroup group) {
+    return static_cast<double>(std::ranges::count(blocks, group, &MapBlock::group));
+  };
+  const double documents = count_of(TokenGroup::document);
+  const bool has_query = count_of(TokenGroup::query) > 0;
+  const bool has_others = has_query || documents > 0;
+  const double cls = has_others ? least_share * count_of(TokenGroup::cls) : 1;
+  if (block.group == TokenGroup::cls) return cls;
+  const double query = has_query ? std::max(least_share, (1 - cls) / (documents + 1)) : 0;
+  if (block.group == TokenGroup::query) return documents > 0 ? query : 1 - cls;
+  return (1 - cls - query) / documents;
+}
+
+/// Each subsequence by itself.
+std::vector<MapBlock> blocks_of(const SequenceLayout& layout, MaskStyle style) {
+  std::vector<MapBlock> blocks;
+  const auto add = [&](TokenGroup group, int document, TokenRange tokens) {
+    if (!tokens.empty()) blocks.push_back({.group = group, .document = document, .tokens = tokens});
+  };
+  add(TokenGroup::cls, -1, layout.cls(0));
+  add(TokenGroup::query, -1, layout.query(0));
+  for (std::int64_t d = 0; d < layout.document_count(0); ++d) {
+    add(TokenGroup::document, static_cast<int>(d), layout.document(0, d));
+  }
+  if (style != MaskStyle::equal_groups) return blocks;
+  for (MapBlock& block : blocks) block.share = equal_share(block, blocks);
+  return blocks;
+}
 
 double wrapped_height(const QFont& font, const QString& text, double width) {
   return QFontMetricsF(font)
@@ -39,16 +77,31 @@ QString title_of(const MaskProblem& problem) {
   return title;
 }
 
+// Moves labels of the given extents apart, in order, so that none overlap and all stay in [0, end].
+std::vector<double> spread(std::vector<double> centers, const std::vector<double>& extents,
+                           double end) {
+  double last = 0;
+  for (std::size_t i = 0; i < centers.size(); ++i) {
+    centers[i] = std::max(centers[i], last + extents[i] / 2);
+    last = centers[i] + extents[i] / 2;
+  }
+  double next = end;
+  for (std::size_t i = centers.size(); i-- > 0;) {
+    centers[i] = std::min(centers[i], next - extents[i] / 2);
+    next = centers[i] - extents[i] / 2;
+  }
+  return centers;
+}
+
 }  // namespace
 
-MaskDrawing::MaskDrawing(const MaskProblem& problem, MaskStyle style, const MaskViewport& viewport,
+MaskDrawing::MaskDrawing(const MaskProblem& problem, MaskStyle style, const MapFocus& focus,
                          const Page& page, const MaskProblem* other)
     : problem_(problem), other_(other), style_(style), page_(page) {
   strip_ = 0.9 * page_.em;
-  gap_ = 0.5 * page_.em;
   if (page_.legend) lay_out_legend();
   if (page_.names || page_.title) collect_texts();
-  lay_out(viewport);
+  lay_out(focus);
 }
 
 std::vector<TokenGroup> MaskDrawing::present_groups() const {
@@ -135,8 +188,8 @@ void MaskDrawing::lay_out_group_legend() {
     double width = metrics.horizontalAdvance(group_title(to));
     headings_.push_back({group_title(to), QRectF(x, 0, width + em, line), false});
     for (std::size_t row = 0; row < groups.size(); ++row) {
-      const GroupRule& rule = problem_.pattern().rule(groups[row], to);
-      const QString note = window_note(rule, problem_.window());
+      const GroupRule& rule = problem_.asked().rule(groups[row], to);
+      const QString note = window_note(rule, problem_.true_window());
       width = std::max(width, 1.2 * em + metrics.horizontalAdvance(note));
       // Blocks know no groups: any pair may be seen.
       const bool sees = rule.kind != GroupRule::Kind::none || problem_.pattern().blocks;
@@ -154,17 +207,16 @@ void MaskDrawing::move_legend(double x, double y) {
   for (LegendHeading& heading : headings_) heading.rect.translate(x, y);
 }
 
-void MaskDrawing::lay_out(const MaskViewport& viewport) {
+void MaskDrawing::lay_out(const MapFocus& focus) {
   const double em = page_.em;
   const double pad = 0.5 * em;
   const double width = page_.size.width();
   const double height = page_.size.height();
 
-  // Names are laid out before the axis exists: the same blocks at any length.
-  const MaskAxis blocks(problem_, style_, 1, 0, {});
+  std::vector<MapBlock> blocks = blocks_of(problem_.layout(), style_);
   const QFontMetricsF metrics(figure_font(em));
   double widest_name = 0;
-  for (const MaskBlock& block : blocks.blocks()) {
+  for (const MapBlock& block : blocks) {
     if (!page_.names) break;
     QString name = group_title(block.group);
     if (block.group == TokenGroup::document && problem_.layout().document_count(0) > 1) {
@@ -201,51 +253,313 @@ void MaskDrawing::lay_out(const MaskViewport& viewport) {
   const double side =
       std::max(4 * em, std::floor(std::min(available, height - top - bottom - 0.6 * em)));
   const double slack = std::max(0.0, std::floor((available - side) / 2));
-  cells_ = QRectF(std::floor(left + slack), std::ceil(top), side, side);
-  row_caption_left_ = cells_.left() - left + pad;
-  const double below = cells_.bottom() + 0.6 * em;
+  square_.rect = QRectF(std::floor(left + slack), std::ceil(top), side, side);
+  row_caption_left_ = square_.rect.left() - left + pad;
+  const double below = square_.rect.bottom() + 0.6 * em;
   if (beside) {
-    move_legend(cells_.right() + 2 * em, cells_.top());
+    move_legend(square_.rect.right() + 2 * em, square_.rect.top());
   } else {
-    move_legend(std::max(pad, cells_.right() - legend_size_.width()), below);
+    move_legend(std::max(pad, square_.rect.right() - legend_size_.width()), below);
   }
   const double note_top = below + (beside || legend_height == 0 ? 0 : legend_height + 0.4 * em);
   note_rect_ = QRectF(pad, note_top, width - 2 * pad, note_height);
-  needed_height_ = cells_.bottom() + 0.6 * em + bottom;
-  axis_ = MaskAxis(problem_, style_, side, gap_, viewport);
+  needed_height_ = square_.rect.bottom() + 0.6 * em + bottom;
+  square_.axis = MapAxis(std::move(blocks), side, 0.5 * em, focus);
 }
 
 double MaskDrawing::page_begin(Side side, std::int64_t token) const {
-  return side == Side::rows ? cells_.top() + axis_.begin_of(token) - axis_.row_scroll()
-                            : cells_.left() + axis_.begin_of(token) - axis_.column_scroll();
+  return side == Side::rows ? square_.row_begin(token) : square_.column_begin(token);
 }
 
 std::pair<std::int64_t, std::int64_t> MaskDrawing::visible_tokens(Side side,
-                                                                  const MaskBlock& block) const {
-  const double scroll = side == Side::rows ? axis_.row_scroll() : axis_.column_scroll();
+                                                                  const MapBlock& block) const {
+  const double scroll =
+      side == Side::rows ? square_.axis.row_scroll() : square_.axis.column_scroll();
   const auto size = static_cast<double>(block.tokens.size());
   const double first = std::clamp((scroll - block.begin) / block.units_per_token, 0.0, size);
   const double last =
-      std::clamp((scroll + axis_.length() - block.begin) / block.units_per_token, 0.0, size);
+      std::clamp((scroll + square_.axis.length() - block.begin) / block.units_per_token, 0.0, size);
   return {block.tokens.begin + static_cast<std::int64_t>(first),
           block.tokens.begin + static_cast<std::int64_t>(std::ceil(last))};
 }
 
-QRectF MaskDrawing::cell_rect(qint64 query_token, qint64 key_token) const {
-  return {page_begin(Side::columns, key_token), page_begin(Side::rows, query_token),
-          axis_.extent_of(key_token), axis_.extent_of(query_token)};
-}
-
-std::optional<std::pair<qint64, qint64>> MaskDrawing::pair_at(QPointF position) const {
-  if (!cells_.contains(position)) return std::nullopt;
-  const auto row = axis_.token_at(position.y() - cells_.top() + axis_.row_scroll());
-  const auto column = axis_.token_at(position.x() - cells_.left() + axis_.column_scroll());
-  if (!row || !column) return std::nullopt;
-  return std::pair<qint64, qint64>(*row, *column);
-}
-
 bool MaskDrawing::cells_fit_vectors() const {
   return problem_.tokens() <= crisp_tokens;
+}
+
+CellPicture MaskDrawing::picture(double pixels_per_unit) const {
+  const int pixels =
+      std::max(1, static_cast<int>(std::lround(square_.rect.width() * pixels_per_unit)));
+  return {.problem = problem_,
+          .other = other_,
+          .axis = square_.axis,
+          .pixels = pixels,
+          .pixels_per_unit = pixels / square_.rect.width(),
+          .hatch_pixels = hatch_period * page_.em * pixels_per_unit,
+          .theme = page_.theme};
+}
+
+void MaskDrawing::paint_ground(QPainter& painter) const {
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setRenderHint(QPainter::TextAntialiasing);
+  painter.fillRect(QRectF(QPointF(0, 0), page_.size), colors_of(page_.theme).background);
+}
+
+void MaskDrawing::paint_cells(QPainter& painter) const {
+  painter.setPen(Qt::NoPen);
+  for (const MapBlock& rows : square_.axis.blocks()) {
+    for (const MapBlock& columns : square_.axis.blocks()) {
+      const QRectF ground(square_.rect.left() + columns.begin, square_.rect.top() + rows.begin,
+                          columns.end() - columns.begin, rows.end() - rows.begin);
+      painter.fillRect(ground, ground_color(page_.theme));
+    }
+  }
+  if (other_) return paint_difference_cells(painter);
+  std::vector<TokenRange> intervals;
+  for (std::int64_t query = 0; query < problem_.tokens(); ++query) {
+    const double top = page_begin(Side::rows, query);
+    const double height = square_.axis.extent_of(query);
+    const TokenGroup from = problem_.group_of(query);
+    problem_.keys_of(query, intervals);
+    visit_blocks(square_.axis, intervals, [&](const MapBlock& block, TokenRange keys) {
+      visit_runs(problem_, block, keys, [&](TokenGroup to, TokenRange run) {
+        const double width = block.units_per_token * static_cast<double>(run.size());
+        painter.fillRect(QRectF(page_begin(Side::columns, run.begin), top, width, height),
+                         pair_color(from, to, page_.theme));
+      });
+    });
+  }
+}
+
+void MaskDrawing::paint_difference_cells(QPainter& painter) const {
+  DifferenceRow row;
+  for (std::int64_t query = 0; query < problem_.tokens(); ++query) {
+    row.split(problem_, *other_, query);
+    for (std::size_t p = 0; p < difference_part_count; ++p) {
+      const auto part = static_cast<DifferencePart>(p);
+      visit_blocks(square_.axis, row.keys(part), [&](const MapBlock& block, TokenRange keys) {
+        const double width = block.units_per_token * static_cast<double>(keys.size());
+        paint_part(painter,
+                   QRectF(page_begin(Side::columns, keys.begin), page_begin(Side::rows, query),
+                          width, square_.axis.extent_of(query)),
+                   part);
+      });
+    }
+  }
+}
+
+// The hatching's lines lie where x + y (or x - y) is a whole number of periods, so that they go on
+// from cell to cell. Cut here and not by clipping, which SVG writers leave out.
+void MaskDrawing::paint_part(QPainter& painter, const QRectF& rect, DifferencePart part) const {
+  const QColor own = difference_color(part, page_.theme);
+  const QColor paper = colors_of(page_.theme).background;
+  painter.fillRect(rect, own);
+  const int way = hatch_of(part);
+  if (way == 0) return;
+  const double period = 1.4 * hatch_period * page_.em;
+  const QColor line((own.red() + paper.red()) / 2, (own.green() + paper.green()) / 2,
+                    (own.blue() + paper.blue()) / 2);
+  painter.setPen(QPen(line, 0.2 * period, Qt::SolidLine, Qt::FlatCap));
+  const double upper = way > 0 ? rect.top() : -rect.bottom();
+  const double lower = way > 0 ? rect.bottom() : -rect.top();
+  const double first = std::ceil((rect.left() + upper) / period) * period;
+  for (double sum = first; sum < rect.right() + lower; sum += period) {
+    const double left = std::max(rect.left(), sum - lower);
+    const double right = std::min(rect.right(), sum - upper);
+    painter.drawLine(QPointF(left, way * (sum - left)), QPointF(right, way * (sum - right)));
+  }
+  painter.setPen(Qt::NoPen);
+}
+
+void MaskDrawing::paint_frame(QPainter& painter) const {
+  const ThemeColors& colors = colors_of(page_.theme);
+  const double em = page_.em;
+  paint_cell_lines(painter);
+  paint_margin(painter, Side::rows);
+  paint_margin(painter, Side::columns);
+  if (style_ == MaskStyle::equal_groups) paint_breaks(painter);
+  if (page_.names) {
+    paint_group_names(painter, Side::rows);
+    paint_group_names(painter, Side::columns);
+  }
+  if (page_.legend) paint_legend(painter);
+
+  painter.setPen(colors.text);
+  painter.setFont(figure_font(em, true));
+  if (!title_.isEmpty()) painter.drawText(title_rect_, Qt::TextWordWrap, title_);
+  if (!page_.names) return;
+  painter.setFont(figure_font(em));
+  painter.setPen(colors.faint_text);
+  const double caption_top = square_.rect.top() - (1.5 + 1.5 + 0.8 + 0.35) * em - strip_;
+  painter.drawText(QRectF(square_.rect.left(), caption_top, square_.rect.width(), 1.4 * em),
+                   Qt::AlignHCenter | Qt::AlignTop, QStringLiteral("attended tokens (keys)"));
+  painter.save();
+  painter.translate(row_caption_left_, square_.rect.center().y());
+  painter.rotate(-90);
+  painter.drawText(QRectF(-square_.rect.height() / 2, 0, square_.rect.height(), 1.4 * em),
+                   Qt::AlignHCenter | Qt::AlignTop, QStringLiteral("attending tokens (queries)"));
+  painter.restore();
+  painter.setFont(figure_font(em * small_text));
+  if (!note_.isEmpty()) painter.drawText(note_rect_, Qt::TextWordWrap, note_);
+}
+
+// Thin lines in the ground's own colour make boxes of the cells.
+void MaskDrawing::paint_cell_lines(QPainter& painter) const {
+  const auto paint_side = [&](Side side) {
+    for (const MapBlock& block : square_.axis.blocks()) {
+      if (block.units_per_token < boxed * page_.em) continue;
+      const double width = std::min(0.12 * block.units_per_token, 0.12 * page_.em);
+      painter.setPen(QPen(colors_of(page_.theme).background, width, Qt::SolidLine, Qt::FlatCap));
+      const auto [first, last] = visible_tokens(side, block);
+      for (std::int64_t token = first + 1; token < last; ++token) {
+        const double at = page_begin(side, token);
+        if (side == Side::rows) {
+          painter.drawLine(QPointF(square_.rect.left(), at), QPointF(square_.rect.right(), at));
+        } else {
+          painter.drawLine(QPointF(at, square_.rect.top()), QPointF(at, square_.rect.bottom()));
+        }
+      }
+    }
+  };
+  paint_side(Side::rows);
+  paint_side(Side::columns);
+}
+
+void MaskDrawing::paint_margin_run(QPainter& painter, Side side, double begin, double end,
+                                   TokenGroup group) const {
+  const double first = side == Side::rows ? square_.rect.top() : square_.rect.left();
+  begin = std::max(begin, first);
+  end = std::min(end, first + square_.axis.length());
+  if (begin >= end) return;
+  const double away = strip_ + 0.35 * page_.em;
+  const QRectF rect = side == Side::rows
+                          ? QRectF(square_.rect.left() - away, begin, strip_, end - begin)
+                          : QRectF(begin, square_.rect.top() - away, end - begin, strip_);
+  painter.fillRect(rect, margin_color(group, page_.theme));
+}
+
+void MaskDrawing::paint_margin(QPainter& painter, Side side) const {
+  const double least = hair * page_.em;
+  for (const MapBlock& block : square_.axis.blocks()) {
+    const auto [first, last] = visible_tokens(side, block);
+    if (first >= last) continue;
+    const double extent = block.units_per_token;
+    const bool boxes = extent >= boxed * page_.em;
+    const double inset = boxes ? 0.05 * extent : 0;
+    if (boxes) {
+      for (std::int64_t token = first; token < last; ++token) {
+        const double at = page_begin(side, token);
+        paint_margin_run(painter, side, at + inset, at + extent - inset, problem_.group_of(token));
+      }
+      continue;
+    }
+    const double begin = page_begin(side, first);
+    const auto count = static_cast<double>(last - first);
+    paint_margin_run(painter, side, begin, begin + extent * count, block.group);
+    if (block.group != TokenGroup::document) continue;
+    double drawn = -1e9;  // sentence starts closer than a hair are one mark
+    for (std::int64_t s = problem_.next_sentence(first - 1); s < last;
+         s = problem_.next_sentence(s)) {
+      const double at = page_begin(side, s);
+      if (at - drawn < 2 * least) continue;
+      drawn = at;
+      paint_margin_run(painter, side, at, at + std::max(extent, least), TokenGroup::sentence);
+      s += std::max<std::int64_t>(0, static_cast<std::int64_t>(2 * least / extent) - 1);
+    }
+  }
+}
+
+// Two strokes across the margin where the scale changes between groups.
+void MaskDrawing::paint_breaks(QPainter& painter) const {
+  const double em = page_.em;
+  painter.setPen(QPen(colors_of(page_.theme).axis, 1.5 * hair * em));
+  const std::vector<MapBlock>& blocks = square_.axis.blocks();
+  for (std::size_t b = 1; b < blocks.size(); ++b) {
+    if (blocks[b].units_per_token == blocks[b - 1].units_per_token) continue;
+    const double middle = blocks[b].begin - square_.axis.gap() / 2;
+    const double outside = strip_ + 0.35 * em;
+    for (const double shift : {-0.1 * em, 0.1 * em}) {
+      const double x = square_.rect.left() + middle + shift;
+      painter.drawLine(QPointF(x - 0.1 * em, square_.rect.top() - outside + strip_ + 0.15 * em),
+                       QPointF(x + 0.1 * em, square_.rect.top() - outside - 0.15 * em));
+      const double y = square_.rect.top() + middle + shift;
+      painter.drawLine(QPointF(square_.rect.left() - outside - 0.15 * em, y + 0.1 * em),
+                       QPointF(square_.rect.left() - outside + strip_ + 0.15 * em, y - 0.1 * em));
+    }
+  }
+}
+
+void MaskDrawing::paint_group_names(QPainter& painter, Side side) const {
+  const double em = page_.em;
+  const QFont font = figure_font(em);
+  const QFontMetricsF metrics(font);
+  const bool rows = side == Side::rows;
+  const double first = rows ? square_.rect.top() : square_.rect.left();
+  std::vector<double> centers;
+  std::vector<double> extents;
+  std::vector<QString> names;
+  for (std::size_t b = 0; b < square_.axis.blocks().size(); ++b) {
+    const auto [begin, end] = visible_tokens(side, square_.axis.blocks()[b]);
+    if (begin >= end) continue;
+    const double from = std::max(0.0, page_begin(side, begin) - first);
+    const double to =
+        std::min(square_.axis.length(),
+                 page_begin(side, end - 1) + square_.axis.blocks()[b].units_per_token - first);
+    centers.push_back((from + to) / 2);
+    extents.push_back(rows ? 1.25 * em : metrics.horizontalAdvance(names_[b]) + 0.8 * em);
+    names.push_back(names_[b]);
+  }
+  const std::vector<double> placed = spread(centers, extents, square_.axis.length());
+  const ThemeColors& colors = colors_of(page_.theme);
+  painter.setFont(font);
+  const double strip = strip_ + 0.35 * em;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const double at = first + placed[i];
+    if (rows) {
+      const double right = square_.rect.left() - strip - 0.9 * em;
+      painter.setPen(colors.text);
+      painter.drawText(QRectF(right - 40 * em, at - em, 40 * em, 2 * em),
+                       Qt::AlignRight | Qt::AlignVCenter, names[i]);
+      painter.setPen(QPen(colors.axis, hair * em));
+      painter.drawLine(QPointF(right + 0.15 * em, at),
+                       QPointF(right + 0.75 * em, first + centers[i]));
+    } else {
+      const double bottom = square_.rect.top() - strip - 0.8 * em;
+      painter.setPen(colors.text);
+      painter.drawText(QRectF(at - extents[i], bottom - 1.5 * em, 2 * extents[i], 1.5 * em),
+                       Qt::AlignHCenter | Qt::AlignBottom, names[i]);
+      painter.setPen(QPen(colors.axis, hair * em));
+      painter.drawLine(QPointF(at, bottom + 0.05 * em),
+                       QPointF(first + centers[i], bottom + 0.65 * em));
+    }
+  }
+}
+
+// The pattern's own table: who (row) sees whom (column), in the cells' colours.
+void MaskDrawing::paint_legend(QPainter& painter) const {
+  const ThemeColors& colors = colors_of(page_.theme);
+  const double em = page_.em;
+  painter.setFont(figure_font(em));
+  for (const LegendHeading& heading : headings_) {
+    painter.setPen(heading.faint ? colors.faint_text : colors.text);
+    painter.drawText(heading.rect, Qt::AlignLeft | Qt::AlignVCenter, heading.text);
+  }
+  for (const PartEntry& entry : parts_) {
+    if (entry.part) {
+      paint_part(painter, entry.box, *entry.part);
+    } else {
+      painter.fillRect(entry.box, ground_color(page_.theme));
+    }
+  }
+  for (const MaskLegendEntry& entry : legend_) {
+    const QRectF box(entry.rect.left(), entry.rect.center().y() - 0.45 * em, 0.9 * em, 0.9 * em);
+    painter.fillRect(box, entry.allowed ? pair_color(entry.from, entry.to, page_.theme)
+                                        : ground_color(page_.theme));
+    if (entry.note.isEmpty()) continue;
+    painter.setPen(colors.text);
+    painter.drawText(entry.rect.adjusted(1.2 * em, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
+                     entry.note);
+  }
 }
 
 }  // namespace attnscope::charts

@@ -5,7 +5,6 @@
 // follow from `em` as in ChartDrawing. Cells are rendered from the rows' key intervals: where a
 // pixel holds many pairs its strength is the share of pairs that are allowed.
 
-#include <QImage>
 #include <QPainter>
 #include <QRectF>
 #include <QString>
@@ -15,7 +14,7 @@
 
 #include "app/gui/charts/cell_raster.h"
 #include "app/gui/charts/chart_theme.h"
-#include "app/gui/charts/mask_axis.h"
+#include "app/gui/charts/map_axis.h"
 #include "app/gui/charts/mask_colors.h"
 #include "app/gui/charts/mask_problem.h"
 
@@ -43,8 +42,8 @@ class MaskDrawing {
 
   /// `problem` must outlive the drawing, and so must `other`: set, the difference of the two is
   /// drawn, which have the same tokens.
-  MaskDrawing(const MaskProblem& problem, MaskStyle style, const MaskViewport& viewport,
-              const Page& page, const MaskProblem* other = nullptr);
+  MaskDrawing(const MaskProblem& problem, MaskStyle style, const MapFocus& focus, const Page& page,
+              const MaskProblem* other = nullptr);
 
   void paint_ground(QPainter& painter) const;
   /// The cells as rectangles; for few tokens (see cells_fit_vectors).
@@ -53,31 +52,20 @@ class MaskDrawing {
   void paint_frame(QPainter& painter) const;
   [[nodiscard]] bool cells_fit_vectors() const;
 
-  struct Cells {
-    QImage image;  // covers cells_rect()
-    qint64 rows_sampled = 0;
-  };
-  /// The cells as pixels, `pixels_per_unit` of them to the page's unit.
-  [[nodiscard]] Cells render_cells(double pixels_per_unit) const;
-  /// What render_cells renders, for whoever renders it elsewhere.
+  /// The cells to be rendered, `pixels_per_unit` of them to the page's unit.
   [[nodiscard]] CellPicture picture(double pixels_per_unit) const;
 
   [[nodiscard]] const Page& page() const { return page_; }
-  [[nodiscard]] const QRectF& cells_rect() const { return cells_; }
-  [[nodiscard]] const MaskAxis& axis() const { return axis_; }  // rows and columns alike
-  [[nodiscard]] double gap() const { return gap_; }             // between blocks
+  [[nodiscard]] const MapSquare& square() const { return square_; }
   [[nodiscard]] const std::vector<MaskLegendEntry>& legend() const { return legend_; }
   /// Height of the page that holds all of this without slack.
   [[nodiscard]] double needed_height() const { return needed_height_; }
-
-  [[nodiscard]] std::optional<std::pair<qint64, qint64>> pair_at(QPointF position) const;
-  [[nodiscard]] QRectF cell_rect(qint64 query_token, qint64 key_token) const;
 
  private:
   enum class Side { rows, columns };
   [[nodiscard]] std::vector<TokenGroup> present_groups() const;
   void collect_texts();
-  void lay_out(const MaskViewport& viewport);
+  void lay_out(const MapFocus& focus);
   void lay_out_legend();
   void lay_out_group_legend();
   void lay_out_difference_legend();
@@ -85,7 +73,7 @@ class MaskDrawing {
   /// Start of a token on the page, along one side.
   [[nodiscard]] double page_begin(Side side, std::int64_t token) const;
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> visible_tokens(Side side,
-                                                                     const MaskBlock& block) const;
+                                                                     const MapBlock& block) const;
 
   void paint_margin(QPainter& painter, Side side) const;
   void paint_margin_run(QPainter& painter, Side side, double begin, double end,
@@ -101,9 +89,9 @@ class MaskDrawing {
   const MaskProblem* other_;
   MaskStyle style_;
   Page page_;
-  MaskAxis axis_;
   QString title_, note_;
-  QRectF title_rect_, note_rect_, cells_;
+  QRectF title_rect_, note_rect_;
+  MapSquare square_;
   std::vector<QString> names_;  // of the axis' blocks
   struct LegendHeading {
     QString text;
@@ -120,7 +108,6 @@ class MaskDrawing {
   QSizeF legend_size_;
   double row_caption_left_ = 0;
   double strip_ = 0;  // thickness of the coloured margins
-  double gap_ = 0;
   double needed_height_ = 0;
 };
 

@@ -17,7 +17,6 @@ namespace {
 
 constexpr double image_dpi_in_vectors = 600;
 constexpr std::size_t largest_csv = 200'000'000;  // bytes
-constexpr double unbounded = 1e7;                 // units; the width alone decides
 
 std::string made_by(const std::string& command) {
   return fmt::format(" Drawn by AttnScope {}, commit {}{}{}{}", ATTNSCOPE_VERSION,
@@ -67,7 +66,7 @@ Result<LaidOut> lay_out(const MaskSubject& subject, const FigureOptions& options
   page.legend = subject.legend;
   page.size = QSizeF(units_of_mm(options.width_mm), unbounded);
   const auto draw = [&] {
-    return std::make_unique<MaskDrawing>(*whole->problem, subject.style, MaskViewport{}, page,
+    return std::make_unique<MaskDrawing>(*whole->problem, subject.style, MapFocus{}, page,
                                          whole->other.get());
   };
   page.size.setHeight(draw()->needed_height());
@@ -79,8 +78,8 @@ Result<LaidOut> lay_out(const MaskSubject& subject, const FigureOptions& options
                    if (vectors && drawing.cells_fit_vectors()) {
                      drawing.paint_cells(painter);
                    } else {
-                     painter.drawImage(drawing.cells_rect(),
-                                       drawing.render_cells(dpi / (72 * units_per_point)).image);
+                     CellRaster raster(drawing.picture(dpi / (72 * units_per_point)));
+                     painter.drawImage(drawing.square().rect, raster.render());
                    }
                    drawing.paint_frame(painter);
                  }};
@@ -114,19 +113,6 @@ Result<std::string> mask_csv(const MaskSubject& subject) {
   return text;
 }
 
-Status write_mask(MaskSubject subject, const std::filesystem::path& path,
-                  const MaskOptions& options) {
-  subject.style = options.style;
-  subject.legend = options.legend;
-  subject.command = options.command;
-  FigureOptions page;
-  page.width_mm = options.width_mm;
-  page.font_pt = options.font_pt;
-  page.title = options.title;
-  page.png_dpi = options.png_dpi;
-  return write_printable(printable(std::move(subject)), path, page).map([](const Files&) {});
-}
-
 }  // namespace
 
 Printable printable(MaskSubject subject) {
@@ -140,18 +126,6 @@ Printable printable(MaskSubject subject) {
           .lay_out = [shared](const FigureOptions& options,
                               bool vectors) { return lay_out(*shared, options, vectors); },
           .csv = [shared](const FigureOptions& /*options*/) { return mask_csv(*shared); }};
-}
-
-Status export_mask(const AttentionPattern& pattern, std::optional<Window> window,
-                   const LayoutItem& item, const std::filesystem::path& path,
-                   const MaskOptions& options) {
-  return write_mask({.pattern = pattern, .window = window, .item = item}, path, options);
-}
-
-Status export_difference(const MaskSource& a, const MaskSource& b, const LayoutItem& item,
-                         const std::filesystem::path& path, const MaskOptions& options) {
-  return write_mask({.pattern = a.pattern, .window = a.window, .item = item, .against = b}, path,
-                    options);
 }
 
 }  // namespace attnscope::charts

@@ -4,7 +4,6 @@
 // Writes a mask as .pdf, .svg or .png, from the drawing that MaskView shows; always light. Up to
 // some hundred tokens the cells of PDF and SVG are vectors, beyond that an image of 600 dpi.
 
-#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -35,25 +34,5 @@ struct MaskSubject {
 [[nodiscard]] Printable printable(MaskSubject subject);
 
 inline constexpr double mask_width_mm = 84;  // unless asked otherwise
-
-struct MaskOptions {
-  MaskStyle style = MaskStyle::schematic;
-  double width_mm = mask_width_mm;
-  double font_pt = 8;
-  bool title = true;  // the pattern's title and its window
-  bool legend = true;
-  double png_dpi = 300;
-  std::string command = {};  // that draws it again; kept inside the file
-};
-
-/// Errors: as MaskView::show_mask and write_printable.
-[[nodiscard]] Status export_mask(const AttentionPattern& pattern, std::optional<Window> window,
-                                 const LayoutItem& item, const std::filesystem::path& path,
-                                 const MaskOptions& options = {});
-
-/// What only A allows, only B, and both, on the same item.
-[[nodiscard]] Status export_difference(const MaskSource& a, const MaskSource& b,
-                                       const LayoutItem& item, const std::filesystem::path& path,
-                                       const MaskOptions& options = {});
 
 }  // namespace attnscope::charts

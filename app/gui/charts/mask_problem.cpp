@@ -83,7 +83,7 @@ Result<std::unique_ptr<MaskProblem>> MaskProblem::make(const AttentionPattern& p
                                                        std::optional<Window> window,
                                                        const LayoutItem& item, MaskStyle style) {
   std::unique_ptr<MaskProblem> problem(new MaskProblem);
-  problem->pattern_ = pattern;
+  problem->pattern_ = problem->asked_ = pattern;
   problem->window_ = window;
   problem->true_window_ = window;
   LayoutItem shown = item;

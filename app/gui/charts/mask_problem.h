@@ -38,7 +38,9 @@ class MaskProblem {
   MaskProblem(const MaskProblem&) = delete;  // the oracle points into it
   MaskProblem& operator=(const MaskProblem&) = delete;
 
+  /// As it is drawn, and as it was asked for, which the schematic may narrow.
   [[nodiscard]] const AttentionPattern& pattern() const { return pattern_; }
+  [[nodiscard]] const AttentionPattern& asked() const { return asked_; }
   [[nodiscard]] std::optional<Window> window() const { return window_; }
   [[nodiscard]] const SequenceLayout& layout() const { return layout_; }
   [[nodiscard]] const Oracle& oracle() const { return *oracle_; }
@@ -63,7 +65,7 @@ class MaskProblem {
   MaskProblem() = default;
   void index_tokens();
 
-  AttentionPattern pattern_;
+  AttentionPattern pattern_, asked_;
   std::optional<Window> window_;
   std::optional<Window> true_window_;
   SequenceLayout layout_;

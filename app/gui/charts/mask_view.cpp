@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//
-// What MaskView shows; mask_view_input.cpp has what a person does with it.
 #include "app/gui/charts/mask_view.h"
 
-#include <QEvent>
-#include <QFontInfo>
 #include <QPainter>
 #include <algorithm>
-#include <cmath>
 
 #include "app/gui/charts/figure_font.h"
 
@@ -48,12 +43,7 @@ Result<std::shared_ptr<const MaskProblem>> make_shared_problem(const MaskSource&
 
 }  // namespace
 
-MaskView::MaskView(QWidget* parent) : QWidget(parent) {
-  setMouseTracking(true);
-  setFocusPolicy(Qt::StrongFocus);
-  setAttribute(Qt::WA_OpaquePaintEvent);
-  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
-  setAccessibleName(QStringLiteral("Attention mask"));
+MaskView::MaskView(QWidget* parent) : MapView(QStringLiteral("Attention mask"), parent) {
   message_ = QStringLiteral("No pattern chosen");
   for (LatestJob* job : {&maker_, &refiner_}) {
     connect(job, &LatestJob::failed, this, [this](const QString& sentence) {
@@ -62,8 +52,6 @@ MaskView::MaskView(QWidget* parent) : QWidget(parent) {
     });
   }
 }
-
-MaskView::~MaskView() = default;
 
 Status MaskView::show_mask(const AttentionPattern& pattern, std::optional<Window> window,
                            const LayoutItem& item) {
@@ -77,7 +65,7 @@ Status MaskView::show_difference(const MaskSource& a, const MaskSource& b, const
 Status MaskView::show_sources(MaskSource a, std::optional<MaskSource> b, const LayoutItem& item) {
   const bool same_sizes =
       a_ && item.cls == item_.cls && item.query == item_.query && item.documents == item_.documents;
-  if (!same_sizes) viewport_ = {};
+  if (!same_sizes) forget_focus();
   a_ = std::move(a);
   b_ = std::move(b);
   item_ = item;
@@ -86,8 +74,8 @@ Status MaskView::show_sources(MaskSource a, std::optional<MaskSource> b, const L
 
 void MaskView::set_style(MaskStyle style) {
   if (style == style_) return;
+  forget_focus();
   style_ = style;
-  viewport_ = {};
   if (a_) (void)rebuild();  // a failure is shown in the view, as show_mask left it
 }
 
@@ -152,7 +140,7 @@ void MaskView::adopt(ProblemPointer problem, ProblemPointer other) {
   other_ = std::move(other);
   message_.clear();
   hover(std::nullopt);
-  if (pinned_ && !is_pair(pinned_->first, pinned_->second)) pin(-1, -1);
+  if (pinned_pair() && !is_pair(*pinned_pair())) pin(-1, -1);
   describe();
   invalidate();
 }
@@ -165,7 +153,7 @@ void MaskView::describe() {
                      .arg(problem_->tokens())
                      .arg(style);
   if (other_) text.prepend(QStringLiteral("Difference to %1. ").arg(b_->pattern.title.c_str()));
-  if (pinned_) text += QLatin1Char(' ') + explain(pinned_->first, pinned_->second);
+  if (pinned_pair()) text += QLatin1Char(' ') + explain_pair(*pinned_pair());
   setAccessibleDescription(text);
 }
 
@@ -178,15 +166,6 @@ void MaskView::set_compact(bool compact) {
   is_compact_ = compact;
   updateGeometry();
   invalidate();
-}
-
-void MaskView::set_theme(ChartTheme theme) {
-  theme_ = theme;
-  invalidate();
-}
-
-ChartTheme MaskView::theme() const {
-  return theme_.value_or(theme_of(palette()));
 }
 
 void MaskView::invalidate() {
@@ -204,31 +183,18 @@ const MaskDrawing& MaskView::drawing() const {
     page.theme = theme();
     page.legend = !is_compact_;
     page.names = !is_compact_;
-    drawing_ = std::make_unique<MaskDrawing>(*problem_, style_, viewport_, page, other_.get());
+    drawing_ = std::make_unique<MaskDrawing>(*problem_, style_, focus(), page, other_.get());
   }
   return *drawing_;
 }
 
-bool MaskView::is_pair(qint64 query_token, qint64 key_token) const {
-  return problem_ && query_token >= 0 && key_token >= 0 && query_token < problem_->tokens() &&
-         key_token < problem_->tokens();
-}
-
 QString MaskView::explain(qint64 query_token, qint64 key_token) const {
-  if (!is_pair(query_token, key_token)) return {};
+  if (!is_pair({query_token, key_token})) return {};
   const auto sentence = [&](const MaskProblem& problem) {
     return QString::fromStdString(problem.oracle().explain(query_token, key_token));
   };
   if (!other_) return sentence(*problem_);
   return QStringLiteral("A: %1.\nB: %2.").arg(sentence(*problem_), sentence(*other_));
-}
-
-std::optional<std::pair<qint64, qint64>> MaskView::pair_at(QPointF position) const {
-  return problem_ ? drawing().pair_at(position) : std::nullopt;
-}
-
-QPointF MaskView::position_of(qint64 query_token, qint64 key_token) const {
-  return problem_ ? drawing().cell_rect(query_token, key_token).center() : QPointF();
 }
 
 QSize MaskView::sizeHint() const {
@@ -242,22 +208,20 @@ QSize MaskView::minimumSizeHint() const {
 }
 
 QImage MaskView::cells_at_once() const {
-  return problem_ ? drawing().render_cells(devicePixelRatioF()).image : QImage();
+  return problem_ ? CellRaster(drawing().picture(devicePixelRatioF())).render() : QImage();
 }
 
 void MaskView::render_cells(const MaskDrawing& mask) {
   is_stale_ = false;
-  is_coarse_ = false;
   const CellPicture picture = mask.picture(devicePixelRatioF());
-  const bool quick = CellRaster::intervals_of(picture) <= intervals_at_once &&
-                     static_cast<double>(picture.pixels) * picture.pixels <= pixels_at_once;
-  if (quick) {
-    CellRaster raster(picture);
+  const auto render = [this](const CellPicture& wanted) {
+    CellRaster raster(wanted);
     cells_ = raster.render();
     rows_sampled_ = raster.rows_sampled();
-    return;
-  }
-  is_coarse_ = true;
+  };
+  is_coarse_ = CellRaster::intervals_of(picture) > intervals_at_once ||
+               static_cast<double>(picture.pixels) * picture.pixels > pixels_at_once;
+  if (!is_coarse_) return render(picture);
   int pixels = std::min(coarse_pixels, picture.pixels);
   while (pixels >= least_coarse_pixels &&
          CellRaster::intervals_of(coarse(picture, pixels)) > coarse_intervals) {
@@ -265,32 +229,21 @@ void MaskView::render_cells(const MaskDrawing& mask) {
   }
   const bool has_coarse = pixels >= least_coarse_pixels;
   if (has_coarse) {
-    CellRaster raster(coarse(picture, pixels));
-    cells_ = raster.render();
-    rows_sampled_ = raster.rows_sampled();
+    render(coarse(picture, pixels));
   } else {
     cells_ = QImage();  // even a coarse one is the thread's
   }
-  refine(mask, has_coarse);
+  refine(picture, has_coarse);
 }
 
-void MaskView::refine(const MaskDrawing& mask, bool has_coarse) {
-  const CellPicture picture = mask.picture(devicePixelRatioF());
-  refiner_.start([this, problem = problem_, other = other_, axis = mask.axis(), has_coarse,
-                  pixels = picture.pixels, scale = picture.pixels_per_unit,
-                  hatch = picture.hatch_pixels,
-                  theme = picture.theme](const LatestJob::Token& token) {
-    const CellPicture fine{.problem = *problem,
-                           .other = other.get(),
-                           .axis = axis,
-                           .pixels = pixels,
-                           .pixels_per_unit = scale,
-                           .hatch_pixels = hatch,
-                           .theme = theme};
+void MaskView::refine(const CellPicture& picture, bool has_coarse) {
+  // The picture refers to the problems.
+  refiner_.start([this, problem = problem_, other = other_, has_coarse,
+                  fine = picture](const LatestJob::Token& token) {
     const auto superseded = [&token] { return token.superseded(); };
     if (!has_coarse) {
       const QImage first =
-          CellRaster(coarse(fine, std::min(coarse_pixels, pixels))).render(superseded);
+          CellRaster(coarse(fine, std::min(coarse_pixels, fine.pixels))).render(superseded);
       if (first.isNull()) return;
       token.deliver([this, first] {
         cells_ = first;
@@ -310,64 +263,16 @@ void MaskView::refine(const MaskDrawing& mask, bool has_coarse) {
   });
 }
 
-void MaskView::paintEvent(QPaintEvent* /*event*/) {
-  QPainter painter(this);
-  const ThemeColors& colors = colors_of(theme());
-  if (!problem_) {
-    painter.fillRect(rect(), colors.background);
-    painter.setFont(figure_font(em_of(*this)));
-    painter.setPen(colors.faint_text);
-    painter.drawText(QRectF(rect()).adjusted(20, 20, -20, -20), Qt::AlignCenter | Qt::TextWordWrap,
-                     message_);
-    return;
-  }
+void MaskView::paint_map(QPainter& painter) {
   const MaskDrawing& mask = drawing();
   if (is_stale_) render_cells(mask);
   mask.paint_ground(painter);
   if (cells_.isNull()) {
-    painter.fillRect(mask.cells_rect(), ground_color(theme()));
+    painter.fillRect(mask.square().rect, ground_color(theme()));
   } else {
-    painter.drawImage(mask.cells_rect(), cells_);
+    painter.drawImage(mask.square().rect, cells_);
   }
   mask.paint_frame(painter);
-  if (pinned_) paint_pair(painter, mask, *pinned_, true);
-  if (hovered_ && hovered_ != pinned_) paint_pair(painter, mask, *hovered_, false);
-  if (hasFocus()) {
-    painter.setRenderHint(QPainter::Antialiasing, false);
-    painter.setPen(QPen(colors.selected, 1));
-    painter.setBrush(Qt::NoBrush);
-    painter.drawRect(rect().adjusted(0, 0, -1, -1));
-  }
-}
-
-// The pinned pair has the cross of its row and column; the hovered one only its box.
-void MaskView::paint_pair(QPainter& painter, const MaskDrawing& mask,
-                          std::pair<qint64, qint64> pair, bool is_pinned) const {
-  const QColor color = colors_of(theme()).selected;
-  const QRectF cell = mask.cell_rect(pair.first, pair.second);
-  const QRectF area = mask.cells_rect();
-  painter.save();
-  painter.setClipRect(area.adjusted(-2, -2, 2, 2));
-  painter.setBrush(Qt::NoBrush);
-  if (is_pinned) {
-    painter.setPen(QPen(color, 1, Qt::DashLine));
-    const QPointF center = cell.center();
-    painter.drawLine(QPointF(area.left(), center.y()), QPointF(cell.left(), center.y()));
-    painter.drawLine(QPointF(center.x(), area.top()), QPointF(center.x(), cell.top()));
-  }
-  painter.setPen(QPen(color, is_pinned ? 3 : 2));
-  const double grow = std::max(0.0, (5 - cell.width()) / 2);  // a speck would not be seen
-  painter.drawRect(cell.adjusted(-grow, -grow, grow, grow));
-  painter.restore();
-}
-
-void MaskView::resizeEvent(QResizeEvent* /*event*/) {
-  invalidate();
-}
-
-void MaskView::changeEvent(QEvent* event) {
-  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange) invalidate();
-  QWidget::changeEvent(event);
 }
 
 }  // namespace attnscope::charts

@@ -7,7 +7,7 @@
 #include <functional>
 #include <utility>
 
-#include "app/gui/charts/heat_image.h"
+#include "app/gui/charts/heat_colors.h"
 #include "app/gui/charts/mask_colors.h"
 #include "app/gui/models/attended_tokens_model.h"
 #include "app/gui/session/text.h"

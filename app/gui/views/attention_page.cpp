@@ -16,10 +16,10 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "app/gui/charts/heat_bar.h"
-#include "app/gui/charts/heat_image.h"
 #include "app/gui/models/table_text.h"
 #include "app/gui/session/recent_files.h"
 #include "app/gui/session/text.h"
@@ -229,13 +229,12 @@ void AttentionPage::wire_session() {
 void AttentionPage::wire_maps() {
   for (charts::HeatView* view : maps_) {
     connect(view, &charts::HeatView::hovered, this, &AttentionPage::hovered);
+    connect(view, &charts::HeatView::pinned, this, &AttentionPage::pinned);
     connect(view, &charts::HeatView::rows_chosen, this,
             [this](TokenRange rows) { session_.choose_rows({rows}); });
-    connect(view, &charts::HeatView::choice_given_up, this, [this] { session_.choose_rows({}); });
-    connect(view, &charts::HeatView::viewport_changed, this,
-            [this](const charts::HeatViewport& viewport) {
-              for (charts::HeatView* other : maps_) other->set_viewport(viewport);
-            });
+    connect(view, &charts::HeatView::focus_moved, this, [this](const charts::MapFocus& focus) {
+      for (charts::HeatView* other : maps_) other->set_focus(focus);
+    });
   }
   connect(text_, &TokenText::tokens_chosen, this,
           [this](TokenRange tokens) { session_.choose_rows({tokens}); });
@@ -338,6 +337,7 @@ void AttentionPage::head_changed() {
     const SideWeights& weights = head.side(side);
     if (weights.weights) {
       map(side)->show_weights(weights.weights, weights.summary, session_.groups());
+      map(side)->set_focus(map(AttentionSide::a)->focus());
     } else {
       map(side)->show_message(tr("Computing the weights."));
     }
@@ -384,10 +384,24 @@ void AttentionPage::received_changed() {
   text_->set_mass(std::move(mass), scale);
 }
 
+// One pair for all maps, whose row's mass is shown.
+void AttentionPage::pinned(qint64 query, qint64 key) {
+  for (charts::HeatView* view : maps_) {
+    const QSignalBlocker quiet(view);
+    view->pin(query, key);
+  }
+  session_.choose_rows(query < 0 ? std::vector<TokenRange>()
+                                 : std::vector{TokenRange{query, query + 1}});
+  hovered(-1, -1);
+}
+
 void AttentionPage::hovered(qint64 query, qint64 key) {
   text_->set_marked(key);
   numbers_->set_marked(key);
-  for (charts::HeatView* view : maps_) view->set_marked(query, key);
+  if (const auto pair = map(AttentionSide::a)->pinned_pair(); pair && query < 0 && key < 0) {
+    std::tie(query, key) = *pair;
+  }
+  for (charts::HeatView* view : maps_) view->set_marked(key);
   if (!session_.dump()) return explanation_->clear();
   const DumpInfo& info = session_.dump()->info();
   const auto token = [&](qint64 at) {
@@ -419,8 +433,8 @@ void AttentionPage::hovered(qint64 query, qint64 key) {
                  share_words(session_.received()->mass[static_cast<std::size_t>(key)])));
   } else {
     explanation_->setText(
-        tr("Rows attend to columns. Drag over rows to choose whose mass is shown; the wheel zooms, "
-           "Ctrl+drag pans, a double click shows all."));
+        tr("Rows attend to columns. A click keeps a pair and shows its row's mass, a drag along "
+           "the rows' margin that of several; the wheel zooms, a drag moves what is zoomed."));
   }
 }
 

@@ -92,6 +92,7 @@ class AttentionPage : public Page {
   void show_maps();
   void scale_maps();
   void rows_changed();
+  void pinned(qint64 query, qint64 key);
   void hovered(qint64 query, qint64 key);
   [[nodiscard]] bool is_shown(AttentionSide side) const;
   [[nodiscard]] QString caption() const;

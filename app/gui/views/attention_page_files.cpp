@@ -2,7 +2,6 @@
 //
 // What leaves page Attention: figures, numbers, and the sweep that measures the dump's problem.
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -18,21 +17,6 @@ namespace attnscope::gui {
 namespace {
 
 constexpr std::int64_t figure_cells = 1024;  // a side: finer than 600 dpi on 42 mm
-
-/// The part of the map of all tokens that is seen, as the view has it.
-MapRegion region_of(const charts::HeatViewport& viewport, const PooledMap& map) {
-  const std::int64_t tokens = map.region().rows.size();
-  const auto range = [&](double first) {
-    if (viewport.extent <= 0) return TokenRange{0, tokens};
-    const auto begin = static_cast<std::int64_t>(std::floor(first));
-    const auto end = static_cast<std::int64_t>(std::ceil(first + viewport.extent));
-    return TokenRange{std::max<std::int64_t>(begin, 0), std::min(end, tokens)};
-  };
-  MapRegion region{.rows = range(viewport.row), .columns = range(viewport.column)};
-  region.height = std::min(region.rows.size(), figure_cells);
-  region.width = std::min(region.columns.size(), figure_cells);
-  return region;
-}
 
 }  // namespace
 
@@ -61,9 +45,10 @@ charts::HeatFigure AttentionPage::figure() const {
   for (const AttentionSide side : all_sides) {
     const auto& summary = session_.head().side(side).summary;
     if (!is_shown(side) || !summary) continue;
-    figure.panels.push_back({map(side)->title(),
-                             summary->map.pooled(region_of(map(side)->viewport(), summary->map)),
-                             map(side)->scale()});
+    MapRegion seen = map(side)->seen();
+    seen.height = std::min(seen.height, figure_cells);
+    seen.width = std::min(seen.width, figure_cells);
+    figure.panels.push_back({map(side)->title(), summary->map.pooled(seen), map(side)->scale()});
   }
   if (session_.groups()) figure.groups = *session_.groups();
   if (session_.dump()) figure.tokens = session_.dump()->info().tokens;

@@ -28,17 +28,10 @@ class MassDelegate : public QStyledItemDelegate {
     const bool difference = model != nullptr && model->is_difference();
     QColor ground = option.palette.color(QPalette::Base);
     if (mass.isValid()) {
-      const charts::HeatScale scale{.difference = difference, .largest = 1};
-      const auto& ramp = difference ? charts::difference_ramp(theme) : charts::weight_ramp(theme);
-      const auto step = std::lround(scale.position(mass.toDouble()) * (charts::heat_steps - 1));
-      ground = QColor(ramp[static_cast<std::size_t>(step)]);
+      ground = charts::heat_color(mass.toDouble(), {.difference = difference}, theme);
     }
     painter->fillRect(option.rect, ground);
-    // Relative luminance 0.18 is where black and white contrast alike with the ground (WCAG).
-    const auto linear = [](double value) { return std::pow(value, 2.2); };
-    const double luminance = 0.2126 * linear(ground.redF()) + 0.7152 * linear(ground.greenF()) +
-                             0.0722 * linear(ground.blueF());
-    painter->setPen(luminance > 0.18 ? Qt::black : Qt::white);
+    painter->setPen(text_on(ground));
     painter->drawText(option.rect, Qt::AlignCenter, index.data().toString());
     if (option.state & QStyle::State_HasFocus) {
       painter->setBrush(Qt::NoBrush);

@@ -168,7 +168,7 @@ void PatternMasks::wire(charts::MaskView* view) {
     }
     explain();
   });
-  connect(view, &charts::MaskView::focus_moved, this, [this, view](const charts::MaskFocus& focus) {
+  connect(view, &charts::MaskView::focus_moved, this, [this, view](const charts::MapFocus& focus) {
     for (charts::MaskView* other : {a_, b_, difference_}) {
       if (other != view && other->isVisible()) other->set_focus(focus);
     }
@@ -246,7 +246,7 @@ void PatternMasks::refresh() {
     (void)difference_->show_difference(a_mask_.source, b_mask_->source, item_);
     legend_->set_titles(a_mask_.title, b_mask_->title);
     count();
-    const charts::MaskFocus focus = a_->focus();
+    const charts::MapFocus focus = a_->focus();
     for (charts::MaskView* view : {b_, difference_}) {
       view->set_focus(focus);
       if (const auto pair = a_->pinned_pair()) view->pin(pair->first, pair->second);

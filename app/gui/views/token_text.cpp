@@ -165,8 +165,6 @@ void TokenText::paintEvent(QPaintEvent* /*event*/) {
   QPainter painter(viewport());
   painter.setFont(font());
   const charts::ChartTheme theme = charts::theme_of(palette());
-  const auto& ramp =
-      scale_.difference ? charts::difference_ramp(theme) : charts::weight_ramp(theme);
   const QColor accent = palette().color(QPalette::Link);
   const int first_line = (verticalScrollBar()->value() - around) / line_height();
   for (qint64 i = first_of_line(std::max(0, first_line)); i < size(); ++i) {
@@ -175,9 +173,9 @@ void TokenText::paintEvent(QPaintEvent* /*event*/) {
     if (rect.top() > viewport()->height()) break;
     QColor text = palette().color(QPalette::Text);
     if (mass_.size() == placed_.size()) {
-      const auto step = std::lround(scale_.position(mass_[at]) * (charts::heat_steps - 1));
-      painter.fillRect(rect, QColor(ramp[static_cast<std::size_t>(step)]));
-      text = text_on(QColor(ramp[static_cast<std::size_t>(step)]));
+      const QColor ground = charts::heat_color(mass_[at], scale_, theme);
+      painter.fillRect(rect, ground);
+      text = text_on(ground);
     }
     painter.fillRect(QRect(rect.left(), rect.bottom(), rect.width(), 2),
                      charts::margin_color(dump_->info().groups[at], theme));

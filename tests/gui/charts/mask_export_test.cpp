@@ -36,7 +36,7 @@ TEST_F(MaskExport, EveryPatternStyleAndFormat_IsWritten) {
       for (const char* extension : {".pdf", ".svg", ".png"}) {
         const auto path = folder.path(pattern.name + std::string(name_of(style)) + extension);
         const Status status =
-            export_mask(pattern, Window::of(4), item_of(500), path, {.style = style});
+            exported(MaskSubject{pattern, Window::of(4), item_of(500), style}, path);
         ASSERT_TRUE(status) << status.error().message;
         EXPECT_GT(std::filesystem::file_size(path), 2000U) << path;
         ++written;
@@ -48,7 +48,7 @@ TEST_F(MaskExport, EveryPatternStyleAndFormat_IsWritten) {
 
 TEST_F(MaskExport, SchematicSvg_IsVectorsAndTextInsideTheViewBox) {
   const auto path = folder.path("mask.svg");
-  ASSERT_TRUE(export_mask(sparse, Window::of(4), item_of(500), path));
+  ASSERT_TRUE(exported(MaskSubject{sparse, Window::of(4), item_of(500)}, path));
   const SvgPage page = read_svg(bytes_of(path));
   ASSERT_TRUE(page.well_formed);
   EXPECT_EQ(page.images, 0);
@@ -63,7 +63,7 @@ TEST_F(MaskExport, SchematicSvg_IsVectorsAndTextInsideTheViewBox) {
 
 TEST_F(MaskExport, SchematicPdf_EmbedsItsFontAndNoImage) {
   const auto path = folder.path("mask.pdf");
-  ASSERT_TRUE(export_mask(sparse, Window::of(4), item_of(500), path));
+  ASSERT_TRUE(exported(MaskSubject{sparse, Window::of(4), item_of(500)}, path));
   const QByteArray bytes = bytes_of(path);
   EXPECT_TRUE(bytes.startsWith("%PDF"));
   EXPECT_TRUE(bytes.contains("/FontFile"));
@@ -73,7 +73,11 @@ TEST_F(MaskExport, SchematicPdf_EmbedsItsFontAndNoImage) {
 TEST_F(MaskExport, DifferenceSvg_HasItsLegendAndHatchingInsideTheViewBox) {
   const auto path = folder.path("difference.svg");
   const AttentionPattern& full = built_in_patterns()[0];
-  ASSERT_TRUE(export_difference({sparse, Window::of(4)}, {full, {}}, item_of(500), path));
+  ASSERT_TRUE(exported(MaskSubject{.pattern = sparse,
+                                   .window = Window::of(4),
+                                   .item = item_of(500),
+                                   .against = MaskSource{full, {}}},
+                       path));
   const SvgPage page = read_svg(bytes_of(path));
   ASSERT_TRUE(page.well_formed);
   EXPECT_EQ(page.images, 0);
@@ -88,14 +92,17 @@ TEST_F(MaskExport, DifferenceSvg_HasItsLegendAndHatchingInsideTheViewBox) {
 
 TEST_F(MaskExport, DifferenceThatCannotBeDrawn_WritesNothing) {
   const AttentionPattern& full = built_in_patterns()[0];
-  EXPECT_FALSE(export_difference({full, {}}, {sparse, {}}, item_of(500), folder.path("no.pdf")));
+  EXPECT_FALSE(exported(
+      MaskSubject{
+          .pattern = full, .window = {}, .item = item_of(500), .against = MaskSource{sparse, {}}},
+      folder.path("no.pdf")));
   EXPECT_EQ(folder.file_count(), 0);
 }
 
 TEST_F(MaskExport, LongMask_IsOneImageInTheSvg) {
   const auto path = folder.path("mask.svg");
   ASSERT_TRUE(
-      export_mask(sparse, Window::of(64), item_of(16372), path, {.style = MaskStyle::true_scale}));
+      exported(MaskSubject{sparse, Window::of(64), item_of(16372), MaskStyle::true_scale}, path));
   const SvgPage page = read_svg(bytes_of(path));
   EXPECT_TRUE(page.well_formed);
   EXPECT_EQ(page.images, 1);
@@ -103,21 +110,24 @@ TEST_F(MaskExport, LongMask_IsOneImageInTheSvg) {
 
 TEST_F(MaskExport, Png_HasTheWidthAsked) {
   const auto path = folder.path("mask.png");
-  ASSERT_TRUE(export_mask(sparse, Window::of(4), item_of(500), path, {.width_mm = 101.6}));
+  ASSERT_TRUE(
+      exported(MaskSubject{sparse, Window::of(4), item_of(500)}, path, {.width_mm = 101.6}));
   EXPECT_EQ(QImage(QString::fromStdString(path.string())).width(), 1200);
 }
 
 TEST_F(MaskExport, WrongUse_IsASentenceAndNoFile) {
-  const Status extension = export_mask(sparse, Window::of(4), item_of(9), folder.path("mask.gif"));
+  const Status extension =
+      exported(MaskSubject{sparse, Window::of(4), item_of(9)}, folder.path("mask.gif"));
   ASSERT_FALSE(extension);
   EXPECT_THAT(extension.error().message, HasSubstr(".pdf, .svg or .png"));
-  const Status unwritable = export_mask(sparse, Window::of(4), item_of(9), folder.path("no/m.png"));
+  const Status unwritable =
+      exported(MaskSubject{sparse, Window::of(4), item_of(9)}, folder.path("no/m.png"));
   ASSERT_FALSE(unwritable);
   EXPECT_THAT(unwritable.error().message, HasSubstr("cannot be written"));
-  EXPECT_FALSE(export_mask(sparse, std::nullopt, item_of(9), folder.path("mask.png")));
-  EXPECT_FALSE(export_mask(sparse, Window::of(4), item_of(-9), folder.path("mask.png")));
-  EXPECT_FALSE(
-      export_mask(sparse, Window::of(4), item_of(9), folder.path("m.png"), {.width_mm = 1}));
+  EXPECT_FALSE(exported(MaskSubject{sparse, std::nullopt, item_of(9)}, folder.path("mask.png")));
+  EXPECT_FALSE(exported(MaskSubject{sparse, Window::of(4), item_of(-9)}, folder.path("mask.png")));
+  EXPECT_FALSE(exported(MaskSubject{sparse, Window::of(4), item_of(9)}, folder.path("m.png"),
+                        {.width_mm = 1}));
   EXPECT_EQ(folder.file_count(), 0);
 }
 

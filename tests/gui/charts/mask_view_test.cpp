@@ -284,7 +284,7 @@ TEST_F(MaskViewTest, Wheel_KeepsThePairUnderTheCursor) {
   ASSERT_TRUE(pair);
   EXPECT_NEAR(static_cast<double>(pair->first), 1500, 4);
   EXPECT_NEAR(static_cast<double>(pair->second), 2500, 4);
-  QTest::keyClick(&view, Qt::Key_Home);
+  QTest::keyClick(&view, Qt::Key_0);
   EXPECT_NEAR(view.position_of(1500, 2500).x(), cursor.x(), 0.01);
 }
 
@@ -302,6 +302,34 @@ TEST_F(MaskViewTest, Dragging_MovesTheMaskAndStopsAtItsEdge) {
   EXPECT_TRUE(view.pair_at(view.position_of(0, 2000)));
 }
 
+TEST_F(MaskViewTest, DraggingWithShift_FramesWhatFillsTheView) {
+  view.set_style(MaskStyle::true_scale);
+  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(4084)));
+  const QPoint from = view.position_of(1000, 2000).toPoint();
+  const QPoint to = view.position_of(2000, 2600).toPoint();
+  QTest::mousePress(&view, Qt::LeftButton, Qt::ShiftModifier, from);
+  QTest::mouseMove(&view, to);
+  QTest::mouseRelease(&view, Qt::LeftButton, Qt::ShiftModifier, to);
+  EXPECT_NEAR(view.focus().tokens, 1000, 10);
+  const auto middle =
+      view.pair_at((view.position_of(1000, 2300) + view.position_of(2000, 2300)) / 2);
+  ASSERT_TRUE(middle);
+  EXPECT_NEAR(static_cast<double>(middle->first), 1500, 10);
+  EXPECT_NEAR(static_cast<double>(middle->second), 2300, 10);
+}
+
+TEST_F(MaskViewTest, DoubleClick_ShowsAllAndLeavesThePinnedPair) {
+  view.set_style(MaskStyle::true_scale);
+  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(4084)));
+  view.pin(7, 9);
+  view.zoom_to(1, 7, 9);
+  const QPoint there = view.position_of(100, 120).toPoint();
+  QTest::mouseClick(&view, Qt::LeftButton, {}, there);
+  QTest::mouseDClick(&view, Qt::LeftButton, {}, there);
+  EXPECT_EQ(view.focus(), MapFocus());
+  EXPECT_EQ(view.pinned_pair(), MaskView::Pair(7, 9));
+}
+
 TEST_F(MaskViewTest, Legend_IsThePatternsTableOfPresentGroups) {
   ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), small_item));
   const MaskDrawing drawing(*view.problem(), MaskStyle::schematic, {}, {.size = QSizeF(700, 700)});
@@ -311,6 +339,17 @@ TEST_F(MaskViewTest, Legend_IsThePatternsTableOfPresentGroups) {
     EXPECT_EQ(entry.allowed, rule.kind != GroupRule::Kind::none);
     EXPECT_EQ(entry.note, rule.kind == GroupRule::Kind::window ? "w = 4" : "");
   }
+}
+
+TEST_F(MaskViewTest, TheLegendOfASchematic_SaysTheWindowAskedFor) {
+  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(16), long_item(900)));
+  ASSERT_NE(view.problem()->window(), Window::of(16));
+  const MaskDrawing drawing(*view.problem(), MaskStyle::schematic, {}, {.size = QSizeF(700, 700)});
+  const auto notes = [&](const char* note) {
+    return std::ranges::count(drawing.legend(), QString::fromLatin1(note), &MaskLegendEntry::note);
+  };
+  EXPECT_GT(notes("w = 16"), 0);
+  EXPECT_EQ(notes("w = 5"), 0);
 }
 
 TEST_F(MaskViewTest, Click_PinsAPairAndArrowsMoveIt) {
@@ -360,7 +399,7 @@ TEST_F(MaskViewTest, FocusOfOneView_IsTakenOverByOneOfAnotherSize) {
   EXPECT_TRUE(close(view.focus().tokens, other.focus().tokens));
   EXPECT_TRUE(close(view.focus().row.tokens, other.focus().row.tokens));
   EXPECT_TRUE(close(view.focus().column.tokens, other.focus().column.tokens));
-  QTest::keyClick(&view, Qt::Key_Home);
+  QTest::keyClick(&view, Qt::Key_0);
   EXPECT_EQ(other.focus().tokens, 0);
 }
 
