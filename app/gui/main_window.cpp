@@ -3,6 +3,7 @@
 
 #include <QActionGroup>
 #include <QApplication>
+#include <QComboBox>
 #include <QMessageBox>
 #include <QPushButton>
 #include <QSettings>
@@ -208,7 +209,9 @@ void MainWindow::wire_commands() {
   });
   connect(commands_, &CommandBar::device_chosen, this,
           [](const QString& kind) { QSettings().setValue(QStringLiteral("window/device"), kind); });
-  connect(&devices_, &DeviceList::changed, this, [this] {
+  connect(&devices_, &DeviceList::answered, this, [this] {
+    if (!devices_.problem().isEmpty())
+      return commands_->device_picker()->setToolTip(devices_.problem());
     commands_->set_devices(devices_.devices());
     commands_->choose_device(QSettings().value(QStringLiteral("window/device")).toString());
   });

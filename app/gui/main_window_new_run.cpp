@@ -23,12 +23,12 @@ void MainWindow::make_new_run() {
   forecast_.set_measuring(runs_.live() != nullptr);
   connect(new_run_, &NewRunDrawer::start_asked, this, &MainWindow::start_run);
   connect(new_run_, &NewRunDrawer::forecast_wanted, &forecast_, &SweepForecast::ask);
-  connect(&forecast_, &SweepForecast::changed, new_run_,
+  connect(&forecast_, &SweepForecast::answered, new_run_,
           [this] { new_run_->set_forecast(forecast_.forecast()); });
-  connect(&devices_, &DeviceList::changed, new_run_,
+  connect(&devices_, &DeviceList::answered, new_run_,
           [this] { new_run_->set_devices(devices_.devices()); });
   connect(commands_, &CommandBar::device_chosen, new_run_, &NewRunDrawer::set_device);
-  connect(&implementations_, &ImplementationList::changed, new_run_, [this] {
+  connect(&implementations_, &ImplementationList::answered, new_run_, [this] {
     QList<ContenderMatrixModel::Named> names;
     for (const ListedImplementation& listed : implementations_.implementations())
       names.append({listed.id, listed.summary});

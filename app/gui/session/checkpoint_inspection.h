@@ -5,15 +5,13 @@
 // dump is kept beside the database, where the window can open it again; the newest few stay.
 //
 //   CheckpointInspection inspection;
-//   connect(&inspection, &CheckpointInspection::written, session, &AttentionSession::open);
 //   inspection.compute({.folder = folder, .query = query, .document = document});
+//   ... answered(): inspection.problem(), or session.open(inspection.file());
 
-#include <QObject>
-#include <QProcess>
-#include <QTemporaryDir>
 #include <optional>
 
 #include "app/gui/session/attention_session.h"
+#include "app/gui/session/program_question.h"
 
 namespace attnscope::gui {
 
@@ -22,35 +20,23 @@ struct CheckpointQuestion {
   std::optional<PatternChoice> attention{};  // absent: the checkpoint's own
 };
 
-class CheckpointInspection : public QObject {
-  Q_OBJECT
+class CheckpointInspection : public ProgramQuestion {
  public:
   static constexpr int most_dumps = 8;
 
+  /// As long as the model needs.
   explicit CheckpointInspection(QObject* parent = nullptr);
-  ~CheckpointInspection() override;
 
-  /// One at a time: what is computed before is given up.
   void compute(const CheckpointQuestion& question);
-  void stop();
-  [[nodiscard]] bool is_busy() const { return is_busy_; }
   /// Where the dumps lie.
   [[nodiscard]] static QString folder();
-
- Q_SIGNALS:
-  void busy_changed();
-  void written(const QString& file);
-  void failed(const QString& sentence);
+  /// The dump that is computed.
+  [[nodiscard]] const QString& file() const { return file_; }
 
  private:
-  void finished(int exit_code, QProcess::ExitStatus status);
-  void end(const QString& problem);
-  [[nodiscard]] bool write(const QString& name, const QByteArray& text);
+  bool read(const QByteArray& printed) override;
 
-  QProcess process_;
-  QTemporaryDir texts_;  // what is handed over as files
   QString file_;
-  bool is_busy_ = false;
 };
 
 }  // namespace attnscope::gui

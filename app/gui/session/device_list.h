@@ -4,8 +4,7 @@
 // The devices of this machine that a run can measure on: asked once from `attnscope list devices
 // --json`, because only the worker knows the driver.
 
-#include <QObject>
-#include <QProcess>
+#include "app/gui/session/program_question.h"
 
 namespace attnscope::gui {
 
@@ -16,26 +15,18 @@ struct ListedDevice {
   QString reason;  // why not
 };
 
-class DeviceList : public QObject {
-  Q_OBJECT
+class DeviceList : public ProgramQuestion {
  public:
-  explicit DeviceList(QObject* parent = nullptr);
-  ~DeviceList() override;
-  /// Starts a process the first time only, whatever comes of it.
+  explicit DeviceList(QObject* parent = nullptr) : ProgramQuestion(parent) {}
+  /// Once, whatever comes of it.
   void ask();
   /// Empty until they are known.
   [[nodiscard]] const QList<ListedDevice>& devices() const { return known_; }
 
- Q_SIGNALS:
-  void changed();
-
  private:
-  QProcess process_;
-  QList<ListedDevice> known_;
-  bool asked_ = false;
-};
+  bool read(const QByteArray& printed) override;
 
-/// The array that the command prints; what is no such array gives no devices.
-[[nodiscard]] QList<ListedDevice> read_devices(const QByteArray& json);
+  QList<ListedDevice> known_;
+};
 
 }  // namespace attnscope::gui

@@ -4,9 +4,7 @@
 // Which implementations this machine has: asked once from `attnscope list implementations --json`,
 // which asks the worker, because only the worker links LibTorch.
 
-#include <QObject>
-#include <QProcess>
-#include <QStringList>
+#include "app/gui/session/program_question.h"
 
 namespace attnscope::gui {
 
@@ -15,28 +13,17 @@ struct ListedImplementation {
   QString summary;
 };
 
-class ImplementationList : public QObject {
-  Q_OBJECT
+class ImplementationList : public ProgramQuestion {
  public:
-  explicit ImplementationList(QObject* parent = nullptr);
+  explicit ImplementationList(QObject* parent = nullptr) : ProgramQuestion(parent) {}
+  /// Again only where there was no answer.
   void ask();
   [[nodiscard]] const QList<ListedImplementation>& implementations() const { return known_; }
-  /// Why the list is not known; empty while it is asked for and when it is known.
-  [[nodiscard]] const QString& problem() const { return problem_; }
-
- Q_SIGNALS:
-  void changed();
 
  private:
-  void read(int exit_code);
-  void fail(const QString& sentence);
+  bool read(const QByteArray& printed) override;
 
-  QProcess process_;
   QList<ListedImplementation> known_;
-  QString problem_;
 };
-
-/// The array that the command prints: objects with "id" and "summary".
-[[nodiscard]] QList<ListedImplementation> read_implementations(const QByteArray& json);
 
 }  // namespace attnscope::gui

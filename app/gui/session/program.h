@@ -9,8 +9,6 @@
 
 namespace attnscope::gui {
 
-inline constexpr int patience_ms = 2000;  // for a killed process to be gone
-
 [[nodiscard]] QString attnscope_program();
 
 /// That of the default database.

@@ -8,16 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "app/gui/session/program.h"
 #include "app/gui/session/text.h"
 #include "engine/report/table.h"
 #include "kernels/base/json.h"
-#include "kernels/base/written_file.h"
 
 namespace attnscope::gui {
 namespace {
 
-constexpr int forecast_pause_ms = 400;
+constexpr std::chrono::milliseconds forecast_pause{400};
 
 /// What of a sweep the answer hangs on.
 std::string question_of(const std::string& sweep_text) {
@@ -50,97 +48,52 @@ QString memory_words(const Forecast& forecast,
       .arg(words(report::format_bytes(most)), whose);
 }
 
-Forecast read_forecast(const QByteArray& json) {
-  Forecast forecast;
-  const QJsonObject root = QJsonDocument::fromJson(json).object();
+SweepForecast::SweepForecast(QObject* parent) : ProgramQuestion(parent, forecast_pause) {}
+
+void SweepForecast::ask(const std::string& sweep_text) {
+  std::string question = question_of(sweep_text);
+  if (question.empty() || question == question_) return;
+  question_ = std::move(question);
+  sweep_ = sweep_text;
+  waits_ = measuring_;
+  if (measuring_) return fail(tr("a run is being measured, which asking would disturb."));
+  const QString file = QStringLiteral("sweep.json");
+  put({.arguments = {QStringLiteral("foresee"), path_of(file), QStringLiteral("--json")},
+       .files = {{file, sweep_text}}});
+}
+
+void SweepForecast::set_measuring(bool measuring) {
+  measuring_ = measuring;
+  if (measuring ? !is_asking() : !waits_) return;
+  question_.clear();
+  ask(sweep_);
+}
+
+Forecast SweepForecast::forecast() const {
+  if (problem().isEmpty()) return forecast_;
+  Forecast none;
+  none.problem = problem();
+  return none;
+}
+
+bool SweepForecast::read(const QByteArray& printed) {
+  forecast_ = {};
+  const QJsonObject root = QJsonDocument::fromJson(printed).object();
   const QJsonArray pairs = root.value(QLatin1String("pairs")).toArray();
   for (const auto& value : pairs) {
     const QJsonObject pair = value.toObject();
     const QJsonValue bytes = pair.value(QLatin1String("item_bytes"));
     Forecast::Pair read{pair.value(QLatin1String("reason")).toString(), std::nullopt};
     if (bytes.isDouble()) read.item_bytes = bytes.toDouble();
-    forecast.pairs.insert_or_assign({pair.value(QLatin1String("pattern")).toString(),
-                                     pair.value(QLatin1String("implementation")).toString()},
-                                    std::move(read));
+    forecast_.pairs.insert_or_assign({pair.value(QLatin1String("pattern")).toString(),
+                                      pair.value(QLatin1String("implementation")).toString()},
+                                     std::move(read));
   }
   constexpr double mebibyte = 1 << 20;
-  forecast.largest_tokens = root.value(QLatin1String("largest_tokens")).toInteger();
-  forecast.batch_max = root.value(QLatin1String("batch_max")).toDouble(1);
-  forecast.batch_bytes = root.value(QLatin1String("batch_memory_mb")).toDouble() * mebibyte;
-  return forecast;
-}
-
-SweepForecast::SweepForecast(QObject* parent) : QObject(parent) {
-  pause_.setSingleShot(true);
-  pause_.setInterval(forecast_pause_ms);
-  connect(&pause_, &QTimer::timeout, this, &SweepForecast::start);
-  connect(&process_, &QProcess::finished, this,
-          [this](int exit_code, QProcess::ExitStatus) { read(exit_code); });
-  connect(&process_, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
-    if (error != QProcess::FailedToStart) return;
-    Forecast none;
-    none.problem = tr("Cannot start %1: %2.").arg(process_.program(), process_.errorString());
-    finish(std::move(none));
-  });
-}
-
-SweepForecast::~SweepForecast() {
-  process_.disconnect(this);
-  if (process_.state() == QProcess::NotRunning) return;
-  process_.kill();
-  process_.waitForFinished(patience_ms);
-}
-
-void SweepForecast::ask(const std::string& sweep_text) {
-  sweep_ = sweep_text;
-  std::string question = question_of(sweep_text);
-  if (question.empty() || question == question_) return;
-  question_ = std::move(question);
-  if (process_.state() != QProcess::NotRunning) process_.kill();
-  pause_.start();
-}
-
-void SweepForecast::set_measuring(bool measuring) {
-  const bool was = std::exchange(measuring_, measuring);
-  if (was && !measuring && question_ != answered_) pause_.start();
-}
-
-void SweepForecast::start() {
-  if (question_ == answered_) return;
-  if (measuring_) {
-    forecast_.problem = tr("a run is being measured, which asking would disturb.");
-    Q_EMIT changed();
-    return;
-  }
-  if (process_.state() != QProcess::NotRunning)
-    return pause_.start();  // one killed is not yet gone
-  const QString file_name = folder_.filePath(QStringLiteral("sweep.json"));
-  if (Status written = write_file(file_name.toStdString(), sweep_); !written) {
-    Forecast none;
-    none.problem = words(written.error().message);
-    return finish(std::move(none));
-  }
-  process_.start(attnscope_program(),
-                 {QStringLiteral("foresee"), file_name, QStringLiteral("--json")});
-}
-
-void SweepForecast::read(int exit_code) {
-  if (pause_.isActive()) return;  // of a question that is no longer asked
-  Forecast answer = read_forecast(process_.readAllStandardOutput());
-  if (exit_code != 0 || process_.exitStatus() == QProcess::CrashExit || answer.pairs.empty()) {
-    answer.problem = last_sentence(process_.readAllStandardError());
-    if (answer.problem.isEmpty()) {
-      answer.problem =
-          tr("The worker did not say what it can measure (exit code %1).").arg(exit_code);
-    }
-  }
-  finish(std::move(answer));
-}
-
-void SweepForecast::finish(Forecast forecast) {
-  answered_ = question_;
-  forecast_ = std::move(forecast);
-  Q_EMIT changed();
+  forecast_.largest_tokens = root.value(QLatin1String("largest_tokens")).toInteger();
+  forecast_.batch_max = root.value(QLatin1String("batch_max")).toDouble(1);
+  forecast_.batch_bytes = root.value(QLatin1String("batch_memory_mb")).toDouble() * mebibyte;
+  return !forecast_.pairs.empty();
 }
 
 }  // namespace attnscope::gui

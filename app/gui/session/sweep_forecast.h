@@ -3,17 +3,13 @@
 //
 // Which pairs of pattern and implementation a sweep's device, formats and lengths leave possible,
 // and the memory that an item needs: asked from `attnscope foresee --json`, which asks the worker.
-// Asked a moment after the last change; an answer that is no longer wanted is dropped.
 
-#include <QObject>
-#include <QProcess>
-#include <QTemporaryDir>
-#include <QTimer>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "app/gui/session/program_question.h"
 #include "app/gui/session/sweep_draft.h"
 
 namespace attnscope::gui {
@@ -34,35 +30,23 @@ struct Forecast {
 [[nodiscard]] QString memory_words(const Forecast& forecast,
                                    const std::vector<PatternAndImplementation>& contenders);
 
-class SweepForecast : public QObject {
-  Q_OBJECT
+class SweepForecast : public ProgramQuestion {
  public:
   explicit SweepForecast(QObject* parent = nullptr);
-  ~SweepForecast() override;
 
   /// Other names, stop rules and contenders make no other question.
   void ask(const std::string& sweep_text);
   /// Nothing is asked while a run is measured, which a second worker would disturb.
   void set_measuring(bool measuring);
-  [[nodiscard]] const Forecast& forecast() const { return forecast_; }
-
- Q_SIGNALS:
-  void changed();
+  /// The last one, while another is asked.
+  [[nodiscard]] Forecast forecast() const;
 
  private:
-  void start();
-  void read(int exit_code);
-  void finish(Forecast forecast);
+  bool read(const QByteArray& printed) override;
 
-  QTimer pause_;
-  QProcess process_;
-  QTemporaryDir folder_;
-  std::string sweep_, question_, answered_;
-  bool measuring_ = false;
+  std::string sweep_, question_;  // the text that was asked about last, and what of it matters
+  bool measuring_ = false, waits_ = false;
   Forecast forecast_;
 };
-
-/// What the command prints; without pairs when it is none of it.
-[[nodiscard]] Forecast read_forecast(const QByteArray& json);
 
 }  // namespace attnscope::gui

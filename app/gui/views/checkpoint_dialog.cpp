@@ -51,13 +51,13 @@ CheckpointDialog::CheckpointDialog(QWidget* parent)
   connect(document_, &QPlainTextEdit::textChanged, this, &CheckpointDialog::changed);
   connect(pattern_, &PatternPicker::changed, this, &CheckpointDialog::changed);
   connect(pattern_, &PatternPicker::file_failed, problem_, &ProblemLabel::set_problem);
-  connect(&inspection_, &CheckpointInspection::busy_changed, this, &CheckpointDialog::busy_changed);
-  connect(&inspection_, &CheckpointInspection::failed, problem_, &ProblemLabel::set_problem);
-  connect(&inspection_, &CheckpointInspection::written, this, [this](const QString& file) {
-    Q_EMIT written(file);
+  connect(&inspection_, &CheckpointInspection::changed, this, &CheckpointDialog::busy_changed);
+  connect(&inspection_, &CheckpointInspection::answered, this, [this] {
+    if (!inspection_.problem().isEmpty()) return;
+    Q_EMIT written(inspection_.file());
     accept();
   });
-  connect(this, &QDialog::rejected, &inspection_, &CheckpointInspection::stop);
+  connect(this, &QDialog::rejected, &inspection_, &CheckpointInspection::forget);
   changed();
 }
 
@@ -160,6 +160,7 @@ void CheckpointDialog::busy_changed() {
     input->setEnabled(!is_busy());
   }
   changed();
+  problem_->set_problem(inspection_.problem());
 }
 
 void CheckpointDialog::compute() {

@@ -31,7 +31,7 @@ class CheckpointDialog : public QDialog {
   [[nodiscard]] PatternPicker* pattern() const { return pattern_; }
   [[nodiscard]] QPushButton* compute_button() const { return compute_; }
   [[nodiscard]] ProblemLabel* problem() const { return problem_; }
-  [[nodiscard]] bool is_busy() const { return inspection_.is_busy(); }
+  [[nodiscard]] bool is_busy() const { return inspection_.is_asking(); }
   void read_document(const QString& file);
 
  Q_SIGNALS:

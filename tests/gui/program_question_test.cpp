@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Questions that the window puts to programs, and what becomes of them: every kind of question, and
+// every way in which a program does not answer.
+#include "app/gui/session/program_question.h"
+
+#include <memory>
+
+#include "app/gui/session/checkpoint_inspection.h"
+#include "app/gui/session/device_list.h"
+#include "app/gui/session/implementation_costs.h"
+#include "app/gui/session/implementation_list.h"
+#include "app/gui/session/program.h"
+#include "app/gui/session/sweep_forecast.h"
+#include "engine/sweep/sweep.h"
+#include "tests/gui/gui_test.h"
+
+namespace attnscope::gui {
+namespace {
+
+enum class Kind { devices, implementations, costs, forecast, inspection };
+
+std::unique_ptr<ProgramQuestion> make_question(Kind kind) {
+  switch (kind) {
+    case Kind::devices:
+      return std::make_unique<DeviceList>();
+    case Kind::implementations:
+      return std::make_unique<ImplementationList>();
+    case Kind::costs:
+      return std::make_unique<ImplementationCosts>();
+    case Kind::forecast:
+      return std::make_unique<SweepForecast>();
+    case Kind::inspection:
+      return std::make_unique<CheckpointInspection>();
+  }
+  return nullptr;
+}
+
+/// The number makes another question of it, where there can be another.
+void ask(ProgramQuestion& question, int number) {
+  if (auto* devices = dynamic_cast<DeviceList*>(&question)) devices->ask();
+  if (auto* list = dynamic_cast<ImplementationList*>(&question)) list->ask();
+  if (auto* costs = dynamic_cast<ImplementationCosts*>(&question)) {
+    costs->ask({.pattern = built_in_patterns().front(),
+                .window = {},
+                .item = {.query = 4, .documents = {8}},
+                .heads = number});
+  }
+  if (auto* forecast = dynamic_cast<SweepForecast*>(&question))
+    forecast->ask(built_in_sweeps().at(static_cast<std::size_t>(number)).text);
+  if (auto* inspection = dynamic_cast<CheckpointInspection*>(&question)) {
+    inspection->compute({.folder = QStringLiteral("/models/mini"),
+                         .query = QString::number(number),
+                         .document = QStringLiteral("a tower")});
+  }
+}
+
+bool has_answer(const ProgramQuestion& question) {
+  if (const auto* devices = dynamic_cast<const DeviceList*>(&question))
+    return devices->devices().size() == 1;
+  if (const auto* list = dynamic_cast<const ImplementationList*>(&question))
+    return list->implementations().size() == 3;
+  if (const auto* costs = dynamic_cast<const ImplementationCosts*>(&question))
+    return costs->costs().size() == 3;
+  if (const auto* forecast = dynamic_cast<const SweepForecast*>(&question))
+    return forecast->forecast().pairs.size() == 6;
+  const auto* inspection = dynamic_cast<const CheckpointInspection*>(&question);
+  return QFile::exists(inspection->file());
+}
+
+}  // namespace
+
+class ProgramQuestionTest : public QObject {
+  Q_OBJECT
+
+  QTemporaryDir folder_;
+  std::unique_ptr<ProgramQuestion> question_;
+  std::unique_ptr<QSignalSpy> answers_;
+
+  [[nodiscard]] QString pid_file() const { return folder_.filePath(QStringLiteral("pid")); }
+  /// The program from now on: these lines of a shell.
+  void be(const QByteArray& lines) {
+    static int number = 0;  // one that is being run cannot be written
+    QFile script(folder_.filePath(QStringLiteral("program-%1").arg(++number)));
+    QVERIFY(script.open(QIODevice::WriteOnly));
+    script.write("#!/bin/sh\n" + lines + '\n');
+    script.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+    qputenv("ATTNSCOPE_PROGRAM", script.fileName().toUtf8());
+  }
+  void be_right() {
+    be("[ \"$2\" = devices ] && exec echo '[{\"kind\": \"cpu\", \"available\": true}]'\n"
+       "exec " FAKE_ATTNSCOPE " \"$@\"");
+  }
+  /// Says who it is and waits for what nobody sends.
+  void be_hanging() { be("echo $$ > " + pid_file().toUtf8() + "\nexec cat"); }
+  [[nodiscard]] qint64 hanging_process() const {
+    QFile file(pid_file());
+    return file.open(QIODevice::ReadOnly) ? file.readAll().trimmed().toLongLong() : 0;
+  }
+  [[nodiscard]] QString problem_of_one_answer() const {
+    return answers_->size() == 1 && !question_->is_asking() ? question_->problem() : QString();
+  }
+
+ private Q_SLOTS:
+
+  void initTestCase() {
+    const QString dump = folder_.filePath(QStringLiteral("dump"));
+    QVERIFY(QFile(dump).open(QIODevice::WriteOnly));
+    qputenv("FAKE_DUMP", dump.toUtf8());
+  }
+
+  void init() {
+    QFETCH_GLOBAL(int, kind);
+    question_ = make_question(static_cast<Kind>(kind));
+    answers_ = std::make_unique<QSignalSpy>(question_.get(), &ProgramQuestion::answered);
+    QFile::remove(pid_file());
+  }
+  void cleanup() { question_.reset(); }
+
+  void initTestCase_data() {
+    QTest::addColumn<int>("kind");
+    QTest::newRow("devices") << static_cast<int>(Kind::devices);
+    QTest::newRow("implementations") << static_cast<int>(Kind::implementations);
+    QTest::newRow("costs") << static_cast<int>(Kind::costs);
+    QTest::newRow("forecast") << static_cast<int>(Kind::forecast);
+    QTest::newRow("inspection") << static_cast<int>(Kind::inspection);
+  }
+
+  void AProgramThatAnswers_IsAskedOnce() {
+    be_right();
+    ask(*question_, 0);
+    QVERIFY(question_->is_asking());
+    QTRY_COMPARE(answers_->size(), 1);
+    QCOMPARE(question_->problem(), QString());
+    QVERIFY(has_answer(*question_));
+    QVERIFY(!question_->is_asking());
+  }
+
+  void AProgramThatDoesNotStart_IsNamed() {
+    qputenv("ATTNSCOPE_PROGRAM", "/nowhere/attnscope");
+    ask(*question_, 0);
+    QTRY_VERIFY(problem_of_one_answer().contains(QStringLiteral("/nowhere/attnscope")));
+  }
+
+  void AProgramThatRefuses_IsQuoted() {
+    be("echo 'attnscope: the worker was not found.' >&2; exit 2");
+    ask(*question_, 0);
+    QTRY_COMPARE(problem_of_one_answer(), QStringLiteral("the worker was not found."));
+  }
+
+  void AProgramThatDies_IsSaidToHaveEnded() {
+    be("kill -9 $$");
+    ask(*question_, 0);
+    QTRY_VERIFY(problem_of_one_answer().contains(QStringLiteral("without an answer")));
+  }
+
+  void AProgramThatPrintsGarbage_IsOfAnotherVersion() {
+    be("echo nothing of the kind");
+    ask(*question_, 0);
+    QTRY_VERIFY(problem_of_one_answer().contains(QStringLiteral("another version")));
+    QVERIFY(!has_answer(*question_));
+  }
+
+  void AProgramThatHangs_IsEnded() {
+    be("exec cat");
+    question_->set_patience(std::chrono::milliseconds(1));
+    ask(*question_, 0);
+    QTRY_VERIFY(problem_of_one_answer().contains(QStringLiteral("did not answer in time")));
+  }
+
+  void WhoeverAsksGoesAway_AndTheProgramWithIt() {
+    be_hanging();
+    ask(*question_, 0);
+    QTRY_VERIFY(hanging_process() > 0);
+    question_.reset();
+    QVERIFY(!is_running(hanging_process()));
+  }
+
+  void ALaterQuestion_IsTheOneThatIsAnswered() {
+    be_hanging();
+    ask(*question_, 0);
+    QTRY_VERIFY(hanging_process() > 0);
+    be_right();
+    QFETCH_GLOBAL(int, kind);
+    const bool has_others = static_cast<Kind>(kind) > Kind::implementations;
+    if (!has_others) question_->forget();
+    ask(*question_, 1);
+    QTRY_VERIFY(has_answer(*question_));
+    QCOMPARE(answers_->size(), 1);
+    QTRY_VERIFY(!is_running(hanging_process()));
+  }
+
+  void WhatIsForgotten_HasNoAnswer() {
+    be_hanging();
+    ask(*question_, 0);
+    QTRY_VERIFY(hanging_process() > 0);
+    question_->forget();
+    QVERIFY(!question_->is_asking());
+    QTRY_VERIFY(!is_running(hanging_process()));
+    QCOMPARE(answers_->size(), 0);
+  }
+};
+
+ATTNSCOPE_GUI_TEST(ProgramQuestionTest)
+
+}  // namespace attnscope::gui
+#include "program_question_test.moc"
