@@ -10,6 +10,7 @@
 #include <QMenu>
 #include <QPushButton>
 #include <QSettings>
+#include <QTabBar>
 #include <QTableView>
 #include <algorithm>
 
@@ -290,6 +291,37 @@ class MainWindowTest : public QObject {
   void TheQuickSweep_StartsByItselfWhenAsked() {
     open_window(/*start_quick_sweep=*/true);
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
+  }
+
+  void ACompletedRun_HasFewControlsAroundChartsThatHaveMostOfTheWindow() {
+    {
+      Store store = open_store(database());
+      QVERIFY(!add_done_run(store, "made-up", {64, 128, 256}).uuid.empty());
+    }
+    open_window();
+    RunView* view = page()->run_view();
+    QTRY_VERIFY_WITH_TIMEOUT(view->run() && !view->run()->table.rows.empty(), patience_ms);
+    QTRY_VERIFY2(view->chart()->height() >= window_->height() * 6 / 10,
+                 qPrintable(QString::number(view->chart()->height())));
+    for (const char* tab : {"answer", "table", "cell", "samples"}) {
+      view->show_tab(QLatin1String(tab));
+      QStringList controls{QStringLiteral("the pages")};
+      for (const QWidget* widget : window_->findChildren<QWidget*>()) {
+        const bool is_control = qobject_cast<const QAbstractButton*>(widget) ||
+                                qobject_cast<const QComboBox*>(widget) ||
+                                qobject_cast<const QLineEdit*>(widget) ||
+                                qobject_cast<const QTabBar*>(widget);
+        // The pages are one bar, and a control's own parts are parts of it.
+        const QWidget* parent = widget->parentWidget();
+        const bool is_part = qobject_cast<const QTabBar*>(parent) ||
+                             qobject_cast<const QLineEdit*>(parent) ||
+                             qobject_cast<const QAbstractItemView*>(parent) ||
+                             parent->objectName() == QLatin1String("rail");
+        if (is_control && !is_part && widget->isVisible()) controls.append(widget->objectName());
+      }
+      QVERIFY2(controls.size() <= 14, qPrintable(QLatin1String(tab) + QLatin1String(": ") +
+                                                 controls.join(QLatin1Char(' '))));
+    }
   }
 
   void Keys_SwitchPages() {

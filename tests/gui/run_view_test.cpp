@@ -16,8 +16,9 @@
 #include "app/gui/session/text.h"
 #include "app/gui/views/cell_panel.h"
 #include "app/gui/views/figure_dialog.h"
+#include "app/gui/views/popup_button.h"
 #include "app/gui/views/run_table.h"
-#include "app/gui/views/slice_bar.h"
+#include "app/gui/views/slice_fields.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 
@@ -150,6 +151,22 @@ class RunViewTest : public QObject {
     QCOMPARE(view_->chart()->facets().panels.size(), std::size_t{1});
   }
 
+  void OneButton_SaysWhatTheChartsShow_AndOpensItsChoices() {
+    view_->choose_run(mixed_);
+    QCOMPARE(view_->choices()->text(),
+             QStringLiteral("Time and memory along length, heads 12, dtype float32"));
+    QVERIFY(!box("x_axis")->isVisible());
+    QTest::keySequence(view_->chart(), QKeySequence(QStringLiteral("Ctrl+L")));
+    QVERIFY(box("x_axis")->isVisible());
+    QCOMPARE(QApplication::focusWidget(), box("time_view"));
+    choose(box("second_view"), box("second_view")->count() - 1);
+    choose(box("facets"), 1);
+    QCOMPARE(view_->choices()->text(),
+             QStringLiteral("Time along length, a panel for each dtype, heads 12"));
+    QTest::keyClick(box("facets"), Qt::Key_Escape);
+    QVERIFY(!box("x_axis")->isVisible());
+  }
+
   void EveryViewOfTheReport_IsOffered() {
     for (const report::View& view : report::views()) {
       QVERIFY(box("time_view")->findText(words(view.title)) >= 0);
@@ -160,7 +177,7 @@ class RunViewTest : public QObject {
   void Panels_StandForTheValuesOfAKey_AndAreExported() {
     view_->choose_run(mixed_);
     QComboBox* panels = box("facets");
-    QVERIFY(panels->isVisible());
+    QVERIFY(!panels->isHidden());
     choose(panels, panels->findData(QStringLiteral("dtype")));
     const report::Facets& shown = view_->chart()->facets();
     QCOMPARE(shown.panels.size(), std::size_t{4});
@@ -256,9 +273,9 @@ class RunViewTest : public QObject {
   }
 
   void WindowsAlongX_AskForOneLength() {
-    QVERIFY(view_->slice_bar()->selector(QStringLiteral("sequence_tokens")) == nullptr);
+    QVERIFY(view_->slice()->selector(QStringLiteral("sequence_tokens")) == nullptr);
     choose(box("x_axis"), 1);
-    QComboBox* length = view_->slice_bar()->selector(QStringLiteral("sequence_tokens"));
+    QComboBox* length = view_->slice()->selector(QStringLiteral("sequence_tokens"));
     QVERIFY(length != nullptr);
     QCOMPARE(length->count(), 3);
     QCOMPARE(length->accessibleName(), QStringLiteral("Length"));
@@ -266,8 +283,8 @@ class RunViewTest : public QObject {
 
   void AChart_NeverMixesDtypesOrHeads() {
     view_->choose_run(mixed_);
-    QComboBox* dtype = view_->slice_bar()->selector(QStringLiteral("dtype"));
-    QComboBox* heads = view_->slice_bar()->selector(QStringLiteral("heads"));
+    QComboBox* dtype = view_->slice()->selector(QStringLiteral("dtype"));
+    QComboBox* heads = view_->slice()->selector(QStringLiteral("heads"));
     QVERIFY(dtype != nullptr && heads != nullptr);
     QCOMPARE(dtype->currentText(), QStringLiteral("float32"));
     QCOMPARE(points_of(view_->chart()->figure()), (std::vector<std::size_t>{2, 2, 2}));
@@ -277,26 +294,26 @@ class RunViewTest : public QObject {
 
   void AValueNotMeasuredWithTheOthers_IsInParentheses_AndMovesThemWithASentence() {
     view_->choose_run(mixed_);
-    QComboBox* heads = view_->slice_bar()->selector(QStringLiteral("heads"));
+    QComboBox* heads = view_->slice()->selector(QStringLiteral("heads"));
     QVERIFY(heads != nullptr);
     QCOMPARE(heads->itemText(0), QStringLiteral("(4)"));
     QCOMPARE(heads->itemText(1), QStringLiteral("12"));
     const auto* moved = view_->findChild<QLabel*>(QStringLiteral("slice_moved"));
-    QVERIFY(!moved->isVisible());
+    QVERIFY(moved->isHidden());
     choose(heads, 0);
-    QCOMPARE(view_->slice_bar()->selector(QStringLiteral("dtype"))->currentText(),
+    QCOMPARE(view_->slice()->selector(QStringLiteral("dtype"))->currentText(),
              QStringLiteral("float16"));
-    QVERIFY(moved->isVisible());
+    QVERIFY(!moved->isHidden());
     QCOMPARE(moved->text(), QStringLiteral("Dtype float32 was not measured with Heads 4: showing "
                                            "Dtype float16."));
   }
 
   void AnotherRun_ForgetsWhatWasHeldFixed() {
     view_->choose_run(mixed_);
-    choose(view_->slice_bar()->selector(QStringLiteral("dtype")), 1);
+    choose(view_->slice()->selector(QStringLiteral("dtype")), 1);
     view_->choose_run(uuid_);
     QVERIFY(asked_.back().slice.values.empty());
-    QVERIFY(view_->slice_bar()->selector(QStringLiteral("dtype")) == nullptr);
+    QVERIFY(view_->slice()->selector(QStringLiteral("dtype")) == nullptr);
   }
 
   void TheTable_IsContendersAgainstLengthsAtFirst() {
@@ -397,17 +414,24 @@ class RunViewTest : public QObject {
   void EveryControl_HasANameAndIsReachedByTab() {
     view_->choose_run(mixed_);
     view_->choose_cell(0);
-    // Selectors made just now are shown when the layout comes to them.
-    QTRY_VERIFY(box("slice_dtype") && box("slice_dtype")->isVisible());
     std::set<QWidget*> reached;
-    box("x_axis")->setFocus();
-    for (const char* tab : {"table", "cell", "samples"}) {
-      view_->show_tab(QLatin1String(tab));
-      box("x_axis")->setFocus();
+    const auto walk = [&reached](QWidget* from) {
+      from->setFocus();
       for (int i = 0; i < 60; ++i) {
         reached.insert(QApplication::focusWidget());
         QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
       }
+    };
+    for (const char* tab : {"table", "cell", "samples"}) {
+      view_->show_tab(QLatin1String(tab));
+      walk(view_->choices());
+    }
+    view_->show_tab(QStringLiteral("table"));
+    for (const char* button : {"chart_choices", "table_choices"}) {
+      auto* opened = view_->findChild<QPushButton*>(QLatin1String(button));
+      QTest::keyClick(opened, Qt::Key_Space);
+      walk(QApplication::focusWidget());
+      QTest::keyClick(QApplication::focusWidget(), Qt::Key_Escape);
     }
     QStringList names;
     for (const QWidget* widget : reached) names.append(widget->objectName());

@@ -11,8 +11,9 @@
 #include "app/gui/session/read_run.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/patterns_page.h"
-#include "app/gui/views/run_table.h"
+#include "app/gui/views/popup_button.h"
 #include "app/gui/views/run_view.h"
+#include "app/gui/views/slice_fields.h"
 #include "tests/gui/answer_screenshots.h"
 #include "tests/gui/attention_screenshots.h"
 #include "tests/gui/chart_screenshots.h"
@@ -71,6 +72,10 @@ bool shoot_runs(MainWindow& window, const QString& folder, const QString& suffix
   };
   saved = is_shown(many_sided) && saved;
   saved = save(window, folder + QStringLiteral("/compare-slices") + suffix) && saved;
+  view->choices()->open();
+  auto* fields = view->slice()->window();
+  saved = save(*fields, folder + QStringLiteral("/compare-choices") + suffix) && saved;
+  fields->close();
   window.compare()->choose_run(first);
   return is_shown(first) && saved;
 }

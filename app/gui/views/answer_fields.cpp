@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/views/answer_fields.h"
 
+#include <QFormLayout>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
@@ -11,8 +12,6 @@
 #include <utility>
 
 #include "app/gui/session/text.h"
-#include "app/gui/views/file_dialogs.h"
-#include "app/gui/views/flow_layout.h"
 #include "app/gui/views/problem_label.h"
 
 namespace attnscope::gui {
@@ -34,7 +33,8 @@ bool take(const Result<T>& parsed, ProblemLabel* problem) {
 
 }  // namespace
 
-AnswerFields::AnswerFields(QWidget* parent) : QWidget(parent), file_(new QToolButton) {
+AnswerFields::AnswerFields(QWidget* parent)
+    : QWidget(parent), form_(new QFormLayout(this)), file_(new QToolButton) {
   file_->setObjectName(QStringLiteral("lengths_file"));
   file_->setText(tr("File…"));
   file_->setAccessibleName(tr("Choose a file of document lengths"));
@@ -42,8 +42,8 @@ AnswerFields::AnswerFields(QWidget* parent) : QWidget(parent), file_(new QToolBu
       tr("Take the lengths from a file, one whole number a line: a sample of the collection "
          "(Ctrl+Shift+L)"));
   file_->setFocusPolicy(Qt::StrongFocus);
-  connect(file_, &QToolButton::clicked, this, &AnswerFields::choose_file);
-  new FlowLayout(8, this);
+  connect(file_, &QToolButton::clicked, this, &AnswerFields::file_wanted);
+  form_->setContentsMargins(0, 0, 0, 0);
   query_ = add_field("query_tokens", tr("Query"), tr("Query tokens"),
                      tr("The query's tokens without its [SEP]; empty: as measured"), 13);
   documents_ =
@@ -88,34 +88,22 @@ AnswerFields::Field AnswerFields::add_field(const char* name, const QString& lab
   field.edit->setAccessibleName(full_name);
   field.edit->setAccessibleDescription(tip);
   field.edit->setToolTip(tip);
-  // Beside the digits a frame; with large text a field gives way before it is cut.
-  const int letter = fontMetrics().averageCharWidth();
-  field.edit->setMaximumWidth((characters + 1) * letter + 8);
-  field.edit->setMinimumWidth((std::min(characters, 6) + 1) * letter + 8);
+  field.edit->setMinimumWidth(characters * fontMetrics().averageCharWidth() + 8);
   auto* line = new QHBoxLayout;
   line->setSpacing(4);
-  line->addWidget(labelled(label, field.edit));
+  line->addWidget(field.edit, 1);
   if (!unit.isEmpty()) line->addWidget(new QLabel(unit));
   if (button != nullptr) line->addWidget(button);
-  line->addStretch();
-  auto* whole = new QWidget;
-  auto* column = new QVBoxLayout(whole);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(2);
-  column->addLayout(line);
-  column->addWidget(field.problem);
-  column->addStretch();
-  layout()->addWidget(whole);
+  form_->addRow(label, line);
+  form_->addRow(field.problem);
   return field;
 }
 
-void AnswerFields::choose_file() {
-  ask_for_file(this, tr("Document lengths"),
-               tr("Lengths, one a line (*.txt *.csv *.tsv);;All files (*)"),
-               [this](const QString& file) {
-                 documents_.edit->setText(file);
-                 documents_.edit->setFocus();
-               });
+QString AnswerFields::problem() const {
+  for (const Field& field : {query_, documents_, candidates_, memory_, latency_}) {
+    if (!field.problem->isHidden()) return field.problem->text();
+  }
+  return {};
 }
 
 void AnswerFields::check() {

@@ -9,6 +9,7 @@
 
 #include "app/gui/models/question_text.h"
 
+class QFormLayout;
 class QLineEdit;
 class QToolButton;
 
@@ -26,11 +27,14 @@ class AnswerFields : public QWidget {
   /// Of the file of lengths, which is read elsewhere; empty: nothing is wrong.
   void set_file_problem(const QString& sentence);
 
+  /// What is wrong with the first such field, in a sentence; empty: nothing.
+  [[nodiscard]] QString problem() const;
+
   [[nodiscard]] QLineEdit* documents() const { return documents_.edit; }
-  void choose_file();
 
  Q_SIGNALS:
   void changed();
+  void file_wanted();
 
  private:
   struct Field {
@@ -43,6 +47,7 @@ class AnswerFields : public QWidget {
                   QWidget* button = nullptr);
   void check();
 
+  QFormLayout* form_;
   QToolButton* file_;
   Field query_, documents_, candidates_, memory_, latency_;
   std::optional<AskedQuestion> asked_;

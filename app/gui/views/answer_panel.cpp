@@ -21,6 +21,7 @@
 #include "app/gui/views/effectiveness_plot.h"
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/kept.h"
+#include "app/gui/views/popup_button.h"
 #include "app/gui/views/run_export.h"
 #include "kernels/base/written_file.h"
 
@@ -59,9 +60,9 @@ QLabel* text_label(const char* name) {
 AnswerPanel::AnswerPanel(QWidget* parent)
     : QWidget(parent),
       settings_(new QComboBox),
-      heading_(text_label("answer_heading")),
       nothing_(text_label("answer_nothing")),
       fields_(new AnswerFields),
+      question_(new PopupButton("answer_question", tr("What is asked"), fields_)),
       list_(new AnswerList),
       plot_(new EffectivenessPlot) {
   typing_.setSingleShot(true);
@@ -69,11 +70,12 @@ AnswerPanel::AnswerPanel(QWidget* parent)
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(4);
-  layout->addWidget(fields_);
-  layout->addWidget(build_head());
+  build_actions();
+  layout->addLayout(build_head());
   layout->addWidget(build_body(), 1);
   connect(&typing_, &QTimer::timeout, this, &AnswerPanel::ask);
   connect(fields_, &AnswerFields::changed, this, [this] { typing_.start(); });
+  connect(fields_, &AnswerFields::file_wanted, this, &AnswerPanel::choose_file);
   connect(settings_, &QComboBox::activated, this, &AnswerPanel::show_setting);
   connect(&job_, &charts::LatestJob::failed, this, &AnswerPanel::say);
   connect(plot_, &EffectivenessPlot::succeeded, this, &AnswerPanel::succeeded);
@@ -84,7 +86,7 @@ AnswerPanel::AnswerPanel(QWidget* parent)
 
 AnswerPanel::~AnswerPanel() = default;
 
-void AnswerPanel::build_actions(QHBoxLayout& line) {
+void AnswerPanel::build_actions() {
   const auto add = [this](const QString& text, const char* keys, const char* name, auto&& act) {
     auto* action = new QAction(text, this);
     action->setObjectName(QLatin1String(name));
@@ -96,38 +98,31 @@ void AnswerPanel::build_actions(QHBoxLayout& line) {
     return action;
   };
   add(tr("Go to the question"), "Ctrl+J", "go_to_question", &AnswerPanel::go_to_question);
-  add(tr("Lengths from a file…"), "Ctrl+Shift+L", "choose_lengths", [this] {
-    go_to_question();
-    fields_->choose_file();
-  });
+  add(tr("Lengths from a file…"), "Ctrl+Shift+L", "choose_lengths", &AnswerPanel::choose_file);
   measure_ = add(tr("Measure exactly"), "Ctrl+Shift+M", "measure_exactly", &AnswerPanel::measure);
   copy_ = add(tr("Copy answer"), "Ctrl+Alt+C", "copy_answer", &AnswerPanel::copy);
   save_ = add(tr("Save answer…"), "Ctrl+Alt+V", "save_answer", &AnswerPanel::save);
   save_->setToolTip(tr("As a text, a table or data, as the file's ending says (Ctrl+Alt+V)"));
-  copy_->setIconText(tr("Copy"));
-  save_->setIconText(tr("Save…"));
-  for (QAction* action : {measure_, copy_, save_}) {
-    auto* button = new QToolButton;
-    button->setObjectName(action->objectName() + QStringLiteral("_button"));
-    button->setDefaultAction(action);
-    button->setFocusPolicy(Qt::StrongFocus);
-    line.addWidget(button, 0, Qt::AlignTop);
-  }
+  list_->addActions({copy_, save_});
+  list_->setContextMenuPolicy(Qt::ActionsContextMenu);
 }
 
-QWidget* AnswerPanel::build_head() {
+QLayout* AnswerPanel::build_head() {
   settings_->setObjectName(QStringLiteral("answer_setting"));
   settings_->setAccessibleName(tr("Setting that is answered for"));
   settings_->setToolTip(tr("Setting that is answered for"));
   settings_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-  auto* head = new QWidget;
-  auto* line = new QHBoxLayout(head);
-  line->setContentsMargins(0, 0, 0, 0);
+  auto* measure = new QToolButton;
+  measure->setObjectName(QStringLiteral("measure_exactly_button"));
+  measure->setDefaultAction(measure_);
+  measure->setFocusPolicy(Qt::StrongFocus);
+  auto* line = new QHBoxLayout;
   line->setSpacing(6);
-  line->addWidget(settings_, 0, Qt::AlignTop);
-  line->addWidget(heading_, 1);
-  build_actions(*line);
-  return head;
+  line->addWidget(settings_);
+  line->addWidget(question_);
+  line->addStretch();
+  line->addWidget(measure);
+  return line;
 }
 
 QWidget* AnswerPanel::build_body() {
@@ -160,8 +155,15 @@ void AnswerPanel::resizeEvent(QResizeEvent* event) {
 
 void AnswerPanel::go_to_question() {
   Q_EMIT question_wanted();
-  fields_->documents()->setFocus(Qt::ShortcutFocusReason);
+  question_->open(fields_->documents());
   fields_->documents()->selectAll();
+}
+
+void AnswerPanel::choose_file() {
+  Q_EMIT question_wanted();
+  ask_for_file(this, tr("Document lengths"),
+               tr("Lengths, one a line (*.txt *.csv *.tsv);;All files (*)"),
+               [this](const QString& file) { fields_->documents()->setText(file); });
 }
 
 void AnswerPanel::show_run(const RunPointer& run) {
@@ -187,7 +189,7 @@ void AnswerPanel::ask() {
   const std::optional<AskedQuestion>& asked = fields_->asked();
   if (!asked) {
     show_answer(nullptr);
-    return say(tr("Mend what is marked above: the answer stands here then."));
+    return say(fields_->problem());
   }
   job_.start([run = run_, question = *asked, this](const charts::LatestJob::Token& token) {
     token.deliver([this, answer = find_answer(*run, question)] { show_answer(answer); });
@@ -221,7 +223,7 @@ void AnswerPanel::show_setting() {
   } else {
     plot_->clear();
   }
-  say(shown ? QString() : tr("Mend what is marked above: the answer stands here then."));
+  say(shown ? QString() : fields_->problem());
   copy_->setEnabled(shown != nullptr);
   save_->setEnabled(shown != nullptr);
   const auto lacking = shown ? static_cast<qint64>(shown->to_measure.size()) : 0;
@@ -246,12 +248,8 @@ void AnswerPanel::say(const QString& sentence) {
   nothing_->setText(sentence);
   nothing_->setVisible(!sentence.isEmpty());
   list_->setVisible(sentence.isEmpty());
-  show_heading();
-}
-
-void AnswerPanel::show_heading() {
   const report::Answer* shown = advice();
-  heading_->setText(shown ? words(shown->heading) : QString());
+  question_->say(shown ? words(shown->heading) : tr("What is asked"));
 }
 
 void AnswerPanel::measure() {

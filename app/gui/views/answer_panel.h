@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Under a run: a question (query, documents, candidates, limits) and what the run answers to it,
-// the best contender first, beside the paper's effectiveness.
+// Under a run: a question (query, documents, candidates, limits) behind a button that says it, and
+// what the run answers to it, the best contender first, beside the paper's effectiveness.
 //
 // Answers are found on a thread of their own; of many asked while typing only the last is shown.
 
@@ -14,7 +14,7 @@
 
 class QAction;
 class QComboBox;
-class QHBoxLayout;
+class QLayout;
 class QLabel;
 
 namespace attnscope::gui {
@@ -22,6 +22,7 @@ namespace attnscope::gui {
 class AnswerFields;
 class AnswerList;
 class EffectivenessPlot;
+class PopupButton;
 
 class AnswerPanel : public QWidget {
   Q_OBJECT
@@ -50,24 +51,24 @@ class AnswerPanel : public QWidget {
   void resizeEvent(QResizeEvent* event) override;
 
  private:
-  QWidget* build_head();
+  QLayout* build_head();
   QWidget* build_body();
-  void build_actions(QHBoxLayout& line);
+  void build_actions();
   void ask();
   void show_answer(const AnswerPointer& answer);
   void show_setting();
   /// Instead of an answer; empty: there is one.
   void say(const QString& sentence);
-  void show_heading();
   void go_to_question();
+  void choose_file();
   void measure();
   void copy();
   void save();
 
   QComboBox* settings_;
-  QLabel* heading_;
   QLabel* nothing_;
   AnswerFields* fields_;
+  PopupButton* question_;
   AnswerList* list_;
   EffectivenessPlot* plot_;
   QAction *measure_ = nullptr, *copy_ = nullptr, *save_ = nullptr;

@@ -78,7 +78,7 @@ CellPanel::CellPanel(QWidget* parent)
   samples_->setObjectName(QStringLiteral("samples"));
   samples_->set_legend_shown(false);  // a value says that it is an outlier
   // Lower than the chart asks for: the run's charts shall have the height.
-  constexpr int least_lines = 10;
+  constexpr int least_lines = 7;
   samples_->setMinimumHeight(least_lines * fontMetrics().height());
   samples_->set_placeholder(tr("No samples: choose a cell in the table, or a value in a chart"));
   connect(samples_, &charts::RunChart::export_wanted, this, [this] {

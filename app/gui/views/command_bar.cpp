@@ -66,13 +66,14 @@ CommandBar::CommandBar(QWidget* parent)
 
   run_button_ = add_button(run_, "run");
   run_button_->setDefault(true);
-  add_button(cancel_, "cancel");
   add_picker(tr("&Device"), device_);
   add_picker(tr("&Baseline"), baseline_);
   auto* gap = new QWidget;
   gap->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
   addWidget(gap);
-  add_copy_buttons();
+  add_button(cancel_, "cancel");
+  cancel_place_ = actions().constLast();
+  add_copy_button();
   add_button(export_, "export_figure");
 
   device_->addItem(QStringLiteral("cpu"), QStringLiteral("cpu"));
@@ -98,26 +99,26 @@ QPushButton* CommandBar::add_button(QAction* action, const char* name) {
   return button;
 }
 
-void CommandBar::add_copy_buttons() {
-  add_button(copy_, "copy");
-  auto* other = new QPushButton;
-  other->setObjectName(QStringLiteral("copy_as"));
-  other->setAccessibleName(tr("Copy table in another format"));
-  other->setToolTip(tr("Copy in another format"));
-  auto* formats = new QMenu(other);
+// The key copies in the form that was chosen last.
+void CommandBar::add_copy_button() {
+  auto* button = new QPushButton(copy_->text());
+  button->setObjectName(QStringLiteral("copy"));
+  auto* formats = new QMenu(button);
   for (const report::TableFormatName& entry : report::table_formats()) {
     formats->addAction(tr("As %1").arg(words(entry.title)), this,
                        [this, format = entry.format] { copy_table(format); });
   }
-  other->setMenu(formats);
-  const auto name_format = [this, other] {
-    other->setText(tr("as %1").arg(words(report::name_of(format_).title)));
+  button->setMenu(formats);
+  const auto follow = [this, button] {
+    button->setEnabled(copy_->isEnabled());
+    button->setToolTip(
+        tr("Copy the table that is shown; %1 copies it as %2")
+            .arg(copy_->shortcut().toString(), words(report::name_of(format_).title)));
   };
-  name_format();
-  connect(formats, &QMenu::triggered, other, name_format);
-  connect(copy_, &QAction::changed, other,
-          [this, other] { other->setEnabled(copy_->isEnabled()); });
-  addWidget(other);
+  follow();
+  connect(formats, &QMenu::triggered, button, follow);
+  connect(copy_, &QAction::changed, button, follow);
+  addWidget(button);
 }
 
 void CommandBar::copy_table(report::TableFormat format) {
@@ -190,6 +191,7 @@ QString CommandBar::device() const {
 
 void CommandBar::set_live(bool live) {
   cancel_->setEnabled(live);
+  cancel_place_->setVisible(live);
 }
 
 void CommandBar::set_refused(const QString& reason) {

@@ -47,7 +47,7 @@ class CommandBar : public QToolBar {
 
  private:
   QPushButton* add_button(QAction* action, const char* name);
-  void add_copy_buttons();
+  void add_copy_button();
   void copy_table(report::TableFormat format);
   void add_picker(const QString& caption, QComboBox* picker);
   void show_offers();
@@ -56,6 +56,7 @@ class CommandBar : public QToolBar {
   QString refused_;
   report::TableFormat format_ = report::TableFormat::text;  // of the last table copied
   QAction *run_, *cancel_, *copy_, *export_;
+  QAction* cancel_place_ = nullptr;  // of its button, which is there while a run can be cancelled
   QPushButton* run_button_;
   QComboBox *device_, *baseline_;
 };

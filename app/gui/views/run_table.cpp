@@ -2,6 +2,8 @@
 #include "app/gui/views/run_table.h"
 
 #include <QComboBox>
+#include <QFormLayout>
+#include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
 #include <QMenu>
@@ -13,7 +15,7 @@
 #include "app/gui/session/text.h"
 #include "app/gui/views/cell_delegate.h"
 #include "app/gui/views/fields.h"
-#include "app/gui/views/flow_layout.h"
+#include "app/gui/views/popup_button.h"
 #include "app/gui/views/run_export.h"
 #include "app/gui/views/table_selection.h"
 
@@ -74,12 +76,12 @@ RunTable::RunTable(QWidget* parent)
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(4);
-  layout->addWidget(build_selectors());
+  layout->addLayout(build_head());
   layout->addWidget(problem_);
   layout->addWidget(view_, 1);
 }
 
-QWidget* RunTable::build_selectors() {
+QLayout* RunTable::build_head() {
   for (const Cells& cells : offered_cells()) cells_->addItem(cells.name);
   auto* formats = new QMenu(save_);
   for (const report::TableFormatName& entry : report::table_formats()) {
@@ -89,12 +91,17 @@ QWidget* RunTable::build_selectors() {
   save_->setObjectName(QStringLiteral("save_table"));
   save_->setMenu(formats);
   save_->setToolTip(tr("Write the table that is shown into a file"));
-  auto* selectors = new QWidget;
-  auto* flow = new FlowLayout(12, selectors);
-  flow->addWidget(labelled(tr("R&ows"), rows_));
-  flow->addWidget(labelled(tr("Co&lumns"), columns_));
-  flow->addWidget(labelled(tr("&Cells"), cells_));
-  flow->addWidget(save_);
+  auto* fields = new QWidget;
+  auto* form = new QFormLayout(fields);
+  form->setContentsMargins(0, 0, 0, 0);
+  form->addRow(tr("Rows"), rows_);
+  form->addRow(tr("Columns"), columns_);
+  form->addRow(tr("Cells"), cells_);
+  choices_ = new PopupButton("table_choices", tr("What the table shows"), fields);
+  auto* head = new QHBoxLayout;
+  head->addWidget(choices_);
+  head->addStretch();
+  head->addWidget(save_);
 
   connect(rows_, &QComboBox::activated, this, [this] { choose_keys(true); });
   connect(columns_, &QComboBox::activated, this, [this] { choose_keys(false); });
@@ -102,7 +109,7 @@ QWidget* RunTable::build_selectors() {
     choice_.cells = offered_cells()[static_cast<std::size_t>(index)].quantities;
     Q_EMIT choice_changed();
   });
-  return selectors;
+  return head;
 }
 
 void RunTable::prepare_view() {
@@ -164,6 +171,9 @@ void RunTable::show_selectors(const RunSnapshot& run) {
   const std::vector<Cells> offered = offered_cells();
   const auto chosen = std::ranges::find(offered, run.request.pivot.cells, &Cells::quantities);
   cells_->setCurrentIndex(static_cast<int>(chosen - offered.begin()));
+  choices_->say(tr("%1 by %2: %3")
+                    .arg(rows_->currentText(), columns_->currentText().toLower(),
+                         cells_->currentText().toLower()));
   save_->setEnabled(!run.table.rows.empty());
   problem_->setText(run.pivot_problem);
   problem_->setVisible(!run.pivot_problem.isEmpty());

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The table under the charts: the run's cells along two keys, with selectors for rows, columns and
-// cells. What is copied or saved is what is shown.
+// The table under the charts: the run's cells along two keys, which a button lets one choose.
+// What is copied or saved is what is shown.
 
 #include <QWidget>
 
@@ -11,12 +11,14 @@
 
 class QComboBox;
 class QLabel;
+class QLayout;
 class QPushButton;
 class QTableView;
 
 namespace attnscope::gui {
 
 class CellDelegate;
+class PopupButton;
 
 class RunTable : public QWidget {
   Q_OBJECT
@@ -43,7 +45,7 @@ class RunTable : public QWidget {
   void save_asked(attnscope::report::TableFormat format);
 
  private:
-  QWidget* build_selectors();
+  QLayout* build_head();
   void prepare_view();
   void show_selectors(const RunSnapshot& run);
   void choose_keys(bool rows_changed);
@@ -53,6 +55,7 @@ class RunTable : public QWidget {
   QComboBox* rows_;
   QComboBox* columns_;
   QComboBox* cells_;
+  PopupButton* choices_ = nullptr;
   QPushButton* save_;
   QLabel* problem_;
   QTableView* view_;

@@ -25,12 +25,12 @@
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/file_dialogs.h"
-#include "app/gui/views/flow_layout.h"
 #include "app/gui/views/kept.h"
+#include "app/gui/views/popup_button.h"
 #include "app/gui/views/problem_label.h"
 #include "app/gui/views/run_export.h"
 #include "app/gui/views/run_table.h"
-#include "app/gui/views/slice_bar.h"
+#include "app/gui/views/slice_fields.h"
 #include "engine/report/conditions.h"
 #include "engine/report/provenance.h"
 #include "kernels/base/written_file.h"
@@ -48,9 +48,6 @@ QComboBox* view_picker(const QString& name, const QString& accessible_name, repo
   for (const report::View& each : report::views())
     box->addItem(words(each.title), static_cast<int>(each.y));
   if (may_be_none) box->addItem(RunView::tr("nothing"), no_view);
-  // As wide as most names: the selectors share one line.
-  box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-  box->setMinimumContentsLength(9);
   box->setCurrentIndex(box->findData(static_cast<int>(chosen)));
   keep_choice(*box);
   return box;
@@ -65,29 +62,27 @@ RunView::RunView(QWidget* parent)
       disturbed_(new ProblemLabel("disturbed_cells")),
       measure_again_(new QPushButton(tr("Measure again"))),
       resume_(new QPushButton(tr("Continue run"))),
-      x_axis_(picker(QStringLiteral("x_axis"), tr("Horizontal axis"),
-                     tr("What the charts are drawn along"))),
-      facets_(picker(QStringLiteral("facets"), tr("Panels"),
-                     tr("One panel for each value of an axis, on the same scales"))),
-      slice_bar_(new SliceBar),
       first_view_(view_picker(QStringLiteral("time_view"), tr("What the left chart shows"),
                               report::YAxis::time, false)),
       second_view_(view_picker(QStringLiteral("second_view"), tr("What the right chart shows"),
                                report::YAxis::memory, true)),
+      x_axis_(picker(QStringLiteral("x_axis"), tr("Horizontal axis"),
+                     tr("What the charts are drawn along"))),
+      facets_(picker(QStringLiteral("facets"), tr("Panels"),
+                     tr("One panel for each value of an axis, on the same scales"))),
+      slice_fields_(new SliceFields),
+      choices_(new PopupButton("chart_choices", tr("What the charts show"), slice_fields_)),
       chart_(new charts::RunChart),
       verdict_(new QLabel),
       table_(new RunTable),
       panel_(new CellPanel),
       tabs_(new QTabWidget) {
   x_axis_->addItems({tr("Length"), tr("Window")});
-  facets_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-  facets_->setMinimumContentsLength(5);
   keep_choice(*x_axis_);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(6);
   layout->addWidget(build_head());
-  layout->addWidget(slice_bar_);
   layout->addWidget(build_body(), 1);
   build_actions();
   wire();
@@ -122,6 +117,7 @@ QWidget* RunView::build_head() {
   line->addWidget(title_, 0, Qt::AlignTop);
   line->addWidget(detail_, 1);
   line->addWidget(resume_, 0, Qt::AlignTop);
+  line->addWidget(choices_, 0, Qt::AlignTop);
   auto* layout = new QVBoxLayout(head);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(2);
@@ -131,10 +127,10 @@ QWidget* RunView::build_head() {
   disturbed->addWidget(disturbed_, 1);
   disturbed->addWidget(measure_again_, 0, Qt::AlignTop);
   layout->addLayout(disturbed);
-  slice_bar_->add_leading(labelled(tr("Show"), first_view_));
-  slice_bar_->add_leading(labelled(tr("beside"), second_view_));
-  slice_bar_->add_leading(labelled(tr("&Along"), x_axis_));
-  slice_bar_->add_leading(labelled(tr("Pa&nels"), facets_));
+  slice_fields_->add_leading(tr("Show"), first_view_);
+  slice_fields_->add_leading(tr("beside"), second_view_);
+  slice_fields_->add_leading(tr("Along"), x_axis_);
+  slice_fields_->add_leading(tr("Panels"), facets_);
   return head;
 }
 
@@ -156,9 +152,9 @@ QWidget* RunView::build_body() {
   auto* halves = new QSplitter(Qt::Vertical);
   halves->addWidget(scroll);
   halves->addWidget(tabs_);
-  halves->setStretchFactor(0, 3);
+  halves->setStretchFactor(0, 4);
   halves->setStretchFactor(1, 1);
-  halves->setSizes({600, 200});
+  halves->setSizes({800, 200});
   halves->setObjectName(QStringLiteral("run_split"));
   halves->setChildrenCollapsible(false);
   halves->setHandleWidth(8);
@@ -196,12 +192,7 @@ void RunView::build_actions() {
     show_tab(QStringLiteral("cell"));
     panel_->setFocus(Qt::ShortcutFocusReason);
   });
-  add(tr("Go to what the charts hold fixed"), tr("Ctrl+L"), [this] {
-    QWidget* first = x_axis_;
-    if (run_ && !run_->slice.axes.empty())
-      first = slice_bar_->selector(words(run_->slice.axes.front().key));
-    first->setFocus(Qt::ShortcutFocusReason);
-  });
+  add(tr("Choose what the charts show"), tr("Ctrl+L"), [this] { choices_->open(); });
   add(tr("Go to the table"), tr("Ctrl+T"), [this] {
     show_tab(QStringLiteral("table"));
     table_->view()->setFocus(Qt::ShortcutFocusReason);
@@ -217,7 +208,9 @@ void RunView::wire() {
   connect(chart_, &charts::RunChart::export_wanted, this, &RunView::export_figure);
   for (QComboBox* view : {first_view_, second_view_}) {
     connect(view, &QComboBox::currentIndexChanged, this, [this] {
-      if (run_) show_figures(*run_);
+      if (!run_) return;
+      show_choices(*run_);
+      show_figures(*run_);
     });
   }
   connect(x_axis_, &QComboBox::activated, this, &RunView::ask);
@@ -225,11 +218,12 @@ void RunView::wire() {
     facet_ = facets_->itemData(index).toString().toStdString();
     ask();
   });
-  connect(slice_bar_, &SliceBar::chosen, this, [this](const QString& key, const QString& value) {
-    slice_.first = key.toStdString();
-    slice_.values[slice_.first] = value.toStdString();
-    ask();
-  });
+  connect(slice_fields_, &SliceFields::chosen, this,
+          [this](const QString& key, const QString& value) {
+            slice_.first = key.toStdString();
+            slice_.values[slice_.first] = value.toStdString();
+            ask();
+          });
   connect(table_, &RunTable::choice_changed, this, &RunView::ask);
   connect(table_, &RunTable::row_chosen, this,
           [this](qulonglong row) { choose_cell(static_cast<std::size_t>(row)); });
@@ -382,8 +376,19 @@ void RunView::show_head(const RunSnapshot& run) {
       facets_->addItem(tr("by %1").arg(words(report::axis_name(key)).toLower()), words(key));
   }
   facets_->setCurrentIndex(std::max(0, facets_->findData(words(facet_))));
-  facets_->parentWidget()->setVisible(!run.facet_keys.empty());
-  slice_bar_->show_slice(run.slice);
+  slice_fields_->set_shown(facets_, !run.facet_keys.empty());
+  slice_fields_->show_slice(run.slice);
+  show_choices(run);
+}
+
+void RunView::show_choices(const RunSnapshot& run) {
+  const bool is_pair = second_view_->currentData().toInt() != no_view;
+  QString drawn = first_view_->currentText();
+  if (is_pair) drawn += tr(" and %1").arg(second_view_->currentText().toLower());
+  drawn += tr(" along %1").arg(x_axis_->currentText().toLower());
+  if (!run.request.facet.empty())
+    drawn += tr(", a panel for each %1").arg(words(report::axis_name(run.request.facet)).toLower());
+  choices_->say((QStringList(drawn) + slice_fields_->in_words()).join(QStringLiteral(", ")));
 }
 
 void RunView::show_figures(const RunSnapshot& run) {

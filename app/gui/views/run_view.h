@@ -21,9 +21,10 @@ class RunChart;
 namespace attnscope::gui {
 
 class CellPanel;
+class PopupButton;
 class ProblemLabel;
 class RunTable;
-class SliceBar;
+class SliceFields;
 
 class RunView : public QWidget {
   Q_OBJECT
@@ -48,7 +49,9 @@ class RunView : public QWidget {
 
   /// Time, and memory or what else is chosen to stand beside it; or both for each value of an axis.
   [[nodiscard]] charts::RunChart* chart() const { return chart_; }
-  [[nodiscard]] SliceBar* slice_bar() const { return slice_bar_; }
+  /// The button that all choices of what the charts show are behind.
+  [[nodiscard]] PopupButton* choices() const { return choices_; }
+  [[nodiscard]] SliceFields* slice() const { return slice_fields_; }
   [[nodiscard]] RunTable* run_table() const { return table_; }
   [[nodiscard]] CellPanel* cell_panel() const { return panel_; }
 
@@ -87,6 +90,7 @@ class RunView : public QWidget {
   void wire();
   void ask();
   void show_head(const RunSnapshot& run);
+  void show_choices(const RunSnapshot& run);
   void show_detail(const RunSnapshot& run);
   /// Of the run's cells; false: the table has none of that number.
   bool choose_numbered(std::int64_t cell);
@@ -98,11 +102,12 @@ class RunView : public QWidget {
   ProblemLabel* disturbed_;
   QPushButton* measure_again_;
   QPushButton* resume_;
-  QComboBox* x_axis_;
-  QComboBox* facets_;
-  SliceBar* slice_bar_;
   QComboBox* first_view_;
   QComboBox* second_view_;
+  QComboBox* x_axis_;
+  QComboBox* facets_;
+  SliceFields* slice_fields_;
+  PopupButton* choices_;
   charts::RunChart* chart_;
   QLabel* verdict_;
   RunTable* table_;

@@ -1,31 +1,33 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A selector for every axis that the charts hold fixed. Values that were not measured with the
-// other choices stand in parentheses; choosing one moves the others to the nearest combination
-// there is, which the bar then says in a sentence.
+// A selector for every axis that the charts hold fixed, below those of what they draw. Values that
+// were not measured with the other choices stand in parentheses; choosing one moves the others to
+// the nearest combination there is, which a sentence then says.
 
 #include <QWidget>
 
 #include "engine/report/slice.h"
 
 class QComboBox;
+class QFormLayout;
 class QLabel;
 
 namespace attnscope::gui {
 
-class FlowLayout;
-
-class SliceBar : public QWidget {
+class SliceFields : public QWidget {
   Q_OBJECT
  public:
-  explicit SliceBar(QWidget* parent = nullptr);
+  explicit SliceFields(QWidget* parent = nullptr);
 
-  /// Stands before the selectors, in the same lines.
-  void add_leading(QWidget* control);
+  /// Stands above the selectors.
+  void add_leading(const QString& label, QComboBox* control);
+  void set_shown(QComboBox* control, bool shown);
   void show_slice(const report::Slice& slice);
   /// The selector of an axis; null where the slice has none.
   [[nodiscard]] QComboBox* selector(const QString& key) const;
+  /// What is held fixed: "window all, dtype float16".
+  [[nodiscard]] QStringList in_words() const;
 
  Q_SIGNALS:
   void chosen(const QString& key, const QString& value);
@@ -39,8 +41,7 @@ class SliceBar : public QWidget {
 
   report::Slice slice_;
   QList<QComboBox*> selectors_;  // of slice_.axes
-  FlowLayout* flow_;
-  QWidget* before_ = nullptr;  // that the keyboard comes from: the last of the leading controls
+  QFormLayout* form_;
   QLabel* moved_;
 };
 

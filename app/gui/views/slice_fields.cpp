@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/gui/views/slice_bar.h"
+#include "app/gui/views/slice_fields.h"
 
 #include <QComboBox>
 #include <QEvent>
+#include <QFormLayout>
 #include <QLabel>
 #include <QVBoxLayout>
 #include <algorithm>
 
 #include "app/gui/session/text.h"
-#include "app/gui/views/flow_layout.h"
 #include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
@@ -20,8 +20,8 @@ QString object_name(const report::SliceAxis& axis) {
 
 }  // namespace
 
-SliceBar::SliceBar(QWidget* parent)
-    : QWidget(parent), flow_(new FlowLayout(12)), moved_(new QLabel) {
+SliceFields::SliceFields(QWidget* parent)
+    : QWidget(parent), form_(new QFormLayout), moved_(new QLabel) {
   moved_->setObjectName(QStringLiteral("slice_moved"));
   moved_->setTextFormat(Qt::PlainText);
   moved_->setWordWrap(true);
@@ -29,24 +29,34 @@ SliceBar::SliceBar(QWidget* parent)
   moved_->hide();
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(4);
-  layout->addLayout(flow_);
+  layout->addLayout(form_);
   layout->addWidget(moved_);
 }
 
-void SliceBar::add_leading(QWidget* control) {
-  flow_->addWidget(control);
-  before_ = control->findChild<QComboBox*>();
+void SliceFields::add_leading(const QString& label, QComboBox* control) {
+  form_->addRow(label, control);
 }
 
-QComboBox* SliceBar::selector(const QString& key) const {
+void SliceFields::set_shown(QComboBox* control, bool shown) {
+  form_->setRowVisible(control, shown);
+}
+
+QStringList SliceFields::in_words() const {
+  QStringList all;
+  for (const report::SliceAxis& axis : slice_.axes)
+    all.append(words(axis.name).toLower() + QLatin1Char(' ') +
+               words(axis.values[axis.chosen].words));
+  return all;
+}
+
+QComboBox* SliceFields::selector(const QString& key) const {
   for (std::size_t i = 0; i < slice_.axes.size(); ++i) {
     if (words(slice_.axes[i].key) == key) return selectors_.at(static_cast<int>(i));
   }
   return nullptr;
 }
 
-void SliceBar::show_slice(const report::Slice& slice) {
+void SliceFields::show_slice(const report::Slice& slice) {
   const bool same_axes =
       std::equal(slice.axes.begin(), slice.axes.end(), slice_.axes.begin(), slice_.axes.end(),
                  [](const auto& a, const auto& b) { return a.key == b.key; });
@@ -59,28 +69,24 @@ void SliceBar::show_slice(const report::Slice& slice) {
   moved_->setVisible(!slice_.moved.empty());
 }
 
-void SliceBar::rebuild() {
-  for (QComboBox* selector : selectors_) delete selector->parentWidget();
+void SliceFields::rebuild() {
+  for (QComboBox* selector : selectors_) form_->removeRow(selector);
   selectors_.clear();
   for (const report::SliceAxis& axis : slice_.axes) {
     auto* selector = new QComboBox;
     selector->setObjectName(object_name(axis));
     selector->setAccessibleName(words(axis.name));
-    selector->setToolTip(
-        tr("The charts show one value of this axis. Ctrl+L goes to the first of these selectors"));
+    selector->setToolTip(tr("The charts show one value of this axis"));
     selector->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     connect(selector, &QComboBox::activated, this, [this, selector, key = words(axis.key)](int at) {
       Q_EMIT chosen(key, selector->itemData(at).toString());
     });
     selectors_.append(selector);
-    flow_->addWidget(labelled(words(axis.name), selector));
-    // Made later than what stands below, but before it for the keyboard.
-    QWidget* before = selectors_.size() > 1 ? selectors_.at(selectors_.size() - 2) : before_;
-    if (before != nullptr) setTabOrder(before, selector);
+    form_->addRow(words(axis.name), selector);
   }
 }
 
-void SliceBar::fill() {
+void SliceFields::fill() {
   for (std::size_t i = 0; i < slice_.axes.size(); ++i) {
     const report::SliceAxis& axis = slice_.axes[i];
     QComboBox* selector = selectors_.at(static_cast<int>(i));
@@ -102,7 +108,7 @@ void SliceBar::fill() {
   }
 }
 
-void SliceBar::changeEvent(QEvent* event) {
+void SliceFields::changeEvent(QEvent* event) {
   QWidget::changeEvent(event);
   if (event->type() == QEvent::PaletteChange) fill();
 }
