@@ -36,8 +36,9 @@ constexpr int slow_opening_ms = 1000;
 
 MainWindow::MainWindow(const WindowOptions& options, QWidget* parent)
     : QMainWindow(parent),
-      store_(options.database),
-      launcher_(options.database),
+      database_(options.database),
+      store_(database_),
+      launcher_(database_),
       quick_when_open_(options.start_quick_sweep),
       open_first_(options.file),
       commands_(new CommandBar(this)),
@@ -60,7 +61,8 @@ MainWindow::MainWindow(const WindowOptions& options, QWidget* parent)
   setAcceptDrops(true);
   tint_icons();
   store_.start();
-  store_.read_published(results_folder(QCoreApplication::applicationDirPath().toStdString()));
+  store_.post(&StoreReader::read_published,
+              results_folder(QCoreApplication::applicationDirPath().toStdString()));
   opening_.start(slow_opening_ms);
 }
 
@@ -93,25 +95,24 @@ void MainWindow::build_rail() {
 void MainWindow::wire_store() {
   opening_.setSingleShot(true);
   connect(&opening_, &QTimer::timeout, this, [this] {
-    compare_->messages()->show_info(
-        tr("Opening the database %1.").arg(words(store_.database().string())));
+    compare_->messages()->show_info(tr("Opening the database %1.").arg(words(database_.string())));
   });
-  connect(&store_, &StoreThread::opened, &opening_, &QTimer::stop);
-  for (const auto answered : {&StoreThread::refused, &StoreThread::waiting})
-    connect(&store_, answered, &opening_, &QTimer::stop);
-  connect(&store_, &StoreThread::waiting, compare_, &ComparePage::show_waiting);
-  connect(&store_, &StoreThread::waited, compare_, &ComparePage::show_waited);
-  connect(&store_, &StoreThread::opened, this, [this] {
-    remember_database_ = store_.database().extension() != ".attn";
+  connect(store_.reader(), &StoreReader::opened, &opening_, &QTimer::stop);
+  for (const auto answered : {&StoreReader::refused, &StoreReader::waiting})
+    connect(store_.reader(), answered, &opening_, &QTimer::stop);
+  connect(store_.reader(), &StoreReader::waiting, compare_, &ComparePage::show_waiting);
+  connect(store_.reader(), &StoreReader::waited, compare_, &ComparePage::show_waited);
+  connect(store_.reader(), &StoreReader::opened, this, [this] {
+    remember_database_ = database_.extension() != ".attn";
     compare_->show_store_opened();
     commands_->set_refused({});
     if (!open_first_.empty()) open_file(words(std::exchange(open_first_, {}).string()));
     if (std::exchange(quick_when_open_, false)) start_quick_sweep();
   });
-  connect(&store_, &StoreThread::warned, compare_->messages(), &MessageBar::show_info);
-  connect(&store_, &StoreThread::refused, compare_, &ComparePage::show_refused);
-  connect(&store_, &StoreThread::refused, commands_, &CommandBar::set_refused);
-  connect(&store_, &StoreThread::runs_changed, this, [this](const RunListPointer& runs) {
+  connect(store_.reader(), &StoreReader::warned, compare_->messages(), &MessageBar::show_info);
+  connect(store_.reader(), &StoreReader::refused, compare_, &ComparePage::show_refused);
+  connect(store_.reader(), &StoreReader::refused, commands_, &CommandBar::set_refused);
+  connect(store_.reader(), &StoreReader::runs_changed, this, [this](const RunListPointer& runs) {
     runs_.set_runs(runs);
     launcher_.see_runs(runs);
     compare_->run_list()->set_trash(runs);
@@ -121,11 +122,14 @@ void MainWindow::wire_store() {
     forecast_.set_measuring(runs_.live() != nullptr);
     if (!runs_.live()) devices_.ask();  // it starts a worker, which would disturb a measurement
   });
-  connect(&store_, &StoreThread::run_read, compare_, &ComparePage::show_run);
-  connect(&store_, &StoreThread::succeeded, compare_->messages(), &MessageBar::show_info);
-  connect(&store_, &StoreThread::damaged, this,
-          [this](const QString& sentence) { compare_->messages()->show_error(sentence); });
-  connect(&store_, &StoreThread::failed, this,
+  connect(store_.reader(), &StoreReader::run_read, compare_, &ComparePage::show_run);
+  connect(store_.reader(), &StoreReader::succeeded, compare_->messages(), &MessageBar::show_info);
+  connect(store_.reader(), &StoreReader::damaged, this,
+          [this](const QStringList& uuids, const QString& sentence) {
+            runs_.mark_damaged(uuids);
+            compare_->messages()->show_error(sentence);
+          });
+  connect(store_.reader(), &StoreReader::failed, this,
           [this](const QString& sentence) { compare_->messages()->show_error(sentence); });
 }
 
@@ -141,21 +145,25 @@ void MainWindow::wire_launcher() {
 }
 
 void MainWindow::wire_compare() {
-  connect(compare_->run_view(), &RunView::run_wanted, &store_, &StoreThread::show_run);
+  connect(compare_->run_view(), &RunView::run_wanted, store_.reader(), &StoreReader::show_run);
   connect(compare_, &ComparePage::quick_sweep_asked, this, &MainWindow::start_quick_sweep);
-  connect(compare_, &ComparePage::open_again_asked, &store_, &StoreThread::open_again);
-  connect(compare_, &ComparePage::comparison_wanted, &store_, &StoreThread::compare_runs);
-  connect(&store_, &StoreThread::compared, compare_, &ComparePage::show_comparison);
-  connect(compare_->progress(), &ProgressStrip::cancel_asked, this, [this](const QString& uuid) {
-    if (const RunEntry* entry = runs_.entry(uuid)) launcher_.cancel(entry->info);
-  });
-  connect(compare_->progress(), &ProgressStrip::pause_asked, this, [this](const QString& uuid) {
-    if (const RunEntry* entry = runs_.entry(uuid)) launcher_.pause(entry->info);
-  });
-  connect(compare_->progress(), &ProgressStrip::continue_asked, this, [this](const QString& uuid) {
-    if (const RunEntry* entry = runs_.entry(uuid)) launcher_.go_on(entry->info);
-  });
-  connect(&store_, &StoreThread::heats_read, compare_->progress(), &ProgressStrip::show_heats);
+  connect(compare_, &ComparePage::open_again_asked, store_.reader(), &StoreReader::open);
+  connect(compare_, &ComparePage::comparison_wanted, store_.reader(), &StoreReader::compare_runs);
+  connect(store_.reader(), &StoreReader::compared, compare_, &ComparePage::show_comparison);
+  const auto act_on = [this](void (RunLauncher::*act)(const RunInfo&)) {
+    return [this, act](const QString& uuid) {
+      if (const RunEntry* entry = runs_.entry(uuid)) (launcher_.*act)(entry->info);
+    };
+  };
+  connect(compare_->progress(), &ProgressStrip::cancel_asked, this, act_on(&RunLauncher::cancel));
+  connect(compare_->progress(), &ProgressStrip::pause_asked, this, act_on(&RunLauncher::pause));
+  connect(compare_->progress(), &ProgressStrip::continue_asked, this, act_on(&RunLauncher::go_on));
+  connect(compare_->run_list(), &RunListPanel::resume_asked, this, act_on(&RunLauncher::resume));
+  connect(compare_->run_view(), &RunView::resume_asked, this, act_on(&RunLauncher::resume));
+  connect(compare_->run_list(), &RunListPanel::again_asked, this, act_on(&RunLauncher::again));
+  connect(compare_->run_view(), &RunView::again_asked, this, act_on(&RunLauncher::again));
+  connect(store_.reader(), &StoreReader::heats_read, compare_->progress(),
+          &ProgressStrip::show_heats);
   wire_run_list();
 }
 
@@ -163,36 +171,26 @@ void MainWindow::wire_run_list() {
   RunListPanel* list = compare_->run_list();
   connect(list, &RunListPanel::rename_wanted, this,
           [this](const QString& uuid, const QString& name) {
-            store_.describe_run(uuid, {.name = name.toStdString()});
+            store_.post(&StoreReader::describe_run, uuid, RunWords{.name = name.toStdString()});
           });
   connect(list, &RunListPanel::words_wanted, this,
           [this](const QString& uuid, const QString& name, const QStringList& tags,
                  const QString& note) {
-            store_.describe_run(uuid, {.name = name.toStdString(),
-                                       .tag = tags.join(QLatin1Char(' ')).toStdString(),
-                                       .note = note.toStdString()});
+            store_.post(&StoreReader::describe_run, uuid,
+                        RunWords{.name = name.toStdString(),
+                                 .tag = tags.join(QLatin1Char(' ')).toStdString(),
+                                 .note = note.toStdString()});
           });
-  connect(list, &RunListPanel::tags_wanted, &store_, &StoreThread::change_tags);
-  connect(list, &RunListPanel::trash_wanted, &store_, &StoreThread::put_in_trash);
-  connect(list, &RunListPanel::restore_wanted, &store_, &StoreThread::take_from_trash);
-  connect(list, &RunListPanel::remove_wanted, &store_, &StoreThread::remove_runs);
-  connect(list, &RunListPanel::empty_trash_wanted, &store_, &StoreThread::empty_trash);
-  connect(list, &RunListPanel::import_file_wanted, &store_, &StoreThread::import_file);
+  connect(list, &RunListPanel::tags_wanted, store_.reader(), &StoreReader::change_tags);
+  connect(list, &RunListPanel::trash_wanted, store_.reader(), &StoreReader::put_in_trash);
+  connect(list, &RunListPanel::restore_wanted, store_.reader(), &StoreReader::take_from_trash);
+  connect(list, &RunListPanel::remove_wanted, store_.reader(), &StoreReader::remove_runs);
+  connect(list, &RunListPanel::empty_trash_wanted, store_.reader(), &StoreReader::empty_trash);
+  connect(list, &RunListPanel::import_file_wanted, store_.reader(), &StoreReader::import_file);
   connect(list, &RunListPanel::export_asked, this, &MainWindow::export_runs);
   connect(list, &RunListPanel::import_asked, this, &MainWindow::import_runs);
-  const auto resume = [this](const QString& uuid) {
-    if (const RunEntry* entry = runs_.entry(uuid)) launcher_.resume(entry->info);
-  };
-  connect(list, &RunListPanel::resume_asked, this, resume);
-  connect(compare_->run_view(), &RunView::resume_asked, this, resume);
-  const auto again = [this](const QString& uuid) {
-    if (const RunEntry* entry = runs_.entry(uuid)) launcher_.again(entry->info);
-  };
-  connect(list, &RunListPanel::again_asked, this, again);
-  connect(compare_->run_view(), &RunView::again_asked, this, again);
-  connect(&store_, &StoreThread::trashed, compare_, &ComparePage::show_trashed);
-  connect(&store_, &StoreThread::damage_found, &runs_, &RunListModel::mark_damaged);
-  connect(&store_, &StoreThread::published_read, compare_, &ComparePage::show_published);
+  connect(store_.reader(), &StoreReader::trashed, compare_, &ComparePage::show_trashed);
+  connect(store_.reader(), &StoreReader::published_read, compare_, &ComparePage::show_published);
 }
 
 void MainWindow::add_page(Page* page) {
@@ -223,8 +221,9 @@ PatternsPage* MainWindow::patterns() {
     patterns_->restore(QSettings().value(QStringLiteral("patterns/chosen")).toMap());
     add_page(patterns_);
     patterns_->set_measuring(runs_.live() != nullptr);
-    connect(patterns_, &PatternsPage::ceilings_wanted, &store_, &StoreThread::read_ceilings);
-    connect(&store_, &StoreThread::ceilings_read, patterns_,
+    connect(patterns_, &PatternsPage::ceilings_wanted, store_.reader(),
+            &StoreReader::read_ceilings);
+    connect(store_.reader(), &StoreReader::ceilings_read, patterns_,
             [page = patterns_](const MachineCeilings& machine) { page->set_machine(machine); });
   }
   return patterns_;
@@ -284,8 +283,9 @@ void MainWindow::export_runs(const QStringList& uuids) {
       uuids.size() == 1 && entry
           ? QStringLiteral("%1-%2").arg(words(title_of(entry->info))).arg(entry->info.number)
           : QStringLiteral("runs");
-  ask_for_new_file(this, tr("Export runs"), name, {QStringLiteral("attn")},
-                   [this, uuids](const QString& file) { store_.export_runs(uuids, file); });
+  ask_for_new_file(
+      this, tr("Export runs"), name, {QStringLiteral("attn")},
+      [this, uuids](const QString& file) { store_.post(&StoreReader::export_runs, uuids, file); });
 }
 
 }  // namespace attnscope::gui

@@ -95,6 +95,7 @@ class MainWindow : public QMainWindow {
   void show_shortcuts();
   void show_about();
 
+  std::filesystem::path database_;
   StoreThread store_;
   RunLauncher launcher_;
   ImplementationList implementations_;

@@ -48,11 +48,11 @@ bool MainWindow::open_file(const QString& file) {
   }
   switch (*kind) {
     case FileKind::database:
-      store_.try_database(file);
+      store_.post(&StoreReader::try_database, file);
       return true;
     case FileKind::exported_runs:
       show_page(compare_page);
-      store_.import_file(file);
+      store_.post(&StoreReader::import_file, file);
       return true;
     case FileKind::sweep:
       return open_sweep(file);
@@ -90,13 +90,13 @@ void MainWindow::refuse_file(const QString& file, const QString& sentence) {
 }
 
 void MainWindow::wire_files() {
-  connect(&store_, &StoreThread::database_tried, this,
+  connect(store_.reader(), &StoreReader::database_tried, this,
           [this](const QString& file, const QString& problem) {
             if (!problem.isEmpty()) return refuse_file(file, problem);
             remember_file(file);
             ask_for_window({.database = std::filesystem::absolute(file.toStdString())});
           });
-  connect(&store_, &StoreThread::file_imported, this,
+  connect(store_.reader(), &StoreReader::file_imported, this,
           [this](const QString& file, const QString& uuid) {
             remember_file(file);
             compare_->choose_run(uuid);
@@ -106,7 +106,7 @@ void MainWindow::wire_files() {
 void MainWindow::import_runs() {
   show_page(compare_page);
   ask_for_file(this, tr("Import runs"), tr("Runs (*.attn)"),
-               [this](const QString& file) { store_.import_file(file); });
+               [this](const QString& file) { store_.post(&StoreReader::import_file, file); });
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {

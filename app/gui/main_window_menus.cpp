@@ -148,7 +148,7 @@ void MainWindow::set_text_size(int percent) {
   if (percent == kept_text_size()) return;
   keep_text_size(percent);
   // Anew: headings were made for the old size.
-  ask_for_window({.database = store_.database()});
+  ask_for_window({.database = database_});
 }
 
 void MainWindow::restore() {
@@ -197,7 +197,7 @@ void MainWindow::save() const {
   settings.setValue(QStringLiteral("window/page"),
                     page_actions_->actions().indexOf(page_actions_->checkedAction()));
   if (remember_database_)
-    settings.setValue(QStringLiteral("window/database"), words(store_.database().string()));
+    settings.setValue(QStringLiteral("window/database"), words(database_.string()));
   settings.setValue(QStringLiteral("compare/baseline"), compare_->run_view()->preferred_baseline());
   settings.setValue(QStringLiteral("compare/chosen"), compare_->run_view()->chosen());
   if (patterns_) settings.setValue(QStringLiteral("patterns/chosen"), patterns_->chosen());
@@ -211,7 +211,7 @@ void MainWindow::show_shortcuts() {
 }
 
 void MainWindow::show_about() {
-  auto* dialog = new AboutDialog(store_.database(), this);
+  auto* dialog = new AboutDialog(database_, this);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->open();
 }

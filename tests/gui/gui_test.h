@@ -7,6 +7,9 @@
 
 #include <QTemporaryDir>
 #include <QtTest>
+#include <tuple>
+#include <type_traits>
+#include <vector>
 
 #include "app/gui/views/theme.h"
 #include "app/gui/window.h"
@@ -28,6 +31,22 @@ class TestHome {
 
  private:
   QTemporaryDir folder_;
+};
+
+/// What an object of another thread says, heard on this one; a QSignalSpy would write from there.
+template <typename Sender, typename... Said>
+class Heard {
+ public:
+  Heard(const Sender* sender, void (Sender::*signal)(Said...)) {
+    QObject::connect(sender, signal, &here_,
+                     [this](const std::decay_t<Said>&... said) { all_.emplace_back(said...); });
+  }
+  [[nodiscard]] int count() const { return static_cast<int>(all_.size()); }
+  [[nodiscard]] const std::vector<std::tuple<std::decay_t<Said>...>>& all() const { return all_; }
+
+ private:
+  std::vector<std::tuple<std::decay_t<Said>...>> all_;
+  QObject here_;
 };
 
 using RunSuite = int (*)(int argc, char** argv);

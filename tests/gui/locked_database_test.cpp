@@ -105,15 +105,15 @@ class LockedDatabaseTest : public QObject {
   void ARemovalDuringALock_WaitsAndIsDone() {
     StoreThread store(database());
     RunListModel model;
-    connect(&store, &StoreThread::runs_changed, &model, &RunListModel::set_runs);
-    QSignalSpy waiting(&store, &StoreThread::waiting);
-    QSignalSpy waited(&store, &StoreThread::waited);
-    QSignalSpy failed(&store, &StoreThread::failed);
+    connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
+    Heard waiting(store.reader(), &StoreReader::waiting);
+    Heard waited(store.reader(), &StoreReader::waited);
+    Heard failed(store.reader(), &StoreReader::failed);
     store.start();
     QTRY_COMPARE(model.rowCount(), 1);
     Holder holder(database(), "writing");
     QVERIFY(holder.holds());
-    store.remove_runs({run_});
+    store.post(&StoreReader::remove_runs, QStringList{run_});
     QTRY_COMPARE_WITH_TIMEOUT(waiting.count(), 1, patience_ms);
     QCOMPARE(model.rowCount(), 1);
     QCOMPARE(waited.count(), 0);
@@ -127,43 +127,42 @@ class LockedDatabaseTest : public QObject {
   void RequestsDuringALock_KeepTheirOrder() {
     StoreThread store(database());
     RunListModel model;
-    connect(&store, &StoreThread::runs_changed, &model, &RunListModel::set_runs);
-    QSignalSpy waiting(&store, &StoreThread::waiting);
-    QSignalSpy succeeded(&store, &StoreThread::succeeded);
+    connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
+    Heard waiting(store.reader(), &StoreReader::waiting);
+    Heard succeeded(store.reader(), &StoreReader::succeeded);
     store.start();
     QTRY_COMPARE(model.rowCount(), 1);
     Holder holder(database(), "writing");
     QVERIFY(holder.holds());
-    store.remove_runs({run_});
-    store.import_file(QString::fromStdString(exported().string()));
+    store.post(&StoreReader::remove_runs, QStringList{run_});
+    store.post(&StoreReader::import_file, QString::fromStdString(exported().string()));
     QTRY_COMPARE_WITH_TIMEOUT(waiting.count(), 1, patience_ms);
     QCOMPARE(succeeded.count(), 0);
     holder.let_go();
     QTRY_COMPARE_WITH_TIMEOUT(succeeded.count(), 1, patience_ms);
-    QVERIFY2(
-        succeeded.constFirst().constFirst().toString().startsWith(QStringLiteral("Imported 1 run")),
-        qPrintable(succeeded.constFirst().constFirst().toString()));
+    QVERIFY2(std::get<0>(succeeded.all().front()).startsWith(QStringLiteral("Imported 1 run")),
+             qPrintable(std::get<0>(succeeded.all().front())));
     QTRY_COMPARE(model.rowCount(), 1);
   }
 
   void ARequestThatWaitedTooLong_IsToldInOneSentenceAndChangesNothing() {
     StoreThread store(database());
-    store.set_most_tries(2);
+    store.reader()->set_most_tries(2);
     RunListModel model;
-    connect(&store, &StoreThread::runs_changed, &model, &RunListModel::set_runs);
-    QSignalSpy failed(&store, &StoreThread::failed);
-    QSignalSpy waited(&store, &StoreThread::waited);
+    connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
+    Heard failed(store.reader(), &StoreReader::failed);
+    Heard waited(store.reader(), &StoreReader::waited);
     store.start();
     QTRY_COMPARE(model.rowCount(), 1);
     Holder holder(database(), "writing");
     QVERIFY(holder.holds());
-    store.remove_runs({run_});
+    store.post(&StoreReader::remove_runs, QStringList{run_});
     QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, patience_ms);
-    QVERIFY(failed.constFirst().constFirst().toString().contains(QStringLiteral("is locked by")));
+    QVERIFY(std::get<0>(failed.all().front()).contains(QStringLiteral("is locked by")));
     QTRY_COMPARE(waited.count(), 1);
     QCOMPARE(model.rowCount(), 1);
     holder.let_go();
-    store.remove_runs({run_});
+    store.post(&StoreReader::remove_runs, QStringList{run_});
     QTRY_COMPARE_WITH_TIMEOUT(model.rowCount(), 0, patience_ms);
     QCOMPARE(failed.count(), 1);
   }

@@ -27,8 +27,8 @@ class StoreThreadTest : public QObject {
   [[nodiscard]] std::filesystem::path path(const char* name) const {
     return folder_->filePath(QLatin1String(name)).toStdString();
   }
-  static RunPointer last_run(const QSignalSpy& spy) {
-    return spy.isEmpty() ? nullptr : spy.constLast().constFirst().value<RunPointer>();
+  static RunPointer last_run(const Heard<StoreReader, const RunPointer&>& read) {
+    return read.all().empty() ? nullptr : std::get<0>(read.all().back());
   }
 
  private Q_SLOTS:
@@ -37,12 +37,12 @@ class StoreThreadTest : public QObject {
 
   void ANewDatabase_OpensEmpty() {
     StoreThread store(path("new/attnscope.db"));
-    QSignalSpy opened(&store, &StoreThread::opened);
-    QSignalSpy changed(&store, &StoreThread::runs_changed);
+    Heard opened(store.reader(), &StoreReader::opened);
+    Heard changed(store.reader(), &StoreReader::runs_changed);
     store.start();
     QTRY_COMPARE(opened.count(), 1);
     QTRY_COMPARE(changed.count(), 1);
-    QVERIFY(changed.constFirst().constFirst().value<RunListPointer>()->runs.empty());
+    QVERIFY(std::get<0>(changed.all().front())->runs.empty());
   }
 
   void AForeignFile_IsRefusedWithASentenceAndOpensOnceMended() {
@@ -51,13 +51,13 @@ class StoreThreadTest : public QObject {
     foreign.write(QByteArray(8192, 'x'));
     foreign.close();
     StoreThread store(path("foreign.db"));
-    QSignalSpy refused(&store, &StoreThread::refused);
-    QSignalSpy opened(&store, &StoreThread::opened);
+    Heard refused(store.reader(), &StoreReader::refused);
+    Heard opened(store.reader(), &StoreReader::opened);
     store.start();
     QTRY_COMPARE(refused.count(), 1);
-    QVERIFY(refused.constFirst().constFirst().toString().contains(QStringLiteral("foreign.db")));
+    QVERIFY(std::get<0>(refused.all().front()).contains(QStringLiteral("foreign.db")));
     QVERIFY(foreign.remove());
-    store.open_again();
+    store.post(&StoreReader::open);
     QTRY_COMPARE(opened.count(), 1);
   }
 
@@ -66,7 +66,7 @@ class StoreThreadTest : public QObject {
     const RunId run = begin_run_with(other, "live", {64}, 3);
     StoreThread store(path("a.db"));
     RunListModel model;
-    connect(&store, &StoreThread::runs_changed, &model, &RunListModel::set_runs);
+    connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
     store.start();
     QTRY_COMPARE(model.rowCount(), 1);
     QVERIFY(model.live() != nullptr);
@@ -83,9 +83,9 @@ class StoreThreadTest : public QObject {
     Store other = open_store(path("a.db"));
     const RunId run = begin_run_with(other, "live", {64}, 3);
     StoreThread store(path("a.db"));
-    QSignalSpy read(&store, &StoreThread::run_read);
+    Heard read(store.reader(), &StoreReader::run_read);
     store.start();
-    store.show_run(request_for(text_of(run)));
+    store.post(&StoreReader::show_run, request_for(text_of(run)));
     QTRY_VERIFY(last_run(read) && last_run(read)->table.rows.size() == 3);
     QVERIFY(other.add_heat(run, made_up_heat(1, 128, three_contenders())).has_value());
     QTRY_COMPARE(last_run(read)->table.rows.size(), std::size_t{6});
@@ -97,13 +97,15 @@ class StoreThreadTest : public QObject {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64, 128});
     StoreThread store(path("a.db"));
-    QSignalSpy read(&store, &StoreThread::run_read);
+    Heard read(store.reader(), &StoreReader::run_read);
     store.start();
-    store.show_run({.uuid = text_of(run), .baseline = QStringLiteral("qds/segment/9")});
+    store.post(&StoreReader::show_run,
+               RunRequest{.uuid = text_of(run), .baseline = QStringLiteral("qds/segment/9")});
     QTRY_COMPARE(read.count(), 1);
     QVERIFY(last_run(read)->problem.isEmpty());
     QCOMPARE(last_run(read)->table.baseline, std::optional<std::string>("full/dense"));
-    store.show_run({.uuid = text_of(run), .baseline = {}, .any_baseline = false});
+    store.post(&StoreReader::show_run,
+               RunRequest{.uuid = text_of(run), .baseline = {}, .any_baseline = false});
     QTRY_COMPARE(read.count(), 2);
     QVERIFY(!last_run(read)->table.baseline.has_value());
   }
@@ -112,14 +114,14 @@ class StoreThreadTest : public QObject {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64, 128});
     StoreThread store(path("a.db"));
-    QSignalSpy read(&store, &StoreThread::run_read);
+    Heard read(store.reader(), &StoreReader::run_read);
     store.start();
-    store.show_run({.uuid = text_of(run),
-                    .baseline = {},
-                    .x = report::XAxis::window,
-                    .slice = {.values = {{"sequence_tokens", "128"}}},
-                    .facet = {},
-                    .pivot = {}});
+    store.post(&StoreReader::show_run, RunRequest{.uuid = text_of(run),
+                                                  .baseline = {},
+                                                  .x = report::XAxis::window,
+                                                  .slice = {.values = {{"sequence_tokens", "128"}}},
+                                                  .facet = {},
+                                                  .pivot = {}});
     QTRY_COMPARE(read.count(), 1);
     const RunPointer shown = last_run(read);
     QCOMPARE(shown->slice.axes.size(), std::size_t{1});
@@ -138,9 +140,9 @@ class StoreThreadTest : public QObject {
     cold.point.documents = 4;
     QVERIFY(other.add_heat(run, cold));
     StoreThread store(path("a.db"));
-    QSignalSpy read(&store, &StoreThread::run_read);
+    Heard read(store.reader(), &StoreReader::run_read);
     store.start();
-    store.show_run({.uuid = text_of(run), .baseline = {}});
+    store.post(&StoreReader::show_run, RunRequest{.uuid = text_of(run), .baseline = {}});
     QTRY_COMPARE(read.count(), 1);
     const RunPointer shown = last_run(read);
     QCOMPARE(shown->slice.axes.size(), std::size_t{2});
@@ -175,10 +177,10 @@ class StoreThreadTest : public QObject {
     const RunId run = add_done_run(other, "done", {64});
     StoreThread store(path("a.db"));
     RunListModel model;
-    connect(&store, &StoreThread::runs_changed, &model, &RunListModel::set_runs);
+    connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
     store.start();
     QTRY_COMPARE(model.rowCount(), 1);
-    store.remove_runs({text_of(run)});
+    store.post(&StoreReader::remove_runs, QStringList{text_of(run)});
     QTRY_COMPARE(model.rowCount(), 0);
   }
 
@@ -187,28 +189,31 @@ class StoreThreadTest : public QObject {
     const RunId run = add_done_run(other, "done", {64});
     StoreThread store(path("a.db"));
     RunListModel model, trash;
-    connect(&store, &StoreThread::runs_changed, &model, [&](const RunListPointer& runs) {
+    connect(store.reader(), &StoreReader::runs_changed, &model, [&](const RunListPointer& runs) {
       model.set_runs(runs);
       trash.set_entries(runs->trash);
     });
-    QSignalSpy trashed(&store, &StoreThread::trashed);
+    Heard trashed(store.reader(), &StoreReader::trashed);
     store.start();
     QTRY_COMPARE(model.rowCount(), 1);
-    store.describe_run(text_of(run), {.name = "mine", .note = "a note"});
+    store.post(&StoreReader::describe_run, text_of(run),
+               RunWords{.name = "mine", .note = "a note"});
     QTRY_COMPARE(model.entry(text_of(run))->info.name, std::string("mine"));
-    store.change_tags({text_of(run)}, {QStringLiteral("a"), QStringLiteral("b")}, {});
+    store.post(&StoreReader::change_tags, QStringList{text_of(run)},
+               QStringList{QStringLiteral("a"), QStringLiteral("b")}, QStringList{});
     QTRY_COMPARE(model.entry(text_of(run))->info.tag, std::string("a b"));
-    store.change_tags({text_of(run)}, {QStringLiteral("c")}, {QStringLiteral("a")});
+    store.post(&StoreReader::change_tags, QStringList{text_of(run)},
+               QStringList{QStringLiteral("c")}, QStringList{QStringLiteral("a")});
     QTRY_COMPARE(model.entry(text_of(run))->info.tag, std::string("b c"));
-    store.put_in_trash({text_of(run)});
+    store.post(&StoreReader::put_in_trash, QStringList{text_of(run)});
     QTRY_COMPARE(trash.rowCount(), 1);
     QCOMPARE(model.rowCount(), 0);
     QTRY_COMPARE(trashed.count(), 1);
-    store.take_from_trash({text_of(run)});
+    store.post(&StoreReader::take_from_trash, QStringList{text_of(run)});
     QTRY_COMPARE(model.rowCount(), 1);
     QCOMPARE(trash.rowCount(), 0);
-    store.put_in_trash({text_of(run)});
-    store.empty_trash();
+    store.post(&StoreReader::put_in_trash, QStringList{text_of(run)});
+    store.post(&StoreReader::empty_trash);
     QTRY_VERIFY(other.run_list(RunsOf::both)->empty());
     QTRY_COMPARE(trash.rowCount(), 0);
   }
@@ -218,9 +223,9 @@ class StoreThreadTest : public QObject {
     const RunId run = add_done_run(other, "done", {64});
     QVERIFY(other.put_in_trash({run}));
     StoreThread store(path("a.db"));
-    QSignalSpy read(&store, &StoreThread::run_read);
+    Heard read(store.reader(), &StoreReader::run_read);
     store.start();
-    store.show_run(request_for(text_of(run)));
+    store.post(&StoreReader::show_run, request_for(text_of(run)));
     QTRY_VERIFY(last_run(read) && last_run(read)->table.rows.size() == 3);
   }
 
@@ -231,26 +236,26 @@ class StoreThreadTest : public QObject {
     std::filesystem::create_directories(path("results/empty"));
     QVERIFY(other.export_runs({run}, path("results/one/run.attn")).has_value());
     StoreThread store(path("a.db"));
-    QSignalSpy published(&store, &StoreThread::published_read);
-    QSignalSpy read(&store, &StoreThread::run_read);
+    Heard published(store.reader(), &StoreReader::published_read);
+    Heard read(store.reader(), &StoreReader::run_read);
     store.start();
-    store.read_published(path("results"));
+    store.post(&StoreReader::read_published, path("results"));
     QTRY_COMPARE(published.count(), 1);
-    const auto list = published.constFirst().constFirst().value<PublishedPointer>();
+    const auto list = std::get<0>(published.all().front());
     QCOMPARE(list->runs.size(), std::size_t{1});
     QCOMPARE(list->runs.front().entry.info.id.uuid, run.uuid);
-    store.show_run(request_for(text_of(run)));
+    store.post(&StoreReader::show_run, request_for(text_of(run)));
     QTRY_VERIFY(last_run(read) && last_run(read)->table.rows.size() == 3);
     QVERIFY(open_store(path("a.db")).runs()->empty());
   }
 
   void AFolderThatIsNotThere_PublishesNothing() {
     StoreThread store(path("a.db"));
-    QSignalSpy published(&store, &StoreThread::published_read);
+    Heard published(store.reader(), &StoreReader::published_read);
     store.start();
-    store.read_published(path("nowhere"));
+    store.post(&StoreReader::read_published, path("nowhere"));
     QTRY_COMPARE(published.count(), 1);
-    QVERIFY(published.constFirst().constFirst().value<PublishedPointer>()->runs.empty());
+    QVERIFY(std::get<0>(published.all().front())->runs.empty());
   }
 
   void AnExportedRun_ComesBackByImport() {
@@ -258,15 +263,15 @@ class StoreThreadTest : public QObject {
     const RunId run = add_done_run(other, "done", {64});
     StoreThread from(path("a.db"));
     StoreThread to(path("b.db"));
-    QSignalSpy exported(&from, &StoreThread::succeeded);
+    Heard exported(from.reader(), &StoreReader::succeeded);
     RunListModel model;
-    connect(&to, &StoreThread::runs_changed, &model, &RunListModel::set_runs);
+    connect(to.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
     from.start();
     to.start();
     const QString file = folder_->filePath(QStringLiteral("run.attn"));
-    from.export_runs({text_of(run)}, file);
+    from.post(&StoreReader::export_runs, QStringList{text_of(run)}, file);
     QTRY_COMPARE(exported.count(), 1);
-    to.import_file(file);
+    to.post(&StoreReader::import_file, file);
     QTRY_COMPARE(model.rowCount(), 1);
     QVERIFY(model.entry(text_of(run)) != nullptr);
   }
@@ -277,13 +282,13 @@ class StoreThreadTest : public QObject {
     QVERIFY(other.export_runs({run}, path("run.attn")).has_value());
     StoreThread store(path("run.attn"));
     RunListModel model;
-    connect(&store, &StoreThread::runs_changed, &model, &RunListModel::set_runs);
-    QSignalSpy failed(&store, &StoreThread::failed);
+    connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
+    Heard failed(store.reader(), &StoreReader::failed);
     store.start();
     QTRY_COMPARE(model.rowCount(), 1);
-    store.remove_runs({text_of(run)});
+    store.post(&StoreReader::remove_runs, QStringList{text_of(run)});
     QTRY_COMPARE(failed.count(), 1);
-    QVERIFY(failed.constFirst().constFirst().toString().contains(QStringLiteral("read-only")));
+    QVERIFY(std::get<0>(failed.all().front()).contains(QStringLiteral("read-only")));
     QCOMPARE(model.rowCount(), 1);
   }
 
@@ -303,10 +308,10 @@ class StoreThreadTest : public QObject {
     file.write(bytes);
     file.close();
     StoreThread store(path("a.db"));
-    QSignalSpy damaged(&store, &StoreThread::damaged);
+    Heard damaged(store.reader(), &StoreReader::damaged);
     store.start();
     QTRY_COMPARE_WITH_TIMEOUT(damaged.count(), 1, 60000);  // it takes no time from others
-    const QString sentence = damaged.constFirst().constFirst().toString();
+    const QString sentence = std::get<1>(damaged.all().front());
     QVERIFY2(sentence.contains(QStringLiteral("attnscope export")), qPrintable(sentence));
     QVERIFY2(sentence.contains(QStringLiteral("a.db")), qPrintable(sentence));
   }
@@ -320,18 +325,19 @@ class StoreThreadTest : public QObject {
     static_cast<void>(add_done_run(live, "in the log", {64}));
     std::filesystem::copy_file(path("live.db"), path("copy.db"));
     StoreThread store(path("copy.db"));
-    QSignalSpy warned(&store, &StoreThread::warned);
+    Heard warned(store.reader(), &StoreReader::warned);
     store.start();
     QTRY_COMPARE(warned.count(), 1);
-    const QString sentence = warned.constFirst().constFirst().toString();
+    const QString sentence = std::get<0>(warned.all().front());
     QVERIFY2(sentence.contains(QStringLiteral("copied without its log")), qPrintable(sentence));
   }
 
   void ARunThatIsGone_IsSaidInTheSnapshot() {
     StoreThread store(path("a.db"));
-    QSignalSpy read(&store, &StoreThread::run_read);
+    Heard read(store.reader(), &StoreReader::run_read);
     store.start();
-    store.show_run(request_for(QStringLiteral("00000000-0000-0000-0000-000000000000")));
+    store.post(&StoreReader::show_run,
+               request_for(QStringLiteral("00000000-0000-0000-0000-000000000000")));
     QTRY_COMPARE(read.count(), 1);
     QVERIFY(!last_run(read)->problem.isEmpty());
   }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/session/store_reader.h"
 
+#include <QThread>
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
+#include "app/gui/session/compare_runs.h"
 #include "app/gui/session/read_run.h"
 #include "app/gui/session/text.h"
 
@@ -24,18 +26,43 @@ Result<Store> open_store(const std::filesystem::path& file) {
   return Store::open(file, is_run_file(file) ? Store::Mode::read_only : Store::Mode::read_write);
 }
 
-const RunEntry* find(const RunListPointer& list, const QString& uuid) {
-  if (!list) return nullptr;
-  const std::string wanted = uuid.toStdString();
-  const auto found = std::find_if(list->runs.begin(), list->runs.end(), [&](const RunEntry& entry) {
-    return entry.info.id.uuid == wanted;
-  });
-  return found == list->runs.end() ? nullptr : &*found;
+const RunEntry* find(const std::vector<RunEntry>& entries, const QString& uuid) {
+  const auto found = std::ranges::find(entries, uuid.toStdString(),
+                                       [](const RunEntry& entry) { return entry.info.id.uuid; });
+  return found == entries.end() ? nullptr : &*found;
+}
+
+bool some_live(const RunListPointer& list) {
+  return list && std::ranges::any_of(list->runs, [](const RunEntry& run) {
+           return run.info.status == RunStatus::running;
+         });
+}
+
+std::vector<RunId> ids_of(const QStringList& uuids) {
+  std::vector<RunId> ids;
+  ids.reserve(static_cast<std::size_t>(uuids.size()));
+  for (const QString& uuid : uuids) ids.push_back(RunId{uuid.toStdString()});
+  return ids;
+}
+
+std::string changed_tag(const std::string& tag, const QStringList& added,
+                        const QStringList& removed) {
+  std::vector<std::string> kept = tag_words(tag);
+  for (const QString& word : removed) std::erase(kept, word.toStdString());
+  std::string text = tag_of(kept);
+  for (const QString& word : added) text += ' ' + word.toStdString();
+  return tag_of(tag_words(text));
 }
 
 }  // namespace
 
-StoreReader::StoreReader(std::filesystem::path database) : database_(std::move(database)) {}
+StoreReader::StoreReader(std::filesystem::path database) : database_(std::move(database)) {
+  checking_.setThreadPriority(QThread::IdlePriority);
+}
+
+StoreReader::~StoreReader() {
+  stop_checking_ = true;
+}
 
 void StoreReader::open() {
   if (store_) return;
@@ -89,11 +116,8 @@ void StoreReader::look() {
   const Result<std::int64_t> version = store_->data_version();
   if (!version) return cannot_read(version.error());
   // A run whose process dies commits nothing, so live runs are looked at on every tick.
-  const bool some_live =
-      list_ && std::any_of(list_->runs.begin(), list_->runs.end(),
-                           [](auto& run) { return run.info.status == RunStatus::running; });
   const bool dead =
-      some_live && std::any_of(list_->runs.begin(), list_->runs.end(), [](auto& run) {
+      list_ && std::ranges::any_of(list_->runs, [](const RunEntry& run) {
         return run.info.status == RunStatus::running &&
                !is_alive(run.info.start.process_id, run.info.start.process_start_ticks);
       });
@@ -114,6 +138,7 @@ void StoreReader::read_list() {
   list_ = *list;
   Q_EMIT runs_changed(list_);
   read_live_heats();
+  check_when_idle();
 }
 
 void StoreReader::read_live_heats() {
@@ -124,8 +149,7 @@ void StoreReader::read_live_heats() {
 }
 
 void StoreReader::read_shown_if_it_grew() {
-  if (!shown_) return;
-  const RunEntry* entry = find(list_, shown_->uuid);
+  const RunEntry* entry = shown_ && list_ ? find(list_->runs, shown_->uuid) : nullptr;
   if (!entry) return;
   const bool same = entry->info.heats_done == shown_heats_ && entry->info.status == shown_status_;
   const bool too_soon = since_read_.isValid() && since_read_.elapsed() < least_ms_between_reads &&
@@ -203,6 +227,214 @@ void StoreReader::read_ceilings() {
       return;
     }
   }
+}
+
+/// Once, and not beside a run that measures.
+void StoreReader::check_when_idle() {
+  if (checked_ || some_live(list_)) return;
+  checked_ = true;
+  checking_.start([this] {
+    const Result<Store> store = Store::open(database_, Store::Mode::read_only);
+    if (!store) return;  // opening says so, and why
+    std::vector<RunId> runs;
+    const Status sound = store->check_integrity(&stop_checking_, &runs);
+    // Who locks the database is no damage; the next window checks it.
+    if (sound || stop_checking_ || sound.error().kind == ErrorKind::locked) return;
+    QStringList uuids;
+    for (const RunId& run : runs) uuids.append(words(run.uuid));
+    Q_EMIT damaged(uuids, words(sound.error().message));
+  });
+}
+
+// What a person asks of the database.
+
+bool StoreReader::writable() {
+  if (store_ && !read_only_) return true;
+  Q_EMIT failed(store_ ? tr("%1 is a run file and opened read-only: import it into your database "
+                            "to change it.")
+                             .arg(words(database_.string()))
+                       : tr("The database is not open."));
+  return false;
+}
+
+void StoreReader::change(std::function<Status()> request) {
+  if (writable()) ask(std::move(request));
+}
+
+void StoreReader::ask(std::function<Status()> request) {
+  requests_.push_back({std::move(request)});
+  // Later requests wait behind one that waits: they may depend on it.
+  if (requests_.size() == 1) ask_again();
+}
+
+void StoreReader::ask_again() {
+  while (!requests_.empty()) {
+    Request& first = requests_.front();
+    const Status done = first.ask();
+    if (!done && done.error().kind == ErrorKind::locked && ++first.tries < most_tries_)
+      return wait_for_lock();
+    requests_.pop_front();
+    if (!done) Q_EMIT failed(words(done.error().message));
+  }
+  end_wait_if_free();
+}
+
+void StoreReader::words_changed(const QStringList& uuids) {
+  read_list();
+  if (shown_ && uuids.contains(shown_->uuid)) read_shown();
+}
+
+void StoreReader::describe_run(const QString& uuid, const RunWords& words) {
+  change([this, uuid, words]() -> Status {
+    Status described = store_->describe_run(RunId{uuid.toStdString()}, words);
+    if (described) words_changed({uuid});
+    return described;
+  });
+}
+
+void StoreReader::change_tags(const QStringList& uuids, const QStringList& added,
+                              const QStringList& removed) {
+  change([this, uuids, added, removed]() -> Status {
+    for (const RunId& id : ids_of(uuids)) {
+      const Result<RunInfo> run = store_->find_run(id.uuid);
+      if (!run) return tl::unexpected(run.error());
+      const std::string tag = changed_tag(run->tag, added, removed);
+      if (Status described = store_->describe_run(id, {.tag = tag}); !described) return described;
+    }
+    words_changed(uuids);
+    return {};
+  });
+}
+
+void StoreReader::put_in_trash(const QStringList& uuids) {
+  change([this, uuids]() -> Status {
+    Status put = store_->put_in_trash(ids_of(uuids));
+    if (!put) return put;
+    read_list();
+    Q_EMIT trashed(uuids, tr("Put %1 in the trash.").arg(counted_runs(uuids.size())));
+    return {};
+  });
+}
+
+void StoreReader::take_from_trash(const QStringList& uuids) {
+  change([this, uuids]() -> Status {
+    Status taken = store_->take_from_trash(ids_of(uuids));
+    if (!taken) return taken;
+    read_list();
+    Q_EMIT succeeded(tr("Took %1 out of the trash.").arg(counted_runs(uuids.size())));
+    return {};
+  });
+}
+
+void StoreReader::remove_runs(const QStringList& uuids) {
+  for (const QString& uuid : uuids) {
+    change([this, uuid]() -> Status {
+      Status removed = store_->remove_run(RunId{uuid.toStdString()});
+      if (!removed) return removed;
+      if (shown_ && shown_->uuid == uuid) shown_.reset();
+      read_list();
+      return {};
+    });
+  }
+}
+
+void StoreReader::empty_trash() {
+  change([this]() -> Status {
+    const Result<int> removed = store_->empty_trash();
+    if (!removed) return tl::unexpected(removed.error());
+    read_list();
+    Q_EMIT succeeded(tr("Removed %1 for good.").arg(counted_runs(*removed)));
+    return {};
+  });
+}
+
+void StoreReader::compare_runs(const QString& uuid_a, const QString& uuid_b) {
+  comparing_.start(
+      [this, a = RunInFile{file_of(uuid_a), uuid_a}, b = RunInFile{file_of(uuid_b), uuid_b}] {
+        Q_EMIT compared(gui::compare_runs(a, b));
+      });
+}
+
+void StoreReader::export_runs(const QStringList& uuids, const QString& file) {
+  if (!store_) return;
+  ask([this, uuids, file]() -> Status {
+    Status written = store_->export_runs(ids_of(uuids), std::filesystem::path(file.toStdString()));
+    if (!written) return written;
+    Q_EMIT succeeded(tr("Exported %1 to %2").arg(counted_runs(uuids.size()), file));
+    return {};
+  });
+}
+
+void StoreReader::import_file(const QString& file) {
+  change([this, file]() -> Status {
+    const Result<Store::Imported> imported =
+        store_->import_file(std::filesystem::path(file.toStdString()));
+    if (!imported) return tl::unexpected(imported.error());
+    read_list();
+    Q_EMIT succeeded(tr("Imported %1, %2 already there")
+                         .arg(counted_runs(imported->added))
+                         .arg(imported->already_there));
+    if (!imported->runs.empty()) Q_EMIT file_imported(file, words(imported->runs.back().uuid));
+    return {};
+  });
+}
+
+// The runs that ship with the program.
+
+void StoreReader::read_published(const std::filesystem::path& folder) {
+  std::error_code ignored;  // a folder that is not there ships no runs
+  to_publish_.clear();
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    std::filesystem::path file = entry.path() / "run.attn";
+    if (std::filesystem::exists(file, ignored)) to_publish_.push_back(std::move(file));
+  }
+  std::sort(to_publish_.begin(), to_publish_.end());
+  publishing_ = std::make_shared<PublishedSnapshot>();
+  read_next_published();
+}
+
+void StoreReader::read_next_published() {
+  if (to_publish_.empty()) {
+    published_ = std::exchange(publishing_, nullptr);
+    Q_EMIT published_read(published_);
+    return;
+  }
+  const std::filesystem::path file = to_publish_.front();
+  to_publish_.pop_front();
+  const Result<Store> store = Store::open(file, Store::Mode::read_only);
+  const auto runs = store ? store->runs() : tl::unexpected(store.error());
+  if (runs) {
+    for (const RunInfo& info : *runs)
+      publishing_->runs.push_back({words(file.string()), {info, std::nullopt}});
+  } else {
+    Q_EMIT failed(words(runs.error().message));
+  }
+  QMetaObject::invokeMethod(
+      this, [this] { read_next_published(); }, Qt::QueuedConnection);
+}
+
+std::filesystem::path StoreReader::file_of(const QString& uuid) const {
+  const bool is_own = list_ && (find(list_->runs, uuid) || find(list_->trash, uuid));
+  if (!published_ || is_own) return database_;
+  const auto found =
+      std::ranges::find(published_->runs, uuid.toStdString(),
+                        [](const PublishedRun& run) { return run.entry.info.id.uuid; });
+  return found == published_->runs.end() ? database_
+                                         : std::filesystem::path(found->file.toStdString());
+}
+
+const Store* StoreReader::store_of(const QString& uuid) {
+  const std::filesystem::path file = file_of(uuid);
+  if (file == database_) return store_ ? &*store_ : nullptr;
+  if (!published_store_ || published_store_->file() != file) {
+    Result<Store> store = Store::open(file, Store::Mode::read_only);
+    if (!store) {
+      Q_EMIT failed(words(store.error().message));
+      return nullptr;
+    }
+    published_store_ = std::move(*store);
+  }
+  return &*published_store_;
 }
 
 }  // namespace attnscope::gui

@@ -1,12 +1,15 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// StoreThread's other half: owns the Store and lives on the store's thread.
+// Owns the Store and lives on its thread (store_thread.h). It watches the file about twice a second
+// for what other processes commit, and hands the window immutable snapshots. Requests are answered
+// by signals, in order.
 
 #include <QElapsedTimer>
 #include <QObject>
 #include <QThreadPool>
 #include <QTimer>
+#include <atomic>
 #include <deque>
 #include <filesystem>
 #include <functional>
@@ -23,43 +26,61 @@ class StoreReader : public QObject {
   Q_OBJECT
  public:
   explicit StoreReader(std::filesystem::path database);
+  /// Ends a check that is still at work.
+  ~StoreReader() override;
 
+  /// How often a request is tried while another process holds the database; before it is opened.
   void set_most_tries(int tries) { most_tries_ = tries; }
+  /// Also tries again after `refused`.
   void open();
   void show_run(const RunRequest& request);
   void describe_run(const QString& uuid, const RunWords& words);
   void change_tags(const QStringList& uuids, const QStringList& added, const QStringList& removed);
   void put_in_trash(const QStringList& uuids);
   void take_from_trash(const QStringList& uuids);
+  /// For good.
   void remove_runs(const QStringList& uuids);
   void empty_trash();
   void export_runs(const QStringList& uuids, const QString& file);
   void import_file(const QString& file);
-  /// Opens another database, reads its list and closes it.
+  /// Whether a window could be on this database, which stays as it is; this one stays open.
   void try_database(const QString& file);
   /// On a thread of its own.
   void compare_runs(const QString& uuid_a, const QString& uuid_b);
-  /// Opens FOLDER/*/run.attn one after the other, other requests between them.
+  /// Reads FOLDER/*/run.attn one after the other, other requests between them; these runs are then
+  /// shown like the database's, read-only.
   void read_published(const std::filesystem::path& folder);
+  /// Of the newest run that measured what the processor can reach; unanswered when none has.
   void read_ceilings();
+  /// Looks at the file now instead of at the next tick.
   void look();
 
  Q_SIGNALS:
   void opened();
+  /// After opened(): what the user should know of a database that can be used, such as one on a
+  /// network file system.
   void warned(const QString& sentence);
+  /// The store cannot be used at all; the sentence says why and how to mend it.
   void refused(const QString& sentence);
+  /// Another process holds the database: requests and reading go on by themselves when it is free.
   void waiting(const QString& sentence);
   void waited();
   void runs_changed(const attnscope::gui::RunListPointer& runs);
-  /// Of the live run; null: there is none.
+  /// Of the live run, whenever one of them is in another state; null: no run is live.
   void heats_read(const attnscope::gui::HeatsPointer& heats);
   void published_read(const attnscope::gui::PublishedPointer& runs);
   void run_read(const attnscope::gui::RunPointer& run);
   void compared(const attnscope::gui::ComparisonPointer& comparison);
+  /// These runs are in the trash now; the sentence says so.
   void trashed(const QStringList& uuids, const QString& sentence);
   void ceilings_read(const attnscope::gui::MachineCeilings& machine);
+  /// The check in the background found damage; the sentence names these runs and the way out.
+  void damaged(const QStringList& uuids, const QString& sentence);
+  /// Its newest run is this one.
   void file_imported(const QString& file, const QString& uuid);
+  /// An empty problem: the database fits.
   void database_tried(const QString& file, const QString& problem);
+  /// What a request came to.
   void succeeded(const QString& sentence);
   void failed(const QString& sentence);
 
@@ -73,6 +94,7 @@ class StoreReader : public QObject {
   void tick();
   void read_list();
   void read_live_heats();
+  void check_when_idle();
   void read_shown();
   void read_shown_if_it_grew();
   void read_next_published();
@@ -83,6 +105,8 @@ class StoreReader : public QObject {
   /// After a request changed what lists show of these runs.
   void words_changed(const QStringList& uuids);
   [[nodiscard]] bool writable();
+  /// Asks where the database may be changed.
+  void change(std::function<Status()> request);
   void ask(std::function<Status()> request);
   void ask_again();
   /// An error of reading: waits where a lock is the reason, else says it, once.
@@ -113,7 +137,9 @@ class StoreReader : public QObject {
   int shown_heats_ = -1;
   RunStatus shown_status_ = RunStatus::running;
   QElapsedTimer since_read_;
-  QThreadPool comparing_;  // last, so that it has ended before anything else goes
+  bool checked_ = false;
+  std::atomic<bool> stop_checking_{false};
+  QThreadPool comparing_, checking_;  // last, so that they have ended before anything else goes
 };
 
 }  // namespace attnscope::gui
