@@ -173,13 +173,10 @@ void MainWindow::wire_run_list() {
           [this](const QString& uuid, const QString& name) {
             store_.post(&StoreReader::describe_run, uuid, RunWords{.name = name.toStdString()});
           });
-  connect(list, &RunListPanel::words_wanted, this,
-          [this](const QString& uuid, const QString& name, const QStringList& tags,
-                 const QString& note) {
-            store_.post(&StoreReader::describe_run, uuid,
-                        RunWords{.name = name.toStdString(),
-                                 .tag = tags.join(QLatin1Char(' ')).toStdString(),
-                                 .note = note.toStdString()});
+  // In the store's context: a field that loses the keyboard may tell while the window is closing.
+  connect(list, &RunListPanel::note_wanted, &store_,
+          [this](const QString& uuid, const QString& note) {
+            store_.post(&StoreReader::describe_run, uuid, RunWords{.note = note.toStdString()});
           });
   connect(list, &RunListPanel::tags_wanted, store_.reader(), &StoreReader::change_tags);
   connect(list, &RunListPanel::trash_wanted, store_.reader(), &StoreReader::put_in_trash);
@@ -187,6 +184,7 @@ void MainWindow::wire_run_list() {
   connect(list, &RunListPanel::remove_wanted, store_.reader(), &StoreReader::remove_runs);
   connect(list, &RunListPanel::empty_trash_wanted, store_.reader(), &StoreReader::empty_trash);
   connect(list, &RunListPanel::import_file_wanted, store_.reader(), &StoreReader::import_file);
+  connect(list, &RunListPanel::new_run_wanted, this, &MainWindow::open_new_run);
   connect(list, &RunListPanel::export_asked, this, &MainWindow::export_runs);
   connect(list, &RunListPanel::import_asked, this, &MainWindow::import_runs);
   connect(store_.reader(), &StoreReader::trashed, compare_, &ComparePage::show_trashed);

@@ -35,7 +35,17 @@ void MainWindow::build_menus() {
   run->addAction(compare_->progress()->pause_action());
   run->addAction(commands_->cancel_action());
   run->addSeparator();
-  run->addAction(tr("&New run…"), QKeySequence(tr("Ctrl+N")), this, &MainWindow::open_new_run);
+  QAction* fresh =
+      run->addAction(tr("&New run…"), QKeySequence(tr("Ctrl+N")), this, &MainWindow::open_new_run);
+  // Where the page's own command is a new run, it has both keys and the menu one line.
+  const auto list_once = [page_run = commands_->run_action(), fresh] {
+    const bool same = page_run->text() == tr("New run…");
+    fresh->setVisible(!same);
+    const QKeySequence own(tr("Ctrl+Return"));
+    page_run->setShortcuts(same ? QList{own, QKeySequence(tr("Ctrl+N"))} : QList{own});
+  };
+  connect(commands_->run_action(), &QAction::changed, fresh, list_once);
+  list_once();
   run->addAction(tr("Run the &quick sweep"), QKeySequence(tr("Ctrl+R")), this,
                  &MainWindow::start_quick_sweep);
 

@@ -18,8 +18,8 @@
 
 #include "app/gui/main_window.h"
 #include "app/gui/views/compare_page.h"
-#include "app/gui/views/describe_run_dialog.h"
 #include "app/gui/views/message_bar.h"
+#include "app/gui/views/run_notes.h"
 #include "app/gui/views/run_view.h"
 #include "app/gui/views/tag_bar.h"
 #include "tests/gui/gui_test.h"
@@ -220,25 +220,48 @@ class RunListPanelTest : public QObject {
     QCOMPARE(count(RunsOf::both), 0);
   }
 
-  void NameTagsAndNote_AreTypedInOneForm() {
+  void TagsAndNote_AreTypedWhereTheyStand() {
     open_window();
     panel()->list()->setFocus();
     QTest::keyClick(panel()->list(), Qt::Key_N, Qt::ControlModifier | Qt::ShiftModifier);
-    auto* form = panel()->findChild<DescribeRunDialog*>();
-    QVERIFY(form != nullptr);
-    QTRY_VERIFY(form->isVisible());
-    QTest::keyClicks(form->name(), QStringLiteral("mine"));
-    QTest::keyClicks(form->tags(), QStringLiteral("laptop, quiet laptop"));
-    QTest::keyClicks(form->note(), QStringLiteral("with the lid closed"));
-    QTest::mouseClick(form->findChild<QPushButton*>(QStringLiteral("save_words")), Qt::LeftButton);
-    QTRY_COMPARE_WITH_TIMEOUT(title(panel()->list(), 0), QStringLiteral("3  mine"), patience_ms);
-    const RunInfo run = *open_store(database()).find_run("3");
-    QCOMPARE(run.tag, std::string("laptop quiet"));
-    QCOMPARE(run.note, std::string("with the lid closed"));
-    const QString tip = panel()->list()->model()->index(0, 0).data(Qt::ToolTipRole).toString();
-    QVERIFY(tip.contains(QStringLiteral("with the lid closed")));
-    QTRY_VERIFY(window_->compare()->run_view()->run() &&
-                window_->compare()->run_view()->run()->table.run.name == "mine");
+    QLineEdit* tags = panel()->notes()->tags();
+    QTRY_VERIFY(tags->hasFocus());
+    QTest::keyClicks(tags, QStringLiteral("laptop, quiet laptop"));
+    QTest::keyClick(tags, Qt::Key_Return);
+    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().tags(), QStringList({"laptop", "quiet"}),
+                              patience_ms);
+    QTRY_COMPARE(tags->text(), QStringLiteral("laptop quiet"));
+    QTest::keyClick(tags, Qt::Key_Tab);
+    QPlainTextEdit* note = panel()->notes()->note();
+    QTRY_VERIFY(note->hasFocus());
+    QTest::keyClicks(note, QStringLiteral("with the lid closed"));
+    // Another run is chosen: what was typed stays with the one it was typed for.
+    click(panel()->list(), 1);
+    panel()->list()->setFocus();
+    QTRY_COMPARE_WITH_TIMEOUT(open_store(database()).find_run("3")->note,
+                              std::string("with the lid closed"), patience_ms);
+    QCOMPARE(open_store(database()).find_run("3")->tag, std::string("laptop quiet"));
+    QVERIFY(note->toPlainText().isEmpty() && tags->text().isEmpty());
+    QTRY_VERIFY(panel()
+                    ->list()
+                    ->model()
+                    ->index(0, 0)
+                    .data(Qt::ToolTipRole)
+                    .toString()
+                    .contains(QStringLiteral("with the lid closed")));
+  }
+
+  void Escape_TakesBackWhatIsTyped() {
+    open_window();
+    QLineEdit* tags = panel()->notes()->tags();
+    QTRY_VERIFY(tags->isVisible());
+    tags->setFocus();
+    QTest::keyClicks(tags, QStringLiteral("wrong"));
+    QTest::keyClick(tags, Qt::Key_Escape);
+    QCOMPARE(tags->text(), QString());
+    QSignalSpy typed(panel(), &RunListPanel::tags_wanted);
+    panel()->list()->setFocus();
+    QCOMPARE(typed.count(), 0);
   }
 
   void SeveralRuns_GetAndLoseTagsTogether() {
@@ -251,18 +274,43 @@ class RunListPanelTest : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().tags(), QStringList({"own", "shared"}), patience_ms);
     click(panel()->list(), 0);
     click(panel()->list(), 1, Qt::ControlModifier);
-    QTest::keyClick(panel()->list(), Qt::Key_N, Qt::ControlModifier | Qt::ShiftModifier);
-    auto* form = panel()->findChild<DescribeRunDialog*>();
-    QVERIFY(form != nullptr);
-    QVERIFY(!form->name()->isVisible());
-    QCOMPARE(form->tags()->text(), QStringLiteral("shared"));
-    form->tags()->setText(QStringLiteral("both"));
-    QTest::mouseClick(form->findChild<QPushButton*>(QStringLiteral("save_words")), Qt::LeftButton);
+    QLineEdit* tags = panel()->notes()->tags();
+    QVERIFY(!panel()->notes()->note()->isVisible());
+    QCOMPARE(tags->text(), QStringLiteral("shared"));
+    tags->setFocus();
+    tags->selectAll();
+    QTest::keyClicks(tags, QStringLiteral("both"));
+    QTest::keyClick(tags, Qt::Key_Return);
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().tags(), QStringList({"both", "own"}), patience_ms);
-    const Store store = open_store(database());
-    QCOMPARE(store.find_run("3")->tag, std::string("own both"));
-    QCOMPARE(store.find_run("2")->tag, std::string("both"));
-    QCOMPARE(store.find_run("1")->tag, std::string());
+    {
+      const Store store = open_store(database());
+      QCOMPARE(store.find_run("3")->tag, std::string("own both"));
+      QCOMPARE(store.find_run("2")->tag, std::string("both"));
+      QCOMPARE(store.find_run("1")->tag, std::string());
+    }
+    // A tag that is known is turned on and off in the menu.
+    const std::unique_ptr<QMenu> menu(panel()->make_menu());
+    QAction* own = action(action(menu.get(), QStringLiteral("Tag as"))->menu(), "own");
+    QVERIFY(own && !own->isChecked());
+    own->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(open_store(database()).find_run("2")->tag, std::string("both own"),
+                              patience_ms);
+  }
+
+  void AnEmptyDatabase_SaysWhatToDoWithOneButton() {
+    window_ = std::make_unique<MainWindow>(WindowOptions{.database = database()});
+    window_->show();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->runs().is_known(), patience_ms);
+    panel()->show_section(RunListPanel::runs_section);
+    auto* button = panel()->findChild<QPushButton*>(QStringLiteral("first_run"));
+    QTRY_VERIFY(button->isVisible());
+    QVERIFY(panel()
+                ->findChild<QLabel*>(QStringLiteral("run_list_hint"))
+                ->text()
+                .startsWith(QStringLiteral("No runs yet")));
+    QSignalSpy wanted(panel(), &RunListPanel::new_run_wanted);
+    QTest::mouseClick(button, Qt::LeftButton);
+    QCOMPARE(wanted.count(), 1);
   }
 
   void ATagsButton_NarrowsTheList() {
@@ -312,8 +360,9 @@ class RunListPanelTest : public QObject {
     open_window();
     const std::unique_ptr<QMenu> menu(panel()->make_menu());
     const std::pair<const char*, const char*> expected[] = {
-        {"Measure again", "Ctrl+Shift+A"}, {"Rename", "F2"},         {"Name, tags", "Ctrl+Shift+N"},
-        {"Put in the trash", "Del"},       {"Export run", "Ctrl+E"}, {"Import runs", "Ctrl+I"}};
+        {"Measure again", "Ctrl+Shift+A"}, {"Rename", "F2"},
+        {"Tags and note", "Ctrl+Shift+N"}, {"Put in the trash", "Del"},
+        {"Export run", "Ctrl+E"},          {"Import runs", "Ctrl+I"}};
     for (const auto& [text, keys] : expected) {
       const QAction* found = action(menu.get(), QLatin1String(text));
       QVERIFY2(found != nullptr, text);

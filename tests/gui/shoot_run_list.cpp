@@ -8,7 +8,6 @@
 
 #include "app/gui/views/beside_view.h"
 #include "app/gui/views/compare_page.h"
-#include "app/gui/views/describe_run_dialog.h"
 #include "app/gui/views/published_view.h"
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_view.h"
@@ -34,9 +33,10 @@ void wait_for_run(MainWindow& window, const QString& uuid) {
 bool prepare(MainWindow& window, RunListPanel& panel) {
   const int rows = panel.list()->model()->rowCount();
   if (rows < 3 || panel.trash().rowCount() > 0) return rows >= 2;
-  Q_EMIT panel.words_wanted(key_of(panel, 0), QStringLiteral("Laptop, lid open"),
-                            {QStringLiteral("camera-ready"), QStringLiteral("laptop")},
-                            QStringLiteral("Plugged in, nothing else running."));
+  Q_EMIT panel.rename_wanted(key_of(panel, 0), QStringLiteral("Laptop, lid open"));
+  Q_EMIT panel.tags_wanted({key_of(panel, 0)},
+                           {QStringLiteral("camera-ready"), QStringLiteral("laptop")}, {});
+  Q_EMIT panel.note_wanted(key_of(panel, 0), QStringLiteral("Plugged in, nothing else running."));
   Q_EMIT panel.tags_wanted({key_of(panel, 1)}, {QStringLiteral("draft")}, {});
   Q_EMIT panel.trash_wanted({key_of(panel, rows - 1)});
   return QTest::qWaitFor(
@@ -59,12 +59,6 @@ bool shoot_run_list(MainWindow& window, const Save& save) {
   panel.list()->edit(panel.list()->currentIndex());
   saved = save(window, QStringLiteral("runs-renaming")) && saved;
   if (auto* editor = panel.list()->findChild<QLineEdit*>()) QTest::keyClick(editor, Qt::Key_Escape);
-  panel.list()->setFocus();
-  QTest::keyClick(panel.list(), Qt::Key_N, Qt::ControlModifier | Qt::ShiftModifier);
-  if (auto* form = panel.findChild<DescribeRunDialog*>()) {
-    saved = save(*form, QStringLiteral("runs-describe")) && saved;
-    form->reject();
-  }
   panel.show_section(RunListPanel::published_section);
   for (const char* table : {"ecir24-table1", "ecir24-table3"}) {
     panel.choose(QLatin1String(table));

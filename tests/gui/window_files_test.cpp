@@ -266,6 +266,24 @@ class WindowFilesTest : public QObject {
     }
   }
 
+  void TheRunMenu_ListsANewRunOnceAndBothKeysOpenIt() {
+    open_window();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_action()->isEnabled(), patience_ms);
+    const auto listed = [this](const QString& text) {
+      QList<QAction*> leaves;
+      for (const QAction* menu : window_->menuBar()->actions()) collect(*menu->menu(), leaves);
+      return std::ranges::count_if(leaves, [&](const QAction* action) {
+        return action->isVisible() && action->text().remove(QLatin1Char('&')) == text;
+      });
+    };
+    QCOMPARE(listed(QStringLiteral("New run…")), 1);
+    QVERIFY(window_->commands()->run_action()->shortcuts().contains(QKeySequence("Ctrl+N")));
+    window_->show_page(MainWindow::patterns_page);
+    QCOMPARE(listed(QStringLiteral("New run…")), 1);
+    QCOMPARE(listed(QStringLiteral("Benchmark…")), 1);
+    QCOMPARE(window_->commands()->run_action()->shortcuts().size(), 1);
+  }
+
   void NoKey_IsTakenTwiceOnAPage() {
     open_window();
     for (const MainWindow::PageNumber page :

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/views/run_list_panel.h"
 
+#include <QAction>
 #include <QItemSelectionModel>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListView>
 #include <QMenu>
+#include <QMessageBox>
 #include <QPushButton>
 #include <QStackedWidget>
 #include <QTabBar>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <utility>
 
+#include "app/gui/session/text.h"
 #include "app/gui/views/run_item_delegate.h"
+#include "app/gui/views/run_notes.h"
 #include "app/gui/views/tag_bar.h"
 
 namespace attnscope::gui {
@@ -34,8 +39,10 @@ RunListPanel::RunListPanel(RunListModel* model, QWidget* parent)
       more_(new QToolButton),
       tags_(new TagBar),
       stack_(new QStackedWidget),
+      notes_(new RunNotes),
       compare_button_(new QPushButton(tr("Compare the two"))),
-      hint_(new QLabel) {
+      hint_(new QLabel),
+      new_run_(new QPushButton(tr("New run…"))) {
   model_->set_editable(true);
   lists_[runs_section] = make_list(runs_section, model, tr("Runs"));
   lists_[published_section] = make_list(published_section, &published_, tr("Published"));
@@ -58,9 +65,15 @@ RunListPanel::RunListPanel(RunListModel* model, QWidget* parent)
   layout->addWidget(build_head());
   layout->addWidget(tags_);
   layout->addWidget(hint_);
+  layout->addWidget(new_run_, 0, Qt::AlignLeft);
   layout->addWidget(stack_, 1);
+  layout->addWidget(notes_);
   layout->addWidget(compare_button_);
   build_actions();
+  new_run_->setObjectName(QStringLiteral("first_run"));
+  connect(new_run_, &QPushButton::clicked, this, &RunListPanel::new_run_wanted);
+  connect(notes_, &RunNotes::tags_typed, this, &RunListPanel::tags_wanted);
+  connect(notes_, &RunNotes::note_typed, this, &RunListPanel::note_wanted);
   compare_button_->setObjectName(QStringLiteral("compare_the_two"));
   compare_button_->setToolTip(tr("The newer one against the older (%1)")
                                   .arg(compare_->shortcut().toString(QKeySequence::NativeText)));
@@ -72,7 +85,7 @@ RunListPanel::RunListPanel(RunListModel* model, QWidget* parent)
     tags_->setVisible(at == runs_section && !model_->tags().isEmpty());
     QListView* front = lists_[at];
     update_hint();
-    offer_comparison();
+    show_selected();
     const QModelIndex before = front->currentIndex();
     // A list that gets the focus makes its first row current, but does not select it.
     if (front->selectionModel()->selectedIndexes().isEmpty())
@@ -101,13 +114,17 @@ RunListPanel::RunListPanel(RunListModel* model, QWidget* parent)
     }
   };
   connect(model_, &QAbstractItemModel::dataChanged, this, read_tags);
+  for (RunFilter& filter : filters_)
+    connect(&filter, &QAbstractItemModel::dataChanged, this, &RunListPanel::show_selected);
   connect(model_, &QAbstractItemModel::rowsInserted, this, read_tags);
   connect(model_, &QAbstractItemModel::rowsRemoved, this, read_tags);
   update_hint();
 }
 
-void RunListPanel::offer_comparison() {
-  compare_button_->setVisible(section() == runs_section && selected_runs().size() == 2);
+void RunListPanel::show_selected() {
+  const std::vector<const RunEntry*> runs = selected_runs();
+  compare_button_->setVisible(section() == runs_section && runs.size() == 2);
+  notes_->show_runs(runs);
 }
 
 RunListPanel::~RunListPanel() {
@@ -136,7 +153,7 @@ QListView* RunListPanel::make_list(Section section, QAbstractItemModel* model,
             if (this->section() == section) tell_choice(current);
           });
   connect(list->selectionModel(), &QItemSelectionModel::selectionChanged, this,
-          &RunListPanel::offer_comparison);
+          &RunListPanel::show_selected);
   connect(list, &QWidget::customContextMenuRequested, this, [this, list](QPoint position) {
     QMenu* menu = make_menu();
     menu->setAttribute(Qt::WA_DeleteOnClose);
@@ -190,6 +207,7 @@ void RunListPanel::set_trash(const RunListPointer& runs) {
   trash_.set_entries(runs->trash);
   sections_->setTabText(
       trash_section, runs->trash.empty() ? tr("Trash") : tr("Trash (%1)").arg(runs->trash.size()));
+  update_hint();  // the first of all readings may find no run
 }
 
 void RunListPanel::set_published(const PublishedPointer& runs) {
@@ -203,6 +221,10 @@ void RunListPanel::update_hint() {
   if (shown == 0 && searching) hint = tr("Nothing here matches the search.");
   if (shown == 0 && !searching && section() == trash_section)
     hint = tr("The trash is empty. Del puts the chosen runs here.");
+  const bool first_start =
+      shown == 0 && !searching && section() == runs_section && model_->is_known();
+  if (first_start) hint = tr("No runs yet. What you measure on this machine is listed here.");
+  new_run_->setVisible(first_start);
   hint_->setText(hint);
   hint_->setVisible(!hint.isEmpty());
 }
@@ -250,6 +272,236 @@ QStringList RunListPanel::chosen_runs() const {
   for (const RunEntry* entry : selected_runs())
     uuids.append(QString::fromStdString(entry->info.id.uuid));
   return uuids;
+}
+
+QAction* RunListPanel::add_action(const QString& text, const QString& shortcut,
+                                  void (RunListPanel::*act)()) {
+  auto* action = new QAction(text, this);
+  action->setShortcut(QKeySequence(shortcut));
+  action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+  connect(action, &QAction::triggered, this, act);
+  addAction(action);
+  return action;
+}
+
+void RunListPanel::build_actions() {
+  continue_ = add_action(tr("Continue run"), tr("Ctrl+Shift+R"), &RunListPanel::continue_run);
+  again_ = add_action(tr("Measure again"), tr("Ctrl+Shift+A"), &RunListPanel::measure_again);
+  rename_ = add_action(tr("Rename"), tr("F2"), &RunListPanel::rename);
+  describe_ = add_action(tr("Tags and note"), tr("Ctrl+Shift+N"), &RunListPanel::describe);
+  to_trash_ = add_action(tr("Put in the trash"), tr("Del"), &RunListPanel::put_in_trash);
+  back_ = add_action(tr("Put back"), tr("Ctrl+B"), &RunListPanel::put_back);
+  remove_ = add_action(tr("Delete for good…"), tr("Shift+Del"), &RunListPanel::ask_to_remove);
+  empty_ = add_action(tr("Empty the trash…"), tr("Ctrl+Shift+Del"), &RunListPanel::ask_to_empty);
+  copy_ = add_action(tr("Copy into my runs"), tr("Ctrl+Shift+I"), &RunListPanel::copy_published);
+  compare_ = add_action(tr("Compare the two"), tr("Ctrl+D"), &RunListPanel::compare_chosen);
+  add_action(tr("More"), tr("Ctrl+M"), &RunListPanel::show_more);
+}
+
+void RunListPanel::show_more() {
+  QMenu* menu = make_menu();
+  menu->setAttribute(Qt::WA_DeleteOnClose);
+  menu->popup(more_->mapToGlobal(QPoint(0, more_->height())));
+}
+
+QMenu* RunListPanel::make_menu() {
+  auto* menu = new QMenu(this);
+  fill(menu);
+  return menu;
+}
+
+void RunListPanel::fill(QMenu* menu) {
+  const std::vector<const RunEntry*> selected = selected_runs();
+  const bool some = !selected.empty();
+  if (section() == published_section) {
+    if (published_.run(current_source())) menu->addAction(copy_);
+  } else if (some) {
+    const RunInfo& info = current_run() ? current_run()->info : selected.front()->info;
+    if (section() == runs_section && selected.size() == 1) {
+      const bool resumable =
+          info.status == RunStatus::interrupted || info.status == RunStatus::cancelled;
+      if (resumable) menu->addAction(continue_);
+      if (info.status != RunStatus::running && !info.damaged) menu->addAction(again_);
+      add_compare_menu(menu, info);
+      menu->addSeparator();
+      menu->addAction(rename_);
+    }
+    if (selected.size() == 2) menu->addAction(compare_);
+    menu->addAction(describe_);
+    add_tag_menu(menu, selected);
+    menu->addSeparator();
+    menu->addAction(selected.size() == 1
+                        ? tr("Export run to a file…\tCtrl+E")
+                        : tr("Export %1 runs to a file…\tCtrl+E").arg(selected.size()),
+                    this, &RunListPanel::export_chosen);
+  }
+  menu->addAction(tr("Import runs from a file…\tCtrl+I"), this, &RunListPanel::import_runs);
+  menu->addSeparator();
+  if (section() == runs_section && some) {
+    menu->addAction(to_trash_);
+  }
+  if (section() == trash_section) {
+    if (some) {
+      menu->addAction(back_);
+      menu->addAction(remove_);
+    }
+    if (trash_.rowCount() > 0) menu->addAction(empty_);
+  }
+}
+
+QModelIndex RunListPanel::current_source() const {
+  return filters_[section()].mapToSource(lists_[section()]->currentIndex());
+}
+
+const RunEntry* RunListPanel::current_run() const {
+  if (section() == published_section) return nullptr;
+  const RunListModel& model = section() == trash_section ? trash_ : *model_;
+  return model.entry(chosen());
+}
+
+std::vector<const RunEntry*> RunListPanel::selected_runs() const {
+  std::vector<const RunEntry*> runs;
+  if (section() == published_section) return runs;
+  const RunListModel& model = section() == trash_section ? trash_ : *model_;
+  QModelIndexList rows = lists_[section()]->selectionModel()->selectedIndexes();
+  std::sort(rows.begin(), rows.end());
+  if (const QModelIndex current = lists_[section()]->currentIndex();
+      rows.isEmpty() && current.isValid()) {
+    rows.append(current);
+  }
+  for (const QModelIndex& row : rows) {
+    if (const RunEntry* entry = model.entry(row.data(RunListModel::uuid_role).toString()))
+      runs.push_back(entry);
+  }
+  return runs;
+}
+
+QStringList RunListPanel::idle_runs() const {
+  QStringList uuids;
+  for (const RunEntry* entry : selected_runs())
+    if (entry->info.status != RunStatus::running) uuids.append(words(entry->info.id.uuid));
+  return uuids;
+}
+
+void RunListPanel::rename() {
+  if (section() == runs_section && list()->currentIndex().isValid())
+    list()->edit(list()->currentIndex());
+}
+
+void RunListPanel::describe() {
+  if (notes_->isVisible()) notes_->tags()->setFocus(Qt::ShortcutFocusReason);
+}
+
+void RunListPanel::add_tag_menu(QMenu* menu, const std::vector<const RunEntry*>& runs) {
+  const QStringList known = model_->tags();
+  const QStringList common = common_tags(runs);
+  QMenu* tags = menu->addMenu(tr("Tag as"));
+  tags->setEnabled(!known.isEmpty());
+  for (const QString& tag : known) {
+    QAction* turn = tags->addAction(tag);
+    turn->setCheckable(true);
+    turn->setChecked(common.contains(tag));
+    connect(turn, &QAction::toggled, this, [this, tag, uuids = chosen_runs()](bool on) {
+      Q_EMIT tags_wanted(uuids, on ? QStringList{tag} : QStringList(),
+                         on ? QStringList() : QStringList{tag});
+    });
+  }
+}
+
+void RunListPanel::put_in_trash() {
+  if (section() == trash_section) return ask_to_remove();
+  const QStringList idle = idle_runs();
+  // Of nothing but live runs the store says why they stay.
+  const QStringList uuids = idle.isEmpty() ? chosen_runs() : idle;
+  if (section() == runs_section && !uuids.isEmpty()) Q_EMIT trash_wanted(uuids);
+}
+
+void RunListPanel::put_back() {
+  const QStringList uuids = chosen_runs();
+  if (section() == trash_section && !uuids.isEmpty()) Q_EMIT restore_wanted(uuids);
+}
+
+void RunListPanel::ask(const QString& title, const QString& question, const QString& yes,
+                       std::function<void()> act) {
+  auto* box = new QMessageBox(QMessageBox::Question, title, question, QMessageBox::Cancel, this);
+  box->setObjectName(QStringLiteral("remove_question"));
+  QPushButton* button = box->addButton(yes, QMessageBox::DestructiveRole);
+  button->setObjectName(QStringLiteral("remove_for_good"));
+  box->setAttribute(Qt::WA_DeleteOnClose);
+  connect(button, &QPushButton::clicked, this, std::move(act));
+  box->open();
+}
+
+void RunListPanel::ask_to_remove() {
+  const QStringList uuids = chosen_runs();
+  if (section() != trash_section || uuids.isEmpty()) return;
+  ask(tr("Delete for good"),
+      tr("Delete %1 for good, with all that was measured? This cannot be undone; export first what "
+         "is to be kept.")
+          .arg(counted_runs(uuids.size())),
+      tr("Delete for good"), [this, uuids] { Q_EMIT remove_wanted(uuids); });
+}
+
+void RunListPanel::ask_to_empty() {
+  const int runs = trash_.rowCount();
+  if (section() != trash_section || runs == 0) return;
+  ask(tr("Empty the trash"),
+      tr("Delete the %1 in the trash for good, with all that was measured? This cannot be undone.")
+          .arg(counted_runs(runs)),
+      tr("Empty the trash"), [this] { Q_EMIT empty_trash_wanted(); });
+}
+
+void RunListPanel::continue_run() {
+  const RunEntry* run = current_run();
+  if (section() != runs_section || !run) return;
+  if (run->info.status == RunStatus::interrupted || run->info.status == RunStatus::cancelled)
+    Q_EMIT resume_asked(chosen());
+}
+
+void RunListPanel::measure_again() {
+  const RunEntry* run = current_run();
+  if (section() == runs_section && run && run->info.status != RunStatus::running &&
+      !run->info.damaged) {
+    Q_EMIT again_asked(chosen());
+  }
+}
+
+void RunListPanel::copy_published() {
+  if (section() != published_section) return;
+  if (const PublishedRun* run = published_.run(current_source()))
+    Q_EMIT import_file_wanted(run->file);
+}
+
+void RunListPanel::compare_chosen() {
+  const std::vector<const RunEntry*> runs = selected_runs();
+  if (runs.size() != 2) return;
+  // The list has the newer one on top: it is what a person wants to judge.
+  Q_EMIT compare_wanted(words(runs[1]->info.id.uuid), words(runs[0]->info.id.uuid));
+}
+
+void RunListPanel::add_compare_menu(QMenu* menu, const RunInfo& chosen) {
+  constexpr int most = 12;
+  QMenu* others = menu->addMenu(tr("Compare with"));
+  // Runs of the same sweep share cells; only they are worth a line here.
+  for (int row = 0; row < model_->rowCount() && others->actions().size() < most; ++row) {
+    const RunEntry* entry =
+        model_->entry(model_->index(row).data(RunListModel::uuid_role).toString());
+    if (!entry || entry->info.id == chosen.id ||
+        entry->info.start.sweep_name != chosen.start.sweep_name) {
+      continue;
+    }
+    others->addAction(model_->index(row).data().toString(), this,
+                      [this, a = words(entry->info.id.uuid), b = words(chosen.id.uuid)] {
+                        Q_EMIT compare_wanted(a, b);
+                      });
+  }
+  others->setEnabled(!others->isEmpty());
+  if (others->isEmpty())
+    others->setTitle(tr("Compare with (no other run of this sweep; or choose two runs: Ctrl+D)"));
+}
+
+void RunListPanel::export_chosen() {
+  if (const QStringList uuids = chosen_runs(); !uuids.isEmpty()) Q_EMIT export_asked(uuids);
 }
 
 }  // namespace attnscope::gui

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // The runs on the left: a person's own, what was published, and the trash; searched by words and
-// tags. Names are typed in place; everything else is in the menu behind "⋯" and the right button.
+// tags. Names, tags and notes are typed in place; everything else is in the menu behind "⋯" and the
+// right button.
 
 #include <QWidget>
 #include <functional>
@@ -24,6 +25,7 @@ class QToolButton;
 
 namespace attnscope::gui {
 
+class RunNotes;
 class TagBar;
 
 class RunListPanel : public QWidget {
@@ -50,6 +52,7 @@ class RunListPanel : public QWidget {
   [[nodiscard]] QLineEdit* search() const { return search_; }
   [[nodiscard]] QTabBar* sections() const { return sections_; }
   [[nodiscard]] TagBar* tag_bar() const { return tags_; }
+  [[nodiscard]] RunNotes* notes() const { return notes_; }
   [[nodiscard]] QToolButton* more_button() const { return more_; }
   [[nodiscard]] const PublishedListModel& published() const { return published_; }
   [[nodiscard]] const RunListModel& trash() const { return trash_; }
@@ -63,8 +66,7 @@ class RunListPanel : public QWidget {
   /// The section at the front has nothing to choose.
   void nothing_chosen();
   void rename_wanted(const QString& uuid, const QString& name);
-  void words_wanted(const QString& uuid, const QString& name, const QStringList& tags,
-                    const QString& note);
+  void note_wanted(const QString& uuid, const QString& note);
   void tags_wanted(const QStringList& uuids, const QStringList& added, const QStringList& removed);
   void trash_wanted(const QStringList& uuids);
   void restore_wanted(const QStringList& uuids);
@@ -78,6 +80,7 @@ class RunListPanel : public QWidget {
   void compare_wanted(const QString& uuid_a, const QString& uuid_b);
   void resume_asked(const QString& uuid);
   void again_asked(const QString& uuid);
+  void new_run_wanted();
 
  private:
   QListView* make_list(Section section, QAbstractItemModel* model, const QString& name);
@@ -87,7 +90,8 @@ class RunListPanel : public QWidget {
   void show_more();
   void fill(QMenu* menu);
   void update_hint();
-  void offer_comparison();
+  /// What is offered for the selected runs, and what a person says of them.
+  void show_selected();
   void tell_choice(const QModelIndex& current);
   [[nodiscard]] QModelIndex current_source() const;
   [[nodiscard]] const RunEntry* current_run() const;
@@ -97,7 +101,7 @@ class RunListPanel : public QWidget {
 
   void rename();
   void describe();
-  void describe_several(const std::vector<const RunEntry*>& runs);
+  void add_tag_menu(QMenu* menu, const std::vector<const RunEntry*>& runs);
   void put_in_trash();
   void put_back();
   void ask_to_remove();
@@ -121,8 +125,10 @@ class RunListPanel : public QWidget {
   QToolButton* more_;
   TagBar* tags_;
   QStackedWidget* stack_;
+  RunNotes* notes_;
   QPushButton* compare_button_;  // while two runs are chosen
   QLabel* hint_;
+  QPushButton* new_run_;  // while there are none
   QListView* lists_[section_count] = {};
   QAction *rename_ = nullptr, *describe_ = nullptr, *continue_ = nullptr, *again_ = nullptr,
           *to_trash_ = nullptr, *back_ = nullptr, *remove_ = nullptr, *empty_ = nullptr,

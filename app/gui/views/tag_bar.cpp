@@ -38,11 +38,6 @@ void TagBar::set_tags(const QStringList& tags) {
   if (chosen() != before) Q_EMIT chosen_changed(chosen());
 }
 
-void TagBar::set_chosen(const QStringList& tags) {
-  for (auto* button : findChildren<QToolButton*>(QString(), Qt::FindDirectChildrenOnly))
-    button->setChecked(tags.contains(button->text()));
-}
-
 QStringList TagBar::chosen() const {
   QStringList tags;
   for (const auto* button : findChildren<QToolButton*>(QString(), Qt::FindDirectChildrenOnly))

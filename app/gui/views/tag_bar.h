@@ -15,7 +15,6 @@ class TagBar : public QWidget {
 
   /// Pressed ones that are still there stay pressed.
   void set_tags(const QStringList& tags);
-  void set_chosen(const QStringList& tags);
   [[nodiscard]] QStringList chosen() const;
   /// How a press is told to a person: "Show only runs tagged %1".
   void set_tip(const QString& tip) { tip_ = tip; }
