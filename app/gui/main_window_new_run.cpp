@@ -29,10 +29,7 @@ void MainWindow::make_new_run() {
           [this] { new_run_->set_devices(devices_.devices()); });
   connect(commands_, &CommandBar::device_chosen, new_run_, &NewRunDrawer::set_device);
   connect(&implementations_, &ImplementationList::answered, new_run_, [this] {
-    QList<ContenderMatrixModel::Named> names;
-    for (const ListedImplementation& listed : implementations_.implementations())
-      names.append({listed.id, listed.summary});
-    new_run_->set_implementations(names, implementations_.problem());
+    new_run_->set_implementations(implementations_.implementations(), implementations_.problem());
   });
 }
 

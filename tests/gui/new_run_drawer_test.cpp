@@ -4,15 +4,15 @@
 #include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QTabWidget>
-#include <QTableView>
 #include <QToolButton>
 
 #include "app/gui/session/own_presets.h"
-#include "app/gui/views/contender_matrix.h"
+#include "app/gui/views/contender_chips.h"
 #include "app/gui/views/sweep_form.h"
 #include "tests/gui/gui_test.h"
 
@@ -40,13 +40,15 @@ class NewRunDrawerTest : public QObject {
     QTRY_VERIFY(drawer_->is_checked());
   }
   void click_pair(const QString& pattern, const QString& implementation) const {
-    auto* matrix = find<QTableView>("contenders");
-    const auto* model = static_cast<ContenderMatrixModel*>(matrix->model());
-    const QModelIndex cell = model->index_of(pattern, implementation);
-    QVERIFY(cell.isValid());
-    matrix->scrollTo(cell);
-    QTest::mouseClick(matrix->viewport(), Qt::LeftButton, {}, matrix->visualRect(cell).center());
+    auto* chip = find<QToolButton>(qPrintable(pattern + QLatin1Char('/') + implementation));
+    QVERIFY(chip != nullptr);
+    chip->click();
     QTRY_VERIFY(drawer_->is_checked());
+  }
+  void add_pattern(const char* name) const {
+    for (QAction* action : find<QPushButton>("add_pattern")->menu()->actions())
+      if (action->text() == QLatin1String(name)) return action->trigger();
+    QFAIL(name);
   }
   void type_file(const QString& text) const {
     auto* edit = find<QPlainTextEdit>("sweep_text");
@@ -144,37 +146,52 @@ class NewRunDrawerTest : public QObject {
     QCOMPARE(find<QLineEdit>("windows")->text(), QStringLiteral("4, 64"));
   }
 
-  void AClickInTheMatrix_AddsAContender() {
+  void AChip_AddsAContenderAndTakesItAway() {
     const int before = drawer_->checked().cells;
-    click_pair(QStringLiteral("longformer"), QStringLiteral("segment"));
+    click_pair(QStringLiteral("sparse"), QStringLiteral("dense"));
     QVERIFY(drawer_->checked().ok());
     QVERIFY(drawer_->checked().cells > before);
-    click_pair(QStringLiteral("longformer"), QStringLiteral("segment"));
+    click_pair(QStringLiteral("sparse"), QStringLiteral("dense"));
     QCOMPARE(drawer_->checked().cells, before);
   }
 
-  void WhatCannotBeMeasured_IsStruckOutAndSaysWhy() {
-    const PatternAndImplementation pair{QStringLiteral("sparse"), QStringLiteral("sdpa")};
-    Forecast forecast;
-    forecast.pairs[pair].reason = QStringLiteral("sdpa knows only full attention");
-    drawer_->set_forecast(forecast);
-    auto* matrix = find<QTableView>("contenders");
-    const QModelIndex cell =
-        drawer_->form()->contenders()->model().index_of(pair.first, pair.second);
-    matrix->setCurrentIndex(cell);
-    const QString note = find<QLabel>("contender_note")->text();
-    QVERIFY2(note.contains(QStringLiteral("sparse/sdpa cannot be measured: sdpa knows only")),
-             qPrintable(note));
+  void AnotherPattern_GetsALineFromTheMenu() {
+    choose("quick");
+    QVERIFY(find<QToolButton>("longformer/segment") == nullptr);
     const int before = drawer_->checked().cells;
-    click_pair(pair.first, pair.second);
-    QTest::keyClick(matrix, Qt::Key_Space);
-    QTRY_VERIFY(drawer_->is_checked());
-    QCOMPARE(drawer_->checked().cells, before);
+    add_pattern("longformer");
+    QVERIFY(find<QToolButton>("longformer/dense")->hasFocus());
+    click_pair(QStringLiteral("longformer"), QStringLiteral("segment"));
+    QVERIFY(drawer_->checked().cells > before);
+    choose("quick");
+    QVERIFY(find<QToolButton>("longformer/segment") == nullptr);
+  }
+
+  void WhatCannotBeMeasured_IsCountedInOneLineThatSaysWhy() {
+    choose("quick");
+    Forecast forecast;
+    for (const char* pattern : {"sparse", "longformer"}) {  // which has no line
+      forecast.pairs[{QLatin1String(pattern), QStringLiteral("dense")}].reason =
+          QStringLiteral("dense knows only full attention");
+    }
+    QVERIFY(!find<QToolButton>("more_contenders")->isVisible());
+    drawer_->set_forecast(forecast);
+    QVERIFY(find<QToolButton>("sparse/dense") == nullptr);
+    auto* more = find<QToolButton>("more_contenders");
+    QCOMPARE(more->text(), QStringLiteral("1 more that cannot run here"));
+    auto* why = find<QLabel>("contender_reasons");
+    QVERIFY(!why->isVisible());
+    more->click();
+    QVERIFY(why->isVisible());
+    QCOMPARE(why->text(), QStringLiteral("sparse/dense: dense knows only full attention"));
+    drawer_->set_forecast({});
+    QVERIFY(find<QToolButton>("sparse/dense") != nullptr);
+    QVERIFY(!more->isVisible());
   }
 
   void AChosenContenderThatCannotBeMeasured_IsSaidBeforeTheStart() {
     choose("quick");
-    const PatternAndImplementation first = drawer_->form()->contenders()->model().checked().front();
+    const PatternAndImplementation first = drawer_->form()->contenders()->checked().front();
     Forecast forecast;
     forecast.pairs[first].reason = QStringLiteral("not on this device");
     drawer_->set_forecast(forecast);
@@ -183,13 +200,18 @@ class NewRunDrawerTest : public QObject {
                 ->text()
                 .contains(QStringLiteral("not on this device")));
     QVERIFY(find<QPushButton>("start_run")->isEnabled());
+    // Without it, it is one of those that cannot be had.
+    click_pair(first.first, first.second);
+    QTRY_VERIFY(find<QToolButton>(qPrintable(first.first + QLatin1Char('/') + first.second)) ==
+                nullptr);
+    QVERIFY(!find<QLabel>("impossible_contenders")->isVisible());
   }
 
   void TheEstimate_SaysTheMemoryAndWhoNeedsIt() {
     choose("quick");
     Forecast forecast;
     constexpr double mebibyte = 1 << 20;
-    for (const PatternAndImplementation& pair : drawer_->form()->contenders()->model().checked())
+    for (const PatternAndImplementation& pair : drawer_->form()->contenders()->checked())
       forecast.pairs[pair].item_bytes = mebibyte;
     const PatternAndImplementation dense{QStringLiteral("full"), QStringLiteral("dense")};
     forecast.pairs[dense].item_bytes = 100 * mebibyte;
@@ -227,8 +249,10 @@ class NewRunDrawerTest : public QObject {
   void WholeModels_AreAnOperationWhoseContendersAreModels() {
     choose("quick");
     drawer_->form()->show_advanced(true);
-    drawer_->form()->contenders()->model().set_checked({});
+    drawer_->form()->contenders()->set_checked({});
     type_into("operation", QStringLiteral("model"));
+    add_pattern("sparse-without-kernel");
+    add_pattern("full+cls-only-last-layer");
     click_pair(QStringLiteral("sparse-without-kernel"), QStringLiteral("segment"));
     click_pair(QStringLiteral("full+cls-only-last-layer"), QStringLiteral("sdpa"));
     type_into("layers", QStringLiteral("1, 2"));

@@ -4,10 +4,9 @@
 #include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QScrollArea>
-#include <QTableView>
+#include <QToolButton>
 #include <QtTest>
 
-#include "app/gui/views/contender_matrix.h"
 #include "app/gui/views/new_run_drawer.h"
 #include "app/gui/views/sweep_file_edit.h"
 #include "app/gui/views/sweep_form.h"
@@ -30,15 +29,14 @@ bool shoot_new_run(MainWindow& window, const SaveWindow& save) {
   if (drawer == nullptr) return false;
   drawer->choose_preset(QStringLiteral("quick"));
   static_cast<void>(QTest::qWaitFor([&] { return drawer->is_listed(); }, patience_ms));
-  const ContenderMatrix& contenders = *drawer->form()->contenders();
-  const QString full = QStringLiteral("full"), sparse = QStringLiteral("sparse");
-  static_cast<void>(QTest::qWaitFor(
-      [&] {
-        return !contenders.model().reason_against({sparse, QStringLiteral("sdpa")}).isEmpty();
-      },
-      patience_ms));
-  contenders.table()->setCurrentIndex(contenders.model().index_of(sparse, QStringLiteral("sdpa")));
+  auto* more = drawer->findChild<QToolButton*>(QStringLiteral("more_contenders"));
+  const auto is_foreseen = [more] {
+    return QTest::qWaitFor([more] { return more->isVisible(); }, patience_ms);
+  };
+  static_cast<void>(is_foreseen());
+  more->setChecked(true);
   bool saved = settle(*drawer) && save(QStringLiteral("new-run"));
+  more->setChecked(false);
 
   auto* lengths = drawer->findChild<QLineEdit*>(QStringLiteral("lengths"));
   lengths->clear();
@@ -51,11 +49,7 @@ bool shoot_new_run(MainWindow& window, const SaveWindow& save) {
   drawer->form()->show_advanced(false);
 
   drawer->choose_preset(QStringLiteral("models-cpu"));
-  static_cast<void>(QTest::qWaitFor(
-      [&] {
-        return !contenders.model().reason_against({sparse, QStringLiteral("sdpa")}).isEmpty();
-      },
-      patience_ms));
+  static_cast<void>(is_foreseen());
   saved = settle(*drawer) && save(QStringLiteral("new-run-models")) && saved;
 
   drawer->choose_preset(QStringLiteral("quick"));

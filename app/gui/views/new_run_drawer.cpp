@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "app/gui/session/text.h"
-#include "app/gui/views/contender_matrix.h"
+#include "app/gui/views/contender_chips.h"
 #include "app/gui/views/preset_bar.h"
 #include "app/gui/views/problem_label.h"
 #include "app/gui/views/sweep_file_edit.h"
@@ -157,7 +157,7 @@ void NewRunDrawer::set_device(const QString& kind) {
   form_edited();
 }
 
-void NewRunDrawer::set_implementations(const QList<ContenderMatrixModel::Named>& implementations,
+void NewRunDrawer::set_implementations(const QList<ListedImplementation>& implementations,
                                        const QString& problem) {
   listed_ = true;
   form_->contenders()->set_implementations(implementations, problem);
@@ -173,7 +173,7 @@ void NewRunDrawer::set_forecast(const Forecast& forecast) {
   for (const auto& [pair, foreseen] : forecast.pairs) {
     if (!foreseen.reason.isEmpty()) reasons.emplace(pair, foreseen.reason);
   }
-  form_->contenders()->model().set_impossible(std::move(reasons));
+  form_->contenders()->set_impossible(std::move(reasons));
   show_estimate();
 }
 
@@ -245,7 +245,7 @@ void NewRunDrawer::show_estimate() {
           .arg(checked_.heats)
           .arg(checked_.cells)
           .arg(duration_words(checked_.longest_seconds))};
-  const QString memory = memory_words(forecast_, form_->contenders()->model().checked());
+  const QString memory = memory_words(forecast_, form_->contenders()->checked());
   if (!memory.isEmpty()) sentences.append(memory);
   if (!forecast_.problem.isEmpty())
     sentences.append(tr("What is possible is not known: %1").arg(forecast_.problem));

@@ -8,8 +8,8 @@
 #include <functional>
 
 #include "app/gui/charts/latest_job.h"
-#include "app/gui/models/contender_matrix_model.h"
 #include "app/gui/session/device_list.h"
+#include "app/gui/session/implementation_list.h"
 #include "app/gui/session/sweep_draft.h"
 #include "app/gui/session/sweep_forecast.h"
 #include "app/gui/views/drawer.h"
@@ -41,7 +41,7 @@ class NewRunDrawer : public Drawer {
   void set_device(const QString& kind);
 
   /// The implementations this machine has; `problem` says why they are not known.
-  void set_implementations(const QList<ContenderMatrixModel::Named>& implementations,
+  void set_implementations(const QList<ListedImplementation>& implementations,
                            const QString& problem);
   void set_devices(const QList<ListedDevice>& devices);
   void set_forecast(const Forecast& forecast);

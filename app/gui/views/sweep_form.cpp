@@ -6,12 +6,11 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QStandardItemModel>
-#include <QTableView>
 #include <QToolButton>
 #include <QVBoxLayout>
 
 #include "app/gui/session/sweep_axes.h"
-#include "app/gui/views/contender_matrix.h"
+#include "app/gui/views/contender_chips.h"
 #include "app/gui/views/problem_label.h"
 
 namespace attnscope::gui {
@@ -49,7 +48,7 @@ QString axis_object_name(const QString& key) {
 
 SweepForm::SweepForm(QWidget* parent)
     : QWidget(parent),
-      contenders_(new ContenderMatrix),
+      contenders_(new ContenderChips),
       device_(new QComboBox),
       direction_(new QComboBox),
       more_(new QToolButton),
@@ -62,7 +61,7 @@ SweepForm::SweepForm(QWidget* parent)
   build_advanced();
   layout->addWidget(advanced_);
   layout->addStretch();
-  connect(&contenders_->model(), &ContenderMatrixModel::edited, this, &SweepForm::edited);
+  connect(contenders_, &ContenderChips::edited, this, &SweepForm::edited);
   for (QComboBox* box : {device_, direction_})
     connect(box, &QComboBox::activated, this, &SweepForm::edited);
   connect(this, &SweepForm::edited, this, &SweepForm::name_contenders);
@@ -84,10 +83,7 @@ void SweepForm::build_basic() {
   auto* form = form_layout();
   Field name;
   name_ = add_line(*form, tr("&Name"), "sweep_name", name);
-  auto* contenders = new QLabel(tr("&Contenders"));
-  contenders->setBuddy(contenders_->table());
-  form->addRow(contenders);
-  form->addRow(contenders_);
+  add_row(*form, tr("Contenders"), contenders_, nullptr);
   windows_ = add_line(*form, tr("&Windows"), "windows", windows_field_);
   windows_->setPlaceholderText(tr("4, 64, inf"));
   windows_->setToolTip(tr("One-sided window widths: numbers, ranges such as 1:64:*2, and inf"));
@@ -169,7 +165,7 @@ void SweepForm::show_advanced(bool shown) {
 void SweepForm::set_draft(const SweepDraft& draft) {
   base_text_ = draft.base_text;
   name_->setText(draft.name);
-  contenders_->model().set_checked(draft.contenders);
+  contenders_->set_checked(draft.contenders);
   windows_->setText(draft.windows);
   lengths_->setText(draft.lengths);
   documents_->setText(draft.documents);
@@ -201,7 +197,7 @@ void SweepForm::name_contenders() {
 SweepDraft SweepForm::draft() const {
   SweepDraft draft{.base_text = base_text_,
                    .name = name(),
-                   .contenders = contenders_->model().checked(),
+                   .contenders = contenders_->checked(),
                    .windows = windows_->text().trimmed(),
                    .lengths = lengths_->text().trimmed(),
                    .documents = documents_->text().trimmed(),

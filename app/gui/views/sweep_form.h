@@ -17,7 +17,7 @@ class QToolButton;
 
 namespace attnscope::gui {
 
-class ContenderMatrix;
+class ContenderChips;
 class ProblemLabel;
 
 class SweepForm : public QWidget {
@@ -36,7 +36,7 @@ class SweepForm : public QWidget {
   void set_devices(const QList<ListedDevice>& devices);
   void show_problems(const CheckedDraft& checked);
   void show_advanced(bool shown);
-  [[nodiscard]] ContenderMatrix* contenders() const { return contenders_; }
+  [[nodiscard]] ContenderChips* contenders() const { return contenders_; }
 
  Q_SIGNALS:
   /// By a person.
@@ -55,7 +55,7 @@ class SweepForm : public QWidget {
   /// Patterns or models, as the operation has it.
   void name_contenders();
 
-  ContenderMatrix* contenders_;
+  ContenderChips* contenders_;
   QLineEdit *name_, *windows_, *lengths_, *documents_;
   QComboBox *device_, *direction_;
   Field windows_field_, lengths_field_, documents_field_;

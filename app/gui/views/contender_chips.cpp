@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/views/contender_chips.h"
+
+#include <QGridLayout>
+#include <QLabel>
+#include <QMenu>
+#include <QPushButton>
+#include <QTimer>
+#include <QToolButton>
+#include <algorithm>
+#include <utility>
+
+#include "app/gui/session/text.h"
+#include "app/gui/views/choice_button.h"
+#include "app/gui/views/flow_layout.h"
+#include "app/gui/views/problem_label.h"
+#include "engine/heat/model_row.h"
+#include "engine/pattern/attention_pattern.h"
+
+namespace attnscope::gui {
+namespace {
+
+QString id_of(const PatternAndImplementation& pair) {
+  return pair.first + QLatin1Char('/') + pair.second;
+}
+
+}  // namespace
+
+ContenderChips::ContenderChips(QWidget* parent)
+    : QWidget(parent),
+      layout_(new QVBoxLayout(this)),
+      add_(new QPushButton),
+      more_(new QToolButton),
+      reasons_(new QLabel),
+      problem_(new ProblemLabel("contenders_problem")),
+      kept_(new ProblemLabel("impossible_contenders")),
+      unknown_(new ProblemLabel("implementations_problem")) {
+  add_->setObjectName(QStringLiteral("add_pattern"));
+  add_->setMenu(new QMenu(add_));
+  add_->setAutoDefault(false);
+  more_->setObjectName(QStringLiteral("more_contenders"));
+  more_->setCheckable(true);
+  more_->setAutoRaise(true);
+  more_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+  more_->setFocusPolicy(Qt::StrongFocus);
+  layout_->setContentsMargins(0, 0, 0, 0);
+  layout_->setSpacing(6);
+  auto* foot = new QHBoxLayout;
+  foot->addWidget(add_);
+  foot->addWidget(more_);
+  foot->addStretch();
+  layout_->addLayout(foot);
+  reasons_->setObjectName(QStringLiteral("contender_reasons"));
+  reasons_->setTextFormat(Qt::PlainText);
+  reasons_->setWordWrap(true);
+  reasons_->setForegroundRole(QPalette::PlaceholderText);
+  for (QLabel* label : std::initializer_list<QLabel*>{reasons_, problem_, kept_, unknown_})
+    layout_->addWidget(label);
+  connect(more_, &QToolButton::toggled, this, &ContenderChips::say_impossible);
+  fill();
+}
+
+std::vector<ContenderChips::Named> ContenderChips::patterns() const {
+  std::vector<Named> names;
+  for (const AttentionPattern& pattern : built_in_patterns()) {
+    names.push_back({words(pattern.name), words(pattern.description)});
+    if (!of_models_) continue;
+    for (const FamilyChoice& row : rows_with_pattern(pattern.name))
+      names.push_back({words(row.name), words(row.summary)});
+  }
+  if (!of_models_) return names;
+  for (const Named& whole : std::vector<Named>(names)) {
+    for (const FamilyChoice& option : family_of_row(whole.name.toStdString()).row_options()) {
+      names.push_back({QStringLiteral("%1+%2").arg(whole.name, words(option.name)),
+                       QStringLiteral("%1 %2").arg(whole.tip, words(option.summary))});
+    }
+  }
+  return names;
+}
+
+void ContenderChips::set_implementations(const QList<ListedImplementation>& implementations,
+                                         const QString& problem) {
+  implementations_ = implementations;
+  unknown_->set_problem(problem);
+  fill();
+}
+
+void ContenderChips::show_models(bool of_models) {
+  if (std::exchange(of_models_, of_models) != of_models) fill();
+}
+
+void ContenderChips::set_checked(const std::vector<PatternAndImplementation>& pairs) {
+  checked_ = pairs;
+  shown_.clear();
+  for (const auto& [pattern, implementation] : pairs) shown_.append(pattern);
+  shown_.removeDuplicates();
+  fill();
+}
+
+void ContenderChips::add_line(const QString& pattern) {
+  shown_.append(pattern);
+  fill();
+  // Where the person goes on.
+  const auto chips = lines_->findChildren<ChoiceButton*>();
+  const auto first = std::ranges::find_if(
+      chips, [&](const QWidget* chip) { return chip->objectName().startsWith(pattern + '/'); });
+  if (first != chips.end()) (*first)->setFocus(Qt::OtherFocusReason);
+}
+
+void ContenderChips::set_impossible(std::map<PatternAndImplementation, QString> reasons) {
+  if (reasons == impossible_) return;
+  impossible_ = std::move(reasons);
+  fill();
+}
+
+void ContenderChips::set_problem(const QString& sentence) {
+  problem_->set_problem(sentence);
+}
+
+QString ContenderChips::reason_against(const PatternAndImplementation& pair) const {
+  const auto found = impossible_.find(pair);
+  return found == impossible_.end() ? QString() : found->second;
+}
+
+void ContenderChips::fill() {
+  // Checked ones that nobody has listed have chips too.
+  for (const auto& [pattern, implementation] : checked_) {
+    if (std::ranges::find(implementations_, implementation, &ListedImplementation::id) ==
+        implementations_.end())
+      implementations_.append({implementation, {}});
+  }
+  const QWidget* focused = lines_ ? lines_->focusWidget() : nullptr;
+  const QString focus = focused && focused->hasFocus() ? focused->objectName() : QString();
+  delete lines_;
+  lines_ = new QWidget;
+  auto* grid = new QGridLayout(lines_);
+  grid->setContentsMargins(0, 0, 0, 0);
+  grid->setColumnStretch(1, 1);
+  const std::vector<Named> known = patterns();
+  for (const QString& pattern : shown_) {
+    auto* name = new QLabel(pattern);
+    const auto found = std::ranges::find(known, pattern, &Named::name);
+    if (found != known.end()) name->setToolTip(found->tip);
+    grid->addWidget(name, grid->rowCount(), 0, Qt::AlignTop);
+    grid->addWidget(make_line(pattern), grid->rowCount() - 1, 1);
+  }
+  layout_->insertWidget(0, lines_);
+  fill_menu(known);
+  say_impossible();
+  if (auto* again = focus.isEmpty() ? nullptr : lines_->findChild<QWidget*>(focus))
+    again->setFocus(Qt::OtherFocusReason);
+}
+
+QWidget* ContenderChips::make_line(const QString& pattern) {
+  auto* line = new QWidget;
+  constexpr int gap = 6;
+  auto* flow = new FlowLayout(gap, line);
+  QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Preferred);
+  policy.setHeightForWidth(true);
+  line->setSizePolicy(policy);
+  for (const ListedImplementation& listed : implementations_) {
+    const PatternAndImplementation pair{pattern, listed.id};
+    const bool checked = std::ranges::find(checked_, pair) != checked_.end();
+    const QString reason = reason_against(pair);
+    if (!checked && !reason.isEmpty()) continue;
+    const QString tip =
+        reason.isEmpty() ? listed.summary : tr("Cannot be measured: %1").arg(reason);
+    auto* chip = new ChoiceButton(listed.id, QStringLiteral("%1\n%2").arg(id_of(pair), tip));
+    chip->setObjectName(id_of(pair));
+    chip->setAccessibleName(id_of(pair));
+    chip->setChecked(checked);
+    QFont font = chip->font();
+    font.setStrikeOut(!reason.isEmpty());
+    chip->setFont(font);
+    connect(chip, &ChoiceButton::toggled, this, [this, pair](bool on) { turn(pair, on); });
+    flow->addWidget(chip);
+  }
+  return line;
+}
+
+void ContenderChips::fill_menu(const std::vector<Named>& patterns) {
+  add_->setText(of_models_ ? tr("Add a model") : tr("Add a pattern"));
+  add_->menu()->clear();
+  add_->menu()->setToolTipsVisible(true);
+  for (const auto& [name, tip] : patterns) {
+    if (shown_.contains(name)) continue;
+    QAction* action = add_->menu()->addAction(name, this, [this, name = name] { add_line(name); });
+    action->setToolTip(tip);
+  }
+  add_->setEnabled(!add_->menu()->isEmpty());
+}
+
+void ContenderChips::turn(const PatternAndImplementation& pair, bool on) {
+  std::erase(checked_, pair);
+  if (on) checked_.push_back(pair);
+  say_impossible();
+  // One that cannot be checked again goes, but not from within its own click.
+  if (!on && !reason_against(pair).isEmpty()) QTimer::singleShot(0, this, &ContenderChips::fill);
+  Q_EMIT edited();
+}
+
+void ContenderChips::say_impossible() {
+  QStringList kept;
+  std::map<QString, QStringList> hidden;  // by reason
+  int count = 0;
+  for (const auto& [pair, reason] : impossible_) {
+    if (std::ranges::find(checked_, pair) != checked_.end()) {
+      kept.append(QStringLiteral("%1: %2").arg(id_of(pair), reason));
+    } else if (shown_.contains(pair.first)) {
+      hidden[reason].append(id_of(pair));
+      ++count;
+    }
+  }
+  kept_->set_problem(
+      kept.isEmpty() ? QString()
+                     : tr("Will be kept as unsupported: %1").arg(kept.join(QStringLiteral("; "))));
+  more_->setText(tr("%1 more that cannot run here").arg(count));
+  more_->setVisible(count > 0);
+  more_->setArrowType(more_->isChecked() ? Qt::DownArrow : Qt::RightArrow);
+  QStringList lines;
+  for (const auto& [reason, pairs] : hidden)
+    lines.append(QStringLiteral("%1: %2").arg(pairs.join(QStringLiteral(", ")), reason));
+  reasons_->setText(lines.join(QLatin1Char('\n')));
+  reasons_->setVisible(count > 0 && more_->isChecked());
+}
+
+}  // namespace attnscope::gui
