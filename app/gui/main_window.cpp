@@ -173,10 +173,11 @@ void MainWindow::wire_run_list() {
           [this](const QString& uuid, const QString& name) {
             store_.post(&StoreReader::describe_run, uuid, RunWords{.name = name.toStdString()});
           });
-  // In the store's context: a field that loses the keyboard may tell while the window is closing.
-  connect(list, &RunListPanel::note_wanted, &store_,
-          [this](const QString& uuid, const QString& note) {
-            store_.post(&StoreReader::describe_run, uuid, RunWords{.note = note.toStdString()});
+  // In the reader's context: a field that loses the keyboard may tell while the window is closing.
+  StoreReader* reader = store_.reader();
+  connect(list, &RunListPanel::note_wanted, reader,
+          [reader](const QString& uuid, const QString& note) {
+            reader->describe_run(uuid, {.note = note.toStdString()});
           });
   connect(list, &RunListPanel::tags_wanted, store_.reader(), &StoreReader::change_tags);
   connect(list, &RunListPanel::trash_wanted, store_.reader(), &StoreReader::put_in_trash);

@@ -7,6 +7,8 @@
 #include "app/gui/charts/marker.h"
 #include "app/gui/models/cell_roles.h"
 #include "app/gui/views/theme.h"
+#include "engine/heat/cell.h"
+#include "engine/statistics/summary.h"
 
 namespace attnscope::gui {
 namespace {
