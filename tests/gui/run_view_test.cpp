@@ -162,7 +162,7 @@ class RunViewTest : public QObject {
     choose(box("second_view"), box("second_view")->count() - 1);
     choose(box("facets"), 1);
     QCOMPARE(view_->choices()->text(),
-             QStringLiteral("Time along length, a panel for each dtype, heads 12"));
+             QStringLiteral("Time along length, panels by heads, dtype float32"));
     QTest::keyClick(box("facets"), Qt::Key_Escape);
     QVERIFY(!box("x_axis")->isVisible());
   }

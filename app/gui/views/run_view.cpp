@@ -387,7 +387,7 @@ void RunView::show_choices(const RunSnapshot& run) {
   if (is_pair) drawn += tr(" and %1").arg(second_view_->currentText().toLower());
   drawn += tr(" along %1").arg(x_axis_->currentText().toLower());
   if (!run.request.facet.empty())
-    drawn += tr(", a panel for each %1").arg(words(report::axis_name(run.request.facet)).toLower());
+    drawn += tr(", panels by %1").arg(words(report::axis_name(run.request.facet)).toLower());
   choices_->say((QStringList(drawn) + slice_fields_->in_words()).join(QStringLiteral(", ")));
 }
 
