@@ -117,20 +117,22 @@ struct AnswerCommand : TableArguments {
   bool json = false;
   std::string format = "text";
   // What a person re-ranks; asked when documents have lengths.
-  std::string document_tokens;
+  std::string document_tokens, sequence_tokens;
   std::optional<std::int64_t> query_tokens, candidates;
   std::optional<double> memory_mb, latency_ms;
+
+  [[nodiscard]] bool asks() const { return !document_tokens.empty() || !sequence_tokens.empty(); }
 };
 
 /// A number, or a file of them.
-Result<report::DocumentLengths> lengths_of(const std::string& text) {
+Result<report::DocumentLengths> lengths_of(std::string_view option, const std::string& text) {
   std::int64_t tokens = 0;
   const char* const end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, tokens);
   if (stopped != end) return report::read_document_lengths(text);
   if (error != std::errc() || tokens < 1 || tokens > report::longest_document) {
-    return fail("--document-tokens {} is no length; give a number from 1 to {} or a file of them",
-                text, report::longest_document);
+    return fail("{} {} is no length; give a number from 1 to {} or a file of them", option, text,
+                report::longest_document);
   }
   return report::DocumentLengths(tokens);
 }
@@ -139,10 +141,14 @@ Result<report::Question> question_of(const AnswerCommand& arguments) {
   if (!arguments.x.empty() && arguments.x != "length") {
     return fail("--x {} and --document-tokens do not go together; leave one out", arguments.x);
   }
-  Result<report::DocumentLengths> lengths = lengths_of(arguments.document_tokens);
+  const bool of_sequences = !arguments.sequence_tokens.empty();
+  Result<report::DocumentLengths> lengths =
+      of_sequences ? lengths_of("--sequence-tokens", arguments.sequence_tokens)
+                   : lengths_of("--document-tokens", arguments.document_tokens);
   if (!lengths) return tl::unexpected(lengths.error());
   report::Question question{.query_tokens = arguments.query_tokens,
                             .documents = std::move(*lengths),
+                            .of_sequences = of_sequences,
                             .candidates = arguments.candidates.value_or(100)};
   if (arguments.memory_mb) question.memory_bytes = *arguments.memory_mb * 1e6;
   if (arguments.latency_ms) question.latency_ns = *arguments.latency_ms * 1e6;
@@ -153,7 +159,7 @@ Result<std::vector<report::Answer>> answers_of(const AnswerCommand& arguments, c
                                                const OnlyFilter& filter, report::XAxis x) {
   std::optional<std::string> baseline;
   if (!arguments.baseline.empty()) baseline = arguments.baseline;
-  if (arguments.document_tokens.empty()) {
+  if (!arguments.asks()) {
     const auto table = report::make_answer_table(open.store, open.run, baseline, filter, x);
     if (!table) return tl::unexpected(table.error());
     return report::make_answers(*table, x);
@@ -170,8 +176,8 @@ Result<std::vector<report::Answer>> answers_of(const AnswerCommand& arguments, c
 }
 
 void answer(Session& session, const AnswerCommand& arguments) {
-  if (arguments.document_tokens.empty() && (arguments.query_tokens || arguments.candidates ||
-                                            arguments.memory_mb || arguments.latency_ms)) {
+  if (!arguments.asks() && (arguments.query_tokens || arguments.candidates || arguments.memory_mb ||
+                            arguments.latency_ms)) {
     return session.fail(exit_wrong_use,
                         "a query, candidates or limits need the documents' lengths; add "
                         "--document-tokens with a number or a file of them");
@@ -266,6 +272,11 @@ void add_answer_command(CLI::App& app, Session& session) {
       ->add_option("--document-tokens", arguments->document_tokens,
                    "Length of the candidates, or a file with one length a line: ranks all "
                    "contenders for the whole list")
+      ->type_name("N|FILE");
+  command
+      ->add_option("--sequence-tokens", arguments->sequence_tokens,
+                   "The same by whole sequences: [CLS], query and document, all [SEP] included")
+      ->excludes("--document-tokens")
       ->type_name("N|FILE");
   command
       ->add_option("--query-tokens", arguments->query_tokens,

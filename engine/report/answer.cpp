@@ -190,9 +190,8 @@ class Adviser {
   }
 
  private:
-  [[nodiscard]] double sequence(std::int64_t document_tokens) const {
-    return static_cast<double>(
-        sequence_of(answer_.point, *answer_.question->query_tokens, document_tokens));
+  [[nodiscard]] double sequence(std::int64_t length) const {
+    return static_cast<double>(sequence_of(answer_, length));
   }
 
   /// Sums over the lengths; a list of candidates is made up like the lengths.
@@ -455,7 +454,7 @@ std::vector<std::int64_t> lengths_to_measure(const Answer& answer,
   std::vector<std::int64_t> lengths;
   for (const std::int64_t document : {documents.shortest(), documents.percentile(50),
                                       documents.percentile(95), documents.longest()}) {
-    const std::int64_t tokens = sequence_of(answer.point, query, document);
+    const std::int64_t tokens = sequence_of(answer, document);
     const auto is_there = [&](const Row* row) {
       return row->cell.point.sequence_tokens == tokens && row->cell.point.query_tokens == query;
     };
@@ -514,6 +513,11 @@ std::string_view name_of(Standing standing) {
       break;
   }
   return "no time";
+}
+
+std::int64_t sequence_of(const Answer& answer, std::int64_t length) {
+  const Question& question = *answer.question;
+  return question.of_sequences ? length : sequence_of(answer.point, *question.query_tokens, length);
 }
 
 std::int64_t sequence_of(const HeatPoint& point, std::int64_t query_tokens,

@@ -153,6 +153,8 @@ struct Answer {
 [[nodiscard]] std::vector<FitAnswer> find_fits(const std::vector<const Row*>& rows,
                                                std::optional<double> available_bytes);
 
+/// Tokens of a whole sequence of one of the question's lengths.
+[[nodiscard]] std::int64_t sequence_of(const Answer& answer, std::int64_t length);
 /// Tokens of a whole sequence with a document of so many, and back.
 [[nodiscard]] std::int64_t sequence_of(const HeatPoint& point, std::int64_t query_tokens,
                                        std::int64_t document_tokens);

@@ -177,9 +177,11 @@ std::vector<std::string> remarks_on(const Advised& one, const Answer& answer) {
   return remarks;
 }
 
-std::string lengths_in_words(const DocumentLengths& documents) {
-  if (documents.is_one()) return fmt::format("documents of {} tokens", documents.shortest());
-  return fmt::format("documents as {} given ({} to {} tokens, mean {:.0f}, p50 {}, p95 {})",
+std::string lengths_in_words(const Question& question) {
+  const DocumentLengths& documents = question.documents;
+  const std::string_view what = question.of_sequences ? "sequences" : "documents";
+  if (documents.is_one()) return fmt::format("{} of {} tokens", what, documents.shortest());
+  return fmt::format("{} as {} given ({} to {} tokens, mean {:.0f}, p50 {}, p95 {})", what,
                      documents.count(), documents.shortest(), documents.longest(), documents.mean(),
                      documents.percentile(50), documents.percentile(95));
 }
@@ -204,11 +206,10 @@ std::string heading_of(const Answer& answer) {
                   has_query ? fmt::format(", a query of {} token{}", *question.query_tokens,
                                           *question.query_tokens == 1 ? "" : "s")
                             : std::string(),
-                  lengths_in_words(question.documents));
-  if (question.documents.is_one()) {
-    text += fmt::format(
-        ": sequences of {} tokens",
-        sequence_of(answer.point, *question.query_tokens, question.documents.shortest()));
+                  lengths_in_words(question));
+  if (question.documents.is_one() && !question.of_sequences) {
+    text +=
+        fmt::format(": sequences of {} tokens", sequence_of(answer, question.documents.shortest()));
   }
   return text + ".";
 }

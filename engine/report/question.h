@@ -53,6 +53,7 @@ inline constexpr std::int64_t longest_document = 10'000'000;
 struct Question {
   std::optional<std::int64_t> query_tokens = {};  // its words, without [SEP]; none: as measured
   DocumentLengths documents{512};
+  bool of_sequences = false;      // the lengths are those of whole sequences, all [SEP] included
   std::int64_t candidates = 100;  // of one query
   std::optional<double> memory_bytes = {};
   std::optional<double> latency_ns = {};  // for all candidates

@@ -435,19 +435,20 @@ json question_json(const Answer& answer) {
   json contenders = json::array();
   for (const Advised& one : answer.contenders) contenders.push_back(json_of(one));
   const Question& question = *answer.question;
-  return {{"run", answer.run.id.uuid},
-          {"setting", answer.setting},
-          {"baseline", json_of(answer.baseline)},
-          {"query_tokens", json_of(question.query_tokens)},
-          {"document_tokens", json_of(question.documents)},
-          {"candidates", question.candidates},
-          {"memory_limit_bytes", json_of(question.memory_bytes)},
-          {"latency_limit_ms", question.latency_ns ? json(*question.latency_ns / 1e6) : json()},
-          {"heading", answer.heading},
-          {"notes", answer.notes},
-          {"contenders", contenders},
-          {"lengths_to_measure", answer.to_measure},
-          {"provenance", provenance_line(answer.run)}};
+  return {
+      {"run", answer.run.id.uuid},
+      {"setting", answer.setting},
+      {"baseline", json_of(answer.baseline)},
+      {"query_tokens", json_of(question.query_tokens)},
+      {question.of_sequences ? "sequence_tokens" : "document_tokens", json_of(question.documents)},
+      {"candidates", question.candidates},
+      {"memory_limit_bytes", json_of(question.memory_bytes)},
+      {"latency_limit_ms", question.latency_ns ? json(*question.latency_ns / 1e6) : json()},
+      {"heading", answer.heading},
+      {"notes", answer.notes},
+      {"contenders", contenders},
+      {"lengths_to_measure", answer.to_measure},
+      {"provenance", provenance_line(answer.run)}};
 }
 
 std::string as_json(const RunInfo& run, std::span<const Answer> answers) {

@@ -155,6 +155,8 @@ TEST(CommandLine, AnswersWhatToTakeForAListOfCandidates) {
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("100 candidates"));
   EXPECT_THAT(text.out, HasSubstr("for 100 documents"));
+  const Outcome whole = program.run({"answer", run, "--sequence-tokens", "64"});
+  EXPECT_THAT(whole.out, HasSubstr("sequences of 64 tokens."));
   program.write("lengths.txt", "51\n60\n");
   const auto json = nlohmann::json::parse(
       program
@@ -184,6 +186,7 @@ TEST(CommandLine, AWrongQuestionNamesItsMend) {
   refused({"--document-tokens", "nowhere.txt"}, {"nowhere.txt"});
   refused({"--document-tokens", "0"}, {"--document-tokens"});
   refused({"--document-tokens", "51", "--x", "window"}, {"--x"});
+  refused({"--document-tokens", "51", "--sequence-tokens", "64"}, {"--sequence-tokens"});
   refused({"--document-tokens", "51", "--candidates", "0"}, {"--candidates"});
   refused({"--document-tokens", "51", "--latency-ms", "-1"}, {"--latency-ms"});
 }

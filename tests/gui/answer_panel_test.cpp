@@ -117,12 +117,24 @@ class AnswerPanelTest : public QObject {
     QTest::keyClicks(field("document_tokens"), QStringLiteral("2000"));
     QTRY_VERIFY(heading_has("documents of 2000 tokens"));
     QVERIFY2(sentence(0).startsWith(QStringLiteral("sparse/segment/4: ")), qPrintable(sentence(0)));
-    QTest::keyClick(field("document_tokens"), Qt::Key_Tab);  // the file button
+    QTest::keyClick(field("document_tokens"), Qt::Key_Tab);     // the file button
+    QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);  // what the lengths are of
     QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
     QCOMPARE(QApplication::focusWidget(), field("candidates"));
     QTest::keySequence(field("candidates"), QKeySequence::SelectAll);
     QTest::keyClicks(field("candidates"), QStringLiteral("7"));
     QTRY_VERIFY(heading_has("7 candidates"));
+  }
+
+  void ALength_IsOfADocumentOrOfTheWholeSequence() {
+    QTest::mouseClick(question(), Qt::LeftButton);
+    auto* of = panel_->findChild<QComboBox*>(QStringLiteral("lengths_of"));
+    of->setFocus();
+    QTest::keyClick(of, Qt::Key_Down);
+    QTRY_VERIFY(heading_has("sequences of 512 tokens."));
+    QVERIFY(panel_->advice()->to_measure.empty());
+    const AnswerFields again;
+    QVERIFY(again.asked() && again.asked()->question.of_sequences);
   }
 
   void SeveralLengths_AreAskedAtOnce() {

@@ -21,6 +21,7 @@ using test::timed_cell;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 Row row_of(Cell cell, std::int64_t tokens) {
@@ -111,6 +112,14 @@ TEST(Advice, AtMeasuredLengthsIsExactlyWhatWasMeasured) {
     EXPECT_TRUE(advice.to_measure.empty());
     EXPECT_THAT(of(advice, "full").sentence, Not(HasSubstr("≈")));
   }
+}
+
+TEST(Advice, OfWholeSequencesTakesTheLengthAsItIsDrawn) {
+  const Answer answer =
+      advice_on(table_of(doubling), {.documents = DocumentLengths(512), .of_sequences = true});
+  EXPECT_EQ(answer.contenders[0].time_ns->value, advice_at(512).contenders[0].time_ns->value);
+  EXPECT_THAT(answer.to_measure, IsEmpty());
+  EXPECT_EQ(answer.heading, "100 candidates, a query of 10 tokens, sequences of 512 tokens.");
 }
 
 TEST(Advice, BetweenMeasuredLengthsFollowsThePowerOfTheLengthAndIsMarked) {

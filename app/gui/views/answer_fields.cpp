@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/views/answer_fields.h"
 
+#include <QComboBox>
 #include <QFormLayout>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -12,6 +13,8 @@
 #include <utility>
 
 #include "app/gui/session/text.h"
+#include "app/gui/views/fields.h"
+#include "app/gui/views/kept.h"
 #include "app/gui/views/problem_label.h"
 
 namespace attnscope::gui {
@@ -34,7 +37,11 @@ bool take(const Result<T>& parsed, ProblemLabel* problem) {
 }  // namespace
 
 AnswerFields::AnswerFields(QWidget* parent)
-    : QWidget(parent), form_(new QFormLayout(this)), file_(new QToolButton) {
+    : QWidget(parent),
+      form_(new QFormLayout(this)),
+      file_(new QToolButton),
+      of_(picker(QStringLiteral("lengths_of"), tr("What the lengths are of"),
+                 tr("The charts show lengths of whole sequences"))) {
   file_->setObjectName(QStringLiteral("lengths_file"));
   file_->setText(tr("File…"));
   file_->setAccessibleName(tr("Choose a file of document lengths"));
@@ -46,11 +53,16 @@ AnswerFields::AnswerFields(QWidget* parent)
   form_->setContentsMargins(0, 0, 0, 0);
   query_ = add_field("query_tokens", tr("Query"), tr("Query tokens"),
                      tr("The query's tokens without its [SEP]; empty: as measured"), 13);
-  documents_ =
-      add_field("document_tokens", tr("Documents"), tr("Document tokens"),
-                tr("Tokens of a document without its [SEP]: a length, several as in 300, 200, "
-                   "4x100, or a file with one a line"),
-                18, {}, file_);
+  documents_ = add_field("document_tokens", tr("Lengths"), tr("Lengths in tokens"),
+                         tr("A length, several as in 300, 200, 4x100, or a file with one a line"),
+                         18, {}, file_);
+  of_->addItems({tr("of documents, without [SEP]"), tr("of whole sequences, with the query")});
+  keep_choice(*of_);
+  connect(of_, &QComboBox::activated, this, [this] {
+    check();
+    Q_EMIT changed();
+  });
+  form_->addRow({}, of_);
   candidates_ =
       add_field("candidates", tr("Candidates"), tr("Candidates"), tr("Documents of one query"), 6);
   memory_ = add_field("memory_mb", tr("Memory ≤"), tr("Memory limit in MB"),
@@ -121,6 +133,7 @@ void AnswerFields::check() {
   if (!is_whole) return;
   asked_.emplace();
   asked_->question.query_tokens = *query;
+  asked_->question.of_sequences = of_->currentIndex() == 1;
   asked_->question.candidates = *candidates;
   if (*memory) asked_->question.memory_bytes = **memory * bytes_per_mb;
   if (*latency) asked_->question.latency_ns = **latency * ns_per_ms;

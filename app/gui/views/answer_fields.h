@@ -9,6 +9,7 @@
 
 #include "app/gui/models/question_text.h"
 
+class QComboBox;
 class QFormLayout;
 class QLineEdit;
 class QToolButton;
@@ -49,6 +50,7 @@ class AnswerFields : public QWidget {
 
   QFormLayout* form_;
   QToolButton* file_;
+  QComboBox* of_;  // what the lengths are of
   Field query_, documents_, candidates_, memory_, latency_;
   std::optional<AskedQuestion> asked_;
 };

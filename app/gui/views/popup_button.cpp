@@ -52,7 +52,8 @@ int PopupButton::width_around_text(const QStyleOptionButton& option) const {
 QSize PopupButton::sizeHint() const {
   QStyleOptionButton option;
   initStyleOption(&option);
-  return {fontMetrics().horizontalAdvance(text()) + width_around_text(option),
+  const int rounding = fontMetrics().averageCharWidth();
+  return {fontMetrics().horizontalAdvance(text()) + width_around_text(option) + rounding,
           QPushButton::sizeHint().height()};
 }
 

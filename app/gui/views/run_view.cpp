@@ -152,9 +152,9 @@ QWidget* RunView::build_body() {
   auto* halves = new QSplitter(Qt::Vertical);
   halves->addWidget(scroll);
   halves->addWidget(tabs_);
-  halves->setStretchFactor(0, 4);
-  halves->setStretchFactor(1, 1);
-  halves->setSizes({800, 200});
+  halves->setStretchFactor(0, 77);
+  halves->setStretchFactor(1, 23);
+  halves->setSizes({770, 230});
   halves->setObjectName(QStringLiteral("run_split"));
   halves->setChildrenCollapsible(false);
   halves->setHandleWidth(8);
