@@ -103,7 +103,7 @@ std::optional<Received> received_from(const WeightRows& weights, std::span<const
   return received;
 }
 
-std::optional<KeptMass> kept_mass(const HeadWeights& weights, const HeadWeights& allowed,
+std::optional<KeptMass> kept_mass(const WeightRows& weights, const WeightRows& allowed,
                                   std::span<const TokenGroup> groups, const Stopped& stopped) {
   KeptMass kept;
   std::array<std::int64_t, token_group_count> rows{};

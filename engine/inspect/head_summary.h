@@ -65,8 +65,8 @@ struct KeptMass {
   std::array<double, token_group_count> by_group{};
   double all = 0;
 };
-[[nodiscard]] std::optional<KeptMass> kept_mass(const HeadWeights& weights,
-                                                const HeadWeights& allowed,
+[[nodiscard]] std::optional<KeptMass> kept_mass(const WeightRows& weights,
+                                                const WeightRows& allowed,
                                                 std::span<const TokenGroup> groups,
                                                 const Stopped& stopped);
 

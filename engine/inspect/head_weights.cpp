@@ -82,6 +82,16 @@ std::vector<TokenRange> HeadWeights::keys(std::int64_t query) const {
   return mask_->intervals(head_, query);
 }
 
+double HeadWeights::score(std::int64_t query, std::int64_t key) const {
+  const float* q = vectors_->query(query);
+  const float* k = vectors_->keys_for(query) + key;
+  double dot = 0;
+  for (std::int64_t d = 0; d < vectors_->head_dim(); ++d) {
+    dot += static_cast<double>(q[d]) * static_cast<double>(k[d * vectors_->tokens()]);
+  }
+  return scale_ * dot;
+}
+
 void HeadWeights::row(std::int64_t query, RowWeights& row) const {
   const auto tokens = static_cast<std::size_t>(vectors_->tokens());
   row.weights.resize(tokens);
@@ -111,6 +121,42 @@ void HeadWeights::row(std::int64_t query, RowWeights& row) const {
   }
 }
 
+MeanWeights::MeanWeights(std::vector<std::shared_ptr<const WeightRows>> heads)
+    : heads_(std::move(heads)) {
+  assert(!heads_.empty());
+}
+
+void MeanWeights::row(std::int64_t query, RowWeights& row) const {
+  const auto share = 1 / static_cast<float>(heads_.size());
+  std::vector<float> mean(static_cast<std::size_t>(tokens()), 0.0F);
+  for (const auto& head : heads_) {
+    head->row(query, row);
+    for (const TokenRange& keys : row.keys) {
+      for (std::int64_t j = keys.begin; j < keys.end; ++j) {
+        mean[static_cast<std::size_t>(j)] += share * row.weights[static_cast<std::size_t>(j)];
+      }
+    }
+  }
+  row.keys = keys(query);
+  row.weights = std::move(mean);
+}
+
+std::vector<TokenRange> MeanWeights::keys(std::int64_t query) const {
+  std::vector<TokenRange> any;
+  for (const auto& head : heads_) {
+    const std::vector<TokenRange> keys = head->keys(query);
+    any.insert(any.end(), keys.begin(), keys.end());
+  }
+  merge_intervals(any);
+  return any;
+}
+
+double MeanWeights::score(std::int64_t query, std::int64_t key) const {
+  double sum = 0;
+  for (const auto& head : heads_) sum += head->score(query, key);
+  return sum / static_cast<double>(heads_.size());
+}
+
 WeightDifference::WeightDifference(std::shared_ptr<const WeightRows> a,
                                    std::shared_ptr<const WeightRows> b)
     : a_(std::move(a)), b_(std::move(b)) {}
@@ -119,9 +165,6 @@ void WeightDifference::row(std::int64_t query, RowWeights& row) const {
   RowWeights other;
   a_->row(query, other);
   b_->row(query, row);
-  std::vector<TokenRange> either = row.keys;
-  either.insert(either.end(), other.keys.begin(), other.keys.end());
-  merge_intervals(either);
   std::vector<float> difference(row.weights.size(), 0.0F);
   for (const TokenRange& keys : row.keys) {
     std::copy(row.weights.begin() + keys.begin, row.weights.begin() + keys.end,
@@ -132,8 +175,16 @@ void WeightDifference::row(std::int64_t query, RowWeights& row) const {
       difference[static_cast<std::size_t>(j)] -= other.weights[static_cast<std::size_t>(j)];
     }
   }
-  row.keys = std::move(either);
+  row.keys = keys(query);
   row.weights = std::move(difference);
+}
+
+std::vector<TokenRange> WeightDifference::keys(std::int64_t query) const {
+  std::vector<TokenRange> either = a_->keys(query);
+  const std::vector<TokenRange> more = b_->keys(query);
+  either.insert(either.end(), more.begin(), more.end());
+  merge_intervals(either);
+  return either;
 }
 
 }  // namespace attnscope

@@ -69,6 +69,10 @@ class WeightRows {
   virtual ~WeightRows() = default;
   [[nodiscard]] virtual std::int64_t tokens() const = 0;
   virtual void row(std::int64_t query, RowWeights& row) const = 0;
+  /// The keys that the pattern allows this row.
+  [[nodiscard]] virtual std::vector<TokenRange> keys(std::int64_t query) const = 0;
+  /// What the softmax is taken of, whether or not the pair is allowed.
+  [[nodiscard]] virtual double score(std::int64_t query, std::int64_t key) const = 0;
 };
 
 class HeadWeights : public WeightRows {
@@ -78,8 +82,8 @@ class HeadWeights : public WeightRows {
 
   [[nodiscard]] std::int64_t tokens() const override { return vectors_->tokens(); }
   void row(std::int64_t query, RowWeights& row) const override;
-  /// The keys that the pattern allows this row.
-  [[nodiscard]] std::vector<TokenRange> keys(std::int64_t query) const;
+  [[nodiscard]] std::vector<TokenRange> keys(std::int64_t query) const override;
+  [[nodiscard]] double score(std::int64_t query, std::int64_t key) const override;
 
  private:
   std::shared_ptr<const HeadVectors> vectors_;
@@ -88,13 +92,33 @@ class HeadWeights : public WeightRows {
   double scale_;
 };
 
-/// `b` minus `a`, over the keys of either; a key that one does not allow has weight 0 there.
+/// The mean over heads, over the keys of any; a key that one does not allow has weight 0 there.
+class MeanWeights : public WeightRows {
+ public:
+  /// Precondition: there are some, of the same tokens.
+  explicit MeanWeights(std::vector<std::shared_ptr<const WeightRows>> heads);
+
+  [[nodiscard]] std::int64_t tokens() const override { return heads_.front()->tokens(); }
+  void row(std::int64_t query, RowWeights& row) const override;
+  [[nodiscard]] std::vector<TokenRange> keys(std::int64_t query) const override;
+  [[nodiscard]] double score(std::int64_t query, std::int64_t key) const override;
+
+ private:
+  std::vector<std::shared_ptr<const WeightRows>> heads_;
+};
+
+/// `b` minus `a`, over the keys of either; a key that one does not allow has weight 0 there. Both
+/// rest on the same scores.
 class WeightDifference : public WeightRows {
  public:
   WeightDifference(std::shared_ptr<const WeightRows> a, std::shared_ptr<const WeightRows> b);
 
   [[nodiscard]] std::int64_t tokens() const override { return a_->tokens(); }
   void row(std::int64_t query, RowWeights& row) const override;
+  [[nodiscard]] std::vector<TokenRange> keys(std::int64_t query) const override;
+  [[nodiscard]] double score(std::int64_t query, std::int64_t key) const override {
+    return a_->score(query, key);
+  }
 
  private:
   std::shared_ptr<const WeightRows> a_, b_;

@@ -29,32 +29,46 @@ class AttentionModelsTest : public QObject {
     const QAbstractItemModelTester tester(&model);
     model.set_dump(dump());
     QCOMPARE(model.rowCount(), 2);
-    QCOMPARE(model.columnCount(), 2);
+    QCOMPARE(model.columnCount(), 3);  // the mean stands behind them
+    QCOMPARE(model.name_of(1, 2), QStringLiteral("layer 2, mean of 2 heads"));
     QCOMPARE(model.headerData(1, Qt::Vertical, Qt::DisplayRole).toString(), QStringLiteral("2"));
     QCOMPARE(model.name_of(1, 0), QStringLiteral("layer 2, head 0"));
-    QImage picture(3, 3, QImage::Format_RGB32);
-    picture.fill(Qt::red);
-    model.set_picture(1, 0, picture, QStringLiteral("note"));
+    const auto summary = std::make_shared<HeadSummary>();
+    summary->rows[0] = 1;
+    summary->group_mass[0][1] = 0.5;
+    summary->map = PooledMap({.rows = {0, 3}, .columns = {0, 3}, .height = 3, .width = 3});
+    model.set_summary(1, 0, summary);
     QCOMPARE(model.pictures(), 1);
-    QCOMPARE(model.index(1, 0).data(Qt::DecorationRole).value<QImage>(), picture);
-    QVERIFY(
-        model.index(1, 0).data(Qt::AccessibleTextRole).toString().contains(QStringLiteral("note")));
+    QCOMPARE(model.index(1, 0).data(Qt::DecorationRole).value<QImage>().size(), QSize(3, 3));
+    QVERIFY(model.index(1, 0)
+                .data(Qt::AccessibleTextRole)
+                .toString()
+                .contains(QStringLiteral("[CLS]: 50.0\u00a0% on query")));
+    const QImage light = model.index(1, 0).data(Qt::DecorationRole).value<QImage>();
+    model.set_theme(charts::ChartTheme::dark);
+    QVERIFY(model.index(1, 0).data(Qt::DecorationRole).value<QImage>() != light);
     QVERIFY(!model.index(0, 0).data(Qt::DecorationRole).isValid());
   }
 
-  void AttendedTokens_AreInOrderWithoutThoseThatGetNothing() {
+  void AttendedTokens_StandInTheirOrderWithWhatTheyReceive() {
     AttendedTokensModel model;
     const QAbstractItemModelTester tester(&model);
     std::vector<double> mass(12, 0.0);
     mass[5] = 0.25;
     mass[1] = 0.75;
-    model.set_mass(dump(), mass);
-    QCOMPARE(model.rowCount(), 2);
-    QCOMPARE(model.index(0, AttendedTokensModel::token).data().toString(), QStringLiteral("what"));
-    QCOMPARE(model.index(0, AttendedTokensModel::group).data().toString(), QStringLiteral("query"));
-    QCOMPARE(model.index(1, AttendedTokensModel::position).data().toString(), QStringLiteral("5"));
-    QCOMPARE(model.index(1, AttendedTokensModel::mass).data().toString(),
+    model.set_dump(dump());
+    model.set_mass(mass, std::nullopt, false, false);
+    QCOMPARE(model.rowCount(), 12);
+    QCOMPARE(model.index(1, AttendedTokensModel::token).data().toString(), QStringLiteral("what"));
+    QCOMPARE(model.index(1, AttendedTokensModel::group).data().toString(), QStringLiteral("query"));
+    QCOMPARE(model.index(5, AttendedTokensModel::position).data().toString(), QStringLiteral("5"));
+    QCOMPARE(model.index(5, AttendedTokensModel::mass).data().toString(),
              QStringLiteral("25.0\u00a0%"));
+    QVERIFY(!model.index(2, 0).data(AttendedTokensModel::listed_role).toBool());
+    QCOMPARE(model.scale().largest, 0.75);
+    model.set_mass(mass, TokenGroup::document, false, false);
+    QVERIFY(!model.index(1, 0).data(AttendedTokensModel::mass_role).isValid());
+    QCOMPARE(model.scale().largest, 0.25);
   }
 
   void TextOnAnyGround_CanBeRead() {

@@ -16,6 +16,7 @@
 #include <QToolButton>
 #include <cmath>
 
+#include "app/gui/charts/run_chart.h"
 #include "app/gui/views/attention_numbers.h"
 #include "app/gui/views/attention_source.h"
 #include "app/gui/views/figure_dialog.h"
@@ -74,7 +75,7 @@ class AttentionPageTest : public QObject {
   }
 
   void EveryHead_GetsAPicture() {
-    HeadGridModel& heads = session().heads();
+    HeadGridModel& heads = page_->source()->head_model();
     QTRY_COMPARE(heads.pictures(), heads.rowCount() * heads.columnCount());
     QVERIFY(heads.index(1, 2).data(Qt::ToolTipRole).toString().contains(QStringLiteral("%")));
   }
@@ -135,6 +136,9 @@ class AttentionPageTest : public QObject {
     head().side(AttentionSide::a).weights->row(3, row);
     QVERIFY(
         page_->explanation()->text().contains(share_words(static_cast<double>(row.weights[7]))));
+    const double score = head().side(AttentionSide::a).weights->score(3, 7);
+    QVERIFY(page_->explanation()->text().contains(
+        QStringLiteral("score %1").arg(QString::number(score, 'f', 2))));
   }
 
   void DraggingAlongTheMarginOfRows_ShowsTheirMass() {
@@ -148,7 +152,7 @@ class AttentionPageTest : public QObject {
     QTRY_VERIFY(session().received().has_value());
     QCOMPARE(session().received()->rows, std::int64_t{5});
     QCOMPARE(page_->numbers()->rows_picker()->currentText(), QStringLiteral("Tokens 20 to 24"));
-    QCOMPARE(page_->text()->chosen(), std::optional(TokenRange{20, 25}));
+    QCOMPARE(page_->numbers()->text()->chosen(), std::optional(TokenRange{20, 25}));
     QTest::keyClick(map(), Qt::Key_Escape);
     QVERIFY(session().rows().empty());
   }
@@ -178,9 +182,9 @@ class AttentionPageTest : public QObject {
   }
 
   void Tokens_AreChosenInTheTextByKeyboard() {
-    TokenText* text = page_->text();
+    page_->numbers()->show_tab(AttentionNumbers::text_tab);
+    TokenText* text = page_->numbers()->text();
     text->setFocus();
-    QTest::keyClick(text, Qt::Key_Right);
     QTest::keyClick(text, Qt::Key_Right);
     QTest::keyClick(text, Qt::Key_Right, Qt::ShiftModifier);
     QCOMPARE(session().rows(), (std::vector<TokenRange>{{1, 3}}));
@@ -189,8 +193,10 @@ class AttentionPageTest : public QObject {
   }
 
   void AClickInTheText_ChoosesOneToken() {
-    TokenText* text = page_->text();
-    QTest::mouseClick(text->viewport(), Qt::LeftButton, {}, text->rect_of(4).center());
+    page_->numbers()->show_tab(AttentionNumbers::text_tab);
+    TokenText* text = page_->numbers()->text();
+    QTest::mouseClick(text->viewport(), Qt::LeftButton, {},
+                      text->visualRect(text->model()->index(4, 0)).center());
     QCOMPARE(session().rows(), (std::vector<TokenRange>{{4, 5}}));
     QTRY_VERIFY(session().received().has_value());
     double sum = 0;
@@ -199,14 +205,81 @@ class AttentionPageTest : public QObject {
   }
 
   void TheMostAttended_ComeFirst() {
-    const AttendedTokensModel& tokens = page_->numbers()->tokens();
-    QVERIFY(tokens.rowCount() > 10);
+    const QAbstractItemModel* listed = page_->numbers()->token_table()->model();
+    QVERIFY(listed->rowCount() > 10);
     double last = 1;
-    for (int row = 0; row < tokens.rowCount(); ++row) {
-      const double mass = tokens.index(row, 0).data(AttendedTokensModel::mass_role).toDouble();
+    for (int row = 0; row < listed->rowCount(); ++row) {
+      const double mass = listed->index(row, 0).data(AttendedTokensModel::mass_role).toDouble();
       QVERIFY(mass <= last);
       last = mass;
     }
+  }
+
+  void TheDocumentAlone_IsListedAndSetsTheScales() {
+    session().choose_rows({{1, 9}});  // the query, which looks at itself
+    QTRY_VERIFY(session().received().has_value());
+    QComboBox* attended = page_->numbers()->attended_picker();
+    const double all = page_->numbers()->tokens().scale().largest;
+    const double map_of_all = map()->scale().largest;
+    attended->setFocus();
+    for (int i = 0; i < attended->findText(QStringLiteral("document")); ++i) {
+      QTest::keyClick(attended, Qt::Key_Down);
+    }
+    QCOMPARE(attended->currentText(), QStringLiteral("document"));
+    const QAbstractItemModel* listed = page_->numbers()->token_table()->model();
+    QVERIFY(listed->rowCount() > 10);
+    double largest = 0;
+    for (int row = 0; row < listed->rowCount(); ++row) {
+      QCOMPARE(listed->index(row, AttendedTokensModel::group).data().toString(),
+               QStringLiteral("document"));
+      largest =
+          std::max(largest, listed->index(row, 0).data(AttendedTokensModel::size_role).toDouble());
+    }
+    QCOMPARE(page_->numbers()->tokens().scale().largest, largest);
+    QVERIFY(largest <= all);
+    QVERIFY(map()->scale().largest <= map_of_all);
+    QVERIFY(page_->numbers()->profile()->figure().series.size() == 1);
+  }
+
+  void TheMeanOfALayersHeads_StandsBehindTheLast() {
+    session().choose_head(2, session().dump()->info().heads);
+    QTRY_VERIFY(has(AttentionSide::a));
+    QVERIFY(page_->findChild<QLabel*>(QStringLiteral("head_title"))
+                ->text()
+                .contains(QStringLiteral("mean of 4 heads")));
+    RowWeights mean, one;
+    head().side(AttentionSide::a).weights->row(3, mean);
+    double sum = 0;
+    for (const float weight : mean.weights) sum += static_cast<double>(weight);
+    QVERIFY(std::abs(sum - 1) < 1e-5);
+    choose_second(QStringLiteral("Sparse asymmetric"));
+    QTRY_VERIFY(head().kept.has_value());
+  }
+
+  void PatternsAndMaps_AreThereAgainOnAnotherPage() {
+    choose_second(QStringLiteral("Longformer"));
+    page_->source()->second()->window()->setValue(7);
+    page_->maps_picker()->setCurrentIndex(3);
+    const QVariantMap kept = page_->chosen();
+    AttentionPage next;
+    next.restore(kept);
+    next.show();
+    QCOMPARE(next.baseline(), QStringLiteral("Longformer"));
+    QCOMPARE(next.source()->second()->window()->value(), 7);
+    QTRY_VERIFY(next.session().head().kept.has_value());
+    QVERIFY(next.map(AttentionSide::difference)->isVisible());
+    QVERIFY(!next.map(AttentionSide::a)->isVisible());
+  }
+
+  void WithLargeText_TheMapsKeepTheirRoom() {
+    choose_second(QStringLiteral("Sparse asymmetric"));
+    page_->resize(920, 560);  // of a window of 1000 x 650
+    QFont large = page_->font();
+    large.setPointSizeF(2 * large.pointSizeF());
+    page_->setFont(large);
+    QTRY_VERIFY(map()->is_settled());
+    QVERIFY2(map()->map_rect().width() > 120,
+             qPrintable(QString::number(map()->map_rect().width())));
   }
 
   void ASecondPattern_StandsBesideTheFirst() {
@@ -214,6 +287,7 @@ class AttentionPageTest : public QObject {
     QVERIFY(map(AttentionSide::b)->isVisible());
     QVERIFY(!map(AttentionSide::difference)->isVisible());
     QTRY_VERIFY(has(AttentionSide::difference));
+    page_->numbers()->show_tab(AttentionNumbers::groups_tab);
     QVERIFY(page_->numbers()->kept()->isVisible());
     QVERIFY(head().kept->all < 1);
     // The sparse query does not see the document.
@@ -291,6 +365,8 @@ class AttentionPageTest : public QObject {
     QVERIFY(page_->messages()->error().contains(QStringLiteral("layer.0.k")));
     QVERIFY(session().file().isEmpty());
     QVERIFY(has(AttentionSide::a));
+    QTRY_VERIFY(map()->is_settled());
+    QCOMPARE(map()->tokens(), qint64{93});
   }
 
   void AHeadWithNaN_IsSaidInThePlaceOfItsMap() {
@@ -305,6 +381,7 @@ class AttentionPageTest : public QObject {
 
   void TheTable_IsCopiedInTheFormAskedFor() {
     QVERIFY(page_->has_table());
+    page_->numbers()->show_tab(AttentionNumbers::groups_tab);
     page_->copy_table(report::TableFormat::csv);
     const QStringList lines =
         QApplication::clipboard()->text().split(QLatin1Char('\n'), Qt::SkipEmptyParts);

@@ -84,7 +84,7 @@ void wait_for(const std::function<bool()>& condition) {
 void wait_until_drawn(AttentionPage& page) {
   AttentionSession& session = page.session();
   wait_for([&] {
-    const HeadGridModel& heads = session.heads();
+    const HeadGridModel& heads = page.source()->head_model();
     return !session.is_busy() && session.received() && page.map(AttentionSide::a)->is_settled() &&
            heads.pictures() == heads.rowCount() * heads.columnCount();
   });

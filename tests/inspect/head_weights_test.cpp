@@ -147,6 +147,42 @@ TEST(HeadWeights, GlobalRows_AreHeldAgainstTheirOwnKeys) {
   EXPECT_NEAR(static_cast<double>(row.weights[3]), made.exact_row(0)[3], bound);
 }
 
+TEST(HeadWeights, AScore_IsTheScaledProductOfAllowedAndOtherPairs) {
+  const Problem made = problem("sparse", Window::of(2), 40, 16, 2);
+  const auto weights = made.weights();
+  for (const auto& [query, key] : {std::pair(3, 30), std::pair(20, 21)}) {
+    double dot = 0;
+    for (int d = 0; d < 16; ++d) {
+      dot += static_cast<double>(made.q[static_cast<std::size_t>(query * 16 + d)]) *
+             static_cast<double>(made.k[static_cast<std::size_t>(key * 16 + d)]);
+    }
+    EXPECT_NEAR(weights->score(query, key), dot / 4, 1e-9);
+  }
+}
+
+TEST(MeanWeights, AreTheMeanOverTheKeysOfAnyHead) {
+  Problem made = problem("bigbird", std::nullopt, 300, 8, 3);
+  made.pattern.blocks = BlockRule{.length = 8, .random = 2, .seed = 3};
+  const MeanWeights mean({made.weights(1), made.weights(3)});
+  RowWeights row;
+  for (const std::int64_t query : {0, 60, 150}) {
+    mean.row(query, row);
+    const std::vector<double> first = made.exact_row(query, 1), second = made.exact_row(query, 3);
+    EXPECT_EQ(row.keys, mean.keys(query));
+    std::vector<double> ours(first.size(), 0.0);
+    for (const TokenRange& keys : row.keys) {
+      for (auto j = static_cast<std::size_t>(keys.begin); j < static_cast<std::size_t>(keys.end);
+           ++j) {
+        ours[j] = static_cast<double>(row.weights[j]);
+      }
+    }
+    for (std::size_t j = 0; j < first.size(); ++j) {
+      ASSERT_NEAR(ours[j], (first[j] + second[j]) / 2, bound) << query << " " << j;
+    }
+    EXPECT_NEAR(mean.score(query, 2), made.weights()->score(query, 2), 1e-9);
+  }
+}
+
 TEST(WeightDifference, IsBMinusA_OverTheKeysOfEither) {
   const Problem full = problem("full", std::nullopt, 40, 16, 2);
   const Problem sparse = problem("sparse", Window::of(2), 40, 16, 2);

@@ -1,12 +1,15 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The tokens that receive most from a selection, most first.
+// The tokens in their order, with what each receives from a selection of rows. A proxy sorts them
+// by it (size_role), a text shows them one after the other (text_role).
 
 #include <QAbstractTableModel>
+#include <QStringList>
 #include <memory>
 #include <vector>
 
+#include "app/gui/charts/heat_colors.h"
 #include "engine/inspect/dump.h"
 
 namespace attnscope::gui {
@@ -14,14 +17,26 @@ namespace attnscope::gui {
 class AttendedTokensModel : public QAbstractTableModel {
   Q_OBJECT
  public:
-  enum Column { token, position, group, mass, column_count };
-  enum Role { position_role = Qt::UserRole + 1, mass_role, group_role };
-  static constexpr std::size_t most = 200;
+  enum Column { token, mass, position, group, column_count };
+  enum Role {
+    mass_role = Qt::UserRole + 1,  // nothing: not computed (yet), or left out
+    size_role,                     // magnitude
+    listed_role,                   // whether it has some mass
+    group_role,
+    text_role,    // without the marks of a tokenizer
+    joined_role,  // whether it continues the word before it
+  };
 
   using QAbstractTableModel::QAbstractTableModel;
 
-  /// By token, of a mean row; of a difference, of either sign.
-  void set_mass(const std::shared_ptr<const Dump>& dump, const std::vector<double>& received);
+  void set_dump(const std::shared_ptr<const Dump>& dump);
+  /// By token, of a mean row; of a difference, of either sign. Empty: not computed (yet). Tokens of
+  /// other groups than `only` have none.
+  void set_mass(std::vector<double> received, std::optional<TokenGroup> only, bool logarithmic,
+                bool difference);
+  [[nodiscard]] const charts::HeatScale& scale() const { return scale_; }
+  /// The tokens that have a mass; others are NaN.
+  [[nodiscard]] const std::vector<double>& masses() const { return mass_; }
 
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
   [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
@@ -30,12 +45,13 @@ class AttendedTokensModel : public QAbstractTableModel {
                                     int role) const override;
 
  private:
-  struct Entry {
-    std::int64_t position;
-    double mass;
-  };
+  void read_texts();
+
   std::shared_ptr<const Dump> dump_;
-  std::vector<Entry> entries_;
+  QStringList texts_;
+  std::vector<bool> joined_;
+  std::vector<double> mass_;
+  charts::HeatScale scale_;
 };
 
 /// A share in few digits: "12.3 %", "< 0.1 %", "−4.0 %".

@@ -54,8 +54,8 @@ QVariant GroupMassModel::data(const QModelIndex& index, int role) const {
     }
     case mass_role:
       return mass ? QVariant(*mass) : QVariant();
-    case group_role:
-      return static_cast<int>(to);
+    case difference_role:
+      return difference_;
     default:
       return {};
   }

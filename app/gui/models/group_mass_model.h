@@ -15,7 +15,7 @@ namespace attnscope::gui {
 class GroupMassModel : public QAbstractTableModel {
   Q_OBJECT
  public:
-  enum Role { mass_role = Qt::UserRole + 1, group_role };
+  enum Role { mass_role = Qt::UserRole + 1, difference_role };
 
   using QAbstractTableModel::QAbstractTableModel;
 
@@ -24,8 +24,6 @@ class GroupMassModel : public QAbstractTableModel {
   void set_mass(const std::optional<MassTable>& mass, bool difference);
 
   [[nodiscard]] const std::vector<TokenGroup>& groups() const { return groups_; }
-  [[nodiscard]] const std::optional<MassTable>& mass() const { return mass_; }
-  [[nodiscard]] bool is_difference() const { return difference_; }
 
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
   [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;

@@ -1,14 +1,17 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The heads of a dump, a layer a row, with a small map of each as it is computed.
+// The heads of a dump, a layer a row, with a small map of each as it is computed; last, where there
+// are several, their mean.
 
 #include <QAbstractTableModel>
 #include <QImage>
 #include <memory>
 #include <vector>
 
+#include "app/gui/charts/chart_theme.h"
 #include "engine/inspect/dump.h"
+#include "engine/inspect/head_summary.h"
 
 namespace attnscope::gui {
 
@@ -17,10 +20,10 @@ class HeadGridModel : public QAbstractTableModel {
  public:
   using QAbstractTableModel::QAbstractTableModel;
 
-  /// Without pictures; they arrive by set_picture.
+  /// Without pictures; they arrive by set_summary.
   void set_dump(const std::shared_ptr<const Dump>& dump);
-  /// `note` says where the head's mass goes.
-  void set_picture(int layer, int head, const QImage& picture, const QString& note);
+  void set_summary(int layer, int head, const std::shared_ptr<const HeadSummary>& summary);
+  void set_theme(charts::ChartTheme theme);
   /// "layer 3, head 1", as the model numbers them from 0.
   [[nodiscard]] QString name_of(int layer, int head) const;
   [[nodiscard]] int pictures() const;
@@ -32,17 +35,19 @@ class HeadGridModel : public QAbstractTableModel {
                                     int role) const override;
 
  private:
-  struct Picture {
-    QImage image;
-    QString note;
+  struct Head {
+    std::shared_ptr<const HeadSummary> summary;
+    QImage picture;
   };
   [[nodiscard]] std::size_t at(int layer, int head) const {
-    return static_cast<std::size_t>(layer) * static_cast<std::size_t>(heads_) +
-           static_cast<std::size_t>(head);
+    return static_cast<std::size_t>(layer * columnCount() + head);
   }
+  void draw(Head& head) const;
+
   std::vector<std::int64_t> layers_;
   int heads_ = 0;
-  std::vector<Picture> pictures_;
+  charts::ChartTheme theme_ = charts::ChartTheme::light;
+  std::vector<Head> drawn_;
 };
 
 }  // namespace attnscope::gui

@@ -7,9 +7,6 @@
 #include <functional>
 #include <utility>
 
-#include "app/gui/charts/heat_colors.h"
-#include "app/gui/charts/mask_colors.h"
-#include "app/gui/models/attended_tokens_model.h"
 #include "app/gui/session/text.h"
 #include "engine/pattern/compile_plan.h"
 
@@ -25,16 +22,32 @@ namespace {
 /// Cells of the map that zooming starts from: 16 MB a side, exact up to 2048 tokens.
 constexpr std::int64_t map_side = 2048;
 // Of a head's small picture, which is drawn from some rows of each group.
-constexpr std::int64_t picture_side = 64;
-constexpr std::int64_t picture_rows = 192;
+constexpr std::int64_t sample_side = 64;
+constexpr std::int64_t sample_rows = 192;
 
-Result<std::shared_ptr<const HeadWeights>> weights_of(std::shared_ptr<const HeadVectors> vectors,
-                                                      const DumpInfo& info, int head,
-                                                      const PatternChoice& choice) {
+Result<HeadsRead> read_heads(const Dump& dump, std::size_t layer, int head) {
+  const bool all = head == dump.info().heads;
+  HeadsRead heads;
+  for (int h = all ? 0 : head; h < (all ? head : head + 1); ++h) {
+    Result<HeadVectors> read = dump.head(layer, h);
+    if (!read) return tl::unexpected(read.error());
+    heads.push_back(std::make_shared<const HeadVectors>(*std::move(read)));
+  }
+  return heads;
+}
+
+Result<std::shared_ptr<const WeightRows>> weights_of(const HeadsRead& heads, const DumpInfo& info,
+                                                     int head, const PatternChoice& choice) {
   Result<AttentionPlan> plan = compile_plan(choice.pattern, choice.window, info.layout, info.heads);
   if (!plan) return tl::unexpected(plan.error());
-  return std::make_shared<const HeadWeights>(
-      std::move(vectors), std::make_shared<const Mask>(*std::move(plan)), head, info.scale);
+  const auto mask = std::make_shared<const Mask>(*std::move(plan));
+  std::vector<std::shared_ptr<const WeightRows>> rows;
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    const int number = head == info.heads ? static_cast<int>(i) : head;
+    rows.push_back(std::make_shared<const HeadWeights>(heads[i], mask, number, info.scale));
+  }
+  if (head != info.heads) return rows.front();
+  return std::make_shared<const MeanWeights>(std::move(rows));
 }
 
 Stopped stopped_by(const charts::LatestJob::Token& token) {
@@ -43,20 +56,6 @@ Stopped stopped_by(const charts::LatestJob::Token& token) {
 
 std::shared_ptr<const HeadSummary> shared(std::optional<HeadSummary>& summary) {
   return std::make_shared<const HeadSummary>(*std::move(summary));
-}
-
-/// "query: 61.0 % on document; document: 40.2 % on document".
-QString strongest_flows(const HeadSummary& summary) {
-  QStringList flows;
-  for (const TokenGroup from : token_groups) {
-    if (summary.rows[static_cast<std::size_t>(from)] == 0) continue;
-    const auto& masses = summary.group_mass[static_cast<std::size_t>(from)];
-    const auto to = static_cast<TokenGroup>(std::ranges::max_element(masses) - masses.begin());
-    flows.append(QStringLiteral("%1: %2 on %3")
-                     .arg(charts::group_title(from), share_words(summary.mass(from, to)),
-                          charts::group_title(to)));
-  }
-  return flows.join(QStringLiteral("; "));
 }
 
 }  // namespace
@@ -119,10 +118,9 @@ void AttentionSession::read_dump(const QString& file, const QString& name, Reade
       rows_.clear();
       received_.reset();
       head_ = {.layer = 0, .head = 0, .sides = {}, .kept = {}};
-      heads_.set_dump(dump_);
       Q_EMIT opened();
       compute_head();
-      compute_pictures();
+      compute_samples();
     });
   });
 }
@@ -141,7 +139,7 @@ void AttentionSession::set_patterns(std::optional<PatternChoice> a,
   if (!b_) side_ = AttentionSide::a;
   if (!dump_) return;
   compute_head();
-  compute_pictures();
+  compute_samples();
 }
 
 PatternChoice AttentionSession::first_pattern(std::size_t layer) const {
@@ -164,12 +162,6 @@ void AttentionSession::choose_side(AttentionSide side) {
   compute_received();
 }
 
-void AttentionSession::set_theme(charts::ChartTheme theme) {
-  if (theme == theme_) return;
-  theme_ = theme;
-  compute_pictures();
-}
-
 void AttentionSession::take_side(AttentionSide which, SideWeights weights) {
   head_.sides[static_cast<std::size_t>(which)] = std::move(weights);
   Q_EMIT head_changed();
@@ -189,15 +181,14 @@ void AttentionSession::compute_head() {
     const auto fail_with = [&](const Error& error) {
       token.deliver([this, sentence = words(error.message)] { Q_EMIT head_failed(sentence); });
     };
-    Result<HeadVectors> read = dump->head(layer, head);
-    if (!read) return fail_with(read.error());
-    const auto vectors = std::make_shared<const HeadVectors>(*std::move(read));
-    const auto weights = weights_of(vectors, dump->info(), head, choice);
+    const Result<HeadsRead> vectors = read_heads(*dump, layer, head);
+    if (!vectors) return fail_with(vectors.error());
+    const auto weights = weights_of(*vectors, dump->info(), head, choice);
     if (!weights) return fail_with(weights.error());
     auto summary =
         summarise(**weights, dump->info().groups, {.map_side = map_side}, stopped_by(token));
     if (!summary) return;
-    token.deliver([this, vectors, side = SideWeights{*weights, shared(summary)}] {
+    token.deliver([this, vectors = *vectors, side = SideWeights{*weights, shared(summary)}] {
       take_side(AttentionSide::a, side);
       if (b_) compute_second(vectors);
     });
@@ -205,10 +196,9 @@ void AttentionSession::compute_head() {
   Q_EMIT busy_changed();
 }
 
-void AttentionSession::compute_second(const std::shared_ptr<const HeadVectors>& vectors) {
-  const auto a = std::static_pointer_cast<const HeadWeights>(head_.side(AttentionSide::a).weights);
-  computing_.start([this, dump = dump_, vectors, a, head = head_.head,
-                    choice = *b_](const charts::LatestJob::Token& token) {
+void AttentionSession::compute_second(const HeadsRead& vectors) {
+  computing_.start([this, dump = dump_, vectors, a = head_.side(AttentionSide::a).weights,
+                    head = head_.head, choice = *b_](const charts::LatestJob::Token& token) {
     const DumpInfo& info = dump->info();
     const auto b = weights_of(vectors, info, head, choice);
     if (!b) {
@@ -254,30 +244,27 @@ void AttentionSession::compute_received() {
   Q_EMIT busy_changed();
 }
 
-void AttentionSession::compute_pictures() {
+void AttentionSession::compute_samples() {
   if (!dump_) return;
   std::vector<PatternChoice> choices;
   for (std::size_t layer = 0; layer < dump_->info().layers.size(); ++layer) {
     choices.push_back(first_pattern(layer));
   }
-  drawing_.start([this, dump = dump_, choices,
-                  theme = theme_](const charts::LatestJob::Token& token) {
+  sampling_.start([this, dump = dump_, choices](const charts::LatestJob::Token& token) {
     const DumpInfo& info = dump->info();
-    const charts::HeatScale scale{.logarithmic = true, .difference = false, .largest = 1};
+    const int pictures = info.heads + (info.heads > 1 ? 1 : 0);
     for (std::size_t layer = 0; layer < choices.size(); ++layer) {
-      for (int head = 0; head < info.heads; ++head) {
-        Result<HeadVectors> read = dump->head(layer, head);
-        if (!read) continue;  // said when the head is chosen
-        const auto weights = weights_of(std::make_shared<const HeadVectors>(*std::move(read)), info,
-                                        head, choices[layer]);
+      for (int head = 0; head < pictures; ++head) {
+        const Result<HeadsRead> vectors = read_heads(*dump, layer, head);
+        if (!vectors) continue;  // said when the head is chosen
+        const auto weights = weights_of(*vectors, info, head, choices[layer]);
         if (!weights) return;  // said for the chosen head
-        const auto summary = summarise(**weights, info.groups,
-                                       {.map_side = picture_side, .rows_of_a_group = picture_rows},
-                                       stopped_by(token));
+        auto summary =
+            summarise(**weights, info.groups,
+                      {.map_side = sample_side, .rows_of_a_group = sample_rows}, stopped_by(token));
         if (!summary) return;
-        token.deliver([this, layer, head, picture = charts::heat_image(summary->map, scale, theme),
-                       note = strongest_flows(*summary)] {
-          heads_.set_picture(static_cast<int>(layer), head, picture, note);
+        token.deliver([this, layer, head, sample = shared(summary)] {
+          Q_EMIT sampled(static_cast<int>(layer), head, sample);
         });
       }
     }

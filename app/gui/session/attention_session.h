@@ -15,9 +15,7 @@
 #include <optional>
 #include <vector>
 
-#include "app/gui/charts/chart_theme.h"
 #include "app/gui/charts/latest_job.h"
-#include "app/gui/models/head_grid_model.h"
 #include "engine/inspect/dump.h"
 #include "engine/inspect/head_summary.h"
 #include "engine/inspect/head_weights.h"
@@ -25,6 +23,7 @@
 namespace attnscope::gui {
 
 using DumpPointer = std::shared_ptr<const Dump>;
+using HeadsRead = std::vector<std::shared_ptr<const HeadVectors>>;  // one, or all for their mean
 
 /// The same scores under pattern A, under B, and what B changes.
 enum class AttentionSide { a, b, difference };
@@ -60,13 +59,13 @@ class AttentionSession : public QObject {
 
   void open(const QString& file);
   void open_example();
+  /// The number behind the last head is the mean of all.
   void choose_head(int layer, int head);
   /// A missing `a` is what the model ran with; a missing `b`: no second pattern.
   void set_patterns(std::optional<PatternChoice> a, std::optional<PatternChoice> b);
   /// Whose mass is asked for: these rows (empty: all) of that side.
   void choose_rows(std::vector<TokenRange> rows);
   void choose_side(AttentionSide side);
-  void set_theme(charts::ChartTheme theme);
 
   [[nodiscard]] const DumpPointer& dump() const { return dump_; }
   [[nodiscard]] const std::shared_ptr<const std::vector<TokenGroup>>& groups() const {
@@ -74,7 +73,6 @@ class AttentionSession : public QObject {
   }
   /// Where the dump came from; empty: the example.
   [[nodiscard]] const QString& file() const { return file_; }
-  [[nodiscard]] HeadGridModel& heads() { return heads_; }
   [[nodiscard]] const HeadUnderPatterns& head() const { return head_; }
   /// A as it is for the chosen layer, and B.
   [[nodiscard]] std::optional<PatternChoice> pattern(AttentionSide side) const;
@@ -92,30 +90,30 @@ class AttentionSession : public QObject {
   void head_changed();
   void head_failed(const QString& sentence);
   void received_changed();
+  /// Of some rows of a head, for a small picture.
+  void sampled(int layer, int head, const std::shared_ptr<const attnscope::HeadSummary>& summary);
   void busy_changed();
 
  private:
   using Reader = std::function<Result<Dump>()>;
   void read_dump(const QString& file, const QString& name, Reader reader);
   void compute_head();
-  void compute_second(const std::shared_ptr<const HeadVectors>& vectors);
+  void compute_second(const HeadsRead& vectors);
   void compute_received();
-  void compute_pictures();
+  void compute_samples();
   void take_side(AttentionSide which, SideWeights weights);
   [[nodiscard]] PatternChoice first_pattern(std::size_t layer) const;
 
   DumpPointer dump_;
   std::shared_ptr<const std::vector<TokenGroup>> groups_;
   QString file_;
-  HeadGridModel heads_;
   std::optional<PatternChoice> a_, b_;
   HeadUnderPatterns head_;
   AttentionSide side_ = AttentionSide::a;
   std::vector<TokenRange> rows_;
   std::optional<Received> received_;
-  charts::ChartTheme theme_ = charts::ChartTheme::light;
   // Last, so that they end before what they work on.
-  charts::LatestJob reading_, computing_, summing_, drawing_;
+  charts::LatestJob reading_, computing_, summing_, sampling_;
 };
 
 }  // namespace attnscope::gui

@@ -4,26 +4,50 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QComboBox>
+#include <QFormLayout>
 #include <QHeaderView>
 #include <QItemSelectionModel>
 #include <QLabel>
 #include <QShortcut>
+#include <QStyledItemDelegate>
+#include <QTabBar>
+#include <QTabWidget>
 #include <QTableView>
 #include <QVBoxLayout>
 #include <array>
+#include <cmath>
 
 #include "app/gui/charts/mask_colors.h"
+#include "app/gui/charts/run_chart.h"
+#include "app/gui/models/profile_figure.h"
 #include "app/gui/models/table_text.h"
 #include "app/gui/session/text.h"
-#include "app/gui/views/fields.h"
-#include "app/gui/views/group_mass_view.h"
-#include "app/gui/views/token_profile.h"
+#include "app/gui/views/theme.h"
+#include "app/gui/views/token_text.h"
 
 namespace attnscope::gui {
 namespace {
 
 constexpr int all_entry = 0;
 const auto chosen_data = QVariant(-2);  // of the entry for rows chosen elsewhere
+
+/// A cell on the colour of its mass.
+class MassDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+
+ protected:
+  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+    QStyledItemDelegate::initStyleOption(option, index);
+    const QVariant mass = index.data(GroupMassModel::mass_role);
+    if (!mass.isValid()) return;
+    const bool difference = index.data(GroupMassModel::difference_role).toBool();
+    const QColor ground = charts::heat_color(mass.toDouble(), {.difference = difference},
+                                             charts::theme_of(option->palette));
+    option->backgroundBrush = ground;
+    option->palette.setColor(QPalette::Text, text_on(ground));
+  }
+};
 
 QString side_name(AttentionSide side) {
   switch (side) {
@@ -52,96 +76,156 @@ std::vector<TokenRange> rows_of(const std::vector<TokenGroup>& groups, TokenGrou
   return rows;
 }
 
+QComboBox* list_of(const char* name, const QString& accessible_name, const QString& tip) {
+  auto* box = new QComboBox;
+  box->setObjectName(QLatin1String(name));
+  box->setAccessibleName(accessible_name);
+  box->setToolTip(tip);
+  box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  return box;
+}
+
+QTableView* table_of(const char* name, const QString& accessible_name, QAbstractItemModel* model) {
+  auto* table = new QTableView;
+  table->setObjectName(QLatin1String(name));
+  table->setAccessibleName(accessible_name);
+  table->setModel(model);
+  table->setTabKeyNavigation(false);
+  table->setFrameShape(QFrame::NoFrame);
+  table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 6);
+  return table;
+}
+
 }  // namespace
 
 AttentionNumbers::AttentionNumbers(AttentionSession* session, QWidget* parent)
     : QWidget(parent),
       session_(session),
-      side_(new QComboBox),
-      rows_(new QComboBox),
-      table_(new GroupMassTable(&groups_)),
-      bars_(new GroupMassBars(&groups_)),
-      kept_(new QLabel),
-      profile_(new TokenProfile),
-      token_table_(new QTableView) {
+      side_(
+          list_of("side", tr("Numbers of"),
+                  tr("Whose numbers are shown: the weights under A, under B, or what B changes"))),
+      rows_(list_of("rows", tr("Attending tokens"),
+                    tr("Whose mass is shown; also chosen by a click on the map or in the text"))),
+      attended_(list_of("attended_group", tr("Attended tokens"),
+                        tr("The tokens that are listed, and that set the scale of the colours"))),
+      tabs_(new QTabWidget),
+      token_table_(table_of("attended", tr("Most attended tokens"), &most_attended_)),
+      group_table_(table_of("group_mass", tr("Mass from token group to token group"), &groups_)),
+      text_(new TokenText(&tokens_)),
+      profile_(new charts::RunChart),
+      kept_(new QLabel) {
   build();
+  wire();
+  head_changed();
+}
+
+void AttentionNumbers::build() {
+  for (const AttentionSide side : all_sides) {
+    side_->addItem(tr("Numbers of %1").arg(side_name(side)));
+  }
+  most_attended_.setSourceModel(&tokens_);
+  most_attended_.setSortRole(AttendedTokensModel::size_role);
+  most_attended_.setFilterRole(AttendedTokensModel::listed_role);
+  most_attended_.setFilterFixedString(QStringLiteral("true"));
+  most_attended_.sort(AttendedTokensModel::mass, Qt::DescendingOrder);
+  token_table_->setToolTip(tr("The tokens that receive most (Ctrl+C copies all of them)"));
+  token_table_->setSelectionBehavior(QAbstractItemView::SelectRows);
+  token_table_->setShowGrid(false);
+  token_table_->verticalHeader()->hide();
+  token_table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+  token_table_->horizontalHeader()->setStretchLastSection(true);
+  profile_->setObjectName(QStringLiteral("profile"));
+  profile_->set_placeholder(tr("Not computed yet"));
+  profile_->setMinimumSize(120, 120);  // large text takes no room from the maps
+
+  auto* form = new QFormLayout;
+  form->setContentsMargins(0, 0, 0, 0);
+  form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+  form->addRow(side_);
+  form->addRow(tr("From ro&ws of"), rows_);
+  form->addRow(tr("t&o"), attended_);
+  tabs_->setObjectName(QStringLiteral("number_tabs"));
+  tabs_->setDocumentMode(true);
+  tabs_->tabBar()->setExpanding(false);
+  tabs_->addTab(token_table_, tr("Li&st"));
+  tabs_->addTab(text_, tr("Te&xt"));
+  tabs_->addTab(profile_, tr("Alon&g"));
+  tabs_->addTab(build_groups(), tr("Gro&ups"));
+  tabs_->setTabToolTip(list_tab, tr("The tokens that receive most, most first"));
+  tabs_->setTabToolTip(text_tab, tr("The tokens on the colour of what they receive"));
+  tabs_->setTabToolTip(profile_tab, tr("What each token receives, from the first to the last"));
+  tabs_->setTabToolTip(groups_tab, tr("Mass from (rows) to (columns), of a mean token"));
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(6);
+  layout->addLayout(form);
+  layout->addWidget(tabs_, 1);
+}
+
+QWidget* AttentionNumbers::build_groups() {
+  group_table_->setItemDelegate(new MassDelegate(group_table_));
+  group_table_->setCornerButtonEnabled(false);
+  group_table_->setSelectionMode(QAbstractItemView::ContiguousSelection);
+  group_table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
+  kept_->setObjectName(QStringLiteral("kept"));
+  kept_->setWordWrap(true);
+  kept_->setTextFormat(Qt::PlainText);
+  auto* box = new QWidget;
+  auto* layout = new QVBoxLayout(box);
+  layout->setContentsMargins(0, 6, 0, 0);
+  layout->addWidget(kept_);
+  layout->addWidget(group_table_, 1);
+  return box;
+}
+
+void AttentionNumbers::wire() {
   connect(session_, &AttentionSession::opened, this, &AttentionNumbers::dump_opened);
   connect(session_, &AttentionSession::head_changed, this, &AttentionNumbers::head_changed);
   connect(session_, &AttentionSession::received_changed, this, &AttentionNumbers::received_changed);
   connect(side_, &QComboBox::activated, this,
           [this](int entry) { session_->choose_side(static_cast<AttentionSide>(entry)); });
   connect(rows_, &QComboBox::activated, this, &AttentionNumbers::rows_picked);
-  connect(profile_, &TokenProfile::hovered, this, &AttentionNumbers::hovered);
+  connect(attended_, &QComboBox::activated, this, [this] {
+    received_changed();
+    Q_EMIT attended_changed();
+  });
+  connect(text_, &TokenText::tokens_chosen, this,
+          [this](TokenRange tokens) { session_->choose_rows({tokens}); });
+  connect(text_, &TokenText::choice_given_up, this, [this] { session_->choose_rows({}); });
+  connect(text_, &TokenText::hovered, this, &AttentionNumbers::hovered);
+  connect(profile_, &charts::RunChart::cell_chosen, this, &AttentionNumbers::hovered);
   connect(token_table_->selectionModel(), &QItemSelectionModel::currentChanged, this,
           [this](const QModelIndex& current) {
-            Q_EMIT hovered(current.isValid()
-                               ? current.data(AttendedTokensModel::position_role).toLongLong()
-                               : -1);
+            Q_EMIT hovered(current.isValid() ? most_attended_.mapToSource(current).row() : -1);
           });
-}
-
-void AttentionNumbers::build() {
-  side_->setObjectName(QStringLiteral("side"));
-  side_->setAccessibleName(tr("Numbers of"));
-  side_->setToolTip(tr("Whose numbers are shown: the weights under A, under B, or what B changes"));
-  for (const AttentionSide side : all_sides) {
-    side_->addItem(tr("Numbers of %1").arg(side_name(side)));
-  }
-  rows_->setObjectName(QStringLiteral("rows"));
-  rows_->setAccessibleName(tr("Attending tokens"));
-  rows_->setToolTip(tr("Whose mass is shown; also chosen by dragging on the map or in the text"));
-  rows_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-  kept_->setObjectName(QStringLiteral("kept"));
-  kept_->setWordWrap(true);
-  kept_->setTextFormat(Qt::PlainText);
-  token_table_->setObjectName(QStringLiteral("attended"));
-  token_table_->setAccessibleName(tr("Most attended tokens"));
-  token_table_->setModel(&tokens_);
-  token_table_->setTabKeyNavigation(false);
-  token_table_->setSelectionBehavior(QAbstractItemView::SelectRows);
-  token_table_->setShowGrid(false);
-  token_table_->setMinimumHeight(7 * fontMetrics().height());
-  token_table_->verticalHeader()->hide();
-  token_table_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
-  token_table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-  token_table_->horizontalHeader()->setSectionResizeMode(AttendedTokensModel::token,
-                                                         QHeaderView::Stretch);
-  for (auto* view : {static_cast<QTableView*>(table_), token_table_}) {
-    auto* copy_key = new QShortcut(QKeySequence::Copy, view, nullptr, nullptr, Qt::WidgetShortcut);
-    connect(copy_key, &QShortcut::activated, this, [this, view] {
-      const bool of_tokens = view == token_table_;
-      copy(of_tokens ? token_grid() : group_grid(),
-           of_tokens ? tr("Copied what each token receives")
-                     : tr("Copied the mass from group to group"));
+  for (QTableView* table : {token_table_, group_table_}) {
+    auto* copy_key = new QShortcut(QKeySequence::Copy, table, nullptr, nullptr, Qt::WidgetShortcut);
+    connect(copy_key, &QShortcut::activated, this, [this, table] {
+      const bool of_tokens = table == token_table_;
+      QApplication::clipboard()->setText(
+          clipboard_text(of_tokens ? token_grid() : group_grid(), report::TableFormat::text));
+      Q_EMIT copied(of_tokens ? tr("Copied what each token receives")
+                              : tr("Copied the mass from group to group"));
     });
   }
-  token_table_->setToolTip(tr("The tokens that receive most (Ctrl+C copies all of them)"));
-
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(6);
-  layout->addWidget(side_);
-  layout->addWidget(heading(tr("Mass from (rows) &to (columns)"), table_));
-  layout->addWidget(table_);
-  layout->addWidget(bars_);
-  layout->addWidget(kept_);
-  layout->addSpacing(6);
-  layout->addWidget(heading(tr("Mass received from the ro&ws of"), rows_));
-  layout->addWidget(rows_);
-  layout->addWidget(profile_);
-  layout->addWidget(heading(tr("&Most attended"), token_table_));
-  layout->addWidget(token_table_, 1);
-  head_changed();
 }
 
 void AttentionNumbers::dump_opened() {
   groups_.set_groups(session_->dump()->info().groups);
-  rows_->clear();
-  rows_->addItem(tr("All tokens"), -1);
-  for (const TokenGroup group : groups_.groups()) {
-    rows_->addItem(charts::group_title(group), static_cast<int>(group));
+  tokens_.set_dump(session_->dump());
+  for (QComboBox* box : {rows_, attended_}) {
+    box->clear();
+    box->addItem(tr("all tokens"), -1);
+    for (const TokenGroup group : groups_.groups()) {
+      box->addItem(charts::group_title(group), static_cast<int>(group));
+    }
   }
   show_rows();
+}
+
+std::optional<TokenGroup> AttentionNumbers::attended_group() const {
+  if (attended_->currentIndex() <= all_entry) return std::nullopt;
+  return static_cast<TokenGroup>(attended_->currentData().toInt());
 }
 
 void AttentionNumbers::rows_picked(int entry) {
@@ -184,8 +268,6 @@ QString AttentionNumbers::rows_words() const {
 void AttentionNumbers::head_changed() {
   const bool second = session_->pattern(AttentionSide::b).has_value();
   side_->setVisible(second);
-  side_->setCurrentIndex(static_cast<int>(session_->side()));
-  show_groups();
   kept_->setVisible(second);
   const std::optional<KeptMass>& kept = session_->head().kept;
   if (!second) return;
@@ -202,24 +284,33 @@ void AttentionNumbers::head_changed() {
                      .arg(share_words(kept->all), groups.join(QStringLiteral(", "))));
 }
 
-void AttentionNumbers::show_groups() {
-  const SideWeights& side = session_->head().side(session_->side());
-  groups_.set_mass(side.summary ? std::optional(side.summary->group_mass) : std::nullopt,
-                   session_->side() == AttentionSide::difference);
-}
-
 void AttentionNumbers::received_changed() {
   side_->setCurrentIndex(static_cast<int>(session_->side()));
-  show_groups();
   show_rows();
+  if (!session_->dump()) return;
+  const bool difference = session_->side() == AttentionSide::difference;
+  const SideWeights& side = session_->head().side(session_->side());
+  groups_.set_mass(side.summary ? std::optional(side.summary->group_mass) : std::nullopt,
+                   difference);
   const std::optional<Received>& received = session_->received();
-  const std::vector<double> mass = received ? received->mass : std::vector<double>();
-  profile_->show_mass(session_->groups(), mass);
-  tokens_.set_mass(session_->dump(), mass);
+  tokens_.set_mass(received ? received->mass : std::vector<double>(), attended_group(),
+                   logarithmic_, difference);
+  profile_->set_figure(profile_figure(session_->dump()->info(), tokens_.masses()));
+  const bool one_run = session_->rows().size() == 1;
+  text_->set_chosen(one_run ? std::optional(session_->rows().front()) : std::nullopt);
+}
+
+void AttentionNumbers::set_logarithmic(bool logarithmic) {
+  logarithmic_ = logarithmic;
+  received_changed();
 }
 
 void AttentionNumbers::set_marked(qint64 token) {
-  profile_->set_marked(token);
+  text_->set_marked(token);
+}
+
+void AttentionNumbers::show_tab(Tab tab) {
+  tabs_->setCurrentIndex(tab);
 }
 
 report::Sheet AttentionNumbers::group_grid() const {
@@ -250,23 +341,18 @@ report::Sheet AttentionNumbers::token_grid() const {
                                  {"token", "token", false},
                                  {"group", "group", false},
                                  {"received", "received"}}};
-  const std::optional<Received>& received = session_->received();
-  if (!received) return grid;
-  const DumpInfo& info = session_->dump()->info();
-  for (std::size_t i = 0; i < info.tokens.size(); ++i) {
+  const std::vector<double>& masses = tokens_.masses();
+  for (std::size_t i = 0; i < masses.size(); ++i) {
+    const DumpInfo& info = session_->dump()->info();
+    if (std::isnan(masses[i])) continue;
     grid.add({std::to_string(i), info.tokens[i], std::string(name_of(info.groups[i])),
-              number_text(received->mass[i])});
+              number_text(masses[i])});
   }
   return grid;
 }
 
 report::Sheet AttentionNumbers::grid_in_front() const {
-  return token_table_->hasFocus() ? token_grid() : group_grid();
-}
-
-void AttentionNumbers::copy(const report::Sheet& grid, const QString& sentence) {
-  QApplication::clipboard()->setText(clipboard_text(grid, report::TableFormat::text));
-  Q_EMIT copied(sentence);
+  return tabs_->currentIndex() == groups_tab ? group_grid() : token_grid();
 }
 
 }  // namespace attnscope::gui

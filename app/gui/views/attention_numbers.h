@@ -1,11 +1,11 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The right side of page Attention: where the mass goes, from group to group, to each token, and to
-// which tokens most.
+// The right side of page Attention: what each token receives from the chosen rows - as a list, as
+// text, along the sequence - and where the mass goes from group to group.
 
+#include <QSortFilterProxyModel>
 #include <QWidget>
-#include <optional>
 
 #include "app/gui/models/attended_tokens_model.h"
 #include "app/gui/models/group_mass_model.h"
@@ -15,12 +15,15 @@
 class QComboBox;
 class QLabel;
 class QTableView;
+class QTabWidget;
+
+namespace attnscope::charts {
+class RunChart;
+}
 
 namespace attnscope::gui {
 
-class GroupMassBars;
-class GroupMassTable;
-class TokenProfile;
+class TokenText;
 
 class AttentionNumbers : public QWidget {
   Q_OBJECT
@@ -29,44 +32,55 @@ class AttentionNumbers : public QWidget {
 
   /// The token under a cursor elsewhere; -1: none.
   void set_marked(qint64 token);
+  void set_logarithmic(bool logarithmic);
+  /// The group whose tokens alone are listed and set the colours' scale; nothing: all.
+  [[nodiscard]] std::optional<TokenGroup> attended_group() const;
   /// From group to group, of every side that is computed.
   [[nodiscard]] report::Sheet group_grid() const;
-  /// What every token receives from the chosen rows, of the side that is shown.
+  /// What every listed token receives from the chosen rows, of the side that is shown.
   [[nodiscard]] report::Sheet token_grid() const;
-  /// The one that a person is looking at: tokens where their list has the focus, else groups.
+  /// The one that a person is looking at.
   [[nodiscard]] report::Sheet grid_in_front() const;
 
-  [[nodiscard]] GroupMassModel& groups() { return groups_; }
+  enum Tab { list_tab, text_tab, profile_tab, groups_tab };
+  void show_tab(Tab tab);
   [[nodiscard]] AttendedTokensModel& tokens() { return tokens_; }
   [[nodiscard]] QComboBox* side_picker() const { return side_; }
   [[nodiscard]] QComboBox* rows_picker() const { return rows_; }
+  [[nodiscard]] QComboBox* attended_picker() const { return attended_; }
   [[nodiscard]] QTableView* token_table() const { return token_table_; }
+  [[nodiscard]] TokenText* text() const { return text_; }
+  [[nodiscard]] charts::RunChart* profile() const { return profile_; }
   [[nodiscard]] QLabel* kept() const { return kept_; }
 
  Q_SIGNALS:
   void hovered(qint64 token);
   void copied(const QString& sentence);
+  /// Tokens of another group set the scale.
+  void attended_changed();
 
  private:
   void build();
+  QWidget* build_groups();
+  void wire();
   void dump_opened();
   void head_changed();
   void received_changed();
   void rows_picked(int entry);
   void show_rows();
-  void show_groups();
-  void copy(const report::Sheet& grid, const QString& sentence);
   [[nodiscard]] QString rows_words() const;
 
   AttentionSession* session_;
   GroupMassModel groups_;
   AttendedTokensModel tokens_;
-  QComboBox *side_, *rows_;
-  GroupMassTable* table_;
-  GroupMassBars* bars_;
+  QSortFilterProxyModel most_attended_;
+  bool logarithmic_ = false;
+  QComboBox *side_, *rows_, *attended_;
+  QTabWidget* tabs_;
+  QTableView *token_table_, *group_table_;
+  TokenText* text_;
+  charts::RunChart* profile_;
   QLabel* kept_;
-  TokenProfile* profile_;
-  QTableView* token_table_;
 };
 
 }  // namespace attnscope::gui

@@ -7,6 +7,7 @@
 #include <QComboBox>
 #include <QEvent>
 #include <QFileInfo>
+#include <QGridLayout>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QScrollArea>
@@ -16,6 +17,7 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 #include <utility>
 
@@ -25,9 +27,10 @@
 #include "app/gui/session/text.h"
 #include "app/gui/views/attention_numbers.h"
 #include "app/gui/views/attention_source.h"
+#include "app/gui/views/checkpoint_dialog.h"
+#include "app/gui/views/flow_layout.h"
 #include "app/gui/views/kept.h"
 #include "app/gui/views/message_bar.h"
-#include "app/gui/views/token_text.h"
 
 namespace attnscope::gui {
 namespace {
@@ -76,8 +79,10 @@ AttentionPage::AttentionPage(QWidget* parent)
       source_(new AttentionSource(&session_)),
       numbers_(new AttentionNumbers(&session_)),
       maps_{new charts::HeatView, new charts::HeatView, new charts::HeatView},
-      bars_{new charts::HeatBar, new charts::HeatBar, new charts::HeatBar},
-      text_(new TokenText),
+      weight_bar_(new charts::HeatBar),
+      difference_bar_(new charts::HeatBar),
+      map_box_(new QWidget),
+      map_grid_(new QGridLayout(map_box_)),
       title_(new QLabel),
       explanation_(new QLabel),
       shown_(new QComboBox),
@@ -101,8 +106,7 @@ void AttentionPage::build() {
   split->addWidget(scrolling(source_, tr("Source, patterns and heads")));
   split->addWidget(build_middle());
   split->addWidget(scrolling(numbers_, tr("Numbers")));
-  const int em = fontMetrics().height();
-  split->setSizes({17 * em, 33 * em, 19 * em});
+  split->setSizes({240, 600, 270});  // whatever the size of the text: the maps need the room
   split->setStretchFactor(0, 0);
   split->setStretchFactor(1, 1);
   split->setStretchFactor(2, 0);
@@ -119,22 +123,24 @@ QWidget* AttentionPage::build_bar() {
   bold.setPointSizeF(bold.pointSizeF() * 1.15);
   title_->setFont(bold);
   title_->setObjectName(QStringLiteral("head_title"));
-  title_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   shown_->setObjectName(QStringLiteral("shown"));
   shown_->setAccessibleName(tr("Maps"));
-  shown_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-  shown_->setMinimumContentsLength(5);
+  shown_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   shown_->setToolTip(tr("Which maps stand side by side"));
   for (const Shown& entry : shown_entries) shown_->addItem(QString::fromUtf8(entry.name));
   log_->setObjectName(QStringLiteral("log"));
   log_->setToolTip(tr("Colours by the logarithm of the weight, over four decades (Alt+L)"));
 
   auto* bar = new QWidget;
-  auto* layout = new QHBoxLayout(bar);
+  auto* layout = new FlowLayout(8, bar);
   layout->setContentsMargins(0, 0, 0, 0);
-  layout->addWidget(title_, 1);
+  layout->addWidget(title_);
   layout->addWidget(shown_);
   layout->addWidget(log_);
+  auto* zoom_box = new QWidget;
+  auto* zoom_layout = new QHBoxLayout(zoom_box);
+  zoom_layout->setContentsMargins(0, 0, 0, 0);
+  layout->addWidget(zoom_box);
   struct Zoom {
     QString text, name, tip;
     double factor;  // 0: all
@@ -155,27 +161,23 @@ QWidget* AttentionPage::build_bar() {
         return factor > 0 ? map(side)->zoom_by(factor) : map(side)->show_all();
       }
     });
-    layout->addWidget(button);
+    zoom_layout->addWidget(button);
   }
   return bar;
 }
 
 QWidget* AttentionPage::build_middle() {
   const char* names[] = {"map_a", "map_b", "map_difference"};
-  auto* row = new QWidget;
-  auto* row_layout = new QHBoxLayout(row);
-  row_layout->setContentsMargins(0, 0, 0, 0);
+  map_grid_->setContentsMargins(0, 0, 0, 0);
+  map_box_->installEventFilter(this);
   for (std::size_t i = 0; i < maps_.size(); ++i) {
+    maps_[i]->setParent(map_box_);
     maps_[i]->setObjectName(QLatin1String(names[i]));
-    columns_[i] = new QWidget;
-    auto* column = new QVBoxLayout(columns_[i]);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(4);
-    column->addWidget(maps_[i], 1);
-    column->addWidget(bars_[i]);
-    column->addStretch();  // a map is square; what it leaves stays below its bar
-    row_layout->addWidget(columns_[i], 1);
   }
+  auto* bars = new QHBoxLayout;
+  bars->setSpacing(24);
+  bars->addWidget(weight_bar_, 2);
+  bars->addWidget(difference_bar_, 1);
   explanation_->setObjectName(QStringLiteral("explanation"));
   explanation_->setWordWrap(true);
   explanation_->setTextFormat(Qt::PlainText);
@@ -183,23 +185,63 @@ QWidget* AttentionPage::build_middle() {
   explanation_->setMinimumHeight(2 * explanation_->fontMetrics().lineSpacing());
   explanation_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
 
-  auto* upper = new QWidget;
-  auto* upper_layout = new QVBoxLayout(upper);
-  upper_layout->setContentsMargins(0, 0, 0, 0);
-  upper_layout->setSpacing(6);
-  upper_layout->addWidget(build_bar());
-  upper_layout->addWidget(row, 1);
-  upper_layout->addWidget(explanation_);
-  auto* middle = new QSplitter(Qt::Vertical);
-  middle->setObjectName(QStringLiteral("attention_rows"));
-  middle->setChildrenCollapsible(false);
-  middle->addWidget(upper);
-  middle->addWidget(text_);
-  middle->setSizes({34 * fontMetrics().height(), 8 * fontMetrics().height()});
-  middle->setStretchFactor(0, 4);
-  middle->setStretchFactor(1, 1);
-  keep_sizes(*middle);
+  auto* middle = new QWidget;
+  auto* layout = new QVBoxLayout(middle);
+  layout->setContentsMargins(8, 0, 8, 0);
+  layout->setSpacing(6);
+  layout->addWidget(build_bar());
+  layout->addWidget(map_box_, 1);
+  layout->addLayout(bars);
+  layout->addWidget(explanation_);
   return middle;
+}
+
+// In as many columns as make the maps largest.
+void AttentionPage::arrange_maps() {
+  std::vector<charts::HeatView*> shown;
+  for (const AttentionSide side : all_sides) {
+    if (is_shown(side)) shown.push_back(map(side));
+  }
+  const auto count = static_cast<int>(shown.size());
+  int columns = 1;
+  const auto side_of = [&](int in_a_row) {
+    const int rows = (count + in_a_row - 1) / in_a_row;
+    return std::min(map_box_->width() / in_a_row, map_box_->height() / rows);
+  };
+  for (int more = 2; more <= count; ++more) {
+    if (side_of(more) > side_of(columns)) columns = more;
+  }
+  for (charts::HeatView* view : maps_) map_grid_->removeWidget(view);
+  for (int i = 0; i < count; ++i) {
+    map_grid_->addWidget(shown[static_cast<std::size_t>(i)], i / columns, i % columns);
+  }
+}
+
+bool AttentionPage::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == map_box_ && event->type() == QEvent::Resize) arrange_maps();
+  return Page::eventFilter(watched, event);
+}
+
+void AttentionPage::build_actions() {
+  checkpoint_action_->setShortcut(QKeySequence(tr("Ctrl+K")));
+  checkpoint_action_->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+  checkpoint_action_->setToolTip(
+      tr("Compute what a model in Hugging Face's layout attends to (Ctrl+K)"));
+  connect(checkpoint_action_, &QAction::triggered, this, &AttentionPage::ask_for_checkpoint);
+  addAction(checkpoint_action_);
+  source_->checkpoint_button()->setDefaultAction(checkpoint_action_);
+}
+
+QList<Page::PageActions> AttentionPage::page_actions() const {
+  return {{tr("On page Attention"), actions()}};
+}
+
+void AttentionPage::ask_for_checkpoint() {
+  auto* dialog = new CheckpointDialog(this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  connect(dialog, &CheckpointDialog::written, this,
+          [this](const QString& file) { session_.open(file); });
+  dialog->open();
 }
 
 void AttentionPage::wire_session() {
@@ -223,7 +265,7 @@ void AttentionPage::wire_session() {
   connect(numbers_, &AttentionNumbers::copied, this, &Page::succeeded);
   connect(numbers_, &AttentionNumbers::copied, messages_, &MessageBar::show_info);
   connect(numbers_, &AttentionNumbers::hovered, this, [this](qint64 token) { hovered(-1, token); });
-  connect(numbers_->side_picker(), &QComboBox::activated, this, &AttentionPage::received_changed);
+  connect(numbers_, &AttentionNumbers::attended_changed, this, &AttentionPage::scale_maps);
 }
 
 void AttentionPage::wire_maps() {
@@ -236,21 +278,17 @@ void AttentionPage::wire_maps() {
       for (charts::HeatView* other : maps_) other->set_focus(focus);
     });
   }
-  connect(text_, &TokenText::tokens_chosen, this,
-          [this](TokenRange tokens) { session_.choose_rows({tokens}); });
-  connect(text_, &TokenText::choice_given_up, this, [this] { session_.choose_rows({}); });
-  connect(text_, &TokenText::hovered, this, [this](qint64 token) { hovered(-1, token); });
   connect(shown_, &QComboBox::currentIndexChanged, this, &AttentionPage::show_maps);
   connect(log_, &QCheckBox::toggled, this, [this](bool log) {
     QSettings().setValue(log_key, log);
     scale_maps();
-    received_changed();
+    numbers_->set_logarithmic(log);
   });
 }
 
 void AttentionPage::showEvent(QShowEvent* event) {
   Page::showEvent(event);
-  session_.set_theme(charts::theme_of(palette()));
+  source_->head_model().set_theme(charts::theme_of(palette()));
   if (!opened_something_) open_first();
 }
 
@@ -276,25 +314,33 @@ QVariantMap AttentionPage::chosen() const {
   if (!session_.dump()) return kept_;
   return {{QStringLiteral("file"), session_.file()},
           {QStringLiteral("layer"), session_.head().layer},
-          {QStringLiteral("head"), session_.head().head}};
+          {QStringLiteral("head"), session_.head().head},
+          {QStringLiteral("a"), source_->first()->chosen()},
+          {QStringLiteral("b"), source_->second()->chosen()},
+          {QStringLiteral("maps"), shown_->currentIndex()}};
+}
+
+void AttentionPage::restore(const QVariantMap& chosen) {
+  kept_ = chosen;
+  source_->first()->restore(chosen.value(QStringLiteral("a")).toMap());
+  source_->second()->restore(chosen.value(QStringLiteral("b")).toMap());
+  shown_->setCurrentIndex(chosen.value(QStringLiteral("maps"), shown_->currentIndex()).toInt());
 }
 
 void AttentionPage::changeEvent(QEvent* event) {
   Page::changeEvent(event);
-  if (event->type() == QEvent::PaletteChange) session_.set_theme(charts::theme_of(palette()));
+  if (event->type() != QEvent::PaletteChange) return;
+  source_->head_model().set_theme(charts::theme_of(palette()));
 }
 
 void AttentionPage::dump_opened() {
-  text_->show_tokens(session_.dump());
   const DumpPointer& dump = session_.dump();
   for (charts::HeatView* view : maps_) view->set_token_texts({dump, &dump->info().tokens});
   hovered(-1, -1);
   const QVariantMap kept = std::exchange(kept_, {});
-  const DumpInfo& info = session_.dump()->info();
   const int layer = kept.value(QStringLiteral("layer"), -1).toInt();
   const int head = kept.value(QStringLiteral("head"), -1).toInt();
-  const bool is_there =
-      layer >= 0 && layer < static_cast<int>(info.layers.size()) && head >= 0 && head < info.heads;
+  const bool is_there = source_->head_model().hasIndex(layer, head);
   const bool is_kept = kept.value(QStringLiteral("file")).toString() == session_.file();
   if (is_there && is_kept) session_.choose_head(layer, head);
   if (!is_kept && !session_.file().isEmpty()) remember_file(session_.file());
@@ -313,16 +359,17 @@ void AttentionPage::show_maps() {
     shown_->setCurrentIndex(side_by_side);
   }
   shown_->setVisible(second);
-  for (const AttentionSide side : all_sides) {
-    columns_[static_cast<std::size_t>(side)]->setVisible(is_shown(side));
-  }
+  for (const AttentionSide side : all_sides) map(side)->setVisible(is_shown(side));
+  weight_bar_->setVisible(is_shown(AttentionSide::a) || is_shown(AttentionSide::b));
+  difference_bar_->setVisible(is_shown(AttentionSide::difference));
+  arrange_maps();
   Q_EMIT offers_changed();
 }
 
 void AttentionPage::head_changed() {
   const HeadUnderPatterns& head = session_.head();
   if (!session_.dump()) return;
-  QString name = session_.heads().name_of(head.layer, head.head);
+  QString name = source_->head_model().name_of(head.layer, head.head);
   name[0] = name[0].toUpper();
   title_->setText(name);
   const auto title_of = [&](AttentionSide side, const QString& letter) {
@@ -342,46 +389,48 @@ void AttentionPage::head_changed() {
       map(side)->show_message(tr("Computing the weights."));
     }
   }
-  rows_changed();
+  received_changed();
   Q_EMIT offers_changed();
 }
 
-// A and B share their colours, or they could not be compared.
+// A and B share their colours, or they could not be compared. What the attended tokens have sets
+// them.
 void AttentionPage::scale_maps() {
   double largest = 0;
   double changed = 0;
   for (const AttentionSide side : all_sides) {
     const auto& summary = session_.head().side(side).summary;
     if (!summary) continue;
-    const auto own = static_cast<double>(summary->map.largest());
-    (side == AttentionSide::difference ? changed : largest) =
-        std::max(side == AttentionSide::difference ? changed : largest, own);
+    double& most = side == AttentionSide::difference ? changed : largest;
+    most = std::max(most, largest_of(summary->map));
   }
   for (const AttentionSide side : all_sides) {
     const bool difference = side == AttentionSide::difference;
     charts::HeatScale scale{.logarithmic = log_->isChecked(), .difference = difference};
     if (const double most = difference ? changed : largest; most > 0) scale.largest = most;
     map(side)->set_scale(scale);
-    bars_[static_cast<std::size_t>(side)]->set_scale(scale);
+    (difference ? difference_bar_ : weight_bar_)->set_scale(scale);
   }
 }
 
-void AttentionPage::rows_changed() {
-  for (charts::HeatView* view : maps_) view->set_chosen_rows(session_.rows());
-  const bool one_run = session_.rows().size() == 1;
-  text_->set_chosen(one_run ? std::optional(session_.rows().front()) : std::nullopt);
+double AttentionPage::largest_of(const PooledMap& map) const {
+  const std::optional<TokenGroup> group = numbers_->attended_group();
+  if (!group) return static_cast<double>(map.largest());
+  float largest = 0;
+  for (std::int64_t x = 0; x < map.region().width; ++x) {
+    const TokenRange tokens = map.columns_of(x);
+    const auto begin = session_.groups()->begin();
+    if (std::find(begin + tokens.begin, begin + tokens.end, *group) == begin + tokens.end) continue;
+    for (std::int64_t y = 0; y < map.region().height; ++y) {
+      const float weight = std::abs(map.cell(y, x));
+      if (weight > largest) largest = weight;  // false where nothing is allowed
+    }
+  }
+  return static_cast<double>(largest);
 }
 
 void AttentionPage::received_changed() {
-  rows_changed();
-  charts::HeatScale scale{.logarithmic = log_->isChecked(),
-                          .difference = session_.side() == AttentionSide::difference};
-  const std::optional<Received>& received = session_.received();
-  std::vector<double> mass = received ? received->mass : std::vector<double>();
-  double largest = 0;
-  for (const double value : mass) largest = std::max(largest, std::abs(value));
-  if (largest > 0) scale.largest = largest;
-  text_->set_mass(std::move(mass), scale);
+  for (charts::HeatView* view : maps_) view->set_chosen_rows(session_.rows());
 }
 
 // One pair for all maps, whose row's mass is shown.
@@ -396,7 +445,6 @@ void AttentionPage::pinned(qint64 query, qint64 key) {
 }
 
 void AttentionPage::hovered(qint64 query, qint64 key) {
-  text_->set_marked(key);
   numbers_->set_marked(key);
   if (const auto pair = map(AttentionSide::a)->pinned_pair(); pair && query < 0 && key < 0) {
     std::tie(query, key) = *pair;
@@ -424,6 +472,10 @@ void AttentionPage::hovered(qint64 query, qint64 key) {
                                                       : tr("B − A");
       weights.append(session_.pattern(AttentionSide::b) ? name + QLatin1Char(' ') + value : value);
     }
+    const auto& scores = session_.head().side(AttentionSide::a).weights;
+    if (scores) {
+      weights.append(tr("score %1").arg(QString::number(scores->score(query, key), 'f', 2)));
+    }
     explanation_->setText(tr("Token %1 attends to token %2: %3")
                               .arg(token(query), token(key), weights.join(QStringLiteral(", "))));
   } else if (key >= 0 && session_.received()) {
@@ -433,8 +485,8 @@ void AttentionPage::hovered(qint64 query, qint64 key) {
                  share_words(session_.received()->mass[static_cast<std::size_t>(key)])));
   } else {
     explanation_->setText(
-        tr("Rows attend to columns. A click keeps a pair and shows its row's mass, a drag along "
-           "the rows' margin that of several; the wheel zooms, a drag moves what is zoomed."));
+        tr("Rows attend to columns. A click keeps a pair, a drag beside rows chooses them; the "
+           "wheel zooms."));
   }
 }
 

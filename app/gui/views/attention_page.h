@@ -14,8 +14,7 @@
 class QCheckBox;
 class QComboBox;
 class QLabel;
-class QSplitter;
-class QToolButton;
+class QGridLayout;
 
 namespace attnscope::charts {
 class HeatBar;
@@ -26,7 +25,6 @@ namespace attnscope::gui {
 class AttentionNumbers;
 class AttentionSource;
 class MessageBar;
-class TokenText;
 
 class AttentionPage : public Page {
   Q_OBJECT
@@ -51,9 +49,9 @@ class AttentionPage : public Page {
   [[nodiscard]] QString run_words() const override;
   void run() override;
 
-  /// The dump and the head that are looked at, for restore() after a restart.
+  /// The dump, the head, the patterns and maps that are looked at, for restore() after a restart.
   [[nodiscard]] QVariantMap chosen() const;  // without a dump, what is still to be restored
-  void restore(const QVariantMap& chosen) { kept_ = chosen; }
+  void restore(const QVariantMap& chosen);
 
   [[nodiscard]] AttentionSession& session() { return session_; }
   [[nodiscard]] charts::HeatView* map(AttentionSide side) const {
@@ -61,7 +59,6 @@ class AttentionPage : public Page {
   }
   [[nodiscard]] AttentionSource* source() const { return source_; }
   [[nodiscard]] AttentionNumbers* numbers() const { return numbers_; }
-  [[nodiscard]] TokenText* text() const { return text_; }
   [[nodiscard]] QComboBox* maps_picker() const { return shown_; }
   [[nodiscard]] QCheckBox* log_switch() const { return log_; }
   [[nodiscard]] QLabel* explanation() const { return explanation_; }
@@ -76,6 +73,7 @@ class AttentionPage : public Page {
  protected:
   void showEvent(QShowEvent* event) override;
   void changeEvent(QEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
   void build();
@@ -90,8 +88,9 @@ class AttentionPage : public Page {
   void head_changed();
   void received_changed();
   void show_maps();
+  void arrange_maps();
+  [[nodiscard]] double largest_of(const PooledMap& map) const;
   void scale_maps();
-  void rows_changed();
   void pinned(qint64 query, qint64 key);
   void hovered(qint64 query, qint64 key);
   [[nodiscard]] bool is_shown(AttentionSide side) const;
@@ -102,9 +101,9 @@ class AttentionPage : public Page {
   AttentionSource* source_;
   AttentionNumbers* numbers_;
   std::array<charts::HeatView*, 3> maps_;
-  std::array<charts::HeatBar*, 3> bars_;
-  std::array<QWidget*, 3> columns_{};
-  TokenText* text_;
+  charts::HeatBar *weight_bar_, *difference_bar_;
+  QWidget* map_box_;
+  QGridLayout* map_grid_;
   QLabel *title_, *explanation_;
   QComboBox* shown_;
   QCheckBox* log_;

@@ -60,9 +60,7 @@ charts::HeatFigure AttentionPage::figure() const {
 
 QString AttentionPage::head_words() const {
   const HeadUnderPatterns& head = session_.head();
-  return tr("layer %1, head %2")
-      .arg(session_.dump()->info().layers[static_cast<std::size_t>(head.layer)])
-      .arg(head.head);
+  return source_->head_model().name_of(head.layer, head.head);
 }
 
 void AttentionPage::export_figure() {

@@ -61,7 +61,7 @@ PatternPicker::PatternPicker(PatternListModel* patterns, const QString& no_choic
   setFocusProxy(box_);
   fill();
   connect(patterns_, &QAbstractItemModel::rowsInserted, this, &PatternPicker::fill);
-  connect(box_, &QComboBox::activated, this, &PatternPicker::chosen);
+  connect(box_, &QComboBox::activated, this, &PatternPicker::entry_chosen);
   connect(window_, &QSpinBox::valueChanged, this, &PatternPicker::changed);
 }
 
@@ -103,14 +103,32 @@ QString PatternPicker::title() const {
 void PatternPicker::choose(const QString& title) {
   const int at = title.isEmpty() ? 0 : box_->findText(title);
   box_->setCurrentIndex(std::max(0, at));
-  chosen();
+  entry_chosen();
+}
+
+QVariantMap PatternPicker::chosen() const {
+  const int row = box_->currentIndex() - 1;
+  const bool any = choice().has_value();
+  return {{QStringLiteral("title"), title()},
+          {QStringLiteral("file"), any ? patterns_->entry(row).file : QString()},
+          {QStringLiteral("window"), window_->value()}};
+}
+
+void PatternPicker::restore(const QVariantMap& chosen) {
+  if (chosen.isEmpty()) return;
+  if (const QString file = chosen.value(QStringLiteral("file")).toString(); !file.isEmpty()) {
+    (void)patterns_->open_file(file);  // one that is gone is no choice
+  }
+  const QSignalBlocker quiet(window_);
+  window_->setValue(chosen.value(QStringLiteral("window")).toInt());
+  choose(chosen.value(QStringLiteral("title")).toString());
 }
 
 void PatternPicker::set_no_choice_words(const QString& words) {
   box_->setItemText(0, words);
 }
 
-void PatternPicker::chosen() {
+void PatternPicker::entry_chosen() {
   if (box_->currentIndex() == box_->count() - 1) return ask_for_pattern();
   last_ = box_->currentIndex();
   window_->setVisible(choice() && choice()->pattern.has_window());
@@ -126,7 +144,7 @@ void PatternPicker::ask_for_pattern() {
       return;
     }
     box_->setCurrentIndex(*row + 1);
-    chosen();
+    entry_chosen();
   });
 }
 
@@ -175,7 +193,7 @@ AttentionSource::AttentionSource(AttentionSession* session, QWidget* parent)
   form->addRow(tr("&B"), second_);
   auto* heads = new QLabel(tr("Hea&ds (layers down)"));
   heads->setBuddy(grid_);
-  grid_->set_heads(&session->heads());
+  grid_->set_heads(&heads_);
   grid_->setMinimumHeight(6 * fontMetrics().height());
 
   auto* layout = new QVBoxLayout(this);
@@ -195,6 +213,7 @@ AttentionSource::AttentionSource(AttentionSession* session, QWidget* parent)
   }
   connect(grid_, &HeadGridView::chosen, session_, &AttentionSession::choose_head);
   connect(session_, &AttentionSession::opened, this, &AttentionSource::describe);
+  connect(session_, &AttentionSession::sampled, &heads_, &HeadGridModel::set_summary);
   connect(session_, &AttentionSession::head_changed, this,
           [this] { grid_->choose(session_->head().layer, session_->head().head); });
 }
@@ -204,6 +223,7 @@ void AttentionSource::patterns_changed() {
 }
 
 void AttentionSource::describe() {
+  heads_.set_dump(session_->dump());
   const DumpInfo& info = session_->dump()->info();
   model_->setText(words(info.model));
   const QString sizes =

@@ -8,6 +8,7 @@
 #include <QWidget>
 #include <optional>
 
+#include "app/gui/models/head_grid_model.h"
 #include "app/gui/models/pattern_list_model.h"
 #include "app/gui/session/attention_session.h"
 
@@ -33,6 +34,9 @@ class PatternPicker : public QWidget {
   void set_no_choice_words(const QString& words);
   [[nodiscard]] QStringList titles() const;
   [[nodiscard]] QString title() const;  // empty: no choice
+  /// Pattern, file and window, for restore() in another picker.
+  [[nodiscard]] QVariantMap chosen() const;
+  void restore(const QVariantMap& chosen);
   [[nodiscard]] QComboBox* box() const { return box_; }
   [[nodiscard]] QSpinBox* window() const { return window_; }
 
@@ -42,7 +46,7 @@ class PatternPicker : public QWidget {
 
  private:
   void fill();
-  void chosen();
+  void entry_chosen();
   void ask_for_pattern();
 
   PatternListModel* patterns_;
@@ -60,6 +64,7 @@ class AttentionSource : public QWidget {
   [[nodiscard]] PatternPicker* first() const { return first_; }
   [[nodiscard]] PatternPicker* second() const { return second_; }
   [[nodiscard]] HeadGridView* heads() const { return grid_; }
+  [[nodiscard]] HeadGridModel& head_model() { return heads_; }
   [[nodiscard]] QToolButton* open_button() const { return open_; }
   [[nodiscard]] QToolButton* checkpoint_button() const { return checkpoint_; }
 
@@ -73,6 +78,7 @@ class AttentionSource : public QWidget {
 
   AttentionSession* session_;
   PatternListModel patterns_;
+  HeadGridModel heads_;
   QLabel *model_, *note_;
   QToolButton *open_, *checkpoint_;
   PatternPicker *first_, *second_;

@@ -37,7 +37,7 @@ class PictureDelegate : public QStyledItemDelegate {
 
 HeadGridView::HeadGridView(QWidget* parent) : QTableView(parent) {
   setObjectName(QStringLiteral("heads"));
-  setAccessibleName(tr("Heads: layers down, heads across"));
+  setAccessibleName(tr("Heads: layers down, heads across, last their mean"));
   setToolTip(
       tr("A small map of each head, from some of its rows; choose one by mouse or arrow keys"));
   setItemDelegate(new PictureDelegate(this));
@@ -79,9 +79,9 @@ void HeadGridView::currentChanged(const QModelIndex& current, const QModelIndex&
 
 void HeadGridView::fit_cells() {
   if (!model() || model()->columnCount() == 0) return;
-  const int em = fontMetrics().height();
-  const int side =
-      std::clamp((viewport()->width() - 2) / model()->columnCount(), (3 * em) / 2, 5 * em);
+  constexpr int least = 10;  // points: bands can be told apart
+  const int side = std::clamp((viewport()->width() - 2) / model()->columnCount(), least,
+                              5 * fontMetrics().height());
   horizontalHeader()->setDefaultSectionSize(side);
   verticalHeader()->setDefaultSectionSize(side);
 }
