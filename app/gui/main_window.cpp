@@ -4,7 +4,9 @@
 #include <QActionGroup>
 #include <QApplication>
 #include <QComboBox>
-#include <QMessageBox>
+#include <QDragEnterEvent>
+#include <QDropEvent>
+#include <QMimeData>
 #include <QPushButton>
 #include <QSettings>
 #include <QStackedWidget>
@@ -12,6 +14,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "app/gui/session/file_kind.h"
+#include "app/gui/session/recent_files.h"
 #include "app/gui/session/results_folder.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/attention_page.h"
@@ -24,13 +28,22 @@
 #include "app/gui/views/progress_strip.h"
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_view.h"
-#include "attnscope/build_info.h"
 #include "engine/sweep/sweep.h"
+#include "kernels/base/text_file.h"
 
 namespace attnscope::gui {
 namespace {
 
 constexpr int slow_opening_ms = 1000;
+constexpr std::size_t largest_sweep = 1 << 20;  // bytes
+
+QStringList local_files(const QMimeData& data) {
+  QStringList files;
+  for (const QUrl& url : data.urls()) {
+    if (url.isLocalFile()) files.append(url.toLocalFile());
+  }
+  return files;
+}
 
 }  // namespace
 
@@ -169,14 +182,13 @@ void MainWindow::wire_compare() {
 
 void MainWindow::wire_run_list() {
   RunListPanel* list = compare_->run_list();
-  connect(list, &RunListPanel::rename_wanted, this,
-          [this](const QString& uuid, const QString& name) {
-            store_.post(&StoreReader::describe_run, uuid, RunWords{.name = name.toStdString()});
+  // By the reader itself: a field that loses the keyboard may tell while the window is closing.
+  connect(list, &RunListPanel::rename_wanted, store_.reader(),
+          [reader = store_.reader()](const QString& uuid, const QString& name) {
+            reader->describe_run(uuid, {.name = name.toStdString()});
           });
-  // In the reader's context: a field that loses the keyboard may tell while the window is closing.
-  StoreReader* reader = store_.reader();
-  connect(list, &RunListPanel::note_wanted, reader,
-          [reader](const QString& uuid, const QString& note) {
+  connect(list, &RunListPanel::note_wanted, store_.reader(),
+          [reader = store_.reader()](const QString& uuid, const QString& note) {
             reader->describe_run(uuid, {.note = note.toStdString()});
           });
   connect(list, &RunListPanel::tags_wanted, store_.reader(), &StoreReader::change_tags);
@@ -285,6 +297,118 @@ void MainWindow::export_runs(const QStringList& uuids) {
   ask_for_new_file(
       this, tr("Export runs"), name, {QStringLiteral("attn")},
       [this, uuids](const QString& file) { store_.post(&StoreReader::export_runs, uuids, file); });
+}
+
+void MainWindow::open_new_run() {
+  show_page(compare_page);
+  if (!commands_->run_action()->isEnabled()) return;  // the page says why
+  if (!new_run_) make_new_run();
+  implementations_.ask();
+  new_run_->open();
+}
+
+void MainWindow::make_new_run() {
+  new_run_ = new NewRunDrawer(compare_);
+  new_run_->set_devices(devices_.devices());
+  new_run_->set_device(commands_->device());
+  forecast_.set_measuring(runs_.live() != nullptr);
+  connect(new_run_, &NewRunDrawer::start_asked, &launcher_, &RunLauncher::start);
+  connect(new_run_, &NewRunDrawer::forecast_wanted, &forecast_, &SweepForecast::ask);
+  connect(&forecast_, &SweepForecast::answered, new_run_,
+          [this] { new_run_->set_forecast(forecast_.forecast()); });
+  connect(&devices_, &DeviceList::answered, new_run_,
+          [this] { new_run_->set_devices(devices_.devices()); });
+  connect(commands_, &CommandBar::device_chosen, new_run_, &NewRunDrawer::set_device);
+  connect(&implementations_, &ImplementationList::answered, new_run_, [this] {
+    new_run_->set_implementations(implementations_.implementations(), implementations_.problem());
+  });
+}
+
+void MainWindow::ask_for_open() {
+  ask_for_file(this, tr("Open"),
+               tr("All of AttnScope's (*.attn *.db *.json *.safetensors);;Runs (*.attn *.db);;"
+                  "Sweeps and patterns (*.json);;Attention dumps (*.safetensors);;All files (*)"),
+               [this](const QString& file) { open_file(file); });
+}
+
+bool MainWindow::open_file(const QString& file) {
+  const Result<FileKind> kind = kind_of(file.toStdString());
+  if (!kind) {
+    refuse_file(file, words(kind.error().message));
+    return false;
+  }
+  switch (*kind) {
+    case FileKind::database:
+      store_.post(&StoreReader::try_database, file);
+      return true;
+    case FileKind::exported_runs:
+      show_page(compare_page);
+      store_.post(&StoreReader::import_file, file);
+      return true;
+    case FileKind::sweep:
+      return open_sweep(file);
+    case FileKind::pattern:
+      show_page(patterns_page);
+      return patterns()->open_file(file).has_value();
+    case FileKind::dump:
+      attention()->open_file(file);  // which remembers it once it is open
+      show_page(attention_page);
+      return true;
+  }
+  return false;
+}
+
+bool MainWindow::open_sweep(const QString& file) {
+  const auto text = read_text_file(file.toStdString(), "sweep file", largest_sweep);
+  const auto sweep =
+      text.and_then([&](const std::string& json) { return parse_sweep(json, file.toStdString()); });
+  if (!sweep) {
+    refuse_file(file, words(sweep.error().message));
+    return false;
+  }
+  open_new_run();
+  if (!new_run_ || !new_run_->begin_with(words(*text))) return false;
+  remember_file(file);
+  return true;
+}
+
+// Nothing that is open changes; but whoever meant this sweep shall not start the one in the drawer.
+void MainWindow::refuse_file(const QString& file, const QString& sentence) {
+  show_page(compare_page);
+  compare_->messages()->show_error(sentence);
+  const bool meant_as_sweep = file.endsWith(QStringLiteral(".json"));
+  if (meant_as_sweep && new_run_ && new_run_->is_open()) new_run_->refuse(sentence);
+}
+
+void MainWindow::wire_files() {
+  connect(store_.reader(), &StoreReader::database_tried, this,
+          [this](const QString& file, const QString& problem) {
+            if (!problem.isEmpty()) return refuse_file(file, problem);
+            remember_file(file);
+            ask_for_window({.database = std::filesystem::absolute(file.toStdString())});
+          });
+  connect(store_.reader(), &StoreReader::file_imported, this,
+          [this](const QString& file, const QString& uuid) {
+            remember_file(file);
+            compare_->choose_run(uuid);
+          });
+}
+
+void MainWindow::import_runs() {
+  show_page(compare_page);
+  ask_for_file(this, tr("Import runs"), tr("Runs (*.attn)"),
+               [this](const QString& file) { store_.post(&StoreReader::import_file, file); });
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+  if (!local_files(*event->mimeData()).isEmpty()) event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+  event->acceptProposedAction();
+  for (const QString& file : local_files(*event->mimeData())) {
+    if (!open_file(file)) return;  // its sentence stands; the next file's would replace it
+  }
 }
 
 }  // namespace attnscope::gui

@@ -46,7 +46,7 @@ class MainWindow : public QMainWindow {
   bool open_file(const QString& file);
   void start_quick_sweep();
   /// What the new-run drawer does when it is done.
-  void start_run(const std::string& sweep_text);
+  void start_run(const std::string& sweep_text) { launcher_.start(sweep_text); }
 
   [[nodiscard]] ComparePage* compare() const { return compare_; }
   /// Made when it is first asked for.
