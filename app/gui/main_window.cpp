@@ -23,7 +23,7 @@
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/message_bar.h"
-#include "app/gui/views/new_run_drawer.h"
+#include "app/gui/views/new_run_dialog.h"
 #include "app/gui/views/patterns_page.h"
 #include "app/gui/views/progress_strip.h"
 #include "app/gui/views/run_list_panel.h"
@@ -308,17 +308,17 @@ void MainWindow::open_new_run() {
 }
 
 void MainWindow::make_new_run() {
-  new_run_ = new NewRunDrawer(compare_);
+  new_run_ = new NewRunDialog(this);
   new_run_->set_devices(devices_.devices());
   new_run_->set_device(commands_->device());
   forecast_.set_measuring(runs_.live() != nullptr);
-  connect(new_run_, &NewRunDrawer::start_asked, &launcher_, &RunLauncher::start);
-  connect(new_run_, &NewRunDrawer::forecast_wanted, &forecast_, &SweepForecast::ask);
+  connect(new_run_, &NewRunDialog::start_asked, &launcher_, &RunLauncher::start);
+  connect(new_run_, &NewRunDialog::forecast_wanted, &forecast_, &SweepForecast::ask);
   connect(&forecast_, &SweepForecast::answered, new_run_,
           [this] { new_run_->set_forecast(forecast_.forecast()); });
   connect(&devices_, &DeviceList::answered, new_run_,
           [this] { new_run_->set_devices(devices_.devices()); });
-  connect(commands_, &CommandBar::device_chosen, new_run_, &NewRunDrawer::set_device);
+  connect(commands_, &CommandBar::device_chosen, new_run_, &NewRunDialog::set_device);
   connect(&implementations_, &ImplementationList::answered, new_run_, [this] {
     new_run_->set_implementations(implementations_.implementations(), implementations_.problem());
   });
@@ -372,12 +372,12 @@ bool MainWindow::open_sweep(const QString& file) {
   return true;
 }
 
-// Nothing that is open changes; but whoever meant this sweep shall not start the one in the drawer.
+// Nothing that is open changes; but whoever meant this sweep shall not start the one in the dialog.
 void MainWindow::refuse_file(const QString& file, const QString& sentence) {
   show_page(compare_page);
   compare_->messages()->show_error(sentence);
   const bool meant_as_sweep = file.endsWith(QStringLiteral(".json"));
-  if (meant_as_sweep && new_run_ && new_run_->is_open()) new_run_->refuse(sentence);
+  if (meant_as_sweep && new_run_ && new_run_->isVisible()) new_run_->refuse(sentence);
 }
 
 void MainWindow::wire_files() {

@@ -26,7 +26,7 @@ namespace attnscope::gui {
 class AttentionPage;
 class CommandBar;
 class ComparePage;
-class NewRunDrawer;
+class NewRunDialog;
 class Page;
 class PatternsPage;
 
@@ -39,13 +39,13 @@ class MainWindow : public QMainWindow {
   enum PageNumber { compare_page, patterns_page, attention_page };
   void show_page(PageNumber number);
   void set_theme(Theme theme);
-  /// The drawer over the page Compare, as it was left.
+  /// The dialog beside the window, as it was left.
   void open_new_run();
   /// A database (in a window of its own), exported runs (imported), a sweep, a pattern, a dump.
   /// What does not fit is said on the page, changes nothing and is not remembered.
   bool open_file(const QString& file);
   void start_quick_sweep();
-  /// What the new-run drawer does when it is done.
+  /// What the new-run dialog does when it is done.
   void start_run(const std::string& sweep_text) { launcher_.start(sweep_text); }
 
   [[nodiscard]] ComparePage* compare() const { return compare_; }
@@ -100,7 +100,7 @@ class MainWindow : public QMainWindow {
   RunLauncher launcher_;
   ImplementationList implementations_;
   DeviceList devices_;
-  SweepForecast forecast_;  // of what the new-run drawer holds
+  SweepForecast forecast_;  // of what the new-run dialog holds
   RunListModel runs_;
   bool remember_database_ = false;  // it has opened, and holds a person's own runs
   bool quick_when_open_ = false;
@@ -113,7 +113,7 @@ class MainWindow : public QMainWindow {
   PatternsPage* patterns_ = nullptr;
   AttentionPage* attention_ = nullptr;
   bool unsaved_is_settled_ = false;  // the window may close
-  NewRunDrawer* new_run_ = nullptr;
+  NewRunDialog* new_run_ = nullptr;
   QToolBar* rail_ = nullptr;
   QActionGroup* page_actions_ = nullptr;
   QActionGroup* theme_actions_ = nullptr;

@@ -20,14 +20,13 @@
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/heats_view.h"
 #include "app/gui/views/message_bar.h"
-#include "app/gui/views/new_run_drawer.h"
+#include "app/gui/views/new_run_dialog.h"
 #include "app/gui/views/pattern_masks.h"
 #include "app/gui/views/patterns_page.h"
 #include "app/gui/views/progress_strip.h"
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_table.h"
 #include "app/gui/views/run_view.h"
-#include "app/gui/views/sweep_form.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 
@@ -60,19 +59,19 @@ class MainWindowTest : public QObject {
   void start_by_clicks(const QString& name, const QString& lengths) {
     QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_button()->isEnabled(), patience_ms);
     QTest::mouseClick(window_->commands()->run_button(), Qt::LeftButton);
-    auto* drawer = window_->findChild<NewRunDrawer*>();
-    QVERIFY(drawer != nullptr);
-    QTRY_VERIFY(drawer->is_open());
-    drawer->choose_preset(QStringLiteral("quick"));
-    for (const auto& [field, text] : {std::pair{QStringLiteral("lengths"), lengths},
+    auto* dialog = window_->findChild<NewRunDialog*>();
+    QVERIFY(dialog != nullptr);
+    QTRY_VERIFY(dialog->isVisible());
+    dialog->choose_preset(QStringLiteral("quick"));
+    for (const auto& [field, text] : {std::pair{QStringLiteral("sequence_tokens"), lengths},
                                       std::pair{QStringLiteral("sweep_name"), name}}) {
-      auto* edit = drawer->findChild<QLineEdit*>(field);
+      auto* edit = dialog->findChild<QLineEdit*>(field);
       edit->selectAll();
       QTest::keyClicks(edit, text);
     }
-    QTRY_VERIFY(drawer->is_checked() && drawer->checked().ok());
-    QTest::mouseClick(drawer->findChild<QPushButton*>(QStringLiteral("start_run")), Qt::LeftButton);
-    QVERIFY(!drawer->is_open());
+    QTRY_VERIFY(dialog->is_checked() && dialog->checked().ok());
+    QTest::mouseClick(dialog->findChild<QPushButton*>(QStringLiteral("start_run")), Qt::LeftButton);
+    QVERIFY(!dialog->isVisible());
   }
 
  private Q_SLOTS:
@@ -201,24 +200,23 @@ class MainWindowTest : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(status_of(window_->runs()), RunStatus::cancelled, patience_ms);
   }
 
-  void TheDrawer_OpensByKeyAndAsksWhatIsPossible() {
+  void TheDialog_OpensByKeyAndAsksWhatIsPossible() {
     open_window();
     QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_button()->isEnabled(), patience_ms);
     window_->activateWindow();
     QTRY_VERIFY(window_->isActiveWindow());
     QTest::keyClick(window_.get(), Qt::Key_Return, Qt::ControlModifier);
-    auto* drawer = window_->findChild<NewRunDrawer*>();
-    QVERIFY(drawer && drawer->is_open());
-    auto* hidden = drawer->findChild<QLabel*>(QStringLiteral("contender_reasons"));
+    auto* dialog = window_->findChild<NewRunDialog*>();
+    QVERIFY(dialog && dialog->isVisible());
+    auto* hidden = dialog->findChild<QLabel*>(QStringLiteral("contender_reasons"));
     QTRY_COMPARE_WITH_TIMEOUT(
         hidden->text(), QStringLiteral("sparse/sdpa: sdpa knows only full attention"), patience_ms);
-    auto* estimate = drawer->findChild<QLabel*>(QStringLiteral("estimate"));
-    QVERIFY2(estimate->text().contains(QStringLiteral("with full/dense")),
-             qPrintable(estimate->text()));
+    auto* estimate = dialog->findChild<QLabel*>(QStringLiteral("estimate"));
+    QVERIFY2(estimate->text().contains(QStringLiteral("full/dense")), qPrintable(estimate->text()));
     // The same key starts from within, and is not the window's to open what is open.
-    QTRY_VERIFY(drawer->is_checked() && drawer->isAncestorOf(QApplication::focusWidget()));
+    QTRY_VERIFY(dialog->is_checked() && dialog->isAncestorOf(QApplication::focusWidget()));
     QTest::keyClick(QApplication::focusWidget(), Qt::Key_Return, Qt::ControlModifier);
-    QVERIFY(!drawer->is_open());
+    QVERIFY(!dialog->isVisible());
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
   }
 

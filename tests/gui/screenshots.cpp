@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// attnscope_screenshots DATABASE FOLDER [WIDTHxHEIGHT]: all pages, the new-run drawer and a live
+// attnscope_screenshots DATABASE FOLDER [WIDTHxHEIGHT]: all pages, the new-run dialog and a live
 // run of the real window on a real database, light and dark, as PNG. QT_SCALE_FACTOR=2 doubles
 // them.
 
@@ -91,11 +91,10 @@ bool shoot(MainWindow& window, const QString& folder, Theme theme, const QString
                        }) &&
           saved;
   saved = shoot_runs(window, folder, suffix, many_sided) && saved;
-  saved = shoot_run_list(window,
-                         [&](QWidget& widget, const QString& name) {
-                           return save(widget, folder + QLatin1Char('/') + name + suffix);
-                         }) &&
-          saved;
+  const auto shoot_widget = [&](QWidget& widget, const QString& name) {
+    return save(widget, folder + QLatin1Char('/') + name + suffix);
+  };
+  saved = shoot_run_list(window, shoot_widget) && saved;
   window.show_page(MainWindow::patterns_page);
   saved = shoot_patterns(*window.patterns(),
                          [&](const QString& name) {
@@ -110,7 +109,7 @@ bool shoot(MainWindow& window, const QString& folder, Theme theme, const QString
   };
   window.show_page(MainWindow::compare_page);
   saved = shoot_live_run(window, shoot_page) && saved;
-  return shoot_new_run(window, shoot_page) && saved;
+  return shoot_new_run(window, shoot_widget) && saved;
 }
 
 int shoot_all(const std::filesystem::path& database, const QString& folder, QSize size) {

@@ -1,69 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/gui/shoot_new_run.h"
 
+#include <QFile>
 #include <QLineEdit>
-#include <QPlainTextEdit>
+#include <QPushButton>
 #include <QScrollArea>
 #include <QToolButton>
 #include <QtTest>
 
-#include "app/gui/views/new_run_drawer.h"
-#include "app/gui/views/sweep_file_edit.h"
-#include "app/gui/views/sweep_form.h"
+#include "app/gui/views/new_run_dialog.h"
 #include "tests/gui/gui_test.h"
 
 namespace attnscope::gui {
 namespace {
 
-/// Until nothing slides, is checked or is foreseen any more.
-bool settle(const NewRunDrawer& drawer) {
+/// Until nothing is checked or is foreseen any more.
+bool settle(const NewRunDialog& dialog) {
   QTest::qWait(300);
-  return QTest::qWaitFor([&] { return drawer.is_checked(); }, patience_ms);
+  return QTest::qWaitFor([&] { return dialog.is_checked(); }, patience_ms);
 }
 
 }  // namespace
 
-bool shoot_new_run(MainWindow& window, const SaveWindow& save) {
+bool shoot_new_run(MainWindow& window, const Save& save) {
   window.open_new_run();
-  auto* drawer = window.findChild<NewRunDrawer*>();
-  if (drawer == nullptr) return false;
-  drawer->choose_preset(QStringLiteral("quick"));
-  static_cast<void>(QTest::qWaitFor([&] { return drawer->is_listed(); }, patience_ms));
-  auto* more = drawer->findChild<QToolButton*>(QStringLiteral("more_contenders"));
+  auto* dialog = window.findChild<NewRunDialog*>();
+  if (dialog == nullptr) return false;
+  dialog->choose_preset(QStringLiteral("quick"));
+  auto* more = dialog->findChild<QToolButton*>(QStringLiteral("more_contenders"));
   const auto is_foreseen = [more] {
     return QTest::qWaitFor([more] { return more->isVisible(); }, patience_ms);
   };
   static_cast<void>(is_foreseen());
   more->setChecked(true);
-  bool saved = settle(*drawer) && save(QStringLiteral("new-run"));
+  bool saved = settle(*dialog) && save(*dialog, QStringLiteral("new-run"));
   more->setChecked(false);
 
-  auto* lengths = drawer->findChild<QLineEdit*>(QStringLiteral("lengths"));
+  auto* lengths = dialog->findChild<QLineEdit*>(QStringLiteral("sequence_tokens"));
   lengths->clear();
   QTest::keyClicks(lengths, QStringLiteral("64:4"));
-  auto* heads = drawer->findChild<QLineEdit*>(QStringLiteral("heads"));
-  drawer->form()->show_advanced(true);
-  static_cast<void>(settle(*drawer));
-  for (auto* scroll : drawer->findChildren<QScrollArea*>()) scroll->ensureWidgetVisible(heads);
-  saved = save(QStringLiteral("new-run-advanced")) && saved;
-  drawer->form()->show_advanced(false);
+  auto* heads = dialog->findChild<QLineEdit*>(QStringLiteral("heads"));
+  dialog->show_advanced(true);
+  static_cast<void>(settle(*dialog));
+  for (auto* scroll : dialog->findChildren<QScrollArea*>()) scroll->ensureWidgetVisible(heads);
+  saved = save(*dialog, QStringLiteral("new-run-advanced")) && saved;
+  dialog->show_advanced(false);
 
-  drawer->choose_preset(QStringLiteral("models-cpu"));
+  dialog->choose_preset(QStringLiteral("models-cpu"));
   static_cast<void>(is_foreseen());
-  saved = settle(*drawer) && save(QStringLiteral("new-run-models")) && saved;
+  saved = settle(*dialog) && save(*dialog, QStringLiteral("new-run-models")) && saved;
 
-  drawer->choose_preset(QStringLiteral("quick"));
-  saved = settle(*drawer) && saved;
-  drawer->show_file(true);
-  saved = save(QStringLiteral("new-run-file")) && saved;
-  auto* text = drawer->findChild<QPlainTextEdit*>(QStringLiteral("sweep_text"));
-  text->setPlainText(
-      text->toPlainText().replace(QStringLiteral("\"heads\""), QStringLiteral("\"haeds\"")));
-  drawer->findChild<SweepFileEdit*>()->flush();
-  saved = settle(*drawer) && save(QStringLiteral("new-run-file-wrong")) && saved;
-  drawer->show_file(false);
-  drawer->choose_preset(QStringLiteral("quick"));
-  drawer->shut();
+  dialog->choose_preset(QStringLiteral("quick"));
+  saved = settle(*dialog) && saved;
+  dialog->findChild<QPushButton*>(QStringLiteral("edit_file"))->click();
+  QFile file(dialog->findChild<SweepFile*>()->path());
+  if (!file.open(QIODevice::WriteOnly)) return false;
+  file.write("{\"name\": \"typed\",\n\"haeds\": 2}");
+  file.close();
+  auto* start = dialog->findChild<QPushButton*>(QStringLiteral("start_run"));
+  static_cast<void>(QTest::qWaitFor([&] { return !start->isEnabled(); }, patience_ms));
+  saved = save(*dialog, QStringLiteral("new-run-file-wrong")) && saved;
+  dialog->choose_preset(QStringLiteral("quick"));
+  dialog->close();
   return saved;
 }
 

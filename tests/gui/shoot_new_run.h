@@ -1,18 +1,12 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pictures of the new-run drawer in its states.
+// Pictures of the new-run dialog in its states.
 
-#include <QString>
-#include <functional>
-
-#include "app/gui/main_window.h"
+#include "tests/gui/shoot_run_list.h"
 
 namespace attnscope::gui {
 
-/// Saves the window as FOLDER/NAME-THEME.png; false when it cannot.
-using SaveWindow = std::function<bool(const QString& name)>;
-
-[[nodiscard]] bool shoot_new_run(MainWindow& window, const SaveWindow& save);
+[[nodiscard]] bool shoot_new_run(MainWindow& window, const Save& save);
 
 }  // namespace attnscope::gui

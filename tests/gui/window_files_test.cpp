@@ -27,7 +27,7 @@
 #include "app/gui/views/command_bar.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/message_bar.h"
-#include "app/gui/views/new_run_drawer.h"
+#include "app/gui/views/new_run_dialog.h"
 #include "app/gui/views/patterns_page.h"
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/shortcuts_dialog.h"
@@ -158,11 +158,12 @@ class WindowFilesTest : public QObject {
     drop({written("mine.json",
                   R"({"name": "mine", "contenders": ["full/sdpa"], "query_tokens": 10,
                       "sequence_tokens": [96], "heads": 2, "head_dim": 16})")});
-    auto* form = window_->findChild<NewRunDrawer*>();
+    auto* form = window_->findChild<NewRunDialog*>();
     QVERIFY(form && form->isVisible());
     QCOMPARE(form->findChild<QLineEdit*>(QStringLiteral("sweep_name"))->text(),
              QStringLiteral("mine"));
-    QCOMPARE(form->findChild<QLineEdit*>(QStringLiteral("lengths"))->text(), QStringLiteral("96"));
+    QCOMPARE(form->findChild<QLineEdit*>(QStringLiteral("sequence_tokens"))->text(),
+             QStringLiteral("96"));
   }
 
   void WhatCannotBeOpened_IsSaidOnThePage() {
@@ -218,7 +219,7 @@ class WindowFilesTest : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_action()->isEnabled(), patience_ms);
     drop({written("mine.json", R"({"contenders": ["full/sdpa"], "windows": "none"})")});
     QVERIFY2(said().contains(path("mine.json")), qPrintable(said()));
-    QVERIFY(window_->findChild<NewRunDrawer*>() == nullptr);
+    QVERIFY(window_->findChild<NewRunDialog*>() == nullptr);
     QVERIFY(recent_files().isEmpty());
   }
 
@@ -226,7 +227,7 @@ class WindowFilesTest : public QObject {
     open_window();
     QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_action()->isEnabled(), patience_ms);
     window_->open_new_run();
-    auto* form = window_->findChild<NewRunDrawer*>();
+    auto* form = window_->findChild<NewRunDialog*>();
     auto* start = form->findChild<QPushButton*>(QStringLiteral("start_run"));
     QTRY_VERIFY(form->is_checked() && start->isEnabled());
     drop({written("mine.json", R"({"contenders": )")});

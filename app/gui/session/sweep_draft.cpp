@@ -8,10 +8,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "app/gui/session/sweep_axes.h"
+#include "app/gui/session/sweep_fields.h"
 #include "app/gui/session/text.h"
 #include "engine/heat/model_row.h"
-#include "engine/pattern/attention_pattern.h"
 #include "engine/sweep/driver.h"
 
 namespace attnscope::gui {
@@ -23,23 +22,10 @@ QString draft_text(const char* text) {
   return QCoreApplication::translate("SweepDraft", text);
 }
 
-QString both_directions() {
-  return QStringLiteral("forward, forward-backward");
-}
-
-QString list_text(const Json& sweep, const char* key) {
-  return axis_text(sweep, QLatin1String(key));
-}
-
 /// The window that a contender's text ends in, with its slash: "/64".
 QString own_window(const QString& id) {
   static const QRegularExpression window(QStringLiteral("/.+(/(?:\\d+|inf))$"));
   return window.match(id).captured(1);
-}
-
-bool has_own_window(const Json& contender) {
-  if (contender.is_object()) return contender.contains("window");
-  return contender.is_string() && !own_window(words(contender.get<std::string>())).isEmpty();
 }
 
 PatternAndImplementation pair_of(const Json& contender) {
@@ -60,47 +46,6 @@ Json parse(const std::string& text) {
   return Json::parse(text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
 }
 
-/// The parts of a list field as JSON; the first wrong part's sentence goes to `problem`.
-Json list_field(const QString& text, bool may_be_infinite, QString& problem) {
-  Json list = Json::array();
-  const QStringList parts = text.split(QLatin1Char(','), Qt::SkipEmptyParts);
-  for (const QString& untrimmed : parts) {
-    const std::string part = untrimmed.trimmed().toStdString();
-    if (part.empty()) continue;
-    if (may_be_infinite && part == "inf") {
-      list.push_back(part);
-      continue;
-    }
-    const Result<std::vector<std::int64_t>> numbers = parse_range(part);
-    if (!numbers) {
-      problem = words(numbers.error().message);
-      return list;
-    }
-    if (part.find(':') != std::string::npos) {
-      list.push_back(part);
-    } else {
-      for (const std::int64_t number : *numbers) list.push_back(number);
-    }
-  }
-  return list;
-}
-
-Json documents_field(const QString& text, QString& problem) {
-  Json list = list_field(text, false, problem);
-  const bool numbers = std::all_of(list.begin(), list.end(),
-                                   [](const Json& part) { return part.is_number() && part >= 1; });
-  if (problem.isEmpty() && (list.empty() || !numbers)) {
-    problem = draft_text("Give how many documents an item has: 1, or a list such as 1, 4.");
-  }
-  return list;
-}
-
-bool takes_window(const QString& pattern) {
-  const Result<ModelRow> row = parse_model_row(pattern.toStdString());
-  const Result<AttentionPattern> found = find_pattern(row ? row->pattern : pattern.toStdString());
-  return found && found->has_window();
-}
-
 /// The chosen contenders; those the preset names keep its display names and other fields.
 Json contenders_json(const SweepDraft& draft, const Json& base) {
   Json list = Json::array();
@@ -116,14 +61,6 @@ Json contenders_json(const SweepDraft& draft, const Json& base) {
   return list;
 }
 
-/// One word, or a list of them.
-Json words_json(const QString& text) {
-  Json list = Json::array();
-  for (const QString& part : text.split(QLatin1Char(',')))
-    list.push_back(part.trimmed().toStdString());
-  return list.size() == 1 ? list.front() : list;
-}
-
 /// "this form, line 5: 'batch.max' must be ..." goes beside the field that it names.
 void place_problem(const QString& sentence, CheckedDraft& checked) {
   static const QRegularExpression place(
@@ -131,15 +68,10 @@ void place_problem(const QString& sentence, CheckedDraft& checked) {
       QRegularExpression::DotMatchesEverythingOption);
   const QRegularExpressionMatch found = place.match(sentence);
   const QString key = found.captured(2);
-  QString* field = &checked.other_problem;
-  if (key == QLatin1String("sequence_tokens")) field = &checked.lengths_problem;
-  if (key == QLatin1String("windows")) field = &checked.windows_problem;
-  if (key == QLatin1String("contenders")) field = &checked.contenders_problem;
-  if (key == QLatin1String("documents")) field = &checked.documents_problem;
-  for (const SweepAxis& axis : sweep_axes()) {
-    if (axis.key == key) field = &checked.axis_problems[key];
-  }
-  *field = field == &checked.other_problem ? sentence : found.captured(1);
+  const auto& fields = sweep_fields();
+  const bool has_place = key == QLatin1String("contenders") ||
+                         std::ranges::find(fields, key, &SweepField::key) != fields.end();
+  checked.problems[has_place ? key : QString()] = has_place ? found.captured(1) : sentence;
 }
 
 void measure(CheckedDraft& checked, std::string_view source) {
@@ -165,16 +97,10 @@ SweepDraft draft_of(const NamedSweep& preset) {
     if (std::find(draft.contenders.begin(), draft.contenders.end(), pair) == draft.contenders.end())
       draft.contenders.push_back(pair);
   }
-  draft.windows = list_text(sweep, "windows");
-  draft.lengths = list_text(sweep, "sequence_tokens");
-  draft.documents = list_text(sweep, "documents");
-  if (draft.documents.isEmpty()) draft.documents = QStringLiteral("1");
-  draft.direction = list_text(sweep, "direction");
-  if (draft.direction.isEmpty()) draft.direction = QStringLiteral("forward");
-  if (draft.direction.contains(QLatin1Char(','))) draft.direction = both_directions();
-  draft.device = list_text(sweep, "device");
-  if (draft.device.isEmpty()) draft.device = QStringLiteral("cpu");
-  for (const SweepAxis& axis : sweep_axes()) draft.axes[axis.key] = axis_text(sweep, axis.key);
+  for (const SweepField& field : sweep_fields())
+    draft.fields[field.key] = field_text(sweep, field.key);
+  QString& device = draft.fields[QStringLiteral("device")];
+  if (device.isEmpty()) device = QStringLiteral("cpu");
   return draft;
 }
 
@@ -185,45 +111,19 @@ CheckedDraft check(const SweepDraft& draft) {
     measure(checked, "this form");
     return checked;
   }
+  const QString lengths = QStringLiteral("sequence_tokens");
   Json sweep = parse(draft.base_text);
   if (!sweep.is_object()) sweep = Json::object();
-
   if (draft.contenders.empty())
-    checked.contenders_problem = draft_text("Choose at least one contender.");
-  const Json windows = list_field(draft.windows, true, checked.windows_problem);
-  const Json contenders = contenders_json(draft, sweep);
-  const bool window_needed =
-      std::any_of(contenders.begin(), contenders.end(), [](const Json& contender) {
-        return !has_own_window(contender) && takes_window(pair_of(contender).first);
-      });
-  if (window_needed && windows.empty() && checked.windows_problem.isEmpty()) {
-    checked.windows_problem =
-        draft_text("A chosen pattern has a window: give at least one, such as 4.");
-  }
-  const Json lengths = list_field(draft.lengths, false, checked.lengths_problem);
-  if (lengths.empty() && checked.lengths_problem.isEmpty()) {
-    checked.lengths_problem = draft_text("Give at least one length, such as 64:2048:*2.");
-  }
-  const Json documents = documents_field(draft.documents, checked.documents_problem);
+    checked.problems[QStringLiteral("contenders")] = draft_text("Choose at least one contender.");
+  if (!draft.fields.contains(lengths) || draft.fields.at(lengths).trimmed().isEmpty())
+    checked.problems[lengths] = draft_text("Give at least one length, such as 64:2048:*2.");
   if (!checked.ok()) return checked;
 
+  sweep["contenders"] = contenders_json(draft, sweep);
   sweep["name"] = draft.name.toStdString();
-  sweep["contenders"] = contenders;
-  if (windows.empty()) {
-    sweep.erase("windows");
-  } else {
-    sweep["windows"] = windows;
-  }
-  sweep["sequence_tokens"] = lengths;
-  if (documents == Json::array({1})) {
-    sweep.erase("documents");
-  } else {
-    sweep["documents"] = documents;
-  }
-  sweep["direction"] = words_json(draft.direction);
-  sweep["device"] = words_json(draft.device);
-  for (const auto& [key, text] : draft.axes) {
-    if (text.trimmed() != axis_text(sweep, key)) set_axis(sweep, key, text);
+  for (const auto& [key, text] : draft.fields) {
+    if (text.trimmed() != field_text(sweep, key)) set_field(sweep, key, text);
   }
   checked.sweep_text = sweep.dump(2) + "\n";
   measure(checked, "this form");
@@ -233,16 +133,8 @@ CheckedDraft check(const SweepDraft& draft) {
 CheckedDraft check_text(const std::string& sweep_text) {
   CheckedDraft checked;
   checked.sweep_text = sweep_text;
-  measure(checked, "The sweep");
+  measure(checked, "The sweep file");
   return checked;
-}
-
-QString CheckedDraft::problem() const {
-  for (const QString& one :
-       {contenders_problem, windows_problem, lengths_problem, documents_problem, other_problem}) {
-    if (!one.isEmpty()) return one;
-  }
-  return axis_problems.empty() ? QString() : axis_problems.begin()->second;
 }
 
 QString duration_words(double seconds) {

@@ -5,7 +5,7 @@
 // names, patterns of the sweep's own, ...) comes from the preset it started from.
 //
 //   SweepDraft draft = draft_of(preset);
-//   draft.lengths = "64:4096:*2";
+//   draft.fields["sequence_tokens"] = "64:4096:*2";
 //   CheckedDraft checked = check(draft);
 //   if (checked.ok()) launcher.start(checked.sweep_text);
 
@@ -26,35 +26,26 @@ struct SweepDraft {
   std::string base_text;  // the preset's JSON
   QString name;
   std::vector<PatternAndImplementation> contenders;
-  QString windows;    // "4, 64, inf"
-  QString lengths;    // "64:2048:*2"
-  QString documents;  // of an item: "1" or "1, 4"
-  QString direction;  // "forward", "forward-backward" or both: "forward, forward-backward"
-  QString device;     // "cpu", "cuda" or both
-  std::map<QString, QString> axes = {};  // the others, as sweep_axes() names them; empty ones too
+  std::map<QString, QString> fields;  // as sweep_fields() names them; empty ones too
   friend bool operator==(const SweepDraft&, const SweepDraft&) = default;
 };
 
 struct CheckedDraft {
-  // One sentence beside each field; empty where nothing is wrong.
-  QString contenders_problem, windows_problem, lengths_problem, documents_problem, other_problem;
-  std::map<QString, QString> axis_problems = {};
+  /// By field, or of "contenders"; what belongs to none is under "".
+  std::map<QString, QString> problems;
   std::string sweep_text;
   int heats = 0;
   int cells = 0;
   double longest_seconds = 0;
-  [[nodiscard]] bool ok() const {
-    return contenders_problem.isEmpty() && windows_problem.isEmpty() && lengths_problem.isEmpty() &&
-           documents_problem.isEmpty() && other_problem.isEmpty() && axis_problems.empty();
-  }
+  [[nodiscard]] bool ok() const { return problems.empty(); }
   /// The first of them; empty: none.
-  [[nodiscard]] QString problem() const;
+  [[nodiscard]] QString problem() const { return ok() ? QString() : problems.begin()->second; }
 };
 
 [[nodiscard]] SweepDraft draft_of(const NamedSweep& preset);
 /// An unchanged draft becomes the preset's own text, byte for byte.
 [[nodiscard]] CheckedDraft check(const SweepDraft& draft);
-/// A sweep as it is typed; what is wrong is the other problem, with its line.
+/// A sweep as it is typed; what is wrong is under "", with its line.
 [[nodiscard]] CheckedDraft check_text(const std::string& sweep_text);
 
 /// "40 s", "12 min", "3 h 20 min"; rounded up.

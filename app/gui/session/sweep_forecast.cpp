@@ -42,10 +42,9 @@ QString memory_words(const Forecast& forecast,
   if (most <= 0) return {};
   // The largest batch that fits the sweep's memory is taken, and one item even where it does not.
   const double bytes = std::max(most, std::min(forecast.batch_bytes, most * forecast.batch_max));
-  return SweepForecast::tr("about %1 of memory at most (an item of %2 tokens takes %3 with %4)")
-      .arg(words(report::format_bytes(bytes)))
-      .arg(forecast.largest_tokens)
-      .arg(words(report::format_bytes(most)), whose);
+  return SweepForecast::tr("about %1 of memory (%2 at %3 tokens)")
+      .arg(words(report::format_bytes(bytes)), whose)
+      .arg(forecast.largest_tokens);
 }
 
 SweepForecast::SweepForecast(QObject* parent) : ProgramQuestion(parent, forecast_pause) {}

@@ -118,7 +118,10 @@ void ContenderChips::set_problem(const QString& sentence) {
 }
 
 QString ContenderChips::reason_against(const PatternAndImplementation& pair) const {
-  const auto found = impossible_.find(pair);
+  auto found = impossible_.find(pair);
+  // A model's shortcut changes nothing of what its layers need.
+  if (found == impossible_.end())
+    found = impossible_.find({pair.first.section(QLatin1Char('+'), 0, 0), pair.second});
   return found == impossible_.end() ? QString() : found->second;
 }
 
@@ -139,6 +142,7 @@ void ContenderChips::fill() {
   const std::vector<Named> known = patterns();
   for (const QString& pattern : shown_) {
     auto* name = new QLabel(pattern);
+    name->setContentsMargins(0, 5, 4, 0);  // level with the chips' text
     const auto found = std::ranges::find(known, pattern, &Named::name);
     if (found != known.end()) name->setToolTip(found->tip);
     grid->addWidget(name, grid->rowCount(), 0, Qt::AlignTop);
@@ -203,12 +207,17 @@ void ContenderChips::say_impossible() {
   QStringList kept;
   std::map<QString, QStringList> hidden;  // by reason
   int count = 0;
-  for (const auto& [pair, reason] : impossible_) {
-    if (std::ranges::find(checked_, pair) != checked_.end()) {
-      kept.append(QStringLiteral("%1: %2").arg(id_of(pair), reason));
-    } else if (shown_.contains(pair.first)) {
-      hidden[reason].append(id_of(pair));
-      ++count;
+  for (const QString& pattern : shown_) {
+    for (const ListedImplementation& listed : implementations_) {
+      const PatternAndImplementation pair{pattern, listed.id};
+      const QString reason = reason_against(pair);
+      if (reason.isEmpty()) continue;
+      if (std::ranges::find(checked_, pair) != checked_.end()) {
+        kept.append(QStringLiteral("%1: %2").arg(id_of(pair), reason));
+      } else {
+        hidden[reason].append(id_of(pair));
+        ++count;
+      }
     }
   }
   kept_->set_problem(

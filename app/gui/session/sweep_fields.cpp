@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/gui/session/sweep_axes.h"
+#include "app/gui/session/sweep_fields.h"
 
 #include <QCoreApplication>
+#include <algorithm>
 
 #include "app/gui/session/text.h"
 #include "engine/heat/axes.h"
@@ -12,7 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 QString in_form(const char* text) {
-  return QCoreApplication::translate("SweepAxes", text);
+  return QCoreApplication::translate("SweepFields", text);
 }
 
 const Json* find(const Json& sweep, const QString& key) {
@@ -51,7 +52,7 @@ QString text(std::string_view words_of_axis) {
   return words(std::string(words_of_axis));
 }
 
-SweepAxis line_of(const Axis& axis) {
+SweepField field_of(const Axis& axis) {
   QString tip = text(axis.says);
   tip[0] = tip[0].toUpper();
   return {
@@ -60,19 +61,34 @@ SweepAxis line_of(const Axis& axis) {
       choices_of(axis)};
 }
 
-/// Axes with a field of their own outside "Advanced".
-bool has_own_field(const Axis& axis) {
-  return axis.key == "sequence_tokens" || axis.key == "documents" || axis.key == "direction" ||
-         axis.key == "device";
-}
-
 }  // namespace
 
-const QList<SweepAxis>& sweep_axes() {
-  static const QList<SweepAxis> lines = [] {
-    QList<SweepAxis> all;
+const QList<SweepField>& sweep_fields() {
+  static const QList<SweepField> fields = [] {
+    const QList<SweepField> first{
+        {QStringLiteral("windows"),
+         in_form("&Windows"),
+         in_form("One-sided window widths: numbers, ranges such as 1:64:*2, and inf"),
+         QStringLiteral("4, 64, inf"),
+         {},
+         true},
+        {QStringLiteral("sequence_tokens"),
+         in_form("Len&gths (tokens)"),
+         in_form("Tokens of a whole sequence: 64, or a range 64:2048:*2 (doubling) or 64:512:+64 "
+                 "(steps)"),
+         QStringLiteral("64:4096:*2"),
+         {},
+         true},
+        {QStringLiteral("device"),
+         in_form("Dev&ice"),
+         in_form("What the run is measured on"),
+         {},
+         {},
+         true}};
+    QList<SweepField> all = first;
     for (const Axis& axis : heat_axes) {
-      if (!has_own_field(axis)) all.append(line_of(axis));
+      const SweepField field = field_of(axis);
+      if (std::ranges::find(first, field.key, &SweepField::key) == first.end()) all.append(field);
     }
     all.append(
         {{QStringLiteral("stop.relative_interval"), in_form("Interval to reach"),
@@ -89,10 +105,10 @@ const QList<SweepAxis>& sweep_axes() {
           in_form("Worker processes that the placements are spread over"), QStringLiteral("2")}});
     return all;
   }();
-  return lines;
+  return fields;
 }
 
-QString axis_text(const Json& sweep, const QString& key) {
+QString field_text(const Json& sweep, const QString& key) {
   const Json* found = find(sweep, key);
   if (found == nullptr) return {};
   QStringList parts;
@@ -101,7 +117,7 @@ QString axis_text(const Json& sweep, const QString& key) {
   return parts.join(QStringLiteral(", "));
 }
 
-void set_axis(Json& sweep, const QString& key, const QString& text) {
+void set_field(Json& sweep, const QString& key, const QString& text) {
   const std::string first = key.section(QLatin1Char('.'), 0, 0).toStdString();
   const std::string second = key.section(QLatin1Char('.'), 1).toStdString();
   Json values = Json::array();

@@ -1,90 +1,116 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A new run: a preset, or a preset changed, in a form or as the sweep file itself. Both are the
+// A new run: a preset, or a preset changed, in a form or in the person's own editor. Both are the
 // same sweep, and whichever was edited last is what starts. It is checked off the window's thread
-// at every edit; Ctrl+Return starts it and Esc closes the drawer.
+// at every edit; Ctrl+Return starts it and Esc closes the dialog, which keeps what is filled in.
 
+#include <QDialog>
 #include <functional>
+#include <map>
+#include <vector>
 
 #include "app/gui/charts/latest_job.h"
 #include "app/gui/session/device_list.h"
 #include "app/gui/session/implementation_list.h"
 #include "app/gui/session/sweep_draft.h"
+#include "app/gui/session/sweep_fields.h"
+#include "app/gui/session/sweep_file.h"
 #include "app/gui/session/sweep_forecast.h"
-#include "app/gui/views/drawer.h"
 
+class QComboBox;
+class QFormLayout;
 class QLabel;
+class QLineEdit;
 class QPushButton;
-class QTabWidget;
+class QToolButton;
 
 namespace attnscope::gui {
 
-class PresetBar;
+class ContenderChips;
 class ProblemLabel;
-class SweepFileEdit;
-class SweepForm;
 
-class NewRunDrawer : public Drawer {
+class NewRunDialog : public QDialog {
   Q_OBJECT
  public:
-  explicit NewRunDrawer(QWidget* page);
+  explicit NewRunDialog(QWidget* parent = nullptr);
 
+  /// Beside the window, which stays alive.
+  void open() override;
+  /// An unknown name changes nothing.
   void choose_preset(const QString& name);
   /// Begins with a sweep's JSON; what is no sweep is refused.
   bool begin_with(const QString& sweep_text);
   /// Says why another sweep cannot be begun with. What is filled in stays, and starts after an edit
   /// alone.
   void refuse(const QString& sentence);
-  /// The same sweep at these lengths.
-  void set_lengths(const QList<qint64>& tokens);
   void set_device(const QString& kind);
+  void show_advanced(bool shown);
 
   /// The implementations this machine has; `problem` says why they are not known.
   void set_implementations(const QList<ListedImplementation>& implementations,
                            const QString& problem);
   void set_devices(const QList<ListedDevice>& devices);
   void set_forecast(const Forecast& forecast);
-  /// set_implementations has been called.
-  [[nodiscard]] bool is_listed() const { return listed_; }
   /// What the last edit is has been found out.
   [[nodiscard]] bool is_checked() const { return !job_.is_busy(); }
   [[nodiscard]] const CheckedDraft& checked() const { return checked_; }
-  [[nodiscard]] SweepForm* form() const { return form_; }
-  void show_file(bool shown);
+  [[nodiscard]] ContenderChips* contenders() const { return contenders_; }
 
  Q_SIGNALS:
   void start_asked(const std::string& sweep_text);
   /// Of which it should be foreseen what is possible and what it takes.
   void forecast_wanted(const std::string& sweep_text);
 
- protected:
-  bool event(QEvent* event) override;
-  void keyPressEvent(QKeyEvent* event) override;
-  void focusInEvent(QFocusEvent* event) override;
-
  private:
+  struct Field {
+    QWidget* control = nullptr;
+    ProblemLabel* problem = nullptr;
+  };
   QWidget* build_head();
+  QWidget* build_form();
   QWidget* build_foot();
+  void add_field(QFormLayout& form, const SweepField& field);
+
+  void list_presets(const QString& chosen);
+  void load_chosen();
   void load(const NamedSweep& preset);
+  /// What is filled in is no preset any more.
+  void choose_custom();
+  /// Of the preset or the file.
+  void say(const QString& sentence);
+  void save_preset();
+  void open_file();
+  void set_draft(const SweepDraft& draft);
+  [[nodiscard]] SweepDraft draft() const;
+  /// Patterns or models, as the operation has it.
+  void name_contenders();
   void form_edited();
-  void file_edited(const QString& text);
+  void file_edited(const std::string& text);
   /// On another thread; then shows what was found, and starts if that was asked for meanwhile.
   void check_later(std::function<CheckedDraft()> work);
   void show_checked(CheckedDraft checked);
   void show_estimate();
   void start();
 
+  std::vector<NamedSweep> presets_;  // those that ship, then one's own
+  QString about_to_replace_;         // one of them
+  std::string base_text_;            // what the form was filled from
+  SweepFile* file_;
   Forecast forecast_;
   CheckedDraft checked_;
   bool from_file_ = false;   // the file was edited last
   bool start_wish_ = false;  // once it is checked
-  bool listed_ = false;
 
-  PresetBar* presets_;
-  QTabWidget* tabs_;
-  SweepForm* form_;
-  SweepFileEdit* file_;
+  QComboBox* picker_;
+  QPushButton *save_, *edit_file_;
+  QLabel* said_;
+  ProblemLabel* preset_problem_;
+  QLineEdit* name_;
+  ContenderChips* contenders_;
+  QToolButton* more_;
+  QWidget* advanced_;
+  std::map<QString, Field> fields_;
   ProblemLabel* problem_;
   QLabel* estimate_;
   QPushButton *start_, *close_;
