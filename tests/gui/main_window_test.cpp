@@ -12,6 +12,7 @@
 #include <QSettings>
 #include <QTabBar>
 #include <QTableView>
+#include <QWindow>
 #include <algorithm>
 
 #include "app/gui/charts/run_chart.h"
@@ -208,6 +209,8 @@ class MainWindowTest : public QObject {
     QTest::keyClick(window_.get(), Qt::Key_Return, Qt::ControlModifier);
     auto* dialog = window_->findChild<NewRunDialog*>();
     QVERIFY(dialog && dialog->isVisible());
+    // Else it would keep the program when the window is closed.
+    QCOMPARE(dialog->windowHandle()->transientParent(), window_->windowHandle());
     auto* hidden = dialog->findChild<QLabel*>(QStringLiteral("contender_reasons"));
     QTRY_COMPARE_WITH_TIMEOUT(
         hidden->text(), QStringLiteral("sparse/sdpa: sdpa knows only full attention"), patience_ms);

@@ -97,6 +97,22 @@ class NewRunDialogTest : public QObject {
     QVERIFY(!dialog_->isVisible());
   }
 
+  void EveryPreset_SaysWhatItMeasures() {
+    const auto* preset = find<QComboBox>("preset");
+    QCOMPARE(
+        preset->itemData(preset->findText(QStringLiteral("quick")), Qt::ToolTipRole).toString(),
+        QStringLiteral("5 contenders at 64:2048:*2 tokens on cpu"));
+  }
+
+  void ReturnInAField_StartsNothing() {
+    QSignalSpy started(dialog_.get(), &NewRunDialog::start_asked);
+    type_into("sequence_tokens", QStringLiteral("96"));
+    QTest::keyClick(find<QLineEdit>("sequence_tokens"), Qt::Key_Return);
+    QCOMPARE(started.count(), 0);
+    QVERIFY(dialog_->isVisible());
+    QVERIFY(own_presets().empty());
+  }
+
   void KeysAlone_FillTheFormAndStartIt() {
     QTRY_VERIFY(find<QComboBox>("preset")->hasFocus());
     auto* lengths = find<QLineEdit>("sequence_tokens");

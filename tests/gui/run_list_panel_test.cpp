@@ -264,6 +264,25 @@ class RunListPanelTest : public QObject {
     QCOMPARE(typed.count(), 0);
   }
 
+  void DeleteInAField_TakesALetterAndNoRun() {
+    open_window();
+    QTRY_VERIFY(panel()->notes()->isVisible());
+    QSignalSpy trashed(panel(), &RunListPanel::trash_wanted);
+    QLineEdit* tags = panel()->notes()->tags();
+    tags->setFocus();
+    QTest::keyClicks(tags, QStringLiteral("ab"));
+    QTest::keyClick(tags, Qt::Key_Home);
+    QTest::keyClick(tags, Qt::Key_Delete);
+    QCOMPARE(tags->text(), QStringLiteral("b"));
+    QPlainTextEdit* note = panel()->notes()->note();
+    note->setFocus();
+    QTest::keyClicks(note, QStringLiteral("ab"));
+    QTest::keyClick(note, Qt::Key_Home);
+    QTest::keyClick(note, Qt::Key_Delete);
+    QCOMPARE(note->toPlainText(), QStringLiteral("b"));
+    QCOMPARE(trashed.count(), 0);
+  }
+
   void SeveralRuns_GetAndLoseTagsTogether() {
     open_window();
     {

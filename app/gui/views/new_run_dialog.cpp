@@ -55,6 +55,14 @@ QPushButton* button(const QString& text, const char* name, const QString& tip) {
   return made;
 }
 
+QString summary_of(const SweepDraft& draft) {
+  return NewRunDialog::tr("%1 at %2 tokens on %3")
+      .arg(counted(static_cast<qint64>(draft.contenders.size()), NewRunDialog::tr("contender"),
+                   NewRunDialog::tr("contenders")),
+           draft.fields.at(QStringLiteral("sequence_tokens")),
+           draft.fields.at(QStringLiteral("device")));
+}
+
 /// Where text is typed into the control; nothing: it is a list alone.
 QLineEdit* line_of(QWidget* control) {
   auto* box = qobject_cast<QComboBox*>(control);
@@ -255,7 +263,9 @@ void NewRunDialog::list_presets(const QString& chosen) {
   picker_->clear();
   for (int i = 0; i < static_cast<int>(presets_.size()); ++i) {
     if (i == shipped) picker_->insertSeparator(i);
-    picker_->addItem(words(presets_[static_cast<std::size_t>(i)].name), i);
+    const NamedSweep& preset = presets_[static_cast<std::size_t>(i)];
+    picker_->addItem(words(preset.name), i);
+    picker_->setItemData(picker_->count() - 1, summary_of(draft_of(preset)), Qt::ToolTipRole);
   }
   picker_->addItem(tr("Custom"));
   const int place = chosen.isEmpty() ? 0 : picker_->findText(chosen);
