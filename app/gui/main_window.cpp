@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "app/gui/session/file_kind.h"
+#include "app/gui/session/program.h"
 #include "app/gui/session/recent_files.h"
-#include "app/gui/session/results_folder.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/attention_page.h"
 #include "app/gui/views/command_bar.h"

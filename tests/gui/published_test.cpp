@@ -11,10 +11,8 @@
 #include <QTableView>
 
 #include "app/gui/main_window.h"
-#include "app/gui/models/beside_model.h"
 #include "app/gui/models/published_list_model.h"
-#include "app/gui/models/published_table_model.h"
-#include "app/gui/session/results_folder.h"
+#include "app/gui/session/program.h"
 #include "app/gui/views/beside_view.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/message_bar.h"
@@ -83,10 +81,11 @@ class PublishedTest : public QObject {
   }
 
   void ATable_IsShownWithAllItsRowsAndUnits() {
-    PublishedTableModel model;
-    QAbstractItemModelTester tester(&model);
+    PublishedView view;
+    const QAbstractItemModel& model = *view.table()->model();
+    const QAbstractItemModelTester tester(view.table()->model());
     for (const report::PublishedTable& table : report::published_tables()) {
-      model.set_table(table);
+      view.show_table(table);
       QCOMPARE(model.rowCount(), static_cast<int>(table.rows.size()));
       QCOMPARE(model.columnCount(), static_cast<int>(table.columns.size()));
       for (int column = 0; column < model.columnCount(); ++column)
@@ -103,18 +102,19 @@ class PublishedTest : public QObject {
       row.cell.cell = cell;
       row.cell.summary = {.median_ns = 5e6, .samples = 10, .placements = 2};
     }
-    BesideModel model;
-    QAbstractItemModelTester tester(&model);
-    model.set_run(run);
+    BesideView view;
+    const QAbstractItemModel& model = view.model();
+    const QAbstractItemModelTester tester(view.table()->model());
+    view.show_run(run);
     QCOMPARE(model.rowCount(), 3);  // full twice, sparse at w = 4
-    const auto text = [&](int row, BesideModel::Column column) {
+    const auto text = [&](int row, int column) {
       return model.index(row, column).data().toString();
     };
-    QCOMPARE(text(2, BesideModel::contender), QStringLiteral("sparse/segment/4"));
-    QCOMPARE(text(2, BesideModel::own_time), QStringLiteral("5.00 ms"));
-    QCOMPARE(text(2, BesideModel::their_time), QStringLiteral("8.00 ms"));
-    QCOMPARE(text(2, BesideModel::their_memory), QStringLiteral("66.0 MB"));
-    model.set_run(nullptr);
+    QCOMPARE(text(2, 0), QStringLiteral("sparse/segment/4"));
+    QCOMPARE(text(2, 3), QStringLiteral("5.00 ms"));
+    QCOMPARE(text(2, 4), QStringLiteral("8.00 ms"));
+    QCOMPARE(text(2, 6), QStringLiteral("66.0 MB"));
+    view.show_run(nullptr);
     QCOMPARE(model.rowCount(), 0);
   }
 
@@ -182,9 +182,9 @@ class PublishedTest : public QObject {
     QTRY_VERIFY(list()->isVisible() && list()->hasFocus());
     QTest::keyClick(list(), Qt::Key_Home);
     QTRY_VERIFY(page()->published_view()->isVisible());
-    QCOMPARE(page()->published_view()->model().table().id, std::string_view("ecir24-table1"));
+    QCOMPARE(page()->published_view()->shown().id, std::string_view("ecir24-table1"));
     QTest::keyClick(list(), Qt::Key_Down);
-    QCOMPARE(page()->published_view()->model().table().id, std::string_view("ecir24-table3"));
+    QCOMPARE(page()->published_view()->shown().id, std::string_view("ecir24-table3"));
     auto* label = page()->findChild<QLabel*>(QStringLiteral("published_label"));
     QCOMPARE(label->text(), QStringLiteral("published, not measured here"));
     QVERIFY(page()->has_table());

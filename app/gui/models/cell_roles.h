@@ -16,10 +16,4 @@ enum CellRole {
   heading_role,                       // whether it heads a block
 };
 
-/// Heads a column: its name, and the sentence that explains it.
-struct ColumnTitle {
-  const char* title;
-  const char* tip;
-};
-
 }  // namespace attnscope::gui

@@ -5,20 +5,23 @@
 
 namespace attnscope::gui {
 
+ComparisonModel::ComparisonModel() {
+  std::vector<Column> columns{
+      {tr("At"), {}, false, [](const report::ComparedLine& line) { return words(line.setting); }}};
+  for (std::size_t at = 0; at < report::ComparedLine::texts_count; ++at) {
+    const QString heading = words(report::comparison_headings()[at]);
+    columns.push_back({heading.left(1).toUpper() + heading.mid(1),
+                       {},
+                       columns.size() >= time_a,
+                       [at](const report::ComparedLine& line) { return words(line.texts[at]); }});
+  }
+  set_table(std::move(columns), {});
+}
+
 void ComparisonModel::set_comparison(const ComparisonPointer& comparison) {
-  beginResetModel();
   comparison_ = comparison;
-  lines_ = comparison ? report::comparison_lines(comparison->comparison)
-                      : std::vector<report::ComparedLine>();
-  endResetModel();
-}
-
-int ComparisonModel::rowCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : static_cast<int>(lines_.size());
-}
-
-int ComparisonModel::columnCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : column_count;
+  set_rows(comparison ? report::comparison_lines(comparison->comparison)
+                      : std::vector<report::ComparedLine>());
 }
 
 QVariant ComparisonModel::sort_key(int row, int column) const {
@@ -40,17 +43,9 @@ QVariant ComparisonModel::sort_key(int row, int column) const {
 
 QVariant ComparisonModel::data(const QModelIndex& index, int role) const {
   if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
-  const auto row = static_cast<std::size_t>(index.row());
-  const report::ComparedCell& cell = comparison_->comparison.cells[row];
+  const report::ComparedCell& cell =
+      comparison_->comparison.cells[static_cast<std::size_t>(index.row())];
   switch (role) {
-    case Qt::DisplayRole:
-      return index.column() == setting
-                 ? words(lines_[row].setting)
-                 : words(lines_[row].texts[static_cast<std::size_t>(index.column() - 1)]);
-    case Qt::TextAlignmentRole: {
-      const bool is_number = index.column() >= time_a;
-      return static_cast<int>(Qt::AlignVCenter | (is_number ? Qt::AlignRight : Qt::AlignLeft));
-    }
     case Qt::ToolTipRole:
       if (!cell.a.cell.cell.reason.empty()) return tr("A: %1").arg(words(cell.a.cell.cell.reason));
       if (!cell.b.cell.cell.reason.empty()) return tr("B: %1").arg(words(cell.b.cell.cell.reason));
@@ -62,16 +57,8 @@ QVariant ComparisonModel::data(const QModelIndex& index, int role) const {
     case verdict_role:
       return cell.ratio ? QVariant(static_cast<int>(cell.ratio->verdict)) : QVariant();
     default:
-      return {};
+      return RowsModel::data(index, role);
   }
-}
-
-QVariant ComparisonModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  if (section == setting) return tr("At");
-  const auto& headings = report::comparison_headings();
-  const QString heading = words(headings[static_cast<std::size_t>(section - 1)]);
-  return heading.left(1).toUpper() + heading.mid(1);
 }
 
 }  // namespace attnscope::gui

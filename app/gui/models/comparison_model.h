@@ -3,39 +3,31 @@
 //
 // Two runs set side by side: one row a cell that both have, with what its ratio says.
 
-#include <QAbstractTableModel>
-#include <vector>
-
+#include "app/gui/models/rows_model.h"
 #include "app/gui/session/snapshot.h"
 
 namespace attnscope::gui {
 
-class ComparisonModel : public QAbstractTableModel {
-  Q_OBJECT
+class ComparisonModel : public RowsModel<report::ComparedLine> {
  public:
-  enum Column { setting, contender, time_a, time_b, ratio, interval, column_count };
+  enum Place { setting, contender, time_a, time_b, ratio, interval, column_count };
   enum Role {
     sort_role = Qt::UserRole + 1,  // the bare number, or the text
     style_key_role,                // contender id, bound to the line style of the charts
     verdict_role,                  // statistics::Verdict as int; invalid without a ratio
   };
 
-  using QAbstractTableModel::QAbstractTableModel;
+  ComparisonModel();
 
   void set_comparison(const ComparisonPointer& comparison);
   [[nodiscard]] const ComparisonPointer& comparison() const { return comparison_; }
 
-  [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
-  [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
   [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
-  [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation,
-                                    int role) const override;
 
  private:
   [[nodiscard]] QVariant sort_key(int row, int column) const;
 
   ComparisonPointer comparison_;
-  std::vector<report::ComparedLine> lines_;
 };
 
 }  // namespace attnscope::gui

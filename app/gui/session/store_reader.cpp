@@ -6,7 +6,6 @@
 #include <chrono>
 #include <utility>
 
-#include "app/gui/session/compare_runs.h"
 #include "app/gui/session/read_run.h"
 #include "app/gui/session/text.h"
 
@@ -52,6 +51,37 @@ std::string changed_tag(const std::string& tag, const QStringList& added,
   std::string text = tag_of(kept);
   for (const QString& word : added) text += ' ' + word.toStdString();
   return tag_of(tag_words(text));
+}
+
+struct RunInFile {
+  std::filesystem::path file;
+  QString uuid;
+};
+
+Result<report::Comparison> read_and_compare(const RunInFile& a, const RunInFile& b) {
+  const Result<Store> store_a = Store::open(a.file, Store::Mode::read_only);
+  if (!store_a) return tl::unexpected(store_a.error());
+  const Result<Store> store_b = Store::open(b.file, Store::Mode::read_only);
+  if (!store_b) return tl::unexpected(store_b.error());
+  const Result<RunInfo> run_a = store_a->find_run(a.uuid.toStdString());
+  if (!run_a) return tl::unexpected(run_a.error());
+  const Result<RunInfo> run_b = store_b->find_run(b.uuid.toStdString());
+  if (!run_b) return tl::unexpected(run_b.error());
+  return report::compare_runs(*store_a, *run_a, *store_b, *run_b);
+}
+
+/// Where one of them cannot be read, the snapshot's problem says so.
+ComparisonPointer compare(const RunInFile& a, const RunInFile& b) {
+  auto snapshot = std::make_shared<ComparisonSnapshot>();
+  snapshot->uuid_a = a.uuid;
+  snapshot->uuid_b = b.uuid;
+  Result<report::Comparison> comparison = read_and_compare(a, b);
+  if (comparison) {
+    snapshot->comparison = std::move(*comparison);
+  } else {
+    snapshot->problem = words(comparison.error().message);
+  }
+  return snapshot;
 }
 
 }  // namespace
@@ -349,10 +379,8 @@ void StoreReader::empty_trash() {
 }
 
 void StoreReader::compare_runs(const QString& uuid_a, const QString& uuid_b) {
-  comparing_.start(
-      [this, a = RunInFile{file_of(uuid_a), uuid_a}, b = RunInFile{file_of(uuid_b), uuid_b}] {
-        Q_EMIT compared(gui::compare_runs(a, b));
-      });
+  comparing_.start([this, a = RunInFile{file_of(uuid_a), uuid_a},
+                    b = RunInFile{file_of(uuid_b), uuid_b}] { Q_EMIT compared(compare(a, b)); });
 }
 
 void StoreReader::export_runs(const QStringList& uuids, const QString& file) {

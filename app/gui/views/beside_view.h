@@ -6,7 +6,9 @@
 
 #include <QWidget>
 
-#include "app/gui/models/beside_model.h"
+#include "app/gui/models/rows_model.h"
+#include "app/gui/session/snapshot.h"
+#include "engine/report/published.h"
 
 class QLabel;
 class QTableView;
@@ -18,15 +20,17 @@ class BesideView : public QWidget {
  public:
   explicit BesideView(QWidget* parent = nullptr);
 
+  /// Null: no run is shown.
   void show_run(const RunPointer& run);
-  [[nodiscard]] const BesideModel& model() const { return model_; }
+  [[nodiscard]] const QAbstractItemModel& model() const { return model_; }
   [[nodiscard]] QTableView* table() const { return table_; }
 
  Q_SIGNALS:
   void close_asked();
 
  private:
-  BesideModel model_;
+  RunPointer run_;  // owns the rows that the model's point to
+  RowsModel<report::BesidePublished> model_;
   QLabel* words_;
   QTableView* table_;
 };

@@ -242,7 +242,7 @@ void ComparePage::copy_table(report::TableFormat format) {
   if (body_->currentWidget() == comparison_view_) return comparison_view_->copy_table(format);
   if (body_->currentWidget() == published_view_) {
     published_view_->copy_table(format);
-    const auto rows = static_cast<qint64>(published_view_->model().table().rows.size());
+    const auto rows = static_cast<qint64>(published_view_->shown().rows.size());
     Q_EMIT succeeded(
         tr("Copied the published table of %1.").arg(counted(rows, tr("row"), tr("rows"))));
     return;

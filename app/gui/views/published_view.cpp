@@ -9,6 +9,7 @@
 #include <QLabel>
 #include <QTableView>
 #include <QVBoxLayout>
+#include <utility>
 
 #include "app/gui/session/text.h"
 #include "app/gui/views/flow_layout.h"
@@ -82,7 +83,18 @@ PublishedView::PublishedView(QWidget* parent)
 }
 
 void PublishedView::show_table(const report::PublishedTable& table) {
-  model_.set_table(table);
+  shown_ = table;
+  std::vector<RowsModel<std::vector<std::string>>::Column> columns;
+  for (std::size_t at = 0; at < table.columns.size(); ++at) {
+    const QString tip = words(table.columns[at].title);
+    // In two lines: fifteen columns of long titles would not fit beside each other.
+    QString title = tip;
+    title.replace(QStringLiteral(" w = "), QStringLiteral("\nw = "));
+    title.replace(QStringLiteral(" ("), QStringLiteral("\n("));
+    columns.push_back({title, tip, table.columns[at].is_number,
+                       [at](const std::vector<std::string>& row) { return words(row[at]); }});
+  }
+  model_.set_table(std::move(columns), table.rows);
   title_->setText(words(table.title));
   subject_->setText(words(table.subject));
   source_->setText(tr("%1.\nMachine: %2.\n%3")
@@ -105,7 +117,7 @@ void PublishedView::changeEvent(QEvent* event) {
 }
 
 void PublishedView::copy_table(report::TableFormat format) const {
-  QApplication::clipboard()->setText(words(report::write_published(model_.table(), format)));
+  QApplication::clipboard()->setText(words(report::write_published(shown_, format)));
 }
 
 }  // namespace attnscope::gui

@@ -5,8 +5,8 @@
 
 #include <QWidget>
 
-#include "app/gui/models/published_table_model.h"
-#include "engine/report/table.h"
+#include "app/gui/models/rows_model.h"
+#include "engine/report/published.h"
 
 class QCheckBox;
 class QLabel;
@@ -20,7 +20,7 @@ class PublishedView : public QWidget {
   explicit PublishedView(QWidget* parent = nullptr);
 
   void show_table(const report::PublishedTable& table);
-  [[nodiscard]] const PublishedTableModel& model() const { return model_; }
+  [[nodiscard]] const report::PublishedTable& shown() const { return shown_; }
   void copy_table(report::TableFormat format) const;
   [[nodiscard]] QTableView* table() const { return table_; }
   /// Whether the table's numbers are to stand beside our own.
@@ -32,7 +32,8 @@ class PublishedView : public QWidget {
  private:
   void paint_label();
 
-  PublishedTableModel model_;
+  report::PublishedTable shown_;
+  RowsModel<std::vector<std::string>> model_;
   QLabel* title_;
   QLabel* label_;
   QLabel* subject_;
