@@ -54,8 +54,7 @@ void MainWindow::build_menus() {
   QMenu* help = menuBar()->addMenu(tr("&Help"));
   help->addAction(tr("&Keyboard shortcuts"), QKeySequence(tr("F1")), this,
                   &MainWindow::show_shortcuts);
-  help->addAction(tr("&About AttnScope"), QKeySequence(tr("Shift+F1")), this,
-                  &MainWindow::show_about);
+  help->addAction(tr("&About AttnScope"), this, &MainWindow::show_about);
 }
 
 void MainWindow::build_file_menu() {
@@ -65,7 +64,7 @@ void MainWindow::build_file_menu() {
   connect(recent, &QMenu::aboutToShow, this, [this, recent] { fill_recent(recent); });
   fill_recent(recent);
   file->addSeparator();
-  file->addAction(tr("&Import runs…"), QKeySequence(tr("Ctrl+I")), this, &MainWindow::import_runs);
+  file->addAction(tr("&Import runs…"), this, &MainWindow::import_runs);
   file->addAction(tr("&Export runs…"), QKeySequence(tr("Ctrl+E")), this,
                   [this] { export_runs(compare_->run_list()->chosen_runs()); });
   file->addSeparator();
@@ -74,13 +73,9 @@ void MainWindow::build_file_menu() {
 
 void MainWindow::fill_recent(QMenu* menu) {
   menu->clear();
-  int number = 0;
-  for (const QString& file : recent_files()) {
-    ++number;
-    QAction* action = menu->addAction(file, this, [this, file] { open_file(file); });
-    if (number == 1) action->setShortcut(QKeySequence(tr("Ctrl+Shift+O")));
-  }
-  if (number == 0) {
+  for (const QString& file : recent_files())
+    menu->addAction(file, this, [this, file] { open_file(file); });
+  if (menu->isEmpty()) {
     menu->addAction(tr("Nothing opened yet"))->setEnabled(false);
     return;
   }
@@ -104,13 +99,11 @@ void MainWindow::build_view_menu() {
   view->addSeparator();
   QMenu* themes = view->addMenu(tr("&Theme"));
   theme_actions_ = new QActionGroup(this);
-  const std::tuple<Theme, QString, QString> entries[] = {
-      {Theme::system, tr("As the &desktop"), tr("Ctrl+Alt+S")},
-      {Theme::light, tr("&Light"), tr("Ctrl+Alt+L")},
-      {Theme::dark, tr("D&ark"), tr("Ctrl+Alt+D")}};
-  for (const auto& [theme, name, shortcut] : entries) {
+  const std::pair<Theme, QString> entries[] = {{Theme::system, tr("As the &desktop")},
+                                               {Theme::light, tr("&Light")},
+                                               {Theme::dark, tr("D&ark")}};
+  for (const auto& [theme, name] : entries) {
     QAction* action = themes->addAction(name, this, [this, theme = theme] { set_theme(theme); });
-    action->setShortcut(QKeySequence(shortcut));
     action->setCheckable(true);
     action->setData(name_of(theme));
     theme_actions_->addAction(action);
@@ -119,8 +112,7 @@ void MainWindow::build_view_menu() {
   sizes->addAction(tr("&Larger"), QKeySequence(tr("Ctrl++")), this, [this] { step_text_size(1); });
   sizes->addAction(tr("&Smaller"), QKeySequence(tr("Ctrl+-")), this,
                    [this] { step_text_size(-1); });
-  sizes->addAction(tr("&As the desktop"), QKeySequence(tr("Ctrl+0")), this,
-                   [this] { set_text_size(100); });
+  sizes->addAction(tr("&As the desktop"), this, [this] { set_text_size(100); });
 }
 
 // What can be done on the page at the front; the keys work where its groups say.

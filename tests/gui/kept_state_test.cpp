@@ -60,6 +60,10 @@ class KeptStateTest : public QObject {
   }
   void cleanup() { window_.reset(); }
 
+  void Settings_LieUnderTheProgramsName() {
+    QVERIFY(QSettings().fileName().endsWith(QStringLiteral("/AttnScope/attnscope.conf")));
+  }
+
   void SizesAreThoseThatWereDraggedTo() {
     const auto first = splitter();
     QVERIFY(QTest::qWaitForWindowExposed(first.get()));

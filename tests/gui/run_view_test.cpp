@@ -388,8 +388,6 @@ class RunViewTest : public QObject {
     QCOMPARE(another.tabs()->currentWidget(), another.cell_panel());
     QTest::keySequence(view_->chart(), QKeySequence(QStringLiteral("Ctrl+T")));
     QVERIFY(view_->run_table()->isVisible());
-    QTest::keySequence(view_->chart(), QKeySequence(QStringLiteral("Ctrl+Shift+D")));
-    QVERIFY(view_->cell_panel()->isVisible());
   }
 
   void Figures_AreWrittenToFiles() {

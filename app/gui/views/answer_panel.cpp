@@ -98,11 +98,11 @@ void AnswerPanel::build_actions() {
     return action;
   };
   add(tr("Go to the question"), "Ctrl+J", "go_to_question", &AnswerPanel::go_to_question);
-  add(tr("Lengths from a file…"), "Ctrl+Shift+L", "choose_lengths", &AnswerPanel::choose_file);
-  measure_ = add(tr("Measure exactly"), "Ctrl+Shift+M", "measure_exactly", &AnswerPanel::measure);
-  copy_ = add(tr("Copy answer"), "Ctrl+Alt+C", "copy_answer", &AnswerPanel::copy);
-  save_ = add(tr("Save answer…"), "Ctrl+Alt+V", "save_answer", &AnswerPanel::save);
-  save_->setToolTip(tr("As a text, a table or data, as the file's ending says (Ctrl+Alt+V)"));
+  add(tr("Lengths from a file…"), "", "choose_lengths", &AnswerPanel::choose_file);
+  measure_ = add(tr("Measure exactly"), "", "measure_exactly", &AnswerPanel::measure);
+  copy_ = add(tr("Copy answer"), "", "copy_answer", &AnswerPanel::copy);
+  save_ = add(tr("Save answer…"), "", "save_answer", &AnswerPanel::save);
+  save_->setToolTip(tr("As a text, a table or data, as the file's ending says"));
   list_->addActions({copy_, save_});
   list_->setContextMenuPolicy(Qt::ActionsContextMenu);
 }
@@ -238,9 +238,8 @@ void AnswerPanel::show_setting() {
                                    : tr("Measure %1 lengths").arg(lacking));
     measure_->setToolTip(
         tr("A new run with sequences of %1 tokens in all, instead of numbers carried between "
-           "measured lengths (%2)")
-            .arg(lengths.join(QStringLiteral(", ")),
-                 measure_->shortcut().toString(QKeySequence::NativeText)));
+           "measured lengths")
+            .arg(lengths.join(QStringLiteral(", "))));
   }
 }
 

@@ -170,7 +170,7 @@ AttentionSource::AttentionSource(AttentionSession* session, QWidget* parent)
   }
   open_->setObjectName(QStringLiteral("open_dump"));
   open_->setText(tr("Open dump"));
-  open_->setToolTip(tr("Queries and keys that scripts/attnscope_dump.py wrote (Ctrl+Shift+O)"));
+  open_->setToolTip(tr("Queries and keys that scripts/attnscope_dump.py wrote (Ctrl+O)"));
   open_->setToolButtonStyle(Qt::ToolButtonTextOnly);
   open_->setPopupMode(QToolButton::InstantPopup);
   open_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);

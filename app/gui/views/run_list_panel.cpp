@@ -285,15 +285,15 @@ QAction* RunListPanel::add_action(const QString& text, const QString& shortcut,
 }
 
 void RunListPanel::build_actions() {
-  continue_ = add_action(tr("Continue run"), tr("Ctrl+Shift+R"), &RunListPanel::continue_run);
-  again_ = add_action(tr("Measure again"), tr("Ctrl+Shift+A"), &RunListPanel::measure_again);
+  continue_ = add_action(tr("Continue run"), {}, &RunListPanel::continue_run);
+  again_ = add_action(tr("Measure again"), {}, &RunListPanel::measure_again);
   rename_ = add_action(tr("Rename"), tr("F2"), &RunListPanel::rename);
-  describe_ = add_action(tr("Tags and note"), tr("Ctrl+Shift+N"), &RunListPanel::describe);
+  describe_ = add_action(tr("Tags and note"), {}, &RunListPanel::describe);
   to_trash_ = add_action(tr("Put in the trash"), tr("Del"), &RunListPanel::put_in_trash);
-  back_ = add_action(tr("Put back"), tr("Ctrl+B"), &RunListPanel::put_back);
-  remove_ = add_action(tr("Delete for good…"), tr("Shift+Del"), &RunListPanel::ask_to_remove);
-  empty_ = add_action(tr("Empty the trash…"), tr("Ctrl+Shift+Del"), &RunListPanel::ask_to_empty);
-  copy_ = add_action(tr("Copy into my runs"), tr("Ctrl+Shift+I"), &RunListPanel::copy_published);
+  back_ = add_action(tr("Put back"), {}, &RunListPanel::put_back);
+  remove_ = add_action(tr("Delete for good…"), {}, &RunListPanel::ask_to_remove);
+  empty_ = add_action(tr("Empty the trash…"), {}, &RunListPanel::ask_to_empty);
+  copy_ = add_action(tr("Copy into my runs"), {}, &RunListPanel::copy_published);
   compare_ = add_action(tr("Compare the two"), tr("Ctrl+D"), &RunListPanel::compare_chosen);
   add_action(tr("More"), tr("Ctrl+M"), &RunListPanel::show_more);
 }
@@ -335,7 +335,7 @@ void RunListPanel::fill(QMenu* menu) {
                         : tr("Export %1 runs to a file…\tCtrl+E").arg(selected.size()),
                     this, &RunListPanel::export_chosen);
   }
-  menu->addAction(tr("Import runs from a file…\tCtrl+I"), this, &RunListPanel::import_runs);
+  menu->addAction(tr("Import runs from a file…"), this, &RunListPanel::import_runs);
   menu->addSeparator();
   if (section() == runs_section && some) {
     menu->addAction(to_trash_);

@@ -188,7 +188,7 @@ void RunView::build_actions() {
     addAction(action);
     return action;
   };
-  add(tr("Go to the cell"), tr("Ctrl+Shift+D"), [this] {
+  add(tr("Go to the cell"), {}, [this] {
     show_tab(QStringLiteral("cell"));
     panel_->setFocus(Qt::ShortcutFocusReason);
   });
