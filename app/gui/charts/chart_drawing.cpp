@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Where everything of a chart lies: axes and texts first, then values, rail, crossovers and the
+// roofline in the plot that they leave.
 #include "app/gui/charts/chart_drawing.h"
 
 #include <QFontMetricsF>
+#include <QTransform>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <utility>
 
+#include "app/gui/charts/clip.h"
 #include "app/gui/charts/figure_font.h"
 #include "app/gui/charts/text_lines.h"
 #include "engine/heat/cell.h"
@@ -53,6 +59,53 @@ QString nothing_measured(const report::Figure& figure) {
   return common == nullptr ? text : text + QStringLiteral(": ") + QString::fromUtf8(*common);
 }
 
+/// Contender, the cell's label where it has one, and where it lies along x.
+QString head_of(const report::Figure& figure, const report::Series& series, double x,
+                const std::string& label) {
+  QString text = QString::fromUtf8(series.name);
+  if (!label.empty()) text += QLatin1Char('\n') + QString::fromUtf8(label);
+  return text +
+         QStringLiteral("\n%1: %2").arg(QString::fromUtf8(figure.x_label), number_text(x, 6));
+}
+
+QString point_text(const report::Figure& figure, const report::Series& series,
+                   const report::Point& point) {
+  QString value = number_text(point.y);
+  if (point.low < point.high) {
+    value += QStringLiteral("  [%1, %2]").arg(number_text(point.low), number_text(point.high));
+  }
+  return QStringLiteral("%1\n%2: %3")
+      .arg(head_of(figure, series, point.x, point.label), QString::fromUtf8(figure.y_label), value);
+}
+
+QString rail_text(const report::Figure& figure, const report::Series& series,
+                  const report::RailMark& mark) {
+  QString text = head_of(figure, series, mark.x, mark.label) + QLatin1Char('\n') +
+                 QString::fromUtf8(mark.word());
+  if (!mark.reason.empty()) text += QStringLiteral(": ") + QString::fromUtf8(mark.reason);
+  return text;
+}
+
+constexpr int steps = 64;  // of a slanted line, which is bent unless both axes are logarithmic
+
+/// Where the flat ceilings begin and the slanted ones end.
+struct Ridge {
+  double highest_flat = 0;  // 0: none, and nothing ends the slanted ones
+  double steepest = 0;
+};
+
+Ridge ridge_of(const report::Figure& figure) {
+  Ridge ridge;
+  for (const report::Ceiling& ceiling : figure.ceilings) {
+    if (ceiling.per_x) {
+      ridge.steepest = std::max(ridge.steepest, ceiling.rate);
+    } else {
+      ridge.highest_flat = std::max(ridge.highest_flat, ceiling.rate);
+    }
+  }
+  return ridge;
+}
+
 }  // namespace
 
 ChartDrawing::ChartDrawing(const report::Figure& figure, ContenderStyles& styles, Page page)
@@ -71,7 +124,7 @@ ChartDrawing::ChartDrawing(const report::Figure& figure, ContenderStyles& styles
   }
   collect_axes(figure);
   lay_out(figure);
-  if (empty_ || !page_.plot) return;
+  if (empty_ || !page_.plot || page_.size.height() == 0) return;
   place_series(figure);
   place_rail(figure);
   place_marks(figure);
@@ -310,6 +363,200 @@ const LegendEntry* ChartDrawing::legend_at(QPointF position) const {
     if (entry.rect.contains(position)) return &entry;
   }
   return nullptr;
+}
+
+QPointF ChartDrawing::place(double x, double y) const {
+  return {plot_.left() + x_axis_.place(x) * plot_.width(),
+          plot_.bottom() - y_axis_.place(y) * plot_.height()};
+}
+
+bool ChartDrawing::is_shown_along_x(double x) const {
+  constexpr double rounding = 1e-9;
+  if (!AxisScale::can_show(x_axis_.kind(), x)) return false;
+  const double place = x_axis_.place(x);
+  return place >= -rounding && place <= 1 + rounding;
+}
+
+void ChartDrawing::place_series(const report::Figure& figure) {
+  for (std::size_t s = 0; s < series_.size(); ++s) {
+    const report::Series& series = figure.series[s];
+    DrawnSeries& drawn = series_[s];
+    QPolygonF line;
+    const auto end_line = [&] {
+      for (QPolygonF& part : clipped(line, plot_)) drawn.lines.push_back(std::move(part));
+      line.clear();
+    };
+    double previous_x = 0;
+    for (const report::Point& point : series.points) {
+      if (!AxisScale::can_show(x_axis_.kind(), point.x) ||
+          !AxisScale::can_show(y_axis_.kind(), point.y)) {
+        end_line();
+        continue;
+      }
+      const bool gap =
+          figure.along_x && std::ranges::any_of(series.rail, [&](const report::RailMark& mark) {
+            return mark.x > previous_x && mark.x < point.x;
+          });
+      if (gap) end_line();
+      previous_x = point.x;
+      const QPointF position = place(point.x, point.y);
+      if (figure.is_joined) line << position;
+      if (!is_inside(position, plot_)) continue;
+      if (page_.intervals && point.low < point.high) {
+        const double low =
+            AxisScale::can_show(y_axis_.kind(), point.low) ? point.low : y_axis_.low();
+        const QLineF whole(place(point.x, low), place(point.x, point.high));
+        if (const auto interval = clipped(whole, plot_)) drawn.intervals.push_back(*interval);
+        constexpr double rounding = 1e-6;
+        const double half = 0.25 * page_.em;
+        const auto add_arrow = [&](double edge, double inward) {
+          const double x = position.x(), y = edge + inward * 1.5 * half;
+          drawn.arrows.push_back(QPolygonF({{x - half, y}, {x, edge}, {x + half, y}}));
+        };
+        if (whole.y2() < plot_.top() - rounding) add_arrow(plot_.top(), 1);
+        if (whole.y1() > plot_.bottom() + rounding || low > point.low)
+          add_arrow(plot_.bottom(), -1);
+      }
+      drawn.points.push_back({static_cast<int>(s), static_cast<int>(drawn.points.size()), position,
+                              point_text(figure, series, point), point.cell});
+    }
+    end_line();
+  }
+  part_intervals();
+}
+
+// Bars that would cover each other at one x stand side by side, the first at its place and the next
+// right and left of it by turns.
+void ChartDrawing::part_intervals() {
+  const double step = 0.35 * page_.em, gap = 0.1 * page_.em;
+  constexpr int most_steps = 6;
+  std::vector<QLineF> standing;  // where bars have their place
+  for (DrawnSeries& series : series_) {
+    if (!series.visible) continue;
+    for (QLineF& bar : series.intervals) {
+      const auto is_free = [&](const QLineF& wanted) {
+        return is_inside(wanted.p1(), plot_) &&
+               std::ranges::none_of(standing, [&](const QLineF& other) {
+                 return std::abs(other.x1() - wanted.x1()) < step / 2 &&
+                        other.y2() - gap < wanted.y1() && wanted.y2() - gap < other.y1();
+               });
+      };
+      QLineF placed = bar;
+      for (int i = 1; i <= most_steps && !is_free(placed); ++i)
+        placed = bar.translated((i % 2 == 1 ? 1.0 : -1.0) * std::ceil(i / 2.0) * step, 0);
+      if (!is_free(placed)) placed = bar;
+      for (QPolygonF& arrow : series.arrows) {
+        if (arrow[1] == bar.p1() || arrow[1] == bar.p2())
+          arrow.translate(placed.x1() - bar.x1(), 0);
+      }
+      bar = placed;
+      standing.push_back(bar);
+    }
+  }
+}
+
+void ChartDrawing::place_rail(const report::Figure& figure) {
+  for (const RailLane& lane : rail_lanes_) {
+    const auto s = static_cast<std::size_t>(lane.series);
+    DrawnSeries& drawn = series_[s];
+    for (const report::RailMark& mark : figure.series[s].rail) {
+      if (!is_shown_along_x(mark.x)) continue;
+      drawn.rail.push_back({lane.series, static_cast<int>(drawn.points.size() + drawn.rail.size()),
+                            QPointF(place(mark.x, y_axis_.low()).x(), lane.y),
+                            rail_text(figure, figure.series[s], mark), mark.cell});
+    }
+  }
+}
+
+// Words stand beside their line, right of it where there is room, in the highest place that no
+// other words take; where the plot has none left, the line stands alone.
+void ChartDrawing::place_marks(const report::Figure& figure) {
+  if (!page_.marks || y_axis_.ticks().empty()) return;
+  const double em = page_.em;
+  const QFontMetricsF metrics(figure_font(em * small_text));
+  for (const report::Mark& mark : figure.marks) {
+    const auto series = std::ranges::find(series_, mark.style_key, &DrawnSeries::key);
+    if (series == series_.end() || !series->visible || !is_shown_along_x(mark.x)) continue;
+    const double x = place(mark.x, y_axis_.low()).x();
+    DrawnMark drawn;
+    drawn.line = QLineF(x, plot_.top(), x, plot_.bottom());
+    drawn.text = QString::fromUtf8(mark.text);
+    drawn.style = series->style;
+    const double width = metrics.horizontalAdvance(drawn.text) + 1;
+    const double beside = 0.3 * em;
+    const bool right = x + beside + width <= plot_.right();
+    QRectF rect(right ? x + beside : x - beside - width, plot_.top() + 0.2 * em, width,
+                metrics.height());
+    const auto is_taken = [&] {
+      return std::ranges::any_of(
+          marks_, [&](const DrawnMark& other) { return other.text_rect.intersects(rect); });
+    };
+    while (rect.bottom() <= plot_.bottom() && is_taken()) rect.translate(0, metrics.height());
+    if (rect.bottom() <= plot_.bottom() && rect.left() >= plot_.left()) drawn.text_rect = rect;
+    marks_.push_back(std::move(drawn));
+  }
+}
+
+void ChartDrawing::place_ceilings(const report::Figure& figure) {
+  if (figure.ceilings.empty() || y_axis_.ticks().empty()) return;
+  const Ridge ridge = ridge_of(figure);
+  std::vector<QPolygonF> taken;
+  for (const report::Ceiling& ceiling : figure.ceilings) {
+    QPolygonF line;
+    // From the line of the fastest memory on to the right, or up to the highest flat line.
+    const double from = !ceiling.per_x && ridge.steepest > 0 ? ceiling.rate / ridge.steepest : 0;
+    const double to = ceiling.per_x && ridge.highest_flat > 0
+                          ? ridge.highest_flat / ceiling.rate
+                          : std::numeric_limits<double>::infinity();
+    const double first = std::max(x_axis_.low(), from), last = std::min(x_axis_.high(), to);
+    if (first >= last || !AxisScale::can_show(x_axis_.kind(), first)) continue;
+    const double start = x_axis_.place(first), end = x_axis_.place(last);
+    for (int i = 0; i <= steps; ++i) {
+      const double x = x_axis_.value_at(start + (end - start) * i / steps);
+      const double y = ceiling.per_x ? ceiling.rate * x : ceiling.rate;
+      if (AxisScale::can_show(y_axis_.kind(), y)) line << place(x, y);
+    }
+    DrawnCeiling drawn;
+    drawn.text = QString::fromStdString(ceiling.text);
+    drawn.lines = clipped(line, plot_);
+    if (drawn.lines.empty()) continue;
+    place_words(drawn, taken);
+    ceilings_.push_back(std::move(drawn));
+  }
+}
+
+// The words slide along their line, from its upper end down, above it or else below it, to the
+// first place where they lie in the plot and across no other words.
+void ChartDrawing::place_words(DrawnCeiling& ceiling, std::vector<QPolygonF>& taken) const {
+  const double em = page_.em;
+  const QFontMetricsF metrics(figure_font(em * small_text));
+  const double width = metrics.horizontalAdvance(ceiling.text);
+  const QRectF box(0, -metrics.ascent(), width, metrics.ascent() + metrics.descent());
+  const QLineF whole(ceiling.lines.front().first(), ceiling.lines.back().last());
+  if (whole.length() < width) return;
+  const double angle = -whole.angle();
+  const double above = -0.1 * em - metrics.descent(), below = 0.1 * em + metrics.ascent();
+  constexpr int tries = 24;
+  for (int i = 0; i < 2 * tries; ++i) {
+    const int step = i / 2;
+    const double t = (1 - width / whole.length()) * (1 - static_cast<double>(step) / tries);
+    QTransform turn;
+    const QPointF on_line = whole.pointAt(t);
+    turn.translate(on_line.x(), on_line.y());
+    turn.rotate(angle);
+    turn.translate(0, i % 2 == 0 ? above : below);
+    const QPolygonF corners = turn.map(QPolygonF(box));
+    const bool in_plot = std::ranges::all_of(
+        corners, [&](const QPointF& corner) { return is_inside(corner, plot_); });
+    const bool free = std::ranges::none_of(
+        taken, [&](const QPolygonF& other) { return other.intersects(corners); });
+    if (!in_plot || !free) continue;
+    ceiling.text_start = turn.map(QPointF(0, 0));
+    ceiling.text_angle = angle;
+    ceiling.has_text = true;
+    taken.push_back(corners);
+    return;
+  }
 }
 
 }  // namespace attnscope::charts

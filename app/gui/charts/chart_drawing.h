@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // ChartDrawing: a figure laid out on a page of a given size, and painted. The widget, PDF, SVG and
-// PNG all come from here. Axes and lines are Qt Charts' (see chart_plot.h); the words around them,
+// PNG all come from here. Axes and lines are Qt Charts'; the words around them,
 // the legend, which Qt Charts would elide, interval bars, ceilings and the rail are painted here.
 //
 // All lengths follow from `em`, the font's size in the painter's unit, so a page may be measured in
@@ -82,7 +82,7 @@ struct DrawnCeiling {
 class ChartDrawing {
  public:
   struct Page {
-    QSizeF size;
+    QSizeF size;  // without a height: to be measured, not drawn; nothing is placed in the plot
     QPointF origin = {};  // where it begins on a larger page, whose coordinates all positions have
     double em = 12;
     ChartTheme theme = ChartTheme::light;
@@ -128,11 +128,6 @@ class ChartDrawing {
   /// What stands in the plot when no cell has a value, with the reason where all have the same.
   [[nodiscard]] const QString& without_values() const { return without_values_; }
 
-  // The layers of the plot, which chart_plot.h puts between those of Qt Charts.
-  void paint_minor_grid(QPainter& painter) const;
-  void paint_below_lines(QPainter& painter) const;
-  void paint_markers(QPainter& painter) const;
-
   /// Height of everything but the plot itself, and the least height that leaves a readable plot.
   [[nodiscard]] double height_around_plot() const { return height_around_plot_; }
   [[nodiscard]] double least_height() const;
@@ -161,6 +156,11 @@ class ChartDrawing {
   void note_left_out(const report::Figure& figure);
   [[nodiscard]] double y_label_width() const;
 
+  void paint_plot(QPainter& painter) const;
+  // Its layers, between those of Qt Charts.
+  void paint_minor_grid(QPainter& painter) const;
+  void paint_below_lines(QPainter& painter) const;
+  void paint_markers(QPainter& painter) const;
   void paint_rail(QPainter& painter) const;
   void paint_ceilings(QPainter& painter) const;
   void paint_marks(QPainter& painter) const;

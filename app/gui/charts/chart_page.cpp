@@ -137,22 +137,19 @@ void ChartPage::lay_out_panels(const report::Facets& facets, ContenderStyles& st
                                const Look& look) {
   const report::Figure frame = frame_of(facets);
   const double width = look.page.size.width(), top = look.page.origin.y();
-  // A drawing without a plot, as high as it needs.
-  const auto strip = [&](ChartDrawing::Page page, double bottom) {
+  // A drawing without a plot is as high as it needs.
+  const auto fit = [&](ChartDrawing::Page& page) {
     page.plot = false;
     page.size = QSizeF(width, 0);
-    const double height = ChartDrawing(frame, styles, page).height_around_plot();
-    page.size.setHeight(height);
-    page.origin.setY(bottom == 0 ? top : bottom - height);
-    return ChartDrawing(frame, styles, page);
+    page.size.setHeight(ChartDrawing(frame, styles, page).height_around_plot());
+    return page.size.height();
   };
   ChartDrawing::Page above = look.page, below = look.page;
   above.legend = above.warning = false;
   above.caption.clear();
   below.title = false;
-  if (above.title && !facets.title.empty()) head_ = strip(above, 0);
-  const double head = head_ ? head_->page().size.height() : 0;
-  const double foot = strip(below, 0).page().size.height();
+  const bool has_head = above.title && !facets.title.empty();
+  const double head = has_head ? fit(above) : 0, foot = fit(below);
 
   columns_ = columns_of(facets, width / look.page.em, look.least_panel_width);
   const int rows = (static_cast<int>(facets.panels.size()) + columns_ - 1) / columns_;
@@ -179,7 +176,9 @@ void ChartPage::lay_out_panels(const report::Facets& facets, ContenderStyles& st
   least_height_ = head + rows * least + foot;
   good_height_ = head + rows * good + foot;
   const double height = std::max(look.page.size.height(), least_height_);
-  foot_ = strip(below, top + height);
+  if (has_head) head_.emplace(frame, styles, above);
+  below.origin.setY(top + height - foot);
+  foot_.emplace(frame, styles, below);
   const double panel_height = (height - head - foot) / rows;
   for (std::size_t i = 0; i < pages.size(); ++i) {
     const int column = static_cast<int>(i) % columns_, row = static_cast<int>(i) / columns_;

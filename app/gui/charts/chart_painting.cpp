@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The painting half of ChartDrawing.
+// How a laid-out chart is painted: axes, grid and lines by Qt Charts, whose scene has our layers
+// between its own; words, legend and rail around it.
+#include <QCategoryAxis>
+#include <QChart>
+#include <QGraphicsItem>
+#include <QGraphicsLayout>
+#include <QGraphicsScene>
+#include <QLineSeries>
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "app/gui/charts/chart_drawing.h"
-#include "app/gui/charts/chart_plot.h"
 #include "app/gui/charts/figure_font.h"
 #include "app/gui/charts/marker.h"
 #include "app/gui/charts/text_lines.h"
@@ -13,6 +21,59 @@ namespace attnscope::charts {
 namespace {
 
 constexpr double cap_width = 0.4;  // em
+
+// Qt Charts draws its grid at 2, axes at 3 and series from 4 on.
+constexpr double below_grid = 1.5, below_series = 3.5, above_series = 9;
+
+/// Painted in the page's units at its place among the chart's layers.
+class Layer : public QGraphicsItem {
+ public:
+  using Paint = std::function<void(QPainter&)>;
+  Layer(QGraphicsItem* chart, double z, const QRectF& page, double scale, Paint paint)
+      : QGraphicsItem(chart), bounds_(page), paint_(std::move(paint)) {
+    setZValue(z);
+    setScale(scale);
+    setPos(-chart->pos());
+  }
+  [[nodiscard]] QRectF boundingRect() const override { return bounds_; }
+  void paint(QPainter* painter, const QStyleOptionGraphicsItem* /*option*/,
+             QWidget* /*widget*/) override {
+    painter->save();  // what is left set here would be the next item's
+    paint_(*painter);
+    painter->restore();
+  }
+
+ private:
+  QRectF bounds_;
+  Paint paint_;
+};
+
+/// From 0 to 1, with the scale's ticks at their places: so every scale and every zoom is one kind
+/// of axis.
+QCategoryAxis* add_axis(QChart& chart, const AxisScale& scale, Qt::Alignment side,
+                        const ChartDrawing::Page& page, double unit) {
+  constexpr double rounding = 1e-9;  // a tick at an end lies on the axis
+  const ThemeColors& colors = colors_of(page.theme);
+  auto* axis = new QCategoryAxis;
+  axis->setLabelsPosition(QCategoryAxis::AxisLabelsPositionOnValue);
+  axis->setTruncateLabels(false);
+  axis->setLabelsFont(figure_font(page.em * unit));
+  axis->setLabelsColor(colors.text);
+  axis->setGridLinePen(QPen(colors.grid, hair_width * page.em * unit));
+  axis->setLinePen(QPen(colors.axis, 1.3 * hair_width * page.em * unit));
+  axis->setLineVisible(side == Qt::AlignBottom);
+  axis->setRange(-rounding, 1 + rounding);
+  axis->setStartValue(-1);  // its line lies outside
+  QString label;
+  for (const Tick& tick : scale.ticks()) {
+    // Two ticks of a deep zoom may have the same words, of which the axis would drop one.
+    label = tick.label;
+    while (axis->categoriesLabels().contains(label)) label += QChar(0x200B);
+    axis->append(label, scale.place(tick.value));
+  }
+  chart.addAxis(axis, side);
+  return axis;
+}
 
 }  // namespace
 
@@ -31,7 +92,7 @@ void ChartDrawing::paint(QPainter& painter, int focused_series) const {
     return;
   }
   paint_rail(painter);
-  paint_plot(*this, painter);
+  paint_plot(painter);
   if (y_axis_.ticks().empty()) {
     painter.setPen(colors.faint_text);
     painter.drawText(plot_, Qt::AlignCenter | Qt::TextWordWrap, without_values_);
@@ -185,6 +246,53 @@ void ChartDrawing::paint_legend(QPainter& painter, int focused_series) const {
       painter.drawRect(entry.rect.adjusted(-0.2 * em, 0, 0.1 * em, 0));
     }
   }
+}
+
+// Qt Charts' own lengths are those of a screen, so that paper, whose units are finer, is drawn on a
+// smaller scene.
+void ChartDrawing::paint_plot(QPainter& painter) const {
+  constexpr double largest_em = 40, em_on_scene = 12;
+  const double unit = page_.em > largest_em ? em_on_scene / page_.em : 1;
+  const QRectF paper = rect();
+  const QRectF scene_rect(paper.topLeft() * unit, paper.size() * unit);
+
+  QGraphicsScene scene;
+  scene.setItemIndexMethod(QGraphicsScene::NoIndex);
+  auto* chart = new QChart;
+  scene.addItem(chart);
+  chart->legend()->hide();
+  chart->setBackgroundVisible(false);
+  chart->layout()->setContentsMargins(0, 0, 0, 0);
+  chart->setMargins({});
+  chart->setGeometry(scene_rect);
+  chart->setPlotArea(QRectF((plot_.topLeft() - paper.topLeft()) * unit, plot_.size() * unit));
+
+  QCategoryAxis* const x = add_axis(*chart, x_axis_, Qt::AlignBottom, page_, unit);
+  QCategoryAxis* const y = add_axis(*chart, y_axis_, Qt::AlignLeft, page_, unit);
+  for (const DrawnSeries& series : series_) {
+    if (!series.visible) continue;
+    for (const QPolygonF& line : series.lines) {
+      QList<QPointF> places;
+      for (const QPointF& point : line) {
+        places.append({(point.x() - plot_.left()) / plot_.width(),
+                       (plot_.bottom() - point.y()) / plot_.height()});
+      }
+      auto* drawn = new QLineSeries;
+      drawn->setPen(series.style.pen(page_.theme, line_width * page_.em * unit));
+      drawn->replace(places);
+      chart->addSeries(drawn);
+      drawn->attachAxis(x);
+      drawn->attachAxis(y);
+    }
+  }
+  // Layers belong to the chart as its other items do.
+  new Layer(chart, below_grid, paper, unit, [&](QPainter& on) { paint_minor_grid(on); });
+  new Layer(chart, below_series, paper, unit, [&](QPainter& on) { paint_below_lines(on); });
+  new Layer(chart, above_series, paper, unit, [&](QPainter& on) { paint_markers(on); });
+  chart->layout()->invalidate();  // else axes stay where they were before the plot had its place
+  chart->layout()->activate();
+  painter.setBrush(Qt::NoBrush);  // lines are painted with the one that is set
+  scene.render(&painter, paper, scene_rect, Qt::IgnoreAspectRatio);
 }
 
 }  // namespace attnscope::charts

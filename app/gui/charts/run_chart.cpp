@@ -54,33 +54,6 @@ void install_chart_access() {
   static_cast<void>(installed);
 }
 
-bool is_own_key(const QKeyEvent& event) {
-  constexpr Qt::KeyboardModifiers none = Qt::NoModifier;
-  const Qt::KeyboardModifiers modifiers = event.modifiers() & ~Qt::KeypadModifier;
-  switch (event.key()) {
-    case Qt::Key_T:
-    case Qt::Key_I:
-    case Qt::Key_X:
-    case Qt::Key_E:
-    case Qt::Key_0:
-    case Qt::Key_Space:
-    case Qt::Key_Minus:
-      return modifiers == none;
-    case Qt::Key_Plus:
-    case Qt::Key_Equal:
-      return modifiers == none || modifiers == Qt::ShiftModifier;
-    case Qt::Key_C:
-      return modifiers == Qt::ControlModifier;
-    case Qt::Key_Left:
-    case Qt::Key_Right:
-    case Qt::Key_Up:
-    case Qt::Key_Down:
-      return modifiers == none || modifiers == Qt::ControlModifier;
-    default:
-      return false;
-  }
-}
-
 /// From `low` to `high`, in places of `axis`, as a part of the whole axis; nothing when it is the
 /// whole.
 OptionalRange part_of(const AxisScale& axis, AxisRange whole, double low, double high) {
@@ -105,10 +78,6 @@ std::optional<Value> value_of(const std::map<std::string, Value>& values,
   return found == values.end() ? std::nullopt : std::optional(found->second);
 }
 
-QString with_key(const QString& text, const char* key) {
-  return text + QLatin1Char('\t') + QLatin1String(key);
-}
-
 }  // namespace
 
 RunChart::RunChart(QWidget* parent)
@@ -118,6 +87,7 @@ RunChart::RunChart(QWidget* parent)
   setFocusPolicy(Qt::StrongFocus);
   setAttribute(Qt::WA_OpaquePaintEvent);
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
+  build_actions();
   describe();
 }
 
@@ -152,6 +122,7 @@ void RunChart::set_contenders(const std::vector<std::string>& ids) {
 }
 
 void RunChart::set_placeholder(const QString& text) {
+  if (placeholder_ == text) return;
   placeholder_ = text;
   invalidate();
 }
@@ -262,7 +233,9 @@ void RunChart::invalidate() {
   current_.reset();
   page_.reset();
   picture_ = {};
-  if (keyboard_series_ >= static_cast<int>(page().series().size())) keyboard_series_ = -1;
+  // Only then is the page needed now: several changes in a row lay it out once.
+  if (keyboard_series_ >= 0 && keyboard_series_ >= static_cast<int>(page().series().size()))
+    keyboard_series_ = -1;
   update();
   updateGeometry();
   describe();
@@ -429,7 +402,7 @@ void RunChart::describe() {
 
 // While the chart has the focus its keys are its own, whatever the window uses them for.
 bool RunChart::event(QEvent* event) {
-  if (event->type() == QEvent::ShortcutOverride && is_own_key(*static_cast<QKeyEvent*>(event))) {
+  if (event->type() == QEvent::ShortcutOverride && is_own(*static_cast<QKeyEvent*>(event))) {
     event->accept();
     return true;
   }
@@ -541,60 +514,33 @@ void RunChart::focusOutEvent(QFocusEvent* event) {
   QWidget::focusOutEvent(event);
 }
 
-bool RunChart::press_view_key(const QKeyEvent& event) {
-  const bool control = event.modifiers().testFlag(Qt::ControlModifier);
-  switch (event.key()) {
-    case Qt::Key_Plus:
-    case Qt::Key_Equal:
-      zoom(key_zoom, current_ ? std::optional(current_->position) : std::nullopt);
-      return true;
-    case Qt::Key_Minus:
-      zoom(1 / key_zoom);
-      return true;
-    case Qt::Key_0:
-      reset_zoom();
-      return true;
-    case Qt::Key_Left:
-    case Qt::Key_Right:
-      if (!control) return false;
-      move_view(event.key() == Qt::Key_Left ? -key_step : key_step, 0);
-      return true;
-    case Qt::Key_Up:
-    case Qt::Key_Down:
-      if (!control) return false;
-      move_view(0, event.key() == Qt::Key_Down ? -key_step : key_step);
-      return true;
-    default:
-      return false;
-  }
+QAction* RunChart::action_of(const QKeyEvent& event) const {
+  const QKeySequence pressed(
+      QKeyCombination(event.modifiers() & ~Qt::KeypadModifier, static_cast<Qt::Key>(event.key())));
+  const auto found = std::ranges::find_if(
+      actions_, [&](const QAction* one) { return one->shortcuts().contains(pressed); });
+  return found == actions_.end() ? nullptr : *found;
 }
 
-bool RunChart::press_tool_key(const QKeyEvent& event) {
-  switch (event.key()) {
-    case Qt::Key_T:
-      show_table();
-      return true;
-    case Qt::Key_I:
-      set_intervals_shown(!intervals_);
-      return true;
-    case Qt::Key_X:
-      set_crossovers_shown(!crossovers_);
-      return true;
-    case Qt::Key_E:
-      Q_EMIT export_wanted();
-      return true;
-    case Qt::Key_C:
-      copy_numbers();
-      return true;
-    default:
-      return false;
-  }
+bool RunChart::is_own(const QKeyEvent& event) const {
+  const Qt::KeyboardModifiers modifiers = event.modifiers() & ~Qt::KeypadModifier;
+  const bool is_arrow = event.key() >= Qt::Key_Left && event.key() <= Qt::Key_Down;
+  if (is_arrow && modifiers == Qt::ControlModifier) return true;
+  if (is_arrow || event.key() == Qt::Key_Space) return modifiers == Qt::NoModifier;
+  return action_of(event) != nullptr;
 }
 
 void RunChart::keyPressEvent(QKeyEvent* event) {
-  const bool own = is_own_key(*event);
-  if (own && (press_view_key(*event) || press_tool_key(*event))) return;
-  switch (own || event->modifiers() == Qt::NoModifier ? event->key() : 0) {
+  if (QAction* action = action_of(*event)) {
+    update_actions();
+    return action->trigger();
+  }
+  if (event->modifiers().testFlag(Qt::ControlModifier) && is_own(*event)) {
+    const int key = event->key();
+    return move_view(key == Qt::Key_Left ? -key_step : (key == Qt::Key_Right ? key_step : 0),
+                     key == Qt::Key_Down ? -key_step : (key == Qt::Key_Up ? key_step : 0));
+  }
+  switch (is_own(*event) || event->modifiers() == Qt::NoModifier ? event->key() : 0) {
     case Qt::Key_Up:
       step_series(-1);
       break;
@@ -743,38 +689,59 @@ void RunChart::zoom_into(const QRectF& frame) {
       high ? part_of(now.y_axis(), now.whole_y(), up(part.bottom()), up(part.top())) : y_range());
 }
 
-// The keys are the chart's own (see event()), so the menu shows them as text.
-QMenu* RunChart::make_menu() {
-  auto* menu = new QMenu(this);
-  menu->setObjectName(QStringLiteral("chart_menu"));
-  const auto add = [&](const char* name, const QString& text, const char* key, auto act) {
-    QAction* action = menu->addAction(with_key(text, key), this, act);
+// The keys are the chart's own (see event()): they belong to no widget, the menu shows them.
+void RunChart::build_actions() {
+  const auto add = [this](const char* name, const QString& text, const QList<QKeySequence>& keys,
+                          auto act) {
+    auto* action = new QAction(text, this);
     action->setObjectName(QLatin1String(name));
+    action->setShortcuts(keys);
+    action->setShortcutContext(Qt::WidgetShortcut);
+    connect(action, &QAction::triggered, this, act);
+    actions_.append(action);
     return action;
   };
+  const auto key = [](const char* text) { return QKeySequence(QLatin1String(text)); };
+  export_ = add("export_figure", tr("Export figure…"), {key("E")}, &RunChart::export_wanted);
+  copy_ = add("copy_numbers", tr("Copy numbers"), {key("Ctrl+C")}, &RunChart::copy_numbers);
+  numbers_ = add("show_table", tr("Numbers as a table"), {key("T")}, &RunChart::show_table);
+  bars_ = add("intervals", tr("Interval bars"), {key("I")},
+              [this](bool on) { set_intervals_shown(on); });
+  crossings_ = add("crossovers", tr("Crossovers"), {key("X")},
+                   [this](bool on) { set_crossovers_shown(on); });
+  zoom_in_ = add("zoom_in", tr("Zoom in"), {key("+"), key("="), key("Shift++")}, [this] {
+    zoom(key_zoom, current_ ? std::optional(current_->position) : std::nullopt);
+  });
+  zoom_out_ = add("zoom_out", tr("Zoom out"), {key("-")}, [this] { zoom(1 / key_zoom); });
+  reset_ = add("reset_zoom", tr("Reset zoom"), {key("0")}, &RunChart::reset_zoom);
+  bars_->setCheckable(true);
+  crossings_->setCheckable(true);
+}
+
+void RunChart::update_actions() {
   const auto has_marks = [](const report::Figure& one) { return !one.marks.empty(); };
-  const bool drawn = !page().empty();
-  add("export_figure", tr("Export figure…"), "E", &RunChart::export_wanted)->setEnabled(drawn);
-  add("copy_numbers", tr("Copy numbers"), "Ctrl+C", &RunChart::copy_numbers)->setEnabled(drawn);
-  add("show_table", tr("Numbers as a table"), "T", &RunChart::show_table)->setEnabled(has_plot());
+  const bool crosses = std::ranges::any_of(facets_.panels, has_marks);
+  for (QAction* action : {export_, copy_}) action->setEnabled(!page().empty());
+  for (QAction* action : {numbers_, zoom_in_}) action->setEnabled(has_plot());
+  for (QAction* action : {zoom_out_, reset_}) action->setEnabled(is_zoomed());
+  bars_->setChecked(intervals_);
+  crossings_->setChecked(crossovers_);
+  crossings_->setEnabled(crosses);
+  crossings_->setToolTip(crosses ? QString()
+                                 : tr("No contender here crosses the baseline, or there is none."));
+}
+
+QMenu* RunChart::make_menu() {
+  update_actions();
+  auto* menu = new QMenu(this);
+  menu->setObjectName(QStringLiteral("chart_menu"));
+  menu->addActions({export_, copy_, numbers_});
   menu->addSeparator();
-  QAction* intervals =
-      add("intervals", tr("Interval bars"), "I", [this](bool on) { set_intervals_shown(on); });
-  intervals->setCheckable(true);
-  intervals->setChecked(intervals_);
-  QAction* crossovers =
-      add("crossovers", tr("Crossovers"), "X", [this](bool on) { set_crossovers_shown(on); });
-  crossovers->setCheckable(true);
-  crossovers->setChecked(crossovers_);
-  crossovers->setEnabled(std::ranges::any_of(facets_.panels, has_marks));
-  if (!crossovers->isEnabled())
-    crossovers->setToolTip(tr("No contender here crosses the baseline, or there is none."));
+  menu->addActions({bars_, crossings_});
   add_scale_menu(*menu, tr("Horizontal scale"), true);
   add_scale_menu(*menu, tr("Vertical scale"), false);
   menu->addSeparator();
-  add("zoom_in", tr("Zoom in"), "+", [this] { zoom(key_zoom); })->setEnabled(has_plot());
-  add("zoom_out", tr("Zoom out"), "-", [this] { zoom(1 / key_zoom); })->setEnabled(is_zoomed());
-  add("reset_zoom", tr("Reset zoom"), "0", &RunChart::reset_zoom)->setEnabled(is_zoomed());
+  menu->addActions({zoom_in_, zoom_out_, reset_});
   return menu;
 }
 

@@ -34,6 +34,7 @@
 #include "app/gui/charts/figure_options.h"
 #include "engine/report/figure.h"
 
+class QAction;
 class QDialog;
 class QMenu;
 
@@ -148,8 +149,11 @@ class RunChart : public QWidget {
   void step_point(int direction);
   void toggle(int series);
   void describe();
-  [[nodiscard]] bool press_view_key(const QKeyEvent& event);
-  [[nodiscard]] bool press_tool_key(const QKeyEvent& event);
+  void build_actions();
+  /// What can be done now, and what is switched on.
+  void update_actions();
+  [[nodiscard]] QAction* action_of(const QKeyEvent& event) const;
+  [[nodiscard]] bool is_own(const QKeyEvent& event) const;
   void zoom_axes(double factor, QPointF about, Axes axes);
   void zoom_into(const QRectF& frame);
   void show_parts(OptionalRange x, OptionalRange y);
@@ -176,6 +180,9 @@ class RunChart : public QWidget {
   int keyboard_series_ = -1;           // of the legend
   Drag drag_ = Drag::none;
   QPointF drag_start_, drag_now_;
+  QList<QAction*> actions_;
+  QAction *export_ = nullptr, *copy_ = nullptr, *numbers_ = nullptr, *bars_ = nullptr,
+          *crossings_ = nullptr, *zoom_in_ = nullptr, *zoom_out_ = nullptr, *reset_ = nullptr;
   QPointer<QDialog> table_;
   mutable std::unique_ptr<ChartPage> page_;  // made anew when figures, size or theme change
   QPixmap picture_;                          // of the page, but for what follows the cursor
