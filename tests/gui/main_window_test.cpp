@@ -19,6 +19,7 @@
 #include "app/gui/views/checkpoint_dialog.h"
 #include "app/gui/views/command_bar.h"
 #include "app/gui/views/compare_page.h"
+#include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/heats_view.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/new_run_dialog.h"
@@ -93,6 +94,25 @@ class MainWindowTest : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
     QTRY_COMPARE_WITH_TIMEOUT(status_of(window_->runs()), RunStatus::done, patience_ms);
     QVERIFY(window_->runs().index(0).data().toString().contains(QStringLiteral("quick")));
+  }
+
+  void ThreeClicks_LeadFromAnEmptyDatabaseToAFigure() {
+    QSettings().setValue(QStringLiteral("figure/folder"), folder_->path());
+    open_window();
+    QTRY_VERIFY_WITH_TIMEOUT(page()->place()->isVisible(), patience_ms);
+    QTest::mouseClick(page()->place()->mend_button(), Qt::LeftButton);
+    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(status_of(window_->runs()), RunStatus::done, patience_ms);
+    auto* offer = window_->findChild<QPushButton*>(QStringLiteral("export_figure"));
+    QTRY_VERIFY_WITH_TIMEOUT(offer->isEnabled() && page()->run_view()->has_figure(), patience_ms);
+    QTest::mouseClick(offer, Qt::LeftButton);
+    auto* dialog = window_->findChild<FigureDialog*>();
+    QVERIFY(dialog && dialog->isVisible());
+    const QString file = dialog->file();
+    auto* write = dialog->findChild<QPushButton*>(QStringLiteral("write"));
+    QTRY_VERIFY(write->isEnabled());
+    QTest::mouseClick(write, Qt::LeftButton);
+    QTRY_VERIFY(file.endsWith(QStringLiteral(".pdf")) && QFileInfo(file).size() > 1000);
   }
 
   void AWholeRun_IsStartedByClicksAndGrowsIntoChartsAndTable() {

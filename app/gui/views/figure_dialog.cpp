@@ -60,7 +60,8 @@ QString settings_key(const char* name) {
 QString folder_to_begin_in() {
   const QString remembered = QSettings().value(settings_key("folder")).toString();
   if (!remembered.isEmpty() && QDir(remembered).exists()) return remembered;
-  return QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation);
+  const QString documents = QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation);
+  return QDir(documents).exists() ? documents : QDir::homePath();
 }
 
 }  // namespace
