@@ -58,7 +58,8 @@ report::Figure samples_figure(const report::Row* row) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(
       order, {}, [&](std::size_t i) { return std::tuple(samples[i].placement, samples[i].round); });
-  figure.title = row->cell.cell.contender.name;
+  // No title: in a low panel it would take the height of the plot.
+  figure.y_label = row->cell.cell.contender.name + ": time of a call (ms)";
   report::Series usual{.name = "samples", .style_key = "samples", .points = {}, .rail = {}};
   report::Series odd{.name = "outliers", .style_key = "outliers", .points = {}, .rail = {}};
   const std::size_t step = (samples.size() + most_dots - 1) / most_dots;

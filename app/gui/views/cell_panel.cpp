@@ -73,7 +73,7 @@ CellPanel::CellPanel(QWidget* parent)
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(8, 0, 0, 0);
   layout->setSpacing(4);
-  layout->addWidget(build_head());
+  layout->addLayout(build_head());
   layout->addWidget(scroll_, 1);
   samples_->setObjectName(QStringLiteral("samples"));
   samples_->set_legend_shown(false);  // a value says that it is an outlier
@@ -92,7 +92,7 @@ CellPanel::CellPanel(QWidget* parent)
   show_cell(nullptr, std::nullopt);
 }
 
-QWidget* CellPanel::build_head() {
+QLayout* CellPanel::build_head() {
   auto* copy = new QToolButton;
   copy->setText(tr("Copy"));
   copy->setObjectName(QStringLiteral("copy_cell"));
@@ -102,15 +102,10 @@ QWidget* CellPanel::build_head() {
     QApplication::clipboard()->setText(text());
     Q_EMIT succeeded(tr("Copied what is known of the cell."));
   });
-  auto* head = new QWidget;
-  auto* layout = new QVBoxLayout(head);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(2);
   auto* line = new QHBoxLayout;
   line->addWidget(title_, 1);
   line->addWidget(copy);
-  layout->addLayout(line);
-  return head;
+  return line;
 }
 
 QWidget* CellPanel::build_command() {

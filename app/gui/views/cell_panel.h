@@ -12,6 +12,7 @@
 #include "app/gui/session/snapshot.h"
 
 class QLabel;
+class QLayout;
 class QPlainTextEdit;
 class QPushButton;
 class QScrollArea;
@@ -43,7 +44,7 @@ class CellPanel : public QWidget {
   void changeEvent(QEvent* event) override;
 
  private:
-  QWidget* build_head();
+  QLayout* build_head();
   QWidget* build_command();
   void show_facts();
   void show_command();

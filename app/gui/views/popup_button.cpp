@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/views/popup_button.h"
 
+#include <QEvent>
 #include <QFrame>
 #include <QScreen>
 #include <QStyleOptionButton>
@@ -18,6 +19,7 @@ PopupButton::PopupButton(const char* name, const QString& purpose, QWidget* fiel
   auto* layout = new QVBoxLayout(frame_);
   layout->addWidget(fields_);
   layout->setSizeConstraint(QLayout::SetFixedSize);  // grows and shrinks with the fields
+  frame_->installEventFilter(this);
   connect(this, &QPushButton::clicked, this, [this] { open(); });
 }
 
@@ -42,6 +44,12 @@ void PopupButton::open(QWidget* field) {
     if ((next->focusPolicy() & Qt::TabFocus) != 0 && next->isVisibleTo(frame_)) field = next;
   }
   if (field != nullptr) field->setFocus(Qt::PopupFocusReason);
+}
+
+// A press beside the fields closes them and no more: on this button it would open them again.
+bool PopupButton::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::MouseButtonPress) frame_->setAttribute(Qt::WA_NoMouseReplay);
+  return QPushButton::eventFilter(watched, event);
 }
 
 int PopupButton::width_around_text(const QStyleOptionButton& option) const {

@@ -27,6 +27,7 @@ class PopupButton : public QPushButton {
   [[nodiscard]] QSize minimumSizeHint() const override;
 
  protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
   void initStyleOption(QStyleOptionButton* option) const override;
 
  private:
