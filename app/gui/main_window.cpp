@@ -56,7 +56,8 @@ MainWindow::MainWindow(const WindowOptions& options, QWidget* parent)
       open_first_(options.file),
       commands_(new CommandBar(this)),
       pages_(new QStackedWidget),
-      compare_(new ComparePage(&runs_)) {
+      compare_(new ComparePage(&runs_)),
+      editor_(options.patterns) {
   setWindowTitle(options.database == default_database()
                      ? QStringLiteral("AttnScope")
                      : tr("%1 - AttnScope").arg(words(options.database.filename().string())));
@@ -71,6 +72,7 @@ MainWindow::MainWindow(const WindowOptions& options, QWidget* parent)
   wire_compare();
   wire_commands();
   restore();
+  if (editor_) (void)patterns();  // whose edits are asked about before the window closes
   setAcceptDrops(true);
   tint_icons();
   store_.start();
@@ -228,7 +230,7 @@ void MainWindow::wire_commands() {
 
 PatternsPage* MainWindow::patterns() {
   if (!patterns_) {
-    patterns_ = new PatternsPage;
+    patterns_ = new PatternsPage(editor_);
     patterns_->restore(QSettings().value(QStringLiteral("patterns/chosen")).toMap());
     add_page(patterns_);
     patterns_->set_measuring(runs_.live() != nullptr);

@@ -110,6 +110,7 @@ class MainWindow : public QMainWindow {
   CommandBar* commands_;
   QStackedWidget* pages_;
   ComparePage* compare_;
+  std::shared_ptr<PatternEditor> editor_;  // of the window before; none: a new one
   PatternsPage* patterns_ = nullptr;
   AttentionPage* attention_ = nullptr;
   bool unsaved_is_settled_ = false;  // the window may close

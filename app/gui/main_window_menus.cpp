@@ -149,8 +149,12 @@ void MainWindow::step_text_size(int direction) {
 void MainWindow::set_text_size(int percent) {
   if (percent == kept_text_size()) return;
   keep_text_size(percent);
-  // Anew: headings were made for the old size.
-  ask_for_window({.database = database_});
+  // Anew: headings were made for the old size. Nothing that is not saved is lost by it.
+  unsaved_is_settled_ = true;
+  save();
+  WindowOptions next{.database = database_};
+  if (patterns_) next.patterns = patterns_->shared_editor();
+  Q_EMIT window_asked(next);
 }
 
 void MainWindow::restore() {

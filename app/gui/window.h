@@ -6,14 +6,18 @@
 //   return attnscope::gui::run_window(argc, argv, {});
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 
 namespace attnscope::gui {
+
+class PatternEditor;
 
 struct WindowOptions {
   std::filesystem::path database;   // opened on a thread of its own; an .attn file opens read-only
   std::filesystem::path file = {};  // opened as soon as the store is: see file_kind.h
   bool start_quick_sweep = false;   // start the `quick` sweep as soon as the store is open
+  std::shared_ptr<PatternEditor> patterns = {};  // of the window before, with edits and undo
 };
 
 /// What the command line asks of the window.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QAbstractItemModelTester>
+#include <QCheckBox>
 #include <QSignalSpy>
 #include <atomic>
 #include <cmath>
@@ -17,6 +18,19 @@ namespace attnscope::gui {
 
 class AttentionModelsTest : public QObject {
   Q_OBJECT
+
+  /// WCAG 2.1.
+  static double contrast(const QColor& a, const QColor& b) {
+    const auto luminance = [](const QColor& color) {
+      const auto linear = [](double value) {
+        return value <= 0.03928 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
+      };
+      return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) +
+             0.0722 * linear(color.blueF());
+    };
+    const double of_a = luminance(a) + 0.05, of_b = luminance(b) + 0.05;
+    return std::max(of_a, of_b) / std::min(of_a, of_b);
+  }
 
   [[nodiscard]] static std::shared_ptr<const Dump> dump() {
     return std::make_shared<const Dump>(*small_dump().read());
@@ -72,19 +86,26 @@ class AttentionModelsTest : public QObject {
   }
 
   void TextOnAnyGround_CanBeRead() {
-    const auto luminance = [](const QColor& color) {
-      const auto linear = [](double value) {
-        return value <= 0.03928 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
-      };
-      return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) +
-             0.0722 * linear(color.blueF());
-    };
     for (int hue = 0; hue < 360; hue += 15) {
       for (int lightness = 0; lightness <= 255; lightness += 5) {
         const QColor ground = QColor::fromHsl(hue, 200, lightness);
-        const double text = luminance(text_on(ground)) + 0.05, behind = luminance(ground) + 0.05;
-        QVERIFY2(std::max(text, behind) / std::min(text, behind) >= 4.5, qPrintable(ground.name()));
+        QVERIFY2(contrast(text_on(ground), ground) >= 4.5, qPrintable(ground.name()));
       }
+    }
+  }
+
+  void ACheckBox_CanBeSeenInBothThemes() {
+    for (const Theme theme : {Theme::dark, Theme::light}) {
+      apply_theme(theme);
+      QCheckBox box;
+      box.resize(box.sizeHint());
+      const QImage image = box.grab().toImage();
+      const QColor ground = box.palette().color(QPalette::Window);
+      double most = 0;
+      for (int y = 0; y < image.height(); ++y) {
+        most = std::max(most, contrast(image.pixelColor(image.width() / 2, y), ground));
+      }
+      QVERIFY2(most >= (theme == Theme::dark ? 3 : 1.5), qPrintable(QString::number(most)));
     }
   }
 

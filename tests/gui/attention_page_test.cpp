@@ -264,7 +264,7 @@ class AttentionPageTest : public QObject {
     AttentionPage next;
     next.restore(kept);
     next.show();
-    QCOMPARE(next.baseline(), QStringLiteral("Longformer"));
+    QCOMPARE(next.source()->second()->title(), QStringLiteral("Longformer"));
     QCOMPARE(next.source()->second()->window()->value(), 7);
     QTRY_VERIFY(next.session().head().kept.has_value());
     QVERIFY(next.map(AttentionSide::difference)->isVisible());
@@ -312,19 +312,12 @@ class AttentionPageTest : public QObject {
   }
 
   void GivingUpB_LeavesOneMap() {
-    choose_second(page_->baselines().constFirst());
+    choose_second(QStringLiteral("Full attention"));
     QTRY_VERIFY(has(AttentionSide::difference));
-    page_->set_baseline({});
+    choose_second({});
     QVERIFY(!map(AttentionSide::b)->isVisible());
     QCOMPARE(session().side(), AttentionSide::a);
-    QVERIFY(page_->baseline().isEmpty());
-  }
-
-  void TheBaselineOfTheBar_IsPatternB() {
-    QVERIFY(page_->baselines().contains(QStringLiteral("Longformer")));
-    page_->set_baseline(QStringLiteral("Longformer"));
-    QCOMPARE(page_->baseline(), QStringLiteral("Longformer"));
-    QTRY_VERIFY(has(AttentionSide::b));
+    QVERIFY(page_->source()->second()->title().isEmpty());
   }
 
   void ZoomingOneMap_ZoomsTheOther() {

@@ -114,7 +114,7 @@ void shoot_attention(MainWindow& window,
   page.session().choose_side(AttentionSide::difference);
   wait_until_drawn(page);
   save(window, QStringLiteral("attention-difference"));
-  page.set_baseline({});
+  page.source()->second()->choose({});
 
   page.open_file(long_dump(folder));
   wait_for([&] { return !page.session().file().isEmpty(); });

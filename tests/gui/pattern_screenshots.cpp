@@ -47,15 +47,14 @@ bool shoot_patterns(PatternsPage& page, const std::function<bool(const QString&)
   page.masks()->set_style(charts::MaskStyle::schematic);
   const Status edited = page.editor().set_rule(TokenGroup::sentence, TokenGroup::query,
                                                {.kind = GroupRule::Kind::whole});
-  page.set_baseline(QStringLiteral("Longformer"));
-  page.masks()->set_split(true);
+  page.compare_with(QStringLiteral("Longformer"));
   page.mask()->pin(13, 16);
   saved = edited.has_value() && shoot("patterns-split") && saved;
   auto* scroll = page.panel()->findChild<QScrollArea*>();
   if (scroll) scroll->ensureVisible(0, scroll->widget()->height());
   page.masks()->set_style(charts::MaskStyle::true_scale);
   saved = shoot("patterns-split-true") && saved;
-  page.set_baseline({});
+  page.compare_with({});
   if (scroll) scroll->ensureVisible(0, 0);
 
   page.choose(QStringLiteral("bigbird"));

@@ -324,9 +324,9 @@ class PatternsPageTest : public QObject {
     set_number("query_tokens", 2);
     set_number("document_tokens", 5);
     page_->window_slider()->setValue(1);
-    page_->set_baseline(QStringLiteral("Full attention"));
-    QCOMPARE(page_->baseline(), QStringLiteral("Full attention"));
-    page_->masks()->set_split(true);
+    page_->compare_with(QStringLiteral("Full attention"));
+    QCOMPARE(page_->compared_with(), QStringLiteral("Full attention"));
+    QVERIFY(page_->masks()->is_split());  // a choice alone shows something
     QVERIFY(page_->masks()->difference()->other() != nullptr);
     // 40 of the 64 pairs are allowed by the sparse pattern, all by full attention.
     const auto words = [&](charts::DifferencePart part) {
@@ -336,20 +336,43 @@ class PatternsPageTest : public QObject {
     QVERIFY(words(charts::DifferencePart::only_b).contains(QStringLiteral("24 pairs")));
     QVERIFY(words(charts::DifferencePart::only_a).contains(QStringLiteral("\n0 pairs")));
     QCOMPARE(page_->costs()->model().columnCount(), 3);
-    page_->set_baseline(QString());
+    page_->compare_with({});
     QVERIFY(!page_->masks()->is_split());
     QCOMPARE(page_->costs()->model().columnCount(), 1);
+  }
+
+  void EditsUndoAndB_GoOnInThePageOfTheNextWindow() {
+    QVERIFY(page_->editor().set_rule(TokenGroup::query, TokenGroup::document,
+                                     {.kind = GroupRule::Kind::whole}));
+    page_->compare_with(QStringLiteral("Longformer"));
+    const auto next = std::make_unique<PatternsPage>(page_->shared_editor());
+    next->restore(page_->chosen());
+    page_.reset();
+    QCOMPARE(next->pattern().name, std::string("sparse-edited"));
+    QCOMPARE(next->compared_with(), QStringLiteral("Longformer"));
+    QVERIFY(next->has_unsaved());
+    next->editor().undo_stack().undo();
+    QCOMPARE(next->pattern().name, std::string("sparse"));
+  }
+
+  void WithLargeText_TheMaskKeepsItsRoom() {
+    page_->resize(920, 560);  // of a window of 1000 x 650
+    QFont large = page_->font();
+    large.setPointSizeF(2 * large.pointSizeF());
+    page_->setFont(large);
+    QTRY_VERIFY(page_->mask()->is_settled());
+    const auto side = page_->mask()->position_of(30, 30).x() - page_->mask()->position_of(0, 0).x();
+    QVERIFY2(side > 160, qPrintable(QString::number(side)));
   }
 
   void AnEditedPattern_IsComparedWithWhatItWas() {
     QVERIFY(page_->editor().set_rule(TokenGroup::query, TokenGroup::document,
                                      {.kind = GroupRule::Kind::whole}));
-    QCOMPARE(page_->baselines().first(), QStringLiteral("Before the edits"));
-    page_->set_baseline(QStringLiteral("Before the edits"));
-    page_->masks()->set_split(true);
+    QCOMPARE(page_->masks()->partner_picker()->itemText(1), QStringLiteral("Before the edits"));
+    page_->compare_with(QStringLiteral("Before the edits"));
     QVERIFY(page_->masks()->difference()->other() != nullptr);
     page_->editor().undo_stack().undo();
-    QVERIFY(page_->baseline().isEmpty());
+    QVERIFY(page_->compared_with().isEmpty());
   }
 
   void APatternOfOnesOwn_OpensAndIsChosen() {
@@ -433,8 +456,9 @@ class PatternsPageTest : public QObject {
     page_->editor().set_query(3);
     QVERIFY(!page_->benchmark_button()->isEnabled());
     QVERIFY(page_->costs()->implementations().isEmpty());
-    QVERIFY(
-        page_->costs()->note()->text().contains(QStringLiteral("when the measurement is over")));
+    QVERIFY(find<QLabel>("benchmark_note")
+                ->text()
+                .contains(QStringLiteral("when the measurement is over")));
     QSignalSpy wanted(page_.get(), &PatternsPage::ceilings_wanted);
     page_->set_measuring(false);
     QCOMPARE(wanted.size(), 1);
@@ -442,12 +466,12 @@ class PatternsPageTest : public QObject {
   }
 
   void TheLimit_NeedsARunsCeilings() {
-    QVERIFY(page_->costs()->note()->text().contains(QStringLiteral("Run a sweep once")));
+    QVERIFY(page_->costs()->note()->isVisible());
     MachineCeilings machine;
     machine.rates.flop_per_second = 1e9;
     machine.from = QStringLiteral("run 1");
     page_->set_machine(machine);
-    QVERIFY(!page_->costs()->note()->text().contains(QStringLiteral("Run a sweep once")));
+    QVERIFY(!page_->costs()->note()->isVisible());
     const QString limit = page_->costs()
                               ->model()
                               .index(PatternCostsModel::limit, PatternCostsModel::a_column)

@@ -17,6 +17,7 @@ constexpr double pixels_at_once = 1.2e6;
 constexpr double coarse_intervals = 1e5;
 constexpr int least_coarse_pixels = 16;
 constexpr int coarse_pixels = 96;
+constexpr double least_names_em = 18, least_legend_em = 26;
 
 std::int64_t tokens_of(const LayoutItem& item) {
   std::int64_t tokens = item.cls + item.query;
@@ -181,8 +182,10 @@ const MaskDrawing& MaskView::drawing() const {
     page.size = QSizeF(size());
     page.em = is_compact_ ? 0.8 * em_of(*this) : em_of(*this);
     page.theme = theme();
-    page.legend = !is_compact_;
-    page.names = !is_compact_;
+    // Around a small mask they would leave no room for it.
+    const double room = std::min(width(), height()) / page.em;
+    page.legend = !is_compact_ && room >= least_legend_em;
+    page.names = !is_compact_ && room >= least_names_em;
     drawing_ = std::make_unique<MaskDrawing>(*problem_, style_, focus(), page, other_.get());
   }
   return *drawing_;
@@ -204,7 +207,7 @@ QSize MaskView::sizeHint() const {
 
 // Smaller than looks good: a page with large text still has to fit a small screen.
 QSize MaskView::minimumSizeHint() const {
-  return is_compact_ ? QSize(110, 110) : QSize(260, 300);
+  return is_compact_ ? QSize(110, 110) : QSize(200, 200);
 }
 
 QImage MaskView::cells_at_once() const {

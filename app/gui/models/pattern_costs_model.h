@@ -16,7 +16,7 @@ class PatternCostsModel : public QAbstractTableModel {
   Q_OBJECT
  public:
   enum Column { a_column, b_column, ratio_column };
-  enum Row { tokens, density, pairs, flop, of_full, exponentials, bytes, limit, fixed_rows };
+  enum Row { tokens, pairs, density, flop, of_full, exponentials, bytes, limit, fixed_rows };
 
   struct Side {
     QString title;

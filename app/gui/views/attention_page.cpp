@@ -10,8 +10,6 @@
 #include <QGridLayout>
 #include <QHBoxLayout>
 #include <QLabel>
-#include <QScrollArea>
-#include <QScrollBar>
 #include <QSettings>
 #include <QSplitter>
 #include <QToolButton>
@@ -31,6 +29,7 @@
 #include "app/gui/views/flow_layout.h"
 #include "app/gui/views/kept.h"
 #include "app/gui/views/message_bar.h"
+#include "app/gui/views/side_area.h"
 
 namespace attnscope::gui {
 namespace {
@@ -47,30 +46,6 @@ constexpr Shown shown_entries[] = {{"A", {true, false, false}},
                                    {"A, B and B − A", {true, true, true}},
                                    {"B − A", {false, false, true}}};
 constexpr int side_by_side = 1;
-
-/// As wide as what is inside needs, up to where a small window would be full; then it scrolls.
-class SideArea : public QScrollArea {
- protected:
-  bool eventFilter(QObject* watched, QEvent* event) override {
-    const bool filtered = QScrollArea::eventFilter(watched, event);
-    if (watched == widget() && event->type() == QEvent::LayoutRequest) {
-      constexpr int widest = 284;  // of 1000: with the rail and the other side, a map has 350
-      setMinimumWidth(std::min(
-          widest, widget()->minimumSizeHint().width() + verticalScrollBar()->sizeHint().width()));
-    }
-    return filtered;
-  }
-};
-
-QScrollArea* scrolling(QWidget* inside, const QString& name) {
-  auto* area = new SideArea;
-  area->setWidgetResizable(true);
-  area->setFrameShape(QFrame::NoFrame);
-  area->setFocusPolicy(Qt::NoFocus);
-  area->setAccessibleName(name);
-  area->setWidget(inside);
-  return area;
-}
 
 }  // namespace
 
@@ -103,9 +78,9 @@ void AttentionPage::build() {
   auto* split = new QSplitter(Qt::Horizontal);
   split->setObjectName(QStringLiteral("attention_columns"));
   split->setChildrenCollapsible(false);
-  split->addWidget(scrolling(source_, tr("Source, patterns and heads")));
+  split->addWidget(new SideArea(source_, tr("Source, patterns and heads")));
   split->addWidget(build_middle());
-  split->addWidget(scrolling(numbers_, tr("Numbers")));
+  split->addWidget(new SideArea(numbers_, tr("Numbers")));
   split->setSizes({240, 600, 270});  // whatever the size of the text: the maps need the room
   split->setStretchFactor(0, 0);
   split->setStretchFactor(1, 1);
@@ -492,18 +467,6 @@ void AttentionPage::hovered(qint64 query, qint64 key) {
 
 void AttentionPage::ask_for_dump() {
   source_->ask_for_dump();
-}
-
-QStringList AttentionPage::baselines() const {
-  return session_.dump() ? source_->second()->titles() : QStringList();
-}
-
-QString AttentionPage::baseline() const {
-  return source_->second()->title();
-}
-
-void AttentionPage::set_baseline(const QString& baseline) {
-  source_->second()->choose(baseline);
 }
 
 bool AttentionPage::has_table() const {

@@ -37,10 +37,6 @@ class AttentionPage : public Page {
   /// A folder, texts and a pattern, from which a dump is computed and opened.
   void ask_for_checkpoint();
 
-  /// Patterns for B, against which the head's weights are set.
-  [[nodiscard]] QStringList baselines() const override;
-  [[nodiscard]] QString baseline() const override;
-  void set_baseline(const QString& baseline) override;
   [[nodiscard]] bool has_table() const override;
   void copy_table(report::TableFormat format) override;
   [[nodiscard]] bool has_figure() const override;

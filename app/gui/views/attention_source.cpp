@@ -90,12 +90,6 @@ std::optional<PatternChoice> PatternPicker::choice() const {
   return PatternChoice{pattern, window};
 }
 
-QStringList PatternPicker::titles() const {
-  QStringList titles;
-  for (int row = 0; row < patterns_->rowCount(); ++row) titles.append(box_->itemText(row + 1));
-  return titles;
-}
-
 QString PatternPicker::title() const {
   return choice() ? box_->currentText() : QString();
 }

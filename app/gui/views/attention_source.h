@@ -29,10 +29,9 @@ class PatternPicker : public QWidget {
   PatternPicker(PatternListModel* patterns, const QString& no_choice, const QString& name,
                 QWidget* parent = nullptr);
   [[nodiscard]] std::optional<PatternChoice> choice() const;
-  /// By title, as titles() lists them; unknown and empty: the first entry.
+  /// By title; unknown and empty: the first entry.
   void choose(const QString& title);
   void set_no_choice_words(const QString& words);
-  [[nodiscard]] QStringList titles() const;
   [[nodiscard]] QString title() const;  // empty: no choice
   /// Pattern, file and window, for restore() in another picker.
   [[nodiscard]] QVariantMap chosen() const;

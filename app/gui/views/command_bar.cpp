@@ -68,6 +68,7 @@ CommandBar::CommandBar(QWidget* parent)
   run_button_->setDefault(true);
   add_picker(tr("&Device"), device_);
   add_picker(tr("&Baseline"), baseline_);
+  baseline_place_ = actions().constLast();
   auto* gap = new QWidget;
   gap->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
   addWidget(gap);
@@ -160,7 +161,7 @@ void CommandBar::show_offers() {
   baseline_->addItem(tr("none"));
   baseline_->addItems(choices);
   baseline_->setCurrentIndex(std::max(0, static_cast<int>(choices.indexOf(page_->baseline())) + 1));
-  baseline_->setEnabled(!choices.isEmpty());
+  baseline_place_->setVisible(!choices.isEmpty());
 }
 
 void CommandBar::set_devices(const QList<ListedDevice>& devices) {

@@ -56,7 +56,8 @@ class CommandBar : public QToolBar {
   QString refused_;
   report::TableFormat format_ = report::TableFormat::text;  // of the last table copied
   QAction *run_, *cancel_, *copy_, *export_;
-  QAction* cancel_place_ = nullptr;  // of its button, which is there while a run can be cancelled
+  QAction* baseline_place_ = nullptr;  // there where the page has some
+  QAction* cancel_place_ = nullptr;    // of its button, which is there while a run can be cancelled
   QPushButton* run_button_;
   QComboBox *device_, *baseline_;
 };

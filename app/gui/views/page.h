@@ -20,7 +20,7 @@ class Page : public QWidget {
  public:
   using QWidget::QWidget;
 
-  /// What the page's numbers or pictures can be set against; empty: nothing now.
+  /// What the page's numbers can be set against, for the bar to offer; empty: nothing now.
   [[nodiscard]] virtual QStringList baselines() const { return {}; }
   /// The chosen one; empty: none.
   [[nodiscard]] virtual QString baseline() const { return {}; }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/views/pattern_costs.h"
 
-#include <QFormLayout>
 #include <QHeaderView>
 #include <QLabel>
 #include <QScrollBar>
-#include <QSpinBox>
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -16,17 +14,6 @@
 
 namespace attnscope::gui {
 namespace {
-
-QSpinBox* number(int value, int highest, const QString& name, const char* object) {
-  auto* box = new QSpinBox;
-  box->setRange(1, highest);
-  box->setValue(value);
-  box->setAlignment(Qt::AlignRight);
-  box->setAccessibleName(name);
-  box->setToolTip(name);
-  box->setObjectName(QLatin1String(object));
-  return box;
-}
 
 CostQuestion question_of(const TitledMask& mask, const LayoutItem& item, int heads, int head_dim) {
   return {.pattern = mask.source.pattern,
@@ -41,13 +28,9 @@ CostQuestion question_of(const TitledMask& mask, const LayoutItem& item, int hea
 PatternCosts::PatternCosts(QWidget* parent)
     : QWidget(parent),
       table_(new QTableView),
-      heads_(number(12, 512, tr("Attention heads"), "heads")),
-      head_dim_(number(32, 1024, tr("Dimension of one head"), "head_dim")),
       problem_(new ProblemLabel("costs_problem")),
-      note_(new QLabel) {
+      note_(new QLabel(tr("Run a sweep once to see the limit of this machine."))) {
   build();
-  connect(heads_, &QSpinBox::valueChanged, this, &PatternCosts::recount);
-  connect(head_dim_, &QSpinBox::valueChanged, this, &PatternCosts::recount);
   for (ImplementationCosts* costs : {&a_implementations_, &b_implementations_}) {
     connect(costs, &ImplementationCosts::changed, this, &PatternCosts::refresh);
   }
@@ -84,28 +67,13 @@ void PatternCosts::build() {
   note_->setWordWrap(true);
   note_->setTextFormat(Qt::PlainText);
 
-  auto* form = new QFormLayout;
-  form->setContentsMargins(0, 0, 0, 0);
-  form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
-  form->addRow(tr("Heads"), heads_);
-  form->addRow(tr("Head dimension"), head_dim_);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(8);
   layout->addWidget(title);
   layout->addWidget(problem_);
-  layout->addWidget(table_, 100);
-  layout->addStretch(1);
+  layout->addWidget(table_);
   layout->addWidget(note_);
-  layout->addLayout(form);
-}
-
-int PatternCosts::heads() const {
-  return heads_->value();
-}
-
-int PatternCosts::head_dim() const {
-  return head_dim_->value();
 }
 
 double PatternCosts::density() const {
@@ -130,10 +98,12 @@ QString PatternCosts::implementations_problem() const {
 }
 
 void PatternCosts::show_costs(const TitledMask& a, const std::optional<TitledMask>& b,
-                              const LayoutItem& item) {
+                              const LayoutItem& item, int heads, int head_dim) {
   a_ = a;
   b_ = b;
   item_ = item;
+  heads_ = heads;
+  head_dim_ = head_dim;
   recount();
 }
 
@@ -159,7 +129,7 @@ void PatternCosts::recount() {
   counter_.drop();
   const bool quick =
       is_quickly_counted(a_->source, item_) && (!b_ || is_quickly_counted(b_->source, item_));
-  const auto count = [a = *a_, b = b_, item = item_, heads = heads(), dim = head_dim()] {
+  const auto count = [a = *a_, b = b_, item = item_, heads = heads_, dim = head_dim_] {
     Counted counted{.a = count_pattern(a.source, item, heads, dim), .b = {}};
     if (b) counted.b = count_pattern(b->source, item, heads, dim);
     return counted;
@@ -192,9 +162,9 @@ void PatternCosts::ask() {
     b_implementations_.forget();
     return;
   }
-  a_implementations_.ask(question_of(*a_, item_, heads(), head_dim()));
+  a_implementations_.ask(question_of(*a_, item_, heads_, head_dim_));
   if (b_) {
-    b_implementations_.ask(question_of(*b_, item_, heads(), head_dim()));
+    b_implementations_.ask(question_of(*b_, item_, heads_, head_dim_));
   } else {
     b_implementations_.forget();
   }
@@ -219,8 +189,8 @@ void PatternCosts::fit() {
     width += widest + 2 * fontMetrics().averageCharWidth();
   }
   table_->setMinimumWidth(width);
-  table_->setMaximumHeight(columns->sizeHint().height() +
-                           model_.rowCount() * rows->defaultSectionSize() + 2);
+  table_->setFixedHeight(columns->sizeHint().height() +
+                         model_.rowCount() * rows->defaultSectionSize() + 2);
 }
 
 void PatternCosts::refresh() {
@@ -237,15 +207,7 @@ void PatternCosts::refresh() {
   model_.show_sides(side(*a_, counted_.a, a_implementations_), b, machine_);
   fit();
   problem_->set_problem(counted_.a ? QString() : words(counted_.a.error().message));
-  QStringList notes;
-  if (!implementations_problem().isEmpty()) {
-    notes.append(implementations_problem());
-  } else if (!a_implementations_.costs().isEmpty()) {
-    notes.append(tr("Below the limit: executed over useful FLOP, as each implementation says."));
-  }
-  if (!machine_) notes.append(tr("Run a sweep once to see the limit of this machine."));
-  note_->setText(notes.join(QLatin1Char(' ')));
-  note_->setVisible(!notes.isEmpty());
+  note_->setVisible(!machine_);
   Q_EMIT changed();
 }
 

@@ -11,7 +11,6 @@
 #include "app/gui/views/pattern_masks.h"
 
 class QLabel;
-class QSpinBox;
 class QTableView;
 
 namespace attnscope::gui {
@@ -23,7 +22,8 @@ class PatternCosts : public QWidget {
  public:
   explicit PatternCosts(QWidget* parent = nullptr);
 
-  void show_costs(const TitledMask& a, const std::optional<TitledMask>& b, const LayoutItem& item);
+  void show_costs(const TitledMask& a, const std::optional<TitledMask>& b, const LayoutItem& item,
+                  int heads, int head_dim);
   void set_machine(const std::optional<MachineCeilings>& machine);
   /// A measurement goes on: nobody starts a worker beside it.
   void set_measuring(bool measuring);
@@ -31,8 +31,6 @@ class PatternCosts : public QWidget {
   /// Share of all pairs of tokens that is allowed.
   [[nodiscard]] double density() const;
   [[nodiscard]] const PatternCostsModel& model() const { return model_; }
-  [[nodiscard]] int heads() const;
-  [[nodiscard]] int head_dim() const;
   /// That take pattern A; empty while that is not known.
   [[nodiscard]] QStringList implementations() const;
   /// Why they are not known; empty when they are.
@@ -60,12 +58,12 @@ class PatternCosts : public QWidget {
   void take(Counted counted);
 
   QTableView* table_;
-  QSpinBox *heads_, *head_dim_;
   ProblemLabel* problem_;
   QLabel* note_;
   PatternCostsModel model_;
   std::optional<TitledMask> a_, b_;
   LayoutItem item_;
+  int heads_ = 0, head_dim_ = 0;
   std::optional<MachineCeilings> machine_;
   Counted counted_;
   bool is_measuring_ = false;

@@ -48,6 +48,8 @@ PatternItemBox::PatternItemBox(PatternEditor& editor, QWidget* parent)
                            "document_tokens")),
       count_(number_box(1, most_documents, tr("Documents beside one query: more are list-wise"),
                         "document_count")),
+      heads_(number_box(1, 512, tr("Attention heads"), "heads")),
+      head_dim_(number_box(1, 1024, tr("Dimension of one head"), "head_dim")),
       lengths_(text_box(tr("Lengths of the documents"),
                         tr("Documents of unlike lengths, as in 300, 200, 4x100 (Enter)"),
                         "document_lengths")),
@@ -92,6 +94,11 @@ void PatternItemBox::build() {
   lengths->addRow(tr("&Document tokens"), document_);
   lengths->addRow(tr("Docume&nts"), count_);
   lengths->addRow(tr("&Lengths"), lengths_);
+  heads_->setValue(12);
+  head_dim_->setValue(32);
+  QFormLayout* heads = new_form();
+  heads->addRow(tr("Heads"), heads_);
+  heads->addRow(tr("Head dimension"), head_dim_);
   QFormLayout* sentences = new_form();
   sentences->addRow(sentences_label_, sentences_);
   sentences->addRow(stride_);
@@ -104,6 +111,7 @@ void PatternItemBox::build() {
   layout->addWidget(documents_problem_);
   layout->addLayout(sentences);
   layout->addWidget(sentences_problem_);
+  layout->addLayout(heads);
 }
 
 void PatternItemBox::wire() {
@@ -120,9 +128,20 @@ void PatternItemBox::wire() {
   for (QSpinBox* box : {query_, document_, count_, stride_}) {
     connect(box, &QSpinBox::editingFinished, this, [this] { editor_.end_gesture(); });
   }
+  for (QSpinBox* box : {heads_, head_dim_}) {
+    connect(box, &QSpinBox::valueChanged, this, &PatternItemBox::heads_changed);
+  }
   connect(lengths_, &QLineEdit::editingFinished, this, &PatternItemBox::documents_typed);
   connect(starts_, &QLineEdit::editingFinished, this, &PatternItemBox::starts_typed);
   connect(sentences_, &QComboBox::activated, this, &PatternItemBox::sentences_chosen);
+}
+
+int PatternItemBox::heads() const {
+  return heads_->value();
+}
+
+int PatternItemBox::head_dim() const {
+  return head_dim_->value();
 }
 
 void PatternItemBox::refresh() {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // The item a pattern is shown on: query tokens, one or several documents, where sentences start.
+// And the heads that its costs are counted for.
 
 #include <QWidget>
 
@@ -23,6 +24,13 @@ class PatternItemBox : public QWidget {
 
   explicit PatternItemBox(PatternEditor& editor, QWidget* parent = nullptr);
 
+  [[nodiscard]] int heads() const;
+  [[nodiscard]] int head_dim() const;
+
+ Q_SIGNALS:
+  /// Heads or their dimension, which are no part of an item and no step that is undone.
+  void heads_changed();
+
  private:
   void build();
   void wire();
@@ -36,7 +44,7 @@ class PatternItemBox : public QWidget {
   [[nodiscard]] std::vector<std::int64_t> starts_by_stride() const;
 
   PatternEditor& editor_;
-  QSpinBox *query_, *document_, *count_;
+  QSpinBox *query_, *document_, *count_, *heads_, *head_dim_;
   QLineEdit* lengths_;
   ProblemLabel* documents_problem_;
   QLabel* sentences_label_;

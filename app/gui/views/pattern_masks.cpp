@@ -11,6 +11,7 @@
 
 #include "app/gui/views/choice_button.h"
 #include "app/gui/views/difference_legend.h"
+#include "app/gui/views/flow_layout.h"
 
 namespace attnscope::gui {
 namespace {
@@ -28,7 +29,6 @@ QLabel* caption(const char* name) {
 PatternMasks::PatternMasks(QWidget* parent)
     : QWidget(parent),
       title_(new QLabel),
-      description_(new QLabel),
       explanation_(new QLabel),
       styles_(new QButtonGroup(this)),
       partner_(new QComboBox),
@@ -47,9 +47,6 @@ PatternMasks::PatternMasks(QWidget* parent)
   difference_->setObjectName(QStringLiteral("difference_mask"));
   b_->setAccessibleName(tr("Attention mask of B"));
   difference_->setAccessibleName(tr("Difference of the masks of A and B"));
-  description_->setWordWrap(true);
-  description_->setTextFormat(Qt::PlainText);
-  description_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
   explanation_->setObjectName(QStringLiteral("explanation"));
   explanation_->setAccessibleName(tr("Why the pair is allowed"));
   explanation_->setWordWrap(true);
@@ -63,7 +60,6 @@ PatternMasks::PatternMasks(QWidget* parent)
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(6);
   layout->addWidget(build_heading());
-  layout->addWidget(description_);
   layout->addWidget(build_choices());
   layout->addWidget(grid_box, 1);
   layout->addWidget(explanation_);
@@ -95,7 +91,9 @@ QWidget* PatternMasks::build_choices() {
                         tr("Every token group equally large (Alt+2)")},
                        {charts::MaskStyle::true_scale, tr("True scale"),
                         tr("Every token equally large; wheel or + and - zoom (Alt+3)")}};
-  auto* styles = new QHBoxLayout;
+  auto* style_box = new QWidget;
+  auto* styles = new QHBoxLayout(style_box);
+  styles->setContentsMargins(0, 0, 0, 0);
   styles->setSpacing(0);
   for (const Style& style : all) {
     auto* button = new ChoiceButton(style.name, style.tip);
@@ -112,10 +110,8 @@ QWidget* PatternMasks::build_choices() {
   partner_->setAccessibleName(tr("Pattern B"));
   partner_->setToolTip(tr("What the pattern is compared with"));
   partner_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-  partner_->setMinimumContentsLength(8);
+  partner_->setMinimumContentsLength(9);
   connect(partner_, &QComboBox::activated, this, &PatternMasks::partner_chosen);
-  auto* label = new QLabel(tr("Compare with"));
-  label->setBuddy(partner_);
   split_button_->setObjectName(QStringLiteral("side_by_side"));
   split_action_->setShortcut(QKeySequence(tr("Ctrl+D")));
   split_action_->setShortcutContext(Qt::WidgetWithChildrenShortcut);
@@ -123,18 +119,12 @@ QWidget* PatternMasks::build_choices() {
   connect(split_action_, &QAction::triggered, this, [this] { set_split(!split_); });
   connect(split_button_, &QToolButton::clicked, this, &PatternMasks::set_split);
 
-  auto* partners = new QHBoxLayout;
-  partners->setSpacing(6);
-  partners->addWidget(label);
-  partners->addWidget(partner_, 1);
-  partners->addWidget(split_button_);
-  styles->addStretch();
   auto* box = new QWidget;
-  auto* layout = new QVBoxLayout(box);
+  auto* layout = new FlowLayout(8, box);
   layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(6);
-  layout->addLayout(styles);
-  layout->addLayout(partners);
+  layout->addWidget(style_box);
+  layout->addWidget(labelled(tr("Compare with"), partner_));
+  layout->addWidget(split_button_);
   return box;
 }
 
@@ -182,11 +172,6 @@ void PatternMasks::set_style(charts::MaskStyle style) {
   explain();
 }
 
-void PatternMasks::set_description(const QString& text) {
-  description_->setText(text);
-  description_->setVisible(!text.isEmpty() && !is_split());
-}
-
 void PatternMasks::set_choices(const QStringList& titles, int chosen) {
   const QSignalBlocker quiet(partner_);
   partner_->clear();
@@ -195,6 +180,7 @@ void PatternMasks::set_choices(const QStringList& titles, int chosen) {
 }
 
 void PatternMasks::set_split(bool split) {
+  if (split == split_ && split == is_split()) return arrange();  // the button, too, says so
   split_ = split;
   // Without a B there is nothing to set beside: the first one will do.
   if (split && !b_mask_ && partner_->count() > 1) {
@@ -203,7 +189,6 @@ void PatternMasks::set_split(bool split) {
   }
   arrange();
   refresh();
-  Q_EMIT split_changed();
 }
 
 void PatternMasks::arrange() {
@@ -216,7 +201,6 @@ void PatternMasks::arrange() {
            a_caption_, b_caption_, difference_caption_, b_, difference_, legend_}) {
     widget->setVisible(split);
   }
-  description_->setVisible(!split && !description_->text().isEmpty());
   title_->setVisible(!split);
   for (int section = 0; section < 2; ++section) {
     grid_->setColumnStretch(section, section == 0 || split ? 1 : 0);
@@ -236,6 +220,7 @@ void PatternMasks::show_masks(const TitledMask& a, const std::optional<TitledMas
 
 void PatternMasks::refresh() {
   title_->setText(a_mask_.title);
+  title_->setToolTip(QString::fromStdString(a_mask_.source.pattern.description));
   // The views show what is wrong with a problem that they cannot draw.
   (void)a_->show_mask(a_mask_.source.pattern, a_mask_.source.window, item_);
   counter_.drop();
@@ -279,8 +264,7 @@ void PatternMasks::explain() {
   const auto pair = hovered_ ? hovered_ : a_->pinned_pair();
   if (!pair) {
     explanation_->setText(
-        tr("Point at a pair or choose one with the arrow keys: rows attend, columns are attended "
-           "to. A click keeps it."));
+        tr("Rows attend, columns are attended to. Point at a pair; a click keeps it."));
     return;
   }
   const charts::MaskView* view = is_split() ? difference_ : a_;

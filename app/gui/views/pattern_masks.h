@@ -20,7 +20,6 @@ namespace attnscope::gui {
 
 class ChoiceButton;
 class DifferenceLegend;
-class WindowBox;
 
 /// One side as it is shown: "Sparse asymmetric, w = 4".
 struct TitledMask {
@@ -34,7 +33,6 @@ class PatternMasks : public QWidget {
   explicit PatternMasks(QWidget* parent = nullptr);
 
   void show_masks(const TitledMask& a, const std::optional<TitledMask>& b, const LayoutItem& item);
-  void set_description(const QString& text);
   void set_style(charts::MaskStyle style);
   [[nodiscard]] charts::MaskStyle style() const { return a_->style(); }
   /// Side by side, where there is a B.
@@ -53,7 +51,6 @@ class PatternMasks : public QWidget {
 
  Q_SIGNALS:
   void partner_chosen(int choice);
-  void split_changed();
 
  private:
   QWidget* build_heading();
@@ -65,7 +62,7 @@ class PatternMasks : public QWidget {
   void count();
   void explain();
 
-  QLabel *title_, *description_, *explanation_;
+  QLabel *title_, *explanation_;
   QButtonGroup* styles_;
   QComboBox* partner_;
   ChoiceButton* split_button_;

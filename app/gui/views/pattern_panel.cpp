@@ -10,11 +10,8 @@
 #include <QLineEdit>
 #include <QListView>
 #include <QMenu>
-#include <QScrollArea>
-#include <QScrollBar>
 #include <QSlider>
 #include <QSpinBox>
-#include <QSplitter>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -22,11 +19,12 @@
 #include "app/gui/session/recent_files.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
-#include "app/gui/views/kept.h"
+#include "app/gui/views/flow_layout.h"
 #include "app/gui/views/pattern_item_box.h"
 #include "app/gui/views/pattern_matrix.h"
 #include "app/gui/views/pattern_own_box.h"
 #include "app/gui/views/problem_label.h"
+#include "app/gui/views/side_area.h"
 #include "app/gui/views/window_box.h"
 
 namespace attnscope::gui {
@@ -76,18 +74,17 @@ PatternPanel::PatternPanel(PatternEditor& editor, QWidget* parent)
       matrix_(new PatternMatrix(&matrix_model_)),
       matrix_problem_(new ProblemLabel("matrix_problem")),
       window_slider_(new QSlider(Qt::Horizontal)),
-      window_box_(new WindowBox) {
-  auto* split = new QSplitter(Qt::Vertical);
-  split->setChildrenCollapsible(false);
-  split->addWidget(build_list());
-  split->addWidget(build_edits());
-  split->setStretchFactor(0, 2);
-  split->setStretchFactor(1, 5);
-  split->setObjectName(QStringLiteral("pattern_panel_split"));
-  keep_sizes(*split);
+      window_box_(new WindowBox),
+      item_box_(new PatternItemBox(editor)) {
+  auto* inside = new QWidget;
+  auto* inside_layout = new QVBoxLayout(inside);
+  inside_layout->setContentsMargins(0, 0, 4, 0);
+  inside_layout->setSpacing(8);
+  inside_layout->addWidget(build_list());
+  inside_layout->addWidget(build_edits());
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
-  layout->addWidget(split);
+  layout->addWidget(new SideArea(inside, tr("Pattern")));
 
   connect(&editor_, &PatternEditor::changed, this, &PatternPanel::refresh);
   connect(list_->selectionModel(), &QItemSelectionModel::currentChanged, this,
@@ -104,7 +101,9 @@ QWidget* PatternPanel::build_list() {
   list_->setAccessibleName(tr("Patterns"));
   list_->setSpacing(1);
   list_->setTextElideMode(Qt::ElideRight);
-  list_->setMinimumHeight(3 * list_->fontMetrics().height());
+  constexpr int lines = 7;  // as many as there are patterns that ship
+  list_->setFixedHeight(lines * (list_->fontMetrics().height() + 3));
+  list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   auto* open =
       text_button(tr("&Open…"), tr("A pattern of your own, as JSON (Ctrl+O)"), "open_pattern");
   open->setPopupMode(QToolButton::MenuButtonPopup);
@@ -118,18 +117,16 @@ QWidget* PatternPanel::build_list() {
   save_->setMenu(more);
   connect(save_, &QToolButton::clicked, this, &PatternPanel::save_asked);
 
-  auto* buttons = new QHBoxLayout;
-  buttons->setSpacing(6);
+  auto* buttons = new FlowLayout(6);
   buttons->addWidget(open);
   buttons->addWidget(save_);
-  buttons->addStretch();
   buttons->addWidget(add_undo(tr("Undo"), QKeySequence(tr("Ctrl+Z")), true));
   buttons->addWidget(add_undo(tr("Redo"), QKeySequence(tr("Ctrl+Shift+Z")), false));
   auto* box = new QWidget;
   auto* layout = new QVBoxLayout(box);
-  layout->setContentsMargins(0, 0, 0, 6);
+  layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(6);
-  layout->addWidget(list_, 1);
+  layout->addWidget(list_);
   layout->addWidget(list_problem_);
   layout->addLayout(buttons);
   return box;
@@ -171,25 +168,16 @@ void PatternPanel::fill_recent(QMenu* menu) {
 QWidget* PatternPanel::build_edits() {
   auto* box = new QWidget;
   auto* layout = new QVBoxLayout(box);
-  layout->setContentsMargins(0, 0, 4, 0);
+  layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(8);
   layout->addWidget(heading(tr("Who sees &whom"), matrix_));
   layout->addWidget(matrix_);
   layout->addWidget(matrix_problem_);
   layout->addWidget(build_window());
-  layout->addWidget(new PatternItemBox(editor_));
+  layout->addWidget(item_box_);
   layout->addWidget(new PatternOwnBox(editor_));
   layout->addStretch();
-  auto* scroll = new QScrollArea;
-  scroll->setWidget(box);
-  scroll->setWidgetResizable(true);
-  scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  scroll->setFocusPolicy(Qt::NoFocus);
-  // Its contents never need to be cut off at the side.
-  scroll->setMinimumWidth(box->minimumSizeHint().width() +
-                          scroll->verticalScrollBar()->sizeHint().width());
-  return scroll;
+  return box;
 }
 
 QWidget* PatternPanel::build_window() {

@@ -13,10 +13,10 @@ class QListView;
 class QMenu;
 class QSlider;
 class QToolButton;
-class QVBoxLayout;
 
 namespace attnscope::gui {
 
+class PatternItemBox;
 class PatternMatrix;
 class ProblemLabel;
 class WindowBox;
@@ -30,6 +30,7 @@ class PatternPanel : public QWidget {
   [[nodiscard]] PatternMatrix* matrix() const { return matrix_; }
   [[nodiscard]] QSlider* window_slider() const { return window_slider_; }
   [[nodiscard]] WindowBox* window_box() const { return window_box_; }
+  [[nodiscard]] PatternItemBox* item_box() const { return item_box_; }
   /// Beside the list; empty: the last file could be opened.
   void show_problem(const QString& sentence);
   [[nodiscard]] ProblemLabel* problem() const { return list_problem_; }
@@ -61,6 +62,7 @@ class PatternPanel : public QWidget {
   ProblemLabel* matrix_problem_;
   QSlider* window_slider_;
   WindowBox* window_box_;
+  PatternItemBox* item_box_;
 };
 
 /// The windows the slider stops at: fine where windows are small, then doubling, then all.

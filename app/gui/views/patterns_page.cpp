@@ -5,28 +5,30 @@
 
 #include <QApplication>
 #include <QClipboard>
-#include <QHBoxLayout>
 #include <QLabel>
 #include <QListView>
 #include <QPushButton>
-#include <QScrollArea>
 #include <QSlider>
 #include <QSplitter>
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "app/gui/models/pattern_sweep.h"
 #include "app/gui/models/table_text.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/kept.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/pattern_costs.h"
+#include "app/gui/views/pattern_item_box.h"
 #include "app/gui/views/pattern_panel.h"
+#include "app/gui/views/side_area.h"
 
 namespace attnscope::gui {
 
-PatternsPage::PatternsPage(QWidget* parent)
+PatternsPage::PatternsPage(std::shared_ptr<PatternEditor> editor, QWidget* parent)
     : Page(parent),
+      goes_on_(editor != nullptr),
+      owner_(editor ? std::move(editor) : std::make_shared<PatternEditor>()),
+      editor_(*owner_),
       panel_(new PatternPanel(editor_)),
       masks_(new PatternMasks),
       costs_(new PatternCosts),
@@ -44,20 +46,15 @@ PatternsPage::PatternsPage(QWidget* parent)
   split->setChildrenCollapsible(false);
   split->addWidget(panel_);
   split->addWidget(middle);
-  split->addWidget(costs_);
+  split->addWidget(new SideArea(build_right(), tr("Costs")));
+  split->setSizes({280, 560, 280});  // whatever the size of the text: the mask needs the room
+  split->setStretchFactor(0, 0);
   split->setStretchFactor(1, 1);
+  split->setStretchFactor(2, 0);
   keep_sizes(*split);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(12, 8, 12, 8);
-  layout->setSpacing(8);
-  // Large text may need more room than a small screen has.
-  auto* scroll = new QScrollArea;
-  scroll->setWidget(split);
-  scroll->setWidgetResizable(true);
-  scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setFocusPolicy(Qt::NoFocus);
-  layout->addWidget(scroll, 1);
-  layout->addWidget(build_footer());
+  layout->addWidget(split);
 
   // They reach the whole page, not their own part alone.
   addActions(panel_->actions());
@@ -71,8 +68,9 @@ PatternsPage::PatternsPage(QWidget* parent)
   connect(panel_, &PatternPanel::save_asked, this, &PatternsPage::save);
   connect(panel_, &PatternPanel::save_as_asked, this, &PatternsPage::save_as);
   connect(masks_, &PatternMasks::partner_chosen, this, &PatternsPage::choose_partner);
+  connect(panel_->item_box(), &PatternItemBox::heads_changed, this, &PatternsPage::refresh);
   connect(costs_, &PatternCosts::changed, this, &PatternsPage::refresh_benchmark);
-  choose(QStringLiteral("sparse"));
+  if (!goes_on_) choose(QStringLiteral("sparse"));
   refresh();
 }
 
@@ -82,20 +80,30 @@ PatternsPage::~PatternsPage() {
   if (focused && isAncestorOf(focused)) focused->clearFocus();
 }
 
-QWidget* PatternsPage::build_footer() {
+QWidget* PatternsPage::build_right() {
   benchmark_->setObjectName(QStringLiteral("benchmark"));
   benchmark_note_->setObjectName(QStringLiteral("benchmark_note"));
   benchmark_note_->setWordWrap(true);
   benchmark_note_->setTextFormat(Qt::PlainText);
-  benchmark_note_->setMinimumHeight(2 * benchmark_note_->fontMetrics().lineSpacing());
   connect(benchmark_, &QPushButton::clicked, this, &PatternsPage::run);
-  auto* footer = new QWidget;
-  auto* layout = new QHBoxLayout(footer);
+  auto* right = new QWidget;
+  auto* layout = new QVBoxLayout(right);
   layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(12);
+  layout->setSpacing(8);
+  costs_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
+  layout->addWidget(costs_);
   layout->addWidget(benchmark_);
-  layout->addWidget(benchmark_note_, 1);
-  return footer;
+  layout->addWidget(benchmark_note_);
+  layout->addStretch(1);
+  return right;
+}
+
+BenchmarkWish PatternsPage::wish() const {
+  return {.source = {editor_.pattern(), editor_.window()},
+          .item = editor_.item(),
+          .heads = panel_->item_box()->heads(),
+          .head_dim = panel_->item_box()->head_dim(),
+          .implementations = costs_->implementations()};
 }
 
 void PatternsPage::add_action(const QString& text, const QString& keys,
@@ -161,6 +169,7 @@ void PatternsPage::choose_partner(int choice) {
     partner_ = all[static_cast<std::size_t>(choice) - 1];
   }
   refresh();
+  masks_->set_split(partner_.has_value());
 }
 
 void PatternsPage::refresh() {
@@ -174,9 +183,9 @@ void PatternsPage::refresh() {
   const TitledMask a = titled(editor_.patterns().title(editor_.row()), editor_.pattern());
   std::optional<TitledMask> b;
   if (partner_) b = mask_of(*partner_);
-  masks_->set_description(words(editor_.pattern().description));
   masks_->show_masks(a, b, editor_.item());
-  costs_->show_costs(a, b, editor_.item());
+  costs_->show_costs(a, b, editor_.item(), panel_->item_box()->heads(),
+                     panel_->item_box()->head_dim());
   refresh_benchmark();
   Q_EMIT offers_changed();
 }
@@ -185,11 +194,7 @@ void PatternsPage::refresh_benchmark() {
   const QStringList implementations = costs_->implementations();
   QString reason = costs_->implementations_problem();
   if (reason.isEmpty()) {
-    const Result<QString> sweep = sweep_of({.source = {editor_.pattern(), editor_.window()},
-                                            .item = editor_.item(),
-                                            .heads = costs_->heads(),
-                                            .head_dim = costs_->head_dim(),
-                                            .implementations = implementations});
+    const Result<QString> sweep = sweep_of(wish());
     if (!sweep) reason = words(sweep.error().message);
   }
   benchmark_->setEnabled(reason.isEmpty());
@@ -220,18 +225,12 @@ void PatternsPage::set_measuring(bool measuring) {
   if (!measuring) Q_EMIT ceilings_wanted();
 }
 
-QStringList PatternsPage::baselines() const {
-  QStringList titles;
-  for (const Partner& partner : partners()) titles.append(title_of(partner));
-  return titles;
-}
-
-QString PatternsPage::baseline() const {
+QString PatternsPage::compared_with() const {
   return partner_ ? title_of(*partner_) : QString();
 }
 
-void PatternsPage::set_baseline(const QString& title) {
-  choose_partner(static_cast<int>(baselines().indexOf(title)) + 1);
+void PatternsPage::compare_with(const QString& title) {
+  choose_partner(std::max(0, masks_->partner_picker()->findText(title)));
 }
 
 bool PatternsPage::has_table() const {
@@ -252,11 +251,7 @@ QString PatternsPage::run_words() const {
 }
 
 void PatternsPage::run() {
-  const Result<QString> sweep = sweep_of({.source = {editor_.pattern(), editor_.window()},
-                                          .item = editor_.item(),
-                                          .heads = costs_->heads(),
-                                          .head_dim = costs_->head_dim(),
-                                          .implementations = costs_->implementations()});
+  const Result<QString> sweep = sweep_of(wish());
   const QString reason = costs_->implementations_problem();
   if (!sweep || !reason.isEmpty()) {
     return messages_->show_error(reason.isEmpty() ? words(sweep.error().message) : reason);

@@ -6,9 +6,11 @@
 // of a run, it asks the window for.
 
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "app/gui/models/pattern_editor.h"
+#include "app/gui/models/pattern_sweep.h"
 #include "app/gui/session/machine_ceilings.h"
 #include "app/gui/views/page.h"
 #include "app/gui/views/pattern_masks.h"
@@ -27,13 +29,13 @@ class PatternPanel;
 class PatternsPage : public Page {
   Q_OBJECT
  public:
-  explicit PatternsPage(QWidget* parent = nullptr);
+  /// With what is edited; none: anew.
+  explicit PatternsPage(std::shared_ptr<PatternEditor> editor = {}, QWidget* parent = nullptr);
   ~PatternsPage() override;
 
-  /// Pattern B.
-  [[nodiscard]] QStringList baselines() const override;
-  [[nodiscard]] QString baseline() const override;
-  void set_baseline(const QString& title) override;
+  /// Pattern B, side by side with A; empty: none.
+  void compare_with(const QString& title);
+  [[nodiscard]] QString compared_with() const;
   [[nodiscard]] bool has_table() const override;
   void copy_table(report::TableFormat format) override;
   [[nodiscard]] bool has_figure() const override;
@@ -45,8 +47,8 @@ class PatternsPage : public Page {
   /// The error, if any, is also shown beside the list.
   Status open_file(const QString& file);
   void choose(const QString& pattern_name);
-  /// What is shown, for restore() after a restart: pattern, window and lengths, not edits that were
-  /// never saved.
+  /// What is shown, for restore() after a restart: pattern, B, window and lengths, not edits that
+  /// were never saved.
   [[nodiscard]] QVariantMap chosen() const;
   void restore(const QVariantMap& chosen);
   void ask_for_file();
@@ -64,6 +66,7 @@ class PatternsPage : public Page {
   void set_measuring(bool measuring);
 
   [[nodiscard]] PatternEditor& editor() { return editor_; }
+  [[nodiscard]] const std::shared_ptr<PatternEditor>& shared_editor() const { return owner_; }
   [[nodiscard]] PatternPanel* panel() const { return panel_; }
   [[nodiscard]] PatternMasks* masks() const { return masks_; }
   [[nodiscard]] charts::MaskView* mask() const { return masks_->mask(); }
@@ -94,10 +97,12 @@ class PatternsPage : public Page {
     friend bool operator==(const Partner&, const Partner&) = default;
   };
 
-  QWidget* build_footer();
+  QWidget* build_right();
+  void restore_problem(const QVariantMap& chosen);
   void add_action(const QString& text, const QString& keys, void (PatternsPage::*act)());
   void refresh();
   void refresh_benchmark();
+  [[nodiscard]] BenchmarkWish wish() const;
   [[nodiscard]] std::vector<Partner> partners() const;
   [[nodiscard]] QString title_of(const Partner& partner) const;
   [[nodiscard]] std::optional<TitledMask> mask_of(const Partner& partner) const;
@@ -107,7 +112,9 @@ class PatternsPage : public Page {
   void ask_to_save_as(std::function<void()> then);
   void open_again(const QString& file);
 
-  PatternEditor editor_;
+  bool goes_on_;  // with what a page before it edited
+  std::shared_ptr<PatternEditor> owner_;
+  PatternEditor& editor_;
   std::optional<Partner> partner_;
   bool is_measuring_ = false;
   QList<int> given_up_;  // ids of patterns whose changes a person gave up while closing

@@ -52,6 +52,7 @@ QVariantMap PatternsPage::chosen() const {
   for (const std::int64_t tokens : item().documents) documents.append(qint64{tokens});
   return {{QStringLiteral("file"), editor_.entry().file},
           {QStringLiteral("pattern"), words(pattern().name)},
+          {QStringLiteral("partner"), compared_with()},
           {QStringLiteral("window"), words(editor_.chosen_window().text())},
           {QStringLiteral("query"), qint64{item().query}},
           {QStringLiteral("documents"), documents}};
@@ -60,6 +61,13 @@ QVariantMap PatternsPage::chosen() const {
 // What is gone or makes no sense any more stays as it is.
 void PatternsPage::restore(const QVariantMap& chosen) {
   if (chosen.isEmpty()) return;
+  if (!goes_on_) restore_problem(chosen);
+  if (const QString title = chosen.value(QStringLiteral("partner")).toString(); !title.isEmpty()) {
+    compare_with(title);
+  }
+}
+
+void PatternsPage::restore_problem(const QVariantMap& chosen) {
   const QString file = chosen.value(QStringLiteral("file")).toString();
   if (file.isEmpty() || !QFileInfo::exists(file) || !editor_.open_file(file)) {
     choose(chosen.value(QStringLiteral("pattern")).toString());

@@ -5,8 +5,9 @@
 #include <QFile>
 #include <QPainter>
 #include <QPixmap>
+#include <QProxyStyle>
 #include <QSettings>
-#include <QStyleFactory>
+#include <QStyleOption>
 #include <QSvgRenderer>
 #include <cmath>
 
@@ -64,6 +65,23 @@ QPalette palette_of(const Ground& ground) {
   return palette;
 }
 
+/// Fusion frames a check box in a darker shade of the window, which a dark one does not show.
+class FramedStyle : public QProxyStyle {
+ public:
+  FramedStyle() : QProxyStyle(QStringLiteral("Fusion")) {}
+
+  void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
+                     const QWidget* widget) const override {
+    QProxyStyle::drawPrimitive(element, option, painter, widget);
+    if (element != PE_IndicatorCheckBox || !is_dark(option->palette)) return;
+    painter->save();
+    painter->setPen(faint_text(option->palette));
+    painter->setBrush(Qt::NoBrush);
+    painter->drawRect(option->rect.adjusted(0, 0, -1, -1));
+    painter->restore();
+  }
+};
+
 /// What the desktop gave before any choice was made.
 const QPalette& desktop_palette() {
   static const QPalette palette = QApplication::palette();
@@ -93,7 +111,7 @@ Theme theme_named(const QString& name) {
 void apply_theme(Theme theme) {
   const bool dark_desktop = is_dark(desktop_palette());
   const bool dark = theme == Theme::system ? dark_desktop : theme == Theme::dark;
-  QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+  QApplication::setStyle(new FramedStyle);
   QApplication::setPalette(palette_of(dark ? dark_ground() : light_ground()));
 }
 
