@@ -66,12 +66,6 @@ DifferenceLegend::DifferenceLegend(QWidget* parent) : QWidget(parent) {
   grid->setRowStretch(static_cast<int>(labels_.size()), 1);
 }
 
-void DifferenceLegend::set_titles(const QString& a, const QString& b) {
-  a_ = a;
-  b_ = b;
-  refresh();
-}
-
 void DifferenceLegend::set_counts(const std::optional<charts::DifferenceCounts>& counts,
                                   const QString& otherwise) {
   counts_ = counts;
@@ -80,7 +74,7 @@ void DifferenceLegend::set_counts(const std::optional<charts::DifferenceCounts>&
 }
 
 void DifferenceLegend::refresh() {
-  const QString names[] = {tr("only A, %1").arg(a_), tr("only B, %1").arg(b_), tr("both")};
+  const QString names[] = {tr("only A"), tr("only B"), tr("both")};
   for (std::size_t p = 0; p < labels_.size(); ++p) {
     const QString count =
         counts_ ? (*counts_)[p] == 1

@@ -18,7 +18,6 @@ class DifferenceLegend : public QWidget {
  public:
   explicit DifferenceLegend(QWidget* parent = nullptr);
 
-  void set_titles(const QString& a, const QString& b);
   /// Of the true sizes; none: not counted.
   void set_counts(const std::optional<charts::DifferenceCounts>& counts, const QString& otherwise);
   [[nodiscard]] QString text(charts::DifferencePart part) const;
@@ -27,7 +26,7 @@ class DifferenceLegend : public QWidget {
   void refresh();
 
   std::array<QLabel*, charts::difference_part_count> labels_{};
-  QString a_, b_, otherwise_;
+  QString otherwise_;
   std::optional<charts::DifferenceCounts> counts_;
 };
 

@@ -34,6 +34,7 @@ PatternCosts::PatternCosts(QWidget* parent)
   for (ImplementationCosts* costs : {&a_implementations_, &b_implementations_}) {
     connect(costs, &ImplementationCosts::changed, this, &PatternCosts::refresh);
   }
+  connect(table_->horizontalScrollBar(), &QScrollBar::rangeChanged, this, &PatternCosts::fit);
   connect(&counter_, &charts::LatestJob::failed, this, [this](const QString& sentence) {
     take({.a = tl::unexpected(Error{sentence.toStdString()}), .b = {}});
   });
@@ -175,22 +176,13 @@ bool PatternCosts::may_be_asked() const {
   return layout && layout->tokens() > 0 && layout->tokens() <= charts::MaskProblem::largest;
 }
 
-// As high as its rows and as wide as its values: no empty ground, nothing elided.
+// As high as its rows: no empty ground.
 void PatternCosts::fit() {
-  const QHeaderView* columns = table_->horizontalHeader();
   const QHeaderView* rows = table_->verticalHeader();
-  int width = rows->sizeHint().width() + table_->verticalScrollBar()->sizeHint().width();
-  for (int column = 0; column < model_.columnCount(); ++column) {
-    int widest = 0;
-    for (int row = 0; row < model_.rowCount(); ++row) {
-      const QString text = model_.index(row, column).data().toString();
-      widest = std::max(widest, fontMetrics().horizontalAdvance(text));
-    }
-    width += widest + 2 * fontMetrics().averageCharWidth();
-  }
-  table_->setMinimumWidth(width);
-  table_->setFixedHeight(columns->sizeHint().height() +
-                         model_.rowCount() * rows->defaultSectionSize() + 2);
+  const bool scrolls = table_->horizontalScrollBar()->maximum() > 0;
+  table_->setFixedHeight(table_->horizontalHeader()->sizeHint().height() +
+                         model_.rowCount() * rows->defaultSectionSize() + 2 +
+                         (scrolls ? table_->horizontalScrollBar()->sizeHint().height() : 0));
 }
 
 void PatternCosts::refresh() {

@@ -229,7 +229,6 @@ void PatternMasks::refresh() {
     b_caption_->setText(tr("B: %1").arg(b_mask_->title));
     (void)b_->show_mask(b_mask_->source.pattern, b_mask_->source.window, item_);
     (void)difference_->show_difference(a_mask_.source, b_mask_->source, item_);
-    legend_->set_titles(a_mask_.title, b_mask_->title);
     count();
     const charts::MapFocus focus = a_->focus();
     for (charts::MaskView* view : {b_, difference_}) {

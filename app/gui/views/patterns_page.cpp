@@ -47,7 +47,7 @@ PatternsPage::PatternsPage(std::shared_ptr<PatternEditor> editor, QWidget* paren
   split->addWidget(panel_);
   split->addWidget(middle);
   split->addWidget(new SideArea(build_right(), tr("Costs")));
-  split->setSizes({280, 560, 280});  // whatever the size of the text: the mask needs the room
+  split->setSizes({270, 580, 310});  // whatever the size of the text: the mask needs the room
   split->setStretchFactor(0, 0);
   split->setStretchFactor(1, 1);
   split->setStretchFactor(2, 0);
