@@ -13,7 +13,7 @@ namespace attnscope::charts {
 namespace {
 
 constexpr double pad_em = 0.3;
-constexpr double text_room = 4.5, least_side = 26;  // of em: for tokens, of a page that has them
+constexpr double text_room = 4.5, least_side = 27;  // of em: for tokens, of a page that has them
 constexpr int longest_text = 14;
 
 double units_per_token(const MapAxis& axis) {

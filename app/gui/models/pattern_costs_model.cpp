@@ -42,7 +42,7 @@ PatternCostsModel::Value PatternCostsModel::implementation_value(const Side& sid
   if (found == side.implementations.end() || !side.counts) return {{}, none, {}};
   if (!found->reason.isEmpty()) return {{}, none, found->reason};
   const double over_useful = side.counts->flop > 0 ? found->executed_flop / side.counts->flop : 0;
-  return {found->executed_flop, tr("%1 useful").arg(times_words(over_useful)),
+  return {found->executed_flop, times_words(over_useful),
           tr("Executes %1 FLOP for %2 useful ones and needs %3 beside inputs and outputs")
               .arg(count_words(found->executed_flop), count_words(side.counts->flop),
                    words(report::format_bytes(found->peak_bytes)))};
@@ -106,7 +106,7 @@ QString PatternCostsModel::row_title(int row) const {
     case fixed_rows:
       break;
   }
-  return tr("%1 executes").arg(ids_.value(row - fixed_rows));
+  return tr("%1 over useful").arg(ids_.value(row - fixed_rows));
 }
 
 QString PatternCostsModel::row_note(int row) const {

@@ -110,7 +110,7 @@ QWidget* PatternMasks::build_choices() {
   partner_->setAccessibleName(tr("Pattern B"));
   partner_->setToolTip(tr("What the pattern is compared with"));
   partner_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-  partner_->setMinimumContentsLength(9);
+  partner_->setMinimumContentsLength(7);
   connect(partner_, &QComboBox::activated, this, &PatternMasks::partner_chosen);
   split_button_->setObjectName(QStringLiteral("side_by_side"));
   split_action_->setShortcut(QKeySequence(tr("Ctrl+D")));
@@ -120,7 +120,7 @@ QWidget* PatternMasks::build_choices() {
   connect(split_button_, &QToolButton::clicked, this, &PatternMasks::set_split);
 
   auto* box = new QWidget;
-  auto* layout = new FlowLayout(8, box);
+  auto* layout = new FlowLayout(4, box);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(style_box);
   layout->addWidget(labelled(tr("Compare with"), partner_));

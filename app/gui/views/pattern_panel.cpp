@@ -81,7 +81,7 @@ PatternPanel::PatternPanel(PatternEditor& editor, QWidget* parent)
   inside_layout->setContentsMargins(0, 0, 4, 0);
   inside_layout->setSpacing(8);
   inside_layout->addWidget(build_list());
-  inside_layout->addWidget(build_edits());
+  inside_layout->addWidget(build_edits(), 1);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(new SideArea(inside, tr("Pattern")));
