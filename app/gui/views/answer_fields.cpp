@@ -46,8 +46,7 @@ AnswerFields::AnswerFields(QWidget* parent)
   file_->setText(tr("File…"));
   file_->setAccessibleName(tr("Choose a file of document lengths"));
   file_->setToolTip(
-      tr("Take the lengths from a file, one whole number a line: a sample of the collection "
-         "(Ctrl+Shift+L)"));
+      tr("Take the lengths from a file, one whole number a line: a sample of the collection"));
   file_->setFocusPolicy(Qt::StrongFocus);
   connect(file_, &QToolButton::clicked, this, &AnswerFields::file_wanted);
   form_->setContentsMargins(0, 0, 0, 0);

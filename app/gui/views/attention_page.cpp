@@ -68,7 +68,7 @@ AttentionPage::AttentionPage(QWidget* parent)
       explanation_(new QLabel),
       shown_(new QComboBox),
       log_(new QCheckBox(tr("&Log"))),
-      messages_(new MessageBar),
+      messages_(new MessageBar(this)),
       checkpoint_action_(new QAction(tr("Open &checkpoint…"), this)) {
   build();
   build_actions();
@@ -94,7 +94,6 @@ void AttentionPage::build() {
   keep_sizes(*split);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(12, 12, 12, 12);
-  layout->addWidget(messages_);
   layout->addWidget(split, 1);
 }
 

@@ -28,7 +28,7 @@ ComparePage::ComparePage(RunListModel* runs, QWidget* parent)
     : Page(parent),
       runs_(runs),
       quick_(new QPushButton(tr("Run the quick sweep"))),
-      messages_(new MessageBar),
+      messages_(new MessageBar(this)),
       progress_(new ProgressStrip),
       run_list_(new RunListPanel(runs)),
       run_view_(new RunView),
@@ -49,7 +49,6 @@ ComparePage::ComparePage(RunListModel* runs, QWidget* parent)
   auto* column = new QVBoxLayout(main);
   column->setContentsMargins(12, 12, 12, 12);
   column->setSpacing(10);
-  column->addWidget(messages_);
   column->addWidget(progress_);
   column->addWidget(body_, 1);
 

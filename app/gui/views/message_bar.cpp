@@ -13,8 +13,8 @@
 
 namespace attnscope::gui {
 
-MessageBar::MessageBar(QWidget* parent)
-    : QFrame(parent), label_(new QLabel), mend_(new QPushButton), close_(new QToolButton) {
+MessageBar::MessageBar(QWidget* page)
+    : QFrame(page), label_(new QLabel), mend_(new QPushButton), close_(new QToolButton) {
   label_->setWordWrap(true);
   label_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   label_->setTextFormat(Qt::PlainText);
@@ -35,7 +35,25 @@ MessageBar::MessageBar(QWidget* parent)
     clear();
     act();
   });
+  if (page != nullptr) page->installEventFilter(this);
   hide();
+}
+
+bool MessageBar::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::Resize && watched == parent()) lie_at_the_foot();
+  return QFrame::eventFilter(watched, event);
+}
+
+/// In a layout's hands there is nothing to do.
+void MessageBar::lie_at_the_foot() {
+  const QWidget* page = parentWidget();
+  if (isHidden() || page == nullptr ||
+      (page->layout() != nullptr && page->layout()->indexOf(this) >= 0)) {
+    return;
+  }
+  const int height = layout()->totalHeightForWidth(page->width());
+  setGeometry(0, page->height() - height, page->width(), height);
+  raise();
 }
 
 void MessageBar::show_error(const QString& sentence, const QString& mend) {
@@ -66,6 +84,7 @@ void MessageBar::show_sentence(const QString& sentence, const QString& mend, boo
   mend_->setVisible(!mend.isEmpty());
   paint_ground();
   show();
+  lie_at_the_foot();
   if (error) Q_EMIT error_shown();
 }
 
@@ -95,6 +114,7 @@ void MessageBar::paint_ground() {
 void MessageBar::changeEvent(QEvent* event) {
   QFrame::changeEvent(event);
   if (event->type() == QEvent::PaletteChange) paint_ground();
+  if (event->type() == QEvent::FontChange) lie_at_the_foot();
 }
 
 }  // namespace attnscope::gui

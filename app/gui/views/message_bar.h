@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // One sentence, shown beside what it is about: what went wrong and how to mend it, or what was
-// done.
+// done. Over the foot of a page it comes and goes without moving anything.
 
 #include <QFrame>
 #include <QKeySequence>
@@ -18,7 +18,8 @@ namespace attnscope::gui {
 class MessageBar : public QFrame {
   Q_OBJECT
  public:
-  explicit MessageBar(QWidget* parent = nullptr);
+  /// `page`: over whose foot it lies; null: it stands in a layout.
+  explicit MessageBar(QWidget* page = nullptr);
 
   /// `mend` names a button; empty: none.
   void show_error(const QString& sentence, const QString& mend = {});
@@ -38,10 +39,12 @@ class MessageBar : public QFrame {
 
  protected:
   void changeEvent(QEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
   void show_sentence(const QString& sentence, const QString& mend, bool error);
   void paint_ground();
+  void lie_at_the_foot();
 
   QLabel* label_;
   QPushButton* mend_;

@@ -16,6 +16,19 @@
 namespace attnscope::gui {
 namespace {
 
+/// Its name and the choice, kept together where lines break.
+QWidget* named_choice(const QString& name, QWidget* choice) {
+  auto* pair = new QWidget;
+  auto* layout = new QHBoxLayout(pair);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(4);
+  auto* label = new QLabel(name);
+  label->setBuddy(choice);
+  layout->addWidget(label);
+  layout->addWidget(choice);
+  return pair;
+}
+
 QLabel* caption(const char* name) {
   auto* label = new QLabel;
   label->setObjectName(QLatin1String(name));
@@ -123,7 +136,7 @@ QWidget* PatternMasks::build_choices() {
   auto* layout = new FlowLayout(4, box);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(style_box);
-  layout->addWidget(labelled(tr("Compare with"), partner_));
+  layout->addWidget(named_choice(tr("Compare with"), partner_));
   layout->addWidget(split_button_);
   return box;
 }

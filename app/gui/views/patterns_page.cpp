@@ -39,12 +39,11 @@ PatternsPage::PatternsPage(std::shared_ptr<PatternEditor> editor, QWidget* paren
       costs_(new PatternCosts),
       benchmark_(new QPushButton(tr("&Benchmark this pattern…"))),
       benchmark_note_(new QLabel),
-      messages_(new MessageBar) {
+      messages_(new MessageBar(this)) {
   auto* middle = new QWidget;
   auto* middle_layout = new QVBoxLayout(middle);
   middle_layout->setContentsMargins(8, 0, 8, 0);
   middle_layout->setSpacing(6);
-  middle_layout->addWidget(messages_);
   middle_layout->addWidget(masks_, 1);
   auto* split = new QSplitter(Qt::Horizontal);
   split->setObjectName(QStringLiteral("patterns_split"));
