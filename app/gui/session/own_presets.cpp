@@ -17,6 +17,10 @@ namespace {
 
 constexpr qint64 largest_preset = 1 << 20;  // bytes
 
+QString own_presets_folder() {
+  return data_folder() + QStringLiteral("/sweeps");
+}
+
 QString file_of(const QString& name) {
   static const QRegularExpression unsafe(QStringLiteral("[^\\w .-]"));
   QString stem = name;
@@ -31,10 +35,6 @@ nlohmann::ordered_json parsed(const std::string& text) {
 }
 
 }  // namespace
-
-QString own_presets_folder() {
-  return data_folder() + QStringLiteral("/sweeps");
-}
 
 std::vector<NamedSweep> own_presets() {
   std::vector<NamedSweep> presets;

@@ -11,8 +11,6 @@
 
 namespace attnscope::gui {
 
-/// Where they are kept.
-[[nodiscard]] QString own_presets_folder();
 /// By name; files that are no sweeps are left out.
 [[nodiscard]] std::vector<NamedSweep> own_presets();
 [[nodiscard]] bool is_own_preset(const QString& name);

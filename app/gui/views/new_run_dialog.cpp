@@ -63,6 +63,12 @@ QString summary_of(const SweepDraft& draft) {
            draft.fields.at(QStringLiteral("device")));
 }
 
+/// Of devices; several may be no entry yet: "cpu, cuda".
+void choose_kind(QComboBox& box, const QString& kind) {
+  if (box.findData(kind) < 0) box.addItem(kind, kind);
+  box.setCurrentIndex(box.findData(kind));
+}
+
 /// Where text is typed into the control; nothing: it is a list alone.
 QLineEdit* line_of(QWidget* control) {
   auto* box = qobject_cast<QComboBox*>(control);
@@ -348,8 +354,7 @@ void NewRunDialog::refuse(const QString& sentence) {
 void NewRunDialog::set_device(const QString& kind) {
   auto* box = static_cast<QComboBox*>(fields_.at(QStringLiteral("device")).control);
   if (box->currentData().toString() == kind) return;
-  if (box->findData(kind) < 0) box->addItem(kind, kind);  // a list of them
-  box->setCurrentIndex(box->findData(kind));
+  choose_kind(*box, kind);
   form_edited();
 }
 
@@ -369,8 +374,7 @@ void NewRunDialog::set_devices(const QList<ListedDevice>& devices) {
     auto* model = qobject_cast<QStandardItemModel*>(box->model());
     if (!listed.available && model) model->item(box->count() - 1)->setEnabled(false);
   }
-  if (box->findData(chosen) < 0) box->addItem(chosen, chosen);
-  box->setCurrentIndex(box->findData(chosen));
+  choose_kind(*box, chosen);
 }
 
 void NewRunDialog::set_forecast(const Forecast& forecast) {
@@ -395,11 +399,12 @@ void NewRunDialog::set_draft(const SweepDraft& draft) {
   contenders_->set_checked(draft.contenders);
   for (const auto& [key, text] : draft.fields) {
     QWidget* control = fields_.at(key).control;
-    if (auto* box = qobject_cast<QComboBox*>(control)) {
-      if (!box->isEditable() && box->findData(text) < 0) box->addItem(text, text);
-      box->setCurrentIndex(box->isEditable() ? -1 : box->findData(text));
+    if (auto* box = qobject_cast<QComboBox*>(control)) box->setCurrentIndex(-1);
+    if (QLineEdit* line = line_of(control)) {
+      line->setText(text);
+    } else {
+      choose_kind(*static_cast<QComboBox*>(control), text);
     }
-    if (QLineEdit* line = line_of(control)) line->setText(text);
   }
   name_contenders();
 }

@@ -55,7 +55,6 @@ RunListPanel::RunListPanel(RunListModel* model, QWidget* parent)
   hint_->setForegroundRole(QPalette::PlaceholderText);
   hint_->setTextFormat(Qt::PlainText);
   hint_->setObjectName(QStringLiteral("run_list_hint"));
-  tags_->set_tip(tr("Show only runs tagged %1"));
   tags_->setAccessibleName(tr("Tags"));
 
   auto* layout = new QVBoxLayout(this);

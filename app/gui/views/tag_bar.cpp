@@ -30,7 +30,7 @@ void TagBar::set_tags(const QStringList& tags) {
     button->setChecked(before.contains(tag));
     button->setFocusPolicy(Qt::StrongFocus);
     button->setAccessibleName(tr("Tag %1").arg(tag));
-    if (!tip_.isEmpty()) button->setToolTip(tip_.arg(tag));
+    button->setToolTip(tr("Show only runs tagged %1").arg(tag));
     layout()->addWidget(button);
     connect(button, &QToolButton::toggled, this, [this] { Q_EMIT chosen_changed(chosen()); });
   }

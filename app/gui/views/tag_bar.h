@@ -16,15 +16,12 @@ class TagBar : public QWidget {
   /// Pressed ones that are still there stay pressed.
   void set_tags(const QStringList& tags);
   [[nodiscard]] QStringList chosen() const;
-  /// How a press is told to a person: "Show only runs tagged %1".
-  void set_tip(const QString& tip) { tip_ = tip; }
 
  Q_SIGNALS:
   void chosen_changed(const QStringList& tags);
 
  private:
   QStringList tags_;
-  QString tip_;
 };
 
 }  // namespace attnscope::gui
