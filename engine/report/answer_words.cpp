@@ -211,6 +211,10 @@ std::string heading_of(const Answer& answer) {
     text +=
         fmt::format(": sequences of {} tokens", sequence_of(answer, question.documents.shortest()));
   }
+  std::vector<std::string> limits;
+  if (question.memory_bytes) limits.push_back(format_bytes(*question.memory_bytes));
+  if (question.latency_ns) limits.push_back(format_time(*question.latency_ns));
+  if (!limits.empty()) text += fmt::format("; at most {}", fmt::join(limits, " and "));
   return text + ".";
 }
 

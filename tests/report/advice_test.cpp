@@ -20,6 +20,7 @@ using test::point_at;
 using test::timed_cell;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -198,6 +199,12 @@ TEST(Advice, OneDocumentThatIsTooLongIsCounted) {
   const Answer advice = advice_on(table_of(doubling), {.documents = DocumentLengths({51, 2000})});
   EXPECT_THAT(of(advice, "full").reason,
               HasSubstr("1 of 2 documents is longer than 1024 tokens, the longest measured of it"));
+}
+
+TEST(Advice, SaysItsLimits) {
+  const Answer answer = advice_on(
+      table_of(doubling), {.documents = in_all(512), .memory_bytes = 5e8, .latency_ns = 1.5e8});
+  EXPECT_THAT(answer.heading, EndsWith("; at most 500 MB and 150 ms."));
 }
 
 TEST(Advice, RanksTheFastestFirst) {
