@@ -313,7 +313,8 @@ class WindowFilesTest : public QObject {
       for (const auto& [keys, owners] : taken) {
         if (!letter.match(keys).hasMatch()) to_learn.append(keys);
       }
-      to_learn.removeAll(QString());
+      // A chart's menu says its own, which are letters.
+      to_learn.removeIf([](const QString& keys) { return keys.size() <= 1; });
       QVERIFY2(to_learn.size() <= 30, qPrintable(to_learn.join(QLatin1Char(' '))));
       for (const auto& [keys, owners] : taken) {
         QVERIFY2(owners.size() == 1,

@@ -34,4 +34,7 @@ class FlowLayout : public QLayout {
   int gap_;
 };
 
+/// A label and what it names, kept together where lines break.
+[[nodiscard]] QWidget* labelled(const QString& text, QWidget* control);
+
 }  // namespace attnscope::gui
