@@ -7,11 +7,10 @@
 #include <QTimer>
 
 #include "app/gui/models/run_list_model.h"
-#include "app/gui/session/device_list.h"
-#include "app/gui/session/implementation_list.h"
 #include "app/gui/session/run_launcher.h"
 #include "app/gui/session/store_thread.h"
 #include "app/gui/session/sweep_forecast.h"
+#include "app/gui/session/worker_lists.h"
 #include "app/gui/views/theme.h"
 #include "app/gui/window.h"
 

@@ -7,11 +7,10 @@
 #include <memory>
 
 #include "app/gui/session/checkpoint_inspection.h"
-#include "app/gui/session/device_list.h"
 #include "app/gui/session/implementation_costs.h"
-#include "app/gui/session/implementation_list.h"
 #include "app/gui/session/program.h"
 #include "app/gui/session/sweep_forecast.h"
+#include "app/gui/session/worker_lists.h"
 #include "engine/sweep/sweep.h"
 #include "tests/gui/gui_test.h"
 

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "app/gui/charts/mask_problem.h"
-#include "app/gui/session/machine_ceilings.h"
+#include "app/gui/session/snapshot.h"
 
 namespace attnscope::gui {
 

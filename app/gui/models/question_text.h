@@ -25,11 +25,4 @@ using DocumentsText = std::variant<report::DocumentLengths, QString>;
 /// Empty: no limit. `example` shows what to write: "500 for 500 MB".
 [[nodiscard]] Result<std::optional<double>> parse_limit(const QString& text, const char* example);
 
-/// What is asked, but for lengths that are still in their file.
-struct AskedQuestion {
-  report::Question question = {};
-  QString lengths_file = {};  // empty: the question has them
-  friend bool operator==(const AskedQuestion&, const AskedQuestion&) = default;
-};
-
 }  // namespace attnscope::gui

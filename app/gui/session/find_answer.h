@@ -9,11 +9,18 @@
 #include <memory>
 #include <vector>
 
-#include "app/gui/models/question_text.h"
 #include "app/gui/session/snapshot.h"
 #include "engine/report/answer.h"
+#include "engine/report/question.h"
 
 namespace attnscope::gui {
+
+/// What is asked, but for lengths that are still in their file.
+struct AskedQuestion {
+  report::Question question = {};
+  QString lengths_file = {};  // empty: the question has them
+  friend bool operator==(const AskedQuestion&, const AskedQuestion&) = default;
+};
 
 struct AnswerSnapshot {
   std::vector<report::Answer> settings;  // one, unless panels stand for an axis

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/heat/cell.h"
 #include "engine/report/compare.h"
 #include "engine/report/figure.h"
 #include "engine/report/pivot.h"
@@ -81,6 +82,12 @@ struct RunSnapshot {
   bool locked = false;             // and it was because another process holds the database
 };
 
+/// What this machine can reach, as the newest run that measured it says.
+struct MachineCeilings {
+  Ceilings rates;
+  QString from;  // "run 3, kernels, on AMD EPYC 7763"
+};
+
 using RunListPointer = std::shared_ptr<const RunListSnapshot>;
 /// Two runs set side by side, or why they cannot be.
 struct ComparisonSnapshot {
@@ -95,6 +102,7 @@ using RunPointer = std::shared_ptr<const RunSnapshot>;
 
 }  // namespace attnscope::gui
 
+Q_DECLARE_METATYPE(attnscope::gui::MachineCeilings)
 Q_DECLARE_METATYPE(attnscope::gui::RunRequest)
 Q_DECLARE_METATYPE(attnscope::gui::RunListPointer)
 Q_DECLARE_METATYPE(attnscope::gui::ComparisonPointer)

@@ -16,7 +16,6 @@
 #include <optional>
 
 #include "app/gui/session/heats.h"
-#include "app/gui/session/machine_ceilings.h"
 #include "app/gui/session/snapshot.h"
 #include "engine/store/store.h"
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "app/gui/models/question_text.h"
+#include "app/gui/session/find_answer.h"
 
 class QComboBox;
 class QFormLayout;

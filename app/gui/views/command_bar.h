@@ -6,7 +6,7 @@
 
 #include <QToolBar>
 
-#include "app/gui/session/device_list.h"
+#include "app/gui/session/worker_lists.h"
 #include "engine/report/table.h"
 
 class QAction;

@@ -8,8 +8,8 @@
 #include <map>
 #include <vector>
 
-#include "app/gui/session/implementation_list.h"
 #include "app/gui/session/sweep_draft.h"
+#include "app/gui/session/worker_lists.h"
 
 class QLabel;
 class QPushButton;

@@ -11,12 +11,11 @@
 #include <vector>
 
 #include "app/gui/charts/latest_job.h"
-#include "app/gui/session/device_list.h"
-#include "app/gui/session/implementation_list.h"
 #include "app/gui/session/sweep_draft.h"
 #include "app/gui/session/sweep_fields.h"
 #include "app/gui/session/sweep_file.h"
 #include "app/gui/session/sweep_forecast.h"
+#include "app/gui/session/worker_lists.h"
 
 class QComboBox;
 class QFormLayout;

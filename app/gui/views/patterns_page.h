@@ -11,7 +11,7 @@
 
 #include "app/gui/models/pattern_editor.h"
 #include "app/gui/models/pattern_sweep.h"
-#include "app/gui/session/machine_ceilings.h"
+#include "app/gui/session/snapshot.h"
 #include "app/gui/views/page.h"
 #include "app/gui/views/pattern_masks.h"
 
