@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/views/flow_layout.h"
 
-#include <QHBoxLayout>
-#include <QLabel>
 #include <QWidget>
 #include <algorithm>
 
@@ -90,18 +88,6 @@ int FlowLayout::arrange(const QRect& rect, bool place) const {
   }
   end_line(line, y, height);
   return y + height - rect.top();
-}
-
-QWidget* labelled(const QString& text, QWidget* control) {
-  auto* pair = new QWidget;
-  auto* layout = new QHBoxLayout(pair);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(4);
-  auto* label = new QLabel(text);
-  label->setBuddy(control);
-  layout->addWidget(label);
-  layout->addWidget(control);
-  return pair;
 }
 
 }  // namespace attnscope::gui

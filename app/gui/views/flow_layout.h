@@ -34,7 +34,4 @@ class FlowLayout : public QLayout {
   int gap_;
 };
 
-/// A label and what it names, kept together where lines break.
-[[nodiscard]] QWidget* labelled(const QString& text, QWidget* control);
-
 }  // namespace attnscope::gui
