@@ -485,7 +485,8 @@ Status check_implementations(const std::vector<Heat>& heats, const json& hello) 
 }
 
 Result<RunOutcome> run_sweep(const Sweep& sweep, Store& store, const DriverOptions& options) {
-  auto pool = WorkerPool::start(options.worker_command, options.connection, options.cancel);
+  auto pool = WorkerPool::start(options.worker_command, options.connection, options.cancel,
+                                options.memory_kills);
   if (!pool) return tl::unexpected(pool.error());
   std::vector<Heat> heats = sweep.heats;
   const int cores = worker_cores(pool->hello());
@@ -523,7 +524,8 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   auto outcome = outcome_so_far(earlier, store);
   if (!outcome) return outcome;
 
-  auto pool = WorkerPool::start(options.worker_command, options.connection, options.cancel);
+  auto pool = WorkerPool::start(options.worker_command, options.connection, options.cancel,
+                                options.memory_kills);
   if (!pool) return tl::unexpected(pool.error());
   if (Status known = check_implementations(*heats, pool->hello()); !known) {
     return tl::unexpected(known.error());

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/heat/memory_kills.h"
 #include "engine/heat/time_asleep.h"
 #include "engine/store/store.h"
 #include "engine/sweep/sweep.h"
@@ -62,6 +63,8 @@ struct DriverOptions {
   std::chrono::milliseconds store_patience = std::chrono::minutes(10);
   /// How long this machine has been suspended so far; a heat over which it grows is measured again.
   std::function<std::chrono::nanoseconds()> time_asleep = attnscope::time_asleep;
+  /// A worker of this machine that was killed while this stood still was not killed by the system.
+  WorkerPool::MemoryKills memory_kills = attnscope::memory_kills;
 };
 
 struct RunOutcome {

@@ -38,8 +38,8 @@ std::string new_number() {
 }  // namespace
 
 Result<WorkerPool> WorkerPool::start(const std::string& command, const ConnectionRule& connection,
-                                     const std::atomic<int>* cancel) {
-  WorkerPool pool(command, connection, cancel);
+                                     const std::atomic<int>* cancel, MemoryKills memory_kills) {
+  WorkerPool pool(command, connection, cancel, std::move(memory_kills));
   auto worker = pool.start_worker();
   if (!worker) return tl::unexpected(worker.error());
   pool.hello_ = worker->hello();
@@ -50,10 +50,11 @@ Result<WorkerPool> WorkerPool::start(const std::string& command, const Connectio
 }
 
 WorkerPool::WorkerPool(std::string command, const ConnectionRule& connection,
-                       const std::atomic<int>* cancel)
+                       const std::atomic<int>* cancel, MemoryKills memory_kills)
     : command_(std::move(command)),
       connection_(connection),
       cancel_(cancel),
+      memory_kills_(std::move(memory_kills)),
       driver_(new_number()) {}
 
 void WorkerPool::listen(std::function<void(const std::string&)> on_warning,
@@ -153,18 +154,22 @@ WorkerPool::Answer WorkerPool::lost(std::string words) {
   return {.kind = Answer::Kind::lost, .words = std::move(words)};
 }
 
-WorkerPool::Answer WorkerPool::ended(const WorkerProcess::Ended& end) {
+WorkerPool::Answer WorkerPool::ended(const WorkerProcess::Ended& end,
+                                     std::optional<std::int64_t> kills_before) {
   if (end.is_lost) return lost(end.words);
+  // Another machine's kills are not counted here.
+  const bool by_somebody = is_here_ && kills_before && memory_kills_() == kills_before;
   return {.kind = Answer::Kind::died,
           .words = end.words,
           .contender = end.contender,
-          .killed_by_system = end.signal == SIGKILL};
+          .killed_by_system = end.signal == SIGKILL && !by_somebody};
 }
 
 WorkerPool::Answer WorkerPool::ask(const json& request, std::string_view awaited,
                                    const Patience& patience,
                                    const std::function<void(const json&)>& on_event) {
   if (auto none = provide_worker()) return *none;
+  const std::optional<std::int64_t> kills_before = memory_kills_();
   // One that died between two requests is found out by the first read.
   static_cast<void>(worker_->send(request));
   const bool may_be_silent = is_here_ || awaited != "heat";
@@ -190,7 +195,7 @@ WorkerPool::Answer WorkerPool::ask(const json& request, std::string_view awaited
     if (read.wait == WorkerProcess::Wait::ended) {
       worker_.reset();
       if (cancel_deadline) return {.kind = Answer::Kind::cancelled};
-      return ended(read.ended);
+      return ended(read.ended, kills_before);
     }
     const auto now = Clock::now();
     if (read.wait == WorkerProcess::Wait::event) {

@@ -40,13 +40,17 @@ class WorkerPool {
     nlohmann::json event = {};          // answered
     std::string words = {};             // of what went wrong
     std::optional<int> contender = {};  // refused, died, hung: the one that ran
-    bool killed_by_system = false;      // died of a SIGKILL that was not ours: for want of memory
+    bool killed_by_system = false;      // for want of memory, or by nobody knows whom
   };
+
+  /// Counts processes of this machine that were killed for want of memory; nothing: unknown.
+  using MemoryKills = std::function<std::optional<std::int64_t>()>;
 
   /// Starts the first worker.
   [[nodiscard]] static Result<WorkerPool> start(const std::string& command,
                                                 const ConnectionRule& connection,
-                                                const std::atomic<int>* cancel);
+                                                const std::atomic<int>* cancel,
+                                                MemoryKills memory_kills);
 
   /// What the first worker said of itself.
   [[nodiscard]] const nlohmann::json& hello() const { return hello_; }
@@ -74,7 +78,8 @@ class WorkerPool {
   [[nodiscard]] bool is_cancelled() const { return cancel_level() > 0; }
 
  private:
-  WorkerPool(std::string command, const ConnectionRule& connection, const std::atomic<int>* cancel);
+  WorkerPool(std::string command, const ConnectionRule& connection, const std::atomic<int>* cancel,
+             MemoryKills memory_kills);
   [[nodiscard]] int cancel_level() const;
   [[nodiscard]] tl::expected<WorkerProcess, StartFailure> start_worker() const;
   [[nodiscard]] std::optional<Answer> provide_worker();
@@ -82,12 +87,14 @@ class WorkerPool {
                                                       std::chrono::steady_clock::time_point began);
   [[nodiscard]] std::string why_not_the_same(const nlohmann::json& hello) const;
   void end_worker();
-  [[nodiscard]] Answer ended(const WorkerProcess::Ended& end);
+  [[nodiscard]] Answer ended(const WorkerProcess::Ended& end,
+                             std::optional<std::int64_t> kills_before);
   [[nodiscard]] Answer lost(std::string words);
 
   std::string command_;
   ConnectionRule connection_;
   const std::atomic<int>* cancel_;
+  MemoryKills memory_kills_;
   std::string driver_;  // this one's number
   std::optional<WorkerProcess> worker_;
   nlohmann::json hello_;

@@ -204,12 +204,23 @@ TEST_F(DriverTest, EveryContenderCrashing_StillFinishesTheSweep) {
 }
 
 TEST_F(DriverTest, KilledByTheSystem_IsOutOfMemory) {
-  const Ran ran = measured(sweep_of(R"("full/kill", "full/dense")", "64"));
+  DriverOptions how = options();
+  how.memory_kills = [kills = 0]() mutable { return kills++; };
+  const Ran ran = measured(sweep_of(R"("full/kill", "full/dense")", "64"), how);
   const Cell& killed = ran.cells.at("64 full/kill");
   EXPECT_EQ(killed.status, CellStatus::oom);
   EXPECT_THAT(killed.reason, AllOf(HasSubstr("memory ran out"), HasSubstr("SIGKILL")));
   EXPECT_EQ(ran.cells.at("64 full/dense").status, CellStatus::ok);
   EXPECT_EQ(ran.outcome->cells_failed, 0);
+}
+
+TEST_F(DriverTest, KilledByAPerson_IsACrash) {
+  DriverOptions how = options();
+  how.memory_kills = [] { return 3; };
+  const Ran ran = measured(sweep_of(R"("full/kill", "full/dense")", "64"), how);
+  EXPECT_EQ(ran.cells.at("64 full/kill").status, CellStatus::crashed);
+  EXPECT_THAT(ran.cells.at("64 full/kill").reason, HasSubstr("SIGKILL"));
+  EXPECT_EQ(ran.cells.at("64 full/dense").status, CellStatus::ok);
 }
 
 TEST_F(DriverTest, SilentExit_IsACrashWithItsCode) {
