@@ -4,6 +4,7 @@
 #include <QApplication>
 #include <QFileInfo>
 #include <QFontDatabase>
+#include <QHashFunctions>
 #include <QIcon>
 #include <QSettings>
 #include <cstdio>
@@ -53,6 +54,7 @@ WindowOptions options_of(const WindowArguments& arguments) {
 }
 
 std::unique_ptr<QApplication> make_application(int& argc, char** argv) {
+  QHashSeed::setDeterministicGlobalSeed();  // in whose order a PDF's fonts stand
   const QtMessageHandler usual = qInstallMessageHandler(say_no_display);
   auto application = std::make_unique<QApplication>(argc, argv);
   qInstallMessageHandler(usual);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/gui/views/new_run_dialog.h"
 
+#include <sys/stat.h>
+
 #include <QComboBox>
 #include <QDesktopServices>
 #include <QFile>
@@ -334,13 +336,36 @@ class NewRunDialogTest : public QObject {
     QSignalSpy started(dialog_.get(), &NewRunDialog::start_asked);
     QTest::keyClick(dialog_.get(), Qt::Key_Return, Qt::ControlModifier);
     QCOMPARE(started.count(), 0);
-    // The form's next edit makes it whole again, in the file as well.
+    // The form's next edit makes a sweep again, and leaves the person's text to the person.
     type_into("sequence_tokens", QStringLiteral("128"));
     QTRY_VERIFY(find<QPushButton>("start_run")->isEnabled());
     QVERIFY(!problem->isVisible());
     QFile file(opened_);
     QVERIFY(file.open(QIODevice::ReadOnly));
-    QCOMPARE(file.readAll().toStdString(), text());
+    QCOMPARE(file.readAll(), QByteArray("{\"name\": \"x\",\n\"haeds\": 2}"));
+  }
+
+  void AFileThatCannotBeRead_StartsNothing() {
+    choose("quick");
+    edit_as_file();
+    QSignalSpy started(dialog_.get(), &NewRunDialog::start_asked);
+    const auto refused = [&] {
+      QTest::keyClick(dialog_.get(), Qt::Key_Return, Qt::ControlModifier);
+      return find<QLabel>("other_problem")->isVisible() && started.count() == 0 &&
+             !find<QPushButton>("start_run")->isEnabled();
+    };
+    const QByteArray sweep = R"({"name": "x", "contenders": ["full/sdpa"], "sequence_tokens": 64})";
+    save_file(sweep + QByteArray(2 << 20, ' '), true);
+    QVERIFY(refused());
+    save_file(sweep, true);
+    QTRY_VERIFY(find<QPushButton>("start_run")->isEnabled());
+    QVERIFY(QFile::remove(opened_));
+    QCOMPARE(::mkfifo(opened_.toLocal8Bit().constData(), 0600), 0);
+    QVERIFY(refused());
+    QVERIFY(QFile::remove(opened_));
+    QVERIFY(refused());
+    save_file(sweep, true);
+    QTRY_VERIFY(find<QPushButton>("start_run")->isEnabled());
   }
 
   void ASweepIsKeptAsAPresetAndFoundAgain() {

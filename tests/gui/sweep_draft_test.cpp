@@ -45,6 +45,13 @@ class SweepDraftTest : public QObject {
     QVERIFY(after.at("sequence_tokens") == nlohmann::json::array({"64:256:*2", 300}));
   }
 
+  void FieldsOfOtherTypes_AreLeftToTheSweepsReader() {
+    const SweepDraft draft = draft_of({"x", R"({"contenders": [{"model": 5}, 7,
+        {"pattern": "full", "implementation": [], "cls_only_last_layer": "yes"}]})"});
+    QCOMPARE(draft.contenders.size(), std::size_t{2});
+    QVERIFY(!check(draft).ok());
+  }
+
   void ContendersWithWindowsOfTheirOwn_AreKeptAndNeedNoOthers() {
     const NamedSweep models{"models", R"({"name": "models", "operation": "model",
       "contenders": ["full/sdpa", "sparse+cls-only-last-layer/segment/4",

@@ -47,9 +47,10 @@ void CheckpointInspection::compute(const CheckpointQuestion& question) {
   if (question.attention) {
     asked.files.emplace(pattern, pattern_json(question.attention->pattern));
     asked.arguments.append(QStringLiteral("--pattern=") + path_of(pattern));
-    if (question.attention->window)
+    if (question.attention->window) {
       asked.arguments.append(QStringLiteral("--window=") +
                              words(question.attention->window->text()));
+    }
   }
   put(std::move(asked));
 }

@@ -20,6 +20,7 @@ namespace attnscope::gui {
 namespace {
 
 constexpr int watch_ms = 250;
+constexpr int looks_after_end = 20;
 
 /// Where a started run's sweep and standard error go; the time tells runs apart.
 QString new_stem() {
@@ -125,8 +126,14 @@ void RunLauncher::watch() {
       waiting.push_back(child);
     } else if (const QString sentence = text_of(child.log); !sentence.isEmpty()) {
       Q_EMIT failed(sentence);
+    } else if (child.looks < looks_after_end) {
+      // Without a word it has finished a run that one of the next looks at the store shows.
+      waiting.push_back({child.process_id, child.log, child.looks + 1});
+    } else {
+      Q_EMIT failed(tr("The run's process ended without a word, and %1 has no run of it. Was it "
+                       "killed, or the database replaced?")
+                        .arg(words(database_.string())));
     }
-    // An ended child without a word has finished a run that the next look at the store shows.
   }
   children_.insert(children_.end(), waiting.begin(), waiting.end());
   if (children_.empty()) watch_.stop();

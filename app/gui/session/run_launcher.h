@@ -45,7 +45,8 @@ class RunLauncher : public QObject {
  private:
   struct Child {
     qint64 process_id = 0;
-    QString log;  // its standard error
+    QString log;    // its standard error
+    int looks = 0;  // after its end
   };
   /// With the run's UUID behind the option.
   void start_on_run(const QString& option, const RunInfo& run);

@@ -28,12 +28,20 @@ QString own_window(const QString& id) {
   return window.match(id).captured(1);
 }
 
+/// A field of somebody's own file; empty where it is missing or no text.
+std::string text_in(const Json& object, const char* field) {
+  const auto found = object.find(field);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
 PatternAndImplementation pair_of(const Json& contender) {
   if (contender.is_object()) {
-    std::string pattern = contender.value("model", contender.value("pattern", std::string()));
-    for (const ModelRowOption& option : model_row_options())
-      if (contender.value(option.field, false)) pattern.append(option.ending);
-    return {words(pattern), words(contender.value("implementation", std::string()))};
+    std::string pattern = text_in(contender, contender.contains("model") ? "model" : "pattern");
+    for (const ModelRowOption& option : model_row_options()) {
+      const auto asked = contender.find(option.field);
+      if (asked != contender.end() && *asked == true) pattern.append(option.ending);
+    }
+    return {words(pattern), words(text_in(contender, "implementation"))};
   }
   QString id = contender.is_string() ? words(contender.get<std::string>()) : QString();
   id.chop(own_window(id).size());

@@ -2,17 +2,19 @@
 #include "app/gui/session/sweep_file.h"
 
 #include <QDesktopServices>
-#include <QFile>
+#include <QFileInfo>
 #include <QUrl>
+#include <utility>
 
 #include "app/gui/session/text.h"
+#include "kernels/base/text_file.h"
 #include "kernels/base/written_file.h"
 
 namespace attnscope::gui {
 namespace {
 
 constexpr int saving_ms = 100;
-constexpr qint64 largest_edited = 1 << 20;  // bytes
+constexpr std::uintmax_t largest_edited = 1 << 20;  // bytes, as of every sweep file
 
 }  // namespace
 
@@ -26,9 +28,11 @@ SweepFile::SweepFile(QObject* parent) : QObject(parent) {
 }
 
 QString SweepFile::open(const std::string& sweep_text) {
-  known_ = sweep_text;
-  if (const Status written = write_file(path().toStdString(), sweep_text); !written)
-    return words(written.error().message);
+  if (!sweep_text.empty()) {
+    known_ = sweep_text;
+    if (const Status written = write_file(path().toStdString(), sweep_text); !written)
+      return words(written.error().message);
+  }
   watcher_.addPaths({folder_.path(), path()});
   if (QDesktopServices::openUrl(QUrl::fromLocalFile(path()))) return {};
   return tr("This desktop has no program for %1: open it yourself.").arg(path());
@@ -43,15 +47,19 @@ void SweepFile::follow(const std::string& sweep_text) {
 
 void SweepFile::read() {
   pause_.stop();
-  QFile file(path());
-  if (!is_open() || !file.open(QIODevice::ReadOnly)) return;  // between two files
+  if (!is_open()) return;
   // Anew: it may be another file, while somebody still holds the former.
   watcher_.removePath(path());
-  watcher_.addPath(path());
-  std::string text = file.read(largest_edited).toStdString();
-  if (text == known_) return;
-  known_ = text;
-  Q_EMIT edited(text);
+  if (QFileInfo::exists(path())) watcher_.addPath(path());
+  const Result<std::string> text =
+      read_text_file(path().toStdString(), "sweep file", largest_edited);
+  if (!text) {
+    if (std::exchange(known_, std::nullopt)) Q_EMIT unreadable(words(text.error().message));
+    return;
+  }
+  if (known_ && *text == *known_) return;
+  known_ = *text;
+  Q_EMIT edited(*text);
 }
 
 }  // namespace attnscope::gui

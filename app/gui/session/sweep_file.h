@@ -7,6 +7,7 @@
 #include <QFileSystemWatcher>
 #include <QTemporaryDir>
 #include <QTimer>
+#include <optional>
 #include <string>
 
 namespace attnscope::gui {
@@ -17,6 +18,7 @@ class SweepFile : public QObject {
   explicit SweepFile(QObject* parent = nullptr);
 
   /// Writes the sweep and opens it in what the desktop has for such files. Empty, or why not.
+  /// Empty: it keeps what it holds.
   [[nodiscard]] QString open(const std::string& sweep_text);
   /// What the editor's file should hold now, where it is open.
   void follow(const std::string& sweep_text);
@@ -27,12 +29,14 @@ class SweepFile : public QObject {
 
  Q_SIGNALS:
   void edited(const std::string& sweep_text);
+  /// It is gone, no file, or too large for a sweep.
+  void unreadable(const QString& sentence);
 
  private:
   QTemporaryDir folder_;
   QFileSystemWatcher watcher_;
-  QTimer pause_;  // editors write in several steps
-  std::string known_;
+  QTimer pause_;                      // editors write in several steps
+  std::optional<std::string> known_;  // nothing: it could not be read
 };
 
 }  // namespace attnscope::gui

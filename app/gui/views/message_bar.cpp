@@ -13,6 +13,12 @@
 
 namespace attnscope::gui {
 
+namespace {
+
+constexpr int shown_ms = 8000;  // of what was done; what went wrong stays
+
+}  // namespace
+
 MessageBar::MessageBar(QWidget* page)
     : QFrame(page), label_(new QLabel), mend_(new QPushButton), close_(new QToolButton) {
   label_->setWordWrap(true);
@@ -36,6 +42,9 @@ MessageBar::MessageBar(QWidget* page)
     act();
   });
   if (page != nullptr) page->installEventFilter(this);
+  gone_.setSingleShot(true);
+  gone_.setInterval(shown_ms);
+  connect(&gone_, &QTimer::timeout, this, &MessageBar::clear);
   hide();
 }
 
@@ -62,6 +71,7 @@ void MessageBar::show_error(const QString& sentence, const QString& mend) {
 
 void MessageBar::show_info(const QString& sentence) {
   show_sentence(sentence, {}, false);
+  gone_.start();
 }
 
 void MessageBar::show_offer(const QString& sentence, const QString& button,
@@ -75,6 +85,7 @@ void MessageBar::show_offer(const QString& sentence, const QString& button,
 
 void MessageBar::show_sentence(const QString& sentence, const QString& mend, bool error) {
   is_error_ = error;
+  gone_.stop();
   offered_ = nullptr;
   mend_->setShortcut({});
   mend_->setToolTip({});

@@ -7,6 +7,7 @@
 #include <QFrame>
 #include <QKeySequence>
 #include <QString>
+#include <QTimer>
 #include <functional>
 
 class QLabel;
@@ -49,6 +50,7 @@ class MessageBar : public QFrame {
   QLabel* label_;
   QPushButton* mend_;
   QToolButton* close_;
+  QTimer gone_;
   bool is_error_ = false;
   std::function<void()> offered_;  // what the button does instead of asking to mend
 };

@@ -2,6 +2,7 @@
 #include "app/gui/views/new_run_dialog.h"
 
 #include <QComboBox>
+#include <QFileInfo>
 #include <QFormLayout>
 #include <QLabel>
 #include <QLineEdit>
@@ -107,6 +108,7 @@ NewRunDialog::NewRunDialog(QWidget* parent)
   go->setKeys({QKeySequence(tr("Ctrl+Return")), QKeySequence(tr("Ctrl+Enter"))});
   connect(go, &QShortcut::activated, this, &NewRunDialog::start);
   connect(file_, &SweepFile::edited, this, &NewRunDialog::file_edited);
+  connect(file_, &SweepFile::unreadable, this, &NewRunDialog::file_unreadable);
   connect(&job_, &charts::LatestJob::finished, this, [this] {
     if (std::exchange(start_wish_, false)) start();
   });
@@ -328,7 +330,9 @@ void NewRunDialog::save_preset() {
 
 void NewRunDialog::open_file() {
   say(tr("What you save in %1 stands here.").arg(file_->path()));
-  preset_problem_->set_problem(file_->open(checked_.sweep_text));
+  // What a person wrote and mistyped stays theirs.
+  preset_problem_->set_problem(
+      file_->open(checked_.ok() && !file_is_wrong_ ? checked_.sweep_text : std::string()));
 }
 
 bool NewRunDialog::begin_with(const QString& sweep_text) {
@@ -349,6 +353,12 @@ void NewRunDialog::refuse(const QString& sentence) {
   CheckedDraft none;
   none.problems[{}] = sentence;
   show_checked(none);
+}
+
+void NewRunDialog::file_unreadable(const QString& sentence) {
+  refuse(sentence);
+  file_is_wrong_ = QFileInfo(file_->path()).isFile();
+  edit_file_->setEnabled(true);
 }
 
 void NewRunDialog::set_device(const QString& kind) {
@@ -468,7 +478,12 @@ void NewRunDialog::show_checked(CheckedDraft checked) {
   problem_->set_problem(problem_of({}));
   if (ok && from_file_)
     set_draft(draft_of({.name = name_->text().toStdString(), .text = checked_.sweep_text}));
-  if (ok && !from_file_) file_->follow(checked_.sweep_text);
+  if (from_file_) file_is_wrong_ = !ok;
+  if (ok && !from_file_ && !file_is_wrong_) file_->follow(checked_.sweep_text);
+  if (ok && !from_file_ && file_is_wrong_) {
+    say(tr("%1 keeps what you saved there last, which is no sweep; this form goes its own way.")
+            .arg(file_->path()));
+  }
   for (QPushButton* each : {start_, save_}) each->setEnabled(ok);
   edit_file_->setEnabled(ok || from_file_);
   show_estimate();

@@ -86,6 +86,7 @@ class NewRunDialog : public QDialog {
   void name_contenders();
   void form_edited();
   void file_edited(const std::string& text);
+  void file_unreadable(const QString& sentence);
   /// On another thread; then shows what was found, and starts if that was asked for meanwhile.
   void check_later(std::function<CheckedDraft()> work);
   void show_checked(CheckedDraft checked);
@@ -98,8 +99,9 @@ class NewRunDialog : public QDialog {
   SweepFile* file_;
   Forecast forecast_;
   CheckedDraft checked_;
-  bool from_file_ = false;   // the file was edited last
-  bool start_wish_ = false;  // once it is checked
+  bool from_file_ = false;      // the file was edited last
+  bool file_is_wrong_ = false;  // what it holds is no sweep
+  bool start_wish_ = false;     // once it is checked
 
   QComboBox* picker_;
   QPushButton *save_, *edit_file_;

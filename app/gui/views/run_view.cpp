@@ -395,7 +395,7 @@ void RunView::show_figures(const RunSnapshot& run) {
   const QString waiting =
       run.table.run.status == RunStatus::running
           ? tr("The first heat is being measured. Its values stand here when it ends.")
-          : tr("This run has no finished heat. Resume it in the list on the left, or measure "
+          : tr("This run has no finished heat. Continue run goes on with it, or measure "
                "anew.");
   chart_->set_placeholder(waiting);
   std::vector<const FigureSnapshot*> views{
