@@ -184,8 +184,8 @@ class ProgramQuestionTest : public QObject {
     const bool has_others = static_cast<Kind>(kind) > Kind::implementations;
     if (!has_others) question_->forget();
     ask(*question_, 1);
-    QTRY_VERIFY(has_answer(*question_));
-    QCOMPARE(answers_->size(), 1);
+    QTRY_COMPARE(answers_->size(), 1);
+    QVERIFY(has_answer(*question_));
     QTRY_VERIFY(!is_running(hanging_process()));
   }
 

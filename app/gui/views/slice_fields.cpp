@@ -43,9 +43,10 @@ void SliceFields::set_shown(QComboBox* control, bool shown) {
 
 QStringList SliceFields::in_words() const {
   QStringList all;
-  for (const report::SliceAxis& axis : slice_.axes)
+  for (const report::SliceAxis& axis : slice_.axes) {
     all.append(words(axis.name).toLower() + QLatin1Char(' ') +
                words(axis.values[axis.chosen].words));
+  }
   return all;
 }
 
