@@ -129,15 +129,18 @@ MeanWeights::MeanWeights(std::vector<std::shared_ptr<const WeightRows>> heads)
 void MeanWeights::row(std::int64_t query, RowWeights& row) const {
   const auto share = 1 / static_cast<float>(heads_.size());
   std::vector<float> mean(static_cast<std::size_t>(tokens()), 0.0F);
+  std::vector<TokenRange> any;
   for (const auto& head : heads_) {
     head->row(query, row);
+    any.insert(any.end(), row.keys.begin(), row.keys.end());
     for (const TokenRange& keys : row.keys) {
       for (std::int64_t j = keys.begin; j < keys.end; ++j) {
         mean[static_cast<std::size_t>(j)] += share * row.weights[static_cast<std::size_t>(j)];
       }
     }
   }
-  row.keys = keys(query);
+  merge_intervals(any);
+  row.keys = std::move(any);
   row.weights = std::move(mean);
 }
 
@@ -175,7 +178,8 @@ void WeightDifference::row(std::int64_t query, RowWeights& row) const {
       difference[static_cast<std::size_t>(j)] -= other.weights[static_cast<std::size_t>(j)];
     }
   }
-  row.keys = keys(query);
+  row.keys.insert(row.keys.end(), other.keys.begin(), other.keys.end());
+  merge_intervals(row.keys);
   row.weights = std::move(difference);
 }
 

@@ -17,8 +17,8 @@ class SweepFile : public QObject {
  public:
   explicit SweepFile(QObject* parent = nullptr);
 
-  /// Writes the sweep and opens it in what the desktop has for such files. Empty, or why not.
-  /// Empty: it keeps what it holds.
+  /// Writes the sweep, where one is given, and opens the file in what the desktop has for such.
+  /// Returns nothing, or why not.
   [[nodiscard]] QString open(const std::string& sweep_text);
   /// What the editor's file should hold now, where it is open.
   void follow(const std::string& sweep_text);

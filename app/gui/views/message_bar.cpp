@@ -12,7 +12,6 @@
 #include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
-
 namespace {
 
 constexpr int shown_ms = 8000;  // of what was done; what went wrong stays
@@ -20,7 +19,11 @@ constexpr int shown_ms = 8000;  // of what was done; what went wrong stays
 }  // namespace
 
 MessageBar::MessageBar(QWidget* page)
-    : QFrame(page), label_(new QLabel), mend_(new QPushButton), close_(new QToolButton) {
+    : QFrame(page),
+      page_(page),
+      label_(new QLabel),
+      mend_(new QPushButton),
+      close_(new QToolButton) {
   label_->setWordWrap(true);
   label_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   label_->setTextFormat(Qt::PlainText);
@@ -49,19 +52,14 @@ MessageBar::MessageBar(QWidget* page)
 }
 
 bool MessageBar::eventFilter(QObject* watched, QEvent* event) {
-  if (event->type() == QEvent::Resize && watched == parent()) lie_at_the_foot();
+  if (event->type() == QEvent::Resize && watched == page_) lie_at_the_foot();
   return QFrame::eventFilter(watched, event);
 }
 
-/// In a layout's hands there is nothing to do.
 void MessageBar::lie_at_the_foot() {
-  const QWidget* page = parentWidget();
-  if (isHidden() || page == nullptr ||
-      (page->layout() != nullptr && page->layout()->indexOf(this) >= 0)) {
-    return;
-  }
-  const int height = layout()->totalHeightForWidth(page->width());
-  setGeometry(0, page->height() - height, page->width(), height);
+  if (isHidden() || page_ == nullptr) return;
+  const int height = layout()->totalHeightForWidth(page_->width());
+  setGeometry(0, page_->height() - height, page_->width(), height);
   raise();
 }
 

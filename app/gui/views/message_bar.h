@@ -47,6 +47,7 @@ class MessageBar : public QFrame {
   void paint_ground();
   void lie_at_the_foot();
 
+  const QWidget* page_;  // null in a layout
   QLabel* label_;
   QPushButton* mend_;
   QToolButton* close_;

@@ -478,11 +478,13 @@ void NewRunDialog::show_checked(CheckedDraft checked) {
   problem_->set_problem(problem_of({}));
   if (ok && from_file_)
     set_draft(draft_of({.name = name_->text().toStdString(), .text = checked_.sweep_text}));
-  if (from_file_) file_is_wrong_ = !ok;
-  if (ok && !from_file_ && !file_is_wrong_) file_->follow(checked_.sweep_text);
-  if (ok && !from_file_ && file_is_wrong_) {
+  if (from_file_) {
+    file_is_wrong_ = !ok;
+  } else if (ok && file_is_wrong_) {
     say(tr("%1 keeps what you saved there last, which is no sweep; this form goes its own way.")
             .arg(file_->path()));
+  } else if (ok) {
+    file_->follow(checked_.sweep_text);
   }
   for (QPushButton* each : {start_, save_}) each->setEnabled(ok);
   edit_file_->setEnabled(ok || from_file_);
