@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/gui/session/text.h"
+#include "app/gui/views/theme.h"
 #include "attnscope/build_info.h"
 #include "engine/store/store.h"
 
@@ -48,9 +49,7 @@ QString citations() {
 AboutDialog::AboutDialog(const std::filesystem::path& database, QWidget* parent) : QDialog(parent) {
   setWindowTitle(tr("About AttnScope"));
   auto* title = new QLabel(QStringLiteral("AttnScope %1").arg(QLatin1String(ATTNSCOPE_VERSION)));
-  QFont large = title->font();
-  large.setPointSizeF(large.pointSizeF() * 1.6);
-  title->setFont(large);
+  set_text(title, TextSize::title);
 
   auto* bibtex = new QPlainTextEdit(citations());
   bibtex->setReadOnly(true);

@@ -49,7 +49,6 @@ AnswerFields::AnswerFields(QWidget* parent)
       tr("Take the lengths from a file, one whole number a line: a sample of the collection"));
   file_->setFocusPolicy(Qt::StrongFocus);
   connect(file_, &QToolButton::clicked, this, &AnswerFields::file_wanted);
-  form_->setContentsMargins(0, 0, 0, 0);
   query_ = add_field("query_tokens", tr("Query"), tr("Query tokens"),
                      tr("The query's tokens without its [SEP]; empty: as measured"), 13);
   documents_ = add_field("document_tokens", tr("Lengths"), tr("Lengths in tokens"),
@@ -101,7 +100,6 @@ AnswerFields::Field AnswerFields::add_field(const char* name, const QString& lab
   field.edit->setToolTip(tip);
   field.edit->setMinimumWidth(characters * fontMetrics().averageCharWidth() + 8);
   auto* line = new QHBoxLayout;
-  line->setSpacing(4);
   line->addWidget(field.edit, 1);
   if (!unit.isEmpty()) line->addWidget(new QLabel(unit));
   if (button != nullptr) line->addWidget(button);

@@ -68,8 +68,6 @@ AnswerPanel::AnswerPanel(QWidget* parent)
   typing_.setSingleShot(true);
   typing_.setInterval(typing_pause_ms);
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(4);
   build_actions();
   layout->addLayout(build_head());
   layout->addWidget(build_body(), 1);
@@ -117,7 +115,6 @@ QLayout* AnswerPanel::build_head() {
   measure->setDefaultAction(measure_);
   measure->setFocusPolicy(Qt::StrongFocus);
   auto* line = new QHBoxLayout;
-  line->setSpacing(6);
   line->addWidget(settings_);
   line->addWidget(question_);
   line->addStretch();
@@ -129,8 +126,6 @@ QWidget* AnswerPanel::build_body() {
   nothing_->setAlignment(Qt::AlignCenter);
   auto* left = new QWidget;
   auto* column = new QVBoxLayout(left);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(4);
   column->addWidget(list_, 1);
   column->addWidget(nothing_, 1);
   auto* sides = new QSplitter(Qt::Horizontal);

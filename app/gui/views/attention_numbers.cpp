@@ -139,7 +139,6 @@ void AttentionNumbers::build() {
   profile_->setMinimumSize(120, 120);  // large text takes no room from the maps
 
   auto* form = new QFormLayout;
-  form->setContentsMargins(0, 0, 0, 0);
   form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
   form->addRow(side_);
   form->addRow(tr("From ro&ws of"), rows_);
@@ -156,8 +155,6 @@ void AttentionNumbers::build() {
   tabs_->setTabToolTip(profile_tab, tr("What each token receives, from the first to the last"));
   tabs_->setTabToolTip(groups_tab, tr("Mass from (rows) to (columns), of a mean token"));
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(6);
   layout->addLayout(form);
   layout->addWidget(tabs_, 1);
 }
@@ -172,7 +169,7 @@ QWidget* AttentionNumbers::build_groups() {
   kept_->setTextFormat(Qt::PlainText);
   auto* box = new QWidget;
   auto* layout = new QVBoxLayout(box);
-  layout->setContentsMargins(0, 6, 0, 0);
+  layout->setContentsMargins(0, space::gap, 0, 0);
   layout->addWidget(kept_);
   layout->addWidget(group_table_, 1);
   return box;

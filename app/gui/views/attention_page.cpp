@@ -33,6 +33,7 @@
 #include "app/gui/views/kept.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/side_area.h"
+#include "app/gui/views/theme.h"
 #include "attnscope/build_info.h"
 
 namespace attnscope::gui {
@@ -93,15 +94,12 @@ void AttentionPage::build() {
   split->setStretchFactor(2, 0);
   keep_sizes(*split);
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(12, 12, 12, 12);
+  layout->setContentsMargins(space::around);
   layout->addWidget(split, 1);
 }
 
 QWidget* AttentionPage::build_bar() {
-  QFont bold = title_->font();
-  bold.setBold(true);
-  bold.setPointSizeF(bold.pointSizeF() * 1.15);
-  title_->setFont(bold);
+  set_text(title_, TextSize::title);
   title_->setObjectName(QStringLiteral("head_title"));
   shown_->setObjectName(QStringLiteral("shown"));
   shown_->setAccessibleName(tr("Maps"));
@@ -112,14 +110,12 @@ QWidget* AttentionPage::build_bar() {
   log_->setToolTip(tr("Colours by the logarithm of the weight, over four decades (Alt+L)"));
 
   auto* bar = new QWidget;
-  auto* layout = new FlowLayout(8, bar);
-  layout->setContentsMargins(0, 0, 0, 0);
+  auto* layout = new FlowLayout(bar);
   layout->addWidget(title_);
   layout->addWidget(shown_);
   layout->addWidget(log_);
   auto* zoom_box = new QWidget;
   auto* zoom_layout = new QHBoxLayout(zoom_box);
-  zoom_layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(zoom_box);
   struct Zoom {
     QString text, name, tip;
@@ -148,14 +144,13 @@ QWidget* AttentionPage::build_bar() {
 
 QWidget* AttentionPage::build_middle() {
   const char* names[] = {"map_a", "map_b", "map_difference"};
-  map_grid_->setContentsMargins(0, 0, 0, 0);
   map_box_->installEventFilter(this);
   for (std::size_t i = 0; i < maps_.size(); ++i) {
     maps_[i]->setParent(map_box_);
     maps_[i]->setObjectName(QLatin1String(names[i]));
   }
   auto* bars = new QHBoxLayout;
-  bars->setSpacing(24);
+  bars->setSpacing(space::margin);
   bars->addWidget(weight_bar_, 2);
   bars->addWidget(difference_bar_, 1);
   explanation_->setObjectName(QStringLiteral("explanation"));
@@ -167,8 +162,7 @@ QWidget* AttentionPage::build_middle() {
 
   auto* middle = new QWidget;
   auto* layout = new QVBoxLayout(middle);
-  layout->setContentsMargins(8, 0, 8, 0);
-  layout->setSpacing(6);
+  layout->setContentsMargins(space::gap, 0, space::gap, 0);
   layout->addWidget(build_bar());
   layout->addWidget(map_box_, 1);
   layout->addLayout(bars);

@@ -54,8 +54,6 @@ PatternPicker::PatternPicker(PatternListModel* patterns, const QString& no_choic
   window_->setPrefix(QStringLiteral("w = "));
   window_->setValue(first_window);
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(4);
   layout->addWidget(box_);
   layout->addWidget(window_);
   setFocusProxy(box_);
@@ -152,9 +150,7 @@ AttentionSource::AttentionSource(AttentionSession* session, QWidget* parent)
       first_(new PatternPicker(&patterns_, tr("As the model ran"), tr("Pattern A"))),
       second_(new PatternPicker(&patterns_, tr("None"), tr("Pattern B"))),
       grid_(new HeadGridView) {
-  QFont bold = model_->font();
-  bold.setBold(true);
-  model_->setFont(bold);
+  set_text(model_, TextSize::heading);
   model_->setObjectName(QStringLiteral("dump_model"));
   note_->setObjectName(QStringLiteral("dump_note"));
   for (QLabel* label : {model_, note_}) {
@@ -181,7 +177,6 @@ AttentionSource::AttentionSource(AttentionSession* session, QWidget* parent)
   first_->setObjectName(QStringLiteral("first"));
 
   auto* form = new QFormLayout;
-  form->setContentsMargins(0, 0, 0, 0);
   form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
   form->addRow(tr("&A"), first_);
   form->addRow(tr("&B"), second_);
@@ -191,8 +186,6 @@ AttentionSource::AttentionSource(AttentionSession* session, QWidget* parent)
   grid_->setMinimumHeight(6 * fontMetrics().height());
 
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(8);
   layout->addWidget(model_);
   layout->addWidget(note_);
   layout->addWidget(open_);

@@ -84,8 +84,6 @@ BesideView::BesideView(QWidget* parent)
   head->addWidget(words_, 1);
   head->addWidget(close, 0, Qt::AlignTop);
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(4);
   layout->addLayout(head);
   layout->addWidget(table_);
 }

@@ -57,8 +57,7 @@ CellPanel::CellPanel(QWidget* parent)
   status_->setObjectName(QStringLiteral("cell_status"));
   auto* body = new QWidget;
   body_ = new QVBoxLayout(body);
-  body_->setContentsMargins(0, 0, 6, 0);
-  body_->setSpacing(6);
+  body_->setContentsMargins(0, 0, space::gap, 0);
   body_->addWidget(setting_);
   body_->addWidget(status_);
   repeat_ = build_command();
@@ -71,8 +70,7 @@ CellPanel::CellPanel(QWidget* parent)
   scroll_->setFocusPolicy(Qt::StrongFocus);  // the keyboard scrolls it
   scroll_->setAccessibleName(tr("What is known of the cell"));
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(8, 0, 0, 0);
-  layout->setSpacing(4);
+  layout->setContentsMargins(space::gap, 0, 0, 0);
   layout->addLayout(build_head());
   layout->addWidget(scroll_, 1);
   samples_->setObjectName(QStringLiteral("samples"));
@@ -127,8 +125,7 @@ QWidget* CellPanel::build_command() {
   });
   auto* group = new QWidget;
   auto* layout = new QVBoxLayout(group);
-  layout->setContentsMargins(0, 6, 0, 0);
-  layout->setSpacing(4);
+  layout->setContentsMargins(0, space::gap, 0, 0);
   layout->addWidget(heading(tr("To measure it once more")));
   layout->addWidget(command_);
   layout->addWidget(beyond_);
@@ -167,9 +164,7 @@ void CellPanel::show_facts() {
   delete sections_;
   sections_ = new QWidget;
   auto* grid = new QGridLayout(sections_);
-  grid->setContentsMargins(0, 0, 0, 0);
-  grid->setHorizontalSpacing(8);
-  grid->setVerticalSpacing(3);
+  grid->setVerticalSpacing(space::hair);
   grid->setColumnStretch(0, 2);
   grid->setColumnStretch(1, 3);
   int line = 0;
@@ -183,9 +178,7 @@ void CellPanel::show_facts() {
       // Bold as well: a colour alone would not be seen by everyone.
       if (fact.warns) {
         color(value, error_text(palette()));
-        QFont bold = value->font();
-        bold.setBold(true);
-        value->setFont(bold);
+        set_text(value, TextSize::heading);
       }
       grid->addWidget(name, line, 0, Qt::AlignTop);
       grid->addWidget(value, line++, 1, Qt::AlignTop);

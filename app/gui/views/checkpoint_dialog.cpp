@@ -84,7 +84,6 @@ QWidget* CheckpointDialog::folder_row() {
   });
   auto* row = new QWidget;
   auto* layout = new QHBoxLayout(row);
-  layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(folder_, 1);
   layout->addWidget(browse);
   row->setFocusProxy(folder_);
@@ -105,7 +104,6 @@ QWidget* CheckpointDialog::document_box() {
   });
   auto* box = new QWidget;
   auto* layout = new QVBoxLayout(box);
-  layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(document_, 1);
   layout->addWidget(file, 0, Qt::AlignLeft);
   box->setFocusProxy(document_);

@@ -131,7 +131,6 @@ void CommandBar::add_picker(const QString& caption, QComboBox* picker) {
   auto* both = new QWidget;
   auto* layout = new QHBoxLayout(both);
   layout->setContentsMargins(10, 0, 0, 0);
-  layout->setSpacing(6);
   auto* label = new QLabel(caption);
   label->setBuddy(picker);
   layout->addWidget(label);

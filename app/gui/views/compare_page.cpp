@@ -21,6 +21,7 @@
 #include "app/gui/views/published_view.h"
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_view.h"
+#include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
 
@@ -47,8 +48,7 @@ ComparePage::ComparePage(RunListModel* runs, QWidget* parent)
 
   auto* main = new QWidget;
   auto* column = new QVBoxLayout(main);
-  column->setContentsMargins(12, 12, 12, 12);
-  column->setSpacing(10);
+  column->setContentsMargins(space::around);
   column->addWidget(progress_);
   column->addWidget(body_, 1);
 
@@ -62,7 +62,6 @@ ComparePage::ComparePage(RunListModel* runs, QWidget* parent)
   split->setHandleWidth(1);
   keep_sizes(*split);
   auto* layout = new QHBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(split);
 
   connect(run_list_, &RunListPanel::run_chosen, this, [this](const QString& uuid) {
@@ -104,17 +103,14 @@ QWidget* ComparePage::build_side() {
   auto* side = new QWidget;
   side->setMinimumWidth(200);
   auto* layout = new QVBoxLayout(side);
-  layout->setContentsMargins(12, 12, 12, 12);
-  layout->setSpacing(10);
+  layout->setContentsMargins(space::around);
   layout->addWidget(run_list_, 1);
   return side;
 }
 
 QWidget* ComparePage::build_empty() {
   auto* title = new QLabel(tr("No runs yet"));
-  QFont large = title->font();
-  large.setPointSizeF(large.pointSizeF() * 1.6);
-  title->setFont(large);
+  set_text(title, TextSize::title);
   title->setAlignment(Qt::AlignCenter);
   auto* text = new QLabel(tr(
       "A run measures attention patterns and their implementations on this machine. The quick "
@@ -141,7 +137,7 @@ QWidget* ComparePage::build_empty() {
   quick_->setDefault(true);
   auto* empty = new QWidget;
   auto* layout = new QVBoxLayout(empty);
-  layout->setSpacing(16);
+  layout->setSpacing(space::margin);
   layout->addStretch();
   layout->addWidget(title);
   layout->addLayout(centred);
@@ -154,8 +150,6 @@ QWidget* ComparePage::build_empty() {
 QWidget* ComparePage::build_run() {
   auto* run = new QWidget;
   auto* layout = new QVBoxLayout(run);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(10);
   layout->addWidget(place_);
   run_view_->add_tab(answer_, tr("Answer"), QStringLiteral("answer"), 0);
   layout->addWidget(run_view_, 1);

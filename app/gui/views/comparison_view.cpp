@@ -101,8 +101,6 @@ ComparisonView::ComparisonView(QWidget* parent)
   notes_->setAccessibleName(tr("What the comparison rests on"));
   build_table();
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(8);
   layout->addWidget(build_top());
   layout->addWidget(notes_);
   chart_->setObjectName(QStringLiteral("comparison_chart"));
@@ -128,16 +126,11 @@ ComparisonView::ComparisonView(QWidget* parent)
 }
 
 QWidget* ComparisonView::build_top() {
-  QFont bold = title_->font();
-  bold.setBold(true);
-  bold.setPointSizeF(bold.pointSizeF() * 1.2);
-  title_->setFont(bold);
+  set_text(title_, TextSize::title);
   title_->setTextFormat(Qt::PlainText);
   title_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   auto* top = new QWidget;
   auto* row = new QHBoxLayout(top);
-  row->setContentsMargins(0, 0, 0, 0);
-  row->setSpacing(8);
   row->addWidget(back_);
   row->addWidget(title_, 1);
   row->addWidget(only_);

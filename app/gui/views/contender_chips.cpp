@@ -43,8 +43,6 @@ ContenderChips::ContenderChips(QWidget* parent)
   more_->setAutoRaise(true);
   more_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
   more_->setFocusPolicy(Qt::StrongFocus);
-  layout_->setContentsMargins(0, 0, 0, 0);
-  layout_->setSpacing(6);
   auto* foot = new QHBoxLayout;
   foot->addWidget(add_);
   foot->addWidget(more_);
@@ -137,7 +135,6 @@ void ContenderChips::fill() {
   delete lines_;
   lines_ = new QWidget;
   auto* grid = new QGridLayout(lines_);
-  grid->setContentsMargins(0, 0, 0, 0);
   grid->setColumnStretch(1, 1);
   const std::vector<Named> known = patterns();
   for (const QString& pattern : shown_) {
@@ -157,8 +154,7 @@ void ContenderChips::fill() {
 
 QWidget* ContenderChips::make_line(const QString& pattern) {
   auto* line = new QWidget;
-  constexpr int gap = 6;
-  auto* flow = new FlowLayout(gap, line);
+  auto* flow = new FlowLayout(line);
   QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Preferred);
   policy.setHeightForWidth(true);
   line->setSizePolicy(policy);

@@ -7,6 +7,7 @@
 
 #include "app/gui/charts/mask_colors.h"
 #include "app/gui/models/pattern_counts.h"
+#include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
 namespace {
@@ -51,9 +52,7 @@ DifferenceLegend::DifferenceLegend(QWidget* parent) : QWidget(parent) {
   setObjectName(QStringLiteral("difference_legend"));
   setAccessibleName(tr("Legend of the difference"));
   auto* grid = new QGridLayout(this);
-  grid->setContentsMargins(8, 8, 8, 8);
-  grid->setHorizontalSpacing(10);
-  grid->setVerticalSpacing(8);
+  grid->setContentsMargins(space::gap, space::gap, space::gap, space::gap);
   for (std::size_t p = 0; p < labels_.size(); ++p) {
     labels_[p] = new QLabel;
     labels_[p]->setWordWrap(true);

@@ -9,6 +9,7 @@
 #include "app/gui/models/effectiveness_figure.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/figure_dialog.h"
+#include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
 
@@ -25,8 +26,7 @@ EffectivenessPlot::EffectivenessPlot(QWidget* parent)
   absent_->setForegroundRole(QPalette::PlaceholderText);
   absent_->setWordWrap(true);
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(2);
+  layout->setSpacing(space::hair);
   layout->addWidget(chart_, 1);
   layout->addWidget(absent_);
   connect(chart_, &charts::RunChart::export_wanted, this, &EffectivenessPlot::export_figure);

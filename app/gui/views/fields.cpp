@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/views/fields.h"
 
+#include <QAction>
 #include <QComboBox>
 #include <QLabel>
 #include <QSignalBlocker>
 #include <QSpinBox>
 #include <algorithm>
+#include <utility>
+
+#include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
 
 QLabel* heading(const QString& text, QWidget* buddy) {
   auto* label = new QLabel(text);
-  QFont bold = label->font();
-  bold.setBold(true);
-  label->setFont(bold);
+  set_text(label, TextSize::heading);
   label->setBuddy(buddy);
   label->setWordWrap(true);
   return label;
@@ -37,6 +39,16 @@ QSpinBox* number_box(int least, int most, const QString& tip, const char* name) 
   box->setAccessibleName(tip);
   box->setObjectName(QLatin1String(name));
   return box;
+}
+
+QAction* add_action(QWidget* where, const QString& text, const QKeySequence& keys,
+                    std::function<void()> act) {
+  auto* action = new QAction(text, where);
+  action->setShortcut(keys);
+  action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+  QObject::connect(action, &QAction::triggered, where, std::move(act));
+  where->addAction(action);
+  return action;
 }
 
 void set_quietly(QSpinBox* box, std::int64_t value) {

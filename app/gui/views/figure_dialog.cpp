@@ -147,7 +147,6 @@ QWidget* FigureDialog::build_size() {
   venue_->addItem(tr("Other width"));
   auto* size = new QWidget;
   auto* layout = new QVBoxLayout(size);
-  layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(venue_);
   layout->addWidget(width_);
   return size;

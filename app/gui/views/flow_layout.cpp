@@ -4,9 +4,11 @@
 #include <QWidget>
 #include <algorithm>
 
+#include "app/gui/views/theme.h"
+
 namespace attnscope::gui {
 
-FlowLayout::FlowLayout(int gap, QWidget* parent) : QLayout(parent), gap_(gap) {
+FlowLayout::FlowLayout(QWidget* parent) : QLayout(parent) {
   setContentsMargins(0, 0, 0, 0);
 }
 
@@ -39,7 +41,7 @@ QSize FlowLayout::sizeHint() const {
   for (const QLayoutItem* item : items_) {
     if (item->isEmpty()) continue;
     const QSize hint = item->sizeHint();
-    width += hint.width() + (width > 0 ? gap_ : 0);
+    width += hint.width() + (width > 0 ? space::gap : 0);
     height = std::max(height, hint.height());
   }
   return {width, height};
@@ -68,7 +70,7 @@ int FlowLayout::arrange(const QRect& rect, bool place) const {
     for (QLayoutItem* item : line) {
       const int width = std::min(item->sizeHint().width(), rect.width());
       if (place) item->setGeometry(QRect(x, top, width, height));
-      x += width + gap_;
+      x += width + space::gap;
     }
     line.clear();
   };
@@ -77,12 +79,12 @@ int FlowLayout::arrange(const QRect& rect, bool place) const {
   for (QLayoutItem* item : items_) {
     if (item->isEmpty()) continue;
     const QSize hint = item->sizeHint();
-    if (!line.isEmpty() && width + gap_ + hint.width() > rect.width()) {
+    if (!line.isEmpty() && width + space::gap + hint.width() > rect.width()) {
       end_line(line, y, height);
-      y += height + gap_ / 2;
+      y += height + space::gap / 2;
       width = height = 0;
     }
-    width += hint.width() + (line.isEmpty() ? 0 : gap_);
+    width += hint.width() + (line.isEmpty() ? 0 : space::gap);
     height = std::max(height, hint.height());
     line.append(item);
   }

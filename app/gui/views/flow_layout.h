@@ -12,7 +12,7 @@ namespace attnscope::gui {
 class FlowLayout : public QLayout {
   Q_OBJECT
  public:
-  explicit FlowLayout(int gap = 8, QWidget* parent = nullptr);
+  explicit FlowLayout(QWidget* parent = nullptr);
   ~FlowLayout() override;
 
   void addItem(QLayoutItem* item) override;
@@ -31,7 +31,6 @@ class FlowLayout : public QLayout {
   int arrange(const QRect& rect, bool place) const;
 
   QList<QLayoutItem*> items_;
-  int gap_;
 };
 
 }  // namespace attnscope::gui

@@ -138,8 +138,7 @@ void HeatsView::fit() {
 
 HeatsLegend::HeatsLegend(HeatsModel* heats, QWidget* parent) : QWidget(parent), heats_(heats) {
   setObjectName(QStringLiteral("heats_legend"));
-  auto* layout = new FlowLayout(14, this);
-  layout->setContentsMargins(0, 0, 0, 0);
+  auto* layout = new FlowLayout(this);
   entries_.reserve(heat_states);
   for (int state = 0; state < heat_states; ++state) {
     entries_.push_back(new LegendEntry(static_cast<HeatState>(state)));

@@ -32,7 +32,7 @@ MessageBar::MessageBar(QWidget* page)
   close_->setToolTip(tr("Close this message"));
   close_->setAccessibleName(tr("Close this message"));
   auto* layout = new QHBoxLayout(this);
-  layout->setContentsMargins(12, 8, 8, 8);
+  layout->setContentsMargins(space::margin, space::gap, space::gap, space::gap);
   layout->addWidget(label_, 1);
   layout->addWidget(mend_);
   layout->addWidget(close_);

@@ -20,6 +20,7 @@
 #include "app/gui/session/text.h"
 #include "app/gui/views/contender_chips.h"
 #include "app/gui/views/problem_label.h"
+#include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
 namespace {
@@ -28,19 +29,17 @@ constexpr QSize size_in_characters(140, 46);
 
 QFormLayout* rows() {
   auto* form = new QFormLayout;
-  form->setContentsMargins(0, 0, 0, 0);
   form->setFieldGrowthPolicy(QFormLayout::ExpandingFieldsGrow);
   form->setRowWrapPolicy(QFormLayout::WrapLongRows);
   form->setLabelAlignment(Qt::AlignLeft | Qt::AlignTop);
-  form->setHorizontalSpacing(14);
-  form->setVerticalSpacing(8);
+  form->setHorizontalSpacing(space::margin);
   return form;
 }
 
 /// The label is the control's, though the control stands above its problem.
 void add_row(QFormLayout& form, const QString& text, QWidget* control, ProblemLabel* problem) {
   auto* column = new QVBoxLayout;
-  column->setSpacing(3);
+  column->setSpacing(space::hair);
   column->addWidget(control);
   if (problem) column->addWidget(problem);
   auto* label = new QLabel(text);
@@ -100,7 +99,6 @@ NewRunDialog::NewRunDialog(QWidget* parent)
   setObjectName(QStringLiteral("new_run"));
   setWindowTitle(tr("New run"));
   auto* layout = new QVBoxLayout(this);
-  layout->setSpacing(10);
   layout->addWidget(build_head());
   layout->addWidget(build_form(), 1);
   layout->addWidget(build_foot());
@@ -132,15 +130,12 @@ QWidget* NewRunDialog::build_head() {
   auto* label = new QLabel(tr("Pre&set"));
   label->setBuddy(picker_);
   auto* line = new QHBoxLayout;
-  line->setSpacing(10);
   line->addWidget(label);
   line->addWidget(picker_, 1);
   line->addWidget(save_);
   line->addWidget(edit_file_);
   auto* head = new QWidget;
   auto* column = new QVBoxLayout(head);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(4);
   column->addLayout(line);
   column->addWidget(said_);
   column->addWidget(preset_problem_);
@@ -172,11 +167,10 @@ QWidget* NewRunDialog::build_form() {
   more_->setFocusPolicy(Qt::StrongFocus);
   advanced_->setObjectName(QStringLiteral("advanced_axes"));
   advanced_->setLayout(others);
-  others->setContentsMargins(12, 0, 0, 0);
+  others->setContentsMargins(space::margin, 0, 0, 0);
   auto* form = new QWidget;
   auto* column = new QVBoxLayout(form);
-  column->setContentsMargins(0, 4, 8, 4);
-  column->setSpacing(10);
+  column->setContentsMargins(0, space::gap, space::gap, space::gap);
   column->addLayout(first);
   column->addWidget(more_);
   column->addWidget(advanced_);
@@ -236,14 +230,11 @@ QWidget* NewRunDialog::build_foot() {
       tr("The time is of measuring, at most; on a busy machine it is twice that. Set-up and checks "
          "come on top. The memory is that of the contender that needs most."));
   auto* line = new QHBoxLayout;
-  line->setSpacing(10);
   line->addWidget(estimate_, 1);
   line->addWidget(close_, 0, Qt::AlignBottom);
   line->addWidget(start_, 0, Qt::AlignBottom);
   auto* foot = new QWidget;
   auto* column = new QVBoxLayout(foot);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(6);
   column->addWidget(problem_);
   column->addLayout(line);
   connect(start_, &QPushButton::clicked, this, &NewRunDialog::start);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/gui/session/text.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/problem_label.h"
 
 namespace attnscope::gui {
@@ -41,12 +42,7 @@ PatternCosts::PatternCosts(QWidget* parent)
 }
 
 void PatternCosts::build() {
-  auto* title = new QLabel(tr("Cost of one forward call"));
-  QFont bold = title->font();
-  bold.setBold(true);
-  title->setFont(bold);
-  title->setBuddy(table_);
-  title->setWordWrap(true);
+  auto* title = heading(tr("Cost of one forward call"), table_);
   table_->setModel(&model_);
   table_->setObjectName(QStringLiteral("costs"));
   table_->setAccessibleName(tr("Costs of the patterns"));
@@ -69,8 +65,6 @@ void PatternCosts::build() {
   note_->setTextFormat(Qt::PlainText);
 
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(8);
   layout->addWidget(title);
   layout->addWidget(problem_);
   layout->addWidget(table_);

@@ -84,7 +84,6 @@ void PatternItemBox::build() {
   sentences_label_->setBuddy(sentences_);
   const auto new_form = [] {
     auto* form = new QFormLayout;
-    form->setVerticalSpacing(6);
     form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
     form->setRowWrapPolicy(QFormLayout::WrapLongRows);
     return form;
@@ -105,8 +104,6 @@ void PatternItemBox::build() {
   sentences->addRow(starts_);
   // A form leaves no room for a sentence that wraps.
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(6);
   layout->addLayout(lengths);
   layout->addWidget(documents_problem_);
   layout->addLayout(sentences);

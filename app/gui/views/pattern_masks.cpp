@@ -12,6 +12,7 @@
 #include "app/gui/views/choice_button.h"
 #include "app/gui/views/difference_legend.h"
 #include "app/gui/views/flow_layout.h"
+#include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
 namespace {
@@ -20,8 +21,6 @@ namespace {
 QWidget* named_choice(const QString& name, QWidget* choice) {
   auto* pair = new QWidget;
   auto* layout = new QHBoxLayout(pair);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(4);
   auto* label = new QLabel(name);
   label->setBuddy(choice);
   layout->addWidget(label);
@@ -70,8 +69,6 @@ PatternMasks::PatternMasks(QWidget* parent)
   auto* grid_box = new QWidget;
   build_grid(grid_box);
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(6);
   layout->addWidget(build_heading());
   layout->addWidget(build_choices());
   layout->addWidget(grid_box, 1);
@@ -83,10 +80,7 @@ PatternMasks::PatternMasks(QWidget* parent)
 }
 
 QWidget* PatternMasks::build_heading() {
-  QFont large = title_->font();
-  large.setBold(true);
-  large.setPointSizeF(large.pointSizeF() * 1.2);
-  title_->setFont(large);
+  set_text(title_, TextSize::title);
   title_->setObjectName(QStringLiteral("pattern_heading"));
   title_->setTextFormat(Qt::PlainText);
   title_->setWordWrap(true);
@@ -106,7 +100,6 @@ QWidget* PatternMasks::build_choices() {
                         tr("Every token equally large; wheel or + and - zoom (Alt+3)")}};
   auto* style_box = new QWidget;
   auto* styles = new QHBoxLayout(style_box);
-  styles->setContentsMargins(0, 0, 0, 0);
   styles->setSpacing(0);
   for (const Style& style : all) {
     auto* button = new ChoiceButton(style.name, style.tip);
@@ -133,8 +126,7 @@ QWidget* PatternMasks::build_choices() {
   connect(split_button_, &QToolButton::clicked, this, &PatternMasks::set_split);
 
   auto* box = new QWidget;
-  auto* layout = new FlowLayout(4, box);
-  layout->setContentsMargins(0, 0, 0, 0);
+  auto* layout = new FlowLayout(box);
   layout->addWidget(style_box);
   layout->addWidget(named_choice(tr("Compare with"), partner_));
   layout->addWidget(split_button_);
@@ -143,11 +135,9 @@ QWidget* PatternMasks::build_choices() {
 
 void PatternMasks::build_grid(QWidget* box) {
   grid_ = new QGridLayout(box);
-  grid_->setContentsMargins(0, 0, 0, 0);
-  grid_->setSpacing(6);
   const auto place = [this](QLabel* caption, QWidget* view, int row, int column) {
     auto* cell = new QVBoxLayout;
-    cell->setSpacing(2);
+    cell->setSpacing(space::hair);
     cell->addWidget(caption);
     cell->addWidget(view, 1);
     grid_->addLayout(cell, row, column);

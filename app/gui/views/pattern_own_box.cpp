@@ -25,8 +25,6 @@ QLineEdit* text_box(const QString& tip, const char* name) {
 
 QFormLayout* plain_form(QWidget* parent) {
   auto* form = new QFormLayout(parent);
-  form->setContentsMargins(0, 0, 0, 0);
-  form->setVerticalSpacing(6);
   form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
   form->setRowWrapPolicy(QFormLayout::WrapLongRows);
   return form;
@@ -70,8 +68,6 @@ PatternOwnBox::PatternOwnBox(PatternEditor& editor, QWidget* parent)
   form->addRow(tr("Title"), title_);
   form->addRow(tr("Des&cription"), description_);
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(8);
   layout->addWidget(has_blocks_);
   layout->addWidget(block_fields_);
   layout->addWidget(name);

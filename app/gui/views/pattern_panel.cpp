@@ -25,6 +25,7 @@
 #include "app/gui/views/pattern_own_box.h"
 #include "app/gui/views/problem_label.h"
 #include "app/gui/views/side_area.h"
+#include "app/gui/views/theme.h"
 #include "app/gui/views/window_box.h"
 
 namespace attnscope::gui {
@@ -78,12 +79,10 @@ PatternPanel::PatternPanel(PatternEditor& editor, QWidget* parent)
       item_box_(new PatternItemBox(editor)) {
   auto* inside = new QWidget;
   auto* inside_layout = new QVBoxLayout(inside);
-  inside_layout->setContentsMargins(0, 0, 4, 0);
-  inside_layout->setSpacing(8);
+  inside_layout->setContentsMargins(0, 0, space::gap, 0);
   inside_layout->addWidget(build_list());
   inside_layout->addWidget(build_edits(), 1);
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(new SideArea(inside, tr("Pattern")));
 
   connect(&editor_, &PatternEditor::changed, this, &PatternPanel::refresh);
@@ -117,15 +116,13 @@ QWidget* PatternPanel::build_list() {
   save_->setMenu(more);
   connect(save_, &QToolButton::clicked, this, &PatternPanel::save_asked);
 
-  auto* buttons = new FlowLayout(6);
+  auto* buttons = new FlowLayout;
   buttons->addWidget(open);
   buttons->addWidget(save_);
   buttons->addWidget(add_undo(tr("Undo"), QKeySequence(tr("Ctrl+Z")), true));
   buttons->addWidget(add_undo(tr("Redo"), QKeySequence(tr("Ctrl+Shift+Z")), false));
   auto* box = new QWidget;
   auto* layout = new QVBoxLayout(box);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(6);
   layout->addWidget(list_);
   layout->addWidget(list_problem_);
   layout->addLayout(buttons);
@@ -134,10 +131,8 @@ QWidget* PatternPanel::build_list() {
 
 QToolButton* PatternPanel::add_undo(const QString& name, const QKeySequence& keys, bool undo) {
   QUndoStack& stack = editor_.undo_stack();
-  auto* action = new QAction(name, this);
-  action->setShortcut(keys);
-  action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-  connect(action, &QAction::triggered, &stack, undo ? &QUndoStack::undo : &QUndoStack::redo);
+  QAction* action =
+      add_action(this, name, keys, [&stack, undo] { undo ? stack.undo() : stack.redo(); });
   const auto show = [action, name, keys, &stack, undo] {
     action->setEnabled(undo ? stack.canUndo() : stack.canRedo());
     const QString what = undo ? stack.undoText() : stack.redoText();
@@ -147,7 +142,6 @@ QToolButton* PatternPanel::add_undo(const QString& name, const QKeySequence& key
   };
   connect(&stack, &QUndoStack::indexChanged, action, show);
   show();
-  addAction(action);
   auto* button = new QToolButton;
   button->setDefaultAction(action);
   button->setObjectName(undo ? QStringLiteral("undo") : QStringLiteral("redo"));
@@ -168,8 +162,6 @@ void PatternPanel::fill_recent(QMenu* menu) {
 QWidget* PatternPanel::build_edits() {
   auto* box = new QWidget;
   auto* layout = new QVBoxLayout(box);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(8);
   layout->addWidget(heading(tr("Who sees &whom"), matrix_));
   layout->addWidget(matrix_);
   layout->addWidget(matrix_problem_);
@@ -193,8 +185,6 @@ QWidget* PatternPanel::build_window() {
   window_box_->setToolTip(tr("Tokens seen to each side: any number, or inf"));
   auto* box = new QWidget;
   auto* layout = new QVBoxLayout(box);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(4);
   auto* line = new QHBoxLayout;
   line->addWidget(heading(tr("W&indow"), window_box_), 1);
   line->addWidget(window_box_);

@@ -19,6 +19,7 @@
 #include "app/gui/models/table_text.h"
 #include "app/gui/session/recent_files.h"
 #include "app/gui/session/text.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/kept.h"
@@ -27,6 +28,7 @@
 #include "app/gui/views/pattern_item_box.h"
 #include "app/gui/views/pattern_panel.h"
 #include "app/gui/views/side_area.h"
+#include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
 
@@ -43,8 +45,7 @@ PatternsPage::PatternsPage(std::shared_ptr<PatternEditor> editor, QWidget* paren
       messages_(new MessageBar(this)) {
   auto* middle = new QWidget;
   auto* middle_layout = new QVBoxLayout(middle);
-  middle_layout->setContentsMargins(8, 0, 8, 0);
-  middle_layout->setSpacing(6);
+  middle_layout->setContentsMargins(space::gap, 0, space::gap, 0);
   middle_layout->addWidget(masks_, 1);
   auto* split = new QSplitter(Qt::Horizontal);
   split->setObjectName(QStringLiteral("patterns_split"));
@@ -58,14 +59,13 @@ PatternsPage::PatternsPage(std::shared_ptr<PatternEditor> editor, QWidget* paren
   split->setStretchFactor(2, 0);
   keep_sizes(*split);
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(12, 8, 12, 8);
   layout->addWidget(split);
 
   // They reach the whole page, not their own part alone.
   addActions(panel_->actions());
   addActions(masks_->actions());
-  add_action(tr("Save the pattern"), tr("Ctrl+S"), &PatternsPage::save);
-  add_action(tr("Save the pattern as…"), tr("Ctrl+Shift+S"), &PatternsPage::save_as);
+  add_action(this, tr("Save the pattern"), tr("Ctrl+S"), &PatternsPage::save);
+  add_action(this, tr("Save the pattern as…"), tr("Ctrl+Shift+S"), &PatternsPage::save_as);
   connect(&editor_, &PatternEditor::changed, this, &PatternsPage::refresh);
   connect(panel_, &PatternPanel::open_asked, this, &PatternsPage::ask_for_file);
   connect(panel_, &PatternPanel::file_asked, this,
@@ -93,8 +93,6 @@ QWidget* PatternsPage::build_right() {
   connect(benchmark_, &QPushButton::clicked, this, &PatternsPage::run);
   auto* right = new QWidget;
   auto* layout = new QVBoxLayout(right);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(8);
   costs_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
   layout->addWidget(costs_);
   layout->addWidget(benchmark_);
@@ -109,15 +107,6 @@ BenchmarkWish PatternsPage::wish() const {
           .heads = panel_->item_box()->heads(),
           .head_dim = panel_->item_box()->head_dim(),
           .implementations = costs_->implementations()};
-}
-
-void PatternsPage::add_action(const QString& text, const QString& keys,
-                              void (PatternsPage::*act)()) {
-  auto* action = new QAction(text, this);
-  action->setShortcut(QKeySequence(keys));
-  action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-  connect(action, &QAction::triggered, this, act);
-  addAction(action);
 }
 
 QList<Page::PageActions> PatternsPage::page_actions() const {

@@ -99,7 +99,6 @@ class PatternsPage : public Page {
 
   QWidget* build_right();
   void restore_problem(const QVariantMap& chosen);
-  void add_action(const QString& text, const QString& keys, void (PatternsPage::*act)());
   void refresh();
   void refresh_benchmark();
   [[nodiscard]] BenchmarkWish wish() const;

@@ -11,6 +11,7 @@
 #include "app/gui/session/sweep_draft.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/heats_view.h"
+#include "app/gui/views/theme.h"
 #include "engine/sweep/pause.h"
 
 namespace attnscope::gui {
@@ -38,16 +39,14 @@ ProgressStrip::ProgressStrip(QWidget* parent)
 }
 
 void ProgressStrip::build_line() {
-  QFont bold = title_->font();
-  bold.setBold(true);
-  title_->setFont(bold);
+  set_text(title_, TextSize::heading);
   bar_->setTextVisible(false);
   bar_->setFixedHeight(10);
   bar_->setMinimumWidth(120);
   bar_->setAccessibleName(tr("Heats done"));
   current_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   auto* line = new QHBoxLayout;
-  line->setSpacing(12);
+  line->setSpacing(space::margin);
   line->addWidget(title_);
   line->addWidget(bar_, 1);
   line->addWidget(left_);
@@ -59,8 +58,6 @@ void ProgressStrip::build_line() {
   chosen_->setWordWrap(true);
   chosen_->hide();
   auto* grid = new QVBoxLayout(grid_);
-  grid->setContentsMargins(0, 0, 0, 0);
-  grid->setSpacing(4);
   grid->addWidget(heats_view_);
   grid->addWidget(legend_);
   grid->addWidget(chosen_);
@@ -70,8 +67,7 @@ void ProgressStrip::build_line() {
   });
 
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(12, 6, 8, 6);
-  layout->setSpacing(5);
+  layout->setContentsMargins(space::margin, space::gap, space::gap, space::gap);
   layout->addLayout(line);
   layout->addWidget(current_);
   layout->addWidget(grid_);

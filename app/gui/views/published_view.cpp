@@ -37,10 +37,7 @@ PublishedView::PublishedView(QWidget* parent)
       source_(reading(QStringLiteral("published_source"))),
       beside_(new QCheckBox(tr("Set &beside my runs"))),
       table_(new QTableView) {
-  QFont bold = title_->font();
-  bold.setBold(true);
-  bold.setPointSizeF(bold.pointSizeF() * 1.2);
-  title_->setFont(bold);
+  set_text(title_, TextSize::title);
   title_->setWordWrap(false);
   label_->setObjectName(QStringLiteral("published_label"));
   label_->setAutoFillBackground(true);
@@ -74,8 +71,6 @@ PublishedView::PublishedView(QWidget* parent)
   flow->addWidget(label_);
   flow->addWidget(beside_);
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(8);
   layout->addWidget(head);
   layout->addWidget(subject_);
   layout->addWidget(table_, 1);

@@ -41,17 +41,11 @@ void draw_mark(QPainter* painter, const QRect& place, const QColor& color, bool 
   }
 }
 
-QFont detail_font(const QFont& font) {
-  QFont smaller = font;
-  smaller.setPointSizeF(font.pointSizeF() * 0.88);
-  return smaller;
-}
-
 }  // namespace
 
 QSize RunItemDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIndex&) const {
-  const int lines =
-      QFontMetrics(option.font).height() + QFontMetrics(detail_font(option.font)).height();
+  const int lines = QFontMetrics(option.font).height() +
+                    QFontMetrics(sized(option.font, TextSize::small)).height();
   return {120, lines + 2 * margin + 6};
 }
 
@@ -83,7 +77,7 @@ void RunItemDelegate::paint(QPainter* painter, const QStyleOptionViewItem& optio
       title_metrics.elidedText(index.data().toString(), Qt::ElideRight, title.width());
   painter->drawText(title, Qt::AlignLeft | Qt::AlignVCenter, name);
 
-  const QFont small = detail_font(option.font);
+  const QFont small = sized(option.font, TextSize::small);
   const QFontMetrics small_metrics(small);
   painter->setFont(small);
   painter->setPen(selected ? text : faint_text(palette));

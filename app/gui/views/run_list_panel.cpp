@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "app/gui/session/text.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/run_item_delegate.h"
 #include "app/gui/views/run_notes.h"
 #include "app/gui/views/tag_bar.h"
@@ -58,8 +59,6 @@ RunListPanel::RunListPanel(RunListModel* model, QWidget* parent)
   tags_->setAccessibleName(tr("Tags"));
 
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(8);
   layout->addWidget(sections_);
   layout->addWidget(build_head());
   layout->addWidget(tags_);
@@ -195,8 +194,6 @@ QWidget* RunListPanel::build_head() {
   more_->setFocusPolicy(Qt::StrongFocus);
   auto* head = new QWidget;
   auto* layout = new QHBoxLayout(head);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(4);
   layout->addWidget(search_, 1);
   layout->addWidget(more_);
   return head;
@@ -273,28 +270,18 @@ QStringList RunListPanel::chosen_runs() const {
   return uuids;
 }
 
-QAction* RunListPanel::add_action(const QString& text, const QString& shortcut,
-                                  void (RunListPanel::*act)()) {
-  auto* action = new QAction(text, this);
-  action->setShortcut(QKeySequence(shortcut));
-  action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-  connect(action, &QAction::triggered, this, act);
-  addAction(action);
-  return action;
-}
-
 void RunListPanel::build_actions() {
-  continue_ = add_action(tr("Continue run"), {}, &RunListPanel::continue_run);
-  again_ = add_action(tr("Measure again"), {}, &RunListPanel::measure_again);
-  rename_ = add_action(tr("Rename"), tr("F2"), &RunListPanel::rename);
-  describe_ = add_action(tr("Tags and note"), {}, &RunListPanel::describe);
-  to_trash_ = add_action(tr("Put in the trash"), tr("Del"), &RunListPanel::put_in_trash);
-  back_ = add_action(tr("Put back"), {}, &RunListPanel::put_back);
-  remove_ = add_action(tr("Delete for good…"), {}, &RunListPanel::ask_to_remove);
-  empty_ = add_action(tr("Empty the trash…"), {}, &RunListPanel::ask_to_empty);
-  copy_ = add_action(tr("Copy into my runs"), {}, &RunListPanel::copy_published);
-  compare_ = add_action(tr("Compare the two"), tr("Ctrl+D"), &RunListPanel::compare_chosen);
-  add_action(tr("More"), tr("Ctrl+M"), &RunListPanel::show_more);
+  continue_ = add_action(this, tr("Continue run"), {}, &RunListPanel::continue_run);
+  again_ = add_action(this, tr("Measure again"), {}, &RunListPanel::measure_again);
+  rename_ = add_action(this, tr("Rename"), tr("F2"), &RunListPanel::rename);
+  describe_ = add_action(this, tr("Tags and note"), {}, &RunListPanel::describe);
+  to_trash_ = add_action(this, tr("Put in the trash"), tr("Del"), &RunListPanel::put_in_trash);
+  back_ = add_action(this, tr("Put back"), {}, &RunListPanel::put_back);
+  remove_ = add_action(this, tr("Delete for good…"), {}, &RunListPanel::ask_to_remove);
+  empty_ = add_action(this, tr("Empty the trash…"), {}, &RunListPanel::ask_to_empty);
+  copy_ = add_action(this, tr("Copy into my runs"), {}, &RunListPanel::copy_published);
+  compare_ = add_action(this, tr("Compare the two"), tr("Ctrl+D"), &RunListPanel::compare_chosen);
+  add_action(this, tr("More"), tr("Ctrl+M"), &RunListPanel::show_more);
 }
 
 void RunListPanel::show_more() {

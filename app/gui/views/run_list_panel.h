@@ -86,7 +86,6 @@ class RunListPanel : public QWidget {
   QListView* make_list(Section section, QAbstractItemModel* model, const QString& name);
   QWidget* build_head();
   void build_actions();
-  QAction* add_action(const QString& text, const QString& shortcut, void (RunListPanel::*act)());
   void show_more();
   void fill(QMenu* menu);
   void update_hint();

@@ -38,8 +38,6 @@ RunNotes::RunNotes(QWidget* parent)
   note_->setTabChangesFocus(true);
   note_->setFixedHeight(2 * note_->fontMetrics().lineSpacing() + 12);
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(4);
   layout->addWidget(tags_);
   layout->addWidget(note_);
   tags_->installEventFilter(this);

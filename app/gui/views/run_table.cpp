@@ -74,8 +74,6 @@ RunTable::RunTable(QWidget* parent)
   problem_->setTextFormat(Qt::PlainText);
   problem_->hide();
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(4);
   layout->addLayout(build_head());
   layout->addWidget(problem_);
   layout->addWidget(view_, 1);
@@ -93,7 +91,6 @@ QLayout* RunTable::build_head() {
   save_->setToolTip(tr("Write the table that is shown into a file"));
   auto* fields = new QWidget;
   auto* form = new QFormLayout(fields);
-  form->setContentsMargins(0, 0, 0, 0);
   form->addRow(tr("Rows"), rows_);
   form->addRow(tr("Columns"), columns_);
   form->addRow(tr("Cells"), cells_);

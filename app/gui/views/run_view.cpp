@@ -31,6 +31,7 @@
 #include "app/gui/views/run_export.h"
 #include "app/gui/views/run_table.h"
 #include "app/gui/views/slice_fields.h"
+#include "app/gui/views/theme.h"
 #include "engine/report/conditions.h"
 #include "engine/report/provenance.h"
 #include "kernels/base/written_file.h"
@@ -80,8 +81,6 @@ RunView::RunView(QWidget* parent)
   x_axis_->addItems({tr("Length"), tr("Window")});
   keep_choice(*x_axis_);
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(6);
   layout->addWidget(build_head());
   layout->addWidget(build_body(), 1);
   build_actions();
@@ -89,11 +88,8 @@ RunView::RunView(QWidget* parent)
 }
 
 QWidget* RunView::build_head() {
-  QFont bold = title_->font();
-  bold.setBold(true);
-  title_->setFont(bold);
-  bold.setPointSizeF(bold.pointSizeF() * 1.08);
-  verdict_->setFont(bold);
+  set_text(title_, TextSize::heading);
+  set_text(verdict_, TextSize::title);
   verdict_->setObjectName(QStringLiteral("verdict"));
   verdict_->setTextFormat(Qt::PlainText);
   verdict_->setWordWrap(true);
@@ -113,14 +109,13 @@ QWidget* RunView::build_head() {
   resume_->hide();
   auto* head = new QWidget;
   auto* line = new QHBoxLayout;
-  line->setSpacing(12);
+  line->setSpacing(space::margin);
   line->addWidget(title_, 0, Qt::AlignTop);
   line->addWidget(detail_, 1);
   line->addWidget(resume_, 0, Qt::AlignTop);
   line->addWidget(choices_, 0, Qt::AlignTop);
   auto* layout = new QVBoxLayout(head);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(2);
+  layout->setSpacing(space::hair);
   layout->addLayout(line);
   layout->addWidget(verdict_);
   auto* disturbed = new QHBoxLayout;
@@ -180,20 +175,12 @@ void RunView::show_tab(const QString& name) {
 }
 
 void RunView::build_actions() {
-  const auto add = [this](const QString& text, const QString& shortcut, auto&& act) {
-    auto* action = new QAction(text, this);
-    action->setShortcut(QKeySequence(shortcut));
-    action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-    connect(action, &QAction::triggered, this, act);
-    addAction(action);
-    return action;
-  };
-  add(tr("Go to the cell"), {}, [this] {
+  add_action(this, tr("Go to the cell"), {}, [this] {
     show_tab(QStringLiteral("cell"));
     panel_->setFocus(Qt::ShortcutFocusReason);
   });
-  add(tr("Choose what the charts show"), tr("Ctrl+L"), [this] { choices_->open(); });
-  add(tr("Go to the table"), tr("Ctrl+T"), [this] {
+  add_action(this, tr("Choose what the charts show"), tr("Ctrl+L"), [this] { choices_->open(); });
+  add_action(this, tr("Go to the table"), tr("Ctrl+T"), [this] {
     show_tab(QStringLiteral("table"));
     table_->view()->setFocus(Qt::ShortcutFocusReason);
   });

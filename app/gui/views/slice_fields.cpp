@@ -28,7 +28,6 @@ SliceFields::SliceFields(QWidget* parent)
   moved_->setAccessibleName(tr("What the choice moved"));
   moved_->hide();
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
   layout->addLayout(form_);
   layout->addWidget(moved_);
 }

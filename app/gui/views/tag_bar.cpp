@@ -8,8 +8,7 @@
 namespace attnscope::gui {
 
 TagBar::TagBar(QWidget* parent) : QWidget(parent) {
-  constexpr int gap = 4;
-  setLayout(new FlowLayout(gap));
+  setLayout(new FlowLayout);
   // Not fixed: that would hold it to the height of one line.
   QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Preferred);
   policy.setHeightForWidth(true);

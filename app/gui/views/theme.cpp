@@ -66,9 +66,26 @@ QPalette palette_of(const Ground& ground) {
 }
 
 /// Fusion frames a check box in a darker shade of the window, which a dark one does not show.
+/// Layouts keep the distances of `space`.
 class FramedStyle : public QProxyStyle {
  public:
   FramedStyle() : QProxyStyle(QStringLiteral("Fusion")) {}
+
+  int pixelMetric(PixelMetric metric, const QStyleOption* option,
+                  const QWidget* widget) const override {
+    switch (metric) {
+      case PM_LayoutHorizontalSpacing:
+      case PM_LayoutVerticalSpacing:
+        return space::gap;
+      case PM_LayoutLeftMargin:
+      case PM_LayoutTopMargin:
+      case PM_LayoutRightMargin:
+      case PM_LayoutBottomMargin:
+        return widget == nullptr || widget->isWindow() ? space::margin : 0;
+      default:
+        return QProxyStyle::pixelMetric(metric, option, widget);
+    }
+  }
 
   void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
                      const QWidget* widget) const override {
@@ -134,6 +151,18 @@ void apply_text_size() {
   QFont font = QApplication::font();
   font.setPointSizeF(desktop_points * kept_text_size() / 100);
   QApplication::setFont(font);
+}
+
+QFont sized(QFont font, TextSize size) {
+  constexpr double small = 0.88, title = 1.2;
+  if (size == TextSize::small) font.setPointSizeF(font.pointSizeF() * small);
+  if (size == TextSize::title) font.setPointSizeF(font.pointSizeF() * title);
+  if (size != TextSize::small) font.setBold(true);
+  return font;
+}
+
+void set_text(QWidget* widget, TextSize size) {
+  widget->setFont(sized(widget->font(), size));
 }
 
 bool is_dark(const QPalette& palette) {

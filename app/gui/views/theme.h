@@ -5,10 +5,14 @@
 // the palette says.
 
 #include <QColor>
+#include <QFont>
 #include <QIcon>
 #include <QList>
+#include <QMargins>
 #include <QPalette>
 #include <QString>
+
+class QWidget;
 
 namespace attnscope::gui {
 
@@ -25,6 +29,18 @@ void apply_theme(Theme theme);
 void keep_text_size(int percent);
 /// Before the first widget is made; widgets made earlier keep the size of their headings.
 void apply_text_size();
+
+/// The distances of the whole window, px. A layout has `gap` between its parts, and `margin` around
+/// them where it fills a window of its own, without saying so: the style gives it.
+namespace space {
+inline constexpr int hair = 2, gap = 6, margin = 12;
+inline constexpr QMargins around{margin, margin, margin, margin};
+}  // namespace space
+
+/// The sizes of text: details, text and bold headings over parts of a page, and its title.
+enum class TextSize { small, heading, title };
+[[nodiscard]] QFont sized(QFont font, TextSize size);
+void set_text(QWidget* widget, TextSize size);
 
 [[nodiscard]] bool is_dark(const QPalette& palette);
 
