@@ -6,7 +6,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <memory>
+#include <utility>
 
 #include "app/cli/command_line.h"
 #include "engine/report/answer.h"
@@ -150,6 +152,12 @@ Result<report::Question> question_of(const AnswerCommand& arguments) {
                             .documents = std::move(*lengths),
                             .of_sequences = of_sequences,
                             .candidates = arguments.candidates.value_or(100)};
+  for (const auto& [option, limit] : {std::pair("--memory-mb", arguments.memory_mb),
+                                      std::pair("--latency-ms", arguments.latency_ms)}) {
+    if (limit && !std::isfinite(*limit)) {
+      return fail("{} {} is no limit; give a number above 0, or leave it out", option, *limit);
+    }
+  }
   if (arguments.memory_mb) question.memory_bytes = *arguments.memory_mb * 1e6;
   if (arguments.latency_ms) question.latency_ns = *arguments.latency_ms * 1e6;
   return question;

@@ -66,6 +66,15 @@ void describe(Session& session, const DescribeCommand& arguments) {
     return session.fail(exit_wrong_use,
                         "nothing is said of the run; add --name, --tag, --untag or --note");
   }
+  for (const std::vector<std::string>& given : {arguments.tags, arguments.untags}) {
+    for (const std::string& tag : given) {
+      if (tag_words(tag).size() == 1) continue;
+      return session.fail(exit_wrong_use,
+                          fmt::format("'{}' is not one word, as a tag is; give --tag or --untag "
+                                      "once for each",
+                                      in_a_sentence(tag)));
+    }
+  }
   if (arguments.name && arguments.runs.size() > 1) {
     return session.fail(exit_wrong_use,
                         "--name is for one run; name several runs one after the other");

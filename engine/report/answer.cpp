@@ -337,8 +337,8 @@ class Adviser {
     std::string text =
         is_one ? fmt::format("{:.0f} tokens are more than {}", sequence(longest_missing_), longest)
                : fmt::format("{} of {} documents {} longer than {}", missing_,
-                             answer_.question->documents.count(), missing_ == 1 ? "is" : "are",
-                             longest);
+                             answer_.question->documents.count(),
+                             missing_ == 1 ? "makes a sequence" : "make sequences", longest);
     if (next != nullptr) {
       text += fmt::format("; at {} {}", next->cell.point.sequence_tokens, outcome(*next));
     }

@@ -51,6 +51,8 @@ Result<std::string> read_text_file(const std::filesystem::path& path, std::strin
   if (!file || !read_all(file->number(), most_bytes, text)) {
     return fail("the {} '{}' cannot be read; is it a readable file?", kind, name);
   }
+  // Editors on Windows begin a file with a byte-order mark; it says nothing.
+  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
   return text;
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A person's own JSON file as text. Pipes and devices, which could be read without end, and files
-// far larger than any of their kind are declined.
+// far larger than any of their kind are declined; a byte-order mark is left out.
 //
 //   Result<std::string> json = read_text_file("my/pattern.json", "pattern file", 1 << 20);
 

@@ -157,7 +157,9 @@ TEST(CommandLine, AnswersWhatToTakeForAListOfCandidates) {
   EXPECT_THAT(text.out, HasSubstr("for 100 documents"));
   const Outcome whole = program.run({"answer", run, "--sequence-tokens", "64"});
   EXPECT_THAT(whole.out, HasSubstr("sequences of 64 tokens."));
-  program.write("lengths.txt", "51\n60\n");
+  program.write("lengths.txt",
+                "\xef\xbb\xbf"
+                "51\r\n60\r\n");  // as an editor on Windows writes it
   const auto json = nlohmann::json::parse(
       program
           .run({"answer", run, "--document-tokens", "lengths.txt", "--query-tokens", "12",
@@ -182,6 +184,8 @@ TEST(CommandLine, AWrongQuestionNamesItsMend) {
     expect_refusal(program.run(arguments), 2, words);
   };
   refused({"--candidates", "7"}, {"--document-tokens"});
+  refused({"--document-tokens", "51", "--memory-mb", "nan"}, {"--memory-mb", "nan"});
+  refused({"--document-tokens", "51", "--latency-ms", "inf"}, {"--latency-ms", "inf"});
   refused({"--document-tokens", "lengths.txt"}, {"lengths.txt", "line 2", "long"});
   refused({"--document-tokens", "nowhere.txt"}, {"nowhere.txt"});
   refused({"--document-tokens", "0"}, {"--document-tokens"});

@@ -68,6 +68,8 @@ TEST_F(OwnWordsCommands, ColumnsThatNoRunFills_AreNotPrinted) {
 TEST_F(OwnWordsCommands, Describe_WithNothingToSayIsWrongUse) {
   refused({"describe", "1"}, 2, "--name");
   refused({"describe", "7", "--tag", "x"}, 3, "'7'");
+  refused({"describe", "1", "--tag", "two words"}, 2, "'two words' is not one word");
+  refused({"describe", "1", "--tag", " "}, 2, "is not one word");
   refused({"describe", "1", "last", "--name", "x"}, 2, "one run");
 }
 

@@ -198,7 +198,8 @@ TEST(Advice, SumsOverTheLengthsOfAFile) {
 TEST(Advice, OneDocumentThatIsTooLongIsCounted) {
   const Answer advice = advice_on(table_of(doubling), {.documents = DocumentLengths({51, 2000})});
   EXPECT_THAT(of(advice, "full").reason,
-              HasSubstr("1 of 2 documents is longer than 1024 tokens, the longest measured of it"));
+              HasSubstr("1 of 2 documents makes a sequence longer than 1024 tokens, the longest "
+                        "measured of it"));
 }
 
 TEST(Advice, SaysItsLimits) {
