@@ -17,7 +17,7 @@
 #include "kernels/base/text_file.h"
 #include "kernels/base/written_file.h"
 #ifdef ATTNSCOPE_HAS_GUI
-#include "app/gui/charts/heat_export.h"
+#include "app/gui/charts/map_export.h"
 #include "app/gui/charts/offscreen_application.h"
 #endif
 

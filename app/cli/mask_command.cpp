@@ -9,7 +9,7 @@
 #include "app/cli/figure_arguments.h"
 #include "app/cli/pattern_arguments.h"
 #ifdef ATTNSCOPE_HAS_GUI
-#include "app/gui/charts/mask_export.h"
+#include "app/gui/charts/map_export.h"
 #include "app/gui/charts/offscreen_application.h"
 #endif
 

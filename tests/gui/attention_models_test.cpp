@@ -6,10 +6,9 @@
 #include <cmath>
 #include <thread>
 
-#include "app/gui/charts/latest_job.h"
+#include "app/gui/background/latest_job.h"
 #include "app/gui/models/attended_tokens_model.h"
-#include "app/gui/models/group_mass_model.h"
-#include "app/gui/models/head_grid_model.h"
+#include "app/gui/views/head_grid.h"
 #include "app/gui/views/theme.h"
 #include "tests/gui/gui_test.h"
 #include "tests/inspect/dump_bytes.h"
@@ -39,29 +38,24 @@ class AttentionModelsTest : public QObject {
  private Q_SLOTS:
 
   void Heads_AreLayersDownAndHeadsAcross() {
-    HeadGridModel model;
-    const QAbstractItemModelTester tester(&model);
-    model.set_dump(dump());
-    QCOMPARE(model.rowCount(), 2);
-    QCOMPARE(model.columnCount(), 3);  // the mean stands behind them
-    QCOMPARE(model.name_of(1, 2), QStringLiteral("layer 2, mean of 2 heads"));
-    QCOMPARE(model.headerData(1, Qt::Vertical, Qt::DisplayRole).toString(), QStringLiteral("2"));
-    QCOMPARE(model.name_of(1, 0), QStringLiteral("layer 2, head 0"));
+    HeadGrid grid;
+    grid.set_dump(dump());
+    QCOMPARE(grid.rowCount(), 2);
+    QCOMPARE(grid.columnCount(), 3);  // the mean stands behind them
+    QCOMPARE(grid.name_of(1, 2), QStringLiteral("layer 2, mean of 2 heads"));
+    QCOMPARE(grid.verticalHeaderItem(1)->text(), QStringLiteral("2"));
+    QCOMPARE(grid.name_of(1, 0), QStringLiteral("layer 2, head 0"));
     const auto summary = std::make_shared<HeadSummary>();
     summary->rows[0] = 1;
     summary->group_mass[0][1] = 0.5;
     summary->map = PooledMap({.rows = {0, 3}, .columns = {0, 3}, .height = 3, .width = 3});
-    model.set_summary(1, 0, summary);
-    QCOMPARE(model.pictures(), 1);
-    QCOMPARE(model.index(1, 0).data(Qt::DecorationRole).value<QImage>().size(), QSize(3, 3));
-    QVERIFY(model.index(1, 0)
-                .data(Qt::AccessibleTextRole)
+    grid.set_summary(1, 0, summary);
+    QCOMPARE(grid.item(1, 0)->data(Qt::DecorationRole).value<QImage>().size(), QSize(3, 3));
+    QVERIFY(grid.item(1, 0)
+                ->data(Qt::AccessibleTextRole)
                 .toString()
                 .contains(QStringLiteral("[CLS]: 50.0\u00a0% on query")));
-    const QImage light = model.index(1, 0).data(Qt::DecorationRole).value<QImage>();
-    model.set_theme(charts::ChartTheme::dark);
-    QVERIFY(model.index(1, 0).data(Qt::DecorationRole).value<QImage>() != light);
-    QVERIFY(!model.index(0, 0).data(Qt::DecorationRole).isValid());
+    QVERIFY(!grid.item(0, 0)->data(Qt::DecorationRole).isValid());
   }
 
   void AttendedTokens_StandInTheirOrderWithWhatTheyReceive() {
@@ -109,20 +103,6 @@ class AttentionModelsTest : public QObject {
     }
   }
 
-  void GroupMass_HasOnlyGroupsWithTokens() {
-    GroupMassModel model;
-    const QAbstractItemModelTester tester(&model);
-    model.set_groups(dump()->info().groups);
-    QCOMPARE(model.rowCount(), 3);
-    QCOMPARE(model.index(0, 0).data().toString(), QStringLiteral("–"));
-    MassTable mass{};
-    mass[1][2] = 0.6;
-    model.set_mass(mass, false);
-    QCOMPARE(model.index(1, 2).data().toString(), QStringLiteral("60.0\u00a0%"));
-    QCOMPARE(model.headerData(2, Qt::Horizontal, Qt::DisplayRole).toString(),
-             QStringLiteral("document"));
-  }
-
   void Shares_AreSaidInFewDigits() {
     QCOMPARE(share_words(0.1234), QStringLiteral("12.3\u00a0%"));
     QCOMPARE(share_words(0), QStringLiteral("0\u00a0%"));
@@ -131,11 +111,11 @@ class AttentionModelsTest : public QObject {
   }
 
   void OfSeveralJobs_OnlyTheLastAnswers() {
-    charts::LatestJob job;
-    QSignalSpy finished(&job, &charts::LatestJob::finished);
+    LatestJob job;
+    QSignalSpy finished(&job, &LatestJob::finished);
     std::vector<int> answers;
     for (int i = 0; i < 20; ++i) {
-      job.start([i, &answers](const charts::LatestJob::Token& token) {
+      job.start([i, &answers](const LatestJob::Token& token) {
         token.deliver([i, &answers] { answers.push_back(i); });
       });
     }
@@ -145,11 +125,11 @@ class AttentionModelsTest : public QObject {
   }
 
   void ADroppedJob_SeesItAndAnswersNothing() {
-    charts::LatestJob job;
+    LatestJob job;
     std::atomic<bool> began = false;
     std::atomic<bool> saw_it = false;
     bool answered = false;
-    job.start([&](const charts::LatestJob::Token& token) {
+    job.start([&](const LatestJob::Token& token) {
       began = true;
       while (!token.superseded()) std::this_thread::yield();
       saw_it = true;
@@ -159,7 +139,7 @@ class AttentionModelsTest : public QObject {
     job.drop();
     QTRY_VERIFY(saw_it);
     bool next = false;
-    job.start([&](const charts::LatestJob::Token& token) { token.deliver([&] { next = true; }); });
+    job.start([&](const LatestJob::Token& token) { token.deliver([&] { next = true; }); });
     QTRY_VERIFY(next);
     QVERIFY(!answered);
   }

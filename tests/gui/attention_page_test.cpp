@@ -12,15 +12,17 @@
 #include <QPushButton>
 #include <QSettings>
 #include <QSpinBox>
-#include <QTableView>
+#include <QTabWidget>
+#include <QTableWidget>
 #include <QToolButton>
 #include <cmath>
 
 #include "app/gui/charts/run_chart.h"
+#include "app/gui/session/recent_files.h"
 #include "app/gui/views/attention_numbers.h"
 #include "app/gui/views/attention_source.h"
 #include "app/gui/views/figure_dialog.h"
-#include "app/gui/views/head_grid_view.h"
+#include "app/gui/views/head_grid.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/token_text.h"
 #include "engine/sweep/sweep.h"
@@ -51,6 +53,22 @@ class AttentionPageTest : public QObject {
     file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<qint64>(bytes.size()));
     return file.fileName();
   }
+  template <typename Widget>
+  Widget* find(const char* name) const {
+    return page_->findChild<Widget*>(QLatin1String(name));
+  }
+  [[nodiscard]] QString explanation() const { return find<QLabel>("explanation")->text(); }
+  void show_tab(const char* name) const {
+    auto* tabs = find<QTabWidget>("number_tabs");
+    tabs->setCurrentIndex(-1);
+    for (int tab = 0; tab < tabs->count(); ++tab) {
+      if (tabs->tabText(tab).remove(QLatin1Char('&')) == QLatin1String(name))
+        tabs->setCurrentIndex(tab);
+    }
+  }
+  void set_second_window(int tokens) const {
+    page_->source()->second()->findChild<QSpinBox*>(QStringLiteral("window"))->setValue(tokens);
+  }
   void choose_second(const QString& title) const { page_->source()->second()->choose(title); }
 
  private Q_SLOTS:
@@ -75,13 +93,35 @@ class AttentionPageTest : public QObject {
   }
 
   void EveryHead_GetsAPicture() {
-    HeadGridModel& heads = page_->source()->head_model();
-    QTRY_COMPARE(heads.pictures(), heads.rowCount() * heads.columnCount());
-    QVERIFY(heads.index(1, 2).data(Qt::ToolTipRole).toString().contains(QStringLiteral("%")));
+    const QAbstractItemModel& heads = *find<HeadGrid>("heads")->model();
+    for (int layer = 0; layer < heads.rowCount(); ++layer) {
+      for (int number = 0; number < heads.columnCount(); ++number) {
+        const QModelIndex cell = heads.index(layer, number);
+        QTRY_VERIFY(!cell.data(Qt::DecorationRole).value<QImage>().isNull());
+      }
+    }
+    const QModelIndex cell = heads.index(1, 2);
+    QVERIFY(cell.data(Qt::ToolTipRole).toString().contains(QStringLiteral("%")));
+    const auto light = cell.data(Qt::DecorationRole).value<QImage>();
+    page_->setPalette(QPalette(Qt::black, Qt::black));
+    QVERIFY(cell.data(Qt::DecorationRole).value<QImage>() != light);
+  }
+
+  void MassFromGroupToGroup_IsOfTheGroupsThatHaveTokens() {
+    const auto* table = find<QTableWidget>("group_mass");
+    QCOMPARE(table->rowCount(), 3);
+    QCOMPARE(table->horizontalHeaderItem(2)->text(), QStringLiteral("document"));
+    QCOMPARE(
+        table->item(1, 2)->text(),
+        share_words(
+            head().side(AttentionSide::a).summary->mass(TokenGroup::query, TokenGroup::document)));
+    session().choose_head(1, 1);
+    QVERIFY(!has(AttentionSide::a));
+    QCOMPARE(table->item(1, 2)->text(), QStringLiteral("–"));
   }
 
   void AClickOnAPicture_ChoosesItsHead() {
-    HeadGridView* grid = page_->source()->heads();
+    auto* grid = find<HeadGrid>("heads");
     const QRect cell = grid->visualRect(grid->model()->index(2, 1));
     QTest::mouseClick(grid->viewport(), Qt::LeftButton, {}, cell.center());
     QCOMPARE(head().layer, 2);
@@ -92,7 +132,7 @@ class AttentionPageTest : public QObject {
   }
 
   void ArrowKeys_ChooseAmongTheHeads() {
-    HeadGridView* grid = page_->source()->heads();
+    auto* grid = find<HeadGrid>("heads");
     grid->setFocus();
     QTest::keyClick(grid, Qt::Key_Right);
     QTest::keyClick(grid, Qt::Key_Down);
@@ -131,14 +171,12 @@ class AttentionPageTest : public QObject {
 
   void PointingAtAPair_SaysTokensAndWeight() {
     QTest::mouseMove(map(), at(3, 7));
-    QTRY_VERIFY(page_->explanation()->text().contains(QStringLiteral("lighthouses")));
+    QTRY_VERIFY(explanation().contains(QStringLiteral("lighthouses")));
     RowWeights row;
     head().side(AttentionSide::a).weights->row(3, row);
-    QVERIFY(
-        page_->explanation()->text().contains(share_words(static_cast<double>(row.weights[7]))));
+    QVERIFY(explanation().contains(share_words(static_cast<double>(row.weights[7]))));
     const double score = head().side(AttentionSide::a).weights->score(3, 7);
-    QVERIFY(page_->explanation()->text().contains(
-        QStringLiteral("score %1").arg(QString::number(score, 'f', 2))));
+    QVERIFY(explanation().contains(QStringLiteral("score %1").arg(QString::number(score, 'f', 2))));
   }
 
   void DraggingAlongTheMarginOfRows_ShowsTheirMass() {
@@ -151,8 +189,8 @@ class AttentionPageTest : public QObject {
     QCOMPARE(session().rows(), (std::vector<TokenRange>{{20, 25}}));
     QTRY_VERIFY(session().received().has_value());
     QCOMPARE(session().received()->rows, std::int64_t{5});
-    QCOMPARE(page_->numbers()->rows_picker()->currentText(), QStringLiteral("Tokens 20 to 24"));
-    QCOMPARE(page_->numbers()->text()->chosen(), std::optional(TokenRange{20, 25}));
+    QCOMPARE(find<QComboBox>("rows")->currentText(), QStringLiteral("Tokens 20 to 24"));
+    QCOMPARE(find<TokenText>("token_text")->chosen(), std::optional(TokenRange{20, 25}));
     QTest::keyClick(map(), Qt::Key_Escape);
     QVERIFY(session().rows().empty());
   }
@@ -160,7 +198,7 @@ class AttentionPageTest : public QObject {
   void AClick_KeepsThePairAndShowsItsRow() {
     QTest::mouseClick(map(), Qt::LeftButton, {}, at(3, 7));
     QTest::mouseMove(map(), QPoint(2, 2));
-    QTRY_VERIFY(page_->explanation()->text().contains(QStringLiteral("lighthouses")));
+    QTRY_VERIFY(explanation().contains(QStringLiteral("lighthouses")));
     QCOMPARE(session().rows(), (std::vector<TokenRange>{{3, 4}}));
     map()->setFocus();
     QTest::keyClick(map(), Qt::Key_Down);
@@ -171,7 +209,7 @@ class AttentionPageTest : public QObject {
   }
 
   void AGroup_IsChosenFromTheList() {
-    QComboBox* rows = page_->numbers()->rows_picker();
+    QComboBox* rows = find<QComboBox>("rows");
     const int query = rows->findText(QStringLiteral("query"));
     QVERIFY(query > 0);
     rows->setFocus();
@@ -182,8 +220,8 @@ class AttentionPageTest : public QObject {
   }
 
   void Tokens_AreChosenInTheTextByKeyboard() {
-    page_->numbers()->show_tab(AttentionNumbers::text_tab);
-    TokenText* text = page_->numbers()->text();
+    show_tab("Text");
+    TokenText* text = find<TokenText>("token_text");
     text->setFocus();
     QTest::keyClick(text, Qt::Key_Right);
     QTest::keyClick(text, Qt::Key_Right, Qt::ShiftModifier);
@@ -193,8 +231,8 @@ class AttentionPageTest : public QObject {
   }
 
   void AClickInTheText_ChoosesOneToken() {
-    page_->numbers()->show_tab(AttentionNumbers::text_tab);
-    TokenText* text = page_->numbers()->text();
+    show_tab("Text");
+    TokenText* text = find<TokenText>("token_text");
     QTest::mouseClick(text->viewport(), Qt::LeftButton, {},
                       text->visualRect(text->model()->index(4, 0)).center());
     QCOMPARE(session().rows(), (std::vector<TokenRange>{{4, 5}}));
@@ -205,7 +243,7 @@ class AttentionPageTest : public QObject {
   }
 
   void TheMostAttended_ComeFirst() {
-    const QAbstractItemModel* listed = page_->numbers()->token_table()->model();
+    const QAbstractItemModel* listed = find<QTableView>("attended")->model();
     QVERIFY(listed->rowCount() > 10);
     double last = 1;
     for (int row = 0; row < listed->rowCount(); ++row) {
@@ -218,7 +256,7 @@ class AttentionPageTest : public QObject {
   void TheDocumentAlone_IsListedAndSetsTheScales() {
     session().choose_rows({{1, 9}});  // the query, which looks at itself
     QTRY_VERIFY(session().received().has_value());
-    QComboBox* attended = page_->numbers()->attended_picker();
+    QComboBox* attended = find<QComboBox>("attended_group");
     const double all = page_->numbers()->tokens().scale().largest;
     const double map_of_all = map()->scale().largest;
     attended->setFocus();
@@ -226,7 +264,7 @@ class AttentionPageTest : public QObject {
       QTest::keyClick(attended, Qt::Key_Down);
     }
     QCOMPARE(attended->currentText(), QStringLiteral("document"));
-    const QAbstractItemModel* listed = page_->numbers()->token_table()->model();
+    const QAbstractItemModel* listed = find<QTableView>("attended")->model();
     QVERIFY(listed->rowCount() > 10);
     double largest = 0;
     for (int row = 0; row < listed->rowCount(); ++row) {
@@ -238,7 +276,7 @@ class AttentionPageTest : public QObject {
     QCOMPARE(page_->numbers()->tokens().scale().largest, largest);
     QVERIFY(largest <= all);
     QVERIFY(map()->scale().largest <= map_of_all);
-    QVERIFY(page_->numbers()->profile()->figure().series.size() == 1);
+    QVERIFY(find<charts::RunChart>("profile")->figure().series.size() == 1);
   }
 
   void TheMeanOfALayersHeads_StandsBehindTheLast() {
@@ -258,14 +296,14 @@ class AttentionPageTest : public QObject {
 
   void PatternsAndMaps_AreThereAgainOnAnotherPage() {
     choose_second(QStringLiteral("Longformer"));
-    page_->source()->second()->window()->setValue(7);
-    page_->maps_picker()->setCurrentIndex(3);
+    set_second_window(7);
+    find<QComboBox>("shown")->setCurrentIndex(3);
     const QVariantMap kept = page_->chosen();
     AttentionPage next;
     next.restore(kept);
     next.show();
     QCOMPARE(next.source()->second()->title(), QStringLiteral("Longformer"));
-    QCOMPARE(next.source()->second()->window()->value(), 7);
+    QCOMPARE(next.source()->second()->choice()->window, std::optional(Window::of(7)));
     QTRY_VERIFY(next.session().head().kept.has_value());
     QVERIFY(next.map(AttentionSide::difference)->isVisible());
     QVERIFY(!next.map(AttentionSide::a)->isVisible());
@@ -287,17 +325,17 @@ class AttentionPageTest : public QObject {
     QVERIFY(map(AttentionSide::b)->isVisible());
     QVERIFY(!map(AttentionSide::difference)->isVisible());
     QTRY_VERIFY(has(AttentionSide::difference));
-    page_->numbers()->show_tab(AttentionNumbers::groups_tab);
-    QVERIFY(page_->numbers()->kept()->isVisible());
+    show_tab("Groups");
+    QVERIFY(find<QLabel>("kept")->isVisible());
     QVERIFY(head().kept->all < 1);
     // The sparse query does not see the document.
     QCOMPARE(head().side(AttentionSide::b).summary->mass(TokenGroup::query, TokenGroup::document),
              0.0);
-    page_->maps_picker()->setCurrentIndex(2);
+    find<QComboBox>("shown")->setCurrentIndex(2);
     QVERIFY(map(AttentionSide::difference)->isVisible());
     QTRY_VERIFY(map(AttentionSide::difference)->is_settled());
-    page_->numbers()->side_picker()->setFocus();
-    QTest::keyClick(page_->numbers()->side_picker(), Qt::Key_End);
+    find<QComboBox>("side")->setFocus();
+    QTest::keyClick(find<QComboBox>("side"), Qt::Key_End);
     QCOMPARE(session().side(), AttentionSide::difference);
     QTRY_VERIFY(session().received().has_value());
   }
@@ -306,7 +344,7 @@ class AttentionPageTest : public QObject {
     choose_second(QStringLiteral("Sparse asymmetric"));
     QTRY_VERIFY(head().kept.has_value());
     const double narrow = head().kept->all;
-    page_->source()->second()->window()->setValue(30);
+    set_second_window(30);
     QTRY_VERIFY(head().kept.has_value());
     QVERIFY(head().kept->all > narrow);
   }
@@ -336,7 +374,7 @@ class AttentionPageTest : public QObject {
 
   void TheLogSwitch_ChangesTheColours() {
     const QImage before = map()->cells();
-    page_->log_switch()->click();
+    find<QCheckBox>("log")->click();
     QTRY_VERIFY(map()->is_settled() && map()->cells() != before);
     QVERIFY(map()->scale().logarithmic);
   }
@@ -345,7 +383,7 @@ class AttentionPageTest : public QObject {
     const QString file = written(small_dump(), "mine.safetensors");
     page_->open_file(file);
     QTRY_COMPARE(session().file(), file);
-    QCOMPARE(recent_dumps(), QStringList{file});
+    QCOMPARE(recent_files(FileKind::dump), QStringList{file});
     QTRY_VERIFY(has(AttentionSide::a));
     QCOMPARE(map()->tokens(), qint64{12});
   }
@@ -374,7 +412,7 @@ class AttentionPageTest : public QObject {
 
   void TheTable_IsCopiedInTheFormAskedFor() {
     QVERIFY(page_->has_table());
-    page_->numbers()->show_tab(AttentionNumbers::groups_tab);
+    show_tab("Groups");
     page_->copy_table(report::TableFormat::csv);
     const QStringList lines =
         QApplication::clipboard()->text().split(QLatin1Char('\n'), Qt::SkipEmptyParts);
@@ -389,7 +427,7 @@ class AttentionPageTest : public QObject {
   }
 
   void CopyInTheList_TakesEveryToken() {
-    QTableView* table = page_->numbers()->token_table();
+    QTableView* table = find<QTableView>("attended");
     table->setFocus();
     QTest::keyClick(table, Qt::Key_C, Qt::ControlModifier);
     const QString copied = QApplication::clipboard()->text();
@@ -465,6 +503,18 @@ class AttentionPageTest : public QObject {
     QVERIFY2(sweep.has_value(), sweep ? "" : sweep.error().message.c_str());
     QVERIFY(text.find("\"sparse/segment\"") != std::string::npos);
     QVERIFY(text.find("\"heads\": 4") != std::string::npos);
+    QVERIFY(page_->run_words().startsWith(QStringLiteral("New run")));
+  }
+
+  void WordsOfTheField_AreExplainedWhereTheyStand() {
+    int explained = 0;
+    for (const QLabel* label : page_->findChildren<QLabel*>()) {
+      if (!label->buddy()) continue;
+      QVERIFY2(!label->toolTip().isEmpty(), qPrintable(label->text()));
+      QCOMPARE(label->accessibleDescription(), label->toolTip());
+      ++explained;
+    }
+    QCOMPARE(explained, 5);  // A, B, heads, rows, attended tokens
   }
 };
 

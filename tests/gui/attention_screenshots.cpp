@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "app/gui/views/attention_numbers.h"
 #include "app/gui/views/attention_page.h"
 #include "app/gui/views/attention_source.h"
 #include "app/gui/views/checkpoint_dialog.h"
+#include "app/gui/views/head_grid.h"
 #include "app/gui/views/message_bar.h"
 #include "engine/safetensors/safetensors.h"
 #include "tests/gui/gui_test.h"
@@ -84,9 +84,10 @@ void wait_for(const std::function<bool()>& condition) {
 void wait_until_drawn(AttentionPage& page) {
   AttentionSession& session = page.session();
   wait_for([&] {
-    const HeadGridModel& heads = page.source()->head_model();
+    const QAbstractItemModel& heads = *page.source()->heads()->model();
+    const QModelIndex last = heads.index(heads.rowCount() - 1, heads.columnCount() - 1);
     return !session.is_busy() && session.received() && page.map(AttentionSide::a)->is_settled() &&
-           heads.pictures() == heads.rowCount() * heads.columnCount();
+           last.data(Qt::DecorationRole).isValid();
   });
   QTest::qWait(100);
 }
@@ -105,12 +106,12 @@ void shoot_attention(MainWindow& window,
   save(window, QStringLiteral("attention"));
 
   page.source()->second()->choose(QStringLiteral("Sparse asymmetric"));
-  page.maps_picker()->setCurrentIndex(2);
+  page.findChild<QComboBox*>(QStringLiteral("shown"))->setCurrentIndex(2);
   page.session().choose_rows({{1, 9}});
   wait_for([&] { return page.session().head().kept.has_value(); });
   wait_until_drawn(page);
   save(window, QStringLiteral("attention-two-patterns"));
-  page.numbers()->side_picker()->setCurrentIndex(2);
+  page.findChild<QComboBox*>(QStringLiteral("side"))->setCurrentIndex(2);
   page.session().choose_side(AttentionSide::difference);
   wait_until_drawn(page);
   save(window, QStringLiteral("attention-difference"));
@@ -127,12 +128,14 @@ void shoot_attention(MainWindow& window,
 
   page.ask_for_checkpoint();
   auto* dialog = page.findChild<CheckpointDialog*>();
-  dialog->folder()->setText(QStringLiteral("/home/me/models/ms-marco-MiniLM-L-6-v2"));
-  dialog->query()->setText(QStringLiteral("how tall is the tower"));
-  dialog->document()->setPlainText(QStringLiteral(
+  dialog->findChild<QLineEdit*>(QStringLiteral("checkpoint_folder"))
+      ->setText(QStringLiteral("/home/me/models/ms-marco-MiniLM-L-6-v2"));
+  dialog->findChild<QLineEdit*>(QStringLiteral("checkpoint_query"))
+      ->setText(QStringLiteral("how tall is the tower"));
+  dialog->findChild<QPlainTextEdit*>()->setPlainText(QStringLiteral(
       "The tower is 330 metres tall, about the same height as an 81-storey building. "
       "Its base is square, measuring 125 metres on each side."));
-  dialog->pattern()->choose(QStringLiteral("Sparse asymmetric"));
+  dialog->findChild<PatternPicker*>()->choose(QStringLiteral("Sparse asymmetric"));
   wait_for([&] { return dialog->isVisible(); });
   QTest::qWait(100);
   save(*dialog, QStringLiteral("attention-checkpoint"));

@@ -5,8 +5,10 @@
 #include "app/gui/views/checkpoint_dialog.h"
 
 #include <QDir>
+#include <QFileDialog>
 #include <QLineEdit>
 #include <QPlainTextEdit>
+#include <QProgressBar>
 #include <QPushButton>
 #include <QSettings>
 #include <QSpinBox>
@@ -29,12 +31,31 @@ class CheckpointDialogTest : public QObject {
 
   [[nodiscard]] QString dump() const { return folder_.filePath(QStringLiteral("dump")); }
   [[nodiscard]] CheckpointDialog* dialog() const { return page_->findChild<CheckpointDialog*>(); }
+  [[nodiscard]] QLineEdit* folder() const {
+    return dialog()->findChild<QLineEdit*>(QStringLiteral("checkpoint_folder"));
+  }
+  [[nodiscard]] QLineEdit* query() const {
+    return dialog()->findChild<QLineEdit*>(QStringLiteral("checkpoint_query"));
+  }
+  [[nodiscard]] QPlainTextEdit* document() const { return dialog()->findChild<QPlainTextEdit*>(); }
+  [[nodiscard]] QPushButton* compute() const {
+    return dialog()->findChild<QPushButton*>(QStringLiteral("compute"));
+  }
+  [[nodiscard]] QString problem() const { return dialog()->findChild<ProblemLabel*>()->text(); }
+  void read_document(const QString& file) const {
+    dialog()->findChild<QPushButton*>(QStringLiteral("document_file"))->click();
+    auto* files = dialog()->findChild<QFileDialog*>();
+    QVERIFY(files);
+    QMetaObject::invokeMethod(files, "fileSelected", Q_ARG(QString, file));
+    delete files;
+  }
+  QAction* checkpoint_action() const { return page_->page_actions().first().actions.first(); }
   /// The dialog, filled in.
-  CheckpointDialog* open_with(const QString& query) const {
-    page_->checkpoint_action()->trigger();
-    dialog()->folder()->setText(QStringLiteral("/models/mini"));
-    dialog()->query()->setText(query);
-    dialog()->document()->setPlainText(QStringLiteral("a tall tower"));
+  CheckpointDialog* open_with(const QString& text) const {
+    checkpoint_action()->trigger();
+    folder()->setText(QStringLiteral("/models/mini"));
+    query()->setText(text);
+    document()->setPlainText(QStringLiteral("a tall tower"));
     return dialog();
   }
   /// What the program was asked, an argument a line.
@@ -66,22 +87,22 @@ class CheckpointDialogTest : public QObject {
   void ItsShortcutOpensTheDialog_AndStandsInTheListOfShortcuts() {
     QTest::keyClick(page_.get(), Qt::Key_K, Qt::ControlModifier);
     QVERIFY(dialog() != nullptr);
-    QVERIFY(page_->page_actions().first().actions.contains(page_->checkpoint_action()));
-    QVERIFY(page_->source()->checkpoint_button()->isVisible());
+    QCOMPARE(checkpoint_action()->shortcut(), QKeySequence(QStringLiteral("Ctrl+K")));
+    QVERIFY(page_->findChild<QToolButton*>(QStringLiteral("open_checkpoint"))->isVisible());
   }
 
   void WithoutFolderAndQuery_NothingCanBeComputed() {
-    page_->checkpoint_action()->trigger();
-    QVERIFY(!dialog()->compute_button()->isEnabled());
-    dialog()->folder()->setText(QStringLiteral("/models/mini"));
-    QVERIFY(!dialog()->compute_button()->isEnabled());
-    dialog()->query()->setText(QStringLiteral("how tall"));
-    QVERIFY(dialog()->compute_button()->isEnabled());
+    checkpoint_action()->trigger();
+    QVERIFY(!compute()->isEnabled());
+    folder()->setText(QStringLiteral("/models/mini"));
+    QVERIFY(!compute()->isEnabled());
+    query()->setText(QStringLiteral("how tall"));
+    QVERIFY(compute()->isEnabled());
   }
 
   void WhatIsComputed_IsOpenedAsAnyDump() {
-    CheckpointDialog* asking = open_with(QStringLiteral("how tall"));
-    asking->compute_button()->click();
+    open_with(QStringLiteral("how tall"));
+    compute()->click();
     QTRY_VERIFY(page_->session().file().startsWith(CheckpointInspection::folder()));
     QTRY_VERIFY(dialog() == nullptr);
     QVERIFY(page_->session().file().endsWith(QStringLiteral("-mini.safetensors")));
@@ -91,42 +112,43 @@ class CheckpointDialogTest : public QObject {
 
   void AChosenPattern_IsAskedForWithItsWindow() {
     CheckpointDialog* asking = open_with(QStringLiteral("how tall"));
-    asking->pattern()->choose(QStringLiteral("Sparse asymmetric"));
-    asking->pattern()->window()->setValue(16);
-    asking->compute_button()->click();
+    asking->findChild<PatternPicker*>()->choose(QStringLiteral("Sparse asymmetric"));
+    asking->findChild<QSpinBox*>(QStringLiteral("window"))->setValue(16);
+    compute()->click();
     QTRY_VERIFY(dialog() == nullptr);
     QVERIFY(asked().contains(QStringLiteral("/pattern.json\n--window=16\n")));
   }
 
   void ARefusal_IsSaidInTheDialog_WhichStaysOpen() {
     CheckpointDialog* asking = open_with(QStringLiteral("refused"));
-    asking->compute_button()->click();
-    QTRY_VERIFY(asking->problem()->text().contains(QStringLiteral("no model's configuration")));
+    compute()->click();
+    QTRY_VERIFY(problem().contains(QStringLiteral("no model's configuration")));
     QVERIFY(asking->isVisible());
-    QVERIFY(asking->compute_button()->isEnabled());
-    asking->folder()->setText(QStringLiteral("/models/other"));
-    QVERIFY(asking->problem()->text().isEmpty());
+    QVERIFY(compute()->isEnabled());
+    folder()->setText(QStringLiteral("/models/other"));
+    QVERIFY(problem().isEmpty());
   }
 
   void WhileItComputes_ItCanBeGivenUp() {
     CheckpointDialog* asking = open_with(QStringLiteral("wait"));
-    asking->compute_button()->click();
-    QVERIFY(asking->is_busy());
-    QVERIFY(!asking->compute_button()->isEnabled());
-    QVERIFY(!asking->folder()->isEnabled());
+    compute()->click();
+    QVERIFY(asking->findChild<QProgressBar*>()->isVisible());
+    QVERIFY(!compute()->isEnabled());
+    QVERIFY(!folder()->isEnabled());
     asking->reject();
-    QVERIFY(!asking->is_busy());
+    QVERIFY(!asking->findChild<QProgressBar*>()->isVisibleTo(asking));
     QTRY_VERIFY(dialog() == nullptr);
     QVERIFY(page_->session().file().isEmpty());
   }
 
   void WhatWasTyped_IsThereTheNextTime() {
-    open_with(QStringLiteral("how tall"))->compute_button()->click();
+    open_with(QStringLiteral("how tall"));
+    compute()->click();
     QTRY_VERIFY(dialog() == nullptr);
-    page_->checkpoint_action()->trigger();
-    QCOMPARE(dialog()->folder()->text(), QStringLiteral("/models/mini"));
-    QCOMPARE(dialog()->query()->text(), QStringLiteral("how tall"));
-    QCOMPARE(dialog()->document()->toPlainText(), QStringLiteral("a tall tower"));
+    checkpoint_action()->trigger();
+    QCOMPARE(folder()->text(), QStringLiteral("/models/mini"));
+    QCOMPARE(query()->text(), QStringLiteral("how tall"));
+    QCOMPARE(document()->toPlainText(), QStringLiteral("a tall tower"));
   }
 
   void ADocument_CanBeReadFromAFile() {
@@ -134,16 +156,17 @@ class CheckpointDialogTest : public QObject {
     QVERIFY(file.open(QIODevice::WriteOnly));
     file.write("a page");
     file.close();
-    CheckpointDialog* asking = open_with(QStringLiteral("how tall"));
-    asking->read_document(file.fileName());
-    QCOMPARE(asking->document()->toPlainText(), QStringLiteral("a page"));
-    asking->read_document(folder_.filePath(QStringLiteral("none.txt")));
-    QVERIFY(asking->problem()->text().contains(QStringLiteral("there is no document")));
+    open_with(QStringLiteral("how tall"));
+    read_document(file.fileName());
+    QCOMPARE(document()->toPlainText(), QStringLiteral("a page"));
+    read_document(folder_.filePath(QStringLiteral("none.txt")));
+    QVERIFY(problem().contains(QStringLiteral("there is no document")));
   }
 
   void OnlyTheNewestDumpsAreKept() {
     for (int i = 0; i < CheckpointInspection::most_dumps + 2; ++i) {
-      open_with(QStringLiteral("how tall"))->compute_button()->click();
+      open_with(QStringLiteral("how tall"));
+      compute()->click();
       QTRY_VERIFY(dialog() == nullptr);
     }
     const QDir kept(CheckpointInspection::folder());

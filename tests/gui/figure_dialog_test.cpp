@@ -11,7 +11,7 @@
 #include <QSettings>
 #include <QSignalSpy>
 
-#include "app/gui/charts/mask_export.h"
+#include "app/gui/charts/map_export.h"
 #include "app/gui/charts/printable.h"
 #include "app/gui/views/page_preview.h"
 #include "tests/gui/gui_test.h"

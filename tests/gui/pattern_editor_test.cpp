@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/gui/models/pattern_editor.h"
 
-#include <QAbstractItemModelTester>
 #include <QSignalSpy>
+#include <QSpinBox>
 #include <functional>
 
 #include "app/gui/models/number_list.h"
-#include "app/gui/models/pattern_matrix_model.h"
+#include "app/gui/views/pattern_matrix.h"
 #include "tests/gui/gui_test.h"
 
 namespace attnscope::gui {
@@ -78,7 +78,7 @@ class PatternEditorTest : public QObject {
          [&] {
            editor_->set_sentences({0, 9, 20});
          }},
-        {"no sentences", [&] { editor_->set_no_sentences(); }},
+        {"no sentences", [&] { editor_->set_sentences({}); }},
         {"window", [&] { editor_->set_window(Window::of(9)); }},
         {"infinite window", [&] { editor_->set_window(Window::infinite()); }},
         {"query", [&] { editor_->set_query(3); }},
@@ -202,29 +202,35 @@ class PatternEditorTest : public QObject {
   }
 
   void TheMatrix_ShowsAndEditsTheTable() {
-    PatternMatrixModel matrix(*editor_);
-    QAbstractItemModelTester tester(&matrix);
+    PatternMatrix matrix(*editor_);
+    matrix.show();
     const auto cell = [&](TokenGroup from, TokenGroup to) {
-      return matrix.index(static_cast<int>(from), static_cast<int>(to));
+      return matrix.model()->index(static_cast<int>(from), static_cast<int>(to));
+    };
+    const auto set_width = [&](const QModelIndex& index, int tokens) {
+      matrix.setCurrentIndex(index);
+      QTest::keyClick(&matrix, Qt::Key_F2);
+      auto* box = matrix.findChild<QSpinBox*>();
+      QVERIFY(box);
+      box->setValue(tokens);
+      QTest::keyClick(box, Qt::Key_Return);
+      QTRY_VERIFY(!matrix.findChild<QSpinBox*>());
     };
     const QModelIndex documents = cell(TokenGroup::document, TokenGroup::document);
     QCOMPARE(documents.data().toString(), QStringLiteral("w"));
-    QVERIFY(matrix.setData(documents, 12, Qt::EditRole));
+    set_width(documents, 12);
     QCOMPARE(documents.data().toString(), QStringLiteral("w = 12"));
-    QVERIFY(matrix.setData(documents, PatternMatrixModel::slider_window, Qt::EditRole));
+    set_width(documents, -1);
     QCOMPARE(documents.data().toString(), QStringLiteral("w"));
     const QModelIndex query = cell(TokenGroup::query, TokenGroup::document);
     QVERIFY(!(query.flags() & Qt::ItemIsEditable));
-    QSignalSpy refused(&matrix, &PatternMatrixModel::refused);
-    QVERIFY(!matrix.setData(query, static_cast<int>(GroupRule::Kind::window),
-                            PatternMatrixModel::kind_role));
+    QSignalSpy refused(&matrix, &PatternMatrix::refused);
+    matrix.setCurrentIndex(query);
+    QTest::keyClick(&matrix, Qt::Key_3);
     QVERIFY(!refused.last()[0].toString().isEmpty());
-    QVERIFY(matrix.setData(query, static_cast<int>(GroupRule::Kind::whole),
-                           PatternMatrixModel::kind_role));
+    QTest::keyClick(&matrix, Qt::Key_2);
     QVERIFY(refused.last()[0].toString().isEmpty());
     QCOMPARE(query.data().toString(), QStringLiteral("whole"));
-    QVERIFY(!matrix.setData(query, QStringLiteral("sideways"), PatternMatrixModel::kind_role));
-    QVERIFY(!matrix.setData(query, 7, PatternMatrixModel::kind_role));
     QVERIFY(editor_->set_blocks(BlockRule{}));
     QVERIFY(!(documents.flags() & Qt::ItemIsEnabled));
   }

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/gui/pattern_screenshots.h"
 
-#include <QListView>
-#include <QPushButton>
-#include <QScrollArea>
-#include <QSpinBox>
+#include <QLabel>
 #include <QtTest>
 
 #include "app/gui/charts/mask_view.h"
-#include "app/gui/views/message_bar.h"
-#include "app/gui/views/pattern_costs.h"
-#include "app/gui/views/pattern_panel.h"
 #include "app/gui/views/patterns_page.h"
+#include "app/gui/views/problem_label.h"
+#include "app/gui/views/side_area.h"
 #include "tests/gui/gui_test.h"
 
 namespace attnscope::gui {
@@ -21,9 +17,11 @@ namespace {
 void settle(PatternsPage& page) {
   const auto is_settled = [&page] {
     (void)page.grab();
-    const bool drawn = page.mask()->is_settled() &&
-                       (!page.masks()->is_split() || page.masks()->difference()->is_settled());
-    return drawn && page.costs()->implementations_problem().isEmpty();
+    const auto* difference = page.findChild<charts::MaskView*>(QStringLiteral("difference_mask"));
+    const bool drawn =
+        page.mask()->is_settled() && (!page.masks()->is_split() || difference->is_settled());
+    const auto* note = page.findChild<QLabel*>(QStringLiteral("new_run_note"));
+    return drawn && !note->text().startsWith(QStringLiteral("Asking"));
   };
   if (!QTest::qWaitFor(is_settled, patience_ms)) qWarning("page Patterns did not settle");
 }
@@ -47,14 +45,14 @@ bool shoot_patterns(PatternsPage& page, const std::function<bool(const QString&)
   page.masks()->set_style(charts::MaskStyle::schematic);
   const Status edited = page.editor().set_rule(TokenGroup::sentence, TokenGroup::query,
                                                {.kind = GroupRule::Kind::whole});
-  page.compare_with(QStringLiteral("Longformer"));
+  page.masks()->compare_with(QStringLiteral("Longformer"));
   page.mask()->pin(13, 16);
   saved = edited.has_value() && shoot("patterns-split") && saved;
-  auto* scroll = page.panel()->findChild<QScrollArea*>();
+  auto* scroll = page.findChild<SideArea*>();  // the panel's
   if (scroll) scroll->ensureVisible(0, scroll->widget()->height());
   page.masks()->set_style(charts::MaskStyle::true_scale);
   saved = shoot("patterns-split-true") && saved;
-  page.compare_with({});
+  page.masks()->compare_with({});
   if (scroll) scroll->ensureVisible(0, 0);
 
   page.choose(QStringLiteral("bigbird"));
@@ -63,7 +61,7 @@ bool shoot_patterns(PatternsPage& page, const std::function<bool(const QString&)
   page.editor().set_documents({2'000'000});
   (void)page.open_file(QStringLiteral("/nowhere/mine.json"));
   saved = shoot("patterns-errors") && saved;
-  page.panel()->show_problem({});
+  page.findChild<ProblemLabel*>(QStringLiteral("open_problem"))->set_problem({});
   while (page.editor().undo_stack().canUndo()) page.editor().undo_stack().undo();
   page.mask()->pin(-1, -1);
   return saved;

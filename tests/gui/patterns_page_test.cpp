@@ -16,17 +16,15 @@
 #include <QSpinBox>
 #include <QTableView>
 #include <QToolButton>
-#include <cmath>
 
 #include "app/gui/charts/mask_view.h"
-#include "app/gui/views/difference_legend.h"
+#include "app/gui/models/pattern_counts.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/message_bar.h"
-#include "app/gui/views/pattern_costs.h"
 #include "app/gui/views/pattern_matrix.h"
-#include "app/gui/views/pattern_panel.h"
 #include "app/gui/views/problem_label.h"
-#include "app/gui/views/window_box.h"
+#include "app/gui/views/side_area.h"
 #include "engine/sweep/sweep.h"
 #include "tests/gui/gui_test.h"
 
@@ -54,13 +52,53 @@ class PatternsPageTest : public QObject {
     const auto* label = find<ProblemLabel>(name);
     return label->isHidden() ? QString() : label->text();
   }
+  /// What stands beside a title in the table of costs.
+  QString cost(const QString& title) const {
+    const QAbstractItemModel& table = *find<QTableView>("costs")->model();
+    for (int row = 0; row < table.rowCount(); ++row) {
+      if (table.index(row, 0).data().toString() == title)
+        return table.index(row, 1).data().toString();
+    }
+    return {};
+  }
+  double density() const {
+    return cost(QStringLiteral("… of all pairs")).remove(QStringLiteral(" %")).toDouble() / 100;
+  }
+  void double_the_text() const {
+    page_->resize(920, 560);  // of a window of 1000 x 650
+    QFont large = page_->font();
+    large.setPointSizeF(2 * large.pointSizeF());
+    page_->setFont(large);
+  }
+  /// Every text of the table of costs has its room, and the table lies whole in the page's side.
+  void verify_costs_are_whole() const {
+    const auto* table = find<QTableView>("costs");
+    const QWidget* costs = table->parentWidget();
+    const auto* side = qobject_cast<SideArea*>(costs->parentWidget()->parentWidget());
+    QVERIFY(side);
+    QTRY_VERIFY(table->width() <= side->viewport()->width());
+    const QAbstractItemModel& model = *table->model();
+    QTRY_VERIFY(model.rowCount() > 8);
+    for (int row = 0; row < model.rowCount(); ++row) {
+      for (int column = 0; column < model.columnCount(); ++column) {
+        const QModelIndex cell = model.index(row, column);
+        const QRect room = table->visualRect(cell);
+        const QRect text = table->fontMetrics().boundingRect(
+            QRect(0, 0, room.width(), 10'000), Qt::TextWordWrap, cell.data().toString());
+        QVERIFY2(text.width() <= room.width() && text.height() <= room.height() &&
+                     room.right() <= table->viewport()->width() &&
+                     room.bottom() <= table->viewport()->height(),
+                 qPrintable(cell.data().toString()));
+      }
+    }
+  }
   QPoint cell(TokenGroup from, TokenGroup to) const {
-    PatternMatrix* matrix = page_->panel()->matrix();
+    PatternMatrix* matrix = find<PatternMatrix>("pattern_matrix");
     const QModelIndex index = matrix->model()->index(static_cast<int>(from), static_cast<int>(to));
     return matrix->visualRect(index).center();
   }
   const GroupRule& rule(TokenGroup from, TokenGroup to) const {
-    return page_->pattern().rule(from, to);
+    return page_->editor().pattern().rule(from, to);
   }
   QString write(const char* name, const QByteArray& json) const {
     const QString file = folder_.filePath(QLatin1String(name));
@@ -112,34 +150,34 @@ class PatternsPageTest : public QObject {
   }
 
   void ByMouse_APatternIsChosenEditedAndUndone() {
-    QListView* list = page_->pattern_list();
+    QListView* list = find<QListView>("patterns");
     const QModelIndex full = list->model()->index(0, 0);
     QTest::mouseClick(list->viewport(), Qt::LeftButton, {}, list->visualRect(full).center());
-    QCOMPARE(page_->pattern().name, std::string("full"));
-    PatternMatrix* matrix = page_->panel()->matrix();
+    QCOMPARE(page_->editor().pattern().name, std::string("full"));
+    PatternMatrix* matrix = find<PatternMatrix>("pattern_matrix");
     const QPoint query_document = cell(TokenGroup::query, TokenGroup::document);
     QTest::mouseClick(matrix->viewport(), Qt::LeftButton, {}, query_document);
     QCOMPARE(rule(TokenGroup::query, TokenGroup::document).kind, GroupRule::Kind::none);
-    QVERIFY(page_->costs()->density() < 1);
+    QTRY_VERIFY(density() < 1);
     const QPoint documents = cell(TokenGroup::document, TokenGroup::document);
     QTest::mouseClick(matrix->viewport(), Qt::LeftButton, {}, documents);
     QCOMPARE(rule(TokenGroup::document, TokenGroup::document).kind, GroupRule::Kind::window);
-    QVERIFY(page_->window_slider()->isEnabled());
-    QCOMPARE(page_->pattern().name, std::string("full-edited"));
+    QVERIFY(find<QSlider>("window_slider")->isEnabled());
+    QCOMPARE(page_->editor().pattern().name, std::string("full-edited"));
     auto* undo = find<QToolButton>("undo");
     QTest::mouseClick(undo, Qt::LeftButton);
     QTest::mouseClick(undo, Qt::LeftButton);
-    QCOMPARE(page_->pattern().name, std::string("full"));
+    QCOMPARE(page_->editor().pattern().name, std::string("full"));
     QVERIFY(!undo->isEnabled());
     QTest::mouseClick(find<QToolButton>("redo"), Qt::LeftButton);
     QCOMPARE(rule(TokenGroup::query, TokenGroup::document).kind, GroupRule::Kind::none);
   }
 
   void ByKeyboardAlone_APatternIsChosenEditedComparedAndAsked() {
-    page_->pattern_list()->setFocus();
-    QTest::keyClick(page_->pattern_list(), Qt::Key_Home);
-    QCOMPARE(page_->pattern().name, std::string("full"));
-    PatternMatrix* matrix = page_->panel()->matrix();
+    find<QListView>("patterns")->setFocus();
+    QTest::keyClick(find<QListView>("patterns"), Qt::Key_Home);
+    QCOMPARE(page_->editor().pattern().name, std::string("full"));
+    PatternMatrix* matrix = find<PatternMatrix>("pattern_matrix");
     matrix->setFocus();
     matrix->setCurrentIndex(matrix->model()->index(0, 0));
     QTest::keyClick(matrix, Qt::Key_Down);
@@ -163,19 +201,20 @@ class PatternsPageTest : public QObject {
     QCOMPARE(rule(TokenGroup::document, TokenGroup::document).kind, GroupRule::Kind::none);
     QTest::keyClick(matrix, Qt::Key_D, Qt::ControlModifier);
     QVERIFY(page_->masks()->is_split());
-    QVERIFY(page_->masks()->difference()->isVisible());
+    QVERIFY(find<charts::MaskView>("difference_mask")->isVisible());
     page_->mask()->setFocus();
     QTest::keyClick(page_->mask(), Qt::Key_Down);
     QTest::keyClick(page_->mask(), Qt::Key_Down);
     QVERIFY(page_->mask()->pinned_pair().has_value());
-    QCOMPARE(page_->masks()->difference()->pinned_pair(), page_->mask()->pinned_pair());
-    QVERIFY(page_->explanation()->text().startsWith(QStringLiteral("A: ")));
+    QCOMPARE(find<charts::MaskView>("difference_mask")->pinned_pair(),
+             page_->mask()->pinned_pair());
+    QVERIFY(find<QLabel>("explanation")->text().startsWith(QStringLiteral("A: ")));
     QTest::keyClick(page_->mask(), Qt::Key_D, Qt::ControlModifier);
     QVERIFY(!page_->masks()->is_split());
   }
 
   void TabReachesEveryControl() {
-    page_->pattern_list()->setFocus();
+    find<QListView>("patterns")->setFocus();
     QSet<QWidget*> reached;
     for (int i = 0; i < 60; ++i) {
       reached.insert(QApplication::focusWidget());
@@ -204,7 +243,7 @@ class PatternsPageTest : public QObject {
       dialog->findChild<QLineEdit*>(QStringLiteral("file"))
           ->setText(folder.filePath(name + QStringLiteral(".svg")));
       QTest::mouseClick(dialog->findChild<QPushButton*>(QStringLiteral("write")), Qt::LeftButton);
-      QTRY_VERIFY(page_->messages()->text().contains(name + QStringLiteral(".svg")));
+      QTRY_VERIFY(page_->findChild<MessageBar*>()->text().contains(name + QStringLiteral(".svg")));
       QFile csv(folder.filePath(name + QStringLiteral(".csv")));
       QVERIFY(csv.open(QIODevice::ReadOnly));
       QCOMPARE(csv.readLine().startsWith("mask,"), difference);
@@ -219,54 +258,54 @@ class PatternsPageTest : public QObject {
     // Document tokens 10 and 12, after [CLS] and four query tokens; w = 4.
     const QPoint near = page_->mask()->position_of(15, 17).toPoint();
     QTest::mouseMove(page_->mask(), near);
-    QTRY_COMPARE(page_->explanation()->text(), page_->mask()->explain(15, 17));
-    QVERIFY(page_->explanation()->text().contains(QStringLiteral("window")));
+    QTRY_COMPARE(find<QLabel>("explanation")->text(), page_->mask()->explain(15, 17));
+    QVERIFY(find<QLabel>("explanation")->text().contains(QStringLiteral("window")));
     const QPoint query_on_document = page_->mask()->position_of(2, 30).toPoint();
     QTest::mouseMove(page_->mask(), query_on_document);
-    QTRY_COMPARE(page_->explanation()->text(), page_->mask()->explain(2, 30));
+    QTRY_COMPARE(find<QLabel>("explanation")->text(), page_->mask()->explain(2, 30));
     QTest::mouseClick(page_->mask(), Qt::LeftButton, {}, near);
     QTest::mouseMove(page_->mask(), QPoint(2, 2));
-    QTRY_COMPARE(page_->explanation()->text(), page_->mask()->explain(15, 17));
+    QTRY_COMPARE(find<QLabel>("explanation")->text(), page_->mask()->explain(15, 17));
   }
 
   void TheWindow_IsSetBySliderAndByNumber() {
-    page_->window_slider()->setValue(0);
-    QCOMPARE(page_->window(), std::optional(Window::of(0)));
-    const double narrow = page_->costs()->density();
-    page_->window_slider()->setValue(page_->window_slider()->maximum());
-    QVERIFY(page_->window()->is_infinite());
-    QVERIFY(page_->costs()->density() > narrow);
-    WindowBox* box = page_->panel()->window_box();
-    QVERIFY(box->window().is_infinite());
+    find<QSlider>("window_slider")->setValue(0);
+    QCOMPARE(page_->editor().window(), std::optional(Window::of(0)));
+    const double narrow = density();
+    find<QSlider>("window_slider")->setValue(find<QSlider>("window_slider")->maximum());
+    QVERIFY(page_->editor().window()->is_infinite());
+    QTRY_VERIFY(density() > narrow);
+    auto* box = find<QSpinBox>("window_box");
+    QCOMPARE(box->text(), QStringLiteral("inf"));
     box->setFocus();
     box->selectAll();
     QTest::keyClicks(box, QStringLiteral("37"));
-    QCOMPARE(page_->window(), std::optional(Window::of(37)));
+    QCOMPARE(page_->editor().window(), std::optional(Window::of(37)));
     box->selectAll();
     QTest::keyClicks(box, QStringLiteral("inf"));
-    QVERIFY(page_->window()->is_infinite());
+    QVERIFY(page_->editor().window()->is_infinite());
   }
 
   void FullAttention_HasNoWindowAndAllowsEveryPair() {
     page_->choose(QStringLiteral("full"));
-    QVERIFY(!page_->window().has_value());
-    QVERIFY(!page_->window_slider()->isEnabled());
-    QVERIFY(std::abs(page_->costs()->density() - 1) < 1e-12);
+    QVERIFY(!page_->editor().window().has_value());
+    QVERIFY(!find<QSlider>("window_slider")->isEnabled());
+    QTRY_COMPARE(density(), 1.0);
   }
 
   void SeveralDocuments_AreGivenByNumberOrByLengths() {
     set_number("document_tokens", 50);
     set_number("document_count", 3);
-    QCOMPARE(page_->item().documents, (std::vector<std::int64_t>{50, 50, 50}));
+    QCOMPARE(page_->editor().item().documents, (std::vector<std::int64_t>{50, 50, 50}));
     type("document_lengths", QStringLiteral("30, 2x10"));
-    QCOMPARE(page_->item().documents, (std::vector<std::int64_t>{30, 10, 10}));
+    QCOMPARE(page_->editor().item().documents, (std::vector<std::int64_t>{30, 10, 10}));
     QVERIFY(!find<QSpinBox>("document_tokens")->isEnabled());
     type("document_lengths", QStringLiteral("30, many"));
     QVERIFY(problem("documents_problem").contains(QStringLiteral("many")));
-    QCOMPARE(page_->item().documents.size(), std::size_t{3});
+    QCOMPARE(page_->editor().item().documents.size(), std::size_t{3});
     type("document_lengths", QStringLiteral("30"));
     QVERIFY(problem("documents_problem").isEmpty());
-    QCOMPARE(page_->item().documents, (std::vector<std::int64_t>{30}));
+    QCOMPARE(page_->editor().item().documents, (std::vector<std::int64_t>{30}));
     set_number("document_tokens", 1'000'000);
     QVERIFY(problem("documents_problem").contains(QStringLiteral("1,000,000")));
   }
@@ -279,35 +318,35 @@ class PatternsPageTest : public QObject {
     page_->choose(QStringLiteral("qds"));
     QVERIFY(stride->isVisible());
     QCOMPARE(stride->value(), 30);
-    const double rare = page_->costs()->density();
+    const double rare = density();
     stride->setValue(3);
-    QVERIFY(page_->costs()->density() > rare);
+    QTRY_VERIFY(density() > rare);
     const auto set_mode = [&](int index) {
       mode->setCurrentIndex(index);
       Q_EMIT mode->activated(index);
     };
     set_mode(2);
-    QVERIFY(page_->item().sentences_given);
-    QCOMPARE(page_->item().sentences[1], std::int64_t{3});
+    QVERIFY(page_->editor().item().sentences_given);
+    QCOMPARE(page_->editor().item().sentences[1], std::int64_t{3});
     type("sentence_starts", QStringLiteral("0, 40, 20"));
     QVERIFY(problem("sentences_problem").contains(QStringLiteral("20")));
     type("sentence_starts", QStringLiteral("0, 20, 40"));
-    QCOMPARE(page_->item().sentences, (std::vector<std::int64_t>{0, 20, 40}));
+    QCOMPARE(page_->editor().item().sentences, (std::vector<std::int64_t>{0, 20, 40}));
     set_number("document_tokens", 30);
     QVERIFY(!problem("sentences_problem").isEmpty());
     set_mode(0);
-    QVERIFY(page_->item().sentences.empty());
+    QVERIFY(page_->editor().item().sentences.empty());
     QVERIFY(problem("sentences_problem").isEmpty());
   }
 
   void Blocks_AreSwitchedOnAndNumbered() {
     QTest::mouseClick(find<QAbstractButton>("has_blocks"), Qt::LeftButton, {}, QPoint(8, 8));
-    QVERIFY(page_->pattern().blocks.has_value());
+    QVERIFY(page_->editor().pattern().blocks.has_value());
     set_number("block_length", 8);
     set_number("block_random", 2);
     set_number("block_seed", 9);
-    QCOMPARE(*page_->pattern().blocks, (BlockRule{.length = 8, .random = 2, .seed = 9}));
-    QVERIFY(parse_pattern(pattern_json(page_->pattern()), "own").has_value());
+    QCOMPARE(*page_->editor().pattern().blocks, (BlockRule{.length = 8, .random = 2, .seed = 9}));
+    QVERIFY(parse_pattern(pattern_json(page_->editor().pattern()), "own").has_value());
   }
 
   void AName_IsCheckedBesideItsField() {
@@ -315,80 +354,111 @@ class PatternsPageTest : public QObject {
     QVERIFY(!problem("name_problem").isEmpty());
     type("pattern_name", QStringLiteral("my-pattern"));
     QVERIFY(problem("name_problem").isEmpty());
-    QCOMPARE(page_->pattern().name, std::string("my-pattern"));
+    QCOMPARE(page_->editor().pattern().name, std::string("my-pattern"));
     type("pattern_title", QStringLiteral("Mine"));
-    QCOMPARE(page_->pattern().title, std::string("Mine"));
+    QCOMPARE(page_->editor().pattern().title, std::string("Mine"));
   }
 
   void SideBySide_ShowsTheDifferenceAndItsPairs() {
     set_number("query_tokens", 2);
     set_number("document_tokens", 5);
-    page_->window_slider()->setValue(1);
-    page_->compare_with(QStringLiteral("Full attention"));
-    QCOMPARE(page_->compared_with(), QStringLiteral("Full attention"));
+    find<QSlider>("window_slider")->setValue(1);
+    page_->masks()->compare_with(QStringLiteral("Full attention"));
+    QCOMPARE(page_->masks()->compared_with(), QStringLiteral("Full attention"));
     QVERIFY(page_->masks()->is_split());  // a choice alone shows something
-    QVERIFY(page_->masks()->difference()->other() != nullptr);
+    QVERIFY(find<charts::MaskView>("difference_mask")->other() != nullptr);
     // 40 of the 64 pairs are allowed by the sparse pattern, all by full attention.
-    const auto words = [&](charts::DifferencePart part) {
-      return page_->masks()->legend()->text(part);
-    };
-    QTRY_VERIFY(words(charts::DifferencePart::both).contains(QStringLiteral("40 pairs")));
-    QVERIFY(words(charts::DifferencePart::only_b).contains(QStringLiteral("24 pairs")));
-    QVERIFY(words(charts::DifferencePart::only_a).contains(QStringLiteral("\n0 pairs")));
-    QCOMPARE(page_->costs()->model().columnCount(), 3);
-    page_->compare_with({});
+    QTRY_VERIFY(find<QLabel>("both")->text().contains(QStringLiteral("40 pairs")));
+    QVERIFY(find<QLabel>("only_b")->text().contains(QStringLiteral("24 pairs")));
+    QVERIFY(find<QLabel>("only_a")->text().contains(QStringLiteral("\n0 pairs")));
+    QCOMPARE(find<QTableView>("costs")->model()->columnCount(), 4);
+    verify_costs_are_whole();
+    page_->masks()->compare_with({});
     QVERIFY(!page_->masks()->is_split());
-    QCOMPARE(page_->costs()->model().columnCount(), 1);
+    QCOMPARE(find<QTableView>("costs")->model()->columnCount(), 2);
   }
 
   void EditsUndoAndB_GoOnInThePageOfTheNextWindow() {
     QVERIFY(page_->editor().set_rule(TokenGroup::query, TokenGroup::document,
                                      {.kind = GroupRule::Kind::whole}));
-    page_->compare_with(QStringLiteral("Longformer"));
+    page_->masks()->compare_with(QStringLiteral("Longformer"));
     const auto next = std::make_unique<PatternsPage>(page_->shared_editor());
     next->restore(page_->chosen());
     page_.reset();
-    QCOMPARE(next->pattern().name, std::string("sparse-edited"));
-    QCOMPARE(next->compared_with(), QStringLiteral("Longformer"));
+    QCOMPARE(next->editor().pattern().name, std::string("sparse-edited"));
+    QCOMPARE(next->masks()->compared_with(), QStringLiteral("Longformer"));
     QVERIFY(next->has_unsaved());
     next->editor().undo_stack().undo();
-    QCOMPARE(next->pattern().name, std::string("sparse"));
+    QCOMPARE(next->editor().pattern().name, std::string("sparse"));
   }
 
-  void WithLargeText_TheMaskKeepsItsRoom() {
-    page_->resize(920, 560);  // of a window of 1000 x 650
-    QFont large = page_->font();
-    large.setPointSizeF(2 * large.pointSizeF());
-    page_->setFont(large);
+  void WithLargeText_TheMaskKeepsItsRoomAndTheCostsAreWhole() {
+    verify_costs_are_whole();
+    double_the_text();
     QTRY_VERIFY(page_->mask()->is_settled());
     const auto side = page_->mask()->position_of(30, 30).x() - page_->mask()->position_of(0, 0).x();
     QVERIFY2(side > 160, qPrintable(QString::number(side)));
+    verify_costs_are_whole();
+    page_->masks()->compare_with(QStringLiteral("Longformer"));
+    verify_costs_are_whole();
+  }
+
+  void WithLargeTextSideBySide_MasksHaveRoomAndTheLegendIsWhole() {
+    page_->masks()->compare_with(QStringLiteral("Full attention"));
+    double_the_text();
+    for (const char* name : {"mask", "partner_mask", "difference_mask"}) {
+      auto* view = find<charts::MaskView>(name);
+      QTRY_VERIFY(view->is_settled());
+      const auto side = view->position_of(30, 30).x() - view->position_of(0, 0).x();
+      QVERIFY2(side > 110, qPrintable(QString::number(side)));
+    }
+    for (const char* name : {"only_a", "only_b", "both"}) {
+      const auto* label = find<QLabel>(name);
+      QTRY_VERIFY(label->text().contains(QStringLiteral("pairs")));
+      QTRY_VERIFY2(label->height() >= label->heightForWidth(label->width()), name);
+    }
+  }
+
+  void WordsOfTheField_AreExplainedWhereTheyStand() {
+    page_->choose(QStringLiteral("bigbird"));
+    int explained = 0;
+    for (const QLabel* label : page_->findChildren<QLabel*>()) {
+      if (!label->buddy() || label->buddy()->objectName() == QLatin1String("costs")) continue;
+      QVERIFY2(!label->toolTip().isEmpty(), qPrintable(label->text()));
+      QCOMPARE(label->accessibleDescription(), label->toolTip());
+      ++explained;
+    }
+    QVERIFY(explained > 12);
+    const QAbstractItemModel& costs = *find<QTableView>("costs")->model();
+    for (int row = 0; row < costs.rowCount(); ++row) {
+      QVERIFY(!costs.index(row, 0).data(Qt::ToolTipRole).toString().isEmpty());
+    }
   }
 
   void AnEditedPattern_IsComparedWithWhatItWas() {
     QVERIFY(page_->editor().set_rule(TokenGroup::query, TokenGroup::document,
                                      {.kind = GroupRule::Kind::whole}));
-    QCOMPARE(page_->masks()->partner_picker()->itemText(1), QStringLiteral("Before the edits"));
-    page_->compare_with(QStringLiteral("Before the edits"));
-    QVERIFY(page_->masks()->difference()->other() != nullptr);
+    QCOMPARE(find<QComboBox>("partner")->itemText(1), QStringLiteral("Before the edits"));
+    page_->masks()->compare_with(QStringLiteral("Before the edits"));
+    QVERIFY(find<charts::MaskView>("difference_mask")->other() != nullptr);
     page_->editor().undo_stack().undo();
-    QVERIFY(page_->compared_with().isEmpty());
+    QVERIFY(page_->masks()->compared_with().isEmpty());
   }
 
   void APatternOfOnesOwn_OpensAndIsChosen() {
     const QString file =
         write("mine.json", R"({"name": "mine", "attends": {"document": {"document": "window"}}})");
     QVERIFY(page_->open_file(file).has_value());
-    QCOMPARE(page_->pattern().name, std::string("mine"));
+    QCOMPARE(page_->editor().pattern().name, std::string("mine"));
     QVERIFY(problem("open_problem").isEmpty());
   }
 
   void AWrongPatternFile_IsSaidBesideTheListAndChangesNothing() {
-    const std::string before = page_->pattern().name;
+    const std::string before = page_->editor().pattern().name;
     const QString file = write("wrong.json", R"({"name": "wrong", "atends": {}})");
     QVERIFY(!page_->open_file(file).has_value());
     QVERIFY(problem("open_problem").contains(QStringLiteral("atends")));
-    QCOMPARE(page_->pattern().name, before);
+    QCOMPARE(page_->editor().pattern().name, before);
   }
 
   void Save_WritesWhatOpensAgain() {
@@ -397,7 +467,7 @@ class PatternsPageTest : public QObject {
     QTest::keyClick(page_.get(), Qt::Key_S, Qt::ControlModifier);
     answer_file(page_.get(), file);
     QTRY_VERIFY(!page_->has_unsaved());
-    QCOMPARE(find_pattern(file.toStdString()).value(), page_->pattern());
+    QCOMPARE(find_pattern(file.toStdString()).value(), page_->editor().pattern());
     page_->editor().set_title("Saved again");
     QVERIFY(page_->has_unsaved());
     QTest::keyClick(page_.get(), Qt::Key_S, Qt::ControlModifier);
@@ -435,11 +505,13 @@ class PatternsPageTest : public QObject {
     QVERIFY(!page_->has_unsaved());
   }
 
-  void TheImplementations_AreAskedAndTheBenchmarkHasThem() {
-    auto* button = page_->benchmark_button();
+  void TheImplementations_AreAskedAndTheNewRunHasThem() {
+    auto* button = find<QPushButton>("new_run");
     QTRY_VERIFY(button->isEnabled());
-    QCOMPARE(page_->costs()->implementations(),
-             (QStringList{QStringLiteral("dense"), QStringLiteral("segment")}));
+    QCOMPARE(find<QLabel>("new_run_note")->text(),
+             QStringLiteral("2 implementations take it: dense, segment"));
+    QVERIFY(button->text().remove(QLatin1Char('&')).startsWith(QStringLiteral("New run")));
+    QVERIFY(page_->run_words().startsWith(QStringLiteral("New run")));
     page_->editor().set_title("Own");  // its own pattern from now on
     QTRY_VERIFY(button->isEnabled());
     QSignalSpy asked(page_.get(), &Page::run_asked);
@@ -454,34 +526,28 @@ class PatternsPageTest : public QObject {
   void WhileARunIsMeasured_NobodyIsAsked() {
     page_->set_measuring(true);
     page_->editor().set_query(3);
-    QVERIFY(!page_->benchmark_button()->isEnabled());
-    QVERIFY(page_->costs()->implementations().isEmpty());
-    QVERIFY(find<QLabel>("benchmark_note")
+    QVERIFY(!find<QPushButton>("new_run")->isEnabled());
+    QVERIFY(find<QLabel>("new_run_note")
                 ->text()
                 .contains(QStringLiteral("when the measurement is over")));
     QSignalSpy wanted(page_.get(), &PatternsPage::ceilings_wanted);
     page_->set_measuring(false);
     QCOMPARE(wanted.size(), 1);
-    QTRY_VERIFY(page_->benchmark_button()->isEnabled());
+    QTRY_VERIFY(find<QPushButton>("new_run")->isEnabled());
   }
 
   void TheLimit_NeedsARunsCeilings() {
-    QVERIFY(page_->costs()->note()->isVisible());
+    QVERIFY(find<QLabel>("costs_note")->isVisible());
     MachineCeilings machine;
     machine.rates.flop_per_second = 1e9;
     machine.from = QStringLiteral("run 1");
     page_->set_machine(machine);
-    QVERIFY(!page_->costs()->note()->isVisible());
-    const QString limit = page_->costs()
-                              ->model()
-                              .index(PatternCostsModel::limit, PatternCostsModel::a_column)
-                              .data()
-                              .toString();
-    QVERIFY(limit.endsWith(QStringLiteral("ms")));
+    QVERIFY(!find<QLabel>("costs_note")->isVisible());
+    QTRY_VERIFY(cost(QStringLiteral("Limit here")).endsWith(QStringLiteral("ms")));
   }
 
   void TheCosts_AreCopiedAsATable() {
-    QVERIFY(page_->has_table());
+    QTRY_VERIFY(page_->has_table());
     page_->copy_table(report::TableFormat::markdown);
     QVERIFY(QApplication::clipboard()->text().startsWith(QStringLiteral("| A: Sparse asymmetric")));
   }
@@ -491,10 +557,7 @@ class PatternsPageTest : public QObject {
     set_number("document_tokens", 400'000);
     QTRY_VERIFY_WITH_TIMEOUT(
         page_->mask()->problem() && page_->mask()->problem()->tokens() == 400'012, patience_ms);
-    const auto counted = [&] {
-      return page_->costs()->model().side_a().counts.value_or(PatternCounts{}).tokens;
-    };
-    QTRY_VERIFY_WITH_TIMEOUT(counted() == 400'012, patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(cost(QStringLiteral("Tokens")), count_words(400'012), patience_ms);
   }
 
   void EmptyQueryAndDocument_AreDrawnWithoutAComplaint() {

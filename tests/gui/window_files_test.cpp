@@ -150,7 +150,7 @@ class WindowFilesTest : public QObject {
     open_window();
     drop({resource("patterns/qds.json")});
     QVERIFY(window_->patterns()->isVisible());
-    QVERIFY(words(window_->patterns()->pattern().name).startsWith(QStringLiteral("qds")));
+    QVERIFY(words(window_->patterns()->editor().pattern().name).startsWith(QStringLiteral("qds")));
   }
 
   void ADroppedSweep_FillsTheNewRunForm() {
@@ -267,7 +267,7 @@ class WindowFilesTest : public QObject {
     QVERIFY(window_->commands()->run_action()->shortcuts().contains(QKeySequence("Ctrl+N")));
     window_->show_page(MainWindow::patterns_page);
     QCOMPARE(listed(QStringLiteral("New run…")), 1);
-    QCOMPARE(listed(QStringLiteral("Benchmark…")), 1);
+    QCOMPARE(listed(QStringLiteral("New run with this pattern…")), 1);
     QCOMPARE(window_->commands()->run_action()->shortcuts().size(), 1);
   }
 

@@ -5,8 +5,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "app/gui/charts/mask_cells.h"
-#include "app/gui/charts/mask_colors.h"
+#include "app/gui/charts/map_colors.h"
 
 namespace attnscope::charts {
 namespace {

@@ -1,23 +1,80 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// HeatView shows the weights of one head, tokens x tokens: rows attend, columns are attended to.
-// Pixels are computed off the GUI thread; until they are there, what was drawn before is stretched.
-// Dragging along the margin of the rows chooses some of them.
+// The weights of one head, tokens x tokens: rows attend, columns are attended to. HeatDrawing lays
+// them out on a page, for the window and for paper: a title, the map, strips of the token groups
+// beside it and, where there is room, the tokens themselves. HeatView is the widget, whose pixels
+// are computed off the GUI thread; until they are there, what was drawn before is stretched.
+// Dragging along the margin of its rows chooses some of them.
 //
 //   view->show_weights(weights, summary, groups);
 //   connect(view, &HeatView::rows_chosen, this, [](TokenRange rows) { ... });
 
+#include <QImage>
+#include <QPainter>
+#include <QString>
+#include <QWidget>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
-#include "app/gui/charts/heat_colors.h"
-#include "app/gui/charts/heat_drawing.h"
+#include "app/gui/charts/chart_theme.h"
+#include "app/gui/charts/map_axis.h"
+#include "app/gui/charts/map_colors.h"
 #include "app/gui/charts/map_view.h"
 #include "engine/inspect/head_summary.h"
+#include "engine/inspect/pooled_map.h"
 
 namespace attnscope::charts {
+
+/// What stands along both sides of a map.
+struct HeatTokens {
+  std::shared_ptr<const std::vector<TokenGroup>> groups;
+  std::shared_ptr<const std::vector<std::string>> texts;  // null: none are written
+};
+
+class HeatDrawing {
+ public:
+  struct Page {
+    QSizeF size;
+    double em = 12;
+    ChartTheme theme = ChartTheme::light;
+    QString title;  // empty: none
+  };
+  HeatDrawing(HeatTokens tokens, const MapFocus& focus, Page page);
+
+  [[nodiscard]] const MapSquare& square() const { return square_; }
+  /// Of the page that holds all of this without slack.
+  [[nodiscard]] double needed_height() const;
+  /// The part of the weights that is seen, in at most one cell a pixel.
+  [[nodiscard]] MapRegion region(double pixels_per_unit) const;
+  /// The whole tokens that are seen, as many down as across.
+  [[nodiscard]] MapRegion whole_tokens() const;
+  /// `image` holds the weights of `region`, which may be another than the one that is seen.
+  void paint(QPainter& painter, const QImage& image, const MapRegion& region) const;
+  [[nodiscard]] QRectF rows_rect(TokenRange rows) const;
+  /// Strips and tokens beside the rows: where they are chosen.
+  [[nodiscard]] QRectF row_margin() const;
+
+ private:
+  [[nodiscard]] double strip_away() const { return 1.25 * strip_; }
+  void paint_side(QPainter& painter, Qt::Orientation along) const;
+  void paint_texts(QPainter& painter, Qt::Orientation along, double first) const;
+
+  HeatTokens tokens_;
+  Page page_;
+  MapSquare square_;
+  double strip_ = 0;  // thickness of the coloured margins
+  double room_ = 0;   // for tokens; 0: none
+};
+
+/// A number of a scale in few characters: "0.02", "1e-4", "1".
+[[nodiscard]] QString weight_words(double value);
+
+/// The ramp along `rect` (lying), with numbers below it in the painter's font.
+void paint_color_bar(QPainter& painter, const QRectF& rect, const HeatScale& scale,
+                     ChartTheme theme);
 
 class HeatView : public MapView {
   Q_OBJECT
@@ -80,6 +137,23 @@ class HeatView : public MapView {
   std::vector<TokenRange> chosen_rows_;
   qint64 marked_ = -1;
   std::optional<std::pair<qint64, qint64>> band_;  // rows from where to where the margin is dragged
+};
+
+/// The colour bar of a scale.
+class HeatBar : public QWidget {
+  Q_OBJECT
+ public:
+  explicit HeatBar(QWidget* parent = nullptr);
+  void set_scale(const HeatScale& scale);
+  [[nodiscard]] const HeatScale& scale() const { return scale_; }
+  [[nodiscard]] QSize sizeHint() const override;
+  [[nodiscard]] QSize minimumSizeHint() const override;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  HeatScale scale_;
 };
 
 }  // namespace attnscope::charts

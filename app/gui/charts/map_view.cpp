@@ -45,19 +45,6 @@ MapView::MapView(const QString& name, QWidget* parent) : QWidget(parent) {
   setAccessibleName(name);
 }
 
-void MapView::set_theme(ChartTheme theme) {
-  theme_ = theme;
-  invalidate();
-}
-
-ChartTheme MapView::theme() const {
-  return theme_.value_or(theme_of(palette()));
-}
-
-QString MapView::explain_pair(Pair /*pair*/) const {
-  return {};
-}
-
 bool MapView::is_pair(Pair pair) const {
   if (!has_map() || pair.first < 0 || pair.second < 0) return false;
   const qint64 tokens = square().axis.tokens();

@@ -18,8 +18,8 @@
 #include <optional>
 #include <utility>
 
+#include "app/gui/background/latest_job.h"
 #include "app/gui/charts/chart_theme.h"
-#include "app/gui/charts/latest_job.h"
 #include "app/gui/charts/map_axis.h"
 
 namespace attnscope::charts {
@@ -29,9 +29,7 @@ class MapView : public QWidget {
  public:
   using Pair = std::pair<qint64, qint64>;  // row, column
 
-  /// Without a call the view follows the palette's lightness.
-  void set_theme(ChartTheme theme);
-  [[nodiscard]] ChartTheme theme() const;
+  [[nodiscard]] ChartTheme theme() const { return theme_of(palette()); }
 
   /// The pair at a widget position; nothing outside the cells.
   [[nodiscard]] std::optional<Pair> pair_at(QPointF position) const;
@@ -73,7 +71,7 @@ class MapView : public QWidget {
   /// Something that the picture is made of has changed.
   virtual void invalidate() = 0;
   /// A sentence on a pair, the tool tip and a part of the description.
-  [[nodiscard]] virtual QString explain_pair(Pair pair) const;
+  [[nodiscard]] virtual QString explain_pair(Pair /*pair*/) const { return {}; }
   virtual void describe() {}
 
   void paintEvent(QPaintEvent* event) override;
@@ -105,7 +103,6 @@ class MapView : public QWidget {
   void keep_in_sight(Pair pair);
   void paint_pair(QPainter& painter, Pair pair, bool is_pinned) const;
 
-  std::optional<ChartTheme> theme_;
   MapFocus focus_;
   std::optional<Pair> hovered_, pinned_, pinned_before_;  // a double click gives its pin back
   std::optional<QPointF> press_, drag_from_;

@@ -8,7 +8,6 @@
 
 #include "app/gui/charts/cell_raster.h"
 #include "app/gui/charts/figure_font.h"
-#include "app/gui/charts/mask_cells.h"
 
 namespace attnscope::charts {
 namespace {
@@ -95,11 +94,37 @@ std::vector<double> spread(std::vector<double> centers, const std::vector<double
 
 }  // namespace
 
+// The hatching's lines lie where x + y (or x - y) is a whole number of periods, so that they go on
+// from cell to cell. Cut here and not by clipping, which SVG writers leave out.
+void paint_part(QPainter& painter, const QRectF& rect, DifferencePart part, ChartTheme theme,
+                double em) {
+  const QColor own = difference_color(part, theme);
+  const QColor paper = colors_of(theme).background;
+  painter.fillRect(rect, own);
+  const int way = hatch_of(part);
+  if (way == 0) return;
+  const double period = 1.4 * hatch_period * em;
+  const QColor line((own.red() + paper.red()) / 2, (own.green() + paper.green()) / 2,
+                    (own.blue() + paper.blue()) / 2);
+  painter.setPen(QPen(line, 0.2 * period, Qt::SolidLine, Qt::FlatCap));
+  const double upper = way > 0 ? rect.top() : -rect.bottom();
+  const double lower = way > 0 ? rect.bottom() : -rect.top();
+  const double first = std::ceil((rect.left() + upper) / period) * period;
+  for (double sum = first; sum < rect.right() + lower; sum += period) {
+    const double left = std::max(rect.left(), sum - lower);
+    const double right = std::min(rect.right(), sum - upper);
+    painter.drawLine(QPointF(left, way * (sum - left)), QPointF(right, way * (sum - right)));
+  }
+  painter.setPen(Qt::NoPen);
+}
+
 MaskDrawing::MaskDrawing(const MaskProblem& problem, MaskStyle style, const MapFocus& focus,
                          const Page& page, const MaskProblem* other)
     : problem_(problem), other_(other), style_(style), page_(page) {
   strip_ = 0.9 * page_.em;
-  if (page_.legend) lay_out_legend();
+  // At the origin; lay_out moves it to its place.
+  if (page_.legend && other_) lay_out_difference_legend();
+  if (page_.legend && !other_) lay_out_group_legend();
   if (page_.names || page_.title) collect_texts();
   lay_out(focus);
 }
@@ -135,15 +160,6 @@ void MaskDrawing::collect_texts() {
   }
 }
 
-// At the origin; lay_out moves it to its place.
-void MaskDrawing::lay_out_legend() {
-  if (other_) {
-    lay_out_difference_legend();
-  } else {
-    lay_out_group_legend();
-  }
-}
-
 void MaskDrawing::lay_out_difference_legend() {
   const double em = page_.em;
   const double line = 1.45 * em;
@@ -158,9 +174,12 @@ void MaskDrawing::lay_out_difference_legend() {
   for (const auto& [part, whole_words] : entries) {
     const QString words =
         metrics.elidedText(whole_words, Qt::ElideRight, page_.size.width() - 4.5 * em);
-    parts_.push_back({part, QRectF(0, y + 0.2 * em, 1.8 * em, 1.05 * em)});
     const double advance = metrics.horizontalAdvance(words);
-    headings_.push_back({words, QRectF(2.4 * em, y, advance + em, line), false});
+    legend_.push_back({.text = words,
+                       .rect = QRectF(2.4 * em, y, advance + em, line),
+                       .box = QRectF(0, y + 0.2 * em, 1.8 * em, 1.05 * em),
+                       .color = ground_color(page_.theme),
+                       .part = part});
     width = std::max(width, 2.4 * em + advance);
     y += line;
   }
@@ -173,38 +192,51 @@ void MaskDrawing::lay_out_group_legend() {
   const double between = 1.4 * em;
   const QFontMetricsF metrics(figure_font(em));
   const std::vector<TokenGroup> groups = present_groups();
+  const auto note_of = [&](TokenGroup from, TokenGroup to) {
+    return window_note(problem_.asked().rule(from, to), problem_.true_window());
+  };
   const QString corner = QStringLiteral("row sees");
   double x = metrics.horizontalAdvance(corner);
   for (const TokenGroup group : groups) {
     x = std::max(x, metrics.horizontalAdvance(group_title(group)));
   }
-  headings_.push_back({corner, QRectF(0, 0, x + em, line), true});
-  for (std::size_t row = 0; row < groups.size(); ++row) {
-    const double y = line * static_cast<double>(row + 1);
-    headings_.push_back({group_title(groups[row]), QRectF(0, y, x + em, line), false});
-  }
+  const double names = x + em;
+  legend_.push_back({.text = corner, .rect = QRectF(0, 0, names, line), .faint = true, .box = {}});
   x += between;
+  std::vector<double> columns;
   for (const TokenGroup to : groups) {
     double width = metrics.horizontalAdvance(group_title(to));
-    headings_.push_back({group_title(to), QRectF(x, 0, width + em, line), false});
-    for (std::size_t row = 0; row < groups.size(); ++row) {
-      const GroupRule& rule = problem_.asked().rule(groups[row], to);
-      const QString note = window_note(rule, problem_.true_window());
-      width = std::max(width, 1.2 * em + metrics.horizontalAdvance(note));
-      // Blocks know no groups: any pair may be seen.
-      const bool sees = rule.kind != GroupRule::Kind::none || problem_.pattern().blocks;
-      legend_.push_back({groups[row], to, sees, note,
-                         QRectF(x, line * static_cast<double>(row + 1), 9 * em, line)});
+    for (const TokenGroup from : groups) {
+      width = std::max(width, 1.2 * em + metrics.horizontalAdvance(note_of(from, to)));
     }
+    legend_.push_back({.text = group_title(to), .rect = QRectF(x, 0, width + em, line), .box = {}});
+    columns.push_back(x);
     x += width + between;
   }
-  legend_size_ = QSizeF(x - between, line * static_cast<double>(groups.size() + 1));
+  double y = line;
+  for (const TokenGroup from : groups) {
+    legend_.push_back({.text = group_title(from), .rect = QRectF(0, y, names, line), .box = {}});
+    for (std::size_t column = 0; column < groups.size(); ++column) {
+      const TokenGroup to = groups[column];
+      // Blocks know no groups: any pair may be seen.
+      const bool sees = problem_.asked().rule(from, to).kind != GroupRule::Kind::none ||
+                        problem_.pattern().blocks;
+      legend_.push_back(
+          {.text = note_of(from, to),
+           .rect = QRectF(columns[column] + 1.2 * em, y, 7.8 * em, line),
+           .box = QRectF(columns[column], y + line / 2 - 0.45 * em, 0.9 * em, 0.9 * em),
+           .color = sees ? pair_color(from, to, page_.theme) : ground_color(page_.theme)});
+    }
+    y += line;
+  }
+  legend_size_ = QSizeF(x - between, y);
 }
 
 void MaskDrawing::move_legend(double x, double y) {
-  for (MaskLegendEntry& entry : legend_) entry.rect.translate(x, y);
-  for (PartEntry& entry : parts_) entry.box.translate(x, y);
-  for (LegendHeading& heading : headings_) heading.rect.translate(x, y);
+  for (MaskLegendEntry& entry : legend_) {
+    entry.rect.translate(x, y);
+    if (!entry.box.isEmpty()) entry.box.translate(x, y);
+  }
 }
 
 void MaskDrawing::lay_out(const MapFocus& focus) {
@@ -245,7 +277,7 @@ void MaskDrawing::lay_out(const MapFocus& focus) {
   double bottom = pad + (note_.isEmpty() ? 0 : note_height + 0.4 * em);
   const double side_room = width - left - pad - legend_size_.width() - 2.5 * em;
   const double height_room = height - top - bottom - 0.6 * em;
-  const bool beside = !headings_.empty() && side_room >= height_room;
+  const bool beside = !legend_.empty() && side_room >= height_room;
   const double legend_height = legend_size_.height();
   if (!beside && legend_height > 0) bottom += legend_height + 0.4 * em;
 
@@ -342,33 +374,10 @@ void MaskDrawing::paint_difference_cells(QPainter& painter) const {
         paint_part(painter,
                    QRectF(page_begin(Side::columns, keys.begin), page_begin(Side::rows, query),
                           width, square_.axis.extent_of(query)),
-                   part);
+                   part, page_.theme, page_.em);
       });
     }
   }
-}
-
-// The hatching's lines lie where x + y (or x - y) is a whole number of periods, so that they go on
-// from cell to cell. Cut here and not by clipping, which SVG writers leave out.
-void MaskDrawing::paint_part(QPainter& painter, const QRectF& rect, DifferencePart part) const {
-  const QColor own = difference_color(part, page_.theme);
-  const QColor paper = colors_of(page_.theme).background;
-  painter.fillRect(rect, own);
-  const int way = hatch_of(part);
-  if (way == 0) return;
-  const double period = 1.4 * hatch_period * page_.em;
-  const QColor line((own.red() + paper.red()) / 2, (own.green() + paper.green()) / 2,
-                    (own.blue() + paper.blue()) / 2);
-  painter.setPen(QPen(line, 0.2 * period, Qt::SolidLine, Qt::FlatCap));
-  const double upper = way > 0 ? rect.top() : -rect.bottom();
-  const double lower = way > 0 ? rect.bottom() : -rect.top();
-  const double first = std::ceil((rect.left() + upper) / period) * period;
-  for (double sum = first; sum < rect.right() + lower; sum += period) {
-    const double left = std::max(rect.left(), sum - lower);
-    const double right = std::min(rect.right(), sum - upper);
-    painter.drawLine(QPointF(left, way * (sum - left)), QPointF(right, way * (sum - right)));
-  }
-  painter.setPen(Qt::NoPen);
 }
 
 void MaskDrawing::paint_frame(QPainter& painter) const {
@@ -535,30 +544,17 @@ void MaskDrawing::paint_group_names(QPainter& painter, Side side) const {
   }
 }
 
-// The pattern's own table: who (row) sees whom (column), in the cells' colours.
 void MaskDrawing::paint_legend(QPainter& painter) const {
   const ThemeColors& colors = colors_of(page_.theme);
-  const double em = page_.em;
-  painter.setFont(figure_font(em));
-  for (const LegendHeading& heading : headings_) {
-    painter.setPen(heading.faint ? colors.faint_text : colors.text);
-    painter.drawText(heading.rect, Qt::AlignLeft | Qt::AlignVCenter, heading.text);
-  }
-  for (const PartEntry& entry : parts_) {
-    if (entry.part) {
-      paint_part(painter, entry.box, *entry.part);
-    } else {
-      painter.fillRect(entry.box, ground_color(page_.theme));
-    }
-  }
+  painter.setFont(figure_font(page_.em));
   for (const MaskLegendEntry& entry : legend_) {
-    const QRectF box(entry.rect.left(), entry.rect.center().y() - 0.45 * em, 0.9 * em, 0.9 * em);
-    painter.fillRect(box, entry.allowed ? pair_color(entry.from, entry.to, page_.theme)
-                                        : ground_color(page_.theme));
-    if (entry.note.isEmpty()) continue;
-    painter.setPen(colors.text);
-    painter.drawText(entry.rect.adjusted(1.2 * em, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
-                     entry.note);
+    if (entry.part) {
+      paint_part(painter, entry.box, *entry.part, page_.theme, page_.em);
+    } else if (!entry.box.isEmpty()) {
+      painter.fillRect(entry.box, entry.color);
+    }
+    painter.setPen(entry.faint ? colors.faint_text : colors.text);
+    painter.drawText(entry.rect, Qt::AlignLeft | Qt::AlignVCenter, entry.text);
   }
 }
 

@@ -15,18 +15,20 @@
 #include "app/gui/charts/cell_raster.h"
 #include "app/gui/charts/chart_theme.h"
 #include "app/gui/charts/map_axis.h"
-#include "app/gui/charts/mask_colors.h"
+#include "app/gui/charts/map_colors.h"
 #include "app/gui/charts/mask_problem.h"
 
 namespace attnscope::charts {
 
-/// A cell of the legend, which is the pattern's table of present groups.
+/// A word of the legend, a box of colour, or both. A mask's legend is its pattern's table of
+/// present groups, row by row: who sees whom, in the cells' colours, "w = 4" beside windows.
 struct MaskLegendEntry {
-  TokenGroup from = TokenGroup::cls;
-  TokenGroup to = TokenGroup::cls;
-  bool allowed = false;
-  QString note;  // "w = 4" beside the colour; empty for whole groups
-  QRectF rect;
+  QString text;
+  QRectF rect;  // of the text
+  bool faint = false;
+  QRectF box;  // empty: none
+  QColor color = {};
+  std::optional<DifferencePart> part = {};  // in place of the colour
 };
 
 class MaskDrawing {
@@ -66,7 +68,6 @@ class MaskDrawing {
   [[nodiscard]] std::vector<TokenGroup> present_groups() const;
   void collect_texts();
   void lay_out(const MapFocus& focus);
-  void lay_out_legend();
   void lay_out_group_legend();
   void lay_out_difference_legend();
   void move_legend(double x, double y);
@@ -82,7 +83,6 @@ class MaskDrawing {
   void paint_breaks(QPainter& painter) const;
   void paint_legend(QPainter& painter) const;
   void paint_difference_cells(QPainter& painter) const;
-  void paint_part(QPainter& painter, const QRectF& rect, DifferencePart part) const;
   void paint_cell_lines(QPainter& painter) const;
 
   const MaskProblem& problem_;
@@ -93,22 +93,15 @@ class MaskDrawing {
   QRectF title_rect_, note_rect_;
   MapSquare square_;
   std::vector<QString> names_;  // of the axis' blocks
-  struct LegendHeading {
-    QString text;
-    QRectF rect;
-    bool faint = false;
-  };
   std::vector<MaskLegendEntry> legend_;
-  struct PartEntry {
-    std::optional<DifferencePart> part;  // none: neither allows the pair
-    QRectF box;
-  };
-  std::vector<PartEntry> parts_;
-  std::vector<LegendHeading> headings_;
   QSizeF legend_size_;
   double row_caption_left_ = 0;
   double strip_ = 0;  // thickness of the coloured margins
   double needed_height_ = 0;
 };
+
+/// A part of a difference in its colour and hatching.
+void paint_part(QPainter& painter, const QRectF& rect, DifferencePart part, ChartTheme theme,
+                double em);
 
 }  // namespace attnscope::charts

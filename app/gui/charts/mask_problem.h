@@ -2,8 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // MaskProblem: one item of a pattern as a mask shows it, with its plan and its oracle. In style
-// schematic it is a small stand-in (1 + 6 + 24 tokens, a window that fits them).
+// schematic it is a small stand-in (1 + 6 + 24 tokens, a window that fits them). And what two of
+// them with the same tokens do not have in common.
 
+#include <array>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -76,5 +80,31 @@ class MaskProblem {
   std::vector<std::int64_t> sentences_;
   bool stand_in_ = false;
 };
+
+/// Pairs that only A allows, only B, and both: row by row from the intervals of both.
+enum class DifferencePart { only_a, only_b, both };
+inline constexpr std::size_t difference_part_count = 3;
+
+/// One row's keys, each list ascending and disjoint. Kept by the caller for many rows.
+class DifferenceRow {
+ public:
+  /// `a` and `b` have the same tokens.
+  void split(const MaskProblem& a, const MaskProblem& b, std::int64_t query);
+  [[nodiscard]] const std::vector<TokenRange>& keys(DifferencePart part) const {
+    return parts_[static_cast<std::size_t>(part)];
+  }
+
+ private:
+  void add(bool in_a, bool in_b, TokenRange keys);
+
+  std::array<std::vector<TokenRange>, difference_part_count> parts_;
+  std::vector<TokenRange> a_, b_;
+};
+
+/// Pairs of the whole mask in each part, in DifferencePart's order. Nothing when there are too many
+/// intervals to look at in a few seconds, or when `superseded` says so meanwhile.
+using DifferenceCounts = std::array<std::int64_t, difference_part_count>;
+[[nodiscard]] std::optional<DifferenceCounts> count_difference(
+    const MaskProblem& a, const MaskProblem& b, const std::function<bool()>& superseded);
 
 }  // namespace attnscope::charts

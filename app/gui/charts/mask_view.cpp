@@ -47,28 +47,18 @@ Result<std::shared_ptr<const MaskProblem>> make_shared_problem(const MaskSource&
 MaskView::MaskView(QWidget* parent) : MapView(QStringLiteral("Attention mask"), parent) {
   message_ = QStringLiteral("No pattern chosen");
   for (LatestJob* job : {&maker_, &refiner_}) {
-    connect(job, &LatestJob::failed, this, [this](const QString& sentence) {
-      (void)refuse(Error{sentence.toStdString()});
-      Q_EMIT refused(sentence);
-    });
+    connect(job, &LatestJob::failed, this,
+            [this](const QString& sentence) { (void)refuse(Error{sentence.toStdString()}); });
   }
 }
 
-Status MaskView::show_mask(const AttentionPattern& pattern, std::optional<Window> window,
-                           const LayoutItem& item) {
-  return show_sources({pattern, window}, std::nullopt, item);
-}
-
-Status MaskView::show_difference(const MaskSource& a, const MaskSource& b, const LayoutItem& item) {
-  return show_sources(a, b, item);
-}
-
-Status MaskView::show_sources(MaskSource a, std::optional<MaskSource> b, const LayoutItem& item) {
+Status MaskView::show_difference(const MaskSource& a, const std::optional<MaskSource>& b,
+                                 const LayoutItem& item) {
   const bool same_sizes =
       a_ && item.cls == item_.cls && item.query == item_.query && item.documents == item_.documents;
   if (!same_sizes) forget_focus();
-  a_ = std::move(a);
-  b_ = std::move(b);
+  a_ = a;
+  b_ = b;
   item_ = item;
   return rebuild();
 }
@@ -115,9 +105,7 @@ Status MaskView::rebuild() {
         if (problem && b) other = make_shared_problem(*b, item, style);
         token.deliver([this, problem = std::move(problem), other = std::move(other)] {
           if (problem && other) return adopt(*problem, *other);
-          const Error& error = problem ? other.error() : problem.error();
-          (void)refuse(error);
-          Q_EMIT refused(QString::fromStdString(error.message));
+          (void)refuse(problem ? other.error() : problem.error());
         });
       });
   return {};
@@ -202,12 +190,12 @@ QString MaskView::explain(qint64 query_token, qint64 key_token) const {
 
 QSize MaskView::sizeHint() const {
   const int em = static_cast<int>(em_of(*this));
-  return is_compact_ ? QSize(20 * em, 20 * em) : QSize(44 * em, 44 * em);
+  return is_compact_ ? minimumSizeHint() : QSize(44 * em, 44 * em);
 }
 
-// Smaller than looks good: a page with large text still has to fit a small screen.
+// In points and not in letters: a page with large text still has to fit a small screen.
 QSize MaskView::minimumSizeHint() const {
-  return is_compact_ ? QSize(110, 110) : QSize(200, 200);
+  return is_compact_ ? QSize(150, 150) : QSize(200, 200);
 }
 
 QImage MaskView::cells_at_once() const {

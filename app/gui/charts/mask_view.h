@@ -29,12 +29,15 @@ class MaskView : public MapView {
  public:
   explicit MaskView(QWidget* parent = nullptr);
 
-  /// One item. On an error (a missing window, sizes < 0, more than a million tokens
-  /// unless in style schematic) the view shows
-  /// the sentence and no mask. The zoom stays when the sizes stay.
+  /// One item. On an error (a missing window, sizes < 0, more than a million tokens unless in style
+  /// schematic) the view shows the sentence and no mask. The zoom stays when the sizes stay.
   Status show_mask(const AttentionPattern& pattern, std::optional<Window> window,
-                   const LayoutItem& item);
-  Status show_difference(const MaskSource& a, const MaskSource& b, const LayoutItem& item);
+                   const LayoutItem& item) {
+    return show_difference({pattern, window}, std::nullopt, item);
+  }
+  /// Without a B the mask of A alone.
+  Status show_difference(const MaskSource& a, const std::optional<MaskSource>& b,
+                         const LayoutItem& item);
   void set_style(MaskStyle style);
   [[nodiscard]] MaskStyle style() const { return style_; }
   /// Margins and cells alone, for several views side by side.
@@ -58,10 +61,6 @@ class MaskView : public MapView {
   [[nodiscard]] QSize sizeHint() const override;
   [[nodiscard]] QSize minimumSizeHint() const override;
 
- Q_SIGNALS:
-  /// A mask that was made on the thread turned out not to be possible.
-  void refused(const QString& sentence);
-
  private:
   using ProblemPointer = std::shared_ptr<const MaskProblem>;
 
@@ -75,7 +74,6 @@ class MaskView : public MapView {
   }
   void describe() override;
 
-  Status show_sources(MaskSource a, std::optional<MaskSource> b, const LayoutItem& item);
   Status rebuild();
   Status refuse(const Error& error);
   void adopt(ProblemPointer problem, ProblemPointer other);

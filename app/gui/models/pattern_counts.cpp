@@ -5,13 +5,75 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/gui/session/text.h"
 #include "engine/pattern/compile_plan.h"
+#include "engine/report/table.h"
 #include "kernels/plan/counts.h"
 
 namespace attnscope::gui {
 namespace {
 
-constexpr std::int64_t quick_tokens = 20'000;
+QString cost_words(const char* text) {
+  return QCoreApplication::translate("attnscope::gui::PatternCounts", text);
+}
+
+/// What is counted, from the counts of one side.
+struct Quantity {
+  const char *title, *meaning;
+  CostRow::Value (*value)(const PatternCounts& counts);
+};
+
+CostRow::Value counted_value(double count) {
+  return {.number = count, .text = count_words(count)};
+}
+
+constexpr Quantity quantities[] = {
+    {"Tokens", "[CLS], query and documents of one item",
+     [](const PatternCounts& counts) { return counted_value(counts.tokens); }},
+    {"Allowed pairs",
+     "Allowed pairs of one head, counted from its plan: the runs of keys that each "
+     "query attends to",
+     [](const PatternCounts& counts) { return counted_value(counts.pairs); }},
+    {"… of all pairs", "Allowed pairs of all pairs",
+     [](const PatternCounts& counts) -> CostRow::Value {
+       return {.number = counts.density,
+               .text = QString::number(counts.density * 100, 'g', counts.density < 0.1 ? 2 : 3) +
+                       QStringLiteral(" %")};
+     }},
+    {"Useful FLOP", "Two products over the allowed pairs of all heads: 4 · head dimension a pair",
+     [](const PatternCounts& counts) { return counted_value(counts.flop); }},
+    {"… of full attention", "Share of full attention's FLOP",
+     [](const PatternCounts& counts) -> CostRow::Value {
+       if (!(counts.flop > 0)) return {};
+       const QString share = QString::number(counts.full_flop / counts.flop, 'f', 1);
+       return {.number = counts.flop / counts.full_flop, .text = QStringLiteral("1 / ") + share};
+     }},
+    {"Exponentials", "One a pair and head, in the softmax",
+     [](const PatternCounts& counts) { return counted_value(counts.exponentials); }},
+    {"Least bytes", "float32 q, k, v read once and o written once",
+     [](const PatternCounts& counts) -> CostRow::Value {
+       return {.number = counts.bytes, .text = words(report::format_bytes(counts.bytes))};
+     }}};
+
+CostRow::Value limit_value(const PatternCounts& counts, const MachineCeilings& machine) {
+  const PatternLimit least = limit_of(counts, machine);
+  return {.number = least.ms,
+          .text = QString::number(least.ms, 'g', 3) + QStringLiteral(" ms"),
+          .note = cost_words("Bound by %1; rates of %2").arg(least.by, machine.from)};
+}
+
+CostRow::Value executed_value(const CountedPattern& side, const QString& id) {
+  const auto found = std::ranges::find(side.implementations, id, &ForeseenCost::id);
+  if (found == side.implementations.end() || !side.counts) return {};
+  if (!found->reason.isEmpty()) return {.note = found->reason};
+  const double useful = side.counts->flop;
+  return {.number = found->executed_flop,
+          .text = times_words(useful > 0 ? found->executed_flop / useful : 0),
+          .note = cost_words("Executes %1 FLOP for %2 useful ones and needs %3 beside inputs and "
+                             "outputs")
+                      .arg(count_words(found->executed_flop), count_words(useful),
+                           words(report::format_bytes(found->peak_bytes)))};
+}
 
 }  // namespace
 
@@ -36,27 +98,71 @@ Result<PatternCounts> count_pattern(const charts::MaskSource& source, const Layo
   return counts;
 }
 
-bool is_quickly_counted(const charts::MaskSource& source, const LayoutItem& item) {
-  std::int64_t tokens = item.cls + item.query;
-  for (const std::int64_t document : item.documents) tokens += document;
-  const std::int64_t work =
-      source.pattern.blocks ? tokens * (1 + source.pattern.blocks->random) : tokens;
-  return work <= quick_tokens;
-}
-
 PatternLimit limit_of(const PatternCounts& counts, const MachineCeilings& machine) {
   const CellWork arithmetic{.useful_flop = counts.flop};
   const CellWork memory{.least_bytes = counts.bytes};
   const CellWork exponentials{.exponentials = counts.exponentials};
-  const auto words = [](const char* text) {
-    return QCoreApplication::translate("attnscope::gui::PatternCounts", text);
-  };
   const std::pair<double, QString> limits[] = {
-      {limit_ns(arithmetic, machine.rates), words("arithmetic")},
-      {limit_ns(memory, machine.rates), words("memory")},
-      {limit_ns(exponentials, machine.rates), words("exponentials")}};
+      {limit_ns(arithmetic, machine.rates), cost_words("arithmetic")},
+      {limit_ns(memory, machine.rates), cost_words("memory")},
+      {limit_ns(exponentials, machine.rates), cost_words("exponentials")}};
   const auto& [ns, by] = *std::ranges::max_element(limits, {}, &std::pair<double, QString>::first);
   return {ns / 1e6, by};
+}
+
+std::vector<CostRow> cost_rows(const CountedPattern& a, const std::optional<CountedPattern>& b,
+                               const std::optional<MachineCeilings>& machine) {
+  std::vector<CostRow> rows;
+  const auto add = [&](const QString& title, const QString& meaning, const auto& value_of) {
+    CostRow row{.title = title, .meaning = meaning, .a = value_of(a), .b = {}, .ratio = {}};
+    if (b) row.b = value_of(*b);
+    row.ratio.note = cost_words("A over B");
+    if (row.a.number && row.b.number && *row.b.number > 0) {
+      row.ratio.text = times_words(*row.a.number / *row.b.number);
+    }
+    rows.push_back(std::move(row));
+  };
+  for (const Quantity& quantity : quantities) {
+    add(cost_words(quantity.title), cost_words(quantity.meaning), [&](const CountedPattern& side) {
+      return side.counts ? quantity.value(*side.counts) : CostRow::Value();
+    });
+  }
+  add(cost_words("Limit here"),
+      machine
+          ? cost_words("No forward call can be faster on this machine; rates of %1")
+                .arg(machine->from)
+          : cost_words("A run measures what this machine can reach: start one to see the limit"),
+      [&](const CountedPattern& side) {
+        return side.counts && machine ? limit_value(*side.counts, *machine) : CostRow::Value();
+      });
+  QStringList ids;
+  for (const CountedPattern* side : {&a, b ? &*b : nullptr}) {
+    if (!side) continue;
+    for (const ForeseenCost& cost : side->implementations) {
+      if (!ids.contains(cost.id)) ids.append(cost.id);
+    }
+  }
+  for (const QString& id : ids) {
+    add(cost_words("%1 over useful").arg(id),
+        cost_words(
+            "FLOP that the implementation executes by its own account, over the useful ones"),
+        [&](const CountedPattern& side) { return executed_value(side, id); });
+  }
+  return rows;
+}
+
+report::Sheet sheet_of(const std::vector<CostRow>& rows, const QString& corner, bool with_b) {
+  report::Sheet sheet{.columns = {{corner.toStdString(), corner.toStdString(), false}, {"A", "A"}}};
+  if (with_b) sheet.columns.insert(sheet.columns.end(), {{"B", "B"}, {"A / B", "A / B"}});
+  for (const CostRow& row : rows) {
+    std::vector<report::SheetCell> cells{row.title.toStdString(), row.a.text.toStdString()};
+    if (with_b) {
+      cells.emplace_back(row.b.text.toStdString());
+      cells.emplace_back(row.ratio.text.toStdString());
+    }
+    sheet.add(std::move(cells));
+  }
+  return sheet;
 }
 
 QString count_words(double count) {

@@ -129,18 +129,22 @@ PatternEntry PatternEditor::copy_of(const PatternEntry& origin) {
   return copy;
 }
 
-void PatternEditor::push(Kind kind, const QString& words, State next) {
+void PatternEditor::edit(Kind kind, const QString& words,
+                         const std::function<void(State&)>& change) {
   State before = now();
+  State next = before;
+  change(next);
   if (before == next) return;
   undo_.push(new PatternEdit(*this, kind, words, std::move(before), std::move(next)));
 }
 
-Status PatternEditor::push_pattern(Kind kind, const QString& words, AttentionPattern next) {
+Status PatternEditor::edit_pattern(Kind kind, const QString& words,
+                                   const std::function<void(AttentionPattern&)>& change) {
+  AttentionPattern next = pattern();
+  change(next);
   if (!next.has_rules() && !next.blocks) return fail("{}", nobody_sees);
-  State state = now();
-  settle_sentences(next, state.item);
-  state.pattern = std::move(next);
-  push(kind, words, std::move(state));
+  settle_sentences(next, state_.item);
+  edit(kind, words, [&](State& state) { state.pattern = next; });
   return {};
 }
 
@@ -160,31 +164,31 @@ Status PatternEditor::set_rule(TokenGroup from, TokenGroup to, const GroupRule& 
     return fail("{} and {} tokens share no positions, so a window between them has no meaning.",
                 name_of(from), name_of(to));
   }
-  AttentionPattern next = pattern();
-  next.attends[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)] = rule;
   end_gesture();
-  return push_pattern(Kind::rule, tr("who sees whom"), std::move(next));
+  return edit_pattern(Kind::rule, tr("who sees whom"), [&](AttentionPattern& next) {
+    next.attends[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)] = rule;
+  });
 }
 
 Status PatternEditor::set_blocks(const std::optional<BlockRule>& blocks) {
-  AttentionPattern next = pattern();
-  if (blocks) {
-    next.attends = {};
-    next.sentence_every.reset();
-  } else if (next.blocks) {
-    next.attends = entry().before.attends;
-    next.sentence_every = entry().before.sentence_every;
-    if (!next.has_rules()) {  // begun as blocks: everyone sees everyone
-      for (const TokenGroup from : {TokenGroup::cls, TokenGroup::query, TokenGroup::document}) {
-        for (const TokenGroup to : {TokenGroup::cls, TokenGroup::query, TokenGroup::document}) {
-          next.attends[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)].kind =
-              GroupRule::Kind::whole;
+  return edit_pattern(Kind::blocks, tr("blocks"), [&](AttentionPattern& next) {
+    if (blocks) {
+      next.attends = {};
+      next.sentence_every.reset();
+    } else if (next.blocks) {
+      next.attends = entry().before.attends;
+      next.sentence_every = entry().before.sentence_every;
+      if (!next.has_rules()) {  // begun as blocks: everyone sees everyone
+        for (const TokenGroup from : {TokenGroup::cls, TokenGroup::query, TokenGroup::document}) {
+          for (const TokenGroup to : {TokenGroup::cls, TokenGroup::query, TokenGroup::document}) {
+            next.attends[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)].kind =
+                GroupRule::Kind::whole;
+          }
         }
       }
     }
-  }
-  next.blocks = blocks;
-  return push_pattern(Kind::blocks, tr("blocks"), std::move(next));
+    next.blocks = blocks;
+  });
 }
 
 Status PatternEditor::set_name(const std::string& name) {
@@ -197,58 +201,44 @@ Status PatternEditor::set_name(const std::string& name) {
   if (patterns_.has_name(name)) {
     return fail("\"{}\" is the name of another pattern here; choose another one.", name);
   }
-  AttentionPattern next = pattern();
-  next.name = name;
-  return push_pattern(Kind::name, tr("name"), std::move(next));
+  return edit_pattern(Kind::name, tr("name"), [&](AttentionPattern& next) { next.name = name; });
 }
 
-void PatternEditor::set_title(const std::string& title) {
-  AttentionPattern next = pattern();
-  next.title = title;
-  (void)push_pattern(Kind::title, tr("title"), std::move(next));
+Status PatternEditor::set_title(const std::string& title) {
+  return edit_pattern(Kind::title, tr("title"),
+                      [&](AttentionPattern& next) { next.title = title; });
 }
 
-void PatternEditor::set_description(const std::string& description) {
-  AttentionPattern next = pattern();
-  next.description = description;
-  (void)push_pattern(Kind::description, tr("description"), std::move(next));
+Status PatternEditor::set_description(const std::string& description) {
+  return edit_pattern(Kind::description, tr("description"),
+                      [&](AttentionPattern& next) { next.description = description; });
 }
 
 void PatternEditor::set_window(Window window) {
-  State next = now();
-  next.window = window;
-  push(Kind::window, tr("window"), std::move(next));
+  edit(Kind::window, tr("window"), [&](State& next) { next.window = window; });
 }
 
 void PatternEditor::set_query(std::int64_t tokens) {
-  State next = now();
-  next.item.query = tokens;
-  push(Kind::query, tr("query tokens"), std::move(next));
+  edit(Kind::query, tr("query tokens"), [&](State& next) { next.item.query = tokens; });
 }
 
 void PatternEditor::set_documents(const std::vector<std::int64_t>& tokens) {
-  State next = now();
-  next.item.documents = tokens;
-  push(Kind::documents, tr("document tokens"), std::move(next));
-}
-
-void PatternEditor::set_no_sentences() {
-  set_sentences({});
+  edit(Kind::documents, tr("document tokens"), [&](State& next) { next.item.documents = tokens; });
 }
 
 void PatternEditor::set_sentences_every(std::int64_t tokens) {
-  State next = now();
-  next.item.sentences.clear();
-  next.item.sentences_given = false;
-  next.pattern.sentence_every = tokens;
-  push(Kind::sentences, tr("sentence starts"), std::move(next));
+  edit(Kind::sentences, tr("sentence starts"), [&](State& next) {
+    next.item.sentences.clear();
+    next.item.sentences_given = false;
+    next.pattern.sentence_every = tokens;
+  });
 }
 
 void PatternEditor::set_sentences(const std::vector<std::int64_t>& starts) {
-  State next = now();
-  next.item.sentences = starts;
-  next.item.sentences_given = true;
-  push(Kind::sentences, tr("sentence starts"), std::move(next));
+  edit(Kind::sentences, tr("sentence starts"), [&](State& next) {
+    next.item.sentences = starts;
+    next.item.sentences_given = true;
+  });
 }
 
 Status PatternEditor::open_file(const QString& file) {

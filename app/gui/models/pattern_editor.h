@@ -12,6 +12,7 @@
 
 #include <QObject>
 #include <QUndoStack>
+#include <functional>
 #include <optional>
 
 #include "app/gui/models/pattern_list_model.h"
@@ -48,12 +49,11 @@ class PatternEditor : public QObject {
   Status set_rule(TokenGroup from, TokenGroup to, const GroupRule& rule);
   Status set_blocks(const std::optional<BlockRule>& blocks);
   Status set_name(const std::string& name);
-  void set_title(const std::string& title);
-  void set_description(const std::string& description);
+  Status set_title(const std::string& title);
+  Status set_description(const std::string& description);
   void set_window(Window window);
   void set_query(std::int64_t tokens);
   void set_documents(const std::vector<std::int64_t>& tokens);
-  void set_no_sentences();
   void set_sentences_every(std::int64_t tokens);
   void set_sentences(const std::vector<std::int64_t>& starts);
   void end_gesture() { ++gesture_; }
@@ -78,8 +78,10 @@ class PatternEditor : public QObject {
     friend bool operator==(const State&, const State&) = default;
   };
 
-  void push(Kind kind, const QString& words, State next);
-  Status push_pattern(Kind kind, const QString& words, AttentionPattern next);
+  void edit(Kind kind, const QString& words, const std::function<void(State&)>& change);
+  /// Refuses a pattern that cannot be computed.
+  Status edit_pattern(Kind kind, const QString& words,
+                      const std::function<void(AttentionPattern&)>& change);
   void go_to(int id, const State& state);
   [[nodiscard]] State now() const;
   /// A pattern of one's own that begins as this one.

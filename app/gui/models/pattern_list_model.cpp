@@ -127,8 +127,6 @@ QVariant PatternListModel::data(const QModelIndex& index, int role) const {
       const QString place = shown.file.isEmpty() ? tr("No file yet") : shown.file;
       return shown.is_modified() ? tr("%1. Not saved: Ctrl+S saves it.").arg(place) : place;
     }
-    case modified_role:
-      return shown.is_modified();
     default:
       return {};
   }

@@ -22,8 +22,6 @@ struct PatternEntry {
 class PatternListModel : public QAbstractListModel {
   Q_OBJECT
  public:
-  enum Role { modified_role = Qt::UserRole };
-
   explicit PatternListModel(QObject* parent = nullptr);
 
   /// The row of the opened pattern; opening a file again reads it anew.

@@ -34,49 +34,52 @@ ordered_json lengths_around(const LayoutItem& item, std::int64_t tokens) {
   return lengths;
 }
 
+void add_once(ordered_json& list, ordered_json entry) {
+  if (std::ranges::find(list, entry) == list.end()) list.push_back(std::move(entry));
+}
+
+/// Adds a pattern's contenders, its window and, where it does not ship, the pattern itself.
+void add_source(ordered_json& sweep, const charts::MaskSource& source,
+                const QStringList& implementations) {
+  AttentionPattern pattern = source.pattern;
+  const AttentionPattern* same_name = shipped(pattern.name);
+  const bool ships = same_name != nullptr && *same_name == pattern;
+  if (same_name != nullptr && !ships) pattern.name += "-own";
+  if (!ships) add_once(sweep["patterns"], ordered_json::parse(pattern_json(pattern)));
+  for (const QString& id : implementations) {
+    add_once(sweep["contenders"], pattern.name + "/" + id.toStdString());
+  }
+  if (!source.window) return;
+  const Window window = *source.window;
+  add_once(sweep["windows"],
+           window.is_infinite() ? ordered_json("inf") : ordered_json(window.tokens()));
+}
+
 }  // namespace
 
-Result<QString> sweep_of(const BenchmarkWish& wish) {
+Result<QString> sweep_of(const RunWish& wish) {
   const auto layout = SequenceLayout::make({wish.item});
   if (!layout) return tl::unexpected(layout.error());
-  if (wish.item.sentences_given && wish.source.pattern.has_sentences()) {
+  const bool with_sentences = std::ranges::any_of(
+      wish.sources, [](const auto& source) { return source.pattern.has_sentences(); });
+  if (wish.item.sentences_given && with_sentences) {
     return fail(
         "A sweep has sentence starts at every so many tokens, none listed by hand; choose "
-        "\"every\" "
-        "to measure the pattern.");
+        "\"every\" to measure the pattern.");
   }
   if (wish.implementations.isEmpty()) {
     return fail("No implementation on this machine takes the pattern at this length.");
   }
-  AttentionPattern pattern = wish.source.pattern;
-  const AttentionPattern* same_name = shipped(pattern.name);
-  const bool ships = same_name != nullptr && *same_name == pattern;
-  if (same_name != nullptr && !ships) pattern.name += "-own";
-
   ordered_json sweep;
-  sweep["name"] = "pattern-" + pattern.name;
-  if (!ships) {
-    sweep["patterns"] = ordered_json::array({ordered_json::parse(pattern_json(pattern))});
+  sweep["name"] = wish.name;
+  for (const charts::MaskSource& source : wish.sources) {
+    add_source(sweep, source, wish.implementations);
   }
-  ordered_json contenders = ordered_json::array();
-  for (const QString& id : wish.implementations) {
-    contenders.push_back(pattern.name + "/" + id.toStdString());
-  }
-  if (std::ranges::find(contenders, full_attention) == contenders.end()) {
-    contenders.push_back(full_attention);
-  }
-  sweep["contenders"] = std::move(contenders);
-  if (wish.source.window) {
-    const Window window = *wish.source.window;
-    sweep["windows"] = ordered_json::array();
-    if (window.is_infinite()) {
-      sweep["windows"].push_back("inf");
-    } else {
-      sweep["windows"].push_back(window.tokens());
-    }
-  }
+  add_once(sweep["contenders"], full_attention);
+  // A sweep's query is counted without its [SEP].
   sweep["query_tokens"] = std::max<std::int64_t>(wish.item.query - 1, 0);
-  sweep["sequence_tokens"] = lengths_around(wish.item, layout->tokens());
+  sweep["sequence_tokens"] = wish.other_lengths ? lengths_around(wish.item, layout->tokens())
+                                                : ordered_json::array({layout->tokens()});
   sweep["documents"] = std::max<std::size_t>(wish.item.documents.size(), 1);
   sweep["batch"] = {{"max", 1}};
   sweep["heads"] = wish.heads;

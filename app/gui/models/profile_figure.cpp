@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/gui/charts/mask_colors.h"
+#include "app/gui/charts/map_colors.h"
 
 namespace attnscope::gui {
 namespace {

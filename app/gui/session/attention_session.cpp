@@ -25,6 +25,8 @@ constexpr std::int64_t map_side = 2048;
 constexpr std::int64_t sample_side = 64;
 constexpr std::int64_t sample_rows = 192;
 
+using HeadsRead = std::vector<std::shared_ptr<const HeadVectors>>;  // one, or all for their mean
+
 Result<HeadsRead> read_heads(const Dump& dump, std::size_t layer, int head) {
   const bool all = head == dump.info().heads;
   HeadsRead heads;
@@ -50,7 +52,7 @@ Result<std::shared_ptr<const WeightRows>> weights_of(const HeadsRead& heads, con
   return std::make_shared<const MeanWeights>(std::move(rows));
 }
 
-Stopped stopped_by(const charts::LatestJob::Token& token) {
+Stopped stopped_by(const LatestJob::Token& token) {
   return [&token] { return token.superseded(); };
 }
 
@@ -69,11 +71,10 @@ QString PatternChoice::title() const {
 
 AttentionSession::AttentionSession(QObject* parent) : QObject(parent) {
   register_dumps();
-  for (charts::LatestJob* job : {&computing_, &summing_}) {
-    connect(job, &charts::LatestJob::finished, this, &AttentionSession::busy_changed);
-    connect(job, &charts::LatestJob::failed, this, &AttentionSession::head_failed);
+  for (LatestJob* job : {&computing_, &summing_}) {
+    connect(job, &LatestJob::failed, this, &AttentionSession::head_failed);
   }
-  connect(&reading_, &charts::LatestJob::failed, this,
+  connect(&reading_, &LatestJob::failed, this,
           [this](const QString& sentence) { Q_EMIT open_failed(sentence, {}); });
 }
 
@@ -100,7 +101,7 @@ void AttentionSession::open_example() {
 
 void AttentionSession::read_dump(const QString& file, const QString& name, Reader reader) {
   Q_EMIT opening(name);
-  reading_.start([this, file, reader = std::move(reader)](const charts::LatestJob::Token& token) {
+  reading_.start([this, file, reader = std::move(reader)](const LatestJob::Token& token) {
     Result<Dump> read = reader();
     if (!read) {
       return token.deliver([this, file, sentence = words(read.error().message)] {
@@ -176,47 +177,33 @@ void AttentionSession::compute_head() {
   Q_EMIT head_changed();
   Q_EMIT received_changed();
   const auto layer = static_cast<std::size_t>(head_.layer);
-  computing_.start([this, dump = dump_, layer, head = head_.head,
-                    choice = first_pattern(layer)](const charts::LatestJob::Token& token) {
+  computing_.start([this, dump = dump_, layer, head = head_.head, first = first_pattern(layer),
+                    second = b_](const LatestJob::Token& token) {
+    const DumpInfo& info = dump->info();
     const auto fail_with = [&](const Error& error) {
       token.deliver([this, sentence = words(error.message)] { Q_EMIT head_failed(sentence); });
     };
+    // False when it was superseded.
+    const auto compute = [&](AttentionSide which, std::shared_ptr<const WeightRows> weights) {
+      auto summary = summarise(*weights, info.groups, {.map_side = map_side}, stopped_by(token));
+      if (!summary) return false;
+      token.deliver([this, which, side = SideWeights{std::move(weights), shared(summary)}] {
+        take_side(which, side);
+      });
+      return true;
+    };
     const Result<HeadsRead> vectors = read_heads(*dump, layer, head);
     if (!vectors) return fail_with(vectors.error());
-    const auto weights = weights_of(*vectors, dump->info(), head, choice);
-    if (!weights) return fail_with(weights.error());
-    auto summary =
-        summarise(**weights, dump->info().groups, {.map_side = map_side}, stopped_by(token));
-    if (!summary) return;
-    token.deliver([this, vectors = *vectors, side = SideWeights{*weights, shared(summary)}] {
-      take_side(AttentionSide::a, side);
-      if (b_) compute_second(vectors);
-    });
-  });
-  Q_EMIT busy_changed();
-}
-
-void AttentionSession::compute_second(const HeadsRead& vectors) {
-  computing_.start([this, dump = dump_, vectors, a = head_.side(AttentionSide::a).weights,
-                    head = head_.head, choice = *b_](const charts::LatestJob::Token& token) {
-    const DumpInfo& info = dump->info();
-    const auto b = weights_of(vectors, info, head, choice);
-    if (!b) {
-      return token.deliver(
-          [this, sentence = words(b.error().message)] { Q_EMIT head_failed(sentence); });
-    }
-    auto summary = summarise(**b, info.groups, {.map_side = map_side}, stopped_by(token));
-    if (!summary) return;
-    token.deliver(
-        [this, side = SideWeights{*b, shared(summary)}] { take_side(AttentionSide::b, side); });
-    const std::optional<KeptMass> kept = kept_mass(*a, **b, info.groups, stopped_by(token));
-    const auto difference = std::make_shared<const WeightDifference>(a, *b);
-    auto changed = summarise(*difference, info.groups, {.map_side = map_side}, stopped_by(token));
-    if (!kept || !changed) return;
-    token.deliver([this, kept, side = SideWeights{difference, shared(changed)}] {
-      head_.kept = kept;
-      take_side(AttentionSide::difference, side);
-    });
+    const auto a = weights_of(*vectors, info, head, first);
+    if (!a) return fail_with(a.error());
+    if (!compute(AttentionSide::a, *a) || !second) return;
+    const auto b = weights_of(*vectors, info, head, *second);
+    if (!b) return fail_with(b.error());
+    if (!compute(AttentionSide::b, *b)) return;
+    const std::optional<KeptMass> kept = kept_mass(**a, **b, info.groups, stopped_by(token));
+    if (!kept) return;
+    token.deliver([this, kept] { head_.kept = kept; });
+    compute(AttentionSide::difference, std::make_shared<const WeightDifference>(*a, *b));
   });
 }
 
@@ -228,7 +215,7 @@ void AttentionSession::compute_received() {
     Q_EMIT received_changed();
     return;
   }
-  summing_.start([this, chosen, rows = rows_](const charts::LatestJob::Token& token) {
+  summing_.start([this, chosen, rows = rows_](const LatestJob::Token& token) {
     std::optional<Received> received;
     if (rows.empty()) {
       received = received_from_all(*chosen.summary);
@@ -241,7 +228,6 @@ void AttentionSession::compute_received() {
       Q_EMIT received_changed();
     });
   });
-  Q_EMIT busy_changed();
 }
 
 void AttentionSession::compute_samples() {
@@ -250,7 +236,7 @@ void AttentionSession::compute_samples() {
   for (std::size_t layer = 0; layer < dump_->info().layers.size(); ++layer) {
     choices.push_back(first_pattern(layer));
   }
-  sampling_.start([this, dump = dump_, choices](const charts::LatestJob::Token& token) {
+  sampling_.start([this, dump = dump_, choices](const LatestJob::Token& token) {
     const DumpInfo& info = dump->info();
     const int pictures = info.heads + (info.heads > 1 ? 1 : 0);
     for (std::size_t layer = 0; layer < choices.size(); ++layer) {

@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-#include "app/gui/charts/latest_job.h"
+#include "app/gui/background/latest_job.h"
 #include "engine/inspect/dump.h"
 #include "engine/inspect/head_summary.h"
 #include "engine/inspect/head_weights.h"
@@ -23,7 +23,6 @@
 namespace attnscope::gui {
 
 using DumpPointer = std::shared_ptr<const Dump>;
-using HeadsRead = std::vector<std::shared_ptr<const HeadVectors>>;  // one, or all for their mean
 
 /// The same scores under pattern A, under B, and what B changes.
 enum class AttentionSide { a, b, difference };
@@ -92,13 +91,11 @@ class AttentionSession : public QObject {
   void received_changed();
   /// Of some rows of a head, for a small picture.
   void sampled(int layer, int head, const std::shared_ptr<const attnscope::HeadSummary>& summary);
-  void busy_changed();
 
  private:
   using Reader = std::function<Result<Dump>()>;
   void read_dump(const QString& file, const QString& name, Reader reader);
   void compute_head();
-  void compute_second(const HeadsRead& vectors);
   void compute_received();
   void compute_samples();
   void take_side(AttentionSide which, SideWeights weights);
@@ -113,7 +110,7 @@ class AttentionSession : public QObject {
   std::vector<TokenRange> rows_;
   std::optional<Received> received_;
   // Last, so that they end before what they work on.
-  charts::LatestJob reading_, computing_, summing_, sampling_;
+  LatestJob reading_, computing_, summing_, sampling_;
 };
 
 }  // namespace attnscope::gui

@@ -21,6 +21,14 @@ QStringList recent_files() {
   return there;
 }
 
+QStringList recent_files(FileKind kind) {
+  QStringList files;
+  for (const QString& file : recent_files()) {
+    if (const auto known = kind_of(file.toStdString()); known && *known == kind) files.append(file);
+  }
+  return files;
+}
+
 void remember_file(const QString& file) {
   QStringList files = recent_files();
   const QString absolute = QFileInfo(file).absoluteFilePath();

@@ -75,7 +75,7 @@ AnswerPanel::AnswerPanel(QWidget* parent)
   connect(fields_, &AnswerFields::changed, this, [this] { typing_.start(); });
   connect(fields_, &AnswerFields::file_wanted, this, &AnswerPanel::choose_file);
   connect(settings_, &QComboBox::activated, this, &AnswerPanel::show_setting);
-  connect(&job_, &charts::LatestJob::failed, this, &AnswerPanel::say);
+  connect(&job_, &LatestJob::failed, this, &AnswerPanel::say);
   connect(plot_, &EffectivenessPlot::succeeded, this, &AnswerPanel::succeeded);
   connect(list_, &AnswerList::copied, this,
           [this] { Q_EMIT succeeded(tr("Copied what is said of this contender.")); });
@@ -186,7 +186,7 @@ void AnswerPanel::ask() {
     show_answer(nullptr);
     return say(fields_->problem());
   }
-  job_.start([run = run_, question = *asked, this](const charts::LatestJob::Token& token) {
+  job_.start([run = run_, question = *asked, this](const LatestJob::Token& token) {
     token.deliver([this, answer = find_answer(*run, question)] { show_answer(answer); });
   });
 }

@@ -9,7 +9,7 @@
 #include <QTimer>
 #include <QWidget>
 
-#include "app/gui/charts/latest_job.h"
+#include "app/gui/background/latest_job.h"
 #include "app/gui/session/find_answer.h"
 
 class QAction;
@@ -76,7 +76,7 @@ class AnswerPanel : public QWidget {
   RunPointer run_;
   AnswerPointer answer_;
   QTimer typing_;
-  charts::LatestJob job_;
+  LatestJob job_;
 };
 
 }  // namespace attnscope::gui

@@ -4,24 +4,25 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QComboBox>
+#include <QEvent>
 #include <QFormLayout>
 #include <QHeaderView>
 #include <QItemSelectionModel>
 #include <QLabel>
 #include <QShortcut>
-#include <QStyledItemDelegate>
 #include <QTabBar>
 #include <QTabWidget>
-#include <QTableView>
+#include <QTableWidget>
 #include <QVBoxLayout>
-#include <array>
+#include <algorithm>
 #include <cmath>
 
-#include "app/gui/charts/mask_colors.h"
+#include "app/gui/charts/map_colors.h"
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/models/profile_figure.h"
 #include "app/gui/models/table_text.h"
 #include "app/gui/session/text.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/theme.h"
 #include "app/gui/views/token_text.h"
 
@@ -30,36 +31,6 @@ namespace {
 
 constexpr int all_entry = 0;
 const auto chosen_data = QVariant(-2);  // of the entry for rows chosen elsewhere
-
-/// A cell on the colour of its mass.
-class MassDelegate : public QStyledItemDelegate {
- public:
-  using QStyledItemDelegate::QStyledItemDelegate;
-
- protected:
-  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
-    QStyledItemDelegate::initStyleOption(option, index);
-    const QVariant mass = index.data(GroupMassModel::mass_role);
-    if (!mass.isValid()) return;
-    const bool difference = index.data(GroupMassModel::difference_role).toBool();
-    const QColor ground = charts::heat_color(mass.toDouble(), {.difference = difference},
-                                             charts::theme_of(option->palette));
-    option->backgroundBrush = ground;
-    option->palette.setColor(QPalette::Text, text_on(ground));
-  }
-};
-
-QString side_name(AttentionSide side) {
-  switch (side) {
-    case AttentionSide::a:
-      return AttentionNumbers::tr("A");
-    case AttentionSide::b:
-      return AttentionNumbers::tr("B");
-    case AttentionSide::difference:
-      break;
-  }
-  return AttentionNumbers::tr("B − A");
-}
 
 /// The tokens of a group as ranges.
 std::vector<TokenRange> rows_of(const std::vector<TokenGroup>& groups, TokenGroup group) {
@@ -76,44 +47,45 @@ std::vector<TokenRange> rows_of(const std::vector<TokenGroup>& groups, TokenGrou
   return rows;
 }
 
-QComboBox* list_of(const char* name, const QString& accessible_name, const QString& tip) {
-  auto* box = new QComboBox;
-  box->setObjectName(QLatin1String(name));
-  box->setAccessibleName(accessible_name);
-  box->setToolTip(tip);
+/// As wide as its place in a form.
+QComboBox* narrow_picker(const char* name, const QString& accessible_name, const QString& tip) {
+  QComboBox* box = picker(QLatin1String(name), accessible_name, tip);
   box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   return box;
 }
 
-QTableView* table_of(const char* name, const QString& accessible_name, QAbstractItemModel* model) {
-  auto* table = new QTableView;
-  table->setObjectName(QLatin1String(name));
-  table->setAccessibleName(accessible_name);
-  table->setModel(model);
-  table->setTabKeyNavigation(false);
-  table->setFrameShape(QFrame::NoFrame);
-  table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 6);
-  return table;
-}
-
 }  // namespace
+
+QString side_name(AttentionSide side) {
+  switch (side) {
+    case AttentionSide::a:
+      return AttentionNumbers::tr("A");
+    case AttentionSide::b:
+      return AttentionNumbers::tr("B");
+    case AttentionSide::difference:
+      break;
+  }
+  return AttentionNumbers::tr("B − A");
+}
 
 AttentionNumbers::AttentionNumbers(AttentionSession* session, QWidget* parent)
     : QWidget(parent),
       session_(session),
-      side_(
-          list_of("side", tr("Numbers of"),
-                  tr("Whose numbers are shown: the weights under A, under B, or what B changes"))),
-      rows_(list_of("rows", tr("Attending tokens"),
-                    tr("Whose mass is shown; also chosen by a click on the map or in the text"))),
-      attended_(list_of("attended_group", tr("Attended tokens"),
-                        tr("The tokens that are listed, and that set the scale of the colours"))),
+      side_(narrow_picker(
+          "side", tr("Numbers of"),
+          tr("Whose numbers are shown: the weights under A, under B, or what B changes"))),
+      rows_(narrow_picker(
+          "rows", tr("Attending tokens"),
+          tr("Whose mass is shown; also chosen by a click on the map or in the text"))),
+      attended_(narrow_picker(
+          "attended_group", tr("Attended tokens"),
+          tr("The token group that is listed, and that sets the scale of the colours"))),
       tabs_(new QTabWidget),
-      token_table_(table_of("attended", tr("Most attended tokens"), &most_attended_)),
-      group_table_(table_of("group_mass", tr("Mass from token group to token group"), &groups_)),
+      token_table_(new QTableView),
+      group_table_(new QTableWidget),
       text_(new TokenText(&tokens_)),
       profile_(new charts::RunChart),
-      kept_(new QLabel) {
+      kept_(plain_label("kept")) {
   build();
   wire();
   head_changed();
@@ -128,51 +100,57 @@ void AttentionNumbers::build() {
   most_attended_.setFilterRole(AttendedTokensModel::listed_role);
   most_attended_.setFilterFixedString(QStringLiteral("true"));
   most_attended_.sort(AttendedTokensModel::mass, Qt::DescendingOrder);
+  const int line = fontMetrics().height() + 6;
+  set_up_table(token_table_, "attended", tr("Most attended tokens"));
+  token_table_->setModel(&most_attended_);
   token_table_->setToolTip(tr("The tokens that receive most (Ctrl+C copies all of them)"));
+  token_table_->setSelectionMode(QAbstractItemView::ExtendedSelection);
   token_table_->setSelectionBehavior(QAbstractItemView::SelectRows);
   token_table_->setShowGrid(false);
   token_table_->verticalHeader()->hide();
   token_table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
   token_table_->horizontalHeader()->setStretchLastSection(true);
+  set_up_table(group_table_, "group_mass", tr("Mass from token group to token group"));
+  group_table_->setSelectionMode(QAbstractItemView::ContiguousSelection);
+  group_table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
+  for (QTableView* table : std::initializer_list<QTableView*>{token_table_, group_table_}) {
+    table->setFrameShape(QFrame::NoFrame);
+    table->verticalHeader()->setDefaultSectionSize(line);
+  }
   profile_->setObjectName(QStringLiteral("profile"));
   profile_->set_placeholder(tr("Not computed yet"));
   profile_->setMinimumSize(120, 120);  // large text takes no room from the maps
+  auto* groups = new QWidget;
+  auto* groups_layout = new QVBoxLayout(groups);
+  groups_layout->setContentsMargins(0, space::gap, 0, 0);
+  groups_layout->addWidget(kept_);
+  groups_layout->addWidget(group_table_, 1);
 
   auto* form = new QFormLayout;
-  form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
   form->addRow(side_);
-  form->addRow(tr("From ro&ws of"), rows_);
-  form->addRow(tr("t&o"), attended_);
+  add_row(form, tr("From ro&ws of"), rows_, rows_->toolTip());
+  add_row(form, tr("t&o"), attended_, attended_->toolTip());
+  rows_->setAccessibleName(tr("Attending tokens"));
+  attended_->setAccessibleName(tr("Attended tokens"));
+  struct Page {
+    QWidget* widget;
+    QString name, tip;
+  };
+  const Page pages[] = {
+      {token_table_, tr("Li&st"), tr("The tokens that receive most, most first")},
+      {text_, tr("Te&xt"), tr("The tokens on the colour of what they receive")},
+      {profile_, tr("Alon&g"), tr("What each token receives, from the first to the last")},
+      {groups, tr("Gro&ups"),
+       tr("Mass from token group (rows) to token group (columns), of a mean token")}};
   tabs_->setObjectName(QStringLiteral("number_tabs"));
   tabs_->setDocumentMode(true);
   tabs_->tabBar()->setExpanding(false);
-  tabs_->addTab(token_table_, tr("Li&st"));
-  tabs_->addTab(text_, tr("Te&xt"));
-  tabs_->addTab(profile_, tr("Alon&g"));
-  tabs_->addTab(build_groups(), tr("Gro&ups"));
-  tabs_->setTabToolTip(list_tab, tr("The tokens that receive most, most first"));
-  tabs_->setTabToolTip(text_tab, tr("The tokens on the colour of what they receive"));
-  tabs_->setTabToolTip(profile_tab, tr("What each token receives, from the first to the last"));
-  tabs_->setTabToolTip(groups_tab, tr("Mass from (rows) to (columns), of a mean token"));
+  for (const Page& page : pages) {
+    tabs_->setTabToolTip(tabs_->addTab(page.widget, page.name), page.tip);
+  }
   auto* layout = new QVBoxLayout(this);
   layout->addLayout(form);
   layout->addWidget(tabs_, 1);
-}
-
-QWidget* AttentionNumbers::build_groups() {
-  group_table_->setItemDelegate(new MassDelegate(group_table_));
-  group_table_->setCornerButtonEnabled(false);
-  group_table_->setSelectionMode(QAbstractItemView::ContiguousSelection);
-  group_table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
-  kept_->setObjectName(QStringLiteral("kept"));
-  kept_->setWordWrap(true);
-  kept_->setTextFormat(Qt::PlainText);
-  auto* box = new QWidget;
-  auto* layout = new QVBoxLayout(box);
-  layout->setContentsMargins(0, space::gap, 0, 0);
-  layout->addWidget(kept_);
-  layout->addWidget(group_table_, 1);
-  return box;
 }
 
 void AttentionNumbers::wire() {
@@ -195,25 +173,35 @@ void AttentionNumbers::wire() {
           [this](const QModelIndex& current) {
             Q_EMIT hovered(current.isValid() ? most_attended_.mapToSource(current).row() : -1);
           });
-  for (QTableView* table : {token_table_, group_table_}) {
-    auto* copy_key = new QShortcut(QKeySequence::Copy, table, nullptr, nullptr, Qt::WidgetShortcut);
-    connect(copy_key, &QShortcut::activated, this, [this, table] {
-      const bool of_tokens = table == token_table_;
-      QApplication::clipboard()->setText(
-          clipboard_text(of_tokens ? token_grid() : group_grid(), report::TableFormat::text));
-      Q_EMIT copied(of_tokens ? tr("Copied what each token receives")
-                              : tr("Copied the mass from group to group"));
-    });
-  }
+  let_copy(token_table_, tr("Copied what each token receives"), &AttentionNumbers::token_grid);
+  let_copy(group_table_, tr("Copied the mass from group to group"), &AttentionNumbers::group_grid);
+}
+
+void AttentionNumbers::let_copy(QTableView* table, const QString& what,
+                                report::Sheet (AttentionNumbers::*grid)() const) {
+  auto* key = new QShortcut(QKeySequence::Copy, table, nullptr, nullptr, Qt::WidgetShortcut);
+  connect(key, &QShortcut::activated, this, [this, what, grid] {
+    QApplication::clipboard()->setText(clipboard_text((this->*grid)(), report::TableFormat::text));
+    Q_EMIT copied(what);
+  });
+}
+
+void AttentionNumbers::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) show_groups();
 }
 
 void AttentionNumbers::dump_opened() {
-  groups_.set_groups(session_->dump()->info().groups);
+  groups_.clear();
+  const std::vector<TokenGroup>& of_tokens = *session_->groups();
+  for (const TokenGroup group : token_groups) {
+    if (std::ranges::find(of_tokens, group) != of_tokens.end()) groups_.push_back(group);
+  }
   tokens_.set_dump(session_->dump());
   for (QComboBox* box : {rows_, attended_}) {
     box->clear();
     box->addItem(tr("all tokens"), -1);
-    for (const TokenGroup group : groups_.groups()) {
+    for (const TokenGroup group : groups_) {
       box->addItem(charts::group_title(group), static_cast<int>(group));
     }
   }
@@ -273,7 +261,7 @@ void AttentionNumbers::head_changed() {
     return;
   }
   QStringList groups;
-  for (const TokenGroup group : groups_.groups()) {
+  for (const TokenGroup group : groups_) {
     groups.append(tr("%1 %2").arg(charts::group_title(group),
                                   share_words(kept->by_group[static_cast<std::size_t>(group)])));
   }
@@ -286,15 +274,55 @@ void AttentionNumbers::received_changed() {
   show_rows();
   if (!session_->dump()) return;
   const bool difference = session_->side() == AttentionSide::difference;
-  const SideWeights& side = session_->head().side(session_->side());
-  groups_.set_mass(side.summary ? std::optional(side.summary->group_mass) : std::nullopt,
-                   difference);
+  show_groups();
   const std::optional<Received>& received = session_->received();
   tokens_.set_mass(received ? received->mass : std::vector<double>(), attended_group(),
                    logarithmic_, difference);
   profile_->set_figure(profile_figure(session_->dump()->info(), tokens_.masses()));
   const bool one_run = session_->rows().size() == 1;
   text_->set_chosen(one_run ? std::optional(session_->rows().front()) : std::nullopt);
+}
+
+// A row for each group that attends, a column for each that is attended to, every cell on the
+// colour of its mass; dashes until there is one.
+void AttentionNumbers::show_groups() {
+  const auto& summary = session_->head().side(session_->side()).summary;
+  const bool difference = session_->side() == AttentionSide::difference;
+  const charts::ChartTheme theme = charts::theme_of(palette());
+  const auto count = static_cast<int>(groups_.size());
+  group_table_->setRowCount(count);
+  group_table_->setColumnCount(count);
+  for (int row = 0; row < count; ++row) {
+    const TokenGroup from = groups_[static_cast<std::size_t>(row)];
+    const QString from_title = charts::group_title(from);
+    // The full name would make its column twice as wide as the others.
+    const QString heading = from == TokenGroup::sentence ? tr("sentence") : from_title;
+    auto* attends = new QTableWidgetItem(heading);
+    attends->setToolTip(tr("%1 tokens attend").arg(from_title));
+    group_table_->setVerticalHeaderItem(row, attends);
+    auto* attended = new QTableWidgetItem(heading);
+    attended->setToolTip(tr("%1 tokens are attended to").arg(from_title));
+    group_table_->setHorizontalHeaderItem(row, attended);
+    for (int column = 0; column < count; ++column) {
+      const TokenGroup to = groups_[static_cast<std::size_t>(column)];
+      auto* cell = new QTableWidgetItem(QStringLiteral("–"));
+      QString tip = tr("Not computed yet");
+      if (summary) {
+        const double mass = summary->mass(from, to);
+        const QColor ground = charts::heat_color(mass, {.difference = difference}, theme);
+        cell->setText(share_words(mass));
+        cell->setBackground(ground);
+        cell->setForeground(text_on(ground));
+        tip = (difference ? tr("Of a mean %1 token's mass, %2 more on %3 under B")
+                          : tr("Of a mean %1 token's mass, %2 on %3"))
+                  .arg(from_title, share_words(mass), charts::group_title(to));
+      }
+      cell->setTextAlignment(Qt::AlignCenter);
+      cell->setToolTip(tip);
+      cell->setData(Qt::AccessibleTextRole, tip);
+      group_table_->setItem(row, column, cell);
+    }
+  }
 }
 
 void AttentionNumbers::set_logarithmic(bool logarithmic) {
@@ -304,10 +332,6 @@ void AttentionNumbers::set_logarithmic(bool logarithmic) {
 
 void AttentionNumbers::set_marked(qint64 token) {
   text_->set_marked(token);
-}
-
-void AttentionNumbers::show_tab(Tab tab) {
-  tabs_->setCurrentIndex(tab);
 }
 
 report::Sheet AttentionNumbers::group_grid() const {
@@ -320,8 +344,8 @@ report::Sheet AttentionNumbers::group_grid() const {
     const std::string side_title = (side_name(side) + title).toStdString();
     grid.columns.push_back({side_title, side_title});
   }
-  for (const TokenGroup from : groups_.groups()) {
-    for (const TokenGroup to : groups_.groups()) {
+  for (const TokenGroup from : groups_) {
+    for (const TokenGroup to : groups_) {
       std::vector<report::SheetCell> row{std::string(name_of(from)), std::string(name_of(to))};
       for (const AttentionSide side : all_sides) {
         const auto& summary = session_->head().side(side).summary;
@@ -349,7 +373,7 @@ report::Sheet AttentionNumbers::token_grid() const {
 }
 
 report::Sheet AttentionNumbers::grid_in_front() const {
-  return tabs_->currentIndex() == groups_tab ? group_grid() : token_grid();
+  return group_table_->isVisibleTo(tabs_) ? group_grid() : token_grid();
 }
 
 }  // namespace attnscope::gui

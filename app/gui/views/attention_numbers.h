@@ -8,13 +8,13 @@
 #include <QWidget>
 
 #include "app/gui/models/attended_tokens_model.h"
-#include "app/gui/models/group_mass_model.h"
 #include "app/gui/session/attention_session.h"
 #include "engine/report/sheet.h"
 
 class QComboBox;
 class QLabel;
 class QTableView;
+class QTableWidget;
 class QTabWidget;
 
 namespace attnscope::charts {
@@ -24,6 +24,9 @@ class RunChart;
 namespace attnscope::gui {
 
 class TokenText;
+
+/// "A", "B", "B − A".
+[[nodiscard]] QString side_name(AttentionSide side);
 
 class AttentionNumbers : public QWidget {
   Q_OBJECT
@@ -37,21 +40,11 @@ class AttentionNumbers : public QWidget {
   [[nodiscard]] std::optional<TokenGroup> attended_group() const;
   /// From group to group, of every side that is computed.
   [[nodiscard]] report::Sheet group_grid() const;
-  /// What every listed token receives from the chosen rows, of the side that is shown.
-  [[nodiscard]] report::Sheet token_grid() const;
   /// The one that a person is looking at.
   [[nodiscard]] report::Sheet grid_in_front() const;
 
-  enum Tab { list_tab, text_tab, profile_tab, groups_tab };
-  void show_tab(Tab tab);
-  [[nodiscard]] AttendedTokensModel& tokens() { return tokens_; }
-  [[nodiscard]] QComboBox* side_picker() const { return side_; }
-  [[nodiscard]] QComboBox* rows_picker() const { return rows_; }
-  [[nodiscard]] QComboBox* attended_picker() const { return attended_; }
-  [[nodiscard]] QTableView* token_table() const { return token_table_; }
-  [[nodiscard]] TokenText* text() const { return text_; }
-  [[nodiscard]] charts::RunChart* profile() const { return profile_; }
-  [[nodiscard]] QLabel* kept() const { return kept_; }
+  /// The list's, as it is shown.
+  [[nodiscard]] const AttendedTokensModel& tokens() const { return tokens_; }
 
  Q_SIGNALS:
   void hovered(qint64 token);
@@ -59,25 +52,33 @@ class AttentionNumbers : public QWidget {
   /// Tokens of another group set the scale.
   void attended_changed();
 
+ protected:
+  void changeEvent(QEvent* event) override;
+
  private:
   void build();
-  QWidget* build_groups();
   void wire();
+  void let_copy(QTableView* table, const QString& what,
+                report::Sheet (AttentionNumbers::*grid)() const);
   void dump_opened();
   void head_changed();
   void received_changed();
+  void show_groups();
   void rows_picked(int entry);
   void show_rows();
+  /// What every listed token receives from the chosen rows, of the side that is shown.
+  [[nodiscard]] report::Sheet token_grid() const;
   [[nodiscard]] QString rows_words() const;
 
   AttentionSession* session_;
-  GroupMassModel groups_;
+  std::vector<TokenGroup> groups_;  // that have tokens
   AttendedTokensModel tokens_;
   QSortFilterProxyModel most_attended_;
   bool logarithmic_ = false;
   QComboBox *side_, *rows_, *attended_;
   QTabWidget* tabs_;
-  QTableView *token_table_, *group_table_;
+  QTableView* token_table_;
+  QTableWidget* group_table_;
   TokenText* text_;
   charts::RunChart* profile_;
   QLabel* kept_;

@@ -16,21 +16,20 @@
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
 
-#include "app/gui/charts/heat_bar.h"
+#include "app/gui/models/pattern_sweep.h"
 #include "app/gui/models/table_text.h"
 #include "app/gui/session/recent_files.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/attention_numbers.h"
 #include "app/gui/views/attention_source.h"
 #include "app/gui/views/checkpoint_dialog.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/flow_layout.h"
-#include "app/gui/views/kept.h"
+#include "app/gui/views/head_grid.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/side_area.h"
 #include "app/gui/views/theme.h"
@@ -58,7 +57,9 @@ constexpr std::int64_t figure_cells = 1024;  // a side: finer than 600 dpi on 42
 
 AttentionPage::AttentionPage(QWidget* parent)
     : Page(parent),
-      source_(new AttentionSource(&session_)),
+      checkpoint_action_(add_action(this, tr("Open &checkpoint…"), QKeySequence(tr("Ctrl+K")),
+                                    &AttentionPage::ask_for_checkpoint)),
+      source_(new AttentionSource(&session_, checkpoint_action_)),
       numbers_(new AttentionNumbers(&session_)),
       maps_{new charts::HeatView, new charts::HeatView, new charts::HeatView},
       weight_bar_(new charts::HeatBar),
@@ -66,45 +67,27 @@ AttentionPage::AttentionPage(QWidget* parent)
       map_box_(new QWidget),
       map_grid_(new QGridLayout(map_box_)),
       title_(new QLabel),
-      explanation_(new QLabel),
-      shown_(new QComboBox),
+      explanation_(plain_label("explanation")),
+      shown_(picker(QStringLiteral("shown"), tr("Maps"), tr("Which maps stand side by side"))),
       log_(new QCheckBox(tr("&Log"))),
-      messages_(new MessageBar(this)),
-      checkpoint_action_(new QAction(tr("Open &checkpoint…"), this)) {
-  build();
-  build_actions();
-  wire_session();
-  wire_maps();
+      messages_(new MessageBar(this)) {
+  checkpoint_action_->setToolTip(
+      tr("Compute what a model in Hugging Face's layout attends to (Ctrl+K)"));
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(space::around);
+  layout->addWidget(
+      with_sides("attention_columns", new SideArea(source_, tr("Source, patterns and heads")),
+                 build_middle(), new SideArea(numbers_, tr("Numbers")), {240, 600, 270}));
+  wire();
   log_->setChecked(QSettings().value(log_key).toBool());
   show_maps();
 }
 
 AttentionPage::~AttentionPage() = default;
 
-void AttentionPage::build() {
-  auto* split = new QSplitter(Qt::Horizontal);
-  split->setObjectName(QStringLiteral("attention_columns"));
-  split->setChildrenCollapsible(false);
-  split->addWidget(new SideArea(source_, tr("Source, patterns and heads")));
-  split->addWidget(build_middle());
-  split->addWidget(new SideArea(numbers_, tr("Numbers")));
-  split->setSizes({240, 600, 270});  // whatever the size of the text: the maps need the room
-  split->setStretchFactor(0, 0);
-  split->setStretchFactor(1, 1);
-  split->setStretchFactor(2, 0);
-  keep_sizes(*split);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(space::around);
-  layout->addWidget(split, 1);
-}
-
 QWidget* AttentionPage::build_bar() {
   set_text(title_, TextSize::title);
   title_->setObjectName(QStringLiteral("head_title"));
-  shown_->setObjectName(QStringLiteral("shown"));
-  shown_->setAccessibleName(tr("Maps"));
-  shown_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-  shown_->setToolTip(tr("Which maps stand side by side"));
   for (const Shown& entry : shown_entries) shown_->addItem(QString::fromUtf8(entry.name));
   log_->setObjectName(QStringLiteral("log"));
   log_->setToolTip(tr("Colours by the logarithm of the weight, over four decades (Alt+L)"));
@@ -153,16 +136,12 @@ QWidget* AttentionPage::build_middle() {
   bars->setSpacing(space::margin);
   bars->addWidget(weight_bar_, 2);
   bars->addWidget(difference_bar_, 1);
-  explanation_->setObjectName(QStringLiteral("explanation"));
-  explanation_->setWordWrap(true);
-  explanation_->setTextFormat(Qt::PlainText);
   // Two lines are reserved, so that the map does not jump while the pointer moves over it.
   explanation_->setMinimumHeight(2 * explanation_->fontMetrics().lineSpacing());
   explanation_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
 
   auto* middle = new QWidget;
   auto* layout = new QVBoxLayout(middle);
-  layout->setContentsMargins(space::gap, 0, space::gap, 0);
   layout->addWidget(build_bar());
   layout->addWidget(map_box_, 1);
   layout->addLayout(bars);
@@ -196,16 +175,6 @@ bool AttentionPage::eventFilter(QObject* watched, QEvent* event) {
   return Page::eventFilter(watched, event);
 }
 
-void AttentionPage::build_actions() {
-  checkpoint_action_->setShortcut(QKeySequence(tr("Ctrl+K")));
-  checkpoint_action_->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-  checkpoint_action_->setToolTip(
-      tr("Compute what a model in Hugging Face's layout attends to (Ctrl+K)"));
-  connect(checkpoint_action_, &QAction::triggered, this, &AttentionPage::ask_for_checkpoint);
-  addAction(checkpoint_action_);
-  source_->checkpoint_button()->setDefaultAction(checkpoint_action_);
-}
-
 QList<Page::PageActions> AttentionPage::page_actions() const {
   return {{tr("On page Attention"), actions()}};
 }
@@ -218,10 +187,12 @@ void AttentionPage::ask_for_checkpoint() {
   dialog->open();
 }
 
-void AttentionPage::wire_session() {
+void AttentionPage::wire() {
   connect(&session_, &AttentionSession::opened, this, &AttentionPage::dump_opened);
   connect(&session_, &AttentionSession::head_changed, this, &AttentionPage::head_changed);
-  connect(&session_, &AttentionSession::received_changed, this, &AttentionPage::received_changed);
+  connect(&session_, &AttentionSession::received_changed, this, [this] {
+    for (charts::HeatView* view : maps_) view->set_chosen_rows(session_.rows());
+  });
   connect(&session_, &AttentionSession::opening, this, [this](const QString& name) {
     opened_something_ = true;
     messages_->clear();
@@ -240,9 +211,6 @@ void AttentionPage::wire_session() {
   connect(numbers_, &AttentionNumbers::copied, messages_, &MessageBar::show_info);
   connect(numbers_, &AttentionNumbers::hovered, this, [this](qint64 token) { hovered(-1, token); });
   connect(numbers_, &AttentionNumbers::attended_changed, this, &AttentionPage::scale_maps);
-}
-
-void AttentionPage::wire_maps() {
   for (charts::HeatView* view : maps_) {
     connect(view, &charts::HeatView::hovered, this, &AttentionPage::hovered);
     connect(view, &charts::HeatView::pinned, this, &AttentionPage::pinned);
@@ -262,7 +230,6 @@ void AttentionPage::wire_maps() {
 
 void AttentionPage::showEvent(QShowEvent* event) {
   Page::showEvent(event);
-  source_->head_model().set_theme(charts::theme_of(palette()));
   if (!opened_something_) open_first();
 }
 
@@ -301,12 +268,6 @@ void AttentionPage::restore(const QVariantMap& chosen) {
   shown_->setCurrentIndex(chosen.value(QStringLiteral("maps"), shown_->currentIndex()).toInt());
 }
 
-void AttentionPage::changeEvent(QEvent* event) {
-  Page::changeEvent(event);
-  if (event->type() != QEvent::PaletteChange) return;
-  source_->head_model().set_theme(charts::theme_of(palette()));
-}
-
 void AttentionPage::dump_opened() {
   const DumpPointer& dump = session_.dump();
   for (charts::HeatView* view : maps_) view->set_token_texts({dump, &dump->info().tokens});
@@ -314,7 +275,7 @@ void AttentionPage::dump_opened() {
   const QVariantMap kept = std::exchange(kept_, {});
   const int layer = kept.value(QStringLiteral("layer"), -1).toInt();
   const int head = kept.value(QStringLiteral("head"), -1).toInt();
-  const bool is_there = source_->head_model().hasIndex(layer, head);
+  const bool is_there = source_->heads()->model()->hasIndex(layer, head);
   const bool is_kept = kept.value(QStringLiteral("file")).toString() == session_.file();
   if (is_there && is_kept) session_.choose_head(layer, head);
   if (!is_kept && !session_.file().isEmpty()) remember_file(session_.file());
@@ -343,18 +304,15 @@ void AttentionPage::show_maps() {
 void AttentionPage::head_changed() {
   const HeadUnderPatterns& head = session_.head();
   if (!session_.dump()) return;
-  QString name = source_->head_model().name_of(head.layer, head.head);
+  QString name = head_words();
   name[0] = name[0].toUpper();
   title_->setText(name);
-  const auto title_of = [&](AttentionSide side, const QString& letter) {
-    const auto pattern = session_.pattern(side);
-    return pattern ? QStringLiteral("%1: %2").arg(letter, pattern->title()) : QString();
-  };
-  map(AttentionSide::a)->set_title(title_of(AttentionSide::a, tr("A")));
-  map(AttentionSide::b)->set_title(title_of(AttentionSide::b, tr("B")));
-  map(AttentionSide::difference)->set_title(tr("B − A"));
   scale_maps();
   for (const AttentionSide side : all_sides) {
+    const auto pattern = session_.pattern(side);
+    map(side)->set_title(side == AttentionSide::difference || !pattern
+                             ? side_name(side)
+                             : QStringLiteral("%1: %2").arg(side_name(side), pattern->title()));
     const SideWeights& weights = head.side(side);
     if (weights.weights) {
       map(side)->show_weights(weights.weights, weights.summary, session_.groups());
@@ -362,8 +320,8 @@ void AttentionPage::head_changed() {
     } else {
       map(side)->show_message(tr("Computing the weights."));
     }
+    map(side)->set_chosen_rows(session_.rows());
   }
-  received_changed();
   Q_EMIT offers_changed();
 }
 
@@ -403,10 +361,6 @@ double AttentionPage::largest_of(const PooledMap& map) const {
   return static_cast<double>(largest);
 }
 
-void AttentionPage::received_changed() {
-  for (charts::HeatView* view : maps_) view->set_chosen_rows(session_.rows());
-}
-
 // One pair for all maps, whose row's mass is shown.
 void AttentionPage::pinned(qint64 query, qint64 key) {
   for (charts::HeatView* view : maps_) {
@@ -430,28 +384,8 @@ void AttentionPage::hovered(qint64 query, qint64 key) {
     return QStringLiteral("%1 “%2”").arg(at).arg(words(info.tokens[static_cast<std::size_t>(at)]));
   };
   if (query >= 0 && key >= 0) {
-    QStringList weights;
-    for (const AttentionSide side : all_sides) {
-      const auto& rows = session_.head().side(side).weights;
-      if (!rows || !is_shown(side)) continue;
-      RowWeights row;
-      rows->row(query, row);
-      const bool allowed = std::ranges::any_of(
-          row.keys, [&](const TokenRange& keys) { return key >= keys.begin && key < keys.end; });
-      const QString value =
-          allowed ? share_words(static_cast<double>(row.weights[static_cast<std::size_t>(key)]))
-                  : tr("not allowed");
-      const QString name = side == AttentionSide::a   ? tr("A")
-                           : side == AttentionSide::b ? tr("B")
-                                                      : tr("B − A");
-      weights.append(session_.pattern(AttentionSide::b) ? name + QLatin1Char(' ') + value : value);
-    }
-    const auto& scores = session_.head().side(AttentionSide::a).weights;
-    if (scores) {
-      weights.append(tr("score %1").arg(QString::number(scores->score(query, key), 'f', 2)));
-    }
     explanation_->setText(tr("Token %1 attends to token %2: %3")
-                              .arg(token(query), token(key), weights.join(QStringLiteral(", "))));
+                              .arg(token(query), token(key), weights_of(query, key)));
   } else if (key >= 0 && session_.received()) {
     explanation_->setText(
         tr("Token %1 receives %2 of a mean selected row")
@@ -462,6 +396,27 @@ void AttentionPage::hovered(qint64 query, qint64 key) {
         tr("Rows attend to columns. A click keeps a pair, a drag beside rows chooses them; the "
            "wheel zooms."));
   }
+}
+
+QString AttentionPage::weights_of(qint64 query, qint64 key) const {
+  QStringList weights;
+  for (const AttentionSide side : all_sides) {
+    const auto& rows = session_.head().side(side).weights;
+    if (!rows || !is_shown(side)) continue;
+    RowWeights row;
+    rows->row(query, row);
+    const bool allowed = std::ranges::any_of(
+        row.keys, [&](const TokenRange& keys) { return key >= keys.begin && key < keys.end; });
+    const QString value =
+        allowed ? share_words(static_cast<double>(row.weights[static_cast<std::size_t>(key)]))
+                : tr("not allowed");
+    weights.append(session_.pattern(AttentionSide::b) ? side_name(side) + QLatin1Char(' ') + value
+                                                      : value);
+  }
+  if (const auto& scores = session_.head().side(AttentionSide::a).weights) {
+    weights.append(tr("score %1").arg(QString::number(scores->score(query, key), 'f', 2)));
+  }
+  return weights.join(QStringLiteral(", "));
 }
 
 void AttentionPage::ask_for_dump() {
@@ -478,10 +433,6 @@ void AttentionPage::copy_table(report::TableFormat format) {
   QApplication::clipboard()->setText(clipboard_text(grid, format));
 }
 
-bool AttentionPage::has_figure() const {
-  return has_table();
-}
-
 QString AttentionPage::caption() const {
   if (!session_.dump()) return {};
   const DumpInfo& info = session_.dump()->info();
@@ -491,8 +442,7 @@ QString AttentionPage::caption() const {
   if (!info.note.empty()) parts.append(words(info.note));
   for (const AttentionSide side : {AttentionSide::a, AttentionSide::b}) {
     if (const auto pattern = session_.pattern(side)) {
-      parts.append(QStringLiteral("%1: %2.").arg(side == AttentionSide::a ? tr("A") : tr("B"),
-                                                 pattern->title()));
+      parts.append(QStringLiteral("%1: %2.").arg(side_name(side), pattern->title()));
     }
   }
   parts.append(tr("Rows attend to columns; where pairs share a dot, the largest."));
@@ -522,7 +472,7 @@ charts::HeatFigure AttentionPage::figure() const {
 
 QString AttentionPage::head_words() const {
   const HeadUnderPatterns& head = session_.head();
-  return source_->head_model().name_of(head.layer, head.head);
+  return source_->heads()->name_of(head.layer, head.head);
 }
 
 void AttentionPage::export_figure() {
@@ -540,56 +490,31 @@ void AttentionPage::export_figure() {
 }
 
 QString AttentionPage::run_words() const {
-  return tr("Benchmark…");
+  return tr("New run with this dump…");
 }
 
+// The dump's own problem, under its patterns.
 void AttentionPage::run() {
-  Q_EMIT run_asked(session_.dump() ? QString::fromStdString(sweep_text()) : QString());
-}
-
-std::string AttentionPage::sweep_text() const {
+  if (!session_.dump()) {
+    Q_EMIT run_asked({});
+    return;
+  }
   const DumpInfo& info = session_.dump()->info();
-  const LayoutItem& item = info.layout.item(0);
-  nlohmann::ordered_json contenders = {"full/sdpa"};
-  nlohmann::ordered_json windows = nlohmann::ordered_json::array();
-  std::map<std::string, AttentionPattern> own;  // that the sweep must bring along
+  RunWish wish{.name = "attention-dump",
+               .sources = {},
+               .item = info.layout.item(0),
+               .heads = info.heads,
+               .head_dim = static_cast<int>(info.head_dim),
+               .implementations = {QStringLiteral("segment"), QStringLiteral("sdpa-mask")},
+               .other_lengths = false};
   for (const AttentionSide side : {AttentionSide::a, AttentionSide::b}) {
-    const auto choice = session_.pattern(side);
-    if (!choice) continue;
-    const bool built_in = std::ranges::any_of(
-        built_in_patterns(), [&](const auto& known) { return known == choice->pattern; });
-    const bool name_taken = std::ranges::any_of(
-        built_in_patterns(), [&](const auto& known) { return known.name == choice->pattern.name; });
-    if (!built_in && name_taken) continue;  // a sweep could not tell the two apart
-    if (!built_in) own[choice->pattern.name] = choice->pattern;
-    for (const char* implementation : {"segment", "sdpa-mask"}) {
-      const std::string contender = choice->pattern.name + "/" + implementation;
-      if (std::find(contenders.begin(), contenders.end(), contender) == contenders.end()) {
-        contenders.push_back(contender);
-      }
+    if (const auto choice = session_.pattern(side)) {
+      wish.sources.push_back({choice->pattern, choice->window});
     }
-    if (!choice->window) continue;
-    const nlohmann::ordered_json window = choice->window->is_infinite()
-                                              ? nlohmann::ordered_json("inf")
-                                              : nlohmann::ordered_json(choice->window->tokens());
-    if (std::find(windows.begin(), windows.end(), window) == windows.end())
-      windows.push_back(window);
   }
-  nlohmann::ordered_json sweep = {{"name", "attention-dump"},
-                                  {"operation", "attention"},
-                                  {"direction", "forward"},
-                                  {"contenders", contenders}};
-  for (const auto& [name, pattern] : own) {
-    sweep["patterns"].push_back(nlohmann::ordered_json::parse(pattern_json(pattern)));
-  }
-  if (!windows.empty()) sweep["windows"] = windows;
-  // A sweep's query is counted without its [SEP].
-  sweep["query_tokens"] = std::max<std::int64_t>(item.query - 1, 0);
-  sweep["sequence_tokens"] = nlohmann::ordered_json::array({info.layout.tokens()});
-  sweep["batch"] = {{"max", 1}};
-  sweep["heads"] = info.heads;
-  sweep["head_dim"] = info.head_dim;
-  return sweep.dump(2) + "\n";
+  const Result<QString> sweep = sweep_of(wish);
+  if (!sweep) return messages_->show_error(words(sweep.error().message));
+  Q_EMIT run_asked(*sweep);
 }
 
 }  // namespace attnscope::gui

@@ -6,8 +6,8 @@
 
 #include <array>
 
-#include "app/gui/charts/heat_export.h"
 #include "app/gui/charts/heat_view.h"
+#include "app/gui/charts/map_export.h"
 #include "app/gui/session/attention_session.h"
 #include "app/gui/views/page.h"
 
@@ -15,10 +15,6 @@ class QCheckBox;
 class QComboBox;
 class QLabel;
 class QGridLayout;
-
-namespace attnscope::charts {
-class HeatBar;
-}
 
 namespace attnscope::gui {
 
@@ -39,7 +35,7 @@ class AttentionPage : public Page {
 
   [[nodiscard]] bool has_table() const override;
   void copy_table(report::TableFormat format) override;
-  [[nodiscard]] bool has_figure() const override;
+  [[nodiscard]] bool has_figure() const override { return has_table(); }
   void export_figure() override;
   [[nodiscard]] QList<PageActions> page_actions() const override;
   [[nodiscard]] QString run_words() const override;
@@ -55,45 +51,36 @@ class AttentionPage : public Page {
   }
   [[nodiscard]] AttentionSource* source() const { return source_; }
   [[nodiscard]] AttentionNumbers* numbers() const { return numbers_; }
-  [[nodiscard]] QComboBox* maps_picker() const { return shown_; }
-  [[nodiscard]] QCheckBox* log_switch() const { return log_; }
-  [[nodiscard]] QLabel* explanation() const { return explanation_; }
   [[nodiscard]] MessageBar* messages() const { return messages_; }
-  [[nodiscard]] QAction* checkpoint_action() const { return checkpoint_action_; }
 
   /// The maps that are shown, as they are zoomed; no panel: nothing is computed yet.
   [[nodiscard]] charts::HeatFigure figure() const;
-  /// The sweep that run() asks for.
-  [[nodiscard]] std::string sweep_text() const;
 
  protected:
   void showEvent(QShowEvent* event) override;
-  void changeEvent(QEvent* event) override;
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
-  void build();
-  void build_actions();
   QWidget* build_bar();
   QWidget* build_middle();
-  void wire_session();
-  void wire_maps();
+  void wire();
   void open_first();
   void dump_opened();
   void open_failed(const QString& sentence, const QString& file);
   void head_changed();
-  void received_changed();
   void show_maps();
   void arrange_maps();
   [[nodiscard]] double largest_of(const PooledMap& map) const;
   void scale_maps();
   void pinned(qint64 query, qint64 key);
   void hovered(qint64 query, qint64 key);
+  [[nodiscard]] QString weights_of(qint64 query, qint64 key) const;
   [[nodiscard]] bool is_shown(AttentionSide side) const;
   [[nodiscard]] QString caption() const;
   [[nodiscard]] QString head_words() const;
 
   AttentionSession session_;
+  QAction* checkpoint_action_;
   AttentionSource* source_;
   AttentionNumbers* numbers_;
   std::array<charts::HeatView*, 3> maps_;
@@ -104,7 +91,6 @@ class AttentionPage : public Page {
   QComboBox* shown_;
   QCheckBox* log_;
   MessageBar* messages_;
-  QAction* checkpoint_action_;
   bool opened_something_ = false;
   QVariantMap kept_;  // to be restored when the page is first shown
 };

@@ -1,58 +1,39 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/views/attention_source.h"
 
+#include <QAction>
 #include <QComboBox>
 #include <QFileInfo>
 #include <QFormLayout>
 #include <QLabel>
 #include <QMenu>
-#include <QSettings>
-#include <QSpinBox>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "app/gui/session/recent_files.h"
 #include "app/gui/session/text.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/file_dialogs.h"
-#include "app/gui/views/head_grid_view.h"
+#include "app/gui/views/head_grid.h"
 #include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
-namespace {
-
-constexpr int no_limit = -1;
-constexpr int first_window = 4;  // the paper's
-constexpr int most_recent = 8;
-const auto recent_dumps_key = QStringLiteral("attention/recent");
-
-}  // namespace
-
-QStringList recent_dumps() {
-  return QSettings().value(recent_dumps_key).toStringList();
-}
-
-void remember_dump(const QString& file) {
-  QStringList recent = recent_dumps();
-  recent.removeAll(file);
-  recent.prepend(file);
-  QSettings().setValue(recent_dumps_key, QStringList(recent.mid(0, most_recent)));
-}
 
 PatternPicker::PatternPicker(PatternListModel* patterns, const QString& no_choice,
                              const QString& name, QWidget* parent)
-    : QWidget(parent), patterns_(patterns), box_(new QComboBox), window_(new QSpinBox) {
-  box_->setAccessibleName(name);
-  box_->setObjectName(QStringLiteral("pattern"));
+    : QWidget(parent),
+      patterns_(patterns),
+      box_(picker(QStringLiteral("pattern"), name, {})),
+      window_(new WindowBox) {
   box_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   box_->setMinimumContentsLength(8);
   box_->addItem(no_choice);
-  window_->setAccessibleName(tr("Window of %1").arg(name));
   window_->setObjectName(QStringLiteral("window"));
-  window_->setToolTip(tr("Tokens to each side that a token sees, w"));
-  window_->setRange(no_limit, static_cast<int>(Dump::most_tokens));
-  window_->setSpecialValueText(QStringLiteral("w = ∞"));
+  window_->setAccessibleName(tr("Window of %1").arg(name));
+  window_->setToolTip(tr("w: tokens to each side that a token sees, any number or inf"));
   window_->setPrefix(QStringLiteral("w = "));
-  window_->setValue(first_window);
+  window_->set_window(Window::of(4));  // the paper's
   auto* layout = new QVBoxLayout(this);
   layout->addWidget(box_);
   layout->addWidget(window_);
@@ -81,11 +62,8 @@ std::optional<PatternChoice> PatternPicker::choice() const {
   const int row = box_->currentIndex() - 1;
   if (row < 0 || row >= patterns_->rowCount()) return std::nullopt;
   const AttentionPattern& pattern = patterns_->pattern(row);
-  std::optional<Window> window;
-  if (pattern.has_window()) {
-    window = window_->value() == no_limit ? Window::infinite() : Window::of(window_->value());
-  }
-  return PatternChoice{pattern, window};
+  return PatternChoice{pattern,
+                       pattern.has_window() ? std::optional(window_->window()) : std::nullopt};
 }
 
 QString PatternPicker::title() const {
@@ -99,11 +77,10 @@ void PatternPicker::choose(const QString& title) {
 }
 
 QVariantMap PatternPicker::chosen() const {
-  const int row = box_->currentIndex() - 1;
-  const bool any = choice().has_value();
+  const QString file = choice() ? patterns_->entry(box_->currentIndex() - 1).file : QString();
   return {{QStringLiteral("title"), title()},
-          {QStringLiteral("file"), any ? patterns_->entry(row).file : QString()},
-          {QStringLiteral("window"), window_->value()}};
+          {QStringLiteral("file"), file},
+          {QStringLiteral("window"), words(window_->window().text())}};
 }
 
 void PatternPicker::restore(const QVariantMap& chosen) {
@@ -112,7 +89,8 @@ void PatternPicker::restore(const QVariantMap& chosen) {
     (void)patterns_->open_file(file);  // one that is gone is no choice
   }
   const QSignalBlocker quiet(window_);
-  window_->setValue(chosen.value(QStringLiteral("window")).toInt());
+  const std::string kept = chosen.value(QStringLiteral("window")).toString().toStdString();
+  if (const Result<Window> window = parse_window(kept)) window_->set_window(*window);
   choose(chosen.value(QStringLiteral("title")).toString());
 }
 
@@ -140,77 +118,67 @@ void PatternPicker::ask_for_pattern() {
   });
 }
 
-AttentionSource::AttentionSource(AttentionSession* session, QWidget* parent)
+AttentionSource::AttentionSource(AttentionSession* session, QAction* checkpoint, QWidget* parent)
     : QWidget(parent),
       session_(session),
-      model_(new QLabel),
-      note_(new QLabel),
+      model_(plain_label("dump_model")),
+      note_(plain_label("dump_note")),
       open_(new QToolButton),
-      checkpoint_(new QToolButton),
       first_(new PatternPicker(&patterns_, tr("As the model ran"), tr("Pattern A"))),
       second_(new PatternPicker(&patterns_, tr("None"), tr("Pattern B"))),
-      grid_(new HeadGridView) {
+      heads_(new HeadGrid) {
   set_text(model_, TextSize::heading);
-  model_->setObjectName(QStringLiteral("dump_model"));
-  note_->setObjectName(QStringLiteral("dump_note"));
   for (QLabel* label : {model_, note_}) {
-    label->setWordWrap(true);
-    label->setTextFormat(Qt::PlainText);
     label->setTextInteractionFlags(Qt::TextSelectableByMouse);
   }
+  auto* from_checkpoint = new QToolButton;
+  from_checkpoint->setObjectName(QStringLiteral("open_checkpoint"));
+  from_checkpoint->setDefaultAction(checkpoint);
   open_->setObjectName(QStringLiteral("open_dump"));
   open_->setText(tr("Open dump"));
   open_->setToolTip(tr("Queries and keys that scripts/attnscope_dump.py wrote (Ctrl+O)"));
-  open_->setToolButtonStyle(Qt::ToolButtonTextOnly);
   open_->setPopupMode(QToolButton::InstantPopup);
-  open_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-  open_->setFocusPolicy(Qt::StrongFocus);
   open_->setMenu(new QMenu(open_));
   connect(open_->menu(), &QMenu::aboutToShow, this, &AttentionSource::fill_menu);
   fill_menu();
-  checkpoint_->setObjectName(QStringLiteral("open_checkpoint"));
-  checkpoint_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-  checkpoint_->setFocusPolicy(Qt::StrongFocus);
-  first_->box()->setToolTip(tr("The pattern under which the weights are shown"));
-  second_->box()->setToolTip(tr("A second pattern: the same scores, normalised over its pairs"));
-  second_->setObjectName(QStringLiteral("second"));
-  first_->setObjectName(QStringLiteral("first"));
-
+  for (QToolButton* button : {open_, from_checkpoint}) {
+    button->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    button->setFocusPolicy(Qt::StrongFocus);
+  }
   auto* form = new QFormLayout;
-  form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
-  form->addRow(tr("&A"), first_);
-  form->addRow(tr("&B"), second_);
+  add_row(form, tr("&A"), first_, tr("The pattern under which the weights are shown"));
+  add_row(form, tr("&B"), second_,
+          tr("A second pattern: the same scores, normalised over its pairs"));
+  first_->setObjectName(QStringLiteral("first"));
+  second_->setObjectName(QStringLiteral("second"));
   auto* heads = new QLabel(tr("Hea&ds (layers down)"));
-  heads->setBuddy(grid_);
-  grid_->set_heads(&heads_);
-  grid_->setMinimumHeight(6 * fontMetrics().height());
+  heads->setBuddy(heads_);
+  explain(heads, tr("Every layer of the model computes several attentions, its heads; the last "
+                    "picture of a row is their mean"));
+  heads_->setMinimumHeight(6 * fontMetrics().height());
 
   auto* layout = new QVBoxLayout(this);
-  layout->addWidget(model_);
-  layout->addWidget(note_);
-  layout->addWidget(open_);
-  layout->addWidget(checkpoint_);
+  for (QWidget* part : std::initializer_list<QWidget*>{model_, note_, open_, from_checkpoint}) {
+    layout->addWidget(part);
+  }
   layout->addLayout(form);
   layout->addWidget(heads);
-  layout->addWidget(grid_, 1);
+  layout->addWidget(heads_, 1);
 
   for (PatternPicker* picker : {first_, second_}) {
-    connect(picker, &PatternPicker::changed, this, &AttentionSource::patterns_changed);
+    connect(picker, &PatternPicker::changed, this,
+            [this] { session_->set_patterns(first_->choice(), second_->choice()); });
     connect(picker, &PatternPicker::file_failed, this, &AttentionSource::failed);
   }
-  connect(grid_, &HeadGridView::chosen, session_, &AttentionSession::choose_head);
+  connect(heads_, &HeadGrid::chosen, session_, &AttentionSession::choose_head);
   connect(session_, &AttentionSession::opened, this, &AttentionSource::describe);
-  connect(session_, &AttentionSession::sampled, &heads_, &HeadGridModel::set_summary);
+  connect(session_, &AttentionSession::sampled, heads_, &HeadGrid::set_summary);
   connect(session_, &AttentionSession::head_changed, this,
-          [this] { grid_->choose(session_->head().layer, session_->head().head); });
-}
-
-void AttentionSource::patterns_changed() {
-  session_->set_patterns(first_->choice(), second_->choice());
+          [this] { heads_->choose(session_->head().layer, session_->head().head); });
 }
 
 void AttentionSource::describe() {
-  heads_.set_dump(session_->dump());
+  heads_->set_dump(session_->dump());
   const DumpInfo& info = session_->dump()->info();
   model_->setText(words(info.model));
   const QString sizes =
@@ -223,7 +191,6 @@ void AttentionSource::describe() {
   note_->setToolTip(session_->file());
   const PatternChoice ran{info.pattern, info.windows.front()};
   first_->set_no_choice_words(tr("As it ran: %1").arg(ran.title()));
-  if (!session_->file().isEmpty()) remember_dump(session_->file());
 }
 
 void AttentionSource::fill_menu() {
@@ -231,12 +198,11 @@ void AttentionSource::fill_menu() {
   menu->clear();
   menu->addAction(tr("&Open a file…"), this, &AttentionSource::ask_for_dump);
   menu->addAction(tr("The &example"), session_, &AttentionSession::open_example);
-  const QStringList recent = recent_dumps();
+  const QStringList recent = recent_files(FileKind::dump);
   if (!recent.isEmpty()) menu->addSeparator();
   for (const QString& file : recent) {
-    QAction* action =
-        menu->addAction(QFileInfo(file).fileName(), this, [this, file] { session_->open(file); });
-    action->setToolTip(file);
+    menu->addAction(QFileInfo(file).fileName(), this, [this, file] { session_->open(file); })
+        ->setToolTip(file);
   }
   menu->setToolTipsVisible(true);
 }

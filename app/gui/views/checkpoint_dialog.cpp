@@ -66,8 +66,6 @@ CheckpointDialog::~CheckpointDialog() {
 }
 
 QWidget* CheckpointDialog::folder_row() {
-  folder_->setObjectName(QStringLiteral("checkpoint_folder"));
-  folder_->setAccessibleName(tr("Folder of the checkpoint"));
   folder_->setPlaceholderText(tr("with config.json, model.safetensors and its tokenizer"));
   folder_->setMinimumWidth(48 * fontMetrics().averageCharWidth());
   auto* browse = new QToolButton;
@@ -91,12 +89,11 @@ QWidget* CheckpointDialog::folder_row() {
 }
 
 QWidget* CheckpointDialog::document_box() {
-  document_->setObjectName(QStringLiteral("checkpoint_document"));
-  document_->setAccessibleName(tr("Document"));
   document_->setPlaceholderText(tr("The document's text; its end is cut off where it is too long"));
   document_->setTabChangesFocus(true);
   document_->setMinimumHeight(8 * document_->fontMetrics().lineSpacing());
   auto* file = new QPushButton(tr("From a &file…"));
+  file->setObjectName(QStringLiteral("document_file"));
   file->setAutoDefault(false);
   connect(file, &QPushButton::clicked, this, [this] {
     ask_for_file(this, tr("Open a document"), tr("Texts (*.txt *.md *.html);;All files (*)"),
@@ -111,16 +108,20 @@ QWidget* CheckpointDialog::document_box() {
 }
 
 void CheckpointDialog::build() {
-  query_->setObjectName(QStringLiteral("checkpoint_query"));
-  query_->setAccessibleName(tr("Query"));
+  const auto name = [](QWidget* field, const char* object, const QString& spoken) {
+    field->setObjectName(QLatin1String(object));
+    field->setAccessibleName(spoken);
+  };
+  name(folder_, "checkpoint_folder", tr("Folder of the checkpoint"));
+  name(query_, "checkpoint_query", tr("Query"));
+  name(document_, "checkpoint_document", tr("Document"));
+  name(progress_, "checkpoint_progress", tr("The model computes"));
+  compute_->setObjectName(QStringLiteral("compute"));
   query_->setPlaceholderText(tr("how tall is the tower"));
   progress_->setRange(0, 0);
   progress_->setTextVisible(false);
-  progress_->setAccessibleName(tr("The model computes"));
   progress_->hide();
-  compute_->setObjectName(QStringLiteral("compute"));
   auto* form = new QFormLayout;
-  form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
   form->addRow(tr("F&older"), folder_row());
   form->addRow(tr("&Query"), query_);
   form->addRow(tr("&Document"), document_box());
@@ -147,15 +148,15 @@ void CheckpointDialog::read_document(const QString& file) {
 
 void CheckpointDialog::changed() {
   problem_->set_problem({});
-  compute_->setEnabled(!is_busy() && !folder_->text().trimmed().isEmpty() &&
+  compute_->setEnabled(!inspection_.is_asking() && !folder_->text().trimmed().isEmpty() &&
                        !query_->text().trimmed().isEmpty());
 }
 
 void CheckpointDialog::busy_changed() {
-  progress_->setVisible(is_busy());
-  for (QWidget* input : {static_cast<QWidget*>(folder_), static_cast<QWidget*>(query_),
-                         static_cast<QWidget*>(document_), static_cast<QWidget*>(pattern_)}) {
-    input->setEnabled(!is_busy());
+  const bool busy = inspection_.is_asking();
+  progress_->setVisible(busy);
+  for (QWidget* input : std::initializer_list<QWidget*>{folder_, query_, document_, pattern_}) {
+    input->setEnabled(!busy);
   }
   changed();
   problem_->set_problem(inspection_.problem());

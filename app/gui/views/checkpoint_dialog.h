@@ -25,15 +25,6 @@ class CheckpointDialog : public QDialog {
   explicit CheckpointDialog(QWidget* parent = nullptr);
   ~CheckpointDialog() override;
 
-  [[nodiscard]] QLineEdit* folder() const { return folder_; }
-  [[nodiscard]] QLineEdit* query() const { return query_; }
-  [[nodiscard]] QPlainTextEdit* document() const { return document_; }
-  [[nodiscard]] PatternPicker* pattern() const { return pattern_; }
-  [[nodiscard]] QPushButton* compute_button() const { return compute_; }
-  [[nodiscard]] ProblemLabel* problem() const { return problem_; }
-  [[nodiscard]] bool is_busy() const { return inspection_.is_asking(); }
-  void read_document(const QString& file);
-
  Q_SIGNALS:
   /// The dialog is closed then.
   void written(const QString& file);
@@ -42,6 +33,7 @@ class CheckpointDialog : public QDialog {
   void build();
   QWidget* folder_row();
   QWidget* document_box();
+  void read_document(const QString& file);
   void compute();
   void busy_changed();
   void changed();

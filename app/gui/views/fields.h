@@ -5,14 +5,18 @@
 // tip.
 
 #include <QKeySequence>
+#include <QSpinBox>
 #include <QString>
 #include <cstdint>
 #include <functional>
 
+#include "engine/pattern/window.h"
+
 class QAction;
 class QComboBox;
+class QFormLayout;
 class QLabel;
-class QSpinBox;
+class QTableView;
 class QWidget;
 
 namespace attnscope::gui {
@@ -20,11 +24,36 @@ namespace attnscope::gui {
 /// Bold above what it names, over several lines where the room is narrow; its mnemonic goes to
 /// `buddy`.
 [[nodiscard]] QLabel* heading(const QString& text, QWidget* buddy = nullptr);
+/// Plain text, over as many lines as it needs.
+[[nodiscard]] QLabel* plain_label(const char* name, const QString& text = {});
+/// A table that is looked at and chosen in, not edited; Tab leaves it.
+void set_up_table(QTableView* table, const char* name, const QString& accessible_name);
 /// A list as wide as its longest entry.
 [[nodiscard]] QComboBox* picker(const QString& name, const QString& accessible_name,
                                 const QString& tip);
 /// A number, aligned right; the tip is also what a screen reader says.
 [[nodiscard]] QSpinBox* number_box(int least, int most, const QString& tip, const char* name);
+/// A window of any width: a number of tokens, or "inf".
+class WindowBox : public QSpinBox {
+ public:
+  explicit WindowBox(QWidget* parent = nullptr);
+  [[nodiscard]] Window window() const;
+  void set_window(Window window);
+
+ protected:
+  [[nodiscard]] QString textFromValue(int value) const override;
+  [[nodiscard]] int valueFromText(const QString& text) const override;
+  QValidator::State validate(QString& text, int& position) const override;
+
+ private:
+  /// Without what stands before the number.
+  [[nodiscard]] QString typed(const QString& text) const;
+};
+
+/// What the words of a label or a field mean: its tool tip, and what a screen reader adds.
+void explain(QWidget* widget, const QString& meaning);
+/// A row of a form, whose label and field are explained; without a title the field alone.
+void add_row(QFormLayout* form, const QString& title, QWidget* field, const QString& meaning);
 /// What can be done in `where` and whatever lies in it: by its keys, and wherever the action is
 /// put.
 QAction* add_action(QWidget* where, const QString& text, const QKeySequence& keys,

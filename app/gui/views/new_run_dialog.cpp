@@ -107,10 +107,10 @@ NewRunDialog::NewRunDialog(QWidget* parent)
   connect(go, &QShortcut::activated, this, &NewRunDialog::start);
   connect(file_, &SweepFile::edited, this, &NewRunDialog::file_edited);
   connect(file_, &SweepFile::unreadable, this, &NewRunDialog::file_unreadable);
-  connect(&job_, &charts::LatestJob::finished, this, [this] {
+  connect(&job_, &LatestJob::finished, this, [this] {
     if (std::exchange(start_wish_, false)) start();
   });
-  connect(&job_, &charts::LatestJob::failed, this, [this](const QString& sentence) {
+  connect(&job_, &LatestJob::failed, this, [this](const QString& sentence) {
     CheckedDraft none;
     none.problems[{}] = sentence;
     show_checked(none);
@@ -445,7 +445,7 @@ void NewRunDialog::file_edited(const std::string& text) {
 }
 
 void NewRunDialog::check_later(std::function<CheckedDraft()> work) {
-  job_.start([this, work = std::move(work)](const charts::LatestJob::Token& token) {
+  job_.start([this, work = std::move(work)](const LatestJob::Token& token) {
     CheckedDraft checked = work();
     token.deliver([this, checked = std::move(checked)] { show_checked(checked); });
   });

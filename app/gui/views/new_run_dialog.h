@@ -10,7 +10,7 @@
 #include <map>
 #include <vector>
 
-#include "app/gui/charts/latest_job.h"
+#include "app/gui/background/latest_job.h"
 #include "app/gui/session/sweep_draft.h"
 #include "app/gui/session/sweep_fields.h"
 #include "app/gui/session/sweep_file.h"
@@ -115,7 +115,7 @@ class NewRunDialog : public QDialog {
   ProblemLabel* problem_;
   QLabel* estimate_;
   QPushButton *start_, *close_;
-  charts::LatestJob job_;  // last, so that it has ended before anything else goes
+  LatestJob job_;  // last, so that it has ended before anything else goes
 };
 
 }  // namespace attnscope::gui

@@ -41,7 +41,7 @@ class Page : public QWidget {
   };
   [[nodiscard]] virtual QList<PageActions> page_actions() const { return {}; }
 
-  /// What a press on Run measures here: "New run…", "Benchmark this pattern…".
+  /// What a press on Run measures here: "New run…", "New run with this pattern…".
   [[nodiscard]] virtual QString run_words() const = 0;
   /// Asks for that measurement with run_asked; the window starts it or opens the form.
   virtual void run() = 0;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/views/pattern_costs.h"
 
+#include <QEvent>
 #include <QHeaderView>
 #include <QLabel>
-#include <QScrollBar>
+#include <QPushButton>
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <utility>
 
+#include "app/gui/models/pattern_sweep.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/problem_label.h"
@@ -16,66 +18,97 @@
 namespace attnscope::gui {
 namespace {
 
-CostQuestion question_of(const TitledMask& mask, const LayoutItem& item, int heads, int head_dim) {
-  return {.pattern = mask.source.pattern,
-          .window = mask.source.window,
-          .item = item,
-          .heads = heads,
-          .head_dim = head_dim};
+constexpr int cell_margin = 12;  // of a cell's text, both sides together
+
+const CostRow::Value& value_of(const CostRow& row, qsizetype value) {
+  return value == 0 ? row.a : value == 1 ? row.b : row.ratio;
 }
 
+const char* const value_names[] = {"A", "B", "A / B"};
+
 }  // namespace
+
+void CostsModel::show_rows(const std::vector<CostRow>& rows, const QStringList& values,
+                           bool stacked) {
+  rows_ = rows;
+  std::vector<Column> columns;
+  if (stacked) {
+    const auto lines = [values](const CostRow& row) {
+      QString text = row.title;
+      for (qsizetype i = 0; i < values.size(); ++i) {
+        text +=
+            QStringLiteral("\n%1: %2").arg(QLatin1String(value_names[i]), value_of(row, i).text);
+      }
+      return text;
+    };
+    columns = {{.title = PatternCosts::tr("Quantity"), .text = lines}};
+  } else {
+    columns = {{.title = PatternCosts::tr("Quantity"),
+                .text = [](const CostRow& row) { return row.title; }}};
+    for (qsizetype i = 0; i < values.size(); ++i) {
+      columns.push_back({.title = QLatin1String(value_names[i]),
+                         .tip = values[i],
+                         .is_number = true,
+                         .text = [i](const CostRow& row) { return value_of(row, i).text; }});
+    }
+  }
+  set_table(std::move(columns), rows);
+}
+
+QVariant CostsModel::data(const QModelIndex& index, int role) const {
+  if (!index.isValid() || (role != Qt::ToolTipRole && role != Qt::AccessibleTextRole)) {
+    return RowsModel::data(index, role);
+  }
+  const CostRow& row = rows_.at(static_cast<std::size_t>(index.row()));
+  if (role == Qt::AccessibleTextRole) {
+    if (index.column() == 0) return RowsModel::data(index, Qt::DisplayRole);
+    return QStringLiteral("%1, %2: %3")
+        .arg(row.title, QLatin1String(value_names[index.column() - 1]),
+             value_of(row, index.column() - 1).text);
+  }
+  const QString note = index.column() == 0 ? QString() : value_of(row, index.column() - 1).note;
+  return note.isEmpty() ? row.meaning : note;
+}
 
 PatternCosts::PatternCosts(QWidget* parent)
     : QWidget(parent),
       table_(new QTableView),
       problem_(new ProblemLabel("costs_problem")),
-      note_(new QLabel(tr("Run a sweep once to see the limit of this machine."))) {
-  build();
+      note_(plain_label("costs_note", tr("Run a sweep once to see the limit of this machine."))),
+      run_note_(plain_label("new_run_note")),
+      run_(new QPushButton) {
+  build_table();
+  run_->setObjectName(QStringLiteral("new_run"));
+  run_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+  auto* layout = new QVBoxLayout(this);
+  for (QWidget* part :
+       std::initializer_list<QWidget*>{heading(tr("Cost of one forward call"), table_), problem_,
+                                       table_, note_, run_, run_note_}) {
+    layout->addWidget(part);
+  }
+  layout->addStretch(1);
   for (ImplementationCosts* costs : {&a_implementations_, &b_implementations_}) {
     connect(costs, &ImplementationCosts::changed, this, &PatternCosts::refresh);
   }
-  connect(table_->horizontalScrollBar(), &QScrollBar::rangeChanged, this, &PatternCosts::fit);
-  connect(&counter_, &charts::LatestJob::failed, this, [this](const QString& sentence) {
-    take({.a = tl::unexpected(Error{sentence.toStdString()}), .b = {}});
+  connect(run_, &QPushButton::clicked, this, &PatternCosts::run_asked);
+  connect(&counter_, &LatestJob::failed, this, [this](const QString& sentence) {
+    take({.a = Result<PatternCounts>(tl::unexpected(Error{sentence.toStdString()})), .b = {}});
   });
 }
 
-void PatternCosts::build() {
-  auto* title = heading(tr("Cost of one forward call"), table_);
+void PatternCosts::build_table() {
   table_->setModel(&model_);
-  table_->setObjectName(QStringLiteral("costs"));
-  table_->setAccessibleName(tr("Costs of the patterns"));
-  table_->setSelectionMode(QAbstractItemView::SingleSelection);
-  table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  table_->setTabKeyNavigation(false);
+  set_up_table(table_, "costs", tr("Costs of the patterns"));
   table_->setShowGrid(false);
   table_->setAlternatingRowColors(true);
   table_->setFrameShape(QFrame::NoFrame);
-  table_->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
-  table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-  table_->horizontalHeader()->setStretchLastSection(true);
-  table_->horizontalHeader()->setSectionsClickable(false);
-  table_->verticalHeader()->setSectionsClickable(false);
-  table_->verticalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
-  table_->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-  table_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
-  note_->setObjectName(QStringLiteral("costs_note"));
-  note_->setWordWrap(true);
-  note_->setTextFormat(Qt::PlainText);
-
-  auto* layout = new QVBoxLayout(this);
-  layout->addWidget(title);
-  layout->addWidget(problem_);
-  layout->addWidget(table_);
-  layout->addWidget(note_);
+  table_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  table_->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  table_->verticalHeader()->hide();
+  connect(table_->horizontalHeader(), &QHeaderView::sectionResized, this, &PatternCosts::fit);
 }
 
-double PatternCosts::density() const {
-  return counted_.a ? counted_.a->density : 0;
-}
-
-QStringList PatternCosts::implementations() const {
+QStringList PatternCosts::ids() const {
   QStringList ids;
   for (const ForeseenCost& cost : a_implementations_.costs()) {
     if (cost.reason.isEmpty()) ids.append(cost.id);
@@ -83,13 +116,25 @@ QStringList PatternCosts::implementations() const {
   return ids;
 }
 
-QString PatternCosts::implementations_problem() const {
-  if (is_measuring_) {
-    return tr("Implementations are asked when the measurement is over.");
+Result<QString> PatternCosts::sweep() const {
+  if (is_measuring_) return fail("Implementations are asked when the measurement is over.");
+  if (a_implementations_.is_asking()) return fail("Asking the implementations…");
+  if (!may_be_asked()) return fail("Implementations are asked for 1 to 1,000,000 tokens.");
+  if (const QString problem = a_implementations_.problem(); !problem.isEmpty()) {
+    return fail("{}", problem.toStdString());
   }
-  if (a_implementations_.is_asking()) return tr("Asking the implementations…");
-  if (!may_be_asked()) return tr("Implementations are asked for 1 to 1,000,000 tokens.");
-  return a_implementations_.problem();
+  return sweep_of({.name = "pattern-" + a_->source.pattern.name,
+                   .sources = {a_->source},
+                   .item = item_,
+                   .heads = heads_,
+                   .head_dim = head_dim_,
+                   .implementations = ids()});
+}
+
+report::Sheet PatternCosts::sheet() const {
+  QString corner = tr("A: %1").arg(a_->title);
+  if (b_) corner += tr("; B: %1").arg(b_->title);
+  return sheet_of(rows_, corner, b_.has_value());
 }
 
 void PatternCosts::show_costs(const TitledMask& a, const std::optional<TitledMask>& b,
@@ -99,7 +144,12 @@ void PatternCosts::show_costs(const TitledMask& a, const std::optional<TitledMas
   item_ = item;
   heads_ = heads;
   head_dim_ = head_dim;
-  recount();
+  counter_.start([this, a, b, item, heads, head_dim](const LatestJob::Token& token) {
+    Counted counted{.a = count_pattern(a.source, item, heads, head_dim), .b = {}};
+    if (b) counted.b = count_pattern(b->source, item, heads, head_dim);
+    token.deliver([this, counted] { take(counted); });
+  });
+  ask();
 }
 
 void PatternCosts::set_machine(const std::optional<MachineCeilings>& machine) {
@@ -108,7 +158,6 @@ void PatternCosts::set_machine(const std::optional<MachineCeilings>& machine) {
 }
 
 void PatternCosts::set_measuring(bool measuring) {
-  if (measuring == is_measuring_) return;
   is_measuring_ = measuring;
   ask();
   refresh();
@@ -119,50 +168,25 @@ void PatternCosts::showEvent(QShowEvent* event) {
   ask();
 }
 
-void PatternCosts::recount() {
-  if (!a_) return;
-  counter_.drop();
-  const bool quick =
-      is_quickly_counted(a_->source, item_) && (!b_ || is_quickly_counted(b_->source, item_));
-  const auto count = [a = *a_, b = b_, item = item_, heads = heads_, dim = head_dim_] {
-    Counted counted{.a = count_pattern(a.source, item, heads, dim), .b = {}};
-    if (b) counted.b = count_pattern(b->source, item, heads, dim);
-    return counted;
-  };
-  if (quick) {
-    take(count());
-  } else {
-    counter_.start([this, count](const charts::LatestJob::Token& token) {
-      token.deliver([this, counted = count()] { take(counted); });
-    });
-  }
-  ask();
-}
-
 void PatternCosts::take(Counted counted) {
   counted_ = std::move(counted);
   refresh();
+  Q_EMIT table_changed();
 }
 
 void PatternCosts::ask() {
-  if (!a_ || is_measuring_ || !isVisible()) {
-    if (is_measuring_) {
-      a_implementations_.forget();
-      b_implementations_.forget();
-    }
-    return;
-  }
-  if (!may_be_asked()) {
-    a_implementations_.forget();
-    b_implementations_.forget();
-    return;
-  }
-  a_implementations_.ask(question_of(*a_, item_, heads_, head_dim_));
-  if (b_) {
-    b_implementations_.ask(question_of(*b_, item_, heads_, head_dim_));
-  } else {
-    b_implementations_.forget();
-  }
+  if (!a_ || !(is_measuring_ || isVisible())) return;
+  const bool may_ask = !is_measuring_ && may_be_asked();
+  const auto put = [&](ImplementationCosts& costs, const std::optional<TitledMask>& mask) {
+    if (!may_ask || !mask) return costs.forget();
+    costs.ask({.pattern = mask->source.pattern,
+               .window = mask->source.window,
+               .item = item_,
+               .heads = heads_,
+               .head_dim = head_dim_});
+  };
+  put(a_implementations_, a_);
+  put(b_implementations_, b_);
 }
 
 bool PatternCosts::may_be_asked() const {
@@ -170,31 +194,85 @@ bool PatternCosts::may_be_asked() const {
   return layout && layout->tokens() > 0 && layout->tokens() <= charts::MaskProblem::largest;
 }
 
-// As high as its rows: no empty ground.
-void PatternCosts::fit() {
-  const QHeaderView* rows = table_->verticalHeader();
-  const bool scrolls = table_->horizontalScrollBar()->maximum() > 0;
-  table_->setFixedHeight(table_->horizontalHeader()->sizeHint().height() +
-                         model_.rowCount() * rows->defaultSectionSize() + 2 +
-                         (scrolls ? table_->horizontalScrollBar()->sizeHint().height() : 0));
-}
-
 void PatternCosts::refresh() {
   if (!a_) return;
-  const auto side = [](const TitledMask& mask, const Result<PatternCounts>& counts,
+  const auto side = [](const TitledMask& mask, const std::optional<Result<PatternCounts>>& counts,
                        const ImplementationCosts& implementations) {
-    PatternCostsModel::Side shown{
-        .title = mask.title, .counts = {}, .implementations = implementations.costs()};
-    if (counts) shown.counts = *counts;
-    return shown;
+    return CountedPattern{.title = mask.title,
+                          .counts = counts && *counts ? std::optional(**counts) : std::nullopt,
+                          .implementations = implementations.costs()};
   };
-  std::optional<PatternCostsModel::Side> b;
-  if (b_ && counted_.b) b = side(*b_, *counted_.b, b_implementations_);
-  model_.show_sides(side(*a_, counted_.a, a_implementations_), b, machine_);
-  fit();
-  problem_->set_problem(counted_.a ? QString() : words(counted_.a.error().message));
+  std::optional<CountedPattern> b;
+  if (b_) b = side(*b_, counted_.b, b_implementations_);
+  rows_ = cost_rows(side(*a_, counted_.a, a_implementations_), b, machine_);
+  arrange();
+  const bool failed = counted_.a && !*counted_.a;
+  problem_->set_problem(failed ? words(counted_.a->error().message) : QString());
   note_->setVisible(!machine_);
-  Q_EMIT changed();
+  refresh_run();
+}
+
+void PatternCosts::refresh_run() {
+  const Result<QString> asked = sweep();
+  run_->setEnabled(asked.has_value());
+  const QString why = asked ? QString() : words(asked.error().message);
+  explain(run_, asked ? tr("Measures it against full attention at lengths around this one") : why);
+  run_note_->setText(asked ? counted(ids().size(), tr("implementation takes it:"),
+                                     tr("implementations take it:")) +
+                                 QLatin1Char(' ') + ids().join(QStringLiteral(", "))
+                           : why);
+}
+
+int PatternCosts::longest_word() const {
+  int longest = 0;
+  for (const CostRow& row : rows_) {
+    for (const QString& word : row.title.split(QLatin1Char(' '))) {
+      longest = std::max(longest, fontMetrics().horizontalAdvance(word));
+    }
+  }
+  return longest + cell_margin;
+}
+
+// Where the values have no room beside the titles they stand beneath them: nothing is cut.
+void PatternCosts::arrange() {
+  if (!a_) return;
+  QStringList values{a_->title};
+  if (b_) values << b_->title << tr("A over B");
+  int needed = longest_word();
+  for (qsizetype i = 0; i < values.size(); ++i) {
+    int widest = fontMetrics().horizontalAdvance(QLatin1String(value_names[i]));
+    for (const CostRow& row : rows_) {
+      widest = std::max(widest, fontMetrics().horizontalAdvance(value_of(row, i).text));
+    }
+    needed += widest + cell_margin;
+  }
+  model_.show_rows(rows_, values, needed > width());
+  QHeaderView* header = table_->horizontalHeader();
+  header->setSectionResizeMode(QHeaderView::ResizeToContents);
+  header->setSectionResizeMode(0, QHeaderView::Stretch);
+  table_->setMinimumWidth(longest_word());
+  fit();
+}
+
+// As high as its rows: no empty ground.
+void PatternCosts::fit() {
+  table_->resizeRowsToContents();
+  table_->setFixedHeight(table_->horizontalHeader()->sizeHint().height() +
+                         table_->verticalHeader()->length() + 2);
+}
+
+void PatternCosts::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  const QString whole = tr("New r&un with this pattern…");
+  const QString broken = tr("New r&un with\nthis pattern…");
+  run_->setText(fontMetrics().horizontalAdvance(whole) + 4 * cell_margin > width() ? broken
+                                                                                   : whole);
+  arrange();
+}
+
+void PatternCosts::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::FontChange) arrange();
 }
 
 }  // namespace attnscope::gui

@@ -1,21 +1,35 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The right of page Patterns: what one forward call of pattern A costs, beside B, as a table.
+// The right of page Patterns: what one forward call of pattern A costs, beside B, as a table, and
+// the run that measures it.
 
 #include <QWidget>
 #include <optional>
 
-#include "app/gui/charts/latest_job.h"
-#include "app/gui/models/pattern_costs_model.h"
+#include "app/gui/background/latest_job.h"
+#include "app/gui/models/pattern_counts.h"
+#include "app/gui/models/rows_model.h"
+#include "app/gui/session/implementation_costs.h"
 #include "app/gui/views/pattern_masks.h"
 
 class QLabel;
+class QPushButton;
 class QTableView;
 
 namespace attnscope::gui {
 
 class ProblemLabel;
+
+/// The rows, in columns of their own or stacked in one.
+class CostsModel : public RowsModel<CostRow> {
+ public:
+  void show_rows(const std::vector<CostRow>& rows, const QStringList& values, bool stacked);
+  [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
+
+ private:
+  std::vector<CostRow> rows_;
+};
 
 class PatternCosts : public QWidget {
   Q_OBJECT
@@ -27,40 +41,47 @@ class PatternCosts : public QWidget {
   void set_machine(const std::optional<MachineCeilings>& machine);
   /// A measurement goes on: nobody starts a worker beside it.
   void set_measuring(bool measuring);
+  [[nodiscard]] bool is_measuring() const { return is_measuring_; }
 
-  /// Share of all pairs of tokens that is allowed.
-  [[nodiscard]] double density() const;
-  [[nodiscard]] const PatternCostsModel& model() const { return model_; }
-  /// That take pattern A; empty while that is not known.
-  [[nodiscard]] QStringList implementations() const;
-  /// Why they are not known; empty when they are.
-  [[nodiscard]] QString implementations_problem() const;
-  [[nodiscard]] QLabel* note() const { return note_; }
-  [[nodiscard]] QTableView* table() const { return table_; }
+  /// Of pattern A against full attention, with every implementation that takes it; an error says
+  /// why there is none now.
+  [[nodiscard]] Result<QString> sweep() const;
+  [[nodiscard]] bool has_counts() const { return counted_.a && *counted_.a; }
+  /// The table to be copied.
+  [[nodiscard]] report::Sheet sheet() const;
 
  Q_SIGNALS:
-  void changed();
+  void run_asked();
+  /// It is counted now.
+  void table_changed();
 
  protected:
   void showEvent(QShowEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void changeEvent(QEvent* event) override;
 
  private:
   struct Counted {
-    Result<PatternCounts> a = PatternCounts{};
-    std::optional<Result<PatternCounts>> b;
+    std::optional<Result<PatternCounts>> a, b;  // none: not counted yet
   };
-  void build();
-  void recount();
+  void build_table();
   void ask();
-  void refresh();
-  void fit();
-  [[nodiscard]] bool may_be_asked() const;
   void take(Counted counted);
+  void refresh();
+  void refresh_run();
+  void arrange();
+  void fit();
+  [[nodiscard]] int longest_word() const;
+  [[nodiscard]] bool may_be_asked() const;
+  /// Of the implementations that take pattern A.
+  [[nodiscard]] QStringList ids() const;
 
   QTableView* table_;
   ProblemLabel* problem_;
-  QLabel* note_;
-  PatternCostsModel model_;
+  QLabel *note_, *run_note_;
+  QPushButton* run_;
+  CostsModel model_;
+  std::vector<CostRow> rows_;
   std::optional<TitledMask> a_, b_;
   LayoutItem item_;
   int heads_ = 0, head_dim_ = 0;
@@ -68,7 +89,7 @@ class PatternCosts : public QWidget {
   Counted counted_;
   bool is_measuring_ = false;
   ImplementationCosts a_implementations_, b_implementations_;
-  charts::LatestJob counter_;
+  LatestJob counter_;
 };
 
 }  // namespace attnscope::gui

@@ -7,84 +7,76 @@
 #include <QGridLayout>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QPainter>
 #include <QVBoxLayout>
+#include <algorithm>
 
+#include "app/gui/models/pattern_counts.h"
+#include "app/gui/session/text.h"
 #include "app/gui/views/choice_button.h"
-#include "app/gui/views/difference_legend.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/flow_layout.h"
+#include "app/gui/views/side_area.h"
 #include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
 namespace {
 
-/// Its name and the choice, kept together where lines break.
-QWidget* named_choice(const QString& name, QWidget* choice) {
-  auto* pair = new QWidget;
-  auto* layout = new QHBoxLayout(pair);
-  auto* label = new QLabel(name);
-  label->setBuddy(choice);
-  layout->addWidget(label);
-  layout->addWidget(choice);
-  return pair;
-}
+using charts::DifferencePart;
 
-QLabel* caption(const char* name) {
-  auto* label = new QLabel;
-  label->setObjectName(QLatin1String(name));
-  label->setTextFormat(Qt::PlainText);
-  label->setWordWrap(true);
-  return label;
-}
+/// What the colour and the hatching of a part look like.
+class Swatch : public QWidget {
+ public:
+  explicit Swatch(DifferencePart part) : part_(part) {
+    const int side = fontMetrics().height();
+    setFixedSize(2 * side, side);
+  }
+
+ protected:
+  void paintEvent(QPaintEvent* /*event*/) override {
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    charts::paint_part(painter, rect(), part_, charts::theme_of(palette()), height());
+  }
+
+ private:
+  DifferencePart part_;
+};
 
 }  // namespace
 
-PatternMasks::PatternMasks(QWidget* parent)
+PatternMasks::PatternMasks(PatternEditor& editor, QWidget* parent)
     : QWidget(parent),
-      title_(new QLabel),
-      explanation_(new QLabel),
+      editor_(editor),
+      title_(plain_label("pattern_heading")),
+      explanation_(plain_label("explanation")),
       styles_(new QButtonGroup(this)),
-      partner_(new QComboBox),
+      partner_box_(picker(QStringLiteral("partner"), tr("Pattern B"),
+                          tr("What the pattern is compared with"))),
       split_button_(new ChoiceButton(tr("Side by side"),
                                      tr("A, B and their difference side by side (Ctrl+D)"))),
-      split_action_(new QAction(tr("Side by side"), this)),
-      a_(new charts::MaskView),
-      b_(new charts::MaskView),
-      difference_(new charts::MaskView),
-      a_caption_(caption("a_caption")),
-      b_caption_(caption("b_caption")),
-      difference_caption_(caption("difference_caption")),
-      legend_(new DifferenceLegend) {
-  a_->setObjectName(QStringLiteral("mask"));
-  b_->setObjectName(QStringLiteral("partner_mask"));
-  difference_->setObjectName(QStringLiteral("difference_mask"));
-  b_->setAccessibleName(tr("Attention mask of B"));
-  difference_->setAccessibleName(tr("Difference of the masks of A and B"));
-  explanation_->setObjectName(QStringLiteral("explanation"));
+      views_{new charts::MaskView, new charts::MaskView, new charts::MaskView},
+      captions_{plain_label("a_caption"), plain_label("b_caption"),
+                plain_label("difference_caption")} {
+  set_text(title_, TextSize::title);
+  const char* names[] = {"mask", "partner_mask", "difference_mask"};
+  for (std::size_t i = 0; i < views_.size(); ++i) views_[i]->setObjectName(QLatin1String(names[i]));
+  views_[1]->setAccessibleName(tr("Attention mask of B"));
+  difference()->setAccessibleName(tr("Difference of the masks of A and B"));
   explanation_->setAccessibleName(tr("Why the pair is allowed"));
-  explanation_->setWordWrap(true);
-  explanation_->setTextFormat(Qt::PlainText);
   explanation_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
   // Reserved, so that the mask does not jump while the pointer moves over it.
   explanation_->setMinimumHeight(2 * explanation_->fontMetrics().lineSpacing());
-  auto* grid_box = new QWidget;
-  build_grid(grid_box);
   auto* layout = new QVBoxLayout(this);
-  layout->addWidget(build_heading());
+  layout->addWidget(title_);
   layout->addWidget(build_choices());
-  layout->addWidget(grid_box, 1);
+  layout->addWidget(new SideArea(build_grid(), tr("Masks")), 1);
   layout->addWidget(explanation_);
-  for (charts::MaskView* view : {a_, b_, difference_}) wire(view);
-  connect(&counter_, &charts::LatestJob::failed, this,
-          [this](const QString& sentence) { legend_->set_counts({}, sentence); });
-  arrange();
-}
-
-QWidget* PatternMasks::build_heading() {
-  set_text(title_, TextSize::title);
-  title_->setObjectName(QStringLiteral("pattern_heading"));
-  title_->setTextFormat(Qt::PlainText);
-  title_->setWordWrap(true);
-  return title_;
+  for (charts::MaskView* view : views_) wire(view);
+  connect(&counter_, &LatestJob::failed, this,
+          [this](const QString& sentence) { set_counts({}, sentence); });
+  connect(&editor_, &PatternEditor::changed, this, &PatternMasks::refresh);
+  refresh();
 }
 
 QWidget* PatternMasks::build_choices() {
@@ -104,7 +96,7 @@ QWidget* PatternMasks::build_choices() {
   for (const Style& style : all) {
     auto* button = new ChoiceButton(style.name, style.tip);
     const int number = static_cast<int>(style.style);
-    button->setChecked(style.style == a_->style());
+    button->setChecked(style.style == mask()->style());
     button->setShortcut(QKeySequence(QStringLiteral("Alt+%1").arg(number + 1)));
     styles_->addButton(button, number);
     styles->addWidget(button);
@@ -112,41 +104,62 @@ QWidget* PatternMasks::build_choices() {
   connect(styles_, &QButtonGroup::idClicked, this,
           [this](int id) { set_style(static_cast<charts::MaskStyle>(id)); });
 
-  partner_->setObjectName(QStringLiteral("partner"));
-  partner_->setAccessibleName(tr("Pattern B"));
-  partner_->setToolTip(tr("What the pattern is compared with"));
-  partner_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-  partner_->setMinimumContentsLength(7);
-  connect(partner_, &QComboBox::activated, this, &PatternMasks::partner_chosen);
+  partner_box_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  partner_box_->setMinimumContentsLength(7);
+  connect(partner_box_, &QComboBox::activated, this, &PatternMasks::choose_partner);
+  // The name and its choice are kept together where lines break.
+  auto* partner = new QWidget;
+  auto* line = new QHBoxLayout(partner);
+  auto* name = new QLabel(tr("Compare with"));
+  name->setBuddy(partner_box_);
+  gui::explain(name, partner_box_->toolTip());
+  line->addWidget(name);
+  line->addWidget(partner_box_);
+
   split_button_->setObjectName(QStringLiteral("side_by_side"));
-  split_action_->setShortcut(QKeySequence(tr("Ctrl+D")));
-  split_action_->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-  addAction(split_action_);
-  connect(split_action_, &QAction::triggered, this, [this] { set_split(!split_); });
+  add_action(this, tr("Side by side"), QKeySequence(tr("Ctrl+D")),
+             std::function<void()>([this] { set_split(!split_); }));
   connect(split_button_, &QToolButton::clicked, this, &PatternMasks::set_split);
 
   auto* box = new QWidget;
   auto* layout = new FlowLayout(box);
   layout->addWidget(style_box);
-  layout->addWidget(named_choice(tr("Compare with"), partner_));
+  layout->addWidget(partner);
   layout->addWidget(split_button_);
   return box;
 }
 
-void PatternMasks::build_grid(QWidget* box) {
-  grid_ = new QGridLayout(box);
-  const auto place = [this](QLabel* caption, QWidget* view, int row, int column) {
+QWidget* PatternMasks::build_grid() {
+  auto* box = new QWidget;
+  auto* grid = new QGridLayout(box);
+  for (std::size_t i = 0; i < views_.size(); ++i) {
     auto* cell = new QVBoxLayout;
     cell->setSpacing(space::hair);
-    cell->addWidget(caption);
-    cell->addWidget(view, 1);
-    grid_->addLayout(cell, row, column);
-  };
-  place(a_caption_, a_, 0, 0);
-  place(b_caption_, b_, 0, 1);
-  place(difference_caption_, difference_, 1, 0);
-  grid_->addWidget(legend_, 1, 1);
-  difference_caption_->setText(tr("Difference"));
+    cell->addWidget(captions_[i]);
+    cell->addWidget(views_[i], 1);
+    grid->addLayout(cell, static_cast<int>(i) / 2, static_cast<int>(i) % 2);
+  }
+  captions_[2]->setText(tr("Difference"));
+  legend_ = build_legend();
+  grid->addWidget(legend_, 1, 1);
+  return box;
+}
+
+QWidget* PatternMasks::build_legend() {
+  const char* names[] = {"only_a", "only_b", "both"};
+  auto* box = new QWidget;
+  box->setObjectName(QStringLiteral("difference_legend"));
+  box->setAccessibleName(tr("Legend of the difference"));
+  auto* grid = new QGridLayout(box);
+  for (std::size_t p = 0; p < part_counts_.size(); ++p) {
+    part_counts_[p] = plain_label(names[p]);
+    const int row = static_cast<int>(p);
+    grid->addWidget(new Swatch(static_cast<DifferencePart>(p)), row, 0, Qt::AlignTop);
+    grid->addWidget(part_counts_[p], row, 1, Qt::AlignTop);
+  }
+  grid->setColumnStretch(1, 1);
+  grid->setRowStretch(static_cast<int>(part_counts_.size()), 1);
+  return box;
 }
 
 void PatternMasks::wire(charts::MaskView* view) {
@@ -156,13 +169,13 @@ void PatternMasks::wire(charts::MaskView* view) {
     explain();
   });
   connect(view, &charts::MaskView::pinned, this, [this, view](qint64 query, qint64 key) {
-    for (charts::MaskView* other : {a_, b_, difference_}) {
+    for (charts::MaskView* other : views_) {
       if (other != view && other->isVisible()) other->pin(query, key);
     }
     explain();
   });
   connect(view, &charts::MaskView::focus_moved, this, [this, view](const charts::MapFocus& focus) {
-    for (charts::MaskView* other : {a_, b_, difference_}) {
+    for (charts::MaskView* other : views_) {
       if (other != view && other->isVisible()) other->set_focus(focus);
     }
   });
@@ -171,72 +184,112 @@ void PatternMasks::wire(charts::MaskView* view) {
 
 void PatternMasks::set_style(charts::MaskStyle style) {
   styles_->button(static_cast<int>(style))->setChecked(true);
-  for (charts::MaskView* view : {a_, b_, difference_}) view->set_style(style);
+  for (charts::MaskView* view : views_) view->set_style(style);
   explain();
 }
 
-void PatternMasks::set_choices(const QStringList& titles, int chosen) {
-  const QSignalBlocker quiet(partner_);
-  partner_->clear();
-  partner_->addItems(titles);
-  partner_->setCurrentIndex(chosen);
+std::vector<PatternMasks::Partner> PatternMasks::partners() const {
+  std::vector<Partner> all;
+  const PatternEntry& chosen = editor_.entry();
+  if (chosen.is_modified()) all.push_back({chosen.id, true});
+  for (int row = 0; row < editor_.patterns().rowCount(); ++row) {
+    const int id = editor_.patterns().entry(row).id;
+    if (id != chosen.id) all.push_back({id, false});
+  }
+  return all;
+}
+
+QString PatternMasks::title_of(const Partner& partner) const {
+  if (partner.before) return tr("Before the edits");
+  return editor_.patterns().title(editor_.patterns().row_of(partner.id));
+}
+
+TitledMask PatternMasks::titled(const QString& title, const AttentionPattern& pattern) const {
+  const std::optional<Window> window = editor_.window_of(pattern);
+  QString with_window = title;
+  if (window) {
+    const QString width = window->is_infinite() ? QStringLiteral("∞") : words(window->text());
+    with_window += QStringLiteral(", w%1=%1%2").arg(QChar(QChar::Nbsp)).arg(width);
+  }
+  return {with_window, {pattern, window}};
+}
+
+void PatternMasks::choose_partner(int choice) {
+  const std::vector<Partner> all = partners();
+  partner_.reset();
+  if (choice > 0) partner_ = all.at(static_cast<std::size_t>(choice) - 1);
+  split_ = partner_.has_value();
+  refresh();
+}
+
+void PatternMasks::compare_with(const QString& title) {
+  choose_partner(std::max(0, partner_box_->findText(title)));
+}
+
+QString PatternMasks::compared_with() const {
+  return partner_ ? title_of(*partner_) : QString();
 }
 
 void PatternMasks::set_split(bool split) {
-  if (split == split_ && split == is_split()) return arrange();  // the button, too, says so
-  split_ = split;
   // Without a B there is nothing to set beside: the first one will do.
-  if (split && !b_mask_ && partner_->count() > 1) {
-    partner_->setCurrentIndex(1);
-    Q_EMIT partner_chosen(1);
+  if (split && !b_ && partner_box_->count() > 1) return choose_partner(1);
+  split_ = split;
+  show_masks();
+}
+
+void PatternMasks::refresh() {
+  const std::vector<Partner> all = partners();
+  const auto chosen = partner_ ? std::ranges::find(all, *partner_) : all.end();
+  if (chosen == all.end()) partner_.reset();
+  partner_box_->clear();
+  partner_box_->addItem(tr("none"));
+  for (const Partner& partner : all) partner_box_->addItem(title_of(partner));
+  partner_box_->setCurrentIndex(partner_ ? static_cast<int>(chosen - all.begin()) + 1 : 0);
+
+  a_ = titled(editor_.patterns().title(editor_.row()), editor_.pattern());
+  b_.reset();
+  if (partner_) {
+    const PatternEntry& entry = editor_.patterns().entry(editor_.patterns().row_of(partner_->id));
+    b_ = titled(title_of(*partner_), partner_->before ? entry.before : entry.pattern);
   }
-  arrange();
-  refresh();
+  if (!b_) split_ = false;
+  show_masks();
+  Q_EMIT changed();
 }
 
 void PatternMasks::arrange() {
   const bool split = is_split();
   split_button_->setChecked(split);
-  a_->set_compact(split);
-  b_->set_compact(true);
-  difference_->set_compact(true);
-  for (QWidget* widget : std::initializer_list<QWidget*>{
-           a_caption_, b_caption_, difference_caption_, b_, difference_, legend_}) {
+  for (charts::MaskView* view : views_) view->set_compact(split || view != mask());
+  for (QWidget* widget : std::initializer_list<QWidget*>{captions_[0], captions_[1], captions_[2],
+                                                         views_[1], views_[2], legend_}) {
     widget->setVisible(split);
   }
   title_->setVisible(!split);
+  auto* grid = static_cast<QGridLayout*>(legend_->parentWidget()->layout());
   for (int section = 0; section < 2; ++section) {
-    grid_->setColumnStretch(section, section == 0 || split ? 1 : 0);
-    grid_->setRowStretch(section, section == 0 || split ? 1 : 0);
+    grid->setColumnStretch(section, section == 0 || split ? 1 : 0);
+    grid->setRowStretch(section, section == 0 || split ? 1 : 0);
   }
 }
 
-void PatternMasks::show_masks(const TitledMask& a, const std::optional<TitledMask>& b,
-                              const LayoutItem& item) {
-  a_mask_ = a;
-  b_mask_ = b;
-  item_ = item;
-  if (!b) split_ = false;
+void PatternMasks::show_masks() {
   arrange();
-  refresh();
-}
-
-void PatternMasks::refresh() {
-  title_->setText(a_mask_.title);
-  title_->setToolTip(QString::fromStdString(a_mask_.source.pattern.description));
+  title_->setText(a_.title);
+  title_->setToolTip(words(a_.source.pattern.description));
   // The views show what is wrong with a problem that they cannot draw.
-  (void)a_->show_mask(a_mask_.source.pattern, a_mask_.source.window, item_);
+  const LayoutItem& item = editor_.item();
+  (void)mask()->show_mask(a_.source.pattern, a_.source.window, item);
   counter_.drop();
   if (is_split()) {
-    a_caption_->setText(tr("A: %1").arg(a_mask_.title));
-    b_caption_->setText(tr("B: %1").arg(b_mask_->title));
-    (void)b_->show_mask(b_mask_->source.pattern, b_mask_->source.window, item_);
-    (void)difference_->show_difference(a_mask_.source, b_mask_->source, item_);
+    captions_[0]->setText(tr("A: %1").arg(a_.title));
+    captions_[1]->setText(tr("B: %1").arg(b_->title));
+    (void)views_[1]->show_mask(b_->source.pattern, b_->source.window, item);
+    (void)difference()->show_difference(a_.source, b_->source, item);
     count();
-    const charts::MapFocus focus = a_->focus();
-    for (charts::MaskView* view : {b_, difference_}) {
-      view->set_focus(focus);
-      if (const auto pair = a_->pinned_pair()) view->pin(pair->first, pair->second);
+    for (charts::MaskView* view : {views_[1], difference()}) {
+      view->set_focus(mask()->focus());
+      if (const auto pair = mask()->pinned_pair()) view->pin(pair->first, pair->second);
     }
   }
   explain();
@@ -244,33 +297,43 @@ void PatternMasks::refresh() {
 
 // Of the true sizes, whatever the style shows.
 void PatternMasks::count() {
-  legend_->set_counts({}, tr("counting…"));
-  counter_.start([this, a = a_mask_.source, b = b_mask_->source,
-                  item = item_](const charts::LatestJob::Token& token) {
-    const auto make = [&item](const charts::MaskSource& source) {
-      return charts::MaskProblem::make(source.pattern, source.window, item,
-                                       charts::MaskStyle::true_scale);
-    };
-    const auto problem_a = make(a);
-    const auto problem_b = make(b);
-    std::optional<charts::DifferenceCounts> counts;
-    if (problem_a && problem_b) {
-      counts = charts::count_difference(**problem_a, **problem_b,
-                                        [&token] { return token.superseded(); });
+  set_counts({}, tr("counting…"));
+  counter_.start(
+      [this, a = a_.source, b = b_->source, item = editor_.item()](const LatestJob::Token& token) {
+        const auto make = [&item](const charts::MaskSource& source) {
+          return charts::MaskProblem::make(source.pattern, source.window, item,
+                                           charts::MaskStyle::true_scale);
+        };
+        const auto problem_a = make(a);
+        const auto problem_b = make(b);
+        std::optional<charts::DifferenceCounts> counts;
+        if (problem_a && problem_b) {
+          counts = charts::count_difference(**problem_a, **problem_b,
+                                            [&token] { return token.superseded(); });
+        }
+        token.deliver([this, counts] { set_counts(counts, tr("too many to count")); });
+      });
+}
+
+void PatternMasks::set_counts(const std::optional<charts::DifferenceCounts>& counts,
+                              const QString& otherwise) {
+  const QString names[] = {tr("only A"), tr("only B"), tr("both")};
+  for (std::size_t p = 0; p < part_counts_.size(); ++p) {
+    QString count = otherwise;
+    if (counts) {
+      const std::int64_t pairs = (*counts)[p];
+      count =
+          pairs == 1 ? tr("1 pair") : tr("%1 pairs").arg(count_words(static_cast<double>(pairs)));
     }
-    token.deliver([this, counts] { legend_->set_counts(counts, tr("too many to count")); });
-  });
+    part_counts_[p]->setText(QStringLiteral("%1\n%2").arg(names[p], count));
+  }
 }
 
 void PatternMasks::explain() {
-  const auto pair = hovered_ ? hovered_ : a_->pinned_pair();
-  if (!pair) {
-    explanation_->setText(
-        tr("Rows attend, columns are attended to. Point at a pair; a click keeps it."));
-    return;
-  }
-  const charts::MaskView* view = is_split() ? difference_ : a_;
-  explanation_->setText(view->explain(pair->first, pair->second));
+  const auto pair = hovered_ ? hovered_ : mask()->pinned_pair();
+  explanation_->setText(
+      pair ? (is_split() ? difference() : mask())->explain(pair->first, pair->second)
+           : tr("Rows attend, columns are attended to. Point at a pair; a click keeps it."));
 }
 
 }  // namespace attnscope::gui

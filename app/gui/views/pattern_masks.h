@@ -1,25 +1,25 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The middle of page Patterns: the mask of pattern A in one of three styles or, side by side, the
-// masks of A and B with their difference, which zoom, pan and are asked together.
+// The middle of page Patterns: the mask of pattern A, the one that is edited, in one of three
+// styles or, side by side with B, the masks of both and their difference, which zoom, pan and are
+// asked together. B is another pattern of the list, or A before its edits.
 
 #include <QWidget>
+#include <array>
 #include <optional>
 
-#include "app/gui/charts/latest_job.h"
+#include "app/gui/background/latest_job.h"
 #include "app/gui/charts/mask_view.h"
+#include "app/gui/models/pattern_editor.h"
 
-class QAction;
 class QButtonGroup;
 class QComboBox;
-class QGridLayout;
 class QLabel;
 
 namespace attnscope::gui {
 
 class ChoiceButton;
-class DifferenceLegend;
 
 /// One side as it is shown: "Sparse asymmetric, w = 4".
 struct TitledMask {
@@ -30,53 +30,63 @@ struct TitledMask {
 class PatternMasks : public QWidget {
   Q_OBJECT
  public:
-  explicit PatternMasks(QWidget* parent = nullptr);
+  explicit PatternMasks(PatternEditor& editor, QWidget* parent = nullptr);
 
-  void show_masks(const TitledMask& a, const std::optional<TitledMask>& b, const LayoutItem& item);
   void set_style(charts::MaskStyle style);
-  [[nodiscard]] charts::MaskStyle style() const { return a_->style(); }
   /// Side by side, where there is a B.
   void set_split(bool split);
-  [[nodiscard]] bool is_split() const { return split_ && b_mask_.has_value(); }
+  [[nodiscard]] bool is_split() const { return split_ && b_.has_value(); }
+  /// Pattern B, side by side with A; empty: none.
+  void compare_with(const QString& title);
+  [[nodiscard]] QString compared_with() const;
 
-  /// What B may be, the first being none; and which is chosen.
-  void set_choices(const QStringList& titles, int chosen);
-  [[nodiscard]] QComboBox* partner_picker() const { return partner_; }
-
-  [[nodiscard]] charts::MaskView* mask() const { return a_; }
-  [[nodiscard]] charts::MaskView* partner_mask() const { return b_; }
-  [[nodiscard]] charts::MaskView* difference() const { return difference_; }
-  [[nodiscard]] DifferenceLegend* legend() const { return legend_; }
-  [[nodiscard]] QLabel* explanation() const { return explanation_; }
+  [[nodiscard]] const TitledMask& a() const { return a_; }
+  [[nodiscard]] const std::optional<TitledMask>& b() const { return b_; }
+  /// Of A.
+  [[nodiscard]] charts::MaskView* mask() const { return views_[0]; }
 
  Q_SIGNALS:
-  void partner_chosen(int choice);
+  /// A or B is another mask now, or B is none.
+  void changed();
 
  private:
-  QWidget* build_heading();
-  QWidget* build_choices();
-  void build_grid(QWidget* box);
-  void wire(charts::MaskView* view);
-  void arrange();
-  void refresh();
-  void count();
-  void explain();
+  struct Partner {
+    int id = 0;
+    bool before = false;  // as A was before its edits
+    friend bool operator==(const Partner&, const Partner&) = default;
+  };
 
+  QWidget* build_choices();
+  QWidget* build_grid();
+  QWidget* build_legend();
+  void wire(charts::MaskView* view);
+  void refresh();
+  void show_masks();
+  void arrange();
+  void count();
+  void set_counts(const std::optional<charts::DifferenceCounts>& counts, const QString& otherwise);
+  void explain();
+  void choose_partner(int choice);
+  [[nodiscard]] std::vector<Partner> partners() const;
+  [[nodiscard]] QString title_of(const Partner& partner) const;
+  [[nodiscard]] TitledMask titled(const QString& title, const AttentionPattern& pattern) const;
+  [[nodiscard]] charts::MaskView* difference() const { return views_[2]; }
+
+  PatternEditor& editor_;
   QLabel *title_, *explanation_;
   QButtonGroup* styles_;
-  QComboBox* partner_;
+  QComboBox* partner_box_;
   ChoiceButton* split_button_;
-  QAction* split_action_;
-  charts::MaskView *a_, *b_, *difference_;
-  QLabel *a_caption_, *b_caption_, *difference_caption_;
-  DifferenceLegend* legend_;
-  QGridLayout* grid_ = nullptr;
-  TitledMask a_mask_;
-  std::optional<TitledMask> b_mask_;
-  LayoutItem item_;
+  std::array<charts::MaskView*, 3> views_;  // A, B and their difference
+  std::array<QLabel*, 3> captions_;
+  std::array<QLabel*, charts::difference_part_count> part_counts_{};
+  QWidget* legend_ = nullptr;
+  std::optional<Partner> partner_;
+  TitledMask a_;
+  std::optional<TitledMask> b_;
   bool split_ = false;
   std::optional<std::pair<qint64, qint64>> hovered_;
-  charts::LatestJob counter_;
+  LatestJob counter_;
 };
 
 }  // namespace attnscope::gui

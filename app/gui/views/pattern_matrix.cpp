@@ -7,42 +7,174 @@
 #include <QMenu>
 #include <QPainter>
 #include <QSpinBox>
+#include <QStyledItemDelegate>
 
-#include "app/gui/charts/mask_colors.h"
+#include "app/gui/charts/map_colors.h"
+#include "app/gui/session/text.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
 namespace {
 
 constexpr int widest_window = 1'000'000;  // tokens
+constexpr int slider_window = -1;         // in the editor of a width: the one that the slider sets
 
-GroupRule::Kind kind_of(const QModelIndex& index) {
-  return static_cast<GroupRule::Kind>(index.data(PatternMatrixModel::kind_role).toInt());
+TokenGroup group_at(int section) {
+  return token_groups.at(static_cast<std::size_t>(section));
 }
+
+bool may_be_window(const QModelIndex& cell) {
+  return share_positions(group_at(cell.row()), group_at(cell.column()));
+}
+
+/// Paints a cell in its pair's colour, so that the table is the mask's legend, too, and edits a
+/// window's own width.
+class RuleDelegate : public QStyledItemDelegate {
+ public:
+  explicit RuleDelegate(PatternMatrix* matrix) : QStyledItemDelegate(matrix), matrix_(matrix) {}
+
+  void paint(QPainter* painter, const QStyleOptionViewItem& option,
+             const QModelIndex& index) const override {
+    const charts::ChartTheme theme = charts::theme_of(option.palette);
+    const bool enabled = (index.flags() & Qt::ItemIsEnabled) != 0;
+    const bool allowed = enabled && matrix_->rule_at(index).kind != GroupRule::Kind::none;
+    const QColor ground =
+        allowed ? charts::pair_color(group_at(index.row()), group_at(index.column()), theme)
+                : charts::ground_color(theme);
+    painter->save();
+    painter->fillRect(option.rect, ground);
+    painter->setPen(allowed ? text_on(ground) : faint_text(option.palette));
+    painter->setFont(option.font);
+    painter->drawText(option.rect, Qt::AlignCenter,
+                      painter->fontMetrics().elidedText(index.data().toString(), Qt::ElideRight,
+                                                        option.rect.width() - 4));
+    if (option.state & QStyle::State_HasFocus) {
+      painter->setPen(QPen(option.palette.color(QPalette::Link), 3));
+      painter->setBrush(Qt::NoBrush);
+      painter->drawRect(option.rect.adjusted(1, 1, -2, -2));
+    }
+    painter->restore();
+  }
+
+  QWidget* createEditor(QWidget* parent, const QStyleOptionViewItem& /*option*/,
+                        const QModelIndex& /*index*/) const override {
+    auto* box = new QSpinBox(parent);
+    box->setRange(slider_window, widest_window);
+    box->setSpecialValueText(PatternMatrix::tr("as below"));
+    box->setAccessibleName(PatternMatrix::tr("Window of this rule"));
+    box->setToolTip(PatternMatrix::tr("A window of its own; below 0 the one that the slider sets"));
+    return box;
+  }
+
+  void setEditorData(QWidget* editor, const QModelIndex& index) const override {
+    const std::int64_t width = matrix_->rule_at(index).fixed_window.value_or(slider_window);
+    static_cast<QSpinBox*>(editor)->setValue(static_cast<int>(width));
+  }
+
+  void setModelData(QWidget* editor, QAbstractItemModel* /*model*/,
+                    const QModelIndex& index) const override {
+    auto* box = static_cast<QSpinBox*>(editor);
+    box->interpretText();
+    GroupRule rule{.kind = GroupRule::Kind::window};
+    if (box->value() != slider_window) rule.fixed_window = box->value();
+    matrix_->set_rule(index, rule);
+  }
+
+ private:
+  PatternMatrix* matrix_;
+};
 
 }  // namespace
 
-PatternMatrix::PatternMatrix(PatternMatrixModel* model, QWidget* parent) : QTableView(parent) {
-  setModel(model);
-  setItemDelegate(new PatternMatrixDelegate(this));
-  setObjectName(QStringLiteral("pattern_matrix"));
-  setAccessibleName(tr("Who sees whom: rows attend, columns are attended to"));
-  setSelectionMode(QAbstractItemView::SingleSelection);
+PatternMatrix::PatternMatrix(PatternEditor& editor, QWidget* parent)
+    : QTableWidget(token_group_count, token_group_count, parent), editor_(editor) {
+  setItemDelegate(new RuleDelegate(this));
+  set_up_table(this, "pattern_matrix", tr("Who sees whom: rows attend, columns are attended to"));
   setEditTriggers(QAbstractItemView::EditKeyPressed);
-  setTabKeyNavigation(false);
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  setCornerButtonEnabled(false);
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
-  horizontalHeader()->setSectionsClickable(false);
   horizontalHeader()->setMinimumSectionSize(10);
-  verticalHeader()->setSectionsClickable(false);
+  for (int section = 0; section < rowCount(); ++section) {
+    const TokenGroup group = group_at(section);
+    const QString title = charts::group_title(group);
+    const bool is_sentence = group == TokenGroup::sentence;
+    const QString row_name = is_sentence ? tr("sent.") : title;
+    // Columns are narrow.
+    auto* column = new QTableWidgetItem(group == TokenGroup::document ? tr("doc.") : row_name);
+    auto* row = new QTableWidgetItem(row_name);
+    row->setToolTip(tr("Rows attend: token group %1").arg(title));
+    column->setToolTip(tr("Columns are attended to: token group %1").arg(title));
+    for (QTableWidgetItem* item : {row, column}) {
+      item->setData(Qt::AccessibleTextRole, item->toolTip());
+    }
+    setVerticalHeaderItem(section, row);
+    setHorizontalHeaderItem(section, column);
+    for (int to = 0; to < columnCount(); ++to) setItem(section, to, new QTableWidgetItem);
+  }
   fit();
-  connect(this, &QAbstractItemView::clicked, this, [this](const QModelIndex& cell) {
-    set_kind(cell,
-             static_cast<GroupRule::Kind>(cell.data(PatternMatrixModel::next_kind_role).toInt()));
-  });
+  refresh();
+  connect(&editor_, &PatternEditor::changed, this, &PatternMatrix::refresh);
+  connect(this, &QAbstractItemView::clicked, this, &PatternMatrix::set_next_kind);
+}
+
+const GroupRule& PatternMatrix::rule_at(const QModelIndex& cell) const {
+  return editor_.pattern().rule(group_at(cell.row()), group_at(cell.column()));
+}
+
+void PatternMatrix::set_rule(const QModelIndex& cell, const GroupRule& rule) {
+  if (!cell.isValid() || !(cell.flags() & Qt::ItemIsEnabled)) return;
+  const Status done = editor_.set_rule(group_at(cell.row()), group_at(cell.column()), rule);
+  Q_EMIT refused(done ? QString() : words(done.error().message));
+}
+
+void PatternMatrix::set_kind(const QModelIndex& cell, GroupRule::Kind kind) {
+  set_rule(cell, {.kind = kind});
+}
+
+void PatternMatrix::set_next_kind(const QModelIndex& cell) {
+  if (!cell.isValid()) return;
+  switch (rule_at(cell).kind) {
+    case GroupRule::Kind::none:
+      return set_kind(cell, GroupRule::Kind::whole);
+    case GroupRule::Kind::whole:
+      return set_kind(cell, may_be_window(cell) ? GroupRule::Kind::window : GroupRule::Kind::none);
+    case GroupRule::Kind::window:
+      return set_kind(cell, GroupRule::Kind::none);
+  }
+}
+
+void PatternMatrix::refresh() {
+  const bool of_blocks = editor_.pattern().blocks.has_value();
+  for (int row = 0; row < rowCount(); ++row) {
+    for (int column = 0; column < columnCount(); ++column) {
+      const QModelIndex cell = model()->index(row, column);
+      const GroupRule& rule = rule_at(cell);
+      const bool is_window = rule.kind == GroupRule::Kind::window;
+      QString text = of_blocks ? tr("blocks") : is_window ? QStringLiteral("w") : tr("none");
+      if (!of_blocks && rule.kind == GroupRule::Kind::whole) text = tr("whole");
+      if (!of_blocks && is_window && rule.fixed_window) {
+        text = QStringLiteral("w = %1").arg(*rule.fixed_window);
+      }
+      const QString who =
+          tr("%1 sees %2")
+              .arg(charts::group_title(group_at(row)), charts::group_title(group_at(column)));
+      Qt::ItemFlags flags = Qt::ItemIsSelectable;
+      if (!of_blocks) flags |= Qt::ItemIsEnabled;
+      if (!of_blocks && may_be_window(cell)) flags |= Qt::ItemIsEditable;
+      QTableWidgetItem& shown = *item(row, column);
+      shown.setText(text);
+      shown.setFlags(flags);
+      shown.setData(
+          Qt::AccessibleTextRole,
+          QStringLiteral("%1: %2").arg(who, is_window ? tr("window, %1").arg(text) : text));
+      shown.setToolTip(tr("%1. Click or Space: the next rule; 1 none, 2 whole, 3 window w, F2 a "
+                          "window of its own.")
+                           .arg(who));
+    }
+  }
 }
 
 void PatternMatrix::fit() {
@@ -51,37 +183,29 @@ void PatternMatrix::fit() {
 }
 
 void PatternMatrix::changeEvent(QEvent* event) {
-  QTableView::changeEvent(event);
-  if (event->type() == QEvent::FontChange && model()) fit();
+  QTableWidget::changeEvent(event);
+  if (event->type() == QEvent::FontChange) fit();
 }
 
 QSize PatternMatrix::sizeHint() const {
-  const int rows = static_cast<int>(token_group_count);
-  return {12 * fontMetrics().averageCharWidth(), horizontalHeader()->sizeHint().height() +
-                                                     rows * verticalHeader()->defaultSectionSize() +
-                                                     2 * frameWidth()};
+  return {12 * fontMetrics().averageCharWidth(),
+          horizontalHeader()->sizeHint().height() +
+              rowCount() * verticalHeader()->defaultSectionSize() + 2 * frameWidth()};
 }
 
 // A word is never cut.
 QSize PatternMatrix::minimumSizeHint() const {
   const int word =
       fontMetrics().horizontalAdvance(tr("whole")) + 2 * fontMetrics().averageCharWidth();
-  const int columns = static_cast<int>(token_group_count);
-  return {verticalHeader()->sizeHint().width() + columns * word + 2 * frameWidth(),
+  return {verticalHeader()->sizeHint().width() + columnCount() * word + 2 * frameWidth(),
           sizeHint().height()};
-}
-
-void PatternMatrix::set_kind(const QModelIndex& cell, GroupRule::Kind kind) {
-  if (!cell.isValid() || !(cell.flags() & Qt::ItemIsEnabled)) return;
-  model()->setData(cell, static_cast<int>(kind), PatternMatrixModel::kind_role);
 }
 
 void PatternMatrix::keyPressEvent(QKeyEvent* event) {
   const QModelIndex cell = currentIndex();
   switch (event->key()) {
     case Qt::Key_Space:
-      return set_kind(cell, static_cast<GroupRule::Kind>(
-                                cell.data(PatternMatrixModel::next_kind_role).toInt()));
+      return set_next_kind(cell);
     case Qt::Key_1:
       return set_kind(cell, GroupRule::Kind::none);
     case Qt::Key_2:
@@ -89,7 +213,7 @@ void PatternMatrix::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_3:
       return set_kind(cell, GroupRule::Kind::window);
     default:
-      QTableView::keyPressEvent(event);
+      QTableWidget::keyPressEvent(event);
   }
 }
 
@@ -106,59 +230,8 @@ void PatternMatrix::contextMenuEvent(QContextMenuEvent* event) {
   QAction* window = menu->addAction(tr("W&indow\t3"), this,
                                     [this, cell] { set_kind(cell, GroupRule::Kind::window); });
   QAction* own = menu->addAction(tr("Window of its &own…\tF2"), this, [this, cell] { edit(cell); });
-  const bool may_be_window = (cell.flags() & Qt::ItemIsEditable) != 0;
-  window->setEnabled(may_be_window);
-  own->setEnabled(may_be_window);
+  for (QAction* action : {window, own}) action->setEnabled(may_be_window(cell));
   menu->popup(by_mouse ? event->globalPos() : viewport()->mapToGlobal(visualRect(cell).center()));
-}
-
-// In the mask's own colours, so that the table is its legend, too.
-void PatternMatrixDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
-                                  const QModelIndex& index) const {
-  QStyleOptionViewItem cell = option;
-  initStyleOption(&cell, index);
-  const charts::ChartTheme theme = charts::theme_of(option.palette);
-  const bool enabled = (index.flags() & Qt::ItemIsEnabled) != 0;
-  const bool allowed = enabled && kind_of(index) != GroupRule::Kind::none;
-  const QColor ground =
-      allowed ? charts::pair_color(PatternMatrixModel::group_at(index.row()),
-                                   PatternMatrixModel::group_at(index.column()), theme)
-              : charts::ground_color(theme);
-  painter->save();
-  painter->fillRect(option.rect, ground);
-  painter->setPen(allowed ? text_on(ground) : faint_text(option.palette));
-  painter->setFont(cell.font);
-  const QString text =
-      painter->fontMetrics().elidedText(cell.text, Qt::ElideRight, option.rect.width() - 4);
-  painter->drawText(option.rect, Qt::AlignCenter, text);
-  if (option.state & QStyle::State_HasFocus) {
-    painter->setPen(QPen(option.palette.color(QPalette::Link), 3));
-    painter->setBrush(Qt::NoBrush);
-    painter->drawRect(option.rect.adjusted(1, 1, -2, -2));
-  }
-  painter->restore();
-}
-
-QWidget* PatternMatrixDelegate::createEditor(QWidget* parent,
-                                             const QStyleOptionViewItem& /*option*/,
-                                             const QModelIndex& /*index*/) const {
-  auto* box = new QSpinBox(parent);
-  box->setRange(PatternMatrixModel::slider_window, widest_window);
-  box->setSpecialValueText(tr("as below"));
-  box->setAccessibleName(tr("Window of this rule"));
-  box->setToolTip(tr("A window of its own; below 0 the one that the slider sets"));
-  return box;
-}
-
-void PatternMatrixDelegate::setEditorData(QWidget* editor, const QModelIndex& index) const {
-  static_cast<QSpinBox*>(editor)->setValue(index.data(Qt::EditRole).toInt());
-}
-
-void PatternMatrixDelegate::setModelData(QWidget* editor, QAbstractItemModel* model,
-                                         const QModelIndex& index) const {
-  auto* box = static_cast<QSpinBox*>(editor);
-  box->interpretText();
-  model->setData(index, box->value(), Qt::EditRole);
 }
 
 }  // namespace attnscope::gui

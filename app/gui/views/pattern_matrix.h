@@ -1,23 +1,29 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The table of who sees whom, edited by click or by keyboard: arrows choose a cell, Space goes on
-// to the next rule, 1 2 3 set none, whole, window, F2 gives the window a width of its own.
+// The table of who (row) sees whom (column), edited by click or by keyboard: arrows choose a cell,
+// Space goes on to the next rule, 1 2 3 set none, whole, window, F2 gives the window a width of its
+// own. Every edit goes through the editor, so that it can be undone.
 
-#include <QStyledItemDelegate>
-#include <QTableView>
+#include <QTableWidget>
 
-#include "app/gui/models/pattern_matrix_model.h"
+#include "app/gui/models/pattern_editor.h"
 
 namespace attnscope::gui {
 
-class PatternMatrix : public QTableView {
+class PatternMatrix : public QTableWidget {
   Q_OBJECT
  public:
-  explicit PatternMatrix(PatternMatrixModel* model, QWidget* parent = nullptr);
+  explicit PatternMatrix(PatternEditor& editor, QWidget* parent = nullptr);
 
   [[nodiscard]] QSize sizeHint() const override;
   [[nodiscard]] QSize minimumSizeHint() const override;
+  [[nodiscard]] const GroupRule& rule_at(const QModelIndex& cell) const;
+  void set_rule(const QModelIndex& cell, const GroupRule& rule);
+
+ Q_SIGNALS:
+  /// Why an edit is not possible; empty: it was.
+  void refused(const QString& sentence);
 
  protected:
   void keyPressEvent(QKeyEvent* event) override;
@@ -26,21 +32,11 @@ class PatternMatrix : public QTableView {
 
  private:
   void set_kind(const QModelIndex& cell, GroupRule::Kind kind);
+  void set_next_kind(const QModelIndex& cell);
+  void refresh();
   void fit();
-};
 
-/// Paints a cell in its pair's colour and edits a window's own width.
-class PatternMatrixDelegate : public QStyledItemDelegate {
-  Q_OBJECT
- public:
-  using QStyledItemDelegate::QStyledItemDelegate;
-  void paint(QPainter* painter, const QStyleOptionViewItem& option,
-             const QModelIndex& index) const override;
-  [[nodiscard]] QWidget* createEditor(QWidget* parent, const QStyleOptionViewItem& option,
-                                      const QModelIndex& index) const override;
-  void setEditorData(QWidget* editor, const QModelIndex& index) const override;
-  void setModelData(QWidget* editor, QAbstractItemModel* model,
-                    const QModelIndex& index) const override;
+  PatternEditor& editor_;
 };
 
 }  // namespace attnscope::gui

@@ -1,22 +1,30 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The left of page Patterns: the list of patterns, and everything of the chosen one that can be
-// edited.
+// The left of page Patterns: the list of patterns, everything of the chosen one that can be edited,
+// the item that it is shown on, and the heads that its costs are counted for.
 
 #include <QWidget>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "app/gui/models/pattern_editor.h"
-#include "app/gui/models/pattern_matrix_model.h"
 
+class QCheckBox;
+class QComboBox;
+class QFormLayout;
+class QLineEdit;
 class QListView;
 class QMenu;
 class QSlider;
+class QSpinBox;
 class QToolButton;
+class QVBoxLayout;
 
 namespace attnscope::gui {
 
-class PatternItemBox;
 class PatternMatrix;
 class ProblemLabel;
 class WindowBox;
@@ -24,48 +32,71 @@ class WindowBox;
 class PatternPanel : public QWidget {
   Q_OBJECT
  public:
+  static constexpr int most_tokens = 1'000'000;  // that a mask shows
+
   explicit PatternPanel(PatternEditor& editor, QWidget* parent = nullptr);
 
-  [[nodiscard]] QListView* list() const { return list_; }
-  [[nodiscard]] PatternMatrix* matrix() const { return matrix_; }
-  [[nodiscard]] QSlider* window_slider() const { return window_slider_; }
-  [[nodiscard]] WindowBox* window_box() const { return window_box_; }
-  [[nodiscard]] PatternItemBox* item_box() const { return item_box_; }
+  [[nodiscard]] int heads() const;
+  [[nodiscard]] int head_dim() const;
   /// Beside the list; empty: the last file could be opened.
   void show_problem(const QString& sentence);
-  [[nodiscard]] ProblemLabel* problem() const { return list_problem_; }
 
  Q_SIGNALS:
   void open_asked();
   void save_asked();
   void save_as_asked();
   void file_asked(const QString& file);
+  /// Heads or their dimension, which are no part of an item and no step that is undone.
+  void heads_changed();
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
   QWidget* build_list();
-  QWidget* build_edits();
-  QWidget* build_window();
   QToolButton* add_undo(const QString& name, const QKeySequence& keys, bool undo);
   void fill_recent(QMenu* menu);
+  void build_window(QVBoxLayout* layout);
+  void build_lengths(QVBoxLayout* layout);
+  void build_sentences(QVBoxLayout* layout);
+  void build_heads(QVBoxLayout* layout);
+  void build_own(QVBoxLayout* layout);
+  /// `value`: what the editor has; nothing: the field keeps what it shows.
+  QSpinBox* add_number(QFormLayout* form, const QString& title, const QString& tip,
+                       const char* name, std::pair<int, int> range,
+                       const std::function<void(int)>& enter,
+                       std::function<std::optional<std::int64_t>()> value = {});
+  /// `enter`: an error is said by `problem`, and the text stays as it was typed. `wrong`: what is
+  /// wrong with the value that the editor has; empty: nothing.
+  QLineEdit* add_text(QFormLayout* form, const QString& title, const QString& tip, const char* name,
+                      const std::function<QString()>& value,
+                      const std::function<Status(const QString&)>& enter,
+                      ProblemLabel* problem = nullptr, const std::function<QString()>& wrong = {});
   void refresh();
   void refresh_window();
+  void set_alike_documents();
+  [[nodiscard]] bool documents_are_alike() const;
+  [[nodiscard]] QString wrong_documents() const;
+  [[nodiscard]] QString wrong_starts() const;
+  void sentences_chosen();
+  void set_blocks();
+  /// Where a stride would put them, as a list to begin with.
+  [[nodiscard]] std::vector<std::int64_t> starts_by_stride() const;
 
   PatternEditor& editor_;
-  PatternMatrixModel matrix_model_;
+  std::vector<std::function<void()>> shown_;  // each shows its field's part of the editor
   QListView* list_;
-  ProblemLabel* list_problem_;
+  ProblemLabel *list_problem_, *matrix_problem_;
   QToolButton* save_;
   PatternMatrix* matrix_;
-  ProblemLabel* matrix_problem_;
   QSlider* window_slider_;
   WindowBox* window_box_;
-  PatternItemBox* item_box_;
+  QSpinBox *document_ = nullptr, *count_ = nullptr, *stride_ = nullptr;
+  QSpinBox *heads_ = nullptr, *head_dim_ = nullptr;
+  QSpinBox *block_length_ = nullptr, *block_random_ = nullptr, *block_seed_ = nullptr;
+  QComboBox* sentences_;
+  QLineEdit* starts_ = nullptr;
+  QCheckBox* has_blocks_;
 };
-
-/// The windows the slider stops at: fine where windows are small, then doubling, then all.
-[[nodiscard]] const std::vector<Window>& slider_windows();
 
 }  // namespace attnscope::gui

@@ -3,32 +3,25 @@
 
 #include <QApplication>
 #include <QClipboard>
-#include <QComboBox>
 #include <QFileInfo>
-#include <QLabel>
-#include <QListView>
 #include <QMessageBox>
 #include <QPushButton>
-#include <QSlider>
 #include <QSplitter>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <utility>
 
-#include "app/gui/charts/mask_export.h"
+#include "app/gui/charts/map_export.h"
 #include "app/gui/models/table_text.h"
 #include "app/gui/session/recent_files.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/file_dialogs.h"
-#include "app/gui/views/kept.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/pattern_costs.h"
-#include "app/gui/views/pattern_item_box.h"
 #include "app/gui/views/pattern_panel.h"
 #include "app/gui/views/side_area.h"
-#include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
 
@@ -38,43 +31,27 @@ PatternsPage::PatternsPage(std::shared_ptr<PatternEditor> editor, QWidget* paren
       owner_(editor ? std::move(editor) : std::make_shared<PatternEditor>()),
       editor_(*owner_),
       panel_(new PatternPanel(editor_)),
-      masks_(new PatternMasks),
+      masks_(new PatternMasks(editor_)),
       costs_(new PatternCosts),
-      benchmark_(new QPushButton(tr("&Benchmark this pattern…"))),
-      benchmark_note_(new QLabel),
       messages_(new MessageBar(this)) {
-  auto* middle = new QWidget;
-  auto* middle_layout = new QVBoxLayout(middle);
-  middle_layout->setContentsMargins(space::gap, 0, space::gap, 0);
-  middle_layout->addWidget(masks_, 1);
-  auto* split = new QSplitter(Qt::Horizontal);
-  split->setObjectName(QStringLiteral("patterns_split"));
-  split->setChildrenCollapsible(false);
-  split->addWidget(panel_);
-  split->addWidget(middle);
-  split->addWidget(new SideArea(build_right(), tr("Costs")));
-  split->setSizes({260, 600, 310});  // whatever the size of the text: the mask needs the room
-  split->setStretchFactor(0, 0);
-  split->setStretchFactor(1, 1);
-  split->setStretchFactor(2, 0);
-  keep_sizes(*split);
   auto* layout = new QVBoxLayout(this);
-  layout->addWidget(split);
+  layout->addWidget(with_sides("patterns_split", new SideArea(panel_, tr("Pattern")), masks_,
+                               new SideArea(costs_, tr("Costs")), {260, 600, 310}));
 
   // They reach the whole page, not their own part alone.
   addActions(panel_->actions());
   addActions(masks_->actions());
   add_action(this, tr("Save the pattern"), tr("Ctrl+S"), &PatternsPage::save);
   add_action(this, tr("Save the pattern as…"), tr("Ctrl+Shift+S"), &PatternsPage::save_as);
-  connect(&editor_, &PatternEditor::changed, this, &PatternsPage::refresh);
   connect(panel_, &PatternPanel::open_asked, this, &PatternsPage::ask_for_file);
   connect(panel_, &PatternPanel::file_asked, this,
           [this](const QString& file) { (void)open_file(file); });
   connect(panel_, &PatternPanel::save_asked, this, &PatternsPage::save);
   connect(panel_, &PatternPanel::save_as_asked, this, &PatternsPage::save_as);
-  connect(masks_, &PatternMasks::partner_chosen, this, &PatternsPage::choose_partner);
-  connect(panel_->item_box(), &PatternItemBox::heads_changed, this, &PatternsPage::refresh);
-  connect(costs_, &PatternCosts::changed, this, &PatternsPage::refresh_benchmark);
+  connect(panel_, &PatternPanel::heads_changed, this, &PatternsPage::refresh);
+  connect(masks_, &PatternMasks::changed, this, &PatternsPage::refresh);
+  connect(costs_, &PatternCosts::run_asked, this, &PatternsPage::run);
+  connect(costs_, &PatternCosts::table_changed, this, &PatternsPage::offers_changed);
   if (!goes_on_) choose(QStringLiteral("sparse"));
   refresh();
 }
@@ -85,121 +62,13 @@ PatternsPage::~PatternsPage() {
   if (focused && isAncestorOf(focused)) focused->clearFocus();
 }
 
-QWidget* PatternsPage::build_right() {
-  benchmark_->setObjectName(QStringLiteral("benchmark"));
-  benchmark_note_->setObjectName(QStringLiteral("benchmark_note"));
-  benchmark_note_->setWordWrap(true);
-  benchmark_note_->setTextFormat(Qt::PlainText);
-  connect(benchmark_, &QPushButton::clicked, this, &PatternsPage::run);
-  auto* right = new QWidget;
-  auto* layout = new QVBoxLayout(right);
-  costs_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
-  layout->addWidget(costs_);
-  layout->addWidget(benchmark_);
-  layout->addWidget(benchmark_note_);
-  layout->addStretch(1);
-  return right;
-}
-
-BenchmarkWish PatternsPage::wish() const {
-  return {.source = {editor_.pattern(), editor_.window()},
-          .item = editor_.item(),
-          .heads = panel_->item_box()->heads(),
-          .head_dim = panel_->item_box()->head_dim(),
-          .implementations = costs_->implementations()};
-}
-
 QList<Page::PageActions> PatternsPage::page_actions() const {
   return {{tr("On page Patterns"), actions()}};
 }
 
-QListView* PatternsPage::pattern_list() const {
-  return panel_->list();
-}
-
-QSlider* PatternsPage::window_slider() const {
-  return panel_->window_slider();
-}
-
-TitledMask PatternsPage::titled(const QString& title, const AttentionPattern& pattern) const {
-  const std::optional<Window> window = editor_.window_of(pattern);
-  QString words_with_window = title;
-  if (window) {
-    const QString width = window->is_infinite() ? QStringLiteral("∞") : words(window->text());
-    const QChar hard_space(QChar::Nbsp);
-    words_with_window += QStringLiteral(", w%1=%1%2").arg(hard_space).arg(width);
-  }
-  return {words_with_window, {pattern, window}};
-}
-
-std::vector<PatternsPage::Partner> PatternsPage::partners() const {
-  std::vector<Partner> all;
-  const PatternEntry& chosen = editor_.entry();
-  if (chosen.is_modified()) all.push_back({chosen.id, true});
-  for (int row = 0; row < editor_.patterns().rowCount(); ++row) {
-    const int id = editor_.patterns().entry(row).id;
-    if (id != chosen.id) all.push_back({id, false});
-  }
-  return all;
-}
-
-QString PatternsPage::title_of(const Partner& partner) const {
-  if (partner.before) return tr("Before the edits");
-  const int row = editor_.patterns().row_of(partner.id);
-  return row < 0 ? QString() : editor_.patterns().title(row);
-}
-
-std::optional<TitledMask> PatternsPage::mask_of(const Partner& partner) const {
-  const int row = editor_.patterns().row_of(partner.id);
-  if (row < 0) return std::nullopt;
-  const PatternEntry& entry = editor_.patterns().entry(row);
-  return titled(title_of(partner), partner.before ? entry.before : entry.pattern);
-}
-
-void PatternsPage::choose_partner(int choice) {
-  const std::vector<Partner> all = partners();
-  partner_.reset();
-  if (choice > 0 && static_cast<std::size_t>(choice) <= all.size()) {
-    partner_ = all[static_cast<std::size_t>(choice) - 1];
-  }
-  refresh();
-  masks_->set_split(partner_.has_value());
-}
-
 void PatternsPage::refresh() {
-  const std::vector<Partner> all = partners();
-  const auto chosen = partner_ ? std::ranges::find(all, *partner_) : all.end();
-  if (chosen == all.end()) partner_.reset();
-  QStringList titles{tr("none")};
-  for (const Partner& partner : all) titles.append(title_of(partner));
-  masks_->set_choices(titles, partner_ ? static_cast<int>(chosen - all.begin()) + 1 : 0);
-
-  const TitledMask a = titled(editor_.patterns().title(editor_.row()), editor_.pattern());
-  std::optional<TitledMask> b;
-  if (partner_) b = mask_of(*partner_);
-  masks_->show_masks(a, b, editor_.item());
-  costs_->show_costs(a, b, editor_.item(), panel_->item_box()->heads(),
-                     panel_->item_box()->head_dim());
-  refresh_benchmark();
+  costs_->show_costs(masks_->a(), masks_->b(), editor_.item(), panel_->heads(), panel_->head_dim());
   Q_EMIT offers_changed();
-}
-
-void PatternsPage::refresh_benchmark() {
-  const QStringList implementations = costs_->implementations();
-  QString reason = costs_->implementations_problem();
-  if (reason.isEmpty()) {
-    const Result<QString> sweep = sweep_of(wish());
-    if (!sweep) reason = words(sweep.error().message);
-  }
-  benchmark_->setEnabled(reason.isEmpty());
-  benchmark_->setToolTip(reason.isEmpty() ? tr("Measures it against full attention at lengths "
-                                               "around this one")
-                                          : reason);
-  benchmark_note_->setText(reason.isEmpty()
-                               ? counted(implementations.size(), tr("implementation takes it:"),
-                                         tr("implementations take it:")) +
-                                     QLatin1Char(' ') + implementations.join(QStringLiteral(", "))
-                               : reason);
 }
 
 void PatternsPage::showEvent(QShowEvent* event) {
@@ -212,44 +81,28 @@ void PatternsPage::set_machine(const std::optional<MachineCeilings>& machine) {
 }
 
 void PatternsPage::set_measuring(bool measuring) {
-  if (measuring == is_measuring_) return;
-  is_measuring_ = measuring;
+  if (measuring == costs_->is_measuring()) return;
   costs_->set_measuring(measuring);
-  refresh_benchmark();
   if (!measuring) Q_EMIT ceilings_wanted();
 }
 
-QString PatternsPage::compared_with() const {
-  return partner_ ? title_of(*partner_) : QString();
-}
-
-void PatternsPage::compare_with(const QString& title) {
-  choose_partner(std::max(0, masks_->partner_picker()->findText(title)));
-}
-
 bool PatternsPage::has_table() const {
-  return costs_->model().side_a().counts.has_value();
+  return costs_->has_counts();
 }
 
 void PatternsPage::copy_table(report::TableFormat format) {
   if (!has_table()) return;
-  const PatternCostsModel& model = costs_->model();
-  QString corner = tr("A: %1").arg(model.side_a().title);
-  if (model.side_b()) corner += tr("; B: %1").arg(model.side_b()->title);
-  QApplication::clipboard()->setText(clipboard_text(sheet_of(model, corner), format));
+  QApplication::clipboard()->setText(clipboard_text(costs_->sheet(), format));
   messages_->show_info(tr("Copied the costs as a table."));
 }
 
 QString PatternsPage::run_words() const {
-  return tr("Benchmark…");
+  return tr("New run with this pattern…");
 }
 
 void PatternsPage::run() {
-  const Result<QString> sweep = sweep_of(wish());
-  const QString reason = costs_->implementations_problem();
-  if (!sweep || !reason.isEmpty()) {
-    return messages_->show_error(reason.isEmpty() ? words(sweep.error().message) : reason);
-  }
+  const Result<QString> sweep = costs_->sweep();
+  if (!sweep) return messages_->show_error(words(sweep.error().message));
   messages_->clear();
   Q_EMIT run_asked(*sweep);
 }
@@ -266,6 +119,10 @@ Status PatternsPage::open_file(const QString& file) {
     open_again(file);
     return {};
   }
+  return read(file);
+}
+
+Status PatternsPage::read(const QString& file) {
   const Status opened = editor_.open_file(file);
   panel_->show_problem(opened ? QString() : words(opened.error().message));
   if (opened) remember_file(file);
@@ -273,29 +130,25 @@ Status PatternsPage::open_file(const QString& file) {
 }
 
 void PatternsPage::open_again(const QString& file) {
-  const int row = editor_.patterns().row_of_file(file);
   auto* box = new QMessageBox(
       QMessageBox::Question, tr("Open again"),
       tr("\"%1\" has changes that are not saved. Open the file again and lose them?")
-          .arg(editor_.patterns().title(row)),
+          .arg(editor_.patterns().title(editor_.patterns().row_of_file(file))),
       QMessageBox::Cancel, this);
   box->setAttribute(Qt::WA_DeleteOnClose);
   QPushButton* again = box->addButton(tr("Open again"), QMessageBox::DestructiveRole);
-  connect(again, &QPushButton::clicked, this, [this, file] {
-    const Status opened = editor_.open_file(file);
-    panel_->show_problem(opened ? QString() : words(opened.error().message));
-  });
+  connect(again, &QPushButton::clicked, this, [this, file] { (void)read(file); });
   box->open();
 }
 
 QVariantMap PatternsPage::chosen() const {
   QVariantList documents;
-  for (const std::int64_t tokens : item().documents) documents.append(qint64{tokens});
+  for (const std::int64_t tokens : editor_.item().documents) documents.append(qint64{tokens});
   return {{QStringLiteral("file"), editor_.entry().file},
-          {QStringLiteral("pattern"), words(pattern().name)},
-          {QStringLiteral("partner"), compared_with()},
+          {QStringLiteral("pattern"), words(editor_.pattern().name)},
+          {QStringLiteral("partner"), masks_->compared_with()},
           {QStringLiteral("window"), words(editor_.chosen_window().text())},
-          {QStringLiteral("query"), qint64{item().query}},
+          {QStringLiteral("query"), qint64{editor_.item().query}},
           {QStringLiteral("documents"), documents}};
 }
 
@@ -304,7 +157,7 @@ void PatternsPage::restore(const QVariantMap& chosen) {
   if (chosen.isEmpty()) return;
   if (!goes_on_) restore_problem(chosen);
   if (const QString title = chosen.value(QStringLiteral("partner")).toString(); !title.isEmpty()) {
-    compare_with(title);
+    masks_->compare_with(title);
   }
 }
 
@@ -321,9 +174,9 @@ void PatternsPage::restore_problem(const QVariantMap& chosen) {
   for (const QVariant& tokens : kept) documents.push_back(tokens.toLongLong());
   const std::int64_t query = chosen.value(QStringLiteral("query")).toLongLong();
   const auto makes_sense = [](std::int64_t tokens) {
-    return tokens > 0 && tokens <= PatternItemBox::most_tokens;
+    return tokens > 0 && tokens <= PatternPanel::most_tokens;
   };
-  if (query >= 0 && query <= PatternItemBox::most_tokens && !documents.empty() &&
+  if (query >= 0 && query <= PatternPanel::most_tokens && !documents.empty() &&
       std::ranges::all_of(documents, makes_sense)) {
     editor_.set_query(query);
     editor_.set_documents(documents);
@@ -407,19 +260,21 @@ bool PatternsPage::has_figure() const {
 // Side by side, the difference; alone, the mask.
 void PatternsPage::export_figure() {
   if (!has_figure()) return;
-  const std::optional<TitledMask> b =
-      masks_->is_split() && partner_ ? mask_of(*partner_) : std::nullopt;
-  QString stem = words(pattern().name);
-  if (window()) stem += QStringLiteral("-w") + words(window()->text());
-  if (b) stem += QStringLiteral("-against-") + words(b->source.pattern.name);
+  const charts::MaskSource& a = masks_->a().source;
+  QString stem = words(a.pattern.name);
+  if (a.window) stem += QStringLiteral("-w") + words(a.window->text());
   charts::MaskSubject subject{
-      .pattern = pattern(), .window = window(), .item = item(), .style = mask()->style()};
-  if (b) subject.against = b->source;
+      .pattern = a.pattern, .window = a.window, .item = editor_.item(), .style = mask()->style()};
+  if (masks_->is_split()) {
+    subject.against = masks_->b()->source;
+    stem += QStringLiteral("-against-") + words(subject.against->pattern.name);
+  }
+  const QString title = masks_->is_split() ? tr("Export the difference") : tr("Export the mask");
   charts::Printable what = charts::printable(std::move(subject));
   for (int row = 0; row < editor_.patterns().rowCount(); ++row)
     what.inputs.emplace_back(editor_.patterns().entry(row).file.toStdString());
   auto* dialog = new FigureDialog(std::move(what), {}, stem, this);
-  dialog->setWindowTitle(b ? tr("Export the difference") : tr("Export the mask"));
+  dialog->setWindowTitle(title);
   connect(dialog, &FigureDialog::written, this, [this](const QString& sentence) {
     messages_->show_info(sentence);
     Q_EMIT succeeded(sentence);

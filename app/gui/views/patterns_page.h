@@ -10,15 +10,9 @@
 #include <optional>
 
 #include "app/gui/models/pattern_editor.h"
-#include "app/gui/models/pattern_sweep.h"
 #include "app/gui/session/snapshot.h"
 #include "app/gui/views/page.h"
 #include "app/gui/views/pattern_masks.h"
-
-class QLabel;
-class QListView;
-class QPushButton;
-class QSlider;
 
 namespace attnscope::gui {
 
@@ -33,9 +27,6 @@ class PatternsPage : public Page {
   explicit PatternsPage(std::shared_ptr<PatternEditor> editor = {}, QWidget* parent = nullptr);
   ~PatternsPage() override;
 
-  /// Pattern B, side by side with A; empty: none.
-  void compare_with(const QString& title);
-  [[nodiscard]] QString compared_with() const;
   [[nodiscard]] bool has_table() const override;
   void copy_table(report::TableFormat format) override;
   [[nodiscard]] bool has_figure() const override;
@@ -67,20 +58,8 @@ class PatternsPage : public Page {
 
   [[nodiscard]] PatternEditor& editor() { return editor_; }
   [[nodiscard]] const std::shared_ptr<PatternEditor>& shared_editor() const { return owner_; }
-  [[nodiscard]] PatternPanel* panel() const { return panel_; }
   [[nodiscard]] PatternMasks* masks() const { return masks_; }
   [[nodiscard]] charts::MaskView* mask() const { return masks_->mask(); }
-  [[nodiscard]] QLabel* explanation() const { return masks_->explanation(); }
-  [[nodiscard]] QListView* pattern_list() const;
-  [[nodiscard]] QSlider* window_slider() const;
-  [[nodiscard]] PatternCosts* costs() const { return costs_; }
-  [[nodiscard]] MessageBar* messages() const { return messages_; }
-  [[nodiscard]] QPushButton* benchmark_button() const { return benchmark_; }
-
-  /// With the sentence stride chosen here.
-  [[nodiscard]] const AttentionPattern& pattern() const { return editor_.pattern(); }
-  [[nodiscard]] std::optional<Window> window() const { return editor_.window(); }
-  [[nodiscard]] const LayoutItem& item() const { return editor_.item(); }
 
  Q_SIGNALS:
   /// Answered by set_machine.
@@ -90,38 +69,20 @@ class PatternsPage : public Page {
   void showEvent(QShowEvent* event) override;
 
  private:
-  /// What B may be: another of the list, or A before its edits.
-  struct Partner {
-    int id = 0;
-    bool before = false;
-    friend bool operator==(const Partner&, const Partner&) = default;
-  };
-
-  QWidget* build_right();
   void restore_problem(const QVariantMap& chosen);
   void refresh();
-  void refresh_benchmark();
-  [[nodiscard]] BenchmarkWish wish() const;
-  [[nodiscard]] std::vector<Partner> partners() const;
-  [[nodiscard]] QString title_of(const Partner& partner) const;
-  [[nodiscard]] std::optional<TitledMask> mask_of(const Partner& partner) const;
-  [[nodiscard]] TitledMask titled(const QString& title, const AttentionPattern& pattern) const;
-  void choose_partner(int choice);
+  Status read(const QString& file);
+  void open_again(const QString& file);
   void save_to(const QString& file, const std::function<void()>& then);
   void ask_to_save_as(std::function<void()> then);
-  void open_again(const QString& file);
 
   bool goes_on_;  // with what a page before it edited
   std::shared_ptr<PatternEditor> owner_;
   PatternEditor& editor_;
-  std::optional<Partner> partner_;
-  bool is_measuring_ = false;
   QList<int> given_up_;  // ids of patterns whose changes a person gave up while closing
   PatternPanel* panel_;
   PatternMasks* masks_;
   PatternCosts* costs_;
-  QPushButton* benchmark_;
-  QLabel* benchmark_note_;
   MessageBar* messages_;
 };
 

@@ -3,7 +3,12 @@
 
 #include <QEvent>
 #include <QScrollBar>
+#include <QSplitter>
+#include <QVBoxLayout>
 #include <algorithm>
+
+#include "app/gui/views/kept.h"
+#include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
 
@@ -23,6 +28,24 @@ bool SideArea::eventFilter(QObject* watched, QEvent* event) {
         widest, widget()->minimumSizeHint().width() + verticalScrollBar()->sizeHint().width()));
   }
   return filtered;
+}
+
+QSplitter* with_sides(const char* name, SideArea* left, QWidget* middle, SideArea* right,
+                      const QList<int>& widths) {
+  auto* framed = new QWidget;
+  auto* layout = new QVBoxLayout(framed);
+  layout->setContentsMargins(space::gap, 0, space::gap, 0);
+  layout->addWidget(middle);
+  auto* split = new QSplitter(Qt::Horizontal);
+  split->setObjectName(QLatin1String(name));
+  split->setChildrenCollapsible(false);
+  for (QWidget* part : std::initializer_list<QWidget*>{left, framed, right}) {
+    split->addWidget(part);
+    split->setStretchFactor(split->count() - 1, part == framed ? 1 : 0);
+  }
+  split->setSizes(widths);
+  keep_sizes(*split);
+  return split;
 }
 
 }  // namespace attnscope::gui

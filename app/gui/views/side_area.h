@@ -6,6 +6,8 @@
 
 #include <QScrollArea>
 
+class QSplitter;
+
 namespace attnscope::gui {
 
 class SideArea : public QScrollArea {
@@ -16,5 +18,10 @@ class SideArea : public QScrollArea {
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
 };
+
+/// A page's middle, which gets the room whatever the size of the text, between two sides that
+/// scroll; a person's widths are kept under `name`.
+[[nodiscard]] QSplitter* with_sides(const char* name, SideArea* left, QWidget* middle,
+                                    SideArea* right, const QList<int>& widths);
 
 }  // namespace attnscope::gui

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/gui/charts/mask_difference.h"
-
 #include <gtest/gtest.h>
 
 #include <QTest>
 #include <algorithm>
 
-#include "app/gui/charts/mask_colors.h"
+#include "app/gui/charts/map_colors.h"
+#include "app/gui/charts/mask_problem.h"
 #include "app/gui/charts/mask_view.h"
 
 namespace attnscope::charts {
@@ -41,7 +40,7 @@ std::vector<Case> cases() {
   return {{"alike", {pattern("sparse"), w(2)}, {pattern("sparse"), w(2)}, item},
           {"windows", {pattern("sparse"), w(1)}, {pattern("sparse"), w(6)}, item},
           {"narrower", {pattern("longformer"), w(4)}, {pattern("sparse"), w(7)}, item},
-          {"full", {pattern("sparse"), w(3)}, {pattern("full"), {}}, item},
+          {"full", {pattern("sparse"), w(3)}, MaskSource{pattern("full"), {}}, item},
           {"sentences", {pattern("qds"), w(2)}, {pattern("sparse"), w(2)}, item},
           {"strides", {often_sentences(4), w(1)}, {often_sentences(7), w(3)}, item},
           {"blocks", {small_blocks(), {}}, {pattern("sparse"), w(5)}, item},
@@ -71,7 +70,7 @@ QColor hatched(const QColor& color, ChartTheme theme) {
 class MaskDifferenceTest : public testing::Test {
  protected:
   void SetUp() override {
-    view.set_theme(ChartTheme::light);
+    view.setPalette(QPalette(Qt::white, Qt::white));
     view.resize(720, 800);
     view.show();
   }
@@ -133,7 +132,7 @@ TEST_F(MaskDifferenceTest, EveryCell_HasItsPartsColourOrItsHatching) {
 TEST_F(MaskDifferenceTest, ALargeOne_IsRefinedIntoTheDirectPicture) {
   view.set_style(MaskStyle::true_scale);
   ASSERT_TRUE(view.show_difference({pattern("sparse"), Window::of(4)},
-                                   {pattern("qds"), Window::of(64)},
+                                   MaskSource{pattern("qds"), Window::of(64)},
                                    {.cls = 1, .query = 11, .documents = {29'988}}));
   ASSERT_TRUE(QTest::qWaitFor(
       [&] {
@@ -145,7 +144,8 @@ TEST_F(MaskDifferenceTest, ALargeOne_IsRefinedIntoTheDirectPicture) {
 }
 
 TEST_F(MaskDifferenceTest, APair_IsExplainedForBoth) {
-  ASSERT_TRUE(view.show_difference({pattern("sparse"), Window::of(4)}, {pattern("full"), {}},
+  ASSERT_TRUE(view.show_difference({pattern("sparse"), Window::of(4)},
+                                   MaskSource{pattern("full"), {}},
                                    {.cls = 1, .query = 5, .documents = {34}}));
   const QString words = view.explain(3, 20);
   EXPECT_TRUE(words.contains(QString::fromStdString(view.problem()->oracle().explain(3, 20))));
@@ -154,10 +154,12 @@ TEST_F(MaskDifferenceTest, APair_IsExplainedForBoth) {
 
 TEST_F(MaskDifferenceTest, WhatCannotBeDrawn_IsRefusedWhicheverItIs) {
   const LayoutItem item{.cls = 1, .query = 5, .documents = {34}};
-  EXPECT_FALSE(view.show_difference({pattern("sparse"), {}}, {pattern("full"), {}}, item));
-  EXPECT_FALSE(view.show_difference({pattern("full"), {}}, {pattern("sparse"), {}}, item));
+  EXPECT_FALSE(
+      view.show_difference({pattern("sparse"), {}}, MaskSource{pattern("full"), {}}, item));
+  EXPECT_FALSE(
+      view.show_difference({pattern("full"), {}}, MaskSource{pattern("sparse"), {}}, item));
   EXPECT_EQ(view.problem(), nullptr);
-  EXPECT_TRUE(view.show_difference({pattern("full"), {}}, {pattern("full"), {}}, item));
+  EXPECT_TRUE(view.show_difference({pattern("full"), {}}, MaskSource{pattern("full"), {}}, item));
 }
 
 TEST(MaskDifference, CountingStopsWhenItIsSuperseded) {

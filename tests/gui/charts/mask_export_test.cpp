@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/gui/charts/mask_export.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <QImage>
 
+#include "app/gui/charts/map_export.h"
 #include "tests/gui/charts/exported_file.h"
 #include "tests/gui/charts/svg_page.h"
 

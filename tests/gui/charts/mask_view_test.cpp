@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/gui/charts/mask_colors.h"
+#include "app/gui/charts/map_colors.h"
 
 namespace attnscope::charts {
 namespace {
@@ -55,7 +55,7 @@ void settle(MaskView& view) {
 class MaskViewTest : public testing::Test {
  protected:
   void SetUp() override {
-    view.set_theme(ChartTheme::light);
+    view.setPalette(QPalette(Qt::white, Qt::white));
     view.resize(720, 800);
     view.show();
   }
@@ -101,7 +101,7 @@ TEST_F(MaskViewTest, TheSchematicOfBigBird_HasBlocksItCanShow) {
 }
 
 TEST_F(MaskViewTest, DarkTheme_IsColouredAsTheOracleSays) {
-  view.set_theme(ChartTheme::dark);
+  view.setPalette(QPalette(Qt::black, Qt::black));
   view.set_style(MaskStyle::true_scale);
   ASSERT_TRUE(view.show_mask(find_pattern("qds").value(), Window::of(2), small_item));
   EXPECT_EQ(wrong_cells(view), 0);
@@ -333,11 +333,18 @@ TEST_F(MaskViewTest, DoubleClick_ShowsAllAndLeavesThePinnedPair) {
 TEST_F(MaskViewTest, Legend_IsThePatternsTableOfPresentGroups) {
   ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), small_item));
   const MaskDrawing drawing(*view.problem(), MaskStyle::schematic, {}, {.size = QSizeF(700, 700)});
-  ASSERT_EQ(drawing.legend().size(), 9U);
-  for (const MaskLegendEntry& entry : drawing.legend()) {
-    const GroupRule rule = find_pattern("sparse").value().rule(entry.from, entry.to);
-    EXPECT_EQ(entry.allowed, rule.kind != GroupRule::Kind::none);
-    EXPECT_EQ(entry.note, rule.kind == GroupRule::Kind::window ? "w = 4" : "");
+  std::vector<MaskLegendEntry> cells;
+  std::ranges::copy_if(drawing.legend(), std::back_inserter(cells),
+                       [](const MaskLegendEntry& entry) { return !entry.box.isEmpty(); });
+  ASSERT_EQ(cells.size(), 9U);
+  const TokenGroup groups[] = {TokenGroup::cls, TokenGroup::query, TokenGroup::document};
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const TokenGroup from = groups[i / 3], to = groups[i % 3];
+    const GroupRule rule = find_pattern("sparse").value().rule(from, to);
+    EXPECT_EQ(cells[i].color, rule.kind == GroupRule::Kind::none
+                                  ? ground_color(ChartTheme::light)
+                                  : pair_color(from, to, ChartTheme::light));
+    EXPECT_EQ(cells[i].text, rule.kind == GroupRule::Kind::window ? "w = 4" : "");
   }
 }
 
@@ -346,7 +353,7 @@ TEST_F(MaskViewTest, TheLegendOfASchematic_SaysTheWindowAskedFor) {
   ASSERT_NE(view.problem()->window(), Window::of(16));
   const MaskDrawing drawing(*view.problem(), MaskStyle::schematic, {}, {.size = QSizeF(700, 700)});
   const auto notes = [&](const char* note) {
-    return std::ranges::count(drawing.legend(), QString::fromLatin1(note), &MaskLegendEntry::note);
+    return std::ranges::count(drawing.legend(), QString::fromLatin1(note), &MaskLegendEntry::text);
   };
   EXPECT_GT(notes("w = 16"), 0);
   EXPECT_EQ(notes("w = 5"), 0);

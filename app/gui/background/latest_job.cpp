@@ -1,32 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/gui/charts/latest_job.h"
+#include "app/gui/background/latest_job.h"
 
 #include <exception>
 #include <new>
 #include <utility>
 
-namespace attnscope::charts {
+namespace attnscope {
 
-LatestJob::LatestJob(QObject* parent) : QObject(parent), there_(new QObject) {
-  there_->moveToThread(&thread_);
-  connect(&thread_, &QThread::finished, there_, &QObject::deleteLater);
+LatestJob::LatestJob(QObject* parent) : QObject(parent) {
+  pool_.setMaxThreadCount(1);
+  pool_.setThreadPriority(QThread::LowPriority);
 }
 
 LatestJob::~LatestJob() {
   ++newest_;
-  if (!thread_.isRunning()) {
-    if (!thread_.isFinished()) delete there_;
-    return;
-  }
-  thread_.quit();
-  thread_.wait();
+  pool_.waitForDone();
 }
 
 void LatestJob::start(Work work) {
-  if (!thread_.isRunning()) thread_.start(QThread::LowPriority);
   const quint64 number = ++newest_;
   is_busy_ = true;
-  QMetaObject::invokeMethod(there_, [this, work = std::move(work), number] { run(work, number); });
+  pool_.start([this, work = std::move(work), number] { run(work, number); });
 }
 
 void LatestJob::drop() {
@@ -61,4 +55,4 @@ void LatestJob::run(const Work& work, quint64 number) {
   });
 }
 
-}  // namespace attnscope::charts
+}  // namespace attnscope

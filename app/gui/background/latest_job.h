@@ -11,11 +11,11 @@
 
 #include <QObject>
 #include <QString>
-#include <QThread>
+#include <QThreadPool>
 #include <atomic>
 #include <functional>
 
-namespace attnscope::charts {
+namespace attnscope {
 
 class LatestJob : public QObject {
   Q_OBJECT
@@ -52,10 +52,9 @@ class LatestJob : public QObject {
  private:
   void run(const Work& work, quint64 number);
 
-  QThread thread_;
-  QObject* there_;  // lives on the thread, deleted when it finishes
+  QThreadPool pool_;  // of one thread
   std::atomic<quint64> newest_ = 0;
   bool is_busy_ = false;
 };
 
-}  // namespace attnscope::charts
+}  // namespace attnscope

@@ -1,20 +1,39 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Colours of attention weights. Both maps change in lightness evenly (in OKLab, Ottosson 2020) and
-// tell values apart by blue against yellow or orange alone, which every common kind of colour
-// blindness leaves: weights run from the ground's lightness to its opposite, differences from blue
-// over the ground to orange.
+// Colours and words of maps. A mask's are those of the paper's Fig. 1 (Schlatt et al., ECIR 2024):
+// black [CLS], blue query, yellow document, red sentence starts in the margins; green cells within.
+// Those of attention weights change in lightness evenly (in OKLab, Ottosson 2020) and tell values
+// apart by blue against yellow or orange alone, which every common kind of colour blindness leaves:
+// weights run from the ground's lightness to its opposite, differences from blue over the ground to
+// orange.
 
 #include <QColor>
 #include <QImage>
 #include <QRgb>
+#include <QString>
 #include <array>
 
 #include "app/gui/charts/chart_theme.h"
+#include "app/gui/charts/mask_problem.h"
 #include "engine/inspect/pooled_map.h"
+#include "engine/pattern/attention_pattern.h"
 
 namespace attnscope::charts {
+
+/// An allowed pair: the hue turns with the attending group, the lightness with the attended.
+[[nodiscard]] QColor pair_color(TokenGroup from, TokenGroup to, ChartTheme theme);
+/// A pair that is not allowed.
+[[nodiscard]] QColor ground_color(ChartTheme theme);
+/// A pair of two masks set against each other. Hatched as well (hatch_of), so that no colour is
+/// alone in telling A from B.
+[[nodiscard]] QColor difference_color(DifferencePart part, ChartTheme theme);
+/// The way the hatching rises: 1 like "/", -1 like "\\", 0 none.
+[[nodiscard]] int hatch_of(DifferencePart part);
+/// A token in the margin.
+[[nodiscard]] QColor margin_color(TokenGroup group, ChartTheme theme);
+/// "[CLS]", "query", "document", "sentence start".
+[[nodiscard]] QString group_title(TokenGroup group);
 
 inline constexpr int heat_steps = 256;
 using HeatRamp = std::array<QRgb, heat_steps>;

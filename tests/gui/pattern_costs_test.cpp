@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/gui/models/pattern_costs_model.h"
-
-#include <QAbstractItemModelTester>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <algorithm>
 #include <cmath>
 
+#include "app/gui/models/pattern_counts.h"
 #include "app/gui/models/pattern_sweep.h"
 #include "app/gui/models/table_text.h"
 #include "engine/pattern/compile_plan.h"
@@ -16,7 +15,7 @@
 
 namespace attnscope::gui {
 
-class PatternCostsModelTest : public QObject {
+class PatternCostsTest : public QObject {
   Q_OBJECT
 
   const LayoutItem item_{.cls = 1, .query = 2, .documents = {5}};
@@ -24,16 +23,17 @@ class PatternCostsModelTest : public QObject {
     return {find_pattern("sparse").value(), Window::of(window)};
   }
   static charts::MaskSource full() { return {find_pattern("full").value(), std::nullopt}; }
-  PatternCostsModel::Side side(const charts::MaskSource& source) const {
+  CountedPattern side(const charts::MaskSource& source) const {
     return {.title = QStringLiteral("side"),
             .counts = count_pattern(source, item_, 2, 8).value(),
             .implementations = {{QStringLiteral("dense"), {}, 4.0 * 8 * 2 * 64, 1, 1},
                                 {QStringLiteral("sdpa"), QStringLiteral("it does not"), 0, 0, 0}}};
   }
-  static QString text(const PatternCostsModel& model, int row, int column) {
-    return model.index(row, column).data().toString();
+  static CostRow row(const std::vector<CostRow>& rows, const char* title) {
+    const auto found = std::ranges::find(rows, QString::fromUtf8(title), &CostRow::title);
+    return found == rows.end() ? CostRow() : *found;
   }
-  static Sweep sweep_made(const BenchmarkWish& wish) {
+  static Sweep sweep_made(const RunWish& wish) {
     return parse_sweep(sweep_of(wish).value().toStdString(), "made").value();
   }
 
@@ -62,31 +62,22 @@ class PatternCostsModelTest : public QObject {
     QCOMPARE(counts.bytes, least_bytes(plan, 16, DType::float32));
   }
 
-  void AAloneThenAWithB_IsAConsistentModel() {
-    PatternCostsModel model;
-    QAbstractItemModelTester tester(&model);
-    model.show_sides(side(sparse(1)), std::nullopt, std::nullopt);
-    QCOMPARE(model.columnCount(), 1);
-    QCOMPARE(text(model, PatternCostsModel::pairs, 0), QStringLiteral("40"));
-    QCOMPARE(text(model, PatternCostsModel::limit, 0), QStringLiteral("–"));
-    model.show_sides(side(sparse(1)), side(full()), std::nullopt);
-    QCOMPARE(model.columnCount(), 3);
-    QCOMPARE(text(model, PatternCostsModel::pairs, 1), QStringLiteral("64"));
-    QCOMPARE(text(model, PatternCostsModel::pairs, 2), times_words(40.0 / 64));
-    QCOMPARE(text(model, PatternCostsModel::tokens, 2), times_words(1));
+  void BBesideA_HasItsRatio() {
+    std::vector<CostRow> rows = cost_rows(side(sparse(1)), std::nullopt, std::nullopt);
+    QCOMPARE(row(rows, "Allowed pairs").a.text, QStringLiteral("40"));
+    QCOMPARE(row(rows, "Limit here").a.text, QStringLiteral("–"));
+    rows = cost_rows(side(sparse(1)), side(full()), std::nullopt);
+    QCOMPARE(row(rows, "Allowed pairs").b.text, QStringLiteral("64"));
+    QCOMPARE(row(rows, "Allowed pairs").ratio.text, times_words(40.0 / 64));
+    QCOMPARE(row(rows, "Tokens").ratio.text, times_words(1));
   }
 
   void Implementations_ShowExecutedOverUsefulOrTheReason() {
-    PatternCostsModel model;
-    model.show_sides(side(sparse(1)), side(full()), std::nullopt);
-    const int dense = PatternCostsModel::fixed_rows;
-    QCOMPARE(model.headerData(dense, Qt::Vertical, Qt::DisplayRole).toString(),
-             QStringLiteral("dense over useful"));
-    QCOMPARE(text(model, dense, 0), times_words(64.0 / 40));
-    QCOMPARE(text(model, dense, 1), times_words(1));
-    QCOMPARE(text(model, dense + 1, 0), QStringLiteral("–"));
-    QCOMPARE(model.index(dense + 1, 0).data(Qt::ToolTipRole).toString(),
-             QStringLiteral("it does not"));
+    const std::vector<CostRow> rows = cost_rows(side(sparse(1)), side(full()), std::nullopt);
+    QCOMPARE(row(rows, "dense over useful").a.text, times_words(64.0 / 40));
+    QCOMPARE(row(rows, "dense over useful").b.text, times_words(1));
+    QCOMPARE(row(rows, "sdpa over useful").a.text, QStringLiteral("–"));
+    QCOMPARE(row(rows, "sdpa over useful").a.note, QStringLiteral("it does not"));
   }
 
   void TheLimit_IsTheSlowestOfTheThreeRates() {
@@ -98,19 +89,17 @@ class PatternCostsModelTest : public QObject {
     const PatternLimit limit = limit_of(counts, machine);
     QVERIFY(std::abs(limit.ms - counts.flop) < 1e-9 * counts.flop);
     QCOMPARE(limit.by, QStringLiteral("arithmetic"));
-    PatternCostsModel model;
-    model.show_sides(side(sparse(1)), std::nullopt, machine);
-    QVERIFY(text(model, PatternCostsModel::limit, 0).endsWith(QStringLiteral(" ms")));
+    const std::vector<CostRow> rows = cost_rows(side(sparse(1)), std::nullopt, machine);
+    QVERIFY(row(rows, "Limit here").a.text.endsWith(QStringLiteral(" ms")));
   }
 
   void TheTable_IsCopiedInEveryForm() {
-    PatternCostsModel model;
-    model.show_sides(side(sparse(1)), side(full()), std::nullopt);
+    const std::vector<CostRow> costs = cost_rows(side(sparse(1)), side(full()), std::nullopt);
     const QString corner = QStringLiteral("A_1, B");
-    const report::Sheet sheet = sheet_of(model, corner);
+    const report::Sheet sheet = sheet_of(costs, corner, true);
     const QStringList lines = clipboard_text(sheet, report::TableFormat::text)
                                   .split(QLatin1Char('\n'), Qt::SkipEmptyParts);
-    QCOMPARE(lines.size(), model.rowCount() + 1);
+    QCOMPARE(lines.size(), std::ssize(costs) + 1);
     for (const QString& line : lines) QCOMPARE(line.count(QLatin1Char('\t')), 3);
     QVERIFY(clipboard_text(sheet, report::TableFormat::csv)
                 .startsWith(QStringLiteral("\"A_1, B\",A,B")));
@@ -118,14 +107,14 @@ class PatternCostsModelTest : public QObject {
         clipboard_text(sheet, report::TableFormat::latex).contains(QStringLiteral("A\\_1, B & A")));
     const QJsonArray rows =
         QJsonDocument::fromJson(clipboard_text(sheet, report::TableFormat::json).toUtf8()).array();
-    QCOMPARE(rows.size(), model.rowCount());
-    QCOMPARE(rows[PatternCostsModel::pairs].toObject()[QStringLiteral("A")].toString(),
-             QStringLiteral("40"));
+    QCOMPARE(rows.size(), std::ssize(costs));
+    QCOMPARE(rows[1].toObject()[QStringLiteral("A")].toString(), QStringLiteral("40"));
   }
 
-  void ABenchmark_HasEveryImplementationAgainstFullAttention() {
+  void ANewRun_HasEveryImplementationAgainstFullAttention() {
     const Sweep sweep =
-        sweep_made({.source = sparse(4),
+        sweep_made({.name = "made",
+                    .sources = {sparse(4)},
                     .item = {.cls = 1, .query = 11, .documents = {500}},
                     .implementations = {QStringLiteral("segment"), QStringLiteral("windowed")}});
     QCOMPARE(sweep.heats.size(), std::size_t{4});
@@ -137,10 +126,11 @@ class PatternCostsModelTest : public QObject {
     QCOMPARE(ids, (std::vector<std::string>{"sparse/segment/4", "sparse/windowed/4", "full/sdpa"}));
   }
 
-  void ABenchmarkOfAPatternOfOnesOwn_BringsItAlong() {
+  void ANewRunOfAPatternOfOnesOwn_BringsItAlong() {
     charts::MaskSource own = sparse(4);
     own.pattern.attends[1][2].kind = GroupRule::Kind::whole;  // still under the shipped name
-    const Sweep sweep = sweep_made({.source = own,
+    const Sweep sweep = sweep_made({.name = "made",
+                                    .sources = {own},
                                     .item = {.cls = 1, .query = 3, .documents = {40, 40}},
                                     .implementations = {QStringLiteral("segment")}});
     const Contender& contender = sweep.heats[0].contenders[0];
@@ -149,9 +139,11 @@ class PatternCostsModelTest : public QObject {
     QCOMPARE(parse_pattern(contender.pattern_json, "kept").value().attends, own.pattern.attends);
   }
 
-  void ABenchmarkOfFullAttention_NamesItOnce() {
-    const Sweep sweep =
-        sweep_made({.source = full(), .item = item_, .implementations = {QStringLiteral("sdpa")}});
+  void ANewRunOfFullAttention_NamesItOnce() {
+    const Sweep sweep = sweep_made({.name = "made",
+                                    .sources = {full()},
+                                    .item = item_,
+                                    .implementations = {QStringLiteral("sdpa")}});
     QCOMPARE(sweep.heats[0].contenders.size(), std::size_t{1});
   }
 
@@ -160,11 +152,13 @@ class PatternCostsModelTest : public QObject {
     LayoutItem listed{.cls = 1, .query = 3, .documents = {40}};
     listed.sentences = {0, 7};
     listed.sentences_given = true;
-    const auto by_hand =
-        sweep_of({.source = qds, .item = listed, .implementations = {QStringLiteral("segment")}});
+    const auto by_hand = sweep_of({.name = "made",
+                                   .sources = {qds},
+                                   .item = listed,
+                                   .implementations = {QStringLiteral("segment")}});
     QVERIFY(!by_hand);
     QVERIFY(by_hand.error().message.find("every") != std::string::npos);
-    QVERIFY(!sweep_of({.source = qds, .item = item_, .implementations = {}}));
+    QVERIFY(!sweep_of({.name = "made", .sources = {qds}, .item = item_, .implementations = {}}));
   }
 
   void CountsAreSaidInFewDigits() {
@@ -176,7 +170,7 @@ class PatternCostsModelTest : public QObject {
   }
 };
 
-ATTNSCOPE_GUI_TEST(PatternCostsModelTest)
+ATTNSCOPE_GUI_TEST(PatternCostsTest)
 
 }  // namespace attnscope::gui
-#include "pattern_costs_model_test.moc"
+#include "pattern_costs_test.moc"
