@@ -4,7 +4,6 @@
 #include <QApplication>
 #include <QFileInfo>
 #include <QFontDatabase>
-#include <QHashFunctions>
 #include <QIcon>
 #include <QSettings>
 #include <cstdio>
@@ -54,7 +53,6 @@ WindowOptions options_of(const WindowArguments& arguments) {
 }
 
 std::unique_ptr<QApplication> make_application(int& argc, char** argv) {
-  QHashSeed::setDeterministicGlobalSeed();  // in whose order a PDF's fonts stand
   const QtMessageHandler usual = qInstallMessageHandler(say_no_display);
   auto application = std::make_unique<QApplication>(argc, argv);
   qInstallMessageHandler(usual);

@@ -279,7 +279,7 @@ std::string tabular(const Sheet& sheet) {
 std::string escaped_together(const std::vector<std::string>& lines, std::string_view between) {
   std::vector<std::string> escaped;
   escaped.reserve(lines.size());
-  for (const std::string& line : lines) escaped.push_back(latex_escaped(line));
+  for (const std::string& line : lines) escaped.push_back(latex_escaped(without_folders(line)));
   return fmt::format("{}", fmt::join(escaped, between));
 }
 
@@ -567,6 +567,29 @@ std::string latex_head(std::string_view label, std::string_view beneath,
     i = end;
   }
   return fmt::format("{} \\\\\n{} \\\\\n", names, windows);
+}
+
+std::string without_folders(std::string_view text) {
+  std::string kept;
+  while (!text.empty()) {
+    // A word of a command line, whose blanks may be quoted.
+    const bool is_quoted = text.front() == '\'';
+    const std::size_t closing = is_quoted ? text.find('\'', 1) : std::string_view::npos;
+    std::size_t end =
+        closing == std::string_view::npos ? text.find_first_of(" ;,()=") : closing + 1;
+    end = std::min(std::max<std::size_t>(end, 1), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(end);
+    const std::string_view bare = is_quoted ? word.substr(1) : word;
+    const std::size_t last = word.rfind('/');
+    // "sparse/segment/4" is a contender, and what begins at a root, a home or a folder is a path.
+    const bool is_path = last != std::string_view::npos && last + 1 < word.size() &&
+                         (bare.starts_with('/') || bare.starts_with("~/") ||
+                          bare.starts_with("./") || bare.starts_with("../"));
+    if (is_path && is_quoted) kept += '\'';
+    kept += is_path ? word.substr(last + 1) : word;
+  }
+  return kept;
 }
 
 std::string latex_escaped(std::string_view text) {

@@ -108,5 +108,7 @@ struct LatexHead {
 
 /// Every character that means something to LaTeX, as itself, and the signs its fonts lack.
 [[nodiscard]] std::string latex_escaped(std::string_view text);
+/// For what is printed: of a path on this machine its last part alone, "--db runs.db".
+[[nodiscard]] std::string without_folders(std::string_view text);
 
 }  // namespace attnscope::report

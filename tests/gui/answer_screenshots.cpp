@@ -34,6 +34,7 @@ bool is_answered(const AnswerPanel& panel, const report::DocumentLengths& docume
 bool shoot_answer(MainWindow& window, const std::function<bool(const QString& name)>& save) {
   AnswerPanel* panel = window.compare()->answer();
   const QString asked = panel->fields()->documents()->text();
+  fill(*panel, "document_tokens", "512");
   bool saved = is_answered(*panel, report::DocumentLengths(512));
   panel->list()->setCurrentIndex(panel->list()->model()->index(0, 0));
   saved = save(QStringLiteral("answer-open")) && saved;

@@ -6,7 +6,6 @@
 #include <QPushButton>
 
 #include "app/gui/charts/run_chart.h"
-#include "app/gui/models/samples_figure.h"
 #include "app/gui/session/read_run.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
@@ -137,7 +136,8 @@ class CellPanelTest : public QObject {
     row.cell.cell.samples.assign(100'000, sample);
     row.cell.outliers.assign(100'000, false);
     row.cell.outliers[77'777] = true;
-    const report::Figure figure = samples_figure(&row);
+    panel_->show_cell(many, 2);
+    const report::Figure& figure = panel_->samples()->figure();
     QVERIFY(figure.series.front().points.size() < 5000);
     QCOMPARE(figure.series.back().points.size(), std::size_t{1});
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/gui/chart_screenshots.h"
 
+#include <QDialog>
 #include <QtTest>
 #include <cstdio>
 #include <memory>
@@ -9,7 +10,6 @@
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/figure_dialog.h"
-#include "app/gui/views/page_preview.h"
 #include "engine/report/answer.h"
 #include "engine/store/store.h"
 #include "tests/gui/gui_test.h"
@@ -43,10 +43,11 @@ bool shoot_views(const report::Table& table, const QString& folder, const QStrin
     chart.show();
     saved = save(chart, folder + QStringLiteral("/chart-") + words(view.key) + suffix) && saved;
     if (view.y != report::YAxis::time) continue;
-    chart.zoom(3);
+    for (int i = 0; i < 3; ++i) QTest::keyClick(&chart, Qt::Key_Plus);
     saved = save(chart, folder + QStringLiteral("/chart-zoomed") + suffix) && saved;
-    chart.show_table();
-    saved = save(*chart.table_window(), folder + QStringLiteral("/chart-table") + suffix) && saved;
+    QTest::keyClick(&chart, Qt::Key_T);
+    saved = save(*chart.findChild<QDialog*>(), folder + QStringLiteral("/chart-table") + suffix) &&
+            saved;
     FigureDialog dialog(charts::printable(*figure), chart.shown_options(), QStringLiteral("time"));
     dialog.setAttribute(Qt::WA_DeleteOnClose, false);
     dialog.show();

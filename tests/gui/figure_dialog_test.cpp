@@ -13,7 +13,6 @@
 
 #include "app/gui/charts/map_export.h"
 #include "app/gui/charts/printable.h"
-#include "app/gui/views/page_preview.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 
@@ -219,6 +218,19 @@ class FigureDialogTest : public QObject {
     QVERIFY(facets.has_value());
     open(charts::printable(*facets));
     QTRY_VERIFY(!dialog_->preview()->image().isNull());
+  }
+
+  void TheSamePdf_HasTheSameBytesInEveryProcess() {
+    for (const char* name : {"one.pdf", "other.pdf"}) {
+      QProcess plot;
+      plot.start(QStringLiteral(REAL_ATTNSCOPE),
+                 {QStringLiteral("plot"), QStringLiteral("last"), QStringLiteral("--db"),
+                  path("a.db"), QStringLiteral("-o"), path(name)});
+      QVERIFY(plot.waitForFinished());
+      QVERIFY2(plot.exitCode() == 0, plot.readAllStandardError().constData());
+    }
+    QVERIFY(bytes("one.pdf").size() > 1000);
+    QCOMPARE(bytes("one.pdf"), bytes("other.pdf"));
   }
 
   void EveryChoice_IsReachedByTheKeyboardAndHasAName() {

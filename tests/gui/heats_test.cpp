@@ -11,7 +11,6 @@
 #include <QSignalSpy>
 
 #include "app/gui/models/heats_model.h"
-#include "app/gui/views/heat_mark.h"
 #include "app/gui/views/heats_view.h"
 #include "app/gui/views/progress_strip.h"
 #include "engine/sweep/pause.h"

@@ -380,9 +380,11 @@ class MainWindowTest : public QObject {
   void TheDarkTheme_MakesTheChartsDarkToo() {
     open_window();
     window_->set_theme(Theme::dark);
-    QTRY_COMPARE(page()->run_view()->chart()->theme(), charts::ChartTheme::dark);
+    QTRY_COMPARE(charts::theme_of(page()->run_view()->chart()->palette()),
+                 charts::ChartTheme::dark);
     window_->set_theme(Theme::light);
-    QTRY_COMPARE(page()->run_view()->chart()->theme(), charts::ChartTheme::light);
+    QTRY_COMPARE(charts::theme_of(page()->run_view()->chart()->palette()),
+                 charts::ChartTheme::light);
   }
 
   void ARealRun_IsMeasuredByTheWorkerAndShown() {

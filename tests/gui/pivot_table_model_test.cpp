@@ -88,6 +88,39 @@ class PivotTableModelTest : public QObject {
     QCOMPARE(text(model, 0, 2), QStringLiteral("oom"));
   }
 
+  void WhatCostsMoreThanTheBestAtItsSetting_IsShaded() {
+    PivotTableModel model;
+    for (const bool by_length : {false, true}) {
+      model.set_run(by_length ? read({.rows = "sequence_tokens", .columns = "contender"})
+                              : read({}));
+      const auto shade = [&](int contender) {
+        const QModelIndex cell =
+            by_length ? model.index(0, 1 + contender) : model.index(contender, 1);
+        return cell.data(shade_role);
+      };
+      QCOMPARE(shade(0).toDouble(), 0.0);
+      QVERIFY(shade(1).toDouble() > 0.05);
+      QVERIFY2(shade(2).toDouble() > shade(1).toDouble() && shade(2).toDouble() <= 1,
+               "which takes longest");
+    }
+    QVERIFY(!model.index(1, 1).data(shade_role).isValid());  // of what did not fit
+    model.set_run(read({.cells = {report::Quantity::ratio}}));
+    QVERIFY(!model.index(2, 1).data(shade_role).isValid());
+  }
+
+  void TheHeads_SayWhatTheirWordsMean() {
+    PivotTableModel model;
+    model.set_run(read({}));
+    const auto tip = [&](int section) {
+      return model.headerData(section, Qt::Horizontal, Qt::ToolTipRole).toString();
+    };
+    QVERIFY(tip(0).contains(QStringLiteral("attention pattern")));
+    QVERIFY(model.index(0, 0)
+                .data(Qt::ToolTipRole)
+                .toString()
+                .startsWith(QStringLiteral("full/dense: attention of the pattern \"full\"")));
+  }
+
   void WithSeveralQuantities_EachLineSaysWhatItIs() {
     PivotTableModel model;
     model.set_run(read({.cells = {report::Quantity::time, report::Quantity::memory}}));

@@ -13,7 +13,6 @@
 #include "app/gui/main_window.h"
 #include "app/gui/models/published_list_model.h"
 #include "app/gui/session/program.h"
-#include "app/gui/views/beside_view.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/published_view.h"
@@ -82,8 +81,8 @@ class PublishedTest : public QObject {
 
   void ATable_IsShownWithAllItsRowsAndUnits() {
     PublishedView view;
-    const QAbstractItemModel& model = *view.table()->model();
-    const QAbstractItemModelTester tester(view.table()->model());
+    QAbstractItemModel& model = *view.findChild<QTableView*>()->model();
+    const QAbstractItemModelTester tester(&model);
     for (const report::PublishedTable& table : report::published_tables()) {
       view.show_table(table);
       QCOMPARE(model.rowCount(), static_cast<int>(table.rows.size()));
@@ -103,8 +102,8 @@ class PublishedTest : public QObject {
       row.cell.summary = {.median_ns = 5e6, .samples = 10, .placements = 2};
     }
     BesideView view;
-    const QAbstractItemModel& model = view.model();
-    const QAbstractItemModelTester tester(view.table()->model());
+    QAbstractItemModel& model = *view.findChild<QTableView*>()->model();
+    const QAbstractItemModelTester tester(&model);
     view.show_run(run);
     QCOMPARE(model.rowCount(), 3);  // full twice, sparse at w = 4
     const auto text = [&](int row, int column) {
@@ -209,7 +208,8 @@ class PublishedTest : public QObject {
     QTest::keyClick(beside, Qt::Key_Space);
     panel()->show_section(RunListPanel::runs_section);
     QTRY_VERIFY(page()->beside_view()->isVisible());
-    QTRY_COMPARE_WITH_TIMEOUT(page()->beside_view()->model().rowCount(), 3, patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(page()->beside_view()->findChild<QTableView*>()->model()->rowCount(),
+                              3, patience_ms);
     auto* close = page()->findChild<QAbstractButton*>(QStringLiteral("close_beside"));
     QTest::mouseClick(close, Qt::LeftButton);
     QVERIFY(!page()->beside_view()->isVisible());

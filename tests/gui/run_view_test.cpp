@@ -115,12 +115,25 @@ class RunViewTest : public QObject {
     QVERIFY(store_->finish_run(run, RunStatus::done));
     view_->choose_run(uuid);
     QCOMPARE(view_->findChild<QLabel*>(QStringLiteral("disturbed_cells"))->text(),
-             QStringLiteral("3 of 3 cells were disturbed by other programs: close those and "
-                            "measure again"));
+             QStringLiteral("3 of 3 cells were disturbed by other programs (! in the table): their "
+                            "times may be longer than this machine takes. They do to look around; "
+                            "for numbers to publish close the others and measure again."));
+    const auto* marks = view_->findChild<QLabel*>(QStringLiteral("table_marks"));
+    QVERIFY(marks->isVisible());
+    QVERIFY(marks->text().contains(QStringLiteral("! disturbed: ")));
+    QVERIFY2(pivot_text(0, 1).contains(QLatin1Char('!')), qPrintable(pivot_text(0, 1)));
     const QSignalSpy again(view_.get(), &RunView::again_asked);
     button->click();
     QCOMPARE(again.count(), 1);
     QCOMPARE(again.front().front().toString(), uuid);
+  }
+
+  void OnlyTheMarksThatTheTableHas_AreExplained() {
+    const auto* marks = view_->findChild<QLabel*>(QStringLiteral("table_marks"));
+    QVERIFY(marks->text().startsWith(QStringLiteral("~ drifted: ")));
+    QVERIFY(!marks->text().contains(QStringLiteral("disturbed")));
+    choose(box("pivot_cells"), 1);
+    QVERIFY2(marks->isHidden(), "of memory there are none");
   }
 
   void ARunThatWasCancelled_IsContinuedByAButton() {
@@ -206,7 +219,7 @@ class RunViewTest : public QObject {
     QVERIFY(view_->chart()->figure(1).series.empty());
     const QString problem = view_->run()->figures.at(report::YAxis::ratio).problem;
     QVERIFY2(problem.contains(QStringLiteral("choose one in the bar above")), qPrintable(problem));
-    QCOMPARE(view_->chart()->drawing(1).page().placeholder, problem);
+    QCOMPARE(view_->chart()->drawing(1).instead_of_values(), problem);
   }
 
   void TheVerdict_IsTheHeadline_AndTellsTheRestToWhoeverAsks() {
@@ -232,10 +245,9 @@ class RunViewTest : public QObject {
   void OneLegend_StandsForBothCharts() {
     const charts::ChartPage& page = view_->chart()->page();
     QCOMPARE(static_cast<qsizetype>(page.legend().size()), view_->run()->contenders.size());
-    const QString first = QString::fromStdString(page.series().front().key);
     QTest::mouseClick(view_->chart(), Qt::LeftButton, {},
                       page.legend().front().rect.center().toPoint());
-    QVERIFY(!view_->chart()->is_series_visible(first));
+    QVERIFY(!view_->chart()->page().legend().front().visible);
     for (const std::size_t panel : {0U, 1U})
       QVERIFY(!view_->chart()->drawing(panel).series().front().visible);
   }
@@ -273,9 +285,9 @@ class RunViewTest : public QObject {
   }
 
   void WindowsAlongX_AskForOneLength() {
-    QVERIFY(view_->slice()->selector(QStringLiteral("sequence_tokens")) == nullptr);
+    QVERIFY(box("slice_sequence_tokens") == nullptr);
     choose(box("x_axis"), 1);
-    QComboBox* length = view_->slice()->selector(QStringLiteral("sequence_tokens"));
+    QComboBox* length = box("slice_sequence_tokens");
     QVERIFY(length != nullptr);
     QCOMPARE(length->count(), 3);
     QCOMPARE(length->accessibleName(), QStringLiteral("Length"));
@@ -283,8 +295,8 @@ class RunViewTest : public QObject {
 
   void AChart_NeverMixesDtypesOrHeads() {
     view_->choose_run(mixed_);
-    QComboBox* dtype = view_->slice()->selector(QStringLiteral("dtype"));
-    QComboBox* heads = view_->slice()->selector(QStringLiteral("heads"));
+    QComboBox* dtype = box("slice_dtype");
+    QComboBox* heads = box("slice_heads");
     QVERIFY(dtype != nullptr && heads != nullptr);
     QCOMPARE(dtype->currentText(), QStringLiteral("float32"));
     QCOMPARE(points_of(view_->chart()->figure()), (std::vector<std::size_t>{2, 2, 2}));
@@ -294,15 +306,14 @@ class RunViewTest : public QObject {
 
   void AValueNotMeasuredWithTheOthers_IsInParentheses_AndMovesThemWithASentence() {
     view_->choose_run(mixed_);
-    QComboBox* heads = view_->slice()->selector(QStringLiteral("heads"));
+    QComboBox* heads = box("slice_heads");
     QVERIFY(heads != nullptr);
     QCOMPARE(heads->itemText(0), QStringLiteral("(4)"));
     QCOMPARE(heads->itemText(1), QStringLiteral("12"));
     const auto* moved = view_->findChild<QLabel*>(QStringLiteral("slice_moved"));
     QVERIFY(moved->isHidden());
     choose(heads, 0);
-    QCOMPARE(view_->slice()->selector(QStringLiteral("dtype"))->currentText(),
-             QStringLiteral("float16"));
+    QCOMPARE(box("slice_dtype")->currentText(), QStringLiteral("float16"));
     QVERIFY(!moved->isHidden());
     QCOMPARE(moved->text(), QStringLiteral("Dtype float32 was not measured with Heads 4: showing "
                                            "Dtype float16."));
@@ -310,10 +321,10 @@ class RunViewTest : public QObject {
 
   void AnotherRun_ForgetsWhatWasHeldFixed() {
     view_->choose_run(mixed_);
-    choose(view_->slice()->selector(QStringLiteral("dtype")), 1);
+    choose(box("slice_dtype"), 1);
     view_->choose_run(uuid_);
     QVERIFY(asked_.back().slice.values.empty());
-    QVERIFY(view_->slice()->selector(QStringLiteral("dtype")) == nullptr);
+    QVERIFY(box("slice_dtype") == nullptr);
   }
 
   void TheTable_IsContendersAgainstLengthsAtFirst() {
@@ -388,6 +399,15 @@ class RunViewTest : public QObject {
     QCOMPARE(another.tabs()->currentWidget(), another.cell_panel());
     QTest::keySequence(view_->chart(), QKeySequence(QStringLiteral("Ctrl+T")));
     QVERIFY(view_->run_table()->isVisible());
+  }
+
+  void Samples_HaveHeightWhileTheyAreShown() {
+    view_->choose_cell(0);
+    const int before = view_->tabs()->height();
+    view_->show_tab(QStringLiteral("samples"));
+    QTRY_VERIFY(view_->tabs()->height() >= view_->height() * 35 / 100);
+    view_->show_tab(QStringLiteral("table"));
+    QTRY_COMPARE(view_->tabs()->height(), before);
   }
 
   void Figures_AreWrittenToFiles() {

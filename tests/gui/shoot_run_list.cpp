@@ -6,7 +6,6 @@
 #include <QListView>
 #include <QtTest>
 
-#include "app/gui/views/beside_view.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/published_view.h"
 #include "app/gui/views/run_list_panel.h"

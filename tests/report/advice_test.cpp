@@ -259,6 +259,23 @@ TEST(Advice, ComparesTheLongestDocumentsThatFit) {
   EXPECT_THAT(sparse.sentence, HasSubstr("fits at least 78x longer documents"));
 }
 
+TEST(Advice, WhatAllOthersFitAlike_IsSaidOnce) {
+  Table table = table_of(doubling);
+  for (const Row& row : std::vector<Row>(table.rows)) {
+    if (row.cell.cell.contender.pattern != "sparse") continue;
+    table.rows.push_back(row);
+    table.rows.back().cell.cell.contender.implementation = "another";
+    table.rows.back().cell.cell.contender.name = "Another";
+  }
+  const Answer advice = advice_on(table, {.documents = in_all(128), .memory_bytes = 50e6});
+  ASSERT_EQ(advice.contenders.size(), 3U);
+  for (const Advised& one : advice.contenders)
+    EXPECT_THAT(one.sentence, Not(HasSubstr("longer documents")));
+  EXPECT_THAT(
+      advice.notes,
+      Contains("Each of the others fits at least 78x longer documents than full attention."));
+}
+
 TEST(Advice, PredictsNoFitBeyondALengthThatWasSeenNotToFit) {
   Table table = table_of(doubling);
   lose(last_full(table), CellStatus::oom, "it asks for 9 GB");

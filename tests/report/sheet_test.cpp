@@ -34,6 +34,18 @@ TEST(Sheet, Markdown_EscapesWhatWouldEndACellOrBeMarkup) {
   EXPECT_THAT(text, HasSubstr("| --- | ---: |"));
 }
 
+TEST(Sheet, Latex_PrintsNoFolderOfThisMachine) {
+  Sheet sheet = sheet_of("sparse/segment/4");
+  sheet.below = {
+      "Run 3; attnscope run '/home/me/my sweeps/a.json' --only contender=full/dense "
+      "--db=/home/me/runs.db; to repeat: attnscope run --again 3 --db ../other/runs.db, "
+      "50 / 60"};
+  sheet.frame = SheetFrame::floating;
+  EXPECT_THAT(write_sheet(sheet, TableFormat::latex),
+              HasSubstr("attnscope run 'a.json' -{}-only contender=full/dense -{}-db=runs.db; to "
+                        "repeat: attnscope run -{}-again 3 -{}-db runs.db, 50 / 60"));
+}
+
 TEST(Sheet, Latex_EscapesEverySignAndSetsNumbersAsNumbers) {
   const std::string text = write_sheet(sheet_of(hostile), TableFormat::latex);
   EXPECT_THAT(text, HasSubstr("a\\textbar{}b\\_\\{c\\}*`\\textless{}d\\textgreater{}\\&"

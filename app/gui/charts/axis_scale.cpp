@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace attnscope::charts {
 namespace {
@@ -21,6 +22,24 @@ double nice_step(double span, int steps) {
     if (raw <= factor * magnitude * (1 + tolerance)) return factor * magnitude;
   }
   return 10 * magnitude;
+}
+
+/// 1, 2, 5, 10, 20 ...: the place of each is its number.
+double round_value(int place) {
+  constexpr std::array<double, 3> digits{1, 2, 5};
+  const int decade = place >= 0 ? place / 3 : (place - 2) / 3;
+  return digits.at(static_cast<std::size_t>(place - 3 * decade)) * std::pow(10.0, decade);
+}
+
+int round_place_below(double value) {
+  int place = 3 * static_cast<int>(std::floor(std::log10(value) + tolerance)) + 2;
+  while (round_value(place) > value * (1 + tolerance)) --place;
+  return place;
+}
+
+int round_place_above(double value) {
+  const int below = round_place_below(value);
+  return round_value(below) >= value * (1 - tolerance) ? below : below + 1;
 }
 
 }  // namespace
@@ -104,29 +123,13 @@ void AxisScale::fit_log2(double low, double high) {
 }
 
 void AxisScale::fit_log10(double low, double high) {
-  constexpr std::array<double, 3> steps{1, 2, 5};
-  // Outward to the next of 1, 2, 5, 10 ...
-  const auto below = [&](double value) {
-    const double decade = std::pow(10.0, std::floor(std::log10(value) + tolerance));
-    double result = decade;
-    for (const double step : steps) {
-      if (step * decade <= value * (1 + tolerance)) result = step * decade;
-    }
-    return result;
-  };
-  const auto above = [&](double value) {
-    const double decade = std::pow(10.0, std::floor(std::log10(value) + tolerance));
-    for (const double step : steps) {
-      if (step * decade >= value * (1 - tolerance)) return step * decade;
-    }
-    return 10 * decade;
-  };
-  low_ = below(low);
-  high_ = above(high);
-  if (high_ <= low_ * (1 + tolerance)) {  // one value, itself a tick
-    low_ = below(low_ * 0.99);
-    high_ = above(high_ * 1.01);
+  int first_place = round_place_below(low), last_place = round_place_above(high);
+  if (first_place == last_place) {  // one value, itself a tick
+    --first_place;
+    ++last_place;
   }
+  low_ = round_value(first_place);
+  high_ = round_value(last_place);
   const double decades = std::log10(high_ / low_);
   const int first = static_cast<int>(std::floor(std::log10(low_) - tolerance));
   const int last = static_cast<int>(std::ceil(std::log10(high_) + tolerance));
@@ -161,12 +164,9 @@ AxisScale AxisScale::within(ScaleKind kind, AxisRange range) {
       add(std::exp2(p));
     }
   } else if (kind == ScaleKind::log10) {
-    const int last = static_cast<int>(std::floor(std::log10(range.high) + tolerance));
     const bool sparse = std::log10(range.high / range.low) > 3.01;
-    for (int p = static_cast<int>(std::floor(std::log10(range.low))); p <= last; ++p) {
-      for (const double digit : {1.0, 2.0, 5.0}) {
-        if (digit == 1 || !sparse) add(digit * std::pow(10.0, p));
-      }
+    for (int p = round_place_above(range.low); p <= round_place_below(range.high); ++p) {
+      if (p % 3 == 0 || !sparse) add(round_value(p));
     }
   }
   if (scale.ticks_.size() < 2) scale.add_round_ticks();
@@ -202,36 +202,29 @@ double AxisScale::fraction(double value) const {
 }
 
 void AxisScale::keep_at_most(int count) {
-  count = std::max(count, 2);
-  const auto ticks = static_cast<int>(ticks_.size());
-  if (ticks <= count) return;
-  if (kind_ == ScaleKind::log10) {  // powers of ten stay longest
-    std::vector<Tick> powers;
-    for (const Tick& tick : ticks_) {
-      const double power = std::log10(tick.value);
-      if (std::abs(power - std::round(power)) < 1e-6) powers.push_back(tick);
-    }
-    if (powers.size() >= 2) {
-      for (const Tick& tick : ticks_) {
-        const double power = std::log10(tick.value);
-        if (std::abs(power - std::round(power)) >= 1e-6) minor_ticks_.push_back(tick.value);
+  const auto most = static_cast<std::size_t>(std::max(count, 2));
+  const auto keep = [this](auto&& stays) {
+    std::vector<Tick> kept;
+    for (std::size_t i = 0; i < ticks_.size(); ++i) {
+      if (stays(i)) {
+        kept.push_back(ticks_[i]);
+      } else {
+        minor_ticks_.push_back(ticks_[i].value);
       }
-      const bool again = powers.size() < ticks_.size();
-      ticks_ = std::move(powers);
-      if (again) return keep_at_most(count);
     }
-  }
-  const int step = (static_cast<int>(ticks_.size()) + count - 1) / count;
-  std::vector<Tick> kept;
-  for (int i = 0; i < static_cast<int>(ticks_.size()); ++i) {
-    const Tick& tick = ticks_[static_cast<std::size_t>(i)];
-    if (i % step == 0) {
-      kept.push_back(tick);
-    } else {
-      minor_ticks_.push_back(tick.value);
-    }
-  }
-  ticks_ = std::move(kept);
+    ticks_ = std::move(kept);
+  };
+  const auto is_power = [](const Tick& tick) {
+    const double power = std::log10(tick.value);
+    return std::abs(power - std::round(power)) < 1e-6;
+  };
+  if (ticks_.size() <= most) return;
+  // Powers of ten stay longest.
+  if (kind_ == ScaleKind::log10 && std::ranges::count_if(ticks_, is_power) >= 2)
+    keep([&](std::size_t i) { return is_power(ticks_[i]); });
+  if (ticks_.size() <= most) return;
+  const std::size_t step = (ticks_.size() + most - 1) / most;
+  keep([step](std::size_t i) { return i % step == 0; });
 }
 
 }  // namespace attnscope::charts

@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Where everything of a chart lies: axes and texts first, then values, rail, crossovers and the
-// roofline in the plot that they leave.
+// Where everything of a plot lies: axes and texts first, then values, rail, crossovers and the
+// roofline in the room that they leave. Then how it is painted: axes, grid and lines by Qt Charts,
+// whose scene has our layers between its own; words and rail around it.
 #include "app/gui/charts/chart_drawing.h"
 
+#include <QCategoryAxis>
+#include <QChart>
 #include <QFontMetricsF>
+#include <QGraphicsItem>
+#include <QGraphicsLayout>
+#include <QGraphicsScene>
+#include <QLineSeries>
 #include <QTransform>
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
-#include <set>
 #include <utility>
 
 #include "app/gui/charts/figure_font.h"
-#include "app/gui/charts/text_lines.h"
 #include "engine/heat/cell.h"
 
 namespace attnscope::charts {
@@ -154,54 +160,108 @@ Ridge ridge_of(const report::Figure& figure) {
   return ridge;
 }
 
+constexpr double cap_width = 0.4;  // em
+
+// Qt Charts draws its grid at 2, axes at 3 and series from 4 on.
+constexpr double below_grid = 1.5, below_series = 3.5, above_series = 9;
+
+/// Painted in the page's units at its place among the chart's layers.
+class Layer : public QGraphicsItem {
+ public:
+  using Paint = std::function<void(QPainter&)>;
+  Layer(QGraphicsItem* chart, double z, const QRectF& page, double scale, Paint paint)
+      : QGraphicsItem(chart), bounds_(page), paint_(std::move(paint)) {
+    setZValue(z);
+    setScale(scale);
+    setPos(-chart->pos());
+  }
+  [[nodiscard]] QRectF boundingRect() const override { return bounds_; }
+  void paint(QPainter* painter, const QStyleOptionGraphicsItem* /*option*/,
+             QWidget* /*widget*/) override {
+    painter->save();  // what is left set here would be the next item's
+    paint_(*painter);
+    painter->restore();
+  }
+
+ private:
+  QRectF bounds_;
+  Paint paint_;
+};
+
+/// From 0 to 1, with the scale's ticks at their places: so every scale and every zoom is one kind
+/// of axis.
+QCategoryAxis* add_axis(QChart& chart, const AxisScale& scale, Qt::Alignment side,
+                        const ChartLook& look, double unit) {
+  constexpr double rounding = 1e-9;  // a tick at an end lies on the axis
+  const ThemeColors& colors = colors_of(look.theme);
+  auto* axis = new QCategoryAxis;
+  axis->setLabelsPosition(QCategoryAxis::AxisLabelsPositionOnValue);
+  axis->setTruncateLabels(false);
+  axis->setLabelsFont(figure_font(look.em * unit));
+  axis->setLabelsColor(colors.text);
+  axis->setGridLinePen(QPen(colors.grid, hair_width * look.em * unit));
+  axis->setLinePen(QPen(colors.axis, 1.3 * hair_width * look.em * unit));
+  axis->setLineVisible(side == Qt::AlignBottom);
+  axis->setRange(-rounding, 1 + rounding);
+  axis->setStartValue(-1);  // its line lies outside
+  QString label;
+  for (const Tick& tick : scale.ticks()) {
+    // Two ticks of a deep zoom may have the same words, of which the axis would drop one.
+    label = tick.label;
+    while (axis->categoriesLabels().contains(label)) label += QChar(0x200B);
+    axis->append(label, scale.place(tick.value));
+  }
+  chart.addAxis(axis, side);
+  return axis;
+}
+
 }  // namespace
 
-ChartDrawing::ChartDrawing(const report::Figure& figure, ContenderStyles& styles, Page page)
-    : page_(std::move(page)),
+ChartDrawing::ChartDrawing(const report::Figure& figure, ContenderStyles& styles, ChartLook look,
+                           QRectF rect)
+    : look_(std::move(look)),
+      rect_(rect),
       title_(QString::fromUtf8(figure.title)),
       x_label_(QString::fromUtf8(figure.x_label)),
       y_label_(QString::fromUtf8(figure.y_label)) {
   for (const report::Series& series : figure.series) {
-    DrawnSeries drawn;
-    drawn.name = QString::fromUtf8(series.name);
+    DrawnSeries& drawn = series_.emplace_back();
     drawn.key = series.style_key;
     drawn.style = styles.style(series.style_key);
-    drawn.visible = !page_.hidden.contains(series.style_key);
-    series_.push_back(std::move(drawn));
+    drawn.visible = !look_.hidden.contains(series.style_key);
     empty_ = empty_ && series.points.empty() && series.rail.empty();
   }
   collect_axes(figure);
   lay_out(figure);
-  if (empty_ || !page_.plot || page_.size.height() == 0) return;
+  if (empty_ || rect_.height() == 0) return;
   place_series(figure);
+  part_intervals();
   place_rail(figure);
+  if (y_axis_.ticks().empty()) return;
   place_marks(figure);
   place_ceilings(figure);
 }
 
 void ChartDrawing::collect_axes(const report::Figure& figure) {
-  const ScaleKind x_kind = figure.x_scale;
-  const ScaleKind y_kind = figure.y_scale;
-  const bool any_visible =
-      std::ranges::any_of(series_, [](const DrawnSeries& series) { return series.visible; });
-  std::vector<double> xs = page_.shared_x;
-  std::vector<double> ys = page_.shared_y;
+  const ScaleKind x_kind = figure.x_scale, y_kind = figure.y_scale;
+  const bool any_visible = std::ranges::any_of(series_, &DrawnSeries::visible);
+  std::vector<double> xs = look_.shared_x, ys = look_.shared_y;
+  int left_out = 0;
   for (std::size_t s = 0; s < series_.size(); ++s) {
     const bool counts = series_[s].visible || !any_visible;
     for (const report::Point& point : figure.series[s].points) {
       if (!AxisScale::can_show(x_kind, point.x) || !AxisScale::can_show(y_kind, point.y)) {
-        ++left_out_;
+        ++left_out;
         continue;
       }
       xs.push_back(point.x);  // of hidden series too: lengths stay where they are
-      if (!counts) continue;
-      add_reached(ys, point.y, point.low, point.high);
+      if (counts) add_reached(ys, point.y, point.low, point.high);
     }
     for (const report::RailMark& mark : figure.series[s].rail) {
       if (AxisScale::can_show(x_kind, mark.x)) {
         xs.push_back(mark.x);
       } else {
-        ++left_out_;
+        ++left_out;
       }
     }
   }
@@ -224,35 +284,34 @@ void ChartDrawing::collect_axes(const report::Figure& figure) {
   }
   whole_x_ = x_axis_.range();
   whole_y_ = y_axis_.range();
-  const auto is_range = [](ScaleKind kind, const AxisRange& range) {
-    return AxisScale::can_show(kind, range.low) && std::isfinite(range.high) &&
-           range.low < range.high;
-  };
-  if (page_.x_range && is_range(x_kind, *page_.x_range)) {
-    x_axis_ = AxisScale::within(x_kind, *page_.x_range);
-  }
-  if (page_.y_range && !ys.empty() && is_range(y_kind, *page_.y_range)) {
-    y_axis_ = AxisScale::within(y_kind, *page_.y_range);
-  }
-  note_left_out(figure);
+  show_part(x_axis_, x_kind, figure.x_label);
+  if (!ys.empty()) show_part(y_axis_, y_kind, figure.y_label);
+  note_left_out(figure, left_out);
 }
 
-void ChartDrawing::note_left_out(const report::Figure& figure) {
+void ChartDrawing::show_part(AxisScale& axis, ScaleKind kind, const std::string& label) const {
+  const auto part = look_.ranges.find(label);
+  if (part == look_.ranges.end()) return;
+  const auto [low, high] = part->second;
+  if (AxisScale::can_show(kind, low) && std::isfinite(high) && low < high)
+    axis = AxisScale::within(kind, {low, high});
+}
+
+void ChartDrawing::note_left_out(const report::Figure& figure, int left_out) {
   QStringList notes;
   const auto add = [&](int count, const QString& one, const QString& several) {
     if (count > 0) notes.append(QStringLiteral("%1 %2").arg(count).arg(count == 1 ? one : several));
   };
-  add(left_out_, QStringLiteral("value that these axes cannot show (zero, infinite or missing)"),
+  add(left_out, QStringLiteral("value that these axes cannot show (zero, infinite or missing)"),
       QStringLiteral("values that these axes cannot show (zero, infinite or missing)"));
   add(figure.without_place, QStringLiteral("cell whose work is not known"),
       QStringLiteral("cells whose work is not known"));
-  if (page_.warning && !figure.warning.empty()) notes.append(QString::fromUtf8(figure.warning));
   note_ = notes.join(QStringLiteral("; "));
 }
 
 double ChartDrawing::y_label_width() const {
-  double width = widest(figure_font(page_.em), y_axis_.ticks());
-  const QFontMetricsF metrics(figure_font(page_.em * small_text));
+  double width = widest(figure_font(look_.em), y_axis_.ticks());
+  const QFontMetricsF metrics(figure_font(look_.em * small_text));
   for (const RailLane& lane : rail_lanes_) {
     width = std::max(width, metrics.horizontalAdvance(lane.label));
   }
@@ -260,105 +319,52 @@ double ChartDrawing::y_label_width() const {
 }
 
 double ChartDrawing::least_height() const {
-  return height_around_plot_ + (page_.plot ? least_plot_height * page_.em : 0);
+  return height_around_plot_ + least_plot_height * look_.em;
 }
 
 void ChartDrawing::lay_out(const report::Figure& figure) {
-  const double em = page_.em;
-  const double pad = 0.5 * em;
-  const double begin = page_.origin.x() + pad, bottom = rect().bottom();
-  const double width = page_.size.width() - 2 * pad;
+  const double em = look_.em, pad = 0.5 * em;
+  const double begin = rect_.left() + pad, width = rect_.width() - 2 * pad;
   for (std::size_t s = 0; s < series_.size(); ++s) {
     const bool has_rail = std::ranges::any_of(
         figure.series[s].rail, [&](const report::RailMark& m) { return is_shown_along_x(m.x); });
     if (!series_[s].visible || !has_rail) continue;
     rail_lanes_.push_back({static_cast<int>(s), status_text(figure.series[s]), 0});
   }
-
-  double top = page_.origin.y() + pad;
-  if (page_.title && !title_.isEmpty()) {
-    const double height = size_of_lines(figure_font(em, true), title_, width).height();
-    title_rect_ = QRectF(begin, top, width, height);
-    top += height + 0.3 * em;
-  }
-  if (page_.plot) {
-    const double height = size_of_lines(figure_font(em), y_label_, width).height();
-    y_label_rect_ = QRectF(begin, top, width, height);
-    top += height + 0.6 * em;
-  }
-  const double rail_height = 1.05 * em * static_cast<double>(rail_lanes_.size());
-  const double rail_top = top;
+  double top = rect_.top() + pad;
+  const auto below_top = [&](const QString& text, const QFont& font, double gap) {
+    const double height = size_of_lines(font, text, width).height();
+    const QRectF taken(begin, top, width, height);
+    top += height + gap;
+    return taken;
+  };
+  if (look_.title && !title_.isEmpty())
+    title_rect_ = below_top(title_, figure_font(em, true), 0.3 * em);
+  y_label_rect_ = below_top(y_label_, figure_font(em), 0.6 * em);
+  const double lane_height = 1.05 * em, rail_top = top;
+  const double rail_height = lane_height * static_cast<double>(rail_lanes_.size());
   if (!rail_lanes_.empty()) top += rail_height + 0.35 * em;
 
-  // Below the plot, from the bottom upwards.
-  double below = pad;
-  if (!page_.caption.isEmpty()) {
-    const double height =
-        size_of_lines(figure_font(em * small_text), page_.caption, width).height();
-    caption_rect_ = QRectF(begin, bottom - below - height, width, height);
-    below += height + 0.5 * em;
-  }
-  const double legend_height = page_.legend ? lay_out_legend(begin, width) : 0;
-  const double legend_top = bottom - below - legend_height;
-  for (LegendEntry& entry : legend_) {
-    entry.rect.translate(0, legend_top);
-    entry.text_rect.translate(0, legend_top);
-  }
-  if (!legend_.empty()) below += legend_height + 0.5 * em;
+  double bottom = rect_.bottom() - pad;
   if (!note_.isEmpty()) {
     const double height = size_of_lines(figure_font(em * small_text), note_, width).height();
-    note_rect_ = QRectF(begin, bottom - below - height, width, height);
-    below += height + 0.3 * em;
+    note_rect_ = QRectF(begin, bottom - height, width, height);
+    bottom -= height + 0.3 * em;
   }
-  if (page_.plot) below += 3.1 * em;  // tick labels and the x axis' label
+  bottom -= 3.1 * em;  // tick labels and the x axis' label
 
-  height_around_plot_ = top - page_.origin.y() + below;
-  const double plot_height = std::max(1.0, bottom - top - below);
+  height_around_plot_ = top - rect_.top() + rect_.bottom() - bottom;
+  const double plot_height = std::max(1.0, bottom - top);
   y_axis_.keep_at_most(static_cast<int>(plot_height / (1.5 * em)));
   const double left = begin + y_label_width() + 0.5 * em;
   // The last x label is centred under its tick: half of it may stand beyond the frame.
-  const double plot_width = std::max(1.0, rect().right() - left - pad - 0.6 * em);
+  const double plot_width = std::max(1.0, rect_.right() - left - pad - 0.6 * em);
   plot_ = QRectF(left, top, plot_width, plot_height);
   rail_rect_ = QRectF(left, rail_top, plot_width, rail_height);
-  for (std::size_t i = 0; i < rail_lanes_.size(); ++i) {
-    rail_lanes_[i].y = rail_top + 1.05 * em * (static_cast<double>(i) + 0.5);
-  }
+  for (std::size_t i = 0; i < rail_lanes_.size(); ++i)
+    rail_lanes_[i].y = rail_top + lane_height * (static_cast<double>(i) + 0.5);
   x_axis_.keep_at_most(
       static_cast<int>(plot_width / (widest(figure_font(em), x_axis_.ticks()) + em)));
-}
-
-// Fills columns from top to bottom; every name stands whole, over several lines where it must.
-double ChartDrawing::lay_out_legend(double left, double width) {
-  const double em = page_.em;
-  const double sample = 3 * em;
-  const double gap = 1.2 * em;
-  const QFont font = figure_font(em);
-  double widest_name = 0;
-  for (const DrawnSeries& series : series_) {
-    widest_name = std::max(widest_name, QFontMetricsF(font).horizontalAdvance(series.name) + 1);
-  }
-  const double column = std::min(width, sample + std::ceil(widest_name) + 0.3 * em);
-  const auto count = static_cast<int>(series_.size());
-  int columns = std::clamp(static_cast<int>((width + gap) / (column + gap)), 1, std::max(1, count));
-  const int rows = (count + columns - 1) / columns;
-  double top = 0;
-  for (int row = 0; row < rows; ++row) {
-    double height = 0;
-    for (int c = 0; c < columns; ++c) {
-      const int index = c * rows + row;
-      if (index >= count) continue;
-      const DrawnSeries& series = series_[static_cast<std::size_t>(index)];
-      const double text_width = column - sample;
-      const double text_height = size_of_lines(font, series.name, text_width).height();
-      const double x = left + c * (column + gap);
-      legend_.push_back({index, series.name, QRectF(x, top, column, text_height + 0.2 * em),
-                         QRectF(x + sample, top + 0.1 * em, text_width, text_height)});
-      height = std::max(height, text_height + 0.2 * em);
-    }
-    top += height;
-  }
-  std::ranges::sort(legend_, {}, &LegendEntry::series);
-  return top;
 }
 
 const DrawnPoint* ChartDrawing::nearest(QPointF position, double radius) const {
@@ -379,12 +385,13 @@ const DrawnPoint* ChartDrawing::nearest(QPointF position, double radius) const {
   return best;
 }
 
-std::vector<const DrawnPoint*> ChartDrawing::stops_of(int series) const {
+std::vector<const DrawnPoint*> ChartDrawing::stops_of(const std::string& key) const {
   std::vector<const DrawnPoint*> stops;
-  const DrawnSeries& one = series_[static_cast<std::size_t>(series)];
-  if (!one.visible) return stops;
-  for (const auto* points : {&one.points, &one.rail}) {
-    for (const DrawnPoint& point : *points) stops.push_back(&point);
+  for (const DrawnSeries& one : series_) {
+    if (!one.visible || one.key != key) continue;
+    for (const auto* points : {&one.points, &one.rail}) {
+      for (const DrawnPoint& point : *points) stops.push_back(&point);
+    }
   }
   std::ranges::stable_sort(stops, {}, [](const DrawnPoint* stop) { return stop->position.x(); });
   return stops;
@@ -404,13 +411,6 @@ const DrawnCeiling* ChartDrawing::ceiling_at(QPointF position, double radius) co
     }
   }
   return best;
-}
-
-const LegendEntry* ChartDrawing::legend_at(QPointF position) const {
-  for (const LegendEntry& entry : legend_) {
-    if (entry.rect.contains(position)) return &entry;
-  }
-  return nullptr;
 }
 
 QPointF ChartDrawing::place(double x, double y) const {
@@ -450,33 +450,34 @@ void ChartDrawing::place_series(const report::Figure& figure) {
       const QPointF position = place(point.x, point.y);
       if (figure.is_joined) line << position;
       if (!is_inside(position, plot_)) continue;
-      if (page_.intervals && point.low < point.high) {
-        const double low =
-            AxisScale::can_show(y_axis_.kind(), point.low) ? point.low : y_axis_.low();
-        const QLineF whole(place(point.x, low), place(point.x, point.high));
-        if (const auto interval = clipped(whole, plot_)) drawn.intervals.push_back(*interval);
-        constexpr double rounding = 1e-6;
-        const double half = 0.25 * page_.em;
-        const auto add_arrow = [&](double edge, double inward) {
-          const double x = position.x(), y = edge + inward * 1.5 * half;
-          drawn.arrows.push_back(QPolygonF({{x - half, y}, {x, edge}, {x + half, y}}));
-        };
-        if (whole.y2() < plot_.top() - rounding) add_arrow(plot_.top(), 1);
-        if (whole.y1() > plot_.bottom() + rounding || low > point.low)
-          add_arrow(plot_.bottom(), -1);
-      }
-      drawn.points.push_back({static_cast<int>(s), static_cast<int>(drawn.points.size()), position,
-                              point_text(figure, series, point), point.cell});
+      if (look_.intervals && point.low < point.high) place_interval(drawn, point);
+      drawn.points.push_back(
+          {static_cast<int>(s), position, point_text(figure, series, point), point.cell});
     }
     end_line();
   }
-  part_intervals();
+}
+
+/// Cut where it leaves the axis, with an arrow there.
+void ChartDrawing::place_interval(DrawnSeries& drawn, const report::Point& point) const {
+  constexpr double rounding = 1e-6;
+  const double half = 0.25 * look_.em;
+  const bool has_low = AxisScale::can_show(y_axis_.kind(), point.low);
+  const QLineF whole(place(point.x, has_low ? point.low : y_axis_.low()),
+                     place(point.x, point.high));
+  if (const auto interval = clipped(whole, plot_)) drawn.intervals.push_back(*interval);
+  const auto add_arrow = [&](double edge, double inward) {
+    const double x = whole.x1(), y = edge + inward * 1.5 * half;
+    drawn.arrows.push_back(QPolygonF({{x - half, y}, {x, edge}, {x + half, y}}));
+  };
+  if (whole.y2() < plot_.top() - rounding) add_arrow(plot_.top(), 1);
+  if (whole.y1() > plot_.bottom() + rounding || !has_low) add_arrow(plot_.bottom(), -1);
 }
 
 // Bars that would cover each other at one x stand side by side, the first at its place and the next
 // right and left of it by turns.
 void ChartDrawing::part_intervals() {
-  const double step = 0.35 * page_.em, gap = 0.1 * page_.em;
+  const double step = 0.35 * look_.em, gap = 0.1 * look_.em;
   constexpr int most_steps = 6;
   std::vector<QLineF> standing;  // where bars have their place
   for (DrawnSeries& series : series_) {
@@ -509,8 +510,7 @@ void ChartDrawing::place_rail(const report::Figure& figure) {
     DrawnSeries& drawn = series_[s];
     for (const report::RailMark& mark : figure.series[s].rail) {
       if (!is_shown_along_x(mark.x)) continue;
-      drawn.rail.push_back({lane.series, static_cast<int>(drawn.points.size() + drawn.rail.size()),
-                            QPointF(place(mark.x, y_axis_.low()).x(), lane.y),
+      drawn.rail.push_back({lane.series, QPointF(place(mark.x, y_axis_.low()).x(), lane.y),
                             rail_text(figure, figure.series[s], mark), mark.cell});
     }
   }
@@ -519,8 +519,8 @@ void ChartDrawing::place_rail(const report::Figure& figure) {
 // Words stand beside their line, right of it where there is room, in the highest place that no
 // other words take; where the plot has none left, the line stands alone.
 void ChartDrawing::place_marks(const report::Figure& figure) {
-  if (!page_.marks || y_axis_.ticks().empty()) return;
-  const double em = page_.em;
+  if (!look_.marks) return;
+  const double em = look_.em;
   const QFontMetricsF metrics(figure_font(em * small_text));
   for (const report::Mark& mark : figure.marks) {
     const auto series = std::ranges::find(series_, mark.style_key, &DrawnSeries::key);
@@ -546,7 +546,6 @@ void ChartDrawing::place_marks(const report::Figure& figure) {
 }
 
 void ChartDrawing::place_ceilings(const report::Figure& figure) {
-  if (figure.ceilings.empty() || y_axis_.ticks().empty()) return;
   const Ridge ridge = ridge_of(figure);
   std::vector<QPolygonF> taken;
   for (const report::Ceiling& ceiling : figure.ceilings) {
@@ -576,7 +575,7 @@ void ChartDrawing::place_ceilings(const report::Figure& figure) {
 // The words slide along their line, from its upper end down, above it or else below it, to the
 // first place where they lie in the plot and across no other words.
 void ChartDrawing::place_words(DrawnCeiling& ceiling, std::vector<QPolygonF>& taken) const {
-  const double em = page_.em;
+  const double em = look_.em;
   const QFontMetricsF metrics(figure_font(em * small_text));
   const double width = metrics.horizontalAdvance(ceiling.text);
   const QRectF box(0, -metrics.ascent(), width, metrics.ascent() + metrics.descent());
@@ -605,6 +604,180 @@ void ChartDrawing::place_words(DrawnCeiling& ceiling, std::vector<QPolygonF>& ta
     taken.push_back(corners);
     return;
   }
+}
+
+void ChartDrawing::paint(QPainter& painter) const {
+  const ThemeColors& colors = colors_of(look_.theme);
+  const double em = look_.em;
+  const QFont font = figure_font(em), small_font = figure_font(em * small_text);
+  painter.setPen(colors.text);
+  if (!title_rect_.isEmpty()) draw_lines(painter, figure_font(em, true), title_rect_, title_);
+  if (!empty_) {
+    draw_lines(painter, font, y_label_rect_, y_label_);
+    painter.setFont(font);
+    painter.drawText(QRectF(plot_.left(), plot_.bottom() + 1.65 * em, plot_.width(), 1.5 * em),
+                     Qt::AlignHCenter | Qt::AlignTop, x_label_);
+    paint_rail(painter);
+    paint_plot(painter);
+  }
+  painter.setPen(colors.faint_text);
+  draw_lines(painter, small_font, note_rect_, note_);
+  painter.setFont(font);
+  painter.drawText(plot_, Qt::AlignCenter | Qt::TextWordWrap, instead_of_values());
+}
+
+void ChartDrawing::paint_minor_grid(QPainter& painter) const {
+  const ThemeColors& colors = colors_of(look_.theme);
+  painter.setPen(QPen(colors.minor_grid, hair_width * look_.em));
+  for (const double value : y_axis_.minor_ticks()) {  // none of a zoomed axis
+    const double y = plot_.bottom() - y_axis_.fraction(value) * plot_.height();
+    painter.drawLine(QPointF(plot_.left(), y), QPointF(plot_.right(), y));
+  }
+  painter.setPen(QPen(colors.axis, 1.3 * hair_width * look_.em));
+  for (const double value : x_axis_.minor_ticks()) {
+    const double x = plot_.left() + x_axis_.fraction(value) * plot_.width();
+    painter.drawLine(QPointF(x, plot_.bottom()), QPointF(x, plot_.bottom() + 0.18 * look_.em));
+  }
+}
+
+void ChartDrawing::paint_below_lines(QPainter& painter) const {
+  if (line_at_ && *line_at_ >= y_axis_.low() && *line_at_ <= y_axis_.high()) {
+    const double y = plot_.bottom() - y_axis_.fraction(*line_at_) * plot_.height();
+    painter.setPen(
+        QPen(colors_of(look_.theme).faint_text, 0.6 * line_width * look_.em, Qt::DashLine));
+    painter.drawLine(QPointF(plot_.left(), y), QPointF(plot_.right(), y));
+  }
+  paint_ceilings(painter);
+  paint_marks(painter);
+  for (const DrawnSeries& series : series_) {
+    if (series.visible) paint_intervals(painter, series);
+  }
+}
+
+void ChartDrawing::paint_markers(QPainter& painter) const {
+  for (const DrawnSeries& series : series_) {
+    if (!series.visible) continue;
+    for (const DrawnPoint& point : series.points) {
+      draw_marker(painter, series.style.marker, point.position, marker_size * look_.em,
+                  series.style.color(look_.theme), colors_of(look_.theme).background);
+    }
+  }
+}
+
+void ChartDrawing::paint_rail(QPainter& painter) const {
+  if (rail_lanes_.empty()) return;
+  const ThemeColors& colors = colors_of(look_.theme);
+  const double em = look_.em;
+  painter.fillRect(rail_rect_, colors.rail);
+  painter.setFont(figure_font(em * small_text));
+  for (const RailLane& lane : rail_lanes_) {
+    painter.setPen(QPen(colors.grid, hair_width * em));
+    painter.drawLine(QPointF(rail_rect_.left(), lane.y), QPointF(rail_rect_.right(), lane.y));
+    painter.setPen(colors.faint_text);
+    painter.drawText(
+        QRectF(rect_.left(), lane.y - em, plot_.left() - rect_.left() - 0.4 * em, 2 * em),
+        Qt::AlignRight | Qt::AlignVCenter, lane.label);
+    const DrawnSeries& series = series_[static_cast<std::size_t>(lane.series)];
+    for (const DrawnPoint& mark : series.rail) {
+      draw_marker(painter, series.style.marker, mark.position, marker_size * em,
+                  series.style.color(look_.theme), colors.rail);
+    }
+  }
+}
+
+void ChartDrawing::paint_ceilings(QPainter& painter) const {
+  const ThemeColors& colors = colors_of(look_.theme);
+  painter.setFont(figure_font(look_.em * small_text));
+  painter.setBrush(Qt::NoBrush);
+  for (const DrawnCeiling& ceiling : ceilings_) {
+    painter.setPen(QPen(colors.axis, 0.7 * line_width * look_.em, Qt::SolidLine, Qt::FlatCap));
+    for (const QPolygonF& line : ceiling.lines) painter.drawPolyline(line);
+  }
+  painter.setPen(colors.faint_text);
+  for (const DrawnCeiling& ceiling : ceilings_) {
+    if (!ceiling.has_text) continue;
+    painter.save();
+    painter.translate(ceiling.text_start);
+    painter.rotate(ceiling.text_angle);
+    painter.drawText(QPointF(0, 0), ceiling.text);
+    painter.restore();
+  }
+}
+
+void ChartDrawing::paint_marks(QPainter& painter) const {
+  painter.setFont(figure_font(look_.em * small_text));
+  for (const DrawnMark& mark : marks_) {
+    const QColor color = mark.style.color(look_.theme);
+    painter.setPen(QPen(color, hair_width * look_.em, Qt::DotLine));
+    painter.drawLine(mark.line);
+    if (mark.text_rect.isEmpty()) continue;
+    painter.fillRect(mark.text_rect, colors_of(look_.theme).background);
+    painter.setPen(color);
+    painter.drawText(mark.text_rect, Qt::AlignLeft | Qt::AlignVCenter, mark.text);
+  }
+}
+
+void ChartDrawing::paint_intervals(QPainter& painter, const DrawnSeries& series) const {
+  const double em = look_.em;
+  painter.setBrush(Qt::NoBrush);
+  painter.setPen(
+      QPen(series.style.color(look_.theme), 0.75 * line_width * em, Qt::SolidLine, Qt::FlatCap));
+  const QPointF cap(cap_width * em / 2, 0);
+  for (const QLineF& interval : series.intervals) {
+    painter.drawLine(interval);
+    for (const QPointF end : {interval.p1(), interval.p2()}) {
+      const bool is_cut = std::ranges::any_of(
+          series.arrows, [&](const QPolygonF& arrow) { return arrow[1] == end; });
+      if (!is_cut) painter.drawLine(end - cap, end + cap);
+    }
+  }
+  for (const QPolygonF& arrow : series.arrows) painter.drawPolyline(arrow);
+}
+
+// Qt Charts' own lengths are those of a screen, so that paper, whose units are finer, is drawn on a
+// smaller scene.
+void ChartDrawing::paint_plot(QPainter& painter) const {
+  constexpr double largest_em = 40, em_on_scene = 12;
+  const double unit = look_.em > largest_em ? em_on_scene / look_.em : 1;
+  const QRectF scene_rect(rect_.topLeft() * unit, rect_.size() * unit);
+
+  QGraphicsScene scene;
+  scene.setItemIndexMethod(QGraphicsScene::NoIndex);
+  auto* chart = new QChart;
+  scene.addItem(chart);
+  chart->legend()->hide();
+  chart->setBackgroundVisible(false);
+  chart->layout()->setContentsMargins(0, 0, 0, 0);
+  chart->setMargins({});
+  chart->setGeometry(scene_rect);
+  chart->setPlotArea(QRectF((plot_.topLeft() - rect_.topLeft()) * unit, plot_.size() * unit));
+
+  QCategoryAxis* const x = add_axis(*chart, x_axis_, Qt::AlignBottom, look_, unit);
+  QCategoryAxis* const y = add_axis(*chart, y_axis_, Qt::AlignLeft, look_, unit);
+  for (const DrawnSeries& series : series_) {
+    if (!series.visible) continue;
+    for (const QPolygonF& line : series.lines) {
+      QList<QPointF> places;
+      for (const QPointF& point : line) {
+        places.append({(point.x() - plot_.left()) / plot_.width(),
+                       (plot_.bottom() - point.y()) / plot_.height()});
+      }
+      auto* drawn = new QLineSeries;
+      drawn->setPen(series.style.pen(look_.theme, line_width * look_.em * unit));
+      drawn->replace(places);
+      chart->addSeries(drawn);
+      drawn->attachAxis(x);
+      drawn->attachAxis(y);
+    }
+  }
+  // Layers belong to the chart as its other items do.
+  new Layer(chart, below_grid, rect_, unit, [&](QPainter& on) { paint_minor_grid(on); });
+  new Layer(chart, below_series, rect_, unit, [&](QPainter& on) { paint_below_lines(on); });
+  new Layer(chart, above_series, rect_, unit, [&](QPainter& on) { paint_markers(on); });
+  chart->layout()->invalidate();  // else axes stay where they were before the plot had its place
+  chart->layout()->activate();
+  painter.setBrush(Qt::NoBrush);  // lines are painted with the one that is set
+  scene.render(&painter, rect_, scene_rect, Qt::IgnoreAspectRatio);
 }
 
 }  // namespace attnscope::charts

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// ChartDrawing: a figure laid out on a page of a given size, and painted. The widget, PDF, SVG and
-// PNG all come from here. Axes and lines are Qt Charts'; the words around them,
-// the legend, which Qt Charts would elide, interval bars, ceilings and the rail are painted here.
+// ChartDrawing: a figure's plot laid out in a rectangle of a page, and painted; what stands around
+// it, for one figure or several, is the page's (chart_page.h). Axes and lines are Qt Charts'; the
+// words around them, interval bars, ceilings and the rail are painted here.
 //
 // All lengths follow from `em`, the font's size in the painter's unit, so a page may be measured in
 // screen pixels or in fractions of a point.
@@ -24,21 +24,16 @@
 
 namespace attnscope::charts {
 
-// All in em.
-inline constexpr double line_width = 0.12;
-inline constexpr double hair_width = 0.06;
-inline constexpr double marker_size = 0.62;
+inline constexpr double hair_width = 0.06;  // em
 
 struct DrawnPoint {
   int series = 0;
-  int index = 0;  // among the series' drawn values; rail marks come after points
   QPointF position;
   QString text;            // contender, x, value and interval, or the reason of a rail mark
   std::int64_t cell = -1;  // its number in the run; -1: of no run
 };
 
 struct DrawnSeries {
-  QString name;
   std::string key;
   ContenderStyle style;
   bool visible = true;
@@ -47,13 +42,6 @@ struct DrawnSeries {
   std::vector<QPolygonF> arrows;  // the heads at those ends
   std::vector<DrawnPoint> points;
   std::vector<DrawnPoint> rail;
-};
-
-struct LegendEntry {
-  int series = 0;
-  QString text;  // the whole name, broken over lines where the page is narrow
-  QRectF rect;   // the clickable area
-  QRectF text_rect;
 };
 
 struct RailLane {
@@ -79,40 +67,35 @@ struct DrawnCeiling {
   bool has_text = false;  // false: no room
 };
 
+/// How all charts of a page are drawn.
+struct ChartLook {
+  double em = 12;
+  ChartTheme theme = ChartTheme::light;
+  bool title = true;
+  bool intervals = true;
+  bool marks = true;
+  QString placeholder = QStringLiteral("No values yet");
+  std::set<std::string> hidden = {};  // style keys
+  AxisRanges ranges = {};  // parts of the axes, as after zooming; what lies outside is not drawn
+  // Further values that the axes reach: those of the panels beside this one.
+  std::vector<double> shared_x = {}, shared_y = {};
+};
+
 class ChartDrawing {
  public:
-  struct Page {
-    QSizeF size;  // without a height: to be measured, not drawn; nothing is placed in the plot
-    QPointF origin = {};  // where it begins on a larger page, whose coordinates all positions have
-    double em = 12;
-    ChartTheme theme = ChartTheme::light;
-    bool title = true;
-    QString caption;
-    QString placeholder = QStringLiteral("No values yet");
-    std::set<std::string> hidden;  // style keys
-    bool legend = true;
-    bool plot = true;  // false: title, legend and caption alone, above one another
-    bool intervals = true;
-    bool marks = true;
-    bool warning = false;  // the figure's own, beneath it: the window has said it
-    // Parts of the axes, as after zooming; what lies outside is not drawn.
-    std::optional<AxisRange> x_range = {}, y_range = {};
-    // Further values that the axes reach: those of the panels beside this one.
-    std::vector<double> shared_x = {}, shared_y = {};
-  };
+  /// Without a height it is measured, not drawn: nothing is placed in the plot. Positions are those
+  /// of the page that `rect` is a part of.
+  ChartDrawing(const report::Figure& figure, ContenderStyles& styles, ChartLook look, QRectF rect);
 
-  ChartDrawing(const report::Figure& figure, ContenderStyles& styles, Page page);
-
-  /// On the application's thread. `focused_series` gets a frame around its legend entry (-1: none).
-  void paint(QPainter& painter, int focused_series = -1) const;
+  /// On the application's thread.
+  void paint(QPainter& painter) const;
 
   [[nodiscard]] bool empty() const { return empty_; }
   [[nodiscard]] const std::vector<DrawnSeries>& series() const { return series_; }
-  [[nodiscard]] const std::vector<LegendEntry>& legend() const { return legend_; }
   [[nodiscard]] const std::vector<RailLane>& rail_lanes() const { return rail_lanes_; }
   [[nodiscard]] const AxisScale& x_axis() const { return x_axis_; }
   [[nodiscard]] const AxisScale& y_axis() const { return y_axis_; }
-  /// The axes that show every value, of which x_range and y_range are parts.
+  /// The axes that show every value, of which the look's ranges are parts.
   [[nodiscard]] AxisRange whole_x() const { return whole_x_; }
   [[nodiscard]] AxisRange whole_y() const { return whole_y_; }
   /// Where the figure's line to read against lies; none where the axis cannot show it.
@@ -120,13 +103,14 @@ class ChartDrawing {
   [[nodiscard]] const std::vector<DrawnMark>& marks() const { return marks_; }
   [[nodiscard]] const std::vector<DrawnCeiling>& ceilings() const { return ceilings_; }
   [[nodiscard]] const QRectF& plot() const { return plot_; }
-  [[nodiscard]] const Page& page() const { return page_; }
-  [[nodiscard]] QRectF rect() const { return {page_.origin, page_.size}; }
-  /// Values that the axes cannot show (zero on a log axis, NaN); said in a note under the chart.
-  [[nodiscard]] int left_out() const { return left_out_; }
+  [[nodiscard]] const QRectF& rect() const { return rect_; }
+  /// How many values the axes cannot show (zero on a log axis, NaN), and other cells that lack.
   [[nodiscard]] const QString& note() const { return note_; }
-  /// What stands in the plot when no cell has a value, with the reason where all have the same.
-  [[nodiscard]] const QString& without_values() const { return without_values_; }
+  /// What stands in the plot when it has no values: the placeholder, or where cells were measured
+  /// in vain that, with the reason where all have the same. Empty: it has some.
+  [[nodiscard]] QString instead_of_values() const {
+    return empty_ ? look_.placeholder : without_values_;
+  }
 
   /// Height of everything but the plot itself, and the least height that leaves a readable plot.
   [[nodiscard]] double height_around_plot() const { return height_around_plot_; }
@@ -134,18 +118,18 @@ class ChartDrawing {
 
   /// The drawn value or rail mark of a visible series nearest to `position`, within `radius`.
   [[nodiscard]] const DrawnPoint* nearest(QPointF position, double radius) const;
-  /// Its values and rail marks of one series, from left to right.
-  [[nodiscard]] std::vector<const DrawnPoint*> stops_of(int series) const;
+  /// Its values and rail marks of one series, from left to right; none while it is hidden.
+  [[nodiscard]] std::vector<const DrawnPoint*> stops_of(const std::string& key) const;
   /// The ceiling whose line passes within `radius` of `position`.
   [[nodiscard]] const DrawnCeiling* ceiling_at(QPointF position, double radius) const;
-  /// The legend entry at `position`.
-  [[nodiscard]] const LegendEntry* legend_at(QPointF position) const;
 
  private:
   void collect_axes(const report::Figure& figure);
+  /// The part of the axis that the look has of it.
+  void show_part(AxisScale& axis, ScaleKind kind, const std::string& label) const;
   void lay_out(const report::Figure& figure);
-  double lay_out_legend(double left, double width);
   void place_series(const report::Figure& figure);
+  void place_interval(DrawnSeries& drawn, const report::Point& point) const;
   void part_intervals();
   void place_rail(const report::Figure& figure);
   void place_marks(const report::Figure& figure);
@@ -153,7 +137,7 @@ class ChartDrawing {
   void place_words(DrawnCeiling& ceiling, std::vector<QPolygonF>& taken) const;
   [[nodiscard]] QPointF place(double x, double y) const;
   [[nodiscard]] bool is_shown_along_x(double x) const;
-  void note_left_out(const report::Figure& figure);
+  void note_left_out(const report::Figure& figure, int left_out);
   [[nodiscard]] double y_label_width() const;
 
   void paint_plot(QPainter& painter) const;
@@ -165,20 +149,17 @@ class ChartDrawing {
   void paint_ceilings(QPainter& painter) const;
   void paint_marks(QPainter& painter) const;
   void paint_intervals(QPainter& painter, const DrawnSeries& series) const;
-  void paint_legend(QPainter& painter, int focused_series) const;
-  void paint_texts(QPainter& painter) const;
 
-  Page page_;
+  ChartLook look_;
+  QRectF rect_;
   QString title_, x_label_, y_label_, note_, without_values_;
   bool empty_ = true;
-  int left_out_ = 0;
   AxisScale x_axis_, y_axis_;
   AxisRange whole_x_, whole_y_;
   std::optional<double> line_at_;
-  QRectF plot_, rail_rect_, title_rect_, y_label_rect_, note_rect_, caption_rect_;
+  QRectF plot_, rail_rect_, title_rect_, y_label_rect_, note_rect_;
   double height_around_plot_ = 0;
   std::vector<DrawnSeries> series_;
-  std::vector<LegendEntry> legend_;
   std::vector<RailLane> rail_lanes_;
   std::vector<DrawnMark> marks_;
   std::vector<DrawnCeiling> ceilings_;

@@ -1,54 +1,43 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/charts/chart_page.h"
 
+#include <QFontMetricsF>
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
+
+#include "app/gui/charts/figure_font.h"
+#include "engine/report/sheet.h"
 
 namespace attnscope::charts {
 namespace {
 
 constexpr double plot_aspect = 0.5, panel_aspect = 0.55;
 constexpr double usual_panel_width = 19;  // em
-
-/// A figure of all panels' contenders without their values: title, legend and caption.
-report::Figure frame_of(const report::Facets& facets) {
-  report::Figure frame;
-  frame.title = facets.title;
-  frame.warning = facets.warning;
-  for (const report::Figure& panel : facets.panels) {
-    for (const report::Series& series : panel.series) {
-      if (std::ranges::count(frame.series, series.style_key, &report::Series::style_key) > 0)
-        continue;
-      frame.series.push_back(
-          {.name = series.name, .style_key = series.style_key, .points = {}, .rail = {}});
-    }
-  }
-  return frame;
-}
+constexpr double page_pad = 0.5;          // em
 
 /// What the axes of all panels reach that mean the same as this one's.
-void share_axes(const report::Facets& facets, const report::Figure& panel,
-                ChartDrawing::Page& page) {
+void share_axes(const report::Facets& facets, const report::Figure& panel, ChartLook& look) {
   for (const report::Figure& other : facets.panels) {
     if (&other == &panel) continue;
     const bool same_x = other.x_label == panel.x_label, same_y = other.y_label == panel.y_label;
     for (const report::Series& series : other.series) {
       for (const report::Point& point : series.points) {
-        if (same_x) page.shared_x.push_back(point.x);
-        if (same_y && !page.hidden.contains(series.style_key))
-          add_reached(page.shared_y, point.y, point.low, point.high);
+        if (same_x) look.shared_x.push_back(point.x);
+        if (same_y && !look.hidden.contains(series.style_key))
+          add_reached(look.shared_y, point.y, point.low, point.high);
       }
       for (const report::RailMark& mark : series.rail) {
-        if (same_x) page.shared_x.push_back(mark.x);
+        if (same_x) look.shared_x.push_back(mark.x);
       }
     }
   }
 }
 
 int columns_of(const report::Facets& facets, double width_em, double least_panel_width) {
-  const auto count = static_cast<int>(facets.panels.size());
+  const auto count = std::max(1, static_cast<int>(facets.panels.size()));
   int columns = facets.columns > 0
                     ? std::min(facets.columns, count)
                     : std::clamp(static_cast<int>(width_em / usual_panel_width), 1, count);
@@ -59,11 +48,6 @@ int columns_of(const report::Facets& facets, double width_em, double least_panel
   if (least_panel_width > 0)
     columns = std::clamp(static_cast<int>(width_em / least_panel_width), 1, columns);
   return columns;
-}
-
-std::optional<AxisRange> range_of(const AxisRanges& ranges, const std::string& label) {
-  const auto found = ranges.find(label);
-  return found == ranges.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::string about(const report::Facets& facets) {
@@ -79,32 +63,32 @@ Result<LaidOut> lay_out(const report::Facets& facets, const FigureOptions& optio
   const auto nothing = [] { return fail("there is nothing to draw, the figure has no cells"); };
   if (facets.panels.empty()) return nothing();
   std::vector<std::string> ids = options.contenders;
-  for (const report::Series& series : frame_of(facets).series) ids.push_back(series.style_key);
+  for (const report::Figure& panel : facets.panels) {
+    for (const report::Series& series : panel.series) ids.push_back(series.style_key);
+  }
   ContenderStyles styles(ids);
 
   ChartPage::Look look;
-  ChartDrawing::Page& page = look.page;
-  page.em = options.font_pt * units_per_point;
-  page.title = options.title;
-  page.theme = options.theme;
-  page.caption = QString::fromStdString(options.caption);
-  page.intervals = options.intervals;
-  page.marks = options.crossovers;
-  page.warning = true;
-  page.size = QSizeF(units_of_mm(options.width_mm), units_of_mm(options.height_mm));
+  look.em = options.font_pt * units_per_point;
+  look.title = options.title;
+  look.theme = options.theme;
+  look.caption = QString::fromStdString(report::without_folders(options.caption));
+  look.intervals = options.intervals;
+  look.marks = options.crossovers;
+  look.size = QSizeF(units_of_mm(options.width_mm), units_of_mm(options.height_mm));
   look.ranges = options.ranges;
   if (options.x_range) look.ranges[facets.panels.front().x_label] = *options.x_range;
   if (options.y_range) look.ranges[facets.panels.front().y_label] = *options.y_range;
   const ChartPage trial(facets, styles, look);
   if (trial.empty()) return nothing();
   if (options.height_mm == 0) {
-    page.size.setHeight(trial.good_height());
-  } else if (page.size.height() < trial.least_height()) {
+    look.size.setHeight(trial.good_height());
+  } else if (look.size.height() < trial.least_height()) {
     return fail("{} mm is not high enough for what is drawn and its legend; it takes {:.0f} mm",
                 options.height_mm, trial.least_height() / units_of_mm(1) + 1);
   }
   const auto drawn = std::make_shared<const ChartPage>(facets, styles, look);
-  return LaidOut{page.size, [drawn](QPainter& painter) { drawn->paint(painter); }};
+  return LaidOut{look.size, [drawn](QPainter& painter) { drawn->paint(painter); }};
 }
 
 }  // namespace
@@ -117,86 +101,153 @@ report::Facets facets_of(report::Figure figure) {
   return facets;
 }
 
-ChartPage::ChartPage(const report::Facets& facets, ContenderStyles& styles, const Look& look) {
-  if (facets.panels.size() > 1 || (!facets.panels.empty() && !facets.title.empty())) {
-    lay_out_panels(facets, styles, look);
-    return;
+ChartPage::ChartPage(const report::Facets& facets, ContenderStyles& styles, const Look& look)
+    : look_(look) {
+  for (const report::Figure& panel : facets.panels) {
+    for (const report::Series& series : panel.series) {
+      if (std::ranges::find(legend_, series.style_key, &LegendEntry::key) != legend_.end())
+        continue;
+      legend_.push_back({.key = series.style_key,
+                         .text = QString::fromUtf8(series.name),
+                         .style = styles.style(series.style_key),
+                         .visible = !look.hidden.contains(series.style_key),
+                         .rect = {},
+                         .text_rect = {}});
+    }
   }
-  const report::Figure figure = facets.panels.empty() ? report::Figure{} : facets.panels.front();
-  ChartDrawing::Page page = look.page;
-  if (!look.placeholders.empty()) page.placeholder = look.placeholders.front();
-  page.x_range = range_of(look.ranges, figure.x_label);
-  page.y_range = range_of(look.ranges, figure.y_label);
-  panels_.emplace_back(figure, styles, page);
-  least_height_ = panels_.front().least_height();
-  good_height_ = std::max(least_height_,
-                          panels_.front().height_around_plot() + plot_aspect * page.size.width());
-}
-
-void ChartPage::lay_out_panels(const report::Facets& facets, ContenderStyles& styles,
-                               const Look& look) {
-  const report::Figure frame = frame_of(facets);
-  const double width = look.page.size.width(), top = look.page.origin.y();
-  // A drawing without a plot is as high as it needs.
-  const auto fit = [&](ChartDrawing::Page& page) {
-    page.plot = false;
-    page.size = QSizeF(width, 0);
-    page.size.setHeight(ChartDrawing(frame, styles, page).height_around_plot());
-    return page.size.height();
-  };
-  ChartDrawing::Page above = look.page, below = look.page;
-  above.legend = above.warning = false;
-  above.caption.clear();
-  below.title = false;
-  const bool has_head = above.title && !facets.title.empty();
-  const double head = has_head ? fit(above) : 0, foot = fit(below);
-
-  columns_ = columns_of(facets, width / look.page.em, look.least_panel_width);
-  const int rows = (static_cast<int>(facets.panels.size()) + columns_ - 1) / columns_;
-  std::vector<ChartDrawing::Page> pages;
+  // The title of a panel that is alone is the page's; of several each tells it from the others.
+  const bool is_alone = facets.panels.size() < 2 && facets.title.empty();
+  const std::vector<report::Figure> nothing(1);
+  const std::vector<report::Figure>& figures = facets.panels.empty() ? nothing : facets.panels;
+  const double head =
+      lay_out_title(QString::fromUtf8(is_alone ? figures.front().title : facets.title));
+  const double foot = lay_out_foot(facets);
+  columns_ = columns_of(facets, look.size.width() / look.em, look.least_panel_width);
+  const int rows = (static_cast<int>(figures.size()) + columns_ - 1) / columns_;
+  const double width = look.size.width() / columns_;
+  std::vector<ChartLook> looks;
   double least = 0, good = 0;
-  for (std::size_t i = 0; i < facets.panels.size(); ++i) {
-    const report::Figure& panel = facets.panels[i];
-    ChartDrawing::Page page = look.page;
-    page.title = true;  // a panel's own tells it from the others
-    page.legend = page.warning = false;
-    page.caption.clear();
-    page.size = QSizeF(width / columns_, 0);
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    ChartLook& own = looks.emplace_back(look);
+    own.title = !is_alone;
     if (i < look.placeholders.size() && !look.placeholders[i].isEmpty())
-      page.placeholder = look.placeholders[i];
-    share_axes(facets, panel, page);
-    page.x_range = range_of(look.ranges, panel.x_label);
-    page.y_range = range_of(look.ranges, panel.y_label);
-    const ChartDrawing trial(panel, styles, page);
+      own.placeholder = look.placeholders[i];
+    share_axes(facets, figures[i], own);
+    const ChartDrawing trial(figures[i], styles, own, QRectF(0, 0, width, 0));
     least = std::max(least, trial.least_height());
     good = std::max({good, trial.least_height(),
-                     trial.height_around_plot() + panel_aspect * page.size.width()});
-    pages.push_back(std::move(page));
+                     trial.height_around_plot() + (is_alone ? plot_aspect : panel_aspect) * width});
   }
   least_height_ = head + rows * least + foot;
   good_height_ = head + rows * good + foot;
-  const double height = std::max(look.page.size.height(), least_height_);
-  if (has_head) head_.emplace(frame, styles, above);
-  below.origin.setY(top + height - foot);
-  foot_.emplace(frame, styles, below);
-  const double panel_height = (height - head - foot) / rows;
-  for (std::size_t i = 0; i < pages.size(); ++i) {
+  const double height = std::max(0.0, (look.size.height() - head - foot) / rows);
+  for (std::size_t i = 0; i < figures.size(); ++i) {
     const int column = static_cast<int>(i) % columns_, row = static_cast<int>(i) / columns_;
-    ChartDrawing::Page& page = pages[i];
-    page.size.setHeight(panel_height);
-    page.origin += QPointF(column * page.size.width(), head + row * panel_height);
-    panels_.emplace_back(facets.panels[i], styles, page);
+    panels_.emplace_back(figures[i], styles, looks[i],
+                         QRectF(column * width, head + row * height, width, height));
   }
+}
+
+QFont ChartPage::font_of(const Strip& strip) const {
+  return figure_font(look_.em * (strip.is_title ? 1 : small_text), strip.is_title);
+}
+
+/// Its height.
+double ChartPage::lay_out_title(const QString& title) {
+  if (!look_.title || title.isEmpty()) return 0;
+  const double pad = page_pad * look_.em, width = look_.size.width() - 2 * pad;
+  Strip strip{.rect = {}, .text = title, .is_title = true};
+  const double height = size_of_lines(font_of(strip), title, width).height();
+  strip.rect = QRectF(pad, pad, width, height);
+  strips_.push_back(strip);
+  return pad + height;
+}
+
+/// Warning, legend and caption, from the bottom upwards; their height.
+double ChartPage::lay_out_foot(const report::Facets& facets) {
+  const double em = look_.em, pad = page_pad * em, width = look_.size.width() - 2 * pad;
+  double below = 0;
+  const auto add = [&](const QString& text) {
+    if (text.isEmpty()) return;
+    Strip strip{.rect = {}, .text = text};
+    const double height = size_of_lines(font_of(strip), text, width).height();
+    below += height + pad;
+    strip.rect = QRectF(pad, look_.size.height() - below, width, height);
+    strips_.push_back(strip);
+  };
+  add(look_.caption);
+  if (look_.legend && !legend_.empty()) {
+    below += lay_out_legend(pad, width) + pad;
+    for (LegendEntry& entry : legend_) {
+      entry.rect.translate(0, look_.size.height() - below);
+      entry.text_rect.translate(0, look_.size.height() - below);
+    }
+  }
+  add(QString::fromUtf8(facets.warning));
+  return below;
+}
+
+/// Fills columns from top to bottom; every name stands whole, over several lines where it must.
+double ChartPage::lay_out_legend(double left, double width) {
+  const double em = look_.em, sample = (sample_width + 0.5) * em, gap = 1.2 * em;
+  const QFont font = figure_font(em);
+  double widest = 0;
+  for (const LegendEntry& entry : legend_)
+    widest = std::max(widest, QFontMetricsF(font).horizontalAdvance(entry.text) + 1);
+  const double column = std::min(width, sample + std::ceil(widest) + 0.3 * em);
+  const auto count = static_cast<int>(legend_.size());
+  const int columns = std::clamp(static_cast<int>((width + gap) / (column + gap)), 1, count);
+  const int rows = (count + columns - 1) / columns;
+  double top = 0;
+  for (int row = 0; row < rows; ++row) {
+    double height = 0;
+    for (int index = row; index < count; index += rows) {
+      LegendEntry& entry = legend_[static_cast<std::size_t>(index)];
+      const double x = left + index / rows * (column + gap), text_width = column - sample;
+      const double text_height = size_of_lines(font, entry.text, text_width).height();
+      entry.rect = QRectF(x, top, column, text_height + 0.2 * em);
+      entry.text_rect = QRectF(x + sample, top + 0.1 * em, text_width, text_height);
+      height = std::max(height, entry.rect.height());
+    }
+    top += height;
+  }
+  return top;
 }
 
 bool ChartPage::empty() const {
   return std::ranges::all_of(panels_, &ChartDrawing::empty);
 }
 
-void ChartPage::paint(QPainter& painter, int focused_series) const {
-  if (head_) head_->paint(painter);
-  for (const ChartDrawing& panel : panels_) panel.paint(painter, foot_ ? -1 : focused_series);
-  if (foot_) foot_->paint(painter, focused_series);
+void ChartPage::paint(QPainter& painter, int focused) const {
+  const ThemeColors& colors = colors_of(look_.theme);
+  painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
+  painter.fillRect(QRectF(QPointF(), look_.size), colors.background);
+  for (const Strip& strip : strips_) {
+    painter.setPen(strip.is_title ? colors.text : colors.faint_text);
+    draw_lines(painter, font_of(strip), strip.rect, strip.text);
+  }
+  if (look_.legend) paint_legend(painter, focused);
+  for (const ChartDrawing& panel : panels_) panel.paint(painter);
+}
+
+void ChartPage::paint_legend(QPainter& painter, int focused) const {
+  const ThemeColors& colors = colors_of(look_.theme);
+  const double em = look_.em;
+  for (std::size_t i = 0; i < legend_.size(); ++i) {
+    const LegendEntry& entry = legend_[i];
+    // A hidden series keeps its colour and loses its strength.
+    painter.setOpacity(entry.visible ? 1.0 : 0.35);
+    draw_sample(painter, entry.style, look_.theme,
+                QPointF(entry.rect.left(), entry.text_rect.top() + 0.68 * em), em,
+                colors.background);
+    painter.setOpacity(1.0);
+    painter.setPen(entry.visible ? colors.text : colors.faint_text);
+    draw_lines(painter, figure_font(em), entry.text_rect, entry.text);
+    if (static_cast<int>(i) != focused) continue;
+    painter.setPen(QPen(colors.selected, hair_width * em));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawRect(entry.rect.adjusted(-0.2 * em, 0, 0.1 * em, 0));
+  }
 }
 
 std::optional<std::size_t> ChartPage::panel_at(QPointF position) const {
@@ -209,6 +260,12 @@ std::optional<std::size_t> ChartPage::panel_at(QPointF position) const {
 const DrawnPoint* ChartPage::nearest(QPointF position, double radius) const {
   const auto panel = panel_at(position);
   return panel ? panels_[*panel].nearest(position, radius) : nullptr;
+}
+
+std::optional<int> ChartPage::legend_at(QPointF position) const {
+  const auto found = std::ranges::find_if(
+      legend_, [&](const LegendEntry& entry) { return entry.rect.contains(position); });
+  return found == legend_.end() ? std::nullopt : std::optional<int>(found - legend_.begin());
 }
 
 Printable printable(report::Facets facets) {

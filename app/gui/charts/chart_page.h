@@ -22,11 +22,22 @@ namespace attnscope::charts {
 /// A figure as the only panel of a page, whose title is the figure's.
 [[nodiscard]] report::Facets facets_of(report::Figure figure);
 
+/// One of the contenders of all panels.
+struct LegendEntry {
+  std::string key;
+  QString text;  // the whole name, broken over lines where the page is narrow
+  ContenderStyle style;
+  bool visible = true;
+  QRectF rect;  // the clickable area; empty where the page has no legend
+  QRectF text_rect;
+};
+
 class ChartPage {
  public:
-  struct Look {
-    ChartDrawing::Page page;
-    AxisRanges ranges = {};
+  struct Look : ChartLook {
+    QSizeF size = {};  // without a height: to be measured, not drawn
+    bool legend = true;
+    QString caption = {};
     std::vector<QString> placeholders = {};  // of single panels; else the page's
     double least_panel_width = 0;            // em; a narrower page has fewer columns
   };
@@ -34,13 +45,11 @@ class ChartPage {
   /// As many columns as the facets ask for, or as leave a panel 19 em.
   ChartPage(const report::Facets& facets, ContenderStyles& styles, const Look& look);
 
-  /// `focused_series` gets a frame around its legend entry (-1: none).
-  void paint(QPainter& painter, int focused_series = -1) const;
+  /// `focused` gets a frame around its legend entry (-1: none).
+  void paint(QPainter& painter, int focused = -1) const;
 
   [[nodiscard]] const std::vector<ChartDrawing>& panels() const { return panels_; }
-  /// Of all panels' contenders; the numbers are those of series().
-  [[nodiscard]] const std::vector<LegendEntry>& legend() const { return foot().legend(); }
-  [[nodiscard]] const std::vector<DrawnSeries>& series() const { return foot().series(); }
+  [[nodiscard]] const std::vector<LegendEntry>& legend() const { return legend_; }
   [[nodiscard]] bool empty() const;
   [[nodiscard]] int columns() const { return columns_; }
   /// Below this, plots cannot be read; and what gives them a good shape.
@@ -50,16 +59,25 @@ class ChartPage {
   /// The panel at a position, and the value in it that is nearest, within `radius`.
   [[nodiscard]] std::optional<std::size_t> panel_at(QPointF position) const;
   [[nodiscard]] const DrawnPoint* nearest(QPointF position, double radius) const;
-  [[nodiscard]] const LegendEntry* legend_at(QPointF position) const {
-    return foot().legend_at(position);
-  }
+  /// The entry's place in the legend.
+  [[nodiscard]] std::optional<int> legend_at(QPointF position) const;
 
  private:
-  /// What has the legend: the last strip, or the only panel.
-  [[nodiscard]] const ChartDrawing& foot() const { return foot_ ? *foot_ : panels_.front(); }
-  void lay_out_panels(const report::Facets& facets, ContenderStyles& styles, const Look& look);
+  /// Words across the page.
+  struct Strip {
+    QRectF rect;
+    QString text;
+    bool is_title = false;
+  };
+  double lay_out_title(const QString& title);
+  double lay_out_foot(const report::Facets& facets);
+  double lay_out_legend(double left, double width);
+  void paint_legend(QPainter& painter, int focused) const;
+  [[nodiscard]] QFont font_of(const Strip& strip) const;
 
-  std::optional<ChartDrawing> head_, foot_;
+  Look look_;
+  std::vector<Strip> strips_;
+  std::vector<LegendEntry> legend_;
   std::vector<ChartDrawing> panels_;
   int columns_ = 1;
   double least_height_ = 0, good_height_ = 0;

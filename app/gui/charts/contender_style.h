@@ -6,9 +6,10 @@
 // eyes too. Beyond ten, colours and markers are combined anew and stay distinct.
 //
 //   ContenderStyles styles(ids_of_all_contenders_of_the_run);
-//   QPen pen = styles.style("sparse/segment/4").pen(ChartTheme::light, 1.2);
+//   draw_sample(painter, styles.style("sparse/segment/4"), ChartTheme::light, left, em, Qt::white);
 
 #include <QColor>
+#include <QPainter>
 #include <QPen>
 #include <QVector>
 #include <map>
@@ -48,6 +49,17 @@ struct ContenderStyle {
 };
 
 [[nodiscard]] ContenderStyle style_of_slot(int slot);
+
+// All in em.
+inline constexpr double line_width = 0.12, marker_size = 0.62, sample_width = 2.5;
+
+/// All shapes have equal visual weight. `size` is the diameter; open ones are filled with
+/// `background`.
+void draw_marker(QPainter& painter, Marker marker, QPointF center, double size, const QColor& color,
+                 const QColor& background);
+/// A piece of the contender's line with its marker, from `left` on, as legends and tables have it.
+void draw_sample(QPainter& painter, const ContenderStyle& style, ChartTheme theme, QPointF left,
+                 double em, const QColor& background);
 
 class ContenderStyles {
  public:

@@ -3,6 +3,7 @@
 
 #include <QBuffer>
 #include <QGuiApplication>
+#include <QHashFunctions>
 #include <QImage>
 #include <QMarginsF>
 #include <QPageLayout>
@@ -13,10 +14,8 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <string_view>
 
 #include "kernels/base/sentences.h"
-#include "kernels/base/written_file.h"
 
 namespace attnscope::charts {
 namespace {
@@ -30,6 +29,7 @@ double mm_of_units(double units) {
 }
 
 bool write_pdf(QIODevice& file, const FilePage& page, const std::function<void(QPainter&)>& paint) {
+  QHashSeed::setDeterministicGlobalSeed();  // in whose order its fonts stand
   QPdfWriter writer(&file);
   writer.setResolution(units_per_inch);
   const QSizeF mm(mm_of_units(page.size.width()), mm_of_units(page.size.height()));
@@ -154,16 +154,6 @@ Result<QByteArray> draw_bytes(FileFormat format, const FilePage& asked,
   if (!painted) return fail("it could not be drawn; there may be too little memory");
   if (format == FileFormat::pdf) blank_creation_date(buffer.buffer());
   return buffer.data();
-}
-
-Status write_drawing(const std::filesystem::path& path, const FilePage& page,
-                     const std::function<void(QPainter&)>& paint) {
-  const Result<FileFormat> format = format_of(path);
-  if (!format) return tl::unexpected(format.error());
-  const Result<QByteArray> drawn = draw_bytes(*format, page, paint);
-  if (!drawn) return fail("{}: {}", path.string(), drawn.error().message);
-  return write_file(path,
-                    std::string_view(drawn->constData(), static_cast<std::size_t>(drawn->size())));
 }
 
 }  // namespace attnscope::charts

@@ -37,8 +37,4 @@ struct FilePage {
 [[nodiscard]] Result<QByteArray> draw_bytes(FileFormat format, const FilePage& page,
                                             const std::function<void(QPainter&)>& paint);
 
-/// Into a file, whole or not at all; its extension tells the format.
-[[nodiscard]] Status write_drawing(const std::filesystem::path& path, const FilePage& page,
-                                   const std::function<void(QPainter&)>& paint);
-
 }  // namespace attnscope::charts

@@ -2,7 +2,7 @@
 #include "app/gui/charts/figure_font.h"
 
 #include <QFontDatabase>
-#include <QStringList>
+#include <QFontMetricsF>
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -20,6 +20,13 @@ QString load(const QString& path) {
   const QStringList families = QFontDatabase::applicationFontFamilies(id);
   assert(!families.isEmpty());
   return families.isEmpty() ? QString() : families.first();
+}
+
+/// The longest beginning of `word` that fits, of at least one letter.
+qsizetype letters_that_fit(const QFontMetricsF& metrics, const QString& word, double width) {
+  qsizetype count = 1;
+  while (count < word.size() && metrics.horizontalAdvance(word.left(count + 1)) <= width) ++count;
+  return count;
 }
 
 }  // namespace
@@ -40,6 +47,48 @@ QFont figure_font(double pixel_size, bool bold) {
   font.setHintingPreference(QFont::PreferNoHinting);
   font.setStyleStrategy(QFont::StyleStrategy(QFont::PreferAntialias | QFont::PreferOutline));
   return font;
+}
+
+QStringList lines_of(const QFont& font, const QString& text, double width) {
+  const QFontMetricsF metrics(font);
+  QStringList lines;
+  for (const QString& paragraph : text.split(QLatin1Char('\n'))) {
+    QString line;
+    for (QString word : paragraph.split(QLatin1Char(' '), Qt::SkipEmptyParts)) {
+      const QString longer = line.isEmpty() ? word : line + QLatin1Char(' ') + word;
+      if (metrics.horizontalAdvance(longer) <= width) {
+        line = longer;
+        continue;
+      }
+      if (!line.isEmpty()) lines.append(line);
+      while (metrics.horizontalAdvance(word) > width && word.size() > 1) {
+        const qsizetype count = letters_that_fit(metrics, word, width);
+        lines.append(word.left(count));
+        word.remove(0, count);
+      }
+      line = word;
+    }
+    lines.append(line);
+  }
+  return lines;
+}
+
+QSizeF size_of_lines(const QFont& font, const QString& text, double width) {
+  const QFontMetricsF metrics(font);
+  const QStringList lines = lines_of(font, text, width);
+  double widest = 0;
+  for (const QString& line : lines) widest = std::max(widest, metrics.horizontalAdvance(line));
+  return {widest, metrics.lineSpacing() * static_cast<double>(lines.size())};
+}
+
+void draw_lines(QPainter& painter, const QFont& font, const QRectF& rect, const QString& text) {
+  const QFontMetricsF metrics(font);
+  painter.setFont(font);
+  double base = rect.top() + metrics.ascent();
+  for (const QString& line : lines_of(font, text, rect.width())) {
+    painter.drawText(QPointF(rect.left(), base), line);
+    base += metrics.lineSpacing();
+  }
 }
 
 }  // namespace attnscope::charts

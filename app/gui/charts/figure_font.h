@@ -1,11 +1,15 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Open Sans, compiled in: a machine without fonts would draw boxes and embed nothing in a PDF.
+// Open Sans, compiled in: a machine without fonts would draw boxes and embed nothing in a PDF; and
+// text broken at blanks alone: "head-major" and "sdpa-mask" are words, which Qt would break at
+// their hyphens. Only a word that is wider than the page is broken within.
 
 #include <QFont>
 #include <QFontInfo>
+#include <QPainter>
 #include <QString>
+#include <QStringList>
 #include <QWidget>
 
 namespace attnscope::charts {
@@ -23,5 +27,11 @@ inline constexpr double small_text = 0.85;  // of em: captions, notes, labels be
 [[nodiscard]] inline double em_of(const QWidget& widget) {
   return QFontInfo(widget.font()).pixelSize();
 }
+
+[[nodiscard]] QStringList lines_of(const QFont& font, const QString& text, double width);
+/// The size that those lines take.
+[[nodiscard]] QSizeF size_of_lines(const QFont& font, const QString& text, double width);
+/// In the painter's colour, from the rectangle's top on, in lines as wide as it.
+void draw_lines(QPainter& painter, const QFont& font, const QRectF& rect, const QString& text);
 
 }  // namespace attnscope::charts

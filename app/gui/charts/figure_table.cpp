@@ -7,153 +7,78 @@
 #include <QFontMetrics>
 #include <QHeaderView>
 #include <QPushButton>
-#include <QTableView>
+#include <QTableWidget>
 #include <QVBoxLayout>
 #include <algorithm>
 
 #include "app/gui/charts/axis_scale.h"
+#include "engine/report/sheet.h"
 
 namespace attnscope::charts {
 namespace {
 
-QVariant number(const std::optional<double>& value, int digits) {
-  return value ? QVariant(number_text(*value, digits)) : QVariant();
+std::string number(const std::optional<double>& value, int digits) {
+  return value ? number_text(*value, digits).toStdString() : std::string();
+}
+
+/// "ok", or the status and why.
+std::string outcome_of(std::string_view status, const std::string& reason) {
+  return reason.empty() ? std::string(status) : std::string(status) + ": " + reason;
+}
+
+/// Cells have a column of their own where anything tells them apart but their x.
+report::Sheet sheet_of(const report::Figure& figure) {
+  const bool has_labels = std::ranges::any_of(figure.series, [](const report::Series& series) {
+    const auto is_labelled = [](const auto& one) { return !one.label.empty(); };
+    return std::ranges::any_of(series.points, is_labelled) ||
+           std::ranges::any_of(series.rail, is_labelled);
+  });
+  report::Sheet sheet{.columns = {{"", "Contender", false}}};
+  if (has_labels) sheet.columns.push_back({"", "Cell", false});
+  for (const std::string& title :
+       {figure.x_label, figure.y_label, std::string("95% from"), std::string("to")})
+    sheet.columns.push_back({"", title});
+  sheet.columns.push_back({"", "Status", false});
+  const auto add = [&](const std::string& name, const std::string& label, std::optional<double> x,
+                       std::optional<double> y, std::optional<report::Point> interval,
+                       const std::string& outcome) {
+    std::vector<report::SheetCell> row{name};
+    if (has_labels) row.emplace_back(label);
+    row.emplace_back(number(x, 6));
+    row.emplace_back(number(y, 4));
+    row.emplace_back(interval ? number(interval->low, 4) : "");
+    row.emplace_back(interval ? number(interval->high, 4) : "");
+    row.emplace_back(outcome);
+    sheet.add(std::move(row));
+  };
+  for (const report::Series& series : figure.series) {
+    for (const report::Point& point : series.points) {
+      add(series.name, point.label, point.x, point.y,
+          point.low < point.high ? std::optional(point) : std::nullopt, "ok");
+    }
+    for (const report::RailMark& mark : series.rail) {
+      add(series.name, mark.label, mark.x, mark.value ? std::optional(mark.value->y) : std::nullopt,
+          {}, outcome_of(mark.word(), mark.reason));
+    }
+  }
+  for (const report::Ceiling& ceiling : figure.ceilings) {
+    add(ceiling.text, "", ceiling.per_x ? std::optional(1.0) : std::nullopt, ceiling.rate, {},
+        "ceiling");
+  }
+  return sheet;
 }
 
 }  // namespace
 
-void FigureTableModel::set_figure(const report::Figure& figure) {
-  beginResetModel();
-  entries_.clear();
-  x_label_ = QString::fromUtf8(figure.x_label);
-  y_label_ = QString::fromUtf8(figure.y_label);
-  for (const report::Series& series : figure.series) {
-    const QString name = QString::fromUtf8(series.name);
-    for (const report::Point& point : series.points) {
-      const bool interval = point.low < point.high;
-      entries_.push_back({name,
-                          QString::fromUtf8(point.label),
-                          QStringLiteral("ok"),
-                          {},
-                          point.x,
-                          point.y,
-                          interval ? std::optional(point.low) : std::nullopt,
-                          interval ? std::optional(point.high) : std::nullopt});
-    }
-    for (const report::RailMark& mark : series.rail) {
-      entries_.push_back({name, QString::fromUtf8(mark.label), QString::fromUtf8(mark.word()),
-                          QString::fromUtf8(mark.reason), mark.x,
-                          mark.value ? std::optional(mark.value->y) : std::nullopt, std::nullopt,
-                          std::nullopt});
-    }
-  }
-  for (const report::Ceiling& ceiling : figure.ceilings) {
-    entries_.push_back({QString::fromUtf8(ceiling.text),
-                        {},
-                        tr("ceiling"),
-                        {},
-                        ceiling.per_x ? std::optional(1.0) : std::nullopt,
-                        ceiling.rate,
-                        std::nullopt,
-                        std::nullopt});
-  }
-  has_labels_ =
-      std::ranges::any_of(entries_, [](const Entry& entry) { return !entry.label.isEmpty(); });
-  endResetModel();
+QString numbers_text(const report::Figure& figure) {
+  return QString::fromStdString(report::write_tabbed(sheet_of(figure)));
 }
 
-int FigureTableModel::rowCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : static_cast<int>(entries_.size());
-}
-
-int FigureTableModel::columnCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : column_count;
-}
-
-QVariant FigureTableModel::cell(const Entry& entry, int column) const {
-  switch (column) {
-    case series_column:
-      return entry.series;
-    case label_column:
-      return entry.label;
-    case x_column:
-      return number(entry.x, 6);
-    case y_column:
-      return number(entry.y, 4);
-    case low_column:
-      return number(entry.low, 4);
-    case high_column:
-      return number(entry.high, 4);
-    default:
-      return entry.reason.isEmpty() ? entry.status
-                                    : entry.status + QStringLiteral(": ") + entry.reason;
-  }
-}
-
-QVariant FigureTableModel::data(const QModelIndex& index, int role) const {
-  if (!index.isValid()) return {};
-  const Entry& entry = entries_[static_cast<std::size_t>(index.row())];
-  const bool is_number = index.column() >= x_column && index.column() <= high_column;
-  if (role == Qt::TextAlignmentRole) {
-    return QVariant(is_number ? Qt::AlignRight | Qt::AlignVCenter
-                              : Qt::AlignLeft | Qt::AlignVCenter);
-  }
-  if (role == Qt::ToolTipRole && index.column() == status_column && !entry.reason.isEmpty()) {
-    return entry.reason;
-  }
-  return role == Qt::DisplayRole ? cell(entry, index.column()) : QVariant();
-}
-
-QVariant FigureTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  switch (section) {
-    case series_column:
-      return tr("Contender");
-    case label_column:
-      return tr("Cell");
-    case x_column:
-      return x_label_;
-    case y_column:
-      return y_label_;
-    case low_column:
-      return tr("95% from");
-    case high_column:
-      return tr("to");
-    case status_column:
-      return tr("Status");
-    default:
-      return {};
-  }
-}
-
-QString FigureTableModel::text() const {
-  QString text;
-  const auto add_row = [&](const auto& field) {
-    QStringList fields;
-    for (int column = 0; column < column_count; ++column) {
-      if (column == label_column && !has_labels_) continue;
-      fields.append(field(column).toString());
-    }
-    text += fields.join(QLatin1Char('\t')) + QLatin1Char('\n');
-  };
-  add_row([this](int column) { return headerData(column, Qt::Horizontal, Qt::DisplayRole); });
-  for (const Entry& entry : entries_) {
-    add_row([&](int column) { return cell(entry, column); });
-  }
-  return text;
-}
-
-QString FigureTableModel::text_of(const report::Figure& figure) {
-  FigureTableModel model;
-  model.set_figure(figure);
-  return model.text();
-}
-
-FigureTable::FigureTable(QWidget* chart) : QDialog(chart), view_(new QTableView) {
+FigureTable::FigureTable(QWidget* chart) : QDialog(chart), view_(new QTableWidget) {
   setAttribute(Qt::WA_DeleteOnClose);
-  view_->setModel(&model_);
   view_->setObjectName(QStringLiteral("figure_numbers"));
   view_->setAccessibleName(tr("Numbers of the chart"));
+  view_->setEditTriggers(QAbstractItemView::NoEditTriggers);
   view_->setSelectionBehavior(QAbstractItemView::SelectRows);
   view_->setAlternatingRowColors(true);
   view_->setTabKeyNavigation(false);
@@ -165,8 +90,7 @@ FigureTable::FigureTable(QWidget* chart) : QDialog(chart), view_(new QTableView)
   copy->setShortcut(QKeySequence::Copy);
   copy->setToolTip(tr("Copies every row with tabs between the fields (%1)")
                        .arg(QKeySequence(QKeySequence::Copy).toString(QKeySequence::NativeText)));
-  connect(copy, &QPushButton::clicked, this,
-          [this] { QApplication::clipboard()->setText(model_.text()); });
+  connect(copy, &QPushButton::clicked, this, [this] { QApplication::clipboard()->setText(text_); });
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   auto* layout = new QVBoxLayout(this);
   layout->addWidget(view_, 1);
@@ -176,10 +100,27 @@ FigureTable::FigureTable(QWidget* chart) : QDialog(chart), view_(new QTableView)
 }
 
 void FigureTable::show_figure(const report::Figure& figure) {
-  const bool first = model_.rowCount() == 0;
-  model_.set_figure(figure);
+  const bool first = view_->rowCount() == 0;
+  const report::Sheet sheet = sheet_of(figure);
+  text_ = numbers_text(figure);
   setWindowTitle(tr("Numbers: %1").arg(QString::fromUtf8(figure.y_label)));
-  view_->setColumnHidden(FigureTableModel::label_column, !model_.has_labels());
+  const std::vector<std::vector<report::SheetCell>> none;
+  const auto& rows = sheet.blocks.empty() ? none : sheet.blocks.front().rows;
+  view_->setColumnCount(static_cast<int>(sheet.columns.size()));
+  view_->setRowCount(static_cast<int>(rows.size()));
+  QStringList titles;
+  for (std::size_t column = 0; column < sheet.columns.size(); ++column) {
+    titles.append(QString::fromUtf8(sheet.columns[column].title));
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      const QString text = QString::fromStdString(report::text_of(rows[row][column].value));
+      auto* item = new QTableWidgetItem(text);
+      item->setToolTip(text);
+      item->setTextAlignment(Qt::AlignVCenter |
+                             (sheet.columns[column].is_number ? Qt::AlignRight : Qt::AlignLeft));
+      view_->setItem(static_cast<int>(row), static_cast<int>(column), item);
+    }
+  }
+  view_->setHorizontalHeaderLabels(titles);
   if (first) view_->resizeColumnsToContents();
 }
 

@@ -2,7 +2,6 @@
 #include "app/gui/charts/offscreen_application.h"
 
 #include <QApplication>
-#include <QHashFunctions>
 #include <QTemporaryDir>
 
 namespace attnscope::charts {
@@ -25,7 +24,6 @@ OffscreenApplication::OffscreenApplication() {
     qputenv("XDG_RUNTIME_DIR", runtime_folder_->path().toLocal8Bit());
   }
   argument_count = 3;
-  QHashSeed::setDeterministicGlobalSeed();  // in whose order a PDF's fonts stand
   application_ = std::make_unique<QApplication>(argument_count, arguments);
 }
 

@@ -87,7 +87,7 @@ RunChart::RunChart(QWidget* parent)
   setFocusPolicy(Qt::StrongFocus);
   setAttribute(Qt::WA_OpaquePaintEvent);
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
-  build_actions();
+  build_commands();
   describe();
 }
 
@@ -127,15 +127,6 @@ void RunChart::set_placeholder(const QString& text) {
   invalidate();
 }
 
-void RunChart::set_theme(ChartTheme theme) {
-  theme_ = theme;
-  invalidate();
-}
-
-ChartTheme RunChart::theme() const {
-  return theme_.value_or(theme_of(palette()));
-}
-
 void RunChart::set_title_shown(bool shown) {
   title_ = shown;
   invalidate();
@@ -143,34 +134,6 @@ void RunChart::set_title_shown(bool shown) {
 
 void RunChart::set_legend_shown(bool shown) {
   legend_ = shown;
-  invalidate();
-}
-
-bool RunChart::has_plot() const {
-  return !active().empty();
-}
-
-bool RunChart::is_series_visible(const QString& style_key) const {
-  return !hidden_.contains(style_key.toStdString());
-}
-
-void RunChart::set_series_visible(const QString& style_key, bool visible) {
-  if (is_series_visible(style_key) == visible) return;
-  if (visible) {
-    hidden_.erase(style_key.toStdString());
-  } else {
-    hidden_.insert(style_key.toStdString());
-  }
-  invalidate();
-}
-
-void RunChart::set_intervals_shown(bool shown) {
-  intervals_ = shown;
-  invalidate();
-}
-
-void RunChart::set_crossovers_shown(bool shown) {
-  crossovers_ = shown;
   invalidate();
 }
 
@@ -188,23 +151,6 @@ OptionalRange RunChart::x_range() const {
 
 OptionalRange RunChart::y_range() const {
   return value_of(ranges_, figure(panel_).y_label);
-}
-
-void RunChart::set_scale(const std::string& label, OptionalScale scale) {
-  if (scale) {
-    scales_[label] = *scale;
-  } else {
-    scales_.erase(label);
-  }
-  scale_figures();
-}
-
-void RunChart::set_x_scale(OptionalScale scale) {
-  set_scale(figure(panel_).x_label, scale);
-}
-
-void RunChart::set_y_scale(OptionalScale scale) {
-  set_scale(figure(panel_).y_label, scale);
 }
 
 report::Facets RunChart::shown_facets() const {
@@ -234,7 +180,7 @@ void RunChart::invalidate() {
   page_.reset();
   picture_ = {};
   // Only then is the page needed now: several changes in a row lay it out once.
-  if (keyboard_series_ >= 0 && keyboard_series_ >= static_cast<int>(page().series().size()))
+  if (keyboard_series_ >= 0 && keyboard_series_ >= static_cast<int>(page().legend().size()))
     keyboard_series_ = -1;
   update();
   updateGeometry();
@@ -245,16 +191,15 @@ void RunChart::invalidate() {
 const ChartPage& RunChart::page() const {
   if (!page_) {
     ChartPage::Look look;
-    ChartDrawing::Page& page = look.page;
-    page.size = QSizeF(size());
-    page.em = em_of(*this);
-    page.theme = theme();
-    page.title = title_;
-    page.legend = legend_;
-    page.placeholder = placeholder_;
-    page.hidden = hidden_;
-    page.intervals = intervals_;
-    page.marks = crossovers_;
+    look.size = QSizeF(size());
+    look.em = em_of(*this);
+    look.theme = theme_of(palette());
+    look.title = title_;
+    look.legend = legend_;
+    look.placeholder = placeholder_;
+    look.hidden = hidden_;
+    look.intervals = intervals_;
+    look.marks = crossovers_;
     look.ranges = ranges_;
     look.placeholders = placeholders_;
     look.least_panel_width = least_panel_width;
@@ -297,14 +242,14 @@ void RunChart::paintEvent(QPaintEvent* /*event*/) {
   if (picture_.size() != pixels || pictured_series_ != focused) {
     picture_ = QPixmap(pixels);
     picture_.setDevicePixelRatio(ratio);
-    picture_.fill(colors_of(theme()).background);
+    picture_.fill(colors_of(theme_of(palette())).background);
     QPainter painter(&picture_);
     page().paint(painter, focused);
     pictured_series_ = focused;
   }
   QPainter painter(this);
   painter.drawPixmap(0, 0, picture_);
-  const QColor selected = colors_of(theme()).selected;
+  const QColor selected = colors_of(theme_of(palette())).selected;
   painter.setRenderHint(QPainter::Antialiasing);
   if (current_) {
     const double em = em_of(*this);
@@ -369,18 +314,18 @@ void RunChart::describe() {
                                     : QStringLiteral("Chart: ") + parts.join(QStringLiteral("; ")));
   if (current_) return setAccessibleDescription(current_->text);
   if (keyboard_series_ >= 0) {
-    const DrawnSeries& series = page().series()[static_cast<std::size_t>(keyboard_series_)];
+    const LegendEntry& entry = page().legend()[static_cast<std::size_t>(keyboard_series_)];
     std::size_t count = 0;
     for (const report::Figure& one : facets_.panels) {
       for (const report::Series& each : one.series)
-        count += each.style_key == series.key ? each.points.size() : 0;
+        count += each.style_key == entry.key ? each.points.size() : 0;
     }
     return setAccessibleDescription(
         QStringLiteral("%1, %2 %3, %4")
-            .arg(series.name)
+            .arg(entry.text)
             .arg(count)
             .arg(count == 1 ? QStringLiteral("value") : QStringLiteral("values"),
-                 series.visible ? QStringLiteral("shown") : QStringLiteral("hidden")));
+                 entry.visible ? QStringLiteral("shown") : QStringLiteral("hidden")));
   }
   if (names.isEmpty()) return setAccessibleDescription(placeholder_);
   QString text =
@@ -402,9 +347,12 @@ void RunChart::describe() {
 
 // While the chart has the focus its keys are its own, whatever the window uses them for.
 bool RunChart::event(QEvent* event) {
-  if (event->type() == QEvent::ShortcutOverride && is_own(*static_cast<QKeyEvent*>(event))) {
-    event->accept();
-    return true;
+  if (event->type() == QEvent::ShortcutOverride) {
+    update_commands();
+    if (action_of(*static_cast<QKeyEvent*>(event)) != nullptr) {
+      event->accept();
+      return true;
+    }
   }
   return QWidget::event(event);
 }
@@ -412,7 +360,7 @@ bool RunChart::event(QEvent* event) {
 void RunChart::update_cursor(QPointF position) {
   if (drag_ == Drag::move) {
     setCursor(Qt::ClosedHandCursor);
-  } else if (page().legend_at(position) != nullptr) {
+  } else if (page().legend_at(position)) {
     setCursor(Qt::PointingHandCursor);
   } else {
     setCursor(Qt::ArrowCursor);
@@ -447,10 +395,9 @@ void RunChart::mouseMoveEvent(QMouseEvent* event) {
 void RunChart::mousePressEvent(QMouseEvent* event) {
   const QPointF position = event->position();
   const bool left = event->button() == Qt::LeftButton;
-  const LegendEntry* entry = left ? page().legend_at(position) : nullptr;
-  if (entry != nullptr) {
-    keyboard_series_ = entry->series;
-    return toggle(entry->series);
+  if (const auto entry = left ? page().legend_at(position) : std::nullopt) {
+    keyboard_series_ = *entry;
+    return toggle(*entry);
   }
   panel_ = page().panel_at(position).value_or(panel_);
   if ((!left && event->button() != Qt::MiddleButton) || !has_plot() ||
@@ -501,7 +448,7 @@ void RunChart::wheelEvent(QWheelEvent* event) {
   Axes axes = Axes::both;
   if (position.y() > plot.bottom()) axes = Axes::x;
   if (position.x() < plot.left()) axes = Axes::y;
-  zoom_axes(std::pow(wheel_zoom, turns), position, axes);
+  zoom(std::pow(wheel_zoom, turns), position, axes);
   event->accept();
 }
 
@@ -517,75 +464,48 @@ void RunChart::focusOutEvent(QFocusEvent* event) {
 QAction* RunChart::action_of(const QKeyEvent& event) const {
   const QKeySequence pressed(
       QKeyCombination(event.modifiers() & ~Qt::KeypadModifier, static_cast<Qt::Key>(event.key())));
-  const auto found = std::ranges::find_if(
-      actions_, [&](const QAction* one) { return one->shortcuts().contains(pressed); });
-  return found == actions_.end() ? nullptr : *found;
-}
-
-bool RunChart::is_own(const QKeyEvent& event) const {
-  const Qt::KeyboardModifiers modifiers = event.modifiers() & ~Qt::KeypadModifier;
-  const bool is_arrow = event.key() >= Qt::Key_Left && event.key() <= Qt::Key_Down;
-  if (is_arrow && modifiers == Qt::ControlModifier) return true;
-  if (is_arrow || event.key() == Qt::Key_Space) return modifiers == Qt::NoModifier;
-  return action_of(event) != nullptr;
+  const auto found = std::ranges::find_if(commands_, [&](const Command& one) {
+    return one.action->isEnabled() && one.action->shortcuts().contains(pressed);
+  });
+  return found == commands_.end() ? nullptr : found->action;
 }
 
 void RunChart::keyPressEvent(QKeyEvent* event) {
-  if (QAction* action = action_of(*event)) {
-    update_actions();
-    return action->trigger();
-  }
-  if (event->modifiers().testFlag(Qt::ControlModifier) && is_own(*event)) {
-    const int key = event->key();
-    return move_view(key == Qt::Key_Left ? -key_step : (key == Qt::Key_Right ? key_step : 0),
-                     key == Qt::Key_Down ? -key_step : (key == Qt::Key_Up ? key_step : 0));
-  }
-  switch (is_own(*event) || event->modifiers() == Qt::NoModifier ? event->key() : 0) {
-    case Qt::Key_Up:
-      step_series(-1);
-      break;
-    case Qt::Key_Down:
-      step_series(+1);
-      break;
-    case Qt::Key_Left:
-      step_point(-1);
-      break;
-    case Qt::Key_Right:
-      step_point(+1);
-      break;
-    case Qt::Key_Space:
-    case Qt::Key_Return:
-      if (event->key() == Qt::Key_Return && current_ && current_->cell >= 0) {
-        Q_EMIT cell_chosen(current_->cell);
-        return;
-      }
-      if (keyboard_series_ < 0) return QWidget::keyPressEvent(event);
-      toggle(keyboard_series_);
-      break;
-    case Qt::Key_Escape:
-      if (drag_ == Drag::none && keyboard_series_ < 0 && !current_) {
-        return QWidget::keyPressEvent(event);
-      }
-      drag_ = Drag::none;
-      keyboard_series_ = -1;
-      set_current(std::nullopt);
-      break;
-    default:
-      return QWidget::keyPressEvent(event);
-  }
+  update_commands();
+  QAction* action = action_of(*event);
+  if (action == nullptr) return QWidget::keyPressEvent(event);
+  const QString before = accessibleDescription();
+  action->trigger();
   describe();
+  if (accessibleDescription() == before) return;
   QAccessibleValueChangeEvent told(this, current_value());
   QAccessible::updateAccessibility(&told);
   update();
 }
 
 void RunChart::toggle(int series) {
-  const QString key = QString::fromStdString(page().series()[static_cast<std::size_t>(series)].key);
-  set_series_visible(key, !is_series_visible(key));
+  const std::string& key = page().legend()[static_cast<std::size_t>(series)].key;
+  if (hidden_.erase(key) == 0) hidden_.insert(key);
+  invalidate();
+}
+
+void RunChart::choose_or_toggle() {
+  if (current_ && current_->cell >= 0) {
+    Q_EMIT cell_chosen(current_->cell);
+  } else if (keyboard_series_ >= 0) {
+    toggle(keyboard_series_);
+  }
+}
+
+void RunChart::let_go() {
+  drag_ = Drag::none;
+  keyboard_series_ = -1;
+  set_current(std::nullopt);
+  update();
 }
 
 void RunChart::step_series(int direction) {
-  const auto count = static_cast<int>(page().series().size());
+  const auto count = static_cast<int>(page().legend().size());
   if (count == 0) return;
   keyboard_series_ = keyboard_series_ < 0 ? (direction > 0 ? 0 : count - 1)
                                           : (keyboard_series_ + direction + count) % count;
@@ -595,14 +515,10 @@ void RunChart::step_series(int direction) {
 void RunChart::step_point(int direction) {
   if (keyboard_series_ < 0) step_series(+1);
   if (keyboard_series_ < 0) return;
-  const std::string& key = page().series()[static_cast<std::size_t>(keyboard_series_)].key;
+  const std::string& key = page().legend()[static_cast<std::size_t>(keyboard_series_)].key;
   std::vector<std::pair<std::size_t, const DrawnPoint*>> stops;
   for (std::size_t panel = 0; panel < page().panels().size(); ++panel) {
-    const std::vector<DrawnSeries>& series = drawing(panel).series();
-    const auto own = std::ranges::find(series, key, &DrawnSeries::key);
-    if (own == series.end()) continue;
-    for (const DrawnPoint* stop : drawing(panel).stops_of(static_cast<int>(own - series.begin())))
-      stops.emplace_back(panel, stop);
+    for (const DrawnPoint* stop : drawing(panel).stops_of(key)) stops.emplace_back(panel, stop);
   }
   if (stops.empty()) return;
   const auto at = std::ranges::find_if(stops, [this](const auto& stop) {
@@ -618,49 +534,50 @@ void RunChart::step_point(int direction) {
   QToolTip::showText(mapToGlobal(stop->position.toPoint()), stop->text, this);
 }
 
-void RunChart::show_parts(OptionalRange x, OptionalRange y) {
+void RunChart::show_parts(OptionalRange right, OptionalRange up) {
+  if (!has_plot()) return;
   AxisRanges ranges = ranges_;
-  for (const auto& [label, part] :
-       {std::pair(figure(panel_).x_label, x), {figure(panel_).y_label, y}}) {
-    if (part) {
-      ranges[label] = *part;
+  const auto show = [&](const std::string& label, const AxisScale& axis, AxisRange whole,
+                        const OptionalRange& part) {
+    if (!part) return;
+    if (const OptionalRange shown = part_of(axis, whole, part->low, part->high)) {
+      ranges[label] = *shown;
     } else {
       ranges.erase(label);
     }
-  }
+  };
+  show(figure(panel_).x_label, active().x_axis(), active().whole_x(), right);
+  show(figure(panel_).y_label, active().y_axis(), active().whole_y(), up);
   if (ranges == ranges_) return;
   ranges_ = std::move(ranges);
   invalidate();
 }
 
 void RunChart::set_y_range(OptionalRange range) {
-  show_parts(x_range(), range);
+  const std::string& label = figure(panel_).y_label;
+  if (range == y_range()) return;
+  if (range) {
+    ranges_[label] = *range;
+  } else {
+    ranges_.erase(label);
+  }
+  invalidate();
 }
 
-void RunChart::zoom_axes(double factor, QPointF about, Axes axes) {
-  if (!has_plot()) return;
-  const ChartDrawing& now = active();
-  const QRectF& plot = now.plot();
-  const auto zoomed = [factor](const AxisScale& axis, AxisRange whole, double place) {
+void RunChart::zoom(double factor, std::optional<QPointF> about, Axes axes) {
+  const QRectF& plot = active().plot();
+  const QPointF at = about.value_or(plot.center());
+  const auto around = [factor](double place) {
     place = std::clamp(place, 0.0, 1.0);
-    return part_of(axis, whole, place - place / factor, place + (1 - place) / factor);
+    return AxisRange{place - place / factor, place + (1 - place) / factor};
   };
-  const double right = (about.x() - plot.left()) / plot.width();
-  const double up = (plot.bottom() - about.y()) / plot.height();
-  const OptionalRange x = axes == Axes::y ? x_range() : zoomed(now.x_axis(), now.whole_x(), right);
-  const OptionalRange y = axes == Axes::x ? y_range() : zoomed(now.y_axis(), now.whole_y(), up);
-  show_parts(x, y);
-}
-
-void RunChart::zoom(double factor, std::optional<QPointF> about) {
-  zoom_axes(factor, about.value_or(active().plot().center()), Axes::both);
+  show_parts(axes == Axes::y ? OptionalRange() : around((at.x() - plot.left()) / plot.width()),
+             axes == Axes::x ? OptionalRange() : around((plot.bottom() - at.y()) / plot.height()));
 }
 
 void RunChart::move_view(double right, double up) {
-  if (!has_plot() || !is_zoomed()) return;
-  const ChartDrawing& now = active();
-  show_parts(x_range() ? part_of(now.x_axis(), now.whole_x(), right, 1 + right) : x_range(),
-             y_range() ? part_of(now.y_axis(), now.whole_y(), up, 1 + up) : y_range());
+  show_parts(x_range() ? OptionalRange({right, 1 + right}) : std::nullopt,
+             y_range() ? OptionalRange({up, 1 + up}) : std::nullopt);
 }
 
 void RunChart::reset_zoom() {
@@ -671,77 +588,101 @@ void RunChart::reset_zoom() {
 
 // A frame that is flat in one direction zooms along the other alone.
 void RunChart::zoom_into(const QRectF& frame) {
-  if (!has_plot()) return;
-  const ChartDrawing& now = active();
-  const QRectF plot = now.plot();
-  // Not intersected(): of a frame without height it would leave nothing.
-  const QRectF part(
-      QPointF(std::max(frame.left(), plot.left()), std::max(frame.top(), plot.top())),
-      QPointF(std::min(frame.right(), plot.right()), std::min(frame.bottom(), plot.bottom())));
-  const double least = now.page().em;
-  const bool wide = part.width() >= least, high = part.height() >= least;
-  if (!wide && !high) return;
-  const auto right = [&](double x) { return (x - plot.left()) / plot.width(); };
-  const auto up = [&](double y) { return (plot.bottom() - y) / plot.height(); };
-  show_parts(
-      wide ? part_of(now.x_axis(), now.whole_x(), right(part.left()), right(part.right()))
-           : x_range(),
-      high ? part_of(now.y_axis(), now.whole_y(), up(part.bottom()), up(part.top())) : y_range());
+  const QRectF plot = active().plot();
+  const double left = std::max(frame.left(), plot.left()), top = std::max(frame.top(), plot.top());
+  const double right = std::min(frame.right(), plot.right()),
+               bottom = std::min(frame.bottom(), plot.bottom());
+  const double least = em_of(*this);
+  OptionalRange x, y;
+  if (right - left >= least)
+    x = {(left - plot.left()) / plot.width(), (right - plot.left()) / plot.width()};
+  if (bottom - top >= least)
+    y = {(plot.bottom() - bottom) / plot.height(), (plot.bottom() - top) / plot.height()};
+  show_parts(x, y);
 }
 
 // The keys are the chart's own (see event()): they belong to no widget, the menu shows them.
-void RunChart::build_actions() {
-  const auto add = [this](const char* name, const QString& text, const QList<QKeySequence>& keys,
-                          auto act) {
+void RunChart::build_commands() {
+  const auto always = [] { return true; };
+  const auto has_values = [this] { return !page().empty(); };
+  const auto has_plot_here = [this] { return has_plot(); };
+  const auto zoomed = [this] { return is_zoomed(); };
+  const auto on_series = [this] { return keyboard_series_ >= 0; };
+  const auto add = [this](const char* name, const QString& text, const QStringList& keys,
+                          std::function<bool()> can, std::function<void()> act) {
     auto* action = new QAction(text, this);
     action->setObjectName(QLatin1String(name));
-    action->setShortcuts(keys);
+    QList<QKeySequence> sequences;
+    for (const QString& key : keys) sequences.append(QKeySequence(key));
+    action->setShortcuts(sequences);
     action->setShortcutContext(Qt::WidgetShortcut);
-    connect(action, &QAction::triggered, this, act);
-    actions_.append(action);
-    return action;
+    connect(action, &QAction::triggered, this, std::move(act));
+    commands_.push_back({action, std::move(can), nullptr});
   };
-  const auto key = [](const char* text) { return QKeySequence(QLatin1String(text)); };
-  export_ = add("export_figure", tr("Export figure…"), {key("E")}, &RunChart::export_wanted);
-  copy_ = add("copy_numbers", tr("Copy numbers"), {key("Ctrl+C")}, &RunChart::copy_numbers);
-  numbers_ = add("show_table", tr("Numbers as a table"), {key("T")}, &RunChart::show_table);
-  bars_ = add("intervals", tr("Interval bars"), {key("I")},
-              [this](bool on) { set_intervals_shown(on); });
-  crossings_ = add("crossovers", tr("Crossovers"), {key("X")},
-                   [this](bool on) { set_crossovers_shown(on); });
-  zoom_in_ = add("zoom_in", tr("Zoom in"), {key("+"), key("="), key("Shift++")}, [this] {
-    zoom(key_zoom, current_ ? std::optional(current_->position) : std::nullopt);
+  const auto add_switch = [&](const char* name, const QString& text, const QString& key, bool& on,
+                              std::function<bool()> can) {
+    add(name, text, {key}, std::move(can), [this, &on] {
+      on = !on;
+      invalidate();
+    });
+    commands_.back().action->setCheckable(true);
+    commands_.back().is_on = &on;
+  };
+  add("export_figure", tr("Export figure…"), {"E"}, has_values, [this] { Q_EMIT export_wanted(); });
+  add("copy_numbers", tr("Copy numbers"), {"Ctrl+C"}, has_values, [this] { copy_numbers(); });
+  add("show_table", tr("Numbers as a table"), {"T"}, has_plot_here, [this] { show_table(); });
+  add_switch("intervals", tr("Interval bars"), "I", intervals_, always);
+  add_switch("crossovers", tr("Crossovers"), "X", crossovers_, [this] {
+    return std::ranges::any_of(facets_.panels,
+                               [](const report::Figure& one) { return !one.marks.empty(); });
   });
-  zoom_out_ = add("zoom_out", tr("Zoom out"), {key("-")}, [this] { zoom(1 / key_zoom); });
-  reset_ = add("reset_zoom", tr("Reset zoom"), {key("0")}, &RunChart::reset_zoom);
-  bars_->setCheckable(true);
-  crossings_->setCheckable(true);
+  add("zoom_in", tr("Zoom in"), {"+", "=", "Shift++"}, has_plot_here,
+      [this] { zoom(key_zoom, current_ ? std::optional(current_->position) : std::nullopt); });
+  add("zoom_out", tr("Zoom out"), {"-"}, zoomed, [this] { zoom(1 / key_zoom); });
+  add("reset_zoom", tr("Reset zoom"), {"0"}, zoomed, [this] { reset_zoom(); });
+  // What only the keyboard does.
+  add("series_above", {}, {"Up"}, always, [this] { step_series(-1); });
+  add("series_below", {}, {"Down"}, always, [this] { step_series(+1); });
+  add("value_before", {}, {"Left"}, always, [this] { step_point(-1); });
+  add("value_after", {}, {"Right"}, always, [this] { step_point(+1); });
+  add("move_left", {}, {"Ctrl+Left"}, always, [this] { move_view(-key_step, 0); });
+  add("move_right", {}, {"Ctrl+Right"}, always, [this] { move_view(key_step, 0); });
+  add("move_down", {}, {"Ctrl+Down"}, always, [this] { move_view(0, -key_step); });
+  add("move_up", {}, {"Ctrl+Up"}, always, [this] { move_view(0, key_step); });
+  add("hide_or_show", {}, {"Space"}, on_series, [this] { toggle(keyboard_series_); });
+  const auto on_something = [this] { return keyboard_series_ >= 0 || current_; };
+  add("choose", {}, {"Return"}, on_something, [this] { choose_or_toggle(); });
+  add(
+      "let_go", {}, {"Esc"}, [this, on_something] { return drag_ != Drag::none || on_something(); },
+      [this] { let_go(); });
 }
 
-void RunChart::update_actions() {
-  const auto has_marks = [](const report::Figure& one) { return !one.marks.empty(); };
-  const bool crosses = std::ranges::any_of(facets_.panels, has_marks);
-  for (QAction* action : {export_, copy_}) action->setEnabled(!page().empty());
-  for (QAction* action : {numbers_, zoom_in_}) action->setEnabled(has_plot());
-  for (QAction* action : {zoom_out_, reset_}) action->setEnabled(is_zoomed());
-  bars_->setChecked(intervals_);
-  crossings_->setChecked(crossovers_);
-  crossings_->setEnabled(crosses);
-  crossings_->setToolTip(crosses ? QString()
-                                 : tr("No contender here crosses the baseline, or there is none."));
+void RunChart::update_commands() {
+  for (const Command& one : commands_) {
+    one.action->setEnabled(one.can());
+    if (one.is_on != nullptr) one.action->setChecked(*one.is_on);
+  }
+  QAction* crossings = command("crossovers");
+  crossings->setToolTip(crossings->isEnabled()
+                            ? QString()
+                            : tr("No contender here crosses the baseline, or there is none."));
+}
+
+QAction* RunChart::command(const char* name) const {
+  return findChild<QAction*>(QLatin1String(name), Qt::FindDirectChildrenOnly);
 }
 
 QMenu* RunChart::make_menu() {
-  update_actions();
+  update_commands();
   auto* menu = new QMenu(this);
   menu->setObjectName(QStringLiteral("chart_menu"));
-  menu->addActions({export_, copy_, numbers_});
+  menu->addActions({command("export_figure"), command("copy_numbers"), command("show_table")});
   menu->addSeparator();
-  menu->addActions({bars_, crossings_});
+  menu->addActions({command("intervals"), command("crossovers")});
   add_scale_menu(*menu, tr("Horizontal scale"), true);
   add_scale_menu(*menu, tr("Vertical scale"), false);
   menu->addSeparator();
-  menu->addActions({zoom_in_, zoom_out_, reset_});
+  menu->addActions({command("zoom_in"), command("zoom_out"), command("reset_zoom")});
   return menu;
 }
 
@@ -752,8 +693,11 @@ void RunChart::add_scale_menu(QMenu& menu, const QString& title, bool along_x) {
   const OptionalScale chosen = along_x ? x_scale() : y_scale();
   const std::string& label = along_x ? figure(panel_).x_label : figure(panel_).y_label;
   const auto add = [&](const QString& text, OptionalScale scale) {
-    QAction* action =
-        scales->addAction(text, this, [this, label, scale] { set_scale(label, scale); });
+    QAction* action = scales->addAction(text, this, [this, label, scale] {
+      scales_.erase(label);
+      if (scale) scales_[label] = *scale;
+      scale_figures();
+    });
     action->setCheckable(true);
     action->setChecked(chosen == scale);
     action->setObjectName(scale ? QString::fromUtf8(report::name_of(*scale).data())
@@ -782,28 +726,21 @@ void RunChart::copy_numbers() const {
   for (const report::Figure& shown : shown_facets().panels) {
     const QString title = QString::fromStdString(shown.title);
     const bool is_named = facets_.panels.size() > 1 && !title.isEmpty();
-    texts.append((is_named ? title + QLatin1Char('\n') : QString()) +
-                 FigureTableModel::text_of(shown));
+    texts.append((is_named ? title + QLatin1Char('\n') : QString()) + numbers_text(shown));
   }
   QApplication::clipboard()->setText(texts.join(QLatin1Char('\n')));
 }
 
-QDialog* RunChart::table_window() const {
-  return table_;
-}
-
 void RunChart::show_table() {
-  if (!has_plot()) return;
-  const auto fill = [this](FigureTable& table) {
+  const auto fill = [this] {
     const report::Facets shown = shown_facets();
-    if (panel_ < shown.panels.size()) table.show_figure(shown.panels[panel_]);
+    if (table_ && panel_ < shown.panels.size()) table_->show_figure(shown.panels[panel_]);
   };
   if (!table_) {
-    auto* table = new FigureTable(this);
-    connect(this, &RunChart::changed, table, [fill, table] { fill(*table); });
-    table_ = table;
+    table_ = new FigureTable(this);
+    connect(this, &RunChart::changed, table_, fill);
   }
-  fill(*static_cast<FigureTable*>(table_.data()));
+  fill();
   table_->show();
   table_->raise();
   table_->activateWindow();

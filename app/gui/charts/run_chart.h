@@ -22,6 +22,7 @@
 #include <QPointer>
 #include <QString>
 #include <QWidget>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -29,16 +30,14 @@
 #include <vector>
 
 #include "app/gui/charts/chart_page.h"
-#include "app/gui/charts/chart_theme.h"
-#include "app/gui/charts/contender_style.h"
-#include "app/gui/charts/figure_options.h"
 #include "engine/report/figure.h"
 
 class QAction;
-class QDialog;
 class QMenu;
 
 namespace attnscope::charts {
+
+class FigureTable;
 
 inline constexpr double hover_radius = 2;  // em
 
@@ -63,14 +62,10 @@ class RunChart : public QWidget {
   void set_contenders(const std::vector<std::string>& ids);
   /// Shown while there is nothing to draw.
   void set_placeholder(const QString& text);
-  /// Without a call the chart follows the palette's lightness.
-  void set_theme(ChartTheme theme);
-  [[nodiscard]] ChartTheme theme() const;
   /// Above all panels; each has its own in any case.
   void set_title_shown(bool shown);
   void set_legend_shown(bool shown);
 
-  [[nodiscard]] bool is_series_visible(const QString& style_key) const;
   // Of the panel last used. Nothing: the figure's own scale, the whole axis.
   [[nodiscard]] OptionalScale x_scale() const;
   [[nodiscard]] OptionalScale y_scale() const;
@@ -95,27 +90,13 @@ class RunChart : public QWidget {
 
   /// The context menu, anew.
   [[nodiscard]] QMenu* make_menu();
-  /// The table behind the panel last used while it is open.
-  [[nodiscard]] QDialog* table_window() const;
-
   [[nodiscard]] QSize sizeHint() const override;
   [[nodiscard]] QSize minimumSizeHint() const override;
 
  public Q_SLOTS:
-  void set_series_visible(const QString& style_key, bool visible);
-  void set_intervals_shown(bool shown);
-  void set_crossovers_shown(bool shown);
-  void set_x_scale(attnscope::charts::OptionalScale scale);
-  void set_y_scale(attnscope::charts::OptionalScale scale);
   void set_y_range(attnscope::charts::OptionalRange range);
-  /// By a factor above 1 into the panel last used, about a position on it (without one: the plot's
-  /// middle).
-  void zoom(double factor, std::optional<QPointF> about = {});
-  /// By parts of the plot's width and height.
-  void move_view(double right, double up);
+  /// Shows the figure's own ranges whole.
   void reset_zoom();
-  void copy_numbers() const;
-  void show_table();
 
  Q_SIGNALS:
   /// The user clicked a value or pressed Return on it; its cell's number in the run.
@@ -142,26 +123,40 @@ class RunChart : public QWidget {
  private:
   enum class Drag { none, frame, move };
   enum class Axes { both, x, y };
+  /// What its keys and its menu do, and when.
+  struct Command {
+    QAction* action;
+    std::function<bool()> can;
+    const bool* is_on;  // of a switch; else null
+  };
   void invalidate();
   void scale_figures();
   void set_current(std::optional<DrawnPoint> point);
   void step_series(int direction);
   void step_point(int direction);
   void toggle(int series);
+  void choose_or_toggle();
+  void let_go();
   void describe();
-  void build_actions();
+  void build_commands();
   /// What can be done now, and what is switched on.
-  void update_actions();
+  void update_commands();
+  [[nodiscard]] QAction* command(const char* name) const;
   [[nodiscard]] QAction* action_of(const QKeyEvent& event) const;
-  [[nodiscard]] bool is_own(const QKeyEvent& event) const;
-  void zoom_axes(double factor, QPointF about, Axes axes);
+  /// By a factor above 1 into the panel last used, about a position on it (without one: the plot's
+  /// middle).
+  void zoom(double factor, std::optional<QPointF> about = {}, Axes axes = Axes::both);
+  /// By parts of the plot's width and height.
+  void move_view(double right, double up);
   void zoom_into(const QRectF& frame);
-  void show_parts(OptionalRange x, OptionalRange y);
-  void set_scale(const std::string& label, OptionalScale scale);
+  /// Parts of the axes as they are now; nothing: that one stays.
+  void show_parts(OptionalRange right, OptionalRange up);
+  void copy_numbers() const;
+  void show_table();
   void add_scale_menu(QMenu& menu, const QString& title, bool along_x);
   void update_cursor(QPointF position);
   /// Whether there is a plot in the panel last used.
-  [[nodiscard]] bool has_plot() const;
+  [[nodiscard]] bool has_plot() const { return !active().empty(); }
   [[nodiscard]] const ChartDrawing& active() const { return drawing(panel_); }
 
   report::Facets facets_;               // as given
@@ -170,7 +165,6 @@ class RunChart : public QWidget {
   ContenderStyles styles_;
   std::vector<std::string> contenders_;
   std::set<std::string> hidden_;
-  std::optional<ChartTheme> theme_;
   QString placeholder_;
   bool title_ = true, legend_ = true, intervals_ = true, crossovers_ = true;
   std::map<std::string, report::Scale> scales_;  // by what the axis says
@@ -180,10 +174,8 @@ class RunChart : public QWidget {
   int keyboard_series_ = -1;           // of the legend
   Drag drag_ = Drag::none;
   QPointF drag_start_, drag_now_;
-  QList<QAction*> actions_;
-  QAction *export_ = nullptr, *copy_ = nullptr, *numbers_ = nullptr, *bars_ = nullptr,
-          *crossings_ = nullptr, *zoom_in_ = nullptr, *zoom_out_ = nullptr, *reset_ = nullptr;
-  QPointer<QDialog> table_;
+  std::vector<Command> commands_;
+  QPointer<FigureTable> table_;
   mutable std::unique_ptr<ChartPage> page_;  // made anew when figures, size or theme change
   QPixmap picture_;                          // of the page, but for what follows the cursor
   int pictured_series_ = -1;

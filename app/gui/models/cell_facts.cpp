@@ -82,60 +82,55 @@ Section time_section(const report::Row& row) {
   const double documents = report::documents_of(row);
   std::set<int> processes;
   for (const Sample& sample : row.cell.cell.samples) processes.insert(sample.process);
-  Section section{tr("Time"), {}};
-  section.facts.push_back({tr("Median of a call"), time(summary.median_ns)});
-  section.facts.push_back({tr("95 % interval"), words(report::time_interval_in_words(summary))});
-  section.facts.push_back(
-      {tr("Per document"), tr("%1, of %2")
-                               .arg(time(summary.median_ns / documents))
-                               .arg(counted(static_cast<qint64>(documents), tr("document a call"),
-                                            tr("documents a call")))});
-  section.facts.push_back(
-      {tr("Samples"),
-       tr("%1 in %2 of %3")
-           .arg(summary.samples)
-           .arg(counted(summary.placements, tr("placement"), tr("placements")),
-                counted(static_cast<qint64>(processes.size()), tr("process"), tr("processes")))});
-  section.facts.push_back(
-      {tr("Stopped"),
-       row.cell.cell.settled ? tr("when its interval was narrow enough") : tr("by its time limit"),
-       !row.cell.cell.settled});
-  return section;
+  const bool settled = row.cell.cell.settled;
+  return {
+      tr("Time"),
+      {{tr("Median of a call"), time(summary.median_ns)},
+       {tr("95 % interval"), words(report::time_interval_in_words(summary))},
+       {tr("Per document"), tr("%1, of %2")
+                                .arg(time(summary.median_ns / documents))
+                                .arg(counted(static_cast<qint64>(documents), tr("document a call"),
+                                             tr("documents a call")))},
+       {tr("Samples"),
+        tr("%1 in %2 of %3")
+            .arg(summary.samples)
+            .arg(counted(summary.placements, tr("placement"), tr("placements")),
+                 counted(static_cast<qint64>(processes.size()), tr("process"), tr("processes")))},
+       {tr("Stopped"),
+        settled ? tr("when its interval was narrow enough") : tr("by its time limit"), !settled}}};
 }
 
 Section ratio_section(const report::Table& table, const report::Row& row) {
   Section section{tr("Against the baseline"), {}};
   if (!table.baseline || !row.ratio) return section;
   if (row.cell.cell.contender.id() == *table.baseline) {
-    section.facts.push_back({tr("Baseline"), tr("this one")});
+    section.facts = {{tr("Baseline"), tr("this one")}};
     return section;
   }
-  section.facts.push_back({words(*table.baseline), words(report::difference_in_words(*row.ratio))});
-  section.facts.push_back({tr("95 % interval"), words(report::interval_in_words(*row.ratio))});
-  section.facts.push_back({tr("Compared"),
-                           row.ratio->paired ? tr("round by round, in the same heat")
-                                             : tr("unpaired: not with the same batch"),
-                           !row.ratio->paired});
+  section.facts = {{words(*table.baseline), words(report::difference_in_words(*row.ratio))},
+                   {tr("95 % interval"), words(report::interval_in_words(*row.ratio))},
+                   {tr("Compared"),
+                    row.ratio->paired ? tr("round by round, in the same heat")
+                                      : tr("unpaired: not with the same batch"),
+                    !row.ratio->paired}};
   return section;
 }
 
 Section conditions_section(const report::Row& row) {
   Section section{tr("While it was measured"), {}};
-  for (const std::string& note : report::notes_on_time(row))
-    section.facts.push_back({tr("Note"), words(note), true});
-  if (section.facts.empty())
-    section.facts.push_back({tr("Note"), tr("no drift and no disturbance found")});
-  const auto samples = static_cast<qint64>(row.cell.cell.samples.size());
-  section.facts.push_back(
-      {tr("Outliers"), tr("%1 of %2").arg(report::outlier_samples(row)).arg(samples)});
+  const auto add = [&section](const QString& name, const QString& value, bool warns = false) {
+    section.facts.push_back({name, value, warns});
+  };
+  for (const std::string& note : report::notes_on_time(row)) add(tr("Note"), words(note), true);
+  if (section.facts.empty()) add(tr("Note"), tr("no drift and no disturbance found"));
+  add(tr("Outliers"),
+      tr("%1 of %2").arg(report::outlier_samples(row)).arg(row.cell.cell.samples.size()));
   if (const auto clock = report::median_clock_mhz(row))
-    section.facts.push_back({tr("Clock"), tr("%1 MHz").arg(*clock, 0, 'f', 0)});
+    add(tr("Clock"), tr("%1 MHz").arg(*clock, 0, 'f', 0));
   if (const auto warmth = report::median_temperature_c(row))
-    section.facts.push_back({tr("Temperature"), tr("%1 °C").arg(*warmth, 0, 'f', 0)});
-  section.facts.push_back(
-      {tr("Others kept busy"), tr("%1 of a core").arg(three(report::median_foreign_load(row)))});
-  section.facts.push_back({tr("Taken off a core"),
-                           counted(report::involuntary_switches(row), tr("time"), tr("times"))});
+    add(tr("Temperature"), tr("%1 °C").arg(*warmth, 0, 'f', 0));
+  add(tr("Others kept busy"), tr("%1 of a core").arg(three(report::median_foreign_load(row))));
+  add(tr("Taken off a core"), counted(report::involuntary_switches(row), tr("time"), tr("times")));
   return section;
 }
 
@@ -144,8 +139,8 @@ Section error_section(const report::Row& row) {
   const Cell& cell = row.cell.cell;
   if (!cell.relative_error) return section;
   const bool wrong = cell.error_bound && *cell.relative_error > *cell.error_bound;
-  section.facts.push_back(
-      {tr("Largest, over max|V|"), QString::number(*cell.relative_error, 'e', 1), wrong});
+  section.facts = {
+      {tr("Largest, over max|V|"), QString::number(*cell.relative_error, 'e', 1), wrong}};
   if (cell.error_bound)
     section.facts.push_back({tr("Allowed"), QString::number(*cell.error_bound, 'e', 1)});
   return section;
@@ -154,17 +149,15 @@ Section error_section(const report::Row& row) {
 Section memory_section(const report::Row& row) {
   const CellMemory& memory = row.cell.cell.memory;
   const auto peak = static_cast<double>(peak_bytes(memory));
-  Section section{tr("Memory of a call"), {}};
-  section.facts.push_back({tr("Peak"), bytes(peak), has_unseen_memory(memory)});
-  section.facts.push_back({tr("Per document"), bytes(peak / report::documents_of(row))});
-  section.facts.push_back({tr("Requested"), bytes(static_cast<double>(memory.requested_bytes))});
-  section.facts.push_back({tr("Reserved"), bytes(static_cast<double>(memory.reserved_bytes))});
-  section.facts.push_back(
-      {tr("Workspace in it"), bytes(static_cast<double>(memory.workspace_bytes))});
-  if (memory.process_peak_bytes) {
-    section.facts.push_back(
-        {tr("Process grew by"), bytes(static_cast<double>(*memory.process_peak_bytes))});
-  }
+  const auto of = [](std::int64_t count) { return bytes(static_cast<double>(count)); };
+  Section section{tr("Memory of a call"),
+                  {{tr("Peak"), bytes(peak), has_unseen_memory(memory)},
+                   {tr("Per document"), bytes(peak / report::documents_of(row))},
+                   {tr("Requested"), of(memory.requested_bytes)},
+                   {tr("Reserved"), of(memory.reserved_bytes)},
+                   {tr("Workspace in it"), of(memory.workspace_bytes)}}};
+  if (memory.process_peak_bytes)
+    section.facts.push_back({tr("Process grew by"), of(*memory.process_peak_bytes)});
   for (const std::string& note : report::notes_on_memory(row))
     section.facts.push_back({tr("Note"), words(note), true});
   return section;
@@ -173,33 +166,32 @@ Section memory_section(const report::Row& row) {
 Section work_section(const report::Row& row) {
   const CellWork& work = row.cell.cell.work;
   Section section{tr("Work of a call"), {}};
+  const auto add = [&section](const QString& name, const QString& value, bool warns = false) {
+    section.facts.push_back({name, value, warns});
+  };
   if (!(work.useful_flop > 0)) return section;
-  section.facts.push_back({tr("Useful"), tr("%1 GFLOP").arg(three(work.useful_flop / 1e9))});
+  add(tr("Useful"), tr("%1 GFLOP").arg(three(work.useful_flop / 1e9)));
   if (const auto executed = report::executed_ratio(row)) {
-    section.facts.push_back({tr("Executed"), tr("%1 GFLOP, %2")
-                                                 .arg(three(work.executed_flop / 1e9),
-                                                      words(report::format_times(*executed)))});
+    add(tr("Executed"),
+        tr("%1 GFLOP, %2")
+            .arg(three(work.executed_flop / 1e9), words(report::format_times(*executed))));
   }
-  section.facts.push_back({tr("Least traffic"), bytes(work.least_bytes)});
-  if (work.executed_bytes > 0)
-    section.facts.push_back({tr("Its traffic"), bytes(work.executed_bytes)});
-  section.facts.push_back(
-      {tr("Exponentials"), tr("%1 million").arg(three(work.exponentials / 1e6))});
-  if (row.limit_ms) section.facts.push_back({tr("Machine's limit"), time(*row.limit_ms * 1e6)});
+  add(tr("Least traffic"), bytes(work.least_bytes));
+  if (work.executed_bytes > 0) add(tr("Its traffic"), bytes(work.executed_bytes));
+  add(tr("Exponentials"), tr("%1 million").arg(three(work.exponentials / 1e6)));
+  if (row.limit_ms) add(tr("Machine's limit"), time(*row.limit_ms * 1e6));
   if (row.share_of_limit) {
-    section.facts.push_back({tr("Reached of it"), tr("%1 %").arg(three(100 * *row.share_of_limit)),
-                             report::is_beyond_limit(row)});
-    if (report::is_beyond_limit(row)) {
-      section.facts.push_back(
-          {tr("Note"),
-           tr("shorter than the measured ceilings allow: the ceilings or the time are disturbed"),
-           true});
+    const bool is_beyond = report::is_beyond_limit(row);
+    add(tr("Reached of it"), tr("%1 %").arg(three(100 * *row.share_of_limit)), is_beyond);
+    if (is_beyond) {
+      add(tr("Note"),
+          tr("shorter than the measured ceilings allow: the ceilings or the time are disturbed"),
+          true);
     }
   }
   if (report::is_measured(row) && row.cell.summary.median_ns > 0) {
-    section.facts.push_back(
-        {tr("Rate"),
-         tr("%1 useful GFLOP/s").arg(three(work.useful_flop / row.cell.summary.median_ns))});
+    add(tr("Rate"),
+        tr("%1 useful GFLOP/s").arg(three(work.useful_flop / row.cell.summary.median_ns)));
   }
   return section;
 }

@@ -2,32 +2,22 @@
 #include "app/gui/models/heats_model.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace attnscope::gui {
 
 QString state_words(HeatState state) {
-  switch (state) {
-    case HeatState::waiting:
-      return HeatsModel::tr("waiting");
-    case HeatState::running:
-      return HeatsModel::tr("being measured");
-    case HeatState::paused:
-      return HeatsModel::tr("paused here");
-    case HeatState::done:
-      return HeatsModel::tr("measured");
-    case HeatState::too_large:
-      return HeatsModel::tr("out of memory in part");
-    case HeatState::wrong:
-      return HeatsModel::tr("wrong result");
-    case HeatState::crashed:
-      return HeatsModel::tr("crashed");
-    case HeatState::timeout:
-      return HeatsModel::tr("timed out");
-    case HeatState::skipped:
-      break;
-  }
-  return HeatsModel::tr("skipped");
+  static constexpr std::array<const char*, heat_states> texts{QT_TR_NOOP("waiting"),
+                                                              QT_TR_NOOP("being measured"),
+                                                              QT_TR_NOOP("paused here"),
+                                                              QT_TR_NOOP("measured"),
+                                                              QT_TR_NOOP("out of memory in part"),
+                                                              QT_TR_NOOP("wrong result"),
+                                                              QT_TR_NOOP("crashed"),
+                                                              QT_TR_NOOP("timed out"),
+                                                              QT_TR_NOOP("skipped")};
+  return HeatsModel::tr(texts.at(static_cast<std::size_t>(state)));
 }
 
 void HeatsModel::set_heats(const HeatsPointer& heats) {

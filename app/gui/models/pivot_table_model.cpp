@@ -2,8 +2,10 @@
 #include "app/gui/models/pivot_table_model.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "app/gui/models/cell_facts.h"
+#include "app/gui/models/terms.h"
 #include "app/gui/session/text.h"
 #include "engine/report/pivot.h"
 #include "engine/report/slice.h"
@@ -26,6 +28,12 @@ bool is_alike(const report::Pivot& a, const report::Pivot& b) {
                     [](const report::PivotBlock& one, const report::PivotBlock& other) {
                       return one.words == other.words && one.lines.size() == other.lines.size();
                     });
+}
+
+/// What a contender's id or a window means, else the value as filters take it.
+QString tip_of(const report::PivotHead& head) {
+  if (head.words.starts_with("w = ")) return explained("w");
+  return head.contender.empty() ? words(head.value) : explained(words(head.value));
 }
 
 }  // namespace
@@ -99,7 +107,7 @@ QVariant PivotTableModel::data(const QModelIndex& index, int role) const {
   if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
   if (is_heading(index.row())) return heading_data(index.row(), index.column(), role);
   if (index.column() < label_columns()) return label_data(index.row(), index.column(), role);
-  return cell_data(line_at(index.row()), index.column() - label_columns(), role);
+  return cell_data(index.row(), index.column() - label_columns(), role);
 }
 
 QVariant PivotTableModel::heading_data(int row, int column, int role) const {
@@ -123,7 +131,7 @@ QVariant PivotTableModel::label_data(int row, int column, int role) const {
     case Qt::AccessibleTextRole:
       return words(report::head_words(head));
     case Qt::ToolTipRole:
-      return words(head.value);
+      return tip_of(head);
     case baseline_role:
       return head.is_baseline;
     case style_key_role:
@@ -136,7 +144,32 @@ QVariant PivotTableModel::label_data(int row, int column, int role) const {
   }
 }
 
-QVariant PivotTableModel::cell_data(const report::PivotLine& line, int column, int role) const {
+/// Beside the least of the contenders at the same setting: in its row where columns are contenders,
+/// else in its column.
+QVariant PivotTableModel::shade_of(int row, std::size_t column) const {
+  constexpr double many_times = 16;
+  const report::PivotLine& own = line_at(row);
+  const std::optional<double>& value = own.cells[column].value;
+  const bool is_cost =
+      own.quantity == report::Quantity::time || own.quantity == report::Quantity::memory;
+  if (!is_cost || !value || !(*value > 0)) return {};
+  double least = *value;
+  const auto consider = [&least](const report::PivotCell& cell) {
+    if (cell.value && *cell.value > 0) least = std::min(least, *cell.value);
+  };
+  if (pivot().choice.columns == "contender") {
+    std::ranges::for_each(own.cells, consider);
+  } else {
+    for (const report::PivotLine& line :
+         pivot().blocks[lines_[static_cast<std::size_t>(row)].block].lines) {
+      if (line.quantity == own.quantity) consider(line.cells[column]);
+    }
+  }
+  return std::min(1.0, std::log(*value / least) / std::log(many_times));
+}
+
+QVariant PivotTableModel::cell_data(int row_number, int column, int role) const {
+  const report::PivotLine& line = line_at(row_number);
   const report::PivotCell& cell = line.cells[static_cast<std::size_t>(column)];
   if (role == Qt::TextAlignmentRole) return right;
   if (!cell.row) return {};
@@ -154,6 +187,8 @@ QVariant PivotTableModel::cell_data(const report::PivotLine& line, int column, i
       return cell.is_baseline;
     case table_row_role:
       return static_cast<qulonglong>(*cell.row);
+    case shade_role:
+      return shade_of(row_number, static_cast<std::size_t>(column));
     default:
       return {};
   }
@@ -165,14 +200,15 @@ QVariant PivotTableModel::headerData(int section, Qt::Orientation orientation, i
   const bool is_label = section < label_columns();
   if (role == Qt::TextAlignmentRole) return is_label ? left_aligned : right;
   if (is_label) {
-    if (section == 0 && role == Qt::DisplayRole)
-      return words(report::axis_name(pivot().choice.rows));
-    return role == Qt::DisplayRole ? tr("Cells") : QVariant();
+    if (section > 0) return role == Qt::DisplayRole ? tr("Cells") : QVariant();
+    if (role == Qt::ToolTipRole || role == Qt::WhatsThisRole)
+      return explained(pivot().choice.rows == "window" ? "w" : pivot().choice.rows.c_str());
+    return role == Qt::DisplayRole ? words(report::axis_name(pivot().choice.rows)) : QVariant();
   }
   const report::PivotHead& head =
       pivot().columns[static_cast<std::size_t>(section - label_columns())];
   if (role == Qt::DisplayRole) return words(report::head_words(head));
-  if (role == Qt::ToolTipRole) return words(head.value);
+  if (role == Qt::ToolTipRole) return tip_of(head);
   return {};
 }
 

@@ -7,10 +7,20 @@
 #include <QAbstractTableModel>
 #include <optional>
 
-#include "app/gui/models/cell_roles.h"
 #include "app/gui/session/snapshot.h"
 
 namespace attnscope::gui {
+
+/// Beyond what Qt's own roles carry.
+enum CellRole {
+  style_key_role = Qt::UserRole + 1,  // contender id, bound to the line style of the charts
+  cell_status_role,                   // CellStatus as int
+  verdict_role,                       // statistics::Verdict as int; invalid: nothing to compare
+  baseline_role,                      // whether it is the baseline's own
+  table_row_role,                     // the row of report::Table it shows; invalid: none
+  heading_role,                       // whether it heads a block
+  shade_role,  // of times and memory: from 0, the least at its setting, to 1, many times that
+};
 
 class PivotTableModel : public QAbstractTableModel {
   Q_OBJECT
@@ -45,7 +55,8 @@ class PivotTableModel : public QAbstractTableModel {
   [[nodiscard]] const report::PivotLine& line_at(int row) const;
   [[nodiscard]] QVariant heading_data(int row, int column, int role) const;
   [[nodiscard]] QVariant label_data(int row, int column, int role) const;
-  [[nodiscard]] QVariant cell_data(const report::PivotLine& line, int column, int role) const;
+  [[nodiscard]] QVariant cell_data(int row, int column, int role) const;
+  [[nodiscard]] QVariant shade_of(int row, std::size_t column) const;
 
   RunPointer run_;
   std::vector<Line> lines_;

@@ -5,19 +5,20 @@
 // it. Kept from one start to the next.
 
 #include <QWidget>
+#include <functional>
 #include <optional>
+#include <vector>
 
-#include "app/gui/models/question_text.h"
 #include "app/gui/session/find_answer.h"
 
 class QComboBox;
 class QFormLayout;
 class QLineEdit;
-class QToolButton;
 
 namespace attnscope::gui {
 
 class ProblemLabel;
+struct QuestionField;
 
 class AnswerFields : public QWidget {
   Q_OBJECT
@@ -26,13 +27,15 @@ class AnswerFields : public QWidget {
 
   /// Nothing while a field cannot be read.
   [[nodiscard]] const std::optional<AskedQuestion>& asked() const { return asked_; }
+  /// While the person has typed no lengths and candidates of their own: those of a cell.
+  void begin_with(const report::Row& row);
   /// Of the file of lengths, which is read elsewhere; empty: nothing is wrong.
   void set_file_problem(const QString& sentence);
 
   /// What is wrong with the first such field, in a sentence; empty: nothing.
   [[nodiscard]] QString problem() const;
 
-  [[nodiscard]] QLineEdit* documents() const { return documents_.edit; }
+  [[nodiscard]] QLineEdit* documents() const;
 
  Q_SIGNALS:
   void changed();
@@ -42,17 +45,15 @@ class AnswerFields : public QWidget {
   struct Field {
     QLineEdit* edit = nullptr;
     ProblemLabel* problem = nullptr;
+    std::function<Status(const QString& text, AskedQuestion& into)> read;
   };
-  /// `name` is the setting's and the widgets' too.
-  Field add_field(const char* name, const QString& label, const QString& full_name,
-                  const QString& tip, int characters, const QString& unit = {},
-                  QWidget* button = nullptr);
+  void add_field(const QuestionField& about, QWidget* button = nullptr);
+  void add_what_lengths_are_of();
   void check();
 
   QFormLayout* form_;
-  QToolButton* file_;
-  QComboBox* of_;  // what the lengths are of
-  Field query_, documents_, candidates_, memory_, latency_;
+  QComboBox* of_;
+  std::vector<Field> fields_;
   std::optional<AskedQuestion> asked_;
 };
 

@@ -13,12 +13,14 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "app/gui/session/text.h"
 #include "app/gui/views/answer_fields.h"
 #include "app/gui/views/answer_list.h"
 #include "app/gui/views/effectiveness_plot.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/kept.h"
 #include "app/gui/views/popup_button.h"
@@ -46,21 +48,28 @@ Status write_answer_file(const report::Answer& answer, const QString& file) {
                     report::write_answers(answer.run, std::span(&answer, 1), form->format));
 }
 
-QLabel* text_label(const char* name) {
-  auto* label = new QLabel;
-  label->setObjectName(QLatin1String(name));
-  label->setTextFormat(Qt::PlainText);
-  label->setWordWrap(true);
-  label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-  return label;
+/// Of the measured lengths, the one that is nearest to what re-rankers are usually given: an answer
+/// to it rests on measured numbers alone.
+const report::Row* usual_cell(const report::Table& table) {
+  constexpr double usual_tokens = 512;
+  const report::Row* nearest = nullptr;
+  const auto distance = [](const report::Row& row) {
+    return std::abs(std::log(static_cast<double>(row.cell.point.sequence_tokens) / usual_tokens));
+  };
+  for (const report::Row& row : table.rows) {
+    if (!report::is_measured(row) || row.cell.point.sequence_tokens < 1) continue;
+    if (nearest == nullptr || distance(row) < distance(*nearest)) nearest = &row;
+  }
+  return nearest;
 }
 
 }  // namespace
 
 AnswerPanel::AnswerPanel(QWidget* parent)
     : QWidget(parent),
-      settings_(new QComboBox),
-      nothing_(text_label("answer_nothing")),
+      settings_(picker(QStringLiteral("answer_setting"), tr("Setting that is answered for"),
+                       tr("Setting that is answered for"))),
+      nothing_(reading_label("answer_nothing")),
       fields_(new AnswerFields),
       question_(new PopupButton("answer_question", tr("What is asked"), fields_)),
       list_(new AnswerList),
@@ -85,31 +94,22 @@ AnswerPanel::AnswerPanel(QWidget* parent)
 AnswerPanel::~AnswerPanel() = default;
 
 void AnswerPanel::build_actions() {
-  const auto add = [this](const QString& text, const char* keys, const char* name, auto&& act) {
-    auto* action = new QAction(text, this);
+  const auto add = [this](const QString& text, const char* name, void (AnswerPanel::*act)(),
+                          const QKeySequence& keys = {}) {
+    QAction* action = add_action(this, text, keys, act);
     action->setObjectName(QLatin1String(name));
-    action->setShortcut(QKeySequence(QLatin1String(keys)));
-    action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-    if (*keys != 0) action->setToolTip(QStringLiteral("%1 (%2)").arg(text, QLatin1String(keys)));
-    connect(action, &QAction::triggered, this, act);
-    addAction(action);
     return action;
   };
-  add(tr("Go to the question"), "Ctrl+J", "go_to_question", &AnswerPanel::go_to_question);
-  add(tr("Lengths from a file…"), "", "choose_lengths", &AnswerPanel::choose_file);
-  measure_ = add(tr("Measure exactly"), "", "measure_exactly", &AnswerPanel::measure);
-  copy_ = add(tr("Copy answer"), "", "copy_answer", &AnswerPanel::copy);
-  save_ = add(tr("Save answer…"), "", "save_answer", &AnswerPanel::save);
+  add(tr("Go to the question"), "go_to_question", &AnswerPanel::go_to_question, tr("Ctrl+J"));
+  add(tr("Lengths from a file…"), "choose_lengths", &AnswerPanel::choose_file);
+  measure_ = add(tr("Measure exactly"), "measure_exactly", &AnswerPanel::measure);
+  copy_ = add(tr("Copy answer"), "copy_answer", &AnswerPanel::copy);
+  save_ = add(tr("Save answer…"), "save_answer", &AnswerPanel::save);
   save_->setToolTip(tr("As a text, a table or data, as the file's ending says"));
   list_->addActions({copy_, save_});
-  list_->setContextMenuPolicy(Qt::ActionsContextMenu);
 }
 
 QLayout* AnswerPanel::build_head() {
-  settings_->setObjectName(QStringLiteral("answer_setting"));
-  settings_->setAccessibleName(tr("Setting that is answered for"));
-  settings_->setToolTip(tr("Setting that is answered for"));
-  settings_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   auto* measure = new QToolButton;
   measure->setObjectName(QStringLiteral("measure_exactly_button"));
   measure->setDefaultAction(measure_);
@@ -167,6 +167,10 @@ void AnswerPanel::show_run(const RunPointer& run) {
     const std::vector<std::string>& ids = run_->table.contenders;
     list_->set_contenders(ids);
     plot_->set_contenders(ids);
+    if (const report::Row* usual = usual_cell(run_->table); usual && begun_ != run_->request.uuid) {
+      begun_ = run_->request.uuid;
+      fields_->begin_with(*usual);
+    }
   }
   ask();
 }

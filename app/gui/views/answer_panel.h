@@ -75,6 +75,7 @@ class AnswerPanel : public QWidget {
 
   RunPointer run_;
   AnswerPointer answer_;
+  QString begun_;  // the run whose lengths the question began with
   QTimer typing_;
   LatestJob job_;
 };

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "app/gui/session/text.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/page.h"
 
 namespace attnscope::gui {
@@ -39,15 +40,6 @@ QPushButton* button_of(QAction* action) {
   return button;
 }
 
-QComboBox* picker(const char* name, const QString& accessible_name) {
-  auto* box = new QComboBox;
-  box->setObjectName(QLatin1String(name));
-  box->setAccessibleName(accessible_name);
-  box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-  box->setMinimumContentsLength(6);
-  return box;
-}
-
 }  // namespace
 
 CommandBar::CommandBar(QWidget* parent)
@@ -56,8 +48,9 @@ CommandBar::CommandBar(QWidget* parent)
       cancel_(action(this, tr("Cancel run"), tr("Ctrl+."))),
       copy_(action(this, tr("Copy table"), tr("Ctrl+Shift+C"))),
       export_(action(this, tr("Export figure…"), tr("Ctrl+Shift+E"))),
-      device_(picker("device", tr("Device that runs are measured on"))),
-      baseline_(picker("page_baseline", tr("Baseline"))) {
+      device_(picker(QStringLiteral("device"), tr("Device that runs are measured on"), {})),
+      baseline_(picker(QStringLiteral("page_baseline"), tr("Baseline"),
+                       tr("What the others' times and memory are set against"))) {
   setObjectName(QStringLiteral("commands"));
   setWindowTitle(tr("Commands"));
   setMovable(false);
@@ -128,6 +121,7 @@ void CommandBar::copy_table(report::TableFormat format) {
 }
 
 void CommandBar::add_picker(const QString& caption, QComboBox* picker) {
+  picker->setMinimumContentsLength(6);
   auto* both = new QWidget;
   auto* layout = new QHBoxLayout(both);
   layout->setContentsMargins(10, 0, 0, 0);

@@ -13,7 +13,6 @@
 #include "app/gui/models/run_list_model.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/answer_panel.h"
-#include "app/gui/views/beside_view.h"
 #include "app/gui/views/comparison_view.h"
 #include "app/gui/views/kept.h"
 #include "app/gui/views/message_bar.h"
@@ -225,7 +224,7 @@ void ComparePage::set_baseline(const QString& baseline) {
 }
 
 bool ComparePage::has_table() const {
-  if (body_->currentWidget() == comparison_view_) return comparison_view_->model().rowCount() > 0;
+  if (body_->currentWidget() == comparison_view_) return comparison_view_->has_table();
   if (body_->currentWidget() == published_view_) return true;
   return body_->currentWidget() == run_body_ && run_view_->run() &&
          !run_view_->run()->table.rows.empty();

@@ -7,6 +7,7 @@
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
+#include <QSortFilterProxyModel>
 #include <QSplitter>
 #include <QStyledItemDelegate>
 #include <QTableView>
@@ -15,15 +16,16 @@
 #include <algorithm>
 
 #include "app/gui/charts/run_chart.h"
+#include "app/gui/models/terms.h"
 #include "app/gui/session/text.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/kept.h"
+#include "app/gui/views/reading_table.h"
 #include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
 namespace {
-
-constexpr int compared_rows_measured = 60;
 
 /// A difference in the colour of its verdict; its sign says the same.
 class VerdictDelegate : public QStyledItemDelegate {
@@ -57,6 +59,59 @@ QToolButton* text_button(const QString& text, const QString& tip) {
 
 }  // namespace
 
+ComparisonModel::ComparisonModel() {
+  std::vector<Column> columns{
+      {tr("At"), {}, false, [](const report::ComparedLine& line) { return words(line.setting); }}};
+  for (std::size_t at = 0; at < report::ComparedLine::texts_count; ++at) {
+    const QString heading = words(report::comparison_headings()[at]);
+    columns.push_back({heading.left(1).toUpper() + heading.mid(1), explained(heading),
+                       columns.size() >= time_a,
+                       [at](const report::ComparedLine& line) { return words(line.texts[at]); }});
+  }
+  set_table(std::move(columns), {});
+}
+
+void ComparisonModel::set_comparison(const ComparisonPointer& comparison) {
+  comparison_ = comparison;
+  set_rows(comparison ? report::comparison_lines(comparison->comparison)
+                      : std::vector<report::ComparedLine>());
+}
+
+QVariant ComparisonModel::sort_key(int row, int column) const {
+  const report::ComparedCell& cell = comparison_->comparison.cells[static_cast<std::size_t>(row)];
+  switch (column) {
+    case setting:
+      return row;  // the runs' own order
+    case time_a:
+      return cell.a.cell.summary.median_ns / report::documents_of(cell.a);
+    case time_b:
+      return cell.b.cell.summary.median_ns / report::documents_of(cell.b);
+    case ratio:
+    case interval:
+      return cell.ratio ? cell.ratio->ratio : 0;
+    default:
+      return data(index(row, column), Qt::DisplayRole);
+  }
+}
+
+QVariant ComparisonModel::data(const QModelIndex& index, int role) const {
+  if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
+  const report::ComparedCell& cell =
+      comparison_->comparison.cells[static_cast<std::size_t>(index.row())];
+  switch (role) {
+    case Qt::ToolTipRole:
+      if (!cell.a.cell.cell.reason.empty()) return tr("A: %1").arg(words(cell.a.cell.cell.reason));
+      if (!cell.b.cell.cell.reason.empty()) return tr("B: %1").arg(words(cell.b.cell.cell.reason));
+      return {};
+    case sort_role:
+      return sort_key(index.row(), index.column());
+    case verdict_role:
+      return cell.ratio ? QVariant(static_cast<int>(cell.ratio->verdict)) : QVariant();
+    default:
+      return RowsModel::data(index, role);
+  }
+}
+
 /// Leaves out, when asked, the cells without a difference.
 class ComparisonView::Filter : public QSortFilterProxyModel {
  public:
@@ -85,23 +140,25 @@ ComparisonView::ComparisonView(QWidget* parent)
       back_(text_button(tr("Back to the run"), tr("Back to the run (Escape)"))),
       swap_(text_button(tr("Swap A and B"), tr("Divide the times of A by those of B"))),
       title_(new QLabel),
-      notes_(new QLabel),
+      notes_(reading_label("comparison_notes")),
       only_(new QCheckBox(tr("Only &differences"))),
       chart_(new charts::RunChart),
-      table_(new QTableView) {
+      table_(reading_table("comparison_cells", tr("Cells of both runs with verdicts"), filter_)) {
   back_->setObjectName(QStringLiteral("comparison_back"));
   back_->setShortcut(QKeySequence(Qt::Key_Escape));
   swap_->setObjectName(QStringLiteral("comparison_swap"));
   only_->setObjectName(QStringLiteral("comparison_only"));
   only_->setToolTip(tr("Leave out the cells in which no difference was shown"));
-  notes_->setObjectName(QStringLiteral("comparison_notes"));
-  notes_->setTextFormat(Qt::PlainText);
-  notes_->setWordWrap(true);
-  notes_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   notes_->setAccessibleName(tr("What the comparison rests on"));
-  build_table();
+  filter_->setSourceModel(&model_);
+  filter_->setSortRole(ComparisonModel::sort_role);
+  table_->setItemDelegateForColumn(ComparisonModel::ratio, new VerdictDelegate(table_));
+  table_->setSelectionBehavior(QAbstractItemView::SelectRows);
+  table_->setSortingEnabled(true);
+  table_->sortByColumn(ComparisonModel::setting, Qt::AscendingOrder);
+  table_->horizontalHeader()->setStretchLastSection(true);
   auto* layout = new QVBoxLayout(this);
-  layout->addWidget(build_top());
+  layout->addLayout(build_top());
   layout->addWidget(notes_);
   chart_->setObjectName(QStringLiteral("comparison_chart"));
   chart_->set_title_shown(false);  // it stands above
@@ -125,37 +182,17 @@ ComparisonView::ComparisonView(QWidget* parent)
   connect(only_, &QCheckBox::toggled, filter_, &Filter::set_only_differences);
 }
 
-QWidget* ComparisonView::build_top() {
+QLayout* ComparisonView::build_top() {
   set_text(title_, TextSize::title);
+  title_->setObjectName(QStringLiteral("comparison_title"));
   title_->setTextFormat(Qt::PlainText);
   title_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-  auto* top = new QWidget;
-  auto* row = new QHBoxLayout(top);
+  auto* row = new QHBoxLayout;
   row->addWidget(back_);
   row->addWidget(title_, 1);
   row->addWidget(only_);
   row->addWidget(swap_);
-  return top;
-}
-
-void ComparisonView::build_table() {
-  filter_->setSourceModel(&model_);
-  filter_->setSortRole(ComparisonModel::sort_role);
-  table_->setModel(filter_);
-  table_->setItemDelegateForColumn(ComparisonModel::ratio, new VerdictDelegate(table_));
-  table_->setObjectName(QStringLiteral("comparison_cells"));
-  table_->setAccessibleName(tr("Cells of both runs with verdicts"));
-  table_->setSelectionBehavior(QAbstractItemView::SelectRows);
-  table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  table_->setSortingEnabled(true);
-  table_->sortByColumn(ComparisonModel::setting, Qt::AscendingOrder);
-  table_->setShowGrid(false);
-  table_->setAlternatingRowColors(true);
-  table_->setWordWrap(false);
-  table_->setTabKeyNavigation(false);
-  table_->verticalHeader()->hide();
-  table_->horizontalHeader()->setResizeContentsPrecision(compared_rows_measured);
-  table_->horizontalHeader()->setStretchLastSection(true);
+  return row;
 }
 
 void ComparisonView::show_comparison(const ComparisonPointer& comparison) {
@@ -195,11 +232,8 @@ bool ComparisonView::has_figure() const {
 }
 
 void ComparisonView::export_figure() {
-  if (!has_figure()) return;
-  auto* dialog = new FigureDialog(charts::printable(chart_->shown_facets()),
-                                  chart_->shown_options(), QStringLiteral("comparison"), this);
-  connect(dialog, &FigureDialog::written, this, &ComparisonView::succeeded);
-  dialog->open();
+  export_chart(*chart_, QStringLiteral("comparison"),
+               [this](const QString& said) { Q_EMIT succeeded(said); });
 }
 
 void ComparisonView::copy_table(report::TableFormat format) {

@@ -4,13 +4,14 @@
 // Two runs compared, cell by cell with verdicts, as a chart and as a table; above them what was not
 // alike and how far the machine itself may have moved between them.
 
-#include <QSortFilterProxyModel>
 #include <QWidget>
 
-#include "app/gui/models/comparison_model.h"
+#include "app/gui/models/rows_model.h"
+#include "app/gui/session/snapshot.h"
 
 class QCheckBox;
 class QLabel;
+class QLayout;
 class QTableView;
 class QToolButton;
 
@@ -20,16 +21,35 @@ class RunChart;
 
 namespace attnscope::gui {
 
+/// One row a cell that both have, with what its ratio says.
+class ComparisonModel : public RowsModel<report::ComparedLine> {
+ public:
+  enum Place { setting, contender, time_a, time_b, ratio, interval };
+  enum Role {
+    sort_role = Qt::UserRole + 1,  // the bare number, or the text
+    verdict_role,                  // statistics::Verdict as int; invalid without a ratio
+  };
+
+  ComparisonModel();
+
+  void set_comparison(const ComparisonPointer& comparison);
+  [[nodiscard]] const ComparisonPointer& comparison() const { return comparison_; }
+
+  [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
+
+ private:
+  [[nodiscard]] QVariant sort_key(int row, int column) const;
+
+  ComparisonPointer comparison_;
+};
+
 class ComparisonView : public QWidget {
   Q_OBJECT
  public:
   explicit ComparisonView(QWidget* parent = nullptr);
 
   void show_comparison(const ComparisonPointer& comparison);
-  [[nodiscard]] const ComparisonModel& model() const { return model_; }
-  [[nodiscard]] QTableView* table() const { return table_; }
-  [[nodiscard]] QCheckBox* only_differences() const { return only_; }
-  [[nodiscard]] QToolButton* back_button() const { return back_; }
+  [[nodiscard]] bool has_table() const { return model_.rowCount() > 0; }
   [[nodiscard]] charts::RunChart* chart() const { return chart_; }
   void copy_table(report::TableFormat format);
   [[nodiscard]] bool has_figure() const;
@@ -43,8 +63,7 @@ class ComparisonView : public QWidget {
 
  private:
   class Filter;
-  QWidget* build_top();
-  void build_table();
+  QLayout* build_top();
 
   ComparisonModel model_;
   Filter* filter_;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // Beside an answer: what each contender takes here against the effectiveness that the paper
-// published of its pattern, and how many contenders that leaves out.
+// published of its pattern, one point a contender, and how many contenders that leaves out.
 
 #include <QWidget>
 #include <string>
@@ -29,15 +29,11 @@ class EffectivenessPlot : public QWidget {
   void clear();
 
   [[nodiscard]] charts::RunChart* chart() const { return chart_; }
-  /// Says which contenders are absent.
-  [[nodiscard]] QLabel* absent() const { return absent_; }
 
  Q_SIGNALS:
   void succeeded(const QString& sentence);
 
  private:
-  void export_figure();
-
   charts::RunChart* chart_;
   QLabel* absent_;
 };

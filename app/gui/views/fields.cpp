@@ -53,6 +53,12 @@ void set_up_table(QTableView* table, const char* name, const QString& accessible
   }
 }
 
+QLabel* reading_label(const char* name) {
+  QLabel* label = plain_label(name);
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  return label;
+}
+
 QComboBox* picker(const QString& name, const QString& accessible_name, const QString& tip) {
   auto* box = new QComboBox;
   box->setObjectName(name);
@@ -110,6 +116,7 @@ QValidator::State WindowBox::validate(QString& text, int& position) const {
 
 void explain(QWidget* widget, const QString& meaning) {
   widget->setToolTip(meaning);
+  widget->setWhatsThis(meaning);
   widget->setAccessibleDescription(meaning);
 }
 

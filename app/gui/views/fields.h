@@ -28,6 +28,8 @@ namespace attnscope::gui {
 [[nodiscard]] QLabel* plain_label(const char* name, const QString& text = {});
 /// A table that is looked at and chosen in, not edited; Tab leaves it.
 void set_up_table(QTableView* table, const char* name, const QString& accessible_name);
+/// Text to read, to select and to copy, over several lines where the room is narrow.
+[[nodiscard]] QLabel* reading_label(const char* name);
 /// A list as wide as its longest entry.
 [[nodiscard]] QComboBox* picker(const QString& name, const QString& accessible_name,
                                 const QString& tip);
@@ -50,7 +52,8 @@ class WindowBox : public QSpinBox {
   [[nodiscard]] QString typed(const QString& text) const;
 };
 
-/// What the words of a label or a field mean: its tool tip, and what a screen reader adds.
+/// What the words of a label or a field mean: its tool tip, What's This, and what a screen reader
+/// adds. Terms of the field come from terms.h: explain(label, explained("heat")).
 void explain(QWidget* widget, const QString& meaning);
 /// A row of a form, whose label and field are explained; without a title the field alone.
 void add_row(QFormLayout* form, const QString& title, QWidget* field, const QString& meaning);

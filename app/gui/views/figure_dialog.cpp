@@ -13,6 +13,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QMessageBox>
+#include <QPainter>
 #include <QPointer>
 #include <QPushButton>
 #include <QScrollArea>
@@ -22,11 +23,12 @@
 #include <QSplitter>
 #include <QStandardPaths>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <utility>
 
+#include "app/gui/charts/run_chart.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/file_dialogs.h"
-#include "app/gui/views/page_preview.h"
 #include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
@@ -34,14 +36,13 @@ namespace {
 
 constexpr int other_width = static_cast<int>(charts::venues.size());  // in the list of venues
 
-QDoubleSpinBox* number_box(const char* name, const QString& accessible_name, double low,
-                           double high, double value, const QString& unit) {
+QDoubleSpinBox* length_box(const char* name, const QString& accessible_name, double low,
+                           double high, const QString& unit) {
   auto* box = new QDoubleSpinBox;
   box->setObjectName(QLatin1String(name));
   box->setAccessibleName(accessible_name);
   box->setDecimals(1);
   box->setRange(low, high);
-  box->setValue(value);
   box->setSuffix(QLatin1Char(' ') + unit);
   return box;
 }
@@ -64,7 +65,91 @@ QString folder_to_begin_in() {
   return QDir(documents).exists() ? documents : QDir::homePath();
 }
 
+struct Painted {
+  QImage image;
+  QSizeF page_mm;
+  QString problem;
+};
+
+/// The whole page within `room`, in device pixels.
+Painted paint_page(const charts::Printable& what, const charts::FigureOptions& options,
+                   bool vectors, QSize room) {
+  if (const Status checked = charts::check_options(options); !checked) {
+    return {{}, {}, words(checked.error().message)};
+  }
+  const Result<charts::LaidOut> page = what.lay_out(options, vectors);
+  if (!page) return {{}, {}, words(page.error().message)};
+  const double scale =
+      std::min(room.width() / page->size.width(), room.height() / page->size.height());
+  QImage image((page->size * scale).toSize().expandedTo(QSize(1, 1)), QImage::Format_RGB32);
+  image.fill(Qt::white);
+  QPainter painter(&image);
+  painter.scale(scale, scale);
+  page->paint(painter);
+  painter.end();
+  return {image, page->size / charts::units_of_mm(1), {}};
+}
+
 }  // namespace
+
+PagePreview::PagePreview(std::shared_ptr<const charts::Printable> what, QWidget* parent)
+    : QWidget(parent), what_(std::move(what)) {
+  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
+  setAccessibleName(tr("Preview of the page"));
+}
+
+QSize PagePreview::sizeHint() const {
+  const int em = fontMetrics().height();
+  return {30 * em, 24 * em};
+}
+
+void PagePreview::show_page(const charts::FigureOptions& options, bool vectors) {
+  wish_ = Wish{options, vectors};
+  stale_ = true;
+  begin();
+}
+
+void PagePreview::begin() {
+  if (busy_ || !stale_ || !wish_ || size().isEmpty()) return;
+  busy_ = true;
+  stale_ = false;
+  const QSize room = (QSizeF(size()) * devicePixelRatioF()).toSize();
+  // Only the application's thread looks through the pointer.
+  charts::draw_soon(*what_,
+                    [what = what_, wish = *wish_, room, here = QPointer<PagePreview>(this)] {
+                      Painted painted = paint_page(*what, wish.options, wish.vectors, room);
+                      QMetaObject::invokeMethod(
+                          QCoreApplication::instance(),
+                          [here, painted = std::move(painted)] {
+                            if (here) here->take(painted.image, painted.page_mm, painted.problem);
+                          },
+                          Qt::QueuedConnection);
+                    });
+}
+
+void PagePreview::take(const QImage& image, QSizeF page_mm, const QString& problem) {
+  busy_ = false;
+  image_ = image;
+  image_.setDevicePixelRatio(devicePixelRatioF());
+  update();
+  Q_EMIT laid_out(page_mm.width(), page_mm.height(), problem);
+  begin();
+}
+
+void PagePreview::paintEvent(QPaintEvent* /*event*/) {
+  if (image_.isNull()) return;
+  QPainter painter(this);
+  const QSizeF shown = image_.deviceIndependentSize();
+  const QRectF page(QPointF((width() - shown.width()) / 2, (height() - shown.height()) / 2), shown);
+  painter.drawImage(page.topLeft(), image_);
+  painter.setPen(palette().color(QPalette::Mid));
+  painter.drawRect(page.adjusted(0, 0, -1, -1));
+}
+
+void PagePreview::resizeEvent(QResizeEvent* /*event*/) {
+  stale_ = wish_.has_value();
+  begin();
+}
 
 FigureDialog::FigureDialog(charts::Printable what, charts::FigureOptions shown, const QString& stem,
                            QWidget* parent)
@@ -72,11 +157,11 @@ FigureDialog::FigureDialog(charts::Printable what, charts::FigureOptions shown, 
       what_(std::make_shared<const charts::Printable>(std::move(what))),
       shown_(std::move(shown)),
       venue_(new QComboBox),
-      width_(number_box("width", tr("Width in millimetres"), 30, 2000, 122, tr("mm"))),
+      width_(length_box("width", tr("Width in millimetres"), 30, 2000, tr("mm"))),
       own_height_(check("own_height", tr("Hei&ght"),
                         tr("Without it the height follows from the width and the legend"))),
-      height_(number_box("height", tr("Height in millimetres"), 20, 2000, 80, tr("mm"))),
-      font_(number_box("font", tr("Size of the text in points"), 4, 40, 8, tr("pt"))),
+      height_(length_box("height", tr("Height in millimetres"), 20, 2000, tr("mm"))),
+      font_(length_box("font", tr("Size of the text in points"), 4, 40, tr("pt"))),
       title_(check("title", tr("&Title"), tr("What all of it has in common, above the figure"))),
       caption_(check("caption", tr("C&aption with provenance"),
                      tr("Run, machine, commit and the command that repeats it, under the figure"))),
@@ -159,7 +244,6 @@ QWidget* FigureDialog::build_form(const QString& stem) {
   dpi_->setObjectName(QStringLiteral("dpi"));
   dpi_->setAccessibleName(tr("Dots per inch of a PNG"));
   dpi_->setRange(50, 2400);
-  dpi_->setValue(300);
   dpi_->setSuffix(tr(" dpi"));
   file_->setObjectName(QStringLiteral("file"));
   file_->setAccessibleName(tr("File"));
@@ -183,7 +267,6 @@ QWidget* FigureDialog::build_form(const QString& stem) {
   layout->addRow(QString(), browse);
   own_height_->setVisible(what_->has_height);
   height_->setVisible(what_->has_height);
-  height_->setEnabled(false);
   caption_->setVisible(what_->has_caption);
   part_->setVisible(!shown_.ranges.empty());
 
@@ -197,47 +280,36 @@ QWidget* FigureDialog::build_form(const QString& stem) {
   return scroll;
 }
 
-void FigureDialog::restore() {
-  const QSettings settings;
-  const auto value = [&settings](const char* name, const QVariant& otherwise) {
-    return settings.value(settings_key(name), otherwise);
-  };
-  width_->setValue(value("width_mm", 122).toDouble());
-  venue_->setCurrentIndex(std::clamp(value("venue", 0).toInt(), 0, other_width));
-  own_height_->setChecked(what_->has_height && value("own_height", false).toBool());
-  height_->setValue(value("height_mm", 80).toDouble());
-  height_->setEnabled(own_height_->isChecked());
-  font_->setValue(value("font_pt", 8).toDouble());
-  title_->setChecked(value("title", true).toBool());
-  caption_->setChecked(value("caption", false).toBool());
-  part_->setChecked(true);
-  format_->setCurrentIndex(std::clamp(value("format", 0).toInt(), 0, format_->count() - 1));
-  dpi_->setValue(value("dpi", 300).toInt());
-  csv_->setChecked(value("csv", false).toBool());
-  tex_->setChecked(value("tex", false).toBool());
+std::vector<FigureDialog::Kept> FigureDialog::kept() const {
+  return {{"width_mm", width_, "value", 122},
+          {"venue", venue_, "currentIndex", 0},
+          {"own_height", own_height_, "checked", false},
+          {"height_mm", height_, "value", 80},
+          {"font_pt", font_, "value", 8},
+          {"title", title_, "checked", true},
+          {"caption", caption_, "checked", false},
+          {"format", format_, "currentIndex", 0},
+          {"dpi", dpi_, "value", 300},
+          {"csv", csv_, "checked", false},
+          {"tex", tex_, "checked", false}};
 }
 
-void FigureDialog::remember() const {
-  QSettings settings;
-  const auto keep = [&settings](const char* name, const QVariant& value) {
-    settings.setValue(settings_key(name), value);
-  };
-  keep("width_mm", width_->value());
-  keep("venue", venue_->currentIndex());
-  keep("own_height", own_height_->isChecked());
-  keep("height_mm", height_->value());
-  keep("font_pt", font_->value());
-  keep("title", title_->isChecked());
-  keep("caption", caption_->isChecked());
-  keep("format", format_->currentIndex());
-  keep("dpi", dpi_->value());
-  keep("csv", csv_->isChecked());
-  keep("tex", tex_->isChecked());
-  keep("folder", QFileInfo(file()).absolutePath());
+void FigureDialog::restore() {
+  const QSettings settings;
+  for (const Kept& one : kept())
+    one.widget->setProperty(one.property, settings.value(settings_key(one.key), one.at_first));
+  for (QComboBox* box : {venue_, format_})  // of another version
+    box->setCurrentIndex(std::max(0, box->currentIndex()));
+  if (!what_->has_height) own_height_->setChecked(false);
+  height_->setEnabled(own_height_->isChecked());
+  part_->setChecked(true);
 }
 
 void FigureDialog::done(int result) {
-  remember();
+  QSettings settings;
+  for (const Kept& one : kept())
+    settings.setValue(settings_key(one.key), one.widget->property(one.property));
+  settings.setValue(settings_key("folder"), QFileInfo(file()).absolutePath());
   QDialog::done(result);
 }
 
@@ -362,6 +434,17 @@ void FigureDialog::take_written(const Result<charts::Files>& files) {
   for (const std::filesystem::path& path : *files) names.append(words(path.string()));
   accept();
   Q_EMIT written(tr("Wrote %1").arg(names.join(QStringLiteral(", "))));
+}
+
+void export_chart(charts::RunChart& chart, const QString& stem,
+                  std::function<void(const QString& sentence)> written) {
+  if (chart.page().empty()) return;
+  report::Facets shown = chart.shown_facets();
+  std::erase_if(shown.panels, [](const report::Figure& panel) { return panel.series.empty(); });
+  auto* dialog =
+      new FigureDialog(charts::printable(std::move(shown)), chart.shown_options(), stem, &chart);
+  QObject::connect(dialog, &FigureDialog::written, &chart, std::move(written));
+  dialog->open();
 }
 
 }  // namespace attnscope::gui

@@ -5,11 +5,15 @@
 // text, the files beside it, and a preview. `plot` and `mask` with the same choices write the same
 // bytes.
 //
-//   auto* dialog = new FigureDialog(charts::printable(figure), chart->shown_options(), "time",
-//   this); connect(dialog, &FigureDialog::written, this, &Page::succeeded); dialog->open();
+//   export_chart(*chart_, "time", [this](const QString& said) { Q_EMIT succeeded(said); });
 
 #include <QDialog>
+#include <QImage>
+#include <QVariant>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "app/gui/charts/printable.h"
 
@@ -21,9 +25,46 @@ class QLineEdit;
 class QPushButton;
 class QSpinBox;
 
+namespace attnscope::charts {
+class RunChart;
+}
+
 namespace attnscope::gui {
 
-class PagePreview;
+/// A page as it will be printed, as large as the room allows. It is laid out and painted on a
+/// thread of the pool: a mask of a million tokens takes its time, and the window shall not wait.
+class PagePreview : public QWidget {
+  Q_OBJECT
+ public:
+  explicit PagePreview(std::shared_ptr<const charts::Printable> what, QWidget* parent = nullptr);
+
+  void show_page(const charts::FigureOptions& options, bool vectors);
+  /// Null until the first page is painted, and after one that cannot be laid out.
+  [[nodiscard]] const QImage& image() const { return image_; }
+  [[nodiscard]] QSize sizeHint() const override;
+
+ Q_SIGNALS:
+  /// Millimetres, or the sentence that says why there is no page (then both are 0).
+  void laid_out(double width_mm, double height_mm, const QString& problem);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+
+ private:
+  struct Wish {
+    charts::FigureOptions options;
+    bool vectors = true;
+  };
+  void begin();
+  void take(const QImage& image, QSizeF page_mm, const QString& problem);
+
+  std::shared_ptr<const charts::Printable> what_;
+  std::optional<Wish> wish_;  // the newest
+  bool stale_ = false;        // it is newer than what is being painted
+  bool busy_ = false;
+  QImage image_;
+};
 
 class FigureDialog : public QDialog {
   Q_OBJECT
@@ -53,8 +94,15 @@ class FigureDialog : public QDialog {
  private:
   [[nodiscard]] QWidget* build_form(const QString& stem);
   [[nodiscard]] QWidget* build_size();
+  /// Of what is kept from one dialog to the next: its setting, and the property that holds it.
+  struct Kept {
+    const char* key;
+    QWidget* widget;
+    const char* property;
+    QVariant at_first;
+  };
+  [[nodiscard]] std::vector<Kept> kept() const;
   void restore();
-  void remember() const;
   void choose_file();
   void follow_venue();
   void follow_format();
@@ -85,5 +133,10 @@ class FigureDialog : public QDialog {
   bool writing_ = false;
   bool failed_ = false;  // the message says why nothing was written
 };
+
+/// Opens a dialog for what the chart shows; nothing where it is empty. `written` gets the sentence
+/// that names the files.
+void export_chart(charts::RunChart& chart, const QString& stem,
+                  std::function<void(const QString& sentence)> written);
 
 }  // namespace attnscope::gui

@@ -5,12 +5,17 @@
 // chosen by mouse or arrow keys; and the legend of what the squares mean, with how many there are.
 
 #include <QListView>
+#include <QPalette>
 
 #include "app/gui/session/heats.h"
 
 namespace attnscope::gui {
 
 class HeatsModel;
+
+/// One heat's square. Each state has its own drawing or letter besides its colour.
+void paint_heat_mark(QPainter& painter, const QRect& square, HeatState state,
+                     const QPalette& palette);
 
 class HeatsView : public QListView {
   Q_OBJECT

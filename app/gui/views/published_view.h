@@ -1,11 +1,13 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// One of the papers' tables, read-only, with its citation and the machine that the paper names.
+// What the papers published, read-only: one of their tables, with its citation and the machine that
+// the paper names; and under a run their times and memory next to ours.
 
 #include <QWidget>
 
 #include "app/gui/models/rows_model.h"
+#include "app/gui/session/snapshot.h"
 #include "engine/report/published.h"
 
 class QCheckBox;
@@ -22,7 +24,6 @@ class PublishedView : public QWidget {
   void show_table(const report::PublishedTable& table);
   [[nodiscard]] const report::PublishedTable& shown() const { return shown_; }
   void copy_table(report::TableFormat format) const;
-  [[nodiscard]] QTableView* table() const { return table_; }
   /// Whether the table's numbers are to stand beside our own.
   [[nodiscard]] QCheckBox* beside() const { return beside_; }
 
@@ -39,6 +40,26 @@ class PublishedView : public QWidget {
   QLabel* subject_;
   QLabel* source_;
   QCheckBox* beside_;
+  QTableView* table_;
+};
+
+/// The paper's times and memory next to ours, or the sentence that says which cells there would
+/// have to be.
+class BesideView : public QWidget {
+  Q_OBJECT
+ public:
+  explicit BesideView(QWidget* parent = nullptr);
+
+  /// Null: no run is shown.
+  void show_run(const RunPointer& run);
+
+ Q_SIGNALS:
+  void close_asked();
+
+ private:
+  RunPointer run_;  // owns the rows that the model's point to
+  RowsModel<report::BesidePublished> model_;
+  QLabel* words_;
   QTableView* table_;
 };
 

@@ -1,30 +1,70 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/views/run_table.h"
 
+#include <QApplication>
 #include <QComboBox>
 #include <QFormLayout>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
 #include <QMenu>
+#include <QPainter>
 #include <QPushButton>
+#include <QStyledItemDelegate>
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <utility>
 
+#include "app/gui/charts/contender_style.h"
+#include "app/gui/models/terms.h"
 #include "app/gui/session/text.h"
-#include "app/gui/views/cell_delegate.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/popup_button.h"
-#include "app/gui/views/run_export.h"
-#include "app/gui/views/table_selection.h"
+#include "app/gui/views/reading_table.h"
+#include "app/gui/views/theme.h"
+#include "engine/heat/cell.h"
+#include "engine/statistics/summary.h"
 
 namespace attnscope::gui {
 namespace {
 
 using report::Quantity;
 
-constexpr int rows_measured_for_widths = 100;
+constexpr int cell_padding = 6;
+
+QColor color_of(statistics::Verdict verdict, const QPalette& palette) {
+  if (verdict == statistics::Verdict::faster) return good_text(palette);
+  if (verdict == statistics::Verdict::slower) return error_text(palette);
+  return faint_text(palette);
+}
+
+/// The words say it too: colour alone tells nothing here.
+QColor text_color(const QModelIndex& index, const QPalette& palette) {
+  const QVariant verdict = index.data(verdict_role);
+  if (verdict.isValid())
+    return color_of(static_cast<statistics::Verdict>(verdict.toInt()), palette);
+  const QVariant status = index.data(cell_status_role);
+  if (!status.isValid()) return palette.color(QPalette::Text);
+  switch (static_cast<CellStatus>(status.toInt())) {
+    case CellStatus::ok:
+      return palette.color(QPalette::Text);
+    case CellStatus::wrong:
+    case CellStatus::crashed:
+    case CellStatus::timeout:
+      return error_text(palette);
+    default:
+      return faint_text(palette);
+  }
+}
+
+/// Behind what costs more than the best beside it: so faint that every text colour stays readable.
+QColor shade(double strength, const QPalette& palette) {
+  constexpr double most = 0.13;
+  QColor color = is_dark(palette) ? QColor(0xff, 0xc0, 0x60) : QColor(0xc0, 0x70, 0x00);
+  color.setAlphaF(static_cast<float>(most * strength));
+  return color;
+}
 
 struct Cells {
   QString name;
@@ -55,6 +95,68 @@ void fill(QComboBox* box, const std::vector<std::string>& keys, const std::strin
 
 }  // namespace
 
+/// Each contender with its line and marker, failures and verdicts in colours that also read as
+/// words.
+class RunTable::Delegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+  void set_contenders(const std::vector<std::string>& ids) {
+    styles_ = charts::ContenderStyles(ids);
+  }
+
+  void paint(QPainter* painter, const QStyleOptionViewItem& option,
+             const QModelIndex& index) const override {
+    QStyleOptionViewItem item = option;
+    initStyleOption(&item, index);
+    const QString text = std::exchange(item.text, {});
+    QApplication::style()->drawControl(QStyle::CE_ItemViewItem, &item, painter, option.widget);
+    if (const double strength = index.data(shade_role).toDouble(); strength > 0)
+      painter->fillRect(option.rect, shade(strength, option.palette));
+    QRect inner = option.rect.adjusted(cell_padding, 0, -cell_padding, 0);
+    if (const int room = room_for_sample(option, index); room > 0) {
+      painter->save();
+      painter->setRenderHint(QPainter::Antialiasing);
+      charts::draw_sample(
+          *painter, styles_.style(index.data(style_key_role).toString().toStdString()),
+          charts::theme_of(option.palette), QPointF(inner.left(), inner.center().y() + 0.5),
+          em_of(option), option.palette.color(QPalette::Base));
+      painter->restore();
+      inner.setLeft(inner.left() + room);
+    }
+    const bool selected = item.state.testFlag(QStyle::State_Selected);
+    painter->setPen(item.palette.color(selected ? QPalette::HighlightedText : QPalette::Text));
+    painter->setFont(item.font);
+    painter->drawText(inner, static_cast<int>(item.displayAlignment),
+                      QFontMetrics(item.font).elidedText(text, Qt::ElideRight, inner.width()));
+  }
+
+  [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem& option,
+                               const QModelIndex& index) const override {
+    QSize size = QStyledItemDelegate::sizeHint(option, index);
+    size.rwidth() += 2 * cell_padding + room_for_sample(option, index);
+    return size;
+  }
+
+ protected:
+  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+    QStyledItemDelegate::initStyleOption(option, index);
+    option->palette.setColor(QPalette::Text, text_color(index, option->palette));
+    if (index.data(baseline_role).toBool() || index.data(heading_role).toBool())
+      option->font.setBold(true);
+  }
+
+ private:
+  static double em_of(const QStyleOptionViewItem& option) {
+    return QFontInfo(option.font).pixelSize();
+  }
+  static int room_for_sample(const QStyleOptionViewItem& option, const QModelIndex& index) {
+    const bool has_sample = index.column() == 0 && index.data(style_key_role).isValid();
+    return has_sample ? static_cast<int>((charts::sample_width + 0.5) * em_of(option)) : 0;
+  }
+
+  mutable charts::ContenderStyles styles_;
+};
+
 RunTable::RunTable(QWidget* parent)
     : QWidget(parent),
       rows_(picker(QStringLiteral("pivot_rows"), tr("Rows of the table"),
@@ -65,18 +167,23 @@ RunTable::RunTable(QWidget* parent)
                     tr("What each cell of the table shows; times and memory are per document"))),
       save_(new QPushButton(tr("Save table"))),
       problem_(new QLabel),
-      view_(new QTableView),
-      delegate_(new CellDelegate(this)) {
+      view_(reading_table("pivot", tr("Cells of the run along two keys"), &model_)),
+      marks_(reading_label("table_marks")),
+      delegate_(new Delegate(this)) {
   choice_.columns.clear();  // along x, until a person chooses
-  view_->setModel(&model_);
-  prepare_view();
+  view_->setItemDelegate(delegate_);
+  view_->setMinimumHeight(5 * view_->fontMetrics().height());
   problem_->setWordWrap(true);
   problem_->setTextFormat(Qt::PlainText);
   problem_->hide();
+  marks_->setForegroundRole(QPalette::PlaceholderText);
+  set_text(marks_, TextSize::small);
   auto* layout = new QVBoxLayout(this);
   layout->addLayout(build_head());
   layout->addWidget(problem_);
   layout->addWidget(view_, 1);
+  layout->addWidget(marks_);
+  wire();
 }
 
 QLayout* RunTable::build_head() {
@@ -99,33 +206,16 @@ QLayout* RunTable::build_head() {
   head->addWidget(choices_);
   head->addStretch();
   head->addWidget(save_);
+  return head;
+}
 
+void RunTable::wire() {
   connect(rows_, &QComboBox::activated, this, [this] { choose_keys(true); });
   connect(columns_, &QComboBox::activated, this, [this] { choose_keys(false); });
   connect(cells_, &QComboBox::activated, this, [this](int index) {
     choice_.cells = offered_cells()[static_cast<std::size_t>(index)].quantities;
     Q_EMIT choice_changed();
   });
-  return head;
-}
-
-void RunTable::prepare_view() {
-  view_->setObjectName(QStringLiteral("pivot"));
-  view_->setAccessibleName(tr("Cells of the run along two keys"));
-  view_->setItemDelegate(delegate_);
-  view_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  view_->setSelectionMode(QAbstractItemView::ExtendedSelection);
-  view_->setShowGrid(false);
-  view_->setAlternatingRowColors(true);
-  view_->setWordWrap(false);
-  view_->setTabKeyNavigation(false);  // Tab goes on to the next control, arrows walk the cells
-  view_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
-  view_->verticalHeader()->hide();
-  view_->verticalHeader()->setDefaultSectionSize(view_->fontMetrics().height() + 8);
-  view_->horizontalHeader()->setHighlightSections(false);
-  view_->horizontalHeader()->setResizeContentsPrecision(rows_measured_for_widths);
-  view_->setMinimumHeight(5 * view_->fontMetrics().height());
-  copy_selection_by_keyboard(view_);
   connect(view_->selectionModel(), &QItemSelectionModel::currentChanged, this,
           [this](const QModelIndex& current) {
             const QVariant row = current.data(table_row_role);
@@ -138,7 +228,7 @@ void RunTable::prepare_view() {
 
 /// A key that the other selector had goes over to this one.
 void RunTable::choose_keys(bool rows_changed) {
-  const RunPointer& shown = run();
+  const RunPointer& shown = model_.run();
   const report::PivotChoice before = shown ? shown->request.pivot : choice_;
   choice_.rows = rows_->currentData().toString().toStdString();
   choice_.columns = columns_->currentData().toString().toStdString();
@@ -149,17 +239,33 @@ void RunTable::choose_keys(bool rows_changed) {
 }
 
 void RunTable::show_run(const RunPointer& run) {
-  const bool same_run = this->run() && this->run()->request.uuid == run->request.uuid;
-  const bool same_shape = same_run && this->run()->request.pivot == run->request.pivot;
-  std::vector<std::string> ids;
-  ids.reserve(static_cast<std::size_t>(run->contenders.size()));
-  for (const QString& id : run->contenders) ids.push_back(id.toStdString());
-  delegate_->set_contenders(ids);
+  const RunPointer& before = model_.run();
+  const bool same_run = before && before->request.uuid == run->request.uuid;
+  const bool same_shape = same_run && before->request.pivot == run->request.pivot;
+  delegate_->set_contenders(run->table.contenders);
   model_.set_run(run);
   span_headings();
   fit_columns(same_shape);
   if (!same_run) view_->scrollToTop();
   show_selectors(*run);
+  show_marks(run->pivot);
+}
+
+/// Explains the marks that stand in the table now.
+void RunTable::show_marks(const report::Pivot& pivot) {
+  std::string found;
+  for (const report::PivotBlock& block : pivot.blocks) {
+    for (const report::PivotLine& line : block.lines) {
+      for (const report::PivotCell& cell : line.cells) found += cell.marks;
+    }
+  }
+  QStringList lines;
+  for (const char* mark : {"~", "!"}) {
+    if (found.find(mark) != std::string::npos)
+      lines.append(QStringLiteral("%1 %2").arg(QLatin1String(mark), explained(mark)));
+  }
+  marks_->setText(lines.join(QLatin1Char('\n')));
+  marks_->setVisible(!lines.isEmpty());
 }
 
 void RunTable::show_selectors(const RunSnapshot& run) {
@@ -203,7 +309,8 @@ void RunTable::choose_row(std::size_t table_row) {
 }
 
 std::string RunTable::text(report::TableFormat format) const {
-  return run() ? report::write_pivot(run()->table, run()->pivot, format) : std::string();
+  const RunPointer& run = model_.run();
+  return run ? report::write_pivot(run->table, run->pivot, format) : std::string();
 }
 
 }  // namespace attnscope::gui

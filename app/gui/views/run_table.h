@@ -1,8 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The table under the charts: the run's cells along two keys, which a button lets one choose.
-// What is copied or saved is what is shown.
+// The table under the charts: the run's cells along two keys, which a button lets one choose, each
+// contender with the line and marker it has in the charts. What is copied or saved is what is
+// shown.
 
 #include <QWidget>
 
@@ -17,7 +18,6 @@ class QTableView;
 
 namespace attnscope::gui {
 
-class CellDelegate;
 class PopupButton;
 
 class RunTable : public QWidget {
@@ -26,7 +26,6 @@ class RunTable : public QWidget {
   explicit RunTable(QWidget* parent = nullptr);
 
   void show_run(const RunPointer& run);
-  [[nodiscard]] const RunPointer& run() const { return model_.run(); }
 
   /// What it is asked to show; keys that the run has only one value of included.
   [[nodiscard]] report::PivotChoice choice() const { return choice_; }
@@ -45,13 +44,16 @@ class RunTable : public QWidget {
   void save_asked(attnscope::report::TableFormat format);
 
  private:
+  class Delegate;
   QLayout* build_head();
-  void prepare_view();
+  void wire();
   void show_selectors(const RunSnapshot& run);
+  void show_marks(const report::Pivot& pivot);
   void choose_keys(bool rows_changed);
   void fit_columns(bool keeps_widths);
   void span_headings();
 
+  PivotTableModel model_;
   QComboBox* rows_;
   QComboBox* columns_;
   QComboBox* cells_;
@@ -59,8 +61,8 @@ class RunTable : public QWidget {
   QPushButton* save_;
   QLabel* problem_;
   QTableView* view_;
-  CellDelegate* delegate_;
-  PivotTableModel model_;
+  QLabel* marks_;
+  Delegate* delegate_;
   report::PivotChoice choice_;
   bool choosing_ = false;  // choose_row() moves the current cell
 };

@@ -17,6 +17,7 @@
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <cstdlib>
 
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/models/run_list_model.h"
@@ -27,7 +28,6 @@
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/kept.h"
 #include "app/gui/views/popup_button.h"
-#include "app/gui/views/problem_label.h"
 #include "app/gui/views/run_export.h"
 #include "app/gui/views/run_table.h"
 #include "app/gui/views/slice_fields.h"
@@ -54,13 +54,34 @@ QComboBox* view_picker(const QString& name, const QString& accessible_name, repo
   return box;
 }
 
+/// One of the run's views, as its slice is drawn.
+const FigureSnapshot& figure_of(const RunSnapshot& run, report::YAxis y) {
+  static const FigureSnapshot nothing;
+  const auto found = run.figures.find(y);
+  return found == run.figures.end() ? nothing : found->second;
+}
+
+report::YAxis chosen_view(const QComboBox& picker) {
+  return static_cast<report::YAxis>(picker.currentData().toInt());
+}
+
+/// What other programs did to the numbers, and what to do about it; empty: nothing.
+QString disturbance_of(const RunSnapshot& run) {
+  const QString share = words(report::disturbed_share(report::all_rows(run.table.rows)));
+  if (share.isEmpty()) return {};
+  return RunView::tr(
+             "%1 (! in the table): their times may be longer than this machine takes. They "
+             "do to look around; for numbers to publish close the others and measure again.")
+      .arg(share);
+}
+
 }  // namespace
 
 RunView::RunView(QWidget* parent)
     : QWidget(parent),
       title_(new QLabel),
-      detail_(new QLabel),
-      disturbed_(new ProblemLabel("disturbed_cells")),
+      detail_(reading_label("run_detail")),
+      disturbed_(reading_label("disturbed_cells")),
       measure_again_(new QPushButton(tr("Measure again"))),
       resume_(new QPushButton(tr("Continue run"))),
       first_view_(view_picker(QStringLiteral("time_view"), tr("What the left chart shows"),
@@ -74,7 +95,7 @@ RunView::RunView(QWidget* parent)
       slice_fields_(new SliceFields),
       choices_(new PopupButton("chart_choices", tr("What the charts show"), slice_fields_)),
       chart_(new charts::RunChart),
-      verdict_(new QLabel),
+      verdict_(reading_label("verdict")),
       table_(new RunTable),
       panel_(new CellPanel),
       tabs_(new QTabWidget) {
@@ -90,17 +111,10 @@ RunView::RunView(QWidget* parent)
 QWidget* RunView::build_head() {
   set_text(title_, TextSize::heading);
   set_text(verdict_, TextSize::title);
-  verdict_->setObjectName(QStringLiteral("verdict"));
-  verdict_->setTextFormat(Qt::PlainText);
-  verdict_->setWordWrap(true);
-  verdict_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   verdict_->hide();
   title_->setObjectName(QStringLiteral("run_title"));
   title_->setTextFormat(Qt::PlainText);
-  detail_->setObjectName(QStringLiteral("run_detail"));
-  detail_->setTextFormat(Qt::PlainText);
-  detail_->setForegroundRole(QPalette::PlaceholderText);
-  detail_->setWordWrap(true);
+  for (QLabel* aside : {detail_, disturbed_}) aside->setForegroundRole(QPalette::PlaceholderText);
   measure_again_->setObjectName(QStringLiteral("measure_disturbed_again"));
   measure_again_->setToolTip(tr("Measures the whole run again, as a new one"));
   measure_again_->hide();
@@ -154,10 +168,26 @@ QWidget* RunView::build_body() {
   halves->setChildrenCollapsible(false);
   halves->setHandleWidth(8);
   keep_sizes(*halves);
-  connect(tabs_, &QTabWidget::currentChanged, this, [this](int at) {
+  connect(tabs_, &QTabWidget::currentChanged, this, [this, halves](int at) {
     QSettings().setValue(QLatin1String(tab_setting), tabs_->tabBar()->tabData(at));
+    make_room_for_samples(*halves);
   });
   return halves;
+}
+
+/// A chart under the charts wants height while it is shown, and gives it back; what a person drags
+/// meanwhile is theirs.
+void RunView::make_room_for_samples(QSplitter& halves) {
+  constexpr double wanted = 0.45;
+  const QList<int> now = halves.sizes();
+  const int all = now[0] + now[1], higher = static_cast<int>(wanted * all);
+  if (tabs_->currentWidget() == panel_->samples()) {
+    sizes_before_samples_ = now[1] < higher ? now : QList<int>();
+    if (now[1] < higher) halves.setSizes({all - higher, higher});
+  } else if (!sizes_before_samples_.isEmpty()) {
+    if (std::abs(now[1] - higher) <= halves.handleWidth()) halves.setSizes(sizes_before_samples_);
+    sizes_before_samples_.clear();
+  }
 }
 
 void RunView::add_tab(QWidget* content, const QString& title, const QString& name, int place) {
@@ -282,10 +312,7 @@ void RunView::show_run(const RunPointer& run) {
   run_ = run;
   // What was taken in its stead is what the next choice starts from.
   slice_.values = run->request.slice.values;
-  std::vector<std::string> ids;
-  ids.reserve(static_cast<std::size_t>(run->contenders.size()));
-  for (const QString& id : run->contenders) ids.push_back(id.toStdString());
-  chart_->set_contenders(ids);
+  chart_->set_contenders(run->table.contenders);
   table_->show_run(run);
   show_head(*run);
   show_figures(*run);
@@ -342,9 +369,9 @@ void RunView::show_head(const RunSnapshot& run) {
   const RunInfo& info = run.table.run;
   title_->setText(QStringLiteral("%1  %2").arg(info.number).arg(words(title_of(info))));
   show_detail(run);
-  const QString disturbed =
-      words(report::disturbed_cells_in_words(report::all_rows(run.table.rows)));
-  disturbed_->set_problem(disturbed);
+  const QString disturbed = disturbance_of(run);
+  disturbed_->setText(disturbed);
+  disturbed_->setVisible(!disturbed.isEmpty());
   measure_again_->setVisible(!disturbed.isEmpty() && info.status != RunStatus::running &&
                              !info.damaged);
   const bool was_ended =
@@ -368,10 +395,13 @@ void RunView::show_head(const RunSnapshot& run) {
   show_choices(run);
 }
 
+bool RunView::has_second_view() const {
+  return second_view_->currentData().toInt() != no_view;
+}
+
 void RunView::show_choices(const RunSnapshot& run) {
-  const bool is_pair = second_view_->currentData().toInt() != no_view;
   QString drawn = first_view_->currentText();
-  if (is_pair) drawn += tr(" and %1").arg(second_view_->currentText().toLower());
+  if (has_second_view()) drawn += tr(" and %1").arg(second_view_->currentText().toLower());
   drawn += tr(" along %1").arg(x_axis_->currentText().toLower());
   if (!run.request.facet.empty())
     drawn += tr(", panels by %1").arg(words(report::axis_name(run.request.facet)).toLower());
@@ -385,10 +415,8 @@ void RunView::show_figures(const RunSnapshot& run) {
           : tr("This run has no finished heat. Continue run goes on with it, or measure "
                "anew.");
   chart_->set_placeholder(waiting);
-  std::vector<const FigureSnapshot*> views{
-      &figure_of(run, static_cast<report::YAxis>(first_view_->currentData().toInt()))};
-  if (const int second = second_view_->currentData().toInt(); second != no_view)
-    views.push_back(&figure_of(run, static_cast<report::YAxis>(second)));
+  std::vector<const FigureSnapshot*> views{&figure_of(run, chosen_view(*first_view_))};
+  if (has_second_view()) views.push_back(&figure_of(run, chosen_view(*second_view_)));
   // Row by row: the same value of the axis that panels are made by.
   report::Facets all;
   std::vector<QString> problems;
@@ -408,18 +436,12 @@ void RunView::show_figures(const RunSnapshot& run) {
     }
   }
   for (const FigureSnapshot* view : views) {
-    if (!all.title.empty()) break;
-    if (view->facets) {
-      all.title = view->facets->title;
-      all.columns = views.size() > 1 ? static_cast<int>(views.size()) : view->facets->columns;
-      all.provenance = view->facets->provenance;
-      all.warning = view->facets->warning;
-    } else if (view->figure) {
-      all.title = view->figure->title;
-      all.columns = static_cast<int>(views.size());
-      all.provenance = view->figure->provenance;
-      all.warning = view->figure->warning;
-    }
+    if (!all.title.empty() || (!view->facets && !view->figure)) continue;
+    const report::Facets frame = view->facets ? *view->facets : charts::facets_of(*view->figure);
+    all.title = view->facets ? frame.title : view->figure->title;
+    all.columns = views.size() > 1 ? static_cast<int>(views.size()) : frame.columns;
+    all.provenance = frame.provenance;
+    all.warning = frame.warning;
   }
   chart_->set_facets(all, std::move(problems));
 }
@@ -445,21 +467,13 @@ void RunView::export_table(report::TableFormat format) {
 }
 
 void RunView::export_figure() {
-  if (!has_figure()) return;
-  report::Facets shown = chart_->shown_facets();
-  std::erase_if(shown.panels, [](const report::Figure& panel) { return panel.series.empty(); });
-  const QString name =
-      words(report::view_of(static_cast<report::YAxis>(first_view_->currentData().toInt())).key);
-  auto* dialog = new FigureDialog(charts::printable(std::move(shown)), chart_->shown_options(),
-                                  file_stem(*run_, name), this);
-  connect(dialog, &FigureDialog::written, this, &RunView::succeeded);
-  dialog->open();
+  if (!run_) return;
+  export_chart(*chart_, file_stem(*run_, words(report::view_of(chosen_view(*first_view_)).key)),
+               [this](const QString& said) { Q_EMIT succeeded(said); });
 }
 
 bool RunView::has_figure() const {
-  return run_ && std::ranges::any_of(chart_->facets().panels, [](const report::Figure& panel) {
-           return !panel.series.empty();
-         });
+  return run_ && !chart_->page().empty();
 }
 
 }  // namespace attnscope::gui

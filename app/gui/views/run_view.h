@@ -12,6 +12,7 @@
 class QComboBox;
 class QLabel;
 class QPushButton;
+class QSplitter;
 class QTabWidget;
 
 namespace attnscope::charts {
@@ -22,7 +23,6 @@ namespace attnscope::gui {
 
 class CellPanel;
 class PopupButton;
-class ProblemLabel;
 class RunTable;
 class SliceFields;
 
@@ -86,11 +86,13 @@ class RunView : public QWidget {
  private:
   QWidget* build_head();
   QWidget* build_body();
+  void make_room_for_samples(QSplitter& halves);
   void build_actions();
   void wire();
   void ask();
   void show_head(const RunSnapshot& run);
   void show_choices(const RunSnapshot& run);
+  [[nodiscard]] bool has_second_view() const;
   void show_detail(const RunSnapshot& run);
   /// Of the run's cells; false: the table has none of that number.
   bool choose_numbered(std::int64_t cell);
@@ -99,7 +101,7 @@ class RunView : public QWidget {
 
   QLabel* title_;
   QLabel* detail_;
-  ProblemLabel* disturbed_;
+  QLabel* disturbed_;
   QPushButton* measure_again_;
   QPushButton* resume_;
   QComboBox* first_view_;
@@ -122,6 +124,7 @@ class RunView : public QWidget {
   report::SliceWish slice_;
   std::string facet_;
   std::optional<std::int64_t> chosen_cell_;  // its number in the run
+  QList<int> sizes_before_samples_;          // of the halves; empty: they had their height
 };
 
 }  // namespace attnscope::gui

@@ -8,18 +8,12 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "app/gui/models/terms.h"
 #include "app/gui/session/text.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
-namespace {
-
-QString object_name(const report::SliceAxis& axis) {
-  return QStringLiteral("slice_") + words(axis.key);
-}
-
-}  // namespace
-
 SliceFields::SliceFields(QWidget* parent)
     : QWidget(parent), form_(new QFormLayout), moved_(new QLabel) {
   moved_->setObjectName(QStringLiteral("slice_moved"));
@@ -49,13 +43,6 @@ QStringList SliceFields::in_words() const {
   return all;
 }
 
-QComboBox* SliceFields::selector(const QString& key) const {
-  for (std::size_t i = 0; i < slice_.axes.size(); ++i) {
-    if (words(slice_.axes[i].key) == key) return selectors_.at(static_cast<int>(i));
-  }
-  return nullptr;
-}
-
 void SliceFields::show_slice(const report::Slice& slice) {
   const bool same_axes =
       std::equal(slice.axes.begin(), slice.axes.end(), slice_.axes.begin(), slice_.axes.end(),
@@ -73,11 +60,9 @@ void SliceFields::rebuild() {
   for (QComboBox* selector : selectors_) form_->removeRow(selector);
   selectors_.clear();
   for (const report::SliceAxis& axis : slice_.axes) {
-    auto* selector = new QComboBox;
-    selector->setObjectName(object_name(axis));
-    selector->setAccessibleName(words(axis.name));
-    selector->setToolTip(tr("The charts show one value of this axis"));
-    selector->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    QComboBox* selector = picker(QStringLiteral("slice_") + words(axis.key), words(axis.name),
+                                 tr("The charts show one value of this axis"));
+    if (axis.key == "window") explain(selector, explained(QStringLiteral("w")));
     connect(selector, &QComboBox::activated, this, [this, selector, key = words(axis.key)](int at) {
       Q_EMIT chosen(key, selector->itemData(at).toString());
     });

@@ -24,8 +24,6 @@ class SliceFields : public QWidget {
   void add_leading(const QString& label, QComboBox* control);
   void set_shown(QComboBox* control, bool shown);
   void show_slice(const report::Slice& slice);
-  /// The selector of an axis; null where the slice has none.
-  [[nodiscard]] QComboBox* selector(const QString& key) const;
   /// What is held fixed: "window all, dtype float16".
   [[nodiscard]] QStringList in_words() const;
 

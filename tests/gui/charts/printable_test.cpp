@@ -10,7 +10,6 @@
 
 #include "app/gui/charts/figure_font.h"
 #include "app/gui/charts/map_export.h"
-#include "app/gui/charts/text_lines.h"
 #include "tests/gui/charts/exported_file.h"
 #include "tests/gui/charts/svg_page.h"
 #include "tests/gui/charts/synthetic_figure.h"

@@ -10,7 +10,6 @@
 #include <set>
 
 #include "app/gui/charts/figure_font.h"
-#include "app/gui/charts/text_lines.h"
 #include "tests/gui/charts/synthetic_figure.h"
 
 namespace attnscope::charts {
@@ -27,7 +26,6 @@ int pixels_of(const QImage& image, const QColor& color) {
 class RunChartTest : public testing::Test {
  protected:
   void SetUp() override {
-    chart.set_theme(ChartTheme::light);
     chart.resize(640, 560);
     chart.set_figure(synthetic_figure());
     chart.show();
@@ -36,7 +34,7 @@ class RunChartTest : public testing::Test {
     return chart.drawing().series()[index];
   }
   [[nodiscard]] QPoint legend(std::size_t index) const {
-    return chart.drawing().legend()[index].rect.center().toPoint();
+    return chart.page().legend()[index].rect.center().toPoint();
   }
   RunChart chart;
 };
@@ -44,7 +42,7 @@ class RunChartTest : public testing::Test {
 TEST_F(RunChartTest, EverySeries_HasItsPointsIntervalsAndLegendEntry) {
   const report::Figure figure = synthetic_figure();
   ASSERT_EQ(chart.drawing().series().size(), figure.series.size());
-  ASSERT_EQ(chart.drawing().legend().size(), figure.series.size());
+  ASSERT_EQ(chart.page().legend().size(), figure.series.size());
   for (std::size_t s = 0; s < figure.series.size(); ++s) {
     EXPECT_EQ(series(s).points.size(), figure.series[s].points.size());
     EXPECT_EQ(series(s).intervals.size(), figure.series[s].points.size());
@@ -70,7 +68,7 @@ TEST_F(RunChartTest, AnIntervalThatLeavesTheAxis_IsCutThereAndEndsInAnArrow) {
   EXPECT_NEAR(series(0).intervals[3].dy(), -plot.height(), 1e-6);
   for (const QPolygonF& arrow : series(0).arrows)
     EXPECT_TRUE(plot.contains(arrow.boundingRect().adjusted(0, 0.01, 0, -0.01)));
-  chart.set_intervals_shown(false);
+  QTest::keyClick(&chart, Qt::Key_I);
   EXPECT_TRUE(series(0).arrows.empty());
 }
 
@@ -95,7 +93,7 @@ TEST_F(RunChartTest, IntervalBarsThatWouldCoverEachOther_StandSideBySide) {
 }
 
 TEST_F(RunChartTest, WithoutAnyValue_SaysTheReasonThatAllCellsShare) {
-  EXPECT_TRUE(chart.drawing().without_values().isEmpty());
+  EXPECT_TRUE(chart.drawing().instead_of_values().isEmpty());
   report::Figure figure = synthetic_figure();
   for (report::Series& series : figure.series) {
     series.points.clear();
@@ -103,21 +101,21 @@ TEST_F(RunChartTest, WithoutAnyValue_SaysTheReasonThatAllCellsShare) {
                    {128, CellStatus::unsupported, "no driver"}};
   }
   chart.set_figure(figure);
-  EXPECT_EQ(chart.drawing().without_values().toStdString(), "No cell has a value: no driver");
+  EXPECT_EQ(chart.drawing().instead_of_values().toStdString(), "No cell has a value: no driver");
   figure.series.back().rail.back().reason = "no memory";
   chart.set_figure(figure);
-  EXPECT_EQ(chart.drawing().without_values().toStdString(), "No cell has a value");
+  EXPECT_EQ(chart.drawing().instead_of_values().toStdString(), "No cell has a value");
 }
 
 TEST_F(RunChartTest, LegendTexts_AreTheFullNamesAtEveryWidth) {
   const report::Figure figure = synthetic_figure();
   for (const int width : {200, 320, 640, 1200}) {
     chart.resize(width, 900);
-    for (const LegendEntry& entry : chart.drawing().legend()) {
-      const std::string& name = figure.series[static_cast<std::size_t>(entry.series)].name;
-      EXPECT_EQ(entry.text.toStdString(), name);
-      const QSizeF needed = size_of_lines(figure_font(chart.drawing().page().em), entry.text,
-                                          entry.text_rect.width());
+    for (std::size_t i = 0; i < figure.series.size(); ++i) {
+      const LegendEntry& entry = chart.page().legend()[i];
+      EXPECT_EQ(entry.text.toStdString(), figure.series[i].name);
+      const QSizeF needed =
+          size_of_lines(figure_font(em_of(chart)), entry.text, entry.text_rect.width());
       EXPECT_LE(needed.width(), entry.text_rect.width() + 0.5) << width;
       EXPECT_LE(needed.height(), entry.text_rect.height() + 0.5) << width;
       EXPECT_TRUE(QRectF(chart.rect()).contains(entry.rect)) << width;
@@ -129,7 +127,7 @@ TEST_F(RunChartTest, TickLabels_DoNotOverlapAtAnyWidth) {
   for (const int width : {200, 320, 640, 1200}) {
     chart.resize(width, 700);
     const AxisScale& axis = chart.drawing().x_axis();
-    const QFontMetricsF metrics(figure_font(chart.drawing().page().em));
+    const QFontMetricsF metrics(figure_font(em_of(chart)));
     double last = -1e9;
     ASSERT_GE(axis.ticks().size(), 2U);
     for (const Tick& tick : axis.ticks()) {
@@ -183,7 +181,6 @@ TEST_F(RunChartTest, Zero_IsOnTheRailOfALogAxis_NotANumberIsLeftOutAndSaidSo) {
   EXPECT_EQ(series(1).lines.size(), 2U);  // 64-128, (512 alone,) 2048-4096
   ASSERT_EQ(series(1).rail.size(), 1U);
   EXPECT_TRUE(series(1).rail[0].text.contains("zero: its value is 0"));
-  EXPECT_EQ(chart.drawing().left_out(), 1);
   EXPECT_TRUE(chart.drawing().note().startsWith("1 value that"))
       << chart.drawing().note().toStdString();
 }
@@ -212,7 +209,7 @@ TEST_F(RunChartTest, Marks_StandAtTheirPlaceWithWordsInsideThePlot) {
   EXPECT_LT(marks[1].text_rect.right(), marks[1].line.x1());  // no room on its right
   EXPECT_FALSE(marks[0].text_rect.intersects(marks[1].text_rect));
   for (const DrawnMark& mark : marks) EXPECT_TRUE(chart.drawing().plot().contains(mark.text_rect));
-  chart.set_series_visible("sparse/windowed/4", false);
+  QTest::mouseClick(&chart, Qt::LeftButton, {}, legend(4));
   EXPECT_EQ(chart.drawing().marks().size(), 1U);
 }
 
@@ -253,14 +250,14 @@ TEST_F(RunChartTest, NoValues_ShowsThePlaceholder) {
 TEST_F(RunChartTest, ClickOnTheLegend_HidesAndShowsTheSeries) {
   EXPECT_GT(pixels_of(chart.grab().toImage(), series(4).style.light), 50);
   QTest::mouseClick(&chart, Qt::LeftButton, {}, legend(4));
-  EXPECT_FALSE(chart.is_series_visible("sparse/windowed/4"));
+  EXPECT_FALSE(series(4).visible);
   EXPECT_EQ(pixels_of(chart.grab().toImage(), series(4).style.light), 0);
   QTest::mouseClick(&chart, Qt::LeftButton, {}, legend(4));
-  EXPECT_TRUE(chart.is_series_visible("sparse/windowed/4"));
+  EXPECT_TRUE(series(4).visible);
 }
 
 TEST_F(RunChartTest, HiddenSeries_StayHiddenWhenTheRunGrows) {
-  chart.set_series_visible("full/dense", false);
+  QTest::mouseClick(&chart, Qt::LeftButton, {}, legend(0));
   chart.set_figure(synthetic_figure());
   EXPECT_FALSE(series(0).visible);
   EXPECT_TRUE(chart.drawing().rail_lanes().empty());
@@ -285,7 +282,7 @@ TEST_F(RunChartTest, Keyboard_ReachesEveryValueAndTheLegend) {
   EXPECT_EQ(chart.current_value(), series(0).rail[0].text);
   EXPECT_EQ(chart.accessibleDescription(), chart.current_value());
   QTest::keyClick(&chart, Qt::Key_Space);
-  EXPECT_FALSE(chart.is_series_visible("full/dense"));
+  EXPECT_FALSE(series(0).visible);
   QTest::keyClick(&chart, Qt::Key_Escape);
   EXPECT_TRUE(chart.current_value().isEmpty());
 }
@@ -310,15 +307,13 @@ TEST_F(RunChartTest, SameContender_LooksAlikeInAnotherChartOfTheRun) {
   EXPECT_EQ(chart.drawing().series()[0].style.slot, other.drawing().series()[1].style.slot);
 }
 
-TEST_F(RunChartTest, DarkTheme_FollowsThePaletteUnlessChosen) {
-  RunChart free;
+TEST_F(RunChartTest, ColoursFollowThePalette) {
   QPalette dark;
   dark.setColor(QPalette::Window, Qt::black);
   dark.setColor(QPalette::WindowText, Qt::white);
-  free.setPalette(dark);
-  EXPECT_EQ(free.theme(), ChartTheme::dark);
-  free.set_theme(ChartTheme::light);
-  EXPECT_EQ(free.theme(), ChartTheme::light);
+  chart.setPalette(dark);
+  EXPECT_EQ(pixels_of(chart.grab().toImage(), series(4).style.light), 0);
+  EXPECT_GT(pixels_of(chart.grab().toImage(), series(4).style.dark), 50);
 }
 
 TEST_F(RunChartTest, NarrowChart_AsksForTheHeightItsLegendNeeds) {
@@ -347,7 +342,6 @@ TEST_F(RunChartTest, Panels_StandOnTheSameAxesOverOneLegend) {
   ASSERT_EQ(chart.page().panels().size(), 4U);
   for (const ChartDrawing& panel : chart.page().panels()) {
     EXPECT_EQ(panel.whole_y(), chart.drawing(0).whole_y());
-    EXPECT_TRUE(panel.legend().empty());
     EXPECT_TRUE(panel.rect().contains(panel.plot()));
     EXPECT_TRUE(QRectF(chart.rect()).contains(panel.rect()));
   }
@@ -398,7 +392,7 @@ TEST_F(RunChartTest, APanelWithoutAFigure_SaysWhy) {
   chart.set_facets(facets, {QString(), QStringLiteral("Choose a baseline")});
   EXPECT_FALSE(chart.drawing(0).empty());
   EXPECT_TRUE(chart.drawing(1).empty());
-  EXPECT_EQ(chart.drawing(1).page().placeholder, QStringLiteral("Choose a baseline"));
+  EXPECT_EQ(chart.drawing(1).instead_of_values(), QStringLiteral("Choose a baseline"));
   EXPECT_FALSE(chart.grab().isNull());
 }
 

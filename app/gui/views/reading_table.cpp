@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/gui/views/table_selection.h"
+#include "app/gui/views/reading_table.h"
 
-#include <QAction>
 #include <QApplication>
 #include <QClipboard>
 #include <QHeaderView>
 #include <QTableView>
 #include <map>
 #include <set>
+
+#include "app/gui/views/fields.h"
 
 namespace attnscope::gui {
 namespace {
@@ -18,8 +19,7 @@ QString field(QString text) {
       .replace(QLatin1Char('\n'), QLatin1Char(' '));
 }
 
-}  // namespace
-
+/// Empty without a selection.
 QString selection_text(const QTableView& table) {
   if (table.selectionModel() == nullptr) return {};
   std::map<int, std::map<int, QString>> rows;  // by row, then by place on the screen
@@ -49,16 +49,31 @@ QString selection_text(const QTableView& table) {
   return lines.join(QLatin1Char('\n')) + QLatin1Char('\n');
 }
 
-void copy_selection_by_keyboard(QTableView* table) {
-  auto* copy = new QAction(QTableView::tr("Copy selected cells"), table);
-  copy->setShortcut(QKeySequence::Copy);
-  copy->setShortcutContext(Qt::WidgetShortcut);
-  QObject::connect(copy, &QAction::triggered, table, [table] {
+}  // namespace
+
+QTableView* reading_table(const char* name, const QString& accessible_name,
+                          QAbstractItemModel* model) {
+  constexpr int rows_measured_for_widths = 100;
+  auto* table = new QTableView;
+  table->setObjectName(QLatin1String(name));
+  table->setAccessibleName(accessible_name);
+  table->setModel(model);
+  table->setEditTriggers(QAbstractItemView::NoEditTriggers);
+  table->setShowGrid(false);
+  table->setAlternatingRowColors(true);
+  table->setWordWrap(false);
+  table->setTabKeyNavigation(false);
+  table->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+  table->verticalHeader()->hide();
+  table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 8);
+  table->horizontalHeader()->setHighlightSections(false);
+  table->horizontalHeader()->setResizeContentsPrecision(rows_measured_for_widths);
+  add_action(table, QTableView::tr("Copy selected cells"), QKeySequence::Copy, [table] {
     if (const QString text = selection_text(*table); !text.isEmpty())
       QApplication::clipboard()->setText(text);
   });
-  table->addAction(copy);
   table->setContextMenuPolicy(Qt::ActionsContextMenu);
+  return table;
 }
 
 }  // namespace attnscope::gui

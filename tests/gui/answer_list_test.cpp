@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The contenders of an answer, and the plot beside them.
+#include "app/gui/views/answer_list.h"
+
+#include <QAbstractItemModelTester>
+#include <QClipboard>
+#include <QLabel>
+#include <cmath>
+
+#include "app/gui/charts/run_chart.h"
+#include "app/gui/views/effectiveness_plot.h"
+#include "tests/gui/gui_test.h"
+
+namespace attnscope::gui {
+
+using report::Advised;
+using report::Standing;
+
+Advised advised(const std::string& contender, double time_ms) {
+  Advised one;
+  one.contender = one.name = contender;
+  one.standing = Standing::within_limits;
+  one.time_ns = report::Estimate{.value = time_ms * 1e6, .low = time_ms * 1e6, .high = 1e9};
+  one.sentence = contender + ": takes its time.";
+  one.remarks = {"It has a remark.", "And another."};
+  return one;
+}
+
+report::Answer advice() {
+  report::Answer advice;
+  advice.question.emplace();
+  advice.contenders = {advised("sparse/segment/4", 20), advised("full/dense", 100),
+                       advised("full/sdpa", 0)};
+  advice.contenders[0].to_baseline = {
+      .ratio = 0.2, .low = 0.19, .high = 0.21, .verdict = statistics::Verdict::faster};
+  advice.contenders[0].is_interpolated = true;
+  advice.contenders[0].published =
+      report::PublishedNdcg{.ndcg10 = 0.66, .task = "passages", .source = {}, .note = {}};
+  advice.contenders[1].is_baseline = true;
+  advice.contenders[1].published =
+      report::PublishedNdcg{.ndcg10 = 0.67, .task = "passages", .source = {}, .note = {}};
+  advice.contenders[2].standing = Standing::without_time;
+  advice.contenders[2].time_ns.reset();
+  advice.notes = {"Times are of one layer."};
+  return advice;
+}
+
+class AnswerListTest : public QObject {
+  Q_OBJECT
+
+  std::unique_ptr<AnswerList> list_;
+  std::unique_ptr<EffectivenessPlot> plot_;
+
+  [[nodiscard]] QVariant row(int row, int role = Qt::DisplayRole) const {
+    return list_->model()->index(row, 0).data(role);
+  }
+  [[nodiscard]] const charts::RunChart& chart() const { return *plot_->chart(); }
+
+ private Q_SLOTS:
+
+  void init() {
+    list_ = std::make_unique<AnswerList>();
+    list_->resize(900, 400);
+    list_->show();
+    list_->show_advice(advice());
+    plot_ = std::make_unique<EffectivenessPlot>();
+    plot_->show_advice(advice());
+  }
+
+  void ItsRows_KeepTheRulesOfItemModels() {
+    const QAbstractItemModelTester tester(list_->model());
+    QCOMPARE(list_->model()->rowCount(), 4);
+    QCOMPARE(list_->model()->rowCount(list_->model()->index(0, 0)), 0);
+    list_->show_advice(std::nullopt);
+    QCOMPARE(list_->model()->rowCount(), 0);
+  }
+
+  void WhatIsWithinTheLimits_HasAPlace() {
+    QCOMPARE(row(0).toString(), QStringLiteral("sparse/segment/4: takes its time."));
+    QCOMPARE(row(0, Qt::AccessibleTextRole).toString(),
+             QStringLiteral("1. sparse/segment/4: takes its time."));
+    QCOMPARE(row(2, Qt::AccessibleTextRole).toString(),
+             QStringLiteral("full/sdpa: takes its time."));
+    QCOMPARE(row(3).toString(), QStringLiteral("Times are of one layer."));
+  }
+
+  void WhatIsCopied_HasTheRemarks() {
+    const std::pair<int, const char*> copied[] = {
+        {0, "1. sparse/segment/4: takes its time.\nIt has a remark.\nAnd another.\n"},
+        {3, "Times are of one layer.\n"}};
+    QVERIFY(QTest::qWaitForWindowExposed(list_.get()));
+    list_->activateWindow();
+    list_->setFocus();
+    for (const auto& [at, text] : copied) {
+      list_->setCurrentIndex(list_->model()->index(at, 0));
+      QTest::keySequence(list_.get(), QKeySequence::Copy);
+      QCOMPARE(QApplication::clipboard()->text(), QLatin1String(text));
+    }
+  }
+
+  void TheOpenContender_StaysOpenInAnotherAnswer() {
+    list_->setCurrentIndex(list_->model()->index(1, 0));
+    report::Answer other = advice();
+    std::swap(other.contenders[0], other.contenders[1]);
+    list_->show_advice(other);
+    QCOMPARE(list_->currentIndex().row(), 0);
+  }
+
+  void Lines_BreakAnewWhereTheWidthChangedOutOfSight() {
+    report::Answer talkative = advice();
+    for (report::Advised& one : talkative.contenders) {
+      for (int i = 0; i < 5; ++i) one.sentence += " It says so once more.";
+    }
+    list_->show_advice(talkative);
+    const int wide = list_->visualRect(list_->model()->index(0, 0)).height();
+    list_->hide();
+    list_->resize(280, 400);
+    list_->show();
+    QTRY_VERIFY(list_->visualRect(list_->model()->index(0, 0)).height() > wide);
+    for (int i = 1; i < list_->model()->rowCount(); ++i) {
+      const QRect above = list_->visualRect(list_->model()->index(i - 1, 0));
+      QVERIFY(!above.intersects(list_->visualRect(list_->model()->index(i, 0))));
+    }
+  }
+
+  void ThePlot_HasOnlyWhatHasATimeAndAPublishedNumber() {
+    const report::Figure& figure = chart().figure();
+    QCOMPARE(figure.series.size(), std::size_t{2});
+    QCOMPARE(figure.series.front().points.front().x, 20.0);
+    QCOMPARE(figure.series.front().points.front().y, 0.66);
+    QCOMPARE(figure.series.front().points.front().label, std::string("≈ interpolated"));
+    QCOMPARE(figure.y_label, std::string("nDCG@10 over passages (published, not measured here)"));
+    QCOMPARE(figure.x_label, std::string("ms for 100 documents"));
+    const auto* absent = plot_->findChild<QLabel*>(QStringLiteral("without_published"));
+    QCOMPARE(absent->text(), QStringLiteral("Not published: 1 contender"));
+    QCOMPARE(absent->toolTip(), QStringLiteral("full/sdpa"));
+    plot_->show_advice({});
+    QVERIFY(chart().figure().series.empty() && !chart().y_range());
+  }
+
+  void LongTimes_AreInSeconds() {
+    report::Answer slow = advice();
+    slow.contenders[1].time_ns->value = 20e9;
+    plot_->show_advice(slow);
+    QCOMPARE(chart().figure().x_label, std::string("s for 100 documents"));
+    QCOMPARE(chart().figure().series.back().points.front().x, 20.0);
+  }
+
+  void SmallDifferences_AreSeenAndLookSmall() {
+    const auto range = chart().y_range();
+    QVERIFY(range.has_value());
+    QVERIFY(range->low < 0.66 && range->high > 0.67);
+    QVERIFY(std::abs(range->high - range->low - 0.04) < 1e-9);
+  }
+};
+
+ATTNSCOPE_GUI_TEST(AnswerListTest)
+
+}  // namespace attnscope::gui
+#include "answer_list_test.moc"
