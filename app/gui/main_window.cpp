@@ -3,30 +3,37 @@
 
 #include <QActionGroup>
 #include <QApplication>
+#include <QClipboard>
+#include <QCloseEvent>
 #include <QComboBox>
 #include <QDragEnterEvent>
 #include <QDropEvent>
+#include <QLineEdit>
+#include <QMenuBar>
 #include <QMimeData>
 #include <QPushButton>
+#include <QScreen>
 #include <QSettings>
 #include <QStackedWidget>
 #include <QToolBar>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "app/gui/session/file_kind.h"
+#include "app/gui/session/opened_files.h"
 #include "app/gui/session/program.h"
-#include "app/gui/session/recent_files.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/attention_page.h"
 #include "app/gui/views/command_bar.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/file_dialogs.h"
+#include "app/gui/views/heats_view.h"
+#include "app/gui/views/help_dialogs.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/new_run_dialog.h"
 #include "app/gui/views/patterns_page.h"
 #include "app/gui/views/progress_strip.h"
 #include "app/gui/views/run_list_panel.h"
+#include "app/gui/views/run_notes.h"
 #include "app/gui/views/run_view.h"
 #include "engine/sweep/sweep.h"
 #include "kernels/base/text_file.h"
@@ -35,7 +42,7 @@ namespace attnscope::gui {
 namespace {
 
 constexpr int slow_opening_ms = 1000;
-constexpr std::size_t largest_sweep = 1 << 20;  // bytes
+constexpr QSize first_size(1280, 800), frame_room(16, 48);  // what a desktop draws around it
 
 QStringList local_files(const QMimeData& data) {
   QStringList files;
@@ -56,7 +63,7 @@ MainWindow::MainWindow(const WindowOptions& options, QWidget* parent)
       open_first_(options.file),
       commands_(new CommandBar(this)),
       pages_(new QStackedWidget),
-      compare_(new ComparePage(&runs_)),
+      compare_(new ComparePage(&runs_, store_)),
       editor_(options.patterns) {
   setWindowTitle(options.database == default_database()
                      ? QStringLiteral("AttnScope")
@@ -68,8 +75,7 @@ MainWindow::MainWindow(const WindowOptions& options, QWidget* parent)
   build_menus();
   wire_store();
   wire_files();
-  wire_launcher();
-  wire_compare();
+  wire_runs();
   wire_commands();
   restore();
   if (editor_) (void)patterns();  // whose edits are asked about before the window closes
@@ -108,102 +114,96 @@ void MainWindow::build_rail() {
 }
 
 void MainWindow::wire_store() {
+  const StoreReader* reader = store_.reader();
+  MessageBar* messages = compare_->messages();
   opening_.setSingleShot(true);
-  connect(&opening_, &QTimer::timeout, this, [this] {
-    compare_->messages()->show_info(tr("Opening the database %1.").arg(words(database_.string())));
+  connect(&opening_, &QTimer::timeout, this, [this, messages] {
+    messages->show_info(tr("Opening the database %1.").arg(words(database_.string())));
   });
-  connect(store_.reader(), &StoreReader::opened, &opening_, &QTimer::stop);
+  connect(reader, &StoreReader::opened, &opening_, &QTimer::stop);
   for (const auto answered : {&StoreReader::refused, &StoreReader::waiting})
-    connect(store_.reader(), answered, &opening_, &QTimer::stop);
-  connect(store_.reader(), &StoreReader::waiting, compare_, &ComparePage::show_waiting);
-  connect(store_.reader(), &StoreReader::waited, compare_, &ComparePage::show_waited);
-  connect(store_.reader(), &StoreReader::opened, this, [this] {
+    connect(reader, answered, &opening_, &QTimer::stop);
+  connect(reader, &StoreReader::opened, this, [this] {
     remember_database_ = database_.extension() != ".attn";
     compare_->show_store_opened();
     commands_->set_refused({});
     if (!open_first_.empty()) open_file(words(std::exchange(open_first_, {}).string()));
     if (std::exchange(quick_when_open_, false)) start_quick_sweep();
   });
-  connect(store_.reader(), &StoreReader::warned, compare_->messages(), &MessageBar::show_info);
-  connect(store_.reader(), &StoreReader::refused, compare_, &ComparePage::show_refused);
-  connect(store_.reader(), &StoreReader::refused, commands_, &CommandBar::set_refused);
-  connect(store_.reader(), &StoreReader::runs_changed, this, [this](const RunListPointer& runs) {
-    runs_.set_runs(runs);
-    launcher_.see_runs(runs);
-    compare_->run_list()->set_trash(runs);
-    compare_->runs_changed();
-    commands_->set_live(runs_.live() != nullptr);
-    if (patterns_) patterns_->set_measuring(runs_.live() != nullptr);
-    forecast_.set_measuring(runs_.live() != nullptr);
-    if (!runs_.live()) devices_.ask();  // it starts a worker, which would disturb a measurement
+  connect(reader, &StoreReader::refused, compare_, &ComparePage::show_refused);
+  connect(reader, &StoreReader::refused, commands_, &CommandBar::set_refused);
+  connect(reader, &StoreReader::waiting, compare_, &ComparePage::show_waiting);
+  connect(reader, &StoreReader::waited, compare_, &ComparePage::show_waited);
+  connect(reader, &StoreReader::warned, messages, &MessageBar::show_info);
+  connect(reader, &StoreReader::succeeded, messages, &MessageBar::show_info);
+  const auto show_error = [this, messages](const QString& sentence) {
+    when_settled_ = nullptr;  // what is not stored keeps the window open
+    messages->show_error(sentence);
+  };
+  connect(reader, &StoreReader::failed, this, show_error);
+  connect(reader, &StoreReader::gone, this, [messages](const QString& sentence) {
+    messages->show_error(sentence, tr("Open what is there"));
   });
-  connect(store_.reader(), &StoreReader::run_read, compare_, &ComparePage::show_run);
-  connect(store_.reader(), &StoreReader::succeeded, compare_->messages(), &MessageBar::show_info);
-  connect(store_.reader(), &StoreReader::damaged, this,
-          [this](const QStringList& uuids, const QString& sentence) {
+  connect(reader, &StoreReader::damaged, this,
+          [this, show_error](const QStringList& uuids, const QString& sentence) {
             runs_.mark_damaged(uuids);
-            compare_->messages()->show_error(sentence);
+            show_error(sentence);
           });
-  connect(store_.reader(), &StoreReader::failed, this,
-          [this](const QString& sentence) { compare_->messages()->show_error(sentence); });
+  connect(reader, &StoreReader::note_refused, this,
+          [messages](const QString& note, const QString& sentence) {
+            messages->show_offer(tr("Your note is not stored: %1").arg(sentence),
+                                 tr("Copy the note"), {},
+                                 [note] { QApplication::clipboard()->setText(note); });
+          });
+  connect(reader, &StoreReader::runs_changed, this, &MainWindow::show_runs);
+  connect(reader, &StoreReader::run_read, compare_, &ComparePage::show_run);
+  connect(reader, &StoreReader::compared, compare_, &ComparePage::show_comparison);
+  connect(reader, &StoreReader::trashed, compare_, &ComparePage::show_trashed);
+  connect(reader, &StoreReader::published_read, compare_, &ComparePage::show_published);
+  connect(reader, &StoreReader::heats_read, compare_->progress(), &ProgressStrip::show_heats);
+  connect(compare_->run_view(), &RunView::run_wanted, reader, &StoreReader::show_run);
 }
 
-void MainWindow::wire_launcher() {
+void MainWindow::show_runs(const RunListPointer& runs) {
+  runs_.set_runs(runs);
+  launcher_.see_runs(runs);
+  compare_->run_list()->set_trash(runs);
+  compare_->runs_changed();
+  const RunEntry* live = runs_.live();
+  commands_->set_live(live ? words(live->info.id.uuid) : QString());
+  if (patterns_) patterns_->set_measuring(live != nullptr);
+  forecast_.set_measuring(live != nullptr);
+  if (!live) devices_.ask();  // it starts a worker, which would disturb a measurement
+}
+
+void MainWindow::wire_runs() {
   connect(&launcher_, &RunLauncher::starting, compare_, &ComparePage::show_starting);
   connect(&launcher_, &RunLauncher::started, compare_, &ComparePage::choose_run);
   connect(&launcher_, &RunLauncher::failed, this, [this](const QString& sentence) {
     show_page(compare_page);
     compare_->messages()->show_error(sentence);
     compare_->progress()->allow_again();
+    commands_->allow_cancel();
     compare_->runs_changed();
   });
-}
-
-void MainWindow::wire_compare() {
-  connect(compare_->run_view(), &RunView::run_wanted, store_.reader(), &StoreReader::show_run);
-  connect(compare_, &ComparePage::quick_sweep_asked, this, &MainWindow::start_quick_sweep);
-  connect(compare_, &ComparePage::open_again_asked, store_.reader(), &StoreReader::open);
-  connect(compare_, &ComparePage::comparison_wanted, store_.reader(), &StoreReader::compare_runs);
-  connect(store_.reader(), &StoreReader::compared, compare_, &ComparePage::show_comparison);
   const auto act_on = [this](void (RunLauncher::*act)(const RunInfo&)) {
     return [this, act](const QString& uuid) {
       if (const RunEntry* entry = runs_.entry(uuid)) (launcher_.*act)(entry->info);
     };
   };
-  connect(compare_->progress(), &ProgressStrip::cancel_asked, this, act_on(&RunLauncher::cancel));
+  const RunListPanel* list = compare_->run_list();
+  connect(commands_, &CommandBar::cancel_asked, this, act_on(&RunLauncher::cancel));
   connect(compare_->progress(), &ProgressStrip::pause_asked, this, act_on(&RunLauncher::pause));
   connect(compare_->progress(), &ProgressStrip::continue_asked, this, act_on(&RunLauncher::go_on));
-  connect(compare_->run_list(), &RunListPanel::resume_asked, this, act_on(&RunLauncher::resume));
+  connect(list, &RunListPanel::resume_asked, this, act_on(&RunLauncher::resume));
   connect(compare_->run_view(), &RunView::resume_asked, this, act_on(&RunLauncher::resume));
-  connect(compare_->run_list(), &RunListPanel::again_asked, this, act_on(&RunLauncher::again));
+  connect(list, &RunListPanel::again_asked, this, act_on(&RunLauncher::again));
   connect(compare_->run_view(), &RunView::again_asked, this, act_on(&RunLauncher::again));
-  connect(store_.reader(), &StoreReader::heats_read, compare_->progress(),
-          &ProgressStrip::show_heats);
-  wire_run_list();
-}
-
-void MainWindow::wire_run_list() {
-  RunListPanel* list = compare_->run_list();
-  // By the reader itself: a field that loses the keyboard may tell while the window is closing.
-  connect(list, &RunListPanel::rename_wanted, store_.reader(),
-          [reader = store_.reader()](const QString& uuid, const QString& name) {
-            reader->describe_run(uuid, {.name = name.toStdString()});
-          });
-  connect(list, &RunListPanel::note_wanted, store_.reader(),
-          [reader = store_.reader()](const QString& uuid, const QString& note) {
-            reader->describe_run(uuid, {.note = note.toStdString()});
-          });
-  connect(list, &RunListPanel::tags_wanted, store_.reader(), &StoreReader::change_tags);
-  connect(list, &RunListPanel::trash_wanted, store_.reader(), &StoreReader::put_in_trash);
-  connect(list, &RunListPanel::restore_wanted, store_.reader(), &StoreReader::take_from_trash);
-  connect(list, &RunListPanel::remove_wanted, store_.reader(), &StoreReader::remove_runs);
-  connect(list, &RunListPanel::empty_trash_wanted, store_.reader(), &StoreReader::empty_trash);
-  connect(list, &RunListPanel::import_file_wanted, store_.reader(), &StoreReader::import_file);
   connect(list, &RunListPanel::new_run_wanted, this, &MainWindow::open_new_run);
   connect(list, &RunListPanel::export_asked, this, &MainWindow::export_runs);
   connect(list, &RunListPanel::import_asked, this, &MainWindow::import_runs);
-  connect(store_.reader(), &StoreReader::trashed, compare_, &ComparePage::show_trashed);
-  connect(store_.reader(), &StoreReader::published_read, compare_, &ComparePage::show_published);
+  connect(list->notes(), &RunNotes::settled, this, &MainWindow::go_on);
+  connect(compare_, &ComparePage::quick_sweep_asked, this, &MainWindow::start_quick_sweep);
 }
 
 void MainWindow::add_page(Page* page) {
@@ -215,15 +215,12 @@ void MainWindow::add_page(Page* page) {
 }
 
 void MainWindow::wire_commands() {
-  connect(commands_, &CommandBar::cancel_asked, this, [this] {
-    if (const RunEntry* live = runs_.live()) launcher_.cancel(live->info);
-  });
   connect(commands_, &CommandBar::device_chosen, this,
           [](const QString& kind) { QSettings().setValue(QStringLiteral("window/device"), kind); });
   connect(&devices_, &DeviceList::answered, this, [this] {
     if (!devices_.problem().isEmpty())
       return commands_->device_picker()->setToolTip(devices_.problem());
-    commands_->set_devices(devices_.devices());
+    commands_->set_devices(devices_.answer());
     commands_->choose_device(QSettings().value(QStringLiteral("window/device")).toString());
   });
 }
@@ -311,7 +308,7 @@ void MainWindow::open_new_run() {
 
 void MainWindow::make_new_run() {
   new_run_ = new NewRunDialog(this);
-  new_run_->set_devices(devices_.devices());
+  new_run_->set_devices(devices_.answer());
   new_run_->set_device(commands_->device());
   forecast_.set_measuring(runs_.live() != nullptr);
   connect(new_run_, &NewRunDialog::start_asked, &launcher_, &RunLauncher::start);
@@ -319,10 +316,10 @@ void MainWindow::make_new_run() {
   connect(&forecast_, &SweepForecast::answered, new_run_,
           [this] { new_run_->set_forecast(forecast_.forecast()); });
   connect(&devices_, &DeviceList::answered, new_run_,
-          [this] { new_run_->set_devices(devices_.devices()); });
+          [this] { new_run_->set_devices(devices_.answer()); });
   connect(commands_, &CommandBar::device_chosen, new_run_, &NewRunDialog::set_device);
   connect(&implementations_, &ImplementationList::answered, new_run_, [this] {
-    new_run_->set_implementations(implementations_.implementations(), implementations_.problem());
+    new_run_->set_implementations(implementations_.answer(), implementations_.problem());
   });
 }
 
@@ -387,7 +384,9 @@ void MainWindow::wire_files() {
           [this](const QString& file, const QString& problem) {
             if (!problem.isEmpty()) return refuse_file(file, problem);
             remember_file(file);
-            ask_for_window({.database = std::filesystem::absolute(file.toStdString())});
+            settle([this, file] {
+              give_way_to({.database = std::filesystem::absolute(file.toStdString())});
+            });
           });
   connect(store_.reader(), &StoreReader::file_imported, this,
           [this](const QString& file, const QString& uuid) {
@@ -411,6 +410,209 @@ void MainWindow::dropEvent(QDropEvent* event) {
   for (const QString& file : local_files(*event->mimeData())) {
     if (!open_file(file)) return;  // its sentence stands; the next file's would replace it
   }
+}
+
+void MainWindow::build_menus() {
+  build_file_menu();
+  QMenu* edit = menuBar()->addMenu(tr("&Edit"));
+  edit->addAction(commands_->copy_action());
+  edit->addAction(commands_->export_action());
+
+  QMenu* run = menuBar()->addMenu(tr("&Run"));
+  run->addAction(commands_->run_action());
+  run->addAction(compare_->progress()->pause_action());
+  run->addAction(commands_->cancel_action());
+  run->addSeparator();
+  QAction* fresh =
+      run->addAction(tr("&New run…"), QKeySequence(tr("Ctrl+N")), this, &MainWindow::open_new_run);
+  // Where the page's own command is a new run, it has both keys and the menu one line.
+  const auto list_once = [page_run = commands_->run_action(), fresh] {
+    const bool same = page_run->text() == tr("New run…");
+    fresh->setVisible(!same);
+    const QKeySequence own(tr("Ctrl+Return"));
+    page_run->setShortcuts(same ? QList{own, QKeySequence(tr("Ctrl+N"))} : QList{own});
+  };
+  connect(commands_->run_action(), &QAction::changed, fresh, list_once);
+  list_once();
+  run->addAction(tr("Run the &quick sweep"), QKeySequence(tr("Ctrl+R")), this,
+                 &MainWindow::start_quick_sweep);
+
+  build_view_menu();
+  build_page_menu();
+  QMenu* help = menuBar()->addMenu(tr("&Help"));
+  help->addAction(tr("&Keyboard shortcuts"), QKeySequence(tr("F1")), this, [this] {
+    gui::show_shortcuts(*menuBar(), {compare_, patterns(), attention()}, this);
+  });
+  help->addAction(tr("&About AttnScope"), this, [this] { gui::show_about(database_, this); });
+}
+
+void MainWindow::build_file_menu() {
+  QMenu* file = menuBar()->addMenu(tr("&File"));
+  file->addAction(tr("&Open…"), QKeySequence(tr("Ctrl+O")), this, &MainWindow::ask_for_open);
+  QMenu* recent = file->addMenu(tr("Open &recent"));
+  connect(recent, &QMenu::aboutToShow, this, [this, recent] { fill_recent(recent); });
+  fill_recent(recent);
+  file->addSeparator();
+  file->addAction(tr("&Import runs…"), this, &MainWindow::import_runs);
+  file->addAction(tr("&Export runs…"), QKeySequence(tr("Ctrl+E")), this,
+                  [this] { export_runs(compare_->run_list()->chosen_runs()); });
+  file->addSeparator();
+  file->addAction(tr("&Quit"), QKeySequence(tr("Ctrl+Q")), this, &QWidget::close);
+}
+
+void MainWindow::fill_recent(QMenu* menu) {
+  menu->clear();
+  for (const QString& file : recent_files())
+    menu->addAction(file, this, [this, file] { open_file(file); });
+  if (menu->isEmpty()) {
+    menu->addAction(tr("Nothing opened yet"))->setEnabled(false);
+    return;
+  }
+  menu->addSeparator();
+  menu->addAction(tr("&Forget these"), this, [] { forget_files(); });
+}
+
+void MainWindow::build_view_menu() {
+  QMenu* view = menuBar()->addMenu(tr("&View"));
+  view->addActions(page_actions_->actions());
+  view->addSeparator();
+  view->addAction(tr("&Search runs"), QKeySequence(tr("Ctrl+F")), this, [this] {
+    show_page(compare_page);
+    compare_->run_list()->search()->setFocus(Qt::ShortcutFocusReason);
+  });
+  connect(compare_->progress()->heats_action(), &QAction::triggered, this, [this] {
+    show_page(compare_page);
+    compare_->progress()->heats_view()->setFocus(Qt::ShortcutFocusReason);
+  });
+  view->addAction(compare_->progress()->heats_action());
+  view->addSeparator();
+  QMenu* themes = view->addMenu(tr("&Theme"));
+  theme_actions_ = new QActionGroup(this);
+  const std::pair<Theme, QString> entries[] = {{Theme::system, tr("As the &desktop")},
+                                               {Theme::light, tr("&Light")},
+                                               {Theme::dark, tr("D&ark")}};
+  for (const auto& [theme, name] : entries) {
+    QAction* action = themes->addAction(name, this, [this, theme = theme] { set_theme(theme); });
+    action->setCheckable(true);
+    action->setData(name_of(theme));
+    theme_actions_->addAction(action);
+  }
+  QMenu* sizes = view->addMenu(tr("Te&xt size"));
+  sizes->addAction(tr("&Larger"), QKeySequence(tr("Ctrl++")), this, [this] { step_text_size(1); });
+  sizes->addAction(tr("&Smaller"), QKeySequence(tr("Ctrl+-")), this,
+                   [this] { step_text_size(-1); });
+  sizes->addAction(tr("&As the desktop"), this, [this] { set_text_size(100); });
+}
+
+// What can be done on the page at the front; the keys work where its groups say.
+void MainWindow::build_page_menu() {
+  QMenu* menu = menuBar()->addMenu(tr("&Page"));
+  menu->menuAction()->setObjectName(page_menu_name);
+  const auto fill = [this, menu] {
+    menu->clear();
+    const auto* page = qobject_cast<Page*>(pages_->currentWidget());
+    for (const Page::PageActions& group :
+         page ? page->page_actions() : QList<Page::PageActions>()) {
+      menu->addSection(group.where);
+      menu->addActions(group.actions);
+    }
+    menu->menuAction()->setVisible(!menu->isEmpty());
+  };
+  connect(pages_, &QStackedWidget::currentChanged, menu, fill);
+  fill();
+}
+
+void MainWindow::set_theme(Theme theme) {
+  QSettings().setValue(QStringLiteral("window/theme"), name_of(theme));
+  for (QAction* action : theme_actions_->actions())
+    action->setChecked(action->data().toString() == name_of(theme));
+  apply_theme(theme);
+}
+
+void MainWindow::step_text_size(int direction) {
+  const QList<int>& sizes = text_sizes();
+  const qsizetype now = sizes.indexOf(kept_text_size());
+  set_text_size(sizes[std::clamp<qsizetype>(now + direction, 0, sizes.size() - 1)]);
+}
+
+void MainWindow::set_text_size(int percent) {
+  if (percent == kept_text_size()) return;
+  // Anew: headings were made for the old size. Edits of patterns go on in the next window.
+  settle_notes([this, percent] {
+    keep_text_size(percent);
+    WindowOptions next{.database = database_};
+    if (patterns_) next.patterns = patterns_->shared_editor();
+    give_way_to(next);
+  });
+}
+
+void MainWindow::restore() {
+  const QSettings settings;
+  if (!restoreGeometry(settings.value(QStringLiteral("window/geometry")).toByteArray())) {
+    const QRect there = screen()->availableGeometry();
+    const QSize size = first_size.boundedTo(there.size() - frame_room);
+    const QSize rest = there.size() - frame_room - size;
+    resize(size);
+    move(there.topLeft() + QPoint(rest.width() / 2, rest.height() / 2));
+  }
+  compare_->run_view()->set_preferred_baseline(
+      settings.value(QStringLiteral("compare/baseline")).toString());
+  compare_->run_view()->restore(settings.value(QStringLiteral("compare/chosen")).toMap());
+  const QString theme = settings.value(QStringLiteral("window/theme")).toString();
+  for (QAction* action : theme_actions_->actions())
+    action->setChecked(action->data().toString() == name_of(theme_named(theme)));
+  const int page = settings.value(QStringLiteral("window/page")).toInt();
+  const bool known = page > 0 && page < page_actions_->actions().size();
+  show_page(known ? static_cast<PageNumber>(page) : compare_page);
+}
+
+void MainWindow::give_way_to(const WindowOptions& next) {
+  is_settled_ = true;
+  save();  // the next window restores it while this one is still open
+  Q_EMIT window_asked(next);
+}
+
+void MainWindow::settle(std::function<void()> then) {
+  if (!patterns_ || !patterns_->has_unsaved()) return settle_notes(std::move(then));
+  show_page(patterns_page);
+  patterns_->settle_unsaved([this, then = std::move(then)] { settle_notes(then); });
+}
+
+void MainWindow::settle_notes(std::function<void()> then) {
+  if (compare_->run_list()->notes()->keep()) return then();
+  when_settled_ = std::move(then);
+  show_page(compare_page);
+  compare_->messages()->show_offer(tr("Waiting until what you wrote of a run is stored."),
+                                   tr("Go on without it"), {}, [this] { go_on(); });
+}
+
+void MainWindow::go_on() {
+  if (const auto act = std::exchange(when_settled_, nullptr)) act();
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+  if (!is_settled_) {
+    settle([this] {
+      is_settled_ = true;
+      close();  // which does nothing while it is at work
+    });
+    if (!is_settled_) return event->ignore();
+  }
+  save();
+  QMainWindow::closeEvent(event);
+}
+
+void MainWindow::save() const {
+  QSettings settings;
+  settings.setValue(QStringLiteral("window/geometry"), saveGeometry());
+  settings.setValue(QStringLiteral("window/page"),
+                    page_actions_->actions().indexOf(page_actions_->checkedAction()));
+  if (remember_database_)
+    settings.setValue(QStringLiteral("window/database"), words(database_.string()));
+  settings.setValue(QStringLiteral("compare/baseline"), compare_->run_view()->preferred_baseline());
+  settings.setValue(QStringLiteral("compare/chosen"), compare_->run_view()->chosen());
+  if (patterns_) settings.setValue(QStringLiteral("patterns/chosen"), patterns_->chosen());
+  if (attention_) settings.setValue(QStringLiteral("attention/chosen"), attention_->chosen());
 }
 
 }  // namespace attnscope::gui

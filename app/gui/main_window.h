@@ -5,12 +5,12 @@
 
 #include <QMainWindow>
 #include <QTimer>
+#include <functional>
 
 #include "app/gui/models/run_list_model.h"
 #include "app/gui/session/run_launcher.h"
-#include "app/gui/session/store_thread.h"
-#include "app/gui/session/sweep_forecast.h"
-#include "app/gui/session/worker_lists.h"
+#include "app/gui/session/store_reader.h"
+#include "app/gui/session/worker_questions.h"
 #include "app/gui/views/theme.h"
 #include "app/gui/window.h"
 
@@ -65,8 +65,12 @@ class MainWindow : public QMainWindow {
   void changeEvent(QEvent* event) override;
 
  private:
-  /// Another window in place of this one, after changes that are not saved were asked about.
-  void ask_for_window(const WindowOptions& options);
+  /// Asks about patterns that are not saved, stores what is being typed of a run, then does this.
+  void settle(std::function<void()> then);
+  void settle_notes(std::function<void()> then);
+  void go_on();
+  /// Another window in place of this one, which is settled.
+  void give_way_to(const WindowOptions& next);
   void make_new_run();
   void build_rail();
   void build_menus();
@@ -78,9 +82,8 @@ class MainWindow : public QMainWindow {
   void add_page(Page* page);
   void wire_store();
   void wire_files();
-  void wire_launcher();
-  void wire_compare();
-  void wire_run_list();
+  void wire_runs();
+  void show_runs(const RunListPointer& runs);
   void restore();
   void save() const;
   void tint_icons();
@@ -91,8 +94,6 @@ class MainWindow : public QMainWindow {
   void refuse_file(const QString& file, const QString& sentence);
   void step_text_size(int direction);
   void set_text_size(int percent);
-  void show_shortcuts();
-  void show_about();
 
   std::filesystem::path database_;
   StoreThread store_;
@@ -112,7 +113,8 @@ class MainWindow : public QMainWindow {
   std::shared_ptr<PatternEditor> editor_;  // of the window before; none: a new one
   PatternsPage* patterns_ = nullptr;
   AttentionPage* attention_ = nullptr;
-  bool unsaved_is_settled_ = false;  // the window may close
+  bool is_settled_ = false;  // the window may close
+  std::function<void()> when_settled_;
   NewRunDialog* new_run_ = nullptr;
   QToolBar* rail_ = nullptr;
   QActionGroup* page_actions_ = nullptr;

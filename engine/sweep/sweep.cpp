@@ -16,7 +16,6 @@
 namespace attnscope {
 namespace {
 
-constexpr std::uintmax_t max_file_bytes = 1 << 20;
 constexpr std::size_t most_cells = 100'000;
 // Of the paper's model, MiniLM-L6; its feed-forward layers are four times as wide as the others.
 constexpr std::int64_t paper_layers = 6;
@@ -281,7 +280,7 @@ Result<Sweep> load_sweep(std::string_view name_or_path) {
   }
   std::error_code failed;
   if (std::filesystem::exists(name_or_path, failed)) {
-    auto text = read_text_file(name_or_path, "sweep file", max_file_bytes);
+    auto text = read_text_file(name_or_path, "sweep file", largest_sweep);
     if (!text) return tl::unexpected(text.error());
     return parse_sweep(*text, name_or_path);
   }

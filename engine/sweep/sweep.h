@@ -6,6 +6,7 @@
 //   Result<Sweep> sweep = load_sweep("resources/sweeps/quick.json");
 //   for (const Heat& heat : sweep->heats) ...
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -27,6 +28,7 @@ struct Sweep {
 /// file in messages.
 [[nodiscard]] Result<Sweep> parse_sweep(std::string_view json, std::string_view source);
 
+inline constexpr std::uintmax_t largest_sweep = 1 << 20;  // bytes of a file
 /// A file by path, or one of the sweeps that ship, by name ("quick").
 [[nodiscard]] Result<Sweep> load_sweep(std::string_view name_or_path);
 

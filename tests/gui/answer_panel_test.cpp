@@ -17,7 +17,7 @@
 #include <set>
 
 #include "app/gui/charts/run_chart.h"
-#include "app/gui/session/read_run.h"
+#include "app/gui/session/snapshot.h"
 #include "app/gui/views/answer_fields.h"
 #include "app/gui/views/answer_list.h"
 #include "app/gui/views/effectiveness_plot.h"

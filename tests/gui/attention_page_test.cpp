@@ -18,7 +18,7 @@
 #include <cmath>
 
 #include "app/gui/charts/run_chart.h"
-#include "app/gui/session/recent_files.h"
+#include "app/gui/session/opened_files.h"
 #include "app/gui/views/attention_numbers.h"
 #include "app/gui/views/attention_source.h"
 #include "app/gui/views/figure_dialog.h"

@@ -6,7 +6,7 @@
 #include <QPushButton>
 
 #include "app/gui/charts/run_chart.h"
-#include "app/gui/session/read_run.h"
+#include "app/gui/session/snapshot.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 

@@ -17,7 +17,7 @@
 
 #include "app/gui/views/attention_page.h"
 #include "app/gui/views/attention_source.h"
-#include "app/gui/views/problem_label.h"
+#include "app/gui/views/fields.h"
 #include "tests/gui/gui_test.h"
 #include "tests/inspect/dump_bytes.h"
 

@@ -4,6 +4,7 @@
 
 #include <QLabel>
 #include <QLineEdit>
+#include <QPlainTextEdit>
 #include <QProcess>
 #include <QPushButton>
 #include <QSettings>
@@ -122,6 +123,25 @@ class LockedDatabaseTest : public QObject {
     QTRY_COMPARE(waited.count(), 1);
     QCOMPARE(failed.count(), 0);
     QCOMPARE(waiting.count(), 1);
+  }
+
+  void ANoteTypedDuringALock_KeepsTheWindowOpenUntilItIsStored() {
+    MainWindow window({.database = database()});
+    window.show();
+    QTRY_VERIFY_WITH_TIMEOUT(window.compare()->run_view()->run() != nullptr, patience_ms);
+    Holder holder(database(), "writing");
+    QVERIFY(holder.holds());
+    auto* note = window.findChild<QPlainTextEdit*>(QStringLiteral("run_note"));
+    QTRY_VERIFY(note->isVisible());
+    note->setFocus();
+    QTest::keyClicks(note, QStringLiteral("noisy"));
+    QVERIFY(!window.close());
+    QVERIFY(window.isVisible());
+    QVERIFY(!window.compare()->messages()->text().isEmpty());
+    QCOMPARE(note->toPlainText(), QStringLiteral("noisy"));
+    holder.let_go();
+    QTRY_VERIFY_WITH_TIMEOUT(!window.isVisible(), patience_ms);
+    QCOMPARE(open_store(database()).find_run("1")->note, std::string("noisy"));
   }
 
   void RequestsDuringALock_KeepTheirOrder() {

@@ -53,6 +53,9 @@ class MainWindowTest : public QObject {
     QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
   }
   [[nodiscard]] ComparePage* page() const { return window_->compare(); }
+  [[nodiscard]] QPushButton* cancel_button() const {
+    return window_->findChild<QPushButton*>(QStringLiteral("cancel"));
+  }
   [[nodiscard]] static RunStatus status_of(const RunListModel& runs) {
     return static_cast<RunStatus>(runs.index(0).data(RunListModel::status_role).toInt());
   }
@@ -137,12 +140,11 @@ class MainWindowTest : public QObject {
     open_window();
     start_by_clicks(QStringLiteral("until-cancelled"), QStringLiteral("64:256:*2"));
     ProgressStrip* strip = page()->progress();
-    QTRY_VERIFY_WITH_TIMEOUT(strip->isVisible() && strip->cancel_button()->isVisible(),
-                             patience_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(strip->isVisible() && cancel_button()->isVisible(), patience_ms);
     QTRY_VERIFY(strip->text().contains(QStringLiteral("sparse/segment/4")));
     QVERIFY(strip->text().contains(QStringLiteral("of 3")));
     QVERIFY(strip->text().contains(QStringLiteral("left")));
-    QTest::mouseClick(strip->cancel_button(), Qt::LeftButton);
+    QTest::mouseClick(cancel_button(), Qt::LeftButton);
     QTRY_COMPARE_WITH_TIMEOUT(status_of(window_->runs()), RunStatus::cancelled, patience_ms);
     QTRY_VERIFY(!strip->isVisible());
     QCOMPARE(window_->runs().index(0).data(RunListModel::fraction_role).toDouble(), 1.0 / 3);
@@ -156,8 +158,8 @@ class MainWindowTest : public QObject {
     window_.reset();
     open_window();
     QTRY_VERIFY_WITH_TIMEOUT(window_->runs().live() != nullptr, patience_ms);
-    QTRY_VERIFY(page()->progress()->cancel_button()->isVisible());
-    QTest::mouseClick(page()->progress()->cancel_button(), Qt::LeftButton);
+    QTRY_VERIFY(cancel_button()->isVisible());
+    QTest::mouseClick(cancel_button(), Qt::LeftButton);
     QTRY_COMPARE_WITH_TIMEOUT(status_of(window_->runs()), RunStatus::cancelled, patience_ms);
   }
 
@@ -217,7 +219,7 @@ class MainWindowTest : public QObject {
     QCOMPARE(sentence->text(), QStringLiteral("Heat 2 of 3, 128 tokens: being measured"));
     QTest::keyClick(strip->heats_view(), Qt::Key_Left);
     QVERIFY(sentence->text().startsWith(QStringLiteral("Heat 1 of 3, 64 tokens: measured (")));
-    QTest::mouseClick(strip->cancel_button(), Qt::LeftButton);
+    QTest::mouseClick(cancel_button(), Qt::LeftButton);
     QTRY_COMPARE_WITH_TIMEOUT(status_of(window_->runs()), RunStatus::cancelled, patience_ms);
   }
 

@@ -14,7 +14,7 @@
 #include <QToolButton>
 #include <QUrl>
 
-#include "app/gui/session/own_presets.h"
+#include "app/gui/session/sweep_files.h"
 #include "app/gui/views/contender_chips.h"
 #include "tests/gui/gui_test.h"
 
@@ -106,12 +106,22 @@ class NewRunDialogTest : public QObject {
         QStringLiteral("5 contenders at 64:2048:*2 tokens on cpu"));
   }
 
-  void ReturnInAField_StartsNothing() {
+  void ReturnInAField_StartsWhenAllIsRight() {
     QSignalSpy started(dialog_.get(), &NewRunDialog::start_asked);
-    type_into("sequence_tokens", QStringLiteral("96"));
-    QTest::keyClick(find<QLineEdit>("sequence_tokens"), Qt::Key_Return);
+    auto* lengths = find<QLineEdit>("sequence_tokens");
+    type_into("sequence_tokens", QStringLiteral("64:4"));
+    QTest::keyClick(lengths, Qt::Key_Return);
     QCOMPARE(started.count(), 0);
     QVERIFY(dialog_->isVisible());
+    // On a list of devices, Return means that.
+    type_into("sequence_tokens", QStringLiteral("96"));
+    find<QComboBox>("device_choice")->setFocus();
+    QTest::keyClick(find<QComboBox>("device_choice"), Qt::Key_Return);
+    QCOMPARE(started.count(), 0);
+    lengths->setFocus();
+    QTest::keyClick(lengths, Qt::Key_Return);
+    QTRY_COMPARE(started.count(), 1);
+    QVERIFY(!dialog_->isVisible());
     QVERIFY(own_presets().empty());
   }
 

@@ -6,8 +6,7 @@
 
 #include "app/gui/charts/mask_view.h"
 #include "app/gui/views/patterns_page.h"
-#include "app/gui/views/problem_label.h"
-#include "app/gui/views/side_area.h"
+#include "app/gui/views/fields.h"
 #include "tests/gui/gui_test.h"
 
 namespace attnscope::gui {

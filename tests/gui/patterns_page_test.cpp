@@ -23,8 +23,7 @@
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/pattern_matrix.h"
-#include "app/gui/views/problem_label.h"
-#include "app/gui/views/side_area.h"
+#include "app/gui/views/pattern_panel.h"
 #include "engine/sweep/sweep.h"
 #include "tests/gui/gui_test.h"
 

@@ -4,7 +4,7 @@
 #include <QAbstractItemModelTester>
 #include <QSignalSpy>
 
-#include "app/gui/session/read_run.h"
+#include "app/gui/session/snapshot.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 

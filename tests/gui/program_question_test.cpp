@@ -2,15 +2,11 @@
 //
 // Questions that the window puts to programs, and what becomes of them: every kind of question, and
 // every way in which a program does not answer.
-#include "app/gui/session/program_question.h"
-
 #include <memory>
 
 #include "app/gui/session/checkpoint_inspection.h"
-#include "app/gui/session/implementation_costs.h"
 #include "app/gui/session/program.h"
-#include "app/gui/session/sweep_forecast.h"
-#include "app/gui/session/worker_lists.h"
+#include "app/gui/session/worker_questions.h"
 #include "engine/sweep/sweep.h"
 #include "tests/gui/gui_test.h"
 
@@ -56,11 +52,11 @@ void ask(ProgramQuestion& question, int number) {
 
 bool has_answer(const ProgramQuestion& question) {
   if (const auto* devices = dynamic_cast<const DeviceList*>(&question))
-    return devices->devices().size() == 1;
+    return devices->answer().size() == 1;
   if (const auto* list = dynamic_cast<const ImplementationList*>(&question))
-    return list->implementations().size() == 3;
+    return list->answer().size() == 3;
   if (const auto* costs = dynamic_cast<const ImplementationCosts*>(&question))
-    return costs->costs().size() == 3;
+    return costs->answer().size() == 3;
   if (const auto* forecast = dynamic_cast<const SweepForecast*>(&question))
     return forecast->forecast().pairs.size() == 6;
   const auto* inspection = dynamic_cast<const CheckpointInspection*>(&question);
@@ -147,10 +143,29 @@ class ProgramQuestionTest : public QObject {
     QTRY_COMPARE(problem_of_one_answer(), QStringLiteral("the worker was not found."));
   }
 
-  void AProgramThatDies_IsSaidToHaveEnded() {
+  void AProgramThatEndsWithoutAWord_IsSaidToHaveEnded() {
+    be("exit 3");
+    ask(*question_, 0);
+    QTRY_VERIFY(problem_of_one_answer().contains(QStringLiteral("exit code 3")));
+  }
+
+  void AProgramThatIsKilled_IsSaidToBeAndAskedAgain() {
     be("kill -9 $$");
     ask(*question_, 0);
-    QTRY_VERIFY(problem_of_one_answer().contains(QStringLiteral("without an answer")));
+    QTRY_VERIFY(problem_of_one_answer().contains(QStringLiteral("killed by signal 9")));
+    QFETCH_GLOBAL(int, kind);
+    if (static_cast<Kind>(kind) == Kind::devices) return;  // which are asked for once
+    be_right();
+    ask(*question_, 0);
+    QTRY_COMPARE(answers_->size(), 2);
+    QVERIFY(has_answer(*question_));
+  }
+
+  void AProgramThatPrintsWithoutEnd_IsEnded() {
+    be("exec cat /dev/zero");
+    ask(*question_, 0);
+    QTRY_VERIFY_WITH_TIMEOUT(problem_of_one_answer().contains(QStringLiteral("was ended")),
+                             patience_ms);
   }
 
   void AProgramThatPrintsGarbage_IsOfAnotherVersion() {

@@ -12,7 +12,7 @@
 #include <QToolButton>
 
 #include "app/gui/charts/run_chart.h"
-#include "app/gui/session/read_run.h"
+#include "app/gui/session/snapshot.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/cell_panel.h"
 #include "app/gui/views/figure_dialog.h"

@@ -86,7 +86,7 @@ class RunsBesideWindowTest : public QObject {
     QVERIFY(is_alive(run.start.process_id, run.start.process_start_ticks));
 
     const auto next = open_window();
-    QPushButton* cancel = next->compare()->progress()->cancel_button();
+    auto* cancel = next->findChild<QPushButton*>(QStringLiteral("cancel"));
     QTRY_VERIFY_WITH_TIMEOUT(cancel->isVisible(), patience_ms);
     QTest::mouseClick(cancel, Qt::LeftButton);
     QTRY_COMPARE_WITH_TIMEOUT(status_of(next->runs(), run.id.uuid), RunStatus::cancelled,

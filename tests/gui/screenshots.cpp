@@ -8,7 +8,7 @@
 #include <cstdio>
 
 #include "app/gui/main_window.h"
-#include "app/gui/session/read_run.h"
+#include "app/gui/session/snapshot.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/patterns_page.h"
 #include "app/gui/views/popup_button.h"

@@ -11,6 +11,7 @@
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_view.h"
 #include "tests/gui/gui_test.h"
+#include "tests/gui/run_fixture.h"
 
 namespace attnscope::gui {
 namespace {
@@ -32,12 +33,14 @@ void wait_for_run(MainWindow& window, const QString& uuid) {
 bool prepare(MainWindow& window, RunListPanel& panel) {
   const int rows = panel.list()->model()->rowCount();
   if (rows < 3 || panel.trash().rowCount() > 0) return rows >= 2;
-  Q_EMIT panel.rename_wanted(key_of(panel, 0), QStringLiteral("Laptop, lid open"));
-  Q_EMIT panel.tags_wanted({key_of(panel, 0)},
-                           {QStringLiteral("camera-ready"), QStringLiteral("laptop")}, {});
-  Q_EMIT panel.note_wanted(key_of(panel, 0), QStringLiteral("Plugged in, nothing else running."));
-  Q_EMIT panel.tags_wanted({key_of(panel, 1)}, {QStringLiteral("draft")}, {});
-  Q_EMIT panel.trash_wanted({key_of(panel, rows - 1)});
+  const auto id_of = [&panel](int row) { return RunId{key_of(panel, row).toStdString()}; };
+  Store store = open_store(window.runs().entry(key_of(panel, 0))->info.file);
+  const bool described =
+      store.describe_run(id_of(0), {.name = "Laptop, lid open",
+                                    .tag = "camera-ready laptop",
+                                    .note = "Plugged in, nothing else running."}) &&
+      store.describe_run(id_of(1), {.tag = "draft"}) && store.put_in_trash({id_of(rows - 1)});
+  if (!described) return false;
   return QTest::qWaitFor(
       [&] { return panel.trash().rowCount() == 1 && window.runs().tags().size() == 3; },
       patience_ms);

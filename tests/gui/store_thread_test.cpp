@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/gui/session/store_thread.h"
-
 #include <QSignalSpy>
 
 #include "app/gui/models/run_list_model.h"
-#include "app/gui/session/read_run.h"
+#include "app/gui/session/snapshot.h"
+#include "app/gui/session/store_reader.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 
@@ -184,6 +183,43 @@ class StoreThreadTest : public QObject {
     QTRY_COMPARE(model.rowCount(), 0);
   }
 
+  void ANoteThatAnotherProcessChanged_IsKeptBesideTheNewOne() {
+    Store other = open_store(path("a.db"));
+    const RunId run = add_done_run(other, "done", {64});
+    StoreThread store(path("a.db"));
+    Heard written(store.reader(), &StoreReader::written_down);
+    Heard said(store.reader(), &StoreReader::succeeded);
+    store.start();
+    store.post(&StoreReader::write_note, text_of(run), QStringLiteral("first"), QString());
+    QTRY_COMPARE(written.count(), 1);
+    QCOMPARE(said.count(), 0);
+    QVERIFY(other.describe_run(run, {.note = "theirs"}));
+    store.post(&StoreReader::write_note, text_of(run), QStringLiteral("mine"),
+               QStringLiteral("first"));
+    QTRY_COMPARE(written.count(), 2);
+    QCOMPARE(other.find_run(run.uuid)->note, std::string("theirs\n\nmine"));
+    QCOMPARE(said.count(), 1);
+  }
+
+  void ADatabaseThatIsReplaced_IsSaidOnceAndTheOtherOpened() {
+    {
+      Store before = open_store(path("a.db"));
+      static_cast<void>(add_done_run(before, "before", {64}));
+    }
+    StoreThread store(path("a.db"));
+    RunListModel model;
+    connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
+    Heard gone(store.reader(), &StoreReader::gone);
+    store.start();
+    QTRY_COMPARE(model.rowCount(), 1);
+    for (const char* name : {"a.db", "a.db-wal", "a.db-shm"}) std::filesystem::remove(path(name));
+    QTRY_COMPARE(gone.count(), 1);
+    QVERIFY(std::get<0>(gone.all().front()).contains(QStringLiteral("a.db")));
+    store.post(&StoreReader::open);
+    QTRY_COMPARE(model.rowCount(), 0);
+    QCOMPARE(gone.count(), 1);
+  }
+
   void NameTagsAndTrash_AreAnsweredByANewList() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64});
@@ -196,8 +232,7 @@ class StoreThreadTest : public QObject {
     Heard trashed(store.reader(), &StoreReader::trashed);
     store.start();
     QTRY_COMPARE(model.rowCount(), 1);
-    store.post(&StoreReader::describe_run, text_of(run),
-               RunWords{.name = "mine", .note = "a note"});
+    store.post(&StoreReader::rename_run, text_of(run), QStringLiteral("mine"));
     QTRY_COMPARE(model.entry(text_of(run))->info.name, std::string("mine"));
     store.post(&StoreReader::change_tags, QStringList{text_of(run)},
                QStringList{QStringLiteral("a"), QStringLiteral("b")}, QStringList{});

@@ -2,6 +2,8 @@
 //
 // Files opened, dropped and remembered; menus and their shortcuts; size of text.
 #include <QAbstractButton>
+#include <QClipboard>
+#include <QDialog>
 #include <QDragEnterEvent>
 #include <QDropEvent>
 #include <QLabel>
@@ -11,27 +13,27 @@
 #include <QMimeData>
 #include <QPushButton>
 #include <QRegularExpression>
+#include <QScreen>
 #include <QSettings>
 #include <QShortcut>
 #include <QSignalSpy>
+#include <QTableView>
 #include <QToolButton>
 #include <fstream>
 #include <map>
 #include <set>
 
 #include "app/gui/main_window.h"
-#include "app/gui/session/file_kind.h"
-#include "app/gui/session/recent_files.h"
+#include "app/gui/session/opened_files.h"
 #include "app/gui/session/text.h"
-#include "app/gui/views/about_dialog.h"
 #include "app/gui/views/attention_page.h"
 #include "app/gui/views/command_bar.h"
 #include "app/gui/views/compare_page.h"
+#include "app/gui/views/help_dialogs.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/new_run_dialog.h"
 #include "app/gui/views/patterns_page.h"
 #include "app/gui/views/run_list_panel.h"
-#include "app/gui/views/shortcuts_dialog.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 
@@ -136,6 +138,13 @@ class WindowFilesTest : public QObject {
     QCOMPARE(recent_files().size(), 10);
     forget_files();
     QVERIFY(recent_files().isEmpty());
+  }
+
+  void TheFirstWindow_LiesOnTheScreen() {
+    open_window();
+    const QRect there = window_->screen()->availableGeometry();
+    QVERIFY(there.contains(window_->frameGeometry().topLeft()));
+    QVERIFY(window_->frameGeometry().bottom() <= there.bottom());
   }
 
   void ADroppedRun_IsAmongTheOwnRuns() {
@@ -326,20 +335,22 @@ class WindowFilesTest : public QObject {
 
   void TheTableOfShortcuts_HoldsThoseOfMenusAndPages() {
     open_window();
-    const ShortcutsDialog dialog(*window_->menuBar(), {window_->compare(), window_->patterns()});
-    for (const auto& [what, keys] : {std::pair{"Rename", "F2"},
-                                     {"Go to the table", "Ctrl+T"},
-                                     {"Save the pattern", "Ctrl+S"}}) {
-      const auto rows = dialog.model().findItems(QLatin1String(what), Qt::MatchExactly, 1);
-      QCOMPARE(rows.size(), 1);  // once, though the page's menu has it, too
-      QCOMPARE(dialog.model().item(rows.front()->row(), 2)->text(), QLatin1String(keys));
-    }
-    const auto found = dialog.model().findItems(QStringLiteral("New run…"), Qt::MatchExactly, 1);
-    QVERIFY(!found.isEmpty());
-    QStringList keys;
-    for (const QStandardItem* item : found)
-      keys.append(dialog.model().item(item->row(), 2)->text());
-    QVERIFY(keys.contains(QStringLiteral("Ctrl+N")));
+    QTest::keyClick(window_.get(), Qt::Key_F1);
+    const auto* table =
+        window_->findChild<QDialog*>(QStringLiteral("shortcuts"))->findChild<QTableView*>();
+    const auto keys_of = [model = table->model()](const QString& what) {
+      QStringList keys;
+      for (int row = 0; row < model->rowCount(); ++row) {
+        if (model->index(row, 1).data().toString() == what)
+          keys.append(model->index(row, 2).data().toString());
+      }
+      return keys;
+    };
+    // Once, though the page's menu has it, too.
+    QCOMPARE(keys_of(QStringLiteral("Rename")), QStringList("F2"));
+    QCOMPARE(keys_of(QStringLiteral("Go to the table")), QStringList("Ctrl+T"));
+    QCOMPARE(keys_of(QStringLiteral("Save the pattern")), QStringList("Ctrl+S"));
+    QVERIFY(keys_of(QStringLiteral("New run…")).contains(QStringLiteral("Ctrl+N")));
   }
 
   void TheMenuOfThePage_HoldsWhatCanBeDoneOnIt() {
@@ -347,7 +358,7 @@ class WindowFilesTest : public QObject {
     const auto texts = [this] {
       QStringList found;
       for (const QAction* menu : window_->menuBar()->actions()) {
-        if (menu->objectName() != ShortcutsDialog::page_menu || !menu->isVisible()) continue;
+        if (menu->objectName() != page_menu_name || !menu->isVisible()) continue;
         for (const QAction* action : menu->menu()->actions()) found.append(action->text());
       }
       return found;
@@ -378,10 +389,14 @@ class WindowFilesTest : public QObject {
   }
 
   void About_NamesTheVersionAndThePapers() {
-    QVERIFY(citations().contains(QStringLiteral("schlatt-2024-sparse-cross-encoders")));
-    const AboutDialog dialog(path("mine.db").toStdString());
+    open_window();
+    show_about(path("mine.db").toStdString(), window_.get());
+    const auto* dialog = window_->findChild<QDialog*>(QStringLiteral("about"));
+    QTest::mouseClick(dialog->findChild<QPushButton*>(QStringLiteral("copy_bibtex")),
+                      Qt::LeftButton);
+    QVERIFY(QApplication::clipboard()->text().contains("schlatt-2024-sparse-cross-encoders"));
     QString all;
-    for (const QLabel* label : dialog.findChildren<QLabel*>()) all += label->text();
+    for (const QLabel* label : dialog->findChildren<QLabel*>()) all += label->text();
     QVERIFY(all.contains(QStringLiteral("AttnScope 0.")));
     QVERIFY(all.contains(QStringLiteral("SQLite 3.")));
     QVERIFY(all.contains(path("mine.db")));

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "app/gui/charts/mask_problem.h"
-#include "app/gui/session/implementation_costs.h"
 #include "app/gui/session/snapshot.h"
 #include "engine/report/sheet.h"
+#include "app/gui/session/worker_questions.h"
 
 namespace attnscope::gui {
 

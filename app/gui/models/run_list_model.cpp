@@ -66,10 +66,11 @@ QString status_words(const RunEntry& entry) {
 
 QString run_tip(const RunEntry& entry) {
   const RunInfo& run = entry.info;
-  QStringList lines{title(run)};
+  constexpr int most = 400;  // letters that a tip has room for
+  QStringList lines{shortened(title(run), most)};
   if (!run.name.empty()) lines.append(QStringLiteral("Sweep: ") + words(run.start.sweep_name));
-  if (!run.tag.empty()) lines.append(QStringLiteral("Tags: ") + words(run.tag));
-  if (!run.note.empty()) lines.append(words(run.note));
+  if (!run.tag.empty()) lines.append(shortened(QStringLiteral("Tags: ") + words(run.tag), most));
+  if (!run.note.empty()) lines.append(shortened(words(run.note), most));
   lines.append({detail(entry), words(run.start.device),
                 QStringLiteral("Started ") + date_words(run.started_unix_ms), words(run.id.uuid)});
   if (is_in_trash(run))
@@ -203,7 +204,7 @@ bool RunListModel::setData(const QModelIndex& index, const QVariant& value, int 
   if (role != Qt::EditRole || !editable_ || !checkIndex(index, CheckIndexOption::IndexIsValid))
     return false;
   const RunInfo& run = runs_[static_cast<std::size_t>(index.row())].info;
-  const QString typed = value.toString().simplified();
+  const QString typed = harmless(value.toString().simplified());
   if (typed == words(title_of(run))) return false;
   // The sweep's own name needs no second one.
   const bool own = typed != words(run.start.sweep_name);
@@ -214,6 +215,28 @@ bool RunListModel::setData(const QModelIndex& index, const QVariant& value, int 
 Qt::ItemFlags RunListModel::flags(const QModelIndex& index) const {
   Qt::ItemFlags flags = QAbstractListModel::flags(index);
   return editable_ && index.isValid() ? flags | Qt::ItemIsEditable : flags;
+}
+
+void RunFilter::set_search(const QString& text) {
+  words_ = text.split(QLatin1Char(' '), Qt::SkipEmptyParts);
+  invalidateFilter();
+}
+
+void RunFilter::set_tags(const QStringList& tags) {
+  tags_ = tags;
+  invalidateFilter();
+}
+
+bool RunFilter::filterAcceptsRow(int row, const QModelIndex& parent) const {
+  const QModelIndex index = sourceModel()->index(row, 0, parent);
+  const QString text = index.data(RunListModel::search_role).toString();
+  const QStringList own =
+      index.data(RunListModel::tags_role).toString().split(QLatin1Char(' '), Qt::SkipEmptyParts);
+  return std::all_of(
+             words_.begin(), words_.end(),
+             [&](const QString& word) { return text.contains(word, Qt::CaseInsensitive); }) &&
+         std::all_of(tags_.begin(), tags_.end(),
+                     [&](const QString& tag) { return own.contains(tag); });
 }
 
 }  // namespace attnscope::gui

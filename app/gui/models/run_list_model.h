@@ -3,10 +3,14 @@
 //
 // The run list, or the trash: live runs on top, then newest first. New snapshots change, insert and
 // remove single rows, so that the view keeps its selection while a run grows. A name typed in place
-// is asked for with a signal and shown when the store has it.
+// is asked for with a signal and shown when the store has it. And the runs of it that a person
+// looks for: every word of the search stands somewhere in a run's name, tags, device, date or note,
+// and it has every chosen tag.
 
 #include <QAbstractListModel>
 #include <QSet>
+#include <QSortFilterProxyModel>
+#include <QStringList>
 #include <vector>
 
 #include "app/gui/session/snapshot.h"
@@ -65,5 +69,21 @@ class RunListModel : public QAbstractListModel {
 [[nodiscard]] QString run_tip(const RunEntry& entry);
 /// What a search looks through: name, sweep, tags, device, date, status and note.
 [[nodiscard]] QString run_search_words(const RunEntry& entry);
+
+class RunFilter : public QSortFilterProxyModel {
+  Q_OBJECT
+ public:
+  using QSortFilterProxyModel::QSortFilterProxyModel;
+
+  void set_search(const QString& text);
+  void set_tags(const QStringList& tags);
+  [[nodiscard]] const QStringList& tags() const { return tags_; }
+
+ protected:
+  [[nodiscard]] bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
+
+ private:
+  QStringList words_, tags_;
+};
 
 }  // namespace attnscope::gui

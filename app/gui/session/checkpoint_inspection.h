@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "app/gui/session/attention_session.h"
-#include "app/gui/session/program_question.h"
+#include "app/gui/session/program.h"
 
 namespace attnscope::gui {
 

@@ -4,9 +4,12 @@
 #include <QCoreApplication>
 #include <QFile>
 #include <QStringList>
+#include <cstring>
+#include <utility>
 
 #include "app/gui/session/text.h"
 #include "engine/store/store.h"
+#include "kernels/base/written_file.h"
 
 namespace attnscope::gui {
 namespace {
@@ -14,6 +17,22 @@ namespace {
 bool is_folder(const std::filesystem::path& path) {
   std::error_code ignored;
   return std::filesystem::is_directory(path, ignored);
+}
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::milliseconds usual_patience = 2min;  // a busy machine loads LibTorch slowly
+constexpr int killed_ms = 2000;                             // for a killed process to be gone
+constexpr qsizetype most_printed = 16 << 20;                // bytes; an answer is far shorter
+constexpr qsizetype most_said = 64 << 10;  // bytes of the end, which holds the last sentence
+
+/// How a process ended that says nothing of it itself.
+QString end_in_words(int exit_code, QProcess::ExitStatus status) {
+  if (status != QProcess::CrashExit)
+    return ProgramQuestion::tr("attnscope ended without an answer (exit code %1).").arg(exit_code);
+  return ProgramQuestion::tr("attnscope was killed by signal %1 (%2) and gave no answer.")
+      .arg(exit_code)
+      .arg(QString::fromLocal8Bit(strsignal(exit_code)));
 }
 
 }  // namespace
@@ -60,6 +79,108 @@ bool is_running(qint64 process_id) {
   const QByteArray text = stat.readAll();
   const qsizetype bracket = text.lastIndexOf(')');
   return bracket >= 0 && text.size() > bracket + 2 && text.at(bracket + 2) != 'Z';
+}
+
+ProgramQuestion::ProgramQuestion(QObject* parent, std::chrono::milliseconds pause)
+    : QObject(parent) {
+  pause_.setSingleShot(true);
+  pause_.setInterval(pause);
+  connect(&pause_, &QTimer::timeout, this, &ProgramQuestion::start);
+  hangs_.setSingleShot(true);
+  set_patience(usual_patience);
+  connect(&hangs_, &QTimer::timeout, this,
+          [this] { fail(tr("attnscope did not answer in time and was ended.")); });
+}
+
+ProgramQuestion::~ProgramQuestion() {
+  give_up();
+  for (QProcess* process : findChildren<QProcess*>()) {
+    if (process->state() != QProcess::NotRunning) process->waitForFinished(killed_ms);
+  }
+}
+
+void ProgramQuestion::put(Question question) {
+  if (question == question_) return;
+  give_up();
+  drop_answer();
+  question_ = std::move(question);
+  problem_.clear();
+  is_asking_ = true;
+  pause_.start();
+  Q_EMIT changed();
+}
+
+void ProgramQuestion::forget() {
+  if (question_ == Question()) return;
+  give_up();
+  drop_answer();
+  question_ = {};
+  problem_.clear();
+  is_asking_ = false;
+  Q_EMIT changed();
+}
+
+void ProgramQuestion::fail(const QString& sentence) {
+  question_ = {};
+  drop_answer();
+  end(sentence);
+}
+
+void ProgramQuestion::end(const QString& problem) {
+  give_up();
+  problem_ = problem;
+  is_asking_ = false;
+  Q_EMIT changed();
+  Q_EMIT answered();
+}
+
+void ProgramQuestion::start() {
+  for (const auto& [name, text] : question_.files) {
+    if (const Status written = write_file(path_of(name).toStdString(), text); !written)
+      return fail(words(written.error().message));
+  }
+  printed_.clear();
+  said_.clear();
+  process_ = new QProcess(this);
+  connect(process_, &QProcess::readyReadStandardOutput, this, &ProgramQuestion::take_output);
+  connect(process_, &QProcess::readyReadStandardError, this, &ProgramQuestion::take_output);
+  connect(process_, &QProcess::finished, this, &ProgramQuestion::finished);
+  connect(process_, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
+    if (error == QProcess::FailedToStart)
+      fail(tr("Cannot start %1: %2.").arg(process_->program(), process_->errorString()));
+  });
+  if (hangs_.intervalAsDuration() > 0ms) hangs_.start();
+  process_->start(attnscope_program(), question_.arguments);
+}
+
+void ProgramQuestion::give_up() {
+  pause_.stop();
+  hangs_.stop();
+  QProcess* process = std::exchange(process_, nullptr);
+  if (!process) return;
+  process->disconnect(this);
+  if (process->state() == QProcess::NotRunning) return process->deleteLater();
+  connect(process, &QProcess::finished, process, &QObject::deleteLater);
+  process->kill();
+}
+
+void ProgramQuestion::take_output() {
+  printed_ += process_->readAllStandardOutput();
+  said_ = (said_ + process_->readAllStandardError()).right(most_said);
+  if (printed_.size() > most_printed)
+    fail(tr("attnscope printed more than any answer is long, and was ended."));
+}
+
+void ProgramQuestion::finished(int exit_code, QProcess::ExitStatus status) {
+  take_output();
+  if (!process_) return;
+  if (exit_code != 0 || status == QProcess::CrashExit) {
+    const QString sentence = last_sentence(said_);
+    return fail(sentence.isEmpty() ? end_in_words(exit_code, status) : sentence);
+  }
+  if (!read(std::exchange(printed_, {})))
+    return fail(tr("What attnscope answered is of another version."));
+  end({});
 }
 
 }  // namespace attnscope::gui

@@ -28,9 +28,13 @@ QString new_stem() {
          QDateTime::currentDateTimeUtc().toString(QStringLiteral("yyyyMMdd-HHmmss-zzz"));
 }
 
-QString text_of(const QString& file) {
+/// What the end of a child's standard error says.
+QString said_in(const QString& file) {
+  constexpr qint64 most_of_log = 64 << 10;
   QFile log(file);
-  return log.open(QIODevice::ReadOnly) ? last_sentence(log.readAll()) : QString();
+  if (!log.open(QIODevice::ReadOnly)) return {};
+  log.seek(std::max<qint64>(0, log.size() - most_of_log));
+  return last_sentence(log.read(most_of_log));
 }
 
 }  // namespace
@@ -124,7 +128,7 @@ void RunLauncher::watch() {
       Q_EMIT started(words(begun->info.id.uuid));
     } else if (is_running(child.process_id)) {
       waiting.push_back(child);
-    } else if (const QString sentence = text_of(child.log); !sentence.isEmpty()) {
+    } else if (const QString sentence = said_in(child.log); !sentence.isEmpty()) {
       Q_EMIT failed(sentence);
     } else if (child.looks < looks_after_end) {
       // Without a word it has finished a run that one of the next looks at the store shows.

@@ -34,7 +34,6 @@ class RunLauncher : public QObject {
   void go_on(const RunInfo& run);
   /// Lets the launcher see which of its children have begun their run.
   void see_runs(const RunListPointer& runs);
-  [[nodiscard]] bool is_starting() const { return !children_.empty(); }
 
  Q_SIGNALS:
   void starting();

@@ -2,23 +2,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // What the store thread hands to the window: immutable values, shared by pointer, so that no page
-// ever touches the store and no lock is needed.
+// ever touches the store and no lock is needed. And how they are read: a run's cells, one slice of
+// them drawn in every view, and the same slice set out along two keys.
 
 #include <QMetaType>
 #include <QString>
 #include <QStringList>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "engine/heat/cell.h"
+#include "engine/report/answer.h"
 #include "engine/report/compare.h"
 #include "engine/report/figure.h"
 #include "engine/report/pivot.h"
+#include "engine/report/question.h"
 #include "engine/report/slice.h"
 #include "engine/report/table.h"
+#include "engine/store/store.h"
 
 namespace attnscope::gui {
 
@@ -99,6 +104,31 @@ struct ComparisonSnapshot {
 using ComparisonPointer = std::shared_ptr<const ComparisonSnapshot>;
 using PublishedPointer = std::shared_ptr<const PublishedSnapshot>;
 using RunPointer = std::shared_ptr<const RunSnapshot>;
+
+/// With a person's words as they can be shown.
+[[nodiscard]] RunInfo shown(RunInfo run);
+
+/// `before` is what was read last: where it holds the same cells of an ended run against the same
+/// baseline, they are taken from it, so that another slice costs no reading.
+[[nodiscard]] RunPointer read_run(const Store& store, const RunRequest& request,
+                                  const RunPointer& before = nullptr);
+
+[[nodiscard]] Result<RunListPointer> read_run_list(const Store& store);
+
+/// What is asked, but for lengths that are still in their file.
+struct AskedQuestion {
+  report::Question question = {};
+  QString lengths_file = {};  // empty: the question has them
+  friend bool operator==(const AskedQuestion&, const AskedQuestion&) = default;
+};
+
+struct AnswerSnapshot {
+  std::vector<report::Answer> settings;  // one, unless panels stand for an axis
+  QString lengths_problem;               // the file of lengths could not be read
+};
+using AnswerPointer = std::shared_ptr<const AnswerSnapshot>;
+
+[[nodiscard]] AnswerPointer find_answer(const RunSnapshot& run, const AskedQuestion& asked);
 
 }  // namespace attnscope::gui
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "app/gui/session/read_run.h"
+#include "app/gui/session/snapshot.h"
 #include "app/gui/session/text.h"
 
 namespace attnscope::gui {
@@ -46,7 +46,7 @@ std::vector<RunId> ids_of(const QStringList& uuids) {
 
 std::string changed_tag(const std::string& tag, const QStringList& added,
                         const QStringList& removed) {
-  std::vector<std::string> kept = tag_words(tag);
+  std::vector<std::string> kept = tag_words(harmless(tag));
   for (const QString& word : removed) std::erase(kept, word.toStdString());
   std::string text = tag_of(kept);
   for (const QString& word : added) text += ' ' + word.toStdString();
@@ -95,7 +95,8 @@ StoreReader::~StoreReader() {
 }
 
 void StoreReader::open() {
-  if (store_) return;
+  if (store_ && store_->is_at_its_place()) return;
+  store_.reset();
   if (!tick_) {
     tick_ = new QTimer(this);
     connect(tick_, &QTimer::timeout, this, &StoreReader::tick);
@@ -121,6 +122,8 @@ void StoreReader::open() {
   store_ = std::move(*store);
   // Requests wait between their tries, so that the thread is never held for long.
   store_->set_busy_timeout(busy_timeout);
+  is_gone_ = false;
+  seen_version_ = -1;
   Q_EMIT opened();
   if (!store_->warning().empty()) Q_EMIT warned(words(store_->warning()));
   could_read();
@@ -137,6 +140,12 @@ void StoreReader::try_database(const QString& file) {
 
 void StoreReader::tick() {
   if (!store_) return open();
+  if (!is_gone_ && !store_->is_at_its_place()) {
+    is_gone_ = true;
+    Q_EMIT gone(tr("The database %1 was moved, deleted or replaced. What was read of it is still "
+                   "shown, and nothing can be stored in it; open what is there now.")
+                    .arg(words(database_.string())));
+  }
   ask_again();
   look();
 }
@@ -287,12 +296,13 @@ bool StoreReader::writable() {
   return false;
 }
 
-void StoreReader::change(std::function<Status()> request) {
-  if (writable()) ask(std::move(request));
+void StoreReader::change(std::function<Status()> request, std::function<void(const Status&)> end) {
+  if (writable()) return ask(std::move(request), std::move(end));
+  if (end) end(fail("{}: nothing can be stored in it now.", database_.string()));
 }
 
-void StoreReader::ask(std::function<Status()> request) {
-  requests_.push_back({std::move(request)});
+void StoreReader::ask(std::function<Status()> request, std::function<void(const Status&)> end) {
+  requests_.push_back({std::move(request), std::move(end)});
   // Later requests wait behind one that waits: they may depend on it.
   if (requests_.size() == 1) ask_again();
 }
@@ -303,8 +313,10 @@ void StoreReader::ask_again() {
     const Status done = first.ask();
     if (!done && done.error().kind == ErrorKind::locked && ++first.tries < most_tries_)
       return wait_for_lock();
+    const auto end = std::move(first.end);
     requests_.pop_front();
     if (!done) Q_EMIT failed(words(done.error().message));
+    if (end) end(done);
   }
   end_wait_if_free();
 }
@@ -314,17 +326,43 @@ void StoreReader::words_changed(const QStringList& uuids) {
   if (shown_ && uuids.contains(shown_->uuid)) read_shown();
 }
 
-void StoreReader::describe_run(const QString& uuid, const RunWords& words) {
-  change([this, uuid, words]() -> Status {
-    Status described = store_->describe_run(RunId{uuid.toStdString()}, words);
-    if (described) words_changed({uuid});
-    return described;
+void StoreReader::rename_run(const QString& uuid, const QString& name) {
+  change([this, uuid, name]() -> Status {
+    Status named = store_->describe_run(RunId{uuid.toStdString()}, {.name = name.toStdString()});
+    if (named) words_changed({uuid});
+    return named;
+  });
+}
+
+void StoreReader::write_note(const QString& uuid, const QString& note, const QString& before) {
+  const auto write = [this, uuid, note, before]() -> Status {
+    const Result<RunInfo> run = store_->find_run(uuid.toStdString());
+    if (!run) return tl::unexpected(run.error());
+    const QString stored = harmless(words(run->note));
+    const bool is_another = stored != before && stored != note && !stored.isEmpty();
+    const QString both = stored + QStringLiteral("\n\n") + note;
+    if (Status written =
+            store_->describe_run(run->id, {.note = (is_another ? both : note).toStdString()});
+        !written) {
+      return written;
+    }
+    words_changed({uuid});
+    if (is_another) {
+      Q_EMIT succeeded(tr("The note of run %1 had been changed elsewhere meanwhile: it holds that "
+                          "text and, below it, yours.")
+                           .arg(run->number));
+    }
+    return {};
+  };
+  change(write, [this, note](const Status& written) {
+    if (!written) Q_EMIT note_refused(note, words(written.error().message));
+    Q_EMIT written_down();
   });
 }
 
 void StoreReader::change_tags(const QStringList& uuids, const QStringList& added,
                               const QStringList& removed) {
-  change([this, uuids, added, removed]() -> Status {
+  const auto write = [this, uuids, added, removed]() -> Status {
     for (const RunId& id : ids_of(uuids)) {
       const Result<RunInfo> run = store_->find_run(id.uuid);
       if (!run) return tl::unexpected(run.error());
@@ -333,7 +371,8 @@ void StoreReader::change_tags(const QStringList& uuids, const QStringList& added
     }
     words_changed(uuids);
     return {};
-  });
+  };
+  change(write, [this](const Status&) { Q_EMIT written_down(); });
 }
 
 void StoreReader::put_in_trash(const QStringList& uuids) {
@@ -379,8 +418,8 @@ void StoreReader::empty_trash() {
 }
 
 void StoreReader::compare_runs(const QString& uuid_a, const QString& uuid_b) {
-  comparing_.start([this, a = RunInFile{file_of(uuid_a), uuid_a},
-                    b = RunInFile{file_of(uuid_b), uuid_b}] { Q_EMIT compared(compare(a, b)); });
+  reading_.start([this, a = RunInFile{file_of(uuid_a), uuid_a},
+                  b = RunInFile{file_of(uuid_b), uuid_b}] { Q_EMIT compared(compare(a, b)); });
 }
 
 void StoreReader::export_runs(const QStringList& uuids, const QString& file) {
@@ -410,35 +449,27 @@ void StoreReader::import_file(const QString& file) {
 // The runs that ship with the program.
 
 void StoreReader::read_published(const std::filesystem::path& folder) {
-  std::error_code ignored;  // a folder that is not there ships no runs
-  to_publish_.clear();
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    std::filesystem::path file = entry.path() / "run.attn";
-    if (std::filesystem::exists(file, ignored)) to_publish_.push_back(std::move(file));
-  }
-  std::sort(to_publish_.begin(), to_publish_.end());
-  publishing_ = std::make_shared<PublishedSnapshot>();
-  read_next_published();
-}
-
-void StoreReader::read_next_published() {
-  if (to_publish_.empty()) {
-    published_ = std::exchange(publishing_, nullptr);
-    Q_EMIT published_read(published_);
-    return;
-  }
-  const std::filesystem::path file = to_publish_.front();
-  to_publish_.pop_front();
-  const Result<Store> store = Store::open(file, Store::Mode::read_only);
-  const auto runs = store ? store->runs() : tl::unexpected(store.error());
-  if (runs) {
-    for (const RunInfo& info : *runs)
-      publishing_->runs.push_back({words(file.string()), {info, std::nullopt}});
-  } else {
-    Q_EMIT failed(words(runs.error().message));
-  }
-  QMetaObject::invokeMethod(
-      this, [this] { read_next_published(); }, Qt::QueuedConnection);
+  reading_.start([this, folder] {
+    std::vector<std::filesystem::path> files;
+    std::error_code ignored;  // a folder that is not there ships no runs
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+      const std::filesystem::path file = entry.path() / "run.attn";
+      if (std::filesystem::exists(file, ignored)) files.push_back(file);
+    }
+    std::ranges::sort(files);
+    auto published = std::make_shared<PublishedSnapshot>();
+    for (const std::filesystem::path& file : files) {
+      const Result<Store> store = Store::open(file, Store::Mode::read_only);
+      const auto runs = store ? store->runs() : tl::unexpected(store.error());
+      if (!runs) Q_EMIT failed(words(runs.error().message));
+      for (const RunInfo& info : runs.value_or(std::vector<RunInfo>()))
+        published->runs.push_back({words(file.string()), {shown(info), std::nullopt}});
+    }
+    QMetaObject::invokeMethod(this, [this, published] {
+      published_ = published;
+      Q_EMIT published_read(published_);
+    });
+  });
 }
 
 std::filesystem::path StoreReader::file_of(const QString& uuid) const {
@@ -463,6 +494,25 @@ const Store* StoreReader::store_of(const QString& uuid) {
     published_store_ = std::move(*store);
   }
   return &*published_store_;
+}
+
+StoreThread::StoreThread(const std::filesystem::path& database)
+    : reader_(new StoreReader(database)) {
+  reader_->moveToThread(&thread_);
+  QObject::connect(&thread_, &QThread::started, reader_, &StoreReader::open);
+  QObject::connect(&thread_, &QThread::finished, reader_, &QObject::deleteLater);
+  thread_.setObjectName(QStringLiteral("store"));
+}
+
+StoreThread::~StoreThread() {
+  const bool started = thread_.isRunning() || thread_.isFinished();
+  // What was posted before is done first.
+  if (thread_.isRunning())
+    QMetaObject::invokeMethod(
+        reader_, [] {}, Qt::BlockingQueuedConnection);
+  thread_.quit();
+  thread_.wait();
+  if (!started) delete reader_;
 }
 
 }  // namespace attnscope::gui

@@ -1,12 +1,18 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Owns the Store and lives on its thread (store_thread.h). It watches the file about twice a second
-// for what other processes commit, and hands the window immutable snapshots. Requests are answered
-// by signals, in order.
+// Owns the Store, on a thread of its own. It watches the file about twice a second for what other
+// processes commit, and hands the window immutable snapshots. Requests are answered by signals, in
+// order.
+//
+//   StoreThread store(default_database());
+//   connect(store.reader(), &StoreReader::runs_changed, list, &RunListModel::set_runs);
+//   store.start();
+//   store.post(&StoreReader::show_run, RunRequest{.uuid = "..."});
 
 #include <QElapsedTimer>
 #include <QObject>
+#include <QThread>
 #include <QThreadPool>
 #include <QTimer>
 #include <atomic>
@@ -14,6 +20,8 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <type_traits>
+#include <utility>
 
 #include "app/gui/session/heats.h"
 #include "app/gui/session/snapshot.h"
@@ -30,10 +38,13 @@ class StoreReader : public QObject {
 
   /// How often a request is tried while another process holds the database; before it is opened.
   void set_most_tries(int tries) { most_tries_ = tries; }
-  /// Also tries again after `refused`.
+  /// Also tries again after `refused` and `gone`.
   void open();
   void show_run(const RunRequest& request);
-  void describe_run(const QString& uuid, const RunWords& words);
+  void rename_run(const QString& uuid, const QString& name);
+  /// `before`: the note that was changed into this one. Where somebody else has changed it too,
+  /// both texts are kept.
+  void write_note(const QString& uuid, const QString& note, const QString& before);
   void change_tags(const QStringList& uuids, const QStringList& added, const QStringList& removed);
   void put_in_trash(const QStringList& uuids);
   void take_from_trash(const QStringList& uuids);
@@ -46,8 +57,8 @@ class StoreReader : public QObject {
   void try_database(const QString& file);
   /// On a thread of its own.
   void compare_runs(const QString& uuid_a, const QString& uuid_b);
-  /// Reads FOLDER/*/run.attn one after the other, other requests between them; these runs are then
-  /// shown like the database's, read-only.
+  /// Reads FOLDER/*/run.attn on a thread of its own; these runs are then shown like the database's,
+  /// read-only.
   void read_published(const std::filesystem::path& folder);
   /// Of the newest run that measured what the processor can reach; unanswered when none has.
   void read_ceilings();
@@ -79,6 +90,11 @@ class StoreReader : public QObject {
   void file_imported(const QString& file, const QString& uuid);
   /// An empty problem: the database fits.
   void database_tried(const QString& file, const QString& problem);
+  /// The file has not its name any more, or another has it; open() opens that.
+  void gone(const QString& sentence);
+  /// One note, or the tags of some runs, have been stored, or refused with `failed`.
+  void written_down();
+  void note_refused(const QString& note, const QString& sentence);
   /// What a request came to.
   void succeeded(const QString& sentence);
   void failed(const QString& sentence);
@@ -87,6 +103,7 @@ class StoreReader : public QObject {
   /// Asked for by a person: tried again at every tick while another process holds the database.
   struct Request {
     std::function<Status()> ask;
+    std::function<void(const Status&)> end = {};
     int tries = 0;
   };
 
@@ -96,7 +113,6 @@ class StoreReader : public QObject {
   void check_when_idle();
   void read_shown();
   void read_shown_if_it_grew();
-  void read_next_published();
   /// Where the run is: in the database, or in a published file, which stays open while it is shown.
   [[nodiscard]] const Store* store_of(const QString& uuid);
   /// The file that holds the run; the database's own where it is not a published one.
@@ -104,9 +120,9 @@ class StoreReader : public QObject {
   /// After a request changed what lists show of these runs.
   void words_changed(const QStringList& uuids);
   [[nodiscard]] bool writable();
-  /// Asks where the database may be changed.
-  void change(std::function<Status()> request);
-  void ask(std::function<Status()> request);
+  /// Asks where the database may be changed. `end` hears what becomes of it.
+  void change(std::function<Status()> request, std::function<void(const Status&)> end = {});
+  void ask(std::function<Status()> request, std::function<void(const Status&)> end = {});
   void ask_again();
   /// An error of reading: waits where a lock is the reason, else says it, once.
   void cannot_read(const Error& error);
@@ -122,12 +138,11 @@ class StoreReader : public QObject {
   int most_tries_ = 90;           // with the ticks between them about a minute
   bool reading_waits_ = false;    // for the same lock
   bool is_waiting_ = false;       // and the window was told so
+  bool is_gone_ = false;          // likewise
   QString said_;  // the last error of reading, so that it is not said twice a second
   std::int64_t seen_version_ = -1;
   RunListPointer list_;
   HeatsPointer heats_;  // of the live run
-  std::deque<std::filesystem::path> to_publish_;
-  std::shared_ptr<PublishedSnapshot> publishing_;
   PublishedPointer published_;
   std::optional<Store> published_store_;  // of the published run that was shown last
   std::optional<RunRequest> shown_;
@@ -138,7 +153,33 @@ class StoreReader : public QObject {
   QElapsedTimer since_read_;
   bool checked_ = false;
   std::atomic<bool> stop_checking_{false};
-  QThreadPool comparing_, checking_;  // last, so that they have ended before anything else goes
+  QThreadPool reading_, checking_;  // last, so that they have ended before anything else goes
+};
+
+class StoreThread {
+ public:
+  explicit StoreThread(const std::filesystem::path& database);
+  ~StoreThread();
+  StoreThread(const StoreThread&) = delete;
+  StoreThread& operator=(const StoreThread&) = delete;
+
+  void start() { thread_.start(); }
+  /// To connect to, not to call: what it says is heard on the thread of who hears it, and what it
+  /// hears it does on its own.
+  [[nodiscard]] StoreReader* reader() const { return reader_; }
+  /// Has the reader do this when it is done with all that was posted before.
+  template <typename... Wanted, typename... Given>
+  void post(void (StoreReader::*request)(Wanted...), Given&&... given) const {
+    QMetaObject::invokeMethod(
+        reader_,
+        [reader = reader_, request, ... kept = std::decay_t<Wanted>(std::forward<Given>(given))] {
+          (reader->*request)(kept...);
+        });
+  }
+
+ private:
+  QThread thread_;
+  StoreReader* reader_;  // lives on thread_, deleted when it finishes
 };
 
 }  // namespace attnscope::gui

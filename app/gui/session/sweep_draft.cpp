@@ -8,8 +8,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "app/gui/session/sweep_fields.h"
 #include "app/gui/session/text.h"
+#include "engine/heat/axes.h"
 #include "engine/heat/model_row.h"
 #include "engine/sweep/driver.h"
 
@@ -18,8 +18,81 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-QString draft_text(const char* text) {
+QString in_form(const char* text) {
   return QCoreApplication::translate("SweepDraft", text);
+}
+
+const Json* find(const Json& sweep, const QString& key) {
+  const Json* at = &sweep;
+  for (const QString& part : key.split(QLatin1Char('.'))) {
+    if (!at->is_object()) return nullptr;
+    const auto found = at->find(part.toStdString());
+    if (found == at->end()) return nullptr;
+    at = &*found;
+  }
+  return at;
+}
+
+/// A number, a truth, or the text itself.
+Json value_of(const QString& part) {
+  const Json read = Json::parse(part.toStdString(), nullptr, /*allow_exceptions=*/false);
+  if (read.is_number() || read.is_boolean()) return read;
+  return part.toStdString();
+}
+
+/// "8, 12"; empty where the sweep does not say.
+QString field_text(const Json& sweep, const QString& key) {
+  const Json* found = find(sweep, key);
+  if (found == nullptr) return {};
+  QStringList parts;
+  for (const Json& part : found->is_array() ? *found : Json::array({*found}))
+    parts.append(words(part.is_string() ? part.get<std::string>() : part.dump()));
+  return parts.join(QStringLiteral(", "));
+}
+
+/// Empty text: the field goes. What the words mean is the sweep's reader to say.
+void set_field(Json& sweep, const QString& key, const QString& text) {
+  const std::string first = key.section(QLatin1Char('.'), 0, 0).toStdString();
+  const std::string second = key.section(QLatin1Char('.'), 1).toStdString();
+  Json values = Json::array();
+  for (const QString& part : text.split(QLatin1Char(','), Qt::SkipEmptyParts)) {
+    if (!part.trimmed().isEmpty()) values.push_back(value_of(part.trimmed()));
+  }
+  if (values.empty()) {
+    if (second.empty()) {
+      sweep.erase(first);
+    } else if (sweep.contains(first) && sweep.at(first).is_object()) {
+      sweep.at(first).erase(second);
+      if (sweep.at(first).empty()) sweep.erase(first);
+    }
+    return;
+  }
+  Json& group = second.empty() ? sweep : sweep[first];
+  if (!group.is_object()) group = Json::object();
+  group[second.empty() ? first : second] = values.size() == 1 ? values.front() : values;
+}
+
+/// A value that a sweep may give, or all of them: "warm, cold".
+QStringList choices_of(const Axis& axis) {
+  QStringList choices;
+  if (axis.kind == Axis::Kind::number) return choices;
+  const std::int64_t count = axis.kind == Axis::Kind::truth ? 2 : axis.words;
+  const std::int64_t usual = axis.default_value();
+  choices.append(words(text_of(axis, usual)));
+  for (std::int64_t value = 0; value < count; ++value) {
+    if (value != usual) choices.append(words(text_of(axis, value)));
+  }
+  if (axis.takes_lists && count == 2) choices.append(choices.join(QStringLiteral(", ")));
+  return choices;
+}
+
+SweepField field_of(const Axis& axis) {
+  QString tip = words(axis.says);
+  tip[0] = tip[0].toUpper();
+  return {
+      words(axis.field), words(axis.title), tip,
+      axis.otherwise.empty() ? words(text_of(axis, axis.default_value())) : words(axis.otherwise),
+      choices_of(axis)};
 }
 
 /// The window that a contender's text ends in, with its slash: "/64".
@@ -92,6 +165,51 @@ void measure(CheckedDraft& checked, std::string_view source) {
 
 }  // namespace
 
+const QList<SweepField>& sweep_fields() {
+  static const QList<SweepField> fields = [] {
+    const QList<SweepField> first{
+        {QStringLiteral("windows"),
+         in_form("&Windows"),
+         in_form("One-sided window widths: numbers, ranges such as 1:64:*2, and inf"),
+         QStringLiteral("4, 64, inf"),
+         {},
+         true},
+        {QStringLiteral("sequence_tokens"),
+         in_form("Len&gths (tokens)"),
+         in_form("Tokens of a whole sequence: 64, or a range 64:2048:*2 (doubling) or 64:512:+64 "
+                 "(steps)"),
+         QStringLiteral("64:4096:*2"),
+         {},
+         true},
+        {QStringLiteral("device"),
+         in_form("Dev&ice"),
+         in_form("What the run is measured on"),
+         {},
+         {},
+         true}};
+    QList<SweepField> all = first;
+    for (const Axis& axis : heat_axes) {
+      const SweepField field = field_of(axis);
+      if (std::ranges::find(first, field.key, &SweepField::key) == first.end()) all.append(field);
+    }
+    all.append(
+        {{QStringLiteral("stop.relative_interval"), in_form("Interval to reach"),
+          in_form(
+              "A cell is done when its interval's half-width is at most this part of the median"),
+          QStringLiteral("0.02")},
+         {QStringLiteral("stop.max_seconds"), in_form("Seconds of a cell, at most"),
+          in_form("It ends then, settled or not"), QStringLiteral("3")},
+         {QStringLiteral("stop.min_samples"), in_form("Samples of a cell, at least"),
+          in_form("Before its interval is believed"), QStringLiteral("10")},
+         {QStringLiteral("stop.placements"), in_form("Placements"),
+          in_form("Buffers allocated anew so often"), QStringLiteral("5")},
+         {QStringLiteral("stop.processes"), in_form("Processes"),
+          in_form("Worker processes that the placements are spread over"), QStringLiteral("2")}});
+    return all;
+  }();
+  return fields;
+}
+
 SweepDraft draft_of(const NamedSweep& preset) {
   SweepDraft draft;
   draft.base_text = preset.text;
@@ -123,9 +241,9 @@ CheckedDraft check(const SweepDraft& draft) {
   Json sweep = parse(draft.base_text);
   if (!sweep.is_object()) sweep = Json::object();
   if (draft.contenders.empty())
-    checked.problems[QStringLiteral("contenders")] = draft_text("Choose at least one contender.");
+    checked.problems[QStringLiteral("contenders")] = in_form("Choose at least one contender.");
   if (!draft.fields.contains(lengths) || draft.fields.at(lengths).trimmed().isEmpty())
-    checked.problems[lengths] = draft_text("Give at least one length, such as 64:2048:*2.");
+    checked.problems[lengths] = in_form("Give at least one length, such as 64:2048:*2.");
   if (!checked.ok()) return checked;
 
   sweep["contenders"] = contenders_json(draft, sweep);

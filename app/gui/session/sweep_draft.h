@@ -1,15 +1,18 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What the new-run form holds, and the sweep it becomes. What the form does not show (display
-// names, patterns of the sweep's own, ...) comes from the preset it started from.
+// What the new-run form holds, and the sweep it becomes. A field is a line of text: one value, or a
+// list of them, which then makes the field an axis. What the form does not show (display names,
+// patterns of the sweep's own, ...) comes from the preset it started from.
 //
 //   SweepDraft draft = draft_of(preset);
 //   draft.fields["sequence_tokens"] = "64:4096:*2";
 //   CheckedDraft checked = check(draft);
 //   if (checked.ok()) launcher.start(checked.sweep_text);
 
+#include <QList>
 #include <QString>
+#include <QStringList>
 #include <map>
 #include <string>
 #include <utility>
@@ -18,6 +21,19 @@
 #include "engine/sweep/sweep.h"
 
 namespace attnscope::gui {
+
+/// A field of a sweep as the form has it.
+struct SweepField {
+  QString key;   // the way to the field in a sweep: "heads", "batch.max"
+  QString name;  // for people
+  QString tip;
+  QString fallback;          // what holds where the field is empty
+  QStringList choices = {};  // the values there are, where they can be named
+  bool first = false;        // not behind "Advanced"
+};
+
+/// In the order of the form.
+[[nodiscard]] const QList<SweepField>& sweep_fields();
 
 /// Pattern and implementation of a contender.
 using PatternAndImplementation = std::pair<QString, QString>;

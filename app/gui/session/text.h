@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
 #include <QString>
+#include <string>
 #include <string_view>
 
 namespace attnscope::gui {
@@ -14,6 +15,29 @@ namespace attnscope::gui {
 /// "1 cell", "3 cells": Qt's own plurals need a translation file even in English.
 [[nodiscard]] inline QString counted(qint64 count, const QString& one, const QString& many) {
   return QStringLiteral("%1 %2").arg(count).arg(count == 1 ? one : many);
+}
+
+/// A person's words as they can stand beside others: what controls a terminal, or turns the
+/// direction of the text behind it, is marked instead.
+[[nodiscard]] inline QString harmless(QString text) {
+  for (QChar& letter : text) {
+    const char16_t code = letter.unicode();
+    const bool controls =
+        letter.category() == QChar::Other_Control && code != u'\n' && code != u'\t';
+    const bool turns = code == u'\u061c' || code == u'\u200e' || code == u'\u200f' ||
+                       (code >= u'\u202a' && code <= u'\u202e') ||
+                       (code >= u'\u2066' && code <= u'\u2069');
+    if (controls || turns) letter = QChar::ReplacementCharacter;
+  }
+  return text;
+}
+[[nodiscard]] inline std::string harmless(const std::string& text) {
+  return harmless(words(text)).toStdString();
+}
+
+/// At most so many letters, the last of which says that there were more.
+[[nodiscard]] inline QString shortened(const QString& text, qsizetype most) {
+  return text.size() <= most ? text : text.left(most - 1) + QChar(u'…');
 }
 
 [[nodiscard]] inline QString counted_runs(qint64 count) {

@@ -18,8 +18,6 @@
 #include "app/gui/models/terms.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
-#include "app/gui/views/kept.h"
-#include "app/gui/views/problem_label.h"
 #include "engine/report/conditions.h"
 #include "kernels/base/sentences.h"
 

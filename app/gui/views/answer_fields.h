@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "app/gui/session/find_answer.h"
+#include "app/gui/session/snapshot.h"
 
 class QComboBox;
 class QFormLayout;

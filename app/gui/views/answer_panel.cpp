@@ -22,7 +22,6 @@
 #include "app/gui/views/effectiveness_plot.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/file_dialogs.h"
-#include "app/gui/views/kept.h"
 #include "app/gui/views/popup_button.h"
 #include "app/gui/views/run_export.h"
 #include "kernels/base/written_file.h"

@@ -10,7 +10,7 @@
 #include <QWidget>
 
 #include "app/gui/background/latest_job.h"
-#include "app/gui/session/find_answer.h"
+#include "app/gui/session/snapshot.h"
 
 class QAction;
 class QComboBox;

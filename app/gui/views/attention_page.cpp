@@ -21,7 +21,7 @@
 
 #include "app/gui/models/pattern_sweep.h"
 #include "app/gui/models/table_text.h"
-#include "app/gui/session/recent_files.h"
+#include "app/gui/session/opened_files.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/attention_numbers.h"
 #include "app/gui/views/attention_source.h"
@@ -31,7 +31,6 @@
 #include "app/gui/views/flow_layout.h"
 #include "app/gui/views/head_grid.h"
 #include "app/gui/views/message_bar.h"
-#include "app/gui/views/side_area.h"
 #include "app/gui/views/theme.h"
 #include "attnscope/build_info.h"
 

@@ -11,7 +11,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "app/gui/session/recent_files.h"
+#include "app/gui/session/opened_files.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/file_dialogs.h"

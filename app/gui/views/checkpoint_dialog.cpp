@@ -15,8 +15,8 @@
 
 #include "app/gui/session/text.h"
 #include "app/gui/views/attention_source.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/file_dialogs.h"
-#include "app/gui/views/problem_label.h"
 #include "kernels/base/text_file.h"
 
 namespace attnscope::gui {

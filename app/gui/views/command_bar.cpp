@@ -10,6 +10,7 @@
 #include <QSignalBlocker>
 #include <QStandardItemModel>
 #include <algorithm>
+#include <utility>
 
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
@@ -71,11 +72,17 @@ CommandBar::CommandBar(QWidget* parent)
   add_button(export_, "export_figure");
 
   device_->addItem(QStringLiteral("cpu"), QStringLiteral("cpu"));
-  set_live(false);
+  set_live({});
   connect(run_, &QAction::triggered, this, [this] {
     if (page_) page_->run();
   });
-  connect(cancel_, &QAction::triggered, this, &CommandBar::cancel_asked);
+  cancel_->setToolTip(
+      tr("Stop after the current iteration; finished heats stay (%1)").arg(tr("Ctrl+.")));
+  connect(cancel_, &QAction::triggered, this, [this] {
+    cancel_->setEnabled(false);
+    cancel_->setText(tr("Stopping…"));
+    Q_EMIT cancel_asked(live_);
+  });
   connect(copy_, &QAction::triggered, this, [this] { copy_table(format_); });
   connect(export_, &QAction::triggered, this, [this] {
     if (page_) page_->export_figure();
@@ -183,9 +190,14 @@ QString CommandBar::device() const {
   return device_->currentData().toString();
 }
 
-void CommandBar::set_live(bool live) {
-  cancel_->setEnabled(live);
-  cancel_place_->setVisible(live);
+void CommandBar::set_live(const QString& uuid) {
+  cancel_place_->setVisible(!uuid.isEmpty());
+  if (std::exchange(live_, uuid) != uuid || uuid.isEmpty()) allow_cancel();
+}
+
+void CommandBar::allow_cancel() {
+  cancel_->setText(tr("Cancel run"));
+  cancel_->setEnabled(!live_.isEmpty());
 }
 
 void CommandBar::set_refused(const QString& reason) {

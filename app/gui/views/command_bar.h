@@ -6,7 +6,7 @@
 
 #include <QToolBar>
 
-#include "app/gui/session/worker_lists.h"
+#include "app/gui/session/worker_questions.h"
 #include "engine/report/table.h"
 
 class QAction;
@@ -28,8 +28,10 @@ class CommandBar : public QToolBar {
   void choose_device(const QString& kind);
   /// The sweep's word for what is chosen: "cpu" until anything else is.
   [[nodiscard]] QString device() const;
-  /// A run is being measured, and can be cancelled.
-  void set_live(bool live);
+  /// This run is being measured, and can be cancelled; empty: none is.
+  void set_live(const QString& uuid);
+  /// After a cancel that did not reach the run.
+  void allow_cancel();
   /// No run can be started, and why; empty: it can.
   void set_refused(const QString& reason);
 
@@ -42,7 +44,7 @@ class CommandBar : public QToolBar {
   [[nodiscard]] QComboBox* baseline_picker() const { return baseline_; }
 
  Q_SIGNALS:
-  void cancel_asked();
+  void cancel_asked(const QString& uuid);
   void device_chosen(const QString& kind);
 
  private:
@@ -53,7 +55,7 @@ class CommandBar : public QToolBar {
   void show_offers();
 
   Page* page_ = nullptr;
-  QString refused_;
+  QString refused_, live_;
   report::TableFormat format_ = report::TableFormat::text;  // of the last table copied
   QAction *run_, *cancel_, *copy_, *export_;
   QAction* baseline_place_ = nullptr;  // there where the page has some

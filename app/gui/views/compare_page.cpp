@@ -11,10 +11,11 @@
 #include <utility>
 
 #include "app/gui/models/run_list_model.h"
+#include "app/gui/session/store_reader.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/answer_panel.h"
 #include "app/gui/views/comparison_view.h"
-#include "app/gui/views/kept.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/progress_strip.h"
 #include "app/gui/views/published_view.h"
@@ -24,13 +25,13 @@
 
 namespace attnscope::gui {
 
-ComparePage::ComparePage(RunListModel* runs, QWidget* parent)
-    : Page(parent),
+ComparePage::ComparePage(RunListModel* runs, const StoreThread& store)
+    : store_(store),
       runs_(runs),
       quick_(new QPushButton(tr("Run the quick sweep"))),
       messages_(new MessageBar(this)),
       progress_(new ProgressStrip),
-      run_list_(new RunListPanel(runs)),
+      run_list_(new RunListPanel(runs, store)),
       run_view_(new RunView),
       answer_(new AnswerPanel),
       beside_view_(new BesideView),
@@ -76,8 +77,8 @@ ComparePage::ComparePage(RunListModel* runs, QWidget* parent)
   connect(published_view_->beside(), &QCheckBox::toggled, this, &ComparePage::set_beside);
   connect(beside_view_, &BesideView::close_asked, this,
           [this] { published_view_->beside()->setChecked(false); });
-  connect(run_list_, &RunListPanel::compare_wanted, this, &ComparePage::comparison_wanted);
-  connect(comparison_view_, &ComparisonView::swap_asked, this, &ComparePage::comparison_wanted);
+  connect(comparison_view_, &ComparisonView::swap_asked, store.reader(),
+          &StoreReader::compare_runs);
   connect(comparison_view_, &ComparisonView::succeeded, this, &Page::succeeded);
   connect(comparison_view_, &ComparisonView::closed, this, [this] {
     body_->setCurrentWidget(run_body_);
@@ -95,7 +96,7 @@ ComparePage::ComparePage(RunListModel* runs, QWidget* parent)
   connect(this, &Page::succeeded, messages_, &MessageBar::show_info);
   connect(this, &Page::failed, messages_,
           [this](const QString& sentence) { messages_->show_error(sentence); });
-  connect(messages_, &MessageBar::mend_asked, this, &ComparePage::open_again_asked);
+  connect(messages_, &MessageBar::mend_asked, store.reader(), &StoreReader::open);
 }
 
 QWidget* ComparePage::build_side() {
@@ -170,16 +171,21 @@ void ComparePage::say_place(const QString& uuid) {
   const PublishedListModel& published = run_list_->published();
   const PublishedRun* run = published.run(published.index_of(uuid));
   if (run_list_->section() == RunListPanel::published_section && run && runs_->rowCount() == 0) {
-    place_->show_offer(tr("You have no runs yet: this one ships with AttnScope and is read-only. "
-                          "The quick sweep measures this machine in less than a minute."),
+    const RunInfo& info = run->entry.info;
+    place_->show_offer(tr("You have no runs yet. This example, which ships with AttnScope, is the "
+                          "sweep %1 as %2 measured it in %3; the quick sweep measures your machine "
+                          "in less than a minute.")
+                           .arg(words(title_of(info)), words(info.start.device),
+                                counted(info.heats_done, tr("heat"), tr("heats"))),
                        tr("Run the quick sweep"), {}, [this] { Q_EMIT quick_sweep_asked(); });
   } else if (run_list_->section() == RunListPanel::published_section && run) {
     place_->show_offer(tr("This run ships with AttnScope and is read-only."),
                        tr("Copy into my runs"), {},
-                       [this, file = run->file] { Q_EMIT run_list_->import_file_wanted(file); });
+                       [this, file = run->file] { store_.post(&StoreReader::import_file, file); });
   } else if (run_list_->section() == RunListPanel::trash_section) {
-    place_->show_offer(tr("This run lies in the trash."), tr("Put back"), {},
-                       [this, uuid] { Q_EMIT run_list_->restore_wanted({uuid}); });
+    place_->show_offer(tr("This run lies in the trash."), tr("Put back"), {}, [this, uuid] {
+      store_.post(&StoreReader::take_from_trash, QStringList{uuid});
+    });
   } else {
     place_->clear();
   }
@@ -202,7 +208,7 @@ void ComparePage::show_first_start() {
 
 void ComparePage::show_trashed(const QStringList& uuids, const QString& sentence) {
   messages_->show_offer(sentence, tr("Undo"), QKeySequence(tr("Ctrl+Z")),
-                        [this, uuids] { Q_EMIT run_list_->restore_wanted(uuids); });
+                        [this, uuids] { store_.post(&StoreReader::take_from_trash, uuids); });
 }
 
 void ComparePage::set_beside(bool beside) {

@@ -20,11 +20,12 @@ class PublishedView;
 class RunListModel;
 class RunListPanel;
 class RunView;
+class StoreThread;
 
 class ComparePage : public Page {
   Q_OBJECT
  public:
-  explicit ComparePage(RunListModel* runs, QWidget* parent = nullptr);
+  ComparePage(RunListModel* runs, const StoreThread& store);
 
   [[nodiscard]] QStringList baselines() const override;
   [[nodiscard]] QString baseline() const override;
@@ -68,9 +69,7 @@ class ComparePage : public Page {
   [[nodiscard]] QPushButton* quick_button() const { return quick_; }
 
  Q_SIGNALS:
-  void comparison_wanted(const QString& uuid_a, const QString& uuid_b);
   void quick_sweep_asked();
-  void open_again_asked();
 
  private:
   QWidget* build_side();
@@ -82,6 +81,7 @@ class ComparePage : public Page {
   /// Of the run that is looked at, beneath its title.
   void show_progress();
 
+  const StoreThread& store_;
   RunListModel* runs_;
   QPushButton* quick_;
   QPushButton* look_ = nullptr;

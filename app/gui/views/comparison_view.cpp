@@ -20,7 +20,6 @@
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
-#include "app/gui/views/kept.h"
 #include "app/gui/views/reading_table.h"
 #include "app/gui/views/theme.h"
 

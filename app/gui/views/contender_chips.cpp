@@ -12,8 +12,8 @@
 
 #include "app/gui/session/text.h"
 #include "app/gui/views/choice_button.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/flow_layout.h"
-#include "app/gui/views/problem_label.h"
 #include "engine/heat/model_row.h"
 #include "engine/pattern/attention_pattern.h"
 
@@ -37,7 +37,6 @@ ContenderChips::ContenderChips(QWidget* parent)
       unknown_(new ProblemLabel("implementations_problem")) {
   add_->setObjectName(QStringLiteral("add_pattern"));
   add_->setMenu(new QMenu(add_));
-  add_->setAutoDefault(false);
   more_->setObjectName(QStringLiteral("more_contenders"));
   more_->setCheckable(true);
   more_->setAutoRaise(true);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "app/gui/session/sweep_draft.h"
-#include "app/gui/session/worker_lists.h"
+#include "app/gui/session/worker_questions.h"
 
 class QLabel;
 class QPushButton;

@@ -3,11 +3,18 @@
 
 #include <QAction>
 #include <QComboBox>
+#include <QEvent>
 #include <QFormLayout>
 #include <QHeaderView>
 #include <QLabel>
+#include <QScrollBar>
+#include <QSettings>
 #include <QSignalBlocker>
+#include <QSplitter>
 #include <QTableView>
+#include <QToolButton>
+#include <QToolTip>
+#include <QVBoxLayout>
 #include <algorithm>
 #include <utility>
 
@@ -21,6 +28,10 @@ constexpr int infinite_window = 1'000'001;
 
 bool means_infinite(const QString& word) {
   return word == QLatin1String("inf") || word == QStringLiteral("∞");
+}
+
+QString key_of(const QObject& widget) {
+  return QStringLiteral("kept/") + widget.objectName();
 }
 
 }  // namespace
@@ -57,6 +68,20 @@ QLabel* reading_label(const char* name) {
   QLabel* label = plain_label(name);
   label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   return label;
+}
+
+QToolButton* hint(const QString& text, const char* name) {
+  auto* mark = new QToolButton;
+  mark->setText(QStringLiteral("?"));
+  mark->setObjectName(QLatin1String(name));
+  mark->setAccessibleName(text);
+  mark->setToolTip(text);
+  mark->setAutoRaise(true);
+  mark->setFocusPolicy(Qt::TabFocus);
+  QObject::connect(mark, &QToolButton::clicked, mark, [mark] {
+    QToolTip::showText(mark->mapToGlobal(mark->rect().bottomLeft()), mark->toolTip(), mark);
+  });
+  return mark;
 }
 
 QComboBox* picker(const QString& name, const QString& accessible_name, const QString& tip) {
@@ -143,6 +168,89 @@ QAction* add_action(QWidget* where, const QString& text, const QKeySequence& key
 void set_quietly(QSpinBox* box, std::int64_t value) {
   const QSignalBlocker quiet(box);
   box->setValue(static_cast<int>(std::min<std::int64_t>(value, box->maximum())));
+}
+
+void keep_sizes(QSplitter& splitter) {
+  const QString key = key_of(splitter);
+  QList<int> sizes;
+  for (const QVariant& size : QSettings().value(key).toList()) sizes.append(size.toInt());
+  if (sizes.size() == splitter.count()) splitter.setSizes(sizes);
+  QObject::connect(&splitter, &QSplitter::splitterMoved, &splitter, [&splitter, key] {
+    QVariantList all;
+    for (const int size : splitter.sizes()) all.append(size);
+    QSettings().setValue(key, all);
+  });
+}
+
+void keep_choice(QComboBox& box) {
+  const QString key = key_of(box);
+  const int kept = QSettings().value(key, -1).toInt();
+  if (kept >= 0 && kept < box.count()) box.setCurrentIndex(kept);
+  QObject::connect(&box, &QComboBox::activated, &box,
+                   [key](int chosen) { QSettings().setValue(key, chosen); });
+}
+
+ProblemLabel::ProblemLabel(const char* name, QWidget* parent) : QLabel(parent) {
+  setObjectName(QLatin1String(name));
+  setWordWrap(true);
+  setTextFormat(Qt::PlainText);
+  hide();
+  tint();
+}
+
+void ProblemLabel::set_problem(const QString& sentence) {
+  setText(sentence);
+  setVisible(!sentence.isEmpty());
+}
+
+void ProblemLabel::changeEvent(QEvent* event) {
+  // Of the application's palette, because tinting changes the label's own.
+  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::StyleChange) tint();
+  QLabel::changeEvent(event);
+}
+
+void ProblemLabel::tint() {
+  QPalette tinted = palette();
+  const QColor color = error_text(tinted);
+  if (tinted.color(foregroundRole()) == color) return;
+  tinted.setColor(foregroundRole(), color);
+  setPalette(tinted);
+}
+
+SideArea::SideArea(QWidget* inside, const QString& name) {
+  setWidgetResizable(true);
+  setFrameShape(QFrame::NoFrame);
+  setFocusPolicy(Qt::NoFocus);
+  setAccessibleName(name);
+  setWidget(inside);
+}
+
+bool SideArea::eventFilter(QObject* watched, QEvent* event) {
+  const bool filtered = QScrollArea::eventFilter(watched, event);
+  if (watched == widget() && event->type() == QEvent::LayoutRequest) {
+    constexpr int widest = 284;  // of 1000: with the rail and the other side, the middle has 350
+    setMinimumWidth(std::min(
+        widest, widget()->minimumSizeHint().width() + verticalScrollBar()->sizeHint().width()));
+  }
+  return filtered;
+}
+
+QSplitter* with_sides(const char* name, SideArea* left, QWidget* middle, SideArea* right,
+                      const QList<int>& widths) {
+  auto* framed = new QWidget;
+  auto* layout = new QVBoxLayout(framed);
+  layout->setContentsMargins(space::gap, 0, space::gap, 0);
+  layout->addWidget(middle);
+  auto* split = new QSplitter(Qt::Horizontal);
+  split->setObjectName(QLatin1String(name));
+  split->setChildrenCollapsible(false);
+  for (QWidget* part : std::initializer_list<QWidget*>{left, framed, right}) {
+    split->addWidget(part);
+    split->setStretchFactor(split->count() - 1, part == framed ? 1 : 0);
+  }
+  split->setSizes(widths);
+  keep_sizes(*split);
+  return split;
 }
 
 }  // namespace attnscope::gui

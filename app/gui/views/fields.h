@@ -1,10 +1,11 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The controls that forms are made of, set up alike: an object name, what a screen reader says, a
-// tip.
+// The parts that forms are made of, set up alike: an object name, what a screen reader says, a tip.
 
 #include <QKeySequence>
+#include <QLabel>
+#include <QScrollArea>
 #include <QSpinBox>
 #include <QString>
 #include <cstdint>
@@ -15,9 +16,9 @@
 class QAction;
 class QComboBox;
 class QFormLayout;
-class QLabel;
+class QSplitter;
 class QTableView;
-class QWidget;
+class QToolButton;
 
 namespace attnscope::gui {
 
@@ -30,6 +31,9 @@ namespace attnscope::gui {
 void set_up_table(QTableView* table, const char* name, const QString& accessible_name);
 /// Text to read, to select and to copy, over several lines where the room is narrow.
 [[nodiscard]] QLabel* reading_label(const char* name);
+/// A question mark beside a heading, which says what its words mean: under the mouse and when it is
+/// pressed.
+[[nodiscard]] QToolButton* hint(const QString& text, const char* name);
 /// A list as wide as its longest entry.
 [[nodiscard]] QComboBox* picker(const QString& name, const QString& accessible_name,
                                 const QString& tip);
@@ -68,5 +72,43 @@ QAction* add_action(Widget* where, const QString& text, const QKeySequence& keys
 }
 /// The value, at most the box' largest, without telling anybody.
 void set_quietly(QSpinBox* box, std::int64_t value);
+
+/// What a person moved or chose is kept in the settings at once, under the widget's object name,
+/// and is there again after a restart: the sizes of a splitter, once its widgets are in it, ...
+void keep_sizes(QSplitter& splitter);
+/// ... and the entry of a list that never changes, by its place, once its entries are in it. Only
+/// what a person chooses is kept, not what the program sets.
+void keep_choice(QComboBox& box);
+
+/// One sentence beside the control that it is about; takes no room while there is none.
+class ProblemLabel : public QLabel {
+  Q_OBJECT
+ public:
+  explicit ProblemLabel(const char* name, QWidget* parent = nullptr);
+  /// Empty: nothing is wrong.
+  void set_problem(const QString& sentence);
+
+ protected:
+  void changeEvent(QEvent* event) override;
+
+ private:
+  void tint();
+};
+
+/// A side of a page whose middle is a picture: as wide as what is inside needs, up to where a small
+/// window or large text would leave the picture no room; then it scrolls.
+class SideArea : public QScrollArea {
+  Q_OBJECT
+ public:
+  SideArea(QWidget* inside, const QString& name);
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+};
+
+/// A page's middle, which gets the room whatever the size of the text, between two sides that
+/// scroll; a person's widths are kept under `name`.
+[[nodiscard]] QSplitter* with_sides(const char* name, SideArea* left, QWidget* middle,
+                                    SideArea* right, const QList<int>& widths);
 
 }  // namespace attnscope::gui

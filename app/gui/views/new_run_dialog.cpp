@@ -4,6 +4,7 @@
 #include <QComboBox>
 #include <QFileInfo>
 #include <QFormLayout>
+#include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
@@ -16,11 +17,12 @@
 #include <QVBoxLayout>
 #include <utility>
 
-#include "app/gui/session/own_presets.h"
+#include "app/gui/session/sweep_files.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/contender_chips.h"
-#include "app/gui/views/problem_label.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/theme.h"
+#include "engine/report/table.h"
 
 namespace attnscope::gui {
 namespace {
@@ -51,7 +53,6 @@ QPushButton* button(const QString& text, const char* name, const QString& tip) {
   auto* made = new QPushButton(text);
   made->setObjectName(QLatin1String(name));
   made->setToolTip(tip);
-  made->setAutoDefault(false);  // Return in a field shall start nothing
   return made;
 }
 
@@ -61,6 +62,25 @@ QString summary_of(const SweepDraft& draft) {
                    NewRunDialog::tr("contenders")),
            draft.fields.at(QStringLiteral("sequence_tokens")),
            draft.fields.at(QStringLiteral("device")));
+}
+
+/// The most that these contenders need, with the one that needs most; empty when nothing is known.
+QString memory_words(const Forecast& forecast,
+                     const std::vector<PatternAndImplementation>& contenders) {
+  double most = 0;
+  QString whose;
+  for (const PatternAndImplementation& contender : contenders) {
+    const auto found = forecast.pairs.find(contender);
+    if (found == forecast.pairs.end() || found->second.item_bytes.value_or(0) <= most) continue;
+    most = *found->second.item_bytes;
+    whose = contender.first + QLatin1Char('/') + contender.second;
+  }
+  if (most <= 0) return {};
+  // The largest batch that fits the sweep's memory is taken, and one item even where it does not.
+  const double bytes = std::max(most, std::min(forecast.batch_bytes, most * forecast.batch_max));
+  return NewRunDialog::tr("about %1 of memory (%2 at %3 tokens)")
+      .arg(words(report::format_bytes(bytes)), whose)
+      .arg(forecast.largest_tokens);
 }
 
 /// Of devices; several may be no entry yet: "cpu, cuda".
@@ -94,7 +114,8 @@ NewRunDialog::NewRunDialog(QWidget* parent)
       advanced_(new QWidget),
       problem_(new ProblemLabel("other_problem")),
       estimate_(new QLabel),
-      start_(button(tr("Start run"), "start_run", tr("Measure this sweep (Ctrl+Return)"))),
+      start_(button(tr("Start run"), "start_run",
+                    tr("Measure this sweep (Return in a field, or Ctrl+Return)"))),
       close_(button(tr("Close"), "close_new_run", tr("Keep what is filled in (Esc)"))) {
   setObjectName(QStringLiteral("new_run"));
   setWindowTitle(tr("New run"));
@@ -102,6 +123,7 @@ NewRunDialog::NewRunDialog(QWidget* parent)
   layout->addWidget(build_head());
   layout->addWidget(build_form(), 1);
   layout->addWidget(build_foot());
+  start_->setDefault(true);
   auto* go = new QShortcut(this);
   go->setKeys({QKeySequence(tr("Ctrl+Return")), QKeySequence(tr("Ctrl+Enter"))});
   connect(go, &QShortcut::activated, this, &NewRunDialog::start);
@@ -110,11 +132,7 @@ NewRunDialog::NewRunDialog(QWidget* parent)
   connect(&job_, &LatestJob::finished, this, [this] {
     if (std::exchange(start_wish_, false)) start();
   });
-  connect(&job_, &LatestJob::failed, this, [this](const QString& sentence) {
-    CheckedDraft none;
-    none.problems[{}] = sentence;
-    show_checked(none);
-  });
+  connect(&job_, &LatestJob::failed, this, &NewRunDialog::refuse);
   list_presets({});
   load_chosen();
 }
@@ -131,6 +149,11 @@ QWidget* NewRunDialog::build_head() {
   label->setBuddy(picker_);
   auto* line = new QHBoxLayout;
   line->addWidget(label);
+  line->addWidget(
+      hint(tr("A sweep says what a run measures: contenders, each a pattern computed by an "
+              "implementation, and the lengths and windows. A preset is a sweep to begin "
+              "with."),
+           "preset_words"));
   line->addWidget(picker_, 1);
   line->addWidget(save_);
   line->addWidget(edit_file_);
@@ -227,8 +250,8 @@ QWidget* NewRunDialog::build_foot() {
   estimate_->setTextFormat(Qt::PlainText);
   estimate_->setWordWrap(true);
   estimate_->setToolTip(
-      tr("The time is of measuring, at most; on a busy machine it is twice that. Set-up and checks "
-         "come on top. The memory is that of the contender that needs most."));
+      tr("On a busy machine, measuring takes up to twice that. Starting workers, making inputs and "
+         "checking results come on top. The memory is that of the contender that needs most."));
   auto* line = new QHBoxLayout;
   line->addWidget(estimate_, 1);
   line->addWidget(close_, 0, Qt::AlignBottom);
@@ -240,6 +263,14 @@ QWidget* NewRunDialog::build_foot() {
   connect(start_, &QPushButton::clicked, this, &NewRunDialog::start);
   connect(close_, &QPushButton::clicked, this, &QDialog::reject);
   return foot;
+}
+
+// From a field of text; on a chip or in a list, whoever presses Return means that.
+void NewRunDialog::keyPressEvent(QKeyEvent* event) {
+  const bool is_return = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
+  const auto* box = qobject_cast<QComboBox*>(focusWidget());
+  const bool in_text = qobject_cast<QLineEdit*>(focusWidget()) || (box && box->isEditable());
+  if (!is_return || in_text) QDialog::keyPressEvent(event);
 }
 
 void NewRunDialog::open() {
@@ -487,7 +518,8 @@ void NewRunDialog::show_estimate() {
   if (!checked_.ok()) return estimate_->clear();
   QStringList parts{counted(checked_.heats, tr("heat"), tr("heats")),
                     counted(checked_.cells, tr("cell"), tr("cells")),
-                    tr("at most %1").arg(duration_words(checked_.longest_seconds))};
+                    tr("up to %1 of measuring, with set-up and checks on top")
+                        .arg(duration_words(checked_.longest_seconds))};
   const QString memory = memory_words(forecast_, contenders_->checked());
   if (!memory.isEmpty()) parts.append(memory);
   if (!forecast_.problem.isEmpty())

@@ -12,10 +12,8 @@
 
 #include "app/gui/background/latest_job.h"
 #include "app/gui/session/sweep_draft.h"
-#include "app/gui/session/sweep_fields.h"
-#include "app/gui/session/sweep_file.h"
-#include "app/gui/session/sweep_forecast.h"
-#include "app/gui/session/worker_lists.h"
+#include "app/gui/session/sweep_files.h"
+#include "app/gui/session/worker_questions.h"
 
 class QComboBox;
 class QFormLayout;
@@ -60,6 +58,9 @@ class NewRunDialog : public QDialog {
   void start_asked(const std::string& sweep_text);
   /// Of which it should be foreseen what is possible and what it takes.
   void forecast_wanted(const std::string& sweep_text);
+
+ protected:
+  void keyPressEvent(QKeyEvent* event) override;
 
  private:
   struct Field {

@@ -13,7 +13,6 @@
 #include "app/gui/models/pattern_sweep.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
-#include "app/gui/views/problem_label.h"
 
 namespace attnscope::gui {
 namespace {
@@ -110,7 +109,7 @@ void PatternCosts::build_table() {
 
 QStringList PatternCosts::ids() const {
   QStringList ids;
-  for (const ForeseenCost& cost : a_implementations_.costs()) {
+  for (const ForeseenCost& cost : a_implementations_.answer()) {
     if (cost.reason.isEmpty()) ids.append(cost.id);
   }
   return ids;
@@ -200,7 +199,7 @@ void PatternCosts::refresh() {
                        const ImplementationCosts& implementations) {
     return CountedPattern{.title = mask.title,
                           .counts = counts && *counts ? std::optional(**counts) : std::nullopt,
-                          .implementations = implementations.costs()};
+                          .implementations = implementations.answer()};
   };
   std::optional<CountedPattern> b;
   if (b_) b = side(*b_, counted_.b, b_implementations_);

@@ -16,7 +16,6 @@
 #include "app/gui/views/choice_button.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/flow_layout.h"
-#include "app/gui/views/side_area.h"
 #include "app/gui/views/theme.h"
 
 namespace attnscope::gui {

@@ -20,12 +20,11 @@
 
 #include "app/gui/charts/mask_problem.h"
 #include "app/gui/models/number_list.h"
-#include "app/gui/session/recent_files.h"
+#include "app/gui/session/opened_files.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/flow_layout.h"
 #include "app/gui/views/pattern_matrix.h"
-#include "app/gui/views/problem_label.h"
 #include "app/gui/views/theme.h"
 
 namespace attnscope::gui {

@@ -13,7 +13,7 @@
 
 #include "app/gui/charts/map_export.h"
 #include "app/gui/models/table_text.h"
-#include "app/gui/session/recent_files.h"
+#include "app/gui/session/opened_files.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
@@ -21,7 +21,7 @@
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/pattern_costs.h"
 #include "app/gui/views/pattern_panel.h"
-#include "app/gui/views/side_area.h"
+#include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
 

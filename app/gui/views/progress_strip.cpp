@@ -23,7 +23,6 @@ ProgressStrip::ProgressStrip(QWidget* parent)
       left_(new QLabel),
       bar_(new QProgressBar),
       pause_button_(new QPushButton),
-      cancel_(new QPushButton(tr("Cancel run"))),
       pause_(new QAction(tr("Pause run"), this)),
       go_to_heats_(new QAction(tr("Go to the run's heats"), this)),
       heats_view_(new HeatsView(&heats_)),
@@ -51,7 +50,6 @@ void ProgressStrip::build_line() {
   line->addWidget(bar_, 1);
   line->addWidget(left_);
   line->addWidget(pause_button_);
-  line->addWidget(cancel_);
 
   chosen_->setObjectName(QStringLiteral("chosen_heat"));
   chosen_->setTextFormat(Qt::PlainText);
@@ -77,8 +75,6 @@ void ProgressStrip::build_actions() {
   pause_->setShortcut(QKeySequence(tr("Ctrl+P")));
   go_to_heats_->setShortcut(QKeySequence(tr("Ctrl+H")));
   pause_button_->setObjectName(QStringLiteral("pause_run"));
-  cancel_->setObjectName(QStringLiteral("cancel_run"));
-  cancel_->setToolTip(tr("Stop after the current iteration; finished heats stay (Ctrl+.)"));
   connect(pause_button_, &QPushButton::clicked, pause_, &QAction::trigger);
   connect(pause_, &QAction::triggered, this, [this] {
     const bool waits = pause_wish_.value_or(is_paused(progress_) || is_pausing(progress_));
@@ -90,17 +86,11 @@ void ProgressStrip::build_actions() {
       Q_EMIT pause_asked(uuid_);
     }
   });
-  connect(cancel_, &QPushButton::clicked, this, [this] {
-    cancel_->setEnabled(false);
-    cancel_->setText(tr("Stopping…"));
-    Q_EMIT cancel_asked(uuid_);
-  });
 }
 
 void ProgressStrip::set_live(bool live) {
   pause_->setEnabled(live);
   pause_button_->setVisible(live);
-  cancel_->setVisible(live);
   grid_->setVisible(live && heats_.rowCount() > 0);
   go_to_heats_->setEnabled(live && heats_.rowCount() > 0);
 }
@@ -134,7 +124,7 @@ void ProgressStrip::show_run(const RunEntry* live) {
   progress_ = live->progress.value_or(
       Progress{live->info.heats_done, live->info.start.heats_planned, {}, {}});
   title_->setText(tr("%1: heat %2 of %3")
-                      .arg(words(title_of(live->info)))
+                      .arg(shortened(words(title_of(live->info)), 40))
                       .arg(std::min(progress_.heats_done + 1, progress_.heats_planned))
                       .arg(progress_.heats_planned));
   bar_->setRange(0, std::max(1, progress_.heats_planned));
@@ -173,8 +163,6 @@ void ProgressStrip::show_heats(const HeatsPointer& heats) {
 }
 
 void ProgressStrip::allow_again() {
-  cancel_->setEnabled(true);
-  cancel_->setText(tr("Cancel run"));
   pause_wish_.reset();
   show_pause(progress_);
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // What the live run is doing: heats done, the current contender, time left, every heat as a square,
-// and the ways to pause and to stop it.
+// and the way to pause it.
 
 #include <QFrame>
 #include <optional>
@@ -30,9 +30,8 @@ class ProgressStrip : public QFrame {
   void show_run(const RunEntry* live);
   /// Of the live run; those of another are not shown.
   void show_heats(const HeatsPointer& heats);
-  /// After a cancel or a pause that did not reach the run.
+  /// After a pause that did not reach the run.
   void allow_again();
-  [[nodiscard]] QPushButton* cancel_button() const { return cancel_; }
   [[nodiscard]] QPushButton* pause_button() const { return pause_button_; }
   /// Pauses the live run, or lets it go on.
   [[nodiscard]] QAction* pause_action() const { return pause_; }
@@ -44,7 +43,6 @@ class ProgressStrip : public QFrame {
   [[nodiscard]] QString text() const;
 
  Q_SIGNALS:
-  void cancel_asked(const QString& uuid);
   void pause_asked(const QString& uuid);
   void continue_asked(const QString& uuid);
 
@@ -60,7 +58,6 @@ class ProgressStrip : public QFrame {
   QLabel* left_;
   QProgressBar* bar_;
   QPushButton* pause_button_;
-  QPushButton* cancel_;
   QAction *pause_, *go_to_heats_;
   HeatsView* heats_view_;
   HeatsLegend* legend_;

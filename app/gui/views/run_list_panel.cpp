@@ -2,28 +2,153 @@
 #include "app/gui/views/run_list_panel.h"
 
 #include <QAction>
+#include <QApplication>
+#include <QGridLayout>
 #include <QItemSelectionModel>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListView>
 #include <QMenu>
 #include <QMessageBox>
+#include <QPainter>
 #include <QPushButton>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QStackedWidget>
+#include <QStyledItemDelegate>
 #include <QTabBar>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <utility>
 
+#include "app/gui/session/store_reader.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
-#include "app/gui/views/run_item_delegate.h"
+#include "app/gui/views/flow_layout.h"
 #include "app/gui/views/run_notes.h"
-#include "app/gui/views/tag_bar.h"
+#include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
 namespace {
+
+constexpr int row_margin = 8, dot = 8;  // px of a row of the list
+
+QColor status_color(const QModelIndex& index, const QPalette& palette) {
+  if (index.data(RunListModel::damaged_role).toBool()) return error_text(palette);
+  const QVariant status = index.data(RunListModel::status_role);
+  if (!status.isValid()) return faint_text(palette);
+  switch (static_cast<RunStatus>(status.toInt())) {
+    case RunStatus::running:
+      return palette.color(QPalette::Link);
+    case RunStatus::done:
+      return good_text(palette);
+    case RunStatus::cancelled:
+      return faint_text(palette);
+    case RunStatus::interrupted:
+      return error_text(palette);
+  }
+  return faint_text(palette);
+}
+
+/// A dot for a run, a square for what is none.
+void draw_mark(QPainter* painter, const QRect& place, const QColor& color, bool is_run) {
+  painter->setPen(Qt::NoPen);
+  painter->setBrush(color);
+  if (is_run) {
+    painter->drawEllipse(place);
+  } else {
+    painter->drawRect(place);
+  }
+}
+
+constexpr int longest_name = 200;  // that can be typed
+
+/// A run in the list: its name and tags, a line about it, a dot for its status and a bar while it
+/// is live; a table of a paper has a square instead of the dot. The name is typed where it stands.
+class RunItemDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+
+  QWidget* createEditor(QWidget* parent, const QStyleOptionViewItem& option,
+                        const QModelIndex& index) const override {
+    QWidget* editor = QStyledItemDelegate::createEditor(parent, option, index);
+    if (auto* line = qobject_cast<QLineEdit*>(editor)) line->setMaxLength(longest_name);
+    return editor;
+  }
+
+  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex&) const override {
+    const int lines = QFontMetrics(option.font).height() +
+                      QFontMetrics(sized(option.font, TextSize::small)).height();
+    return {120, lines + 2 * row_margin + 6};
+  }
+
+  void paint(QPainter* painter, const QStyleOptionViewItem& option,
+             const QModelIndex& index) const override {
+    QStyleOptionViewItem ground = option;
+    initStyleOption(&ground, index);
+    ground.text.clear();
+    QApplication::style()->drawControl(QStyle::CE_ItemViewItem, &ground, painter, option.widget);
+
+    const bool selected = option.state.testFlag(QStyle::State_Selected);
+    const QPalette& palette = option.palette;
+    const QColor text = palette.color(selected ? QPalette::HighlightedText : QPalette::Text);
+    const QRect inner = option.rect.adjusted(row_margin, row_margin, -row_margin, -row_margin);
+    const QRect beside = inner.adjusted(dot + row_margin, 0, 0, 0);
+
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    const QFontMetrics title_metrics(option.font);
+    draw_mark(painter,
+              QRect(inner.left(), inner.top() + (title_metrics.height() - dot) / 2, dot, dot),
+              selected ? text : status_color(index, palette),
+              index.data(RunListModel::status_role).isValid());
+
+    painter->setPen(text);
+    painter->setFont(option.font);
+    const QRect title = QRect(beside.topLeft(), QSize(beside.width(), title_metrics.height()));
+    const QString name =
+        title_metrics.elidedText(index.data().toString(), Qt::ElideRight, title.width());
+    painter->drawText(title, Qt::AlignLeft | Qt::AlignVCenter, name);
+
+    const QFont small = sized(option.font, TextSize::small);
+    const QFontMetrics small_metrics(small);
+    painter->setFont(small);
+    painter->setPen(selected ? text : faint_text(palette));
+    // Tags take what the name leaves.
+    const int used = title_metrics.horizontalAdvance(name) + row_margin;
+    const QRect tags = title.adjusted(used, 0, 0, 0);
+    if (tags.width() > small_metrics.averageCharWidth() * 3) {
+      painter->drawText(tags, Qt::AlignRight | Qt::AlignVCenter,
+                        small_metrics.elidedText(index.data(RunListModel::tags_role).toString(),
+                                                 Qt::ElideRight, tags.width()));
+    }
+    const QRect detail(beside.left(), title.bottom() + 3, beside.width(), small_metrics.height());
+    painter->drawText(detail, Qt::AlignLeft | Qt::AlignVCenter,
+                      small_metrics.elidedText(index.data(RunListModel::detail_role).toString(),
+                                               Qt::ElideRight, detail.width()));
+
+    const QVariant status = index.data(RunListModel::status_role);
+    if (status.isValid() && static_cast<RunStatus>(status.toInt()) == RunStatus::running) {
+      const QRectF groove(beside.left(), option.rect.bottom() - 5, beside.width(), 3);
+      painter->setPen(Qt::NoPen);
+      painter->setBrush(hairline(palette));
+      painter->drawRoundedRect(groove, 1.5, 1.5);
+      const double fraction = index.data(RunListModel::fraction_role).toDouble();
+      painter->setBrush(selected ? text : palette.color(QPalette::Link));
+      painter->drawRoundedRect(QRectF(groove.left(), groove.top(), groove.width() * fraction, 3),
+                               1.5, 1.5);
+    }
+    painter->restore();
+  }
+
+  void updateEditorGeometry(QWidget* editor, const QStyleOptionViewItem& option,
+                            const QModelIndex&) const override {
+    const int height = editor->sizeHint().height();
+    const QRect inner = option.rect.adjusted(2 * row_margin + dot - 4, 0, -row_margin, 0);
+    editor->setGeometry(inner.left(), inner.top() + 4, inner.width(), height);
+  }
+};
 
 /// This row and no other, whichever keys are held.
 void select(const QListView& list, const QModelIndex& index) {
@@ -32,15 +157,15 @@ void select(const QListView& list, const QModelIndex& index) {
 
 }  // namespace
 
-RunListPanel::RunListPanel(RunListModel* model, QWidget* parent)
-    : QWidget(parent),
+RunListPanel::RunListPanel(RunListModel* model, const StoreThread& store)
+    : store_(store),
       model_(model),
       sections_(new QTabBar),
       search_(new QLineEdit),
       more_(new QToolButton),
-      tags_(new TagBar),
+      tags_(new QScrollArea),
       stack_(new QStackedWidget),
-      notes_(new RunNotes),
+      notes_(new RunNotes(store)),
       compare_button_(new QPushButton(tr("Compare the two"))),
       hint_(new QLabel),
       new_run_(new QPushButton(tr("New run…"))) {
@@ -56,11 +181,9 @@ RunListPanel::RunListPanel(RunListModel* model, QWidget* parent)
   hint_->setForegroundRole(QPalette::PlaceholderText);
   hint_->setTextFormat(Qt::PlainText);
   hint_->setObjectName(QStringLiteral("run_list_hint"));
-  tags_->setAccessibleName(tr("Tags"));
 
   auto* layout = new QVBoxLayout(this);
-  layout->addWidget(sections_);
-  layout->addWidget(build_head());
+  layout->addLayout(build_head());
   layout->addWidget(tags_);
   layout->addWidget(hint_);
   layout->addWidget(new_run_, 0, Qt::AlignLeft);
@@ -70,8 +193,6 @@ RunListPanel::RunListPanel(RunListModel* model, QWidget* parent)
   build_actions();
   new_run_->setObjectName(QStringLiteral("first_run"));
   connect(new_run_, &QPushButton::clicked, this, &RunListPanel::new_run_wanted);
-  connect(notes_, &RunNotes::tags_typed, this, &RunListPanel::tags_wanted);
-  connect(notes_, &RunNotes::note_typed, this, &RunListPanel::note_wanted);
   compare_button_->setObjectName(QStringLiteral("compare_the_two"));
   compare_button_->setToolTip(tr("The newer one against the older (%1)")
                                   .arg(compare_->shortcut().toString(QKeySequence::NativeText)));
@@ -80,7 +201,7 @@ RunListPanel::RunListPanel(RunListModel* model, QWidget* parent)
 
   connect(sections_, &QTabBar::currentChanged, this, [this](int at) {
     stack_->setCurrentIndex(at);
-    tags_->setVisible(at == runs_section && !model_->tags().isEmpty());
+    fill_tags();
     QListView* front = lists_[at];
     update_hint();
     show_selected();
@@ -94,28 +215,15 @@ RunListPanel::RunListPanel(RunListModel* model, QWidget* parent)
     for (RunFilter& filter : filters_) filter.set_search(text);
     update_hint();
   });
-  connect(tags_, &TagBar::chosen_changed, this, [this](const QStringList& tags) {
-    filters_[runs_section].set_tags(tags);
-    update_hint();
-  });
-  connect(model_, &RunListModel::rename_asked, this, &RunListPanel::rename_wanted);
+  connect(model_, &RunListModel::rename_asked, store.reader(), &StoreReader::rename_run);
   for (const auto changed : {&QAbstractItemModel::rowsInserted, &QAbstractItemModel::rowsRemoved}) {
     for (RunFilter& filter : filters_) connect(&filter, changed, this, &RunListPanel::update_hint);
   }
-  const auto read_tags = [this] {
-    tags_->set_tags(model_->tags());
-    if (section() != runs_section) tags_->hide();
-    QWidget* before = more_;
-    for (auto* tag : tags_->findChildren<QToolButton*>()) {
-      setTabOrder(before, tag);
-      before = tag;
-    }
-  };
-  connect(model_, &QAbstractItemModel::dataChanged, this, read_tags);
+  connect(model_, &QAbstractItemModel::dataChanged, this, &RunListPanel::fill_tags);
+  connect(model_, &QAbstractItemModel::rowsInserted, this, &RunListPanel::fill_tags);
+  connect(model_, &QAbstractItemModel::rowsRemoved, this, &RunListPanel::fill_tags);
   for (RunFilter& filter : filters_)
     connect(&filter, &QAbstractItemModel::dataChanged, this, &RunListPanel::show_selected);
-  connect(model_, &QAbstractItemModel::rowsInserted, this, read_tags);
-  connect(model_, &QAbstractItemModel::rowsRemoved, this, read_tags);
   update_hint();
 }
 
@@ -160,7 +268,7 @@ QListView* RunListPanel::make_list(Section section, QAbstractItemModel* model,
   return list;
 }
 
-QWidget* RunListPanel::build_head() {
+QLayout* RunListPanel::build_head() {
   const QString names[] = {tr("Runs"), tr("Published"), tr("Trash")};
   const QString tips[] = {tr("Your own runs (Alt+1)"),
                           tr("Numbers of the papers, and runs that ship (Alt+2)"),
@@ -192,11 +300,81 @@ QWidget* RunListPanel::build_head() {
   more_->setToolTip(tr("What can be done with the chosen runs (Ctrl+M)"));
   connect(more_, &QToolButton::clicked, this, &RunListPanel::show_more);
   more_->setFocusPolicy(Qt::StrongFocus);
-  auto* head = new QWidget;
-  auto* layout = new QHBoxLayout(head);
-  layout->addWidget(search_, 1);
-  layout->addWidget(more_);
+  auto* what =
+      hint(tr("Run: one measurement of a sweep on this machine, kept until you delete it.\n"
+              "Sweep: which patterns and implementations are measured, and at which lengths "
+              "and windows.\n"
+              "Heat: one point of a sweep, such as one length, at which all contenders are "
+              "measured in turn.\n"
+              "Tags: your own words for runs; pressed, they narrow the list to runs that "
+              "have them."),
+           "run_list_words");
+  tags_->setAccessibleName(tr("Tags"));
+  tags_->setFrameShape(QFrame::NoFrame);
+  tags_->setFocusPolicy(Qt::NoFocus);
+  tags_->setWidgetResizable(true);
+  tags_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  tags_->hide();
+  auto* head = new QGridLayout;
+  head->addWidget(sections_, 0, 0);
+  head->addWidget(what, 0, 1);
+  head->addWidget(search_, 1, 0);
+  head->addWidget(more_, 1, 1);
   return head;
+}
+
+// Tags as buttons that stay pressed, in as many lines as they need; many scroll.
+void RunListPanel::fill_tags() {
+  const QStringList tags = model_->tags();
+  tags_->setVisible(section() == runs_section && !tags.isEmpty());
+  if (tags == listed_tags_) return;
+  listed_tags_ = tags;
+  const QStringList before = filters_[runs_section].tags();
+  auto* buttons = new QWidget;
+  buttons->setLayout(new FlowLayout);
+  QWidget* in_front = more_;
+  for (const QString& tag : tags) {
+    auto* button = new QToolButton;
+    constexpr int longest = 24;
+    button->setText(shortened(tag, longest));
+    button->setObjectName(QStringLiteral("tag_") + tag);
+    button->setCheckable(true);
+    button->setChecked(before.contains(tag));
+    button->setFocusPolicy(Qt::StrongFocus);
+    button->setAccessibleName(tr("Tag %1").arg(tag));
+    button->setToolTip(tr("Show only runs tagged %1").arg(tag));
+    buttons->layout()->addWidget(button);
+    connect(button, &QToolButton::toggled, this, [this, tag](bool on) {
+      QStringList chosen = filters_[runs_section].tags();
+      chosen.removeAll(tag);
+      if (on) chosen.append(tag);
+      filters_[runs_section].set_tags(chosen);
+      update_hint();
+    });
+  }
+  tags_->setWidget(buttons);
+  for (auto* button : buttons->findChildren<QToolButton*>()) {
+    setTabOrder(in_front, button);
+    in_front = button;
+  }
+  QStringList still = before;
+  still.removeIf([&](const QString& tag) { return !tags.contains(tag); });
+  if (still != before) filters_[runs_section].set_tags(still);
+  fit_tags();
+}
+
+void RunListPanel::fit_tags() {
+  if (!tags_->widget()) return;
+  constexpr int most_lines = 4;
+  const QSize button(0, tags_->widget()->layout()->sizeHint().height());
+  const int wanted = tags_->widget()->layout()->heightForWidth(
+      width() - tags_->verticalScrollBar()->sizeHint().width());
+  tags_->setFixedHeight(std::min(wanted, most_lines * (button.height() + space::gap)));
+}
+
+void RunListPanel::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  fit_tags();
 }
 
 void RunListPanel::set_trash(const RunListPointer& runs) {
@@ -362,13 +540,6 @@ std::vector<const RunEntry*> RunListPanel::selected_runs() const {
   return runs;
 }
 
-QStringList RunListPanel::idle_runs() const {
-  QStringList uuids;
-  for (const RunEntry* entry : selected_runs())
-    if (entry->info.status != RunStatus::running) uuids.append(words(entry->info.id.uuid));
-  return uuids;
-}
-
 void RunListPanel::rename() {
   if (section() == runs_section && list()->currentIndex().isValid())
     list()->edit(list()->currentIndex());
@@ -384,27 +555,33 @@ void RunListPanel::add_tag_menu(QMenu* menu, const std::vector<const RunEntry*>&
   QMenu* tags = menu->addMenu(tr("Tag as"));
   tags->setEnabled(!known.isEmpty());
   for (const QString& tag : known) {
-    QAction* turn = tags->addAction(tag);
+    constexpr int longest = 60;
+    QAction* turn = tags->addAction(shortened(tag, longest));
     turn->setCheckable(true);
     turn->setChecked(common.contains(tag));
     connect(turn, &QAction::toggled, this, [this, tag, uuids = chosen_runs()](bool on) {
-      Q_EMIT tags_wanted(uuids, on ? QStringList{tag} : QStringList(),
-                         on ? QStringList() : QStringList{tag});
+      const QStringList changed{tag}, none;
+      store_.post(&StoreReader::change_tags, uuids, on ? changed : none, on ? none : changed);
     });
   }
 }
 
 void RunListPanel::put_in_trash() {
   if (section() == trash_section) return ask_to_remove();
-  const QStringList idle = idle_runs();
+  if (section() != runs_section) return;
+  QStringList idle;
+  for (const RunEntry* entry : selected_runs()) {
+    if (entry->info.status != RunStatus::running) idle.append(words(entry->info.id.uuid));
+  }
   // Of nothing but live runs the store says why they stay.
   const QStringList uuids = idle.isEmpty() ? chosen_runs() : idle;
-  if (section() == runs_section && !uuids.isEmpty()) Q_EMIT trash_wanted(uuids);
+  if (!uuids.isEmpty()) store_.post(&StoreReader::put_in_trash, uuids);
 }
 
 void RunListPanel::put_back() {
   const QStringList uuids = chosen_runs();
-  if (section() == trash_section && !uuids.isEmpty()) Q_EMIT restore_wanted(uuids);
+  if (section() == trash_section && !uuids.isEmpty())
+    store_.post(&StoreReader::take_from_trash, uuids);
 }
 
 void RunListPanel::ask(const QString& title, const QString& question, const QString& yes,
@@ -425,7 +602,7 @@ void RunListPanel::ask_to_remove() {
       tr("Delete %1 for good, with all that was measured? This cannot be undone; export first what "
          "is to be kept.")
           .arg(counted_runs(uuids.size())),
-      tr("Delete for good"), [this, uuids] { Q_EMIT remove_wanted(uuids); });
+      tr("Delete for good"), [this, uuids] { store_.post(&StoreReader::remove_runs, uuids); });
 }
 
 void RunListPanel::ask_to_empty() {
@@ -434,7 +611,7 @@ void RunListPanel::ask_to_empty() {
   ask(tr("Empty the trash"),
       tr("Delete the %1 in the trash for good, with all that was measured? This cannot be undone.")
           .arg(counted_runs(runs)),
-      tr("Empty the trash"), [this] { Q_EMIT empty_trash_wanted(); });
+      tr("Empty the trash"), [this] { store_.post(&StoreReader::empty_trash); });
 }
 
 void RunListPanel::continue_run() {
@@ -455,14 +632,15 @@ void RunListPanel::measure_again() {
 void RunListPanel::copy_published() {
   if (section() != published_section) return;
   if (const PublishedRun* run = published_.run(current_source()))
-    Q_EMIT import_file_wanted(run->file);
+    store_.post(&StoreReader::import_file, run->file);
 }
 
 void RunListPanel::compare_chosen() {
   const std::vector<const RunEntry*> runs = selected_runs();
   if (runs.size() != 2) return;
   // The list has the newer one on top: it is what a person wants to judge.
-  Q_EMIT compare_wanted(words(runs[1]->info.id.uuid), words(runs[0]->info.id.uuid));
+  store_.post(&StoreReader::compare_runs, words(runs[1]->info.id.uuid),
+              words(runs[0]->info.id.uuid));
 }
 
 void RunListPanel::add_compare_menu(QMenu* menu, const RunInfo& chosen) {
@@ -476,9 +654,10 @@ void RunListPanel::add_compare_menu(QMenu* menu, const RunInfo& chosen) {
         entry->info.start.sweep_name != chosen.start.sweep_name) {
       continue;
     }
-    others->addAction(model_->index(row).data().toString(), this,
+    constexpr int longest = 80;
+    others->addAction(shortened(model_->index(row).data().toString(), longest), this,
                       [this, a = words(entry->info.id.uuid), b = words(chosen.id.uuid)] {
-                        Q_EMIT compare_wanted(a, b);
+                        store_.post(&StoreReader::compare_runs, a, b);
                       });
   }
   others->setEnabled(!others->isEmpty());

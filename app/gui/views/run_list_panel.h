@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "app/gui/models/published_list_model.h"
-#include "app/gui/models/run_filter.h"
 #include "app/gui/models/run_list_model.h"
 
 class QAction;
@@ -19,6 +18,7 @@ class QLineEdit;
 class QPushButton;
 class QListView;
 class QMenu;
+class QScrollArea;
 class QStackedWidget;
 class QTabBar;
 class QToolButton;
@@ -26,14 +26,15 @@ class QToolButton;
 namespace attnscope::gui {
 
 class RunNotes;
-class TagBar;
+class StoreThread;
 
 class RunListPanel : public QWidget {
   Q_OBJECT
  public:
   enum Section { runs_section, published_section, trash_section, section_count };
 
-  explicit RunListPanel(RunListModel* model, QWidget* parent = nullptr);
+  /// What is asked of the runs is asked of the store, but for what needs the window.
+  RunListPanel(RunListModel* model, const StoreThread& store);
   ~RunListPanel() override;
 
   void set_trash(const RunListPointer& runs);
@@ -51,7 +52,6 @@ class RunListPanel : public QWidget {
   [[nodiscard]] QListView* list(Section section) const { return lists_[section]; }
   [[nodiscard]] QLineEdit* search() const { return search_; }
   [[nodiscard]] QTabBar* sections() const { return sections_; }
-  [[nodiscard]] TagBar* tag_bar() const { return tags_; }
   [[nodiscard]] RunNotes* notes() const { return notes_; }
   [[nodiscard]] QToolButton* more_button() const { return more_; }
   [[nodiscard]] const PublishedListModel& published() const { return published_; }
@@ -65,26 +65,20 @@ class RunListPanel : public QWidget {
   void table_chosen(const QString& id);
   /// The section at the front has nothing to choose.
   void nothing_chosen();
-  void rename_wanted(const QString& uuid, const QString& name);
-  void note_wanted(const QString& uuid, const QString& note);
-  void tags_wanted(const QStringList& uuids, const QStringList& added, const QStringList& removed);
-  void trash_wanted(const QStringList& uuids);
-  void restore_wanted(const QStringList& uuids);
-  /// Asked for and confirmed.
-  void remove_wanted(const QStringList& uuids);
-  void empty_trash_wanted();
   void export_asked(const QStringList& uuids);
   void import_asked();
-  void import_file_wanted(const QString& file);
-  /// B against A.
-  void compare_wanted(const QString& uuid_a, const QString& uuid_b);
   void resume_asked(const QString& uuid);
   void again_asked(const QString& uuid);
   void new_run_wanted();
 
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
  private:
   QListView* make_list(Section section, QAbstractItemModel* model, const QString& name);
-  QWidget* build_head();
+  QLayout* build_head();
+  void fill_tags();
+  void fit_tags();
   void build_actions();
   void show_more();
   void fill(QMenu* menu);
@@ -95,8 +89,6 @@ class RunListPanel : public QWidget {
   [[nodiscard]] QModelIndex current_source() const;
   [[nodiscard]] const RunEntry* current_run() const;
   [[nodiscard]] std::vector<const RunEntry*> selected_runs() const;
-  /// Those that are not being measured: a live run keeps its place.
-  [[nodiscard]] QStringList idle_runs() const;
 
   void rename();
   void describe();
@@ -115,6 +107,7 @@ class RunListPanel : public QWidget {
   void add_compare_menu(QMenu* menu, const RunInfo& chosen);
   void import_runs() { Q_EMIT import_asked(); }
 
+  const StoreThread& store_;
   RunListModel* model_;
   RunListModel trash_;
   PublishedListModel published_;
@@ -122,7 +115,8 @@ class RunListPanel : public QWidget {
   QTabBar* sections_;
   QLineEdit* search_;
   QToolButton* more_;
-  TagBar* tags_;
+  QScrollArea* tags_;
+  QStringList listed_tags_;
   QStackedWidget* stack_;
   RunNotes* notes_;
   QPushButton* compare_button_;  // while two runs are chosen

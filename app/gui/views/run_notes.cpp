@@ -3,20 +3,37 @@
 
 #include <QKeyEvent>
 #include <QLineEdit>
+#include <QMimeData>
 #include <QPlainTextEdit>
 #include <QRegularExpression>
 #include <QVBoxLayout>
 
-#include "app/gui/session/snapshot.h"
+#include "app/gui/session/store_reader.h"
 #include "app/gui/session/text.h"
+#include "app/gui/views/fields.h"
 
 namespace attnscope::gui {
+namespace {
+
+// Hundreds of thousands of letters without a space would take seconds to lay out.
+constexpr int longest_note = 10'000, longest_tags = 1'000;
+
+class NoteField : public QPlainTextEdit {
+ protected:
+  /// What is pasted is cut before it is laid out; one letter too many is left to be seen.
+  void insertFromMimeData(const QMimeData* source) override {
+    const qsizetype there = toPlainText().size() - textCursor().selectedText().size();
+    insertPlainText(source->text().left(std::max<qsizetype>(0, longest_note + 1 - there)));
+  }
+};
 
 QStringList tags_of(const RunEntry& entry) {
   QStringList tags;
   for (const std::string& word : tag_words(entry.info.tag)) tags.append(words(word));
   return tags;
 }
+
+}  // namespace
 
 QStringList common_tags(const std::vector<const RunEntry*>& runs) {
   if (runs.empty()) return {};
@@ -28,10 +45,14 @@ QStringList common_tags(const std::vector<const RunEntry*>& runs) {
   return common;
 }
 
-RunNotes::RunNotes(QWidget* parent)
-    : QWidget(parent), tags_(new QLineEdit), note_(new QPlainTextEdit) {
+RunNotes::RunNotes(const StoreThread& store)
+    : store_(store),
+      tags_(new QLineEdit),
+      note_(new NoteField),
+      length_(new ProblemLabel("note_length")) {
   tags_->setObjectName(QStringLiteral("run_tags"));
   tags_->setAccessibleName(tr("Tags, parted by spaces"));
+  tags_->setMaxLength(longest_tags);
   note_->setObjectName(QStringLiteral("run_note"));
   note_->setAccessibleName(tr("Note"));
   note_->setPlaceholderText(tr("Note"));
@@ -40,9 +61,20 @@ RunNotes::RunNotes(QWidget* parent)
   auto* layout = new QVBoxLayout(this);
   layout->addWidget(tags_);
   layout->addWidget(note_);
+  layout->addWidget(length_);
   tags_->installEventFilter(this);
   note_->installEventFilter(this);
   connect(tags_, &QLineEdit::returnPressed, this, &RunNotes::keep);
+  connect(note_, &QPlainTextEdit::textChanged, this, [this] {
+    const bool too_long = note_->toPlainText().size() > longest_note;
+    length_->set_problem(too_long
+                             ? tr("A note has at most %L1 letters: what is beyond is left out.")
+                                   .arg(longest_note)
+                             : QString());
+  });
+  connect(store_.reader(), &StoreReader::written_down, this, [this] {
+    if (--being_stored_ == 0) Q_EMIT settled();
+  });
   hide();
 }
 
@@ -52,7 +84,9 @@ void RunNotes::show_runs(const std::vector<const RunEntry*>& runs) {
   if (uuids != uuids_) keep();
   uuids_ = uuids;
   stored_tags_ = common_tags(runs);
-  stored_note_ = runs.size() == 1 ? words(runs.front()->info.note) : QString();
+  // What is being typed changes the note that was there when it was begun.
+  if (!note_->document()->isModified())
+    stored_note_ = runs.size() == 1 ? words(runs.front()->info.note) : QString();
   tags_->setPlaceholderText(runs.size() > 1 ? tr("Tags of %1 runs").arg(runs.size()) : tr("Tags"));
   note_->setVisible(runs.size() == 1);
   setVisible(!runs.empty());
@@ -63,24 +97,32 @@ void RunNotes::fill() {
   // Not what is being typed; and the cursor stays where nothing changes.
   const QString tags = stored_tags_.join(QLatin1Char(' '));
   if (!tags_->isModified() && tags_->text() != tags) tags_->setText(tags);
-  if (!note_->document()->isModified() && note_->toPlainText() != stored_note_)
-    note_->setPlainText(stored_note_);
+  if (note_->document()->isModified()) return;
+  const QString shown = stored_note_.left(longest_note + 1);
+  if (note_->toPlainText() != shown) note_->setPlainText(shown);
+  // To change what is not shown would lose it.
+  note_->setReadOnly(stored_note_.size() > longest_note);
 }
 
-void RunNotes::keep() {
+bool RunNotes::keep() {
   if (tags_->isModified()) {
     static const QRegularExpression between(QStringLiteral("[\\s,]+"));
-    QStringList typed = tags_->text().split(between, Qt::SkipEmptyParts);
+    QStringList typed = harmless(tags_->text()).split(between, Qt::SkipEmptyParts);
     typed.removeDuplicates();
     QStringList removed = stored_tags_;
     removed.removeIf([&](const QString& tag) { return typed.contains(tag); });
     tags_->setModified(false);
-    Q_EMIT tags_typed(uuids_, typed, removed);
+    ++being_stored_;
+    store_.post(&StoreReader::change_tags, uuids_, typed, removed);
   }
   if (note_->document()->isModified()) {
     note_->document()->setModified(false);
-    Q_EMIT note_typed(uuids_.front(), note_->toPlainText().trimmed());
+    const QString typed = harmless(note_->toPlainText()).left(longest_note).trimmed();
+    ++being_stored_;
+    store_.post(&StoreReader::write_note, uuids_.front(), typed,
+                std::exchange(stored_note_, typed));
   }
+  return being_stored_ == 0;
 }
 
 bool RunNotes::eventFilter(QObject* watched, QEvent* event) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // What a person says of the chosen runs, typed where it stands: their common tags and, of one
-// alone, its note. Kept by Return and when the keyboard goes elsewhere; Esc takes it back.
+// alone, its note. Stored by Return and when the keyboard goes elsewhere; Esc takes it back.
 
 #include <QStringList>
 #include <QWidget>
@@ -13,37 +13,41 @@ class QPlainTextEdit;
 
 namespace attnscope::gui {
 
+class ProblemLabel;
+class StoreThread;
 struct RunEntry;
 
-[[nodiscard]] QStringList tags_of(const RunEntry& entry);
 /// The tags that all of these runs have.
 [[nodiscard]] QStringList common_tags(const std::vector<const RunEntry*>& runs);
 
 class RunNotes : public QWidget {
   Q_OBJECT
  public:
-  explicit RunNotes(QWidget* parent = nullptr);
+  explicit RunNotes(const StoreThread& store);
 
-  /// What is being typed is kept, of the runs that it was typed for.
+  /// What is being typed is stored, of the runs that it was typed for.
   void show_runs(const std::vector<const RunEntry*>& runs);
+  /// Stores what is being typed. False: something waits to be stored, and settled() will follow.
+  bool keep();
   [[nodiscard]] QLineEdit* tags() const { return tags_; }
-  [[nodiscard]] QPlainTextEdit* note() const { return note_; }
 
  Q_SIGNALS:
-  void tags_typed(const QStringList& uuids, const QStringList& added, const QStringList& removed);
-  void note_typed(const QString& uuid, const QString& note);
+  /// All that was typed has been stored, or refused.
+  void settled();
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
-  void keep();
   void fill();
 
+  const StoreThread& store_;
   QLineEdit* tags_;
   QPlainTextEdit* note_;
+  ProblemLabel* length_;
   QStringList uuids_, stored_tags_;
-  QString stored_note_;
+  QString stored_note_;  // or the one that is being changed
+  int being_stored_ = 0;
 };
 
 }  // namespace attnscope::gui

@@ -26,7 +26,6 @@
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/file_dialogs.h"
-#include "app/gui/views/kept.h"
 #include "app/gui/views/popup_button.h"
 #include "app/gui/views/run_export.h"
 #include "app/gui/views/run_table.h"
@@ -367,7 +366,8 @@ void RunView::show_detail(const RunSnapshot& run) {
 
 void RunView::show_head(const RunSnapshot& run) {
   const RunInfo& info = run.table.run;
-  title_->setText(QStringLiteral("%1  %2").arg(info.number).arg(words(title_of(info))));
+  title_->setText(
+      QStringLiteral("%1  %2").arg(info.number).arg(shortened(words(title_of(info)), 60)));
   show_detail(run);
   const QString disturbed = disturbance_of(run);
   disturbed_->setText(disturbed);

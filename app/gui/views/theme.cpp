@@ -9,12 +9,16 @@
 #include <QSettings>
 #include <QStyleOption>
 #include <QSvgRenderer>
+#include <algorithm>
 #include <cmath>
 
 #include "app/gui/charts/chart_theme.h"
 
 namespace attnscope::gui {
 namespace {
+
+const QString theme_names[] = {QStringLiteral("system"), QStringLiteral("light"),
+                               QStringLiteral("dark")};
 
 struct Ground {
   QColor window, base, raised, text, faint, border, accent, link, disabled;
@@ -108,21 +112,13 @@ const QPalette& desktop_palette() {
 }  // namespace
 
 QString name_of(Theme theme) {
-  switch (theme) {
-    case Theme::light:
-      return QStringLiteral("light");
-    case Theme::dark:
-      return QStringLiteral("dark");
-    case Theme::system:
-      break;
-  }
-  return QStringLiteral("system");
+  return theme_names[static_cast<std::size_t>(theme)];
 }
 
 Theme theme_named(const QString& name) {
-  if (name == QLatin1String("light")) return Theme::light;
-  if (name == QLatin1String("dark")) return Theme::dark;
-  return Theme::system;
+  const auto found = std::ranges::find(theme_names, name);
+  return found == std::end(theme_names) ? Theme::system
+                                        : static_cast<Theme>(found - std::begin(theme_names));
 }
 
 void apply_theme(Theme theme) {

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/gui/session/own_presets.h"
+#include "app/gui/session/sweep_files.h"
 
+#include <QDesktopServices>
 #include <QDir>
 #include <QFile>
+#include <QFileInfo>
 #include <QRegularExpression>
+#include <QUrl>
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/gui/session/program.h"
 #include "app/gui/session/text.h"
 #include "kernels/base/json.h"
+#include "kernels/base/text_file.h"
 #include "kernels/base/written_file.h"
 
 namespace attnscope::gui {
 namespace {
-
-constexpr qint64 largest_preset = 1 << 20;  // bytes
 
 QString own_presets_folder() {
   return data_folder() + QStringLiteral("/sweeps");
@@ -34,6 +37,8 @@ nlohmann::ordered_json parsed(const std::string& text) {
                                        /*ignore_comments=*/true);
 }
 
+constexpr int saving_ms = 100;
+
 }  // namespace
 
 std::vector<NamedSweep> own_presets() {
@@ -44,7 +49,8 @@ std::vector<NamedSweep> own_presets() {
   presets.reserve(static_cast<std::size_t>(files.size()));
   for (const QString& name : files) {
     QFile file(folder.filePath(name));
-    if (file.size() > largest_preset || !file.open(QIODevice::ReadOnly)) continue;
+    if (static_cast<std::uintmax_t>(file.size()) > largest_sweep || !file.open(QIODevice::ReadOnly))
+      continue;
     std::string text = file.readAll().toStdString();
     const auto sweep = parsed(text);
     if (!sweep.is_object() || !sweep.contains("name") || !sweep.at("name").is_string()) continue;
@@ -76,6 +82,50 @@ Result<QString> save_own_preset(const QString& name, const std::string& sweep_te
   if (Status written = write_file(path.toStdString(), text); !written)
     return tl::unexpected(written.error());
   return path;
+}
+
+SweepFile::SweepFile(QObject* parent) : QObject(parent) {
+  pause_.setSingleShot(true);
+  pause_.setInterval(saving_ms);
+  connect(&pause_, &QTimer::timeout, this, &SweepFile::read);
+  for (const auto changed :
+       {&QFileSystemWatcher::fileChanged, &QFileSystemWatcher::directoryChanged})
+    connect(&watcher_, changed, &pause_, qOverload<>(&QTimer::start));
+}
+
+QString SweepFile::open(const std::string& sweep_text) {
+  if (!sweep_text.empty()) {
+    known_ = sweep_text;
+    if (const Status written = write_file(path().toStdString(), sweep_text); !written)
+      return words(written.error().message);
+  }
+  watcher_.addPaths({folder_.path(), path()});
+  if (QDesktopServices::openUrl(QUrl::fromLocalFile(path()))) return {};
+  return tr("This desktop has no program for %1: open it yourself.").arg(path());
+}
+
+void SweepFile::follow(const std::string& sweep_text) {
+  if (!is_open() || sweep_text == known_) return;
+  known_ = sweep_text;
+  // An editor's folder that is gone takes no file; what the form holds does not hang on it.
+  static_cast<void>(write_file(path().toStdString(), sweep_text));
+}
+
+void SweepFile::read() {
+  pause_.stop();
+  if (!is_open()) return;
+  // Anew: it may be another file, while somebody still holds the former.
+  watcher_.removePath(path());
+  if (QFileInfo::exists(path())) watcher_.addPath(path());
+  const Result<std::string> text =
+      read_text_file(path().toStdString(), "sweep file", largest_sweep);
+  if (!text) {
+    if (std::exchange(known_, std::nullopt)) Q_EMIT unreadable(words(text.error().message));
+    return;
+  }
+  if (known_ && *text == *known_) return;
+  known_ = *text;
+  Q_EMIT edited(*text);
 }
 
 }  // namespace attnscope::gui

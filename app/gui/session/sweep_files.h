@@ -1,16 +1,26 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A sweep as a file in the person's own editor, from which it is read whenever it is saved there,
-// also by editors that put another file in its place.
+// Sweeps as files of a person's own: presets in a folder of the program's data, which the command
+// line takes like any other sweep, and one that is open in an editor.
 
 #include <QFileSystemWatcher>
+#include <QString>
 #include <QTemporaryDir>
 #include <QTimer>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "engine/sweep/sweep.h"
 
 namespace attnscope::gui {
+
+/// By name; files that are no sweeps are left out.
+[[nodiscard]] std::vector<NamedSweep> own_presets();
+[[nodiscard]] bool is_own_preset(const QString& name);
+/// Replaces one of the same name. The file's path, or why it cannot be.
+[[nodiscard]] Result<QString> save_own_preset(const QString& name, const std::string& sweep_text);
 
 class SweepFile : public QObject {
   Q_OBJECT

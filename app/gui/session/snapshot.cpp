@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/gui/session/read_run.h"
+#include "app/gui/session/snapshot.h"
 
 #include <QCoreApplication>
 #include <algorithm>
 #include <array>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "app/gui/session/text.h"
@@ -168,13 +169,29 @@ void draw(RunSnapshot& run) {
   }
 }
 
+/// A question has its own lengths and is put to every contender, whatever the charts hold fixed.
+constexpr std::array<std::string_view, 3> asked_keys{"sequence_tokens", "query_tokens", "window"};
+
+/// Ends in a full stop and begins with a capital, as what stands beside a field.
+QString sentence(const std::string& message) {
+  QString text = words(message);
+  if (!text.isEmpty()) text[0] = text[0].toUpper();
+  return text.endsWith(QLatin1Char('.')) ? text : text + QLatin1Char('.');
+}
+
 }  // namespace
+
+RunInfo shown(RunInfo run) {
+  for (std::string* text : {&run.name, &run.tag, &run.note, &run.start.sweep_name})
+    *text = harmless(*text);
+  return run;
+}
 
 RunPointer read_run(const Store& store, const RunRequest& request, const RunPointer& before) {
   auto snapshot = std::make_shared<RunSnapshot>();
   snapshot->request = request;
   snapshot->database = store.file();
-  const Result<RunInfo> run = store.find_run(request.uuid.toStdString());
+  const Result<RunInfo> run = store.find_run(request.uuid.toStdString()).map(shown);
   if (!run) {
     snapshot->problem = words(run.error().message);
     snapshot->locked = run.error().kind == ErrorKind::locked;
@@ -213,7 +230,7 @@ Result<RunListPointer> read_run_list(const Store& store) {
   if (!runs) return tl::unexpected(runs.error());
   auto list = std::make_shared<RunListSnapshot>();
   for (const RunInfo& info : *runs) {
-    RunEntry entry{info, std::nullopt};
+    RunEntry entry{shown(info), std::nullopt};
     if (is_in_trash(info)) {
       list->trash.push_back(std::move(entry));
       continue;
@@ -227,6 +244,27 @@ Result<RunListPointer> read_run_list(const Store& store) {
     return entry.info.status == RunStatus::running;
   });
   return RunListPointer(std::move(list));
+}
+
+AnswerPointer find_answer(const RunSnapshot& run, const AskedQuestion& asked) {
+  auto answer = std::make_shared<AnswerSnapshot>();
+  report::Question question = asked.question;
+  if (!asked.lengths_file.isEmpty()) {
+    Result<report::DocumentLengths> lengths =
+        report::read_document_lengths(asked.lengths_file.toStdString());
+    if (!lengths) {
+      answer->lengths_problem = sentence(lengths.error().message);
+      return answer;
+    }
+    question.documents = std::move(*lengths);
+  }
+  std::vector<const report::Row*> rows;
+  rows.reserve(run.table.rows.size());
+  for (const report::Row& row : run.table.rows) {
+    if (report::is_in(run.slice, row, asked_keys)) rows.push_back(&row);
+  }
+  answer->settings = report::make_answers(run.table.run, run.table.baseline, rows, question);
+  return answer;
 }
 
 }  // namespace attnscope::gui

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/gui/session/file_kind.h"
+#include "app/gui/session/opened_files.h"
 
+#include <QFileInfo>
+#include <QSettings>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -25,6 +27,9 @@ Result<FileKind> kind_of_json(const std::filesystem::path& file) {
       file.string());
 }
 
+constexpr int most_recent = 10;
+const QString recent_files_key = QStringLiteral("files/recent");
+
 }  // namespace
 
 Result<FileKind> kind_of(const std::filesystem::path& file) {
@@ -41,6 +46,35 @@ Result<FileKind> kind_of(const std::filesystem::path& file) {
       "{}: not a file of AttnScope's; it opens databases, exported runs (.attn), sweeps and "
       "patterns (.json) and attention dumps (.safetensors).",
       file.string());
+}
+
+QStringList recent_files() {
+  QStringList there;
+  const QStringList kept = QSettings().value(recent_files_key).toStringList();
+  for (const QString& file : kept) {
+    if (QFileInfo::exists(file)) there.append(file);
+  }
+  return there;
+}
+
+QStringList recent_files(FileKind kind) {
+  QStringList files;
+  for (const QString& file : recent_files()) {
+    if (const auto known = kind_of(file.toStdString()); known && *known == kind) files.append(file);
+  }
+  return files;
+}
+
+void remember_file(const QString& file) {
+  QStringList files = recent_files();
+  const QString absolute = QFileInfo(file).absoluteFilePath();
+  files.removeAll(absolute);
+  files.prepend(absolute);
+  QSettings().setValue(recent_files_key, files.mid(0, most_recent));
+}
+
+void forget_files() {
+  QSettings().remove(recent_files_key);
 }
 
 }  // namespace attnscope::gui

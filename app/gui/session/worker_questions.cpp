@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/session/worker_questions.h"
+
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "app/gui/session/text.h"
+#include "kernels/base/json.h"
+
+namespace attnscope::gui {
+namespace {
+
+constexpr std::chrono::milliseconds costs_pause{300}, forecast_pause{400};
+
+QString text_at(const QJsonObject& object, const char* field) {
+  return object.value(QLatin1String(field)).toString();
+}
+
+double number_at(const QJsonObject& object, const char* field, double otherwise = 0) {
+  return object.value(QLatin1String(field)).toDouble(otherwise);
+}
+
+/// What of a sweep the answer hangs on.
+std::string question_of(const std::string& sweep_text) {
+  if (!check_json_size(sweep_text)) return {};
+  auto sweep = nlohmann::json::parse(sweep_text, nullptr, /*allow_exceptions=*/false,
+                                     /*ignore_comments=*/true);
+  if (!sweep.is_object()) return {};
+  for (const char* other : {"name", "stop", "contenders", "seed", "cache"}) sweep.erase(other);
+  return sweep.dump();
+}
+
+}  // namespace
+
+QList<QJsonObject> printed_objects(const QByteArray& printed, const QString& field) {
+  const QJsonDocument document = QJsonDocument::fromJson(printed);
+  const QJsonArray array =
+      field.isEmpty() ? document.array() : document.object().value(field).toArray();
+  QList<QJsonObject> objects;
+  for (const auto& value : array) objects.append(value.toObject());
+  return objects;
+}
+
+void DeviceList::ask() {
+  if (!problem().isEmpty()) return;
+  put({.arguments = {QStringLiteral("list"), QStringLiteral("devices"), QStringLiteral("--json")}});
+}
+
+bool DeviceList::read(const QByteArray& printed) {
+  for (const QJsonObject& device : printed_objects(printed)) {
+    const QString kind = text_at(device, "kind");
+    if (kind.isEmpty()) continue;
+    answer_.append({kind, text_at(device, "name"),
+                    device.value(QLatin1String("available")).toBool(), text_at(device, "reason")});
+  }
+  return !answer_.isEmpty();
+}
+
+void ImplementationList::ask() {
+  put({.arguments = {QStringLiteral("list"), QStringLiteral("implementations"),
+                     QStringLiteral("--json")}});
+}
+
+bool ImplementationList::read(const QByteArray& printed) {
+  for (const QJsonObject& implementation : printed_objects(printed)) {
+    const QString id = text_at(implementation, "id");
+    if (!id.isEmpty()) answer_.append({id, text_at(implementation, "summary")});
+  }
+  return !answer_.isEmpty();
+}
+
+ImplementationCosts::ImplementationCosts(QObject* parent) : ListQuestion(parent, costs_pause) {}
+
+void ImplementationCosts::ask(const CostQuestion& question) {
+  const Result<SequenceLayout> layout = SequenceLayout::make({question.item});
+  if (!layout) return fail(words(layout.error().message));
+  const QString pattern_file = QStringLiteral("pattern.json");
+  const QString layout_file = QStringLiteral("layout.json");
+  QStringList arguments{QStringLiteral("costs"),      path_of(pattern_file),
+                        QStringLiteral("--layout"),   path_of(layout_file),
+                        QStringLiteral("--heads"),    QString::number(question.heads),
+                        QStringLiteral("--head-dim"), QString::number(question.head_dim),
+                        QStringLiteral("--json")};
+  if (question.window) arguments << QStringLiteral("--window") << words(question.window->text());
+  put({.arguments = arguments,
+       .files = {{pattern_file, pattern_json(question.pattern)},
+                 {layout_file, layout_json(*layout)}}});
+}
+
+bool ImplementationCosts::read(const QByteArray& printed) {
+  for (const QJsonObject& cost : printed_objects(printed, QStringLiteral("implementations"))) {
+    const QString id = text_at(cost, "id");
+    if (id.isEmpty()) continue;
+    answer_.append({id, text_at(cost, "reason"), number_at(cost, "executed_flop"),
+                    number_at(cost, "executed_bytes"), number_at(cost, "peak_bytes")});
+  }
+  return !answer_.isEmpty();
+}
+
+SweepForecast::SweepForecast(QObject* parent) : ProgramQuestion(parent, forecast_pause) {}
+
+void SweepForecast::ask(const std::string& sweep_text) {
+  std::string question = question_of(sweep_text);
+  const bool was_answered = problem().isEmpty();
+  if (question.empty() || (question == question_ && was_answered)) return;
+  question_ = std::move(question);
+  sweep_ = sweep_text;
+  waits_ = measuring_;
+  if (measuring_) return fail(tr("a run is being measured, which asking would disturb."));
+  const QString file = QStringLiteral("sweep.json");
+  put({.arguments = {QStringLiteral("foresee"), path_of(file), QStringLiteral("--json")},
+       .files = {{file, sweep_text}}});
+}
+
+void SweepForecast::set_measuring(bool measuring) {
+  measuring_ = measuring;
+  if (measuring ? !is_asking() : !waits_) return;
+  question_.clear();
+  ask(sweep_);
+}
+
+Forecast SweepForecast::forecast() const {
+  if (problem().isEmpty()) return forecast_;
+  Forecast none;
+  none.problem = problem();
+  return none;
+}
+
+bool SweepForecast::read(const QByteArray& printed) {
+  forecast_ = {};
+  for (const QJsonObject& pair : printed_objects(printed, QStringLiteral("pairs"))) {
+    const QJsonValue bytes = pair.value(QLatin1String("item_bytes"));
+    Forecast::Pair read{text_at(pair, "reason"), std::nullopt};
+    if (bytes.isDouble()) read.item_bytes = bytes.toDouble();
+    forecast_.pairs.insert_or_assign({text_at(pair, "pattern"), text_at(pair, "implementation")},
+                                     std::move(read));
+  }
+  constexpr double mebibyte = 1 << 20;
+  const QJsonObject root = QJsonDocument::fromJson(printed).object();
+  forecast_.largest_tokens = root.value(QLatin1String("largest_tokens")).toInteger();
+  forecast_.batch_max = number_at(root, "batch_max", 1);
+  forecast_.batch_bytes = number_at(root, "batch_memory_mb") * mebibyte;
+  return !forecast_.pairs.empty();
+}
+
+}  // namespace attnscope::gui
