@@ -132,7 +132,10 @@ void MainWindow::wire_store() {
   });
   connect(reader, &StoreReader::refused, compare_, &ComparePage::show_refused);
   connect(reader, &StoreReader::refused, commands_, &CommandBar::set_refused);
-  connect(reader, &StoreReader::waiting, compare_, &ComparePage::show_waiting);
+  connect(reader, &StoreReader::waiting, this, [this](const QString& sentence) {
+    if (when_settled_) return offer_to_go_on(sentence);
+    compare_->show_waiting(sentence);
+  });
   connect(reader, &StoreReader::waited, compare_, &ComparePage::show_waited);
   connect(reader, &StoreReader::warned, messages, &MessageBar::show_info);
   connect(reader, &StoreReader::succeeded, messages, &MessageBar::show_info);
@@ -582,8 +585,12 @@ void MainWindow::settle_notes(std::function<void()> then) {
   if (compare_->run_list()->notes()->keep()) return then();
   when_settled_ = std::move(then);
   show_page(compare_page);
-  compare_->messages()->show_offer(tr("Waiting until what you wrote of a run is stored."),
-                                   tr("Go on without it"), {}, [this] { go_on(); });
+  offer_to_go_on(tr("Waiting until what you wrote of a run is stored."));
+}
+
+void MainWindow::offer_to_go_on(const QString& sentence) {
+  compare_->messages()->show_offer(sentence, tr("Go on without what I wrote"), {},
+                                   [this] { go_on(); });
 }
 
 void MainWindow::go_on() {

@@ -68,6 +68,7 @@ class MainWindow : public QMainWindow {
   /// Asks about patterns that are not saved, stores what is being typed of a run, then does this.
   void settle(std::function<void()> then);
   void settle_notes(std::function<void()> then);
+  void offer_to_go_on(const QString& sentence);
   void go_on();
   /// Another window in place of this one, which is settled.
   void give_way_to(const WindowOptions& next);

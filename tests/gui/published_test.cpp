@@ -11,7 +11,7 @@
 #include <QTableView>
 
 #include "app/gui/main_window.h"
-#include "app/gui/models/published_list_model.h"
+#include "app/gui/models/run_list_model.h"
 #include "app/gui/session/program.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/message_bar.h"
@@ -23,13 +23,13 @@
 
 namespace attnscope::gui {
 
-PublishedPointer one_run() {
+std::vector<PublishedRun> one_run() {
   PublishedRun run;
   run.file = QStringLiteral("/somewhere/run.attn");
   run.entry.info.id.uuid = "a-uuid";
   run.entry.info.start = new_run("paper-fig2a", 4);
   run.entry.info.status = RunStatus::done;
-  return std::make_shared<PublishedSnapshot>(PublishedSnapshot{{run}});
+  return {run};
 }
 
 class PublishedTest : public QObject {
@@ -46,7 +46,7 @@ class PublishedTest : public QObject {
     window_->resize(1280, 800);
     window_->show();
     QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
-    QTRY_VERIFY_WITH_TIMEOUT(panel()->published().first_run().isValid(), patience_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(!panel()->published().first_run().isEmpty(), patience_ms);
   }
   [[nodiscard]] ComparePage* page() const { return window_->compare(); }
   [[nodiscard]] RunListPanel* panel() const { return page()->run_list(); }
@@ -62,20 +62,19 @@ class PublishedTest : public QObject {
   void cleanup() { window_.reset(); }
 
   void TheList_KeepsTheRulesOfItemModels() {
-    PublishedListModel model;
+    RunListModel model;
     QAbstractItemModelTester tester(&model);
+    model.set_published({});
     const int tables = model.rowCount();
     QCOMPARE(tables, 4);
-    QVERIFY(!model.first_run().isValid());
-    model.set_runs(one_run());
+    QVERIFY(model.first_run().isEmpty());
+    model.set_published(one_run());
     QCOMPARE(model.rowCount(), tables + 1);
-    QVERIFY(model.table(model.index(0)) != nullptr);
-    QVERIFY(model.run(model.index(0)) == nullptr);
-    QCOMPARE(model.run(model.first_run())->file, QStringLiteral("/somewhere/run.attn"));
+    const QString first = model.index(0).data(RunListModel::uuid_role).toString();
+    QVERIFY(model.listed(first)->table && !model.entry(first));
+    QCOMPARE(model.listed(model.first_run())->file, QStringLiteral("/somewhere/run.attn"));
     QCOMPARE(model.index_of(QStringLiteral("a-uuid")).row(), tables);
-    model.set_runs(one_run());
-    QCOMPARE(model.rowCount(), tables + 1);
-    model.set_runs(std::make_shared<PublishedSnapshot>());
+    model.set_published({});
     QCOMPARE(model.rowCount(), tables);
   }
 
@@ -164,14 +163,12 @@ class PublishedTest : public QObject {
     }
     open_window();
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
-    QTRY_VERIFY(panel()->published().first_run().isValid());
-    panel()->choose(panel()->published().first_run().data(RunListModel::uuid_role).toString());
+    QTRY_VERIFY(!panel()->published().first_run().isEmpty());
+    panel()->choose(panel()->published().first_run());
     QTRY_VERIFY(page()->place()->isVisible());
     QTest::mouseClick(page()->place()->mend_button(), Qt::LeftButton);
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 2, patience_ms);
-    QVERIFY(window_->runs()
-                .index_of(panel()->published().first_run().data(RunListModel::uuid_role).toString())
-                .isValid());
+    QVERIFY(window_->runs().index_of(panel()->published().first_run()).isValid());
   }
 
   void APapersTable_IsReachedByKeysAndCopied() {

@@ -66,7 +66,7 @@ bool shoot_run_list(MainWindow& window, const Save& save) {
     panel.choose(QLatin1String(table));
     saved = save(window, QStringLiteral("published-") + QLatin1String(table)) && saved;
   }
-  const QString shipped = panel.published().first_run().data(RunListModel::uuid_role).toString();
+  const QString shipped = panel.published().first_run();
   panel.list(RunListPanel::published_section)
       ->setCurrentIndex(panel.list(RunListPanel::published_section)->model()->index(4, 0));
   wait_for_run(window, shipped);

@@ -277,8 +277,8 @@ class StoreThreadTest : public QObject {
     store.post(&StoreReader::read_published, path("results"));
     QTRY_COMPARE(published.count(), 1);
     const auto list = std::get<0>(published.all().front());
-    QCOMPARE(list->runs.size(), std::size_t{1});
-    QCOMPARE(list->runs.front().entry.info.id.uuid, run.uuid);
+    QCOMPARE(list->size(), std::size_t{1});
+    QCOMPARE(list->front().entry.info.id.uuid, run.uuid);
     store.post(&StoreReader::show_run, request_for(text_of(run)));
     QTRY_VERIFY(last_run(read) && last_run(read)->table.rows.size() == 3);
     QVERIFY(open_store(path("a.db")).runs()->empty());
@@ -290,7 +290,7 @@ class StoreThreadTest : public QObject {
     store.start();
     store.post(&StoreReader::read_published, path("nowhere"));
     QTRY_COMPARE(published.count(), 1);
-    QVERIFY(std::get<0>(published.all().front())->runs.empty());
+    QVERIFY(std::get<0>(published.all().front())->empty());
   }
 
   void AnExportedRun_ComesBackByImport() {

@@ -34,10 +34,22 @@ QString detail(const RunEntry& entry) {
   return QStringLiteral("%1, %2, %3").arg(status_words(entry), started_words(run), heats);
 }
 
-QString accessible_words(const RunEntry& entry) {
-  QStringList parts{title(entry.info)};
-  if (!entry.info.tag.empty()) parts.append(words(entry.info.tag));
-  parts.append(detail(entry));
+/// Of a run that ships, where and how much was measured says more than when.
+QString detail(const Listed& row) {
+  const RunInfo& run = row.entry.info;
+  if (row.file.isEmpty()) return detail(row.entry);
+  const QString heats = counted(run.heats_done, QStringLiteral("heat"), QStringLiteral("heats"));
+  return QStringLiteral("%1, %2").arg(heats, words(run.start.device));
+}
+
+QString title(const Listed& row) {
+  return row.file.isEmpty() ? title(row.entry.info) : words(title_of(row.entry.info));
+}
+
+QString accessible_words(const Listed& row) {
+  QStringList parts{title(row)};
+  if (!row.entry.info.tag.empty()) parts.append(words(row.entry.info.tag));
+  parts.append(detail(row));
   return parts.join(QStringLiteral(", "));
 }
 
@@ -52,6 +64,62 @@ QString damaged_run_in_words() {
       "cells that can still be read.");
 }
 
+/// Everything worth knowing about a run at a glance, in lines: name, note, what, where, when.
+QString tip_of_row(const Listed& row) {
+  const RunInfo& run = row.entry.info;
+  constexpr int most = 400;  // letters that a tip has room for
+  QStringList lines{shortened(title(run), most)};
+  if (!run.name.empty()) lines.append(QStringLiteral("Sweep: ") + words(run.start.sweep_name));
+  if (!run.tag.empty()) lines.append(shortened(QStringLiteral("Tags: ") + words(run.tag), most));
+  if (!run.note.empty()) lines.append(shortened(words(run.note), most));
+  lines.append({detail(row.entry), words(run.start.device),
+                QStringLiteral("Started ") + date_words(run.started_unix_ms), words(run.id.uuid)});
+  if (is_in_trash(run))
+    lines.append(QStringLiteral("In the trash since ") + date_words(run.trashed_unix_ms));
+  if (run.damaged) lines.append(damaged_run_in_words());
+  if (!row.file.isEmpty()) lines.append(QStringLiteral("Read-only, from ") + row.file);
+  return lines.join(QLatin1Char('\n'));
+}
+
+/// What a search looks through.
+QString search_words_of(const Listed& row) {
+  const RunInfo& run = row.entry.info;
+  return QStringList{title(run),         words(run.start.sweep_name),
+                     words(run.tag),     words(run.start.device),
+                     words(run.note),    detail(row),
+                     words(run.id.uuid), date_words(run.started_unix_ms)}
+      .join(QLatin1Char(' '));
+}
+
+/// A paper's table, which is no run.
+QVariant table_data(const report::PublishedTable& table, int role) {
+  switch (role) {
+    case Qt::DisplayRole:
+      return words(table.title);
+    case Qt::AccessibleTextRole:
+      return QStringList{words(table.title), words(table.subject), words(report::published_label)}
+          .join(QStringLiteral(", "));
+    case Qt::ToolTipRole:
+      return QStringLiteral("%1\n%2\nMeasured on: %3\n%4")
+          .arg(words(table.subject), words(table.citation), words(table.machine),
+               words(report::published_label));
+    case RunListModel::uuid_role:
+      return words(table.id);
+    case RunListModel::detail_role:
+      return words(table.subject);
+    case RunListModel::search_role:
+      return QStringList{words(table.title), words(table.subject), words(table.citation),
+                         words(table.machine)}
+          .join(QLatin1Char(' '));
+    default:
+      return {};
+  }
+}
+
+std::string_view key_of_row(const Listed& row) {
+  return row.table ? std::string_view(row.table->id) : row.entry.info.id.uuid;
+}
+
 }  // namespace
 
 QString status_words(const RunEntry& entry) {
@@ -64,35 +132,9 @@ QString status_words(const RunEntry& entry) {
   return text;
 }
 
-QString run_tip(const RunEntry& entry) {
-  const RunInfo& run = entry.info;
-  constexpr int most = 400;  // letters that a tip has room for
-  QStringList lines{shortened(title(run), most)};
-  if (!run.name.empty()) lines.append(QStringLiteral("Sweep: ") + words(run.start.sweep_name));
-  if (!run.tag.empty()) lines.append(shortened(QStringLiteral("Tags: ") + words(run.tag), most));
-  if (!run.note.empty()) lines.append(shortened(words(run.note), most));
-  lines.append({detail(entry), words(run.start.device),
-                QStringLiteral("Started ") + date_words(run.started_unix_ms), words(run.id.uuid)});
-  if (is_in_trash(run))
-    lines.append(QStringLiteral("In the trash since ") + date_words(run.trashed_unix_ms));
-  if (run.damaged) lines.append(damaged_run_in_words());
-  return lines.join(QLatin1Char('\n'));
-}
-
-QString run_search_words(const RunEntry& entry) {
-  const RunInfo& run = entry.info;
-  return QStringList{title(run),         words(run.start.sweep_name),
-                     words(run.tag),     words(run.start.device),
-                     words(run.note),    detail(entry),
-                     words(run.id.uuid), date_words(run.started_unix_ms)}
-      .join(QLatin1Char(' '));
-}
-
-int RunListModel::row_of(const std::string& uuid, int from) const {
-  const auto found = std::find_if(runs_.begin() + from, runs_.end(), [&](const RunEntry& entry) {
-    return entry.info.id.uuid == uuid;
-  });
-  return found == runs_.end() ? -1 : static_cast<int>(found - runs_.begin());
+int RunListModel::row_of(std::string_view key, int from) const {
+  const auto found = std::ranges::find(rows_.begin() + from, rows_.end(), key, key_of_row);
+  return found == rows_.end() ? -1 : static_cast<int>(found - rows_.begin());
 }
 
 void RunListModel::set_runs(const RunListPointer& runs) {
@@ -100,29 +142,46 @@ void RunListModel::set_runs(const RunListPointer& runs) {
 }
 
 void RunListModel::set_entries(const std::vector<RunEntry>& entries) {
+  std::vector<Listed> rows;
+  rows.reserve(entries.size());
+  for (const RunEntry& entry : entries) {
+    rows.push_back({.entry = entry});
+    if (damaged_.contains(words(entry.info.id.uuid))) rows.back().entry.info.damaged = true;
+  }
+  set_rows(std::move(rows));
+}
+
+void RunListModel::set_published(const std::vector<PublishedRun>& runs) {
+  std::vector<Listed> rows;
+  for (report::PublishedTable& table : report::published_tables())
+    rows.push_back({.table = std::move(table)});
+  for (const PublishedRun& run : runs) rows.push_back({.entry = run.entry, .file = run.file});
+  set_rows(std::move(rows));
+}
+
+void RunListModel::set_rows(std::vector<Listed> rows) {
   known_ = true;
-  const auto wanted = static_cast<int>(entries.size());
+  const auto wanted = static_cast<int>(rows.size());
   for (int row = 0; row < wanted; ++row) {
-    RunEntry entry = entries[static_cast<std::size_t>(row)];
-    if (damaged_.contains(words(entry.info.id.uuid))) entry.info.damaged = true;
-    const int now = row_of(entry.info.id.uuid, row);
+    Listed& given = rows[static_cast<std::size_t>(row)];
+    const int now = row_of(key_of_row(given), row);
     if (now < 0) {
       beginInsertRows({}, row, row);
-      runs_.insert(runs_.begin() + row, entry);
+      rows_.insert(rows_.begin() + row, std::move(given));
       endInsertRows();
       continue;
     }
     if (now != row) {
       beginMoveRows({}, now, now, {}, row);
-      std::rotate(runs_.begin() + row, runs_.begin() + now, runs_.begin() + now + 1);
+      std::rotate(rows_.begin() + row, rows_.begin() + now, rows_.begin() + now + 1);
       endMoveRows();
     }
-    runs_[static_cast<std::size_t>(row)] = entry;
+    rows_[static_cast<std::size_t>(row)] = std::move(given);
     Q_EMIT dataChanged(index(row), index(row));
   }
   if (rowCount() > wanted) {
     beginRemoveRows({}, wanted, rowCount() - 1);
-    runs_.erase(runs_.begin() + wanted, runs_.end());
+    rows_.erase(rows_.begin() + wanted, rows_.end());
     endRemoveRows();
   }
 }
@@ -132,65 +191,77 @@ void RunListModel::mark_damaged(const QStringList& uuids) {
     damaged_.insert(uuid);
     const int row = row_of(uuid.toStdString(), 0);
     if (row < 0) continue;
-    runs_[static_cast<std::size_t>(row)].info.damaged = true;
+    rows_[static_cast<std::size_t>(row)].entry.info.damaged = true;
     Q_EMIT dataChanged(index(row), index(row));
   }
 }
 
 QStringList RunListModel::tags() const {
   QStringList all;
-  for (const RunEntry& entry : runs_) {
-    for (const std::string& word : tag_words(entry.info.tag)) all.append(words(word));
+  for (const Listed& row : rows_) {
+    for (const std::string& word : tag_words(row.entry.info.tag)) all.append(words(word));
   }
   all.removeDuplicates();
   all.sort(Qt::CaseInsensitive);
   return all;
 }
 
-const RunEntry* RunListModel::entry(const QString& uuid) const {
-  const int row = row_of(uuid.toStdString(), 0);
-  return row < 0 ? nullptr : &runs_[static_cast<std::size_t>(row)];
+const Listed* RunListModel::listed(const QString& key) const {
+  const int row = row_of(key.toStdString(), 0);
+  return row < 0 ? nullptr : &rows_[static_cast<std::size_t>(row)];
 }
 
-QModelIndex RunListModel::index_of(const QString& uuid) const {
-  const int row = row_of(uuid.toStdString(), 0);
+const RunEntry* RunListModel::entry(const QString& uuid) const {
+  const Listed* row = listed(uuid);
+  return row && !row->table ? &row->entry : nullptr;
+}
+
+QModelIndex RunListModel::index_of(const QString& key) const {
+  const int row = row_of(key.toStdString(), 0);
   return row < 0 ? QModelIndex() : index(row);
 }
 
+QString RunListModel::first_run() const {
+  const auto run = std::ranges::find_if(rows_, [](const Listed& row) { return !row.table; });
+  return run == rows_.end() ? QString() : words(run->entry.info.id.uuid);
+}
+
 const RunEntry* RunListModel::live() const {
-  const bool some = !runs_.empty() && runs_.front().info.status == RunStatus::running;
-  return some ? &runs_.front() : nullptr;
+  const bool some = !rows_.empty() && rows_.front().entry.info.status == RunStatus::running &&
+                    !rows_.front().table;
+  return some ? &rows_.front().entry : nullptr;
 }
 
 int RunListModel::rowCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : static_cast<int>(runs_.size());
+  return parent.isValid() ? 0 : static_cast<int>(rows_.size());
 }
 
 QVariant RunListModel::data(const QModelIndex& index, int role) const {
   if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
-  const RunEntry& entry = runs_[static_cast<std::size_t>(index.row())];
-  const RunInfo& run = entry.info;
+  const Listed& row = rows_[static_cast<std::size_t>(index.row())];
+  if (row.table) return table_data(*row.table, role);
+  const RunInfo& run = row.entry.info;
   switch (role) {
     case Qt::DisplayRole:
-      return title(run);
+      return title(row);
     case Qt::EditRole:
       return words(title_of(run));
     case Qt::AccessibleTextRole:
-      return accessible_words(entry);
+      return accessible_words(row);
     case Qt::ToolTipRole:
-      return run_tip(entry);
+      return tip_of_row(row);
     case uuid_role:
       return words(run.id.uuid);
     case status_role:
       return static_cast<int>(run.status);
     case detail_role:
-      return detail(entry);
+      return detail(row);
     case fraction_role:
       return run.start.heats_planned > 0
                  ? static_cast<double>(run.heats_done) / run.start.heats_planned
                  : 0.0;
     case search_role:
-      return run_search_words(entry);
+      return search_words_of(row);
     case tags_role:
       return words(run.tag);
     case damaged_role:
@@ -203,7 +274,7 @@ QVariant RunListModel::data(const QModelIndex& index, int role) const {
 bool RunListModel::setData(const QModelIndex& index, const QVariant& value, int role) {
   if (role != Qt::EditRole || !editable_ || !checkIndex(index, CheckIndexOption::IndexIsValid))
     return false;
-  const RunInfo& run = runs_[static_cast<std::size_t>(index.row())].info;
+  const RunInfo& run = rows_[static_cast<std::size_t>(index.row())].entry.info;
   const QString typed = harmless(value.toString().simplified());
   if (typed == words(title_of(run))) return false;
   // The sweep's own name needs no second one.

@@ -1,21 +1,30 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The run list, or the trash: live runs on top, then newest first. New snapshots change, insert and
-// remove single rows, so that the view keeps its selection while a run grows. A name typed in place
-// is asked for with a signal and shown when the store has it. And the runs of it that a person
-// looks for: every word of the search stands somewhere in a run's name, tags, device, date or note,
-// and it has every chosen tag.
+// The lines of a list of runs: one's own, with live runs on top and then the newest first, those in
+// the trash, or what was published. New snapshots change, insert and remove single rows, so that
+// the view keeps its selection while a run grows. A name typed in place is asked for with a signal
+// and shown when the store has it.
 
 #include <QAbstractListModel>
 #include <QSet>
 #include <QSortFilterProxyModel>
 #include <QStringList>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "app/gui/session/snapshot.h"
+#include "engine/report/published.h"
 
 namespace attnscope::gui {
+
+/// A line of a list: a run of the database, one that ships with the program, or a paper's table.
+struct Listed {
+  RunEntry entry = {};
+  QString file = {};                                 // of a run that ships
+  std::optional<report::PublishedTable> table = {};  // then there is no run
+};
 
 class RunListModel : public QAbstractListModel {
   Q_OBJECT
@@ -34,6 +43,8 @@ class RunListModel : public QAbstractListModel {
 
   void set_runs(const RunListPointer& runs);
   void set_entries(const std::vector<RunEntry>& entries);
+  /// The papers' tables, then these.
+  void set_published(const std::vector<PublishedRun>& runs);
   /// Names can be typed in place.
   void set_editable(bool editable) { editable_ = editable; }
   /// What the check of the whole database has found.
@@ -42,8 +53,12 @@ class RunListModel : public QAbstractListModel {
   [[nodiscard]] QStringList tags() const;
   /// False until the store has been read for the first time.
   [[nodiscard]] bool is_known() const { return known_; }
+  /// Of the run with that UUID or the table with that id.
+  [[nodiscard]] const Listed* listed(const QString& key) const;
+  [[nodiscard]] QModelIndex index_of(const QString& key) const;
   [[nodiscard]] const RunEntry* entry(const QString& uuid) const;
-  [[nodiscard]] QModelIndex index_of(const QString& uuid) const;
+  /// The UUID of the first run; empty: there is none.
+  [[nodiscard]] QString first_run() const;
   /// The newest live run, else nothing.
   [[nodiscard]] const RunEntry* live() const;
 
@@ -56,8 +71,10 @@ class RunListModel : public QAbstractListModel {
   void rename_asked(const QString& uuid, const QString& name);
 
  private:
-  [[nodiscard]] int row_of(const std::string& uuid, int from) const;
-  std::vector<RunEntry> runs_;
+  void set_rows(std::vector<Listed> rows);
+  [[nodiscard]] int row_of(std::string_view key, int from) const;
+
+  std::vector<Listed> rows_;
   QSet<QString> damaged_;
   bool known_ = false;
   bool editable_ = false;
@@ -65,11 +82,12 @@ class RunListModel : public QAbstractListModel {
 
 /// "running", "paused", "done", ... with what went wrong: "done, 2 cells failed", "damaged, done".
 [[nodiscard]] QString status_words(const RunEntry& entry);
-/// Everything worth knowing about a run at a glance, in lines: name, note, what, where, when.
-[[nodiscard]] QString run_tip(const RunEntry& entry);
-/// What a search looks through: name, sweep, tags, device, date, status and note.
-[[nodiscard]] QString run_search_words(const RunEntry& entry);
 
+/// The runs that a person looks for: every word of the search stands somewhere in a run's name,
+/// tags, device, date or note, and it has every chosen tag.
+///
+///   filter.setSourceModel(runs);
+///   filter.set_search("laptop 2026-01");
 class RunFilter : public QSortFilterProxyModel {
   Q_OBJECT
  public:

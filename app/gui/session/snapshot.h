@@ -44,9 +44,6 @@ struct PublishedRun {
   QString file;
   RunEntry entry;
 };
-struct PublishedSnapshot {
-  std::vector<PublishedRun> runs;
-};
 
 /// One view of the run: a figure, or panels where facets were asked for, or the sentence that says
 /// why there is neither.
@@ -102,7 +99,7 @@ struct ComparisonSnapshot {
 };
 
 using ComparisonPointer = std::shared_ptr<const ComparisonSnapshot>;
-using PublishedPointer = std::shared_ptr<const PublishedSnapshot>;
+using PublishedPointer = std::shared_ptr<const std::vector<PublishedRun>>;
 using RunPointer = std::shared_ptr<const RunSnapshot>;
 
 /// With a person's words as they can be shown.

@@ -457,13 +457,13 @@ void StoreReader::read_published(const std::filesystem::path& folder) {
       if (std::filesystem::exists(file, ignored)) files.push_back(file);
     }
     std::ranges::sort(files);
-    auto published = std::make_shared<PublishedSnapshot>();
+    auto published = std::make_shared<std::vector<PublishedRun>>();
     for (const std::filesystem::path& file : files) {
       const Result<Store> store = Store::open(file, Store::Mode::read_only);
       const auto runs = store ? store->runs() : tl::unexpected(store.error());
       if (!runs) Q_EMIT failed(words(runs.error().message));
       for (const RunInfo& info : runs.value_or(std::vector<RunInfo>()))
-        published->runs.push_back({words(file.string()), {shown(info), std::nullopt}});
+        published->push_back({words(file.string()), {shown(info), std::nullopt}});
     }
     QMetaObject::invokeMethod(this, [this, published] {
       published_ = published;
@@ -476,10 +476,9 @@ std::filesystem::path StoreReader::file_of(const QString& uuid) const {
   const bool is_own = list_ && (find(list_->runs, uuid) || find(list_->trash, uuid));
   if (!published_ || is_own) return database_;
   const auto found =
-      std::ranges::find(published_->runs, uuid.toStdString(),
+      std::ranges::find(*published_, uuid.toStdString(),
                         [](const PublishedRun& run) { return run.entry.info.id.uuid; });
-  return found == published_->runs.end() ? database_
-                                         : std::filesystem::path(found->file.toStdString());
+  return found == published_->end() ? database_ : std::filesystem::path(found->file.toStdString());
 }
 
 const Store* StoreReader::store_of(const QString& uuid) {

@@ -129,10 +129,8 @@ QWidget* ComparePage::build_empty() {
   look_->setObjectName(QStringLiteral("look_at_published"));
   look_->setToolTip(tr("Runs that ship with AttnScope, read-only (Alt+2)"));
   look_->hide();
-  connect(look_, &QPushButton::clicked, this, [this] {
-    const QModelIndex first = run_list_->published().first_run();
-    run_list_->choose(first.data(RunListModel::uuid_role).toString());
-  });
+  connect(look_, &QPushButton::clicked, this,
+          [this] { run_list_->choose(run_list_->published().first_run()); });
   quick_->setObjectName(QStringLiteral("quick_sweep"));
   quick_->setDefault(true);
   auto* empty = new QWidget;
@@ -159,25 +157,24 @@ QWidget* ComparePage::build_run() {
 }
 
 void ComparePage::show_table(const QString& id) {
-  const PublishedListModel& published = run_list_->published();
-  const report::PublishedTable* table = published.table(published.index_of(id));
-  if (!table) return;
-  published_view_->show_table(*table);
+  const Listed* listed = run_list_->published().listed(id);
+  if (!listed || !listed->table) return;
+  published_view_->show_table(*listed->table);
   body_->setCurrentWidget(published_view_);
   Q_EMIT offers_changed();
 }
 
 void ComparePage::say_place(const QString& uuid) {
-  const PublishedListModel& published = run_list_->published();
-  const PublishedRun* run = published.run(published.index_of(uuid));
+  const Listed* run = run_list_->published().listed(uuid);
   if (run_list_->section() == RunListPanel::published_section && run && runs_->rowCount() == 0) {
     const RunInfo& info = run->entry.info;
-    place_->show_offer(tr("You have no runs yet. This example, which ships with AttnScope, is the "
-                          "sweep %1 as %2 measured it in %3; the quick sweep measures your machine "
-                          "in less than a minute.")
-                           .arg(words(title_of(info)), words(info.start.device),
-                                counted(info.heats_done, tr("heat"), tr("heats"))),
-                       tr("Run the quick sweep"), {}, [this] { Q_EMIT quick_sweep_asked(); });
+    place_->show_offer(
+        tr("You have no runs yet. This read-only example, which ships with AttnScope, "
+           "is the sweep %1 as %2 measured it in %3; the quick sweep measures your "
+           "machine in less than a minute.")
+            .arg(words(title_of(info)), words(info.start.device),
+                 counted(info.heats_done, tr("heat"), tr("heats"))),
+        tr("Run the quick sweep"), {}, [this] { Q_EMIT quick_sweep_asked(); });
   } else if (run_list_->section() == RunListPanel::published_section && run) {
     place_->show_offer(tr("This run ships with AttnScope and is read-only."),
                        tr("Copy into my runs"), {},
@@ -193,17 +190,17 @@ void ComparePage::say_place(const QString& uuid) {
 
 void ComparePage::show_published(const PublishedPointer& runs) {
   run_list_->set_published(runs);
-  look_->setVisible(!runs->runs.empty());
+  look_->setVisible(!runs->empty());
   show_first_start();
 }
 
 // Numbers at once instead of an empty page: those of a run that ships.
 void ComparePage::show_first_start() {
-  const QModelIndex first = run_list_->published().first_run();
+  const QString first = run_list_->published().first_run();
   const bool chose_something = !run_list_->chosen().isEmpty();
-  if (!is_empty_ || started_ || chose_something || !first.isValid()) return;
+  if (!is_empty_ || started_ || chose_something || first.isEmpty()) return;
   started_ = true;
-  run_list_->choose(first.data(RunListModel::uuid_role).toString());
+  run_list_->choose(first);
 }
 
 void ComparePage::show_trashed(const QStringList& uuids, const QString& sentence) {

@@ -171,6 +171,7 @@ RunListPanel::RunListPanel(RunListModel* model, const StoreThread& store)
       new_run_(new QPushButton(tr("New run…"))) {
   model_->set_editable(true);
   lists_[runs_section] = make_list(runs_section, model, tr("Runs"));
+  published_.set_published({});
   lists_[published_section] = make_list(published_section, &published_, tr("Published"));
   lists_[trash_section] = make_list(trash_section, &trash_, tr("Runs in the trash"));
   list()->setObjectName(QStringLiteral("run_list"));
@@ -344,6 +345,7 @@ void RunListPanel::fill_tags() {
     button->setAccessibleName(tr("Tag %1").arg(tag));
     button->setToolTip(tr("Show only runs tagged %1").arg(tag));
     buttons->layout()->addWidget(button);
+    button->show();  // also while the panel is hidden: its layout leaves out what is
     connect(button, &QToolButton::toggled, this, [this, tag](bool on) {
       QStringList chosen = filters_[runs_section].tags();
       chosen.removeAll(tag);
@@ -385,7 +387,7 @@ void RunListPanel::set_trash(const RunListPointer& runs) {
 }
 
 void RunListPanel::set_published(const PublishedPointer& runs) {
-  published_.set_runs(runs);
+  published_.set_published(*runs);
 }
 
 void RunListPanel::update_hint() {
@@ -478,7 +480,7 @@ void RunListPanel::fill(QMenu* menu) {
   const std::vector<const RunEntry*> selected = selected_runs();
   const bool some = !selected.empty();
   if (section() == published_section) {
-    if (published_.run(current_source())) menu->addAction(copy_);
+    if (published_.entry(chosen())) menu->addAction(copy_);
   } else if (some) {
     const RunInfo& info = current_run() ? current_run()->info : selected.front()->info;
     if (section() == runs_section && selected.size() == 1) {
@@ -511,10 +513,6 @@ void RunListPanel::fill(QMenu* menu) {
     }
     if (trash_.rowCount() > 0) menu->addAction(empty_);
   }
-}
-
-QModelIndex RunListPanel::current_source() const {
-  return filters_[section()].mapToSource(lists_[section()]->currentIndex());
 }
 
 const RunEntry* RunListPanel::current_run() const {
@@ -631,8 +629,8 @@ void RunListPanel::measure_again() {
 
 void RunListPanel::copy_published() {
   if (section() != published_section) return;
-  if (const PublishedRun* run = published_.run(current_source()))
-    store_.post(&StoreReader::import_file, run->file);
+  if (published_.entry(chosen()))
+    store_.post(&StoreReader::import_file, published_.listed(chosen())->file);
 }
 
 void RunListPanel::compare_chosen() {

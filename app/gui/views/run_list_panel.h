@@ -9,7 +9,6 @@
 #include <functional>
 #include <vector>
 
-#include "app/gui/models/published_list_model.h"
 #include "app/gui/models/run_list_model.h"
 
 class QAction;
@@ -54,7 +53,7 @@ class RunListPanel : public QWidget {
   [[nodiscard]] QTabBar* sections() const { return sections_; }
   [[nodiscard]] RunNotes* notes() const { return notes_; }
   [[nodiscard]] QToolButton* more_button() const { return more_; }
-  [[nodiscard]] const PublishedListModel& published() const { return published_; }
+  [[nodiscard]] const RunListModel& published() const { return published_; }
   [[nodiscard]] const RunListModel& trash() const { return trash_; }
   /// The menu for what is chosen; the caller shows it.
   [[nodiscard]] QMenu* make_menu();
@@ -86,7 +85,6 @@ class RunListPanel : public QWidget {
   /// What is offered for the selected runs, and what a person says of them.
   void show_selected();
   void tell_choice(const QModelIndex& current);
-  [[nodiscard]] QModelIndex current_source() const;
   [[nodiscard]] const RunEntry* current_run() const;
   [[nodiscard]] std::vector<const RunEntry*> selected_runs() const;
 
@@ -110,7 +108,7 @@ class RunListPanel : public QWidget {
   const StoreThread& store_;
   RunListModel* model_;
   RunListModel trash_;
-  PublishedListModel published_;
+  RunListModel published_;
   RunFilter filters_[section_count];
   QTabBar* sections_;
   QLineEdit* search_;
