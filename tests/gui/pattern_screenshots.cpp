@@ -5,8 +5,8 @@
 #include <QtTest>
 
 #include "app/gui/charts/mask_view.h"
-#include "app/gui/views/patterns_page.h"
 #include "app/gui/views/fields.h"
+#include "app/gui/views/patterns_page.h"
 #include "tests/gui/gui_test.h"
 
 namespace attnscope::gui {

@@ -11,8 +11,8 @@
 
 #include "app/gui/charts/mask_problem.h"
 #include "app/gui/session/snapshot.h"
-#include "engine/report/sheet.h"
 #include "app/gui/session/worker_questions.h"
+#include "engine/report/sheet.h"
 
 namespace attnscope::gui {
 

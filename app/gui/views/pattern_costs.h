@@ -10,8 +10,8 @@
 #include "app/gui/background/latest_job.h"
 #include "app/gui/models/pattern_counts.h"
 #include "app/gui/models/rows_model.h"
-#include "app/gui/views/pattern_masks.h"
 #include "app/gui/session/worker_questions.h"
+#include "app/gui/views/pattern_masks.h"
 
 class QLabel;
 class QPushButton;

@@ -67,10 +67,10 @@ RunNotes::RunNotes(const StoreThread& store)
   connect(tags_, &QLineEdit::returnPressed, this, &RunNotes::keep);
   connect(note_, &QPlainTextEdit::textChanged, this, [this] {
     const bool too_long = note_->toPlainText().size() > longest_note;
-    length_->set_problem(too_long
-                             ? tr("A note has at most %L1 letters: what is beyond is left out.")
-                                   .arg(longest_note)
-                             : QString());
+    length_->set_problem(
+        too_long
+            ? tr("A note has at most %L1 letters: what is beyond is left out.").arg(longest_note)
+            : QString());
   });
   connect(store_.reader(), &StoreReader::written_down, this, [this] {
     if (--being_stored_ == 0) Q_EMIT settled();
