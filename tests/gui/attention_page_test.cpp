@@ -360,7 +360,7 @@ class AttentionPageTest : public QObject {
 
   void ZoomingOneMap_ZoomsTheOther() {
     choose_second(QStringLiteral("Sparse asymmetric"));
-    QTRY_VERIFY(has(AttentionSide::b));
+    QTRY_VERIFY(has(AttentionSide::b) && map()->is_settled());
     map()->setFocus();
     QTest::keyClick(map(), Qt::Key_Plus);
     QVERIFY(map()->focus().tokens > 0);

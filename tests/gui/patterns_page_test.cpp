@@ -397,6 +397,8 @@ class PatternsPageTest : public QObject {
     QTRY_VERIFY(page_->mask()->is_settled());
     const auto side = page_->mask()->position_of(30, 30).x() - page_->mask()->position_of(0, 0).x();
     QVERIFY2(side > 160, qPrintable(QString::number(side)));
+    QTRY_VERIFY(page_->mask()->height() <= page_->mask()->parentWidget()->height());
+    QVERIFY2(page_->minimumSizeHint().width() <= 1000, "a small window is enough");
     verify_costs_are_whole();
     page_->masks()->compare_with(QStringLiteral("Longformer"));
     verify_costs_are_whole();
@@ -407,9 +409,9 @@ class PatternsPageTest : public QObject {
     double_the_text();
     for (const char* name : {"mask", "partner_mask", "difference_mask"}) {
       auto* view = find<charts::MaskView>(name);
-      QTRY_VERIFY(view->is_settled());
+      QTRY_VERIFY(view->problem() != nullptr);
       const auto side = view->position_of(30, 30).x() - view->position_of(0, 0).x();
-      QVERIFY2(side > 110, qPrintable(QString::number(side)));
+      QVERIFY2(side > 100, qPrintable(QString::number(side)));
     }
     for (const char* name : {"only_a", "only_b", "both"}) {
       const auto* label = find<QLabel>(name);

@@ -17,6 +17,7 @@ constexpr double pixels_at_once = 1.2e6;
 constexpr double coarse_intervals = 1e5;
 constexpr int least_coarse_pixels = 16;
 constexpr int coarse_pixels = 96;
+constexpr double compact_em = 10;  // margins alone, in which nothing is read
 constexpr double least_names_em = 18, least_legend_em = 26;
 
 std::int64_t tokens_of(const LayoutItem& item) {
@@ -168,7 +169,7 @@ const MaskDrawing& MaskView::drawing() const {
   if (!drawing_) {
     MaskDrawing::Page page;
     page.size = QSizeF(size());
-    page.em = is_compact_ ? 0.8 * em_of(*this) : em_of(*this);
+    page.em = is_compact_ ? compact_em : em_of(*this);
     page.theme = theme();
     // Around a small mask they would leave no room for it.
     const double room = std::min(width(), height()) / page.em;
@@ -195,7 +196,7 @@ QSize MaskView::sizeHint() const {
 
 // In points and not in letters: a page with large text still has to fit a small screen.
 QSize MaskView::minimumSizeHint() const {
-  return is_compact_ ? QSize(150, 150) : QSize(200, 200);
+  return is_compact_ ? QSize(136, 136) : QSize(240, 240);
 }
 
 QImage MaskView::cells_at_once() const {

@@ -89,16 +89,15 @@ QWidget* PatternMasks::build_choices() {
                         tr("Every token group equally large (Alt+2)")},
                        {charts::MaskStyle::true_scale, tr("True scale"),
                         tr("Every token equally large; wheel or + and - zoom (Alt+3)")}};
-  auto* style_box = new QWidget;
-  auto* styles = new QHBoxLayout(style_box);
-  styles->setSpacing(0);
+  auto* box = new QWidget;
+  auto* layout = new FlowLayout(box);
   for (const Style& style : all) {
     auto* button = new ChoiceButton(style.name, style.tip);
     const int number = static_cast<int>(style.style);
     button->setChecked(style.style == mask()->style());
     button->setShortcut(QKeySequence(QStringLiteral("Alt+%1").arg(number + 1)));
     styles_->addButton(button, number);
-    styles->addWidget(button);
+    layout->addWidget(button);
   }
   connect(styles_, &QButtonGroup::idClicked, this,
           [this](int id) { set_style(static_cast<charts::MaskStyle>(id)); });
@@ -120,9 +119,6 @@ QWidget* PatternMasks::build_choices() {
              std::function<void()>([this] { set_split(!split_); }));
   connect(split_button_, &QToolButton::clicked, this, &PatternMasks::set_split);
 
-  auto* box = new QWidget;
-  auto* layout = new FlowLayout(box);
-  layout->addWidget(style_box);
   layout->addWidget(partner);
   layout->addWidget(split_button_);
   return box;
@@ -270,6 +266,9 @@ void PatternMasks::arrange() {
     grid->setColumnStretch(section, section == 0 || split ? 1 : 0);
     grid->setRowStretch(section, section == 0 || split ? 1 : 0);
   }
+  // The layouts inside remember what they were asked while other parts were shown, and the area
+  // around asks for their height before they are told.
+  grid->activate();
 }
 
 void PatternMasks::show_masks() {
