@@ -343,9 +343,9 @@ std::vector<Reign> reigns_of(const Answer& answer) {
   return reigns;
 }
 
-/// ". Sparse is 1.9x to 8.2x faster than full/dense at 256 to 2048 tokens, 8.2x (95 %: 8.1x
-/// to 8.3x) at 2048 tokens": over all its places, and with the interval at the last.
-std::string lead_over_baseline(const Answer& answer, const Reign& reign) {
+/// ". It is 1.9x to 8.2x faster than full/dense there, 8.2x (95 %: 8.1x to 8.3x) at 2048 tokens":
+/// over all its places, and with the interval at the last. `names_it`: beside others.
+std::string lead_over_baseline(const Answer& answer, const Reign& reign, bool names_it) {
   std::vector<double> speed_ups;
   const statistics::Ratio* at_last = nullptr;
   for (const Ranking* ranking = reign.first; ranking <= reign.last; ++ranking) {
@@ -358,17 +358,15 @@ std::string lead_over_baseline(const Answer& answer, const Reign& reign) {
   if (at_last == nullptr || !answer.baseline) return "";
   const auto [least, most] = std::ranges::minmax(speed_ups);
   const std::string from = times_in_words(least), to = times_in_words(most);
-  const std::string interval = fmt::format("(95 %: {} to {})", times_in_words(1 / at_last->high),
-                                           times_in_words(1 / at_last->low));
   const bool is_all = static_cast<int>(speed_ups.size()) == reign.places;
-  if (from == to || !is_all) {
-    return fmt::format(". {} is {} {} faster than {} at {}", reign.name,
-                       times_in_words(1 / at_last->ratio), interval, *answer.baseline,
-                       reign.last->place);
-  }
-  return fmt::format(". {} is {} to {} faster than {} at {}, {} {} at {}", reign.name, from, to,
-                     *answer.baseline, places_of(reign), times_in_words(1 / at_last->ratio),
-                     interval, reign.last->place);
+  std::string text = fmt::format(". {} is ", names_it ? reign.name : "It");
+  const std::string at =
+      fmt::format("{} (95 %: {} to {})", times_in_words(1 / at_last->ratio),
+                  times_in_words(1 / at_last->high), times_in_words(1 / at_last->low));
+  if (from == to || !is_all)
+    return text + fmt::format("{} faster than {} at {}", at, *answer.baseline, reign.last->place);
+  return text + fmt::format("{} to {} faster than {} {}, {} at {}", from, to, *answer.baseline,
+                            names_it ? "at " + places_of(reign) : "there", at, reign.last->place);
 }
 
 }  // namespace
@@ -377,7 +375,7 @@ std::string verdict_of(const Answer& answer) {
   constexpr std::size_t most = 3;  // more is a table
   std::vector<Reign> reigns = reigns_of(answer);
   if (reigns.empty()) return {};
-  const std::string beside = lead_over_baseline(answer, reigns.back());
+  const std::string beside = lead_over_baseline(answer, reigns.back(), reigns.size() > 1);
   const std::size_t all = reigns.size();
   if (all > most) {
     std::ranges::stable_sort(reigns, std::ranges::greater(), &Reign::places);

@@ -347,12 +347,10 @@ void RunChart::describe() {
 
 // While the chart has the focus its keys are its own, whatever the window uses them for.
 bool RunChart::event(QEvent* event) {
-  if (event->type() == QEvent::ShortcutOverride) {
-    update_commands();
-    if (action_of(*static_cast<QKeyEvent*>(event)) != nullptr) {
-      event->accept();
-      return true;
-    }
+  if (event->type() == QEvent::ShortcutOverride &&
+      command_of(*static_cast<QKeyEvent*>(event)) != nullptr) {
+    event->accept();
+    return true;
   }
   return QWidget::event(event);
 }
@@ -461,21 +459,19 @@ void RunChart::focusOutEvent(QFocusEvent* event) {
   QWidget::focusOutEvent(event);
 }
 
-QAction* RunChart::action_of(const QKeyEvent& event) const {
+const RunChart::Command* RunChart::command_of(const QKeyEvent& event) const {
   const QKeySequence pressed(
       QKeyCombination(event.modifiers() & ~Qt::KeypadModifier, static_cast<Qt::Key>(event.key())));
-  const auto found = std::ranges::find_if(commands_, [&](const Command& one) {
-    return one.action->isEnabled() && one.action->shortcuts().contains(pressed);
-  });
-  return found == commands_.end() ? nullptr : found->action;
+  const auto found = std::ranges::find_if(
+      commands_, [&](const Command& one) { return one.keys.contains(pressed) && one.can(); });
+  return found == commands_.end() ? nullptr : &*found;
 }
 
 void RunChart::keyPressEvent(QKeyEvent* event) {
-  update_commands();
-  QAction* action = action_of(*event);
-  if (action == nullptr) return QWidget::keyPressEvent(event);
+  const Command* command = command_of(*event);
+  if (command == nullptr) return QWidget::keyPressEvent(event);
   const QString before = accessibleDescription();
-  action->trigger();
+  command->act();
   describe();
   if (accessibleDescription() == before) return;
   QAccessibleValueChangeEvent told(this, current_value());
@@ -608,19 +604,25 @@ void RunChart::build_commands() {
   const auto has_plot_here = [this] { return has_plot(); };
   const auto zoomed = [this] { return is_zoomed(); };
   const auto on_series = [this] { return keyboard_series_ >= 0; };
-  const auto add = [this](const char* name, const QString& text, const QStringList& keys,
-                          std::function<bool()> can, std::function<void()> act) {
+  const auto add_key = [this](const QStringList& keys, std::function<bool()> can,
+                              std::function<void()> act) {
+    Command& command = commands_.emplace_back();
+    for (const QString& key : keys) command.keys.append(QKeySequence(key));
+    command.can = std::move(can);
+    command.act = std::move(act);
+  };
+  const auto add = [this, add_key](const char* name, const QString& text, const QStringList& keys,
+                                   std::function<bool()> can, std::function<void()> act) {
+    add_key(keys, std::move(can), act);
     auto* action = new QAction(text, this);
     action->setObjectName(QLatin1String(name));
-    QList<QKeySequence> sequences;
-    for (const QString& key : keys) sequences.append(QKeySequence(key));
-    action->setShortcuts(sequences);
+    action->setShortcuts(commands_.back().keys);
     action->setShortcutContext(Qt::WidgetShortcut);
     connect(action, &QAction::triggered, this, std::move(act));
-    commands_.push_back({action, std::move(can), nullptr});
+    commands_.back().action = action;
   };
-  const auto add_switch = [&](const char* name, const QString& text, const QString& key, bool& on,
-                              std::function<bool()> can) {
+  const auto add_switch = [this, add](const char* name, const QString& text, const QString& key,
+                                      bool& on, std::function<bool()> can) {
     add(name, text, {key}, std::move(can), [this, &on] {
       on = !on;
       invalidate();
@@ -641,34 +643,35 @@ void RunChart::build_commands() {
   add("zoom_out", tr("Zoom out"), {"-"}, zoomed, [this] { zoom(1 / key_zoom); });
   add("reset_zoom", tr("Reset zoom"), {"0"}, zoomed, [this] { reset_zoom(); });
   // What only the keyboard does.
-  add("series_above", {}, {"Up"}, always, [this] { step_series(-1); });
-  add("series_below", {}, {"Down"}, always, [this] { step_series(+1); });
-  add("value_before", {}, {"Left"}, always, [this] { step_point(-1); });
-  add("value_after", {}, {"Right"}, always, [this] { step_point(+1); });
-  add("move_left", {}, {"Ctrl+Left"}, always, [this] { move_view(-key_step, 0); });
-  add("move_right", {}, {"Ctrl+Right"}, always, [this] { move_view(key_step, 0); });
-  add("move_down", {}, {"Ctrl+Down"}, always, [this] { move_view(0, -key_step); });
-  add("move_up", {}, {"Ctrl+Up"}, always, [this] { move_view(0, key_step); });
-  add("hide_or_show", {}, {"Space"}, on_series, [this] { toggle(keyboard_series_); });
+  add_key({"Up"}, always, [this] { step_series(-1); });
+  add_key({"Down"}, always, [this] { step_series(+1); });
+  add_key({"Left"}, always, [this] { step_point(-1); });
+  add_key({"Right"}, always, [this] { step_point(+1); });
+  add_key({"Ctrl+Left"}, always, [this] { move_view(-key_step, 0); });
+  add_key({"Ctrl+Right"}, always, [this] { move_view(key_step, 0); });
+  add_key({"Ctrl+Down"}, always, [this] { move_view(0, -key_step); });
+  add_key({"Ctrl+Up"}, always, [this] { move_view(0, key_step); });
+  add_key({"Space"}, on_series, [this] { toggle(keyboard_series_); });
   const auto on_something = [this] { return keyboard_series_ >= 0 || current_; };
-  add("choose", {}, {"Return"}, on_something, [this] { choose_or_toggle(); });
-  add(
-      "let_go", {}, {"Esc"}, [this, on_something] { return drag_ != Drag::none || on_something(); },
+  add_key({"Return"}, on_something, [this] { choose_or_toggle(); });
+  add_key(
+      {"Esc"}, [this, on_something] { return drag_ != Drag::none || on_something(); },
       [this] { let_go(); });
 }
 
 void RunChart::update_commands() {
   for (const Command& one : commands_) {
+    if (one.action == nullptr) continue;
     one.action->setEnabled(one.can());
     if (one.is_on != nullptr) one.action->setChecked(*one.is_on);
   }
-  QAction* crossings = command("crossovers");
+  QAction* crossings = action_named("crossovers");
   crossings->setToolTip(crossings->isEnabled()
                             ? QString()
                             : tr("No contender here crosses the baseline, or there is none."));
 }
 
-QAction* RunChart::command(const char* name) const {
+QAction* RunChart::action_named(const char* name) const {
   return findChild<QAction*>(QLatin1String(name), Qt::FindDirectChildrenOnly);
 }
 
@@ -676,13 +679,14 @@ QMenu* RunChart::make_menu() {
   update_commands();
   auto* menu = new QMenu(this);
   menu->setObjectName(QStringLiteral("chart_menu"));
-  menu->addActions({command("export_figure"), command("copy_numbers"), command("show_table")});
+  menu->addActions(
+      {action_named("export_figure"), action_named("copy_numbers"), action_named("show_table")});
   menu->addSeparator();
-  menu->addActions({command("intervals"), command("crossovers")});
+  menu->addActions({action_named("intervals"), action_named("crossovers")});
   add_scale_menu(*menu, tr("Horizontal scale"), true);
   add_scale_menu(*menu, tr("Vertical scale"), false);
   menu->addSeparator();
-  menu->addActions({command("zoom_in"), command("zoom_out"), command("reset_zoom")});
+  menu->addActions({action_named("zoom_in"), action_named("zoom_out"), action_named("reset_zoom")});
   return menu;
 }
 

@@ -17,6 +17,8 @@
 // the numbers as a table, Ctrl+C copies them, I and X switch interval bars and crossovers, E
 // exports, Menu has it all.
 
+#include <QKeySequence>
+#include <QList>
 #include <QPixmap>
 #include <QPointF>
 #include <QPointer>
@@ -123,11 +125,13 @@ class RunChart : public QWidget {
  private:
   enum class Drag { none, frame, move };
   enum class Axes { both, x, y };
-  /// What its keys and its menu do, and when.
+  /// What its keys do, and when; what the menu has too is an action.
   struct Command {
-    QAction* action;
+    QList<QKeySequence> keys;
     std::function<bool()> can;
-    const bool* is_on;  // of a switch; else null
+    std::function<void()> act;
+    QAction* action = nullptr;
+    const bool* is_on = nullptr;  // of a switch
   };
   void invalidate();
   void scale_figures();
@@ -141,8 +145,8 @@ class RunChart : public QWidget {
   void build_commands();
   /// What can be done now, and what is switched on.
   void update_commands();
-  [[nodiscard]] QAction* command(const char* name) const;
-  [[nodiscard]] QAction* action_of(const QKeyEvent& event) const;
+  [[nodiscard]] QAction* action_named(const char* name) const;
+  [[nodiscard]] const Command* command_of(const QKeyEvent& event) const;
   /// By a factor above 1 into the panel last used, about a position on it (without one: the plot's
   /// middle).
   void zoom(double factor, std::optional<QPointF> about = {}, Axes axes = Axes::both);

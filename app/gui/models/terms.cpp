@@ -26,10 +26,9 @@ constexpr std::array<Term, 6> terms{{
     {"w", QT_TRANSLATE_NOOP("Terms",
                             "The window: how many tokens to its left and to its right a "
                             "document token attends to.")},
-    {"!", QT_TRANSLATE_NOOP("Terms",
-                            "disturbed: other programs kept cores busy, so that a time may be "
-                            "longer than this machine takes.")},
-    {"~", QT_TRANSLATE_NOOP("Terms", "drifted: it became faster or slower while it was measured.")},
+    {"!", QT_TRANSLATE_NOOP(
+              "Terms", "disturbed: other programs kept cores busy, the time may be too long.")},
+    {"~", QT_TRANSLATE_NOOP("Terms", "drifted: became faster or slower over its heat.")},
 }};
 
 }  // namespace

@@ -264,7 +264,7 @@ void RunTable::show_marks(const report::Pivot& pivot) {
     if (found.find(mark) != std::string::npos)
       lines.append(QStringLiteral("%1 %2").arg(QLatin1String(mark), explained(mark)));
   }
-  marks_->setText(lines.join(QLatin1Char('\n')));
+  marks_->setText(lines.join(QStringLiteral("  ")));
   marks_->setVisible(!lines.isEmpty());
 }
 
