@@ -3,7 +3,6 @@
 
 #include <QAction>
 #include <QApplication>
-#include <QGridLayout>
 #include <QItemSelectionModel>
 #include <QLabel>
 #include <QLineEdit>
@@ -316,11 +315,13 @@ QLayout* RunListPanel::build_head() {
   tags_->setWidgetResizable(true);
   tags_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   tags_->hide();
-  auto* head = new QGridLayout;
-  head->addWidget(sections_, 0, 0);
-  head->addWidget(what, 0, 1);
-  head->addWidget(search_, 1, 0);
-  head->addWidget(more_, 1, 1);
+  auto* line = new QHBoxLayout;
+  line->addWidget(search_, 1);
+  line->addWidget(what);
+  line->addWidget(more_);
+  auto* head = new QVBoxLayout;
+  head->addWidget(sections_);
+  head->addLayout(line);
   return head;
 }
 
