@@ -34,7 +34,7 @@ bool is_plain(char c) {
          (std::isalnum(byte) != 0 || std::string_view("-_.+ ").find(c) != std::string_view::npos);
 }
 
-std::string label_of(std::string stem) {
+std::string tex_label(std::string stem) {
   std::ranges::replace_if(
       stem, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '-');
   return stem;
@@ -166,7 +166,7 @@ Result<std::string> tex_snippet(const Printable& what, const std::filesystem::pa
       "  \\label{{fig:{}}}\n"
       "\\end{{figure}}\n",
       report::one_line(what.provenance), options.width_mm, name, fmt::join(sentences, " "),
-      label_of(figure.stem().string()));
+      tex_label(figure.stem().string()));
 }
 
 }  // namespace attnscope::charts
