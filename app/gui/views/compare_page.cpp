@@ -92,7 +92,7 @@ ComparePage::ComparePage(RunListModel* runs, const StoreThread& store)
   connect(answer_, &AnswerPanel::failed, this, &Page::failed);
   addActions(answer_->actions());  // from anywhere on the page
   connect(answer_, &AnswerPanel::question_wanted, this,
-          [this] { run_view_->show_tab(QStringLiteral("answer")); });
+          [this] { run_view_->show_tab(QLatin1String(RunView::answer_tab)); });
   connect(this, &Page::succeeded, messages_, &MessageBar::show_info);
   connect(this, &Page::failed, messages_,
           [this](const QString& sentence) { messages_->show_error(sentence); });
@@ -149,7 +149,7 @@ QWidget* ComparePage::build_run() {
   auto* run = new QWidget;
   auto* layout = new QVBoxLayout(run);
   layout->addWidget(place_);
-  run_view_->add_tab(answer_, tr("Answer"), QStringLiteral("answer"), 0);
+  run_view_->add_tab(answer_, tr("Answer"), QLatin1String(RunView::answer_tab), 0);
   layout->addWidget(run_view_, 1);
   layout->addWidget(beside_view_);
   beside_view_->hide();

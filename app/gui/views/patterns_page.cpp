@@ -35,6 +35,7 @@ PatternsPage::PatternsPage(std::shared_ptr<PatternEditor> editor, QWidget* paren
       costs_(new PatternCosts),
       messages_(new MessageBar(this)) {
   auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(space::around);
   layout->addWidget(with_sides("patterns_split", new SideArea(panel_, tr("Pattern")), masks_,
                                new SideArea(costs_, tr("Costs")), {260, 600, 310}));
 

@@ -169,23 +169,25 @@ QWidget* RunView::build_body() {
   keep_sizes(*halves);
   connect(tabs_, &QTabWidget::currentChanged, this, [this, halves](int at) {
     QSettings().setValue(QLatin1String(tab_setting), tabs_->tabBar()->tabData(at));
-    make_room_for_samples(*halves);
+    make_room(*halves);
   });
   return halves;
 }
 
-/// A chart under the charts wants height while it is shown, and gives it back; what a person drags
-/// meanwhile is theirs.
-void RunView::make_room_for_samples(QSplitter& halves) {
+/// Rows, facts and samples want height while they are shown, which the answer's few sentences do
+/// not: they give it back. What a person drags meanwhile is theirs.
+void RunView::make_room(QSplitter& halves) {
   constexpr double wanted = 0.45;
   const QList<int> now = halves.sizes();
   const int all = now[0] + now[1], higher = static_cast<int>(wanted * all);
-  if (tabs_->currentWidget() == panel_->samples()) {
-    sizes_before_samples_ = now[1] < higher ? now : QList<int>();
-    if (now[1] < higher) halves.setSizes({all - higher, higher});
-  } else if (!sizes_before_samples_.isEmpty()) {
-    if (std::abs(now[1] - higher) <= halves.handleWidth()) halves.setSizes(sizes_before_samples_);
-    sizes_before_samples_.clear();
+  const bool is_low = now[1] < higher - halves.handleWidth();
+  if (tabs_->tabBar()->tabData(tabs_->currentIndex()) != QLatin1String(answer_tab)) {
+    if (!is_low) return;
+    sizes_before_ = now;
+    halves.setSizes({all - higher, higher});
+  } else if (!sizes_before_.isEmpty()) {
+    if (std::abs(now[1] - higher) <= halves.handleWidth()) halves.setSizes(sizes_before_);
+    sizes_before_.clear();
   }
 }
 

@@ -63,6 +63,8 @@ class RunView : public QWidget {
   void choose_cell(std::size_t table_row);
   /// Beneath the charts, before the tab at `place` (below 0: as the last). `name` is kept with what
   /// the person chose.
+  /// The one tab that needs little height.
+  static constexpr const char* answer_tab = "answer";
   void add_tab(QWidget* content, const QString& title, const QString& name, int place = -1);
   /// "table", "cell", "samples"; a name that there is not changes nothing.
   void show_tab(const QString& name);
@@ -86,7 +88,7 @@ class RunView : public QWidget {
  private:
   QWidget* build_head();
   QWidget* build_body();
-  void make_room_for_samples(QSplitter& halves);
+  void make_room(QSplitter& halves);
   void build_actions();
   void wire();
   void ask();
@@ -124,7 +126,7 @@ class RunView : public QWidget {
   report::SliceWish slice_;
   std::string facet_;
   std::optional<std::int64_t> chosen_cell_;  // its number in the run
-  QList<int> sizes_before_samples_;          // of the halves; empty: they had their height
+  QList<int> sizes_before_;                  // of the halves; empty: the lower has its own height
 };
 
 }  // namespace attnscope::gui
