@@ -179,13 +179,19 @@ Result<at::Tensor> AttentionStage::run(PreparedAttention& prepared, const LayerH
   return o.flatten(1);
 }
 
+LayerHeads AttentionStage::local_heads(const EncoderLayer& layer, const at::Tensor& x) const {
+  const Projections& projections = layer.projections();
+  if (!projections.all) {
+    const at::Tensor key_value = (*projections.key_value)(x);
+    return {heads_of((*projections.query)(x), 0), heads_of(key_value, 0), heads_of(key_value, 1)};
+  }
+  const at::Tensor projected = (*projections.all)(x);
+  return {heads_of(projected, 0), heads_of(projected, 1), heads_of(projected, 2)};
+}
+
 Result<at::Tensor> AttentionStage::attend(const EncoderLayer& layer, const at::Tensor& x,
                                           const Seen& seen) const {
-  LayerHeads local;
-  {
-    const at::Tensor projected = (*layer.projections().all)(x);
-    local = {heads_of(projected, 0), heads_of(projected, 1), heads_of(projected, 2)};
-  }
+  LayerHeads local = local_heads(layer, x);
   auto o = run(*prepared_, local);
   if (!seen) local = {};
   if (!o || !global_ || global_->count() == 0) {

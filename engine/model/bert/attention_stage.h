@@ -64,13 +64,17 @@ class AttentionStage {
   AttentionStage& operator=(const AttentionStage&) = delete;
 
   /// One layer's attention of x [tokens, hidden]: [tokens, hidden]. `seen` is told the projections.
+  /// Of a split layer as of a whole one.
   using Seen = std::function<void(const LayerHeads& local, const LayerHeads* global)>;
   [[nodiscard]] Result<at::Tensor> attend(const EncoderLayer& layer, const at::Tensor& x,
                                           const Seen& seen = {}) const;
-  /// Of a split layer, the rows of [CLS] alone: [items, hidden].
+  /// Of a split layer, the rows of [CLS] alone: [its tokens, hidden].
   [[nodiscard]] Result<at::Tensor> attend_cls(const EncoderLayer& layer, const at::Tensor& x) const;
 
+  /// Its variant computes of the last layer [CLS] alone.
+  [[nodiscard]] bool cls_only() const { return cls_only_; }
   [[nodiscard]] const SequenceLayout& layout() const { return layout_; }
+  /// int64 [tokens of [CLS]], those of all items.
   [[nodiscard]] const at::Tensor& cls_index() const { return cls_index_; }
   /// int64 [global rows]; only where there are projections of their own.
   [[nodiscard]] const at::Tensor& global_index() const { return global_->index(); }
@@ -87,6 +91,7 @@ class AttentionStage {
   [[nodiscard]] Problem problem_of(const AttentionPlan& plan) const;
   [[nodiscard]] Result<at::Tensor> run(PreparedAttention& prepared, const LayerHeads& heads) const;
   [[nodiscard]] at::Tensor heads_of(const at::Tensor& projected, std::int64_t part) const;
+  [[nodiscard]] LayerHeads local_heads(const EncoderLayer& layer, const at::Tensor& x) const;
 
   const ModelVariant& variant_;
   bool cls_only_;  // in the last layer
@@ -97,7 +102,7 @@ class AttentionStage {
   AttentionPlan cls_;    // [CLS] rows alone
   std::unique_ptr<PreparedAttention> prepared_, cls_prepared_;
   std::optional<GlobalRows> global_;
-  at::Tensor cls_index_;  // int64 [items]
+  at::Tensor cls_index_;
 };
 
 }  // namespace attnscope

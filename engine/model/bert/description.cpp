@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 
+#include "engine/checkpoint/bert_body.h"
 #include "engine/checkpoint/family_description.h"
 #include "engine/model/bert/bert_config.h"
 #include "kernels/base/sentences.h"
@@ -14,81 +15,9 @@
 namespace attnscope {
 namespace {
 
-// Far beyond any cross-encoder; products of two of them stay far below 2^63.
-constexpr std::int64_t most_layers = 1000, most_width = 1 << 20, most_rows = 1 << 24;
-
 // The sparse cross-encoder's training cut queries to 32 tokens with [CLS], which is no part of a
 // query here.
 constexpr std::int64_t sparse_query_tokens = 31;
-
-/// The field, when it is there and says something.
-std::optional<JsonField> said(const JsonField& config, std::string_view name) {
-  auto field = config.member(name);
-  if (field && field->is_null()) field.reset();
-  return field;
-}
-
-JsonField needed(const JsonField& config, std::string_view name) {
-  const auto field = said(config, name);
-  if (!field) config.wrong(fmt::format("has no '{}'", name));
-  return *field;
-}
-
-bool read_flag(const JsonField& config, std::string_view name, bool otherwise) {
-  const auto field = said(config, name);
-  return field ? field->truth() : otherwise;
-}
-
-/// A field that may be left out and else must have this text.
-void must_be(const JsonField& config, std::string_view name, std::string_view wanted,
-             std::string_view why) {
-  const auto field = said(config, name);
-  if (!field) return;
-  const std::string text = field->text();
-  if (text != wanted) field->wrong(fmt::format("is '{}'; {}", in_a_sentence(text), why));
-}
-
-void check_computation(const JsonField& config) {
-  must_be(config, "hidden_act", "gelu",
-          "only BERT's gelu (the exact one, by erf) is computed here");
-  must_be(config, "position_embedding_type", "absolute",
-          "only absolute position embeddings are computed here");
-  struct Wanted {
-    std::string_view name;
-    bool value;
-  };
-  for (const Wanted wanted : {Wanted{"is_decoder", false}, Wanted{"add_cross_attention", false},
-                              Wanted{"token_type_embedding", true}}) {
-    const bool value = read_flag(config, wanted.name, wanted.value);
-    if (value != wanted.value) {
-      config[wanted.name].wrong(
-          fmt::format("is {}, which is not what a cross-encoder of the BERT family has", value));
-    }
-  }
-}
-
-void read_shape(const JsonField& config, ModelShape& shape) {
-  const auto size = [&](std::string_view name, std::int64_t most) {
-    return needed(config, name).whole(1, most);
-  };
-  shape.layers = size("num_hidden_layers", most_layers);
-  shape.hidden = size("hidden_size", most_width);
-  shape.heads = size("num_attention_heads", most_width);
-  shape.feed_forward = size("intermediate_size", most_width);
-  shape.vocabulary = size("vocab_size", most_rows);
-  shape.positions = size("max_position_embeddings", most_rows);
-  shape.types = size("type_vocab_size", most_width);
-  if (shape.hidden % shape.heads != 0) {
-    config["hidden_size"].wrong(
-        fmt::format("is {}, which its {} heads do not divide", shape.hidden, shape.heads));
-  }
-  if (const auto epsilon = said(config, "layer_norm_eps")) {
-    shape.norm_epsilon = epsilon->number();
-    if (!(shape.norm_epsilon >= 0 && shape.norm_epsilon < 1)) {
-      epsilon->must_be("a number from 0 to 1");
-    }
-  }
-}
 
 std::string read_architecture(const JsonField& config) {
   const auto list = said(config, "architectures");
@@ -174,12 +103,6 @@ bool has_global_groups(std::string_view pattern) {
   return pattern == "longformer" || pattern == "qds";
 }
 
-void append(std::vector<TensorSpec>& specs, std::string_view name, std::string_view in_file,
-            std::int64_t out, std::int64_t in) {
-  specs.push_back({fmt::format("{}.weight", name), fmt::format("{}.weight", in_file), {out, in}});
-  specs.push_back({fmt::format("{}.bias", name), fmt::format("{}.bias", in_file), {out}});
-}
-
 /// The names of a model's tensors in some files: all but the head's may stand behind a prefix.
 class BertTensors {
  public:
@@ -193,17 +116,13 @@ class BertTensors {
 
   ModelTensors all() && {
     const ModelShape& shape = config_.shape;
-    table("embeddings.word_embeddings", shape.vocabulary);
-    table("embeddings.position_embeddings", shape.first_position + shape.positions);
-    table("embeddings.token_type_embeddings", shape.types);
-    norm("embeddings.LayerNorm");
-    for (std::int64_t layer = 0; layer < shape.layers; ++layer) add_layer(layer);
+    append_bert_body(shape, prefix_, found_.specs);
     add_head();
     // Behind all others, so that random weights are the same without them.
     for (std::int64_t layer = 0; own_.global_projections && layer < shape.layers; ++layer) {
       for (const char* part : {"query_global", "key_global", "value_global"}) {
-        linear(fmt::format("encoder.layer.{}.attention.self.{}", layer, part), shape.hidden,
-               shape.hidden);
+        const std::string name = fmt::format("encoder.layer.{}.attention.self.{}", layer, part);
+        append_linear(name, prefix_ + name, shape.hidden, shape.hidden, found_.specs);
       }
     }
     return std::move(found_);
@@ -213,32 +132,6 @@ class BertTensors {
   [[nodiscard]] bool has(const std::string& name) const {
     return files_ != nullptr && files_->contains(name);
   }
-  void table(const std::string& name, std::int64_t rows) {
-    found_.specs.push_back(
-        {name + ".weight", prefix_ + name + ".weight", {rows, config_.shape.hidden}});
-  }
-  void norm(const std::string& name) {
-    const std::int64_t hidden = config_.shape.hidden;
-    found_.specs.push_back({name + ".weight", prefix_ + name + ".weight", {hidden}, true});
-    found_.specs.push_back({name + ".bias", prefix_ + name + ".bias", {hidden}});
-  }
-  void linear(const std::string& name, std::int64_t out, std::int64_t in) {
-    append(found_.specs, name, prefix_ + name, out, in);
-  }
-
-  void add_layer(std::int64_t number) {
-    const std::int64_t hidden = config_.shape.hidden, wide = config_.shape.feed_forward;
-    const std::string layer = fmt::format("encoder.layer.{}.", number);
-    for (const char* part : {"query", "key", "value"}) {
-      linear(layer + "attention.self." + part, hidden, hidden);
-    }
-    linear(layer + "attention.output.dense", hidden, hidden);
-    norm(layer + "attention.output.LayerNorm");
-    linear(layer + "intermediate.dense", wide, hidden);
-    linear(layer + "output.dense", hidden, wide);
-    norm(layer + "output.LayerNorm");
-  }
-
   /// A head makes scores: BERT's a pooler and a classifier, Longformer's two layers of its own.
   void add_head() {
     const std::int64_t hidden = config_.shape.hidden;
@@ -247,11 +140,11 @@ class BertTensors {
     found_.gives_scores = files_ == nullptr || has(classifier + ".weight") ||
                           config_.architecture.ends_with("ForSequenceClassification");
     if (found_.gives_scores) {
-      append(found_.specs, "pooler.dense", own_.is_longformer ? "classifier.dense" : pooler, hidden,
-             hidden);
-      append(found_.specs, "classifier", classifier, 1, hidden);
+      append_linear("pooler.dense", own_.is_longformer ? "classifier.dense" : pooler, hidden,
+                    hidden, found_.specs);
+      append_linear("classifier", classifier, 1, hidden, found_.specs);
     } else if (has(pooler + ".weight") || has(pooler + ".bias")) {
-      append(found_.specs, "pooler.dense", pooler, hidden, hidden);
+      append_linear("pooler.dense", pooler, hidden, hidden, found_.specs);
     }
   }
 
@@ -274,8 +167,8 @@ class BertDescription final : public FamilyDescription {
     const bool is_longformer = model_type == "longformer";
     ModelConfig model;
     model.architecture = read_architecture(config);
-    check_computation(config);
-    read_shape(config, model.shape);
+    check_bert_computation(config);
+    read_bert_shape(config, model.shape);
     if (is_longformer) {
       read_longformer_attention(config, model);
     } else {

@@ -30,9 +30,4 @@ struct PackedBatch {
 /// documents.
 [[nodiscard]] bool has_independent_query(const AttentionPattern& pattern);
 
-/// The float64 model with the oracle's mask, of one item.
-[[nodiscard]] Result<ReferenceOutput> bert_reference(const ModelWeights& weights,
-                                                     const ModelVariant& variant,
-                                                     const PairBatch::Item& item, std::int32_t cls);
-
 }  // namespace attnscope

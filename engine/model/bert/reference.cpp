@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The float64 model: every layer written out in LibTorch's double operations, its mask asked of the
-// oracle pair by pair. Nothing here is shared with what it judges but the weights.
+// Every layer written out in LibTorch's double operations, its mask asked of the oracle pair by
+// pair. Nothing here is shared with what it judges but the weights.
+#include "engine/model/bert/reference.h"
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/embedding.h>
@@ -21,154 +23,133 @@
 #include "engine/attention/torch_tensors.h"
 #include "engine/model/bert/bert_config.h"
 #include "engine/model/bert/encoder_layer.h"
-#include "engine/model/bert/packed_batch.h"
-#include "engine/model/model_weights.h"
-#include "engine/pattern/oracle.h"
 
 namespace attnscope {
-namespace {
 
-class ReferenceModel {
- public:
-  ReferenceModel(const ModelWeights& weights, const ModelVariant& variant,
-                 const PackedBatch& packed)
-      : weights_(weights),
-        variant_(variant),
-        packed_(packed),
-        tokens_(packed.layout.tokens()),
-        heads_(weights.shape().heads),
-        oracle_(variant.pattern, variant.window, packed.layout) {
-    if (variant.options.contains(with_global_projections)) find_global_rows();
+ReferenceEncoder::ReferenceEncoder(const ModelWeights& weights, const ModelVariant& variant,
+                                   const SequenceLayout& layout)
+    : weights_(weights),
+      variant_(variant),
+      layout_(layout),
+      oracle_(variant.pattern, variant.window, layout_) {
+  if (variant.options.contains(with_global_projections)) find_global_rows();
+  make_masks();
+}
+
+at::Tensor ReferenceEncoder::wide(const at::Tensor& weight) const {
+  return weight.to(scalar_type(variant_.dtype)).to(at::kDouble);
+}
+
+at::Tensor ReferenceEncoder::linear(const std::string& name, const at::Tensor& x) const {
+  const LinearWeights weights = weights_.linear(name);
+  return at::linear(x, wide(weights.weight), wide(weights.bias));
+}
+
+at::Tensor ReferenceEncoder::norm(const std::string& name, const at::Tensor& x) const {
+  const NormWeights weights = weights_.norm(name);
+  return at::layer_norm(x, {x.size(1)}, wide(weights.weight), wide(weights.bias),
+                        weights_.shape().norm_epsilon);
+}
+
+at::Tensor ReferenceEncoder::embed(const PackedBatch& batch, const std::string& learned) const {
+  const auto look_up = [](const at::Tensor& table, const std::vector<std::int64_t>& rows) {
+    return at::embedding(table, at::tensor(rows, at::kLong));
+  };
+  const auto table = [this](const char* name) { return wide(weights_.tensor(name)); };
+  at::Tensor words = table("embeddings.word_embeddings.weight");
+  if (!learned.empty()) words = at::cat({words, wide(weights_.tensor(learned))});
+  return norm("embeddings.LayerNorm",
+              look_up(words, batch.ids) +
+                  look_up(table("embeddings.token_type_embeddings.weight"), batch.types) +
+                  look_up(table("embeddings.position_embeddings.weight"), batch.positions));
+}
+
+at::Tensor ReferenceEncoder::run(at::Tensor x, std::int64_t first, std::int64_t end) const {
+  for (std::int64_t l = first; l < end; ++l) x = encode(name_of_layer(l), x);
+  return x;
+}
+
+at::Tensor ReferenceEncoder::encode(const std::string& layer, const at::Tensor& x) const {
+  at::Tensor o = attend(layer, "", x);
+  if (!global_rows_.empty()) {
+    const at::Tensor index = at::tensor(global_rows_, at::kLong);
+    o.index_copy_(0, index, attend(layer, "_global", x).index_select(0, index));
   }
+  const at::Tensor y =
+      norm(layer + "attention.output.LayerNorm", x + linear(layer + "attention.output.dense", o));
+  const at::Tensor wide_layer = at::gelu(linear(layer + "intermediate.dense", y));
+  return norm(layer + "output.LayerNorm", y + linear(layer + "output.dense", wide_layer));
+}
 
-  ReferenceOutput run() {
-    make_masks();
-    at::Tensor x = embed();
-    for (std::int64_t l = 0; l < weights_.shape().layers; ++l) x = encode(name_of_layer(l), x);
-    const at::Tensor state = x.narrow(0, 0, 1);  // [CLS] stands first
-    at::Tensor pooled = state;
-    if (weights_.has("pooler.dense.weight")) pooled = linear("pooler.dense", state).tanh();
-    const at::Tensor score = linear("classifier", pooled);
-    const double* first = state.const_data_ptr<double>();
-    return {.score = score.item<double>(), .state = {first, first + weights_.shape().hidden}};
+/// Through a layer's projections, or Longformer's "_global" ones.
+at::Tensor ReferenceEncoder::attend(const std::string& layer, const std::string& own,
+                                    const at::Tensor& x) const {
+  const std::string self = layer + "attention.self.";
+  return attend(linear(self + "query" + own, x), linear(self + "key" + own, x),
+                linear(self + "value" + own, x));
+}
+
+/// Head by head and some rows at a time: scores of the whole item would not fit at its lengths.
+at::Tensor ReferenceEncoder::attend(const at::Tensor& q, const at::Tensor& k,
+                                    const at::Tensor& v) const {
+  constexpr std::int64_t rows_at_once = 512;
+  const std::int64_t heads = weights_.shape().heads, tokens = layout_.tokens();
+  const std::int64_t dim = weights_.shape().head_dim();
+  const double scale = 1 / std::sqrt(static_cast<double>(dim));
+  at::Tensor o = at::empty(q.sizes(), q.options());
+  for (std::int64_t h = 0; h < heads; ++h) {
+    const at::Tensor keys = k.narrow(1, h * dim, dim).t();
+    const at::Tensor values = v.narrow(1, h * dim, dim);
+    for (std::int64_t first = 0; first < tokens; first += rows_at_once) {
+      const std::int64_t count = std::min(rows_at_once, tokens - first);
+      const at::Tensor hidden = mask_of(h).narrow(0, first, count);
+      const at::Tensor scores =
+          at::matmul(q.narrow(0, first, count).narrow(1, h * dim, dim), keys) * scale;
+      const at::Tensor weights =
+          at::softmax(scores.masked_fill(hidden, -std::numeric_limits<double>::infinity()), 1);
+      o.narrow(0, first, count).narrow(1, h * dim, dim).copy_(at::matmul(weights, values));
+    }
   }
+  return o;
+}
 
- private:
-  /// Weights rounded to the dtype first, as inputs of any comparison are.
-  [[nodiscard]] at::Tensor wide(const at::Tensor& weight) const {
-    return weight.to(scalar_type(variant_.dtype)).to(at::kDouble);
+/// Blocks are drawn for each head; all else is alike in all of them.
+const at::Tensor& ReferenceEncoder::mask_of(std::int64_t head) const {
+  return masks_[variant_.pattern.blocks ? static_cast<std::size_t>(head) : 0];
+}
+
+void ReferenceEncoder::make_masks() {
+  const std::int64_t different = variant_.pattern.blocks ? weights_.shape().heads : 1;
+  masks_.reserve(static_cast<std::size_t>(different));
+  for (std::int64_t h = 0; h < different; ++h) masks_.push_back(mask(h));
+}
+
+/// bool [tokens, tokens]: true where a pair is not allowed.
+at::Tensor ReferenceEncoder::mask(std::int64_t head) const {
+  const std::int64_t tokens = layout_.tokens();
+  at::Tensor hidden = at::empty({tokens, tokens}, at::kBool);
+  bool* entry = hidden.data_ptr<bool>();
+  for (std::int64_t i = 0; i < tokens; ++i) {
+    for (std::int64_t j = 0; j < tokens; ++j) {
+      *entry++ = !oracle_.allowed(static_cast<std::int32_t>(head), i, j);
+    }
   }
+  return hidden;
+}
 
-  [[nodiscard]] at::Tensor linear(const std::string& name, const at::Tensor& x) const {
-    const LinearWeights weights = weights_.linear(name);
-    return at::linear(x, wide(weights.weight), wide(weights.bias));
-  }
-
-  [[nodiscard]] at::Tensor norm(const std::string& name, const at::Tensor& x) const {
-    const NormWeights weights = weights_.norm(name);
-    return at::layer_norm(x, {x.size(1)}, wide(weights.weight), wide(weights.bias),
-                          weights_.shape().norm_epsilon);
-  }
-
-  [[nodiscard]] at::Tensor embed() const {
-    const auto look_up = [&](const char* table, const std::vector<std::int64_t>& rows) {
-      return at::embedding(wide(weights_.tensor(table)), at::tensor(rows, at::kLong));
+/// Tokens of groups that see and are seen by the whole item, whatever a window covers.
+void ReferenceEncoder::find_global_rows() {
+  const std::int64_t tokens = layout_.tokens();
+  for (std::int64_t i = 0; i < tokens; ++i) {
+    const TokenGroup group = oracle_.place_of(i).group;
+    const auto whole = [&](TokenGroup from, TokenGroup to) {
+      return variant_.pattern.rule(from, to).kind == GroupRule::Kind::whole;
     };
-    return norm("embeddings.LayerNorm",
-                look_up("embeddings.word_embeddings.weight", packed_.ids) +
-                    look_up("embeddings.token_type_embeddings.weight", packed_.types) +
-                    look_up("embeddings.position_embeddings.weight", packed_.positions));
-  }
-
-  [[nodiscard]] at::Tensor encode(const std::string& layer, const at::Tensor& x) const {
-    at::Tensor o = attend(layer, "", x);
-    if (!global_rows_.empty()) {
-      const at::Tensor index = at::tensor(global_rows_, at::kLong);
-      o.index_copy_(0, index, attend(layer, "_global", x).index_select(0, index));
-    }
-    const at::Tensor y =
-        norm(layer + "attention.output.LayerNorm", x + linear(layer + "attention.output.dense", o));
-    const at::Tensor wide_layer = at::gelu(linear(layer + "intermediate.dense", y));
-    return norm(layer + "output.LayerNorm", y + linear(layer + "output.dense", wide_layer));
-  }
-
-  /// Through a layer's projections, or Longformer's "_global" ones.
-  [[nodiscard]] at::Tensor attend(const std::string& layer, const std::string& own,
-                                  const at::Tensor& x) const {
-    const std::string self = layer + "attention.self.";
-    return attend(linear(self + "query" + own, x), linear(self + "key" + own, x),
-                  linear(self + "value" + own, x));
-  }
-
-  /// Head by head and some rows at a time: scores of the whole item would not fit at its lengths.
-  [[nodiscard]] at::Tensor attend(const at::Tensor& q, const at::Tensor& k,
-                                  const at::Tensor& v) const {
-    const std::int64_t dim = weights_.shape().head_dim();
-    const double scale = 1 / std::sqrt(static_cast<double>(dim));
-    at::Tensor o = at::empty(q.sizes(), q.options());
-    for (std::int64_t h = 0; h < heads_; ++h) {
-      const at::Tensor keys = k.narrow(1, h * dim, dim).t();
-      const at::Tensor values = v.narrow(1, h * dim, dim);
-      for (std::int64_t first = 0; first < tokens_; first += rows_at_once) {
-        const std::int64_t count = std::min(rows_at_once, tokens_ - first);
-        const at::Tensor hidden = mask_of(h).narrow(0, first, count);
-        const at::Tensor scores =
-            at::matmul(q.narrow(0, first, count).narrow(1, h * dim, dim), keys) * scale;
-        const at::Tensor weights =
-            at::softmax(scores.masked_fill(hidden, -std::numeric_limits<double>::infinity()), 1);
-        o.narrow(0, first, count).narrow(1, h * dim, dim).copy_(at::matmul(weights, values));
-      }
-    }
-    return o;
-  }
-
-  /// Blocks are drawn for each head; all else is alike in all of them.
-  [[nodiscard]] const at::Tensor& mask_of(std::int64_t head) const {
-    return masks_[variant_.pattern.blocks ? static_cast<std::size_t>(head) : 0];
-  }
-
-  void make_masks() {
-    const std::int64_t different = variant_.pattern.blocks ? heads_ : 1;
-    masks_.reserve(static_cast<std::size_t>(different));
-    for (std::int64_t h = 0; h < different; ++h) masks_.push_back(mask(h));
-  }
-
-  /// bool [tokens, tokens]: true where a pair is not allowed.
-  [[nodiscard]] at::Tensor mask(std::int64_t head) const {
-    at::Tensor hidden = at::empty({tokens_, tokens_}, at::kBool);
-    bool* entry = hidden.data_ptr<bool>();
-    for (std::int64_t i = 0; i < tokens_; ++i) {
-      for (std::int64_t j = 0; j < tokens_; ++j) {
-        *entry++ = !oracle_.allowed(static_cast<std::int32_t>(head), i, j);
-      }
-    }
-    return hidden;
-  }
-
-  /// Tokens of groups that see and are seen by the whole item, whatever a window covers.
-  void find_global_rows() {
-    for (std::int64_t i = 0; i < tokens_; ++i) {
-      const TokenGroup group = oracle_.place_of(i).group;
-      const auto whole = [&](TokenGroup from, TokenGroup to) {
-        return variant_.pattern.rule(from, to).kind == GroupRule::Kind::whole;
-      };
-      if (whole(group, TokenGroup::document) && whole(TokenGroup::document, group)) {
-        global_rows_.push_back(i);
-      }
+    if (whole(group, TokenGroup::document) && whole(TokenGroup::document, group)) {
+      global_rows_.push_back(i);
     }
   }
-
-  static constexpr std::int64_t rows_at_once = 512;
-  const ModelWeights& weights_;
-  const ModelVariant& variant_;
-  const PackedBatch& packed_;
-  std::int64_t tokens_, heads_;
-  Oracle oracle_;
-  std::vector<at::Tensor> masks_;  // one, or one a head
-  std::vector<std::int64_t> global_rows_;
-};
-
-}  // namespace
+}
 
 Result<ReferenceOutput> bert_reference(const ModelWeights& weights, const ModelVariant& variant,
                                        const PairBatch::Item& item, std::int32_t cls) {
@@ -177,7 +158,19 @@ Result<ReferenceOutput> bert_reference(const ModelWeights& weights, const ModelV
   const auto packed =
       pack_batch({.items = {item}, .cls = cls}, /*shares_query=*/false, weights.shape());
   if (!packed) return tl::unexpected(packed.error());
-  return ReferenceModel(weights, variant, *packed).run();
+  const ReferenceEncoder encoder(weights, variant, packed->layout);
+  const at::Tensor x = encoder.run(encoder.embed(*packed), 0, weights.shape().layers);
+  const at::Tensor state = x.narrow(0, 0, 1);  // [CLS] stands first
+  at::Tensor pooled = state;
+  if (weights.has("pooler.dense.weight")) pooled = encoder.linear("pooler.dense", state).tanh();
+  const at::Tensor score = encoder.linear("classifier", pooled);
+  return ReferenceOutput{.score = score.item<double>(), .state = doubles_of(state)};
+}
+
+std::vector<double> doubles_of(const at::Tensor& tensor) {
+  const at::Tensor dense = tensor.contiguous();
+  const double* first = dense.const_data_ptr<double>();
+  return {first, first + dense.numel()};
 }
 
 }  // namespace attnscope

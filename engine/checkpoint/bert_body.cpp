@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/checkpoint/bert_body.h"
+
+#include "kernels/base/sentences.h"
+
+namespace attnscope {
+namespace {
+
+/// A field that may be left out and else must have this text.
+void must_be(const JsonField& config, std::string_view name, std::string_view wanted,
+             std::string_view why) {
+  const auto field = said(config, name);
+  if (!field) return;
+  const std::string text = field->text();
+  if (text != wanted) field->wrong(fmt::format("is '{}'; {}", in_a_sentence(text), why));
+}
+
+void append_layer(const ModelShape& shape, std::string_view prefix, std::int64_t number,
+                  std::vector<TensorSpec>& specs) {
+  const std::string layer = fmt::format("encoder.layer.{}.", number);
+  const auto linear = [&](const std::string& name, std::int64_t out, std::int64_t in) {
+    append_linear(layer + name, fmt::format("{}{}{}", prefix, layer, name), out, in, specs);
+  };
+  const auto norm = [&](const std::string& name) {
+    append_norm(layer + name, fmt::format("{}{}{}", prefix, layer, name), shape.hidden, specs);
+  };
+  for (const char* part : {"query", "key", "value"}) {
+    linear(std::string("attention.self.") + part, shape.hidden, shape.hidden);
+  }
+  linear("attention.output.dense", shape.hidden, shape.hidden);
+  norm("attention.output.LayerNorm");
+  linear("intermediate.dense", shape.feed_forward, shape.hidden);
+  linear("output.dense", shape.hidden, shape.feed_forward);
+  norm("output.LayerNorm");
+}
+
+}  // namespace
+
+std::optional<JsonField> said(const JsonField& config, std::string_view name) {
+  auto field = config.member(name);
+  if (field && field->is_null()) field.reset();
+  return field;
+}
+
+JsonField needed(const JsonField& config, std::string_view name) {
+  const auto field = said(config, name);
+  if (!field) config.wrong(fmt::format("has no '{}'", name));
+  return *field;
+}
+
+bool read_flag(const JsonField& config, std::string_view name, bool otherwise) {
+  const auto field = said(config, name);
+  return field ? field->truth() : otherwise;
+}
+
+void check_bert_computation(const JsonField& config) {
+  must_be(config, "hidden_act", "gelu",
+          "only BERT's gelu (the exact one, by erf) is computed here");
+  must_be(config, "position_embedding_type", "absolute",
+          "only absolute position embeddings are computed here");
+  struct Wanted {
+    std::string_view name;
+    bool value;
+  };
+  for (const Wanted wanted : {Wanted{"is_decoder", false}, Wanted{"add_cross_attention", false},
+                              Wanted{"token_type_embedding", true}}) {
+    const bool value = read_flag(config, wanted.name, wanted.value);
+    if (value != wanted.value) {
+      config[wanted.name].wrong(
+          fmt::format("is {}, which is not what a cross-encoder of the BERT family has", value));
+    }
+  }
+}
+
+void read_bert_shape(const JsonField& config, ModelShape& shape) {
+  const auto size = [&](std::string_view name, std::int64_t most) {
+    return needed(config, name).whole(1, most);
+  };
+  shape.layers = size("num_hidden_layers", most_layers);
+  shape.hidden = size("hidden_size", most_width);
+  shape.heads = size("num_attention_heads", most_width);
+  shape.feed_forward = size("intermediate_size", most_width);
+  shape.vocabulary = size("vocab_size", most_rows);
+  shape.positions = size("max_position_embeddings", most_rows);
+  shape.types = size("type_vocab_size", most_width);
+  if (shape.hidden % shape.heads != 0) {
+    config["hidden_size"].wrong(
+        fmt::format("is {}, which its {} heads do not divide", shape.hidden, shape.heads));
+  }
+  if (const auto epsilon = said(config, "layer_norm_eps")) {
+    shape.norm_epsilon = epsilon->number();
+    if (!(shape.norm_epsilon >= 0 && shape.norm_epsilon < 1)) {
+      epsilon->must_be("a number from 0 to 1");
+    }
+  }
+}
+
+void append_linear(std::string_view name, std::string_view in_file, std::int64_t out,
+                   std::int64_t in, std::vector<TensorSpec>& specs) {
+  specs.push_back({fmt::format("{}.weight", name), fmt::format("{}.weight", in_file), {out, in}});
+  specs.push_back({fmt::format("{}.bias", name), fmt::format("{}.bias", in_file), {out}});
+}
+
+void append_norm(std::string_view name, std::string_view in_file, std::int64_t width,
+                 std::vector<TensorSpec>& specs) {
+  specs.push_back(
+      {fmt::format("{}.weight", name), fmt::format("{}.weight", in_file), {width}, true});
+  specs.push_back({fmt::format("{}.bias", name), fmt::format("{}.bias", in_file), {width}});
+}
+
+void append_bert_body(const ModelShape& shape, std::string_view prefix,
+                      std::vector<TensorSpec>& specs) {
+  const auto table = [&](const char* name, std::int64_t rows) {
+    const std::string weight = fmt::format("embeddings.{}.weight", name);
+    specs.push_back({weight, fmt::format("{}{}", prefix, weight), {rows, shape.hidden}});
+  };
+  table("word_embeddings", shape.vocabulary);
+  table("position_embeddings", shape.first_position + shape.positions);
+  table("token_type_embeddings", shape.types);
+  append_norm("embeddings.LayerNorm", fmt::format("{}embeddings.LayerNorm", prefix), shape.hidden,
+              specs);
+  for (std::int64_t layer = 0; layer < shape.layers; ++layer)
+    append_layer(shape, prefix, layer, specs);
+}
+
+}  // namespace attnscope

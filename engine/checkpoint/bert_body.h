@@ -1,0 +1,44 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// What descriptions of families that are built on BERT have in common: its fields of config.json
+// and the tensors of its embeddings and layers.
+//
+//   check_bert_computation(config);
+//   read_bert_shape(config, model.shape);
+//   append_bert_body(model.shape, "bert.", specs);
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/checkpoint/family_description.h"
+
+namespace attnscope {
+
+/// Far beyond any such model; products of two of them stay far below 2^63.
+inline constexpr std::int64_t most_layers = 1000, most_width = 1 << 20, most_rows = 1 << 24;
+
+/// The field, when it is there and says something.
+[[nodiscard]] std::optional<JsonField> said(const JsonField& config, std::string_view name);
+[[nodiscard]] JsonField needed(const JsonField& config, std::string_view name);
+[[nodiscard]] bool read_flag(const JsonField& config, std::string_view name, bool otherwise);
+
+/// Throws a JsonProblem where the file asks for another computation than BERT's.
+void check_bert_computation(const JsonField& config);
+/// Throws a JsonProblem where a size is missing, out of all proportion or contradicts another.
+void read_bert_shape(const JsonField& config, ModelShape& shape);
+
+/// weight [out, in] and bias [out].
+void append_linear(std::string_view name, std::string_view in_file, std::int64_t out,
+                   std::int64_t in, std::vector<TensorSpec>& specs);
+/// weight and bias [width] of a LayerNorm.
+void append_norm(std::string_view name, std::string_view in_file, std::int64_t width,
+                 std::vector<TensorSpec>& specs);
+/// Embeddings and all layers, `prefix` before their names in files. Without a pooler.
+void append_bert_body(const ModelShape& shape, std::string_view prefix,
+                      std::vector<TensorSpec>& specs);
+
+}  // namespace attnscope

@@ -1,0 +1,67 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// BERT's body in float64 with the oracle's mask, plainly written: what every family that is built
+// on it is held against. LibTorch inside.
+//
+//   const ReferenceEncoder encoder(weights, variant, packed.layout);
+//   at::Tensor x = encoder.run(encoder.embed(packed), 0, weights.shape().layers);
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/model/bert/packed_batch.h"
+#include "engine/model/family.h"
+#include "engine/model/model_weights.h"
+#include "engine/pattern/oracle.h"
+
+namespace attnscope {
+
+class ReferenceEncoder {
+ public:
+  /// The arguments must outlive it. Of the variant: pattern, window, dtype, and whether global
+  /// tokens have projections of their own.
+  ReferenceEncoder(const ModelWeights& weights, const ModelVariant& variant,
+                   const SequenceLayout& layout);
+
+  /// [tokens, hidden]; ids from the vocabulary's size on are rows of the tensor `learned`.
+  [[nodiscard]] at::Tensor embed(const PackedBatch& batch, const std::string& learned = {}) const;
+  /// x [tokens, hidden] through the layers from `first` to before `end`.
+  [[nodiscard]] at::Tensor run(at::Tensor x, std::int64_t first, std::int64_t end) const;
+
+  /// Weights rounded to the dtype first, as inputs of any comparison are.
+  [[nodiscard]] at::Tensor wide(const at::Tensor& weight) const;
+  [[nodiscard]] at::Tensor linear(const std::string& name, const at::Tensor& x) const;
+  [[nodiscard]] at::Tensor norm(const std::string& name, const at::Tensor& x) const;
+
+ private:
+  [[nodiscard]] at::Tensor encode(const std::string& layer, const at::Tensor& x) const;
+  [[nodiscard]] at::Tensor attend(const std::string& layer, const std::string& own,
+                                  const at::Tensor& x) const;
+  [[nodiscard]] at::Tensor attend(const at::Tensor& q, const at::Tensor& k,
+                                  const at::Tensor& v) const;
+  [[nodiscard]] const at::Tensor& mask_of(std::int64_t head) const;
+  void make_masks();
+  [[nodiscard]] at::Tensor mask(std::int64_t head) const;
+  void find_global_rows();
+
+  const ModelWeights& weights_;
+  const ModelVariant& variant_;
+  const SequenceLayout& layout_;
+  Oracle oracle_;
+  std::vector<at::Tensor> masks_;  // one, or one a head
+  std::vector<std::int64_t> global_rows_;
+};
+
+/// The whole cross-encoder, of one item.
+[[nodiscard]] Result<ReferenceOutput> bert_reference(const ModelWeights& weights,
+                                                     const ModelVariant& variant,
+                                                     const PairBatch::Item& item, std::int32_t cls);
+
+/// Values of a float64 tensor, row by row.
+[[nodiscard]] std::vector<double> doubles_of(const at::Tensor& tensor);
+
+}  // namespace attnscope
