@@ -11,6 +11,7 @@
 
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/tensor.h"
+#include "kernels/plan/vector_format.h"
 
 namespace attnscope::cpu {
 
@@ -116,6 +117,19 @@ struct KeySums {
   HeadView<std::byte> out;
 };
 
+/// Rows of a cache and packed queries (document_vectors.cpp).
+struct VectorCall {
+  const std::byte* data;
+  VectorFormat format;
+  std::int64_t width;
+  const float* scales;   // of int8, a row each
+  const float* queries;  // of one: [width]; of several [width, padded_queries]
+  std::int64_t query_count;
+  std::int64_t padded_queries;  // up to a multiple of the widest vector
+  std::int64_t rows_at_once;
+  float* scratch;  // rows_at_once rows, padded, and as many floats as there are padded queries
+};
+
 struct KernelTable {
   void (*segment_chunk)(const SegmentChunk&);
   void (*windowed_scores)(const WindowedChunk&);
@@ -125,6 +139,9 @@ struct KernelTable {
   void (*windowed_score_gradients)(const WindowedChunk&);
   void (*windowed_transposed)(const TransposedPart&);
   void (*windowed_store_keys)(const KeySums&);
+  void (*row_products)(const VectorCall&, const std::int64_t* numbers, std::int64_t count,
+                       float* products);
+  void (*largest_products)(const VectorCall&, TokenRange rows, float least, float* largest);
   void (*exponentials)(const float* x, std::int64_t count, float* exp2_of_x);
   /// Writes from[0 ... d) * factor in the view's type, `offset` elements on. `from` is readable up
   /// to a multiple of widest_vector.
@@ -189,6 +206,12 @@ inline constexpr std::int64_t widest_vector = 16;
                                 2 * widest_vector * padded +
                                 2 * (tile_keys(head_dim) + tile_keys(head_dim) / 2) * padded;
   return by_blocks > by_tiles ? by_blocks : by_tiles;
+}
+
+/// Rows of a cache that are widened at once: 128 kB of them.
+[[nodiscard]] constexpr std::int64_t vector_rows_at_once(std::int64_t width) {
+  const std::int64_t rows = 32768 / width / 8 * 8;
+  return rows < 8 ? 8 : (rows > 256 ? 256 : rows);
 }
 
 /// Keys whose scores a tile of the backward pass holds at once, and keys outside the strip that it

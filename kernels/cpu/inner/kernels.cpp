@@ -3,6 +3,7 @@
 // Compiled once per instruction set, with the set's flags and ATTNSCOPE_KERNELS naming the function
 // that hands out its table: the only symbol this file exports.
 #include "kernels/cpu/inner/backward_unit.h"
+#include "kernels/cpu/inner/document_vectors.h"
 #include "kernels/cpu/inner/segment_chunk.h"
 #include "kernels/cpu/inner/vector.h"
 #include "kernels/cpu/inner/windowed_backward.h"
@@ -33,6 +34,8 @@ constexpr KernelTable table{.segment_chunk = segment_chunk,
                             .windowed_score_gradients = windowed_score_gradients,
                             .windowed_transposed = windowed_transposed,
                             .windowed_store_keys = windowed_store_keys,
+                            .row_products = row_products_of,
+                            .largest_products = largest_products_of,
                             .exponentials = exponentials,
                             .store_row = store_one_row};
 

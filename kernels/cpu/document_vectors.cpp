@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checks, packs the queries for the inner loops and deals pieces of rows, or documents, to threads.
+#include "kernels/cpu/document_vectors.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/selected_kernels.h"
+
+namespace attnscope::cpu {
+namespace {
+
+/// Rows that are worth a piece of their own.
+constexpr std::int64_t rows_of_a_piece = 256;
+
+std::int64_t padded_to_vectors(std::int64_t count) {
+  return (count + widest_vector - 1) / widest_vector * widest_vector;
+}
+
+/// One query: [width padded to vectors]. Several: transposed, [width, queries padded to vectors],
+/// so that a lane is a query.
+std::vector<float> packed_queries(std::span<const float> queries, std::int64_t count,
+                                  std::int64_t width) {
+  if (count == 1) {
+    std::vector<float> packed(queries.begin(), queries.end());
+    packed.resize(static_cast<std::size_t>(padded_to_vectors(width)));
+    return packed;
+  }
+  const std::int64_t padded = padded_to_vectors(count);
+  std::vector<float> packed(static_cast<std::size_t>(width * padded));
+  for (std::int64_t q = 0; q < count; ++q) {
+    for (std::int64_t c = 0; c < width; ++c) {
+      packed[static_cast<std::size_t>(c * padded + q)] =
+          queries[static_cast<std::size_t>(q * width + c)];
+    }
+  }
+  return packed;
+}
+
+Status check_sizes(const VectorRows& rows, std::span<const float> queries, std::int64_t query_count,
+                   std::size_t results, std::size_t expected, int threads) {
+  if (rows.width < 1 || query_count < 1) {
+    return fail("vectors of {} numbers and {} queries give no products", rows.width, query_count);
+  }
+  if (static_cast<std::int64_t>(queries.size()) != query_count * rows.width) {
+    return fail("{} queries of {} numbers are {} floats, not {}", query_count, rows.width,
+                query_count * rows.width, queries.size());
+  }
+  if (results != expected) return fail("there is room for {} products, not {}", results, expected);
+  if (rows.data == nullptr && rows.rows > 0) return fail("rows without data have no products");
+  if (rows.format == VectorFormat::int8 && rows.scales == nullptr && rows.rows > 0) {
+    return fail("rows of int8 need a scale each");
+  }
+  if (threads < 1) return fail("products need at least 1 thread, not {}", threads);
+  return {};
+}
+
+/// `pieces` calls of `work`, which gets the piece and scratch of its thread.
+template <typename Work>
+void deal(std::int64_t pieces, std::int64_t scratch_floats, int threads, const Work& work) {
+  const int team = static_cast<int>(std::clamp<std::int64_t>(pieces, 1, threads));
+  std::vector<float> scratch(static_cast<std::size_t>(scratch_floats * team));
+  std::atomic<std::int64_t> next{0};
+#pragma omp parallel num_threads(team)
+  {
+    float* mine = scratch.data() + omp_get_thread_num() * scratch_floats;
+    for (std::int64_t piece = next++; piece < pieces; piece = next++) work(piece, mine);
+  }
+}
+
+VectorCall call_of(const VectorRows& rows, const std::vector<float>& packed,
+                   std::int64_t query_count) {
+  return {.data = rows.data,
+          .format = rows.format,
+          .width = rows.width,
+          .scales = rows.scales,
+          .queries = packed.data(),
+          .query_count = query_count,
+          .padded_queries = padded_to_vectors(query_count),
+          .rows_at_once = vector_rows_at_once(rows.width),
+          .scratch = nullptr};
+}
+
+std::int64_t scratch_of(const VectorRows& rows, std::int64_t query_count) {
+  return vector_rows_at_once(rows.width) * padded_to_vectors(rows.width) +
+         padded_to_vectors(query_count);
+}
+
+}  // namespace
+
+Status row_products(const VectorRows& rows, std::span<const std::int64_t> numbers,
+                    std::span<const float> queries, std::int64_t query_count,
+                    std::span<float> products, int threads) {
+  const auto expected =
+      numbers.size() * static_cast<std::size_t>(std::max<std::int64_t>(query_count, 0));
+  const Status sizes = check_sizes(rows, queries, query_count, products.size(), expected, threads);
+  if (!sizes) return sizes;
+  for (const std::int64_t number : numbers) {
+    if (number < 0 || number >= rows.rows) {
+      return fail("row {} was asked for, and there are {}", number, rows.rows);
+    }
+  }
+  const Result<const KernelTable*> kernels = selected_kernels();
+  if (!kernels) return tl::unexpected(kernels.error());
+  const std::vector<float> packed = packed_queries(queries, query_count, rows.width);
+  const auto count = static_cast<std::int64_t>(numbers.size());
+  deal((count + rows_of_a_piece - 1) / rows_of_a_piece, scratch_of(rows, query_count), threads,
+       [&](std::int64_t piece, float* scratch) {
+         const std::int64_t first = piece * rows_of_a_piece;
+         VectorCall call = call_of(rows, packed, query_count);
+         call.scratch = scratch;
+         (*kernels)->row_products(call, numbers.data() + first,
+                                  std::min(rows_of_a_piece, count - first),
+                                  products.data() + first * query_count);
+       });
+  return {};
+}
+
+Status largest_products(const VectorRows& rows, std::span<const TokenRange> documents,
+                        std::span<const float> queries, std::int64_t query_count, float least,
+                        std::span<float> largest, int threads) {
+  const auto expected =
+      documents.size() * static_cast<std::size_t>(std::max<std::int64_t>(query_count, 0));
+  const Status sizes = check_sizes(rows, queries, query_count, largest.size(), expected, threads);
+  if (!sizes) return sizes;
+  for (const TokenRange& document : documents) {
+    if (document.begin < 0 || document.end < document.begin || document.end > rows.rows) {
+      return fail("rows {} to {} were asked for, and there are {}", document.begin, document.end,
+                  rows.rows);
+    }
+  }
+  const Result<const KernelTable*> kernels = selected_kernels();
+  if (!kernels) return tl::unexpected(kernels.error());
+  // A lane is a query here, be it the only one.
+  std::vector<float> packed;
+  if (query_count == 1) {
+    packed.resize(static_cast<std::size_t>(rows.width * widest_vector));
+    for (std::int64_t c = 0; c < rows.width; ++c) {
+      packed[static_cast<std::size_t>(c * widest_vector)] = queries[static_cast<std::size_t>(c)];
+    }
+  } else {
+    packed = packed_queries(queries, query_count, rows.width);
+  }
+  deal(static_cast<std::int64_t>(documents.size()), scratch_of(rows, query_count), threads,
+       [&](std::int64_t piece, float* scratch) {
+         VectorCall call = call_of(rows, packed, query_count);
+         call.scratch = scratch;
+         (*kernels)->largest_products(call, documents[static_cast<std::size_t>(piece)], least,
+                                      largest.data() + piece * query_count);
+       });
+  return {};
+}
+
+}  // namespace attnscope::cpu

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of a few queries with rows that lie in memory: of one query by vectors along the row, of
+// several by tiles of rows x vectors of queries, in which a lane is a query and the largest product
+// needs no sum across lanes. Rows of other types than float32 are widened a piece at a time.
+#pragma once
+
+#include "kernels/cpu/inner/rows.h"
+#include "kernels/cpu/inner/vector.h"
+#include "kernels/cpu/kernel_table.h"
+
+namespace attnscope::cpu {
+namespace {
+
+/// Rows of a tile: with two vectors of queries the sums fill half of the registers.
+constexpr int vector_tile_rows = lanes == 16 ? 8 : 4;
+/// How many rows ahead memory is asked for.
+constexpr std::int64_t cached_rows_ahead = vector_tile_rows;
+
+typedef std::int8_t UnalignedInt8s __attribute__((vector_size(lanes), aligned(1), may_alias));
+
+ATTNSCOPE_INLINE Vector from_int8(const std::int8_t* p) {
+#if defined(__AVX512F__)
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  return reinterpret_cast<Vector>(
+      _mm512_maskz_cvtepi32_ps(0xffff, _mm512_maskz_cvtepi8_epi32(0xffff, bytes)));
+#elif defined(__AVX2__)
+  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+  return reinterpret_cast<Vector>(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)));
+#else
+  return Vector{static_cast<float>(p[0]), static_cast<float>(p[1]), static_cast<float>(p[2]),
+                static_cast<float>(p[3])};
+#endif
+}
+
+ATTNSCOPE_INLINE std::int64_t bytes_of(VectorFormat format) {
+  if (format == VectorFormat::float32) return 4;
+  return format == VectorFormat::int8 ? 1 : 2;
+}
+
+/// The larger, or not a number where one of the two is none.
+ATTNSCOPE_INLINE Vector larger_or_nan(Vector a, Vector b) {
+  return ((b > a) | (b != b)) ? b : a;
+}
+
+ATTNSCOPE_INLINE const std::byte* row_at(const VectorCall& call, std::int64_t number) {
+  return call.data + number * call.width * bytes_of(call.format);
+}
+
+ATTNSCOPE_INLINE float scale_of_row(const VectorCall& call, std::int64_t number) {
+  return call.format == VectorFormat::int8 ? call.scales[number] : 1.0f;
+}
+
+/// Numbers of a row in float32, readable up to a multiple of the lanes.
+ATTNSCOPE_INLINE void widen_row(const VectorCall& call, std::int64_t number, float* to) {
+  const std::byte* from = row_at(call, number);
+  const std::int64_t padded = (call.width + lanes - 1) / lanes * lanes;
+  switch (call.format) {
+    case VectorFormat::float32:
+      return copy_padded(reinterpret_cast<const float*>(from), call.width, padded, to);
+    case VectorFormat::float16:
+      return widen_padded(reinterpret_cast<const std::uint16_t*>(from), call.width, padded, to,
+                          [](Halves h) { return from_float16(h); });
+    case VectorFormat::bfloat16:
+      return widen_padded(reinterpret_cast<const std::uint16_t*>(from), call.width, padded, to,
+                          [](Halves h) { return from_bfloat16(h); });
+    case VectorFormat::int8: {
+      const auto* numbers = reinterpret_cast<const std::int8_t*>(from);
+      std::int64_t c = 0;
+      for (; c + lanes <= call.width; c += lanes) store(to + c, from_int8(numbers + c));
+      for (; c < call.width; ++c) to[c] = static_cast<float>(numbers[c]);
+      for (; c < padded; ++c) to[c] = 0.0f;
+      return;
+    }
+  }
+}
+
+/// Sums of one query with `count` numbers from `load_at` on; four sums hide the latency.
+template <typename LoadAt>
+ATTNSCOPE_INLINE float product_along(const float* query, std::int64_t width, const std::byte* ahead,
+                                     std::int64_t size, const LoadAt& load_at) {
+  Vector sums[4] = {};
+  std::int64_t c = 0;
+  for (; c + 4 * lanes <= width; c += 4 * lanes) {
+    for (std::int64_t line = 0; line < 4 * lanes * size; line += 64)
+      __builtin_prefetch(ahead + c * size + line);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i)
+      sums[i] = multiply_add(load(query + c + i * lanes), load_at(c + i * lanes), sums[i]);
+  }
+  for (; c + lanes <= width; c += lanes)
+    sums[0] = multiply_add(load(query + c), load_at(c), sums[0]);
+  return sum_of((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
+ATTNSCOPE_INLINE float product_with_row(const VectorCall& call, std::int64_t number,
+                                        std::int64_t number_ahead) {
+  const std::byte* row = row_at(call, number);
+  const std::byte* ahead = row_at(call, number_ahead);
+  const std::int64_t width = call.width, whole = width / lanes * lanes;
+  const float* query = call.queries;
+  float sum = 0, tail = 0;
+  switch (call.format) {
+    case VectorFormat::float32: {
+      const auto* numbers = reinterpret_cast<const float*>(row);
+      sum =
+          product_along(query, width, ahead, 4, [&](std::int64_t c) { return load(numbers + c); });
+      for (std::int64_t c = whole; c < width; ++c) tail += query[c] * numbers[c];
+      return sum + tail;
+    }
+    case VectorFormat::float16: {
+      const auto* numbers = reinterpret_cast<const std::uint16_t*>(row);
+      sum = product_along(query, width, ahead, 2,
+                          [&](std::int64_t c) { return from_float16(load_halves(numbers + c)); });
+      break;
+    }
+    case VectorFormat::bfloat16: {
+      const auto* numbers = reinterpret_cast<const std::uint16_t*>(row);
+      sum = product_along(query, width, ahead, 2,
+                          [&](std::int64_t c) { return from_bfloat16(load_halves(numbers + c)); });
+      break;
+    }
+    case VectorFormat::int8: {
+      const auto* numbers = reinterpret_cast<const std::int8_t*>(row);
+      sum = product_along(query, width, ahead, 1,
+                          [&](std::int64_t c) { return from_int8(numbers + c); });
+      for (std::int64_t c = whole; c < width; ++c)
+        tail += query[c] * static_cast<float>(numbers[c]);
+      return (sum + tail) * call.scales[number];
+    }
+  }
+  if (whole < width) {
+    std::uint16_t last[lanes] = {};
+    const auto* numbers = reinterpret_cast<const std::uint16_t*>(row);
+    for (std::int64_t c = whole; c < width; ++c) last[c - whole] = numbers[c];
+    const Halves h = load_halves(last);
+    const Vector wide = call.format == VectorFormat::float16 ? from_float16(h) : from_bfloat16(h);
+    tail = sum_of(wide * load(query + whole));
+  }
+  return sum + tail;
+}
+
+/// sums[r][v] = the products of vector_tile_rows rows with `vectors` vectors of queries from
+/// `queries` on.
+template <int vectors>
+ATTNSCOPE_INLINE void tile_products(const float* const (&rows)[vector_tile_rows],
+                                    std::int64_t width, const float* queries, std::int64_t padded,
+                                    Vector (&sums)[vector_tile_rows][vectors]) {
+#pragma GCC unroll 8
+  for (int r = 0; r < vector_tile_rows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) sums[r][v] = Vector{};
+  }
+  for (std::int64_t c = 0; c < width; ++c) {
+    Vector query[vectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) query[v] = load(queries + c * padded + v * lanes);
+#pragma GCC unroll 8
+    for (int r = 0; r < vector_tile_rows; ++r) {
+      const Vector number = splat(rows[r][c]);
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) sums[r][v] = multiply_add(number, query[v], sums[r][v]);
+    }
+  }
+}
+
+/// Rows of a piece, in place or widened, and their scales.
+struct RowPiece {
+  const VectorCall& call;
+  std::int64_t count;
+
+  template <typename NumberOf>
+  ATTNSCOPE_INLINE void widen(const NumberOf& number_of) const {
+    if (call.format == VectorFormat::float32) return;
+    const std::int64_t pitch = (call.width + lanes - 1) / lanes * lanes;
+    for (std::int64_t i = 0; i < count; ++i)
+      widen_row(call, number_of(i), call.scratch + i * pitch);
+  }
+  /// The i-th, or the last where a tile goes beyond it.
+  template <typename NumberOf>
+  ATTNSCOPE_INLINE const float* row(std::int64_t i, const NumberOf& number_of) const {
+    const std::int64_t at = i < count ? i : count - 1;
+    if (call.format == VectorFormat::float32)
+      return reinterpret_cast<const float*>(row_at(call, number_of(at)));
+    return call.scratch + at * ((call.width + lanes - 1) / lanes * lanes);
+  }
+  template <typename NumberOf>
+  ATTNSCOPE_INLINE void prefetch(std::int64_t i, const NumberOf& number_of) const {
+    if (i >= count || call.format != VectorFormat::float32) return;
+    const std::byte* from = row_at(call, number_of(i));
+    for (std::int64_t at = 0; at < call.width * 4; at += 64) __builtin_prefetch(from + at);
+  }
+};
+
+/// `take(i, first query, vector)` of every row and vector of queries.
+template <int vectors, typename NumberOf, typename Take>
+ATTNSCOPE_INLINE void products_of_piece(const RowPiece& piece, std::int64_t first_query,
+                                        const NumberOf& number_of, const Take& take) {
+  const VectorCall& call = piece.call;
+  for (std::int64_t i = 0; i < piece.count; i += vector_tile_rows) {
+    const float* rows[vector_tile_rows];
+    for (int r = 0; r < vector_tile_rows; ++r) {
+      rows[r] = piece.row(i + r, number_of);
+      piece.prefetch(i + r + cached_rows_ahead, number_of);
+    }
+    Vector sums[vector_tile_rows][vectors];
+    tile_products<vectors>(rows, call.width, call.queries + first_query, call.padded_queries, sums);
+    const std::int64_t left = piece.count - i;
+#pragma GCC unroll 8
+    for (int r = 0; r < vector_tile_rows; ++r) {
+      if (r >= left) break;
+      const Vector scale = splat(scale_of_row(call, number_of(i + r)));
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) take(i + r, first_query + v * lanes, sums[r][v] * scale);
+    }
+  }
+}
+
+template <typename NumberOf, typename Take>
+ATTNSCOPE_INLINE void products_of_rows(const RowPiece& piece, const NumberOf& number_of,
+                                       const Take& take) {
+  const VectorCall& call = piece.call;
+  piece.widen(number_of);
+  std::int64_t q = 0;
+  for (; q + lanes < call.query_count; q += 2 * lanes)
+    products_of_piece<2>(piece, q, number_of, take);
+  if (q < call.query_count) products_of_piece<1>(piece, q, number_of, take);
+}
+
+void row_products_of(const VectorCall& call, const std::int64_t* numbers, std::int64_t count,
+                     float* products) {
+  if (call.query_count == 1) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t next = i + 2 < count ? i + 2 : count - 1;
+      products[i] = product_with_row(call, numbers[i], numbers[next]);
+    }
+    return;
+  }
+  for (std::int64_t first = 0; first < count; first += call.rows_at_once) {
+    const std::int64_t some = call.rows_at_once < count - first ? call.rows_at_once : count - first;
+    products_of_rows(
+        RowPiece{call, some}, [&](std::int64_t i) { return numbers[first + i]; },
+        [&](std::int64_t i, std::int64_t query, Vector product) {
+          float* to = products + (first + i) * call.query_count + query;
+          const std::int64_t left = call.query_count - query;
+          if (left >= lanes) {
+            store(to, product);
+            return;
+          }
+          float tail[lanes];
+          store(tail, product);
+          for (std::int64_t q = 0; q < left; ++q) to[q] = tail[q];
+        });
+  }
+}
+
+void largest_products_of(const VectorCall& call, TokenRange rows, float least, float* largest) {
+  // Behind the widened rows.
+  float* const maxima =
+      call.scratch + call.rows_at_once * ((call.width + lanes - 1) / lanes * lanes);
+  for (std::int64_t q = 0; q < call.padded_queries; q += lanes) store(maxima + q, splat(least));
+  for (std::int64_t first = rows.begin; first < rows.end; first += call.rows_at_once) {
+    const std::int64_t some =
+        call.rows_at_once < rows.end - first ? call.rows_at_once : rows.end - first;
+    products_of_rows(
+        RowPiece{call, some}, [&](std::int64_t i) { return first + i; },
+        [&](std::int64_t, std::int64_t query, Vector product) {
+          store(maxima + query, larger_or_nan(load(maxima + query), product));
+        });
+  }
+  for (std::int64_t q = 0; q < call.query_count; ++q) largest[q] = maxima[q];
+}
+
+}  // namespace
+}  // namespace attnscope::cpu

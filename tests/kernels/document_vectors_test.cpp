@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products with rows of every format, by every instruction set, against float64.
+#include "kernels/cpu/document_vectors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "kernels/base/number_formats.h"
+#include "kernels/cpu/instruction_set.h"
+
+namespace attnscope::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+/// Rows as they are kept, and what their numbers are.
+struct Kept {
+  VectorFormat format;
+  std::int64_t width;
+  std::vector<std::byte> bytes;
+  std::vector<float> scales;
+  std::vector<double> values;
+
+  [[nodiscard]] std::int64_t rows() const {
+    return static_cast<std::int64_t>(values.size()) / width;
+  }
+  [[nodiscard]] cpu::VectorRows view() const {
+    return {.data = bytes.data(),
+            .format = format,
+            .width = width,
+            .rows = rows(),
+            .scales = scales.empty() ? nullptr : scales.data()};
+  }
+};
+
+std::vector<float> drawn(std::int64_t count, std::uint32_t seed) {
+  std::mt19937 draw(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (float& value : values) value = normal(draw);
+  return values;
+}
+
+void keep(Kept& kept, std::size_t i, float value) {
+  switch (kept.format) {
+    case VectorFormat::float32:
+      write_value(kept.bytes.data(), DType::float32, static_cast<std::int64_t>(i), value);
+      kept.values[i] = value;
+      return;
+    case VectorFormat::float16:
+    case VectorFormat::bfloat16: {
+      const DType dtype = kept.format == VectorFormat::float16 ? DType::float16 : DType::bfloat16;
+      write_value(kept.bytes.data(), dtype, static_cast<std::int64_t>(i), value);
+      kept.values[i] = read_value(kept.bytes.data(), dtype, static_cast<std::int64_t>(i));
+      return;
+    }
+    case VectorFormat::int8: {
+      const float scale = kept.scales[i / static_cast<std::size_t>(kept.width)];
+      const auto whole = static_cast<std::int8_t>(std::clamp(value * 40, -127.0F, 127.0F));
+      kept.bytes[i] = static_cast<std::byte>(whole);
+      kept.values[i] = static_cast<double>(whole) * scale;
+    }
+  }
+}
+
+Kept rows_of(VectorFormat format, std::int64_t rows, std::int64_t width) {
+  const std::vector<float> values = drawn(rows * width, 5);
+  Kept kept{.format = format,
+            .width = width,
+            .bytes = std::vector<std::byte>(
+                static_cast<std::size_t>(rows * width * attnscope::size_of(format))),
+            .scales = {},
+            .values = std::vector<double>(values.size())};
+  if (format == VectorFormat::int8) {
+    for (std::int64_t r = 0; r < rows; ++r)
+      kept.scales.push_back(0.01F * static_cast<float>(r % 7 + 1));
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) keep(kept, i, values[i]);
+  return kept;
+}
+
+struct Product {
+  double value = 0;
+  double bound = 0;  // of float32's rounding, over the sum of all magnitudes
+};
+
+Product product_of(const Kept& kept, std::int64_t row, std::span<const float> queries,
+                   std::int64_t query) {
+  Product product;
+  for (std::int64_t c = 0; c < kept.width; ++c) {
+    const double term =
+        kept.values[static_cast<std::size_t>(row * kept.width + c)] *
+        static_cast<double>(queries[static_cast<std::size_t>(query * kept.width + c)]);
+    product.value += term;
+    product.bound += 1e-6 * std::abs(term);
+  }
+  return product;
+}
+
+/// 0 and less: within the bound.
+double beyond(double found, const Product& expected) {
+  const double error = std::abs(found - expected.value);
+  return std::isnan(error) ? INFINITY : error - expected.bound;
+}
+
+struct Shape {
+  VectorFormat format;
+  std::int64_t rows, width, queries;
+};
+
+std::string name_of_shape(const ::testing::TestParamInfo<Shape>& of) {
+  static constexpr std::array names{"float32", "float16", "bfloat16", "int8"};
+  return fmt::format("{}_{}rows_of_{}_by_{}", names[static_cast<std::size_t>(of.param.format)],
+                     of.param.rows, of.param.width, of.param.queries);
+}
+
+std::vector<Shape> shapes() {
+  std::vector<Shape> all;
+  for (const VectorFormat format :
+       {VectorFormat::float32, VectorFormat::float16, VectorFormat::bfloat16, VectorFormat::int8}) {
+    for (const std::int64_t width : {1, 5, 16, 67, 128, 768}) {
+      for (const std::int64_t queries : {1, 2, 15, 20, 33, 64}) {
+        all.push_back({format, 37, width, queries});
+      }
+    }
+    all.push_back({format, 600, 128, 20});
+  }
+  return all;
+}
+
+class DocumentVectors : public ::testing::TestWithParam<Shape> {
+ protected:
+  ~DocumentVectors() override { EXPECT_TRUE(cpu::select(std::nullopt)); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Every, DocumentVectors, ::testing::ValuesIn(shapes()), name_of_shape);
+
+TEST_P(DocumentVectors, ProductsAreThoseOfFloat64) {
+  const auto [format, rows, width, queries] = GetParam();
+  const Kept kept = rows_of(format, rows, width);
+  const std::vector<float> query = drawn(queries * width, 9);
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t i = 0; i < rows; ++i) numbers.push_back((i * 5) % rows);
+  for (const cpu::InstructionSet set : cpu::available_sets()) {
+    ASSERT_TRUE(cpu::select(set));
+    std::vector<float> products(static_cast<std::size_t>(rows * queries), nan);
+    ASSERT_TRUE(cpu::row_products(kept.view(), numbers, query, queries, products, 2));
+    double worst = -INFINITY;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      for (std::int64_t q = 0; q < queries; ++q) {
+        const double found = products[i * static_cast<std::size_t>(queries) + q];
+        worst = std::max(worst, beyond(found, product_of(kept, numbers[i], query, q)));
+      }
+    }
+    EXPECT_LE(worst, 0) << cpu::name_of(set);
+  }
+}
+
+TEST_P(DocumentVectors, LargestProductsAreThoseOfFloat64) {
+  const auto [format, rows, width, queries] = GetParam();
+  const Kept kept = rows_of(format, rows, width);
+  const std::vector<float> query = drawn(queries * width, 9);
+  const std::vector<TokenRange> documents{{0, rows}, {3, 4}, {5, 5}, {7, 20}, {1, 18}};
+  for (const float least : {0.0F, -std::numeric_limits<float>::infinity()}) {
+    for (const cpu::InstructionSet set : cpu::available_sets()) {
+      ASSERT_TRUE(cpu::select(set));
+      std::vector<float> largest(documents.size() * static_cast<std::size_t>(queries), nan);
+      ASSERT_TRUE(cpu::largest_products(kept.view(), documents, query, queries, least, largest, 2));
+      for (std::size_t d = 0; d < documents.size(); ++d) {
+        for (std::int64_t q = 0; q < queries; ++q) {
+          Product expected{.value = least};
+          for (std::int64_t r = documents[d].begin; r < documents[d].end; ++r) {
+            const Product one = product_of(kept, r, query, q);
+            expected.bound = std::max(expected.bound, one.bound);
+            expected.value = std::max(expected.value, one.value);
+          }
+          const double found = largest[d * static_cast<std::size_t>(queries) + q];
+          if (std::isinf(expected.value)) {
+            EXPECT_EQ(found, expected.value);
+          } else {
+            EXPECT_LE(beyond(found, expected), 0) << d << ' ' << q;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(DocumentVectorsOfPlantedNaN, GiveNaNAndNoLostMaximum) {
+  constexpr std::int64_t width = 40;
+  for (const VectorFormat format :
+       {VectorFormat::float32, VectorFormat::float16, VectorFormat::bfloat16, VectorFormat::int8}) {
+    for (const std::int64_t queries : {1, 20}) {
+      for (const std::int64_t bad : {0, 4, 11, 29}) {
+        Kept kept = rows_of(format, 30, width);
+        if (format == VectorFormat::int8) {
+          kept.scales[static_cast<std::size_t>(bad)] = nan;
+        } else {
+          keep(kept, static_cast<std::size_t>(bad * width + 39), nan);
+        }
+        const std::vector<float> query = drawn(queries * width, 9);
+        const std::vector<TokenRange> documents{{0, 30}, {bad, bad + 1}, {0, bad}};
+        for (const cpu::InstructionSet set : cpu::available_sets()) {
+          ASSERT_TRUE(cpu::select(set));
+          std::vector<float> largest(3 * static_cast<std::size_t>(queries), 0);
+          ASSERT_TRUE(
+              cpu::largest_products(kept.view(), documents, query, queries, 0.0F, largest, 1));
+          for (std::size_t i = 0; i < largest.size(); ++i) {
+            EXPECT_EQ(std::isnan(largest[i]), i < 2 * static_cast<std::size_t>(queries))
+                << cpu::name_of(set) << ' ' << bad << ' ' << i;
+          }
+          const std::vector<std::int64_t> numbers{bad, (bad + 1) % 30};
+          std::vector<float> products(2 * static_cast<std::size_t>(queries), 0);
+          ASSERT_TRUE(cpu::row_products(kept.view(), numbers, query, queries, products, 1));
+          EXPECT_TRUE(std::isnan(products.front()));
+          EXPECT_FALSE(std::isnan(products.back()));
+        }
+        ASSERT_TRUE(cpu::select(std::nullopt));
+      }
+    }
+  }
+}
+
+TEST(DocumentVectorsThreads, ResultsDoNotDependOnTheirNumber) {
+  const Kept kept = rows_of(VectorFormat::float32, 1000, 96);
+  const std::vector<float> query = drawn(20 * 96, 9);
+  std::vector<std::int64_t> numbers(1000);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int64_t>(i);
+  std::vector<TokenRange> documents;
+  for (std::int64_t d = 0; d < 100; ++d) documents.push_back({10 * d, 10 * d + 10});
+  std::vector<float> one(20000), three(20000), largest_one(2000), largest_three(2000);
+  ASSERT_TRUE(cpu::row_products(kept.view(), numbers, query, 20, one, 1));
+  ASSERT_TRUE(cpu::row_products(kept.view(), numbers, query, 20, three, 3));
+  EXPECT_EQ(one, three);
+  ASSERT_TRUE(cpu::largest_products(kept.view(), documents, query, 20, 0, largest_one, 1));
+  ASSERT_TRUE(cpu::largest_products(kept.view(), documents, query, 20, 0, largest_three, 3));
+  EXPECT_EQ(largest_one, largest_three);
+}
+
+TEST(DocumentVectorsSizes, ThatContradictEachOtherAreDeclined) {
+  const Kept kept = rows_of(VectorFormat::float32, 4, 8);
+  const std::vector<float> query = drawn(8, 1);
+  std::vector<float> one(1), two(2);
+  const std::vector<std::int64_t> first{0}, beyond{4};
+  const auto declined = [](const Status& status) {
+    return status ? std::string() : status.error().message;
+  };
+  EXPECT_THAT(declined(cpu::row_products(kept.view(), beyond, query, 1, one, 1)),
+              HasSubstr("row 4 was asked for, and there are 4"));
+  EXPECT_THAT(declined(cpu::row_products(kept.view(), first, query, 1, two, 1)),
+              HasSubstr("room for 2 products, not 1"));
+  EXPECT_THAT(declined(cpu::row_products(kept.view(), first, query, 2, two, 1)),
+              HasSubstr("2 queries of 8 numbers are 16 floats, not 8"));
+  EXPECT_THAT(declined(cpu::row_products(kept.view(), first, query, 1, one, 0)),
+              HasSubstr("at least 1 thread"));
+  const std::vector<TokenRange> outside{{2, 5}};
+  EXPECT_THAT(declined(cpu::largest_products(kept.view(), outside, query, 1, 0, one, 1)),
+              HasSubstr("rows 2 to 5 were asked for, and there are 4"));
+  cpu::VectorRows unscaled = kept.view();
+  unscaled.format = VectorFormat::int8;
+  EXPECT_THAT(declined(cpu::row_products(unscaled, first, query, 1, one, 1)),
+              HasSubstr("int8 need a scale each"));
+}
+
+}  // namespace
+}  // namespace attnscope::testing
