@@ -4,10 +4,11 @@
 // Documents encoded before any query is known: for each of them some rows of numbers, whose meaning
 // is its family's (one vector, one for each token, keys and values of every layer). In memory, or
 // mapped from a file that tells by whom it was made: a safetensors file with the tensors `offsets`
-// [documents + 1] and `rows` [offsets.back(), width].
+// [documents + 1], `rows` [offsets.back(), width] and, of int8, `scales` [offsets.back()].
 //
-//   Result<DocumentCache> cache = model->encode_documents(documents);
-//   cache->write("documents.safetensors");
+//   Result<DocumentCache> cache = model->encode_documents(documents, cls);
+//   Result<DocumentCache> smaller = cache->narrowed(VectorFormat::int8);
+//   smaller->write("documents.safetensors");
 //   auto mapped = DocumentCache::open("documents.safetensors", cache->maker());
 
 #include <cstddef>
@@ -22,8 +23,14 @@
 #include "engine/pattern/axes.h"
 #include "engine/safetensors/safetensors.h"
 #include "kernels/base/result.h"
+#include "kernels/cpu/document_vectors.h"
+#include "kernels/plan/vector_format.h"
 
 namespace attnscope {
+
+/// "float32", "float16", "bfloat16", "int8".
+[[nodiscard]] std::string_view name_of(VectorFormat format);
+[[nodiscard]] Result<VectorFormat> parse_vector_format(std::string_view text);
 
 class DocumentCache {
  public:
@@ -32,7 +39,14 @@ class DocumentCache {
     std::string family;
     std::uint64_t weights = 0;  // fingerprint
     DType dtype = DType::float32;
+    std::string encoding{};  // what else decides of their rows: pattern, window, layers
     friend bool operator==(const Maker&, const Maker&) = default;
+  };
+
+  /// What a smaller format lost: the relative error (Euclidean) of rows, the largest and the mean.
+  struct RowError {
+    double largest = 0, mean = 0;
+    friend bool operator==(const RowError&, const RowError&) = default;
   };
 
   /// `offsets` [documents + 1], ascending from 0: document i has the rows from offsets[i] to
@@ -48,6 +62,10 @@ class DocumentCache {
   [[nodiscard]] static Result<DocumentCache> open(const std::filesystem::path& path,
                                                   const Maker& maker);
   [[nodiscard]] Status write(const std::filesystem::path& path) const;
+  /// The same documents in float16, or in int8 with a scale for each row (its largest number is
+  /// 127), rounded to the nearest. Errors: rows that are in a smaller format already, a number that
+  /// float16 has not.
+  [[nodiscard]] Result<DocumentCache> narrowed(VectorFormat format) const;
 
   [[nodiscard]] const Maker& maker() const { return maker_; }
   /// Ok, or by whom its documents were encoded instead.
@@ -57,18 +75,35 @@ class DocumentCache {
   }
   [[nodiscard]] std::int64_t width() const { return width_; }
   [[nodiscard]] std::int64_t rows_of(std::int64_t document) const;
-  /// [rows_of(document), width], aligned for its dtype.
+  /// The document's rows among all.
+  [[nodiscard]] TokenRange range_of(std::int64_t document) const;
+  /// [rows_of(document), width], aligned for its format.
   [[nodiscard]] std::span<const std::byte> document(std::int64_t document) const;
-  /// Of all rows: what the offline stage leaves to be kept.
-  [[nodiscard]] std::int64_t bytes() const { return static_cast<std::int64_t>(rows_.size()); }
+  [[nodiscard]] VectorFormat format() const { return format_; }
+  /// All rows as the kernels read them, alive as long as the cache.
+  [[nodiscard]] cpu::VectorRows vectors() const;
+  /// Of a smaller format than the model's.
+  [[nodiscard]] const std::optional<RowError>& error() const { return error_; }
+  /// Of all rows, with their scales: what the offline stage leaves to be kept.
+  [[nodiscard]] std::int64_t bytes() const {
+    return static_cast<std::int64_t>(rows_.size() + scales_.size_bytes());
+  }
 
  private:
   DocumentCache() = default;
+  /// Rows of another cache, one by one: the relative error of each.
+  [[nodiscard]] Result<double> keep_as_float16(const DocumentCache& from, std::int64_t row);
+  [[nodiscard]] Result<double> keep_as_int8(const DocumentCache& from, std::int64_t row);
   Maker maker_;
   std::int64_t width_ = 0;
+  VectorFormat format_ = VectorFormat::float32;
+  std::optional<RowError> error_;
   std::vector<std::int64_t> offsets_;
-  std::span<const std::byte> rows_;  // of one of the two
-  std::vector<std::byte> own_;       // its address stays when the cache is moved
+  // Of the file or of one's own, whose addresses stay when the cache is moved.
+  std::span<const std::byte> rows_;
+  std::span<const float> scales_;
+  std::vector<std::byte> own_;
+  std::vector<float> own_scales_;
   std::shared_ptr<const SafetensorsFile> file_;
 };
 

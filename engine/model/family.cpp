@@ -16,11 +16,16 @@ tl::unexpected<Error> no_offline_stage() {
 
 }  // namespace
 
-Result<DocumentCache> Model::encode_documents(std::span<const TokenIds> /*documents*/) {
+Result<DocumentCache> Model::encode_documents(std::span<const TokenIds> /*documents*/,
+                                              std::int32_t /*cls*/) {
   return no_offline_stage();
 }
 
 Result<ModelWork> Model::work_of_documents(std::span<const TokenIds> /*documents*/) const {
+  return no_offline_stage();
+}
+
+Result<CachedRows> Model::cached_rows(std::int64_t /*tokens*/) const {
   return no_offline_stage();
 }
 

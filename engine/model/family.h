@@ -89,6 +89,11 @@ struct Shown {
 };
 using Show = std::function<void(Shown)>;
 
+/// What a cache keeps of a document: `rows` rows of `width` numbers.
+struct CachedRows {
+  std::int64_t rows = 0, width = 0;
+};
+
 /// A family's model with its weights, ready to compute. Not thread-safe.
 class Model {
  public:
@@ -110,10 +115,13 @@ class Model {
                                                   const Show& show = {}) = 0;
 
   /// The stage that can be computed before any query is known: what of these documents goes into a
-  /// cache. A family without such a stage says so.
-  [[nodiscard]] virtual Result<DocumentCache> encode_documents(std::span<const TokenIds> documents);
+  /// cache. `cls` is [CLS]'s id, as PairBatch has it. A family without such a stage says so.
+  [[nodiscard]] virtual Result<DocumentCache> encode_documents(std::span<const TokenIds> documents,
+                                                               std::int32_t cls);
   [[nodiscard]] virtual Result<ModelWork> work_of_documents(
       std::span<const TokenIds> documents) const;
+  /// Of a document of so many tokens, [CLS] not counted: how large a cache will be.
+  [[nodiscard]] virtual Result<CachedRows> cached_rows(std::int64_t tokens) const;
 };
 
 class Family {

@@ -260,7 +260,7 @@ TEST(CrossEncoder, HasNothingToEncodeBeforeTheQuery) {
   const auto encoder = encoder_of({"full", "sdpa"});
   const std::vector<std::int32_t> document{120, 102};
   const TokenIds ids = document;
-  EXPECT_FALSE(encoder->encode_documents({&ids, 1}));
+  EXPECT_FALSE(encoder->encode_documents({&ids, 1}, 101));
   EXPECT_FALSE(encoder->work_of_documents({&ids, 1}));
 }
 

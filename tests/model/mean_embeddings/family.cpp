@@ -68,8 +68,8 @@ class MeanEmbeddings final : public Model {
     return ModelOutput{.scores = values_of(all.sum(1)), .states = values_of(all)};
   }
 
-  [[nodiscard]] Result<DocumentCache> encode_documents(
-      std::span<const TokenIds> documents) override {
+  [[nodiscard]] Result<DocumentCache> encode_documents(std::span<const TokenIds> documents,
+                                                       std::int32_t /*cls*/) override {
     const c10::InferenceMode no_graph;
     std::vector<std::int64_t> offsets{0};
     std::vector<std::byte> rows;
