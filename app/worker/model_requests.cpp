@@ -155,6 +155,11 @@ void answer_inspect(const Asked& asked, ProtocolChannel& channel, LoadedModel& m
   const ModelOutput output = taken(scorer.score(pairs.batch, [&](Shown one) {
     if (wanted.contains(one.layer)) shown.push_back(std::move(one));
   }));
+  if (!wanted.empty() && std::ranges::find(shown, "q", &Shown::name) == shown.end()) {
+    throw RequestError(
+        "this model encodes query and document apart, so there is no attention of the pair to "
+        "show");
+  }
   std::vector<NamedTensor> tensors;
   tensors.reserve(shown.size());
   for (const Shown& one : shown) {

@@ -38,12 +38,14 @@ double worse(double a, double b) {
 }
 
 double error_of(const ReferenceOutput& reference, const ModelOutput& output, std::size_t item) {
-  const std::size_t hidden = reference.state.size();
+  // States of one query's documents are alike in width.
+  const std::size_t width = output.states.size() / output.scores.size();
+  if (width < reference.state.size()) return infinity;
   double largest = 0;
   for (const double value : reference.state) largest = std::max(largest, std::abs(value));
   double error = std::abs(static_cast<double>(output.scores[item]) - reference.score);
-  for (std::size_t i = 0; i < hidden; ++i) {
-    const double state = output.states[item * hidden + i];
+  for (std::size_t i = 0; i < reference.state.size(); ++i) {
+    const double state = output.states[item * width + i];
     error = worse(error, std::abs(state - reference.state[i]));
   }
   return error / largest;

@@ -14,6 +14,7 @@
 #include "engine/model/bert/bert_config.h"
 #include "engine/model/bert/encoder.h"
 #include "engine/model/bert/reference.h"
+#include "engine/model/bert/score_head.h"
 #include "engine/model/family.h"
 
 namespace attnscope {
@@ -21,25 +22,6 @@ namespace attnscope {
 const FamilyDescription& bert_description();
 
 namespace {
-
-/// tanh of the pooler's layer, then the one label; of an encoder without a head, 0.
-class Head {
- public:
-  Head(const ModelWeights& weights, Computing computing) {
-    // A row a document: too few for packed weights to be worth anything.
-    computing.route = LinearRoute::plain;
-    if (weights.has("pooler.dense.weight")) pooler_ = computing.of(weights.linear("pooler.dense"));
-    if (weights.has("classifier.weight")) classifier_ = computing.of(weights.linear("classifier"));
-  }
-  [[nodiscard]] at::Tensor operator()(const at::Tensor& cls_states) const {
-    if (!classifier_) return at::zeros({cls_states.size(0), 1});
-    if (!pooler_) return (*classifier_)(cls_states);
-    return (*classifier_)((*pooler_)(cls_states).tanh());
-  }
-
- private:
-  std::optional<Linear> pooler_, classifier_;
-};
 
 /// Rows of global tokens at their places among all, zero elsewhere.
 at::Tensor spread(const at::Tensor& rows, const at::Tensor& index, std::int64_t tokens) {
@@ -138,7 +120,7 @@ class CrossEncoder final : public Model {
   int threads_;
   LastLayer last_;
   BertEncoder encoder_;
-  Head head_;
+  ScoreHead head_;
 };
 
 class BertFamily final : public Family {

@@ -26,15 +26,21 @@ class Packer {
       return fail("a token id is {}, and the model's vocabulary ends at {}", *outside,
                   shape_.vocabulary - 1);
     }
-    for (const std::int32_t id : ids) {
-      packed_.ids.push_back(id);
-      packed_.positions.push_back(shape_.first_position + position++);
-      packed_.types.push_back(std::min(type, shape_.types - 1));
-    }
+    for (const std::int32_t id : ids) place(id, position++, type);
     return {};
+  }
+  /// Vectors that are no words.
+  void add_learned(std::int64_t count, std::int64_t type) {
+    for (std::int64_t i = 0; i < count; ++i) place(shape_.vocabulary + i, i, type);
   }
 
  private:
+  void place(std::int64_t id, std::int64_t position, std::int64_t type) {
+    packed_.ids.push_back(id);
+    packed_.positions.push_back(shape_.first_position + position);
+    packed_.types.push_back(std::min(type, shape_.types - 1));
+  }
+
   const ModelShape& shape_;
   PackedBatch& packed_;
 };
@@ -80,6 +86,46 @@ Result<PackedBatch> pack_batch(const PairBatch& batch, bool shares_query, const 
     if (added) added = packer.add({&batch.cls, 1}, 0, 0);
     if (added && !shares_query) added = add_query(item);
     if (added) added = packer.add(item.document, 1 + size_of(item.query), 1);
+    if (!added) return tl::unexpected(added.error());
+  }
+  return packed;
+}
+
+Result<SequenceLayout> layout_of_texts(std::span<const TokenIds> texts, const TextForm& form) {
+  std::vector<LayoutItem> items;
+  items.reserve(texts.size());
+  for (const TokenIds text : texts) {
+    LayoutItem& item = items.emplace_back(LayoutItem{.cls = form.first_tokens()});
+    if (form.group == TokenGroup::query) {
+      item.query = size_of(text);
+    } else {
+      item.documents = {size_of(text)};
+    }
+  }
+  return SequenceLayout::make(std::move(items));
+}
+
+Result<PackedBatch> pack_texts(std::span<const TokenIds> texts, const TextForm& form,
+                               std::int32_t cls, const ModelShape& shape) {
+  auto layout = layout_of_texts(texts, form);
+  if (!layout) return tl::unexpected(layout.error());
+  PackedBatch packed{.layout = std::move(*layout), .ids = {}, .positions = {}, .types = {}};
+  Packer packer(shape, packed);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::int64_t tokens = form.first_tokens() + size_of(texts[i]);
+    if (tokens > shape.positions) {
+      return fail(
+          "{} {} has {} tokens, and the model knows {} positions; cut it, or extend the "
+          "positions",
+          name_of(form.group), i + 1, tokens, shape.positions);
+    }
+    Status added;
+    if (form.learned > 0) {
+      packer.add_learned(form.learned, form.type);
+    } else {
+      added = packer.add({&cls, 1}, 0, form.type);
+    }
+    if (added) added = packer.add(texts[i], form.first_tokens(), form.type);
     if (!added) return tl::unexpected(added.error());
   }
   return packed;

@@ -26,6 +26,24 @@ struct PackedBatch {
 /// The layout alone.
 [[nodiscard]] Result<SequenceLayout> layout_of(const PairBatch& batch, bool shares_query);
 
+/// How a sequence is made of a text that is encoded by itself: [CLS], or learned vectors in its
+/// place, then the text, with positions from 0 on and one token type.
+struct TextForm {
+  TokenGroup group = TokenGroup::document;  // of the text's tokens: query or document
+  std::int64_t learned = 0;  // ids vocabulary, vocabulary + 1, ...; 0: [CLS] stands there
+  std::int64_t type = 0;
+
+  [[nodiscard]] std::int64_t first_tokens() const { return learned > 0 ? learned : 1; }
+};
+
+/// Texts one after the other, an item each. Errors: those of pack_batch.
+[[nodiscard]] Result<PackedBatch> pack_texts(std::span<const TokenIds> texts, const TextForm& form,
+                                             std::int32_t cls, const ModelShape& shape);
+
+/// The layout alone.
+[[nodiscard]] Result<SequenceLayout> layout_of_texts(std::span<const TokenIds> texts,
+                                                     const TextForm& form);
+
 /// Whether the query of such a pattern sees itself alone, so that one encoding serves all
 /// documents.
 [[nodiscard]] bool has_independent_query(const AttentionPattern& pattern);

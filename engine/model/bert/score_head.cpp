@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/model/bert/score_head.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/zeros.h>
+
+namespace attnscope {
+
+ScoreHead::ScoreHead(const ModelWeights& weights, Computing computing) {
+  // A row a document: too few for packed weights to be worth anything.
+  computing.route = LinearRoute::plain;
+  if (weights.has("pooler.dense.weight")) pooler_ = computing.of(weights.linear("pooler.dense"));
+  if (weights.has("classifier.weight")) classifier_ = computing.of(weights.linear("classifier"));
+}
+
+at::Tensor ScoreHead::operator()(const at::Tensor& cls_states) const {
+  if (!classifier_) return at::zeros({cls_states.size(0), 1});
+  if (!pooler_) return (*classifier_)(cls_states);
+  return (*classifier_)((*pooler_)(cls_states).tanh());
+}
+
+}  // namespace attnscope

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ColBERT: a linear layer without a bias brings every token's last state down to a vector of length
+// 1, and the score adds up, over the query's tokens, the largest product with a document's token.
+// Punctuation and padding of a document are zero vectors, so that no maximum is below 0; here there
+// is no padding, and the maxima begin at 0.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/attention/torch_tensors.h"
+#include "engine/model/colbert/colbert_config.h"
+#include "engine/model/late/late_model.h"
+#include "engine/model/late/late_reference.h"
+
+namespace attnscope {
+
+const FamilyDescription& colbert_description();
+
+namespace {
+
+constexpr double least_length = 1e-12;
+
+/// Rows of length 1, computed in float32 at least.
+at::Tensor of_length_one(const at::Tensor& rows) {
+  return rows / at::linalg_vector_norm(rows, 2, {1}, /*keepdim=*/true).clamp_min(least_length);
+}
+
+/// 0 for tokens of punctuation, 1 for others, [tokens].
+std::vector<float> marks_of(const std::vector<std::int64_t>& ids,
+                            const std::vector<std::int64_t>& punctuation) {
+  std::vector<float> marks;
+  marks.reserve(ids.size());
+  for (const std::int64_t id : ids)
+    marks.push_back(std::ranges::binary_search(punctuation, id) ? 0.0F : 1.0F);
+  return marks;
+}
+
+class Colbert final : public Interaction {
+ public:
+  explicit Colbert(const InteractionParts& parts)
+      : shape_(parts.config.shape),
+        own_(std::any_cast<const ColbertConfig&>(parts.config.own)),
+        computing_(parts.computing),
+        threads_(parts.threads),
+        linear_(parts.computing.of(parts.weights.tensor(colbert_linear))) {}
+
+  [[nodiscard]] TextEncoding queries() const override {
+    return {{.group = TokenGroup::query}, {0, shape_.layers}, LastLayer::whole};
+  }
+  [[nodiscard]] TextEncoding documents() const override {
+    return {{.group = TokenGroup::document}, {0, shape_.layers}, LastLayer::whole};
+  }
+
+  [[nodiscard]] Result<std::vector<QueryRows>> encode_queries(const BertEncoder& encoder,
+                                                              const AttentionStage& stage,
+                                                              at::Tensor embedded) const override {
+    const auto states = encoder.run(stage, std::move(embedded), queries().layers);
+    if (!states) return tl::unexpected(states.error());
+    return std::vector<QueryRows>{{.rows = vectors_of(*states).to(scalar_type(computing_.dtype))}};
+  }
+  [[nodiscard]] ModelWork work_of_queries(const BertEncoder& encoder,
+                                          const AttentionStage& stage) const override {
+    ModelWork work = encoder.work(stage, queries().layers);
+    add(work_of_keeping(stage.layout()), 1, work);
+    return work;
+  }
+  [[nodiscard]] at::Tensor kept_of_documents(const at::Tensor& states,
+                                             const PackedBatch& packed) const override {
+    const at::Tensor marks =
+        at::tensor(marks_of(packed.ids, own_.punctuation), at::kFloat).to(states.device());
+    return (vectors_of(states) * marks.unsqueeze(1)).to(scalar_type(computing_.dtype));
+  }
+  [[nodiscard]] std::int64_t rows_kept(std::int64_t tokens) const override { return 1 + tokens; }
+  [[nodiscard]] std::int64_t width() const override { return own_.dim; }
+  [[nodiscard]] ModelWork work_of_keeping(const SequenceLayout& layout) const override {
+    const auto tokens = static_cast<double>(layout.tokens());
+    const double weights = static_cast<double>(shape_.hidden) * static_cast<double>(own_.dim);
+    return {.linear_flop = 2 * tokens * weights,
+            .least_bytes = (weights + tokens * static_cast<double>(own_.dim)) *
+                           static_cast<double>(attnscope::size_of(computing_.dtype))};
+  }
+
+  /// What a score is made of are the maxima, one for each token of the query.
+  [[nodiscard]] Result<Interacted> interact(const BertEncoder& /*encoder*/,
+                                            const EncodedQuery& query, const Candidates& candidates,
+                                            const Show& show) const override {
+    const auto largest = largest_products_with(candidates, query.front(), computing_, threads_);
+    if (!largest) return tl::unexpected(largest.error());
+    if (show && candidates.count() == 1) show_matches(query.front(), candidates, show);
+    return Interacted{.scores = largest->sum(1), .states = *largest};
+  }
+  [[nodiscard]] ModelWork work(const BertEncoder& /*encoder*/,
+                               const InteractionSize& size) const override {
+    return {.linear_flop = 2 * size.rows() * static_cast<double>(size.query_tokens * own_.dim),
+            .least_bytes = size.rows() * size.row_bytes};
+  }
+  [[nodiscard]] std::int64_t peak_bytes(const BertEncoder& /*encoder*/,
+                                        const InteractionSize& size) const override {
+    const auto candidates = static_cast<std::int64_t>(size.candidate_rows.size());
+    if (computing_.device.is_cpu()) return candidates * (4 * size.query_tokens + 32);
+    return static_cast<std::int64_t>(size.rows()) * (8 * size.query_tokens + 4 * own_.dim + 16);
+  }
+
+ private:
+  /// [tokens, dim], float32.
+  [[nodiscard]] at::Tensor vectors_of(const at::Tensor& states) const {
+    return of_length_one(at::linear(states, linear_).to(at::kFloat));
+  }
+
+  /// "matched_token" [query tokens]: the document's token that each finds, [CLS] being 0.
+  void show_matches(const at::Tensor& query, const Candidates& candidates, const Show& show) const {
+    const at::Tensor products =
+        at::matmul(query.to(at::kFloat),
+                   candidates.rows.gathered(candidates.documents, computing_).to(at::kFloat).t());
+    show({shape_.layers - 1, "matched_token", {query.size(0)}, floats_of(products.argmax(1))});
+  }
+
+  ModelShape shape_;
+  ColbertConfig own_;
+  Computing computing_;
+  int threads_;
+  at::Tensor linear_;  // [dim, hidden]
+};
+
+class ColbertFamily final : public LateFamily {
+ protected:
+  [[nodiscard]] const LateDescription& late() const override {
+    return static_cast<const LateDescription&>(colbert_description());
+  }
+  [[nodiscard]] std::unique_ptr<Interaction> interaction(
+      const InteractionParts& parts) const override {
+    return std::make_unique<Colbert>(parts);
+  }
+  [[nodiscard]] Result<ReferenceOutput> reference_of(const LateReference& reference,
+                                                     const ModelConfig& config, TokenIds query,
+                                                     TokenIds document) const override {
+    const auto& own = std::any_cast<const ColbertConfig&>(config.own);
+    const auto q = reference.encode(query, {.group = TokenGroup::query}, config.shape.layers);
+    if (!q) return tl::unexpected(q.error());
+    const auto d = reference.encode(document, {.group = TokenGroup::document}, config.shape.layers);
+    if (!d) return tl::unexpected(d.error());
+    const at::Tensor weight = reference.tensor(colbert_linear);
+    const at::Tensor of_query = of_length_one(at::linear(*q, weight));
+    at::Tensor of_document = of_length_one(at::linear(*d, weight));
+    for (std::size_t i = 0; i < document.size(); ++i) {
+      const bool is_mark = std::ranges::find(own.punctuation, document[i]) != own.punctuation.end();
+      if (is_mark) of_document[static_cast<std::int64_t>(i) + 1].zero_();
+    }
+    const at::Tensor maxima =
+        std::get<0>(at::matmul(of_query, of_document.t()).max(1)).clamp_min(0);
+    return ReferenceOutput{.score = maxima.sum().item<double>(), .state = doubles_of(maxima)};
+  }
+};
+
+}  // namespace
+
+const Family& colbert_family() {
+  static const ColbertFamily family;
+  return family;
+}
+
+}  // namespace attnscope

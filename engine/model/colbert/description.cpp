@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ColBERT (Khattab and Zaharia, SIGIR 2020) as the MixEncoder paper compares it.
+#include <algorithm>
+#include <array>
+
+#include "engine/checkpoint/bert_body.h"
+#include "engine/model/colbert/colbert_config.h"
+#include "engine/model/late/late_description.h"
+
+namespace attnscope {
+namespace {
+
+/// ASCII's 32 marks of punctuation in bert-base-uncased's vocabulary, where single characters stand
+/// in the order of their codes; digits and letters stand between.
+std::vector<std::int64_t> punctuation_of_bert() {
+  struct Stretch {
+    std::int64_t first, last;
+  };
+  constexpr std::array stretches{Stretch{999, 1013}, Stretch{1024, 1036}, Stretch{1063, 1066}};
+  std::vector<std::int64_t> ids;
+  for (const Stretch& one : stretches)
+    for (std::int64_t id = one.first; id <= one.last; ++id) ids.push_back(id);
+  return ids;
+}
+
+class ColbertDescription final : public LateDescription {
+ public:
+  [[nodiscard]] std::string_view id() const override { return "colbert"; }
+
+ protected:
+  [[nodiscard]] std::string_view body_prefix() const override { return "bert."; }
+  [[nodiscard]] std::vector<LateRow> late_rows() const override {
+    return {{.name = id(),
+             .summary = "Every query token finds the document token most like it; 128 numbers are "
+                        "kept of each token."}};
+  }
+  [[nodiscard]] std::any own_of(const ModelShape& /*shape*/) const override {
+    return ColbertConfig{.punctuation = punctuation_of_bert()};
+  }
+  void read_own(const JsonField& config, ModelConfig& model) const override {
+    ColbertConfig own{.punctuation = punctuation_of_bert()};
+    if (const auto dim = said(config, "output_dim")) own.dim = dim->whole(1, most_width);
+    if (const auto list = said(config, "punctuation_ids")) {
+      own.punctuation.clear();
+      for (const JsonField& one : list->elements())
+        own.punctuation.push_back(one.whole(0, model.shape.vocabulary - 1));
+      std::ranges::sort(own.punctuation);
+    }
+    model.own = std::move(own);
+  }
+  void append_own(const ModelConfig& config, std::vector<TensorSpec>& specs) const override {
+    append_matrix(colbert_linear, std::any_cast<const ColbertConfig&>(config.own).dim,
+                  config.shape.hidden, specs);
+  }
+};
+
+}  // namespace
+
+const FamilyDescription& colbert_description() {
+  static const ColbertDescription description;
+  return description;
+}
+
+}  // namespace attnscope

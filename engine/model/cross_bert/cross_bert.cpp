@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cross-BERT is BERT's cross-encoder whose documents begin with a [CLS] of their own, which counts
+// to them: positions run on and token type 1 begins there. Padding that the authors' code leaves
+// between both texts would shift the document's positions; here there is none.
+#include <utility>
+
+#include "engine/model/document_cache.h"
+#include "engine/model/family.h"
+#include "engine/model/model_weights.h"
+
+namespace attnscope {
+
+const FamilyDescription& cross_bert_description();
+const Family& bert_family();
+
+namespace {
+
+/// Documents with [CLS] before them, and the batch that looks at them.
+class WithCls {
+ public:
+  explicit WithCls(const PairBatch& batch) : batch_(batch) {
+    documents_.reserve(batch.items.size());
+    for (PairBatch::Item& item : batch_.items) {
+      std::vector<std::int32_t>& document = documents_.emplace_back(std::vector{batch.cls});
+      document.insert(document.end(), item.document.begin(), item.document.end());
+      item.document = document;
+    }
+  }
+  [[nodiscard]] const PairBatch& batch() const { return batch_; }
+
+ private:
+  PairBatch batch_;
+  std::vector<std::vector<std::int32_t>> documents_;
+};
+
+class CrossBert final : public Model {
+ public:
+  explicit CrossBert(std::unique_ptr<Model> bert) : bert_(std::move(bert)) {}
+
+  [[nodiscard]] Status supports(const PairBatch& batch) const override {
+    return bert_->supports(WithCls(batch).batch());
+  }
+  [[nodiscard]] Result<std::int64_t> predicted_peak_bytes(const PairBatch& batch) const override {
+    return bert_->predicted_peak_bytes(WithCls(batch).batch());
+  }
+  [[nodiscard]] Result<ModelWork> work(const PairBatch& batch) const override {
+    return bert_->work(WithCls(batch).batch());
+  }
+  [[nodiscard]] Result<ModelOutput> score(const PairBatch& batch, const Show& show) override {
+    return bert_->score(WithCls(batch).batch(), show);
+  }
+
+ private:
+  std::unique_ptr<Model> bert_;
+};
+
+class CrossBertFamily final : public Family {
+ public:
+  [[nodiscard]] const FamilyDescription& description() const override {
+    return cross_bert_description();
+  }
+  [[nodiscard]] std::vector<std::string_view> implementations() const override {
+    return bert_family().implementations();
+  }
+  [[nodiscard]] Status supports(const ModelConfig& config, const ModelVariant& variant,
+                                std::string_view implementation) const override {
+    return bert_family().supports(config, variant, implementation);
+  }
+  [[nodiscard]] Result<std::unique_ptr<Model>> make(
+      const std::shared_ptr<const ModelWeights>& weights, const ModelVariant& variant,
+      std::string_view implementation) const override {
+    auto bert = bert_family().make(weights, variant, implementation);
+    if (!bert) return bert;
+    return std::make_unique<CrossBert>(std::move(*bert));
+  }
+  [[nodiscard]] std::vector<std::string_view> shortcuts() const override {
+    return bert_family().shortcuts();
+  }
+  [[nodiscard]] Result<ReferenceOutput> reference(const ModelWeights& weights,
+                                                  const ModelVariant& variant,
+                                                  const PairBatch::Item& item,
+                                                  std::int32_t cls) const override {
+    const WithCls with({.items = {item}, .cls = cls});
+    return bert_family().reference(weights, variant, with.batch().items.front(), cls);
+  }
+  [[nodiscard]] double error_bound(DType dtype, const ModelShape& shape) const override {
+    return bert_family().error_bound(dtype, shape);
+  }
+  [[nodiscard]] Result<std::shared_ptr<const ModelWeights>> extended_to(
+      const std::shared_ptr<const ModelWeights>& weights, std::int64_t positions) const override {
+    return bert_family().extended_to(weights, positions);
+  }
+};
+
+}  // namespace
+
+const Family& cross_bert_family() {
+  static const CrossBertFamily family;
+  return family;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Deformer: below, query (token type 0) and candidate (type 1, with its [CLS], positions from 0)
+// are encoded apart; the last layers see them one after the other, and the query's [CLS] is scored
+// by pooler and classifier. Of the last layer that [CLS] alone is computed.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/model/bert/score_head.h"
+#include "engine/model/deformer/deformer_config.h"
+#include "engine/model/late/late_model.h"
+#include "engine/model/late/late_reference.h"
+
+namespace attnscope {
+
+const FamilyDescription& deformer_description();
+
+namespace {
+
+/// Tokens of pairs that go through the upper layers together.
+constexpr std::int64_t deformer_tokens_at_once = 16'384;
+
+/// A query and candidates of so many rows; a candidate's [CLS] counts to its document.
+Result<SequenceLayout> layout_of_pairs(std::int64_t query_rows,
+                                       std::span<const std::int64_t> candidate_rows) {
+  std::vector<LayoutItem> items;
+  items.reserve(candidate_rows.size());
+  for (const std::int64_t rows : candidate_rows)
+    items.push_back({.cls = 1, .query = query_rows - 1, .documents = {rows}});
+  return SequenceLayout::make(std::move(items));
+}
+
+/// How many of the candidates from the first on go together.
+std::size_t together(std::int64_t query_rows, std::span<const std::int64_t> candidate_rows) {
+  std::int64_t tokens = 0;
+  std::size_t count = 0;
+  for (const std::int64_t rows : candidate_rows) {
+    tokens += query_rows + rows;
+    if (count > 0 && tokens > deformer_tokens_at_once) break;
+    ++count;
+  }
+  return count;
+}
+
+class Deformer final : public Interaction {
+ public:
+  explicit Deformer(const InteractionParts& parts)
+      : shape_(parts.config.shape),
+        lower_(shape_.layers - std::any_cast<const DeformerConfig&>(parts.config.own).top_layers),
+        computing_(parts.computing),
+        head_(parts.weights, parts.computing) {}
+
+  [[nodiscard]] TextEncoding queries() const override {
+    return {{.group = TokenGroup::query}, {0, lower_}, LastLayer::whole};
+  }
+  /// The upper layers want [CLS] alone of the last one, which these layers never reach.
+  [[nodiscard]] TextEncoding documents() const override {
+    return {{.group = TokenGroup::document, .type = 1}, {0, lower_}, LastLayer::cls_alone};
+  }
+  [[nodiscard]] at::Tensor kept_of_documents(const at::Tensor& states,
+                                             const PackedBatch& /*packed*/) const override {
+    return states;
+  }
+  [[nodiscard]] std::int64_t rows_kept(std::int64_t tokens) const override { return 1 + tokens; }
+  [[nodiscard]] std::int64_t width() const override { return shape_.hidden; }
+
+  [[nodiscard]] Result<Interacted> interact(const BertEncoder& encoder, const EncodedQuery& query,
+                                            const Candidates& candidates,
+                                            const Show& /*show*/) const override {
+    std::vector<std::int64_t> rows;
+    for (std::int64_t i = 0; i < candidates.count(); ++i) rows.push_back(candidates.rows_of(i));
+    std::vector<at::Tensor> states;
+    for (std::size_t first = 0; first < rows.size();) {
+      const std::span<const std::int64_t> left = std::span(rows).subspan(first);
+      const std::size_t count = together(query.front().size(0), left);
+      auto of_cls = run(encoder, query.front(), candidates.rows,
+                        candidates.documents.subspan(first, count), left.first(count));
+      if (!of_cls) return tl::unexpected(of_cls.error());
+      states.push_back(std::move(*of_cls));
+      first += count;
+    }
+    const at::Tensor all = at::cat(states);
+    return Interacted{.scores = head_(all).squeeze(1), .states = all};
+  }
+
+  [[nodiscard]] ModelWork work(const BertEncoder& encoder,
+                               const InteractionSize& size) const override {
+    ModelWork sum;
+    for_each_stage(encoder, size, [&](const AttentionStage& stage) {
+      add(encoder.work(stage, {lower_, shape_.layers}), 1, sum);
+    });
+    const auto d = static_cast<double>(shape_.hidden);
+    sum.linear_flop += 2 * size.candidates() * d * (d + 1);
+    sum.least_bytes += size.rows() * size.row_bytes;
+    return sum;
+  }
+  [[nodiscard]] std::int64_t peak_bytes(const BertEncoder& encoder,
+                                        const InteractionSize& size) const override {
+    std::int64_t most = 0;
+    for_each_stage(encoder, size, [&](const AttentionStage& stage) {
+      most = std::max(most, encoder.peak_bytes(stage));
+    });
+    return most;
+  }
+
+ private:
+  template <typename Take>
+  void for_each_stage(const BertEncoder& encoder, const InteractionSize& size,
+                      const Take& take) const {
+    for (std::size_t first = 0; first < size.candidate_rows.size();) {
+      const auto left = std::span(size.candidate_rows).subspan(first);
+      const std::size_t count = together(size.query_tokens, left);
+      auto layout = layout_of_pairs(size.query_tokens, left.first(count));
+      if (!layout) return;
+      const auto stage = encoder.stage(std::move(*layout), LastLayer::cls_alone);
+      if (!stage) return;
+      take(**stage);
+      first += count;
+    }
+  }
+
+  /// [CLS] of some pairs, [candidates, hidden].
+  [[nodiscard]] Result<at::Tensor> run(const BertEncoder& encoder, const at::Tensor& query,
+                                       const DocumentRows& rows,
+                                       std::span<const std::int64_t> documents,
+                                       std::span<const std::int64_t> candidate_rows) const {
+    auto layout = layout_of_pairs(query.size(0), candidate_rows);
+    if (!layout) return tl::unexpected(layout.error());
+    const auto stage = encoder.stage(std::move(*layout), LastLayer::cls_alone);
+    if (!stage) return tl::unexpected(stage.error());
+    const at::Tensor kept = rows.gathered(documents, computing_);
+    std::vector<at::Tensor> pairs;
+    std::int64_t from = 0;
+    for (const std::int64_t own : candidate_rows) {
+      pairs.push_back(query);
+      pairs.push_back(kept.narrow(0, from, own));
+      from += own;
+    }
+    return encoder.run(**stage, at::cat(pairs), {lower_, shape_.layers});
+  }
+
+  ModelShape shape_;
+  std::int64_t lower_;
+  Computing computing_;
+  ScoreHead head_;
+};
+
+class DeformerFamily final : public LateFamily {
+ protected:
+  [[nodiscard]] const LateDescription& late() const override {
+    return static_cast<const LateDescription&>(deformer_description());
+  }
+  [[nodiscard]] Status fits(const ModelConfig& config) const override {
+    if (std::any_cast<const DeformerConfig&>(config.own).top_layers > 0) return {};
+    return fail("a Deformer needs two layers, one for both texts apart and one for them together");
+  }
+  [[nodiscard]] std::unique_ptr<Interaction> interaction(
+      const InteractionParts& parts) const override {
+    return std::make_unique<Deformer>(parts);
+  }
+  [[nodiscard]] std::string kept_in_words(const ModelConfig& config) const override {
+    const std::int64_t top = std::any_cast<const DeformerConfig&>(config.own).top_layers;
+    return fmt::format("{} of {} layers", config.shape.layers - top, config.shape.layers);
+  }
+  [[nodiscard]] Result<ReferenceOutput> reference_of(const LateReference& reference,
+                                                     const ModelConfig& config, TokenIds query,
+                                                     TokenIds document) const override {
+    const std::int64_t lower =
+        config.shape.layers - std::any_cast<const DeformerConfig&>(config.own).top_layers;
+    const auto q = reference.encode(query, {.group = TokenGroup::query}, lower);
+    if (!q) return tl::unexpected(q.error());
+    const auto c = reference.encode(document, {.group = TokenGroup::document, .type = 1}, lower);
+    if (!c) return tl::unexpected(c.error());
+    const auto layout =
+        SequenceLayout::make({{.cls = 1, .query = q->size(0) - 1, .documents = {c->size(0)}}});
+    if (!layout) return tl::unexpected(layout.error());
+    const at::Tensor out = reference.run_from(*layout, at::cat({*q, *c}), lower);
+    const at::Tensor state = out.narrow(0, 0, 1);
+    const at::Tensor score =
+        reference.linear("classifier", reference.linear("pooler.dense", state).tanh());
+    return ReferenceOutput{.score = score.item<double>(), .state = doubles_of(state)};
+  }
+};
+
+}  // namespace
+
+const Family& deformer_family() {
+  static const DeformerFamily family;
+  return family;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Deformer (Cao et al., ACL 2020) as the MixEncoder paper compares it.
+#include <algorithm>
+#include <array>
+
+#include "engine/checkpoint/bert_body.h"
+#include "engine/model/deformer/deformer_config.h"
+#include "engine/model/late/late_description.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::array top_layer_options{
+    "top-layers-1", "top-layers-2", "top-layers-3", "top-layers-4",  "top-layers-5", "top-layers-6",
+    "top-layers-7", "top-layers-8", "top-layers-9", "top-layers-10", "top-layers-11"};
+
+class DeformerDescription final : public LateDescription {
+ public:
+  [[nodiscard]] std::string_view id() const override { return "deformer"; }
+
+ protected:
+  [[nodiscard]] std::string_view body_prefix() const override { return "bert_model.bert."; }
+  [[nodiscard]] bool uses_pooler() const override { return true; }
+  [[nodiscard]] std::vector<LateRow> late_rows() const override {
+    return {{.name = id(),
+             .summary = "The lower layers see query and document apart, the last three both "
+                        "together; all states of a document are kept."}};
+  }
+  [[nodiscard]] std::vector<LateOption> late_options() const override {
+    std::vector<LateOption> options;
+    for (const char* name : top_layer_options)
+      options.push_back({name, "How many of the last layers see both together.", "layers"});
+    return options;
+  }
+  [[nodiscard]] std::any own_of(const ModelShape& shape) const override {
+    return DeformerConfig{.top_layers = std::min(DeformerConfig{}.top_layers, shape.layers - 1)};
+  }
+  void read_own(const JsonField& config, ModelConfig& model) const override {
+    if (const auto top = said(config, "top_layers"))
+      model.own = DeformerConfig{.top_layers = top->whole(1, model.shape.layers - 1)};
+  }
+  [[nodiscard]] Status apply(std::string_view option, const ModelShape& shape,
+                             std::any& own) const override {
+    const auto layers = number_behind("top-layers-", option);
+    if (!layers) return {};
+    if (*layers >= shape.layers) {
+      return fail("leaves no layer of {} in which query and document are apart", shape.layers);
+    }
+    std::any_cast<DeformerConfig&>(own).top_layers = *layers;
+    return {};
+  }
+  void append_own(const ModelConfig& config, std::vector<TensorSpec>& specs) const override {
+    append_linear("classifier", "bert_model.classifier", 1, config.shape.hidden, specs);
+  }
+};
+
+}  // namespace
+
+const FamilyDescription& deformer_description() {
+  static const DeformerDescription description;
+  return description;
+}
+
+}  // namespace attnscope

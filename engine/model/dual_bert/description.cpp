@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Dual-BERT (Sentence-BERT, Reimers and Gurevych, EMNLP 2019, as the MixEncoder paper compares it):
+// nothing beside BERT.
+#include "engine/model/late/late_description.h"
+
+namespace attnscope {
+namespace {
+
+class DualBertDescription final : public LateDescription {
+ public:
+  [[nodiscard]] std::string_view id() const override { return "dual-bert"; }
+
+ protected:
+  [[nodiscard]] std::vector<LateRow> late_rows() const override {
+    return {{.name = id(),
+             .summary = "Query and document are encoded apart, and [CLS] of both multiplied; a "
+                        "vector is kept of each document."}};
+  }
+};
+
+}  // namespace
+
+const FamilyDescription& dual_bert_description() {
+  static const DualBertDescription description;
+  return description;
+}
+
+}  // namespace attnscope

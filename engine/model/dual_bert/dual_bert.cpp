@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Dual-BERT: the product of both last states of [CLS]; the pooler is not used.
+#include <ATen/TensorOperators.h>
+
+#include "engine/model/late/late_model.h"
+#include "engine/model/late/late_reference.h"
+
+namespace attnscope {
+
+const FamilyDescription& dual_bert_description();
+
+namespace {
+
+class DualBert final : public Interaction {
+ public:
+  explicit DualBert(const InteractionParts& parts)
+      : shape_(parts.config.shape), computing_(parts.computing), threads_(parts.threads) {}
+
+  [[nodiscard]] TextEncoding queries() const override {
+    return {{.group = TokenGroup::query}, {0, shape_.layers}, LastLayer::cls_alone};
+  }
+  [[nodiscard]] TextEncoding documents() const override {
+    return {{.group = TokenGroup::document}, {0, shape_.layers}, LastLayer::cls_alone};
+  }
+  [[nodiscard]] at::Tensor kept_of_documents(const at::Tensor& states,
+                                             const PackedBatch& /*packed*/) const override {
+    return states;
+  }
+  [[nodiscard]] std::int64_t rows_kept(std::int64_t /*tokens*/) const override { return 1; }
+  [[nodiscard]] std::int64_t width() const override { return shape_.hidden; }
+
+  /// The score is a product of what is kept and nothing else is made on the way: it is its own
+  /// state.
+  [[nodiscard]] Result<Interacted> interact(const BertEncoder& /*encoder*/,
+                                            const EncodedQuery& query, const Candidates& candidates,
+                                            const Show& /*show*/) const override {
+    auto products = products_with(candidates, query.front(), computing_, threads_);
+    if (!products) return tl::unexpected(products.error());
+    return Interacted{.scores = products->squeeze(1), .states = *products};
+  }
+  [[nodiscard]] ModelWork work(const BertEncoder& /*encoder*/,
+                               const InteractionSize& size) const override {
+    return {.linear_flop = 2 * size.candidates() * static_cast<double>(shape_.hidden),
+            .least_bytes = size.rows() * size.row_bytes};
+  }
+  [[nodiscard]] std::int64_t peak_bytes(const BertEncoder& /*encoder*/,
+                                        const InteractionSize& size) const override {
+    return static_cast<std::int64_t>(size.candidate_rows.size() * (sizeof(float) + 24));
+  }
+
+ private:
+  ModelShape shape_;
+  Computing computing_;
+  int threads_;
+};
+
+class DualBertFamily final : public LateFamily {
+ protected:
+  [[nodiscard]] const LateDescription& late() const override {
+    return static_cast<const LateDescription&>(dual_bert_description());
+  }
+  [[nodiscard]] std::unique_ptr<Interaction> interaction(
+      const InteractionParts& parts) const override {
+    return std::make_unique<DualBert>(parts);
+  }
+  [[nodiscard]] Result<ReferenceOutput> reference_of(const LateReference& reference,
+                                                     const ModelConfig& config, TokenIds query,
+                                                     TokenIds document) const override {
+    const auto q = reference.encode(query, {.group = TokenGroup::query}, config.shape.layers);
+    if (!q) return tl::unexpected(q.error());
+    const auto c = reference.encode(document, {.group = TokenGroup::document}, config.shape.layers);
+    if (!c) return tl::unexpected(c.error());
+    const double score = (*q)[0].dot((*c)[0]).item<double>();
+    return ReferenceOutput{.score = score, .state = {score}};
+  }
+};
+
+}  // namespace
+
+const Family& dual_bert_family() {
+  static const DualBertFamily family;
+  return family;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,66 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows of documents as an interaction reads them: just encoded, on the model's device, or from a
+// cache in any of its formats. LibTorch inside.
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/model/bert/encoder_layer.h"
+#include "engine/model/document_cache.h"
+#include "kernels/cpu/document_vectors.h"
+
+namespace attnscope {
+
+class DocumentRows {
+ public:
+  /// `rows` [offsets.back(), width]; document i has those from offsets[i] to offsets[i + 1].
+  DocumentRows(at::Tensor rows, std::vector<std::int64_t> offsets);
+  /// Of a cache that lives at least as long.
+  explicit DocumentRows(const DocumentCache& cache) : cache_(&cache) {}
+
+  [[nodiscard]] TokenRange range(std::int64_t document) const;
+  [[nodiscard]] std::int64_t width() const;
+  /// Rows of these documents one after the other, in the model's dtype and on its device: where
+  /// they stand together and need no conversion, a view.
+  [[nodiscard]] at::Tensor gathered(std::span<const std::int64_t> documents,
+                                    const Computing& computing) const;
+  /// As the kernels read them; none on another device than the CPU.
+  [[nodiscard]] std::optional<cpu::VectorRows> vectors() const;
+
+ private:
+  [[nodiscard]] at::Tensor all() const;
+
+  const DocumentCache* cache_ = nullptr;
+  at::Tensor rows_;
+  std::vector<std::int64_t> offsets_;
+};
+
+/// Documents that one query meets.
+struct Candidates {
+  const DocumentRows& rows;
+  std::span<const std::int64_t> documents;
+
+  [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(documents.size()); }
+  [[nodiscard]] std::int64_t rows_of(std::int64_t candidate) const {
+    return rows.range(documents[static_cast<std::size_t>(candidate)]).size();
+  }
+};
+
+/// [candidates, queries], float32: products of the queries [queries, width] with the first row of
+/// each candidate.
+[[nodiscard]] Result<at::Tensor> products_with(const Candidates& candidates,
+                                               const at::Tensor& queries,
+                                               const Computing& computing, int threads);
+
+/// The same of all rows, of which the largest product counts, or 0 where it is larger.
+[[nodiscard]] Result<at::Tensor> largest_products_with(const Candidates& candidates,
+                                                       const at::Tensor& queries,
+                                                       const Computing& computing, int threads);
+
+}  // namespace attnscope

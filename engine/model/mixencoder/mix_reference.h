@@ -1,0 +1,15 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/model/late/late_reference.h"
+#include "engine/model/mixencoder/mix_config.h"
+
+namespace attnscope {
+
+/// MixEncoder in float64, of one candidate, as its paper and its authors' code write it down. The
+/// state is the candidate's vector e beside the query's vector h.
+[[nodiscard]] Result<ReferenceOutput> mix_reference(const LateReference& reference,
+                                                    const MixConfig& own, TokenIds query,
+                                                    TokenIds document);
+
+}  // namespace attnscope

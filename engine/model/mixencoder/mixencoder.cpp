@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MixEncoder online: the query is encoded once, and in every interaction layer the contexts E of
+// all candidates attend to its keys and values and to their own contexts (Eq. 1), while a vector H
+// of the query for each candidate is read out of it by a hint and a gate (Eq. 2). Both paths share
+// the layer's output projection and feed-forward network, so that the (k + 1) N rows of all
+// candidates go through one product each. Of the last layer nothing is computed that is not read:
+// neither the query's own attention and feed-forward network, nor the last context of a
+// disentangled candidate beyond its key and value.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "engine/attention/torch_tensors.h"
+#include "engine/model/late/late_model.h"
+#include "engine/model/late/late_reference.h"
+#include "engine/model/mixencoder/mix_config.h"
+#include "engine/model/mixencoder/mix_reference.h"
+
+namespace attnscope {
+
+const FamilyDescription& mixencoder_description();
+
+namespace {
+
+/// Rows of contexts and hints that go through a layer together.
+constexpr std::int64_t mix_rows_at_once = 16'384;
+
+/// Keys and values of a query in one layer, [heads, tokens, dim], float32.
+struct QueryHeads {
+  at::Tensor keys, values;
+};
+
+/// Contexts [contexts, candidates, hidden] and query vectors [candidates, hidden].
+struct MixStates {
+  at::Tensor e, h;
+};
+
+class InteractionLayer {
+ public:
+  InteractionLayer(const ModelWeights& weights, const MixConfig& own, std::int64_t layer,
+                   const Computing& computing)
+      : shape_(weights.shape()),
+        own_(own),
+        query_(computing.of(weights.linear(name_of_mix_part("candidate_query", layer)))),
+        key_value_(computing.of(
+            beside_each_other(weights.linear(name_of_mix_part("candidate_key", layer)),
+                              weights.linear(name_of_mix_part("candidate_value", layer))))),
+        compress_(computing.of(weights.linear(name_of_mix_part("compress_query", layer)))),
+        output_(computing.of(weights.linear(name_of_mix_chunk("attention.dense", layer)))),
+        attention_norm_(weights.norm(name_of_mix_chunk("attention.LayerNorm", layer)), computing,
+                        shape_.norm_epsilon),
+        up_(computing.of(weights.linear(name_of_mix_chunk("intermediate.dense", layer)))),
+        down_(computing.of(weights.linear(name_of_mix_chunk("output.dense", layer)))),
+        output_norm_(weights.norm(name_of_mix_chunk("output.LayerNorm", layer)), computing,
+                     shape_.norm_epsilon) {}
+
+  /// `reads` of the contexts are read after this layer. `seen` gets the contexts' weights [heads,
+  /// reads * candidates, query tokens + contexts].
+  [[nodiscard]] MixStates run(const MixStates& x, const QueryHeads& query, const Linear& gate,
+                              std::int64_t reads, at::Tensor* seen) const {
+    const std::int64_t candidates = x.e.size(1), hidden = shape_.hidden;
+    const std::int64_t of_e = own_.without_e ? 0 : reads * candidates;
+    const at::Tensor asking = x.e.narrow(0, 0, reads).reshape({reads * candidates, hidden});
+    const at::Tensor hint = own_.disentangled ? x.e[x.e.size(0) - 1] : x.e.mean(0);
+    std::vector<at::Tensor> attended;
+    if (!own_.without_e) attended.push_back(attend_of_contexts(x.e, asking, query, seen));
+    if (!own_.without_h) attended.push_back(attend_of_hints(hint, query));
+    at::Tensor t = output_(attended.size() == 1 ? attended.front() : at::cat(attended));
+    if (!own_.without_e) t.narrow(0, 0, of_e).add_(asking);
+    if (!own_.without_h) {
+      const at::Tensor rows = t.narrow(0, of_e, candidates);
+      const at::Tensor g = at::sigmoid(gate(at::cat({hint, rows, x.h}, 1)));
+      rows.copy_(x.h + g * (rows - x.h));
+    }
+    finish(t);
+    MixStates next = x;
+    if (!own_.without_e) next.e = t.narrow(0, 0, of_e).view({reads, candidates, hidden});
+    if (!own_.without_h) next.h = t.narrow(0, of_e, candidates);
+    return next;
+  }
+
+ private:
+  static LinearWeights beside_each_other(const LinearWeights& a, const LinearWeights& b) {
+    return {at::cat({a.weight, b.weight}), at::cat({a.bias, b.bias})};
+  }
+
+  /// [rows, hidden] as [heads, rows, dim], float32.
+  [[nodiscard]] at::Tensor by_heads(const at::Tensor& rows) const {
+    return rows.to(at::kFloat).unflatten(1, {shape_.heads, shape_.head_dim()}).transpose(0, 1);
+  }
+  [[nodiscard]] double scale() const {
+    return 1 / std::sqrt(static_cast<double>(shape_.head_dim()));
+  }
+
+  /// Eq. 1: one softmax over the query's tokens and the candidate's own contexts.
+  [[nodiscard]] at::Tensor attend_of_contexts(const at::Tensor& e, const at::Tensor& asking,
+                                              const QueryHeads& query, at::Tensor* seen) const {
+    const std::int64_t contexts = e.size(0), candidates = e.size(1);
+    const std::int64_t heads = shape_.heads, dim = shape_.head_dim();
+    const std::int64_t reads = asking.size(0) / candidates;
+    const std::int64_t tokens = query.keys.size(1);
+    const at::Tensor q = by_heads(query_(asking)) * scale();  // [heads, reads * candidates, dim]
+    const at::Tensor key_value = key_value_(e.reshape({contexts * candidates, shape_.hidden}));
+    /// [heads * candidates, contexts, dim] of [heads, contexts * candidates, dim].
+    const auto of_candidates = [&](const at::Tensor& x, std::int64_t count) {
+      return x.unflatten(1, {count, candidates})
+          .permute({0, 2, 1, 3})
+          .reshape({heads * candidates, count, dim});
+    };
+    const at::Tensor keys =
+        of_candidates(by_heads(key_value.narrow(1, 0, shape_.hidden)), contexts);
+    const at::Tensor values =
+        of_candidates(by_heads(key_value.narrow(1, shape_.hidden, shape_.hidden)), contexts);
+    const at::Tensor of_query = at::bmm(q, query.keys.transpose(1, 2));
+    const at::Tensor of_own =
+        at::bmm(of_candidates(q, reads), keys.transpose(1, 2))  // [heads * candidates, reads, k]
+            .view({heads, candidates, reads, contexts})
+            .transpose(1, 2)
+            .reshape({heads, reads * candidates, contexts});
+    const at::Tensor weights = at::softmax(at::cat({of_query, of_own}, 2), 2);
+    if (seen != nullptr) *seen = weights;
+    const at::Tensor own_weights = weights.narrow(2, tokens, contexts)
+                                       .unflatten(1, {reads, candidates})
+                                       .transpose(1, 2)
+                                       .reshape({heads * candidates, reads, contexts});
+    const at::Tensor out_of_own = at::bmm(own_weights, values)
+                                      .view({heads, candidates, reads, dim})
+                                      .transpose(1, 2)
+                                      .reshape({heads, reads * candidates, dim});
+    const at::Tensor o = at::bmm(weights.narrow(2, 0, tokens), query.values) + out_of_own;
+    return o.transpose(0, 1).reshape({reads * candidates, shape_.hidden}).to(e.scalar_type());
+  }
+
+  /// The attention of Eq. 2: over the query's tokens alone.
+  [[nodiscard]] at::Tensor attend_of_hints(const at::Tensor& hint, const QueryHeads& query) const {
+    const at::Tensor q = by_heads(compress_(hint)) * scale();
+    const at::Tensor weights = at::softmax(at::bmm(q, query.keys.transpose(1, 2)), 2);
+    return at::bmm(weights, query.values)
+        .transpose(0, 1)
+        .reshape({hint.size(0), shape_.hidden})
+        .to(hint.scalar_type());
+  }
+
+  /// Both norms and the feed-forward network of all rows, in place, in pieces whose wide layer
+  /// stays in the caches.
+  void finish(at::Tensor& t) const {
+    const std::int64_t rows = t.size(0);
+    for (std::int64_t first = 0; first < rows; first += EncoderLayer::tokens_at_once) {
+      at::Tensor piece = t.narrow(0, first, std::min(EncoderLayer::tokens_at_once, rows - first));
+      const at::Tensor attended = attention_norm_(piece);
+      at::Tensor wide = up_(attended);
+      at::gelu_(wide);
+      piece.copy_(output_norm_(down_.plus(wide, attended)));
+    }
+  }
+
+  ModelShape shape_;
+  MixConfig own_;
+  Linear query_, key_value_, compress_, output_;
+  Norm attention_norm_;
+  Linear up_, down_;
+  Norm output_norm_;
+};
+
+class MixEncoder final : public Interaction {
+ public:
+  explicit MixEncoder(const InteractionParts& parts)
+      : shape_(parts.config.shape),
+        own_(std::any_cast<const MixConfig&>(parts.config.own)),
+        computing_(parts.computing),
+        gate_(parts.computing.of(parts.weights.linear(mix_gate))) {
+    if (own_.composed) codes_ = parts.computing.of(parts.weights.tensor(mix_codes));
+    for (const std::int64_t layer : own_.interaction_layers)
+      layers_.emplace_back(parts.weights, own_, layer, parts.computing);
+  }
+
+  [[nodiscard]] TextEncoding queries() const override {
+    return {{.group = TokenGroup::query}, {0, last_layer() + 1}, LastLayer::cls_alone};
+  }
+  [[nodiscard]] TextEncoding documents() const override {
+    const LayerRange all{0, shape_.layers};
+    if (own_.composed) return {{.group = TokenGroup::document}, all, LastLayer::whole};
+    return {{.group = TokenGroup::document, .learned = own_.contexts}, all, LastLayer::cls_alone};
+  }
+
+  /// Keys and values of every interaction layer, from its input; without H, then [CLS] of the last.
+  [[nodiscard]] Result<std::vector<QueryRows>> encode_queries(const BertEncoder& encoder,
+                                                              const AttentionStage& stage,
+                                                              at::Tensor embedded) const override {
+    std::vector<QueryRows> kept;
+    const auto keep = [&](std::int64_t layer, const LayerHeads& local, const LayerHeads*) {
+      if (!std::ranges::binary_search(own_.interaction_layers, layer)) return;
+      kept.push_back({.rows = at::cat({local.k.flatten(1), local.v.flatten(1)}, 1)});
+    };
+    const std::int64_t last = last_layer();
+    auto states = encoder.run(stage, std::move(embedded), {0, last}, keep);
+    if (!states) return tl::unexpected(states.error());
+    kept.push_back({.rows = encoder.keys_and_values(last, *states)});
+    if (!own_.without_h) return kept;
+    const auto out = encoder.run(stage, std::move(*states), {last, last + 1});
+    if (!out) return tl::unexpected(out.error());
+    const bool cls_alone = last + 1 == shape_.layers;
+    kept.push_back(
+        {.rows = cls_alone ? *out : out->index_select(0, stage.cls_index()), .of_tokens = false});
+    return kept;
+  }
+
+  [[nodiscard]] ModelWork work_of_queries(const BertEncoder& encoder,
+                                          const AttentionStage& stage) const override {
+    const std::int64_t last = last_layer();
+    ModelWork work = encoder.work(stage, {0, last + (own_.without_h ? 1 : 0)});
+    if (own_.without_h) return work;
+    const auto hidden = static_cast<double>(shape_.hidden);
+    work.linear_flop += 4 * static_cast<double>(stage.layout().tokens()) * hidden * hidden;
+    work.least_bytes += 2 * hidden * hidden * element();
+    return work;
+  }
+
+  [[nodiscard]] at::Tensor kept_of_documents(const at::Tensor& states,
+                                             const PackedBatch& packed) const override {
+    if (!own_.composed) return states;
+    std::vector<at::Tensor> composed;
+    const at::Tensor codes = codes_.to(at::kFloat);
+    for (std::int64_t i = 0; i < packed.layout.item_count(); ++i) {
+      const TokenRange tokens = packed.layout.item_tokens(i);
+      const at::Tensor own = states.narrow(0, tokens.begin, tokens.size()).to(at::kFloat);
+      composed.push_back(at::matmul(at::softmax(at::matmul(codes, own.t()), 1), own));
+    }
+    return at::cat(composed).to(states.scalar_type());
+  }
+  [[nodiscard]] std::int64_t rows_kept(std::int64_t /*tokens*/) const override {
+    return own_.contexts;
+  }
+  [[nodiscard]] std::int64_t width() const override { return shape_.hidden; }
+  [[nodiscard]] ModelWork work_of_keeping(const SequenceLayout& layout) const override {
+    if (!own_.composed) return {};
+    const double pairs = static_cast<double>(layout.tokens() * own_.contexts);
+    const double flop = 4 * pairs * static_cast<double>(shape_.hidden);
+    return {.attention_flop = flop, .executed_attention_flop = flop, .exponentials = pairs};
+  }
+
+  [[nodiscard]] Result<Interacted> interact(const BertEncoder& /*encoder*/,
+                                            const EncodedQuery& query, const Candidates& candidates,
+                                            const Show& show) const override {
+    std::vector<QueryHeads> heads;
+    for (std::size_t l = 0; l < layers_.size(); ++l) heads.push_back(heads_of_query(query[l]));
+    std::vector<at::Tensor> scores, states;
+    for (std::int64_t first = 0; first < candidates.count(); first += at_once()) {
+      const auto some = static_cast<std::size_t>(std::min(at_once(), candidates.count() - first));
+      const Candidates piece{candidates.rows,
+                             candidates.documents.subspan(static_cast<std::size_t>(first), some)};
+      const bool shows = show && candidates.count() == 1;
+      const MixStates out = run(start(piece), heads, query.back(), shows ? &show : nullptr);
+      const at::Tensor e = candidate_of(out.e).to(at::kFloat);
+      const at::Tensor h = out.h.to(at::kFloat);
+      at::Tensor score = (e * h).sum(1);
+      if (own_.cosine) score = score / (e.square().sum(1) * h.square().sum(1)).sqrt();
+      scores.push_back(std::move(score));
+      states.push_back(at::cat({e, h}, 1));
+    }
+    return Interacted{.scores = at::cat(scores), .states = at::cat(states)};
+  }
+
+  /// Multiply-adds of a candidate and layer with k contexts: (12 k + 13) hidden^2 in linear layers
+  /// for a feed-forward network of 4 hidden, 2 k (tokens + k) hidden + 2 tokens hidden in
+  /// attention.
+  [[nodiscard]] ModelWork work(const BertEncoder& /*encoder*/,
+                               const InteractionSize& size) const override {
+    const auto d = static_cast<double>(shape_.hidden);
+    const auto wide = static_cast<double>(shape_.feed_forward);
+    const auto k = static_cast<double>(own_.contexts);
+    const auto tokens = static_cast<double>(size.query_tokens);
+    const auto heads = static_cast<double>(shape_.heads);
+    const double n = size.candidates();
+    ModelWork sum;
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      const auto reads = static_cast<double>(reads_of(l));
+      double linear = 0, attention = 0, exponentials = 0;
+      if (!own_.without_e) {
+        linear += 2 * k * d * d + reads * (2 * d * d + 2 * d * wide);
+        attention += 2 * reads * (tokens + k) * d;
+        exponentials += reads * (tokens + k) * heads;
+      }
+      if (!own_.without_h) {
+        linear += 5 * d * d + 2 * d * wide;
+        attention += 2 * tokens * d;
+        exponentials += tokens * heads;
+      }
+      add({.linear_flop = 2 * n * linear,
+           .attention_flop = 2 * n * attention,
+           .executed_attention_flop = 2 * n * attention,
+           .exponentials = n * exponentials,
+           .least_bytes = element() * (8 * d * d + 2 * d * wide + 2 * (k + 1) * n * d)},
+          1, sum);
+    }
+    sum.linear_flop += 2 * n * d;
+    sum.least_bytes += size.rows() * size.row_bytes;
+    return sum;
+  }
+  [[nodiscard]] std::int64_t peak_bytes(const BertEncoder& /*encoder*/,
+                                        const InteractionSize& size) const override {
+    const auto candidates = static_cast<std::int64_t>(size.candidate_rows.size());
+    const std::int64_t some = std::min(candidates, at_once());
+    const std::int64_t rows = some * (own_.contexts + 1);
+    const std::int64_t weights = 4 * rows * shape_.heads * (size.query_tokens + own_.contexts);
+    const std::int64_t piece = std::min(rows, EncoderLayer::tokens_at_once) * 4 *
+                               (3 * shape_.hidden + 2 * shape_.feed_forward);
+    // In and out, queries, keys, values, their heads side by side, the gate's input.
+    return 4 * rows * shape_.hidden * 11 + 3 * weights + piece +
+           candidates * 4 * (4 * shape_.hidden + 2);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t last_layer() const { return own_.interaction_layers.back(); }
+  [[nodiscard]] std::int64_t at_once() const {
+    return std::max<std::int64_t>(mix_rows_at_once / (own_.contexts + 1), 1);
+  }
+  [[nodiscard]] double element() const {
+    return static_cast<double>(attnscope::size_of(computing_.dtype));
+  }
+  [[nodiscard]] bool leaves_last_out() const { return own_.disentangled && own_.contexts > 1; }
+  /// Contexts that are read after an interaction layer.
+  [[nodiscard]] std::int64_t reads_of(std::size_t layer) const {
+    const bool is_last = layer + 1 == layers_.size();
+    return is_last && leaves_last_out() ? own_.contexts - 1 : own_.contexts;
+  }
+
+  [[nodiscard]] QueryHeads heads_of_query(const at::Tensor& key_value) const {
+    const auto by_heads = [&](std::int64_t part) {
+      return key_value.narrow(1, part * shape_.hidden, shape_.hidden)
+          .to(at::kFloat)
+          .unflatten(1, {shape_.heads, shape_.head_dim()})
+          .transpose(0, 1)
+          .contiguous();
+    };
+    return {by_heads(0), by_heads(1)};
+  }
+
+  /// As kept, context by context.
+  [[nodiscard]] MixStates start(const Candidates& candidates) const {
+    const at::Tensor rows = candidates.rows.gathered(candidates.documents, computing_);
+    const at::Tensor e =
+        rows.view({candidates.count(), own_.contexts, shape_.hidden}).transpose(0, 1).contiguous();
+    return {e, at::zeros({candidates.count(), shape_.hidden}, e.options())};
+  }
+
+  [[nodiscard]] MixStates run(MixStates x, const std::vector<QueryHeads>& query,
+                              const at::Tensor& query_cls, const Show* show) const {
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      at::Tensor weights;
+      x = layers_[l].run(x, query[l], gate_, reads_of(l), show != nullptr ? &weights : nullptr);
+      if (!weights.defined()) continue;
+      (*show)({own_.interaction_layers[l], "context_weights", weights.sizes().vec(),
+               floats_of(weights)});
+    }
+    if (own_.without_h) x.h = query_cls.expand({x.e.size(1), shape_.hidden});
+    return x;
+  }
+
+  /// The mean of the contexts that are the candidate, [candidates, hidden].
+  [[nodiscard]] at::Tensor candidate_of(const at::Tensor& e) const {
+    const std::int64_t count = leaves_last_out() ? own_.contexts - 1 : own_.contexts;
+    return e.narrow(0, 0, count).mean(0);
+  }
+
+  ModelShape shape_;
+  MixConfig own_;
+  Computing computing_;
+  Linear gate_;
+  at::Tensor codes_;  // [contexts, hidden], where documents are composed
+  std::vector<InteractionLayer> layers_;
+};
+
+class MixEncoderFamily final : public LateFamily {
+ protected:
+  [[nodiscard]] const LateDescription& late() const override {
+    return static_cast<const LateDescription&>(mixencoder_description());
+  }
+  [[nodiscard]] std::unique_ptr<Interaction> interaction(
+      const InteractionParts& parts) const override {
+    return std::make_unique<MixEncoder>(parts);
+  }
+  [[nodiscard]] std::string learned(const ModelConfig& config) const override {
+    return std::any_cast<const MixConfig&>(config.own).composed ? "" : mix_learned;
+  }
+  [[nodiscard]] std::string kept_in_words(const ModelConfig& config) const override {
+    const auto& own = std::any_cast<const MixConfig&>(config.own);
+    return fmt::format("{} contexts{}", own.contexts, own.composed ? ", composed" : "");
+  }
+  [[nodiscard]] Result<ReferenceOutput> reference_of(const LateReference& reference,
+                                                     const ModelConfig& config, TokenIds query,
+                                                     TokenIds document) const override {
+    return mix_reference(reference, std::any_cast<const MixConfig&>(config.own), query, document);
+  }
+};
+
+}  // namespace
+
+const Family& mixencoder_family() {
+  static const MixEncoderFamily family;
+  return family;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PolyEncoder (Humeau et al., ICLR 2020) as the MixEncoder paper compares it.
+#include "engine/checkpoint/bert_body.h"
+#include "engine/model/late/late_description.h"
+#include "engine/model/poly_encoder/poly_config.h"
+
+namespace attnscope {
+namespace {
+
+class PolyEncoderDescription final : public LateDescription {
+ public:
+  [[nodiscard]] std::string_view id() const override { return "poly-encoder"; }
+
+ protected:
+  [[nodiscard]] std::vector<LateRow> late_rows() const override {
+    return {
+        {.name = "poly-encoder-64",
+         .summary = "The query is composed into 64 vectors, of which a document's vector picks; "
+                    "a vector is kept of each document.",
+         .options = {"codes-64"}},
+        {.name = "poly-encoder-360",
+         .summary = "The same with 360 vectors of the query.",
+         .options = {"codes-360"}}};
+  }
+  [[nodiscard]] std::vector<LateOption> late_options() const override {
+    return {{"codes-64", "The query is composed into 64 vectors.", "codes", true},
+            {"codes-360", "The query is composed into 360 vectors.", "codes", true}};
+  }
+  [[nodiscard]] std::any own_of(const ModelShape& /*shape*/) const override { return PolyConfig{}; }
+  void read_own(const JsonField& config, ModelConfig& model) const override {
+    model.own = PolyConfig{.codes = needed(config, "codes").whole(1, most_width)};
+  }
+  [[nodiscard]] Status apply(std::string_view option, const ModelShape& /*shape*/,
+                             std::any& own) const override {
+    if (const auto codes = number_behind("codes-", option))
+      std::any_cast<PolyConfig&>(own).codes = *codes;
+    return {};
+  }
+  void append_own(const ModelConfig& config, std::vector<TensorSpec>& specs) const override {
+    append_matrix(poly_codes, std::any_cast<const PolyConfig&>(config.own).codes,
+                  config.shape.hidden, specs);
+  }
+};
+
+}  // namespace
+
+const FamilyDescription& poly_encoder_description() {
+  static const PolyEncoderDescription description;
+  return description;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// VIRT-like: after VIRT (Li et al., EMNLP 2022), of which the MixEncoder paper says that it
+// performs cross-attention in the last layer. Its formulas are not published with the comparison:
+// what stands here is made after it and must not be taken for it. Names of tensors are ours.
+#include "engine/checkpoint/bert_body.h"
+#include "engine/model/late/late_description.h"
+
+namespace attnscope {
+namespace {
+
+class VirtLikeDescription final : public LateDescription {
+ public:
+  [[nodiscard]] std::string_view id() const override { return "virt-like"; }
+
+ protected:
+  [[nodiscard]] std::vector<LateRow> late_rows() const override {
+    return {{.name = id(),
+             .summary = "Made after VIRT, whose formulas are not public: the last states of both "
+                        "attend to each other; all states of a document are kept."}};
+  }
+  void append_own(const ModelConfig& config, std::vector<TensorSpec>& specs) const override {
+    const std::int64_t hidden = config.shape.hidden;
+    append_linear("virt.hidden", "virt.hidden", hidden, 4 * hidden, specs);
+    append_linear("virt.score", "virt.score", 1, hidden, specs);
+  }
+};
+
+}  // namespace
+
+const FamilyDescription& virt_like_description() {
+  static const VirtLikeDescription description;
+  return description;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,600 @@
+// Families that encode query and documents apart: every row and option against its float64
+// reference, and both stages against the direct computation.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "engine/checkpoint/checkpoint.h"
+#include "tests/model/late_rows.h"
+#include "tests/safetensors/scratch_folder.h"
+
+namespace attnscope::test {
+namespace {
+
+using testing::HasSubstr;
+using tests::ScratchFolder;
+
+std::vector<LateCase> late_cases() {
+  std::vector<LateCase> all;
+  for (const char* row : {"mixencoder-a",
+                          "mixencoder-a+contexts-2",
+                          "mixencoder-a+contexts-3",
+                          "mixencoder-a+contexts-4",
+                          "mixencoder-a+contexts-10",
+                          "mixencoder-a+c-strategy",
+                          "mixencoder-a+contexts-3+c-strategy",
+                          "mixencoder-a+disentangled",
+                          "mixencoder-a+contexts-3+disentangled",
+                          "mixencoder-a+cosine",
+                          "mixencoder-a+without-h",
+                          "mixencoder-a+contexts-2+without-e",
+                          "mixencoder-a+interaction-layers-2",
+                          "mixencoder-b",
+                          "mixencoder-b+contexts-3",
+                          "mixencoder-b+without-h",
+                          "mixencoder-b+without-e",
+                          "mixencoder-b+c-strategy",
+                          "mixencoder-c",
+                          "mixencoder-c+contexts-4+cosine",
+                          "mixencoder-c+c-strategy",
+                          "mixencoder-c+without-h",
+                          "mixencoder-c+without-e",
+                          "dual-bert",
+                          "poly-encoder-64",
+                          "poly-encoder-360",
+                          "colbert",
+                          "deformer",
+                          "deformer+top-layers-1",
+                          "virt-like",
+                          "cross-bert",
+                          "cross-bert+cls-only-last-layer"}) {
+    all.push_back({.row = row});
+  }
+  for (const char* row : {"mixencoder-b", "dual-bert", "colbert", "deformer", "cross-bert"}) {
+    for (const char* implementation : {"sdpa", "dense"})
+      all.push_back({.row = row, .implementation = implementation});
+    for (const char* implementation : {"segment", "windowed", "sdpa-mask"}) {
+      all.push_back({.row = std::string(row) + "+windowed",
+                     .implementation = implementation,
+                     .window = Window::of(4)});
+    }
+  }
+  return all;
+}
+
+std::string late_test_name(const testing::TestParamInfo<LateCase>& of) {
+  std::string name = of.param.row + "_" + of.param.implementation;
+  std::ranges::replace_if(
+      name, [](char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
+
+/// The largest difference of an item's states and score, over the largest number of its state.
+double late_error_of(const ModelOutput& output, std::size_t item,
+                     const ReferenceOutput& reference) {
+  const std::size_t width = output.states.size() / output.scores.size();
+  double largest = 0;
+  double error = std::abs(static_cast<double>(output.scores[item]) - reference.score);
+  EXPECT_LE(reference.state.size(), width);
+  for (std::size_t i = 0; i < reference.state.size(); ++i) {
+    const double difference =
+        std::abs(static_cast<double>(output.states[item * width + i]) - reference.state[i]);
+    error = std::isnan(difference) ? INFINITY : std::max(error, difference);
+    largest = std::max(largest, std::abs(reference.state[i]));
+  }
+  return error / largest;
+}
+
+/// Scores alike but for rounding.
+void expect_alike(const std::vector<float>& found, const std::vector<float>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i)
+    EXPECT_NEAR(found[i], expected[i], 2e-6 * std::max(1.0F, std::abs(expected[i]))) << i;
+}
+
+class LateRows : public testing::TestWithParam<LateCase> {};
+
+INSTANTIATE_TEST_SUITE_P(Every, LateRows, testing::ValuesIn(late_cases()), late_test_name);
+
+TEST_P(LateRows, AreTheFloat64Models) {
+  const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
+  const LateRowModel model(GetParam());
+  const ModelOutput output = model.scored(pairs.batch());
+  for (std::size_t i = 0; i < pairs.size(); ++i)
+    EXPECT_LT(late_error_of(output, i, model.reference(pairs.item(i))), model.bound()) << i;
+}
+
+TEST_P(LateRows, TakeADocumentWithoutTokens) {
+  const std::vector<std::int32_t> query{120, 130, 102}, document{125, 102};
+  const LateRowModel model(GetParam());
+  const PairBatch batch{.items = {{query, {}}, {query, document}}, .one_query = true};
+  const ModelOutput output = model.scored(batch);
+  for (std::size_t i = 0; i < 2; ++i)
+    EXPECT_LT(late_error_of(output, i, model.reference(batch.items[i])), model.bound()) << i;
+}
+
+TEST_P(LateRows, AThousandCandidatesAreEachAlone) {
+  std::vector<std::int64_t> tokens;
+  for (std::int64_t i = 0; i < 1000; ++i) tokens.push_back(1 + i * 7 % 13);
+  const DrawnPairs pairs = DrawnPairs::with_one_query(6, tokens);
+  const LateRowModel model(GetParam());
+  const ModelOutput together = model.scored(pairs.batch());
+  ASSERT_EQ(together.scores.size(), 1000U);
+  for (const std::size_t i : {std::size_t{0}, std::size_t{499}, std::size_t{999}}) {
+    const ModelOutput alone = model.scored({.items = {pairs.item(i)}});
+    expect_alike({together.scores[i]}, alone.scores);
+    EXPECT_LT(late_error_of(together, i, model.reference(pairs.item(i))), model.bound()) << i;
+  }
+}
+
+TEST_P(LateRows, DoNotDependOnOrderCompanyOrThreads) {
+  const DrawnPairs pairs({5, 1, 9, 2}, {130, 40, 1, 66});
+  const LateRowModel model(GetParam());
+  const std::vector<float> scores = model.scored(pairs.batch()).scores;
+  const ModelOutput turned = model.scored({.items = {pairs.item(3), pairs.item(1), pairs.item(0)}});
+  expect_alike(turned.scores, {scores[3], scores[1], scores[0]});
+  LateCase one_thread = GetParam();
+  one_thread.threads = 1;
+  expect_alike(LateRowModel(one_thread, model.weights()).scored(pairs.batch()).scores, scores);
+}
+
+TEST_P(LateRows, FromACacheTheyAreTheSame) {
+  const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
+  const PairBatch batch = pairs.batch();
+  const LateRowModel model(GetParam());
+  const auto encoded = model->encode_documents(document_ids(batch), batch.cls);
+  if (model.family().description().id() == "cross-bert") {
+    ASSERT_FALSE(encoded);
+    EXPECT_THAT(encoded.error().message, HasSubstr("nothing can be encoded before"));
+    return;
+  }
+  ASSERT_TRUE(encoded) << encoded.error().message;
+  const ScratchFolder folder;
+  ASSERT_TRUE(encoded->write(folder / "documents"));
+  const auto mapped = DocumentCache::open(folder / "documents", encoded->maker());
+  ASSERT_TRUE(mapped) << mapped.error().message;
+  const ModelOutput direct = model.scored(batch);
+  expect_alike(model.scored(from_cache(batch, *mapped)).scores, direct.scores);
+  // Some of them, in another order and one of them twice.
+  const PairBatch cached = from_cache(batch, *mapped);
+  const PairBatch some{.items = {{batch.items[2].query, {}, 2},
+                                 {batch.items[0].query, {}, 0},
+                                 {batch.items[2].query, {}, 2}},
+                       .documents = &*mapped};
+  expect_alike(model.scored(some).scores, {direct.scores[2], direct.scores[0], direct.scores[2]});
+  std::int64_t bytes = 0;
+  for (const PairBatch::Item& item : batch.items) {
+    const auto kept = model->cached_rows(static_cast<std::int64_t>(item.document.size()));
+    bytes += kept->rows * kept->width * 4;
+  }
+  EXPECT_EQ(mapped->bytes(), bytes);
+}
+
+TEST_P(LateRows, BothStagesTogetherAreTheDirectWork) {
+  const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
+  const PairBatch batch = pairs.batch();
+  const LateRowModel model(GetParam());
+  const auto encoded = model->encode_documents(document_ids(batch), batch.cls);
+  if (!encoded) return;
+  const auto offline = model->work_of_documents(document_ids(batch));
+  const auto online = model->work(from_cache(batch, *encoded));
+  const auto direct = model->work(batch);
+  ASSERT_TRUE(offline && online && direct);
+  EXPECT_DOUBLE_EQ(offline->linear_flop + online->linear_flop, direct->linear_flop);
+  EXPECT_DOUBLE_EQ(offline->attention_flop + online->attention_flop, direct->attention_flop);
+  EXPECT_DOUBLE_EQ(offline->exponentials + online->exponentials, direct->exponentials);
+  EXPECT_GT(online->linear_flop, 0);
+  EXPECT_LT(*model->predicted_peak_bytes(from_cache(batch, *encoded)),
+            *model->predicted_peak_bytes(batch));
+}
+
+TEST_P(LateRows, InBfloat16StayWithinTheirBound) {
+  LateCase sixteen = GetParam();
+  sixteen.dtype = DType::bfloat16;
+  const LateRowModel model(sixteen);
+  const DrawnPairs pairs({5}, {60});
+  const double error =
+      late_error_of(model.scored(pairs.batch()), 0, model.reference(pairs.item(0)));
+  EXPECT_LT(error, model.bound());
+  EXPECT_GT(error, 1e-6) << "is this float32?";
+}
+
+ModelShape bert_base() {
+  return {.layers = 12, .hidden = 768, .heads = 12, .feed_forward = 3072};
+}
+
+std::int64_t parameters_of(const std::string& row) {
+  const ModelRow parsed = *parse_model_row(row);
+  const auto& family = dynamic_cast<const LateDescription&>(*parsed.family);
+  return family.parameters(family.config_for(bert_base(), {&parsed, 1}));
+}
+
+TEST(LateSizes, ParametersAreThePapersAtBertBase) {
+  EXPECT_EQ(parameters_of("dual-bert"), 109'482'240);
+  EXPECT_EQ(parameters_of("mixencoder-a"), 118'931'712);
+  EXPECT_EQ(parameters_of("mixencoder-b"), 134'288'640);
+  EXPECT_EQ(parameters_of("mixencoder-c"), 109'482'240 + 24'807'168);
+  EXPECT_EQ(parameters_of("mixencoder-a+contexts-10"), 109'482'240 + 9'456'384);
+  EXPECT_EQ(parameters_of("poly-encoder-64"), 109'482'240 + 49'152);
+  EXPECT_EQ(parameters_of("poly-encoder-360"), 109'482'240 + 276'480);
+  EXPECT_EQ(parameters_of("colbert"), 109'482'240 + 98'304);
+  EXPECT_EQ(parameters_of("deformer"), 109'483'009);
+  EXPECT_EQ(parameters_of("cross-bert"), 109'483'009);
+}
+
+/// BERT-base but for its words, positions and lower layers, which no candidate meets.
+ModelShape top_of_bert_base() {
+  return {.layers = 3,
+          .hidden = 768,
+          .heads = 12,
+          .feed_forward = 3072,
+          .vocabulary = 200,
+          .positions = 200};
+}
+
+/// Of 100 queries x 1000 candidates of 180 tokens, [CLS] among them, in float32.
+double cache_bytes_of(const std::string& row) {
+  const LateRowModel model({.row = row}, top_of_bert_base());
+  const auto kept = model->cached_rows(179);
+  return 100.0 * 1000.0 * 4.0 * static_cast<double>(kept->rows * kept->width);
+}
+
+TEST(LateSizes, CachesAreThePapersAtBertBase) {
+  EXPECT_EQ(cache_bytes_of("dual-bert"), 307'200'000);
+  EXPECT_EQ(cache_bytes_of("mixencoder-a"), 307'200'000);
+  EXPECT_EQ(cache_bytes_of("mixencoder-c"), 2 * 307'200'000);
+  EXPECT_EQ(cache_bytes_of("colbert"), 9'216'000'000);
+  EXPECT_NEAR(cache_bytes_of("colbert") / 0x1p30, 8.58, 0.005);
+  EXPECT_NEAR(cache_bytes_of("deformer") / 0x1p20, 52'734, 1);
+}
+
+/// FLOP of 1000 candidates beside a query of 20 tokens, without the query's encoding.
+double flop_of_thousand(const std::string& row) {
+  const LateRowModel model({.row = row}, top_of_bert_base());
+  const auto kept = model->cached_rows(179);
+  std::vector<std::int64_t> offsets(1001);
+  for (std::size_t i = 0; i < offsets.size(); ++i)
+    offsets[i] = static_cast<std::int64_t>(i) * kept->rows;
+  const DocumentCache cache(
+      {}, kept->width, offsets,
+      std::vector<std::byte>(static_cast<std::size_t>(1000 * kept->rows * kept->width * 4)));
+  const std::vector<std::int32_t> query = drawn_ids(19, 1);
+  const auto flop = [&](std::size_t candidates) {
+    PairBatch batch{.items = {}, .one_query = true, .documents = &cache};
+    for (std::size_t i = 0; i < candidates; ++i)
+      batch.items.push_back({query, {}, static_cast<std::int64_t>(i)});
+    const auto work = model->work(batch);
+    return work->linear_flop + work->attention_flop;
+  };
+  return (flop(1000) - flop(1)) / 999 * 1000;
+}
+
+TEST(LateSizes, WorkIsThePapersOnline) {
+  constexpr double giga = 1e9;
+  EXPECT_NEAR(flop_of_thousand("mixencoder-a") / giga, 29.6, 0.05);
+  EXPECT_NEAR(flop_of_thousand("mixencoder-a+contexts-2") / giga, 43.8, 0.05);
+  EXPECT_NEAR(flop_of_thousand("mixencoder-a+contexts-3") / giga, 58.1, 0.05);
+  EXPECT_NEAR(flop_of_thousand("mixencoder-a+contexts-4") / giga, 72.3, 0.05);
+  EXPECT_NEAR(flop_of_thousand("mixencoder-a+contexts-10") / giga, 157.9, 0.05);
+  EXPECT_NEAR(flop_of_thousand("mixencoder-b") / giga, 88.9, 0.05);
+  // Its second context asks nothing in the last layer, where it is read no more.
+  const double unread = 2e3 * (10 * 768.0 * 768.0 + 2 * 22 * 768.0);
+  EXPECT_NEAR((flop_of_thousand("mixencoder-c") + unread) / giga, 131.5, 0.05);
+  EXPECT_NEAR(flop_of_thousand("dual-bert"), 2e3 * 768, 1);
+  EXPECT_NEAR(flop_of_thousand("colbert"), 2e3 * 180 * 20 * 128, 1e3);
+}
+
+TEST(LateSizes, TheQueryIsEncodedOnceAndItsLastLayerIsKeysAndValues) {
+  const LateRowModel model({.row = "mixencoder-a"}, top_of_bert_base());
+  const DrawnPairs one = DrawnPairs::with_one_query(19, {30});
+  const auto encoded = model->encode_documents(document_ids(one.batch()), 101);
+  const double d = 768;
+  const double candidate = 2 * (25 * d * d + d);
+  const double query = 2 * 20 * (2 * 12 * d * d + 2 * d * d);
+  EXPECT_DOUBLE_EQ(model->work(from_cache(one.batch(), *encoded))->linear_flop, query + candidate);
+}
+
+TEST(LateShow, ColbertHandsOutTheTokenThatEachQueryTokenFinds) {
+  const LateRowModel model({.row = "colbert"});
+  const std::vector<std::int32_t> text{120, 130, 140, 102};
+  std::vector<Shown> shown;
+  // A text finds itself.
+  ASSERT_TRUE(model->score({.items = {{text, text}}}, [&](Shown one) { shown.push_back(one); }));
+  ASSERT_EQ(shown.size(), 1U);
+  EXPECT_EQ(shown.front().name, "matched_token");
+  EXPECT_THAT(shown.front().values, testing::ElementsAre(0, 1, 2, 3, 4));
+}
+
+TEST(LateShow, MixEncoderHandsOutWhatContextsAttendTo) {
+  const LateRowModel model({.row = "mixencoder-b+contexts-2"});
+  const DrawnPairs pairs({5}, {20});
+  std::vector<Shown> shown;
+  ASSERT_TRUE(model->score(pairs.batch(), [&](Shown one) { shown.push_back(one); }));
+  ASSERT_EQ(shown.size(), 3U);
+  for (std::size_t l = 0; l < 3; ++l) {
+    EXPECT_EQ(shown[l].layer, static_cast<std::int64_t>(l));
+    EXPECT_THAT(shown[l].shape, testing::ElementsAre(3, 2, 6 + 2));
+    for (std::size_t row = 0; row < 6; ++row) {
+      double sum = 0;
+      for (std::size_t i = 0; i < 8; ++i) sum += shown[l].values[row * 8 + i];
+      EXPECT_NEAR(sum, 1, 1e-5);
+    }
+  }
+}
+
+TEST(Colbert, MarksOfPunctuationAreZeroAndMaximaBeginAtZero) {
+  const LateDescription& family = late_family("colbert");
+  const auto config = read_model_config(
+      R"({"model_type": "colbert", "num_hidden_layers": 1, "hidden_size": 48,
+          "num_attention_heads": 3, "intermediate_size": 96, "vocab_size": 200,
+          "max_position_embeddings": 64, "type_vocab_size": 2, "output_dim": 8,
+          "punctuation_ids": [150, 102, 101]})",
+      "config.json");
+  ASSERT_TRUE(config) << config.error().message;
+  const auto weights = ModelWeights::random(*config, {.seed = 3, .deviation = 0.1});
+  const LateRowModel model({.row = "colbert"}, weights);
+  const std::vector<std::int32_t> query{120, 130}, marks{150, 102};
+  const PairBatch batch{.items = {{query, marks}}};
+  const auto encoded = model->encode_documents(document_ids(batch), batch.cls);
+  EXPECT_THAT(encoded->document(0).subspan(32), testing::Each(std::byte{0}));
+  EXPECT_LT(late_error_of(model.scored(batch), 0, model.reference(batch.items.front())),
+            model.bound());
+  for (const float maximum : model.scored(batch).states) EXPECT_GE(maximum, 0);
+  EXPECT_EQ(family.tensors(*config, nullptr).specs.back().shape.front(), 8);
+}
+
+class LateMistakes : public testing::Test {
+ protected:
+  const DrawnPairs pairs = DrawnPairs::with_one_query(5, {20, 30, 7});
+  const PairBatch batch = pairs.batch();
+
+  [[nodiscard]] DocumentCache cache_of(const LateRowModel& model) const {
+    return std::move(*model->encode_documents(document_ids(batch), batch.cls));
+  }
+  /// What a model says to another one's cache.
+  [[nodiscard]] std::string refused(const LateRowModel& model, const LateRowModel& other) const {
+    const DocumentCache cache = cache_of(other);
+    const auto output = model->score(from_cache(batch, cache));
+    return output ? "scored" : output.error().message;
+  }
+};
+
+TEST_F(LateMistakes, AnotherModelsCacheIsRefused) {
+  const LateRowModel dual({.row = "dual-bert"});
+  EXPECT_THAT(refused(LateRowModel({.row = "poly-encoder-64"}), dual),
+              HasSubstr("by a model of the family 'dual-bert', and this one is of 'poly-encoder'"));
+  EXPECT_THAT(refused(LateRowModel({.row = "dual-bert"}, small_shape(), /*seed=*/8), dual),
+              HasSubstr("with other weights"));
+  const LateRowModel windowed({.row = "dual-bert+windowed", .window = Window::of(4)},
+                              dual.weights());
+  EXPECT_THAT(refused(windowed, dual),
+              HasSubstr("encoded as 'full', and the model encodes them as 'sparse, w = 4'"));
+  const LateRowModel top_two({.row = "deformer+top-layers-2"});
+  const LateRowModel top_one({.row = "deformer+top-layers-1"}, top_two.weights());
+  EXPECT_THAT(refused(top_one, top_two),
+              HasSubstr("encoded as 'full; 1 of 3 layers', and the model encodes them as 'full; 2 "
+                        "of 3 layers'; encode them again"));
+  EXPECT_THAT(refused(LateRowModel({.row = "mixencoder-a+contexts-2"}),
+                      LateRowModel({.row = "mixencoder-a"})),
+              HasSubstr("encode them again"));
+}
+
+TEST_F(LateMistakes, DocumentsThatAreNotInTheCacheAreNamed) {
+  const LateRowModel model({.row = "mixencoder-a"});
+  const DocumentCache cache = cache_of(model);
+  PairBatch cached = from_cache(batch, cache);
+  cached.items[1].cached = 3;
+  EXPECT_THAT(model->score(cached).error().message,
+              HasSubstr("document 3 is not among the 3 encoded ones"));
+  EXPECT_THAT(model->work(cached).error().message, HasSubstr("document 3"));
+}
+
+TEST_F(LateMistakes, OptionsThatDoNotFitAreNamed) {
+  const LateRowModel a({.row = "mixencoder-a"});
+  const auto made_with = [&](const LateRowModel& model, const char* option) {
+    ModelVariant variant = model.variant();
+    variant.options = {option};
+    const auto made = model.family().make(model.weights(), variant, "segment");
+    return made ? "made" : made.error().message;
+  };
+  EXPECT_THAT(made_with(a, "contexts-2"), HasSubstr("'context_cls' is [1, 48] in these weights"));
+  EXPECT_THAT(made_with(a, "interaction-layers-3"), HasSubstr("these weights have no 'decoder."));
+  EXPECT_THAT(made_with(a, "contexts-5"), HasSubstr("there is no option 'contexts-5'"));
+  ModelShape two = small_shape();
+  two.layers = 2;
+  EXPECT_THAT(made_with(LateRowModel({.row = "mixencoder-a"}, two), "interaction-layers-3"),
+              HasSubstr("asks for interaction in 3 layers, and the model has 2"));
+  EXPECT_THAT(made_with(LateRowModel({.row = "deformer"}), "top-layers-3"),
+              HasSubstr("leaves no layer of 3 in which query and document are apart"));
+  const auto row_error = [](const char* row) { return parse_model_row(row).error().message; };
+  EXPECT_THAT(row_error("mixencoder-a+contexts-2+contexts-3"), HasSubstr("contradict each other"));
+  EXPECT_THAT(row_error("dual-bert+contexts-2"),
+              HasSubstr("has the option '+contexts-2', and the options of dual-bert are"));
+  EXPECT_THAT(row_error("mixencoder-a+without-h+without-e"), HasSubstr("contradict each other"));
+}
+
+TEST_F(LateMistakes, TextsThatAreTooLongOrUnknownAreNamed) {
+  const LateRowModel model({.row = "dual-bert"});
+  const DrawnPairs long_document({5}, {300});
+  EXPECT_THAT(model->score(long_document.batch()).error().message,
+              HasSubstr("document 1 has 301 tokens, and the model knows 300 positions"));
+  const std::vector<std::int32_t> query{200, 102}, document{120, 102};
+  EXPECT_THAT(model->score({.items = {{query, document}}}).error().message,
+              HasSubstr("a token id is 200, and the model's vocabulary ends at 199"));
+  EXPECT_THAT(model->score({}).error().message, HasSubstr("without pairs"));
+}
+
+class SmallerCaches : public LateMistakes, public testing::WithParamInterface<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Every, SmallerCaches,
+                         testing::Values("mixencoder-c", "dual-bert", "poly-encoder-64", "colbert",
+                                         "deformer", "virt-like"),
+                         [](const testing::TestParamInfo<std::string>& of) {
+                           std::string name = of.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+TEST_P(SmallerCaches, ScoreNearlyTheSameAndTellTheirError) {
+  const LateRowModel model({.row = GetParam()});
+  const DocumentCache whole = cache_of(model);
+  EXPECT_FALSE(whole.error());
+  const std::vector<float> expected = model.scored(from_cache(batch, whole)).scores;
+  for (const VectorFormat format : {VectorFormat::float16, VectorFormat::int8}) {
+    const auto smaller = whole.narrowed(format);
+    ASSERT_TRUE(smaller) << smaller.error().message;
+    const std::int64_t rows = whole.bytes() / (4 * whole.width());
+    const std::int64_t scales = format == VectorFormat::int8 ? 4 * rows : 0;
+    EXPECT_EQ(smaller->bytes(), rows * whole.width() * size_of(format) + scales);
+    ASSERT_TRUE(smaller->error());
+    const double most = format == VectorFormat::int8 ? 2e-2 : 1e-3;
+    EXPECT_GT(smaller->error()->mean, 0);
+    EXPECT_LE(smaller->error()->mean, smaller->error()->largest);
+    EXPECT_LT(smaller->error()->largest, most);
+
+    const ScratchFolder folder;
+    ASSERT_TRUE(smaller->write(folder / "documents"));
+    const auto mapped = DocumentCache::open(folder / "documents", whole.maker());
+    ASSERT_TRUE(mapped) << mapped.error().message;
+    EXPECT_EQ(mapped->error(), smaller->error());
+    EXPECT_EQ(mapped->format(), format);
+    const std::vector<float> scores = model.scored(from_cache(batch, *mapped)).scores;
+    for (std::size_t i = 0; i < scores.size(); ++i)
+      EXPECT_NEAR(scores[i], expected[i], 4 * most * std::max(1.0F, std::abs(expected[i]))) << i;
+    EXPECT_NE(scores, expected);
+    EXPECT_THAT(mapped->narrowed(format).error().message, HasSubstr("do not become smaller"));
+  }
+}
+
+TEST_F(LateMistakes, ATruncatedCacheIsRefused) {
+  const LateRowModel model({.row = "dual-bert"});
+  const DocumentCache whole = cache_of(model);
+  const ScratchFolder folder;
+  for (const VectorFormat format : {VectorFormat::float16, VectorFormat::int8}) {
+    ASSERT_TRUE(whole.narrowed(format)->write(folder / "documents"));
+    std::filesystem::resize_file(folder / "documents",
+                                 std::filesystem::file_size(folder / "documents") - 10);
+    const auto opened = DocumentCache::open(folder / "documents", whole.maker());
+    ASSERT_FALSE(opened);
+    EXPECT_THAT(opened.error().message, HasSubstr("documents"));
+  }
+  EXPECT_THAT(whole.narrowed(VectorFormat::bfloat16).error().message,
+              HasSubstr("in float16 or int8, not in bfloat16"));
+}
+
+TEST_F(LateMistakes, WhatFloat16HasNotIsNotRoundedToInfinity) {
+  const std::vector<float> values{1e5F, 1.0F};
+  const auto bytes = std::as_bytes(std::span(values));
+  const DocumentCache cache({.family = "x"}, 2, {0, 1}, {bytes.begin(), bytes.end()});
+  EXPECT_THAT(cache.narrowed(VectorFormat::float16).error().message,
+              HasSubstr("float16 has no number as large as 100000"));
+  EXPECT_TRUE(cache.narrowed(VectorFormat::int8));
+}
+
+/// A checkpoint's folder of random weights.
+class CheckpointFolders : public testing::TestWithParam<std::string> {
+ protected:
+  static std::string config_json(const std::string& own) {
+    return fmt::format(R"({{"num_hidden_layers": 3, "hidden_size": 48, "num_attention_heads": 3,
+        "intermediate_size": 96, "vocab_size": 200, "max_position_embeddings": 300,
+        "type_vocab_size": 2, {}}})",
+                       own);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Every, CheckpointFolders,
+    testing::Values(R"("model_type": "mixencoder", "contexts": 2, "strategy": "S",
+                       "interaction_layers": [1, 2], "disentangled": true, "score": "cosine")",
+                    R"("model_type": "mixencoder", "contexts": 3, "strategy": "C",
+                       "interaction_layers": [1], "without_E": true)",
+                    R"("model_type": "mixencoder", "contexts": 1, "interaction_layers": [0, 1],
+                       "without_H": true)",
+                    R"("model_type": "dual-bert")", R"("model_type": "poly-encoder", "codes": 5)",
+                    R"("model_type": "colbert", "output_dim": 16)",
+                    R"("model_type": "deformer", "top_layers": 1)", R"("model_type": "virt-like")",
+                    R"("model_type": "cross-bert")"));
+
+TEST_P(CheckpointFolders, AreReadScoredAndHeldAgainstTheReference) {
+  const std::string json = config_json(GetParam());
+  const auto config = read_model_config(json, "config.json");
+  ASSERT_TRUE(config) << config.error().message;
+  const auto drawn = ModelWeights::random(*config, {.seed = 5, .deviation = 0.1});
+  std::vector<NamedTensor> tensors;
+  for (const TensorSpec& spec : config->family->tensors(*config, nullptr).specs) {
+    const at::Tensor& tensor = drawn->tensor(spec.name);
+    tensors.push_back({spec.in_file,
+                       spec.shape,
+                       {tensor.const_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())}});
+  }
+  const std::vector<float> unused(48);
+  if (tensors.front().name.starts_with("bert_model.embeddings"))
+    tensors.push_back({"bert_model.pooler.dense.bias", {48}, unused});
+  const ScratchFolder folder;
+  tests::write_bytes(folder / "config.json", json);
+  ASSERT_TRUE(write_safetensors(folder / "model.safetensors", tensors));
+  const auto checkpoint = Checkpoint::open(folder.path());
+  ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+  EXPECT_EQ(checkpoint->left_out.size(),
+            tensors.size() - config->family->tensors(*config, nullptr).specs.size());
+
+  const auto weights = ModelWeights::of(*checkpoint);
+  const Family& family = family_of(*checkpoint->config.family);
+  ModelVariant variant{.pattern = *find_pattern("full"), .threads = 2};
+  const auto model = family.make(weights, variant, "segment");
+  ASSERT_TRUE(model) << model.error().message;
+  const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
+  const auto output = (*model)->score(pairs.batch());
+  ASSERT_TRUE(output) << output.error().message;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const auto reference = family.reference(*weights, variant, pairs.item(i), 101);
+    ASSERT_TRUE(reference) << reference.error().message;
+    EXPECT_LT(late_error_of(*output, i, *reference),
+              family.error_bound(DType::float32, weights->shape()));
+  }
+}
+
+TEST(LateConfigs, ThatContradictThemselvesAreDeclined) {
+  const auto declined = [](const std::string& own) {
+    const auto config = read_model_config(
+        fmt::format(R"({{"num_hidden_layers": 3, "hidden_size": 48, "num_attention_heads": 3,
+            "intermediate_size": 96, "vocab_size": 200, "max_position_embeddings": 300,
+            "type_vocab_size": 2, {}}})",
+                    own),
+        "config.json");
+    return config ? std::string("read") : config.error().message;
+  };
+  EXPECT_THAT(declined(R"("model_type": "mixencoder", "contexts": 2)"),
+              HasSubstr("has no 'interaction_layers'"));
+  EXPECT_THAT(declined(R"("model_type": "mixencoder", "contexts": 2, "interaction_layers": [3])"),
+              HasSubstr("interaction_layers"));
+  EXPECT_THAT(
+      declined(R"("model_type": "mixencoder", "contexts": 2, "interaction_layers": [2, 1])"),
+      HasSubstr("does not ascend"));
+  EXPECT_THAT(declined(R"("model_type": "mixencoder", "contexts": 1, "interaction_layers": [2],
+                          "without_H": true, "without_E": true)"),
+              HasSubstr("leaves no interaction"));
+  EXPECT_THAT(declined(R"("model_type": "deformer", "top_layers": 3)"), HasSubstr("top_layers"));
+  EXPECT_THAT(declined(R"("model_type": "poly-encoder")"), HasSubstr("has no 'codes'"));
+}
+
+TEST(LateRowsOfSweeps, AreNamedAndShareWeightsWhereTheirTensorsAreTheSame) {
+  const ModelRow c = *parse_model_row("mixencoder-c+contexts-4");
+  EXPECT_THAT(c.options,
+              testing::ElementsAre("contexts-4", "disentangled", "interaction-layers-3"));
+  EXPECT_EQ(parse_model_row("mixencoder-a+cosine")->weights,
+            parse_model_row("mixencoder-a")->weights);
+  EXPECT_NE(parse_model_row("mixencoder-a+contexts-2")->weights,
+            parse_model_row("mixencoder-a")->weights);
+  EXPECT_EQ(parse_model_row("deformer+top-layers-2")->weights,
+            parse_model_row("deformer")->weights);
+  EXPECT_EQ(parse_model_row("dual-bert+windowed")->pattern, "sparse");
+  EXPECT_THAT(parse_model_row("dual-bert+windowed")->options, testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace attnscope::test
