@@ -1,7 +1,10 @@
-// Scores of Hugging Face's own classes on small checkpoints (scripts/golden/make_models.py).
+// Scores of Hugging Face's own classes, and of second writings, on small checkpoints
+// (scripts/golden/make_models.py, make_late_models.py).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -102,6 +105,27 @@ TEST(GoldenModels, LongformerIsLongformerForSequenceClassification) {
 TEST(GoldenModels, QdsIsLongformerWithGlobalSentenceStarts) {
   const Golden longformer("longformer");
   expect_scores(longformer, {"qds", Window::of(4), {"longformer-chunks", "segment"}, true});
+}
+
+/// scripts/golden/make_late_models.py.
+TEST(GoldenModels, LateInteractionsAreTheirSecondWriting) {
+  for (const char* name : {"dual-bert", "poly-encoder", "colbert", "deformer", "cross-bert",
+                           "virt-like", "mixencoder-a", "mixencoder-c", "mixencoder-composed"}) {
+    const Golden golden(name);
+    const Family& family = family_of(*golden.weights()->config().family);
+    const std::vector<float> expected = golden.scores("full");
+    for (const char* id : {"segment", "sdpa", "dense"}) {
+      const ModelVariant variant{.pattern = *find_pattern("full"), .threads = 2};
+      const auto model = family.make(golden.weights(), variant, id);
+      ASSERT_TRUE(model) << name << ": " << model.error().message;
+      const auto output = (*model)->score(golden.batch());
+      ASSERT_TRUE(output) << name << ": " << output.error().message;
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_NEAR(output->scores[i], expected[i], 1e-5 * std::max(1.0F, std::abs(expected[i])))
+            << name << " by " << id << ", " << i;
+      }
+    }
+  }
 }
 
 }  // namespace
