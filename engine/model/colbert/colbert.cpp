@@ -31,14 +31,15 @@ at::Tensor of_length_one(const at::Tensor& rows) {
   return rows / at::linalg_vector_norm(rows, 2, {1}, /*keepdim=*/true).clamp_min(least_length);
 }
 
-/// 0 for tokens of punctuation, 1 for others, [tokens].
-std::vector<float> marks_of(const std::vector<std::int64_t>& ids,
-                            const std::vector<std::int64_t>& punctuation) {
-  std::vector<float> marks;
-  marks.reserve(ids.size());
-  for (const std::int64_t id : ids)
-    marks.push_back(std::ranges::binary_search(punctuation, id) ? 0.0F : 1.0F);
-  return marks;
+/// Places of punctuation among `ids`.
+std::vector<std::int64_t> places_of(const std::vector<std::int64_t>& ids,
+                                    const std::vector<std::int64_t>& punctuation) {
+  std::vector<std::int64_t> places;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (std::ranges::binary_search(punctuation, ids[i]))
+      places.push_back(static_cast<std::int64_t>(i));
+  }
+  return places;
 }
 
 class Colbert final : public Interaction {
@@ -72,9 +73,10 @@ class Colbert final : public Interaction {
   }
   [[nodiscard]] at::Tensor kept_of_documents(const at::Tensor& states,
                                              const PackedBatch& packed) const override {
-    const at::Tensor marks =
-        at::tensor(marks_of(packed.ids, own_.punctuation), at::kFloat).to(states.device());
-    return (vectors_of(states) * marks.unsqueeze(1)).to(scalar_type(computing_.dtype));
+    at::Tensor vectors = vectors_of(states);
+    const std::vector<std::int64_t> marks = places_of(packed.ids, own_.punctuation);
+    vectors.index_fill_(0, at::tensor(marks, at::kLong).to(vectors.device()), 0);
+    return vectors.to(scalar_type(computing_.dtype));
   }
   [[nodiscard]] std::int64_t rows_kept(std::int64_t tokens) const override { return 1 + tokens; }
   [[nodiscard]] std::int64_t width() const override { return own_.dim; }
