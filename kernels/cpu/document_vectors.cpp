@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <vector>
 
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/selected_kernels.h"
@@ -22,28 +21,30 @@ std::int64_t padded_to_vectors(std::int64_t count) {
   return (count + widest_vector - 1) / widest_vector * widest_vector;
 }
 
-/// One query: [width padded to vectors]. Several: transposed, [width, queries padded to vectors],
-/// so that a lane is a query.
-std::vector<float> packed_queries(std::span<const float> queries, std::int64_t count,
-                                  std::int64_t width) {
-  if (count == 1) {
-    std::vector<float> packed(queries.begin(), queries.end());
-    packed.resize(static_cast<std::size_t>(padded_to_vectors(width)));
-    return packed;
-  }
+/// [width, queries padded to vectors]: a lane is a query.
+void pack_queries(std::span<const float> queries, std::int64_t count, std::int64_t width,
+                  float* packed) {
   const std::int64_t padded = padded_to_vectors(count);
-  std::vector<float> packed(static_cast<std::size_t>(width * padded));
+  std::fill_n(packed, width * padded, 0.0F);
   for (std::int64_t q = 0; q < count; ++q) {
     for (std::int64_t c = 0; c < width; ++c) {
-      packed[static_cast<std::size_t>(c * padded + q)] =
-          queries[static_cast<std::size_t>(q * width + c)];
+      packed[c * padded + q] = queries[static_cast<std::size_t>(q * width + c)];
     }
   }
-  return packed;
+}
+
+std::int64_t packed_floats(std::int64_t width, std::int64_t query_count) {
+  return width * padded_to_vectors(query_count);
+}
+
+/// Of one thread.
+std::int64_t scratch_floats_of(std::int64_t width, std::int64_t query_count) {
+  return vector_rows_at_once(width) * padded_to_vectors(width) + padded_to_vectors(query_count);
 }
 
 Status check_sizes(const VectorRows& rows, std::span<const float> queries, std::int64_t query_count,
-                   std::size_t results, std::size_t expected, int threads) {
+                   std::size_t results, std::size_t expected, int threads,
+                   std::span<const float> workspace) {
   if (rows.width < 1 || query_count < 1) {
     return fail("vectors of {} numbers and {} queries give no products", rows.width, query_count);
   }
@@ -57,48 +58,51 @@ Status check_sizes(const VectorRows& rows, std::span<const float> queries, std::
     return fail("rows of int8 need a scale each");
   }
   if (threads < 1) return fail("products need at least 1 thread, not {}", threads);
+  const std::int64_t needed = vector_workspace_floats(rows.width, query_count, threads);
+  if (static_cast<std::int64_t>(workspace.size()) < needed) {
+    return fail("the workspace has {} floats, and {} are needed", workspace.size(), needed);
+  }
   return {};
 }
 
 /// `pieces` calls of `work`, which gets the piece and scratch of its thread.
 template <typename Work>
-void deal(std::int64_t pieces, std::int64_t scratch_floats, int threads, const Work& work) {
+void deal(std::int64_t pieces, int threads, float* scratch, std::int64_t floats_a_thread,
+          const Work& work) {
   const int team = static_cast<int>(std::clamp<std::int64_t>(pieces, 1, threads));
-  std::vector<float> scratch(static_cast<std::size_t>(scratch_floats * team));
   std::atomic<std::int64_t> next{0};
 #pragma omp parallel num_threads(team)
   {
-    float* mine = scratch.data() + omp_get_thread_num() * scratch_floats;
+    float* mine = scratch + omp_get_thread_num() * floats_a_thread;
     for (std::int64_t piece = next++; piece < pieces; piece = next++) work(piece, mine);
   }
 }
 
-VectorCall call_of(const VectorRows& rows, const std::vector<float>& packed,
-                   std::int64_t query_count) {
+VectorCall call_of(const VectorRows& rows, const float* queries, std::int64_t query_count) {
   return {.data = rows.data,
           .format = rows.format,
           .width = rows.width,
           .scales = rows.scales,
-          .queries = packed.data(),
+          .queries = queries,
           .query_count = query_count,
           .padded_queries = padded_to_vectors(query_count),
           .rows_at_once = vector_rows_at_once(rows.width),
           .scratch = nullptr};
 }
 
-std::int64_t scratch_of(const VectorRows& rows, std::int64_t query_count) {
-  return vector_rows_at_once(rows.width) * padded_to_vectors(rows.width) +
-         padded_to_vectors(query_count);
-}
-
 }  // namespace
+
+std::int64_t vector_workspace_floats(std::int64_t width, std::int64_t query_count, int threads) {
+  return packed_floats(width, query_count) + threads * scratch_floats_of(width, query_count);
+}
 
 Status row_products(const VectorRows& rows, std::span<const std::int64_t> numbers,
                     std::span<const float> queries, std::int64_t query_count,
-                    std::span<float> products, int threads) {
+                    std::span<float> products, int threads, std::span<float> workspace) {
   const auto expected =
       numbers.size() * static_cast<std::size_t>(std::max<std::int64_t>(query_count, 0));
-  const Status sizes = check_sizes(rows, queries, query_count, products.size(), expected, threads);
+  const Status sizes =
+      check_sizes(rows, queries, query_count, products.size(), expected, threads, workspace);
   if (!sizes) return sizes;
   for (const std::int64_t number : numbers) {
     if (number < 0 || number >= rows.rows) {
@@ -107,13 +111,18 @@ Status row_products(const VectorRows& rows, std::span<const std::int64_t> number
   }
   const Result<const KernelTable*> kernels = selected_kernels();
   if (!kernels) return tl::unexpected(kernels.error());
-  const std::vector<float> packed = packed_queries(queries, query_count, rows.width);
+  float* scratch = workspace.data() + packed_floats(rows.width, query_count);
+  const float* packed = queries.data();  // one query goes along the rows as it is
+  if (query_count > 1) {
+    pack_queries(queries, query_count, rows.width, workspace.data());
+    packed = workspace.data();
+  }
   const auto count = static_cast<std::int64_t>(numbers.size());
-  deal((count + rows_of_a_piece - 1) / rows_of_a_piece, scratch_of(rows, query_count), threads,
-       [&](std::int64_t piece, float* scratch) {
+  deal((count + rows_of_a_piece - 1) / rows_of_a_piece, threads, scratch,
+       scratch_floats_of(rows.width, query_count), [&](std::int64_t piece, float* mine) {
          const std::int64_t first = piece * rows_of_a_piece;
          VectorCall call = call_of(rows, packed, query_count);
-         call.scratch = scratch;
+         call.scratch = mine;
          (*kernels)->row_products(call, numbers.data() + first,
                                   std::min(rows_of_a_piece, count - first),
                                   products.data() + first * query_count);
@@ -123,10 +132,11 @@ Status row_products(const VectorRows& rows, std::span<const std::int64_t> number
 
 Status largest_products(const VectorRows& rows, std::span<const TokenRange> documents,
                         std::span<const float> queries, std::int64_t query_count, float least,
-                        std::span<float> largest, int threads) {
+                        std::span<float> largest, int threads, std::span<float> workspace) {
   const auto expected =
       documents.size() * static_cast<std::size_t>(std::max<std::int64_t>(query_count, 0));
-  const Status sizes = check_sizes(rows, queries, query_count, largest.size(), expected, threads);
+  const Status sizes =
+      check_sizes(rows, queries, query_count, largest.size(), expected, threads, workspace);
   if (!sizes) return sizes;
   for (const TokenRange& document : documents) {
     if (document.begin < 0 || document.end < document.begin || document.end > rows.rows) {
@@ -136,20 +146,12 @@ Status largest_products(const VectorRows& rows, std::span<const TokenRange> docu
   }
   const Result<const KernelTable*> kernels = selected_kernels();
   if (!kernels) return tl::unexpected(kernels.error());
-  // A lane is a query here, be it the only one.
-  std::vector<float> packed;
-  if (query_count == 1) {
-    packed.resize(static_cast<std::size_t>(rows.width * widest_vector));
-    for (std::int64_t c = 0; c < rows.width; ++c) {
-      packed[static_cast<std::size_t>(c * widest_vector)] = queries[static_cast<std::size_t>(c)];
-    }
-  } else {
-    packed = packed_queries(queries, query_count, rows.width);
-  }
-  deal(static_cast<std::int64_t>(documents.size()), scratch_of(rows, query_count), threads,
-       [&](std::int64_t piece, float* scratch) {
-         VectorCall call = call_of(rows, packed, query_count);
-         call.scratch = scratch;
+  pack_queries(queries, query_count, rows.width, workspace.data());
+  float* scratch = workspace.data() + packed_floats(rows.width, query_count);
+  deal(static_cast<std::int64_t>(documents.size()), threads, scratch,
+       scratch_floats_of(rows.width, query_count), [&](std::int64_t piece, float* mine) {
+         VectorCall call = call_of(rows, workspace.data(), query_count);
+         call.scratch = mine;
          (*kernels)->largest_products(call, documents[static_cast<std::size_t>(piece)], least,
                                       largest.data() + piece * query_count);
        });

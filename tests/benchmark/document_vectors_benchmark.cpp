@@ -44,9 +44,12 @@ void products(benchmark::State& state) {
   std::vector<std::int64_t> numbers(static_cast<std::size_t>(cache.view.rows));
   std::iota(numbers.begin(), numbers.end(), 0);
   std::vector<float> found(static_cast<std::size_t>(cache.view.rows * queries));
+  const int threads = static_cast<int>(state.range(3));
+  std::vector<float> workspace(
+      static_cast<std::size_t>(vector_workspace_floats(768, queries, threads)));
   for (auto _ : state) {
     const Status done =
-        row_products(cache.view, numbers, query, queries, found, static_cast<int>(state.range(3)));
+        row_products(cache.view, numbers, query, queries, found, threads, workspace);
     if (!done) state.SkipWithError(done.error().message.c_str());
   }
   report(state, cache, queries);
@@ -60,9 +63,12 @@ void largest(benchmark::State& state) {
   std::vector<TokenRange> ranges;
   for (std::int64_t d = 0; d < documents; ++d) ranges.push_back({d * tokens, (d + 1) * tokens});
   std::vector<float> found(static_cast<std::size_t>(documents * queries));
+  const int threads = static_cast<int>(state.range(2));
+  std::vector<float> workspace(
+      static_cast<std::size_t>(vector_workspace_floats(128, queries, threads)));
   for (auto _ : state) {
-    const Status done = largest_products(cache.view, ranges, query, queries, 0, found,
-                                         static_cast<int>(state.range(2)));
+    const Status done =
+        largest_products(cache.view, ranges, query, queries, 0, found, threads, workspace);
     if (!done) state.SkipWithError(done.error().message.c_str());
   }
   report(state, cache, queries);

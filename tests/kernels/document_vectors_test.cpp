@@ -88,6 +88,25 @@ Kept rows_of(VectorFormat format, std::int64_t rows, std::int64_t width) {
   return kept;
 }
 
+std::vector<float> workspace_for(const cpu::VectorRows& rows, std::int64_t queries, int threads) {
+  return std::vector<float>(static_cast<std::size_t>(
+      cpu::vector_workspace_floats(rows.width, queries, std::max(threads, 1))));
+}
+
+Status products_of(const cpu::VectorRows& rows, std::span<const std::int64_t> numbers,
+                   std::span<const float> queries, std::int64_t count, std::span<float> products,
+                   int threads) {
+  std::vector<float> workspace = workspace_for(rows, count, threads);
+  return cpu::row_products(rows, numbers, queries, count, products, threads, workspace);
+}
+
+Status largest_of(const cpu::VectorRows& rows, std::span<const TokenRange> documents,
+                  std::span<const float> queries, std::int64_t count, float least,
+                  std::span<float> largest, int threads) {
+  std::vector<float> workspace = workspace_for(rows, count, threads);
+  return cpu::largest_products(rows, documents, queries, count, least, largest, threads, workspace);
+}
+
 struct Product {
   double value = 0;
   double bound = 0;  // of float32's rounding, over the sum of all magnitudes
@@ -153,7 +172,7 @@ TEST_P(DocumentVectors, ProductsAreThoseOfFloat64) {
   for (const cpu::InstructionSet set : cpu::available_sets()) {
     ASSERT_TRUE(cpu::select(set));
     std::vector<float> products(static_cast<std::size_t>(rows * queries), nan);
-    ASSERT_TRUE(cpu::row_products(kept.view(), numbers, query, queries, products, 2));
+    ASSERT_TRUE(products_of(kept.view(), numbers, query, queries, products, 2));
     double worst = -INFINITY;
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       for (std::int64_t q = 0; q < queries; ++q) {
@@ -174,7 +193,7 @@ TEST_P(DocumentVectors, LargestProductsAreThoseOfFloat64) {
     for (const cpu::InstructionSet set : cpu::available_sets()) {
       ASSERT_TRUE(cpu::select(set));
       std::vector<float> largest(documents.size() * static_cast<std::size_t>(queries), nan);
-      ASSERT_TRUE(cpu::largest_products(kept.view(), documents, query, queries, least, largest, 2));
+      ASSERT_TRUE(largest_of(kept.view(), documents, query, queries, least, largest, 2));
       for (std::size_t d = 0; d < documents.size(); ++d) {
         for (std::int64_t q = 0; q < queries; ++q) {
           Product expected{.value = least};
@@ -212,15 +231,14 @@ TEST(DocumentVectorsOfPlantedNaN, GiveNaNAndNoLostMaximum) {
         for (const cpu::InstructionSet set : cpu::available_sets()) {
           ASSERT_TRUE(cpu::select(set));
           std::vector<float> largest(3 * static_cast<std::size_t>(queries), 0);
-          ASSERT_TRUE(
-              cpu::largest_products(kept.view(), documents, query, queries, 0.0F, largest, 1));
+          ASSERT_TRUE(largest_of(kept.view(), documents, query, queries, 0.0F, largest, 1));
           for (std::size_t i = 0; i < largest.size(); ++i) {
             EXPECT_EQ(std::isnan(largest[i]), i < 2 * static_cast<std::size_t>(queries))
                 << cpu::name_of(set) << ' ' << bad << ' ' << i;
           }
           const std::vector<std::int64_t> numbers{bad, (bad + 1) % 30};
           std::vector<float> products(2 * static_cast<std::size_t>(queries), 0);
-          ASSERT_TRUE(cpu::row_products(kept.view(), numbers, query, queries, products, 1));
+          ASSERT_TRUE(products_of(kept.view(), numbers, query, queries, products, 1));
           EXPECT_TRUE(std::isnan(products.front()));
           EXPECT_FALSE(std::isnan(products.back()));
         }
@@ -238,11 +256,11 @@ TEST(DocumentVectorsThreads, ResultsDoNotDependOnTheirNumber) {
   std::vector<TokenRange> documents;
   for (std::int64_t d = 0; d < 100; ++d) documents.push_back({10 * d, 10 * d + 10});
   std::vector<float> one(20000), three(20000), largest_one(2000), largest_three(2000);
-  ASSERT_TRUE(cpu::row_products(kept.view(), numbers, query, 20, one, 1));
-  ASSERT_TRUE(cpu::row_products(kept.view(), numbers, query, 20, three, 3));
+  ASSERT_TRUE(products_of(kept.view(), numbers, query, 20, one, 1));
+  ASSERT_TRUE(products_of(kept.view(), numbers, query, 20, three, 3));
   EXPECT_EQ(one, three);
-  ASSERT_TRUE(cpu::largest_products(kept.view(), documents, query, 20, 0, largest_one, 1));
-  ASSERT_TRUE(cpu::largest_products(kept.view(), documents, query, 20, 0, largest_three, 3));
+  ASSERT_TRUE(largest_of(kept.view(), documents, query, 20, 0, largest_one, 1));
+  ASSERT_TRUE(largest_of(kept.view(), documents, query, 20, 0, largest_three, 3));
   EXPECT_EQ(largest_one, largest_three);
 }
 
@@ -254,20 +272,23 @@ TEST(DocumentVectorsSizes, ThatContradictEachOtherAreDeclined) {
   const auto declined = [](const Status& status) {
     return status ? std::string() : status.error().message;
   };
-  EXPECT_THAT(declined(cpu::row_products(kept.view(), beyond, query, 1, one, 1)),
+  EXPECT_THAT(declined(products_of(kept.view(), beyond, query, 1, one, 1)),
               HasSubstr("row 4 was asked for, and there are 4"));
-  EXPECT_THAT(declined(cpu::row_products(kept.view(), first, query, 1, two, 1)),
+  EXPECT_THAT(declined(products_of(kept.view(), first, query, 1, two, 1)),
               HasSubstr("room for 2 products, not 1"));
-  EXPECT_THAT(declined(cpu::row_products(kept.view(), first, query, 2, two, 1)),
+  EXPECT_THAT(declined(products_of(kept.view(), first, query, 2, two, 1)),
               HasSubstr("2 queries of 8 numbers are 16 floats, not 8"));
-  EXPECT_THAT(declined(cpu::row_products(kept.view(), first, query, 1, one, 0)),
+  EXPECT_THAT(declined(products_of(kept.view(), first, query, 1, one, 0)),
               HasSubstr("at least 1 thread"));
   const std::vector<TokenRange> outside{{2, 5}};
-  EXPECT_THAT(declined(cpu::largest_products(kept.view(), outside, query, 1, 0, one, 1)),
+  EXPECT_THAT(declined(largest_of(kept.view(), outside, query, 1, 0, one, 1)),
               HasSubstr("rows 2 to 5 were asked for, and there are 4"));
+  std::vector<float> nothing;
+  EXPECT_THAT(declined(cpu::row_products(kept.view(), first, query, 1, one, 1, nothing)),
+              HasSubstr("the workspace has 0 floats"));
   cpu::VectorRows unscaled = kept.view();
   unscaled.format = VectorFormat::int8;
-  EXPECT_THAT(declined(cpu::row_products(unscaled, first, query, 1, one, 1)),
+  EXPECT_THAT(declined(products_of(unscaled, first, query, 1, one, 1)),
               HasSubstr("int8 need a scale each"));
 }
 

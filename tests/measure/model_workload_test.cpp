@@ -56,9 +56,9 @@ std::vector<Contender> paper_rows() {
           model("longformer+cls-only-last-layer", "longformer-chunks", Window::of(16))};
 }
 
-TEST(ModelHeat, EveryRowOfThePaper_IsRightAndMeasured) {
-  const HeatResult result = run_models(model_heat(paper_rows()));
-  ASSERT_EQ(result.cells.size(), paper_rows().size());
+void expect_right_and_measured(const std::vector<Contender>& rows) {
+  const HeatResult result = run_models(model_heat(rows));
+  ASSERT_EQ(result.cells.size(), rows.size());
   for (const Cell& cell : result.cells) {
     SCOPED_TRACE(cell.contender.id());
     EXPECT_EQ(cell.status, CellStatus::ok) << cell.reason;
@@ -70,6 +70,27 @@ TEST(ModelHeat, EveryRowOfThePaper_IsRightAndMeasured) {
     EXPECT_GE(cell.work.executed_flop, cell.work.useful_flop);
     EXPECT_GT(cell.memory.requested_bytes, 0);
   }
+}
+
+TEST(ModelHeat, EveryRowOfThePaper_IsRightAndMeasured) {
+  expect_right_and_measured(paper_rows());
+}
+
+TEST(ModelHeat, EveryLateInteraction_IsRightAndMeasured) {
+  expect_right_and_measured(
+      {model("mixencoder-a", "segment"),
+       model("mixencoder-a+contexts-2+interaction-layers-2+disentangled", "sdpa"),
+       model("mixencoder-a+contexts-3+c-strategy", "dense"), model("dual-bert", "segment"),
+       model("dual-bert+windowed", "segment", Window::of(4)), model("poly-encoder-64", "sdpa"),
+       model("colbert", "segment"), model("deformer", "segment"), model("virt-like", "segment"),
+       model("cross-bert", "segment")});
+}
+
+TEST(ModelHeat, InteractionInMoreLayersThanThereAre_IsUnsupportedWithItsReason) {
+  const HeatResult result = run_models(model_heat({model("mixencoder-b", "segment")}));
+  EXPECT_EQ(result.cells[0].status, CellStatus::unsupported);
+  EXPECT_THAT(result.cells[0].reason,
+              HasSubstr("asks for interaction in 3 layers, and the model has 2"));
 }
 
 TEST(ModelHeat, TheShortcutOfTheLastLayer_HasLessWork) {

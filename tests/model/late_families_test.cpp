@@ -291,6 +291,14 @@ TEST(LateSizes, WorkIsThePapersOnline) {
   EXPECT_NEAR(flop_of_thousand("colbert"), 2e3 * 180 * 20 * 128, 1e3);
 }
 
+TEST(LateSizes, WorkOfCrossBertIsThePapers) {
+  const LateRowModel model({.row = "cross-bert"}, top_of_bert_base());
+  const DrawnPairs pair({19}, {179});
+  const auto work = model->work(pair.batch());
+  const double layers = 12.0 / 3.0;
+  EXPECT_NEAR(layers * (work->linear_flop + work->attention_flop) / 1e9, 35.4, 0.06);
+}
+
 TEST(LateSizes, TheQueryIsEncodedOnceAndItsLastLayerIsKeysAndValues) {
   const LateRowModel model({.row = "mixencoder-a"}, top_of_bert_base());
   const DrawnPairs one = DrawnPairs::with_one_query(19, {30});

@@ -128,7 +128,7 @@ class BertFamily final : public Family {
   [[nodiscard]] const FamilyDescription& description() const override { return bert_description(); }
 
   [[nodiscard]] std::vector<std::string_view> implementations() const override {
-    return {"segment", "sdpa", "windowed", "sdpa-mask", "dense"};
+    return bert_implementations();
   }
 
   [[nodiscard]] Status supports(const ModelConfig& config, const ModelVariant& variant,

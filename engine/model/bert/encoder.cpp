@@ -221,6 +221,10 @@ std::shared_ptr<const ModelWeights> with_positions(const ModelWeights& weights,
   return std::make_shared<const ModelWeights>(std::move(config), std::move(tensors));
 }
 
+std::vector<std::string_view> bert_implementations() {
+  return {"segment", "sdpa", "windowed", "sdpa-mask", "dense"};
+}
+
 Status supports_attention(const ModelVariant& variant, const ModelShape& shape,
                           std::string_view implementation) {
   const auto found = implementation_named(implementation);

@@ -107,6 +107,9 @@ void add(const ModelWork& work, double times, ModelWork& sum);
 [[nodiscard]] std::shared_ptr<const ModelWeights> with_positions(const ModelWeights& weights,
                                                                  std::int64_t positions);
 
+/// By which the attention of such a model can be computed, the first choice first.
+[[nodiscard]] std::vector<std::string_view> bert_implementations();
+
 /// Whether the attention of such a model is computed by that implementation: asked of a small pair.
 [[nodiscard]] Status supports_attention(const ModelVariant& variant, const ModelShape& shape,
                                         std::string_view implementation);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <map>
 
@@ -16,6 +17,10 @@ constexpr LateOption windowed_option{
         "Texts are encoded with the pattern sparse: a document's tokens see [CLS] and a "
         "window.",
     .about = "pattern"};
+
+/// What the authors' classes have beside what they compute with.
+constexpr std::array<std::string_view, 3> leftovers{"classifier.", "value_layer.",
+                                                    "self_attention_weight_layer."};
 
 std::vector<std::int64_t> sizes_of(const std::vector<TensorSpec>& specs) {
   std::vector<std::int64_t> sizes;
@@ -61,7 +66,9 @@ bool LateDescription::leaves_out(const ModelConfig& /*config*/, std::string_view
   if (name.ends_with("embeddings.position_ids") || name.ends_with("embeddings.token_type_ids"))
     return true;
   if (name.starts_with(fmt::format("{}pooler.", body_prefix()))) return true;
-  return is_leftover(name);
+  return is_leftover(name) || std::ranges::any_of(leftovers, [&](std::string_view prefix) {
+           return name.starts_with(prefix);
+         });
 }
 
 std::vector<FamilyChoice> LateDescription::rows() const {

@@ -46,6 +46,11 @@ std::span<float> room_in(const at::Tensor& tensor) {
   return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
 }
 
+at::Tensor workspace_of(const at::Tensor& queries, int threads) {
+  return at::empty({cpu::vector_workspace_floats(queries.size(1), queries.size(0), threads)},
+                   at::kFloat);
+}
+
 std::vector<TokenRange> ranges_of(const Candidates& candidates) {
   std::vector<TokenRange> ranges;
   ranges.reserve(candidates.documents.size());
@@ -122,8 +127,9 @@ Result<at::Tensor> products_with(const Candidates& candidates, const at::Tensor&
   for (const TokenRange& range : ranges_of(candidates)) numbers.push_back(range.begin);
   const at::Tensor wide = queries.to(at::kFloat).contiguous();
   at::Tensor products = at::empty({candidates.count(), queries.size(0)}, at::kFloat);
+  const at::Tensor workspace = workspace_of(queries, threads);
   const Status done = cpu::row_products(*vectors, numbers, floats_in(wide), queries.size(0),
-                                        room_in(products), threads);
+                                        room_in(products), threads, room_in(workspace));
   if (!done) return tl::unexpected(done.error());
   return products;
 }
@@ -146,8 +152,9 @@ Result<at::Tensor> largest_products_with(const Candidates& candidates, const at:
   }
   const at::Tensor wide = queries.to(at::kFloat).contiguous();
   at::Tensor largest = at::empty({candidates.count(), queries.size(0)}, at::kFloat);
+  const at::Tensor workspace = workspace_of(queries, threads);
   const Status done = cpu::largest_products(*vectors, ranges, floats_in(wide), queries.size(0), 0,
-                                            room_in(largest), threads);
+                                            room_in(largest), threads, room_in(workspace));
   if (!done) return tl::unexpected(done.error());
   return largest;
 }

@@ -76,7 +76,7 @@ class LateDescription : public FamilyDescription {
                                      std::any& own) const;
   /// Tensors beside BERT's.
   virtual void append_own(const ModelConfig& config, std::vector<TensorSpec>& specs) const;
-  /// What the authors' classes leave in a file and do not use.
+  /// What the authors' classes leave in a file and do not use, beside what they all do.
   [[nodiscard]] virtual bool is_leftover(std::string_view name) const;
 
  private:

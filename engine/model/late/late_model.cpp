@@ -401,7 +401,7 @@ ModelWork Interaction::work_of_keeping(const SequenceLayout& /*layout*/) const {
 }
 
 std::vector<std::string_view> LateFamily::implementations() const {
-  return {"segment", "sdpa", "windowed", "sdpa-mask", "dense"};
+  return bert_implementations();
 }
 
 Status LateFamily::supports(const ModelConfig& config, const ModelVariant& variant,

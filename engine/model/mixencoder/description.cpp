@@ -2,13 +2,12 @@
 //
 // MixEncoder: candidates are encoded to k context vectors, which meet the query's keys and values
 // in some interaction layers. Names of tensors are those of the authors' classes.
-#include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "engine/checkpoint/bert_body.h"
 #include "engine/model/late/late_description.h"
 #include "engine/model/mixencoder/mix_config.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {
@@ -126,9 +125,8 @@ class MixEncoderDescription final : public LateDescription {
   [[nodiscard]] bool is_leftover(std::string_view name) const override {
     for (const std::string_view unused :
          {"decoder.candidate_query.", "decoder.candidate_key.", "decoder.candidate_value.",
-          "decoder.compress_query.", "decoder.layer_chunks.", "classifier.", "value_layer.",
-          "self_attention_weight_layer.", "decoder.self_attention_weight_layer.",
-          "decoder.value_layer."}) {
+          "decoder.compress_query.", "decoder.layer_chunks.", "decoder.value_layer.",
+          "decoder.self_attention_weight_layer."}) {
       if (name.starts_with(unused)) return true;
     }
     return false;

@@ -75,7 +75,8 @@ ATTNSCOPE_INLINE void widen_row(const VectorCall& call, std::int64_t number, flo
   }
 }
 
-/// Sums of one query with `count` numbers from `load_at` on; four sums hide the latency.
+/// Of one query with the numbers that `load_at` gives, in four sums, which hide the latency; up to
+/// a whole vector. Asks memory for the row `ahead`.
 template <typename LoadAt>
 ATTNSCOPE_INLINE float product_along(const float* query, std::int64_t width, const std::byte* ahead,
                                      std::int64_t size, const LoadAt& load_at) {
@@ -135,7 +136,9 @@ ATTNSCOPE_INLINE float product_with_row(const VectorCall& call, std::int64_t num
     for (std::int64_t c = whole; c < width; ++c) last[c - whole] = numbers[c];
     const Halves h = load_halves(last);
     const Vector wide = call.format == VectorFormat::float16 ? from_float16(h) : from_bfloat16(h);
-    tail = sum_of(wide * load(query + whole));
+    float widened[lanes];
+    store(widened, wide);
+    for (std::int64_t c = whole; c < width; ++c) tail += query[c] * widened[c - whole];
   }
   return sum + tail;
 }
