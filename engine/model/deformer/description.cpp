@@ -29,6 +29,7 @@ class DeformerDescription final : public LateDescription {
   }
   [[nodiscard]] std::vector<LateOption> late_options() const override {
     std::vector<LateOption> options;
+    options.reserve(top_layer_options.size());
     for (const char* name : top_layer_options)
       options.push_back({name, "How many of the last layers see both together.", "layers"});
     return options;

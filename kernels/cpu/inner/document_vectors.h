@@ -12,10 +12,12 @@
 namespace attnscope::cpu {
 namespace {
 
-/// Rows of a tile: with two vectors of queries the sums fill half of the registers.
-constexpr int vector_tile_rows = lanes == 16 ? 8 : 4;
-/// How many rows ahead memory is asked for.
-constexpr std::int64_t cached_rows_ahead = vector_tile_rows;
+/// Rows of a tile beside so many vectors of queries: with AVX2's 16 registers the sums, the queries
+/// and a number fill all of them.
+constexpr int vector_tile_rows(int vectors) {
+  if (lanes == 16) return 8;
+  return vectors == 1 ? 8 : (vectors == 2 ? 6 : 4);
+}
 
 typedef std::int8_t UnalignedInt8s __attribute__((vector_size(lanes), aligned(1), may_alias));
 
@@ -143,25 +145,24 @@ ATTNSCOPE_INLINE float product_with_row(const VectorCall& call, std::int64_t num
   return sum + tail;
 }
 
-/// sums[r][v] = the products of vector_tile_rows rows with `vectors` vectors of queries from
-/// `queries` on.
-template <int vectors>
-ATTNSCOPE_INLINE void tile_products(const float* const (&rows)[vector_tile_rows],
-                                    std::int64_t width, const float* queries, std::int64_t padded,
-                                    Vector (&sums)[vector_tile_rows][vectors]) {
+/// sums[r][v] = the products of some rows with `vectors` vectors of queries from `queries` on.
+template <int tile, int vectors>
+ATTNSCOPE_INLINE void tile_products(const float* const (&rows)[tile], std::int64_t width,
+                                    const float* queries, std::int64_t padded,
+                                    Vector (&sums)[tile][vectors]) {
 #pragma GCC unroll 8
-  for (int r = 0; r < vector_tile_rows; ++r) {
-#pragma GCC unroll 2
+  for (int r = 0; r < tile; ++r) {
+#pragma GCC unroll 3
     for (int v = 0; v < vectors; ++v) sums[r][v] = Vector{};
   }
   for (std::int64_t c = 0; c < width; ++c) {
     Vector query[vectors];
-#pragma GCC unroll 2
+#pragma GCC unroll 3
     for (int v = 0; v < vectors; ++v) query[v] = load(queries + c * padded + v * lanes);
 #pragma GCC unroll 8
-    for (int r = 0; r < vector_tile_rows; ++r) {
+    for (int r = 0; r < tile; ++r) {
       const Vector number = splat(rows[r][c]);
-#pragma GCC unroll 2
+#pragma GCC unroll 3
       for (int v = 0; v < vectors; ++v) sums[r][v] = multiply_add(number, query[v], sums[r][v]);
     }
   }
@@ -199,21 +200,24 @@ struct RowPiece {
 template <int vectors, typename NumberOf, typename Take>
 ATTNSCOPE_INLINE void products_of_piece(const RowPiece& piece, std::int64_t first_query,
                                         const NumberOf& number_of, const Take& take) {
+  constexpr int tile = vector_tile_rows(vectors);
   const VectorCall& call = piece.call;
-  for (std::int64_t i = 0; i < piece.count; i += vector_tile_rows) {
-    const float* rows[vector_tile_rows];
-    for (int r = 0; r < vector_tile_rows; ++r) {
+  for (std::int64_t i = 0; i < piece.count; i += tile) {
+    const float* rows[tile];
+    for (int r = 0; r < tile; ++r) {
       rows[r] = piece.row(i + r, number_of);
-      piece.prefetch(i + r + cached_rows_ahead, number_of);
+      // The next tile's, by which time it has come.
+      piece.prefetch(i + r + tile, number_of);
     }
-    Vector sums[vector_tile_rows][vectors];
-    tile_products<vectors>(rows, call.width, call.queries + first_query, call.padded_queries, sums);
+    Vector sums[tile][vectors];
+    tile_products<tile, vectors>(rows, call.width, call.queries + first_query, call.padded_queries,
+                                 sums);
     const std::int64_t left = piece.count - i;
 #pragma GCC unroll 8
-    for (int r = 0; r < vector_tile_rows; ++r) {
+    for (int r = 0; r < tile; ++r) {
       if (r >= left) break;
       const Vector scale = splat(scale_of_row(call, number_of(i + r)));
-#pragma GCC unroll 2
+#pragma GCC unroll 3
       for (int v = 0; v < vectors; ++v) take(i + r, first_query + v * lanes, sums[r][v] * scale);
     }
   }
@@ -222,12 +226,15 @@ ATTNSCOPE_INLINE void products_of_piece(const RowPiece& piece, std::int64_t firs
 template <typename NumberOf, typename Take>
 ATTNSCOPE_INLINE void products_of_rows(const RowPiece& piece, const NumberOf& number_of,
                                        const Take& take) {
-  const VectorCall& call = piece.call;
   piece.widen(number_of);
+  std::int64_t vectors = (piece.call.query_count + lanes - 1) / lanes;
   std::int64_t q = 0;
-  for (; q + lanes < call.query_count; q += 2 * lanes)
+  // Four are two and two.
+  for (; vectors == 3 || vectors > 4; vectors -= 3, q += 3 * lanes)
+    products_of_piece<3>(piece, q, number_of, take);
+  for (; vectors >= 2; vectors -= 2, q += 2 * lanes)
     products_of_piece<2>(piece, q, number_of, take);
-  if (q < call.query_count) products_of_piece<1>(piece, q, number_of, take);
+  if (vectors == 1) products_of_piece<1>(piece, q, number_of, take);
 }
 
 void row_products_of(const VectorCall& call, const std::int64_t* numbers, std::int64_t count,
