@@ -144,9 +144,10 @@ Result<at::Tensor> largest_products_with(const Candidates& candidates, const at:
             .to(at::kFloat);
     at::Tensor largest = at::zeros({candidates.count(), queries.size(0)}, products.options());
     std::vector<std::int64_t> owners;
-    for (std::size_t d = 0; d < ranges.size(); ++d)
+    for (std::size_t d = 0; d < ranges.size(); ++d) {
       owners.insert(owners.end(), static_cast<std::size_t>(ranges[d].size()),
                     static_cast<std::int64_t>(d));
+    }
     const at::Tensor index = at::tensor(owners, at::kLong).to(products.device());
     return largest.scatter_reduce_(0, index.unsqueeze(1).expand_as(products), products, "amax");
   }

@@ -56,12 +56,14 @@ std::vector<QueryGroup> groups_of(const PairBatch& batch) {
 
 std::vector<TokenIds> queries_of(const std::vector<QueryGroup>& groups) {
   std::vector<TokenIds> queries;
+  queries.reserve(groups.size());
   for (const QueryGroup& group : groups) queries.push_back(group.query);
   return queries;
 }
 
 std::vector<TokenIds> documents_of(const PairBatch& batch) {
   std::vector<TokenIds> documents;
+  documents.reserve(batch.items.size());
   for (const PairBatch::Item& item : batch.items) documents.push_back(item.document);
   return documents;
 }
