@@ -414,7 +414,12 @@ TEST_F(LateMistakes, OptionsThatDoNotFitAreNamed) {
   };
   EXPECT_THAT(made_with(a, "contexts-2"), HasSubstr("'context_cls' is [1, 48] in these weights"));
   EXPECT_THAT(made_with(a, "interaction-layers-3"), HasSubstr("these weights have no 'decoder."));
-  EXPECT_THAT(made_with(a, "contexts-5"), HasSubstr("there is no option 'contexts-5'"));
+  EXPECT_THAT(made_with(a, "contexts-5"),
+              HasSubstr("there is no option 'contexts-5' of a model of the family mixencoder; it "
+                        "has contexts-1, "));
+  EXPECT_THAT(made_with(LateRowModel({.row = "dual-bert"}), "cosine"),
+              HasSubstr("there is no option 'cosine' of a model of the family dual-bert, which has "
+                        "none"));
   ModelShape two = small_shape();
   two.layers = 2;
   EXPECT_THAT(made_with(LateRowModel({.row = "mixencoder-a"}, two), "interaction-layers-3"),
@@ -504,6 +509,23 @@ TEST_F(LateMistakes, WhatFloat16HasNotIsNotRoundedToInfinity) {
   EXPECT_THAT(cache.narrowed(VectorFormat::float16).error().message,
               HasSubstr("float16 has no number as large as 100000"));
   EXPECT_TRUE(cache.narrowed(VectorFormat::int8));
+}
+
+TEST_F(LateMistakes, ARowThatIsNoNumberStaysNoneInEveryFormat) {
+  const LateRowModel model({.row = "colbert"});
+  const DocumentCache whole = cache_of(model);
+  std::vector<std::byte> bytes(whole.document(0).begin(), whole.document(0).end());
+  reinterpret_cast<float*>(bytes.data())[whole.width() + 3] = std::nanf("");
+  const DocumentCache damaged(whole.maker(), whole.width(), {0, whole.rows_of(0)}, bytes);
+  for (const VectorFormat format :
+       {VectorFormat::float32, VectorFormat::float16, VectorFormat::int8}) {
+    std::optional<DocumentCache> smaller;
+    if (format != VectorFormat::float32) smaller.emplace(std::move(*damaged.narrowed(format)));
+    if (smaller) EXPECT_TRUE(std::isnan(smaller->error()->largest));
+    const PairBatch cached{.items = {{batch.items[0].query, {}, 0}},
+                           .documents = smaller ? &*smaller : &damaged};
+    EXPECT_TRUE(std::isnan(model.scored(cached).scores.front()));
+  }
 }
 
 /// A checkpoint's folder of random weights.

@@ -151,8 +151,8 @@ Result<ModelConfig> LateDescription::configured(ModelConfig config,
                                                 const ModelOptions& options) const {
   for (const std::string& word : options) {
     if (!find_option(word) || word == windowed) {
-      return fail("there is no option '{}' of a model of the family {}; it has {}",
-                  in_a_sentence(word), id(), names_of_options());
+      return fail("there is no option '{}' of a model of the family {}{}", in_a_sentence(word),
+                  id(), own_options_in_words());
     }
     const Status applied = apply(word, config.shape, config.own);
     if (!applied) return fail("option '{}' {}", word, applied.error().message);
@@ -191,6 +191,12 @@ std::optional<LateOption> LateDescription::find_option(std::string_view name) co
   const auto found = std::ranges::find(known, name, &LateOption::name);
   if (found == known.end()) return std::nullopt;
   return *found;
+}
+
+std::string LateDescription::own_options_in_words() const {
+  std::vector<std::string_view> names;
+  for (const LateOption& option : late_options()) names.push_back(option.name);
+  return names.empty() ? ", which has none" : fmt::format("; it has {}", fmt::join(names, ", "));
 }
 
 std::string LateDescription::names_of_options() const {

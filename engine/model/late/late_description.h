@@ -81,6 +81,8 @@ class LateDescription : public FamilyDescription {
 
  private:
   [[nodiscard]] std::optional<LateOption> find_option(std::string_view name) const;
+  /// Those of models, and those of rows, which begin with '+'.
+  [[nodiscard]] std::string own_options_in_words() const;
   [[nodiscard]] std::string names_of_options() const;
 };
 
