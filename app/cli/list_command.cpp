@@ -68,7 +68,9 @@ std::string status_of(const Store& store, const RunInfo& run) {
 }
 
 Result<json> list_runs(const std::filesystem::path& database, RunsOf which) {
-  if (!std::filesystem::exists(database) && database == default_database()) return json::array();
+  std::error_code unknown;  // what cannot be looked at is no database: the store says why
+  if (database == default_database() && !std::filesystem::exists(database, unknown))
+    return json::array();
   auto store = Store::open(database, Store::Mode::read_only);
   if (!store) return tl::unexpected(store.error());
   if (!store->warning().empty()) say("attnscope: warning: {}", store->warning());

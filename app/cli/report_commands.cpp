@@ -148,6 +148,13 @@ Result<report::Question> question_of(const AnswerCommand& arguments) {
       of_sequences ? lengths_of("--sequence-tokens", arguments.sequence_tokens)
                    : lengths_of("--document-tokens", arguments.document_tokens);
   if (!lengths) return tl::unexpected(lengths.error());
+  if (const auto query = arguments.query_tokens; query && of_sequences) {
+    const std::int64_t least = *query + 4;  // [CLS], both [SEP] and a document's token
+    if (lengths->shortest() < least) {
+      return fail("sequences of {} tokens hold no document beside a query of {}; give at least {}",
+                  lengths->shortest(), *query, least);
+    }
+  }
   report::Question question{.query_tokens = arguments.query_tokens,
                             .documents = std::move(*lengths),
                             .of_sequences = of_sequences,

@@ -318,6 +318,8 @@ void MainWindow::make_new_run() {
   connect(new_run_, &NewRunDialog::forecast_wanted, &forecast_, &SweepForecast::ask);
   connect(&forecast_, &SweepForecast::answered, new_run_,
           [this] { new_run_->set_forecast(forecast_.forecast()); });
+  connect(&forecast_, &SweepForecast::changed, new_run_,
+          [this] { new_run_->set_foreseeing(forecast_.is_asking()); });
   connect(&devices_, &DeviceList::answered, new_run_,
           [this] { new_run_->set_devices(devices_.answer()); });
   connect(commands_, &CommandBar::device_chosen, new_run_, &NewRunDialog::set_device);

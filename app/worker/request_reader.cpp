@@ -19,10 +19,10 @@ std::string kind_of(const nlohmann::json& message) {
   return kind != message.end() && kind->is_string() ? kind->get<std::string>() : std::string();
 }
 
+/// All but what only tells of the worker itself may compute for minutes.
 bool is_long(const Request& request) {
   const std::string kind = kind_of(request.message);
-  return kind == "heat" || kind == "ceilings" || kind == "attend" || kind == "check" ||
-         kind == "model" || kind == "score" || kind == "inspect";
+  return kind != "hello" && kind != "describe";
 }
 
 }  // namespace

@@ -315,7 +315,7 @@ std::string places_of(const Reign& reign) {
 
 std::string lead_of(const Reign& reign) {
   if (!reign.has_next) return ", with nobody beside it";
-  if (reign.leads.empty()) return ", with no lead over the next shown";
+  if (reign.leads.empty()) return ", though its lead over the next may be chance";
   const auto [least, most] = std::ranges::minmax(reign.leads);
   const std::string from = times_in_words(least), to = times_in_words(most);
   std::string text = fmt::format(", {} ahead of the next", from == to ? from : from + " to " + to);
@@ -343,6 +343,17 @@ std::vector<Reign> reigns_of(const Answer& answer) {
   return reigns;
 }
 
+/// As the legend has it.
+std::string baseline_name(const Answer& answer) {
+  for (const Ranking& ranking : answer.rankings) {
+    for (const auto& ranked : ranking.contenders) {
+      const Contender& contender = ranked.row.cell.cell.contender;
+      if (contender.id() == *answer.baseline) return contender.name;
+    }
+  }
+  return *answer.baseline;
+}
+
 /// ". It is 1.9x to 8.2x faster than full/dense there, 8.2x (95 %: 8.1x to 8.3x) at 2048 tokens":
 /// over all its places, and with the interval at the last. `names_it`: beside others.
 std::string lead_over_baseline(const Answer& answer, const Reign& reign, bool names_it) {
@@ -363,9 +374,11 @@ std::string lead_over_baseline(const Answer& answer, const Reign& reign, bool na
   const std::string at =
       fmt::format("{} (95 %: {} to {})", times_in_words(1 / at_last->ratio),
                   times_in_words(1 / at_last->high), times_in_words(1 / at_last->low));
-  if (from == to || !is_all)
-    return text + fmt::format("{} faster than {} at {}", at, *answer.baseline, reign.last->place);
-  return text + fmt::format("{} to {} faster than {} {}, {} at {}", from, to, *answer.baseline,
+  if (from == to || !is_all) {
+    return text +
+           fmt::format("{} faster than {} at {}", at, baseline_name(answer), reign.last->place);
+  }
+  return text + fmt::format("{} to {} faster than {} {}, {} at {}", from, to, baseline_name(answer),
                             names_it ? "at " + places_of(reign) : "there", at, reign.last->place);
 }
 

@@ -173,6 +173,13 @@ TEST(CommandLine, AnswersWhatToTakeForAListOfCandidates) {
   EXPECT_EQ(json[0]["latency_limit_ms"], 2.5);
 }
 
+TEST(CommandLine, ALinkToItselfIsNoDatabase) {
+  const Program program;
+  std::filesystem::create_symlink("loop.db", program.path("loop.db"));
+  expect_refusal(program.run({"list", "runs", "--db", "loop.db"}), 3, {"loop.db"});
+  expect_refusal(program.run({"list", "runs", "--db", std::string(300, 'x')}), 3, {"xxx"});
+}
+
 TEST(CommandLine, AWrongQuestionNamesItsMend) {
   const Program program;
   const std::string run = ATTNSCOPE_SOURCE_DIR "/tests/store/small_run.attn:last";
@@ -184,6 +191,7 @@ TEST(CommandLine, AWrongQuestionNamesItsMend) {
     expect_refusal(program.run(arguments), 2, words);
   };
   refused({"--candidates", "7"}, {"--document-tokens"});
+  refused({"--sequence-tokens", "5", "--query-tokens", "10"}, {"5 tokens", "at least 14"});
   refused({"--document-tokens", "51", "--memory-mb", "nan"}, {"--memory-mb", "nan"});
   refused({"--document-tokens", "51", "--latency-ms", "inf"}, {"--latency-ms", "inf"});
   refused({"--document-tokens", "lengths.txt"}, {"lengths.txt", "line 2", "long"});

@@ -405,6 +405,38 @@ class RunListPanelTest : public QObject {
     QCOMPARE(note_field()->toPlainText(), QStringLiteral("n\ufffd"));
   }
 
+  void TagsGivenElsewhereWhileOneIsTyped_Stay() {
+    open_window();
+    QLineEdit* tags = panel()->notes()->tags();
+    tags->setFocus();
+    QTest::keyClicks(tags, QStringLiteral("mine"));
+    {
+      Store store = open_store(database());
+      QVERIFY(store.describe_run(store.find_run("3")->id, {.tag = "theirs"}));
+    }
+    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().tags(), QStringList({"theirs"}), patience_ms);
+    QTest::keyClick(tags, Qt::Key_Return);
+    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().tags(), QStringList({"mine", "theirs"}), patience_ms);
+  }
+
+  void TagsThatAreTooLongToBeShown_AreNotChanged() {
+    open_window();
+    std::string many;
+    for (int i = 0; i < 300; ++i) many += "tag" + std::to_string(i) + ' ';
+    many.pop_back();
+    {
+      Store store = open_store(database());
+      QVERIFY(store.describe_run(store.find_run("3")->id, {.tag = many}));
+    }
+    QLineEdit* tags = panel()->notes()->tags();
+    QTRY_COMPARE_WITH_TIMEOUT(tags->text().toStdString(), many, patience_ms);
+    tags->setFocus();
+    QTest::keyClick(tags, Qt::Key_Backspace);
+    QTest::keyClick(tags, Qt::Key_Return);
+    QCOMPARE(tags->text().toStdString(), many);
+    QVERIFY(!tags->isModified());
+  }
+
   void ANoteThatIsTyped_IsStoredWhenTheWindowCloses() {
     open_window();
     note_field()->setFocus();

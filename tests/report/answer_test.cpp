@@ -331,14 +331,14 @@ TEST(VerdictOf, SaysWhoIsFastestWhereAndHowFarAhead) {
   EXPECT_THAT(verdict,
               StartsWith("Full, b is fastest at 64 to 128 tokens, 4.0x ahead of the next; Full, a "
                          "is fastest at 256 to 512 tokens, 2.0x to 4.0x ahead of the next. Full, a "
-                         "is 2.0x to 4.0x faster than full/b at 256 to 512 tokens, 4.0x (95 %: "));
+                         "is 2.0x to 4.0x faster than Full, b at 256 to 512 tokens, 4.0x (95 %: "));
   EXPECT_THAT(verdict, EndsWith(") at 512 tokens."));
 }
 
 TEST(VerdictOf, OfOneThatIsFastestEverywhere_GivesItsLeadOverAllLengths) {
   const Table table = table_of({64, 128, 256}, [](double tokens) { return 32 / tokens; });
   EXPECT_THAT(verdict_of(make_answers(table, XAxis::length).at(0)),
-              HasSubstr(". It is 2.0x to 8.0x faster than full/b there, 8.0x (95 %: "));
+              HasSubstr(". It is 2.0x to 8.0x faster than Full, b there, 8.0x (95 %: "));
 }
 
 TEST(VerdictOf, WithoutALeadThatIsShown_SaysSo) {

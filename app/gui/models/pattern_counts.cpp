@@ -67,8 +67,9 @@ CostRow::Value executed_value(const CountedPattern& side, const QString& id) {
   if (found == side.implementations.end() || !side.counts) return {};
   if (!found->reason.isEmpty()) return {.note = found->reason};
   const double useful = side.counts->flop;
-  return {.number = found->executed_flop,
-          .text = times_words(useful > 0 ? found->executed_flop / useful : 0),
+  const double over_useful = useful > 0 ? found->executed_flop / useful : 0;
+  return {.number = over_useful,
+          .text = times_words(over_useful),
           .note = cost_words("Executes %1 FLOP for %2 useful ones and needs %3 beside inputs and "
                              "outputs")
                       .arg(count_words(found->executed_flop), count_words(useful),

@@ -340,7 +340,7 @@ void StoreReader::write_note(const QString& uuid, const QString& note, const QSt
     if (!run) return tl::unexpected(run.error());
     const QString stored = harmless(words(run->note));
     const bool is_another = stored != before && stored != note && !stored.isEmpty();
-    const QString both = stored + QStringLiteral("\n\n") + note;
+    const QString both = note.isEmpty() ? stored : stored + QStringLiteral("\n\n") + note;
     if (Status written =
             store_->describe_run(run->id, {.note = (is_another ? both : note).toStdString()});
         !written) {
@@ -348,9 +348,13 @@ void StoreReader::write_note(const QString& uuid, const QString& note, const QSt
     }
     words_changed({uuid});
     if (is_another) {
-      Q_EMIT succeeded(tr("The note of run %1 had been changed elsewhere meanwhile: it holds that "
-                          "text and, below it, yours.")
-                           .arg(run->number));
+      Q_EMIT succeeded(
+          (note.isEmpty()
+               ? tr("The note of run %1 had been changed elsewhere meanwhile: it was not "
+                    "cleared.")
+               : tr("The note of run %1 had been changed elsewhere meanwhile: it holds "
+                    "that text and, below it, yours."))
+              .arg(run->number));
     }
     return {};
   };

@@ -104,8 +104,13 @@ SweepForecast::SweepForecast(QObject* parent) : ProgramQuestion(parent, forecast
 void SweepForecast::ask(const std::string& sweep_text) {
   std::string question = question_of(sweep_text);
   const bool was_answered = problem().isEmpty();
-  if (question.empty() || (question == question_ && was_answered)) return;
+  if (question == question_ && (was_answered || question.empty())) return;
   question_ = std::move(question);
+  if (question_.empty()) {
+    sweep_.clear();
+    waits_ = false;
+    return forget();
+  }
   sweep_ = sweep_text;
   waits_ = measuring_;
   if (measuring_) return fail(tr("a run is being measured, which asking would disturb."));

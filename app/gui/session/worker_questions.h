@@ -108,7 +108,7 @@ class SweepForecast : public ProgramQuestion {
   explicit SweepForecast(QObject* parent = nullptr);
 
   /// Other names, stop rules and contenders make no other question; one that was not answered is
-  /// asked again.
+  /// asked again. Of what is no sweep nothing is wanted.
   void ask(const std::string& sweep_text);
   /// Nothing is asked while a run is measured, which a second worker would disturb.
   void set_measuring(bool measuring);

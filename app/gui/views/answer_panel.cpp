@@ -167,7 +167,8 @@ void AnswerPanel::show_run(const RunPointer& run) {
     list_->set_contenders(ids);
     plot_->set_contenders(ids);
     if (const report::Row* usual = usual_cell(run_->table); usual && begun_ != run_->request.uuid) {
-      begun_ = run_->request.uuid;
+      // A run that goes on may yet measure a length that is nearer.
+      if (run_->table.run.status != RunStatus::running) begun_ = run_->request.uuid;
       fields_->begin_with(*usual);
     }
   }

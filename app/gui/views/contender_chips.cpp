@@ -77,7 +77,7 @@ std::vector<ContenderChips::Named> ContenderChips::patterns() const {
 
 void ContenderChips::set_implementations(const QList<ListedImplementation>& implementations,
                                          const QString& problem) {
-  implementations_ = implementations;
+  listed_ = implementations;
   unknown_->set_problem(problem);
   fill();
 }
@@ -123,7 +123,8 @@ QString ContenderChips::reason_against(const PatternAndImplementation& pair) con
 }
 
 void ContenderChips::fill() {
-  // Checked ones that nobody has listed have chips too.
+  // Checked ones that nobody has listed have chips too, as long as they are checked.
+  implementations_ = listed_;
   for (const auto& [pattern, implementation] : checked_) {
     if (std::ranges::find(implementations_, implementation, &ListedImplementation::id) ==
         implementations_.end())

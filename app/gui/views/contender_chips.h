@@ -58,7 +58,7 @@ class ContenderChips : public QWidget {
   [[nodiscard]] QString reason_against(const PatternAndImplementation& pair) const;
   void say_impossible();
 
-  QList<ListedImplementation> implementations_;
+  QList<ListedImplementation> listed_, implementations_;  // of the program; and checked ones
   bool of_models_ = false;
   QStringList shown_;  // patterns
   std::vector<PatternAndImplementation> checked_;

@@ -514,15 +514,31 @@ void NewRunDialog::show_checked(CheckedDraft checked) {
   if (ok) Q_EMIT forecast_wanted(checked_.sweep_text);
 }
 
+void NewRunDialog::set_foreseeing(bool foreseeing) {
+  if (std::exchange(foreseeing_, foreseeing) != foreseeing) show_estimate();
+}
+
+void NewRunDialog::showEvent(QShowEvent* event) {
+  QDialog::showEvent(event);
+  if (checked_.ok()) Q_EMIT forecast_wanted(checked_.sweep_text);
+}
+
+// Whoever computes for a form that is gone would disturb what is measured.
+void NewRunDialog::hideEvent(QHideEvent* event) {
+  QDialog::hideEvent(event);
+  Q_EMIT forecast_wanted({});
+}
+
 void NewRunDialog::show_estimate() {
   if (!checked_.ok()) return estimate_->clear();
   QStringList parts{counted(checked_.heats, tr("heat"), tr("heats")),
                     counted(checked_.cells, tr("cell"), tr("cells")),
                     tr("up to %1 of measuring, with set-up and checks on top")
                         .arg(duration_words(checked_.longest_seconds))};
-  const QString memory = memory_words(forecast_, contenders_->checked());
+  const QString memory = foreseeing_ ? tr("its memory is being foreseen…")
+                                     : memory_words(forecast_, contenders_->checked());
   if (!memory.isEmpty()) parts.append(memory);
-  if (!forecast_.problem.isEmpty())
+  if (!foreseeing_ && !forecast_.problem.isEmpty())
     parts.append(tr("what is possible is not known: %1").arg(forecast_.problem));
   estimate_->setText(parts.join(QStringLiteral(" · ")));
 }

@@ -49,6 +49,8 @@ class NewRunDialog : public QDialog {
                            const QString& problem);
   void set_devices(const QList<ListedDevice>& devices);
   void set_forecast(const Forecast& forecast);
+  /// Whether another forecast is being made: the last one is of another sweep.
+  void set_foreseeing(bool foreseeing);
   /// What the last edit is has been found out.
   [[nodiscard]] bool is_checked() const { return !job_.is_busy(); }
   [[nodiscard]] const CheckedDraft& checked() const { return checked_; }
@@ -61,6 +63,8 @@ class NewRunDialog : public QDialog {
 
  protected:
   void keyPressEvent(QKeyEvent* event) override;
+  void showEvent(QShowEvent* event) override;
+  void hideEvent(QHideEvent* event) override;
 
  private:
   struct Field {
@@ -99,6 +103,7 @@ class NewRunDialog : public QDialog {
   std::string base_text_;            // what the form was filled from
   SweepFile* file_;
   Forecast forecast_;
+  bool foreseeing_ = false;
   CheckedDraft checked_;
   bool from_file_ = false;      // the file was edited last
   bool file_is_wrong_ = false;  // what it holds is no sweep

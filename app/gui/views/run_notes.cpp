@@ -18,12 +18,18 @@ namespace {
 // Hundreds of thousands of letters without a space would take seconds to lay out.
 constexpr int longest_note = 10'000, longest_tags = 1'000;
 
+/// At most so many letters, and no half of one.
+QString beginning_of(const QString& text, qsizetype most) {
+  if (text.size() <= most) return text;
+  return text.left(most > 0 && text[most - 1].isHighSurrogate() ? most - 1 : most);
+}
+
 class NoteField : public QPlainTextEdit {
  protected:
   /// What is pasted is cut before it is laid out; one letter too many is left to be seen.
   void insertFromMimeData(const QMimeData* source) override {
     const qsizetype there = toPlainText().size() - textCursor().selectedText().size();
-    insertPlainText(source->text().left(std::max<qsizetype>(0, longest_note + 1 - there)));
+    insertPlainText(beginning_of(source->text(), std::max<qsizetype>(0, longest_note + 1 - there)));
   }
 };
 
@@ -83,8 +89,8 @@ void RunNotes::show_runs(const std::vector<const RunEntry*>& runs) {
   for (const RunEntry* entry : runs) uuids.append(words(entry->info.id.uuid));
   if (uuids != uuids_) keep();
   uuids_ = uuids;
-  stored_tags_ = common_tags(runs);
-  // What is being typed changes the note that was there when it was begun.
+  // What is being typed changes the tags and the note that were there when it was begun.
+  if (!tags_->isModified()) stored_tags_ = common_tags(runs);
   if (!note_->document()->isModified())
     stored_note_ = runs.size() == 1 ? words(runs.front()->info.note) : QString();
   tags_->setPlaceholderText(runs.size() > 1 ? tr("Tags of %1 runs").arg(runs.size()) : tr("Tags"));
@@ -96,11 +102,16 @@ void RunNotes::show_runs(const std::vector<const RunEntry*>& runs) {
 void RunNotes::fill() {
   // Not what is being typed; and the cursor stays where nothing changes.
   const QString tags = stored_tags_.join(QLatin1Char(' '));
-  if (!tags_->isModified() && tags_->text() != tags) tags_->setText(tags);
+  if (!tags_->isModified() && tags_->text() != tags) {
+    // To change what is not shown would lose it.
+    const bool is_long = tags.size() > longest_tags;
+    tags_->setMaxLength(is_long ? static_cast<int>(tags.size()) : longest_tags);
+    tags_->setReadOnly(is_long);
+    tags_->setText(tags);
+  }
   if (note_->document()->isModified()) return;
-  const QString shown = stored_note_.left(longest_note + 1);
+  const QString shown = beginning_of(stored_note_, longest_note + 1);
   if (note_->toPlainText() != shown) note_->setPlainText(shown);
-  // To change what is not shown would lose it.
   note_->setReadOnly(stored_note_.size() > longest_note);
 }
 
@@ -117,7 +128,7 @@ bool RunNotes::keep() {
   }
   if (note_->document()->isModified()) {
     note_->document()->setModified(false);
-    const QString typed = harmless(note_->toPlainText()).left(longest_note).trimmed();
+    const QString typed = beginning_of(harmless(note_->toPlainText()), longest_note).trimmed();
     ++being_stored_;
     store_.post(&StoreReader::write_note, uuids_.front(), typed,
                 std::exchange(stored_note_, typed));

@@ -120,6 +120,7 @@ QWidget* RunView::build_head() {
   resume_->setObjectName(QStringLiteral("resume_run"));
   resume_->setToolTip(tr("Measures the heats that this run still lacks"));
   resume_->hide();
+  detail_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
   auto* head = new QWidget;
   auto* line = new QHBoxLayout;
   line->setSpacing(space::margin);
@@ -363,7 +364,9 @@ void RunView::show_detail(const RunSnapshot& run) {
                       .arg(counted(run.damaged_cells, tr("damaged cell"), tr("damaged cells"))));
   }
   detail_->setText(detail.join(QStringLiteral(" · ")));
-  detail_->setToolTip(words(report::provenance_line(info)));
+  // In a narrow window the charts need the height more: the rest is in the run's list and its tip.
+  detail_->setMaximumHeight(2 * detail_->fontMetrics().lineSpacing());
+  detail_->setToolTip(detail_->text() + QLatin1Char('\n') + words(report::provenance_line(info)));
 }
 
 void RunView::show_head(const RunSnapshot& run) {
