@@ -200,6 +200,15 @@ TEST(Worker, EndOfInput_EndsIt_AlsoInTheMiddleOfAHeat) {
   EXPECT_EQ(busy.wait_for_end(), 0);
 }
 
+TEST(Worker, EndOfInput_EndsItInTheMiddleOfCostsToo) {
+  WorkerUnderTest worker;
+  json hours = costs_request(R"({"name": "p", "attends": {"document": {"document": "window"}}})");
+  hours["layout_json"] = R"({"items": [{"query": 2, "document": 100000000}]})";
+  worker.send(hours);
+  worker.close_input();
+  EXPECT_EQ(worker.wait_for_end(), 0);
+}
+
 TEST(Worker, ShortRequestsBeforeTheEnd_AreStillAnswered) {
   WorkerUnderTest worker;
   worker.send(hello);
