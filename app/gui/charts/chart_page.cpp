@@ -203,7 +203,8 @@ double ChartPage::lay_out_legend(double left, double width) {
     double height = 0;
     for (int index = row; index < count; index += rows) {
       LegendEntry& entry = legend_[static_cast<std::size_t>(index)];
-      const double x = left + index / rows * (column + gap), text_width = column - sample;
+      const int before = index / rows;  // columns
+      const double x = left + before * (column + gap), text_width = column - sample;
       const double text_height = size_of_lines(font, entry.text, text_width).height();
       entry.rect = QRectF(x, top, column, text_height + 0.2 * em);
       entry.text_rect = QRectF(x + sample, top + 0.1 * em, text_width, text_height);

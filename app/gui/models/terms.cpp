@@ -43,9 +43,10 @@ QString explained(const QString& term) {
                                              "%1: attention of the pattern \"%2\", "
                                              "computed by the implementation \"%3\"")
                      .arg(term, parts[0], parts[1]);
-  if (parts.size() > 2)
+  if (parts.size() > 2) {
     text += QCoreApplication::translate("Terms", ", with a window of %1 tokens to each side")
                 .arg(parts[2]);
+  }
   return text + QLatin1Char('.');
 }
 

@@ -510,9 +510,10 @@ StoreThread::StoreThread(const std::filesystem::path& database)
 StoreThread::~StoreThread() {
   const bool started = thread_.isRunning() || thread_.isFinished();
   // What was posted before is done first.
-  if (thread_.isRunning())
+  if (thread_.isRunning()) {
     QMetaObject::invokeMethod(
         reader_, [] {}, Qt::BlockingQueuedConnection);
+  }
   thread_.quit();
   thread_.wait();
   if (!started) delete reader_;
