@@ -126,10 +126,11 @@ QDialogButtonBox* add_buttons(QDialog& dialog) {
 void show_shortcuts(const QMenuBar& menus, const QList<const Page*>& pages, QWidget* parent) {
   using Shortcuts = RowsModel<Shortcut>;
   QDialog* dialog = make_dialog("shortcuts", in_help("Keyboard shortcuts"), {80, 30}, parent);
-  auto* model = new Shortcuts(
-      {{.title = in_help("Where"), .text = [](const Shortcut& row) { return row.where; }},
-       {.title = in_help("What"), .text = [](const Shortcut& row) { return row.what; }},
-       {.title = in_help("Keys"), .text = [](const Shortcut& row) { return row.keys; }}});
+  const std::vector<Shortcuts::Column> columns{
+      {.title = in_help("Where"), .text = [](const Shortcut& row) { return row.where; }},
+      {.title = in_help("What"), .text = [](const Shortcut& row) { return row.what; }},
+      {.title = in_help("Keys"), .text = [](const Shortcut& row) { return row.keys; }}};
+  auto* model = new Shortcuts(columns);
   model->setParent(dialog);
   model->set_rows(all_shortcuts(menus, pages));
   auto* table = new QTableView;

@@ -43,7 +43,7 @@ class PatternMasks : public QWidget {
   [[nodiscard]] const TitledMask& a() const { return a_; }
   [[nodiscard]] const std::optional<TitledMask>& b() const { return b_; }
   /// Of A.
-  [[nodiscard]] charts::MaskView* mask() const { return views_[0]; }
+  [[nodiscard]] charts::MaskView* mask() const { return views_.front(); }
 
  Q_SIGNALS:
   /// A or B is another mask now, or B is none.
@@ -70,7 +70,7 @@ class PatternMasks : public QWidget {
   [[nodiscard]] std::vector<Partner> partners() const;
   [[nodiscard]] QString title_of(const Partner& partner) const;
   [[nodiscard]] TitledMask titled(const QString& title, const AttentionPattern& pattern) const;
-  [[nodiscard]] charts::MaskView* difference() const { return views_[2]; }
+  [[nodiscard]] charts::MaskView* difference() const { return views_.back(); }
 
   PatternEditor& editor_;
   QLabel *title_, *explanation_;
