@@ -149,7 +149,7 @@ Result<report::Question> question_of(const AnswerCommand& arguments) {
                    : lengths_of("--document-tokens", arguments.document_tokens);
   if (!lengths) return tl::unexpected(lengths.error());
   if (const auto query = arguments.query_tokens; query && of_sequences) {
-    const std::int64_t least = *query + 4;  // [CLS], both [SEP] and a document's token
+    const std::int64_t least = report::sequence_of({}, *query, 1);
     if (lengths->shortest() < least) {
       return fail("sequences of {} tokens hold no document beside a query of {}; give at least {}",
                   lengths->shortest(), *query, least);
