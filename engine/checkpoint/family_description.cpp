@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/checkpoint/family_description.h"
 
+#include <array>
+
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
+
+std::string_view name_of(Kept kept) {
+  constexpr std::array<std::string_view, 4> names{"nothing", "vectors", "token vectors",
+                                                  "token states"};
+  return names.at(static_cast<std::size_t>(kept));
+}
 
 Result<const FamilyDescription*> family_of_model_type(std::string_view model_type) {
   std::vector<std::string_view> known;

@@ -95,10 +95,18 @@ struct FamilyChoice {
   std::string_view pattern{};  // of a row: the built-in pattern of its attention
 };
 
+/// What a family keeps of a document that it encodes by itself before any query is known: nothing,
+/// a vector or some, of a number that its length has no part in, a vector for each token, or the
+/// states of all tokens.
+enum class Kept : std::uint8_t { nothing, vectors, token_vectors, token_states };
+[[nodiscard]] std::string_view name_of(Kept kept);  // "nothing", "vectors", "token vectors", ...
+
 class FamilyDescription {
  public:
   virtual ~FamilyDescription() = default;
   [[nodiscard]] virtual std::string_view id() const = 0;  // "bert"
+
+  [[nodiscard]] virtual Kept keeps() const { return Kept::nothing; }
 
   /// The values of config.json's model_type that it reads.
   [[nodiscard]] virtual std::vector<std::string_view> model_types() const = 0;

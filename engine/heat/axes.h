@@ -47,6 +47,9 @@ struct Axis {
   Of of = Of::all;
   Default at_default = Default::counts;
   Column column = Column::front;
+  /// Younger than the first stored runs of what it belongs to: its neutral default is no part of
+  /// any point's identity.
+  bool came_later = false;
   int nesting = 0;          // the highest runs fastest, in a sweep's heats and down a table
   bool takes_lists = true;  // in a sweep
 
@@ -63,11 +66,11 @@ struct Axis {
   [[nodiscard]] bool is_at_default(const HeatPoint& point) const {
     return get(point) == default_value();
   }
-  /// The one exception from a point's identity: a neutral default, unless the axis is of models and
-  /// the point one of theirs.
+  /// The one exception from a point's identity: a neutral default, unless the axis is of models,
+  /// the point one of theirs, and both were there from the beginning.
   [[nodiscard]] bool adds_to(const HeatPoint& point) const {
     return at_default != Default::neutral || !is_at_default(point) ||
-           (of == Of::models && belongs_to(point));
+           (of == Of::models && belongs_to(point) && !came_later);
   }
 };
 
@@ -91,7 +94,7 @@ inline constexpr std::array heat_axes{
     axis_of<&HeatPoint::operation>(
         {.key = "operation",
          .title = "Operation",
-         .says = "with softmax, or the two products of a window alone; or whole cross-encoders",
+         .says = "with softmax, or the two products of a window alone; or whole re-rankers",
          .words = 3,
          .column = Axis::Column::back}),
     axis_of<&HeatPoint::direction>({.key = "direction",
@@ -203,6 +206,30 @@ inline constexpr std::array heat_axes{
          .of = Axis::Of::models,
          .at_default = Axis::Default::neutral,
          .nesting = 3}),
+    axis_of<&HeatPoint::stage>(
+        {.key = "stage",
+         .title = "Stage",
+         .says = "of models: whole, from token ids to scores; offline, documents into a cache; "
+                 "load, the cache into memory; online, a query against it",
+         .words = 4,
+         .in_titles = "{} stage",
+         .of = Axis::Of::models,
+         .at_default = Axis::Default::neutral,
+         .column = Axis::Column::when_used,
+         .came_later = true,
+         .nesting = 8}),
+    axis_of<&HeatPoint::candidates>(
+        {.key = "candidates",
+         .title = "Candidates",
+         .says = "of models: documents that one query is scored against in a call; 0: as many as "
+                 "the batch has",
+         .in_titles = "{} candidates",
+         .beside_title = "{}",
+         .of = Axis::Of::models,
+         .at_default = Axis::Default::neutral,
+         .column = Axis::Column::when_used,
+         .came_later = true,
+         .nesting = 9}),
     axis_of<&HeatPoint::dtype>({.key = "dtype",
                                 .title = "Dtype",
                                 .says = "of queries, keys, values and outputs",

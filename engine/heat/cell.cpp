@@ -132,11 +132,12 @@ std::string why_impossible(const HeatPoint& point, const Cell& cell) {
                          cell.document_tokens, point.sequence_tokens);
     }
   }
-  if (cell.batch < 0 || cell.batch > std::max<std::int64_t>(point.batch_max, 1))
+  if (cell.batch < 0 || cell.batch > std::max({point.batch_max, point.candidates, std::int64_t{1}}))
     return fmt::format("a batch of {}", cell.batch);
   const CellMemory& memory = cell.memory;
   if (!is_size(memory.requested_bytes) || !is_size(memory.reserved_bytes) ||
-      !is_size(memory.workspace_bytes) || !is_size(memory.process_peak_bytes.value_or(0)))
+      !is_size(memory.workspace_bytes) || !is_size(memory.process_peak_bytes.value_or(0)) ||
+      !is_size(memory.cache_bytes.value_or(0)))
     return "a memory of no possible size";
   const CellWork& work = cell.work;
   for (const double amount : {work.useful_flop, work.least_bytes, work.exponentials,

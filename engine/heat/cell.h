@@ -48,6 +48,9 @@ struct CellMemory {
   // What the process itself grew by at the call's worst moment, as the system saw it; absent where
   // it was not looked at.
   std::optional<std::int64_t> process_peak_bytes = {};
+  // Of what a re-ranker keeps of its documents between the stages offline and online; absent where
+  // it keeps nothing.
+  std::optional<std::int64_t> cache_bytes = {};
 };
 
 /// Whether the process grew by more than its allocators counted: memory that no allocator of ours

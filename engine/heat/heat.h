@@ -61,6 +61,10 @@ struct HeatPoint {
   std::int64_t head_dim = 32;
   std::int64_t layers = 0;        // of models, 0 for other operations
   std::int64_t feed_forward = 0;  // width between the two feed-forward layers; of models likewise
+  Stage stage = Stage::whole;     // of models
+  /// Of models: documents that a call scores one query against, in batches that fit; 0: as many as
+  /// the batch has.
+  std::int64_t candidates = 0;
   DType dtype = DType::float32;
   MemoryOrder memory_order = MemoryOrder::head_major;
   CacheState cache = CacheState::warm;

@@ -35,7 +35,8 @@ json to_json(const CellMemory& memory) {
           {"reserved_bytes", memory.reserved_bytes},
           {"workspace_bytes", memory.workspace_bytes},
           {"process_peak_bytes",
-           memory.process_peak_bytes ? json(*memory.process_peak_bytes) : json(nullptr)}};
+           memory.process_peak_bytes ? json(*memory.process_peak_bytes) : json(nullptr)},
+          {"cache_bytes", memory.cache_bytes ? json(*memory.cache_bytes) : json(nullptr)}};
 }
 
 json to_json(const CellWork& work) {
@@ -127,11 +128,13 @@ Sample read_sample(const JsonField& f) {
 
 CellMemory read_memory(const JsonField& f) {
   const JsonField process_peak = f["process_peak_bytes"];
+  const auto cache = f.member("cache_bytes");
   return {.requested_bytes = f["requested_bytes"].whole(),
           .reserved_bytes = f["reserved_bytes"].whole(),
           .workspace_bytes = f["workspace_bytes"].whole(),
           .process_peak_bytes =
-              process_peak.is_null() ? std::nullopt : std::optional(process_peak.whole())};
+              process_peak.is_null() ? std::nullopt : std::optional(process_peak.whole()),
+          .cache_bytes = !cache || cache->is_null() ? std::nullopt : std::optional(cache->whole())};
 }
 
 CellWork read_work(const JsonField& f) {

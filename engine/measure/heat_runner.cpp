@@ -114,6 +114,7 @@ class HeatRunner {
         workload->place(placement);
         for_each_left([&](std::size_t i) {
           if (const Status ready = workload->prepare(i); !ready) cannot(i, ready.error());
+          if (!failures_[i]) cells_[i].memory.cache_bytes = workload->cache_bytes(i);
         });
         if (!std::exchange(is_checked, true))
           for_each_left([&](std::size_t i) { check(*workload, setting, i); });
@@ -182,8 +183,8 @@ class HeatRunner {
     const auto largest = [&](std::span<const std::size_t> contenders) {
       return largest_batch(workload, contenders, budget);
     };
-    if (workload.shares_batch()) {
-      const std::int64_t common = largest(left);
+    if (const std::int64_t given = workload.given_batch(); given > 0 || workload.shares_batch()) {
+      const std::int64_t common = given > 0 ? given : largest(left);
       for (Cell& cell : cells_) cell.batch = common;
     } else {
       for (const std::size_t& i : left) cells_[i].batch = largest({&i, 1});
@@ -226,6 +227,7 @@ class HeatRunner {
     {
       FirstCall first(setting, i);
       verdict = workload.check(i, first);
+      first.memory.cache_bytes = cells_[i].memory.cache_bytes;
       cells_[i].memory = first.memory;
       first_calls_[i] = {first.time_ns, std::move(first.blocks)};
     }

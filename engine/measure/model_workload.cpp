@@ -4,9 +4,12 @@
 #include "engine/measure/model_workload.h"
 
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <optional>
@@ -16,6 +19,7 @@
 #include "engine/heat/model_row.h"
 #include "engine/measure/random.h"
 #include "engine/measure/workload.h"
+#include "engine/model/document_cache.h"
 #include "engine/model/model_weights.h"
 
 namespace attnscope::measure {
@@ -23,6 +27,9 @@ namespace {
 
 constexpr std::int64_t least_positions = 512;  // what BERT has
 constexpr std::int64_t short_sequence = 1024;
+// Of a heat that says how many candidates there are. Encoding thousands takes hours, and reading
+// what is kept of them as long whatever stands in it.
+constexpr std::int64_t different_documents = 16;
 constexpr std::int32_t separator = 102;     // BERT's [SEP]
 constexpr std::uint64_t first_word = 1000;  // ids below are special tokens and unused ones
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -37,18 +44,43 @@ double worse(double a, double b) {
   return std::isnan(a) || std::isnan(b) ? infinity : std::max(a, b);
 }
 
-double error_of(const ReferenceOutput& reference, const ModelOutput& output, std::size_t item) {
+double error_of(const ReferenceOutput& reference, float score, std::span<const float> state) {
   // States of one query's documents are alike in width.
-  const std::size_t width = output.states.size() / output.scores.size();
-  if (width < reference.state.size()) return infinity;
+  if (state.size() < reference.state.size()) return infinity;
   double largest = 0;
   for (const double value : reference.state) largest = std::max(largest, std::abs(value));
-  double error = std::abs(static_cast<double>(output.scores[item]) - reference.score);
-  for (std::size_t i = 0; i < reference.state.size(); ++i) {
-    const double state = output.states[item * width + i];
-    error = worse(error, std::abs(state - reference.state[i]));
-  }
+  double error = std::abs(static_cast<double>(score) - reference.score);
+  for (std::size_t i = 0; i < reference.state.size(); ++i)
+    error = worse(error, std::abs(static_cast<double>(state[i]) - reference.state[i]));
   return error / largest;
+}
+
+/// The first item's and the last one's of another output, behind what is there.
+void append_ends(const ModelOutput& from, std::size_t items, bool first, ModelOutput& to) {
+  const std::size_t width = from.states.size() / items;
+  const auto row = [&](std::size_t item) {
+    const auto begin = from.states.begin() + static_cast<std::ptrdiff_t>(item * width);
+    to.states.insert(to.states.end(), begin, begin + static_cast<std::ptrdiff_t>(width));
+  };
+  if (first) row(0);
+  row(items - 1);
+}
+
+/// Of a batch of so many, the documents of a small cache again and again, so that reading takes as
+/// long as if all were different.
+DocumentCache repeated(const DocumentCache& cache, const ModelInputs& inputs,
+                       std::int64_t documents) {
+  std::vector<std::int64_t> offsets{0};
+  offsets.reserve(static_cast<std::size_t>(documents) + 1);
+  for (std::int64_t i = 0; i < documents; ++i)
+    offsets.push_back(offsets.back() + cache.rows_of(inputs.document_of(i, documents)));
+  std::vector<std::byte> rows;
+  rows.reserve(static_cast<std::size_t>(cache.bytes() / cache.documents() * documents));
+  for (std::int64_t i = 0; i < documents; ++i) {
+    const auto own = cache.document(inputs.document_of(i, documents));
+    rows.insert(rows.end(), own.begin(), own.end());
+  }
+  return {cache.maker(), cache.width(), std::move(offsets), std::move(rows)};
 }
 
 ModelShape shape_of(const HeatPoint& point) {
@@ -76,6 +108,25 @@ Heat one_item_of_attention(Heat heat) {
   return heat;
 }
 
+/// A file that goes with its owner.
+class CacheFile {
+ public:
+  CacheFile()
+      : path_(std::filesystem::temp_directory_path() /
+              fmt::format("attnscope-cache-{}-{}", ::getpid(), next_++)) {}
+  CacheFile(const CacheFile&) = delete;
+  CacheFile& operator=(const CacheFile&) = delete;
+  ~CacheFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  static inline int next_ = 0;
+  std::filesystem::path path_;
+};
+
 class ModelWorkload final : public Workload {
  public:
   explicit ModelWorkload(const HeatSetting& setting)
@@ -95,31 +146,66 @@ class ModelWorkload final : public Workload {
       }
       one.row = std::move(*row);
       one.family = &family_of(*one.row.family);
+      one.keeps = one.row.family->keeps() != Kept::nothing;
       one.variant = variant_of(contender, one.row, point_);
+      if (!one.keeps && (point_.stage == Stage::offline || point_.stage == Stage::load)) {
+        one.variant = fail("it keeps nothing of documents: all of it is computed online");
+      }
     }
   }
 
   [[nodiscard]] bool shares_batch() const override { return !point_.batch_per_contender; }
+  [[nodiscard]] std::int64_t given_batch() const override { return point_.candidates; }
   // A document has at least its token ids, and a state for each of them.
   [[nodiscard]] std::int64_t item_bytes() const override {
     return point_.sequence_tokens * point_.heads * point_.head_dim;
   }
 
   Result<std::int64_t> needed_bytes(std::size_t contender, std::int64_t batch) override {
+    draw_inputs(batch);
     if (const Status made = prepare(contender); !made) return tl::unexpected(made.error());
-    if (!inputs_ || inputs_->most() < batch) inputs_.emplace(point_, setting_.sizes, batch);
-    return contenders_[contender].model->predicted_peak_bytes(inputs_->batch_of(batch));
+    OneContender& one = contenders_[contender];
+    std::int64_t kept = 0;
+    if (one.encoded) {
+      kept = one.encoded->bytes() / one.encoded->documents() *
+             (point_.candidates > 0 ? point_.candidates : batch);
+      if (point_.stage == Stage::load) return 2 * kept;  // in the file's pages and in memory
+    }
+    if (is_cached(one)) {
+      PairBatch cached = inputs_->batch_of(std::min(batch, inputs_->most()));
+      put_in_place(cached, 0, *one.encoded);
+      const auto least = one.model->predicted_peak_bytes(cached);
+      return least.map([&](std::int64_t bytes) {
+        return kept + bytes / static_cast<std::int64_t>(cached.items.size()) * batch;
+      });
+    }
+    return one.model->predicted_peak_bytes(inputs_->batch_of(batch)).map([&](std::int64_t bytes) {
+      return kept + bytes;
+    });
   }
 
   Result<CellWork> take(std::size_t contender, std::int64_t batch) override {
     OneContender& one = contenders_[contender];
-    one.batch = inputs_->batch_of(batch);
-    return one.model->work(one.batch).map([](const ModelWork& work) {
-      return CellWork{.useful_flop = work.linear_flop + work.attention_flop,
-                      .least_bytes = work.least_bytes,
-                      .exponentials = work.exponentials,
-                      .executed_flop = work.linear_flop + work.executed_attention_flop};
-    });
+    one.documents = batch;
+    if (Status kept = keep(one); !kept) return tl::unexpected(kept.error());
+    if (point_.stage == Stage::load)
+      return CellWork{.least_bytes = 2 * static_cast<double>(*cache_bytes(contender))};
+    const Result<std::vector<ModelWork>> parts = plan_calls(one);
+    if (!parts) return tl::unexpected(parts.error());
+    CellWork all;
+    for (const ModelWork& work : *parts) {
+      all.useful_flop += work.linear_flop + work.attention_flop;
+      all.least_bytes += work.least_bytes;
+      all.exponentials += work.exponentials;
+      all.executed_flop += work.linear_flop + work.executed_attention_flop;
+    }
+    return all;
+  }
+
+  [[nodiscard]] std::optional<std::int64_t> cache_bytes(std::size_t contender) const override {
+    const OneContender& one = contenders_[contender];
+    if (!one.encoded) return std::nullopt;
+    return one.encoded->bytes() / one.encoded->documents() * one.documents;
   }
 
   /// Weights lie elsewhere at every placement, as does what the models made of them. The first ones
@@ -129,57 +215,210 @@ class ModelWorkload final : public Workload {
     for (OneContender& one : contenders_) {
       one.model.reset();
       one.weights.reset();
+      one.kept.reset();
+      one.file.reset();
     }
     draw_weights();
   }
 
   Status prepare(std::size_t contender) override {
     OneContender& one = contenders_[contender];
-    if (one.model) return {};
-    if (!one.variant) return tl::unexpected(one.variant.error());
-    if (!one.weights) draw_weights();
-    auto made = one.family->make(one.weights, *one.variant,
-                                 setting_.heat.contenders[contender].implementation);
-    if (!made) return tl::unexpected(made.error());
-    one.model = std::move(*made);
-    return {};
+    if (!one.model) {
+      if (!one.variant) return tl::unexpected(one.variant.error());
+      if (!one.weights) draw_weights();
+      auto made = one.family->make(one.weights, *one.variant,
+                                   setting_.heat.contenders[contender].implementation);
+      if (!made) return tl::unexpected(made.error());
+      one.model = std::move(*made);
+    }
+    return keep(one);
   }
 
   Verdict check(std::size_t contender, FirstCall& first) override {
-    first.measure([&] { contenders_[contender].checked = score(contender); });
+    OneContender& one = contenders_[contender];
+    first.measure([&] { compute(one, true); });
+    one.checked = output_of(one);
     return {};
   }
 
   Verdict judge(std::size_t contender) override {
-    Verdict alone = judge_attention(contender);
-    if (!alone.wrong.empty()) return alone;
     const OneContender& one = contenders_[contender];
-    const std::size_t documents = one.batch.items.size();
+    if (point_.stage != Stage::load) {
+      Verdict alone = judge_attention(contender);
+      if (!alone.wrong.empty()) return alone;
+    }
+    const auto documents = static_cast<std::size_t>(one.documents);
     ModelReferences references;
     for (const std::size_t item : documents_to_compare(point_.sequence_tokens, documents))
       references.emplace_back(item, &reference_of(contender, item));
-    return measure::judge(references, one.checked, documents, bound_of(one));
+    return measure::judge(references, one.checked, one.made.empty() ? documents : 2, bound_of(one));
   }
 
   void before_rounds() override { attention_.reset(); }  // with its tensors
-  void call(std::size_t contender) override { contenders_[contender].latest = score(contender); }
+  void call(std::size_t contender) override { compute(contenders_[contender], false); }
 
   Verdict judge_sample(std::size_t contender) override {
-    const OneContender& one = contenders_[contender];
-    return judge_again(one.checked, one.latest, bound_of(one));
+    OneContender& one = contenders_[contender];
+    return judge_again(one.checked, output_of(one), bound_of(one));
   }
 
  private:
   struct OneContender {
     ModelRow row{};
     const Family* family = nullptr;
+    bool keeps = false;                             // documents are encoded by themselves
     Result<ModelVariant> variant{};                 // or what it cannot do
+    std::int64_t documents = 0;                     // of a call
+    std::optional<DocumentCache> encoded{};         // the different documents
     std::shared_ptr<const ModelWeights> weights{};  // of the current placement, as is the model
     std::unique_ptr<Model> model{};
-    PairBatch batch{};
-    ModelOutput checked{};  // of the call that was held against the reference
-    ModelOutput latest{};
+    std::optional<DocumentCache> kept{};         // of a call's documents, likewise
+    std::unique_ptr<CacheFile> file{};           // the same to be loaded
+    std::vector<PairBatch> batches{};            // of a call
+    std::vector<std::vector<TokenIds>> texts{};  // the same offline
+    ModelOutput checked{};                       // of the call that was held against the reference
+    // What the latest call left.
+    ModelOutput scored{};
+    std::vector<DocumentCache> made{};
   };
+
+  [[nodiscard]] bool is_cached(const OneContender& one) const {
+    return one.keeps && (point_.stage == Stage::online || point_.stage == Stage::load);
+  }
+
+  void draw_inputs(std::int64_t batch) {
+    const std::int64_t different =
+        point_.candidates > 0 ? std::min(point_.candidates, different_documents) : batch;
+    if (!inputs_ || inputs_->most() < different) inputs_.emplace(point_, setting_.sizes, different);
+  }
+
+  /// Items of a batch that begins at `first` of a call's, by their numbers in the cache.
+  static void put_in_place(PairBatch& batch, std::int64_t first, const DocumentCache& cache) {
+    batch.documents = &cache;
+    for (PairBatch::Item& item : batch.items) {
+      item.document = {};
+      item.cached = first++;
+    }
+  }
+
+  [[nodiscard]] std::vector<TokenIds> different_texts() const {
+    std::vector<TokenIds> texts;
+    for (std::int64_t i = 0; i < inputs_->most(); ++i) texts.push_back(inputs_->document(i));
+    return texts;
+  }
+
+  /// What comes before the stage that is measured.
+  [[nodiscard]] Status keep(OneContender& one) {
+    if (point_.stage == Stage::whole || !one.keeps) return {};
+    // Weights are drawn alike at every placement: documents are encoded once, and their rows moved.
+    if (!one.encoded || one.encoded->documents() < inputs_->most()) {
+      one.encoded.reset();
+      auto encoded = one.model->encode_documents(different_texts(), PairBatch{}.cls);
+      if (!encoded) return tl::unexpected(encoded.error());
+      one.encoded = std::move(*encoded);
+    }
+    if (one.documents == 0 || one.kept || !is_cached(one)) return {};
+    one.kept = repeated(*one.encoded, *inputs_, one.documents);
+    for (std::int64_t first = 0; PairBatch & batch : one.batches) {
+      put_in_place(batch, first, *one.kept);
+      first += static_cast<std::int64_t>(batch.items.size());
+    }
+    if (point_.stage != Stage::load) return {};
+    one.file = std::make_unique<CacheFile>();
+    return one.kept->write(one.file->path());
+  }
+
+  /// The batches of a call and the work of each: one, or, where candidates are given, as few as
+  /// fit.
+  [[nodiscard]] Result<std::vector<ModelWork>> plan_calls(OneContender& one) {
+    std::int64_t together = one.documents;
+    const std::int64_t budget =
+        std::min(setting_.device.memory().free_bytes(), point_.batch_memory_mb << 20);
+    const auto needed = [&](const PairBatch& batch) {
+      return one.model->predicted_peak_bytes(batch);
+    };
+    const PairBatch all = inputs_->batch_of(one.documents);
+    while (true) {
+      one.batches.clear();
+      for (std::int64_t first = 0; first < one.documents; first += together) {
+        const std::int64_t count = std::min(together, one.documents - first);
+        PairBatch& batch = one.batches.emplace_back(PairBatch{.items = {}, .one_query = true});
+        const auto begin = all.items.begin() + first;
+        batch.items.assign(begin, begin + count);
+        if (is_cached(one)) put_in_place(batch, first, *one.kept);
+      }
+      if (point_.candidates == 0 || together == 1) break;
+      const Result<std::int64_t> bytes = needed(one.batches.front());
+      if (!bytes) return tl::unexpected(bytes.error());
+      if (*bytes <= budget) break;
+      together = (together + 1) / 2;
+    }
+    std::vector<ModelWork> works;
+    one.texts.clear();
+    for (const PairBatch& batch : one.batches) {
+      std::vector<TokenIds>& texts = one.texts.emplace_back();
+      for (const PairBatch::Item& item : batch.items) texts.push_back(item.document);
+      auto work = point_.stage == Stage::offline ? one.model->work_of_documents(texts)
+                                                 : one.model->work(batch);
+      if (!work) return tl::unexpected(work.error());
+      works.push_back(*work);
+    }
+    return works;
+  }
+
+  /// One call.
+  void compute(OneContender& one, bool with_states) {
+    one.made.clear();
+    one.scored = {};
+    if (point_.stage == Stage::load) {
+      auto opened = DocumentCache::open(one.file->path(), one.kept->maker());
+      require(opened.map([](const DocumentCache&) {}));
+      one.made.push_back(opened->in_memory());
+      return;
+    }
+    if (point_.stage == Stage::offline) {
+      for (const std::vector<TokenIds>& texts : one.texts) {
+        auto encoded = one.model->encode_documents(texts, PairBatch{}.cls);
+        require(encoded.map([](const DocumentCache&) {}));
+        one.made.push_back(std::move(*encoded));
+      }
+      return;
+    }
+    for (PairBatch& batch : one.batches) {
+      batch.with_states = with_states;
+      auto output = one.model->score(batch);
+      require(output.map([](const ModelOutput&) {}));
+      if (with_states)
+        append_ends(*output, batch.items.size(), &batch == &one.batches.front(), one.scored);
+      one.scored.scores.insert(one.scored.scores.end(), output->scores.begin(),
+                               output->scores.end());
+    }
+    // Of the batches between, no state is compared.
+    if (const std::size_t rows = one.batches.size() + 1; with_states && rows > 2) {
+      const std::size_t width = one.scored.states.size() / rows;
+      one.scored.states.erase(one.scored.states.begin() + static_cast<std::ptrdiff_t>(width),
+                              one.scored.states.end() - static_cast<std::ptrdiff_t>(width));
+    }
+  }
+
+  /// Scores of the latest call, with the states of the first and the last document; of a cache,
+  /// what these two score.
+  [[nodiscard]] ModelOutput output_of(OneContender& one) {
+    if (one.made.empty()) return one.scored;
+    ModelOutput ends;
+    const std::array<std::pair<const DocumentCache*, std::int64_t>, 2> both{
+        {{&one.made.front(), 0}, {&one.made.back(), one.made.back().documents() - 1}}};
+    for (const auto& [cache, number] : both) {
+      PairBatch batch{.items = {{.query = inputs_->query(), .document = {}, .cached = number}},
+                      .one_query = true,
+                      .documents = cache};
+      auto output = one.model->score(batch);
+      require(output.map([](const ModelOutput&) {}));
+      ends.scores.push_back(output->scores.front());
+      append_ends(*output, 1, false, ends);
+    }
+    return ends;
+  }
 
   [[nodiscard]] double bound_of(const OneContender& one) const {
     return one.family->error_bound(point_.dtype, shape_of(point_));
@@ -196,13 +435,6 @@ class ModelWorkload final : public Workload {
       for (OneContender& one : contenders_)
         if (one.family != nullptr && one.row.weights == key) one.weights = weights;
     }
-  }
-
-  [[nodiscard]] ModelOutput score(std::size_t contender) {
-    OneContender& one = contenders_[contender];
-    auto output = one.model->score(one.batch);
-    require(output.map([](const ModelOutput&) {}));
-    return std::move(*output);
   }
 
   /// The attention inside the model, row by row, on one item in the memory order of its
@@ -225,17 +457,21 @@ class ModelWorkload final : public Workload {
   const ReferenceOutput& reference_of(std::size_t contender, std::size_t item) {
     const OneContender& one = contenders_[contender];
     const Contender& named = setting_.heat.contenders[contender];
+    const bool is_last = item + 1 == static_cast<std::size_t>(one.documents);
     ModelVariant whole = *one.variant;
     for (const std::string_view shortcut : one.family->shortcuts())
       whole.options.erase(std::string(shortcut));
     const std::string key =
-        fmt::format("{}\n{}\n{}\n{}\n{}", one.family->description().id(),
-                    item + 1 == one.batch.items.size(), fmt::join(whole.options, "+"),
-                    named.window ? named.window->text() : "", named.pattern_json);
+        fmt::format("{}\n{}\n{}\n{}\n{}", one.family->description().id(), is_last,
+                    fmt::join(whole.options, "+"), named.window ? named.window->text() : "",
+                    named.pattern_json);
     const auto known = references_.find(key);
     if (known != references_.end()) return known->second;
-    auto reference =
-        one.family->reference(*one.weights, whole, one.batch.items[item], one.batch.cls);
+    auto reference = one.family->reference(
+        *one.weights, whole,
+        {inputs_->query(),
+         inputs_->document(inputs_->document_of(static_cast<std::int64_t>(item), one.documents))},
+        PairBatch{}.cls);
     require(reference.map([](const ReferenceOutput&) {}));
     return references_.emplace(key, std::move(*reference)).first->second;
   }
@@ -271,11 +507,16 @@ std::span<const std::int32_t> ModelInputs::document(std::int64_t index) const {
                static_cast<std::size_t>(document_tokens_));
 }
 
+std::int64_t ModelInputs::document_of(std::int64_t item, std::int64_t documents) const {
+  if (item + 1 == documents || most_ == 1) return 0;
+  return 1 + item % (most_ - 1);
+}
+
 PairBatch ModelInputs::batch_of(std::int64_t documents) const {
   PairBatch batch{.items = {}, .one_query = true};
   batch.items.reserve(static_cast<std::size_t>(documents));
-  for (std::int64_t d = 1; d < documents; ++d) batch.items.push_back({query_, document(d)});
-  batch.items.push_back({query_, document(0)});
+  for (std::int64_t i = 0; i < documents; ++i)
+    batch.items.push_back({query_, document(document_of(i, documents))});
   return batch;
 }
 
@@ -291,8 +532,13 @@ Verdict judge(const ModelReferences& references, const ModelOutput& output, std:
             fmt::format("it gave {} scores for {} documents", output.scores.size(), documents)};
   }
   double error = 0;
-  for (const auto& [item, reference] : references)
-    error = worse(error, error_of(*reference, output, item));
+  for (const auto& [item, reference] : references) {
+    const std::size_t width = output.states.size() / 2;
+    const std::size_t at = item == 0 ? 0 : width;
+    error =
+        worse(error, error_of(*reference, item == 0 ? output.scores.front() : output.scores.back(),
+                              std::span(output.states).subspan(at, width)));
+  }
   if (!std::ranges::all_of(output.scores, [](float s) { return std::isfinite(s); }))
     return {{.error = infinity, .bound = bound}, "a score is not a number"};
   if (error <= bound) return {{.error = error, .bound = bound}, ""};

@@ -5,6 +5,11 @@
 // documents against the float64 model, and after every timed sample the scores of all documents
 // against those of the call that was checked.
 //
+// Of a re-ranker that encodes documents by themselves, each stage is measured alone: offline calls
+// encode_documents, load maps a cache's file and copies what it holds, online scores against it. A
+// stage is judged by the scores that come out in the end. A family that keeps nothing of documents
+// has no offline and no load stage, and its online stage is all of it.
+//
 //   const ModelInputs inputs(point, sizes, 100);
 //   model->score(inputs.batch_of(8));     // the document compared stands last in every batch
 
@@ -22,17 +27,19 @@ namespace attnscope::measure {
 /// (Schlatt et al., ECIR 2024, Sec. 4.3).
 class ModelInputs {
  public:
-  /// For batches of up to `most` documents.
+  /// `most` different documents; larger batches have them again.
   ModelInputs(const HeatPoint& point, const GroupSizes& sizes, std::int64_t most);
 
   [[nodiscard]] std::int64_t most() const { return most_; }
   /// The last item of every batch is the same document, the first one of all others, so that
   /// contenders with batches of their own share references. Lives as long as the inputs.
   [[nodiscard]] PairBatch batch_of(std::int64_t documents) const;
+  /// The different document, below most(), that is that item of a batch of so many.
+  [[nodiscard]] std::int64_t document_of(std::int64_t item, std::int64_t documents) const;
+  [[nodiscard]] TokenIds document(std::int64_t index) const;
+  [[nodiscard]] TokenIds query() const { return query_; }
 
  private:
-  [[nodiscard]] std::span<const std::int32_t> document(std::int64_t index) const;
-
   std::int64_t most_, document_tokens_;
   std::vector<std::int32_t> query_;
   std::vector<std::int32_t> documents_;  // [most, document_tokens]
@@ -45,8 +52,9 @@ class ModelInputs {
 
 using ModelReferences = std::vector<std::pair<std::size_t, const ReferenceOutput*>>;  // by item
 
-/// An output of as many documents against the references of some of them. The error is the worst of
-/// states and scores, over the largest number of the state.
+/// An output of as many documents, with the states of the first and the last alone, against the
+/// references of these or of one of them. The error is the worst of states and scores, over the
+/// largest number of the state.
 [[nodiscard]] Verdict judge(const ModelReferences& references, const ModelOutput& output,
                             std::size_t documents, double bound);
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/heat/cell.h"
@@ -56,6 +57,8 @@ class Workload {
 
   /// Whether all contenders have the same batch.
   [[nodiscard]] virtual bool shares_batch() const { return true; }
+  /// The batch of all contenders, where the heat says it and memory does not decide; 0 elsewhere.
+  [[nodiscard]] virtual std::int64_t given_batch() const { return 0; }
   /// Bytes that one item takes whoever computes it.
   [[nodiscard]] virtual std::int64_t item_bytes() const = 0;
   /// Bytes that a contender needs for so many items, inputs and outputs included, before any of
@@ -64,6 +67,10 @@ class Workload {
                                                           std::int64_t batch) = 0;
   /// The contender's batch is decided. The work of its calls, or what it cannot do.
   [[nodiscard]] virtual Result<CellWork> take(std::size_t contender, std::int64_t batch) = 0;
+  /// Of what a contender keeps of its items between calls, once it was prepared; absent: nothing.
+  [[nodiscard]] virtual std::optional<std::int64_t> cache_bytes(std::size_t /*contender*/) const {
+    return std::nullopt;
+  }
 
   /// What the contenders share lies elsewhere at every placement, in memory taken anew.
   virtual void place(int placement) = 0;
@@ -86,7 +93,7 @@ class Workload {
 
 /// Operations attention and windowed-matmul.
 [[nodiscard]] std::unique_ptr<Workload> attention_workload(const HeatSetting& setting);
-/// Operation model: whole cross-encoders, from token ids to scores.
+/// Operation model: re-rankers, from token ids to scores or a stage of that.
 [[nodiscard]] std::unique_ptr<Workload> model_workload(const HeatSetting& setting);
 
 /// Throws std::runtime_error with the error: for calls, whose errors end the contender as crashed.

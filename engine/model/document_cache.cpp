@@ -226,6 +226,20 @@ Status DocumentCache::write(const std::filesystem::path& path) const {
   return write_safetensors(path, tensors, words);
 }
 
+DocumentCache DocumentCache::in_memory() const {
+  DocumentCache copy;
+  copy.maker_ = maker_;
+  copy.width_ = width_;
+  copy.format_ = format_;
+  copy.error_ = error_;
+  copy.offsets_ = offsets_;
+  copy.own_.assign(rows_.begin(), rows_.end());
+  copy.own_scales_.assign(scales_.begin(), scales_.end());
+  copy.rows_ = copy.own_;
+  copy.scales_ = copy.own_scales_;
+  return copy;
+}
+
 Result<DocumentCache> DocumentCache::narrowed(VectorFormat format) const {
   if (format != VectorFormat::float16 && format != VectorFormat::int8) {
     return fail("documents are kept smaller in float16 or int8, not in {}", name_of(format));

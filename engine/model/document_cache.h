@@ -62,6 +62,8 @@ class DocumentCache {
   [[nodiscard]] static Result<DocumentCache> open(const std::filesystem::path& path,
                                                   const Maker& maker);
   [[nodiscard]] Status write(const std::filesystem::path& path) const;
+  /// The same with rows of its own, read from the file where they are mapped.
+  [[nodiscard]] DocumentCache in_memory() const;
   /// The same documents in float16, or in int8 with a scale for each row (its largest number is
   /// 127), rounded to the nearest. Errors: rows that are in a smaller format already, a number that
   /// float16 has not.

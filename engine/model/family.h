@@ -46,6 +46,8 @@ struct PairBatch {
   bool one_query = false;
   /// Documents that were encoded before; null: they are token ids.
   const DocumentCache* documents = nullptr;
+  /// false: scores alone are wanted.
+  bool with_states = true;
 };
 
 /// What a model computes with beside its weights.

@@ -14,6 +14,7 @@ constexpr std::array<std::string_view, 2> directions{"forward", "forward-backwar
 constexpr std::array<std::string_view, 2> memory_orders{"head-major", "token-major"};
 constexpr std::array<std::string_view, 2> caches{"warm", "cold"};
 constexpr std::array<std::string_view, 2> devices{"cpu", "cuda"};
+constexpr std::array<std::string_view, 4> stages{"whole", "offline", "load", "online"};
 constexpr std::array<std::string_view, 3> dtypes{"float32", "float16", "bfloat16"};
 
 template <typename Enum>
@@ -42,6 +43,9 @@ std::string_view name_of(CacheState value) {
 }
 std::string_view name_of(DeviceKind value) {
   return devices[static_cast<std::size_t>(value)];
+}
+std::string_view name_of(Stage value) {
+  return stages[static_cast<std::size_t>(value)];
 }
 std::string_view name_of(DType value) {
   return dtypes[static_cast<std::size_t>(value)];

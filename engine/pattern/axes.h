@@ -12,7 +12,7 @@
 namespace attnscope {
 
 /// windowed-matmul: the two products only (the paper's Fig. 2a). attention: with softmax.
-/// model: a whole cross-encoder (Fig. 2b).
+/// model: a whole re-ranker (Fig. 2b).
 enum class Operation : std::uint8_t { windowed_matmul, attention, model };
 enum class Direction : std::uint8_t { forward, forward_backward };
 /// head-major: [batch, heads, tokens, dim]; token-major: [tokens, heads, dim].
@@ -21,12 +21,17 @@ enum class MemoryOrder : std::uint8_t { head_major, token_major };
 /// left them, or in main memory alone.
 enum class CacheState : std::uint8_t { warm, cold };
 enum class DeviceKind : std::uint8_t { cpu, cuda };
+/// Of a re-ranker. whole: from the token ids of query and documents to scores. offline: documents
+/// into what is kept of them, before any query is known. load: that from its file into memory.
+/// online: a query against what is kept.
+enum class Stage : std::uint8_t { whole, offline, load, online };
 
 [[nodiscard]] std::string_view name_of(Operation value);  // "windowed-matmul", "attention", "model"
 [[nodiscard]] std::string_view name_of(Direction value);  // "forward", "forward-backward"
 [[nodiscard]] std::string_view name_of(MemoryOrder value);  // "head-major", "token-major"
 [[nodiscard]] std::string_view name_of(CacheState value);   // "warm", "cold"
 [[nodiscard]] std::string_view name_of(DeviceKind value);   // "cpu", "cuda"
+[[nodiscard]] std::string_view name_of(Stage value);        // "whole", "offline", "load", "online"
 [[nodiscard]] std::string_view name_of(DType value);        // "float32", "float16", "bfloat16"
 
 // Errors list the known names and the nearest.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "engine/heat/axes.h"
@@ -33,6 +34,17 @@ Value measured(const Row& row, T value) {
   } else {
     return Value(value);
   }
+}
+
+/// The time that one call in twenty goes beyond, the nearest rank over all samples.
+double p95_ns(const StoredCell& cell) {
+  std::vector<double> times;
+  times.reserve(cell.cell.samples.size());
+  for (const Sample& sample : cell.cell.samples) times.push_back(sample.time_ns);
+  if (times.empty()) return std::numeric_limits<double>::quiet_NaN();
+  const std::size_t rank = (times.size() * 95 + 99) / 100 - 1;
+  std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(rank));
+  return times[rank];
 }
 
 /// Work is known of a cell that was planned, even if it then did not fit.
@@ -107,6 +119,7 @@ constexpr std::array measured_columns{
     Column{"median_ms", [](const Row& r) { return measured(r, r.cell.summary.median_ns / 1e6); }},
     Column{"low_ms", [](const Row& r) { return measured(r, r.cell.summary.low_ns / 1e6); }},
     Column{"high_ms", [](const Row& r) { return measured(r, r.cell.summary.high_ns / 1e6); }},
+    Column{"p95_ms", [](const Row& r) { return measured(r, p95_ns(r.cell) / 1e6); }},
     Column{"samples",
            [](const Row& r) { return measured(r, std::int64_t{r.cell.summary.samples}); }},
     Column{"placements",
@@ -146,6 +159,11 @@ constexpr std::array measured_columns{
            [](const Row& r) {
              const auto& peak = r.cell.cell.memory.process_peak_bytes;
              return peak ? measured(r, *peak) : Value();
+           }},
+    Column{"cache_bytes",
+           [](const Row& r) {
+             const auto& cache = r.cell.cell.memory.cache_bytes;
+             return cache ? measured(r, *cache) : Value();
            }},
     Column{
         "relative_error",

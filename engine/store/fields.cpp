@@ -40,7 +40,8 @@ std::string neutral_value(const Axis& axis) {
 struct LaterColumn {
   std::string_view table, name, type;
 };
-constexpr std::array<LaterColumn, 6> later_columns{{
+constexpr std::array<LaterColumn, 7> later_columns{{
+    {"cells", "cache_bytes", "INTEGER"},
     {"samples", "cpu_ns", "REAL"},
     {"samples", "waited_ns", "REAL"},
     {"restarts", "fingerprint", "INTEGER"},
@@ -67,11 +68,12 @@ bool lacks(const std::vector<std::string>& columns, const Axis& axis) {
 
 /// "row.process, row.round, NULL": of the listed columns, those that came later only where they
 /// are.
-std::string values_of(const Database& database, std::string_view table, std::string_view columns) {
-  std::string values = qualified("row", columns);
+std::string values_of(const Database& database, std::string_view table, std::string_view columns,
+                      std::string_view alias = "row") {
+  std::string values = qualified(alias, columns);
   const std::vector<std::string> present = columns_of(database, table);
   for (const LaterColumn& later : later_columns) {
-    const std::string value = fmt::format("row.{}", later.name);
+    const std::string value = fmt::format("{}.{}", alias, later.name);
     const std::size_t place = values.find(value);
     if (later.table == table && place != std::string::npos && !has(present, later.name))
       values.replace(place, value.size(), "NULL");
@@ -93,9 +95,11 @@ Result<RowValues> row_values(const Database& database, const std::filesystem::pa
         file.string(), in_a_sentence(column));
   }
   RowValues values{.point = {},
+                   .cell = values_of(database, "cells", cell_columns),
                    .sample = values_of(database, "samples", sample_columns),
                    .restart = values_of(database, "restarts", restart_columns),
                    .progress = values_of(database, "progress", progress_columns),
+                   .joined_cell = values_of(database, "cells", cell_columns, "cells"),
                    .heat = values_of(database, "heats", heat_columns),
                    .state_print = values_of(database, "runs", "state_fingerprint")};
   for (const Axis& axis : heat_axes) {
@@ -107,9 +111,11 @@ Result<RowValues> row_values(const Database& database, const std::filesystem::pa
 
 RowValues all_row_values() {
   return {.point = qualified("row", point_columns()),
+          .cell = qualified("row", cell_columns),
           .sample = qualified("row", sample_columns),
           .restart = qualified("row", restart_columns),
           .progress = qualified("row", progress_columns),
+          .joined_cell = qualified("cells", cell_columns),
           .heat = qualified("row", heat_columns),
           .state_print = qualified("row", "state_fingerprint")};
 }

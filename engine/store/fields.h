@@ -30,7 +30,8 @@ inline constexpr std::string_view run_columns =
 inline constexpr std::string_view cell_columns =
     "pattern, implementation, attention_window, name, pattern_json, model, status, reason, batch, "
     "query_tokens, document_tokens, relative_error, error_bound, requested_bytes, reserved_bytes, "
-    "workspace_bytes, process_peak_bytes, useful_flop, least_bytes, exponentials, executed_flop, "
+    "workspace_bytes, process_peak_bytes, cache_bytes, useful_flop, least_bytes, exponentials, "
+    "executed_flop, "
     "executed_bytes, "
     "settled, median_ns, low_ns, high_ns, sample_count, placement_count";
 inline constexpr std::string_view sample_columns =
@@ -54,7 +55,8 @@ inline constexpr std::string_view ceilings_columns =
 struct RowValues {
   std::string point;  // of heats: an axis' column or, where it is missing, the neutral default
   // NULL for a missing column.
-  std::string sample, restart, progress;
+  std::string cell, sample, restart, progress;
+  std::string joined_cell;  // of a row called `cells`, beside its heat's
   std::string heat;         // what is not its point
   std::string state_print;  // of runs: their state_fingerprint
   friend bool operator==(const RowValues&, const RowValues&) = default;
@@ -206,7 +208,7 @@ void visit_cell(Visitor& visit, OneCell& cell, Summary& summary) {
   auto& [contender, status, reason, batch, query_tokens, document_tokens, samples, relative_error,
          error_bound, memory, work, settled] = cell;
   auto& [pattern, implementation, window, name, pattern_json, model] = contender;
-  auto& [requested, reserved, workspace, process_peak] = memory;
+  auto& [requested, reserved, workspace, process_peak, cache] = memory;
   auto& [useful_flop, least_bytes, exponentials, executed_flop, executed_bytes] = work;
   auto& [median, low, high, sample_count, placement_count] = summary;
   visit_all(visit, pattern, implementation, window, name, pattern_json);
@@ -214,6 +216,7 @@ void visit_cell(Visitor& visit, OneCell& cell, Summary& summary) {
   visit_all(visit, status, reason, batch, query_tokens, document_tokens, relative_error,
             error_bound, requested, reserved, workspace);
   visit_unless(!process_peak, visit, process_peak);
+  visit_unless(!cache, visit, cache);
   visit_all(visit, useful_flop, least_bytes, exponentials, executed_flop, executed_bytes, settled,
             median, low, high, sample_count, placement_count);
 }

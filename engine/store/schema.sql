@@ -7,7 +7,7 @@
 -- that there is no value. Fingerprints are FNV-1a (64 bit, stored as signed) over the row's values as
 -- engine/store/fingerprint.h serialises them; a row that does not match its own is damaged. So is one
 -- whose values cannot be (why_impossible in engine/heat/cell.h): anyone can reckon a fingerprint.
--- A file may lack a column that came later (an axis of heats; cpu_ns and waited_ns of samples; the
+-- A file may lack a column that came later (an axis of heats; cache_bytes of cells; cpu_ns and waited_ns of samples; the
 -- fingerprints of heats, restarts, progress and of a run's state, whose rows are then under none).
 
 -- One execution of a sweep on one machine.
@@ -95,6 +95,7 @@ CREATE TABLE cells (
   reserved_bytes INTEGER NOT NULL,           -- the same after the allocator's rounding and caching
   workspace_bytes INTEGER NOT NULL,          -- the part of it handed to the kernel as workspace
   process_peak_bytes INTEGER,                -- what the process grew by as the system saw it; NULL: not looked at
+  cache_bytes INTEGER,                       -- of a re-ranker's encoded documents; NULL: it keeps none
   useful_flop REAL NOT NULL,
   least_bytes REAL NOT NULL,
   exponentials REAL NOT NULL,

@@ -439,7 +439,7 @@ Result<std::vector<StoredCell>> Store::cells(const RunId& run, bool with_samples
             "{}, {} FROM heats AS row JOIN cells ON cells.heat_id = row.id WHERE row.run_number = "
             "? "
             "ORDER BY row.id, cells.ordinal",
-            own.values.point, store::qualified("cells", store::cell_columns)));
+            own.values.point, own.values.joined_cell));
     Statement samples(
         own.database,
         fmt::format("SELECT {}, outlier FROM samples AS row WHERE cell_id = ? ORDER BY ordinal",

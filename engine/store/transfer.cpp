@@ -28,9 +28,6 @@ struct Level {
   std::string values = {};  // what is copied into them, of a row called `row`; empty: the same
 };
 
-const Level cell_level{
-    "cells", "heat_id",
-    fmt::format("ordinal, {}, samples_fingerprint, fingerprint", store::cell_columns)};
 const Level ceilings_level{"ceilings", "run_number",
                            fmt::format("{}, fingerprint", store::ceilings_columns)};
 const Level rate_level{"copy_rates", "ceilings_id", "ordinal, working_set_bytes, bytes_per_second"};
@@ -137,13 +134,16 @@ class Copier {
     const Level heats{"heats", "run_number",
                       fmt::format("{}, {}", store::heat_columns, store::point_columns()),
                       fmt::format("{}, {}", values_.heat, values_.point)};
+    constexpr std::string_view of_cells = "ordinal, {}, samples_fingerprint, fingerprint";
+    const Level cells{"cells", "heat_id", fmt::format(of_cells, store::cell_columns),
+                      fmt::format(of_cells, values_.cell)};
     const Level samples{"samples", "cell_id",
                         fmt::format("ordinal, {}, outlier", store::sample_columns),
                         fmt::format("ordinal, {}, outlier", values_.sample)};
     return copy_each(
         heats, number, into,
         [&](std::int64_t heat, std::int64_t new_heat) {
-          copy_each(cell_level, heat, new_heat, [&](std::int64_t cell, std::int64_t new_cell) {
+          copy_each(cells, heat, new_heat, [&](std::int64_t cell, std::int64_t new_cell) {
             copy_all(samples, cell, new_cell);
           });
         },

@@ -97,6 +97,14 @@ void check_models(const JsonField& root, Values& values) {
        "leave it out"},
       {"documents", "1", ", which scores pairs; leave it out"},
   }};
+  const auto has = [&](std::string_view key, std::int64_t value) {
+    return std::ranges::find(values_of(values, key), value) != values_of(values, key).end();
+  };
+  if (values_of(values, "candidates") != std::vector<std::int64_t>{0}) {
+    if (has("candidates", 0))
+      root["candidates"].wrong(
+          "holds 0, which is as many as a batch has; leave it out or give numbers from 1 on");
+  }
   for (const Rule& rule : rules) {
     const auto& asked = values_of(values, rule.key);
     if (asked.size() == 1 && text_of(*find_axis(rule.key), asked.front()) == rule.value) continue;
@@ -182,7 +190,14 @@ StopRule read_stop(const JsonField& root) {
 void add_points(const Values& values, std::span<const std::size_t> nesting, HeatPoint& point,
                 std::vector<HeatPoint>& points) {
   if (nesting.empty()) {
+    const bool is_offline = point.stage == Stage::offline;
+    const auto& candidates =
+        values[static_cast<std::size_t>(find_axis("candidates") - heat_axes.data())];
+    if (is_offline && point.candidates != candidates.front()) return;
     points.push_back(point);
+    // Documents are encoded before there is a query, by batches: once for all numbers of
+    // candidates.
+    if (is_offline) points.back().candidates = 0;
     if (point.operation == Operation::model && point.feed_forward == 0) {
       points.back().feed_forward = feed_forward_factor * point.heads * point.head_dim;
     }

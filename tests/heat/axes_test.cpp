@@ -63,6 +63,9 @@ TEST(Axes, ANeutralDefault_AddsNothingToAPointsIdentity) {
   EXPECT_THAT(point_key(attention), testing::Not(HasSubstr("batch_per_contender=")));
   EXPECT_THAT(point_key(attention), HasSubstr("shared_query=false"));
   EXPECT_THAT(point_key(model), HasSubstr("batch_per_contender=false"));
+  // What was stored before there were stages keeps its identity.
+  EXPECT_THAT(point_key(model), testing::Not(HasSubstr("stage=")));
+  EXPECT_THAT(point_key(model), testing::Not(HasSubstr("candidates=")));
 }
 
 TEST(Axes, EachOfThem_TravelsInMessages) {

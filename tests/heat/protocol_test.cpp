@@ -117,6 +117,7 @@ Cell random_cell(Random& r) {
   cell.error_bound = r.maybe_real();
   cell.memory = {r.whole(), r.whole(), r.whole(), std::nullopt};
   if (r.truth()) cell.memory.process_peak_bytes = r.whole();
+  if (r.truth()) cell.memory.cache_bytes = r.whole();
   cell.work = {r.real(), r.real(), r.real(), r.real(), r.real()};
   cell.settled = r.truth();
   return cell;
@@ -159,6 +160,7 @@ void expect_equal(const Cell& a, const Cell& b) {
   EXPECT_EQ(a.memory.reserved_bytes, b.memory.reserved_bytes);
   EXPECT_EQ(a.memory.workspace_bytes, b.memory.workspace_bytes);
   EXPECT_EQ(a.memory.process_peak_bytes, b.memory.process_peak_bytes);
+  EXPECT_EQ(a.memory.cache_bytes, b.memory.cache_bytes);
   EXPECT_EQ(a.work.useful_flop, b.work.useful_flop);
   EXPECT_EQ(a.work.least_bytes, b.work.least_bytes);
   EXPECT_EQ(a.work.exponentials, b.work.exponentials);

@@ -86,6 +86,75 @@ TEST(ModelHeat, EveryLateInteraction_IsRightAndMeasured) {
        model("cross-bert", "segment")});
 }
 
+std::vector<Contender> one_of_each_kept() {
+  return {model("cross-bert", "segment"), model("dual-bert", "segment"),
+          model("mixencoder-a+contexts-2", "segment"), model("colbert", "segment"),
+          model("deformer+top-layers-1", "segment")};
+}
+
+/// Of as many numbers as those of a document of sequences of 64 tokens with 5 in the query.
+std::vector<std::int64_t> bytes_kept(std::int64_t documents) {
+  const std::int64_t hidden = 64, tokens = 58;
+  return {0, documents * hidden * 4, documents * 2 * hidden * 4, documents * tokens * 128 * 4,
+          documents * tokens * hidden * 4};
+}
+
+TEST(ModelStages, Online_ScoresEveryCandidateAgainstTheCache) {
+  auto request = model_heat(one_of_each_kept());
+  request.heat.point.stage = Stage::online;
+  request.heat.point.candidates = 40;  // more than there are different documents
+  const HeatResult result = run_models(request);
+  const auto kept = bytes_kept(40);
+  for (std::size_t i = 0; i < result.cells.size(); ++i) {
+    const Cell& cell = result.cells[i];
+    SCOPED_TRACE(cell.contender.id());
+    ASSERT_EQ(cell.status, CellStatus::ok) << cell.reason;
+    EXPECT_EQ(cell.batch, 40);
+    EXPECT_LE(*cell.relative_error, *cell.error_bound);
+    EXPECT_GE(cell.samples.size(), 3U);
+    EXPECT_GT(cell.work.useful_flop, 0);
+    EXPECT_EQ(cell.memory.cache_bytes.has_value(), kept[i] > 0);
+  }
+  EXPECT_EQ(result.cells[1].memory.cache_bytes, kept[1]);
+  EXPECT_EQ(result.cells[2].memory.cache_bytes, kept[2]);
+  // All of a cross-encoder is computed online.
+  EXPECT_GT(result.cells[0].work.useful_flop, 10 * result.cells[1].work.useful_flop);
+}
+
+TEST(ModelStages, OfflineAndLoad_AreJudgedByTheScoresThatComeOut) {
+  for (const Stage stage : {Stage::offline, Stage::load}) {
+    auto request = model_heat(one_of_each_kept());
+    request.heat.point.stage = stage;
+    if (stage == Stage::load) request.heat.point.candidates = 5;
+    const HeatResult result = run_models(request);
+    SCOPED_TRACE(name_of(stage));
+    EXPECT_EQ(result.cells[0].status, CellStatus::unsupported);
+    EXPECT_THAT(result.cells[0].reason, HasSubstr("keeps nothing of documents"));
+    for (std::size_t i = 1; i < result.cells.size(); ++i) {
+      const Cell& cell = result.cells[i];
+      SCOPED_TRACE(cell.contender.id());
+      ASSERT_EQ(cell.status, CellStatus::ok) << cell.reason;
+      EXPECT_EQ(cell.batch, stage == Stage::load ? 5 : 3);
+      EXPECT_LE(*cell.relative_error, *cell.error_bound);
+      EXPECT_GE(cell.samples.size(), 3U);
+    }
+  }
+}
+
+TEST(ModelStages, CandidatesThatDoNotFitTogether_AreScoredInParts) {
+  auto request = model_heat({model("full", "dense"), model("dual-bert", "segment")});
+  request.heat.point.sequence_tokens = 512;
+  request.heat.point.candidates = 9;
+  request.heat.point.batch_memory_mb = 8;
+  const HeatResult result = run_models(request);
+  for (const Cell& cell : result.cells) {
+    SCOPED_TRACE(cell.contender.id());
+    ASSERT_EQ(cell.status, CellStatus::ok) << cell.reason;
+    EXPECT_EQ(cell.batch, 9);
+    EXPECT_LE(cell.memory.requested_bytes, 9 << 20);
+  }
+}
+
 TEST(ModelHeat, InteractionInMoreLayersThanThereAre_IsUnsupportedWithItsReason) {
   const HeatResult result = run_models(model_heat({model("mixencoder-b", "segment")}));
   EXPECT_EQ(result.cells[0].status, CellStatus::unsupported);

@@ -115,6 +115,7 @@ Cell random_cell(std::mt19937_64& random) {
   cell.error_bound = maybe(random);
   cell.memory = {some_bytes(random), some_bytes(random), some_bytes(random), std::nullopt};
   if (random() % 2 == 0) cell.memory.process_peak_bytes = some_bytes(random);
+  if (random() % 2 == 0) cell.memory.cache_bytes = some_bytes(random);
   cell.work = {some_real(random), some_real(random), some_real(random), some_real(random),
                some_real(random)};
   cell.settled = random() % 2 == 0;
@@ -192,6 +193,7 @@ bool same(const Cell& a, const Cell& b) {
          a.memory.reserved_bytes == b.memory.reserved_bytes &&
          a.memory.workspace_bytes == b.memory.workspace_bytes &&
          a.memory.process_peak_bytes == b.memory.process_peak_bytes &&
+         a.memory.cache_bytes == b.memory.cache_bytes &&
          equal(a.work.useful_flop, b.work.useful_flop) &&
          equal(a.work.least_bytes, b.work.least_bytes) &&
          equal(a.work.exponentials, b.work.exponentials) &&

@@ -451,6 +451,21 @@ TEST(SweepFile, AbsurdCounts_AreRefusedBeforeTheyAreBuilt) {
               HasSubstr("at most 1000 contenders"));
 }
 
+TEST(SweepFile, StagesAndCandidates_AreAxesOfModels_OfflineHavingNone) {
+  const auto sweep = parse(R"("operation": "model", "contenders": ["dual-bert/segment"],
+    "sequence_tokens": 64, "stage": ["offline", "online"], "candidates": [1, 10, 100])");
+  ASSERT_TRUE(sweep) << sweep.error().message;
+  std::vector<std::pair<Stage, std::int64_t>> points;
+  for (const Heat& heat : sweep->heats)
+    points.emplace_back(heat.point.stage, heat.point.candidates);
+  EXPECT_THAT(points, ElementsAre(std::pair(Stage::offline, 0), std::pair(Stage::online, 1),
+                                  std::pair(Stage::online, 10), std::pair(Stage::online, 100)));
+  EXPECT_THAT(error_with("\"stage\": \"online\""), HasSubstr("is for operation model"));
+  EXPECT_THAT(error_of(R"("operation": "model", "contenders": ["dual-bert/segment"],
+    "sequence_tokens": 64, "candidates": [0, 10])"),
+              HasSubstr("holds 0"));
+}
+
 TEST(SweepFile, BatchPerContender_IsForModelsAlone) {
   EXPECT_THAT(error_with("\"batch\": {\"per_contender\": true}"),
               AllOf(HasSubstr("'batch.per_contender'"), HasSubstr("operation model")));

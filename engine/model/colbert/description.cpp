@@ -27,6 +27,7 @@ std::vector<std::int64_t> punctuation_of_bert() {
 class ColbertDescription final : public LateDescription {
  public:
   [[nodiscard]] std::string_view id() const override { return "colbert"; }
+  [[nodiscard]] Kept keeps() const override { return Kept::token_vectors; }
 
  protected:
   [[nodiscard]] std::string_view body_prefix() const override { return "bert."; }

@@ -18,6 +18,7 @@ constexpr std::array top_layer_options{
 class DeformerDescription final : public LateDescription {
  public:
   [[nodiscard]] std::string_view id() const override { return "deformer"; }
+  [[nodiscard]] Kept keeps() const override { return Kept::token_states; }
 
  protected:
   [[nodiscard]] std::string_view body_prefix() const override { return "bert_model.bert."; }

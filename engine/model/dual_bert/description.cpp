@@ -10,6 +10,7 @@ namespace {
 class DualBertDescription final : public LateDescription {
  public:
   [[nodiscard]] std::string_view id() const override { return "dual-bert"; }
+  [[nodiscard]] Kept keeps() const override { return Kept::vectors; }
 
  protected:
   [[nodiscard]] std::vector<LateRow> late_rows() const override {

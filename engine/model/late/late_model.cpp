@@ -157,7 +157,7 @@ class LateModel final : public Model {
       if (!interacted) return tl::unexpected(interacted.error());
       done.push_back(std::move(*interacted));
     }
-    return collected(groups, done, batch.items.size());
+    return collected(groups, done, batch.items.size(), batch.with_states);
   }
 
   Result<DocumentCache> encode_documents(std::span<const TokenIds> documents,
@@ -273,18 +273,22 @@ class LateModel final : public Model {
 
   /// Every item's at its place; narrower states end in zeros.
   static ModelOutput collected(const std::vector<QueryGroup>& groups,
-                               const std::vector<Interacted>& done, std::size_t items) {
+                               const std::vector<Interacted>& done, std::size_t items,
+                               bool with_states) {
     std::int64_t width = 0;
-    for (const Interacted& one : done) width = std::max(width, one.states.size(1));
+    for (const Interacted& one : done)
+      if (with_states) width = std::max(width, one.states.size(1));
     ModelOutput output{.scores = std::vector<float>(items),
                        .states = std::vector<float>(items * static_cast<std::size_t>(width))};
     for (std::size_t g = 0; g < groups.size(); ++g) {
       const std::vector<float> scores = floats_of(done[g].scores);
+      for (std::size_t i = 0; i < groups[g].items.size(); ++i)
+        output.scores[groups[g].items[i]] = scores[i];
+      if (!with_states) continue;
       const std::vector<float> states = floats_of(done[g].states);
       const auto own = static_cast<std::size_t>(done[g].states.size(1));
       for (std::size_t i = 0; i < groups[g].items.size(); ++i) {
         const std::size_t item = groups[g].items[i];
-        output.scores[item] = scores[i];
         std::copy_n(states.begin() + static_cast<std::ptrdiff_t>(i * own), own,
                     output.states.begin() +
                         static_cast<std::ptrdiff_t>(item * static_cast<std::size_t>(width)));

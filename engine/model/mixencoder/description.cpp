@@ -22,6 +22,7 @@ std::vector<std::int64_t> last_layers(std::int64_t count, std::int64_t layers) {
 class MixEncoderDescription final : public LateDescription {
  public:
   [[nodiscard]] std::string_view id() const override { return "mixencoder"; }
+  [[nodiscard]] Kept keeps() const override { return Kept::vectors; }
 
  protected:
   [[nodiscard]] std::vector<LateRow> late_rows() const override {

@@ -11,6 +11,7 @@ namespace {
 class PolyEncoderDescription final : public LateDescription {
  public:
   [[nodiscard]] std::string_view id() const override { return "poly-encoder"; }
+  [[nodiscard]] Kept keeps() const override { return Kept::vectors; }
 
  protected:
   [[nodiscard]] std::vector<LateRow> late_rows() const override {

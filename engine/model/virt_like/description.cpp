@@ -12,6 +12,7 @@ namespace {
 class VirtLikeDescription final : public LateDescription {
  public:
   [[nodiscard]] std::string_view id() const override { return "virt-like"; }
+  [[nodiscard]] Kept keeps() const override { return Kept::token_states; }
 
  protected:
   [[nodiscard]] std::vector<LateRow> late_rows() const override {

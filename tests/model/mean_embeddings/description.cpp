@@ -7,6 +7,7 @@ namespace {
 class Description final : public FamilyDescription {
  public:
   [[nodiscard]] std::string_view id() const override { return "mean-embeddings"; }
+  [[nodiscard]] Kept keeps() const override { return Kept::vectors; }
   [[nodiscard]] std::vector<std::string_view> model_types() const override { return {id()}; }
 
   [[nodiscard]] ModelConfig read_config(const JsonField& config,
