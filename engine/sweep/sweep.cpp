@@ -97,13 +97,10 @@ void check_models(const JsonField& root, Values& values) {
        "leave it out"},
       {"documents", "1", ", which scores pairs; leave it out"},
   }};
-  const auto has = [&](std::string_view key, std::int64_t value) {
-    return std::ranges::find(values_of(values, key), value) != values_of(values, key).end();
-  };
-  if (values_of(values, "candidates") != std::vector<std::int64_t>{0}) {
-    if (has("candidates", 0))
-      root["candidates"].wrong(
-          "holds 0, which is as many as a batch has; leave it out or give numbers from 1 on");
+  const auto& candidates = values_of(values, "candidates");
+  if (candidates.size() > 1 && std::ranges::find(candidates, 0) != candidates.end()) {
+    root["candidates"].wrong(
+        "holds 0, which is as many as a batch has; leave it out or give numbers from 1 on");
   }
   for (const Rule& rule : rules) {
     const auto& asked = values_of(values, rule.key);
