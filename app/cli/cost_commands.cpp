@@ -211,7 +211,7 @@ std::vector<NamedPattern> shipped_patterns(const Sweep& sweep) {
 /// Those of its contenders, after `patterns`.
 std::vector<NamedPattern> with_own_patterns(const Sweep& sweep,
                                             std::vector<NamedPattern> patterns) {
-  for (const Contender& contender : sweep.heats.front().contenders) {
+  for (const Contender& contender : contenders_of(sweep)) {
     std::string name = contender.pattern;
     if (const auto row = parse_model_row(contender.model); row && of_models(sweep))
       name = row->name;
@@ -226,7 +226,7 @@ std::vector<NamedPattern> with_own_patterns(const Sweep& sweep,
 /// The first window of the sweep, or the widest.
 std::string window_of(const Sweep& sweep, bool widest) {
   std::optional<Window> found;
-  for (const Contender& contender : sweep.heats.front().contenders) {
+  for (const Contender& contender : contenders_of(sweep)) {
     if (!contender.window) continue;
     const bool wider =
         found && !found->is_infinite() &&
@@ -332,10 +332,10 @@ std::string as_text(const Sweep& sweep, const json& answer) {
       counted(answer.at("heats").get<std::size_t>(), "heat"),
       counted(answer.at("cells").get<std::size_t>(), "cell"), seconds, seconds < 10 ? 1 : 0);
   std::size_t width = 32;
-  for (const Contender& contender : sweep.heats.front().contenders)
+  for (const Contender& contender : contenders_of(sweep))
     width = std::max(width, contender.id_without_window().size());
   std::set<std::string> listed;
-  for (const Contender& contender : sweep.heats.front().contenders) {
+  for (const Contender& contender : contenders_of(sweep)) {
     const std::string id = contender.id_without_window();
     if (!listed.insert(id).second) continue;
     std::string words;

@@ -50,6 +50,11 @@ Result<Choice> choice_of(const PlotCommandArguments& arguments) {
   if (!x_scale) return tl::unexpected(x_scale.error());
   const auto y_scale = scale_of("--scale-y", arguments.scale_y);
   if (!y_scale) return tl::unexpected(y_scale.error());
+  if (std::ranges::find(*ys, report::YAxis::stages) != ys->end() && (*x_scale || *y_scale)) {
+    return fail(
+        "--y stages stacks times upon each other, which only a linear axis shows; leave --scale-x "
+        "and --scale-y out");
+  }
   return Choice{*x, std::move(*ys), *x_scale, *y_scale};
 }
 
@@ -153,7 +158,7 @@ void add_plot_command(CLI::App& app, Session& session) {
     command->add_option(name, value, help)->type_name(type);
   };
   add_table_arguments(*command, *arguments);
-  add("--x", arguments->x, "length or window", "AXIS");
+  add("--x", arguments->x, "length, window or candidates", "AXIS");
   add("--y", arguments->y, words_of_views() + "; several, as in time,memory, stand side by side",
       "VALUE");
   add("--facet", arguments->facet, "One panel for each value of this key of --only", "KEY");

@@ -12,9 +12,9 @@
 
 #include "app/cli/command_line.h"
 #include "engine/report/answer.h"
+#include "engine/report/beside.h"
 #include "engine/report/compare.h"
 #include "engine/report/pivot.h"
-#include "engine/report/published.h"
 #include "engine/report/run_description.h"
 #include "kernels/base/sentences.h"
 
@@ -77,13 +77,6 @@ void print_pivot(Session& session, const TableCommand& arguments, report::TableF
 }
 
 void print_beside(Session& session, const TableCommand& arguments, report::TableFormat format) {
-  constexpr std::string_view known = "ecir24-table3";
-  if (arguments.beside != known) {
-    return session.fail(exit_wrong_use,
-                        fmt::format("--beside: there is no published table '{}' to set models "
-                                    "beside; there is {}",
-                                    in_a_sentence(arguments.beside), known));
-  }
   if (arguments.is_pivot() || arguments.growth) {
     return session.fail(
         exit_wrong_use,
@@ -92,7 +85,7 @@ void print_beside(Session& session, const TableCommand& arguments, report::Table
   }
   const auto table = open_table(session, arguments);
   if (!table) return;
-  const auto text = report::write_beside_table3(*table, format);
+  const auto text = report::write_beside(*table, arguments.beside, format);
   if (!text) return session.fail(exit_wrong_use, text.error().message);
   print_result(session, *text);
 }
@@ -267,7 +260,7 @@ void add_table_command(CLI::App& app, Session& session) {
   command
       ->add_option("--beside", arguments->beside,
                    "Whole models in the form of a published table, its numbers beside: "
-                   "ecir24-table3")
+                   "ecir24-table3 or mixencoder-table6")
       ->type_name("TABLE");
   command->add_flag("--growth", arguments->growth,
                     "Time per token, against that of the shortest length");

@@ -66,6 +66,10 @@ struct Axis {
   [[nodiscard]] bool is_at_default(const HeatPoint& point) const {
     return get(point) == default_value();
   }
+  /// Whether the point is one of every value: documents are encoded before there are candidates.
+  [[nodiscard]] bool is_of_every_value(const HeatPoint& point) const {
+    return key == "candidates" && point.stage == Stage::offline;
+  }
   /// The one exception from a point's identity: a neutral default, unless the axis is of models,
   /// the point one of theirs, and both were there from the beginning.
   [[nodiscard]] bool adds_to(const HeatPoint& point) const {

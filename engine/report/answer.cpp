@@ -113,7 +113,7 @@ std::vector<Ranking> rank(const std::vector<const Row*>& rows, XAxis x) {
   const Places places(rows, x);
   std::map<double, std::vector<const Row*>> by_place;
   for (const Row* row : rows) {
-    if (x == XAxis::length || row->cell.cell.contender.window) {
+    if (x != XAxis::window || row->cell.cell.contender.window) {
       by_place[places.of(*row)].push_back(row);
     }
   }
@@ -544,7 +544,7 @@ Result<Table> make_answer_table(const Store& store, const RunInfo& run,
     const std::optional<std::string> text =
         baseline ? std::optional(std::string(*baseline)) : first_measured(*all, x);
     if (!text) return make_table(store, run, std::nullopt, filter);
-    if (x == XAxis::length) return make_table(store, run, *text, filter);
+    if (x != XAxis::window) return make_table(store, run, *text, filter);
     const std::optional<std::string> windowed = windowed_baseline(*all, *text);
     if (windowed && windows_of(*all)[*windowed].size() > 1) {
       Result<Table> table = make_table(store, run, std::nullopt, filter);
@@ -586,9 +586,10 @@ std::vector<Answer> make_answers(const Table& table, XAxis x) {
   std::vector<bool> varying = varying_axes(table.rows);
   // x itself is said at every place.
   std::vector<bool> told = varying;
-  if (x == XAxis::length) {
-    varying[length_axis] = true;
-    told[length_axis] = false;
+  if (x != XAxis::window) {
+    const std::size_t along = place_of_axis(key_along(x));
+    varying[along] = true;
+    told[along] = false;
   }
   const std::string shared = words_of(table.rows.front().cell.point, varying, false);
   for (const std::vector<const Row*>& rows : rows_by_setting(table, x)) {

@@ -28,8 +28,16 @@ struct AxisValue {
 /// A contender's window where it is read like an axis.
 inline constexpr std::string_view window_key = "window";
 
-/// The place of sequence_tokens: lengths head blocks even when there is only one.
-inline constexpr std::size_t length_axis = 2;
+/// An axis' place in heat_axes and in axes_of.
+constexpr std::size_t place_of_axis(std::string_view key) {
+  std::size_t place = 0;
+  while (heat_axes.at(place).key != key) ++place;
+  return place;
+}
+/// Lengths head blocks even when there is only one.
+inline constexpr std::size_t length_axis = place_of_axis("sequence_tokens");
+inline constexpr std::size_t stage_axis = place_of_axis("stage");
+inline constexpr std::size_t candidates_axis = place_of_axis("candidates");
 
 /// The order of a table's blocks: lengths of one setting stand together, ascending.
 [[nodiscard]] bool comes_before(const HeatPoint& a, const HeatPoint& b);

@@ -16,6 +16,7 @@ namespace {
 
 HeatPoint without_x(HeatPoint point, XAxis x) {
   if (x == XAxis::length) point.sequence_tokens = 0;
+  if (x == XAxis::candidates) point.candidates = 0;
   return point;
 }
 
@@ -42,7 +43,7 @@ using Round = Places::Round;
 std::string where(const Crossing& crossing, const Places& places) {
   const bool windows = places.x() == XAxis::window;
   const char* const before = windows ? "w = " : "";
-  const char* const after = windows ? "" : " tokens";
+  const std::string after = places.unit();
   if (!crossing.at) {
     return fmt::format("somewhere between {}{} and {}{}", before, places.number(crossing.after),
                        places.number(crossing.before), after);
@@ -151,6 +152,7 @@ Places::Places(const std::vector<const Row*>& rows, XAxis x) : x_(x) {
 
 double Places::of(const Row& row) const {
   if (x_ == XAxis::length) return static_cast<double>(row.cell.point.sequence_tokens);
+  if (x_ == XAxis::candidates) return candidates_of(row);
   const auto& window = row.cell.cell.contender.window;
   return !window || window->is_infinite() ? infinite_ : keys_of(window->tokens());
 }
@@ -170,26 +172,30 @@ std::string Places::number(double place, Round round) const {
 }
 
 std::string Places::words(double place) const {
-  return x_ == XAxis::window ? fmt::format("w = {}", number(place))
-                             : fmt::format("{} tokens", number(place));
+  return fmt::format("{}{}{}", x_ == XAxis::window ? "w = " : "", number(place), unit());
 }
 
 std::string Places::words(double first, double last) const {
   if (first == last) return words(first);
-  return x_ == XAxis::window ? fmt::format("w = {} to {}", number(first), number(last))
-                             : fmt::format("{} to {} tokens", number(first), number(last));
+  return fmt::format("{}{} to {}{}", x_ == XAxis::window ? "w = " : "", number(first), number(last),
+                     unit());
 }
 
 std::string_view Places::noun() const {
-  return x_ == XAxis::window ? "window" : "length";
+  return x_ == XAxis::candidates ? "number of candidates" : name_of(x_);
+}
+
+std::string Places::unit() const {
+  if (x_ == XAxis::window) return {};
+  return x_ == XAxis::length ? " tokens" : " candidates";
 }
 
 std::string contender_along(const Contender& contender, XAxis x) {
-  return x == XAxis::length ? contender.id() : contender.id_without_window();
+  return x == XAxis::window ? contender.id_without_window() : contender.id();
 }
 
 std::string name_along(const Contender& contender, XAxis x) {
-  return x == XAxis::length ? contender.name : base_name(contender);
+  return x == XAxis::window ? base_name(contender) : contender.name;
 }
 
 std::vector<std::vector<const Row*>> rows_by_setting(const Table& table, XAxis x) {

@@ -16,8 +16,8 @@
 namespace attnscope::report {
 
 /// Where cells lie along x when something is carried from one to the next: a
-/// length at its tokens, a window at the keys that it covers, 2w + 1, so that w
-/// = 0 has a place in logarithms.
+/// length at its tokens, candidates at their number, a window at the keys that it covers, 2w + 1,
+/// so that w = 0 has a place in logarithms.
 class Places {
  public:
   /// The rows of one setting; they tell where infinite windows lie.
@@ -36,8 +36,9 @@ class Places {
   [[nodiscard]] std::string words(double place) const;
   /// "96 to 192 tokens", "w = 4 to 64"; one place where both are the same.
   [[nodiscard]] std::string words(double first, double last) const;
-  /// "length", "window".
+  /// "length", "window", "number of candidates".
   [[nodiscard]] std::string_view noun() const;
+  [[nodiscard]] std::string unit() const;  // behind a number: " tokens"
 
  private:
   XAxis x_;

@@ -28,8 +28,7 @@ Status check_key(std::string_view key, XAxis x) {
   if (std::ranges::find(filter_keys(), key) == filter_keys().end()) {
     return fail("--facet: there is no key '{}'; {}", key, suggest(key, filter_keys()));
   }
-  const bool along_x =
-      x == XAxis::window ? key == window_key : key == "sequence_tokens" || key == "document_tokens";
+  const bool along_x = key == key_along(x) || (x == XAxis::length && key == "document_tokens");
   if (along_x) {
     return fail("--facet: '{}' runs along x already; name another key, or another --x", key);
   }
@@ -70,6 +69,7 @@ Row without_window(Row row) {
 std::string shared_title(const Table& table, XAxis x) {
   std::vector<bool> left_out = varying_axes(table.rows);
   left_out[length_axis] = left_out[length_axis] || x == XAxis::length;
+  left_out[candidates_axis] = left_out[candidates_axis] || x == XAxis::candidates;
   return words_of(table.rows.front().cell.point, left_out, false);
 }
 

@@ -21,10 +21,22 @@ namespace {
 
 // The words of a figure's choices: views, axes, scales.
 
-constexpr std::array<std::string_view, 2> x_names{"length", "window"};
+struct XWords {
+  std::string_view name, key, label;
+};
+// In the order of XAxis.
+constexpr std::array<XWords, 3> x_words{{
+    {"length", "sequence_tokens", "Sequence length (tokens)"},
+    {"window", window_key, "Window w (tokens)"},
+    {"candidates", "candidates", "Candidates of a query"},
+}};
+const XWords& words_of(XAxis x) {
+  return x_words.at(static_cast<std::size_t>(x));
+}
+
 constexpr std::array<std::string_view, 3> scale_names{"linear", "log2", "log10"};
 
-constexpr std::array<View, 7> all_views{{
+constexpr std::array<View, 11> all_views{{
     {YAxis::time, "time", "Time"},
     {YAxis::memory, "memory", "Memory"},
     {YAxis::ratio, "ratio", "Ratio to the baseline", true},
@@ -32,6 +44,10 @@ constexpr std::array<View, 7> all_views{{
     {YAxis::roofline, "roofline", "Roofline"},
     {YAxis::executed, "executed", "Executed over useful work"},
     {YAxis::per_token, "per-token", "Time per token"},
+    {YAxis::per_query, "per-query", "Time per query", false, true},
+    {YAxis::stages, "stages", "Stages", false, true},
+    {YAxis::cache, "cache", "Kept of documents", false, true},
+    {YAxis::space, "space", "Space over time", false, true},
 }};
 
 template <typename Names>
@@ -88,6 +104,21 @@ Drawn measured_value(const Row& row, YAxis axis) {
       const double flop = row.cell.cell.work.useful_flop;  // 1 FLOP/ns is 1 GFLOP/s
       return value(flop / time.median_ns, flop / time.high_ns, flop / time.low_ns);
     }
+    case YAxis::stages:
+      return value(time.median_ns / (1e6 * documents), time.low_ns / (1e6 * documents),
+                   time.high_ns / (1e6 * documents));
+    case YAxis::per_query:
+      if (row.cell.point.stage == Stage::offline) {
+        return {std::nullopt, "documents are encoded before there is a query"};
+      }
+      return value(time.median_ns / 1e6, time.low_ns / 1e6, time.high_ns / 1e6);
+    case YAxis::cache:
+    case YAxis::space: {
+      const auto& kept = row.cell.cell.memory.cache_bytes;
+      if (!kept) return {std::nullopt, "nothing is kept of its documents"};
+      const double mb = static_cast<double>(*kept) / 1e6;
+      return value(mb, mb, mb);
+    }
     case YAxis::ratio:
       break;
   }
@@ -104,17 +135,16 @@ Drawn draw(const Row& row, YAxis axis) {
   return drawn;
 }
 
-/// An error when rows that would lie on one line differ in more than x.
-Status check_one_setting(const Table& table, XAxis x) {
-  const std::vector<bool> varying = varying_axes(table.rows);
-  if (table.rows.empty()) return {};
-  const std::vector<AxisValue> first = axes_of(table.rows.front().cell.point);
+/// An error when rows that would lie on one line differ in more than `key`.
+Status check_one_setting(const std::vector<const Row*>& rows, std::string_view key) {
+  const std::vector<bool> varying = varying_axes(rows);
+  if (rows.empty()) return {};
+  const std::vector<AxisValue> first = axes_of(rows.front()->cell.point);
   for (std::size_t i = 0; i < varying.size(); ++i) {
-    const bool drawn_along = x == XAxis::length && i == length_axis;
-    if (!varying[i] || drawn_along) continue;
+    if (!varying[i] || first[i].key == key) continue;
     std::vector<std::string> values;
-    for (const Row& row : table.rows) {
-      const std::string text = axes_of(row.cell.point)[i].value;
+    for (const Row* row : rows) {
+      const std::string text = axes_of(row->cell.point)[i].value;
       if (std::ranges::find(values, text) == values.end()) values.push_back(text);
     }
     std::string all;
@@ -123,6 +153,15 @@ Status check_one_setting(const Table& table, XAxis x) {
                 first[i].key, all, first[i].key, values.front());
   }
   return {};
+}
+
+/// Documents are encoded before there are candidates: what differs in these alone is one setting.
+Status check_stages(const Table& table) {
+  std::vector<const Row*> encoding, scoring;
+  for (const Row& row : table.rows)
+    (row.cell.point.stage == Stage::offline ? encoding : scoring).push_back(&row);
+  if (Status one = check_one_setting(encoding, heat_axes[stage_axis].key); !one) return one;
+  return check_one_setting(scoring, heat_axes[stage_axis].key);
 }
 
 /// Where a window lies on the x axis; an infinite one at the longest document's length, which it
@@ -170,11 +209,17 @@ void add(Series& series, const Row& row, YAxis y, double x, const std::string& l
   }
 }
 
-void add_along_lengths(Figure& figure, const Table& table, YAxis y) {
+double place_of(const Row& row, XAxis x) {
+  if (x == XAxis::length) return static_cast<double>(row.cell.point.sequence_tokens);
+  if (x == XAxis::candidates) return candidates_of(row);
+  const auto& window = row.cell.cell.contender.window;
+  return window ? place_of(*window, row) : 0;
+}
+
+void add_along_points(Figure& figure, const Table& table, XAxis x, YAxis y) {
   for (const Row& row : table.rows) {
     const Contender& contender = row.cell.cell.contender;
-    add(series_of(figure, contender.name, contender.id()), row, y,
-        static_cast<double>(row.cell.point.sequence_tokens));
+    add(series_of(figure, contender.name, contender.id()), row, y, place_of(row, x));
   }
 }
 
@@ -194,33 +239,51 @@ void add_along_windows(Figure& figure, const Table& table, YAxis y,
   figure.x_scale = *places.begin() > 0 ? Scale::log2 : Scale::linear;
 }
 
-/// Every cell at its work per byte, labelled with what the other charts have along x.
-void add_roofline(Figure& figure, const Table& table, XAxis x) {
+/// What other charts have along x, as a point's label.
+std::string label_of(const Row& row, XAxis x) {
+  const auto& window = row.cell.cell.contender.window;
+  if (x == XAxis::window) return window ? "w = " + window->text() : "";
+  return fmt::format("{:.0f} {}", place_of(row, x), x == XAxis::length ? "tokens" : "candidates");
+}
+
+/// Every cell at its own place, the work per byte or the time of a query, labelled with what the
+/// other charts have along x.
+void add_at_own_places(Figure& figure, const Table& table, XAxis x, YAxis y) {
   std::vector<const Row*> rows = all_rows(table.rows);
-  const auto order = [x](const Row* row) {
-    const auto& window = row->cell.cell.contender.window;
-    if (x == XAxis::length) return static_cast<double>(row->cell.point.sequence_tokens);
-    return window ? place_of(*window, *row) : 0.0;
-  };
-  std::ranges::stable_sort(rows, {}, order);
+  std::ranges::stable_sort(rows, {}, [x](const Row* row) { return place_of(*row, x); });
   for (const Row* row : rows) {
     const Contender& contender = row->cell.cell.contender;
-    const bool along_length = x == XAxis::length;
-    Series& series = series_of(figure, along_length ? contender.name : base_name(contender),
-                               along_length ? contender.id() : contender.id_without_window());
-    const std::optional<double> place = work_per_byte(*row);
+    const bool by_window = x == XAxis::window;
+    Series& series = series_of(figure, by_window ? base_name(contender) : contender.name,
+                               by_window ? contender.id_without_window() : contender.id());
+    std::optional<double> place = work_per_byte(*row);
+    if (y == YAxis::space) {
+      const Drawn time = draw(*row, YAxis::per_query);
+      place = time.point ? std::optional(time.point->y) : std::nullopt;
+    }
     if (!place) {
       ++figure.without_place;
       continue;
     }
-    const std::string label = along_length
-                                  ? fmt::format("{} tokens", row->cell.point.sequence_tokens)
-                                  : (contender.window ? "w = " + contender.window->text() : "");
-    add(series, *row, YAxis::roofline, *place, label);
+    add(series, *row, y, *place, label_of(*row, x));
   }
-  figure.ceilings = ceilings_of(table);
   figure.along_x = false;
-  figure.x_label = "Useful work per byte (FLOP/byte)";
+}
+
+/// A bar for each contender, in the table's order, of the times of its stages.
+void add_stages(Figure& figure, const Table& table) {
+  std::vector<std::string> ids;
+  for (const Row& row : table.rows) {
+    const Contender& contender = row.cell.cell.contender;
+    auto at = std::ranges::find(ids, contender.id());
+    if (at == ids.end()) {
+      at = ids.insert(ids.end(), contender.id());
+      figure.x_names.push_back(contender.name);
+    }
+    const std::string stage(name_of(row.cell.point.stage));
+    add(series_of(figure, stage, stage), row, YAxis::stages, static_cast<double>(at - ids.begin()));
+  }
+  figure.x_scale = Scale::linear;
 }
 
 std::string y_label(const Table& table, YAxis y) {
@@ -237,6 +300,13 @@ std::string y_label(const Table& table, YAxis y) {
       return "Executed over useful products";
     case YAxis::roofline:
       return "Useful work per second (GFLOP/s)";
+    case YAxis::per_query:
+      return "Time per query (ms)";
+    case YAxis::cache:
+    case YAxis::space:
+      return "Kept of the documents (MB)";
+    case YAxis::stages:
+      return "Stages' time per document (ms)";
     case YAxis::ratio:
       break;
   }
@@ -247,11 +317,24 @@ std::optional<double> line_at(YAxis y) {
   return y == YAxis::ratio || y == YAxis::executed ? std::optional(1.0) : std::nullopt;
 }
 
-std::string title_of(const Table& table, XAxis x) {
+std::string title_of(const Table& table, XAxis x, YAxis y) {
   if (table.rows.empty()) return title_of(table.run);
-  std::vector<bool> left_out(axes_of({}).size(), false);
-  left_out[length_axis] = x == XAxis::length;
-  return words_of(table.rows.front().cell.point, left_out, false);
+  std::vector<bool> left_out(heat_axes.size(), false);
+  left_out[length_axis] = x == XAxis::length && y != YAxis::stages;
+  left_out[candidates_axis] = x == XAxis::candidates && y != YAxis::stages;
+  left_out[stage_axis] = y == YAxis::stages;
+  // The documents that are encoded are told by no number of candidates.
+  const auto scoring = std::ranges::find_if(
+      table.rows, [](const Row& row) { return row.cell.point.stage != Stage::offline; });
+  const Row& row = scoring == table.rows.end() ? table.rows.front() : *scoring;
+  return words_of(row.cell.point, left_out, false);
+}
+
+std::string x_label(const Table& table, XAxis x, YAxis y) {
+  if (y == YAxis::roofline) return "Useful work per byte (FLOP/byte)";
+  if (y == YAxis::space) return "Time per query (ms)";
+  if (y == YAxis::stages) return "Contenders";
+  return std::string(words_of(x).label);
 }
 
 constexpr std::string_view not_on_a_log_axis =
@@ -317,13 +400,17 @@ class FigureData {
       if (has_labels_) cells.emplace_back(std::string(label));
       sheet_.add(std::move(cells));
     };
+    const auto x_of = [&](double x) {
+      return figure.x_names.empty() ? Value(x)
+                                    : Value(figure.x_names.at(static_cast<std::size_t>(x)));
+    };
     for (const Series& series : figure.series) {
       for (const Point& point : series.points) {
-        add_row(series.name, {point.x, point.y, point.low, point.high}, "ok", point.label);
+        add_row(series.name, {x_of(point.x), point.y, point.low, point.high}, "ok", point.label);
       }
       for (const RailMark& mark : series.rail) {
-        add_row(series.name, {mark.x, mark.value ? Value(mark.value->y) : Value()}, mark.word(),
-                mark.label);
+        add_row(series.name, {x_of(mark.x), mark.value ? Value(mark.value->y) : Value()},
+                mark.word(), mark.label);
       }
     }
     for (const Mark& mark : figure.marks) {
@@ -355,15 +442,25 @@ const View& view_of(YAxis y) {
 }
 
 bool tells_time(YAxis y) {
-  return y == YAxis::time || y == YAxis::per_token || y == YAxis::ratio;
+  return y == YAxis::time || y == YAxis::per_token || y == YAxis::ratio || y == YAxis::per_query;
 }
 
 bool rests_on_times(YAxis y) {
-  return y != YAxis::memory && y != YAxis::executed;
+  return y != YAxis::memory && y != YAxis::executed && y != YAxis::cache;
+}
+
+std::string_view key_along(XAxis x) {
+  return words_of(x).key;
+}
+
+std::string_view name_of(XAxis x) {
+  return words_of(x).name;
 }
 
 Result<XAxis> parse_x(std::string_view text) {
-  return place_in(x_names, "--x", "axis", text).map([](std::size_t i) {
+  std::array<std::string_view, x_words.size()> names;
+  std::ranges::transform(x_words, names.begin(), &XWords::name);
+  return place_in(names, "--x", "axis", text).map([](std::size_t i) {
     return static_cast<XAxis>(i);
   });
 }
@@ -426,10 +523,19 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
   if (y == YAxis::ratio && !table.baseline) {
     return fail("--y ratio needs something to compare with; name it with --baseline");
   }
-  if (Status one = check_one_setting(table, x); !one) return tl::unexpected(one.error());
-  const bool linear = y == YAxis::limit || y == YAxis::per_token;
-  Figure figure{.title = title_of(table, x),
-                .x_label = x == XAxis::length ? "Sequence length (tokens)" : "Window w (tokens)",
+  if (view_of(y).of_models && !table.rows.empty() &&
+      table.rows.front().cell.point.operation != Operation::model) {
+    return fail("--y {} is of re-rankers, and run {} has attention alone; use --y time",
+                view_of(y).key, table.run.number);
+  }
+  if (Status one = y == YAxis::stages ? check_stages(table)
+                                      : check_one_setting(all_rows(table.rows), key_along(x));
+      !one) {
+    return tl::unexpected(one.error());
+  }
+  const bool linear = y == YAxis::limit || y == YAxis::per_token || y == YAxis::stages;
+  Figure figure{.title = title_of(table, x, y),
+                .x_label = x_label(table, x, y),
                 .y_label = y_label(table, y),
                 .x_scale = Scale::log2,
                 .y_scale = linear ? Scale::linear : Scale::log10,
@@ -437,10 +543,15 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
                 .series = {},
                 .provenance = provenance_line(table)};
   if (rests_on_times(y)) figure.warning = disturbed_share(all_rows(table.rows));
-  if (y == YAxis::roofline) {
-    add_roofline(figure, table, x);
-  } else if (x == XAxis::length) {
-    add_along_lengths(figure, table, y);
+  if (y == YAxis::roofline || y == YAxis::space) {
+    add_at_own_places(figure, table, x, y);
+    if (y == YAxis::roofline) figure.ceilings = ceilings_of(table);
+    if (y == YAxis::space) figure.x_scale = Scale::log10;
+  } else if (y == YAxis::stages) {
+    add_stages(figure, table);
+  } else if (x != XAxis::window) {
+    if (x == XAxis::candidates) figure.x_scale = Scale::log10;
+    add_along_points(figure, table, x, y);
   } else if (!table.rows.empty()) {
     const std::set<double> places = window_places(table);
     if (places.empty()) {
@@ -464,6 +575,7 @@ bool can_show(Scale scale, double value) {
 }
 
 void set_scales(Figure& figure, std::optional<Scale> x, std::optional<Scale> y) {
+  if (!figure.x_names.empty()) return;  // what stacks is read against 0
   figure.x_scale = x.value_or(figure.x_scale);
   figure.y_scale = y.value_or(figure.y_scale);
   for (Series& series : figure.series) {

@@ -14,10 +14,26 @@
 
 namespace attnscope::report {
 
-enum class XAxis : std::uint8_t { length, window };
-/// The views of a run. All but the roofline are drawn along an XAxis; the roofline has the work per
-/// byte along x and joins a contender's points in the order of that XAxis.
-enum class YAxis : std::uint8_t { time, memory, limit, ratio, per_token, executed, roofline };
+enum class XAxis : std::uint8_t { length, window, candidates };
+/// The key of --only that runs along it, and how --x names it.
+[[nodiscard]] std::string_view key_along(XAxis x);
+[[nodiscard]] std::string_view name_of(XAxis x);
+/// The views of a run, most of them along an XAxis. The roofline has the work per byte along x, and
+/// space the time of a query: both join a contender's points in the order of that XAxis. Stages are
+/// bars, a contender each.
+enum class YAxis : std::uint8_t {
+  time,
+  memory,
+  limit,
+  ratio,
+  per_token,
+  executed,
+  roofline,
+  per_query,
+  cache,
+  space,
+  stages
+};
 enum class Scale : std::uint8_t { linear, log2, log10 };
 
 /// A view as the window offers it and as `plot --y` names it.
@@ -26,6 +42,7 @@ struct View {
   std::string_view key;    // "per-token"
   std::string_view title;  // "Time per token"
   bool needs_baseline = false;
+  bool of_models = false;  // of re-rankers alone
 };
 /// Every view, in the order in which they are offered.
 [[nodiscard]] std::span<const View> views();
@@ -42,7 +59,7 @@ struct View {
 struct Point {
   double x = 0;
   // ms or MB per document, share of limit, ratio, ms per 1000 tokens, executed over useful work,
-  // useful GFLOP/s
+  // useful GFLOP/s, ms per query, MB kept of the documents, ms per document of a stage
   double y = 0;
   double low = 0, high = 0;  // 95% interval; equal to y where there is none
   std::string label = {};    // where x does not tell which cell it is: "4096 tokens"
@@ -62,10 +79,10 @@ struct RailMark {
   [[nodiscard]] std::string_view word() const;  // "oom", "damaged"
 };
 
-/// One contender, one line, one style bound to `style_key` in every chart.
+/// One contender, one line, one style bound to `style_key` in every chart. Of bars: one stage.
 struct Series {
   std::string name;
-  std::string style_key;      // contender id
+  std::string style_key;      // contender id; of bars the stage
   std::vector<Point> points;  // ascending x (roofline: length or window), finite, fit for the scale
   std::vector<RailMark> rail;
 };
@@ -90,6 +107,8 @@ struct Figure {
   std::optional<double> line_at = std::nullopt;  // y that all are read against: 1 for ratios
   std::vector<Series> series;
   std::string provenance;
+  // Not empty: bars, which stack the series' values at x = 0, 1, ..., whose names these are.
+  std::vector<std::string> x_names = {};
   std::vector<Mark> marks = {};        // only where they were asked for
   std::vector<Ceiling> ceilings = {};  // of a roofline
   bool along_x = true;       // false: points are joined in their own order, wherever x leads
@@ -98,9 +117,10 @@ struct Figure {
   std::string warning = {};  // what whoever sees it in a paper has to know: disturbed_share
 };
 
-/// With x = length, windowed contenders give one series a window. With x = window, contenders
-/// without a window are drawn at every window. `title` names the axes that are fixed. An error when
-/// the cells mix values of another axis (dtype, batch limit, ...): it names the axis and --only.
+/// With x = length or candidates, windowed contenders give one series a window. With x = window,
+/// contenders without a window are drawn at every window. `title` names the axes that are fixed. An
+/// error when the cells mix values of another axis (dtype, batch limit, ...): it names the axis and
+/// --only.
 [[nodiscard]] Result<Figure> make_figure(const Table& table, XAxis x, YAxis y);
 
 /// Marks where contenders overtake the table's baseline in time; the figure is of that table and
@@ -110,8 +130,8 @@ void mark_crossovers(Figure& figure, const Table& table, XAxis x, YAxis y);
 /// Whether what disturbs times disturbs it: neither bytes nor planned work.
 [[nodiscard]] bool rests_on_times(YAxis y);
 
-/// Other scales than the figure's own. Values that a scale cannot show go to the rail and come back
-/// with one that can.
+/// Other scales than the figure's own, of bars none. Values that a scale cannot show go to the rail
+/// and come back with one that can.
 void set_scales(Figure& figure, std::optional<Scale> x, std::optional<Scale> y);
 [[nodiscard]] bool can_show(Scale scale, double value);
 

@@ -64,20 +64,6 @@ std::string with_sign(const std::string& percent) {
   return bare ? "+" + percent : percent;
 }
 
-std::string model_words(const std::string& model) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> known{{
-      {"full", "Full attention"},
-      {"longformer", "Longformer"},
-      {"qds", "QDS-Transformer"},
-      {"sparse", "Sparse cross-encoder"},
-      {"sparse-without-kernel", "Sparse, without its kernel"},
-      {"sparse-without-independent-query", "Sparse, without independent query"},
-      {"full_or_longformer", "Full / Longformer"},
-  }};
-  const auto found = std::ranges::find(known, model, [](const auto& pair) { return pair.first; });
-  return std::string(found == known.end() ? std::string_view(model) : found->second);
-}
-
 /// As the paper sets it: a row for each task and year, a column for each model and window.
 PublishedTable ndcg_table() {
   PublishedTable table{.id = "ecir24-table1",
@@ -196,128 +182,6 @@ std::optional<NdcgModel> ndcg_model(std::string_view pattern, std::optional<Wind
   return std::nullopt;
 }
 
-/// Texts under titles; programs get the source in every row.
-std::string write_grid(Sheet sheet, const std::vector<std::vector<std::string>>& rows,
-                       const std::string& source, TableFormat format) {
-  for (const std::vector<std::string>& row : rows) {
-    std::vector<SheetCell> cells(row.begin(), row.end());
-    if (is_for_programs(format)) {
-      cells.emplace_back(source);
-    } else if (sheet.block_column) {
-      cells.erase(cells.begin());
-      if (sheet.blocks.empty() || sheet.blocks.back().title != row.front())
-        sheet.blocks.push_back({.title = row.front(), .rows = {}});
-    }
-    sheet.add(std::move(cells));
-  }
-  if (is_for_programs(format)) {
-    if (sheet.block_column) sheet.columns.insert(sheet.columns.begin(), *sheet.block_column);
-    sheet.block_column.reset();
-    sheet.columns.push_back({"source", ""});
-  }
-  if (format == TableFormat::markdown) {
-    sheet.above.clear();
-    sheet.below = {fmt::format("{}", fmt::join(sheet.below, " "))};
-  }
-  return write_sheet(sheet, format);
-}
-
-double time_us(const Row& row) {
-  return row.cell.summary.median_ns / 1e3 / documents_of(row);
-}
-
-double memory_mb(const Row& row) {
-  return static_cast<double>(peak_bytes(row.cell.cell.memory)) / 1e6 / documents_of(row);
-}
-
-/// "-43", as the paper has it; a difference of the time that is not shown is marked.
-std::string percent(double ratio, bool is_shown) {
-  return fmt::format("{:+.0f}{}", 100 * (ratio - 1), is_shown ? "" : "°");
-}
-
-/// The rows of one point, which are one block of the table.
-class Task {
- public:
-  Task(const Table& table, std::vector<const Row*> rows, const std::vector<PublishedCost>& costs)
-      : rows_(std::move(rows)), costs_(costs) {
-    for (const Row* row : rows_) {
-      const bool wanted = table.baseline ? row->cell.cell.contender.id() == *table.baseline
-                                         : is_papers_baseline(*row);
-      if (wanted && is_measured(*row) && baseline_ == nullptr) baseline_ = row;
-    }
-  }
-
-  /// In the paper's order, the paper's rows first; else in the run's.
-  [[nodiscard]] std::vector<std::vector<std::string>> lines(const std::string& heading) const {
-    std::vector<std::vector<std::string>> lines;
-    for (const PublishedCost& cost : costs_) {
-      for (const Row* row : rows_)
-        if (is_of(cost, *row)) lines.push_back(line(heading, *row, &cost));
-    }
-    for (const Row* row : rows_) {
-      const bool published =
-          std::ranges::any_of(costs_, [&](const PublishedCost& cost) { return is_of(cost, *row); });
-      if (!published) lines.push_back(line(heading, *row, nullptr));
-    }
-    return lines;
-  }
-
- private:
-  [[nodiscard]] static bool is_of(const PublishedCost& cost, const Row& row) {
-    const Contender& contender = row.cell.cell.contender;
-    return cost.row == contender.model && cost.window == contender.window &&
-           cost.sequence_tokens == row.cell.point.sequence_tokens;
-  }
-  [[nodiscard]] bool is_papers_baseline(const Row& row) const {
-    return std::ranges::any_of(
-        costs_, [&](const PublishedCost& cost) { return cost.is_baseline && is_of(cost, row); });
-  }
-
-  [[nodiscard]] std::vector<std::string> ours(const Row& row) const {
-    if (!is_measured(row)) return {outcome_of(row).status, "", "", ""};
-    std::vector<std::string> texts{three_digits(time_us(row)), "", three_digits(memory_mb(row)),
-                                   ""};
-    if (baseline_ == nullptr || &row == baseline_) return texts;
-    if (const auto ratio = ratio_between(row, *baseline_)) {
-      texts[1] = percent(ratio->ratio, ratio->verdict != statistics::Verdict::no_difference_shown);
-    }
-    if (memory_mb(*baseline_) > 0) texts[3] = percent(memory_mb(row) / memory_mb(*baseline_), true);
-    return texts;
-  }
-
-  [[nodiscard]] std::vector<std::string> line(const std::string& heading, const Row& row,
-                                              const PublishedCost* cost) const {
-    const Contender& contender = row.cell.cell.contender;
-    const auto model = parse_model_row(contender.model);
-    std::string name = model_words(model ? model->name : contender.model);
-    if (model && model->options.contains("cls-only-last-layer")) name += ", last layer [CLS] only";
-    std::vector<std::string> texts{heading, name, contender.window ? contender.window->text() : "–",
-                                   contender.implementation,
-                                   fmt::format("{}", row.cell.cell.batch)};
-    for (std::string& text : ours(row)) texts.push_back(std::move(text));
-    if (cost == nullptr) {
-      texts.insert(texts.end(), 4, "");
-    } else {
-      texts.push_back(fmt::format("{}", cost->time_us_per_document));
-      texts.push_back(cost->relative_time);
-      texts.push_back(fmt::format("{}", cost->memory_mb_per_document));
-      texts.push_back(cost->relative_memory);
-    }
-    return texts;
-  }
-
-  std::vector<const Row*> rows_;
-  const std::vector<PublishedCost>& costs_;
-  const Row* baseline_ = nullptr;
-};
-
-std::string heading_of(const HeatPoint& point, const std::string& task, std::vector<bool> varying) {
-  varying[length_axis] = false;
-  const std::string more = words_of(point, varying, true);
-  return fmt::format("{}s, {} tokens{}{}", task == "passage" ? "Passage" : "Document",
-                     point.sequence_tokens, more.empty() ? "" : ", ", more);
-}
-
 }  // namespace
 
 Result<Rows> parse_reference(std::string_view csv, std::span<const std::string_view> keys) {
@@ -352,6 +216,55 @@ Result<Rows> parse_reference(std::string_view csv, std::span<const std::string_v
   }
   if (rows.empty()) return fail("the reference file has no rows; fetch it again");
   return rows;
+}
+
+std::string model_words(const std::string& model) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 17> known{{
+      {"full", "Full attention"},
+      {"longformer", "Longformer"},
+      {"qds", "QDS-Transformer"},
+      {"sparse", "Sparse cross-encoder"},
+      {"sparse-without-kernel", "Sparse, without its kernel"},
+      {"sparse-without-independent-query", "Sparse, without independent query"},
+      {"full_or_longformer", "Full / Longformer"},
+      {"dual-bert", "Dual-BERT"},
+      {"poly-encoder", "PolyEncoder"},
+      {"colbert", "ColBERT"},
+      {"deformer", "Deformer"},
+      {"cross-bert", "Cross-BERT"},
+      {"virt-like", "VIRT-like"},
+      {"mixencoder", "MixEncoder"},
+      {"mixencoder-a", "MixEncoder-a"},
+      {"mixencoder-b", "MixEncoder-b"},
+      {"mixencoder-c", "MixEncoder-c"},
+  }};
+  const auto found = std::ranges::find(known, model, [](const auto& pair) { return pair.first; });
+  return std::string(found == known.end() ? std::string_view(model) : found->second);
+}
+
+std::string write_grid(Sheet sheet, const std::vector<std::vector<std::string>>& rows,
+                       const std::string& source, TableFormat format) {
+  for (const std::vector<std::string>& row : rows) {
+    std::vector<SheetCell> cells(row.begin(), row.end());
+    if (is_for_programs(format)) {
+      cells.emplace_back(source);
+    } else if (sheet.block_column) {
+      cells.erase(cells.begin());
+      if (sheet.blocks.empty() || sheet.blocks.back().title != row.front())
+        sheet.blocks.push_back({.title = row.front(), .rows = {}});
+    }
+    sheet.add(std::move(cells));
+  }
+  if (is_for_programs(format)) {
+    if (sheet.block_column) sheet.columns.insert(sheet.columns.begin(), *sheet.block_column);
+    sheet.block_column.reset();
+    sheet.columns.push_back({"source", ""});
+  }
+  if (format == TableFormat::markdown) {
+    sheet.above.clear();
+    sheet.below = {fmt::format("{}", fmt::join(sheet.below, " "))};
+  }
+  return write_sheet(sheet, format);
 }
 
 std::vector<PublishedTable> published_tables() {
@@ -394,6 +307,20 @@ std::vector<PublishedCost> published_costs() {
   return costs;
 }
 
+std::vector<PublishedQuery> published_queries() {
+  std::vector<PublishedQuery> queries;
+  for (const std::vector<std::string>& row : rows_of("mixencoder_table6.csv", mixencoder_keys)) {
+    const std::string& vectors = row[1];
+    PublishedQuery& query = queries.emplace_back();
+    query.row = row[0];
+    if (row[0] == "poly-encoder") query.row += "-" + vectors;
+    if (row[0] == "mixencoder") query.row = "mixencoder-a+contexts-" + vectors;
+    query.time_ms = row[2];
+    query.cache_gb = row[3];
+  }
+  return queries;
+}
+
 std::vector<BesidePublished> beside_published(const Table& table) {
   const std::vector<PublishedCost> costs = published_costs();
   std::vector<BesidePublished> found;
@@ -434,58 +361,6 @@ std::optional<PublishedNdcg> published_ndcg(std::string_view pattern, std::optio
             by_passages ? "scored by the best passage (MaxP), not over the whole document" : ""};
   }
   return std::nullopt;
-}
-
-Result<std::string> write_beside_table3(const Table& table, TableFormat format) {
-  const std::vector<PublishedCost> costs = published_costs();
-  std::vector<Row> models;
-  for (const Row& row : table.rows)
-    if (row.cell.point.operation == Operation::model) models.push_back(row);
-  const std::vector<bool> varying = varying_axes(models);
-  std::vector<std::vector<std::string>> lines;
-  for (auto row = models.begin(); row != models.end();) {
-    // A heat's rows stand together.
-    const HeatPoint& point = row->cell.point;
-    std::vector<const Row*> rows;
-    for (; row != models.end() && row->cell.point == point; ++row) rows.push_back(&*row);
-    const auto of_this_length =
-        std::ranges::find(costs, point.sequence_tokens, &PublishedCost::sequence_tokens);
-    if (of_this_length == costs.end()) continue;
-    const Task task(table, std::move(rows), costs);
-    for (auto& line : task.lines(heading_of(point, of_this_length->task, varying)))
-      lines.push_back(std::move(line));
-  }
-  if (lines.empty()) {
-    return fail(
-        "--beside: run {} has no whole models of 174 or 4096 tokens, which Table 3 has; attnscope "
-        "run paper-table3 measures them",
-        table.run.number);
-  }
-  const std::string ours = provenance_line(table);
-  const std::string theirs =
-      fmt::format("{}: {}, Table 3; one NVIDIA A100 40 GB", published_label, ecir24);
-  return write_grid(
-      {.frame = SheetFrame::captioned,
-       .above = {"Whole models in the form of ECIR 2024, Table 3; per document"},
-       .columns = {{"model", "Model", false},
-                   {"window", "w"},
-                   {"implementation", "Attention", false},
-                   {"batch", "Batch"},
-                   {"time_us_per_document", "µs"},
-                   {"relative_time_percent", "%"},
-                   {"memory_mb_per_document", "MB"},
-                   {"relative_memory_percent", "%"},
-                   {"paper_time_us_per_document", "paper: µs"},
-                   {"paper_relative_time_percent", "%"},
-                   {"paper_memory_mb_per_document", "MB"},
-                   {"paper_relative_memory_percent", "%"}},
-       .block_column = SheetColumn{"task", "Task", false},
-       .below = {fmt::format("Percentages are against the line of the task without any{}; ° no "
-                             "difference shown.",
-                             table.baseline ? fmt::format(" ({})", *table.baseline) : ""),
-                 fmt::format("Ours: {}.", ours),
-                 fmt::format("The paper's, {}, batches of up to 100.", theirs)}},
-      lines, fmt::format("{}; beside it, {}", ours, theirs), format);
 }
 
 }  // namespace attnscope::report

@@ -40,6 +40,13 @@ struct PublishedTable {
 /// In the forms of a run's table, never without the citation and the label.
 [[nodiscard]] std::string write_published(const PublishedTable& table, TableFormat format);
 
+/// The sheet with rows of texts, of which the first of each heads a block where the sheet has a
+/// block column; forms for programs have the source in every row.
+[[nodiscard]] std::string write_grid(Sheet sheet, const std::vector<std::vector<std::string>>& rows,
+                                     const std::string& source, TableFormat format);
+/// "Sparse cross-encoder" of "sparse"; what is not known stays as it is.
+[[nodiscard]] std::string model_words(const std::string& model);
+
 /// One model of the ECIR 2024 paper's Table 3: a whole cross-encoder on one NVIDIA A100.
 struct PublishedCost {
   std::string task;     // "passage", "document"
@@ -62,14 +69,12 @@ struct BesidePublished {
 };
 [[nodiscard]] std::vector<BesidePublished> beside_published(const Table& table);
 
-/// A run of whole models in the form of Table 3, with the paper's numbers beside ours: time and
-/// memory per document in its units, each against the task's baseline. The paper's are of another
-/// machine, so nothing of ours is set in relation to them.
-///
-/// The baseline of each task is the paper's (passages: full, documents: longformer, w = 64), in the
-/// run's order the first contender that was measured, unless the table has one. An error when the
-/// run has no models at the paper's lengths.
-[[nodiscard]] Result<std::string> write_beside_table3(const Table& table, TableFormat format);
+/// One model of the MixEncoder paper's Tables 4 and 6: a query against 1,000 candidates.
+struct PublishedQuery {
+  std::string row;                // its model's name in our sweeps: "mixencoder-a+contexts-4"
+  std::string time_ms, cache_gb;  // as the paper has them; empty: not published
+};
+[[nodiscard]] std::vector<PublishedQuery> published_queries();
 
 /// The paper's mean nDCG@10 over the TREC Deep Learning tracks of 2019 to 2022.
 struct PublishedNdcg {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "engine/heat/axes.h"
@@ -34,17 +33,6 @@ Value measured(const Row& row, T value) {
   } else {
     return Value(value);
   }
-}
-
-/// The time that one call in twenty goes beyond, the nearest rank over all samples.
-double p95_ns(const StoredCell& cell) {
-  std::vector<double> times;
-  times.reserve(cell.cell.samples.size());
-  for (const Sample& sample : cell.cell.samples) times.push_back(sample.time_ns);
-  if (times.empty()) return std::numeric_limits<double>::quiet_NaN();
-  const std::size_t rank = (times.size() * 95 + 99) / 100 - 1;
-  std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(rank));
-  return times[rank];
 }
 
 /// Work is known of a cell that was planned, even if it then did not fit.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -120,6 +121,8 @@ void add_drift(std::vector<Row>& rows, const std::optional<std::string>& baselin
 
 bool matches(const Row& row, const std::map<std::string, std::set<std::string>>& wanted) {
   return std::ranges::all_of(wanted, [&](const auto& term) {
+    const Axis* const axis = find_axis(term.first);
+    if (axis != nullptr && axis->is_of_every_value(row.cell.point)) return true;
     return std::ranges::any_of(filter_words(row, term.first),
                                [&](const std::string& word) { return term.second.contains(word); });
   });
@@ -212,6 +215,21 @@ std::vector<const Row*> all_rows(const std::vector<Row>& rows) {
 
 double items_of(const Row& row) {
   return static_cast<double>(std::max<std::int64_t>(row.cell.cell.batch, 1));
+}
+
+double p95_ns(const StoredCell& cell) {
+  std::vector<double> times;
+  times.reserve(cell.cell.samples.size());
+  for (const Sample& sample : cell.cell.samples) times.push_back(sample.time_ns);
+  if (times.empty()) return std::numeric_limits<double>::quiet_NaN();
+  const std::size_t rank = (times.size() * 95 + 99) / 100 - 1;
+  std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(rank));
+  return times[rank];
+}
+
+double candidates_of(const Row& row) {
+  const std::int64_t asked = row.cell.point.candidates;
+  return static_cast<double>(asked > 0 ? asked : row.cell.cell.batch);
 }
 
 double documents_of(const Row& row) {

@@ -60,6 +60,11 @@ struct Outcome {
 /// query. At least 1.
 [[nodiscard]] double items_of(const Row& row);
 [[nodiscard]] double documents_of(const Row& row);
+/// The time that one call in twenty goes beyond: the nearest rank over all samples. NaN without
+/// any.
+[[nodiscard]] double p95_ns(const StoredCell& cell);
+/// Documents that the row's query was scored against in a call, where it is one of a model.
+[[nodiscard]] double candidates_of(const Row& row);
 /// Executed over useful floating-point operations: 1 for what computes the pattern's products and
 /// nothing else, 1.95 for chunks that overlap. Of planned cells, whether or not they ran.
 [[nodiscard]] std::optional<double> executed_ratio(const Row& row);

@@ -460,12 +460,9 @@ std::string as_json(const RunInfo& run, std::span<const Answer> answers) {
   if (!is_question) {
     const Answer none;
     const Answer& first = answers.empty() ? none : answers.front();
-    whole = {{"run", run.id.uuid},
-             {"x", first.x == XAxis::length ? "length" : "window"},
-             {"baseline", json_of(first.baseline)},
-             {"shared", first.shared},
-             {"settings", whole},
-             {"provenance", provenance_line(run)}};
+    whole = {
+        {"run", run.id.uuid},     {"x", name_of(first.x)}, {"baseline", json_of(first.baseline)},
+        {"shared", first.shared}, {"settings", whole},     {"provenance", provenance_line(run)}};
   }
   return whole.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
@@ -475,7 +472,7 @@ std::string sentences(const Answer& answer) {
   if (!answer.setting.empty()) text += wrapped("== " + answer.setting, "   ");
   for (const std::string& note : answer.notes) text += wrapped(note, "  ");
   if (!answer.crossovers.empty()) {
-    text += fmt::format("\nAlong the {}:\n", answer.x == XAxis::length ? "length" : "window");
+    text += fmt::format("\nAlong the {}:\n", name_of(answer.x));
     for (const CrossoverAnswer& one : answer.crossovers)
       text += wrapped("  " + one.sentence, "      ");
   }

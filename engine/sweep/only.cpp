@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// --only on a sweep: the heats and contenders to run.
+// Which heats and contenders of a sweep to run: --only, and what the file itself skips.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -36,7 +36,8 @@ std::optional<std::string> point_value(const HeatPoint& point, std::string_view 
     return sizes ? std::to_string(sizes->document) : std::string();
   }
   const Axis* const axis = find_axis(key == "batch" ? "batch_max" : key);
-  return axis == nullptr ? std::nullopt : std::optional(text_of(*axis, point));
+  if (axis == nullptr || axis->is_of_every_value(point)) return std::nullopt;
+  return text_of(*axis, point);
 }
 
 std::vector<std::string_view> known_keys() {
@@ -47,12 +48,14 @@ std::vector<std::string_view> known_keys() {
 
 using Wanted = std::map<std::string, std::set<std::string>, std::less<>>;
 
-// Keys are joined by "and", values of one key by "or".
-template <typename Value>
-bool matches(const Wanted& wanted, Value value_of) {
+/// Keys are joined by "and", values of one key by "or"; `of_every_value`: whether a point that is
+/// one of every value matches.
+bool matches(const Wanted& wanted, const HeatPoint& point, const Contender& contender,
+             bool of_every_value) {
   return std::ranges::all_of(wanted, [&](const auto& term) {
-    const std::optional<std::string> value = value_of(term.first);
-    return !value || term.second.contains(*value);
+    std::optional<std::string> value = contender_value(contender, term.first);
+    if (!value) value = point_value(point, term.first);
+    return value ? term.second.contains(*value) : of_every_value;
   });
 }
 
@@ -69,9 +72,45 @@ std::string values_in(const Sweep& sweep, std::string_view key) {
   return fmt::format("{}", fmt::join(values, ", "));
 }
 
+/// By key; an error names one that no row has before a run. `option` is named in it.
+Result<Wanted> wanted_of(const OnlyFilter& filter, std::string_view option) {
+  Wanted wanted;
+  const std::vector<std::string_view> known = known_keys();
+  for (const auto& [key, value] : filter.terms) {
+    if (std::ranges::find(known, key) == known.end()) {
+      return fail("{}: there is no key '{}' before a run; {}", option, in_a_sentence(key),
+                  suggest(in_a_sentence(key), known));
+    }
+    wanted[key].insert(value);
+  }
+  return wanted;
+}
+
+/// What the sweep has for each key, for the message when nothing is left.
+std::string values_of(const Sweep& sweep, const Wanted& wanted) {
+  std::string all;
+  for (const auto& [key, values] : wanted)
+    all += fmt::format("{}{}: {}", all.empty() ? "" : "; ", key, values_in(sweep, key));
+  return all;
+}
+
+/// The sweep with the cells for which `keeps(point, contender)`.
+template <typename Keeps>
+Sweep part_of(const Sweep& sweep, Keeps keeps) {
+  Sweep kept{.name = sweep.name, .text = sweep.text, .heats = {}};
+  for (Heat heat : sweep.heats) {
+    std::erase_if(heat.contenders,
+                  [&](const Contender& contender) { return !keeps(heat.point, contender); });
+    if (heat.contenders.empty()) continue;
+    heat.index = static_cast<int>(kept.heats.size());
+    kept.heats.push_back(std::move(heat));
+  }
+  return kept;
+}
+
 }  // namespace
 
-Result<OnlyFilter> parse_only(std::string_view text) {
+Result<OnlyFilter> parse_only(std::string_view text, std::string_view option) {
   OnlyFilter filter;
   while (true) {
     const std::size_t comma = text.find(',');
@@ -79,9 +118,9 @@ Result<OnlyFilter> parse_only(std::string_view text) {
     const std::size_t equals = term.find('=');
     if (equals == std::string_view::npos || equals == 0 || equals + 1 == term.size()) {
       return fail(
-          "--only: '{}' is not KEY=VALUE; write e.g. window=4,sequence_tokens=512, and repeat the "
+          "{}: '{}' is not KEY=VALUE; write e.g. window=4,sequence_tokens=512, and repeat the "
           "key for more values",
-          in_a_sentence(term));
+          option, in_a_sentence(term));
     }
     filter.terms.emplace_back(term.substr(0, equals), term.substr(equals + 1));
     if (comma == std::string_view::npos) return filter;
@@ -90,36 +129,45 @@ Result<OnlyFilter> parse_only(std::string_view text) {
 }
 
 Result<Sweep> only(const Sweep& sweep, const OnlyFilter& filter) {
-  Wanted wanted;
-  const std::vector<std::string_view> known = known_keys();
-  for (const auto& [key, value] : filter.terms) {
-    if (std::ranges::find(known, key) == known.end()) {
-      return fail("--only: there is no key '{}' before a run; {}", in_a_sentence(key),
-                  suggest(in_a_sentence(key), known));
-    }
-    wanted[key].insert(value);
-  }
-  Sweep kept{.name = sweep.name, .text = sweep.text, .heats = {}};
-  for (Heat heat : sweep.heats) {
-    if (!matches(wanted, [&](std::string_view key) { return point_value(heat.point, key); }))
-      continue;
-    std::erase_if(heat.contenders, [&](const Contender& contender) {
-      return !matches(wanted,
-                      [&](std::string_view key) { return contender_value(contender, key); });
-    });
-    if (heat.contenders.empty()) continue;
-    heat.index = static_cast<int>(kept.heats.size());
-    kept.heats.push_back(std::move(heat));
-  }
+  const Result<Wanted> wanted = wanted_of(filter, "--only");
+  if (!wanted) return tl::unexpected(wanted.error());
+  Sweep kept = part_of(sweep, [&](const HeatPoint& point, const Contender& contender) {
+    return matches(*wanted, point, contender, true);
+  });
   if (kept.heats.empty()) {
-    std::string there_are;
-    for (const auto& [key, values] : wanted) {
-      there_are +=
-          fmt::format("{}{}: {}", there_are.empty() ? "" : "; ", key, values_in(sweep, key));
-    }
-    return fail("--only leaves nothing of sweep '{}', which has {}", sweep.name, there_are);
+    return fail("--only leaves nothing of sweep '{}', which has {}", sweep.name,
+                values_of(sweep, *wanted));
   }
   return kept;
+}
+
+Result<Sweep> skip(const Sweep& sweep, const OnlyFilter& filter) {
+  const Result<Wanted> wanted = wanted_of(filter, "skip");
+  if (!wanted) return tl::unexpected(wanted.error());
+  const auto count = [](const Sweep& one) {
+    std::size_t cells = 0;
+    for (const Heat& heat : one.heats) cells += heat.contenders.size();
+    return cells;
+  };
+  Sweep kept = part_of(sweep, [&](const HeatPoint& point, const Contender& contender) {
+    return !matches(*wanted, point, contender, false);
+  });
+  if (kept.heats.empty()) return fail("skip: leaves nothing to measure; skip less");
+  if (count(kept) == count(sweep)) {
+    return fail("skip: no cell is left out, for the sweep has {}; correct it or leave it out",
+                values_of(sweep, *wanted));
+  }
+  return kept;
+}
+
+std::vector<Contender> contenders_of(const Sweep& sweep) {
+  std::vector<Contender> all;
+  std::set<std::string> seen;
+  for (const Heat& heat : sweep.heats) {
+    for (const Contender& contender : heat.contenders)
+      if (seen.insert(contender.id()).second) all.push_back(contender);
+  }
+  return all;
 }
 
 }  // namespace attnscope

@@ -56,7 +56,7 @@ std::optional<JsonField> field_of(const Axis& axis, const JsonField& root) {
 }
 
 void check_fields(const JsonField& root) {
-  std::vector<std::string_view> known{"name", "contenders", "windows", "patterns", "stop"};
+  std::vector<std::string_view> known{"name", "contenders", "windows", "patterns", "skip", "stop"};
   std::ranges::copy(fields_in(""), std::back_inserter(known));
   root.only(known);
   for (const Axis& axis : heat_axes) {
@@ -250,9 +250,14 @@ Sweep read_sweep(const JsonField& root, std::string_view text,
       values[static_cast<std::size_t>(find_axis("operation") - heat_axes.data())].front() ==
       static_cast<std::int64_t>(Operation::model);
   const auto contenders = read_contenders(root, source.parent_path(), of_models);
-  return {.name = std::move(name),
-          .text = std::string(text),
-          .heats = heats_of(root, values, stop, contenders)};
+  Sweep sweep{.name = std::move(name),
+              .text = std::string(text),
+              .heats = heats_of(root, values, stop, contenders)};
+  if (const auto left_out = root.member("skip")) {
+    for (const JsonField& part : left_out->one_or_more())
+      sweep = part.take(skip(sweep, part.take(parse_only(part.text(), "skip"))));
+  }
+  return sweep;
 }
 
 }  // namespace

@@ -45,8 +45,16 @@ struct NamedSweep {
 struct OnlyFilter {
   std::vector<std::pair<std::string, std::string>> terms;
 };
-[[nodiscard]] Result<OnlyFilter> parse_only(std::string_view text);
+/// `option` is named in errors.
+[[nodiscard]] Result<OnlyFilter> parse_only(std::string_view text,
+                                            std::string_view option = "--only");
 /// Keeps the heats and contenders that match; an error when a key is unknown or nothing is left.
 [[nodiscard]] Result<Sweep> only(const Sweep& sweep, const OnlyFilter& filter);
+/// Leaves out the cells that match, as a sweep file's "skip" asks; an error when a key is unknown,
+/// when no cell matches or all do.
+[[nodiscard]] Result<Sweep> skip(const Sweep& sweep, const OnlyFilter& filter);
+
+/// Every contender once, in the order of the file: a heat may lack some.
+[[nodiscard]] std::vector<Contender> contenders_of(const Sweep& sweep);
 
 }  // namespace attnscope

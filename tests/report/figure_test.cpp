@@ -6,6 +6,7 @@
 
 #include <sstream>
 
+#include "engine/report/crossovers.h"
 #include "tests/report/measured_run.h"
 
 namespace attnscope::report {
@@ -220,6 +221,69 @@ TEST(Figure, ARunWithoutHeats_IsAFigureWithoutSeries) {
   for (const XAxis x : {XAxis::length, XAxis::window}) {
     EXPECT_TRUE(figure_or_throw(empty, x, YAxis::time).series.empty());
   }
+}
+
+/// Offline, and online with 10 and 1000 candidates.
+MeasuredRun& add_stages(MeasuredRun& run) {
+  run.add(stage_heat(Stage::offline, 0));
+  for (const std::int64_t candidates : {10, 1000}) run.add(stage_heat(Stage::online, candidates));
+  return run;
+}
+
+TEST(FigureOfRerankers, AlongCandidates_HasAQuerysTimeAndMarksWhereContendersCross) {
+  MeasuredRun run;
+  const Table table = add_stages(run).table("cross-bert/segment", "operation=model;stage=online");
+  Figure figure = figure_or_throw(table, XAxis::candidates, YAxis::per_query);
+  EXPECT_EQ(figure.x_label, "Candidates of a query");
+  EXPECT_THAT(figure.title, testing::Not(HasSubstr("candidates")));
+  const Series& mix = series_of(figure, "mixencoder-a/segment");
+  ASSERT_EQ(mix.points.size(), 2U);
+  EXPECT_EQ(mix.points[1].x, 1000);
+  EXPECT_NEAR(mix.points[1].y, 101, 1e-9);
+  const auto answers =
+      find_crossover_answers(all_rows(table.rows), XAxis::candidates, "cross-bert/segment");
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(answers[0].sentence,
+            "MixEncoder-a is faster than Cross-BERT at every measured number of candidates (10 to "
+            "1000 candidates).");
+  EXPECT_FALSE(make_figure(table, XAxis::length, YAxis::per_query));  // candidates differ
+}
+
+TEST(FigureOfRerankers, Space_StandsOverTheTimeOfAQuery) {
+  MeasuredRun run;
+  const Figure figure =
+      figure_or_throw(add_stages(run).table(std::nullopt, "operation=model;stage=online"),
+                      XAxis::candidates, YAxis::space);
+  const Series& mix = series_of(figure, "mixencoder-a/segment");
+  ASSERT_EQ(mix.points.size(), 2U);
+  EXPECT_NEAR(mix.points[0].x, 2, 1e-9);
+  EXPECT_NEAR(mix.points[0].y, 0.03072, 1e-9);
+  EXPECT_EQ(mix.points[0].label, "10 candidates");
+  const Series& cross = series_of(figure, "cross-bert/segment");
+  EXPECT_TRUE(cross.points.empty());
+  EXPECT_THAT(cross.rail.at(0).reason, HasSubstr("nothing is kept"));
+}
+
+TEST(FigureOfRerankers, Stages_AreBarsOfADocumentsTime) {
+  MeasuredRun run;
+  // Documents are encoded for any number of candidates.
+  const Table table = add_stages(run).table(std::nullopt, "operation=model;candidates=1000");
+  const Figure figure = figure_or_throw(table, XAxis::length, YAxis::stages);
+  EXPECT_THAT(figure.x_names, testing::ElementsAre("Cross-BERT", "MixEncoder-a"));
+  ASSERT_EQ(figure.series.size(), 2U);
+  EXPECT_NEAR(series_of(figure, "offline").points.at(0).y, 50, 1e-9);
+  EXPECT_EQ(series_of(figure, "offline").points.at(0).x, 1);
+  EXPECT_EQ(series_of(figure, "offline").rail.at(0).x, 0);
+  EXPECT_NEAR(series_of(figure, "online").points.at(0).y, 100, 1e-9);
+  EXPECT_THAT(figure.title, HasSubstr("1000 candidates"));
+  EXPECT_THAT(figure_csv(figure), HasSubstr("offline,MixEncoder-a,50"));
+}
+
+TEST(FigureOfRerankers, OfAttentionAlone_IsRefused) {
+  const MeasuredRun run;
+  const auto figure = make_figure(run.table(), XAxis::length, YAxis::stages);
+  ASSERT_FALSE(figure);
+  EXPECT_THAT(figure.error().message, HasSubstr("is of re-rankers"));
 }
 
 TEST(FigureCsv, HoldsEveryPointAndRailMark) {

@@ -38,6 +38,31 @@ HeatPoint point_at(std::int64_t sequence_tokens) {
   return point;
 }
 
+HeatResult stage_heat(Stage stage, std::int64_t candidates) {
+  HeatResult heat;
+  heat.point = point_at(199);
+  heat.point.operation = Operation::model;
+  heat.point.layers = 12;
+  heat.point.feed_forward = 3072;
+  heat.point.stage = stage;
+  heat.point.candidates = candidates;
+  const auto n = static_cast<double>(candidates);
+  const bool offline = stage == Stage::offline;
+  heat.cells = {
+      timed_cell("full", "segment", std::nullopt, "Cross-BERT", 100 * n),
+      timed_cell("full", "segment", std::nullopt, "MixEncoder-a", offline ? 200 : 1 + 0.1 * n)};
+  heat.cells[0].contender.model = "cross-bert";
+  heat.cells[1].contender.model = "mixencoder-a";
+  for (Cell& cell : heat.cells) cell.batch = offline ? 4 : candidates;
+  heat.cells[1].memory.cache_bytes = 3072 * heat.cells[1].batch;
+  if (stage != Stage::online) {
+    heat.cells[0].samples.clear();
+    heat.cells[0].status = CellStatus::unsupported;
+    heat.cells[0].reason = "it keeps nothing of documents";
+  }
+  return heat;
+}
+
 HeatResult MeasuredRun::heat_at(std::int64_t sequence_tokens) {
   HeatResult heat;
   heat.point = point_at(sequence_tokens);

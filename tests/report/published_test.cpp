@@ -8,6 +8,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "engine/report/beside.h"
+#include "engine/report/beside.h"
 #include "engine/report/published_sources.h"
 #include "tests/report/measured_run.h"
 
@@ -195,7 +197,7 @@ HeatResult models_at(std::int64_t sequence_tokens) {
 }
 
 json rows_of(const Table& table) {
-  const auto text = write_beside_table3(table, TableFormat::json);
+  const auto text = write_beside(table, "ecir24-table3", TableFormat::json);
   return text ? json::parse(*text) : json(text.error().message);
 }
 
@@ -255,13 +257,13 @@ TEST(BesideTable3, EveryForm_TellsWhoseNumbersAreWhose) {
   run.add(models_at(4096));
   for (const auto format : {TableFormat::text, TableFormat::markdown, TableFormat::csv,
                             TableFormat::latex, TableFormat::json}) {
-    const auto text = write_beside_table3(run.table(), format);
+    const auto text = write_beside(run.table(), "ecir24-table3", format);
     ASSERT_TRUE(text) << text.error().message;
     EXPECT_THAT(*text, HasSubstr(std::string(published_label)));
     EXPECT_THAT(*text, HasSubstr("Sparse cross-encoder"));
     EXPECT_THAT(*text, HasSubstr("4096 tokens"));
   }
-  const std::string latex = *write_beside_table3(run.table(), TableFormat::latex);
+  const std::string latex = *write_beside(run.table(), "ecir24-table3", TableFormat::latex);
   EXPECT_THAT(latex, HasSubstr("$-$50"));
   EXPECT_THAT(latex, HasSubstr("\\emph{Documents, 4096 tokens}"));
 }
@@ -271,9 +273,55 @@ TEST(BesideTable3, ARunWithoutModels_IsRefusedWithTheSweepThatHasThem) {
   HeatResult attention = models_at(174);
   attention.point.operation = Operation::attention;
   run.add(attention);
-  const auto text = write_beside_table3(run.table(), TableFormat::text);
+  const auto text = write_beside(run.table(), "ecir24-table3", TableFormat::text);
   ASSERT_FALSE(text);
   EXPECT_THAT(text.error().message, HasSubstr("paper-table3"));
+}
+
+json rows_of_table6(const Table& table) {
+  const auto text = write_beside(table, "mixencoder-table6", TableFormat::json);
+  return text ? json::parse(*text) : json(text.error().message);
+}
+
+TEST(BesideTable6, AQuerysTimesSpaceAndSpeedUp_StandBesideThePapers) {
+  MeasuredRun run;
+  run.add(stage_heat(Stage::offline, 0));
+  run.add(stage_heat(Stage::online, 1000));
+  const json rows = rows_of_table6(run.table());
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].at("model"), "Cross-BERT");
+  EXPECT_EQ(rows[0].at("speed_up"), "");
+  EXPECT_EQ(rows[0].at("kept_mb"), "");
+  EXPECT_EQ(rows[0].at("paper_time_ms"), "949.4");
+  const json& mix = rows[1];
+  EXPECT_EQ(mix.at("candidates"), "1000 candidates");
+  EXPECT_EQ(mix.at("model"), "MixEncoder-a");
+  EXPECT_EQ(mix.at("time_ms"), "101");
+  EXPECT_EQ(mix.at("speed_up"), "990");
+  EXPECT_EQ(mix.at("kept_mb"), "3.07");
+  EXPECT_EQ(mix.at("offline_ms_per_document"), "50.0");
+  EXPECT_EQ(mix.at("paper_time_ms"), "8.4");
+}
+
+TEST(BesideTable6, ABaselineWithFewerCandidates_GivesASpeedUpThatIsMarked) {
+  MeasuredRun run;
+  run.add(stage_heat(Stage::online, 10));
+  HeatResult many = stage_heat(Stage::online, 100);
+  many.cells.erase(many.cells.begin());
+  run.add(many);
+  const json rows = rows_of_table6(run.table());
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[1].at("speed_up"), "500");
+  EXPECT_EQ(rows[2].at("speed_up"), "909°");
+  EXPECT_EQ(rows[2].at("paper_time_ms"), "");  // of 1,000 alone
+}
+
+TEST(Beside, WhatIsNotThere_IsRefusedWithWhatIs) {
+  const MeasuredRun run;
+  EXPECT_THAT(write_beside(run.table(), "mixencoder-table6", TableFormat::text).error().message,
+              HasSubstr("attnscope run paper-mixencoder"));
+  EXPECT_THAT(write_beside(run.table(), "mixencoder-table7", TableFormat::text).error().message,
+              HasSubstr("did you mean 'mixencoder-table6'?"));
 }
 
 }  // namespace

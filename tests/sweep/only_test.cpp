@@ -78,5 +78,42 @@ TEST(Only, WithoutKeyOrValue_ShowsTheForm) {
   }
 }
 
+Result<Sweep> skipping(const std::string& skip) {
+  return parse_sweep(R"({"contenders": ["cross-bert/segment", "dual-bert/segment"],
+                         "operation": "model", "stage": ["offline", "online"],
+                         "candidates": [10, 1000], "query_tokens": 18, "sequence_tokens": 199,
+                         "skip": )" +
+                         skip + "}",
+                     "my.json");
+}
+
+TEST(Skip, CellsThatMatch_AreLeftOutAndTheirHeatsStay) {
+  const auto sweep = skipping(R"(["model=cross-bert,candidates=1000"])");
+  ASSERT_TRUE(sweep) << sweep.error().message;
+  ASSERT_THAT(sweep->heats, SizeIs(3));
+  // Documents are encoded for any number of candidates, and none of it is left out.
+  EXPECT_EQ(sweep->heats[0].point.stage, Stage::offline);
+  EXPECT_THAT(sweep->heats[0].contenders, SizeIs(2));
+  EXPECT_THAT(sweep->heats[1].contenders, SizeIs(2));
+  EXPECT_THAT(sweep->heats[2].contenders, SizeIs(1));
+  EXPECT_THAT(contenders_of(*sweep), SizeIs(2));
+  // --only of one number of candidates keeps what they were encoded by.
+  EXPECT_THAT(only(*sweep, *parse_only("candidates=10"))->heats, SizeIs(2));
+}
+
+TEST(Skip, AHeatWithoutCells_IsNone) {
+  EXPECT_THAT(skipping(R"("stage=offline")")->heats, SizeIs(2));
+}
+
+TEST(Skip, WhatMatchesNothingOrAll_IsRefusedAtItsLine) {
+  EXPECT_THAT(skipping(R"("candidates=7")").error().message,
+              AllOf(HasSubstr("my.json"), HasSubstr("no cell is left out"), HasSubstr("10, 1000")));
+  EXPECT_THAT(skipping(R"(["stage=offline", "stage=online"])").error().message,
+              HasSubstr("leaves nothing to measure"));
+  EXPECT_THAT(skipping(R"("candidate=7")").error().message,
+              HasSubstr("did you mean 'candidates'?"));
+  EXPECT_THAT(skipping(R"("candidates")").error().message, HasSubstr("is not KEY=VALUE"));
+}
+
 }  // namespace
 }  // namespace attnscope

@@ -173,6 +173,15 @@ AxisScale AxisScale::within(ScaleKind kind, AxisRange range) {
   return scale;
 }
 
+AxisScale AxisScale::of_names(const std::vector<std::string>& names) {
+  AxisScale scale;
+  scale.low_ = -0.5;
+  scale.high_ = static_cast<double>(names.size()) - 0.5;
+  for (const std::string& name : names)
+    scale.ticks_.push_back({static_cast<double>(scale.ticks_.size()), QString::fromUtf8(name)});
+  return scale;
+}
+
 void AxisScale::add_round_ticks() {
   const double step = nice_step(high_ - low_, 5);
   // As many digits as tell one tick from the next.

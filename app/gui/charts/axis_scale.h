@@ -7,6 +7,7 @@
 #include <QString>
 #include <algorithm>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +21,18 @@ namespace attnscope::charts {
 inline void add_reached(std::vector<double>& values, double y, double low, double high) {
   constexpr double near = 1.25;
   values.insert(values.end(), {y, std::max(low, y / near), std::min(high, y * near)});
+}
+
+/// How high each of a figure's bars is with the series that are shown; none of other figures.
+[[nodiscard]] inline std::vector<double> bar_heights(const report::Figure& figure,
+                                                     const std::set<std::string>& hidden) {
+  std::vector<double> heights(figure.x_names.size(), 0.0);
+  for (const report::Series& series : figure.series) {
+    for (const report::Point& point : series.points)
+      if (!heights.empty() && !hidden.contains(series.style_key))
+        heights.at(static_cast<std::size_t>(point.x)) += point.y;
+  }
+  return heights;
 }
 
 using ScaleKind = report::Scale;
@@ -48,6 +61,9 @@ class AxisScale {
   /// The axis from `range.low` to `range.high` exactly, as after zooming: low < high, and both can
   /// be shown. Where too few ticks of the scale's own lie within, they stand at round values.
   [[nodiscard]] static AxisScale within(ScaleKind kind, AxisRange range);
+
+  /// A place for each name at 0, 1, ..., with room for a bar around it. Never thinned.
+  [[nodiscard]] static AxisScale of_names(const std::vector<std::string>& names);
 
   [[nodiscard]] static bool can_show(ScaleKind kind, double value);
 

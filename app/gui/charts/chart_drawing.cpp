@@ -5,6 +5,7 @@
 // whose scene has our layers between its own; words and rail around it.
 #include "app/gui/charts/chart_drawing.h"
 
+#include <QBarSet>
 #include <QCategoryAxis>
 #include <QChart>
 #include <QFontMetricsF>
@@ -12,6 +13,7 @@
 #include <QGraphicsLayout>
 #include <QGraphicsScene>
 #include <QLineSeries>
+#include <QStackedBarSeries>
 #include <QTransform>
 #include <algorithm>
 #include <cmath>
@@ -113,10 +115,14 @@ QString nothing_measured(const report::Figure& figure) {
   return common == nullptr ? text : text + QStringLiteral(": ") + QString::fromUtf8(*common);
 }
 
-/// Contender, the cell's label where it has one, and where it lies along x.
+/// Contender, the cell's label where it has one, and where it lies along x; of a bar its name and
+/// its stage.
 QString head_of(const report::Figure& figure, const report::Series& series, double x,
                 const std::string& label) {
   QString text = QString::fromUtf8(series.name);
+  if (!figure.x_names.empty())
+    return QString::fromUtf8(figure.x_names.at(static_cast<std::size_t>(x))) + QLatin1Char('\n') +
+           text;
   if (!label.empty()) text += QLatin1Char('\n') + QString::fromUtf8(label);
   return text +
          QStringLiteral("\n%1: %2").arg(QString::fromUtf8(figure.x_label), number_text(x, 6));
@@ -223,7 +229,8 @@ ChartDrawing::ChartDrawing(const report::Figure& figure, ContenderStyles& styles
       rect_(rect),
       title_(QString::fromUtf8(figure.title)),
       x_label_(QString::fromUtf8(figure.x_label)),
-      y_label_(QString::fromUtf8(figure.y_label)) {
+      y_label_(QString::fromUtf8(figure.y_label)),
+      has_bars_(!figure.x_names.empty()) {
   for (const report::Series& series : figure.series) {
     DrawnSeries& drawn = series_.emplace_back();
     drawn.key = series.style_key;
@@ -234,8 +241,12 @@ ChartDrawing::ChartDrawing(const report::Figure& figure, ContenderStyles& styles
   collect_axes(figure);
   lay_out(figure);
   if (empty_ || rect_.height() == 0) return;
-  place_series(figure);
-  part_intervals();
+  if (has_bars_) {
+    place_bars(figure);
+  } else {
+    place_series(figure);
+    part_intervals();
+  }
   place_rail(figure);
   if (y_axis_.ticks().empty()) return;
   place_marks(figure);
@@ -255,7 +266,7 @@ void ChartDrawing::collect_axes(const report::Figure& figure) {
         continue;
       }
       xs.push_back(point.x);  // of hidden series too: lengths stay where they are
-      if (counts) add_reached(ys, point.y, point.low, point.high);
+      if (counts && !has_bars_) add_reached(ys, point.y, point.low, point.high);
     }
     for (const report::RailMark& mark : figure.series[s].rail) {
       if (AxisScale::can_show(x_kind, mark.x)) {
@@ -265,11 +276,12 @@ void ChartDrawing::collect_axes(const report::Figure& figure) {
       }
     }
   }
+  std::ranges::copy(bar_heights(figure, look_.hidden), std::back_inserter(ys));
   // Left of all values there is room for the slanted ceilings and their words.
   constexpr double room_for_ceilings = 8;
   const bool slanted = std::ranges::any_of(figure.ceilings, &report::Ceiling::per_x);
   if (slanted && !xs.empty()) xs.push_back(std::ranges::min(xs) / room_for_ceilings);
-  x_axis_ = AxisScale(x_kind, xs);
+  x_axis_ = has_bars_ ? AxisScale::of_names(figure.x_names) : AxisScale(x_kind, xs);
   if (ys.empty()) {
     without_values_ = nothing_measured(figure);  // and no ticks
   } else {
@@ -284,9 +296,10 @@ void ChartDrawing::collect_axes(const report::Figure& figure) {
   }
   whole_x_ = x_axis_.range();
   whole_y_ = y_axis_.range();
+  note_left_out(figure, left_out);
+  if (has_bars_) return;
   show_part(x_axis_, x_kind, figure.x_label);
   if (!ys.empty()) show_part(y_axis_, y_kind, figure.y_label);
-  note_left_out(figure, left_out);
 }
 
 void ChartDrawing::show_part(AxisScale& axis, ScaleKind kind, const std::string& label) const {
@@ -352,6 +365,13 @@ void ChartDrawing::lay_out(const report::Figure& figure) {
     bottom -= height + 0.3 * em;
   }
   bottom -= 3.1 * em;  // tick labels and the x axis' label
+  if (has_bars_) {
+    const double names = widest(figure_font(em), x_axis_.ticks());
+    const auto count = static_cast<double>(x_axis_.ticks().size());
+    has_upright_names_ = names + em > (width - y_label_width() - em) / count;
+    constexpr double most = 0.4;  // of the height
+    if (has_upright_names_) bottom -= std::min(names, most * rect_.height());
+  }
 
   height_around_plot_ = top - rect_.top() + rect_.bottom() - bottom;
   const double plot_height = std::max(1.0, bottom - top);
@@ -363,6 +383,7 @@ void ChartDrawing::lay_out(const report::Figure& figure) {
   rail_rect_ = QRectF(left, rail_top, plot_width, rail_height);
   for (std::size_t i = 0; i < rail_lanes_.size(); ++i)
     rail_lanes_[i].y = rail_top + lane_height * (static_cast<double>(i) + 0.5);
+  if (has_bars_) return;
   x_axis_.keep_at_most(
       static_cast<int>(plot_width / (widest(figure_font(em), x_axis_.ticks()) + em)));
 }
@@ -455,6 +476,24 @@ void ChartDrawing::place_series(const report::Figure& figure) {
           {static_cast<int>(s), position, point_text(figure, series, point), point.cell});
     }
     end_line();
+  }
+}
+
+/// Each on those before it, at its name.
+void ChartDrawing::place_bars(const report::Figure& figure) {
+  std::vector<double> reached(figure.x_names.size(), 0.0);
+  for (std::size_t s = 0; s < series_.size(); ++s) {
+    DrawnSeries& drawn = series_[s];
+    drawn.bars.resize(reached.size(), 0.0);
+    if (!drawn.visible) continue;
+    for (const report::Point& point : figure.series[s].points) {
+      if (!std::isfinite(point.y)) continue;
+      const auto at = static_cast<std::size_t>(point.x);
+      drawn.bars[at] = y_axis_.place(point.y);
+      drawn.points.push_back({static_cast<int>(s), place(point.x, reached[at] + point.y / 2),
+                              point_text(figure, figure.series[s], point), point.cell});
+      reached[at] += point.y;
+    }
   }
 }
 
@@ -615,8 +654,11 @@ void ChartDrawing::paint(QPainter& painter) const {
   if (!empty_) {
     draw_lines(painter, font, y_label_rect_, y_label_);
     painter.setFont(font);
-    painter.drawText(QRectF(plot_.left(), plot_.bottom() + 1.65 * em, plot_.width(), 1.5 * em),
+    const double label = (has_upright_names_ ? rect_.bottom() - note_rect_.height() - 2 * em
+                                             : plot_.bottom() + 1.65 * em);
+    painter.drawText(QRectF(plot_.left(), label, plot_.width(), 1.5 * em),
                      Qt::AlignHCenter | Qt::AlignTop, x_label_);
+    if (has_bars_) paint_names(painter);
     paint_rail(painter);
     paint_plot(painter);
   }
@@ -655,12 +697,35 @@ void ChartDrawing::paint_below_lines(QPainter& painter) const {
 }
 
 void ChartDrawing::paint_markers(QPainter& painter) const {
+  if (has_bars_) return;
   for (const DrawnSeries& series : series_) {
     if (!series.visible) continue;
     for (const DrawnPoint& point : series.points) {
       draw_marker(painter, series.style.marker, point.position, marker_size * look_.em,
                   series.style.color(look_.theme), colors_of(look_.theme).background);
     }
+  }
+}
+
+/// Upwards, towards their bars, where they have no room side by side.
+void ChartDrawing::paint_names(QPainter& painter) const {
+  const double em = look_.em, below = plot_.bottom() + 0.4 * em;
+  const double step =
+      plot_.width() / static_cast<double>(std::max<std::size_t>(x_axis_.ticks().size(), 1));
+  const QFontMetricsF metrics(painter.font());
+  for (const Tick& name : x_axis_.ticks()) {
+    const double x = place(name.value, y_axis_.low()).x();
+    if (!has_upright_names_) {
+      painter.drawText(QRectF(x - step / 2, below, step, 1.3 * em), Qt::AlignCenter, name.label);
+      continue;
+    }
+    const double room = rect_.bottom() - note_rect_.height() - 2.2 * em - below;
+    painter.save();
+    painter.translate(x, below);
+    painter.rotate(-90);
+    painter.drawText(QRectF(-room, -step / 2, room, step), Qt::AlignRight | Qt::AlignVCenter,
+                     metrics.elidedText(name.label, Qt::ElideMiddle, room));
+    painter.restore();
   }
 }
 
@@ -752,7 +817,8 @@ void ChartDrawing::paint_plot(QPainter& painter) const {
   chart->setGeometry(scene_rect);
   chart->setPlotArea(QRectF((plot_.topLeft() - rect_.topLeft()) * unit, plot_.size() * unit));
 
-  QCategoryAxis* const x = add_axis(*chart, x_axis_, Qt::AlignBottom, look_, unit);
+  QCategoryAxis* const x =
+      add_axis(*chart, has_bars_ ? AxisScale::of_names({}) : x_axis_, Qt::AlignBottom, look_, unit);
   QCategoryAxis* const y = add_axis(*chart, y_axis_, Qt::AlignLeft, look_, unit);
   for (const DrawnSeries& series : series_) {
     if (!series.visible) continue;
@@ -769,6 +835,20 @@ void ChartDrawing::paint_plot(QPainter& painter) const {
       drawn->attachAxis(x);
       drawn->attachAxis(y);
     }
+  }
+  if (has_bars_) {
+    auto* stacks = new QStackedBarSeries;
+    for (const DrawnSeries& series : series_) {
+      auto* pieces = new QBarSet(QString::fromStdString(series.key));
+      pieces->setColor(series.style.color(look_.theme));
+      pieces->setPen(Qt::NoPen);
+      pieces->append(QList<qreal>(series.bars.begin(), series.bars.end()));
+      stacks->append(pieces);
+    }
+    chart->addSeries(stacks);
+    x->setRange(x_axis_.low(), x_axis_.high());  // bars stand at whole numbers
+    stacks->attachAxis(x);
+    stacks->attachAxis(y);
   }
   // Layers belong to the chart as its other items do.
   new Layer(chart, below_grid, rect_, unit, [&](QPainter& on) { paint_minor_grid(on); });

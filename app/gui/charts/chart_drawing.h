@@ -40,8 +40,9 @@ struct DrawnSeries {
   std::vector<QPolygonF> lines;   // split where a value is missing
   std::vector<QLineF> intervals;  // cut where they leave the axis, and beside others at their place
   std::vector<QPolygonF> arrows;  // the heads at those ends
-  std::vector<DrawnPoint> points;
+  std::vector<DrawnPoint> points;  // of bars: the middle of each piece
   std::vector<DrawnPoint> rail;
+  std::vector<double> bars;  // of bars: the length of its piece at each name, along the y axis
 };
 
 struct RailLane {
@@ -129,6 +130,7 @@ class ChartDrawing {
   void show_part(AxisScale& axis, ScaleKind kind, const std::string& label) const;
   void lay_out(const report::Figure& figure);
   void place_series(const report::Figure& figure);
+  void place_bars(const report::Figure& figure);
   void place_interval(DrawnSeries& drawn, const report::Point& point) const;
   void part_intervals();
   void place_rail(const report::Figure& figure);
@@ -145,6 +147,7 @@ class ChartDrawing {
   void paint_minor_grid(QPainter& painter) const;
   void paint_below_lines(QPainter& painter) const;
   void paint_markers(QPainter& painter) const;
+  void paint_names(QPainter& painter) const;
   void paint_rail(QPainter& painter) const;
   void paint_ceilings(QPainter& painter) const;
   void paint_marks(QPainter& painter) const;
@@ -154,6 +157,8 @@ class ChartDrawing {
   QRectF rect_;
   QString title_, x_label_, y_label_, note_, without_values_;
   bool empty_ = true;
+  bool has_bars_ = false;           // at names along x, which do not zoom
+  bool has_upright_names_ = false;  // where they have no room side by side
   AxisScale x_axis_, y_axis_;
   AxisRange whole_x_, whole_y_;
   std::optional<double> line_at_;

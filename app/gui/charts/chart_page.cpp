@@ -26,13 +26,15 @@ void share_axes(const report::Facets& facets, const report::Figure& panel, Chart
     for (const report::Series& series : other.series) {
       for (const report::Point& point : series.points) {
         if (same_x) look.shared_x.push_back(point.x);
-        if (same_y && !look.hidden.contains(series.style_key))
+        if (same_y && other.x_names.empty() && !look.hidden.contains(series.style_key))
           add_reached(look.shared_y, point.y, point.low, point.high);
       }
       for (const report::RailMark& mark : series.rail) {
         if (same_x) look.shared_x.push_back(mark.x);
       }
     }
+    if (same_y)
+      std::ranges::copy(bar_heights(other, look.hidden), std::back_inserter(look.shared_y));
   }
 }
 

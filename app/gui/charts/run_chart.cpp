@@ -683,8 +683,10 @@ QMenu* RunChart::make_menu() {
       {action_named("export_figure"), action_named("copy_numbers"), action_named("show_table")});
   menu->addSeparator();
   menu->addActions({action_named("intervals"), action_named("crossovers")});
-  add_scale_menu(*menu, tr("Horizontal scale"), true);
-  add_scale_menu(*menu, tr("Vertical scale"), false);
+  if (figure(panel_).x_names.empty()) {  // bars are read against 0
+    add_scale_menu(*menu, tr("Horizontal scale"), true);
+    add_scale_menu(*menu, tr("Vertical scale"), false);
+  }
   menu->addSeparator();
   menu->addActions({action_named("zoom_in"), action_named("zoom_out"), action_named("reset_zoom")});
   return menu;

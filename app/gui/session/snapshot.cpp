@@ -19,10 +19,6 @@ namespace {
 /// Panels that a window has room for.
 constexpr std::size_t most_panels = 12;
 
-std::string_view drawn_along(report::XAxis x) {
-  return x == report::XAxis::length ? "sequence_tokens" : "window";
-}
-
 FigureSnapshot draw(const report::Table& table, const RunRequest& request, report::YAxis y) {
   FigureSnapshot snapshot;
   if (table.rows.empty()) return snapshot;
@@ -102,7 +98,7 @@ bool is_same_cells(const RunSnapshot& before, const RunInfo& run, const RunReque
 std::vector<std::string> facet_keys(const report::Table& table, report::XAxis x) {
   std::vector<std::string> keys = report::varying_keys(table);
   std::erase_if(keys, [&](const std::string& key) {
-    if (key == drawn_along(x)) return true;
+    if (key == report::key_along(x)) return true;
     std::set<std::string> values;
     for (const report::Row& row : table.rows) values.insert(report::filter_words(row, key).front());
     return values.size() > most_panels;
@@ -127,6 +123,29 @@ std::vector<report::Row> rows_in(const RunSnapshot& run) {
   return rows;
 }
 
+/// Those of every stage; where the slice is of documents that are encoded, for no number of
+/// candidates, those of the greatest.
+std::vector<report::Row> rows_of_stages(const RunSnapshot& run) {
+  constexpr std::array<std::string_view, 2> free{"stage", "candidates"};
+  std::vector<report::Row> encoded, scored, others;
+  std::int64_t most = 0;
+  for (const report::Row& row : run.table.rows) {
+    if (!report::is_in(run.slice, row, free)) continue;
+    const bool is_of_slice = report::is_in(run.slice, row, std::span(free).first(1));
+    most = std::max(most, row.cell.point.candidates);
+    (row.cell.point.stage == Stage::offline ? encoded
+     : is_of_slice                          ? scored
+                                            : others)
+        .push_back(row);
+  }
+  if (scored.empty()) {
+    std::ranges::copy_if(others, std::back_inserter(scored),
+                         [&](const report::Row& row) { return row.cell.point.candidates == most; });
+  }
+  std::ranges::move(scored, std::back_inserter(encoded));
+  return encoded;
+}
+
 void set_out(RunSnapshot& run) {
   for (std::string* key : {&run.request.pivot.rows, &run.request.pivot.columns}) {
     if (std::ranges::find(run.pivot_keys, *key) == run.pivot_keys.end()) *key = {};
@@ -136,7 +155,7 @@ void set_out(RunSnapshot& run) {
     choice.rows = choice.columns == "contender" ? "sequence_tokens" : "contender";
   if (choice.columns.empty()) {
     choice.columns =
-        choice.rows == "contender" ? std::string(drawn_along(run.request.x)) : "contender";
+        choice.rows == "contender" ? std::string(report::key_along(run.request.x)) : "contender";
   }
   const std::array<std::string_view, 2> free{choice.rows, choice.columns};
   Result<report::Pivot> pivot = report::make_pivot(run.table, choice, [&](const report::Row& row) {
@@ -152,7 +171,9 @@ void set_out(RunSnapshot& run) {
 void draw(RunSnapshot& run) {
   RunRequest& request = run.request;
   if (std::ranges::find(run.facet_keys, request.facet) == run.facet_keys.end()) request.facet = {};
-  std::vector<std::string_view> drawn{drawn_along(request.x)};
+  // Of a re-ranker's stages, what a person waits for.
+  request.slice.values.try_emplace("stage", name_of(Stage::online));
+  std::vector<std::string_view> drawn{report::key_along(request.x)};
   if (!request.facet.empty()) drawn.push_back(request.facet);
   run.slice = report::find_slice(run.table, drawn, request.slice);
   for (const report::SliceAxis& axis : run.slice.axes)
@@ -163,9 +184,18 @@ void draw(RunSnapshot& run) {
   if (const auto settings = report::make_answers(part, request.x); settings.size() == 1)
     run.verdict = words(report::verdict_of(settings.front()));
   // Figures are of summaries; a panel's copies are small without the samples.
-  for (report::Row& row : part.rows) row.cell.cell.samples = {};
+  report::Table stages = report::without_rows(run.table);
+  if (run.of_models) stages.rows = rows_of_stages(run);
+  for (report::Table* table : {&part, &stages})
+    for (report::Row& row : table->rows) row.cell.cell.samples = {};
   for (const report::View& view : report::views()) {
-    run.figures.emplace(view.y, draw(part, request, view.y));
+    FigureSnapshot& figure = run.figures[view.y];
+    if (!view.of_models || run.of_models) {
+      figure = draw(view.y == report::YAxis::stages ? stages : part, request, view.y);
+    } else {
+      figure.problem = QCoreApplication::translate(
+          "RunView", "This is of re-rankers, and the run has attention alone.");
+    }
   }
 }
 
@@ -213,6 +243,8 @@ RunPointer read_run(const Store& store, const RunRequest& request, const RunPoin
       static_cast<int>(std::count_if(snapshot->table.rows.begin(), snapshot->table.rows.end(),
                                      [](const report::Row& row) { return row.cell.damaged; }));
 
+  snapshot->of_models = !snapshot->table.rows.empty() &&
+                        snapshot->table.rows.front().cell.point.operation == Operation::model;
   snapshot->facet_keys = facet_keys(snapshot->table, request.x);
   snapshot->pivot_keys = pivot_keys(snapshot->table);
   if (!snapshot->table.rows.empty()) {

@@ -73,6 +73,7 @@ struct RunSnapshot {
   report::Slice slice;     // the others that no chart draws, and what is chosen of them
   std::vector<std::string> facet_keys;              // what panels can be made of
   std::vector<std::string> pivot_keys;              // what the table's rows and columns can be
+  bool of_models = false;                           // of re-rankers, not of attention alone
   std::map<report::YAxis, FigureSnapshot> figures;  // every view
   report::Pivot pivot;
   QString pivot_problem;

@@ -7,6 +7,7 @@
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QListView>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QSettings>
@@ -51,6 +52,14 @@ QComboBox* view_picker(const QString& name, const QString& accessible_name, repo
   box->setCurrentIndex(box->findData(static_cast<int>(chosen)));
   keep_choice(*box);
   return box;
+}
+
+/// Offers what is of re-rankers alone only where the run has them.
+void offer_views(QComboBox& picker, bool of_models) {
+  auto* list = qobject_cast<QListView*>(picker.view());
+  for (const report::View& each : report::views()) {
+    if (each.of_models) list->setRowHidden(picker.findData(static_cast<int>(each.y)), !of_models);
+  }
 }
 
 /// One of the run's views, as its slice is drawn.
@@ -98,7 +107,7 @@ RunView::RunView(QWidget* parent)
       table_(new RunTable),
       panel_(new CellPanel),
       tabs_(new QTabWidget) {
-  x_axis_->addItems({tr("Length"), tr("Window")});
+  x_axis_->addItems({tr("Length"), tr("Window"), tr("Candidates")});  // as report::XAxis has them
   keep_choice(*x_axis_);
   auto* layout = new QVBoxLayout(this);
   layout->addWidget(build_head());
@@ -298,14 +307,13 @@ void RunView::set_preferred_baseline(const QString& contender) {
 
 void RunView::ask() {
   if (uuid_.isEmpty()) return;
-  Q_EMIT run_wanted(
-      {.uuid = uuid_,
-       .baseline = no_baseline_ ? QString() : baseline_preference_,
-       .any_baseline = !no_baseline_,
-       .x = x_axis_->currentIndex() == 0 ? report::XAxis::length : report::XAxis::window,
-       .slice = slice_,
-       .facet = facet_,
-       .pivot = table_->choice()});
+  Q_EMIT run_wanted({.uuid = uuid_,
+                     .baseline = no_baseline_ ? QString() : baseline_preference_,
+                     .any_baseline = !no_baseline_,
+                     .x = static_cast<report::XAxis>(x_axis_->currentIndex()),
+                     .slice = slice_,
+                     .facet = facet_,
+                     .pivot = table_->choice()});
 }
 
 void RunView::show_run(const RunPointer& run) {
@@ -383,6 +391,7 @@ void RunView::show_head(const RunSnapshot& run) {
       info.status == RunStatus::interrupted || info.status == RunStatus::cancelled;
   resume_->setVisible(was_ended && !info.damaged && !is_in_trash(info));
 
+  for (QComboBox* view : {first_view_, second_view_}) offer_views(*view, run.of_models);
   facet_ = run.request.facet;
   QStringList keys{QString()};
   for (const std::string& key : run.facet_keys) keys.append(words(key));

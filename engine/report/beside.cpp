@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/beside.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "engine/heat/model_row.h"
+#include "engine/report/axes_in_words.h"
+#include "engine/report/published.h"
+#include "engine/report/row_values.h"
+#include "kernels/base/sentences.h"
+
+namespace attnscope::report {
+namespace {
+
+/// The papers' side of a table's foot.
+std::string source_of(std::string_view id) {
+  const std::vector<PublishedTable> tables = published_tables();
+  const auto table = std::ranges::find(tables, id, &PublishedTable::id);
+  return fmt::format("{}: {}. {}; {}", published_label, table->citation, table->title,
+                     table->machine);
+}
+
+/// "Sparse cross-encoder, last layer [CLS] only"
+std::string words_of_row(const std::string& text) {
+  const auto row = parse_model_row(text);
+  if (!row) return model_words(text);
+  std::string words = model_words(row->name);
+  for (const std::string& option : row->options) {
+    // Rows of a family imply options; what was asked for stands in the text.
+    if (option == "cls-only-last-layer") {
+      words += ", last layer [CLS] only";
+    } else if (text.find("+" + option) != std::string::npos) {
+      words += ", " + option;
+    }
+  }
+  return words;
+}
+
+// Table 3.
+
+double time_us(const Row& row) {
+  return row.cell.summary.median_ns / 1e3 / documents_of(row);
+}
+
+double memory_mb(const Row& row) {
+  return static_cast<double>(peak_bytes(row.cell.cell.memory)) / 1e6 / documents_of(row);
+}
+
+/// "-43", as the paper has it; a difference of the time that is not shown is marked.
+std::string percent(double ratio, bool is_shown) {
+  return fmt::format("{:+.0f}{}", 100 * (ratio - 1), is_shown ? "" : "°");
+}
+
+/// The rows of one point, which are one block of the table.
+class Task {
+ public:
+  Task(const Table& table, std::vector<const Row*> rows, const std::vector<PublishedCost>& costs)
+      : rows_(std::move(rows)), costs_(costs) {
+    for (const Row* row : rows_) {
+      const bool wanted = table.baseline ? row->cell.cell.contender.id() == *table.baseline
+                                         : is_papers_baseline(*row);
+      if (wanted && is_measured(*row) && baseline_ == nullptr) baseline_ = row;
+    }
+  }
+
+  /// In the paper's order, the paper's rows first; else in the run's.
+  [[nodiscard]] std::vector<std::vector<std::string>> lines(const std::string& heading) const {
+    std::vector<std::vector<std::string>> lines;
+    for (const PublishedCost& cost : costs_) {
+      for (const Row* row : rows_)
+        if (is_of(cost, *row)) lines.push_back(line(heading, *row, &cost));
+    }
+    for (const Row* row : rows_) {
+      const bool published =
+          std::ranges::any_of(costs_, [&](const PublishedCost& cost) { return is_of(cost, *row); });
+      if (!published) lines.push_back(line(heading, *row, nullptr));
+    }
+    return lines;
+  }
+
+ private:
+  [[nodiscard]] static bool is_of(const PublishedCost& cost, const Row& row) {
+    const Contender& contender = row.cell.cell.contender;
+    return cost.row == contender.model && cost.window == contender.window &&
+           cost.sequence_tokens == row.cell.point.sequence_tokens;
+  }
+  [[nodiscard]] bool is_papers_baseline(const Row& row) const {
+    return std::ranges::any_of(
+        costs_, [&](const PublishedCost& cost) { return cost.is_baseline && is_of(cost, row); });
+  }
+
+  [[nodiscard]] std::vector<std::string> ours(const Row& row) const {
+    if (!is_measured(row)) return {outcome_of(row).status, "", "", ""};
+    std::vector<std::string> texts{three_digits(time_us(row)), "", three_digits(memory_mb(row)),
+                                   ""};
+    if (baseline_ == nullptr || &row == baseline_) return texts;
+    if (const auto ratio = ratio_between(row, *baseline_)) {
+      texts[1] = percent(ratio->ratio, ratio->verdict != statistics::Verdict::no_difference_shown);
+    }
+    if (memory_mb(*baseline_) > 0) texts[3] = percent(memory_mb(row) / memory_mb(*baseline_), true);
+    return texts;
+  }
+
+  [[nodiscard]] std::vector<std::string> line(const std::string& heading, const Row& row,
+                                              const PublishedCost* cost) const {
+    const Contender& contender = row.cell.cell.contender;
+    std::vector<std::string> texts{
+        heading, words_of_row(contender.model), contender.window ? contender.window->text() : "–",
+        contender.implementation, fmt::format("{}", row.cell.cell.batch)};
+    for (std::string& text : ours(row)) texts.push_back(std::move(text));
+    if (cost == nullptr) {
+      texts.insert(texts.end(), 4, "");
+    } else {
+      texts.push_back(fmt::format("{}", cost->time_us_per_document));
+      texts.push_back(cost->relative_time);
+      texts.push_back(fmt::format("{}", cost->memory_mb_per_document));
+      texts.push_back(cost->relative_memory);
+    }
+    return texts;
+  }
+
+  std::vector<const Row*> rows_;
+  const std::vector<PublishedCost>& costs_;
+  const Row* baseline_ = nullptr;
+};
+
+std::string heading_of(const HeatPoint& point, const std::string& task, std::vector<bool> varying) {
+  varying[length_axis] = false;
+  const std::string more = words_of(point, varying, true);
+  return fmt::format("{}s, {} tokens{}{}", task == "passage" ? "Passage" : "Document",
+                     point.sequence_tokens, more.empty() ? "" : ", ", more);
+}
+
+Result<std::string> beside_table3(const Table& table, TableFormat format) {
+  const std::vector<PublishedCost> costs = published_costs();
+  std::vector<Row> models;
+  for (const Row& row : table.rows)
+    if (row.cell.point.operation == Operation::model) models.push_back(row);
+  const std::vector<bool> varying = varying_axes(models);
+  std::vector<std::vector<std::string>> lines;
+  for (auto row = models.begin(); row != models.end();) {
+    // A heat's rows stand together.
+    const HeatPoint& point = row->cell.point;
+    std::vector<const Row*> rows;
+    for (; row != models.end() && row->cell.point == point; ++row) rows.push_back(&*row);
+    const auto of_this_length =
+        std::ranges::find(costs, point.sequence_tokens, &PublishedCost::sequence_tokens);
+    if (of_this_length == costs.end()) continue;
+    const Task task(table, std::move(rows), costs);
+    for (auto& line : task.lines(heading_of(point, of_this_length->task, varying)))
+      lines.push_back(std::move(line));
+  }
+  if (lines.empty()) {
+    return fail(
+        "--beside: run {} has no whole models of 174 or 4096 tokens, which Table 3 has; attnscope "
+        "run paper-table3 measures them",
+        table.run.number);
+  }
+  const std::string ours = provenance_line(table);
+  const std::string theirs = source_of("ecir24-table3");
+  return write_grid(
+      {.frame = SheetFrame::captioned,
+       .above = {"Whole models in the form of ECIR 2024, Table 3; per document"},
+       .columns = {{"model", "Model", false},
+                   {"window", "w"},
+                   {"implementation", "Attention", false},
+                   {"batch", "Batch"},
+                   {"time_us_per_document", "µs"},
+                   {"relative_time_percent", "%"},
+                   {"memory_mb_per_document", "MB"},
+                   {"relative_memory_percent", "%"},
+                   {"paper_time_us_per_document", "paper: µs"},
+                   {"paper_relative_time_percent", "%"},
+                   {"paper_memory_mb_per_document", "MB"},
+                   {"paper_relative_memory_percent", "%"}},
+       .block_column = SheetColumn{"task", "Task", false},
+       .below = {fmt::format("Percentages are against the line of the task without any{}; ° no "
+                             "difference shown.",
+                             table.baseline ? fmt::format(" ({})", *table.baseline) : ""),
+                 fmt::format("Ours: {}.", ours),
+                 fmt::format("The paper's, {}, batches of up to 100.", theirs)}},
+      lines, fmt::format("{}; beside it, {}", ours, theirs), format);
+}
+
+// Table 6.
+
+/// A contender's cells of one setting: scoring, and encoding what it scores.
+struct Stages {
+  const Row* online = nullptr;
+  const Row* offline = nullptr;
+};
+
+HeatPoint without_stage(HeatPoint point) {
+  point.stage = Stage::whole;
+  point.candidates = 0;
+  return point;
+}
+
+double ms_per_candidate(const Row& row) {
+  return row.cell.summary.median_ns / 1e6 / candidates_of(row);
+}
+
+bool is_wanted(const Table& table, const Contender& contender) {
+  return table.baseline ? contender.id() == *table.baseline : contender.model == "cross-bert";
+}
+
+/// What the others are faster than: measured with as many candidates, or else with the most, for
+/// what encodes every pair takes as long for each.
+const Row* baseline_beside(const Table& table, const Row& row) {
+  const Row* best = nullptr;
+  for (const Row& other : table.rows) {
+    if (other.cell.point.stage != Stage::online || !is_measured(other) ||
+        !is_wanted(table, other.cell.cell.contender) ||
+        without_stage(other.cell.point) != without_stage(row.cell.point))
+      continue;
+    if (other.cell.point == row.cell.point) return &other;
+    if (best == nullptr || candidates_of(other) > candidates_of(*best)) best = &other;
+  }
+  return best;
+}
+
+std::vector<std::string> line_of(const Table& table, const std::string& heading,
+                                 const Stages& stages, const PublishedQuery* paper) {
+  const Row& row = *stages.online;
+  const Contender& contender = row.cell.cell.contender;
+  std::vector<std::string> texts{heading, words_of_row(contender.model), contender.implementation};
+  if (is_measured(row)) {
+    const Row* baseline = baseline_beside(table, row);
+    const auto& kept = row.cell.cell.memory.cache_bytes;
+    texts.push_back(three_digits(row.cell.summary.median_ns / 1e6));
+    texts.push_back(three_digits(p95_ns(row.cell) / 1e6));
+    texts.push_back(baseline == nullptr || baseline == &row
+                        ? ""
+                        : three_digits(ms_per_candidate(*baseline) / ms_per_candidate(row)) +
+                              (baseline->cell.point == row.cell.point ? "" : "°"));
+    texts.push_back(kept ? three_digits(static_cast<double>(*kept) / 1e6) : "");
+  } else {
+    texts.insert(texts.end(), {outcome_of(row).status, "", "", ""});
+  }
+  const bool was_encoded = stages.offline != nullptr && is_measured(*stages.offline);
+  texts.push_back(was_encoded ? three_digits(stages.offline->cell.summary.median_ns / 1e6 /
+                                             documents_of(*stages.offline))
+                              : "");
+  texts.push_back(paper == nullptr ? "" : paper->time_ms);
+  texts.push_back(paper == nullptr ? "" : paper->cache_gb);
+  return texts;
+}
+
+const Row* encoding_of(const Table& table, const Row& row) {
+  const auto found = std::ranges::find_if(table.rows, [&](const Row& other) {
+    return other.cell.point.stage == Stage::offline &&
+           other.cell.cell.contender.id() == row.cell.cell.contender.id() &&
+           without_stage(other.cell.point) == without_stage(row.cell.point);
+  });
+  return found == table.rows.end() ? nullptr : &*found;
+}
+
+/// The paper's order first; one context is said twice there.
+std::vector<std::vector<std::string>> lines_of(const Table& table,
+                                               const std::vector<const Row*>& rows,
+                                               const std::string& heading) {
+  constexpr double candidates_there = 1000;
+  std::vector<std::vector<std::string>> lines;
+  std::set<const Row*> written;
+  for (const PublishedQuery& paper : published_queries()) {
+    for (const Row* row : rows) {
+      if (row->cell.cell.contender.model != paper.row || !written.insert(row).second) continue;
+      lines.push_back(line_of(table, heading, {row, encoding_of(table, *row)},
+                              candidates_of(*row) == candidates_there ? &paper : nullptr));
+    }
+  }
+  for (const Row* row : rows) {
+    if (written.insert(row).second)
+      lines.push_back(line_of(table, heading, {row, encoding_of(table, *row)}, nullptr));
+  }
+  return lines;
+}
+
+Result<std::string> beside_table6(const Table& table, TableFormat format) {
+  std::vector<Row> online;
+  std::ranges::copy_if(table.rows, std::back_inserter(online),
+                       [](const Row& row) { return row.cell.point.stage == Stage::online; });
+  std::vector<bool> varying = varying_axes(online);
+  varying[candidates_axis] = false;
+  std::vector<std::vector<std::string>> lines;
+  for (auto row = online.begin(); row != online.end();) {
+    const HeatPoint& point = row->cell.point;
+    std::vector<const Row*> rows;
+    for (; row != online.end() && row->cell.point == point; ++row) rows.push_back(&*row);
+    const std::string more = words_of(point, varying, true);
+    const std::string heading = fmt::format("{:.0f} candidates{}{}", candidates_of(*rows.front()),
+                                            more.empty() ? "" : ", ", more);
+    std::ranges::move(lines_of(table, rows, heading), std::back_inserter(lines));
+  }
+  if (lines.empty()) {
+    return fail(
+        "--beside: run {} has no re-rankers in stage online, whose times Table 6 has; attnscope "
+        "run paper-mixencoder measures them",
+        table.run.number);
+  }
+  const std::string ours = provenance_line(table), theirs = source_of("mixencoder-table6");
+  return write_grid(
+      {.frame = SheetFrame::captioned,
+       .above = {"Re-rankers in the form of MixEncoder, Table 6; a query at a time"},
+       .columns = {{"model", "Model", false},
+                   {"implementation", "Attention", false},
+                   {"time_ms", "ms"},
+                   {"p95_ms", "p95"},
+                   {"speed_up", "speed-up"},
+                   {"kept_mb", "kept (MB)"},
+                   {"offline_ms_per_document", "offline (ms)"},
+                   {"paper_time_ms", "paper: ms"},
+                   {"paper_cache_gb", "GB"}},
+       .block_column = SheetColumn{"candidates", "Candidates", false},
+       .below = {fmt::format(
+                     "Speed-ups are per candidate over {}; ° which was measured with fewer. "
+                     "Offline is a document's encoding, before any query. The paper has "
+                     "1,000 candidates alone.",
+                     table.baseline.value_or("Cross-BERT")),
+                 fmt::format("Ours: {}.", ours), fmt::format("The paper's, {}.", theirs)}},
+      lines, fmt::format("{}; beside it, {}", ours, theirs), format);
+}
+
+struct Beside {
+  std::string_view id;
+  Result<std::string> (*write)(const Table&, TableFormat);
+};
+constexpr std::array<Beside, 2> tables_beside{{
+    {"ecir24-table3", beside_table3},
+    {"mixencoder-table6", beside_table6},
+}};
+
+}  // namespace
+
+Result<std::string> write_beside(const Table& table, std::string_view published,
+                                 TableFormat format) {
+  const auto found = std::ranges::find(tables_beside, published, &Beside::id);
+  if (found != tables_beside.end()) return found->write(table, format);
+  std::array<std::string_view, tables_beside.size()> ids;
+  std::ranges::transform(tables_beside, ids.begin(), &Beside::id);
+  return fail("--beside: there is no published table '{}' to set models beside; {}",
+              in_a_sentence(published), suggest(in_a_sentence(published), ids));
+}
+
+}  // namespace attnscope::report
