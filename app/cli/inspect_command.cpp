@@ -108,6 +108,8 @@ Result<std::optional<double>> write_dump(const InspectCommandArguments& argument
     say("attnscope: note: the {} was cut to {} tokens", pair->document_cut ? "document" : "query",
         pair->document_cut ? pair->document.size() : pair->query.size());
   }
+  const auto metadata = dump_metadata(model, *pair, "");
+  if (!metadata) return tl::unexpected(metadata.error());
   auto worker = start_model(arguments.model, model, nullptr);
   if (!worker) return tl::unexpected(worker.error());
   std::optional<double> score;
@@ -117,7 +119,7 @@ Result<std::optional<double>> write_dump(const InspectCommandArguments& argument
                            {"items", {pair_json(*pair)}},
                            {"layers", layers.empty() ? nlohmann::json() : nlohmann::json(layers)},
                            {"half", arguments.half},
-                           {"metadata", dump_metadata(model, *pair, "")},
+                           {"metadata", *metadata},
                            {"out", std::filesystem::absolute(file).string()}},
                           [&](const nlohmann::json& event) {
                             if (event.contains("score")) score = event["score"].get<double>();
@@ -134,6 +136,10 @@ Result<charts::HeatFigure> figure_of(const Dump& dump, const InspectCommandArgum
   constexpr std::int64_t cells = 1024;  // a side, at most
   const DumpInfo& info = dump.info();
   const auto head = static_cast<std::int32_t>(arguments.head);
+  if (head >= info.heads) {
+    return fail("head {} was asked for, and this model shows heads from 0 to {}", head,
+                info.heads - 1);
+  }
   const auto weights = head_weights(dump, 0, head);
   if (!weights) return tl::unexpected(weights.error());
   const auto summary = summarise(**weights, info.groups, {.map_side = cells}, {});

@@ -152,13 +152,18 @@ void answer_inspect(const Asked& asked, ProtocolChannel& channel, LoadedModel& m
   if (pairs.batch.items.size() != 1) throw RequestError("'inspect' looks at one pair");
   const std::set<std::int64_t> wanted = layers_of(message, model.shape.layers);
   std::vector<Shown> shown;
+  std::set<std::int64_t> there_are;
   const ModelOutput output = taken(scorer.score(pairs.batch, [&](Shown one) {
+    there_are.insert(one.layer);
     if (wanted.contains(one.layer)) shown.push_back(std::move(one));
   }));
-  if (!wanted.empty() && std::ranges::find(shown, "q", &Shown::name) == shown.end()) {
+  if (!wanted.empty() && shown.empty()) {
     throw RequestError(
-        "this model encodes query and document apart, so there is no attention of the pair to "
-        "show");
+        there_are.empty()
+            ? "this model encodes query and document apart, so there is no attention of the pair "
+              "to show"
+            : fmt::format("query and document do not look at each other in layer {}; they do in {}",
+                          fmt::join(wanted, ", "), fmt::join(there_are, ", ")));
   }
   std::vector<NamedTensor> tensors;
   tensors.reserve(shown.size());

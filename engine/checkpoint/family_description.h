@@ -101,12 +101,28 @@ struct FamilyChoice {
 enum class Kept : std::uint8_t { nothing, vectors, token_vectors, token_states };
 [[nodiscard]] std::string_view name_of(Kept kept);  // "nothing", "vectors", "token vectors", ...
 
+/// What there is to see of a pair (docs/attention-dumps.md): the rows of its queries and keys, and
+/// which rows look at which.
+struct ShownTokens {
+  bool some = true;               // false: query and document never look at each other
+  bool document_has_cls = false;  // of its own, before its tokens
+  std::int64_t contexts = 0;      // above 0: the vectors that are kept of it, in its tokens' place
+  std::string_view pattern = {};  // as JSON; empty: the attention that was asked for
+  double scale = 0;               // of products; 0: 1 / sqrt(head dimension)
+  std::string_view note = {};     // how to read it
+};
+
 class FamilyDescription {
  public:
   virtual ~FamilyDescription() = default;
   [[nodiscard]] virtual std::string_view id() const = 0;  // "bert"
 
   [[nodiscard]] virtual Kept keeps() const { return Kept::nothing; }
+  /// Of a model with these options, which options_for took.
+  [[nodiscard]] virtual ShownTokens shows(const ModelConfig& /*config*/,
+                                          const ModelOptions& /*options*/) const {
+    return {};
+  }
 
   /// The values of config.json's model_type that it reads.
   [[nodiscard]] virtual std::vector<std::string_view> model_types() const = 0;

@@ -12,6 +12,8 @@
 namespace attnscope {
 namespace {
 
+using nlohmann::json;
+
 constexpr std::int64_t most_positions = 1 << 20;
 
 struct Attention {
@@ -62,19 +64,17 @@ std::int64_t size_of(const std::vector<std::int32_t>& ids) {
   return static_cast<std::int64_t>(ids.size());
 }
 
-std::string tokens_json(const WordPiece& pieces, const TokenPair& pair) {
-  nlohmann::json tokens = nlohmann::json::array();
-  tokens.push_back(pieces.token(pieces.cls()));
-  for (const auto* part : {&pair.query, &pair.document}) {
-    for (const std::int32_t id : *part) tokens.push_back(pieces.token(id));
-  }
-  return tokens.dump();
-}
-
-std::string layout_of(const TokenPair& pair) {
-  const nlohmann::json item = {
-      {"cls", 1}, {"query", size_of(pair.query)}, {"document", size_of(pair.document)}};
-  return nlohmann::json{{"items", {item}}}.dump();
+/// Of [CLS] and query, then of what stands for the document.
+std::vector<std::string> texts_of(const ScoringModel& model, const TokenPair& pair) {
+  const std::string cls(model.pieces.token(model.pieces.cls()));
+  std::vector<std::string> texts{cls};
+  for (const std::int32_t id : pair.query) texts.emplace_back(model.pieces.token(id));
+  for (std::int64_t i = 1; i <= model.shown.contexts; ++i)
+    texts.push_back(fmt::format("[context {}]", i));
+  if (model.shown.contexts > 0) return texts;
+  if (model.shown.document_has_cls) texts.push_back(cls);
+  for (const std::int32_t id : pair.document) texts.emplace_back(model.pieces.token(id));
+  return texts;
 }
 
 }  // namespace
@@ -117,7 +117,8 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
   return ScoringModel{.name = name_of_folder(question.checkpoint),
                       .shape = shape,
                       .gives_scores = checkpoint->gives_scores,
-                      .options = std::move(*options),
+                      .options = *options,
+                      .shown = config.family->shows(config, *options),
                       .pieces = std::move(*pieces),
                       .pattern = std::move(attention->pattern),
                       .window = attention->window,
@@ -125,8 +126,19 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
                       .request = std::move(request)};
 }
 
-std::map<std::string, std::string> dump_metadata(const ScoringModel& model, const TokenPair& pair,
-                                                 const std::string& note) {
+Result<std::map<std::string, std::string>> dump_metadata(const ScoringModel& model,
+                                                         const TokenPair& pair,
+                                                         const std::string& note) {
+  const ShownTokens& shown = model.shown;
+  if (!shown.some) {
+    return fail(
+        "{}: this model encodes query and document apart, so there is no attention of the pair to "
+        "show; 'score' scores it",
+        model.name);
+  }
+  const std::vector<std::string> texts = texts_of(model, pair);
+  const auto query = size_of(pair.query), all = static_cast<std::int64_t>(texts.size());
+  const json item = {{"cls", 1}, {"query", query}, {"document", all - 1 - query}};
   bool built_in = false;
   for (const AttentionPattern& pattern : built_in_patterns()) {
     built_in = built_in || pattern == model.pattern;
@@ -134,12 +146,19 @@ std::map<std::string, std::string> dump_metadata(const ScoringModel& model, cons
   std::map<std::string, std::string> metadata = {
       {"attnscope_dump", "1"},
       {"model", model.name},
-      {"layout", layout_of(pair)},
-      {"tokens", tokens_json(model.pieces, pair)},
+      {"layout", json{{"items", {item}}}.dump()},
+      {"tokens", json(texts).dump()},
       {"pattern", built_in ? model.pattern.name : pattern_json(model.pattern)},
-      {"scale", fmt::format("{}", 1 / std::sqrt(static_cast<double>(model.shape.head_dim())))}};
+      {"scale", fmt::format("{}", shown.scale > 0 ? shown.scale
+                                                  : 1 / std::sqrt(static_cast<double>(
+                                                            model.shape.head_dim())))}};
+  if (!shown.note.empty()) metadata["note"] = shown.note;
   if (!note.empty()) metadata["note"] = note;
-  if (model.window) metadata["window"] = model.window->text();
+  if (!shown.pattern.empty()) {
+    metadata["pattern"] = shown.pattern;
+  } else if (model.window) {
+    metadata["window"] = model.window->text();
+  }
   if (model.options.contains("global-projections")) {
     // [CLS] and query, as Longformer's global tokens are.
     std::vector<std::int64_t> rows(static_cast<std::size_t>(1 + size_of(pair.query)));

@@ -38,6 +38,7 @@ struct ScoringModel {
   ModelShape shape;  // with the positions asked for
   bool gives_scores = false;
   ModelOptions options;  // of the family, as "cls-only-last-layer"
+  ShownTokens shown;     // of a pair
   WordPiece pieces;
   AttentionPattern pattern;
   std::optional<Window> window;
@@ -50,9 +51,10 @@ struct ScoringModel {
 };
 
 /// What a dump (docs/attention-dumps.md) says of a pair before anything is computed: the texts of
-/// its `__metadata__`.
-[[nodiscard]] std::map<std::string, std::string> dump_metadata(const ScoringModel& model,
-                                                               const TokenPair& pair,
-                                                               const std::string& note);
+/// its `__metadata__`. An error of a model that shows nothing of a pair. Without a note it is the
+/// model's own.
+[[nodiscard]] Result<std::map<std::string, std::string>> dump_metadata(const ScoringModel& model,
+                                                                       const TokenPair& pair,
+                                                                       const std::string& note);
 
 }  // namespace attnscope

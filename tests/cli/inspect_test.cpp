@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "engine/inspect/dump.h"
@@ -125,6 +126,65 @@ TEST_F(Inspect, ALongDocumentIsCut_AndThatIsSaid) {
   const Outcome outcome = inspect({"--max-tokens", "8", "--mass", "csv"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("note: the document was cut to 4 tokens"));
+}
+
+/// Models that encode query and document apart, from the golden fixtures.
+class InspectLate : public Inspect {
+ protected:
+  void take(const std::string& model) const {
+    const auto folder = std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/golden/models" / model;
+    for (const char* file : {"config.json", "model.safetensors"}) {
+      std::filesystem::copy_file(folder / file, program_.path(file),
+                                 std::filesystem::copy_options::overwrite_existing);
+    }
+  }
+};
+
+TEST_F(InspectLate, ColbertShowsWhichTokenEachQueryTokenFinds) {
+  take("colbert");
+  const Dump dump = dump_with({});
+  const DumpInfo& info = dump.info();
+  EXPECT_THAT(info.tokens, ElementsAre("[CLS]", "a", "b", "[SEP]", "[CLS]", "c", "##d", "b",
+                                       "[UNK]", "[UNK]", "[UNK]", "c", "[SEP]"));
+  EXPECT_EQ(info.pattern.name, "matches");
+  EXPECT_EQ(info.heads, 1);
+  EXPECT_THAT(info.note, HasSubstr("MaxSim"));
+  const auto weights = head_weights(dump, 0, 0);
+  ASSERT_TRUE(weights) << weights.error().message;
+  RowWeights row;
+  (*weights)->row(2, row);
+  ASSERT_EQ(row.keys.size(), 1U);
+  EXPECT_EQ(row.keys[0].begin, 4);  // the document alone
+  EXPECT_EQ(row.keys[0].end, 13);
+}
+
+TEST_F(InspectLate, MixEncoderShowsWhatItsContextsAskOfTheQuery) {
+  take("mixencoder-c");
+  const Dump dump = dump_with({});
+  EXPECT_THAT(dump.info().tokens,
+              ElementsAre("[CLS]", "a", "b", "[SEP]", "[context 1]", "[context 2]"));
+  EXPECT_THAT(dump.info().layers, ElementsAre(0, 1, 2));
+  const Outcome masses = inspect({"--mass", "csv"});
+  EXPECT_EQ(masses.exit_code, 0) << masses.err;
+  EXPECT_THAT(masses.out, HasSubstr(",document,query,"));
+}
+
+TEST_F(InspectLate, ADocumentsOwnClsIsOneOfItsTokens) {
+  for (const char* model : {"cross-bert", "deformer"}) {
+    take(model);
+    EXPECT_EQ(dump_with({}).info().layout.item(0).documents.at(0), 9) << model;
+  }
+  const Outcome lower = inspect({"--layers", "0", "-o", "dump.safetensors"});
+  EXPECT_EQ(lower.exit_code, 2);
+  EXPECT_THAT(lower.err, HasSubstr("do not look at each other in layer 0; they do in "));
+}
+
+TEST_F(InspectLate, TextsThatNeverMeet_AreRefusedBeforeAnythingIsComputed) {
+  take("dual-bert");
+  const Outcome outcome = inspect({"-o", "dump.safetensors"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("encodes query and document apart"));
+  EXPECT_FALSE(std::filesystem::exists(program_.path("dump.safetensors")));
 }
 
 TEST_F(Inspect, WithoutAFileOrMassesThereIsNothingToDo) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "engine/checkpoint/checkpoint.h"
 #include "tests/model/late_rows.h"
@@ -309,32 +310,63 @@ TEST(LateSizes, TheQueryIsEncodedOnceAndItsLastLayerIsKeysAndValues) {
   EXPECT_DOUBLE_EQ(model->work(from_cache(one.batch(), *encoded))->linear_flop, query + candidate);
 }
 
-TEST(LateShow, ColbertHandsOutTheTokenThatEachQueryTokenFinds) {
-  const LateRowModel model({.row = "colbert"});
-  const std::vector<std::int32_t> text{120, 130, 140, 102};
-  std::vector<Shown> shown;
-  // A text finds itself.
-  ASSERT_TRUE(model->score({.items = {{text, text}}}, [&](Shown one) { shown.push_back(one); }));
-  ASSERT_EQ(shown.size(), 1U);
-  EXPECT_EQ(shown.front().name, "matched_token");
-  EXPECT_THAT(shown.front().values, testing::ElementsAre(0, 1, 2, 3, 4));
+/// What is shown of one pair, by "layer.name".
+std::map<std::string, Shown> shown_of(const LateRowModel& model, const PairBatch& batch) {
+  std::map<std::string, Shown> shown;
+  EXPECT_TRUE(model->score(batch, [&](Shown one) {
+    const std::string key = fmt::format("{}.{}", one.layer, one.name);
+    shown.emplace(key, std::move(one));
+  }));
+  return shown;
 }
 
-TEST(LateShow, MixEncoderHandsOutWhatContextsAttendTo) {
+/// The product of two rows of one head.
+double product(const Shown& q, std::int64_t row, const Shown& k, std::int64_t key,
+               std::int64_t head) {
+  const std::int64_t heads = q.shape[1], dim = q.shape[2];
+  double sum = 0;
+  for (std::int64_t i = 0; i < dim; ++i) {
+    sum += double{q.values[static_cast<std::size_t>((row * heads + head) * dim + i)]} *
+           double{k.values[static_cast<std::size_t>((key * heads + head) * dim + i)]};
+  }
+  return sum;
+}
+
+TEST(LateShow, ColbertHandsOutVectorsWhoseProductsAreItsScores) {
+  const LateRowModel model({.row = "colbert"});
+  const std::vector<std::int32_t> text{120, 130, 140, 102};
+  const auto shown = shown_of(model, {.items = {{text, text}}});
+  ASSERT_EQ(shown.size(), 3U);
+  const Shown& q = shown.at("2.q");
+  EXPECT_THAT(q.shape, testing::ElementsAre(5 + 5, 1, 128));
+  // A text finds itself.
+  for (std::int64_t row = 0; row < 5; ++row)
+    EXPECT_NEAR(product(q, row, shown.at("2.k"), 5 + row, 0), 1, 1e-5);
+}
+
+TEST(LateShow, MixEncoderHandsOutWhatItsContextsAsk) {
   const LateRowModel model({.row = "mixencoder-b+contexts-2"});
   const DrawnPairs pairs({5}, {20});
-  std::vector<Shown> shown;
-  ASSERT_TRUE(model->score(pairs.batch(), [&](Shown one) { shown.push_back(one); }));
-  ASSERT_EQ(shown.size(), 3U);
-  for (std::size_t l = 0; l < 3; ++l) {
-    EXPECT_EQ(shown[l].layer, static_cast<std::int64_t>(l));
-    EXPECT_THAT(shown[l].shape, testing::ElementsAre(3, 2, 6 + 2));
-    for (std::size_t row = 0; row < 6; ++row) {
-      double sum = 0;
-      for (std::size_t i = 0; i < 8; ++i) sum += shown[l].values[row * 8 + i];
-      EXPECT_NEAR(sum, 1, 1e-5);
-    }
+  const auto shown = shown_of(model, pairs.batch());
+  ASSERT_EQ(shown.size(), 9U);
+  for (const char* layer : {"0", "1", "2"}) {
+    const Shown& q = shown.at(fmt::format("{}.q", layer));
+    EXPECT_EQ(q.shape[0], 6 + 2);  // [CLS] and query, contexts
+    EXPECT_EQ(product(q, 0, q, 0, 0), 0);
+    EXPECT_GT(product(q, 7, q, 7, 1), 0);
+    EXPECT_EQ(shown.at(fmt::format("{}.k", layer)).shape, q.shape);
   }
+}
+
+TEST(LateShow, DeformerHandsOutItsUpperLayersOfAllTokens) {
+  const LateRowModel model({.row = "deformer+top-layers-2"});
+  const DrawnPairs pairs({5}, {20});
+  const auto shown = shown_of(model, pairs.batch());
+  ASSERT_EQ(shown.size(), 6U);
+  EXPECT_EQ(shown.at("1.q").shape[0], 6 + 21);
+  // Looking changes no score.
+  const auto seen = model->score(pairs.batch(), [](const Shown&) {});
+  EXPECT_NEAR(seen->scores[0], model->score(pairs.batch())->scores[0], 1e-5);
 }
 
 TEST(Colbert, MarksOfPunctuationAreZeroAndMaximaBeginAtZero) {

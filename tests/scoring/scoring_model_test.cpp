@@ -87,7 +87,7 @@ TEST(ScoringModel, AnUnknownDtypeOrDeviceIsNamed) {
 TEST(PairDump, SaysWhatADumpOfThePairIsOf) {
   const auto model = open(sparse());
   const auto pair = model->pieces.encode("how tall", "taller", model->limits);
-  const auto metadata = dump_metadata(*model, *pair, "a note");
+  const auto metadata = *dump_metadata(*model, *pair, "a note");
   EXPECT_EQ(metadata.at("layout"), R"({"items":[{"cls":1,"document":3,"query":3}]})");
   EXPECT_EQ(metadata.at("tokens"), R"(["[CLS]","how","tall","[SEP]","tall","##er","[SEP]"])");
   EXPECT_EQ(metadata.at("pattern"), "sparse");
@@ -100,7 +100,7 @@ TEST(PairDump, ALongformersGlobalRowsAreClsAndQuery) {
   const auto model = open(TinyCheckpoint::longformer());
   ASSERT_TRUE(model.has_value()) << model.error().message;
   const auto pair = model->pieces.encode("how", "tall", model->limits);
-  EXPECT_EQ(dump_metadata(*model, *pair, "").at("global_rows"), "[0,1,2]");
+  EXPECT_EQ(dump_metadata(*model, *pair, "")->at("global_rows"), "[0,1,2]");
 }
 
 }  // namespace

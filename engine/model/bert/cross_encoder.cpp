@@ -4,7 +4,6 @@
 // padding, its attention by any implementation of the list (Schlatt et al., ECIR 2024, Sec. 3).
 // From token ids to scores; layout and plan are compiled inside a call, once for all layers.
 
-#include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
 
 #include <utility>
@@ -22,13 +21,6 @@ namespace attnscope {
 const FamilyDescription& bert_description();
 
 namespace {
-
-/// Rows of global tokens at their places among all, zero elsewhere.
-at::Tensor spread(const at::Tensor& rows, const at::Tensor& index, std::int64_t tokens) {
-  const at::Tensor all = at::zeros({tokens, rows.size(1), rows.size(2)}, rows.options());
-  all.index_copy_(0, index, rows);
-  return all;
-}
 
 class CrossEncoder final : public Model {
  public:
@@ -92,27 +84,11 @@ class CrossEncoder final : public Model {
     const auto stage = encoder_.stage(std::move(packed.layout), last_);
     if (!stage) return tl::unexpected(stage.error());
     const auto states =
-        encoder_.run(**stage, std::move(embedded), encoder_.all_layers(), showing(**stage, show));
+        encoder_.run(**stage, std::move(embedded), encoder_.all_layers(), shown_of(**stage, show));
     if (!states) return tl::unexpected(states.error());
     const at::Tensor cls_states =
         last_ == LastLayer::cls_alone ? *states : states->index_select(0, (*stage)->cls_index());
     return ModelOutput{.scores = floats_of(head_(cls_states)), .states = floats_of(cls_states)};
-  }
-
-  static BertEncoder::Seen showing(const AttentionStage& stage, const Show& show) {
-    if (!show) return {};
-    return [&stage, &show](std::int64_t layer, const LayerHeads& local, const LayerHeads* global) {
-      const auto hand_out = [&](const char* name, const at::Tensor& heads) {
-        show({layer, name, heads.sizes().vec(), floats_of(heads)});
-      };
-      hand_out("q", local.q);
-      hand_out("k", local.k);
-      hand_out("v", local.v);
-      if (global == nullptr) return;
-      hand_out("q_global", spread(global->q, stage.global_index(), stage.layout().tokens()));
-      hand_out("k_global", global->k);
-      hand_out("v_global", global->v);
-    };
   }
 
   ModelShape shape_;

@@ -21,6 +21,13 @@
 namespace attnscope {
 namespace {
 
+/// Rows of global tokens at their places among all, zero elsewhere.
+at::Tensor spread(const at::Tensor& rows, const at::Tensor& index, std::int64_t tokens) {
+  const at::Tensor all = at::zeros({tokens, rows.size(1), rows.size(2)}, rows.options());
+  all.index_copy_(0, index, rows);
+  return all;
+}
+
 constexpr const char* position_table = "embeddings.position_embeddings.weight";
 
 ModelVariant with_last_layer(ModelVariant variant, LastLayer last) {
@@ -98,6 +105,22 @@ BertEncoder::BertEncoder(const ModelWeights& weights, const ModelVariant& varian
   layers_.reserve(static_cast<std::size_t>(shape_.layers));
   for (std::int64_t l = 0; l < shape_.layers; ++l)
     layers_.emplace_back(weights, l, computing, splits_last && l + 1 == shape_.layers, global_);
+}
+
+BertEncoder::Seen shown_of(const AttentionStage& stage, const Show& show) {
+  if (!show) return {};
+  return [&stage, &show](std::int64_t layer, const LayerHeads& local, const LayerHeads* global) {
+    const auto hand_out = [&](const char* name, const at::Tensor& heads) {
+      show({layer, name, heads.sizes().vec(), floats_of(heads)});
+    };
+    hand_out("q", local.q);
+    hand_out("k", local.k);
+    hand_out("v", local.v);
+    if (global == nullptr) return;
+    hand_out("q_global", spread(global->q, stage.global_index(), stage.layout().tokens()));
+    hand_out("k_global", global->k);
+    hand_out("v_global", global->v);
+  };
 }
 
 Result<std::unique_ptr<AttentionStage>> BertEncoder::stage(SequenceLayout layout,

@@ -96,6 +96,9 @@ class BertEncoder {
   std::vector<EncoderLayer> layers_;
 };
 
+/// Hands a layer's queries, keys and values of all tokens to `show`; both outlive it.
+[[nodiscard]] BertEncoder::Seen shown_of(const AttentionStage& stage, const Show& show);
+
 /// sum += times * work.
 void add(const ModelWork& work, double times, ModelWork& sum);
 

@@ -5,6 +5,7 @@
 // Punctuation and padding of a document are zero vectors, so that no maximum is below 0; here there
 // is no padding, and the maxima begin at 0.
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
@@ -115,12 +116,14 @@ class Colbert final : public Interaction {
     return of_length_one(at::linear(states, linear_).to(at::kFloat));
   }
 
-  /// "matched_token" [query tokens]: the document's token that each finds, [CLS] being 0.
+  /// The vectors as queries, keys and values of one head: the products are the scores.
   void show_matches(const at::Tensor& query, const Candidates& candidates, const Show& show) const {
-    const at::Tensor products =
-        at::matmul(query.to(at::kFloat),
-                   candidates.rows.gathered(candidates.documents, computing_).to(at::kFloat).t());
-    show({shape_.layers - 1, "matched_token", {query.size(0)}, floats_of(products.argmax(1))});
+    const at::Tensor rows =
+        at::cat({query.to(at::kFloat),
+                 candidates.rows.gathered(candidates.documents, computing_).to(at::kFloat)});
+    const std::vector<float> vectors = floats_of(rows);
+    for (const char* name : {"q", "k", "v"})
+      show({shape_.layers - 1, name, {rows.size(0), 1, rows.size(1)}, vectors});
   }
 
   ModelShape shape_;

@@ -28,32 +28,46 @@ class ColbertDescription final : public LateDescription {
  public:
   [[nodiscard]] std::string_view id() const override { return "colbert"; }
   [[nodiscard]] Kept keeps() const override { return Kept::token_vectors; }
+  /// A softmax so sharp that it shows the maximum, which alone counts, and what comes near it.
+  [[nodiscard]] ShownTokens shows(const ModelConfig& /*config*/,
+                                  const ModelOptions& /*options*/) const override {
+    constexpr double sharp = 50;
+    return {.document_has_cls = true,
+            .pattern = R"({"name": "matches", "title": "Matches (MaxSim)", "attends": {
+                             "cls": {"document": "whole"}, "query": {"document": "whole"}}})",
+            .scale = sharp,
+            .note = "each query token's match in the document (MaxSim): a softmax of 50 times the "
+                    "products, whose largest alone counts"
+  };
+}
 
- protected:
-  [[nodiscard]] std::string_view body_prefix() const override { return "bert."; }
-  [[nodiscard]] std::vector<LateRow> late_rows() const override {
-    return {{.name = id(),
-             .summary = "Every query token finds the document token most like it; 128 numbers are "
-                        "kept of each token."}};
+protected : [[nodiscard]] std::string_view
+            body_prefix() const override {
+  return "bert.";
+}
+[[nodiscard]] std::vector<LateRow> late_rows() const override {
+  return {{.name = id(),
+           .summary = "Every query token finds the document token most like it; 128 numbers are "
+                      "kept of each token."}};
+}
+[[nodiscard]] std::any own_of(const ModelShape& /*shape*/) const override {
+  return ColbertConfig{.punctuation = punctuation_of_bert()};
+}
+void read_own(const JsonField& config, ModelConfig& model) const override {
+  ColbertConfig own{.punctuation = punctuation_of_bert()};
+  if (const auto dim = said(config, "output_dim")) own.dim = dim->whole(1, most_width);
+  if (const auto list = said(config, "punctuation_ids")) {
+    own.punctuation.clear();
+    for (const JsonField& one : list->elements())
+      own.punctuation.push_back(one.whole(0, model.shape.vocabulary - 1));
+    std::ranges::sort(own.punctuation);
   }
-  [[nodiscard]] std::any own_of(const ModelShape& /*shape*/) const override {
-    return ColbertConfig{.punctuation = punctuation_of_bert()};
-  }
-  void read_own(const JsonField& config, ModelConfig& model) const override {
-    ColbertConfig own{.punctuation = punctuation_of_bert()};
-    if (const auto dim = said(config, "output_dim")) own.dim = dim->whole(1, most_width);
-    if (const auto list = said(config, "punctuation_ids")) {
-      own.punctuation.clear();
-      for (const JsonField& one : list->elements())
-        own.punctuation.push_back(one.whole(0, model.shape.vocabulary - 1));
-      std::ranges::sort(own.punctuation);
-    }
-    model.own = std::move(own);
-  }
-  void append_own(const ModelConfig& config, std::vector<TensorSpec>& specs) const override {
-    append_matrix(colbert_linear, std::any_cast<const ColbertConfig&>(config.own).dim,
-                  config.shape.hidden, specs);
-  }
+  model.own = std::move(own);
+}
+void append_own(const ModelConfig& config, std::vector<TensorSpec>& specs) const override {
+  append_matrix(colbert_linear, std::any_cast<const ColbertConfig&>(config.own).dim,
+                config.shape.hidden, specs);
+}
 };
 
 }  // namespace

@@ -12,6 +12,10 @@ namespace {
 class CrossBertDescription final : public LateDescription {
  public:
   [[nodiscard]] std::string_view id() const override { return "cross-bert"; }
+  [[nodiscard]] ShownTokens shows(const ModelConfig& /*config*/,
+                                  const ModelOptions& /*options*/) const override {
+    return {.document_has_cls = true};
+  }
 
  protected:
   [[nodiscard]] std::string_view body_prefix() const override { return "bert_model.bert."; }

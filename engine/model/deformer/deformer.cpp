@@ -69,7 +69,7 @@ class Deformer final : public Interaction {
 
   [[nodiscard]] Result<Interacted> interact(const BertEncoder& encoder, const EncodedQuery& query,
                                             const Candidates& candidates,
-                                            const Show& /*show*/) const override {
+                                            const Show& show) const override {
     std::vector<std::int64_t> rows;
     for (std::int64_t i = 0; i < candidates.count(); ++i) rows.push_back(candidates.rows_of(i));
     std::vector<at::Tensor> states;
@@ -77,7 +77,7 @@ class Deformer final : public Interaction {
       const std::span<const std::int64_t> left = std::span(rows).subspan(first);
       const std::size_t count = together(query.front().size(0), left);
       auto of_cls = run(encoder, query.front(), candidates.rows,
-                        candidates.documents.subspan(first, count), left.first(count));
+                        candidates.documents.subspan(first, count), left.first(count), show);
       if (!of_cls) return tl::unexpected(of_cls.error());
       states.push_back(std::move(*of_cls));
       first += count;
@@ -126,10 +126,13 @@ class Deformer final : public Interaction {
   [[nodiscard]] Result<at::Tensor> run(const BertEncoder& encoder, const at::Tensor& query,
                                        const DocumentRows& rows,
                                        std::span<const std::int64_t> documents,
-                                       std::span<const std::int64_t> candidate_rows) const {
+                                       std::span<const std::int64_t> candidate_rows,
+                                       const Show& show) const {
     auto layout = layout_of_pairs(query.size(0), candidate_rows);
     if (!layout) return tl::unexpected(layout.error());
-    const auto stage = encoder.stage(std::move(*layout), LastLayer::cls_alone);
+    // What is shown is what all tokens look at.
+    const LastLayer last = show ? LastLayer::whole : LastLayer::cls_alone;
+    const auto stage = encoder.stage(std::move(*layout), last);
     if (!stage) return tl::unexpected(stage.error());
     const at::Tensor kept = rows.gathered(documents, computing_);
     std::vector<at::Tensor> pairs;
@@ -139,7 +142,10 @@ class Deformer final : public Interaction {
       pairs.push_back(kept.narrow(0, from, own));
       from += own;
     }
-    return encoder.run(**stage, at::cat(pairs), {lower_, shape_.layers});
+    auto states =
+        encoder.run(**stage, at::cat(pairs), {lower_, shape_.layers}, shown_of(**stage, show));
+    if (!states || last == LastLayer::cls_alone) return states;
+    return states->index_select(0, (*stage)->cls_index());
   }
 
   ModelShape shape_;

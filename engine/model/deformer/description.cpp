@@ -19,6 +19,10 @@ class DeformerDescription final : public LateDescription {
  public:
   [[nodiscard]] std::string_view id() const override { return "deformer"; }
   [[nodiscard]] Kept keeps() const override { return Kept::token_states; }
+  [[nodiscard]] ShownTokens shows(const ModelConfig& /*config*/,
+                                  const ModelOptions& /*options*/) const override {
+    return {.document_has_cls = true};
+  }
 
  protected:
   [[nodiscard]] std::string_view body_prefix() const override { return "bert_model.bert."; }

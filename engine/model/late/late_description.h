@@ -53,6 +53,12 @@ class LateDescription : public FamilyDescription {
                                                  const AttentionPattern& pattern,
                                                  ModelOptions asked) const final;
 
+  /// Nothing, unless a family lets both texts look at each other.
+  [[nodiscard]] ShownTokens shows(const ModelConfig& /*config*/,
+                                  const ModelOptions& /*options*/) const override {
+    return {.some = false};
+  }
+
   /// A model of that config when these options are asked for. Errors: an option that is none, or
   /// that the model's layers do not have room for.
   [[nodiscard]] Result<ModelConfig> configured(ModelConfig config,

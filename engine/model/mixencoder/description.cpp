@@ -23,6 +23,18 @@ class MixEncoderDescription final : public LateDescription {
  public:
   [[nodiscard]] std::string_view id() const override { return "mixencoder"; }
   [[nodiscard]] Kept keeps() const override { return Kept::vectors; }
+  /// Contexts ask the query's tokens and each other in one softmax (Eq. 1).
+  [[nodiscard]] ShownTokens shows(const ModelConfig& config,
+                                  const ModelOptions& options) const override {
+    const auto made = configured(config, options);
+    if (!made) return {.some = false};
+    const auto& own = std::any_cast<const MixConfig&>(made->own);
+    if (own.without_e) return {.some = false};
+    return {.contexts = own.contexts,
+            .pattern = R"({"name": "contexts", "title": "Contexts of the candidate", "attends": {
+                             "document": {"cls": "whole", "query": "whole", "document": "whole"}}})",
+            .note = "what the vectors kept of the document ask of the query and of each other"};
+  }
 
  protected:
   [[nodiscard]] std::vector<LateRow> late_rows() const override {

@@ -17,6 +17,7 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cmath>
@@ -43,6 +44,12 @@ struct QueryHeads {
   at::Tensor keys, values;
 };
 
+/// What a layer's softmax is taken of, of one candidate: the query's tokens, which ask nothing
+/// there, then the contexts; [tokens, heads, dim] each.
+struct SeenLayer {
+  at::Tensor q, k, v;
+};
+
 /// Contexts [contexts, candidates, hidden] and query vectors [candidates, hidden].
 struct MixStates {
   at::Tensor e, h;
@@ -67,10 +74,9 @@ class InteractionLayer {
         output_norm_(weights.norm(name_of_mix_chunk("output.LayerNorm", layer)), computing,
                      shape_.norm_epsilon) {}
 
-  /// `reads` of the contexts are read after this layer. `seen` gets the contexts' weights [heads,
-  /// reads * candidates, query tokens + contexts].
+  /// `reads` of the contexts are read after this layer. `seen` is of one candidate.
   [[nodiscard]] MixStates run(const MixStates& x, const QueryHeads& query, const Linear& gate,
-                              std::int64_t reads, at::Tensor* seen) const {
+                              std::int64_t reads, SeenLayer* seen) const {
     const std::int64_t candidates = x.e.size(1), hidden = shape_.hidden;
     const std::int64_t of_e = own_.without_e ? 0 : reads * candidates;
     const at::Tensor asking = x.e.narrow(0, 0, reads).reshape({reads * candidates, hidden});
@@ -107,7 +113,7 @@ class InteractionLayer {
 
   /// Eq. 1: one softmax over the query's tokens and the candidate's own contexts.
   [[nodiscard]] at::Tensor attend_of_contexts(const at::Tensor& e, const at::Tensor& asking,
-                                              const QueryHeads& query, at::Tensor* seen) const {
+                                              const QueryHeads& query, SeenLayer* seen) const {
     const std::int64_t contexts = e.size(0), candidates = e.size(1);
     const std::int64_t heads = shape_.heads, dim = shape_.head_dim();
     const std::int64_t reads = asking.size(0) / candidates;
@@ -131,7 +137,14 @@ class InteractionLayer {
             .transpose(1, 2)
             .reshape({heads, reads * candidates, contexts});
     const at::Tensor weights = at::softmax(at::cat({of_query, of_own}, 2), 2);
-    if (seen != nullptr) *seen = weights;
+    if (seen != nullptr) {
+      const at::Tensor of_contexts = by_heads(query_(e.squeeze(1)));
+      const auto by_tokens = [](const at::Tensor& of_tokens, const at::Tensor& own) {
+        return at::cat({of_tokens, own}, 1).transpose(0, 1).contiguous();
+      };
+      *seen = {by_tokens(at::zeros_like(query.keys), of_contexts), by_tokens(query.keys, keys),
+               by_tokens(query.values, values)};
+    }
     const at::Tensor own_weights = weights.narrow(2, tokens, contexts)
                                        .unflatten(1, {reads, candidates})
                                        .transpose(1, 2)
@@ -360,11 +373,11 @@ class MixEncoder final : public Interaction {
   [[nodiscard]] MixStates run(MixStates x, const std::vector<QueryHeads>& query,
                               const at::Tensor& query_cls, const Show* show) const {
     for (std::size_t l = 0; l < layers_.size(); ++l) {
-      at::Tensor weights;
-      x = layers_[l].run(x, query[l], gate_, reads_of(l), show != nullptr ? &weights : nullptr);
-      if (!weights.defined()) continue;
-      (*show)({own_.interaction_layers[l], "context_weights", weights.sizes().vec(),
-               floats_of(weights)});
+      SeenLayer seen;
+      x = layers_[l].run(x, query[l], gate_, reads_of(l), show != nullptr ? &seen : nullptr);
+      if (!seen.q.defined()) continue;
+      for (const auto& [name, rows] : {std::pair{"q", &seen.q}, {"k", &seen.k}, {"v", &seen.v}})
+        (*show)({own_.interaction_layers[l], name, rows->sizes().vec(), floats_of(*rows)});
     }
     if (own_.without_h) x.h = query_cls.expand({x.e.size(1), shape_.hidden});
     return x;
