@@ -146,13 +146,11 @@ class ColbertFamily final : public LateFamily {
                                                      const ModelConfig& config, TokenIds query,
                                                      TokenIds document) const override {
     const auto& own = std::any_cast<const ColbertConfig&>(config.own);
-    const auto q = reference.encode(query, {.group = TokenGroup::query}, config.shape.layers);
-    if (!q) return tl::unexpected(q.error());
-    const auto d = reference.encode(document, {.group = TokenGroup::document}, config.shape.layers);
-    if (!d) return tl::unexpected(d.error());
+    const auto both = reference.encode_both(query, document);
+    if (!both) return tl::unexpected(both.error());
     const at::Tensor weight = reference.tensor(colbert_linear);
-    const at::Tensor of_query = of_length_one(at::linear(*q, weight));
-    at::Tensor of_document = of_length_one(at::linear(*d, weight));
+    const at::Tensor of_query = of_length_one(at::linear(both->query, weight));
+    at::Tensor of_document = of_length_one(at::linear(both->document, weight));
     for (std::size_t i = 0; i < document.size(); ++i) {
       const bool is_mark = std::ranges::find(own.punctuation, document[i]) != own.punctuation.end();
       if (is_mark) of_document[static_cast<std::int64_t>(i) + 1].zero_();

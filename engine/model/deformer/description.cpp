@@ -15,18 +15,12 @@ constexpr std::array top_layer_options{
     "top-layers-1", "top-layers-2", "top-layers-3", "top-layers-4",  "top-layers-5", "top-layers-6",
     "top-layers-7", "top-layers-8", "top-layers-9", "top-layers-10", "top-layers-11"};
 
-class DeformerDescription final : public LateDescription {
+class DeformerDescription final : public PooledDescription {
  public:
   [[nodiscard]] std::string_view id() const override { return "deformer"; }
   [[nodiscard]] Kept keeps() const override { return Kept::token_states; }
-  [[nodiscard]] ShownTokens shows(const ModelConfig& /*config*/,
-                                  const ModelOptions& /*options*/) const override {
-    return {.document_has_cls = true};
-  }
 
  protected:
-  [[nodiscard]] std::string_view body_prefix() const override { return "bert_model.bert."; }
-  [[nodiscard]] bool uses_pooler() const override { return true; }
   [[nodiscard]] std::vector<LateRow> late_rows() const override {
     return {{.name = id(),
              .summary = "The lower layers see query and document apart, the last three both "
@@ -55,9 +49,6 @@ class DeformerDescription final : public LateDescription {
     }
     std::any_cast<DeformerConfig&>(own).top_layers = *layers;
     return {};
-  }
-  void append_own(const ModelConfig& config, std::vector<TensorSpec>& specs) const override {
-    append_linear("classifier", "bert_model.classifier", 1, config.shape.hidden, specs);
   }
 };
 

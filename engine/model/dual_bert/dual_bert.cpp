@@ -12,23 +12,13 @@ const FamilyDescription& dual_bert_description();
 
 namespace {
 
-class DualBert final : public Interaction {
+class DualBert final : public ClsInteraction {
  public:
-  explicit DualBert(const InteractionParts& parts)
-      : shape_(parts.config.shape), computing_(parts.computing), threads_(parts.threads) {}
+  using ClsInteraction::ClsInteraction;
 
   [[nodiscard]] TextEncoding queries() const override {
     return {{.group = TokenGroup::query}, {0, shape_.layers}, LastLayer::cls_alone};
   }
-  [[nodiscard]] TextEncoding documents() const override {
-    return {{.group = TokenGroup::document}, {0, shape_.layers}, LastLayer::cls_alone};
-  }
-  [[nodiscard]] at::Tensor kept_of_documents(const at::Tensor& states,
-                                             const PackedBatch& /*packed*/) const override {
-    return states;
-  }
-  [[nodiscard]] std::int64_t rows_kept(std::int64_t /*tokens*/) const override { return 1; }
-  [[nodiscard]] std::int64_t width() const override { return shape_.hidden; }
 
   /// The score is a product of what is kept and nothing else is made on the way: it is its own
   /// state.
@@ -48,11 +38,6 @@ class DualBert final : public Interaction {
                                         const InteractionSize& size) const override {
     return static_cast<std::int64_t>(size.candidate_rows.size() * (sizeof(float) + 24));
   }
-
- private:
-  ModelShape shape_;
-  Computing computing_;
-  int threads_;
 };
 
 class DualBertFamily final : public LateFamily {
@@ -65,13 +50,11 @@ class DualBertFamily final : public LateFamily {
     return std::make_unique<DualBert>(parts);
   }
   [[nodiscard]] Result<ReferenceOutput> reference_of(const LateReference& reference,
-                                                     const ModelConfig& config, TokenIds query,
+                                                     const ModelConfig& /*config*/, TokenIds query,
                                                      TokenIds document) const override {
-    const auto q = reference.encode(query, {.group = TokenGroup::query}, config.shape.layers);
-    if (!q) return tl::unexpected(q.error());
-    const auto c = reference.encode(document, {.group = TokenGroup::document}, config.shape.layers);
-    if (!c) return tl::unexpected(c.error());
-    const double score = (*q)[0].dot((*c)[0]).item<double>();
+    const auto both = reference.encode_both(query, document);
+    if (!both) return tl::unexpected(both.error());
+    const double score = both->query[0].dot(both->document[0]).item<double>();
     return ReferenceOutput{.score = score, .state = {score}};
   }
 };

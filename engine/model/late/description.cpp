@@ -205,6 +205,11 @@ std::string LateDescription::names_of_options() const {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+void PooledDescription::append_own(const ModelConfig& config,
+                                   std::vector<TensorSpec>& specs) const {
+  append_linear("classifier", "bert_model.classifier", 1, config.shape.hidden, specs);
+}
+
 std::optional<std::int64_t> number_behind(std::string_view prefix, std::string_view option) {
   if (!option.starts_with(prefix)) return std::nullopt;
   std::int64_t number = 0;

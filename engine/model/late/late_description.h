@@ -92,6 +92,21 @@ class LateDescription : public FamilyDescription {
   [[nodiscard]] std::string names_of_options() const;
 };
 
+/// One whose layers see query and document together, the document with a [CLS] of its own, and
+/// whose score is BERT's pooler and a classifier over the first [CLS].
+class PooledDescription : public LateDescription {
+ public:
+  [[nodiscard]] ShownTokens shows(const ModelConfig& /*config*/,
+                                  const ModelOptions& /*options*/) const final {
+    return {.document_has_cls = true};
+  }
+
+ protected:
+  [[nodiscard]] std::string_view body_prefix() const final { return "bert_model.bert."; }
+  [[nodiscard]] bool uses_pooler() const final { return true; }
+  void append_own(const ModelConfig& config, std::vector<TensorSpec>& specs) const final;
+};
+
 /// The number behind a prefix of an option: 4 of "contexts-4".
 [[nodiscard]] std::optional<std::int64_t> number_behind(std::string_view prefix,
                                                         std::string_view option);

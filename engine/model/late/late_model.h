@@ -102,6 +102,28 @@ struct InteractionParts {
   int threads;
 };
 
+/// One that keeps of a document its last [CLS] alone.
+class ClsInteraction : public Interaction {
+ public:
+  explicit ClsInteraction(const InteractionParts& parts)
+      : shape_(parts.config.shape), computing_(parts.computing), threads_(parts.threads) {}
+
+  [[nodiscard]] TextEncoding documents() const final {
+    return {{.group = TokenGroup::document}, {0, shape_.layers}, LastLayer::cls_alone};
+  }
+  [[nodiscard]] at::Tensor kept_of_documents(const at::Tensor& states,
+                                             const PackedBatch& /*packed*/) const final {
+    return states;
+  }
+  [[nodiscard]] std::int64_t rows_kept(std::int64_t /*tokens*/) const final { return 1; }
+  [[nodiscard]] std::int64_t width() const final { return shape_.hidden; }
+
+ protected:
+  ModelShape shape_;
+  Computing computing_;
+  int threads_;
+};
+
 /// A family of such models.
 class LateFamily : public Family {
  public:

@@ -35,6 +35,14 @@ Result<at::Tensor> LateReference::encode(TokenIds text, const TextForm& form, st
   return encoder.run(encoder.embed(*packed, learned), 0, end);
 }
 
+Result<LateReference::Both> LateReference::encode_both(TokenIds query, TokenIds document) const {
+  auto q = encode(query, {.group = TokenGroup::query}, shape().layers);
+  if (!q) return tl::unexpected(q.error());
+  auto d = encode(document, {.group = TokenGroup::document}, shape().layers);
+  if (!d) return tl::unexpected(d.error());
+  return Both{std::move(*q), std::move(*d)};
+}
+
 at::Tensor LateReference::run_from(const SequenceLayout& layout, const at::Tensor& x,
                                    std::int64_t first) const {
   return ReferenceEncoder(weights_, variant_, layout).run(x, first, shape().layers);

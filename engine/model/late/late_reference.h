@@ -29,6 +29,11 @@ class LateReference {
   /// A text's states [tokens, hidden] before layer `end`. Errors: those of pack_texts.
   [[nodiscard]] Result<at::Tensor> encode(TokenIds text, const TextForm& form, std::int64_t end,
                                           const std::string& learned = {}) const;
+  /// Both texts through all layers.
+  struct Both {
+    at::Tensor query, document;
+  };
+  [[nodiscard]] Result<Both> encode_both(TokenIds query, TokenIds document) const;
   /// x [tokens, hidden] of that layout through the layers from `first` to the last.
   [[nodiscard]] at::Tensor run_from(const SequenceLayout& layout, const at::Tensor& x,
                                     std::int64_t first) const;

@@ -17,27 +17,14 @@ const FamilyDescription& poly_encoder_description();
 
 namespace {
 
-class PolyEncoder final : public Interaction {
+class PolyEncoder final : public ClsInteraction {
  public:
   explicit PolyEncoder(const InteractionParts& parts)
-      : shape_(parts.config.shape),
-        computing_(parts.computing),
-        threads_(parts.threads),
-        codes_(parts.computing.of(parts.weights.tensor(poly_codes))) {}
+      : ClsInteraction(parts), codes_(parts.computing.of(parts.weights.tensor(poly_codes))) {}
 
   [[nodiscard]] TextEncoding queries() const override {
     return {{.group = TokenGroup::query}, {0, shape_.layers}, LastLayer::whole};
   }
-  [[nodiscard]] TextEncoding documents() const override {
-    return {{.group = TokenGroup::document}, {0, shape_.layers}, LastLayer::cls_alone};
-  }
-  [[nodiscard]] at::Tensor kept_of_documents(const at::Tensor& states,
-                                             const PackedBatch& /*packed*/) const override {
-    return states;
-  }
-  [[nodiscard]] std::int64_t rows_kept(std::int64_t /*tokens*/) const override { return 1; }
-  [[nodiscard]] std::int64_t width() const override { return shape_.hidden; }
-
   [[nodiscard]] Result<Interacted> interact(const BertEncoder& /*encoder*/,
                                             const EncodedQuery& query, const Candidates& candidates,
                                             const Show& /*show*/) const override {
@@ -67,9 +54,6 @@ class PolyEncoder final : public Interaction {
   }
 
  private:
-  ModelShape shape_;
-  Computing computing_;
-  int threads_;
   at::Tensor codes_;  // [codes, hidden]
 };
 
@@ -83,15 +67,13 @@ class PolyEncoderFamily final : public LateFamily {
     return std::make_unique<PolyEncoder>(parts);
   }
   [[nodiscard]] Result<ReferenceOutput> reference_of(const LateReference& reference,
-                                                     const ModelConfig& config, TokenIds query,
+                                                     const ModelConfig& /*config*/, TokenIds query,
                                                      TokenIds document) const override {
-    const auto h = reference.encode(query, {.group = TokenGroup::query}, config.shape.layers);
-    if (!h) return tl::unexpected(h.error());
-    const auto states =
-        reference.encode(document, {.group = TokenGroup::document}, config.shape.layers);
-    if (!states) return tl::unexpected(states.error());
-    const at::Tensor c = states->narrow(0, 0, 1);
-    const at::Tensor y = LateReference::attend(reference.tensor(poly_codes), *h, *h, 1, 1);
+    const auto both = reference.encode_both(query, document);
+    if (!both) return tl::unexpected(both.error());
+    const at::Tensor& h = both->query;
+    const at::Tensor c = both->document.narrow(0, 0, 1);
+    const at::Tensor y = LateReference::attend(reference.tensor(poly_codes), h, h, 1, 1);
     const at::Tensor composed = LateReference::attend(c, y, y, 1, 1);
     const double score = composed[0].dot(c[0]).item<double>();
     return ReferenceOutput{.score = score, .state = {score}};

@@ -109,13 +109,12 @@ class VirtLikeFamily final : public LateFamily {
   [[nodiscard]] Result<ReferenceOutput> reference_of(const LateReference& reference,
                                                      const ModelConfig& config, TokenIds query,
                                                      TokenIds document) const override {
-    const auto x = reference.encode(query, {.group = TokenGroup::query}, config.shape.layers);
-    if (!x) return tl::unexpected(x.error());
-    const auto y = reference.encode(document, {.group = TokenGroup::document}, config.shape.layers);
-    if (!y) return tl::unexpected(y.error());
+    const auto both = reference.encode_both(query, document);
+    if (!both) return tl::unexpected(both.error());
+    const auto& [x, y] = *both;
     const double scale = 1 / std::sqrt(static_cast<double>(config.shape.hidden));
-    const at::Tensor u = LateReference::attend(*x, *y, *y, 1, scale).mean(0, /*keepdim=*/true);
-    const at::Tensor v = LateReference::attend(*y, *x, *x, 1, scale).mean(0, /*keepdim=*/true);
+    const at::Tensor u = LateReference::attend(x, y, y, 1, scale).mean(0, /*keepdim=*/true);
+    const at::Tensor v = LateReference::attend(y, x, x, 1, scale).mean(0, /*keepdim=*/true);
     const at::Tensor score =
         reference.linear("virt.score", at::relu(reference.linear("virt.hidden", matched(u, v))));
     return ReferenceOutput{.score = score.item<double>(), .state = doubles_of(at::cat({u, v}, 1))};
