@@ -236,7 +236,7 @@ std::vector<std::string> line_of(const Table& table, const std::string& heading,
     const auto& kept = row.cell.cell.memory.cache_bytes;
     texts.push_back(three_digits(row.cell.summary.median_ns / 1e6));
     texts.push_back(three_digits(p95_ns(row.cell) / 1e6));
-    texts.push_back(baseline == nullptr || baseline == &row
+    texts.push_back(baseline == nullptr || baseline->cell.cell_number == row.cell.cell_number
                         ? ""
                         : three_digits(ms_per_candidate(*baseline) / ms_per_candidate(row)) +
                               (baseline->cell.point == row.cell.point ? "" : "°"));

@@ -30,7 +30,7 @@ constexpr std::array<XWords, 3> x_words{{
     {"window", window_key, "Window w (tokens)"},
     {"candidates", "candidates", "Candidates of a query"},
 }};
-const XWords& words_of(XAxis x) {
+const XWords& words_along(XAxis x) {
   return x_words.at(static_cast<std::size_t>(x));
 }
 
@@ -330,11 +330,11 @@ std::string title_of(const Table& table, XAxis x, YAxis y) {
   return words_of(row.cell.point, left_out, false);
 }
 
-std::string x_label(const Table& table, XAxis x, YAxis y) {
+std::string x_label(XAxis x, YAxis y) {
   if (y == YAxis::roofline) return "Useful work per byte (FLOP/byte)";
   if (y == YAxis::space) return "Time per query (ms)";
   if (y == YAxis::stages) return "Contenders";
-  return std::string(words_of(x).label);
+  return std::string(words_along(x).label);
 }
 
 constexpr std::string_view not_on_a_log_axis =
@@ -400,9 +400,9 @@ class FigureData {
       if (has_labels_) cells.emplace_back(std::string(label));
       sheet_.add(std::move(cells));
     };
-    const auto x_of = [&](double x) {
-      return figure.x_names.empty() ? Value(x)
-                                    : Value(figure.x_names.at(static_cast<std::size_t>(x)));
+    const auto x_of = [&](double x) -> Value {
+      if (figure.x_names.empty()) return x;
+      return figure.x_names.at(static_cast<std::size_t>(x));
     };
     for (const Series& series : figure.series) {
       for (const Point& point : series.points) {
@@ -450,11 +450,11 @@ bool rests_on_times(YAxis y) {
 }
 
 std::string_view key_along(XAxis x) {
-  return words_of(x).key;
+  return words_along(x).key;
 }
 
 std::string_view name_of(XAxis x) {
-  return words_of(x).name;
+  return words_along(x).name;
 }
 
 Result<XAxis> parse_x(std::string_view text) {
@@ -535,7 +535,7 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
   }
   const bool linear = y == YAxis::limit || y == YAxis::per_token || y == YAxis::stages;
   Figure figure{.title = title_of(table, x, y),
-                .x_label = x_label(table, x, y),
+                .x_label = x_label(x, y),
                 .y_label = y_label(table, y),
                 .x_scale = Scale::log2,
                 .y_scale = linear ? Scale::linear : Scale::log10,

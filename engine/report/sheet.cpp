@@ -332,14 +332,14 @@ std::string in_csv(const Value& value) {
 /// The columns' keys, then every row, with its block's title before it where that is a column.
 void for_each_line(const Sheet& sheet, auto&& add_line, auto&& text_of_column) {
   std::vector<Value> texts;
-  if (sheet.block_column) texts.push_back(text_of_column(*sheet.block_column));
-  for (const SheetColumn& column : sheet.columns) texts.push_back(text_of_column(column));
+  if (sheet.block_column) texts.emplace_back(text_of_column(*sheet.block_column));
+  for (const SheetColumn& column : sheet.columns) texts.emplace_back(text_of_column(column));
   add_line(texts);
   for (const SheetBlock& block : sheet.blocks) {
     for (const auto& row : block.rows) {
       texts.clear();
-      if (sheet.block_column) texts.push_back(block.title);
-      for (const SheetCell& cell : row) texts.push_back(cell.value);
+      if (sheet.block_column) texts.emplace_back(block.title);
+      for (const SheetCell& cell : row) texts.emplace_back(cell.value);
       add_line(texts);
     }
   }

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/report/beside.h"
-#include "engine/report/beside.h"
 #include "engine/report/published_sources.h"
 #include "tests/report/measured_run.h"
 

@@ -109,16 +109,20 @@ TEST(Ceilings, OfOtherThreads_AreNotThisMachines) {
 }
 
 TEST(Views, EveryOneHasANameOfItsOwnAndIsDrawn) {
-  const MeasuredRun run;
+  MeasuredRun run;
+  run.add(stage_heat(Stage::online, 10));
   std::set<std::string_view> keys;
   for (const View& view : views()) {
     EXPECT_TRUE(keys.insert(view.key).second) << view.key;
     EXPECT_EQ(*parse_y(view.key), view.y);
     EXPECT_EQ(view_of(view.y).title, view.title);
-    const auto figure = make_figure(run.table("full/dense"), XAxis::length, view.y);
+    const std::string only = fmt::format("operation={}", view.of_models ? "model" : "attention");
+    const Table table = run.table(view.of_models ? "cross-bert/segment" : "full/dense", only);
+    const auto figure = make_figure(table, XAxis::length, view.y);
     ASSERT_TRUE(figure) << view.key;
     EXPECT_FALSE(figure->series.empty()) << view.key;
-    EXPECT_EQ(make_figure(run.table(), XAxis::length, view.y).has_value(), !view.needs_baseline);
+    EXPECT_EQ(make_figure(run.table(std::nullopt, only), XAxis::length, view.y).has_value(),
+              !view.needs_baseline);
   }
 }
 

@@ -33,41 +33,39 @@ class ColbertDescription final : public LateDescription {
                                   const ModelOptions& /*options*/) const override {
     constexpr double sharp = 50;
     return {.document_has_cls = true,
-            .pattern = R"({"name": "matches", "title": "Matches (MaxSim)", "attends": {
-                             "cls": {"document": "whole"}, "query": {"document": "whole"}}})",
+            .pattern = R"json({"name": "matches", "title": "Matches (MaxSim)", "attends": {
+                             "cls": {"document": "whole"}, "query": {"document": "whole"}}})json",
             .scale = sharp,
-            .note = "each query token's match in the document (MaxSim): a softmax of 50 times the "
-                    "products, whose largest alone counts"
-  };
-}
-
-protected : [[nodiscard]] std::string_view
-            body_prefix() const override {
-  return "bert.";
-}
-[[nodiscard]] std::vector<LateRow> late_rows() const override {
-  return {{.name = id(),
-           .summary = "Every query token finds the document token most like it; 128 numbers are "
-                      "kept of each token."}};
-}
-[[nodiscard]] std::any own_of(const ModelShape& /*shape*/) const override {
-  return ColbertConfig{.punctuation = punctuation_of_bert()};
-}
-void read_own(const JsonField& config, ModelConfig& model) const override {
-  ColbertConfig own{.punctuation = punctuation_of_bert()};
-  if (const auto dim = said(config, "output_dim")) own.dim = dim->whole(1, most_width);
-  if (const auto list = said(config, "punctuation_ids")) {
-    own.punctuation.clear();
-    for (const JsonField& one : list->elements())
-      own.punctuation.push_back(one.whole(0, model.shape.vocabulary - 1));
-    std::ranges::sort(own.punctuation);
+            .note =
+                "each query token's match in the document (MaxSim): a softmax of 50 times the "
+                "products, whose largest alone counts"};
   }
-  model.own = std::move(own);
-}
-void append_own(const ModelConfig& config, std::vector<TensorSpec>& specs) const override {
-  append_matrix(colbert_linear, std::any_cast<const ColbertConfig&>(config.own).dim,
-                config.shape.hidden, specs);
-}
+
+ protected:
+  [[nodiscard]] std::string_view body_prefix() const override { return "bert."; }
+  [[nodiscard]] std::vector<LateRow> late_rows() const override {
+    return {{.name = id(),
+             .summary = "Every query token finds the document token most like it; 128 numbers are "
+                        "kept of each token."}};
+  }
+  [[nodiscard]] std::any own_of(const ModelShape& /*shape*/) const override {
+    return ColbertConfig{.punctuation = punctuation_of_bert()};
+  }
+  void read_own(const JsonField& config, ModelConfig& model) const override {
+    ColbertConfig own{.punctuation = punctuation_of_bert()};
+    if (const auto dim = said(config, "output_dim")) own.dim = dim->whole(1, most_width);
+    if (const auto list = said(config, "punctuation_ids")) {
+      own.punctuation.clear();
+      for (const JsonField& one : list->elements())
+        own.punctuation.push_back(one.whole(0, model.shape.vocabulary - 1));
+      std::ranges::sort(own.punctuation);
+    }
+    model.own = std::move(own);
+  }
+  void append_own(const ModelConfig& config, std::vector<TensorSpec>& specs) const override {
+    append_matrix(colbert_linear, std::any_cast<const ColbertConfig&>(config.own).dim,
+                  config.shape.hidden, specs);
+  }
 };
 
 }  // namespace
