@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -46,6 +47,27 @@ std::string one_line(std::string text) {
   }
   while (!text.empty() && (text.back() == ' ' || text.back() == '.')) text.pop_back();
   return text;
+}
+
+/// What may be given without a value: texts that are stored or scored as they are.
+constexpr std::array<std::string_view, 5> may_be_empty{"--name", "--tag", "--note", "--query",
+                                                       "--document"};
+
+/// An option that is given and empty was meant to say something: "" is not as good as none.
+void refuse_empty_values(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    for (CLI::Option* option : command->get_options()) {
+      const std::string name = option->get_name();
+      if (option->get_expected_max() == 0 ||
+          std::ranges::find(may_be_empty, name) != may_be_empty.end())
+        continue;
+      option->check(CLI::Validator(
+          [name](const std::string& value) {
+            return value.empty() ? name + " is empty; give it a value or leave it out" : "";
+          },
+          ""));
+    }
+  }
 }
 
 }  // namespace
@@ -166,6 +188,7 @@ int run_command_line(int argc, char** argv) {
   add_inspect_command(app, session);
   add_check_command(app, session);
   add_check_store_command(app, session);
+  refuse_empty_values(app);
   if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) {
     session.fail(exit_wrong_use, unknown + "; attnscope --help shows the usage.");
     return session.exit_code;

@@ -82,14 +82,29 @@ Result<charts::FigureOptions> options_of(const PlotCommandArguments& arguments,
   return options;
 }
 
+/// A part of an axis that its scale has no place for.
+Status check_range(std::string_view option, const std::optional<charts::AxisRange>& range,
+                   report::Scale scale) {
+  if (!range || report::can_show(scale, range->low)) return {};
+  return fail("{}: begins at {}, and the axis is logarithmic; begin above 0, or give {} linear",
+              option, range->low, option == "--range-x" ? "--scale-x" : "--scale-y");
+}
+
+Status check_ranges(const charts::FigureOptions& options, const report::Figure& figure) {
+  if (Status x = check_range("--range-x", options.x_range, figure.x_scale); !x) return x;
+  return check_range("--range-y", options.y_range, figure.y_scale);
+}
+
 Result<charts::Printable> printable_of(const report::Table& table, const Choice& choice,
-                                       const PlotCommandArguments& arguments) {
+                                       const PlotCommandArguments& arguments,
+                                       const charts::FigureOptions& options) {
   if (!arguments.facet.empty() || choice.ys.size() > 1) {
     auto facets =
         report::make_facets(table, choice.x, choice.ys, arguments.facet, arguments.crossovers);
     if (!facets) return tl::unexpected(facets.error());
     for (report::Figure& panel : facets->panels) {
       report::set_scales(panel, choice.x_scale, choice.y_scale);
+      if (Status fits = check_ranges(options, panel); !fits) return tl::unexpected(fits.error());
     }
     return charts::printable(std::move(*facets));
   }
@@ -99,6 +114,7 @@ Result<charts::Printable> printable_of(const report::Table& table, const Choice&
     report::mark_crossovers(*figure, table, choice.x, choice.ys.front());
   }
   report::set_scales(*figure, choice.x_scale, choice.y_scale);
+  if (Status fits = check_ranges(options, *figure); !fits) return tl::unexpected(fits.error());
   return charts::printable(std::move(*figure));
 }
 
@@ -119,7 +135,7 @@ void plot(Session& session, const PlotCommandArguments& arguments) {
   if (!table) return;
   const auto options = options_of(arguments, *table);
   if (!options) return refuse(options.error());
-  auto what = printable_of(*table, *choice, arguments);
+  auto what = printable_of(*table, *choice, arguments, *options);
   if (!what) return refuse(what.error());
   what->inputs = {table->run.file};
   const charts::OffscreenApplication application;

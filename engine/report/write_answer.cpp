@@ -12,6 +12,7 @@
 
 #include "engine/heat/axes.h"
 #include "engine/report/answer.h"
+#include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
 #include "kernels/base/json.h"
 
@@ -224,10 +225,11 @@ Sheet sheet_for_programs(std::span<const Answer> answers) {
   sheet.columns = is_question
                       ? columns_of({"contender", "name", "standing", "reason", "ms", "low_ms",
                                     "high_ms", "ratio", "ratio_low", "ratio_high", "verdict",
-                                    "peak_bytes", "is_interpolated", "ndcg10_published", "run"})
+                                    "peak_bytes", "is_interpolated", "ndcg10_published",
+                                    "notes", "run"})
                       : columns_of({"place", "contender", "name", "status", "ms_per_document",
                                     "of_fastest", "peak_bytes_per_document", "ratio", "ratio_low",
-                                    "ratio_high", "verdict", "run"});
+                                    "ratio_high", "verdict", "disturbed", "run"});
   if (answers.size() > 1) sheet.block_column = SheetColumn{"setting", ""};
   for (const Answer& answer : answers) {
     SheetBlock& block = sheet.blocks.emplace_back();
@@ -241,7 +243,8 @@ Sheet sheet_for_programs(std::span<const Answer> answers) {
       add_estimate(cells, ms);
       add_ratio(cells, one.to_baseline);
       cells.insert(cells.end(), {value_of(one.peak_bytes), Value(is_carried(one)),
-                                 one.published ? value_of(one.published->ndcg10) : Value(), run});
+                                 one.published ? value_of(one.published->ndcg10) : Value(),
+                                 fmt::format("{}", fmt::join(answer.notes, " ")), run});
       block.rows.push_back(std::move(cells));
     }
     for (const Ranking& ranking : answer.rankings) {
@@ -256,6 +259,7 @@ Sheet sheet_for_programs(std::span<const Answer> answers) {
                                      one.to_fastest ? value_of(one.to_fastest->ratio) : Value(),
                                      measured ? value_of(bytes_per_document(one.row)) : Value()};
         add_ratio(cells, one.row.ratio);
+        cells.emplace_back(measured ? Value(is_disturbed(one.row)) : Value());
         cells.emplace_back(run);
         block.rows.push_back(std::move(cells));
       }

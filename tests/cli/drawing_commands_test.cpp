@@ -232,6 +232,11 @@ TEST(Plot, WrongUseIsOneSentence) {
   refused({"plot", "last", "-o", "f.pdf", "--facet", "colour"}, "colour");
   refused({"plot", "last", "-o", "f.pdf", "--facet", "sequence_tokens"}, "along x");
   refused({"plot", "last", "-o", "f.gif", "--facet", "dtype"}, ".pdf");
+  refused({"plot", "last", "-o", "f.pdf", "--range-x=-1:5"}, "--range-x: begins at -1");
+  refused({"plot", "last", "-o", "f.pdf", "--y", "stages"}, "of re-rankers");
+  refused({"plot", "last", "-o", "f.pdf", "--y", "stages", "--scale-y", "log2"}, "--scale-y out");
+  refused({"plot", "last", "-o", "f.png", "--dpi", "1e-308"}, "dots per inch");
+  refused({"plot", "last", "-o", "f.pdf", "--baseline", ""}, "--baseline is empty");
 }
 
 TEST(Mask, WritesEachStyleAndFormatWithoutADisplay) {

@@ -81,6 +81,9 @@ Status check_options(const FigureOptions& options) {
   if (!(options.font_pt >= 4 && options.font_pt <= 40)) {
     return fail("a figure's font size must lie between 4 and 40 pt, not {}", options.font_pt);
   }
+  if (!(options.png_dpi >= 10 && options.png_dpi <= 4800)) {
+    return fail("a picture's dots per inch must lie between 10 and 4800, not {}", options.png_dpi);
+  }
   return {};
 }
 
