@@ -498,6 +498,7 @@ std::string_view name_of(Scale scale) {
 
 std::string_view RailMark::word() const {
   if (value) return "zero";
+  if (!damaged && status == CellStatus::ok) return "no value";
   return damaged ? damaged_status : name_of(status);
 }
 

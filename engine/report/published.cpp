@@ -219,7 +219,7 @@ Result<Rows> parse_reference(std::string_view csv, std::span<const std::string_v
 }
 
 std::string model_words(const std::string& model) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 17> known{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 19> known{{
       {"full", "Full attention"},
       {"longformer", "Longformer"},
       {"qds", "QDS-Transformer"},
@@ -229,6 +229,8 @@ std::string model_words(const std::string& model) {
       {"full_or_longformer", "Full / Longformer"},
       {"dual-bert", "Dual-BERT"},
       {"poly-encoder", "PolyEncoder"},
+      {"poly-encoder-64", "PolyEncoder-64"},
+      {"poly-encoder-360", "PolyEncoder-360"},
       {"colbert", "ColBERT"},
       {"deformer", "Deformer"},
       {"cross-bert", "Cross-BERT"},

@@ -262,6 +262,7 @@ TEST(FigureOfRerankers, Space_StandsOverTheTimeOfAQuery) {
   const Series& cross = series_of(figure, "cross-bert/segment");
   EXPECT_TRUE(cross.points.empty());
   EXPECT_THAT(cross.rail.at(0).reason, HasSubstr("nothing is kept"));
+  EXPECT_EQ(cross.rail.at(0).word(), "no value");
 }
 
 TEST(FigureOfRerankers, Stages_AreBarsOfADocumentsTime) {

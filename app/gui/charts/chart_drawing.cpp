@@ -317,8 +317,8 @@ void ChartDrawing::note_left_out(const report::Figure& figure, int left_out) {
   };
   add(left_out, QStringLiteral("value that these axes cannot show (zero, infinite or missing)"),
       QStringLiteral("values that these axes cannot show (zero, infinite or missing)"));
-  add(figure.without_place, QStringLiteral("cell whose work is not known"),
-      QStringLiteral("cells whose work is not known"));
+  add(figure.without_place, QStringLiteral("cell that has no place along x"),
+      QStringLiteral("cells that have no place along x"));
   note_ = notes.join(QStringLiteral("; "));
 }
 
