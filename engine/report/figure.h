@@ -113,7 +113,7 @@ struct Figure {
   std::vector<Ceiling> ceilings = {};  // of a roofline
   bool along_x = true;       // false: points are joined in their own order, wherever x leads
   bool is_joined = true;     // false: every point stands alone
-  int without_place = 0;     // cells whose x is not known: work that was never planned, no time
+  int without_place = 0;     // cells whose x is not known: their work was never planned
   std::string warning = {};  // what whoever sees it in a paper has to know: disturbed_share
 };
 

@@ -43,7 +43,7 @@ std::string tag_of(const std::vector<std::string>& words) {
 
 Status Store::describe_run(const RunId& run, const RunWords& words) {
   Implementation& own = *implementation_;
-  return own.change([&]() -> Status {
+  Status written = own.change([&]() -> Status {
     const Result<std::int64_t> number = store::number_of(own.database, run);
     if (!number) return tl::unexpected(number.error());
     Statement update(
@@ -60,6 +60,14 @@ Status Store::describe_run(const RunId& run, const RunWords& words) {
     });
     return {};
   });
+  if (!written || !own.has_its_log()) return written;
+  // A file that is moved while a window is open leaves its log behind, and with it what was typed
+  // last: it is put into the file itself, unless others read there just now.
+  static_cast<void>(store::guarded(own.file, [&]() -> Status {
+    own.database.exec("PRAGMA wal_checkpoint(PASSIVE)");
+    return {};
+  }));
+  return written;
 }
 
 Status Store::put_in_trash(const std::vector<RunId>& runs) {

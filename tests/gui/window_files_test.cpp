@@ -388,6 +388,19 @@ class WindowFilesTest : public QObject {
     QCOMPARE(kept_text_size(), 100);
   }
 
+  void HelpInLargeText_FitsTheScreen() {
+    keep_text_size(200);
+    apply_text_size();
+    open_window();
+    QTest::keyClick(window_.get(), Qt::Key_F1);
+    const auto* keys = window_->findChild<QDialog*>(QStringLiteral("shortcuts"));
+    const QSize screen = keys->screen()->availableSize();
+    const bool fits = keys->height() < screen.height() && keys->width() < screen.width();
+    keep_text_size(100);
+    apply_text_size();
+    QVERIFY2(fits, qPrintable(QStringLiteral("%1 x %2").arg(keys->width()).arg(keys->height())));
+  }
+
   void About_NamesTheVersionAndThePapers() {
     open_window();
     show_about(path("mine.db").toStdString(), window_.get());

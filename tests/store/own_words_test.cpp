@@ -48,6 +48,12 @@ TEST_F(OwnWords, AName_StandsInFrontOfTheSweepsWhichStays) {
   EXPECT_EQ(title_of(*store_.find_run("1")), "one");
 }
 
+TEST_F(OwnWords, WhatWasTyped_IsInTheFileItself_ForItMayBeMovedWithoutItsLog) {
+  ASSERT_TRUE(store_.describe_run(runs_[0], {.name = "typed last"}));
+  std::filesystem::copy_file(folder_ / "results.db", folder_ / "moved.db");
+  EXPECT_EQ(title_of(*open_or_throw(folder_ / "moved.db").find_run("1")), "typed last");
+}
+
 TEST_F(OwnWords, WhatIsNotSaid_StaysAsItIs) {
   ASSERT_TRUE(store_.describe_run(runs_[0], {.name = "n", .tag = "t", .note = "a note"}));
   ASSERT_TRUE(store_.describe_run(runs_[0], {.tag = "u"}));

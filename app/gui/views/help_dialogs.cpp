@@ -15,6 +15,7 @@
 #include <QMenuBar>
 #include <QPlainTextEdit>
 #include <QPushButton>
+#include <QScreen>
 #include <QTableView>
 #include <QVBoxLayout>
 #include <nlohmann/json.hpp>
@@ -110,7 +111,10 @@ QDialog* make_dialog(const char* name, const QString& title, QSize characters, Q
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   new QVBoxLayout(dialog);
   const QFontMetrics text = dialog->fontMetrics();
-  dialog->resize(text.averageCharWidth() * characters.width(), text.height() * characters.height());
+  const QSize wanted(text.averageCharWidth() * characters.width(),
+                     text.height() * characters.height());
+  constexpr double of_screen = 0.85;  // with the frame around it the buttons stay on the screen
+  dialog->resize(wanted.boundedTo(dialog->screen()->availableSize() * of_screen));
   return dialog;
 }
 
