@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -152,10 +151,12 @@ Result<report::Question> question_of(const AnswerCommand& arguments) {
                             .documents = std::move(*lengths),
                             .of_sequences = of_sequences,
                             .candidates = arguments.candidates.value_or(100)};
+  constexpr double most = 1e12;  // an exabyte, three decades
   for (const auto& [option, limit] : {std::pair("--memory-mb", arguments.memory_mb),
                                       std::pair("--latency-ms", arguments.latency_ms)}) {
-    if (limit && !std::isfinite(*limit)) {
-      return fail("{} {} is no limit; give a number above 0, or leave it out", option, *limit);
+    if (limit && !(*limit <= most)) {
+      return fail("{} {} is no limit; give a number above 0 and up to {}, or leave it out", option,
+                  *limit, most);
     }
   }
   if (arguments.memory_mb) question.memory_bytes = *arguments.memory_mb * 1e6;
