@@ -28,9 +28,9 @@ inline void add_reached(std::vector<double>& values, double y, double low, doubl
                                                      const std::set<std::string>& hidden) {
   std::vector<double> heights(figure.x_names.size(), 0.0);
   for (const report::Series& series : figure.series) {
+    if (heights.empty() || hidden.contains(series.style_key)) continue;
     for (const report::Point& point : series.points)
-      if (!heights.empty() && !hidden.contains(series.style_key))
-        heights.at(static_cast<std::size_t>(point.x)) += point.y;
+      heights.at(static_cast<std::size_t>(point.x)) += point.y;
   }
   return heights;
 }

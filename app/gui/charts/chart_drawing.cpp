@@ -120,9 +120,10 @@ QString nothing_measured(const report::Figure& figure) {
 QString head_of(const report::Figure& figure, const report::Series& series, double x,
                 const std::string& label) {
   QString text = QString::fromUtf8(series.name);
-  if (!figure.x_names.empty())
+  if (!figure.x_names.empty()) {
     return QString::fromUtf8(figure.x_names.at(static_cast<std::size_t>(x))) + QLatin1Char('\n') +
            text;
+  }
   if (!label.empty()) text += QLatin1Char('\n') + QString::fromUtf8(label);
   return text +
          QStringLiteral("\n%1: %2").arg(QString::fromUtf8(figure.x_label), number_text(x, 6));
