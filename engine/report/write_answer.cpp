@@ -222,14 +222,14 @@ std::vector<SheetColumn> columns_of(std::initializer_list<const char*> keys) {
 Sheet sheet_for_programs(std::span<const Answer> answers) {
   Sheet sheet;
   const bool is_question = is_to_a_question(answers);
-  sheet.columns = is_question
-                      ? columns_of({"contender", "name", "standing", "reason", "ms", "low_ms",
-                                    "high_ms", "ratio", "ratio_low", "ratio_high", "verdict",
-                                    "peak_bytes", "is_interpolated", "ndcg10_published",
-                                    "notes", "run"})
-                      : columns_of({"place", "contender", "name", "status", "ms_per_document",
-                                    "of_fastest", "peak_bytes_per_document", "ratio", "ratio_low",
-                                    "ratio_high", "verdict", "disturbed", "run"});
+  sheet.columns =
+      is_question
+          ? columns_of({"contender", "name", "standing", "reason", "ms", "low_ms", "high_ms",
+                        "ratio", "ratio_low", "ratio_high", "verdict", "peak_bytes",
+                        "is_interpolated", "ndcg10_published", "notes", "run"})
+          : columns_of({"place", "contender", "name", "status", "ms_per_document", "of_fastest",
+                        "peak_bytes_per_document", "ratio", "ratio_low", "ratio_high", "verdict",
+                        "disturbed", "run"});
   if (answers.size() > 1) sheet.block_column = SheetColumn{"setting", ""};
   for (const Answer& answer : answers) {
     SheetBlock& block = sheet.blocks.emplace_back();
