@@ -193,7 +193,8 @@ TEST(CommandLine, AWrongQuestionNamesItsMend) {
   refused({"--candidates", "7"}, {"--document-tokens"});
   refused({"--sequence-tokens", "5", "--query-tokens", "10"}, {"5 tokens", "at least 14"});
   refused({"--document-tokens", "51", "--memory-mb", "nan"}, {"--memory-mb", "nan"});
-  refused({"--document-tokens", "51", "--memory-mb", "1e308"}, {"--memory-mb", "up to 1000000000000"});
+  refused({"--document-tokens", "51", "--memory-mb", "1e308"},
+          {"--memory-mb", "up to 1000000000000"});
   refused({"--document-tokens", "51", "--latency-ms", "inf"}, {"--latency-ms", "inf"});
   refused({"--document-tokens", "lengths.txt"}, {"lengths.txt", "line 2", "long"});
   refused({"--document-tokens", "nowhere.txt"}, {"nowhere.txt"});

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/views/message_bar.h"
 
-#include <QEvent>
-#include <QGuiApplication>
+#include <QApplication>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QMouseEvent>
 #include <QPushButton>
 #include <QToolButton>
 #include <utility>
@@ -53,12 +53,19 @@ MessageBar::MessageBar(QWidget* page)
 
 bool MessageBar::eventFilter(QObject* watched, QEvent* event) {
   if (event->type() == QEvent::Resize && watched == page_) lie_at_the_foot();
+  // The click itself goes on to what lies below.
+  if (event->type() == QEvent::MouseButtonPress && isVisible() && !stays() &&
+      rect().contains(
+          mapFromGlobal(static_cast<const QMouseEvent*>(event)->globalPosition().toPoint()))) {
+    clear();
+  }
   return QFrame::eventFilter(watched, event);
 }
 
 void MessageBar::lie_at_the_foot() {
   if (isHidden() || page_ == nullptr) return;
   const int height = layout()->totalHeightForWidth(page_->width());
+  page_->setContentsMargins(0, 0, 0, stays() ? height : 0);
   setGeometry(0, page_->height() - height, page_->width(), height);
   raise();
 }
@@ -91,6 +98,10 @@ void MessageBar::show_sentence(const QString& sentence, const QString& mend, boo
   setAccessibleName(sentence);
   mend_->setText(mend);
   mend_->setVisible(!mend.isEmpty());
+  const bool lets_through = page_ != nullptr && !error && mend.isEmpty();
+  close_->setVisible(!lets_through);
+  setAttribute(Qt::WA_TransparentForMouseEvents, lets_through);
+  if (lets_through) qApp->installEventFilter(this);
   paint_ground();
   show();
   lie_at_the_foot();
@@ -100,6 +111,8 @@ void MessageBar::show_sentence(const QString& sentence, const QString& mend, boo
 void MessageBar::clear() {
   label_->clear();
   hide();
+  qApp->removeEventFilter(this);
+  if (page_ != nullptr) page_->setContentsMargins(0, 0, 0, 0);
 }
 
 QString MessageBar::text() const {
@@ -112,7 +125,7 @@ QString MessageBar::error() const {
 
 void MessageBar::paint_ground() {
   // Only the ground is this widget's own, so that the rest follows the theme.
-  const QPalette around = parentWidget() ? parentWidget()->palette() : QGuiApplication::palette();
+  const QPalette around = parentWidget() ? parentWidget()->palette() : QApplication::palette();
   const QColor ground = is_error_ ? error_ground(around) : info_ground(around);
   if (ground == palette().color(QPalette::Window)) return;
   QPalette own;

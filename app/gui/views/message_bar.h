@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // One sentence, shown beside what it is about: what went wrong and how to mend it, or what was
-// done. Over the foot of a page it comes and goes without moving anything.
+// done. At the foot of a page, what was done lies over it, lets clicks through and goes by itself
+// or by a click on it; what has a button or stays has room of its own there, and covers nothing.
 
 #include <QFrame>
 #include <QKeySequence>
@@ -46,8 +47,9 @@ class MessageBar : public QFrame {
   void show_sentence(const QString& sentence, const QString& mend, bool error);
   void paint_ground();
   void lie_at_the_foot();
+  [[nodiscard]] bool stays() const { return !close_->isHidden(); }
 
-  const QWidget* page_;  // null in a layout
+  QWidget* page_;  // null in a layout
   QLabel* label_;
   QPushButton* mend_;
   QToolButton* close_;
