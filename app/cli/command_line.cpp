@@ -184,6 +184,7 @@ int run_command_line(int argc, char** argv) {
   add_export_command(app, session);
   add_import_command(app, session);
   add_attend_command(app, session);
+  add_encode_command(app, session);
   add_score_command(app, session);
   add_inspect_command(app, session);
   add_check_command(app, session);

@@ -99,6 +99,7 @@ void add_trash_command(CLI::App& app, Session& session);
 void add_export_command(CLI::App& app, Session& session);
 void add_import_command(CLI::App& app, Session& session);
 void add_attend_command(CLI::App& app, Session& session);
+void add_encode_command(CLI::App& app, Session& session);
 void add_score_command(CLI::App& app, Session& session);
 void add_inspect_command(CLI::App& app, Session& session);
 void add_check_command(CLI::App& app, Session& session);

@@ -7,7 +7,8 @@
 
 namespace attnscope::cli {
 
-void add_model_arguments(CLI::App& command, ModelArguments& arguments) {
+void add_model_arguments(CLI::App& command, ModelArguments& arguments,
+                         const std::string& dtype_option) {
   ModelQuestion& question = arguments.question;
   command.add_option("--checkpoint", arguments.checkpoint, "Folder as Hugging Face lays it out")
       ->type_name("DIR")
@@ -19,15 +20,18 @@ void add_model_arguments(CLI::App& command, ModelArguments& arguments) {
       .add_option("--implementation", question.implementation,
                   "Of the attention; else segment, or another where it does not take the pattern")
       ->type_name("ID");
-  command.add_option("--dtype", question.dtype, "float32, float16 or bfloat16")->type_name("D");
+  command
+      .add_option(dtype_option, question.dtype,
+                  "The model computes in it: float32, float16 or bfloat16")
+      ->type_name("D");
   command.add_option("--device", question.device, "cpu or cuda")->type_name("DEVICE");
   command.add_option("--threads", arguments.threads, "Cores; 0 is all of them")
       ->type_name("N")
       ->check(CLI::Range(0, 4096));
   command
       .add_option("--max-tokens", question.most_tokens,
-                  "Of a pair; the document's end is cut off. Else as many as the model has "
-                  "positions")
+                  "Of a pair, or of each text where the model reads both apart; the document's end "
+                  "is cut off. Else as many as the model has positions")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
   command

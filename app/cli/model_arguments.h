@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// How `score` and `inspect` are told a checkpoint and the attention it computes with, and how they
-// have a worker load it.
+// How `score`, `inspect` and `encode` are told a checkpoint and the attention it computes with, and
+// how they have a worker load it.
 
 #include <string>
 
@@ -21,7 +21,9 @@ struct ModelArguments {
   std::string worker;
   int threads = 0;  // 0: every core of the worker
 };
-void add_model_arguments(CLI::App& command, ModelArguments& arguments);
+/// `dtype_option`: what the model computes in is asked by.
+void add_model_arguments(CLI::App& command, ModelArguments& arguments,
+                         const std::string& dtype_option = "--dtype");
 
 /// The checkpoint as the arguments have it.
 [[nodiscard]] Result<ScoringModel> open_model(const ModelArguments& arguments);

@@ -17,6 +17,24 @@ std::string format_seconds(double seconds) {
   return fmt::format("{} s", whole);
 }
 
+void CountLine::show(const std::string& counted, double done, std::optional<double> share) {
+  if (!visible_) return;
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
+  const double seconds = elapsed.count();
+  std::string line = fmt::format("{}, {:.1f} a second", counted, done / seconds);
+  if (share && *share > 0) {
+    line += fmt::format(", {:.0f} %, {} left", 100 * *share,
+                        format_seconds(seconds * (1 - *share) / *share));
+  }
+  print_to_terminal("\r\x1b[2K" + line);
+  drawn_ = true;
+}
+
+void CountLine::clear() {
+  if (drawn_) print_to_terminal("\r\x1b[2K");
+  drawn_ = false;
+}
+
 void ProgressLine::show(const RunEvent& event) {
   if (!visible_ || event.kind == RunEvent::Kind::warning) return;
   const std::string left =

@@ -5,10 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +18,9 @@
 #include "app/cli/command_line.h"
 #include "app/cli/model_arguments.h"
 #include "app/cli/progress_line.h"
+#include "app/cli/scored_pairs.h"
+#include "app/cli/worker_requests.h"
+#include "engine/documents/document_cache.h"
 #include "engine/scoring/score_batches.h"
 #include "engine/scoring/score_lines.h"
 #include "engine/text/pair_reader.h"
@@ -43,8 +46,9 @@ class ScoreRun {
  public:
   /// Lines go into `out`, or to standard output; `interrupted` above 0 ends the run after what is
   /// finished.
-  ScoreRun(const ScoringModel& model, WorkerProcess& worker, PairReader& pairs, ScoreLines lines,
-           WrittenFile* out, const std::atomic<int>& interrupted, const ScoreOptions& options);
+  ScoreRun(const ScoringModel& model, WorkerProcess& worker, ScoredPairs& pairs, bool from_cache,
+           ScoreLines lines, WrittenFile* out, const std::atomic<int>& interrupted,
+           const ScoreOptions& options);
 
   /// Until the last pair, an error or the interrupt. Scores of all pairs before are then written.
   [[nodiscard]] Status run();
@@ -54,6 +58,7 @@ class ScoreRun {
  private:
   struct Window {
     std::vector<TokenPair> pairs;
+    std::vector<std::int64_t> cached;  // numbers in the cache, of each
     std::vector<PairIds> ids;
     std::vector<std::int64_t> lines;  // of the file
     std::vector<std::optional<float>> scores;
@@ -63,6 +68,7 @@ class ScoreRun {
   };
   [[nodiscard]] Window read_window();
   [[nodiscard]] Status score(Window& window);
+  [[nodiscard]] nlohmann::json request_for(const ScoreBatch& batch, const Window& window) const;
   [[nodiscard]] Status score_batch(const ScoreBatch& batch, Window& window);
   /// Scores at the window's beginning that are there.
   [[nodiscard]] Status write_ready(Window& window);
@@ -72,15 +78,15 @@ class ScoreRun {
 
   const ScoringModel& model_;
   WorkerProcess& worker_;
-  PairReader& reader_;
+  ScoredPairs& reader_;
+  bool from_cache_;
   ScoreLines lines_;
   WrittenFile* out_;
   const std::atomic<int>& interrupted_;
   ScoreOptions options_;
   std::int64_t written_ = 0, scored_ = 0;
   double read_before_ = 0;  // how much of the file the windows before held
-  bool drawn_ = false;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  CountLine progress_;
 };
 
 Status not_written() {
@@ -88,16 +94,18 @@ Status not_written() {
               system_reason(errno));
 }
 
-ScoreRun::ScoreRun(const ScoringModel& model, WorkerProcess& worker, PairReader& pairs,
-                   ScoreLines lines, WrittenFile* out, const std::atomic<int>& interrupted,
-                   const ScoreOptions& options)
+ScoreRun::ScoreRun(const ScoringModel& model, WorkerProcess& worker, ScoredPairs& pairs,
+                   bool from_cache, ScoreLines lines, WrittenFile* out,
+                   const std::atomic<int>& interrupted, const ScoreOptions& options)
     : model_(model),
       worker_(worker),
       reader_(pairs),
+      from_cache_(from_cache),
       lines_(std::move(lines)),
       out_(out),
       interrupted_(interrupted),
-      options_(options) {}
+      options_(options),
+      progress_(options.shows_progress) {}
 
 ScoreRun::Window ScoreRun::read_window() {
   Window window;
@@ -113,45 +121,45 @@ ScoreRun::Window ScoreRun::read_window() {
       window.last = true;
       break;
     }
-    TextPair& text = **read;
-    auto pair = model_.pieces.encode(text.query, text.document, model_.limits);
-    if (!pair) {
-      window.error = Error{fmt::format("{}: {}", reader_.place(text.line), pair.error().message)};
-      break;
-    }
-    tokens += static_cast<std::int64_t>(pair->query.size() + pair->document.size());
-    window.pairs.push_back(std::move(*pair));
-    window.ids.push_back({std::move(text.query_id), std::move(text.document_id)});
-    window.lines.push_back(text.line);
+    ScoredPair& pair = **read;
+    tokens += static_cast<std::int64_t>(pair.tokens.query.size() + pair.tokens.document.size());
+    window.pairs.push_back(std::move(pair.tokens));
+    window.cached.push_back(pair.cached);
+    window.ids.push_back(std::move(pair.ids));
+    window.lines.push_back(pair.line);
   }
   window.scores.resize(window.pairs.size());
   return window;
 }
 
-Status ScoreRun::score_batch(const ScoreBatch& batch, Window& window) {
+nlohmann::json ScoreRun::request_for(const ScoreBatch& batch, const Window& window) const {
+  nlohmann::json request = {{"request", "score"}, {"cls", model_.pieces.cls()}};
   nlohmann::json items = nlohmann::json::array();
-  for (const std::size_t at : batch.pairs) items.push_back(pair_json(window.pairs[at]));
-  const Status sent = worker_.send({{"request", "score"},
-                                    {"cls", model_.pieces.cls()},
-                                    {"one_query", batch.one_query},
-                                    {"items", std::move(items)}});
-  if (!sent) return sent;
-  constexpr std::chrono::milliseconds look_around(200);
-  while (true) {
-    const WorkerProcess::Read read = worker_.read(look_around);
-    if (was_interrupted()) return {};
-    if (read.wait == WorkerProcess::Wait::timeout) continue;
-    if (read.wait == WorkerProcess::Wait::ended) {
-      return fail("the process that computes ended before it answered: {}", read.ended.words);
-    }
-    const std::string kind = read.event.value("event", "");
-    if (kind == "error") return fail("{}", read.event.value("message", "an error without words"));
-    if (kind != "score") continue;
-    const auto scores = read.event.value("scores", std::vector<float>());
-    if (scores.size() != batch.pairs.size()) return fail("the worker answered other pairs");
-    for (std::size_t i = 0; i < scores.size(); ++i) window.scores[batch.pairs[i]] = scores[i];
-    return {};
+  if (from_cache_ && batch.one_query) {
+    for (const std::size_t at : batch.pairs) items.push_back(window.cached[at]);
+    request["query"] = window.pairs[batch.pairs.front()].query;
+    request["cached"] = std::move(items);
+    return request;
   }
+  for (const std::size_t at : batch.pairs) {
+    nlohmann::json item = pair_json(window.pairs[at]);
+    if (from_cache_) item["cached"] = window.cached[at];
+    items.push_back(std::move(item));
+  }
+  request["one_query"] = batch.one_query;
+  request["items"] = std::move(items);
+  return request;
+}
+
+Status ScoreRun::score_batch(const ScoreBatch& batch, Window& window) {
+  if (Status sent = worker_.send(request_for(batch, window)); !sent) return sent;
+  const auto answer = wait_for(worker_, "score", interrupted_);
+  if (!answer) return tl::unexpected(answer.error());
+  if (!*answer) return {};
+  const auto scores = (*answer)->value("scores", std::vector<float>());
+  if (scores.size() != batch.pairs.size()) return fail("the worker answered other pairs");
+  for (std::size_t i = 0; i < scores.size(); ++i) window.scores[batch.pairs[i]] = scores[i];
+  return {};
 }
 
 Status ScoreRun::write(const std::string& text) {
@@ -178,21 +186,12 @@ Status ScoreRun::write_ready(Window& window) {
 }
 
 void ScoreRun::show_progress(const Window& window, std::size_t scored) {
-  if (!options_.shows_progress) return;
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-  const double seconds = elapsed.count();
-  std::string line =
-      fmt::format("{} pairs, {:.1f} a second", scored_, static_cast<double>(scored_) / seconds);
+  std::optional<double> done;
   if (const auto read = reader_.progress(); read && !window.pairs.empty()) {
     const double share = static_cast<double>(scored) / static_cast<double>(window.pairs.size());
-    const double done = read_before_ + (*read - read_before_) * share;
-    if (done > 0) {
-      line += fmt::format(", {:.0f} %, {} left", 100 * done,
-                          format_seconds(seconds * (1 - done) / done));
-    }
+    done = read_before_ + (*read - read_before_) * share;
   }
-  print_to_terminal("\r\x1b[2K" + line);
-  drawn_ = true;
+  progress_.show(fmt::format("{} pairs", scored_), static_cast<double>(scored_), done);
 }
 
 Status ScoreRun::score(Window& window) {
@@ -218,7 +217,7 @@ Status ScoreRun::run() {
     if (window.last) break;
   }
   if (was_interrupted()) worker_.kill();
-  if (drawn_) print_to_terminal("\r\x1b[2K");
+  progress_.clear();
   Status rest = write(lines_.finish());
   if (rest) rest = out_ != nullptr ? out_->commit() : flush();
   // What could not be written is the worse news: no score before it is there either.
@@ -228,7 +227,7 @@ Status ScoreRun::run() {
 
 struct ScoreCommandArguments {
   ModelArguments model;
-  std::string pairs, pairs_format, format = "tsv", tag, out;
+  std::string pairs, queries, cache, pairs_format, format = "tsv", tag, out;
   ScoreOptions options;
 };
 
@@ -241,10 +240,58 @@ extern "C" void note_interrupt(int /*signal*/) {
 /// Everything that is checked before a worker is started.
 struct Prepared {
   ScoringModel model;
-  PairReader pairs;
+  std::optional<DocumentCache> cache;
+  PairReader lines;
   ScoreFormat format;
   std::optional<WrittenFile> out;  // or standard output
 };
+
+/// What is read, and which parts of a pair its lines have.
+struct ScoredFile {
+  std::string name;
+  PairParts parts = PairParts::both;
+};
+
+Result<ScoredFile> file_of(const ScoreCommandArguments& arguments) {
+  if (arguments.pairs.empty() && arguments.queries.empty()) {
+    return fail("--pairs is required; or, with --cache, --queries for all its documents");
+  }
+  if (!arguments.pairs.empty() && !arguments.queries.empty()) {
+    return fail("--pairs and --queries exclude each other; leave one of them out");
+  }
+  if (!arguments.queries.empty()) {
+    if (arguments.cache.empty()) {
+      return fail("--queries alone have no documents; give a --cache of them, or --pairs");
+    }
+    return ScoredFile{arguments.queries, PairParts::query};
+  }
+  return ScoredFile{arguments.pairs,
+                    arguments.cache.empty() ? PairParts::both : PairParts::named_document};
+}
+
+/// Whether its documents are those of the model is told by the worker, which knows its weights.
+Result<std::optional<DocumentCache>> open_cache(const ScoreCommandArguments& arguments,
+                                                const ScoringModel& model) {
+  if (arguments.cache.empty()) return std::optional<DocumentCache>();
+  if (!model.keeps_documents) {
+    return fail(
+        "'{}' reads query and document together, so there is no cache for it; give --pairs with "
+        "both texts",
+        arguments.model.checkpoint);
+  }
+  auto cache = DocumentCache::open(arguments.cache);
+  if (!cache) return tl::unexpected(cache.error());
+  if (!cache->has_ids()) {
+    return fail("{}: its documents have no ids; 'attnscope encode' writes some that do",
+                arguments.cache);
+  }
+  return std::optional(std::move(*cache));
+}
+
+Status may_be_output(const ScoreCommandArguments& arguments, const ScoredFile& read) {
+  const std::vector<std::filesystem::path> inputs{read.name, arguments.cache};
+  return may_be_written(arguments.out, inputs);
+}
 
 Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
   const auto format = parse_score_format(arguments.format);
@@ -255,8 +302,10 @@ Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
     if (!parsed) return tl::unexpected(parsed.error());
     pairs_format = *parsed;
   }
-  auto pairs = PairReader::open(arguments.pairs, pairs_format);
-  if (!pairs) return tl::unexpected(pairs.error());
+  const auto file = file_of(arguments);
+  if (!file) return tl::unexpected(file.error());
+  auto lines = PairReader::open(file->name, pairs_format, file->parts);
+  if (!lines) return tl::unexpected(lines.error());
   auto model = open_model(arguments.model);
   if (!model) return tl::unexpected(model.error());
   if (!model->gives_scores) {
@@ -268,10 +317,11 @@ Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
   if (*format == ScoreFormat::trec && arguments.tag.find_first_of(" \t\r\n") != std::string::npos) {
     return fail("--tag '{}' has a blank; a TREC run has none", in_a_sentence(arguments.tag));
   }
-  Prepared prepared{std::move(*model), std::move(*pairs), *format, std::nullopt};
+  auto cache = open_cache(arguments, *model);
+  if (!cache) return tl::unexpected(cache.error());
+  Prepared prepared{std::move(*model), std::move(*cache), std::move(*lines), *format, std::nullopt};
   if (!arguments.out.empty()) {
-    const std::filesystem::path pairs_file = arguments.pairs;
-    if (Status allowed = may_be_written(arguments.out, std::span(&pairs_file, 1)); !allowed)
+    if (Status allowed = may_be_output(arguments, *file); !allowed)
       return tl::unexpected(allowed.error());
     auto out = WrittenFile::beside(arguments.out);
     if (!out) return tl::unexpected(out.error());
@@ -280,16 +330,31 @@ Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
   return prepared;
 }
 
+Status open_in_worker(WorkerProcess& worker, const std::string& cache) {
+  return ask(worker,
+             {{"request", "open-cache"}, {"path", std::filesystem::absolute(cache).string()}},
+             [](const nlohmann::json& event) { return event.value("event", "") == "cache-open"; });
+}
+
 void score(Session& session, const ScoreCommandArguments& arguments) {
   auto prepared = prepare(arguments);
   if (!prepared) return session.fail(exit_wrong_use, prepared.error().message);
   catch_interrupts(note_interrupt);
   auto worker = start_model(arguments.model, prepared->model, &interrupts);
   if (!worker) return session.fail(exit_wrong_use, worker.error().message);
+  if (prepared->cache) {
+    const Status opened = open_in_worker(worker->process, arguments.cache);
+    if (!opened) return session.fail(exit_wrong_use, opened.error().message);
+  }
   ScoreOptions options = arguments.options;
   options.shows_progress = isatty(STDERR_FILENO) == 1;
   const std::string tag = arguments.tag.empty() ? prepared->model.name : arguments.tag;
-  ScoreRun run(prepared->model, worker->process, prepared->pairs, {prepared->format, tag},
+  const ScoringModel& model = prepared->model;
+  ScoredPairs pairs = prepared->cache
+                          ? ScoredPairs(model, std::move(prepared->lines), *prepared->cache,
+                                        arguments.cache, !arguments.queries.empty())
+                          : ScoredPairs(model, std::move(prepared->lines));
+  ScoreRun run(model, worker->process, pairs, prepared->cache.has_value(), {prepared->format, tag},
                prepared->out ? &*prepared->out : nullptr, interrupts, options);
   const Status done = run.run();
   if (!done) {
@@ -302,19 +367,37 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   }
 }
 
+/// Candidates of a cache are not encoded: a query's are scored together as far as they are read
+/// ahead, and the worker keeps within its memory.
+void enlarge_for_cache(const CLI::App& command, ScoreOptions& options) {
+  constexpr std::int64_t many = 16'384;
+  if (command.get_option("--batch-pairs")->count() == 0) options.batches.pairs = many;
+  if (command.get_option("--batch-tokens")->count() == 0)
+    options.batches.tokens = std::numeric_limits<std::int64_t>::max() / 2;
+  if (command.get_option("--read-ahead")->count() == 0) options.read_ahead = many;
+}
+
 }  // namespace
 
 void add_score_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<ScoreCommandArguments>();
-  CLI::App* command =
-      app.add_subcommand("score", "Score queries and documents by a cross-encoder's checkpoint");
+  CLI::App* command = app.add_subcommand("score", "Score queries and documents by a checkpoint");
   add_model_arguments(*command, arguments->model);
   command
       ->add_option("--pairs", arguments->pairs,
                    "Queries and documents, one pair a line: .tsv, .jsonl, or - for standard input")
-      ->type_name("FILE")
-      ->required();
-  command->add_option("--pairs-format", arguments->pairs_format, "tsv or jsonl; else by the name")
+      ->type_name("FILE");
+  command
+      ->add_option("--cache", arguments->cache,
+                   "Documents that 'encode' has encoded; --pairs then name them: QID, DOCID, QUERY")
+      ->type_name("FILE");
+  command
+      ->add_option("--queries", arguments->queries,
+                   "In place of --pairs, beside all documents of the cache: QID, QUERY")
+      ->type_name("FILE");
+  command
+      ->add_option("--pairs-format", arguments->pairs_format,
+                   "tsv or jsonl, of pairs and queries; else by the name")
       ->type_name("FORMAT");
   command->add_option("--format", arguments->format, "tsv, trec or jsonl")
       ->type_name("FORMAT")
@@ -340,7 +423,10 @@ void add_score_command(CLI::App& app, Session& session) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command->add_option("-o,--output", arguments->out, "Else standard output")->type_name("FILE");
-  command->callback([&session, arguments] { score(session, *arguments); });
+  command->callback([&session, arguments, command] {
+    if (!arguments->cache.empty()) enlarge_for_cache(*command, arguments->options);
+    score(session, *arguments);
+  });
 }
 
 }  // namespace attnscope::cli

@@ -2,6 +2,7 @@
 #include "app/cli/worker_requests.h"
 
 #include <chrono>
+#include <utility>
 
 namespace attnscope::cli {
 
@@ -19,6 +20,22 @@ Status ask(WorkerProcess& worker, const nlohmann::json& request,
                                          "the measuring process reported an error without words."));
     }
     if (on_event(read.event)) return {};
+  }
+}
+
+Result<std::optional<nlohmann::json>> wait_for(WorkerProcess& worker, std::string_view kind,
+                                               const std::atomic<int>& interrupted) {
+  constexpr std::chrono::milliseconds look_around(200);
+  while (true) {
+    WorkerProcess::Read read = worker.read(look_around);
+    if (interrupted > 0) return std::optional<nlohmann::json>();
+    if (read.wait == WorkerProcess::Wait::timeout) continue;
+    if (read.wait == WorkerProcess::Wait::ended) {
+      return fail("the process that computes ended before it answered: {}", read.ended.words);
+    }
+    const std::string event = read.event.value("event", "");
+    if (event == "error") return fail("{}", read.event.value("message", "an error without words"));
+    if (event == kind) return std::optional(std::move(read.event));
   }
 }
 

@@ -3,9 +3,12 @@
 //
 // Commands that ask a worker for one thing and print what it answers.
 
+#include <atomic>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "engine/sweep/worker_process.h"
 
@@ -15,6 +18,12 @@ namespace attnscope::cli {
 /// An error event, or a worker that ends before, is the error.
 [[nodiscard]] Status ask(WorkerProcess& worker, const nlohmann::json& request,
                          const std::function<bool(const nlohmann::json&)>& on_event);
+
+/// Waits for the event of that kind which answers what was sent; none once `interrupted` is above
+/// 0. Errors as those of `ask`.
+[[nodiscard]] Result<std::optional<nlohmann::json>> wait_for(WorkerProcess& worker,
+                                                             std::string_view kind,
+                                                             const std::atomic<int>& interrupted);
 
 /// The request `costs` (docs/protocol.md) with these fields: a row for each implementation.
 [[nodiscard]] Result<nlohmann::json> ask_costs(WorkerProcess& worker, nlohmann::json fields);

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/measure/machine.h"
@@ -46,44 +49,88 @@ std::string choose(const Family& family, const ModelConfig& config, const ModelV
   throw RequestError(first_reason);
 }
 
-std::int32_t id_of(const JsonField& field, std::int64_t vocabulary) {
-  return field.whole<std::int32_t>(0, vocabulary - 1);
-}
-
-Ids ids_of(const JsonField& field, std::int64_t vocabulary) {
-  Ids ids;
-  for (const JsonField& id : field.elements()) ids.push_back(id_of(id, vocabulary));
-  return ids;
-}
-
 /// The ids of a request's pairs, and the batch that looks at them.
 struct Pairs {
   std::vector<Ids> queries, documents;
   PairBatch batch;
 };
 
-Pairs pairs_of(const JsonField& message, const LoadedModel& model) {
-  Pairs pairs;
+const DocumentCache& opened(const LoadedModel& model) {
+  if (!model.cache) throw RequestError("no cache is open; 'open-cache' goes first");
+  return *model.cache;
+}
+
+/// Every document of the list beside one query.
+void take_cached(const JsonField& message, const LoadedModel& model, Pairs& pairs) {
+  pairs.queries.push_back(token_ids(message["query"], model));
+  pairs.batch.documents = &opened(model);
+  pairs.batch.one_query = true;
+  for (const JsonField& number : message["cached"].elements()) {
+    pairs.batch.items.push_back(
+        {.query = pairs.queries.front(), .document = {}, .cached = number.whole()});
+  }
+}
+
+void take_items(const JsonField& message, const LoadedModel& model, Pairs& pairs) {
+  std::vector<std::int64_t> cached;
   for (const JsonField& item : message["items"].elements()) {
-    pairs.queries.push_back(ids_of(item["query"], model.shape.vocabulary));
-    pairs.documents.push_back(ids_of(item["document"], model.shape.vocabulary));
+    pairs.queries.push_back(token_ids(item["query"], model));
+    if (const auto number = item.member("cached")) {
+      cached.push_back(number->whole());
+    } else {
+      pairs.documents.push_back(token_ids(item["document"], model));
+    }
+  }
+  if (!cached.empty()) {
+    if (!pairs.documents.empty()) {
+      throw RequestError("some pairs of the batch have a document and some one of the cache");
+    }
+    pairs.batch.documents = &opened(model);
   }
   for (std::size_t i = 0; i < pairs.queries.size(); ++i) {
-    pairs.batch.items.push_back({.query = pairs.queries[i], .document = pairs.documents[i]});
+    PairBatch::Item item{.query = pairs.queries[i], .document = {}};
+    if (cached.empty()) {
+      item.document = pairs.documents[i];
+    } else {
+      item.cached = cached[i];
+    }
+    pairs.batch.items.push_back(item);
   }
-  pairs.batch.cls = id_of(message["cls"], model.shape.vocabulary);
   pairs.batch.one_query = message.truth_or("one_query", false);
   const bool alike = std::ranges::all_of(
       pairs.queries, [&](const Ids& query) { return query == pairs.queries.front(); });
   if (pairs.batch.one_query && !alike) {
     throw RequestError("the pairs of a batch with 'one_query' have different queries");
   }
+}
+
+Pairs pairs_of(const JsonField& message, const LoadedModel& model) {
+  Pairs pairs;
+  if (message.member("cached")) {
+    take_cached(message, model, pairs);
+  } else {
+    take_items(message, model, pairs);
+  }
+  pairs.batch.cls = token_id(message["cls"], model);
   return pairs;
 }
 
-Model& loaded(const LoadedModel& model) {
-  if (!model.model) throw RequestError("no model is loaded; 'model' goes first");
-  return *model.model;
+/// Candidates of a cache are many, and what a model needs for each of them differs from family to
+/// family: a batch that would need more is cut in halves.
+std::vector<float> scores_within_memory(Model& scorer, const PairBatch& batch) {
+  constexpr std::int64_t most_bytes = 1 << 30;
+  if (batch.documents == nullptr || batch.items.size() == 1 ||
+      taken(scorer.predicted_peak_bytes(batch)) <= most_bytes) {
+    return taken(scorer.score(batch)).scores;
+  }
+  PairBatch half = batch;
+  const auto middle = batch.items.begin() + static_cast<std::ptrdiff_t>(batch.items.size() / 2);
+  half.items.assign(batch.items.begin(), middle);
+  std::vector<float> scores = scores_within_memory(scorer, half);
+  half.items.assign(middle, batch.items.end());
+  const std::vector<float> rest = scores_within_memory(scorer, half);
+  scores.insert(scores.end(), rest.begin(), rest.end());
+  return scores;
 }
 
 std::set<std::int64_t> layers_of(const JsonField& message, std::int64_t count) {
@@ -104,6 +151,21 @@ std::set<std::int64_t> layers_of(const JsonField& message, std::int64_t count) {
 }
 
 }  // namespace
+
+Model& loaded(const LoadedModel& model) {
+  if (!model.model) throw RequestError("no model is loaded; 'model' goes first");
+  return *model.model;
+}
+
+std::int32_t token_id(const JsonField& field, const LoadedModel& model) {
+  return field.whole<std::int32_t>(0, model.shape.vocabulary - 1);
+}
+
+std::vector<std::int32_t> token_ids(const JsonField& field, const LoadedModel& model) {
+  std::vector<std::int32_t> ids;
+  for (const JsonField& id : field.elements()) ids.push_back(token_id(id, model));
+  return ids;
+}
 
 void answer_model(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
   const JsonField& message = asked.message;
@@ -134,15 +196,16 @@ void answer_score(const Asked& asked, ProtocolChannel& channel, LoadedModel& mod
   if (!model.gives_scores) {
     throw RequestError("the model was loaded without a head, so it gives no scores");
   }
-  const Pairs pairs = pairs_of(asked.message, model);
-  const ModelOutput output = taken(scorer.score(pairs.batch));
-  for (std::size_t i = 0; i < output.scores.size(); ++i) {
-    if (std::isfinite(output.scores[i])) continue;
+  Pairs pairs = pairs_of(asked.message, model);
+  pairs.batch.with_states = false;
+  const std::vector<float> scores = scores_within_memory(scorer, pairs.batch);
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (std::isfinite(scores[i])) continue;
     throw RequestError(fmt::format(
         "the score of pair {} of the batch is no number; are the checkpoint's weights damaged?",
         i + 1));
   }
-  channel.send({{"event", "score"}, {"scores", output.scores}});
+  channel.send({{"event", "score"}, {"scores", scores}});
 }
 
 void answer_inspect(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {

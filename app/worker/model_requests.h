@@ -4,12 +4,16 @@
 // Whole models: `model` loads a checkpoint, `score` and `inspect` compute with it until another is
 // loaded (docs/protocol.md).
 
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "app/worker/protocol_channel.h"
 #include "app/worker/request_fields.h"
+#include "engine/documents/document_cache.h"
+#include "engine/documents/document_cache_writer.h"
 #include "engine/model/family.h"
 
 namespace attnscope::worker {
@@ -20,7 +24,16 @@ struct LoadedModel {
   bool gives_scores = false;
   std::string implementation;    // its attention
   std::unique_ptr<Model> model;  // null: none is loaded
+  // Of documents that it has encoded, to be scored and to be written; null: none is open.
+  std::unique_ptr<const DocumentCache> cache{};
+  std::unique_ptr<DocumentCacheWriter> writer{};
 };
+
+/// Throws a RequestError where none is loaded.
+[[nodiscard]] Model& loaded(const LoadedModel& model);
+/// Within the model's vocabulary.
+[[nodiscard]] std::int32_t token_id(const JsonField& field, const LoadedModel& model);
+[[nodiscard]] std::vector<std::int32_t> token_ids(const JsonField& field, const LoadedModel& model);
 
 void answer_model(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);
 void answer_score(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);

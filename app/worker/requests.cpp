@@ -6,6 +6,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "app/worker/cache_requests.h"
 #include "app/worker/request_fields.h"
 #include "attnscope/build_info.h"
 #include "engine/attention/costs.h"
@@ -223,12 +224,20 @@ struct Handler {
   Handle answer;
 };
 
-constexpr Handler handlers[] = {
-    {"hello", &alone<&answer_hello>},   {"describe", &alone<&answer_describe>},
-    {"heat", &alone<&answer_heat>},     {"ceilings", &alone<&answer_ceilings>},
-    {"attend", &alone<&answer_attend>}, {"check", &alone<&answer_check>},
-    {"costs", &alone<&answer_costs>},   {"model", &answer_model},
-    {"score", &answer_score},           {"inspect", &answer_inspect}};
+constexpr Handler handlers[] = {{"hello", &alone<&answer_hello>},
+                                {"describe", &alone<&answer_describe>},
+                                {"heat", &alone<&answer_heat>},
+                                {"ceilings", &alone<&answer_ceilings>},
+                                {"attend", &alone<&answer_attend>},
+                                {"check", &alone<&answer_check>},
+                                {"costs", &alone<&answer_costs>},
+                                {"model", &answer_model},
+                                {"score", &answer_score},
+                                {"inspect", &answer_inspect},
+                                {"open-cache", &answer_open_cache},
+                                {"begin-cache", &answer_begin_cache},
+                                {"add-documents", &answer_add_documents},
+                                {"finish-cache", &answer_finish_cache}};
 
 const Handler& handler_of(const JsonField& message) {
   const std::string kind = message["request"].text();

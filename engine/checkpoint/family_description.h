@@ -118,6 +118,12 @@ class FamilyDescription {
   [[nodiscard]] virtual std::string_view id() const = 0;  // "bert"
 
   [[nodiscard]] virtual Kept keeps() const { return Kept::nothing; }
+  /// Of a family that keeps something: tokens before those of a document that is encoded by itself,
+  /// [CLS] or learned vectors in its place.
+  [[nodiscard]] virtual std::int64_t first_tokens_of_document(
+      const ModelConfig& /*config*/, const ModelOptions& /*options*/) const {
+    return 1;
+  }
   /// Of a model with these options, which options_for took.
   [[nodiscard]] virtual ShownTokens shows(const ModelConfig& /*config*/,
                                           const ModelOptions& /*options*/) const {

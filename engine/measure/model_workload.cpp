@@ -16,10 +16,10 @@
 #include <string>
 #include <utility>
 
+#include "engine/documents/document_cache.h"
 #include "engine/heat/model_row.h"
 #include "engine/measure/random.h"
 #include "engine/measure/workload.h"
-#include "engine/model/document_cache.h"
 #include "engine/model/model_weights.h"
 
 namespace attnscope::measure {

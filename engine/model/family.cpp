@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "engine/model/document_cache.h"
+#include "engine/documents/document_cache.h"
 #include "engine/model/model_weights.h"
 
 namespace attnscope {

@@ -193,6 +193,34 @@ std::int64_t element_bytes(std::string_view dtype) {
   return 0;
 }
 
+std::int64_t bytes_of(const HeaderEntry& entry) {
+  std::int64_t bytes = element_bytes(entry.dtype);
+  for (const std::int64_t size : entry.shape) bytes *= size;
+  return bytes;
+}
+
+std::string header_text(std::span<const HeaderEntry> entries,
+                        const std::map<std::string, std::string>& metadata, std::size_t alignment) {
+  constexpr std::size_t length_bytes = 8;
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::int64_t offset = 0;
+  for (const HeaderEntry& entry : entries) {
+    const std::int64_t end = offset + bytes_of(entry);
+    header[entry.name] = {
+        {"dtype", entry.dtype}, {"shape", entry.shape}, {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+  std::string head = header.dump();
+  const std::size_t whole = (length_bytes + head.size() + alignment - 1) / alignment * alignment;
+  head.resize(whole - length_bytes, ' ');
+  std::string text;
+  for (unsigned i = 0; i < length_bytes; ++i) {
+    text += static_cast<char>((head.size() >> (8U * i)) & 0xFFU);
+  }
+  return text + head;
+}
+
 Result<std::int64_t> header_length(std::span<const std::byte, 8> bytes, std::int64_t file_bytes,
                                    std::int64_t longest, std::string_view file) {
   std::uint64_t length = 0;

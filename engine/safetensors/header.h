@@ -32,6 +32,15 @@ struct Header {
 /// Bytes of one element, or 0 for a dtype the format does not have.
 [[nodiscard]] std::int64_t element_bytes(std::string_view dtype);
 
+/// The beginning of a file whose tensors follow each other in this order (where an entry says that
+/// its bytes are is not read): the header's length, the header, and spaces up to a multiple of
+/// `alignment` bytes, a multiple of 8.
+[[nodiscard]] std::string header_text(std::span<const HeaderEntry> entries,
+                                      const std::map<std::string, std::string>& metadata,
+                                      std::size_t alignment = 8);
+/// Bytes of a tensor; an overflow is the caller's mistake.
+[[nodiscard]] std::int64_t bytes_of(const HeaderEntry& entry);
+
 /// Of the header, from the 8 bytes that a file begins with. `longest` is what its reader takes.
 [[nodiscard]] Result<std::int64_t> header_length(std::span<const std::byte, 8> bytes,
                                                  std::int64_t file_bytes, std::int64_t longest,

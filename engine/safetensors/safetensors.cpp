@@ -7,7 +7,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "engine/safetensors/header.h"
@@ -39,33 +38,23 @@ std::string shape_text(std::span<const std::int64_t> shape) {
   return in_a_sentence(text + "]", longest);
 }
 
-/// The header with its length in front, padded by spaces so that the data starts at 8 bytes.
+/// The header of these tensors, each with as many values as its shape says.
 Result<std::string> header_of(const std::filesystem::path& path, std::span<const NamedView> tensors,
                               const std::map<std::string, std::string>& metadata) {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
-  std::size_t offset = 0;
-  for (const auto& [view_name, view] : tensors) {
-    const std::string name(view_name);
-    std::int64_t count = 1;
-    for (const std::int64_t size : view.shape) count *= size;
-    const auto given = static_cast<std::int64_t>(view.bytes.size()) / element_bytes(view.dtype);
-    if (count != given) {
+  std::vector<HeaderEntry> entries;
+  for (const auto& [name, view] : tensors) {
+    HeaderEntry entry{.name = std::string(name), .dtype = view.dtype, .shape = view.shape};
+    if (bytes_of(entry) != static_cast<std::int64_t>(view.bytes.size())) {
       return fail("{}: tensor '{}' of shape [{}] was given {} values", path.string(), name,
-                  fmt::join(view.shape, ", "), given);
+                  fmt::join(view.shape, ", "),
+                  static_cast<std::int64_t>(view.bytes.size()) / element_bytes(view.dtype));
     }
-    if (header.contains(name)) {
+    if (std::ranges::find(entries, name, &HeaderEntry::name) != entries.end()) {
       return fail("{}: tensor '{}' was given twice", path.string(), name);
     }
-    const std::size_t end = offset + view.bytes.size();
-    header[name] = {{"dtype", view.dtype}, {"shape", view.shape}, {"data_offsets", {offset, end}}};
-    offset = end;
+    entries.push_back(std::move(entry));
   }
-  std::string head = header.dump();
-  head.resize((head.size() + 7) / 8 * 8, ' ');
-  std::string text;
-  for (unsigned i = 0; i < 8; ++i) text += static_cast<char>((head.size() >> (8U * i)) & 0xFFU);
-  return text + head;
+  return header_text(entries, metadata);
 }
 
 }  // namespace

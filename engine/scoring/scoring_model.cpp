@@ -100,10 +100,19 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
   shape.positions = std::max(shape.positions, question.positions);
   Result<Attention> attention = attention_of(question, config);
   if (!attention) return tl::unexpected(attention.error());
-  const auto limits = limits_of(question, shape.positions, config.most_query_tokens);
+  auto limits = limits_of(question, shape.positions, config.most_query_tokens);
   if (!limits) return tl::unexpected(limits.error());
   auto options = config.family->options_for(config, attention->pattern, question.options);
   if (!options) return tl::unexpected(options.error());
+  const bool keeps_documents = config.family->keeps() != Kept::nothing;
+  if (keeps_documents) {
+    limits->most_document_tokens =
+        limits->most_tokens - config.family->first_tokens_of_document(config, *options);
+    if (limits->most_document_tokens < 1) {
+      return fail("{} tokens leave no room for a document behind the {} before it; allow more",
+                  limits->most_tokens, limits->most_tokens - limits->most_document_tokens);
+    }
+  }
   nlohmann::json request = {
       {"request", "model"},
       {"checkpoint", std::filesystem::absolute(question.checkpoint).string()},
@@ -123,6 +132,7 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
                       .pattern = std::move(attention->pattern),
                       .window = attention->window,
                       .limits = *limits,
+                      .keeps_documents = keeps_documents,
                       .request = std::move(request)};
 }
 

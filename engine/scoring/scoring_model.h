@@ -43,7 +43,8 @@ struct ScoringModel {
   AttentionPattern pattern;
   std::optional<Window> window;
   PairLimits limits;
-  nlohmann::json request;  // but for "threads"
+  bool keeps_documents = false;  // they can be encoded before any query is known
+  nlohmann::json request;        // but for "threads"
 
   /// Errors: what Checkpoint, WordPiece and the pattern say, a window that is missing or too many,
   /// limits that contradict the positions.

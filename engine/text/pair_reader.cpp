@@ -33,7 +33,35 @@ std::optional<std::int64_t> first_byte_that_is_no_utf8(std::string_view text) {
   return std::nullopt;
 }
 
-Result<TextPair> parse_tsv(std::string_view line, std::int64_t& columns) {
+/// The columns of a TSV file: where in a line each part stands, from the first; -1: nowhere.
+struct Columns {
+  PairParts parts;
+  std::int64_t count;
+  int query_id, document_id, query, document;
+};
+constexpr std::array known_columns{Columns{PairParts::both, 2, -1, -1, 0, 1},
+                                   Columns{PairParts::both, 4, 0, 1, 2, 3},
+                                   Columns{PairParts::named_document, 3, 0, 1, 2, -1},
+                                   Columns{PairParts::named_document, 4, 0, 1, 2, -1},
+                                   Columns{PairParts::query, 2, 0, -1, 1, -1},
+                                   Columns{PairParts::document, 2, -1, 0, -1, 1}};
+
+/// "a pair is QUERY, DOCUMENT or ...".
+std::string_view columns_in_words(PairParts parts) {
+  switch (parts) {
+    case PairParts::both:
+      return "a pair is QUERY, DOCUMENT or QID, DOCID, QUERY, DOCUMENT";
+    case PairParts::named_document:
+      return "a query beside a document of a cache is QID, DOCID, QUERY";
+    case PairParts::query:
+      return "a query is QID, QUERY";
+    case PairParts::document:
+      break;
+  }
+  return "a document is DOCID, TEXT";
+}
+
+Result<TextPair> parse_tsv(std::string_view line, std::int64_t& columns, PairParts parts) {
   std::vector<std::string_view> fields;
   for (std::size_t begin = 0; begin <= line.size();) {
     const std::size_t end = std::min(line.find('\t', begin), line.size());
@@ -41,23 +69,22 @@ Result<TextPair> parse_tsv(std::string_view line, std::int64_t& columns) {
     begin = end + 1;
   }
   const auto count = static_cast<std::int64_t>(fields.size());
-  if (columns == 0 && count != 2 && count != 4) {
-    return fail(
-        "has {} columns; a pair is QUERY, DOCUMENT or QID, DOCID, QUERY, DOCUMENT with tabs "
-        "between",
-        count);
-  }
+  const auto* const known = std::ranges::find_if(
+      known_columns, [&](const Columns& one) { return one.parts == parts && one.count == count; });
   if (columns != 0 && count != columns) {
     return fail("has {} columns, and the first line has {}", count, columns);
   }
-  columns = count;
-  TextPair pair{.query = std::string(fields[fields.size() - 2]),
-                .document = std::string(fields.back())};
-  if (count == 4) {
-    pair.query_id = fields[0];
-    pair.document_id = fields[1];
+  if (known == known_columns.end()) {
+    return fail("has {} columns; {} with tabs between", count, columns_in_words(parts));
   }
-  return pair;
+  columns = count;
+  const auto field = [&](int at) {
+    return at < 0 ? std::string() : std::string(fields[static_cast<std::size_t>(at)]);
+  };
+  return TextPair{.query = field(known->query),
+                  .document = field(known->document),
+                  .query_id = field(known->query_id),
+                  .document_id = field(known->document_id)};
 }
 
 /// The first of these fields that is there; null where none is.
@@ -78,14 +105,29 @@ Result<std::string> id_of(const json& value, const char* what) {
   return fail("has {} id that is neither a text nor a whole number", what);
 }
 
-Result<TextPair> parse_jsonl(std::string_view line) {
+bool has_query(PairParts parts) {
+  return parts != PairParts::document;
+}
+bool has_document(PairParts parts) {
+  return parts == PairParts::both || parts == PairParts::document;
+}
+/// The id alone tells which document it is.
+bool needs_document_id(PairParts parts) {
+  return parts == PairParts::named_document || parts == PairParts::document;
+}
+
+Result<TextPair> parse_jsonl(std::string_view line, PairParts parts) {
   const json object = parse_json(line);
   if (!object.is_object()) return fail("is no JSON object");
   const json& query = first_of(object, std::array{"query"});
   const json& document = first_of(object, std::array{"document", "text", "passage"});
-  if (!query.is_string()) return fail("has no text 'query'");
-  if (!document.is_string()) return fail("has no text 'document', 'text' or 'passage'");
-  TextPair pair{.query = query.get<std::string>(), .document = document.get<std::string>()};
+  if (has_query(parts) && !query.is_string()) return fail("has no text 'query'");
+  if (has_document(parts) && !document.is_string()) {
+    return fail("has no text 'document', 'text' or 'passage'");
+  }
+  TextPair pair;
+  if (has_query(parts)) pair.query = query.get<std::string>();
+  if (has_document(parts)) pair.document = document.get<std::string>();
   Result<std::string> query_id = id_of(first_of(object, std::array{"qid", "query_id"}), "a query");
   if (!query_id) return tl::unexpected(query_id.error());
   Result<std::string> document_id =
@@ -113,12 +155,17 @@ Result<PairFormat> parse_pair_format(std::string_view text) {
   return fail("'{}' is no format of pairs; known: tsv, jsonl", in_a_sentence(text));
 }
 
-Result<TextPair> parse_pair(std::string_view line, PairFormat format, std::int64_t& columns) {
+Result<TextPair> parse_pair(std::string_view line, PairFormat format, std::int64_t& columns,
+                            PairParts parts) {
   if (const auto byte = first_byte_that_is_no_utf8(line)) {
     return fail("is no UTF-8 from its byte {} on; convert the file", *byte + 1);
   }
-  Result<TextPair> pair = format == PairFormat::tsv ? parse_tsv(line, columns) : parse_jsonl(line);
-  if (pair && pair->query.empty()) return fail("has an empty query");
+  Result<TextPair> pair =
+      format == PairFormat::tsv ? parse_tsv(line, columns, parts) : parse_jsonl(line, parts);
+  if (pair && has_query(parts) && pair->query.empty()) return fail("has an empty query");
+  if (pair && needs_document_id(parts) && pair->document_id.empty()) {
+    return fail("has no document's id, by which it is found again");
+  }
   return pair;
 }
 
@@ -127,6 +174,7 @@ struct PairReader::Source {
   int descriptor = -1;
   bool owned = false;
   PairFormat format = PairFormat::tsv;
+  PairParts parts = PairParts::both;
   std::int64_t size = 0;  // bytes; 0: not known
   std::int64_t taken = 0;
   std::string buffer;
@@ -169,7 +217,7 @@ Result<std::optional<std::string_view>> PairReader::Source::next_line() {
   while ((end = buffer.find('\n', at + searched)) == std::string::npos && !ended) {
     searched = buffer.size() - at;
     if (searched > longest_line) {
-      return fail("{}, line {}: is longer than {} bytes; is it a file of pairs?", name, line + 1,
+      return fail("{}, line {}: is longer than {} bytes; is it a file of texts?", name, line + 1,
                   longest_line);
     }
     const Result<bool> more = refill();
@@ -193,7 +241,7 @@ PairReader& PairReader::operator=(PairReader&&) noexcept = default;
 PairReader::~PairReader() = default;
 
 Result<PairReader> PairReader::open(const std::filesystem::path& file,
-                                    std::optional<PairFormat> format) {
+                                    std::optional<PairFormat> format, PairParts parts) {
   constexpr std::size_t longest_path = 400;
   auto source = std::make_unique<Source>();
   source->name = file == "-" ? "standard input" : in_a_sentence(file.string(), longest_path);
@@ -203,6 +251,7 @@ Result<PairReader> PairReader::open(const std::filesystem::path& file,
     format = *told;
   }
   source->format = *format;
+  source->parts = parts;
   source->descriptor = STDIN_FILENO;
   if (file != "-") {
     source->descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
@@ -213,7 +262,7 @@ Result<PairReader> PairReader::open(const std::filesystem::path& file,
   }
   struct stat info {};
   if (::fstat(source->descriptor, &info) == 0) {
-    if (S_ISDIR(info.st_mode)) return fail("{}: is a directory, no file of pairs", source->name);
+    if (S_ISDIR(info.st_mode)) return fail("{}: is a directory, no file of texts", source->name);
     if (S_ISREG(info.st_mode)) source->size = info.st_size;
   }
   return PairReader(std::move(source));
@@ -232,7 +281,7 @@ Result<std::optional<TextPair>> PairReader::next() {
     if (source.empty_line != 0) {
       return fail("{}, line {}: is empty; every line is a pair", source.name, source.empty_line);
     }
-    Result<TextPair> pair = parse_pair(**line, source.format, source.columns);
+    Result<TextPair> pair = parse_pair(**line, source.format, source.columns, source.parts);
     if (!pair) {
       return fail("{}, line {}: {}", source.name, source.line, pair.error().message);
     }

@@ -7,6 +7,8 @@
 //                top1000 files have it
 //   pairs.jsonl  {"qid": "1", "docno": "a", "query": "...", "text": "..."}
 //
+// or one part of a pair alone (PairParts).
+//
 //   Result<PairReader> pairs = PairReader::open("pairs.tsv", std::nullopt);
 //   while (auto pair = pairs->next()) {
 //     if (!*pair) break;   // the end
@@ -28,6 +30,15 @@ enum class PairFormat : std::uint8_t { tsv, jsonl };
 /// Errors name the formats.
 [[nodiscard]] Result<PairFormat> parse_pair_format(std::string_view text);
 
+/// What a line has of a pair. TSV columns; JSON objects have the same fields, and others beside
+/// them.
+enum class PairParts : std::uint8_t {
+  both,            // QUERY, DOCUMENT or QID, DOCID, QUERY, DOCUMENT
+  named_document,  // QID, DOCID, QUERY; a text of the document behind it is not read
+  query,           // QID, QUERY
+  document,        // DOCID, DOCUMENT
+};
+
 struct TextPair {
   std::string query, document;
   std::string query_id{}, document_id{};  // empty where the line has none
@@ -40,14 +51,16 @@ class PairReader {
 
   /// "-" is standard input, which has no name to tell its format by.
   [[nodiscard]] static Result<PairReader> open(const std::filesystem::path& file,
-                                               std::optional<PairFormat> format);
+                                               std::optional<PairFormat> format,
+                                               PairParts parts = PairParts::both);
   PairReader(PairReader&&) noexcept;
   PairReader& operator=(PairReader&&) noexcept;
   ~PairReader();
 
   /// The next pair, nothing at the end. Errors name file and line: a line that is no pair, has
   /// other columns than the first, is no UTF-8 or longer than longest_line, or an empty one between
-  /// others. An empty document is one; an empty query is an error.
+  /// others. An empty document is one; an empty query is an error, and so is an empty id of a
+  /// document where that is all that tells which one it is.
   [[nodiscard]] Result<std::optional<TextPair>> next();
   /// "pairs.tsv, line 7", for messages about a pair that was read.
   [[nodiscard]] std::string place(std::int64_t line) const;
@@ -60,9 +73,9 @@ class PairReader {
   std::unique_ptr<Source> source_;
 };
 
-/// One line without its end; `columns` is 0 before the first line of a TSV file and then 2 or 4.
-/// The message is what a line is wrong with ("has 3 columns, ..."), without file and number.
+/// One line without its end; `columns` is 0 before the first line of a TSV file and then those of
+/// it. The message is what a line is wrong with ("has 3 columns, ..."), without file and number.
 [[nodiscard]] Result<TextPair> parse_pair(std::string_view line, PairFormat format,
-                                          std::int64_t& columns);
+                                          std::int64_t& columns, PairParts parts = PairParts::both);
 
 }  // namespace attnscope

@@ -166,7 +166,16 @@ Result<TokenPair> WordPiece::encode(std::string_view query, std::string_view doc
     pair.query_cut = size_of(pair.query) > limits.most_query_tokens - 1;
     pair.query.resize(static_cast<std::size_t>(limits.most_query_tokens - 1));
   }
-  const std::int64_t room = limits.most_tokens - around - size_of(pair.query);
+  const bool apart = limits.most_document_tokens > 0;
+  std::int64_t room = limits.most_tokens - around - size_of(pair.query);
+  if (apart) {
+    if (room + 1 < 0) {
+      return fail(
+          "the query has {} tokens with its [SEP], and the model reads at most {}; limit it",
+          size_of(pair.query) + 1, limits.most_tokens - 1);
+    }
+    room = limits.most_document_tokens - 1;
+  }
   if (room < 0 || (room == 0 && !pair.document.empty())) {
     return fail(
         "the query has {} tokens with its [SEP], which leaves no room for a document within {} "
@@ -180,6 +189,14 @@ Result<TokenPair> WordPiece::encode(std::string_view query, std::string_view doc
   pair.query.push_back(sep());
   pair.document.push_back(sep());
   return pair;
+}
+
+std::vector<std::int32_t> WordPiece::encode_document(std::string_view document,
+                                                     std::int64_t most) const {
+  std::vector<std::int32_t> ids = tokenize(document);
+  ids.resize(std::min(ids.size(), static_cast<std::size_t>(most - 1)));
+  ids.push_back(sep());
+  return ids;
 }
 
 std::string_view WordPiece::token(std::int32_t id) const {

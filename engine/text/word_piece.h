@@ -24,6 +24,9 @@ struct TokenizerModel;  // tokenizer_model.h
 struct PairLimits {
   std::int64_t most_tokens = 512;      // of the pair, [CLS] and both [SEP] among them
   std::int64_t most_query_tokens = 0;  // with its [SEP]; 0: no limit of its own
+  /// Of models that read both texts apart, each beside something of its own: most_tokens is then of
+  /// each text, and this is the document's limit with its [SEP]. 0: it has what the query leaves.
+  std::int64_t most_document_tokens = 0;
 };
 
 /// Ids of a pair, each part with its [SEP] and without [CLS], as PairBatch takes them.
@@ -53,6 +56,9 @@ class WordPiece {
   /// leaves no room for a document.
   [[nodiscard]] Result<TokenPair> encode(std::string_view query, std::string_view document,
                                          const PairLimits& limits) const;
+  /// A document by itself with its [SEP], cut to so many ids.
+  [[nodiscard]] std::vector<std::int32_t> encode_document(std::string_view document,
+                                                          std::int64_t most) const;
   [[nodiscard]] std::string_view token(std::int32_t id) const;  // "##ing"; ids out of range: ""
   [[nodiscard]] std::int64_t size() const;
   [[nodiscard]] std::int32_t cls() const;

@@ -103,6 +103,29 @@ TinyCheckpoint TinyCheckpoint::longformer() {
   return tiny;
 }
 
+TinyCheckpoint TinyCheckpoint::dual_bert() {
+  TinyCheckpoint tiny = encoder("bert_model.", 2);
+  tiny.config.emplace("model_type", "\"dual-bert\"");
+  return tiny;
+}
+
+TinyCheckpoint TinyCheckpoint::colbert() {
+  TinyCheckpoint tiny = encoder("bert.", 2);
+  tiny.config.emplace("model_type", "\"colbert\"");
+  tiny.config.emplace("output_dim", "4");
+  tiny.config.emplace("punctuation_ids", "[5]");
+  tiny.tensors["linear.weight"] = {{4, hidden}};
+  return tiny;
+}
+
+TinyCheckpoint TinyCheckpoint::cross_bert() {
+  TinyCheckpoint tiny = encoder("bert_model.bert.", 2);
+  tiny.config.emplace("model_type", "\"cross-bert\"");
+  add_linear(tiny, "bert_model.bert.pooler.dense", hidden, hidden);
+  add_linear(tiny, "bert_model.classifier", 1, hidden);
+  return tiny;
+}
+
 std::string TinyCheckpoint::config_json() const {
   std::vector<std::string> fields;
   for (const auto& [name, value] : config) fields.push_back(fmt::format("\"{}\": {}", name, value));

@@ -24,6 +24,10 @@ struct TinyCheckpoint {
 
   [[nodiscard]] static TinyCheckpoint bert();
   [[nodiscard]] static TinyCheckpoint longformer();
+  /// Of models that encode a document by itself, and of one that does not.
+  [[nodiscard]] static TinyCheckpoint dual_bert();
+  [[nodiscard]] static TinyCheckpoint colbert();
+  [[nodiscard]] static TinyCheckpoint cross_bert();
 
   [[nodiscard]] std::string config_json() const;
   /// The bytes of a safetensors file.

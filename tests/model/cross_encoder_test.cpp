@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/model/document_cache.h"
+#include "engine/documents/document_cache.h"
 #include "engine/model/family.h"
 #include "engine/model/model_weights.h"
 #include "tests/model/drawn_pairs.h"

@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "engine/model/document_cache.h"
+#include "engine/documents/document_cache.h"
 #include "engine/model/family.h"
 #include "engine/model/model_weights.h"
 #include "tests/model/drawn_pairs.h"
@@ -156,14 +156,15 @@ TEST_F(DocumentCacheFile, OfAnotherFamilyWeightsOrDtypeIsRefused) {
 }
 
 TEST_F(DocumentCacheFile, ThatIsNoneOrDamagedIsRefused) {
-  EXPECT_THAT(refused_after("\"attnscope_documents\":\"1\"", "\"attnscope_documents\":\"2\""),
-              HasSubstr("holds no encoded documents of this version"));
   EXPECT_THAT(refused_after("\"attnscope_documents\":\"2\"", "\"attnscope_documents\":\"1\""),
+              HasSubstr("holds no encoded documents of this version"));
+  EXPECT_THAT(refused_after("\"attnscope_documents\":\"1\"", "\"attnscope_documents\":\"2\""),
               testing::Eq("opened"));
   const std::string one_row("\1\0\0\0\0\0\0\0", 8);
   EXPECT_THAT(refused_after(one_row, std::string("\x7f\0\0\0\0\0\0\0", 8)),
               HasSubstr("do not ascend from 0 to its 2 rows"));
-  EXPECT_THAT(refused_after("\"I64\"", "\"F64\""), HasSubstr("no list of whole numbers"));
+  EXPECT_THAT(refused_after("\"offsets\":{\"dtype\":\"I64\"", "\"offsets\":{\"dtype\":\"F64\""),
+              HasSubstr("'offsets' is no list of I64"));
 }
 
 TEST_F(DocumentCacheFile, OfOtherWeightsIsRefusedWhenItIsScoredFrom) {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/documents/document_cache.h"
 #include "engine/heat/model_row.h"
-#include "engine/model/document_cache.h"
 #include "engine/model/family.h"
 #include "engine/model/late/late_description.h"
 #include "engine/model/model_weights.h"

@@ -48,6 +48,18 @@ TEST(ScoringModel, TakesPatternWindowAndLimitsOfItsCheckpoint) {
   EXPECT_EQ(model->request["window"], "4");
 }
 
+TEST(ScoringModel, OneThatEncodesDocumentsApartLimitsThemApart) {
+  const auto dual = open(TinyCheckpoint::dual_bert(), {.most_tokens = 20});
+  ASSERT_TRUE(dual.has_value()) << dual.error().message;
+  EXPECT_TRUE(dual->keeps_documents);
+  EXPECT_EQ(dual->limits.most_document_tokens, 19);
+  const auto cross = open(TinyCheckpoint::cross_bert());
+  ASSERT_TRUE(cross.has_value()) << cross.error().message;
+  EXPECT_FALSE(cross->keeps_documents);
+  EXPECT_EQ(cross->limits.most_document_tokens, 0);
+  EXPECT_FALSE(open(TinyCheckpoint::bert())->keeps_documents);
+}
+
 TEST(ScoringModel, AnotherWindowOrPatternTakesTheirPlace) {
   EXPECT_EQ(open(sparse(), {.window = "inf"})->window, Window::infinite());
   const auto full = open(sparse(), {.pattern = "full"});

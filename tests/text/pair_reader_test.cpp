@@ -21,10 +21,10 @@ struct Read {
   std::string error;
 };
 
-Read read(const char* name, std::string_view bytes) {
+Read read(const char* name, std::string_view bytes, PairParts parts = PairParts::both) {
   const ScratchFolder folder;
   write_bytes(folder / name, bytes);
-  Result<PairReader> reader = PairReader::open(folder / name, std::nullopt);
+  Result<PairReader> reader = PairReader::open(folder / name, std::nullopt, parts);
   if (!reader) return {{}, reader.error().message};
   Read all;
   while (true) {
@@ -38,8 +38,8 @@ Read read(const char* name, std::string_view bytes) {
   }
 }
 
-std::string error_of(const char* name, std::string_view bytes) {
-  return read(name, bytes).error;
+std::string error_of(const char* name, std::string_view bytes, PairParts parts = PairParts::both) {
+  return read(name, bytes, parts).error;
 }
 
 TEST(PairReader, TwoColumnsAreQueryAndDocument) {
@@ -132,6 +132,42 @@ TEST(PairReader, AMissingFileAndAFolderAreNamed) {
   const auto directory = PairReader::open(folder.path(), PairFormat::tsv);
   ASSERT_FALSE(directory.has_value());
   EXPECT_THAT(directory.error().message, HasSubstr("is a directory"));
+}
+
+TEST(PairReader, PartsOfAPairHaveColumnsOfTheirOwn) {
+  const Read documents = read("a.tsv", "d9\tvery tall\nd8\t\n", PairParts::document);
+  ASSERT_EQ(documents.pairs.size(), 2U) << documents.error;
+  EXPECT_EQ(documents.pairs[0].document_id, "d9");
+  EXPECT_EQ(documents.pairs[0].document, "very tall");
+  EXPECT_EQ(documents.pairs[1].document, "");
+  const Read queries = read("a.tsv", "7\thow tall\n", PairParts::query);
+  ASSERT_EQ(queries.pairs.size(), 1U) << queries.error;
+  EXPECT_EQ(queries.pairs[0].query_id, "7");
+  EXPECT_EQ(queries.pairs[0].query, "how tall");
+  for (const char* line : {"7\td9\thow tall", "7\td9\thow tall\tvery tall"}) {
+    const Read named = read("a.tsv", line, PairParts::named_document);
+    ASSERT_EQ(named.pairs.size(), 1U) << named.error;
+    EXPECT_EQ(named.pairs[0].document_id, "d9");
+    EXPECT_EQ(named.pairs[0].query, "how tall");
+    EXPECT_EQ(named.pairs[0].document, "");
+  }
+  const Read json = read("a.jsonl", R"({"docno": 9, "text": "very tall"})", PairParts::document);
+  ASSERT_EQ(json.pairs.size(), 1U) << json.error;
+  EXPECT_EQ(json.pairs[0].document_id, "9");
+}
+
+TEST(PairReader, PartsThatAreMissingAreNamed) {
+  EXPECT_THAT(error_of("a.tsv", "very tall\n", PairParts::document),
+              HasSubstr("line 1: has 1 columns; a document is DOCID, TEXT with tabs between"));
+  EXPECT_THAT(error_of("a.tsv", "\tvery tall\n", PairParts::document),
+              HasSubstr("line 1: has no document's id"));
+  EXPECT_THAT(error_of("a.jsonl", R"({"query": "q", "qid": 1})", PairParts::named_document),
+              HasSubstr("has no document's id"));
+  EXPECT_THAT(error_of("a.tsv", "how\ttall\n", PairParts::named_document),
+              HasSubstr("a query beside a document of a cache is QID, DOCID, QUERY"));
+  EXPECT_THAT(error_of("a.tsv", "7\t\n", PairParts::query), HasSubstr("has an empty query"));
+  EXPECT_THAT(error_of("a.jsonl", R"({"docno": "d"})", PairParts::document),
+              HasSubstr("has no text 'document'"));
 }
 
 TEST(PairReader, ProgressGoesFromNothingToAll) {

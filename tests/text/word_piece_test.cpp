@@ -88,6 +88,20 @@ TEST(WordPiece, AQueryThatLeavesNoRoomIsAnError_WithTheNumbers) {
   EXPECT_TRUE(small().encode("how tall", "", {.most_tokens = 5}).has_value());
 }
 
+TEST(WordPiece, ADocumentThatIsReadApartIsCutByItsOwnLimit_HoweverLongTheQuery) {
+  const PairLimits apart{.most_tokens = 5, .most_document_tokens = 4};
+  for (const char* query : {"how", "how tall"}) {
+    const auto pair = small().encode(query, "a b a b", apart);
+    ASSERT_TRUE(pair.has_value());
+    EXPECT_EQ(pair->document, small().encode_document("a b a b", 4));
+    EXPECT_THAT(pair->document, ElementsAre(10, 11, 10, 3));
+    EXPECT_TRUE(pair->document_cut);
+  }
+  EXPECT_TRUE(small().encode("how tall is", "a", apart).has_value());
+  EXPECT_THAT(small().encode("how tall is how", "a", apart).error().message,
+              HasSubstr("the query has 5 tokens with its [SEP], and the model reads at most 4"));
+}
+
 TEST(WordPiece, AVocabularyMayHaveWindowsLineEndsAndNoLastOne) {
   EXPECT_EQ(vocabulary_error("[UNK]\r\n[CLS]\r\n[SEP]\r\na"), "parsed");
 }

@@ -5,7 +5,7 @@
 // between both texts would shift the document's positions; here there is none.
 #include <utility>
 
-#include "engine/model/document_cache.h"
+#include "engine/documents/document_cache.h"
 #include "engine/model/family.h"
 #include "engine/model/model_weights.h"
 

@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/documents/document_cache.h"
 #include "engine/model/bert/encoder_layer.h"
-#include "engine/model/document_cache.h"
 #include "kernels/cpu/document_vectors.h"
 
 namespace attnscope {

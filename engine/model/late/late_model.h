@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/documents/document_cache.h"
 #include "engine/model/bert/encoder.h"
-#include "engine/model/document_cache.h"
 #include "engine/model/family.h"
 #include "engine/model/late/document_rows.h"
 #include "engine/model/late/late_description.h"

@@ -23,6 +23,12 @@ class MixEncoderDescription final : public LateDescription {
  public:
   [[nodiscard]] std::string_view id() const override { return "mixencoder"; }
   [[nodiscard]] Kept keeps() const override { return Kept::vectors; }
+  [[nodiscard]] std::int64_t first_tokens_of_document(const ModelConfig& config,
+                                                      const ModelOptions& options) const override {
+    const auto made = configured(config, options);
+    const auto& own = std::any_cast<const MixConfig&>(made ? made->own : config.own);
+    return own.composed ? 1 : own.contexts;
+  }
   /// Contexts ask the query's tokens and each other in one softmax (Eq. 1).
   [[nodiscard]] ShownTokens shows(const ModelConfig& config,
                                   const ModelOptions& options) const override {

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/model/document_cache.h"
+#include "engine/documents/document_cache.h"
 #include "engine/model/model_weights.h"
 #include "tests/model/mean_embeddings/mean_embeddings.h"
 

@@ -3,8 +3,8 @@
 //
 // Documents encoded before any query is known: for each of them some rows of numbers, whose meaning
 // is its family's (one vector, one for each token, keys and values of every layer). In memory, or
-// mapped from a file that tells by whom it was made: a safetensors file with the tensors `offsets`
-// [documents + 1], `rows` [offsets.back(), width] and, of int8, `scales` [offsets.back()].
+// mapped from a file that tells by whom it was made (cache_file.h). One that is too large for
+// memory is written by a DocumentCacheWriter.
 //
 //   Result<DocumentCache> cache = model->encode_documents(documents, cls);
 //   Result<DocumentCache> smaller = cache->narrowed(VectorFormat::int8);
@@ -17,10 +17,10 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
-#include "engine/pattern/axes.h"
+#include "engine/documents/cache_file.h"
 #include "engine/safetensors/safetensors.h"
 #include "kernels/base/result.h"
 #include "kernels/cpu/document_vectors.h"
@@ -28,26 +28,10 @@
 
 namespace attnscope {
 
-/// "float32", "float16", "bfloat16", "int8".
-[[nodiscard]] std::string_view name_of(VectorFormat format);
-[[nodiscard]] Result<VectorFormat> parse_vector_format(std::string_view text);
-
 class DocumentCache {
  public:
-  /// By whom documents were encoded; for others they mean nothing.
-  struct Maker {
-    std::string family;
-    std::uint64_t weights = 0;  // fingerprint
-    DType dtype = DType::float32;
-    std::string encoding{};  // what else decides of their rows: pattern, window, layers
-    friend bool operator==(const Maker&, const Maker&) = default;
-  };
-
-  /// What a smaller format lost: the relative error (Euclidean) of rows, the largest and the mean.
-  struct RowError {
-    double largest = 0, mean = 0;
-    friend bool operator==(const RowError&, const RowError&) = default;
-  };
+  using Maker = CacheMaker;
+  using RowError = CacheRowError;
 
   /// `offsets` [documents + 1], ascending from 0: document i has the rows from offsets[i] to
   /// offsets[i + 1]. `rows` are those of all, of `width` numbers of the maker's dtype.
@@ -57,10 +41,13 @@ class DocumentCache {
   DocumentCache& operator=(DocumentCache&&) noexcept = default;
   ~DocumentCache() = default;
 
-  /// Mapped, and its offsets checked. Errors: no such file, documents that somebody else than
-  /// `maker` encoded, offsets that contradict each other.
+  /// Mapped, and its offsets checked. Errors: no such file, one that is not whole, offsets that
+  /// contradict each other.
+  [[nodiscard]] static Result<DocumentCache> open(const std::filesystem::path& path);
+  /// The same, of documents that `maker` encoded: those of somebody else are an error.
   [[nodiscard]] static Result<DocumentCache> open(const std::filesystem::path& path,
                                                   const Maker& maker);
+  /// Ids are not in it: only a mapped cache has some.
   [[nodiscard]] Status write(const std::filesystem::path& path) const;
   /// The same with rows of its own, read from the file where they are mapped.
   [[nodiscard]] DocumentCache in_memory() const;
@@ -76,11 +63,16 @@ class DocumentCache {
     return static_cast<std::int64_t>(offsets_.size()) - 1;
   }
   [[nodiscard]] std::int64_t width() const { return width_; }
+  /// The first document with a row that is not of numbers.
+  [[nodiscard]] std::optional<std::int64_t> first_without_numbers() const;
   [[nodiscard]] std::int64_t rows_of(std::int64_t document) const;
   /// The document's rows among all.
   [[nodiscard]] TokenRange range_of(std::int64_t document) const;
   /// [rows_of(document), width], aligned for its format.
   [[nodiscard]] std::span<const std::byte> document(std::int64_t document) const;
+  [[nodiscard]] bool has_ids() const { return !id_offsets_.empty(); }
+  /// Of a cache that has ids; alive as long as the cache.
+  [[nodiscard]] std::string_view id(std::int64_t document) const;
   [[nodiscard]] VectorFormat format() const { return format_; }
   /// All rows as the kernels read them, alive as long as the cache.
   [[nodiscard]] cpu::VectorRows vectors() const;
@@ -100,10 +92,11 @@ class DocumentCache {
   std::int64_t width_ = 0;
   VectorFormat format_ = VectorFormat::float32;
   std::optional<RowError> error_;
-  std::vector<std::int64_t> offsets_;
+  std::vector<std::int64_t> offsets_, id_offsets_;
   // Of the file or of one's own, whose addresses stay when the cache is moved.
   std::span<const std::byte> rows_;
   std::span<const float> scales_;
+  std::span<const char> ids_;
   std::vector<std::byte> own_;
   std::vector<float> own_scales_;
   std::shared_ptr<const SafetensorsFile> file_;

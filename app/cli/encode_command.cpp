@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "app/cli/command_line.h"
+#include "app/cli/model_arguments.h"
+#include "app/cli/progress_line.h"
+#include "app/cli/worker_requests.h"
+#include "engine/documents/cache_file.h"
+#include "engine/scoring/scoring_model.h"
+#include "engine/store/fingerprint.h"
+#include "engine/sweep/worker_process.h"
+#include "engine/text/pair_reader.h"
+#include "kernels/base/sentences.h"
+#include "kernels/base/written_file.h"
+
+namespace attnscope::cli {
+
+namespace {
+
+std::atomic<int> encode_interrupts = 0;
+
+extern "C" void note_encode_interrupt(int /*signal*/) {
+  encode_interrupts.fetch_add(1, std::memory_order_relaxed);
+}
+
+struct EncodeArguments {
+  ModelArguments model;
+  std::string documents, documents_format, dtype, out;
+  bool restart = false;
+};
+
+/// A document as the model reads it.
+struct EncodedText {
+  std::string id;
+  std::vector<std::int32_t> tokens;
+  std::int64_t line = 0;
+};
+
+/// The documents of a file, from its beginning.
+class DocumentReader {
+ public:
+  [[nodiscard]] static Result<DocumentReader> open(const EncodeArguments& arguments,
+                                                   const ScoringModel& model) {
+    std::optional<PairFormat> format;
+    if (!arguments.documents_format.empty()) {
+      const auto parsed = parse_pair_format(arguments.documents_format);
+      if (!parsed) return tl::unexpected(parsed.error());
+      format = *parsed;
+    }
+    auto reader = PairReader::open(arguments.documents, format, PairParts::document);
+    if (!reader) return tl::unexpected(reader.error());
+    return DocumentReader(std::move(*reader), model);
+  }
+
+  /// Nothing at the end.
+  [[nodiscard]] Result<std::optional<EncodedText>> next() {
+    auto read = reader_.next();
+    if (!read) return tl::unexpected(read.error());
+    if (!*read) return std::optional<EncodedText>();
+    TextPair& text = **read;
+    return std::optional(EncodedText{.id = std::move(text.document_id),
+                                     .tokens = model_->pieces.encode_document(
+                                         text.document, model_->limits.most_document_tokens),
+                                     .line = text.line});
+  }
+  /// Passes by so many, or as many as there are.
+  [[nodiscard]] Status skip(std::int64_t documents) {
+    for (std::int64_t i = 0; i < documents && encode_interrupts == 0; ++i) {
+      const auto read = reader_.next();
+      if (!read) return tl::unexpected(read.error());
+      if (!*read) break;
+    }
+    return {};
+  }
+  [[nodiscard]] std::string place(std::int64_t line) const { return reader_.place(line); }
+  [[nodiscard]] std::optional<double> progress() const { return reader_.progress(); }
+
+ private:
+  DocumentReader(PairReader reader, const ScoringModel& model)
+      : reader_(std::move(reader)), model_(&model) {}
+  PairReader reader_;
+  const ScoringModel* model_;
+};
+
+/// What is known of all documents before the first is encoded: how large the cache will be, and
+/// which documents it is of.
+struct CountedDocuments {
+  std::map<std::int64_t, std::int64_t> of_length;  // tokens -> documents
+  std::int64_t documents = 0, tokens = 0, id_bytes = 0;
+  std::int64_t fingerprint = 0;  // of all ids and tokens
+};
+
+/// The documents of two lines have the same id, if one of those with this hash does.
+Status name_twins(DocumentReader& reader, std::size_t hash) {
+  std::map<std::string, std::int64_t> lines;
+  while (true) {
+    auto text = reader.next();
+    if (!text) return tl::unexpected(text.error());
+    if (!*text) return {};
+    if (std::hash<std::string_view>{}((*text)->id) != hash) continue;
+    const auto [first, is_new] = lines.emplace((*text)->id, (*text)->line);
+    if (is_new) continue;
+    return fail("{}: the id '{}' is that of line {}, too; each document needs one of its own",
+                reader.place((*text)->line), in_a_sentence((*text)->id), first->second);
+  }
+}
+
+/// All ids are different, by their hashes.
+Status check_ids(std::vector<std::size_t> hashes, const EncodeArguments& arguments,
+                 const ScoringModel& model) {
+  std::ranges::sort(hashes);
+  for (auto twin = std::ranges::adjacent_find(hashes); twin != hashes.end();
+       twin = std::adjacent_find(twin + 1, hashes.end())) {
+    auto again = DocumentReader::open(arguments, model);
+    if (!again) return tl::unexpected(again.error());
+    if (Status named = name_twins(*again, *twin); !named) return named;
+  }
+  return {};
+}
+
+/// Nothing when it was interrupted.
+Result<std::optional<CountedDocuments>> count_documents(const EncodeArguments& arguments,
+                                                        const ScoringModel& model, bool visible) {
+  constexpr std::int64_t between_shows = 4096;
+  auto reader = DocumentReader::open(arguments, model);
+  if (!reader) return tl::unexpected(reader.error());
+  CountedDocuments counted;
+  store::Fingerprint fingerprint;
+  std::vector<std::size_t> hashes;
+  CountLine line(visible);
+  while (true) {
+    if (encode_interrupts > 0) return std::optional<CountedDocuments>();
+    const auto text = reader->next();
+    if (!text) return tl::unexpected(text.error());
+    if (!*text) break;
+    const auto length = static_cast<std::int64_t>((*text)->tokens.size());
+    ++counted.documents;
+    ++counted.of_length[length];
+    counted.tokens += length;
+    counted.id_bytes += static_cast<std::int64_t>((*text)->id.size());
+    fingerprint.text((*text)->id);
+    fingerprint.integer(length);
+    for (const std::int32_t token : (*text)->tokens) fingerprint.integer(token);
+    hashes.push_back(std::hash<std::string_view>{}((*text)->id));
+    if (counted.documents % between_shows == 0) {
+      line.show(fmt::format("{} documents counted", counted.documents),
+                static_cast<double>(counted.documents), reader->progress());
+    }
+  }
+  line.clear();
+  if (counted.documents == 0) return fail("{}: has no documents", arguments.documents);
+  if (Status different = check_ids(std::move(hashes), arguments, model); !different)
+    return tl::unexpected(different.error());
+  counted.fingerprint = fingerprint.value();
+  return std::optional(std::move(counted));
+}
+
+/// Has the worker encode the documents that are not in the cache yet, some at a time; memory does
+/// not grow with their number.
+class EncodeRun {
+ public:
+  EncodeRun(const ScoringModel& model, WorkerProcess& worker, DocumentReader& reader,
+            std::int64_t documents, std::int64_t encoded, bool visible)
+      : model_(model),
+        worker_(worker),
+        reader_(reader),
+        documents_(documents),
+        before_(encoded),
+        encoded_(encoded),
+        progress_(visible) {}
+
+  /// Until the last one, an error or the interrupt.
+  [[nodiscard]] Status run() {
+    if (Status passed = reader_.skip(encoded_); !passed) return passed;
+    auto batch = read_batch();
+    while (batch && !batch->empty() && encode_interrupts == 0) {
+      if (Status sent = worker_.send(request_of(*batch)); !sent) return sent;
+      batch = read_batch();  // while the worker encodes
+      const auto answer = wait_for(worker_, "documents-added", encode_interrupts);
+      if (!answer) return tl::unexpected(answer.error());
+      if (!*answer) break;
+      encoded_ = (*answer)->value("encoded", encoded_);
+      progress_.show(
+          fmt::format("{} of {} documents", encoded_, documents_),
+          static_cast<double>(encoded_ - before_),
+          static_cast<double>(encoded_ - before_) / static_cast<double>(documents_ - before_));
+    }
+    progress_.clear();
+    return batch ? Status() : tl::unexpected(batch.error());
+  }
+  [[nodiscard]] std::int64_t encoded() const { return encoded_; }
+
+ private:
+  using Batch = std::vector<EncodedText>;
+
+  [[nodiscard]] Result<Batch> read_batch() {
+    constexpr std::int64_t most_tokens = 16'384;
+    constexpr std::size_t most_documents = 1024;
+    Batch batch;
+    std::int64_t tokens = 0;
+    while (tokens < most_tokens && batch.size() < most_documents && encode_interrupts == 0) {
+      auto text = reader_.next();
+      if (!text) return tl::unexpected(text.error());
+      if (!*text) break;
+      tokens += static_cast<std::int64_t>((*text)->tokens.size());
+      batch.push_back(std::move(**text));
+    }
+    return batch;
+  }
+
+  [[nodiscard]] nlohmann::json request_of(const Batch& batch) const {
+    nlohmann::json documents = nlohmann::json::array(), ids = nlohmann::json::array();
+    for (const EncodedText& text : batch) {
+      documents.push_back(text.tokens);
+      ids.push_back(text.id);
+    }
+    return {{"request", "add-documents"},
+            {"cls", model_.pieces.cls()},
+            {"documents", std::move(documents)},
+            {"ids", std::move(ids)}};
+  }
+
+  const ScoringModel& model_;
+  WorkerProcess& worker_;
+  DocumentReader& reader_;
+  std::int64_t documents_, before_, encoded_;
+  CountLine progress_;
+};
+
+/// Everything that is checked before a worker is started.
+Result<ScoringModel> prepare_encoding(EncodeArguments& arguments) {
+  struct stat info {};
+  if (arguments.documents == "-" || (::stat(arguments.documents.c_str(), &info) == 0 &&
+                                     !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))) {
+    return fail("{}: is no file; documents are read twice, so write them into one",
+                arguments.documents == "-" ? "standard input" : arguments.documents);
+  }
+  auto model = open_model(arguments.model);
+  if (!model) return tl::unexpected(model.error());
+  if (!model->keeps_documents) {
+    return fail(
+        "'{}' reads query and document together, so nothing can be encoded before; 'score' takes "
+        "it with --pairs",
+        arguments.model.checkpoint);
+  }
+  const auto computed = parse_dtype(arguments.model.question.dtype);
+  if (!computed) return tl::unexpected(computed.error());
+  if (arguments.dtype.empty()) arguments.dtype = name_of(format_of(*computed));
+  const auto kept = parse_vector_format(arguments.dtype);
+  if (!kept) return fail("--dtype {}", kept.error().message);
+  if (Status may = may_be_kept_in(*kept, *computed); !may) return tl::unexpected(may.error());
+  const std::filesystem::path documents = arguments.documents;
+  if (Status may = may_be_written(arguments.out, std::span(&documents, 1)); !may)
+    return tl::unexpected(may.error());
+  return model;
+}
+
+struct Begun {
+  std::int64_t encoded = 0;
+  bool is_finished = false;
+};
+
+Result<Begun> begin_cache(WorkerProcess& worker, const EncodeArguments& arguments,
+                          const ScoringModel& model, const CountedDocuments& counted) {
+  nlohmann::json lengths = nlohmann::json::array();
+  for (const auto& [length, documents] : counted.of_length) lengths.push_back({length, documents});
+  Begun begun;
+  const Status done =
+      ask(worker,
+          {{"request", "begin-cache"},
+           {"out", std::filesystem::absolute(arguments.out).string()},
+           {"format", arguments.dtype},
+           {"documents", counted.documents},
+           {"lengths", std::move(lengths)},
+           {"id_bytes", counted.id_bytes},
+           {"file", std::filesystem::path(arguments.documents).filename().string()},
+           {"most_tokens", model.limits.most_tokens},
+           {"fingerprint", counted.fingerprint},
+           {"restart", arguments.restart}},
+          [&](const nlohmann::json& event) {
+            begun = {event.value("encoded", std::int64_t{0}), event.value("finished", false)};
+            return event.value("event", "") == "cache-begun";
+          });
+  if (!done) return tl::unexpected(done.error());
+  return begun;
+}
+
+/// "5000 documents, 380123 tokens, 15360960 bytes in 12 s; ...".
+std::string summary(const EncodeArguments& arguments, const CountedDocuments& counted,
+                    const nlohmann::json& finished, double seconds) {
+  std::string text =
+      fmt::format("{}: {}, {} tokens, {} bytes, {:.1f} s", arguments.out,
+                  attnscope::counted(static_cast<std::size_t>(counted.documents), "document"),
+                  counted.tokens, finished.value("bytes", std::int64_t{0}), seconds);
+  if (finished.contains("largest_relative_error")) {
+    text += fmt::format("; relative error of its vectors in {}: {:.2g} at most, {:.2g} on average",
+                        arguments.dtype, finished.value("largest_relative_error", 0.0),
+                        finished.value("mean_relative_error", 0.0));
+  }
+  return text + "\n";
+}
+
+void encode(Session& session, EncodeArguments& arguments) {
+  const auto start = std::chrono::steady_clock::now();
+  const bool visible = isatty(STDERR_FILENO) == 1;
+  const auto refuse = [&](const Error& error) { session.fail(exit_wrong_use, error.message); };
+  const auto model = prepare_encoding(arguments);
+  if (!model) return refuse(model.error());
+  catch_interrupts(note_encode_interrupt);
+  auto reader = DocumentReader::open(arguments, *model);
+  if (!reader) return refuse(reader.error());
+  auto worker = start_model(arguments.model, *model, &encode_interrupts);
+  if (!worker) return refuse(worker.error());
+  const auto counted = count_documents(arguments, *model, visible);
+  if (!counted) return refuse(counted.error());
+  if (!*counted) return session.fail(exit_cancelled, "interrupted before the first document");
+  const std::int64_t documents = (*counted)->documents;
+  const auto begun = begin_cache(worker->process, arguments, *model, **counted);
+  if (!begun) return refuse(begun.error());
+  if (begun->is_finished) {
+    say("attnscope: note: {} holds these documents already; --restart encodes them again",
+        arguments.out);
+  } else if (begun->encoded > 0) {
+    say("attnscope: note: {} of {} documents are encoded already", begun->encoded, documents);
+  }
+  EncodeRun run(*model, worker->process, *reader, documents, begun->encoded, visible);
+  if (!begun->is_finished) {
+    const Status done = run.run();
+    if (!done) return refuse(done.error());
+  }
+  if (encode_interrupts > 0) {
+    worker->process.kill();
+    return session.fail(exit_cancelled,
+                        fmt::format("interrupted; {} of {} documents are encoded, and the same "
+                                    "command goes on with the others",
+                                    run.encoded(), documents));
+  }
+  nlohmann::json finished;
+  const Status done =
+      ask(worker->process, {{"request", "finish-cache"}}, [&](const nlohmann::json& event) {
+        finished = event;
+        return event.value("event", "") == "cache-finished";
+      });
+  if (!done) return refuse(done.error());
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  print_result(session, summary(arguments, **counted, finished, elapsed.count()));
+}
+
+}  // namespace
+
+void add_encode_command(CLI::App& app, Session& session) {
+  auto arguments = std::make_shared<EncodeArguments>();
+  CLI::App* command = app.add_subcommand(
+      "encode", "Encode documents into a cache, from which 'score --cache' scores them");
+  add_model_arguments(*command, arguments->model, "--compute-dtype");
+  command
+      ->add_option("--documents", arguments->documents,
+                   "A document a line: .tsv with DOCID, TEXT, or .jsonl")
+      ->type_name("FILE")
+      ->required();
+  command
+      ->add_option("--documents-format", arguments->documents_format,
+                   "tsv or jsonl; else by the name")
+      ->type_name("FORMAT");
+  command
+      ->add_option("--dtype", arguments->dtype,
+                   "Vectors are kept in it: float32, float16 or int8; else what they are computed "
+                   "in")
+      ->type_name("D");
+  command->add_option("-o,--output", arguments->out, "The cache; until it is whole, FILE.part")
+      ->type_name("FILE")
+      ->required();
+  command->add_flag("--restart", arguments->restart,
+                    "Begin anew, whatever is left of an encoding before");
+  command->callback([&session, arguments] { encode(session, *arguments); });
+}
+
+}  // namespace attnscope::cli

@@ -1,0 +1,60 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The pairs that `score` scores, as token ids, read as they are needed: texts of both parts,
+// queries beside documents of a cache by their ids, or each query beside all documents of it.
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "engine/documents/document_cache.h"
+#include "engine/documents/document_numbers.h"
+#include "engine/scoring/score_lines.h"
+#include "engine/scoring/scoring_model.h"
+#include "engine/text/pair_reader.h"
+#include "engine/text/word_piece.h"
+#include "kernels/base/result.h"
+
+namespace attnscope::cli {
+
+struct ScoredPair {
+  TokenPair tokens;  // without a document where it is in the cache
+  std::int64_t cached = 0;
+  PairIds ids;
+  std::int64_t line = 0;  // of the file
+};
+
+class ScoredPairs {
+ public:
+  /// Of texts.
+  ScoredPairs(const ScoringModel& model, PairReader reader);
+  /// Beside documents of a cache, which lives at least as long and is called `name` in messages:
+  /// each line names one, or, with `all`, stands for all of them.
+  ScoredPairs(const ScoringModel& model, PairReader reader, const DocumentCache& cache,
+              std::string name, bool all);
+
+  /// The next pair, nothing at the end. Errors name file and line; documents that are not in the
+  /// cache are named together, those of some lines behind the first with it.
+  [[nodiscard]] Result<std::optional<ScoredPair>> next();
+  [[nodiscard]] std::string place(std::int64_t line) const { return reader_.place(line); }
+  /// Of what is to be read, from 0 to 1; absent where nobody knows its size.
+  [[nodiscard]] std::optional<double> progress() const;
+
+ private:
+  [[nodiscard]] Result<std::optional<ScoredPair>> next_line();
+  [[nodiscard]] tl::unexpected<Error> not_in_cache(const TextPair& first);
+
+  const ScoringModel& model_;
+  PairReader reader_;
+  const DocumentCache* cache_ = nullptr;
+  std::string name_;
+  std::optional<DocumentNumbers> numbers_;  // absent: each line stands for all documents
+  // Of the line that is being given beside all documents.
+  std::optional<ScoredPair> query_;
+  std::int64_t next_document_ = 0;
+  double before_query_ = 0;
+};
+
+}  // namespace attnscope::cli

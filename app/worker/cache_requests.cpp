@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/worker/cache_requests.h"
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/base/sentences.h"
+
+namespace attnscope::worker {
+namespace {
+
+constexpr std::int64_t beyond = std::numeric_limits<std::int64_t>::max();
+
+/// A cache without documents: by whom and how wide others will be.
+DocumentCache none_encoded(Model& model) {
+  return taken(model.encode_documents({}, 0));
+}
+
+std::int64_t product(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (__builtin_mul_overflow(a, b, &result)) throw RequestError("a cache of more than 2^63 rows");
+  return result;
+}
+
+/// Rows of all documents, from pairs of a length in tokens and how many have it.
+std::int64_t rows_of_all(const JsonField& lengths, const Model& model, std::int64_t documents) {
+  std::int64_t rows = 0, counted = 0;
+  for (const JsonField& pair : lengths.elements()) {
+    const std::vector<JsonField> both = pair.elements();
+    if (both.size() != 2) pair.must_be("a length and how many documents have it");
+    const auto many = both[1].whole(1, documents);
+    rows += product(taken(model.cached_rows(both[0].whole(1))).rows, many);
+    counted += many;
+  }
+  if (counted != documents) {
+    throw RequestError(fmt::format("{} documents have a length, of {}", counted, documents));
+  }
+  return rows;
+}
+
+DocumentCacheWriter& begun(const LoadedModel& model) {
+  if (!model.writer) throw RequestError("no cache is being written; 'begin-cache' goes first");
+  return *model.writer;
+}
+
+}  // namespace
+
+void answer_open_cache(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
+  model.cache.reset();
+  const CacheMaker maker = none_encoded(loaded(model)).maker();
+  model.cache = std::make_unique<const DocumentCache>(
+      taken(DocumentCache::open(asked.message["path"].text(), maker)));
+  channel.send({{"event", "cache-open"}, {"documents", model.cache->documents()}});
+}
+
+void answer_begin_cache(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
+  const JsonField& message = asked.message;
+  model.writer.reset();
+  Model& encoder = loaded(model);
+  const DocumentCache none = none_encoded(encoder);
+  const auto documents = message["documents"].whole(1);
+  const CacheContents contents{
+      .maker = none.maker(),
+      .format = message["format"].take(parse_vector_format(message["format"].text())),
+      .width = none.width(),
+      .documents = documents,
+      .rows = rows_of_all(message["lengths"], encoder, documents),
+      .id_bytes = message["id_bytes"].whole(0, beyond),
+      .source = {.file = message["file"].text(),
+                 .most_tokens = message["most_tokens"].whole(1),
+                 .fingerprint = static_cast<std::uint64_t>(message["fingerprint"].whole())}};
+  model.writer = std::make_unique<DocumentCacheWriter>(taken(DocumentCacheWriter::begin(
+      message["out"].text(), contents, {.restart = message.truth_or("restart", false)})));
+  channel.send({{"event", "cache-begun"},
+                {"encoded", model.writer->encoded()},
+                {"finished", model.writer->is_finished()}});
+}
+
+void answer_add_documents(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
+  const JsonField& message = asked.message;
+  DocumentCacheWriter& writer = begun(model);
+  std::vector<std::vector<std::int32_t>> documents;
+  std::vector<std::string> ids;
+  for (const JsonField& document : message["documents"].elements())
+    documents.push_back(token_ids(document, model));
+  for (const JsonField& id : message["ids"].elements()) ids.push_back(id.text());
+  if (ids.size() != documents.size()) {
+    throw RequestError(fmt::format("{} documents have {} ids", documents.size(), ids.size()));
+  }
+  const std::vector<TokenIds> views(documents.begin(), documents.end());
+  const DocumentCache encoded =
+      taken(loaded(model).encode_documents(views, token_id(message["cls"], model)));
+  if (const auto number = encoded.first_without_numbers()) {
+    throw RequestError(
+        fmt::format("document '{}' is encoded to what is no number; are the checkpoint's weights "
+                    "damaged?",
+                    in_a_sentence(ids[static_cast<std::size_t>(*number)])));
+  }
+  taken(writer.append(encoded, ids));
+  channel.send({{"event", "documents-added"}, {"encoded", writer.encoded()}});
+}
+
+void answer_finish_cache(const Asked& /*asked*/, ProtocolChannel& channel, LoadedModel& model) {
+  DocumentCacheWriter& writer = begun(model);
+  taken(writer.finish());
+  nlohmann::json event = {{"event", "cache-finished"}, {"bytes", writer.file_bytes()}};
+  if (const auto error = writer.error()) {
+    event["largest_relative_error"] = error->largest;
+    event["mean_relative_error"] = error->mean;
+  }
+  model.writer.reset();
+  channel.send(event);
+}
+
+}  // namespace attnscope::worker

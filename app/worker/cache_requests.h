@@ -1,0 +1,18 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Caches of encoded documents: `begin-cache`, `add-documents` and `finish-cache` write one by the
+// model that is loaded, `open-cache` opens one to score from (docs/protocol.md).
+
+#include "app/worker/model_requests.h"
+#include "app/worker/protocol_channel.h"
+#include "app/worker/request_fields.h"
+
+namespace attnscope::worker {
+
+void answer_open_cache(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);
+void answer_begin_cache(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);
+void answer_add_documents(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);
+void answer_finish_cache(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);
+
+}  // namespace attnscope::worker

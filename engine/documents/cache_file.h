@@ -1,0 +1,111 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// The file of a document cache, which is known whole before the first document is encoded: a
+// safetensors file whose metadata tell by whom, from what and how, with the tensors
+//
+//   encoded     I64 [1]              documents that are there; fewer than all while it is written
+//   errors      F64 [2]              relative error of rows in a smaller format: largest, mean
+//   offsets     I64 [documents + 1]  a document's first row, and behind its last one
+//   id_offsets  I64 [documents + 1]  the same of its id's bytes; where documents have ids
+//   scales      F32 [rows]           of int8
+//   rows            [rows, width]    of float32, float16, bfloat16 or int8
+//   ids         U8  [id bytes]
+//
+// Its data begin at a multiple of 64 bytes, so that `encoded` and `errors` lie in one page and
+// become others together.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/pattern/axes.h"
+#include "engine/safetensors/header.h"
+#include "engine/safetensors/safetensors.h"
+#include "kernels/base/result.h"
+#include "kernels/plan/vector_format.h"
+
+namespace attnscope {
+
+/// "float32", "float16", "bfloat16", "int8".
+[[nodiscard]] std::string_view name_of(VectorFormat format);
+[[nodiscard]] Result<VectorFormat> parse_vector_format(std::string_view text);
+/// That of rows as they are computed in.
+[[nodiscard]] VectorFormat format_of(DType dtype);
+/// Ok, or why rows that are computed in `dtype` are not kept in it: only a smaller float16 or int8
+/// is another one.
+[[nodiscard]] Status may_be_kept_in(VectorFormat format, DType dtype);
+
+/// By whom documents were encoded; for others they mean nothing.
+struct CacheMaker {
+  std::string family;
+  std::uint64_t weights = 0;  // fingerprint
+  DType dtype = DType::float32;
+  std::string encoding{};  // what else decides of their rows: pattern, window, layers
+  friend bool operator==(const CacheMaker&, const CacheMaker&) = default;
+};
+/// Nothing where both are the same; else "encoded with other weights (...)": how `theirs` differs.
+[[nodiscard]] std::string difference(const CacheMaker& theirs, const CacheMaker& ours);
+
+/// What a smaller format lost: the relative error (Euclidean) of rows, the largest and the mean.
+struct CacheRowError {
+  double largest = 0, mean = 0;
+  friend bool operator==(const CacheRowError&, const CacheRowError&) = default;
+};
+
+/// From what documents were encoded. Zeros and an empty name: from no file.
+struct CacheSource {
+  std::string file;               // its name, for people
+  std::int64_t most_tokens = 0;   // of a document with [CLS] and [SEP]: it was cut to so many
+  std::uint64_t fingerprint = 0;  // of all ids and tokens
+  friend bool operator==(const CacheSource&, const CacheSource&) = default;
+};
+
+struct CacheContents {
+  CacheMaker maker;
+  VectorFormat format = VectorFormat::float32;
+  std::int64_t width = 0, documents = 0, rows = 0;
+  std::optional<std::int64_t> id_bytes{};  // absent: documents have no ids
+  CacheSource source{};
+  friend bool operator==(const CacheContents&, const CacheContents&) = default;
+};
+
+namespace cache_file {
+
+inline constexpr const char* version_key = "attnscope_documents";
+
+/// What changes while the file is written: its first 24 bytes of data.
+struct State {
+  std::int64_t encoded = 0;
+  CacheRowError errors{};
+};
+static_assert(sizeof(State) == 24);
+
+/// All before the data.
+[[nodiscard]] std::string header(const CacheContents& contents);
+
+/// Where a tensor's bytes begin in the file, and how many they are.
+struct Part {
+  std::int64_t begin = 0, size = 0;
+};
+struct Parts {
+  Part state, offsets, id_offsets, scales, rows, ids;
+  std::int64_t end = 0;  // the file's size
+};
+[[nodiscard]] Parts parts(const CacheContents& contents);
+
+/// Errors: a file of something else or of another version, words that contradict each other or the
+/// tensors.
+[[nodiscard]] Result<CacheContents> read_contents(const SafetensorsFile& file,
+                                                  const std::string& name);
+/// Errors: more documents than there are, none or fewer.
+[[nodiscard]] Result<State> read_state(const SafetensorsFile& file, const CacheContents& contents,
+                                       const std::string& name);
+
+}  // namespace cache_file
+
+}  // namespace attnscope

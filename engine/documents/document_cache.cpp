@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/documents/document_cache.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "kernels/base/number_formats.h"
+#include "kernels/base/written_file.h"
+
+namespace attnscope {
+namespace {
+
+/// `offsets` or `id_offsets`, of so many rows or bytes.
+Result<std::vector<std::int64_t>> read_offsets(const SafetensorsFile& file, const char* tensor,
+                                               std::int64_t most, const std::string& name) {
+  const auto view = file.tensor(tensor);
+  if (!view) return tl::unexpected(view.error());
+  std::vector<std::int64_t> offsets(static_cast<std::size_t>(view->shape.front()));
+  std::memcpy(offsets.data(), view->bytes.data(), view->bytes.size());
+  if (offsets.front() != 0 || offsets.back() != most || !std::ranges::is_sorted(offsets)) {
+    return fail("{}: its {} do not ascend from 0 to its {} {}; is the file damaged?", name, tensor,
+                most, std::string_view(tensor) == "offsets" ? "rows" : "bytes of ids");
+  }
+  return offsets;
+}
+
+/// Of int8, a scale for each row.
+Result<std::span<const float>> read_scales(const SafetensorsFile& file, VectorFormat format,
+                                           std::int64_t rows) {
+  if (format != VectorFormat::int8) return std::span<const float>();
+  const std::array<std::int64_t, 1> shape{rows};
+  return file.floats("scales", shape);
+}
+
+float value_at(std::span<const std::byte> rows, VectorFormat format, std::int64_t index) {
+  if (format == VectorFormat::float32) return read_value(rows.data(), DType::float32, index);
+  return read_value(rows.data(), format == VectorFormat::float16 ? DType::float16 : DType::bfloat16,
+                    index);
+}
+
+/// Of a row before and after: the Euclidean length of the difference over that of the row.
+class RelativeError {
+ public:
+  void add(double before, double after) {
+    difference_ += (before - after) * (before - after);
+    length_ += before * before;
+  }
+  [[nodiscard]] double value() const {
+    if (difference_ == 0) return 0;
+    return std::sqrt(difference_ / length_);
+  }
+
+ private:
+  double difference_ = 0, length_ = 0;
+};
+
+}  // namespace
+
+DocumentCache::DocumentCache(Maker maker, std::int64_t width, std::vector<std::int64_t> offsets,
+                             std::vector<std::byte> rows)
+    : maker_(std::move(maker)),
+      width_(width),
+      format_(format_of(maker_.dtype)),
+      offsets_(std::move(offsets)),
+      rows_(rows),
+      own_(std::move(rows)) {}
+
+Result<DocumentCache> DocumentCache::open(const std::filesystem::path& path) {
+  auto file = SafetensorsFile::open(path);
+  if (!file) return tl::unexpected(file.error());
+  const std::string name = path.string();
+  const auto contents = cache_file::read_contents(*file, name);
+  if (!contents) return tl::unexpected(contents.error());
+  const auto state = cache_file::read_state(*file, *contents, name);
+  if (!state) return tl::unexpected(state.error());
+  if (state->encoded < contents->documents) {
+    return fail(
+        "{}: only {} of its {} documents are encoded; the command that began it goes on with the "
+        "others",
+        name, state->encoded, contents->documents);
+  }
+  const auto scales = read_scales(*file, contents->format, contents->rows);
+  if (!scales) return tl::unexpected(scales.error());
+  auto offsets = read_offsets(*file, "offsets", contents->rows, name);
+  if (!offsets) return tl::unexpected(offsets.error());
+  DocumentCache cache;
+  if (contents->id_bytes) {
+    auto id_offsets = read_offsets(*file, "id_offsets", *contents->id_bytes, name);
+    if (!id_offsets) return tl::unexpected(id_offsets.error());
+    cache.id_offsets_ = std::move(*id_offsets);
+    const std::span<const std::byte> ids = file->tensor("ids")->bytes;
+    cache.ids_ = {reinterpret_cast<const char*>(ids.data()), ids.size()};
+  }
+  cache.maker_ = contents->maker;
+  cache.width_ = contents->width;
+  cache.offsets_ = std::move(*offsets);
+  cache.rows_ = file->tensor("rows")->bytes;
+  cache.scales_ = *scales;
+  cache.format_ = contents->format;
+  if (contents->format != format_of(contents->maker.dtype)) cache.error_ = state->errors;
+  cache.file_ = std::make_shared<const SafetensorsFile>(std::move(*file));
+  return cache;
+}
+
+Result<DocumentCache> DocumentCache::open(const std::filesystem::path& path, const Maker& maker) {
+  auto cache = open(path);
+  if (!cache) return cache;
+  if (const std::string other = difference(cache->maker(), maker); !other.empty()) {
+    return fail("{}: its documents were {}; encode them again", path.string(), other);
+  }
+  return cache;
+}
+
+Status DocumentCache::write(const std::filesystem::path& path) const {
+  const CacheContents contents{.maker = maker_,
+                               .format = format_,
+                               .width = width_,
+                               .documents = documents(),
+                               .rows = offsets_.back()};
+  const cache_file::State state{.encoded = documents(), .errors = error_.value_or(RowError{})};
+  auto file = WrittenFile::beside(path, Readers::owner_alone);
+  if (!file) return tl::unexpected(file.error());
+  file->write(cache_file::header(contents));
+  file->write(std::as_bytes(std::span(&state, 1)));
+  file->write(std::as_bytes(std::span(offsets_)));
+  file->write(std::as_bytes(scales_));
+  file->write(rows_);
+  return file->commit();
+}
+
+DocumentCache DocumentCache::in_memory() const {
+  DocumentCache copy;
+  copy.maker_ = maker_;
+  copy.width_ = width_;
+  copy.format_ = format_;
+  copy.error_ = error_;
+  copy.offsets_ = offsets_;
+  copy.own_.assign(rows_.begin(), rows_.end());
+  copy.own_scales_.assign(scales_.begin(), scales_.end());
+  copy.rows_ = copy.own_;
+  copy.scales_ = copy.own_scales_;
+  return copy;
+}
+
+Result<DocumentCache> DocumentCache::narrowed(VectorFormat format) const {
+  if (format_ != format_of(maker_.dtype) || format == format_) {
+    return fail("documents kept in {} do not become smaller in {}", name_of(format_),
+                name_of(format));
+  }
+  if (Status may = may_be_kept_in(format, maker_.dtype); !may) return tl::unexpected(may.error());
+  DocumentCache smaller;
+  smaller.maker_ = maker_;
+  smaller.width_ = width_;
+  smaller.offsets_ = offsets_;
+  smaller.format_ = format;
+  smaller.own_.resize(static_cast<std::size_t>(offsets_.back() * width_ * size_of(format)));
+  RowError told;
+  for (std::int64_t row = 0; row < offsets_.back(); ++row) {
+    const auto error = format == VectorFormat::int8 ? smaller.keep_as_int8(*this, row)
+                                                    : smaller.keep_as_float16(*this, row);
+    if (!error) return tl::unexpected(error.error());
+    told.largest = std::isnan(*error) ? *error : std::max(told.largest, *error);
+    told.mean += *error / static_cast<double>(offsets_.back());
+  }
+  smaller.error_ = told;
+  smaller.rows_ = smaller.own_;
+  smaller.scales_ = smaller.own_scales_;
+  return smaller;
+}
+
+Result<double> DocumentCache::keep_as_float16(const DocumentCache& from, std::int64_t row) {
+  RelativeError error;
+  for (std::int64_t i = row * width_; i < (row + 1) * width_; ++i) {
+    const float value = value_at(from.rows_, from.format_, i);
+    write_value(own_.data(), DType::float16, i, value);
+    const float kept = read_value(own_.data(), DType::float16, i);
+    if (std::isinf(kept) && std::isfinite(value)) {
+      return fail("float16 has no number as large as {}; keep these documents in {}", value,
+                  name_of(from.format_));
+    }
+    error.add(value, kept);
+  }
+  return error.value();
+}
+
+Result<double> DocumentCache::keep_as_int8(const DocumentCache& from, std::int64_t row) {
+  constexpr float most = 127;
+  float largest = 0;
+  bool is_finite = true;
+  for (std::int64_t i = row * width_; i < (row + 1) * width_; ++i) {
+    const float value = value_at(from.rows_, from.format_, i);
+    is_finite = is_finite && std::isfinite(value);
+    largest = std::max(largest, std::abs(value));
+  }
+  // A row that is not of numbers stays none: its scale is not a number.
+  const float scale = is_finite ? largest / most : std::numeric_limits<float>::quiet_NaN();
+  own_scales_.push_back(scale);
+  RelativeError error;
+  for (std::int64_t i = row * width_; i < (row + 1) * width_; ++i) {
+    const float value = value_at(from.rows_, from.format_, i);
+    const float whole = scale > 0 ? std::clamp(std::nearbyint(value / scale), -most, most) : 0;
+    own_[static_cast<std::size_t>(i)] = static_cast<std::byte>(static_cast<std::int8_t>(whole));
+    error.add(value, whole * scale);
+  }
+  return error.value();
+}
+
+Status DocumentCache::fits(const Maker& maker) const {
+  const std::string other = difference(maker_, maker);
+  if (other.empty()) return {};
+  return fail("the documents were {}; encode them again", other);
+}
+
+std::optional<std::int64_t> DocumentCache::first_without_numbers() const {
+  for (std::int64_t document = 0; document < documents(); ++document) {
+    const TokenRange rows = range_of(document);
+    for (std::int64_t i = rows.begin * width_; i < rows.end * width_; ++i) {
+      const float value = format_ == VectorFormat::int8
+                              ? scales_[static_cast<std::size_t>(i / width_)]
+                              : value_at(rows_, format_, i);
+      if (!std::isfinite(value)) return document;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string_view DocumentCache::id(std::int64_t document) const {
+  const auto at = static_cast<std::size_t>(document);
+  const auto begin = static_cast<std::size_t>(id_offsets_[at]);
+  const auto end = static_cast<std::size_t>(id_offsets_[at + 1]);
+  return {ids_.data() + begin, end - begin};
+}
+
+TokenRange DocumentCache::range_of(std::int64_t document) const {
+  const auto at = static_cast<std::size_t>(document);
+  return {offsets_[at], offsets_[at + 1]};
+}
+
+std::int64_t DocumentCache::rows_of(std::int64_t document) const {
+  return range_of(document).size();
+}
+
+std::span<const std::byte> DocumentCache::document(std::int64_t document) const {
+  const std::int64_t row_bytes = width_ * size_of(format_);
+  const TokenRange range = range_of(document);
+  return rows_.subspan(static_cast<std::size_t>(range.begin * row_bytes),
+                       static_cast<std::size_t>(range.size() * row_bytes));
+}
+
+cpu::VectorRows DocumentCache::vectors() const {
+  return {.data = rows_.data(),
+          .format = format_,
+          .width = width_,
+          .rows = offsets_.back(),
+          .scales = scales_.empty() ? nullptr : scales_.data()};
+}
+
+}  // namespace attnscope

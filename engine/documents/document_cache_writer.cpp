@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/documents/document_cache_writer.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "kernels/base/sentences.h"
+#include "kernels/base/written_file.h"
+
+namespace attnscope {
+namespace {
+
+bool lock_within(int number, std::chrono::milliseconds patience) {
+  constexpr std::chrono::milliseconds between_tries(20);
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (::flock(number, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK || std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(between_tries);
+  }
+  return true;
+}
+
+bool is_still_at(int number, const std::filesystem::path& path) {
+  struct stat opened {};
+  struct stat named {};
+  return ::fstat(number, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+std::int64_t size_of_file(int number) {
+  struct stat info {};
+  return ::fstat(number, &info) == 0 ? info.st_size : -1;
+}
+
+/// Bytes for the whole file; where the file system cannot promise them, its size alone.
+int take_room(int number, std::int64_t bytes) {
+  int error = 0;
+  do {
+    error = ::fallocate(number, 0, 0, bytes) == 0 ? 0 : errno;
+  } while (error == EINTR);
+  if (error != EOPNOTSUPP && error != ENOSYS) return error;
+  return ::ftruncate(number, bytes) == 0 ? 0 : errno;
+}
+
+/// The header's length is written last: without it nothing was begun.
+bool has_begun(int number) {
+  std::array<char, sizeof(std::uint64_t)> length{};
+  if (::pread(number, length.data(), length.size(), 0) <= 0) return false;
+  return std::ranges::any_of(length, [](char byte) { return byte != 0; });
+}
+
+template <typename Value>
+Result<Value> value_at_place(const std::filesystem::path& path, int number, std::int64_t offset) {
+  Value value{};
+  if (::pread(number, &value, sizeof(value), offset) == sizeof(value)) return value;
+  return fail("{}: cannot be read: {}", path.string(), system_reason(errno));
+}
+
+/// Ids one after the other, and where each ends.
+struct PackedIds {
+  std::string bytes;
+  std::vector<std::int64_t> ends;
+};
+
+PackedIds packed_ids(std::span<const std::string> ids, std::int64_t before) {
+  PackedIds packed;
+  for (const std::string& id : ids) {
+    packed.bytes += id;
+    packed.ends.push_back(before + static_cast<std::int64_t>(packed.bytes.size()));
+  }
+  return packed;
+}
+
+}  // namespace
+
+DocumentCacheWriter::DocumentCacheWriter(std::filesystem::path target, CacheContents contents)
+    : target_(std::move(target)),
+      part_(target_.string() + ".part"),
+      contents_(std::move(contents)),
+      parts_(cache_file::parts(contents_)) {}
+
+DocumentCacheWriter::DocumentCacheWriter(DocumentCacheWriter&& other) noexcept
+    : target_(std::move(other.target_)),
+      part_(std::move(other.part_)),
+      contents_(std::move(other.contents_)),
+      parts_(other.parts_),
+      state_(other.state_),
+      rows_(other.rows_),
+      id_bytes_(other.id_bytes_),
+      number_(std::exchange(other.number_, -1)),
+      is_finished_(other.is_finished_) {}
+
+DocumentCacheWriter::~DocumentCacheWriter() {
+  if (number_ >= 0) ::close(number_);
+}
+
+tl::unexpected<Error> DocumentCacheWriter::not_written(int error) const {
+  const bool is_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+  if (state_.encoded == 0) {
+    return fail("{}: its {} bytes cannot be written: {}; {}name a file elsewhere", target_.string(),
+                parts_.end, system_reason(error), is_full ? "make room, or " : "");
+  }
+  return fail(
+      "{}: cannot be written: {}; {} and give the same command again, which goes on behind the {} "
+      "documents that are encoded",
+      part_.string(), system_reason(error), is_full ? "make room" : "mend that", state_.encoded);
+}
+
+Result<DocumentCacheWriter> DocumentCacheWriter::begin(const std::filesystem::path& target,
+                                                       CacheContents contents,
+                                                       const CacheBeginning& how) {
+  if (Status may = may_be_kept_in(contents.format, contents.maker.dtype); !may)
+    return tl::unexpected(may.error());
+  if (Status may = may_be_written(target); !may) return tl::unexpected(may.error());
+  DocumentCacheWriter writer(target, std::move(contents));
+  if (const auto file = SafetensorsFile::open(target); file && !how.restart) {
+    const auto theirs = cache_file::read_contents(*file, target.string());
+    const auto state = theirs ? cache_file::read_state(*file, *theirs, target.string())
+                              : Result<cache_file::State>(cache_file::State{});
+    if (theirs && *theirs == writer.contents_ && state && state->encoded == theirs->documents) {
+      writer.state_ = *state;
+      writer.is_finished_ = true;
+      return writer;
+    }
+  }
+  const auto has_more = writer.open_locked(how.patience);
+  if (!has_more) return tl::unexpected(has_more.error());
+  Status ready = *has_more && !how.restart ? writer.go_on() : writer.begin_anew();
+  if (!ready) return tl::unexpected(ready.error());
+  return writer;
+}
+
+/// True: something of a cache is in the file.
+Result<bool> DocumentCacheWriter::open_locked(std::chrono::milliseconds patience) {
+  do {
+    if (number_ >= 0) ::close(number_);
+    number_ = ::open(part_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (number_ < 0) return not_written(errno);
+    if (!lock_within(number_, patience)) {
+      return fail("{}: is being written by another process; wait for its end, or stop it",
+                  part_.string());
+    }
+    // Whoever held it may have given it its name meanwhile.
+  } while (!is_still_at(number_, part_));
+  const std::int64_t size = size_of_file(number_);
+  if (size == 0 || (size == parts_.end && !has_begun(number_))) return false;
+  const auto file = SafetensorsFile::open(part_);
+  if (file && file->metadata(cache_file::version_key)) return true;
+  return fail("{}: is no unfinished cache, or a damaged one; remove it, or name another file",
+              part_.string());
+}
+
+Status DocumentCacheWriter::begin_anew() {
+  struct stat before {};
+  if (::stat(target_.c_str(), &before) == 0) ::fchmod(number_, before.st_mode & 0777U);
+  if (::ftruncate(number_, 0) != 0) return not_written(errno);
+  if (const int error = take_room(number_, parts_.end); error != 0) {
+    ::unlink(part_.c_str());
+    return not_written(error);
+  }
+  state_ = {};
+  rows_ = id_bytes_ = 0;
+  const std::string head = cache_file::header(contents_);
+  const auto bytes = std::as_bytes(std::span(head));
+  constexpr std::size_t length = sizeof(std::uint64_t);
+  if (Status wrote = write_at(length, bytes.subspan(length)); !wrote) return wrote;
+  return write_at(0, bytes.first(length));
+}
+
+Status DocumentCacheWriter::goes_on_with(const CacheContents& theirs) const {
+  std::string other = difference(theirs.maker, contents_.maker);
+  if (other.empty() && theirs.format != contents_.format) {
+    other = fmt::format("kept in {}, and {} is asked for", name_of(theirs.format),
+                        name_of(contents_.format));
+  }
+  if (other.empty() && theirs.source.most_tokens != contents_.source.most_tokens) {
+    other = fmt::format("cut to {} tokens, and {} are asked for", theirs.source.most_tokens,
+                        contents_.source.most_tokens);
+  }
+  if (other.empty() && theirs.source.fingerprint != contents_.source.fingerprint) {
+    other = fmt::format("other ones than these ({} of '{}', now {} of '{}')", theirs.documents,
+                        in_a_sentence(theirs.source.file), contents_.documents,
+                        in_a_sentence(contents_.source.file));
+  }
+  if (other.empty()) return {};
+  return fail(
+      "{}: its documents were {}; finish it as it was begun, begin anew with --restart, or name "
+      "another file",
+      part_.string(), other);
+}
+
+Status DocumentCacheWriter::go_on() {
+  const auto file = SafetensorsFile::open(part_);
+  if (!file) return tl::unexpected(file.error());
+  const std::string name = part_.string();
+  const auto theirs = cache_file::read_contents(*file, name);
+  if (!theirs) return tl::unexpected(theirs.error());
+  if (Status same = goes_on_with(*theirs); !same) return same;
+  const auto state = cache_file::read_state(*file, *theirs, name);
+  if (!state) return tl::unexpected(state.error());
+  constexpr std::int64_t width = sizeof(std::int64_t);
+  const auto rows =
+      value_at_place<std::int64_t>(part_, number_, parts_.offsets.begin + state->encoded * width);
+  if (!rows) return tl::unexpected(rows.error());
+  const auto bytes = contents_.id_bytes
+                         ? value_at_place<std::int64_t>(
+                               part_, number_, parts_.id_offsets.begin + state->encoded * width)
+                         : Result<std::int64_t>(0);
+  if (!bytes) return tl::unexpected(bytes.error());
+  const CacheContents& own = contents_;
+  const bool is_whole = theirs->documents == own.documents && theirs->rows == own.rows &&
+                        theirs->width == own.width && theirs->id_bytes == own.id_bytes;
+  if (!is_whole || *rows < 0 || *rows > own.rows || *bytes < 0 ||
+      *bytes > own.id_bytes.value_or(0) || size_of_file(number_) != parts_.end) {
+    return fail("{}: is damaged; begin anew with --restart", name);
+  }
+  state_ = *state;
+  rows_ = *rows;
+  id_bytes_ = *bytes;
+  return {};
+}
+
+std::optional<CacheRowError> DocumentCacheWriter::error() const {
+  if (contents_.format == format_of(contents_.maker.dtype)) return std::nullopt;
+  return state_.errors;
+}
+
+Status DocumentCacheWriter::write_at(std::int64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(number_, bytes.data(), bytes.size(), offset);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return not_written(written < 0 ? errno : ENOSPC);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    offset += written;
+  }
+  return {};
+}
+
+Status DocumentCacheWriter::write_documents(const DocumentCache& kept,
+                                            std::span<const std::string> ids, std::int64_t rows,
+                                            std::int64_t id_bytes) {
+  std::vector<std::int64_t> ends;
+  for (std::int64_t i = 0; i < kept.documents(); ++i) ends.push_back(rows_ + kept.range_of(i).end);
+  constexpr std::int64_t width = sizeof(std::int64_t), scale = sizeof(float);
+  const std::int64_t row = contents_.width * size_of(contents_.format);
+  const std::int64_t next = (state_.encoded + 1) * width;
+  const cpu::VectorRows vectors = kept.vectors();
+  if (Status wrote = write_at(parts_.offsets.begin + next, std::as_bytes(std::span(ends))); !wrote)
+    return wrote;
+  if (contents_.format == VectorFormat::int8) {
+    const std::span scales(vectors.scales, static_cast<std::size_t>(rows));
+    if (Status wrote = write_at(parts_.scales.begin + rows_ * scale, std::as_bytes(scales)); !wrote)
+      return wrote;
+  }
+  if (Status wrote = write_at(parts_.rows.begin + rows_ * row,
+                              {vectors.data, static_cast<std::size_t>(rows * row)});
+      !wrote)
+    return wrote;
+  if (!contents_.id_bytes) return {};
+  const PackedIds packed = packed_ids(ids, id_bytes_);
+  if (static_cast<std::int64_t>(packed.bytes.size()) != id_bytes)
+    return fail("{}: ids of other sizes", part_.string());
+  if (Status wrote =
+          write_at(parts_.id_offsets.begin + next, std::as_bytes(std::span(packed.ends)));
+      !wrote)
+    return wrote;
+  return write_at(parts_.ids.begin + id_bytes_, std::as_bytes(std::span(packed.bytes)));
+}
+
+Status DocumentCacheWriter::append(const DocumentCache& encoded, std::span<const std::string> ids) {
+  if (encoded.maker() != contents_.maker || encoded.format() != format_of(contents_.maker.dtype) ||
+      encoded.width() != contents_.width || is_finished_) {
+    return fail("{}: these documents were {}", part_.string(),
+                difference(encoded.maker(), contents_.maker));
+  }
+  const std::int64_t count = encoded.documents();
+  const std::int64_t rows = encoded.vectors().rows;
+  const std::int64_t id_bytes = std::accumulate(ids.begin(), ids.end(), std::int64_t{0},
+                                                [](std::int64_t sum, const std::string& id) {
+                                                  return sum + static_cast<std::int64_t>(id.size());
+                                                });
+  const bool ids_fit = !contents_.id_bytes || (static_cast<std::int64_t>(ids.size()) == count &&
+                                               id_bytes_ + id_bytes <= *contents_.id_bytes);
+  if (state_.encoded + count > contents_.documents || rows_ + rows > contents_.rows || !ids_fit) {
+    return fail(
+        "{}: more documents or longer ones came than were counted; has their file changed "
+        "meanwhile? Begin anew with --restart",
+        part_.string());
+  }
+  cache_file::State then{.encoded = state_.encoded + count, .errors = state_.errors};
+  if (contents_.format == encoded.format()) {
+    if (Status wrote = write_documents(encoded, ids, rows, id_bytes); !wrote) return wrote;
+  } else {
+    const auto smaller = encoded.narrowed(contents_.format);
+    if (!smaller) return tl::unexpected(smaller.error());
+    if (Status wrote = write_documents(*smaller, ids, rows, id_bytes); !wrote) return wrote;
+    const CacheRowError told = *smaller->error();
+    const auto before = static_cast<double>(rows_), more = static_cast<double>(rows);
+    then.errors.largest =
+        std::isnan(told.largest) ? told.largest : std::max(then.errors.largest, told.largest);
+    if (rows > 0) {
+      then.errors.mean = (then.errors.mean * before + told.mean * more) / (before + more);
+    }
+  }
+  // A crash of the machine, too, finds no documents counted that are not there.
+  if (::fdatasync(number_) != 0) return not_written(errno);
+  if (Status wrote = write_at(parts_.state.begin, std::as_bytes(std::span(&then, 1))); !wrote)
+    return wrote;
+  state_ = then;
+  rows_ += rows;
+  id_bytes_ += id_bytes;
+  return {};
+}
+
+Status DocumentCacheWriter::finish() {
+  if (is_finished_) return {};
+  if (state_.encoded != contents_.documents || rows_ != contents_.rows ||
+      id_bytes_ != contents_.id_bytes.value_or(0)) {
+    return fail(
+        "{}: {} documents with {} rows came, and {} with {} were counted; has their file changed "
+        "meanwhile? Begin anew with --restart",
+        part_.string(), state_.encoded, rows_, contents_.documents, contents_.rows);
+  }
+  if (::fsync(number_) != 0) return not_written(errno);
+  if (Status may = may_be_written(target_); !may) return may;
+  if (std::rename(part_.c_str(), target_.c_str()) != 0) return not_written(errno);
+  ::close(std::exchange(number_, -1));
+  is_finished_ = true;
+  return {};
+}
+
+}  // namespace attnscope

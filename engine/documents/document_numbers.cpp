@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/documents/document_numbers.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace attnscope {
+
+DocumentNumbers::DocumentNumbers(const DocumentCache& cache) : cache_(&cache) {
+  entries_.reserve(static_cast<std::size_t>(cache.documents()));
+  for (std::int64_t number = 0; number < cache.documents(); ++number)
+    entries_.push_back({std::hash<std::string_view>{}(cache.id(number)), number});
+  std::ranges::sort(entries_);
+}
+
+std::optional<std::int64_t> DocumentNumbers::find(std::string_view id) const {
+  const std::size_t hash = std::hash<std::string_view>{}(id);
+  for (auto entry = std::ranges::lower_bound(entries_, hash, {}, &Entry::hash);
+       entry != entries_.end() && entry->hash == hash; ++entry) {
+    if (cache_->id(entry->number) == id) return entry->number;
+  }
+  return std::nullopt;
+}
+
+}  // namespace attnscope

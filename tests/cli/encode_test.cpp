@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `encode` and `score --cache` as a person runs them, on small checkpoints with drawn weights.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/checkpoint/tiny_checkpoint.h"
+#include "tests/cli/program.h"
+
+namespace attnscope::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using tests::TinyCheckpoint;
+
+const char* const letters =
+    "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\np\n";
+
+std::string text_of_document(int number) {
+  std::string text;
+  for (int token = 0; token <= number % 9; ++token)
+    text += fmt::format("{} ", static_cast<char>('a' + (number + token * token) % 16));
+  return text;
+}
+
+struct ScoredLine {
+  std::string query, document;
+  double score = 0;
+};
+
+/// Folders with checkpoints, and documents.
+class Encode : public ::testing::Test {
+ protected:
+  Encode() {
+    write_checkpoint("dual", TinyCheckpoint::dual_bert());
+    write_checkpoint("colbert", TinyCheckpoint::colbert());
+    write_documents(40);
+    program_.write("queries.tsv", "q1\ta b\nq2\tc\n");
+  }
+
+  void write_checkpoint(const std::string& name, const TinyCheckpoint& checkpoint) const {
+    std::filesystem::create_directory(program_.path(name));
+    checkpoint.write(program_.path(name));
+    program_.write(name + "/vocab.txt", letters);
+  }
+  void write_documents(int count) const {
+    std::string tsv;
+    for (int i = 0; i < count; ++i) tsv += fmt::format("d{}\t{}\n", i, text_of_document(i));
+    program_.write("docs.tsv", tsv);
+  }
+
+  [[nodiscard]] Outcome encode(const std::string& checkpoint,
+                               const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments{"encode",   "--checkpoint", checkpoint, "--documents",
+                                       "docs.tsv", "-o",           "cache"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return program_.run(arguments);
+  }
+  void encode_well(const std::string& checkpoint, const std::vector<std::string>& more = {}) const {
+    const Outcome outcome = encode(checkpoint, more);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  [[nodiscard]] Outcome score(const std::string& checkpoint,
+                              const std::vector<std::string>& more) const {
+    std::vector<std::string> arguments{"score", "--checkpoint", checkpoint};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return program_.run(arguments);
+  }
+  [[nodiscard]] std::vector<ScoredLine> scores(const std::string& checkpoint,
+                                               const std::vector<std::string>& more) const {
+    const Outcome outcome = score(checkpoint, more);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    std::vector<ScoredLine> lines;
+    std::istringstream text(outcome.out);
+    ScoredLine line;
+    while (text >> line.query >> line.document >> line.score) lines.push_back(line);
+    return lines;
+  }
+  /// By pairs of texts, without a cache.
+  [[nodiscard]] std::vector<ScoredLine> direct(const std::string& checkpoint, int documents,
+                                               const std::vector<std::string>& more = {}) const {
+    std::string tsv;
+    for (const char* query : {"q1\t{}\ta b\t{}\n", "q2\t{}\tc\t{}\n"}) {
+      for (int i = 0; i < documents; ++i)
+        tsv += fmt::format(fmt::runtime(query), fmt::format("d{}", i), text_of_document(i));
+    }
+    program_.write("texts.tsv", tsv);
+    std::vector<std::string> arguments{"--pairs", "texts.tsv"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return scores(checkpoint, arguments);
+  }
+
+  Program program_;
+};
+
+void expect_alike(const std::vector<ScoredLine>& some, const std::vector<ScoredLine>& others,
+                  double bound) {
+  ASSERT_EQ(some.size(), others.size());
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    EXPECT_EQ(some[i].query, others[i].query);
+    EXPECT_EQ(some[i].document, others[i].document);
+    EXPECT_NEAR(some[i].score, others[i].score, bound * std::max(1.0, std::fabs(others[i].score)));
+  }
+}
+
+TEST_F(Encode, ScoresFromTheCacheAreThoseOfTheTexts) {
+  for (const char* checkpoint : {"dual", "colbert"}) {
+    encode_well(checkpoint, {"--restart"});
+    const auto all = scores(checkpoint, {"--cache", "cache", "--queries", "queries.tsv"});
+    ASSERT_EQ(all.size(), 80U);
+    EXPECT_NE(all[0].score, all[1].score);
+    expect_alike(all, direct(checkpoint, 40), 1e-6);
+  }
+}
+
+TEST_F(Encode, ALimitOfTokensCutsDocumentsAsItDoesWithoutTheCache) {
+  encode_well("colbert", {"--max-tokens", "6"});
+  expect_alike(scores("colbert", {"--cache", "cache", "--queries", "queries.tsv"}),
+               direct("colbert", 40, {"--max-tokens", "6"}), 1e-6);
+}
+
+TEST_F(Encode, SmallerFormatsTellTheirErrorAndScoreNearlyTheSame) {
+  const auto expected = direct("colbert", 40);
+  for (const char* dtype : {"float16", "int8"}) {
+    const Outcome outcome = encode("colbert", {"--dtype", dtype, "--restart"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("cache: 40 documents, "));
+    EXPECT_THAT(outcome.out,
+                HasSubstr(fmt::format("relative error of its vectors in {}: 0.", dtype)));
+    expect_alike(scores("colbert", {"--cache", "cache", "--queries", "queries.tsv"}), expected,
+                 0.05);
+  }
+}
+
+TEST_F(Encode, SomeDocumentsAreNamedByTheirIds) {
+  encode_well("dual");
+  program_.write("named.tsv", "q1\td7\ta b\nq2\td3\tc\nq1\td39\ta b\n");
+  const auto named = scores("dual", {"--cache", "cache", "--pairs", "named.tsv"});
+  const auto all = direct("dual", 40);
+  expect_alike(named, {all[7], all[43], all[39]}, 1e-6);
+  program_.write("named.jsonl", "{\"qid\": \"q1\", \"docno\": \"d7\", \"query\": \"a b\"}\n");
+  const auto json = score("dual", {"--cache", "cache", "--pairs", "named.jsonl"});
+  EXPECT_THAT(json.out, HasSubstr("q1\td7\t"));
+}
+
+TEST_F(Encode, TheTextsOfAFileOfPairsAreNotNeeded) {
+  encode_well("dual");
+  const auto texts = direct("dual", 40);
+  expect_alike(scores("dual", {"--cache", "cache", "--pairs", "texts.tsv"}), texts, 1e-6);
+}
+
+TEST_F(Encode, IdsThatAreNotInTheCacheAreNamed_WithTheScoresBeforeThemWritten) {
+  encode_well("dual");
+  program_.write("named.tsv", "q1\td7\ta b\nq1\tx\ta b\nq1\ty\ta b\nq1\td1\ta b\n");
+  const Outcome outcome = score("dual", {"--cache", "cache", "--pairs", "named.tsv"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("named.tsv, line 2: document 'x' is not among the 40 of cache, "
+                        "nor are 'y'; encode them, or leave them out (1 scores before "
+                        "it are written)"));
+  EXPECT_THAT(outcome.out, HasSubstr("q1\td7\t"));
+}
+
+TEST_F(Encode, ATrecRunRanksAllDocuments) {
+  encode_well("dual");
+  const Outcome outcome =
+      score("dual", {"--cache", "cache", "--queries", "queries.tsv", "--format", "trec"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("q1 Q0 "));
+  EXPECT_THAT(outcome.out, HasSubstr(" 40 "));
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 80);
+}
+
+TEST_F(Encode, AnotherModelsCacheIsRefused) {
+  encode_well("dual");
+  const std::vector<std::string> all{"--cache", "cache", "--queries", "queries.tsv"};
+  const Outcome other = score("colbert", all);
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("cache: its documents were encoded by a model of the family "
+                                   "'dual-bert', and this one is of 'colbert'; encode them again"));
+  EXPECT_EQ(other.out, "");
+  TinyCheckpoint trained = TinyCheckpoint::dual_bert();
+  trained.tensors["bert_model.embeddings.word_embeddings.weight"].dtype = "F16";
+  write_checkpoint("trained", trained);
+  EXPECT_THAT(score("trained", all).err, HasSubstr("encoded with other weights"));
+}
+
+TEST_F(Encode, ATruncatedCacheAndAFileOfSomethingElseAreRefused) {
+  encode_well("dual");
+  const std::string bytes = program_.read("cache");
+  program_.write("cache", bytes.substr(0, bytes.size() - 7));
+  const std::vector<std::string> all{"--cache", "cache", "--queries", "queries.tsv"};
+  Outcome outcome = score("dual", all);
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("it is damaged or was cut short"));
+  outcome = score("dual", {"--cache", "dual/model.safetensors", "--queries", "queries.tsv"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("holds no encoded documents"));
+}
+
+TEST_F(Encode, WhatIsNotOfACheckpointWithACacheIsRefused) {
+  write_checkpoint("cross", TinyCheckpoint::cross_bert());
+  write_checkpoint("bert", TinyCheckpoint::bert());
+  for (const char* checkpoint : {"cross", "bert"}) {
+    const Outcome outcome = encode(checkpoint);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err,
+                HasSubstr(fmt::format("'{}' reads query and document together, so nothing can be "
+                                      "encoded before",
+                                      checkpoint)));
+  }
+  encode_well("dual");
+  EXPECT_THAT(score("bert", {"--cache", "cache", "--queries", "queries.tsv"}).err,
+              HasSubstr("so there is no cache for it"));
+}
+
+TEST_F(Encode, ArgumentsThatContradictEachOtherAreNamed) {
+  EXPECT_THAT(score("dual", {}).err, HasSubstr("--pairs is required"));
+  EXPECT_THAT(score("dual", {"--queries", "queries.tsv"}).err, HasSubstr("give a --cache"));
+  EXPECT_THAT(score("dual", {"--queries", "queries.tsv", "--pairs", "queries.tsv"}).err,
+              HasSubstr("exclude each other"));
+  EXPECT_THAT(encode("dual", {"--dtype", "float61"}).err,
+              HasSubstr("--dtype is 'float61'; did you mean 'float16'?"));
+  EXPECT_THAT(encode("dual", {"--dtype", "bfloat16"}).err, HasSubstr("not in bfloat16"));
+  const Outcome input = program_.run(
+      {"encode", "--checkpoint", "dual", "--documents", "docs.tsv", "-o", "./docs.tsv"});
+  EXPECT_THAT(input.err, HasSubstr("is what is read"));
+  const Outcome pipe =
+      program_.run({"encode", "--checkpoint", "dual", "--documents", "-", "-o", "cache"});
+  EXPECT_EQ(pipe.exit_code, 2);
+  EXPECT_THAT(pipe.err, HasSubstr("documents are read twice"));
+}
+
+TEST_F(Encode, ABadLineAndAnIdGivenTwiceAreNamedBeforeAnythingIsEncoded) {
+  program_.write("docs.tsv", "d1\ta\nalone\n");
+  EXPECT_THAT(encode("dual").err, HasSubstr("docs.tsv, line 2: has 1 columns"));
+  program_.write("docs.tsv", "d1\ta\nd2\tb\nd1\tc\n");
+  EXPECT_THAT(encode("dual").err,
+              HasSubstr("docs.tsv, line 3: the id 'd1' is that of line 1, too"));
+  program_.write("docs.tsv", "");
+  EXPECT_THAT(encode("dual").err, HasSubstr("docs.tsv: has no documents"));
+  EXPECT_FALSE(std::filesystem::exists(program_.path("cache.part")));
+}
+
+/// A worker that is gone behind so many lines of requests: a driver's greeting, the model, the
+/// cache's beginning, and documents.
+std::string worker_for(int lines) {
+  return fmt::format("sed -u {}q | {}", lines, ATTNSCOPE_WORKER_PROGRAM);
+}
+
+TEST_F(Encode, WhatWasInterruptedGoesOnByDocument_AndIsTheSameInTheEnd) {
+  write_documents(2500);
+  encode_well("dual", {"--dtype", "int8"});
+  const std::string whole = program_.read("cache");
+  std::filesystem::remove(program_.path("cache"));
+  const Outcome cut = encode("dual", {"--dtype", "int8", "--worker", worker_for(5)});
+  EXPECT_EQ(cut.exit_code, 2);
+  EXPECT_THAT(cut.err, HasSubstr("the process that computes ended before it answered"));
+  EXPECT_FALSE(std::filesystem::exists(program_.path("cache")));
+  const Outcome unfinished = score("dual", {"--cache", "cache.part", "--queries", "queries.tsv"});
+  EXPECT_THAT(unfinished.err, HasSubstr("of its 2500 documents are encoded"));
+  const Outcome other = encode("dual");
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("kept in int8, and float32 is asked for; finish it as it was "
+                                   "begun, begin anew with --restart, or name another file"));
+  const Outcome rest = encode("dual", {"--dtype", "int8"});
+  EXPECT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_THAT(rest.err, HasSubstr("of 2500 documents are encoded already"));
+  EXPECT_FALSE(std::filesystem::exists(program_.path("cache.part")));
+  EXPECT_EQ(program_.read("cache").size(), whole.size());
+  const Outcome again = encode("dual", {"--dtype", "int8"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("cache holds these documents already"));
+  expect_alike(scores("dual", {"--cache", "cache", "--queries", "queries.tsv"}),
+               direct("dual", 2500), 0.05);
+}
+
+TEST_F(Encode, OtherDocumentsDoNotGoOnWithTheFirstOnes) {
+  write_documents(2500);
+  EXPECT_EQ(encode("dual", {"--worker", worker_for(5)}).exit_code, 2);
+  write_documents(2400);
+  const Outcome other = encode("dual");
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("other ones than these (2500 of 'docs.tsv', now 2400 of "
+                                   "'docs.tsv')"));
+  encode_well("dual", {"--restart"});
+  EXPECT_THAT(score("dual", {"--cache", "cache", "--queries", "queries.tsv"}).err,
+              Not(HasSubstr("attnscope")));
+}
+
+TEST_F(Encode, AFolderThatIsNotThereIsNamed) {
+  const Outcome outcome =
+      program_.run({"encode", "--checkpoint", "dual", "--documents", "docs.tsv", "-o", "no/cache"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("no/cache: "));
+  EXPECT_THAT(outcome.err, HasSubstr("No such file or directory"));
+}
+
+}  // namespace
+}  // namespace attnscope::testing

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Caches written some documents at a time: whole, gone on with after a kill, refused to others.
+#include "engine/documents/document_cache_writer.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/documents/document_numbers.h"
+#include "tests/safetensors/scratch_folder.h"
+
+namespace attnscope {
+namespace {
+
+using testing::HasSubstr;
+using tests::ScratchFolder;
+using tests::write_bytes;
+
+constexpr std::int64_t width = 3;
+
+CacheMaker maker() {
+  return {.family = "colbert", .weights = 7, .dtype = DType::float32, .encoding = "full"};
+}
+
+std::int64_t rows_of(std::int64_t document) {
+  return 1 + document % 3;
+}
+
+std::string id_of(std::int64_t document) {
+  return "d" + std::to_string(document * 7);
+}
+
+/// Documents from `begin` to `end`, always with the same numbers.
+DocumentCache encoded(std::int64_t begin, std::int64_t end) {
+  std::vector<std::int64_t> offsets{0};
+  std::vector<float> values;
+  for (std::int64_t document = begin; document < end; ++document) {
+    offsets.push_back(offsets.back() + rows_of(document));
+    for (std::int64_t i = 0; i < rows_of(document) * width; ++i)
+      values.push_back(static_cast<float>(document + 1) / static_cast<float>(i + 3));
+  }
+  const auto bytes = std::as_bytes(std::span(values));
+  return {maker(), width, std::move(offsets), {bytes.begin(), bytes.end()}};
+}
+
+std::vector<std::string> ids(std::int64_t begin, std::int64_t end) {
+  std::vector<std::string> all;
+  for (std::int64_t document = begin; document < end; ++document) all.push_back(id_of(document));
+  return all;
+}
+
+CacheContents contents_of(std::int64_t documents, VectorFormat format = VectorFormat::float32) {
+  CacheContents contents{.maker = maker(),
+                         .format = format,
+                         .width = width,
+                         .documents = documents,
+                         .id_bytes = 0,
+                         .source = {.file = "docs.tsv", .most_tokens = 180, .fingerprint = 5}};
+  for (std::int64_t document = 0; document < documents; ++document) {
+    contents.rows += rows_of(document);
+    *contents.id_bytes += static_cast<std::int64_t>(id_of(document).size());
+  }
+  return contents;
+}
+
+std::string bytes_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class CacheWriter : public testing::Test {
+ protected:
+  [[nodiscard]] Result<DocumentCacheWriter> begin(const CacheContents& contents,
+                                                  bool restart = false) const {
+    return DocumentCacheWriter::begin(
+        target, contents, {.restart = restart, .patience = std::chrono::milliseconds(0)});
+  }
+  [[nodiscard]] std::string refused(const CacheContents& contents, bool restart = false) const {
+    const auto writer = begin(contents, restart);
+    return writer ? "begun" : writer.error().message;
+  }
+  /// Goes on to `end`, `at_once` documents at a time.
+  static void append(DocumentCacheWriter& writer, std::int64_t end, std::int64_t at_once) {
+    while (writer.encoded() < end) {
+      const std::int64_t first = writer.encoded(), last = std::min(end, first + at_once);
+      const Status kept = writer.append(encoded(first, last), ids(first, last));
+      ASSERT_TRUE(kept) << kept.error().message;
+    }
+  }
+  void write(const CacheContents& contents, std::int64_t at_once) const {
+    auto writer = begin(contents);
+    ASSERT_TRUE(writer) << writer.error().message;
+    append(*writer, contents.documents, at_once);
+    const Status done = writer->finish();
+    ASSERT_TRUE(done) << done.error().message;
+  }
+
+  ScratchFolder folder;
+  std::filesystem::path target = folder / "docs.cache", part = folder / "docs.cache.part";
+};
+
+/// The same rows as a cache that was narrowed in memory.
+void expect_rows(const DocumentCache& cache, const DocumentCache& expected) {
+  ASSERT_EQ(cache.documents(), expected.documents());
+  EXPECT_EQ(cache.format(), expected.format());
+  for (std::int64_t document = 0; document < cache.documents(); ++document) {
+    EXPECT_TRUE(std::ranges::equal(cache.document(document), expected.document(document)));
+    EXPECT_EQ(cache.id(document), id_of(document));
+  }
+  const cpu::VectorRows rows = cache.vectors(), others = expected.vectors();
+  for (std::int64_t row = 0; rows.scales != nullptr && row < rows.rows; ++row)
+    EXPECT_EQ(rows.scales[row], others.scales[row]);
+}
+
+TEST_F(CacheWriter, WritesTheRowsThatACacheInMemoryHas_InEveryFormat) {
+  for (const VectorFormat format :
+       {VectorFormat::float32, VectorFormat::float16, VectorFormat::int8}) {
+    write(contents_of(10, format), 4);
+    const auto cache = DocumentCache::open(target, maker());
+    ASSERT_TRUE(cache) << cache.error().message;
+    const DocumentCache whole = encoded(0, 10);
+    if (format == VectorFormat::float32) {
+      expect_rows(*cache, whole);
+      EXPECT_FALSE(cache->error());
+    } else {
+      const auto narrowed = whole.narrowed(format);
+      expect_rows(*cache, *narrowed);
+      EXPECT_DOUBLE_EQ(cache->error()->largest, narrowed->error()->largest);
+      EXPECT_NEAR(cache->error()->mean, narrowed->error()->mean, 1e-12);
+    }
+    EXPECT_FALSE(std::filesystem::exists(part));
+    std::filesystem::remove(target);
+  }
+}
+
+TEST_F(CacheWriter, HowManyDocumentsComeAtOnceIsNotToBeSeen) {
+  write(contents_of(10, VectorFormat::int8), 10);
+  const auto error = DocumentCache::open(target)->error();
+  const std::string once = bytes_of(target);
+  std::filesystem::remove(target);
+  write(contents_of(10, VectorFormat::int8), 1);
+  // But for the mean error, whose sum was made in another order.
+  EXPECT_NEAR(DocumentCache::open(target)->error()->mean, error->mean, 1e-12);
+  const std::size_t data = cache_file::header(contents_of(10, VectorFormat::int8)).size();
+  const std::size_t behind_state = data + sizeof(cache_file::State);
+  EXPECT_EQ(bytes_of(target).substr(behind_state), once.substr(behind_state));
+}
+
+TEST_F(CacheWriter, ItsDataBeginWhereTheStateStaysInOnePage) {
+  write(contents_of(4), 2);
+  EXPECT_EQ(cache_file::header(contents_of(4)).size() % 64, 0U);
+  EXPECT_EQ(static_cast<std::int64_t>(bytes_of(target).size()),
+            cache_file::parts(contents_of(4)).end);
+}
+
+TEST_F(CacheWriter, WhatWasBegunIsGoneOnWith) {
+  write(contents_of(10), 3);
+  const std::string whole = bytes_of(target);
+  std::filesystem::remove(target);
+  {
+    auto writer = begin(contents_of(10));
+    append(*writer, 6, 3);
+  }
+  EXPECT_FALSE(std::filesystem::exists(target));
+  const auto opened = DocumentCache::open(part);
+  ASSERT_FALSE(opened);
+  EXPECT_THAT(opened.error().message, HasSubstr("only 6 of its 10 documents are encoded"));
+  auto writer = begin(contents_of(10));
+  ASSERT_TRUE(writer) << writer.error().message;
+  EXPECT_EQ(writer->encoded(), 6);
+  append(*writer, 10, 3);
+  ASSERT_TRUE(writer->finish());
+  EXPECT_EQ(bytes_of(target), whole);
+}
+
+TEST_F(CacheWriter, AKillLosesNoDocumentThatWasCounted) {
+  std::vector<int> pipe_ends(2);
+  ASSERT_EQ(::pipe(pipe_ends.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto writer = begin(contents_of(50, VectorFormat::int8));
+    if (writer) append(*writer, 25, 5);
+    const char ready = writer && writer->encoded() == 25 ? 'y' : 'n';
+    static_cast<void>(::write(pipe_ends[1], &ready, 1));
+    while (true) ::pause();
+  }
+  char ready = ' ';
+  ASSERT_EQ(::read(pipe_ends[0], &ready, 1), 1);
+  EXPECT_EQ(ready, 'y');
+  ::kill(child, SIGKILL);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ::close(pipe_ends[0]);
+  ::close(pipe_ends[1]);
+  auto writer = begin(contents_of(50, VectorFormat::int8));
+  ASSERT_TRUE(writer) << writer.error().message;
+  EXPECT_EQ(writer->encoded(), 25);
+  append(*writer, 50, 7);
+  ASSERT_TRUE(writer->finish());
+  expect_rows(*DocumentCache::open(target), *encoded(0, 50).narrowed(VectorFormat::int8));
+}
+
+TEST_F(CacheWriter, AKillBeforeTheFirstDocumentLeavesNothingToRefuse) {
+  for (const std::size_t size :
+       {std::size_t{0}, static_cast<std::size_t>(cache_file::parts(contents_of(5)).end)}) {
+    write_bytes(part, std::string(size, '\0'));
+    write(contents_of(5), 2);
+    EXPECT_TRUE(DocumentCache::open(target));
+    std::filesystem::remove(target);
+  }
+}
+
+TEST_F(CacheWriter, WhatIsLeftOfOthersIsRefused_UntilBegunAnew) {
+  {
+    auto left = begin(contents_of(5));
+    append(*left, 2, 2);
+  }
+  CacheContents other = contents_of(5);
+  other.maker.weights = 8;
+  EXPECT_THAT(refused(other), HasSubstr("docs.cache.part: its documents were encoded with other "
+                                        "weights"));
+  EXPECT_THAT(refused(other), HasSubstr("begin anew with --restart, or name another file"));
+  EXPECT_THAT(refused(contents_of(5, VectorFormat::int8)),
+              HasSubstr("kept in float32, and int8 is asked for"));
+  other = contents_of(5);
+  other.source.most_tokens = 64;
+  EXPECT_THAT(refused(other), HasSubstr("cut to 180 tokens, and 64 are asked for"));
+  other = contents_of(6);
+  other.source.fingerprint = 6;
+  other.source.file = "more.tsv";
+  EXPECT_THAT(refused(other), HasSubstr("other ones than these (5 of 'docs.tsv', now 6 of "
+                                        "'more.tsv')"));
+  EXPECT_EQ(begin(contents_of(5))->encoded(), 2);
+  EXPECT_EQ(begin(other, /*restart=*/true)->encoded(), 0);
+  EXPECT_EQ(begin(other)->encoded(), 0);
+}
+
+TEST_F(CacheWriter, AForeignFileInItsPlaceIsLeftAlone) {
+  write_bytes(part, "somebody's notes");
+  EXPECT_THAT(refused(contents_of(5)), HasSubstr("is no unfinished cache, or a damaged one"));
+  EXPECT_THAT(refused(contents_of(5), true), HasSubstr("is no unfinished cache"));
+  EXPECT_EQ(bytes_of(part), "somebody's notes");
+}
+
+TEST_F(CacheWriter, ADamagedOneIsRefused) {
+  {
+    auto left = begin(contents_of(5));
+    append(*left, 4, 2);
+  }
+  const std::string bytes = bytes_of(part);
+  write_bytes(part, bytes.substr(0, bytes.size() - 1));
+  EXPECT_THAT(refused(contents_of(5)), HasSubstr("a damaged one"));
+  std::string spoilt = bytes;
+  const auto parts = cache_file::parts(contents_of(5));
+  spoilt[static_cast<std::size_t>(parts.offsets.begin) + 4 * 8 + 6] = '\x7f';
+  write_bytes(part, spoilt);
+  EXPECT_THAT(refused(contents_of(5)), HasSubstr("is damaged; begin anew with --restart"));
+  spoilt = bytes;
+  spoilt[static_cast<std::size_t>(parts.state.begin)] = '\x7f';
+  write_bytes(part, spoilt);
+  EXPECT_THAT(refused(contents_of(5)), HasSubstr("127 of its 5 documents"));
+}
+
+TEST_F(CacheWriter, TheSameOnceMoreIsFinishedAlready) {
+  write(contents_of(5), 2);
+  const std::string bytes = bytes_of(target);
+  auto again = begin(contents_of(5));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_TRUE(again->is_finished());
+  EXPECT_EQ(again->encoded(), 5);
+  EXPECT_TRUE(again->finish());
+  EXPECT_EQ(bytes_of(target), bytes);
+  EXPECT_FALSE(begin(contents_of(5), /*restart=*/true)->is_finished());
+  // Until the new one is whole, the old one stays.
+  EXPECT_EQ(bytes_of(target), bytes);
+}
+
+TEST_F(CacheWriter, MoreThanWasCountedIsNotWritten) {
+  auto writer = begin(contents_of(5));
+  append(*writer, 3, 3);
+  EXPECT_THAT(writer->append(encoded(3, 6), ids(3, 6)).error().message,
+              HasSubstr("more documents or longer ones came than were counted"));
+  EXPECT_THAT(writer->append(encoded(3, 5), {{"d21", "an id that is far longer"}}).error().message,
+              HasSubstr("more documents"));
+  EXPECT_THAT(writer->finish().error().message, HasSubstr("3 documents with 6 rows came, and 5"));
+  EXPECT_EQ(writer->encoded(), 3);
+  append(*writer, 5, 1);
+  EXPECT_TRUE(writer->finish());
+}
+
+TEST_F(CacheWriter, DocumentsOfSomebodyElseAreNotTaken) {
+  auto writer = begin(contents_of(5));
+  const DocumentCache other({.family = "dual-bert", .weights = 7}, width, {0}, {});
+  EXPECT_THAT(writer->append(other, {}).error().message,
+              HasSubstr("by a model of the family 'dual-bert'"));
+}
+
+TEST_F(CacheWriter, TwoDoNotWriteTheSameFile) {
+  std::optional<Result<DocumentCacheWriter>> first = begin(contents_of(5));
+  ASSERT_TRUE(*first);
+  // Somebody else's descriptor has a lock of its own, in this process, too.
+  EXPECT_THAT(refused(contents_of(5)), HasSubstr("is being written by another process"));
+  first.reset();
+  EXPECT_EQ(refused(contents_of(5)), "begun");
+}
+
+TEST_F(CacheWriter, WhatDoesNotFitOntoTheDiskIsToldAtOnce) {
+  CacheContents huge = contents_of(5);
+  huge.rows = std::int64_t{1} << 55;
+  const std::string message = refused(huge);
+  EXPECT_THAT(message, HasSubstr("bytes cannot be written"));
+  EXPECT_THAT(message, HasSubstr("make room, or name a file elsewhere"));
+  EXPECT_FALSE(std::filesystem::exists(part));
+}
+
+/// As a full disk does, of a file system that could promise no room: no file of this process may be
+/// written behind `bytes` while this lives.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = bytes;
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+  ~FileSizeLimit() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(CacheWriter, ADiskThatIsFullAtAnyWriteLosesNothing) {
+  write(contents_of(10, VectorFormat::int8), 2);
+  const std::string whole = bytes_of(target);
+  std::filesystem::remove(target);
+  const std::int64_t end = cache_file::parts(contents_of(10, VectorFormat::int8)).end;
+  auto writer = begin(contents_of(10, VectorFormat::int8));
+  append(*writer, 2, 2);
+  int refusals = 0;
+  for (std::int64_t room = 0; room <= end; ++room) {
+    const FileSizeLimit limit(static_cast<rlim_t>(room));
+    const std::int64_t first = writer->encoded(), last = std::min<std::int64_t>(first + 2, 10);
+    if (first == 10) break;
+    const Status kept = writer->append(encoded(first, last), ids(first, last));
+    if (kept) continue;
+    ++refusals;
+    EXPECT_EQ(writer->encoded(), first);
+    ASSERT_THAT(kept.error().message,
+                HasSubstr(fmt::format("make room and give the same command again, which goes on "
+                                      "behind the {} documents that are encoded",
+                                      first)));
+  }
+  EXPECT_GT(refusals, 100);
+  append(*writer, 10, 2);
+  ASSERT_TRUE(writer->finish());
+  EXPECT_EQ(bytes_of(target), whole);
+}
+
+TEST_F(CacheWriter, RowsAreNotKeptInALargerFormat) {
+  CacheContents contents = contents_of(5);
+  contents.maker.dtype = DType::bfloat16;
+  EXPECT_THAT(refused(contents), HasSubstr("not in float32"));
+  contents.format = VectorFormat::float16;
+  EXPECT_THAT(refused(contents), HasSubstr("do not become smaller in float16"));
+}
+
+TEST_F(CacheWriter, ATruncatedCacheIsRefused) {
+  write(contents_of(5, VectorFormat::int8), 5);
+  const std::string bytes = bytes_of(target);
+  for (const std::size_t size : {bytes.size() - 1, bytes.size() / 2, std::size_t{100}}) {
+    write_bytes(target, bytes.substr(0, size));
+    EXPECT_FALSE(DocumentCache::open(target));
+  }
+}
+
+TEST_F(CacheWriter, IdsThatContradictEachOtherAreRefused) {
+  write(contents_of(5), 5);
+  std::string bytes = bytes_of(target);
+  const auto parts = cache_file::parts(contents_of(5));
+  bytes[static_cast<std::size_t>(parts.id_offsets.begin) + 8] = '\x7f';
+  write_bytes(target, bytes);
+  EXPECT_THAT(DocumentCache::open(target).error().message,
+              HasSubstr("id_offsets do not ascend from 0 to its"));
+}
+
+TEST_F(CacheWriter, DocumentsAreFoundByTheirIds) {
+  write(contents_of(40), 11);
+  const auto cache = DocumentCache::open(target);
+  const DocumentNumbers numbers(*cache);
+  for (std::int64_t document = 0; document < 40; ++document)
+    EXPECT_EQ(numbers.find(id_of(document)), document);
+  EXPECT_FALSE(numbers.find("d1"));
+  EXPECT_FALSE(numbers.find(""));
+}
+
+}  // namespace
+}  // namespace attnscope
