@@ -193,11 +193,13 @@ class EncodeRun {
     if (Status passed = reader_.skip(encoded_); !passed) return passed;
     auto batch = read_batch();
     while (batch && !batch->empty() && encode_interrupts == 0) {
+      const auto start = std::chrono::steady_clock::now();
       if (Status sent = worker_.send(request_of(*batch)); !sent) return sent;
       batch = read_batch();  // while the worker encodes
       const auto answer = wait_for(worker_, "documents-added", encode_interrupts);
       if (!answer) return tl::unexpected(answer.error());
       if (!*answer) break;
+      adapt(std::chrono::steady_clock::now() - start);
       encoded_ = (*answer)->value("encoded", encoded_);
       progress_.show(
           fmt::format("{} of {} documents", encoded_, documents_),
@@ -212,12 +214,19 @@ class EncodeRun {
  private:
   using Batch = std::vector<EncodedText>;
 
+  /// So that a batch takes a second or two: as much is lost when it is interrupted.
+  void adapt(std::chrono::duration<double> of_a_batch) {
+    constexpr std::int64_t fewest = 1024, most = 16'384;
+    constexpr double short_seconds = 1, long_seconds = 3;
+    if (of_a_batch.count() < short_seconds) batch_tokens_ = std::min(2 * batch_tokens_, most);
+    if (of_a_batch.count() > long_seconds) batch_tokens_ = std::max(batch_tokens_ / 2, fewest);
+  }
+
   [[nodiscard]] Result<Batch> read_batch() {
-    constexpr std::int64_t most_tokens = 16'384;
-    constexpr std::size_t most_documents = 1024;
+    constexpr std::size_t most_documents = 4096;
     Batch batch;
     std::int64_t tokens = 0;
-    while (tokens < most_tokens && batch.size() < most_documents && encode_interrupts == 0) {
+    while (tokens < batch_tokens_ && batch.size() < most_documents && encode_interrupts == 0) {
       auto text = reader_.next();
       if (!text) return tl::unexpected(text.error());
       if (!*text) break;
@@ -243,6 +252,7 @@ class EncodeRun {
   WorkerProcess& worker_;
   DocumentReader& reader_;
   std::int64_t documents_, before_, encoded_;
+  std::int64_t batch_tokens_ = 2048;
   CountLine progress_;
 };
 
@@ -372,6 +382,7 @@ void add_encode_command(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand(
       "encode", "Encode documents into a cache, from which 'score --cache' scores them");
   add_model_arguments(*command, arguments->model, "--compute-dtype");
+  command->remove_option(command->get_option("--max-query-tokens"));  // there is no query
   command
       ->add_option("--documents", arguments->documents,
                    "A document a line: .tsv with DOCID, TEXT, or .jsonl")

@@ -408,17 +408,22 @@ void add_score_command(CLI::App& app, Session& session) {
       "--cls-only-last-layer",
       [arguments] { arguments->model.question.options.emplace("cls-only-last-layer"); },
       "Compute of the last layer only what [CLS] needs: the same scores, sooner");
-  command->add_option("--batch-tokens", arguments->options.batches.tokens, "Most tokens of a batch")
+  command
+      ->add_option("--batch-tokens", arguments->options.batches.tokens,
+                   "Most tokens of a batch; with --cache no limit unless given")
       ->type_name("N")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command->add_option("--batch-pairs", arguments->options.batches.pairs, "Most pairs of a batch")
+  command
+      ->add_option("--batch-pairs", arguments->options.batches.pairs,
+                   "Most pairs of a batch; with --cache 16384 unless given")
       ->type_name("N")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command
       ->add_option("--read-ahead", arguments->options.read_ahead,
-                   "Pairs that are read before batches are made of them")
+                   "Pairs that are read before batches are made of them; with --cache 16384 "
+                   "unless given")
       ->type_name("N")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
