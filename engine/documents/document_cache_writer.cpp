@@ -23,11 +23,13 @@
 namespace attnscope {
 namespace {
 
+/// False while somebody else has it; a file system that knows no locks lets everybody in.
 bool lock_within(int number, std::chrono::milliseconds patience) {
   constexpr std::chrono::milliseconds between_tries(20);
   const auto end = std::chrono::steady_clock::now() + patience;
   while (::flock(number, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK || std::chrono::steady_clock::now() > end) return false;
+    if (errno != EWOULDBLOCK && errno != EINTR) return true;
+    if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(between_tries);
   }
   return true;

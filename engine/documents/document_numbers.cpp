@@ -10,7 +10,9 @@ DocumentNumbers::DocumentNumbers(const DocumentCache& cache) : cache_(&cache) {
   entries_.reserve(static_cast<std::size_t>(cache.documents()));
   for (std::int64_t number = 0; number < cache.documents(); ++number)
     entries_.push_back({std::hash<std::string_view>{}(cache.id(number)), number});
-  std::ranges::sort(entries_);
+  std::ranges::sort(entries_, [](const Entry& a, const Entry& b) {
+    return a.hash != b.hash ? a.hash < b.hash : a.number < b.number;
+  });
 }
 
 std::optional<std::int64_t> DocumentNumbers::find(std::string_view id) const {

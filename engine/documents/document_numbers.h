@@ -6,7 +6,6 @@
 //   const DocumentNumbers numbers(cache);   // of a cache that has ids
 //   std::optional<std::int64_t> number = numbers.find("D1021");
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -28,10 +27,9 @@ class DocumentNumbers {
   struct Entry {
     std::size_t hash = 0;
     std::int64_t number = 0;
-    auto operator<=>(const Entry&) const = default;
   };
   const DocumentCache* cache_;
-  std::vector<Entry> entries_;  // ascending
+  std::vector<Entry> entries_;  // ascending by hash, then number
 };
 
 }  // namespace attnscope

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lines of pairs: the first byte says whether they are JSON or columns, and an accepted one has a
-// query and a number of columns that stays.
+// Lines of pairs, and of each part of one: the first byte says whether they are JSON or columns,
+// and an accepted one has what its part needs and a number of columns that stays.
 #include "engine/text/pair_reader.h"
 #include "tests/fuzz/fuzz_input.h"
 
@@ -10,17 +10,20 @@ namespace {
 
 using fuzz::expect;
 
-void read_lines(std::string_view lines, PairFormat format) {
+void read_lines(std::string_view lines, PairFormat format, PairParts parts) {
   std::int64_t columns = 0;
   while (!lines.empty()) {
     const std::size_t end = lines.find('\n');
     const std::int64_t before = columns;
-    const auto pair = parse_pair(lines.substr(0, end), format, columns);
+    const auto pair = parse_pair(lines.substr(0, end), format, columns, parts);
     if (!pair) {
       fuzz::expect_sentence(pair.error().message);
     } else {
-      expect(!pair->query.empty(), "a pair has a query");
-      expect(columns == 0 || columns == 2 || columns == 4, "columns are two or four");
+      const bool is_document = parts == PairParts::document;
+      expect(pair->query.empty() == is_document, "all but a document has a query");
+      if (is_document || parts == PairParts::named_document)
+        expect(!pair->document_id.empty(), "a document is named");
+      expect(columns == 0 || (columns >= 2 && columns <= 4), "columns are two to four");
     }
     expect(before == 0 || columns == before, "columns stay those of the first line");
     lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
@@ -33,6 +36,11 @@ void read_lines(std::string_view lines, PairFormat format) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view input = attnscope::fuzz::text_of(data, size);
   const bool json = input.starts_with('{');
-  attnscope::read_lines(input, json ? attnscope::PairFormat::jsonl : attnscope::PairFormat::tsv);
+  using attnscope::PairParts;
+  for (const PairParts parts :
+       {PairParts::both, PairParts::named_document, PairParts::query, PairParts::document}) {
+    attnscope::read_lines(input, json ? attnscope::PairFormat::jsonl : attnscope::PairFormat::tsv,
+                          parts);
+  }
   return 0;
 }
