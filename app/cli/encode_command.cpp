@@ -342,9 +342,10 @@ void encode(Session& session, EncodeArguments& arguments) {
   if (!worker) return refuse(worker.error());
   const auto counted = count_documents(arguments, *model, visible);
   if (!counted) return refuse(counted.error());
-  if (!*counted)
+  if (!*counted) {
     return session.fail(exit_cancelled,
                         "interrupted while the documents were counted; nothing of them is lost");
+  }
   const std::int64_t documents = (*counted)->documents;
   const auto begun = begin_cache(worker->process, arguments, *model, **counted);
   if (!begun) return refuse(begun.error());
