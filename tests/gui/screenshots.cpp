@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// attnscope_screenshots DATABASE FOLDER [WIDTHxHEIGHT]: all pages, the new-run dialog and a live
-// run of the real window on a real database, light and dark, as PNG. QT_SCALE_FACTOR=2 doubles
-// them.
+// attnscope_screenshots DATABASE FOLDER [WIDTHxHEIGHT [PERCENT]]: all pages, the new-run dialog and
+// a live run of the real window on a real database, light and dark, as PNG, with text of that size.
+// QT_SCALE_FACTOR=2 doubles them.
 
 #include <QSettings>
 #include <cstdio>
@@ -136,7 +136,7 @@ int shoot_all(const std::filesystem::path& database, const QString& folder, QSiz
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "use: attnscope_screenshots DATABASE FOLDER [WIDTHxHEIGHT]\n");
+    std::fprintf(stderr, "use: attnscope_screenshots DATABASE FOLDER [WIDTHxHEIGHT [PERCENT]]\n");
     return 2;
   }
   const attnscope::gui::TestHome home;
@@ -147,6 +147,8 @@ int main(int argc, char** argv) {
                                    .toLocal8Bit());
   attnscope::gui::prepare_application();
   attnscope::gui::apply_theme(attnscope::gui::Theme::light);
+  if (argc > 4) attnscope::gui::keep_text_size(QString::fromLocal8Bit(argv[4]).toInt());
+  attnscope::gui::apply_text_size();
   QSize size(1280, 800);
   if (argc > 3) {
     const QStringList sides = QString::fromLocal8Bit(argv[3]).split(QLatin1Char('x'));

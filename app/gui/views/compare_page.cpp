@@ -6,8 +6,8 @@
 #include <QLabel>
 #include <QPushButton>
 #include <QSplitter>
-#include <QStackedWidget>
 #include <QVBoxLayout>
+#include <initializer_list>
 #include <utility>
 
 #include "app/gui/models/run_list_model.h"
@@ -39,23 +39,22 @@ ComparePage::ComparePage(RunListModel* runs, const StoreThread& store)
       published_view_(new PublishedView),
       comparison_view_(new ComparisonView),
       empty_(build_empty()),
-      run_body_(build_run()),
-      body_(new QStackedWidget) {
-  body_->addWidget(empty_);
-  body_->addWidget(run_body_);
-  body_->addWidget(published_view_);
-  body_->addWidget(comparison_view_);
-
+      run_body_(build_run()) {
   auto* main = new QWidget;
   auto* column = new QVBoxLayout(main);
   column->setContentsMargins(space::around);
   column->addWidget(progress_);
-  column->addWidget(body_, 1);
+  for (QWidget* each :
+       std::initializer_list<QWidget*>{empty_, run_body_, published_view_, comparison_view_}) {
+    each->hide();
+    column->addWidget(each, 1);
+  }
+  show_body(empty_);
 
   auto* split = new QSplitter(Qt::Horizontal);
   split->setObjectName(QStringLiteral("compare_split"));
   split->addWidget(build_side());
-  split->addWidget(main);
+  split->addWidget(new SideArea(main, tr("Run")));
   split->setStretchFactor(1, 1);
   split->setSizes({250, 950});
   split->setChildrenCollapsible(false);
@@ -65,7 +64,7 @@ ComparePage::ComparePage(RunListModel* runs, const StoreThread& store)
   layout->addWidget(split);
 
   connect(run_list_, &RunListPanel::run_chosen, this, [this](const QString& uuid) {
-    body_->setCurrentWidget(run_body_);
+    show_body(run_body_);
     say_place(uuid);
     run_view_->choose_run(uuid);
     Q_EMIT offers_changed();
@@ -81,7 +80,7 @@ ComparePage::ComparePage(RunListModel* runs, const StoreThread& store)
           &StoreReader::compare_runs);
   connect(comparison_view_, &ComparisonView::succeeded, this, &Page::succeeded);
   connect(comparison_view_, &ComparisonView::closed, this, [this] {
-    body_->setCurrentWidget(run_body_);
+    show_body(run_body_);
     Q_EMIT offers_changed();
   });
   connect(quick_, &QPushButton::clicked, this, &ComparePage::quick_sweep_asked);
@@ -156,11 +155,18 @@ QWidget* ComparePage::build_run() {
   return run;
 }
 
+void ComparePage::show_body(QWidget* shown) {
+  if (body_ == shown) return;
+  if (body_ != nullptr) body_->hide();
+  body_ = shown;
+  body_->show();
+}
+
 void ComparePage::show_table(const QString& id) {
   const Listed* listed = run_list_->published().listed(id);
   if (!listed || !listed->table) return;
   published_view_->show_table(*listed->table);
-  body_->setCurrentWidget(published_view_);
+  show_body(published_view_);
   Q_EMIT offers_changed();
 }
 
@@ -214,7 +220,7 @@ void ComparePage::set_beside(bool beside) {
 }
 
 QStringList ComparePage::baselines() const {
-  if (body_->currentWidget() != run_body_) return {};
+  if (body_ != run_body_) return {};
   return run_view_->contenders();
 }
 
@@ -227,15 +233,14 @@ void ComparePage::set_baseline(const QString& baseline) {
 }
 
 bool ComparePage::has_table() const {
-  if (body_->currentWidget() == comparison_view_) return comparison_view_->has_table();
-  if (body_->currentWidget() == published_view_) return true;
-  return body_->currentWidget() == run_body_ && run_view_->run() &&
-         !run_view_->run()->table.rows.empty();
+  if (body_ == comparison_view_) return comparison_view_->has_table();
+  if (body_ == published_view_) return true;
+  return body_ == run_body_ && run_view_->run() && !run_view_->run()->table.rows.empty();
 }
 
 void ComparePage::copy_table(report::TableFormat format) {
-  if (body_->currentWidget() == comparison_view_) return comparison_view_->copy_table(format);
-  if (body_->currentWidget() == published_view_) {
+  if (body_ == comparison_view_) return comparison_view_->copy_table(format);
+  if (body_ == published_view_) {
     published_view_->copy_table(format);
     const auto rows = static_cast<qint64>(published_view_->shown().rows.size());
     Q_EMIT succeeded(
@@ -246,12 +251,12 @@ void ComparePage::copy_table(report::TableFormat format) {
 }
 
 bool ComparePage::has_figure() const {
-  if (body_->currentWidget() == comparison_view_) return comparison_view_->has_figure();
-  return run_view_->has_figure() && body_->currentWidget() == run_body_;
+  if (body_ == comparison_view_) return comparison_view_->has_figure();
+  return run_view_->has_figure() && body_ == run_body_;
 }
 
 void ComparePage::export_figure() {
-  if (body_->currentWidget() == comparison_view_) return comparison_view_->export_figure();
+  if (body_ == comparison_view_) return comparison_view_->export_figure();
   run_view_->export_figure();
 }
 
@@ -271,7 +276,7 @@ QList<Page::PageActions> ComparePage::page_actions() const {
 
 void ComparePage::show_comparison(const ComparisonPointer& comparison) {
   comparison_view_->show_comparison(comparison);
-  body_->setCurrentWidget(comparison_view_);
+  show_body(comparison_view_);
   Q_EMIT offers_changed();
 }
 
@@ -295,7 +300,7 @@ void ComparePage::runs_changed() {
   if (run_list_->section() != RunListPanel::runs_section) return;
   is_empty_ = runs_->rowCount() == 0;
   if (is_empty_) {
-    body_->setCurrentWidget(empty_);
+    show_body(empty_);
     Q_EMIT offers_changed();
     return show_first_start();
   }

@@ -7,7 +7,6 @@
 #include "app/gui/views/page.h"
 
 class QPushButton;
-class QStackedWidget;
 
 namespace attnscope::gui {
 
@@ -75,6 +74,8 @@ class ComparePage : public Page {
   QWidget* build_side();
   QWidget* build_empty();
   QWidget* build_run();
+  /// One of what the page's middle may show; the others go.
+  void show_body(QWidget* shown);
   void show_table(const QString& id);
   void say_place(const QString& uuid);
   void show_first_start();
@@ -96,7 +97,7 @@ class ComparePage : public Page {
   ComparisonView* comparison_view_;
   QWidget* empty_;
   QWidget* run_body_;  // the run with what stands around it
-  QStackedWidget* body_;
+  QWidget* body_ = nullptr;  // the one that is shown
   bool is_empty_ = false;  // the list of one's own runs is read, and there are none
   bool started_ = false;   // a run is there, was asked for, or a published one was shown instead
   QString waiting_;        // the sentence on the bar while the database is locked

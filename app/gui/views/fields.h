@@ -95,8 +95,8 @@ class ProblemLabel : public QLabel {
   void tint();
 };
 
-/// A side of a page whose middle is a picture: as wide as what is inside needs, up to where a small
-/// window or large text would leave the picture no room; then it scrolls.
+/// A part of a page: as wide as what is inside needs, up to where a small window or large text would
+/// leave the others no room; then it scrolls.
 class SideArea : public QScrollArea {
   Q_OBJECT
  public:

@@ -41,13 +41,13 @@ void ProgressStrip::build_line() {
   set_text(title_, TextSize::heading);
   bar_->setTextVisible(false);
   bar_->setFixedHeight(10);
-  bar_->setMinimumWidth(120);
   bar_->setAccessibleName(tr("Heats done"));
   current_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  title_->setWordWrap(true);
+  title_->setTextFormat(Qt::PlainText);
   auto* line = new QHBoxLayout;
   line->setSpacing(space::margin);
-  line->addWidget(title_);
-  line->addWidget(bar_, 1);
+  line->addWidget(title_, 1);
   line->addWidget(left_);
   line->addWidget(pause_button_);
 
@@ -67,6 +67,7 @@ void ProgressStrip::build_line() {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(space::margin, space::gap, space::gap, space::gap);
   layout->addLayout(line);
+  layout->addWidget(bar_);
   layout->addWidget(current_);
   layout->addWidget(grid_);
 }

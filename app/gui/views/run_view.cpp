@@ -9,7 +9,6 @@
 #include <QLabel>
 #include <QListView>
 #include <QPushButton>
-#include <QScrollArea>
 #include <QSettings>
 #include <QSignalBlocker>
 #include <QSplitter>
@@ -72,6 +71,14 @@ const FigureSnapshot& figure_of(const RunSnapshot& run, report::YAxis y) {
 report::YAxis chosen_view(const QComboBox& picker) {
   return static_cast<report::YAxis>(picker.currentData().toInt());
 }
+
+/// The charts over the tabs. They share what room there is, and ask for no more than they cannot do
+/// without: many panels or large text make the page scroll.
+class Halves : public QSplitter {
+ public:
+  Halves() : QSplitter(Qt::Vertical) {}
+  [[nodiscard]] QSize sizeHint() const override { return minimumSizeHint(); }
+};
 
 /// What other programs did to the numbers, and what to do about it; empty: nothing.
 QString disturbance_of(const RunSnapshot& run) {
@@ -155,20 +162,13 @@ QWidget* RunView::build_head() {
 QWidget* RunView::build_body() {
   chart_->setObjectName(QStringLiteral("run_chart"));
   chart_->set_title_shown(false);  // it stands above
-  // Many panels, or large text: then the charts scroll instead of being cut.
-  auto* scroll = new QScrollArea;
-  scroll->setWidget(chart_);
-  scroll->setWidgetResizable(true);
-  scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setFocusPolicy(Qt::NoFocus);
-  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   tabs_->setObjectName(QStringLiteral("run_tabs"));
   tabs_->setDocumentMode(true);
   add_tab(table_, tr("Table"), QStringLiteral("table"));
   add_tab(panel_, tr("Cell"), QStringLiteral("cell"));
   add_tab(panel_->samples(), tr("Samples"), QStringLiteral("samples"));
-  auto* halves = new QSplitter(Qt::Vertical);
-  halves->addWidget(scroll);
+  auto* halves = new Halves;
+  halves->addWidget(chart_);
   halves->addWidget(tabs_);
   halves->setStretchFactor(0, 77);
   halves->setStretchFactor(1, 23);
