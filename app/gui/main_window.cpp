@@ -152,11 +152,11 @@ void MainWindow::wire_store() {
             runs_.mark_damaged(uuids);
             show_error(sentence);
           });
-  connect(reader, &StoreReader::note_refused, this,
-          [messages](const QString& note, const QString& sentence) {
-            messages->show_offer(tr("Your note is not stored: %1").arg(sentence),
-                                 tr("Copy the note"), {},
-                                 [note] { QApplication::clipboard()->setText(note); });
+  connect(reader, &StoreReader::words_refused, this,
+          [messages](const QString& typed, const QString& sentence) {
+            messages->show_offer(tr("What you wrote is not stored: %1").arg(sentence),
+                                 tr("Copy it"), {},
+                                 [typed] { QApplication::clipboard()->setText(typed); });
           });
   connect(reader, &StoreReader::runs_changed, this, &MainWindow::show_runs);
   connect(reader, &StoreReader::run_read, compare_, &ComparePage::show_run);

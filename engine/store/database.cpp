@@ -131,7 +131,7 @@ std::string sentence_of(const DatabaseError& error, const std::filesystem::path&
     case SQLITE_LOCKED:
       return fmt::format(
           "the database {} is locked by another process for too long; try again when that has "
-          "finished writing, or name another file with --db",
+          "finished writing, or use another database",
           name);
     case SQLITE_FULL:
       return fmt::format(
@@ -150,16 +150,15 @@ std::string sentence_of(const DatabaseError& error, const std::filesystem::path&
       return fmt::format(
           "the database {} cannot be opened or written ({}); make the file and its folder "
           "writable, "
-          "or name another file with --db",
+          "or use another database",
           name, what);
     case SQLITE_IOERR:
       return fmt::format(
-          "reading or writing the database {} failed ({}); check the disk, or name another file "
-          "with --db",
+          "reading or writing the database {} failed ({}); check the disk, or use another database",
           name, what);
     default:
-      return fmt::format("the database {} refused ({}); try again, or name another file with --db",
-                         name, what);
+      return fmt::format("the database {} refused ({}); try again, or use another database", name,
+                         what);
   }
 }
 

@@ -91,7 +91,7 @@ Result<RowValues> row_values(const Database& database, const std::filesystem::pa
     if (find_axis(column) != nullptr || std::ranges::find(others, column) != others.end()) continue;
     return fail(
         "{} was written by an AttnScope that knows the axis '{}', which this one does not; use "
-        "that AttnScope, or name another file with --db",
+        "that AttnScope, or use another database",
         file.string(), in_a_sentence(column));
   }
   RowValues values{.point = {},

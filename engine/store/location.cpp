@@ -75,12 +75,12 @@ tl::unexpected<Error> refuse_version(const std::filesystem::path& file, int vers
   if (version > schema_version) {
     return fail(
         "{} was written by a newer AttnScope (database version {}; this one knows {}); use that "
-        "AttnScope, or name another file with --db",
+        "AttnScope, or use another database",
         file.string(), version, schema_version);
   }
   return fail(
       "{} was written by an older AttnScope (database version {}; this one reads {}); use that "
-      "AttnScope to read it, or name another file with --db",
+      "AttnScope to read it, or use another database",
       file.string(), version, schema_version);
 }
 
@@ -113,12 +113,12 @@ Result<FileHeader> inspect(const std::filesystem::path& file) {
                 (file / "attnscope.db").string());
   }
   if (!std::filesystem::is_regular_file(status)) {
-    return fail("{} is not a file that can hold a database; name another one with --db", name);
+    return fail("{} is not a file that can hold a database; use another database", name);
   }
   std::array<char, header_bytes> header{};
   const std::optional<std::size_t> count = read_start(file, header);
   if (!count) {
-    return fail("{} cannot be read ({}); make it readable, or name another file with --db", name,
+    return fail("{} cannot be read ({}); make it readable, or use another database", name,
                 system_reason(errno));
   }
   if (*count == 0) return FileHeader{.empty = true};

@@ -38,9 +38,8 @@ Status prepare_folder(const std::filesystem::path& file) {
   }
   std::filesystem::create_directories(folder, failed);
   if (failed) {
-    return fail(
-        "the folder {} for the database cannot be made ({}); name a file elsewhere with --db",
-        folder.string(), failed.message());
+    return fail("the folder {} for the database cannot be made ({}); use a database elsewhere",
+                folder.string(), failed.message());
   }
   return {};
 }
@@ -50,7 +49,7 @@ Status check_writable(const std::filesystem::path& file, bool exists) {
   const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
   const bool file_refused = exists && access(file.c_str(), W_OK) != 0;
   if (!file_refused && access(folder.c_str(), W_OK | X_OK) == 0) return {};
-  return fail("{} cannot be written ({}); make it writable, or name another file with --db",
+  return fail("{} cannot be written ({}); make it writable, or use another database",
               file_refused ? file.string() : "the folder " + folder.string(), system_reason(errno));
 }
 
@@ -220,7 +219,7 @@ Status check_company(const std::filesystem::path& file, bool is_empty, bool writ
   if (is_empty && has_filled_log(file)) {
     return fail(
         "{} is there without its database, which would be lost with it once {} is made; put the "
-        "database back, or remove the log, or name another file with --db",
+        "database back, or remove the log, or use another database",
         log_of(file).string(), file.string());
   }
   if (std::filesystem::hard_link_count(file, none) > 1 && !none) {
@@ -241,8 +240,8 @@ Result<int> version_with_log(const std::filesystem::path& file) {
                                 : readable(uri_of(file, "mode=ro&immutable=1"));
   if (has_code(database)) {
     return fail(
-        "{} has views or triggers, which no database of AttnScope has; do not trust it, and name "
-        "another file with --db",
+        "{} has views or triggers, which no database of AttnScope has; do not trust it, and use "
+        "another database",
         file.string());
   }
   const int version = version_of(database);
@@ -276,7 +275,7 @@ void create_schema(Database& database) {
 
 Result<Store> Store::open(const std::filesystem::path& named, Mode mode) {
   using namespace store;
-  if (named.empty()) return fail("the name of the database is empty; name a file with --db");
+  if (named.empty()) return fail("the name of the database is empty; name a file");
   std::error_code failed;
   // What SQLite keeps beside a database lies beside the file itself, not beside a link to it.
   const std::filesystem::path behind = std::filesystem::is_symlink(named, failed)
@@ -286,9 +285,9 @@ Result<Store> Store::open(const std::filesystem::path& named, Mode mode) {
   const bool exists = std::filesystem::exists(file, failed);
   const bool writing = mode == Mode::read_write && !is_exported(file);
   if (!exists && !writing) {
-    return fail("there is no file {}; {}", file.string(),
-                is_exported(file) ? "check its name"
-                                  : "attnscope run makes it, or name another one with --db");
+    return fail(
+        "there is no file {}; {}", file.string(),
+        is_exported(file) ? "check its name" : "attnscope run makes it, or use another database");
   }
   FileHeader header{.empty = true};
   if (exists) {
@@ -327,8 +326,7 @@ Result<Store> Store::open(const std::filesystem::path& named, Mode mode) {
     Database database = open_or_create(file);
     database.setBusyTimeout(busy_timeout_ms);
     if (is_read_only(database)) {
-      return fail("{} cannot be written; make it writable, or name another file with --db",
-                  file.string());
+      return fail("{} cannot be written; make it writable, or use another database", file.string());
     }
     // First the schema, then WAL: so the main file tells whose it is from its first page on.
     if (empty) create_schema(database);

@@ -187,6 +187,37 @@ class LockedDatabaseTest : public QObject {
     QCOMPARE(failed.count(), 1);
   }
 
+  void WhatAPersonWrote_IsNeverGivenUpToALockAndIsShownMeanwhile() {
+    StoreThread store(database());
+    store.reader()->set_most_tries(1);
+    RunListModel model;
+    connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
+    Heard failed(store.reader(), &StoreReader::failed);
+    Heard written(store.reader(), &StoreReader::written_down);
+    store.start();
+    QTRY_COMPARE(model.rowCount(), 1);
+    Holder holder(database(), "writing");
+    QVERIFY(holder.holds());
+    store.post(&StoreReader::rename_run, run_, QStringLiteral("typed"));
+    store.post(&StoreReader::change_tags, QStringList{run_}, QStringList{QStringLiteral("quiet")},
+               QStringList());
+    store.post(&StoreReader::write_note, run_, QStringLiteral("fan off"), QString());
+    const auto shown = [&](int role) { return model.index(0).data(role).toString(); };
+    QTRY_VERIFY_WITH_TIMEOUT(model.entry(run_)->info.note == "fan off", patience_ms);
+    QVERIFY(shown(Qt::DisplayRole).endsWith(QStringLiteral("typed")));
+    QVERIFY(shown(RunListModel::detail_role).startsWith(QStringLiteral("not stored yet")));
+    QCOMPARE(shown(RunListModel::tags_role), QStringLiteral("quiet"));
+    QVERIFY(holder.holds());
+    holder.let_go();
+    QTRY_COMPARE_WITH_TIMEOUT(written.count(), 3, patience_ms);
+    QCOMPARE(failed.count(), 0);
+    QTRY_VERIFY(!shown(RunListModel::detail_role).contains(QStringLiteral("not stored")));
+    const RunInfo stored = *open_store(database()).find_run("1");
+    QCOMPARE(stored.name, std::string("typed"));
+    QCOMPARE(stored.tag, std::string("quiet"));
+    QCOMPARE(stored.note, std::string("fan off"));
+  }
+
   void ARunIsRead_WhileAnotherProcessWrites() {
     Holder holder(database(), "writing");
     QVERIFY(holder.holds());

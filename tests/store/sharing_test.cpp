@@ -267,7 +267,8 @@ TEST(Sharing, ANewDatabase_IsNotMadeBesideALogThatItWouldTakeAway) {
     if (is_there) write_bytes(files.killed, "");
     const Result<Store> store = Store::open(files.killed, Store::Mode::read_write);
     ASSERT_FALSE(store);
-    EXPECT_THAT(store.error().message, AllOf(HasSubstr("without its database"), HasSubstr("--db")));
+    EXPECT_THAT(store.error().message,
+                AllOf(HasSubstr("without its database"), HasSubstr("use another database")));
     EXPECT_EQ(bytes_of(log), before);
   }
 }

@@ -31,7 +31,9 @@ QString detail(const RunEntry& entry) {
                 .arg(run.heats_done)
                 .arg(counted(run.start.heats_planned, QStringLiteral("heat"),
                              QStringLiteral("heats")));
-  return QStringLiteral("%1, %2, %3").arg(status_words(entry), started_words(run), heats);
+  const QString text =
+      QStringLiteral("%1, %2, %3").arg(status_words(entry), started_words(run), heats);
+  return entry.is_stored ? text : QStringLiteral("not stored yet, ") + text;
 }
 
 /// Of a run that ships, where and how much was measured says more than when.

@@ -31,6 +31,7 @@ namespace attnscope::gui {
 struct RunEntry {
   RunInfo info;
   std::optional<Progress> progress;  // of a live run
+  bool is_stored = true;             // false: some of a person's words wait for a lock's end
 };
 
 /// Live runs first, then newest first.

@@ -175,9 +175,25 @@ void StoreReader::read_list() {
   }
   could_read();
   list_ = *list;
-  Q_EMIT runs_changed(list_);
+  tell_list();
   read_live_heats();
   check_when_idle();
+}
+
+void StoreReader::tell_list() {
+  if (!list_) return;
+  RunListPointer told = list_;
+  for (const Request& request : requests_) {
+    if (!request.show) continue;
+    auto with_words = std::make_shared<RunListSnapshot>(*told);
+    for (RunEntry& entry : with_words->runs) {
+      if (!request.uuids.contains(words(entry.info.id.uuid))) continue;
+      request.show(entry.info);
+      entry.is_stored = false;
+    }
+    told = with_words;
+  }
+  Q_EMIT runs_changed(told);
 }
 
 void StoreReader::read_live_heats() {
@@ -296,13 +312,13 @@ bool StoreReader::writable() {
   return false;
 }
 
-void StoreReader::change(std::function<Status()> request, std::function<void(const Status&)> end) {
-  if (writable()) return ask(std::move(request), std::move(end));
-  if (end) end(fail("{}: nothing can be stored in it now.", database_.string()));
+void StoreReader::change(Request request) {
+  if (writable()) return ask(std::move(request));
+  if (request.end) request.end(fail("{}: nothing can be stored in it now.", database_.string()));
 }
 
-void StoreReader::ask(std::function<Status()> request, std::function<void(const Status&)> end) {
-  requests_.push_back({std::move(request), std::move(end)});
+void StoreReader::ask(Request request) {
+  requests_.push_back(std::move(request));
   // Later requests wait behind one that waits: they may depend on it.
   if (requests_.size() == 1) ask_again();
 }
@@ -311,8 +327,8 @@ void StoreReader::ask_again() {
   while (!requests_.empty()) {
     Request& first = requests_.front();
     const Status done = first.ask();
-    if (!done && done.error().kind == ErrorKind::locked && ++first.tries < most_tries_)
-      return wait_for_lock();
+    const bool waits = !done && done.error().kind == ErrorKind::locked;
+    if (waits && (first.show || ++first.tries < most_tries_)) return wait_for_lock();
     const auto end = std::move(first.end);
     requests_.pop_front();
     if (!done) Q_EMIT failed(words(done.error().message));
@@ -321,17 +337,25 @@ void StoreReader::ask_again() {
   end_wait_if_free();
 }
 
-void StoreReader::words_changed(const QStringList& uuids) {
-  read_list();
-  if (shown_ && uuids.contains(shown_->uuid)) read_shown();
+void StoreReader::write_words(const QStringList& uuids, const QString& typed,
+                              std::function<Status()> write, std::function<void(RunInfo&)> show) {
+  const auto end = [this, uuids, typed](const Status& written) {
+    if (store_) read_list();
+    if (written && shown_ && uuids.contains(shown_->uuid)) read_shown();
+    if (!written && !typed.isEmpty()) Q_EMIT words_refused(typed, words(written.error().message));
+    Q_EMIT written_down();
+  };
+  change(Request{.ask = std::move(write), .end = end, .uuids = uuids, .show = std::move(show)});
+  if (!requests_.empty()) tell_list();
 }
 
 void StoreReader::rename_run(const QString& uuid, const QString& name) {
-  change([this, uuid, name]() -> Status {
-    Status named = store_->describe_run(RunId{uuid.toStdString()}, {.name = name.toStdString()});
-    if (named) words_changed({uuid});
-    return named;
-  });
+  write_words(
+      {uuid}, name,
+      [this, uuid, name] {
+        return store_->describe_run(RunId{uuid.toStdString()}, {.name = name.toStdString()});
+      },
+      [name](RunInfo& run) { run.name = name.toStdString(); });
 }
 
 void StoreReader::write_note(const QString& uuid, const QString& note, const QString& before) {
@@ -346,7 +370,6 @@ void StoreReader::write_note(const QString& uuid, const QString& note, const QSt
         !written) {
       return written;
     }
-    words_changed({uuid});
     if (is_another) {
       Q_EMIT succeeded(
           (note.isEmpty()
@@ -358,10 +381,7 @@ void StoreReader::write_note(const QString& uuid, const QString& note, const QSt
     }
     return {};
   };
-  change(write, [this, note](const Status& written) {
-    if (!written) Q_EMIT note_refused(note, words(written.error().message));
-    Q_EMIT written_down();
-  });
+  write_words({uuid}, note, write, [note](RunInfo& run) { run.note = note.toStdString(); });
 }
 
 void StoreReader::change_tags(const QStringList& uuids, const QStringList& added,
@@ -373,10 +393,10 @@ void StoreReader::change_tags(const QStringList& uuids, const QStringList& added
       const std::string tag = changed_tag(run->tag, added, removed);
       if (Status described = store_->describe_run(id, {.tag = tag}); !described) return described;
     }
-    words_changed(uuids);
     return {};
   };
-  change(write, [this](const Status&) { Q_EMIT written_down(); });
+  write_words(uuids, added.join(QLatin1Char(' ')), write,
+              [added, removed](RunInfo& run) { run.tag = changed_tag(run.tag, added, removed); });
 }
 
 void StoreReader::put_in_trash(const QStringList& uuids) {

@@ -92,9 +92,10 @@ class StoreReader : public QObject {
   void database_tried(const QString& file, const QString& problem);
   /// The file has not its name any more, or another has it; open() opens that.
   void gone(const QString& sentence);
-  /// One note, or the tags of some runs, have been stored, or refused with `failed`.
+  /// A name, a note or the tags of some runs have been stored, or refused with `failed`.
   void written_down();
-  void note_refused(const QString& note, const QString& sentence);
+  /// What a person wrote, when it cannot be stored.
+  void words_refused(const QString& typed, const QString& sentence);
   /// What a request came to.
   void succeeded(const QString& sentence);
   void failed(const QString& sentence);
@@ -104,6 +105,9 @@ class StoreReader : public QObject {
   struct Request {
     std::function<Status()> ask;
     std::function<void(const Status&)> end = {};
+    /// What a list shows of these runs meanwhile. What a person wrote is never given up to a lock.
+    QStringList uuids = {};
+    std::function<void(RunInfo&)> show = {};
     int tries = 0;
   };
 
@@ -117,12 +121,17 @@ class StoreReader : public QObject {
   [[nodiscard]] const Store* store_of(const QString& uuid);
   /// The file that holds the run; the database's own where it is not a published one.
   [[nodiscard]] std::filesystem::path file_of(const QString& uuid) const;
-  /// After a request changed what lists show of these runs.
-  void words_changed(const QStringList& uuids);
+  /// Stores what a person wrote of these runs, `typed`, which lists show meanwhile.
+  void write_words(const QStringList& uuids, const QString& typed, std::function<Status()> write,
+                   std::function<void(RunInfo&)> show);
+  /// The list as it was read, with what waits to be stored.
+  void tell_list();
   [[nodiscard]] bool writable();
   /// Asks where the database may be changed. `end` hears what becomes of it.
-  void change(std::function<Status()> request, std::function<void(const Status&)> end = {});
-  void ask(std::function<Status()> request, std::function<void(const Status&)> end = {});
+  void change(Request request);
+  void ask(Request request);
+  void change(std::function<Status()> request) { change(Request{.ask = std::move(request)}); }
+  void ask(std::function<Status()> request) { ask(Request{.ask = std::move(request)}); }
   void ask_again();
   /// An error of reading: waits where a lock is the reason, else says it, once.
   void cannot_read(const Error& error);

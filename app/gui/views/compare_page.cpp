@@ -89,7 +89,8 @@ ComparePage::ComparePage(RunListModel* runs, const StoreThread& store)
   connect(answer_, &AnswerPanel::measure_asked, this, &Page::run_asked);
   connect(answer_, &AnswerPanel::succeeded, this, &Page::succeeded);
   connect(answer_, &AnswerPanel::failed, this, &Page::failed);
-  addActions(answer_->actions());  // from anywhere on the page
+  for (const QWidget* part : std::initializer_list<const QWidget*>{answer_, run_view_})
+    addActions(part->actions());  // from anywhere on the page
   connect(answer_, &AnswerPanel::question_wanted, this,
           [this] { run_view_->show_tab(QLatin1String(RunView::answer_tab)); });
   connect(this, &Page::succeeded, messages_, &MessageBar::show_info);

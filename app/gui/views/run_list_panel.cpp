@@ -215,7 +215,7 @@ RunListPanel::RunListPanel(RunListModel* model, const StoreThread& store)
     for (RunFilter& filter : filters_) filter.set_search(text);
     update_hint();
   });
-  connect(model_, &RunListModel::rename_asked, store.reader(), &StoreReader::rename_run);
+  connect(model_, &RunListModel::rename_asked, notes_, &RunNotes::rename);
   for (const auto changed : {&QAbstractItemModel::rowsInserted, &QAbstractItemModel::rowsRemoved}) {
     for (RunFilter& filter : filters_) connect(&filter, changed, this, &RunListPanel::update_hint);
   }
@@ -225,12 +225,14 @@ RunListPanel::RunListPanel(RunListModel* model, const StoreThread& store)
   for (RunFilter& filter : filters_)
     connect(&filter, &QAbstractItemModel::dataChanged, this, &RunListPanel::show_selected);
   update_hint();
+  update_actions();
 }
 
 void RunListPanel::show_selected() {
   const std::vector<const RunEntry*> runs = selected_runs();
   compare_button_->setVisible(section() == runs_section && runs.size() == 2);
   notes_->show_runs(runs);
+  update_actions();
 }
 
 RunListPanel::~RunListPanel() {
@@ -385,6 +387,7 @@ void RunListPanel::set_trash(const RunListPointer& runs) {
   sections_->setTabText(
       trash_section, runs->trash.empty() ? tr("Trash") : tr("Trash (%1)").arg(runs->trash.size()));
   update_hint();  // the first of all readings may find no run
+  update_actions();
 }
 
 void RunListPanel::set_published(const PublishedPointer& runs) {
@@ -452,8 +455,11 @@ QStringList RunListPanel::chosen_runs() const {
 }
 
 void RunListPanel::build_actions() {
-  continue_ = add_action(this, tr("Continue run"), {}, &RunListPanel::continue_run);
-  again_ = add_action(this, tr("Measure again"), {}, &RunListPanel::measure_again);
+  const auto emitting = [this](void (RunListPanel::*asked)(const QString&)) {
+    return std::function<void()>([this, asked] { Q_EMIT(this->*asked)(chosen()); });
+  };
+  continue_ = add_action(this, tr("Continue run"), {}, emitting(&RunListPanel::resume_asked));
+  again_ = add_action(this, tr("Measure again"), {}, emitting(&RunListPanel::again_asked));
   rename_ = add_action(this, tr("Rename"), tr("F2"), &RunListPanel::rename);
   describe_ = add_action(this, tr("Tags and note"), {}, &RunListPanel::describe);
   to_trash_ = add_action(this, tr("Put in the trash"), tr("Del"), &RunListPanel::put_in_trash);
@@ -477,24 +483,38 @@ QMenu* RunListPanel::make_menu() {
   return menu;
 }
 
+/// The keys do what the menus offer, and nothing else.
+void RunListPanel::update_actions() {
+  const std::vector<const RunEntry*> selected = selected_runs();
+  const std::size_t some = selected.size();
+  const bool own = section() == runs_section, trash = section() == trash_section;
+  const RunEntry* current = own && some == 1 ? selected.front() : nullptr;
+  const RunStatus status = current ? current->info.status : RunStatus::running;
+  continue_->setEnabled(status == RunStatus::interrupted || status == RunStatus::cancelled);
+  again_->setEnabled(status != RunStatus::running && !current->info.damaged);
+  rename_->setEnabled(current != nullptr);
+  describe_->setEnabled(some > 0);
+  to_trash_->setEnabled(some > 0);  // in the trash: out of it, for good
+  back_->setEnabled(trash && some > 0);
+  remove_->setEnabled(trash && some > 0);
+  empty_->setEnabled(trash && trash_.rowCount() > 0);
+  copy_->setEnabled(section() == published_section && published_.entry(chosen()));
+  compare_->setEnabled(some == 2);
+}
+
 void RunListPanel::fill(QMenu* menu) {
   const std::vector<const RunEntry*> selected = selected_runs();
-  const bool some = !selected.empty();
-  if (section() == published_section) {
-    if (published_.entry(chosen())) menu->addAction(copy_);
-  } else if (some) {
-    const RunInfo& info = current_run() ? current_run()->info : selected.front()->info;
-    if (section() == runs_section && selected.size() == 1) {
-      const bool resumable =
-          info.status == RunStatus::interrupted || info.status == RunStatus::cancelled;
-      if (resumable) menu->addAction(continue_);
-      if (info.status != RunStatus::running && !info.damaged) menu->addAction(again_);
-      add_compare_menu(menu, info);
-      menu->addSeparator();
-      menu->addAction(rename_);
+  const auto offer = [menu](std::initializer_list<QAction*> actions) {
+    for (QAction* action : actions) {
+      if (action->isEnabled()) menu->addAction(action);
     }
-    if (selected.size() == 2) menu->addAction(compare_);
-    menu->addAction(describe_);
+  };
+  offer({copy_, continue_, again_});
+  const RunEntry* one = selected.size() == 1 ? selected.front() : published_.entry(chosen());
+  if (one && section() != trash_section) add_compare_menu(menu, one->info);
+  menu->addSeparator();
+  offer({rename_, compare_, describe_});
+  if (!selected.empty()) {
     add_tag_menu(menu, selected);
     menu->addSeparator();
     menu->addAction(selected.size() == 1
@@ -504,22 +524,8 @@ void RunListPanel::fill(QMenu* menu) {
   }
   menu->addAction(tr("Import runs from a file…"), this, &RunListPanel::import_runs);
   menu->addSeparator();
-  if (section() == runs_section && some) {
-    menu->addAction(to_trash_);
-  }
-  if (section() == trash_section) {
-    if (some) {
-      menu->addAction(back_);
-      menu->addAction(remove_);
-    }
-    if (trash_.rowCount() > 0) menu->addAction(empty_);
-  }
-}
-
-const RunEntry* RunListPanel::current_run() const {
-  if (section() == published_section) return nullptr;
-  const RunListModel& model = section() == trash_section ? trash_ : *model_;
-  return model.entry(chosen());
+  if (section() == runs_section) offer({to_trash_});
+  offer({back_, remove_, empty_});
 }
 
 std::vector<const RunEntry*> RunListPanel::selected_runs() const {
@@ -540,12 +546,11 @@ std::vector<const RunEntry*> RunListPanel::selected_runs() const {
 }
 
 void RunListPanel::rename() {
-  if (section() == runs_section && list()->currentIndex().isValid())
-    list()->edit(list()->currentIndex());
+  list()->edit(list()->currentIndex());
 }
 
 void RunListPanel::describe() {
-  if (notes_->isVisible()) notes_->tags()->setFocus(Qt::ShortcutFocusReason);
+  notes_->tags()->setFocus(Qt::ShortcutFocusReason);
 }
 
 void RunListPanel::add_tag_menu(QMenu* menu, const std::vector<const RunEntry*>& runs) {
@@ -567,7 +572,6 @@ void RunListPanel::add_tag_menu(QMenu* menu, const std::vector<const RunEntry*>&
 
 void RunListPanel::put_in_trash() {
   if (section() == trash_section) return ask_to_remove();
-  if (section() != runs_section) return;
   QStringList idle;
   for (const RunEntry* entry : selected_runs()) {
     if (entry->info.status != RunStatus::running) idle.append(words(entry->info.id.uuid));
@@ -578,9 +582,7 @@ void RunListPanel::put_in_trash() {
 }
 
 void RunListPanel::put_back() {
-  const QStringList uuids = chosen_runs();
-  if (section() == trash_section && !uuids.isEmpty())
-    store_.post(&StoreReader::take_from_trash, uuids);
+  store_.post(&StoreReader::take_from_trash, chosen_runs());
 }
 
 void RunListPanel::ask(const QString& title, const QString& question, const QString& yes,
@@ -596,7 +598,6 @@ void RunListPanel::ask(const QString& title, const QString& question, const QStr
 
 void RunListPanel::ask_to_remove() {
   const QStringList uuids = chosen_runs();
-  if (section() != trash_section || uuids.isEmpty()) return;
   ask(tr("Delete for good"),
       tr("Delete %1 for good, with all that was measured? This cannot be undone; export first what "
          "is to be kept.")
@@ -606,58 +607,43 @@ void RunListPanel::ask_to_remove() {
 
 void RunListPanel::ask_to_empty() {
   const int runs = trash_.rowCount();
-  if (section() != trash_section || runs == 0) return;
   ask(tr("Empty the trash"),
       tr("Delete the %1 in the trash for good, with all that was measured? This cannot be undone.")
           .arg(counted_runs(runs)),
       tr("Empty the trash"), [this] { store_.post(&StoreReader::empty_trash); });
 }
 
-void RunListPanel::continue_run() {
-  const RunEntry* run = current_run();
-  if (section() != runs_section || !run) return;
-  if (run->info.status == RunStatus::interrupted || run->info.status == RunStatus::cancelled)
-    Q_EMIT resume_asked(chosen());
-}
-
-void RunListPanel::measure_again() {
-  const RunEntry* run = current_run();
-  if (section() == runs_section && run && run->info.status != RunStatus::running &&
-      !run->info.damaged) {
-    Q_EMIT again_asked(chosen());
-  }
-}
-
 void RunListPanel::copy_published() {
-  if (section() != published_section) return;
-  if (published_.entry(chosen()))
-    store_.post(&StoreReader::import_file, published_.listed(chosen())->file);
+  store_.post(&StoreReader::import_file, published_.listed(chosen())->file);
 }
 
 void RunListPanel::compare_chosen() {
   const std::vector<const RunEntry*> runs = selected_runs();
-  if (runs.size() != 2) return;
   // The list has the newer one on top: it is what a person wants to judge.
   store_.post(&StoreReader::compare_runs, words(runs[1]->info.id.uuid),
               words(runs[0]->info.id.uuid));
 }
 
 void RunListPanel::add_compare_menu(QMenu* menu, const RunInfo& chosen) {
-  constexpr int most = 12;
+  constexpr int most = 12, longest = 80;
   QMenu* others = menu->addMenu(tr("Compare with"));
   // Runs of the same sweep share cells; only they are worth a line here.
-  for (int row = 0; row < model_->rowCount() && others->actions().size() < most; ++row) {
-    const RunEntry* entry =
-        model_->entry(model_->index(row).data(RunListModel::uuid_role).toString());
-    if (!entry || entry->info.id == chosen.id ||
-        entry->info.start.sweep_name != chosen.start.sweep_name) {
-      continue;
+  for (const RunListModel* model : {model_, &published_}) {
+    for (int row = 0; row < model->rowCount() && others->actions().size() < most; ++row) {
+      const QModelIndex index = model->index(row);
+      const RunEntry* entry = model->entry(index.data(RunListModel::uuid_role).toString());
+      if (!entry || entry->info.id == chosen.id ||
+          entry->info.start.sweep_name != chosen.start.sweep_name) {
+        continue;
+      }
+      const QString title = shortened(index.data().toString(), longest);
+      others->addAction(
+          model == model_ ? title
+                          : tr("%1, published, on %2").arg(title, words(entry->info.start.device)),
+          this, [this, a = words(entry->info.id.uuid), b = words(chosen.id.uuid)] {
+            store_.post(&StoreReader::compare_runs, a, b);
+          });
     }
-    constexpr int longest = 80;
-    others->addAction(shortened(model_->index(row).data().toString(), longest), this,
-                      [this, a = words(entry->info.id.uuid), b = words(chosen.id.uuid)] {
-                        store_.post(&StoreReader::compare_runs, a, b);
-                      });
   }
   others->setEnabled(!others->isEmpty());
   if (others->isEmpty())

@@ -81,11 +81,11 @@ class RunListPanel : public QWidget {
   void build_actions();
   void show_more();
   void fill(QMenu* menu);
+  void update_actions();
   void update_hint();
   /// What is offered for the selected runs, and what a person says of them.
   void show_selected();
   void tell_choice(const QModelIndex& current);
-  [[nodiscard]] const RunEntry* current_run() const;
   [[nodiscard]] std::vector<const RunEntry*> selected_runs() const;
 
   void rename();
@@ -97,8 +97,6 @@ class RunListPanel : public QWidget {
   void ask_to_empty();
   void ask(const QString& title, const QString& question, const QString& yes,
            std::function<void()> act);
-  void continue_run();
-  void measure_again();
   void copy_published();
   void export_chosen();
   void compare_chosen();

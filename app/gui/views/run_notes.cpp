@@ -115,6 +115,11 @@ void RunNotes::fill() {
   note_->setReadOnly(stored_note_.size() > longest_note);
 }
 
+void RunNotes::rename(const QString& uuid, const QString& name) {
+  ++being_stored_;
+  store_.post(&StoreReader::rename_run, uuid, name);
+}
+
 bool RunNotes::keep() {
   if (tags_->isModified()) {
     static const QRegularExpression between(QStringLiteral("[\\s,]+"));

@@ -27,6 +27,8 @@ class RunNotes : public QWidget {
 
   /// What is being typed is stored, of the runs that it was typed for.
   void show_runs(const std::vector<const RunEntry*>& runs);
+  /// Of a run, as it was typed in the list.
+  void rename(const QString& uuid, const QString& name);
   /// Stores what is being typed. False: something waits to be stored, and settled() will follow.
   bool keep();
   [[nodiscard]] QLineEdit* tags() const { return tags_; }
