@@ -172,6 +172,9 @@ void say(Answer& answer);
 /// how far ahead of the next, how sure, and against the baseline at the last
 /// place. Empty: nothing was measured.
 [[nodiscard]] std::string verdict_of(const Answer& answer);
+/// Why there is none: "Nothing could be measured: 12 cells oom." Empty: some
+/// cell was measured, or there is none at all.
+[[nodiscard]] std::string nothing_measured(const std::vector<const Row*>& rows);
 
 /// The run's sweep with only the setting of a question's answer and the lengths
 /// that it lacks.

@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string_view>
+#include <vector>
 
 #include "engine/report/answer.h"
 
@@ -401,6 +404,18 @@ std::string verdict_of(const Answer& answer) {
   }
   if (all > most) text += fmt::format("; and others at {} more", all - most);
   return text + beside + ".";
+}
+
+std::string nothing_measured(const std::vector<const Row*>& rows) {
+  std::map<std::string_view, int> counts;
+  for (const Row* row : rows) {
+    if (is_measured(*row)) return {};
+    ++counts[row->cell.damaged ? damaged_status : name_of(row->cell.cell.status)];
+  }
+  std::vector<std::string> parts;
+  for (const auto& [status, count] : counts)
+    parts.push_back(fmt::format("{} {} {}", count, count == 1 ? "cell" : "cells", status));
+  return parts.empty() ? "" : fmt::format("Nothing could be measured: {}.", fmt::join(parts, ", "));
 }
 
 void say(Answer& answer) {

@@ -119,11 +119,11 @@ void widen(Comparison& comparison) {
 std::string between_in_words(const Comparison& comparison) {
   const statistics::BetweenRuns& between = comparison.between;
   std::string text = fmt::format(
-      "of what changed between the runs, {:.1f} % are taken to be the machine's, since all cells "
-      "share them, and {:.1f} % a spread of single cells; both are in the intervals",
+      "between two runs the machine itself changes: here all cells by {:.1f} % alike, and single "
+      "cells by {:.1f} % more or less; the intervals allow for both",
       100 * std::expm1(between.shift), 100 * std::expm1(between.spread));
   if (comparison.machine_moved) {
-    text += fmt::format(" (the machine's own rates moved by {:.1f} %)",
+    text += fmt::format(" (the rates measured of it moved by {:.1f} %)",
                         100 * std::expm1(*comparison.machine_moved));
   }
   return text;
@@ -348,7 +348,7 @@ void add_disturbed(const Comparison& comparison, std::vector<std::string>& notes
                                         {"B", &comparison.run_b, &ComparedCell::b}}) {
     if (const std::string disturbed = disturbed_cells_in_words(*run, rows_of(comparison, side));
         !disturbed.empty())
-      notes.push_back(fmt::format("{}: {}", name, disturbed));
+      notes.push_back(fmt::format("of the cells compared, in {}: {}", name, disturbed));
   }
 }
 

@@ -26,11 +26,14 @@ using store::Reader;
 using store::Statement;
 using store::Transaction;
 
-/// Both are answered from indices alone.
+/// All are answered from indices alone.
 constexpr std::string_view counts =
     "(SELECT count(*) FROM heats WHERE run_number = number), "
     "(SELECT count(*) FROM heats CROSS JOIN cells ON cells.heat_id = heats.id "
-    "WHERE run_number = number AND cells.status IN ('wrong', 'crashed', 'timeout'))";
+    "WHERE run_number = number AND cells.status IN ('wrong', 'crashed', 'timeout')), "
+    "EXISTS (SELECT 1 FROM heats WHERE run_number = number) AND NOT EXISTS "
+    "(SELECT 1 FROM heats CROSS JOIN cells ON cells.heat_id = heats.id "
+    "WHERE run_number = number AND cells.status = 'ok')";
 
 constexpr std::array<std::string_view, 4> status_names{"running", "done", "cancelled",
                                                        "interrupted"};
@@ -78,6 +81,7 @@ RunInfo read_run(const Statement& row) {
   store::visit_state(read, status, info);
   read(info.heats_done);
   read(info.cells_failed);
+  read(info.nothing_measured);
   info.damaged = print != store::fingerprint_of(info.id.uuid, info.start);
   set_status(info, status);
   return info;

@@ -57,6 +57,7 @@ struct RunInfo {
   std::int64_t started_unix_ms = 0, finished_unix_ms = 0;
   int heats_done = 0;
   int cells_failed = 0;              // wrong, crashed or timeout
+  bool nothing_measured = false;     // there are cells, and none has a time
   bool damaged = false;              // the values it started with do not match their fingerprint
   std::string name;                  // a person's own; empty: the sweep's serves
   std::int64_t trashed_unix_ms = 0;  // since when it lies in the trash; 0: it does not

@@ -129,6 +129,7 @@ QString status_words(const RunEntry& entry) {
   const bool waits = entry.progress && is_paused(*entry.progress);
   QString text = words(waits ? paused_words : name_of(run.status));
   if (run.damaged) text = QStringLiteral("damaged, ") + text;
+  if (run.nothing_measured) text += QStringLiteral(", nothing measured");
   if (run.cells_failed == 1) text += QStringLiteral(", 1 cell failed");
   if (run.cells_failed > 1) text += QStringLiteral(", %1 cells failed").arg(run.cells_failed);
   return text;
@@ -268,6 +269,8 @@ QVariant RunListModel::data(const QModelIndex& index, int role) const {
       return words(run.tag);
     case damaged_role:
       return run.damaged;
+    case nothing_role:
+      return run.nothing_measured;
     default:
       return {};
   }

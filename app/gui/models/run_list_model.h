@@ -37,6 +37,7 @@ class RunListModel : public QAbstractListModel {
     search_role,    // every word a person may look for
     tags_role,      // parted by spaces
     damaged_role,   // some stored value does not match its fingerprint
+    nothing_role,   // no cell was measured
   };
 
   using QAbstractListModel::QAbstractListModel;

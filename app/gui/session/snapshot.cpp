@@ -183,6 +183,8 @@ void draw(RunSnapshot& run) {
   run.answers = answers_of(part, request.x);
   if (const auto settings = report::make_answers(part, request.x); settings.size() == 1)
     run.verdict = words(report::verdict_of(settings.front()));
+  if (run.verdict.isEmpty())
+    run.verdict = words(report::nothing_measured(report::all_rows(part.rows)));
   // Figures are of summaries; a panel's copies are small without the samples.
   report::Table stages = report::without_rows(run.table);
   if (run.of_models) stages.rows = rows_of_stages(run);

@@ -271,7 +271,8 @@ void AnswerPanel::save() {
   QStringList endings;
   for (const report::TableFormatName& form : report::table_formats())
     endings.append(words(form.extension));
-  ask_for_new_file(this, tr("Save the answer"), file_stem(*run_, QStringLiteral("answer")), endings,
+  ask_for_new_file(this, tr("Save the answer"),
+                   file_stem(run_->table.run, QStringLiteral("answer")), endings,
                    [this, answer = *advice()](const QString& file) {
                      const Status written = write_answer_file(answer, file);
                      if (written) {

@@ -21,6 +21,7 @@
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/reading_table.h"
+#include "app/gui/views/run_export.h"
 #include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
@@ -231,7 +232,9 @@ bool ComparisonView::has_figure() const {
 }
 
 void ComparisonView::export_figure() {
-  export_chart(*chart_, QStringLiteral("comparison"),
+  const report::Comparison& shown = model_.comparison()->comparison;
+  export_chart(*chart_,
+               file_stem(shown.run_b, QStringLiteral("against-%1").arg(shown.run_a.number)),
                [this](const QString& said) { Q_EMIT succeeded(said); });
 }
 

@@ -62,6 +62,10 @@ bool MessageBar::eventFilter(QObject* watched, QEvent* event) {
   return QFrame::eventFilter(watched, event);
 }
 
+bool MessageBar::stays() const {
+  return !close_->isHidden();
+}
+
 void MessageBar::lie_at_the_foot() {
   if (isHidden() || page_ == nullptr) return;
   const int height = layout()->totalHeightForWidth(page_->width());

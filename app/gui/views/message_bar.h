@@ -47,7 +47,7 @@ class MessageBar : public QFrame {
   void show_sentence(const QString& sentence, const QString& mend, bool error);
   void paint_ground();
   void lie_at_the_foot();
-  [[nodiscard]] bool stays() const { return !close_->isHidden(); }
+  [[nodiscard]] bool stays() const;
 
   QWidget* page_;  // null in a layout
   QLabel* label_;

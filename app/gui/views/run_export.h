@@ -10,9 +10,14 @@
 
 namespace attnscope::gui {
 
-/// The run's name and what is shown of it, without what shells and file systems stumble over.
-[[nodiscard]] inline QString file_stem(const RunSnapshot& run, const QString& suffix) {
-  QString stem = QStringLiteral("%1-%2").arg(words(run.table.run.start.sweep_name), suffix);
+/// The run's name and number and what is shown of it, "quick-12-time", without what shells and file
+/// systems stumble over.
+[[nodiscard]] inline QString file_stem(const RunInfo& run, const QString& suffix) {
+  constexpr int longest = 80;
+  QString stem = QStringLiteral("%1-%2-%3")
+                     .arg(words(title_of(run)).left(longest))
+                     .arg(run.number)
+                     .arg(suffix);
   for (QChar& letter : stem) {
     if (!letter.isLetterOrNumber() && letter != QLatin1Char('-')) letter = QLatin1Char('-');
   }

@@ -34,7 +34,9 @@ namespace {
 constexpr int row_margin = 8, dot = 8;  // px of a row of the list
 
 QColor status_color(const QModelIndex& index, const QPalette& palette) {
-  if (index.data(RunListModel::damaged_role).toBool()) return error_text(palette);
+  for (const int role : {RunListModel::damaged_role, RunListModel::nothing_role}) {
+    if (index.data(role).toBool()) return error_text(palette);
+  }
   const QVariant status = index.data(RunListModel::status_role);
   if (!status.isValid()) return faint_text(palette);
   switch (static_cast<RunStatus>(status.toInt())) {

@@ -468,7 +468,7 @@ void RunView::copy_table(report::TableFormat format) {
 
 void RunView::export_table(report::TableFormat format) {
   if (!run_) return;
-  ask_for_new_file(this, tr("Export table"), file_stem(*run_, QStringLiteral("table")),
+  ask_for_new_file(this, tr("Export table"), file_stem(run_->table.run, QStringLiteral("table")),
                    {words(report::name_of(format).extension)},
                    [this, text = table_->text(format)](const QString& file) {
                      const Status written = write_file(file.toStdString(), text);
@@ -482,7 +482,8 @@ void RunView::export_table(report::TableFormat format) {
 
 void RunView::export_figure() {
   if (!run_) return;
-  export_chart(*chart_, file_stem(*run_, words(report::view_of(chosen_view(*first_view_)).key)),
+  export_chart(*chart_,
+               file_stem(run_->table.run, words(report::view_of(chosen_view(*first_view_)).key)),
                [this](const QString& said) { Q_EMIT succeeded(said); });
 }
 
