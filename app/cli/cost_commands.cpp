@@ -261,6 +261,24 @@ Result<json> costs_of(WorkerProcess& worker, const AttentionPattern& pattern,
                     {"threads", point.threads > 0 ? point.threads : worker_cores(worker.hello())}});
 }
 
+/// No processor's core and no GPU does more multiply-adds a second, counted as two each: what takes
+/// so long at this rate takes at least so long.
+constexpr double flop_per_core = 2e11, flop_per_gpu = 2e15;
+
+double rate_above_all(const HeatPoint& point, int cores) {
+  if (point.device != DeviceKind::cpu) return flop_per_gpu;
+  return flop_per_core * (point.threads > 0 ? std::min(point.threads, cores) : cores);
+}
+
+/// What the machine has free for a sweep on its processors; nothing: it is not known.
+std::optional<double> free_bytes(const json& hello, DeviceKind device) {
+  const auto machine = hello.find("device");
+  if (device != DeviceKind::cpu || machine == hello.end()) return std::nullopt;
+  const auto bytes = machine->find("available_bytes");
+  const bool is_known = bytes != machine->end() && bytes->is_number();
+  return is_known ? std::optional(bytes->get<double>()) : std::nullopt;
+}
+
 /// Every implementation with this pattern; possible where one setting of the sweep takes it.
 json pairs_with(WorkerProcess& worker, const Sweep& sweep, const NamedPattern& named) {
   const AttentionPattern& pattern = named.pattern;
@@ -289,11 +307,13 @@ json pairs_with(WorkerProcess& worker, const Sweep& sweep, const NamedPattern& n
          });
   }
   const HeatPoint& largest = largest_point(sweep);
-  take(costs_of(worker, pattern, largest, window_of(sweep, true)),
-       [&](json& pair, const json& row) {
-         if (row.value("reason", "").empty())
-           pair["item_bytes"] = tensor_bytes(largest) + row.value("peak_bytes", 0.0);
-       });
+  take(
+      costs_of(worker, pattern, largest, window_of(sweep, true)), [&](json& pair, const json& row) {
+        if (!row.value("reason", "").empty()) return;
+        pair["item_bytes"] = tensor_bytes(largest) + row.value("peak_bytes", 0.0);
+        pair["least_seconds"] =
+            row.value("executed_flop", 0.0) / rate_above_all(largest, worker_cores(worker.hello()));
+      });
   return pairs;
 }
 
@@ -308,6 +328,8 @@ json foreseen(WorkerProcess& worker, const Sweep& sweep, bool all_patterns) {
                  {"batch_max", largest.batch_max},
                  {"batch_memory_mb", largest.batch_memory_mb},
                  {"pairs", json::array()}};
+  if (const auto bytes = free_bytes(worker.hello(), largest.device))
+    answer["available_bytes"] = *bytes;
   for (const NamedPattern& pattern : with_own_patterns(
            sweep, all_patterns ? shipped_patterns(sweep) : std::vector<NamedPattern>())) {
     for (json& pair : pairs_with(worker, sweep, pattern)) {
@@ -325,12 +347,10 @@ json foreseen(WorkerProcess& worker, const Sweep& sweep, bool all_patterns) {
 
 /// The contenders alone, each pair once.
 std::string as_text(const Sweep& sweep, const json& answer) {
-  const auto seconds = answer.at("longest_seconds").get<double>();
-  std::string text = fmt::format(
-      "{}, {}; at most {:.{}f} s of measuring, on a busy machine twice that, besides set-up and "
-      "checks\n\n",
-      counted(answer.at("heats").get<std::size_t>(), "heat"),
-      counted(answer.at("cells").get<std::size_t>(), "cell"), seconds, seconds < 10 ? 1 : 0);
+  const auto longest = answer.at("longest_seconds").get<double>();
+  const double free = answer.value("available_bytes", std::numeric_limits<double>::infinity());
+  double least = 0;  // of one pass of each contender at the largest point
+  std::string text;
   std::size_t width = 32;
   for (const Contender& contender : contenders_of(sweep))
     width = std::max(width, contender.id_without_window().size());
@@ -339,22 +359,32 @@ std::string as_text(const Sweep& sweep, const json& answer) {
     const std::string id = contender.id_without_window();
     if (!listed.insert(id).second) continue;
     std::string words;
+    double seconds = 0;
     for (const json& pair : answer.at("pairs")) {
       if (pair.at("pattern") != (contender.model.empty() ? contender.pattern : contender.model) ||
           pair.at("implementation") != contender.implementation)
         continue;
       words = pair.at("reason").get<std::string>();
       if (!words.empty()) continue;
-      words =
-          pair.contains("item_bytes")
-              ? fmt::format("{} for an item of {} tokens",
-                            report::format_bytes(pair.at("item_bytes").get<double>()),
-                            answer.at("largest_tokens").get<std::int64_t>())
-              : fmt::format("not at {} tokens", answer.at("largest_tokens").get<std::int64_t>());
+      seconds = pair.value("least_seconds", 0.0);
+      const auto tokens = answer.at("largest_tokens").get<std::int64_t>();
+      const double bytes = pair.value("item_bytes", 0.0);
+      words = bytes > 0 ? fmt::format("{} for an item of {} tokens{}", report::format_bytes(bytes),
+                                      tokens, bytes > free ? ", more than is free" : "")
+                        : fmt::format("not at {} tokens", tokens);
     }
+    least += seconds;
     text += fmt::format("{:<{}} {}\n", id, width, words);
   }
-  return text;
+  const bool takes_longer = least > longest;
+  const double seconds = takes_longer ? least : longest;
+  return fmt::format("{}, {}; {} {:.{}f} s of measuring, {}besides set-up and checks\n\n",
+                     counted(answer.at("heats").get<std::size_t>(), "heat"),
+                     counted(answer.at("cells").get<std::size_t>(), "cell"),
+                     takes_longer ? "more than" : "at most", seconds, seconds < 10 ? 1 : 0,
+                     takes_longer ? "since even one pass takes that long, "
+                                  : "on a busy machine twice that, ") +
+         text;
 }
 
 void foresee(Session& session, const ForeseeCommand& arguments) {

@@ -48,8 +48,11 @@ class NewRunDialogTest : public QObject {
     QTRY_VERIFY(dialog_->is_checked());
   }
   void add_pattern(const char* name) const {
-    for (QAction* action : find<QPushButton>("add_pattern")->menu()->actions())
-      if (action->text() == QLatin1String(name)) return action->trigger();
+    QList<QAction*> actions = find<QPushButton>("add_pattern")->menu()->actions();
+    for (qsizetype i = 0; i < actions.size(); ++i) {
+      if (actions[i]->text() == QLatin1String(name)) return actions[i]->trigger();
+      if (actions[i]->menu()) actions.append(actions[i]->menu()->actions());
+    }
     QFAIL(name);
   }
   /// As an editor saves: into the file, or another in its place.
@@ -251,6 +254,24 @@ class NewRunDialogTest : public QObject {
     QVERIFY2(estimate.contains(QStringLiteral("memory")), qPrintable(estimate));
     QVERIFY2(estimate.contains(QStringLiteral("full/dense")), qPrintable(estimate));
     QVERIFY2(estimate.contains(QStringLiteral("2048")), qPrintable(estimate));
+    QVERIFY(estimate.contains(QStringLiteral("up to")));
+    QVERIFY(!find<QLabel>("too_much")->isVisible());
+
+    forecast.free_bytes = 50 * mebibyte;
+    forecast.pairs[dense].least_seconds = 86'400;
+    dialog_->set_forecast(forecast);
+    QVERIFY(find<QLabel>("estimate")->text().contains(QStringLiteral("more than 24 h")));
+    const QString warned = find<QLabel>("too_much")->text();
+    QVERIFY2(warned.startsWith(QStringLiteral("full/dense needs")), qPrintable(warned));
+    QVERIFY(find<QPushButton>("start_run")->isEnabled());
+  }
+
+  void AnImplementationThatThereIsNot_CannotBeStarted() {
+    QVERIFY(dialog_->begin_with(
+        QStringLiteral(R"({"contenders": ["full/nope"], "sequence_tokens": 64})")));
+    QTRY_VERIFY(dialog_->is_checked());
+    QVERIFY(find<QLabel>("contenders_problem")->text().contains(QStringLiteral("full/nope")));
+    QVERIFY(!find<QPushButton>("start_run")->isEnabled());
   }
 
   void OtherAxes_AreBehindAdvancedAndSaidThereWhenWrong() {

@@ -137,7 +137,7 @@ bool SweepForecast::read(const QByteArray& printed) {
   forecast_ = {};
   for (const QJsonObject& pair : printed_objects(printed, QStringLiteral("pairs"))) {
     const QJsonValue bytes = pair.value(QLatin1String("item_bytes"));
-    Forecast::Pair read{text_at(pair, "reason"), std::nullopt};
+    Forecast::Pair read{text_at(pair, "reason"), std::nullopt, number_at(pair, "least_seconds")};
     if (bytes.isDouble()) read.item_bytes = bytes.toDouble();
     forecast_.pairs.insert_or_assign({text_at(pair, "pattern"), text_at(pair, "implementation")},
                                      std::move(read));
@@ -147,6 +147,8 @@ bool SweepForecast::read(const QByteArray& printed) {
   forecast_.largest_tokens = root.value(QLatin1String("largest_tokens")).toInteger();
   forecast_.batch_max = number_at(root, "batch_max", 1);
   forecast_.batch_bytes = number_at(root, "batch_memory_mb") * mebibyte;
+  if (root.contains(QLatin1String("available_bytes")))
+    forecast_.free_bytes = number_at(root, "available_bytes");
   return !forecast_.pairs.empty();
 }
 

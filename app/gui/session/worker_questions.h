@@ -96,11 +96,13 @@ struct Forecast {
   struct Pair {
     QString reason;                    // why it cannot be measured; empty: it can
     std::optional<double> item_bytes;  // of one item at the largest point
+    double least_seconds = 0;          // of one pass there
   };
   std::map<PatternAndImplementation, Pair> pairs;
   qint64 largest_tokens = 0;
   double batch_max = 1, batch_bytes = 0;
-  QString problem;  // nobody answered, and why
+  std::optional<double> free_bytes;  // of the machine
+  QString problem;                   // nobody answered, and why
 };
 
 class SweepForecast : public ProgramQuestion {

@@ -182,12 +182,34 @@ void ContenderChips::fill_menu(const std::vector<Named>& patterns) {
   add_->setText(of_models_ ? tr("Add a model") : tr("Add a pattern"));
   add_->menu()->clear();
   add_->menu()->setToolTipsVisible(true);
+  // Re-rankers by what they keep of a document.
+  std::map<Kept, QMenu*> parts;
   for (const auto& [name, tip] : patterns) {
     if (shown_.contains(name)) continue;
-    QAction* action = add_->menu()->addAction(name, this, [this, name = name] { add_line(name); });
+    QMenu* menu = add_->menu();
+    if (of_models_) {
+      QMenu*& part = parts[family_of_row(name.toStdString()).keeps()];
+      if (part == nullptr) part = new QMenu(menu);
+      menu = part;
+      menu->setToolTipsVisible(true);
+    }
+    QAction* action = menu->addAction(name, this, [this, name = name] { add_line(name); });
     action->setToolTip(tip);
   }
+  for (const auto& [kept, part] : parts) {
+    part->setTitle(tr("Keeps %1 of a document").arg(words(name_of(kept))));
+    add_->menu()->addMenu(part);
+  }
   add_->setEnabled(!add_->menu()->isEmpty());
+}
+
+QString ContenderChips::problem() const {
+  if (listed_.isEmpty()) return {};  // nobody has said which there are
+  for (const auto& [pattern, implementation] : checked_) {
+    if (std::ranges::find(listed_, implementation, &ListedImplementation::id) == listed_.end())
+      return tr("There is no implementation %1.").arg(id_of({pattern, implementation}));
+  }
+  return {};
 }
 
 void ContenderChips::turn(const PatternAndImplementation& pair, bool on) {

@@ -39,6 +39,8 @@ class ContenderChips : public QWidget {
   void set_impossible(std::map<PatternAndImplementation, QString> reasons);
   /// Of the checks.
   void set_problem(const QString& sentence);
+  /// One is checked that this program cannot have; empty: none.
+  [[nodiscard]] QString problem() const;
   /// In the order in which they were first checked.
   [[nodiscard]] const std::vector<PatternAndImplementation>& checked() const { return checked_; }
 

@@ -64,22 +64,34 @@ QString summary_of(const SweepDraft& draft) {
            draft.fields.at(QStringLiteral("device")));
 }
 
-/// The most that these contenders need, with the one that needs most; empty when nothing is known.
-QString memory_words(const Forecast& forecast,
-                     const std::vector<PatternAndImplementation>& contenders) {
-  double most = 0;
-  QString whose;
+/// What the contenders of a sweep are foreseen to need.
+struct Need {
+  double bytes = 0;  // of the one that needs most; 0: not known
+  QString whose = {};
+  double seconds = 0;  // for one pass of each at the largest point, at least
+};
+
+Need need_of(const Forecast& forecast, const std::vector<PatternAndImplementation>& contenders) {
+  Need need;
   for (const PatternAndImplementation& contender : contenders) {
     const auto found = forecast.pairs.find(contender);
-    if (found == forecast.pairs.end() || found->second.item_bytes.value_or(0) <= most) continue;
-    most = *found->second.item_bytes;
-    whose = contender.first + QLatin1Char('/') + contender.second;
+    if (found == forecast.pairs.end()) continue;
+    need.seconds += found->second.least_seconds;
+    const double bytes = found->second.item_bytes.value_or(0);
+    if (bytes <= need.bytes) continue;
+    need.bytes = bytes;
+    need.whose = contender.first + QLatin1Char('/') + contender.second;
   }
-  if (most <= 0) return {};
+  return need;
+}
+
+QString memory_words(const Forecast& forecast, const Need& need) {
+  if (need.bytes <= 0) return {};
   // The largest batch that fits the sweep's memory is taken, and one item even where it does not.
-  const double bytes = std::max(most, std::min(forecast.batch_bytes, most * forecast.batch_max));
+  const double bytes =
+      std::max(need.bytes, std::min(forecast.batch_bytes, need.bytes * forecast.batch_max));
   return NewRunDialog::tr("about %1 of memory (%2 at %3 tokens)")
-      .arg(words(report::format_bytes(bytes)), whose)
+      .arg(words(report::format_bytes(bytes)), need.whose)
       .arg(forecast.largest_tokens);
 }
 
@@ -113,6 +125,7 @@ NewRunDialog::NewRunDialog(QWidget* parent)
       more_(new QToolButton),
       advanced_(new QWidget),
       problem_(new ProblemLabel("other_problem")),
+      too_much_(new ProblemLabel("too_much")),
       estimate_(new QLabel),
       start_(button(tr("Start run"), "start_run",
                     tr("Measure this sweep (Return in a field, or Ctrl+Return)"))),
@@ -259,6 +272,7 @@ QWidget* NewRunDialog::build_foot() {
   auto* foot = new QWidget;
   auto* column = new QVBoxLayout(foot);
   column->addWidget(problem_);
+  column->addWidget(too_much_);
   column->addLayout(line);
   connect(start_, &QPushButton::clicked, this, &NewRunDialog::start);
   connect(close_, &QPushButton::clicked, this, &QDialog::reject);
@@ -393,6 +407,7 @@ void NewRunDialog::set_device(const QString& kind) {
 void NewRunDialog::set_implementations(const QList<ListedImplementation>& implementations,
                                        const QString& problem) {
   contenders_->set_implementations(implementations, problem);
+  if (is_checked()) show_checked(checked_);
 }
 
 void NewRunDialog::set_devices(const QList<ListedDevice>& devices) {
@@ -484,6 +499,8 @@ void NewRunDialog::check_later(std::function<CheckedDraft()> work) {
 
 void NewRunDialog::show_checked(CheckedDraft checked) {
   checked_ = std::move(checked);
+  if (const QString unknown = contenders_->problem(); !unknown.isEmpty())
+    checked_.problems.try_emplace(QStringLiteral("contenders"), unknown);
   const bool ok = checked_.ok();
   bool behind = false;
   const auto problem_of = [this](const QString& key) {
@@ -530,17 +547,29 @@ void NewRunDialog::hideEvent(QHideEvent* event) {
 }
 
 void NewRunDialog::show_estimate() {
+  too_much_->set_problem({});
   if (!checked_.ok()) return estimate_->clear();
+  const Need need = foreseeing_ ? Need() : need_of(forecast_, contenders_->checked());
   QStringList parts{counted(checked_.heats, tr("heat"), tr("heats")),
                     counted(checked_.cells, tr("cell"), tr("cells")),
-                    tr("up to %1 of measuring, with set-up and checks on top")
-                        .arg(duration_words(checked_.longest_seconds))};
-  const QString memory = foreseeing_ ? tr("its memory is being foreseen…")
-                                     : memory_words(forecast_, contenders_->checked());
+                    need.seconds > checked_.longest_seconds
+                        ? tr("more than %1 of measuring, since even one pass takes that long")
+                              .arg(duration_words(need.seconds))
+                        : tr("up to %1 of measuring, with set-up and checks on top")
+                              .arg(duration_words(checked_.longest_seconds))};
+  const QString memory =
+      foreseeing_ ? tr("its memory is being foreseen…") : memory_words(forecast_, need);
   if (!memory.isEmpty()) parts.append(memory);
   if (!foreseeing_ && !forecast_.problem.isEmpty())
     parts.append(tr("what is possible is not known: %1").arg(forecast_.problem));
   estimate_->setText(parts.join(QStringLiteral(" · ")));
+  if (forecast_.free_bytes && need.bytes > *forecast_.free_bytes) {
+    too_much_->set_problem(
+        tr("%1 needs %2 at %3 tokens, and %4 is free: what does not fit is not measured (oom).")
+            .arg(need.whose, words(report::format_bytes(need.bytes)))
+            .arg(forecast_.largest_tokens)
+            .arg(words(report::format_bytes(*forecast_.free_bytes))));
+  }
 }
 
 void NewRunDialog::start() {

@@ -119,6 +119,7 @@ class NewRunDialog : public QDialog {
   QWidget* advanced_;
   std::map<QString, Field> fields_;
   ProblemLabel* problem_;
+  ProblemLabel* too_much_;  // for this machine's memory
   QLabel* estimate_;
   QPushButton *start_, *close_;
   LatestJob job_;  // last, so that it has ended before anything else goes
