@@ -101,7 +101,6 @@ ComparePage::ComparePage(RunListModel* runs, const StoreThread& store)
 
 QWidget* ComparePage::build_side() {
   auto* side = new QWidget;
-  side->setMinimumWidth(200);
   auto* layout = new QVBoxLayout(side);
   layout->setContentsMargins(space::around);
   layout->addWidget(run_list_, 1);

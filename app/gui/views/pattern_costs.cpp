@@ -73,7 +73,7 @@ PatternCosts::PatternCosts(QWidget* parent)
     : QWidget(parent),
       table_(new QTableView),
       problem_(new ProblemLabel("costs_problem")),
-      note_(plain_label("costs_note", tr("Run a sweep once to see the limit of this machine."))),
+      note_(plain_label("costs_note")),
       run_note_(plain_label("new_run_note")),
       run_(new QPushButton) {
   build_table();
@@ -207,7 +207,8 @@ void PatternCosts::refresh() {
   arrange();
   const bool failed = counted_.a && !*counted_.a;
   problem_->set_problem(failed ? words(counted_.a->error().message) : QString());
-  note_->setVisible(!machine_);
+  note_->setText(machine_ ? tr("Limit here: by the rates of %1.").arg(machine_->from)
+                          : tr("Run a sweep once to see the limit of this machine."));
   refresh_run();
 }
 
@@ -235,11 +236,13 @@ int PatternCosts::longest_word() const {
 // Where the values have no room beside the titles they stand beneath them: nothing is cut.
 void PatternCosts::arrange() {
   if (!a_) return;
+  // Not of the numbers that stand there just now: they come one after the other.
+  const int usual = fontMetrics().horizontalAdvance(QStringLiteral("88.88×"));
   QStringList values{a_->title};
   if (b_) values << b_->title << tr("A over B");
   int needed = longest_word();
   for (qsizetype i = 0; i < values.size(); ++i) {
-    int widest = fontMetrics().horizontalAdvance(QLatin1String(value_names[i]));
+    int widest = std::max(usual, fontMetrics().horizontalAdvance(QLatin1String(value_names[i])));
     for (const CostRow& row : rows_) {
       widest = std::max(widest, fontMetrics().horizontalAdvance(value_of(row, i).text));
     }

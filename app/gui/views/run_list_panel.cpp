@@ -292,7 +292,7 @@ QLayout* RunListPanel::build_head() {
   sections_->setAccessibleName(tr("Which runs are listed"));
   sections_->setDrawBase(false);
   sections_->setExpanding(true);
-  sections_->setUsesScrollButtons(true);
+  sections_->setUsesScrollButtons(false);  // none of the three hides
   search_->setPlaceholderText(tr("Search runs"));
   search_->setAccessibleName(tr("Search runs"));
   search_->setToolTip(tr("Words of name, tags, device, date and note (Ctrl+F)"));
