@@ -324,6 +324,8 @@ class MainWindowTest : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(view->run() && !view->run()->table.rows.empty(), patience_ms);
     QTRY_VERIFY2(view->chart()->height() >= window_->height() * 6 / 10,
                  qPrintable(QString::number(view->chart()->height())));
+    QTRY_VERIFY(window_->findChild<QLineEdit*>(QStringLiteral("run_tags"))->isVisible());
+    QTRY_VERIFY(window_->findChild<QComboBox*>(QStringLiteral("page_baseline"))->isVisible());
     for (const char* tab : {"answer", "table", "cell", "samples"}) {
       view->show_tab(QLatin1String(tab));
       QStringList controls{QStringLiteral("the pages")};

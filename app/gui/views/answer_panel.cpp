@@ -113,6 +113,10 @@ QLayout* AnswerPanel::build_head() {
   measure->setObjectName(QStringLiteral("measure_exactly_button"));
   measure->setDefaultAction(measure_);
   measure->setFocusPolicy(Qt::StrongFocus);
+  // While there is something to measure.
+  const auto show = [this, measure] { measure->setVisible(measure_->isEnabled()); };
+  connect(measure_, &QAction::changed, measure, show);
+  show();
   auto* line = new QHBoxLayout;
   line->addWidget(settings_);
   line->addWidget(question_);
