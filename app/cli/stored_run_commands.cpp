@@ -75,6 +75,13 @@ void describe(Session& session, const DescribeCommand& arguments) {
                                       in_a_sentence(tag)));
     }
   }
+  constexpr std::size_t longest_note = 10'000;  // as in the window
+  if (arguments.note && arguments.note->size() > longest_note) {
+    return session.fail(exit_wrong_use,
+                        fmt::format("the note has {} bytes, and a note has at most {}; put the "
+                                    "text into a file of its own",
+                                    arguments.note->size(), longest_note));
+  }
   if (arguments.name && arguments.runs.size() > 1) {
     return session.fail(exit_wrong_use,
                         "--name is for one run; name several runs one after the other");

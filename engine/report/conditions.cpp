@@ -41,11 +41,15 @@ std::string drift_in_words(const Row& row) {
 std::string disturbance_in_words(const Row& row) {
   std::vector<std::string> reasons;
   if (row.cell.basis.is_disturbed) {
-    reasons.push_back(
-        fmt::format("{} of {} samples waited for cores, too many of its heat to rest on the others "
-                    "(other processes kept {} cores busy, beside the {} it uses)",
-                    held_up_samples(row), row.cell.cell.samples.size(),
-                    three_digits(median_foreign_load(row)), std::max(row.cell.point.threads, 1)));
+    constexpr double noticed = 0.05;  // cores
+    const double load = median_foreign_load(row);
+    reasons.push_back(fmt::format(
+        "{} of {} samples waited for cores, too many of its heat to rest on the others "
+        "({})",
+        held_up_samples(row), row.cell.cell.samples.size(),
+        load < noticed ? "who took them is not seen from here: another container, or the host"
+                       : fmt::format("other processes kept {} cores busy, beside the {} it uses",
+                                     three_digits(load), std::max(row.cell.point.threads, 1))));
   }
   if (has_many_outliers(row)) {
     reasons.push_back(fmt::format("{} of {} samples are outliers", outlier_samples(row),

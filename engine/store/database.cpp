@@ -135,8 +135,8 @@ std::string sentence_of(const DatabaseError& error, const std::filesystem::path&
           name);
     case SQLITE_FULL:
       return fmt::format(
-          "the disk that holds the database {} is full; what was stored before is safe: free some "
-          "space, then go on",
+          "the disk that holds {} is full; what was stored before is safe: free some space, or use "
+          "a file on another disk, then go on",
           name);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:

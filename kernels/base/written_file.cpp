@@ -107,8 +107,9 @@ Result<WrittenFile> WrittenFile::beside(const std::filesystem::path& target, Rea
 
 Status WrittenFile::outcome() const {
   if (error_ == 0) return {};
-  return fail("{}: cannot be written: {}; make room, or name a file elsewhere", target_.string(),
-              system_reason(error_));
+  const bool is_full = error_ == ENOSPC || error_ == EDQUOT || error_ == EFBIG;
+  return fail("{}: cannot be written: {}; {}name a file elsewhere", target_.string(),
+              system_reason(error_), is_full ? "make room, or " : "");
 }
 
 Status WrittenFile::write(std::span<const std::byte> bytes) {

@@ -71,6 +71,7 @@ TEST_F(OwnWordsCommands, Describe_WithNothingToSayIsWrongUse) {
   refused({"describe", "1", "--tag", "two words"}, 2, "'two words' is not one word");
   refused({"describe", "1", "--tag", " "}, 2, "is not one word");
   refused({"describe", "1", "last", "--name", "x"}, 2, "one run");
+  refused({"describe", "1", "--note", std::string(10'001, 'x')}, 2, "at most 10000");
 }
 
 TEST_F(OwnWordsCommands, ARunGoesToTheTrashAndBack) {

@@ -102,6 +102,7 @@ void AnswerPanel::build_actions() {
   add(tr("Go to the question"), "go_to_question", &AnswerPanel::go_to_question, tr("Ctrl+J"));
   add(tr("Lengths from a file…"), "choose_lengths", &AnswerPanel::choose_file);
   measure_ = add(tr("Measure exactly"), "measure_exactly", &AnswerPanel::measure);
+  measure_->setEnabled(false);
   copy_ = add(tr("Copy answer"), "copy_answer", &AnswerPanel::copy);
   save_ = add(tr("Save answer…"), "save_answer", &AnswerPanel::save);
   save_->setToolTip(tr("As a text, a table or data, as the file's ending says"));
