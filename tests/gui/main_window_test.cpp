@@ -347,6 +347,44 @@ class MainWindowTest : public QObject {
     }
   }
 
+  void TextOfTwiceTheSize_IsCutNowhereInASmallWindow() {
+    std::vector<Contender> twenty;
+    for (int window = 1; window <= 20; ++window)
+      twenty.push_back(contender("sparse", "segment", Window::of(window)));
+    {
+      Store store = open_store(database());
+      const RunId run = begin_run_with(store, "live", {}, 84);
+      QVERIFY(store.add_heat(run, made_up_heat(0, 64, twenty)).has_value());
+      QVERIFY(store.add_heat(run, made_up_heat(1, 4096, twenty)).has_value());
+    }
+    keep_text_size(200);
+    apply_text_size();
+    open_window();
+    window_->resize(1000, 650);
+    keep_text_size(100);
+    apply_text_size();
+    RunView* view = page()->run_view();
+    QTRY_VERIFY_WITH_TIMEOUT(view->run() && !view->run()->table.rows.empty(), patience_ms);
+    QTRY_VERIFY(page()->progress()->isVisible());
+    for (const auto at :
+         {MainWindow::compare_page, MainWindow::patterns_page, MainWindow::attention_page}) {
+      window_->show_page(at);
+      QTRY_COMPARE(window_->size(), QSize(1000, 650));
+      const auto cut = [this] {
+        QStringList labels;
+        for (const QLabel* label : window_->findChildren<QLabel*>()) {
+          const bool is_low = label->wordWrap()
+                                  ? label->height() < label->heightForWidth(label->width())
+                                  : label->width() < label->sizeHint().width();
+          if (label->isVisible() && !label->text().isEmpty() && is_low)
+            labels.append(label->objectName() + QLatin1Char(':') + label->text());
+        }
+        return labels;
+      };
+      QTRY_VERIFY2(cut().isEmpty(), qPrintable(cut().join(QLatin1Char('\n'))));
+    }
+  }
+
   void Keys_SwitchPages() {
     open_window();
     QTest::keyClick(window_.get(), Qt::Key_2, Qt::ControlModifier);

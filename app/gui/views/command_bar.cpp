@@ -26,12 +26,12 @@ QAction* action(QObject* parent, const QString& text, const QString& shortcut) {
   return made;
 }
 
-/// A push button that is its action: text, tooltip, whether it can be pressed. A tool button on a
-/// tool bar would look like a label.
+/// A push button that is its action: text (or the shorter one that is its data), tooltip, whether
+/// it can be pressed. A tool button on a tool bar would look like a label.
 QPushButton* button_of(QAction* action) {
   auto* button = new QPushButton;
   const auto follow = [button, action] {
-    button->setText(action->text());
+    button->setText(action->data().isValid() ? action->data().toString() : action->text());
     button->setToolTip(action->toolTip());
     button->setEnabled(action->isEnabled());
   };
@@ -58,6 +58,8 @@ CommandBar::CommandBar(QWidget* parent)
   setContextMenuPolicy(Qt::PreventContextMenu);
   setToolButtonStyle(Qt::ToolButtonTextOnly);
 
+  // Pages name it at length, which the menu and the tip have room for.
+  run_->setData(run_->text());
   run_button_ = add_button(run_, "run");
   run_button_->setDefault(true);
   add_picker(tr("&Device"), device_);

@@ -2,7 +2,6 @@
 #include "app/gui/views/progress_strip.h"
 
 #include <QAction>
-#include <QHBoxLayout>
 #include <QLabel>
 #include <QProgressBar>
 #include <QPushButton>
@@ -10,6 +9,7 @@
 
 #include "app/gui/session/sweep_draft.h"
 #include "app/gui/session/text.h"
+#include "app/gui/views/flow_layout.h"
 #include "app/gui/views/heats_view.h"
 #include "app/gui/views/theme.h"
 #include "engine/sweep/pause.h"
@@ -43,11 +43,9 @@ void ProgressStrip::build_line() {
   bar_->setFixedHeight(10);
   bar_->setAccessibleName(tr("Heats done"));
   current_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-  title_->setWordWrap(true);
   title_->setTextFormat(Qt::PlainText);
-  auto* line = new QHBoxLayout;
-  line->setSpacing(space::margin);
-  line->addWidget(title_, 1);
+  auto* line = new FlowLayout;
+  line->addWidget(title_);
   line->addWidget(left_);
   line->addWidget(pause_button_);
 

@@ -129,6 +129,7 @@ QWidget* RunView::build_head() {
   verdict_->hide();
   title_->setObjectName(QStringLiteral("run_title"));
   title_->setTextFormat(Qt::PlainText);
+  title_->setWordWrap(true);
   for (QLabel* aside : {detail_, disturbed_}) aside->setForegroundRole(QPalette::PlaceholderText);
   measure_again_->setObjectName(QStringLiteral("measure_disturbed_again"));
   measure_again_->setToolTip(tr("Measures the whole run again, as a new one"));
@@ -136,17 +137,16 @@ QWidget* RunView::build_head() {
   resume_->setObjectName(QStringLiteral("resume_run"));
   resume_->setToolTip(tr("Measures the heats that this run still lacks"));
   resume_->hide();
-  detail_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
   auto* head = new QWidget;
   auto* line = new QHBoxLayout;
   line->setSpacing(space::margin);
-  line->addWidget(title_, 0, Qt::AlignTop);
-  line->addWidget(detail_, 1);
+  line->addWidget(title_, 1, Qt::AlignTop);
   line->addWidget(resume_, 0, Qt::AlignTop);
   line->addWidget(choices_, 0, Qt::AlignTop);
   auto* layout = new QVBoxLayout(head);
   layout->setSpacing(space::hair);
   layout->addLayout(line);
+  layout->addWidget(detail_);
   layout->addWidget(verdict_);
   auto* disturbed = new QHBoxLayout;
   disturbed->addWidget(disturbed_, 1);
