@@ -29,6 +29,7 @@
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_table.h"
 #include "app/gui/views/run_view.h"
+#include "app/gui/views/theme.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 
@@ -357,12 +358,16 @@ class MainWindowTest : public QObject {
       QVERIFY(store.add_heat(run, made_up_heat(0, 64, twenty)).has_value());
       QVERIFY(store.add_heat(run, made_up_heat(1, 4096, twenty)).has_value());
     }
-    keep_text_size(200);
-    apply_text_size();
+    struct LargeText {
+      LargeText() { use(200); }
+      ~LargeText() { use(100); }
+      static void use(int percent) {
+        keep_text_size(percent);
+        apply_text_size();
+      }
+    } const large;
     open_window();
     window_->resize(1000, 650);
-    keep_text_size(100);
-    apply_text_size();
     RunView* view = page()->run_view();
     QTRY_VERIFY_WITH_TIMEOUT(view->run() && !view->run()->table.rows.empty(), patience_ms);
     QTRY_VERIFY(page()->progress()->isVisible());
