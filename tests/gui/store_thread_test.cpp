@@ -171,6 +171,25 @@ class StoreThreadTest : public QObject {
              std::optional<std::string>("full/sdpa"));
   }
 
+  void ARunOfOneLength_IsDrawnAlongItsCandidates() {
+    Store other = open_store(path("a.db"));
+    const RunId lengths = add_done_run(other, "lengths", {64, 128});
+    const RunId run = begin_run_with(other, "stages", {}, 2);
+    for (const int candidates : {10, 100}) {
+      HeatResult heat = made_up_heat(candidates == 100 ? 1 : 0, 64, three_contenders());
+      heat.point.operation = Operation::model;
+      heat.point.stage = Stage::online;
+      heat.point.candidates = candidates;
+      QVERIFY(other.add_heat(run, heat).has_value());
+    }
+    const auto drawn_along = [&](const RunId& of, report::XAxis wanted) {
+      return read_run(other, {.uuid = text_of(of), .x = wanted})->request.x;
+    };
+    QCOMPARE(drawn_along(run, report::XAxis::length), report::XAxis::candidates);
+    QCOMPARE(drawn_along(run, report::XAxis::window), report::XAxis::window);
+    QCOMPARE(drawn_along(lengths, report::XAxis::candidates), report::XAxis::length);
+  }
+
   void ARemovedRun_LeavesTheList() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64});

@@ -94,6 +94,17 @@ bool is_same_cells(const RunSnapshot& before, const RunInfo& run, const RunReque
          before.request.any_baseline == request.any_baseline;
 }
 
+/// Along what is wanted; where that is the length or the candidates and the run has one of them,
+/// along the other.
+report::XAxis x_of(const report::Table& table, report::XAxis wanted) {
+  const std::vector<std::string> keys = report::varying_keys(table);
+  const auto varies = [&keys](report::XAxis x) {
+    return std::ranges::find(keys, report::key_along(x)) != keys.end();
+  };
+  if (wanted == report::XAxis::window || varies(wanted)) return wanted;
+  return varies(report::XAxis::candidates) ? report::XAxis::candidates : report::XAxis::length;
+}
+
 /// What tells its values apart in few enough panels, or rows and columns.
 std::vector<std::string> facet_keys(const report::Table& table, report::XAxis x) {
   std::vector<std::string> keys = report::varying_keys(table);
@@ -247,7 +258,8 @@ RunPointer read_run(const Store& store, const RunRequest& request, const RunPoin
 
   snapshot->of_models = !snapshot->table.rows.empty() &&
                         snapshot->table.rows.front().cell.point.operation == Operation::model;
-  snapshot->facet_keys = facet_keys(snapshot->table, request.x);
+  snapshot->request.x = x_of(snapshot->table, request.x);
+  snapshot->facet_keys = facet_keys(snapshot->table, snapshot->request.x);
   snapshot->pivot_keys = pivot_keys(snapshot->table);
   if (!snapshot->table.rows.empty()) {
     const std::vector<bool> varying = report::varying_axes(snapshot->table.rows);

@@ -116,6 +116,7 @@ RunView::RunView(QWidget* parent)
       tabs_(new QTabWidget) {
   x_axis_->addItems({tr("Length"), tr("Window"), tr("Candidates")});  // as report::XAxis has them
   keep_choice(*x_axis_);
+  x_wish_ = static_cast<report::XAxis>(x_axis_->currentIndex());
   auto* layout = new QVBoxLayout(this);
   layout->addWidget(build_head());
   layout->addWidget(build_body(), 1);
@@ -241,7 +242,10 @@ void RunView::wire() {
       show_figures(*run_);
     });
   }
-  connect(x_axis_, &QComboBox::activated, this, &RunView::ask);
+  connect(x_axis_, &QComboBox::activated, this, [this](int index) {
+    x_wish_ = static_cast<report::XAxis>(index);
+    ask();
+  });
   connect(facets_, &QComboBox::activated, this, [this](int index) {
     facet_ = facets_->itemData(index).toString().toStdString();
     ask();
@@ -310,7 +314,7 @@ void RunView::ask() {
   Q_EMIT run_wanted({.uuid = uuid_,
                      .baseline = no_baseline_ ? QString() : baseline_preference_,
                      .any_baseline = !no_baseline_,
-                     .x = static_cast<report::XAxis>(x_axis_->currentIndex()),
+                     .x = x_wish_,
                      .slice = slice_,
                      .facet = facet_,
                      .pivot = table_->choice()});
@@ -392,6 +396,7 @@ void RunView::show_head(const RunSnapshot& run) {
   resume_->setVisible(was_ended && !info.damaged && !is_in_trash(info));
 
   for (QComboBox* view : {first_view_, second_view_}) offer_views(*view, run.of_models);
+  x_axis_->setCurrentIndex(static_cast<int>(run.request.x));
   facet_ = run.request.facet;
   QStringList keys{QString()};
   for (const std::string& key : run.facet_keys) keys.append(words(key));

@@ -123,6 +123,7 @@ class RunView : public QWidget {
   QString uuid_;
   QString baseline_preference_;
   bool no_baseline_ = false;  // the person chose none
+  report::XAxis x_wish_ = report::XAxis::length;
   report::SliceWish slice_;
   std::string facet_;
   std::optional<std::int64_t> chosen_cell_;  // its number in the run
