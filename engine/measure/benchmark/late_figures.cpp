@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What re-rankers reach whose documents are encoded beforehand, at BERT-base: 20 tokens of query,
+// 180 of each document, random weights and rows. Everything in turn, round by round, so that shares
+// and ratios are of the same minutes; each with its 95 % interval (Student's t of the logarithms).
+//
+//   attnscope_late_figures [ROUNDS [THREADS]]
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <c10/core/InferenceMode.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "engine/heat/cell.h"
+#include "engine/heat/model_row.h"
+#include "engine/measure/block_cache.h"
+#include "engine/measure/ceilings.h"
+#include "engine/model/document_cache.h"
+#include "engine/model/family.h"
+#include "engine/model/model_weights.h"
+#include "engine/statistics/interval.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::int64_t tokens_of_query = 19;      // and [CLS]
+constexpr std::int64_t tokens_of_document = 179;  // and [CLS]
+constexpr std::int32_t cls = 101, sep = 102, some_word = 2000;
+constexpr ModelShape bert_base{.layers = 12, .hidden = 768, .heads = 12, .feed_forward = 3072};
+
+template <typename Value>
+Value needed(Result<Value> value) {
+  if (value) return std::move(*value);
+  std::fprintf(stderr, "%s\n", value.error().message.c_str());
+  std::exit(2);
+}
+
+std::vector<std::int32_t> words(std::int64_t count) {
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(count), some_word);
+  ids.back() = sep;
+  return ids;
+}
+
+/// A call whose time is taken, with what it has to do at least.
+struct Case {
+  std::string name;
+  std::function<void()> call;
+  CellWork work = {};
+  std::vector<double> seconds = {};
+};
+
+/// Means of logarithms: "0.82 (0.80 to 0.84)".
+std::string with_interval(const std::vector<double>& values) {
+  std::vector<double> logarithms;
+  for (const double value : values) logarithms.push_back(std::log(value));
+  const double mean = statistics::mean_of(logarithms);
+  const double half = statistics::student_half_width(logarithms);
+  return fmt::format("{:.3g} ({:.3g} to {:.3g})", std::exp(mean), std::exp(mean - half),
+                     std::exp(mean + half));
+}
+
+class Figures {
+ public:
+  explicit Figures(int threads) : threads_(threads) {}
+
+  std::unique_ptr<Model> model(const std::string& name) const {
+    const ModelRow row = needed(parse_model_row(name));
+    const auto weights = ModelWeights::random(row.family->config_for(bert_base, {&row, 1}), {});
+    return needed(family_of(*row.family)
+                      .make(weights,
+                            {.pattern = *find_pattern(row.pattern),
+                             .window = Window::of(16),
+                             .options = row.options,
+                             .threads = threads_},
+                            "segment"));
+  }
+
+  Case& add(std::string name, std::function<void()> call, CellWork work = {}) {
+    return *cases_.emplace_back(
+        std::make_unique<Case>(Case{std::move(name), std::move(call), work}));
+  }
+
+  /// A query against so many documents that were encoded before. What their rows hold makes no
+  /// difference to the time.
+  Case& online(const std::string& row, const std::shared_ptr<Model>& model, std::int64_t candidates,
+               std::optional<VectorFormat> format = {}) {
+    const auto cache = std::make_shared<const DocumentCache>(drawn(*model, candidates, format));
+    auto batch = std::make_shared<PairBatch>();
+    batch->one_query = true;
+    batch->documents = cache.get();
+    for (std::int64_t i = 0; i < candidates; ++i)
+      batch->items.push_back({words(tokens_of_query), {}, i});
+    const ModelWork work = needed(model->work(*batch));
+    return add(fmt::format("{}, {} candidates{}", row, candidates,
+                           format ? fmt::format(", {}", name_of(*format)) : ""),
+               [model, cache, batch] { static_cast<void>(needed(model->score(*batch))); },
+               {.useful_flop = work.linear_flop + work.attention_flop,
+                .least_bytes = static_cast<double>(cache->bytes()),
+                .exponentials = work.exponentials});
+  }
+
+  /// The stage before: documents of these lengths, [CLS] not counted, packed.
+  Case& offline(const std::string& name, const std::shared_ptr<Model>& model,
+                const std::vector<std::int64_t>& lengths) {
+    auto texts = std::make_shared<std::vector<std::vector<std::int32_t>>>();
+    for (const std::int64_t tokens : lengths) texts->push_back(words(tokens));
+    auto documents = std::make_shared<std::vector<TokenIds>>(texts->begin(), texts->end());
+    const ModelWork work = needed(model->work_of_documents(*documents));
+    return add(
+        name,
+        [model, texts, documents] {
+          static_cast<void>(needed(model->encode_documents(*documents, cls)));
+        },
+        {.useful_flop = work.linear_flop + work.attention_flop, .exponentials = work.exponentials});
+  }
+
+  void measure(int rounds) {
+    for (int round = 0; round <= rounds; ++round) {
+      see(measure::measure_ceilings(threads_));
+      for (const auto& one : cases_) {
+        const auto start = std::chrono::steady_clock::now();
+        one->call();
+        const double seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        if (round > 0) one->seconds.push_back(seconds);  // the first warms up
+      }
+    }
+  }
+
+  void print() const {
+    fmt::print("reached here: {:.1f} GFLOP/s, copies beyond the caches {:.2f} GB/s\n",
+               best_.flop_per_second * 1e-9, best_.copy.back().bytes_per_second * 1e-9);
+    for (const auto& one : cases_) {
+      std::vector<double> ms;
+      for (const double seconds : one->seconds) ms.push_back(seconds * 1e3);
+      fmt::print("{:<44} {} ms\n", one->name, with_interval(ms));
+    }
+  }
+  /// Of the limit that arithmetic and reading set.
+  void print_share(const char* what, const Case& of, const char* reach) const {
+    const double limit = limit_ns(of.work, best_) * 1e-9;
+    std::vector<double> shares;
+    for (const double seconds : of.seconds) shares.push_back(limit / seconds);
+    fmt::print("{:<58} {} of the limit, to reach: {}\n", what, with_interval(shares), reach);
+  }
+  /// How often `slower` takes the time of `faster`, times `scale`.
+  static void print_times(const char* what, const Case& faster, const Case& slower, double scale,
+                          const char* reach) {
+    std::vector<double> times;
+    for (std::size_t i = 0; i < faster.seconds.size(); ++i)
+      times.push_back(scale * slower.seconds[i] / faster.seconds[i]);
+    fmt::print("{:<58} {}x, to reach: {}\n", what, with_interval(times), reach);
+  }
+
+ private:
+  static DocumentCache drawn(Model& model, std::int64_t candidates,
+                             std::optional<VectorFormat> format) {
+    const CachedRows kept = needed(model.cached_rows(tokens_of_document));
+    std::vector<std::int64_t> offsets;
+    for (std::int64_t i = 0; i <= candidates; ++i) offsets.push_back(i * kept.rows);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(offsets.back() * kept.width) *
+                                 sizeof(float));
+    std::mt19937 draw(1);
+    std::uniform_real_distribution<float> number(-1, 1);
+    auto* values = reinterpret_cast<float*>(bytes.data());
+    for (std::size_t i = 0; i < bytes.size() / sizeof(float); ++i) values[i] = number(draw);
+    const std::vector<std::int32_t> text = words(1);
+    const TokenIds document = text;
+    const DocumentCache one = needed(model.encode_documents({&document, 1}, cls));
+    DocumentCache all(one.maker(), kept.width, std::move(offsets), std::move(bytes));
+    return format ? needed(all.narrowed(*format)) : std::move(all);
+  }
+
+  /// A limit is what was reached once.
+  void see(const Ceilings& now) {
+    if (best_.copy.empty()) best_ = now;
+    best_.flop_per_second = std::max(best_.flop_per_second, now.flop_per_second);
+    best_.exponentials_per_second =
+        std::max(best_.exponentials_per_second, now.exponentials_per_second);
+    for (std::size_t i = 0; i < std::min(best_.copy.size(), now.copy.size()); ++i) {
+      best_.copy[i].bytes_per_second =
+          std::max(best_.copy[i].bytes_per_second, now.copy[i].bytes_per_second);
+    }
+  }
+
+  int threads_;
+  Ceilings best_;
+  std::vector<std::unique_ptr<Case>> cases_;
+};
+
+/// ColBERT's score as LibTorch's operations have it: a product with every document's vectors, the
+/// largest of each document, their sum.
+std::function<void()> maxima_of_torch(std::int64_t candidates) {
+  const at::Tensor query = at::randn({tokens_of_query + 1, 128});
+  const at::Tensor documents = at::randn({candidates, tokens_of_document + 1, 128});
+  return [query, documents] {
+    const at::Tensor products = at::matmul(documents, query.t());  // [candidates, tokens, query's]
+    static_cast<void>(products.amax(1).sum(1).contiguous());
+  };
+}
+
+/// BERT's layers as PyTorch has them, on documents padded to the longest.
+class PaddedEncoder {
+ public:
+  explicit PaddedEncoder(const std::vector<std::int64_t>& lengths) {
+    const std::int64_t h = bert_base.hidden, f = bert_base.feed_forward;
+    const std::int64_t longest = *std::ranges::max_element(lengths) + 1;
+    const auto count = static_cast<std::int64_t>(lengths.size());
+    states_ = at::randn({count, longest, h});
+    mask_ = at::zeros({count, 1, 1, longest}, at::kBool);
+    for (std::int64_t i = 0; i < count; ++i)
+      mask_[i].slice(2, 0, lengths[static_cast<std::size_t>(i)] + 1).fill_(true);
+    for (std::int64_t i = 0; i < bert_base.layers; ++i) {
+      const auto matrix = [](std::int64_t out, std::int64_t in) {
+        return Linear{at::randn({out, in}) * 0.02, at::zeros({out})};
+      };
+      layers_.push_back({matrix(3 * h, h), matrix(h, h), matrix(f, h), matrix(h, f)});
+    }
+    norm_ = at::ones({h});
+    shift_ = at::zeros({h});
+  }
+
+  void operator()() const {
+    at::Tensor x = states_;
+    const std::int64_t count = x.size(0), tokens = x.size(1), h = bert_base.hidden;
+    const auto normed = [&](const at::Tensor& sum) {
+      return at::layer_norm(sum, {h}, norm_, shift_, bert_base.norm_epsilon);
+    };
+    for (const Layer& layer : layers_) {
+      const at::Tensor parts =
+          layer.projections(x).view({count, tokens, 3, bert_base.heads, bert_base.head_dim()});
+      const auto part = [&](std::int64_t i) { return parts.select(2, i).transpose(1, 2); };
+      const at::Tensor attended = at::scaled_dot_product_attention(part(0), part(1), part(2), mask_)
+                                      .transpose(1, 2)
+                                      .reshape({count, tokens, h});
+      x = normed(layer.output(attended) + x);
+      x = normed(layer.narrow(at::gelu(layer.wide(x))) + x);
+    }
+  }
+
+ private:
+  struct Linear {
+    at::Tensor weight, bias;
+    at::Tensor operator()(const at::Tensor& x) const { return at::linear(x, weight, bias); }
+  };
+  struct Layer {
+    Linear projections, output, wide, narrow;
+  };
+  at::Tensor states_, mask_, norm_, shift_;
+  std::vector<Layer> layers_;
+};
+
+/// Between 20 and 180, 75 on average, as the paper's candidates.
+std::vector<std::int64_t> usual_lengths() {
+  return {19, 29, 44, 54, 64, 84, 119, 179};
+}
+
+int run(int rounds, int threads) {
+  const c10::InferenceMode no_graph;
+  at::set_num_threads(threads);
+  Figures figures(threads);
+  constexpr std::int64_t few = 1000, many = 100'000, crossed = 4;
+  const std::shared_ptr<Model> mix = figures.model("mixencoder-a"),
+                               dual = figures.model("dual-bert"),
+                               poly = figures.model("poly-encoder-360"),
+                               colbert = figures.model("colbert"),
+                               cross = figures.model("cross-bert");
+  const Case& mixed = figures.online("mixencoder-a", mix, few);
+  PairBatch pairs{.items = {}};
+  const std::vector<std::int32_t> query = words(tokens_of_query),
+                                  document = words(tokens_of_document);
+  for (std::int64_t i = 0; i < crossed; ++i) pairs.items.push_back({query, document});
+  const Case& crosses = figures.add(fmt::format("cross-bert, {} candidates", crossed),
+                                    [&] { static_cast<void>(needed(cross->score(pairs))); });
+  const Case& duals = figures.online("dual-bert", dual, many);
+  const Case& matched = figures.online("colbert", colbert, few);
+  const Case& narrow = figures.online("colbert", colbert, few, VectorFormat::int8);
+  const Case& by_torch =
+      figures.add("LibTorch's product and maximum, 1000 candidates", maxima_of_torch(few));
+  const Case& poly_few = figures.online("poly-encoder-360", poly, few);
+  const Case& dual_few = figures.online("dual-bert", dual, few);
+  const std::vector<std::int64_t> alike(8, tokens_of_document);
+  const Case& encoded = figures.offline("encoding 8 documents of 180 tokens", dual, alike);
+  const Case& packed =
+      figures.offline("encoding 8 documents of 75 tokens on average", dual, usual_lengths());
+  const Case& padded =
+      figures.add("PyTorch's layers on the same, padded", PaddedEncoder(usual_lengths()));
+  figures.measure(rounds);
+  figures.print();
+  figures.print_share("MixEncoder a, k = 1, 1000 candidates", mixed, "0.7");
+  Figures::print_times("... a candidate, against Cross-BERT", mixed, crosses,
+                       static_cast<double>(few) / crossed, "600x");
+  figures.print_share("Dual-BERT, 100,000 candidates", duals, "0.7");
+  figures.print_share("ColBERT, 1000 candidates, float32", matched, "0.6");
+  figures.print_share("ColBERT, 1000 candidates, int8", narrow, "0.6");
+  Figures::print_times("... float32, against LibTorch's product and maximum", matched, by_torch, 1,
+                       "5x");
+  figures.print_share("encoding documents of 180 tokens", encoded, "0.75");
+  Figures::print_times("... of 75 on average, against PyTorch's, padded", packed, padded, 1, "2x");
+  Figures::print_times("Poly-360 over Dual-BERT, 1000 candidates", dual_few, poly_few, 1,
+                       "1.3x at most");
+  return 0;
+}
+
+}  // namespace
+}  // namespace attnscope
+
+int main(int argc, char** argv) {
+  const auto number = [&](int place, std::int64_t otherwise) {
+    const std::int64_t given = argc > place ? std::strtoll(argv[place], nullptr, 10) : otherwise;
+    return static_cast<int>(std::max<std::int64_t>(given, 1));
+  };
+  static_cast<void>(attnscope::measure::process_memory());
+  return attnscope::run(number(1, 10), number(2, 2));
+}
