@@ -27,6 +27,8 @@ using namespace attnscope;
 int list_implementations() {
   std::puts(R"([{"id": "dense", "summary": "products and softmax"},
  {"id": "sdpa", "summary": "scaled_dot_product_attention"},
+ {"id": "sdpa-mask", "summary": "the same with a mask"},
+ {"id": "windowed", "summary": "bands"},
  {"id": "segment", "summary": "one fused pass"}])");
   return 0;
 }

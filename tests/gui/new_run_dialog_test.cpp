@@ -82,6 +82,8 @@ class NewRunDialogTest : public QObject {
     dialog_ = std::make_unique<NewRunDialog>();
     dialog_->set_implementations({{QStringLiteral("dense"), QStringLiteral("products, softmax")},
                                   {QStringLiteral("sdpa"), {}},
+                                  {QStringLiteral("sdpa-mask"), {}},
+                                  {QStringLiteral("windowed"), {}},
                                   {QStringLiteral("segment"), {}}},
                                  {});
     dialog_->open();
