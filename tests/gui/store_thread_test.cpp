@@ -175,8 +175,10 @@ class StoreThreadTest : public QObject {
     Store other = open_store(path("a.db"));
     const RunId lengths = add_done_run(other, "lengths", {64, 128});
     const RunId run = begin_run_with(other, "stages", {}, 2);
+    Contender model = contender("full", "sdpa");
+    model.model = "dual-bert";
     for (const int candidates : {10, 100}) {
-      HeatResult heat = made_up_heat(candidates == 100 ? 1 : 0, 64, three_contenders());
+      HeatResult heat = made_up_heat(candidates == 100 ? 1 : 0, 64, {model});
       heat.point.operation = Operation::model;
       heat.point.stage = Stage::online;
       heat.point.candidates = candidates;

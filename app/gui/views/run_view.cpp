@@ -26,6 +26,7 @@
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/file_dialogs.h"
+#include "app/gui/views/flow_layout.h"
 #include "app/gui/views/popup_button.h"
 #include "app/gui/views/run_export.h"
 #include "app/gui/views/run_table.h"
@@ -139,11 +140,9 @@ QWidget* RunView::build_head() {
   resume_->setToolTip(tr("Measures the heats that this run still lacks"));
   resume_->hide();
   auto* head = new QWidget;
-  auto* line = new QHBoxLayout;
-  line->setSpacing(space::margin);
-  line->addWidget(title_, 1, Qt::AlignTop);
-  line->addWidget(resume_, 0, Qt::AlignTop);
-  line->addWidget(choices_, 0, Qt::AlignTop);
+  auto* line = new FlowLayout;
+  for (QWidget* part : std::initializer_list<QWidget*>{title_, choices_, resume_})
+    line->addWidget(part);
   auto* layout = new QVBoxLayout(head);
   layout->setSpacing(space::hair);
   layout->addLayout(line);
