@@ -375,8 +375,6 @@ void RunView::show_detail(const RunSnapshot& run) {
                       .arg(counted(run.damaged_cells, tr("damaged cell"), tr("damaged cells"))));
   }
   detail_->setText(detail.join(QStringLiteral(" · ")));
-  // In a narrow window the charts need the height more: the rest is in the run's list and its tip.
-  detail_->setMaximumHeight(2 * detail_->fontMetrics().lineSpacing());
   detail_->setToolTip(detail_->text() + QLatin1Char('\n') + words(report::provenance_line(info)));
 }
 
