@@ -182,6 +182,8 @@ class StoreThreadTest : public QObject {
       heat.point.operation = Operation::model;
       heat.point.stage = Stage::online;
       heat.point.candidates = candidates;
+      heat.point.layers = 12;
+      heat.point.feed_forward = 3072;
       heat.point.batch_max = 100;
       heat.cells.front().batch = candidates;
       QVERIFY(other.add_heat(run, heat).has_value());
