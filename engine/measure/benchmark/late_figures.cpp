@@ -23,11 +23,11 @@
 #include <string>
 #include <vector>
 
+#include "engine/documents/document_cache.h"
 #include "engine/heat/cell.h"
 #include "engine/heat/model_row.h"
 #include "engine/measure/block_cache.h"
 #include "engine/measure/ceilings.h"
-#include "engine/model/document_cache.h"
 #include "engine/model/family.h"
 #include "engine/model/model_weights.h"
 #include "engine/statistics/interval.h"
