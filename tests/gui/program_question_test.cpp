@@ -54,7 +54,7 @@ bool has_answer(const ProgramQuestion& question) {
   if (const auto* devices = dynamic_cast<const DeviceList*>(&question))
     return devices->answer().size() == 1;
   if (const auto* list = dynamic_cast<const ImplementationList*>(&question))
-    return list->answer().size() == 3;
+    return list->answer().size() == 5;
   if (const auto* costs = dynamic_cast<const ImplementationCosts*>(&question))
     return costs->answer().size() == 3;
   if (const auto* forecast = dynamic_cast<const SweepForecast*>(&question))
