@@ -100,8 +100,7 @@ class Figures {
     auto batch = std::make_shared<PairBatch>();
     batch->one_query = true;
     batch->documents = cache.get();
-    for (std::int64_t i = 0; i < candidates; ++i)
-      batch->items.push_back({words(tokens_of_query), {}, i});
+    for (std::int64_t i = 0; i < candidates; ++i) batch->items.push_back({query_, {}, i});
     const ModelWork work = needed(model->work(*batch));
     return add(fmt::format("{}, {} candidates{}", row, candidates,
                            format ? fmt::format(", {}", name_of(*format)) : ""),
@@ -196,6 +195,7 @@ class Figures {
   }
 
   int threads_;
+  std::vector<std::int32_t> query_ = words(tokens_of_query);
   Ceilings best_;
   std::vector<std::unique_ptr<Case>> cases_;
 };
