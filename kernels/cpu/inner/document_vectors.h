@@ -145,9 +145,11 @@ ATTNSCOPE_INLINE float product_with_row(const VectorCall& call, std::int64_t num
   return sum + tail;
 }
 
-/// sums[r][v] = the products of some rows with `vectors` vectors of queries from `queries` on.
+/// sums[r][v] = the products of some rows with `vectors` vectors of queries from `queries` on. Asks
+/// memory for the rows `ahead` meanwhile, a few lines at a time: a burst would wait for itself.
 template <int tile, int vectors>
-ATTNSCOPE_INLINE void tile_products(const float* const (&rows)[tile], std::int64_t width,
+ATTNSCOPE_INLINE void tile_products(const float* const (&rows)[tile],
+                                    const std::byte* const (&ahead)[tile], std::int64_t width,
                                     const float* queries, std::int64_t padded,
                                     Vector (&sums)[tile][vectors]) {
 #pragma GCC unroll 8
@@ -155,7 +157,12 @@ ATTNSCOPE_INLINE void tile_products(const float* const (&rows)[tile], std::int64
 #pragma GCC unroll 3
     for (int v = 0; v < vectors; ++v) sums[r][v] = Vector{};
   }
+  constexpr std::int64_t numbers_of_a_line = 16;
   for (std::int64_t c = 0; c < width; ++c) {
+    if (c % numbers_of_a_line == 0) {
+#pragma GCC unroll 8
+      for (int r = 0; r < tile; ++r) __builtin_prefetch(ahead[r] + c * 4);
+    }
     Vector query[vectors];
 #pragma GCC unroll 3
     for (int v = 0; v < vectors; ++v) query[v] = load(queries + c * padded + v * lanes);
@@ -188,15 +195,10 @@ struct RowPiece {
       return reinterpret_cast<const float*>(row_at(call, number_of(at)));
     return call.scratch + at * ((call.width + lanes - 1) / lanes * lanes);
   }
-  template <typename NumberOf>
-  ATTNSCOPE_INLINE void prefetch(std::int64_t i, const NumberOf& number_of) const {
-    if (i >= count || call.format != VectorFormat::float32) return;
-    const std::byte* from = row_at(call, number_of(i));
-    for (std::int64_t at = 0; at < call.width * 4; at += 64) __builtin_prefetch(from + at);
-  }
 };
 
-/// `take(i, first query, vector)` of every row and vector of queries.
+/// `take(i, first query, vector)` of every row and vector of queries; `number_of` may be asked for
+/// rows beyond the piece, of which memory alone is told.
 template <int vectors, typename NumberOf, typename Take>
 ATTNSCOPE_INLINE void products_of_piece(const RowPiece& piece, std::int64_t first_query,
                                         const NumberOf& number_of, const Take& take) {
@@ -204,14 +206,15 @@ ATTNSCOPE_INLINE void products_of_piece(const RowPiece& piece, std::int64_t firs
   const VectorCall& call = piece.call;
   for (std::int64_t i = 0; i < piece.count; i += tile) {
     const float* rows[tile];
+    const std::byte* ahead[tile];
     for (int r = 0; r < tile; ++r) {
       rows[r] = piece.row(i + r, number_of);
-      // The next tile's, by which time it has come.
-      piece.prefetch(i + r + tile, number_of);
+      ahead[r] = call.format == VectorFormat::float32 ? row_at(call, number_of(i + r + tile))
+                                                      : reinterpret_cast<const std::byte*>(rows[r]);
     }
     Vector sums[tile][vectors];
-    tile_products<tile, vectors>(rows, call.width, call.queries + first_query, call.padded_queries,
-                                 sums);
+    tile_products<tile, vectors>(rows, ahead, call.width, call.queries + first_query,
+                                 call.padded_queries, sums);
     const std::int64_t left = piece.count - i;
 #pragma GCC unroll 8
     for (int r = 0; r < tile; ++r) {
@@ -249,7 +252,8 @@ void row_products_of(const VectorCall& call, const std::int64_t* numbers, std::i
   for (std::int64_t first = 0; first < count; first += call.rows_at_once) {
     const std::int64_t some = call.rows_at_once < count - first ? call.rows_at_once : count - first;
     products_of_rows(
-        RowPiece{call, some}, [&](std::int64_t i) { return numbers[first + i]; },
+        RowPiece{call, some},
+        [&](std::int64_t i) { return numbers[first + i < count ? first + i : count - 1]; },
         [&](std::int64_t i, std::int64_t query, Vector product) {
           float* to = products + (first + i) * call.query_count + query;
           const std::int64_t left = call.query_count - query;
