@@ -49,10 +49,6 @@ ATTNSCOPE_INLINE const std::byte* row_at(const VectorCall& call, std::int64_t nu
   return call.data + number * call.width * bytes_of(call.format);
 }
 
-ATTNSCOPE_INLINE float scale_of_row(const VectorCall& call, std::int64_t number) {
-  return call.format == VectorFormat::int8 ? call.scales[number] : 1.0f;
-}
-
 /// Numbers of a row in float32, readable up to a multiple of the lanes.
 ATTNSCOPE_INLINE void widen_row(const VectorCall& call, std::int64_t number, float* to) {
   const std::byte* from = row_at(call, number);
@@ -157,11 +153,20 @@ ATTNSCOPE_INLINE void tile_products(const float* const (&rows)[tile],
 #pragma GCC unroll 3
     for (int v = 0; v < vectors; ++v) sums[r][v] = Vector{};
   }
-  constexpr std::int64_t numbers_of_a_line = 16;
+  constexpr std::int64_t line = 64, numbers_of_a_line = line / 4;
+  int row_ahead = 0;
+  std::int64_t place_ahead = 0;
   for (std::int64_t c = 0; c < width; ++c) {
     if (c % numbers_of_a_line == 0) {
-#pragma GCC unroll 8
-      for (int r = 0; r < tile; ++r) __builtin_prefetch(ahead[r] + c * 4);
+      // One line after the other, as memory itself looks ahead.
+      for (int r = 0; r < tile && row_ahead < tile; ++r) {
+        __builtin_prefetch(ahead[row_ahead] + place_ahead, 0, 2);
+        place_ahead += line;
+        if (place_ahead >= width * 4) {
+          place_ahead = 0;
+          ++row_ahead;
+        }
+      }
     }
     Vector query[vectors];
 #pragma GCC unroll 3
@@ -197,8 +202,9 @@ struct RowPiece {
   }
 };
 
-/// `take(i, first query, vector)` of every row and vector of queries; `number_of` may be asked for
-/// rows beyond the piece, of which memory alone is told.
+/// `take(i, first query, sums)` of every tile of rows from the i-th on and vectors of queries:
+/// where the piece ends within a tile, its last row stands for those that are lacking. `number_of`
+/// may be asked for rows beyond the piece, of which memory alone is told.
 template <int vectors, typename NumberOf, typename Take>
 ATTNSCOPE_INLINE void products_of_piece(const RowPiece& piece, std::int64_t first_query,
                                         const NumberOf& number_of, const Take& take) {
@@ -215,14 +221,16 @@ ATTNSCOPE_INLINE void products_of_piece(const RowPiece& piece, std::int64_t firs
     Vector sums[tile][vectors];
     tile_products<tile, vectors>(rows, ahead, call.width, call.queries + first_query,
                                  call.padded_queries, sums);
-    const std::int64_t left = piece.count - i;
+    if (call.format == VectorFormat::int8) {
 #pragma GCC unroll 8
-    for (int r = 0; r < tile; ++r) {
-      if (r >= left) break;
-      const Vector scale = splat(scale_of_row(call, number_of(i + r)));
+      for (int r = 0; r < tile; ++r) {
+        const std::int64_t at = i + r < piece.count ? i + r : piece.count - 1;
+        const Vector scale = splat(call.scales[number_of(at)]);
 #pragma GCC unroll 3
-      for (int v = 0; v < vectors; ++v) take(i + r, first_query + v * lanes, sums[r][v] * scale);
+        for (int v = 0; v < vectors; ++v) sums[r][v] *= scale;
+      }
     }
+    take(i, first_query, sums);
   }
 }
 
@@ -251,20 +259,23 @@ void row_products_of(const VectorCall& call, const std::int64_t* numbers, std::i
   }
   for (std::int64_t first = 0; first < count; first += call.rows_at_once) {
     const std::int64_t some = call.rows_at_once < count - first ? call.rows_at_once : count - first;
+    const auto write = [&]<int tile, int vectors>(std::int64_t i, std::int64_t query,
+                                                  const Vector(&sums)[tile][vectors]) {
+      for (int r = 0; r < tile && i + r < some; ++r) {
+        float* to = products + (first + i + r) * call.query_count + query;
+        const std::int64_t left = call.query_count - query;
+        if (left >= vectors * lanes) {
+          for (int v = 0; v < vectors; ++v) store(to + v * lanes, sums[r][v]);
+          continue;
+        }
+        float tail[vectors * lanes];
+        for (int v = 0; v < vectors; ++v) store(tail + v * lanes, sums[r][v]);
+        for (std::int64_t q = 0; q < left; ++q) to[q] = tail[q];
+      }
+    };
     products_of_rows(
         RowPiece{call, some},
-        [&](std::int64_t i) { return numbers[first + i < count ? first + i : count - 1]; },
-        [&](std::int64_t i, std::int64_t query, Vector product) {
-          float* to = products + (first + i) * call.query_count + query;
-          const std::int64_t left = call.query_count - query;
-          if (left >= lanes) {
-            store(to, product);
-            return;
-          }
-          float tail[lanes];
-          store(tail, product);
-          for (std::int64_t q = 0; q < left; ++q) to[q] = tail[q];
-        });
+        [&](std::int64_t i) { return numbers[first + i < count ? first + i : count - 1]; }, write);
   }
 }
 
@@ -276,11 +287,25 @@ void largest_products_of(const VectorCall& call, TokenRange rows, float least, f
   for (std::int64_t first = rows.begin; first < rows.end; first += call.rows_at_once) {
     const std::int64_t some =
         call.rows_at_once < rows.end - first ? call.rows_at_once : rows.end - first;
+    const auto keep_largest = [&]<int tile, int vectors>(std::int64_t, std::int64_t query,
+                                                         const Vector(&sums)[tile][vectors]) {
+#pragma GCC unroll 3
+      for (int v = 0; v < vectors; ++v) {
+        // Two and two, so that no comparison waits for all before it.
+        Vector most[tile];
+#pragma GCC unroll 8
+        for (int r = 0; r < tile; ++r) most[r] = sums[r][v];
+#pragma GCC unroll 4
+        for (int left = tile; left > 1; left = (left + 1) / 2) {
+#pragma GCC unroll 4
+          for (int r = 0; r < left / 2; ++r) most[r] = larger_or_nan(most[r], most[left - 1 - r]);
+        }
+        float* kept = maxima + query + v * lanes;
+        store(kept, larger_or_nan(load(kept), most[0]));
+      }
+    };
     products_of_rows(
-        RowPiece{call, some}, [&](std::int64_t i) { return first + i; },
-        [&](std::int64_t, std::int64_t query, Vector product) {
-          store(maxima + query, larger_or_nan(load(maxima + query), product));
-        });
+        RowPiece{call, some}, [&](std::int64_t i) { return first + i; }, keep_largest);
   }
   for (std::int64_t q = 0; q < call.query_count; ++q) largest[q] = maxima[q];
 }
