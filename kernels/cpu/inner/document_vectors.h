@@ -82,7 +82,7 @@ ATTNSCOPE_INLINE float product_along(const float* query, std::int64_t width, con
   std::int64_t c = 0;
   for (; c + 4 * lanes <= width; c += 4 * lanes) {
     for (std::int64_t line = 0; line < 4 * lanes * size; line += 64)
-      __builtin_prefetch(ahead + c * size + line);
+      __builtin_prefetch(ahead + c * size + line, 0, 2);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i)
       sums[i] = multiply_add(load(query + c + i * lanes), load_at(c + i * lanes), sums[i]);
