@@ -57,6 +57,10 @@ constexpr std::array<std::pair<std::string_view, int>, 11> known{{
     {"sparse/segment/64", 7},
 }};
 
+// A re-ranker's stages are parts of one bar and stand in no chart beside contenders.
+constexpr std::array<std::pair<std::string_view, int>, 3> stages{
+    {{"offline", 4}, {"load", 8}, {"online", 7}}};
+
 int known_slot(std::string_view id) {
   const auto it = std::ranges::find(known, id, &std::pair<std::string_view, int>::first);
   return it == known.end() ? -1 : it->second;
@@ -152,6 +156,9 @@ ContenderStyles::ContenderStyles(std::span<const std::string> ids) {
 }
 
 ContenderStyle ContenderStyles::style(std::string_view id) {
+  for (const auto& [stage, slot] : stages) {
+    if (id == stage) return style_of_slot(slot);
+  }
   auto it = slots_.find(id);
   if (it == slots_.end()) {
     bind(std::string(id));
