@@ -413,6 +413,7 @@ std::string nothing_measured(const std::vector<const Row*>& rows) {
     ++counts[row->cell.damaged ? damaged_status : name_of(row->cell.cell.status)];
   }
   std::vector<std::string> parts;
+  parts.reserve(counts.size());
   for (const auto& [status, count] : counts)
     parts.push_back(fmt::format("{} {} {}", count, count == 1 ? "cell" : "cells", status));
   return parts.empty() ? "" : fmt::format("Nothing could be measured: {}.", fmt::join(parts, ", "));
