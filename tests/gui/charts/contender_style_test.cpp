@@ -87,6 +87,16 @@ TEST(ContenderStyles, WellKnownContenders_LookAlikeInEveryRun) {
   EXPECT_EQ(a.style("sparse/segment/64").slot, b.style("sparse/segment/64").slot);
 }
 
+TEST(ContenderStyles, Stages_HaveColoursOfTheirOwnWhateverElseARunHas) {
+  ContenderStyles many(ids(30)), none(ids(0));
+  std::set<QRgb> colours;
+  for (const char* stage : {"offline", "load", "online"}) {
+    EXPECT_EQ(many.style(stage).slot, none.style(stage).slot);
+    colours.insert(many.style(stage).light.rgb());
+  }
+  EXPECT_EQ(colours.size(), 3U);
+}
+
 TEST(ContenderStyles, OrderOfContenders_DoesNotMatter) {
   std::vector<std::string> names = ids(8);
   names.push_back("full/dense");
