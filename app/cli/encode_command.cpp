@@ -278,9 +278,11 @@ Result<ScoringModel> prepare_encoding(EncodeArguments& arguments) {
   const auto kept = parse_vector_format(arguments.dtype);
   if (!kept) return fail("--dtype {}", kept.error().message);
   if (Status may = may_be_kept_in(*kept, *computed); !may) return tl::unexpected(may.error());
-  const std::filesystem::path documents = arguments.documents;
-  if (Status may = may_be_written(arguments.out, std::span(&documents, 1)); !may)
-    return tl::unexpected(may.error());
+  std::vector<std::filesystem::path> inputs = model->files;
+  inputs.emplace_back(arguments.documents);
+  for (const std::string& written : {arguments.out, arguments.out + ".part"}) {
+    if (Status may = may_be_written(written, inputs); !may) return tl::unexpected(may.error());
+  }
   return model;
 }
 

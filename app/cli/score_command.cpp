@@ -288,8 +288,10 @@ Result<std::optional<DocumentCache>> open_cache(const ScoreCommandArguments& arg
   return std::optional(std::move(*cache));
 }
 
-Status may_be_output(const ScoreCommandArguments& arguments, const ScoredFile& read) {
-  const std::vector<std::filesystem::path> inputs{read.name, arguments.cache};
+Status may_be_output(const ScoreCommandArguments& arguments, const ScoredFile& read,
+                     const ScoringModel& model) {
+  std::vector<std::filesystem::path> inputs = model.files;
+  inputs.insert(inputs.end(), {read.name, arguments.cache});
   return may_be_written(arguments.out, inputs);
 }
 
@@ -321,7 +323,7 @@ Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
   if (!cache) return tl::unexpected(cache.error());
   Prepared prepared{std::move(*model), std::move(*cache), std::move(*lines), *format, std::nullopt};
   if (!arguments.out.empty()) {
-    if (Status allowed = may_be_output(arguments, *file); !allowed)
+    if (Status allowed = may_be_output(arguments, *file, prepared.model); !allowed)
       return tl::unexpected(allowed.error());
     auto out = WrittenFile::beside(arguments.out);
     if (!out) return tl::unexpected(out.error());

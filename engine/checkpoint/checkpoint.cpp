@@ -71,6 +71,7 @@ std::string present_name(std::string_view name) {
 /// LayerNorm's "gamma" and "beta" of older files are its "weight" and "bias".
 struct WeightFiles {
   std::vector<SafetensorsFile> files{};
+  std::vector<fs::path> paths{};
   TensorViews tensors{};
 };
 
@@ -85,6 +86,7 @@ Status add_file(const fs::path& path, WeightFiles& weights) {
     }
   }
   weights.files.push_back(std::move(*file));
+  weights.paths.push_back(path);
   return {};
 }
 
@@ -115,6 +117,7 @@ Result<WeightFiles> open_weight_files(const fs::path& folder) {
   if (!is_there(folder / index_name)) return no_weights(folder);
   const Result<std::set<std::string>> shards = shards_of(folder / index_name);
   if (!shards) return tl::unexpected(shards.error());
+  weights.paths.push_back(folder / index_name);
   for (const std::string& shard : *shards) {
     if (Status added = add_file(folder / shard, weights); !added) {
       return tl::unexpected(added.error());
@@ -225,7 +228,10 @@ Result<Checkpoint> Checkpoint::open(const fs::path& folder) {
   if (!weights) return tl::unexpected(weights.error());
   Result<Checkpoint> checkpoint =
       find_tensors(weights->tensors, std::move(*config), folder.string());
-  if (checkpoint) checkpoint->files = std::move(weights->files);
+  if (!checkpoint) return checkpoint;
+  checkpoint->files = std::move(weights->files);
+  checkpoint->paths = std::move(weights->paths);
+  checkpoint->paths.push_back(path);
   return checkpoint;
 }
 

@@ -24,7 +24,8 @@ struct Checkpoint {
   bool gives_scores = false;  // false: an encoder without a head
   /// Tensors that are in the files and no part of the model (position_ids, a pre-training head).
   std::vector<std::string> left_out{};
-  std::vector<SafetensorsFile> files{};  // what the views look at
+  std::vector<SafetensorsFile> files{};        // what the views look at
+  std::vector<std::filesystem::path> paths{};  // of all that was read: configuration and weights
 
   /// Errors, each in one sentence: a file that is missing or no JSON, a model type that no family
   /// reads, what its family does not compute, tensors that are missing, that nothing takes, or

@@ -8,6 +8,7 @@
 
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/pattern/axes.h"
+#include "engine/text/tokenizer_model.h"
 
 namespace attnscope {
 namespace {
@@ -58,6 +59,14 @@ std::string name_of_folder(const std::filesystem::path& folder) {
   std::error_code failed;
   const auto path = std::filesystem::weakly_canonical(folder, failed);
   return (failed ? folder : path).filename().string();
+}
+
+std::vector<std::filesystem::path> files_read(const Checkpoint& checkpoint,
+                                              const ModelQuestion& question) {
+  std::vector<std::filesystem::path> files = checkpoint.paths;
+  for (const char* name : tokenizer_files) files.push_back(question.checkpoint / name);
+  files.emplace_back(question.pattern);
+  return files;
 }
 
 std::int64_t size_of(const std::vector<std::int32_t>& ids) {
@@ -133,7 +142,8 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
                       .window = attention->window,
                       .limits = *limits,
                       .keeps_documents = keeps_documents,
-                      .request = std::move(request)};
+                      .request = std::move(request),
+                      .files = files_read(*checkpoint, question)};
 }
 
 Result<std::map<std::string, std::string>> dump_metadata(const ScoringModel& model,

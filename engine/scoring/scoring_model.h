@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/checkpoint/family_description.h"
 #include "engine/pattern/attention_pattern.h"
@@ -45,6 +46,9 @@ struct ScoringModel {
   PairLimits limits;
   bool keeps_documents = false;  // they can be encoded before any query is known
   nlohmann::json request;        // but for "threads"
+  /// What it is read from, and what would be read if it were there: configuration, weights,
+  /// tokenizer, the pattern asked for.
+  std::vector<std::filesystem::path> files{};
 
   /// Errors: what Checkpoint, WordPiece and the pattern say, a window that is missing or too many,
   /// limits that contradict the positions.

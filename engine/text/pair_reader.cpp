@@ -13,6 +13,7 @@
 #include <system_error>
 #include <vector>
 
+#include "kernels/base/control_characters.h"
 #include "kernels/base/json.h"
 #include "kernels/base/sentences.h"
 
@@ -61,6 +62,11 @@ std::string_view columns_in_words(PairParts parts) {
   return "a document is DOCID, TEXT";
 }
 
+std::string_view line_in_words(PairParts parts) {
+  if (parts == PairParts::document) return "a document";
+  return parts == PairParts::query ? "a query" : "a pair";
+}
+
 Result<TextPair> parse_tsv(std::string_view line, std::int64_t& columns, PairParts parts) {
   std::vector<std::string_view> fields;
   for (std::size_t begin = 0; begin <= line.size();) {
@@ -95,6 +101,15 @@ const json& first_of(const json& object, const std::array<const char*, N>& names
     if (const auto found = object.find(name); found != object.end()) return *found;
   }
   return none;
+}
+
+/// By ids that break lines or columns nobody finds a pair again.
+Status check_id(std::string_view id, std::string_view whose) {
+  if (!has_control_character(id)) return {};
+  return fail(
+      "has {} id with a tab, a line end or another control character ('{}'); name it "
+      "otherwise",
+      whose, in_a_sentence(id));
 }
 
 /// An id may be written as a text or a number.
@@ -166,6 +181,11 @@ Result<TextPair> parse_pair(std::string_view line, PairFormat format, std::int64
   if (pair && needs_document_id(parts) && pair->document_id.empty()) {
     return fail("has no document's id, by which it is found again");
   }
+  if (!pair) return pair;
+  if (Status plain = check_id(pair->query_id, "a query"); !plain)
+    return tl::unexpected(plain.error());
+  if (Status plain = check_id(pair->document_id, "a document"); !plain)
+    return tl::unexpected(plain.error());
   return pair;
 }
 
@@ -279,7 +299,8 @@ Result<std::optional<TextPair>> PairReader::next() {
       continue;
     }
     if (source.empty_line != 0) {
-      return fail("{}, line {}: is empty; every line is a pair", source.name, source.empty_line);
+      return fail("{}, line {}: is empty; every line is {}", source.name, source.empty_line,
+                  line_in_words(source.parts));
     }
     Result<TextPair> pair = parse_pair(**line, source.format, source.columns, source.parts);
     if (!pair) {

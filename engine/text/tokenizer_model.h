@@ -3,6 +3,7 @@
 //
 // What the files of a WordPiece tokenizer say: its pieces with their ids, and its rules.
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -65,6 +66,8 @@ struct TokenizerModel {
 /// error.
 [[nodiscard]] Result<TokenizerModel> read_tokenizer_json(std::string_view text,
                                                          std::string_view source);
+
+inline constexpr std::array tokenizer_files{"tokenizer.json", "vocab.txt", "tokenizer_config.json"};
 
 /// tokenizer.json of a folder, or else its vocab.txt and what tokenizer_config.json says of it.
 [[nodiscard]] Result<TokenizerModel> read_tokenizer_folder(const std::filesystem::path& folder);

@@ -241,6 +241,25 @@ TEST_F(Encode, ArgumentsThatContradictEachOtherAreNamed) {
   EXPECT_THAT(pipe.err, HasSubstr("documents are read twice"));
 }
 
+TEST_F(Encode, WhatTheModelIsReadFromIsNotReplaced) {
+  encode_well("dual");
+  std::filesystem::create_hard_link(program_.path("dual/vocab.txt"), program_.path("linked"));
+  for (const char* name :
+       {"dual/model.safetensors", "dual/config.json", "dual/vocab.txt", "linked"}) {
+    const std::string before = program_.read(name);
+    const Outcome encoded = program_.run(
+        {"encode", "--checkpoint", "dual", "--documents", "docs.tsv", "--restart", "-o", name});
+    EXPECT_EQ(encoded.exit_code, 2);
+    EXPECT_THAT(encoded.err,
+                HasSubstr(fmt::format("{}: is what is read, and would be replaced", name)));
+    const Outcome scored =
+        score("dual", {"--cache", "cache", "--queries", "queries.tsv", "-o", name});
+    EXPECT_EQ(scored.exit_code, 2);
+    EXPECT_THAT(scored.err, HasSubstr("is what is read, and would be replaced"));
+    EXPECT_EQ(program_.read(name), before);
+  }
+}
+
 TEST_F(Encode, ABadLineAndAnIdGivenTwiceAreNamedBeforeAnythingIsEncoded) {
   program_.write("docs.tsv", "d1\ta\nalone\n");
   EXPECT_THAT(encode("dual").err, HasSubstr("docs.tsv, line 2: has 1 columns"));

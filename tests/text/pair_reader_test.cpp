@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/text/pair_reader.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -104,6 +105,24 @@ TEST(PairReader, ALineThatIsNoPairIsNamed_AfterThePairsBeforeIt) {
 TEST(PairReader, BytesThatAreNoUtf8AreNamedWithTheirPlace) {
   EXPECT_THAT(error_of("a.tsv", "q\td\xff\n"), HasSubstr("line 1: is no UTF-8 from its byte 4 on"));
   EXPECT_THAT(error_of("a.jsonl", "{\"query\": \"\xc3\"}"), HasSubstr("is no UTF-8"));
+}
+
+TEST(PairReader, IdsWithControlCharactersAreRefused) {
+  for (const char* id : {R"(d\t1)", R"(d\n1)", R"(\u0000)", R"(d\u001b[1m)"}) {
+    const std::string document = fmt::format(R"({{"docno": "{}", "text": "t"}})", id);
+    EXPECT_THAT(error_of("a.jsonl", document, PairParts::document),
+                HasSubstr("line 1: has a document id with a tab, a line end or another control"));
+    const std::string query = fmt::format(R"({{"qid": "{}", "query": "t"}})", id);
+    EXPECT_THAT(error_of("a.jsonl", query, PairParts::query),
+                HasSubstr("line 1: has a query id with a tab"));
+  }
+}
+
+TEST(PairReader, AnEmptyLineIsToldByWhatLinesAre) {
+  EXPECT_THAT(error_of("a.tsv", "d\tt\n\ne\tt\n", PairParts::document),
+              HasSubstr("a.tsv, line 2: is empty; every line is a document"));
+  EXPECT_THAT(error_of("a.tsv", "q\tt\n\nr\tt\n", PairParts::query),
+              HasSubstr("line 2: is empty; every line is a query"));
 }
 
 TEST(PairReader, ALineWithoutEndIsNotHeldInMemory) {
