@@ -16,9 +16,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <map>
 #include <memory>
-#include <numeric>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -65,6 +64,7 @@ struct Case {
 /// Means of logarithms: "0.82 (0.80 to 0.84)".
 std::string with_interval(const std::vector<double>& values) {
   std::vector<double> logarithms;
+  logarithms.reserve(values.size());
   for (const double value : values) logarithms.push_back(std::log(value));
   const double mean = statistics::mean_of(logarithms);
   const double half = statistics::student_half_width(logarithms);
@@ -101,6 +101,7 @@ class Figures {
     auto batch = std::make_shared<PairBatch>();
     batch->one_query = true;
     batch->documents = cache.get();
+    batch->items.reserve(static_cast<std::size_t>(candidates));
     for (std::int64_t i = 0; i < candidates; ++i) batch->items.push_back({query_, {}, i});
     const ModelWork work = needed(model->work(*batch));
     return add(fmt::format("{}, {} candidates{}", row, candidates,
@@ -115,6 +116,7 @@ class Figures {
   Case& offline(const std::string& name, const std::shared_ptr<Model>& model,
                 const std::vector<std::int64_t>& lengths) {
     auto texts = std::make_shared<std::vector<std::vector<std::int32_t>>>();
+    texts->reserve(lengths.size());
     for (const std::int64_t tokens : lengths) texts->push_back(words(tokens));
     auto documents = std::make_shared<std::vector<TokenIds>>(texts->begin(), texts->end());
     const ModelWork work = needed(model->work_of_documents(*documents));
@@ -148,6 +150,7 @@ class Figures {
     fmt::print("\n");
     for (const auto& one : cases_) {
       std::vector<double> ms;
+      ms.reserve(one->seconds.size());
       for (const double seconds : one->seconds) ms.push_back(seconds * 1e3);
       fmt::print("{:<44} {} ms\n", one->name, with_interval(ms));
     }
@@ -155,6 +158,7 @@ class Figures {
   /// The work's rate over the best that loops of multiply-adds alone reached.
   void print_share(const char* what, const Case& of, const char* reach) const {
     std::vector<double> shares;
+    shares.reserve(of.seconds.size());
     for (const double seconds : of.seconds)
       shares.push_back(of.work.useful_flop / best_.flop_per_second / seconds);
     fmt::print("{:<58} {} of the multiply-adds, to reach: {}\n", what, with_interval(shares),
@@ -164,6 +168,7 @@ class Figures {
   static void print_rate(const char* what, double bytes, const std::vector<double>& seconds,
                          const Case& copy, const char* reach) {
     std::vector<double> shares;
+    shares.reserve(seconds.size());
     for (std::size_t i = 0; i < seconds.size(); ++i)
       shares.push_back(bytes / seconds[i] * copy.seconds[i] / copy.work.least_bytes);
     fmt::print("{:<58} {} of the copy's rate, to reach: {}\n", what, with_interval(shares), reach);
@@ -172,6 +177,7 @@ class Figures {
   static void print_times(const char* what, const Case& faster, const Case& slower, double scale,
                           const char* reach) {
     std::vector<double> times;
+    times.reserve(faster.seconds.size());
     for (std::size_t i = 0; i < faster.seconds.size(); ++i)
       times.push_back(scale * slower.seconds[i] / faster.seconds[i]);
     fmt::print("{:<58} {}x, to reach: {}\n", what, with_interval(times), reach);
@@ -182,6 +188,7 @@ class Figures {
                              std::optional<VectorFormat> format) {
     const CachedRows kept = needed(model.cached_rows(tokens_of_document));
     std::vector<std::int64_t> offsets;
+    offsets.reserve(static_cast<std::size_t>(candidates) + 1);
     for (std::int64_t i = 0; i <= candidates; ++i) offsets.push_back(i * kept.rows);
     std::vector<std::byte> bytes(static_cast<std::size_t>(offsets.back() * kept.width) *
                                  sizeof(float));
@@ -220,6 +227,7 @@ std::function<void()> maxima_alone(std::int64_t candidates, int threads) {
   const at::Tensor vectors = at::randn({candidates * rows, width}),
                    query = at::randn({queries, width});
   std::vector<TokenRange> documents;
+  documents.reserve(static_cast<std::size_t>(candidates));
   for (std::int64_t i = 0; i < candidates; ++i) documents.push_back({i * rows, (i + 1) * rows});
   auto largest =
       std::make_shared<std::vector<float>>(static_cast<std::size_t>(candidates * queries));
@@ -318,6 +326,7 @@ int run(int rounds, int threads) {
   PairBatch pairs{.items = {}};
   const std::vector<std::int32_t> query = words(tokens_of_query),
                                   document = words(tokens_of_document);
+  pairs.items.reserve(static_cast<std::size_t>(crossed));
   for (std::int64_t i = 0; i < crossed; ++i) pairs.items.push_back({query, document});
   const Case& crosses = figures.add(fmt::format("cross-bert, {} candidates", crossed),
                                     [&] { static_cast<void>(needed(cross->score(pairs))); });
@@ -351,6 +360,7 @@ int run(int rounds, int threads) {
   Figures::print_times("... a candidate, against Cross-BERT", mixed, crosses,
                        static_cast<double>(few) / crossed, "600x");
   std::vector<double> reading;
+  reading.reserve(duals.seconds.size());
   for (std::size_t i = 0; i < duals.seconds.size(); ++i)
     reading.push_back(duals.seconds[i] - dual_few.seconds[i]);
   Figures::print_rate("Dual-BERT, 99,000 candidates more",
