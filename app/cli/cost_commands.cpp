@@ -299,14 +299,30 @@ json pairs_with(WorkerProcess& worker, const Sweep& sweep, const NamedPattern& n
       }
     }
   };
+  // Counting takes a worker a minute at a million tokens, and memory as much as measuring.
+  constexpr std::int64_t most_counted = std::int64_t{1} << 18;
+  const HeatPoint& largest = largest_point(sweep);
   for (const HeatPoint& point : shortest_points(sweep)) {
+    if (point.sequence_tokens > most_counted) {
+      for (json& pair : pairs) pair["reason"] = "";  // not known
+      continue;
+    }
     take(costs_of(worker, pattern, point, window_of(sweep, false)),
          [](json& pair, const json& row) {
            if (!pair.at("reason").get<std::string>().empty())
              pair["reason"] = row.value("reason", "");
          });
   }
-  const HeatPoint& largest = largest_point(sweep);
+  if (largest.sequence_tokens > most_counted) {
+    const auto tokens = static_cast<double>(largest.sequence_tokens);
+    const double flop = 4 * tokens * tokens * static_cast<double>(largest.heads * largest.head_dim);
+    for (json& pair : pairs) {
+      pair["item_bytes"] = tensor_bytes(largest);  // at least
+      if (pattern.name != "full") continue;
+      pair["least_seconds"] = flop / rate_above_all(largest, worker_cores(worker.hello()));
+    }
+    return pairs;
+  }
   take(
       costs_of(worker, pattern, largest, window_of(sweep, true)), [&](json& pair, const json& row) {
         if (!row.value("reason", "").empty()) return;

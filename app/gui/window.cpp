@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/window.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <QApplication>
 #include <QFileInfo>
 #include <QFontDatabase>
 #include <QIcon>
 #include <QSettings>
+#include <QSocketNotifier>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -61,6 +66,33 @@ std::unique_ptr<QApplication> make_application(int& argc, char** argv) {
 
 }  // namespace
 
+namespace {
+
+int end_asked[2] = {-1, -1};
+
+extern "C" void ask_to_end(int /*signal*/) {
+  const char asked = 0;
+  // A full pipe has been asked already.
+  [[maybe_unused]] const ssize_t written = ::write(end_asked[1], &asked, 1);
+}
+
+/// Who ends a session ends the window as a person does: what was typed is stored first.
+void when_asked_to_end(QObject* context, const std::function<void()>& close) {
+  if (::pipe2(end_asked, O_CLOEXEC | O_NONBLOCK) != 0) return;
+  auto* heard = new QSocketNotifier(end_asked[0], QSocketNotifier::Read, context);
+  QObject::connect(heard, &QSocketNotifier::activated, context, [close] {
+    char asked = 0;
+    while (::read(end_asked[0], &asked, 1) > 0) continue;
+    close();
+  });
+  struct sigaction action {};
+  action.sa_handler = ask_to_end;
+  action.sa_flags = SA_RESTART;
+  for (const int signal : {SIGTERM, SIGHUP, SIGINT}) ::sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
 int run_window(int argc, char** argv, const WindowArguments& arguments) {
   const std::unique_ptr<QApplication> application = make_application(argc, argv);
   prepare_application();
@@ -76,6 +108,9 @@ int run_window(int argc, char** argv, const WindowArguments& arguments) {
     next->show();
     window = std::move(next);
   };
+  when_asked_to_end(application.get(), [&window] {
+    if (window) window->close();
+  });
   open(options_of(arguments));
   return QApplication::exec();
 }

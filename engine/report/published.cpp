@@ -160,7 +160,8 @@ PublishedTable mixencoder_table() {
           .machine = "a server with four NVIDIA Tesla A100 40 GB",
           .note =
               "Embeddings are computed beforehand; text processing and transfer to the GPU are "
-              "left out. The cache holds the embeddings of 1,000 candidates.",
+              "left out. The cache is said to be of 1,000 candidates; it has the size of a hundred "
+              "times as many.",
           .columns = {{"model", "Model", false},
                       {"context_embeddings", "Context embeddings"},
                       {"time_ms", "Time per query (ms)"},

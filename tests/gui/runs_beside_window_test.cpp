@@ -75,6 +75,20 @@ class RunsBesideWindowTest : public QObject {
     (void)open_store(database().toStdString());  // is made by none of those who share it
   }
 
+  void AWindowThatIsAskedToEnd_ClosesAsAPersonClosesIt() {
+    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    for (const char* home : {"XDG_DATA_HOME", "XDG_CONFIG_HOME", "TMPDIR"})
+      environment.insert(QLatin1String(home), folder_->path());
+    QProcess window;
+    window.setProcessEnvironment(environment);
+    window.start(QStringLiteral(REAL_ATTNSCOPE), {QStringLiteral("--db"), database()});
+    QTRY_VERIFY_WITH_TIMEOUT(QFile::exists(database() + QStringLiteral("-wal")), patience_ms);
+    ::kill(static_cast<pid_t>(window.processId()), SIGTERM);
+    QVERIFY(window.waitForFinished(patience_ms));
+    QCOMPARE(window.exitStatus(), QProcess::NormalExit);
+    QCOMPARE(window.exitCode(), 0);
+  }
+
   void AKilledWindow_EndsNoRun_AndANewOneCancelsIt() {
     QProcess killed;
     start_window(killed, sweep_named("until-cancelled", "[64, 128]"));

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/session/program.h"
 
+#include <sys/prctl.h>
+
 #include <QCoreApplication>
 #include <QFile>
 #include <QStringList>
+#include <csignal>
 #include <cstring>
 #include <utility>
 
@@ -149,6 +152,8 @@ void ProgramQuestion::start() {
     if (error == QProcess::FailedToStart)
       fail(tr("Cannot start %1: %2.").arg(process_->program(), process_->errorString()));
   });
+  // Whoever asks and dies gets no answer: nobody goes on computing it.
+  process_->setChildProcessModifier([] { ::prctl(PR_SET_PDEATHSIG, SIGTERM); });
   if (hangs_.intervalAsDuration() > 0ms) hangs_.start();
   process_->start(attnscope_program(), question_.arguments);
 }

@@ -134,25 +134,24 @@ std::vector<report::Row> rows_in(const RunSnapshot& run) {
   return rows;
 }
 
-/// Those of every stage; where the slice is of documents that are encoded, for no number of
-/// candidates, those of the greatest.
+/// Those of every stage; where the slice has several numbers of candidates, or none since it is of
+/// documents that are encoded, those of the greatest.
 std::vector<report::Row> rows_of_stages(const RunSnapshot& run) {
   constexpr std::array<std::string_view, 2> free{"stage", "candidates"};
   std::vector<report::Row> encoded, scored, others;
-  std::int64_t most = 0;
   for (const report::Row& row : run.table.rows) {
     if (!report::is_in(run.slice, row, free)) continue;
     const bool is_of_slice = report::is_in(run.slice, row, std::span(free).first(1));
-    most = std::max(most, row.cell.point.candidates);
     (row.cell.point.stage == Stage::offline ? encoded
      : is_of_slice                          ? scored
                                             : others)
         .push_back(row);
   }
-  if (scored.empty()) {
-    std::ranges::copy_if(others, std::back_inserter(scored),
-                         [&](const report::Row& row) { return row.cell.point.candidates == most; });
-  }
+  if (scored.empty()) scored = std::move(others);
+  std::int64_t most = 0;
+  for (const report::Row& row : scored) most = std::max(most, row.cell.point.candidates);
+  std::erase_if(scored,
+                [most](const report::Row& row) { return row.cell.point.candidates != most; });
   std::ranges::move(scored, std::back_inserter(encoded));
   return encoded;
 }

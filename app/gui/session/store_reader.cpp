@@ -269,7 +269,14 @@ void StoreReader::end_wait_if_free() {
 // What cannot be read now is asked for again when the page is next shown.
 void StoreReader::read_ceilings() {
   if (!store_ || !list_) return;
-  for (const RunEntry& entry : list_->runs) {
+  // The latest, which need not have the highest number: others were imported.
+  std::vector<const RunEntry*> latest;
+  latest.reserve(list_->runs.size());
+  for (const RunEntry& entry : list_->runs) latest.push_back(&entry);
+  std::ranges::stable_sort(latest, std::ranges::greater(),
+                           [](const RunEntry* run) { return run->info.started_unix_ms; });
+  for (const RunEntry* run : latest) {
+    const RunEntry& entry = *run;
     const auto ceilings = store_->ceilings(entry.info.id);
     if (!ceilings) continue;
     for (auto rates = ceilings->rbegin(); rates != ceilings->rend(); ++rates) {

@@ -30,6 +30,19 @@ bool means_infinite(const QString& word) {
   return word == QLatin1String("inf") || word == QStringLiteral("∞");
 }
 
+class WheelPasses : public QObject {
+ public:
+  using QObject::QObject;
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override {
+    const auto* field = static_cast<const QWidget*>(watched);
+    if (event->type() != QEvent::Wheel || field->hasFocus()) return false;
+    event->ignore();
+    return true;
+  }
+};
+
 QString key_of(const QObject& widget) {
   return QStringLiteral("kept/") + widget.objectName();
 }
@@ -64,6 +77,11 @@ void set_up_table(QTableView* table, const char* name, const QString& accessible
   }
 }
 
+void let_wheel_pass(QWidget* field) {
+  field->setFocusPolicy(Qt::StrongFocus);
+  field->installEventFilter(new WheelPasses(field));
+}
+
 QLabel* reading_label(const char* name) {
   QLabel* label = plain_label(name);
   label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
@@ -90,6 +108,7 @@ QComboBox* picker(const QString& name, const QString& accessible_name, const QSt
   box->setAccessibleName(accessible_name);
   box->setToolTip(tip);
   box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+  let_wheel_pass(box);
   return box;
 }
 
@@ -101,12 +120,14 @@ QSpinBox* number_box(int least, int most, const QString& tip, const char* name) 
   box->setToolTip(tip);
   box->setAccessibleName(tip);
   box->setObjectName(QLatin1String(name));
+  let_wheel_pass(box);
   return box;
 }
 
 WindowBox::WindowBox(QWidget* parent) : QSpinBox(parent) {
   setRange(0, infinite_window);
   setAlignment(Qt::AlignRight);
+  let_wheel_pass(this);
 }
 
 Window WindowBox::window() const {

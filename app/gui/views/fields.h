@@ -27,6 +27,8 @@ namespace attnscope::gui {
 [[nodiscard]] QLabel* heading(const QString& text, QWidget* buddy = nullptr);
 /// Plain text, over as many lines as it needs.
 [[nodiscard]] QLabel* plain_label(const char* name, const QString& text = {});
+/// The wheel turns the page over a field that has not the focus, and changes nothing.
+void let_wheel_pass(QWidget* field);
 /// A table that is looked at and chosen in, not edited; Tab leaves it.
 void set_up_table(QTableView* table, const char* name, const QString& accessible_name);
 /// Text to read, to select and to copy, over several lines where the room is narrow.
@@ -95,8 +97,8 @@ class ProblemLabel : public QLabel {
   void tint();
 };
 
-/// A part of a page: as wide as what is inside needs, up to where a small window or large text would
-/// leave the others no room; then it scrolls.
+/// A part of a page: as wide as what is inside needs, up to where a small window or large text
+/// would leave the others no room; then it scrolls.
 class SideArea : public QScrollArea {
   Q_OBJECT
  public:

@@ -245,6 +245,7 @@ void NewRunDialog::add_field(QFormLayout& form, const SweepField& field) {
     for (const QString& choice : of_devices ? QStringList{QStringLiteral("cpu")} : field.choices)
       box->addItem(choice, choice);
     connect(box, &QComboBox::activated, this, &NewRunDialog::form_edited);
+    let_wheel_pass(box);
     made.control = box;
   } else {
     made.control = new QLineEdit;
@@ -550,13 +551,15 @@ void NewRunDialog::show_estimate() {
   too_much_->set_problem({});
   if (!checked_.ok()) return estimate_->clear();
   const Need need = foreseeing_ ? Need() : need_of(forecast_, contenders_->checked());
-  QStringList parts{counted(checked_.heats, tr("heat"), tr("heats")),
-                    counted(checked_.cells, tr("cell"), tr("cells")),
-                    need.seconds > checked_.longest_seconds
-                        ? tr("more than %1 of measuring, since even one pass takes that long")
-                              .arg(duration_words(need.seconds))
-                        : tr("up to %1 of measuring, with set-up and checks on top")
-                              .arg(duration_words(checked_.longest_seconds))};
+  QStringList parts{
+      counted(checked_.heats, tr("heat"), tr("heats")),
+      counted(checked_.cells, tr("cell"), tr("cells")),
+      need.seconds > checked_.longest_seconds
+          ? tr("more than %1 of measuring, since even one pass takes that long")
+                .arg(duration_words(need.seconds))
+          : tr("up to %1 of measuring (or one call of each, where that takes longer), "
+               "with set-up and checks on top")
+                .arg(duration_words(checked_.longest_seconds))};
   const QString memory =
       foreseeing_ ? tr("its memory is being foreseen…") : memory_words(forecast_, need);
   if (!memory.isEmpty()) parts.append(memory);

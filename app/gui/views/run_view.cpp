@@ -431,8 +431,13 @@ void RunView::show_figures(const RunSnapshot& run) {
           : tr("This run has no finished heat. Continue run goes on with it, or measure "
                "anew.");
   chart_->set_placeholder(waiting);
-  std::vector<const FigureSnapshot*> views{&figure_of(run, chosen_view(*first_view_))};
-  if (has_second_view()) views.push_back(&figure_of(run, chosen_view(*second_view_)));
+  // What is of re-rankers alone was chosen for another run.
+  const auto view_or = [&run](const QComboBox& picker, report::YAxis otherwise) {
+    const report::YAxis y = chosen_view(picker);
+    return &figure_of(run, report::view_of(y).of_models && !run.of_models ? otherwise : y);
+  };
+  std::vector<const FigureSnapshot*> views{view_or(*first_view_, report::YAxis::time)};
+  if (has_second_view()) views.push_back(view_or(*second_view_, report::YAxis::memory));
   // Row by row: the same value of the axis that panels are made by.
   report::Facets all;
   std::vector<QString> problems;
