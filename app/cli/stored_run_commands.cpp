@@ -60,6 +60,14 @@ std::string changed_tags(const RunInfo& run, const DescribeCommand& arguments) {
   return tag_of(tag_words(tag));
 }
 
+/// What no list and no terminal shows as it is.
+bool has_controls(std::string_view text, std::string_view allowed) {
+  return std::ranges::any_of(text, [allowed](char c) {
+    const auto code = static_cast<unsigned char>(c);
+    return (code < 0x20 || code == 0x7f) && allowed.find(c) == std::string_view::npos;
+  });
+}
+
 void describe(Session& session, const DescribeCommand& arguments) {
   const bool tags = !arguments.tags.empty() || !arguments.untags.empty();
   if (!arguments.name && !arguments.note && !tags) {
@@ -74,6 +82,12 @@ void describe(Session& session, const DescribeCommand& arguments) {
                                       "once for each",
                                       in_a_sentence(tag)));
     }
+  }
+  if (has_controls(arguments.name.value_or(""), "") ||
+      has_controls(arguments.note.value_or(""), "\n\t")) {
+    return session.fail(exit_wrong_use,
+                        "a name is one line without control characters, and a note has none but "
+                        "line breaks and tabs; leave them out");
   }
   constexpr std::size_t longest_note = 10'000;  // as in the window
   if (arguments.note && arguments.note->size() > longest_note) {

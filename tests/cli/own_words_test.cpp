@@ -71,6 +71,8 @@ TEST_F(OwnWordsCommands, Describe_WithNothingToSayIsWrongUse) {
   refused({"describe", "1", "--tag", "two words"}, 2, "'two words' is not one word");
   refused({"describe", "1", "--tag", " "}, 2, "is not one word");
   refused({"describe", "1", "last", "--name", "x"}, 2, "one run");
+  refused({"describe", "1", "--name", "two\nlines"}, 2, "control characters");
+  refused({"describe", "1", "--note", "bell\a"}, 2, "control characters");
   refused({"describe", "1", "--note", std::string(10'001, 'x')}, 2, "at most 10000");
 }
 

@@ -19,7 +19,7 @@ QString started_words(const RunInfo& run) {
 }
 
 QString title(const RunInfo& run) {
-  return QStringLiteral("%1  %2").arg(run.number).arg(words(title_of(run)));
+  return QStringLiteral("%1  %2").arg(run.number).arg(words(title_of(run)).simplified());
 }
 
 QString detail(const RunEntry& entry) {
