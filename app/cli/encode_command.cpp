@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -77,20 +78,26 @@ class DocumentReader {
     if (!read) return tl::unexpected(read.error());
     if (!*read) return std::optional<EncodedText>();
     TextPair& text = **read;
-    return std::optional(EncodedText{.id = std::move(text.document_id),
-                                     .tokens = model_->pieces.encode_document(
-                                         text.document, model_->limits.most_document_tokens),
-                                     .line = text.line});
+    EncodedText document{.id = std::move(text.document_id),
+                         .tokens = model_->pieces.encode_document(
+                             text.document, model_->limits.most_document_tokens),
+                         .line = text.line};
+    fingerprint_.text(document.id);
+    fingerprint_.integer(static_cast<std::int64_t>(document.tokens.size()));
+    for (const std::int32_t token : document.tokens) fingerprint_.integer(token);
+    return std::optional(std::move(document));
   }
   /// Passes by so many, or as many as there are.
   [[nodiscard]] Status skip(std::int64_t documents) {
     for (std::int64_t i = 0; i < documents && encode_interrupts == 0; ++i) {
-      const auto read = reader_.next();
+      const auto read = next();
       if (!read) return tl::unexpected(read.error());
       if (!*read) break;
     }
     return {};
   }
+  /// Of the ids and tokens of all that were read.
+  [[nodiscard]] std::int64_t fingerprint() const { return fingerprint_.value(); }
   [[nodiscard]] std::string place(std::int64_t line) const { return reader_.place(line); }
   [[nodiscard]] std::optional<double> progress() const { return reader_.progress(); }
 
@@ -99,6 +106,7 @@ class DocumentReader {
       : reader_(std::move(reader)), model_(&model) {}
   PairReader reader_;
   const ScoringModel* model_;
+  store::Fingerprint fingerprint_;
 };
 
 /// What is known of all documents before the first is encoded: how large the cache will be, and
@@ -144,7 +152,6 @@ Result<std::optional<CountedDocuments>> count_documents(const EncodeArguments& a
   auto reader = DocumentReader::open(arguments, model);
   if (!reader) return tl::unexpected(reader.error());
   CountedDocuments counted;
-  store::Fingerprint fingerprint;
   std::vector<std::size_t> hashes;
   CountLine line(visible);
   while (true) {
@@ -157,9 +164,6 @@ Result<std::optional<CountedDocuments>> count_documents(const EncodeArguments& a
     ++counted.of_length[length];
     counted.tokens += length;
     counted.id_bytes += static_cast<std::int64_t>((*text)->id.size());
-    fingerprint.text((*text)->id);
-    fingerprint.integer(length);
-    for (const std::int32_t token : (*text)->tokens) fingerprint.integer(token);
     hashes.push_back(std::hash<std::string_view>{}((*text)->id));
     if (counted.documents % between_shows == 0) {
       line.show(fmt::format("{} documents counted", counted.documents),
@@ -170,29 +174,41 @@ Result<std::optional<CountedDocuments>> count_documents(const EncodeArguments& a
   if (counted.documents == 0) return fail("{}: has no documents", arguments.documents);
   if (Status different = check_ids(std::move(hashes), arguments, model); !different)
     return tl::unexpected(different.error());
-  counted.fingerprint = fingerprint.value();
+  counted.fingerprint = reader->fingerprint();
   return std::optional(std::move(counted));
 }
+
+/// What is in the cache already.
+struct Begun {
+  std::int64_t encoded = 0, fingerprint = 0;
+  bool is_finished = false;
+};
 
 /// Has the worker encode the documents that are not in the cache yet, some at a time; memory does
 /// not grow with their number.
 class EncodeRun {
  public:
   EncodeRun(const ScoringModel& model, WorkerProcess& worker, DocumentReader& reader,
-            std::int64_t documents, std::int64_t encoded, bool visible)
+            std::int64_t documents, const Begun& begun, bool visible)
       : model_(model),
         worker_(worker),
         reader_(reader),
         documents_(documents),
-        before_(encoded),
-        encoded_(encoded),
+        begun_(begun),
+        encoded_(begun.encoded),
         progress_(visible) {}
 
   /// Until the last one, an error or the interrupt.
   [[nodiscard]] Status run() {
     if (Status passed = reader_.skip(encoded_); !passed) return passed;
+    if (encoded_ > 0 && encode_interrupts == 0 && reader_.fingerprint() != begun_.fingerprint) {
+      return fail(
+          "the {} documents that are encoded are others than those of the file by now; begin anew "
+          "with --restart",
+          encoded_);
+    }
     auto batch = read_batch();
-    while (batch && !batch->empty() && encode_interrupts == 0) {
+    while (batch && !batch->texts.empty() && encode_interrupts == 0) {
       const auto start = std::chrono::steady_clock::now();
       if (Status sent = worker_.send(request_of(*batch)); !sent) return sent;
       batch = read_batch();  // while the worker encodes
@@ -201,10 +217,10 @@ class EncodeRun {
       if (!*answer) break;
       adapt(std::chrono::steady_clock::now() - start);
       encoded_ = (*answer)->value("encoded", encoded_);
-      progress_.show(
-          fmt::format("{} of {} documents", encoded_, documents_),
-          static_cast<double>(encoded_ - before_),
-          static_cast<double>(encoded_ - before_) / static_cast<double>(documents_ - before_));
+      progress_.show(fmt::format("{} of {} documents", encoded_, documents_),
+                     static_cast<double>(encoded_ - begun_.encoded),
+                     static_cast<double>(encoded_ - begun_.encoded) /
+                         static_cast<double>(documents_ - begun_.encoded));
     }
     progress_.clear();
     return batch ? Status() : tl::unexpected(batch.error());
@@ -212,7 +228,10 @@ class EncodeRun {
   [[nodiscard]] std::int64_t encoded() const { return encoded_; }
 
  private:
-  using Batch = std::vector<EncodedText>;
+  struct Batch {
+    std::vector<EncodedText> texts;
+    std::int64_t fingerprint = 0;  // of all documents up to the last of these
+  };
 
   /// So that a batch takes a second or two: as much is lost when it is interrupted.
   void adapt(std::chrono::duration<double> of_a_batch) {
@@ -226,32 +245,37 @@ class EncodeRun {
     constexpr std::size_t most_documents = 4096;
     Batch batch;
     std::int64_t tokens = 0;
-    while (tokens < batch_tokens_ && batch.size() < most_documents && encode_interrupts == 0) {
+    while (tokens < batch_tokens_ && batch.texts.size() < most_documents &&
+           encode_interrupts == 0) {
       auto text = reader_.next();
       if (!text) return tl::unexpected(text.error());
       if (!*text) break;
       tokens += static_cast<std::int64_t>((*text)->tokens.size());
-      batch.push_back(std::move(**text));
+      batch.texts.push_back(std::move(**text));
     }
+    batch.fingerprint = reader_.fingerprint();
     return batch;
   }
 
   [[nodiscard]] nlohmann::json request_of(const Batch& batch) const {
     nlohmann::json documents = nlohmann::json::array(), ids = nlohmann::json::array();
-    for (const EncodedText& text : batch) {
+    for (const EncodedText& text : batch.texts) {
       documents.push_back(text.tokens);
       ids.push_back(text.id);
     }
     return {{"request", "add-documents"},
             {"cls", model_.pieces.cls()},
             {"documents", std::move(documents)},
-            {"ids", std::move(ids)}};
+            {"ids", std::move(ids)},
+            {"fingerprint", batch.fingerprint}};
   }
 
   const ScoringModel& model_;
   WorkerProcess& worker_;
   DocumentReader& reader_;
-  std::int64_t documents_, before_, encoded_;
+  std::int64_t documents_;
+  Begun begun_;
+  std::int64_t encoded_;
   std::int64_t batch_tokens_ = 2048;
   CountLine progress_;
 };
@@ -280,16 +304,13 @@ Result<ScoringModel> prepare_encoding(EncodeArguments& arguments) {
   if (Status may = may_be_kept_in(*kept, *computed); !may) return tl::unexpected(may.error());
   std::vector<std::filesystem::path> inputs = model->files;
   inputs.emplace_back(arguments.documents);
-  for (const std::string& written : {arguments.out, arguments.out + ".part"}) {
-    if (Status may = may_be_written(written, inputs); !may) return tl::unexpected(may.error());
+  if (Status may = may_be_written(arguments.out, inputs); !may) return tl::unexpected(may.error());
+  const std::filesystem::path part = arguments.out + ".part";
+  if (::lstat(part.c_str(), &info) == 0 && S_ISREG(info.st_mode)) {
+    if (Status may = may_be_written(part, inputs); !may) return tl::unexpected(may.error());
   }
   return model;
 }
-
-struct Begun {
-  std::int64_t encoded = 0;
-  bool is_finished = false;
-};
 
 Result<Begun> begin_cache(WorkerProcess& worker, const EncodeArguments& arguments,
                           const ScoringModel& model, const CountedDocuments& counted) {
@@ -307,9 +328,11 @@ Result<Begun> begin_cache(WorkerProcess& worker, const EncodeArguments& argument
            {"file", std::filesystem::path(arguments.documents).filename().string()},
            {"most_tokens", model.limits.most_tokens},
            {"fingerprint", counted.fingerprint},
+           {"tokenizer", static_cast<std::int64_t>(model.pieces.fingerprint())},
            {"restart", arguments.restart}},
           [&](const nlohmann::json& event) {
-            begun = {event.value("encoded", std::int64_t{0}), event.value("finished", false)};
+            begun = {event.value("encoded", std::int64_t{0}),
+                     event.value("fingerprint", std::int64_t{0}), event.value("finished", false)};
             return event.value("event", "") == "cache-begun";
           });
   if (!done) return tl::unexpected(done.error());
@@ -329,6 +352,15 @@ std::string summary(const EncodeArguments& arguments, const CountedDocuments& co
                         finished.value("mean_relative_error", 0.0));
   }
   return text + "\n";
+}
+
+/// The command that goes on with what was interrupted.
+std::string going_on(const EncodeArguments& arguments) {
+  if (!arguments.restart) return "the same command";
+  std::error_code unknown;
+  const bool is_there = std::filesystem::exists(arguments.out, unknown);
+  return fmt::format("the same command without --restart{}",
+                     is_there ? fmt::format(", once {} is moved away,", arguments.out) : "");
 }
 
 void encode(Session& session, EncodeArguments& arguments) {
@@ -357,7 +389,7 @@ void encode(Session& session, EncodeArguments& arguments) {
   } else if (begun->encoded > 0) {
     say("attnscope: note: {} of {} documents are encoded already", begun->encoded, documents);
   }
-  EncodeRun run(*model, worker->process, *reader, documents, begun->encoded, visible);
+  EncodeRun run(*model, worker->process, *reader, documents, *begun, visible);
   if (!begun->is_finished) {
     const Status done = run.run();
     if (!done) return refuse(done.error());
@@ -365,9 +397,9 @@ void encode(Session& session, EncodeArguments& arguments) {
   if (encode_interrupts > 0) {
     worker->process.kill();
     return session.fail(exit_cancelled,
-                        fmt::format("interrupted; {} of {} documents are encoded, and the same "
-                                    "command goes on with the others",
-                                    run.encoded(), documents));
+                        fmt::format("interrupted; {} of {} documents are encoded, and {} goes on "
+                                    "with the others",
+                                    run.encoded(), documents, going_on(arguments)));
   }
   nlohmann::json finished;
   const Status done =

@@ -285,6 +285,11 @@ Result<std::optional<DocumentCache>> open_cache(const ScoreCommandArguments& arg
     return fail("{}: its documents have no ids; 'attnscope encode' writes some that do",
                 arguments.cache);
   }
+  const CacheSource& source = cache->source();
+  if (!source.file.empty() && source.tokenizer != model.pieces.fingerprint()) {
+    return fail("{}: its documents were {}; encode them again", arguments.cache,
+                of_another_tokenizer);
+  }
   return std::optional(std::move(*cache));
 }
 

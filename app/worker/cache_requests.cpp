@@ -55,6 +55,7 @@ void answer_open_cache(const Asked& asked, ProtocolChannel& channel, LoadedModel
   const CacheMaker maker = none_encoded(loaded(model)).maker();
   model.cache = std::make_unique<const DocumentCache>(
       taken(DocumentCache::open(asked.message["path"].text(), maker)));
+  model.cache_name = asked.message["path"].text();
   channel.send({{"event", "cache-open"}, {"documents", model.cache->documents()}});
 }
 
@@ -73,11 +74,13 @@ void answer_begin_cache(const Asked& asked, ProtocolChannel& channel, LoadedMode
       .id_bytes = message["id_bytes"].whole(0, beyond),
       .source = {.file = message["file"].text(),
                  .most_tokens = message["most_tokens"].whole(1),
-                 .fingerprint = static_cast<std::uint64_t>(message["fingerprint"].whole())}};
+                 .fingerprint = static_cast<std::uint64_t>(message["fingerprint"].whole()),
+                 .tokenizer = static_cast<std::uint64_t>(message["tokenizer"].whole())}};
   model.writer = std::make_unique<DocumentCacheWriter>(taken(DocumentCacheWriter::begin(
       message["out"].text(), contents, {.restart = message.truth_or("restart", false)})));
   channel.send({{"event", "cache-begun"},
                 {"encoded", model.writer->encoded()},
+                {"fingerprint", static_cast<std::int64_t>(model.writer->fingerprint())},
                 {"finished", model.writer->is_finished()}});
 }
 
@@ -101,7 +104,7 @@ void answer_add_documents(const Asked& asked, ProtocolChannel& channel, LoadedMo
                     "damaged?",
                     in_a_sentence(ids[static_cast<std::size_t>(*number)])));
   }
-  taken(writer.append(encoded, ids));
+  taken(writer.append(encoded, ids, static_cast<std::uint64_t>(message["fingerprint"].whole())));
   channel.send({{"event", "documents-added"}, {"encoded", writer.encoded()}});
 }
 

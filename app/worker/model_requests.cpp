@@ -12,6 +12,7 @@
 #include "engine/measure/machine.h"
 #include "engine/model/model_weights.h"
 #include "engine/safetensors/safetensors.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::worker {
 namespace {
@@ -115,6 +116,18 @@ Pairs pairs_of(const JsonField& message, const LoadedModel& model) {
   return pairs;
 }
 
+/// Throws where the cache, not the model, makes a score no number.
+void check_rows(const LoadedModel& model, std::int64_t document) {
+  const DocumentCache& cache = opened(model);
+  if (cache.is_of_numbers(document)) return;
+  const std::string id =
+      cache.has_ids() ? in_a_sentence(cache.id(document)) : fmt::format("number {}", document);
+  throw RequestError(
+      fmt::format("{}: the vectors of document '{}' are no numbers; the cache is "
+                  "damaged, so encode its documents again",
+                  model.cache_name, id));
+}
+
 /// Candidates of a cache are many, and what a model needs for each of them differs from family to
 /// family: a batch that would need more is cut in halves.
 std::vector<float> scores_within_memory(Model& scorer, const PairBatch& batch) {
@@ -201,6 +214,7 @@ void answer_score(const Asked& asked, ProtocolChannel& channel, LoadedModel& mod
   const std::vector<float> scores = scores_within_memory(scorer, pairs.batch);
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (std::isfinite(scores[i])) continue;
+    if (pairs.batch.documents != nullptr) check_rows(model, pairs.batch.items[i].cached);
     throw RequestError(fmt::format(
         "the score of pair {} of the batch is no number; are the checkpoint's weights damaged?",
         i + 1));

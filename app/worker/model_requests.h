@@ -26,6 +26,7 @@ struct LoadedModel {
   std::unique_ptr<Model> model;  // null: none is loaded
   // Of documents that it has encoded, to be scored and to be written; null: none is open.
   std::unique_ptr<const DocumentCache> cache{};
+  std::string cache_name{};
   std::unique_ptr<DocumentCacheWriter> writer{};
 };
 

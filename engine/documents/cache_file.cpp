@@ -12,7 +12,7 @@
 namespace attnscope {
 namespace {
 
-constexpr const char* version = "2";
+constexpr const char* version = "3";
 constexpr std::size_t data_alignment = 64;
 
 struct FormatNames {
@@ -47,6 +47,7 @@ std::vector<HeaderEntry> entries_of(const CacheContents& contents) {
   std::vector<HeaderEntry> entries{
       {.name = "encoded", .dtype = "I64", .shape = {1}},
       {.name = "errors", .dtype = "F64", .shape = {2}},
+      {.name = "sums", .dtype = "I64", .shape = {2}},
       {.name = "offsets", .dtype = "I64", .shape = {contents.documents + 1}}};
   if (contents.id_bytes) {
     entries.push_back({.name = "id_offsets", .dtype = "I64", .shape = {contents.documents + 1}});
@@ -116,6 +117,9 @@ Status read_words(const SafetensorsFile& file, const std::string& name, CacheCon
   if (!of_all) return tl::unexpected(of_all.error());
   contents.source.most_tokens = *most;
   contents.source.fingerprint = *of_all;
+  const auto tokenizer = number_of<std::uint64_t>(text("tokenizer"), hex, "tokenizer", name);
+  if (!tokenizer) return tl::unexpected(tokenizer.error());
+  contents.source.tokenizer = *tokenizer;
   return {};
 }
 
@@ -172,6 +176,25 @@ std::string difference(const CacheMaker& theirs, const CacheMaker& ours) {
   return {};
 }
 
+std::string difference(const CacheContents& theirs, const CacheContents& ours) {
+  if (std::string other = difference(theirs.maker, ours.maker); !other.empty()) return other;
+  if (theirs.format != ours.format) {
+    return fmt::format("kept in {}, and {} is asked for", name_of(theirs.format),
+                       name_of(ours.format));
+  }
+  if (theirs.source.most_tokens != ours.source.most_tokens) {
+    return fmt::format("cut to {} tokens, and {} are asked for", theirs.source.most_tokens,
+                       ours.source.most_tokens);
+  }
+  if (theirs.source.tokenizer != ours.source.tokenizer) return of_another_tokenizer;
+  if (theirs.source.fingerprint != ours.source.fingerprint) {
+    return fmt::format("other ones than these ({} of '{}', now {} of '{}')", theirs.documents,
+                       in_a_sentence(theirs.source.file), ours.documents,
+                       in_a_sentence(ours.source.file));
+  }
+  return {};
+}
+
 namespace cache_file {
 
 std::string header(const CacheContents& contents) {
@@ -185,6 +208,7 @@ std::string header(const CacheContents& contents) {
     words["documents_file"] = contents.source.file;
     words["most_tokens"] = std::to_string(contents.source.most_tokens);
     words["fingerprint"] = in_words(contents.source.fingerprint);
+    words["tokenizer"] = in_words(contents.source.tokenizer);
   }
   return header_text(entries_of(contents), words, data_alignment);
 }
@@ -195,7 +219,8 @@ Parts parts(const CacheContents& contents) {
   all.state = {at, 0};
   for (const HeaderEntry& entry : entries_of(contents)) {
     const Part part{at, bytes_of(entry)};
-    if (entry.name == "encoded" || entry.name == "errors") all.state.size += part.size;
+    if (entry.name == "encoded" || entry.name == "errors" || entry.name == "sums")
+      all.state.size += part.size;
     if (entry.name == "offsets") all.offsets = part;
     if (entry.name == "id_offsets") all.id_offsets = part;
     if (entry.name == "scales") all.scales = part;
@@ -242,13 +267,21 @@ Result<State> read_state(const SafetensorsFile& file, const CacheContents& conte
   if (!encoded) return tl::unexpected(encoded.error());
   const auto errors = file.tensor("errors");
   if (!errors) return tl::unexpected(errors.error());
+  const auto sums = file.tensor("sums");
+  if (!sums) return tl::unexpected(sums.error());
+  constexpr std::size_t sum = sizeof(state.documents);
   if (encoded->dtype != "I64" || encoded->bytes.size() != sizeof(state.encoded) ||
-      errors->dtype != "F64" || errors->bytes.size() != sizeof(state.errors)) {
-    return fail("{}: 'encoded' and 'errors' are no count and two errors; is the file damaged?",
-                name);
+      errors->dtype != "F64" || errors->bytes.size() != sizeof(state.errors) ||
+      sums->dtype != "I64" || sums->bytes.size() != 2 * sum) {
+    return fail(
+        "{}: 'encoded', 'errors' and 'sums' are no count, two errors and two sums; is the file "
+        "damaged?",
+        name);
   }
   std::memcpy(&state.encoded, encoded->bytes.data(), sizeof(state.encoded));
   std::memcpy(&state.errors, errors->bytes.data(), sizeof(state.errors));
+  std::memcpy(&state.documents, sums->bytes.data(), sum);
+  std::memcpy(&state.kept, sums->bytes.data() + sum, sum);
   if (state.encoded < 0 || state.encoded > contents.documents) {
     return fail("{}: says that {} of its {} documents are encoded; is the file damaged?", name,
                 state.encoded, contents.documents);

@@ -6,14 +6,16 @@
 //
 //   encoded     I64 [1]              documents that are there; fewer than all while it is written
 //   errors      F64 [2]              relative error of rows in a smaller format: largest, mean
+//   sums        I64 [2]              of the documents that are there: the fingerprint of their ids
+//                                    and tokens so far, and a checksum of what is kept of them
 //   offsets     I64 [documents + 1]  a document's first row, and behind its last one
 //   id_offsets  I64 [documents + 1]  the same of its id's bytes; where documents have ids
 //   scales      F32 [rows]           of int8
 //   rows            [rows, width]    of float32, float16, bfloat16 or int8
 //   ids         U8  [id bytes]
 //
-// Its data begin at a multiple of 64 bytes, so that `encoded` and `errors` lie in one page and
-// become others together.
+// Its data begin at a multiple of 64 bytes, so that `encoded`, `errors` and `sums` lie in one page
+// and become others together.
 
 #include <cstddef>
 #include <cstdint>
@@ -51,6 +53,10 @@ struct CacheMaker {
 /// Nothing where both are the same; else "encoded with other weights (...)": how `theirs` differs.
 [[nodiscard]] std::string difference(const CacheMaker& theirs, const CacheMaker& ours);
 
+/// Instead of a model's tokenizer, in both sentences that refuse it.
+inline constexpr const char* of_another_tokenizer =
+    "cut into tokens by another tokenizer than the checkpoint has now";
+
 /// What a smaller format lost: the relative error (Euclidean) of rows, the largest and the mean.
 struct CacheRowError {
   double largest = 0, mean = 0;
@@ -62,6 +68,7 @@ struct CacheSource {
   std::string file;               // its name, for people
   std::int64_t most_tokens = 0;   // of a document with [CLS] and [SEP]: it was cut to so many
   std::uint64_t fingerprint = 0;  // of all ids and tokens
+  std::uint64_t tokenizer = 0;    // fingerprint of that which cut their texts into tokens
   friend bool operator==(const CacheSource&, const CacheSource&) = default;
 };
 
@@ -73,17 +80,21 @@ struct CacheContents {
   CacheSource source{};
   friend bool operator==(const CacheContents&, const CacheContents&) = default;
 };
+/// The same of contents: "kept in float32, and int8 is asked for".
+[[nodiscard]] std::string difference(const CacheContents& theirs, const CacheContents& ours);
 
 namespace cache_file {
 
 inline constexpr const char* version_key = "attnscope_documents";
 
-/// What changes while the file is written: its first 24 bytes of data.
+/// What changes while the file is written: its first 40 bytes of data.
 struct State {
   std::int64_t encoded = 0;
   CacheRowError errors{};
+  std::uint64_t documents = 0;  // their fingerprint, as CacheSource has it of all
+  std::uint64_t kept = 0;       // a RunningSum
 };
-static_assert(sizeof(State) == 24);
+static_assert(sizeof(State) == 40);
 
 /// All before the data.
 [[nodiscard]] std::string header(const CacheContents& contents);

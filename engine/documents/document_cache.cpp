@@ -8,7 +8,10 @@
 #include <limits>
 #include <utility>
 
+#include "engine/documents/document_numbers.h"
+#include "kernels/base/control_characters.h"
 #include "kernels/base/number_formats.h"
+#include "kernels/base/sentences.h"
 #include "kernels/base/written_file.h"
 
 namespace attnscope {
@@ -34,6 +37,22 @@ Result<std::span<const float>> read_scales(const SafetensorsFile& file, VectorFo
   if (format != VectorFormat::int8) return std::span<const float>();
   const std::array<std::int64_t, 1> shape{rows};
   return file.floats("scales", shape);
+}
+
+/// By each id its document alone is found, and it fits into a line.
+Status check_ids(const DocumentCache& cache, const std::string& name) {
+  for (std::int64_t document = 0; document < cache.documents(); ++document) {
+    const std::string_view id = cache.id(document);
+    if (id.empty() || has_control_character(id)) {
+      return fail("{}: the id of its document {} {}; encode the documents again", name,
+                  document + 1, id.empty() ? "is empty" : "has a control character");
+    }
+  }
+  if (const auto twin = DocumentNumbers(cache).first_twin()) {
+    return fail("{}: two of its documents have the id '{}'; encode the documents again", name,
+                in_a_sentence(cache.id(*twin)));
+  }
+  return {};
 }
 
 float value_at(std::span<const std::byte> rows, VectorFormat format, std::int64_t index) {
@@ -96,6 +115,7 @@ Result<DocumentCache> DocumentCache::open(const std::filesystem::path& path) {
     cache.ids_ = {reinterpret_cast<const char*>(ids.data()), ids.size()};
   }
   cache.maker_ = contents->maker;
+  cache.source_ = contents->source;
   cache.width_ = contents->width;
   cache.offsets_ = std::move(*offsets);
   cache.rows_ = file->tensor("rows")->bytes;
@@ -103,6 +123,9 @@ Result<DocumentCache> DocumentCache::open(const std::filesystem::path& path) {
   cache.format_ = contents->format;
   if (contents->format != format_of(contents->maker.dtype)) cache.error_ = state->errors;
   cache.file_ = std::make_shared<const SafetensorsFile>(std::move(*file));
+  if (cache.has_ids()) {
+    if (Status named = check_ids(cache, name); !named) return tl::unexpected(named.error());
+  }
   return cache;
 }
 
@@ -121,7 +144,10 @@ Status DocumentCache::write(const std::filesystem::path& path) const {
                                .width = width_,
                                .documents = documents(),
                                .rows = offsets_.back()};
-  const cache_file::State state{.encoded = documents(), .errors = error_.value_or(RowError{})};
+  RunningSum sum;
+  for (std::int64_t document = 0; document < documents(); ++document) add_to_sum(sum, document, "");
+  const cache_file::State state{
+      .encoded = documents(), .errors = error_.value_or(RowError{}), .kept = sum.value()};
   auto file = WrittenFile::beside(path, Readers::owner_alone);
   if (!file) return tl::unexpected(file.error());
   file->write(cache_file::header(contents));
@@ -215,15 +241,20 @@ Status DocumentCache::fits(const Maker& maker) const {
   return fail("the documents were {}; encode them again", other);
 }
 
+bool DocumentCache::is_of_numbers(std::int64_t document) const {
+  const TokenRange rows = range_of(document);
+  for (std::int64_t i = rows.begin * width_; i < rows.end * width_; ++i) {
+    const float value = format_ == VectorFormat::int8
+                            ? scales_[static_cast<std::size_t>(i / width_)]
+                            : value_at(rows_, format_, i);
+    if (!std::isfinite(value)) return false;
+  }
+  return true;
+}
+
 std::optional<std::int64_t> DocumentCache::first_without_numbers() const {
   for (std::int64_t document = 0; document < documents(); ++document) {
-    const TokenRange rows = range_of(document);
-    for (std::int64_t i = rows.begin * width_; i < rows.end * width_; ++i) {
-      const float value = format_ == VectorFormat::int8
-                              ? scales_[static_cast<std::size_t>(i / width_)]
-                              : value_at(rows_, format_, i);
-      if (!std::isfinite(value)) return document;
-    }
+    if (!is_of_numbers(document)) return document;
   }
   return std::nullopt;
 }
@@ -249,6 +280,15 @@ std::span<const std::byte> DocumentCache::document(std::int64_t document) const 
   const TokenRange range = range_of(document);
   return rows_.subspan(static_cast<std::size_t>(range.begin * row_bytes),
                        static_cast<std::size_t>(range.size() * row_bytes));
+}
+
+void DocumentCache::add_to_sum(RunningSum& sum, std::int64_t document, std::string_view id) const {
+  const TokenRange range = range_of(document);
+  sum.add(this->document(document));
+  sum.add(scales_.empty() ? std::span<const std::byte>()
+                          : std::as_bytes(scales_.subspan(static_cast<std::size_t>(range.begin),
+                                                          static_cast<std::size_t>(range.size()))));
+  sum.add(id);
 }
 
 cpu::VectorRows DocumentCache::vectors() const {

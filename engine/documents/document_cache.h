@@ -23,6 +23,7 @@
 #include "engine/documents/cache_file.h"
 #include "engine/safetensors/safetensors.h"
 #include "kernels/base/result.h"
+#include "kernels/base/running_sum.h"
 #include "kernels/cpu/document_vectors.h"
 #include "kernels/plan/vector_format.h"
 
@@ -41,8 +42,8 @@ class DocumentCache {
   DocumentCache& operator=(DocumentCache&&) noexcept = default;
   ~DocumentCache() = default;
 
-  /// Mapped, and its offsets checked. Errors: no such file, one that is not whole, offsets that
-  /// contradict each other.
+  /// Mapped, and its offsets and ids checked. Errors: no such file, one that is not whole, offsets
+  /// that contradict each other, ids that are empty, given twice or no names.
   [[nodiscard]] static Result<DocumentCache> open(const std::filesystem::path& path);
   /// The same, of documents that `maker` encoded: those of somebody else are an error.
   [[nodiscard]] static Result<DocumentCache> open(const std::filesystem::path& path,
@@ -63,6 +64,10 @@ class DocumentCache {
     return static_cast<std::int64_t>(offsets_.size()) - 1;
   }
   [[nodiscard]] std::int64_t width() const { return width_; }
+  /// Of the file that it was opened from.
+  [[nodiscard]] const CacheSource& source() const { return source_; }
+  /// All rows of the document are finite.
+  [[nodiscard]] bool is_of_numbers(std::int64_t document) const;
   /// The first document with a row that is not of numbers.
   [[nodiscard]] std::optional<std::int64_t> first_without_numbers() const;
   [[nodiscard]] std::int64_t rows_of(std::int64_t document) const;
@@ -70,6 +75,8 @@ class DocumentCache {
   [[nodiscard]] TokenRange range_of(std::int64_t document) const;
   /// [rows_of(document), width], aligned for its format.
   [[nodiscard]] std::span<const std::byte> document(std::int64_t document) const;
+  /// As `kept` of cache_file::State sums documents, one after the other.
+  void add_to_sum(RunningSum& sum, std::int64_t document, std::string_view id) const;
   [[nodiscard]] bool has_ids() const { return !id_offsets_.empty(); }
   /// Of a cache that has ids; alive as long as the cache.
   [[nodiscard]] std::string_view id(std::int64_t document) const;
@@ -89,6 +96,7 @@ class DocumentCache {
   [[nodiscard]] Result<double> keep_as_float16(const DocumentCache& from, std::int64_t row);
   [[nodiscard]] Result<double> keep_as_int8(const DocumentCache& from, std::int64_t row);
   Maker maker_;
+  CacheSource source_;
   std::int64_t width_ = 0;
   VectorFormat format_ = VectorFormat::float32;
   std::optional<RowError> error_;

@@ -12,11 +12,14 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <numeric>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "kernels/base/running_sum.h"
 #include "kernels/base/sentences.h"
 #include "kernels/base/written_file.h"
 
@@ -42,6 +45,26 @@ bool is_still_at(int number, const std::filesystem::path& path) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
+/// What is unfinished is written into the file of that name itself.
+Status may_be_begun_at(const std::filesystem::path& part) {
+  struct stat info {};
+  const bool is_there = ::lstat(part.c_str(), &info) == 0;
+  if (is_there && !S_ISREG(info.st_mode)) {
+    return fail(
+        "{}: is a link, a directory, a pipe or a device, and the cache would be written there "
+        "until "
+        "it is whole; move it away, or name another file",
+        part.string());
+  }
+  if (is_there && info.st_nlink > 1) {
+    return fail(
+        "{}: is another file's name, too (a hard link), and the cache would be written there until "
+        "it is whole; move it away, or name another file",
+        part.string());
+  }
+  return may_be_written(part);
+}
+
 std::int64_t size_of_file(int number) {
   struct stat info {};
   return ::fstat(number, &info) == 0 ? info.st_size : -1;
@@ -64,11 +87,56 @@ bool has_begun(int number) {
   return std::ranges::any_of(length, [](char byte) { return byte != 0; });
 }
 
-template <typename Value>
-Result<Value> value_at_place(const std::filesystem::path& path, int number, std::int64_t offset) {
-  Value value{};
-  if (::pread(number, &value, sizeof(value), offset) == sizeof(value)) return value;
-  return fail("{}: cannot be read: {}", path.string(), system_reason(errno));
+bool begins_with(int number, std::string_view text) {
+  std::string there(text.size(), '\0');
+  return ::pread(number, there.data(), there.size(), 0) == static_cast<ssize_t>(text.size()) &&
+         there == text;
+}
+
+/// The ends of the first documents' rows or bytes; nothing where they do not ascend from 0.
+std::optional<std::vector<std::int64_t>> first_offsets(const TensorView& tensor,
+                                                       std::int64_t documents, std::int64_t most) {
+  std::vector<std::int64_t> offsets(static_cast<std::size_t>(documents) + 1);
+  std::memcpy(offsets.data(), tensor.bytes.data(), offsets.size() * sizeof(std::int64_t));
+  if (offsets.front() != 0 || offsets.back() > most || !std::ranges::is_sorted(offsets))
+    return std::nullopt;
+  return offsets;
+}
+
+struct KeptDocuments {
+  std::int64_t rows = 0, id_bytes = 0;
+  std::uint64_t sum = 0;
+};
+
+/// Of a file with just these contents, its first documents; nothing where their offsets are none.
+std::optional<KeptDocuments> what_is_kept(const SafetensorsFile& file,
+                                          const CacheContents& contents, std::int64_t documents) {
+  const auto bytes_of = [&](const char* tensor) {
+    const auto view = file.tensor(tensor);
+    return view ? view->bytes : std::span<const std::byte>();
+  };
+  const auto offsets = first_offsets(*file.tensor("offsets"), documents, contents.rows);
+  if (!offsets) return std::nullopt;
+  std::vector<std::int64_t> id_offsets(offsets->size(), 0);
+  if (contents.id_bytes) {
+    auto told = first_offsets(*file.tensor("id_offsets"), documents, *contents.id_bytes);
+    if (!told) return std::nullopt;
+    id_offsets = std::move(*told);
+  }
+  const std::span rows = bytes_of("rows"), ids = bytes_of("ids"), scales = bytes_of("scales");
+  const std::int64_t row = contents.width * size_of(contents.format);
+  const std::int64_t scale = contents.format == VectorFormat::int8 ? sizeof(float) : 0;
+  const auto part = [](std::span<const std::byte> all, std::int64_t begin, std::int64_t end) {
+    return all.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+  };
+  RunningSum sum;
+  for (std::size_t i = 0; i + 1 < offsets->size(); ++i) {
+    const std::int64_t begin = (*offsets)[i], end = (*offsets)[i + 1];
+    sum.add(part(rows, begin * row, end * row));
+    sum.add(part(scales, begin * scale, end * scale));
+    sum.add(part(ids, id_offsets[i], id_offsets[i + 1]));
+  }
+  return KeptDocuments{offsets->back(), id_offsets.back(), sum.value()};
 }
 
 /// Ids one after the other, and where each ends.
@@ -103,6 +171,7 @@ DocumentCacheWriter::DocumentCacheWriter(DocumentCacheWriter&& other) noexcept
       rows_(other.rows_),
       id_bytes_(other.id_bytes_),
       number_(std::exchange(other.number_, -1)),
+      restarts_(other.restarts_),
       is_finished_(other.is_finished_) {}
 
 DocumentCacheWriter::~DocumentCacheWriter() {
@@ -128,25 +197,43 @@ Result<DocumentCacheWriter> DocumentCacheWriter::begin(const std::filesystem::pa
     return tl::unexpected(may.error());
   if (Status may = may_be_written(target); !may) return tl::unexpected(may.error());
   DocumentCacheWriter writer(target, std::move(contents));
-  if (const auto file = SafetensorsFile::open(target); file && !how.restart) {
-    const auto theirs = cache_file::read_contents(*file, target.string());
-    const auto state = theirs ? cache_file::read_state(*file, *theirs, target.string())
-                              : Result<cache_file::State>(cache_file::State{});
-    if (theirs && *theirs == writer.contents_ && state && state->encoded == theirs->documents) {
-      writer.state_ = *state;
-      writer.is_finished_ = true;
-      return writer;
-    }
-  }
+  writer.restarts_ = how.restart;
+  if (Status free = writer.look_at_target(); !free) return tl::unexpected(free.error());
+  if (writer.is_finished_) return writer;
   const auto has_more = writer.open_locked(how.patience);
   if (!has_more) return tl::unexpected(has_more.error());
-  Status ready = *has_more && !how.restart ? writer.go_on() : writer.begin_anew();
+  Status ready = *has_more ? writer.go_on() : writer.begin_anew();
   if (!ready) return tl::unexpected(ready.error());
   return writer;
 }
 
-/// True: something of a cache is in the file.
+/// Finished, where it holds just these documents.
+Status DocumentCacheWriter::look_at_target() {
+  struct stat info {};
+  if (restarts_ || ::lstat(target_.c_str(), &info) != 0) return {};
+  const std::string name = target_.string();
+  const auto file = SafetensorsFile::open(target_);
+  const auto theirs = file ? cache_file::read_contents(*file, name) : tl::unexpected(file.error());
+  std::string what = "holds something else";
+  if (theirs) {
+    const auto state = cache_file::read_state(*file, *theirs, name);
+    CacheContents same = contents_;
+    same.source.file = theirs->source.file;
+    is_finished_ = *theirs == same && state && state->encoded == theirs->documents &&
+                   state->documents == theirs->source.fingerprint;
+    if (is_finished_) state_ = *state;
+    const std::string other = difference(*theirs, contents_);
+    what = other.empty() ? "is damaged or not whole"
+                         : fmt::format("is a cache whose documents were {}", other);
+  }
+  if (is_finished_) return {};
+  return fail("{}: is there already and {}; replace it with --restart, or name another file", name,
+              what);
+}
+
+/// True: something of a cache is in the file, to be gone on with.
 Result<bool> DocumentCacheWriter::open_locked(std::chrono::milliseconds patience) {
+  if (Status own = may_be_begun_at(part_); !own) return tl::unexpected(own.error());
   do {
     if (number_ >= 0) ::close(number_);
     number_ = ::open(part_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
@@ -157,12 +244,15 @@ Result<bool> DocumentCacheWriter::open_locked(std::chrono::milliseconds patience
     }
     // Whoever held it may have given it its name meanwhile.
   } while (!is_still_at(number_, part_));
+  if (restarts_) return false;
   const std::int64_t size = size_of_file(number_);
   if (size == 0 || (size == parts_.end && !has_begun(number_))) return false;
   const auto file = SafetensorsFile::open(part_);
   if (file && file->metadata(cache_file::version_key)) return true;
-  return fail("{}: is no unfinished cache, or a damaged one; remove it, or name another file",
-              part_.string());
+  return fail(
+      "{}: is no unfinished cache, or a damaged one; begin anew with --restart, which replaces it, "
+      "or name another file",
+      part_.string());
 }
 
 Status DocumentCacheWriter::begin_anew() {
@@ -182,56 +272,35 @@ Status DocumentCacheWriter::begin_anew() {
   return write_at(0, bytes.first(length));
 }
 
-Status DocumentCacheWriter::goes_on_with(const CacheContents& theirs) const {
-  std::string other = difference(theirs.maker, contents_.maker);
-  if (other.empty() && theirs.format != contents_.format) {
-    other = fmt::format("kept in {}, and {} is asked for", name_of(theirs.format),
-                        name_of(contents_.format));
-  }
-  if (other.empty() && theirs.source.most_tokens != contents_.source.most_tokens) {
-    other = fmt::format("cut to {} tokens, and {} are asked for", theirs.source.most_tokens,
-                        contents_.source.most_tokens);
-  }
-  if (other.empty() && theirs.source.fingerprint != contents_.source.fingerprint) {
-    other = fmt::format("other ones than these ({} of '{}', now {} of '{}')", theirs.documents,
-                        in_a_sentence(theirs.source.file), contents_.documents,
-                        in_a_sentence(contents_.source.file));
-  }
-  if (other.empty()) return {};
-  return fail(
-      "{}: its documents were {}; finish it as it was begun, begin anew with --restart, or name "
-      "another file",
-      part_.string(), other);
-}
-
 Status DocumentCacheWriter::go_on() {
-  const auto file = SafetensorsFile::open(part_);
-  if (!file) return tl::unexpected(file.error());
+  const auto anew = [](const Error& error) {
+    return fail("{}{}egin anew with --restart, or name another file", error.message,
+                error.message.ends_with('?') ? " B" : "; b");
+  };
   const std::string name = part_.string();
+  const auto file = SafetensorsFile::open(part_);
+  if (!file) return anew(file.error());
   const auto theirs = cache_file::read_contents(*file, name);
-  if (!theirs) return tl::unexpected(theirs.error());
-  if (Status same = goes_on_with(*theirs); !same) return same;
-  const auto state = cache_file::read_state(*file, *theirs, name);
-  if (!state) return tl::unexpected(state.error());
-  constexpr std::int64_t width = sizeof(std::int64_t);
-  const auto rows =
-      value_at_place<std::int64_t>(part_, number_, parts_.offsets.begin + state->encoded * width);
-  if (!rows) return tl::unexpected(rows.error());
-  const auto bytes = contents_.id_bytes
-                         ? value_at_place<std::int64_t>(
-                               part_, number_, parts_.id_offsets.begin + state->encoded * width)
-                         : Result<std::int64_t>(0);
-  if (!bytes) return tl::unexpected(bytes.error());
-  const CacheContents& own = contents_;
-  const bool is_whole = theirs->documents == own.documents && theirs->rows == own.rows &&
-                        theirs->width == own.width && theirs->id_bytes == own.id_bytes;
-  if (!is_whole || *rows < 0 || *rows > own.rows || *bytes < 0 ||
-      *bytes > own.id_bytes.value_or(0) || size_of_file(number_) != parts_.end) {
-    return fail("{}: is damaged; begin anew with --restart", name);
+  if (!theirs) return anew(theirs.error());
+  if (const std::string other = difference(*theirs, contents_); !other.empty()) {
+    return fail(
+        "{}: its documents were {}; finish it as it was begun, begin anew with --restart, or name "
+        "another file",
+        name, other);
   }
+  contents_.source.file = theirs->source.file;
+  parts_ = cache_file::parts(contents_);
+  const auto state = cache_file::read_state(*file, *theirs, name);
+  if (!state) return anew(state.error());
+  const std::string head = cache_file::header(contents_);
+  const bool is_alike =
+      *theirs == contents_ && begins_with(number_, head) && size_of_file(number_) == parts_.end;
+  const auto kept = is_alike ? what_is_kept(*file, contents_, state->encoded) : std::nullopt;
+  if (!kept || kept->sum != state->kept)
+    return anew({.message = fmt::format("{}: is damaged", name)});
   state_ = *state;
-  rows_ = *rows;
-  id_bytes_ = *bytes;
+  rows_ = kept->rows;
+  id_bytes_ = kept->id_bytes;
   return {};
 }
 
@@ -282,7 +351,8 @@ Status DocumentCacheWriter::write_documents(const DocumentCache& kept,
   return write_at(parts_.ids.begin + id_bytes_, std::as_bytes(std::span(packed.bytes)));
 }
 
-Status DocumentCacheWriter::append(const DocumentCache& encoded, std::span<const std::string> ids) {
+Status DocumentCacheWriter::append(const DocumentCache& encoded, std::span<const std::string> ids,
+                                   std::uint64_t fingerprint) {
   if (encoded.maker() != contents_.maker || encoded.format() != format_of(contents_.maker.dtype) ||
       encoded.width() != contents_.width || is_finished_) {
     return fail("{}: these documents were {}", part_.string(),
@@ -302,12 +372,25 @@ Status DocumentCacheWriter::append(const DocumentCache& encoded, std::span<const
         "meanwhile? Begin anew with --restart",
         part_.string());
   }
-  cache_file::State then{.encoded = state_.encoded + count, .errors = state_.errors};
+  cache_file::State then{.encoded = state_.encoded + count,
+                         .errors = state_.errors,
+                         .documents = fingerprint,
+                         .kept = state_.kept};
+  const auto add_to_sum = [&](const DocumentCache& kept) {
+    RunningSum sum(then.kept);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const bool has_id = contents_.id_bytes.has_value();
+      kept.add_to_sum(sum, i, has_id ? std::string_view(ids[static_cast<std::size_t>(i)]) : "");
+    }
+    then.kept = sum.value();
+  };
   if (contents_.format == encoded.format()) {
+    add_to_sum(encoded);
     if (Status wrote = write_documents(encoded, ids, rows, id_bytes); !wrote) return wrote;
   } else {
     const auto smaller = encoded.narrowed(contents_.format);
     if (!smaller) return tl::unexpected(smaller.error());
+    add_to_sum(*smaller);
     if (Status wrote = write_documents(*smaller, ids, rows, id_bytes); !wrote) return wrote;
     const CacheRowError told = *smaller->error();
     const auto before = static_cast<double>(rows_), more = static_cast<double>(rows);
@@ -327,6 +410,23 @@ Status DocumentCacheWriter::append(const DocumentCache& encoded, std::span<const
   return {};
 }
 
+Status DocumentCacheWriter::give_name() {
+  if (!restarts_) {
+    if (::renameat2(AT_FDCWD, part_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0)
+      return {};
+    if (errno == EEXIST) {
+      return fail(
+          "{}: was made by somebody else meanwhile; move it away and give the same command again, "
+          "which finishes {}",
+          target_.string(), part_.string());
+    }
+    // A file system that does not know how: nothing was there a moment ago.
+    if (errno != EINVAL && errno != ENOSYS) return not_written(errno);
+  }
+  if (std::rename(part_.c_str(), target_.c_str()) != 0) return not_written(errno);
+  return {};
+}
+
 Status DocumentCacheWriter::finish() {
   if (is_finished_) return {};
   if (state_.encoded != contents_.documents || rows_ != contents_.rows ||
@@ -336,9 +436,13 @@ Status DocumentCacheWriter::finish() {
         "meanwhile? Begin anew with --restart",
         part_.string(), state_.encoded, rows_, contents_.documents, contents_.rows);
   }
+  if (state_.documents != contents_.source.fingerprint) {
+    return fail("{}: the documents changed while they were read; run again with --restart",
+                part_.string());
+  }
   if (::fsync(number_) != 0) return not_written(errno);
   if (Status may = may_be_written(target_); !may) return may;
-  if (std::rename(part_.c_str(), target_.c_str()) != 0) return not_written(errno);
+  if (Status named = give_name(); !named) return named;
   ::close(std::exchange(number_, -1));
   is_finished_ = true;
   return {};

@@ -8,7 +8,7 @@
 //   auto writer = DocumentCacheWriter::begin("docs.cache", contents);
 //   while (writer->encoded() < contents.documents) {
 //     auto encoded = model->encode_documents(documents, cls);   // from number encoded() on
-//     Status kept = writer->append(*encoded, ids);
+//     Status kept = writer->append(*encoded, ids, fingerprint);  // of all up to these
 //   }
 //   Status done = writer->finish();
 
@@ -27,7 +27,7 @@
 namespace attnscope {
 
 struct CacheBeginning {
-  bool restart = false;  // whatever is left of an encoding before
+  bool restart = false;  // whatever is left of an encoding before, or is there by the name
   /// For somebody else who writes the file: a command that was killed leaves a worker behind for a
   /// moment, which still holds it.
   std::chrono::milliseconds patience = std::chrono::seconds(10);
@@ -36,9 +36,9 @@ struct CacheBeginning {
 class DocumentCacheWriter {
  public:
   /// All room that the file needs is taken at once, where the file system can. Errors: a target
-  /// that may not be written, no room, somebody else who writes it, what is left of other contents
-  /// (with `restart` it is begun anew). A target that is there and holds just these contents is
-  /// finished.
+  /// that may not be written, no room, somebody else who writes it; without `restart` a target that
+  /// is there and what is left of other contents or is damaged. A target that is there and holds
+  /// just these contents is finished.
   [[nodiscard]] static Result<DocumentCacheWriter> begin(const std::filesystem::path& target,
                                                          CacheContents contents,
                                                          const CacheBeginning& how = {});
@@ -52,25 +52,30 @@ class DocumentCacheWriter {
   [[nodiscard]] const CacheContents& contents() const { return contents_; }
   /// Documents that are in the file, whatever happens to this process.
   [[nodiscard]] std::int64_t encoded() const { return state_.encoded; }
+  /// The fingerprint of these documents, as append() was told it.
+  [[nodiscard]] std::uint64_t fingerprint() const { return state_.documents; }
   [[nodiscard]] bool is_finished() const { return is_finished_; }
   [[nodiscard]] std::int64_t file_bytes() const { return parts_.end; }
   /// So far, of a smaller format than the model's.
   [[nodiscard]] std::optional<CacheRowError> error() const;
 
-  /// The next documents, in the format they were computed in, with the id of each. Errors: those of
-  /// somebody else, more of them or more rows than the contents have, a disk that is full after
-  /// all. Nothing of them counts as encoded then.
-  [[nodiscard]] Status append(const DocumentCache& encoded, std::span<const std::string> ids);
+  /// The next documents, in the format they were computed in, with the id of each and the
+  /// fingerprint (CacheSource) of all documents up to the last of them. Errors: those of somebody
+  /// else, more of them or more rows than the contents have, a disk that is full after all. Nothing
+  /// of them counts as encoded then.
+  [[nodiscard]] Status append(const DocumentCache& encoded, std::span<const std::string> ids,
+                              std::uint64_t fingerprint);
   /// Waits until the disk has everything, and gives the file its name. An error while documents are
-  /// missing.
+  /// missing, or when they are others than those that were counted.
   [[nodiscard]] Status finish();
 
  private:
   DocumentCacheWriter(std::filesystem::path target, CacheContents contents);
+  [[nodiscard]] Status look_at_target();
   [[nodiscard]] Result<bool> open_locked(std::chrono::milliseconds patience);
   [[nodiscard]] Status begin_anew();
   [[nodiscard]] Status go_on();
-  [[nodiscard]] Status goes_on_with(const CacheContents& theirs) const;
+  [[nodiscard]] Status give_name();
   [[nodiscard]] Status write_at(std::int64_t offset, std::span<const std::byte> bytes);
   [[nodiscard]] Status write_documents(const DocumentCache& kept, std::span<const std::string> ids,
                                        std::int64_t rows, std::int64_t id_bytes);
@@ -82,7 +87,7 @@ class DocumentCacheWriter {
   cache_file::State state_;
   std::int64_t rows_ = 0, id_bytes_ = 0;  // of what is encoded
   int number_ = -1;
-  bool is_finished_ = false;
+  bool restarts_ = false, is_finished_ = false;
 };
 
 }  // namespace attnscope

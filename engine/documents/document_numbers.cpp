@@ -24,4 +24,14 @@ std::optional<std::int64_t> DocumentNumbers::find(std::string_view id) const {
   return std::nullopt;
 }
 
+std::optional<std::int64_t> DocumentNumbers::first_twin() const {
+  for (auto twin = entries_.begin(); twin != entries_.end(); ++twin) {
+    twin = std::adjacent_find(twin, entries_.end(),
+                              [](const Entry& a, const Entry& b) { return a.hash == b.hash; });
+    if (twin == entries_.end()) break;
+    if (cache_->id(twin->number) == cache_->id((twin + 1)->number)) return twin->number;
+  }
+  return std::nullopt;
+}
+
 }  // namespace attnscope

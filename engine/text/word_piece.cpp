@@ -5,6 +5,7 @@
 #include <array>
 
 #include "engine/text/tokenizer_model.h"
+#include "kernels/base/running_sum.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -201,6 +202,24 @@ std::vector<std::int32_t> WordPiece::encode_document(std::string_view document,
 
 std::string_view WordPiece::token(std::int32_t id) const {
   return parts_->model.vocabulary.piece(id);
+}
+
+std::uint64_t WordPiece::fingerprint() const {
+  const TokenizerModel& model = parts_->model;
+  RunningSum sum;
+  for (std::int64_t id = 0; id < model.vocabulary.size(); ++id)
+    sum.add(model.vocabulary.piece(static_cast<std::int32_t>(id)));
+  for (const bool rule : {model.rules.clean_text, model.rules.handle_chinese_chars,
+                          model.rules.strip_accents, model.rules.lowercase})
+    sum.add(static_cast<std::uint64_t>(rule));
+  sum.add(model.unknown_piece);
+  sum.add(model.continuing_prefix);
+  sum.add(static_cast<std::uint64_t>(model.most_characters));
+  for (const TokenizerModel::AddedToken& token : model.added) {
+    sum.add(token.text);
+    sum.add(static_cast<std::uint64_t>(token.id));
+  }
+  return sum.value();
 }
 
 std::int64_t WordPiece::size() const {

@@ -59,6 +59,8 @@ class WordPiece {
   /// A document by itself with its [SEP], cut to so many ids.
   [[nodiscard]] std::vector<std::int32_t> encode_document(std::string_view document,
                                                           std::int64_t most) const;
+  /// Of all that decides of the tokens of a text.
+  [[nodiscard]] std::uint64_t fingerprint() const;
   [[nodiscard]] std::string_view token(std::int32_t id) const;  // "##ing"; ids out of range: ""
   [[nodiscard]] std::int64_t size() const;
   [[nodiscard]] std::int32_t cls() const;

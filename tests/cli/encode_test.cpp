@@ -317,6 +317,73 @@ TEST_F(Encode, OtherDocumentsDoNotGoOnWithTheFirstOnes) {
               Not(HasSubstr("attnscope")));
 }
 
+TEST_F(Encode, WhatIsThereAlreadyIsNotReplacedWithoutAWord) {
+  program_.write("cache", "notes");
+  const Outcome notes = encode("dual");
+  EXPECT_EQ(notes.exit_code, 2);
+  EXPECT_THAT(notes.err, HasSubstr("cache: is there already and holds something else; replace it "
+                                   "with --restart, or name another file"));
+  EXPECT_EQ(program_.read("cache"), "notes");
+  encode_well("dual", {"--restart"});
+  const std::string whole = program_.read("cache");
+  EXPECT_THAT(encode("colbert").err, HasSubstr("is a cache whose documents were encoded by a model "
+                                               "of the family 'dual-bert'"));
+  EXPECT_EQ(program_.read("cache"), whole);
+}
+
+TEST_F(Encode, DocumentsThatChangeWhileTheyAreReadAreRefused) {
+  write_documents(2500);
+  const std::string before = program_.read("docs.tsv");
+  program_.write("other.tsv", before.substr(0, before.rfind("d2499")) + "d2499\tp\n");
+  const std::string change =
+      fmt::format("sed -u '/begin-cache/e cp {} {}' | {}", program_.path("other.tsv").string(),
+                  program_.path("docs.tsv").string(), ATTNSCOPE_WORKER_PROGRAM);
+  const Outcome changed = encode("dual", {"--worker", change});
+  EXPECT_EQ(changed.exit_code, 2);
+  EXPECT_THAT(changed.err, HasSubstr("cache.part: the documents changed while they were read; run "
+                                     "again with --restart"));
+  EXPECT_FALSE(std::filesystem::exists(program_.path("cache")));
+  program_.write("docs.tsv", before);
+  EXPECT_THAT(encode("dual").err, HasSubstr("the 2500 documents that are encoded are others than "
+                                            "those of the file by now; begin anew with --restart"));
+  encode_well("dual", {"--restart"});
+}
+
+TEST_F(Encode, AnotherTokenizerIsNoticed) {
+  write_documents(2500);
+  EXPECT_EQ(encode("dual", {"--worker", worker_for(5)}).exit_code, 2);
+  const std::string other = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nb\na\nc\nd\ne\nf\ng\nh\n";
+  program_.write("dual/vocab.txt", other);
+  EXPECT_THAT(encode("dual").err,
+              HasSubstr("cache.part: its documents were cut into tokens by another tokenizer than "
+                        "the checkpoint has now; finish it as it was begun"));
+  program_.write("dual/vocab.txt", letters);
+  encode_well("dual");
+  program_.write("dual/vocab.txt", other);
+  const Outcome scored = score("dual", {"--cache", "cache", "--queries", "queries.tsv"});
+  EXPECT_EQ(scored.exit_code, 2);
+  EXPECT_EQ(scored.out, "");
+  EXPECT_THAT(scored.err,
+              HasSubstr("cache: its documents were cut into tokens by another tokenizer "
+                        "than the checkpoint has now; encode them again"));
+}
+
+TEST_F(Encode, VectorsOfACacheThatAreNoNumbersAreNamed) {
+  for (const char* checkpoint : {"dual", "colbert"}) {
+    encode_well(checkpoint, {"--restart"});
+    std::string bytes = program_.read("cache");
+    const std::string nan("\x00\x00\xc0\x7f", 4);
+    const std::size_t ids = bytes.rfind("d0d1d2d3");
+    ASSERT_NE(ids, std::string::npos);
+    bytes.replace(ids - 4, 4, nan);
+    program_.write("cache", bytes);
+    const Outcome outcome = score(checkpoint, {"--cache", "cache", "--queries", "queries.tsv"});
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("cache: the vectors of document 'd39' are no numbers; the "
+                                       "cache is damaged, so encode its documents again"));
+  }
+}
+
 TEST_F(Encode, AFolderThatIsNotThereIsNamed) {
   const Outcome outcome =
       program_.run({"encode", "--checkpoint", "dual", "--documents", "docs.tsv", "-o", "no/cache"});

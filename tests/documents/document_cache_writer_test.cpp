@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/documents/document_numbers.h"
@@ -64,6 +66,11 @@ std::vector<std::string> ids(std::int64_t begin, std::int64_t end) {
   return all;
 }
 
+/// Of so many of the documents.
+std::uint64_t fingerprint(std::int64_t documents, std::int64_t all) {
+  return documents == all ? 5 : static_cast<std::uint64_t>(1000 + documents);
+}
+
 CacheContents contents_of(std::int64_t documents, VectorFormat format = VectorFormat::float32) {
   CacheContents contents{.maker = maker(),
                          .format = format,
@@ -98,7 +105,8 @@ class CacheWriter : public testing::Test {
   static void append(DocumentCacheWriter& writer, std::int64_t end, std::int64_t at_once) {
     while (writer.encoded() < end) {
       const std::int64_t first = writer.encoded(), last = std::min(end, first + at_once);
-      const Status kept = writer.append(encoded(first, last), ids(first, last));
+      const Status kept = writer.append(encoded(first, last), ids(first, last),
+                                        fingerprint(last, writer.contents().documents));
       ASSERT_TRUE(kept) << kept.error().message;
     }
   }
@@ -157,8 +165,9 @@ TEST_F(CacheWriter, HowManyDocumentsComeAtOnceIsNotToBeSeen) {
   // But for the mean error, whose sum was made in another order.
   EXPECT_NEAR(DocumentCache::open(target)->error()->mean, error->mean, 1e-12);
   const std::size_t data = cache_file::header(contents_of(10, VectorFormat::int8)).size();
-  const std::size_t behind_state = data + sizeof(cache_file::State);
-  EXPECT_EQ(bytes_of(target).substr(behind_state), once.substr(behind_state));
+  const std::size_t errors = data + sizeof(cache_file::State::encoded);
+  const std::size_t behind = errors + sizeof(cache_file::State::errors);
+  EXPECT_EQ(bytes_of(target).substr(behind), once.substr(behind));
 }
 
 TEST_F(CacheWriter, ItsDataBeginWhereTheStateStaysInOnePage) {
@@ -250,11 +259,32 @@ TEST_F(CacheWriter, WhatIsLeftOfOthersIsRefused_UntilBegunAnew) {
   EXPECT_EQ(begin(other)->encoded(), 0);
 }
 
-TEST_F(CacheWriter, AForeignFileInItsPlaceIsLeftAlone) {
-  write_bytes(part, "somebody's notes");
-  EXPECT_THAT(refused(contents_of(5)), HasSubstr("is no unfinished cache, or a damaged one"));
-  EXPECT_THAT(refused(contents_of(5), true), HasSubstr("is no unfinished cache"));
-  EXPECT_EQ(bytes_of(part), "somebody's notes");
+TEST_F(CacheWriter, AForeignFileInItsPlaceIsLeftAlone_UntilBegunAnew) {
+  write_bytes(part, "notes");
+  EXPECT_THAT(refused(contents_of(5)), HasSubstr("is no unfinished cache, or a damaged one; begin "
+                                                 "anew with --restart, which replaces it"));
+  EXPECT_EQ(bytes_of(part), "notes");
+  EXPECT_EQ(begin(contents_of(5), true)->encoded(), 0);
+}
+
+TEST_F(CacheWriter, ALinkOrAFolderInItsPlaceIsNeverWrittenThrough) {
+  const std::filesystem::path notes = folder / "notes";
+  const auto expect_refused = [&](const char* reason) {
+    for (const bool restart : {false, true})
+      EXPECT_THAT(refused(contents_of(5), restart),
+                  HasSubstr(std::string("docs.cache.part: ") + reason));
+    std::filesystem::remove(part);
+  };
+  write_bytes(notes, "somebody's notes");
+  std::filesystem::create_symlink(notes, part);
+  expect_refused("is a link, a directory, a pipe or a device");
+  std::filesystem::create_directory(part);
+  expect_refused("is a link, a directory, a pipe or a device");
+  ASSERT_EQ(::mkfifo(part.c_str(), 0600), 0);
+  expect_refused("is a link, a directory, a pipe or a device");
+  std::filesystem::create_hard_link(notes, part);
+  expect_refused("is another file's name, too");
+  EXPECT_EQ(bytes_of(notes), "somebody's notes");
 }
 
 TEST_F(CacheWriter, ADamagedOneIsRefused) {
@@ -273,7 +303,85 @@ TEST_F(CacheWriter, ADamagedOneIsRefused) {
   spoilt = bytes;
   spoilt[static_cast<std::size_t>(parts.state.begin)] = '\x7f';
   write_bytes(part, spoilt);
-  EXPECT_THAT(refused(contents_of(5)), HasSubstr("127 of its 5 documents"));
+  EXPECT_THAT(refused(contents_of(5)),
+              HasSubstr("127 of its 5 documents are encoded; is the file damaged? Begin anew with "
+                        "--restart"));
+  EXPECT_EQ(begin(contents_of(5), /*restart=*/true)->encoded(), 0);
+}
+
+TEST_F(CacheWriter, AnyByteOfItsDocumentsThatIsDamagedIsFound) {
+  {
+    auto left = begin(contents_of(5, VectorFormat::int8));
+    append(*left, 4, 2);
+  }
+  const std::string bytes = bytes_of(part);
+  const auto parts = cache_file::parts(contents_of(5, VectorFormat::int8));
+  for (const auto& [begins, size] :
+       {parts.offsets, parts.id_offsets, parts.scales, parts.rows, parts.ids}) {
+    for (std::int64_t at = begins; at < begins + size / 2; ++at) {
+      std::string spoilt = bytes;
+      spoilt[static_cast<std::size_t>(at)] ^= 1;
+      write_bytes(part, spoilt);
+      EXPECT_THAT(refused(contents_of(5, VectorFormat::int8)),
+                  HasSubstr("docs.cache.part: is damaged; begin anew with --restart"));
+    }
+  }
+  write_bytes(part, bytes);
+  EXPECT_EQ(begin(contents_of(5, VectorFormat::int8))->encoded(), 4);
+}
+
+TEST_F(CacheWriter, ItIsGoneOnWithUnderAnotherNameOfTheSameDocuments) {
+  {
+    auto left = begin(contents_of(5));
+    append(*left, 4, 2);
+  }
+  CacheContents renamed = contents_of(5);
+  renamed.source.file = "the same documents by a name that is longer than a line of sixty-four.tsv";
+  auto writer = begin(renamed);
+  ASSERT_TRUE(writer) << writer.error().message;
+  EXPECT_EQ(writer->encoded(), 4);
+  append(*writer, 5, 1);
+  ASSERT_TRUE(writer->finish());
+  EXPECT_TRUE(DocumentCache::open(target));
+  EXPECT_TRUE(begin(renamed)->is_finished());
+}
+
+TEST_F(CacheWriter, DocumentsThatChangedWhileTheyWereReadAreNotFinished) {
+  auto writer = begin(contents_of(5));
+  append(*writer, 4, 4);
+  ASSERT_TRUE(writer->append(encoded(4, 5), ids(4, 5), 6));
+  EXPECT_THAT(writer->finish().error().message,
+              HasSubstr("docs.cache.part: the documents changed while they were read; run again "
+                        "with --restart"));
+  EXPECT_FALSE(std::filesystem::exists(target));
+}
+
+TEST_F(CacheWriter, WhatIsThereAlreadyIsReplacedOnlyWhenBegunAnew) {
+  write_bytes(target, "somebody's notes");
+  EXPECT_THAT(refused(contents_of(5)),
+              HasSubstr("docs.cache: is there already and holds something else; replace it with "
+                        "--restart, or name another file"));
+  EXPECT_EQ(bytes_of(target), "somebody's notes");
+  {
+    auto writer = begin(contents_of(5), /*restart=*/true);
+    append(*writer, 5, 5);
+    ASSERT_TRUE(writer->finish());
+  }
+  CacheContents other = contents_of(5);
+  other.source.tokenizer = 1;
+  EXPECT_THAT(refused(other), HasSubstr("is there already and is a cache whose documents were cut "
+                                        "into tokens by another tokenizer"));
+  EXPECT_TRUE(begin(contents_of(5))->is_finished());
+}
+
+TEST_F(CacheWriter, WhatCameToBeThereMeanwhileIsNotReplaced) {
+  auto writer = begin(contents_of(5));
+  append(*writer, 5, 5);
+  write_bytes(target, "somebody's notes");
+  EXPECT_THAT(writer->finish().error().message, HasSubstr("was made by somebody else meanwhile"));
+  EXPECT_EQ(bytes_of(target), "somebody's notes");
+  std::filesystem::remove(target);
+  EXPECT_TRUE(writer->finish());
 }
 
 TEST_F(CacheWriter, TheSameOnceMoreIsFinishedAlready) {
@@ -293,10 +401,11 @@ TEST_F(CacheWriter, TheSameOnceMoreIsFinishedAlready) {
 TEST_F(CacheWriter, MoreThanWasCountedIsNotWritten) {
   auto writer = begin(contents_of(5));
   append(*writer, 3, 3);
-  EXPECT_THAT(writer->append(encoded(3, 6), ids(3, 6)).error().message,
+  EXPECT_THAT(writer->append(encoded(3, 6), ids(3, 6), 0).error().message,
               HasSubstr("more documents or longer ones came than were counted"));
-  EXPECT_THAT(writer->append(encoded(3, 5), {{"d21", "an id that is far longer"}}).error().message,
-              HasSubstr("more documents"));
+  EXPECT_THAT(
+      writer->append(encoded(3, 5), {{"d21", "an id that is far longer"}}, 0).error().message,
+      HasSubstr("more documents"));
   EXPECT_THAT(writer->finish().error().message, HasSubstr("3 documents with 6 rows came, and 5"));
   EXPECT_EQ(writer->encoded(), 3);
   append(*writer, 5, 1);
@@ -306,7 +415,7 @@ TEST_F(CacheWriter, MoreThanWasCountedIsNotWritten) {
 TEST_F(CacheWriter, DocumentsOfSomebodyElseAreNotTaken) {
   auto writer = begin(contents_of(5));
   const DocumentCache other({.family = "dual-bert", .weights = 7}, width, {0}, {});
-  EXPECT_THAT(writer->append(other, {}).error().message,
+  EXPECT_THAT(writer->append(other, {}, 0).error().message,
               HasSubstr("by a model of the family 'dual-bert'"));
 }
 
@@ -359,7 +468,8 @@ TEST_F(CacheWriter, ADiskThatIsFullAtAnyWriteLosesNothing) {
     const FileSizeLimit limit(static_cast<rlim_t>(room));
     const std::int64_t first = writer->encoded(), last = std::min<std::int64_t>(first + 2, 10);
     if (first == 10) break;
-    const Status kept = writer->append(encoded(first, last), ids(first, last));
+    const Status kept =
+        writer->append(encoded(first, last), ids(first, last), fingerprint(last, 10));
     if (kept) continue;
     ++refusals;
     EXPECT_EQ(writer->encoded(), first);
@@ -399,6 +509,26 @@ TEST_F(CacheWriter, IdsThatContradictEachOtherAreRefused) {
   write_bytes(target, bytes);
   EXPECT_THAT(DocumentCache::open(target).error().message,
               HasSubstr("id_offsets do not ascend from 0 to its"));
+}
+
+TEST_F(CacheWriter, IdsThatAreNoNamesAreRefused) {
+  write(contents_of(5), 5);
+  const std::string bytes = bytes_of(target);
+  const auto parts = cache_file::parts(contents_of(5));
+  const auto opened = [&](std::int64_t at, std::string_view replacement) {
+    std::string spoilt = bytes;
+    spoilt.replace(static_cast<std::size_t>(at), replacement.size(), replacement);
+    write_bytes(target, spoilt);
+    const auto cache = DocumentCache::open(target);
+    return cache ? "opened" : cache.error().message;
+  };
+  // d0 d7 d14 d21 d28
+  EXPECT_THAT(opened(parts.ids.begin + 3, "0"),
+              HasSubstr("docs.cache: two of its documents have the id 'd0'; encode"));
+  EXPECT_THAT(opened(parts.ids.begin + 2, "\t"),
+              HasSubstr("the id of its document 2 has a control character"));
+  EXPECT_THAT(opened(parts.id_offsets.begin + 8, std::string_view("\0", 1)),
+              HasSubstr("the id of its document 1 is empty"));
 }
 
 TEST_F(CacheWriter, DocumentsAreFoundByTheirIds) {

@@ -156,9 +156,9 @@ TEST_F(DocumentCacheFile, OfAnotherFamilyWeightsOrDtypeIsRefused) {
 }
 
 TEST_F(DocumentCacheFile, ThatIsNoneOrDamagedIsRefused) {
-  EXPECT_THAT(refused_after("\"attnscope_documents\":\"2\"", "\"attnscope_documents\":\"1\""),
+  EXPECT_THAT(refused_after("\"attnscope_documents\":\"3\"", "\"attnscope_documents\":\"2\""),
               HasSubstr("holds no encoded documents of this version"));
-  EXPECT_THAT(refused_after("\"attnscope_documents\":\"1\"", "\"attnscope_documents\":\"2\""),
+  EXPECT_THAT(refused_after("\"attnscope_documents\":\"2\"", "\"attnscope_documents\":\"3\""),
               testing::Eq("opened"));
   const std::string one_row("\1\0\0\0\0\0\0\0", 8);
   EXPECT_THAT(refused_after(one_row, std::string("\x7f\0\0\0\0\0\0\0", 8)),
