@@ -19,6 +19,7 @@
 namespace attnscope::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using tests::TinyCheckpoint;
@@ -371,16 +372,21 @@ TEST_F(Encode, AnotherTokenizerIsNoticed) {
 TEST_F(Encode, VectorsOfACacheThatAreNoNumbersAreNamed) {
   for (const char* checkpoint : {"dual", "colbert"}) {
     encode_well(checkpoint, {"--restart"});
-    std::string bytes = program_.read("cache");
+    const std::string bytes = program_.read("cache");
     const std::string nan("\x00\x00\xc0\x7f", 4);
     const std::size_t ids = bytes.rfind("d0d1d2d3");
     ASSERT_NE(ids, std::string::npos);
-    bytes.replace(ids - 4, 4, nan);
-    program_.write("cache", bytes);
-    const Outcome outcome = score(checkpoint, {"--cache", "cache", "--queries", "queries.tsv"});
-    EXPECT_EQ(outcome.exit_code, 2);
-    EXPECT_THAT(outcome.err, HasSubstr("cache: the vectors of document 'd39' are no numbers; the "
-                                       "cache is damaged, so encode its documents again"));
+    // In its last vector, and in others where there are some.
+    for (const std::size_t numbers : {1, 3, 10, 17}) {
+      std::string spoilt = bytes;
+      spoilt.replace(ids - numbers * nan.size(), nan.size(), nan);
+      program_.write("cache", spoilt);
+      const Outcome outcome = score(checkpoint, {"--cache", "cache", "--queries", "queries.tsv"});
+      EXPECT_EQ(outcome.exit_code, 2) << checkpoint << numbers;
+      EXPECT_THAT(outcome.err, AllOf(HasSubstr("cache: the vectors of document 'd3"),
+                                     HasSubstr("' are no numbers; the cache is "
+                                               "damaged, so encode its documents again")));
+    }
   }
 }
 
