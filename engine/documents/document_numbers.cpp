@@ -25,11 +25,11 @@ std::optional<std::int64_t> DocumentNumbers::find(std::string_view id) const {
 }
 
 std::optional<std::int64_t> DocumentNumbers::first_twin() const {
-  for (auto twin = entries_.begin(); twin != entries_.end(); ++twin) {
-    twin = std::adjacent_find(twin, entries_.end(),
-                              [](const Entry& a, const Entry& b) { return a.hash == b.hash; });
-    if (twin == entries_.end()) break;
-    if (cache_->id(twin->number) == cache_->id((twin + 1)->number)) return twin->number;
+  for (std::size_t i = 1; i < entries_.size(); ++i) {
+    const Entry& before = entries_[i - 1];
+    const bool is_alike = before.hash == entries_[i].hash;
+    if (is_alike && cache_->id(before.number) == cache_->id(entries_[i].number))
+      return before.number;
   }
   return std::nullopt;
 }

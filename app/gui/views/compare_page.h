@@ -96,11 +96,11 @@ class ComparePage : public Page {
   PublishedView* published_view_;
   ComparisonView* comparison_view_;
   QWidget* empty_;
-  QWidget* run_body_;  // the run with what stands around it
+  QWidget* run_body_;        // the run with what stands around it
   QWidget* body_ = nullptr;  // the one that is shown
-  bool is_empty_ = false;  // the list of one's own runs is read, and there are none
-  bool started_ = false;   // a run is there, was asked for, or a published one was shown instead
-  QString waiting_;        // the sentence on the bar while the database is locked
+  bool is_empty_ = false;    // the list of one's own runs is read, and there are none
+  bool started_ = false;     // a run is there, was asked for, or a published one was shown instead
+  QString waiting_;          // the sentence on the bar while the database is locked
 };
 
 }  // namespace attnscope::gui
