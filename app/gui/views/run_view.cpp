@@ -131,7 +131,6 @@ QWidget* RunView::build_head() {
   verdict_->hide();
   title_->setObjectName(QStringLiteral("run_title"));
   title_->setTextFormat(Qt::PlainText);
-  title_->setWordWrap(true);
   for (QLabel* aside : {detail_, disturbed_}) aside->setForegroundRole(QPalette::PlaceholderText);
   measure_again_->setObjectName(QStringLiteral("measure_disturbed_again"));
   measure_again_->setToolTip(tr("Measures the whole run again, as a new one"));
@@ -382,6 +381,8 @@ void RunView::show_head(const RunSnapshot& run) {
   const RunInfo& info = run.table.run;
   title_->setText(
       QStringLiteral("%1  %2").arg(info.number).arg(shortened(words(title_of(info)), 60)));
+  constexpr int widest = 400;  // a small window's
+  title_->setWordWrap(title_->fontMetrics().horizontalAdvance(title_->text()) > widest);
   show_detail(run);
   const QString disturbed = disturbance_of(run);
   disturbed_->setText(disturbed);
