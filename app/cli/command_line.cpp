@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -38,6 +39,12 @@ std::string unknown_command(const CLI::App& app, int argc, char** argv) {
   if (std::find(names.begin(), names.end(), argv[1]) != names.end()) return "";
   const std::vector<std::string_view> known(names.begin(), names.end());
   return fmt::format("there is no command '{}'; {}", argv[1], suggest(argv[1], known));
+}
+
+std::atomic<int> interrupts_heard = 0;
+
+extern "C" void count_interrupt(int /*signal*/) {
+  interrupts_heard.fetch_add(1, std::memory_order_relaxed);
 }
 
 /// CLI11's messages may span lines; the contract is one.
@@ -77,10 +84,15 @@ void Session::fail(int code, const std::string& sentence) {
   exit_code = code;
 }
 
-void catch_interrupts(void (*note)(int signal)) {
+const std::atomic<int>& interrupts() {
+  return interrupts_heard;
+}
+
+void catch_interrupts() {
+  interrupts_heard = 0;
   struct sigaction before {};
   struct sigaction action {};
-  action.sa_handler = note;
+  action.sa_handler = count_interrupt;
   sigemptyset(&action.sa_mask);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     sigaction(signal, nullptr, &before);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -42,9 +43,11 @@ struct Session {
 /// Runs a whole command line; returns the process's exit code. Never opens the window.
 int run_command_line(int argc, char** argv);
 
-/// Ctrl-C, a plain kill and the terminal's end call this; the last not where the program was
-/// started to outlive its terminal (nohup).
-void catch_interrupts(void (*note)(int signal));
+/// From now on Ctrl-C, a plain kill and the terminal's end are counted and end nothing by
+/// themselves; the last is not where the program was started to outlive its terminal (nohup).
+void catch_interrupts();
+/// So many since then.
+[[nodiscard]] const std::atomic<int>& interrupts();
 
 /// Adds --db; the returned path is the default database unless given.
 void add_database_option(CLI::App& command, std::filesystem::path& database);

@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -36,12 +35,6 @@
 namespace attnscope::cli {
 
 namespace {
-
-std::atomic<int> encode_interrupts = 0;
-
-extern "C" void note_encode_interrupt(int /*signal*/) {
-  encode_interrupts.fetch_add(1, std::memory_order_relaxed);
-}
 
 struct EncodeArguments {
   ModelArguments model;
@@ -89,7 +82,7 @@ class DocumentReader {
   }
   /// Passes by so many, or as many as there are.
   [[nodiscard]] Status skip(std::int64_t documents) {
-    for (std::int64_t i = 0; i < documents && encode_interrupts == 0; ++i) {
+    for (std::int64_t i = 0; i < documents && interrupts() == 0; ++i) {
       const auto read = next();
       if (!read) return tl::unexpected(read.error());
       if (!*read) break;
@@ -155,7 +148,7 @@ Result<std::optional<CountedDocuments>> count_documents(const EncodeArguments& a
   std::vector<std::size_t> hashes;
   CountLine line(visible);
   while (true) {
-    if (encode_interrupts > 0) return std::optional<CountedDocuments>();
+    if (interrupts() > 0) return std::optional<CountedDocuments>();
     const auto text = reader->next();
     if (!text) return tl::unexpected(text.error());
     if (!*text) break;
@@ -201,18 +194,18 @@ class EncodeRun {
   /// Until the last one, an error or the interrupt.
   [[nodiscard]] Status run() {
     if (Status passed = reader_.skip(encoded_); !passed) return passed;
-    if (encoded_ > 0 && encode_interrupts == 0 && reader_.fingerprint() != begun_.fingerprint) {
+    if (encoded_ > 0 && interrupts() == 0 && reader_.fingerprint() != begun_.fingerprint) {
       return fail(
           "the {} documents that are encoded are others than those of the file by now; begin anew "
           "with --restart",
           encoded_);
     }
     auto batch = read_batch();
-    while (batch && !batch->texts.empty() && encode_interrupts == 0) {
+    while (batch && !batch->texts.empty() && interrupts() == 0) {
       const auto start = std::chrono::steady_clock::now();
       if (Status sent = worker_.send(request_of(*batch)); !sent) return sent;
       batch = read_batch();  // while the worker encodes
-      const auto answer = wait_for(worker_, "documents-added", encode_interrupts);
+      const auto answer = wait_for(worker_, "documents-added", interrupts());
       if (!answer) return tl::unexpected(answer.error());
       if (!*answer) break;
       adapt(std::chrono::steady_clock::now() - start);
@@ -245,8 +238,7 @@ class EncodeRun {
     constexpr std::size_t most_documents = 4096;
     Batch batch;
     std::int64_t tokens = 0;
-    while (tokens < batch_tokens_ && batch.texts.size() < most_documents &&
-           encode_interrupts == 0) {
+    while (tokens < batch_tokens_ && batch.texts.size() < most_documents && interrupts() == 0) {
       auto text = reader_.next();
       if (!text) return tl::unexpected(text.error());
       if (!*text) break;
@@ -369,10 +361,10 @@ void encode(Session& session, EncodeArguments& arguments) {
   const auto refuse = [&](const Error& error) { session.fail(exit_wrong_use, error.message); };
   const auto model = prepare_encoding(arguments);
   if (!model) return refuse(model.error());
-  catch_interrupts(note_encode_interrupt);
+  catch_interrupts();
   auto reader = DocumentReader::open(arguments, *model);
   if (!reader) return refuse(reader.error());
-  auto worker = start_model(arguments.model, *model, &encode_interrupts);
+  auto worker = start_model(arguments.model, *model, &interrupts());
   if (!worker) return refuse(worker.error());
   const auto counted = count_documents(arguments, *model, visible);
   if (!counted) return refuse(counted.error());
@@ -394,7 +386,7 @@ void encode(Session& session, EncodeArguments& arguments) {
     const Status done = run.run();
     if (!done) return refuse(done.error());
   }
-  if (encode_interrupts > 0) {
+  if (interrupts() > 0) {
     worker->process.kill();
     return session.fail(exit_cancelled,
                         fmt::format("interrupted; {} of {} documents are encoded, and {} goes on "

@@ -29,12 +29,7 @@ struct RunCommandArguments {
   std::filesystem::path database;
 };
 
-std::atomic<int> cancel_requests{0};
 std::atomic<bool> pause_asked{false};
-
-extern "C" void count_cancel(int) {
-  cancel_requests.fetch_add(1, std::memory_order_relaxed);
-}
 
 extern "C" void note_pause(int, siginfo_t* signal, void*) {
   if (const auto request = pause_request(*signal))
@@ -42,9 +37,8 @@ extern "C" void note_pause(int, siginfo_t* signal, void*) {
 }
 
 void catch_signals() {
-  cancel_requests = 0;
   pause_asked = false;
-  catch_interrupts(count_cancel);
+  catch_interrupts();
   struct sigaction action = {};
   action.sa_sigaction = note_pause;
   action.sa_flags = SA_SIGINFO;
@@ -161,7 +155,7 @@ void run(Session& session, const RunCommandArguments& arguments) {
   options.worker_command = arguments.worker;
   options.command_line = session.command_line;
   if (first) options.again_of = first->run.id.uuid;
-  options.cancel = &cancel_requests;
+  options.cancel = &interrupts();
   options.pause = &pause_asked;
   bool events_lost = false;
   options.on_event = [&](const RunEvent& event) {
@@ -201,7 +195,7 @@ void run(Session& session, const RunCommandArguments& arguments) {
   }
   progress.clear();
   if (!outcome) {
-    const bool cancelled = cancel_requests.load(std::memory_order_relaxed) > 0;
+    const bool cancelled = interrupts().load(std::memory_order_relaxed) > 0;
     return session.fail(cancelled ? exit_cancelled : exit_wrong_use, outcome.error().message);
   }
   report_outcome(session, arguments, *outcome, first);

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <limits>
@@ -231,12 +230,6 @@ struct ScoreCommandArguments {
   ScoreOptions options;
 };
 
-std::atomic<int> interrupts = 0;
-
-extern "C" void note_interrupt(int /*signal*/) {
-  interrupts.fetch_add(1, std::memory_order_relaxed);
-}
-
 /// Everything that is checked before a worker is started.
 struct Prepared {
   ScoringModel model;
@@ -346,8 +339,8 @@ Status open_in_worker(WorkerProcess& worker, const std::string& cache) {
 void score(Session& session, const ScoreCommandArguments& arguments) {
   auto prepared = prepare(arguments);
   if (!prepared) return session.fail(exit_wrong_use, prepared.error().message);
-  catch_interrupts(note_interrupt);
-  auto worker = start_model(arguments.model, prepared->model, &interrupts);
+  catch_interrupts();
+  auto worker = start_model(arguments.model, prepared->model, &interrupts());
   if (!worker) return session.fail(exit_wrong_use, worker.error().message);
   if (prepared->cache) {
     const Status opened = open_in_worker(worker->process, arguments.cache);
@@ -362,7 +355,7 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
                                         arguments.cache, !arguments.queries.empty())
                           : ScoredPairs(model, std::move(prepared->lines));
   ScoreRun run(model, worker->process, pairs, prepared->cache.has_value(), {prepared->format, tag},
-               prepared->out ? &*prepared->out : nullptr, interrupts, options);
+               prepared->out ? &*prepared->out : nullptr, interrupts(), options);
   const Status done = run.run();
   if (!done) {
     return session.fail(exit_wrong_use, fmt::format("{} ({} scores before it are written)",
