@@ -302,6 +302,7 @@ json pairs_with(WorkerProcess& worker, const Sweep& sweep, const NamedPattern& n
   // Counting takes a worker a minute at a million tokens, and memory as much as measuring.
   constexpr std::int64_t most_counted = std::int64_t{1} << 18;
   const HeatPoint& largest = largest_point(sweep);
+  const double rate = rate_above_all(largest, worker_cores(worker.hello()));
   for (const HeatPoint& point : shortest_points(sweep)) {
     if (point.sequence_tokens > most_counted) {
       for (json& pair : pairs) pair["reason"] = "";  // not known
@@ -319,17 +320,16 @@ json pairs_with(WorkerProcess& worker, const Sweep& sweep, const NamedPattern& n
     for (json& pair : pairs) {
       pair["item_bytes"] = tensor_bytes(largest);  // at least
       if (pattern.name != "full") continue;
-      pair["least_seconds"] = flop / rate_above_all(largest, worker_cores(worker.hello()));
+      pair["least_seconds"] = flop / rate;
     }
     return pairs;
   }
-  take(
-      costs_of(worker, pattern, largest, window_of(sweep, true)), [&](json& pair, const json& row) {
-        if (!row.value("reason", "").empty()) return;
-        pair["item_bytes"] = tensor_bytes(largest) + row.value("peak_bytes", 0.0);
-        pair["least_seconds"] =
-            row.value("executed_flop", 0.0) / rate_above_all(largest, worker_cores(worker.hello()));
-      });
+  take(costs_of(worker, pattern, largest, window_of(sweep, true)),
+       [&](json& pair, const json& row) {
+         if (!row.value("reason", "").empty()) return;
+         pair["item_bytes"] = tensor_bytes(largest) + row.value("peak_bytes", 0.0);
+         pair["least_seconds"] = row.value("executed_flop", 0.0) / rate;
+       });
   return pairs;
 }
 

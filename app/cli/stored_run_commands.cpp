@@ -11,11 +11,11 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "app/cli/command_line.h"
 #include "engine/sweep/pause.h"
+#include "kernels/base/control_characters.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope::cli {
@@ -61,14 +61,6 @@ std::string changed_tags(const RunInfo& run, const DescribeCommand& arguments) {
   return tag_of(tag_words(tag));
 }
 
-/// What no list and no terminal shows as it is.
-bool has_controls(std::string_view text, std::string_view allowed) {
-  return std::ranges::any_of(text, [allowed](char c) {
-    const auto code = static_cast<unsigned char>(c);
-    return (code < 0x20 || code == 0x7f) && allowed.find(c) == std::string_view::npos;
-  });
-}
-
 void describe(Session& session, const DescribeCommand& arguments) {
   const bool tags = !arguments.tags.empty() || !arguments.untags.empty();
   if (!arguments.name && !arguments.note && !tags) {
@@ -84,8 +76,8 @@ void describe(Session& session, const DescribeCommand& arguments) {
                                       in_a_sentence(tag)));
     }
   }
-  if (has_controls(arguments.name.value_or(""), "") ||
-      has_controls(arguments.note.value_or(""), "\n\t")) {
+  if (has_control_character(arguments.name.value_or("")) ||
+      has_control_character(arguments.note.value_or(""), "\n\t")) {
     return session.fail(exit_wrong_use,
                         "a name is one line without control characters, and a note has none but "
                         "line breaks and tabs; leave them out");

@@ -21,9 +21,9 @@ class DocumentNumbers {
   /// Of a cache that lives at least as long.
   explicit DocumentNumbers(const DocumentCache& cache);
   /// The first with this id.
+  [[nodiscard]] std::optional<std::int64_t> find(std::string_view id) const;
   /// A document whose id another one has, too.
   [[nodiscard]] std::optional<std::int64_t> first_twin() const;
-  [[nodiscard]] std::optional<std::int64_t> find(std::string_view id) const;
 
  private:
   struct Entry {

@@ -8,11 +8,14 @@
 
 namespace attnscope {
 
-/// Of ASCII: NUL, tab, line ends, ESC, DEL and their like.
-[[nodiscard]] inline bool has_control_character(std::string_view text) {
+/// Of ASCII: NUL, tab, line ends, ESC, DEL and their like, but for those that are `allowed`.
+[[nodiscard]] inline bool has_control_character(std::string_view text,
+                                                std::string_view allowed = {}) {
   constexpr unsigned char first_visible = 0x20, del = 0x7f;
-  return std::ranges::any_of(
-      text, [](unsigned char byte) { return byte < first_visible || byte == del; });
+  return std::ranges::any_of(text, [allowed](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte < first_visible || byte == del) && allowed.find(c) == std::string_view::npos;
+  });
 }
 
 }  // namespace attnscope

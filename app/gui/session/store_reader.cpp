@@ -275,16 +275,15 @@ void StoreReader::read_ceilings() {
   for (const RunEntry& entry : list_->runs) latest.push_back(&entry);
   std::ranges::stable_sort(latest, std::ranges::greater(),
                            [](const RunEntry* run) { return run->info.started_unix_ms; });
-  for (const RunEntry* run : latest) {
-    const RunEntry& entry = *run;
-    const auto ceilings = store_->ceilings(entry.info.id);
+  for (const RunEntry* entry : latest) {
+    const auto ceilings = store_->ceilings(entry->info.id);
     if (!ceilings) continue;
     for (auto rates = ceilings->rbegin(); rates != ceilings->rend(); ++rates) {
       if (rates->device != DeviceKind::cpu) continue;
       const QString from = tr("run %1, %2, on %3")
-                               .arg(entry.info.number)
-                               .arg(words(entry.info.start.sweep_name))
-                               .arg(words(entry.info.start.device));
+                               .arg(entry->info.number)
+                               .arg(words(entry->info.start.sweep_name))
+                               .arg(words(entry->info.start.device));
       Q_EMIT ceilings_read({*rates, from});
       return;
     }
