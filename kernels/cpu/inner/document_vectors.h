@@ -45,6 +45,17 @@ ATTNSCOPE_INLINE Vector larger_or_nan(Vector a, Vector b) {
   return ((b > a) | (b != b)) ? b : a;
 }
 
+// The largest of `count` rows' vectors `v`, two and two: no comparison waits for all before it.
+template <int first, int count, int tile, int vectors>
+ATTNSCOPE_INLINE Vector largest_of(const Vector (&sums)[tile][vectors], int v) {
+  if constexpr (count == 1) {
+    return sums[first][v];
+  } else {
+    return larger_or_nan(largest_of<first, count / 2>(sums, v),
+                         largest_of<first + count / 2, count - count / 2>(sums, v));
+  }
+}
+
 ATTNSCOPE_INLINE const std::byte* row_at(const VectorCall& call, std::int64_t number) {
   return call.data + number * call.width * bytes_of(call.format);
 }
@@ -291,17 +302,8 @@ void largest_products_of(const VectorCall& call, TokenRange rows, float least, f
                                                          const Vector(&sums)[tile][vectors]) {
 #pragma GCC unroll 3
       for (int v = 0; v < vectors; ++v) {
-        // Two and two, so that no comparison waits for all before it.
-        Vector most[tile];
-#pragma GCC unroll 8
-        for (int r = 0; r < tile; ++r) most[r] = sums[r][v];
-#pragma GCC unroll 4
-        for (int left = tile; left > 1; left = (left + 1) / 2) {
-#pragma GCC unroll 4
-          for (int r = 0; r < left / 2; ++r) most[r] = larger_or_nan(most[r], most[left - 1 - r]);
-        }
         float* kept = maxima + query + v * lanes;
-        store(kept, larger_or_nan(load(kept), most[0]));
+        store(kept, larger_or_nan(load(kept), largest_of<0, tile>(sums, v)));
       }
     };
     products_of_rows(
