@@ -73,6 +73,11 @@ Result<std::optional<ScoredPair>> ScoredPairs::next() {
     auto line = next_line();
     if (!line || !*line) return line;
     query_ = std::move(**line);
+    const auto [first, is_new] = lines_of_queries_.try_emplace(query_->ids.query_id, query_->line);
+    if (!is_new && !first->first.empty()) {
+      return fail("{}: query '{}' stands in line {} already; give each query an id of its own",
+                  reader_.place(query_->line), in_a_sentence(query_->ids.query_id), first->second);
+    }
   }
   ScoredPair pair = *query_;
   pair.cached = next_document_++;

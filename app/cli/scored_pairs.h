@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "engine/documents/document_cache.h"
 #include "engine/documents/document_numbers.h"
@@ -31,7 +32,7 @@ class ScoredPairs {
   /// Of texts.
   ScoredPairs(const ScoringModel& model, PairReader reader);
   /// Beside documents of a cache, which lives at least as long and is called `name` in messages:
-  /// each line names one, or, with `all`, stands for all of them.
+  /// each line names one, or, with `all`, stands for all of them; then no query comes twice.
   ScoredPairs(const ScoringModel& model, PairReader reader, const DocumentCache& cache,
               std::string name, bool all);
 
@@ -53,6 +54,7 @@ class ScoredPairs {
   std::optional<DocumentNumbers> numbers_;  // absent: each line stands for all documents
   // Of the line that is being given beside all documents.
   std::optional<ScoredPair> query_;
+  std::unordered_map<std::string, std::int64_t> lines_of_queries_;
   std::int64_t next_document_ = 0;
   double before_query_ = 0;
 };

@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 
 #include "engine/attention/cuda_call.h"
 #include "engine/attention/cuda_runtime.h"
+#include "engine/measure/cuda_peaks.h"
 #include "engine/measure/cuda_statistics.h"
 #include "engine/measure/heat_device.h"
 #include "engine/measure/machine.h"
@@ -68,7 +70,8 @@ class CudaMemory final : public HeatMemory {
     }
   }
 
-  /// Every line of the second-level cache becomes one of a buffer of twice its size.
+  /// Every line of the second-level cache becomes one of a buffer of twice its size, which is read:
+  /// lines that were written would be written back within the call that is timed.
   void flush_from_caches() override {
     if (!flushed_with_) {
       flush_bytes_ = 2 * static_cast<std::int64_t>(attribute(cudaDevAttrL2CacheSize));
@@ -76,8 +79,12 @@ class CudaMemory final : public HeatMemory {
       // Not from the allocator, whose counters are the contenders'.
       ATTNSCOPE_CUDA_OR_THROW(cudaMalloc(&data, static_cast<std::size_t>(flush_bytes_)));
       flushed_with_ = static_cast<std::byte*>(data);
+      cuda::fill(flushed_with_, flush_bytes_, std::byte{0});
     }
-    cuda::fill(flushed_with_, flush_bytes_, std::byte{0});
+    const auto read =
+        read_whole({attribute(cudaDevAttrMultiProcessorCount), 1}, flushed_with_, flush_bytes_,
+                   reinterpret_cast<float*>(flushed_with_), cuda::current_stream());
+    if (!read) throw std::runtime_error(read.error().message);
   }
 
   void reset_peaks() override { allocator::resetPeakStats(c10::cuda::current_device()); }

@@ -26,6 +26,7 @@ __global__ void __launch_bounds__(threads) multiply_add_peak(PeakArguments argum
   float x[chains];
 #pragma unroll
   for (int i = 0; i < chains; ++i) x[i] = static_cast<float>(threadIdx.x + i);
+#pragma unroll 8
   for (std::int64_t r = 0; r < arguments.repeats; ++r) {
 #pragma unroll
     for (int i = 0; i < chains; ++i) x[i] = fmaf(x[i], 0.999F, 0.001F);
@@ -91,6 +92,23 @@ __global__ void __launch_bounds__(threads) copy_peak(CopyArguments arguments) {
   }
 }
 
+struct ReadArguments {
+  const uint4* from;
+  std::int64_t count;
+  float* sink;
+};
+
+__global__ void __launch_bounds__(threads) read_whole_once(ReadArguments arguments) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * threads;
+  std::uint32_t seen = 0;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
+       i < arguments.count; i += stride) {
+    const uint4 value = __ldcg(arguments.from + i);
+    seen |= value.x | value.y | value.z | value.w;
+  }
+  keep(arguments.sink, __uint_as_float(seen));
+}
+
 Result<double> run(const char* name, void (*kernel)(PeakArguments), const PeakShape& shape,
                    float* sink, double done_by_a_warp_and_repeat, cuda::Stream stream) {
   const std::int64_t blocks = static_cast<std::int64_t>(shape.multiprocessors) * blocks_on_each;
@@ -127,6 +145,18 @@ Result<double> peak_copy(const PeakShape& shape, std::byte* set, std::int64_t by
                                      {.blocks = blocks, .threads = threads}, stream, arguments);
   if (!queued) return tl::unexpected(queued.error());
   return 2.0 * static_cast<double>(half) * static_cast<double>(shape.repeats);
+}
+
+Result<double> read_whole(const PeakShape& shape, const std::byte* set, std::int64_t bytes,
+                          float* sink, cuda::Stream stream) {
+  const ReadArguments arguments{.from = reinterpret_cast<const uint4*>(set),
+                                .count = bytes / static_cast<std::int64_t>(sizeof(uint4)),
+                                .sink = sink};
+  const std::int64_t blocks = static_cast<std::int64_t>(shape.multiprocessors) * blocks_on_each;
+  const Status queued = cuda::launch("read_whole_once", &read_whole_once,
+                                     {.blocks = blocks, .threads = threads}, stream, arguments);
+  if (!queued) return tl::unexpected(queued.error());
+  return static_cast<double>(bytes);
 }
 
 }  // namespace attnscope::measure

@@ -30,5 +30,9 @@ struct PeakShape {
 /// `bytes` is a multiple of 32; both halves are aligned to 16.
 [[nodiscard]] Result<double> peak_copy(const PeakShape& shape, std::byte* set, std::int64_t bytes,
                                        cuda::Stream stream);
+/// Reads `bytes` from `set`, both multiples of 16, and keeps nothing: what the caches hold
+/// afterwards are lines of `set` that nobody has to write back. Returns the bytes read.
+[[nodiscard]] Result<double> read_whole(const PeakShape& shape, const std::byte* set,
+                                        std::int64_t bytes, float* sink, cuda::Stream stream);
 
 }  // namespace attnscope::measure

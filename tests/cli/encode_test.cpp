@@ -225,6 +225,14 @@ TEST_F(Encode, WhatIsNotOfACheckpointWithACacheIsRefused) {
               HasSubstr("so there is no cache for it"));
 }
 
+TEST_F(Encode, AQueryThatComesTwiceIsRefusedBesideAllDocuments) {
+  encode_well("dual");
+  program_.write("twice.tsv", "q1\ta b\nq2\tc\nq1\tc\n");
+  const Outcome outcome = score("dual", {"--cache", "cache", "--queries", "twice.tsv"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("line 3: query 'q1' stands in line 1 already"));
+}
+
 TEST_F(Encode, ArgumentsThatContradictEachOtherAreNamed) {
   EXPECT_THAT(score("dual", {}).err, HasSubstr("--pairs is required"));
   EXPECT_THAT(score("dual", {"--queries", "queries.tsv"}).err, HasSubstr("give a --cache"));

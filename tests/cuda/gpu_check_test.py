@@ -182,6 +182,24 @@ class GpuCheck(unittest.TestCase):
             check.run()
         self.assertIn("not built: cuda_conformance_test", check.outcomes["cuda-suites"].remark)
 
+    def test_a_part_is_its_steps_alone(self):
+        names = [{step.name for step in gpu_check.steps(self.check(parts=(part,)))} for part in gpu_check.PARTS]
+        self.assertEqual(set().union(*names), set(self.names()))
+        self.assertIn("memcheck", names[0] - names[1] - names[2])
+        self.assertIn("kernels-cuda", names[1] - names[0] - names[2])
+        self.assertIn("models-cuda", names[2] - names[0] - names[1])
+
+    def test_packed_programs_are_run_and_nothing_is_built(self):
+        packed = self.folder / "packed"
+        (packed / "tests").mkdir(parents=True)
+        for name in ("attnscope", "attnscope-worker", "tests/cuda_kernels_test"):
+            (packed / name).symlink_to(self.bin / "cmake")
+        status, results = self.run_check(programs=packed)
+        self.assertEqual(status, 0)
+        self.assertEqual(set(results) & {"configure", "build", "compiler-report"}, set())
+        self.assertEqual(results["memcheck"], "passed")
+        self.assertFalse((self.folder / "build").exists())
+
 
 if __name__ == "__main__":
     unittest.main()

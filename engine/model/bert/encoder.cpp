@@ -8,6 +8,7 @@
 #include <ATen/ops/lerp.h>
 #include <ATen/ops/linspace.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>

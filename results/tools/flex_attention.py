@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The sparse pattern by PyTorch's compiled FlexAttention, beside its flash attention over everything.
+
+    flex_attention.py [--tokens 174 4096] [--windows 4 16 64] [--batch 100] > table.md
+
+bfloat16, forward, 12 heads of 32, a query of 10 tokens, as the sweep kernels-cuda has it. FlexAttention is
+compiled with `dynamic=False` for every shape; its block mask is made beforehand, as a plan is. Contenders
+take turns, a round each; a time is the median over rounds between two events, the interval that of its
+order statistics (95 %). Warm: calls follow one another on the same buffers. What is computed is held against
+scaled_dot_product_attention in float32 with a mask; a wrong result is named and not timed.
+"""
+import argparse
+import math
+import statistics
+import sys
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+HEADS, HEAD_DIM, QUERY_TOKENS = 12, 32, 10
+DOCUMENT_BEGINS = 1 + QUERY_TOKENS + 1  # behind [CLS], the query and its [SEP]
+
+
+def seen(window):
+    """Fig. 1d of Schlatt et al. (ECIR 2024), on indices that may be tensors."""
+    def rule(batch, head, row, column):
+        of_cls = row == 0
+        of_query = (row > 0) & (row < DOCUMENT_BEGINS) & (column > 0) & (column < DOCUMENT_BEGINS)
+        of_document = (row >= DOCUMENT_BEGINS) & ((column < DOCUMENT_BEGINS) | ((row - column).abs() <= window))
+        return of_cls | of_query | of_document
+    return rule
+
+
+def worst_error(output, q, k, v, window):
+    """Largest difference from float32 with a mask, over the first item, in parts of the largest value."""
+    rows = torch.arange(q.shape[2], device=q.device)
+    mask = seen(window)(0, 0, rows[:, None], rows[None, :])
+    q, k, v = (tensor[:1].float() for tensor in (q, k, v))
+    expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    return ((output[:1].float() - expected).abs().max() / expected.abs().max()).item()
+
+
+def time_ms(call):
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    call()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end)
+
+
+def in_turn(calls, rounds):
+    """Name -> sorted times, every contender once a round."""
+    times = {name: [] for name in calls}
+    for round_number in range(rounds + 3):
+        for name, call in calls.items():
+            milliseconds = time_ms(call)
+            if round_number >= 3:
+                times[name].append(milliseconds)
+    return {name: sorted(values) for name, values in times.items()}
+
+
+def interval(values):
+    half = 0.98 * math.sqrt(len(values))  # 1.96 standard deviations of the binomial
+    low = max(0, math.floor(len(values) / 2 - half))
+    high = min(len(values) - 1, math.ceil(len(values) / 2 + half))
+    return values[low], values[high]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tokens", type=int, nargs="+", default=[174, 4096])
+    parser.add_argument("--windows", type=int, nargs="+", default=[4, 16, 64])
+    parser.add_argument("--batch", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=51)
+    arguments = parser.parse_args()
+    if not torch.cuda.is_available():
+        print("flex_attention.py: there is no CUDA device here", file=sys.stderr)
+        return 2
+    torch.manual_seed(1)
+    compiled = torch.compile(flex_attention, dynamic=False)
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, bfloat16, batch {arguments.batch}, "
+          f"{HEADS} x {HEAD_DIM}, medians of {arguments.rounds} rounds with 95 % intervals\n")
+    print("| tokens | contender | ms | flash / this | largest error |\n| ---: | --- | ---: | ---: | ---: |")
+    failed = False
+    for tokens in arguments.tokens:
+        q, k, v = (torch.randn(arguments.batch, HEADS, tokens, HEAD_DIM, device="cuda", dtype=torch.bfloat16)
+                   for _ in range(3))
+
+        def flash():
+            with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+                return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+
+        calls, errors = {"flash, full": flash}, {}
+        for window in arguments.windows:
+            mask = create_block_mask(seen(window), None, None, tokens, tokens, device="cuda")
+            call = (lambda mask: lambda: compiled(q, k, v, block_mask=mask))(mask)
+            name = f"FlexAttention, w = {window}"
+            errors[name] = worst_error(call(), q, k, v, window)
+            if errors[name] < 0.02:
+                calls[name] = call
+            else:
+                failed = True
+                print(f"| {tokens} | {name} | wrong | | {errors[name]:.1e} |")
+        times = in_turn(calls, arguments.rounds)
+        full = statistics.median(times["flash, full"])
+        for name, values in times.items():
+            low, high = interval(values)
+            median = statistics.median(values)
+            error = f"{errors[name]:.1e}" if name in errors else ""
+            print(f"| {tokens} | {name} | {median:.3f} ({low:.3f} to {high:.3f}) | {full / median:.2f} | {error} |",
+                  flush=True)
+        del q, k, v
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
