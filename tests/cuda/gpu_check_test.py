@@ -191,14 +191,20 @@ class GpuCheck(unittest.TestCase):
 
     def test_packed_programs_are_run_and_nothing_is_built(self):
         packed = self.folder / "packed"
-        (packed / "tests").mkdir(parents=True)
-        for name in ("attnscope", "attnscope-worker", "tests/cuda_kernels_test"):
-            (packed / name).symlink_to(self.bin / "cmake")
+        packed.mkdir()
+        with tarfile.open(packed / gpu_check.PROGRAMS, "w:xz") as archive:
+            for name in ("attnscope", "attnscope-worker", "tests/cuda_kernels_test"):
+                archive.add(self.bin / "cmake", arcname=name)
         status, results = self.run_check(programs=packed)
         self.assertEqual(status, 0)
         self.assertEqual(set(results) & {"configure", "build", "compiler-report"}, set())
         self.assertEqual(results["memcheck"], "passed")
-        self.assertFalse((self.folder / "build").exists())
+
+    def test_programs_that_were_not_packed_are_said(self):
+        check = self.check(programs=self.folder / "nowhere")
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(check.run(), 1)
+        self.assertIn("--pack writes it", check.outcomes["unpack"].remark)
 
 
 if __name__ == "__main__":
