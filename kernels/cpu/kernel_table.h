@@ -130,6 +130,24 @@ struct VectorCall {
   float* scratch;  // rows_at_once rows, padded, and as many floats as there are padded queries
 };
 
+/// Some rows and outputs of a linear layer (linear.cpp).
+struct LinearPiece {
+  const float* x;  // of the first row
+  std::int64_t x_stride;
+  std::int64_t rows;  // 1 ... linear_rows
+  std::int64_t in;
+  const float* weights;  // packed, of the first output, which begins a panel
+  std::int64_t outputs;
+  const float* bias;  // of the first output, or null
+  bool gelu;
+  const float* rest;  // of the first row and output, or null
+  std::int64_t rest_stride;
+  float* y;
+  std::int64_t y_stride;
+  float* scratch;   // linear_rows * linear_pitch floats
+  bool in_scratch;  // the rows are there already, and `in` is at most linear_depth
+};
+
 struct KernelTable {
   void (*segment_chunk)(const SegmentChunk&);
   void (*windowed_scores)(const WindowedChunk&);
@@ -142,6 +160,7 @@ struct KernelTable {
   void (*row_products)(const VectorCall&, const std::int64_t* numbers, std::int64_t count,
                        float* products);
   void (*largest_products)(const VectorCall&, TokenRange rows, float least, float* largest);
+  void (*linear_piece)(const LinearPiece&);
   void (*exponentials)(const float* x, std::int64_t count, float* exp2_of_x);
   /// Writes from[0 ... d) * factor in the view's type, `offset` elements on. `from` is readable up
   /// to a multiple of widest_vector.
@@ -171,6 +190,15 @@ inline constexpr std::int64_t smallest_row_chunk = 32;
 inline constexpr std::int64_t largest_sliding_chunk = 256;
 /// Runs of keys that one visit can take in.
 inline constexpr std::int64_t most_key_spans = 16;
+
+/// Weights of a linear layer lie in panels of so many outputs: [panel][in][output].
+inline constexpr std::int64_t linear_panel = 32;
+/// A piece of so many rows and inputs, 263 kB, is copied to where tiles of rows read it from the
+/// second-level cache beside a panel of as many inputs, 98 kB. Rows there are an odd number of
+/// lines apart, so that those of a tile do not fall on the same places of the first-level cache.
+inline constexpr std::int64_t linear_rows = 84;
+inline constexpr std::int64_t linear_depth = 768;
+inline constexpr std::int64_t linear_pitch = linear_depth + 16;
 
 // For the drivers only: being inline these have external linkage, so inner/ may not call them.
 

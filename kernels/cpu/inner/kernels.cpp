@@ -4,6 +4,7 @@
 // that hands out its table: the only symbol this file exports.
 #include "kernels/cpu/inner/backward_unit.h"
 #include "kernels/cpu/inner/document_vectors.h"
+#include "kernels/cpu/inner/linear.h"
 #include "kernels/cpu/inner/segment_chunk.h"
 #include "kernels/cpu/inner/vector.h"
 #include "kernels/cpu/inner/windowed_backward.h"
@@ -36,6 +37,7 @@ constexpr KernelTable table{.segment_chunk = segment_chunk,
                             .windowed_store_keys = windowed_store_keys,
                             .row_products = row_products_of,
                             .largest_products = largest_products_of,
+                            .linear_piece = linear_piece,
                             .exponentials = exponentials,
                             .store_row = store_one_row};
 

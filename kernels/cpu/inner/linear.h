@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A piece of a linear layer: tiles of rows x two vectors of outputs, which lie side by side in a
+// panel of packed weights, so that a number of a row is spread over a vector and two multiply-adds
+// take it. Every sum takes its inputs in ascending order, whatever the tile: a row's results are
+// the same to the last bit beside any others.
+#pragma once
+
+#include "kernels/cpu/inner/row_tails.h"
+#include "kernels/cpu/inner/vector.h"
+#include "kernels/cpu/kernel_table.h"
+
+namespace attnscope::cpu {
+namespace {
+
+/// With the two vectors of outputs and the number, the sums fill the set's registers.
+constexpr int linear_tile_rows = lanes == 16 ? 14 : (lanes == 8 ? 6 : 4);
+constexpr int linear_tile_outputs = 2 * lanes;
+constexpr std::int64_t floats_of_a_line = 16;
+
+/// x times the normal distribution's share below x, as BERT has it. Beyond |x| on one side lies
+/// erfc(|x| / sqrt(2)) / 2 = 2^(a p(a)) / 2, a = |x|, with p of degree 7 minimax on [0, 6] by the
+/// result's error, 9e-9, and 0 for larger a, whose results it would change by 7e-9 at most.
+ATTNSCOPE_INLINE Vector gelu_of(Vector x) {
+  const Vector zero{};
+  const Vector a = x < zero ? zero - x : x;
+  Vector p = multiply_add(a, splat(-1.90190235e-6f), splat(2.8054521e-5f));
+  p = multiply_add(p, a, splat(-1.31459048e-4f));
+  p = multiply_add(p, a, splat(-2.72117613e-4f));
+  p = multiply_add(p, a, splat(7.24548707e-3f));
+  p = multiply_add(p, a, splat(-5.26276641e-2f));
+  p = multiply_add(p, a, splat(-0.459162116f));
+  p = multiply_add(p, a, splat(-1.15111101f));
+  const Vector beyond = a > splat(6.0f) ? zero : splat(0.5f) * exp2_of(p * a);
+  return x * (x < zero ? beyond : splat(1.0f) - beyond);
+}
+
+/// sums[row][output] of a tile over `depth` inputs. Asks memory for weights of this panel a little
+/// before they are used, and for a line of `ahead` with every input.
+template <int rows>
+[[gnu::noinline]] void linear_tile(const float* x, const float* weights, std::int64_t depth,
+                                   const float* ahead, float* sums) {
+  constexpr std::int64_t inputs_ahead = 16;
+  Vector sum[rows][2] = {};
+  for (std::int64_t c = 0; c < depth; ++c) {
+    const float* w = weights + c * linear_panel;
+    __builtin_prefetch(w + inputs_ahead * linear_panel, 0, 3);
+    if constexpr (lanes == 16) __builtin_prefetch(w + inputs_ahead * linear_panel + lanes, 0, 3);
+    __builtin_prefetch(ahead + c * floats_of_a_line, 0, 2);
+    const Vector first = load(w), second = load(w + lanes);
+#pragma GCC unroll 14
+    for (int r = 0; r < rows; ++r) {
+      const Vector number = splat(x[r * linear_pitch + c]);
+      sum[r][0] = multiply_add(number, first, sum[r][0]);
+      sum[r][1] = multiply_add(number, second, sum[r][1]);
+    }
+  }
+#pragma GCC unroll 14
+  for (int r = 0; r < rows; ++r) {
+    store(sums + r * linear_tile_outputs, sum[r][0]);
+    store(sums + r * linear_tile_outputs + lanes, sum[r][1]);
+  }
+}
+
+/// A tile of `count` rows, 1 to `rows`.
+template <int rows>
+ATTNSCOPE_INLINE void linear_tile_of(std::int64_t count, const float* x, const float* weights,
+                                     std::int64_t depth, const float* ahead, float* sums) {
+  if constexpr (rows > 1) {
+    if (count < rows) return linear_tile_of<rows - 1>(count, x, weights, depth, ahead, sums);
+  }
+  linear_tile<rows>(x, weights, depth, ahead, sums);
+}
+
+/// Adds a tile's sums to what the inputs before have left, and after the last does what follows.
+ATTNSCOPE_INLINE void finish_linear_tile(const LinearPiece& piece, std::int64_t first_row,
+                                         std::int64_t rows, std::int64_t first_output, bool begins,
+                                         bool ends, const float* sums) {
+  for (std::int64_t part = 0; part < linear_tile_outputs; part += lanes) {
+    const std::int64_t output = first_output + part, left = piece.outputs - output;
+    if (left <= 0) return;
+    const bool whole = left >= lanes;
+    const auto read = [&](const float* p) { return whole ? load(p) : load_first(p, left, 0.0f); };
+    const Vector bias = ends && piece.bias != nullptr ? read(piece.bias + output) : Vector{};
+    for (std::int64_t r = 0; r < rows; ++r) {
+      float* y = piece.y + (first_row + r) * piece.y_stride + output;
+      Vector v = load(sums + r * linear_tile_outputs + part);
+      if (!begins) v += read(y);
+      if (ends) {
+        v += bias;
+        if (piece.gelu) v = gelu_of(v);
+        if (piece.rest != nullptr)
+          v += read(piece.rest + (first_row + r) * piece.rest_stride + output);
+      }
+      if (whole) {
+        store(y, v);
+      } else {
+        store_first(y, left, v);
+      }
+    }
+  }
+}
+
+/// Copies some inputs of the piece's rows to its scratch.
+ATTNSCOPE_INLINE void gather_rows(const LinearPiece& piece, std::int64_t first_input,
+                                  std::int64_t depth) {
+  for (std::int64_t r = 0; r < piece.rows; ++r) {
+    const float* from = piece.x + r * piece.x_stride + first_input;
+    float* to = piece.scratch + r * linear_pitch;
+    std::int64_t c = 0;
+    for (; c + lanes <= depth; c += lanes) store(to + c, load(from + c));
+    for (; c < depth; ++c) to[c] = from[c];
+  }
+}
+
+void linear_piece(const LinearPiece& piece) {
+  const std::int64_t tiles = (piece.rows + linear_tile_rows - 1) / linear_tile_rows;
+  for (std::int64_t first = 0; first < piece.in; first += linear_depth) {
+    const std::int64_t left = piece.in - first;
+    const std::int64_t depth = left < linear_depth ? left : linear_depth;
+    if (!piece.in_scratch) gather_rows(piece, first, depth);
+    for (std::int64_t output = 0; output < piece.outputs; output += linear_tile_outputs) {
+      const std::int64_t panel = output / linear_panel;
+      const float* weights = piece.weights + (panel * piece.in + first) * linear_panel;
+      // The next panel, a half of its lines with each tile.
+      const bool is_last = (panel + 1) * linear_panel >= piece.outputs;
+      const float* next = is_last ? weights : weights + piece.in * linear_panel;
+      for (std::int64_t t = 0; t < tiles; ++t) {
+        const std::int64_t row = t * piece.rows / tiles, end = (t + 1) * piece.rows / tiles;
+        for (std::int64_t r = row; r < end; ++r)
+          __builtin_prefetch(piece.y + r * piece.y_stride + output, 1, 3);
+        alignas(64) float sums[linear_tile_rows * linear_tile_outputs];
+        linear_tile_of<linear_tile_rows>(end - row, piece.scratch + row * linear_pitch,
+                                         weights + output % linear_panel, depth,
+                                         next + t % 2 * depth * floats_of_a_line, sums);
+        finish_linear_tile(piece, row, end - row, output, first == 0, left <= linear_depth, sums);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attnscope::cpu

@@ -1,0 +1,58 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// A linear layer on many rows, y = x w^T + bias, with what a transformer does right after it. The
+// weights are laid out once in the order in which they are read, so that a call streams through
+// them.
+//
+//   std::vector<float> packed(packed_linear_floats(out, in));
+//   pack_linear(weights, out, in, packed);
+//   std::vector<float> workspace(linear_workspace_floats(rows, threads));
+//   linear({.x = {x, in}, .rows = rows, .in = in, .weights = packed, .out = out, .bias = bias,
+//           .y = {y, out}}, threads, workspace);
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/base/result.h"
+
+namespace attnscope::cpu {
+
+/// Rows of contiguous numbers, `stride` from one to the next.
+template <typename Float>
+struct RowsOf {
+  Float* data = nullptr;
+  std::int64_t stride = 0;
+};
+
+/// Packed weights: those of [out, in], and as many more as fill the last panel.
+[[nodiscard]] std::int64_t packed_linear_floats(std::int64_t out, std::int64_t in);
+/// Lays out weights [out, in]. The layout is the same on every processor. Errors: sizes that
+/// contradict each other.
+[[nodiscard]] Status pack_linear(std::span<const float> weights, std::int64_t out, std::int64_t in,
+                                 std::span<float> packed);
+
+enum class Activation : std::uint8_t { none, gelu };  // gelu: the exact one, by the error function
+
+/// y = activation(x w^T + bias) + rest, y unlike x and rest.
+struct LinearCall {
+  RowsOf<const float> x;  // [rows, in]
+  std::int64_t rows = 0;
+  std::int64_t in = 0;
+  std::span<const float> weights;  // as pack_linear() leaves them
+  std::int64_t out = 0;
+  std::span<const float> bias = {};  // [out], or none
+  Activation activation = Activation::none;
+  RowsOf<const float> rest = {};  // [rows, out], or none
+  RowsOf<float> y;                // [rows, out]
+};
+
+/// Floats of scratch: a piece of x for each thread.
+[[nodiscard]] std::int64_t linear_workspace_floats(std::int64_t rows, int threads);
+
+/// Sums are float32. Uses at most `threads` OpenMP threads. A row's results depend neither on their
+/// number nor on the rows beside it. Errors: sizes that contradict each other, too small a
+/// workspace.
+[[nodiscard]] Status linear(const LinearCall& call, int threads, std::span<float> workspace);
+
+}  // namespace attnscope::cpu

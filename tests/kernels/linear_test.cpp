@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A linear layer by every instruction set, against float64.
+#include "kernels/cpu/linear.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "kernels/cpu/instruction_set.h"
+
+namespace attnscope::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
+constexpr float infinite = std::numeric_limits<float>::infinity();
+
+std::vector<float> some_floats(std::int64_t count, std::uint32_t seed) {
+  std::mt19937 draw(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (float& value : values) value = normal(draw);
+  return values;
+}
+
+/// A layer and rows for it, all as long as they have to be.
+struct Layer {
+  Layer(std::int64_t in, std::int64_t out)
+      : in(in),
+        out(out),
+        weights(some_floats(out * in, 1)),
+        bias(some_floats(out, 2)),
+        packed(static_cast<std::size_t>(cpu::packed_linear_floats(out, in)), not_a_number) {
+    EXPECT_TRUE(cpu::pack_linear(weights, out, in, packed));
+  }
+  [[nodiscard]] cpu::LinearCall call(const std::vector<float>& x, std::vector<float>& y) const {
+    return {.x = {x.data(), in},
+            .rows = static_cast<std::int64_t>(x.size()) / in,
+            .in = in,
+            .weights = packed,
+            .out = out,
+            .bias = bias,
+            .y = {y.data(), out}};
+  }
+  [[nodiscard]] std::vector<float> room(std::int64_t rows) const {
+    return std::vector<float>(static_cast<std::size_t>(rows * out), not_a_number);
+  }
+  std::int64_t in, out;
+  std::vector<float> weights, bias, packed;
+};
+
+Status run_layer(const cpu::LinearCall& call, int threads) {
+  std::vector<float> workspace(static_cast<std::size_t>(
+      cpu::linear_workspace_floats(std::max<std::int64_t>(call.rows, 0), std::max(threads, 1))));
+  return cpu::linear(call, threads, workspace);
+}
+
+struct ExpectedSum {
+  double value = 0;
+  double bound = 0;  // of float32's rounding, over the sum of all magnitudes
+};
+
+ExpectedSum sum_of_products(const float* x, const float* weights, std::int64_t in, double bias) {
+  ExpectedSum sum{.value = bias, .bound = std::abs(bias)};
+  for (std::int64_t c = 0; c < in; ++c) {
+    const double term = static_cast<double>(x[c]) * static_cast<double>(weights[c]);
+    sum.value += term;
+    sum.bound += std::abs(term);
+  }
+  sum.bound *= 1e-6;
+  return sum;
+}
+
+double exact_gelu(double x) {
+  return x / 2 * std::erfc(-x / std::sqrt(2.0));
+}
+
+/// 0 and less: within the bound.
+double beyond_sum(double found, const ExpectedSum& expected) {
+  const double error = std::abs(found - expected.value);
+  return std::isnan(error) ? INFINITY : error - expected.bound;
+}
+
+struct LayerShape {
+  std::int64_t rows, in, out;
+};
+
+std::string name_of_layer_shape(const ::testing::TestParamInfo<LayerShape>& of) {
+  return fmt::format("{}rows_of_{}_to_{}", of.param.rows, of.param.in, of.param.out);
+}
+
+/// Tiles have 4, 6 or 14 rows, pieces 84 rows and 768 inputs, panels 32 outputs.
+std::vector<LayerShape> layer_shapes() {
+  std::vector<LayerShape> all;
+  for (const std::int64_t rows : {1, 2, 3, 4, 5, 6, 7, 13, 14, 15, 28, 29}) {
+    for (const std::int64_t in : {1, 3, 17, 64, 769}) {
+      for (const std::int64_t out : {1, 4, 31, 32, 33, 70}) all.push_back({rows, in, out});
+    }
+  }
+  for (const std::int64_t rows : {84, 85, 200}) {
+    all.push_back({rows, 96, 100});
+    all.push_back({rows, 1537, 65});
+  }
+  all.push_back({20, 40, 1700});
+  return all;
+}
+
+class LinearLayer : public ::testing::TestWithParam<LayerShape> {
+ protected:
+  ~LinearLayer() override { EXPECT_TRUE(cpu::select(std::nullopt)); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Every, LinearLayer, ::testing::ValuesIn(layer_shapes()),
+                         name_of_layer_shape);
+
+TEST_P(LinearLayer, IsThatOfFloat64) {
+  const auto [rows, in, out] = GetParam();
+  const Layer layer(in, out);
+  const std::vector<float> x = some_floats(rows * in, 3);
+  for (const cpu::InstructionSet set : cpu::available_sets()) {
+    ASSERT_TRUE(cpu::select(set));
+    std::vector<float> y = layer.room(rows);
+    ASSERT_TRUE(run_layer(layer.call(x, y), 2));
+    double worst = -INFINITY;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t o = 0; o < out; ++o) {
+        const ExpectedSum expected =
+            sum_of_products(x.data() + r * in, layer.weights.data() + o * in, in,
+                            layer.bias[static_cast<std::size_t>(o)]);
+        worst = std::max(worst, beyond_sum(y[static_cast<std::size_t>(r * out + o)], expected));
+      }
+    }
+    EXPECT_LE(worst, 0) << cpu::name_of(set);
+  }
+}
+
+TEST(LinearLayerRows, MayStandApartAndAtAnyAddress) {
+  constexpr std::int64_t rows = 31, in = 50, out = 45, apart = 3;
+  const Layer layer(in, out);
+  const std::vector<float> x = some_floats(rows * in, 3), rest = some_floats(rows * out, 4);
+  const auto spread = [](const std::vector<float>& tight, std::int64_t width) {
+    std::vector<float> loose(static_cast<std::size_t>(1 + rows * (width + apart)), 7.0F);
+    for (std::int64_t r = 0; r < rows; ++r)
+      std::copy_n(tight.data() + r * width, width, loose.data() + 1 + r * (width + apart));
+    return loose;
+  };
+  const std::vector<float> loose_x = spread(x, in), loose_rest = spread(rest, out);
+  for (const cpu::InstructionSet set : cpu::available_sets()) {
+    ASSERT_TRUE(cpu::select(set));
+    std::vector<float> tight = layer.room(rows), loose = spread(tight, out);
+    cpu::LinearCall call = layer.call(x, tight);
+    call.rest = {rest.data(), out};
+    ASSERT_TRUE(run_layer(call, 2));
+    call.x = {loose_x.data() + 1, in + apart};
+    call.rest = {loose_rest.data() + 1, out + apart};
+    call.y = {loose.data() + 1, out + apart};
+    ASSERT_TRUE(run_layer(call, 2));
+    EXPECT_EQ(loose, spread(tight, out)) << cpu::name_of(set);  // nothing written between
+  }
+  ASSERT_TRUE(cpu::select(std::nullopt));
+}
+
+TEST(LinearLayerAfterwards, TheBiasGeluAndWhatIsAddedFollow) {
+  constexpr std::int64_t rows = 17, out = 41;
+  const std::vector<float> rest = some_floats(rows * out, 4);
+  for (const std::int64_t in : {20, 900}) {
+    const Layer layer(in, out);
+    const std::vector<float> x = some_floats(rows * in, 3);
+    for (const cpu::InstructionSet set : cpu::available_sets()) {
+      ASSERT_TRUE(cpu::select(set));
+      std::vector<float> with = layer.room(rows), without = layer.room(rows);
+      cpu::LinearCall call = layer.call(x, with);
+      call.activation = cpu::Activation::gelu;
+      call.rest = {rest.data(), out};
+      ASSERT_TRUE(run_layer(call, 2));
+      call = layer.call(x, without);
+      call.bias = {};
+      ASSERT_TRUE(run_layer(call, 2));
+      for (std::size_t i = 0; i < with.size(); ++i) {
+        const double sum = static_cast<double>(without[i]) +
+                           static_cast<double>(layer.bias[i % static_cast<std::size_t>(out)]);
+        EXPECT_NEAR(with[i], exact_gelu(sum) + static_cast<double>(rest[i]),
+                    3e-7 * std::max(std::abs(sum), 1.0) + 1e-7)
+            << cpu::name_of(set);
+      }
+    }
+  }
+  ASSERT_TRUE(cpu::select(std::nullopt));
+}
+
+/// One input of weight 1: what comes out is the activation of what goes in.
+TEST(LinearLayerAfterwards, GeluIsTheExactOneEverywhere) {
+  const Layer one(1, 1);
+  std::vector<float> x;
+  for (int i = -9000; i <= 9000; ++i) x.push_back(static_cast<float>(i) / 1000);
+  for (const float odd : {-0.0F, 1e-30F, -1e-30F, 30.0F, -30.0F, 3e38F, -3e38F, infinite})
+    x.push_back(odd);
+  std::vector<float> weight(32, 0.0F);
+  weight[0] = 1;
+  for (const cpu::InstructionSet set : cpu::available_sets()) {
+    ASSERT_TRUE(cpu::select(set));
+    std::vector<float> y(x.size(), not_a_number);
+    cpu::LinearCall call = one.call(x, y);
+    call.weights = weight;
+    call.bias = {};
+    call.activation = cpu::Activation::gelu;
+    ASSERT_TRUE(run_layer(call, 1));
+    EXPECT_EQ(y.back(), infinite);
+    for (std::size_t i = 0; i + 1 < x.size(); ++i)
+      ASSERT_NEAR(y[i], exact_gelu(x[i]), 1.2e-7 * std::max(std::abs(x[i]), 0.2F)) << x[i];
+  }
+  ASSERT_TRUE(cpu::select(std::nullopt));
+}
+
+TEST(LinearLayerOfPlantedNaN, GivesNaNInItsRowOrOutputAlone) {
+  constexpr std::int64_t rows = 19, in = 33, out = 37;
+  const std::vector<float> x = some_floats(rows * in, 3);
+  for (const float planted : {not_a_number, infinite, -infinite}) {
+    for (const bool in_weights : {false, true}) {
+      constexpr std::size_t bad = 16;  // the row, or the output
+      Layer layer(in, out);
+      std::vector<float> planted_x = x;
+      (in_weights ? layer.weights : planted_x)[bad * in + in - 1] = planted;
+      ASSERT_TRUE(cpu::pack_linear(layer.weights, out, in, layer.packed));
+      for (const cpu::InstructionSet set : cpu::available_sets()) {
+        ASSERT_TRUE(cpu::select(set));
+        std::vector<float> y = layer.room(rows);
+        ASSERT_TRUE(run_layer(layer.call(planted_x, y), 2));
+        for (std::size_t i = 0; i < y.size(); ++i) {
+          const std::size_t at = in_weights ? i % out : i / out;
+          EXPECT_EQ(std::isfinite(y[i]), at != bad) << cpu::name_of(set) << ' ' << i;
+          EXPECT_EQ(std::isnan(y[i]), at == bad && std::isnan(planted));
+        }
+      }
+    }
+  }
+  ASSERT_TRUE(cpu::select(std::nullopt));
+}
+
+TEST(LinearLayerThreads, ARowsResultsDependNeitherOnThemNorOnRowsBesideIt) {
+  constexpr std::int64_t rows = 90, in = 800, out = 70;
+  const Layer layer(in, out);
+  const std::vector<float> x = some_floats(rows * in, 3);
+  for (const cpu::InstructionSet set : cpu::available_sets()) {
+    ASSERT_TRUE(cpu::select(set));
+    std::vector<float> one = layer.room(rows), three = layer.room(rows), single = layer.room(rows);
+    ASSERT_TRUE(run_layer(layer.call(x, one), 1));
+    ASSERT_TRUE(run_layer(layer.call(x, three), 3));
+    EXPECT_EQ(one, three) << cpu::name_of(set);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      cpu::LinearCall call = layer.call(x, single);
+      call.x.data += r * in;
+      call.y.data += r * out;
+      call.rows = 1;
+      ASSERT_TRUE(run_layer(call, 1));
+    }
+    EXPECT_EQ(one, single) << cpu::name_of(set);
+  }
+  ASSERT_TRUE(cpu::select(std::nullopt));
+}
+
+TEST(LinearLayerSizes, OfNoRowsAreNothingToDo) {
+  const Layer layer(8, 4);
+  const std::vector<float> none;
+  std::vector<float> y;
+  EXPECT_TRUE(run_layer(layer.call(none, y), 2));
+}
+
+TEST(LinearLayerSizes, ThatContradictEachOtherAreDeclined) {
+  const Layer layer(8, 4);
+  const std::vector<float> x = some_floats(8, 1);
+  std::vector<float> y(4);
+  const auto declined = [](const Status& status) {
+    return status ? std::string() : status.error().message;
+  };
+  const cpu::LinearCall good = layer.call(x, y);
+  EXPECT_TRUE(run_layer(good, 1));
+  cpu::LinearCall call = good;
+  call.rows = -1;
+  EXPECT_THAT(declined(run_layer(call, 1)), HasSubstr("no -1 rows of 8 numbers to 4"));
+  call = good;
+  call.weights = call.weights.first(32);
+  EXPECT_THAT(declined(run_layer(call, 1)),
+              HasSubstr("packed weights of 4 x 8 are 256 floats, not 32"));
+  call = good;
+  call.bias = call.bias.first(3);
+  EXPECT_THAT(declined(run_layer(call, 1)),
+              HasSubstr("a bias of 4 outputs has as many floats, not 3"));
+  call = good;
+  call.y.data = nullptr;
+  EXPECT_THAT(declined(run_layer(call, 1)), HasSubstr("needs memory for its 1 rows"));
+  EXPECT_THAT(declined(run_layer(good, 0)), HasSubstr("at least 1 thread"));
+  EXPECT_THAT(declined(cpu::linear(good, 1, {})), HasSubstr("the workspace has 0 floats"));
+  std::vector<float> packed(255);
+  EXPECT_THAT(declined(cpu::pack_linear(layer.weights, 4, 8, packed)),
+              HasSubstr("are 256 floats, not 255"));
+  EXPECT_THAT(declined(cpu::pack_linear(x, 4, 8, packed)),
+              HasSubstr("8 floats are no weights of 4 x 8"));
+}
+
+}  // namespace
+}  // namespace attnscope::testing
