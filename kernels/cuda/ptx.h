@@ -114,6 +114,55 @@ __device__ inline float exp2_approx(float x) {
   return y;
 }
 
+/// The logarithm to base 2 to 22 bits behind the point; -inf for 0 (PTX ISA: lg2.approx.ftz.f32).
+__device__ inline float log2_approx(float x) {
+  float y;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+/// 1 / x to 1 unit in the last place (PTX ISA: rcp.approx.ftz.f32).
+__device__ inline float reciprocal_approx(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+/// x, of which the compiler knows nothing.
+__device__ inline int opaque(int x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
+
+/// base + row * stride in one instruction, which the compiler does not find where the stride's sign
+/// is extended elsewhere.
+template <typename Byte>
+__device__ inline Byte* row_at(Byte* base, int row, int stride) {
+  std::uint64_t address = 0;
+  asm("mad.wide.s32 %0, %1, %2, %3;"
+      : "=l"(address)
+      : "r"(row), "r"(stride), "l"(reinterpret_cast<std::uint64_t>(base)));
+  return reinterpret_cast<Byte*>(address);
+}
+
+/// trace + 0 * pair, in both 16-bit halves: a trace that began as 0 stays 0 as long as all numbers
+/// of the pairs are finite.
+template <typename T>
+__device__ std::uint32_t trace_non_finite(std::uint32_t pair, std::uint32_t trace);
+
+template <>
+__device__ inline std::uint32_t trace_non_finite<__half>(std::uint32_t pair, std::uint32_t trace) {
+  asm("fma.rn.f16x2 %0, %1, %2, %0;" : "+r"(trace) : "r"(pair), "r"(0u));
+  return trace;
+}
+
+template <>
+__device__ inline std::uint32_t trace_non_finite<__nv_bfloat16>(std::uint32_t pair,
+                                                                std::uint32_t trace) {
+  asm("fma.rn.bf16x2 %0, %1, %2, %0;" : "+r"(trace) : "r"(pair), "r"(0u));
+  return trace;
+}
+
 }  // namespace attnscope::cuda
 
 #endif

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Fused segment attention on CUDA, the twin of kernels/cpu/segment.h: the whole plan, all items and
-// heads, in one launch forward and two backward. Nothing here allocates device memory or
+// heads, in one to three launches forward and two backward. Nothing here allocates device memory or
 // synchronises; the current device is used, and everything is queued on the caller's stream.
 //
 //   Result<SegmentWork> work = segment_work(plan, head_dim, dtype, Passes::forward);
@@ -28,12 +28,15 @@
 
 namespace attnscope::cuda {
 
+struct WalkList;
 struct WorkList;
 
-/// A plan cut into thread blocks (kernels/cuda/work_list.h), as bytes for the device.
+/// A plan cut into thread blocks (kernels/cuda/work_list.h) and, where its windows are narrow, the
+/// forward pass once more into walks (kernels/cuda/walk_list.h); as bytes for the device.
 class SegmentWork {
  public:
-  SegmentWork(std::shared_ptr<const WorkList> list, std::int64_t head_dim, DType dtype);
+  SegmentWork(std::shared_ptr<const WorkList> list, std::int64_t head_dim, DType dtype,
+              std::shared_ptr<const WalkList> walks = nullptr);
 
   /// To be copied to device memory aligned to 256 bytes, before the first call.
   [[nodiscard]] std::span<const std::byte> list() const;
@@ -44,12 +47,19 @@ class SegmentWork {
   [[nodiscard]] std::int64_t counter_bytes() const;
 
   [[nodiscard]] const WorkList& work() const { return *work_; }
+  /// Null where there are none.
+  [[nodiscard]] const WalkList* walks() const { return walks_.get(); }
+  /// Where in list() the walks' and their rest's lists begin.
+  [[nodiscard]] std::int64_t walks_at() const { return walks_at_; }
+  [[nodiscard]] std::int64_t rest_at() const { return rest_at_; }
   [[nodiscard]] std::int64_t head_dim() const { return head_dim_; }
   [[nodiscard]] DType dtype() const { return dtype_; }
 
  private:
   std::shared_ptr<const WorkList> work_;
+  std::shared_ptr<const WalkList> walks_;
   std::shared_ptr<const std::vector<std::byte>> bytes_;
+  std::int64_t rest_at_ = 0, walks_at_ = 0;
   std::int64_t head_dim_;
   DType dtype_;
 };
@@ -69,7 +79,8 @@ struct SegmentMemory {
                                                DType dtype, Passes passes);
 
 /// o = softmax(scale * q k^T over the plan's pairs) v, as cpu::segment_forward. `lse` [tokens,
-/// heads], device memory, may be nullptr. Results do not depend on the order of blocks.
+/// heads], device memory, may be nullptr. Results do not depend on the order of blocks. Walks are
+/// taken where all rows begin and end at multiples of 16 bytes and no window lies across items.
 [[nodiscard]] Status segment_forward(const SegmentWork& work, const SegmentMemory& memory,
                                      const ConstTensor& q, const ConstTensor& k,
                                      const ConstTensor& v, float scale, const Tensor& o, float* lse,

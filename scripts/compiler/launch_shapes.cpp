@@ -32,6 +32,20 @@ void print_segment() {
 }
 
 template <DType dtype, int columns>
+void print_walks() {
+  const char* type = name_of<typename NumberOf<dtype>::T>;
+  constexpr int threads = 32 * walk_warps;
+  if (columns == 32) std::printf("merge_walks_kernel<%s>\t%d\t0\n", type, threads);
+  for (const bool far : {false, true}) {
+    for (const bool many : {false, true}) {
+      if (!has_walks(columns, dtype, {far, many})) continue;
+      std::printf("segment_walk_kernel<%s, %d, %s, %s>\t%d\t0\n", type, columns,
+                  far ? "true" : "false", many ? "true" : "false", threads);
+    }
+  }
+}
+
+template <DType dtype, int columns>
 void print_windowed() {
   using namespace windowed;
   using T = typename NumberOf<dtype>::T;
@@ -50,6 +64,8 @@ void print_class() {
   print_segment<float, columns>();
   print_segment<__half, columns>();
   print_segment<__nv_bfloat16, columns>();
+  print_walks<DType::float16, columns>();
+  print_walks<DType::bfloat16, columns>();
   print_windowed<DType::float32, columns>();
   print_windowed<DType::float16, columns>();
   print_windowed<DType::bfloat16, columns>();

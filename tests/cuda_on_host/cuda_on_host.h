@@ -146,6 +146,16 @@ inline float __uint_as_float(unsigned bits) {
   return std::bit_cast<float>(bits);
 }
 
+/// Bytes of `x` (0 to 3) and `y` (4 to 7): byte i of the result is number `selector >> 4 i & 7`.
+constexpr unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+  const std::uint64_t bytes = std::uint64_t{y} << 32 | x;
+  unsigned chosen = 0;
+  for (unsigned i = 0; i < 4; ++i) {
+    chosen |= static_cast<unsigned>(bytes >> 8 * (selector >> 4 * i & 7u) & 0xffu) << 8 * i;
+  }
+  return chosen;
+}
+
 constexpr int min(int a, int b) {
   return b < a ? b : a;
 }

@@ -40,4 +40,14 @@ void load_matrices(std::uint32_t (&r)[4], const void* row, bool transposed);
 /// ex2.approx.ftz.f32: numbers below the smallest normal one, given or computed, are 0.
 [[nodiscard]] float exp2_flushed(float x);
 
+/// fma.rn.f16x2 and fma.rn.bf16x2 of `pair`, 0 and `trace`, itself 0 or NaN in each half;
+/// `exponent`: of the type's infinities.
+[[nodiscard]] constexpr std::uint32_t trace_non_finite(std::uint32_t pair, std::uint32_t trace,
+                                                       std::uint32_t exponent) {
+  constexpr std::uint32_t not_a_number = 0x7fff;
+  if ((pair & exponent) == exponent) trace |= not_a_number;
+  if ((pair >> 16 & exponent) == exponent) trace |= not_a_number << 16;
+  return trace;
+}
+
 }  // namespace attnscope::on_host

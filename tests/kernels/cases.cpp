@@ -106,6 +106,40 @@ std::vector<AttentionCase> cases_of_lengths(DType dtype) {
   return list.take();
 }
 
+std::vector<AttentionCase> cases_of_narrow_windows(DType dtype) {
+  const std::vector<std::vector<LayoutItem>> layouts{
+      // Walks of several strips, an end inside a strip, a document shorter than any window.
+      {{.query = 11, .documents = {147}}, {.query = 4, .documents = {3}}},
+      // Many globals; no query; no [CLS]; several documents of an item.
+      {{.query = 20, .documents = {65}}, {.query = 0, .documents = {33}}},
+      {{.cls = 0, .query = 3, .documents = {40}}, {.query = 6, .documents = {30, 1, 0, 17}}}};
+  List list(dtype);
+  const auto add = [&](AttentionCase problem) {
+    problem.emulated = dtype != DType::float32;
+    list.add(std::move(problem));
+  };
+  for (const std::vector<LayoutItem>& items : layouts) {
+    for (const std::int64_t w : {0, 1, 4, 5, 16}) {
+      for (const std::int64_t d : {32, 64}) {
+        add({.window = Window::of(w), .layout = layout_of(items), .heads = 1, .head_dim = d});
+      }
+    }
+    for (const char* pattern : {"longformer", "sparse-without-independent-query"}) {
+      for (const std::int64_t w : {3, 15}) {
+        add({.pattern = pattern, .window = Window::of(w), .layout = layout_of(items)});
+      }
+    }
+  }
+  add({.window = Window::of(4),
+       .layout = SequenceLayout::uniform(4, {.documents = {50}}, 11),
+       .heads = 3});
+  add({.window = Window::of(4),
+       .layout = SequenceLayout::uniform(3, {.query = 3, .documents = {40}}),
+       .heads = 3,
+       .order = Order::head_major_items});
+  return list.take();
+}
+
 std::vector<AttentionCase> cases_of_head_dims(DType dtype) {
   constexpr std::array rotated{"sparse", "qds", "full", "longformer"};
   // Inside and at the ends of the classes of CUDA's kernels.

@@ -42,6 +42,8 @@ inline constexpr std::array dtypes{DType::float32, DType::float16, DType::bfloat
 
 [[nodiscard]] std::vector<AttentionCase> cases_of_windows(DType dtype);
 [[nodiscard]] std::vector<AttentionCase> cases_of_lengths(DType dtype);
+/// Windows of up to 16 tokens beside few globals, which CUDA has a kernel of its own for.
+[[nodiscard]] std::vector<AttentionCase> cases_of_narrow_windows(DType dtype);
 [[nodiscard]] std::vector<AttentionCase> cases_of_head_dims(DType dtype);
 [[nodiscard]] std::vector<AttentionCase> cases_of_layouts(DType dtype);
 [[nodiscard]] std::vector<AttentionCase> cases_of_long_documents(DType dtype);

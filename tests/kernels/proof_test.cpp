@@ -61,6 +61,10 @@ TEST_P(Proof, OnEveryPatternAndWindow_IsRight) {
   expect_all_right(cases_of_windows(dtype()));
 }
 
+TEST_P(Proof, OnNarrowWindows_IsRight) {
+  expect_all_right(cases_of_narrow_windows(dtype()));
+}
+
 TEST_P(Proof, OfOddDocumentLengths_IsRight) {
   expect_all_right(cases_of_lengths(dtype()));
 }
@@ -167,6 +171,7 @@ TEST_P(OfOneSubject, OnPlansMadeByHand_KeepsEveryBitInAnotherOrder) {
 TEST_P(Proof, OfPlantedNaN_ShowsItWhereItIsSeenAlone) {
   const std::vector<AttentionCase> cases{
       {.layout = two_items(), .dtype = dtype()},
+      {.pattern = "longformer", .window = Window::of(9), .layout = two_items(), .dtype = dtype()},
       {.pattern = "qds", .layout = two_items(), .dtype = dtype()}};
   // [CLS], query, the document's start, inside and end, the next item.
   const std::vector<std::int64_t> tokens =

@@ -9,6 +9,7 @@
 
 #include "kernels/base/result.h"
 #include "kernels/cuda/stream.h"
+#include "kernels/cuda/walk_list.h"
 #include "kernels/cuda/work/device_list.h"
 #include "kernels/plan/tensor.h"
 
@@ -61,6 +62,23 @@ struct ForwardArguments {
   float* lse = nullptr;  // [tokens, heads], or null
 };
 
+struct WalkArguments {
+  DeviceWalks list;
+  ItemDivision items;  // a walk's rows and its band's keys lie within one item
+  std::int32_t walks = 0;
+  std::int32_t merges = 0;
+  std::int32_t widest_merge = 0;
+  std::int32_t heads = 0;
+  std::int32_t head_dim = 0;
+  float scale = 0.0f;
+  Input q, k, v;  // strides of tokens below 2^31 bytes, rows at multiples of 16
+  Output o;
+  float* lse = nullptr;       // [tokens, heads], or null
+  float* partials = nullptr;  // as of UnitArguments
+  std::int64_t partial_rows = 0;
+  std::int32_t partial_pitch = 0;
+};
+
 struct BackwardArguments {
   UnitArguments units;
   Input q, k, v, grad_o;
@@ -87,6 +105,8 @@ struct SegmentKernels {
   Status (*row_dots)(const RowDotArguments& arguments, Stream stream) = nullptr;
   Status (*backward)(const BackwardArguments& arguments, std::int64_t units, int warps,
                      Stream stream) = nullptr;
+  // The walks, then their merges; null where there are none (has_walks).
+  Status (*walk)(const WalkArguments& arguments, WalkShape shape, Stream stream) = nullptr;
 };
 
 template <DType type, int columns>

@@ -5,6 +5,7 @@
 // (online: Milakov and Gimelshein, 2018). Scores are kept in units of log2, so that a weight is one
 // exp2.
 
+#include "kernels/cuda/segment/merged_row.cuh"
 #include "kernels/cuda/segment/strips.cuh"
 
 namespace attnscope::cuda {
@@ -113,54 +114,24 @@ struct ForwardStrip {
   }
 };
 
-/// A row without keys: output 0, log-sum-exp -inf.
-__device__ __forceinline__ float inverse_of(float sum) {
-  return sum == 0.0f ? 0.0f : 1.0f / sum;
-}
-
-__device__ __forceinline__ float log_sum_exp(float maximum, float sum) {
-  return sum == 0.0f ? minus_infinity : fmaf(maximum, ln_2, logf(sum));
-}
-
-template <typename T, int Columns>
+template <typename T>
 struct ForwardMerger {
   const UnitOfBlock& block;
   const ForwardArguments& call;
 
-  /// Lanes look for the maximum over the parts, then each lane sums its columns part by part.
   __device__ __forceinline__ void operator()(const MergedRows& rows) const {
-    const HeadRows<std::byte> out(call.o, block.head);
-#pragma unroll 1
-    for (int row = rows.first; row < rows.last; ++row) merge_row(rows.merge, row, out);
-  }
-
-  __device__ __forceinline__ void merge_row(const WorkMerge& merge, int row,
-                                            const HeadRows<std::byte>& out) const {
     const UnitArguments& a = block.arguments;
-    const int lane = static_cast<int>(threadIdx.x) & 31;
-    const int d = a.head_dim;
-    const float* parts = partial_row(block, merge.first_slot + row);
-    const std::int64_t step = static_cast<std::int64_t>(merge.run.count) * a.partial_pitch;
-    float maximum = minus_infinity;
-    for (int p = lane; p < merge.parts; p += 32) maximum = fmaxf(maximum, parts[p * step + d]);
-#pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2)
-      maximum = fmaxf(maximum, __shfl_xor_sync(all_lanes, maximum, distance));
-    const float base = maximum == minus_infinity ? 0.0f : maximum;
-    float sum = 0.0f;
-    for (int p = 0; p < merge.parts; ++p)
-      sum = fmaf(exp2_approx(parts[p * step + d] - base), parts[p * step + d + 1], sum);
-    const int token = token_of(merge.run, a.list.indices, row);
-    const float inverse = inverse_of(sum);
-    for (int column = lane; column < d; column += 32) {
-      float total = 0.0f;
-#pragma unroll 4
-      for (int p = 0; p < merge.parts; ++p)
-        total = fmaf(exp2_approx(parts[p * step + d] - base), parts[p * step + column], total);
-      store_column<T>(out, Place(a.items, token), column, total * inverse);
+    const HeadRows<std::byte> out(call.o, block.head);
+    const std::int64_t step = static_cast<std::int64_t>(rows.merge.run.count) * a.partial_pitch;
+#pragma unroll 1
+    for (int row = rows.first; row < rows.last; ++row) {
+      const int token = token_of(rows.merge.run, a.list.indices, row);
+      float* lse = call.lse == nullptr
+                       ? nullptr
+                       : call.lse + static_cast<std::int64_t>(token) * a.heads + block.head;
+      merge_row<T>({partial_row(block, rows.merge.first_slot + row), step, rows.merge.parts},
+                   a.head_dim, out.at(Place(a.items, token)), lse);
     }
-    if (call.lse != nullptr && lane == 0)
-      call.lse[static_cast<std::int64_t>(token) * a.heads + block.head] = log_sum_exp(maximum, sum);
   }
 };
 
@@ -225,7 +196,7 @@ __global__ void __maxnreg__((forward_registers<T, Columns>))
         any_warp(block, votes, block.has_strip && !careful && has_non_finite<Columns>(strip.o));
   } while (careful);
   if (block.has_strip) finish(block, call, strip, slab);
-  arrive(block, 1, votes, ForwardMerger<T, Columns>{block, call});
+  arrive(block, 1, votes, ForwardMerger<T>{block, call});
 }
 
 }  // namespace attnscope::cuda

@@ -5,10 +5,14 @@
 #include <array>
 #include <bit>
 #include <cassert>
+#include <cstdlib>
+#include <limits>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "kernels/cuda/segment/arguments.h"
+#include "kernels/cuda/walk_list.h"
 #include "kernels/cuda/work/device_list.h"
 #include "kernels/cuda/work_list.h"
 
@@ -53,28 +57,44 @@ bool has_backward(const WorkList& list) {
   return static_cast<std::size_t>(list.forward_units) < list.units.size();
 }
 
-/// The sections of the workspace, in bytes.
+/// The sections of the workspace, in bytes. Calls follow each other, so that the units of both
+/// lists may leave their partial rows at one place.
 struct Workspace {
-  std::int64_t counters = 0;  // at 0
+  std::int64_t rest_counters_at = 0;  // behind those of all units, which are at 0
+  std::int64_t counters = 0;
   std::int64_t dots_at = 0;
   std::int64_t partials_at = 0;
-  std::int64_t pitch = 0;  // floats of a partial row
+  std::int64_t walk_partials_at = 0;  // behind those of the rest's units
+  std::int64_t pitch = 0;             // floats of a partial row
   std::int64_t bytes = 0;
 
-  Workspace(const WorkList& list, std::int64_t head_dim, DType dtype) {
+  explicit Workspace(const SegmentWork& work) {
     constexpr std::int64_t section = 256;
+    const WorkList& list = work.work();
+    const std::int64_t head_dim = work.head_dim();
     const bool backward = has_backward(list);
     const int columns = classes[class_of(head_dim)];
     const std::int64_t column_parts =
-        backward ? columns / gradient_columns(columns, size_of(dtype)) : 1;
-    counters = static_cast<std::int64_t>(list.merges.size()) * column_parts * list.heads * 4;
+        backward ? columns / gradient_columns(columns, size_of(work.dtype())) : 1;
+    const auto counters_of = [&](const WorkList& of, std::int64_t parts) {
+      return static_cast<std::int64_t>(of.merges.size()) * parts * list.heads * 4;
+    };
+    rest_counters_at = counters_of(list, column_parts);
+    counters = rest_counters_at;
+    if (work.walks() != nullptr) counters += counters_of(work.walks()->rest, 1);
     dots_at = round_up(counters, section);
     const std::int64_t dots =
         backward ? static_cast<std::int64_t>(list.tokens) * list.heads * 4 : 0;
     partials_at = dots_at + round_up(dots, section);
     // Forward o, maximum and sum; backward two gradients.
     pitch = round_up(backward ? std::max(2 * head_dim, head_dim + 2) : head_dim + 2, 4);
-    bytes = partials_at + std::int64_t{list.partial_rows} * list.heads * pitch * 4;
+    const auto end_of = [&](std::int64_t begin, std::int64_t rows) {
+      return begin + rows * list.heads * pitch * 4;
+    };
+    bytes = end_of(partials_at, list.partial_rows);
+    if (work.walks() == nullptr) return;
+    walk_partials_at = round_up(end_of(partials_at, work.walks()->rest.partial_rows), section);
+    bytes = std::max(bytes, end_of(walk_partials_at, work.walks()->partial_rows));
   }
 };
 
@@ -106,12 +126,22 @@ class Operands {
                  fits(tensor.head_dim) && fits(tensor.token_stride) && fits(tensor.head_stride) &&
                  (!has_items || fits(tensor.item_stride));
     if (has_items) item_tokens_ = tensor.item_tokens;
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    short_strides_ = short_strides_ && std::abs(tensor.token_stride) <= most / size;
   }
 
   [[nodiscard]] const Status& status() const { return status_; }
   /// Whether all rows begin and end at multiples of 16 bytes.
   [[nodiscard]] bool in_pieces() const { return in_pieces_; }
   [[nodiscard]] ItemDivision items() const { return division_by(item_tokens_); }
+  /// Whether walks can read these tensors.
+  [[nodiscard]] bool can_be_walked(const WalkList& list) const {
+    const auto is_one_run = [&](const WorkRun& run) {
+      return item_tokens_ == 0 || run.count == 0 ||
+             run.begin / item_tokens_ == (run.begin + run.count - 1) / item_tokens_;
+    };
+    return in_pieces_ && short_strides_ && std::ranges::all_of(list.neighbours, is_one_run);
+  }
 
   template <typename Byte>
   [[nodiscard]] DeviceTensor<Byte> on_device(const StridedTensor<Byte>& tensor) const {
@@ -137,6 +167,7 @@ class Operands {
   const SegmentWork& work_;
   Status status_;
   bool in_pieces_ = true;
+  bool short_strides_ = true;  // of tokens: below 2^31 bytes
   std::int64_t item_tokens_ = 0;
 };
 
@@ -187,11 +218,12 @@ Status check_memory(std::string_view operation, const SegmentWork& work,
   return check("workspace", memory.workspace, work.workspace_bytes());
 }
 
+/// Of one of the call's work lists, which lies in device memory at `list_at`.
 UnitArguments unit_arguments(const SegmentWork& work, const SegmentMemory& memory, float scale,
-                             const Operands& operands) {
-  const WorkList& list = work.work();
-  const Workspace places(list, work.head_dim(), work.dtype());
-  return {.list = device_list(list, memory.list),
+                             const Operands& operands, const WorkList& list,
+                             const std::byte* list_at, std::int64_t counters_at) {
+  const Workspace places(work);
+  return {.list = device_list(list, list_at),
           .items = operands.items(),
           .first_unit = 0,
           .heads = list.heads,
@@ -200,7 +232,7 @@ UnitArguments unit_arguments(const SegmentWork& work, const SegmentMemory& memor
           .head_dim = static_cast<std::int32_t>(work.head_dim()),
           .vector = operands.in_pieces(),
           .scale = scale,
-          .counters = reinterpret_cast<unsigned*>(memory.workspace),
+          .counters = reinterpret_cast<unsigned*>(memory.workspace + counters_at),
           .partials = reinterpret_cast<float*>(memory.workspace + places.partials_at),
           .partial_rows = list.partial_rows,
           .partial_pitch = static_cast<std::int32_t>(places.pitch)};
@@ -212,22 +244,32 @@ int warps_of(const WorkList& list) {
 
 }  // namespace
 
-SegmentWork::SegmentWork(std::shared_ptr<const WorkList> list, std::int64_t head_dim, DType dtype)
-    : work_(std::move(list)),
-      bytes_(std::make_shared<const std::vector<std::byte>>(list_bytes(*work_))),
-      head_dim_(head_dim),
-      dtype_(dtype) {}
+SegmentWork::SegmentWork(std::shared_ptr<const WorkList> list, std::int64_t head_dim, DType dtype,
+                         std::shared_ptr<const WalkList> walks)
+    : work_(std::move(list)), walks_(std::move(walks)), head_dim_(head_dim), dtype_(dtype) {
+  std::vector<std::byte> bytes = list_bytes(*work_);
+  const auto append = [&](const std::vector<std::byte>& section) {
+    const auto begin = static_cast<std::int64_t>(bytes.size());
+    bytes.insert(bytes.end(), section.begin(), section.end());
+    return begin;
+  };
+  if (walks_ != nullptr) {
+    rest_at_ = append(list_bytes(walks_->rest));
+    walks_at_ = append(list_bytes(*walks_));
+  }
+  bytes_ = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+}
 
 std::span<const std::byte> SegmentWork::list() const {
   return *bytes_;
 }
 
 std::int64_t SegmentWork::workspace_bytes() const {
-  return Workspace(*work_, head_dim_, dtype_).bytes;
+  return Workspace(*this).bytes;
 }
 
 std::int64_t SegmentWork::counter_bytes() const {
-  return Workspace(*work_, head_dim_, dtype_).counters;
+  return Workspace(*this).counters;
 }
 
 Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim) {
@@ -252,7 +294,9 @@ Result<SegmentWork> segment_work(const AttentionPlan& plan, std::int64_t head_di
   Result<WorkList> list = cut_into_units(plan, head_dim, passes);
   if (!list) return tl::unexpected(std::move(list.error()));
   assert(warps_of(*list) <= most_warps(classes[class_of(head_dim)]));
-  return SegmentWork(std::make_shared<const WorkList>(std::move(*list)), head_dim, dtype);
+  std::optional<WalkList> walks = cut_into_walks(plan, head_dim, dtype);
+  return SegmentWork(std::make_shared<const WorkList>(std::move(*list)), head_dim, dtype,
+                     walks ? std::make_shared<const WalkList>(*std::move(walks)) : nullptr);
 }
 
 Status segment_forward(const SegmentWork& work, const SegmentMemory& memory, const ConstTensor& q,
@@ -265,15 +309,41 @@ Status segment_forward(const SegmentWork& work, const SegmentMemory& memory, con
   operands.add("o", o);
   if (!operands.status()) return operands.status();
   if (Status s = check_memory("segment_forward", work, memory); !s) return s;
-  const WorkList& list = work.work();
-  const ForwardArguments arguments{.units = unit_arguments(work, memory, scale, operands),
-                                   .q = operands.on_device(q),
-                                   .k = operands.on_device(k),
-                                   .v = operands.on_device(v),
-                                   .o = operands.on_device(o),
-                                   .lse = lse};
-  return kernels_of(work.dtype(), work.head_dim())
-      .forward(arguments, list.forward_units, warps_of(list), stream);
+  const WalkList* walks = work.walks();
+  const SegmentKernels kernels = kernels_of(work.dtype(), work.head_dim());
+  ForwardArguments arguments{.units = {},
+                             .q = operands.on_device(q),
+                             .k = operands.on_device(k),
+                             .v = operands.on_device(v),
+                             .o = operands.on_device(o),
+                             .lse = lse};
+  if (walks == nullptr || !operands.can_be_walked(*walks)) {
+    const WorkList& list = work.work();
+    arguments.units = unit_arguments(work, memory, scale, operands, list, memory.list, 0);
+    return kernels.forward(arguments, list.forward_units, warps_of(list), stream);
+  }
+  const Workspace places(work);
+  const WalkArguments walk{
+      .list = device_list(*walks, memory.list + work.walks_at()),
+      .items = operands.items(),
+      .walks = static_cast<std::int32_t>(walks->walks.size()),
+      .merges = static_cast<std::int32_t>(walks->merges.size()),
+      .widest_merge = walks->widest_merge,
+      .heads = work.work().heads,
+      .head_dim = static_cast<std::int32_t>(work.head_dim()),
+      .scale = scale,
+      .q = arguments.q,
+      .k = arguments.k,
+      .v = arguments.v,
+      .o = arguments.o,
+      .lse = lse,
+      .partials = reinterpret_cast<float*>(memory.workspace + places.walk_partials_at),
+      .partial_rows = walks->partial_rows,
+      .partial_pitch = static_cast<std::int32_t>(places.pitch)};
+  if (Status s = kernels.walk(walk, walks->shape, stream); !s) return s;
+  arguments.units = unit_arguments(work, memory, scale, operands, walks->rest,
+                                   memory.list + work.rest_at(), places.rest_counters_at);
+  return kernels.forward(arguments, walks->rest.forward_units, warps_of(walks->rest), stream);
 }
 
 Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
@@ -304,8 +374,7 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
   }
   if (Status s = check_memory("segment_backward", work, memory); !s) return s;
   const SegmentKernels kernels = kernels_of(work.dtype(), work.head_dim());
-  float* dots = reinterpret_cast<float*>(memory.workspace +
-                                         Workspace(list, work.head_dim(), work.dtype()).dots_at);
+  float* dots = reinterpret_cast<float*>(memory.workspace + Workspace(work).dots_at);
   Status queued = kernels.row_dots({.a = operands.on_device(tensors.o),
                                     .b = operands.on_device(tensors.grad_o),
                                     .items = operands.items(),
@@ -316,16 +385,17 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
                                     .vector = operands.in_pieces()},
                                    stream);
   if (!queued) return queued;
-  BackwardArguments arguments{.units = unit_arguments(work, memory, scale, operands),
-                              .q = operands.on_device(tensors.q),
-                              .k = operands.on_device(tensors.k),
-                              .v = operands.on_device(tensors.v),
-                              .grad_o = operands.on_device(tensors.grad_o),
-                              .grad_q = operands.on_device(tensors.grad_q),
-                              .grad_k = operands.on_device(tensors.grad_k),
-                              .grad_v = operands.on_device(tensors.grad_v),
-                              .lse = tensors.lse.data(),
-                              .dots = dots};
+  BackwardArguments arguments{
+      .units = unit_arguments(work, memory, scale, operands, list, memory.list, 0),
+      .q = operands.on_device(tensors.q),
+      .k = operands.on_device(tensors.k),
+      .v = operands.on_device(tensors.v),
+      .grad_o = operands.on_device(tensors.grad_o),
+      .grad_q = operands.on_device(tensors.grad_q),
+      .grad_k = operands.on_device(tensors.grad_k),
+      .grad_v = operands.on_device(tensors.grad_v),
+      .lse = tensors.lse.data(),
+      .dots = dots};
   arguments.units.first_unit = list.forward_units;
   return kernels.backward(arguments,
                           static_cast<std::int64_t>(list.units.size()) - list.forward_units,

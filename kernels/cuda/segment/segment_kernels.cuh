@@ -7,6 +7,7 @@
 #include "kernels/cuda/segment/backward.cuh"
 #include "kernels/cuda/segment/forward.cuh"
 #include "kernels/cuda/segment/row_dots.cuh"
+#include "kernels/cuda/segment/walk.cuh"
 
 namespace attnscope::cuda {
 
@@ -36,10 +37,40 @@ Status launch_backward(const BackwardArguments& arguments, std::int64_t units, i
                 stream, arguments);
 }
 
+template <typename T, int Columns, bool Far, bool Many>
+Status launch_walks(const WalkArguments& arguments, Stream stream) {
+  const std::int64_t warps = std::int64_t{arguments.walks} * arguments.heads;
+  return launch("segment_forward (walks)", segment_walk_kernel<T, Columns, Far, Many>,
+                {(warps + walk_warps - 1) / walk_warps, 32 * walk_warps, 0}, stream, arguments);
+}
+
+template <typename T, int Columns>
+Status launch_walks(const WalkArguments& arguments, WalkShape shape, Stream stream) {
+  if (!shape.far && !shape.many) return launch_walks<T, Columns, false, false>(arguments, stream);
+  if (!shape.far) return launch_walks<T, Columns, false, true>(arguments, stream);
+  if (!shape.many) return launch_walks<T, Columns, true, false>(arguments, stream);
+  if constexpr (Columns == 32) return launch_walks<T, 32, true, true>(arguments, stream);
+  return {};  // has_walks
+}
+
+template <typename T, int Columns>
+Status launch_walks_and_merges(const WalkArguments& arguments, WalkShape shape, Stream stream) {
+  if (Status s = launch_walks<T, Columns>(arguments, shape, stream); !s) return s;
+  const std::int64_t warps =
+      std::int64_t{arguments.merges} * arguments.widest_merge * arguments.heads;
+  return launch("segment_forward (merges)", merge_walks_kernel<T>,
+                {(warps + walk_warps - 1) / walk_warps, 32 * walk_warps, 0}, stream, arguments);
+}
+
 template <DType type, int Columns>
 SegmentKernels segment_kernels() {
   using T = typename NumberOf<type>::T;
-  return {launch_forward<T, Columns>, launch_row_dots<T, Columns>, launch_backward<T, Columns>};
+  SegmentKernels kernels{launch_forward<T, Columns>, launch_row_dots<T, Columns>,
+                         launch_backward<T, Columns>};
+  if constexpr (sizeof(T) == 2 && (Columns == 32 || Columns == 64)) {
+    kernels.walk = launch_walks_and_merges<T, Columns>;
+  }
+  return kernels;
 }
 
 }  // namespace attnscope::cuda

@@ -7,6 +7,7 @@
 #include "kernels/cuda/work/narrow_rows.h"
 #include "kernels/cuda/work/rules.h"
 #include "kernels/cuda/work/tiles.h"
+#include "kernels/cuda/work/units.h"
 #include "kernels/cuda/work_list.h"
 
 namespace attnscope::cuda {
@@ -39,12 +40,6 @@ std::vector<HeadRange> head_ranges(const AttentionPlan& plan) {
   return ranges;
 }
 
-std::vector<WorkUnit> units_of(const Direction& direction, WorkList& list) {
-  Draft draft = cut_tiles(direction, list.main_warps * strip_tokens, list.heads, list.indices);
-  place_narrow_rows(direction, list.heads, list.indices, draft);
-  return lay_out(draft, list);
-}
-
 /// Rows and keys of one place read the same tokens: side by side, the second reading finds them in
 /// the L2 cache.
 std::vector<WorkUnit> side_by_side(std::span<const WorkUnit> rows, std::span<const WorkUnit> keys,
@@ -71,21 +66,31 @@ void append_units(std::span<const WorkUnit> units, HeadRange heads, WorkList& li
 
 }  // namespace
 
+WorkList empty_list(const AttentionPlan& plan, std::int64_t head_dim) {
+  WorkList list;
+  list.heads = plan.heads;
+  list.heads_per_unit = head_ranges(plan).size() == 1 ? plan.heads : 1;
+  list.main_warps = main_warps(plan, head_dim);
+  list.tokens = static_cast<std::int32_t>(plan.tokens);
+  return list;
+}
+
+std::vector<WorkUnit> units_of(const Direction& direction, WorkList& list) {
+  Draft draft = cut_tiles(direction, list.main_warps * strip_tokens, list.heads, list.indices);
+  place_narrow_rows(direction, list.heads, list.indices, draft);
+  return lay_out(draft, list);
+}
+
 Result<WorkList> cut_into_units(const AttentionPlan& plan, std::int64_t head_dim, Passes passes) {
   const auto indices = static_cast<std::int64_t>(plan.indices.size());
   if (plan.tokens > most_tokens || indices > most_tokens) {
     return fail("a batch for CUDA holds at most {} tokens, and this one has {}; make it smaller",
                 most_tokens, std::max(plan.tokens, indices));
   }
-  const std::vector<HeadRange> ranges = head_ranges(plan);
-  WorkList list;
-  list.heads = plan.heads;
-  list.heads_per_unit = ranges.size() == 1 ? plan.heads : 1;
-  list.main_warps = main_warps(plan, head_dim);
-  list.tokens = static_cast<std::int32_t>(plan.tokens);
+  WorkList list = empty_list(plan, head_dim);
   const std::vector<DirectedSegment> segments = directed_segments(plan, list);
   std::vector<WorkUnit> backward;
-  for (const HeadRange& heads : ranges) {
+  for (const HeadRange& heads : head_ranges(plan)) {
     const Direction rows = rows_direction(plan, heads, segments, list.indices);
     const std::vector<WorkUnit> row_units = units_of(rows, list);
     append_units(row_units, heads, list, list.units);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/cuda/walk_list.h"
 #include "kernels/cuda/work_list.h"
 
 namespace attnscope::cuda {
@@ -25,9 +26,18 @@ struct DeviceList {
   const std::int32_t* indices = nullptr;
 };
 
+/// The same of a list of walks, its units aside.
+struct DeviceWalks {
+  const WorkWalk* walks = nullptr;
+  const WorkMerge* merges = nullptr;
+  const std::int32_t* indices = nullptr;
+};
+
 [[nodiscard]] std::vector<std::byte> list_bytes(const WorkList& list);
+[[nodiscard]] std::vector<std::byte> list_bytes(const WalkList& list);
 
 /// `base`: a copy of list_bytes(list), aligned to 256 bytes; it is not read here.
 [[nodiscard]] DeviceList device_list(const WorkList& list, const std::byte* base);
+[[nodiscard]] DeviceWalks device_list(const WalkList& list, const std::byte* base);
 
 }  // namespace attnscope::cuda

@@ -4,6 +4,7 @@
 // The counterpart of kernels/cuda/ptx.h: each function with the meaning that the PTX ISA gives the
 // instruction, lane by lane. Included by ptx.h in its place.
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -52,6 +53,31 @@ void wait_for_copies() {
 
 inline float exp2_approx(float x) {
   return on_host::exp2_flushed(x);
+}
+inline float log2_approx(float x) {
+  return std::log2(x);
+}
+inline float reciprocal_approx(float x) {
+  return 1.0f / x;
+}
+
+inline int opaque(int x) {
+  return x;
+}
+template <typename Byte>
+Byte* row_at(Byte* base, int row, int stride) {
+  return base + std::int64_t{row} * stride;
+}
+
+template <typename T>
+std::uint32_t trace_non_finite(std::uint32_t pair, std::uint32_t trace);
+template <>
+inline std::uint32_t trace_non_finite<__half>(std::uint32_t pair, std::uint32_t trace) {
+  return on_host::trace_non_finite(pair, trace, 0x7c00);
+}
+template <>
+inline std::uint32_t trace_non_finite<__nv_bfloat16>(std::uint32_t pair, std::uint32_t trace) {
+  return on_host::trace_non_finite(pair, trace, 0x7f80);
 }
 
 }  // namespace attnscope::cuda

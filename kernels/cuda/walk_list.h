@@ -1,0 +1,81 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a plan of narrow windows is cut for the forward kernel that keeps all of a strip's scores in
+// registers (kernels/cuda/segment/walk.cuh). A walk is one warp's work for one head: rows of one
+// task, 16 at a time, each of which sees
+//
+//   globals   a few tokens, the same for all rows: [CLS] and the query
+//   a band    the tokens up to `window` beside it, within one run of keys
+//
+// and, where the band's keys pass by anyway, wide rows: few rows that see all keys of the band -
+// [CLS]. Each walk leaves a float32 partial result of them in rows of the workspace; a second
+// launch merges these in the order of the walks. What walks cannot take is a work list of its own.
+//
+// Of a shared-query batch the sparse pattern gives, for an item of 400 document tokens and w = 4,
+//
+//   2 walks of the document's rows   globals: query and [CLS]; wide: [CLS], which takes the
+//                                    globals in the first walk
+//   1 walk for the whole batch       the query's rows, which see the query alone: globals, no band
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "kernels/cuda/work_list.h"
+#include "kernels/plan/attention_plan.h"
+#include "kernels/plan/tensor.h"
+
+namespace attnscope::cuda {
+
+struct WorkWalk {
+  WorkRun rows;                               // contiguous; may be none
+  std::int32_t keys_begin = 0, keys_end = 0;  // of the band; the rows lie within
+  std::int32_t window = -1;                   // -1: no band
+  WorkRun globals;
+  WorkRun wide;  // contiguous; none where the walk has no wide rows
+  std::int32_t wide_begin = 0, wide_end = 0;  // the band's keys that the wide rows take here
+  std::int32_t wide_takes_globals = 0;
+  std::int32_t first_slot = 0;  // wide row r leaves partial row first_slot + r
+};
+
+/// What a kernel is compiled for; the least that holds all walks of a list.
+struct WalkShape {
+  bool far = false;   // windows of up to 16 tokens, not 4
+  bool many = false;  // up to 32 globals and 16 wide rows, not 16 and 8
+};
+
+[[nodiscard]] constexpr std::int32_t radius_of(bool far) {
+  return far ? 16 : 4;
+}
+[[nodiscard]] constexpr std::int32_t most_globals(bool many) {
+  return many ? 32 : 16;
+}
+[[nodiscard]] constexpr std::int32_t most_wide_rows(bool many) {
+  return many ? 16 : 8;
+}
+
+struct WalkList {
+  std::vector<WorkWalk> walks;
+  std::vector<WorkMerge> merges;  // of wide rows: part p of row r as in work_list.h
+  std::vector<std::int32_t> indices;
+  std::int32_t partial_rows = 0;      // for each head
+  std::int32_t widest_merge = 0;      // most rows of a merge
+  std::vector<WorkRun> neighbours;    // tokens that walks read as one strided run
+  WalkShape shape;
+  WorkList rest;  // units of the rows that no walk has
+};
+
+/// Whether there are kernels for walks of such rows: of 16-bit numbers, head dimension 32 and, unless
+/// windows are far and globals many, 64.
+[[nodiscard]] constexpr bool has_walks(std::int64_t head_dim, DType dtype, WalkShape shape = {}) {
+  return size_of(dtype) == 2 &&
+         (head_dim == 32 || (head_dim == 64 && !(shape.far && shape.many)));
+}
+
+/// Cuts the forward pass of a plan that cut_into_units takes; nothing where no task can be walked.
+[[nodiscard]] std::optional<WalkList> cut_into_walks(const AttentionPlan& plan,
+                                                     std::int64_t head_dim, DType dtype);
+
+}  // namespace attnscope::cuda

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <span>
+#include <utility>
+
+#include "kernels/cuda/walk_list.h"
+#include "kernels/cuda/work/directed_tasks.h"
+#include "kernels/cuda/work/rules.h"
+#include "kernels/cuda/work/units.h"
+
+namespace attnscope::cuda {
+namespace {
+
+/// Strips of a walk: many, because what a walk begins with - its globals - costs about a strip; not
+/// so many that the machine's warps are not filled.
+constexpr std::int64_t least_strips = 4;
+constexpr std::int64_t most_strips = 16;
+constexpr std::int64_t enough_walks = 8192;  // about twice what 132 multiprocessors hold
+
+/// Rows that walks take.
+struct WalkedTask {
+  std::int64_t item = -1;
+  WorkRun rows;
+  TokenInterval keys;  // of the band
+  std::int32_t window = -1;
+  std::vector<std::int32_t> globals;  // ascending
+  WorkRun wide;
+  std::int32_t merge = -1;  // of the wide rows
+  bool wide_takes_globals = false;
+};
+
+bool is_taken_whole(const DirectedSegment& segment) {
+  return segment.rule.kind == RuleKind::whole && segment.skipped.count == 0;
+}
+
+void append_tokens(const WorkRun& run, Indices indices, std::vector<std::int32_t>& tokens) {
+  for (std::int32_t i = 0; i < run.count; ++i) tokens.push_back(token_at(run, i, indices));
+}
+
+std::optional<WalkedTask> walked(const Direction& direction, const DirectedTask& task,
+                                 Indices indices) {
+  if (task.run.listed != 0 || task.segments == 0) return std::nullopt;
+  const TokenInterval rows = hull_of(task.run, indices);
+  WalkedTask made{.item = task.item, .rows = task.run, .keys = rows, .globals = {}, .wide = {}};
+  std::int64_t globals = 0;
+  for (const DirectedSegment& segment : direction.segments_of(task)) {
+    if (is_taken_whole(segment)) {
+      globals += segment.run.count;
+      if (globals > most_globals(true)) return std::nullopt;
+      append_tokens(segment.run, indices, made.globals);
+      continue;
+    }
+    const bool is_narrow_band = segment.rule.kind == RuleKind::band && segment.run.listed == 0 &&
+                                segment.skipped.count == 0 && segment.rule.offset == 0 &&
+                                segment.rule.window <= radius_of(true);
+    if (!is_narrow_band || made.window >= 0) return std::nullopt;
+    made.keys = hull_of(segment.run, indices);
+    made.window = segment.rule.window;
+    if (made.keys.begin > rows.begin || made.keys.end < rows.end) return std::nullopt;
+  }
+  std::ranges::sort(made.globals);
+  return made;
+}
+
+/// Keys that no walk has taken for a task of wide rows yet.
+class UntakenKeys {
+ public:
+  explicit UntakenKeys(std::span<const DirectedSegment> segments) {
+    for (const DirectedSegment& segment : segments) {
+      intervals_.push_back({segment.run.begin, segment.run.begin + segment.run.count});
+    }
+  }
+
+  bool take(const TokenInterval& keys) {
+    const auto found = std::ranges::find_if(intervals_, [&](const TokenInterval& interval) {
+      return interval.begin <= keys.begin && keys.end <= interval.end;
+    });
+    if (found == intervals_.end()) return false;
+    const TokenInterval behind{keys.end, found->end};
+    found->end = keys.begin;
+    if (!behind.empty()) intervals_.push_back(behind);
+    return true;
+  }
+
+  [[nodiscard]] std::int64_t count() const {
+    std::int64_t count = 0;
+    for (const TokenInterval& interval : intervals_) count += interval.size();
+    return count;
+  }
+  [[nodiscard]] std::vector<std::int32_t> tokens() const {
+    std::vector<std::int32_t> tokens;
+    for (const TokenInterval& interval : intervals_) {
+      for (std::int32_t t = interval.begin; t < interval.end; ++t) tokens.push_back(t);
+    }
+    std::ranges::sort(tokens);
+    return tokens;
+  }
+
+ private:
+  std::vector<TokenInterval> intervals_;
+};
+
+class Walking {
+ public:
+  Walking(Direction& rows, std::int32_t heads, WalkList& list)
+      : rows_(rows), heads_(heads), list_(list) {}
+
+  /// Takes what can be walked out of the direction.
+  void take() {
+    std::vector<DirectedTask> left;
+    for (const DirectedTask& task : rows_.tasks) {
+      if (auto made = walked(rows_, task, list_.indices)) {
+        of_item_[task.item].push_back(walked_.size());
+        walked_.push_back(std::move(*made));
+      } else {
+        left.push_back(task);
+      }
+    }
+    // Without a band there is no gain.
+    if (std::ranges::none_of(walked_, [](const WalkedTask& task) { return task.window >= 0; })) {
+      return;
+    }
+    std::erase_if(left, [&](const DirectedTask& task) { return take_wide(task); });
+    rows_.tasks = std::move(left);
+    set_shape();
+    lay_out();
+  }
+
+ private:
+  /// Few rows that see all keys of their item's bands.
+  bool take_wide(const DirectedTask& task) {
+    const auto segments = rows_.segments_of(task);
+    const bool fits = task.run.listed == 0 && task.run.count <= most_wide_rows(true) &&
+                      std::ranges::all_of(segments, [](const DirectedSegment& segment) {
+                        return is_taken_whole(segment) && segment.run.listed == 0;
+                      });
+    const auto found = of_item_.find(task.item);
+    if (!fits || found == of_item_.end()) return false;
+    UntakenKeys keys(segments);
+    std::vector<std::size_t> takers;
+    for (const std::size_t number : found->second) {
+      const WalkedTask& rows = walked_[number];
+      const bool is_free = rows.window >= 0 && rows.wide.count == 0 &&
+                           rows.keys == hull_of(rows.rows, list_.indices);
+      if (is_free && keys.take(rows.keys)) takers.push_back(number);
+    }
+    if (takers.empty() || keys.count() > most_globals(true)) return false;
+    const auto merge = static_cast<std::int32_t>(list_.merges.size());
+    list_.merges.push_back({.kind = UnitKind::rows, .run = task.run, .parts = 0});
+    for (const std::size_t number : takers) {
+      walked_[number].wide = task.run;
+      walked_[number].merge = merge;
+    }
+    const std::vector<std::int32_t> left = keys.tokens();
+    if (left.empty()) return true;
+    if (walked_[takers.front()].globals == left) {
+      walked_[takers.front()].wide_takes_globals = true;
+      return true;
+    }
+    walked_.push_back({.item = task.item,
+                       .rows = {task.run.begin, 0, 0},
+                       .keys = {task.run.begin, task.run.begin},
+                       .globals = left,
+                       .wide = task.run,
+                       .merge = merge,
+                       .wide_takes_globals = true});
+    return true;
+  }
+
+  void set_shape() {
+    for (const WalkedTask& task : walked_) {
+      const auto globals = static_cast<std::int32_t>(task.globals.size());
+      list_.shape.far = list_.shape.far || task.window > radius_of(false);
+      list_.shape.many = list_.shape.many || globals > most_globals(false) ||
+                         task.wide.count > most_wide_rows(false);
+    }
+  }
+
+  void lay_out() {
+    std::int64_t strips = 0;
+    for (const WalkedTask& task : walked_) strips += slots_of(task.rows);
+    const std::int64_t wanted =
+        std::clamp(strips * heads_ / enough_walks, least_strips, most_strips);
+    for (const WalkedTask& task : walked_) {
+      add_walks(task, std::max<std::int64_t>(1, (slots_of(task.rows) + wanted - 1) / wanted));
+    }
+    for (WorkMerge& merge : list_.merges) {
+      merge.first_slot = list_.partial_rows;
+      list_.partial_rows += merge.parts * merge.run.count;
+      list_.widest_merge = std::max(list_.widest_merge, merge.run.count);
+    }
+    // A walk was given the number of its part.
+    for (std::size_t i = 0; i < list_.walks.size(); ++i) {
+      WorkWalk& walk = list_.walks[i];
+      if (merge_of_[i] < 0) continue;
+      walk.first_slot = list_.merges[static_cast<std::size_t>(merge_of_[i])].first_slot +
+                        walk.first_slot * walk.wide.count;
+    }
+  }
+
+  void add_walks(const WalkedTask& task, std::int64_t count) {
+    const std::int64_t strips = slots_of(task.rows);
+    const WorkRun globals = run_of(task.globals);
+    const std::int32_t radius = radius_of(list_.shape.far);
+    const TokenInterval rows{task.rows.begin, task.rows.begin + task.rows.count};
+    list_.neighbours.push_back({task.keys.begin, task.keys.size(), 0});
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto first = static_cast<std::int32_t>(i * strips / count) * strip_tokens;
+      const auto last = std::min(
+          static_cast<std::int32_t>((i + 1) * strips / count) * strip_tokens, task.rows.count);
+      WorkWalk walk{.rows = part_of(task.rows, first, last - first),
+                    .keys_begin = task.keys.begin,
+                    .keys_end = task.keys.end,
+                    .window = task.window,
+                    .globals = globals,
+                    .wide = task.wide};
+      if (task.merge >= 0) {
+        // A strip's wide rows take the keys that its window begins with.
+        walk.wide_begin = i == 0 ? rows.begin : std::max(rows.begin, rows.begin + first - radius);
+        walk.wide_end = i + 1 == count ? rows.end : rows.begin + last - radius;
+        walk.wide_takes_globals = i == 0 && task.wide_takes_globals ? 1 : 0;
+        walk.first_slot = list_.merges[static_cast<std::size_t>(task.merge)].parts++;
+      }
+      list_.walks.push_back(walk);
+      merge_of_.push_back(task.merge);
+    }
+  }
+
+  /// The tokens themselves where they are neighbours.
+  WorkRun run_of(const std::vector<std::int32_t>& tokens) {
+    if (tokens.empty()) return {};
+    const auto count = static_cast<std::int32_t>(tokens.size());
+    if (tokens.back() - tokens.front() + 1 == count) return {tokens.front(), count, 0};
+    const auto begin = static_cast<std::int32_t>(list_.indices.size());
+    list_.indices.insert(list_.indices.end(), tokens.begin(), tokens.end());
+    return {begin, count, 1};
+  }
+
+  Direction& rows_;
+  std::int32_t heads_;
+  WalkList& list_;
+  std::vector<WalkedTask> walked_;
+  std::map<std::int64_t, std::vector<std::size_t>> of_item_;
+  std::vector<std::int32_t> merge_of_;  // each walk's
+};
+
+}  // namespace
+
+std::optional<WalkList> cut_into_walks(const AttentionPlan& plan, std::int64_t head_dim,
+                                       DType dtype) {
+  if (!has_walks(head_dim, dtype)) return std::nullopt;
+  WalkList list;
+  list.rest = empty_list(plan, head_dim);
+  if (list.rest.heads_per_unit != plan.heads) return std::nullopt;  // heads differ
+  const std::vector<DirectedSegment> segments = directed_segments(plan, list.rest);
+  Direction rows = rows_direction(plan, {0, plan.heads}, segments, list.rest.indices);
+  list.indices = list.rest.indices;
+  Walking(rows, plan.heads, list).take();
+  const std::int64_t warps = static_cast<std::int64_t>(list.walks.size()) * plan.heads;
+  if (warps == 0 || warps > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
+  if (!has_walks(head_dim, dtype, list.shape)) return std::nullopt;
+  list.rest.units = units_of(rows, list.rest);
+  list.rest.forward_units = static_cast<std::int32_t>(list.rest.units.size());
+  return list;
+}
+
+}  // namespace attnscope::cuda

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Walks and their rest compute each allowed pair once, and what the kernel relies on is so. The
+// checks read the lists as kernels/cuda/walk_list.h says, and share no code with what makes them.
+#include "kernels/cuda/walk_list.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "engine/pattern/attention_pattern.h"
+#include "engine/pattern/compile_plan.h"
+#include "tests/kernels/cases.h"
+#include "tests/kernels/cuda_work/list_checks.h"
+#include "tests/kernels/plans.h"
+
+namespace attnscope::testing {
+namespace {
+
+using cuda::WalkList;
+using cuda::WorkRun;
+using cuda::WorkWalk;
+using ::testing::AssertionFailure;
+using ::testing::AssertionResult;
+using ::testing::AssertionSuccess;
+
+std::int32_t end_of(const WorkRun& run) {
+  return run.begin + run.count;
+}
+
+std::vector<std::int32_t> globals_of(const WalkList& list, const WorkWalk& walk) {
+  std::vector<std::int32_t> tokens;
+  for (std::int32_t i = 0; i < walk.globals.count; ++i) {
+    const std::int32_t at = walk.globals.begin + i;
+    tokens.push_back(walk.globals.listed != 0 ? list.indices.at(static_cast<std::size_t>(at)) : at);
+  }
+  return tokens;
+}
+
+/// How often each pair of a head is computed, at row * tokens + key.
+class Pairs {
+ public:
+  explicit Pairs(std::int64_t tokens)
+      : tokens_(tokens), counts_(static_cast<std::size_t>(tokens * tokens)) {}
+
+  void add(std::int64_t row, std::int64_t key) {
+    ++counts_.at(static_cast<std::size_t>(row * tokens_ + key));
+  }
+  friend bool operator==(const Pairs&, const Pairs&) = default;
+
+ private:
+  std::int64_t tokens_;
+  std::vector<int> counts_;
+};
+
+void add_pairs(const WalkList& list, const WorkWalk& walk, Pairs& pairs) {
+  const std::vector<std::int32_t> globals = globals_of(list, walk);
+  for (std::int32_t row = walk.rows.begin; row < end_of(walk.rows); ++row) {
+    for (const std::int32_t key : globals) pairs.add(row, key);
+    for (std::int32_t key = walk.keys_begin; key < walk.keys_end; ++key) {
+      if (std::abs(key - row) <= walk.window) pairs.add(row, key);
+    }
+  }
+  for (std::int32_t row = walk.wide.begin; row < end_of(walk.wide); ++row) {
+    for (std::int32_t key = walk.wide_begin; key < walk.wide_end; ++key) pairs.add(row, key);
+    if (walk.wide_takes_globals == 0) continue;
+    for (const std::int32_t key : globals) pairs.add(row, key);
+  }
+}
+
+Pairs pairs_of(const WalkList& list) {
+  Pairs pairs(list.rest.tokens);
+  for (const WorkWalk& walk : list.walks) add_pairs(list, walk, pairs);
+  for (const cuda::WorkUnit& unit : forward_units(list.rest)) {
+    for_each_rows(list.rest, unit, [&](const WalkedRows& rows) {
+      for_each_pair(list.rest, rows,
+                    [&](std::int32_t row, std::int32_t key) { pairs.add(row, key); });
+    });
+  }
+  return pairs;
+}
+
+AssertionResult is_sound(const WalkList& list, const WorkWalk& walk) {
+  const std::int32_t radius = cuda::radius_of(list.shape.far);
+  if (walk.rows.listed != 0 || walk.wide.listed != 0) return AssertionFailure() << "listed rows";
+  if (walk.rows.count > 0 &&
+      (walk.keys_begin > walk.rows.begin || walk.keys_end < end_of(walk.rows))) {
+    return AssertionFailure() << "rows that are not among their keys";
+  }
+  if (walk.window > radius) return AssertionFailure() << "a window of " << walk.window;
+  if (walk.globals.count > cuda::most_globals(list.shape.many) ||
+      walk.wide.count > cuda::most_wide_rows(list.shape.many)) {
+    return AssertionFailure() << "more globals or wide rows than the kernel has room for";
+  }
+  if (walk.wide.count == 0 || walk.rows.count == 0) return AssertionSuccess();
+  // The strips pass by the keys from a window before the first row to one behind the last.
+  const std::int32_t strips = (walk.rows.count + 15) / 16;
+  if (walk.wide_begin < walk.rows.begin - radius ||
+      walk.wide_end > walk.rows.begin + 16 * strips + radius) {
+    return AssertionFailure() << "wide rows take keys that do not pass by";
+  }
+  return AssertionSuccess();
+}
+
+/// Partial rows are left once each, those of a merge in the order of its walks.
+AssertionResult leaves_all_parts(const WalkList& list) {
+  std::set<std::int32_t> left;
+  for (const WorkWalk& walk : list.walks) {
+    for (std::int32_t row = 0; row < walk.wide.count; ++row) {
+      if (!left.insert(walk.first_slot + row).second) return AssertionFailure() << "left twice";
+    }
+  }
+  std::int32_t expected = 0;
+  for (const cuda::WorkMerge& merge : list.merges) {
+    if (merge.first_slot != expected || merge.parts < 1 || merge.run.count > list.widest_merge) {
+      return AssertionFailure() << "a merge out of place";
+    }
+    expected += merge.parts * merge.run.count;
+  }
+  if (expected != list.partial_rows || static_cast<std::int32_t>(left.size()) != expected ||
+      (expected > 0 && *left.rbegin() != expected - 1)) {
+    return AssertionFailure() << left.size() << " partial rows of " << list.partial_rows;
+  }
+  return AssertionSuccess();
+}
+
+/// Every row is written once: by a walk, a merge or the rest.
+AssertionResult writes_all_rows(const WalkList& list) {
+  std::vector<int> written(static_cast<std::size_t>(list.rest.tokens));
+  const auto write = [&](std::int32_t token) { ++written.at(static_cast<std::size_t>(token)); };
+  for (const WorkWalk& walk : list.walks) {
+    for (std::int32_t row = walk.rows.begin; row < end_of(walk.rows); ++row) write(row);
+  }
+  for (const cuda::WorkMerge& merge : list.merges) {
+    for (std::int32_t row = merge.run.begin; row < end_of(merge.run); ++row) write(row);
+  }
+  std::set<std::int32_t> merged;
+  for (const cuda::WorkUnit& unit : forward_units(list.rest)) {
+    for_each_rows(list.rest, unit, [&](const WalkedRows& rows) {
+      if (rows.part.merge >= 0 && !merged.insert(rows.part.merge).second) return;
+      for (std::int32_t i = 0; i < rows.run.count; ++i) write(token_of(list.rest, rows.run, i));
+    });
+  }
+  const auto wrong = std::ranges::find_if(written, [](int times) { return times != 1; });
+  if (wrong == written.end()) return AssertionSuccess();
+  return AssertionFailure() << "row " << wrong - written.begin() << " is written " << *wrong
+                            << " times";
+}
+
+/// Nothing to check where the plan has no walks.
+AssertionResult walks_well(const AttentionPlan& plan, const KeysOf& keys_of, int& walked) {
+  const auto list = cuda::cut_into_walks(plan, 32, DType::float16);
+  if (!list) return AssertionSuccess();
+  ++walked;
+  for (const WorkWalk& walk : list->walks) {
+    if (AssertionResult sound = is_sound(*list, walk); !sound) return sound;
+  }
+  if (AssertionResult all = leaves_all_parts(*list); !all) return all;
+  if (AssertionResult all = writes_all_rows(*list); !all) return all;
+  if (AssertionResult bounds = is_within_bounds(list->rest); !bounds) return bounds;
+  Pairs wanted(plan.tokens);
+  for (std::int64_t row = 0; row < plan.tokens; ++row) {
+    for (const std::int64_t key : keys_of(row, 0)) wanted.add(row, key);
+  }
+  if (pairs_of(*list) == wanted) return AssertionSuccess();
+  return AssertionFailure() << "other pairs than the plan's";
+}
+
+TEST(WalkLists, OfTheCasesOfTheKernels_AreComputedOnce) {
+  int walked = 0;
+  for (const auto& cases :
+       {cases_of_windows(DType::float16), cases_of_lengths(DType::float16),
+        cases_of_layouts(DType::float16), cases_of_narrow_windows(DType::float16)}) {
+    for (const AttentionCase& problem : cases) {
+      ASSERT_TRUE(walks_well(problem.plan(), problem.keys(), walked)) << problem.text();
+    }
+  }
+  EXPECT_GT(walked, 150);
+}
+
+TEST(WalkLists, OfOtherPlans_AreComputedOnce) {
+  int walked = 0;
+  for (const HandMadePlan& made : hand_made_plans()) {
+    EXPECT_TRUE(walks_well(made.plan, keys_from_plan(made.plan), walked)) << made.name;
+  }
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    const AttentionPlan plan = random_plan(seed);
+    ASSERT_TRUE(walks_well(plan, keys_from_plan(plan), walked)) << seed << "\n" << text_of(plan);
+  }
+  EXPECT_GT(walked, 10);
+}
+
+WalkList walks_of(const std::string& pattern, std::int64_t window, const SequenceLayout& layout,
+                  std::int64_t head_dim = 32) {
+  const AttentionPlan plan = *compile_plan(*find_pattern(pattern), Window::of(window), layout, 12);
+  const auto list = cuda::cut_into_walks(plan, head_dim, DType::bfloat16);
+  EXPECT_TRUE(list);
+  return list.value_or(WalkList{});
+}
+
+TEST(SparsePassages, AreWalkedWhole_WithClsAsWideRow) {
+  const SequenceLayout passages = SequenceLayout::uniform(100, {.query = 11, .documents = {162}});
+  const WalkList list = walks_of("sparse", 4, passages);
+  EXPECT_FALSE(list.shape.far || list.shape.many);
+  EXPECT_TRUE(list.rest.units.empty());
+  // A document's 11 strips are three walks; the query's rows are one.
+  EXPECT_EQ(list.walks.size(), 400U);
+  EXPECT_EQ(list.merges.size(), 100U);
+  EXPECT_EQ(list.partial_rows, 300);
+}
+
+TEST(SparseDocuments, AreWalkedInStretchesOf256Rows) {
+  const WalkList list =
+      walks_of("sparse", 4, SequenceLayout::uniform(100, {.query = 11, .documents = {4084}}));
+  EXPECT_TRUE(list.rest.units.empty());
+  EXPECT_EQ(list.walks.size(), 1700U);
+  for (const WorkWalk& walk : list.walks) EXPECT_LE(walk.rows.count, 256);
+}
+
+TEST(SharedQuery, IsAGlobalOfEveryItem) {
+  const WalkList list = walks_of("sparse", 4, SequenceLayout::uniform(5, {.documents = {90}}, 12));
+  EXPECT_TRUE(list.rest.units.empty());
+  EXPECT_EQ(list.walks.back().globals.count, 13);
+  EXPECT_EQ(list.walks.back().globals.listed, 1);
+}
+
+TEST(LongformerItem, HasClsAndQueryAsWideRows) {
+  const WalkList list =
+      walks_of("longformer", 16, SequenceLayout::uniform(1, {.query = 11, .documents = {400}}));
+  EXPECT_TRUE(list.rest.units.empty());
+  EXPECT_TRUE(list.shape.far && list.shape.many);
+  EXPECT_EQ(list.merges.at(0).run.count, 12);
+}
+
+TEST(Walks, AreNotMadeForWhatTheirKernelsDoNotTake) {
+  const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 11, .documents = {400}});
+  const auto cut = [&](const char* pattern, std::int64_t window, std::int64_t head_dim,
+                       DType dtype) {
+    const AttentionPlan plan = *compile_plan(*find_pattern(pattern), Window::of(window), layout, 2);
+    return cuda::cut_into_walks(plan, head_dim, dtype);
+  };
+  EXPECT_FALSE(cut("sparse", 4, 32, DType::float32));
+  EXPECT_FALSE(cut("sparse", 4, 48, DType::float16));
+  EXPECT_FALSE(cut("full", 4, 32, DType::float16));
+  EXPECT_FALSE(cut("longformer", 16, 64, DType::float16));
+  EXPECT_TRUE(cut("longformer", 4, 64, DType::float16));
+  EXPECT_FALSE(cut("sparse", 64, 32, DType::float16));
+}
+
+}  // namespace
+}  // namespace attnscope::testing
