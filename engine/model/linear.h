@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A linear layer by the fastest of LibTorch's routes on this machine, the same for every model. For
-// engine/model alone: LibTorch inside.
+// A linear layer by the fastest route on this machine, the same for every model. For engine/model
+// alone: LibTorch inside.
 //
 //   const Linear qkv(weights.weight, weights.bias, fastest_route(dtype, device, shape));
 //   at::Tensor y = qkv(x);                 // [tokens, out]
@@ -17,13 +17,15 @@
 namespace attnscope {
 
 /// plain: at::linear, which on the CPU is MKL's GEMM in float32 and on CUDA cuBLAS's. packed:
-/// oneDNN on weights that were laid out for it once.
-enum class LinearRoute : std::uint8_t { plain, packed };
+/// oneDNN on 16-bit weights that were laid out for it once. kernel: cpu::linear on float32 weights
+/// that were laid out for it once; a row's results do not depend on the rows beside it.
+enum class LinearRoute : std::uint8_t { plain, packed, kernel };
 [[nodiscard]] std::string_view name_of(LinearRoute route);
 
 /// Which is faster for the layers of a feed-forward network of these widths with LibTorch's number
-/// of threads: timed against each other once a process, dtype, size and number of threads, in a few
-/// milliseconds. Elsewhere than on the CPU it is `plain`.
+/// of threads, `plain` or the other that the dtype has: timed against each other once a process,
+/// dtype, size and number of threads, in some milliseconds, on as many rows as documents have and
+/// as a query has. Elsewhere than on the CPU it is `plain`.
 [[nodiscard]] LinearRoute fastest_route(DType dtype, DeviceKind device, std::int64_t hidden,
                                         std::int64_t feed_forward);
 
@@ -36,10 +38,12 @@ class Linear {
   [[nodiscard]] at::Tensor operator()(const at::Tensor& x) const;
   /// The same and `rest` [tokens, out] added, a residual connection.
   [[nodiscard]] at::Tensor plus(const at::Tensor& x, const at::Tensor& rest) const;
+  /// BERT's GELU of it.
+  [[nodiscard]] at::Tensor gelu(const at::Tensor& x) const;
   [[nodiscard]] std::int64_t out() const { return bias_.size(0); }
 
  private:
-  at::Tensor weight_;  // [out, in], or as oneDNN packs it
+  at::Tensor weight_;  // [out, in], or as its route packs it
   at::Tensor bias_;
   LinearRoute route_ = LinearRoute::plain;
 };

@@ -126,10 +126,9 @@ int run(std::int64_t tokens, std::int64_t documents, int turns) {
   std::printf(
       "sparse/segment/4, %ld tokens, %ld documents, linear layers %s: a call %.1f ms, its linear "
       "layers %.1f ms, outside them %.1f%% (quartiles %.1f to %.1f%%)\n",
-      static_cast<long>(tokens), static_cast<long>(documents),
-      route == LinearRoute::packed ? "packed" : "plain", quantile(whole, 0.5),
-      quantile(linear, 0.5), 100 * quantile(shares, 0.5), 100 * quantile(shares, 0.25),
-      100 * quantile(shares, 0.75));
+      static_cast<long>(tokens), static_cast<long>(documents), name_of(route).data(),
+      quantile(whole, 0.5), quantile(linear, 0.5), 100 * quantile(shares, 0.5),
+      100 * quantile(shares, 0.25), 100 * quantile(shares, 0.75));
   return 0;
 }
 

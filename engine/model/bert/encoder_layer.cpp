@@ -2,7 +2,6 @@
 #include "engine/model/bert/encoder_layer.h"
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <fmt/format.h>
 
@@ -84,9 +83,7 @@ void EncoderLayer::finish(const at::Tensor& o, at::Tensor& x) const {
     at::Tensor states = x.narrow(0, first, count);
     const at::Tensor attended =
         attention_norm_(attention_output_.plus(o.narrow(0, first, count), states));
-    at::Tensor wide = intermediate_(attended);
-    at::gelu_(wide);
-    states.copy_(output_norm_(output_.plus(wide, attended)));
+    states.copy_(output_norm_(output_.plus(intermediate_.gelu(attended), attended)));
   }
 }
 

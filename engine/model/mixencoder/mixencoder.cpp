@@ -11,7 +11,6 @@
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/gelu.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/sigmoid.h>
@@ -174,9 +173,7 @@ class InteractionLayer {
     for (std::int64_t first = 0; first < rows; first += EncoderLayer::tokens_at_once) {
       at::Tensor piece = t.narrow(0, first, std::min(EncoderLayer::tokens_at_once, rows - first));
       const at::Tensor attended = attention_norm_(piece);
-      at::Tensor wide = up_(attended);
-      at::gelu_(wide);
-      piece.copy_(output_norm_(down_.plus(wide, attended)));
+      piece.copy_(output_norm_(down_.plus(up_.gelu(attended), attended)));
     }
   }
 
