@@ -9,8 +9,9 @@
 //   a band    the tokens up to `window` beside it, within one run of keys
 //
 // and, where the band's keys pass by anyway, wide rows: few rows that see all keys of the band -
-// [CLS]. Each walk leaves a float32 partial result of them in rows of the workspace; a second
-// launch merges these in the order of the walks. What walks cannot take is a work list of its own.
+// [CLS]. Where they see the keys of several walks, each leaves a float32 partial result of them in
+// rows of the workspace, and a second launch merges these in the order of the walks. What walks
+// cannot take is a work list of its own.
 //
 // Of a shared-query batch the sparse pattern gives, for an item of 400 document tokens and w = 4,
 //
@@ -34,10 +35,12 @@ struct WorkWalk {
   std::int32_t keys_begin = 0, keys_end = 0;  // of the band; the rows lie within
   std::int32_t window = -1;                   // -1: no band
   WorkRun globals;
-  WorkRun wide;  // contiguous; none where the walk has no wide rows
+  WorkRun wide;                               // contiguous; none where the walk has no wide rows
   std::int32_t wide_begin = 0, wide_end = 0;  // the band's keys that the wide rows take here
   std::int32_t wide_takes_globals = 0;
-  std::int32_t first_slot = 0;  // wide row r leaves partial row first_slot + r
+  // Wide row r leaves partial row first_slot + r; -1: the walk has all of the rows' keys and
+  // finishes them.
+  std::int32_t first_slot = -1;
 };
 
 /// What a kernel is compiled for; the least that holds all walks of a list.
@@ -60,18 +63,17 @@ struct WalkList {
   std::vector<WorkWalk> walks;
   std::vector<WorkMerge> merges;  // of wide rows: part p of row r as in work_list.h
   std::vector<std::int32_t> indices;
-  std::int32_t partial_rows = 0;      // for each head
-  std::int32_t widest_merge = 0;      // most rows of a merge
-  std::vector<WorkRun> neighbours;    // tokens that walks read as one strided run
+  std::int32_t partial_rows = 0;    // for each head
+  std::int32_t widest_merge = 0;    // most rows of a merge
+  std::vector<WorkRun> neighbours;  // tokens that walks read as one strided run
   WalkShape shape;
   WorkList rest;  // units of the rows that no walk has
 };
 
-/// Whether there are kernels for walks of such rows: of 16-bit numbers, head dimension 32 and, unless
-/// windows are far and globals many, 64.
+/// Whether there are kernels for walks of such rows: of 16-bit numbers, head dimension 32 and,
+/// unless windows are far and globals many, 64.
 [[nodiscard]] constexpr bool has_walks(std::int64_t head_dim, DType dtype, WalkShape shape = {}) {
-  return size_of(dtype) == 2 &&
-         (head_dim == 32 || (head_dim == 64 && !(shape.far && shape.many)));
+  return size_of(dtype) == 2 && (head_dim == 32 || (head_dim == 64 && !(shape.far && shape.many)));
 }
 
 /// Cuts the forward pass of a plan that cut_into_units takes; nothing where no task can be walked.

@@ -17,8 +17,8 @@
 //   rows g             see tiles 0 ... tiles - 2 alone (h = 0)
 //   rows g + 8         see tiles 1 ... tiles - 1 alone (h = 1)
 //
-// A weight of 0 times NaN is NaN: a value that is not finite becomes 0 when it is read, and its key is
-// remembered; the weights of rows that see it are NaN.
+// A weight of 0 times NaN is NaN: a value that is not finite becomes 0 when it is read, and its key
+// is remembered; the weights of rows that see it are NaN.
 
 #include "kernels/cuda/segment/merged_row.cuh"
 #include "kernels/cuda/segment/slab.cuh"
@@ -48,9 +48,7 @@ struct RowsFrom {
       : base(HeadRows<Byte>(tensor, head).at(origin) + share),
         stride(static_cast<int>(tensor.token_stride)) {}
 
-  __device__ __forceinline__ Byte* at(int row) const {
-    return row_at(base, row, stride);
-  }
+  __device__ __forceinline__ Byte* at(int row) const { return row_at(base, row, stride); }
 };
 
 template <typename Vector>
@@ -75,28 +73,49 @@ struct RowShare {
 #pragma unroll
     for (int p = 0; p < pieces; ++p) piece[p] = uint4{0, 0, 0, 0};
   }
-  __device__ __forceinline__ void negate() {
-    constexpr std::uint32_t signs = 0x80008000u;
+};
+
+/// Queries as the tensor cores take them: rows g and g + 8.
+template <int Columns>
+struct QueryFragments {
+  static constexpr int steps = Columns / 16;
+  std::uint32_t a[steps][4];
+
+  __device__ __forceinline__ void put(const RowShare<Columns>& low, const RowShare<Columns>& high) {
 #pragma unroll
-    for (int p = 0; p < pieces; ++p) {
-      piece[p].x ^= signs;
-      piece[p].y ^= signs;
-      piece[p].z ^= signs;
-      piece[p].w ^= signs;
+    for (int p = 0; p < steps / 2; ++p) {
+      const uint4 x = low.piece[p], y = high.piece[p];
+      set(2 * p, x.x, y.x, x.y, y.y);
+      set(2 * p + 1, x.z, y.z, x.w, y.w);
     }
+  }
+  __device__ __forceinline__ void negate() {
+#pragma unroll
+    for (int i = 0; i < steps; ++i) {
+#pragma unroll
+      for (int r = 0; r < 4; ++r) a[i][r] ^= 0x80008000u;
+    }
+  }
+
+ private:
+  __device__ __forceinline__ void set(int step, std::uint32_t a0, std::uint32_t a1,
+                                      std::uint32_t a2, std::uint32_t a3) {
+    a[step][0] = a0;
+    a[step][1] = a1;
+    a[step][2] = a2;
+    a[step][3] = a3;
   }
 };
 
-/// s += rows times keys: `low` are rows g, `high` rows g + 8.
+/// s += queries times keys.
 template <typename T, int Columns>
-__device__ __forceinline__ void add_scores(float (&s)[4], const RowShare<Columns>& low,
-                                           const RowShare<Columns>& high,
+__device__ __forceinline__ void add_scores(float (&s)[4], const QueryFragments<Columns>& queries,
                                            const RowShare<Columns>& keys) {
 #pragma unroll
   for (int p = 0; p < RowShare<Columns>::pieces; ++p) {
-    const uint4 a = low.piece[p], b = high.piece[p], k = keys.piece[p];
-    multiply_add<T>(s, {a.x, b.x, a.y, b.y}, k.x, k.y);
-    multiply_add<T>(s, {a.z, b.z, a.w, b.w}, k.z, k.w);
+    const uint4 k = keys.piece[p];
+    multiply_add<T>(s, queries.a[2 * p], k.x, k.y);
+    multiply_add<T>(s, queries.a[2 * p + 1], k.z, k.w);
   }
 }
 
@@ -111,18 +130,30 @@ struct ValueTile {
     return 2 * pairs * ((static_cast<int>(threadIdx.x) & 31) >> 2);
   }
 
-  __device__ __forceinline__ void read(const std::byte* first, const std::byte* second) {
-    if constexpr (pairs == 4) {
-      const auto a = load<uint2>(first), b = load<uint2>(second);
-      set(0, a.x, b.x);
-      set(2, a.y, b.y);
-    } else {
-      const auto a = load<uint4>(first), b = load<uint4>(second);
-      set(0, a.x, b.x);
-      set(2, a.y, b.y);
-      set(4, a.z, b.z);
-      set(6, a.w, b.w);
+  /// Rows 2 t and 2 t + 1 as they are read, which may be under way until they are put in.
+  struct Rows {
+    using Vector = std::conditional_t<pairs == 4, uint2, uint4>;
+    Vector first, second;
+
+    __device__ __forceinline__ void read(const std::byte* first_share,
+                                         const std::byte* second_share) {
+      first = load<Vector>(first_share);
+      second = load<Vector>(second_share);
     }
+  };
+  __device__ __forceinline__ void put(const Rows& rows) {
+    set(0, rows.first.x, rows.second.x);
+    set(2, rows.first.y, rows.second.y);
+    if constexpr (pairs == 8) {
+      set(4, rows.first.z, rows.second.z);
+      set(6, rows.first.w, rows.second.w);
+    }
+  }
+  __device__ __forceinline__ void read(const std::byte* first_share,
+                                       const std::byte* second_share) {
+    Rows rows;
+    rows.read(first_share, second_share);
+    put(rows);
   }
 
   template <typename T>
@@ -157,33 +188,17 @@ struct ValueTile {
   }
 };
 
-template <int Columns>
-struct WalkTile {
-  RowShare<Columns> keys;
-  ValueTile<Columns> values;
-
-  /// Keys `key(0)` ... `key(7)`, which all exist.
-  template <typename Key>
-  __device__ __forceinline__ void read(const RowsFrom<const std::byte>& k,
-                                       const RowsFrom<const std::byte>& v, const Key& key) {
-    const int lane = static_cast<int>(threadIdx.x) & 31;
-    const int column = 2 * (lane & 3);
-    keys.read(k.at(key(lane >> 2)));
-    values.read(v.at(key(column)), v.at(key(column + 1)));
-  }
-};
-
-/// Cleans tiles [First, First + Count), where need be, and sets the bits 2 i, 2 i + 1 of `spoilt` for
-/// what is found in tile i. By all lanes of the warp.
+/// Cleans tiles [First, First + Count), where need be, and sets the bits 2 i, 2 i + 1 of `spoilt`
+/// for what is found in tile i. By all lanes of the warp.
 template <typename T, int First, int Count, int Columns, int Tiles>
-__device__ __forceinline__ void clean(WalkTile<Columns> (&tiles)[Tiles], unsigned& spoilt) {
+__device__ __forceinline__ void clean(ValueTile<Columns> (&tiles)[Tiles], unsigned& spoilt) {
   std::uint32_t trace = 0;
 #pragma unroll
-  for (int i = First; i < First + Count; ++i) trace = tiles[i].values.template trace<T>(trace);
+  for (int i = First; i < First + Count; ++i) trace = tiles[i].template trace<T>(trace);
   if (__any_sync(all_lanes, trace != 0 ? 1 : 0) == 0) return;
 #pragma unroll
   for (int i = First; i < First + Count; ++i) {
-    spoilt |= tiles[i].values.template clean<T>() << 2 * i;
+    spoilt |= tiles[i].template clean<T>() << 2 * i;
   }
 }
 
@@ -200,20 +215,26 @@ template <typename T, int Columns, int Tiles>
 struct WideRows {
   static constexpr float slack = 8.0f;  // of a maximum: weights are at most 2^8
 
-  RowShare<Columns> q[Tiles];  // rows g of each tile
-  float maximum[Tiles];        // of rows g
-  float sum[Tiles];            // this lane's share
+  QueryFragments<Columns> q;
+  std::uint32_t weights[Tiles][2];  // of the two tiles of keys that were weighed last
+  float maximum[Tiles];             // of rows g
+  float sum[Tiles];                 // this lane's share
   float o[Tiles][Columns / 16][4];
 
   /// Of `count` rows; the others are 0.
   template <typename Row>
   __device__ __forceinline__ void begin(int count, const Row& row) {
     const int lane = static_cast<int>(threadIdx.x) & 31;
+    RowShare<Columns> rows[2];
+#pragma unroll
+    for (int u = 0; u < 2; ++u) {
+      const int number = 8 * u + (lane >> 2);
+      rows[u].set_zero();
+      if (u < Tiles && number < count) rows[u].read(row(number) + RowShare<Columns>::begin());
+    }
+    q.put(rows[0], rows[1]);
 #pragma unroll
     for (int u = 0; u < Tiles; ++u) {
-      const int number = 8 * u + (lane >> 2);
-      q[u].set_zero();
-      if (number < count) q[u].read(row(number) + RowShare<Columns>::begin());
       maximum[u] = minus_infinity;
       sum[u] = 0.0f;
 #pragma unroll
@@ -221,17 +242,14 @@ struct WideRows {
     }
   }
 
-  /// Two tiles of keys; bits 0, 1 of `seen` and `spoilt` are the lane's keys of the first, 2, 3 of
-  /// the second. By all lanes of the warp.
-  __device__ __forceinline__ void take(const WalkTile<Columns>& first,
-                                       const WalkTile<Columns>& second, unsigned seen,
-                                       unsigned spoilt, float factor) {
+  /// Weighs two tiles of keys; bits 0, 1 of `seen` are the lane's keys of the first, 2, 3 of the
+  /// second. By all lanes of the warp.
+  __device__ __forceinline__ void weigh(const RowShare<Columns>& first,
+                                        const RowShare<Columns>& second, unsigned seen,
+                                        float factor) {
     float s[2][4] = {};
-    RowShare<Columns> none;
-    none.set_zero();
-    const RowShare<Columns>& high = Tiles == 2 ? q[Tiles - 1] : none;
-    add_scores<T>(s[0], q[0], high, first.keys);
-    add_scores<T>(s[1], q[0], high, second.keys);
+    add_scores<T>(s[0], q, first);
+    add_scores<T>(s[1], q, second);
     bool rises = false;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -242,7 +260,6 @@ struct WideRows {
       }
     }
     if (__any_sync(all_lanes, rises ? 1 : 0) != 0) raise(s);
-    std::uint32_t weights[Tiles][2];
 #pragma unroll
     for (int u = 0; u < Tiles; ++u) {
       const float base = maximum[u] == minus_infinity ? 0.0f : maximum[u];
@@ -254,20 +271,24 @@ struct WideRows {
         weights[u][i] = pair_of<T>(low, high_key);
       }
     }
-    if ((seen & spoilt) != 0) {
+  }
+
+  /// Adds their values, times the weights; `spoilt`: those of the keys seen whose values were not
+  /// finite. By all lanes of the warp.
+  __device__ __forceinline__ void accumulate(const ValueTile<Columns>& first,
+                                             const ValueTile<Columns>& second, unsigned spoilt) {
+    if (spoilt != 0) {
 #pragma unroll
       for (int u = 0; u < Tiles; ++u) {
 #pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          weights[u][i] = with_nan(weights[u][i], (seen & spoilt) >> 2 * i);
-        }
+        for (int i = 0; i < 2; ++i) weights[u][i] = with_nan(weights[u][i], spoilt >> 2 * i);
       }
     }
     __syncwarp();
 #pragma unroll
     for (int m = 0; m < Columns / 16; ++m) {
-      const std::uint32_t a[4] = {first.values.pair[2 * m], first.values.pair[2 * m + 1],
-                                  second.values.pair[2 * m], second.values.pair[2 * m + 1]};
+      const std::uint32_t a[4] = {first.pair[2 * m], first.pair[2 * m + 1], second.pair[2 * m],
+                                  second.pair[2 * m + 1]};
 #pragma unroll
       for (int u = 0; u < Tiles; ++u) multiply_add<T>(o[u][m], a, weights[u][0], weights[u][1]);
     }
@@ -275,19 +296,17 @@ struct WideRows {
 
   /// Leaves sums, maximum and sum of weights in the partial rows row(r), r < count.
   template <typename Row>
-  __device__ __forceinline__ void leave(int count, const Row& row) const {
+  __device__ __forceinline__ void leave(int count, const Row& row) {
     const int lane = static_cast<int>(threadIdx.x) & 31;
     const int g = lane >> 2;
     const int t = lane & 3;
+    add_up();
 #pragma unroll
     for (int u = 0; u < Tiles; ++u) {
-      float total = sum[u];
-      total += __shfl_xor_sync(all_lanes, total, 1);
-      total += __shfl_xor_sync(all_lanes, total, 2);
       if (t == 0 && 8 * u + g < count) {
         float* to = row(8 * u + g) + Columns;
         to[0] = maximum[u];
-        to[1] = total;
+        to[1] = sum[u];
       }
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
@@ -303,7 +322,47 @@ struct WideRows {
     }
   }
 
+  /// Writes the rows of the output, row(r), r < count, where no other walk has a part of them; and
+  /// their log-sum-exps, lse(r), unless null.
+  template <typename Row, typename Lse>
+  __device__ __forceinline__ void finish(int count, const Row& row, const Lse& lse) {
+    const int lane = static_cast<int>(threadIdx.x) & 31;
+    const int g = lane >> 2;
+    const int t = lane & 3;
+    add_up();
+#pragma unroll
+    for (int u = 0; u < Tiles; ++u) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const int number = 8 * u + 2 * t + e;
+        const float inverse = inverse_of(__shfl_sync(all_lanes, sum[u], 8 * t + 4 * e));
+        std::uint32_t pairs[Columns / 16];
+#pragma unroll
+        for (int m = 0; m < Columns / 16; ++m) {
+          pairs[m] = pair_of<T>(o[u][m][e] * inverse, o[u][m][2 + e] * inverse);
+        }
+        if (number >= count) continue;
+        std::byte* to = row(number) + Columns / 4 * g;
+        if constexpr (Columns == 32) {
+          *reinterpret_cast<uint2*>(to) = uint2{pairs[0], pairs[1]};
+        } else {
+          *reinterpret_cast<uint4*>(to) = uint4{pairs[0], pairs[1], pairs[2], pairs[3]};
+        }
+      }
+      if (t != 0 || 8 * u + g >= count) continue;
+      if (float* to = lse(8 * u + g); to != nullptr) *to = log_sum_exp(maximum[u], sum[u]);
+    }
+  }
+
  private:
+  /// The lanes' shares of the sums of weights.
+  __device__ __forceinline__ void add_up() {
+#pragma unroll
+    for (int u = 0; u < Tiles; ++u) {
+      sum[u] += __shfl_xor_sync(all_lanes, sum[u], 1);
+      sum[u] += __shfl_xor_sync(all_lanes, sum[u], 2);
+    }
+  }
   __device__ __forceinline__ void raise(const float (&s)[2][4]) {
     const int t = opaque(static_cast<int>(threadIdx.x)) & 3;
 #pragma unroll
@@ -316,8 +375,7 @@ struct WideRows {
       largest = fmaxf(largest, __shfl_xor_sync(all_lanes, largest, 1));
       largest = fmaxf(largest, __shfl_xor_sync(all_lanes, largest, 2));
       // A row that has seen nothing yet must not subtract infinities.
-      const float rescale =
-          largest == minus_infinity ? 1.0f : exp2_approx(maximum[u] - largest);
+      const float rescale = largest == minus_infinity ? 1.0f : exp2_approx(maximum[u] - largest);
       maximum[u] = largest;
       sum[u] *= rescale;
       const float even = __shfl_sync(all_lanes, rescale, 8 * t);
@@ -399,21 +457,27 @@ struct WalkStrip {
   static constexpr int globals = Tiles::of_globals;
   static constexpr int window = Tiles::of_window;
 
+  float s[globals + window][4];
   float maximum[2];  // of rows g and g + 8, in units of log2; whole sums
   float sum[2];
   std::uint32_t weights[2][Tiles::of_row];  // pairs, by tiles of the row
   float o[Columns / 8][4];
 
-  /// Weights are relative to the row's maximum.
-  __device__ __forceinline__ void weigh(const RowShare<Columns>& low, const RowShare<Columns>& high,
-                                        const WalkTile<Columns> (&of_globals)[globals],
-                                        const WalkTile<Columns> (&of_window)[window],
-                                        const WalkSight& sight, float factor) {
-    float s[globals + window][4] = {};
+  __device__ __forceinline__ void score(const QueryFragments<Columns>& queries,
+                                        const RowShare<Columns> (&of_globals)[globals],
+                                        const RowShare<Columns> (&of_window)[window]) {
 #pragma unroll
-    for (int i = 0; i < globals; ++i) add_scores<T>(s[i], low, high, of_globals[i].keys);
-#pragma unroll
-    for (int i = 0; i < window; ++i) add_scores<T>(s[globals + i], low, high, of_window[i].keys);
+    for (int i = 0; i < globals + window; ++i) {
+      s[i][0] = s[i][1] = s[i][2] = s[i][3] = 0.0f;
+      const bool is_global = i < globals;
+      add_scores<T>(
+          s[i], queries,
+          is_global ? of_globals[is_global ? i : 0] : of_window[is_global ? 0 : i - globals]);
+    }
+  }
+
+  /// Scores become weights, relative to the row's maximum.
+  __device__ __forceinline__ void weigh(const WalkSight& sight, float factor) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       float largest = minus_infinity;
@@ -454,20 +518,21 @@ struct WalkStrip {
     for (int h = 0; h < 2; ++h) {
       const unsigned seen = sight.row[h] & (of_globals | spoilt.row[h]);
 #pragma unroll
-      for (int i = 0; i < Tiles::of_row; ++i) weights[h][i] = with_nan(weights[h][i], seen >> 2 * i);
+      for (int i = 0; i < Tiles::of_row; ++i)
+        weights[h][i] = with_nan(weights[h][i], seen >> 2 * i);
     }
   }
 
   /// By all lanes of the warp.
-  __device__ __forceinline__ void accumulate(const WalkTile<Columns> (&of_globals)[globals],
-                                             const WalkTile<Columns> (&of_window)[window]) {
+  __device__ __forceinline__ void accumulate(const ValueTile<Columns> (&of_globals)[globals],
+                                             const ValueTile<Columns> (&of_window)[window]) {
 #pragma unroll
     for (int n = 0; n < Columns / 8; ++n) {
       o[n][0] = o[n][1] = o[n][2] = o[n][3] = 0.0f;
 #pragma unroll
       for (int i = 0; i < globals; i += 2) {
         multiply_add<T>(o[n], {weight(0, i), weight(1, i), weight(0, i + 1), weight(1, i + 1)},
-                        of_globals[i].values.pair[n], of_globals[i + 1].values.pair[n]);
+                        of_globals[i].pair[n], of_globals[i + 1].pair[n]);
       }
 #pragma unroll
       for (int i = 0; i < window; i += 2) {
@@ -475,7 +540,7 @@ struct WalkStrip {
         const int next = i + 1 < window ? i + 1 : i;  // of weights 0 if there is none
         multiply_add<T>(
             o[n], {weight(0, tile), weight(1, tile), weight(0, tile + 1), weight(1, tile + 1)},
-            of_window[i].values.pair[n], of_window[next].values.pair[n]);
+            of_window[i].pair[n], of_window[next].pair[n]);
       }
     }
   }
@@ -522,19 +587,24 @@ __device__ __forceinline__ float positive_factor(float scale) {
   return factor < least ? least : factor;
 }
 
-/// Registers a thread: at head dimension 32 and windows of up to 4 tokens an SM has 16 warps. No
-/// instantiation spills.
+/// Whether a strip's rows are read while the strip before is computed, which takes 20 registers:
+/// with narrow windows an SM then has 12 warps, each with 3 kB under way at almost all times,
+/// instead of 16 that have it while they wait.
 template <int Columns, bool Far, bool Many>
-inline constexpr int walk_registers = Columns == 64  ? (Far || Many ? 255 : 200)
-                                      : Far && Many ? 224
-                                      : Far || Many ? 168
-                                                    : 128;
+inline constexpr bool walk_reads_ahead = Columns == 32 && !Far && !Many;
+
+/// Registers a thread; no instantiation spills.
+template <int Columns, bool Far, bool Many>
+inline constexpr int walk_registers = Columns == 64 ? (Far || Many ? 255 : 200)
+                                      : Far&& Many  ? 224
+                                                    : 168;
 
 template <typename T, int Columns, bool Far, bool Many>
 __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
     segment_walk_kernel(WalkArguments call) {
   using Tiles = WalkTiles<Far, Many>;
-  using Tile = WalkTile<Columns>;
+  using Keys = RowShare<Columns>;
+  using Values = ValueTile<Columns>;
   using Strip = WalkStrip<T, Columns, Tiles>;
   constexpr int window_tiles = Tiles::of_window;
   const int lane = static_cast<int>(threadIdx.x) & 31;
@@ -549,21 +619,22 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
   const bool negative = call.scale < 0.0f;
 
   const auto place = [&](int token) { return Place(call.items, token); };
-  Tile globals[Tiles::of_globals];
+  Keys global_keys[Tiles::of_globals];
+  Values global_values[Tiles::of_globals];
 #pragma unroll
   for (int i = 0; i < Tiles::of_globals; ++i) {
     const auto row = [&](const Input& tensor, int column) {
       const int position = min(8 * i + column, walk.globals.count - 1);
-      const int token = position < 0 ? walk.rows.begin
-                                     : token_of(walk.globals, call.list.indices, position);
+      const int token =
+          position < 0 ? walk.rows.begin : token_of(walk.globals, call.list.indices, position);
       return HeadRows<const std::byte>(tensor, head).at(place(token));
     };
-    globals[i].keys.read(row(call.k, g) + RowShare<Columns>::begin());
-    globals[i].values.read(row(call.v, 2 * t) + ValueTile<Columns>::begin(),
-                           row(call.v, 2 * t + 1) + ValueTile<Columns>::begin());
+    global_keys[i].read(row(call.k, g) + Keys::begin());
+    global_values[i].read(row(call.v, 2 * t) + Values::begin(),
+                          row(call.v, 2 * t + 1) + Values::begin());
   }
   unsigned spoilt_globals = 0;
-  clean<T, 0, Tiles::of_globals>(globals, spoilt_globals);
+  clean<T, 0, Tiles::of_globals>(global_values, spoilt_globals);
   const WalkSight whole = sight_of<Tiles>(walk.globals.count, walk.window);
 
   WideRows<T, Columns, Tiles::of_wide> wide;
@@ -572,15 +643,13 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
     wide.begin(walk.wide.count, [&](int row) {
       return HeadRows<const std::byte>(call.q, head).at(place(walk.wide.begin + row));
     });
-    if (negative) {
-#pragma unroll
-      for (int u = 0; u < Tiles::of_wide; ++u) wide.q[u].negate();
-    }
+    if (negative) wide.q.negate();
     if (walk.wide_takes_globals != 0) {
 #pragma unroll
       for (int i = 0; i < Tiles::of_globals; i += 2) {
-        wide.take(globals[i], globals[i + 1], whole.row[0] >> 2 * i & 0xfu,
-                  spoilt_globals >> 2 * i, factor);
+        const unsigned seen = whole.row[0] >> 2 * i & 0xfu;
+        wide.weigh(global_keys[i], global_keys[i + 1], seen, factor);
+        wide.accumulate(global_values[i], global_values[i + 1], seen & spoilt_globals >> 2 * i);
       }
     }
   }
@@ -589,9 +658,8 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
   const int rows = walk.rows.count;
   if (rows > 0) {
     const Place origin = place(walk.rows.begin);
-    const RowsFrom<const std::byte> q(call.q, head, origin, RowShare<Columns>::begin()),
-        k(call.k, head, origin, RowShare<Columns>::begin()),
-        v(call.v, head, origin, ValueTile<Columns>::begin());
+    const RowsFrom<const std::byte> q(call.q, head, origin, Keys::begin()),
+        k(call.k, head, origin, Keys::begin()), v(call.v, head, origin, Values::begin());
     const RowsFrom<std::byte> o(call.o, head, origin, Strip::begin());
     float* const lse =
         call.lse == nullptr || t != 0
@@ -601,61 +669,96 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
     const int keys_end = walk.keys_end - walk.rows.begin;
     const int wide_begin = walk.wide_begin - walk.rows.begin;
     const int wide_end = walk.wide_end - walk.rows.begin;
-    const auto take_wide = [&](const Tile& first, const Tile& second, int first_key, int end,
-                               unsigned spoilt) {
-      unsigned seen = 0xfu;
-      if (first_key < wide_begin || first_key + 16 > end) {
-        seen = 0;
-        const int column = opaque(2 * t);
+    // Which of 16 keys the wide rows take, if those before `end`.
+    const auto wide_sight = [&](int first_key, int end) {
+      if (first_key >= wide_begin && first_key + 16 <= end) return 0xfu;
+      const int column = opaque(2 * t);
+      unsigned seen = 0;
 #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          const int key = first_key + 8 * (e / 2) + column + e % 2;
-          if (key >= wide_begin && key < end) seen |= 1u << e;
-        }
+      for (int e = 0; e < 4; ++e) {
+        const int key = first_key + 8 * (e / 2) + column + e % 2;
+        if (key >= wide_begin && key < end) seen |= 1u << e;
       }
-      wide.take(first, second, seen, spoilt, factor);
+      return seen;
     };
 
-    Tile window[window_tiles];
+    // Ahead: a strip's queries and keys are read when those of the strip before have been used, and
+    // so are its values.
+    constexpr bool ahead = walk_reads_ahead<Columns, Far, Many>;
+    Keys low, high, keys[window_tiles];
+    Values values[window_tiles];
+    typename Values::Rows newest[2];  // of the last two tiles
     unsigned spoilt = 0;
+    const auto read_queries_and_keys = [&](int row) {
+      low.read(q.at(min(row + g, rows - 1)));
+      high.read(q.at(min(row + g + 8, rows - 1)));
+      // Not before the strip's rows, which are among the keys.
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        keys[window_tiles - 2 + i].read(k.at(min(row + Tiles::radius + 8 * i + g, keys_end - 1)));
+      }
+    };
+    const auto read_values = [&](int row) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int key = row + Tiles::radius + 8 * i + 2 * t;
+        newest[i].read(v.at(min(key, keys_end - 1)), v.at(min(key + 1, keys_end - 1)));
+      }
+    };
+    if (ahead) {
+      read_queries_and_keys(0);
+      read_values(0);
+    }
 #pragma unroll
     for (int tile = 0; tile < window_tiles - 2; ++tile) {
-      window[tile].read(k, v, [&](int key) {
-        return max(keys_begin, min(8 * tile + key - Tiles::radius, keys_end - 1));
-      });
+      const auto key = [&](int of_tile) {
+        return max(keys_begin, min(8 * tile + of_tile - Tiles::radius, keys_end - 1));
+      };
+      keys[tile].read(k.at(key(g)));
+      values[tile].read(v.at(key(2 * t)), v.at(key(2 * t + 1)));
     }
-    clean<T, 0, window_tiles - 2>(window, spoilt);
+    clean<T, 0, window_tiles - 2>(values, spoilt);
 #pragma unroll 1
     for (int row = 0; row < rows; row += strip_tokens) {
       __syncwarp();
       // Addresses are computed anew: each would be a register of its own.
       const int here = opaque(row);
       const int first_key = here - Tiles::radius;
-      RowShare<Columns> low, high;
-      low.read(q.at(min(here + g, rows - 1)));
-      high.read(q.at(min(here + g + 8, rows - 1)));
+      const bool reads_next = ahead && here + strip_tokens < rows;
+      if (!ahead) {
+        read_queries_and_keys(here);
+        read_values(here);
+      }
+      QueryFragments<Columns> queries;
+      queries.put(low, high);
+      if (negative) queries.negate();
+      Strip strip;
+      strip.score(queries, global_keys, keys);
+      unsigned seen_by_wide = 0;
+      if (has_wide) {
+        seen_by_wide = wide_sight(first_key, wide_end);
+        wide.weigh(keys[0], keys[1], seen_by_wide, factor);
+      }
 #pragma unroll
-      for (int tile = window_tiles - 2; tile < window_tiles; ++tile) {
-        // Not before the strip's rows, which are among the keys.
-        window[tile].read(k, v, [&](int key) {
-          return min(first_key + 8 * tile + key, keys_end - 1);
-        });
-      }
-      clean<T, window_tiles - 2, 2>(window, spoilt);
-      if (negative) {
-        low.negate();
-        high.negate();
-      }
+      for (int tile = 0; tile + 2 < window_tiles; ++tile) keys[tile] = keys[tile + 2];
+      if (reads_next) read_queries_and_keys(here + strip_tokens);
+
       WalkSight sight = whole;
       if (first_key < keys_begin || first_key + 8 * window_tiles > keys_end) {
         sight = cut_sight<Tiles>(whole, first_key, keys_begin, keys_end);
       }
-      if (has_wide) take_wide(window[0], window[1], first_key, wide_end, spoilt);
-      Strip strip;
-      strip.weigh(low, high, globals, window, sight, factor);
+      strip.weigh(sight, factor);
+#pragma unroll
+      for (int i = 0; i < 2; ++i) values[window_tiles - 2 + i].put(newest[i]);
+      clean<T, window_tiles - 2, 2>(values, spoilt);
       if ((spoilt | spoilt_globals) != 0) strip.spoil(sight, spoilt_globals, spoilt);
       __syncwarp();
-      strip.accumulate(globals, window);
+      if (has_wide) wide.accumulate(values[0], values[1], seen_by_wide & spoilt);
+      strip.accumulate(global_values, values);
+#pragma unroll
+      for (int tile = 0; tile + 2 < window_tiles; ++tile) values[tile] = values[tile + 2];
+      spoilt >>= 4;
+      if (reads_next) read_values(here + strip_tokens);
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const int mine = here + g + 8 * h;
@@ -665,9 +768,6 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
           lse[static_cast<std::int64_t>(mine) * call.heads] = strip.log_sum_exp_of(h);
         }
       }
-#pragma unroll
-      for (int tile = 0; tile + 2 < window_tiles; ++tile) window[tile] = window[tile + 2];
-      spoilt >>= 4;
     }
     __syncwarp();
     // What is left of the last strip's window.
@@ -677,25 +777,39 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
       for (int tile = 0; tile + 2 < window_tiles; tile += 2) {
         const int first_key = behind + 8 * tile;
         const bool is_last = tile + 3 >= window_tiles;
-        take_wide(window[tile], window[is_last ? tile : tile + 1], first_key,
-                  is_last ? min(wide_end, first_key + 8) : wide_end, spoilt >> 2 * tile);
+        const int next = is_last ? tile : tile + 1;
+        const unsigned seen =
+            wide_sight(first_key, is_last ? min(wide_end, first_key + 8) : wide_end);
+        wide.weigh(keys[tile], keys[next], seen, factor);
+        wide.accumulate(values[tile], values[next], seen & spoilt >> 2 * tile);
       }
     }
   }
-  if (has_wide) {
+  if (!has_wide) return;
+  if (walk.first_slot >= 0) {
     wide.leave(walk.wide.count, [&](int row) {
       return call.partials +
              (static_cast<std::int64_t>(head) * call.partial_rows + walk.first_slot + row) *
                  call.partial_pitch;
     });
+    return;
   }
+  wide.finish(
+      walk.wide.count,
+      [&](int row) { return HeadRows<std::byte>(call.o, head).at(place(walk.wide.begin + row)); },
+      [&](int row) {
+        return call.lse == nullptr
+                   ? nullptr
+                   : call.lse + static_cast<std::int64_t>(walk.wide.begin + row) * call.heads +
+                         head;
+      });
 }
 
 /// A warp a wide row and head.
 template <typename T>
 __global__ void merge_walks_kernel(WalkArguments call) {
-  std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * walk_warps +
-                        (static_cast<int>(threadIdx.x) >> 5);
+  std::int64_t number =
+      static_cast<std::int64_t>(blockIdx.x) * walk_warps + (static_cast<int>(threadIdx.x) >> 5);
   const int head = static_cast<int>(number % call.heads);
   number /= call.heads;
   const int row = static_cast<int>(number % call.widest_merge);
@@ -710,8 +824,9 @@ __global__ void merge_walks_kernel(WalkArguments call) {
   float* lse = call.lse == nullptr
                    ? nullptr
                    : call.lse + static_cast<std::int64_t>(token) * call.heads + head;
-  merge_row<T>({first, static_cast<std::int64_t>(merge.run.count) * call.partial_pitch, merge.parts},
-               call.head_dim, HeadRows<std::byte>(call.o, head).at(Place(call.items, token)), lse);
+  merge_row<T>(
+      {first, static_cast<std::int64_t>(merge.run.count) * call.partial_pitch, merge.parts},
+      call.head_dim, HeadRows<std::byte>(call.o, head).at(Place(call.items, token)), lse);
 }
 
 }  // namespace attnscope::cuda

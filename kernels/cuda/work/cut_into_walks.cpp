@@ -13,11 +13,12 @@
 namespace attnscope::cuda {
 namespace {
 
-/// Strips of a walk: many, because what a walk begins with - its globals - costs about a strip; not
-/// so many that the machine's warps are not filled.
+/// Strips of a walk: many, because what a walk begins with - its globals - costs about a strip;
+/// fewer where the walks would not be enough for the warps of a large machine, 12 on each of its
+/// 132 multiprocessors.
 constexpr std::int64_t least_strips = 4;
 constexpr std::int64_t most_strips = 16;
-constexpr std::int64_t enough_walks = 8192;  // about twice what 132 multiprocessors hold
+constexpr std::int64_t enough_walks = 132 * 12;
 
 /// Rows that walks take.
 struct WalkedTask {
@@ -179,25 +180,42 @@ class Walking {
   }
 
   void lay_out() {
-    std::int64_t strips = 0;
-    for (const WalkedTask& task : walked_) strips += slots_of(task.rows);
-    const std::int64_t wanted =
-        std::clamp(strips * heads_ / enough_walks, least_strips, most_strips);
-    for (const WalkedTask& task : walked_) {
-      add_walks(task, std::max<std::int64_t>(1, (slots_of(task.rows) + wanted - 1) / wanted));
-    }
-    for (WorkMerge& merge : list_.merges) {
-      merge.first_slot = list_.partial_rows;
-      list_.partial_rows += merge.parts * merge.run.count;
-      list_.widest_merge = std::max(list_.widest_merge, merge.run.count);
-    }
-    // A walk was given the number of its part.
+    std::int64_t strips = most_strips;
+    while (strips > least_strips && walks_of(strips) * heads_ < enough_walks) --strips;
+    for (const WalkedTask& task : walked_) add_walks(task, walks_of(task, strips));
+    number_partial_rows();
+  }
+
+  [[nodiscard]] static std::int64_t walks_of(const WalkedTask& task, std::int64_t strips) {
+    return std::max<std::int64_t>(1, (slots_of(task.rows) + strips - 1) / strips);
+  }
+  [[nodiscard]] std::int64_t walks_of(std::int64_t strips) const {
+    std::int64_t count = 0;
+    for (const WalkedTask& task : walked_) count += walks_of(task, strips);
+    return count;
+  }
+
+  /// Wide rows that one walk has all keys of are finished by it; walks of others have been given
+  /// the number of their part.
+  void number_partial_rows() {
     for (std::size_t i = 0; i < list_.walks.size(); ++i) {
       WorkWalk& walk = list_.walks[i];
-      if (merge_of_[i] < 0) continue;
-      walk.first_slot = list_.merges[static_cast<std::size_t>(merge_of_[i])].first_slot +
-                        walk.first_slot * walk.wide.count;
+      const std::int32_t number = merge_of_[i];
+      if (number < 0) continue;
+      WorkMerge& merge = list_.merges[static_cast<std::size_t>(number)];
+      if (merge.parts == 1) {
+        walk.first_slot = -1;
+        continue;
+      }
+      // The first part is of the first walk.
+      if (walk.first_slot == 0) {
+        merge.first_slot = list_.partial_rows;
+        list_.partial_rows += merge.parts * merge.run.count;
+        list_.widest_merge = std::max(list_.widest_merge, merge.run.count);
+      }
+      walk.first_slot = merge.first_slot + walk.first_slot * walk.wide.count;
     }
+    std::erase_if(list_.merges, [](const WorkMerge& merge) { return merge.parts == 1; });
   }
 
   void add_walks(const WalkedTask& task, std::int64_t count) {
@@ -208,8 +226,8 @@ class Walking {
     list_.neighbours.push_back({task.keys.begin, task.keys.size(), 0});
     for (std::int64_t i = 0; i < count; ++i) {
       const auto first = static_cast<std::int32_t>(i * strips / count) * strip_tokens;
-      const auto last = std::min(
-          static_cast<std::int32_t>((i + 1) * strips / count) * strip_tokens, task.rows.count);
+      const auto last = std::min(static_cast<std::int32_t>((i + 1) * strips / count) * strip_tokens,
+                                 task.rows.count);
       WorkWalk walk{.rows = part_of(task.rows, first, last - first),
                     .keys_begin = task.keys.begin,
                     .keys_end = task.keys.end,

@@ -2,8 +2,6 @@
 //
 // Walks and their rest compute each allowed pair once, and what the kernel relies on is so. The
 // checks read the lists as kernels/cuda/walk_list.h says, and share no code with what makes them.
-#include "kernels/cuda/walk_list.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +9,7 @@
 
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/compile_plan.h"
+#include "kernels/cuda/walk_list.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/cuda_work/list_checks.h"
 #include "tests/kernels/plans.h"
@@ -107,13 +106,14 @@ AssertionResult is_sound(const WalkList& list, const WorkWalk& walk) {
 AssertionResult leaves_all_parts(const WalkList& list) {
   std::set<std::int32_t> left;
   for (const WorkWalk& walk : list.walks) {
+    if (walk.first_slot < 0) continue;
     for (std::int32_t row = 0; row < walk.wide.count; ++row) {
       if (!left.insert(walk.first_slot + row).second) return AssertionFailure() << "left twice";
     }
   }
   std::int32_t expected = 0;
   for (const cuda::WorkMerge& merge : list.merges) {
-    if (merge.first_slot != expected || merge.parts < 1 || merge.run.count > list.widest_merge) {
+    if (merge.first_slot != expected || merge.parts < 2 || merge.run.count > list.widest_merge) {
       return AssertionFailure() << "a merge out of place";
     }
     expected += merge.parts * merge.run.count;
@@ -131,6 +131,8 @@ AssertionResult writes_all_rows(const WalkList& list) {
   const auto write = [&](std::int32_t token) { ++written.at(static_cast<std::size_t>(token)); };
   for (const WorkWalk& walk : list.walks) {
     for (std::int32_t row = walk.rows.begin; row < end_of(walk.rows); ++row) write(row);
+    if (walk.first_slot >= 0) continue;
+    for (std::int32_t row = walk.wide.begin; row < end_of(walk.wide); ++row) write(row);
   }
   for (const cuda::WorkMerge& merge : list.merges) {
     for (std::int32_t row = merge.run.begin; row < end_of(merge.run); ++row) write(row);
@@ -199,15 +201,23 @@ WalkList walks_of(const std::string& pattern, std::int64_t window, const Sequenc
   return list.value_or(WalkList{});
 }
 
-TEST(SparsePassages, AreWalkedWhole_WithClsAsWideRow) {
+TEST(SparsePassages, AreWalkedWhole_AndFinishCls) {
   const SequenceLayout passages = SequenceLayout::uniform(100, {.query = 11, .documents = {162}});
   const WalkList list = walks_of("sparse", 4, passages);
   EXPECT_FALSE(list.shape.far || list.shape.many);
   EXPECT_TRUE(list.rest.units.empty());
-  // A document's 11 strips are three walks; the query's rows are one.
-  EXPECT_EQ(list.walks.size(), 400U);
-  EXPECT_EQ(list.merges.size(), 100U);
-  EXPECT_EQ(list.partial_rows, 300);
+  // A document's 11 strips are a walk, and the query's rows are one.
+  EXPECT_EQ(list.walks.size(), 200U);
+  EXPECT_EQ(list.merges.size(), 0U);
+  EXPECT_EQ(list.partial_rows, 0);
+}
+
+TEST(SparsePassage, IsWalkedInParts_ForTheMachineToBeFilled) {
+  const WalkList list =
+      walks_of("sparse", 4, SequenceLayout::uniform(1, {.query = 11, .documents = {162}}));
+  EXPECT_EQ(list.walks.size(), 4U);
+  EXPECT_EQ(list.merges.at(0).parts, 3);
+  EXPECT_EQ(list.partial_rows, 3);
 }
 
 TEST(SparseDocuments, AreWalkedInStretchesOf256Rows) {
