@@ -55,9 +55,34 @@ TEST_P(CudaKernels, AreRightOnEveryPatternForwardAndBackward) {
   }
 }
 
+TEST_P(CudaKernels, AreRightOnNarrowWindows) {
+  for (AttentionCase& problem : cases_of_narrow_windows(std::get<1>(GetParam()))) {
+    expect_right(subject(), problem);
+  }
+}
+
+TEST_P(CudaKernels, ConfineNaNToTheRowsThatSeeIt) {
+  AttentionCase problem = small_case();
+  for (const int window : {4, 16}) {
+    problem.window = Window::of(window);
+    // [CLS], the query, the document's start, a place between two warps, its end; the next item.
+    expect_confined(subject(), problem, {0, 3, 6, 70, 88, 89, 100});
+  }
+}
+
 TEST_P(CudaKernels, GiveTheSameBitsWhenACallIsRepeated) {
   const AttentionCase problem = small_case();
   expect_same_bits(subject(), problem.plan(), problem.inputs(), {1, 2}, problem.text());
+}
+
+/// Enough blocks for several to run on each multiprocessor, and [CLS] in parts.
+TEST_P(CudaKernels, GiveTheSameBitsOnManyLongDocuments) {
+  AttentionCase problem = small_case();
+  problem.layout = SequenceLayout::uniform(8, {.query = 11, .documents = {700}});
+  problem.heads = 12;
+  expect_same_bits(subject(), problem.plan(), problem.inputs(), {1, 2}, problem.text());
+  problem.heads = 1;
+  expect_right(subject(), problem);
 }
 
 }  // namespace
