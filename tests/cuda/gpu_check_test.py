@@ -76,7 +76,7 @@ class GpuCheck(unittest.TestCase):
             (self.bin / name).write_text(FAKE)
             (self.bin / name).chmod(0o755)
         self.environment = dict(os.environ, PATH=f"{self.bin}:/usr/bin:/bin", FAKE_FOLDER=str(self.folder),
-                                FAKE_SUITES=" ".join(gpu_check.CUDA_SUITES + gpu_check.CPU_SUITES))
+                                FAKE_SUITES=" ".join(gpu_check.ALL_SUITES))
 
     def without_gpu(self):
         (self.bin / "nvidia-smi").unlink()
@@ -176,11 +176,11 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual((self.folder / "out/kernels-cuda.csv").read_text().strip(), "table of kernels-cuda")
 
     def test_a_suite_that_is_not_built_is_named(self):
-        self.environment["FAKE_SUITES"] = "cuda_devices_test cuda_kernels_test kernels_test"
+        self.environment["FAKE_SUITES"] = "cuda_kernels_test kernels_test"
         check = self.check()
         with contextlib.redirect_stdout(io.StringIO()):
             check.run()
-        self.assertIn("not built: cuda_conformance_test", check.outcomes["cuda-suites"].remark)
+        self.assertIn("not built: cuda_devices_test", check.outcomes["cuda-suites"].remark)
 
     def test_a_part_is_its_steps_alone(self):
         names = [{step.name for step in gpu_check.steps(self.check(parts=(part,)))} for part in gpu_check.PARTS]
