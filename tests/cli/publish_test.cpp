@@ -64,6 +64,16 @@ TEST(Publish, WritesEveryOutput_AndTheSameTheNextTime) {
   EXPECT_EQ(files_of(program, "page"), first);
 }
 
+TEST(Publish, ARunMeasuredElsewhereTakesThePlaceOfTheOldOne) {
+  const Program program;
+  make_page(program, "table.md table --format markdown\n");
+  fs::rename(program.path("page/run.attn"), program.path("elsewhere.attn"));
+  static_cast<void>(program.write("page/run.attn", "an older one"));
+  ASSERT_EQ(publish(program, "elsewhere.attn page"), 0) << program.read("err");
+  EXPECT_EQ(program.read("page/run.attn"), program.read("elsewhere.attn"));
+  EXPECT_THAT(program.read("page/table.md"), HasSubstr("| 128 tokens |"));
+}
+
 TEST(Publish, WrongUse_IsOneSentenceAndLeavesTheOldFiles) {
   const Program program;
   make_page(program, "table.md draw\n");
@@ -78,7 +88,8 @@ TEST(Publish, WrongUse_IsOneSentenceAndLeavesTheOldFiles) {
   refused("page", "no command 'draw'");
   refused("nowhere", "no folder nowhere");
   refused("empty", "no run.attn");
-  refused("", "expected [SWEEP] FOLDER");
+  refused("", "expected [SWEEP or FILE.attn] FOLDER");
+  refused("elsewhere.attn page", "no file elsewhere.attn");
   EXPECT_EQ(program.read("page/table.md"), "the old one");
 }
 
