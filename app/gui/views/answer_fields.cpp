@@ -183,7 +183,7 @@ void AnswerFields::add_what_lengths_are_of() {
 }
 
 void AnswerFields::add_field(const QuestionField& about, QWidget* button) {
-  Field field{new QLineEdit, new ProblemLabel(about.name), about.read};
+  Field field{new QLineEdit, new ProblemLabel(this, about.name), about.read};
   field.problem->setObjectName(QLatin1String(about.name) + QStringLiteral("_problem"));
   QLineEdit* edit = field.edit;
   edit->setObjectName(QLatin1String(about.name));

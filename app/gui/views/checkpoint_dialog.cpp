@@ -37,7 +37,7 @@ CheckpointDialog::CheckpointDialog(QWidget* parent)
       document_(new QPlainTextEdit),
       pattern_(new PatternPicker(&patterns_, tr("The checkpoint's own"), tr("Pattern"))),
       progress_(new QProgressBar),
-      problem_(new ProblemLabel("checkpoint_problem")),
+      problem_(new ProblemLabel(this, "checkpoint_problem")),
       compute_(new QPushButton(tr("&Compute"))) {
   setWindowTitle(tr("Open a checkpoint"));
   const QSettings settings;

@@ -32,9 +32,9 @@ ContenderChips::ContenderChips(QWidget* parent)
       add_(new QPushButton),
       more_(new QToolButton),
       reasons_(new QLabel),
-      problem_(new ProblemLabel("contenders_problem")),
-      kept_(new ProblemLabel("impossible_contenders")),
-      unknown_(new ProblemLabel("implementations_problem")) {
+      problem_(new ProblemLabel(this, "contenders_problem")),
+      kept_(new ProblemLabel(this, "impossible_contenders")),
+      unknown_(new ProblemLabel(this, "implementations_problem")) {
   add_->setObjectName(QStringLiteral("add_pattern"));
   add_->setMenu(new QMenu(add_));
   more_->setObjectName(QStringLiteral("more_contenders"));

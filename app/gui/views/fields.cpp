@@ -12,7 +12,6 @@
 #include <QSignalBlocker>
 #include <QSplitter>
 #include <QTableView>
-#include <QToolButton>
 #include <QToolTip>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -88,18 +87,17 @@ QLabel* reading_label(const char* name) {
   return label;
 }
 
-QToolButton* hint(const QString& text, const char* name) {
-  auto* mark = new QToolButton;
-  mark->setText(QStringLiteral("?"));
-  mark->setObjectName(QLatin1String(name));
-  mark->setAccessibleName(text);
-  mark->setToolTip(text);
-  mark->setAutoRaise(true);
-  mark->setFocusPolicy(Qt::TabFocus);
-  QObject::connect(mark, &QToolButton::clicked, mark, [mark] {
-    QToolTip::showText(mark->mapToGlobal(mark->rect().bottomLeft()), mark->toolTip(), mark);
-  });
-  return mark;
+HintButton::HintButton(QWidget* parent) : QToolButton(parent) {
+  setText(QStringLiteral("?"));
+  setAutoRaise(true);
+  setFocusPolicy(Qt::TabFocus);
+  connect(this, &QToolButton::clicked, this,
+          [this] { QToolTip::showText(mapToGlobal(rect().bottomLeft()), toolTip(), this); });
+}
+
+bool HintButton::event(QEvent* event) {
+  if (event->type() == QEvent::ToolTipChange) setAccessibleName(toolTip());
+  return QToolButton::event(event);
 }
 
 QComboBox* picker(const QString& name, const QString& accessible_name, const QString& tip) {
@@ -211,7 +209,7 @@ void keep_choice(QComboBox& box) {
                    [key](int chosen) { QSettings().setValue(key, chosen); });
 }
 
-ProblemLabel::ProblemLabel(const char* name, QWidget* parent) : QLabel(parent) {
+ProblemLabel::ProblemLabel(QWidget* parent, const char* name) : QLabel(parent) {
   setObjectName(QLatin1String(name));
   setWordWrap(true);
   setTextFormat(Qt::PlainText);

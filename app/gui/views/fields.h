@@ -8,6 +8,7 @@
 #include <QScrollArea>
 #include <QSpinBox>
 #include <QString>
+#include <QToolButton>
 #include <cstdint>
 #include <functional>
 
@@ -18,7 +19,6 @@ class QComboBox;
 class QFormLayout;
 class QSplitter;
 class QTableView;
-class QToolButton;
 
 namespace attnscope::gui {
 
@@ -33,9 +33,16 @@ void let_wheel_pass(QWidget* field);
 void set_up_table(QTableView* table, const char* name, const QString& accessible_name);
 /// Text to read, to select and to copy, over several lines where the room is narrow.
 [[nodiscard]] QLabel* reading_label(const char* name);
-/// A question mark beside a heading, which says what its words mean: under the mouse and when it is
+/// A question mark beside a heading; its tool tip says what the words mean, also when it is
 /// pressed.
-[[nodiscard]] QToolButton* hint(const QString& text, const char* name);
+class HintButton : public QToolButton {
+ public:
+  explicit HintButton(QWidget* parent);
+
+ protected:
+  bool event(QEvent* event) override;
+};
+
 /// A list as wide as its longest entry.
 [[nodiscard]] QComboBox* picker(const QString& name, const QString& accessible_name,
                                 const QString& tip);
@@ -86,7 +93,7 @@ void keep_choice(QComboBox& box);
 class ProblemLabel : public QLabel {
   Q_OBJECT
  public:
-  explicit ProblemLabel(const char* name, QWidget* parent = nullptr);
+  explicit ProblemLabel(QWidget* parent, const char* name = "");
   /// Empty: nothing is wrong.
   void set_problem(const QString& sentence);
 

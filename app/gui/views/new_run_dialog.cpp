@@ -15,6 +15,7 @@
 #include <QStandardItemModel>
 #include <QToolButton>
 #include <QVBoxLayout>
+#include <memory>
 #include <utility>
 
 #include "app/gui/session/sweep_files.h"
@@ -22,6 +23,7 @@
 #include "app/gui/views/contender_chips.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/theme.h"
+#include "app/gui/views/ui_new_run_dialog.h"
 #include "engine/report/table.h"
 
 namespace attnscope::gui {
@@ -29,31 +31,15 @@ namespace {
 
 constexpr QSize size_in_characters(140, 46);
 
-QFormLayout* rows() {
-  auto* form = new QFormLayout;
-  form->setFieldGrowthPolicy(QFormLayout::ExpandingFieldsGrow);
-  form->setRowWrapPolicy(QFormLayout::WrapLongRows);
-  form->setLabelAlignment(Qt::AlignLeft | Qt::AlignTop);
-  form->setHorizontalSpacing(space::margin);
-  return form;
-}
-
 /// The label is the control's, though the control stands above its problem.
 void add_row(QFormLayout& form, const QString& text, QWidget* control, ProblemLabel* problem) {
   auto* column = new QVBoxLayout;
   column->setSpacing(space::hair);
   column->addWidget(control);
-  if (problem) column->addWidget(problem);
+  column->addWidget(problem);
   auto* label = new QLabel(text);
   label->setBuddy(control);
   form.addRow(label, column);
-}
-
-QPushButton* button(const QString& text, const char* name, const QString& tip) {
-  auto* made = new QPushButton(text);
-  made->setObjectName(QLatin1String(name));
-  made->setToolTip(tip);
-  return made;
 }
 
 QString summary_of(const SweepDraft& draft) {
@@ -110,33 +96,9 @@ QLineEdit* line_of(QWidget* control) {
 }  // namespace
 
 NewRunDialog::NewRunDialog(QWidget* parent)
-    : QDialog(parent),
-      file_(new SweepFile(this)),
-      picker_(new QComboBox),
-      save_(button(tr("Save as preset"), "save_preset",
-                   tr("Keep this sweep under its name (Ctrl+Shift+K)"))),
-      edit_file_(
-          button(tr("Edit as file"), "edit_file",
-                 tr("Open the sweep's JSON in your editor; what you save there stands here"))),
-      said_(new QLabel),
-      preset_problem_(new ProblemLabel("preset_problem")),
-      name_(new QLineEdit),
-      contenders_(new ContenderChips),
-      more_(new QToolButton),
-      advanced_(new QWidget),
-      problem_(new ProblemLabel("other_problem")),
-      too_much_(new ProblemLabel("too_much")),
-      estimate_(new QLabel),
-      start_(button(tr("Start run"), "start_run",
-                    tr("Measure this sweep (Return in a field, or Ctrl+Return)"))),
-      close_(button(tr("Close"), "close_new_run", tr("Keep what is filled in (Esc)"))) {
-  setObjectName(QStringLiteral("new_run"));
-  setWindowTitle(tr("New run"));
-  auto* layout = new QVBoxLayout(this);
-  layout->addWidget(build_head());
-  layout->addWidget(build_form(), 1);
-  layout->addWidget(build_foot());
-  start_->setDefault(true);
+    : QDialog(parent), file_(new SweepFile(this)), ui_(std::make_unique<Ui::NewRunDialog>()) {
+  ui_->setupUi(this);
+  build_form();
   auto* go = new QShortcut(this);
   go->setKeys({QKeySequence(tr("Ctrl+Return")), QKeySequence(tr("Ctrl+Enter"))});
   connect(go, &QShortcut::activated, this, &NewRunDialog::start);
@@ -146,90 +108,40 @@ NewRunDialog::NewRunDialog(QWidget* parent)
     if (std::exchange(start_wish_, false)) start();
   });
   connect(&job_, &LatestJob::failed, this, &NewRunDialog::refuse);
+  connect(ui_->preset, &QComboBox::currentIndexChanged, this, &NewRunDialog::load_chosen);
+  connect(ui_->save_preset, &QPushButton::clicked, this, &NewRunDialog::save_preset);
+  connect(ui_->edit_file, &QPushButton::clicked, this, &NewRunDialog::open_file);
+  connect(ui_->sweep_name, &QLineEdit::textEdited, this, &NewRunDialog::form_edited);
+  connect(ui_->contenders, &ContenderChips::edited, this, &NewRunDialog::form_edited);
+  connect(ui_->advanced, &QToolButton::toggled, this, &NewRunDialog::show_advanced);
+  connect(ui_->start_run, &QPushButton::clicked, this, &NewRunDialog::start);
+  connect(ui_->close_new_run, &QPushButton::clicked, this, &QDialog::reject);
   list_presets({});
   load_chosen();
 }
 
-QWidget* NewRunDialog::build_head() {
-  picker_->setObjectName(QStringLiteral("preset"));
-  picker_->setToolTip(tr("Sweeps that ship, and your own"));
-  save_->setShortcut(QKeySequence(tr("Ctrl+Shift+K")));
-  said_->setObjectName(QStringLiteral("preset_saved"));
-  said_->setTextFormat(Qt::PlainText);
-  said_->setWordWrap(true);
-  said_->hide();
-  auto* label = new QLabel(tr("Pre&set"));
-  label->setBuddy(picker_);
-  auto* line = new QHBoxLayout;
-  line->addWidget(label);
-  line->addWidget(
-      hint(tr("A sweep says what a run measures: contenders, each a pattern computed by an "
-              "implementation, and the lengths and windows. A preset is a sweep to begin "
-              "with."),
-           "preset_words"));
-  line->addWidget(picker_, 1);
-  line->addWidget(save_);
-  line->addWidget(edit_file_);
-  auto* head = new QWidget;
-  auto* column = new QVBoxLayout(head);
-  column->addLayout(line);
-  column->addWidget(said_);
-  column->addWidget(preset_problem_);
-  connect(picker_, &QComboBox::currentIndexChanged, this, &NewRunDialog::load_chosen);
-  connect(save_, &QPushButton::clicked, this, &NewRunDialog::save_preset);
-  connect(edit_file_, &QPushButton::clicked, this, &NewRunDialog::open_file);
-  return head;
+NewRunDialog::~NewRunDialog() = default;
+
+ContenderChips* NewRunDialog::contenders() const {
+  return ui_->contenders;
 }
 
-QWidget* NewRunDialog::build_form() {
-  QFormLayout* first = rows();
-  name_->setObjectName(QStringLiteral("sweep_name"));
-  add_row(*first, tr("&Name"), name_, nullptr);
-  first->addRow(new QLabel(tr("Contenders")));
-  first->addRow(contenders_);
-  QFormLayout* others = rows();
-  auto* hint = new QLabel(tr("A list such as 8, 12 makes a field an axis. Empty: the default."));
-  hint->setForegroundRole(QPalette::PlaceholderText);
-  hint->setWordWrap(true);
-  others->addRow(hint);
-  for (const SweepField& field : sweep_fields()) add_field(field.first ? *first : *others, field);
-
-  more_->setObjectName(QStringLiteral("advanced"));
-  more_->setText(tr("Advanced: all other axes (Alt+&M)"));
-  more_->setToolTip(tr("What else a sweep can vary, and when a cell is measured well enough"));
-  more_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
-  more_->setCheckable(true);
-  more_->setAutoRaise(true);
-  more_->setFocusPolicy(Qt::StrongFocus);
-  advanced_->setObjectName(QStringLiteral("advanced_axes"));
-  advanced_->setLayout(others);
-  others->setContentsMargins(space::margin, 0, 0, 0);
-  auto* form = new QWidget;
-  auto* column = new QVBoxLayout(form);
-  column->setContentsMargins(0, space::gap, space::gap, space::gap);
-  column->addLayout(first);
-  column->addWidget(more_);
-  column->addWidget(advanced_);
-  column->addStretch();
+void NewRunDialog::build_form() {
+  for (QFormLayout* form : {ui_->first, ui_->others}) form->setHorizontalSpacing(space::margin);
+  for (const SweepField& field : sweep_fields())
+    add_field(field.first ? *ui_->first : *ui_->others, field);
+  ui_->others->setContentsMargins(space::margin, 0, 0, 0);
+  ui_->column->setContentsMargins(0, space::gap, space::gap, space::gap);
+  ui_->axis_words->setForegroundRole(QPalette::PlaceholderText);
+  for (QWidget* see_through : {ui_->scroll->viewport(), ui_->form})
+    see_through->setAutoFillBackground(false);
   show_advanced(false);
-  connect(name_, &QLineEdit::textEdited, this, &NewRunDialog::form_edited);
-  connect(contenders_, &ContenderChips::edited, this, &NewRunDialog::form_edited);
-  connect(more_, &QToolButton::toggled, this, &NewRunDialog::show_advanced);
-
-  auto* scroll = new QScrollArea;
-  scroll->setWidget(form);
-  scroll->setWidgetResizable(true);
-  scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setFocusPolicy(Qt::NoFocus);
-  scroll->viewport()->setAutoFillBackground(false);
-  form->setAutoFillBackground(false);
-  return scroll;
 }
 
 void NewRunDialog::add_field(QFormLayout& form, const SweepField& field) {
   const QString name = QString(field.key).replace(QLatin1Char('.'), QLatin1Char('_'));
   Field& made = fields_[field.key];
-  made.problem = new ProblemLabel(qPrintable(name + QStringLiteral("_problem")));
+  made.problem = new ProblemLabel(this, qPrintable(name + QStringLiteral("_problem")));
   const bool of_devices = field.key == QLatin1String("device");
   if (of_devices || !field.choices.isEmpty()) {
     auto* box = new QComboBox;
@@ -259,27 +171,6 @@ void NewRunDialog::add_field(QFormLayout& form, const SweepField& field) {
   add_row(form, field.name, made.control, made.problem);
 }
 
-QWidget* NewRunDialog::build_foot() {
-  estimate_->setObjectName(QStringLiteral("estimate"));
-  estimate_->setTextFormat(Qt::PlainText);
-  estimate_->setWordWrap(true);
-  estimate_->setToolTip(
-      tr("On a busy machine, measuring takes up to twice that. Starting workers, making inputs and "
-         "checking results come on top. The memory is that of the contender that needs most."));
-  auto* line = new QHBoxLayout;
-  line->addWidget(estimate_, 1);
-  line->addWidget(close_, 0, Qt::AlignBottom);
-  line->addWidget(start_, 0, Qt::AlignBottom);
-  auto* foot = new QWidget;
-  auto* column = new QVBoxLayout(foot);
-  column->addWidget(problem_);
-  column->addWidget(too_much_);
-  column->addLayout(line);
-  connect(start_, &QPushButton::clicked, this, &NewRunDialog::start);
-  connect(close_, &QPushButton::clicked, this, &QDialog::reject);
-  return foot;
-}
-
 // From a field of text; on a chip or in a list, whoever presses Return means that.
 void NewRunDialog::keyPressEvent(QKeyEvent* event) {
   const bool is_return = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
@@ -297,69 +188,70 @@ void NewRunDialog::open() {
   show();
   raise();
   activateWindow();
-  picker_->setFocus(Qt::OtherFocusReason);
+  ui_->preset->setFocus(Qt::OtherFocusReason);
 }
 
 void NewRunDialog::list_presets(const QString& chosen) {
-  const QSignalBlocker quiet(picker_);
+  const QSignalBlocker quiet(ui_->preset);
   presets_ = built_in_sweeps();
   const auto shipped = static_cast<int>(presets_.size());
   for (NamedSweep& own : own_presets()) presets_.push_back(std::move(own));
-  picker_->clear();
+  ui_->preset->clear();
   for (int i = 0; i < static_cast<int>(presets_.size()); ++i) {
-    if (i == shipped) picker_->insertSeparator(i);
+    if (i == shipped) ui_->preset->insertSeparator(i);
     const NamedSweep& preset = presets_[static_cast<std::size_t>(i)];
-    picker_->addItem(words(preset.name), i);
-    picker_->setItemData(picker_->count() - 1, summary_of(draft_of(preset)), Qt::ToolTipRole);
+    ui_->preset->addItem(words(preset.name), i);
+    ui_->preset->setItemData(ui_->preset->count() - 1, summary_of(draft_of(preset)),
+                             Qt::ToolTipRole);
   }
-  picker_->addItem(tr("Custom"));
-  const int place = chosen.isEmpty() ? 0 : picker_->findText(chosen);
-  picker_->setCurrentIndex(place >= 0 ? place : picker_->count() - 1);
+  ui_->preset->addItem(tr("Custom"));
+  const int place = chosen.isEmpty() ? 0 : ui_->preset->findText(chosen);
+  ui_->preset->setCurrentIndex(place >= 0 ? place : ui_->preset->count() - 1);
 }
 
 void NewRunDialog::choose_preset(const QString& name) {
-  const int place = picker_->findText(name);
+  const int place = ui_->preset->findText(name);
   if (place < 0) return;
-  if (place == picker_->currentIndex()) return load_chosen();
-  picker_->setCurrentIndex(place);
+  if (place == ui_->preset->currentIndex()) return load_chosen();
+  ui_->preset->setCurrentIndex(place);
 }
 
 void NewRunDialog::load_chosen() {
-  if (picker_->currentData().isValid())
-    load(presets_[static_cast<std::size_t>(picker_->currentData().toInt())]);
+  if (ui_->preset->currentData().isValid())
+    load(presets_[static_cast<std::size_t>(ui_->preset->currentData().toInt())]);
 }
 
 void NewRunDialog::load(const NamedSweep& preset) {
   set_draft(draft_of(preset));
   from_file_ = false;
   say({});
-  problem_->set_problem({});
+  ui_->other_problem->set_problem({});
   check_later([draft = draft()] { return check(draft); });
 }
 
 void NewRunDialog::choose_custom() {
-  const QSignalBlocker quiet(picker_);
-  picker_->setCurrentIndex(picker_->count() - 1);
+  const QSignalBlocker quiet(ui_->preset);
+  ui_->preset->setCurrentIndex(ui_->preset->count() - 1);
   about_to_replace_.clear();
   say({});
 }
 
 void NewRunDialog::say(const QString& sentence) {
-  said_->setText(sentence);
-  said_->setVisible(!sentence.isEmpty());
-  preset_problem_->set_problem({});
+  ui_->preset_saved->setText(sentence);
+  ui_->preset_saved->setVisible(!sentence.isEmpty());
+  ui_->preset_problem->set_problem({});
 }
 
 void NewRunDialog::save_preset() {
-  const QString name = name_->text().trimmed();
+  const QString name = ui_->sweep_name->text().trimmed();
   say({});
   if (is_own_preset(name) && std::exchange(about_to_replace_, name) != name) {
-    return preset_problem_->set_problem(
+    return ui_->preset_problem->set_problem(
         tr("You have a preset %1: save again to replace it, or give another name.").arg(name));
   }
   about_to_replace_.clear();
   const Result<QString> saved = save_own_preset(name, checked_.sweep_text);
-  preset_problem_->set_problem(saved ? QString() : words(saved.error().message));
+  ui_->preset_problem->set_problem(saved ? QString() : words(saved.error().message));
   if (!saved) return;
   list_presets(name);
   say(tr("Kept as %1.").arg(*saved));
@@ -368,7 +260,7 @@ void NewRunDialog::save_preset() {
 void NewRunDialog::open_file() {
   say(tr("What you save in %1 stands here.").arg(file_->path()));
   // What a person wrote and mistyped stays theirs.
-  preset_problem_->set_problem(
+  ui_->preset_problem->set_problem(
       file_->open(checked_.ok() && !file_is_wrong_ ? checked_.sweep_text : std::string()));
 }
 
@@ -395,7 +287,7 @@ void NewRunDialog::refuse(const QString& sentence) {
 void NewRunDialog::file_unreadable(const QString& sentence) {
   refuse(sentence);
   file_is_wrong_ = QFileInfo(file_->path()).isFile();
-  edit_file_->setEnabled(true);
+  ui_->edit_file->setEnabled(true);
 }
 
 void NewRunDialog::set_device(const QString& kind) {
@@ -407,7 +299,7 @@ void NewRunDialog::set_device(const QString& kind) {
 
 void NewRunDialog::set_implementations(const QList<ListedImplementation>& implementations,
                                        const QString& problem) {
-  contenders_->set_implementations(implementations, problem);
+  ui_->contenders->set_implementations(implementations, problem);
   if (is_checked()) show_checked(checked_);
 }
 
@@ -431,20 +323,20 @@ void NewRunDialog::set_forecast(const Forecast& forecast) {
   for (const auto& [pair, foreseen] : forecast.pairs) {
     if (!foreseen.reason.isEmpty()) reasons.emplace(pair, foreseen.reason);
   }
-  contenders_->set_impossible(std::move(reasons));
+  ui_->contenders->set_impossible(std::move(reasons));
   show_estimate();
 }
 
 void NewRunDialog::show_advanced(bool shown) {
-  more_->setChecked(shown);
-  more_->setArrowType(shown ? Qt::DownArrow : Qt::RightArrow);
-  advanced_->setVisible(shown);
+  ui_->advanced->setChecked(shown);
+  ui_->advanced->setArrowType(shown ? Qt::DownArrow : Qt::RightArrow);
+  ui_->advanced_axes->setVisible(shown);
 }
 
 void NewRunDialog::set_draft(const SweepDraft& draft) {
   base_text_ = draft.base_text;
-  name_->setText(draft.name);
-  contenders_->set_checked(draft.contenders);
+  ui_->sweep_name->setText(draft.name);
+  ui_->contenders->set_checked(draft.contenders);
   for (const auto& [key, text] : draft.fields) {
     QWidget* control = fields_.at(key).control;
     if (auto* box = qobject_cast<QComboBox*>(control)) box->setCurrentIndex(-1);
@@ -459,8 +351,8 @@ void NewRunDialog::set_draft(const SweepDraft& draft) {
 
 SweepDraft NewRunDialog::draft() const {
   SweepDraft draft{.base_text = base_text_,
-                   .name = name_->text().trimmed(),
-                   .contenders = contenders_->checked(),
+                   .name = ui_->sweep_name->text().trimmed(),
+                   .contenders = ui_->contenders->checked(),
                    .fields = {}};
   for (const auto& [key, field] : fields_) {
     const QLineEdit* line = line_of(field.control);
@@ -472,13 +364,14 @@ SweepDraft NewRunDialog::draft() const {
 
 void NewRunDialog::name_contenders() {
   const QLineEdit* operation = line_of(fields_.at(QStringLiteral("operation")).control);
-  contenders_->show_models(operation->text().trimmed() == QLatin1String("model"));
+  ui_->contenders->show_models(operation->text().trimmed() == QLatin1String("model"));
 }
 
 void NewRunDialog::form_edited() {
   from_file_ = false;
-  const QVariant preset = picker_->currentData();
-  if (preset.isValid() && name_->text() == picker_->currentText()) name_->setText(tr("custom"));
+  const QVariant preset = ui_->preset->currentData();
+  if (preset.isValid() && ui_->sweep_name->text() == ui_->preset->currentText())
+    ui_->sweep_name->setText(tr("custom"));
   choose_custom();
   name_contenders();
   check_later([draft = draft()] { return check(draft); });
@@ -500,7 +393,7 @@ void NewRunDialog::check_later(std::function<CheckedDraft()> work) {
 
 void NewRunDialog::show_checked(CheckedDraft checked) {
   checked_ = std::move(checked);
-  if (const QString unknown = contenders_->problem(); !unknown.isEmpty())
+  if (const QString unknown = ui_->contenders->problem(); !unknown.isEmpty())
     checked_.problems.try_emplace(QStringLiteral("contenders"), unknown);
   const bool ok = checked_.ok();
   bool behind = false;
@@ -514,10 +407,12 @@ void NewRunDialog::show_checked(CheckedDraft checked) {
     behind = behind || (!field.first && !problem.isEmpty());
   }
   if (behind) show_advanced(true);
-  contenders_->set_problem(problem_of(QStringLiteral("contenders")));
-  problem_->set_problem(problem_of({}));
-  if (ok && from_file_)
-    set_draft(draft_of({.name = name_->text().toStdString(), .text = checked_.sweep_text}));
+  ui_->contenders->set_problem(problem_of(QStringLiteral("contenders")));
+  ui_->other_problem->set_problem(problem_of({}));
+  if (ok && from_file_) {
+    const std::string name = ui_->sweep_name->text().toStdString();
+    set_draft(draft_of({.name = name, .text = checked_.sweep_text}));
+  }
   if (from_file_) {
     file_is_wrong_ = !ok;
   } else if (ok && file_is_wrong_) {
@@ -526,8 +421,8 @@ void NewRunDialog::show_checked(CheckedDraft checked) {
   } else if (ok) {
     file_->follow(checked_.sweep_text);
   }
-  for (QPushButton* each : {start_, save_}) each->setEnabled(ok);
-  edit_file_->setEnabled(ok || from_file_);
+  for (QPushButton* each : {ui_->start_run, ui_->save_preset}) each->setEnabled(ok);
+  ui_->edit_file->setEnabled(ok || from_file_);
   show_estimate();
   if (ok) Q_EMIT forecast_wanted(checked_.sweep_text);
 }
@@ -548,9 +443,9 @@ void NewRunDialog::hideEvent(QHideEvent* event) {
 }
 
 void NewRunDialog::show_estimate() {
-  too_much_->set_problem({});
-  if (!checked_.ok()) return estimate_->clear();
-  const Need need = foreseeing_ ? Need() : need_of(forecast_, contenders_->checked());
+  ui_->too_much->set_problem({});
+  if (!checked_.ok()) return ui_->estimate->clear();
+  const Need need = foreseeing_ ? Need() : need_of(forecast_, ui_->contenders->checked());
   QStringList parts{
       counted(checked_.heats, tr("heat"), tr("heats")),
       counted(checked_.cells, tr("cell"), tr("cells")),
@@ -565,9 +460,9 @@ void NewRunDialog::show_estimate() {
   if (!memory.isEmpty()) parts.append(memory);
   if (!foreseeing_ && !forecast_.problem.isEmpty())
     parts.append(tr("what is possible is not known: %1").arg(forecast_.problem));
-  estimate_->setText(parts.join(QStringLiteral(" · ")));
+  ui_->estimate->setText(parts.join(QStringLiteral(" · ")));
   if (forecast_.free_bytes && need.bytes > *forecast_.free_bytes) {
-    too_much_->set_problem(
+    ui_->too_much->set_problem(
         tr("%1 needs %2 at %3 tokens, and %4 is free: what does not fit is not measured (oom).")
             .arg(need.whose, words(report::format_bytes(need.bytes)))
             .arg(forecast_.largest_tokens)

@@ -8,6 +8,7 @@
 #include <QDialog>
 #include <functional>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "app/gui/background/latest_job.h"
@@ -15,22 +16,21 @@
 #include "app/gui/session/sweep_files.h"
 #include "app/gui/session/worker_questions.h"
 
-class QComboBox;
 class QFormLayout;
-class QLabel;
-class QLineEdit;
-class QPushButton;
-class QToolButton;
 
 namespace attnscope::gui {
 
 class ContenderChips;
 class ProblemLabel;
+namespace Ui {
+class NewRunDialog;
+}
 
 class NewRunDialog : public QDialog {
   Q_OBJECT
  public:
   explicit NewRunDialog(QWidget* parent = nullptr);
+  ~NewRunDialog() override;
 
   /// Beside the window, which stays alive.
   void open() override;
@@ -54,7 +54,7 @@ class NewRunDialog : public QDialog {
   /// What the last edit is has been found out.
   [[nodiscard]] bool is_checked() const { return !job_.is_busy(); }
   [[nodiscard]] const CheckedDraft& checked() const { return checked_; }
-  [[nodiscard]] ContenderChips* contenders() const { return contenders_; }
+  [[nodiscard]] ContenderChips* contenders() const;
 
  Q_SIGNALS:
   void start_asked(const std::string& sweep_text);
@@ -71,9 +71,7 @@ class NewRunDialog : public QDialog {
     QWidget* control = nullptr;
     ProblemLabel* problem = nullptr;
   };
-  QWidget* build_head();
-  QWidget* build_form();
-  QWidget* build_foot();
+  void build_form();
   void add_field(QFormLayout& form, const SweepField& field);
 
   void list_presets(const QString& chosen);
@@ -109,19 +107,8 @@ class NewRunDialog : public QDialog {
   bool file_is_wrong_ = false;  // what it holds is no sweep
   bool start_wish_ = false;     // once it is checked
 
-  QComboBox* picker_;
-  QPushButton *save_, *edit_file_;
-  QLabel* said_;
-  ProblemLabel* preset_problem_;
-  QLineEdit* name_;
-  ContenderChips* contenders_;
-  QToolButton* more_;
-  QWidget* advanced_;
+  std::unique_ptr<Ui::NewRunDialog> ui_;
   std::map<QString, Field> fields_;
-  ProblemLabel* problem_;
-  ProblemLabel* too_much_;  // for this machine's memory
-  QLabel* estimate_;
-  QPushButton *start_, *close_;
   LatestJob job_;  // last, so that it has ended before anything else goes
 };
 

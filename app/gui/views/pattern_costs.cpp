@@ -72,7 +72,7 @@ QVariant CostsModel::data(const QModelIndex& index, int role) const {
 PatternCosts::PatternCosts(QWidget* parent)
     : QWidget(parent),
       table_(new QTableView),
-      problem_(new ProblemLabel("costs_problem")),
+      problem_(new ProblemLabel(this, "costs_problem")),
       note_(plain_label("costs_note")),
       run_note_(plain_label("new_run_note")),
       run_(new QPushButton) {

@@ -66,8 +66,8 @@ PatternPanel::PatternPanel(PatternEditor& editor, QWidget* parent)
     : QWidget(parent),
       editor_(editor),
       list_(new QListView),
-      list_problem_(new ProblemLabel("open_problem")),
-      matrix_problem_(new ProblemLabel("matrix_problem")),
+      list_problem_(new ProblemLabel(this, "open_problem")),
+      matrix_problem_(new ProblemLabel(this, "matrix_problem")),
       save_(text_button(tr("&Save"), tr("Save the pattern (Ctrl+S)"), "save_pattern")),
       matrix_(new PatternMatrix(editor)),
       window_slider_(new QSlider(Qt::Horizontal)),
@@ -246,7 +246,7 @@ void PatternPanel::build_lengths(QVBoxLayout* layout) {
   count_ = add_number(form, tr("Docume&nts"), tr("Documents beside one query: more are list-wise"),
                       "document_count", {1, most_documents}, alike,
                       [this] { return std::ssize(editor_.item().documents); });
-  auto* problem = new ProblemLabel("documents_problem");
+  auto* problem = new ProblemLabel(this, "documents_problem");
   const auto shown = [this] {
     return documents_are_alike() ? QString() : lengths_text(editor_.item().documents);
   };
@@ -275,7 +275,7 @@ void PatternPanel::build_sentences(QVBoxLayout* layout) {
       {1, most_tokens}, [this](int tokens) { editor_.set_sentences_every(tokens); },
       [this] { return editor_.pattern().sentence_every; });
   stride_->setSuffix(tr(" tokens"));
-  auto* problem = new ProblemLabel("sentences_problem");
+  auto* problem = new ProblemLabel(this, "sentences_problem");
   const auto enter = [this](const QString& text) -> Status {
     const auto starts = parse_offsets(text);
     if (!starts) return tl::unexpected(starts.error());
@@ -346,7 +346,7 @@ void PatternPanel::build_own(QVBoxLayout* layout) {
     }
   });
 
-  auto* problem = new ProblemLabel("name_problem");
+  auto* problem = new ProblemLabel(this, "name_problem");
   add_text(
       add_form(layout), tr("N&ame"), tr("As contenders write it: letters, digits, - and _ (Enter)"),
       "pattern_name", [this] { return words(editor_.pattern().name); },

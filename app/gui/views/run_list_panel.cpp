@@ -304,15 +304,16 @@ QLayout* RunListPanel::build_head() {
   more_->setToolTip(tr("What can be done with the chosen runs (Ctrl+M)"));
   connect(more_, &QToolButton::clicked, this, &RunListPanel::show_more);
   more_->setFocusPolicy(Qt::StrongFocus);
-  auto* what =
-      hint(tr("Run: one measurement of a sweep on this machine, kept until you delete it.\n"
-              "Sweep: which patterns and implementations are measured, and at which lengths "
-              "and windows.\n"
-              "Heat: one point of a sweep, such as one length, at which all contenders are "
-              "measured in turn.\n"
-              "Tags: your own words for runs; pressed, they narrow the list to runs that "
-              "have them."),
-           "run_list_words");
+  auto* what = new HintButton(this);
+  what->setObjectName(QStringLiteral("run_list_words"));
+  what->setToolTip(
+      tr("Run: one measurement of a sweep on this machine, kept until you delete it.\n"
+         "Sweep: which patterns and implementations are measured, and at which "
+         "lengths and windows.\n"
+         "Heat: one point of a sweep, such as one length, at which all contenders "
+         "are measured in turn.\n"
+         "Tags: your own words for runs; pressed, they narrow the list to runs "
+         "that have them."));
   tags_->setAccessibleName(tr("Tags"));
   tags_->setFrameShape(QFrame::NoFrame);
   tags_->setFocusPolicy(Qt::NoFocus);

@@ -55,7 +55,7 @@ RunNotes::RunNotes(const StoreThread& store)
     : store_(store),
       tags_(new QLineEdit),
       note_(new NoteField),
-      length_(new ProblemLabel("note_length")) {
+      length_(new ProblemLabel(this, "note_length")) {
   tags_->setObjectName(QStringLiteral("run_tags"));
   tags_->setAccessibleName(tr("Tags, parted by spaces"));
   tags_->setMaxLength(longest_tags);
