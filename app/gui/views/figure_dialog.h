@@ -17,28 +17,26 @@
 
 #include "app/gui/charts/printable.h"
 
-class QCheckBox;
-class QComboBox;
-class QDoubleSpinBox;
-class QLabel;
-class QLineEdit;
 class QPushButton;
-class QSpinBox;
 
 namespace attnscope::charts {
 class RunChart;
 }
 
 namespace attnscope::gui {
+namespace Ui {
+class FigureDialog;
+}
 
 /// A page as it will be printed, as large as the room allows. It is laid out and painted on a
 /// thread of the pool: a mask of a million tokens takes its time, and the window shall not wait.
 class PagePreview : public QWidget {
   Q_OBJECT
  public:
-  explicit PagePreview(std::shared_ptr<const charts::Printable> what, QWidget* parent = nullptr);
+  explicit PagePreview(QWidget* parent);
 
-  void show_page(const charts::FigureOptions& options, bool vectors);
+  void show_page(std::shared_ptr<const charts::Printable> what,
+                 const charts::FigureOptions& options, bool vectors);
   /// Null until the first page is painted, and after one that cannot be laid out.
   [[nodiscard]] const QImage& image() const { return image_; }
   [[nodiscard]] QSize sizeHint() const override;
@@ -53,13 +51,13 @@ class PagePreview : public QWidget {
 
  private:
   struct Wish {
+    std::shared_ptr<const charts::Printable> what;
     charts::FigureOptions options;
     bool vectors = true;
   };
   void begin();
   void take(const QImage& image, QSizeF page_mm, const QString& problem);
 
-  std::shared_ptr<const charts::Printable> what_;
   std::optional<Wish> wish_;  // the newest
   bool stale_ = false;        // it is newer than what is being painted
   bool busy_ = false;
@@ -73,10 +71,11 @@ class FigureDialog : public QDialog {
   /// `stem`: the suggested file name without its extension.
   FigureDialog(charts::Printable what, charts::FigureOptions shown, const QString& stem,
                QWidget* parent = nullptr);
+  ~FigureDialog() override;
 
   [[nodiscard]] charts::FigureOptions options() const;
   [[nodiscard]] QString file() const;
-  [[nodiscard]] const PagePreview* preview() const { return preview_; }
+  [[nodiscard]] const PagePreview* preview() const;
   /// The sentence under the choices: the page's size, or what is wrong.
   [[nodiscard]] QString message() const;
 
@@ -92,8 +91,7 @@ class FigureDialog : public QDialog {
   void done(int result) override;
 
  private:
-  [[nodiscard]] QWidget* build_form(const QString& stem);
-  [[nodiscard]] QWidget* build_size();
+  void build(const QString& stem);
   /// Of what is kept from one dialog to the next: its setting, and the property that holds it.
   struct Kept {
     const char* key;
@@ -114,22 +112,8 @@ class FigureDialog : public QDialog {
 
   std::shared_ptr<const charts::Printable> what_;
   charts::FigureOptions shown_;
-  QComboBox* venue_;
-  QDoubleSpinBox* width_;
-  QCheckBox* own_height_;
-  QDoubleSpinBox* height_;
-  QDoubleSpinBox* font_;
-  QCheckBox* title_;
-  QCheckBox* caption_;
-  QCheckBox* part_;
-  QComboBox* format_;
-  QSpinBox* dpi_;
-  QCheckBox* csv_;
-  QCheckBox* tex_;
-  QLineEdit* file_;
-  QLabel* message_;
-  QPushButton* write_;
-  PagePreview* preview_;
+  std::unique_ptr<Ui::FigureDialog> ui_;
+  QPushButton* write_ = nullptr;
   bool writing_ = false;
   bool failed_ = false;  // the message says why nothing was written
 };
