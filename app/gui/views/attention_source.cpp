@@ -4,7 +4,6 @@
 #include <QAction>
 #include <QComboBox>
 #include <QFileInfo>
-#include <QFormLayout>
 #include <QLabel>
 #include <QMenu>
 #include <QToolButton>
@@ -16,21 +15,17 @@
 #include "app/gui/views/fields.h"
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/head_grid.h"
-#include "app/gui/views/theme.h"
+#include "app/gui/views/ui_attention_source.h"
 
 namespace attnscope::gui {
 
-PatternPicker::PatternPicker(PatternListModel* patterns, const QString& no_choice,
-                             const QString& name, QWidget* parent)
+PatternPicker::PatternPicker(QWidget* parent)
     : QWidget(parent),
-      patterns_(patterns),
-      box_(picker(QStringLiteral("pattern"), name, {})),
-      window_(new WindowBox) {
+      box_(picker(QStringLiteral("pattern"), {}, {})),
+      window_(new WindowBox(this)) {
   box_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   box_->setMinimumContentsLength(8);
-  box_->addItem(no_choice);
   window_->setObjectName(QStringLiteral("window"));
-  window_->setAccessibleName(tr("Window of %1").arg(name));
   window_->setToolTip(tr("w: tokens to each side that a token sees, any number or inf"));
   window_->setPrefix(QStringLiteral("w = "));
   window_->set_window(Window::of(4));  // the paper's
@@ -38,10 +33,18 @@ PatternPicker::PatternPicker(PatternListModel* patterns, const QString& no_choic
   layout->addWidget(box_);
   layout->addWidget(window_);
   setFocusProxy(box_);
-  fill();
-  connect(patterns_, &QAbstractItemModel::rowsInserted, this, &PatternPicker::fill);
   connect(box_, &QComboBox::activated, this, &PatternPicker::entry_chosen);
   connect(window_, &QSpinBox::valueChanged, this, &PatternPicker::changed);
+}
+
+void PatternPicker::offer(PatternListModel* patterns, const QString& no_choice) {
+  patterns_ = patterns;
+  box_->setAccessibleName(accessibleName());
+  window_->setAccessibleName(tr("Window of %1").arg(accessibleName()));
+  box_->addItem(no_choice);
+  box_->setCurrentIndex(0);
+  fill();
+  connect(patterns_, &QAbstractItemModel::rowsInserted, this, &PatternPicker::fill);
 }
 
 void PatternPicker::fill() {
@@ -119,82 +122,60 @@ void PatternPicker::ask_for_pattern() {
 }
 
 AttentionSource::AttentionSource(AttentionSession* session, QAction* checkpoint, QWidget* parent)
-    : QWidget(parent),
-      session_(session),
-      model_(plain_label("dump_model")),
-      note_(plain_label("dump_note")),
-      open_(new QToolButton),
-      first_(new PatternPicker(&patterns_, tr("As the model ran"), tr("Pattern A"))),
-      second_(new PatternPicker(&patterns_, tr("None"), tr("Pattern B"))),
-      heads_(new HeadGrid) {
-  set_text(model_, TextSize::heading);
-  for (QLabel* label : {model_, note_}) {
-    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  }
-  auto* from_checkpoint = new QToolButton;
-  from_checkpoint->setObjectName(QStringLiteral("open_checkpoint"));
-  from_checkpoint->setDefaultAction(checkpoint);
-  open_->setObjectName(QStringLiteral("open_dump"));
-  open_->setText(tr("Open dump"));
-  open_->setToolTip(tr("Queries and keys that scripts/attnscope_dump.py wrote (Ctrl+O)"));
-  open_->setPopupMode(QToolButton::InstantPopup);
-  open_->setMenu(new QMenu(open_));
-  connect(open_->menu(), &QMenu::aboutToShow, this, &AttentionSource::fill_menu);
+    : QWidget(parent), session_(session), ui_(std::make_unique<Ui::AttentionSource>()) {
+  ui_->setupUi(this);
+  ui_->first->offer(&patterns_, tr("As the model ran"));
+  ui_->second->offer(&patterns_, tr("None"));
+  explain_fields(*this);
+  ui_->open_checkpoint->setDefaultAction(checkpoint);
+  ui_->open_dump->setMenu(new QMenu(ui_->open_dump));
+  connect(ui_->open_dump->menu(), &QMenu::aboutToShow, this, &AttentionSource::fill_menu);
   fill_menu();
-  for (QToolButton* button : {open_, from_checkpoint}) {
-    button->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-    button->setFocusPolicy(Qt::StrongFocus);
-  }
-  auto* form = new QFormLayout;
-  add_row(form, tr("&A"), first_, tr("The pattern under which the weights are shown"));
-  add_row(form, tr("&B"), second_,
-          tr("A second pattern: the same scores, normalised over its pairs"));
-  first_->setObjectName(QStringLiteral("first"));
-  second_->setObjectName(QStringLiteral("second"));
-  auto* heads = new QLabel(tr("Hea&ds (layers down)"));
-  heads->setBuddy(heads_);
-  explain(heads, tr("Every layer of the model computes several attentions, its heads; the last "
-                    "picture of a row is their mean"));
-  heads_->setMinimumHeight(6 * fontMetrics().height());
-
-  auto* layout = new QVBoxLayout(this);
-  for (QWidget* part : std::initializer_list<QWidget*>{model_, note_, open_, from_checkpoint}) {
-    layout->addWidget(part);
-  }
-  layout->addLayout(form);
-  layout->addWidget(heads);
-  layout->addWidget(heads_, 1);
-
-  for (PatternPicker* picker : {first_, second_}) {
+  ui_->heads->setMinimumHeight(6 * fontMetrics().height());
+  for (PatternPicker* picker : {ui_->first, ui_->second}) {
     connect(picker, &PatternPicker::changed, this,
-            [this] { session_->set_patterns(first_->choice(), second_->choice()); });
+            [this] { session_->set_patterns(ui_->first->choice(), ui_->second->choice()); });
     connect(picker, &PatternPicker::file_failed, this, &AttentionSource::failed);
   }
-  connect(heads_, &HeadGrid::chosen, session_, &AttentionSession::choose_head);
+  connect(ui_->heads, &HeadGrid::chosen, session_, &AttentionSession::choose_head);
   connect(session_, &AttentionSession::opened, this, &AttentionSource::describe);
-  connect(session_, &AttentionSession::sampled, heads_, &HeadGrid::set_summary);
+  connect(session_, &AttentionSession::sampled, ui_->heads, &HeadGrid::set_summary);
   connect(session_, &AttentionSession::head_changed, this,
-          [this] { heads_->choose(session_->head().layer, session_->head().head); });
+          [this] { ui_->heads->choose(session_->head().layer, session_->head().head); });
+}
+
+AttentionSource::~AttentionSource() = default;
+
+PatternPicker* AttentionSource::first() const {
+  return ui_->first;
+}
+
+PatternPicker* AttentionSource::second() const {
+  return ui_->second;
+}
+
+HeadGrid* AttentionSource::heads() const {
+  return ui_->heads;
 }
 
 void AttentionSource::describe() {
-  heads_->set_dump(session_->dump());
+  ui_->heads->set_dump(session_->dump());
   const DumpInfo& info = session_->dump()->info();
-  model_->setText(words(info.model));
+  ui_->dump_model->setText(words(info.model));
   const QString sizes =
       tr("%1, %2 of %3 and %4.")
           .arg(counted(info.layout.tokens(), tr("token"), tr("tokens")),
                counted(static_cast<qint64>(info.layers.size()), tr("layer"), tr("layers")),
                counted(info.heads, tr("head"), tr("heads")),
                counted(info.head_dim, tr("value"), tr("values")));
-  note_->setText(info.note.empty() ? sizes : words(info.note) + QLatin1Char('\n') + sizes);
-  note_->setToolTip(session_->file());
+  ui_->dump_note->setText(info.note.empty() ? sizes : words(info.note) + QLatin1Char('\n') + sizes);
+  ui_->dump_note->setToolTip(session_->file());
   const PatternChoice ran{info.pattern, info.windows.front()};
-  first_->set_no_choice_words(tr("As it ran: %1").arg(ran.title()));
+  ui_->first->set_no_choice_words(tr("As it ran: %1").arg(ran.title()));
 }
 
 void AttentionSource::fill_menu() {
-  QMenu* menu = open_->menu();
+  QMenu* menu = ui_->open_dump->menu();
   menu->clear();
   menu->addAction(tr("&Open a file…"), this, &AttentionSource::ask_for_dump);
   menu->addAction(tr("The &example"), session_, &AttentionSession::open_example);

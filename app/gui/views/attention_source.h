@@ -5,6 +5,7 @@
 // to choose from.
 
 #include <QWidget>
+#include <memory>
 #include <optional>
 
 #include "app/gui/models/pattern_list_model.h"
@@ -12,20 +13,22 @@
 
 class QAction;
 class QComboBox;
-class QLabel;
-class QToolButton;
 
 namespace attnscope::gui {
 
 class HeadGrid;
 class WindowBox;
+namespace Ui {
+class AttentionSource;
+}
 
 /// A pattern and, where it has one, its window. The first entry stands for no choice.
 class PatternPicker : public QWidget {
   Q_OBJECT
  public:
-  PatternPicker(PatternListModel* patterns, const QString& no_choice, const QString& name,
-                QWidget* parent = nullptr);
+  explicit PatternPicker(QWidget* parent);
+  /// Before all else; `no_choice` is the first entry.
+  void offer(PatternListModel* patterns, const QString& no_choice);
   [[nodiscard]] std::optional<PatternChoice> choice() const;
   /// By title; unknown and empty: the first entry.
   void choose(const QString& title);
@@ -44,7 +47,7 @@ class PatternPicker : public QWidget {
   void entry_chosen();
   void ask_for_pattern();
 
-  PatternListModel* patterns_;
+  PatternListModel* patterns_ = nullptr;
   QComboBox* box_;
   WindowBox* window_;
   int last_ = 0;  // the entry to return to when no file was opened
@@ -55,11 +58,12 @@ class AttentionSource : public QWidget {
  public:
   /// `checkpoint`: the page's action that opens one.
   AttentionSource(AttentionSession* session, QAction* checkpoint, QWidget* parent = nullptr);
+  ~AttentionSource() override;
 
   void ask_for_dump();
-  [[nodiscard]] PatternPicker* first() const { return first_; }
-  [[nodiscard]] PatternPicker* second() const { return second_; }
-  [[nodiscard]] HeadGrid* heads() const { return heads_; }
+  [[nodiscard]] PatternPicker* first() const;
+  [[nodiscard]] PatternPicker* second() const;
+  [[nodiscard]] HeadGrid* heads() const;
 
  Q_SIGNALS:
   void failed(const QString& sentence);
@@ -70,10 +74,7 @@ class AttentionSource : public QWidget {
 
   AttentionSession* session_;
   PatternListModel patterns_;
-  QLabel *model_, *note_;
-  QToolButton* open_;
-  PatternPicker *first_, *second_;
-  HeadGrid* heads_;
+  std::unique_ptr<Ui::AttentionSource> ui_;
 };
 
 }  // namespace attnscope::gui

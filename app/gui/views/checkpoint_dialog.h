@@ -5,19 +5,17 @@
 // to is computed in the background, while the window goes on. What was typed is remembered.
 
 #include <QDialog>
+#include <memory>
 
 #include "app/gui/models/pattern_list_model.h"
 #include "app/gui/session/checkpoint_inspection.h"
 
-class QLineEdit;
-class QPlainTextEdit;
-class QProgressBar;
 class QPushButton;
 
 namespace attnscope::gui {
-
-class PatternPicker;
-class ProblemLabel;
+namespace Ui {
+class CheckpointDialog;
+}
 
 class CheckpointDialog : public QDialog {
   Q_OBJECT
@@ -31,8 +29,6 @@ class CheckpointDialog : public QDialog {
 
  private:
   void build();
-  QWidget* folder_row();
-  QWidget* document_box();
   void read_document(const QString& file);
   void compute();
   void busy_changed();
@@ -40,12 +36,8 @@ class CheckpointDialog : public QDialog {
 
   PatternListModel patterns_;
   CheckpointInspection inspection_;
-  QLineEdit *folder_, *query_;
-  QPlainTextEdit* document_;
-  PatternPicker* pattern_;
-  QProgressBar* progress_;
-  ProblemLabel* problem_;
-  QPushButton* compute_;
+  std::unique_ptr<Ui::CheckpointDialog> ui_;
+  QPushButton* compute_ = nullptr;
 };
 
 }  // namespace attnscope::gui

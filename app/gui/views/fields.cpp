@@ -164,6 +164,17 @@ void explain(QWidget* widget, const QString& meaning) {
   widget->setAccessibleDescription(meaning);
 }
 
+void explain_fields(QWidget& form) {
+  for (QLabel* label : form.findChildren<QLabel*>()) {
+    QWidget* field = label->buddy();
+    if (field == nullptr) continue;
+    explain(label, label->toolTip().isEmpty() ? field->toolTip() : label->toolTip());
+    if (!field->toolTip().isEmpty()) explain(field, field->toolTip());
+    if (field->accessibleName().isEmpty())
+      field->setAccessibleName(label->text().remove(QLatin1Char('&')));
+  }
+}
+
 void add_row(QFormLayout* form, const QString& title, QWidget* field, const QString& meaning) {
   explain(field, meaning);
   field->setAccessibleName(title.isEmpty() ? meaning : QString(title).remove(QLatin1Char('&')));

@@ -68,6 +68,9 @@ class WindowBox : public QSpinBox {
 /// What the words of a label or a field mean: its tool tip, What's This, and what a screen reader
 /// adds. Terms of the field come from terms.h: explain(label, explained("heat")).
 void explain(QWidget* widget, const QString& meaning);
+/// What the tool tips of a form say of its fields, or of the labels that have them for buddies, is
+/// explained by both; a field without an accessible name takes the label's text.
+void explain_fields(QWidget& form);
 /// A row of a form, whose label and field are explained; without a title the field alone.
 void add_row(QFormLayout* form, const QString& title, QWidget* field, const QString& meaning);
 /// What can be done in `where` and whatever lies in it: by its keys, and wherever the action is
