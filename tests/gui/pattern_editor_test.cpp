@@ -202,7 +202,8 @@ class PatternEditorTest : public QObject {
   }
 
   void TheMatrix_ShowsAndEditsTheTable() {
-    PatternMatrix matrix(*editor_);
+    PatternMatrix matrix;
+    matrix.set_editor(*editor_);
     matrix.show();
     const auto cell = [&](TokenGroup from, TokenGroup to) {
       return matrix.model()->index(static_cast<int>(from), static_cast<int>(to));

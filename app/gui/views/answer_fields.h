@@ -6,24 +6,26 @@
 
 #include <QWidget>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "app/gui/session/snapshot.h"
 
-class QComboBox;
-class QFormLayout;
 class QLineEdit;
 
 namespace attnscope::gui {
 
 class ProblemLabel;
-struct QuestionField;
+namespace Ui {
+class AnswerFields;
+}
 
 class AnswerFields : public QWidget {
   Q_OBJECT
  public:
   explicit AnswerFields(QWidget* parent = nullptr);
+  ~AnswerFields() override;
 
   /// Nothing while a field cannot be read.
   [[nodiscard]] const std::optional<AskedQuestion>& asked() const { return asked_; }
@@ -42,17 +44,16 @@ class AnswerFields : public QWidget {
   void file_wanted();
 
  private:
+  using Reader = std::function<Status(const QString& text, AskedQuestion& into)>;
   struct Field {
     QLineEdit* edit = nullptr;
     ProblemLabel* problem = nullptr;
-    std::function<Status(const QString& text, AskedQuestion& into)> read;
+    Reader read;
   };
-  void add_field(const QuestionField& about, QWidget* button = nullptr);
-  void add_what_lengths_are_of();
+  void bind(QLineEdit* edit, int characters, ProblemLabel* problem, Reader read);
   void check();
 
-  QFormLayout* form_;
-  QComboBox* of_;
+  std::unique_ptr<Ui::AnswerFields> ui_;
   std::vector<Field> fields_;
   std::optional<AskedQuestion> asked_;
 };

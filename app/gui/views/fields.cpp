@@ -2,7 +2,6 @@
 #include "app/gui/views/fields.h"
 
 #include <QAction>
-#include <QComboBox>
 #include <QEvent>
 #include <QFormLayout>
 #include <QHeaderView>
@@ -100,26 +99,23 @@ bool HintButton::event(QEvent* event) {
   return QToolButton::event(event);
 }
 
+Picker::Picker(QWidget* parent) : QComboBox(parent) {
+  setSizeAdjustPolicy(QComboBox::AdjustToContents);
+  let_wheel_pass(this);
+}
+
 QComboBox* picker(const QString& name, const QString& accessible_name, const QString& tip) {
-  auto* box = new QComboBox;
+  auto* box = new Picker;
   box->setObjectName(name);
   box->setAccessibleName(accessible_name);
   box->setToolTip(tip);
-  box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-  let_wheel_pass(box);
   return box;
 }
 
-QSpinBox* number_box(int least, int most, const QString& tip, const char* name) {
-  auto* box = new QSpinBox;
-  box->setRange(least, most);
-  box->setGroupSeparatorShown(true);
-  box->setAlignment(Qt::AlignRight);
-  box->setToolTip(tip);
-  box->setAccessibleName(tip);
-  box->setObjectName(QLatin1String(name));
-  let_wheel_pass(box);
-  return box;
+NumberBox::NumberBox(QWidget* parent) : QSpinBox(parent) {
+  setGroupSeparatorShown(true);
+  setAlignment(Qt::AlignRight);
+  let_wheel_pass(this);
 }
 
 WindowBox::WindowBox(QWidget* parent) : QSpinBox(parent) {

@@ -3,6 +3,7 @@
 //
 // The parts that forms are made of, set up alike: an object name, what a screen reader says, a tip.
 
+#include <QComboBox>
 #include <QKeySequence>
 #include <QLabel>
 #include <QScrollArea>
@@ -15,7 +16,6 @@
 #include "engine/pattern/window.h"
 
 class QAction;
-class QComboBox;
 class QFormLayout;
 class QSplitter;
 class QTableView;
@@ -44,10 +44,17 @@ class HintButton : public QToolButton {
 };
 
 /// A list as wide as its longest entry.
+class Picker : public QComboBox {
+ public:
+  explicit Picker(QWidget* parent = nullptr);
+};
 [[nodiscard]] QComboBox* picker(const QString& name, const QString& accessible_name,
                                 const QString& tip);
-/// A number, aligned right; the tip is also what a screen reader says.
-[[nodiscard]] QSpinBox* number_box(int least, int most, const QString& tip, const char* name);
+/// A number, aligned right.
+class NumberBox : public QSpinBox {
+ public:
+  explicit NumberBox(QWidget* parent);
+};
 /// A window of any width: a number of tokens, or "inf".
 class WindowBox : public QSpinBox {
  public:

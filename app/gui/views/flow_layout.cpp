@@ -10,6 +10,9 @@ namespace attnscope::gui {
 
 FlowLayout::FlowLayout(QWidget* parent) : QLayout(parent) {
   setContentsMargins(0, 0, 0, 0);
+  if (parent == nullptr) return;
+  for (QWidget* part : parent->findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly))
+    addWidget(part);
 }
 
 FlowLayout::~FlowLayout() {

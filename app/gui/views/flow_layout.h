@@ -12,6 +12,7 @@ namespace attnscope::gui {
 class FlowLayout : public QLayout {
   Q_OBJECT
  public:
+  /// Of the widgets that `parent` holds already.
   explicit FlowLayout(QWidget* parent = nullptr);
   ~FlowLayout() override;
 

@@ -87,8 +87,8 @@ class RuleDelegate : public QStyledItemDelegate {
 
 }  // namespace
 
-PatternMatrix::PatternMatrix(PatternEditor& editor, QWidget* parent)
-    : QTableWidget(token_group_count, token_group_count, parent), editor_(editor) {
+PatternMatrix::PatternMatrix(QWidget* parent)
+    : QTableWidget(token_group_count, token_group_count, parent) {
   setItemDelegate(new RuleDelegate(this));
   set_up_table(this, "pattern_matrix", tr("Who sees whom: rows attend, columns are attended to"));
   setEditTriggers(QAbstractItemView::EditKeyPressed);
@@ -115,18 +115,22 @@ PatternMatrix::PatternMatrix(PatternEditor& editor, QWidget* parent)
     for (int to = 0; to < columnCount(); ++to) setItem(section, to, new QTableWidgetItem);
   }
   fit();
-  refresh();
-  connect(&editor_, &PatternEditor::changed, this, &PatternMatrix::refresh);
   connect(this, &QAbstractItemView::clicked, this, &PatternMatrix::set_next_kind);
 }
 
+void PatternMatrix::set_editor(PatternEditor& editor) {
+  editor_ = &editor;
+  connect(editor_, &PatternEditor::changed, this, &PatternMatrix::refresh);
+  refresh();
+}
+
 const GroupRule& PatternMatrix::rule_at(const QModelIndex& cell) const {
-  return editor_.pattern().rule(group_at(cell.row()), group_at(cell.column()));
+  return editor_->pattern().rule(group_at(cell.row()), group_at(cell.column()));
 }
 
 void PatternMatrix::set_rule(const QModelIndex& cell, const GroupRule& rule) {
   if (!cell.isValid() || !(cell.flags() & Qt::ItemIsEnabled)) return;
-  const Status done = editor_.set_rule(group_at(cell.row()), group_at(cell.column()), rule);
+  const Status done = editor_->set_rule(group_at(cell.row()), group_at(cell.column()), rule);
   Q_EMIT refused(done ? QString() : words(done.error().message));
 }
 
@@ -147,7 +151,7 @@ void PatternMatrix::set_next_kind(const QModelIndex& cell) {
 }
 
 void PatternMatrix::refresh() {
-  const bool of_blocks = editor_.pattern().blocks.has_value();
+  const bool of_blocks = editor_->pattern().blocks.has_value();
   for (int row = 0; row < rowCount(); ++row) {
     for (int column = 0; column < columnCount(); ++column) {
       const QModelIndex cell = model()->index(row, column);

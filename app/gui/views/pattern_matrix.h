@@ -14,7 +14,9 @@ namespace attnscope::gui {
 class PatternMatrix : public QTableWidget {
   Q_OBJECT
  public:
-  explicit PatternMatrix(PatternEditor& editor, QWidget* parent = nullptr);
+  explicit PatternMatrix(QWidget* parent = nullptr);
+  /// Before all else: what is edited.
+  void set_editor(PatternEditor& editor);
 
   [[nodiscard]] QSize sizeHint() const override;
   [[nodiscard]] QSize minimumSizeHint() const override;
@@ -36,7 +38,7 @@ class PatternMatrix : public QTableWidget {
   void refresh();
   void fit();
 
-  PatternEditor& editor_;
+  PatternEditor* editor_ = nullptr;
 };
 
 }  // namespace attnscope::gui

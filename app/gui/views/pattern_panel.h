@@ -6,28 +6,22 @@
 
 #include <QWidget>
 #include <functional>
+#include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "app/gui/models/pattern_editor.h"
 
-class QCheckBox;
-class QComboBox;
-class QFormLayout;
 class QLineEdit;
-class QListView;
 class QMenu;
-class QSlider;
 class QSpinBox;
-class QToolButton;
-class QVBoxLayout;
 
 namespace attnscope::gui {
 
-class PatternMatrix;
 class ProblemLabel;
-class WindowBox;
+namespace Ui {
+class PatternPanel;
+}
 
 class PatternPanel : public QWidget {
   Q_OBJECT
@@ -35,6 +29,7 @@ class PatternPanel : public QWidget {
   static constexpr int most_tokens = 1'000'000;  // that a mask shows
 
   explicit PatternPanel(PatternEditor& editor, QWidget* parent = nullptr);
+  ~PatternPanel() override;
 
   [[nodiscard]] int heads() const;
   [[nodiscard]] int head_dim() const;
@@ -53,25 +48,22 @@ class PatternPanel : public QWidget {
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
-  QWidget* build_list();
-  QToolButton* add_undo(const QString& name, const QKeySequence& keys, bool undo);
+  void build_list();
+  QAction* undo_action(const QString& name, const QKeySequence& keys, bool undo);
   void fill_recent(QMenu* menu);
-  void build_window(QVBoxLayout* layout);
-  void build_lengths(QVBoxLayout* layout);
-  void build_sentences(QVBoxLayout* layout);
-  void build_heads(QVBoxLayout* layout);
-  void build_own(QVBoxLayout* layout);
+  void bind_window();
+  void bind_lengths();
+  void bind_sentences();
+  void bind_blocks();
+  void bind_words();
   /// `value`: what the editor has; nothing: the field keeps what it shows.
-  QSpinBox* add_number(QFormLayout* form, const QString& title, const QString& tip,
-                       const char* name, std::pair<int, int> range,
-                       const std::function<void(int)>& enter,
-                       std::function<std::optional<std::int64_t>()> value = {});
+  void bind(QSpinBox* box, int most, const std::function<void(int)>& enter,
+            std::function<std::optional<std::int64_t>()> value);
   /// `enter`: an error is said by `problem`, and the text stays as it was typed. `wrong`: what is
   /// wrong with the value that the editor has; empty: nothing.
-  QLineEdit* add_text(QFormLayout* form, const QString& title, const QString& tip, const char* name,
-                      const std::function<QString()>& value,
-                      const std::function<Status(const QString&)>& enter,
-                      ProblemLabel* problem = nullptr, const std::function<QString()>& wrong = {});
+  void bind(QLineEdit* edit, const std::function<QString()>& value,
+            const std::function<Status(const QString&)>& enter, ProblemLabel* problem = nullptr,
+            const std::function<QString()>& wrong = {});
   void refresh();
   void refresh_window();
   void set_alike_documents();
@@ -85,18 +77,7 @@ class PatternPanel : public QWidget {
 
   PatternEditor& editor_;
   std::vector<std::function<void()>> shown_;  // each shows its field's part of the editor
-  QListView* list_;
-  ProblemLabel *list_problem_, *matrix_problem_;
-  QToolButton* save_;
-  PatternMatrix* matrix_;
-  QSlider* window_slider_;
-  WindowBox* window_box_;
-  QSpinBox *document_ = nullptr, *count_ = nullptr, *stride_ = nullptr;
-  QSpinBox *heads_ = nullptr, *head_dim_ = nullptr;
-  QSpinBox *block_length_ = nullptr, *block_random_ = nullptr, *block_seed_ = nullptr;
-  QComboBox* sentences_;
-  QLineEdit* starts_ = nullptr;
-  QCheckBox* has_blocks_;
+  std::unique_ptr<Ui::PatternPanel> ui_;
 };
 
 }  // namespace attnscope::gui
