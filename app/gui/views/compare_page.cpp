@@ -3,7 +3,6 @@
 
 #include <QCheckBox>
 #include <QHBoxLayout>
-#include <QLabel>
 #include <QPushButton>
 #include <QSplitter>
 #include <QVBoxLayout>
@@ -22,13 +21,13 @@
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_view.h"
 #include "app/gui/views/theme.h"
+#include "app/gui/views/ui_first_start.h"
 
 namespace attnscope::gui {
 
 ComparePage::ComparePage(RunListModel* runs, const StoreThread& store)
     : store_(store),
       runs_(runs),
-      quick_(new QPushButton(tr("Run the quick sweep"))),
       messages_(new MessageBar(this)),
       progress_(new ProgressStrip),
       run_list_(new RunListPanel(runs, store)),
@@ -108,39 +107,15 @@ QWidget* ComparePage::build_side() {
 }
 
 QWidget* ComparePage::build_empty() {
-  auto* title = new QLabel(tr("No runs yet"));
-  set_text(title, TextSize::title);
-  title->setAlignment(Qt::AlignCenter);
-  auto* text = new QLabel(tr(
-      "A run measures attention patterns and their implementations on this machine. The quick "
-      "sweep takes less than a minute: full attention and the sparse cross-encoder's, at lengths "
-      "from 64 to 2048 tokens. Its time and memory charts grow here as it goes."));
-  text->setWordWrap(true);
-  text->setAlignment(Qt::AlignCenter);
-  text->setFixedWidth(460);
-  // Stretches, not an alignment: an aligned label is not given the height that its wrapped text
-  // takes.
-  auto* centred = new QHBoxLayout;
-  centred->addStretch();
-  centred->addWidget(text);
-  centred->addStretch();
-  look_ = new QPushButton(tr("Look at the published runs"));
-  look_->setObjectName(QStringLiteral("look_at_published"));
-  look_->setToolTip(tr("Runs that ship with AttnScope, read-only (Alt+2)"));
-  look_->hide();
+  auto* empty = new QWidget;
+  Ui::FirstStart form;
+  form.setupUi(empty);
+  form.column->setSpacing(space::margin);
+  set_text(form.title, TextSize::title);
+  quick_ = form.quick_sweep;
+  look_ = form.look_at_published;
   connect(look_, &QPushButton::clicked, this,
           [this] { run_list_->choose(run_list_->published().first_run()); });
-  quick_->setObjectName(QStringLiteral("quick_sweep"));
-  quick_->setDefault(true);
-  auto* empty = new QWidget;
-  auto* layout = new QVBoxLayout(empty);
-  layout->setSpacing(space::margin);
-  layout->addStretch();
-  layout->addWidget(title);
-  layout->addLayout(centred);
-  layout->addWidget(quick_, 0, Qt::AlignHCenter);
-  layout->addWidget(look_, 0, Qt::AlignHCenter);
-  layout->addStretch();
   return empty;
 }
 

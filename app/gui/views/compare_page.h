@@ -84,7 +84,7 @@ class ComparePage : public Page {
 
   const StoreThread& store_;
   RunListModel* runs_;
-  QPushButton* quick_;
+  QPushButton* quick_ = nullptr;
   QPushButton* look_ = nullptr;
   MessageBar* messages_;
   ProgressStrip* progress_;
