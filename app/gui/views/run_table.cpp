@@ -3,7 +3,6 @@
 
 #include <QApplication>
 #include <QComboBox>
-#include <QFormLayout>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
@@ -23,6 +22,7 @@
 #include "app/gui/views/popup_button.h"
 #include "app/gui/views/reading_table.h"
 #include "app/gui/views/theme.h"
+#include "app/gui/views/ui_table_choices.h"
 #include "engine/heat/cell.h"
 #include "engine/statistics/summary.h"
 
@@ -159,12 +159,6 @@ class RunTable::Delegate : public QStyledItemDelegate {
 
 RunTable::RunTable(QWidget* parent)
     : QWidget(parent),
-      rows_(picker(QStringLiteral("pivot_rows"), tr("Rows of the table"),
-                   tr("What each row of the table is"))),
-      columns_(picker(QStringLiteral("pivot_columns"), tr("Columns of the table"),
-                      tr("What each column of the table is"))),
-      cells_(picker(QStringLiteral("pivot_cells"), tr("Cells of the table"),
-                    tr("What each cell of the table shows; times and memory are per document"))),
       save_(new QPushButton(tr("Save table"))),
       problem_(new QLabel),
       view_(reading_table("pivot", tr("Cells of the run along two keys"), &model_)),
@@ -187,6 +181,12 @@ RunTable::RunTable(QWidget* parent)
 }
 
 QLayout* RunTable::build_head() {
+  auto* fields = new QWidget;
+  Ui::TableChoices form;
+  form.setupUi(fields);
+  rows_ = form.pivot_rows;
+  columns_ = form.pivot_columns;
+  cells_ = form.pivot_cells;
   for (const Cells& cells : offered_cells()) cells_->addItem(cells.name);
   auto* formats = new QMenu(save_);
   for (const report::TableFormatName& entry : report::table_formats()) {
@@ -196,11 +196,6 @@ QLayout* RunTable::build_head() {
   save_->setObjectName(QStringLiteral("save_table"));
   save_->setMenu(formats);
   save_->setToolTip(tr("Write the table that is shown into a file"));
-  auto* fields = new QWidget;
-  auto* form = new QFormLayout(fields);
-  form->addRow(tr("Rows"), rows_);
-  form->addRow(tr("Columns"), columns_);
-  form->addRow(tr("Cells"), cells_);
   choices_ = new PopupButton("table_choices", tr("What the table shows"), fields);
   auto* head = new QHBoxLayout;
   head->addWidget(choices_);

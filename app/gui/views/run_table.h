@@ -54,9 +54,7 @@ class RunTable : public QWidget {
   void span_headings();
 
   PivotTableModel model_;
-  QComboBox* rows_;
-  QComboBox* columns_;
-  QComboBox* cells_;
+  QComboBox *rows_ = nullptr, *columns_ = nullptr, *cells_ = nullptr;
   PopupButton* choices_ = nullptr;
   QPushButton* save_;
   QLabel* problem_;
