@@ -10,14 +10,10 @@
 #include <QDialogButtonBox>
 #include <QFile>
 #include <QHeaderView>
-#include <QLabel>
 #include <QMenu>
 #include <QMenuBar>
-#include <QPlainTextEdit>
 #include <QPushButton>
 #include <QScreen>
-#include <QTableView>
-#include <QVBoxLayout>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -25,6 +21,8 @@
 #include "app/gui/session/text.h"
 #include "app/gui/views/page.h"
 #include "app/gui/views/theme.h"
+#include "app/gui/views/ui_about.h"
+#include "app/gui/views/ui_shortcuts.h"
 #include "attnscope/build_info.h"
 #include "engine/store/store.h"
 
@@ -80,14 +78,6 @@ std::vector<Shortcut> all_shortcuts(const QMenuBar& menus, const QList<const Pag
   return all;
 }
 
-QLabel* paragraph(const QString& text) {
-  auto* label = new QLabel(text);
-  label->setTextFormat(Qt::PlainText);
-  label->setWordWrap(true);
-  label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-  return label;
-}
-
 QString parts() {
   return in_help("Qt %1, SQLite %2, nlohmann-json %3.%4.%5, fmt %6.%7")
       .arg(QLatin1String(qVersion()), words(sqlite_version()))
@@ -103,13 +93,10 @@ QString citations() {
   return file.open(QIODevice::ReadOnly) ? QString::fromUtf8(file.readAll()) : QString();
 }
 
-/// With room for so many characters and lines; its buttons stand below what is put into its layout.
-QDialog* make_dialog(const char* name, const QString& title, QSize characters, QWidget* parent) {
+/// With room for so many characters and lines.
+QDialog* make_dialog(QSize characters, QWidget* parent) {
   auto* dialog = new QDialog(parent);
-  dialog->setObjectName(QLatin1String(name));
-  dialog->setWindowTitle(title);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
-  new QVBoxLayout(dialog);
   const QFontMetrics text = dialog->fontMetrics();
   const QSize wanted(text.averageCharWidth() * characters.width(),
                      text.height() * characters.height());
@@ -118,70 +105,41 @@ QDialog* make_dialog(const char* name, const QString& title, QSize characters, Q
   return dialog;
 }
 
-QDialogButtonBox* add_buttons(QDialog& dialog) {
-  auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close);
-  QObject::connect(buttons, &QDialogButtonBox::rejected, &dialog, &QDialog::reject);
-  dialog.layout()->addWidget(buttons);
-  return buttons;
-}
-
 }  // namespace
 
 void show_shortcuts(const QMenuBar& menus, const QList<const Page*>& pages, QWidget* parent) {
-  using Shortcuts = RowsModel<Shortcut>;
-  QDialog* dialog = make_dialog("shortcuts", in_help("Keyboard shortcuts"), {80, 30}, parent);
-  const std::vector<Shortcuts::Column> columns{
+  using Rows = RowsModel<Shortcut>;
+  QDialog* dialog = make_dialog({80, 30}, parent);
+  Ui::Shortcuts form;
+  form.setupUi(dialog);
+  const std::vector<Rows::Column> columns{
       {.title = in_help("Where"), .text = [](const Shortcut& row) { return row.where; }},
       {.title = in_help("What"), .text = [](const Shortcut& row) { return row.what; }},
       {.title = in_help("Keys"), .text = [](const Shortcut& row) { return row.keys; }}};
-  auto* model = new Shortcuts(columns);
+  auto* model = new Rows(columns);
   model->setParent(dialog);
   model->set_rows(all_shortcuts(menus, pages));
-  auto* table = new QTableView;
-  table->setModel(model);
-  table->setAccessibleName(in_help("Keyboard shortcuts"));
-  table->setSelectionBehavior(QAbstractItemView::SelectRows);
-  table->setShowGrid(false);
-  table->setAlternatingRowColors(true);
-  table->setTabKeyNavigation(false);
-  table->verticalHeader()->hide();
-  table->horizontalHeader()->setStretchLastSection(true);
-  table->resizeColumnsToContents();
-  dialog->layout()->addWidget(table);
-  add_buttons(*dialog);
+  form.table->setModel(model);
+  form.table->verticalHeader()->hide();
+  form.table->horizontalHeader()->setStretchLastSection(true);
+  form.table->resizeColumnsToContents();
+  QObject::connect(form.buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
   dialog->open();
 }
 
 void show_about(const std::filesystem::path& database, QWidget* parent) {
-  QDialog* dialog = make_dialog("about", in_help("About AttnScope"), {90, 32}, parent);
-  auto* title = new QLabel(QStringLiteral("AttnScope %1").arg(QLatin1String(ATTNSCOPE_VERSION)));
-  set_text(title, TextSize::title);
-  auto* bibtex = new QPlainTextEdit(citations());
-  bibtex->setReadOnly(true);
-  bibtex->setAccessibleName(in_help("Papers to cite, as BibTeX"));
-  bibtex->setLineWrapMode(QPlainTextEdit::NoWrap);
-  bibtex->setTabChangesFocus(true);
-  auto* papers =
-      new QLabel(in_help("&Papers to cite: the first for sparse cross-encoders, the others "
-                         "for what else you compare with."));
-  papers->setWordWrap(true);
-  papers->setBuddy(bibtex);
-  const QString build = in_help("Commit %1, built with %2. %3.")
-                            .arg(QLatin1String(ATTNSCOPE_GIT_COMMIT).left(12),
-                                 QLatin1String(ATTNSCOPE_COMPILER), parts());
-  for (QWidget* part : std::initializer_list<QWidget*>{
-           title,
-           paragraph(in_help("Which attention your re-ranker should use at your lengths: what it "
-                             "costs in time and memory on this machine, and what it attends to.")),
-           paragraph(build), paragraph(in_help("Database: %1").arg(words(database.string()))),
-           paragraph(in_help("This window is free software under the GNU General Public License, "
-                             "version 3 or later; kernels, engine and worker are under the Apache "
-                             "License 2.0.")),
-           papers, bibtex}) {
-    dialog->layout()->addWidget(part);
-  }
-  QPushButton* copy =
-      add_buttons(*dialog)->addButton(in_help("Copy BibTeX"), QDialogButtonBox::ActionRole);
+  QDialog* dialog = make_dialog({90, 32}, parent);
+  Ui::About form;
+  form.setupUi(dialog);
+  form.title->setText(QStringLiteral("AttnScope %1").arg(QLatin1String(ATTNSCOPE_VERSION)));
+  set_text(form.title, TextSize::title);
+  form.build->setText(in_help("Commit %1, built with %2. %3.")
+                          .arg(QLatin1String(ATTNSCOPE_GIT_COMMIT).left(12),
+                               QLatin1String(ATTNSCOPE_COMPILER), parts()));
+  form.database->setText(in_help("Database: %1").arg(words(database.string())));
+  form.bibtex->setPlainText(citations());
+  QObject::connect(form.buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
+  QPushButton* copy = form.buttons->addButton(in_help("Copy BibTeX"), QDialogButtonBox::ActionRole);
   copy->setObjectName(QStringLiteral("copy_bibtex"));
   QObject::connect(copy, &QPushButton::clicked, dialog,
                    [] { QApplication::clipboard()->setText(citations()); });
