@@ -121,7 +121,8 @@ AnswerFields::AnswerFields(QWidget* parent)
   });
   connect(ui_->lengths_file, &QToolButton::clicked, this, &AnswerFields::file_wanted);
   // A long list is read from its beginning.
-  connect(documents(), &QLineEdit::editingFinished, this, [this] { documents()->home(false); });
+  connect(documents(), &QLineEdit::editingFinished, documents(),
+          [edit = documents()] { edit->home(false); });
   check();
 }
 

@@ -5,7 +5,6 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QEvent>
-#include <QFormLayout>
 #include <QHeaderView>
 #include <QItemSelectionModel>
 #include <QLabel>
@@ -13,7 +12,6 @@
 #include <QTabBar>
 #include <QTabWidget>
 #include <QTableWidget>
-#include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
 
@@ -25,6 +23,7 @@
 #include "app/gui/views/fields.h"
 #include "app/gui/views/theme.h"
 #include "app/gui/views/token_text.h"
+#include "app/gui/views/ui_attention_numbers.h"
 
 namespace attnscope::gui {
 namespace {
@@ -47,13 +46,6 @@ std::vector<TokenRange> rows_of(const std::vector<TokenGroup>& groups, TokenGrou
   return rows;
 }
 
-/// As wide as its place in a form.
-QComboBox* narrow_picker(const char* name, const QString& accessible_name, const QString& tip) {
-  QComboBox* box = picker(QLatin1String(name), accessible_name, tip);
-  box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-  return box;
-}
-
 }  // namespace
 
 QString side_name(AttentionSide side) {
@@ -69,112 +61,65 @@ QString side_name(AttentionSide side) {
 }
 
 AttentionNumbers::AttentionNumbers(AttentionSession* session, QWidget* parent)
-    : QWidget(parent),
-      session_(session),
-      side_(narrow_picker(
-          "side", tr("Numbers of"),
-          tr("Whose numbers are shown: the weights under A, under B, or what B changes"))),
-      rows_(narrow_picker(
-          "rows", tr("Attending tokens"),
-          tr("Whose mass is shown; also chosen by a click on the map or in the text"))),
-      attended_(narrow_picker(
-          "attended_group", tr("Attended tokens"),
-          tr("The token group that is listed, and that sets the scale of the colours"))),
-      tabs_(new QTabWidget),
-      token_table_(new QTableView),
-      group_table_(new QTableWidget),
-      text_(new TokenText(&tokens_)),
-      profile_(new charts::RunChart),
-      kept_(plain_label("kept")) {
+    : QWidget(parent), session_(session), ui_(std::make_unique<Ui::AttentionNumbers>()) {
+  ui_->setupUi(this);
   build();
   wire();
   head_changed();
 }
 
+AttentionNumbers::~AttentionNumbers() = default;
+
 void AttentionNumbers::build() {
-  for (const AttentionSide side : all_sides) {
-    side_->addItem(tr("Numbers of %1").arg(side_name(side)));
-  }
+  explain_fields(*this);
+  for (const AttentionSide side : all_sides)
+    ui_->side->addItem(tr("Numbers of %1").arg(side_name(side)));
   most_attended_.setSourceModel(&tokens_);
   most_attended_.setSortRole(AttendedTokensModel::size_role);
   most_attended_.setFilterRole(AttendedTokensModel::listed_role);
   most_attended_.setFilterFixedString(QStringLiteral("true"));
   most_attended_.sort(AttendedTokensModel::mass, Qt::DescendingOrder);
-  const int line = fontMetrics().height() + 6;
-  set_up_table(token_table_, "attended", tr("Most attended tokens"));
-  token_table_->setModel(&most_attended_);
-  token_table_->setToolTip(tr("The tokens that receive most (Ctrl+C copies all of them)"));
-  token_table_->setSelectionMode(QAbstractItemView::ExtendedSelection);
-  token_table_->setSelectionBehavior(QAbstractItemView::SelectRows);
-  token_table_->setShowGrid(false);
-  token_table_->verticalHeader()->hide();
-  token_table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-  token_table_->horizontalHeader()->setStretchLastSection(true);
-  set_up_table(group_table_, "group_mass", tr("Mass from token group to token group"));
-  group_table_->setSelectionMode(QAbstractItemView::ContiguousSelection);
-  group_table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
-  for (QTableView* table : std::initializer_list<QTableView*>{token_table_, group_table_}) {
-    table->setFrameShape(QFrame::NoFrame);
-    table->verticalHeader()->setDefaultSectionSize(line);
+  for (QTableView* table : std::initializer_list<QTableView*>{ui_->attended, ui_->group_mass}) {
+    set_up_table(table);
+    table->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
   }
-  profile_->setObjectName(QStringLiteral("profile"));
-  profile_->set_placeholder(tr("Not computed yet"));
-  profile_->setMinimumSize(120, 120);  // large text takes no room from the maps
-  auto* groups = new QWidget;
-  auto* groups_layout = new QVBoxLayout(groups);
-  groups_layout->setContentsMargins(0, space::gap, 0, 0);
-  groups_layout->addWidget(kept_);
-  groups_layout->addWidget(group_table_, 1);
-
-  auto* form = new QFormLayout;
-  form->addRow(side_);
-  add_row(form, tr("From ro&ws of"), rows_, rows_->toolTip());
-  add_row(form, tr("t&o"), attended_, attended_->toolTip());
-  rows_->setAccessibleName(tr("Attending tokens"));
-  attended_->setAccessibleName(tr("Attended tokens"));
-  struct Page {
-    QWidget* widget;
-    QString name, tip;
-  };
-  const Page pages[] = {
-      {token_table_, tr("Li&st"), tr("The tokens that receive most, most first")},
-      {text_, tr("Te&xt"), tr("The tokens on the colour of what they receive")},
-      {profile_, tr("Alon&g"), tr("What each token receives, from the first to the last")},
-      {groups, tr("Gro&ups"),
-       tr("Mass from token group (rows) to token group (columns), of a mean token")}};
-  tabs_->setObjectName(QStringLiteral("number_tabs"));
-  tabs_->setDocumentMode(true);
-  tabs_->tabBar()->setExpanding(false);
-  for (const Page& page : pages) {
-    tabs_->setTabToolTip(tabs_->addTab(page.widget, page.name), page.tip);
-  }
-  auto* layout = new QVBoxLayout(this);
-  layout->addLayout(form);
-  layout->addWidget(tabs_, 1);
+  ui_->attended->setModel(&most_attended_);
+  ui_->attended->setSelectionMode(QAbstractItemView::ExtendedSelection);
+  ui_->attended->verticalHeader()->hide();
+  ui_->attended->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+  ui_->attended->horizontalHeader()->setStretchLastSection(true);
+  ui_->group_mass->setSelectionMode(QAbstractItemView::ContiguousSelection);
+  ui_->group_mass->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
+  ui_->token_text->show_tokens(&tokens_);
+  ui_->profile->set_placeholder(tr("Not computed yet"));
+  ui_->groups_column->setContentsMargins(0, space::gap, 0, 0);
+  ui_->number_tabs->tabBar()->setExpanding(false);
 }
 
 void AttentionNumbers::wire() {
   connect(session_, &AttentionSession::opened, this, &AttentionNumbers::dump_opened);
   connect(session_, &AttentionSession::head_changed, this, &AttentionNumbers::head_changed);
   connect(session_, &AttentionSession::received_changed, this, &AttentionNumbers::received_changed);
-  connect(side_, &QComboBox::activated, this,
+  connect(ui_->side, &QComboBox::activated, this,
           [this](int entry) { session_->choose_side(static_cast<AttentionSide>(entry)); });
-  connect(rows_, &QComboBox::activated, this, &AttentionNumbers::rows_picked);
-  connect(attended_, &QComboBox::activated, this, [this] {
+  connect(ui_->rows, &QComboBox::activated, this, &AttentionNumbers::rows_picked);
+  connect(ui_->attended_group, &QComboBox::activated, this, [this] {
     received_changed();
     Q_EMIT attended_changed();
   });
-  connect(text_, &TokenText::tokens_chosen, this,
+  connect(ui_->token_text, &TokenText::tokens_chosen, this,
           [this](TokenRange tokens) { session_->choose_rows({tokens}); });
-  connect(text_, &TokenText::choice_given_up, this, [this] { session_->choose_rows({}); });
-  connect(text_, &TokenText::hovered, this, &AttentionNumbers::hovered);
-  connect(profile_, &charts::RunChart::cell_chosen, this, &AttentionNumbers::hovered);
-  connect(token_table_->selectionModel(), &QItemSelectionModel::currentChanged, this,
+  connect(ui_->token_text, &TokenText::choice_given_up, this,
+          [this] { session_->choose_rows({}); });
+  connect(ui_->token_text, &TokenText::hovered, this, &AttentionNumbers::hovered);
+  connect(ui_->profile, &charts::RunChart::cell_chosen, this, &AttentionNumbers::hovered);
+  connect(ui_->attended->selectionModel(), &QItemSelectionModel::currentChanged, this,
           [this](const QModelIndex& current) {
             Q_EMIT hovered(current.isValid() ? most_attended_.mapToSource(current).row() : -1);
           });
-  let_copy(token_table_, tr("Copied what each token receives"), &AttentionNumbers::token_grid);
-  let_copy(group_table_, tr("Copied the mass from group to group"), &AttentionNumbers::group_grid);
+  let_copy(ui_->attended, tr("Copied what each token receives"), &AttentionNumbers::token_grid);
+  let_copy(ui_->group_mass, tr("Copied the mass from group to group"),
+           &AttentionNumbers::group_grid);
 }
 
 void AttentionNumbers::let_copy(QTableView* table, const QString& what,
@@ -198,7 +143,7 @@ void AttentionNumbers::dump_opened() {
     if (std::ranges::find(of_tokens, group) != of_tokens.end()) groups_.push_back(group);
   }
   tokens_.set_dump(session_->dump());
-  for (QComboBox* box : {rows_, attended_}) {
+  for (QComboBox* box : {ui_->rows, ui_->attended_group}) {
     box->clear();
     box->addItem(tr("all tokens"), -1);
     for (const TokenGroup group : groups_) {
@@ -209,12 +154,12 @@ void AttentionNumbers::dump_opened() {
 }
 
 std::optional<TokenGroup> AttentionNumbers::attended_group() const {
-  if (attended_->currentIndex() <= all_entry) return std::nullopt;
-  return static_cast<TokenGroup>(attended_->currentData().toInt());
+  if (ui_->attended_group->currentIndex() <= all_entry) return std::nullopt;
+  return static_cast<TokenGroup>(ui_->attended_group->currentData().toInt());
 }
 
 void AttentionNumbers::rows_picked(int entry) {
-  const QVariant picked = rows_->itemData(entry);
+  const QVariant picked = ui_->rows->itemData(entry);
   if (picked == chosen_data || !session_->dump()) return;
   session_->choose_rows(
       entry == all_entry ? std::vector<TokenRange>()
@@ -224,21 +169,21 @@ void AttentionNumbers::rows_picked(int entry) {
 /// Rows chosen on the map or in the text are an entry of their own, the last.
 void AttentionNumbers::show_rows() {
   if (!session_->dump()) return;
-  if (const int last = rows_->count() - 1; rows_->itemData(last) == chosen_data) {
-    rows_->removeItem(last);
+  if (const int last = ui_->rows->count() - 1; ui_->rows->itemData(last) == chosen_data) {
+    ui_->rows->removeItem(last);
   }
   int entry = all_entry;
   if (!session_->rows().empty()) {
-    for (int i = 1; i < rows_->count(); ++i) {
-      const auto group = static_cast<TokenGroup>(rows_->itemData(i).toInt());
+    for (int i = 1; i < ui_->rows->count(); ++i) {
+      const auto group = static_cast<TokenGroup>(ui_->rows->itemData(i).toInt());
       if (rows_of(*session_->groups(), group) == session_->rows()) entry = i;
     }
     if (entry == all_entry) {
-      rows_->addItem(rows_words(), chosen_data);
-      entry = rows_->count() - 1;
+      ui_->rows->addItem(rows_words(), chosen_data);
+      entry = ui_->rows->count() - 1;
     }
   }
-  rows_->setCurrentIndex(entry);
+  ui_->rows->setCurrentIndex(entry);
 }
 
 QString AttentionNumbers::rows_words() const {
@@ -252,12 +197,12 @@ QString AttentionNumbers::rows_words() const {
 
 void AttentionNumbers::head_changed() {
   const bool second = session_->pattern(AttentionSide::b).has_value();
-  side_->setVisible(second);
-  kept_->setVisible(second);
+  ui_->side->setVisible(second);
+  ui_->kept->setVisible(second);
   const std::optional<KeptMass>& kept = session_->head().kept;
   if (!second) return;
   if (!kept) {
-    kept_->setText(tr("Comparing A with B."));
+    ui_->kept->setText(tr("Comparing A with B."));
     return;
   }
   QStringList groups;
@@ -265,12 +210,12 @@ void AttentionNumbers::head_changed() {
     groups.append(tr("%1 %2").arg(charts::group_title(group),
                                   share_words(kept->by_group[static_cast<std::size_t>(group)])));
   }
-  kept_->setText(tr("B keeps %1 of A's mass: %2.")
-                     .arg(share_words(kept->all), groups.join(QStringLiteral(", "))));
+  ui_->kept->setText(tr("B keeps %1 of A's mass: %2.")
+                         .arg(share_words(kept->all), groups.join(QStringLiteral(", "))));
 }
 
 void AttentionNumbers::received_changed() {
-  side_->setCurrentIndex(static_cast<int>(session_->side()));
+  ui_->side->setCurrentIndex(static_cast<int>(session_->side()));
   show_rows();
   if (!session_->dump()) return;
   const bool difference = session_->side() == AttentionSide::difference;
@@ -278,9 +223,9 @@ void AttentionNumbers::received_changed() {
   const std::optional<Received>& received = session_->received();
   tokens_.set_mass(received ? received->mass : std::vector<double>(), attended_group(),
                    logarithmic_, difference);
-  profile_->set_figure(profile_figure(session_->dump()->info(), tokens_.masses()));
+  ui_->profile->set_figure(profile_figure(session_->dump()->info(), tokens_.masses()));
   const bool one_run = session_->rows().size() == 1;
-  text_->set_chosen(one_run ? std::optional(session_->rows().front()) : std::nullopt);
+  ui_->token_text->set_chosen(one_run ? std::optional(session_->rows().front()) : std::nullopt);
 }
 
 // A row for each group that attends, a column for each that is attended to, every cell on the
@@ -290,8 +235,8 @@ void AttentionNumbers::show_groups() {
   const bool difference = session_->side() == AttentionSide::difference;
   const charts::ChartTheme theme = charts::theme_of(palette());
   const auto count = static_cast<int>(groups_.size());
-  group_table_->setRowCount(count);
-  group_table_->setColumnCount(count);
+  ui_->group_mass->setRowCount(count);
+  ui_->group_mass->setColumnCount(count);
   for (int row = 0; row < count; ++row) {
     const TokenGroup from = groups_[static_cast<std::size_t>(row)];
     const QString from_title = charts::group_title(from);
@@ -299,10 +244,10 @@ void AttentionNumbers::show_groups() {
     const QString heading = from == TokenGroup::sentence ? tr("sentence") : from_title;
     auto* attends = new QTableWidgetItem(heading);
     attends->setToolTip(tr("%1 tokens attend").arg(from_title));
-    group_table_->setVerticalHeaderItem(row, attends);
+    ui_->group_mass->setVerticalHeaderItem(row, attends);
     auto* attended = new QTableWidgetItem(heading);
     attended->setToolTip(tr("%1 tokens are attended to").arg(from_title));
-    group_table_->setHorizontalHeaderItem(row, attended);
+    ui_->group_mass->setHorizontalHeaderItem(row, attended);
     for (int column = 0; column < count; ++column) {
       const TokenGroup to = groups_[static_cast<std::size_t>(column)];
       auto* cell = new QTableWidgetItem(QStringLiteral("–"));
@@ -320,7 +265,7 @@ void AttentionNumbers::show_groups() {
       cell->setTextAlignment(Qt::AlignCenter);
       cell->setToolTip(tip);
       cell->setData(Qt::AccessibleTextRole, tip);
-      group_table_->setItem(row, column, cell);
+      ui_->group_mass->setItem(row, column, cell);
     }
   }
 }
@@ -331,7 +276,7 @@ void AttentionNumbers::set_logarithmic(bool logarithmic) {
 }
 
 void AttentionNumbers::set_marked(qint64 token) {
-  text_->set_marked(token);
+  ui_->token_text->set_marked(token);
 }
 
 report::Sheet AttentionNumbers::group_grid() const {
@@ -373,7 +318,7 @@ report::Sheet AttentionNumbers::token_grid() const {
 }
 
 report::Sheet AttentionNumbers::grid_in_front() const {
-  return group_table_->isVisibleTo(tabs_) ? group_grid() : token_grid();
+  return ui_->group_mass->isVisibleTo(ui_->number_tabs) ? group_grid() : token_grid();
 }
 
 }  // namespace attnscope::gui

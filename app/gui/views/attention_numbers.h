@@ -6,24 +6,18 @@
 
 #include <QSortFilterProxyModel>
 #include <QWidget>
+#include <memory>
 
 #include "app/gui/models/attended_tokens_model.h"
 #include "app/gui/session/attention_session.h"
 #include "engine/report/sheet.h"
 
-class QComboBox;
-class QLabel;
 class QTableView;
-class QTableWidget;
-class QTabWidget;
-
-namespace attnscope::charts {
-class RunChart;
-}
 
 namespace attnscope::gui {
-
-class TokenText;
+namespace Ui {
+class AttentionNumbers;
+}
 
 /// "A", "B", "B − A".
 [[nodiscard]] QString side_name(AttentionSide side);
@@ -32,6 +26,7 @@ class AttentionNumbers : public QWidget {
   Q_OBJECT
  public:
   explicit AttentionNumbers(AttentionSession* session, QWidget* parent = nullptr);
+  ~AttentionNumbers() override;
 
   /// The token under a cursor elsewhere; -1: none.
   void set_marked(qint64 token);
@@ -75,13 +70,7 @@ class AttentionNumbers : public QWidget {
   AttendedTokensModel tokens_;
   QSortFilterProxyModel most_attended_;
   bool logarithmic_ = false;
-  QComboBox *side_, *rows_, *attended_;
-  QTabWidget* tabs_;
-  QTableView* token_table_;
-  QTableWidget* group_table_;
-  TokenText* text_;
-  charts::RunChart* profile_;
-  QLabel* kept_;
+  std::unique_ptr<Ui::AttentionNumbers> ui_;
 };
 
 }  // namespace attnscope::gui

@@ -8,7 +8,6 @@
 #include <QEvent>
 #include <QFileInfo>
 #include <QGridLayout>
-#include <QHBoxLayout>
 #include <QLabel>
 #include <QSettings>
 #include <QSplitter>
@@ -32,6 +31,7 @@
 #include "app/gui/views/head_grid.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/theme.h"
+#include "app/gui/views/ui_attention_maps.h"
 #include "attnscope/build_info.h"
 
 namespace attnscope::gui {
@@ -40,14 +40,9 @@ namespace {
 const auto log_key = QStringLiteral("attention/log");
 
 /// Which maps an entry of the picker shows.
-struct Shown {
-  const char* name;
-  std::array<bool, 3> sides;
-};
-constexpr Shown shown_entries[] = {{"A", {true, false, false}},
-                                   {"A and B", {true, true, false}},
-                                   {"A, B and B − A", {true, true, true}},
-                                   {"B − A", {false, false, true}}};
+using Shown = std::array<bool, 3>;
+constexpr Shown shown_entries[] = {
+    {true, false, false}, {true, true, false}, {true, true, true}, {false, false, true}};
 constexpr int side_by_side = 1;
 
 constexpr std::int64_t figure_cells = 1024;  // a side: finer than 600 dpi on 42 mm
@@ -60,92 +55,45 @@ AttentionPage::AttentionPage(QWidget* parent)
                                     &AttentionPage::ask_for_checkpoint)),
       source_(new AttentionSource(&session_, checkpoint_action_)),
       numbers_(new AttentionNumbers(&session_)),
-      maps_{new charts::HeatView, new charts::HeatView, new charts::HeatView},
-      weight_bar_(new charts::HeatBar),
-      difference_bar_(new charts::HeatBar),
-      map_box_(new QWidget),
-      map_grid_(new QGridLayout(map_box_)),
-      title_(new QLabel),
-      explanation_(plain_label("explanation")),
-      shown_(picker(QStringLiteral("shown"), tr("Maps"), tr("Which maps stand side by side"))),
-      log_(new QCheckBox(tr("&Log"))),
+      middle_(new QWidget),
+      ui_(std::make_unique<Ui::AttentionMaps>()),
       messages_(new MessageBar(this)) {
   checkpoint_action_->setToolTip(
       tr("Compute what a model in Hugging Face's layout attends to (Ctrl+K)"));
+  build_middle();
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(space::around);
-  layout->addWidget(
-      with_sides("attention_columns", new SideArea(source_, tr("Source, patterns and heads")),
-                 build_middle(), new SideArea(numbers_, tr("Numbers")), {240, 600, 270}));
+  layout->addWidget(with_sides("attention_columns",
+                               new SideArea(source_, tr("Source, patterns and heads")), middle_,
+                               new SideArea(numbers_, tr("Numbers")), {240, 600, 270}));
   wire();
-  log_->setChecked(QSettings().value(log_key).toBool());
+  ui_->log->setChecked(QSettings().value(log_key).toBool());
   show_maps();
 }
 
 AttentionPage::~AttentionPage() = default;
 
-QWidget* AttentionPage::build_bar() {
-  set_text(title_, TextSize::title);
-  title_->setObjectName(QStringLiteral("head_title"));
-  for (const Shown& entry : shown_entries) shown_->addItem(QString::fromUtf8(entry.name));
-  log_->setObjectName(QStringLiteral("log"));
-  log_->setToolTip(tr("Colours by the logarithm of the weight, over four decades (Alt+L)"));
-
-  auto* bar = new QWidget;
-  auto* layout = new FlowLayout(bar);
-  layout->addWidget(title_);
-  layout->addWidget(shown_);
-  layout->addWidget(log_);
-  auto* zoom_box = new QWidget;
-  auto* zoom_layout = new QHBoxLayout(zoom_box);
-  layout->addWidget(zoom_box);
-  struct Zoom {
-    QString text, name, tip;
-    double factor;  // 0: all
-  };
+void AttentionPage::build_middle() {
+  ui_->setupUi(middle_);
+  maps_ = {ui_->map_a, ui_->map_b, ui_->map_difference};
+  set_text(ui_->head_title, TextSize::title);
+  new FlowLayout(ui_->bar);
+  ui_->bars->setSpacing(space::margin);
+  // Two lines are reserved, so that the map does not jump while the pointer moves over it.
+  ui_->explanation->setMinimumHeight(2 * ui_->explanation->fontMetrics().lineSpacing());
+  ui_->map_box->installEventFilter(this);
   // The keys are the maps' own; with Ctrl they are the text size's.
-  const Zoom zooms[] = {{QStringLiteral("−"), tr("Zoom out"), tr("Zoom out (- on a map)"), 1 / 1.5},
-                        {QStringLiteral("+"), tr("Zoom in"), tr("Zoom in (+ on a map)"), 1.5},
-                        {tr("All"), tr("Show all"), tr("Show all tokens (0 on a map)"), 0}};
-  for (const Zoom& zoom : zooms) {
-    auto* button = new QToolButton;
-    button->setText(zoom.text);
-    button->setAccessibleName(zoom.name);
-    button->setToolTip(zoom.tip);
-    button->setFocusPolicy(Qt::StrongFocus);
-    connect(button, &QToolButton::clicked, this, [this, factor = zoom.factor] {
+  constexpr double step = 1.5, all = 0;
+  const std::pair<QToolButton*, double> zooms[] = {
+      {ui_->zoom_out, 1 / step}, {ui_->zoom_in, step}, {ui_->zoom_all, all}};
+  for (const auto& [button, factor] : zooms) {
+    connect(button, &QToolButton::clicked, this, [this, factor = factor] {
       for (const AttentionSide side : all_sides) {
         if (!is_shown(side)) continue;  // the others follow the first
-        return factor > 0 ? map(side)->zoom_by(factor) : map(side)->show_all();
+        return factor > all ? map(side)->zoom_by(factor) : map(side)->show_all();
       }
     });
-    zoom_layout->addWidget(button);
   }
-  return bar;
-}
-
-QWidget* AttentionPage::build_middle() {
-  const char* names[] = {"map_a", "map_b", "map_difference"};
-  map_box_->installEventFilter(this);
-  for (std::size_t i = 0; i < maps_.size(); ++i) {
-    maps_[i]->setParent(map_box_);
-    maps_[i]->setObjectName(QLatin1String(names[i]));
-  }
-  auto* bars = new QHBoxLayout;
-  bars->setSpacing(space::margin);
-  bars->addWidget(weight_bar_, 2);
-  bars->addWidget(difference_bar_, 1);
-  // Two lines are reserved, so that the map does not jump while the pointer moves over it.
-  explanation_->setMinimumHeight(2 * explanation_->fontMetrics().lineSpacing());
-  explanation_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
-
-  auto* middle = new QWidget;
-  auto* layout = new QVBoxLayout(middle);
-  layout->addWidget(build_bar());
-  layout->addWidget(map_box_, 1);
-  layout->addLayout(bars);
-  layout->addWidget(explanation_);
-  return middle;
 }
 
 // In as many columns as make the maps largest.
@@ -158,19 +106,19 @@ void AttentionPage::arrange_maps() {
   int columns = 1;
   const auto side_of = [&](int in_a_row) {
     const int rows = (count + in_a_row - 1) / in_a_row;
-    return std::min(map_box_->width() / in_a_row, map_box_->height() / rows);
+    return std::min(ui_->map_box->width() / in_a_row, ui_->map_box->height() / rows);
   };
   for (int more = 2; more <= count; ++more) {
     if (side_of(more) > side_of(columns)) columns = more;
   }
-  for (charts::HeatView* view : maps_) map_grid_->removeWidget(view);
+  for (charts::HeatView* view : maps_) ui_->map_grid->removeWidget(view);
   for (int i = 0; i < count; ++i) {
-    map_grid_->addWidget(shown[static_cast<std::size_t>(i)], i / columns, i % columns);
+    ui_->map_grid->addWidget(shown[static_cast<std::size_t>(i)], i / columns, i % columns);
   }
 }
 
 bool AttentionPage::eventFilter(QObject* watched, QEvent* event) {
-  if (watched == map_box_ && event->type() == QEvent::Resize) arrange_maps();
+  if (watched == ui_->map_box && event->type() == QEvent::Resize) arrange_maps();
   return Page::eventFilter(watched, event);
 }
 
@@ -219,8 +167,8 @@ void AttentionPage::wire() {
       for (charts::HeatView* other : maps_) other->set_focus(focus);
     });
   }
-  connect(shown_, &QComboBox::currentIndexChanged, this, &AttentionPage::show_maps);
-  connect(log_, &QCheckBox::toggled, this, [this](bool log) {
+  connect(ui_->shown, &QComboBox::currentIndexChanged, this, &AttentionPage::show_maps);
+  connect(ui_->log, &QCheckBox::toggled, this, [this](bool log) {
     QSettings().setValue(log_key, log);
     scale_maps();
     numbers_->set_logarithmic(log);
@@ -257,14 +205,15 @@ QVariantMap AttentionPage::chosen() const {
           {QStringLiteral("head"), session_.head().head},
           {QStringLiteral("a"), source_->first()->chosen()},
           {QStringLiteral("b"), source_->second()->chosen()},
-          {QStringLiteral("maps"), shown_->currentIndex()}};
+          {QStringLiteral("maps"), ui_->shown->currentIndex()}};
 }
 
 void AttentionPage::restore(const QVariantMap& chosen) {
   kept_ = chosen;
   source_->first()->restore(chosen.value(QStringLiteral("a")).toMap());
   source_->second()->restore(chosen.value(QStringLiteral("b")).toMap());
-  shown_->setCurrentIndex(chosen.value(QStringLiteral("maps"), shown_->currentIndex()).toInt());
+  ui_->shown->setCurrentIndex(
+      chosen.value(QStringLiteral("maps"), ui_->shown->currentIndex()).toInt());
 }
 
 void AttentionPage::dump_opened() {
@@ -282,20 +231,20 @@ void AttentionPage::dump_opened() {
 }
 
 bool AttentionPage::is_shown(AttentionSide side) const {
-  const int entry = source_->second()->choice() ? std::max(0, shown_->currentIndex()) : 0;
-  return shown_entries[entry].sides[static_cast<std::size_t>(side)];
+  const int entry = source_->second()->choice() ? std::max(0, ui_->shown->currentIndex()) : 0;
+  return shown_entries[entry][static_cast<std::size_t>(side)];
 }
 
 void AttentionPage::show_maps() {
   const bool second = source_->second()->choice().has_value();
-  if (second && !shown_->isVisibleTo(this) && shown_->currentIndex() == 0) {
-    const QSignalBlocker quiet(shown_);
-    shown_->setCurrentIndex(side_by_side);
+  if (second && !ui_->shown->isVisibleTo(this) && ui_->shown->currentIndex() == 0) {
+    const QSignalBlocker quiet(ui_->shown);
+    ui_->shown->setCurrentIndex(side_by_side);
   }
-  shown_->setVisible(second);
+  ui_->shown->setVisible(second);
   for (const AttentionSide side : all_sides) map(side)->setVisible(is_shown(side));
-  weight_bar_->setVisible(is_shown(AttentionSide::a) || is_shown(AttentionSide::b));
-  difference_bar_->setVisible(is_shown(AttentionSide::difference));
+  ui_->weight_bar->setVisible(is_shown(AttentionSide::a) || is_shown(AttentionSide::b));
+  ui_->difference_bar->setVisible(is_shown(AttentionSide::difference));
   arrange_maps();
   Q_EMIT offers_changed();
 }
@@ -305,7 +254,7 @@ void AttentionPage::head_changed() {
   if (!session_.dump()) return;
   QString name = head_words();
   name[0] = name[0].toUpper();
-  title_->setText(name);
+  ui_->head_title->setText(name);
   scale_maps();
   for (const AttentionSide side : all_sides) {
     const auto pattern = session_.pattern(side);
@@ -337,10 +286,10 @@ void AttentionPage::scale_maps() {
   }
   for (const AttentionSide side : all_sides) {
     const bool difference = side == AttentionSide::difference;
-    charts::HeatScale scale{.logarithmic = log_->isChecked(), .difference = difference};
+    charts::HeatScale scale{.logarithmic = ui_->log->isChecked(), .difference = difference};
     if (const double most = difference ? changed : largest; most > 0) scale.largest = most;
     map(side)->set_scale(scale);
-    (difference ? difference_bar_ : weight_bar_)->set_scale(scale);
+    (difference ? ui_->difference_bar : ui_->weight_bar)->set_scale(scale);
   }
 }
 
@@ -377,21 +326,21 @@ void AttentionPage::hovered(qint64 query, qint64 key) {
     std::tie(query, key) = *pair;
   }
   for (charts::HeatView* view : maps_) view->set_marked(key);
-  if (!session_.dump()) return explanation_->clear();
+  if (!session_.dump()) return ui_->explanation->clear();
   const DumpInfo& info = session_.dump()->info();
   const auto token = [&](qint64 at) {
     return QStringLiteral("%1 “%2”").arg(at).arg(words(info.tokens[static_cast<std::size_t>(at)]));
   };
   if (query >= 0 && key >= 0) {
-    explanation_->setText(tr("Token %1 attends to token %2: %3")
-                              .arg(token(query), token(key), weights_of(query, key)));
+    ui_->explanation->setText(tr("Token %1 attends to token %2: %3")
+                                  .arg(token(query), token(key), weights_of(query, key)));
   } else if (key >= 0 && session_.received()) {
-    explanation_->setText(
+    ui_->explanation->setText(
         tr("Token %1 receives %2 of a mean selected row")
             .arg(token(key),
                  share_words(session_.received()->mass[static_cast<std::size_t>(key)])));
   } else {
-    explanation_->setText(
+    ui_->explanation->setText(
         tr("Rows attend to columns. A click keeps a pair, a drag beside rows chooses them; the "
            "wheel zooms."));
   }

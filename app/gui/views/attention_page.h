@@ -5,22 +5,21 @@
 // would make of the same scores.
 
 #include <array>
+#include <memory>
 
 #include "app/gui/charts/heat_view.h"
 #include "app/gui/charts/map_export.h"
 #include "app/gui/session/attention_session.h"
 #include "app/gui/views/page.h"
 
-class QCheckBox;
-class QComboBox;
-class QLabel;
-class QGridLayout;
-
 namespace attnscope::gui {
 
 class AttentionNumbers;
 class AttentionSource;
 class MessageBar;
+namespace Ui {
+class AttentionMaps;
+}
 
 class AttentionPage : public Page {
   Q_OBJECT
@@ -61,8 +60,7 @@ class AttentionPage : public Page {
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
-  QWidget* build_bar();
-  QWidget* build_middle();
+  void build_middle();
   void wire();
   void open_first();
   void dump_opened();
@@ -83,13 +81,9 @@ class AttentionPage : public Page {
   QAction* checkpoint_action_;
   AttentionSource* source_;
   AttentionNumbers* numbers_;
-  std::array<charts::HeatView*, 3> maps_;
-  charts::HeatBar *weight_bar_, *difference_bar_;
-  QWidget* map_box_;
-  QGridLayout* map_grid_;
-  QLabel *title_, *explanation_;
-  QComboBox* shown_;
-  QCheckBox* log_;
+  QWidget* middle_;
+  std::unique_ptr<Ui::AttentionMaps> ui_;
+  std::array<charts::HeatView*, 3> maps_{};
   MessageBar* messages_;
   bool opened_something_ = false;
   QVariantMap kept_;  // to be restored when the page is first shown

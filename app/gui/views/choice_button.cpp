@@ -6,11 +6,7 @@
 
 namespace attnscope::gui {
 
-ChoiceButton::ChoiceButton(const QString& text, const QString& tip, QWidget* parent)
-    : QToolButton(parent) {
-  setText(text);
-  setToolTip(tip);
-  setAccessibleName(text);
+ChoiceButton::ChoiceButton(QWidget* parent) : QToolButton(parent) {
   setCheckable(true);
   setFocusPolicy(Qt::TabFocus);
 }

@@ -12,7 +12,7 @@ namespace attnscope::gui {
 class ChoiceButton : public QToolButton {
   Q_OBJECT
  public:
-  explicit ChoiceButton(const QString& text, const QString& tip, QWidget* parent = nullptr);
+  explicit ChoiceButton(QWidget* parent = nullptr);
   [[nodiscard]] QSize sizeHint() const override;
 
  protected:

@@ -165,7 +165,10 @@ QWidget* ContenderChips::make_line(const QString& pattern) {
     if (!checked && !reason.isEmpty()) continue;
     const QString tip =
         reason.isEmpty() ? listed.summary : tr("Cannot be measured: %1").arg(reason);
-    auto* chip = new ChoiceButton(listed.id, QStringLiteral("%1\n%2").arg(id_of(pair), tip));
+    auto* chip = new ChoiceButton;
+    chip->setText(listed.id);
+    chip->setAccessibleName(listed.id);
+    chip->setToolTip(QStringLiteral("%1\n%2").arg(id_of(pair), tip));
     chip->setObjectName(id_of(pair));
     chip->setAccessibleName(id_of(pair));
     chip->setChecked(checked);

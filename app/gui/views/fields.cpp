@@ -3,7 +3,6 @@
 
 #include <QAction>
 #include <QEvent>
-#include <QFormLayout>
 #include <QHeaderView>
 #include <QLabel>
 #include <QScrollBar>
@@ -55,17 +54,12 @@ QLabel* heading(const QString& text, QWidget* buddy) {
   return label;
 }
 
-QLabel* plain_label(const char* name, const QString& text) {
-  auto* label = new QLabel(text);
-  label->setObjectName(QLatin1String(name));
-  label->setTextFormat(Qt::PlainText);
-  label->setWordWrap(true);
-  return label;
+PlainLabel::PlainLabel(QWidget* parent) : QLabel(parent) {
+  setTextFormat(Qt::PlainText);
+  setWordWrap(true);
 }
 
-void set_up_table(QTableView* table, const char* name, const QString& accessible_name) {
-  table->setObjectName(QLatin1String(name));
-  table->setAccessibleName(accessible_name);
+void set_up_table(QTableView* table) {
   table->setSelectionMode(QAbstractItemView::SingleSelection);
   table->setEditTriggers(QAbstractItemView::NoEditTriggers);
   table->setTabKeyNavigation(false);
@@ -81,7 +75,8 @@ void let_wheel_pass(QWidget* field) {
 }
 
 QLabel* reading_label(const char* name) {
-  QLabel* label = plain_label(name);
+  auto* label = new PlainLabel;
+  label->setObjectName(QLatin1String(name));
   label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   return label;
 }
@@ -171,16 +166,6 @@ void explain_fields(QWidget& form) {
   }
 }
 
-void add_row(QFormLayout* form, const QString& title, QWidget* field, const QString& meaning) {
-  explain(field, meaning);
-  field->setAccessibleName(title.isEmpty() ? meaning : QString(title).remove(QLatin1Char('&')));
-  if (title.isEmpty()) return form->addRow(field);
-  auto* label = new QLabel(title);
-  explain(label, meaning);
-  label->setBuddy(field);
-  form->addRow(label, field);
-}
-
 QAction* add_action(QWidget* where, const QString& text, const QKeySequence& keys,
                     std::function<void()> act) {
   auto* action = new QAction(text, where);
@@ -243,10 +228,13 @@ void ProblemLabel::tint() {
   setPalette(tinted);
 }
 
-SideArea::SideArea(QWidget* inside, const QString& name) {
+SideArea::SideArea(QWidget* parent) : QScrollArea(parent) {
   setWidgetResizable(true);
   setFrameShape(QFrame::NoFrame);
   setFocusPolicy(Qt::NoFocus);
+}
+
+SideArea::SideArea(QWidget* inside, const QString& name) : SideArea(nullptr) {
   setAccessibleName(name);
   setWidget(inside);
 }

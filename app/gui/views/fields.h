@@ -16,7 +16,6 @@
 #include "engine/pattern/window.h"
 
 class QAction;
-class QFormLayout;
 class QSplitter;
 class QTableView;
 
@@ -26,11 +25,14 @@ namespace attnscope::gui {
 /// `buddy`.
 [[nodiscard]] QLabel* heading(const QString& text, QWidget* buddy = nullptr);
 /// Plain text, over as many lines as it needs.
-[[nodiscard]] QLabel* plain_label(const char* name, const QString& text = {});
+class PlainLabel : public QLabel {
+ public:
+  explicit PlainLabel(QWidget* parent = nullptr);
+};
 /// The wheel turns the page over a field that has not the focus, and changes nothing.
 void let_wheel_pass(QWidget* field);
 /// A table that is looked at and chosen in, not edited; Tab leaves it.
-void set_up_table(QTableView* table, const char* name, const QString& accessible_name);
+void set_up_table(QTableView* table);
 /// Text to read, to select and to copy, over several lines where the room is narrow.
 [[nodiscard]] QLabel* reading_label(const char* name);
 /// A question mark beside a heading; its tool tip says what the words mean, also when it is
@@ -78,8 +80,6 @@ void explain(QWidget* widget, const QString& meaning);
 /// What the tool tips of a form say of its fields, or of the labels that have them for buddies, is
 /// explained by both; a field without an accessible name takes the label's text.
 void explain_fields(QWidget& form);
-/// A row of a form, whose label and field are explained; without a title the field alone.
-void add_row(QFormLayout* form, const QString& title, QWidget* field, const QString& meaning);
 /// What can be done in `where` and whatever lies in it: by its keys, and wherever the action is
 /// put.
 QAction* add_action(QWidget* where, const QString& text, const QKeySequence& keys,
@@ -119,6 +119,7 @@ class ProblemLabel : public QLabel {
 class SideArea : public QScrollArea {
   Q_OBJECT
  public:
+  explicit SideArea(QWidget* parent);
   SideArea(QWidget* inside, const QString& name);
 
  protected:

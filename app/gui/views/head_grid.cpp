@@ -60,7 +60,8 @@ QTableWidgetItem* heading_item(const QString& text, const QString& tip) {
 }  // namespace
 
 HeadGrid::HeadGrid(QWidget* parent) : QTableWidget(parent) {
-  set_up_table(this, "heads", tr("Heads: layers down, heads across, last their mean"));
+  set_up_table(this);
+  setAccessibleName(tr("Heads: layers down, heads across, last their mean"));
   setToolTip(
       tr("A small map of each head, from some of its rows; choose one by mouse or arrow keys"));
   setItemDelegate(new PictureDelegate(this));

@@ -6,13 +6,13 @@
 #include <QLabel>
 #include <QPushButton>
 #include <QTableView>
-#include <QVBoxLayout>
 #include <algorithm>
 #include <utility>
 
 #include "app/gui/models/pattern_sweep.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
+#include "app/gui/views/ui_pattern_costs.h"
 
 namespace attnscope::gui {
 namespace {
@@ -70,42 +70,26 @@ QVariant CostsModel::data(const QModelIndex& index, int role) const {
 }
 
 PatternCosts::PatternCosts(QWidget* parent)
-    : QWidget(parent),
-      table_(new QTableView),
-      problem_(new ProblemLabel(this, "costs_problem")),
-      note_(plain_label("costs_note")),
-      run_note_(plain_label("new_run_note")),
-      run_(new QPushButton) {
+    : QWidget(parent), ui_(std::make_unique<Ui::PatternCosts>()) {
+  ui_->setupUi(this);
   build_table();
-  run_->setObjectName(QStringLiteral("new_run"));
-  run_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
-  auto* layout = new QVBoxLayout(this);
-  for (QWidget* part :
-       std::initializer_list<QWidget*>{heading(tr("Cost of one forward call"), table_), problem_,
-                                       table_, note_, run_, run_note_}) {
-    layout->addWidget(part);
-  }
-  layout->addStretch(1);
   for (ImplementationCosts* costs : {&a_implementations_, &b_implementations_}) {
     connect(costs, &ImplementationCosts::changed, this, &PatternCosts::refresh);
   }
-  connect(run_, &QPushButton::clicked, this, &PatternCosts::run_asked);
+  connect(ui_->new_run, &QPushButton::clicked, this, &PatternCosts::run_asked);
   connect(&counter_, &LatestJob::failed, this, [this](const QString& sentence) {
     take({.a = Result<PatternCounts>(tl::unexpected(Error{sentence.toStdString()})), .b = {}});
   });
 }
 
 void PatternCosts::build_table() {
-  table_->setModel(&model_);
-  set_up_table(table_, "costs", tr("Costs of the patterns"));
-  table_->setShowGrid(false);
-  table_->setAlternatingRowColors(true);
-  table_->setFrameShape(QFrame::NoFrame);
-  table_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  table_->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  table_->verticalHeader()->hide();
-  connect(table_->horizontalHeader(), &QHeaderView::sectionResized, this, &PatternCosts::fit);
+  ui_->costs->setModel(&model_);
+  set_up_table(ui_->costs);
+  ui_->costs->verticalHeader()->hide();
+  connect(ui_->costs->horizontalHeader(), &QHeaderView::sectionResized, this, &PatternCosts::fit);
 }
+
+PatternCosts::~PatternCosts() = default;
 
 QStringList PatternCosts::ids() const {
   QStringList ids;
@@ -206,21 +190,22 @@ void PatternCosts::refresh() {
   rows_ = cost_rows(side(*a_, counted_.a, a_implementations_), b, machine_);
   arrange();
   const bool failed = counted_.a && !*counted_.a;
-  problem_->set_problem(failed ? words(counted_.a->error().message) : QString());
-  note_->setText(machine_ ? tr("Limit here: by the rates of %1.").arg(machine_->from)
-                          : tr("Run a sweep once to see the limit of this machine."));
+  ui_->costs_problem->set_problem(failed ? words(counted_.a->error().message) : QString());
+  ui_->costs_note->setText(machine_ ? tr("Limit here: by the rates of %1.").arg(machine_->from)
+                                    : tr("Run a sweep once to see the limit of this machine."));
   refresh_run();
 }
 
 void PatternCosts::refresh_run() {
   const Result<QString> asked = sweep();
-  run_->setEnabled(asked.has_value());
+  ui_->new_run->setEnabled(asked.has_value());
   const QString why = asked ? QString() : words(asked.error().message);
-  explain(run_, asked ? tr("Measures it against full attention at lengths around this one") : why);
-  run_note_->setText(asked ? counted(ids().size(), tr("implementation takes it:"),
-                                     tr("implementations take it:")) +
-                                 QLatin1Char(' ') + ids().join(QStringLiteral(", "))
-                           : why);
+  explain(ui_->new_run,
+          asked ? tr("Measures it against full attention at lengths around this one") : why);
+  ui_->new_run_note->setText(asked ? counted(ids().size(), tr("implementation takes it:"),
+                                             tr("implementations take it:")) +
+                                         QLatin1Char(' ') + ids().join(QStringLiteral(", "))
+                                   : why);
 }
 
 int PatternCosts::longest_word() const {
@@ -249,26 +234,26 @@ void PatternCosts::arrange() {
     needed += widest + cell_margin;
   }
   model_.show_rows(rows_, values, needed > width());
-  QHeaderView* header = table_->horizontalHeader();
+  QHeaderView* header = ui_->costs->horizontalHeader();
   header->setSectionResizeMode(QHeaderView::ResizeToContents);
   header->setSectionResizeMode(0, QHeaderView::Stretch);
-  table_->setMinimumWidth(longest_word());
+  ui_->costs->setMinimumWidth(longest_word());
   fit();
 }
 
 // As high as its rows: no empty ground.
 void PatternCosts::fit() {
-  table_->resizeRowsToContents();
-  table_->setFixedHeight(table_->horizontalHeader()->sizeHint().height() +
-                         table_->verticalHeader()->length() + 2);
+  ui_->costs->resizeRowsToContents();
+  ui_->costs->setFixedHeight(ui_->costs->horizontalHeader()->sizeHint().height() +
+                             ui_->costs->verticalHeader()->length() + 2);
 }
 
 void PatternCosts::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
   const QString whole = tr("New r&un with this pattern…");
   const QString broken = tr("New r&un with\nthis pattern…");
-  run_->setText(fontMetrics().horizontalAdvance(whole) + 4 * cell_margin > width() ? broken
-                                                                                   : whole);
+  ui_->new_run->setText(fontMetrics().horizontalAdvance(whole) + 4 * cell_margin > width() ? broken
+                                                                                           : whole);
   arrange();
 }
 

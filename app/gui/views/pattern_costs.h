@@ -5,6 +5,7 @@
 // the run that measures it.
 
 #include <QWidget>
+#include <memory>
 #include <optional>
 
 #include "app/gui/background/latest_job.h"
@@ -13,13 +14,10 @@
 #include "app/gui/session/worker_questions.h"
 #include "app/gui/views/pattern_masks.h"
 
-class QLabel;
-class QPushButton;
-class QTableView;
-
 namespace attnscope::gui {
-
-class ProblemLabel;
+namespace Ui {
+class PatternCosts;
+}
 
 /// The rows, in columns of their own or stacked in one.
 class CostsModel : public RowsModel<CostRow> {
@@ -35,6 +33,7 @@ class PatternCosts : public QWidget {
   Q_OBJECT
  public:
   explicit PatternCosts(QWidget* parent = nullptr);
+  ~PatternCosts() override;
 
   void show_costs(const TitledMask& a, const std::optional<TitledMask>& b, const LayoutItem& item,
                   int heads, int head_dim);
@@ -76,10 +75,7 @@ class PatternCosts : public QWidget {
   /// Of the implementations that take pattern A.
   [[nodiscard]] QStringList ids() const;
 
-  QTableView* table_;
-  ProblemLabel* problem_;
-  QLabel *note_, *run_note_;
-  QPushButton* run_;
+  std::unique_ptr<Ui::PatternCosts> ui_;
   CostsModel model_;
   std::vector<CostRow> rows_;
   std::optional<TitledMask> a_, b_;

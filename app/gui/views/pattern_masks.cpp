@@ -5,10 +5,8 @@
 #include <QButtonGroup>
 #include <QComboBox>
 #include <QGridLayout>
-#include <QHBoxLayout>
 #include <QLabel>
 #include <QPainter>
-#include <QVBoxLayout>
 #include <algorithm>
 
 #include "app/gui/models/pattern_counts.h"
@@ -17,6 +15,7 @@
 #include "app/gui/views/fields.h"
 #include "app/gui/views/flow_layout.h"
 #include "app/gui/views/theme.h"
+#include "app/gui/views/ui_pattern_masks.h"
 
 namespace attnscope::gui {
 namespace {
@@ -47,30 +46,18 @@ class Swatch : public QWidget {
 PatternMasks::PatternMasks(PatternEditor& editor, QWidget* parent)
     : QWidget(parent),
       editor_(editor),
-      title_(plain_label("pattern_heading")),
-      explanation_(plain_label("explanation")),
       styles_(new QButtonGroup(this)),
-      partner_box_(picker(QStringLiteral("partner"), tr("Pattern B"),
-                          tr("What the pattern is compared with"))),
-      split_button_(new ChoiceButton(tr("Side by side"),
-                                     tr("A, B and their difference side by side (Ctrl+D)"))),
-      views_{new charts::MaskView, new charts::MaskView, new charts::MaskView},
-      captions_{plain_label("a_caption"), plain_label("b_caption"),
-                plain_label("difference_caption")} {
-  set_text(title_, TextSize::title);
-  const char* names[] = {"mask", "partner_mask", "difference_mask"};
-  for (std::size_t i = 0; i < views_.size(); ++i) views_[i]->setObjectName(QLatin1String(names[i]));
-  views_[1]->setAccessibleName(tr("Attention mask of B"));
-  difference()->setAccessibleName(tr("Difference of the masks of A and B"));
-  explanation_->setAccessibleName(tr("Why the pair is allowed"));
-  explanation_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
+      ui_(std::make_unique<Ui::PatternMasks>()) {
+  ui_->setupUi(this);
+  views_ = {ui_->mask, ui_->partner_mask, ui_->difference_mask};
+  captions_ = {ui_->a_caption, ui_->b_caption, ui_->difference_caption};
+  part_counts_ = {ui_->only_a, ui_->only_b, ui_->both};
+  explain_fields(*this);
+  set_text(ui_->pattern_heading, TextSize::title);
   // Reserved, so that the mask does not jump while the pointer moves over it.
-  explanation_->setMinimumHeight(2 * explanation_->fontMetrics().lineSpacing());
-  auto* layout = new QVBoxLayout(this);
-  layout->addWidget(title_);
-  layout->addWidget(build_choices());
-  layout->addWidget(new SideArea(build_grid(), tr("Masks")), 1);
-  layout->addWidget(explanation_);
+  ui_->explanation->setMinimumHeight(2 * ui_->explanation->fontMetrics().lineSpacing());
+  build_choices();
+  build_grid();
   for (charts::MaskView* view : views_) wire(view);
   connect(&counter_, &LatestJob::failed, this,
           [this](const QString& sentence) { set_counts({}, sentence); });
@@ -78,83 +65,40 @@ PatternMasks::PatternMasks(PatternEditor& editor, QWidget* parent)
   refresh();
 }
 
-QWidget* PatternMasks::build_choices() {
-  struct Style {
-    charts::MaskStyle style;
-    QString name, tip;
-  };
-  const Style all[] = {{charts::MaskStyle::schematic, tr("Schematic"),
-                        tr("A small stand-in, as in the paper's figure (Alt+1)")},
-                       {charts::MaskStyle::equal_groups, tr("Equal groups"),
-                        tr("Every token group equally large (Alt+2)")},
-                       {charts::MaskStyle::true_scale, tr("True scale"),
-                        tr("Every token equally large; wheel or + and - zoom (Alt+3)")}};
-  auto* box = new QWidget;
-  auto* layout = new FlowLayout(box);
-  for (const Style& style : all) {
-    auto* button = new ChoiceButton(style.name, style.tip);
-    const int number = static_cast<int>(style.style);
-    button->setChecked(style.style == mask()->style());
-    button->setShortcut(QKeySequence(QStringLiteral("Alt+%1").arg(number + 1)));
-    styles_->addButton(button, number);
-    layout->addWidget(button);
+PatternMasks::~PatternMasks() = default;
+
+void PatternMasks::build_choices() {
+  new FlowLayout(ui_->choices);
+  const std::pair<QToolButton*, charts::MaskStyle> all[] = {
+      {ui_->schematic, charts::MaskStyle::schematic},
+      {ui_->equal_groups, charts::MaskStyle::equal_groups},
+      {ui_->true_scale, charts::MaskStyle::true_scale}};
+  for (const auto& [button, style] : all) {
+    button->setChecked(style == mask()->style());
+    styles_->addButton(button, static_cast<int>(style));
   }
   connect(styles_, &QButtonGroup::idClicked, this,
           [this](int id) { set_style(static_cast<charts::MaskStyle>(id)); });
-
-  partner_box_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-  partner_box_->setMinimumContentsLength(7);
-  connect(partner_box_, &QComboBox::activated, this, &PatternMasks::choose_partner);
-  // The name and its choice are kept together where lines break.
-  auto* partner = new QWidget;
-  auto* line = new QHBoxLayout(partner);
-  auto* name = new QLabel(tr("Compare with"));
-  name->setBuddy(partner_box_);
-  gui::explain(name, partner_box_->toolTip());
-  line->addWidget(name);
-  line->addWidget(partner_box_);
-
-  split_button_->setObjectName(QStringLiteral("side_by_side"));
+  connect(ui_->partner, &QComboBox::activated, this, &PatternMasks::choose_partner);
   add_action(this, tr("Side by side"), QKeySequence(tr("Ctrl+D")),
              std::function<void()>([this] { set_split(!split_); }));
-  connect(split_button_, &QToolButton::clicked, this, &PatternMasks::set_split);
-
-  layout->addWidget(partner);
-  layout->addWidget(split_button_);
-  return box;
+  connect(ui_->side_by_side, &QToolButton::clicked, this, &PatternMasks::set_split);
 }
 
-QWidget* PatternMasks::build_grid() {
-  auto* box = new QWidget;
-  auto* grid = new QGridLayout(box);
-  for (std::size_t i = 0; i < views_.size(); ++i) {
-    auto* cell = new QVBoxLayout;
-    cell->setSpacing(space::hair);
-    cell->addWidget(captions_[i]);
-    cell->addWidget(views_[i], 1);
-    grid->addLayout(cell, static_cast<int>(i) / 2, static_cast<int>(i) % 2);
+void PatternMasks::build_grid() {
+  for (int row = 0; row < 2; ++row) {
+    for (int column = 0; column < 2; ++column) {
+      if (QLayout* cell = ui_->grid->itemAtPosition(row, column)->layout())
+        cell->setSpacing(space::hair);
+    }
   }
-  captions_[2]->setText(tr("Difference"));
-  legend_ = build_legend();
-  grid->addWidget(legend_, 1, 1);
-  return box;
-}
-
-QWidget* PatternMasks::build_legend() {
-  const char* names[] = {"only_a", "only_b", "both"};
-  auto* box = new QWidget;
-  box->setObjectName(QStringLiteral("difference_legend"));
-  box->setAccessibleName(tr("Legend of the difference"));
-  auto* grid = new QGridLayout(box);
-  for (std::size_t p = 0; p < part_counts_.size(); ++p) {
-    part_counts_[p] = plain_label(names[p]);
-    const int row = static_cast<int>(p);
-    grid->addWidget(new Swatch(static_cast<DifferencePart>(p)), row, 0, Qt::AlignTop);
-    grid->addWidget(part_counts_[p], row, 1, Qt::AlignTop);
+  constexpr int parts = charts::difference_part_count;
+  for (int part = 0; part < parts; ++part) {
+    auto* swatch = new Swatch(static_cast<DifferencePart>(part));
+    ui_->legend_grid->addWidget(swatch, part, 0, Qt::AlignTop);
   }
-  grid->setColumnStretch(1, 1);
-  grid->setRowStretch(static_cast<int>(part_counts_.size()), 1);
-  return box;
+  ui_->legend_grid->setColumnStretch(1, 1);
+  ui_->legend_grid->setRowStretch(parts, 1);
 }
 
 void PatternMasks::wire(charts::MaskView* view) {
@@ -218,7 +162,7 @@ void PatternMasks::choose_partner(int choice) {
 }
 
 void PatternMasks::compare_with(const QString& title) {
-  choose_partner(std::max(0, partner_box_->findText(title)));
+  choose_partner(std::max(0, ui_->partner->findText(title)));
 }
 
 QString PatternMasks::compared_with() const {
@@ -227,7 +171,7 @@ QString PatternMasks::compared_with() const {
 
 void PatternMasks::set_split(bool split) {
   // Without a B there is nothing to set beside: the first one will do.
-  if (split && !b_ && partner_box_->count() > 1) return choose_partner(1);
+  if (split && !b_ && ui_->partner->count() > 1) return choose_partner(1);
   split_ = split;
   show_masks();
 }
@@ -236,10 +180,10 @@ void PatternMasks::refresh() {
   const std::vector<Partner> all = partners();
   const auto chosen = partner_ ? std::ranges::find(all, *partner_) : all.end();
   if (chosen == all.end()) partner_.reset();
-  partner_box_->clear();
-  partner_box_->addItem(tr("none"));
-  for (const Partner& partner : all) partner_box_->addItem(title_of(partner));
-  partner_box_->setCurrentIndex(partner_ ? static_cast<int>(chosen - all.begin()) + 1 : 0);
+  ui_->partner->clear();
+  ui_->partner->addItem(tr("none"));
+  for (const Partner& partner : all) ui_->partner->addItem(title_of(partner));
+  ui_->partner->setCurrentIndex(partner_ ? static_cast<int>(chosen - all.begin()) + 1 : 0);
 
   a_ = titled(editor_.patterns().title(editor_.row()), editor_.pattern());
   b_.reset();
@@ -254,14 +198,15 @@ void PatternMasks::refresh() {
 
 void PatternMasks::arrange() {
   const bool split = is_split();
-  split_button_->setChecked(split);
+  ui_->side_by_side->setChecked(split);
   for (charts::MaskView* view : views_) view->set_compact(split || view != mask());
-  for (QWidget* widget : std::initializer_list<QWidget*>{captions_[0], captions_[1], captions_[2],
-                                                         views_[1], views_[2], legend_}) {
+  for (QWidget* widget :
+       std::initializer_list<QWidget*>{captions_[0], captions_[1], captions_[2], views_[1],
+                                       views_[2], ui_->difference_legend}) {
     widget->setVisible(split);
   }
-  title_->setVisible(!split);
-  auto* grid = static_cast<QGridLayout*>(legend_->parentWidget()->layout());
+  ui_->pattern_heading->setVisible(!split);
+  QGridLayout* grid = ui_->grid;
   for (int section = 0; section < 2; ++section) {
     grid->setColumnStretch(section, section == 0 || split ? 1 : 0);
     grid->setRowStretch(section, section == 0 || split ? 1 : 0);
@@ -273,8 +218,8 @@ void PatternMasks::arrange() {
 
 void PatternMasks::show_masks() {
   arrange();
-  title_->setText(a_.title);
-  title_->setToolTip(words(a_.source.pattern.description));
+  ui_->pattern_heading->setText(a_.title);
+  ui_->pattern_heading->setToolTip(words(a_.source.pattern.description));
   // The views show what is wrong with a problem that they cannot draw.
   const LayoutItem& item = editor_.item();
   (void)mask()->show_mask(a_.source.pattern, a_.source.window, item);
@@ -329,7 +274,7 @@ void PatternMasks::set_counts(const std::optional<charts::DifferenceCounts>& cou
 
 void PatternMasks::explain() {
   const auto pair = hovered_ ? hovered_ : mask()->pinned_pair();
-  explanation_->setText(
+  ui_->explanation->setText(
       pair ? (is_split() ? difference() : mask())->explain(pair->first, pair->second)
            : tr("Rows attend, columns are attended to. Point at a pair; a click keeps it."));
 }

@@ -7,6 +7,7 @@
 
 #include <QWidget>
 #include <array>
+#include <memory>
 #include <optional>
 
 #include "app/gui/background/latest_job.h"
@@ -14,12 +15,12 @@
 #include "app/gui/models/pattern_editor.h"
 
 class QButtonGroup;
-class QComboBox;
 class QLabel;
 
 namespace attnscope::gui {
-
-class ChoiceButton;
+namespace Ui {
+class PatternMasks;
+}
 
 /// One side as it is shown: "Sparse asymmetric, w = 4".
 struct TitledMask {
@@ -31,6 +32,7 @@ class PatternMasks : public QWidget {
   Q_OBJECT
  public:
   explicit PatternMasks(PatternEditor& editor, QWidget* parent = nullptr);
+  ~PatternMasks() override;
 
   void set_style(charts::MaskStyle style);
   /// Side by side, where there is a B.
@@ -56,9 +58,8 @@ class PatternMasks : public QWidget {
     friend bool operator==(const Partner&, const Partner&) = default;
   };
 
-  QWidget* build_choices();
-  QWidget* build_grid();
-  QWidget* build_legend();
+  void build_choices();
+  void build_grid();
   void wire(charts::MaskView* view);
   void refresh();
   void show_masks();
@@ -73,14 +74,11 @@ class PatternMasks : public QWidget {
   [[nodiscard]] charts::MaskView* difference() const { return views_.back(); }
 
   PatternEditor& editor_;
-  QLabel *title_, *explanation_;
   QButtonGroup* styles_;
-  QComboBox* partner_box_;
-  ChoiceButton* split_button_;
-  std::array<charts::MaskView*, 3> views_;  // A, B and their difference
-  std::array<QLabel*, 3> captions_;
+  std::unique_ptr<Ui::PatternMasks> ui_;
+  std::array<charts::MaskView*, 3> views_{};  // A, B and their difference
+  std::array<QLabel*, 3> captions_{};
   std::array<QLabel*, charts::difference_part_count> part_counts_{};
-  QWidget* legend_ = nullptr;
   std::optional<Partner> partner_;
   TitledMask a_;
   std::optional<TitledMask> b_;

@@ -90,7 +90,8 @@ class RuleDelegate : public QStyledItemDelegate {
 PatternMatrix::PatternMatrix(QWidget* parent)
     : QTableWidget(token_group_count, token_group_count, parent) {
   setItemDelegate(new RuleDelegate(this));
-  set_up_table(this, "pattern_matrix", tr("Who sees whom: rows attend, columns are attended to"));
+  set_up_table(this);
+  setAccessibleName(tr("Who sees whom: rows attend, columns are attended to"));
   setEditTriggers(QAbstractItemView::EditKeyPressed);
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);

@@ -77,6 +77,7 @@ PatternPanel::~PatternPanel() = default;
 void PatternPanel::build_list() {
   QListView* list = ui_->patterns;
   list->setModel(&editor_.patterns());
+  list->setSpacing(1);
   constexpr int lines = 7;  // as many as there are patterns that ship
   list->setFixedHeight(lines * (list->fontMetrics().height() + 3));
   connect(list->selectionModel(), &QItemSelectionModel::currentChanged, this,

@@ -62,14 +62,11 @@ class TokenDelegate : public QStyledItemDelegate {
 
 }  // namespace
 
-TokenText::TokenText(AttendedTokensModel* tokens, QWidget* parent) : QListView(parent) {
-  setObjectName(QStringLiteral("token_text"));
+TokenText::TokenText(QWidget* parent) : QListView(parent) {
   setAccessibleName(tr("Tokens"));
   setToolTip(
       tr("Each token on the colour of the mass it receives. Choose those that attend: click, "
          "drag, or arrow keys with Shift; Escape: all of them"));
-  setModel(tokens);
-  setItemDelegate(new TokenDelegate(*tokens, *this, this));
   setFlow(QListView::LeftToRight);
   setWrapping(true);
   setResizeMode(QListView::Adjust);
@@ -80,6 +77,11 @@ TokenText::TokenText(AttendedTokensModel* tokens, QWidget* parent) : QListView(p
   setMouseTracking(true);
   connect(this, &QAbstractItemView::entered, this,
           [this](const QModelIndex& token) { Q_EMIT hovered(token.row()); });
+}
+
+void TokenText::show_tokens(AttendedTokensModel* tokens) {
+  setModel(tokens);
+  setItemDelegate(new TokenDelegate(*tokens, *this, this));
 }
 
 std::optional<TokenRange> TokenText::chosen() const {

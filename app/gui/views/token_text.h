@@ -16,7 +16,9 @@ class AttendedTokensModel;
 class TokenText : public QListView {
   Q_OBJECT
  public:
-  explicit TokenText(AttendedTokensModel* tokens, QWidget* parent = nullptr);
+  explicit TokenText(QWidget* parent = nullptr);
+  /// Before all else.
+  void show_tokens(AttendedTokensModel* tokens);
 
   void set_chosen(std::optional<TokenRange> tokens);
   void set_marked(qint64 token);  // -1: none; scrolls to it unless it is seen
