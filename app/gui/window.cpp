@@ -76,7 +76,8 @@ extern "C" void ask_to_end(int /*signal*/) {
   [[maybe_unused]] const ssize_t written = ::write(end_asked[1], &asked, 1);
 }
 
-/// Who ends a session ends the window as a person does: what was typed is stored first.
+/// Who ends a session ends the window as a person does: what was typed is stored first. Under nohup
+/// the end of the terminal is nobody's wish.
 void when_asked_to_end(QObject* context, const std::function<void()>& close) {
   if (::pipe2(end_asked, O_CLOEXEC | O_NONBLOCK) != 0) return;
   auto* heard = new QSocketNotifier(end_asked[0], QSocketNotifier::Read, context);
@@ -88,7 +89,11 @@ void when_asked_to_end(QObject* context, const std::function<void()>& close) {
   struct sigaction action {};
   action.sa_handler = ask_to_end;
   action.sa_flags = SA_RESTART;
-  for (const int signal : {SIGTERM, SIGHUP, SIGINT}) ::sigaction(signal, &action, nullptr);
+  struct sigaction before {};
+  for (const int signal : {SIGTERM, SIGHUP, SIGINT}) {
+    ::sigaction(signal, nullptr, &before);
+    if (signal != SIGHUP || before.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);
+  }
 }
 
 }  // namespace

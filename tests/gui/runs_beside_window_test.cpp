@@ -49,6 +49,15 @@ class RunsBesideWindowTest : public QObject {
     window.start(QStringLiteral(DRIVE_WINDOW),
                  {database(), sweep_file(sweep), QStringLiteral("1")});
   }
+  /// The program itself, until it has opened its database.
+  void start_real_window(QProcess& window) const {
+    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    for (const char* home : {"XDG_DATA_HOME", "XDG_CONFIG_HOME", "TMPDIR"})
+      environment.insert(QLatin1String(home), folder_->path());
+    window.setProcessEnvironment(environment);
+    window.start(QStringLiteral(REAL_ATTNSCOPE), {QStringLiteral("--db"), database()});
+    QTRY_VERIFY_WITH_TIMEOUT(QFile::exists(database() + QStringLiteral("-wal")), patience_ms);
+  }
   /// The run that is being measured and has a heat.
   [[nodiscard]] static std::optional<RunInfo> measured(MainWindow& window) {
     const RunEntry* live = window.runs().live();
@@ -76,17 +85,28 @@ class RunsBesideWindowTest : public QObject {
   }
 
   void AWindowThatIsAskedToEnd_ClosesAsAPersonClosesIt() {
-    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
-    for (const char* home : {"XDG_DATA_HOME", "XDG_CONFIG_HOME", "TMPDIR"})
-      environment.insert(QLatin1String(home), folder_->path());
     QProcess window;
-    window.setProcessEnvironment(environment);
-    window.start(QStringLiteral(REAL_ATTNSCOPE), {QStringLiteral("--db"), database()});
-    QTRY_VERIFY_WITH_TIMEOUT(QFile::exists(database() + QStringLiteral("-wal")), patience_ms);
+    start_real_window(window);
     ::kill(static_cast<pid_t>(window.processId()), SIGTERM);
     QVERIFY(window.waitForFinished(patience_ms));
     QCOMPARE(window.exitStatus(), QProcess::NormalExit);
     QCOMPARE(window.exitCode(), 0);
+  }
+
+  void UnderNohup_TheEndOfTheTerminalIsNoReasonToClose() {
+    for (const bool nohup : {false, true}) {
+      QProcess window;
+      if (nohup) window.setChildProcessModifier([] { ::signal(SIGHUP, SIG_IGN); });
+      start_real_window(window);
+      QFile status(QStringLiteral("/proc/%1/status").arg(window.processId()));
+      QVERIFY(status.open(QIODevice::ReadOnly));
+      const QByteArray all = status.readAll();
+      const qsizetype at = all.indexOf("SigIgn:");
+      const quint64 ignored = all.mid(at + 7, 24).trimmed().left(16).toULongLong(nullptr, 16);
+      QCOMPARE((ignored >> (SIGHUP - 1) & 1) != 0, nohup);
+      ::kill(static_cast<pid_t>(window.processId()), SIGTERM);
+      QVERIFY(window.waitForFinished(patience_ms));
+    }
   }
 
   void AKilledWindow_EndsNoRun_AndANewOneCancelsIt() {
