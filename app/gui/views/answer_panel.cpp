@@ -68,11 +68,13 @@ AnswerPanel::AnswerPanel(QWidget* parent)
     : QWidget(parent),
       settings_(picker(QStringLiteral("answer_setting"), tr("Setting that is answered for"),
                        tr("Setting that is answered for"))),
-      nothing_(reading_label("answer_nothing")),
+      nothing_(new ReadingLabel(nullptr, "answer_nothing")),
       fields_(new AnswerFields),
-      question_(new PopupButton("answer_question", tr("What is asked"), fields_)),
+      question_(new PopupButton(this, fields_)),
       list_(new AnswerList),
       plot_(new EffectivenessPlot) {
+  question_->setObjectName(QStringLiteral("answer_question"));
+  question_->setAccessibleName(tr("What is asked"));
   typing_.setSingleShot(true);
   typing_.setInterval(typing_pause_ms);
   auto* layout = new QVBoxLayout(this);

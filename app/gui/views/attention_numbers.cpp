@@ -23,7 +23,7 @@
 #include "app/gui/views/fields.h"
 #include "app/gui/views/theme.h"
 #include "app/gui/views/token_text.h"
-#include "app/gui/views/ui_attention_numbers.h"
+#include "views/ui_attention_numbers.h"
 
 namespace attnscope::gui {
 namespace {

@@ -31,8 +31,8 @@
 #include "app/gui/views/head_grid.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/theme.h"
-#include "app/gui/views/ui_attention_maps.h"
 #include "attnscope/build_info.h"
+#include "views/ui_attention_maps.h"
 
 namespace attnscope::gui {
 namespace {

@@ -15,7 +15,7 @@
 #include "app/gui/views/fields.h"
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/head_grid.h"
-#include "app/gui/views/ui_attention_source.h"
+#include "views/ui_attention_source.h"
 
 namespace attnscope::gui {
 

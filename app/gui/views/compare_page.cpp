@@ -21,7 +21,7 @@
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_view.h"
 #include "app/gui/views/theme.h"
-#include "app/gui/views/ui_first_start.h"
+#include "views/ui_first_start.h"
 
 namespace attnscope::gui {
 

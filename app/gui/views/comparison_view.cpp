@@ -140,7 +140,7 @@ ComparisonView::ComparisonView(QWidget* parent)
       back_(text_button(tr("Back to the run"), tr("Back to the run (Escape)"))),
       swap_(text_button(tr("Swap A and B"), tr("Divide the times of A by those of B"))),
       title_(new QLabel),
-      notes_(reading_label("comparison_notes")),
+      notes_(new ReadingLabel(nullptr, "comparison_notes")),
       only_(new QCheckBox(tr("Only &differences"))),
       chart_(new charts::RunChart),
       table_(reading_table("comparison_cells", tr("Cells of both runs with verdicts"), filter_)) {

@@ -78,7 +78,9 @@ std::optional<charts::AxisRange> readable_range(const report::Figure& figure) {
 }  // namespace
 
 EffectivenessPlot::EffectivenessPlot(QWidget* parent)
-    : QWidget(parent), chart_(new charts::RunChart), absent_(reading_label("without_published")) {
+    : QWidget(parent),
+      chart_(new charts::RunChart),
+      absent_(new ReadingLabel(nullptr, "without_published")) {
   chart_->setObjectName(QStringLiteral("effectiveness"));
   chart_->set_title_shown(false);
   chart_->set_legend_shown(false);  // the list beside it is one

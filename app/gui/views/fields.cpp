@@ -74,11 +74,9 @@ void let_wheel_pass(QWidget* field) {
   field->installEventFilter(new WheelPasses(field));
 }
 
-QLabel* reading_label(const char* name) {
-  auto* label = new PlainLabel;
-  label->setObjectName(QLatin1String(name));
-  label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-  return label;
+ReadingLabel::ReadingLabel(QWidget* parent, const char* name) : PlainLabel(parent) {
+  setObjectName(QLatin1String(name));
+  setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
 }
 
 HintButton::HintButton(QWidget* parent) : QToolButton(parent) {

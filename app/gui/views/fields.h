@@ -34,7 +34,10 @@ void let_wheel_pass(QWidget* field);
 /// A table that is looked at and chosen in, not edited; Tab leaves it.
 void set_up_table(QTableView* table);
 /// Text to read, to select and to copy, over several lines where the room is narrow.
-[[nodiscard]] QLabel* reading_label(const char* name);
+class ReadingLabel : public PlainLabel {
+ public:
+  explicit ReadingLabel(QWidget* parent, const char* name = "");
+};
 /// A question mark beside a heading; its tool tip says what the words mean, also when it is
 /// pressed.
 class HintButton : public QToolButton {

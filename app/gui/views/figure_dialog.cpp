@@ -27,7 +27,7 @@
 #include "app/gui/session/text.h"
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/theme.h"
-#include "app/gui/views/ui_figure_dialog.h"
+#include "views/ui_figure_dialog.h"
 
 namespace attnscope::gui {
 namespace {
@@ -176,6 +176,7 @@ void FigureDialog::build(const QString& stem) {
   ui_->height->setVisible(what_->has_height);
   ui_->caption->setVisible(what_->has_caption);
   ui_->part->setVisible(!shown_.ranges.empty());
+  ui_->form->layout()->activate();  // with the list of venues
   ui_->scroll->setMinimumWidth(ui_->form->sizeHint().width() +
                                ui_->scroll->verticalScrollBar()->sizeHint().width());
   ui_->halves->setStretchFactor(1, 1);

@@ -21,10 +21,10 @@
 #include "app/gui/session/text.h"
 #include "app/gui/views/page.h"
 #include "app/gui/views/theme.h"
-#include "app/gui/views/ui_about.h"
-#include "app/gui/views/ui_shortcuts.h"
 #include "attnscope/build_info.h"
 #include "engine/store/store.h"
+#include "views/ui_about.h"
+#include "views/ui_shortcuts.h"
 
 namespace attnscope::gui {
 namespace {

@@ -23,8 +23,8 @@
 #include "app/gui/views/contender_chips.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/theme.h"
-#include "app/gui/views/ui_new_run_dialog.h"
 #include "engine/report/table.h"
+#include "views/ui_new_run_dialog.h"
 
 namespace attnscope::gui {
 namespace {

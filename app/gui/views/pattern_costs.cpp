@@ -12,7 +12,7 @@
 #include "app/gui/models/pattern_sweep.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
-#include "app/gui/views/ui_pattern_costs.h"
+#include "views/ui_pattern_costs.h"
 
 namespace attnscope::gui {
 namespace {

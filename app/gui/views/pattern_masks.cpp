@@ -15,7 +15,7 @@
 #include "app/gui/views/fields.h"
 #include "app/gui/views/flow_layout.h"
 #include "app/gui/views/theme.h"
-#include "app/gui/views/ui_pattern_masks.h"
+#include "views/ui_pattern_masks.h"
 
 namespace attnscope::gui {
 namespace {

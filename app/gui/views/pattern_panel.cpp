@@ -26,7 +26,7 @@
 #include "app/gui/views/flow_layout.h"
 #include "app/gui/views/pattern_matrix.h"
 #include "app/gui/views/theme.h"
-#include "app/gui/views/ui_pattern_panel.h"
+#include "views/ui_pattern_panel.h"
 
 namespace attnscope::gui {
 namespace {

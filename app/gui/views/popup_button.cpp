@@ -10,17 +10,20 @@
 
 namespace attnscope::gui {
 
-PopupButton::PopupButton(const char* name, const QString& purpose, QWidget* fields, QWidget* parent)
-    : QPushButton(parent), frame_(new QFrame(this, Qt::Popup)), fields_(fields) {
-  setObjectName(QLatin1String(name));
-  setAccessibleName(purpose);
+PopupButton::PopupButton(QWidget* parent, QWidget* fields)
+    : QPushButton(parent), frame_(new QFrame(this, Qt::Popup)) {
   setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
   frame_->setFrameStyle(QFrame::StyledPanel);
   auto* layout = new QVBoxLayout(frame_);
-  layout->addWidget(fields_);
   layout->setSizeConstraint(QLayout::SetFixedSize);  // grows and shrinks with the fields
   frame_->installEventFilter(this);
   connect(this, &QPushButton::clicked, this, [this] { open(); });
+  if (fields != nullptr) set_fields(fields);
+}
+
+void PopupButton::set_fields(QWidget* fields) {
+  fields_ = fields;
+  frame_->layout()->addWidget(fields_);
 }
 
 void PopupButton::say(const QString& text) {

@@ -5,7 +5,7 @@
 // page shows one control instead of all of them. What is chosen takes effect at once; Escape or a
 // click elsewhere closes.
 //
-//   auto* choices = new PopupButton("chart_choices", tr("What the charts show"), fields);
+//   auto* choices = new PopupButton(this, fields);
 //   choices->say(tr("Time and memory along length"));
 
 #include <QPushButton>
@@ -17,7 +17,9 @@ namespace attnscope::gui {
 class PopupButton : public QPushButton {
   Q_OBJECT
  public:
-  PopupButton(const char* name, const QString& purpose, QWidget* fields, QWidget* parent = nullptr);
+  /// `fields`: what opens; its accessible name says what for.
+  explicit PopupButton(QWidget* parent, QWidget* fields = nullptr);
+  void set_fields(QWidget* fields);
 
   /// Cut at its end where the room is narrow.
   void say(const QString& text);
@@ -35,7 +37,7 @@ class PopupButton : public QPushButton {
   [[nodiscard]] int width_around_text(const QStyleOptionButton& option) const;
 
   QFrame* frame_;
-  QWidget* fields_;
+  QWidget* fields_ = nullptr;
 };
 
 }  // namespace attnscope::gui

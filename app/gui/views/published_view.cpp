@@ -67,10 +67,10 @@ std::vector<RowsModel<Pair>::Column> beside_columns() {
 
 PublishedView::PublishedView(QWidget* parent)
     : QWidget(parent),
-      title_(reading_label("published_title")),
+      title_(new ReadingLabel(nullptr, "published_title")),
       label_(new QLabel(words(report::published_label))),
-      subject_(reading_label("published_subject")),
-      source_(reading_label("published_source")),
+      subject_(new ReadingLabel(nullptr, "published_subject")),
+      source_(new ReadingLabel(nullptr, "published_source")),
       beside_(new QCheckBox(tr("Set &beside my runs"))),
       table_(reading_table("published_table", tr("Published numbers"), &model_)) {
   set_text(title_, TextSize::title);
@@ -142,7 +142,7 @@ void PublishedView::copy_table(report::TableFormat format) const {
 BesideView::BesideView(QWidget* parent)
     : QWidget(parent),
       model_(beside_columns()),
-      words_(reading_label("beside_words")),
+      words_(new ReadingLabel(nullptr, "beside_words")),
       table_(reading_table("beside_table", tr("Our times and memory beside the published ones"),
                            &model_)) {
   table_->horizontalHeader()->setStretchLastSection(true);

@@ -22,9 +22,9 @@
 #include "app/gui/views/popup_button.h"
 #include "app/gui/views/reading_table.h"
 #include "app/gui/views/theme.h"
-#include "app/gui/views/ui_table_choices.h"
 #include "engine/heat/cell.h"
 #include "engine/statistics/summary.h"
+#include "views/ui_table_choices.h"
 
 namespace attnscope::gui {
 namespace {
@@ -162,7 +162,7 @@ RunTable::RunTable(QWidget* parent)
       save_(new QPushButton(tr("Save table"))),
       problem_(new QLabel),
       view_(reading_table("pivot", tr("Cells of the run along two keys"), &model_)),
-      marks_(reading_label("table_marks")),
+      marks_(new ReadingLabel(nullptr, "table_marks")),
       delegate_(new Delegate(this)) {
   choice_.columns.clear();  // along x, until a person chooses
   view_->setItemDelegate(delegate_);
@@ -196,7 +196,9 @@ QLayout* RunTable::build_head() {
   save_->setObjectName(QStringLiteral("save_table"));
   save_->setMenu(formats);
   save_->setToolTip(tr("Write the table that is shown into a file"));
-  choices_ = new PopupButton("table_choices", tr("What the table shows"), fields);
+  choices_ = new PopupButton(this, fields);
+  choices_->setObjectName(QStringLiteral("table_choices"));
+  choices_->setAccessibleName(tr("What the table shows"));
   auto* head = new QHBoxLayout;
   head->addWidget(choices_);
   head->addStretch();

@@ -5,7 +5,6 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QComboBox>
-#include <QHBoxLayout>
 #include <QLabel>
 #include <QListView>
 #include <QPushButton>
@@ -35,6 +34,7 @@
 #include "engine/report/conditions.h"
 #include "engine/report/provenance.h"
 #include "kernels/base/written_file.h"
+#include "views/ui_run_view.h"
 
 namespace attnscope::gui {
 namespace {
@@ -95,11 +95,7 @@ QString disturbance_of(const RunSnapshot& run) {
 
 RunView::RunView(QWidget* parent)
     : QWidget(parent),
-      title_(new QLabel),
-      detail_(reading_label("run_detail")),
-      disturbed_(reading_label("disturbed_cells")),
-      measure_again_(new QPushButton(tr("Measure again"))),
-      resume_(new QPushButton(tr("Continue run"))),
+      ui_(std::make_unique<Ui::RunView>()),
       first_view_(view_picker(QStringLiteral("time_view"), tr("What the left chart shows"),
                               report::YAxis::time, false)),
       second_view_(view_picker(QStringLiteral("second_view"), tr("What the right chart shows"),
@@ -109,53 +105,37 @@ RunView::RunView(QWidget* parent)
       facets_(picker(QStringLiteral("facets"), tr("Panels"),
                      tr("One panel for each value of an axis, on the same scales"))),
       slice_fields_(new SliceFields),
-      choices_(new PopupButton("chart_choices", tr("What the charts show"), slice_fields_)),
       chart_(new charts::RunChart),
-      verdict_(reading_label("verdict")),
       table_(new RunTable),
       panel_(new CellPanel),
       tabs_(new QTabWidget) {
   x_axis_->addItems({tr("Length"), tr("Window"), tr("Candidates")});  // as report::XAxis has them
   keep_choice(*x_axis_);
   x_wish_ = static_cast<report::XAxis>(x_axis_->currentIndex());
-  auto* layout = new QVBoxLayout(this);
-  layout->addWidget(build_head());
-  layout->addWidget(build_body(), 1);
+  build_head();
+  ui_->column->addWidget(build_body(), 1);
   build_actions();
   wire();
 }
 
-QWidget* RunView::build_head() {
-  set_text(title_, TextSize::heading);
-  set_text(verdict_, TextSize::title);
-  verdict_->hide();
-  title_->setObjectName(QStringLiteral("run_title"));
-  title_->setTextFormat(Qt::PlainText);
-  for (QLabel* aside : {detail_, disturbed_}) aside->setForegroundRole(QPalette::PlaceholderText);
-  measure_again_->setObjectName(QStringLiteral("measure_disturbed_again"));
-  measure_again_->setToolTip(tr("Measures the whole run again, as a new one"));
-  measure_again_->hide();
-  resume_->setObjectName(QStringLiteral("resume_run"));
-  resume_->setToolTip(tr("Measures the heats that this run still lacks"));
-  resume_->hide();
-  auto* head = new QWidget;
-  auto* line = new FlowLayout;
-  for (QWidget* part : std::initializer_list<QWidget*>{title_, choices_, resume_})
-    line->addWidget(part);
-  auto* layout = new QVBoxLayout(head);
-  layout->setSpacing(space::hair);
-  layout->addLayout(line);
-  layout->addWidget(detail_);
-  layout->addWidget(verdict_);
-  auto* disturbed = new QHBoxLayout;
-  disturbed->addWidget(disturbed_, 1);
-  disturbed->addWidget(measure_again_, 0, Qt::AlignTop);
-  layout->addLayout(disturbed);
+RunView::~RunView() = default;
+
+PopupButton* RunView::choices() const {
+  return ui_->chart_choices;
+}
+
+void RunView::build_head() {
+  ui_->setupUi(this);
+  ui_->head->setSpacing(space::hair);
+  new FlowLayout(ui_->line);
+  set_text(ui_->verdict, TextSize::title);
+  for (QLabel* aside : std::initializer_list<QLabel*>{ui_->run_detail, ui_->disturbed_cells})
+    aside->setForegroundRole(QPalette::PlaceholderText);
+  ui_->chart_choices->set_fields(slice_fields_);
   slice_fields_->add_leading(tr("Show"), first_view_);
   slice_fields_->add_leading(tr("beside"), second_view_);
   slice_fields_->add_leading(tr("Along"), x_axis_);
   slice_fields_->add_leading(tr("Panels"), facets_);
-  return head;
 }
 
 QWidget* RunView::build_body() {
@@ -219,7 +199,8 @@ void RunView::build_actions() {
     show_tab(QStringLiteral("cell"));
     panel_->setFocus(Qt::ShortcutFocusReason);
   });
-  add_action(this, tr("Choose what the charts show"), tr("Ctrl+L"), [this] { choices_->open(); });
+  add_action(this, tr("Choose what the charts show"), tr("Ctrl+L"),
+             [this] { ui_->chart_choices->open(); });
   add_action(this, tr("Go to the table"), tr("Ctrl+T"), [this] {
     show_tab(QStringLiteral("table"));
     table_->view()->setFocus(Qt::ShortcutFocusReason);
@@ -227,8 +208,9 @@ void RunView::build_actions() {
 }
 
 void RunView::wire() {
-  connect(measure_again_, &QPushButton::clicked, this, [this] { Q_EMIT again_asked(uuid_); });
-  connect(resume_, &QPushButton::clicked, this, [this] { Q_EMIT resume_asked(uuid_); });
+  connect(ui_->measure_disturbed_again, &QPushButton::clicked, this,
+          [this] { Q_EMIT again_asked(uuid_); });
+  connect(ui_->resume_run, &QPushButton::clicked, this, [this] { Q_EMIT resume_asked(uuid_); });
   connect(chart_, &charts::RunChart::cell_chosen, this, [this](qint64 cell) {
     if (run_ && choose_numbered(cell)) show_tab(QStringLiteral("cell"));
   });
@@ -349,15 +331,15 @@ void RunView::choose_cell(std::size_t table_row) {
 }
 
 void RunView::show_verdict(const RunSnapshot& run) {
-  verdict_->setText(run.verdict);
+  ui_->verdict->setText(run.verdict);
   // Crossings, and what does not fit.
-  verdict_->setToolTip(run.answers.join(QLatin1Char('\n')));
-  verdict_->setAccessibleDescription(run.answers.join(QLatin1Char(' ')));
-  verdict_->setVisible(!run.verdict.isEmpty());
+  ui_->verdict->setToolTip(run.answers.join(QLatin1Char('\n')));
+  ui_->verdict->setAccessibleDescription(run.answers.join(QLatin1Char(' ')));
+  ui_->verdict->setVisible(!run.verdict.isEmpty());
 }
 
 QString RunView::detail() const {
-  return detail_->text();
+  return ui_->run_detail->text();
 }
 
 void RunView::show_progress(const std::optional<Progress>& progress) {
@@ -373,25 +355,27 @@ void RunView::show_detail(const RunSnapshot& run) {
     detail.append(tr("%1 without values: Export run keeps the others")
                       .arg(counted(run.damaged_cells, tr("damaged cell"), tr("damaged cells"))));
   }
-  detail_->setText(detail.join(QStringLiteral(" · ")));
-  detail_->setToolTip(detail_->text() + QLatin1Char('\n') + words(report::provenance_line(info)));
+  ui_->run_detail->setText(detail.join(QStringLiteral(" · ")));
+  ui_->run_detail->setToolTip(ui_->run_detail->text() + QLatin1Char('\n') +
+                              words(report::provenance_line(info)));
 }
 
 void RunView::show_head(const RunSnapshot& run) {
   const RunInfo& info = run.table.run;
-  title_->setText(
+  ui_->run_title->setText(
       QStringLiteral("%1  %2").arg(info.number).arg(shortened(words(title_of(info)), 60)));
   constexpr int widest = 400;  // a small window's
-  title_->setWordWrap(title_->fontMetrics().horizontalAdvance(title_->text()) > widest);
+  ui_->run_title->setWordWrap(
+      ui_->run_title->fontMetrics().horizontalAdvance(ui_->run_title->text()) > widest);
   show_detail(run);
   const QString disturbed = disturbance_of(run);
-  disturbed_->setText(disturbed);
-  disturbed_->setVisible(!disturbed.isEmpty());
-  measure_again_->setVisible(!disturbed.isEmpty() && info.status != RunStatus::running &&
-                             !info.damaged);
+  ui_->disturbed_cells->setText(disturbed);
+  ui_->disturbed_cells->setVisible(!disturbed.isEmpty());
+  ui_->measure_disturbed_again->setVisible(!disturbed.isEmpty() &&
+                                           info.status != RunStatus::running && !info.damaged);
   const bool was_ended =
       info.status == RunStatus::interrupted || info.status == RunStatus::cancelled;
-  resume_->setVisible(was_ended && !info.damaged && !is_in_trash(info));
+  ui_->resume_run->setVisible(was_ended && !info.damaged && !is_in_trash(info));
 
   for (QComboBox* view : {first_view_, second_view_}) offer_views(*view, run.of_models);
   x_axis_->setCurrentIndex(static_cast<int>(run.request.x));
@@ -422,7 +406,8 @@ void RunView::show_choices(const RunSnapshot& run) {
   drawn += tr(" along %1").arg(x_axis_->currentText().toLower());
   if (!run.request.facet.empty())
     drawn += tr(", panels by %1").arg(words(report::axis_name(run.request.facet)).toLower());
-  choices_->say((QStringList(drawn) + slice_fields_->in_words()).join(QStringLiteral(", ")));
+  ui_->chart_choices->say(
+      (QStringList(drawn) + slice_fields_->in_words()).join(QStringLiteral(", ")));
 }
 
 void RunView::show_figures(const RunSnapshot& run) {

@@ -5,13 +5,12 @@
 // chosen cell and its samples, and what else an owner adds.
 
 #include <QWidget>
+#include <memory>
 #include <optional>
 
 #include "app/gui/session/snapshot.h"
 
 class QComboBox;
-class QLabel;
-class QPushButton;
 class QSplitter;
 class QTabWidget;
 
@@ -25,11 +24,15 @@ class CellPanel;
 class PopupButton;
 class RunTable;
 class SliceFields;
+namespace Ui {
+class RunView;
+}
 
 class RunView : public QWidget {
   Q_OBJECT
  public:
   explicit RunView(QWidget* parent = nullptr);
+  ~RunView() override;
 
   /// Wants the run with the axes and the baseline chosen here.
   void choose_run(const QString& uuid);
@@ -50,7 +53,7 @@ class RunView : public QWidget {
   /// Time, and memory or what else is chosen to stand beside it; or both for each value of an axis.
   [[nodiscard]] charts::RunChart* chart() const { return chart_; }
   /// The button that all choices of what the charts show are behind.
-  [[nodiscard]] PopupButton* choices() const { return choices_; }
+  [[nodiscard]] PopupButton* choices() const;
   [[nodiscard]] SliceFields* slice() const { return slice_fields_; }
   [[nodiscard]] RunTable* run_table() const { return table_; }
   [[nodiscard]] CellPanel* cell_panel() const { return panel_; }
@@ -86,7 +89,7 @@ class RunView : public QWidget {
   void failed(const QString& sentence);
 
  private:
-  QWidget* build_head();
+  void build_head();
   QWidget* build_body();
   void make_room(QSplitter& halves);
   void build_actions();
@@ -101,19 +104,13 @@ class RunView : public QWidget {
   void show_figures(const RunSnapshot& run);
   void show_verdict(const RunSnapshot& run);
 
-  QLabel* title_;
-  QLabel* detail_;
-  QLabel* disturbed_;
-  QPushButton* measure_again_;
-  QPushButton* resume_;
+  std::unique_ptr<Ui::RunView> ui_;
   QComboBox* first_view_;
   QComboBox* second_view_;
   QComboBox* x_axis_;
   QComboBox* facets_;
   SliceFields* slice_fields_;
-  PopupButton* choices_;
   charts::RunChart* chart_;
-  QLabel* verdict_;
   RunTable* table_;
   CellPanel* panel_;
   QTabWidget* tabs_;
