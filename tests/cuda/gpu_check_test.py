@@ -189,6 +189,13 @@ class GpuCheck(unittest.TestCase):
         self.assertIn("kernels-cuda", names[1] - names[0] - names[2])
         self.assertIn("models-cuda", names[2] - names[0] - names[1])
 
+    def test_steps_may_be_chosen(self):
+        names = [step.name for step in gpu_check.steps(self.check(only=["racecheck", "models-cuda"]))]
+        self.assertEqual(names, ["unpack", "configure", "build", "devices", "models-cuda", "export", "compiler-report",
+                                 "racecheck"])
+        with self.assertRaisesRegex(SystemExit, "no step nothing; the steps are .*racecheck"):
+            gpu_check.steps(self.check(only=["nothing"]))
+
     def test_packed_programs_are_run_and_nothing_is_built(self):
         packed = self.folder / "packed"
         packed.mkdir()
