@@ -45,9 +45,17 @@ struct WorkWalk {
 
 /// What a kernel is compiled for; the least that holds all walks of a list.
 struct WalkShape {
-  bool far = false;   // windows of up to 16 tokens, not 4
-  bool many = false;  // up to 32 globals and 16 wide rows, not 16 and 8
+  bool far = false;    // windows of up to 16 tokens, not 4
+  bool many = false;   // up to 32 globals and 16 wide rows, not 16 and 8
+  bool broad = false;  // windows of up to 128 tokens (segment/broad_walk.cuh)
 };
+
+inline constexpr std::int32_t broadest_window = 128;
+
+/// Strips that a warp of a broad walk computes side by side.
+[[nodiscard]] constexpr int broad_strips_of(std::int64_t head_dim) {
+  return head_dim == 32 ? 2 : 1;
+}
 
 [[nodiscard]] constexpr std::int32_t radius_of(bool far) {
   return far ? 16 : 4;
@@ -71,9 +79,10 @@ struct WalkList {
 };
 
 /// Whether there are kernels for walks of such rows: of 16-bit numbers, head dimension 32 and,
-/// unless windows are far and globals many, 64.
+/// unless windows are of 5 to 16 tokens and globals many, 64.
 [[nodiscard]] constexpr bool has_walks(std::int64_t head_dim, DType dtype, WalkShape shape = {}) {
-  return size_of(dtype) == 2 && (head_dim == 32 || (head_dim == 64 && !(shape.far && shape.many)));
+  return size_of(dtype) == 2 &&
+         (head_dim == 32 || (head_dim == 64 && (shape.broad || !(shape.far && shape.many))));
 }
 
 /// Cuts the forward pass of a plan that cut_into_units takes; nothing where no task can be walked.

@@ -36,6 +36,11 @@ void print_walks() {
   const char* type = name_of<typename NumberOf<dtype>::T>;
   constexpr int threads = 32 * walk_warps;
   if (columns == 32) std::printf("merge_walks_kernel<%s>\t%d\t0\n", type, threads);
+  for (const bool many : {false, true}) {
+    if (!has_walks(columns, dtype, {.many = many, .broad = true})) continue;
+    std::printf("segment_broad_walk_kernel<%s, %d, %s>\t%d\t0\n", type, columns,
+                many ? "true" : "false", 32 * broad_warps);
+  }
   for (const bool far : {false, true}) {
     for (const bool many : {false, true}) {
       if (!has_walks(columns, dtype, {far, many})) continue;

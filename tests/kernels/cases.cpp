@@ -130,6 +130,21 @@ std::vector<AttentionCase> cases_of_narrow_windows(DType dtype) {
       }
     }
   }
+  // Broad ones, with keys that all rows of a step see, and without.
+  const SequenceLayout documents =
+      layout_of({{.query = 11, .documents = {331}}, {.query = 2, .documents = {90, 21}}});
+  for (const std::int64_t w : {17, 64, 100, 128}) {
+    for (const std::int64_t d : {32, 64}) {
+      add({.window = Window::of(w), .layout = documents, .heads = 1, .head_dim = d});
+    }
+  }
+  for (const std::int64_t d : {32, 64}) {
+    add({.pattern = "longformer",
+         .window = Window::of(64),
+         .layout = documents,
+         .heads = 1,
+         .head_dim = d});
+  }
   add({.window = Window::of(4),
        .layout = SequenceLayout::uniform(4, {.documents = {50}}, 11),
        .heads = 3});

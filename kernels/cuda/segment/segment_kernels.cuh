@@ -5,6 +5,7 @@
 // they compile side by side.
 
 #include "kernels/cuda/segment/backward.cuh"
+#include "kernels/cuda/segment/broad_walk.cuh"
 #include "kernels/cuda/segment/forward.cuh"
 #include "kernels/cuda/segment/row_dots.cuh"
 #include "kernels/cuda/segment/walk.cuh"
@@ -44,8 +45,19 @@ Status launch_walks(const WalkArguments& arguments, Stream stream) {
                 {(warps + walk_warps - 1) / walk_warps, 32 * walk_warps, 0}, stream, arguments);
 }
 
+template <typename T, int Columns, bool Many>
+Status launch_broad_walks(const WalkArguments& arguments, Stream stream) {
+  const std::int64_t warps = std::int64_t{arguments.walks} * arguments.heads;
+  return launch("segment_forward (broad walks)", segment_broad_walk_kernel<T, Columns, Many>,
+                {(warps + broad_warps - 1) / broad_warps, 32 * broad_warps, 0}, stream, arguments);
+}
+
 template <typename T, int Columns>
 Status launch_walks(const WalkArguments& arguments, WalkShape shape, Stream stream) {
+  if (shape.broad) {
+    return shape.many ? launch_broad_walks<T, Columns, true>(arguments, stream)
+                      : launch_broad_walks<T, Columns, false>(arguments, stream);
+  }
   if (!shape.far && !shape.many) return launch_walks<T, Columns, false, false>(arguments, stream);
   if (!shape.far) return launch_walks<T, Columns, false, true>(arguments, stream);
   if (!shape.many) return launch_walks<T, Columns, true, false>(arguments, stream);

@@ -391,6 +391,32 @@ struct WideRows {
   }
 };
 
+/// Leaves the wide rows of a walk in its partial rows, or finishes them where it has all keys.
+template <typename T, int Columns, int Tiles>
+__device__ __forceinline__ void leave_or_finish(WideRows<T, Columns, Tiles>& wide,
+                                                const WorkWalk& walk, const WalkArguments& call,
+                                                int head) {
+  if (walk.first_slot >= 0) {
+    wide.leave(walk.wide.count, [&](int row) {
+      return call.partials +
+             (static_cast<std::int64_t>(head) * call.partial_rows + walk.first_slot + row) *
+                 call.partial_pitch;
+    });
+    return;
+  }
+  wide.finish(
+      walk.wide.count,
+      [&](int row) {
+        return HeadRows<std::byte>(call.o, head).at(Place(call.items, walk.wide.begin + row));
+      },
+      [&](int row) {
+        return call.lse == nullptr
+                   ? nullptr
+                   : call.lse + static_cast<std::int64_t>(walk.wide.begin + row) * call.heads +
+                         head;
+      });
+}
+
 /// What each of a lane's two rows sees: bits 2 i, 2 i + 1 are its columns of tile i of the row, the
 /// globals' tiles first.
 struct WalkSight {
@@ -449,6 +475,39 @@ __device__ __forceinline__ WalkSight cut_sight(const WalkSight& whole, int first
   }
   const WalkSight cut = by_rows<Tiles>(missing);
   return {{whole.row[0] & ~cut.row[0], whole.row[1] & ~cut.row[1]}};
+}
+
+/// A lane's share of a row of the output.
+template <int Columns>
+struct OutputShare {
+  /// Where in the row it begins.
+  static __device__ __forceinline__ int begin() {
+    return Columns / 2 * (static_cast<int>(threadIdx.x) & 3);
+  }
+};
+
+/// Writes the lane's share of a row of half h, divided by the row's sum of weights.
+template <typename T, int Columns>
+__device__ __forceinline__ void store_share(const float (&o)[Columns / 8][4], float sum, int h,
+                                            std::byte* share) {
+  const float inverse = sum == 0.0f ? 0.0f : reciprocal_approx(sum);
+  constexpr int half = Columns / 8;  // columns of accumulator column 2 t, then of 2 t + 1
+#pragma unroll
+  for (int first = 0; first < 2 * half; first += 8) {
+    std::uint32_t pairs[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int c = first + 2 * i;
+      pairs[i] = pair_of<T>(o[c % half][2 * h + c / half] * inverse,
+                            o[c % half + 1][2 * h + c / half] * inverse);
+    }
+    *reinterpret_cast<uint4*>(share + 2 * first) = uint4{pairs[0], pairs[1], pairs[2], pairs[3]};
+  }
+}
+
+/// From a maximum in units of log2; -inf where the sum is 0.
+__device__ __forceinline__ float log2_sum_exp(float maximum, float sum) {
+  return sum == 0.0f ? minus_infinity : (maximum + log2_approx(sum)) * ln_2;
 }
 
 /// The scores and weights of a strip.
@@ -545,29 +604,8 @@ struct WalkStrip {
     }
   }
 
-  /// Where in a row of the output the lane's share begins.
-  static __device__ __forceinline__ int begin() {
-    return Columns / 2 * (static_cast<int>(threadIdx.x) & 3);
-  }
-  /// Writes the lane's share of a row of half h.
-  __device__ __forceinline__ void store(int h, std::byte* share) const {
-    const float inverse = sum[h] == 0.0f ? 0.0f : reciprocal_approx(sum[h]);
-    constexpr int half = Columns / 8;  // columns of accumulator column 2 t, then of 2 t + 1
-#pragma unroll
-    for (int first = 0; first < 2 * half; first += 8) {
-      std::uint32_t pairs[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int c = first + 2 * i;
-        pairs[i] = pair_of<T>(o[c % half][2 * h + c / half] * inverse,
-                              o[c % half + 1][2 * h + c / half] * inverse);
-      }
-      *reinterpret_cast<uint4*>(share + 2 * first) = uint4{pairs[0], pairs[1], pairs[2], pairs[3]};
-    }
-  }
-
   [[nodiscard]] __device__ __forceinline__ float log_sum_exp_of(int h) const {
-    return sum[h] == 0.0f ? minus_infinity : (maximum[h] + log2_approx(sum[h])) * ln_2;
+    return log2_sum_exp(maximum[h], sum[h]);
   }
 
  private:
@@ -660,7 +698,7 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
     const Place origin = place(walk.rows.begin);
     const RowsFrom<const std::byte> q(call.q, head, origin, Keys::begin()),
         k(call.k, head, origin, Keys::begin()), v(call.v, head, origin, Values::begin());
-    const RowsFrom<std::byte> o(call.o, head, origin, Strip::begin());
+    const RowsFrom<std::byte> o(call.o, head, origin, OutputShare<Columns>::begin());
     float* const lse =
         call.lse == nullptr || t != 0
             ? nullptr
@@ -763,7 +801,7 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
       for (int h = 0; h < 2; ++h) {
         const int mine = here + g + 8 * h;
         if (mine >= rows) continue;
-        strip.store(h, o.at(mine));
+        store_share<T, Columns>(strip.o, strip.sum[h], h, o.at(mine));
         if (lse != nullptr) {
           lse[static_cast<std::int64_t>(mine) * call.heads] = strip.log_sum_exp_of(h);
         }
@@ -785,24 +823,7 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
       }
     }
   }
-  if (!has_wide) return;
-  if (walk.first_slot >= 0) {
-    wide.leave(walk.wide.count, [&](int row) {
-      return call.partials +
-             (static_cast<std::int64_t>(head) * call.partial_rows + walk.first_slot + row) *
-                 call.partial_pitch;
-    });
-    return;
-  }
-  wide.finish(
-      walk.wide.count,
-      [&](int row) { return HeadRows<std::byte>(call.o, head).at(place(walk.wide.begin + row)); },
-      [&](int row) {
-        return call.lse == nullptr
-                   ? nullptr
-                   : call.lse + static_cast<std::int64_t>(walk.wide.begin + row) * call.heads +
-                         head;
-      });
+  if (has_wide) leave_or_finish(wide, walk, call, head);
 }
 
 /// A warp a wide row and head.

@@ -19,6 +19,7 @@ namespace {
 constexpr std::int64_t least_strips = 4;
 constexpr std::int64_t most_strips = 16;
 constexpr std::int64_t enough_walks = 132 * 12;
+constexpr std::int64_t most_broad_strips = 4;  // they begin with nothing that costs
 
 /// Rows that walks take.
 struct WalkedTask {
@@ -53,10 +54,10 @@ std::optional<WalkedTask> walked(const Direction& direction, const DirectedTask&
       append_tokens(segment.run, indices, made.globals);
       continue;
     }
-    const bool is_narrow_band = segment.rule.kind == RuleKind::band && segment.run.listed == 0 &&
-                                segment.skipped.count == 0 && segment.rule.offset == 0 &&
-                                segment.rule.window <= radius_of(true);
-    if (!is_narrow_band || made.window >= 0) return std::nullopt;
+    const bool is_plain_band = segment.rule.kind == RuleKind::band && segment.run.listed == 0 &&
+                               segment.skipped.count == 0 && segment.rule.offset == 0 &&
+                               segment.rule.window <= broadest_window;
+    if (!is_plain_band || made.window >= 0) return std::nullopt;
     made.keys = hull_of(segment.run, indices);
     made.window = segment.rule.window;
     if (made.keys.begin > rows.begin || made.keys.end < rows.end) return std::nullopt;
@@ -105,8 +106,8 @@ class UntakenKeys {
 
 class Walking {
  public:
-  Walking(Direction& rows, std::int32_t heads, WalkList& list)
-      : rows_(rows), heads_(heads), list_(list) {}
+  Walking(Direction& rows, std::int32_t heads, std::int64_t head_dim, WalkList& list)
+      : rows_(rows), heads_(heads), head_dim_(head_dim), list_(list) {}
 
   /// Takes what can be walked out of the direction.
   void take() {
@@ -173,6 +174,7 @@ class Walking {
   void set_shape() {
     for (const WalkedTask& task : walked_) {
       const auto globals = static_cast<std::int32_t>(task.globals.size());
+      list_.shape.broad = list_.shape.broad || task.window > radius_of(true);
       list_.shape.far = list_.shape.far || task.window > radius_of(false);
       list_.shape.many = list_.shape.many || globals > most_globals(false) ||
                          task.wide.count > most_wide_rows(false);
@@ -180,10 +182,16 @@ class Walking {
   }
 
   void lay_out() {
-    std::int64_t strips = most_strips;
-    while (strips > least_strips && walks_of(strips) * heads_ < enough_walks) --strips;
+    std::int64_t strips = list_.shape.broad ? most_broad_strips : most_strips;
+    const std::int64_t least = list_.shape.broad ? together() : least_strips;
+    while (strips > least && walks_of(strips) * heads_ < enough_walks) strips -= together();
     for (const WalkedTask& task : walked_) add_walks(task, walks_of(task, strips));
     number_partial_rows();
+  }
+
+  /// Strips that are computed side by side and not parted.
+  [[nodiscard]] std::int64_t together() const {
+    return list_.shape.broad ? broad_strips_of(head_dim_) : 1;
   }
 
   [[nodiscard]] static std::int64_t walks_of(const WalkedTask& task, std::int64_t strips) {
@@ -219,14 +227,16 @@ class Walking {
   }
 
   void add_walks(const WalkedTask& task, std::int64_t count) {
-    const std::int64_t strips = slots_of(task.rows);
+    const std::int64_t steps = (slots_of(task.rows) + together() - 1) / together();
+    const std::int64_t step_tokens = together() * strip_tokens;
     const WorkRun globals = run_of(task.globals);
-    const std::int32_t radius = radius_of(list_.shape.far);
+    // Broad walks have their wide rows take the keys beside their rows.
+    const std::int32_t radius = list_.shape.broad ? 0 : radius_of(list_.shape.far);
     const TokenInterval rows{task.rows.begin, task.rows.begin + task.rows.count};
     list_.neighbours.push_back({task.keys.begin, task.keys.size(), 0});
     for (std::int64_t i = 0; i < count; ++i) {
-      const auto first = static_cast<std::int32_t>(i * strips / count) * strip_tokens;
-      const auto last = std::min(static_cast<std::int32_t>((i + 1) * strips / count) * strip_tokens,
+      const auto first = static_cast<std::int32_t>(i * steps / count * step_tokens);
+      const auto last = std::min(static_cast<std::int32_t>((i + 1) * steps / count * step_tokens),
                                  task.rows.count);
       WorkWalk walk{.rows = part_of(task.rows, first, last - first),
                     .keys_begin = task.keys.begin,
@@ -258,6 +268,7 @@ class Walking {
 
   Direction& rows_;
   std::int32_t heads_;
+  std::int64_t head_dim_;
   WalkList& list_;
   std::vector<WalkedTask> walked_;
   std::map<std::int64_t, std::vector<std::size_t>> of_item_;
@@ -275,7 +286,7 @@ std::optional<WalkList> cut_into_walks(const AttentionPlan& plan, std::int64_t h
   const std::vector<DirectedSegment> segments = directed_segments(plan, list.rest);
   Direction rows = rows_direction(plan, {0, plan.heads}, segments, list.rest.indices);
   list.indices = list.rest.indices;
-  Walking(rows, plan.heads, list).take();
+  Walking(rows, plan.heads, head_dim, list).take();
   const std::int64_t warps = static_cast<std::int64_t>(list.walks.size()) * plan.heads;
   if (warps == 0 || warps > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
   if (!has_walks(head_dim, dtype, list.shape)) return std::nullopt;

@@ -81,22 +81,26 @@ Pairs pairs_of(const WalkList& list) {
 }
 
 AssertionResult is_sound(const WalkList& list, const WorkWalk& walk) {
-  const std::int32_t radius = cuda::radius_of(list.shape.far);
+  const bool broad = list.shape.broad;
+  const std::int32_t radius = broad ? 0 : cuda::radius_of(list.shape.far);
   if (walk.rows.listed != 0 || walk.wide.listed != 0) return AssertionFailure() << "listed rows";
   if (walk.rows.count > 0 &&
       (walk.keys_begin > walk.rows.begin || walk.keys_end < end_of(walk.rows))) {
     return AssertionFailure() << "rows that are not among their keys";
   }
-  if (walk.window > radius) return AssertionFailure() << "a window of " << walk.window;
+  if (walk.window > (broad ? cuda::broadest_window : radius))
+    return AssertionFailure() << "a window of " << walk.window;
   if (walk.globals.count > cuda::most_globals(list.shape.many) ||
       walk.wide.count > cuda::most_wide_rows(list.shape.many)) {
     return AssertionFailure() << "more globals or wide rows than the kernel has room for";
   }
   if (walk.wide.count == 0 || walk.rows.count == 0) return AssertionSuccess();
-  // The strips pass by the keys from a window before the first row to one behind the last.
-  const std::int32_t strips = (walk.rows.count + 15) / 16;
+  // The strips pass by the keys from a window before the first row to one behind the last; broad
+  // ones give the wide rows those beside their own rows.
+  const std::int32_t step = broad ? 16 * cuda::broad_strips_of(32) : 16;
+  const std::int32_t steps = (walk.rows.count + step - 1) / step;
   if (walk.wide_begin < walk.rows.begin - radius ||
-      walk.wide_end > walk.rows.begin + 16 * strips + radius) {
+      walk.wide_end > walk.rows.begin + step * steps + radius) {
     return AssertionFailure() << "wide rows take keys that do not pass by";
   }
   return AssertionSuccess();
@@ -228,6 +232,16 @@ TEST(SparseDocuments, AreWalkedInStretchesOf256Rows) {
   for (const WorkWalk& walk : list.walks) EXPECT_LE(walk.rows.count, 256);
 }
 
+TEST(SparseDocumentsOfBroadWindows, AreWalkedInStretchesOf64Rows) {
+  const WalkList list =
+      walks_of("sparse", 64, SequenceLayout::uniform(100, {.query = 11, .documents = {4084}}));
+  EXPECT_TRUE(list.shape.broad);
+  EXPECT_TRUE(list.rest.units.empty());
+  EXPECT_EQ(list.walks.size(), 6500U);
+  EXPECT_EQ(list.merges.at(0).parts, 64);
+  for (const WorkWalk& walk : list.walks) EXPECT_LE(walk.rows.count, 64);
+}
+
 TEST(SharedQuery, IsAGlobalOfEveryItem) {
   const WalkList list = walks_of("sparse", 4, SequenceLayout::uniform(5, {.documents = {90}}, 12));
   EXPECT_TRUE(list.rest.units.empty());
@@ -255,7 +269,9 @@ TEST(Walks, AreNotMadeForWhatTheirKernelsDoNotTake) {
   EXPECT_FALSE(cut("full", 4, 32, DType::float16));
   EXPECT_FALSE(cut("longformer", 16, 64, DType::float16));
   EXPECT_TRUE(cut("longformer", 4, 64, DType::float16));
-  EXPECT_FALSE(cut("sparse", 64, 32, DType::float16));
+  EXPECT_TRUE(cut("longformer", 64, 64, DType::float16));
+  EXPECT_TRUE(cut("sparse", 128, 32, DType::float16));
+  EXPECT_FALSE(cut("sparse", 129, 32, DType::float16));
 }
 
 }  // namespace
