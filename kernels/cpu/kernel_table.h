@@ -137,8 +137,8 @@ struct LinearPiece {
   std::int64_t rows;  // 1 ... linear_rows
   std::int64_t in;
   const float* weights;  // packed, of the first output, which begins a panel
-  std::int64_t outputs;
-  const float* bias;  // of the first output, or null
+  std::int64_t outputs;  // 1 ... linear_outputs
+  const float* bias;     // of the first output, or null
   bool gelu;
   const float* rest;  // of the first row and output, or null
   std::int64_t rest_stride;
@@ -193,11 +193,13 @@ inline constexpr std::int64_t most_key_spans = 16;
 
 /// Weights of a linear layer lie in panels of so many outputs: [panel][in][output].
 inline constexpr std::int64_t linear_panel = 32;
-/// A piece of so many rows and inputs, 263 kB, is copied to where tiles of rows read it from the
-/// second-level cache beside a panel of as many inputs, 98 kB. Rows there are an odd number of
-/// lines apart, so that those of a tile do not fall on the same places of the first-level cache.
+/// A piece of so many rows and inputs is copied to where tiles of rows read it, beside a panel of
+/// as many inputs, and the sums of so many outputs: 263, 98 and 129 kB in the second-level cache.
+/// Rows there are an odd number of lines apart, so that those of a tile do not fall on the same
+/// places of the first-level cache.
 inline constexpr std::int64_t linear_rows = 84;
 inline constexpr std::int64_t linear_depth = 768;
+inline constexpr std::int64_t linear_outputs = 384;
 inline constexpr std::int64_t linear_pitch = linear_depth + 16;
 
 // For the drivers only: being inline these have external linkage, so inner/ may not call them.

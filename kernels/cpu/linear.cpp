@@ -14,10 +14,10 @@
 namespace attnscope::cpu {
 namespace {
 
-/// Panels whose sums for a piece of rows stay in the second-level cache until all inputs are in.
-constexpr std::int64_t most_panels = 24;
-/// Pieces for each of several threads: they end together, though the machine may hold one up.
+/// Pieces for each of several threads: they end together, though the machine may hold one up. Of a
+/// few rows, whose weights are read once, they are larger: within one the next panel is asked for.
 constexpr std::int64_t pieces_of_a_thread = 4;
+constexpr std::int64_t large_pieces_of_a_thread = 2;
 
 std::int64_t panels_of(std::int64_t out) {
   return (out + linear_panel - 1) / linear_panel;
@@ -57,8 +57,10 @@ struct LinearCut {
       : rows(call.rows),
         panels(panels_of(call.out)),
         row_parts(parts_of(rows, linear_rows)),
-        panel_parts(parts_of(panels, most_panels)) {
-    const std::int64_t wanted = threads == 1 ? 1 : threads * pieces_of_a_thread;
+        panel_parts(parts_of(panels, linear_outputs / linear_panel)) {
+    const std::int64_t wanted =
+        threads == 1 ? 1
+                     : threads * (row_parts == 1 ? large_pieces_of_a_thread : pieces_of_a_thread);
     if (row_parts * panel_parts < wanted)
       panel_parts = std::min(parts_of(wanted, row_parts), panels);
   }
@@ -118,7 +120,7 @@ Status pack_linear(std::span<const float> weights, std::int64_t out, std::int64_
 }
 
 std::int64_t linear_workspace_floats(std::int64_t rows, int threads) {
-  return threads * std::min(rows, linear_rows) * linear_pitch;
+  return threads * std::min(rows, linear_rows) * (linear_pitch + linear_outputs);
 }
 
 Status linear(const LinearCall& call, int threads, std::span<float> workspace) {

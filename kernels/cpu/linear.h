@@ -47,7 +47,7 @@ struct LinearCall {
   RowsOf<float> y;                // [rows, out]
 };
 
-/// Floats of scratch: a piece of x for each thread.
+/// Floats of scratch: a piece of x and of sums for each thread.
 [[nodiscard]] std::int64_t linear_workspace_floats(std::int64_t rows, int threads);
 
 /// Sums are float32. Uses at most `threads` OpenMP threads. A row's results depend neither on their

@@ -2,8 +2,9 @@
 //
 // A piece of a linear layer: tiles of rows x two vectors of outputs, which lie side by side in a
 // panel of packed weights, so that a number of a row is spread over a vector and two multiply-adds
-// take it. Every sum takes its inputs in ascending order, whatever the tile: a row's results are
-// the same to the last bit beside any others.
+// take it. Sums are kept in the scratch until all inputs are in. Every sum takes its inputs in
+// ascending order, whatever the tile: a row's results are the same to the last bit beside any
+// others.
 #pragma once
 
 #include "kernels/cpu/inner/row_tails.h"
@@ -35,11 +36,12 @@ ATTNSCOPE_INLINE Vector gelu_of(Vector x) {
   return x * (x < zero ? beyond : splat(1.0f) - beyond);
 }
 
-/// sums[row][output] of a tile over `depth` inputs. Asks memory for weights of this panel a little
-/// before they are used, and for a line of `ahead` with every input.
+/// sums[row][output], rows linear_panel apart, of a tile over `depth` inputs, or, unless it
+/// `begins`, added to what the inputs before have left. Asks memory for weights of this panel a
+/// little before they are used, and for a line of `ahead` with every input.
 template <int rows>
 [[gnu::noinline]] void linear_tile(const float* x, const float* weights, std::int64_t depth,
-                                   const float* ahead, float* sums) {
+                                   const float* ahead, bool begins, float* sums) {
   constexpr std::int64_t inputs_ahead = 16;
   Vector sum[rows][2] = {};
   for (std::int64_t c = 0; c < depth; ++c) {
@@ -57,48 +59,22 @@ template <int rows>
   }
 #pragma GCC unroll 14
   for (int r = 0; r < rows; ++r) {
-    store(sums + r * linear_tile_outputs, sum[r][0]);
-    store(sums + r * linear_tile_outputs + lanes, sum[r][1]);
+    float* to = sums + r * linear_panel;
+    store(to, begins ? sum[r][0] : load(to) + sum[r][0]);
+    store(to + lanes, begins ? sum[r][1] : load(to + lanes) + sum[r][1]);
   }
 }
 
 /// A tile of `count` rows, 1 to `rows`.
 template <int rows>
 ATTNSCOPE_INLINE void linear_tile_of(std::int64_t count, const float* x, const float* weights,
-                                     std::int64_t depth, const float* ahead, float* sums) {
+                                     std::int64_t depth, const float* ahead, bool begins,
+                                     float* sums) {
   if constexpr (rows > 1) {
-    if (count < rows) return linear_tile_of<rows - 1>(count, x, weights, depth, ahead, sums);
+    if (count < rows)
+      return linear_tile_of<rows - 1>(count, x, weights, depth, ahead, begins, sums);
   }
-  linear_tile<rows>(x, weights, depth, ahead, sums);
-}
-
-/// Adds a tile's sums to what the inputs before have left, and after the last does what follows.
-ATTNSCOPE_INLINE void finish_linear_tile(const LinearPiece& piece, std::int64_t first_row,
-                                         std::int64_t rows, std::int64_t first_output, bool begins,
-                                         bool ends, const float* sums) {
-  for (std::int64_t part = 0; part < linear_tile_outputs; part += lanes) {
-    const std::int64_t output = first_output + part, left = piece.outputs - output;
-    if (left <= 0) return;
-    const bool whole = left >= lanes;
-    const auto read = [&](const float* p) { return whole ? load(p) : load_first(p, left, 0.0f); };
-    const Vector bias = ends && piece.bias != nullptr ? read(piece.bias + output) : Vector{};
-    for (std::int64_t r = 0; r < rows; ++r) {
-      float* y = piece.y + (first_row + r) * piece.y_stride + output;
-      Vector v = load(sums + r * linear_tile_outputs + part);
-      if (!begins) v += read(y);
-      if (ends) {
-        v += bias;
-        if (piece.gelu) v = gelu_of(v);
-        if (piece.rest != nullptr)
-          v += read(piece.rest + (first_row + r) * piece.rest_stride + output);
-      }
-      if (whole) {
-        store(y, v);
-      } else {
-        store_first(y, left, v);
-      }
-    }
-  }
+  linear_tile<rows>(x, weights, depth, ahead, begins, sums);
 }
 
 /// Copies some inputs of the piece's rows to its scratch.
@@ -108,12 +84,40 @@ ATTNSCOPE_INLINE void gather_rows(const LinearPiece& piece, std::int64_t first_i
     const float* from = piece.x + r * piece.x_stride + first_input;
     float* to = piece.scratch + r * linear_pitch;
     std::int64_t c = 0;
-    for (; c + lanes <= depth; c += lanes) store(to + c, load(from + c));
+    for (; c + lanes <= depth; c += lanes) {
+      __builtin_prefetch(from + piece.x_stride + c, 0, 3);
+      store(to + c, load(from + c));
+    }
     for (; c < depth; ++c) to[c] = from[c];
   }
 }
 
+/// What follows the sums, row by row: tiles that wrote to rows far apart would hold up the weights
+/// that stream past them, by a third where rows are few.
+template <bool gelu>
+ATTNSCOPE_INLINE void finish_rows(const LinearPiece& piece, const float* sums) {
+  for (std::int64_t r = 0; r < piece.rows; ++r) {
+    float* y = piece.y + r * piece.y_stride;
+    const float* rest = piece.rest == nullptr ? nullptr : piece.rest + r * piece.rest_stride;
+    for (std::int64_t o = 0; o < piece.outputs; o += lanes) {
+      const std::int64_t left = piece.outputs - o;
+      const bool whole = left >= lanes;
+      const auto read = [&](const float* p) { return whole ? load(p) : load_first(p, left, 0.0f); };
+      Vector v = load(sums + (o / linear_panel * piece.rows + r) * linear_panel + o % linear_panel);
+      if (piece.bias != nullptr) v += read(piece.bias + o);
+      if constexpr (gelu) v = gelu_of(v);
+      if (rest != nullptr) v += read(rest + o);
+      if (whole) {
+        store(y + o, v);
+      } else {
+        store_first(y + o, left, v);
+      }
+    }
+  }
+}
+
 void linear_piece(const LinearPiece& piece) {
+  float* sums = piece.scratch + piece.rows * linear_pitch;  // [panel][row][output]
   const std::int64_t tiles = (piece.rows + linear_tile_rows - 1) / linear_tile_rows;
   for (std::int64_t first = 0; first < piece.in; first += linear_depth) {
     const std::int64_t left = piece.in - first;
@@ -122,20 +126,26 @@ void linear_piece(const LinearPiece& piece) {
     for (std::int64_t output = 0; output < piece.outputs; output += linear_tile_outputs) {
       const std::int64_t panel = output / linear_panel;
       const float* weights = piece.weights + (panel * piece.in + first) * linear_panel;
-      // The next panel, a half of its lines with each tile.
-      const bool is_last = (panel + 1) * linear_panel >= piece.outputs;
-      const float* next = is_last ? weights : weights + piece.in * linear_panel;
+      // The panel that comes next, a half of its lines with each tile.
+      const float* next = weights;
+      if ((panel + 1) * linear_panel < piece.outputs) {
+        next += piece.in * linear_panel;
+      } else if (depth < left) {
+        next = piece.weights + (first + depth) * linear_panel;
+      }
       for (std::int64_t t = 0; t < tiles; ++t) {
         const std::int64_t row = t * piece.rows / tiles, end = (t + 1) * piece.rows / tiles;
-        for (std::int64_t r = row; r < end; ++r)
-          __builtin_prefetch(piece.y + r * piece.y_stride + output, 1, 3);
-        alignas(64) float sums[linear_tile_rows * linear_tile_outputs];
-        linear_tile_of<linear_tile_rows>(end - row, piece.scratch + row * linear_pitch,
-                                         weights + output % linear_panel, depth,
-                                         next + t % 2 * depth * floats_of_a_line, sums);
-        finish_linear_tile(piece, row, end - row, output, first == 0, left <= linear_depth, sums);
+        linear_tile_of<linear_tile_rows>(
+            end - row, piece.scratch + row * linear_pitch, weights + output % linear_panel, depth,
+            next + t % 2 * depth * floats_of_a_line, first == 0,
+            sums + (panel * piece.rows + row) * linear_panel + output % linear_panel);
       }
     }
+  }
+  if (piece.gelu) {
+    finish_rows<true>(piece, sums);
+  } else {
+    finish_rows<false>(piece, sums);
   }
 }
 
