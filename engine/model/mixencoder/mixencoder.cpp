@@ -8,12 +8,12 @@
 // neither the query's own attention and feed-forward network, nor the last context of a
 // disentangled candidate beyond its key and value.
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/add.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/linear.h>
+#include <ATen/ops/lerp.h>
 #include <ATen/ops/matmul.h>
-#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -41,6 +41,7 @@ constexpr std::int64_t mix_rows_at_once = 16'384;
 /// Keys and values of a query in one layer, [heads, tokens, dim], float32.
 struct QueryHeads {
   at::Tensor keys, values;
+  at::Tensor scaled_keys;  // over sqrt(dim), [heads, dim, tokens]
 };
 
 /// What a layer's softmax is taken of, of one candidate: the query's tokens, which ask nothing
@@ -48,6 +49,11 @@ struct QueryHeads {
 struct SeenLayer {
   at::Tensor q, k, v;
 };
+
+/// Of products of queries and keys.
+double scale_of(const ModelShape& shape) {
+  return 1 / std::sqrt(static_cast<double>(shape.head_dim()));
+}
 
 /// Contexts [contexts, candidates, hidden] and query vectors [candidates, hidden].
 struct MixStates {
@@ -61,9 +67,8 @@ class InteractionLayer {
       : shape_(weights.shape()),
         own_(own),
         query_(computing.of(weights.linear(name_of_mix_part("candidate_query", layer)))),
-        key_value_(computing.of(
-            beside_each_other(weights.linear(name_of_mix_part("candidate_key", layer)),
-                              weights.linear(name_of_mix_part("candidate_value", layer))))),
+        key_(computing.of(weights.linear(name_of_mix_part("candidate_key", layer)))),
+        value_(computing.of(weights.linear(name_of_mix_part("candidate_value", layer)))),
         compress_(computing.of(weights.linear(name_of_mix_part("compress_query", layer)))),
         output_(computing.of(weights.linear(name_of_mix_chunk("attention.dense", layer)))),
         attention_norm_(weights.norm(name_of_mix_chunk("attention.LayerNorm", layer)), computing,
@@ -79,16 +84,18 @@ class InteractionLayer {
     const std::int64_t candidates = x.e.size(1), hidden = shape_.hidden;
     const std::int64_t of_e = own_.without_e ? 0 : reads * candidates;
     const at::Tensor asking = x.e.narrow(0, 0, reads).reshape({reads * candidates, hidden});
-    const at::Tensor hint = own_.disentangled ? x.e[x.e.size(0) - 1] : x.e.mean(0);
-    std::vector<at::Tensor> attended;
-    if (!own_.without_e) attended.push_back(attend_of_contexts(x.e, asking, query, seen));
-    if (!own_.without_h) attended.push_back(attend_of_hints(hint, query));
-    at::Tensor t = output_(attended.size() == 1 ? attended.front() : at::cat(attended));
+    const bool is_one = own_.disentangled || x.e.size(0) == 1;
+    const at::Tensor hint = is_one ? x.e[x.e.size(0) - 1] : x.e.mean(0);
+    const std::int64_t of_h = own_.without_h ? 0 : candidates;
+    const at::Tensor attended = at::empty({of_e + of_h, hidden}, x.e.options());
+    if (!own_.without_e) attend_of_contexts(x.e, asking, query, seen, attended.narrow(0, 0, of_e));
+    if (!own_.without_h) attend_of_hints(hint, query, attended.narrow(0, of_e, of_h));
+    at::Tensor t = output_(attended);
     if (!own_.without_e) t.narrow(0, 0, of_e).add_(asking);
     if (!own_.without_h) {
-      const at::Tensor rows = t.narrow(0, of_e, candidates);
-      const at::Tensor g = at::sigmoid(gate(at::cat({hint, rows, x.h}, 1)));
-      rows.copy_(x.h + g * (rows - x.h));
+      at::Tensor rows = t.narrow(0, of_e, candidates);
+      const at::Tensor g = gate(at::cat({hint, rows, x.h}, 1)).sigmoid_();
+      at::lerp_out(rows, x.h, rows, g);  // h + g (rows - h)
     }
     finish(t);
     MixStates next = x;
@@ -98,42 +105,33 @@ class InteractionLayer {
   }
 
  private:
-  static LinearWeights beside_each_other(const LinearWeights& a, const LinearWeights& b) {
-    return {at::cat({a.weight, b.weight}), at::cat({a.bias, b.bias})};
-  }
-
   /// [rows, hidden] as [heads, rows, dim], float32.
   [[nodiscard]] at::Tensor by_heads(const at::Tensor& rows) const {
     return rows.to(at::kFloat).unflatten(1, {shape_.heads, shape_.head_dim()}).transpose(0, 1);
   }
-  [[nodiscard]] double scale() const {
-    return 1 / std::sqrt(static_cast<double>(shape_.head_dim()));
+  /// [count * candidates, hidden] as [candidates * heads, count, dim], float32.
+  [[nodiscard]] at::Tensor by_candidates(const at::Tensor& rows, std::int64_t candidates) const {
+    return rows.to(at::kFloat)
+        .view({rows.size(0) / candidates, candidates * shape_.heads, shape_.head_dim()})
+        .transpose(0, 1);
   }
 
   /// Eq. 1: one softmax over the query's tokens and the candidate's own contexts.
-  [[nodiscard]] at::Tensor attend_of_contexts(const at::Tensor& e, const at::Tensor& asking,
-                                              const QueryHeads& query, SeenLayer* seen) const {
+  void attend_of_contexts(const at::Tensor& e, const at::Tensor& asking, const QueryHeads& query,
+                          SeenLayer* seen, const at::Tensor& out) const {
     const std::int64_t contexts = e.size(0), candidates = e.size(1);
     const std::int64_t heads = shape_.heads, dim = shape_.head_dim();
     const std::int64_t reads = asking.size(0) / candidates;
     const std::int64_t tokens = query.keys.size(1);
-    const at::Tensor q = by_heads(query_(asking)) * scale();  // [heads, reads * candidates, dim]
-    const at::Tensor key_value = key_value_(e.reshape({contexts * candidates, shape_.hidden}));
-    /// [heads * candidates, contexts, dim] of [heads, contexts * candidates, dim].
-    const auto of_candidates = [&](const at::Tensor& x, std::int64_t count) {
-      return x.unflatten(1, {count, candidates})
-          .permute({0, 2, 1, 3})
-          .reshape({heads * candidates, count, dim});
-    };
-    const at::Tensor keys =
-        of_candidates(by_heads(key_value.narrow(1, 0, shape_.hidden)), contexts);
-    const at::Tensor values =
-        of_candidates(by_heads(key_value.narrow(1, shape_.hidden, shape_.hidden)), contexts);
-    const at::Tensor of_query = at::bmm(q, query.keys.transpose(1, 2));
+    const at::Tensor all = e.reshape({contexts * candidates, shape_.hidden});
+    const at::Tensor q = query_(asking), k = key_(all), v = value_(all);
+    const at::Tensor of_query =
+        at::bmm(by_heads(q), query.scaled_keys);  // [heads, reads * candidates, tokens]
     const at::Tensor of_own =
-        at::bmm(of_candidates(q, reads), keys.transpose(1, 2))  // [heads * candidates, reads, k]
-            .view({heads, candidates, reads, contexts})
-            .transpose(1, 2)
+        at::bmm(by_candidates(q, candidates), by_candidates(k, candidates).transpose(1, 2))
+            .mul_(scale_of(shape_))
+            .view({candidates, heads, reads, contexts})
+            .permute({1, 2, 0, 3})
             .reshape({heads, reads * candidates, contexts});
     const at::Tensor weights = at::softmax(at::cat({of_query, of_own}, 2), 2);
     if (seen != nullptr) {
@@ -141,29 +139,27 @@ class InteractionLayer {
       const auto by_tokens = [](const at::Tensor& of_tokens, const at::Tensor& own) {
         return at::cat({of_tokens, own}, 1).transpose(0, 1).contiguous();
       };
-      *seen = {by_tokens(at::zeros_like(query.keys), of_contexts), by_tokens(query.keys, keys),
-               by_tokens(query.values, values)};
+      *seen = {by_tokens(at::zeros_like(query.keys), of_contexts),
+               by_tokens(query.keys, by_heads(k)), by_tokens(query.values, by_heads(v))};
     }
     const at::Tensor own_weights = weights.narrow(2, tokens, contexts)
                                        .unflatten(1, {reads, candidates})
-                                       .transpose(1, 2)
-                                       .reshape({heads * candidates, reads, contexts});
-    const at::Tensor out_of_own = at::bmm(own_weights, values)
-                                      .view({heads, candidates, reads, dim})
-                                      .transpose(1, 2)
-                                      .reshape({heads, reads * candidates, dim});
-    const at::Tensor o = at::bmm(weights.narrow(2, 0, tokens), query.values) + out_of_own;
-    return o.transpose(0, 1).reshape({reads * candidates, shape_.hidden}).to(e.scalar_type());
+                                       .permute({2, 0, 1, 3})
+                                       .reshape({candidates * heads, reads, contexts});
+    const at::Tensor out_of_query = at::bmm(weights.narrow(2, 0, tokens), query.values);
+    const at::Tensor out_of_own = at::bmm(own_weights, by_candidates(v, candidates));
+    at::Tensor sum = out.view({reads, candidates, heads, dim});
+    at::add_out(sum, out_of_query.unflatten(1, {reads, candidates}).permute({1, 2, 0, 3}),
+                out_of_own.view({candidates, heads, reads, dim}).permute({2, 0, 1, 3}));
   }
 
   /// The attention of Eq. 2: over the query's tokens alone.
-  [[nodiscard]] at::Tensor attend_of_hints(const at::Tensor& hint, const QueryHeads& query) const {
-    const at::Tensor q = by_heads(compress_(hint)) * scale();
-    const at::Tensor weights = at::softmax(at::bmm(q, query.keys.transpose(1, 2)), 2);
-    return at::bmm(weights, query.values)
-        .transpose(0, 1)
-        .reshape({hint.size(0), shape_.hidden})
-        .to(hint.scalar_type());
+  void attend_of_hints(const at::Tensor& hint, const QueryHeads& query,
+                       const at::Tensor& out) const {
+    const at::Tensor weights =
+        at::softmax(at::bmm(by_heads(compress_(hint)), query.scaled_keys), 2);
+    out.unflatten(1, {shape_.heads, shape_.head_dim()})
+        .copy_(at::bmm(weights, query.values).transpose(0, 1));
   }
 
   /// Both norms and the feed-forward network of all rows, in place, in pieces whose wide layer
@@ -179,7 +175,7 @@ class InteractionLayer {
 
   ModelShape shape_;
   MixConfig own_;
-  Linear query_, key_value_, compress_, output_;
+  Linear query_, key_, value_, compress_, output_;
   Norm attention_norm_;
   Linear up_, down_;
   Norm output_norm_;
@@ -356,7 +352,8 @@ class MixEncoder final : public Interaction {
           .transpose(0, 1)
           .contiguous();
     };
-    return {by_heads(0), by_heads(1)};
+    const at::Tensor keys = by_heads(0);
+    return {keys, by_heads(1), (keys.transpose(1, 2) * scale_of(shape_)).contiguous()};
   }
 
   /// As kept, context by context.
