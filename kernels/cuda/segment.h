@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Fused segment attention on CUDA, the twin of kernels/cpu/segment.h: the whole plan, all items and
-// heads, in one to three launches forward and two backward. Nothing here allocates device memory or
+// heads, in a few launches. Nothing here allocates device memory or
 // synchronises; the current device is used, and everything is queued on the caller's stream.
 //
 //   Result<SegmentWork> work = segment_work(plan, head_dim, dtype, Passes::forward);
@@ -28,15 +28,15 @@
 
 namespace attnscope::cuda {
 
-struct WalkList;
+struct Walks;
 struct WorkList;
 
-/// A plan cut into thread blocks (kernels/cuda/work_list.h) and, where its windows are narrow, the
-/// forward pass once more into walks (kernels/cuda/walk_list.h); as bytes for the device.
+/// A plan cut into thread blocks (kernels/cuda/work_list.h) and, where its windows are narrow, once
+/// more into walks (kernels/cuda/walk_list.h); as bytes for the device.
 class SegmentWork {
  public:
   SegmentWork(std::shared_ptr<const WorkList> list, std::int64_t head_dim, DType dtype,
-              std::shared_ptr<const WalkList> walks = nullptr);
+              std::shared_ptr<const Walks> walks = nullptr);
 
   /// To be copied to device memory aligned to 256 bytes, before the first call.
   [[nodiscard]] std::span<const std::byte> list() const;
@@ -48,18 +48,20 @@ class SegmentWork {
 
   [[nodiscard]] const WorkList& work() const { return *work_; }
   /// Null where there are none.
-  [[nodiscard]] const WalkList* walks() const { return walks_.get(); }
-  /// Where in list() the walks' and their rest's lists begin.
-  [[nodiscard]] std::int64_t walks_at() const { return walks_at_; }
-  [[nodiscard]] std::int64_t rest_at() const { return rest_at_; }
+  [[nodiscard]] const Walks* walks() const { return walks_.get(); }
+  /// Where in list() the lists of walks, and of their rest, begin.
+  struct Places {
+    std::int64_t rest = 0, row_walks = 0, key_walks = 0;
+  };
+  [[nodiscard]] const Places& places() const { return places_; }
   [[nodiscard]] std::int64_t head_dim() const { return head_dim_; }
   [[nodiscard]] DType dtype() const { return dtype_; }
 
  private:
   std::shared_ptr<const WorkList> work_;
-  std::shared_ptr<const WalkList> walks_;
+  std::shared_ptr<const Walks> walks_;
   std::shared_ptr<const std::vector<std::byte>> bytes_;
-  std::int64_t rest_at_ = 0, walks_at_ = 0;
+  Places places_;
   std::int64_t head_dim_;
   DType dtype_;
 };
@@ -87,7 +89,8 @@ struct SegmentMemory {
                                      Stream stream);
 
 /// The gradients of segment_forward (kernels/plan/gradients.h; all spans and tensors are device
-/// memory). Two launches, deterministic, no floating-point atomics.
+/// memory). Two launches, or up to six where there are walks; deterministic, no floating-point
+/// atomics.
 [[nodiscard]] Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
                                       const GradientTensors& tensors, float scale, Stream stream);
 

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a plan of narrow windows is cut for the forward kernel that keeps all of a strip's scores in
-// registers (kernels/cuda/segment/walk.cuh). A walk is one warp's work for one head: rows of one
-// task, 16 at a time, each of which sees
+// How a plan of narrow windows is cut for the kernels that keep all of a strip's scores in
+// registers (kernels/cuda/segment/walk.cuh, walk_backward.cuh). A walk is one warp's work for one
+// head: rows of one task, 16 at a time, each of which sees
 //
 //   globals   a few tokens, the same for all rows: [CLS] and the query
 //   a band    the tokens up to `window` beside it, within one run of keys
@@ -26,6 +26,7 @@
 
 #include "kernels/cuda/work_list.h"
 #include "kernels/plan/attention_plan.h"
+#include "kernels/plan/counts.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::cuda {
@@ -67,6 +68,8 @@ inline constexpr std::int32_t broadest_window = 128;
   return many ? 16 : 8;
 }
 
+/// Walks in one direction: of rows, or of keys that queries pass by (the plan transposed), for the
+/// gradients of keys and values.
 struct WalkList {
   std::vector<WorkWalk> walks;
   std::vector<WorkMerge> merges;  // of wide rows: part p of row r as in work_list.h
@@ -75,7 +78,12 @@ struct WalkList {
   std::int32_t widest_merge = 0;    // most rows of a merge
   std::vector<WorkRun> neighbours;  // tokens that walks read as one strided run
   WalkShape shape;
-  WorkList rest;  // units of the rows that no walk has
+};
+
+struct Walks {
+  WalkList rows;                 // of segment_forward, and backward where there are walks of keys
+  std::optional<WalkList> keys;  // of segment_backward
+  WorkList rest;  // units of what no walk has; of the backward pass only where it has walks
 };
 
 /// Whether there are kernels for walks of such rows: of 16-bit numbers, head dimension 32 and,
@@ -84,9 +92,13 @@ struct WalkList {
   return size_of(dtype) == 2 &&
          (head_dim == 32 || (head_dim == 64 && (shape.broad || !(shape.far && shape.many))));
 }
+/// And backward.
+[[nodiscard]] constexpr bool has_backward_walks(std::int64_t head_dim, DType dtype) {
+  return size_of(dtype) == 2 && head_dim == 32;
+}
 
-/// Cuts the forward pass of a plan that cut_into_units takes; nothing where no task can be walked.
-[[nodiscard]] std::optional<WalkList> cut_into_walks(const AttentionPlan& plan,
-                                                     std::int64_t head_dim, DType dtype);
+/// Cuts a plan that cut_into_units takes; nothing where no row can be walked.
+[[nodiscard]] std::optional<Walks> cut_into_walks(const AttentionPlan& plan, std::int64_t head_dim,
+                                                  DType dtype, Passes passes);
 
 }  // namespace attnscope::cuda

@@ -41,6 +41,13 @@ void print_walks() {
     std::printf("segment_broad_walk_kernel<%s, %d, %s>\t%d\t0\n", type, columns,
                 many ? "true" : "false", 32 * broad_warps);
   }
+  for (int gradients = 1; has_backward_walks(columns, dtype) && gradients <= 2; ++gradients) {
+    std::printf("merge_backward_walks_kernel<%s, %d>\t%d\t0\n", type, gradients, threads);
+    for (const char* far : {"false", "true"}) {
+      std::printf("segment_backward_walk_kernel<%s, %d, %s, %s>\t%d\t0\n", type, columns,
+                  gradients == 2 ? "true" : "false", far, threads);
+    }
+  }
   for (const bool far : {false, true}) {
     for (const bool many : {false, true}) {
       if (!has_walks(columns, dtype, {far, many})) continue;

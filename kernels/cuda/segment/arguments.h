@@ -87,6 +87,15 @@ struct BackwardArguments {
   const float* dots = nullptr;  // [tokens, heads], D = grad_o . o of each row
 };
 
+/// Of one direction; `walk.o` and `walk.lse` are not used.
+struct BackwardWalkArguments {
+  WalkArguments walk;
+  Input grad_o;
+  Output gradients[2];         // grad_q; or grad_k and grad_v
+  const float* lse = nullptr;  // as of BackwardArguments
+  const float* dots = nullptr;
+};
+
 struct RowDotArguments {
   Input a, b;
   ItemDivision items;
@@ -107,6 +116,9 @@ struct SegmentKernels {
                      Stream stream) = nullptr;
   // The walks, then their merges; null where there are none (has_walks).
   Status (*walk)(const WalkArguments& arguments, WalkShape shape, Stream stream) = nullptr;
+  // The same backward (has_backward_walks), `kind` the direction.
+  Status (*walk_backward)(const BackwardWalkArguments& arguments, UnitKind kind, WalkShape shape,
+                          Stream stream) = nullptr;
 };
 
 template <DType type, int columns>

@@ -81,7 +81,7 @@ struct Workspace {
     };
     rest_counters_at = counters_of(list, column_parts);
     counters = rest_counters_at;
-    if (work.walks() != nullptr) counters += counters_of(work.walks()->rest, 1);
+    if (work.walks() != nullptr) counters += counters_of(work.walks()->rest, column_parts);
     dots_at = round_up(counters, section);
     const std::int64_t dots =
         backward ? static_cast<std::int64_t>(list.tokens) * list.heads * 4 : 0;
@@ -94,7 +94,9 @@ struct Workspace {
     bytes = end_of(partials_at, list.partial_rows);
     if (work.walks() == nullptr) return;
     walk_partials_at = round_up(end_of(partials_at, work.walks()->rest.partial_rows), section);
-    bytes = std::max(bytes, end_of(walk_partials_at, work.walks()->partial_rows));
+    bytes = std::max(bytes, end_of(walk_partials_at, work.walks()->rows.partial_rows));
+    if (!work.walks()->keys) return;
+    bytes = std::max(bytes, end_of(walk_partials_at, work.walks()->keys->partial_rows));
   }
 };
 
@@ -238,6 +240,29 @@ UnitArguments unit_arguments(const SegmentWork& work, const SegmentMemory& memor
           .partial_pitch = static_cast<std::int32_t>(places.pitch)};
 }
 
+/// Of the walks of one direction, whose list lies in device memory at `list_at`; without what
+/// stands still and what passes by.
+WalkArguments walk_arguments(const SegmentWork& work, const SegmentMemory& memory, float scale,
+                             const Operands& operands, const WalkList& list,
+                             const std::byte* list_at) {
+  const Workspace places(work);
+  return {.list = device_list(list, list_at),
+          .items = operands.items(),
+          .walks = static_cast<std::int32_t>(list.walks.size()),
+          .merges = static_cast<std::int32_t>(list.merges.size()),
+          .widest_merge = list.widest_merge,
+          .heads = work.work().heads,
+          .head_dim = static_cast<std::int32_t>(work.head_dim()),
+          .scale = scale,
+          .q = {},
+          .k = {},
+          .v = {},
+          .o = {},
+          .partials = reinterpret_cast<float*>(memory.workspace + places.walk_partials_at),
+          .partial_rows = list.partial_rows,
+          .partial_pitch = static_cast<std::int32_t>(places.pitch)};
+}
+
 int warps_of(const WorkList& list) {
   return list.main_warps + list.extra_warps;
 }
@@ -245,7 +270,7 @@ int warps_of(const WorkList& list) {
 }  // namespace
 
 SegmentWork::SegmentWork(std::shared_ptr<const WorkList> list, std::int64_t head_dim, DType dtype,
-                         std::shared_ptr<const WalkList> walks)
+                         std::shared_ptr<const Walks> walks)
     : work_(std::move(list)), walks_(std::move(walks)), head_dim_(head_dim), dtype_(dtype) {
   std::vector<std::byte> bytes = list_bytes(*work_);
   const auto append = [&](const std::vector<std::byte>& section) {
@@ -254,8 +279,9 @@ SegmentWork::SegmentWork(std::shared_ptr<const WorkList> list, std::int64_t head
     return begin;
   };
   if (walks_ != nullptr) {
-    rest_at_ = append(list_bytes(walks_->rest));
-    walks_at_ = append(list_bytes(*walks_));
+    places_.rest = append(list_bytes(walks_->rest));
+    places_.row_walks = append(list_bytes(walks_->rows));
+    if (walks_->keys) places_.key_walks = append(list_bytes(*walks_->keys));
   }
   bytes_ = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
 }
@@ -294,9 +320,9 @@ Result<SegmentWork> segment_work(const AttentionPlan& plan, std::int64_t head_di
   Result<WorkList> list = cut_into_units(plan, head_dim, passes);
   if (!list) return tl::unexpected(std::move(list.error()));
   assert(warps_of(*list) <= most_warps(classes[class_of(head_dim)]));
-  std::optional<WalkList> walks = cut_into_walks(plan, head_dim, dtype);
+  std::optional<Walks> walks = cut_into_walks(plan, head_dim, dtype, passes);
   return SegmentWork(std::make_shared<const WorkList>(std::move(*list)), head_dim, dtype,
-                     walks ? std::make_shared<const WalkList>(*std::move(walks)) : nullptr);
+                     walks ? std::make_shared<const Walks>(*std::move(walks)) : nullptr);
 }
 
 Status segment_forward(const SegmentWork& work, const SegmentMemory& memory, const ConstTensor& q,
@@ -309,7 +335,7 @@ Status segment_forward(const SegmentWork& work, const SegmentMemory& memory, con
   operands.add("o", o);
   if (!operands.status()) return operands.status();
   if (Status s = check_memory("segment_forward", work, memory); !s) return s;
-  const WalkList* walks = work.walks();
+  const Walks* walks = work.walks();
   const SegmentKernels kernels = kernels_of(work.dtype(), work.head_dim());
   ForwardArguments arguments{.units = {},
                              .q = operands.on_device(q),
@@ -317,32 +343,22 @@ Status segment_forward(const SegmentWork& work, const SegmentMemory& memory, con
                              .v = operands.on_device(v),
                              .o = operands.on_device(o),
                              .lse = lse};
-  if (walks == nullptr || !operands.can_be_walked(*walks)) {
+  if (walks == nullptr || !operands.can_be_walked(walks->rows)) {
     const WorkList& list = work.work();
     arguments.units = unit_arguments(work, memory, scale, operands, list, memory.list, 0);
     return kernels.forward(arguments, list.forward_units, warps_of(list), stream);
   }
-  const Workspace places(work);
-  const WalkArguments walk{
-      .list = device_list(*walks, memory.list + work.walks_at()),
-      .items = operands.items(),
-      .walks = static_cast<std::int32_t>(walks->walks.size()),
-      .merges = static_cast<std::int32_t>(walks->merges.size()),
-      .widest_merge = walks->widest_merge,
-      .heads = work.work().heads,
-      .head_dim = static_cast<std::int32_t>(work.head_dim()),
-      .scale = scale,
-      .q = arguments.q,
-      .k = arguments.k,
-      .v = arguments.v,
-      .o = arguments.o,
-      .lse = lse,
-      .partials = reinterpret_cast<float*>(memory.workspace + places.walk_partials_at),
-      .partial_rows = walks->partial_rows,
-      .partial_pitch = static_cast<std::int32_t>(places.pitch)};
-  if (Status s = kernels.walk(walk, walks->shape, stream); !s) return s;
-  arguments.units = unit_arguments(work, memory, scale, operands, walks->rest,
-                                   memory.list + work.rest_at(), places.rest_counters_at);
+  WalkArguments walk = walk_arguments(work, memory, scale, operands, walks->rows,
+                                      memory.list + work.places().row_walks);
+  walk.q = arguments.q;
+  walk.k = arguments.k;
+  walk.v = arguments.v;
+  walk.o = arguments.o;
+  walk.lse = lse;
+  if (Status s = kernels.walk(walk, walks->rows.shape, stream); !s) return s;
+  arguments.units =
+      unit_arguments(work, memory, scale, operands, walks->rest, memory.list + work.places().rest,
+                     Workspace(work).rest_counters_at);
   return kernels.forward(arguments, walks->rest.forward_units, warps_of(walks->rest), stream);
 }
 
@@ -385,21 +401,48 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
                                     .vector = operands.in_pieces()},
                                    stream);
   if (!queued) return queued;
-  BackwardArguments arguments{
-      .units = unit_arguments(work, memory, scale, operands, list, memory.list, 0),
-      .q = operands.on_device(tensors.q),
-      .k = operands.on_device(tensors.k),
-      .v = operands.on_device(tensors.v),
-      .grad_o = operands.on_device(tensors.grad_o),
-      .grad_q = operands.on_device(tensors.grad_q),
-      .grad_k = operands.on_device(tensors.grad_k),
-      .grad_v = operands.on_device(tensors.grad_v),
-      .lse = tensors.lse.data(),
-      .dots = dots};
-  arguments.units.first_unit = list.forward_units;
-  return kernels.backward(arguments,
-                          static_cast<std::int64_t>(list.units.size()) - list.forward_units,
-                          warps_of(list), stream);
+  BackwardArguments arguments{.units = {},
+                              .q = operands.on_device(tensors.q),
+                              .k = operands.on_device(tensors.k),
+                              .v = operands.on_device(tensors.v),
+                              .grad_o = operands.on_device(tensors.grad_o),
+                              .grad_q = operands.on_device(tensors.grad_q),
+                              .grad_k = operands.on_device(tensors.grad_k),
+                              .grad_v = operands.on_device(tensors.grad_v),
+                              .lse = tensors.lse.data(),
+                              .dots = dots};
+  const auto queue_units = [&](const WorkList& of, std::int64_t list_at, std::int64_t counters_at) {
+    arguments.units =
+        unit_arguments(work, memory, scale, operands, of, memory.list + list_at, counters_at);
+    arguments.units.first_unit = of.forward_units;
+    return kernels.backward(arguments,
+                            static_cast<std::int64_t>(of.units.size()) - of.forward_units,
+                            warps_of(of), stream);
+  };
+  const Walks* walks = work.walks();
+  if (walks == nullptr || !walks->keys || !operands.can_be_walked(walks->rows) ||
+      !operands.can_be_walked(*walks->keys)) {
+    return queue_units(list, 0, 0);
+  }
+  const auto queue_walks = [&](UnitKind kind) {
+    const bool is_rows = kind == UnitKind::rows;
+    const WalkList& of = is_rows ? walks->rows : *walks->keys;
+    BackwardWalkArguments walk{
+        .walk = walk_arguments(
+            work, memory, scale, operands, of,
+            memory.list + (is_rows ? work.places().row_walks : work.places().key_walks)),
+        .grad_o = arguments.grad_o,
+        .gradients = {is_rows ? arguments.grad_q : arguments.grad_k, arguments.grad_v},
+        .lse = arguments.lse,
+        .dots = dots};
+    walk.walk.q = arguments.q;
+    walk.walk.k = arguments.k;
+    walk.walk.v = arguments.v;
+    return kernels.walk_backward(walk, kind, of.shape, stream);
+  };
+  if (Status s = queue_walks(UnitKind::rows); !s) return s;
+  if (Status s = queue_walks(UnitKind::keys); !s) return s;
+  return queue_units(walks->rest, work.places().rest, Workspace(work).rest_counters_at);
 }
 
 }  // namespace attnscope::cuda

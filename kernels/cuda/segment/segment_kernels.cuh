@@ -9,6 +9,7 @@
 #include "kernels/cuda/segment/forward.cuh"
 #include "kernels/cuda/segment/row_dots.cuh"
 #include "kernels/cuda/segment/walk.cuh"
+#include "kernels/cuda/segment/walk_backward.cuh"
 
 namespace attnscope::cuda {
 
@@ -74,6 +75,32 @@ Status launch_walks_and_merges(const WalkArguments& arguments, WalkShape shape, 
                 {(warps + walk_warps - 1) / walk_warps, 32 * walk_warps, 0}, stream, arguments);
 }
 
+template <typename T, int Columns, bool Keys>
+Status launch_backward_walks(const BackwardWalkArguments& arguments, bool far, Stream stream) {
+  const WalkArguments& walk = arguments.walk;
+  const auto shape_of = [](std::int64_t warps) {
+    return LaunchShape{(warps + walk_warps - 1) / walk_warps, 32 * walk_warps, 0};
+  };
+  const auto kernel = far ? segment_backward_walk_kernel<T, Columns, Keys, true>
+                          : segment_backward_walk_kernel<T, Columns, Keys, false>;
+  if (Status s = launch("segment_backward (walks)", kernel,
+                        shape_of(std::int64_t{walk.walks} * walk.heads), stream, arguments);
+      !s) {
+    return s;
+  }
+  return launch("segment_backward (merges)", merge_backward_walks_kernel<T, walk_gradients<Keys>>,
+                shape_of(std::int64_t{walk.merges} * walk.widest_merge * walk.heads), stream,
+                arguments);
+}
+
+template <typename T, int Columns>
+Status launch_backward_walks(const BackwardWalkArguments& arguments, UnitKind kind, WalkShape shape,
+                             Stream stream) {
+  return kind == UnitKind::keys
+             ? launch_backward_walks<T, Columns, true>(arguments, shape.far, stream)
+             : launch_backward_walks<T, Columns, false>(arguments, shape.far, stream);
+}
+
 template <DType type, int Columns>
 SegmentKernels segment_kernels() {
   using T = typename NumberOf<type>::T;
@@ -81,6 +108,9 @@ SegmentKernels segment_kernels() {
                          launch_backward<T, Columns>};
   if constexpr (sizeof(T) == 2 && (Columns == 32 || Columns == 64)) {
     kernels.walk = launch_walks_and_merges<T, Columns>;
+  }
+  if constexpr (has_backward_walks(Columns, type)) {
+    kernels.walk_backward = launch_backward_walks<T, Columns>;
   }
   return kernels;
 }

@@ -826,28 +826,40 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
   if (has_wide) leave_or_finish(wide, walk, call, head);
 }
 
-/// A warp a wide row and head.
+/// The wide row and head of a warp of a merge's launch.
+struct MergedWalkRow {
+  bool exists = false;
+  int head = 0, token = 0;
+  RowParts parts{};
+
+  __device__ __forceinline__ explicit MergedWalkRow(const WalkArguments& call) {
+    std::int64_t number =
+        static_cast<std::int64_t>(blockIdx.x) * walk_warps + (static_cast<int>(threadIdx.x) >> 5);
+    head = static_cast<int>(number % call.heads);
+    number /= call.heads;
+    const int row = static_cast<int>(number % call.widest_merge);
+    number /= call.widest_merge;
+    if (number >= call.merges) return;
+    const WorkMerge merge = call.list.merges[number];
+    if (row >= merge.run.count) return;
+    exists = true;
+    token = merge.run.begin + row;
+    parts = {call.partials +
+                 (static_cast<std::int64_t>(head) * call.partial_rows + merge.first_slot + row) *
+                     call.partial_pitch,
+             static_cast<std::int64_t>(merge.run.count) * call.partial_pitch, merge.parts};
+  }
+};
+
 template <typename T>
 __global__ void merge_walks_kernel(WalkArguments call) {
-  std::int64_t number =
-      static_cast<std::int64_t>(blockIdx.x) * walk_warps + (static_cast<int>(threadIdx.x) >> 5);
-  const int head = static_cast<int>(number % call.heads);
-  number /= call.heads;
-  const int row = static_cast<int>(number % call.widest_merge);
-  number /= call.widest_merge;
-  if (number >= call.merges) return;
-  const WorkMerge merge = call.list.merges[number];
-  if (row >= merge.run.count) return;
-  const int token = merge.run.begin + row;
-  const float* first = call.partials + (static_cast<std::int64_t>(head) * call.partial_rows +
-                                        merge.first_slot + row) *
-                                           call.partial_pitch;
+  const MergedWalkRow merged(call);
+  if (!merged.exists) return;
   float* lse = call.lse == nullptr
                    ? nullptr
-                   : call.lse + static_cast<std::int64_t>(token) * call.heads + head;
-  merge_row<T>(
-      {first, static_cast<std::int64_t>(merge.run.count) * call.partial_pitch, merge.parts},
-      call.head_dim, HeadRows<std::byte>(call.o, head).at(Place(call.items, token)), lse);
+                   : call.lse + static_cast<std::int64_t>(merged.token) * call.heads + merged.head;
+  merge_row<T>(merged.parts, call.head_dim,
+               HeadRows<std::byte>(call.o, merged.head).at(Place(call.items, merged.token)), lse);
 }
 
 }  // namespace attnscope::cuda

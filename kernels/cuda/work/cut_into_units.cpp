@@ -40,18 +40,6 @@ std::vector<HeadRange> head_ranges(const AttentionPlan& plan) {
   return ranges;
 }
 
-/// Rows and keys of one place read the same tokens: side by side, the second reading finds them in
-/// the L2 cache.
-std::vector<WorkUnit> side_by_side(std::span<const WorkUnit> rows, std::span<const WorkUnit> keys,
-                                   Indices indices) {
-  std::vector<WorkUnit> units(rows.size() + keys.size());
-  std::ranges::merge(
-      rows, keys, units.begin(), {},
-      [&](const WorkUnit& unit) { return token_at(unit.run, 0, indices); },
-      [&](const WorkUnit& unit) { return token_at(unit.run, 0, indices); });
-  return units;
-}
-
 /// Appends units, once for each head where heads have units of their own.
 void append_units(std::span<const WorkUnit> units, HeadRange heads, WorkList& list,
                   std::vector<WorkUnit>& to) {
@@ -79,6 +67,16 @@ std::vector<WorkUnit> units_of(const Direction& direction, WorkList& list) {
   Draft draft = cut_tiles(direction, list.main_warps * strip_tokens, list.heads, list.indices);
   place_narrow_rows(direction, list.heads, list.indices, draft);
   return lay_out(draft, list);
+}
+
+std::vector<WorkUnit> side_by_side(std::span<const WorkUnit> rows, std::span<const WorkUnit> keys,
+                                   Indices indices) {
+  std::vector<WorkUnit> units(rows.size() + keys.size());
+  std::ranges::merge(
+      rows, keys, units.begin(), {},
+      [&](const WorkUnit& unit) { return token_at(unit.run, 0, indices); },
+      [&](const WorkUnit& unit) { return token_at(unit.run, 0, indices); });
+  return units;
 }
 
 Result<WorkList> cut_into_units(const AttentionPlan& plan, std::int64_t head_dim, Passes passes) {

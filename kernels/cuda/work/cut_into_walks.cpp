@@ -31,6 +31,7 @@ struct WalkedTask {
   WorkRun wide;
   std::int32_t merge = -1;  // of the wide rows
   bool wide_takes_globals = false;
+  std::int32_t wide_rows_before = 0;  // of the merge, which others have in the same part
 };
 
 bool is_taken_whole(const DirectedSegment& segment) {
@@ -124,51 +125,91 @@ class Walking {
     if (std::ranges::none_of(walked_, [](const WalkedTask& task) { return task.window >= 0; })) {
       return;
     }
-    std::erase_if(left, [&](const DirectedTask& task) { return take_wide(task); });
+    take_wide(left);
     rows_.tasks = std::move(left);
     set_shape();
     lay_out();
   }
 
  private:
-  /// Few rows that see all keys of their item's bands.
-  bool take_wide(const DirectedTask& task) {
+  /// Few rows that see all keys of some bands, and some others.
+  struct WideTask {
+    WorkRun run;
+    std::vector<std::size_t> takers;  // the tasks of these bands
+    std::vector<std::int32_t> others;
+  };
+
+  [[nodiscard]] std::optional<WideTask> wide_of(const DirectedTask& task) const {
     const auto segments = rows_.segments_of(task);
     const bool fits = task.run.listed == 0 && task.run.count <= most_wide_rows(true) &&
                       std::ranges::all_of(segments, [](const DirectedSegment& segment) {
                         return is_taken_whole(segment) && segment.run.listed == 0;
                       });
     const auto found = of_item_.find(task.item);
-    if (!fits || found == of_item_.end()) return false;
+    if (!fits || found == of_item_.end()) return std::nullopt;
     UntakenKeys keys(segments);
-    std::vector<std::size_t> takers;
+    WideTask wide{.run = task.run, .takers = {}, .others = {}};
     for (const std::size_t number : found->second) {
       const WalkedTask& rows = walked_[number];
       const bool is_free = rows.window >= 0 && rows.wide.count == 0 &&
                            rows.keys == hull_of(rows.rows, list_.indices);
-      if (is_free && keys.take(rows.keys)) takers.push_back(number);
+      if (is_free && keys.take(rows.keys)) wide.takers.push_back(number);
     }
-    if (takers.empty() || keys.count() > most_globals(true)) return false;
+    if (wide.takers.empty() || keys.count() > most_globals(true)) return std::nullopt;
+    wide.others = keys.tokens();
+    return wide;
+  }
+
+  /// Takes wide rows out of the tasks; neighbours that see the same bands go together.
+  void take_wide(std::vector<DirectedTask>& tasks) {
+    std::vector<DirectedTask> left;
+    for (std::size_t i = 0; i < tasks.size();) {
+      std::vector<WideTask> together;
+      std::int32_t rows = 0;
+      for (; i < tasks.size(); ++i) {
+        auto next = wide_of(tasks[i]);
+        if (!next || rows + next->run.count > most_wide_rows(true)) break;
+        if (!together.empty() &&
+            (together.back().run.begin + together.back().run.count != next->run.begin ||
+             together.back().takers != next->takers)) {
+          break;
+        }
+        rows += next->run.count;
+        together.push_back(*std::move(next));
+      }
+      if (together.empty()) {
+        left.push_back(tasks[i++]);
+      } else {
+        add_wide(together, {together.front().run.begin, rows, 0});
+      }
+    }
+    tasks = std::move(left);
+  }
+
+  void add_wide(std::span<const WideTask> together, const WorkRun& run) {
     const auto merge = static_cast<std::int32_t>(list_.merges.size());
-    list_.merges.push_back({.kind = UnitKind::rows, .run = task.run, .parts = 0});
-    for (const std::size_t number : takers) {
-      walked_[number].wide = task.run;
+    list_.merges.push_back({.kind = UnitKind::rows, .run = run, .parts = 0});
+    for (const std::size_t number : together.front().takers) {
+      walked_[number].wide = run;
       walked_[number].merge = merge;
     }
-    const std::vector<std::int32_t> left = keys.tokens();
-    if (left.empty()) return true;
-    if (walked_[takers.front()].globals == left) {
-      walked_[takers.front()].wide_takes_globals = true;
-      return true;
+    WalkedTask& first = walked_[together.front().takers.front()];
+    if (together.size() == 1 &&
+        (together.front().others.empty() || together.front().others == first.globals)) {
+      first.wide_takes_globals = !together.front().others.empty();
+      return;
     }
-    walked_.push_back({.item = task.item,
-                       .rows = {task.run.begin, 0, 0},
-                       .keys = {task.run.begin, task.run.begin},
-                       .globals = left,
-                       .wide = task.run,
-                       .merge = merge,
-                       .wide_takes_globals = true});
-    return true;
+    // One more part of all rows, whose other keys differ.
+    for (const WideTask& task : together) {
+      walked_.push_back({.item = -1,
+                         .rows = {task.run.begin, 0, 0},
+                         .keys = {task.run.begin, task.run.begin},
+                         .globals = task.others,
+                         .wide = task.run,
+                         .merge = merge,
+                         .wide_takes_globals = true,
+                         .wide_rows_before = task.run.begin - run.begin});
+    }
   }
 
   void set_shape() {
@@ -203,25 +244,20 @@ class Walking {
     return count;
   }
 
-  /// Wide rows that one walk has all keys of are finished by it; walks of others have been given
-  /// the number of their part.
+  /// Wide rows that one walk has all keys of are finished by it.
   void number_partial_rows() {
+    for (WorkMerge& merge : list_.merges) {
+      if (merge.parts == 1) continue;
+      merge.first_slot = list_.partial_rows;
+      list_.partial_rows += merge.parts * merge.run.count;
+      list_.widest_merge = std::max(list_.widest_merge, merge.run.count);
+    }
     for (std::size_t i = 0; i < list_.walks.size(); ++i) {
-      WorkWalk& walk = list_.walks[i];
-      const std::int32_t number = merge_of_[i];
-      if (number < 0) continue;
-      WorkMerge& merge = list_.merges[static_cast<std::size_t>(number)];
-      if (merge.parts == 1) {
-        walk.first_slot = -1;
-        continue;
-      }
-      // The first part is of the first walk.
-      if (walk.first_slot == 0) {
-        merge.first_slot = list_.partial_rows;
-        list_.partial_rows += merge.parts * merge.run.count;
-        list_.widest_merge = std::max(list_.widest_merge, merge.run.count);
-      }
-      walk.first_slot = merge.first_slot + walk.first_slot * walk.wide.count;
+      const Part& part = part_of_[i];
+      if (part.merge < 0) continue;
+      const WorkMerge& merge = list_.merges[static_cast<std::size_t>(part.merge)];
+      if (merge.parts == 1) continue;
+      list_.walks[i].first_slot = merge.first_slot + part.number * merge.run.count + part.first_row;
     }
     std::erase_if(list_.merges, [](const WorkMerge& merge) { return merge.parts == 1; });
   }
@@ -244,15 +280,17 @@ class Walking {
                     .window = task.window,
                     .globals = globals,
                     .wide = task.wide};
+      part_of_.emplace_back();
       if (task.merge >= 0) {
         // A strip's wide rows take the keys that its window begins with.
         walk.wide_begin = i == 0 ? rows.begin : std::max(rows.begin, rows.begin + first - radius);
         walk.wide_end = i + 1 == count ? rows.end : rows.begin + last - radius;
         walk.wide_takes_globals = i == 0 && task.wide_takes_globals ? 1 : 0;
-        walk.first_slot = list_.merges[static_cast<std::size_t>(task.merge)].parts++;
+        std::int32_t& parts = list_.merges[static_cast<std::size_t>(task.merge)].parts;
+        if (task.wide_rows_before == 0) ++parts;
+        part_of_.back() = {task.merge, parts - 1, task.wide_rows_before};
       }
       list_.walks.push_back(walk);
-      merge_of_.push_back(task.merge);
     }
   }
 
@@ -272,27 +310,63 @@ class Walking {
   WalkList& list_;
   std::vector<WalkedTask> walked_;
   std::map<std::int64_t, std::vector<std::size_t>> of_item_;
-  std::vector<std::int32_t> merge_of_;  // each walk's
+  /// The part that a walk has of a merge.
+  struct Part {
+    std::int32_t merge = -1;
+    std::int32_t number = 0;
+    std::int32_t first_row = 0;
+  };
+  std::vector<Part> part_of_;  // each walk's
 };
+
+/// Walks what it can of a direction, which keeps the rest.
+std::optional<WalkList> walk(Direction& direction, Indices indices, std::int32_t heads,
+                             std::int64_t head_dim) {
+  WalkList list;
+  list.indices.assign(indices.begin(), indices.end());
+  Walking(direction, heads, head_dim, list).take();
+  const std::int64_t warps = static_cast<std::int64_t>(list.walks.size()) * heads;
+  if (warps == 0 || warps > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
+  return list;
+}
+
+/// Whether the backward kernels take the walks.
+bool suits_backward(const WalkList& list) {
+  return !list.shape.broad && std::ranges::all_of(list.walks, [](const WorkWalk& walk) {
+    return walk.globals.count <= most_globals(false);
+  });
+}
 
 }  // namespace
 
-std::optional<WalkList> cut_into_walks(const AttentionPlan& plan, std::int64_t head_dim,
-                                       DType dtype) {
+std::optional<Walks> cut_into_walks(const AttentionPlan& plan, std::int64_t head_dim, DType dtype,
+                                    Passes passes) {
   if (!has_walks(head_dim, dtype)) return std::nullopt;
-  WalkList list;
-  list.rest = empty_list(plan, head_dim);
-  if (list.rest.heads_per_unit != plan.heads) return std::nullopt;  // heads differ
-  const std::vector<DirectedSegment> segments = directed_segments(plan, list.rest);
-  Direction rows = rows_direction(plan, {0, plan.heads}, segments, list.rest.indices);
-  list.indices = list.rest.indices;
-  Walking(rows, plan.heads, head_dim, list).take();
-  const std::int64_t warps = static_cast<std::int64_t>(list.walks.size()) * plan.heads;
-  if (warps == 0 || warps > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
-  if (!has_walks(head_dim, dtype, list.shape)) return std::nullopt;
-  list.rest.units = units_of(rows, list.rest);
-  list.rest.forward_units = static_cast<std::int32_t>(list.rest.units.size());
-  return list;
+  Walks walks;
+  WorkList& rest = walks.rest;
+  rest = empty_list(plan, head_dim);
+  if (rest.heads_per_unit != plan.heads) return std::nullopt;  // heads differ
+  const std::vector<DirectedSegment> segments = directed_segments(plan, rest);
+  const Direction all_rows = rows_direction(plan, {0, plan.heads}, segments, rest.indices);
+  Direction rows = all_rows;
+  std::optional<WalkList> of_rows = walk(rows, rest.indices, plan.heads, head_dim);
+  if (!of_rows || !has_walks(head_dim, dtype, of_rows->shape)) return std::nullopt;
+  walks.rows = *std::move(of_rows);
+  rest.units = units_of(rows, rest);
+  rest.forward_units = static_cast<std::int32_t>(rest.units.size());
+  if (passes == Passes::forward || !has_backward_walks(head_dim, dtype) ||
+      !suits_backward(walks.rows)) {
+    return walks;
+  }
+  Direction keys = keys_direction(all_rows, rest.tokens, rest.indices);
+  std::optional<WalkList> of_keys = walk(keys, rest.indices, plan.heads, head_dim);
+  if (!of_keys || !suits_backward(*of_keys)) return walks;
+  walks.keys = std::move(of_keys);
+  const std::vector<WorkUnit> row_units = rest.units;
+  const std::vector<WorkUnit> backward =
+      side_by_side(row_units, units_of(keys, rest), rest.indices);
+  rest.units.insert(rest.units.end(), backward.begin(), backward.end());
+  return walks;
 }
 
 }  // namespace attnscope::cuda

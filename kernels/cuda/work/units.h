@@ -4,6 +4,7 @@
 // The steps of cut_into_units, for others that cut a part of a plan.
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "kernels/cuda/work/directed_tasks.h"
@@ -17,5 +18,10 @@ namespace attnscope::cuda {
 
 /// Units of all tasks; spans, rules, strips and merges go to `list`.
 [[nodiscard]] std::vector<WorkUnit> units_of(const Direction& direction, WorkList& list);
+
+/// Rows and keys of one place read the same tokens: side by side, the second reading finds them in
+/// the L2 cache.
+[[nodiscard]] std::vector<WorkUnit> side_by_side(std::span<const WorkUnit> rows,
+                                                 std::span<const WorkUnit> keys, Indices indices);
 
 }  // namespace attnscope::cuda

@@ -17,7 +17,9 @@
 namespace attnscope::testing {
 namespace {
 
+using cuda::UnitKind;
 using cuda::WalkList;
+using cuda::Walks;
 using cuda::WorkRun;
 using cuda::WorkWalk;
 using ::testing::AssertionFailure;
@@ -68,13 +70,19 @@ void add_pairs(const WalkList& list, const WorkWalk& walk, Pairs& pairs) {
   }
 }
 
-Pairs pairs_of(const WalkList& list) {
-  Pairs pairs(list.rest.tokens);
+std::span<const cuda::WorkUnit> rest_of(const Walks& walks, bool backward) {
+  return backward ? backward_units(walks.rest) : forward_units(walks.rest);
+}
+
+/// Of a pass by rows, or by keys: then what stands still is the key.
+Pairs pairs_of(const Walks& walks, const WalkList& list, bool backward, UnitKind kind) {
+  Pairs pairs(walks.rest.tokens);
   for (const WorkWalk& walk : list.walks) add_pairs(list, walk, pairs);
-  for (const cuda::WorkUnit& unit : forward_units(list.rest)) {
-    for_each_rows(list.rest, unit, [&](const WalkedRows& rows) {
-      for_each_pair(list.rest, rows,
-                    [&](std::int32_t row, std::int32_t key) { pairs.add(row, key); });
+  for (const cuda::WorkUnit& unit : rest_of(walks, backward)) {
+    if (unit.kind != kind) continue;
+    for_each_rows(walks.rest, unit, [&](const WalkedRows& rows) {
+      for_each_pair(walks.rest, rows,
+                    [&](std::int32_t still, std::int32_t passing) { pairs.add(still, passing); });
     });
   }
   return pairs;
@@ -130,8 +138,9 @@ AssertionResult leaves_all_parts(const WalkList& list) {
 }
 
 /// Every row is written once: by a walk, a merge or the rest.
-AssertionResult writes_all_rows(const WalkList& list) {
-  std::vector<int> written(static_cast<std::size_t>(list.rest.tokens));
+AssertionResult writes_all_rows(const Walks& walks, const WalkList& list, bool backward,
+                                UnitKind kind) {
+  std::vector<int> written(static_cast<std::size_t>(walks.rest.tokens));
   const auto write = [&](std::int32_t token) { ++written.at(static_cast<std::size_t>(token)); };
   for (const WorkWalk& walk : list.walks) {
     for (std::int32_t row = walk.rows.begin; row < end_of(walk.rows); ++row) write(row);
@@ -142,10 +151,11 @@ AssertionResult writes_all_rows(const WalkList& list) {
     for (std::int32_t row = merge.run.begin; row < end_of(merge.run); ++row) write(row);
   }
   std::set<std::int32_t> merged;
-  for (const cuda::WorkUnit& unit : forward_units(list.rest)) {
-    for_each_rows(list.rest, unit, [&](const WalkedRows& rows) {
+  for (const cuda::WorkUnit& unit : rest_of(walks, backward)) {
+    if (unit.kind != kind) continue;
+    for_each_rows(walks.rest, unit, [&](const WalkedRows& rows) {
       if (rows.part.merge >= 0 && !merged.insert(rows.part.merge).second) return;
-      for (std::int32_t i = 0; i < rows.run.count; ++i) write(token_of(list.rest, rows.run, i));
+      for (std::int32_t i = 0; i < rows.run.count; ++i) write(token_of(walks.rest, rows.run, i));
     });
   }
   const auto wrong = std::ranges::find_if(written, [](int times) { return times != 1; });
@@ -154,23 +164,35 @@ AssertionResult writes_all_rows(const WalkList& list) {
                             << " times";
 }
 
-/// Nothing to check where the plan has no walks.
-AssertionResult walks_well(const AttentionPlan& plan, const KeysOf& keys_of, int& walked) {
-  const auto list = cuda::cut_into_walks(plan, 32, DType::float16);
-  if (!list) return AssertionSuccess();
-  ++walked;
-  for (const WorkWalk& walk : list->walks) {
-    if (AssertionResult sound = is_sound(*list, walk); !sound) return sound;
+AssertionResult walks_well(const Walks& walks, const WalkList& list, bool backward, UnitKind kind,
+                           const Pairs& wanted) {
+  for (const WorkWalk& walk : list.walks) {
+    if (AssertionResult sound = is_sound(list, walk); !sound) return sound;
   }
-  if (AssertionResult all = leaves_all_parts(*list); !all) return all;
-  if (AssertionResult all = writes_all_rows(*list); !all) return all;
-  if (AssertionResult bounds = is_within_bounds(list->rest); !bounds) return bounds;
-  Pairs wanted(plan.tokens);
-  for (std::int64_t row = 0; row < plan.tokens; ++row) {
-    for (const std::int64_t key : keys_of(row, 0)) wanted.add(row, key);
-  }
-  if (pairs_of(*list) == wanted) return AssertionSuccess();
+  if (AssertionResult all = leaves_all_parts(list); !all) return all;
+  if (AssertionResult all = writes_all_rows(walks, list, backward, kind); !all) return all;
+  if (pairs_of(walks, list, backward, kind) == wanted) return AssertionSuccess();
   return AssertionFailure() << "other pairs than the plan's";
+}
+
+/// Forward and, where there are walks of keys, backward. Nothing to check where there are none.
+AssertionResult walks_well(const AttentionPlan& plan, const KeysOf& keys_of, int& walked) {
+  const auto walks = cuda::cut_into_walks(plan, 32, DType::float16, Passes::forward_backward);
+  if (!walks) return AssertionSuccess();
+  ++walked;
+  Pairs by_row(plan.tokens), by_key(plan.tokens);
+  for (std::int64_t row = 0; row < plan.tokens; ++row) {
+    for (const std::int64_t key : keys_of(row, 0)) {
+      by_row.add(row, key);
+      by_key.add(key, row);
+    }
+  }
+  AssertionResult result = is_within_bounds(walks->rest);
+  if (result) result = walks_well(*walks, walks->rows, false, UnitKind::rows, by_row);
+  if (!result || !walks->keys) return result;
+  result = walks_well(*walks, walks->rows, true, UnitKind::rows, by_row);
+  if (result) result = walks_well(*walks, *walks->keys, true, UnitKind::keys, by_key);
+  return result;
 }
 
 TEST(WalkLists, OfTheCasesOfTheKernels_AreComputedOnce) {
@@ -197,64 +219,76 @@ TEST(WalkLists, OfOtherPlans_AreComputedOnce) {
   EXPECT_GT(walked, 10);
 }
 
-WalkList walks_of(const std::string& pattern, std::int64_t window, const SequenceLayout& layout,
-                  std::int64_t head_dim = 32) {
+Walks walks_of(const std::string& pattern, std::int64_t window, const SequenceLayout& layout) {
   const AttentionPlan plan = *compile_plan(*find_pattern(pattern), Window::of(window), layout, 12);
-  const auto list = cuda::cut_into_walks(plan, head_dim, DType::bfloat16);
-  EXPECT_TRUE(list);
-  return list.value_or(WalkList{});
+  const auto walks = cuda::cut_into_walks(plan, 32, DType::bfloat16, Passes::forward_backward);
+  EXPECT_TRUE(walks);
+  return walks.value_or(Walks{});
 }
 
 TEST(SparsePassages, AreWalkedWhole_AndFinishCls) {
   const SequenceLayout passages = SequenceLayout::uniform(100, {.query = 11, .documents = {162}});
-  const WalkList list = walks_of("sparse", 4, passages);
-  EXPECT_FALSE(list.shape.far || list.shape.many);
-  EXPECT_TRUE(list.rest.units.empty());
+  const Walks walks = walks_of("sparse", 4, passages);
+  EXPECT_FALSE(walks.rows.shape.far || walks.rows.shape.many);
+  EXPECT_EQ(walks.rest.forward_units, 0);
   // A document's 11 strips are a walk, and the query's rows are one.
-  EXPECT_EQ(list.walks.size(), 200U);
-  EXPECT_EQ(list.merges.size(), 0U);
-  EXPECT_EQ(list.partial_rows, 0);
+  EXPECT_EQ(walks.rows.walks.size(), 200U);
+  EXPECT_EQ(walks.rows.merges.size(), 0U);
+  EXPECT_EQ(walks.rows.partial_rows, 0);
+}
+
+TEST(SparsePassages, AreWalkedByKeysToo_WithClsAndQueryAsWideKeys) {
+  const Walks walks =
+      walks_of("sparse", 4, SequenceLayout::uniform(100, {.query = 11, .documents = {162}}));
+  EXPECT_TRUE(walks.rest.units.empty());
+  ASSERT_TRUE(walks.keys);
+  // A document's keys, whose global is the row of [CLS]; what else sees the key of [CLS], and those
+  // of the query.
+  EXPECT_EQ(walks.keys->walks.size(), 300U);
+  EXPECT_EQ(walks.keys->merges.at(0).run.count, 12);
+  EXPECT_EQ(walks.keys->merges.at(0).parts, 2);
 }
 
 TEST(SparsePassage, IsWalkedInParts_ForTheMachineToBeFilled) {
-  const WalkList list =
+  const Walks walks =
       walks_of("sparse", 4, SequenceLayout::uniform(1, {.query = 11, .documents = {162}}));
-  EXPECT_EQ(list.walks.size(), 4U);
-  EXPECT_EQ(list.merges.at(0).parts, 3);
-  EXPECT_EQ(list.partial_rows, 3);
+  EXPECT_EQ(walks.rows.walks.size(), 4U);
+  EXPECT_EQ(walks.rows.merges.at(0).parts, 3);
+  EXPECT_EQ(walks.rows.partial_rows, 3);
 }
 
 TEST(SparseDocuments, AreWalkedInStretchesOf256Rows) {
-  const WalkList list =
+  const Walks walks =
       walks_of("sparse", 4, SequenceLayout::uniform(100, {.query = 11, .documents = {4084}}));
-  EXPECT_TRUE(list.rest.units.empty());
-  EXPECT_EQ(list.walks.size(), 1700U);
-  for (const WorkWalk& walk : list.walks) EXPECT_LE(walk.rows.count, 256);
+  EXPECT_EQ(walks.rest.forward_units, 0);
+  EXPECT_EQ(walks.rows.walks.size(), 1700U);
+  for (const WorkWalk& walk : walks.rows.walks) EXPECT_LE(walk.rows.count, 256);
 }
 
 TEST(SparseDocumentsOfBroadWindows, AreWalkedInStretchesOf64Rows) {
-  const WalkList list =
+  const Walks walks =
       walks_of("sparse", 64, SequenceLayout::uniform(100, {.query = 11, .documents = {4084}}));
-  EXPECT_TRUE(list.shape.broad);
-  EXPECT_TRUE(list.rest.units.empty());
-  EXPECT_EQ(list.walks.size(), 6500U);
-  EXPECT_EQ(list.merges.at(0).parts, 64);
-  for (const WorkWalk& walk : list.walks) EXPECT_LE(walk.rows.count, 64);
+  EXPECT_TRUE(walks.rows.shape.broad);
+  EXPECT_TRUE(walks.rest.units.empty());
+  EXPECT_FALSE(walks.keys);
+  EXPECT_EQ(walks.rows.walks.size(), 6500U);
+  EXPECT_EQ(walks.rows.merges.at(0).parts, 64);
+  for (const WorkWalk& walk : walks.rows.walks) EXPECT_LE(walk.rows.count, 64);
 }
 
 TEST(SharedQuery, IsAGlobalOfEveryItem) {
-  const WalkList list = walks_of("sparse", 4, SequenceLayout::uniform(5, {.documents = {90}}, 12));
-  EXPECT_TRUE(list.rest.units.empty());
-  EXPECT_EQ(list.walks.back().globals.count, 13);
-  EXPECT_EQ(list.walks.back().globals.listed, 1);
+  const Walks walks = walks_of("sparse", 4, SequenceLayout::uniform(5, {.documents = {90}}, 12));
+  EXPECT_EQ(walks.rest.forward_units, 0);
+  EXPECT_EQ(walks.rows.walks.back().globals.count, 13);
+  EXPECT_EQ(walks.rows.walks.back().globals.listed, 1);
 }
 
 TEST(LongformerItem, HasClsAndQueryAsWideRows) {
-  const WalkList list =
+  const Walks walks =
       walks_of("longformer", 16, SequenceLayout::uniform(1, {.query = 11, .documents = {400}}));
-  EXPECT_TRUE(list.rest.units.empty());
-  EXPECT_TRUE(list.shape.far && list.shape.many);
-  EXPECT_EQ(list.merges.at(0).run.count, 12);
+  EXPECT_EQ(walks.rest.forward_units, 0);
+  EXPECT_TRUE(walks.rows.shape.far && walks.rows.shape.many);
+  EXPECT_EQ(walks.rows.merges.at(0).run.count, 12);
 }
 
 TEST(Walks, AreNotMadeForWhatTheirKernelsDoNotTake) {
@@ -262,7 +296,7 @@ TEST(Walks, AreNotMadeForWhatTheirKernelsDoNotTake) {
   const auto cut = [&](const char* pattern, std::int64_t window, std::int64_t head_dim,
                        DType dtype) {
     const AttentionPlan plan = *compile_plan(*find_pattern(pattern), Window::of(window), layout, 2);
-    return cuda::cut_into_walks(plan, head_dim, dtype);
+    return cuda::cut_into_walks(plan, head_dim, dtype, Passes::forward);
   };
   EXPECT_FALSE(cut("sparse", 4, 32, DType::float32));
   EXPECT_FALSE(cut("sparse", 4, 48, DType::float16));
