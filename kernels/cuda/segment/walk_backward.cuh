@@ -192,8 +192,13 @@ struct StandingStrip {
   }
 };
 
+/// Registers a thread: an SM has 12 warps by rows of narrow windows, else 8. No instantiation
+/// spills.
+template <bool Keys, bool Far>
+inline constexpr int backward_walk_registers = Keys || Far ? 255 : 168;
+
 template <typename T, int Columns, bool Keys, bool Far>
-__global__ void __launch_bounds__(32 * walk_warps)
+__global__ void __maxnreg__((backward_walk_registers<Keys, Far>))
     segment_backward_walk_kernel(BackwardWalkArguments call) {
   using Tiles = WalkTiles<Far, false>;
   using Passing = PassingTiles<Columns, Keys>;
@@ -314,7 +319,6 @@ __global__ void __launch_bounds__(32 * walk_warps)
       if (first_key < keys_begin || first_key + 8 * Tiles::of_window > keys_end) {
         sight = cut_sight<Tiles>(whole, first_key, keys_begin, keys_end);
       }
-      if (walk.globals.count > 0) strip.template take<2>(globals, global_sight, factor);
       const bool is_last = here + strip_tokens >= rows;
 #pragma unroll
       for (int tile = 0; tile < Tiles::of_window; tile += 2) {
@@ -342,6 +346,8 @@ __global__ void __launch_bounds__(32 * walk_warps)
           }
         }
       }
+      // Last, when no window's rows are under way, for the registers' sake.
+      if (walk.globals.count > 0) strip.template take<2>(globals, global_sight, factor);
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const int mine = here + g + 8 * h;
